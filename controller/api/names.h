@@ -1,0 +1,72 @@
+// Every name that other components rely on, once.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "pkg/kube/api/resource.h"
+
+namespace api {
+
+// Shared with NVIDIA's components: exact, or they stop working together.
+inline constexpr std::string_view kGroup = "resource.nvidia.com";
+inline constexpr std::string_view kDomainLabel = "resource.nvidia.com/computeDomain";  // A domain's UID.
+inline constexpr std::string_view kTargetLabel = "resource.nvidia.com/computeDomainTarget";
+inline constexpr std::string_view kTargetDaemon = "Daemon";
+inline constexpr std::string_view kTargetWorkload = "Workload";
+// On a daemon pod: absent while it starts, empty on a node without fabric, else "<uuid>.<n>".
+inline constexpr std::string_view kCliqueLabel = "resource.nvidia.com/computeDomain.cliqueID";
+inline constexpr std::string_view kFinalizer = "resource.nvidia.com/computeDomain";
+inline constexpr std::string_view kDriver = "compute-domain.nvidia.com";
+inline constexpr std::string_view kDaemonDeviceClass = "compute-domain-daemon.nvidia.com";
+inline constexpr std::string_view kChannelDeviceClass =
+    "compute-domain-default-channel.nvidia.com";
+inline constexpr std::string_view kDaemonServiceAccount = "compute-domain-daemon-service-account";
+inline constexpr std::string_view kDaemonConfigKind = "ComputeDomainDaemonConfig";
+inline constexpr std::string_view kChannelConfigKind = "ComputeDomainChannelConfig";
+inline constexpr std::string_view kDaemonContainer = "compute-domain-daemon";
+
+inline const kube::Resource kComputeDomains = {std::string(kGroup), "v1beta1", "computedomains",
+                                               "ComputeDomain", true};
+inline const kube::Resource kComputeDomainCliques = {std::string(kGroup), "v1beta1",
+                                                     "computedomaincliques", "ComputeDomainClique",
+                                                     true};
+
+// The DaemonSet and the daemons' claim template of a domain. Must not contain
+// "compute-domain-daemon-": a pod's own line in its hosts file would be taken for a peer's.
+[[nodiscard]] inline std::string DaemonName(const std::string& domain) {
+  return "computedomain-daemon-" + domain;
+}
+[[nodiscard]] inline std::string CliqueName(const std::string& domain, const std::string& clique) {
+  return domain + "." + clique;
+}
+
+// Ours.
+// On a daemon pod: who writes its clique entry. Only the value "controller" is used.
+inline constexpr std::string_view kMembershipWriterLabel = "cdom.dev/membership-writer";
+inline constexpr std::string_view kMembershipWriterController = "controller";
+
+// Condition types.
+inline constexpr std::string_view kConditionReady = "Ready";
+inline constexpr std::string_view kConditionInUse = "InUse";
+inline constexpr std::string_view kConditionDeletionBlocked = "DeletionBlocked";  // While deleted.
+
+// Condition reasons.
+inline constexpr std::string_view kReasonSpecMissing = "SpecMissing";
+inline constexpr std::string_view kReasonDraNotServed = "DRANotServed";
+inline constexpr std::string_view kReasonRightMissing = "RightMissing";
+inline constexpr std::string_view kReasonForbidden = "Forbidden";
+inline constexpr std::string_view kReasonTemplateNameTaken = "TemplateNameTaken";
+inline constexpr std::string_view kReasonProvisioningFailed = "ProvisioningFailed";
+inline constexpr std::string_view kReasonCliqueFull = "CliqueFull";
+inline constexpr std::string_view kReasonNoMembers = "NoMembers";
+inline constexpr std::string_view kReasonNodeLost = "NodeLost";
+inline constexpr std::string_view kReasonMembersNotReady = "MembersNotReady";
+inline constexpr std::string_view kReasonWaitingForMembers = "WaitingForMembers";
+inline constexpr std::string_view kReasonAllMembersReady = "AllMembersReady";
+inline constexpr std::string_view kReasonDeletionBlocked = "DeletionBlocked";
+inline constexpr std::string_view kReasonDeleting = "Deleting";
+inline constexpr std::string_view kReasonClaimsReserved = "ClaimsReserved";
+inline constexpr std::string_view kReasonNoClaims = "NoClaims";
+
+}  // namespace api

@@ -1,0 +1,206 @@
+#include "controller/api/types.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "controller/api/names.h"
+
+namespace api {
+
+namespace {
+
+std::string Text(json::View value) { return std::string(value.AsString()); }
+
+std::string Label(json::View object, std::string_view key) {
+  return Text(object["metadata"]["labels"][key]);
+}
+
+bool HasTrueCondition(json::View conditions, std::string_view type) {
+  bool found = false;
+  conditions.ForEach([&](json::View condition) {
+    if (condition["type"].AsString() == type) found = condition["status"].AsString() == "True";
+  });
+  return found;
+}
+
+// One that no int can hold is none.
+int DecodeIndex(json::View index) {
+  const std::int64_t value = index.AsInt().value_or(-1);
+  return std::in_range<int>(value) ? static_cast<int>(value) : -1;
+}
+
+Member DecodeMember(json::View entry, std::string_view name_key) {
+  return {.node = Text(entry[name_key]),
+          .ip = Text(entry["ipAddress"]),
+          .clique = Text(entry["cliqueID"]),
+          .index = DecodeIndex(entry["index"]),
+          .ready = entry["status"].AsString() == "Ready"};
+}
+
+json::Value EncodeMember(const Member& member, std::string_view name_key) {
+  return json::Value::Object({{std::string(name_key), member.node},
+                              {"ipAddress", member.ip},
+                              {"cliqueID", member.clique},
+                              {"index", member.index},
+                              {"status", member.ready ? "Ready" : "NotReady"}});
+}
+
+DomainStatus DecodeStatus(json::View status) {
+  DomainStatus decoded;
+  decoded.status = Text(status["status"]);
+  status["nodes"].ForEach(
+      [&](json::View node) { decoded.nodes.push_back(DecodeMember(node, "name")); });
+  decoded.observed_generation = status["observedGeneration"].AsInt().value_or(0);
+  status["conditions"].ForEach([&](json::View condition) {
+    decoded.conditions.push_back(kube::DecodeCondition(condition));
+  });
+  decoded.members = Text(status["members"]);
+  status["cliques"].ForEach([&](json::View clique) {
+    decoded.cliques.push_back({.id = Text(clique["id"]),
+                               .members = static_cast<int>(clique["members"].AsInt().value_or(0)),
+                               .ready = static_cast<int>(clique["ready"].AsInt().value_or(0))});
+  });
+  return decoded;
+}
+
+// Takes the domainID of our driver's configs out of `configs`, a claim's list of device configs.
+void DecodeConfigs(json::View configs, Claim& claim) {
+  configs.ForEach([&](json::View config) {
+    const json::View opaque = config["opaque"];
+    if (opaque["driver"].AsString() != kDriver) return;
+    const json::View parameters = opaque["parameters"];
+    const std::string domain = Text(parameters["domainID"]);
+    if (parameters["kind"].AsString() == kChannelConfigKind) claim.channel_domain = domain;
+    if (parameters["kind"].AsString() == kDaemonConfigKind) claim.daemon_domain = domain;
+  });
+}
+
+}  // namespace
+
+const kube::Condition* DomainStatus::Find(std::string_view type) const {
+  const auto it = std::ranges::find(conditions, type, &kube::Condition::type);
+  return it == conditions.end() ? nullptr : &*it;
+}
+
+base::Result<ComputeDomain> DecodeComputeDomain(json::View object) {
+  ComputeDomain domain;
+  domain.meta = TRY(kube::DecodeMeta(object));
+  const json::View spec = object["spec"];
+  domain.has_spec = spec["channel"].IsObject();
+  domain.num_nodes = spec["numNodes"].AsInt().value_or(0);
+  domain.template_name = Text(spec["channel"]["resourceClaimTemplate"]["name"]);
+  domain.allocation_mode = Text(spec["channel"]["allocationMode"]);
+  if (domain.allocation_mode.empty()) domain.allocation_mode = "Single";
+  domain.status = DecodeStatus(object["status"]);
+  return domain;
+}
+
+base::Result<DaemonSet> DecodeDaemonSet(json::View object) {
+  DaemonSet set;
+  set.meta = TRY(kube::DecodeMeta(object));
+  set.domain = Label(object, kDomainLabel);
+  return set;
+}
+
+base::Result<ClaimTemplate> DecodeClaimTemplate(json::View object) {
+  ClaimTemplate decoded;
+  decoded.meta = TRY(kube::DecodeMeta(object));
+  decoded.domain = Label(object, kDomainLabel);
+  decoded.target = Label(object, kTargetLabel);
+  return decoded;
+}
+
+base::Result<Clique> DecodeClique(json::View object) {
+  Clique clique;
+  clique.meta = TRY(kube::DecodeMeta(object));
+  clique.domain = Label(object, kDomainLabel);
+  // The name is the contract; the label is for people and may be missing.
+  const std::string prefix = clique.domain + ".";
+  if (clique.meta.key.name.starts_with(prefix)) {
+    clique.id = clique.meta.key.name.substr(prefix.size());
+  }
+  object["daemons"].ForEach(
+      [&](json::View daemon) { clique.daemons.push_back(DecodeMember(daemon, "nodeName")); });
+  return clique;
+}
+
+base::Result<DaemonPod> DecodeDaemonPod(json::View object) {
+  DaemonPod pod;
+  pod.meta = TRY(kube::DecodeMeta(object));
+  pod.domain = Label(object, kDomainLabel);
+  pod.node = Text(object["spec"]["nodeName"]);
+  const json::View status = object["status"];
+  pod.ip = Text(status["podIP"]);
+  const json::View clique = object["metadata"]["labels"][kCliqueLabel];
+  if (!clique.IsNull()) pod.clique = Text(clique);
+  const std::string_view phase = status["phase"].AsString();
+  pod.ready = phase == "Running" && HasTrueCondition(status["conditions"], "Ready");
+  pod.terminal = phase == "Succeeded" || phase == "Failed";
+  pod.controller_writes = Label(object, kMembershipWriterLabel) == kMembershipWriterController;
+  return pod;
+}
+
+base::Result<Claim> DecodeClaim(json::View object) {
+  Claim claim;
+  claim.meta = TRY(kube::DecodeMeta(object));
+  const json::View allocation = object["status"]["allocation"]["devices"];
+  // What was allocated counts; before that, what was asked for.
+  DecodeConfigs(allocation.IsNull() ? object["spec"]["devices"]["config"] : allocation["config"],
+                claim);
+  allocation["results"].ForEach([&](json::View result) {
+    if (result["driver"].AsString() != kDriver) return;
+    claim.node = Text(result["pool"]);
+    claim.admin_access = claim.admin_access || result["adminAccess"].AsBool();
+  });
+  const json::View reserved = object["status"]["reservedFor"];
+  claim.consumers = static_cast<int>(reserved.size());
+  if (reserved.size() > 0) {
+    claim.consumer = Text(reserved.at(0)["resource"]) + "/" + Text(reserved.at(0)["name"]);
+  }
+  return claim;
+}
+
+base::Result<Node> DecodeNode(json::View object) {
+  Node node;
+  node.meta = TRY(kube::DecodeMeta(object));
+  node.domain = Label(object, kDomainLabel);
+  node.ready = HasTrueCondition(object["status"]["conditions"], "Ready");
+  return node;
+}
+
+json::Value Encode(const DomainStatus& status) {
+  json::Value nodes = json::Value::Array();
+  for (const Member& member : status.nodes) nodes.Append(EncodeMember(member, "name"));
+  // Null takes a field away in a merge patch; the reference's readers expect `nodes` absent, not empty.
+  const json::Value nodes_or_none = status.nodes.empty() ? json::Value() : std::move(nodes);
+  // Without conditions it is for the reference's CRD, which knows no more than this.
+  if (status.conditions.empty()) {
+    return json::Value::Object({{"status", status.status}, {"nodes", nodes_or_none}});
+  }
+  json::Value conditions = json::Value::Array();
+  for (const kube::Condition& condition : status.conditions) {
+    conditions.Append(kube::Encode(condition));
+  }
+  json::Value cliques = json::Value::Array();
+  for (const CliqueSummary& clique : status.cliques) {
+    cliques.Append(json::Value::Object(
+        {{"id", clique.id}, {"members", clique.members}, {"ready", clique.ready}}));
+  }
+  return json::Value::Object(
+      {{"status", status.status},
+       {"nodes", nodes_or_none},
+       {"observedGeneration", status.observed_generation},
+       {"conditions", std::move(conditions)},
+       {"members", status.members},
+       {"cliqueCount", std::ranges::count_if(status.cliques,
+                                             [](const auto& clique) { return !clique.id.empty(); })},
+       {"cliques", status.cliques.empty() ? json::Value() : std::move(cliques)}});
+}
+
+json::Value EncodeDaemons(const std::vector<Member>& members) {
+  json::Value daemons = json::Value::Array();
+  for (const Member& member : members) daemons.Append(EncodeMember(member, "nodeName"));
+  return daemons;
+}
+
+}  // namespace api

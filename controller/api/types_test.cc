@@ -1,0 +1,340 @@
+#include "controller/api/types.h"
+
+#include <gtest/gtest.h>
+
+#include "controller/api/names.h"
+
+namespace api {
+namespace {
+
+template <typename T>
+base::Result<T> DecodeWith(base::Result<T> (*decode)(json::View), const std::string& text) {
+  json::Parser parser;
+  return decode(TRY(parser.Parse(text)));
+}
+
+template <typename T>
+T Decode(base::Result<T> (*decode)(json::View), const std::string& text) {
+  const base::Result<T> decoded = DecodeWith(decode, text);
+  EXPECT_TRUE(decoded) << decoded.error().message;
+  return decoded.value_or(T());
+}
+
+json::Value Json(const std::string& text) {
+  const base::Result<json::Value> parsed = json::Parse(text);
+  EXPECT_TRUE(parsed) << text;
+  return parsed.value_or(json::Value());
+}
+
+// An object with this metadata, and `rest` beside it.
+std::string Object(const std::string& metadata, const std::string& rest = "") {
+  return R"({"metadata": {"name": "n", "namespace": "ns", "uid": "u", "resourceVersion": "7")" +
+         (metadata.empty() ? "" : ", " + metadata) + "}" + (rest.empty() ? "" : ", " + rest) + "}";
+}
+
+constexpr const char* kOurLabel = R"("labels": {"resource.nvidia.com/computeDomain": "uid-1"})";
+
+TEST(Names, AreThoseOfTheContract) {
+  EXPECT_EQ(DaemonName("uid-1"), "computedomain-daemon-uid-1");
+  EXPECT_EQ(DaemonName("uid-1").find("compute-domain-daemon-"), std::string::npos)
+      << "a daemon would take its own line in the hosts file for a peer's";
+  EXPECT_EQ(CliqueName("uid-1", "c.3"), "uid-1.c.3");
+  EXPECT_EQ(kDomainLabel, "resource.nvidia.com/computeDomain");
+  EXPECT_EQ(kFinalizer, "resource.nvidia.com/computeDomain");
+  EXPECT_EQ(kTargetLabel, "resource.nvidia.com/computeDomainTarget");
+  EXPECT_EQ(kCliqueLabel, "resource.nvidia.com/computeDomain.cliqueID");
+  EXPECT_EQ(kComputeDomains.QualifiedName(), "computedomains.resource.nvidia.com");
+  EXPECT_EQ(kComputeDomains.ApiVersion(), "resource.nvidia.com/v1beta1");
+  EXPECT_EQ(kComputeDomainCliques.QualifiedName(), "computedomaincliques.resource.nvidia.com");
+}
+
+TEST(DecodeComputeDomain, EveryFieldArrives) {
+  const ComputeDomain domain = Decode(DecodeComputeDomain, Object(R"("generation": 3)", R"(
+    "spec": {"numNodes": 2, "channel": {"resourceClaimTemplate": {"name": "t"},
+                                        "allocationMode": "All"}},
+    "status": {"status": "Ready", "observedGeneration": 3, "members": "1/2", "cliqueCount": 1,
+      "nodes": [{"name": "node-0", "ipAddress": "10.0.0.1", "cliqueID": "c.1", "index": 4,
+                 "status": "Ready"},
+                {"name": "node-1", "ipAddress": "10.0.0.2", "cliqueID": "", "index": -1}],
+      "cliques": [{"id": "c.1", "members": 2, "ready": 1}],
+      "conditions": [{"type": "Ready", "status": "False", "reason": "R", "message": "M",
+                      "observedGeneration": 3, "lastTransitionTime": "2026-01-01T00:00:00Z"}]})"));
+  EXPECT_EQ(domain.meta.generation, 3);
+  EXPECT_TRUE(domain.has_spec);
+  EXPECT_EQ(domain.num_nodes, 2);
+  EXPECT_EQ(domain.template_name, "t");
+  EXPECT_EQ(domain.allocation_mode, "All");
+  const DomainStatus expected = {
+      .status = "Ready",
+      .nodes = {{.node = "node-0", .ip = "10.0.0.1", .clique = "c.1", .index = 4, .ready = true},
+                {.node = "node-1", .ip = "10.0.0.2", .clique = "", .index = -1, .ready = false}},
+      .observed_generation = 3,
+      .conditions = {{.type = "Ready",
+                      .status = "False",
+                      .reason = "R",
+                      .message = "M",
+                      .observed_generation = 3,
+                      .last_transition_time = "2026-01-01T00:00:00Z"}},
+      .members = "1/2",
+      .cliques = {{.id = "c.1", .members = 2, .ready = 1}}};
+  EXPECT_EQ(domain.status, expected);
+  EXPECT_EQ(domain.status.Find("Ready")->reason, "R");
+  EXPECT_EQ(domain.status.Find("Accepted"), nullptr);
+}
+
+TEST(DecodeComputeDomain, H13_DomainWithoutSpecOrWithOddOnesIsAValueLikeAnyOther) {
+  const ComputeDomain bare = Decode(DecodeComputeDomain, Object(""));
+  EXPECT_FALSE(bare.has_spec);
+  EXPECT_EQ(bare.status, DomainStatus());
+  const ComputeDomain modeless = Decode(
+      DecodeComputeDomain, Object("", R"("spec": {"channel": {"resourceClaimTemplate": "t"}})"));
+  EXPECT_TRUE(modeless.has_spec);
+  EXPECT_EQ(modeless.allocation_mode, "Single");
+  EXPECT_EQ(modeless.template_name, "");
+  EXPECT_FALSE(
+      Decode(DecodeComputeDomain, Object("", R"("spec": {"channel": "none"})")).has_spec);
+}
+
+TEST(Decode, ObjectWithoutIdentityIsRefused) {
+  for (const char* missing : {"name", "uid", "resourceVersion"}) {
+    SCOPED_TRACE(missing);
+    json::Value object = Json(Object(""));
+    object["metadata"].Erase(missing);
+    const std::string text = json::Serialize(object);
+    const auto refuses = [&](auto* decode) {
+      const auto decoded = DecodeWith(decode, text);
+      return !decoded && decoded.error().code == base::ErrorCode::kInvalid;
+    };
+    EXPECT_TRUE(refuses(DecodeComputeDomain));
+    EXPECT_TRUE(refuses(DecodeDaemonSet));
+    EXPECT_TRUE(refuses(DecodeClaimTemplate));
+    EXPECT_TRUE(refuses(DecodeClique));
+    EXPECT_TRUE(refuses(DecodeDaemonPod));
+    EXPECT_TRUE(refuses(DecodeClaim));
+    EXPECT_TRUE(refuses(DecodeNode));
+  }
+}
+
+TEST(Decode, FieldsOfAWrongTypeAreEmpty) {
+  const std::string odd = Object(R"("labels": ["x"])",
+                                 R"("spec": 1, "status": "x", "daemons": {"a": 1})");
+  EXPECT_EQ(Decode(DecodeDaemonSet, odd).domain, "");
+  EXPECT_TRUE(Decode(DecodeClique, odd).daemons.empty());
+  EXPECT_FALSE(Decode(DecodeDaemonPod, odd).ready);
+  EXPECT_EQ(Decode(DecodeClaim, odd).consumers, 0);
+  EXPECT_FALSE(Decode(DecodeNode, odd).ready);
+  EXPECT_EQ(Decode(DecodeComputeDomain, odd).status, DomainStatus());
+}
+
+TEST(DecodeClaimTemplate, DomainAndTargetAreItsLabels) {
+  const ClaimTemplate decoded =
+      Decode(DecodeClaimTemplate, Object(R"("labels": {"resource.nvidia.com/computeDomain": "uid-1",
+          "resource.nvidia.com/computeDomainTarget": "Workload"})"));
+  EXPECT_EQ(decoded.domain, "uid-1");
+  EXPECT_EQ(decoded.target, kTargetWorkload);
+  EXPECT_EQ(Decode(DecodeDaemonSet, Object(kOurLabel)).domain, "uid-1");
+}
+
+std::string CliqueNamed(const std::string& name, const std::string& daemons = "[]") {
+  return R"({"metadata": {"name": ")" + name + R"(", "uid": "u", "resourceVersion": "7", )" +
+         kOurLabel + R"(}, "daemons": )" + daemons + "}";
+}
+
+TEST(DecodeClique, ItsNameSaysWhichCliqueItIs) {
+  const Clique clique = Decode(DecodeClique, CliqueNamed("uid-1.c.1", R"([
+      {"nodeName": "node-0", "ipAddress": "10.0.0.1", "cliqueID": "c.1", "index": 0,
+       "status": "Ready"}, {"nodeName": "node-1", "ipAddress": "", "cliqueID": "c.1"}])"));
+  EXPECT_EQ(clique.domain, "uid-1");
+  EXPECT_EQ(clique.id, "c.1");
+  EXPECT_EQ(clique.daemons,
+            (std::vector<Member>{
+                {.node = "node-0", .ip = "10.0.0.1", .clique = "c.1", .index = 0, .ready = true},
+                {.node = "node-1", .clique = "c.1", .index = -1}}));
+  EXPECT_EQ(Decode(DecodeClique, CliqueNamed("uid-2.c.1")).id, "") << "of another domain";
+}
+
+TEST(DecodeClique, S3_IndexThatNoIntHoldsIsNoneRatherThanAnothers) {
+  for (const char* index : {"4294967296", "-4294967297", "99999999999999999999", "1.5"}) {
+    const Clique clique =
+        Decode(DecodeClique, CliqueNamed("uid-1.c.1", R"([{"nodeName": "a", "index": )" +
+                                                          std::string(index) + "}]"));
+    ASSERT_EQ(clique.daemons.size(), 1U);
+    EXPECT_EQ(clique.daemons[0].index, -1) << index;
+  }
+}
+
+std::string Pod(const std::string& labels, const std::string& phase, const std::string& ready) {
+  return Object(R"("labels": {)" + labels + "}",
+                R"("spec": {"nodeName": "node-0"}, "status": {"podIP": "10.0.0.1", "phase": ")" +
+                    phase + R"(", "conditions": [{"type": "Initialized", "status": "True"},
+                    {"type": "Ready", "status": ")" + ready + R"("}]})");
+}
+
+TEST(DecodeDaemonPod, CliqueLabelIsAbsentEmptyOrAClique) {
+  EXPECT_EQ(Decode(DecodeDaemonPod, Pod("", "Running", "True")).clique, std::nullopt);
+  EXPECT_EQ(Decode(DecodeDaemonPod,
+                   Pod(R"("resource.nvidia.com/computeDomain.cliqueID": "")", "Running", "True"))
+                .clique,
+            "");
+  const DaemonPod pod = Decode(
+      DecodeDaemonPod, Pod(R"("resource.nvidia.com/computeDomain": "uid-1",
+          "resource.nvidia.com/computeDomain.cliqueID": "c.1")",
+                           "Running", "True"));
+  EXPECT_EQ(pod.clique, "c.1");
+  EXPECT_EQ(pod.domain, "uid-1");
+  EXPECT_EQ(pod.node, "node-0");
+  EXPECT_EQ(pod.ip, "10.0.0.1");
+  EXPECT_FALSE(pod.controller_writes);
+}
+
+TEST(DecodeDaemonPod, ReadyTakesPhaseAndCondition) {
+  struct Row {
+    const char* phase;
+    const char* condition;
+    bool ready;
+    bool terminal;
+  };
+  for (const Row& row : {Row{"Running", "True", true, false}, Row{"Running", "False", false, false},
+                         Row{"Pending", "True", false, false}, Row{"Succeeded", "True", false, true},
+                         Row{"Failed", "False", false, true}}) {
+    const DaemonPod pod = Decode(DecodeDaemonPod, Pod("", row.phase, row.condition));
+    EXPECT_EQ(pod.ready, row.ready) << row.phase << row.condition;
+    EXPECT_EQ(pod.terminal, row.terminal) << row.phase;
+  }
+}
+
+TEST(DecodeDaemonPod, OnlyTheMarkerWithItsOneValueHandsTheEntryToTheController) {
+  EXPECT_TRUE(Decode(DecodeDaemonPod, Pod(R"("cdom.dev/membership-writer": "controller")",
+                                          "Running", "True"))
+                  .controller_writes);
+  EXPECT_FALSE(Decode(DecodeDaemonPod,
+                      Pod(R"("cdom.dev/membership-writer": "daemon")", "Running", "True"))
+                   .controller_writes);
+}
+
+std::string Config(const std::string& driver, const std::string& kind, const std::string& domain) {
+  return R"({"requests": ["channel"], "opaque": {"driver": ")" + driver +
+         R"(", "parameters": {"apiVersion": "resource.nvidia.com/v1beta1", "kind": ")" + kind +
+         R"(", "domainID": ")" + domain + R"("}}})";
+}
+
+TEST(DecodeClaim, WhatWasAllocatedCountsBeforeWhatWasAskedFor) {
+  const std::string asked = Config("compute-domain.nvidia.com", "ComputeDomainChannelConfig", "asked");
+  const std::string got = Config("compute-domain.nvidia.com", "ComputeDomainChannelConfig", "got");
+  const Claim claim = Decode(DecodeClaim, Object("", R"(
+      "spec": {"devices": {"config": [)" + asked + R"(]}},
+      "status": {"allocation": {"devices": {
+          "results": [{"driver": "gpu.nvidia.com", "pool": "other", "adminAccess": true},
+                      {"driver": "compute-domain.nvidia.com", "pool": "node-0"}],
+          "config": [)" + got + R"(]}},
+        "reservedFor": [{"resource": "pods", "name": "train-0", "uid": "x"},
+                        {"resource": "pods", "name": "train-1", "uid": "y"}]})"));
+  EXPECT_EQ(claim.channel_domain, "got");
+  EXPECT_EQ(claim.daemon_domain, "");
+  EXPECT_EQ(claim.node, "node-0");
+  EXPECT_FALSE(claim.admin_access) << "of another driver's device";
+  EXPECT_EQ(claim.consumers, 2);
+  EXPECT_EQ(claim.consumer, "pods/train-0");
+
+  const Claim waiting =
+      Decode(DecodeClaim, Object("", R"("spec": {"devices": {"config": [)" + asked + "]}}"));
+  EXPECT_EQ(waiting.channel_domain, "asked");
+  EXPECT_EQ(waiting.node, "");
+  EXPECT_EQ(waiting.consumers, 0);
+}
+
+TEST(DecodeClaim, OnlyOurDriversConfigsCountByTheirKind) {
+  const auto decode = [](const std::string& config) {
+    return Decode(DecodeClaim,
+                  Object("", R"("spec": {"devices": {"config": [)" + config + "]}}"));
+  };
+  EXPECT_EQ(decode(Config("gpu.nvidia.com", "ComputeDomainChannelConfig", "d")).channel_domain, "");
+  EXPECT_EQ(decode(Config("compute-domain.nvidia.com", "GpuConfig", "d")).channel_domain, "");
+  const Claim daemon =
+      decode(Config("compute-domain.nvidia.com", "ComputeDomainDaemonConfig", "d"));
+  EXPECT_EQ(daemon.daemon_domain, "d");
+  EXPECT_EQ(daemon.channel_domain, "");
+}
+
+TEST(DecodeClaim, AdminAccessIsSeen) {
+  const Claim claim = Decode(DecodeClaim, Object("", R"("status": {"allocation": {"devices": {
+      "results": [{"driver": "compute-domain.nvidia.com", "pool": "node-0", "adminAccess": true},
+                  {"driver": "compute-domain.nvidia.com", "pool": "node-0"}]}}})"));
+  EXPECT_TRUE(claim.admin_access);
+}
+
+TEST(DecodeNode, ReadyIsTheConditionAndUnknownIsNot) {
+  const auto ready = [](const char* status) {
+    return Decode(DecodeNode, Object(kOurLabel, R"("status": {"conditions": [
+        {"type": "MemoryPressure", "status": "True"}, {"type": "Ready", "status": ")" +
+                                                    std::string(status) + R"("}]})"));
+  };
+  EXPECT_TRUE(ready("True").ready);
+  EXPECT_FALSE(ready("False").ready);
+  EXPECT_FALSE(ready("Unknown").ready);
+  EXPECT_EQ(ready("True").domain, "uid-1");
+}
+
+// ---- Writing.
+
+DomainStatus FullStatus() {
+  return {.status = "NotReady",
+          .nodes = {{.node = "node-0", .ip = "10.0.0.1", .clique = "c.1", .index = 4, .ready = true},
+                    {.node = "node-1", .ip = "10.0.0.2", .clique = "", .index = -1}},
+          .observed_generation = 3,
+          .conditions = {{.type = "Ready",
+                          .status = "False",
+                          .reason = "R",
+                          .message = "M",
+                          .observed_generation = 3,
+                          .last_transition_time = "2026-01-01T00:00:00Z"}},
+          .members = "1/2",
+          .cliques = {{.id = "", .members = 1}, {.id = "c.1", .members = 1, .ready = 1}}};
+}
+
+TEST(EncodeStatus, FieldsOfTheReferenceAreExactAndOursStandBesideThem) {
+  EXPECT_EQ(Encode(FullStatus()), Json(R"({
+    "status": "NotReady",
+    "nodes": [{"name": "node-0", "ipAddress": "10.0.0.1", "cliqueID": "c.1", "index": 4,
+               "status": "Ready"},
+              {"name": "node-1", "ipAddress": "10.0.0.2", "cliqueID": "", "index": -1,
+               "status": "NotReady"}],
+    "observedGeneration": 3,
+    "conditions": [{"type": "Ready", "status": "False", "reason": "R", "message": "M",
+                    "lastTransitionTime": "2026-01-01T00:00:00Z", "observedGeneration": 3}],
+    "members": "1/2",
+    "cliqueCount": 1,
+    "cliques": [{"id": "", "members": 1, "ready": 0}, {"id": "c.1", "members": 1, "ready": 1}]
+  })"));
+}
+
+TEST(EncodeStatus, Q2_WhatIsWrittenIsReadBackEqual) {
+  json::Value object = Json(Object(""));
+  object["status"] = Encode(FullStatus());
+  EXPECT_EQ(Decode(DecodeComputeDomain, json::Serialize(object)).status, FullStatus());
+}
+
+TEST(EncodeStatus, EmptyListsAreTakenAway) {
+  const DomainStatus status = {.status = "Ready", .conditions = FullStatus().conditions};
+  const json::Value encoded = Encode(status);
+  ASSERT_NE(encoded.Find("nodes"), nullptr);
+  EXPECT_TRUE(encoded["nodes"].IsNull());
+  EXPECT_TRUE(encoded["cliques"].IsNull());
+}
+
+TEST(EncodeStatus, WithoutConditionsOnlyTheReferencesFieldsAreWritten) {
+  DomainStatus status = FullStatus();
+  status.conditions.clear();
+  EXPECT_EQ(Encode(status).members().size(), 2U);
+  EXPECT_EQ(Encode({.status = "Ready"}), Json(R"({"status": "Ready", "nodes": null})"));
+}
+
+TEST(EncodeDaemons, EntryHasTheFieldsOfTheContract) {
+  EXPECT_EQ(EncodeDaemons({{.node = "node-0", .ip = "10.0.0.1", .clique = "c.1", .index = 4}}),
+            Json(R"([{"nodeName": "node-0", "ipAddress": "10.0.0.1", "cliqueID": "c.1", "index": 4,
+                      "status": "NotReady"}])"));
+  EXPECT_EQ(EncodeDaemons({}), json::Value::Array());
+}
+
+}  // namespace
+}  // namespace api

@@ -1,0 +1,237 @@
+#include "controller/compute_domain/cache.h"
+
+#include <set>
+
+#include "controller/api/names.h"
+#include "controller/compute_domain/ownership.h"
+
+namespace compute_domain {
+
+namespace {
+
+using Keys = std::vector<std::string>;
+
+// Indexes hold UIDs and, with this prefix, names of nodes.
+std::string OnNodeKey(const std::string& node) { return "node:" + node; }
+
+// A claim's domainID is free text: with a colon it is no UID, and could be taken for a node's key.
+Keys OfUid(const std::string& uid) {
+  return uid.empty() || uid.find(':') != std::string::npos ? Keys() : Keys{uid};
+}
+
+// An index holds each key of an object once.
+Keys Once(const std::set<std::string>& keys) { return {keys.begin(), keys.end()}; }
+
+template <typename T>
+Keys ByDomain(const T& object) {
+  return OfUid(object.domain);
+}
+
+Keys OfPod(const api::DaemonPod& pod) {
+  Keys keys = OfUid(pod.domain);
+  if (!pod.node.empty()) keys.push_back(OnNodeKey(pod.node));
+  return keys;
+}
+
+Keys OfClique(const api::Clique& clique) {
+  std::set<std::string> keys;
+  for (const std::string& uid : OfUid(clique.domain)) keys.insert(uid);
+  for (const api::Member& member : clique.daemons) keys.insert(OnNodeKey(member.node));
+  return Once(keys);
+}
+
+Keys DomainsOf(const api::Claim& claim) {
+  std::set<std::string> keys;
+  for (const std::string& uid : OfUid(claim.channel_domain)) keys.insert(uid);
+  for (const std::string& uid : OfUid(claim.daemon_domain)) keys.insert(uid);
+  return Once(keys);
+}
+
+Keys OfClaim(const api::Claim& claim) {
+  Keys keys = DomainsOf(claim);
+  if (!keys.empty() && !claim.node.empty()) keys.push_back(OnNodeKey(claim.node));
+  return keys;
+}
+
+// Reports the domains that `keys` names, of the object before and after its change.
+template <typename T>
+typename kube::Store<T>::Handler Report(const Cache::Changed& changed, Keys (*domains)(const T&)) {
+  return [&changed, domains](const auto& before, const auto& after) {
+    std::set<std::string> uids;
+    for (const auto& object : {before, after}) {
+      if (!object) continue;
+      for (std::string& uid : domains(*object)) uids.insert(std::move(uid));
+    }
+    for (const std::string& uid : uids) changed(uid);
+  };
+}
+
+template <typename T>
+Keys DomainOf(const T& object) {
+  return OfUid(object.domain);
+}
+
+template <typename T>
+void Take(const kube::Store<T>& store, const std::string& uid, std::vector<T>& into) {
+  for (const auto& object : store.ByIndex(uid)) into.push_back(*object);
+}
+
+template <typename T>
+bool CaughtUp(const kube::Store<T>& store, const Expectation& expectation) {
+  if (expectation.gone.empty()) {
+    return !kube::IsOlder(store.resource_version(), expectation.resource_version);
+  }
+  const auto object = store.Get(expectation.key);
+  return !object || object->meta.uid != expectation.gone || object->meta.deleting;
+}
+
+void AddNodeNames(const Children& children, std::set<std::string>& names) {
+  for (const api::Node& node : children.labelled_nodes) names.insert(node.meta.key.name);
+  for (const api::DaemonPod& pod : children.daemon_pods) names.insert(pod.node);
+  for (const api::Claim& claim : children.claims) names.insert(claim.node);
+  for (const api::Clique& clique : children.cliques) {
+    for (const api::Member& member : clique.daemons) names.insert(member.node);
+  }
+}
+
+const std::string& AnyLabelledDomain() {
+  static const std::string selector(api::kDomainLabel);  // Whatever its value.
+  return selector;
+}
+
+}  // namespace
+
+Cache::DriverNamespace::DriverNamespace(std::string name, Cache& cache, base::Logger& logger)
+    : ns(std::move(name)),
+      daemon_sets(api::DecodeDaemonSet, ByDomain<api::DaemonSet>,
+                  Report<api::DaemonSet>(cache.changed_, DomainOf), logger),
+      daemon_pods(api::DecodeDaemonPod, OfPod,
+                  Report<api::DaemonPod>(cache.changed_, DomainOf), logger),
+      cliques(api::DecodeClique, OfClique, Report<api::Clique>(cache.changed_, DomainOf), logger) {}
+
+Cache::Cache(const std::vector<std::string>& driver_namespaces, Changed changed,
+             base::Logger& logger)
+    : changed_(std::move(changed)),
+      domains_(
+          api::DecodeComputeDomain, [](const api::ComputeDomain& d) { return OfUid(d.meta.uid); },
+          Report<api::ComputeDomain>(
+              changed_, [](const api::ComputeDomain& d) { return OfUid(d.meta.uid); }),
+          logger),
+      templates_(api::DecodeClaimTemplate, ByDomain<api::ClaimTemplate>,
+                 Report<api::ClaimTemplate>(changed_, DomainOf), logger),
+      claims_(api::DecodeClaim, OfClaim, Report<api::Claim>(changed_, DomainsOf), logger),
+      nodes_(
+          api::DecodeNode, ByDomain<api::Node>,
+          [this](const auto& before, const auto& after) { OnNode(before, after); }, logger) {
+  for (const std::string& ns : driver_namespaces) {
+    driver_namespaces_.push_back(std::make_unique<DriverNamespace>(ns, *this, logger));
+  }
+}
+
+std::vector<Cache::Watch> Cache::Watches() {
+  constexpr int kNodePage = 100;  // A Node is about 10 KB: a page of them stays near 1 MB.
+  std::vector<Watch> watches = {
+      {{.resource = api::kComputeDomains}, &domains_},
+      {{.resource = kube::kResourceClaimTemplates, .label_selector = AnyLabelledDomain()},
+       &templates_},
+      {{.resource = kube::kResourceClaims}, &claims_},
+      {{.resource = kube::kNodes, .page_size = kNodePage}, &nodes_},
+  };
+  for (const auto& driver : driver_namespaces_) {
+    watches.push_back({{.resource = kube::kDaemonSets,
+                        .ns = driver->ns,
+                        .label_selector = AnyLabelledDomain()},
+                       &driver->daemon_sets});
+    watches.push_back(
+        {{.resource = kube::kPods, .ns = driver->ns, .label_selector = AnyLabelledDomain()},
+         &driver->daemon_pods});
+    watches.push_back(
+        {{.resource = api::kComputeDomainCliques, .ns = driver->ns}, &driver->cliques});
+  }
+  return watches;
+}
+
+// A node concerns the domain that holds it, and every domain with a pod, member or claim on it once
+// its readiness changes. Heartbeats concern nobody.
+void Cache::OnNode(const std::shared_ptr<const api::Node>& before,
+                   const std::shared_ptr<const api::Node>& after) {
+  const bool came_or_went = !before || !after || before->meta.uid != after->meta.uid;
+  const bool readiness = came_or_went || before->ready != after->ready;
+  const bool label = came_or_went || before->domain != after->domain;
+  if (!readiness && !label) return;
+  std::set<std::string> uids;
+  if (before) uids.insert(before->domain);
+  if (after) uids.insert(after->domain);
+  const std::string key = OnNodeKey((after ? after : before)->meta.key.name);
+  for (const auto& driver : driver_namespaces_) {
+    for (const auto& pod : driver->daemon_pods.ByIndex(key)) uids.insert(pod->domain);
+    for (const auto& clique : driver->cliques.ByIndex(key)) uids.insert(clique->domain);
+  }
+  for (const auto& claim : claims_.ByIndex(key)) {
+    for (std::string& uid : DomainsOf(*claim)) uids.insert(std::move(uid));
+  }
+  uids.erase("");
+  for (const std::string& uid : uids) changed_(uid);
+}
+
+Observed Cache::Gather(const std::string& uid) const {
+  Observed observed;
+  observed.uid = uid;
+  for (const auto& domain : domains_.ByIndex(uid)) observed.domain = *domain;
+  Children& children = observed.children;
+  Take(templates_, uid, children.templates);
+  Take(claims_, uid, children.claims);
+  Take(nodes_, uid, children.labelled_nodes);
+  for (const auto& driver : driver_namespaces_) {
+    Take(driver->daemon_sets, uid, children.daemon_sets);
+    Take(driver->cliques, uid, children.cliques);
+    for (const auto& pod : driver->daemon_pods.ByIndex(uid)) {
+      if (IsDaemonPod(*pod)) children.daemon_pods.push_back(*pod);
+    }
+  }
+  AddNodes(observed);
+  return observed;
+}
+
+void Cache::AddNodes(Observed& observed) const {
+  std::set<std::string> names;
+  AddNodeNames(observed.children, names);
+  if (observed.evidence.children) AddNodeNames(*observed.evidence.children, names);
+  for (const std::string& name : names) {
+    if (const auto node = nodes_.Get({.name = name})) observed.nodes.emplace(name, *node);
+  }
+}
+
+bool Cache::HasCaughtUp(const Expectation& expectation) const {
+  switch (expectation.kind) {
+    case Kind::kComputeDomain: return CaughtUp(domains_, expectation);
+    case Kind::kClaimTemplate: return CaughtUp(templates_, expectation);
+    case Kind::kClaim: return CaughtUp(claims_, expectation);
+    case Kind::kNode: return CaughtUp(nodes_, expectation);
+    case Kind::kDaemonSet:
+    case Kind::kDaemonPod:
+    case Kind::kClique: break;
+  }
+  for (const auto& driver : driver_namespaces_) {
+    if (driver->ns != expectation.key.ns) continue;
+    if (expectation.kind == Kind::kDaemonSet) return CaughtUp(driver->daemon_sets, expectation);
+    if (expectation.kind == Kind::kDaemonPod) return CaughtUp(driver->daemon_pods, expectation);
+    return CaughtUp(driver->cliques, expectation);
+  }
+  return true;  // Not watched there.
+}
+
+std::vector<std::string> Cache::DomainUids() const {
+  std::set<std::string> uids;
+  for (const auto& domain : domains_.List()) uids.insert(domain->meta.uid);
+  for (const auto& found : templates_.List()) uids.insert(found->domain);
+  for (const auto& node : nodes_.List()) uids.insert(node->domain);
+  for (const auto& driver : driver_namespaces_) {
+    for (const auto& set : driver->daemon_sets.List()) uids.insert(set->domain);
+    for (const auto& clique : driver->cliques.List()) uids.insert(clique->domain);
+  }
+  uids.erase("");
+  return {uids.begin(), uids.end()};
+}
+
+}  // namespace compute_domain

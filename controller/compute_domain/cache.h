@@ -1,0 +1,69 @@
+// Everything that is watched, in stores indexed by domain UID; and the snapshot of one domain.
+//
+// Thread-safe: written by the watch thread, read by workers. `changed` is called on the watch thread
+// with the UID of each domain that a change concerns.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "controller/compute_domain/apply.h"
+#include "controller/compute_domain/observed.h"
+#include "pkg/kube/cache/reflector.h"
+#include "pkg/kube/cache/store.h"
+
+namespace compute_domain {
+
+class Cache {
+ public:
+  using Changed = std::function<void(const std::string& uid)>;
+
+  // A collection to watch and where it goes.
+  struct Watch {
+    kube::ReflectorOptions options = {};
+    kube::ReflectorSink* sink = nullptr;
+  };
+
+  Cache(const std::vector<std::string>& driver_namespaces, Changed changed, base::Logger& logger);
+
+  [[nodiscard]] std::vector<Watch> Watches();
+
+  // What is known about the domain; without evidence and facts.
+  [[nodiscard]] Observed Gather(const std::string& uid) const;
+
+  // Looks up the nodes of what live reads found, as Gather does for what the cache shows.
+  void AddNodes(Observed& observed) const;
+
+  // Whether the store of the object is as new as a write of ours.
+  [[nodiscard]] bool HasCaughtUp(const Expectation& expectation) const;
+
+  // Every domain that exists or left something behind.
+  [[nodiscard]] std::vector<std::string> DomainUids() const;
+  [[nodiscard]] std::vector<std::shared_ptr<const api::ComputeDomain>> Domains() const {
+    return domains_.List();
+  }
+
+ private:
+  // The kinds of one driver namespace: the rights to them are granted there.
+  struct DriverNamespace {
+    DriverNamespace(std::string name, Cache& cache, base::Logger& logger);
+    const std::string ns;
+    kube::Store<api::DaemonSet> daemon_sets;
+    kube::Store<api::DaemonPod> daemon_pods;
+    kube::Store<api::Clique> cliques;
+  };
+
+  void OnNode(const std::shared_ptr<const api::Node>& before,
+              const std::shared_ptr<const api::Node>& after);
+
+  const Changed changed_;
+  kube::Store<api::ComputeDomain> domains_;
+  kube::Store<api::ClaimTemplate> templates_;
+  kube::Store<api::Claim> claims_;
+  kube::Store<api::Node> nodes_;
+  std::vector<std::unique_ptr<DriverNamespace>> driver_namespaces_;
+};
+
+}  // namespace compute_domain

@@ -1,0 +1,216 @@
+#include "controller/compute_domain/cache.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "test/fixtures/pass_world.h"
+
+namespace compute_domain {
+namespace {
+
+using fixtures::Converged;
+using fixtures::kDaemonName;
+using fixtures::kDriverNs;
+using fixtures::kOldDriverNs;
+using fixtures::kOtherUid;
+using fixtures::kUid;
+using fixtures::PassWorld;
+using fixtures::Store;
+using Uids = std::set<std::string>;
+
+// Who hears of it when the cache sees what the server has by now.
+Uids ChangedBy(PassWorld& world) {
+  world.changed.clear();
+  world.server.ShowAll(world.cache);
+  return world.changed;
+}
+
+TEST(Cache, DomainIsGatheredWithAllThatNamesIt) {
+  PassWorld world(Converged());
+  const Observed observed = world.cache.Gather(kUid);
+  ASSERT_TRUE(observed.domain);
+  EXPECT_EQ(observed.domain->status, Converged().domain->status);
+  EXPECT_EQ(observed.children.daemon_sets.size(), 1U);
+  EXPECT_EQ(observed.children.templates.size(), 2U);
+  EXPECT_EQ(observed.children.cliques.size(), 1U);
+  EXPECT_EQ(observed.children.daemon_pods.size(), 2U);
+  EXPECT_EQ(observed.children.claims.size(), 4U);
+  EXPECT_EQ(observed.children.labelled_nodes.size(), 2U);
+  EXPECT_EQ(observed.nodes.size(), 2U);
+  EXPECT_FALSE(observed.evidence.owner);
+  EXPECT_FALSE(observed.evidence.children);
+}
+
+TEST(Cache, UnknownDomainIsASnapshotToo) {
+  PassWorld world(Converged());
+  const Observed observed = world.cache.Gather(kOtherUid);
+  EXPECT_EQ(observed.uid, kOtherUid);
+  EXPECT_FALSE(observed.domain);
+  EXPECT_TRUE(observed.children.daemon_sets.empty());
+}
+
+TEST(Cache, B33_AllDriverNamespacesAreOneView) {
+  Observed observed = Converged();
+  observed.children.daemon_sets[0].meta.key.ns = kOldDriverNs;
+  observed.children.cliques[0].meta.key.ns = kOldDriverNs;
+  observed.children.daemon_pods[1].meta.key.ns = kOldDriverNs;
+  const Observed gathered = PassWorld(observed).cache.Gather(kUid);
+  EXPECT_EQ(gathered.children.daemon_sets.size(), 1U);
+  EXPECT_EQ(gathered.children.cliques.size(), 1U);
+  EXPECT_EQ(gathered.children.daemon_pods.size(), 2U);
+}
+
+TEST(Cache, PodThatNoDaemonSetMadeIsNotGathered) {
+  Observed observed = Converged();
+  observed.children.daemon_pods[1].meta.owners.clear();
+  EXPECT_EQ(PassWorld(observed).cache.Gather(kUid).children.daemon_pods.size(), 1U);
+}
+
+TEST(Cache, NodesOfPodsMembersAndClaimsAreKnownWithoutALabel) {
+  const std::vector<std::pair<const char*, std::function<void(Children&)>>> rows = {
+      {"pod", [](Children& c) { c.daemon_pods = {fixtures::MakePod("node-0", 0)}; }},
+      {"member", [](Children& c) {
+         c.cliques = {fixtures::MakeClique()};
+         c.cliques[0].daemons.pop_back();
+       }},
+      {"claim", [](Children& c) { c.claims = {fixtures::MakeChannelClaim("node-0", "train-0")}; }},
+  };
+  for (const auto& [what, change] : rows) {
+    SCOPED_TRACE(what);
+    Observed observed = fixtures::Fresh();
+    change(observed.children);
+    PassWorld world(observed);
+    EXPECT_EQ(world.cache.Gather(kUid).nodes.size(), 1U);
+    world.changed.clear();
+    observed.nodes["node-0"].ready = false;
+    world.server.Put(Store(observed.nodes["node-0"]));
+    world.server.ShowOnly(Kind::kNode, world.cache);
+    EXPECT_EQ(world.changed, (Uids{kUid})) << "it is told when the node is lost";
+  }
+}
+
+TEST(Cache, NodesOfWhatLiveReadsFoundAreAddedAndNoneIsReplaced) {
+  Observed observed = fixtures::Fresh();
+  PassWorld world(observed);
+  Observed gathered = world.cache.Gather(kUid);
+  EXPECT_TRUE(gathered.nodes.empty());
+  gathered.nodes["node-1"].ready = false;
+  gathered.evidence.children = Children{
+      .daemon_pods = {fixtures::MakePod("node-0", 0), fixtures::MakePod("node-1", 1)},
+      .claims = {fixtures::MakeChannelClaim("no-such-node", "x")}};
+  world.cache.AddNodes(gathered);
+  EXPECT_EQ(gathered.nodes.size(), 2U);
+  EXPECT_TRUE(gathered.nodes["node-0"].ready);
+  EXPECT_FALSE(gathered.nodes["node-1"].ready);
+}
+
+TEST(Cache, EveryChangeOfADomainsObjectsReachesIt) {
+  PassWorld world(Converged());
+  EXPECT_EQ(world.changed, (Uids{kUid}));
+  for (const fixtures::Stored& stored : fixtures::StoreAll(Converged())) {
+    const bool is_node = stored.kind == Kind::kNode;
+    SCOPED_TRACE(ResourceOf(stored.kind).kind);
+    world.server.Put(stored);
+    EXPECT_EQ(ChangedBy(world), is_node ? Uids() : Uids{kUid}) << "a heartbeat concerns nobody";
+    const kube::ObjectKey key = {stored.object["metadata"]["namespace"].AsString(),
+                                 stored.object["metadata"]["name"].AsString()};
+    world.server.Remove(stored.kind, key);
+    EXPECT_EQ(ChangedBy(world), (Uids{kUid}));
+  }
+}
+
+TEST(Cache, NodeThatChangesHandsConcernsBothDomains) {
+  PassWorld world(Converged());
+  world.server.Put(Store(fixtures::MakeNode("node-0", kOtherUid)));
+  EXPECT_EQ(ChangedBy(world), (Uids{kUid, kOtherUid}));
+}
+
+TEST(Cache, NodeOfNobodyConcernsNobody) {
+  PassWorld world(Converged());
+  world.server.Put(Store(fixtures::MakeNode("node-9", "")));
+  EXPECT_EQ(ChangedBy(world), Uids());
+}
+
+TEST(Cache, DomainsAreThoseThatExistOrLeftSomething) {
+  Observed observed = Converged();
+  EXPECT_EQ(PassWorld(observed).cache.DomainUids(), (std::vector<std::string>{kUid}));
+  EXPECT_EQ(PassWorld(observed).cache.Domains().size(), 1U);
+  observed.domain.reset();
+  EXPECT_EQ(PassWorld(observed).cache.DomainUids(), (std::vector<std::string>{kUid}));
+  observed.children = {.claims = observed.children.claims};
+  for (auto& [name, node] : observed.nodes) node.domain = kOtherUid;
+  EXPECT_EQ(PassWorld(observed).cache.DomainUids(), (std::vector<std::string>{kOtherUid}));
+}
+
+// ---- What a user may write.
+
+TEST(Cache, ClaimThatNamesTheDomainTwiceIsOneClaim) {
+  Observed observed = Converged();
+  api::Claim& claim = observed.children.claims[0];
+  claim.daemon_domain = claim.channel_domain;
+  PassWorld world(observed);
+  EXPECT_EQ(world.cache.Gather(kUid).children.claims.size(), 4U);
+  world.server.Put(Store(claim));
+  world.server.ShowAll(world.cache);
+  world.server.Remove(Kind::kClaim, claim.meta.key);
+  world.server.ShowAll(world.cache);
+  EXPECT_EQ(world.cache.Gather(kUid).children.claims.size(), 3U);
+}
+
+TEST(Cache, CliqueThatNamesANodeTwiceIsOneClique) {
+  Observed observed = Converged();
+  api::Clique& clique = observed.children.cliques[0];
+  clique.daemons.push_back(clique.daemons[0]);
+  PassWorld world(observed);
+  world.server.Remove(Kind::kClique, clique.meta.key);
+  world.server.ShowAll(world.cache);
+  EXPECT_TRUE(world.cache.Gather(kUid).children.cliques.empty());
+}
+
+TEST(Cache, DomainIdOfAClaimIsNotTakenForSomethingElse) {
+  PassWorld world(Converged());
+  api::Claim claim = fixtures::MakeChannelClaim("node-0", "mallory");
+  claim.channel_domain = claim.daemon_domain = "node:node-0";
+  world.server.Put(Store(claim));
+  EXPECT_EQ(ChangedBy(world), Uids()) << "or what is on the node would be taken for a domain's";
+}
+
+// ---- Its own writes.
+
+TEST(Cache, ItHasCaughtUpOnceTheStoreIsAsNewAsTheWrite) {
+  PassWorld world(Converged());
+  const std::string before = "1";
+  const std::string after = "999999999";
+  for (const auto& [kind, ns] :
+       {std::pair{Kind::kComputeDomain, std::string("team-a")}, std::pair{Kind::kNode, std::string()},
+        std::pair{Kind::kClaimTemplate, kDriverNs}, std::pair{Kind::kClaim, kDriverNs},
+        std::pair{Kind::kDaemonSet, kDriverNs}, std::pair{Kind::kClique, kOldDriverNs},
+        std::pair{Kind::kDaemonPod, kDriverNs}}) {
+    SCOPED_TRACE(ResourceOf(kind).kind);
+    Expectation expected = {.kind = kind, .key = {ns, "x"}, .resource_version = before};
+    EXPECT_TRUE(world.cache.HasCaughtUp(expected));
+    expected.resource_version = after;
+    EXPECT_FALSE(world.cache.HasCaughtUp(expected));
+  }
+  EXPECT_TRUE(world.cache.HasCaughtUp(
+      {.kind = Kind::kDaemonSet, .key = {"elsewhere", "x"}, .resource_version = after}))
+      << "nobody watches there";
+}
+
+TEST(Cache, ItHasCaughtUpOnceTheIncarnationIsGoneOrGoing) {
+  const Expectation expected = {
+      .kind = Kind::kDaemonSet, .key = {kDriverNs, kDaemonName}, .gone = "daemon-set"};
+  Observed observed = Converged();
+  EXPECT_FALSE(PassWorld(observed).cache.HasCaughtUp(expected));
+  fixtures::Delete(observed.children.daemon_sets[0].meta, {"example.com/theirs"});
+  EXPECT_TRUE(PassWorld(observed).cache.HasCaughtUp(expected));
+  observed = Converged();
+  observed.children.daemon_sets[0].meta.uid = "daemon-set-2";
+  EXPECT_TRUE(PassWorld(observed).cache.HasCaughtUp(expected));
+  observed.children.daemon_sets.clear();
+  EXPECT_TRUE(PassWorld(observed).cache.HasCaughtUp(expected));
+}
+
+}  // namespace
+}  // namespace compute_domain

@@ -1,0 +1,51 @@
+// The controller without threads: what is watched, what that means for every domain, and the
+// reconciler. Production puts threads around it, simulation its own order of events.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "controller/compute_domain/cache.h"
+#include "controller/compute_domain/reconciler.h"
+#include "pkg/base/clock.h"
+#include "pkg/base/log.h"
+#include "pkg/base/random.h"
+#include "pkg/kube/cache/reflector.h"
+
+namespace compute_domain {
+
+class Controller {
+ public:
+  using Enqueue = std::function<void(const std::string& uid)>;
+
+  // `enqueue` is called on the watch thread. The rest outlives the controller.
+  Controller(const Facts& facts, Enqueue enqueue, Reconciler::WriteGate gate,
+             const base::Clock& clock, base::Random& random, base::Logger& logger,
+             const Rules& rules = kRules);
+
+  // For the thread that drives them, which then calls Observe() after each turn.
+  [[nodiscard]] std::deque<kube::Reflector>& reflectors() { return reflectors_; }
+  void Observe();
+
+  // Every collection was read once, or it is known and said what is in the way. Thread-safe.
+  [[nodiscard]] bool MayReconcile() const { return may_reconcile_; }
+  [[nodiscard]] bool HasSynced() const { return has_synced_; }
+
+  [[nodiscard]] Reconciler& reconciler() { return reconciler_; }
+  [[nodiscard]] const Cache& cache() const { return cache_; }
+
+ private:
+  const Enqueue enqueue_;
+  Cache cache_;
+  Reconciler reconciler_;
+  std::deque<kube::Reflector> reflectors_;  // Used by the watch thread.
+  std::string problem_reason_;
+  std::string problem_;
+  std::atomic<bool> may_reconcile_ = false;
+  std::atomic<bool> has_synced_ = false;
+};
+
+}  // namespace compute_domain

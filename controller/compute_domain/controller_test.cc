@@ -1,0 +1,140 @@
+#include "controller/compute_domain/controller.h"
+
+#include <gtest/gtest.h>
+#include <iostream>
+
+#include "pkg/kube/client/request.h"
+#include "test/fixtures/pass_world.h"
+
+namespace compute_domain {
+namespace {
+
+using fixtures::Converged;
+using fixtures::kOtherUid;
+using fixtures::kUid;
+using fixtures::MapServer;
+using Uids = std::set<std::string>;
+
+// A controller whose lists are answered by a map server; its watches stay silent.
+struct World {
+  explicit World(const Observed& observed) : controller(observed.facts, Enqueue(), [] { return true; },
+                                                        clock, random, logger) {
+    server.PutAll(fixtures::StoreAll(observed));
+  }
+
+  Controller::Enqueue Enqueue() {
+    return [this](const std::string& uid) { enqueued.insert(uid); };
+  }
+
+  // Every reflector that is due sends its list, and is answered.
+  void Turn() {
+    for (kube::Reflector& reflector : controller.reflectors()) {
+      const kube::Reflector::Next next = reflector.Poll(clock.Now());
+      if (next.kind == kube::Reflector::Next::Kind::kSend) {
+        reflector.OnReply(clock.Now(), kube::CheckStatus(server.Serve(next.request),
+                                                         next.request.method));
+      }
+    }
+    enqueued.clear();
+    controller.Observe(); for (auto& r : controller.reflectors()) if (!r.HasSynced()) std::cerr << r.options().resource.plural << " " << r.problem().message << "\n"; for (auto& l : logger.lines()) std::cerr << l.text << "\n";
+  }
+  void TurnLater() {
+    clock.Advance(std::chrono::minutes(1));
+    Turn();
+  }
+
+  std::string ReadyReason() {
+    Pass pass = controller.reconciler().Start(kUid);
+    for (auto requests = pass.Next(); !requests.empty(); requests = pass.Next()) {
+      std::vector<MapServer::Reply> replies;
+      for (const http::Request& request : requests) replies.push_back(server.Serve(request));
+      pass.TakeReplies(std::move(replies));
+    }
+    const json::Value domain =
+        server.Get(Kind::kComputeDomain, {fixtures::kUserNs, "train"});
+    for (const json::Value& condition : domain["status"]["conditions"].items()) {
+      if (condition["type"].AsString() == "Ready") return condition["reason"].AsString();
+    }
+    return {};
+  }
+
+  base::ManualClock clock{fixtures::Now().wall};
+  kube::RecordingLogger logger;
+  kube::FixedRandom random{kube::FixedRandom::Side::kLow};
+  std::set<std::string> enqueued;
+  MapServer server;
+  Controller controller;
+};
+
+TEST(Controller, DomainsAreLookedAtOnceEveryCollectionWasRead) {
+  World world(Converged());
+  EXPECT_FALSE(world.controller.MayReconcile());
+  world.Turn();
+  EXPECT_TRUE(world.controller.MayReconcile());
+  EXPECT_TRUE(world.controller.HasSynced());
+  EXPECT_EQ(world.enqueued, (Uids{kUid}));
+  world.Turn();
+  EXPECT_EQ(world.enqueued, Uids()) << "nothing has changed";
+}
+
+TEST(Controller, CollectionThatIsOnlyUnavailableIsWaitedFor) {
+  for (const char* collection : {"/computedomains", "/nodes", "/daemonsets", "/resourceclaims?"}) {
+    SCOPED_TRACE(collection);
+    World world(Converged());
+    world.server.Refuse(collection, 503, "ServiceUnavailable");
+    world.Turn();
+    EXPECT_FALSE(world.controller.MayReconcile());
+    world.server.Intercept({});
+    world.TurnLater();
+    EXPECT_TRUE(world.controller.MayReconcile());
+  }
+}
+
+TEST(Controller, N2_NothingIsDoneBeforeTheDomainsThemselvesWereRead) {
+  for (const int status : {403, 404}) {
+    World world(Converged());
+    world.server.Refuse("/computedomains", status, status == 403 ? "Forbidden" : "NotFound");
+    world.Turn();
+    world.TurnLater();
+    EXPECT_FALSE(world.controller.MayReconcile());
+    EXPECT_EQ(world.enqueued, Uids());
+  }
+}
+
+TEST(Controller, MissingRightOrKindIsToldToEveryDomainAndSoIsItsEnd) {
+  struct Row {
+    const char* collection;
+    int status;
+    const char* reason;
+  };
+  for (const Row& row : {Row{"/resourceclaims?", 403, "RightMissing"},
+                         Row{"/resourceclaims?", 404, "DRANotServed"},
+                         Row{"/resourceclaimtemplates", 404, "DRANotServed"},
+                         Row{"/daemonsets", 403, "RightMissing"}}) {
+    SCOPED_TRACE(std::string(row.collection) + row.reason);
+    World world(Converged());
+    world.server.Refuse(row.collection, row.status, row.status == 403 ? "Forbidden" : "NotFound");
+    world.Turn();
+    EXPECT_TRUE(world.controller.MayReconcile());
+    EXPECT_FALSE(world.controller.HasSynced());
+    EXPECT_EQ(world.enqueued, (Uids{kUid}));
+    EXPECT_EQ(world.ReadyReason(), row.reason);
+
+    world.server.Intercept({});
+    world.TurnLater();
+    EXPECT_EQ(world.enqueued, (Uids{kUid}));
+    EXPECT_TRUE(world.controller.HasSynced());
+  }
+}
+
+TEST(Controller, OrphansAreLookedAtFromTheStart) {
+  Observed observed = Converged();
+  observed.domain.reset();
+  for (auto& [name, node] : observed.nodes) node.domain = kOtherUid;
+  World world(observed);
+  world.Turn();
+  EXPECT_EQ(world.enqueued, (Uids{kUid, kOtherUid}));
+}
+
+}  // namespace
+}  // namespace compute_domain

@@ -1,0 +1,144 @@
+#include "controller/compute_domain/deletion.h"
+
+#include <algorithm>
+
+#include "controller/api/names.h"
+#include "controller/compute_domain/ownership.h"
+
+namespace compute_domain {
+
+namespace {
+
+// Deletes the object; or, if that was done, takes a finalizer of ours away that the reference put
+// there: only from an object that was read live as deleting (R5).
+void TearDown(Kind kind, const kube::ObjectMeta& object, bool is_live, std::vector<Action>& actions) {
+  if (!object.deleting) {
+    actions.emplace_back(Delete{.kind = kind, .key = object.key, .uid = object.uid});
+    return;
+  }
+  if (is_live && HoldsFinalizer(object)) actions.emplace_back(Release(kind, object));
+}
+
+// A cached child that only a live read lets us release.
+bool NeedsLiveRead(const Observed& observed) {
+  const auto holds = [](const auto& object) { return HoldsFinalizer(object.meta); };
+  return std::ranges::any_of(observed.children.daemon_sets, holds) ||
+         std::ranges::any_of(observed.children.templates, holds);
+}
+
+bool IsEmpty(const Observed& observed, const Children& children) {
+  const auto is_set = [&](const auto& set) { return IsDaemonSet(observed, set); };
+  const auto is_template = [&](const auto& found) {
+    return IsDaemonTemplate(observed, found) || IsWorkloadTemplate(observed, found);
+  };
+  const auto is_clique = [&](const auto& clique) { return IsClique(observed, clique); };
+  return std::ranges::none_of(children.daemon_sets, is_set) &&
+         std::ranges::none_of(children.templates, is_template) &&
+         std::ranges::none_of(children.cliques, is_clique) && children.labelled_nodes.empty();
+}
+
+}  // namespace
+
+const Children& BestView(const Observed& observed) {
+  return observed.evidence.children ? *observed.evidence.children : observed.children;
+}
+
+bool HoldsFinalizer(const kube::ObjectMeta& object) {
+  return object.deleting && object.HasFinalizer(api::kFinalizer);
+}
+
+WriteFinalizers Release(Kind kind, const kube::ObjectMeta& object) {
+  std::vector<std::string> others = object.finalizers;
+  std::erase(others, api::kFinalizer);
+  return {.kind = kind, .object = object, .finalizers = std::move(others)};
+}
+
+std::vector<Action> PlanProof(const Observed& observed) {
+  std::vector<Action> reads;
+  std::optional<kube::ObjectKey> key;
+  if (observed.domain) key = observed.domain->meta.key;
+  if (!observed.evidence.owner) reads.emplace_back(ReadOwner{.key = key});
+  const bool orphan = !observed.domain || (observed.evidence.owner && !*observed.evidence.owner);
+  const bool seems_gone = IsEmpty(observed, observed.children) && FindRemains(observed).empty();
+  if (!observed.evidence.children && (orphan || seems_gone || NeedsLiveRead(observed))) {
+    reads.emplace_back(ReadChildren{.workload_namespace = key ? key->ns : ""});
+  }
+  return reads;
+}
+
+std::vector<Action> PlanWorkloadTearDown(const Observed& observed, const Children& children) {
+  const bool is_live = observed.evidence.children.has_value();
+  std::vector<Action> actions;
+  for (const api::ClaimTemplate& found : children.templates) {
+    if (IsWorkloadTemplate(observed, found)) {
+      TearDown(Kind::kClaimTemplate, found.meta, is_live, actions);
+    }
+  }
+  return actions;
+}
+
+std::vector<Action> PlanTearDown(const Observed& observed, const Children& children) {
+  const bool is_live = observed.evidence.children.has_value();
+  std::vector<Action> actions;
+  for (const api::DaemonSet& set : children.daemon_sets) {
+    if (IsDaemonSet(observed, set)) TearDown(Kind::kDaemonSet, set.meta, is_live, actions);
+  }
+  for (const api::ClaimTemplate& found : children.templates) {
+    // Without its domain nobody knows the workload template's name: it is left to the garbage
+    // collector, and only our finalizer is taken off one that is being deleted already (R6).
+    const bool released = !observed.domain && found.domain == observed.uid && is_live &&
+                          HoldsFinalizer(found.meta);
+    if (IsDaemonTemplate(observed, found) || released) {
+      TearDown(Kind::kClaimTemplate, found.meta, is_live, actions);
+    }
+  }
+  for (const api::Clique& clique : children.cliques) {
+    if (IsClique(observed, clique)) TearDown(Kind::kClique, clique.meta, is_live, actions);
+  }
+  for (const api::Node& node : children.labelled_nodes) {
+    actions.emplace_back(RemoveNodeLabel{.node = node.meta.key.name, .domain = observed.uid});
+  }
+  return actions;
+}
+
+std::vector<std::string> FindConsumers(const Observed& observed) {
+  std::vector<std::string> consumers;
+  for (const api::Claim& claim : BestView(observed).claims) {
+    if (!IsInUse(observed, claim) || claim.node.empty()) continue;
+    const auto node = observed.nodes.find(claim.node);
+    const bool node_lives = node != observed.nodes.end() && node->second.ready;
+    if (node_lives) {
+      consumers.push_back(claim.consumer + " on " + claim.node + " (claim " +
+                          kube::ToString(claim.meta.key) + ")");
+    }
+  }
+  std::ranges::sort(consumers);
+  return consumers;
+}
+
+std::vector<std::string> FindRemains(const Observed& observed) {
+  const Children& children = BestView(observed);
+  // A kubelet that is lost will not finish; what it holds ends with its node.
+  const auto lives = [&](const std::string& name) {
+    const auto node = observed.nodes.find(name);
+    return name.empty() || (node != observed.nodes.end() && node->second.ready);
+  };
+  std::vector<std::string> remains;
+  for (const api::DaemonPod& pod : children.daemon_pods) {
+    if (lives(pod.node)) remains.push_back("pods/" + kube::ToString(pod.meta.key));
+  }
+  for (const api::Claim& claim : children.claims) {
+    if (claim.daemon_domain == observed.uid && lives(claim.node) &&
+        IsDriverNamespace(observed.facts, claim.meta.key.ns)) {
+      remains.push_back("resourceclaims/" + kube::ToString(claim.meta.key));
+    }
+  }
+  std::ranges::sort(remains);
+  return remains;
+}
+
+bool MayRelease(const Observed& observed) {
+  return observed.evidence.children && IsEmpty(observed, *observed.evidence.children);
+}
+
+}  // namespace compute_domain

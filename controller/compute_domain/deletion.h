@@ -1,0 +1,37 @@
+// The rules for taking a domain down (R1-R6). Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "controller/compute_domain/plan.h"
+
+namespace compute_domain {
+
+// The live reads that must come before anything is destroyed: a cache is never evidence (R2).
+[[nodiscard]] std::vector<Action> PlanProof(const Observed& observed);
+
+// What a live read found, if there was one; else what the cache shows.
+[[nodiscard]] const Children& BestView(const Observed& observed);
+
+// What removes `children`, each on its own, whatever else is missing (R1). The workload template comes
+// before it, in a phase of its own.
+[[nodiscard]] std::vector<Action> PlanTearDown(const Observed& observed, const Children& children);
+[[nodiscard]] std::vector<Action> PlanWorkloadTearDown(const Observed& observed,
+                                                       const Children& children);
+
+// It is being deleted, and our finalizer, which the reference gives to children, keeps it.
+[[nodiscard]] bool HoldsFinalizer(const kube::ObjectMeta& object);
+// Takes our finalizer off `object`, which was read live as deleting (R5), and no other.
+[[nodiscard]] WriteFinalizers Release(Kind kind, const kube::ObjectMeta& object);
+
+// Whether a live read showed that nothing of the domain remains (R5).
+[[nodiscard]] bool MayRelease(const Observed& observed);
+
+// Who still uses the domain: allocated, reserved channel claims in its namespace on nodes that live.
+[[nodiscard]] std::vector<std::string> FindConsumers(const Observed& observed);
+
+// Daemon pods and daemon claims that have not gone yet.
+[[nodiscard]] std::vector<std::string> FindRemains(const Observed& observed);
+
+}  // namespace compute_domain

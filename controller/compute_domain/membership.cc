@@ -1,0 +1,271 @@
+#include "controller/compute_domain/membership.h"
+
+#include <algorithm>
+#include <map>
+#include <ranges>
+#include <tuple>
+
+#include "controller/api/names.h"
+
+namespace compute_domain {
+
+namespace {
+
+using api::Clique;
+using api::DaemonPod;
+using api::Member;
+using PodByNode = std::map<std::string, const DaemonPod*>;
+
+bool IsBetter(const DaemonPod& a, const DaemonPod& b) {
+  const auto rank = [](const DaemonPod& pod) {
+    return std::tie(pod.meta.creation_timestamp, pod.meta.uid);
+  };
+  if (a.meta.deleting != b.meta.deleting) return b.meta.deleting;
+  return rank(a) > rank(b);
+}
+
+// The pod that counts for each node: of several, one that stays before one that goes, then the newest.
+PodByNode PodsThatCount(const Observed& observed) {
+  std::set<std::string> our_daemon_sets;
+  for (const api::DaemonSet& set : observed.children.daemon_sets) {
+    our_daemon_sets.insert(set.meta.uid);
+  }
+  PodByNode pods;
+  for (const DaemonPod& pod : observed.children.daemon_pods) {
+    const kube::OwnerReference* owner = pod.meta.ControllerOwner();
+    const bool ours = owner != nullptr && our_daemon_sets.contains(owner->uid);
+    if (!ours || pod.node.empty() || pod.terminal) continue;
+    const DaemonPod*& best = pods[pod.node];
+    if (best == nullptr || IsBetter(pod, *best)) best = &pod;
+  }
+  return pods;
+}
+
+bool IsReady(const DaemonPod& pod) { return pod.ready && !pod.meta.deleting; }
+
+bool MayBeIn(const DaemonPod& pod, const std::string& clique) {
+  return !pod.clique || *pod.clique == clique;  // Without the label it is only starting.
+}
+
+// One clique: what it holds now, and what it should hold.
+class CliqueRule {
+ public:
+  CliqueRule(const Observed& observed, const PodByNode& pods, std::string id, const Clique* clique)
+      : observed_(observed), pods_(pods), id_(std::move(id)), clique_(clique) {}
+
+  // The entries as they should be. Sets `needs_daemon_pods` and adds to `refused`.
+  std::vector<Member> Decide(Membership& membership) {
+    if (clique_ != nullptr) {
+      // Its daemon is about to remove its own entry; a write of ours would make it fail.
+      if (OwnWriterLeaves()) return clique_->daemons;
+      for (const Member& entry : clique_->daemons) Keep(entry, membership);
+    }
+    // Those that had an index before come first, so that nobody else takes it.
+    for (const auto& [node, pod] : pods_) {
+      if (const int index = IndexBefore(node); Joins(node, *pod) && index >= 0) Join(*pod, index);
+    }
+    for (const auto& [node, pod] : pods_) {
+      if (!Joins(node, *pod)) continue;
+      const int index = LowestFreeIndex(used_, observed_.facts.daemons.nodes_per_imex_domain_max);
+      if (index >= 0) {
+        Join(*pod, index);
+      } else {
+        membership.refused.push_back(node + " in clique " + id_);
+      }
+    }
+    return std::move(next_);
+  }
+
+ private:
+  const DaemonPod* PodOf(const std::string& node) const {
+    const auto it = pods_.find(node);
+    return it == pods_.end() ? nullptr : it->second;
+  }
+
+  bool OwnWriterLeaves() const {
+    return std::ranges::any_of(observed_.children.daemon_pods, [&](const DaemonPod& pod) {
+      return !pod.controller_writes && pod.meta.deleting && !pod.terminal && pod.clique == id_;
+    });
+  }
+
+  bool IsProvenGone(const Member& entry, Membership& membership) const {
+    if (!observed_.evidence.daemon_pods) {
+      membership.needs_daemon_pods = true;
+      return false;
+    }
+    return std::ranges::none_of(*observed_.evidence.daemon_pods, [&](const DaemonPod& pod) {
+      return pod.node == entry.node && !pod.terminal && MayBeIn(pod, id_);
+    });
+  }
+
+  void Keep(const Member& entry, Membership& membership) {
+    const DaemonPod* pod = PodOf(entry.node);
+    // Nobody leaves because one cache lags, not even one whose pod seems to be elsewhere (S5).
+    if (pod == nullptr || !MayBeIn(*pod, id_)) {
+      if (!IsProvenGone(entry, membership)) Put(entry);
+      return;
+    }
+    if (!pod->controller_writes) return Put(entry);
+    Member updated = entry;
+    updated.ready = pod->clique && IsReady(*pod);
+    if (!pod->ip.empty()) updated.ip = pod->ip;
+    // An index out of range or held twice was not given by us: its node joins afresh.
+    if (IsFree(entry.index)) Put(updated);
+  }
+
+  bool IsFree(int index) const {
+    return index >= 0 && index < observed_.facts.daemons.nodes_per_imex_domain_max &&
+           !used_.contains(index);
+  }
+
+  bool Joins(const std::string& node, const DaemonPod& pod) const {
+    return pod.controller_writes && pod.clique == id_ && !pod.ip.empty() && !pod.meta.deleting &&
+           !entries_of_.contains(node);
+  }
+
+  // The free index under which status still shows the node: a clique that somebody deleted is made
+  // again as it was, since its daemons go on under their indices (S4). -1: none.
+  int IndexBefore(const std::string& node) const {
+    if (!observed_.domain) return -1;
+    for (const Member& member : observed_.domain->status.nodes) {
+      const bool is_it = member.node == node && member.clique == id_;
+      if (is_it && IsFree(member.index)) return member.index;
+    }
+    return -1;
+  }
+
+  void Join(const DaemonPod& pod, int index) {
+    Put({.node = pod.node, .ip = pod.ip, .clique = id_, .index = index, .ready = IsReady(pod)});
+  }
+
+  void Put(const Member& member) {
+    used_.insert(member.index);
+    entries_of_.insert(member.node);
+    next_.push_back(member);
+  }
+
+  const Observed& observed_;
+  const PodByNode& pods_;
+  const std::string id_;
+  const Clique* clique_;
+  std::vector<Member> next_;
+  std::set<int> used_;
+  std::set<std::string> entries_of_;
+};
+
+json::Value RenderClique(const kube::ObjectKey& key, const Observed& observed, const std::string& id,
+                         const std::vector<Member>& daemons, const kube::ObjectMeta& owner) {
+  using json::Value;
+  return Value::Object(
+      {{"apiVersion", api::kComputeDomainCliques.ApiVersion()},
+       {"kind", api::kComputeDomainCliques.kind},
+       {"metadata",
+        Value::Object({{"name", key.name},
+                       {"namespace", key.ns},
+                       {"labels", Value::Object({{std::string(api::kDomainLabel), observed.uid},
+                                                 {std::string(api::kCliqueLabel), id}})},
+                       {"ownerReferences",
+                        Value::Array({Value::Object({{"apiVersion", kube::kDaemonSets.ApiVersion()},
+                                                     {"kind", kube::kDaemonSets.kind},
+                                                     {"name", owner.key.name},
+                                                     {"uid", owner.uid}})})}})},
+       {"daemons", api::EncodeDaemons(daemons)}});
+}
+
+kube::ObjectKey KeyOf(const Observed& observed, const std::string& id) {
+  const auto& sets = observed.children.daemon_sets;
+  return {.ns = sets.empty() ? "" : sets.front().meta.key.ns,
+          .name = api::CliqueName(observed.uid, id)};
+}
+
+// Whether the clique holds the member, under this index, as far as we know.
+bool IsWritten(const Observed& observed, const std::string& id, const Clique* clique,
+               const Member& member) {
+  if (clique == nullptr) {
+    const auto made = observed.evidence.taken.find({Kind::kClique, KeyOf(observed, id)});
+    return made != observed.evidence.taken.end() && made->second;  // By us, in this pass.
+  }
+  return std::ranges::any_of(clique->daemons, [&](const Member& entry) {
+    return entry.node == member.node && entry.index == member.index;
+  });
+}
+
+// The write that makes the clique hold `next`; empty if it does.
+std::optional<Action> WriteOf(const Observed& observed, const std::string& id, const Clique* clique,
+                              const std::vector<Member>& next) {
+  if (clique != nullptr) {
+    if (clique->meta.deleting || clique->daemons == next) return {};
+    return WriteClique{.clique = clique->meta, .daemons = next};
+  }
+  if (next.empty() || observed.children.daemon_sets.empty()) return {};
+  const kube::ObjectMeta& owner = observed.children.daemon_sets.front().meta;
+  const kube::ObjectKey key = KeyOf(observed, id);
+  // Taken: the cache is behind, and what is there will arrive.
+  if (observed.evidence.taken.contains({Kind::kClique, key})) return {};
+  return Create{.kind = Kind::kClique,
+                .key = key,
+                .object = RenderClique(key, observed, id, next, owner)};
+}
+
+bool IsLost(const Observed& observed, const std::string& node) {
+  const auto it = observed.nodes.find(node);
+  return it == observed.nodes.end() || !it->second.ready;
+}
+
+// What status says: an entry is Ready only while its node lives and its pod is ready and stays. A pod
+// that the cache has not shown is no reason: a cache that lags would take a whole domain down.
+void AddToStatus(const Observed& observed, const PodByNode& pods, Member member,
+                 std::map<std::string, Member>& by_node) {
+  const auto pod = pods.find(member.node);
+  const bool serves = pod == pods.end() || IsReady(*pod->second);
+  member.ready = member.ready && serves && !IsLost(observed, member.node);
+  const auto [it, added] = by_node.emplace(member.node, member);
+  // A node that moved may still stand in its old clique; its pod says where it is.
+  const bool is_where_pod_is = pod != pods.end() && pod->second->clique == member.clique;
+  if (!added && is_where_pod_is) it->second = member;
+}
+
+}  // namespace
+
+int LowestFreeIndex(const std::set<int>& used, int members_max) {
+  for (int index = 0; index < members_max; ++index) {
+    if (!used.contains(index)) return index;
+  }
+  return -1;
+}
+
+Membership PlanMembership(const Observed& observed) {
+  const PodByNode pods = PodsThatCount(observed);
+  std::map<std::string, const Clique*> cliques;
+  for (const Clique& clique : observed.children.cliques) {
+    if (!clique.id.empty()) cliques[clique.id] = &clique;
+  }
+  Membership membership;
+  std::map<std::string, Member> by_node;
+  for (const auto& [node, pod] : pods) {
+    if (!pod->clique) continue;
+    if (!pod->clique->empty()) {
+      if (pod->controller_writes) cliques.try_emplace(*pod->clique, nullptr);
+    } else if (!pod->ip.empty()) {  // No fabric: known by its pod alone.
+      AddToStatus(observed, pods, {.node = node, .ip = pod->ip, .ready = pod->ready}, by_node);
+    }
+  }
+  for (const auto& [id, clique] : cliques) {
+    const std::vector<Member> next = CliqueRule(observed, pods, id, clique).Decide(membership);
+    if (std::optional<Action> write = WriteOf(observed, id, clique, next)) {
+      membership.actions.push_back(*std::move(write));
+    }
+    for (Member member : next) {
+      if (!IsWritten(observed, id, clique, member)) continue;
+      member.clique = id;
+      AddToStatus(observed, pods, std::move(member), by_node);
+    }
+  }
+  for (auto& [node, member] : by_node) membership.members.push_back(std::move(member));
+  std::ranges::sort(membership.members, {}, [](const Member& member) {
+    return std::tie(member.clique, member.index, member.node);
+  });
+  return membership;
+}
+
+}  // namespace compute_domain

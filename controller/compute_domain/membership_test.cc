@@ -1,0 +1,594 @@
+#include "controller/compute_domain/membership.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <random>
+
+#include "test/fixtures/observed.h"
+
+namespace compute_domain {
+namespace {
+
+using api::DaemonPod;
+using api::Member;
+using fixtures::Actions;
+using fixtures::Converged;
+using fixtures::kCliqueId;
+using fixtures::kDriverNs;
+using fixtures::kOtherCliqueId;
+using fixtures::kUid;
+using fixtures::MakeMember;
+using fixtures::Marked;
+using Change = std::function<void(Observed&)>;
+using Members = std::vector<Member>;
+using Names = std::vector<std::string>;
+
+Membership PlanFor(Observed observed, const Change& change) {
+  change(observed);
+  return PlanMembership(observed);
+}
+
+// What the one write of the plan makes the clique hold; the members of no clique if there is none.
+Members Written(const Membership& membership) {
+  const auto writes = Actions<WriteClique>(membership.actions);
+  EXPECT_EQ(writes.size(), 1U);
+  return writes.empty() ? Members() : writes[0].daemons;
+}
+
+std::map<std::string, int> IndexByNode(const Members& members) {
+  std::map<std::string, int> indices;
+  for (const Member& member : members) indices[member.node] = member.index;
+  return indices;
+}
+
+DaemonPod MakeMarkedPod(const std::string& node, int number) {
+  DaemonPod pod = fixtures::MakePod(node, number);
+  pod.controller_writes = true;
+  return pod;
+}
+
+// Adds a node with a pod whose entry is ours to write.
+void AddNode(Observed& observed, const std::string& node, int number) {
+  observed.children.daemon_pods.push_back(MakeMarkedPod(node, number));
+  observed.nodes[node] = fixtures::MakeNode(node);
+}
+
+void RemovePod(Observed& observed, const std::string& node) {
+  std::erase_if(observed.children.daemon_pods,
+                [&](const DaemonPod& pod) { return pod.node == node; });
+}
+
+// A live read shows these pods.
+void ShowPods(Observed& observed, std::vector<DaemonPod> pods) {
+  observed.evidence.daemon_pods = std::move(pods);
+}
+
+TEST(PlanMembership, Q2_CliqueThatIsAsItShouldBeIsNotWritten) {
+  for (const Observed& observed : {Converged(), Marked()}) {
+    const Membership membership = PlanMembership(observed);
+    EXPECT_TRUE(membership.actions.empty());
+    EXPECT_FALSE(membership.needs_daemon_pods);
+    EXPECT_EQ(membership.members, (Members{MakeMember("node-0", 0), MakeMember("node-1", 1)}));
+  }
+}
+
+// ---- Leaving.
+
+TEST(PlanMembership, B1_MemberWhosePodTheCacheLacksStaysAndIsLookedFor) {
+  for (const Observed& observed : {Converged(), Marked()}) {
+    const Membership membership = PlanFor(observed, [](Observed& o) { RemovePod(o, "node-1"); });
+    EXPECT_TRUE(membership.actions.empty());
+    EXPECT_TRUE(membership.needs_daemon_pods);
+    EXPECT_EQ(membership.members.size(), 2U);
+    EXPECT_TRUE(membership.members[1].ready);
+  }
+}
+
+TEST(PlanMembership, S5_MemberLeavesOnlyIfALiveReadShowsItsPodGoneTerminalOrElsewhere) {
+  struct Row {
+    const char* what;
+    std::function<void(DaemonPod&)> change;
+    bool leaves;
+  };
+  const std::vector<Row> rows = {
+      {"there", [](DaemonPod&) {}, false},
+      {"not ready", [](DaemonPod& pod) { pod.ready = false; }, false},
+      {"ending", [](DaemonPod& pod) { pod.meta.deleting = true; }, false},
+      {"another incarnation that only starts", [](DaemonPod& pod) { pod.clique.reset(); }, false},
+      {"ended", [](DaemonPod& pod) { pod.terminal = true; }, true},
+      {"in another clique", [](DaemonPod& pod) { pod.clique = kOtherCliqueId; }, true},
+      {"on a node without fabric", [](DaemonPod& pod) { pod.clique = ""; }, true},
+      {"on another node", [](DaemonPod& pod) { pod.node = "node-7"; }, true},
+  };
+  for (const Observed& base : {Converged(), Marked()}) {
+    for (const Row& row : rows) {
+      SCOPED_TRACE(row.what);
+      Observed observed = base;
+      DaemonPod live = observed.children.daemon_pods[1];
+      row.change(live);
+      RemovePod(observed, "node-1");
+      ShowPods(observed, {live});
+      const Membership membership = PlanMembership(observed);
+      EXPECT_FALSE(membership.needs_daemon_pods);
+      EXPECT_EQ(membership.members.size(), row.leaves ? 1U : 2U);
+      if (row.leaves) {
+        EXPECT_EQ(Written(membership), (Members{MakeMember("node-0", 0)}));
+      } else {
+        EXPECT_TRUE(membership.actions.empty());
+      }
+    }
+  }
+}
+
+TEST(PlanMembership, S5_CachedPodThatEndedIsNoProofEither) {
+  const Membership membership =
+      PlanFor(Marked(), [](Observed& o) { o.children.daemon_pods[1].terminal = true; });
+  EXPECT_TRUE(membership.actions.empty());
+  EXPECT_TRUE(membership.needs_daemon_pods);
+}
+
+TEST(PlanMembership, S5_PodThatACacheShowsElsewhereDoesNotRemoveAMember) {
+  const Membership membership = PlanFor(Marked(), [](Observed& o) {
+    o.children.daemon_pods[1].clique = kOtherCliqueId;
+  });
+  EXPECT_TRUE(Actions<WriteClique>(membership.actions).empty());
+  EXPECT_TRUE(membership.needs_daemon_pods);
+}
+
+TEST(PlanMembership, B4_NodeThatMovedLeavesItsOldCliqueAndIsInTheNewOne) {
+  Observed observed = Marked();
+  observed.children.daemon_pods[1].clique = kOtherCliqueId;
+  ShowPods(observed, observed.children.daemon_pods);
+  const Membership membership = PlanMembership(observed);
+  EXPECT_EQ(Written(membership), (Members{MakeMember("node-0", 0)}));
+  const auto creates = Actions<Create>(membership.actions);
+  ASSERT_EQ(creates.size(), 1U);
+  EXPECT_EQ(creates[0].key.name, kUid + "." + kOtherCliqueId);
+  EXPECT_EQ(creates[0].object["daemons"].items()[0]["nodeName"].AsString(), "node-1");
+}
+
+TEST(PlanMembership, B5_NodeInTwoCliquesStandsInStatusOnceWhereItsPodIs) {
+  for (const std::string& where : {kCliqueId, kOtherCliqueId}) {
+    SCOPED_TRACE(where);
+    Observed observed = Converged();
+    observed.children.daemon_pods[1].clique = where;
+    api::Clique other = fixtures::MakeClique();
+    other.id = kOtherCliqueId;
+    other.meta.key.name = kUid + "." + kOtherCliqueId;
+    other.daemons = {MakeMember("node-1", 4)};
+    other.daemons[0].clique = kOtherCliqueId;
+    observed.children.cliques.push_back(other);
+    ShowPods(observed, {fixtures::MakePod("node-1", 1), observed.children.daemon_pods[1]});
+    const Membership membership = PlanMembership(observed);
+    ASSERT_EQ(membership.members.size(), 2U);
+    EXPECT_EQ(membership.members[1].node, "node-1");
+    EXPECT_EQ(membership.members[1].clique, where);
+  }
+}
+
+// ---- Entries that the daemons write themselves.
+
+TEST(PlanMembership, EntryOfADaemonThatWritesItselfIsNeverChanged) {
+  const std::vector<std::pair<const char*, Change>> rows = {
+      {"pod not ready", [](Observed& o) { o.children.daemon_pods[1].ready = false; }},
+      {"another address", [](Observed& o) { o.children.daemon_pods[1].ip = "10.9.9.9"; }},
+      {"index out of range", [](Observed& o) { o.children.cliques[0].daemons[1].index = 99; }},
+      {"index held twice", [](Observed& o) { o.children.cliques[0].daemons[1].index = 0; }},
+      {"pod that only starts", [](Observed& o) { o.children.daemon_pods[1].clique.reset(); }},
+      {"no entry yet", [](Observed& o) { o.children.cliques[0].daemons.pop_back(); }},
+      {"no clique yet", [](Observed& o) { o.children.cliques.clear(); }},
+  };
+  for (const auto& [what, change] : rows) {
+    SCOPED_TRACE(what);
+    EXPECT_TRUE(PlanFor(Converged(), change).actions.empty());
+  }
+}
+
+TEST(PlanMembership, CliqueIsNotWrittenWhileADaemonThatWritesItselfLeaves) {
+  Observed observed = Converged();
+  RemovePod(observed, "node-1");
+  ShowPods(observed, {});  // So that the entry of node-1 may go.
+  ASSERT_EQ(Written(PlanMembership(observed)).size(), 1U);
+
+  observed.children.daemon_pods[0].meta.deleting = true;
+  EXPECT_TRUE(PlanMembership(observed).actions.empty());
+  // Its entry is its own until the container has ended; and it leaves this clique, no other.
+  observed.children.daemon_pods[0].terminal = true;
+  EXPECT_EQ(Actions<WriteClique>(PlanMembership(observed).actions).size(), 1U);
+  observed.children.daemon_pods[0].terminal = false;
+  observed.children.daemon_pods[0].clique = kOtherCliqueId;
+  EXPECT_EQ(Actions<WriteClique>(PlanMembership(observed).actions).size(), 1U);
+}
+
+TEST(PlanMembership, BothKindsOfDaemonsShareACliqueAndNoIndex) {
+  const Membership membership =
+      PlanFor(Converged(), [](Observed& o) { AddNode(o, "node-2", 2); });
+  EXPECT_EQ(Written(membership), (Members{MakeMember("node-0", 0), MakeMember("node-1", 1),
+                                          MakeMember("node-2", 2)}));
+}
+
+// ---- Entries that the controller writes.
+
+TEST(PlanMembership, FirstMemberBringsTheCliqueWithIt) {
+  const Membership membership = PlanFor(Marked(), [](Observed& o) {
+    o.children.cliques.clear();
+    o.domain->status.nodes.clear();
+    RemovePod(o, "node-0");
+  });
+  const auto creates = Actions<Create>(membership.actions);
+  ASSERT_EQ(creates.size(), 1U);
+  EXPECT_EQ(creates[0].kind, Kind::kClique);
+  EXPECT_EQ(creates[0].key, (kube::ObjectKey{kDriverNs, kUid + "." + kCliqueId}));
+  const auto expected = json::Parse(R"({
+    "apiVersion": "resource.nvidia.com/v1beta1",
+    "kind": "ComputeDomainClique",
+    "metadata": {
+      "name": "d0000000-0000-4000-8000-000000000001.c0000000-0000-4000-8000-000000000001.1",
+      "namespace": "cdom-system",
+      "labels": {
+        "resource.nvidia.com/computeDomain": "d0000000-0000-4000-8000-000000000001",
+        "resource.nvidia.com/computeDomain.cliqueID": "c0000000-0000-4000-8000-000000000001.1"
+      },
+      "ownerReferences": [{
+        "apiVersion": "apps/v1",
+        "kind": "DaemonSet",
+        "name": "computedomain-daemon-d0000000-0000-4000-8000-000000000001",
+        "uid": "daemon-set"
+      }]
+    },
+    "daemons": [{
+      "nodeName": "node-1",
+      "ipAddress": "10.0.0.2",
+      "cliqueID": "c0000000-0000-4000-8000-000000000001.1",
+      "index": 0,
+      "status": "Ready"
+    }]
+  })");
+  ASSERT_TRUE(expected);
+  EXPECT_EQ(creates[0].object, *expected);
+}
+
+TEST(PlanMembership, ManyNodesJoinInOneWriteInOrderOfName) {
+  const Membership membership = PlanFor(Marked(), [](Observed& o) {
+    for (const int number : {4, 3, 2}) AddNode(o, "node-" + std::to_string(number), number);
+  });
+  EXPECT_EQ(IndexByNode(Written(membership)),
+            (std::map<std::string, int>{
+                {"node-0", 0}, {"node-1", 1}, {"node-2", 2}, {"node-3", 3}, {"node-4", 4}}));
+}
+
+TEST(PlanMembership, S4_IndexStaysWhenANodeWithAnEarlierNameJoins) {
+  const Membership membership = PlanFor(Marked(), [](Observed& o) { AddNode(o, "a-node", 2); });
+  EXPECT_EQ(IndexByNode(Written(membership)),
+            (std::map<std::string, int>{{"node-0", 0}, {"node-1", 1}, {"a-node", 2}}));
+}
+
+TEST(PlanMembership, S3_IndexOfAMemberThatOnlySeemsGoneIsNotGivenAway) {
+  const Membership membership = PlanFor(Marked(), [](Observed& o) {
+    RemovePod(o, "node-0");
+    AddNode(o, "node-2", 2);
+  });
+  EXPECT_TRUE(membership.needs_daemon_pods);
+  EXPECT_EQ(IndexByNode(Written(membership)),
+            (std::map<std::string, int>{{"node-0", 0}, {"node-1", 1}, {"node-2", 2}}));
+}
+
+TEST(PlanMembership, IndexOfAMemberThatIsProvenGoneIsTheNextOnes) {
+  const Membership membership = PlanFor(Marked(), [](Observed& o) {
+    RemovePod(o, "node-0");
+    AddNode(o, "node-2", 2);
+    ShowPods(o, o.children.daemon_pods);
+  });
+  EXPECT_EQ(IndexByNode(Written(membership)),
+            (std::map<std::string, int>{{"node-1", 1}, {"node-2", 0}}));
+}
+
+TEST(PlanMembership, S3_IndexThatIsHeldTwiceOrOutOfRangeIsGivenAnew) {
+  for (const int index : {0, -1, 18, 4096}) {
+    SCOPED_TRACE(index);
+    Observed observed = Marked();
+    observed.children.cliques[0].daemons[1].index = index;
+    observed.domain->status.nodes[1].index = index;
+    EXPECT_EQ(IndexByNode(Written(PlanMembership(observed))),
+              (std::map<std::string, int>{{"node-0", 0}, {"node-1", 1}}));
+  }
+}
+
+TEST(PlanMembership, B7_NodeWithoutRoomIsNamedAndNobodyElseMoves) {
+  const Membership membership = PlanFor(Marked(), [](Observed& o) {
+    o.facts.daemons.nodes_per_imex_domain_max = 2;
+    AddNode(o, "a-node", 2);
+  });
+  EXPECT_TRUE(membership.actions.empty());
+  EXPECT_EQ(membership.refused, (Names{"a-node in clique " + kCliqueId}));
+  EXPECT_EQ(membership.members.size(), 2U);
+}
+
+TEST(PlanMembership, S1_EntryOfAPodThatEndsIsNotReadyFromThatMoment) {
+  const Membership membership =
+      PlanFor(Marked(), [](Observed& o) { o.children.daemon_pods[1].meta.deleting = true; });
+  EXPECT_EQ(Written(membership),
+            (Members{MakeMember("node-0", 0), MakeMember("node-1", 1, false)}));
+  EXPECT_FALSE(membership.members[1].ready);
+}
+
+TEST(PlanMembership, EntryFollowsItsPod) {
+  Observed observed = Marked();
+  DaemonPod& pod = observed.children.daemon_pods[1];
+  pod.ip = "10.9.9.9";
+  pod.ready = false;
+  Member changed = MakeMember("node-1", 1, false);
+  changed.ip = "10.9.9.9";
+  EXPECT_EQ(Written(PlanMembership(observed)), (Members{MakeMember("node-0", 0), changed}));
+  // The next incarnation, before it has an address or says where it is: the last address stays.
+  pod.ip.clear();
+  pod.ready = true;
+  pod.clique.reset();
+  EXPECT_EQ(Written(PlanMembership(observed)),
+            (Members{MakeMember("node-0", 0), MakeMember("node-1", 1, false)}));
+}
+
+TEST(PlanMembership, OnlyAPodThatStaysAndHasAnAddressJoins) {
+  const std::vector<std::pair<const char*, std::function<void(DaemonPod&)>>> rows = {
+      {"without an address", [](DaemonPod& pod) { pod.ip.clear(); }},
+      {"without a clique", [](DaemonPod& pod) { pod.clique.reset(); }},
+      {"ending", [](DaemonPod& pod) { pod.meta.deleting = true; }},
+      {"ended", [](DaemonPod& pod) { pod.terminal = true; }},
+      {"not placed", [](DaemonPod& pod) { pod.node.clear(); }},
+      {"of another DaemonSet", [](DaemonPod& pod) { pod.meta.owners[0].uid = "theirs"; }},
+      {"of nobody", [](DaemonPod& pod) { pod.meta.owners.clear(); }},
+  };
+  for (const auto& [what, change] : rows) {
+    SCOPED_TRACE(what);
+    Observed observed = Marked();
+    AddNode(observed, "node-2", 2);
+    change(observed.children.daemon_pods.back());
+    EXPECT_TRUE(PlanMembership(observed).actions.empty());
+  }
+}
+
+TEST(PlanMembership, S4_CliqueThatSomebodyDeletedIsMadeAgainAsItWas) {
+  Observed observed = Marked();
+  observed.children.cliques.clear();
+  observed.domain->status.nodes = {MakeMember("node-0", 5), MakeMember("node-1", 0)};
+  AddNode(observed, "a-node", 2);
+  const auto creates = Actions<Create>(PlanMembership(observed).actions);
+  ASSERT_EQ(creates.size(), 1U);
+  std::map<std::string, std::int64_t> indices;
+  for (const json::Value& daemon : creates[0].object["daemons"].items()) {
+    indices[daemon["nodeName"].AsString()] = daemon["index"].AsInt().value_or(-1);
+  }
+  EXPECT_EQ(indices, (std::map<std::string, std::int64_t>{
+                         {"node-0", 5}, {"node-1", 0}, {"a-node", 1}}));
+}
+
+TEST(PlanMembership, IndexThatStatusRemembersIsNotTakenFromWhoHoldsIt) {
+  Observed observed = Marked();
+  observed.children.cliques[0].daemons = {MakeMember("node-1", 0)};
+  EXPECT_EQ(IndexByNode(Written(PlanMembership(observed))),
+            (std::map<std::string, int>{{"node-0", 1}, {"node-1", 0}}));
+}
+
+TEST(PlanMembership, CliqueIsNotWrittenWhenThatCannotHelp) {
+  const std::vector<std::pair<const char*, Change>> rows = {
+      {"it is being deleted", [](Observed& o) { o.children.cliques[0].meta.deleting = true; }},
+      {"the cache is behind, for the name is taken",
+       [](Observed& o) {
+         o.children.cliques.clear();
+         o.evidence.taken[{Kind::kClique, {kDriverNs, kUid + "." + kCliqueId}}] = std::nullopt;
+       }},
+      {"it would have no owner", [](Observed& o) { o.children.daemon_sets.clear(); }},
+      {"its name does not say what it is", [](Observed& o) { o.children.cliques[0].id.clear(); }},
+  };
+  for (const auto& [what, change] : rows) {
+    SCOPED_TRACE(what);
+    Observed observed = Marked();
+    AddNode(observed, "node-2", 2);
+    change(observed);
+    EXPECT_TRUE(Actions<WriteClique>(PlanMembership(observed).actions).empty());
+  }
+}
+
+// ---- What status says.
+
+TEST(PlanMembership, S10_NodeThatTheCliqueDoesNotHoldYetIsNoMember) {
+  Observed observed = Marked();
+  AddNode(observed, "node-2", 2);
+  EXPECT_EQ(PlanMembership(observed).members.size(), 2U);
+  observed.children.cliques[0].daemons = Written(PlanMembership(observed));
+  EXPECT_EQ(PlanMembership(observed).members.size(), 3U);
+}
+
+TEST(PlanMembership, MembersOfACliqueThatWasJustMadeAreMembers) {
+  Observed observed = Marked();
+  observed.children.cliques.clear();
+  EXPECT_TRUE(PlanMembership(observed).members.empty());
+  observed.evidence.taken[{Kind::kClique, {kDriverNs, kUid + "." + kCliqueId}}].emplace(
+      Evidence::Taken{.domain = kUid});
+  EXPECT_EQ(PlanMembership(observed).members.size(), 2U);
+}
+
+TEST(PlanMembership, S1_MemberIsReadyOnlyWhileItsNodeLivesAndItsPodIsReadyAndStays) {
+  const std::vector<std::pair<const char*, Change>> rows = {
+      {"the daemon says no", [](Observed& o) { o.children.cliques[0].daemons[1].ready = false; }},
+      {"B16: the pod is not ready", [](Observed& o) { o.children.daemon_pods[1].ready = false; }},
+      {"the pod ends", [](Observed& o) { o.children.daemon_pods[1].meta.deleting = true; }},
+      {"the node is lost", [](Observed& o) { o.nodes["node-1"].ready = false; }},
+      {"the node is gone", [](Observed& o) { o.nodes.erase("node-1"); }},
+  };
+  for (const auto& [what, change] : rows) {
+    SCOPED_TRACE(what);
+    const Membership membership = PlanFor(Converged(), change);
+    ASSERT_EQ(membership.members.size(), 2U);
+    EXPECT_TRUE(membership.members[0].ready);
+    EXPECT_FALSE(membership.members[1].ready);
+  }
+}
+
+TEST(PlanMembership, B8_NodeWithoutFabricIsAMemberByItsPodAlone) {
+  Observed observed = Converged();
+  DaemonPod pod = fixtures::MakePod("node-2", 2);
+  pod.clique = "";
+  observed.children.daemon_pods.push_back(pod);
+  observed.nodes["node-2"] = fixtures::MakeNode("node-2");
+  const Membership membership = PlanMembership(observed);
+  ASSERT_EQ(membership.members.size(), 3U);
+  EXPECT_EQ(membership.members[0],
+            (Member{.node = "node-2", .ip = "10.0.0.3", .clique = "", .index = -1, .ready = true}));
+  EXPECT_TRUE(membership.actions.empty());
+
+  observed.children.daemon_pods[2].ready = false;
+  EXPECT_FALSE(PlanMembership(observed).members[0].ready);
+  observed.children.daemon_pods[2].ip.clear();
+  EXPECT_EQ(PlanMembership(observed).members.size(), 2U);
+}
+
+TEST(PlanMembership, B6_OfSeveralPodsOnANodeTheOneThatStaysAndThenTheNewestCounts) {
+  struct Row {
+    const char* what;
+    std::function<void(DaemonPod& counts, DaemonPod& other)> change;
+  };
+  const std::vector<Row> rows = {
+      {"the other ends", [](DaemonPod& counts, DaemonPod& other) {
+         other.meta.deleting = true;
+         counts.meta.creation_timestamp = "2026-01-01T10:00:00Z";
+       }},
+      {"it is newer", [](DaemonPod& counts, DaemonPod&) {
+         counts.meta.creation_timestamp = "2026-01-01T11:30:00Z";
+       }},
+      {"equally old: the later UID", [](DaemonPod& counts, DaemonPod&) { counts.meta.uid = "z"; }},
+  };
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.what);
+    DaemonPod counts = fixtures::MakePod("node-2", 2);
+    counts.clique = "";
+    DaemonPod other = counts;
+    counts.ip = "10.0.0.99";
+    row.change(counts, other);
+    for (const auto& pods : {std::vector{counts, other}, std::vector{other, counts}}) {
+      Observed observed = Converged();
+      for (const DaemonPod& pod : pods) observed.children.daemon_pods.push_back(pod);
+      EXPECT_EQ(PlanMembership(observed).members[0].ip, "10.0.0.99");
+    }
+  }
+}
+
+TEST(LowestFreeIndex, GapsAreFilledAndTheLimitHolds) {
+  EXPECT_EQ(LowestFreeIndex({}, 18), 0);
+  EXPECT_EQ(LowestFreeIndex({0, 1, 3}, 18), 2);
+  EXPECT_EQ(LowestFreeIndex({0, 1}, 2), -1);
+  EXPECT_EQ(LowestFreeIndex({-1, 99}, 2), 0);
+  EXPECT_EQ(LowestFreeIndex({}, 0), -1);
+}
+
+// ---- The promise itself, under random churn and a pod cache that lags.
+
+class Churn {
+ public:
+  explicit Churn(unsigned seed) : random_(seed), observed_(Marked()) {
+    observed_.children.daemon_pods.clear();
+    observed_.children.cliques.clear();
+    observed_.domain->status.nodes.clear();
+    observed_.facts.daemons.nodes_per_imex_domain_max = 6;
+    for (int i = 0; i < kNodes; ++i) observed_.nodes[NodeName(i)] = fixtures::MakeNode(NodeName(i));
+  }
+
+  // A node comes or goes; the cache may or may not see it; one pass runs. Sometimes somebody deletes
+  // the clique, and the next passes make it again.
+  void Step() {
+    const std::string node = NodeName(static_cast<int>(random_() % kNodes));
+    if (pods_.erase(node) == 0) {
+      pods_[node] = MakeMarkedPod(node, static_cast<int>(random_() % 200));
+      pods_[node].meta.uid = "pod-" + std::to_string(++incarnations_);
+    }
+    if (random_() % 3 != 0) observed_.children.daemon_pods = Pods();
+    if (random_() % 20 == 0) {
+      observed_.children.daemon_pods = Pods();
+      observed_.children.cliques.clear();
+    }
+    observed_.evidence = {};
+    before_ = Daemons();
+    RunPass();
+  }
+
+  // S3: one pod for each index, within the limit. S4: a pod keeps its index. S5: who was a member and
+  // has a pod still is one.
+  void Check() {
+    std::set<int> used;
+    for (const Member& member : Daemons()) {
+      EXPECT_TRUE(used.insert(member.index).second) << "held twice: " << member.index;
+      EXPECT_TRUE(member.index >= 0 && member.index < 6) << member.index;
+      const auto pod = pods_.find(member.node);
+      if (pod == pods_.end()) continue;
+      const auto [held, is_new] = index_of_.emplace(pod->second.meta.uid, member.index);
+      EXPECT_EQ(held->second, member.index) << member.node << " moved";
+    }
+    const std::map<std::string, int> now = IndexByNode(Daemons());
+    for (const Member& member : before_) {
+      EXPECT_TRUE(!pods_.contains(member.node) || now.contains(member.node)) << member.node;
+    }
+  }
+
+ private:
+  static constexpr int kNodes = 9;
+
+  static std::string NodeName(int number) { return "node-" + std::to_string(number); }
+
+  Members Daemons() const {
+    return observed_.children.cliques.empty() ? Members() : observed_.children.cliques[0].daemons;
+  }
+
+  std::vector<DaemonPod> Pods() const {
+    std::vector<DaemonPod> pods;
+    for (const auto& [node, pod] : pods_) pods.push_back(pod);
+    return pods;
+  }
+
+  void RunPass() {
+    for (int round = 0; round < 2; ++round) {
+      const Membership membership = PlanMembership(observed_);
+      for (const WriteClique& write : Actions<WriteClique>(membership.actions)) {
+        observed_.children.cliques[0].daemons = write.daemons;
+      }
+      for (const Create& create : Actions<Create>(membership.actions)) {
+        api::Clique made = fixtures::MakeClique();
+        made.daemons.clear();
+        for (const json::Value& daemon : create.object["daemons"].items()) {
+          made.daemons.push_back({.node = daemon["nodeName"].AsString(),
+                                  .ip = daemon["ipAddress"].AsString(),
+                                  .clique = kCliqueId,
+                                  .index = static_cast<int>(*daemon["index"].AsInt()),
+                                  .ready = daemon["status"].AsString() == "Ready"});
+        }
+        observed_.children.cliques = {made};
+      }
+      if (!membership.needs_daemon_pods) break;
+      observed_.evidence.daemon_pods = Pods();
+    }
+    observed_.domain->status.nodes = PlanMembership(observed_).members;
+  }
+
+  std::mt19937 random_;
+  Observed observed_;
+  std::map<std::string, DaemonPod> pods_;  // As they are.
+  std::map<std::string, int> index_of_;    // By pod UID.
+  Members before_;                         // Of the clique, before the last pass.
+  int incarnations_ = 0;
+};
+
+TEST(PlanMembership, S3_S4_S5_ChurnMovesDoublesAndLosesNobody) {
+  for (unsigned seed = 0; seed < 200; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Churn churn(seed);
+    for (int step = 0; step < 60 && !testing::Test::HasFailure(); ++step) {
+      churn.Step();
+      churn.Check();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace compute_domain

@@ -1,0 +1,77 @@
+// Everything known about one domain UID, as values: what the planner decides by.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "controller/api/types.h"
+#include "controller/daemon_set/render.h"
+#include "pkg/base/clock.h"
+
+namespace compute_domain {
+
+enum class Kind { kComputeDomain, kDaemonSet, kClaimTemplate, kClique, kDaemonPod, kClaim, kNode };
+
+// What carries the domain's UID, or was made for it. `daemon_pods` have the domain's label and a
+// DaemonSet as controller; `claims` name the domain in a device config.
+struct Children {
+  std::vector<api::DaemonSet> daemon_sets = {};
+  std::vector<api::ClaimTemplate> templates = {};
+  std::vector<api::Clique> cliques = {};
+  std::vector<api::DaemonPod> daemon_pods = {};
+  std::vector<api::Claim> claims = {};
+  std::vector<api::Node> labelled_nodes = {};
+};
+
+// What live reads found in this pass; absent: not read.
+struct Evidence {
+  // The ComputeDomain with this UID; the inner one is empty if there is none.
+  std::optional<std::optional<kube::ObjectMeta>> owner = {};
+  std::optional<Children> children = {};
+  std::optional<std::vector<api::DaemonPod>> daemon_pods = {};
+  // Names of children that cannot be created (any more): what a reply or a live read says is there.
+  // The outer optional is empty if only a refused create says so; the inner one, if it is gone again.
+  struct Taken {
+    kube::ObjectMeta meta = {};
+    std::string domain = {};
+    std::string target = {};
+  };
+  std::map<std::pair<Kind, kube::ObjectKey>, std::optional<std::optional<Taken>>> taken = {};
+};
+
+// What goes for every domain.
+struct Facts {
+  std::vector<std::string> driver_namespaces = {};  // The first is where children are made.
+  daemon_set::Settings daemons = {};
+  std::chrono::seconds deletion_grace{600};
+  std::chrono::milliseconds status_window{500};
+  // A kind that cannot be read: the reason for the condition (DRANotServed, RightMissing) and a
+  // sentence that says what to do. Empty: all is well.
+  std::string problem_reason = {};
+  std::string problem = {};
+  bool status_is_pruned = false;  // The installed CRD knows only the reference's status fields.
+};
+
+// What failed or stands in the way, for the domain's condition.
+struct Failure {
+  std::string reason = {};
+  std::string message = {};
+  friend bool operator==(const Failure&, const Failure&) = default;
+};
+
+struct Observed {
+  std::string uid = {};
+  std::optional<api::ComputeDomain> domain = {};  // From the cache, like all below but `evidence`.
+  Children children = {};
+  // Those the domain has to do with: labelled, with a daemon pod, a member, or an allocated claim.
+  std::map<std::string, api::Node> nodes = {};
+  Evidence evidence = {};
+  Facts facts = {};
+  std::optional<Failure> failure = {};  // Of this pass.
+  std::optional<base::Clock::TimePoint> status_written = {};  // By this process.
+};
+
+}  // namespace compute_domain

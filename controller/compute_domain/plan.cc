@@ -1,0 +1,194 @@
+#include "controller/compute_domain/plan.h"
+
+#include <algorithm>
+
+#include "controller/api/names.h"
+#include "controller/compute_domain/children.h"
+#include "controller/compute_domain/deletion.h"
+#include "controller/compute_domain/membership.h"
+#include "controller/compute_domain/ownership.h"
+#include "controller/compute_domain/status.h"
+#include "pkg/base/rfc3339.h"
+
+namespace compute_domain {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+// The finalizer comes before the first child: a child made without it is nobody's if the user deletes
+// the domain now.
+std::optional<Action> PlanAdmission(const Observed& observed) {
+  const kube::ObjectMeta& domain = observed.domain->meta;
+  if (domain.HasFinalizer(api::kFinalizer)) return {};
+  std::vector<std::string> finalizers = domain.finalizers;
+  finalizers.emplace_back(api::kFinalizer);
+  return WriteFinalizers{
+      .kind = Kind::kComputeDomain, .object = domain, .finalizers = std::move(finalizers)};
+}
+
+// Into one step with `others`: a child that cannot be made must not keep the clique of a pod that ends
+// Ready, on which workloads are let loose.
+void AddStep(Step others, const Membership& membership, Plan& plan) {
+  Step step = std::move(others);
+  step.insert(step.end(), membership.actions.begin(), membership.actions.end());
+  if (membership.needs_daemon_pods) step.emplace_back(ReadDaemonPods{});
+  if (!step.empty()) plan.steps.push_back(std::move(step));
+}
+
+Plan PlanLife(Observed observed, const Instant& now, const Rules& rules) {
+  Plan plan;
+  Step children;
+  const bool accepted = observed.domain->has_spec && observed.facts.problem_reason.empty();
+  if (accepted) {
+    if (std::optional<Action> admission = rules.admit(observed)) plan.steps.push_back({*admission});
+    children = rules.provision(observed);
+    plan.obstacle = FindTakenName(observed);
+    if (plan.obstacle) observed.failure = plan.obstacle;
+  }
+  const Membership membership = rules.membership(observed);
+  AddStep(std::move(children), membership, plan);
+  plan.status = DecideStatusWrite(observed, DecideStatus(observed, membership, now), now,
+                                  plan.requeue_after);
+  return plan;
+}
+
+// How long until `grace` has passed `times` over since the deletion was asked for; zero: it has.
+milliseconds UntilDeadline(const Observed& observed, const Instant& now, int times) {
+  const auto asked = base::ParseTime(observed.domain->meta.deletion_timestamp);
+  if (!asked) return milliseconds(0);
+  const auto rest = *asked + times * observed.facts.deletion_grace - now.wall;
+  return std::max(milliseconds(0), std::chrono::ceil<milliseconds>(rest));
+}
+
+// Waits for a change, or until the deadline of `wait` if there are blockers, and lets status say so.
+Plan PlanWait(const Observed& observed, const Instant& now, const Membership& membership, Plan plan,
+              const DeletionWait& wait, milliseconds until) {
+  if (!wait.blockers.empty()) plan.requeue_after = until;
+  plan.status = DecideStatusWrite(observed, DecideDeletionStatus(observed, membership, wait, now),
+                                  now, plan.requeue_after);
+  return plan;
+}
+
+// Reads before it goes on. A read that was refused is what the deletion waits for.
+Plan PlanReads(const Observed& observed, const Instant& now, const Rules& rules, Plan plan,
+               Step reads) {
+  plan.steps.push_back(std::move(reads));
+  if (!observed.failure) return plan;
+  return PlanWait(observed, now, rules.membership(observed), std::move(plan), {}, milliseconds(0));
+}
+
+Plan PlanOrphans(const Observed& observed, const Rules& rules) {
+  if (!HasChildren(observed)) return {};
+  Plan plan;
+  if (Step reads = rules.prove(observed); !reads.empty()) {
+    return {.steps = {std::move(reads)}};
+  }
+  // A domain that the cache has not seen yet is in charge of itself.
+  if (observed.evidence.owner && *observed.evidence.owner) return {};
+  if (Step actions = rules.tear_down(observed, BestView(observed)); !actions.empty()) {
+    plan.steps.push_back(std::move(actions));
+  }
+  return plan;
+}
+
+// Whether a live read showed the domain as deleting.
+bool IsProvenDeleting(const Observed& observed) {
+  const auto& owner = observed.evidence.owner;
+  return owner && *owner && (*owner)->deleting;
+}
+
+// Phases: workload template; consumers; everything else, side by side; daemon pods and their claims;
+// finalizer.
+Plan PlanDeletion(const Observed& observed, const Instant& now, const Rules& rules) {
+  if (Step reads = rules.prove(observed); !reads.empty()) {
+    if (!IsProvenDeleting(observed)) return {.steps = {std::move(reads)}};
+    return PlanReads(observed, now, rules, {}, std::move(reads));
+  }
+  if (observed.evidence.owner) {
+    if (!*observed.evidence.owner) {  // Gone while the cache still shows it.
+      Observed gone = observed;
+      gone.domain.reset();
+      return PlanOrphans(gone, rules);
+    }
+    if (!(*observed.evidence.owner)->deleting) return {};  // Nothing starts from a cache (R2).
+  }
+  const Children& children = BestView(observed);
+  const Step live_children = {
+      ReadChildren{.workload_namespace = observed.domain->meta.key.ns}};
+  Plan plan;
+  Step workload = PlanWorkloadTearDown(observed, children);
+  const milliseconds grace = UntilDeadline(observed, now, 1);
+  DeletionWait wait = {.at_most = observed.facts.deletion_grace,
+                       .blockers = FindConsumers(observed)};
+  // Claims that cannot be read may be in use.
+  if (!observed.facts.problem_reason.empty()) wait.blockers.push_back(observed.facts.problem);
+  if (!wait.blockers.empty() && grace > milliseconds(0)) {
+    const Membership membership = rules.membership(observed);
+    AddStep(std::move(workload), membership, plan);  // Their jobs go on: so do the daemons.
+    return PlanWait(observed, now, membership, std::move(plan), wait, grace);
+  }
+  if (!workload.empty()) plan.steps.push_back(std::move(workload));
+  Step rest = rules.tear_down(observed, children);
+  // That no job needs the daemons any more is not believed of a cache (R2).
+  if (!rest.empty() && grace > milliseconds(0) && !observed.evidence.children) {
+    return PlanReads(observed, now, rules, std::move(plan), live_children);
+  }
+  if (!rest.empty()) plan.steps.push_back(std::move(rest));
+  // Pods that cannot end hold the domain for one grace more.
+  const milliseconds bound = UntilDeadline(observed, now, 2);
+  wait = {.at_most = 2 * observed.facts.deletion_grace, .blockers = FindRemains(observed)};
+  if (!wait.blockers.empty()) {
+    if (bound > milliseconds(0)) {
+      return PlanWait(observed, now, rules.membership(observed), std::move(plan), wait, bound);
+    }
+    if (!observed.evidence.children) {
+      return PlanReads(observed, now, rules, std::move(plan), live_children);
+    }
+  }
+  if (!rules.may_release(observed)) {
+    return PlanWait(observed, now, rules.membership(observed), std::move(plan), {},
+                    milliseconds(0));
+  }
+  // Last, because once it is gone the API server may drop the object, and with it the only record of
+  // which children were ours.
+  const kube::ObjectMeta owner =
+      observed.evidence.owner ? **observed.evidence.owner : observed.domain->meta;
+  if (owner.HasFinalizer(api::kFinalizer)) {
+    plan.steps.push_back({Release(Kind::kComputeDomain, owner)});
+  }
+  return plan;
+}
+
+}  // namespace
+
+const Rules kRules = {.admit = PlanAdmission,
+                      .provision = PlanChildren,
+                      .membership = PlanMembership,
+                      .prove = PlanProof,
+                      .tear_down = PlanTearDown,
+                      .may_release = MayRelease};
+
+bool HasChildren(const Observed& observed) {
+  const Children& children = observed.children;
+  const auto is_ours = [&](const auto& object) {
+    return IsDriverNamespace(observed.facts, object.meta.key.ns);
+  };
+  // A template in a user's namespace is no suspicion by itself: its owner reference takes care of it,
+  // unless the reference's finalizer holds it.
+  const auto is_held = [](const api::ClaimTemplate& found) {
+    return found.meta.deleting && found.meta.HasFinalizer(api::kFinalizer);
+  };
+  return std::ranges::any_of(children.daemon_sets, is_ours) ||
+         std::ranges::any_of(children.templates, is_ours) ||
+         std::ranges::any_of(children.templates, is_held) ||
+         std::ranges::any_of(children.cliques, is_ours) || !children.labelled_nodes.empty();
+}
+
+Plan PlanReconcile(const Observed& observed, const Instant& now, const Rules& rules) {
+  if (!observed.domain) return PlanOrphans(observed, rules);
+  return observed.domain->meta.deleting ? PlanDeletion(observed, now, rules)
+                                        : PlanLife(observed, now, rules);
+}
+
+}  // namespace compute_domain

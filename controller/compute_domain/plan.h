@@ -1,0 +1,115 @@
+// Decides what to do about one domain: one snapshot in, one plan out. Pure: no IO, no clock, no state.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "controller/compute_domain/observed.h"
+#include "pkg/json/value.h"
+
+namespace compute_domain {
+
+// The time of a decision: `monotonic` for windows, `wall` for what people and other processes wrote.
+struct Instant {
+  base::Clock::TimePoint monotonic = {};
+  base::Clock::WallTime wall = {};
+};
+
+// Actions. Each carries what makes it safe to repeat and harmless when stale.
+
+// Creates `object`. If the name is taken that becomes evidence.
+struct Create {
+  Kind kind = {};
+  kube::ObjectKey key = {};
+  json::Value object = {};
+};
+// Deletes this incarnation only.
+struct Delete {
+  Kind kind = {};
+  kube::ObjectKey key = {};
+  kube::Uid uid = {};
+};
+// Makes `finalizers` the object's, if it still has this resourceVersion.
+struct WriteFinalizers {
+  Kind kind = {};
+  kube::ObjectMeta object = {};
+  std::vector<std::string> finalizers = {};
+};
+// Makes `daemons` the clique's, if it still has this resourceVersion.
+struct WriteClique {
+  kube::ObjectMeta clique = {};
+  std::vector<api::Member> daemons = {};
+};
+// Takes the domain label off the node, if it still has this domain's UID as value.
+struct RemoveNodeLabel {
+  std::string node = {};
+  std::string domain = {};
+};
+// Writes the whole status, if the domain still has this resourceVersion.
+struct WriteStatus {
+  kube::ObjectMeta domain = {};
+  api::DomainStatus status = {};
+};
+// Live reads, whose findings become evidence.
+struct ReadOwner {
+  std::optional<kube::ObjectKey> key = {};  // Without a name every ComputeDomain is looked at.
+};
+struct ReadChildren {
+  std::string workload_namespace = {};  // Of the domain; empty: not known.
+};
+struct ReadDaemonPods {};
+struct ReadTaken {
+  Kind kind = {};
+  kube::ObjectKey key = {};
+};
+
+using Action = std::variant<Create, Delete, WriteFinalizers, WriteClique, RemoveNodeLabel, WriteStatus,
+                            ReadOwner, ReadChildren, ReadDaemonPods, ReadTaken>;
+using Step = std::vector<Action>;  // Its actions may travel side by side.
+
+struct Plan {
+  // Done in order; a failure ends them, after the rest of its step. What a live read finds, and a
+  // create whose name is taken, is a reason to decide again.
+  std::vector<Step> steps = {};
+  // Written last, whether the steps succeeded or not.
+  std::optional<WriteStatus> status = {};
+  // What no action of ours removes and no watch shows: try again with back-off.
+  std::optional<Failure> obstacle = {};
+  // Look again then, at the latest; empty: wait for a change.
+  std::optional<std::chrono::milliseconds> requeue_after = {};
+};
+
+// Who belongs to the domain, and what must be written so that cliques say so.
+struct Membership {
+  std::vector<api::Member> members = {};  // Sorted by clique, index, node.
+  std::vector<Action> actions = {};
+  std::vector<std::string> refused = {};  // Nodes without room: "node in clique".
+  bool needs_daemon_pods = false;         // A member seems gone: read before it is removed.
+};
+
+// The rules, one for each concern. A table, so that the simulation can put a wrong rule in the place of
+// a right one and see an oracle notice.
+struct Rules {
+  // The finalizer to store before the first child; empty: it is there.
+  std::optional<Action> (*admit)(const Observed&) = nullptr;
+  // Creates and repairs children.
+  std::vector<Action> (*provision)(const Observed&) = nullptr;
+  Membership (*membership)(const Observed&) = nullptr;
+  // Whether the cached view suffices to tear down, or which live reads come first.
+  std::vector<Action> (*prove)(const Observed&) = nullptr;
+  // What removes `children`, whatever else is missing.
+  std::vector<Action> (*tear_down)(const Observed&, const Children& children) = nullptr;
+  // Whether the domain's finalizer may go.
+  bool (*may_release)(const Observed&) = nullptr;
+};
+extern const Rules kRules;
+
+[[nodiscard]] Plan PlanReconcile(const Observed& observed, const Instant& now,
+                                 const Rules& rules = kRules);
+
+// Whether anything is left that only this domain's reconcile removes.
+[[nodiscard]] bool HasChildren(const Observed& observed);
+
+}  // namespace compute_domain

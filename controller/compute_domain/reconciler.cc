@@ -1,0 +1,194 @@
+#include "controller/compute_domain/reconciler.h"
+
+#include <algorithm>
+
+#include "pkg/base/check.h"
+#include "pkg/kube/client/request.h"
+
+namespace compute_domain {
+
+namespace {
+
+using base::ErrorCode;
+using http::Request;
+using http::Response;
+using std::chrono::milliseconds;
+
+constexpr int kRoundsMax = 4;
+// The cache is given this long to show a write of ours; then it is trusted as it is.
+constexpr auto kCatchUp = std::chrono::seconds(10);
+
+}  // namespace
+
+Pass::Pass(Reconciler& reconciler, std::string uid) : reconciler_(reconciler) {
+  observed_.uid = std::move(uid);
+}
+
+std::vector<Request> Pass::Next() {
+  if (over_) return {};
+  if (rounds_ == 0) {
+    const auto memory = reconciler_.memories_.With([&](auto& memories) {
+      const auto it = memories.find(observed_.uid);
+      return it == memories.end() ? Reconciler::Memory() : it->second;
+    });
+    // Deciding from a view older than our own writes would do them twice.
+    const base::Clock::TimePoint now = reconciler_.clock_.Now();
+    const bool behind = std::ranges::any_of(memory.expectations, [&](const Expectation& expected) {
+      return !reconciler_.cache_.HasCaughtUp(expected);
+    });
+    if (behind && now < memory.expect_until) {
+      outcome_.requeue_after = std::chrono::ceil<milliseconds>(memory.expect_until - now);
+      outcome_.waits = true;
+      over_ = true;
+      return {};
+    }
+    observed_ = reconciler_.Gather(observed_.uid);
+    observed_.status_written = memory.status_written;
+    Decide();
+  }
+  if (!outcome_.error && next_step_ < plan_.steps.size()) {
+    return Send(std::move(plan_.steps[next_step_++]));
+  }
+  if (!outcome_.error && decide_again_) {
+    if (rounds_ < kRoundsMax) {
+      Decide();
+      return Next();
+    }
+    // What was found is not acted on yet, and nothing else may bring it up again.
+    outcome_.error = base::Error{.code = ErrorCode::kUnavailable,
+                                 .message = "live reads kept finding something new"};
+  }
+  if (!status_sent_) {
+    // What was written, or failed, since the decision is part of what status says.
+    if (acted_) {
+      Plan latest = MakePlan();
+      plan_.status = std::move(latest.status);
+      plan_.obstacle = std::move(latest.obstacle);
+      plan_.requeue_after = latest.requeue_after;
+    }
+    status_sent_ = true;
+    if (plan_.status) return Send({*plan_.status});
+  }
+  Finish();
+  return {};
+}
+
+void Pass::Decide() {
+  ++rounds_;
+  next_step_ = 0;
+  acted_ = decide_again_ = false;
+  plan_ = MakePlan();
+}
+
+Plan Pass::MakePlan() {
+  if (observed_.evidence.children) reconciler_.cache_.AddNodes(observed_);
+  return PlanReconcile(observed_, reconciler_.Now(), reconciler_.rules_);
+}
+
+std::vector<Request> Pass::Send(Step step) {
+  if (reconciler_.dry_run_) {
+    for (const Action& action : step) {
+      reconciler_.logger_.Info("Would act", {{"domain", observed_.uid}, {"action", Describe(action)}});
+    }
+    std::erase_if(step, IsWrite);
+  }
+  const bool writes = std::ranges::any_of(step, IsWrite);
+  if (writes && !reconciler_.gate_()) {
+    // Another replica leads: this process is about to end, and writes nothing more.
+    outcome_.error = base::Error{.code = ErrorCode::kUnavailable, .message = "not the leader"};
+    over_ = true;
+    return {};
+  }
+  if (step.empty()) return Next();
+  std::vector<Request> requests;
+  methods_.clear();
+  for (const Action& action : step) {
+    std::vector<http::Method>& methods = methods_.emplace_back();
+    for (Request& request : RequestsOf(action, observed_)) {
+      methods.push_back(request.method);
+      requests.push_back(std::move(request));
+    }
+    if (IsWrite(action)) {
+      reconciler_.logger_.Debug("Acting", {{"domain", observed_.uid}, {"action", Describe(action)}});
+    }
+  }
+  under_way_ = std::move(step);
+  return requests;
+}
+
+void Pass::TakeReplies(std::vector<base::Result<Response>> replies) {
+  acted_ = true;
+  auto reply = replies.begin();
+  for (std::size_t i = 0; i < under_way_.size(); ++i) {
+    std::vector<base::Result<Response>> checked;
+    for (const http::Method method : methods_[i]) {
+      CHECK(reply != replies.end());
+      checked.push_back(kube::CheckStatus(std::move(*reply++), method));
+    }
+    ActionResult result = compute_domain::TakeReplies(under_way_[i], checked, observed_);
+    decide_again_ = decide_again_ || result.decide_again;
+    std::ranges::move(result.expectations, std::back_inserter(expectations_));
+    if (!result.error) {
+      status_written_ = status_written_ || std::holds_alternative<WriteStatus>(under_way_[i]);
+      continue;
+    }
+    // The first error is the pass's; what it means to users goes into the condition.
+    if (std::optional<Failure> failure = FailureOf(*result.error)) observed_.failure = failure;
+    if (!outcome_.error) outcome_.error = std::move(result.error);
+  }
+  under_way_.clear();
+}
+
+void Pass::Finish() {
+  over_ = true;
+  outcome_.requeue_after = plan_.requeue_after;
+  if (!outcome_.error && plan_.obstacle) {
+    outcome_.error =
+        base::Error{.code = ErrorCode::kAlreadyExists, .message = plan_.obstacle->message};
+  }
+  const base::Clock::TimePoint now = reconciler_.clock_.Now();
+  const bool found_pruned = reconciler_.facts_.With([&](Facts& facts) {
+    const bool is_new = observed_.facts.status_is_pruned && !facts.status_is_pruned;
+    facts.status_is_pruned = facts.status_is_pruned || is_new;
+    return is_new;
+  });
+  if (found_pruned) {
+    reconciler_.logger_.Warning(
+        "The installed CRD drops the conditions of ComputeDomains, so they are not written; apply "
+        "crds/ and restart to see them");
+  }
+  reconciler_.memories_.With([&](auto& memories) {
+    if (!observed_.domain && expectations_.empty()) {
+      memories.erase(observed_.uid);
+      return;
+    }
+    Reconciler::Memory& memory = memories[observed_.uid];
+    if (status_written_) memory.status_written = now;
+    memory.expectations = std::move(expectations_);
+    memory.expect_until = now + kCatchUp;
+  });
+}
+
+Reconciler::Reconciler(const Cache& cache, Facts facts, WriteGate gate, const base::Clock& clock,
+                       base::Logger& logger, const Rules& rules)
+    : cache_(cache),
+      gate_(std::move(gate)),
+      clock_(clock),
+      logger_(logger),
+      rules_(rules),
+      facts_(std::move(facts)) {}
+
+Observed Reconciler::Gather(const std::string& uid) const {
+  Observed observed = cache_.Gather(uid);
+  observed.facts = facts_.With([](const Facts& facts) { return facts; });
+  return observed;
+}
+
+void Reconciler::SetProblem(const std::string& reason, const std::string& problem) {
+  facts_.With([&](Facts& facts) {
+    facts.problem_reason = reason;
+    facts.problem = problem;
+  });
+}
+
+}  // namespace compute_domain

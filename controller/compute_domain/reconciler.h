@@ -1,0 +1,107 @@
+// Reconciles one domain at a time: gather, decide, act; again with the evidence that live reads gave.
+//
+// A pass is a step function: it names the requests to send side by side, and takes their replies. A
+// worker sends them over its transport; the simulation serves them one by one, and may stop the
+// process between any two.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "controller/compute_domain/apply.h"
+#include "controller/compute_domain/cache.h"
+#include "controller/compute_domain/plan.h"
+#include "pkg/base/clock.h"
+#include "pkg/base/log.h"
+#include "pkg/base/mutex.h"
+#include "pkg/http/transport.h"
+
+namespace compute_domain {
+
+class Reconciler;
+
+// How a pass ended.
+struct Outcome {
+  std::optional<base::Error> error = {};  // Try again later, with back-off.
+  bool waits = false;  // Nothing was done yet: the cache is behind our own writes.
+  std::optional<std::chrono::milliseconds> requeue_after = {};
+};
+
+// One reconcile of one domain. Used by one thread; outlived by its reconciler.
+class Pass {
+ public:
+  Pass(Reconciler& reconciler, std::string uid);
+
+  // What to send next, side by side; empty: the pass is over. Hand every reply to TakeReplies.
+  [[nodiscard]] std::vector<http::Request> Next();
+  void TakeReplies(std::vector<base::Result<http::Response>> replies);
+  [[nodiscard]] const Outcome& outcome() const { return outcome_; }
+
+ private:
+  [[nodiscard]] std::vector<http::Request> Send(Step step);
+  void Decide();
+  [[nodiscard]] Plan MakePlan();
+  void Finish();
+
+  Reconciler& reconciler_;
+  Observed observed_;
+  Plan plan_;
+  Step under_way_;
+  std::vector<std::vector<http::Method>> methods_;  // Of the requests of each action under way.
+  std::size_t next_step_ = 0;
+  int rounds_ = 0;
+  bool acted_ = false;         // A step ran since the last decision.
+  bool decide_again_ = false;  // And it found evidence.
+  bool over_ = false;
+  bool status_sent_ = false;
+  bool status_written_ = false;
+  Outcome outcome_;
+  std::vector<Expectation> expectations_;
+};
+
+class Reconciler {
+ public:
+  // Whether a write may be sent now.
+  using WriteGate = std::function<bool()>;
+
+  // All outlive the reconciler. Thread-safe, as long as one domain has one pass at a time.
+  Reconciler(const Cache& cache, Facts facts, WriteGate gate, const base::Clock& clock,
+             base::Logger& logger, const Rules& rules = kRules);
+
+  [[nodiscard]] Pass Start(const std::string& uid) { return Pass(*this, uid); }
+
+  // A kind that cannot be read (reason and sentence for conditions); empty: all can.
+  void SetProblem(const std::string& reason, const std::string& problem);
+
+  // Plans are logged and nothing is written.
+  void SetDryRun() { dry_run_ = true; }
+
+ private:
+  friend class Pass;
+
+  // What outlives a pass. It only paces and explains: a new process does without.
+  struct Memory {
+    std::optional<base::Clock::TimePoint> status_written = {};
+    std::vector<Expectation> expectations = {};
+    base::Clock::TimePoint expect_until = {};
+  };
+
+  [[nodiscard]] Observed Gather(const std::string& uid) const;
+  [[nodiscard]] Instant Now() const { return {clock_.Now(), clock_.Wall()}; }
+
+  const Cache& cache_;
+  const WriteGate gate_;
+  const base::Clock& clock_;
+  base::Logger& logger_;
+  const Rules rules_;
+  bool dry_run_ = false;
+  base::Guarded<Facts> facts_;
+  base::Guarded<std::map<std::string, Memory>> memories_;
+};
+
+}  // namespace compute_domain

@@ -1,0 +1,640 @@
+#include "controller/compute_domain/reconciler.h"
+
+#include <gtest/gtest.h>
+
+#include "test/fixtures/pass_world.h"
+
+namespace compute_domain {
+namespace {
+
+using base::ErrorCode;
+using fixtures::Converged;
+using fixtures::Fresh;
+using fixtures::JustDeleted;
+using fixtures::kCliqueId;
+using fixtures::kDaemonName;
+using fixtures::kDriverNs;
+using fixtures::kOtherUid;
+using fixtures::kTemplateName;
+using fixtures::kUid;
+using fixtures::kUserNs;
+using fixtures::MapServer;
+using fixtures::PassWorld;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using Lines = std::vector<std::string>;
+
+const std::string kDomainPath =
+    "/apis/resource.nvidia.com/v1beta1/namespaces/team-a/computedomains/train";
+const std::string kDaemonSetsPath = "/apis/apps/v1/namespaces/cdom-system/daemonsets";
+const std::string kDaemonTemplatesPath =
+    "/apis/resource.k8s.io/v1/namespaces/cdom-system/resourceclaimtemplates";
+const std::string kWorkloadTemplatesPath =
+    "/apis/resource.k8s.io/v1/namespaces/team-a/resourceclaimtemplates";
+
+const kube::ObjectKey kWorkloadKey = {kUserNs, kTemplateName};
+
+Observed WithoutWorkloadTemplate() {
+  Observed observed = Converged();
+  observed.children.templates.pop_back();
+  return observed;
+}
+
+std::size_t Children(const PassWorld& world) {
+  return world.server.Count(Kind::kDaemonSet) + world.server.Count(Kind::kClaimTemplate);
+}
+
+TEST(Pass, Q2_ConvergedDomainIsLeftInPeace) {
+  PassWorld world(Converged());
+  const Outcome outcome = world.Run();
+  EXPECT_TRUE(world.server.lines().empty());
+  EXPECT_FALSE(outcome.error);
+  EXPECT_FALSE(outcome.requeue_after);
+}
+
+TEST(Pass, S8_NewDomainGetsFinalizerThenChildrenThenStatus) {
+  PassWorld world(Fresh());
+  EXPECT_FALSE(world.Run().error);
+  EXPECT_EQ(world.server.lines(),
+            (Lines{"PATCH " + kDomainPath, "POST " + kDaemonTemplatesPath, "POST " + kDaemonSetsPath,
+                   "POST " + kWorkloadTemplatesPath, "PATCH " + kDomainPath + "/status"}));
+  EXPECT_EQ(world.Domain()["metadata"]["finalizers"].items()[0].AsString(), api::kFinalizer);
+  EXPECT_EQ(world.Ready().substr(0, 10), "NoMembers:");
+  EXPECT_EQ(world.Settle(), 0) << "one pass was enough";
+}
+
+TEST(Pass, ChildrenTravelSideBySide) {
+  PassWorld world(Fresh());
+  Pass pass = world.reconciler.Start(kUid);
+  std::vector<std::size_t> steps;
+  for (auto requests = pass.Next(); !requests.empty(); requests = pass.Next()) {
+    steps.push_back(requests.size());
+    std::vector<MapServer::Reply> replies;
+    for (const http::Request& request : requests) replies.push_back(world.server.Serve(request));
+    pass.TakeReplies(std::move(replies));
+  }
+  EXPECT_EQ(steps, (std::vector<std::size_t>{1, 3, 1}));
+}
+
+TEST(Pass, S8_NoChildIsMadeIfTheFinalizerCouldNotBeStored) {
+  for (const auto& [status, reason] : {std::pair{409, "Conflict"}, std::pair{403, "Forbidden"},
+                                       std::pair{404, "NotFound"}, std::pair{500, "Internal"},
+                                       std::pair{429, "TooManyRequests"}}) {
+    SCOPED_TRACE(status);
+    PassWorld world(Fresh());
+    world.server.Refuse("PATCH " + kDomainPath, status, reason);
+    EXPECT_TRUE(world.Run().error);
+    EXPECT_EQ(Children(world), 0U);
+    EXPECT_EQ(world.Position("POST"), -1);
+  }
+}
+
+TEST(Pass, DomainThatWasDeletedMeanwhileGetsNeitherFinalizerNorChildren) {
+  PassWorld world(Fresh());
+  world.server.Remove(Kind::kComputeDomain, {kUserNs, "train"});
+  EXPECT_EQ(world.Run().error->code, ErrorCode::kNotFound);
+  EXPECT_EQ(Children(world), 0U);
+}
+
+TEST(Pass, RefusedCreateIsToldInTheSamePassAndHoldsNothingElseUp) {
+  PassWorld world(Fresh());
+  world.server.Refuse("POST " + kDaemonSetsPath, 403, "Forbidden");
+  const Outcome outcome = world.Run();
+  EXPECT_EQ(outcome.error->code, ErrorCode::kForbidden);
+  EXPECT_TRUE(outcome.error->message.starts_with("create DaemonSet cdom-system/" + kDaemonName))
+      << outcome.error->message;
+  EXPECT_TRUE(world.Ready().starts_with("Forbidden: create DaemonSet")) << world.Ready();
+  EXPECT_EQ(world.Domain()["status"]["status"].AsString(), "NotReady");
+  EXPECT_EQ(Children(world), 2U);
+
+  world.server.ShowAll(world.cache);
+  EXPECT_TRUE(world.Run().error);
+  EXPECT_EQ(world.Position("/status"), -1) << "it was said";
+  world.server.Intercept({});
+  world.Settle();
+  EXPECT_EQ(Children(world), 3U);
+  EXPECT_TRUE(world.Ready().starts_with("NoMembers")) << world.Ready();
+}
+
+TEST(Pass, WhatTheServerAskedUsToWaitIsHandedOn) {
+  PassWorld world(Fresh());
+  world.server.Intercept([](const std::string&) -> std::optional<MapServer::Reply> {
+    return http::Response{.status = 429, .body = "{}", .retry_after = seconds(7)};
+  });
+  EXPECT_EQ(world.Run().error->retry_after, seconds(7));
+}
+
+// ---- A name that is taken.
+
+TEST(Pass, R3_ChildThatExistsAlreadyAndIsOursIsAsGoodAsMade) {
+  PassWorld world(WithoutWorkloadTemplate());
+  world.server.Put(fixtures::Store(fixtures::MakeWorkloadTemplate()));  // The cache is behind.
+  EXPECT_FALSE(world.Run().error);
+  EXPECT_EQ(world.server.lines(), (Lines{"POST " + kWorkloadTemplatesPath,
+                                         "GET " + kWorkloadTemplatesPath + "/" + kTemplateName}));
+  world.server.ShowAll(world.cache);
+  world.Run();
+  EXPECT_TRUE(world.server.lines().empty());
+}
+
+TEST(Pass, B39_ChildThatExistsAlreadyAndIsNotOursIsLeftAloneAndSaid) {
+  for (const std::string& domain : {std::string(), kOtherUid}) {
+    PassWorld world(WithoutWorkloadTemplate());
+    api::ClaimTemplate theirs = fixtures::MakeWorkloadTemplate();
+    theirs.domain = domain;
+    theirs.meta.uid = "theirs";
+    theirs.meta.owners.clear();
+    world.server.Put(fixtures::Store(theirs));
+    const json::Value before = world.server.Get(Kind::kClaimTemplate, kWorkloadKey);
+
+    EXPECT_EQ(world.Run().error->code, ErrorCode::kAlreadyExists) << "so that it is tried again";
+    EXPECT_TRUE(world.Ready().starts_with("TemplateNameTaken")) << world.Ready();
+    EXPECT_EQ(world.server.Get(Kind::kClaimTemplate, kWorkloadKey), before);
+    world.server.ShowAll(world.cache);
+    EXPECT_TRUE(world.Run().error);
+    EXPECT_EQ(world.Position("/status"), -1) << "it was said";
+
+    world.server.Remove(Kind::kClaimTemplate, kWorkloadKey);
+    world.Settle();
+    EXPECT_TRUE(world.Ready().starts_with("AllMembersReady")) << world.Ready();
+  }
+}
+
+TEST(Pass, NameThatIsFreedBetweenCreateAndReadIsUsedInTheSamePass) {
+  PassWorld world(WithoutWorkloadTemplate());
+  bool refused = false;
+  world.server.Intercept([&](const std::string& line) -> std::optional<MapServer::Reply> {
+    if (refused || !line.starts_with("POST")) return {};
+    refused = true;
+    return MapServer::Fail(409, "AlreadyExists");
+  });
+  EXPECT_FALSE(world.Run().error);
+  EXPECT_FALSE(world.server.Get(Kind::kClaimTemplate, kWorkloadKey).IsNull());
+}
+
+TEST(Pass, FourRoundsAreTheMostAndThenItIsTriedAgainLater) {
+  PassWorld world(WithoutWorkloadTemplate());
+  world.server.Refuse("POST", 409, "AlreadyExists");  // And whenever it is read it is gone.
+  const Outcome outcome = world.Run();
+  EXPECT_EQ(world.server.lines().size(), 4U) << "create, read, create, read";
+  ASSERT_TRUE(outcome.error) << "nothing else would bring it up again";
+  EXPECT_EQ(outcome.error->code, ErrorCode::kUnavailable);
+  world.server.Intercept({});
+  EXPECT_FALSE(world.Run().error);
+}
+
+TEST(Pass, CreateWhoseReplyWasLostIsFoundAgain) {
+  PassWorld world(WithoutWorkloadTemplate());
+  world.server.Intercept([&](const std::string& line) -> std::optional<MapServer::Reply> {
+    if (!line.starts_with("POST")) return {};
+    world.server.Put(fixtures::Store(fixtures::MakeWorkloadTemplate()));
+    return base::Fail(ErrorCode::kUnknownOutcome, "the connection died");
+  });
+  EXPECT_EQ(world.Run().error->code, ErrorCode::kUnknownOutcome);
+  world.server.Intercept({});
+  EXPECT_FALSE(world.Run().error);
+  EXPECT_EQ(world.server.Count(Kind::kClaimTemplate), 2U);
+}
+
+TEST(Pass, B36_ChildThatSomebodyDeletedIsLetGoAndMadeAgain) {
+  Observed observed = Converged();
+  fixtures::Delete(observed.children.daemon_sets[0].meta, {std::string(api::kFinalizer)});
+  PassWorld world(observed);
+  EXPECT_LT(world.Settle(), 5);
+  const json::Value made = world.server.Get(Kind::kDaemonSet, {kDriverNs, kDaemonName});
+  EXPECT_TRUE(made["metadata"]["uid"].AsString().starts_with("made-"));
+}
+
+// ---- Its own writes.
+
+TEST(Pass, NothingIsSentUntilTheCacheShowsWhatTheLastPassWrote) {
+  PassWorld world(Fresh());
+  world.Run();
+  world.clock.Advance(seconds(1));
+  const Outcome waits = world.Run();
+  EXPECT_TRUE(world.server.lines().empty());
+  EXPECT_FALSE(waits.error);
+  EXPECT_EQ(waits.requeue_after, milliseconds(9000)) << "the cache is given 10 s";
+
+  for (const Kind kind : {Kind::kComputeDomain, Kind::kDaemonSet}) {
+    world.server.ShowOnly(kind, world.cache);
+    world.Run();
+    EXPECT_TRUE(world.server.lines().empty()) << "the templates are still missing";
+  }
+  world.server.ShowOnly(Kind::kClaimTemplate, world.cache);
+  EXPECT_FALSE(world.Run().requeue_after);
+  EXPECT_TRUE(world.server.lines().empty()) << "and now nothing is left to do";
+}
+
+TEST(Pass, CacheThatNeverCatchesUpIsTrustedInTheEnd) {
+  PassWorld world(Fresh());
+  world.Run();
+  world.clock.Advance(seconds(10));
+  world.Run();
+  EXPECT_FALSE(world.server.lines().empty());
+  EXPECT_EQ(Children(world), 3U) << "what it repeats is harmless";
+}
+
+TEST(Pass, DeletedChildIsWaitedForUntilTheCacheShowsItGoneOrGoing) {
+  Observed observed = JustDeleted();
+  observed.children.templates[1].meta.finalizers = {std::string(api::kFinalizer)};
+  PassWorld world(observed);
+  world.Run();
+  EXPECT_EQ(world.Position("DELETE " + kWorkloadTemplatesPath), 1);
+  world.server.ShowOnly(Kind::kComputeDomain, world.cache);
+  EXPECT_TRUE(world.Run().requeue_after);
+  EXPECT_TRUE(world.server.lines().empty());
+  world.server.ShowOnly(Kind::kClaimTemplate, world.cache);
+  world.Run();
+  EXPECT_FALSE(world.server.lines().empty());
+}
+
+TEST(Pass, StatusIsNotWrittenTwiceInAWindow) {
+  PassWorld world(Converged());
+  api::Claim claim = fixtures::MakeChannelClaim("node-0", "train-9");
+  world.server.Put(fixtures::Store(claim));
+  world.server.ShowAll(world.cache);
+  world.Run();
+  EXPECT_EQ(world.Writes(), (Lines{"PATCH " + kDomainPath + "/status"}));
+  world.server.Remove(Kind::kClaim, claim.meta.key);
+  world.server.ShowAll(world.cache);
+  EXPECT_EQ(world.Run().requeue_after, milliseconds(500));
+  EXPECT_TRUE(world.server.lines().empty());
+  world.clock.Advance(milliseconds(500));
+  EXPECT_FALSE(world.Run().requeue_after);
+  EXPECT_EQ(world.Writes().size(), 1U);
+}
+
+TEST(Pass, StatusConflictIsARetryAndNotATale) {
+  Observed observed = Converged();
+  observed.domain->status = {};
+  PassWorld world(observed);
+  world.server.Put(fixtures::Store(*observed.domain));  // A newer version than the cache's.
+  EXPECT_EQ(world.Run().error->code, ErrorCode::kConflict);
+  EXPECT_EQ(world.Ready(), "");
+  world.server.ShowAll(world.cache);
+  EXPECT_FALSE(world.Run().error);
+  EXPECT_TRUE(world.Ready().starts_with("AllMembersReady")) << world.Ready();
+}
+
+// ---- When it may not write.
+
+TEST(Pass, S15_ClosedGateSendsNothing) {
+  for (const Observed& observed : {Fresh(), WithoutWorkloadTemplate()}) {
+    PassWorld world(observed);
+    world.leads = false;
+    EXPECT_TRUE(world.Run().error);
+    EXPECT_TRUE(world.server.lines().empty());
+  }
+}
+
+TEST(Pass, S15_GateThatClosesInMidPassEndsIt) {
+  PassWorld world(Fresh());
+  world.server.Intercept([&](const std::string&) -> std::optional<MapServer::Reply> {
+    world.leads = false;  // The reply to the finalizer arrives after the term.
+    return {};
+  });
+  EXPECT_TRUE(world.Run().error);
+  EXPECT_EQ(world.server.lines(), (Lines{"PATCH " + kDomainPath}));
+}
+
+TEST(Pass, DryRunReadsAndSaysWhatItWouldDoAndWritesNothing) {
+  Observed vanished = Converged();
+  vanished.domain.reset();
+  Observed deleted = JustDeleted();
+  fixtures::EndWorkload(deleted.children.claims);
+  for (const Observed& observed : {Fresh(), deleted, vanished}) {
+    PassWorld world(observed);
+    world.reconciler.SetDryRun();
+    EXPECT_FALSE(world.Run().error);
+    EXPECT_TRUE(world.Writes().empty());
+    EXPECT_GT(world.logger.Count("Would act"), 2U);
+  }
+}
+
+// ---- What the CRD drops.
+
+TEST(Pass, CrdThatDropsConditionsIsNoticedAndFromThenOnLeftInPeace) {
+  Observed observed = Converged();
+  observed.domain->status = {};
+  PassWorld world(observed);
+  world.server.DropConditions();
+  world.Run();
+  EXPECT_EQ(world.Writes().size(), 1U);
+  EXPECT_EQ(world.logger.Count("CRD drops the conditions"), 1U);
+  EXPECT_LE(world.Settle(), 1);
+
+  world.server.Put(fixtures::Store(*observed.domain));
+  world.Settle();
+  EXPECT_EQ(world.Domain()["status"].members().size(), 2U) << "status and nodes";
+  EXPECT_EQ(world.logger.Count("CRD drops the conditions"), 1U) << "said once";
+}
+
+// ---- Cliques.
+
+TEST(Pass, S5_MemberIsRemovedOnlyAfterALiveReadInTheSamePass) {
+  Observed observed = fixtures::Marked();
+  PassWorld world(observed);
+  world.server.Remove(Kind::kDaemonPod, observed.children.daemon_pods[1].meta.key);
+  world.server.ShowAll(world.cache);
+  EXPECT_FALSE(world.Run().error);
+  const int read = world.Position("GET /api/v1/namespaces/cdom-system/pods");
+  const int write = world.Position("PATCH /apis/resource.nvidia.com/v1beta1/namespaces/cdom-system");
+  EXPECT_GE(read, 0);
+  EXPECT_GT(write, read);
+  EXPECT_EQ(world.Domain()["status"]["members"].AsString(), "1/1");
+}
+
+TEST(Pass, B1_MemberWhosePodIsThereAfterAllStays) {
+  const Observed observed = Converged();
+  PassWorld world(observed);
+  world.server.Remove(Kind::kDaemonPod, observed.children.daemon_pods[1].meta.key);
+  world.server.ShowAll(world.cache);
+  world.server.Put(fixtures::Store(observed.children.daemon_pods[1]));
+  world.Run();
+  EXPECT_TRUE(world.Writes().empty());
+}
+
+TEST(Pass, CopyOfADaemonPodKeepsNobodyAMember) {
+  Observed observed = Converged();
+  PassWorld world(observed);
+  world.server.Remove(Kind::kDaemonPod, observed.children.daemon_pods[1].meta.key);
+  world.server.ShowAll(world.cache);
+  observed.children.daemon_pods[1].meta.owners.clear();
+  world.server.Put(fixtures::Store(observed.children.daemon_pods[1]));
+  world.Run();
+  EXPECT_EQ(world.Domain()["status"]["members"].AsString(), "1/1");
+}
+
+TEST(Pass, CliqueIsMadeWithItsMembersAndStatusFollowsInTheSamePass) {
+  Observed observed = fixtures::Marked();
+  observed.children.cliques.clear();
+  observed.domain->status = {};
+  PassWorld world(observed);
+  EXPECT_FALSE(world.Run().error);
+  const json::Value clique = world.server.Get(Kind::kClique, {kDriverNs, kUid + "." + kCliqueId});
+  EXPECT_EQ(clique["daemons"].items().size(), 2U);
+  EXPECT_EQ(world.Domain()["status"]["members"].AsString(), "2/2");
+  EXPECT_EQ(world.Settle(), 0);
+}
+
+TEST(Pass, Q5_CliqueThatVanishesUnderAWriteIsNoFailureOfTheDomain) {
+  Observed observed = fixtures::Marked();
+  observed.children.daemon_pods.push_back(fixtures::MakePod("node-2", 2));
+  observed.children.daemon_pods.back().controller_writes = true;
+  observed.nodes["node-2"] = fixtures::MakeNode("node-2", "");
+  PassWorld world(observed);
+  world.server.Remove(Kind::kClique, observed.children.cliques[0].meta.key);
+  EXPECT_FALSE(world.Run().error);
+  EXPECT_TRUE(world.Ready().starts_with("AllMembersReady")) << world.Ready();
+  world.Settle();
+  EXPECT_EQ(world.Domain()["status"]["members"].AsString(), "3/3");
+}
+
+// ---- Deletion.
+
+TEST(Pass, B21_DeletionWaitsForTheWorkloadAndTheDaemonsAndEndsWithTheFinalizer) {
+  Observed observed = JustDeleted();
+  PassWorld world(observed);
+  EXPECT_LT(world.Settle(), 5);
+  EXPECT_EQ(Children(world), 2U) << "the workload template is gone, the daemons are not";
+  EXPECT_TRUE(world.Ready().starts_with("DeletionBlocked: Deletion waits for pods/train-0"));
+
+  for (const api::Claim& claim : observed.children.claims) {
+    if (!claim.channel_domain.empty()) world.server.Remove(Kind::kClaim, claim.meta.key);
+  }
+  EXPECT_LT(world.Settle(), 5);
+  EXPECT_EQ(Children(world), 0U);
+  EXPECT_EQ(world.server.Count(Kind::kClique), 0U);
+  EXPECT_FALSE(world.Domain().IsNull()) << "the daemons' pods are still there";
+  EXPECT_NE(world.Ready().find("pods/cdom-system/daemon-node-0"), std::string::npos);
+
+  for (const api::DaemonPod& pod : observed.children.daemon_pods) {
+    world.server.Remove(Kind::kDaemonPod, pod.meta.key);
+  }
+  for (const api::Claim& claim : observed.children.claims) {
+    world.server.Remove(Kind::kClaim, claim.meta.key);
+  }
+  world.server.ShowAll(world.cache);
+  EXPECT_FALSE(world.Run().error);
+  EXPECT_EQ(world.Writes(), (Lines{"PATCH " + kDomainPath}));
+  EXPECT_TRUE(world.Domain().IsNull());
+  for (const char* node : {"node-0", "node-1"}) {
+    EXPECT_EQ(world.server.Get(Kind::kNode, {"", node})["metadata"]["labels"].members().size(), 0U);
+  }
+  world.Settle();
+  EXPECT_TRUE(world.server.lines().empty());
+}
+
+TEST(Pass, R2_CachedDeletionOfADomainThatLivesIsFollowedByNoWrite) {
+  PassWorld world(JustDeleted());
+  world.server.Put(fixtures::Store(fixtures::MakeDomain()));
+  EXPECT_FALSE(world.Run().error);
+  EXPECT_TRUE(world.Writes().empty());
+}
+
+TEST(Pass, R5_ToleratedErrorOnADeleteIsNoLicence) {
+  for (const int status : {404, 409}) {
+    SCOPED_TRACE(status);
+    Observed observed = JustDeleted();
+    observed.children.claims.clear();
+    observed.children.daemon_pods.clear();
+    PassWorld world(observed);
+    world.server.Refuse("DELETE", status, status == 404 ? "NotFound" : "Conflict");
+    for (int i = 0; i < 3; ++i) {
+      world.server.ShowAll(world.cache);
+      EXPECT_FALSE(world.Run().error);
+      world.clock.Advance(seconds(10));
+    }
+    EXPECT_FALSE(world.Domain().IsNull());
+    EXPECT_EQ(Children(world), 3U);
+  }
+}
+
+TEST(Pass, N1_RefusedDeleteDoesNotHoldUpTheOthersAndIsTold) {
+  Observed observed = JustDeleted();
+  observed.children.claims.clear();
+  observed.children.daemon_pods.clear();
+  PassWorld world(observed);
+  world.server.Refuse("DELETE " + kDaemonSetsPath, 403, "Forbidden");
+  EXPECT_EQ(world.Run().error->code, ErrorCode::kForbidden);
+  EXPECT_EQ(Children(world), 1U);
+  EXPECT_TRUE(world.Ready().starts_with("DeletionBlocked: delete DaemonSet")) << world.Ready();
+  EXPECT_FALSE(world.Domain().IsNull());
+  world.server.Intercept({});
+  world.Settle();
+  EXPECT_TRUE(world.Domain().IsNull());
+}
+
+TEST(Pass, ReadThatIsRefusedDuringADeletionIsTold) {
+  Observed observed = JustDeleted();
+  observed.children = {};
+  PassWorld world(observed);
+  world.server.Refuse("GET " + kDaemonSetsPath, 403, "Forbidden");
+  EXPECT_EQ(world.Run().error->code, ErrorCode::kForbidden);
+  EXPECT_TRUE(world.Ready().starts_with("DeletionBlocked: list what the domain left"))
+      << world.Ready();
+}
+
+TEST(Pass, R2_ConsumerThatTheCacheHasNotSeenKeepsTheDaemons) {
+  Observed observed = JustDeleted();
+  fixtures::EndWorkload(observed.children.claims);
+  observed.nodes["node-2"] = fixtures::MakeNode("node-2", "");
+  PassWorld world(observed);
+  // On a node that has had nothing to do with the domain.
+  world.server.Put(fixtures::Store(fixtures::MakeChannelClaim("node-2", "late")));
+  EXPECT_FALSE(world.Run().error);
+  EXPECT_FALSE(world.server.Get(Kind::kDaemonSet, {kDriverNs, kDaemonName}).IsNull());
+  EXPECT_NE(world.Ready().find("pods/late on node-2"), std::string::npos) << world.Ready();
+}
+
+TEST(Pass, B20_DaemonPodThatTheCacheHasNotSeenKeepsTheDomain) {
+  Observed observed = JustDeleted();
+  observed.children = {};
+  observed.nodes["node-2"] = fixtures::MakeNode("node-2", "");
+  PassWorld world(observed);
+  world.server.Put(fixtures::Store(fixtures::MakePod("node-2", 2)));
+  EXPECT_FALSE(world.Run().error);
+  EXPECT_FALSE(world.Domain().IsNull());
+  EXPECT_NE(world.Ready().find("pods/cdom-system/daemon-node-2"), std::string::npos);
+}
+
+TEST(Pass, CopyOfADaemonPodDoesNotKeepTheDomain) {
+  Observed observed = JustDeleted();
+  observed.children = {};
+  PassWorld world(observed);
+  api::DaemonPod copy = fixtures::MakePod("node-0", 0);
+  copy.meta.owners.clear();
+  world.server.Put(fixtures::Store(copy));
+  world.Settle();
+  EXPECT_TRUE(world.Domain().IsNull());
+}
+
+TEST(Pass, L2_PodThatNeverEndsDoesNotKeepTheDomainForEver) {
+  Observed observed = JustDeleted();
+  observed.children = {.daemon_pods = {fixtures::MakePod("node-0", 0)}};
+  PassWorld world(observed);
+  const Outcome waits = world.Run();
+  ASSERT_TRUE(waits.requeue_after);
+  EXPECT_FALSE(world.Domain().IsNull());
+  world.server.ShowAll(world.cache);
+  world.clock.Advance(*waits.requeue_after);
+  EXPECT_FALSE(world.Run().error);
+  EXPECT_TRUE(world.Domain().IsNull());
+}
+
+TEST(Pass, R5_FinalizersOfTheReferenceAreTakenOffItsChildren) {
+  Observed observed = JustDeleted();
+  observed.children.claims.clear();
+  observed.children.daemon_pods.clear();
+  observed.children.daemon_sets[0].meta.finalizers = {std::string(api::kFinalizer)};
+  for (api::ClaimTemplate& made : observed.children.templates) {
+    made.meta.finalizers = {std::string(api::kFinalizer)};
+    made.meta.owners.clear();
+  }
+  PassWorld world(observed);
+  EXPECT_LT(world.Settle(), 8);
+  EXPECT_EQ(Children(world), 0U);
+  EXPECT_TRUE(world.Domain().IsNull());
+}
+
+TEST(Pass, DeletionOfADomainThatWasReplacedUnderItsNameLeavesTheNewOneAlone) {
+  PassWorld world(JustDeleted());
+  api::ComputeDomain next = fixtures::MakeDomain();
+  next.meta.uid = kOtherUid;
+  world.server.Put(fixtures::Store(next));
+  api::ClaimTemplate made = fixtures::MakeWorkloadTemplate();
+  made.domain = kOtherUid;
+  made.meta.owners = {fixtures::DomainAsOwner(kOtherUid)};
+  world.server.Put(fixtures::Store(made));
+  EXPECT_FALSE(world.Run().error);
+  EXPECT_EQ(world.Domain()["metadata"]["uid"].AsString(), kOtherUid);
+  EXPECT_EQ(world.Domain()["metadata"]["finalizers"].items().size(), 1U);
+  EXPECT_FALSE(world.server.Get(Kind::kClaimTemplate, kWorkloadKey).IsNull());
+  EXPECT_TRUE(world.server.Get(Kind::kDaemonSet, {kDriverNs, kDaemonName}).IsNull());
+}
+
+// ---- What a vanished domain left.
+
+TEST(Pass, L3_WhatAVanishedDomainLeftIsRemoved) {
+  Observed observed = Converged();
+  observed.domain.reset();
+  observed.children.daemon_sets[0].meta.finalizers = {std::string(api::kFinalizer)};
+  fixtures::Delete(observed.children.templates[1].meta, {std::string(api::kFinalizer)});
+  PassWorld world(observed);
+  EXPECT_LT(world.Settle(), 5);
+  EXPECT_EQ(Children(world), 0U);
+  EXPECT_EQ(world.server.Count(Kind::kClique), 0U);
+  for (const char* node : {"node-0", "node-1"}) {
+    EXPECT_EQ(world.server.Get(Kind::kNode, {"", node})["metadata"]["labels"].members().size(), 0U);
+  }
+  world.Run();
+  EXPECT_TRUE(world.server.lines().empty());
+}
+
+TEST(Pass, N2_ChildrenOfALiveDomainSurviveACacheThatDoesNotShowIt) {
+  PassWorld world(Converged(), false);
+  for (const Kind kind : {Kind::kDaemonSet, Kind::kClaimTemplate, Kind::kClique, Kind::kNode}) {
+    world.server.ShowOnly(kind, world.cache);
+  }
+  EXPECT_FALSE(world.Run().error);
+  EXPECT_FALSE(world.server.lines().empty()) << "it looked";
+  EXPECT_TRUE(world.Writes().empty());
+}
+
+TEST(Pass, B23_LabelThatMeansAnotherDomainByNowStays) {
+  Observed observed = Converged();
+  observed.domain.reset();
+  PassWorld world(observed);
+  world.server.Intercept([&](const std::string& line) -> std::optional<MapServer::Reply> {
+    if (line != "PATCH /api/v1/nodes/node-1") return {};
+    world.server.Put(fixtures::Store(fixtures::MakeNode("node-1", kOtherUid)));
+    return {};
+  });
+  EXPECT_FALSE(world.Run().error) << "the refused test of the patch says all is well";
+  const json::Value node = world.server.Get(Kind::kNode, {"", "node-1"});
+  EXPECT_EQ(node["metadata"]["labels"][api::kDomainLabel].AsString(), kOtherUid);
+}
+
+// ---- Whatever happens.
+
+// One strike at the n-th request of a whole life.
+struct Strike {
+  const char* name;
+  bool applied;  // The request takes effect, although no reply says so.
+};
+
+// Lives one life with the strike at request `strike_at`: made, settled, deleted, its workload and
+// daemons ended. Returns false if the life was over before.
+bool LiveOneLife(const Strike& strike, int strike_at) {
+  SCOPED_TRACE(std::string(strike.name) + " at request " + std::to_string(strike_at));
+  PassWorld world(Fresh());
+  int requests = 0;
+  world.server.Intercept([&](const std::string&) -> std::optional<MapServer::Reply> {
+    if (++requests != strike_at) return {};
+    return strike.applied ? MapServer::Reply(base::Fail(ErrorCode::kUnknownOutcome, strike.name))
+                          : MapServer::Fail(503, strike.name);
+  });
+  EXPECT_LT(world.Settle(), 20);
+  EXPECT_EQ(Children(world), 3U);
+  EXPECT_EQ(world.Domain()["metadata"]["finalizers"].items().size(), 1U);
+
+  json::Value deleted = world.Domain();
+  deleted["metadata"]["deletionTimestamp"] = "2026-01-01T12:00:00Z";
+  world.server.Put({Kind::kComputeDomain, deleted});
+  EXPECT_LT(world.Settle(), 20);
+  EXPECT_TRUE(world.Domain().IsNull());
+  EXPECT_EQ(Children(world), 0U);
+  return requests >= strike_at;
+}
+
+TEST(Pass, D1_LifeThatIsStruckOnceAnywhereEndsAsOneThatIsNot) {
+  for (const Strike& strike : {Strike{"refused", false}, Strike{"reply lost", true}}) {
+    int strike_at = 1;
+    while (LiveOneLife(strike, strike_at) && !testing::Test::HasFailure()) ++strike_at;
+    EXPECT_GT(strike_at, 15) << "a sweep over nothing would be green as well";
+  }
+}
+
+}  // namespace
+}  // namespace compute_domain

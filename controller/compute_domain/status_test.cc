@@ -1,0 +1,312 @@
+#include "controller/compute_domain/status.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "controller/compute_domain/membership.h"
+#include "test/fixtures/observed.h"
+
+namespace compute_domain {
+namespace {
+
+using api::DomainStatus;
+using fixtures::Converged;
+using fixtures::kCliqueId;
+using fixtures::kOtherCliqueId;
+using fixtures::Now;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using Change = std::function<void(Observed&)>;
+
+DomainStatus StatusOf(const Observed& observed) {
+  return DecideStatus(observed, PlanMembership(observed), Now());
+}
+
+DomainStatus StatusAfter(const Change& change) {
+  Observed observed = Converged();
+  change(observed);
+  return StatusOf(observed);
+}
+
+std::string MessageOf(const DomainStatus& status, std::string_view type) {
+  const kube::Condition* condition = status.Find(type);
+  return condition == nullptr ? "" : condition->message;
+}
+
+void RemoveMembers(Observed& observed) {
+  observed.children.cliques.clear();
+  observed.children.daemon_pods.clear();
+}
+
+TEST(DecideStatus, ConvergedDomainIsReadyInEveryTerm) {
+  EXPECT_EQ(StatusOf(Converged()), fixtures::MakeStatus());
+}
+
+TEST(DecideStatus, EachCauseHasItsReasonAndASentenceThatHelps) {
+  struct Row {
+    Change change;
+    const char* ready;
+    const char* reason;
+    const char* says;
+    const char* status;
+  };
+  const std::vector<Row> rows = {
+      {[](Observed& o) {
+         o.facts.problem_reason = "RightMissing";
+         o.facts.problem = "Grant list on nodes.";
+       },
+       "False", "RightMissing", "Grant list on nodes.", "NotReady"},
+      {[](Observed& o) { o.domain->has_spec = false; }, "False", "SpecMissing",
+       "spec.channel.resourceClaimTemplate.name", "NotReady"},
+      {[](Observed& o) { o.failure = Failure{.reason = "Forbidden", .message = "quota"}; }, "False",
+       "Forbidden", "quota", "NotReady"},
+      {RemoveMembers, "Unknown", "NoMembers", "from template train-channel", "Ready"},
+      {[](Observed& o) { o.nodes["node-1"].ready = false; }, "False", "NodeLost",
+       "Lost: node-1 (not ready)", "NotReady"},
+      {[](Observed& o) { o.nodes.erase("node-0"); }, "False", "NodeLost", "Lost: node-0 (gone)",
+       "NotReady"},
+      {[](Observed& o) { o.children.daemon_pods[1].ready = false; }, "False", "MembersNotReady",
+       "Not ready: node-1. Look at the daemon pod of the node in namespace cdom-system",
+       "NotReady"},
+      {[](Observed& o) { o.domain->num_nodes = 3; }, "False", "WaitingForMembers",
+       "2 of spec.numNodes 3 nodes have joined", "NotReady"},
+      {[](Observed& o) { o.domain->num_nodes = 2; }, "True", "AllMembersReady", "2/2", "Ready"},
+  };
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.reason);
+    const DomainStatus status = StatusAfter(row.change);
+    const kube::Condition* ready = status.Find("Ready");
+    ASSERT_NE(ready, nullptr);
+    EXPECT_EQ(ready->status, row.ready);
+    EXPECT_EQ(ready->reason, row.reason);
+    EXPECT_NE(ready->message.find(row.says), std::string::npos) << ready->message;
+    EXPECT_EQ(status.status, row.status);
+  }
+}
+
+TEST(DecideStatus, B7_FullCliqueIsSaidAndTheNodeNamed) {
+  const Observed observed = Converged();
+  Membership membership = PlanMembership(observed);
+  membership.refused = {"node-18 in clique " + kCliqueId};
+  const DomainStatus status = DecideStatus(observed, membership, Now());
+  EXPECT_EQ(fixtures::ReasonOf(status, "Ready"), "CliqueFull");
+  EXPECT_NE(MessageOf(status, "Ready").find("node-18"), std::string::npos);
+  EXPECT_NE(MessageOf(status, "Ready").find("holds 18 nodes"), std::string::npos);
+}
+
+TEST(DecideStatus, B19_GlobalStatusFollowsTheContractAndTheConditionTheTruth) {
+  const DomainStatus empty = StatusAfter([](Observed& o) { RemoveMembers(o); });
+  EXPECT_EQ(empty.status, "Ready") << "numNodes 0, no nodes";
+  EXPECT_EQ(empty.Find("Ready")->status, "Unknown");
+  const DomainStatus waiting = StatusAfter([](Observed& o) {
+    RemoveMembers(o);
+    o.domain->num_nodes = 1;
+  });
+  EXPECT_EQ(waiting.status, "NotReady");
+}
+
+TEST(DecideStatus, MembersAreCountedByClique) {
+  Observed observed = Converged();
+  Membership membership = PlanMembership(observed);
+  membership.members = {{.node = "a", .clique = "", .ready = true},
+                        {.node = "b", .clique = kCliqueId, .index = 0, .ready = true},
+                        {.node = "c", .clique = kOtherCliqueId, .index = 0},
+                        {.node = "d", .clique = kOtherCliqueId, .index = 1, .ready = true}};
+  const DomainStatus status = DecideStatus(observed, membership, Now());
+  EXPECT_EQ(status.members, "3/4");
+  EXPECT_EQ(status.cliques, (std::vector<api::CliqueSummary>{
+                                {"", 1, 1}, {kCliqueId, 1, 1}, {kOtherCliqueId, 2, 1}}));
+}
+
+TEST(DecideStatus, ManyNamesAreCutShort) {
+  const DomainStatus status = StatusAfter([](Observed& o) {
+    for (int i = 2; i < 9; ++i) {
+      o.children.cliques[0].daemons.push_back(
+          fixtures::MakeMember("node-" + std::to_string(i), i, false));
+      o.nodes["node-" + std::to_string(i)].ready = true;
+    }
+  });
+  EXPECT_NE(MessageOf(status, "Ready")
+                .find("Not ready: node-2, node-3, node-4, node-5, node-6 and 2 more."),
+            std::string::npos)
+      << MessageOf(status, "Ready");
+}
+
+TEST(DecideStatus, S18_ClaimInAnotherNamespaceIsNotAUseOfTheDomain) {
+  const DomainStatus status = StatusAfter([](Observed& o) {
+    for (api::Claim& claim : o.children.claims) claim.meta.key.ns = "team-b";
+  });
+  EXPECT_EQ(status.Find("InUse")->status, "False");
+  EXPECT_EQ(MessageOf(status, "InUse").find("train-0"), std::string::npos);
+}
+
+TEST(DecideStatus, UnusedDomainSaysSo) {
+  const DomainStatus status =
+      StatusAfter([](Observed& o) { fixtures::EndWorkload(o.children.claims); });
+  EXPECT_EQ(status.Find("InUse")->status, "False");
+  EXPECT_EQ(fixtures::ReasonOf(status, "InUse"), "NoClaims");
+}
+
+TEST(DecideStatus, TransitionTimeMovesWithTheStatusAndNotWithTheMessage) {
+  const DomainStatus moved = StatusAfter([](Observed& o) { o.nodes["node-1"].ready = false; });
+  EXPECT_EQ(moved.Find("Ready")->last_transition_time, "2026-01-01T12:00:00Z");
+  EXPECT_EQ(moved.Find("InUse")->last_transition_time, "2026-01-01T11:20:00Z");
+  const DomainStatus same = StatusAfter([](Observed& o) {
+    o.domain->status.conditions[0].message = "stale";
+    o.domain->status.conditions[0].reason = "Stale";
+  });
+  EXPECT_EQ(same.Find("Ready")->last_transition_time, "2026-01-01T11:30:00Z");
+}
+
+TEST(DecideStatus, ConditionsOfOthersStay) {
+  const kube::Condition theirs = {.type = "example.com/Audited",
+                                  .status = "True",
+                                  .reason = "Fine",
+                                  .last_transition_time = "2026-01-01T00:00:00Z"};
+  const DomainStatus status =
+      StatusAfter([&](Observed& o) { o.domain->status.conditions.push_back(theirs); });
+  ASSERT_EQ(status.conditions.size(), 3U);
+  EXPECT_EQ(*status.Find("example.com/Audited"), theirs);
+}
+
+TEST(DecideStatus, S10_GenerationIsTheOneThatWasLookedAt) {
+  const DomainStatus status = StatusAfter([](Observed& o) { o.domain->meta.generation = 7; });
+  EXPECT_EQ(status.observed_generation, 7);
+  for (const kube::Condition& condition : status.conditions) {
+    EXPECT_EQ(condition.observed_generation, 7);
+  }
+}
+
+TEST(DecideStatus, CrdThatDropsOurFieldsGetsThoseOfTheReferenceAlone) {
+  const DomainStatus status = StatusAfter([](Observed& o) { o.facts.status_is_pruned = true; });
+  EXPECT_EQ(status, (DomainStatus{.status = "Ready", .nodes = fixtures::MakeStatus().nodes}));
+}
+
+TEST(DecideDeletionStatus, DomainThatIsDeletedIsNotReadyWhateverItsMembersAre) {
+  const Observed observed = fixtures::Deleting();
+  const Membership membership = PlanMembership(observed);
+  const DomainStatus calm = DecideDeletionStatus(observed, membership, {}, Now());
+  EXPECT_EQ(calm.status, "NotReady");
+  EXPECT_EQ(fixtures::ReasonOf(calm, "Ready"), "Deleting");
+  EXPECT_EQ(calm.nodes.size(), 2U);
+
+  const DomainStatus blocked = DecideDeletionStatus(
+      observed, membership, {.at_most = seconds(600), .blockers = {"pods/a", "pods/b"}}, Now());
+  EXPECT_EQ(MessageOf(blocked, "Ready"),
+            "Deletion waits for pods/a, pods/b. Delete them, or wait until 600 s after the deletion "
+            "was asked for.");
+
+  Observed failing = observed;
+  failing.failure = Failure{.reason = "Forbidden", .message = "delete DaemonSet: 403"};
+  const DomainStatus failed = DecideDeletionStatus(failing, membership, {}, Now());
+  EXPECT_EQ(fixtures::ReasonOf(failed, "Ready"), "DeletionBlocked");
+  EXPECT_EQ(MessageOf(failed, "Ready"), "delete DaemonSet: 403");
+}
+
+// ---- When it is written.
+
+using Rest = std::optional<milliseconds>;
+
+std::optional<WriteStatus> Decide(const Observed& observed, const DomainStatus& status, Rest& rest) {
+  return DecideStatusWrite(observed, status, Now(), rest);
+}
+
+TEST(DecideStatusWrite, Q2_NothingNewIsNotWritten) {
+  Rest rest;
+  EXPECT_FALSE(Decide(Converged(), fixtures::MakeStatus(), rest));
+  EXPECT_FALSE(rest);
+}
+
+TEST(DecideStatusWrite, Q2_FieldsThatTheCrdDropsOrKeepsAreNoNewsWhereWeDoNotWriteThem) {
+  Observed observed = Converged();
+  observed.facts.status_is_pruned = true;
+  Rest rest;
+  EXPECT_FALSE(Decide(observed, StatusOf(observed), rest)) << "left by another version of the CRD";
+  observed.domain->status.nodes[1].ready = false;
+  EXPECT_TRUE(Decide(observed, StatusOf(observed), rest));
+}
+
+TEST(DecideStatusWrite, Q3_FirstChangeIsWrittenAtOnceAndTheNextAfterTheWindow) {
+  DomainStatus news = fixtures::MakeStatus();
+  news.conditions[1].message = "new";
+  Observed observed = Converged();
+  struct Row {
+    std::optional<milliseconds> written_before;
+    bool writes;
+    Rest rest;
+  };
+  const std::vector<Row> rows = {
+      {std::nullopt, true, {}},
+      {milliseconds(0), false, milliseconds(500)},
+      {milliseconds(499), false, milliseconds(1)},
+      {milliseconds(500), true, {}},
+  };
+  for (const Row& row : rows) {
+    observed.status_written.reset();
+    if (row.written_before) observed.status_written = Now().monotonic - *row.written_before;
+    Rest rest;
+    EXPECT_EQ(Decide(observed, news, rest).has_value(), row.writes);
+    EXPECT_EQ(rest, row.rest);
+  }
+}
+
+TEST(DecideStatusWrite, EarlierTimerOfTheTwoWins) {
+  DomainStatus news = fixtures::MakeStatus();
+  news.conditions[1].message = "new";
+  Observed observed = Converged();
+  observed.status_written = Now().monotonic - milliseconds(100);
+  for (const auto& [had, rest] : {std::pair{milliseconds(50), milliseconds(50)},
+                                  std::pair{milliseconds(60'000), milliseconds(400)}}) {
+    Rest timer = had;
+    EXPECT_FALSE(Decide(observed, news, timer));
+    EXPECT_EQ(timer, rest);
+  }
+}
+
+TEST(DecideStatusWrite, S1_ReadinessThatIsTakenAwayIsWrittenAtOnce) {
+  struct Row {
+    const char* what;
+    std::function<void(DomainStatus&)> change;
+    bool at_once;
+  };
+  const std::vector<Row> rows = {
+      {"the whole", [](DomainStatus& s) { s.status = "NotReady"; }, true},
+      {"a member", [](DomainStatus& s) { s.nodes[1].ready = false; }, true},
+      {"a member that left", [](DomainStatus& s) { s.nodes.pop_back(); }, true},
+      {"a member that came",
+       [](DomainStatus& s) { s.nodes.push_back(fixtures::MakeMember("node-2", 2)); }, false},
+      {"a message", [](DomainStatus& s) { s.conditions[1].message = "new"; }, false},
+  };
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.what);
+    Observed observed = Converged();
+    observed.status_written = Now().monotonic;
+    DomainStatus status = fixtures::MakeStatus();
+    row.change(status);
+    Rest rest;
+    EXPECT_EQ(Decide(observed, status, rest).has_value(), row.at_once);
+  }
+  // A member that was not ready is nobody's loss.
+  Observed observed = Converged();
+  observed.status_written = Now().monotonic;
+  observed.domain->status.status = "NotReady";
+  observed.domain->status.nodes[1].ready = false;
+  DomainStatus status = observed.domain->status;
+  status.nodes.pop_back();
+  Rest rest;
+  EXPECT_FALSE(Decide(observed, status, rest));
+}
+
+TEST(DecideStatusWrite, WriteIsLockedToTheVersionThatWasLookedAt) {
+  DomainStatus news = fixtures::MakeStatus();
+  news.members = "1/2";
+  Rest rest;
+  const auto write = Decide(Converged(), news, rest);
+  ASSERT_TRUE(write);
+  EXPECT_EQ(write->domain, Converged().domain->meta);
+  EXPECT_EQ(write->status, news);
+}
+
+}  // namespace
+}  // namespace compute_domain

@@ -1,0 +1,119 @@
+#include <gtest/gtest.h>
+
+#include "controller/daemon_set/render.h"
+
+namespace daemon_set {
+namespace {
+
+Settings MakeSettings() {
+  return {.ns = "cdom-system",
+          .image = "registry.example/cdom:1",
+          .nodes_per_imex_domain_max = 18,
+          .log_verbosity = 2};
+}
+
+json::Value Json(const char* text) {
+  const base::Result<json::Value> parsed = json::Parse(text);
+  EXPECT_TRUE(parsed);
+  return parsed.value_or(json::Value());
+}
+
+const json::Value& PodTemplate(const json::Value& daemon_set) {
+  return daemon_set["spec"]["template"];
+}
+
+// Whole, so that whatever changes is seen here: the daemon, the kubelet plugin and the probes rely on
+// each line of it (contract 3.3, 4.1, 4.9).
+TEST(RenderDaemonSet, IsThatOfTheContract) {
+  EXPECT_EQ(Render("uid-1", MakeSettings()), Json(R"json({
+    "apiVersion": "apps/v1",
+    "kind": "DaemonSet",
+    "metadata": {
+      "name": "computedomain-daemon-uid-1",
+      "namespace": "cdom-system",
+      "labels": {"resource.nvidia.com/computeDomain": "uid-1"}
+    },
+    "spec": {
+      "selector": {"matchLabels": {"resource.nvidia.com/computeDomain": "uid-1"}},
+      "updateStrategy": {"type": "OnDelete"},
+      "template": {
+        "metadata": {"labels": {"resource.nvidia.com/computeDomain": "uid-1"}},
+        "spec": {
+          "serviceAccountName": "compute-domain-daemon-service-account",
+          "nodeSelector": {"resource.nvidia.com/computeDomain": "uid-1"},
+          "tolerations": [
+            {"operator": "Exists", "effect": "NoSchedule"},
+            {"operator": "Exists", "effect": "NoExecute"},
+            {"operator": "Exists", "effect": "PreferNoSchedule"}
+          ],
+          "containers": [{
+            "name": "compute-domain-daemon",
+            "image": "registry.example/cdom:1",
+            "command": ["compute-domain-daemon", "-v", "$(LOG_VERBOSITY)", "run"],
+            "env": [
+              {"name": "MAX_NODES_PER_IMEX_DOMAIN", "value": "18"},
+              {"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
+              {"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},
+              {"name": "POD_UID", "valueFrom": {"fieldRef": {"fieldPath": "metadata.uid"}}},
+              {"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
+              {"name": "POD_NAMESPACE",
+               "valueFrom": {"fieldRef": {"fieldPath": "metadata.namespace"}}},
+              {"name": "LOG_VERBOSITY", "value": "2"},
+              {"name": "FEATURE_GATES",
+               "value": "ComputeDomainCliques=true,IMEXDaemonsWithDNSNames=true"},
+              {"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"}
+            ],
+            "startupProbe": {
+              "exec": {"command": ["compute-domain-daemon", "-v", "$(LOG_VERBOSITY)", "check"]},
+              "periodSeconds": 1, "failureThreshold": 1200, "timeoutSeconds": 10
+            },
+            "livenessProbe": {
+              "exec": {"command": ["compute-domain-daemon", "-v", "$(LOG_VERBOSITY)", "check"]},
+              "periodSeconds": 60, "failureThreshold": 20, "timeoutSeconds": 10
+            },
+            "readinessProbe": {
+              "exec": {"command": ["compute-domain-daemon", "-v", "$(LOG_VERBOSITY)", "check"]},
+              "periodSeconds": 10, "failureThreshold": 1, "timeoutSeconds": 10
+            },
+            "resources": {"claims": [{"name": "compute-domain-daemon"}]}
+          }],
+          "resourceClaims": [{
+            "name": "compute-domain-daemon",
+            "resourceClaimTemplateName": "computedomain-daemon-uid-1"
+          }]
+        }
+      }
+    }
+  })json"));
+}
+
+TEST(RenderDaemonSet, PullSecretsAreNamedIfThereAreAny) {
+  Settings settings = MakeSettings();
+  settings.pull_secrets = {"a", "b"};
+  EXPECT_EQ(PodTemplate(Render("uid-1", settings))["spec"]["imagePullSecrets"],
+            Json(R"([{"name": "a"}, {"name": "b"}])"));
+}
+
+TEST(RenderDaemonSet, MarkerIsOnThePodsAloneWhereTheControllerWritesTheirEntries) {
+  Settings settings = MakeSettings();
+  settings.controller_writes = true;
+  const json::Value rendered = Render("uid-1", settings);
+  EXPECT_EQ(PodTemplate(rendered)["metadata"]["labels"],
+            Json(R"({"resource.nvidia.com/computeDomain": "uid-1",
+                     "cdom.dev/membership-writer": "controller"})"));
+  EXPECT_EQ(rendered["spec"]["selector"], Render("uid-1", MakeSettings())["spec"]["selector"]);
+  EXPECT_EQ(rendered["metadata"], Render("uid-1", MakeSettings())["metadata"]);
+}
+
+TEST(RenderDaemonSet, LimitAndVerbosityAreTheOnesThatWereSet) {
+  Settings settings = MakeSettings();
+  settings.nodes_per_imex_domain_max = 36;
+  settings.log_verbosity = 6;
+  const json::Value rendered = Render("uid-1", settings);
+  const auto& env = PodTemplate(rendered)["spec"]["containers"].items()[0]["env"].items();
+  EXPECT_EQ(env[0]["value"].AsString(), "36");
+  EXPECT_EQ(env[6]["value"].AsString(), "6");
+}
+
+}  // namespace
+}  // namespace daemon_set

@@ -1,0 +1,96 @@
+#include "controller/daemon_set/render.h"
+
+#include "controller/api/names.h"
+
+namespace daemon_set {
+
+namespace {
+
+using json::Value;
+
+Value EnvValue(const char* name, std::string value) {
+  return Value::Object({{"name", name}, {"value", std::move(value)}});
+}
+
+Value EnvField(const char* name, const char* path) {
+  return Value::Object(
+      {{"name", name},
+       {"valueFrom", Value::Object({{"fieldRef", Value::Object({{"fieldPath", path}})}})}});
+}
+
+Value Probe(int period_seconds, int failures) {
+  return Value::Object(
+      {{"exec", Value::Object({{"command", Value::Array({"compute-domain-daemon", "-v",
+                                                         "$(LOG_VERBOSITY)", "check"})}})},
+       {"periodSeconds", period_seconds},
+       {"failureThreshold", failures},
+       {"timeoutSeconds", 10}});
+}
+
+Value Container(const Settings& settings) {
+  return Value::Object(
+      {{"name", api::kDaemonContainer},
+       {"image", settings.image},
+       {"command", Value::Array({"compute-domain-daemon", "-v", "$(LOG_VERBOSITY)", "run"})},
+       {"env",
+        Value::Array(
+            {EnvValue("MAX_NODES_PER_IMEX_DOMAIN",
+                      std::to_string(settings.nodes_per_imex_domain_max)),
+             EnvField("NODE_NAME", "spec.nodeName"), EnvField("POD_IP", "status.podIP"),
+             EnvField("POD_UID", "metadata.uid"), EnvField("POD_NAME", "metadata.name"),
+             EnvField("POD_NAMESPACE", "metadata.namespace"),
+             EnvValue("LOG_VERBOSITY", std::to_string(settings.log_verbosity)),
+             // A daemon ends at a gate that it does not know: only those that every one knows.
+             EnvValue("FEATURE_GATES", "ComputeDomainCliques=true,IMEXDaemonsWithDNSNames=true"),
+             EnvValue("NVIDIA_VISIBLE_DEVICES", "void")})},
+       // IMEX may take long to start for the first time (20 minutes); once up, readiness is judged
+       // every 10 s and liveness slowly, since a restart breaks the jobs of all peers.
+       {"startupProbe", Probe(1, 1200)},
+       {"livenessProbe", Probe(60, 20)},
+       {"readinessProbe", Probe(10, 1)},
+       {"resources",
+        Value::Object(
+            {{"claims", Value::Array({Value::Object({{"name", api::kDaemonContainer}})})}})}});
+}
+
+}  // namespace
+
+json::Value Render(const std::string& domain, const Settings& settings) {
+  const std::string name = api::DaemonName(domain);
+  const Value domain_label = Value::Object({{std::string(api::kDomainLabel), domain}});
+  Value pod_labels = domain_label;
+  if (settings.controller_writes) {
+    pod_labels[api::kMembershipWriterLabel] = api::kMembershipWriterController;
+  }
+  Value tolerations = Value::Array();
+  for (const char* effect : {"NoSchedule", "NoExecute", "PreferNoSchedule"}) {
+    tolerations.Append(Value::Object({{"operator", "Exists"}, {"effect", effect}}));
+  }
+  Value pull_secrets = Value::Array();
+  for (const std::string& secret : settings.pull_secrets) {
+    pull_secrets.Append(Value::Object({{"name", secret}}));
+  }
+  Value pod_spec = Value::Object(
+      {{"serviceAccountName", api::kDaemonServiceAccount},
+       {"nodeSelector", domain_label},
+       {"tolerations", std::move(tolerations)},
+       {"containers", Value::Array({Container(settings)})},
+       {"resourceClaims",
+        Value::Array({Value::Object(
+            {{"name", api::kDaemonContainer}, {"resourceClaimTemplateName", name}})})}});
+  if (!settings.pull_secrets.empty()) pod_spec["imagePullSecrets"] = std::move(pull_secrets);
+
+  return Value::Object(
+      {{"apiVersion", "apps/v1"},
+       {"kind", "DaemonSet"},
+       {"metadata",
+        Value::Object({{"name", name}, {"namespace", settings.ns}, {"labels", domain_label}})},
+       {"spec", Value::Object({{"selector", Value::Object({{"matchLabels", domain_label}})},
+                               // The controller replaces pods itself, clique by clique.
+                               {"updateStrategy", Value::Object({{"type", "OnDelete"}})},
+                               {"template", Value::Object({{"metadata", Value::Object({{"labels",
+                                                                                        pod_labels}})},
+                                                           {"spec", std::move(pod_spec)}})}})}});
+}
+
+}  // namespace daemon_set

@@ -1,0 +1,103 @@
+// compute-domain-controller: flags, signals, and one run after the other until one is final.
+
+#include <csignal>
+#include <cstdio>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "controller/process/process.h"
+#include "controller/settings/settings.h"
+#include "pkg/base/system_clock.h"
+#include "pkg/kube/client/config.h"
+#include "pkg/kube/runtime/wait.h"
+#include "pkg/logging/logger.h"
+#include "pkg/systemd/notify.h"
+
+namespace {
+
+constexpr auto kConfigRetry = std::chrono::seconds(5);
+
+std::optional<std::string> Environment(const std::string& name) {
+  const char* value = std::getenv(name.c_str());
+  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+}
+
+// Asks `stop` at SIGTERM or SIGINT; a second one ends the process at once. The signals are blocked in
+// every thread but this one, which must be started first.
+std::jthread HandleSignals(std::stop_source& stop, base::Logger& logger) {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int signal : {SIGTERM, SIGINT}) sigaddset(&signals, signal);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  std::signal(SIGPIPE, SIG_IGN);
+  return std::jthread([signals, &stop, &logger](const std::stop_token& over) {
+    const timespec turn = {.tv_sec = 0, .tv_nsec = 100'000'000};
+    while (!over.stop_requested()) {
+      const int signal = sigtimedwait(&signals, nullptr, &turn);
+      if (signal <= 0) continue;
+      if (stop.stop_requested()) std::_Exit(1);
+      logger.Info("Stopping", {{"signal", std::to_string(signal)}});
+      stop.request_stop();
+    }
+  });
+}
+
+// Waits for a configuration that can be used; says what is wrong each time that changes.
+std::optional<kube::ClientConfig> WaitForConfig(const process::Context& context,
+                                                const std::stop_token& stop) {
+  std::string said;
+  while (!stop.stop_requested()) {
+    auto config = context.load_config();
+    if (config) return *std::move(config);
+    if (config.error().message != said) {
+      said = config.error().message;
+      context.logger.Error("No API server to talk to; looked for again every 5 s", {{"err", said}});
+      systemd::Status(said);
+    }
+    kube::WaitUntil(context.clock, context.clock.Now() + kConfigRetry, stop);
+  }
+  return {};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const settings::Parsed parsed = settings::Parse(std::vector<std::string>(argv + 1, argv + argc));
+  if (parsed.exit) {
+    std::fputs(parsed.exit->text.c_str(), parsed.exit->status == 0 ? stdout : stderr);
+    return parsed.exit->status;
+  }
+  const settings::Settings& settings = parsed.settings;
+  const base::SystemClock clock;
+  const auto logger = logging::MakeLogger({.format = *logging::ParseFormat(settings.log_format),
+                                            .verbosity = settings.verbosity,
+                                            .identifier = "compute-domain-controller"},
+                                           clock);
+  std::stop_source stop;
+  const std::jthread signals = HandleSignals(stop, *logger);
+  logger->Info("Starting", {{"version", CDOM_VERSION},
+                            {"namespace", settings.ns},
+                            {"image", settings.image},
+                            {"election", settings.elects ? "on" : "off"}});
+
+  const process::Context context = {
+      .settings = settings, .clock = clock, .logger = *logger, .load_config = [&] {
+        return kube::LoadConfig({.kubeconfig = settings.kubeconfig, .environment = Environment},
+                                clock);
+      }};
+  while (auto config = WaitForConfig(context, stop.get_token())) {
+    logger->Info("Talking to the API server",
+                 {{"server", config->endpoint.url}, {"from", config->source}});
+    switch (process::Run(context, *std::move(config), stop.get_token())) {
+      case process::End::kStopped: return 0;
+      case process::End::kLeaseLost:
+        logger->Error("The Lease was lost; ending, so that nothing of this term survives");
+        return 1;
+      case process::End::kConfigChanged:
+        logger->Info("The configuration has changed; starting over with it");
+        break;
+    }
+  }
+  return 0;
+}

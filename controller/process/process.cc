@@ -1,0 +1,357 @@
+#include "controller/process/process.h"
+
+#include <array>
+#include <atomic>
+#include <cstdio>
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "controller/api/names.h"
+#include "controller/compute_domain/controller.h"
+#include "controller/process/metrics.h"
+#include "pkg/base/mutex.h"
+#include "pkg/base/system_random.h"
+#include "pkg/http/curl_transport.h"
+#include "pkg/kube/lease/leader_elector.h"
+#include "pkg/kube/runtime/blocking_queue.h"
+#include "pkg/kube/runtime/health_server.h"
+#include "pkg/kube/runtime/process_metrics.h"
+#include "pkg/kube/runtime/wait.h"
+#include "pkg/kube/runtime/watch_loop.h"
+#include "pkg/systemd/notify.h"
+
+namespace process {
+
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using TimePoint = base::Clock::TimePoint;
+
+constexpr auto kTurn = milliseconds(200);         // How often the caller's thread looks around.
+constexpr auto kReloadPeriod = seconds(5);        // Between looks at the configuration.
+constexpr auto kSilenceMax = seconds(30);         // A thread that shows no progress for longer hangs.
+constexpr auto kPassMax = seconds(180);           // Four rounds of requests of 30 s, and some.
+
+compute_domain::Facts FactsOf(const settings::Settings& settings) {
+  compute_domain::Facts facts;
+  facts.driver_namespaces = {settings.ns};
+  for (const std::string& ns : settings.additional_namespaces) facts.driver_namespaces.push_back(ns);
+  facts.daemons = {.ns = settings.ns,
+                   .image = settings.image,
+                   .pull_secrets = settings.pull_secrets,
+                   .nodes_per_imex_domain_max = settings.nodes_per_imex_domain_max,
+                   .log_verbosity = settings.daemon_log_verbosity,
+                   .controller_writes = settings.controller_writes_membership};
+  facts.deletion_grace = settings.deletion_grace;
+  return facts;
+}
+
+// The last time something moved, as nanoseconds of the monotonic clock.
+class Heartbeat {
+ public:
+  void Beat(TimePoint now) { last_ = now.time_since_epoch().count(); }
+  [[nodiscard]] bool IsAlive(TimePoint now, std::chrono::nanoseconds silence_max) const {
+    return now.time_since_epoch().count() - last_ < silence_max.count();
+  }
+
+ private:
+  std::atomic<std::int64_t> last_ = 0;
+};
+
+// Says an error of a domain once, and again when it changes; it is retried all the while.
+class ErrorLog {
+ public:
+  explicit ErrorLog(base::Logger& logger) : logger_(logger) {}
+
+  void Failed(const std::string& uid, const base::Error& error) {
+    const bool is_new = said_.With([&](auto& said) {
+      std::string& before = said[uid];
+      if (before == error.message) return false;
+      before = error.message;
+      return true;
+    });
+    // A conflict is how a stale view is refused: the next pass has a fresh one.
+    const bool expected = error.code == base::ErrorCode::kConflict;
+    if (is_new && !expected) {
+      logger_.Error("Reconcile failed and is tried again", {{"domain", uid}, {"err", error.message}});
+    } else {
+      logger_.Debug("Reconcile failed", {{"domain", uid}, {"err", error.message}});
+    }
+  }
+  void Succeeded(const std::string& uid) {
+    said_.With([&](auto& said) { said.erase(uid); });
+  }
+
+ private:
+  base::Logger& logger_;
+  base::Guarded<std::map<std::string, std::string>> said_;
+};
+
+// A version 4 UUID: <pod>-<uuid> is how NVIDIA's controller names itself in the Lease.
+std::string RandomUuid(base::Random& random) {
+  std::array<char, 40> text{};
+  const std::uint64_t high = (random.Next() & ~0xf000ULL) | 0x4000ULL;
+  const std::uint64_t low = (random.Next() & ~(0xc0ULL << 56)) | (0x80ULL << 56);
+  std::snprintf(text.data(), text.size(), "%08x-%04x-%04x-%04x-%012llx",
+                static_cast<unsigned>(high >> 32), static_cast<unsigned>(high >> 16 & 0xffff),
+                static_cast<unsigned>(high & 0xffff), static_cast<unsigned>(low >> 48),
+                static_cast<unsigned long long>(low & 0xffffffffffffULL));
+  return text.data();
+}
+
+class Runner {
+ public:
+  Runner(const Context& context, kube::ClientConfig config)
+      : settings_(context.settings),
+        clock_(context.clock),
+        logger_(context.logger),
+        load_config_(context.load_config),
+        config_(std::move(config)),
+        queue_(queue_random_, clock_),
+        elector_({.ns = settings_.lease_namespace, .name = settings_.lease_name},
+                 settings_.pod_name + "-" + RandomUuid(lease_random_), settings_.lease, clock_,
+                 lease_random_, logger_),
+        controller_(
+            FactsOf(settings_), [this](const std::string& uid) { queue_.Add(uid); },
+            [this] { return MayWrite(); }, clock_, watch_random_, logger_),
+        errors_(logger_),
+        metrics_(controller_, queue_) {
+    if (settings_.dry_run) controller_.reconciler().SetDryRun();
+    for (int i = 0; i < settings_.workers; ++i) busy_since_.emplace_back(0);
+  }
+
+  End Run(std::stop_token stop);
+
+ private:
+  [[nodiscard]] bool MayWrite() const { return !settings_.elects || elector_.IsLeader(); }
+  [[nodiscard]] bool MayWork() const { return controller_.MayReconcile() && MayWrite(); }
+
+  void Watch(std::stop_token stop);
+  void KeepLease(std::stop_token stop);
+  void Work(std::stop_token stop, std::atomic<std::int64_t>& busy_since);
+  void Reconcile(const std::string& uid, http::Transport& transport);
+  void ReleaseLease();
+  [[nodiscard]] kube::HealthOptions HealthOptions();
+  void ServeHealth(kube::HealthServer& health);
+  [[nodiscard]] std::string Stuck(TimePoint now) const;
+  [[nodiscard]] bool ConfigChanged(TimePoint now);
+  void Announce(TimePoint now);
+
+  const settings::Settings& settings_;
+  const base::Clock& clock_;
+  base::Logger& logger_;
+  const std::function<base::Result<kube::ClientConfig>()> load_config_;
+  kube::ClientConfig config_;
+  base::SystemRandom queue_random_;
+  base::SystemRandom lease_random_;
+  base::SystemRandom watch_random_;
+  kube::BlockingQueue queue_;
+  kube::LeaderElector elector_;
+  compute_domain::Controller controller_;
+  ErrorLog errors_;
+  Metrics metrics_;
+  Heartbeat watch_alive_;
+  Heartbeat lease_alive_;
+  std::deque<std::atomic<std::int64_t>> busy_since_;  // Of each worker; 0: idle.
+  std::string announced_;
+  TimePoint next_reload_ = {};
+  TimePoint next_watchdog_ = {};
+};
+
+std::string UserAgent() { return "cdom/" CDOM_VERSION " (linux) compute-domain-controller"; }
+
+void Runner::Watch(std::stop_token stop) {
+  kube::WatchLoop loop(config_.endpoint, *config_.credentials, UserAgent(), clock_);
+  for (kube::Reflector& reflector : controller_.reflectors()) loop.Add(reflector);
+  loop.Run(stop, [this] {
+    controller_.Observe();
+    watch_alive_.Beat(clock_.Now());
+  });
+}
+
+void Runner::KeepLease(std::stop_token stop) {
+  http::CurlTransport transport(config_.endpoint, *config_.credentials, UserAgent());
+  while (!stop.stop_requested()) {
+    lease_alive_.Beat(clock_.Now());
+    const kube::LeaderElector::Next next = elector_.Poll();
+    if (next.request) {
+      elector_.OnReply(transport.Send(*next.request));
+      continue;
+    }
+    kube::WaitUntil(clock_, next.until, stop);
+  }
+}
+
+void Runner::Work(std::stop_token stop, std::atomic<std::int64_t>& busy_since) {
+  http::CurlTransport transport(config_.endpoint, *config_.credentials, UserAgent());
+  while (const std::optional<std::string> uid = queue_.Get(stop)) {
+    busy_since = clock_.Now().time_since_epoch().count();
+    Reconcile(*uid, transport);
+    queue_.Done(*uid);
+    busy_since = 0;
+  }
+}
+
+void Runner::Reconcile(const std::string& uid, http::Transport& transport) {
+  const TimePoint start = clock_.Now();
+  compute_domain::Pass pass = controller_.reconciler().Start(uid);
+  for (auto requests = pass.Next(); !requests.empty(); requests = pass.Next()) {
+    pass.TakeReplies(transport.SendAll(requests));
+  }
+  const compute_domain::Outcome& outcome = pass.outcome();
+  metrics_.Reconciled(!outcome.error, clock_.Now() - start);
+  if (outcome.error) {
+    errors_.Failed(uid, *outcome.error);
+    queue_.AddAfterFailure(uid, outcome.error->retry_after.value_or(seconds(0)));
+    return;
+  }
+  if (!outcome.waits) {
+    errors_.Succeeded(uid);
+    queue_.Forget(uid);
+  }
+  if (outcome.requeue_after) queue_.AddAt(uid, clock_.Now() + *outcome.requeue_after);
+}
+
+void Runner::ReleaseLease() {
+  const std::optional<http::Request> release = elector_.Release();
+  if (!release) return;
+  http::CurlTransport transport(config_.endpoint, *config_.credentials, UserAgent());
+  if (const auto reply = transport.Send(*release); !reply) {
+    logger_.Info("The Lease was not handed over and runs out by itself",
+                 {{"err", reply.error().message}});
+  }
+}
+
+// What hangs; empty: nothing.
+std::string Runner::Stuck(TimePoint now) const {
+  if (!watch_alive_.IsAlive(now, kSilenceMax)) return "the watch thread";
+  if (settings_.elects && !lease_alive_.IsAlive(now, kSilenceMax)) return "the lease thread";
+  for (const auto& since : busy_since_) {
+    const std::int64_t began = since;
+    if (began != 0 && now.time_since_epoch().count() - began > std::chrono::nanoseconds(kPassMax).count()) {
+      return "a worker";
+    }
+  }
+  return {};
+}
+
+kube::HealthOptions Runner::HealthOptions() {
+  const auto check = [](bool good, const std::string& wrong) -> base::Result<void> {
+    if (good) return {};
+    return base::Fail(base::ErrorCode::kUnavailable, wrong);
+  };
+  return {.live = {{"progress",
+                    [this, check] {
+                      const std::string stuck = Stuck(clock_.Now());
+                      return check(stuck.empty(), stuck + " hangs");
+                    }}},
+          .ready = {{"caches",
+                     [this, check] {
+                       return check(controller_.MayReconcile(), "the caches are not synced");
+                     }}},
+          .metrics_path = settings_.metrics_path,
+          .metrics = {metrics_.registry(), std::make_shared<kube::ProcessMetrics>(clock_)}};
+}
+
+// Whether the files say something else by now. Asked only until the first sync: after that the
+// connection that works is kept.
+bool Runner::ConfigChanged(TimePoint now) {
+  if (controller_.MayReconcile() || now < next_reload_) return false;
+  next_reload_ = now + kReloadPeriod;
+  const auto latest = load_config_();
+  return latest && !(latest->endpoint == config_.endpoint);
+}
+
+// Tells systemd and the log where we are, when it changes; and that we live, as long as we do.
+void Runner::Announce(TimePoint now) {
+  std::string state = "Waiting for the caches";
+  if (controller_.MayReconcile()) state = MayWrite() ? "Reconciling" : "Standing by";
+  if (state != announced_) {
+    announced_ = state;
+    logger_.Info(state);
+    if (controller_.MayReconcile()) {
+      systemd::Ready(state);
+    } else {
+      systemd::Status(state);
+    }
+  }
+  const auto interval = systemd::WatchdogInterval();
+  if (!interval || now < next_watchdog_) return;
+  next_watchdog_ = now + *interval / 3;
+  const std::string stuck = Stuck(now);
+  if (stuck.empty()) {
+    systemd::Watchdog();
+  } else {
+    logger_.Error("No sign of life is given to the watchdog", {{"hangs", stuck}});
+  }
+}
+
+void Runner::ServeHealth(kube::HealthServer& health) {
+  const base::Result<int> port = health.Start(settings_.http_endpoint);
+  if (port) {
+    logger_.Info("Serving health and metrics", {{"port", std::to_string(*port)}});
+  } else {
+    logger_.Error("No health and metrics are served; see --http-endpoint",
+                  {{"err", port.error().message}});
+  }
+}
+
+End Runner::Run(std::stop_token stop) {
+  const TimePoint start = clock_.Now();
+  watch_alive_.Beat(start);
+  lease_alive_.Beat(start);
+  next_reload_ = start + kReloadPeriod;
+
+  kube::HealthServer health(HealthOptions(), clock_);
+  if (!settings_.http_endpoint.empty()) ServeHealth(health);
+  std::jthread watch([this](std::stop_token token) { Watch(token); });
+  std::jthread lease;
+  if (settings_.elects) lease = std::jthread([this](std::stop_token token) { KeepLease(token); });
+  std::vector<std::jthread> workers;
+
+  End end = End::kStopped;
+  while (!stop.stop_requested()) {
+    const TimePoint now = clock_.Now();
+    if (settings_.elects && elector_.TermEnded()) {
+      end = End::kLeaseLost;
+      break;
+    }
+    if (ConfigChanged(now)) {
+      end = End::kConfigChanged;
+      break;
+    }
+    if (workers.empty() && MayWork()) {
+      for (auto& busy : busy_since_) {
+        workers.emplace_back([this, &busy](std::stop_token token) { Work(token, busy); });
+      }
+    }
+    metrics_.Refresh(MayWrite());
+    Announce(now);
+    kube::WaitUntil(clock_, now + kTurn, stop);
+  }
+
+  // Workers first: the Lease may only be handed over once the last write has returned.
+  systemd::Stopping();
+  for (std::jthread& worker : workers) worker.request_stop();
+  queue_.ShutDown();
+  workers.clear();
+  lease = std::jthread();
+  if (settings_.elects && end != End::kLeaseLost) ReleaseLease();
+  watch.request_stop();
+  return end;
+}
+
+}  // namespace
+
+End Run(const Context& context, kube::ClientConfig config, std::stop_token stop) {
+  Runner runner(context, std::move(config));
+  return runner.Run(std::move(stop));
+}
+
+}  // namespace process

@@ -1,0 +1,35 @@
+// One run of the controller: its threads around compute_domain::Controller, from start to end.
+//
+// Threads: one watches (all reflectors), one keeps the Lease, some reconcile, and the caller's minds
+// them. They meet in the stores, the queue, the elector's IsLeader() and the atomics below.
+#pragma once
+
+#include <functional>
+#include <stop_token>
+
+#include "controller/settings/settings.h"
+#include "pkg/base/clock.h"
+#include "pkg/base/log.h"
+#include "pkg/kube/client/config.h"
+
+namespace process {
+
+// Why a run ended.
+enum class End {
+  kStopped,        // `stop` was requested; the Lease was handed over.
+  kLeaseLost,      // Another may lead: the process must end.
+  kConfigChanged,  // It never synced, and the configuration is another one now: run again.
+};
+
+struct Context {
+  const settings::Settings& settings;
+  const base::Clock& clock;
+  base::Logger& logger;
+  // Reads the configuration again, while nothing can be reached with the one at hand.
+  std::function<base::Result<kube::ClientConfig>()> load_config = {};
+};
+
+// Blocks until the end. `config` was just loaded.
+[[nodiscard]] End Run(const Context& context, kube::ClientConfig config, std::stop_token stop);
+
+}  // namespace process

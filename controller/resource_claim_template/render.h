@@ -1,0 +1,19 @@
+// The two ResourceClaimTemplates that a domain should have. Pure.
+#pragma once
+
+#include <string>
+
+#include "controller/api/types.h"
+#include "pkg/json/value.h"
+
+namespace resource_claim_template {
+
+// From which each daemon's claim is made; in the driver namespace. `domain` is the UID.
+[[nodiscard]] json::Value RenderDaemon(const std::string& domain, const std::string& ns);
+
+// From which the workload's channel claims are made; in the domain's namespace, under the name that
+// its spec gives, and owned by it, so that the garbage collector removes one that a stale view made
+// after its domain was gone.
+[[nodiscard]] json::Value RenderWorkload(const api::ComputeDomain& domain);
+
+}  // namespace resource_claim_template

@@ -1,0 +1,247 @@
+#include "controller/settings/settings.h"
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <functional>
+#include <map>
+
+namespace settings {
+
+namespace {
+
+constexpr const char* kVersion = "cdom compute-domain-controller " CDOM_VERSION;
+
+// Go's flag package knows one dash; CLI11 knows two, and one for a single letter.
+std::string WithTwoDashes(const std::string& argument) {
+  const bool one_dash = argument.size() > 2 && argument[0] == '-' && argument[1] != '-';
+  if (one_dash && argument.starts_with("-v=")) return "--v=" + argument.substr(3);
+  const bool is_long = one_dash && std::isalpha(static_cast<unsigned char>(argument[2])) != 0;
+  return is_long ? "-" + argument : argument;
+}
+
+// The words as CLI11 understands them.
+std::vector<std::string> WordsOf(const std::vector<std::string>& arguments) {
+  std::vector<std::string> words;
+  for (const std::string& argument : arguments) {
+    std::string word = WithTwoDashes(argument);
+    // After "--flag=" CLI11 would take the next word for the value.
+    const bool is_empty = word.starts_with("--") && word.find('=') == word.size() - 1;
+    if (is_empty) word.pop_back();
+    words.push_back(std::move(word));
+    if (is_empty) words.emplace_back();
+  }
+  return words;
+}
+
+std::vector<std::string> SplitList(const std::string& text) {
+  std::vector<std::string> items;
+  std::string item;
+  for (const char c : text + ",") {
+    if (c != ',' && c != ' ') {
+      item += c;
+    } else if (!item.empty()) {
+      items.push_back(std::move(item));
+      item.clear();
+    }
+  }
+  return items;
+}
+
+// A flag whose value needs reading: `read` returns what is wrong with it, empty if nothing.
+void AddRead(CLI::App& app, const char* flag, const char* environment, const char* help,
+             const std::function<std::string(const std::string&)>& read) {
+  app.add_option_function<std::string>(
+         flag,
+         [flag, read](const std::string& text) {
+           if (const std::string wrong = read(text); !wrong.empty()) {
+             throw CLI::ValidationError(std::string(flag) + " \"" + text + "\"", wrong);
+           }
+         },
+         help)
+      ->envname(environment);
+}
+
+void AddDuration(CLI::App& app, const char* flag, const char* environment, const char* help,
+                 const std::function<void(std::chrono::milliseconds)>& set) {
+  AddRead(app, flag, environment, help, [set](const std::string& text) -> std::string {
+    const auto duration = ParseDuration(text);
+    if (!duration) return duration.error().message;
+    set(*duration);
+    return {};
+  });
+}
+
+// Gates of the reference that we know, and the only value that is supported.
+std::string CheckGates(const std::string& text) {
+  static const std::map<std::string, bool> kSupported = {
+      {"ComputeDomainCliques", true},      {"IMEXDaemonsWithDNSNames", true},
+      {"CrashOnNVLinkFabricErrors", true}, {"HostManagedIMEXDaemon", false},
+      {"FabricManagerPartitioning", false}};
+  for (const std::string& gate : SplitList(text)) {
+    const std::size_t equals = gate.find('=');
+    const std::string name = gate.substr(0, equals);
+    const auto supported = kSupported.find(name);
+    if (supported == kSupported.end()) continue;  // The chart names those of other components too.
+    const bool on = equals != std::string::npos && gate.substr(equals + 1) == "true";
+    if (on != supported->second && name != "CrashOnNVLinkFabricErrors" &&
+        name != "FabricManagerPartitioning") {
+      return name + (on ? " cannot be switched on" : " cannot be switched off") +
+             " with this controller; leave the gate out";
+    }
+  }
+  return {};
+}
+
+void AddDaemonFlags(CLI::App& app, Settings& settings) {
+  app.add_option("--image-name", settings.image, "Image of the daemons it creates")
+      ->envname("IMAGE_NAME")
+      ->required();
+  AddRead(app, "--cd-daemon-image-pull-secret-names", "CD_DAEMON_IMAGE_PULL_SECRET_NAMES",
+          "Pull secrets of the daemons, separated by commas or spaces", [&](const auto& text) {
+            settings.pull_secrets = SplitList(text);
+            return std::string();
+          });
+  app.add_option("--max-nodes-per-imex-domain", settings.nodes_per_imex_domain_max,
+                 "Nodes of one clique: the IMEX indices that there are")
+      ->envname("MAX_NODES_PER_IMEX_DOMAIN")
+      ->check(CLI::Range(1, 10'000));
+  app.add_option("--log-verbosity-cd-daemon", settings.daemon_log_verbosity,
+                 "Log verbosity of the daemons")
+      ->envname("LOG_VERBOSITY_CD_DAEMON")
+      ->check(CLI::Range(0, 10));
+  AddRead(app, "--membership-writer", "MEMBERSHIP_WRITER",
+          "Who writes the cliques of new daemons: daemon (NVIDIA's image) or controller (ours)",
+          [&](const std::string& text) -> std::string {
+            settings.controller_writes_membership = text == "controller";
+            return text == "controller" || text == "daemon" ? "" : "use daemon or controller";
+          });
+  AddDuration(app, "--deletion-grace", "DELETION_GRACE",
+              "How long a deletion waits for pods that use the domain (10m)", [&](auto duration) {
+                settings.deletion_grace = std::chrono::ceil<std::chrono::seconds>(duration);
+              });
+  AddRead(app, "--imex-mode", "IMEX_MODE", "driverManaged", [](const std::string& text) {
+    return std::string(text.empty() || text == "driverManaged"
+                           ? ""
+                           : "only driverManaged is supported by this controller");
+  });
+  AddRead(app, "--imex-isolation", "IMEX_ISOLATION", "domain", [](const std::string& text) {
+    return std::string(text.empty() || text == "domain"
+                           ? ""
+                           : "only domain is supported by this controller");
+  });
+}
+
+void AddProcessFlags(CLI::App& app, Settings& settings) {
+  app.add_option("--pod-name", settings.pod_name, "Name of this pod, for the Lease")
+      ->envname("POD_NAME")
+      ->required();
+  app.add_option("--namespace", settings.ns, "Namespace of the daemons")->envname("NAMESPACE");
+  AddRead(app, "--additional-namespaces", "ADDITIONAL_NAMESPACES",
+          "Further namespaces where daemons may lie", [&](const std::string& text) {
+            settings.additional_namespaces = SplitList(text);
+            return std::string();
+          });
+  app.add_option("--kubeconfig", settings.kubeconfig,
+                 "Path of a kubeconfig; else $KUBECONFIG, the pod's account, ~/.kube/config");
+  app.add_option("--workers", settings.workers, "Domains reconciled side by side")
+      ->check(CLI::Range(1, 64));
+  AddRead(app, "--kube-api-qps", "KUBE_API_QPS", "Taken for compatibility: there is no client limit",
+          [](const std::string&) { return std::string(); });
+  AddRead(app, "--kube-api-burst", "KUBE_API_BURST", "As --kube-api-qps",
+          [](const std::string&) { return std::string(); });
+  AddRead(app, "--feature-gates", "FEATURE_GATES", "Gates as name=bool, separated by commas",
+          CheckGates);
+  app.add_option("--http-endpoint", settings.http_endpoint,
+                 "host:port for health and metrics; empty: off")
+      ->envname("HTTP_ENDPOINT");
+  app.add_option("--metrics-path", settings.metrics_path, "Path of the metrics; empty: off")
+      ->envname("METRICS_PATH");
+  AddRead(app, "--pprof-path", "PPROF_PATH", "Taken for compatibility: there are no profiles",
+          [](const std::string&) { return std::string(); });
+  app.add_option("-v,--v", settings.verbosity, "Log verbosity; 4 and above: every action")
+      ->check(CLI::Range(0, 10));
+  app.add_option("--logging-format", settings.log_format,
+                 "auto (the journal under systemd, else text), text, json or journal")
+      ->envname("LOGGING_FORMAT")
+      ->check(CLI::IsMember({"auto", "text", "json", "journal"}));
+  app.add_flag("--dry-run", settings.dry_run, "Log what would be done, and write nothing");
+}
+
+void AddElectionFlags(CLI::App& app, Settings& settings) {
+  AddRead(app, "--leader-election-enabled", "LEADER_ELECTION_ENABLED",
+          "Whether one replica of several acts (true)", [&](const std::string& text) -> std::string {
+            settings.elects = text == "true" || text == "1";
+            const bool known = settings.elects || text == "false" || text == "0";
+            return known ? "" : "use true or false";
+          });
+  app.add_option("--leader-election-lease-lock-name", settings.lease_name, "Name of the Lease")
+      ->envname("LEADER_ELECTION_LEASE_LOCK_NAME");
+  app.add_option("--leader-election-lease-lock-namespace", settings.lease_namespace,
+                 "Its namespace; by default --namespace")
+      ->envname("LEADER_ELECTION_LEASE_LOCK_NAMESPACE");
+  AddDuration(app, "--leader-election-lease-duration", "LEADER_ELECTION_LEASE_DURATION",
+              "How long others wait for a silent leader (15s)",
+              [&](auto duration) { settings.lease.lease_duration = duration; });
+  AddDuration(app, "--leader-election-renew-deadline", "LEADER_ELECTION_RENEW_DEADLINE",
+              "How long a leader acts after a renewal (10s)",
+              [&](auto duration) { settings.lease.renew_deadline = duration; });
+  AddDuration(app, "--leader-election-retry-period", "LEADER_ELECTION_RETRY_PERIOD",
+              "Between attempts (2s)",
+              [&](auto duration) { settings.lease.retry_period = duration; });
+}
+
+}  // namespace
+
+base::Result<std::chrono::milliseconds> ParseDuration(const std::string& text) {
+  static const std::vector<std::pair<std::string, double>> kUnits = {
+      {"ms", 1}, {"s", 1000}, {"m", 60'000}, {"h", 3'600'000}};
+  const auto wrong = [&] {
+    return base::Fail(base::ErrorCode::kInvalid, "use a duration such as 15s, 1m30s or 500ms");
+  };
+  double total = 0;
+  const char* position = text.data();
+  const char* end = text.data() + text.size();
+  if (position == end) return wrong();
+  while (position != end) {
+    double number = 0;
+    const auto [stop, error] = std::from_chars(position, end, number);
+    if (error != std::errc() || number < 0) return wrong();
+    const std::string_view rest(stop, static_cast<std::size_t>(end - stop));
+    const auto unit = std::ranges::find_if(
+        kUnits, [&](const auto& candidate) { return rest.starts_with(candidate.first); });
+    if (unit == kUnits.end()) return wrong();
+    total += number * unit->second;
+    position = stop + unit->first.size();
+  }
+  constexpr double kMost = 1000.0 * 3'600'000;  // 1000 hours.
+  if (!(total <= kMost)) return wrong();  // Nor is "nans" a duration.
+  return std::chrono::milliseconds(static_cast<std::int64_t>(total));
+}
+
+Parsed Parse(const std::vector<std::string>& arguments) {
+  Parsed parsed;
+  CLI::App app("Makes the daemons of ComputeDomains and says how they are.",
+               "compute-domain-controller");
+  app.set_version_flag("--version", kVersion);
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  AddProcessFlags(app, parsed.settings);
+  AddDaemonFlags(app, parsed.settings);
+  AddElectionFlags(app, parsed.settings);
+  try {
+    std::vector<std::string> words = WordsOf(arguments);
+    std::ranges::reverse(words);  // CLI11 takes them from the back.
+    app.parse(std::move(words));
+  } catch (const CLI::ParseError& error) {
+    std::ostringstream text;
+    const int status = app.exit(error, text, text);
+    parsed.exit = Exit{.text = text.str(), .status = status};
+    return parsed;
+  }
+  if (parsed.settings.lease_namespace.empty()) parsed.settings.lease_namespace = parsed.settings.ns;
+  if (const auto valid = kube::Validate(parsed.settings.lease); !valid && parsed.settings.elects) {
+    parsed.exit = Exit{.text = valid.error().message + "\n", .status = 1};
+  }
+  return parsed;
+}
+
+}  // namespace settings

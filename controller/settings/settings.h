@@ -1,0 +1,65 @@
+// Flags and environment of the controller, under the names of NVIDIA's.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pkg/base/result.h"
+#include "pkg/kube/lease/leader_elector.h"
+
+namespace settings {
+
+struct Settings {
+  // Who we are.
+  std::string pod_name = {};
+  std::string ns = "default";  // The driver namespace: where daemons run.
+  std::vector<std::string> additional_namespaces = {};
+
+  // The daemons.
+  std::string image = {};
+  std::vector<std::string> pull_secrets = {};
+  int nodes_per_imex_domain_max = 18;
+  int daemon_log_verbosity = 0;
+  bool controller_writes_membership = false;
+  std::chrono::seconds deletion_grace{600};
+
+  // The API server.
+  std::string kubeconfig = {};
+  int workers = 4;
+
+  // Leader election.
+  bool elects = true;
+  std::string lease_name = "nvidia-compute-domain-controller";
+  std::string lease_namespace = {};  // Empty: `ns`.
+  kube::LeaseTiming lease = {};
+
+  // What others see.
+  std::string http_endpoint = {};  // Empty: off.
+  std::string metrics_path = "/metrics";
+  int verbosity = 0;
+  std::string log_format = "auto";  // As logging::ParseFormat knows them.
+  bool dry_run = false;
+};
+
+// What to do instead of running: print `text` and exit with `status`.
+struct Exit {
+  std::string text = {};
+  int status = 0;
+};
+
+struct Parsed {
+  Settings settings = {};
+  std::optional<Exit> exit = {};
+};
+
+// Reads the command line and the process's environment. Words with one dash and a long name
+// ("-kubeconfig", "-v=4") are taken as well. An Exit with a status other than 0 names the flag, what is
+// wrong with it and how it should look.
+[[nodiscard]] Parsed Parse(const std::vector<std::string>& arguments);
+
+// "15s", "1m30s", "500ms": as Go writes durations.
+[[nodiscard]] base::Result<std::chrono::milliseconds> ParseDuration(const std::string& text);
+
+}  // namespace settings

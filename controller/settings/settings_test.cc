@@ -1,0 +1,257 @@
+#include "controller/settings/settings.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+namespace settings {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using Words = std::vector<std::string>;
+
+// What is set in the process's environment, for the time of a test.
+class Environment {
+ public:
+  void Set(const char* name, const char* value) {
+    ::setenv(name, value, 1);
+    names_.push_back(name);
+  }
+  Environment() = default;
+  Environment(const Environment&) = delete;
+  Environment& operator=(const Environment&) = delete;
+  ~Environment() {
+    for (const char* name : names_) ::unsetenv(name);
+  }
+
+ private:
+  std::vector<const char*> names_;
+};
+
+Parsed ParseWith(const Words& words) {
+  Words all = {"--pod-name", "controller-0", "--image-name", "registry.example/cdom:1"};
+  all.insert(all.end(), words.begin(), words.end());
+  return Parse(all);
+}
+
+Settings Accepted(const Words& words) {
+  const Parsed parsed = ParseWith(words);
+  EXPECT_FALSE(parsed.exit) << parsed.exit->text;
+  return parsed.settings;
+}
+
+// The text with which the words are refused; empty if they are not.
+std::string Refusal(const Words& words) {
+  const Parsed parsed = ParseWith(words);
+  if (!parsed.exit) return {};
+  EXPECT_NE(parsed.exit->status, 0);
+  return parsed.exit->text;
+}
+
+TEST(Settings, DefaultsAreThoseOfTheReferenceSaveForElectionAndItsNamespace) {
+  const Settings settings = Accepted({});
+  EXPECT_EQ(settings.pod_name, "controller-0");
+  EXPECT_EQ(settings.ns, "default");
+  EXPECT_TRUE(settings.additional_namespaces.empty());
+  EXPECT_EQ(settings.nodes_per_imex_domain_max, 18);
+  EXPECT_FALSE(settings.controller_writes_membership);
+  EXPECT_EQ(settings.deletion_grace, seconds(600));
+  EXPECT_TRUE(settings.elects);
+  EXPECT_EQ(settings.lease_name, "nvidia-compute-domain-controller");
+  EXPECT_EQ(settings.lease_namespace, "default");
+  EXPECT_EQ(settings.lease.lease_duration, seconds(15));
+  EXPECT_EQ(settings.lease.renew_deadline, seconds(10));
+  EXPECT_EQ(settings.lease.retry_period, seconds(2));
+  EXPECT_EQ(settings.http_endpoint, "");
+  EXPECT_EQ(settings.metrics_path, "/metrics");
+  EXPECT_FALSE(settings.dry_run);
+}
+
+TEST(Settings, EachFlagIsTaken) {
+  const Settings settings =
+      Accepted({"--namespace=cdom-system", "--additional-namespaces=a, b,,c",
+                "--cd-daemon-image-pull-secret-names", "one two", "--max-nodes-per-imex-domain=36",
+                "--log-verbosity-cd-daemon", "6", "--membership-writer=controller",
+                "--deletion-grace=90s", "--kubeconfig=/k", "--workers=8",
+                "--leader-election-enabled=false", "--leader-election-lease-lock-name=l",
+                "--leader-election-lease-lock-namespace=ln", "--leader-election-lease-duration=1m",
+                "--leader-election-renew-deadline=30s", "--leader-election-retry-period=500ms",
+                "--http-endpoint=:8080", "--metrics-path=/m", "-v", "4", "--logging-format=json",
+                "--dry-run"});
+  EXPECT_EQ(settings.ns, "cdom-system");
+  EXPECT_EQ(settings.additional_namespaces, (Words{"a", "b", "c"}));
+  EXPECT_EQ(settings.pull_secrets, (Words{"one", "two"}));
+  EXPECT_EQ(settings.nodes_per_imex_domain_max, 36);
+  EXPECT_EQ(settings.daemon_log_verbosity, 6);
+  EXPECT_TRUE(settings.controller_writes_membership);
+  EXPECT_EQ(settings.deletion_grace, seconds(90));
+  EXPECT_EQ(settings.kubeconfig, "/k");
+  EXPECT_EQ(settings.workers, 8);
+  EXPECT_FALSE(settings.elects);
+  EXPECT_EQ(settings.lease_name, "l");
+  EXPECT_EQ(settings.lease_namespace, "ln");
+  EXPECT_EQ(settings.lease.lease_duration, seconds(60));
+  EXPECT_EQ(settings.lease.renew_deadline, seconds(30));
+  EXPECT_EQ(settings.lease.retry_period, milliseconds(500));
+  EXPECT_EQ(settings.http_endpoint, ":8080");
+  EXPECT_EQ(settings.metrics_path, "/m");
+  EXPECT_EQ(settings.verbosity, 4);
+  EXPECT_EQ(settings.log_format, "json");
+  EXPECT_TRUE(settings.dry_run);
+}
+
+TEST(Settings, EnvironmentOfTheReferencesChartSuffices) {
+  Environment environment;
+  environment.Set("POD_NAME", "controller-0");
+  environment.Set("NAMESPACE", "nvidia");
+  environment.Set("IMAGE_NAME", "nvcr.io/x:v1");
+  environment.Set("LOG_VERBOSITY_CD_DAEMON", "4");
+  environment.Set("CD_DAEMON_IMAGE_PULL_SECRET_NAMES", "a,b");
+  environment.Set("MAX_NODES_PER_IMEX_DOMAIN", "9");
+  environment.Set("ADDITIONAL_NAMESPACES", "old");
+  environment.Set("IMEX_MODE", "driverManaged");
+  environment.Set("IMEX_ISOLATION", "domain");
+  environment.Set("HTTP_ENDPOINT", ":8080");
+  environment.Set("METRICS_PATH", "/m");
+  environment.Set("PPROF_PATH", "/debug");
+  environment.Set("FEATURE_GATES",
+                  "AllAlpha=false,ComputeDomainCliques=true,IMEXDaemonsWithDNSNames=true,");
+  environment.Set("LEADER_ELECTION_ENABLED", "false");
+  environment.Set("LEADER_ELECTION_LEASE_LOCK_NAME", "x-controller");
+  environment.Set("LEADER_ELECTION_LEASE_LOCK_NAMESPACE", "y");
+  environment.Set("LEADER_ELECTION_LEASE_DURATION", "20s");
+  environment.Set("LEADER_ELECTION_RENEW_DEADLINE", "12s");
+  environment.Set("LEADER_ELECTION_RETRY_PERIOD", "3s");
+  environment.Set("KUBE_API_QPS", "5");
+  environment.Set("KUBE_API_BURST", "10");
+  const Parsed parsed = Parse({"-v", "4"});
+  ASSERT_FALSE(parsed.exit) << parsed.exit->text;
+  const Settings& settings = parsed.settings;
+  EXPECT_EQ(settings.pod_name, "controller-0");
+  EXPECT_EQ(settings.ns, "nvidia");
+  EXPECT_EQ(settings.image, "nvcr.io/x:v1");
+  EXPECT_EQ(settings.daemon_log_verbosity, 4);
+  EXPECT_EQ(settings.pull_secrets, (Words{"a", "b"}));
+  EXPECT_EQ(settings.nodes_per_imex_domain_max, 9);
+  EXPECT_EQ(settings.additional_namespaces, (Words{"old"}));
+  EXPECT_EQ(settings.http_endpoint, ":8080");
+  EXPECT_EQ(settings.metrics_path, "/m");
+  EXPECT_FALSE(settings.elects);
+  EXPECT_EQ(settings.lease_name, "x-controller");
+  EXPECT_EQ(settings.lease_namespace, "y");
+  EXPECT_EQ(settings.lease.lease_duration, seconds(20));
+  EXPECT_EQ(settings.lease.renew_deadline, seconds(12));
+  EXPECT_EQ(settings.lease.retry_period, seconds(3));
+}
+
+TEST(Settings, FlagComesBeforeTheEnvironmentAndTheLastFlagBeforeTheFirst) {
+  Environment environment;
+  environment.Set("NAMESPACE", "from-environment");
+  EXPECT_EQ(Accepted({}).ns, "from-environment");
+  EXPECT_EQ(Accepted({"--namespace=first", "--namespace=last"}).ns, "last");
+}
+
+TEST(Settings, LeaseLiesInOurNamespaceUnlessItIsSaidWhere) {
+  EXPECT_EQ(Accepted({"--namespace=cdom-system"}).lease_namespace, "cdom-system");
+}
+
+TEST(Settings, OneDashIsTakenAsGoTakesIt) {
+  EXPECT_EQ(Accepted({"-kubeconfig", "/k"}).kubeconfig, "/k");
+  EXPECT_EQ(Accepted({"-kubeconfig=/k"}).kubeconfig, "/k");
+  for (const Words& words : {Words{"-v=7"}, Words{"-v7"}, Words{"-v", "7"}, Words{"--v=7"}}) {
+    EXPECT_EQ(Accepted(words).verbosity, 7) << words[0];
+  }
+}
+
+TEST(Settings, WhatIsRefusedIsNamedWithWhatIsWrong) {
+  struct Row {
+    Words words;
+    const char* flag;
+    const char* wrong;
+  };
+  const std::vector<Row> rows = {
+      {{"--no-such-flag"}, "--no-such-flag", ""},
+      {{"--max-nodes-per-imex-domain=0"}, "--max-nodes-per-imex-domain", "1"},
+      {{"--workers=many"}, "--workers", "many"},
+      {{"--deletion-grace=10"}, "--deletion-grace", "15s"},
+      {{"--membership-writer=both"}, "--membership-writer", "use daemon or controller"},
+      {{"--leader-election-enabled=perhaps"}, "--leader-election-enabled", "use true or false"},
+      {{"--logging-format=xml"}, "--logging-format", "json"},
+      {{"--imex-mode=hostManaged"}, "--imex-mode", "only driverManaged"},
+      {{"--imex-isolation=channel"}, "--imex-isolation", "only domain"},
+      {{"--feature-gates=ComputeDomainCliques=false"}, "--feature-gates",
+       "ComputeDomainCliques cannot be switched off"},
+      {{"--feature-gates=IMEXDaemonsWithDNSNames"}, "--feature-gates",
+       "IMEXDaemonsWithDNSNames cannot be switched off"},
+      {{"--feature-gates=HostManagedIMEXDaemon=true"}, "--feature-gates",
+       "HostManagedIMEXDaemon cannot be switched on"},
+      {{"--leader-election-renew-deadline=20s"}, "renew", ""},
+  };
+  for (const Row& row : rows) {
+    const std::string text = Refusal(row.words);
+    EXPECT_NE(text.find(row.flag), std::string::npos) << row.words[0] << ": " << text;
+    EXPECT_NE(text.find(row.wrong), std::string::npos) << row.words[0] << ": " << text;
+  }
+}
+
+TEST(Settings, GatesOfOtherComponentsAreTheirs) {
+  EXPECT_EQ(Refusal({"--feature-gates=MPSSupport=true,FabricManagerPartitioning=true,"
+                     "CrashOnNVLinkFabricErrors=false,HostManagedIMEXDaemon=false"}),
+            "");
+}
+
+TEST(Settings, EmptyModesAreTheDefaults) {
+  EXPECT_EQ(Refusal({"--imex-mode=", "--imex-isolation=", "--feature-gates="}), "");
+}
+
+TEST(Settings, EmptyValueDoesNotTakeTheNextFlagForItself) {
+  const Settings settings = Accepted({"--metrics-path=", "--dry-run", "-http-endpoint=", "-v", "4"});
+  EXPECT_EQ(settings.metrics_path, "");
+  EXPECT_TRUE(settings.dry_run);
+  EXPECT_EQ(settings.http_endpoint, "");
+  EXPECT_EQ(settings.verbosity, 4);
+}
+
+TEST(Settings, TimesOfAnElectionThatIsOffAreNotJudged) {
+  EXPECT_EQ(Refusal({"--leader-election-enabled=false", "--leader-election-renew-deadline=20s"}), "");
+}
+
+TEST(Settings, PodAndImageMustBeGiven) {
+  for (const char* flag : {"--pod-name", "--image-name"}) {
+    const Parsed parsed = Parse({flag, "x"});
+    ASSERT_TRUE(parsed.exit);
+    EXPECT_NE(parsed.exit->status, 0);
+    EXPECT_NE(parsed.exit->text.find("required"), std::string::npos) << parsed.exit->text;
+  }
+}
+
+TEST(Settings, HelpAndVersionEndWell) {
+  for (const char* flag : {"--help", "--version"}) {
+    const Parsed parsed = Parse({flag});
+    ASSERT_TRUE(parsed.exit) << flag;
+    EXPECT_EQ(parsed.exit->status, 0) << flag;
+    EXPECT_NE(parsed.exit->text.find("compute-domain-controller"), std::string::npos) << flag;
+  }
+}
+
+TEST(ParseDuration, DurationsOfGoAreRead) {
+  EXPECT_EQ(ParseDuration("15s"), milliseconds(15'000));
+  EXPECT_EQ(ParseDuration("1m30s"), milliseconds(90'000));
+  EXPECT_EQ(ParseDuration("500ms"), milliseconds(500));
+  EXPECT_EQ(ParseDuration("1.5h"), milliseconds(5'400'000));
+  EXPECT_EQ(ParseDuration("0s"), milliseconds(0));
+  EXPECT_EQ(ParseDuration("1000h"), milliseconds(3'600'000'000));
+}
+
+TEST(ParseDuration, AnythingElseIsRefused) {
+  for (const char* text : {"", "15", "s", "15 s", "15x", "-5s", "1m-5s", "1m30", "1001h", "infs",
+                           "nans", "nanms", "1e9h", " 15s"}) {
+    const auto parsed = ParseDuration(text);
+    ASSERT_FALSE(parsed) << text;
+    EXPECT_EQ(parsed.error().code, base::ErrorCode::kInvalid);
+  }
+}
+
+}  // namespace
+}  // namespace settings

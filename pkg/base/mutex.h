@@ -1,0 +1,68 @@
+// A mutex, its guard and a condition variable that clang's thread-safety analysis understands
+// (the `clang` preset checks it; g++ ignores the annotations).
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+#include <utility>
+
+#if defined(__clang__)
+#define CDOM_THREAD_ANNOTATION(x) __attribute__((x))
+#else
+#define CDOM_THREAD_ANNOTATION(x)
+#endif
+
+#define CAPABILITY(x) CDOM_THREAD_ANNOTATION(capability(x))
+#define SCOPED_CAPABILITY CDOM_THREAD_ANNOTATION(scoped_lockable)
+#define GUARDED_BY(x) CDOM_THREAD_ANNOTATION(guarded_by(x))
+#define REQUIRES(...) CDOM_THREAD_ANNOTATION(requires_capability(__VA_ARGS__))
+#define ACQUIRE(...) CDOM_THREAD_ANNOTATION(acquire_capability(__VA_ARGS__))
+#define RELEASE(...) CDOM_THREAD_ANNOTATION(release_capability(__VA_ARGS__))
+#define NO_THREAD_SAFETY_ANALYSIS CDOM_THREAD_ANNOTATION(no_thread_safety_analysis)
+
+namespace base {
+
+class CAPABILITY("mutex") Mutex {
+ public:
+  void lock() ACQUIRE() { mutex_.lock(); }      // Lower case: the standard's BasicLockable.
+  void unlock() RELEASE() { mutex_.unlock(); }
+
+ private:
+  std::mutex mutex_;
+};
+
+class SCOPED_CAPABILITY MutexLock {
+ public:
+  explicit MutexLock(Mutex& mutex) ACQUIRE(mutex) : mutex_(mutex) { mutex_.lock(); }
+  ~MutexLock() RELEASE() { mutex_.unlock(); }
+  MutexLock(const MutexLock&) = delete;
+  MutexLock& operator=(const MutexLock&) = delete;
+
+ private:
+  Mutex& mutex_;
+};
+
+// Data that cannot be reached without its lock. No IO and no callback of a stranger inside With().
+template <typename T>
+class Guarded {
+ public:
+  Guarded() = default;
+  explicit Guarded(T value) : value_(std::move(value)) {}
+
+  template <typename Use>
+  auto With(Use&& use) {
+    const MutexLock lock(mutex_);
+    return std::forward<Use>(use)(value_);
+  }
+  template <typename Use>
+  auto With(Use&& use) const {
+    const MutexLock lock(mutex_);
+    return std::forward<Use>(use)(std::as_const(value_));
+  }
+
+ private:
+  mutable Mutex mutex_;
+  T value_ GUARDED_BY(mutex_);
+};
+
+}  // namespace base

@@ -1,0 +1,31 @@
+// The Transport over libcurl: HTTP/1.1, TLS, connections kept and used again; see CurlMulti.
+//
+// Used by one thread; make one for every worker. Bound: six connections; more requests wait for one,
+// within their own `timeout`.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "pkg/http/endpoint.h"
+#include "pkg/http/transport.h"
+
+namespace http {
+
+class CurlMulti;
+
+class CurlTransport final : public Transport {
+ public:
+  // `credentials` outlives the transport. `user_agent` such as "cdom/0.1.0 (linux/amd64)".
+  CurlTransport(Endpoint endpoint, Credentials& credentials, std::string user_agent);
+  ~CurlTransport() override;
+
+  [[nodiscard]] std::vector<base::Result<Response>> SendAll(
+      const std::vector<Request>& requests) override;
+
+ private:
+  std::unique_ptr<CurlMulti> multi_;
+};
+
+}  // namespace http

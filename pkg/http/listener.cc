@@ -1,0 +1,117 @@
+#include "pkg/http/listener.h"
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <memory>
+#include <system_error>
+#include <utility>
+
+namespace http {
+namespace {
+
+using base::ErrorCode;
+using base::Fail;
+using base::Result;
+
+constexpr int kBacklog = 64;
+constexpr int kPortMax = 65'535;
+
+struct HostAndPort {
+  std::string host;  // Empty: every address.
+  std::string port;
+};
+
+Result<HostAndPort> Split(const std::string& address) {
+  const std::size_t colon = address.rfind(':');
+  int port = -1;
+  if (colon != std::string::npos) {
+    const char* const end = address.data() + address.size();
+    const auto parsed = std::from_chars(address.data() + colon + 1, end, port);
+    if (parsed.ec != std::errc() || parsed.ptr != end) port = -1;
+  }
+  if (port < 0 || port > kPortMax) {
+    return Fail(ErrorCode::kInvalid, "listen on \"" + address + "\": write host:port or :port");
+  }
+  std::string host = address.substr(0, colon);
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  return HostAndPort{.host = std::move(host), .port = std::to_string(port)};
+}
+
+struct FreeAddresses {
+  void operator()(addrinfo* addresses) const { ::freeaddrinfo(addresses); }
+};
+using Addresses = std::unique_ptr<addrinfo, FreeAddresses>;
+
+Result<Addresses> Resolve(const std::string& host, const std::string& port) {
+  addrinfo hints = {};
+  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  const int code = ::getaddrinfo(host.c_str(), port.c_str(), &hints, &found);
+  if (code != 0) return Fail(ErrorCode::kUnavailable, ::gai_strerror(code));
+  return Addresses(found);
+}
+
+// The socket, or -1 with errno.
+int Open(const addrinfo& address) {
+  const int fd = ::socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fd < 0) return -1;
+  const int on = 1;
+  const int off = 0;
+  ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  ::setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);  // Refused for IPv4, and no loss.
+  if (::bind(fd, address.ai_addr, address.ai_addrlen) == 0 && ::listen(fd, kBacklog) == 0) return fd;
+  const int error = errno;
+  ::close(fd);
+  errno = error;
+  return -1;
+}
+
+int PortOf(int fd) {
+  sockaddr_storage address = {};
+  socklen_t size = sizeof address;
+  ::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size);
+  return ntohs(address.ss_family == AF_INET6
+                   ? reinterpret_cast<const sockaddr_in6&>(address).sin6_port
+                   : reinterpret_cast<const sockaddr_in&>(address).sin_port);
+}
+
+}  // namespace
+
+Result<Listener> Listener::On(const std::string& address) {
+  const HostAndPort wanted = TRY(Split(address));
+  const std::string attempt = "listen on " + address;
+  // "::" takes IPv4 too, and where there is no IPv6, "0.0.0.0" is what is left.
+  const std::string host = wanted.host.empty() ? "::" : wanted.host;
+  const Addresses addresses = TRY(Resolve(host, wanted.port).map_error(base::While(attempt)));
+  int error = 0;
+  for (const addrinfo* candidate = addresses.get(); candidate != nullptr;
+       candidate = candidate->ai_next) {
+    const int fd = Open(*candidate);
+    if (fd >= 0) return Listener(fd, PortOf(fd));
+    error = errno;
+  }
+  const bool has_no_ipv6 = error == EAFNOSUPPORT || error == EADDRNOTAVAIL;
+  if (wanted.host.empty() && has_no_ipv6) return On("0.0.0.0:" + wanted.port);
+  return Fail(ErrorCode::kUnavailable, attempt + ": " + std::generic_category().message(error));
+}
+
+Listener::Listener(Listener&& other) noexcept
+    : fd_(std::exchange(other.fd_, -1)), port_(other.port_) {}
+
+Listener& Listener::operator=(Listener&& other) noexcept {
+  std::swap(fd_, other.fd_);
+  std::swap(port_, other.port_);
+  return *this;
+}
+
+Listener::~Listener() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+}  // namespace http

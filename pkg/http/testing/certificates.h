@@ -1,0 +1,33 @@
+// Certificates for tests, made by OpenSSL when the test runs, valid from a day ago for two days.
+#pragma once
+
+#include <memory>
+#include <string>
+
+namespace http::testing {
+
+struct Certificate {
+  std::string pem = {};
+  std::string key_pem = {};
+};
+
+// A certificate authority of its own.
+class CertificateAuthority {
+ public:
+  explicit CertificateAuthority(const std::string& name);
+  ~CertificateAuthority();
+  CertificateAuthority(const CertificateAuthority&) = delete;
+  CertificateAuthority& operator=(const CertificateAuthority&) = delete;
+
+  [[nodiscard]] const std::string& pem() const { return pem_; }
+  // `alternative_names` as OpenSSL writes them: "DNS:a.example,IP:127.0.0.1".
+  [[nodiscard]] Certificate Issue(const std::string& name,
+                                  const std::string& alternative_names) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+  std::string pem_;
+};
+
+}  // namespace http::testing

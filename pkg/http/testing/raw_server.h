@@ -1,0 +1,76 @@
+// A server of raw sockets for tests, on a loopback port that the system picks: what it answers, and
+// how it breaks, is said byte by byte.
+#pragma once
+
+#include <functional>
+#include <list>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "pkg/base/mutex.h"
+
+namespace http::testing {
+
+class RawServer {
+ public:
+  // One connection, used by the thread that serves it.
+  class Connection {
+   public:
+    // The next whole request, head and body; empty once the client has closed.
+    [[nodiscard]] std::string ReadRequest();
+    void Write(std::string_view bytes);
+    // Blocks until the client closes.
+    void WaitForClose();
+    // Closes with RST instead of FIN.
+    void Reset();
+
+    const int number;  // 0 is the server's first.
+
+   private:
+    friend class RawServer;
+    Connection(RawServer& server, int fd, int its_number)
+        : number(its_number), server_(server), fd_(fd) {}
+    [[nodiscard]] bool ReadMore();
+
+    RawServer& server_;
+    const int fd_;
+    std::string unread_;
+  };
+  using Serve = std::function<void(Connection& connection)>;
+
+  // `serve` runs on a thread of its own for each connection, which closes when it returns.
+  explicit RawServer(Serve serve);
+  // Ends all connections, whatever they wait for.
+  ~RawServer();
+  RawServer(const RawServer&) = delete;
+  RawServer& operator=(const RawServer&) = delete;
+
+  [[nodiscard]] int port() const { return port_; }
+  [[nodiscard]] std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }
+  // Everything that was read, in the order in which it was read to its end.
+  [[nodiscard]] std::vector<std::string> requests() const;
+  [[nodiscard]] int connections() const;
+
+ private:
+  struct State {
+    std::vector<std::string> requests = {};
+    std::list<std::thread> threads = {};
+    std::list<int> fds = {};
+    int connections = 0;
+    bool stopped = false;
+  };
+  void Accept();
+
+  const Serve serve_;
+  int listener_ = -1;
+  int port_ = 0;
+  base::Guarded<State> state_;
+  std::thread acceptor_;
+};
+
+// A whole reply. `headers` is empty or lines that each end in "\r\n".
+[[nodiscard]] std::string Reply(int status, std::string_view body, std::string_view headers = "");
+
+}  // namespace http::testing

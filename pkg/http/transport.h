@@ -1,0 +1,69 @@
+// The seam between everything that decides and the network. Above it lies what simulation runs
+// unchanged: requests as values out, replies as values in.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "pkg/base/result.h"
+
+namespace http {
+
+enum class Method { kGet, kPost, kPut, kPatch, kDelete };
+
+[[nodiscard]] constexpr std::string_view ToString(Method method) {
+  switch (method) {
+    case Method::kGet: return "GET";
+    case Method::kPost: return "POST";
+    case Method::kPut: return "PUT";
+    case Method::kPatch: return "PATCH";
+    case Method::kDelete: return "DELETE";
+  }
+  return "GET";
+}
+
+struct Request {
+  Method method = Method::kGet;
+  std::string path = {};          // Starts with '/', escaped, with its query; no scheme or host.
+  std::string content_type = {};  // Of the body; empty without one.
+  std::string accept = "application/json";
+  std::string body = {};
+  std::chrono::milliseconds timeout{30'000};   // For the whole exchange.
+  std::size_t response_bytes_max = 64U << 20;  // kTooLarge above it.
+
+  friend bool operator==(const Request&, const Request&) = default;
+};
+
+struct Response {
+  int status = 0;  // As the server sent it; any status is a reply.
+  std::string body = {};
+  std::optional<std::chrono::seconds> retry_after = {};
+};
+
+// Sends requests and waits for the replies.
+//
+// A request is sent at most once: a write whose connection dies before the reply is
+// kUnknownOutcome, never repeated (libcurl would). kUnavailable: it did not reach the server.
+// kDeadlineExceeded (reads) and kUnknownOutcome (writes): no reply within `timeout`.
+// kTooLarge: the body passed its bound. kUnauthorized is not made here: a 401 is a reply.
+class Transport {
+ public:
+  Transport() = default;
+  Transport(const Transport&) = delete;
+  Transport& operator=(const Transport&) = delete;
+  virtual ~Transport() = default;
+
+  // Side by side; returns when all are answered, replies in the order of the requests.
+  [[nodiscard]] virtual std::vector<base::Result<Response>> SendAll(
+      const std::vector<Request>& requests) = 0;
+
+  [[nodiscard]] base::Result<Response> Send(const Request& request) {
+    return std::move(SendAll({request}).front());
+  }
+};
+
+}  // namespace http

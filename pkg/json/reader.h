@@ -1,0 +1,75 @@
+// Reads JSON fast: parses a text in place into an arena that is used again, and hands out views.
+// The watch path uses it; what must be edited is parsed into a json::Value instead.
+//
+// A Parser and its views are used by one thread. Bound: memory of about three times the largest
+// text; above 1 MiB it is given back before the next one.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "pkg/base/result.h"
+#include "pkg/json/utf8.h"
+
+namespace json {
+
+// Something in a parsed text. Reading never fails: what is absent or of another type is empty.
+// Valid until the Parser's next Parse().
+class View {
+ public:
+  View() = default;
+
+  [[nodiscard]] bool IsNull() const;
+  [[nodiscard]] bool IsObject() const;
+  [[nodiscard]] bool IsArray() const;
+
+  // The member of that name; of several the last one, as in Go.
+  [[nodiscard]] View operator[](std::string_view name) const;
+  // Numbers are kept as text, so the text of a number is a string here, and digits in a string are
+  // an integer.
+  [[nodiscard]] std::string_view AsString() const;
+  [[nodiscard]] std::optional<std::int64_t> AsInt() const;  // Empty if out of range.
+  [[nodiscard]] bool AsBool() const;
+
+  [[nodiscard]] std::size_t size() const;          // Of an array or object, else 0.
+  [[nodiscard]] View at(std::size_t index) const;  // Item of an array, or value of a member.
+  [[nodiscard]] std::string_view name_at(std::size_t index) const;  // Name of a member.
+
+  // Calls `use(View)` for each item of an array.
+  template <typename Use>
+  void ForEach(Use use) const {
+    if (!IsArray()) return;
+    for (std::size_t i = 0; i < size(); ++i) use(at(i));
+  }
+  // Calls `use(name, View)` for each member of an object.
+  template <typename Use>
+  void ForEachMember(Use use) const {
+    if (!IsObject()) return;
+    for (std::size_t i = 0; i < size(); ++i) use(name_at(i), at(i));
+  }
+
+ private:
+  friend class Parser;
+  explicit View(const void* value) : value_(value) {}
+  const void* value_ = nullptr;  // A value of the parsing library, which only reader.cc knows.
+};
+
+class Parser {
+ public:
+  Parser();
+  ~Parser();
+  Parser(Parser&&) noexcept;
+  Parser& operator=(Parser&&) noexcept;
+
+  // kInvalid, with the offset, for anything that is not exactly one JSON value in UTF-8 of at most
+  // 512 levels.
+  [[nodiscard]] base::Result<View> Parse(std::string_view text);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace json

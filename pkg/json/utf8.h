@@ -1,0 +1,15 @@
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+namespace json {
+
+// Whether `text` is UTF-8 as RFC 3629 has it: no surrogates, no overlong forms.
+[[nodiscard]] bool IsUtf8(std::string_view text);
+
+// How many bytes the character at the start of `text` has, 1 to 4; 0 if it is not UTF-8.
+// REQUIRES: `text` is not empty.
+[[nodiscard]] std::size_t CharacterLength(std::string_view text);
+
+}  // namespace json

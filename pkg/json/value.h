@@ -1,0 +1,101 @@
+// A JSON value that can be built, edited and written. Objects keep the order of their members, and
+// numbers keep their text, so that a document that is read, edited and written back differs only
+// where it was edited.
+//
+// What we send is built from these and never from text, so nothing that a user wrote can change the
+// shape of an object. For reading many objects fast there is json/reader.h.
+//
+// A plain value: copy it, or move it. Not thread-safe while it is changed.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "pkg/base/result.h"
+
+namespace json {
+
+class Value {
+ public:
+  using Member = std::pair<std::string, Value>;
+  using Members = std::vector<Member>;
+  using Items = std::vector<Value>;
+
+  Value() = default;  // null
+  Value(std::nullptr_t) = delete;
+  template <std::same_as<bool> Bool>   // Not a pointer or a double, which would convert.
+  Value(Bool value) : data_(value) {}  // NOLINT(google-explicit-constructor)
+  Value(const char* text) : data_(std::string(text)) {}       // NOLINT(google-explicit-constructor)
+  Value(std::string text) : data_(std::move(text)) {}         // NOLINT(google-explicit-constructor)
+  Value(std::string_view text) : data_(std::string(text)) {}  // NOLINT(google-explicit-constructor)
+  template <std::integral Integer>
+    requires(!std::same_as<Integer, bool>)
+  Value(Integer value)
+      : data_(Number{std::to_string(value)}) {}  // NOLINT(google-explicit-constructor)
+
+  static Value Object(std::initializer_list<Member> members = {}) {
+    return Value(Members(members));
+  }
+  static Value Array(std::initializer_list<Value> items = {}) { return Value(Items(items)); }
+  static Value Array(Items items) { return Value(std::move(items)); }
+  static Value RawNumber(std::string text) { return Value(Number{std::move(text)}); }
+
+  [[nodiscard]] bool IsNull() const { return std::holds_alternative<std::monostate>(data_); }
+  [[nodiscard]] bool IsObject() const { return std::holds_alternative<Members>(data_); }
+  [[nodiscard]] bool IsArray() const { return std::holds_alternative<Items>(data_); }
+  [[nodiscard]] bool IsString() const { return std::holds_alternative<std::string>(data_); }
+
+  // Reading never fails: what is absent or of another type is empty.
+  [[nodiscard]] const std::string& AsString() const;
+  [[nodiscard]] std::optional<std::int64_t> AsInt() const;
+  [[nodiscard]] bool AsBool() const;
+  [[nodiscard]] const Items& items() const;      // Empty unless an array.
+  [[nodiscard]] const Members& members() const;  // Empty unless an object.
+
+  // The member of that name, or null.
+  [[nodiscard]] const Value& operator[](std::string_view name) const;
+  [[nodiscard]] const Value* Find(std::string_view name) const;  // nullptr if absent.
+  Value* Find(std::string_view name);
+
+  // Makes what is not an object an empty one first; makes the member if it is absent.
+  Value& operator[](std::string_view name);
+  // Makes what is not an array an empty one first.
+  Items& MutableItems();
+  Members& MutableMembers();  // The same for objects.
+  void Append(Value item) { MutableItems().push_back(std::move(item)); }
+  bool Erase(std::string_view name);  // Whether it was there.
+
+  friend bool operator==(const Value&, const Value&) = default;
+
+ private:
+  friend class ValueBuilder;
+  friend std::string Serialize(const Value& value);
+  struct Number {
+    std::string text = {};
+    friend bool operator==(const Number&, const Number&) = default;
+  };
+
+  explicit Value(Members members) : data_(std::move(members)) {}
+  explicit Value(Items items) : data_(std::move(items)) {}
+  explicit Value(Number number) : data_(std::move(number)) {}
+  void Write(std::string& out) const;
+
+  std::variant<std::monostate, bool, Number, std::string, Items, Members> data_;
+};
+
+// Compact text. Invalid UTF-8 in a string is written as U+FFFD.
+[[nodiscard]] std::string Serialize(const Value& value);
+
+// The whole of `text` as one value. kInvalid, with the offset, for anything that is not JSON, not
+// UTF-8, or deeper than 512 levels. Of members with the same name the last one stays, as in Go.
+[[nodiscard]] base::Result<Value> Parse(std::string_view text);
+
+}  // namespace json

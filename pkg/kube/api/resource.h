@@ -1,0 +1,39 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "pkg/kube/api/meta.h"
+
+namespace kube {
+
+// A kind of object and where the API server serves it.
+struct Resource {
+  std::string group = {};    // Empty for the core group.
+  std::string version = {};  // Such as "v1".
+  std::string plural = {};   // Such as "nodes".
+  std::string kind = {};     // Such as "Node".
+  bool namespaced = true;
+  friend auto operator<=>(const Resource&, const Resource&) = default;
+
+  [[nodiscard]] std::string ApiVersion() const {  // "v1", "apps/v1".
+    return group.empty() ? version : group + "/" + version;
+  }
+  [[nodiscard]] std::string QualifiedName() const {  // "nodes", "daemonsets.apps", as RBAC names it.
+    return group.empty() ? plural : plural + "." + group;
+  }
+};
+
+inline const Resource kNodes = {"", "v1", "nodes", "Node", false};
+inline const Resource kNamespaces = {"", "v1", "namespaces", "Namespace", false};
+inline const Resource kPods = {"", "v1", "pods", "Pod", true};
+inline const Resource kDaemonSets = {"apps", "v1", "daemonsets", "DaemonSet", true};
+inline const Resource kLeases = {"coordination.k8s.io", "v1", "leases", "Lease", true};
+inline const Resource kResourceClaims = {"resource.k8s.io", "v1", "resourceclaims", "ResourceClaim",
+                                         true};
+inline const Resource kResourceClaimTemplates = {"resource.k8s.io", "v1", "resourceclaimtemplates",
+                                                 "ResourceClaimTemplate", true};
+inline const Resource kResourceSlices = {"resource.k8s.io", "v1", "resourceslices", "ResourceSlice",
+                                         false};
+
+}  // namespace kube

@@ -1,0 +1,174 @@
+// Keeps a store equal to one collection of the API server: a paged LIST, then a WATCH that is
+// resumed, renewed, and begun again from a LIST when the server says so.
+//
+// A step function without threads, clocks or sockets: the caller asks Poll() what to do, does it,
+// and hands in what came back. Production drives it from the watch loop, simulation from virtual
+// time. Used by one thread. Bounds: one page, one frame (16 MiB); back-off 0.8 s to 30 s with
+// jitter. Source: client-go tools/cache/reflector.go for the numbers; differences are said where
+// they are.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "pkg/base/clock.h"
+#include "pkg/base/log.h"
+#include "pkg/base/random.h"
+#include "pkg/base/result.h"
+#include "pkg/http/transport.h"
+#include "pkg/json/reader.h"
+#include "pkg/json/scanner.h"
+#include "pkg/kube/api/resource.h"
+
+namespace kube {
+
+// Where a Reflector puts what it reads. Called on the reflector's thread.
+class ReflectorSink {
+ public:
+  ReflectorSink() = default;
+  ReflectorSink(const ReflectorSink&) = delete;
+  ReflectorSink& operator=(const ReflectorSink&) = delete;
+  virtual ~ReflectorSink() = default;
+
+  // A full list follows: Begin, any number of Add, End. What End does not see again is gone. A list
+  // that is abandoned half way is followed by another Begin; until End nothing changes for readers.
+  virtual void BeginReplace() = 0;
+  virtual void ReplaceAdd(json::View object) = 0;
+  virtual void EndReplace(const std::string& resource_version) = 0;
+
+  // `object` was added or changed (`deleted` false), or left the collection with this last state.
+  virtual void Apply(json::View object, bool deleted) = 0;
+  // The store is as new as this version (a bookmark).
+  virtual void Advance(const std::string& resource_version) = 0;
+};
+
+// What keeps a reflector from being in sync, in the terms of an administrator.
+struct ReflectorProblem {
+  enum class Kind {
+    kNone,
+    kNotServed,    // 404: the CRD or API version is not there.
+    kForbidden,    // 403: a right is missing.
+    kUnavailable,  // Anything else; it is retried.
+  };
+  Kind kind = Kind::kNone;
+  std::string message = {};
+  friend bool operator==(const ReflectorProblem&, const ReflectorProblem&) = default;
+};
+
+struct ReflectorOptions {
+  Resource resource = {};
+  std::string ns = {};  // Empty: all namespaces.
+  std::string label_selector = {};
+  std::string field_selector = {};
+  int page_size = 500;
+  std::chrono::seconds stall_timeout{120};  // A stream without any frame for this long is renewed.
+};
+
+class Reflector {
+ public:
+  // What the caller must do now. At most one request is under way; Poll() while one is says kWait.
+  struct Next {
+    enum class Kind { kWait, kSend, kStream } kind = Kind::kWait;
+    http::Request request = {};         // kSend: one reply. kStream: a body that goes on.
+    base::Clock::TimePoint until = {};  // kWait: Poll again then, at the latest.
+    // With any kind: first drop the request that is under way, for it has stalled. Nothing more of
+    // it is handed in.
+    bool abandon = false;
+  };
+
+  // All outlive the reflector.
+  Reflector(ReflectorOptions options, ReflectorSink& sink, base::Random& random,
+            base::Logger& logger);
+
+  [[nodiscard]] Next Poll(base::Clock::TimePoint now);
+
+  // The reply to a kSend; for a kStream, the reply when its status was not 200, or the error when
+  // there was none.
+  void OnReply(base::Clock::TimePoint now, const base::Result<http::Response>& reply);
+  // For a kStream: bytes of a 200's body, split anywhere; none says that the 200 has arrived, which
+  // may be left out. False: the stream is of no use and over; drop it, and Poll() again.
+  [[nodiscard]] bool OnStreamData(base::Clock::TimePoint now, std::string_view bytes);
+  // The stream of a 200 ended: cleanly, or by an error of the connection. Ignored after a false.
+  void OnStreamEnd(base::Clock::TimePoint now, const base::Result<void>& result);
+
+  // A list was read to its end once.
+  [[nodiscard]] bool HasSynced() const { return has_synced_; }
+  [[nodiscard]] const ReflectorProblem& problem() const { return problem_; }
+  [[nodiscard]] const ReflectorOptions& options() const { return options_; }
+  // When something last came from the server; for the watchdog.
+  [[nodiscard]] base::Clock::TimePoint last_progress() const { return last_progress_; }
+  // How often the server's versions went backwards, which it promises not to do.
+  [[nodiscard]] std::uint64_t versions_gone_back() const { return versions_gone_back_; }
+
+ private:
+  using TimePoint = base::Clock::TimePoint;
+  enum class Phase { kList, kWatch };
+  enum class Then { kListAgain, kGoOn };  // After a back-off; kGoOn: the same page or version.
+  enum class HealedBy { kList, kOpenStream, kFrame };  // What proves that a problem is over.
+
+  [[nodiscard]] http::Request Start(TimePoint now);
+  void OnStall(TimePoint now);
+  void OnListError(TimePoint now, const base::Error& error);
+  void OnWatchError(TimePoint now, const base::Error& error, Then then);
+  void OnListReply(TimePoint now, const http::Response& reply);
+  [[nodiscard]] base::Result<void> TakePage(std::string_view body);
+  [[nodiscard]] base::Result<void> AddItem(std::string_view item);
+  void OnGone(TimePoint now, const base::Error& error);
+  void EndStream(TimePoint now, const base::Error& error, Then then);
+  [[nodiscard]] bool OnFrame(TimePoint now, std::string_view frame);
+  [[nodiscard]] base::Result<void> TakeEvent(json::View event);
+  [[nodiscard]] base::Result<json::View> Parse(std::string_view text);
+
+  void Relist();
+  void BackOff(TimePoint now, const base::Error& error, Then then);
+  [[nodiscard]] std::chrono::nanoseconds Jittered(std::chrono::nanoseconds least, double share);
+  void Report(const base::Error& error);
+  void Recovered();
+  [[nodiscard]] bool GoesBack(std::string_view version) const;
+
+  const ReflectorOptions options_;
+  ReflectorSink& sink_;
+  base::Random& random_;
+  base::Logger& logger_;
+  json::Parser parser_;
+
+  Phase phase_ = Phase::kList;
+  bool under_way_ = false;        // A request or stream.
+  TimePoint started_ = {};        // The request under way.
+  TimePoint deadline_ = {};       // When it has stalled.
+  TimePoint hard_deadline_ = {};  // For a stream: whatever it delivers.
+
+  // Back-off.
+  TimePoint retry_at_ = TimePoint::min();
+  std::chrono::nanoseconds back_off_{0};
+  std::optional<TimePoint> healthy_since_;  // Since the first good answer after a failure.
+
+  // The list being read.
+  int page_size_ = 0;
+  bool in_one_page_ = false;
+  std::string continue_token_;
+  std::string list_version_;
+  bool has_synced_ = false;
+
+  // The watch.
+  std::string resource_version_;  // Of the last event that reached the sink.
+  std::string stream_version_;    // The same when the stream began.
+  std::string buffer_;            // Of a frame whose end has not come.
+  json::Scanner scanner_;         // Stands at the end of `buffer_`.
+  std::uint64_t frames_ = 0;      // Of this stream.
+  int empty_watches_ = 0;         // In a row, from one version.
+  int short_watches_ = 0;         // In a row, however much they delivered.
+  bool gone_ = false;             // 410, and no good watch since.
+
+  ReflectorProblem problem_ = {};
+  std::optional<base::ErrorCode> reported_;  // The failure that was logged last.
+  HealedBy healed_by_ = HealedBy::kList;
+  bool unknown_type_logged_ = false;
+  std::uint64_t versions_gone_back_ = 0;
+  TimePoint last_progress_ = {};
+};
+
+}  // namespace kube

@@ -1,0 +1,160 @@
+#include "pkg/kube/client/kubeconfig.h"
+
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <filesystem>
+#include <sstream>
+#include <utility>
+
+namespace kube {
+namespace {
+
+using base::ErrorCode;
+using base::Fail;
+using base::Result;
+
+constexpr int kNodesMax = 100'000;
+constexpr int kAliasesMax = 100;
+
+// Reads a text without building anything, and refuses what would grow too large.
+class Budget final : public YAML::EventHandler {
+ public:
+  void OnDocumentStart(const YAML::Mark& /*mark*/) override {}
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t /*anchor*/) override { CountNode(mark); }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t /*anchor*/) override {
+    if (++aliases_ > kAliasesMax) throw YAML::ParserException(mark, "more than 100 aliases");
+  }
+  void OnScalar(const YAML::Mark& mark, const std::string& /*tag*/, YAML::anchor_t /*anchor*/,
+                const std::string& /*value*/) override {
+    CountNode(mark);
+  }
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& /*tag*/,
+                       YAML::anchor_t /*anchor*/, YAML::EmitterStyle::value /*style*/) override {
+    CountNode(mark);
+  }
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark& mark, const std::string& /*tag*/, YAML::anchor_t /*anchor*/,
+                  YAML::EmitterStyle::value /*style*/) override {
+    CountNode(mark);
+  }
+  void OnMapEnd() override {}
+
+ private:
+  void CountNode(const YAML::Mark& mark) {
+    if (++nodes_ > kNodesMax) throw YAML::ParserException(mark, "more than 100,000 nodes");
+  }
+
+  int nodes_ = 0;
+  int aliases_ = 0;
+};
+
+// yaml-cpp throws; no exception leaves here.
+Result<YAML::Node> ParseYaml(const std::string& text, const std::string& path) {
+  try {
+    std::istringstream stream(text);
+    YAML::Parser parser(stream);
+    Budget budget;
+    parser.HandleNextDocument(budget);
+    return YAML::Load(text);
+  } catch (const YAML::Exception& exception) {
+    const std::string line =
+        exception.mark.is_null() ? "" : ", line " + std::to_string(exception.mark.line + 1);
+    return Fail(ErrorCode::kInvalid, path + line + ": not YAML: " + exception.msg);
+  }
+}
+
+bool IsSet(const YAML::Node& node) { return node.IsDefined() && !node.IsNull(); }
+
+void ReadFields(const YAML::Node& map, Kubeconfig::Entry& entry) {
+  for (const auto& member : map) {
+    if (!member.first.IsScalar() || member.second.IsNull()) continue;
+    const std::string& name = member.first.Scalar();
+    if (member.second.IsScalar()) {
+      entry.texts.emplace(name, member.second.Scalar());
+    } else {
+      entry.structures.insert(name);
+    }
+  }
+}
+
+// The list `root[list]` of entries {name: ..., <kind>: {...}}.
+Result<Kubeconfig::Entries> ReadEntries(const YAML::Node& root, const std::string& list,
+                                        const std::string& kind, const std::string& path) {
+  Kubeconfig::Entries entries;
+  const YAML::Node items = root[list];
+  if (!IsSet(items)) return entries;
+  if (!items.IsSequence()) {
+    return Fail(ErrorCode::kInvalid, path + ": " + list + ": not a list");
+  }
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const YAML::Node item = items[i];
+    const std::string where = path + ": " + list + "[" + std::to_string(i) + "]";
+    if (!item.IsMap() || !IsSet(item["name"]) || !item["name"].IsScalar()) {
+      return Fail(ErrorCode::kInvalid, where + ": name is missing");
+    }
+    const std::string name = item["name"].Scalar();
+    Kubeconfig::Entry entry = {.where = where + " \"" + name + '"',
+                               .folder = std::filesystem::path(path).parent_path()};
+    const YAML::Node fields = item[kind];
+    if (IsSet(fields) && !fields.IsMap()) {
+      return Fail(ErrorCode::kInvalid, entry.where + ": " + kind + ": not a map");
+    }
+    if (IsSet(fields)) ReadFields(fields, entry);
+    if (!entries.emplace(name, entry).second) {
+      return Fail(ErrorCode::kInvalid, entry.where + ": that name is there twice; remove one");
+    }
+  }
+  return entries;
+}
+
+Result<Kubeconfig> ReadRoot(const YAML::Node& root, const std::string& path) {
+  if (root.IsNull()) return Fail(ErrorCode::kInvalid, path + ": the file is empty");
+  if (!root.IsMap()) return Fail(ErrorCode::kInvalid, path + ": not a kubeconfig: not a map");
+  const YAML::Node kind = root["kind"];
+  if (IsSet(kind) && (!kind.IsScalar() || kind.Scalar() != "Config")) {
+    return Fail(ErrorCode::kInvalid, path + ": not a kubeconfig: its kind is not Config");
+  }
+  Kubeconfig config;
+  const YAML::Node current = root["current-context"];
+  if (IsSet(current) && current.IsScalar()) config.current_context = current.Scalar();
+  config.clusters = TRY(ReadEntries(root, "clusters", "cluster", path));
+  config.users = TRY(ReadEntries(root, "users", "user", path));
+  config.contexts = TRY(ReadEntries(root, "contexts", "context", path));
+  return config;
+}
+
+}  // namespace
+
+Result<Kubeconfig> ParseKubeconfig(const std::string& text, const std::string& path) {
+  const YAML::Node root = TRY(ParseYaml(text, path));
+  try {
+    return ReadRoot(root, path);
+  } catch (const YAML::Exception& exception) {  // The checks above should leave none.
+    return Fail(ErrorCode::kInvalid, path + ": not a kubeconfig: " + exception.msg);
+  }
+}
+
+void Merge(Kubeconfig& first, Kubeconfig second) {
+  if (first.current_context.empty()) first.current_context = std::move(second.current_context);
+  first.clusters.merge(second.clusters);
+  first.users.merge(second.users);
+  first.contexts.merge(second.contexts);
+}
+
+std::string Names(const Kubeconfig::Entries& entries) {
+  constexpr std::size_t kNamesMax = 20;
+  if (entries.empty()) return "none";
+  std::string names;
+  std::size_t count = 0;
+  for (const auto& [name, entry] : entries) {
+    if (count++ == kNamesMax) return names + ", ...";
+    names += (names.empty() ? "\"" : ", \"") + name + '"';
+  }
+  return names;
+}
+
+}  // namespace kube

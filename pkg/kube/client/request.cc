@@ -1,0 +1,277 @@
+#include "pkg/kube/client/request.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "pkg/base/check.h"
+
+namespace kube {
+
+namespace {
+
+using base::ErrorCode;
+using std::chrono::seconds;
+
+constexpr seconds kListTimeout{60};
+constexpr seconds kWatchGrace{30};         // Added to the timeout that the server is asked to keep.
+constexpr std::size_t kMessageMax = 2048;  // client-go keeps as much of an error's body.
+constexpr std::size_t kStatusBodyMax = 1U
+                                       << 20;  // A Status is small; do not parse anything larger.
+constexpr seconds kRetryAfterMax{120};         // A proxy may ask for any time, even a year.
+
+// Puts "?a=b&c=d" together.
+class Query {
+ public:
+  void Add(std::string_view name, std::string_view value) {
+    text_ += text_.empty() ? '?' : '&';
+    text_ += name;
+    text_ += '=';
+    text_ += Escape(value);
+  }
+  void AddUnlessEmpty(std::string_view name, std::string_view value) {
+    if (!value.empty()) Add(name, value);
+  }
+  [[nodiscard]] const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+// One segment of a path. Dots alone survive escaping, and libraries and proxies on the way resolve
+// them, also as "%2E": DELETE of an object ".." would become DELETE of its collection.
+std::string Segment(std::string_view text) {
+  return Escape(text == "." || text == ".." ? Escape("%") + std::string(text) : text);
+}
+
+std::string ObjectPath(const Resource& resource, const ObjectKey& key,
+                       std::string_view subresource) {
+  CHECK(!key.name.empty());
+  CHECK(!resource.namespaced || !key.ns.empty());
+  std::string path = ResourcePath(resource, key);
+  if (!subresource.empty()) path += "/" + Segment(subresource);
+  return path;
+}
+
+http::Request BodyRequest(http::Method method, std::string path, std::string_view content_type,
+                          const json::Value& body) {
+  return {.method = method,
+          .path = std::move(path),
+          .content_type = std::string(content_type),
+          .body = json::Serialize(body)};
+}
+
+bool HasCause(json::View status, std::string_view reason) {
+  bool found = false;
+  status["details"]["causes"].ForEach(
+      [&](json::View cause) { found = found || cause["reason"].AsString() == reason; });
+  return found;
+}
+
+ErrorCode CodeOf(int status, json::View body) {
+  switch (status) {
+    case 401:
+      return ErrorCode::kUnauthorized;
+    case 403:
+      return ErrorCode::kForbidden;
+    case 404:
+      return ErrorCode::kNotFound;
+    case 409:
+      return body["reason"].AsString() == "AlreadyExists" ? ErrorCode::kAlreadyExists
+                                                          : ErrorCode::kConflict;
+    case 408:
+      return ErrorCode::kUnavailable;  // The server did not receive all of the request.
+    case 410:
+      return ErrorCode::kGone;
+    case 413:
+      return ErrorCode::kTooLarge;
+    case 429:
+      return ErrorCode::kTooManyRequests;
+    case 504:
+      return HasCause(body, "ResourceVersionTooLarge") ? ErrorCode::kGone : ErrorCode::kUnavailable;
+    default:
+      return status >= 400 && status < 500 ? ErrorCode::kInvalid : ErrorCode::kUnavailable;
+  }
+}
+
+// One line of valid UTF-8 of at most kMessageMax bytes.
+std::string ForPeople(std::string_view text) {
+  std::string line;
+  while (!text.empty()) {
+    const std::size_t length = json::CharacterLength(text);
+    if (line.size() + std::max<std::size_t>(length, 1) > kMessageMax) break;
+    const char c = text.front();
+    if (length == 0) {
+      line += '?';
+    } else if ((c >= 0 && c < ' ') || c == 0x7F) {
+      line += ' ';
+    } else {
+      line += text.substr(0, length);
+    }
+    text.remove_prefix(std::max<std::size_t>(length, 1));
+  }
+  return line;
+}
+
+std::string Message(int status, std::string_view reason, std::string_view message) {
+  std::string text = std::to_string(status);
+  if (!reason.empty()) text.append(" ").append(reason);
+  if (!message.empty()) text.append(": ").append(message.substr(0, kMessageMax));
+  return ForPeople(text);
+}
+
+// What a body that is no Status tells a person: a proxy or a load balancer wrote it.
+std::string_view Describe(std::string_view body) {
+  const std::size_t start = body.find_first_not_of(" \t\r\n");
+  if (start == std::string_view::npos) return "no explanation";
+  if (body[start] == '<') return "the answer is a page of HTML, perhaps from a proxy in between";
+  return body.substr(start);
+}
+
+base::Error ErrorOf(const http::Response& reply) {
+  json::Parser parser;
+  if (reply.body.size() <= kStatusBodyMax) {
+    const base::Result<json::View> body = parser.Parse(reply.body);
+    if (body && (*body)["kind"].AsString() == "Status") return StatusError(*body, reply.status);
+  }
+  return {.code = CodeOf(reply.status, json::View()),
+          .message = Message(reply.status, {}, Describe(reply.body))};
+}
+
+}  // namespace
+
+std::string Escape(std::string_view text) {
+  static constexpr char kHex[] = "0123456789ABCDEF";
+  std::string escaped;
+  escaped.reserve(text.size());
+  for (const char c : text) {
+    const bool unreserved = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                            (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_' || c == '~';
+    if (unreserved) {
+      escaped += c;
+      continue;
+    }
+    const auto byte = static_cast<unsigned char>(c);
+    escaped += '%';
+    escaped += kHex[byte >> 4U];
+    escaped += kHex[byte & 15U];
+  }
+  return escaped;
+}
+
+std::string ResourcePath(const Resource& resource, const ObjectKey& key) {
+  std::string path = resource.group.empty() ? "/api/" : "/apis/" + Segment(resource.group) + "/";
+  path += Segment(resource.version);
+  if (resource.namespaced && !key.ns.empty()) path += "/namespaces/" + Segment(key.ns);
+  path += "/" + Segment(resource.plural);
+  if (!key.name.empty()) path += "/" + Segment(key.name);
+  return path;
+}
+
+http::Request GetRequest(const Resource& resource, const ObjectKey& key) {
+  return {.path = ObjectPath(resource, key, {})};
+}
+
+http::Request ListRequest(const Resource& resource, const ListOptions& options) {
+  // No resourceVersion: unset means most recent, and the server refuses it next to `continue`.
+  Query query;
+  query.AddUnlessEmpty("labelSelector", options.label_selector);
+  query.AddUnlessEmpty("fieldSelector", options.field_selector);
+  if (options.limit > 0) query.Add("limit", std::to_string(options.limit));
+  query.AddUnlessEmpty("continue", options.continue_token);
+  http::Request request = {.path = ResourcePath(resource, {.ns = options.ns}) + query.text(),
+                           .timeout = kListTimeout};
+  if (options.metadata_only) {
+    request.accept =
+        "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
+  }
+  return request;
+}
+
+http::Request WatchRequest(const Resource& resource, const WatchOptions& options) {
+  Query query;
+  query.Add("watch", "1");
+  query.AddUnlessEmpty("labelSelector", options.label_selector);
+  query.AddUnlessEmpty("fieldSelector", options.field_selector);
+  query.Add("resourceVersion", options.resource_version);
+  query.Add("allowWatchBookmarks", "true");
+  query.Add("timeoutSeconds", std::to_string(options.timeout.count()));
+  return {.path = ResourcePath(resource, {.ns = options.ns}) + query.text(),
+          .timeout = options.timeout + kWatchGrace,
+          .response_bytes_max = std::numeric_limits<std::size_t>::max()};
+}
+
+http::Request CreateRequest(const Resource& resource, const std::string& ns,
+                            const json::Value& object) {
+  CHECK(!resource.namespaced || !ns.empty());
+  return BodyRequest(http::Method::kPost, ResourcePath(resource, {.ns = ns}), "application/json",
+                     object);
+}
+
+http::Request UpdateRequest(const Resource& resource, const ObjectKey& key,
+                            const json::Value& object, std::string_view subresource) {
+  return BodyRequest(http::Method::kPut, ObjectPath(resource, key, subresource), "application/json",
+                     object);
+}
+
+http::Request MergePatchRequest(const Resource& resource, const ObjectKey& key,
+                                const json::Value& patch, std::string_view subresource) {
+  return BodyRequest(http::Method::kPatch, ObjectPath(resource, key, subresource),
+                     "application/merge-patch+json", patch);
+}
+
+http::Request JsonPatchRequest(const Resource& resource, const ObjectKey& key,
+                               const json::Value& patch, std::string_view subresource) {
+  return BodyRequest(http::Method::kPatch, ObjectPath(resource, key, subresource),
+                     "application/json-patch+json", patch);
+}
+
+http::Request DeleteRequest(const Resource& resource, const ObjectKey& key, const Uid& uid,
+                            Propagation propagation) {
+  const auto policy = [&]() -> std::string_view {
+    switch (propagation) {
+      case Propagation::kBackground:
+        return "Background";
+      case Propagation::kForeground:
+        return "Foreground";
+      case Propagation::kOrphan:
+        return "Orphan";
+    }
+    return "Background";
+  }();
+  json::Value options = json::Value::Object(
+      {{"kind", "DeleteOptions"}, {"apiVersion", "v1"}, {"propagationPolicy", policy}});
+  if (!uid.empty()) options["preconditions"]["uid"] = uid;
+  return BodyRequest(http::Method::kDelete, ObjectPath(resource, key, {}), "application/json",
+                     options);
+}
+
+base::Result<http::Response> CheckStatus(base::Result<http::Response> reply, http::Method method) {
+  if (!reply || (reply->status >= 200 && reply->status < 300)) return reply;
+  base::Error error = ErrorOf(*reply);
+  if (!error.retry_after) error.retry_after = reply->retry_after;
+  if (error.retry_after)
+    error.retry_after = std::clamp(*error.retry_after, seconds(0), kRetryAfterMax);
+  const bool refused = error.retry_after || (reply->status >= 300 && reply->status < 400);
+  if (error.code == ErrorCode::kUnavailable && !refused && method != http::Method::kGet)
+    error.code = ErrorCode::kUnknownOutcome;
+  return tl::unexpected(std::move(error));
+}
+
+base::Error StatusError(json::View status, int http_status) {
+  const bool is_status = status["kind"].AsString() == "Status";
+  const auto is_error = [](std::int64_t code) { return code >= 400 && code < 600; };
+  std::int64_t code = is_status ? status["code"].AsInt().value_or(0) : 0;
+  if (!is_error(code)) code = is_error(http_status) ? http_status : 500;
+
+  base::Error error = {.code = CodeOf(static_cast<int>(code), status),
+                       .message = Message(static_cast<int>(code), status["reason"].AsString(),
+                                          is_status ? status["message"].AsString()
+                                                    : "the answer is not a Status object")};
+  if (const auto wait = status["details"]["retryAfterSeconds"].AsInt(); wait && *wait > 0) {
+    error.retry_after = std::clamp(seconds(*wait), seconds(0), kRetryAfterMax);
+  }
+  return error;
+}
+
+}  // namespace kube

@@ -1,0 +1,70 @@
+#include "pkg/kube/client/token_file.h"
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <utility>
+
+#include "pkg/base/file.h"
+
+namespace kube {
+namespace {
+
+using base::ErrorCode;
+using base::Fail;
+using base::Result;
+
+constexpr std::chrono::seconds kReadAgainAfter{60};
+constexpr std::size_t kTokenBytesMax = 64U << 10;  // Headers end far below that.
+
+}  // namespace
+
+Result<std::string> CheckToken(std::string_view text) {
+  constexpr std::string_view kBlank = " \t\r\n";
+  const std::size_t first = text.find_first_not_of(kBlank);
+  if (first == std::string_view::npos) return Fail(ErrorCode::kInvalid, "the token is empty");
+  const std::string_view token = text.substr(first, text.find_last_not_of(kBlank) - first + 1);
+  const bool is_visible_ascii = std::ranges::all_of(token, [](char c) { return c > ' ' && c <= '~'; });
+  if (!is_visible_ascii) {
+    return Fail(ErrorCode::kInvalid, "the token has a character that no token has");
+  }
+  return std::string(token);
+}
+
+Result<std::string> ReadTokenFile(const std::string& path) {
+  const std::string text = TRY(base::ReadFile(path, kTokenBytesMax));
+  return CheckToken(text).map_error(base::While("read " + path));
+}
+
+TokenFile::TokenFile(std::string path, std::string token, const base::Clock& clock)
+    : path_(std::move(path)),
+      clock_(clock),
+      state_(State{.token = std::move(token), .read_at = clock.Now()}) {}
+
+std::string TokenFile::BearerToken() {
+  const base::Clock::TimePoint now = clock_.Now();
+  std::uint64_t invalidations = 0;
+  const std::optional<std::string> current =
+      state_.With([&](State& state) -> std::optional<std::string> {
+        invalidations = state.invalidations;
+        const bool is_valid = state.invalidations == state.invalidations_served;
+        if (is_valid && now - state.read_at < kReadAgainAfter) return state.token;
+        state.read_at = now;  // So that one thread reads, and the others go on with what there is.
+        return std::nullopt;
+      });
+  if (current) return *current;
+
+  Result<std::string> token = ReadTokenFile(path_);
+  return state_.With([&](State& state) {
+    if (token) state.token = *std::move(token);
+    // Also if it could not be read: asking again at once would not help, and a minute from now will.
+    state.invalidations_served = std::max(state.invalidations_served, invalidations);
+    return state.token;
+  });
+}
+
+void TokenFile::Invalidate() {
+  state_.With([](State& state) { ++state.invalidations; });
+}
+
+}  // namespace kube

@@ -1,0 +1,102 @@
+#include "pkg/kube/runtime/blocking_queue.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace kube {
+namespace {
+
+using base::MutexLock;
+
+constexpr std::chrono::seconds kWaitMax{1};
+
+}  // namespace
+
+BlockingQueue::BlockingQueue(base::Random& random, const base::Clock& clock,
+                             WorkQueue::BackOff back_off)
+    : clock_(clock), queue_(random, back_off) {}
+
+// Waking one thread is enough, because it wakes the next if it leaves something behind.
+void BlockingQueue::Add(const std::string& key) {
+  const MutexLock lock(mutex_);
+  if (is_shut_down_) return;
+  queue_.Add(key, clock_.Now());
+  changed_cv_.notify_one();
+}
+
+void BlockingQueue::AddAt(const std::string& key, TimePoint when) {
+  const MutexLock lock(mutex_);
+  if (is_shut_down_) return;
+  queue_.AddAt(key, when, clock_.Now());
+  changed_cv_.notify_one();
+}
+
+void BlockingQueue::AddAfterFailure(const std::string& key, std::chrono::seconds at_least) {
+  const MutexLock lock(mutex_);
+  if (is_shut_down_) return;
+  queue_.AddAfterFailure(key, clock_.Now(), at_least);
+  changed_cv_.notify_one();
+}
+
+void BlockingQueue::Forget(const std::string& key) {
+  const MutexLock lock(mutex_);
+  queue_.Forget(key);
+}
+
+void BlockingQueue::Done(const std::string& key) {
+  const MutexLock lock(mutex_);
+  queue_.Done(key, clock_.Now());
+  changed_cv_.notify_one();
+}
+
+std::optional<std::string> BlockingQueue::Get(std::stop_token stop) {
+  // Before the lock, because it may run at once, on this thread.
+  const std::stop_callback wake(stop, [this] {
+    const MutexLock lock(mutex_);
+    changed_cv_.notify_all();
+  });
+  const MutexLock lock(mutex_);
+  std::optional<std::string> key;
+  while (!is_shut_down_ && !stop.stop_requested()) {
+    key = queue_.Get(clock_.Now());
+    if (key) break;
+    Wait();
+  }
+  if (queue_.depth() > 0 || queue_.NextDue()) changed_cv_.notify_one();
+  return key;
+}
+
+void BlockingQueue::Wait() {
+  const std::optional<TimePoint> due = queue_.NextDue();
+  if (!due) {
+    changed_cv_.wait(mutex_);
+    return;
+  }
+  // Never nothing, or rounding could make the last moment a busy one.
+  const std::chrono::nanoseconds left = *due - clock_.Now();
+  changed_cv_.wait_for(mutex_, std::clamp<std::chrono::nanoseconds>(
+                                   left, std::chrono::microseconds(100), kWaitMax));
+}
+
+void BlockingQueue::ShutDown() {
+  const MutexLock lock(mutex_);
+  is_shut_down_ = true;
+  changed_cv_.notify_all();
+}
+
+std::size_t BlockingQueue::depth() const {
+  const MutexLock lock(mutex_);
+  return queue_.depth();
+}
+
+std::size_t BlockingQueue::in_progress() const {
+  const MutexLock lock(mutex_);
+  return queue_.in_progress();
+}
+
+bool BlockingQueue::Idle() const {
+  const MutexLock lock(mutex_);
+  return queue_.Idle();
+}
+
+}  // namespace kube

@@ -1,0 +1,58 @@
+// A WorkQueue that threads share: one adds keys, others wait for them.
+//
+// Thread-safe. `random` and `clock` outlive it and are used under its lock. Time passes by `clock`; a
+// wait ends within a second of the time that a key is due, should the clock jump ahead.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <optional>
+#include <stop_token>
+#include <string>
+
+#include "pkg/base/clock.h"
+#include "pkg/base/mutex.h"
+#include "pkg/base/random.h"
+#include "pkg/kube/workqueue/work_queue.h"
+
+namespace kube {
+
+class BlockingQueue {
+ public:
+  using TimePoint = base::Clock::TimePoint;
+
+  BlockingQueue(base::Random& random, const base::Clock& clock, WorkQueue::BackOff back_off = {});
+  BlockingQueue(const BlockingQueue&) = delete;
+  BlockingQueue& operator=(const BlockingQueue&) = delete;
+
+  // As WorkQueue's. After ShutDown() nothing is added any more.
+  void Add(const std::string& key);
+  void AddAt(const std::string& key, TimePoint when);
+  void AddAfterFailure(const std::string& key, std::chrono::seconds at_least = {});
+  void Forget(const std::string& key);
+  void Done(const std::string& key);
+
+  // Blocks until a key is due. Empty once `stop` is requested or ShutDown() was called, even if keys
+  // are left. Call Done() on every key you get.
+  [[nodiscard]] std::optional<std::string> Get(std::stop_token stop);
+
+  // Ends every Get(), now and later. Keys that are held may still be Done().
+  void ShutDown();
+
+  [[nodiscard]] std::size_t depth() const;
+  [[nodiscard]] std::size_t in_progress() const;
+  // No key ready, delayed or held.
+  [[nodiscard]] bool Idle() const;
+
+ private:
+  void Wait() REQUIRES(mutex_);
+
+  const base::Clock& clock_;
+  mutable base::Mutex mutex_;
+  std::condition_variable_any changed_cv_;
+  WorkQueue queue_ GUARDED_BY(mutex_);
+  bool is_shut_down_ GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace kube

@@ -1,0 +1,64 @@
+#include "pkg/kube/runtime/health_checks.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace kube {
+namespace {
+
+using base::ErrorCode;
+using base::Fail;
+using base::Result;
+
+HealthCheck Good(const std::string& name) {
+  return {.name = name, .run = [] { return Result<void>(); }};
+}
+HealthCheck Bad(const std::string& name) {
+  return {.name = name, .run = []() -> Result<void> {
+            return Fail(ErrorCode::kUnavailable, "pods not listed yet");
+          }};
+}
+
+TEST(HealthChecks, AnswerIsOkOrAListOfWhatFailed) {
+  struct Row {
+    std::vector<HealthCheck> checks;
+    http::ServerRequest request;
+    int status;
+    std::string body;
+  };
+  const std::vector<HealthCheck> good = {Good("queue"), Good("caches")};
+  const std::vector<HealthCheck> mixed = {Good("queue"), Bad("caches")};
+  const std::vector<Row> rows = {
+      {{}, {.path = "/readyz"}, 200, "ok"},
+      {good, {.path = "/readyz"}, 200, "ok"},
+      {good, {.path = "/readyz/"}, 200, "ok"},
+      {good,
+       {.path = "/readyz", .query = {{"verbose", ""}}},
+       200,
+       "[+]queue ok\n[+]caches ok\nreadyz check passed\n"},
+      {mixed,
+       {.path = "/readyz"},
+       500,
+       "[+]queue ok\n[-]caches failed: pods not listed yet\nreadyz check failed\n"},
+      {mixed, {.path = "/readyz", .query = {{"exclude", "caches"}}}, 200, "ok"},
+      {mixed,
+       {.path = "/readyz", .query = {{"exclude", "caches"}, {"exclude", "x"}, {"verbose", "1"}}},
+       200,
+       "[+]queue ok\n[+]caches excluded: ok\nreadyz check passed\n"},
+      {mixed, {.path = "/readyz", .query = {{"exclude", "queue"}}}, 500,
+       "[+]queue excluded: ok\n[-]caches failed: pods not listed yet\nreadyz check failed\n"},
+      {mixed, {.path = "/readyz/queue"}, 200, "ok"},
+      {mixed, {.path = "/readyz/caches"}, 500, "caches failed: pods not listed yet\n"},
+      {mixed, {.path = "/readyz/none"}, 404, "there is no such check\n"},
+  };
+  for (const Row& row : rows) {
+    const http::ServerReply reply = AnswerHealth("readyz", row.checks, row.request);
+    EXPECT_EQ(reply.status, row.status) << row.request.path;
+    EXPECT_EQ(reply.body, row.body) << row.request.path;
+  }
+}
+
+}  // namespace
+}  // namespace kube

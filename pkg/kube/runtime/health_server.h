@@ -1,0 +1,47 @@
+// Serves /livez, /readyz, /healthz (the same as /livez) and metrics; see http::Server for its bounds.
+// Probes and metrics may have a port each: make two.
+#pragma once
+
+#include <prometheus/collectable.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "pkg/base/clock.h"
+#include "pkg/base/result.h"
+#include "pkg/http/server.h"
+#include "pkg/kube/runtime/health_checks.h"
+
+namespace kube {
+
+struct HealthOptions {
+  // Whether to start the process anew. Must not depend on the API server, or all of a cluster's
+  // controllers restart together when it is away.
+  std::vector<HealthCheck> live = {};
+  // Whether it does its work, or stands by for it.
+  std::vector<HealthCheck> ready = {};
+  std::string metrics_path = "/metrics";
+  // In this order; empty: none are served. A prometheus::Registry is one.
+  std::vector<std::shared_ptr<const prometheus::Collectable>> metrics = {};
+};
+
+class HealthServer {
+ public:
+  // `clock` outlives the server.
+  HealthServer(HealthOptions options, const base::Clock& clock);
+
+  // Begins to serve on "host:port" or ":port", 0 for one that is free; returns the port. Once only.
+  // kInvalid: not an address; kUnavailable: it cannot be listened on, and the message says why.
+  [[nodiscard]] base::Result<int> Start(const std::string& address);
+  void Stop() { server_.Stop(); }
+
+ private:
+  [[nodiscard]] http::ServerReply Answer(const http::ServerRequest& request) const;
+  [[nodiscard]] http::ServerReply Metrics() const;
+
+  const HealthOptions options_;
+  http::Server server_;
+};
+
+}  // namespace kube

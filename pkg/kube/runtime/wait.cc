@@ -1,0 +1,15 @@
+#include "pkg/kube/runtime/wait.h"
+
+#include <condition_variable>
+#include <mutex>
+
+namespace kube {
+
+void WaitUntil(const base::Clock& clock, base::Clock::TimePoint until, const std::stop_token& stop) {
+  std::mutex mutex;
+  std::condition_variable_any stopped_cv;
+  std::unique_lock lock(mutex);
+  stopped_cv.wait_for(lock, stop, until - clock.Now(), [] { return false; });
+}
+
+}  // namespace kube

@@ -1,0 +1,115 @@
+#include "pkg/kube/runtime/watch_loop.h"
+
+#include <algorithm>
+#include <chrono>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "pkg/http/curl_multi.h"
+
+namespace kube {
+namespace {
+
+using base::Result;
+using http::CurlMulti;
+using std::chrono::milliseconds;
+using TimePoint = base::Clock::TimePoint;
+using Next = Reflector::Next;
+
+constexpr milliseconds kTurnMax{1'000};
+constexpr int kNoLimit = 0;
+
+// A reflector and its exchange under way.
+struct Slot {
+  Reflector& reflector;
+  CurlMulti::Id id = 0;  // 0: none.
+};
+
+}  // namespace
+
+struct WatchLoop::State {
+  CurlMulti multi;
+  const base::Clock& clock;
+  std::vector<std::unique_ptr<Slot>> slots;
+
+  // Does what the reflector asks for; returns when to ask again.
+  TimePoint Step(Slot& slot);
+  void Drop(Slot& slot) { multi.Abandon(std::exchange(slot.id, 0)); }
+  void Send(Slot& slot, http::Request request);
+  void Open(Slot& slot, http::Request request);
+};
+
+WatchLoop::WatchLoop(http::Endpoint endpoint, http::Credentials& credentials,
+                     std::string user_agent, const base::Clock& clock)
+    : state_(new State{
+          .multi = {std::move(endpoint), credentials, std::move(user_agent), kNoLimit},
+          .clock = clock,
+          .slots = {}}) {}
+
+WatchLoop::~WatchLoop() = default;
+
+void WatchLoop::Add(Reflector& reflector) {
+  state_->slots.push_back(std::make_unique<Slot>(Slot{.reflector = reflector}));
+}
+
+void WatchLoop::Run(std::stop_token stop, const std::function<void()>& on_turn) {
+  State& state = *state_;
+  const std::stop_callback wake(stop, [&] { state.multi.Wake(); });
+  while (!stop.stop_requested()) {
+    const TimePoint turn = state.clock.Now();
+    TimePoint until = turn + kTurnMax;
+    for (const auto& slot : state.slots) until = std::min(until, state.Step(*slot));
+    if (on_turn) on_turn();
+    // Rounded up: a wait of nothing would spin until the time has come.
+    state.multi.Poll(std::chrono::ceil<milliseconds>(until - turn));
+  }
+  for (const auto& slot : state.slots) state.Drop(*slot);
+}
+
+TimePoint WatchLoop::State::Step(Slot& slot) {
+  const TimePoint now = clock.Now();
+  Next next = slot.reflector.Poll(now);
+  if (next.abandon) Drop(slot);
+  switch (next.kind) {
+    case Next::Kind::kWait:
+      return next.until;
+    case Next::Kind::kSend:
+      Send(slot, std::move(next.request));
+      break;
+    case Next::Kind::kStream:
+      Open(slot, std::move(next.request));
+      break;
+  }
+  return now + kTurnMax;  // Asked again then, it tells its deadline.
+}
+
+void WatchLoop::State::Send(Slot& slot, http::Request request) {
+  Drop(slot);
+  slot.id = multi.Send(std::move(request), [this, &slot](const Result<http::Response>& reply) {
+    slot.id = 0;
+    slot.reflector.OnReply(clock.Now(), reply);
+  });
+}
+
+void WatchLoop::State::Open(Slot& slot, http::Request request) {
+  Drop(slot);
+  slot.id = multi.Open(
+      std::move(request),
+      {.on_data =
+           [this, &slot](std::string_view bytes) {
+             return slot.reflector.OnStreamData(clock.Now(), bytes);
+           },
+       .on_reply =
+           [this, &slot](const Result<http::Response>& reply) {
+             slot.id = 0;
+             slot.reflector.OnReply(clock.Now(), reply);
+           },
+       .on_end =
+           [this, &slot](const Result<void>& result) {
+             slot.id = 0;
+             slot.reflector.OnStreamEnd(clock.Now(), result);
+           }});
+}
+
+}  // namespace kube

@@ -1,0 +1,84 @@
+#include "pkg/kube/workqueue/work_queue.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "pkg/base/check.h"
+
+namespace kube {
+
+void WorkQueue::Add(const std::string& key, TimePoint now) {
+  MoveDue(now);  // What was due before `key` goes before it.
+  StopWaiting(key);
+  MakeReady(key);
+}
+
+void WorkQueue::AddAt(const std::string& key, TimePoint when, TimePoint now) {
+  if (when <= now) {
+    Add(key, now);
+    return;
+  }
+  if (dirty_.contains(key)) return;  // Handed out sooner than that anyway.
+  const auto it = waiting_.find(key);
+  if (it != waiting_.end() && it->second <= when) return;
+  StopWaiting(key);
+  waiting_.emplace(key, when);
+  by_time_.emplace(when, key);
+}
+
+void WorkQueue::AddAfterFailure(const std::string& key, TimePoint now,
+                                std::chrono::seconds at_least) {
+  using std::chrono::nanoseconds;
+  constexpr double kJitter = 0.2;  // So that keys that failed together do not come back together.
+  nanoseconds delay = back_off_.first;
+  int& failures = failures_[key];
+  for (int i = 0; i < failures && delay < back_off_.most; ++i) delay *= 2;
+  ++failures;
+  delay = std::max<nanoseconds>(std::min<nanoseconds>(delay, back_off_.most), at_least);
+  const auto jitter = static_cast<nanoseconds::rep>(static_cast<double>(delay.count()) * kJitter *
+                                                    random_.Fraction());
+  AddAt(key, now + delay + nanoseconds(jitter), now);
+}
+
+std::optional<std::string> WorkQueue::Get(TimePoint now) {
+  MoveDue(now);
+  if (ready_.empty()) return std::nullopt;
+  std::string key = std::move(ready_.front());
+  ready_.pop_front();
+  dirty_.erase(key);
+  CHECK(in_progress_.insert(key).second);
+  return key;
+}
+
+void WorkQueue::Done(const std::string& key, TimePoint now) {
+  MoveDue(now);  // While it is held, so that a delay of its own makes it dirty and no more.
+  CHECK(in_progress_.erase(key) == 1);
+  if (dirty_.contains(key)) ready_.push_back(key);
+}
+
+std::optional<WorkQueue::TimePoint> WorkQueue::NextDue() const {
+  if (by_time_.empty()) return std::nullopt;
+  return by_time_.begin()->first;
+}
+
+void WorkQueue::MakeReady(const std::string& key) {
+  if (!dirty_.insert(key).second) return;
+  if (!in_progress_.contains(key)) ready_.push_back(key);
+}
+
+void WorkQueue::StopWaiting(const std::string& key) {
+  const auto it = waiting_.find(key);
+  if (it == waiting_.end()) return;
+  by_time_.erase({it->second, key});
+  waiting_.erase(it);
+}
+
+void WorkQueue::MoveDue(TimePoint now) {
+  while (!by_time_.empty() && by_time_.begin()->first <= now) {
+    const std::string key = by_time_.begin()->second;
+    StopWaiting(key);
+    MakeReady(key);
+  }
+}
+
+}  // namespace kube

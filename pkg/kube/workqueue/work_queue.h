@@ -1,0 +1,75 @@
+// Keys waiting for a worker. A key is kept once however often it is added, and is never held by two
+// workers: one added while a worker holds it is handed out again after Done(), so a change that
+// arrives mid-reconcile is not lost. Delayed keys wait in a heap of their own, where the earlier
+// time wins.
+//
+// A value without threads or clocks, for one thread; runtime/blocking_queue.h puts a lock and a
+// condition variable around it. Bound: one entry for each key.
+// Source: client-go, package workqueue, queue.go and delaying_queue.go.
+#pragma once
+
+#include <chrono>
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "pkg/base/clock.h"
+#include "pkg/base/random.h"
+
+namespace kube {
+
+class WorkQueue {
+ public:
+  using TimePoint = base::Clock::TimePoint;
+
+  // How a key that fails is paced: doubling from `first` to `most`, plus up to 20 % at random.
+  struct BackOff {
+    std::chrono::milliseconds first{5};
+    std::chrono::milliseconds most{30'000};
+  };
+
+  explicit WorkQueue(base::Random& random) : WorkQueue(random, BackOff()) {}
+  WorkQueue(base::Random& random, BackOff back_off) : random_(random), back_off_(back_off) {}
+
+  // Hands `key` out as soon as may be; a delay that it still had is over.
+  void Add(const std::string& key, TimePoint now);
+  // Hands `key` out at `when`, unless it is to be handed out earlier than that already.
+  void AddAt(const std::string& key, TimePoint when, TimePoint now);
+  // After a failure: later with each one in a row. `at_least` is what a server asked for; with the
+  // jitter on top it is never less.
+  void AddAfterFailure(const std::string& key, TimePoint now, std::chrono::seconds at_least = {});
+  // The key did well: its failures are forgotten.
+  void Forget(const std::string& key) { failures_.erase(key); }
+
+  // The next key that is due, if any. Call Done() on every key you get.
+  std::optional<std::string> Get(TimePoint now);
+  void Done(const std::string& key, TimePoint now);
+
+  // When the next delayed key is due; nothing if none waits.
+  [[nodiscard]] std::optional<TimePoint> NextDue() const;
+  [[nodiscard]] std::size_t depth() const { return ready_.size(); }
+  [[nodiscard]] std::size_t in_progress() const { return in_progress_.size(); }
+  // No key ready, delayed or held.
+  [[nodiscard]] bool Idle() const {
+    return ready_.empty() && waiting_.empty() && in_progress_.empty();
+  }
+
+ private:
+  void MakeReady(const std::string& key);
+  void StopWaiting(const std::string& key);
+  void MoveDue(TimePoint now);
+
+  base::Random& random_;
+  const BackOff back_off_;
+  std::deque<std::string> ready_;
+  std::set<std::string> dirty_;        // Waits in `ready_`, or for Done().
+  std::set<std::string> in_progress_;  // Held by a worker until Done().
+  std::map<std::string, TimePoint> waiting_;
+  std::set<std::pair<TimePoint, std::string>> by_time_;  // The same, in order of time.
+  std::map<std::string, int> failures_;                  // In a row, since the last Forget().
+};
+
+}  // namespace kube

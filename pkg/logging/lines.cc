@@ -1,0 +1,115 @@
+#include "pkg/logging/lines.h"
+
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <ctime>
+#include <set>
+
+#include "pkg/base/rfc3339.h"
+#include "pkg/json/value.h"
+#include "pkg/logging/text.h"
+
+namespace logging {
+namespace {
+
+using base::LogField;
+using base::LogLevel;
+
+char Letter(LogLevel level) {
+  switch (level) {
+    case LogLevel::kError: return 'E';
+    case LogLevel::kWarning: return 'W';
+    case LogLevel::kInfo: return 'I';
+    case LogLevel::kDebug: return 'D';
+  }
+  return 'I';
+}
+
+const char* Name(LogLevel level) {
+  switch (level) {
+    case LogLevel::kError: return "error";
+    case LogLevel::kWarning: return "warning";
+    case LogLevel::kInfo: return "info";
+    case LogLevel::kDebug: return "debug";
+  }
+  return "info";
+}
+
+// Of syslog(3).
+const char* Priority(LogLevel level) {
+  switch (level) {
+    case LogLevel::kError: return "3";
+    case LogLevel::kWarning: return "4";
+    case LogLevel::kInfo: return "6";
+    case LogLevel::kDebug: return "7";
+  }
+  return "6";
+}
+
+std::string LocalTime(base::Clock::WallTime time) {
+  const auto whole = std::chrono::floor<std::chrono::seconds>(time);
+  const std::time_t seconds = whole.time_since_epoch().count();
+  std::tm local = {};
+  ::localtime_r(&seconds, &local);
+  std::array<char, sizeof "1121 03:22:51"> date = {};
+  std::strftime(date.data(), date.size(), "%m%d %H:%M:%S", &local);
+  const std::string micros = std::to_string((time - whole).count());
+  return std::string(date.data()) + "." + std::string(6 - micros.size(), '0') + micros;
+}
+
+std::string MessageWithFields(const Record& record) {
+  std::string text = Escape(Clean(record.message));
+  for (const LogField& field : record.fields) {
+    text += " " + Escape(Clean(field.key)) + "=\"" + Escape(Clean(field.value)) + "\"";
+  }
+  return text;
+}
+
+// "podName" is POD_NAME, "lastURL" is LAST_URL: the journal takes capitals, digits and '_'.
+std::string JournalName(std::string_view key) {
+  std::string name = "CDOM_";
+  char last = '_';
+  for (const char c : key) {
+    const bool is_lower = c >= 'a' && c <= 'z';
+    const bool is_upper = c >= 'A' && c <= 'Z';
+    const bool is_digit = c >= '0' && c <= '9';
+    if (is_upper && last >= 'a' && last <= 'z') name += '_';
+    if (is_lower) name += static_cast<char>(c - 'a' + 'A');
+    if (is_upper || is_digit) name += c;
+    if (!is_lower && !is_upper && !is_digit) name += '_';
+    last = c;
+  }
+  constexpr std::size_t kNameBytesMax = 64;
+  return name.substr(0, kNameBytesMax);
+}
+
+}  // namespace
+
+std::string TextLine(const Record& record) {
+  return Letter(record.level) + LocalTime(record.time) + " " + MessageWithFields(record);
+}
+
+std::string JsonLine(const Record& record) {
+  static const std::set<std::string, std::less<>> kOurs = {"ts", "level", "msg"};
+  json::Value object = json::Value::Object({{"ts", base::FormatMicros(record.time)},
+                                            {"level", Name(record.level)},
+                                            {"msg", Clean(record.message)}});
+  for (const LogField& field : record.fields) {
+    const std::string key(field.key);
+    object[kOurs.contains(key) ? key + "_" : key] = Clean(field.value);
+  }
+  return json::Serialize(object);
+}
+
+std::vector<std::string> JournalFields(const Record& record, std::string_view identifier) {
+  std::vector<std::string> fields = {"MESSAGE=" + MessageWithFields(record),
+                                     std::string("PRIORITY=") + Priority(record.level),
+                                     "SYSLOG_IDENTIFIER=" + std::string(identifier)};
+  for (const LogField& field : record.fields) {
+    fields.push_back(JournalName(field.key) + "=" + Escape(Clean(field.value)));
+  }
+  return fields;
+}
+
+}  // namespace logging

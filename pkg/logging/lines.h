@@ -1,0 +1,33 @@
+// Log records as text, JSON and journal fields. Pure functions; thread-safe.
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "pkg/base/clock.h"
+#include "pkg/base/log.h"
+
+namespace logging {
+
+struct Record {
+  base::LogLevel level = base::LogLevel::kInfo;
+  base::Clock::WallTime time = {};
+  std::string_view message = {};
+  std::initializer_list<base::LogField> fields = {};
+};
+
+// `I1121 03:22:51.123456 message key="value"`, in local time, as klog writes it.
+[[nodiscard]] std::string TextLine(const Record& record);
+
+// {"ts":"2026-11-21T03:22:51.123456Z","level":"info","msg":"message","key":"value"}. A field that has
+// one of the first three names gets a '_' behind it.
+[[nodiscard]] std::string JsonLine(const Record& record);
+
+// "NAME=value" for sd_journal_sendv. MESSAGE also shows the fields, because journalctl shows nothing
+// else; the field podName is CDOM_POD_NAME.
+[[nodiscard]] std::vector<std::string> JournalFields(const Record& record,
+                                                     std::string_view identifier);
+
+}  // namespace logging

@@ -1,0 +1,345 @@
+#!/usr/bin/env bash
+# The controller as users run it: the real binary, under its ServiceAccount's token, on a real control
+# plane, with simulated nodes. Prints PASS or FAIL for each case, and a last line with the counts.
+#
+#   e2e.sh BIN_FOLDER [CASE...]
+set -euo pipefail
+
+repo=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
+bin=$(cd -- "$1" && pwd)
+shift
+# shellcheck source=stage.sh
+source "$repo/test/e2e/stage.sh"
+
+root=$(mktemp -d "${TMPDIR:-/tmp}/cdom-e2e.XXXXXX")
+stage=$root/first
+mkdir -p "$stage"
+passed=0
+failed=0
+
+leave() {
+  local status=$?
+  trap - EXIT INT TERM
+  stop "$controller_pid"
+  stop "$nodesim_pid"
+  for plane in "$root"/*/plane; do
+    [[ -d $plane ]] && "$repo/test/controlplane/controlplane" down "$plane" >/dev/null
+  done
+  if ((failed == 0 && status == 0)); then rm -rf "$root"; else echo "e2e: logs are in $root" >&2; fi
+  exit "$status"
+}
+trap leave EXIT
+trap 'exit 130' INT TERM
+
+wanted=("$@")
+run_case() {  # run_case NAME: a function; what it prints is shown only if it fails
+  local name=$1 began=$SECONDS
+  if ((${#wanted[@]} > 0)) && [[ " ${wanted[*]} " != *" $name "* ]]; then return 0; fi
+  # A case runs in this shell, so that the processes that it starts are known; set -e does not hold in a
+  # condition, so each step of a case ends in `|| return 1`.
+  if "$name" >"$root/$name.out" 2>&1; then
+    passed=$((passed + 1))
+    echo "PASS $name ($((SECONDS - began)) s)"
+  else
+    failed=$((failed + 1))
+    echo "FAIL $name ($((SECONDS - began)) s)"
+    tail -n 30 "$root/$name.out"
+    tail -n 15 "$stage/controller.log" 2>/dev/null || true
+  fi
+}
+
+ready_condition() {  # ready_condition NAME FIELD
+  kubectl get cdom "$1" -o jsonpath="{.status.conditions[?(@.type==\"Ready\")].$2}"
+}
+condition_says() {  # condition_says NAME REASON PATTERN
+  [[ $(ready_condition "$1" reason) == "$2" && $(ready_condition "$1" message) =~ $3 ]]
+}
+log_says() { grep -qE "$1" "$stage/controller.log"; }
+log_count() { grep -cE "$1" "$stage/controller.log" || true; }
+leads() { log_says 'Reconciling'; }
+gone() { ! kubectl get "$@" >/dev/null 2>&1; }
+
+fresh_log() { : >"$stage/controller.log"; }
+start_controller() {
+  fresh_log
+  controller_up "$@"
+}
+stop_controller() {
+  stop "$controller_pid"
+  controller_pid=
+}
+
+domain() {  # domain NAME TEMPLATE
+  cat <<YAML
+apiVersion: resource.nvidia.com/v1beta1
+kind: ComputeDomain
+metadata: {name: $1, namespace: default}
+spec: {channel: {resourceClaimTemplate: {name: $2}}}
+YAML
+}
+
+# ---- Cases. The first four need a cluster without CRDs.
+
+a_kubeconfig_that_is_missing_malformed_or_points_nowhere_is_named_and_used_once_right() {
+  local config=$stage/changing.kubeconfig
+  fresh_log
+  "$bin/compute-domain-controller" --kubeconfig "$config" --pod-name bad --namespace cdom-system \
+    --image-name cdom:0.1.0 --leader-election-lease-lock-name cdom-controller 2>>"$stage/controller.log" &
+  controller_pid=$!
+  wait_for 20 "the missing file is named" log_says "changing.kubeconfig.*(No such file|does not exist|missing)" || return 1
+  printf 'clusters: [\n' >"$config.new" && mv "$config.new" "$config"
+  wait_for 20 "the malformed file is named" log_says "changing.kubeconfig.*(YAML|yaml)" || return 1
+  sed -E 's#https://127.0.0.1:[0-9]+#https://127.0.0.1:9#; s#"server": *"[^"]*"#"server": "https://127.0.0.1:9"#' \
+    "$stage/controller.kubeconfig" >"$config.new" && mv "$config.new" "$config"
+  wait_for 20 "the address is named that does not answer" log_says '127\.0\.0\.1:9' || return 1
+  cp "$stage/controller.kubeconfig" "$config.new" && mv "$config.new" "$config"
+  wait_for 60 "the right file is used" log_says 'server.*127\.0\.0\.1:[0-9]{4,5}' || return 1
+  (($(wc -l <"$stage/controller.log") < 60)) || { echo "more than 60 lines of log"; return 1; }
+  stop_controller
+}
+
+a_crd_that_is_not_installed_is_named_and_waited_for() {
+  start_controller
+  wait_for 30 "the log names the CRD" log_says 'computedomains\.resource\.nvidia\.com' || return 1
+  (($(log_count 'computedomains\.resource\.nvidia\.com') <= 5)) || { echo "not paced"; return 1; }
+  kubectl apply -k "$repo/crds" || return 1
+  wait_for 60 "the controller leads" leads || return 1
+  stop_controller
+}
+
+# ---- From here on everything is installed and a controller runs.
+
+a_domain_without_spec_says_what_to_do() {
+  kubectl apply -f - <<<'{apiVersion: resource.nvidia.com/v1beta1, kind: ComputeDomain, metadata: {name: bare, namespace: default}}' || return 1
+  wait_for 20 "the condition says so" condition_says bare SpecMissing 'create it again' || return 1
+  [[ $(kubectl get cdom bare -o jsonpath='{.status.status}') == NotReady ]] || return 1
+  kubectl delete cdom bare --timeout=20s
+}
+
+a_template_name_that_is_taken_is_reported_and_healed() {
+  kubectl apply -f - <<'YAML' || return 1
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaimTemplate
+metadata: {name: taken, namespace: default}
+spec: {spec: {devices: {requests: [{name: a, exactly: {deviceClassName: b}}]}}}
+YAML
+  domain clash taken | kubectl apply -f - || return 1
+  wait_for 20 "the condition says so" condition_says clash TemplateNameTaken 'default/taken' || return 1
+  [[ $(kubectl get cdom clash -o jsonpath='{.status.status}') == NotReady ]] || return 1
+  kubectl get resourceclaimtemplate taken -o name || return 1  # Not ours: not touched.
+  kubectl delete resourceclaimtemplate taken || return 1
+  wait_for 60 "the domain goes on by itself" condition_says clash NoMembers 'No node' || return 1
+  kubectl get resourceclaimtemplate taken -o jsonpath='{.metadata.ownerReferences[0].name}' | grep -qx clash || return 1
+  kubectl delete cdom clash --timeout=30s || return 1
+  wait_for 20 "the template is gone" gone resourceclaimtemplate taken
+}
+
+a_right_to_create_that_is_missing_is_named_and_used_once_granted() {
+  local role before
+  role=$(kubectl get role -n cdom-system -o json | jq -r '.items[] | select(any(.rules[]; .resources == ["daemonsets"])) | .metadata.name')
+  before=$(kubectl get role -n cdom-system "$role" -o json | jq -c .rules)
+  kubectl patch role -n cdom-system "$role" --type=merge -p "$(jq -c '{rules: map(if .resources == ["daemonsets"] then .verbs -= ["create"] else . end)}' <<<"$before")" || return 1
+  wait_for 20 "the right is taken away" cannot create daemonsets.apps || return 1
+  domain nocreate nocreate-channel | kubectl apply -f - || return 1
+  wait_for 30 "the condition names it" condition_says nocreate Forbidden 'create DaemonSet.*403' || return 1
+  wait_for 10 "the log names it" log_says 'create DaemonSet.*403' || return 1
+  (($(log_count 'create DaemonSet.*403') <= 3)) || { echo "not paced"; return 1; }
+  kubectl patch role -n cdom-system "$role" --type=merge -p "{\"rules\": $before}" || return 1
+  wait_for 90 "the domain goes on by itself" condition_says nocreate NoMembers 'No node' || return 1
+  kubectl delete cdom nocreate --timeout=30s
+}
+cannot() {
+  ! kubectl auth can-i "$1" "$2" -n cdom-system --as system:serviceaccount:cdom-system:cdom-controller
+}
+
+a_right_to_list_that_is_missing_is_named_and_used_once_granted() {
+  local role before
+  stop_controller
+  role=$(kubectl get clusterrolebinding -o json | jq -r '.items[] | select(any(.subjects[]?; .name == "cdom-controller")) | .roleRef.name')
+  before=$(kubectl get clusterrole "$role" -o json | jq -c .rules)
+  kubectl patch clusterrole "$role" --type=merge -p "$(jq -c '{rules: map(select(.resources != ["resourceclaims"]))}' <<<"$before")" || return 1
+  wait_for 20 "the right is taken away" cannot list resourceclaims.resource.k8s.io || return 1
+  domain nolist nolist-channel | kubectl apply -f - || return 1
+  start_controller
+  wait_for 60 "the condition names it" condition_says nolist RightMissing 'resourceclaims' || return 1
+  log_says 'resourceclaims.*(grant|Grant)' || log_says '(grant|Grant).*resourceclaims' || return 1
+  kubectl patch clusterrole "$role" --type=merge -p "{\"rules\": $before}" || return 1
+  wait_for 90 "the domain goes on by itself" condition_says nolist NoMembers 'No node' || return 1
+  kubectl delete cdom nolist --timeout=30s
+}
+
+life() {  # life MANNER: a whole life, seen from outside
+  local writer=daemon victim nodes
+  [[ $1 == cdom ]] && writer=controller
+  stop_controller
+  start_controller --membership-writer "$writer"
+  wait_for 60 "the controller leads" leads || return 1
+  snapshot "$stage/before.json" || return 1
+  kubectl apply -f "$repo/examples/quickstart.yaml" || return 1
+  wait_for 60 "four members are ready" condition_says quickstart AllMembersReady '4/4' || return 1
+  [[ $(kubectl get cdom quickstart -o jsonpath='{.status.status} {.status.members} {.status.cliqueCount}') == "Ready 4/4 1" ]] || return 1
+  nodes=$(kubectl get pods -l app=quickstart -o json | jq -c '[.items[].spec.nodeName] | sort')
+  [[ $(kubectl get cdom quickstart -o json | jq -c '[.status.nodes[].name] | sort') == "$nodes" ]] || return 1
+  # Every index once, none out of range.
+  [[ $(kubectl get cdom quickstart -o json | jq -c '[.status.nodes[].index] | sort') == '[0,1,2,3]' ]] || return 1
+  # The clique is written by whom the manner says.
+  if [[ $1 == cdom ]]; then
+    [[ $(kubectl get computedomaincliques -n cdom-system -o jsonpath='{.items[0].metadata.ownerReferences[0].kind}') == DaemonSet ]] || return 1
+  else
+    [[ $(kubectl get computedomaincliques -n cdom-system -o jsonpath='{.items[0].metadata.ownerReferences[0].kind}') == Pod ]] || return 1
+  fi
+  wait_for 20 "InUse says who" in_use quickstart True || return 1
+
+  victim=$(kubectl get cdom quickstart -o jsonpath='{.status.nodes[0].name}')
+  nodesim "kill?node=$victim" || return 1
+  wait_for 60 "status names the lost node" condition_says quickstart NodeLost "$victim" || return 1
+  [[ $(kubectl get cdom quickstart -o jsonpath="{.status.nodes[?(@.name==\"$victim\")].status}") == NotReady ]] || return 1
+  wait_for 120 "the workers have succeeded" succeeded quickstart 4 || return 1
+  nodesim "revive?node=$victim" || return 1
+  kubectl wait --for=condition=Ready "node/$victim" --timeout=60s || return 1
+  kubectl wait --for=condition=Complete job/quickstart --timeout=60s || return 1
+  kubectl delete -f "$repo/examples/quickstart.yaml" --timeout=90s || return 1
+  wait_for 60 "nothing is left" nothing_left || { diff "$stage/before.json" "$stage/after.json" | head -n 60; return 1; }
+}
+succeeded() { [[ $(kubectl get job "$1" -o jsonpath='{.status.succeeded}') == "$2" ]]; }
+in_use() { [[ $(kubectl get cdom "$1" -o jsonpath='{.status.conditions[?(@.type=="InUse")].status}') == "$2" ]]; }
+nothing_left() { snapshot "$stage/after.json" && cmp -s "$stage/before.json" "$stage/after.json"; }
+
+the_whole_life_of_a_domain_in_the_manner_of_the_reference() { life reference; }
+the_whole_life_of_a_domain_in_the_manner_of_cdom() { life cdom; }
+
+a_domain_deleted_under_a_running_pod_waits_for_it_and_says_so() {
+  sed 's/quickstart/waits/g' "$repo/examples/quickstart.yaml" | kubectl apply -f - || return 1
+  wait_for 60 "it runs" condition_says waits AllMembersReady '4/4' || return 1
+  kubectl delete cdom waits --wait=false || return 1
+  wait_for 20 "the condition names who blocks" condition_says waits DeletionBlocked 'pods/waits-' || return 1
+  kubectl get daemonset -n cdom-system -o name | grep -q . || return 1  # The daemons go on.
+  kubectl delete job waits --timeout=60s || return 1
+  wait_for 60 "the domain is gone" gone cdom waits
+}
+
+a_second_replica_stands_by_and_takes_over_at_once_when_the_first_is_stopped() {
+  local first=$controller_pid second_log=$stage/second.log began
+  "$bin/compute-domain-controller" --kubeconfig "$stage/controller.kubeconfig" --pod-name second \
+    --namespace cdom-system --image-name cdom:0.1.0 --leader-election-lease-lock-name cdom-controller 2>"$second_log" &
+  controller_pid=$!
+  wait_for 30 "it stands by" grep -q 'Standing by' "$second_log" || return 1
+  if grep -q 'Reconciling' "$second_log"; then return 1; fi
+  began=$SECONDS
+  stop "$first"
+  wait_for 10 "it leads" grep -q 'Reconciling' "$second_log" || return 1
+  ((SECONDS - began <= 10)) || return 1
+  domain after after-channel | kubectl apply -f - || return 1
+  wait_for 20 "it works" condition_says after NoMembers 'No node' || return 1
+  kubectl delete cdom after --timeout=30s
+}
+
+a_label_that_a_late_plugin_leaves_on_a_node_is_taken_off_again() {
+  # Of a domain that is gone: what is left of it is found by the label alone.
+  kubectl label node node-003 resource.nvidia.com/computeDomain=0c6b2f0e-7b1d-4f39-8a55-3f3d0a4a9e10 || return 1
+  wait_for 20 "the label is gone" unlabelled node-003
+}
+unlabelled() { kubectl get node "$1" -o json | jq -e '.metadata.labels | has("resource.nvidia.com/computeDomain") | not'; }
+
+controller_entries() {  # The audit log's lines of the controller, by its user agent.
+  jq -c 'select((.userAgent // "") | startswith("cdom/"))' "$stage/plane/audit.log"
+}
+rights_used() {  # "verb resource", as RBAC names them.
+  controller_entries | jq -r 'select(.responseStatus.code < 400 and .objectRef.resource != null)
+    | .verb + " " + .objectRef.resource
+      + (if .objectRef.subresource then "/" + .objectRef.subresource else "" end)
+      + (if .objectRef.apiGroup then "." + .objectRef.apiGroup else "" end)' | sort -u
+}
+rights_granted() {
+  {
+    kubectl get clusterroles -o json | jq -c '.items[]'
+    kubectl get roles -n cdom-system -o json | jq -c '.items[]'
+  } | jq -r --argjson bound "$(bound_roles)" 'select(.metadata.name as $n | $bound | index($n)) | .rules[]?
+    | .verbs[] as $v | .resources[] as $r | .apiGroups[] as $g
+    | $v + " " + $r + (if $g == "" then "" else "." + $g end)' | sort -u
+}
+bound_roles() {
+  kubectl get clusterrolebindings,rolebindings --all-namespaces -o json |
+    jq -c '[.items[] | select(any(.subjects[]?; .kind == "ServiceAccount" and .name == "cdom-controller")) | .roleRef.name] | unique'
+}
+
+the_controller_used_one_identity() {
+  [[ $(controller_entries | jq -r '.user.username' | sort -u) == system:serviceaccount:cdom-system:cdom-controller ]]
+}
+
+every_right_it_has_was_used_or_is_listed_with_a_reason() {
+  local listed
+  rights_used >"$stage/used.txt"
+  rights_granted >"$stage/granted.txt"
+  [[ -s $stage/granted.txt && -s $stage/used.txt ]] || return 1
+  listed=$(grep -v '^#' "$repo/test/e2e/unused_rights.txt" | awk 'NF > 2 {print $1, $2}' | sort)
+  comm -23 "$stage/granted.txt" "$stage/used.txt" >"$stage/unused.txt"
+  diff <(echo "$listed") "$stage/unused.txt" && echo "used $(wc -l <"$stage/used.txt") rights"
+}
+
+a_control_plane_without_dra_is_named_and_waited_for() {
+  stop_controller
+  local first=$stage
+  stage=$root/second
+  mkdir -p "$stage"
+  plane_up --without-dra || return 1
+  kubectl apply -k "$repo/crds" || return 1
+  # Everything of manifests/local but what needs resource.k8s.io.
+  kubectl kustomize "$repo/manifests/local" | awk 'BEGIN { RS = "---\n" } !/kind: DeviceClass/ { print "---"; print }' | kubectl apply -f - || return 1
+  controller_kubeconfig || return 1
+  start_controller
+  domain nodra nodra-channel | kubectl apply -f - || return 1
+  wait_for 60 "the condition names it" condition_says nodra DRANotServed 'resource\.k8s\.io' || return 1
+  (($(log_count 'resource\.k8s\.io') <= 12)) || { echo "not paced"; return 1; }
+  # The API appears, as after an upgrade; CRDs stand in for it.
+  local plural kind
+  for plural in resourceclaims resourceclaimtemplates; do
+    kind=ResourceClaim
+    [[ $plural == resourceclaims ]] || kind=ResourceClaimTemplate
+    kubectl apply -f - <<YAML || return 1
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: $plural.resource.k8s.io
+  annotations: {api-approved.kubernetes.io: "unapproved, for a test"}
+spec:
+  group: resource.k8s.io
+  scope: Namespaced
+  names: {plural: $plural, kind: $kind}
+  versions:
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}
+YAML
+  done
+  wait_for 90 "the domain goes on by itself" condition_says nodra NoMembers 'No node' || return 1
+  kubectl delete cdom nodra --timeout=30s || return 1
+  stop_controller
+  plane_down
+  stage=$first
+}
+
+plane_up
+kubectl apply -f "$repo/manifests/base/namespace.yaml" >/dev/null
+kubectl apply -k "$repo/manifests/local" >/dev/null
+kubectl delete -k "$repo/crds" >/dev/null
+controller_kubeconfig
+run_case a_kubeconfig_that_is_missing_malformed_or_points_nowhere_is_named_and_used_once_right
+run_case a_crd_that_is_not_installed_is_named_and_waited_for
+kubectl apply -k "$repo/crds" >/dev/null
+start_controller
+wait_for 60 "the controller leads" leads
+nodesim_up --nodes 16 --cliques 2 --job-duration 12000
+run_case a_domain_without_spec_says_what_to_do
+run_case a_template_name_that_is_taken_is_reported_and_healed
+run_case a_right_to_create_that_is_missing_is_named_and_used_once_granted
+run_case a_right_to_list_that_is_missing_is_named_and_used_once_granted
+run_case the_whole_life_of_a_domain_in_the_manner_of_the_reference
+run_case the_whole_life_of_a_domain_in_the_manner_of_cdom
+run_case a_domain_deleted_under_a_running_pod_waits_for_it_and_says_so
+run_case a_second_replica_stands_by_and_takes_over_at_once_when_the_first_is_stopped
+run_case a_label_that_a_late_plugin_leaves_on_a_node_is_taken_off_again
+run_case the_controller_used_one_identity
+run_case every_right_it_has_was_used_or_is_listed_with_a_reason
+run_case a_control_plane_without_dra_is_named_and_waited_for
+
+echo "$passed passed, $failed failed"
+((failed == 0))

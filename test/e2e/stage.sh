@@ -1,0 +1,100 @@
+# What the demo and the end-to-end tests share: a control plane, simulated nodes and a controller, started
+# and stopped. Sourced by bash with `set -euo pipefail`.
+#
+# Uses: repo (root of the sources), bin (folder of the programs), stage (a scratch folder of the caller).
+# shellcheck shell=bash
+
+plane_bin=
+nodesim_pid=
+controller_pid=
+nodesim_url=
+
+kubectl() { "$plane_bin/kubectl" --kubeconfig "$stage/plane/admin.kubeconfig" "$@"; }
+
+# wait_for SECONDS WHAT COMMAND...: until the command succeeds; fails after the deadline and says what for.
+wait_for() {
+  local deadline=$((SECONDS + $1)) what=$2
+  shift 2
+  until "$@" >/dev/null 2>&1; do
+    if ((SECONDS >= deadline)); then
+      echo "timed out waiting until $what" >&2
+      return 1
+    fi
+    read -rt 0.2 <> <(:) || true  # A pause without a process.
+  done
+}
+
+plane_up() {  # plane_up [options of controlplane up]
+  plane_bin=$("$repo/test/controlplane/build.sh")
+  "$repo/test/controlplane/controlplane" up "$stage/plane" "$@"
+}
+
+plane_down() {
+  "$repo/test/controlplane/controlplane" down "$stage/plane"
+}
+
+nodesim_up() {  # nodesim_up [options of nodesim]
+  "$bin/nodesim" --kubeconfig "$stage/plane/nodesim.kubeconfig" --control-port 0 "$@" \
+    >"$stage/nodesim.out" 2>"$stage/nodesim.log" &
+  nodesim_pid=$!
+  wait_for 120 "the simulated nodes are there (see $stage/nodesim.log)" \
+    grep -q ' ready$' "$stage/nodesim.out" || return 1
+  nodesim_url=$(sed -n 's/^nodesim: control //p' "$stage/nodesim.out")
+}
+
+nodesim() {  # nodesim kill?node=node-001: a command to the simulated nodes
+  curl --silent --show-error --fail-with-body --max-time 10 -X POST "$nodesim_url/$1"
+}
+
+# A kubeconfig of the controller's own ServiceAccount, and nobody else's.
+controller_kubeconfig() {
+  local token server
+  token=$(kubectl create token cdom-controller -n cdom-system --duration 2h)
+  server=$(kubectl config view --raw -o jsonpath='{.clusters[0].cluster.server}')
+  jq -n --arg token "$token" --arg server "$server" \
+    --arg ca "$(kubectl config view --raw -o jsonpath='{.clusters[0].cluster.certificate-authority-data}')" '
+    {apiVersion: "v1", kind: "Config", "current-context": "cdom",
+     clusters: [{name: "cdom", cluster: {server: $server, "certificate-authority-data": $ca}}],
+     users: [{name: "cdom", user: {token: $token}}],
+     contexts: [{name: "cdom", context: {cluster: "cdom", user: "cdom", namespace: "cdom-system"}}]}' \
+    >"$stage/controller.kubeconfig"
+}
+
+controller_up() {  # controller_up [flags]: does not wait
+  "$bin/compute-domain-controller" --kubeconfig "$stage/controller.kubeconfig" \
+    --pod-name "cdom-controller-$RANDOM" --namespace cdom-system --image-name cdom:0.1.0 \
+    --leader-election-lease-lock-name cdom-controller \
+    --http-endpoint 127.0.0.1:0 "$@" 2>>"$stage/controller.log" >>"$stage/controller.out" &
+  controller_pid=$!
+}
+
+stop() {  # stop PID: ends a process that we started, and waits for it
+  [[ -n $1 ]] || return 0
+  kill -TERM "$1" 2>/dev/null || return 0
+  local deadline=$((SECONDS + 30))
+  while kill -0 "$1" 2>/dev/null; do
+    if ((SECONDS >= deadline)); then
+      kill -KILL "$1" 2>/dev/null || true
+    fi
+    read -rt 0.1 <> <(:) || true
+  done
+  wait "$1" 2>/dev/null || true
+}
+
+# snapshot FILE: every object of every kind, without what changes by itself: events, leases, versions,
+# heartbeats. Sorted, so that two can be compared.
+snapshot() {
+  local kinds
+  kinds=$(kubectl api-resources --verbs=list -o name | sort -u |
+    grep -vE '^(events|events\.events\.k8s\.io|leases\.coordination\.k8s\.io|componentstatuses)$' | paste -sd,)
+  kubectl get "$kinds" --all-namespaces --ignore-not-found -o json | jq -S '
+    .items | map(
+      del(.metadata.resourceVersion, .metadata.managedFields)
+      | if .kind == "Node" then
+          del(.status.conditions[]?.lastHeartbeatTime, .status.conditions[]?.lastTransitionTime,
+              .status.nodeInfo.bootID)
+        else . end
+      # Counters of the API server itself.
+      | if .kind == "FlowSchema" or .kind == "PriorityLevelConfiguration" then del(.status) else . end)
+    | sort_by(.kind, .metadata.namespace, .metadata.name)' >"$1"
+}

@@ -1,0 +1,163 @@
+// What the simulator keeps of each object that it watches. All are values, immutable once decoded.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "pkg/base/clock.h"
+#include "pkg/base/result.h"
+#include "pkg/json/reader.h"
+#include "pkg/kube/api/meta.h"
+
+namespace nodesim {
+
+struct Taint {
+  std::string key = {};
+  std::string value = {};
+  std::string effect = {};
+  std::string time_added = {};
+  friend bool operator==(const Taint&, const Taint&) = default;
+
+  // Put there by the node lifecycle controller because the node was not heard of.
+  [[nodiscard]] bool SaysNodeIsLost() const;
+};
+
+struct Node {
+  kube::ObjectMeta meta = {};
+  std::string domain = {};  // UID of the ComputeDomain that holds the node; empty: none.
+  std::string clique = {};  // Label nvidia.com/gpu.clique.
+  bool gpu_present = false;
+  bool created_by_simulator = false;
+  std::string boot_id = {};
+  std::string ready = {};  // Status of the condition Ready; empty without one.
+  std::vector<Taint> taints = {};
+};
+
+struct Slice {
+  kube::ObjectMeta meta = {};
+  std::string node = {};
+  std::string pool = {};
+  std::vector<std::string> devices = {};
+};
+
+// What a pod's containers do, as its status tells it. Our pods' containers all do the same.
+enum class Containers { kNone, kWaiting, kRunning, kTerminated, kMixed };
+
+struct PodStatus {
+  std::string phase = {};
+  std::string pod_ip = {};
+  bool initialized = false;
+  bool ready = false;  // Both Ready and ContainersReady.
+  Containers containers = Containers::kNone;
+  int restarts = 0;
+  int exit_code = 0;
+  friend bool operator==(const PodStatus&, const PodStatus&) = default;
+};
+
+struct Container {
+  std::string name = {};
+  std::string image = {};
+};
+
+// One item of spec.resourceClaims, resolved through status.resourceClaimStatuses.
+struct PodClaim {
+  std::string reference = {};   // Its name within the pod.
+  std::string claim_name = {};  // Empty: the claim is not made yet.
+  bool needed = true;           // False: the control plane found that no claim is needed.
+};
+
+struct Pod {
+  enum class Restart { kAlways, kOnFailure, kNever };
+
+  kube::ObjectMeta meta = {};
+  std::string node = {};
+  std::optional<std::string> clique_label = {};  // Absent and empty differ.
+  bool controller_writes_membership = false;
+  std::optional<double> run_seconds = {};
+  int exit_code = 0;
+  bool host_network = false;
+  Restart restart = Restart::kAlways;
+  std::vector<Container> containers = {};
+  std::vector<Container> init_containers = {};
+  std::vector<PodClaim> claims = {};
+  int members_max = 18;                  // Of the daemon's environment.
+  std::chrono::seconds grace_period{0};  // Of the deletion under way; 0 also without one.
+  PodStatus status = {};
+  std::optional<base::Clock::WallTime> start_time = {};
+  bool scheduled = false;  // Has the condition PodScheduled.
+
+  [[nodiscard]] bool IsTerminal() const {
+    return status.phase == "Succeeded" || status.phase == "Failed";
+  }
+  // Ends by itself: a Job's pod, or one that may end and is no daemon.
+  [[nodiscard]] bool RunsToCompletion() const;
+};
+
+enum class DeviceKind { kChannel, kDaemon, kUnknown };
+
+// What an allocated claim asks of the driver. Nothing but the driver's own results count.
+struct Grant {
+  std::string pool = {};
+  std::string device = {};
+  DeviceKind kind = DeviceKind::kUnknown;
+  bool admin = false;
+  std::string domain = {};   // The configuration's domainID.
+  std::string problem = {};  // Why this cannot be prepared; empty: it can.
+  bool problem_is_permanent = false;
+};
+
+struct Consumer {
+  std::string name = {};
+  kube::Uid uid = {};
+};
+
+struct Claim {
+  kube::ObjectMeta meta = {};
+  bool allocated = false;
+  std::vector<Consumer> reserved_for = {};  // The pods among the consumers.
+  std::vector<Grant> grants = {};
+};
+
+struct Domain {
+  kube::ObjectMeta meta = {};
+  std::map<std::string, bool, std::less<>> nodes = {};  // status.nodes: whether each is Ready.
+};
+
+struct Member {
+  std::string node = {};
+  std::string ip = {};
+  std::string clique_id = {};
+  std::optional<int> index = {};
+  std::string status = {};
+  friend bool operator==(const Member&, const Member&) = default;
+};
+
+struct CliqueOwner {
+  kube::OwnerReference reference = {};
+  std::optional<bool> block_owner_deletion = {};
+  friend bool operator==(const CliqueOwner&, const CliqueOwner&) = default;
+};
+
+// Whole, because a daemon writes it whole.
+struct Clique {
+  kube::ObjectMeta meta = {};
+  std::map<std::string, std::string> labels = {};
+  std::map<std::string, std::string> annotations = {};
+  std::vector<CliqueOwner> owners = {};
+  std::vector<Member> daemons = {};
+
+  [[nodiscard]] const Member* Find(std::string_view node) const;
+};
+
+[[nodiscard]] base::Result<Node> DecodeNode(json::View object);
+[[nodiscard]] base::Result<Slice> DecodeSlice(json::View object);
+[[nodiscard]] base::Result<Pod> DecodePod(json::View object);
+[[nodiscard]] base::Result<Claim> DecodeClaim(json::View object);
+[[nodiscard]] base::Result<Domain> DecodeDomain(json::View object);
+[[nodiscard]] base::Result<Clique> DecodeClique(json::View object);
+
+}  // namespace nodesim

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <string_view>
+
+#include "pkg/base/clock.h"
+#include "pkg/base/random.h"
+#include "pkg/kube/api/meta.h"
+
+namespace nodesim {
+
+// When something may be written again: once the watch has shown the last write, and not too soon
+// after a failure. Without the first, a stale cache would have everything written twice.
+//
+// A plain value, used by one thread at a time.
+class Pace {
+ public:
+  using TimePoint = base::Clock::TimePoint;
+  using Millis = std::chrono::milliseconds;
+
+  // A watch that has not shown a write by now is not waited for: writes are safe to repeat.
+  static constexpr std::chrono::seconds kPatience{5};
+
+  struct BackOff {
+    Millis first{100};
+    Millis most{5'000};
+    double jitter = 0.25;  // Of the delay, both ways.
+  };
+
+  // `version` is that of the object as the cache has it; empty: it is not there.
+  [[nodiscard]] bool MayWrite(TimePoint now, std::string_view version) const {
+    return now >= retry_at_ && (HasSeen(version) || now >= seen_by_);
+  }
+  // The cache is as new as our last write.
+  [[nodiscard]] bool HasSeen(std::string_view version) const {
+    return written_.empty() || (!version.empty() && !kube::IsOlder(version, written_));
+  }
+  // When to look again, if nothing changes before.
+  [[nodiscard]] TimePoint Next(std::string_view version) const {
+    return HasSeen(version) ? retry_at_ : std::max(retry_at_, seen_by_);
+  }
+  [[nodiscard]] int failures() const { return failures_; }
+
+  // `version` is that of the reply; empty: there is nothing that a watch would show.
+  void Succeeded(TimePoint now, std::string version) {
+    failures_ = 0;
+    retry_at_ = now;
+    written_ = std::move(version);
+    seen_by_ = now + kPatience;
+  }
+  // The object is going; give the watch time to say so.
+  void Deleted(TimePoint now) {
+    failures_ = 0;
+    retry_at_ = now + std::chrono::seconds(1);
+  }
+  void Failed(TimePoint now, BackOff back_off, base::Random& random) {
+    Millis delay = back_off.first;
+    for (int i = 0; i < failures_ && delay < back_off.most; ++i) delay *= 2;
+    delay = std::min(delay, back_off.most);
+    const double factor = 1 + back_off.jitter * (2 * random.Fraction() - 1);
+    const auto jittered = std::chrono::duration<double, std::milli>(delay) * factor;
+    retry_at_ = now + std::chrono::duration_cast<std::chrono::nanoseconds>(jittered);
+    ++failures_;
+  }
+
+ private:
+  int failures_ = 0;
+  TimePoint retry_at_ = {};
+  TimePoint seen_by_ = {};
+  std::string written_;  // Version of our last write.
+};
+
+}  // namespace nodesim

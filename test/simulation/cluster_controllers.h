@@ -1,0 +1,106 @@
+// Kubernetes' own controllers, as far as a domain meets them.
+// Source: kubernetes 1.36,
+// pkg/controller/{daemon,resourceclaim,garbagecollector,podgc,nodelifecycle} and
+// pkg/scheduler/framework/plugins/dynamicresources.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "test/simulation/claims.h"
+#include "test/simulation/peer.h"
+
+namespace simulation {
+
+// Keeps one pod of each DaemonSet on each node that its nodeSelector matches, and counts them in
+// its status. A pod that is being deleted still holds its place. When a DaemonSet goes, the garbage
+// collector removes its pods.
+class DaemonSetController final : public Peer {
+ public:
+  explicit DaemonSetController(ObjectStore& store) : Peer("daemonset-controller", store) {}
+
+ private:
+  void Act(Time now) override;
+  [[nodiscard]] bool SyncNode(const Object& set, const Object& node);
+  [[nodiscard]] bool CreatePod(const Object& set, const std::string& node);
+  [[nodiscard]] bool SyncStatus(const Object& set);
+};
+
+// Makes claims from the templates that pods name, tells the pods, and takes the claims back when
+// the pods are done.
+class ClaimController final : public Peer {
+ public:
+  explicit ClaimController(ObjectStore& store) : Peer("resourceclaim-controller", store) {}
+
+ private:
+  void Act(Time now) override;
+  [[nodiscard]] bool SyncPod(const Object& pod);
+  // The claim that was made for the pod's request; empty: there is none.
+  [[nodiscard]] std::string FindClaim(const Object& pod, const PodClaim& wanted) const;
+  [[nodiscard]] bool CreateClaim(const Object& pod, const PodClaim& wanted);
+  [[nodiscard]] bool TellPod(const Object& pod);
+  [[nodiscard]] bool SyncClaim(const Object& claim);
+  [[nodiscard]] bool ReleaseClaim(const Object& claim);
+  [[nodiscard]] bool Deallocate(const Object& claim, json::Value consumers);
+
+  std::set<kube::Uid> deallocated_;  // Whose finalizer is still to be taken off.
+};
+
+// Puts pods on nodes whose devices are free: `channel-0` and `daemon-0`, each with one holder.
+class Scheduler final : public Peer {
+ public:
+  explicit Scheduler(ObjectStore& store) : Peer("scheduler", store) {}
+
+ private:
+  void Act(Time now) override;
+  [[nodiscard]] bool Schedule(const Object& pod);
+  [[nodiscard]] bool Fits(const Object& pod, const Object& node) const;
+  [[nodiscard]] bool IsFree(const std::string& node, const std::string& device) const;
+  [[nodiscard]] bool Allocate(const Object& pod, const Object& claim, const std::string& node);
+  [[nodiscard]] bool SayUnschedulable(const Object& pod);
+};
+
+// Deletes what has no living owner, drops references to owners that are gone, and carries out
+// foreground and orphan deletion. Owners are looked up in the dependent's own namespace, or in
+// none.
+class GarbageCollector final : public Peer {
+ public:
+  explicit GarbageCollector(ObjectStore& store) : Peer("garbage-collector", store) {}
+
+ private:
+  enum class Owner { kSolid, kAbsent, kWaiting };  // Waiting: for its dependents to go first.
+
+  void Act(Time now) override;
+  [[nodiscard]] Owner Classify(const Object& dependent, const json::Value& reference) const;
+  [[nodiscard]] bool Collect(Kind kind, const Object& object);
+  [[nodiscard]] bool FinishDeletion(Kind kind, const Object& object);
+  [[nodiscard]] bool HasDependents(const kube::Uid& owner, bool blocking_only) const;
+  [[nodiscard]] bool OrphanOne(const kube::Uid& owner);
+  [[nodiscard]] bool DropOwners(Kind kind, const Object& object, const std::set<kube::Uid>& owners);
+};
+
+// Notices nodes whose kubelet has gone silent, evicts their pods in time, and removes pods of nodes
+// that no longer exist.
+class NodeController final : public Peer {
+ public:
+  static constexpr std::chrono::seconds kMonitorGrace{50};
+  static constexpr std::chrono::seconds kTolerated{300};  // By pods that do not say otherwise.
+
+  // Since when the kubelet of that node has been silent; nothing while it is heard.
+  using SilentSince = std::function<std::optional<Time>(const std::string& node)>;
+
+  NodeController(ObjectStore& store, SilentSince silent_since)
+      : Peer("node-controller", store), silent_since_(std::move(silent_since)) {}
+
+ private:
+  void Act(Time now) override;
+  [[nodiscard]] bool SyncNode(const Object& node, Time now);
+  [[nodiscard]] bool EvictOne(const std::string& node);
+
+  const SilentSince silent_since_;
+};
+
+}  // namespace simulation

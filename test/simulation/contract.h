@@ -1,0 +1,31 @@
+// The names that the parts of a cluster agree on, as the contract has them. Written down here a
+// second time on purpose: a name that is wrong in controller/api must not be right in the
+// simulation too.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace simulation {
+
+inline constexpr std::string_view kDomainLabel = "resource.nvidia.com/computeDomain";
+inline constexpr std::string_view kTargetLabel = "resource.nvidia.com/computeDomainTarget";
+inline constexpr std::string_view kCliqueLabel = "resource.nvidia.com/computeDomain.cliqueID";
+inline constexpr std::string_view kFinalizer = "resource.nvidia.com/computeDomain";
+inline constexpr std::string_view kDriver = "compute-domain.nvidia.com";
+inline constexpr std::string_view kDaemonClass = "compute-domain-daemon.nvidia.com";
+inline constexpr std::string_view kChannelClass = "compute-domain-default-channel.nvidia.com";
+inline constexpr std::string_view kDaemonConfig = "ComputeDomainDaemonConfig";
+inline constexpr std::string_view kChannelConfig = "ComputeDomainChannelConfig";
+inline constexpr std::string_view kMembershipWriterLabel = "cdom.dev/membership-writer";
+inline constexpr std::string_view kDriverNamespace = "cdom-system";
+inline constexpr std::string_view kLeaseName = "cdom-controller";
+
+[[nodiscard]] inline std::string DaemonName(const std::string& domain) {
+  return "computedomain-daemon-" + domain;
+}
+[[nodiscard]] inline std::string CliqueName(const std::string& domain, const std::string& clique) {
+  return domain + "." + clique;
+}
+
+}  // namespace simulation

@@ -1,0 +1,171 @@
+// Goal: wherever a request fails or the controller dies, a domain ends converged, a deleted one leaves
+// nothing behind, and nothing that lives is harmed on the way.
+// Method: live a whole life with a strike at request 1; again at request 2, 3, ..., until a life ends
+// before its strike. Every life is judged by the oracles over the truth and the request log.
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "test/simulation/life.h"
+#include "test/simulation/mutants.h"
+
+namespace simulation {
+namespace {
+
+const std::vector<Strike> kEveryStrike(std::begin(kAllStrikes), std::end(kAllStrikes));
+
+std::string Replay(const std::string& failure) {
+  const std::string plan = failure.substr(0, failure.find(": "));
+  return failure + "\n  replay: build/dev/bin/simulate " + plan;
+}
+
+void ExpectClean(const SweepResult& result, int struck_min) {
+  for (const std::string& failure : result.failures) ADD_FAILURE() << Replay(failure);
+  // A sweep over nothing would be green as well.
+  EXPECT_GE(result.struck, struck_min);
+  std::cerr << "[ lives    ] " << result.lives << " lives, " << result.struck << " struck\n";
+}
+
+struct Manner {
+  const char* workload;
+  bool controller_writes;
+};
+constexpr std::array kManners = {Manner{"W1", false}, Manner{"W1", true}, Manner{"W3", false},
+                                 Manner{"W3", true}};
+
+class FaultSweep : public testing::TestWithParam<Manner> {
+ protected:
+  static Plan Base() {
+    return {.workload = GetParam().workload, .controller_writes = GetParam().controller_writes};
+  }
+};
+
+TEST_P(FaultSweep, ALifeWithoutFaultsIsCleanAndQuiet) {
+  const Outcome outcome = Live(Base());
+  for (const std::string& violation : outcome.violations) ADD_FAILURE() << violation;
+  EXPECT_GT(outcome.requests, 15);
+}
+
+TEST_P(FaultSweep, F1_ACrashAfterAnyRequestIsMadeGood) {
+  ExpectClean(Sweep(Base(), {Strike::kCrashAfter}, 0), 15);
+}
+TEST_P(FaultSweep, F2_ACrashBeforeAnyRequestIsMadeGood) {
+  ExpectClean(Sweep(Base(), {Strike::kCrashBefore}, 0), 15);
+}
+TEST_P(FaultSweep, F3_ALostReplyToAnyRequestIsMadeGood) {
+  ExpectClean(Sweep(Base(), {Strike::kReplyLost}, 0), 15);
+}
+TEST_P(FaultSweep, F6_AConflictAtAnyWriteIsMadeGood) {
+  ExpectClean(Sweep(Base(), {Strike::kConflict}, 0), 8);
+}
+TEST_P(FaultSweep, F24_TheUserMayDeleteTheDomainAtAnyRequest) {
+  ExpectClean(Sweep(Base(), {Strike::kUserDeletes}, 0), 8);
+}
+
+INSTANTIATE_TEST_SUITE_P(Lives, FaultSweep, testing::ValuesIn(kManners), [](const auto& param) {
+  return std::string(param.param.workload) + (param.param.controller_writes ? "Cdom" : "Reference");
+});
+
+// F7: after a crash anywhere, one kind's first LIST is older than the domain.
+class StaleFirstList : public testing::TestWithParam<const char*> {};
+
+TEST_P(StaleFirstList, F7_HarmsNothingAndIsMadeGood) {
+  for (const bool controller_writes : {false, true}) {
+    ExpectClean(Sweep({.workload = "W1", .controller_writes = controller_writes, .stale = GetParam()},
+                      {Strike::kCrashAfter}, 0),
+                15);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, StaleFirstList,
+                         testing::Values("computedomains", "nodes", "daemonsets",
+                                         "resourceclaimtemplates", "resourceclaims", "pods",
+                                         "computedomaincliques"));
+
+TEST(TwoLeaders, S14_DoNoHarmHoweverTheyInterleave) {
+  SweepResult result;
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    for (const Manner& manner : kManners) {
+      const Plan plan = {.workload = manner.workload,
+                         .controller_writes = manner.controller_writes,
+                         .two_leaders = true,
+                         .seed = seed};
+      const Outcome outcome = Live(plan);
+      ++result.lives;
+      if (!outcome.violations.empty()) {
+        result.failures.push_back(ToString(plan) + ": " + outcome.violations.front());
+      }
+    }
+  }
+  ExpectClean(result, 0);
+}
+
+// Lives that between them would show any of the mutants, at the cost of a few seconds.
+std::vector<Plan> LivesThatTell() {
+  std::vector<Plan> plans;
+  for (const char* stale : {"", "computedomains", "daemonsets"}) {
+    plans.push_back({.workload = "W1", .stale = stale});
+  }
+  return plans;
+}
+
+class PlannerMutant : public testing::TestWithParam<int> {};
+
+TEST_P(PlannerMutant, IsNoticedByItsOracleWhileTheProductPasses) {
+  const Mutant& mutant = Mutants()[static_cast<std::size_t>(GetParam())];
+  std::string killed_by;
+  for (Plan plan : LivesThatTell()) {
+    for (plan.strike = Strike::kCrashAfter, plan.at = 1; killed_by.empty(); ++plan.at) {
+      plan.mutant = mutant.name;
+      const Outcome wrong = Live(plan);
+      for (const std::string& violation : wrong.violations) {
+        if (!violation.starts_with(mutant.oracle)) continue;
+        Plan right = plan;
+        right.mutant.clear();
+        EXPECT_EQ(Live(right).violations, Violations()) << ToString(right);
+        killed_by = ToString(plan) + ": " + violation;
+        break;
+      }
+      if (wrong.requests < plan.at) break;
+    }
+  }
+  EXPECT_FALSE(killed_by.empty()) << mutant.name << " lives: " << mutant.oracle << " never noticed";
+  std::cerr << "[ killed   ] " << killed_by << "\n";
+}
+
+INSTANTIATE_TEST_SUITE_P(Rules, PlannerMutant,
+                         testing::Range(0, static_cast<int>(Mutants().size())),
+                         [](const auto& param) {
+                           std::string name = Mutants()[static_cast<std::size_t>(param.param)].name;
+                           std::erase(name, '-');
+                           return name;
+                         });
+
+TEST(Plan, IsReadBackFromItsOwnText) {
+  const Plan plan = {.workload = "W3",
+                     .controller_writes = true,
+                     .strike = Strike::kReplyLost,
+                     .at = 17,
+                     .stale = "pods",
+                     .two_leaders = true,
+                     .seed = 9,
+                     .mutant = "tear-down-forgets-a-role"};
+  std::istringstream text(ToString(plan));
+  std::vector<std::string> words;
+  for (std::string word; text >> word;) words.push_back(word);
+  std::string error;
+  EXPECT_EQ(ToString(ParsePlan(words, error)), ToString(plan));
+  EXPECT_EQ(error, "");
+  (void)ParsePlan({"strike=never"}, error);
+  EXPECT_NE(error, "");
+}
+
+TEST(Life, EqualPlansGiveEqualLives) {
+  for (const bool two_leaders : {false, true}) {
+    const Plan plan = {.strike = Strike::kCrashAfter, .at = 12, .two_leaders = two_leaders, .seed = 3};
+    EXPECT_EQ(Live(plan, true).trace, Live(plan, true).trace);
+  }
+}
+
+}  // namespace
+}  // namespace simulation

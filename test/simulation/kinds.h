@@ -1,0 +1,54 @@
+// The kinds of object that the simulated API server knows, and what sets each apart.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "pkg/kube/api/resource.h"
+
+namespace simulation {
+
+enum class Kind {
+  kComputeDomain,
+  kClique,
+  kDaemonSet,
+  kPod,
+  kNode,
+  kClaim,
+  kClaimTemplate,
+  kSlice,
+  kLease,
+  kNamespace,
+  kEvent,
+};
+inline constexpr std::size_t kKindCount = 11;
+inline constexpr std::array<Kind, kKindCount> kAllKinds = {
+    Kind::kComputeDomain, Kind::kClique,    Kind::kDaemonSet,     Kind::kPod,
+    Kind::kNode,          Kind::kClaim,     Kind::kClaimTemplate, Kind::kSlice,
+    Kind::kLease,         Kind::kNamespace, Kind::kEvent};
+
+struct KindInfo {
+  Kind kind = {};
+  kube::Resource resource = {};
+  bool custom = false;                // Defined by a CustomResourceDefinition.
+  bool has_status = false;            // Status is written through /status alone.
+  bool has_generation = false;        // Counts the changes of what is desired.
+  bool unconditional_update = false;  // A PUT without resourceVersion is taken as it is.
+  bool create_on_update = false;      // A PUT of what is not there makes it.
+  // Paths that never change once written, such as {"spec", "selector"}.
+  std::vector<std::vector<std::string>> immutable = {};
+  // Fields a fieldSelector may name, beside metadata.name and metadata.namespace.
+  std::vector<std::string> selectable = {};
+};
+
+[[nodiscard]] const KindInfo& Describe(Kind kind);
+// nullptr if there is no such kind.
+[[nodiscard]] const KindInfo* FindKind(std::string_view group, std::string_view version,
+                                       std::string_view plural);
+// By the apiVersion and kind that an owner reference has; nullptr if there is no such kind.
+[[nodiscard]] const KindInfo* FindOwnerKind(std::string_view api_version, std::string_view kind);
+
+}  // namespace simulation

@@ -1,0 +1,65 @@
+// One life of a domain in the simulation, with one fault placed at one request; and what came of it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "controller/compute_domain/plan.h"
+#include "test/simulation/oracles.h"
+
+namespace simulation {
+
+// What happens to the request that is struck.
+enum class Strike {
+  kNone,
+  kCrashBefore,  // The process dies; the request never leaves.
+  kCrashAfter,   // It takes effect, and the process dies before the reply.
+  kReplyLost,    // It takes effect, and nobody says so.
+  kConflict,     // 409; nothing happens. Writes only.
+  kUserDeletes,  // The user deletes the domain just before it.
+};
+
+// All that decides a life. Equal plans give equal lives.
+struct Plan {
+  // W1: create, ready, delete. W3: the same, and a new domain of the same name at once.
+  std::string workload = "W1";
+  bool controller_writes = false;
+  Strike strike = Strike::kNone;
+  int at = 0;  // The request that is struck, from 1, of all but watches and renewals of the Lease.
+  // The process that follows a crash first sees this kind (plural) as it was when the life began, until
+  // it has come to rest. Empty: it sees the truth.
+  std::string stale = {};
+  bool two_leaders = false;  // Two replicas act, without knowing of each other; `seed` mixes them.
+  std::uint64_t seed = 1;
+  std::string mutant = {};  // Name of a wrong rule in the planner, see mutants.h; empty: none.
+};
+
+// "workload=W1 manner=cdom strike=crash-before at=17 ...": as `simulate` takes it.
+[[nodiscard]] std::string ToString(const Plan& plan);
+// Says what is wrong with it in `error`; then the plan is of no use.
+[[nodiscard]] Plan ParsePlan(const std::vector<std::string>& words, std::string& error);
+
+struct Outcome {
+  Violations violations = {};
+  bool struck = false;          // The fault happened.
+  int requests = 0;             // That could have been struck.
+  std::vector<std::string> trace = {};  // Every request and restart, for people; only if asked for.
+};
+
+[[nodiscard]] Outcome Live(const Plan& plan, bool trace = false);
+
+// Every strike at every request, until a life ends before its strike.
+struct SweepResult {
+  int lives = 0;
+  int struck = 0;
+  std::vector<std::string> failures = {};  // "plan: violation", the first of each life.
+};
+// `stop_at` failures end it early; 0: none does. `only` empty: all strikes.
+[[nodiscard]] SweepResult Sweep(Plan base, const std::vector<Strike>& strikes, int stop_at);
+
+inline constexpr Strike kAllStrikes[] = {Strike::kCrashBefore, Strike::kCrashAfter,
+                                         Strike::kReplyLost, Strike::kConflict,
+                                         Strike::kUserDeletes};
+
+}  // namespace simulation

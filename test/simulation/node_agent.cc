@@ -1,0 +1,320 @@
+#include "test/simulation/node_agent.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "pkg/base/rfc3339.h"
+#include "test/simulation/contract.h"
+
+namespace simulation {
+
+namespace {
+
+using json::Value;
+
+Value Condition(const char* type, bool status, Time now) {
+  return Value::Object({{"type", type},
+                        {"status", status ? "True" : "False"},
+                        {"lastTransitionTime", base::FormatSeconds(now)}});
+}
+
+kube::ObjectKey CliqueKey(const std::string& domain, const std::string& clique) {
+  return {.ns = std::string(kDriverNamespace), .name = CliqueName(domain, clique)};
+}
+
+Value PodOwner(const Object& pod) {
+  return Value::Object(
+      {{"apiVersion", "v1"}, {"kind", "Pod"}, {"name", pod.key().name}, {"uid", pod.uid()}});
+}
+
+// The smallest index that no entry has.
+int FreeIndex(const Value& daemons) {
+  std::set<std::int64_t> used;
+  for (const Value& entry : daemons.items()) used.insert(entry["index"].AsInt().value_or(-1));
+  int index = 0;
+  while (used.contains(index)) ++index;
+  return index;
+}
+
+}  // namespace
+
+NodeAgent::NodeAgent(ObjectStore& store, std::string node, std::string clique, int number)
+    : Peer("kubelet/" + node, store),
+      node_(std::move(node)),
+      clique_(std::move(clique)),
+      number_(number) {}
+
+void NodeAgent::Fail(Time now) {
+  silent_since_ = now;
+  Wake();
+}
+
+void NodeAgent::Recover(bool rebooted) {
+  silent_since_.reset();
+  if (rebooted) {
+    ++boots_;
+    running_.clear();
+    prepared_.clear();
+  }
+  Wake();
+}
+
+void NodeAgent::Act(Time now) {
+  if (silent_since_ || Report(now)) return;
+  for (const auto& [key, pod] : store().Live(Kind::kPod)) {
+    if ((*pod)["spec"]["nodeName"].AsString() == node_ && SyncPod(*pod, now)) return;
+  }
+  // What runs for a pod object that is gone was deleted by force.
+  std::vector<kube::Uid> gone;
+  for (const auto& [uid, running] : running_) {
+    const ObjectPtr pod = store().Get(Kind::kPod, running.key);
+    if (!pod || pod->uid() != uid) gone.push_back(uid);
+  }
+  for (const kube::Uid& uid : gone) {
+    if (Stop(uid)) return;
+  }
+}
+
+// The kubelet's report on its node.
+bool NodeAgent::Report(Time now) {
+  const ObjectPtr node = store().Get(Kind::kNode, {.name = node_});
+  if (!node) return false;
+  const std::string boot_id = node_ + "-boot-" + std::to_string(boots_);
+  const bool is_told = FindCondition(node->value(), "Ready")["status"].AsString() == "True" &&
+                       At(node->value(), {"status", "nodeInfo", "bootID"}).AsString() == boot_id;
+  if (is_told) return false;
+  return store()
+      .Edit(
+          name(), Kind::kNode, node->key(),
+          [&](Value& object) {
+            object["status"]["nodeInfo"]["bootID"] = boot_id;
+            object["status"]["conditions"] = Value::Array({Condition("Ready", true, now)});
+          },
+          Subresource::kStatus)
+      .ok();
+}
+
+bool NodeAgent::SyncPod(const Object& pod, Time now) {
+  if (pod.deleting()) {
+    if (Stop(pod.uid())) return true;
+    return store().Delete(name(), Kind::kPod, pod.key(), {.uid = pod.uid(), .grace = 0}).ok();
+  }
+  if (IsTerminal(pod)) return false;
+  bool wrote = false;
+  if (!PrepareAll(pod, wrote)) return wrote;
+  if (!running_.contains(pod.uid())) {
+    Running running = {.key = pod.key(),
+                       .ip = "10." + std::to_string(number_ / 256) + "." +
+                             std::to_string(number_ % 256) + "." + std::to_string(++addresses_)};
+    for (const auto& [uid, prepared] : prepared_) {
+      if (prepared.config.is_channel || !prepared.pods.contains(pod.uid())) continue;
+      running.domain = prepared.config.domain;
+      running.writes_own_entry = pod.Label(kMembershipWriterLabel) != "controller";
+    }
+    running_[pod.uid()] = std::move(running);
+  }
+  const Running& running = running_.at(pod.uid());
+  const bool is_told = pod["status"]["phase"].AsString() == "Running" &&
+                       pod["status"]["podIP"].AsString() == running.ip;
+  const bool is_daemon = !running.domain.empty();
+  if (!is_told) return WritePodStatus(pod, running, !is_daemon, now);
+  return is_daemon && RunDaemon(pod, running, now);
+}
+
+bool NodeAgent::WritePodStatus(const Object& pod, const Running& running, bool ready, Time now) {
+  return store()
+      .Edit(
+          name(), Kind::kPod, pod.key(),
+          [&](Value& object) {
+            object["status"]["phase"] = "Running";
+            object["status"]["podIP"] = running.ip;
+            object["status"]["conditions"] = Value::Array(
+                {Condition("PodScheduled", true, now), Condition("Ready", ready, now)});
+          },
+          Subresource::kStatus)
+      .ok();
+}
+
+bool NodeAgent::RunDaemon(const Object& pod, const Running& running, Time now) {
+  const std::string* label = pod.FindLabel(kCliqueLabel);
+  if (label == nullptr || *label != clique_) {
+    return store()
+        .Edit(name(), Kind::kPod, pod.key(),
+              [&](Value& object) { object["metadata"]["labels"][kCliqueLabel] = clique_; })
+        .ok();
+  }
+  if (!clique_.empty()) {
+    if (running.writes_own_entry && JoinClique(pod, running)) return true;
+    const Value* entry = FindOwnEntry(running.domain);
+    const bool is_member = entry != nullptr && (*entry)["ipAddress"].AsString() == running.ip;
+    if (!is_member) return false;
+  }
+  if (!IsPodReady(pod)) return WritePodStatus(pod, running, true, now);
+  return !clique_.empty() && running.writes_own_entry && WriteOwnStatus(running);
+}
+
+const Value* NodeAgent::FindOwnEntry(const std::string& domain) const {
+  const ObjectPtr clique = store().Get(Kind::kClique, CliqueKey(domain, clique_));
+  if (!clique) return nullptr;
+  for (const Value& entry : (*clique)["daemons"].items()) {
+    if (entry["nodeName"].AsString() == node_) return &entry;
+  }
+  return nullptr;
+}
+
+bool NodeAgent::JoinClique(const Object& pod, const Running& running) {
+  const kube::ObjectKey key = CliqueKey(running.domain, clique_);
+  const ObjectPtr clique = store().Get(Kind::kClique, key);
+  if (!clique) {
+    Value labels = Value::Object(
+        {{std::string(kDomainLabel), running.domain}, {std::string(kCliqueLabel), clique_}});
+    Value object = Value::Object(
+        {{"metadata", Value::Object({{"name", key.name},
+                                     {"labels", std::move(labels)},
+                                     {"ownerReferences", Value::Array({PodOwner(pod)})}})}});
+    return store().Create(name(), Kind::kClique, key.ns, std::move(object)).ok();
+  }
+  const Value* own = FindOwnEntry(running.domain);
+  if (own != nullptr && (*own)["ipAddress"].AsString() == running.ip) return false;
+  const int index = FreeIndex((*clique)["daemons"]);
+  if (own == nullptr && index >= kMembersMax) return false;
+  return store()
+      .Edit(name(), Kind::kClique, key,
+            [&](Value& object) {
+              if (own == nullptr) {
+                object["daemons"].Append(Value::Object({{"nodeName", node_},
+                                                        {"cliqueID", clique_},
+                                                        {"index", index},
+                                                        {"status", "NotReady"}}));
+              }
+              for (Value& entry : object["daemons"].MutableItems()) {
+                if (entry["nodeName"].AsString() == node_) entry["ipAddress"] = running.ip;
+              }
+              Value& owners = object["metadata"]["ownerReferences"];
+              const Value owner = PodOwner(pod);
+              if (std::ranges::find(owners.items(), owner) == owners.items().end()) {
+                owners.Append(owner);
+              }
+            })
+      .ok();
+}
+
+bool NodeAgent::WriteOwnStatus(const Running& running) {
+  const Value* own = FindOwnEntry(running.domain);
+  if (own == nullptr || (*own)["status"].AsString() == "Ready") return false;
+  return store()
+      .Edit(name(), Kind::kClique, CliqueKey(running.domain, clique_),
+            [&](Value& object) {
+              for (Value& entry : object["daemons"].MutableItems()) {
+                if (entry["nodeName"].AsString() == node_) entry["status"] = "Ready";
+              }
+            })
+      .ok();
+}
+
+bool NodeAgent::LeaveClique(const Running& running) {
+  const kube::ObjectKey key = CliqueKey(running.domain, clique_);
+  const ObjectPtr clique = store().Get(Kind::kClique, key);
+  const auto is_own = [&](const Value& entry) {
+    return entry["ipAddress"].AsString() == running.ip;
+  };
+  if (!clique || std::ranges::none_of((*clique)["daemons"].items(), is_own)) return false;
+  return store()
+      .Edit(name(), Kind::kClique, key,
+            [&](Value& object) { std::erase_if(object["daemons"].MutableItems(), is_own); })
+      .ok();
+}
+
+// Ends the containers of a pod, then gives back its claims. True while that takes writes.
+bool NodeAgent::Stop(const kube::Uid& pod) {
+  if (const auto it = running_.find(pod); it != running_.end()) {
+    const Running running = it->second;
+    if (running.writes_own_entry && LeaveClique(running)) return true;
+    running_.erase(it);
+  }
+  return Unprepare(pod);
+}
+
+bool NodeAgent::Unprepare(const kube::Uid& pod) {
+  for (auto it = prepared_.begin(); it != prepared_.end();) {
+    Prepared& prepared = it->second;
+    const bool is_last = prepared.pods.erase(pod) > 0 && prepared.pods.empty();
+    if (!is_last) {
+      ++it;
+      continue;
+    }
+    const ClaimConfig config = prepared.config;
+    it = prepared_.erase(it);
+    const ObjectPtr node = store().Get(Kind::kNode, {.name = node_});
+    if (!config.is_channel || !node || node->Label(kDomainLabel) != config.domain) continue;
+    return store()
+        .Edit(name(), Kind::kNode, node->key(),
+              [](Value& object) { object["metadata"]["labels"].Erase(kDomainLabel); })
+        .ok();
+  }
+  return false;
+}
+
+bool NodeAgent::PrepareAll(const Object& pod, bool& wrote) {
+  std::vector<ObjectPtr> claims;
+  for (const PodClaim& wanted : ClaimsOf(pod)) {
+    const ObjectPtr claim =
+        store().Get(Kind::kClaim, {.ns = pod.key().ns, .name = std::string(wanted.claim)});
+    if (!claim || !IsReservedFor(*claim, pod.uid()) || AllocatedNode(*claim) != node_) return false;
+    claims.push_back(claim);
+  }
+  return std::ranges::all_of(
+      claims, [&](const ObjectPtr& claim) { return Prepare(*claim, pod.uid(), wrote); });
+}
+
+bool NodeAgent::Prepare(const Object& claim, const kube::Uid& pod, bool& wrote) {
+  const auto config = FindConfig(claim);
+  if (!config) return true;  // Another driver's.
+  const ObjectPtr domain = FindByUid(store().Live(Kind::kComputeDomain), config->domain);
+  Prepared* prepared = nullptr;
+  if (const auto it = prepared_.find(claim.uid()); it != prepared_.end()) prepared = &it->second;
+  if (prepared == nullptr) {
+    const bool is_refused = !domain || (config->is_channel && domain->key().ns != claim.key().ns);
+    if (is_refused) return false;
+    prepared = &prepared_[claim.uid()];
+    prepared->config = *config;
+    prepared->completed = !config->is_channel;
+  }
+  prepared->pods.insert(pod);
+  return prepared->completed || PrepareChannel(claim, *prepared, wrote);
+}
+
+// A channel: reserves the node for the domain, then waits until the daemon on this node is ready.
+bool NodeAgent::PrepareChannel(const Object& claim, Prepared& prepared, bool& wrote) {
+  for (const auto& [uid, other] : prepared_) {
+    const bool holds = other.completed && other.config.is_channel && uid != claim.uid();
+    if (holds && !IsAdminAccess(claim)) return false;
+  }
+  const ObjectPtr node = store().Get(Kind::kNode, {.name = node_});
+  const ObjectPtr domain = FindByUid(store().Live(Kind::kComputeDomain), prepared.config.domain);
+  if (!node || !domain) return false;
+  const std::string* label = node->FindLabel(kDomainLabel);
+  if (label == nullptr) {
+    wrote = store()
+                .Edit(name(), Kind::kNode, node->key(),
+                      [&](Value& object) {
+                        object["metadata"]["labels"][kDomainLabel] = prepared.config.domain;
+                      })
+                .ok();
+    return false;
+  }
+  if (*label != prepared.config.domain) return false;
+  const Value* entry = clique_.empty() ? nullptr : FindOwnEntry(prepared.config.domain);
+  const bool is_ready_in_clique = entry != nullptr && (*entry)["status"].AsString() == "Ready";
+  prepared.completed = is_ready_in_clique || IsNodeReadyIn(*domain);
+  return prepared.completed;
+}
+
+bool NodeAgent::IsNodeReadyIn(const Object& domain) const {
+  return std::ranges::any_of(domain["status"]["nodes"].items(), [&](const Value& entry) {
+    return entry["name"].AsString() == node_ && entry["status"].AsString() == "Ready";
+  });
+}
+
+}  // namespace simulation

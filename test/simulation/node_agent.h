@@ -1,0 +1,83 @@
+// What runs on one node: the kubelet, our driver's kubelet plugin, and the IMEX daemons in their
+// pods.
+//
+// A daemon behaves in the manner that its pod's marker label asks for. Without it, in the
+// reference's: it joins its clique, keeps its own entry and takes it out when it ends. With it: the
+// controller writes the entry, and the daemon waits until it is there.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "test/simulation/claims.h"
+#include "test/simulation/peer.h"
+
+namespace simulation {
+
+class NodeAgent final : public Peer {
+ public:
+  static constexpr int kMembersMax = 18;  // Of one clique.
+
+  // `clique` is the node's NVLink clique, empty without fabric. `number` tells nodes apart: it is
+  // part of the addresses of their pods.
+  NodeAgent(ObjectStore& store, std::string node, std::string clique, int number);
+
+  [[nodiscard]] const std::string& node() const { return node_; }
+
+  // The power goes: nothing is said any more, and what ran is lost.
+  void Fail(Time now);
+  // It comes back, as the same boot (a network that was cut) or as a new one, which has forgotten
+  // what was prepared.
+  void Recover(bool rebooted);
+  [[nodiscard]] std::optional<Time> silent_since() const { return silent_since_; }
+
+ private:
+  // The containers of one pod, while they run here.
+  struct Running {
+    kube::ObjectKey key = {};
+    std::string ip = {};
+    std::string domain = {};  // Of a daemon; empty for a workload.
+    bool writes_own_entry = false;
+  };
+  // An entry of the plugin's checkpoint.
+  struct Prepared {
+    ClaimConfig config = {};
+    bool completed = false;
+    std::set<kube::Uid> pods = {};
+  };
+
+  void Act(Time now) override;
+  // Each says whether it wrote.
+  [[nodiscard]] bool Report(Time now);
+  [[nodiscard]] bool SyncPod(const Object& pod, Time now);
+  [[nodiscard]] bool RunDaemon(const Object& pod, const Running& running, Time now);
+  [[nodiscard]] bool WritePodStatus(const Object& pod, const Running& running, bool ready,
+                                    Time now);
+  [[nodiscard]] bool JoinClique(const Object& pod, const Running& running);
+  [[nodiscard]] bool WriteOwnStatus(const Running& running);
+  [[nodiscard]] bool LeaveClique(const Running& running);
+  [[nodiscard]] bool Stop(const kube::Uid& pod);
+  [[nodiscard]] bool Unprepare(const kube::Uid& pod);
+
+  // Whether all claims of the pod are ready for its containers. `wrote`: it changed something
+  // instead.
+  [[nodiscard]] bool PrepareAll(const Object& pod, bool& wrote);
+  [[nodiscard]] bool Prepare(const Object& claim, const kube::Uid& pod, bool& wrote);
+  [[nodiscard]] bool PrepareChannel(const Object& claim, Prepared& prepared, bool& wrote);
+
+  [[nodiscard]] const json::Value* FindOwnEntry(const std::string& domain) const;
+  [[nodiscard]] bool IsNodeReadyIn(const Object& domain) const;
+
+  const std::string node_;
+  const std::string clique_;
+  const int number_;
+  int boots_ = 1;
+  int addresses_ = 0;
+  std::optional<Time> silent_since_ = {};
+  std::map<kube::Uid, Running> running_;    // By pod.
+  std::map<kube::Uid, Prepared> prepared_;  // By claim.
+};
+
+}  // namespace simulation

@@ -1,0 +1,61 @@
+// One version of one object of the simulated cluster. Immutable; shared freely.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "pkg/base/clock.h"
+#include "pkg/json/value.h"
+#include "pkg/kube/api/meta.h"
+
+namespace simulation {
+
+using Time = base::Clock::WallTime;
+using Revision = std::uint64_t;
+
+class Object {
+ public:
+  // REQUIRES: `value` has the metadata that the server gives: name, uid and resourceVersion.
+  explicit Object(json::Value value);
+
+  [[nodiscard]] const json::Value& value() const { return value_; }
+  [[nodiscard]] const json::Value& operator[](std::string_view name) const { return value_[name]; }
+  [[nodiscard]] const json::Value& meta() const { return value_["metadata"]; }
+  [[nodiscard]] const kube::ObjectKey& key() const { return key_; }
+  [[nodiscard]] const kube::Uid& uid() const { return uid_; }
+  [[nodiscard]] Revision revision() const { return revision_; }
+  [[nodiscard]] bool deleting() const { return deleting_; }
+
+  // Its value, or nothing if there is no such label: the empty label is a label.
+  [[nodiscard]] const std::string* FindLabel(std::string_view name) const;
+  [[nodiscard]] const std::string& Label(std::string_view name) const;  // Absent: empty.
+  [[nodiscard]] bool HasFinalizer(std::string_view name) const;
+  // The owner reference with controller: true, or null.
+  [[nodiscard]] const json::Value& ControllerOwner() const;
+
+  // As JSON. Written once, whoever asks.
+  [[nodiscard]] const std::string& text() const;
+
+ private:
+  json::Value value_;
+  kube::ObjectKey key_;
+  kube::Uid uid_;
+  Revision revision_ = 0;
+  bool deleting_ = false;
+  mutable std::string text_;
+};
+using ObjectPtr = std::shared_ptr<const Object>;
+
+// Equal as JSON: in whatever order the members of objects stand.
+[[nodiscard]] bool SameValue(const json::Value& a, const json::Value& b);
+
+// Follows member names; null where one is missing.
+[[nodiscard]] const json::Value& At(const json::Value& value,
+                                    std::initializer_list<std::string_view> path);
+
+// The condition of that type in `object`.status.conditions, or null.
+[[nodiscard]] const json::Value& FindCondition(const json::Value& object, std::string_view type);
+
+}  // namespace simulation

@@ -1,0 +1,60 @@
+// What must always hold, and what must hold once everything has come to rest. Each function looks
+// at the truth (every version of every object, and who made it) and at the requests that were sent,
+// never at what a controller believes, and says each violation in one sentence.
+//
+// The letters and numbers are those of the test plan: S safety, L liveness, Q efficiency.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "test/simulation/api_server.h"
+#include "test/simulation/contract.h"
+
+namespace simulation {
+
+using Violations = std::vector<std::string>;
+
+// The controller under test.
+struct Suspects {
+  std::set<std::string> clients = {};  // Its replicas, as the API server knows them.
+  std::string driver_namespace = std::string(kDriverNamespace);
+  // Whether a child in the driver's namespace may have any name, because older releases generated
+  // it.
+  bool any_daemon_name = false;
+  std::chrono::seconds deletion_grace{600};
+};
+
+// S6: deletes, and takes finalizers and labels off, only what belongs to a domain that is being
+// deleted or gone, by name, namespace and UID; and changes nothing that is others' on what it
+// writes to.
+[[nodiscard]] Violations OwnOnly(const ApiServer& server, const Suspects& suspects);
+// S7: nothing of a domain that lives is deleted, neither by the controller nor, through owner
+// references it set, by the garbage collector; but what somebody else deleted may be finished off.
+[[nodiscard]] Violations LiveChildrenAreSafe(const ApiServer& server, const Suspects& suspects);
+// S8: the domain's finalizer is there before its first child, and goes only when no child, node
+// label, daemon pod or claim in use is left (or the deadline for it has passed).
+[[nodiscard]] Violations FinalizerDiscipline(const ApiServer& server, const Suspects& suspects);
+// S11: a domain has at most one child in each role.
+[[nodiscard]] Violations NoDuplicateChild(const ApiServer& server, const Suspects& suspects);
+// S13: only requests that the contract needs, only where it needs them.
+[[nodiscard]] Violations Confinement(const ApiServer& server, const Suspects& suspects);
+
+// L1: at rest, every domain that lives has exactly its children, and its status is the truth.
+[[nodiscard]] Violations ChildrenAndStatusMatch(const ApiServer& server, const Suspects& suspects);
+// L2: at rest, a domain is being deleted only while something holds it, and then it says what.
+[[nodiscard]] Violations DeletionCompletes(const ApiServer& server, const Suspects& suspects);
+// L3: at rest, nothing is left of a domain that is gone.
+[[nodiscard]] Violations NothingLeaked(const ApiServer& server, const Suspects& suspects);
+// Q2: from request `since` on, nothing but watches and the lease.
+[[nodiscard]] Violations QuietAtRest(const ApiServer& server, const Suspects& suspects,
+                                     std::size_t since);
+
+// All of S, and all of L.
+[[nodiscard]] Violations CheckSafety(const ApiServer& server, const Suspects& suspects);
+[[nodiscard]] Violations CheckRest(const ApiServer& server, const Suspects& suspects);
+
+}  // namespace simulation

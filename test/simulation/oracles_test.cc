@@ -1,0 +1,488 @@
+// Goal: each oracle is green over whole lives in which nobody does wrong, and red after each wrong
+// that it is there for.
+#include "test/simulation/oracles.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <functional>
+
+#include "test/simulation/fixtures.h"
+#include "test/simulation/peers.h"
+#include "test/simulation/tiny_controller.h"
+
+namespace simulation {
+namespace {
+
+using json::Value;
+using std::chrono::seconds;
+
+const std::string kSystem(kDriverNamespace);
+const kube::ObjectKey kDomain = {.ns = "train", .name = "cd-1"};
+const kube::ObjectKey kWorkloadTemplate = {.ns = "train", .name = "channel"};
+
+class OraclesTest : public testing::Test {
+ protected:
+  explicit OraclesTest(bool controller_writes = true)
+      : controller(cluster.server(), "controller", controller_writes) {
+    cluster.AddNamespace("train");
+    cluster.AddNamespace("other");
+    cluster.AddNode("node-0", "c.1");
+    cluster.AddNode("node-1", "c.1");
+    cluster.AddNode("node-2", "");
+    uid = cluster.CreateDomain(kDomain, "channel");
+    workload =
+        &cluster.AddWorkload({.ns = "train", .name = "job"}, "channel", {"node-0", "node-2"});
+    Settle();
+  }
+
+  void Settle() {
+    for (bool moved = true; moved;) {
+      moved = cluster.Settle() > 0;
+      moved = controller.Pass() || moved;
+    }
+  }
+  ObjectStore& store() { return cluster.store(); }
+  // The controller does something that it must not do.
+  Reply Misdelete(Kind kind, const kube::ObjectKey& key) {
+    return store().Delete("controller", kind, key);
+  }
+  template <typename Change>
+  void Misedit(Kind kind, const kube::ObjectKey& key, Change change) {
+    ASSERT_TRUE(store().Edit("controller", kind, key, change).ok());
+  }
+  void Mislabel(const std::string& node, const std::string& value) {
+    Misedit(Kind::kNode, {.name = node}, [&](Value& object) {
+      Value& labels = object["metadata"]["labels"];
+      labels.Erase(kDomainLabel);
+      if (!value.empty()) labels[kDomainLabel] = value;
+    });
+  }
+  kube::ObjectKey DaemonKey() const { return {.ns = kSystem, .name = DaemonName(uid)}; }
+  kube::ObjectKey CliqueObjectKey() const {
+    return {.ns = kSystem, .name = CliqueName(uid, "c.1")};
+  }
+  void AskForDeletion() {
+    workload->Finish();
+    cluster.Settle();
+    cluster.DeleteDomain(kDomain);
+  }
+
+  // The violations of one oracle, and that they name it.
+  std::string Check(Violations (*oracle)(const ApiServer&, const Suspects&)) {
+    std::string all;
+    for (const std::string& violation : oracle(cluster.server(), suspects)) all += violation + "\n";
+    return all;
+  }
+  static testing::AssertionResult Contains(const std::string& text, const std::string& part) {
+    if (text.find(part) != std::string::npos) return testing::AssertionSuccess();
+    return testing::AssertionFailure() << "no \"" << part << "\" in \"" << text << "\"";
+  }
+
+  Cluster cluster;
+  TinyController controller;
+  Suspects suspects = {.clients = {"controller"}};
+  kube::Uid uid;
+  Workload* workload = nullptr;
+};
+
+class DaemonWritesOraclesTest : public OraclesTest {
+ protected:
+  DaemonWritesOraclesTest() : OraclesTest(false) {}
+};
+
+TEST_F(OraclesTest, WholeLifeIsGreen) {
+  EXPECT_EQ(Check(CheckSafety), "");
+  EXPECT_EQ(Check(CheckRest), "");
+  AskForDeletion();
+  Settle();
+  EXPECT_EQ(Check(CheckSafety), "");
+  EXPECT_EQ(Check(CheckRest), "");
+  EXPECT_EQ(store().Get(Kind::kComputeDomain, kDomain), nullptr);
+}
+
+TEST_F(DaemonWritesOraclesTest, WholeLifeIsGreen) {
+  EXPECT_EQ(Check(CheckRest), "");
+  AskForDeletion();
+  Settle();
+  EXPECT_EQ(Check(CheckSafety), "");
+  EXPECT_EQ(Check(CheckRest), "");
+}
+
+TEST_F(OraclesTest, SecondLifeUnderTheSameNameIsGreenToo) {
+  AskForDeletion();
+  Settle();
+  cluster.CreateDomain(kDomain, "channel");
+  Settle();
+  EXPECT_EQ(Check(CheckSafety), "");
+  EXPECT_EQ(Check(CheckRest), "");
+}
+
+// ---- S6
+
+TEST_F(OraclesTest, S6SeesADeleteOfWhatBelongsToNobody) {
+  Value forged = WorkloadTemplateObject(uid, "cd-1", "forged");
+  forged["metadata"].Erase("ownerReferences");
+  store().Create("user", Kind::kClaimTemplate, "other", forged);
+  AskForDeletion();
+  Misdelete(Kind::kClaimTemplate, {.ns = "other", .name = "forged"});
+  EXPECT_TRUE(Contains(Check(OwnOnly), "other/forged, which belongs to no domain"));
+}
+
+TEST_F(OraclesTest, S6SeesADeleteUnderTheWrongName) {
+  store().Create("user", Kind::kClaimTemplate, kSystem, DaemonTemplateObject(uid));
+  Value twin = DaemonTemplateObject(uid);
+  twin["metadata"]["name"] = "twin";
+  store().Create("user", Kind::kClaimTemplate, kSystem, twin);
+  AskForDeletion();
+  Misdelete(Kind::kClaimTemplate, {.ns = kSystem, .name = "twin"});
+  EXPECT_TRUE(Contains(Check(OwnOnly), "twin"));
+  suspects.any_daemon_name = true;
+  EXPECT_EQ(Check(OwnOnly), "");
+}
+
+TEST_F(OraclesTest, S6SeesAnotherOnesFinalizerTakenOff) {
+  store().Edit("user", Kind::kComputeDomain, kDomain,
+               [](Value& domain) { domain["metadata"]["finalizers"].Append("b/foreign"); });
+  Misedit(Kind::kComputeDomain, kDomain,
+          [](Value& domain) { domain["metadata"]["finalizers"] = Value::Array({kFinalizer}); });
+  EXPECT_TRUE(Contains(Check(OwnOnly), "took b/foreign off ComputeDomain train/cd-1"));
+}
+
+TEST_F(OraclesTest, S6SeesForeignLabelsOfANodeChanged) {
+  Misedit(Kind::kNode, {.name = "node-0"},
+          [](Value& node) { node["metadata"]["labels"]["kubernetes.io/hostname"] = "x"; });
+  EXPECT_TRUE(Contains(Check(OwnOnly), "more than the domain label of Node node-0"));
+}
+
+TEST_F(OraclesTest, S6SeesANodeLabelledByTheController) {
+  Mislabel("node-1", uid);
+  EXPECT_TRUE(Contains(Check(OwnOnly), "put a domain label on Node node-1"));
+}
+
+TEST_F(OraclesTest, S6SeesLabelsOfADomainChanged) {
+  Misedit(Kind::kComputeDomain, kDomain,
+          [](Value& domain) { domain["metadata"]["labels"]["a"] = "b"; });
+  EXPECT_TRUE(Contains(Check(OwnOnly), "more than finalizers and status"));
+}
+
+TEST_F(OraclesTest, S6SeesForeignLabelsOfAChildChanged) {
+  store().Edit("user", Kind::kDaemonSet, DaemonKey(),
+               [](Value& set) { set["metadata"]["labels"]["team"] = "a"; });
+  Misedit(Kind::kDaemonSet, DaemonKey(),
+          [](Value& set) { set["metadata"]["labels"].Erase("team"); });
+  EXPECT_TRUE(Contains(Check(OwnOnly), "changed others' labels"));
+}
+
+TEST_F(OraclesTest, S6SeesAPodOrAClaimWritten) {
+  Misedit(Kind::kPod, {.ns = "train", .name = "job-0"},
+          [](Value& pod) { pod["metadata"]["labels"]["a"] = "b"; });
+  EXPECT_TRUE(Contains(Check(OwnOnly), "wrote to Pod train/job-0"));
+}
+
+TEST_F(OraclesTest, S6LetsAHeldChildOfADeadDomainGo) {
+  Value held = WorkloadTemplateObject("dead", "cd-0", "held");
+  held["metadata"].Erase("ownerReferences");
+  held["metadata"]["finalizers"] = Value::Array({kFinalizer});
+  store().Create("user", Kind::kClaimTemplate, "train", held);
+  store().Delete("user", Kind::kClaimTemplate, {.ns = "train", .name = "held"});
+  Misedit(Kind::kClaimTemplate, {.ns = "train", .name = "held"},
+          [](Value& object) { object["metadata"].Erase("finalizers"); });
+  EXPECT_EQ(Check(OwnOnly), "");
+}
+
+// ---- S7
+
+TEST_F(OraclesTest, S7SeesEachChildOfALiveDomainDeleted) {
+  for (const auto& [kind, key] :
+       std::vector<std::pair<Kind, kube::ObjectKey>>{{Kind::kDaemonSet, DaemonKey()},
+                                                     {Kind::kClaimTemplate, DaemonKey()},
+                                                     {Kind::kClaimTemplate, kWorkloadTemplate},
+                                                     {Kind::kClique, CliqueObjectKey()}}) {
+    ASSERT_TRUE(Misdelete(kind, key).ok());
+    EXPECT_TRUE(Contains(Check(LiveChildrenAreSafe), kube::ToString(key) + " of the live domain"));
+  }
+}
+
+TEST_F(OraclesTest, S7SeesANodeOfALiveDomainUnlabelled) {
+  Mislabel("node-0", "");
+  EXPECT_TRUE(Contains(Check(LiveChildrenAreSafe), "took the label off Node node-0"));
+  EXPECT_TRUE(Contains(Check(OwnOnly), "took the label off Node node-0"));
+}
+
+TEST_F(OraclesTest, S7LetsALabelGoThatItsClaimHasLeftBehindForHalfAMinute) {
+  store().Edit("user", Kind::kNode, {.name = "node-1"}, [&](Value& node) {
+    node["metadata"]["labels"][kDomainLabel] = uid;  // A late kubelet plugin.
+  });
+  cluster.Advance(seconds(31));
+  Mislabel("node-1", "");
+  EXPECT_EQ(Check(LiveChildrenAreSafe), "");
+  EXPECT_EQ(Check(OwnOnly), "");
+}
+
+TEST_F(OraclesTest, S7LetsWhatAUserDeletedBeFinishedOff) {
+  store().Edit("user", Kind::kDaemonSet, DaemonKey(),
+               [](Value& set) { set["metadata"]["finalizers"] = Value::Array({kFinalizer}); });
+  store().Delete("user", Kind::kDaemonSet, DaemonKey());
+  Misedit(Kind::kDaemonSet, DaemonKey(), [](Value& set) { set["metadata"].Erase("finalizers"); });
+  EXPECT_EQ(Check(LiveChildrenAreSafe), "");
+  EXPECT_EQ(Check(OwnOnly), "");
+}
+
+TEST_F(OraclesTest, S7SeesAnOwnerReferenceThatMakesTheCollectorDeleteAChild) {
+  Misedit(Kind::kDaemonSet, DaemonKey(), [&](Value& set) {
+    const ObjectPtr found = store().Get(Kind::kClaimTemplate, kWorkloadTemplate);
+    set["metadata"]["ownerReferences"] = found->meta()["ownerReferences"];  // Of another namespace.
+  });
+  Settle();
+  EXPECT_TRUE(Contains(Check(LiveChildrenAreSafe), "garbage-collector deleted DaemonSet"));
+}
+
+// ---- S8
+
+TEST_F(OraclesTest, S8SeesAChildMadeBeforeTheFinalizer) {
+  const kube::Uid second = cluster.CreateDomain({.ns = "train", .name = "cd-2"}, "other");
+  store().Create("controller", Kind::kClaimTemplate, kSystem, DaemonTemplateObject(second));
+  EXPECT_TRUE(Contains(Check(FinalizerDiscipline), "before its domain had the finalizer"));
+}
+
+TEST_F(OraclesTest, S8SeesTheFinalizerGoWhileAnythingRemains) {
+  AskForDeletion();
+  store().Edit("user", Kind::kNode, {.name = "node-1"},
+               [&](Value& node) { node["metadata"]["labels"][kDomainLabel] = uid; });
+  cluster.Settle();  // A daemon starts on node-1.
+  Misedit(Kind::kComputeDomain, kDomain,
+          [](Value& domain) { domain["metadata"].Erase("finalizers"); });
+  const std::string violations = Check(FinalizerDiscipline);
+  for (const char* remnant :
+       {"DaemonSet cdom-system/", "ResourceClaimTemplate cdom-system/",
+        "ResourceClaimTemplate train/channel", "Node node-1", "ComputeDomainClique cdom-system/",
+        "Pod cdom-system/", "ResourceClaim cdom-system/"}) {
+    EXPECT_TRUE(Contains(violations, std::string("while ") + remnant));
+  }
+}
+
+TEST_F(OraclesTest, S8SeesTheFinalizerGoWhileAWorkloadRuns) {
+  cluster.DeleteDomain(kDomain);
+  Misedit(Kind::kComputeDomain, kDomain,
+          [](Value& domain) { domain["metadata"].Erase("finalizers"); });
+  EXPECT_TRUE(Contains(Check(FinalizerDiscipline), "while ResourceClaim train/job-0-channel-"));
+}
+
+TEST_F(OraclesTest, S8SeesTheFinalizerGoFromADomainThatStays) {
+  Misedit(Kind::kComputeDomain, kDomain,
+          [](Value& domain) { domain["metadata"].Erase("finalizers"); });
+  EXPECT_TRUE(Contains(Check(FinalizerDiscipline), "which is not being deleted"));
+}
+
+TEST_F(OraclesTest, S8ForgivesOnlyAfterALiveLookDuringTheDeletion) {
+  AskForDeletion();
+  for (const Kind kind : {Kind::kDaemonSet, Kind::kClaimTemplate, Kind::kClique}) {
+    const Objects objects = store().Live(kind);
+    for (const auto& [key, object] : objects) Misdelete(kind, key);
+  }
+  cluster.Settle();
+  const auto label_late = [&] {
+    store().Edit("user", Kind::kNode, {.name = "node-1"},
+                 [&](Value& node) { node["metadata"]["labels"][kDomainLabel] = uid; });
+  };
+  (void)cluster.server().Handle("controller", kube::ListRequest(kube::kNodes, {}));
+  label_late();
+  Misedit(Kind::kComputeDomain, kDomain,
+          [](Value& domain) { domain["metadata"].Erase("finalizers"); });
+  EXPECT_EQ(Check(FinalizerDiscipline), "");
+  EXPECT_TRUE(Contains(Check(NothingLeaked), "Node node-1")) << "but somebody must sweep it up";
+}
+
+// ---- S11, S13
+
+TEST_F(OraclesTest, S11SeesASecondChildInARole) {
+  Value twin = DaemonSetObject(uid, true);
+  twin["metadata"]["name"] = "twin";
+  store().Create("controller", Kind::kDaemonSet, kSystem, twin);
+  EXPECT_TRUE(Contains(Check(NoDuplicateChild), "created DaemonSet cdom-system/twin beside"));
+}
+
+TEST_F(OraclesTest, S13SeesEveryRequestThatIsNotNeeded) {
+  const std::vector<http::Request> wrong = {
+      kube::GetRequest(kube::kNamespaces, {.name = "train"}),
+      kube::ListRequest(kube::kDaemonSets, {}),
+      kube::DeleteRequest(kube::kNodes, {.name = "node-0"}, "x", kube::Propagation::kBackground),
+      kube::DeleteRequest(kube::kPods, {.ns = "train", .name = "job-0"}, "x",
+                          kube::Propagation::kBackground),
+      kube::MergePatchRequest(kube::kNodes, {.name = "node-0"}, Value::Object(), "status"),
+      kube::CreateRequest(kube::kResourceClaimTemplates, "other", Value::Object()),
+      kube::CreateRequest(kube::kResourceClaims, "train", Value::Object()),
+      kube::GetRequest(kube::kLeases, {.ns = kSystem, .name = "kube-scheduler"}),
+      {.path = "/api/v1/namespaces/train/secrets/x"},
+      kube::DeleteRequest(kube::kResourceClaimTemplates, {.ns = "train", .name = "../../other"},
+                          "x", kube::Propagation::kBackground),
+  };
+  for (const http::Request& request : wrong) {
+    const std::size_t before = Confinement(cluster.server(), suspects).size();
+    (void)cluster.server().Handle("controller", request);
+    EXPECT_EQ(Confinement(cluster.server(), suspects).size(), before + 1) << request.path;
+  }
+}
+
+TEST_F(OraclesTest, S13LetsDiscoveryTheLeaseAndEventsPass) {
+  const kube::Resource events = Describe(Kind::kEvent).resource;
+  (void)cluster.server().Handle("controller", {.path = "/apis/resource.k8s.io/v1"});
+  (void)cluster.server().Handle(
+      "controller",
+      kube::GetRequest(kube::kLeases, {.ns = kSystem, .name = std::string(kLeaseName)}));
+  (void)cluster.server().Handle("controller",
+                                kube::CreateRequest(events, "train", Value::Object()));
+  EXPECT_EQ(Check(Confinement), "");
+}
+
+// ---- L1
+
+TEST_F(OraclesTest, L1SeesEachChildThatIsMissing) {
+  for (const auto& [kind, key, name] : std::vector<std::tuple<Kind, kube::ObjectKey, std::string>>{
+           {Kind::kDaemonSet, DaemonKey(), "DaemonSet"},
+           {Kind::kClaimTemplate, DaemonKey(), "daemon template"},
+           {Kind::kClaimTemplate, kWorkloadTemplate, "workload template"}}) {
+    store().Delete("user", kind, key);
+    EXPECT_TRUE(Contains(Check(ChildrenAndStatusMatch), "has no " + name));
+  }
+}
+
+TEST_F(OraclesTest, L1SeesATemplateThatConfiguresAnotherDomain) {
+  store().Delete("user", Kind::kClaimTemplate, kWorkloadTemplate);
+  Value wrong = WorkloadTemplateObject("another", "cd-1", "channel");
+  wrong["metadata"]["labels"][kDomainLabel] = uid;
+  wrong["metadata"]["ownerReferences"].MutableItems().at(0)["uid"] = uid;
+  store().Create("user", Kind::kClaimTemplate, "train", wrong);
+  EXPECT_TRUE(Contains(Check(ChildrenAndStatusMatch), "a wrong device configuration"));
+}
+
+TEST_F(OraclesTest, L1SeesEachFieldOfAMemberThatIsWrong) {
+  const Value right = (*store().Get(Kind::kComputeDomain, kDomain))["status"];
+  const auto say = [&](std::string_view field, const Value& value) {
+    store().Edit(
+        "user", Kind::kComputeDomain, kDomain,
+        [&](Value& domain) {
+          domain["status"] = right;
+          domain["status"]["nodes"].MutableItems().at(0)[field] = value;
+        },
+        Subresource::kStatus);
+    return Check(ChildrenAndStatusMatch);
+  };
+  EXPECT_TRUE(Contains(say("ipAddress", "10.9.9.9"), "shows node-0 as {10.9.9.9"));
+  EXPECT_TRUE(Contains(say("index", 5), "index 5"));
+  EXPECT_TRUE(Contains(say("cliqueID", "c.2"), "c.2"));
+  EXPECT_TRUE(Contains(say("status", "NotReady"), "NotReady} instead of"));
+  EXPECT_TRUE(Contains(say("name", "node-9"), "shows node-9, which is no member"));
+  EXPECT_TRUE(Contains(say("name", "node-9"), "does not show node-0"));
+}
+
+TEST_F(OraclesTest, L1SeesASummaryThatIsWrong) {
+  const auto say = [&](std::string_view field, const Value& value) {
+    store().Edit(
+        "user", Kind::kComputeDomain, kDomain,
+        [&](Value& domain) { domain["status"][field] = value; }, Subresource::kStatus);
+    return Check(ChildrenAndStatusMatch);
+  };
+  EXPECT_TRUE(Contains(say("members", "1/2"), "sums up 1/2 instead of 2/2"));
+  EXPECT_TRUE(Contains(say("observedGeneration", 7), "describes another generation"));
+  const Value clique = Value::Object({{"id", "c.1"}, {"members", 2}, {"ready", 1}});
+  EXPECT_TRUE(Contains(say("cliques", Value::Array({clique})), "miscounts the clique c.1"));
+  EXPECT_TRUE(Contains(say("status", "NotReady"), "says \"NotReady\""));
+}
+
+TEST_F(OraclesTest, L1SeesAMemberOfALostNodeThatIsShownReady) {
+  cluster.FailNode("node-0");
+  cluster.Settle();
+  cluster.Advance(NodeController::kMonitorGrace);
+  cluster.Settle();  // Without the controller.
+  EXPECT_TRUE(Contains(Check(ChildrenAndStatusMatch), "shows node-0 as"));
+  Settle();
+  EXPECT_EQ(Check(ChildrenAndStatusMatch), "");
+}
+
+TEST_F(OraclesTest, L1SeesEntriesThatNobodyStandsBehind) {
+  store().Edit("user", Kind::kClique, CliqueObjectKey(), [](Value& clique) {
+    Value entry = clique["daemons"].items().at(0);
+    entry["nodeName"] = "node-9";
+    clique["daemons"].Append(entry);
+  });
+  EXPECT_TRUE(Contains(Check(ChildrenAndStatusMatch), "lists node-9, which has no daemon pod"));
+  EXPECT_TRUE(Contains(Check(ChildrenAndStatusMatch), "gives the index of node-9 twice"));
+}
+
+// ---- L2, L3, Q2
+
+TEST_F(OraclesTest, L2SeesADeletionThatNothingHolds) {
+  AskForDeletion();
+  const Objects sets = store().Live(Kind::kDaemonSet);
+  for (const auto& [key, set] : sets) store().Delete("user", Kind::kDaemonSet, key);
+  cluster.Settle();
+  EXPECT_TRUE(Contains(Check(DeletionCompletes), "although nothing holds it"));
+}
+
+TEST_F(OraclesTest, L2SeesADeletionThatWaitsWithoutSayingForWhom) {
+  cluster.DeleteDomain(kDomain);
+  Settle();
+  EXPECT_TRUE(Contains(Check(DeletionCompletes), "does not say that it waits for"));
+  const Value condition = Value::Object({{"type", "DeletionBlocked"},
+                                         {"status", "True"},
+                                         {"reason", "ConsumersRemain"},
+                                         {"message", "waits for pods/job-0 (job-0-channel-ccccc)"},
+                                         {"lastTransitionTime", "2026-01-01T00:00:00Z"}});
+  std::string name;
+  for (const auto& [key, claim] : store().Live(Kind::kClaim)) {
+    if (key.ns == "train") name = key.name;
+  }
+  store().Edit(
+      "user", Kind::kComputeDomain, kDomain,
+      [&](Value& domain) {
+        Value said = condition;
+        said["message"] = "waits for claim " + name;
+        domain["status"]["conditions"] = Value::Array({said});
+      },
+      Subresource::kStatus);
+  EXPECT_EQ(Check(DeletionCompletes), "");
+}
+
+TEST_F(OraclesTest, L3SeesEverythingThatIsLeftBehind) {
+  store().Edit("user", Kind::kComputeDomain, kDomain,
+               [](Value& domain) { domain["metadata"].Erase("finalizers"); });
+  cluster.DeleteDomain(kDomain);
+  const std::string violations = Check(NothingLeaked);
+  for (const char* leaked : {"DaemonSet cdom-system/", "ResourceClaimTemplate cdom-system/",
+                             "ResourceClaimTemplate train/channel", "Node node-0",
+                             "ComputeDomainClique cdom-system/", "Pod cdom-system/"}) {
+    EXPECT_TRUE(Contains(violations, std::string(leaked)));
+  }
+}
+
+TEST_F(OraclesTest, L3IgnoresWhatAStrangerForged) {
+  store().Create("user", Kind::kClaimTemplate, "other",
+                 WorkloadTemplateObject(uid, "cd-1", "forged"));
+  store().Edit("user", Kind::kClaimTemplate, {.ns = "other", .name = "forged"},
+               [](Value& forged) { forged["metadata"].Erase("ownerReferences"); });
+  AskForDeletion();
+  Settle();
+  EXPECT_EQ(Check(NothingLeaked), "");
+}
+
+TEST_F(OraclesTest, Q2SeesAnyRequestAtRestButWatchesAndTheLease) {
+  const ApiServer& server = cluster.server();
+  const std::size_t since = server.requests().size();
+  (void)cluster.server().OpenWatch(
+      "controller",
+      kube::WatchRequest(kube::kNodes, {.resource_version = std::to_string(store().revision())}));
+  (void)cluster.server().Handle(
+      "controller",
+      kube::GetRequest(kube::kLeases, {.ns = kSystem, .name = std::string(kLeaseName)}));
+  (void)cluster.server().Handle("somebody", kube::ListRequest(kube::kNodes, {}));
+  EXPECT_TRUE(QuietAtRest(server, suspects, since).empty());
+  (void)cluster.server().Handle("controller", kube::ListRequest(kube::kNodes, {}));
+  ASSERT_EQ(QuietAtRest(server, suspects, since).size(), 1U);
+  EXPECT_EQ(QuietAtRest(server, suspects, since).front(),
+            "Q2 QuietAtRest: controller sent list nodes");
+}
+
+}  // namespace
+}  // namespace simulation

@@ -1,0 +1,312 @@
+#include "test/simulation/peers.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+#include "test/simulation/contract.h"
+#include "test/simulation/tiny_controller.h"
+
+namespace simulation {
+namespace {
+
+using json::Value;
+using std::chrono::seconds;
+
+const kube::ObjectKey kDomain = {.ns = "train", .name = "cd-1"};
+const std::string kSystem(kDriverNamespace);
+
+// A cluster of two nodes in one clique and one without fabric, with the tiny controller.
+class PeersTest : public testing::TestWithParam<bool> {
+ protected:
+  PeersTest() {
+    cluster.AddNamespace("train");
+    cluster.AddNode("node-0", "c.1");
+    cluster.AddNode("node-1", "c.1");
+    cluster.AddNode("node-2", "");
+  }
+
+  void Settle() {
+    for (bool moved = true; moved;) {
+      moved = cluster.Settle() > 0;
+      moved = controller.Pass() || moved;
+    }
+  }
+  void Wait(seconds time) {
+    cluster.Advance(time);
+    Settle();
+  }
+  ObjectStore& store() { return cluster.store(); }
+  std::string DomainLabel(const std::string& node) {
+    return store().Get(Kind::kNode, {.name = node})->Label(kDomainLabel);
+  }
+  // The daemon pod on the node, or nullptr.
+  ObjectPtr DaemonOn(const std::string& node) {
+    for (const auto& [key, pod] : store().Live(Kind::kPod)) {
+      if (key.ns == kSystem && TargetNode(*pod) == node) return pod;
+    }
+    return nullptr;
+  }
+  bool IsWorkloadReady(const std::string& pod) {
+    const ObjectPtr found = store().Get(Kind::kPod, {.ns = "train", .name = pod});
+    return found && IsPodReady(*found);
+  }
+  const Value& DaemonEntries() {
+    return (
+        *store().Get(Kind::kClique, {.ns = kSystem, .name = CliqueName(uid, "c.1")}))["daemons"];
+  }
+  void BringUp(std::vector<std::string> nodes) {
+    uid = cluster.CreateDomain(kDomain, "channel");
+    workload = &cluster.AddWorkload({.ns = "train", .name = "job"}, "channel", std::move(nodes));
+    Settle();
+  }
+
+  Cluster cluster;
+  TinyController controller{cluster.server(), "controller", GetParam()};
+  kube::Uid uid;
+  Workload* workload = nullptr;
+};
+
+INSTANTIATE_TEST_SUITE_P(Manners, PeersTest, testing::Bool(), [](const auto& manner) {
+  return std::string(manner.param ? "ControllerWrites" : "DaemonWrites");
+});
+
+TEST_P(PeersTest, WorkloadRunsOnceItsNodesHaveReadyDaemons) {
+  BringUp({"node-0", "node-1"});
+  EXPECT_TRUE(IsWorkloadReady("job-0"));
+  EXPECT_TRUE(IsWorkloadReady("job-1"));
+  EXPECT_EQ(DomainLabel("node-0"), uid);
+  ASSERT_EQ(DaemonEntries().items().size(), 2U);
+  EXPECT_EQ(DaemonEntries().items().at(0)["status"].AsString(), "Ready");
+  EXPECT_NE(DaemonEntries().items().at(0)["index"], DaemonEntries().items().at(1)["index"]);
+  EXPECT_EQ(DaemonOn("node-2"), nullptr);
+}
+
+TEST_P(PeersTest, NodeWithoutFabricIsReleasedByTheDomainsStatus) {
+  BringUp({"node-2"});
+  EXPECT_TRUE(IsWorkloadReady("job-0"));
+  EXPECT_EQ(*DaemonOn("node-2")->FindLabel(kCliqueLabel), "");
+  EXPECT_TRUE(store().Live(Kind::kClique).empty());
+}
+
+TEST_P(PeersTest, WorkloadWaitsUntilTheDaemonOnItsNodeIsShownReady) {
+  uid = cluster.CreateDomain(kDomain, "channel");
+  cluster.AddWorkload({.ns = "train", .name = "job"}, "channel", {"node-2"});
+  controller.Pass();
+  cluster.Settle();
+  EXPECT_TRUE(IsPodReady(*DaemonOn("node-2")));
+  EXPECT_FALSE(IsWorkloadReady("job-0")) << "nobody has written the domain's status";
+  Settle();
+  EXPECT_TRUE(IsWorkloadReady("job-0"));
+}
+
+TEST_P(PeersTest, NothingStartsWithoutAController) {
+  uid = cluster.CreateDomain(kDomain, "channel");
+  cluster.AddWorkload({.ns = "train", .name = "job"}, "channel", {"node-0"});
+  EXPECT_EQ(cluster.Settle(), 0);
+  EXPECT_TRUE(store().Live(Kind::kPod).empty());
+}
+
+TEST_P(PeersTest, EverythingGoesWithTheWorkloadAndTheDomain) {
+  BringUp({"node-0", "node-1", "node-2"});
+  workload->Finish();
+  Settle();
+  EXPECT_EQ(DomainLabel("node-0"), "") << "the kubelet plugin takes its label back";
+  EXPECT_EQ(DaemonOn("node-0"), nullptr);
+  cluster.DeleteDomain(kDomain);
+  Settle();
+  for (const Kind kind : {Kind::kComputeDomain, Kind::kDaemonSet, Kind::kClaimTemplate, Kind::kPod,
+                          Kind::kClaim, Kind::kClique}) {
+    EXPECT_TRUE(store().Live(kind).empty()) << Describe(kind).resource.kind;
+  }
+}
+
+TEST_P(PeersTest, ChannelHasOneHolder) {
+  BringUp({"node-0"});
+  cluster.AddWorkload({.ns = "train", .name = "other"}, "channel", {"node-0"});
+  Settle();
+  EXPECT_FALSE(IsWorkloadReady("other-0"));
+  const ObjectPtr pod = store().Get(Kind::kPod, {.ns = "train", .name = "other-0"});
+  EXPECT_EQ(FindCondition(pod->value(), "PodScheduled")["reason"].AsString(), "Unschedulable");
+  workload->Finish();
+  Settle();
+  EXPECT_TRUE(IsWorkloadReady("other-0"));
+}
+
+TEST_P(PeersTest, ClaimIsMadeOfItsTemplateAndHeldWhileItIsInUse) {
+  BringUp({"node-0"});
+  ObjectPtr claim;
+  for (const auto& [key, object] : store().Live(Kind::kClaim)) {
+    if (key.ns == "train") claim = object;
+  }
+  ASSERT_TRUE(claim);
+  EXPECT_TRUE(claim->key().name.starts_with("job-0-channel-"));
+  EXPECT_EQ(claim->ControllerOwner()["kind"].AsString(), "Pod");
+  EXPECT_EQ(FindConfig(*claim)->domain, uid);
+  EXPECT_TRUE(FindConfig(*claim)->is_channel);
+  EXPECT_EQ(AllocatedNode(*claim), "node-0");
+  EXPECT_EQ(
+      (*claim)["status"]["allocation"]["devices"]["config"].items().at(0)["source"].AsString(),
+      "FromClaim");
+  store().Delete("user", Kind::kClaim, claim->key());
+  Settle();
+  EXPECT_TRUE(store().Get(Kind::kClaim, claim->key())) << "deleted, but a pod holds it";
+}
+
+TEST_P(PeersTest, PodThatSomebodyDeletesComesAgain) {
+  BringUp({"node-0"});
+  const kube::Uid first = store().Get(Kind::kPod, {.ns = "train", .name = "job-0"})->uid();
+  store().Delete("user", Kind::kPod, {.ns = "train", .name = "job-0"});
+  Settle();
+  EXPECT_TRUE(IsWorkloadReady("job-0"));
+  EXPECT_NE(store().Get(Kind::kPod, {.ns = "train", .name = "job-0"})->uid(), first);
+}
+
+TEST_P(PeersTest, DaemonPodThatIsDeletedByForceIsReplacedAndJoinsAgain) {
+  BringUp({"node-0", "node-1"});
+  const ObjectPtr before = DaemonOn("node-0");
+  store().Delete("user", Kind::kPod, before->key(), {.grace = 0});
+  Settle();
+  const ObjectPtr after = DaemonOn("node-0");
+  ASSERT_TRUE(after);
+  EXPECT_NE(after->uid(), before->uid());
+  EXPECT_TRUE(IsPodReady(*after));
+  ASSERT_EQ(DaemonEntries().items().size(), 2U);
+  std::set<std::string> addresses;
+  for (const Value& entry : DaemonEntries().items())
+    addresses.insert(entry["ipAddress"].AsString());
+  EXPECT_TRUE(addresses.contains((*after)["status"]["podIP"].AsString()));
+}
+
+TEST_P(PeersTest, DaemonsLeaveWhenTheirNodeIsReleased) {
+  BringUp({"node-0", "node-1"});
+  store().Edit("user", Kind::kNode, {.name = "node-1"},
+               [](Value& node) { node["metadata"]["labels"].Erase(kDomainLabel); });
+  Settle();
+  EXPECT_EQ(DaemonOn("node-1"), nullptr);
+  ASSERT_EQ(DaemonEntries().items().size(), 1U);
+  EXPECT_EQ(DaemonEntries().items().at(0)["nodeName"].AsString(), "node-0");
+}
+
+TEST_P(PeersTest, SilentNodeIsNoticedAndItsPodsAreEvictedInTime) {
+  BringUp({"node-0", "node-1"});
+  cluster.FailNode("node-0");
+  Settle();
+  const auto ready = [&] {
+    const ObjectPtr node = store().Get(Kind::kNode, {.name = "node-0"});
+    return FindCondition(node->value(), "Ready")["status"].AsString();
+  };
+  EXPECT_EQ(ready(), "True") << "nobody knows yet";
+  Wait(NodeController::kMonitorGrace);
+  EXPECT_EQ(ready(), "Unknown");
+  const kube::ObjectKey pod = {.ns = "train", .name = "job-0"};
+  EXPECT_FALSE(store().Get(Kind::kPod, pod)->deleting());
+  Wait(NodeController::kTolerated);
+  EXPECT_TRUE(store().Get(Kind::kPod, pod)->deleting());
+  EXPECT_FALSE(DaemonOn("node-0")->deleting()) << "daemons tolerate everything";
+  cluster.RecoverNode("node-0", true);
+  Settle();
+  EXPECT_EQ(ready(), "True");
+  EXPECT_TRUE(IsPodReady(*DaemonOn("node-0")));
+}
+
+TEST_P(PeersTest, NodeThatComesBackAfterABootGetsItsDaemonAgainUnderAnotherAddress) {
+  BringUp({"node-0"});
+  const std::string before = (*DaemonOn("node-0"))["status"]["podIP"].AsString();
+  cluster.FailNode("node-0");
+  Wait(NodeController::kMonitorGrace);
+  cluster.RecoverNode("node-0", true);
+  Settle();
+  const std::string after = (*DaemonOn("node-0"))["status"]["podIP"].AsString();
+  EXPECT_NE(after, before);
+  ASSERT_EQ(DaemonEntries().items().size(), 1U);
+  EXPECT_EQ(DaemonEntries().items().at(0)["ipAddress"].AsString(), after);
+  EXPECT_TRUE(store().Get(Kind::kNode, {.name = "node-0"})->value()["spec"]["taints"].IsNull());
+}
+
+TEST_P(PeersTest, PodsOfANodeThatIsDeletedGoWithIt) {
+  BringUp({"node-0", "node-1"});
+  cluster.FailNode("node-0");
+  store().Delete("user", Kind::kNode, {.name = "node-0"});
+  Settle();
+  EXPECT_EQ(DaemonOn("node-0"), nullptr);
+}
+
+class GarbageCollectorTest : public testing::Test {
+ protected:
+  GarbageCollectorTest() { cluster.AddNamespace("train"); }
+
+  ObjectPtr Make(const std::string& ns, const std::string& name, const Value& owners) {
+    Value object = Value::Object({{"metadata", Value::Object({{"name", name}})}});
+    if (!owners.items().empty()) object["metadata"]["ownerReferences"] = owners;
+    return cluster.store().Create("user", Kind::kPod, ns, std::move(object)).object;
+  }
+  static Value Owner(const std::string& name, const kube::Uid& uid, const char* kind = "Pod") {
+    return Value::Object({{"apiVersion", "v1"}, {"kind", kind}, {"name", name}, {"uid", uid}});
+  }
+  bool Exists(const std::string& ns, const std::string& name) {
+    return cluster.store().Get(Kind::kPod, {.ns = ns, .name = name}) != nullptr;
+  }
+
+  Cluster cluster;
+};
+
+TEST_F(GarbageCollectorTest, DependentGoesWithItsLastOwnerAndLosesReferencesToTheOthers) {
+  const ObjectPtr a = Make("train", "a", {});
+  const ObjectPtr b = Make("train", "b", {});
+  Make("train", "child", Value::Array({Owner("a", a->uid()), Owner("b", b->uid())}));
+  cluster.store().Delete("user", Kind::kPod, a->key());
+  cluster.Settle();
+  const ObjectPtr child = cluster.store().Get(Kind::kPod, {.ns = "train", .name = "child"});
+  ASSERT_TRUE(child);
+  EXPECT_EQ(child->meta()["ownerReferences"].items().size(), 1U);
+  cluster.store().Delete("user", Kind::kPod, b->key());
+  cluster.Settle();
+  EXPECT_FALSE(Exists("train", "child"));
+}
+
+TEST_F(GarbageCollectorTest, OwnerOfTheSameNameWithAnotherUidIsNoOwner) {
+  Make("train", "a", {});
+  Make("train", "child", Value::Array({Owner("a", "another")}));
+  cluster.Settle();
+  EXPECT_FALSE(Exists("train", "child"));
+}
+
+TEST_F(GarbageCollectorTest, OwnerInAnotherNamespaceIsNoOwner) {
+  const ObjectPtr a = Make("train", "a", {});
+  Make(kSystem, "child", Value::Array({Owner("a", a->uid())}));
+  cluster.Settle();
+  EXPECT_FALSE(Exists(kSystem, "child"));
+}
+
+TEST_F(GarbageCollectorTest, ClusterScopedOwnerIsFoundFromAnyNamespace) {
+  cluster.AddNode("node-0", "");
+  const ObjectPtr node = cluster.store().Get(Kind::kNode, {.name = "node-0"});
+  Make("train", "child", Value::Array({Owner("node-0", node->uid(), "Node")}));
+  cluster.Settle();
+  EXPECT_TRUE(Exists("train", "child"));
+}
+
+TEST_F(GarbageCollectorTest, ForegroundDeletionEndsWhenTheLastBlockingDependentHasGone) {
+  const ObjectPtr a = Make("train", "a", {});
+  Value owner = Owner("a", a->uid());
+  owner["blockOwnerDeletion"] = true;
+  Make("train", "child", Value::Array({owner}));
+  cluster.store().Delete("user", Kind::kPod, a->key(), {.propagation = "Foreground"});
+  EXPECT_TRUE(Exists("train", "a"));
+  cluster.Settle();
+  EXPECT_FALSE(Exists("train", "a"));
+  EXPECT_FALSE(Exists("train", "child"));
+}
+
+TEST_F(GarbageCollectorTest, OrphansStay) {
+  const ObjectPtr a = Make("train", "a", {});
+  Make("train", "child", Value::Array({Owner("a", a->uid())}));
+  cluster.store().Delete("user", Kind::kPod, a->key(), {.propagation = "Orphan"});
+  cluster.Settle();
+  EXPECT_FALSE(Exists("train", "a"));
+  EXPECT_TRUE(Exists("train", "child"));
+}
+
+}  // namespace
+}  // namespace simulation

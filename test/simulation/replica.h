@@ -1,0 +1,130 @@
+// One controller process in the simulation: the product's own reflectors, elector, queue, planner and
+// reconciler, moved one request or one frame at a time. To crash it is to destroy it.
+//
+// For one thread. Time is the store's.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "controller/compute_domain/controller.h"
+#include "pkg/kube/lease/leader_elector.h"
+#include "pkg/kube/workqueue/work_queue.h"
+#include "test/simulation/api_server.h"
+
+namespace simulation {
+
+// The store's time, as the product's Clock.
+class StoreClock final : public base::Clock {
+ public:
+  explicit StoreClock(const ObjectStore& store) : store_(store), start_(store.now()) {}
+  [[nodiscard]] TimePoint Now() const override {
+    return TimePoint(std::chrono::hours(1)) + (store_.now() - start_);
+  }
+  [[nodiscard]] WallTime Wall() const override { return store_.now(); }
+  [[nodiscard]] WallTime ToWall(TimePoint time) const {
+    return store_.now() + std::chrono::ceil<std::chrono::microseconds>(time - Now());
+  }
+
+ private:
+  const ObjectStore& store_;
+  const WallTime start_;
+};
+
+class SeededRandom final : public base::Random {
+ public:
+  explicit SeededRandom(std::uint64_t seed) : engine_(seed) {}
+  [[nodiscard]] std::uint64_t Next() override { return engine_(); }
+
+ private:
+  std::mt19937_64 engine_;
+};
+
+// Keeps the last lines, for the report of a failure.
+class RingLogger final : public base::Logger {
+ public:
+  void Log(base::LogLevel level, std::string_view message,
+           std::initializer_list<base::LogField> fields) override;
+  [[nodiscard]] const std::deque<std::string>& lines() const { return lines_; }
+
+ private:
+  std::deque<std::string> lines_;
+};
+
+// What becomes of a request on its way. The default serves it.
+using Serve = std::function<base::Result<http::Response>(const http::Request& request)>;
+
+struct ReplicaOptions {
+  std::string client = "controller-1";
+  bool elects = true;  // False: it acts as if it always led, beside others that do too.
+  bool controller_writes = false;
+  compute_domain::Rules rules = compute_domain::kRules;
+  // Lists and watches of these kinds (by plural) show only what was there at the revision, until
+  // CatchUp().
+  std::map<std::string, Revision> stale = {};
+  std::uint64_t seed = 1;
+};
+
+class Replica {
+ public:
+  // `serve` stands between the replica and the server for every request but watches; it may throw
+  // ProcessDied, after which the replica must be destroyed.
+  Replica(ApiServer& server, ReplicaOptions options, Serve serve);
+
+  struct ProcessDied {};
+
+  // Moves one thing: serves one request, or hands in one frame. Whether there was one to move now.
+  bool Step();
+  // When something of it is due although nothing moves.
+  [[nodiscard]] std::optional<Time> NextDue() const;
+  // It leads, with nothing under way and nothing due before `horizon` but watches and the lease.
+  [[nodiscard]] bool IsAtRest(Time horizon) const;
+  // The servers that it reads from know the newest state again.
+  // False if they did all along.
+  bool CatchUp() { return !std::exchange(options_.stale, {}).empty(); }
+
+  [[nodiscard]] const RingLogger& logger() const { return logger_; }
+
+ private:
+  struct Watch {
+    kube::Reflector* reflector = nullptr;
+    std::optional<WatchStream> stream = {};
+    Time opened = {};
+    Time last_frame = {};
+    std::optional<base::Clock::TimePoint> until = {};  // Waits until then.
+  };
+
+  [[nodiscard]] Revision ViewOf(const kube::Reflector& reflector) const;
+  bool StepWatch(Watch& watch);
+  bool MoveStream(Watch& watch);
+  bool StepElector();
+  bool StepWorker();
+  void EndPass();
+
+  ApiServer& server_;
+  ReplicaOptions options_;
+  const Serve serve_;
+  StoreClock clock_;
+  SeededRandom random_;
+  RingLogger logger_;
+  kube::WorkQueue queue_;
+  kube::LeaderElector elector_;
+  compute_domain::Controller controller_;
+  std::vector<Watch> watches_;
+  std::optional<base::Clock::TimePoint> elector_until_;
+  // The pass under way, its requests and the replies that have come.
+  std::string uid_;
+  std::optional<compute_domain::Pass> pass_;
+  std::vector<http::Request> requests_;
+  std::vector<base::Result<http::Response>> replies_;
+  std::size_t turn_ = 0;
+};
+
+}  // namespace simulation

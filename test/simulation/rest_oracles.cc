@@ -1,0 +1,370 @@
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "test/simulation/oracles.h"
+#include "test/simulation/truth.h"
+
+namespace simulation {
+
+namespace {
+
+using json::Value;
+
+// One node of a domain, as its status should have it.
+struct Member {
+  std::string ip = {};
+  std::string clique = {};
+  std::int64_t index = -1;
+  bool ready = false;
+  friend bool operator==(const Member&, const Member&) = default;
+};
+using Members = std::map<std::string, Member>;  // By node.
+
+std::string ToString(const Member& member) {
+  return "{" + member.ip + " " + (member.clique.empty() ? "no clique" : member.clique) + " index " +
+         std::to_string(member.index) + (member.ready ? " Ready" : " NotReady") + "}";
+}
+
+Member ReadEntry(const Value& entry) {
+  return {.ip = entry["ipAddress"].AsString(),
+          .clique = entry["cliqueID"].AsString(),
+          .index = entry["index"].AsInt().value_or(-1),
+          .ready = entry["status"].AsString() == "Ready"};
+}
+
+// Looks at one domain at rest.
+class DomainCheck {
+ public:
+  DomainCheck(const Truth& truth, const Suspects& suspects, const Object& domain,
+              Violations& violations)
+      : truth_(truth), suspects_(suspects), domain_(domain), violations_(violations) {}
+
+  void CheckAll() {
+    if (domain_.value().Find("spec") != nullptr) CheckChildren();
+    const Members members = CheckMembership();
+    CheckStatus(members);
+  }
+
+ private:
+  void Say(const std::string& sentence) {
+    violations_.push_back("L1 ChildrenAndStatusMatch: " + kube::ToString(domain_.key()) + " " +
+                          sentence);
+  }
+  void Expect(const Object& child, bool condition, const std::string& what) {
+    if (!condition) Say("has " + kube::ToString(child.key()) + " with a wrong " + what);
+  }
+
+  void CheckChildren();
+  [[nodiscard]] ObjectPtr FindChild(Role role, Kind kind);
+  void CheckDaemonSet(const Object& set);
+  void CheckTemplate(const Object& found, bool is_channel);
+  [[nodiscard]] Members CheckMembership();
+  void CheckEntries(const Members& members);
+  void CheckStatus(const Members& members);
+  void CheckSummary(const Members& members);
+
+  const Truth& truth_;
+  const Suspects& suspects_;
+  const Object& domain_;
+  Violations& violations_;
+};
+
+// The child in that role, which must be there once, and to stay.
+ObjectPtr DomainCheck::FindChild(Role role, Kind kind) {
+  ObjectPtr found;
+  for (const auto& [key, object] : truth_.Live(kind)) {
+    const bool is_it = object->Label(kDomainLabel) == domain_.uid() &&
+                       RoleOf(truth_, suspects_, kind, *object) == role;
+    if (!is_it) continue;
+    if (found) Say(std::string("has two children in the role ") + simulation::ToString(role));
+    if (object->deleting()) Say("has " + Show(kind, key) + ", which is being deleted");
+    found = object;
+  }
+  return found;
+}
+
+void DomainCheck::CheckChildren() {
+  if (!domain_.HasFinalizer(kFinalizer)) Say("has no finalizer");
+  if (const ObjectPtr set = FindChild(Role::kDaemonSet, Kind::kDaemonSet)) {
+    CheckDaemonSet(*set);
+  } else {
+    Say("has no DaemonSet");
+  }
+  if (const ObjectPtr found = FindChild(Role::kDaemonTemplate, Kind::kClaimTemplate)) {
+    CheckTemplate(*found, false);
+  } else {
+    Say("has no daemon template");
+  }
+  if (const ObjectPtr found = FindChild(Role::kWorkloadTemplate, Kind::kClaimTemplate)) {
+    CheckTemplate(*found, true);
+    return;
+  }
+  const std::string& name =
+      At(domain_.value(), {"spec", "channel", "resourceClaimTemplate", "name"}).AsString();
+  const bool is_taken =
+      truth_.Get(Kind::kClaimTemplate, {.ns = domain_.key().ns, .name = name}) != nullptr;
+  if (!is_taken) Say("has no workload template");
+}
+
+void DomainCheck::CheckDaemonSet(const Object& set) {
+  const Value& spec = set["spec"];
+  const auto label = [&](std::initializer_list<std::string_view> path) {
+    return At(spec, path)[kDomainLabel].AsString();
+  };
+  Expect(set, label({"selector", "matchLabels"}) == domain_.uid(), "selector");
+  Expect(set, label({"template", "metadata", "labels"}) == domain_.uid(), "pod label");
+  Expect(set, label({"template", "spec", "nodeSelector"}) == domain_.uid(), "nodeSelector");
+  const Value::Items& claims = At(spec, {"template", "spec", "resourceClaims"}).items();
+  Expect(set,
+         claims.size() == 1 &&
+             claims.front()["resourceClaimTemplateName"].AsString() == DaemonName(domain_.uid()),
+         "claim template");
+  Expect(set, set.meta()["ownerReferences"].items().empty(), "owner: it is in another namespace");
+}
+
+void DomainCheck::CheckTemplate(const Object& found, bool is_channel) {
+  const Value& devices = At(found.value(), {"spec", "spec", "devices"});
+  const Value::Items& requests = devices["requests"].items();
+  const Value::Items& configs = devices["config"].items();
+  const bool is_one = requests.size() == 1 && configs.size() == 1;
+  Expect(found, is_one, "number of requests and configs");
+  if (!is_one) return;
+  const Value& request = requests.front();
+  const Value& opaque = configs.front()["opaque"];
+  const Value& parameters = opaque["parameters"];
+  Expect(found,
+         request["exactly"]["deviceClassName"].AsString() ==
+             (is_channel ? kChannelClass : kDaemonClass),
+         "device class");
+  Expect(found, configs.front()["requests"] == Value::Array({request["name"]}), "request name");
+  Expect(found, opaque["driver"].AsString() == kDriver, "driver");
+  Value wanted = Value::Object({{"apiVersion", "resource.nvidia.com/v1beta1"},
+                                {"kind", is_channel ? kChannelConfig : kDaemonConfig},
+                                {"domainID", domain_.uid()}});
+  if (is_channel) {
+    wanted["allocationMode"] = At(domain_.value(), {"spec", "channel", "allocationMode"});
+  }
+  Expect(found, SameValue(parameters, wanted), "device configuration");
+  const Value::Items& owners = found.meta()["ownerReferences"].items();
+  const bool is_owned = std::ranges::any_of(
+      owners, [&](const Value& owner) { return owner["uid"].AsString() == domain_.uid(); });
+  Expect(found, is_owned == is_channel, "owner");
+}
+
+// Who belongs to the domain, by its daemon pods and what the cliques say of them.
+Members DomainCheck::CheckMembership() {
+  Members members;
+  for (const auto& [key, pod] : truth_.Live(Kind::kPod)) {
+    const std::string* clique = pod->FindLabel(kCliqueLabel);
+    const std::string& ip = (*pod)["status"]["podIP"].AsString();
+    const std::string& node = (*pod)["spec"]["nodeName"].AsString();
+    const bool has_joined = IsDaemonPod(suspects_, *pod, domain_.uid()) && clique != nullptr &&
+                            !ip.empty() && !IsTerminal(*pod);
+    if (!has_joined) continue;
+    const bool ready = IsPodReady(*pod) && !pod->deleting() && !IsNodeLost(truth_, node);
+    members[node] = {.ip = ip, .clique = *clique, .index = -1, .ready = ready};
+    if (clique->empty()) continue;
+    const ObjectPtr object =
+        truth_.Get(Kind::kClique,
+                   {.ns = suspects_.driver_namespace, .name = CliqueName(domain_.uid(), *clique)});
+    bool is_listed = false;
+    for (const Value& entry : object ? (*object)["daemons"].items() : Value::Items()) {
+      if (entry["nodeName"].AsString() != node) continue;
+      is_listed = true;
+      members[node].index = ReadEntry(entry).index;
+      members[node].ip = ReadEntry(entry).ip;
+    }
+    const bool is_ours_to_list = pod->Label(kMembershipWriterLabel) == "controller";
+    const std::size_t listed = object ? (*object)["daemons"].items().size() : 0;
+    if (!is_listed && is_ours_to_list && listed < 18) {
+      Say("has no clique entry for " + Show(Kind::kPod, key));
+    }
+    if (!is_listed) members.erase(node);
+  }
+  CheckEntries(members);
+  return members;
+}
+
+void DomainCheck::CheckEntries(const Members& members) {
+  for (const auto& [key, clique] : truth_.Live(Kind::kClique)) {
+    if (clique->Label(kDomainLabel) != domain_.uid()) continue;
+    if (RoleOf(truth_, suspects_, Kind::kClique, *clique) != Role::kClique) continue;
+    std::set<std::int64_t> used;
+    for (const Value& entry : (*clique)["daemons"].items()) {
+      const std::string& node = entry["nodeName"].AsString();
+      if (!members.contains(node)) Say("lists " + node + ", which has no daemon pod");
+      if (!used.insert(entry["index"].AsInt().value_or(-1)).second) {
+        Say("gives the index of " + node + " twice");
+      }
+    }
+  }
+}
+
+void DomainCheck::CheckStatus(const Members& members) {
+  const Value& status = domain_["status"];
+  Members shown;
+  for (const Value& entry : status["nodes"].items()) {
+    shown[entry["name"].AsString()] = ReadEntry(entry);
+  }
+  for (const auto& [node, member] : members) {
+    const auto it = shown.find(node);
+    if (it == shown.end()) {
+      Say("does not show " + node);
+    } else if (it->second != member) {
+      Say("shows " + node + " as " + ToString(it->second) + " instead of " + ToString(member));
+    }
+  }
+  for (const auto& [node, member] : shown) {
+    if (!members.contains(node)) Say("shows " + node + ", which is no member");
+  }
+  const auto wanted = static_cast<std::size_t>(domain_["spec"]["numNodes"].AsInt().value_or(0));
+  const bool all_ready = std::ranges::all_of(members, [](const auto& m) { return m.second.ready; });
+  const bool is_ready = all_ready && members.size() >= wanted;
+  if (status["status"].AsString() != (is_ready ? "Ready" : "NotReady")) {
+    Say("says \"" + status["status"].AsString() + "\"");
+  }
+  if (FindCondition(domain_.value(), "Ready")["status"].AsString() == "True" && !is_ready) {
+    Say("has the condition Ready");
+  }
+  CheckSummary(members);
+}
+
+// What our status says beside the reference's; a CRD of the reference prunes it.
+void DomainCheck::CheckSummary(const Members& members) {
+  const Value& status = domain_["status"];
+  const auto ready = std::ranges::count_if(members, [](const auto& m) { return m.second.ready; });
+  const std::string summary = std::to_string(ready) + "/" + std::to_string(members.size());
+  const Value* shown = status.Find("members");
+  if (shown != nullptr && shown->AsString() != summary) {
+    Say("sums up " + shown->AsString() + " instead of " + summary);
+  }
+  const Value* generation = status.Find("observedGeneration");
+  if (generation != nullptr && *generation != domain_.meta()["generation"]) {
+    Say("describes another generation than its own");
+  }
+  std::map<std::string, std::pair<std::int64_t, std::int64_t>> cliques;
+  for (const auto& [node, member] : members) {
+    ++cliques[member.clique].first;
+    cliques[member.clique].second += member.ready ? 1 : 0;
+  }
+  for (const Value& clique : status["cliques"].items()) {
+    const auto& [count, count_ready] = cliques[clique["id"].AsString()];
+    if (clique["members"].AsInt() != count || clique["ready"].AsInt() != count_ready) {
+      Say("miscounts the clique " + clique["id"].AsString());
+    }
+  }
+}
+
+// What still holds a domain that is being deleted.
+std::vector<kube::ObjectKey> FindHolders(const Truth& truth, const Suspects& suspects,
+                                         const Object& domain) {
+  std::vector<kube::ObjectKey> holders;
+  for (const auto& [key, claim] : truth.Live(Kind::kClaim)) {
+    const bool holds = IsConsumer(*claim, domain) || IsDaemonClaim(suspects, *claim, domain.uid());
+    if (holds && !IsNodeLost(truth, AllocatedNode(*claim))) holders.push_back(key);
+  }
+  for (const auto& [key, pod] : truth.Live(Kind::kPod)) {
+    const bool holds = IsDaemonPod(suspects, *pod, domain.uid()) &&
+                       !IsNodeLost(truth, (*pod)["spec"]["nodeName"].AsString());
+    if (holds) holders.push_back(key);
+  }
+  return holders;
+}
+
+}  // namespace
+
+Violations ChildrenAndStatusMatch(const ApiServer& server, const Suspects& suspects) {
+  const Truth truth = FinalTruth(server.store().history());
+  Violations violations;
+  for (const auto& [key, domain] : truth.Live(Kind::kComputeDomain)) {
+    if (!domain->deleting()) DomainCheck(truth, suspects, *domain, violations).CheckAll();
+  }
+  return violations;
+}
+
+Violations DeletionCompletes(const ApiServer& server, const Suspects& suspects) {
+  const Truth truth = FinalTruth(server.store().history());
+  Violations violations;
+  for (const auto& [key, domain] : truth.Live(Kind::kComputeDomain)) {
+    if (!domain->deleting() || !domain->HasFinalizer(kFinalizer)) continue;
+    const auto say = [&](const std::string& sentence) {
+      violations.push_back("L2 DeletionCompletes: " + kube::ToString(domain->key()) + " " +
+                           sentence);
+    };
+    const std::vector<kube::ObjectKey> holders = FindHolders(truth, suspects, *domain);
+    if (holders.empty()) {
+      say("is still being deleted although nothing holds it");
+      continue;
+    }
+    const Value& blocked = FindCondition(domain->value(), "DeletionBlocked");
+    const std::string& message = blocked["message"].AsString();
+    const bool names_one = std::ranges::any_of(holders, [&](const kube::ObjectKey& holder) {
+      return message.find(holder.name) != std::string::npos;
+    });
+    if (blocked["status"].AsString() != "True" || !names_one) {
+      say("does not say that it waits for " + kube::ToString(holders.front()));
+    }
+  }
+  return violations;
+}
+
+Violations NothingLeaked(const ApiServer& server, const Suspects& suspects) {
+  const History& history = server.store().history();
+  const Truth truth = FinalTruth(history);
+  std::set<kube::Uid> made;  // By a suspect.
+  for (const Change& change : history.changes()) {
+    const bool is_made =
+        change.type == Change::Type::kAdded && suspects.clients.contains(change.actor);
+    if (is_made) made.insert(change.after->uid());
+  }
+  Violations violations;
+  const auto is_dead = [&](const kube::Uid& domain) {
+    const DomainRecord* record = truth.FindDomain(domain);
+    return record != nullptr && !record->exists;
+  };
+  const auto look = [&](Kind kind, const auto& is_leaked) {
+    for (const auto& [key, object] : truth.Live(kind)) {
+      if (!is_leaked(*object)) continue;
+      violations.push_back("L3 NothingLeaked: " + Show(kind, key) +
+                           " is left of a domain that is gone");
+    }
+  };
+  for (const Kind kind : {Kind::kDaemonSet, Kind::kClaimTemplate, Kind::kClique}) {
+    look(kind, [&, kind](const Object& object) {
+      const bool is_ours =
+          made.contains(object.uid()) || RoleOf(truth, suspects, kind, object) != Role::kNone;
+      return is_ours && is_dead(object.Label(kDomainLabel));
+    });
+  }
+  look(Kind::kNode, [&](const Object& node) { return is_dead(node.Label(kDomainLabel)); });
+  look(Kind::kPod, [&](const Object& pod) {
+    const std::string& domain = pod.Label(kDomainLabel);
+    return IsDaemonPod(suspects, pod, domain) && is_dead(domain) &&
+           !IsNodeLost(truth, pod["spec"]["nodeName"].AsString());
+  });
+  return violations;
+}
+
+Violations QuietAtRest(const ApiServer& server, const Suspects& suspects, std::size_t since) {
+  Violations violations;
+  for (std::size_t i = since; i < server.requests().size(); ++i) {
+    const RequestRecord& request = server.requests()[i];
+    const bool is_lease =
+        request.target.kind != nullptr && request.target.kind->kind == Kind::kLease;
+    if (!suspects.clients.contains(request.client) || is_lease) continue;
+    if (request.target.verb == "watch") continue;
+    violations.push_back("Q2 QuietAtRest: " + request.client + " sent " + request.ToString());
+  }
+  return violations;
+}
+
+Violations CheckRest(const ApiServer& server, const Suspects& suspects) {
+  Violations all;
+  for (const auto oracle : {ChildrenAndStatusMatch, DeletionCompletes, NothingLeaked}) {
+    std::ranges::move(oracle(server, suspects), std::back_inserter(all));
+  }
+  return all;
+}
+
+}  // namespace simulation

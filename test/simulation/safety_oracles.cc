@@ -1,0 +1,456 @@
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+#include "pkg/base/rfc3339.h"
+#include "test/simulation/oracles.h"
+#include "test/simulation/truth.h"
+
+namespace simulation {
+
+namespace {
+
+using json::Value;
+
+// A label that outlived its claim by this long may be swept off a domain that lives.
+constexpr std::chrono::seconds kStaleLabel{30};
+
+// Collects sentences, each with the revision at which it came true.
+class Report {
+ public:
+  explicit Report(const char* oracle) : oracle_(oracle) {}
+  void Say(const Change& change, const std::string& sentence) {
+    violations_.push_back(std::string(oracle_) + " at revision " +
+                          std::to_string(change.revision()) + ": " + change.actor + " " + sentence);
+  }
+  Violations Take() { return std::move(violations_); }
+
+ private:
+  const char* oracle_;
+  Violations violations_;
+};
+
+// Calls `look` with each change and the state before it.
+void Walk(const ApiServer& server,
+          const std::function<void(const Truth& before, const Change& change)>& look) {
+  Truth truth;
+  for (const Change& change : server.store().history().changes()) {
+    look(truth, change);
+    truth.Apply(change);
+  }
+}
+
+std::vector<std::string> LostFinalizers(const Change& change) {
+  std::vector<std::string> lost;
+  if (!change.before) return lost;
+  const bool is_gone = change.type == Change::Type::kDeleted;
+  for (const Value& finalizer : change.before->meta()["finalizers"].items()) {
+    if (is_gone || !change.after->HasFinalizer(finalizer.AsString())) {
+      lost.push_back(finalizer.AsString());
+    }
+  }
+  return lost;
+}
+
+// The change asks for the object's end, or brings it about at once.
+bool AsksForEnd(const Change& change) {
+  if (!change.before || change.before->deleting()) return false;
+  return change.type == Change::Type::kDeleted || change.after->deleting();
+}
+
+bool LosesDomainLabel(const Change& change) {
+  return change.kind == Kind::kNode && change.before &&
+         !change.before->Label(kDomainLabel).empty() &&
+         change.after->Label(kDomainLabel) != change.before->Label(kDomainLabel);
+}
+
+bool IsOurKey(std::string_view key) {
+  return key.starts_with("resource.nvidia.com/") || key.starts_with("cdom.dev/");
+}
+
+// Whether a map of labels or annotations lost or changed a key that is not ours.
+bool TouchesForeignKeys(const Value& before, const Value& after) {
+  for (const auto& [key, value] : before.members()) {
+    if (!IsOurKey(key) && after[key] != value) return true;
+  }
+  return false;
+}
+
+// The object without what its controller may change.
+Value Foreign(Kind kind, const Object& object) {
+  Value value = object.value();
+  Value& metadata = value["metadata"];
+  metadata.Erase("resourceVersion");
+  metadata.Erase("generation");
+  if (kind == Kind::kComputeDomain) {
+    metadata.Erase("finalizers");
+    value.Erase("status");
+  } else {
+    metadata["labels"].Erase(kDomainLabel);
+  }
+  return value;
+}
+
+// A channel claim of the domain was allocated on the node at `now`, or less than kStaleLabel
+// before.
+bool WasInUse(const History& history, const kube::Uid& domain, const std::string& node,
+              const Change& now) {
+  const auto uses = [&](const ObjectPtr& claim) {
+    if (!claim) return false;
+    const auto config = FindConfig(*claim);
+    return config && config->is_channel && config->domain == domain &&
+           AllocatedNode(*claim) == node;
+  };
+  for (const std::size_t place : history.ChangesOf(Kind::kClaim)) {
+    const Change& change = history.changes()[place];
+    if (change.revision() > now.revision()) break;
+    if (uses(change.before) && change.time > now.time - kStaleLabel) return true;
+  }
+  const Objects claims = history.StateAt(Kind::kClaim, now.revision());
+  return std::ranges::any_of(claims, [&](const auto& item) { return uses(item.second); });
+}
+
+// Why a domain does not let its things be torn down; empty: it does.
+std::string WhyNot(const Truth& truth, const kube::Uid& domain) {
+  const DomainRecord* record = truth.FindDomain(domain);
+  return record != nullptr && record->IsLive()
+             ? "of the live domain " + kube::ToString(record->last->key())
+             : "";
+}
+
+void CheckChild(const Truth& truth, const Suspects& suspects, const Change& change,
+                Report& report) {
+  if (!change.before) return;
+  const Object& before = *change.before;
+  const std::string what = Show(change.kind, before.key());
+  const std::string& domain = before.Label(kDomainLabel);
+  const std::vector<std::string> lost = LostFinalizers(change);
+  const DomainRecord* record = truth.FindDomain(domain);
+  const bool owner_is_gone = record == nullptr || !record->exists;
+  // What is being deleted anyway and only waits for our finalizer may be let go once its owner is
+  // gone.
+  const bool releases = before.deleting() && owner_is_gone &&
+                        lost == std::vector<std::string>{std::string(kFinalizer)};
+  if (RoleOf(truth, suspects, change.kind, before) == Role::kNone && !releases) {
+    report.Say(change, "wrote to " + what + ", which belongs to no domain");
+    return;
+  }
+  const std::string why_not = WhyNot(truth, domain);
+  if (AsksForEnd(change) && !why_not.empty()) report.Say(change, "deleted " + what + " " + why_not);
+  for (const std::string& finalizer : lost) {
+    if (finalizer != kFinalizer) report.Say(change, "took " + finalizer + " off " + what);
+    if (!before.deleting()) report.Say(change, "took a finalizer off " + what + ", which stays");
+  }
+  const bool touches =
+      TouchesForeignKeys(before.meta()["labels"], change.after->meta()["labels"]) ||
+      TouchesForeignKeys(before.meta()["annotations"], change.after->meta()["annotations"]);
+  if (touches) report.Say(change, "changed others' labels or annotations on " + what);
+}
+
+void CheckDomain(const Change& change, Report& report) {
+  if (!change.before) {
+    report.Say(change, "created a ComputeDomain");
+    return;
+  }
+  const std::string what = Show(change.kind, change.before->key());
+  if (AsksForEnd(change)) report.Say(change, "deleted " + what);
+  for (const std::string& finalizer : LostFinalizers(change)) {
+    if (finalizer != kFinalizer) report.Say(change, "took " + finalizer + " off " + what);
+  }
+  const bool is_kept =
+      SameValue(Foreign(change.kind, *change.before), Foreign(change.kind, *change.after));
+  if (!is_kept) report.Say(change, "changed more than finalizers and status of " + what);
+}
+
+void CheckNode(const ApiServer& server, const Truth& truth, const Change& change, Report& report) {
+  if (!change.before || change.type == Change::Type::kDeleted) {
+    report.Say(change, "created or deleted a Node");
+    return;
+  }
+  const std::string what = Show(change.kind, change.before->key());
+  if (!SameValue(Foreign(change.kind, *change.before), Foreign(change.kind, *change.after))) {
+    report.Say(change, "changed more than the domain label of " + what);
+  }
+  if (change.after->Label(kDomainLabel) == change.before->Label(kDomainLabel)) return;
+  if (!change.after->Label(kDomainLabel).empty()) {
+    report.Say(change, "put a domain label on " + what);
+    return;
+  }
+  const std::string& domain = change.before->Label(kDomainLabel);
+  const std::string why_not = WhyNot(truth, domain);
+  const bool is_stale =
+      !WasInUse(server.store().history(), domain, change.before->key().name, change);
+  if (!why_not.empty() && !is_stale)
+    report.Say(change, "took the label off " + what + " " + why_not);
+}
+
+}  // namespace
+
+Violations OwnOnly(const ApiServer& server, const Suspects& suspects) {
+  Report report("S6 OwnOnly");
+  Walk(server, [&](const Truth& truth, const Change& change) {
+    if (!suspects.clients.contains(change.actor)) return;
+    const std::string what = Show(change.kind, change.after->key());
+    switch (change.kind) {
+      case Kind::kDaemonSet:
+      case Kind::kClaimTemplate:
+      case Kind::kClique:
+        CheckChild(truth, suspects, change, report);
+        break;
+      case Kind::kComputeDomain:
+        CheckDomain(change, report);
+        break;
+      case Kind::kNode:
+        CheckNode(server, truth, change, report);
+        break;
+      case Kind::kLease:
+      case Kind::kEvent:
+        if (AsksForEnd(change)) report.Say(change, "deleted " + what);
+        break;
+      case Kind::kPod:
+      case Kind::kClaim:
+      case Kind::kSlice:
+      case Kind::kNamespace:
+        report.Say(change, "wrote to " + what);
+        break;
+    }
+  });
+  return report.Take();
+}
+
+Violations LiveChildrenAreSafe(const ApiServer& server, const Suspects& suspects) {
+  Report report("S7 LiveChildrenAreSafe");
+  Walk(server, [&](const Truth& truth, const Change& change) {
+    const bool is_suspect = suspects.clients.contains(change.actor);
+    if (!change.before || (!is_suspect && change.actor != "garbage-collector")) return;
+    const std::string what = Show(change.kind, change.before->key());
+    const std::string& domain = change.before->Label(kDomainLabel);
+    const std::string why_not = WhyNot(truth, domain);
+    if (why_not.empty()) return;
+    if (is_suspect && LosesDomainLabel(change) &&
+        WasInUse(server.store().history(), domain, change.before->key().name, change)) {
+      report.Say(change, "took the label off " + what + " " + why_not);
+    }
+    // A clique in the reference's manner goes with the last of the pods that own it.
+    const Role role = RoleOf(truth, suspects, change.kind, *change.before);
+    const bool is_child = role != Role::kNone && (is_suspect || role != Role::kClique);
+    if (is_child && AsksForEnd(change)) report.Say(change, "deleted " + what + " " + why_not);
+  });
+  return report.Take();
+}
+
+namespace {
+
+// Something that still ought to hold a domain back, and since when it has been like that.
+struct Remnant {
+  Kind kind = {};
+  kube::ObjectKey key = {};
+  Revision since = 0;
+};
+
+// Since when, without a break, `holds` has been true of the object.
+Revision Since(const History& history, Kind kind, const Object& object,
+               const std::function<bool(const Object&)>& holds) {
+  Revision since = object.revision();
+  const auto& places = history.ChangesOf(kind);
+  for (auto it = places.rbegin(); it != places.rend(); ++it) {
+    const Change& change = history.changes()[*it];
+    if (change.after->uid() != object.uid() || change.revision() > object.revision()) continue;
+    since = change.revision();
+    if (!change.before || !holds(*change.before)) break;
+  }
+  return since;
+}
+
+std::vector<Remnant> FindRemnants(const ApiServer& server, const Truth& truth,
+                                  const Suspects& suspects, const Object& domain, Time now) {
+  const History& history = server.store().history();
+  std::vector<Remnant> remnants;
+  const auto look = [&](Kind kind, const std::function<bool(const Object&)>& holds) {
+    for (const auto& [key, object] : truth.Live(kind)) {
+      if (!holds(*object)) continue;
+      remnants.push_back({.kind = kind, .key = key, .since = Since(history, kind, *object, holds)});
+    }
+  };
+  for (const Kind kind : {Kind::kDaemonSet, Kind::kClaimTemplate, Kind::kClique}) {
+    look(kind, [&, kind](const Object& object) {
+      return object.Label(kDomainLabel) == domain.uid() &&
+             RoleOf(truth, suspects, kind, object) != Role::kNone;
+    });
+  }
+  look(Kind::kNode, [&](const Object& node) { return node.Label(kDomainLabel) == domain.uid(); });
+  const auto asked = base::ParseTime(domain.meta()["deletionTimestamp"].AsString());
+  const auto waited = asked ? now - *asked : std::chrono::microseconds(0);
+  if (waited < 2 * suspects.deletion_grace) {
+    look(Kind::kPod, [&](const Object& pod) {
+      return IsDaemonPod(suspects, pod, domain.uid()) &&
+             !IsNodeLost(truth, pod["spec"]["nodeName"].AsString());
+    });
+    look(Kind::kClaim, [&](const Object& claim) {
+      return IsDaemonClaim(suspects, claim, domain.uid()) &&
+             !IsNodeLost(truth, AllocatedNode(claim));
+    });
+  }
+  if (waited < suspects.deletion_grace) {
+    look(Kind::kClaim, [&](const Object& claim) {
+      return IsConsumer(claim, domain) && !IsNodeLost(truth, AllocatedNode(claim));
+    });
+  }
+  return remnants;
+}
+
+// Whether the client looked at that kind, live and after the deletion was asked for, before
+// `since`: then the thing came in between its look and its write, which nobody can exclude.
+bool CameAfterALook(const ApiServer& server, const std::string& client, Kind kind, Revision asked,
+                    Revision since) {
+  return std::ranges::any_of(server.requests(), [&](const RequestRecord& request) {
+    const bool is_look = request.target.verb == "list" || request.target.verb == "get";
+    return request.client == client && is_look && request.target.kind != nullptr &&
+           request.target.kind->kind == kind && request.status == 200 &&
+           request.view == request.revision && request.revision >= asked &&
+           request.revision < since;
+  });
+}
+
+void CheckRelease(const ApiServer& server, const Truth& truth, const Suspects& suspects,
+                  const Change& change, Report& report) {
+  const Object& domain = *change.before;
+  const std::string what = Show(change.kind, domain.key());
+  if (!domain.deleting()) {
+    report.Say(change, "took the finalizer off " + what + ", which is not being deleted");
+    return;
+  }
+  const Revision asked = truth.FindDomain(domain.uid())->deletion_asked;
+  for (const Remnant& remnant : FindRemnants(server, truth, suspects, domain, change.time)) {
+    if (CameAfterALook(server, change.actor, remnant.kind, asked, remnant.since)) continue;
+    report.Say(change, "took the finalizer off " + what + " while " +
+                           Show(remnant.kind, remnant.key) + " remained");
+  }
+}
+
+}  // namespace
+
+Violations FinalizerDiscipline(const ApiServer& server, const Suspects& suspects) {
+  Report report("S8 FinalizerDiscipline");
+  Walk(server, [&](const Truth& truth, const Change& change) {
+    if (!suspects.clients.contains(change.actor)) return;
+    const std::string what = Show(change.kind, change.after->key());
+    const bool is_new = change.type == Change::Type::kAdded;
+    if (is_new && RoleOf(truth, suspects, change.kind, *change.after) != Role::kNone) {
+      const DomainRecord* record = truth.FindDomain(change.after->Label(kDomainLabel));
+      if (record == nullptr || !record->had_finalizer) {
+        report.Say(change, "created " + what + " before its domain had the finalizer");
+      }
+    }
+    const bool releases = change.kind == Kind::kComputeDomain &&
+                          std::ranges::count(LostFinalizers(change), kFinalizer) > 0;
+    if (releases) CheckRelease(server, truth, suspects, change, report);
+  });
+  return report.Take();
+}
+
+Violations NoDuplicateChild(const ApiServer& server, const Suspects& suspects) {
+  Report report("S11 NoDuplicateChild");
+  // Who made what, by UID: only children that a suspect made count.
+  std::set<kube::Uid> made;
+  Walk(server, [&](const Truth& truth, const Change& change) {
+    const bool is_template = change.kind == Kind::kClaimTemplate;
+    const bool is_new = change.type == Change::Type::kAdded;
+    if (!is_new || (!is_template && change.kind != Kind::kDaemonSet)) return;
+    if (!suspects.clients.contains(change.actor)) return;
+    for (const auto& [key, other] : truth.Live(change.kind)) {
+      const bool is_same = made.contains(other->uid()) && !other->deleting() &&
+                           other->Label(kDomainLabel) == change.after->Label(kDomainLabel) &&
+                           other->Label(kTargetLabel) == change.after->Label(kTargetLabel);
+      if (!is_same) continue;
+      report.Say(change, "created " + Show(change.kind, change.after->key()) + " beside " +
+                             Show(change.kind, key));
+    }
+    made.insert(change.after->uid());
+  });
+  return report.Take();
+}
+
+namespace {
+
+bool IsReview(const Target& target) {
+  return target.verb == "create" && !target.segments.empty() &&
+         target.segments.back() == "selfsubjectaccessreviews";
+}
+
+bool IsDiscovery(const Target& target) {
+  const std::string& first = target.segments.empty() ? std::string() : target.segments.front();
+  return (target.verb == "list" || target.verb == "get") && target.segments.size() <= 3 &&
+         (first == "api" || first == "apis" || first == "version");
+}
+
+// Why the request is outside of what the contract needs; empty: it is not.
+std::string WhyNotNeeded(const Target& target, const std::set<std::string>& domain_namespaces,
+                         const Suspects& suspects) {
+  if (target.kind == nullptr) {
+    return IsReview(target) || IsDiscovery(target) ? "" : "no resource of ours";
+  }
+  const Kind kind = target.kind->kind;
+  const std::string& verb = target.verb;
+  const bool reads = verb == "get" || verb == "list" || verb == "watch";
+  const bool in_driver_namespace = target.key.ns == suspects.driver_namespace;
+  const bool in_domain_namespace = domain_namespaces.contains(target.key.ns);
+  const auto unless = [](bool allowed, const char* why) { return allowed ? "" : why; };
+  if (kind == Kind::kLease) {
+    const bool is_ours = target.key.name == kLeaseName || verb == "create";
+    return unless(in_driver_namespace && is_ours, "another's lease");
+  }
+  if (kind == Kind::kNamespace) return "namespaces are none of its business";
+  if (reads) {
+    const bool driver_only = kind == Kind::kDaemonSet || kind == Kind::kClique;
+    return unless(!driver_only || in_driver_namespace, "a read outside of the driver's namespace");
+  }
+  switch (kind) {
+    case Kind::kComputeDomain:
+      return unless((verb == "patch" || verb == "update") && in_domain_namespace,
+                    "domains are only patched");
+    case Kind::kClaimTemplate:
+      return unless(in_driver_namespace || in_domain_namespace, "a namespace without a domain");
+    case Kind::kDaemonSet:
+    case Kind::kClique:
+      return unless(in_driver_namespace, "outside of the driver's namespace");
+    case Kind::kNode:
+      return unless((verb == "patch" || verb == "update") && target.subresource.empty(),
+                    "of a node only labels are patched");
+    case Kind::kEvent:
+      return unless(
+          (verb == "create" || verb == "patch") && (in_driver_namespace || in_domain_namespace),
+          "a namespace without a domain");
+    default:
+      return "this kind is never written";
+  }
+}
+
+}  // namespace
+
+Violations Confinement(const ApiServer& server, const Suspects& suspects) {
+  std::set<std::string> domain_namespaces;
+  for (const Change& change : server.store().history().changes()) {
+    if (change.kind == Kind::kComputeDomain) domain_namespaces.insert(change.after->key().ns);
+  }
+  Violations violations;
+  for (const RequestRecord& request : server.requests()) {
+    if (!suspects.clients.contains(request.client)) continue;
+    const std::string why = WhyNotNeeded(request.target, domain_namespaces, suspects);
+    if (why.empty()) continue;
+    violations.push_back("S13 Confinement: " + request.client + " sent " + request.ToString() +
+                         ": " + why);
+  }
+  return violations;
+}
+
+Violations CheckSafety(const ApiServer& server, const Suspects& suspects) {
+  Violations all;
+  for (const auto oracle :
+       {OwnOnly, LiveChildrenAreSafe, FinalizerDiscipline, NoDuplicateChild, Confinement}) {
+    std::ranges::move(oracle(server, suspects), std::back_inserter(all));
+  }
+  return all;
+}
+
+}  // namespace simulation

@@ -1,0 +1,109 @@
+#include "test/simulation/truth.h"
+
+namespace simulation {
+
+ObjectPtr Truth::Get(Kind kind, const kube::ObjectKey& key) const {
+  const auto it = Live(kind).find(key);
+  return it == Live(kind).end() ? nullptr : it->second;
+}
+
+const DomainRecord* Truth::FindDomain(const kube::Uid& uid) const {
+  const auto it = domains_.find(uid);
+  return it == domains_.end() ? nullptr : &it->second;
+}
+
+void Truth::Apply(const Change& change) {
+  const bool is_gone = change.type == Change::Type::kDeleted;
+  Objects& objects = state_[static_cast<std::size_t>(change.kind)];
+  if (is_gone) {
+    objects.erase(change.after->key());
+  } else {
+    objects[change.after->key()] = change.after;
+  }
+  if (change.kind != Kind::kComputeDomain) return;
+  DomainRecord& record = domains_[change.after->uid()];
+  record.last = change.after;
+  record.exists = !is_gone;
+  record.had_finalizer = record.had_finalizer || change.after->HasFinalizer(kFinalizer);
+  if (change.after->deleting() && record.deletion_asked == 0) {
+    record.deletion_asked = change.revision();
+  }
+}
+
+Truth FinalTruth(const History& history) {
+  Truth truth;
+  for (const Change& change : history.changes()) truth.Apply(change);
+  return truth;
+}
+
+const char* ToString(Role role) {
+  switch (role) {
+    case Role::kNone:
+      return "nothing";
+    case Role::kDaemonSet:
+      return "DaemonSet";
+    case Role::kDaemonTemplate:
+      return "daemon template";
+    case Role::kWorkloadTemplate:
+      return "workload template";
+    case Role::kClique:
+      return "clique";
+  }
+  return "nothing";
+}
+
+Role RoleOf(const Truth& truth, const Suspects& suspects, Kind kind, const Object& object) {
+  const std::string& domain = object.Label(kDomainLabel);
+  if (domain.empty()) return Role::kNone;
+  const kube::ObjectKey& key = object.key();
+  const bool in_driver_namespace = key.ns == suspects.driver_namespace;
+  const bool has_daemon_name = suspects.any_daemon_name || key.name == DaemonName(domain);
+  if (kind == Kind::kDaemonSet) {
+    return in_driver_namespace && has_daemon_name ? Role::kDaemonSet : Role::kNone;
+  }
+  if (kind == Kind::kClique) {
+    const bool has_name = key.name.starts_with(domain + ".");
+    return in_driver_namespace && has_name ? Role::kClique : Role::kNone;
+  }
+  if (kind != Kind::kClaimTemplate) return Role::kNone;
+  const std::string& target = object.Label(kTargetLabel);
+  if (target == "Daemon") {
+    return in_driver_namespace && has_daemon_name ? Role::kDaemonTemplate : Role::kNone;
+  }
+  const DomainRecord* record = truth.FindDomain(domain);
+  if (target != "Workload" || record == nullptr) return Role::kNone;
+  const std::string& name =
+      At(record->last->value(), {"spec", "channel", "resourceClaimTemplate", "name"}).AsString();
+  const bool is_there = key.ns == record->last->key().ns && key.name == name;
+  return is_there ? Role::kWorkloadTemplate : Role::kNone;
+}
+
+bool IsDaemonPod(const Suspects& suspects, const Object& pod, const kube::Uid& domain) {
+  return pod.key().ns == suspects.driver_namespace && pod.Label(kDomainLabel) == domain &&
+         pod.ControllerOwner()["kind"].AsString() == "DaemonSet";
+}
+
+bool IsDaemonClaim(const Suspects& suspects, const Object& claim, const kube::Uid& domain) {
+  if (claim.key().ns != suspects.driver_namespace) return false;
+  const auto config = FindConfig(claim);
+  return config && !config->is_channel && config->domain == domain;
+}
+
+bool IsConsumer(const Object& claim, const Object& domain) {
+  if (claim.key().ns != domain.key().ns || IsAdminAccess(claim)) return false;
+  const auto config = FindConfig(claim);
+  return config && config->is_channel && config->domain == domain.uid() &&
+         !AllocatedNode(claim).empty() && !claim["status"]["reservedFor"].items().empty();
+}
+
+bool IsNodeLost(const Truth& truth, const std::string& node) {
+  if (node.empty()) return false;
+  const ObjectPtr found = truth.Get(Kind::kNode, {.name = node});
+  return !found || FindCondition(found->value(), "Ready")["status"].AsString() != "True";
+}
+
+std::string Show(Kind kind, const kube::ObjectKey& key) {
+  return Describe(kind).resource.kind + " " + kube::ToString(key);
+}
+
+}  // namespace simulation

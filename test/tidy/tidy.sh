@@ -1,0 +1,160 @@
+#!/usr/bin/env bash
+# Tests over the sources and object files themselves. Each rule prints what breaks it, and fails.
+#
+#   tidy.sh includes                who may include whom
+#   tidy.sh nodiscard               a function that returns a Result says [[nodiscard]]
+#   tidy.sh banned                  calls that belong behind a seam, and words that belong nowhere
+#   tidy.sh size                    no file over 600 lines, no function over 70 in the product
+#   tidy.sh pure FILE.a...          the object files import no thread, clock, socket, file or getenv
+#   tidy.sh finds COMPILER          each rule notices a source that breaks it
+set -euo pipefail
+
+repo=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
+tree=${TIDY_TREE:-$repo}
+cd "$tree"
+
+sources() {  # sources FOLDER...: headers and sources in them
+  find "$@" -name '*.h' -o -name '*.cc' 2>/dev/null | sort
+}
+product() { sources pkg controller node cli; }
+
+fail() {
+  printf '%s\n' "$@" >&2
+  exit 1
+}
+
+# forbid REASON PATTERN FILES...: no line of the files may match.
+forbid() {
+  local reason=$1 pattern=$2
+  shift 2
+  (($# > 0)) || return 0
+  if grep -nE "$pattern" "$@" /dev/null; then fail "$reason"; fi
+}
+
+includes() {
+  local -a base kube pkg controller pure
+  mapfile -t base < <(sources pkg/base)
+  forbid 'pkg/base uses nothing else of ours' '#include "(pkg/(json|http|kube|log|systemd)|controller|node|cli|test)/' "${base[@]}"
+  mapfile -t pkg < <(sources pkg)
+  forbid 'pkg never includes upwards' '#include "(controller|node|cli)/' "${pkg[@]}"
+  forbid 'pkg knows no ComputeDomain' '[Cc]ompute_?[Dd]omain|computedomain' "${pkg[@]}"
+  mapfile -t kube < <(sources pkg | grep -v '_test\.cc$' | grep -v '/testing/')
+  forbid 'the product uses nothing of test' '#include "test/' "${kube[@]}"
+  mapfile -t controller < <(sources controller)
+  forbid 'controller, node and cli do not use one another' '#include "(node|cli)/' "${controller[@]}"
+  mapfile -t pure < <(ls controller/compute_domain/{plan,status,membership,children,deletion,ownership}.{h,cc} \
+    controller/compute_domain/observed.h controller/{daemon_set,resource_claim_template}/render.{h,cc} 2>/dev/null || true)
+  forbid 'the planner sees only controller/api, its own files, pkg/base and values (pkg/json, pkg/kube/api)' \
+    '#include "(pkg/(http|kube/(client|cache|workqueue|lease|runtime)|log|systemd)|controller/(settings|process|compute_domain/(apply|cache|controller|reconciler)))' "${pure[@]}"
+  local -a all
+  mapfile -t all < <(product)
+  forbid 'RapidJSON is included in one place' '#include [<"]rapidjson' $(printf '%s\n' "${all[@]}" | grep -v rapidjson_guard.h)
+  forbid 'includes start at the root' '#include "\.\.?/' "${all[@]}"
+  local file
+  for file in $(printf '%s\n' "${all[@]}" | grep '\.h$'); do
+    grep -q '^#pragma once' "$file" || fail "$file: no #pragma once"
+  done
+}
+
+nodiscard() {
+  local -a headers
+  mapfile -t headers < <(product | grep '\.h$')
+  # A declaration that returns a Result, on a line of its own, without the attribute on it or before it.
+  awk '
+    /^[ \t]*(static |virtual |inline )*(base::)?Result<.*> [A-Za-z_]+\(/ && previous !~ /nodiscard/ {
+      print FILENAME ":" FNR ": " $0; bad = 1
+    }
+    { previous = $0 }
+    END { exit bad }' "${headers[@]}" >&2 || fail 'these return a Result without [[nodiscard]]'
+}
+
+banned() {
+  local -a all tests everything
+  mapfile -t all < <(product)
+  forbid 'time comes from base::Clock' 'steady_clock::now|system_clock::now|[^_:]\btime\(nullptr\)|std::this_thread::sleep' \
+    $(printf '%s\n' "${all[@]}" | grep -vE 'pkg/base/system_clock.cc|/testing/|_test\.cc$')
+  forbid 'randomness comes from base::Random' 'std::random_device|\brand\(\)' $(printf '%s\n' "${all[@]}" | grep -v system_random.cc)
+  forbid 'logs go through base::Logger' 'std::(cout|cerr|clog)' "${all[@]}"
+  forbid 'getenv belongs into main.cc' '\bgetenv\(' $(printf '%s\n' "${all[@]}" | grep -vE 'controller/main.cc|pkg/(systemd|log)/|_test\.cc$')
+  mapfile -t tests < <(sources pkg controller test | grep -E '_test\.cc$')
+  forbid 'tests wait for a state, not for a time' 'sleep_for|sleep_until|\busleep\(|[^a-z_]sleep\(' "${tests[@]}"
+  mapfile -t everything < <(git -C "$tree" ls-files 2>/dev/null | grep -vE '^test/tidy/|go\.sum$' || true)
+  forbid 'no leftovers: name what would unblock it, in a TODO' 'FIXME|XXX:|HACK' "${everything[@]}"
+}
+
+size() {
+  local file lines
+  for file in $(product); do
+    lines=$(wc -l <"$file")
+    ((lines <= 600)) || fail "$file: $lines lines; past 600 a file is two"
+  done
+  # A function: from a line that begins at the margin and ends in ') {', to its '}'.
+  awk '
+    FNR == 1 { start = 0 }
+    /^[A-Za-z].*\) (const )?(noexcept )?\{$/ { start = FNR; name = $0 }
+    /^}$/ && start { if (FNR - start > 70) { print FILENAME ":" start ": " FNR - start " lines: " name; bad = 1 } start = 0 }
+    END { exit bad }' $(product | grep -vE '_test\.cc$') >&2 || fail 'past 70 lines, look again'
+}
+
+# What an object file may not import to run in the simulation. Mutexes are allowed: they order, they do
+# not wait for anything outside.
+readonly kImpure='U (pthread_create|pthread_cond_.*|clock_gettime|gettimeofday|time|times|clock|nanosleep|usleep|sleep|clock_nanosleep|sched_yield|socket|connect|bind|listen|accept4?|send(to|msg)?|recv(from|msg)?|poll|ppoll|select|epoll_.*|getaddrinfo|getenv|secure_getenv|open(64)?|openat(64)?|fopen(64)?|read|write|getrandom|getentropy|rand|random|_ZNSt6thread.*|_ZNSt6chrono3_V21[0-9](steady|system)_clock3nowEv|_ZNSt18condition_variable.*|_ZNSt13random_device.*|_ZNSt3_V222.*condition_variable.*|curl_.*|sd_.*)(@.*)?$'
+
+pure() {
+  (($# > 0)) || fail 'pure: name the archives'
+  local archive bad=0
+  for archive in "$@"; do
+    [[ -s $archive ]] || fail "$archive is not there"
+    if nm -uA "$archive" | grep -E "$kImpure" >&2; then bad=1; fi
+  done
+  ((bad == 0)) || fail 'these object files reach for the world; pass it in instead'
+}
+
+# expect_red RULE NAME SOURCE [FILE]: the rule fails on a tree with this source.
+expect_red() {
+  local rule=$1 file=$2 text=$3 scratch
+  scratch=$(mktemp -d)
+  mkdir -p "$scratch/$(dirname "$file")"
+  printf '%b' "$text" >"$scratch/$file"
+  if TIDY_TREE=$scratch "$repo/test/tidy/tidy.sh" "$rule" >/dev/null 2>&1; then
+    fail "rule $rule does not notice $file: $text"
+  fi
+  rm -r "$scratch"
+}
+
+finds() {
+  local compiler=$1 scratch
+  expect_red includes pkg/base/a.h '#pragma once\n#include "pkg/json/value.h"\n'
+  expect_red includes pkg/kube/a.cc '#include "controller/api/names.h"\n'
+  expect_red includes pkg/kube/a.cc '// ComputeDomain\n'
+  expect_red includes pkg/kube/a.cc '#include "test/fixtures/a.h"\n'
+  expect_red includes controller/compute_domain/plan.cc '#include "pkg/http/transport.h"\n'
+  expect_red includes pkg/kube/a.cc '#include <rapidjson/document.h>\n'
+  expect_red includes pkg/kube/a.h 'int a;\n'
+  expect_red nodiscard pkg/kube/a.h '#pragma once\nbase::Result<int> Get(int a);\n'
+  expect_red banned pkg/kube/a.cc 'auto a = std::chrono::steady_clock::now();\n'
+  expect_red banned pkg/kube/a.cc 'std::random_device d;\n'
+  expect_red banned pkg/kube/a.cc 'std::cout << 1;\n'
+  expect_red banned pkg/kube/a.cc 'auto a = std::getenv("A");\n'
+  expect_red banned pkg/kube/a_test.cc 'std::this_thread::sleep_for(a);\n'
+  expect_red size pkg/kube/a.cc "$(printf 'int A() {\\n'; printf '//\\n%.0s' {1..80}; printf '}\\n')"
+  scratch=$(mktemp -d)
+  local call
+  for call in 'getenv("A");' 'std::thread t([]{}); t.join();' 'auto n = std::chrono::steady_clock::now(); (void)n;' \
+    'socket(1, 1, 0);' 'auto n = std::chrono::system_clock::now(); (void)n;' 'sleep(1);'; do
+    printf '#include <chrono>\n#include <cstdlib>\n#include <thread>\n#include <sys/socket.h>\n#include <unistd.h>\nvoid F() { %s }\n' \
+      "$call" >"$scratch/a.cc"
+    "$compiler" -std=c++20 -c "$scratch/a.cc" -o "$scratch/a.o"
+    rm -f "$scratch/a.a"
+    ar rc "$scratch/a.a" "$scratch/a.o"
+    if "$repo/test/tidy/tidy.sh" pure "$scratch/a.a" >/dev/null 2>&1; then fail "pure does not notice $call"; fi
+  done
+  rm -r "$scratch"
+}
+
+rule=${1:-}
+shift || true
+case $rule in
+  includes | nodiscard | banned | size | pure | finds) "$rule" "$@" ;;
+  *) fail "tidy: no rule '$rule'" ;;
+esac
