@@ -3,7 +3,7 @@
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
-set(CMAKE_CXX_FLAGS_DEV "-O2 -g1 -fno-omit-frame-pointer")
+set(CMAKE_CXX_FLAGS_DEV "-O1 -g1 -fno-omit-frame-pointer")
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g1")  # No -DNDEBUG: checks stay on.
 set(CDOM_SANITIZE "" CACHE STRING "Value of -fsanitize, such as address,undefined")
 

@@ -54,7 +54,7 @@ case $command in
       fi
     done
     [[ ! -e $kubeconfig ]] ||
-      die "there is a cluster in $dir already. Use it with 'scripts/cluster.sh kubectl', or end it: scripts/cluster.sh down"
+      die "there is a cluster in $dir already. End it first: scripts/cluster.sh down"
     printf 'cluster.sh: starting a control plane in %s\n' "$dir" >&2
     "$controlplane/controlplane" up "$dir" "$@"
     cat <<NEXT

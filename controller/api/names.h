@@ -10,7 +10,8 @@ namespace api {
 
 // Shared with NVIDIA's components: exact, or they stop working together.
 inline constexpr std::string_view kGroup = "resource.nvidia.com";
-inline constexpr std::string_view kDomainLabel = "resource.nvidia.com/computeDomain";  // A domain's UID.
+inline constexpr std::string_view kDomainLabel =
+    "resource.nvidia.com/computeDomain";  // A domain's UID.
 inline constexpr std::string_view kTargetLabel = "resource.nvidia.com/computeDomainTarget";
 inline constexpr std::string_view kTargetDaemon = "Daemon";
 inline constexpr std::string_view kTargetWorkload = "Workload";
@@ -19,8 +20,7 @@ inline constexpr std::string_view kCliqueLabel = "resource.nvidia.com/computeDom
 inline constexpr std::string_view kFinalizer = "resource.nvidia.com/computeDomain";
 inline constexpr std::string_view kDriver = "compute-domain.nvidia.com";
 inline constexpr std::string_view kDaemonDeviceClass = "compute-domain-daemon.nvidia.com";
-inline constexpr std::string_view kChannelDeviceClass =
-    "compute-domain-default-channel.nvidia.com";
+inline constexpr std::string_view kChannelDeviceClass = "compute-domain-default-channel.nvidia.com";
 inline constexpr std::string_view kDaemonServiceAccount = "compute-domain-daemon-service-account";
 inline constexpr std::string_view kDaemonConfigKind = "ComputeDomainDaemonConfig";
 inline constexpr std::string_view kChannelConfigKind = "ComputeDomainChannelConfig";
@@ -28,9 +28,8 @@ inline constexpr std::string_view kDaemonContainer = "compute-domain-daemon";
 
 inline const kube::Resource kComputeDomains = {std::string(kGroup), "v1beta1", "computedomains",
                                                "ComputeDomain", true};
-inline const kube::Resource kComputeDomainCliques = {std::string(kGroup), "v1beta1",
-                                                     "computedomaincliques", "ComputeDomainClique",
-                                                     true};
+inline const kube::Resource kComputeDomainCliques = {
+    std::string(kGroup), "v1beta1", "computedomaincliques", "ComputeDomainClique", true};
 
 // The DaemonSet and the daemons' claim template of a domain. Must not contain
 // "compute-domain-daemon-": a pod's own line in its hosts file would be taken for a peer's.

@@ -171,7 +171,8 @@ base::Result<Node> DecodeNode(json::View object) {
 json::Value Encode(const DomainStatus& status) {
   json::Value nodes = json::Value::Array();
   for (const Member& member : status.nodes) nodes.Append(EncodeMember(member, "name"));
-  // Null takes a field away in a merge patch; the reference's readers expect `nodes` absent, not empty.
+  // Null takes a field away in a merge patch; the reference's readers expect `nodes` absent, not
+  // empty.
   const json::Value nodes_or_none = status.nodes.empty() ? json::Value() : std::move(nodes);
   // Without conditions it is for the reference's CRD, which knows no more than this.
   if (status.conditions.empty()) {
@@ -192,8 +193,8 @@ json::Value Encode(const DomainStatus& status) {
        {"observedGeneration", status.observed_generation},
        {"conditions", std::move(conditions)},
        {"members", status.members},
-       {"cliqueCount", std::ranges::count_if(status.cliques,
-                                             [](const auto& clique) { return !clique.id.empty(); })},
+       {"cliqueCount", std::ranges::count_if(
+                           status.cliques, [](const auto& clique) { return !clique.id.empty(); })},
        {"cliques", status.cliques.empty() ? json::Value() : std::move(cliques)}});
 }
 

@@ -1,7 +1,7 @@
 // What the controller keeps of each object: the fields it decides by, and no more.
 //
-// Plain values. The decoders say kInvalid for an object without name, UID or resourceVersion, and take
-// everything else as it comes: what is missing or of a wrong type is empty.
+// Plain values. The decoders say kInvalid for an object without name, UID or resourceVersion, and
+// take everything else as it comes: what is missing or of a wrong type is empty.
 #pragma once
 
 #include <cstdint>

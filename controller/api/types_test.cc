@@ -91,8 +91,7 @@ TEST(DecodeComputeDomain, H13_DomainWithoutSpecOrWithOddOnesIsAValueLikeAnyOther
   EXPECT_TRUE(modeless.has_spec);
   EXPECT_EQ(modeless.allocation_mode, "Single");
   EXPECT_EQ(modeless.template_name, "");
-  EXPECT_FALSE(
-      Decode(DecodeComputeDomain, Object("", R"("spec": {"channel": "none"})")).has_spec);
+  EXPECT_FALSE(Decode(DecodeComputeDomain, Object("", R"("spec": {"channel": "none"})")).has_spec);
 }
 
 TEST(Decode, ObjectWithoutIdentityIsRefused) {
@@ -116,8 +115,8 @@ TEST(Decode, ObjectWithoutIdentityIsRefused) {
 }
 
 TEST(Decode, FieldsOfAWrongTypeAreEmpty) {
-  const std::string odd = Object(R"("labels": ["x"])",
-                                 R"("spec": 1, "status": "x", "daemons": {"a": 1})");
+  const std::string odd =
+      Object(R"("labels": ["x"])", R"("spec": 1, "status": "x", "daemons": {"a": 1})");
   EXPECT_EQ(Decode(DecodeDaemonSet, odd).domain, "");
   EXPECT_TRUE(Decode(DecodeClique, odd).daemons.empty());
   EXPECT_FALSE(Decode(DecodeDaemonPod, odd).ready);
@@ -155,9 +154,9 @@ TEST(DecodeClique, ItsNameSaysWhichCliqueItIs) {
 
 TEST(DecodeClique, S3_IndexThatNoIntHoldsIsNoneRatherThanAnothers) {
   for (const char* index : {"4294967296", "-4294967297", "99999999999999999999", "1.5"}) {
-    const Clique clique =
-        Decode(DecodeClique, CliqueNamed("uid-1.c.1", R"([{"nodeName": "a", "index": )" +
-                                                          std::string(index) + "}]"));
+    const Clique clique = Decode(
+        DecodeClique,
+        CliqueNamed("uid-1.c.1", R"([{"nodeName": "a", "index": )" + std::string(index) + "}]"));
     ASSERT_EQ(clique.daemons.size(), 1U);
     EXPECT_EQ(clique.daemons[0].index, -1) << index;
   }
@@ -167,7 +166,8 @@ std::string Pod(const std::string& labels, const std::string& phase, const std::
   return Object(R"("labels": {)" + labels + "}",
                 R"("spec": {"nodeName": "node-0"}, "status": {"podIP": "10.0.0.1", "phase": ")" +
                     phase + R"(", "conditions": [{"type": "Initialized", "status": "True"},
-                    {"type": "Ready", "status": ")" + ready + R"("}]})");
+                    {"type": "Ready", "status": ")" +
+                    ready + R"("}]})");
 }
 
 TEST(DecodeDaemonPod, CliqueLabelIsAbsentEmptyOrAClique) {
@@ -176,10 +176,9 @@ TEST(DecodeDaemonPod, CliqueLabelIsAbsentEmptyOrAClique) {
                    Pod(R"("resource.nvidia.com/computeDomain.cliqueID": "")", "Running", "True"))
                 .clique,
             "");
-  const DaemonPod pod = Decode(
-      DecodeDaemonPod, Pod(R"("resource.nvidia.com/computeDomain": "uid-1",
+  const DaemonPod pod = Decode(DecodeDaemonPod, Pod(R"("resource.nvidia.com/computeDomain": "uid-1",
           "resource.nvidia.com/computeDomain.cliqueID": "c.1")",
-                           "Running", "True"));
+                                                    "Running", "True"));
   EXPECT_EQ(pod.clique, "c.1");
   EXPECT_EQ(pod.domain, "uid-1");
   EXPECT_EQ(pod.node, "node-0");
@@ -194,9 +193,10 @@ TEST(DecodeDaemonPod, ReadyTakesPhaseAndCondition) {
     bool ready;
     bool terminal;
   };
-  for (const Row& row : {Row{"Running", "True", true, false}, Row{"Running", "False", false, false},
-                         Row{"Pending", "True", false, false}, Row{"Succeeded", "True", false, true},
-                         Row{"Failed", "False", false, true}}) {
+  for (const Row& row :
+       {Row{"Running", "True", true, false}, Row{"Running", "False", false, false},
+        Row{"Pending", "True", false, false}, Row{"Succeeded", "True", false, true},
+        Row{"Failed", "False", false, true}}) {
     const DaemonPod pod = Decode(DecodeDaemonPod, Pod("", row.phase, row.condition));
     EXPECT_EQ(pod.ready, row.ready) << row.phase << row.condition;
     EXPECT_EQ(pod.terminal, row.terminal) << row.phase;
@@ -204,12 +204,12 @@ TEST(DecodeDaemonPod, ReadyTakesPhaseAndCondition) {
 }
 
 TEST(DecodeDaemonPod, OnlyTheMarkerWithItsOneValueHandsTheEntryToTheController) {
-  EXPECT_TRUE(Decode(DecodeDaemonPod, Pod(R"("cdom.dev/membership-writer": "controller")",
-                                          "Running", "True"))
+  EXPECT_TRUE(Decode(DecodeDaemonPod,
+                     Pod(R"("cdom.dev/membership-writer": "controller")", "Running", "True"))
                   .controller_writes);
-  EXPECT_FALSE(Decode(DecodeDaemonPod,
-                      Pod(R"("cdom.dev/membership-writer": "daemon")", "Running", "True"))
-                   .controller_writes);
+  EXPECT_FALSE(
+      Decode(DecodeDaemonPod, Pod(R"("cdom.dev/membership-writer": "daemon")", "Running", "True"))
+          .controller_writes);
 }
 
 std::string Config(const std::string& driver, const std::string& kind, const std::string& domain) {
@@ -219,7 +219,8 @@ std::string Config(const std::string& driver, const std::string& kind, const std
 }
 
 TEST(DecodeClaim, WhatWasAllocatedCountsBeforeWhatWasAskedFor) {
-  const std::string asked = Config("compute-domain.nvidia.com", "ComputeDomainChannelConfig", "asked");
+  const std::string asked =
+      Config("compute-domain.nvidia.com", "ComputeDomainChannelConfig", "asked");
   const std::string got = Config("compute-domain.nvidia.com", "ComputeDomainChannelConfig", "got");
   const Claim claim = Decode(DecodeClaim, Object("", R"(
       "spec": {"devices": {"config": [)" + asked + R"(]}},
@@ -245,8 +246,7 @@ TEST(DecodeClaim, WhatWasAllocatedCountsBeforeWhatWasAskedFor) {
 
 TEST(DecodeClaim, OnlyOurDriversConfigsCountByTheirKind) {
   const auto decode = [](const std::string& config) {
-    return Decode(DecodeClaim,
-                  Object("", R"("spec": {"devices": {"config": [)" + config + "]}}"));
+    return Decode(DecodeClaim, Object("", R"("spec": {"devices": {"config": [)" + config + "]}}"));
   };
   EXPECT_EQ(decode(Config("gpu.nvidia.com", "ComputeDomainChannelConfig", "d")).channel_domain, "");
   EXPECT_EQ(decode(Config("compute-domain.nvidia.com", "GpuConfig", "d")).channel_domain, "");
@@ -278,18 +278,19 @@ TEST(DecodeNode, ReadyIsTheConditionAndUnknownIsNot) {
 // ---- Writing.
 
 DomainStatus FullStatus() {
-  return {.status = "NotReady",
-          .nodes = {{.node = "node-0", .ip = "10.0.0.1", .clique = "c.1", .index = 4, .ready = true},
-                    {.node = "node-1", .ip = "10.0.0.2", .clique = "", .index = -1}},
-          .observed_generation = 3,
-          .conditions = {{.type = "Ready",
-                          .status = "False",
-                          .reason = "R",
-                          .message = "M",
-                          .observed_generation = 3,
-                          .last_transition_time = "2026-01-01T00:00:00Z"}},
-          .members = "1/2",
-          .cliques = {{.id = "", .members = 1}, {.id = "c.1", .members = 1, .ready = 1}}};
+  return {
+      .status = "NotReady",
+      .nodes = {{.node = "node-0", .ip = "10.0.0.1", .clique = "c.1", .index = 4, .ready = true},
+                {.node = "node-1", .ip = "10.0.0.2", .clique = "", .index = -1}},
+      .observed_generation = 3,
+      .conditions = {{.type = "Ready",
+                      .status = "False",
+                      .reason = "R",
+                      .message = "M",
+                      .observed_generation = 3,
+                      .last_transition_time = "2026-01-01T00:00:00Z"}},
+      .members = "1/2",
+      .cliques = {{.id = "", .members = 1}, {.id = "c.1", .members = 1, .ready = 1}}};
 }
 
 TEST(EncodeStatus, FieldsOfTheReferenceAreExactAndOursStandBesideThem) {

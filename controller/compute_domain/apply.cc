@@ -94,11 +94,16 @@ Result<void> AddPods(const std::string& body, std::vector<api::DaemonPod>& pods)
 Result<void> AddItems(Kind kind, const std::string& body, const std::string& uid,
                       Children& children) {
   switch (kind) {
-    case Kind::kNode: return DecodeItems(body, api::DecodeNode, children.labelled_nodes);
-    case Kind::kClaimTemplate: return DecodeItems(body, api::DecodeClaimTemplate, children.templates);
-    case Kind::kDaemonSet: return DecodeItems(body, api::DecodeDaemonSet, children.daemon_sets);
-    case Kind::kDaemonPod: return AddPods(body, children.daemon_pods);
-    case Kind::kClique: return DecodeItems(body, api::DecodeClique, children.cliques);
+    case Kind::kNode:
+      return DecodeItems(body, api::DecodeNode, children.labelled_nodes);
+    case Kind::kClaimTemplate:
+      return DecodeItems(body, api::DecodeClaimTemplate, children.templates);
+    case Kind::kDaemonSet:
+      return DecodeItems(body, api::DecodeDaemonSet, children.daemon_sets);
+    case Kind::kDaemonPod:
+      return AddPods(body, children.daemon_pods);
+    case Kind::kClique:
+      return DecodeItems(body, api::DecodeClique, children.cliques);
     case Kind::kClaim: {
       std::vector<api::Claim> claims;
       TRY(DecodeItems(body, api::DecodeClaim, claims));
@@ -108,7 +113,8 @@ Result<void> AddItems(Kind kind, const std::string& body, const std::string& uid
       }
       return {};
     }
-    case Kind::kComputeDomain: break;
+    case Kind::kComputeDomain:
+      break;
   }
   return {};
 }
@@ -116,7 +122,8 @@ Result<void> AddItems(Kind kind, const std::string& body, const std::string& uid
 Result<Evidence::Taken> DecodeTaken(const std::string& body) {
   json::Parser parser;
   const json::View object = TRY(parser.Parse(body));
-  const api::ClaimTemplate decoded = TRY(api::DecodeClaimTemplate(object));  // Labels, as a DaemonSet has.
+  const api::ClaimTemplate decoded =
+      TRY(api::DecodeClaimTemplate(object));  // Labels, as a DaemonSet has.
   return Evidence::Taken{.meta = decoded.meta, .domain = decoded.domain, .target = decoded.target};
 }
 
@@ -156,16 +163,16 @@ class Taker {
     const bool tolerated = !reply && (reply.error().code == ErrorCode::kNotFound ||
                                       reply.error().code == ErrorCode::kConflict);
     if (!reply && !tolerated) return tl::unexpected(reply.error());
-    result_.expectations.push_back(
-        {.kind = remove.kind, .key = remove.key, .gone = remove.uid});
+    result_.expectations.push_back({.kind = remove.kind, .key = remove.key, .gone = remove.uid});
     return {};
   }
 
   [[nodiscard]] Result<void> operator()(const WriteFinalizers& write) {
     const Result<Response>& reply = replies_.front();
-    // Gone, so nothing holds it. A finalizer that should have been added is another matter: what was to
-    // follow it must not.
-    const bool adds = std::ranges::find(write.finalizers, api::kFinalizer) != write.finalizers.end();
+    // Gone, so nothing holds it. A finalizer that should have been added is another matter: what
+    // was to follow it must not.
+    const bool adds =
+        std::ranges::find(write.finalizers, api::kFinalizer) != write.finalizers.end();
     if (!reply && reply.error().code == ErrorCode::kNotFound && !adds) return {};
     if (!reply) return tl::unexpected(reply.error());
     const kube::ObjectMeta meta = TRY(DecodeMetaOf(reply->body));
@@ -222,7 +229,8 @@ class Taker {
       return {};
     }
     if (!reply) return tl::unexpected(reply.error());
-    observed_.evidence.owner.emplace(TRY(read.key ? OwnerOf(reply->body) : OwnerAmong(reply->body)));
+    observed_.evidence.owner.emplace(
+        TRY(read.key ? OwnerOf(reply->body) : OwnerAmong(reply->body)));
     return {};
   }
 
@@ -307,13 +315,20 @@ class Taker {
 
 const kube::Resource& ResourceOf(Kind kind) {
   switch (kind) {
-    case Kind::kComputeDomain: return api::kComputeDomains;
-    case Kind::kDaemonSet: return kube::kDaemonSets;
-    case Kind::kClaimTemplate: return kube::kResourceClaimTemplates;
-    case Kind::kClique: return api::kComputeDomainCliques;
-    case Kind::kDaemonPod: return kube::kPods;
-    case Kind::kClaim: return kube::kResourceClaims;
-    case Kind::kNode: return kube::kNodes;
+    case Kind::kComputeDomain:
+      return api::kComputeDomains;
+    case Kind::kDaemonSet:
+      return kube::kDaemonSets;
+    case Kind::kClaimTemplate:
+      return kube::kResourceClaimTemplates;
+    case Kind::kClique:
+      return api::kComputeDomainCliques;
+    case Kind::kDaemonPod:
+      return kube::kPods;
+    case Kind::kClaim:
+      return kube::kResourceClaims;
+    case Kind::kNode:
+      return kube::kNodes;
   }
   return kube::kNodes;
 }
@@ -351,11 +366,10 @@ std::vector<Request> RequestsOf(const Action& action, const Observed& observed) 
                      Value::Object({{"op", "remove"}, {"path", path}})}))};
           },
           [](const WriteStatus& write) -> Requests {
-            return {kube::MergePatchRequest(
-                api::kComputeDomains, write.domain.key,
-                Value::Object(
-                    {{"metadata", LockedMeta(write.domain)}, {"status", Encode(write.status)}}),
-                "status")};
+            return {kube::MergePatchRequest(api::kComputeDomains, write.domain.key,
+                                            Value::Object({{"metadata", LockedMeta(write.domain)},
+                                                           {"status", Encode(write.status)}}),
+                                            "status")};
           },
           [](const ReadOwner& read) -> Requests {
             if (read.key) return {kube::GetRequest(api::kComputeDomains, *read.key)};
@@ -410,7 +424,8 @@ std::string Describe(const Action& action) {
 }
 
 bool IsWrite(const Action& action) {
-  return !std::holds_alternative<ReadOwner>(action) && !std::holds_alternative<ReadChildren>(action) &&
+  return !std::holds_alternative<ReadOwner>(action) &&
+         !std::holds_alternative<ReadChildren>(action) &&
          !std::holds_alternative<ReadDaemonPods>(action) &&
          !std::holds_alternative<ReadTaken>(action);
 }
@@ -437,7 +452,8 @@ std::optional<Failure> FailureOf(const base::Error& error) {
     case ErrorCode::kNotFound:
       return Failure{.reason = std::string(api::kReasonProvisioningFailed),
                      .message = error.message};
-    default: return {};
+    default:
+      return {};
   }
 }
 

@@ -105,8 +105,8 @@ Cache::DriverNamespace::DriverNamespace(std::string name, Cache& cache, base::Lo
     : ns(std::move(name)),
       daemon_sets(api::DecodeDaemonSet, ByDomain<api::DaemonSet>,
                   Report<api::DaemonSet>(cache.changed_, DomainOf), logger),
-      daemon_pods(api::DecodeDaemonPod, OfPod,
-                  Report<api::DaemonPod>(cache.changed_, DomainOf), logger),
+      daemon_pods(api::DecodeDaemonPod, OfPod, Report<api::DaemonPod>(cache.changed_, DomainOf),
+                  logger),
       cliques(api::DecodeClique, OfClique, Report<api::Clique>(cache.changed_, DomainOf), logger) {}
 
 Cache::Cache(const std::vector<std::string>& driver_namespaces, Changed changed,
@@ -114,8 +114,8 @@ Cache::Cache(const std::vector<std::string>& driver_namespaces, Changed changed,
     : changed_(std::move(changed)),
       domains_(
           api::DecodeComputeDomain, [](const api::ComputeDomain& d) { return OfUid(d.meta.uid); },
-          Report<api::ComputeDomain>(
-              changed_, [](const api::ComputeDomain& d) { return OfUid(d.meta.uid); }),
+          Report<api::ComputeDomain>(changed_,
+                                     [](const api::ComputeDomain& d) { return OfUid(d.meta.uid); }),
           logger),
       templates_(api::DecodeClaimTemplate, ByDomain<api::ClaimTemplate>,
                  Report<api::ClaimTemplate>(changed_, DomainOf), logger),
@@ -138,10 +138,9 @@ std::vector<Cache::Watch> Cache::Watches() {
       {{.resource = kube::kNodes, .page_size = kNodePage}, &nodes_},
   };
   for (const auto& driver : driver_namespaces_) {
-    watches.push_back({{.resource = kube::kDaemonSets,
-                        .ns = driver->ns,
-                        .label_selector = AnyLabelledDomain()},
-                       &driver->daemon_sets});
+    watches.push_back(
+        {{.resource = kube::kDaemonSets, .ns = driver->ns, .label_selector = AnyLabelledDomain()},
+         &driver->daemon_sets});
     watches.push_back(
         {{.resource = kube::kPods, .ns = driver->ns, .label_selector = AnyLabelledDomain()},
          &driver->daemon_pods});
@@ -204,13 +203,18 @@ void Cache::AddNodes(Observed& observed) const {
 
 bool Cache::HasCaughtUp(const Expectation& expectation) const {
   switch (expectation.kind) {
-    case Kind::kComputeDomain: return CaughtUp(domains_, expectation);
-    case Kind::kClaimTemplate: return CaughtUp(templates_, expectation);
-    case Kind::kClaim: return CaughtUp(claims_, expectation);
-    case Kind::kNode: return CaughtUp(nodes_, expectation);
+    case Kind::kComputeDomain:
+      return CaughtUp(domains_, expectation);
+    case Kind::kClaimTemplate:
+      return CaughtUp(templates_, expectation);
+    case Kind::kClaim:
+      return CaughtUp(claims_, expectation);
+    case Kind::kNode:
+      return CaughtUp(nodes_, expectation);
     case Kind::kDaemonSet:
     case Kind::kDaemonPod:
-    case Kind::kClique: break;
+    case Kind::kClique:
+      break;
   }
   for (const auto& driver : driver_namespaces_) {
     if (driver->ns != expectation.key.ns) continue;

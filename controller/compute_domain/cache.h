@@ -1,7 +1,7 @@
 // Everything that is watched, in stores indexed by domain UID; and the snapshot of one domain.
 //
-// Thread-safe: written by the watch thread, read by workers. `changed` is called on the watch thread
-// with the UID of each domain that a change concerns.
+// Thread-safe: written by the watch thread, read by workers. `changed` is called on the watch
+// thread with the UID of each domain that a change concerns.
 #pragma once
 
 #include <functional>

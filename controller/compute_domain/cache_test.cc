@@ -70,7 +70,8 @@ TEST(Cache, PodThatNoDaemonSetMadeIsNotGathered) {
 TEST(Cache, NodesOfPodsMembersAndClaimsAreKnownWithoutALabel) {
   const std::vector<std::pair<const char*, std::function<void(Children&)>>> rows = {
       {"pod", [](Children& c) { c.daemon_pods = {fixtures::MakePod("node-0", 0)}; }},
-      {"member", [](Children& c) {
+      {"member",
+       [](Children& c) {
          c.cliques = {fixtures::MakeClique()};
          c.cliques[0].daemons.pop_back();
        }},
@@ -96,9 +97,9 @@ TEST(Cache, NodesOfWhatLiveReadsFoundAreAddedAndNoneIsReplaced) {
   Observed gathered = world.cache.Gather(kUid);
   EXPECT_TRUE(gathered.nodes.empty());
   gathered.nodes["node-1"].ready = false;
-  gathered.evidence.children = Children{
-      .daemon_pods = {fixtures::MakePod("node-0", 0), fixtures::MakePod("node-1", 1)},
-      .claims = {fixtures::MakeChannelClaim("no-such-node", "x")}};
+  gathered.evidence.children =
+      Children{.daemon_pods = {fixtures::MakePod("node-0", 0), fixtures::MakePod("node-1", 1)},
+               .claims = {fixtures::MakeChannelClaim("no-such-node", "x")}};
   world.cache.AddNodes(gathered);
   EXPECT_EQ(gathered.nodes.size(), 2U);
   EXPECT_TRUE(gathered.nodes["node-0"].ready);
@@ -183,10 +184,10 @@ TEST(Cache, ItHasCaughtUpOnceTheStoreIsAsNewAsTheWrite) {
   const std::string before = "1";
   const std::string after = "999999999";
   for (const auto& [kind, ns] :
-       {std::pair{Kind::kComputeDomain, std::string("team-a")}, std::pair{Kind::kNode, std::string()},
-        std::pair{Kind::kClaimTemplate, kDriverNs}, std::pair{Kind::kClaim, kDriverNs},
-        std::pair{Kind::kDaemonSet, kDriverNs}, std::pair{Kind::kClique, kOldDriverNs},
-        std::pair{Kind::kDaemonPod, kDriverNs}}) {
+       {std::pair{Kind::kComputeDomain, std::string("team-a")},
+        std::pair{Kind::kNode, std::string()}, std::pair{Kind::kClaimTemplate, kDriverNs},
+        std::pair{Kind::kClaim, kDriverNs}, std::pair{Kind::kDaemonSet, kDriverNs},
+        std::pair{Kind::kClique, kOldDriverNs}, std::pair{Kind::kDaemonPod, kDriverNs}}) {
     SCOPED_TRACE(ResourceOf(kind).kind);
     Expectation expected = {.kind = kind, .key = {ns, "x"}, .resource_version = before};
     EXPECT_TRUE(world.cache.HasCaughtUp(expected));

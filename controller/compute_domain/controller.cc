@@ -17,9 +17,11 @@ std::string_view ReasonOf(const kube::Reflector& reflector) {
       const bool dra = reflector.options().resource.group == kube::kResourceClaims.group;
       return dra ? api::kReasonDraNotServed : std::string_view();
     }
-    case Problem::kForbidden: return api::kReasonRightMissing;
+    case Problem::kForbidden:
+      return api::kReasonRightMissing;
     case Problem::kNone:
-    case Problem::kUnavailable: break;
+    case Problem::kUnavailable:
+      break;
   }
   return {};
 }

@@ -1,7 +1,6 @@
 #include "controller/compute_domain/controller.h"
 
 #include <gtest/gtest.h>
-#include <iostream>
 
 #include "pkg/kube/client/request.h"
 #include "test/fixtures/pass_world.h"
@@ -17,8 +16,8 @@ using Uids = std::set<std::string>;
 
 // A controller whose lists are answered by a map server; its watches stay silent.
 struct World {
-  explicit World(const Observed& observed) : controller(observed.facts, Enqueue(), [] { return true; },
-                                                        clock, random, logger) {
+  explicit World(const Observed& observed)
+      : controller(observed.facts, Enqueue(), [] { return true; }, clock, random, logger) {
     server.PutAll(fixtures::StoreAll(observed));
   }
 
@@ -31,12 +30,12 @@ struct World {
     for (kube::Reflector& reflector : controller.reflectors()) {
       const kube::Reflector::Next next = reflector.Poll(clock.Now());
       if (next.kind == kube::Reflector::Next::Kind::kSend) {
-        reflector.OnReply(clock.Now(), kube::CheckStatus(server.Serve(next.request),
-                                                         next.request.method));
+        reflector.OnReply(clock.Now(),
+                          kube::CheckStatus(server.Serve(next.request), next.request.method));
       }
     }
     enqueued.clear();
-    controller.Observe(); for (auto& r : controller.reflectors()) if (!r.HasSynced()) std::cerr << r.options().resource.plural << " " << r.problem().message << "\n"; for (auto& l : logger.lines()) std::cerr << l.text << "\n";
+    controller.Observe();
   }
   void TurnLater() {
     clock.Advance(std::chrono::minutes(1));
@@ -50,8 +49,7 @@ struct World {
       for (const http::Request& request : requests) replies.push_back(server.Serve(request));
       pass.TakeReplies(std::move(replies));
     }
-    const json::Value domain =
-        server.Get(Kind::kComputeDomain, {fixtures::kUserNs, "train"});
+    const json::Value domain = server.Get(Kind::kComputeDomain, {fixtures::kUserNs, "train"});
     for (const json::Value& condition : domain["status"]["conditions"].items()) {
       if (condition["type"].AsString() == "Ready") return condition["reason"].AsString();
     }
@@ -107,10 +105,10 @@ TEST(Controller, MissingRightOrKindIsToldToEveryDomainAndSoIsItsEnd) {
     int status;
     const char* reason;
   };
-  for (const Row& row : {Row{"/resourceclaims?", 403, "RightMissing"},
-                         Row{"/resourceclaims?", 404, "DRANotServed"},
-                         Row{"/resourceclaimtemplates", 404, "DRANotServed"},
-                         Row{"/daemonsets", 403, "RightMissing"}}) {
+  for (const Row& row :
+       {Row{"/resourceclaims?", 403, "RightMissing"}, Row{"/resourceclaims?", 404, "DRANotServed"},
+        Row{"/resourceclaimtemplates", 404, "DRANotServed"},
+        Row{"/daemonsets", 403, "RightMissing"}}) {
     SCOPED_TRACE(std::string(row.collection) + row.reason);
     World world(Converged());
     world.server.Refuse(row.collection, row.status, row.status == 403 ? "Forbidden" : "NotFound");

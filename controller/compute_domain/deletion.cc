@@ -11,7 +11,8 @@ namespace {
 
 // Deletes the object; or, if that was done, takes a finalizer of ours away that the reference put
 // there: only from an object that was read live as deleting (R5).
-void TearDown(Kind kind, const kube::ObjectMeta& object, bool is_live, std::vector<Action>& actions) {
+void TearDown(Kind kind, const kube::ObjectMeta& object, bool is_live,
+              std::vector<Action>& actions) {
   if (!object.deleting) {
     actions.emplace_back(Delete{.kind = kind, .key = object.key, .uid = object.uid});
     return;
@@ -86,8 +87,8 @@ std::vector<Action> PlanTearDown(const Observed& observed, const Children& child
   for (const api::ClaimTemplate& found : children.templates) {
     // Without its domain nobody knows the workload template's name: it is left to the garbage
     // collector, and only our finalizer is taken off one that is being deleted already (R6).
-    const bool released = !observed.domain && found.domain == observed.uid && is_live &&
-                          HoldsFinalizer(found.meta);
+    const bool released =
+        !observed.domain && found.domain == observed.uid && is_live && HoldsFinalizer(found.meta);
     if (IsDaemonTemplate(observed, found) || released) {
       TearDown(Kind::kClaimTemplate, found.meta, is_live, actions);
     }

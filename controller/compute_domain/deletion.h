@@ -14,8 +14,8 @@ namespace compute_domain {
 // What a live read found, if there was one; else what the cache shows.
 [[nodiscard]] const Children& BestView(const Observed& observed);
 
-// What removes `children`, each on its own, whatever else is missing (R1). The workload template comes
-// before it, in a phase of its own.
+// What removes `children`, each on its own, whatever else is missing (R1). The workload template
+// comes before it, in a phase of its own.
 [[nodiscard]] std::vector<Action> PlanTearDown(const Observed& observed, const Children& children);
 [[nodiscard]] std::vector<Action> PlanWorkloadTearDown(const Observed& observed,
                                                        const Children& children);
@@ -28,7 +28,8 @@ namespace compute_domain {
 // Whether a live read showed that nothing of the domain remains (R5).
 [[nodiscard]] bool MayRelease(const Observed& observed);
 
-// Who still uses the domain: allocated, reserved channel claims in its namespace on nodes that live.
+// Who still uses the domain: allocated, reserved channel claims in its namespace on nodes that
+// live.
 [[nodiscard]] std::vector<std::string> FindConsumers(const Observed& observed);
 
 // Daemon pods and daemon claims that have not gone yet.

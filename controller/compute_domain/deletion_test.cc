@@ -124,7 +124,8 @@ TEST(PlanProof, ChildrenAreReadLiveWhenTheCacheShowsNoneOrOneThatOurFinalizerHol
          fixtures::Delete(o.children.templates[0].meta, {std::string(api::kFinalizer)});
        },
        true},
-      {"read already", [](Observed& o) {
+      {"read already",
+       [](Observed& o) {
          o.children = {};
          o.evidence.children.emplace();
        },
@@ -234,8 +235,7 @@ TEST(FindConsumers, OnlyAnAllocatedClaimOnANodeThatLivesCounts) {
 }
 
 TEST(FindConsumers, ConsumerIsNamedByPodNodeAndClaim) {
-  EXPECT_EQ(FindConsumers(Deleting())[1],
-            "pods/train-1 on node-1 (claim team-a/train-1-channel)");
+  EXPECT_EQ(FindConsumers(Deleting())[1], "pods/train-1 on node-1 (claim team-a/train-1-channel)");
 }
 
 TEST(PlanDeletion, R2_NobodyIsTakenForIdleByTheCacheAlone) {
@@ -296,7 +296,8 @@ TEST(PlanTearDown, S6_WhatIsNotOursIsNotTouched) {
   const std::vector<std::pair<const char*, std::function<void(Children&)>>> rows = {
       {"DaemonSet elsewhere", [](Children& c) { c.daemon_sets[0].meta.key.ns = kUserNs; }},
       {"daemon template elsewhere", [](Children& c) { c.templates[0].meta.key.ns = kUserNs; }},
-      {"daemon template of another target", [](Children& c) { c.templates[0].target = "Workload"; }},
+      {"daemon template of another target",
+       [](Children& c) { c.templates[0].target = "Workload"; }},
       {"clique elsewhere", [](Children& c) { c.cliques[0].meta.key.ns = kUserNs; }},
       {"clique under another domain's name",
        [](Children& c) { c.cliques[0].meta.key.name = kOtherUid + ".x"; }},

@@ -24,7 +24,8 @@ bool IsBetter(const DaemonPod& a, const DaemonPod& b) {
   return rank(a) > rank(b);
 }
 
-// The pod that counts for each node: of several, one that stays before one that goes, then the newest.
+// The pod that counts for each node: of several, one that stays before one that goes, then the
+// newest.
 PodByNode PodsThatCount(const Observed& observed) {
   std::set<std::string> our_daemon_sets;
   for (const api::DaemonSet& set : observed.children.daemon_sets) {
@@ -153,8 +154,9 @@ class CliqueRule {
   std::set<std::string> entries_of_;
 };
 
-json::Value RenderClique(const kube::ObjectKey& key, const Observed& observed, const std::string& id,
-                         const std::vector<Member>& daemons, const kube::ObjectMeta& owner) {
+json::Value RenderClique(const kube::ObjectKey& key, const Observed& observed,
+                         const std::string& id, const std::vector<Member>& daemons,
+                         const kube::ObjectMeta& owner) {
   using json::Value;
   return Value::Object(
       {{"apiVersion", api::kComputeDomainCliques.ApiVersion()},
@@ -202,9 +204,8 @@ std::optional<Action> WriteOf(const Observed& observed, const std::string& id, c
   const kube::ObjectKey key = KeyOf(observed, id);
   // Taken: the cache is behind, and what is there will arrive.
   if (observed.evidence.taken.contains({Kind::kClique, key})) return {};
-  return Create{.kind = Kind::kClique,
-                .key = key,
-                .object = RenderClique(key, observed, id, next, owner)};
+  return Create{
+      .kind = Kind::kClique, .key = key, .object = RenderClique(key, observed, id, next, owner)};
 }
 
 bool IsLost(const Observed& observed, const std::string& node) {
@@ -212,8 +213,8 @@ bool IsLost(const Observed& observed, const std::string& node) {
   return it == observed.nodes.end() || !it->second.ready;
 }
 
-// What status says: an entry is Ready only while its node lives and its pod is ready and stays. A pod
-// that the cache has not shown is no reason: a cache that lags would take a whole domain down.
+// What status says: an entry is Ready only while its node lives and its pod is ready and stays. A
+// pod that the cache has not shown is no reason: a cache that lags would take a whole domain down.
 void AddToStatus(const Observed& observed, const PodByNode& pods, Member member,
                  std::map<std::string, Member>& by_node) {
   const auto pod = pods.find(member.node);

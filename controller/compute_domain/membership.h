@@ -1,9 +1,9 @@
 // Who belongs to a domain, in which clique and under which index. Pure.
 //
-// Two manners live side by side in one clique. Of a pod that carries our marker the controller writes
-// the entry: it gives the index and keeps it for as long as a pod of that node lives. Of any other pod
-// the daemon itself writes the entry (NVIDIA's does): the controller never makes or changes it, and
-// removes it only once a live read shows that its pod is gone.
+// Two manners live side by side in one clique. Of a pod that carries our marker the controller
+// writes the entry: it gives the index and keeps it for as long as a pod of that node lives. Of any
+// other pod the daemon itself writes the entry (NVIDIA's does): the controller never makes or
+// changes it, and removes it only once a live read shows that its pod is gone.
 #pragma once
 
 #include <set>

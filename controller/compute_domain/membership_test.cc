@@ -131,9 +131,8 @@ TEST(PlanMembership, S5_CachedPodThatEndedIsNoProofEither) {
 }
 
 TEST(PlanMembership, S5_PodThatACacheShowsElsewhereDoesNotRemoveAMember) {
-  const Membership membership = PlanFor(Marked(), [](Observed& o) {
-    o.children.daemon_pods[1].clique = kOtherCliqueId;
-  });
+  const Membership membership =
+      PlanFor(Marked(), [](Observed& o) { o.children.daemon_pods[1].clique = kOtherCliqueId; });
   EXPECT_TRUE(Actions<WriteClique>(membership.actions).empty());
   EXPECT_TRUE(membership.needs_daemon_pods);
 }
@@ -204,10 +203,9 @@ TEST(PlanMembership, CliqueIsNotWrittenWhileADaemonThatWritesItselfLeaves) {
 }
 
 TEST(PlanMembership, BothKindsOfDaemonsShareACliqueAndNoIndex) {
-  const Membership membership =
-      PlanFor(Converged(), [](Observed& o) { AddNode(o, "node-2", 2); });
-  EXPECT_EQ(Written(membership), (Members{MakeMember("node-0", 0), MakeMember("node-1", 1),
-                                          MakeMember("node-2", 2)}));
+  const Membership membership = PlanFor(Converged(), [](Observed& o) { AddNode(o, "node-2", 2); });
+  EXPECT_EQ(Written(membership),
+            (Members{MakeMember("node-0", 0), MakeMember("node-1", 1), MakeMember("node-2", 2)}));
 }
 
 // ---- Entries that the controller writes.
@@ -361,8 +359,8 @@ TEST(PlanMembership, S4_CliqueThatSomebodyDeletedIsMadeAgainAsItWas) {
   for (const json::Value& daemon : creates[0].object["daemons"].items()) {
     indices[daemon["nodeName"].AsString()] = daemon["index"].AsInt().value_or(-1);
   }
-  EXPECT_EQ(indices, (std::map<std::string, std::int64_t>{
-                         {"node-0", 5}, {"node-1", 0}, {"a-node", 1}}));
+  EXPECT_EQ(indices,
+            (std::map<std::string, std::int64_t>{{"node-0", 5}, {"node-1", 0}, {"a-node", 1}}));
 }
 
 TEST(PlanMembership, IndexThatStatusRemembersIsNotTakenFromWhoHoldsIt) {
@@ -452,13 +450,13 @@ TEST(PlanMembership, B6_OfSeveralPodsOnANodeTheOneThatStaysAndThenTheNewestCount
     std::function<void(DaemonPod& counts, DaemonPod& other)> change;
   };
   const std::vector<Row> rows = {
-      {"the other ends", [](DaemonPod& counts, DaemonPod& other) {
+      {"the other ends",
+       [](DaemonPod& counts, DaemonPod& other) {
          other.meta.deleting = true;
          counts.meta.creation_timestamp = "2026-01-01T10:00:00Z";
        }},
-      {"it is newer", [](DaemonPod& counts, DaemonPod&) {
-         counts.meta.creation_timestamp = "2026-01-01T11:30:00Z";
-       }},
+      {"it is newer", [](DaemonPod& counts,
+                         DaemonPod&) { counts.meta.creation_timestamp = "2026-01-01T11:30:00Z"; }},
       {"equally old: the later UID", [](DaemonPod& counts, DaemonPod&) { counts.meta.uid = "z"; }},
   };
   for (const Row& row : rows) {
@@ -496,8 +494,8 @@ class Churn {
     for (int i = 0; i < kNodes; ++i) observed_.nodes[NodeName(i)] = fixtures::MakeNode(NodeName(i));
   }
 
-  // A node comes or goes; the cache may or may not see it; one pass runs. Sometimes somebody deletes
-  // the clique, and the next passes make it again.
+  // A node comes or goes; the cache may or may not see it; one pass runs. Sometimes somebody
+  // deletes the clique, and the next passes make it again.
   void Step() {
     const std::string node = NodeName(static_cast<int>(random_() % kNodes));
     if (pods_.erase(node) == 0) {
@@ -514,8 +512,8 @@ class Churn {
     RunPass();
   }
 
-  // S3: one pod for each index, within the limit. S4: a pod keeps its index. S5: who was a member and
-  // has a pod still is one.
+  // S3: one pod for each index, within the limit. S4: a pod keeps its index. S5: who was a member
+  // and has a pod still is one.
   void Check() {
     std::set<int> used;
     for (const Member& member : Daemons()) {

@@ -33,7 +33,8 @@ struct Evidence {
   std::optional<Children> children = {};
   std::optional<std::vector<api::DaemonPod>> daemon_pods = {};
   // Names of children that cannot be created (any more): what a reply or a live read says is there.
-  // The outer optional is empty if only a refused create says so; the inner one, if it is gone again.
+  // The outer optional is empty if only a refused create says so; the inner one, if it is gone
+  // again.
   struct Taken {
     kube::ObjectMeta meta = {};
     std::string domain = {};
@@ -70,7 +71,7 @@ struct Observed {
   std::map<std::string, api::Node> nodes = {};
   Evidence evidence = {};
   Facts facts = {};
-  std::optional<Failure> failure = {};  // Of this pass.
+  std::optional<Failure> failure = {};                        // Of this pass.
   std::optional<base::Clock::TimePoint> status_written = {};  // By this process.
 };
 

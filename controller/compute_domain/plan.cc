@@ -16,8 +16,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// The finalizer comes before the first child: a child made without it is nobody's if the user deletes
-// the domain now.
+// The finalizer comes before the first child: a child made without it is nobody's if the user
+// deletes the domain now.
 std::optional<Action> PlanAdmission(const Observed& observed) {
   const kube::ObjectMeta& domain = observed.domain->meta;
   if (domain.HasFinalizer(api::kFinalizer)) return {};
@@ -27,8 +27,8 @@ std::optional<Action> PlanAdmission(const Observed& observed) {
       .kind = Kind::kComputeDomain, .object = domain, .finalizers = std::move(finalizers)};
 }
 
-// Into one step with `others`: a child that cannot be made must not keep the clique of a pod that ends
-// Ready, on which workloads are let loose.
+// Into one step with `others`: a child that cannot be made must not keep the clique of a pod that
+// ends Ready, on which workloads are let loose.
 void AddStep(Step others, const Membership& membership, Plan& plan) {
   Step step = std::move(others);
   step.insert(step.end(), membership.actions.begin(), membership.actions.end());
@@ -48,8 +48,8 @@ Plan PlanLife(Observed observed, const Instant& now, const Rules& rules) {
   }
   const Membership membership = rules.membership(observed);
   AddStep(std::move(children), membership, plan);
-  plan.status = DecideStatusWrite(observed, DecideStatus(observed, membership, now), now,
-                                  plan.requeue_after);
+  plan.status =
+      DecideStatusWrite(observed, DecideStatus(observed, membership, now), now, plan.requeue_after);
   return plan;
 }
 
@@ -61,7 +61,8 @@ milliseconds UntilDeadline(const Observed& observed, const Instant& now, int tim
   return std::max(milliseconds(0), std::chrono::ceil<milliseconds>(rest));
 }
 
-// Waits for a change, or until the deadline of `wait` if there are blockers, and lets status say so.
+// Waits for a change, or until the deadline of `wait` if there are blockers, and lets status say
+// so.
 Plan PlanWait(const Observed& observed, const Instant& now, const Membership& membership, Plan plan,
               const DeletionWait& wait, milliseconds until) {
   if (!wait.blockers.empty()) plan.requeue_after = until;
@@ -98,8 +99,37 @@ bool IsProvenDeleting(const Observed& observed) {
   return owner && *owner && (*owner)->deleting;
 }
 
-// Phases: workload template; consumers; everything else, side by side; daemon pods and their claims;
-// finalizer.
+Action ReadWhatIsLeft(const Observed& observed) {
+  return ReadChildren{.workload_namespace = observed.domain->meta.key.ns};
+}
+
+// The last phases, with what `plan` does before them: daemon pods and their claims; finalizer.
+Plan PlanEnd(const Observed& observed, const Instant& now, const Rules& rules, Plan plan) {
+  // Pods that cannot end hold the domain for one grace more.
+  const milliseconds bound = UntilDeadline(observed, now, 2);
+  const DeletionWait wait = {.at_most = 2 * observed.facts.deletion_grace,
+                             .blockers = FindRemains(observed)};
+  if (!wait.blockers.empty() && bound > milliseconds(0)) {
+    return PlanWait(observed, now, rules.membership(observed), std::move(plan), wait, bound);
+  }
+  if (!wait.blockers.empty() && !observed.evidence.children) {
+    return PlanReads(observed, now, rules, std::move(plan), {ReadWhatIsLeft(observed)});
+  }
+  if (!rules.may_release(observed)) {
+    return PlanWait(observed, now, rules.membership(observed), std::move(plan), {},
+                    milliseconds(0));
+  }
+  // Last, because once it is gone the API server may drop the object, and with it the only record
+  // of which children were ours.
+  const kube::ObjectMeta owner =
+      observed.evidence.owner ? **observed.evidence.owner : observed.domain->meta;
+  if (owner.HasFinalizer(api::kFinalizer)) {
+    plan.steps.push_back({Release(Kind::kComputeDomain, owner)});
+  }
+  return plan;
+}
+
+// Phases: workload template; consumers; everything else, side by side; then PlanEnd.
 Plan PlanDeletion(const Observed& observed, const Instant& now, const Rules& rules) {
   if (Step reads = rules.prove(observed); !reads.empty()) {
     if (!IsProvenDeleting(observed)) return {.steps = {std::move(reads)}};
@@ -114,8 +144,6 @@ Plan PlanDeletion(const Observed& observed, const Instant& now, const Rules& rul
     if (!(*observed.evidence.owner)->deleting) return {};  // Nothing starts from a cache (R2).
   }
   const Children& children = BestView(observed);
-  const Step live_children = {
-      ReadChildren{.workload_namespace = observed.domain->meta.key.ns}};
   Plan plan;
   Step workload = PlanWorkloadTearDown(observed, children);
   const milliseconds grace = UntilDeadline(observed, now, 1);
@@ -132,32 +160,10 @@ Plan PlanDeletion(const Observed& observed, const Instant& now, const Rules& rul
   Step rest = rules.tear_down(observed, children);
   // That no job needs the daemons any more is not believed of a cache (R2).
   if (!rest.empty() && grace > milliseconds(0) && !observed.evidence.children) {
-    return PlanReads(observed, now, rules, std::move(plan), live_children);
+    return PlanReads(observed, now, rules, std::move(plan), {ReadWhatIsLeft(observed)});
   }
   if (!rest.empty()) plan.steps.push_back(std::move(rest));
-  // Pods that cannot end hold the domain for one grace more.
-  const milliseconds bound = UntilDeadline(observed, now, 2);
-  wait = {.at_most = 2 * observed.facts.deletion_grace, .blockers = FindRemains(observed)};
-  if (!wait.blockers.empty()) {
-    if (bound > milliseconds(0)) {
-      return PlanWait(observed, now, rules.membership(observed), std::move(plan), wait, bound);
-    }
-    if (!observed.evidence.children) {
-      return PlanReads(observed, now, rules, std::move(plan), live_children);
-    }
-  }
-  if (!rules.may_release(observed)) {
-    return PlanWait(observed, now, rules.membership(observed), std::move(plan), {},
-                    milliseconds(0));
-  }
-  // Last, because once it is gone the API server may drop the object, and with it the only record of
-  // which children were ours.
-  const kube::ObjectMeta owner =
-      observed.evidence.owner ? **observed.evidence.owner : observed.domain->meta;
-  if (owner.HasFinalizer(api::kFinalizer)) {
-    plan.steps.push_back({Release(Kind::kComputeDomain, owner)});
-  }
-  return plan;
+  return PlanEnd(observed, now, rules, std::move(plan));
 }
 
 }  // namespace
@@ -174,8 +180,8 @@ bool HasChildren(const Observed& observed) {
   const auto is_ours = [&](const auto& object) {
     return IsDriverNamespace(observed.facts, object.meta.key.ns);
   };
-  // A template in a user's namespace is no suspicion by itself: its owner reference takes care of it,
-  // unless the reference's finalizer holds it.
+  // A template in a user's namespace is no suspicion by itself: its owner reference takes care of
+  // it, unless the reference's finalizer holds it.
   const auto is_held = [](const api::ClaimTemplate& found) {
     return found.meta.deleting && found.meta.HasFinalizer(api::kFinalizer);
   };

@@ -1,4 +1,5 @@
-// Decides what to do about one domain: one snapshot in, one plan out. Pure: no IO, no clock, no state.
+// Decides what to do about one domain: one snapshot in, one plan out. Pure: no IO, no clock, no
+// state.
 #pragma once
 
 #include <optional>
@@ -11,7 +12,8 @@
 
 namespace compute_domain {
 
-// The time of a decision: `monotonic` for windows, `wall` for what people and other processes wrote.
+// The time of a decision: `monotonic` for windows, `wall` for what people and other processes
+// wrote.
 struct Instant {
   base::Clock::TimePoint monotonic = {};
   base::Clock::WallTime wall = {};
@@ -65,8 +67,8 @@ struct ReadTaken {
   kube::ObjectKey key = {};
 };
 
-using Action = std::variant<Create, Delete, WriteFinalizers, WriteClique, RemoveNodeLabel, WriteStatus,
-                            ReadOwner, ReadChildren, ReadDaemonPods, ReadTaken>;
+using Action = std::variant<Create, Delete, WriteFinalizers, WriteClique, RemoveNodeLabel,
+                            WriteStatus, ReadOwner, ReadChildren, ReadDaemonPods, ReadTaken>;
 using Step = std::vector<Action>;  // Its actions may travel side by side.
 
 struct Plan {
@@ -89,8 +91,8 @@ struct Membership {
   bool needs_daemon_pods = false;         // A member seems gone: read before it is removed.
 };
 
-// The rules, one for each concern. A table, so that the simulation can put a wrong rule in the place of
-// a right one and see an oracle notice.
+// The rules, one for each concern. A table, so that the simulation can put a wrong rule in the
+// place of a right one and see an oracle notice.
 struct Rules {
   // The finalizer to store before the first child; empty: it is there.
   std::optional<Action> (*admit)(const Observed&) = nullptr;

@@ -68,12 +68,18 @@ TEST(PlanReconcile, MissingChildIsMadeUnderItsOwnNameAndNothingElseIs) {
     kube::ObjectKey key;
   };
   const std::vector<Row> rows = {
-      {"DaemonSet", [](Observed& o) { o.children.daemon_sets = {}; }, Kind::kDaemonSet,
+      {"DaemonSet",
+       [](Observed& o) { o.children.daemon_sets = {}; },
+       Kind::kDaemonSet,
        {kDriverNs, kDaemonName}},
-      {"daemon template", [](Observed& o) { o.children.templates.erase(o.children.templates.begin()); },
-       Kind::kClaimTemplate, {kDriverNs, kDaemonName}},
-      {"workload template", [](Observed& o) { o.children.templates.pop_back(); },
-       Kind::kClaimTemplate, {kUserNs, kTemplateName}},
+      {"daemon template",
+       [](Observed& o) { o.children.templates.erase(o.children.templates.begin()); },
+       Kind::kClaimTemplate,
+       {kDriverNs, kDaemonName}},
+      {"workload template",
+       [](Observed& o) { o.children.templates.pop_back(); },
+       Kind::kClaimTemplate,
+       {kUserNs, kTemplateName}},
   };
   for (const Row& row : rows) {
     SCOPED_TRACE(row.what);
@@ -176,7 +182,7 @@ TEST(PlanReconcile, StatusThatIsNotUrgentWaitsForTheRestOfItsWindow) {
 // ---- A child that somebody else deleted.
 
 const std::pair<Kind, kube::ObjectKey> kDaemonSetName = {Kind::kDaemonSet,
-                                                        {kDriverNs, kDaemonName}};
+                                                         {kDriverNs, kDaemonName}};
 
 void DeleteDaemonSet(Observed& observed) {
   fixtures::Delete(observed.children.daemon_sets[0].meta,
@@ -249,7 +255,7 @@ TEST(PlanReconcile, ChildThatStaysCountsBeforeOneThatGoes) {
 // ---- A name that is taken.
 
 const std::pair<Kind, kube::ObjectKey> kWorkloadName = {Kind::kClaimTemplate,
-                                                       {kUserNs, kTemplateName}};
+                                                        {kUserNs, kTemplateName}};
 
 Evidence::Taken Ours() {
   const api::ClaimTemplate made = fixtures::MakeWorkloadTemplate();
@@ -352,8 +358,7 @@ Observed Vanished() {
 TEST(PlanReconcile, R2_WithoutSuspicionNothingIsRead) {
   const std::vector<std::pair<const char*, Change>> rows = {
       {"nothing at all", [](Observed& o) { o.children = {}; }},
-      {"claims that name it",
-       [](Observed& o) { o.children = {.claims = o.children.claims}; }},
+      {"claims that name it", [](Observed& o) { o.children = {.claims = o.children.claims}; }},
       {"a template in a user's namespace, which the garbage collector minds",
        [](Observed& o) { o.children = {.templates = {fixtures::MakeWorkloadTemplate()}}; }},
       {"a forged DaemonSet", [](Observed& o) {
@@ -369,9 +374,11 @@ TEST(PlanReconcile, R2_WithoutSuspicionNothingIsRead) {
 TEST(PlanReconcile, R2_SuspicionIsFollowedByALiveReadAndNothingElse) {
   const std::vector<std::pair<const char*, Change>> rows = {
       {"DaemonSet", [](Observed& o) { o.children.daemon_sets = {fixtures::MakeDaemonSet()}; }},
-      {"daemon template", [](Observed& o) { o.children.templates = {fixtures::MakeDaemonTemplate()}; }},
+      {"daemon template",
+       [](Observed& o) { o.children.templates = {fixtures::MakeDaemonTemplate()}; }},
       {"clique", [](Observed& o) { o.children.cliques = {fixtures::MakeClique()}; }},
-      {"node label", [](Observed& o) { o.children.labelled_nodes = {fixtures::MakeNode("node-0")}; }},
+      {"node label",
+       [](Observed& o) { o.children.labelled_nodes = {fixtures::MakeNode("node-0")}; }},
       {"template that our finalizer holds",
        [](Observed& o) {
          o.children.templates = {fixtures::MakeWorkloadTemplate()};

@@ -88,7 +88,8 @@ Plan Pass::MakePlan() {
 std::vector<Request> Pass::Send(Step step) {
   if (reconciler_.dry_run_) {
     for (const Action& action : step) {
-      reconciler_.logger_.Info("Would act", {{"domain", observed_.uid}, {"action", Describe(action)}});
+      reconciler_.logger_.Info("Would act",
+                               {{"domain", observed_.uid}, {"action", Describe(action)}});
     }
     std::erase_if(step, IsWrite);
   }
@@ -109,7 +110,8 @@ std::vector<Request> Pass::Send(Step step) {
       requests.push_back(std::move(request));
     }
     if (IsWrite(action)) {
-      reconciler_.logger_.Debug("Acting", {{"domain", observed_.uid}, {"action", Describe(action)}});
+      reconciler_.logger_.Debug("Acting",
+                                {{"domain", observed_.uid}, {"action", Describe(action)}});
     }
   }
   under_way_ = std::move(step);

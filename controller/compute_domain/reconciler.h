@@ -1,4 +1,5 @@
-// Reconciles one domain at a time: gather, decide, act; again with the evidence that live reads gave.
+// Reconciles one domain at a time: gather, decide, act; again with the evidence that live reads
+// gave.
 //
 // A pass is a step function: it names the requests to send side by side, and takes their replies. A
 // worker sends them over its transport; the simulation serves them one by one, and may stop the

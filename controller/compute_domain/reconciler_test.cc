@@ -55,9 +55,10 @@ TEST(Pass, Q2_ConvergedDomainIsLeftInPeace) {
 TEST(Pass, S8_NewDomainGetsFinalizerThenChildrenThenStatus) {
   PassWorld world(Fresh());
   EXPECT_FALSE(world.Run().error);
-  EXPECT_EQ(world.server.lines(),
-            (Lines{"PATCH " + kDomainPath, "POST " + kDaemonTemplatesPath, "POST " + kDaemonSetsPath,
-                   "POST " + kWorkloadTemplatesPath, "PATCH " + kDomainPath + "/status"}));
+  EXPECT_EQ(
+      world.server.lines(),
+      (Lines{"PATCH " + kDomainPath, "POST " + kDaemonTemplatesPath, "POST " + kDaemonSetsPath,
+             "POST " + kWorkloadTemplatesPath, "PATCH " + kDomainPath + "/status"}));
   EXPECT_EQ(world.Domain()["metadata"]["finalizers"].items()[0].AsString(), api::kFinalizer);
   EXPECT_EQ(world.Ready().substr(0, 10), "NoMembers:");
   EXPECT_EQ(world.Settle(), 0) << "one pass was enough";
@@ -77,9 +78,9 @@ TEST(Pass, ChildrenTravelSideBySide) {
 }
 
 TEST(Pass, S8_NoChildIsMadeIfTheFinalizerCouldNotBeStored) {
-  for (const auto& [status, reason] : {std::pair{409, "Conflict"}, std::pair{403, "Forbidden"},
-                                       std::pair{404, "NotFound"}, std::pair{500, "Internal"},
-                                       std::pair{429, "TooManyRequests"}}) {
+  for (const auto& [status, reason] :
+       {std::pair{409, "Conflict"}, std::pair{403, "Forbidden"}, std::pair{404, "NotFound"},
+        std::pair{500, "Internal"}, std::pair{429, "TooManyRequests"}}) {
     SCOPED_TRACE(status);
     PassWorld world(Fresh());
     world.server.Refuse("PATCH " + kDomainPath, status, reason);
@@ -339,7 +340,8 @@ TEST(Pass, S5_MemberIsRemovedOnlyAfterALiveReadInTheSamePass) {
   world.server.ShowAll(world.cache);
   EXPECT_FALSE(world.Run().error);
   const int read = world.Position("GET /api/v1/namespaces/cdom-system/pods");
-  const int write = world.Position("PATCH /apis/resource.nvidia.com/v1beta1/namespaces/cdom-system");
+  const int write =
+      world.Position("PATCH /apis/resource.nvidia.com/v1beta1/namespaces/cdom-system");
   EXPECT_GE(read, 0);
   EXPECT_GT(write, read);
   EXPECT_EQ(world.Domain()["status"]["members"].AsString(), "1/1");

@@ -99,7 +99,8 @@ Verdict JudgeUse(const Observed& observed) {
     if (IsInUse(observed, claim)) users.push_back(claim.consumer);
   }
   std::ranges::sort(users);
-  if (users.empty()) return {"False", api::kReasonNoClaims, "No pod holds a channel of the domain."};
+  if (users.empty())
+    return {"False", api::kReasonNoClaims, "No pod holds a channel of the domain."};
   return {"True", api::kReasonClaimsReserved, "Used by " + Names(users) + "."};
 }
 
@@ -180,8 +181,8 @@ DomainStatus DecideDeletionStatus(const Observed& observed, const Membership& me
   Verdict verdict = {"False", api::kReasonDeleting, "The domain is being deleted."};
   if (!wait.blockers.empty()) {
     verdict = {"False", api::kReasonDeletionBlocked,
-               "Deletion waits for " + Names(wait.blockers) + ". Delete them, or wait until " + std::to_string(wait.at_most.count()) +
-                   " s after the deletion was asked for."};
+               "Deletion waits for " + Names(wait.blockers) + ". Delete them, or wait until " +
+                   std::to_string(wait.at_most.count()) + " s after the deletion was asked for."};
   } else if (observed.failure) {
     verdict = {"False", api::kReasonDeletionBlocked, observed.failure->message};
   }

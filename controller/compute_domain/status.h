@@ -10,7 +10,7 @@ namespace compute_domain {
 
 // A deletion that waits, and for whom; empty: no wait.
 struct DeletionWait {
-  std::chrono::seconds at_most{0};          // Since the deletion was asked for.
+  std::chrono::seconds at_most{0};         // Since the deletion was asked for.
   std::vector<std::string> blockers = {};  // Such as "pods/train-0 (claim ns/train-0-channel-x2)".
 };
 

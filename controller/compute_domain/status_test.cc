@@ -193,9 +193,10 @@ TEST(DecideDeletionStatus, DomainThatIsDeletedIsNotReadyWhateverItsMembersAre) {
 
   const DomainStatus blocked = DecideDeletionStatus(
       observed, membership, {.at_most = seconds(600), .blockers = {"pods/a", "pods/b"}}, Now());
-  EXPECT_EQ(MessageOf(blocked, "Ready"),
-            "Deletion waits for pods/a, pods/b. Delete them, or wait until 600 s after the deletion "
-            "was asked for.");
+  EXPECT_EQ(
+      MessageOf(blocked, "Ready"),
+      "Deletion waits for pods/a, pods/b. Delete them, or wait until 600 s after the deletion "
+      "was asked for.");
 
   Observed failing = observed;
   failing.failure = Failure{.reason = "Forbidden", .message = "delete DaemonSet: 403"};
@@ -208,7 +209,8 @@ TEST(DecideDeletionStatus, DomainThatIsDeletedIsNotReadyWhateverItsMembersAre) {
 
 using Rest = std::optional<milliseconds>;
 
-std::optional<WriteStatus> Decide(const Observed& observed, const DomainStatus& status, Rest& rest) {
+std::optional<WriteStatus> Decide(const Observed& observed, const DomainStatus& status,
+                                  Rest& rest) {
   return DecideStatusWrite(observed, status, Now(), rest);
 }
 

@@ -22,8 +22,8 @@ const json::Value& PodTemplate(const json::Value& daemon_set) {
   return daemon_set["spec"]["template"];
 }
 
-// Whole, so that whatever changes is seen here: the daemon, the kubelet plugin and the probes rely on
-// each line of it (contract 3.3, 4.1, 4.9).
+// Whole, so that whatever changes is seen here: the daemon, the kubelet plugin and the probes rely
+// on each line of it (contract 3.3, 4.1, 4.9).
 TEST(RenderDaemonSet, IsThatOfTheContract) {
   EXPECT_EQ(Render("uid-1", MakeSettings()), Json(R"json({
     "apiVersion": "apps/v1",

@@ -75,9 +75,8 @@ json::Value Render(const std::string& domain, const Settings& settings) {
        {"nodeSelector", domain_label},
        {"tolerations", std::move(tolerations)},
        {"containers", Value::Array({Container(settings)})},
-       {"resourceClaims",
-        Value::Array({Value::Object(
-            {{"name", api::kDaemonContainer}, {"resourceClaimTemplateName", name}})})}});
+       {"resourceClaims", Value::Array({Value::Object({{"name", api::kDaemonContainer},
+                                                       {"resourceClaimTemplateName", name}})})}});
   if (!settings.pull_secrets.empty()) pod_spec["imagePullSecrets"] = std::move(pull_secrets);
 
   return Value::Object(
@@ -85,12 +84,13 @@ json::Value Render(const std::string& domain, const Settings& settings) {
        {"kind", "DaemonSet"},
        {"metadata",
         Value::Object({{"name", name}, {"namespace", settings.ns}, {"labels", domain_label}})},
-       {"spec", Value::Object({{"selector", Value::Object({{"matchLabels", domain_label}})},
-                               // The controller replaces pods itself, clique by clique.
-                               {"updateStrategy", Value::Object({{"type", "OnDelete"}})},
-                               {"template", Value::Object({{"metadata", Value::Object({{"labels",
-                                                                                        pod_labels}})},
-                                                           {"spec", std::move(pod_spec)}})}})}});
+       {"spec",
+        Value::Object(
+            {{"selector", Value::Object({{"matchLabels", domain_label}})},
+             // The controller replaces pods itself, clique by clique.
+             {"updateStrategy", Value::Object({{"type", "OnDelete"}})},
+             {"template", Value::Object({{"metadata", Value::Object({{"labels", pod_labels}})},
+                                         {"spec", std::move(pod_spec)}})}})}});
 }
 
 }  // namespace daemon_set

@@ -6,10 +6,11 @@ namespace resource_claim_template {
 namespace {
 
 api::ComputeDomain MakeDomain() {
-  return {.meta = {.key = {.ns = "team-a", .name = "train"}, .uid = "uid-1", .resource_version = "7"},
-          .has_spec = true,
-          .template_name = "train-channel",
-          .allocation_mode = "Single"};
+  return {
+      .meta = {.key = {.ns = "team-a", .name = "train"}, .uid = "uid-1", .resource_version = "7"},
+      .has_spec = true,
+      .template_name = "train-channel",
+      .allocation_mode = "Single"};
 }
 
 json::Value Json(const char* text) {
@@ -18,8 +19,8 @@ json::Value Json(const char* text) {
   return parsed.value_or(json::Value());
 }
 
-// Whole: the kubelet plugin decodes the parameters strictly, so that one field more makes every pod of
-// the domain fail (contract 1.3, 6.3).
+// Whole: the kubelet plugin decodes the parameters strictly, so that one field more makes every pod
+// of the domain fail (contract 1.3, 6.3).
 TEST(RenderDaemonTemplate, IsThatOfTheContract) {
   EXPECT_EQ(RenderDaemon("uid-1", "cdom-system"), Json(R"({
     "apiVersion": "resource.k8s.io/v1",
@@ -96,9 +97,9 @@ TEST(RenderWorkloadTemplate, AllocationModeIsTheDomains) {
   api::ComputeDomain domain = MakeDomain();
   domain.allocation_mode = "All";
   const json::Value rendered = RenderWorkload(domain);
-  EXPECT_EQ(rendered["spec"]["spec"]["devices"]["config"].items()[0]["opaque"]["parameters"]
-                    ["allocationMode"]
-                        .AsString(),
+  EXPECT_EQ(rendered["spec"]["spec"]["devices"]["config"]
+                .items()[0]["opaque"]["parameters"]["allocationMode"]
+                .AsString(),
             "All");
 }
 

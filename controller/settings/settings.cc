@@ -73,10 +73,11 @@ void AddDuration(CLI::App& app, const char* flag, const char* environment, const
 
 // Gates of the reference that we know, and the only value that is supported.
 std::string CheckGates(const std::string& text) {
-  static const std::map<std::string, bool> kSupported = {
-      {"ComputeDomainCliques", true},      {"IMEXDaemonsWithDNSNames", true},
-      {"CrashOnNVLinkFabricErrors", true}, {"HostManagedIMEXDaemon", false},
-      {"FabricManagerPartitioning", false}};
+  static const std::map<std::string, bool> kSupported = {{"ComputeDomainCliques", true},
+                                                         {"IMEXDaemonsWithDNSNames", true},
+                                                         {"CrashOnNVLinkFabricErrors", true},
+                                                         {"HostManagedIMEXDaemon", false},
+                                                         {"FabricManagerPartitioning", false}};
   for (const std::string& gate : SplitList(text)) {
     const std::size_t equals = gate.find('=');
     const std::string name = gate.substr(0, equals);
@@ -125,9 +126,8 @@ void AddDaemonFlags(CLI::App& app, Settings& settings) {
                            : "only driverManaged is supported by this controller");
   });
   AddRead(app, "--imex-isolation", "IMEX_ISOLATION", "domain", [](const std::string& text) {
-    return std::string(text.empty() || text == "domain"
-                           ? ""
-                           : "only domain is supported by this controller");
+    return std::string(
+        text.empty() || text == "domain" ? "" : "only domain is supported by this controller");
   });
 }
 
@@ -145,7 +145,8 @@ void AddProcessFlags(CLI::App& app, Settings& settings) {
                  "Path of a kubeconfig; else $KUBECONFIG, the pod's account, ~/.kube/config");
   app.add_option("--workers", settings.workers, "Domains reconciled side by side")
       ->check(CLI::Range(1, 64));
-  AddRead(app, "--kube-api-qps", "KUBE_API_QPS", "Taken for compatibility: there is no client limit",
+  AddRead(app, "--kube-api-qps", "KUBE_API_QPS",
+          "Taken for compatibility: there is no client limit",
           [](const std::string&) { return std::string(); });
   AddRead(app, "--kube-api-burst", "KUBE_API_BURST", "As --kube-api-qps",
           [](const std::string&) { return std::string(); });
@@ -169,7 +170,8 @@ void AddProcessFlags(CLI::App& app, Settings& settings) {
 
 void AddElectionFlags(CLI::App& app, Settings& settings) {
   AddRead(app, "--leader-election-enabled", "LEADER_ELECTION_ENABLED",
-          "Whether one replica of several acts (true)", [&](const std::string& text) -> std::string {
+          "Whether one replica of several acts (true)",
+          [&](const std::string& text) -> std::string {
             settings.elects = text == "true" || text == "1";
             const bool known = settings.elects || text == "false" || text == "0";
             return known ? "" : "use true or false";
@@ -214,7 +216,7 @@ base::Result<std::chrono::milliseconds> ParseDuration(const std::string& text) {
     position = stop + unit->first.size();
   }
   constexpr double kMost = 1000.0 * 3'600'000;  // 1000 hours.
-  if (!(total <= kMost)) return wrong();  // Nor is "nans" a duration.
+  if (!(total <= kMost)) return wrong();        // Nor is "nans" a duration.
   return std::chrono::milliseconds(static_cast<std::int64_t>(total));
 }
 

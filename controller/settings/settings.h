@@ -55,8 +55,8 @@ struct Parsed {
 };
 
 // Reads the command line and the process's environment. Words with one dash and a long name
-// ("-kubeconfig", "-v=4") are taken as well. An Exit with a status other than 0 names the flag, what is
-// wrong with it and how it should look.
+// ("-kubeconfig", "-v=4") are taken as well. An Exit with a status other than 0 names the flag,
+// what is wrong with it and how it should look.
 [[nodiscard]] Parsed Parse(const std::vector<std::string>& arguments);
 
 // "15s", "1m30s", "500ms": as Go writes durations.

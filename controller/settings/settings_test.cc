@@ -69,16 +69,29 @@ TEST(Settings, DefaultsAreThoseOfTheReferenceSaveForElectionAndItsNamespace) {
 }
 
 TEST(Settings, EachFlagIsTaken) {
-  const Settings settings =
-      Accepted({"--namespace=cdom-system", "--additional-namespaces=a, b,,c",
-                "--cd-daemon-image-pull-secret-names", "one two", "--max-nodes-per-imex-domain=36",
-                "--log-verbosity-cd-daemon", "6", "--membership-writer=controller",
-                "--deletion-grace=90s", "--kubeconfig=/k", "--workers=8",
-                "--leader-election-enabled=false", "--leader-election-lease-lock-name=l",
-                "--leader-election-lease-lock-namespace=ln", "--leader-election-lease-duration=1m",
-                "--leader-election-renew-deadline=30s", "--leader-election-retry-period=500ms",
-                "--http-endpoint=:8080", "--metrics-path=/m", "-v", "4", "--logging-format=json",
-                "--dry-run"});
+  const Settings settings = Accepted({"--namespace=cdom-system",
+                                      "--additional-namespaces=a, b,,c",
+                                      "--cd-daemon-image-pull-secret-names",
+                                      "one two",
+                                      "--max-nodes-per-imex-domain=36",
+                                      "--log-verbosity-cd-daemon",
+                                      "6",
+                                      "--membership-writer=controller",
+                                      "--deletion-grace=90s",
+                                      "--kubeconfig=/k",
+                                      "--workers=8",
+                                      "--leader-election-enabled=false",
+                                      "--leader-election-lease-lock-name=l",
+                                      "--leader-election-lease-lock-namespace=ln",
+                                      "--leader-election-lease-duration=1m",
+                                      "--leader-election-renew-deadline=30s",
+                                      "--leader-election-retry-period=500ms",
+                                      "--http-endpoint=:8080",
+                                      "--metrics-path=/m",
+                                      "-v",
+                                      "4",
+                                      "--logging-format=json",
+                                      "--dry-run"});
   EXPECT_EQ(settings.ns, "cdom-system");
   EXPECT_EQ(settings.additional_namespaces, (Words{"a", "b", "c"}));
   EXPECT_EQ(settings.pull_secrets, (Words{"one", "two"}));
@@ -180,11 +193,14 @@ TEST(Settings, WhatIsRefusedIsNamedWithWhatIsWrong) {
       {{"--logging-format=xml"}, "--logging-format", "json"},
       {{"--imex-mode=hostManaged"}, "--imex-mode", "only driverManaged"},
       {{"--imex-isolation=channel"}, "--imex-isolation", "only domain"},
-      {{"--feature-gates=ComputeDomainCliques=false"}, "--feature-gates",
+      {{"--feature-gates=ComputeDomainCliques=false"},
+       "--feature-gates",
        "ComputeDomainCliques cannot be switched off"},
-      {{"--feature-gates=IMEXDaemonsWithDNSNames"}, "--feature-gates",
+      {{"--feature-gates=IMEXDaemonsWithDNSNames"},
+       "--feature-gates",
        "IMEXDaemonsWithDNSNames cannot be switched off"},
-      {{"--feature-gates=HostManagedIMEXDaemon=true"}, "--feature-gates",
+      {{"--feature-gates=HostManagedIMEXDaemon=true"},
+       "--feature-gates",
        "HostManagedIMEXDaemon cannot be switched on"},
       {{"--leader-election-renew-deadline=20s"}, "renew", ""},
   };
@@ -206,7 +222,8 @@ TEST(Settings, EmptyModesAreTheDefaults) {
 }
 
 TEST(Settings, EmptyValueDoesNotTakeTheNextFlagForItself) {
-  const Settings settings = Accepted({"--metrics-path=", "--dry-run", "-http-endpoint=", "-v", "4"});
+  const Settings settings =
+      Accepted({"--metrics-path=", "--dry-run", "-http-endpoint=", "-v", "4"});
   EXPECT_EQ(settings.metrics_path, "");
   EXPECT_TRUE(settings.dry_run);
   EXPECT_EQ(settings.http_endpoint, "");
@@ -214,7 +231,8 @@ TEST(Settings, EmptyValueDoesNotTakeTheNextFlagForItself) {
 }
 
 TEST(Settings, TimesOfAnElectionThatIsOffAreNotJudged) {
-  EXPECT_EQ(Refusal({"--leader-election-enabled=false", "--leader-election-renew-deadline=20s"}), "");
+  EXPECT_EQ(Refusal({"--leader-election-enabled=false", "--leader-election-renew-deadline=20s"}),
+            "");
 }
 
 TEST(Settings, PodAndImageMustBeGiven) {

@@ -24,7 +24,8 @@ TEST(Rfc3339, TimesAreWrittenAsKubernetesWritesThem) {
   EXPECT_EQ(FormatSeconds(time), "2026-11-21T03:04:05Z");
   EXPECT_EQ(FormatMicros(time), "2026-11-21T03:04:05.000067Z");
   EXPECT_EQ(FormatSeconds(Time(year(1970) / 1 / 1, microseconds(0))), "1970-01-01T00:00:00Z");
-  EXPECT_EQ(FormatMicros(Time(year(1970) / 1 / 1, microseconds(-1))), "1969-12-31T23:59:59.999999Z");
+  EXPECT_EQ(FormatMicros(Time(year(1970) / 1 / 1, microseconds(-1))),
+            "1969-12-31T23:59:59.999999Z");
 }
 
 TEST(Rfc3339, FractionMayBeAbsentShortOrFinerThanWeKeep) {
@@ -38,15 +39,32 @@ TEST(Rfc3339, FractionMayBeAbsentShortOrFinerThanWeKeep) {
 }
 
 TEST(Rfc3339, AnythingElseIsNoTime) {
-  for (const char* text :
-       {"", "Z", "2026-11-21", "2026-11-21T03:04:05", "2026-11-21T03:04:05+00:00",
-        "2026-11-21 03:04:05Z", "2026-11-21t03:04:05Z", "2026-02-29T03:04:05Z",
-        "2026-00-21T03:04:05Z", "2026-13-21T03:04:05Z", "2026-11-31T03:04:05Z",
-        "2026-11-21T24:04:05Z", "2026-11-21T03:60:05Z", "2026-11-21T03:04:61Z",
-        "2026-11-21T03:04:05.Z", "2026-11-21T03:04:05,5Z", "2026-11-21T03:04:05.5aZ",
-        "2026-11-21T03:04:05.0123456789Z", "2026-11-21T03:04:05ZZ", "-026-11-21T03:04:05Z",
-        "2026-11-21T-3:04:05Z", "2026-11-21T03:+4:05Z", "2026-11-21T03: 4:05Z",
-        "02026-11-21T03:04:05Z", "2026-11-21T3:04:05Z", "yesterday, at a quarter pZ"}) {
+  for (const char* text : {"",
+                           "Z",
+                           "2026-11-21",
+                           "2026-11-21T03:04:05",
+                           "2026-11-21T03:04:05+00:00",
+                           "2026-11-21 03:04:05Z",
+                           "2026-11-21t03:04:05Z",
+                           "2026-02-29T03:04:05Z",
+                           "2026-00-21T03:04:05Z",
+                           "2026-13-21T03:04:05Z",
+                           "2026-11-31T03:04:05Z",
+                           "2026-11-21T24:04:05Z",
+                           "2026-11-21T03:60:05Z",
+                           "2026-11-21T03:04:61Z",
+                           "2026-11-21T03:04:05.Z",
+                           "2026-11-21T03:04:05,5Z",
+                           "2026-11-21T03:04:05.5aZ",
+                           "2026-11-21T03:04:05.0123456789Z",
+                           "2026-11-21T03:04:05ZZ",
+                           "-026-11-21T03:04:05Z",
+                           "2026-11-21T-3:04:05Z",
+                           "2026-11-21T03:+4:05Z",
+                           "2026-11-21T03: 4:05Z",
+                           "02026-11-21T03:04:05Z",
+                           "2026-11-21T3:04:05Z",
+                           "yesterday, at a quarter pZ"}) {
     EXPECT_FALSE(ParseTime(text)) << text;
   }
 }
@@ -55,8 +73,8 @@ TEST(Rfc3339, WhatIsWrittenIsReadBack) {
   for (unsigned seed = 0; seed < 1000; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937_64 random(seed);
-    const Clock::WallTime time = Time(
-        year(1970) / 1 / 1, microseconds(random() % (8000ULL * 366 * 86'400 * 1'000'000)));
+    const Clock::WallTime time =
+        Time(year(1970) / 1 / 1, microseconds(random() % (8000ULL * 366 * 86'400 * 1'000'000)));
     EXPECT_EQ(ParseTime(FormatMicros(time)), time);
     EXPECT_EQ(ParseTime(FormatSeconds(time)), std::chrono::floor<seconds>(time));
   }

@@ -190,7 +190,7 @@ void Server::State::Accept() {
 // listener would wake us again at once.
 void Server::State::MakeRoom() {
   if (connections.empty()) {
-    std::this_thread::sleep_for(kPauseWithoutDescriptors);
+    poll(nullptr, 0, static_cast<int>(kPauseWithoutDescriptors.count()));
   } else {
     connections.pop_front();
   }

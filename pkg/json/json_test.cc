@@ -52,7 +52,6 @@ TEST(JsonDefects, ExponentFarBelowZeroIsKeptAsText) {
   Parser parser;
   const auto view = parser.Parse("[" + number + "]");
   ASSERT_TRUE(view);
-  EXPECT_EQ(view->at(0).AsString(), number);
   EXPECT_EQ(view->at(0).AsInt(), std::nullopt);
 }
 
@@ -66,11 +65,14 @@ TEST(JsonDefects, LeadByteAtTheEndIsRefusedWithoutReadingOn) {
 
 TEST(JsonDefects, WrongTypeReadsAsEmpty) {
   Parser parser;
-  const auto parsed = parser.Parse(R"({"number":1,"text":"a","flag":true,"list":[1],"null":null})");
+  const auto parsed =
+      parser.Parse(R"({"number":1,"digits":"5","text":"a","flag":true,"list":[1],"null":null})");
   ASSERT_TRUE(parsed);
   const View view = *parsed;
   EXPECT_EQ(view["list"].AsString(), "");
   EXPECT_EQ(view["text"].AsInt(), std::nullopt);
+  EXPECT_EQ(view["digits"].AsInt(), std::nullopt);
+  EXPECT_EQ(view["number"].AsString(), "");
   EXPECT_EQ(view["list"].AsInt(), std::nullopt);
   EXPECT_FALSE(view["text"].AsBool());
   EXPECT_EQ(view["text"].size(), 0U);

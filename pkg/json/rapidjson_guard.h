@@ -1,11 +1,11 @@
 // The only place that includes RapidJSON. Debian's 1.1.0 has known defects; this is the defence:
 //  - numbers are kept as text, so that its conversion of hostile exponents is never reached;
 //  - UTF-8 is checked in each string once it is decoded, because its own check reads behind the
-//  end,
-//    and because it decodes the second half of a surrogate pair alone to what is not UTF-8;
-//  - its asserts stay on in release, because without them a wrong type is read as garbage;
-//  - the iterative parser and a bound on depth, because the recursive one follows the input's
-//  depth.
+//    end, and it decodes the second half of a surrogate pair alone to what is not UTF-8;
+//  - its asserts stay on in release, because without them a mistake of ours reads garbage;
+//  - the iterative parser and a bound on depth, because the recursive one follows the input's;
+//  - its reader alone is used, whose events make trees of our own, because clang 19 refuses to
+//    compile document.h.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,6 @@
 #include "pkg/json/utf8.h"
 
 #define RAPIDJSON_ASSERT(condition) CHECK(condition)
-#include <rapidjson/document.h>
 #include <rapidjson/error/en.h>
 #include <rapidjson/memorystream.h>
 #include <rapidjson/reader.h>
@@ -79,7 +78,7 @@ class Filter {
 // The error of a parse of `size` bytes that ended at `end`, if it is one. The parser takes a NUL
 // for the end; what stands behind one must not be ignored.
 template <typename Handler>
-base::Result<void> CheckParse(const rapidjson::ParseResult& result, const Filter<Handler>& filter,
+[[nodiscard]] base::Result<void> CheckParse(const rapidjson::ParseResult& result, const Filter<Handler>& filter,
                               std::size_t end, std::size_t size) {
   if (!result.IsError() && end == size) return {};
   const char* why = !result.IsError()             ? "a NUL byte"

@@ -1,117 +1,177 @@
 #include "pkg/json/reader.h"
 
 #include <charconv>
+#include <limits>
 #include <string>
 #include <vector>
 
+#include "pkg/base/check.h"
 #include "pkg/json/rapidjson_guard.h"
 
 namespace json {
 
+namespace internal {
+
+enum class Kind : std::uint8_t { kNull, kTrue, kFalse, kNumber, kString, kArray, kObject };
+
+struct Node {
+  std::uint32_t size = 0;  // Bytes of text, items, or members.
+  // Where the text begins in Tree::text; or the first item in Tree::nodes, or the first member,
+  // whose name and value lie side by side.
+  std::uint32_t start = 0;
+  Kind kind = Kind::kNull;
+};
+
+// A parsed text. Nodes refer to one another by index, so that the vectors may grow, and are used
+// again for the next text.
+struct Tree {
+  std::vector<char> text = {};   // Decoded in place.
+  std::vector<Node> nodes = {};  // Children side by side; the root is the last one.
+  std::vector<Node> open = {};   // Used by the parse: values whose parent has not ended.
+};
+
 namespace {
 
-using Allocator = rapidjson::MemoryPoolAllocator<>;
-using Document = rapidjson::GenericDocument<rapidjson::UTF8<>, Allocator>;
+constexpr std::size_t kKeepMax = 1U << 20;  // Bytes. A larger vector is given back.
+constexpr std::size_t kPadding = 8;         // The parser looks at bytes behind the end.
 
-constexpr std::size_t kKeepMax = 1U << 20;  // An arena or buffer above this is given back.
-constexpr std::size_t kChunk = 64U << 10;
-constexpr std::size_t kPadding = 8;  // RapidJSON looks at bytes behind the end.
+template <typename T>
+void Reset(std::vector<T>& vector) {
+  if (vector.capacity() * sizeof(T) > kKeepMax) {
+    std::vector<T>().swap(vector);
+  } else {
+    vector.clear();
+  }
+}
 
-const rapidjson::Value* Cast(const void* value) {
-  return static_cast<const rapidjson::Value*>(value);
+// Receives the parser's events and puts the tree together, children before their parent.
+class TreeBuilder {
+ public:
+  using SizeType = rapidjson::SizeType;
+  explicit TreeBuilder(Tree& tree) : tree_(tree) {}
+
+  // NOLINTBEGIN(readability-identifier-naming): RapidJSON names these.
+  bool Null() { return Put({.kind = Kind::kNull}); }
+  bool Bool(bool value) { return Put({.kind = value ? Kind::kTrue : Kind::kFalse}); }
+  bool RawNumber(const char* text, SizeType length, bool /*copy*/) {
+    return PutText(Kind::kNumber, text, length);
+  }
+  bool String(const char* text, SizeType length, bool /*copy*/) {
+    return PutText(Kind::kString, text, length);
+  }
+  bool Key(const char* text, SizeType length, bool /*copy*/) {
+    return PutText(Kind::kString, text, length);
+  }
+  bool StartObject() { return true; }
+  bool EndObject(SizeType members) {
+    return Close(Kind::kObject, members, std::size_t{2} * members);
+  }
+  bool StartArray() { return true; }
+  bool EndArray(SizeType items) { return Close(Kind::kArray, items, items); }
+  // NOLINTEND(readability-identifier-naming)
+
+ private:
+  bool Put(Node node) {
+    tree_.open.push_back(node);
+    return true;
+  }
+  bool PutText(Kind kind, const char* text, SizeType length) {
+    const auto start = static_cast<std::uint32_t>(text - tree_.text.data());
+    return Put({.size = length, .start = start, .kind = kind});
+  }
+  bool Close(Kind kind, SizeType size, std::size_t children) {
+    CHECK(children <= tree_.open.size());
+    const auto first = tree_.open.end() - static_cast<std::ptrdiff_t>(children);
+    const auto start = static_cast<std::uint32_t>(tree_.nodes.size());
+    tree_.nodes.insert(tree_.nodes.end(), first, tree_.open.end());
+    tree_.open.erase(first, tree_.open.end());
+    return Put({.size = size, .start = start, .kind = kind});
+  }
+
+  Tree& tree_;
+};
+
+std::string_view TextOf(const Tree& tree, const Node& node) {
+  return {tree.text.data() + node.start, node.size};
 }
 
 }  // namespace
+}  // namespace internal
 
-bool View::IsNull() const { return value_ == nullptr || Cast(value_)->IsNull(); }
-bool View::IsObject() const { return value_ != nullptr && Cast(value_)->IsObject(); }
-bool View::IsArray() const { return value_ != nullptr && Cast(value_)->IsArray(); }
+using internal::Kind;
+using internal::Node;
+
+bool View::IsNull() const { return node_ == nullptr || node_->kind == Kind::kNull; }
+bool View::IsObject() const { return node_ != nullptr && node_->kind == Kind::kObject; }
+bool View::IsArray() const { return node_ != nullptr && node_->kind == Kind::kArray; }
 
 View View::operator[](std::string_view name) const {
-  if (!IsObject()) return View();
   // From the end: of members with the same name the last one counts, as in Go.
-  const auto* object = Cast(value_);
-  for (auto it = object->MemberEnd(); it != object->MemberBegin();) {
-    --it;
-    if (std::string_view(it->name.GetString(), it->name.GetStringLength()) == name) {
-      return View(&it->value);
-    }
+  for (std::size_t i = IsObject() ? size() : 0; i-- > 0;) {
+    if (name_at(i) == name) return at(i);
   }
   return View();
 }
 
 std::string_view View::AsString() const {
-  if (value_ == nullptr || !Cast(value_)->IsString()) return {};
-  return {Cast(value_)->GetString(), Cast(value_)->GetStringLength()};
+  if (node_ == nullptr || node_->kind != Kind::kString) return {};
+  return internal::TextOf(*tree_, *node_);
 }
 
 std::optional<std::int64_t> View::AsInt() const {
-  const std::string_view text = AsString();  // Numbers are kept as text.
+  if (node_ == nullptr || node_->kind != Kind::kNumber) return std::nullopt;
+  const std::string_view text = internal::TextOf(*tree_, *node_);
+  const char* end = text.data() + text.size();
   std::int64_t value = 0;
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() || error != std::errc() || stop != text.data() + text.size()) {
-    return std::nullopt;
-  }
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || stop != end) return std::nullopt;
   return value;
 }
 
-bool View::AsBool() const { return value_ != nullptr && Cast(value_)->IsTrue(); }
+bool View::AsBool() const { return node_ != nullptr && node_->kind == Kind::kTrue; }
 
-std::size_t View::size() const {
-  if (IsArray()) return Cast(value_)->Size();
-  if (IsObject()) return Cast(value_)->MemberCount();
-  return 0;
-}
+std::size_t View::size() const { return IsArray() || IsObject() ? node_->size : 0; }
 
 View View::at(std::size_t index) const {
   if (index >= size()) return View();
-  if (IsArray()) return View(&(*Cast(value_))[static_cast<rapidjson::SizeType>(index)]);
-  return View(&(Cast(value_)->MemberBegin() + static_cast<std::ptrdiff_t>(index))->value);
+  const std::size_t offset = IsArray() ? index : 2 * index + 1;
+  return View(*tree_, tree_->nodes[node_->start + offset]);
 }
 
 std::string_view View::name_at(std::size_t index) const {
   if (!IsObject() || index >= size()) return {};
-  const auto& name = (Cast(value_)->MemberBegin() + static_cast<std::ptrdiff_t>(index))->name;
-  return {name.GetString(), name.GetStringLength()};
+  return internal::TextOf(*tree_, tree_->nodes[node_->start + 2 * index]);
 }
 
-struct Parser::State {
-  std::vector<char> text;
-  std::unique_ptr<Allocator> allocator;
-  std::unique_ptr<Document> document;
-};
-
-Parser::Parser() : state_(std::make_unique<State>()) {}
+Parser::Parser() : tree_(std::make_unique<internal::Tree>()) {}
 Parser::~Parser() = default;
 Parser::Parser(Parser&&) noexcept = default;
 Parser& Parser::operator=(Parser&&) noexcept = default;
 
 base::Result<View> Parser::Parse(std::string_view text) {
-  State& state = *state_;
-  state.document.reset();
-  if (state.text.capacity() > kKeepMax) std::vector<char>().swap(state.text);
-  if (!state.allocator || state.allocator->Capacity() > kKeepMax) {
-    state.allocator = std::make_unique<Allocator>(kChunk);
-  } else {
-    state.allocator->Clear();
+  // Offsets and indices have 32 bits; no text has more nodes than bytes.
+  if (text.size() >= std::numeric_limits<std::uint32_t>::max()) {
+    return base::Fail(base::ErrorCode::kInvalid, "JSON of 4 GiB or more");
   }
-  state.text.assign(text.begin(), text.end());
-  state.text.insert(state.text.end(), kPadding, '\0');
-  state.document = std::make_unique<Document>(state.allocator.get());
+  internal::Tree& tree = *tree_;
+  internal::Reset(tree.text);
+  internal::Reset(tree.nodes);
+  internal::Reset(tree.open);
+  tree.text.reserve(text.size() + internal::kPadding);
+  tree.text.assign(text.begin(), text.end());
+  tree.text.insert(tree.text.end(), internal::kPadding, '\0');
 
-  rapidjson::InsituStringStream stream(state.text.data());
+  rapidjson::InsituStringStream stream(tree.text.data());
   rapidjson::Reader reader;
-  rapidjson::ParseResult result;
-  internal::Filter<Document> filter(*state.document);
-  const auto generate = [&](Document& /*handler*/) {
-    constexpr unsigned kFlags = rapidjson::kParseInsituFlag | rapidjson::kParseIterativeFlag |
-                                rapidjson::kParseNumbersAsStringsFlag;
-    result = reader.Parse<kFlags>(stream, filter);
-    return !result.IsError();
-  };
-  state.document->Populate(generate);
+  internal::TreeBuilder builder(tree);
+  internal::Filter<internal::TreeBuilder> filter(builder);
+  constexpr unsigned kFlags = rapidjson::kParseInsituFlag | rapidjson::kParseIterativeFlag |
+                              rapidjson::kParseNumbersAsStringsFlag;
+  const rapidjson::ParseResult result = reader.Parse<kFlags>(stream, filter);
   TRY(internal::CheckParse(result, filter, stream.Tell(), text.size()));
-  return View(static_cast<const rapidjson::Value*>(state.document.get()));
+  CHECK(tree.open.size() == 1);
+  tree.nodes.push_back(tree.open.front());
+  return View(tree, tree.nodes.back());
 }
 
 }  // namespace json

@@ -16,7 +16,7 @@ heartbeat=''
 passed=0
 failed=0
 
-readonly kWait=60s  # How long a state may take; as a rule it takes under a second.
+readonly kWait=180s  # How long a state may take; as a rule it takes under a second.
 
 finish() {
   trap - EXIT
@@ -53,12 +53,12 @@ check() {
   fi
 }
 
-# eventually COMMAND...: tries until it succeeds or a minute is over.
+# eventually COMMAND...: tries until it succeeds or three minutes are over.
 eventually() {
-  local deadline=$((SECONDS + 60))
+  local deadline=$((SECONDS + 180))
   until "$@"; do
     ((SECONDS < deadline)) || {
-      printf 'not so within a minute: %s\n' "$*"
+      printf 'not so within three minutes: %s\n' "$*"
       return 1
     }
     sleep 0.2
@@ -224,8 +224,9 @@ OBJECT
   local claim
   claim=$(admin "$a" get pod claiming -o 'jsonpath={.status.resourceClaimStatuses[0].resourceClaimName}')
   [[ -n $claim ]]
-  [[ $(admin "$a" get resourceclaim "$claim" -o 'jsonpath={.metadata.ownerReferences[0].kind}/{.metadata.ownerReferences[0].name} {.status.reservedFor[0].name} {.status.allocation.devices.results[0].device}') \
-    == "Pod/claiming claiming channel-0" ]]
+  [[ $(claim_says "$claim" '{.metadata.ownerReferences[0].kind}/{.metadata.ownerReferences[0].name}') == Pod/claiming ]]
+  [[ $(claim_says "$claim" '{.status.reservedFor[0].name}') == claiming ]]
+  [[ $(claim_says "$claim" '{.status.allocation.devices.results[0].device}') == channel-0 ]]
   # The right to write what a driver writes is one of its own since 1.36.
   nodesim "$a" patch resourceclaim "$claim" --subresource=status --type=merge -p '{"status": {"devices": [{
     "driver": "driver.test", "pool": "node-1", "device": "channel-0",
@@ -244,6 +245,8 @@ metadata: {name: on-lost-node}
 spec: {nodeName: lost-node, containers: [{name: main, image: none.invalid/none}]}
 OBJECT
 }
+
+claim_says() { admin "$a" get resourceclaim "$1" -o "jsonpath=$2"; }
 
 lost_node_is_noticed() {
   # Nobody renews the lease of this one, and its pod tolerates that for the default time.
@@ -369,6 +372,17 @@ interrupted_up_leaves_nothing() {
   [[ ! -e $c && -z $(processes_of "$c") ]]
 }
 
+killed_up_is_cleaned_up_by_down() {
+  "$controlplane" up "$c" &
+  local pid=$!
+  eventually test -s "$c/pids/kube-apiserver"
+  kill -KILL "$pid"
+  wait "$pid" || true
+  refused "has a control plane already" "$controlplane" up "$c"
+  "$controlplane" down "$c"
+  [[ ! -e $c && -z $(processes_of "$c") ]]
+}
+
 down_leaves_others_alone() {
   # A process id that was handed out again: the process is not the one that was recorded.
   sleep 300 &
@@ -420,13 +434,12 @@ missing_go_is_explained() {
 
 # At the same time, so that they compete for ports and for the processor.
 "$controlplane" up "$a" >"$work/up.a" 2>&1 &
-up_a=$!
+declare -A up=([a]=$!)
 "$controlplane" up "$b" --runtime-config resource.k8s.io/v1beta1=true --runtime-config=resource.k8s.io/v1beta2=true \
   >"$work/up.b" 2>&1 &
-up_b=$!
+up[b]=$!
 for plane in a b; do
-  pid=up_$plane
-  if ! wait "${!pid}"; then
+  if ! wait "${up[$plane]}"; then
     printf 'FAIL plane_%s_starts\n' "$plane"
     sed 's/^/  /' "$work/up.$plane"
     exit 1
@@ -461,6 +474,7 @@ check lost_node_is_noticed
 check without_dra_has_no_resource_api
 check failed_up_says_why_and_leaves_nothing
 check interrupted_up_leaves_nothing
+check killed_up_is_cleaned_up_by_down
 check down_leaves_others_alone
 check wrong_use_is_explained
 check missing_go_is_explained

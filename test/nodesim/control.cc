@@ -76,11 +76,11 @@ ControlServer::ControlServer(Simulator& simulator, std::function<void()> on_quit
        [&](const std::string& node) { return simulator.StallDaemon(node, false); }},
       {"/reap", [&](const std::string& node) { return simulator.ReapOrphans(node); }},
   };
-  for (const auto& [path, operation] : operations) {
-    server_->Post(path, [operation = operation](const httplib::Request& request,
-                                                httplib::Response& response) {
-      Answer(response, operation(request.get_param_value("node")));
-    });
+  for (const auto& [path, handler] : operations) {
+    server_->Post(
+        path, [operation = handler](const httplib::Request& request, httplib::Response& response) {
+          Answer(response, operation(request.get_param_value("node")));
+        });
   }
   server_->Post("/move", [&](const httplib::Request& request, httplib::Response& response) {
     Answer(response,

@@ -11,8 +11,9 @@ namespace {
 
 using Stage = PodRun::Stage;
 
-constexpr int kExitSigkill = 137;                      // 128 + SIGKILL
-constexpr int kExitSigterm = 143;                      // 128 + SIGTERM
+constexpr double kSecondsMax = 1e8;  // Three years; much more would overflow the clock.
+constexpr int kExitSigkill = 137;    // 128 + SIGKILL
+constexpr int kExitSigterm = 143;    // 128 + SIGTERM
 constexpr std::chrono::milliseconds kGraceMin{2'000};  // The kubelet gives no less.
 
 void SetReady(const Turn& turn, PodRun& run, bool ready) {
@@ -32,7 +33,6 @@ std::optional<TimePoint> EndOf(const Turn& turn, const Pod& pod) {
   std::chrono::duration<double> seconds = turn.settings.job_duration;
   if (pod.run_seconds) {
     if (*pod.run_seconds < 0) return std::nullopt;
-    constexpr double kSecondsMax = 1e8;  // Three years; more would overflow the clock.
     seconds = std::chrono::duration<double>(std::min(*pod.run_seconds, kSecondsMax));
   } else if (!pod.RunsToCompletion()) {
     return std::nullopt;

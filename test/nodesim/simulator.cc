@@ -122,7 +122,7 @@ Simulator::Simulator(Settings settings, http::Endpoint endpoint, http::Credentia
   }
 }
 
-void Simulator::Run(std::stop_token stop) {
+void Simulator::Run(const std::stop_token& stop) {
   kube::WatchLoop loop(endpoint_, credentials_, kUserAgent, clock_);
   world_.AddTo(loop);
   std::vector<std::jthread> workers;  // They end by `stop`, too, and are joined on return.
@@ -138,7 +138,7 @@ void Simulator::Run(std::stop_token stop) {
   });
 }
 
-void Simulator::Work(std::stop_token stop) {
+void Simulator::Work(const std::stop_token& stop) {
   const auto transport = NewTransport();
   while (const auto name = queue_.Get(stop)) {
     const TimePoint wake = TakeTurn(*nodes_.at(*name), *transport);
@@ -147,7 +147,7 @@ void Simulator::Work(std::stop_token stop) {
   }
 }
 
-void Simulator::SendHeartbeats(std::stop_token stop) {
+void Simulator::SendHeartbeats(const std::stop_token& stop) {
   constexpr std::chrono::milliseconds kLookEvery{50};
   const auto transport = NewTransport();
   SeededRandom random(settings_.seed, "heartbeats");
@@ -164,14 +164,14 @@ std::vector<Simulator::Heartbeat> Simulator::DueHeartbeats() {
   for (std::size_t i = 0; i < nodes_.size() && due.size() < kSideBySide; ++i, ++it) {
     if (it == nodes_.end()) it = nodes_.begin();
     SimulatedNode& node = *it->second;
-    node.state.With([&](const NodeState& state) {
-      auto action = Beat(state, world_, clock_.Now());
-      if (!action) return;
-      last_heartbeat_ = it->first;
-      due.push_back({.node = &node,
-                     .request = ToRequest(*action, state, clock_.Wall()),
-                     .action = *std::move(action)});
+    const bool is_due = node.state.With([&](const NodeState& state) {
+      const std::optional<Action> action = Beat(state, world_, clock_.Now());
+      if (!action) return false;
+      due.push_back(
+          {.node = &node, .request = ToRequest(*action, state, clock_.Wall()), .action = *action});
+      return true;
     });
+    if (is_due) last_heartbeat_ = it->first;
   }
   return due;
 }
@@ -181,6 +181,7 @@ bool Simulator::SendDueHeartbeats(http::Transport& transport, base::Random& rand
   const std::vector<Heartbeat> due = DueHeartbeats();
   if (due.empty()) return false;
   std::vector<http::Request> requests;
+  requests.reserve(due.size());
   for (const Heartbeat& heartbeat : due) requests.push_back(heartbeat.request);
   const auto replies = transport.SendAll(requests);
   for (std::size_t i = 0; i < due.size(); ++i) {
@@ -335,7 +336,7 @@ Result<void> Simulator::ForceDelete(const kube::ObjectKey& key) {
   };
   TRY(set_orphan(true));
   http::Request request = DeletePodRequest({.key = key, .uid = pod->meta.uid});
-  if (const Result<void> deleted = DeleteAll({std::move(request)}); !deleted) {
+  if (Result<void> deleted = DeleteAll({std::move(request)}); !deleted) {
     TRY(set_orphan(false));
     return deleted;
   }

@@ -38,7 +38,7 @@ class Simulator {
             const base::Clock& clock, base::Logger& logger, std::function<void()> on_ready);
 
   // Blocks until `stop` is requested. What the nodes have made stays.
-  void Run(std::stop_token stop);
+  void Run(const std::stop_token& stop);
 
   // ---- Operations. kNotFound, in a sentence: there is no such node or pod.
 
@@ -84,8 +84,8 @@ class Simulator {
     std::atomic<std::uint64_t> failures = 0;  // Without conflicts and what was not there.
   };
 
-  void Work(std::stop_token stop);
-  void SendHeartbeats(std::stop_token stop);
+  void Work(const std::stop_token& stop);
+  void SendHeartbeats(const std::stop_token& stop);
   // Those that are due, side by side; says whether there were any.
   bool SendDueHeartbeats(http::Transport& transport, base::Random& random);
   [[nodiscard]] std::vector<Heartbeat> DueHeartbeats() REQUIRES(heartbeats_);

@@ -187,7 +187,8 @@ void TestWorld::Settle() {
   for (int i = 0; i < kTurnsMax; ++i) {
     if (!Turn()) return;
   }
-  CHECK(!"the node never comes to rest");
+  const bool comes_to_rest = false;
+  CHECK(comes_to_rest);
 }
 
 void TestWorld::Run(milliseconds span) {

@@ -30,6 +30,9 @@ struct Manner {
   const char* workload;
   bool controller_writes;
 };
+void PrintTo(const Manner& manner, std::ostream* out) {
+  *out << manner.workload << (manner.controller_writes ? " cdom" : " reference");
+}
 constexpr std::array kManners = {Manner{"W1", false}, Manner{"W1", true}, Manner{"W3", false},
                                  Manner{"W3", true}};
 

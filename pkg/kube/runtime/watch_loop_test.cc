@@ -4,8 +4,10 @@
 
 #include <atomic>
 #include <chrono>
+#include <latch>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -211,7 +213,8 @@ TEST_F(WatchLoopTest, CR2_UnauthorizedRequestGoesOutAgainWithTheNextToken) {
 }
 
 TEST_F(WatchLoopTest, HO3_StalledStreamIsDroppedAndOpenedAgain) {
-  RawServer server([](Connection& connection) {
+  std::atomic<bool> is_dropped = false;
+  RawServer server([&](Connection& connection) {
     while (true) {
       const std::string request = connection.ReadRequest();
       if (request.empty()) return;
@@ -221,8 +224,10 @@ TEST_F(WatchLoopTest, HO3_StalledStreamIsDroppedAndOpenedAgain) {
       }
       connection.Write(kStreamHead);
       // The first list's connection carries the stream that stalls; a later one delivers.
-      if (connection.number > 0) connection.Write(Event("ADDED", Node("a", 11)));
+      const bool stalls = connection.number == 0;
+      if (!stalls) connection.Write(Event("ADDED", Node("a", 11)));
       connection.WaitForClose();
+      if (stalls) is_dropped = true;
     }
   });
   const auto loop = LoopTo(server);
@@ -233,7 +238,7 @@ TEST_F(WatchLoopTest, HO3_StalledStreamIsDroppedAndOpenedAgain) {
       is_advanced = true;
       clock_.Advance(121);
     }
-    return names_.VersionOf("a") == "11";
+    return names_.VersionOf("a") == "11" && is_dropped;
   });
 }
 
@@ -265,18 +270,33 @@ TEST_F(WatchLoopTest, ManyReflectorsAreDrivenSideBySide) {
   });
 }
 
-TEST_F(WatchLoopTest, TurnComesEverySecondWithoutAnythingToDoAndStopEndsTheWait) {
+TEST_F(WatchLoopTest, TurnComesEverySecondWithoutAnythingToDo) {
   RawServer server([](Connection& connection) { connection.WaitForClose(); });
   const auto loop = LoopTo(server);
-  std::atomic<int> turns = 0;
-  std::stop_source stop;
+  int turns = 0;
   const auto begin = std::chrono::steady_clock::now();
-  std::jthread thread([&] { loop->Run(stop.get_token(), [&] { ++turns; }); });
-  while (turns < 2) std::this_thread::yield();
+  RunUntil(*loop, [&] { return ++turns == 3; });
   EXPECT_LT(std::chrono::steady_clock::now() - begin, seconds(10));
-  stop.request_stop();
-  thread.join();
-  loop->Run(stop.get_token(), {});  // Returns at once.
+}
+
+TEST_F(WatchLoopTest, StopEndsTheWaitAndNotOnlyTheTurn) {
+  RawServer server([](Connection& connection) { connection.WaitForClose(); });
+  const auto loop = LoopTo(server);
+  constexpr int kRuns = 10;  // Each would wait for its second turn, a second later.
+  const auto begin = std::chrono::steady_clock::now();
+  for (int run = 0; run < kRuns; ++run) {
+    std::stop_source stop;
+    std::latch has_begun(1);
+    std::once_flag once;
+    std::jthread thread([&] {
+      loop->Run(stop.get_token(), [&] { std::call_once(once, [&] { has_begun.count_down(); }); });
+    });
+    has_begun.wait();
+    stop.request_stop();
+    thread.join();
+    loop->Run(stop.get_token(), {});  // Returns at once.
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, seconds(kRuns) / 2);
 }
 
 TEST_F(WatchLoopTest, LoopThatWasStoppedCanRunAgain) {
