@@ -23,8 +23,8 @@ std::optional<std::string> Environment(const std::string& name) {
   return value == nullptr ? std::nullopt : std::optional<std::string>(value);
 }
 
-// Asks `stop` at SIGTERM or SIGINT; a second one ends the process at once. The signals are blocked in
-// every thread but this one, which must be started first.
+// Asks `stop` at SIGTERM or SIGINT; a second one ends the process at once. The signals are blocked
+// in every thread but this one, which must be started first.
 std::jthread HandleSignals(std::stop_source& stop, base::Logger& logger) {
   sigset_t signals;
   sigemptyset(&signals);
@@ -71,9 +71,9 @@ int main(int argc, char** argv) {
   const settings::Settings& settings = parsed.settings;
   const base::SystemClock clock;
   const auto logger = logging::MakeLogger({.format = *logging::ParseFormat(settings.log_format),
-                                            .verbosity = settings.verbosity,
-                                            .identifier = "compute-domain-controller"},
-                                           clock);
+                                           .verbosity = settings.verbosity,
+                                           .identifier = "compute-domain-controller"},
+                                          clock);
   std::stop_source stop;
   const std::jthread signals = HandleSignals(stop, *logger);
   logger->Info("Starting", {{"version", CDOM_VERSION},
@@ -90,7 +90,8 @@ int main(int argc, char** argv) {
     logger->Info("Talking to the API server",
                  {{"server", config->endpoint.url}, {"from", config->source}});
     switch (process::Run(context, *std::move(config), stop.get_token())) {
-      case process::End::kStopped: return 0;
+      case process::End::kStopped:
+        return 0;
       case process::End::kLeaseLost:
         logger->Error("The Lease was lost; ending, so that nothing of this term survives");
         return 1;

@@ -18,6 +18,8 @@ case ${1:-} in
     ;;
 esac
 
+# Objects built in another checkout serve here too.
+export CCACHE_BASEDIR=$repo CCACHE_NOHASHDIR=1
 logs=$(mktemp -d "${TMPDIR:-/tmp}/cdom-test.XXXXXX")
 passed=0
 failed=0
@@ -94,13 +96,14 @@ format() {
   git ls-files '*.h' '*.cc' | xargs -P 2 -n 20 clang-format-19 --dry-run --Werror
 }
 
-# clang-tidy over every source, each one again only when it or its settings changed: the result is kept
-# outside the tree, under a hash of the preprocessed source.
+# clang-tidy over the product's sources, each one again only when it or its settings changed: the result
+# is kept outside the tree, under a hash of the preprocessed source.
 lint() {
   local cache=${CDOM_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/cdom}/tidy
   mkdir -p "$cache"
   export cache repo
-  git ls-files '*.cc' | xargs -P 2 -I{} "$repo/test/tidy/lint.sh" {}
+  git ls-files 'pkg/*.cc' 'controller/*.cc' | grep -vE '_test\.cc$|/testing/' |
+    xargs -P 2 -I{} "$repo/test/tidy/lint.sh" {}
 }
 
 step "dependencies are installed" "$repo/scripts/deps.sh" || finish

@@ -33,15 +33,16 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using TimePoint = base::Clock::TimePoint;
 
-constexpr auto kTurn = milliseconds(200);         // How often the caller's thread looks around.
-constexpr auto kReloadPeriod = seconds(5);        // Between looks at the configuration.
-constexpr auto kSilenceMax = seconds(30);         // A thread that shows no progress for longer hangs.
-constexpr auto kPassMax = seconds(180);           // Four rounds of requests of 30 s, and some.
+constexpr auto kTurn = milliseconds(200);   // How often the caller's thread looks around.
+constexpr auto kReloadPeriod = seconds(5);  // Between looks at the configuration.
+constexpr auto kSilenceMax = seconds(30);   // A thread that shows no progress for longer hangs.
+constexpr auto kPassMax = seconds(180);     // Four rounds of requests of 30 s, and some.
 
 compute_domain::Facts FactsOf(const settings::Settings& settings) {
   compute_domain::Facts facts;
   facts.driver_namespaces = {settings.ns};
-  for (const std::string& ns : settings.additional_namespaces) facts.driver_namespaces.push_back(ns);
+  for (const std::string& ns : settings.additional_namespaces)
+    facts.driver_namespaces.push_back(ns);
   facts.daemons = {.ns = settings.ns,
                    .image = settings.image,
                    .pull_secrets = settings.pull_secrets,
@@ -79,7 +80,8 @@ class ErrorLog {
     // A conflict is how a stale view is refused: the next pass has a fresh one.
     const bool expected = error.code == base::ErrorCode::kConflict;
     if (is_new && !expected) {
-      logger_.Error("Reconcile failed and is tried again", {{"domain", uid}, {"err", error.message}});
+      logger_.Error("Reconcile failed and is tried again",
+                    {{"domain", uid}, {"err", error.message}});
     } else {
       logger_.Debug("Reconcile failed", {{"domain", uid}, {"err", error.message}});
     }
@@ -234,7 +236,8 @@ std::string Runner::Stuck(TimePoint now) const {
   if (settings_.elects && !lease_alive_.IsAlive(now, kSilenceMax)) return "the lease thread";
   for (const auto& since : busy_since_) {
     const std::int64_t began = since;
-    if (began != 0 && now.time_since_epoch().count() - began > std::chrono::nanoseconds(kPassMax).count()) {
+    if (began != 0 &&
+        now.time_since_epoch().count() - began > std::chrono::nanoseconds(kPassMax).count()) {
       return "a worker";
     }
   }

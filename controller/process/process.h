@@ -1,7 +1,7 @@
 // One run of the controller: its threads around compute_domain::Controller, from start to end.
 //
-// Threads: one watches (all reflectors), one keeps the Lease, some reconcile, and the caller's minds
-// them. They meet in the stores, the queue, the elector's IsLeader() and the atomics below.
+// Threads: one watches (all reflectors), one keeps the Lease, some reconcile, and the caller's
+// minds them. They meet in the stores, the queue, the elector's IsLeader() and the atomics below.
 #pragma once
 
 #include <functional>

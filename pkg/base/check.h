@@ -1,5 +1,5 @@
-// CHECK(condition): what only our own bug can make false. Stays on in release; ends the process with a
-// message, because going on with a broken invariant may write wrong things to the cluster.
+// CHECK(condition): what only our own bug can make false. Stays on in release; ends the process
+// with a message, because going on with a broken invariant may write wrong things to the cluster.
 #pragma once
 
 #include <cstdio>
@@ -12,7 +12,8 @@ namespace base::internal {
 }
 }  // namespace base::internal
 
-#define CHECK(condition)                                                                          \
-  do {                                                                                            \
-    if (!(condition)) [[unlikely]] base::internal::CheckFailed(#condition, __FILE__, __LINE__);   \
+#define CHECK(condition)                                           \
+  do {                                                             \
+    if (!(condition)) [[unlikely]]                                 \
+      base::internal::CheckFailed(#condition, __FILE__, __LINE__); \
   } while (false)

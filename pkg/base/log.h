@@ -15,8 +15,8 @@ struct LogField {
 };
 
 // Where log lines go. The message is a constant sentence without a full stop; what varies is in the
-// fields, so that lines can be counted and searched. Implementations are thread-safe, never block for
-// long and never throw. Do not pass secrets.
+// fields, so that lines can be counted and searched. Implementations are thread-safe, never block
+// for long and never throw. Do not pass secrets.
 class Logger {
  public:
   Logger() = default;

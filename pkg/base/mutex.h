@@ -24,7 +24,7 @@ namespace base {
 
 class CAPABILITY("mutex") Mutex {
  public:
-  void lock() ACQUIRE() { mutex_.lock(); }      // Lower case: the standard's BasicLockable.
+  void lock() ACQUIRE() { mutex_.lock(); }  // Lower case: the standard's BasicLockable.
   void unlock() RELEASE() { mutex_.unlock(); }
 
  private:

@@ -72,8 +72,8 @@ bool CurlExchange::PrepareAgain(const std::string& token) {
   if (std::exchange(tried_again_, true)) return false;
   curl_off_t microseconds = 0;
   curl_easy_getinfo(easy_.get(), CURLINFO_TOTAL_TIME_T, &microseconds);
-  const auto taken =
-      std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::microseconds(microseconds));
+  const auto taken = std::chrono::duration_cast<std::chrono::milliseconds>(
+      std::chrono::microseconds(microseconds));
   body_.clear();
   times_sent_ = 0;
   passed_its_bound_ = false;

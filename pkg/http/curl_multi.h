@@ -1,9 +1,10 @@
 // Exchanges with one endpoint over libcurl, any number side by side, driven by one thread.
 //
 // Every request carries the bearer token of the moment. A 401 says that nothing was done, so it
-// invalidates the credentials and the request goes out once more; the second reply counts. A write is
-// on the wire once and never again, whatever libcurl would do; a read whose kept connection turns out
-// dead is sent again by libcurl. Connections are kept and used again; redirects are not followed.
+// invalidates the credentials and the request goes out once more; the second reply counts. A write
+// is on the wire once and never again, whatever libcurl would do; a read whose kept connection
+// turns out dead is sent again by libcurl. Connections are kept and used again; redirects are not
+// followed.
 //
 // Used by one thread, save Wake(). SIGPIPE is ignored in the whole process from the first one on.
 // Bounds: a reply by its request's response_bytes_max, connections by `connections_max`.
@@ -36,11 +37,11 @@ class CurlMulti {
 
   // A stream of which exactly one of `on_reply` and `on_end` is called, at its end.
   struct Stream {
-    // Bytes of a 200's body, split anywhere; first none at all, when the 200 has arrived. False: end
-    // the stream. Must not call the CurlMulti.
+    // Bytes of a 200's body, split anywhere; first none at all, when the 200 has arrived. False:
+    // end the stream. Must not call the CurlMulti.
     std::function<bool(std::string_view bytes)> on_data = {};
-    // It never became a stream: the server could not be reached, or its status was not 200. The body
-    // is then cut off after 64 KiB.
+    // It never became a stream: the server could not be reached, or its status was not 200. The
+    // body is then cut off after 64 KiB.
     OnReply on_reply = {};
     // It is over: cleanly or by on_data, or by an error of the connection or of time.
     std::function<void(base::Result<void>)> on_end = {};

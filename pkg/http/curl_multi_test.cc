@@ -165,7 +165,8 @@ TEST_F(CurlMultiTest, StreamThatCannotConnectIsAReplyWithAnError) {
     const RawServer gone([](RawServer::Connection&) {});
     port = gone.port();
   }
-  multi_.emplace(Endpoint{.url = "http://127.0.0.1:" + std::to_string(port)}, credentials, "test", 0);
+  multi_.emplace(Endpoint{.url = "http://127.0.0.1:" + std::to_string(port)}, credentials, "test",
+                 0);
   const Told told = Stream();
   ASSERT_TRUE(told.reply);
   ASSERT_FALSE(told.reply->has_value());

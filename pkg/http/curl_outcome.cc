@@ -20,9 +20,10 @@ Error NotSent(const CurlFailure& failure) {
   std::string message = "connect to " + failure.host_and_port + ": " + CauseOf(failure);
   switch (failure.code) {
     case CURLE_PEER_FAILED_VERIFICATION:
-      message += "; check that the CA given for this server is the one that signed its certificate,"
-                 " that the certificate names " + failure.server_name +
-                 " (or set tls-server-name) and that it has not expired";
+      message +=
+          "; check that the CA given for this server is the one that signed its certificate,"
+          " that the certificate names " +
+          failure.server_name + " (or set tls-server-name) and that it has not expired";
       break;
     case CURLE_SSL_CACERT_BADFILE:
       message += "; check the CA given for this server";
@@ -48,9 +49,9 @@ Error ToError(const CurlFailure& failure) {
   }
   if (!failure.sent) return NotSent(failure);
   const bool timed_out = failure.code == CURLE_OPERATION_TIMEDOUT;
-  const std::string message = timed_out ? "no whole reply from " + server + ": " + CauseOf(failure)
-                                        : "connection to " + server +
-                                              " lost before the whole reply: " + CauseOf(failure);
+  const std::string message =
+      timed_out ? "no whole reply from " + server + ": " + CauseOf(failure)
+                : "connection to " + server + " lost before the whole reply: " + CauseOf(failure);
   if (failure.is_write) return {.code = ErrorCode::kUnknownOutcome, .message = message};
   if (timed_out) return {.code = ErrorCode::kDeadlineExceeded, .message = message};
   return {.code = ErrorCode::kUnavailable, .message = message};

@@ -32,8 +32,7 @@ void SetSocketOption(int fd, int level, int name, int value) {
 // peer: within 60 s when idle (30 + 3 x 10), within 45 s while data is unacknowledged, where
 // keepalive does not run. libcurl has no option for the count and the timeout.
 curl_socket_t OpenSocket(void* /*unused*/, curlsocktype /*purpose*/, curl_sockaddr* address) {
-  const int fd =
-      ::socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+  const int fd = ::socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
   if (fd < 0 || address->socktype != SOCK_STREAM) return fd;
   SetSocketOption(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
   SetSocketOption(fd, IPPROTO_TCP, TCP_KEEPIDLE, 30);
@@ -82,8 +81,8 @@ CurlTarget::CurlTarget(Endpoint endpoint, std::string user_agent)
   const std::string& wanted = endpoint_.tls_server_name;
   if (scheme_ != "https" || wanted.empty() || wanted == host) return;
 
-  // libcurl verifies the name in the URL, so the URL gets the name to verify, the connection goes to
-  // the host by CONNECT_TO, and the server still reads the host that it knows itself by.
+  // libcurl verifies the name in the URL, so the URL gets the name to verify, the connection goes
+  // to the host by CONNECT_TO, and the server still reads the host that it knows itself by.
   const std::string own_port = PartOf(url.get(), CURLUPART_PORT);
   host_header_ = own_port.empty() ? host : host_and_port_;
   server_name_ = wanted.find(':') == std::string::npos ? wanted : "[" + wanted + "]";
@@ -112,8 +111,8 @@ void CurlTarget::ApplyTo(CURL* easy) const {
 
   curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, &OpenSocket);
   curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT, 10L);
-  // Below the 90 s after which an API server closes an idle connection, and the 60 s of many proxies:
-  // a write sent into a closing connection costs an unknown outcome.
+  // Below the 90 s after which an API server closes an idle connection, and the 60 s of many
+  // proxies: a write sent into a closing connection costs an unknown outcome.
   curl_easy_setopt(easy, CURLOPT_MAXAGE_CONN, 50L);
   // So that load spreads again after API servers were added.
   curl_easy_setopt(easy, CURLOPT_MAXLIFETIME_CONN, 600L);

@@ -29,7 +29,9 @@ class CurlTarget {
   // Sets everything about the server, the proof of its name and ours, sockets and proxies.
   void ApplyTo(CURL* easy) const;
 
-  [[nodiscard]] std::string UrlOf(std::string_view path) const { return base_url_ + std::string(path); }
+  [[nodiscard]] std::string UrlOf(std::string_view path) const {
+    return base_url_ + std::string(path);
+  }
   // "10.0.0.1:6443", for messages.
   [[nodiscard]] const std::string& host_and_port() const { return host_and_port_; }
   // What the certificate must name.

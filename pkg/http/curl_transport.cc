@@ -22,9 +22,8 @@ std::vector<base::Result<Response>> CurlTransport::SendAll(const std::vector<Req
   std::vector<base::Result<Response>> replies(
       requests.size(), base::Fail(base::ErrorCode::kUnavailable, "not sent"));
   for (std::size_t i = 0; i < requests.size(); ++i) {
-    multi_->Send(requests[i], [&replies, i](base::Result<Response> reply) {
-      replies[i] = std::move(reply);
-    });
+    multi_->Send(requests[i],
+                 [&replies, i](base::Result<Response> reply) { replies[i] = std::move(reply); });
   }
   while (multi_->under_way() > 0) multi_->Poll(std::chrono::seconds(1));
   return replies;

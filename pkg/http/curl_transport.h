@@ -1,7 +1,7 @@
 // The Transport over libcurl: HTTP/1.1, TLS, connections kept and used again; see CurlMulti.
 //
-// Used by one thread; make one for every worker. Bound: six connections; more requests wait for one,
-// within their own `timeout`.
+// Used by one thread; make one for every worker. Bound: six connections; more requests wait for
+// one, within their own `timeout`.
 #pragma once
 
 #include <memory>

@@ -55,8 +55,8 @@ TEST(CurlTransport, RequestSaysWhatItIsAndReplyIsWhatTheServerSent) {
   EXPECT_EQ(reply->retry_after, seconds(7));
 
   const std::string request = server.requests().at(0);
-  EXPECT_TRUE(request.starts_with(
-      "PATCH /k8s/clusters/c-1/api/v1/nodes/a?fieldManager=x HTTP/1.1\r\n"))
+  EXPECT_TRUE(
+      request.starts_with("PATCH /k8s/clusters/c-1/api/v1/nodes/a?fieldManager=x HTTP/1.1\r\n"))
       << request;
   EXPECT_TRUE(request.ends_with("\r\n\r\n{\"metadata\":{}}")) << request;
   for (const char* header :
@@ -143,8 +143,8 @@ TEST(CurlTransport, FailureOfOneRequestLeavesTheOthersAlone) {
   });
   FakeCredentials credentials;
   CurlTransport transport({.url = server.url()}, credentials, "test");
-  const std::vector<Result<Response>> replies =
-      transport.SendAll({{.path = "/a"}, {.method = Method::kPost, .path = "/dies"}, {.path = "/b"}});
+  const std::vector<Result<Response>> replies = transport.SendAll(
+      {{.path = "/a"}, {.method = Method::kPost, .path = "/dies"}, {.path = "/b"}});
   EXPECT_TRUE(replies[0]);
   EXPECT_FALSE(replies[1]);
   EXPECT_TRUE(replies[2]);
@@ -185,9 +185,8 @@ TEST(CurlTransport, BodyOverItsBoundIsTooLargeAndBodyAtItsBoundIsNot) {
   RawServer server(AnswersAll(Reply(200, std::string(1000, 'x'))));
   FakeCredentials credentials;
   CurlTransport transport({.url = server.url()}, credentials, "test");
-  const std::vector<Result<Response>> replies =
-      transport.SendAll({{.path = "/x", .response_bytes_max = 1000},
-                         {.path = "/x", .response_bytes_max = 999}});
+  const std::vector<Result<Response>> replies = transport.SendAll(
+      {{.path = "/x", .response_bytes_max = 1000}, {.path = "/x", .response_bytes_max = 999}});
   ASSERT_TRUE(replies[0]) << replies[0].error().message;
   EXPECT_EQ(replies[0]->body.size(), 1000U);
   ASSERT_FALSE(replies[1]);
@@ -253,9 +252,8 @@ TEST(CurlTransport, CR2_RequestThatStaysUnauthorizedIsSentTwiceAndNoMore) {
 }
 
 TEST(CurlTransport, CR7_ErrorDoesNotTellTheToken) {
-  RawServer server([](RawServer::Connection& connection) {
-    static_cast<void>(connection.ReadRequest());
-  });
+  RawServer server(
+      [](RawServer::Connection& connection) { static_cast<void>(connection.ReadRequest()); });
   FakeCredentials credentials({"canary-token"});
   CurlTransport transport({.url = server.url()}, credentials, "test");
   const Result<Response> reply = transport.Send({.path = "/x"});

@@ -6,7 +6,8 @@ namespace http {
 
 // Where requests go, and how the connection is proven. All PEM texts are the content, not paths.
 struct Endpoint {
-  std::string url = {};  // "https://10.0.0.1:6443", with the path prefix of a proxy if there is one.
+  std::string url =
+      {};  // "https://10.0.0.1:6443", with the path prefix of a proxy if there is one.
   std::string ca_pem = {};           // Empty: the system's.
   bool insecure = false;             // Do not verify the server. Never with a CA.
   std::string tls_server_name = {};  // The name to verify, if not the one in `url`.

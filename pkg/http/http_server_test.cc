@@ -132,7 +132,8 @@ class HttpServer : public ::testing::Test {
 
 TEST_F(HttpServer, OrdinaryClientIsAnswered) {
   testing::FakeCredentials credentials;
-  CurlTransport transport({.url = "http://127.0.0.1:" + std::to_string(port_)}, credentials, "test");
+  CurlTransport transport({.url = "http://127.0.0.1:" + std::to_string(port_)}, credentials,
+                          "test");
   const auto replies = transport.SendAll(std::vector<Request>(20, {.path = "/readyz?verbose"}));
   for (const Result<Response>& reply : replies) {
     ASSERT_TRUE(reply) << reply.error().message;

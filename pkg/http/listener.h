@@ -10,8 +10,8 @@ namespace http {
 class Listener {
  public:
   // "127.0.0.1:8080", "[::1]:8080", "localhost:8080", or ":8080" for every address, IPv6 and IPv4.
-  // Port 0 picks one that is free. kInvalid: not such an address; kUnavailable: it cannot be listened
-  // on, for example because somebody else does.
+  // Port 0 picks one that is free. kInvalid: not such an address; kUnavailable: it cannot be
+  // listened on, for example because somebody else does.
   [[nodiscard]] static base::Result<Listener> On(const std::string& address);
 
   Listener(Listener&& other) noexcept;

@@ -52,8 +52,8 @@ class Fd {
   int fd_;
 };
 
-// One exchange. Reads a head, writes an answer, then waits for the client to close: closing first, with
-// something unread, would make the kernel take the answer back.
+// One exchange. Reads a head, writes an answer, then waits for the client to close: closing first,
+// with something unread, would make the kernel take the answer back.
 class Connection {
  public:
   Connection(Fd fd, TimePoint deadline) : fd_(std::move(fd)), deadline_(deadline) {}
@@ -186,8 +186,8 @@ void Server::State::Accept() {
   connections.emplace_back(Fd(fd), clock.Now() + kExchangeMax);
 }
 
-// No descriptor is left: one of ours goes, or others have to, for which a moment is given, since the
-// listener would wake us again at once.
+// No descriptor is left: one of ours goes, or others have to, for which a moment is given, since
+// the listener would wake us again at once.
 void Server::State::MakeRoom() {
   if (connections.empty()) {
     poll(nullptr, 0, static_cast<int>(kPauseWithoutDescriptors.count()));
@@ -198,8 +198,8 @@ void Server::State::MakeRoom() {
 
 int Server::State::WaitMs() const {
   if (connections.empty()) return -1;
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(connections.front().deadline() -
-                                                                 clock.Now());
+  const auto left =
+      std::chrono::ceil<std::chrono::milliseconds>(connections.front().deadline() - clock.Now());
   return static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 1'000));
 }
 

@@ -2,8 +2,8 @@
 //
 // One thread serves all connections and runs the handler, which must not block. A slow, silent or
 // hostile client costs a bounded amount and keeps nobody else waiting.
-// Bounds: 100 connections, where a new one takes the place of the oldest; 8 KiB for a request, whose
-// body is not read; 5 s for a whole exchange.
+// Bounds: 100 connections, where a new one takes the place of the oldest; 8 KiB for a request,
+// whose body is not read; 5 s for a whole exchange.
 #pragma once
 
 #include <functional>
@@ -17,8 +17,8 @@
 namespace http {
 
 struct ServerRequest {
-  std::string path = {};                                 // Without the query.
-  std::multimap<std::string, std::string> query = {};    // Decoded; "?verbose" has an empty value.
+  std::string path = {};                               // Without the query.
+  std::multimap<std::string, std::string> query = {};  // Decoded; "?verbose" has an empty value.
 };
 
 struct ServerReply {

@@ -60,8 +60,8 @@ class Parser final : public httplib::Server {
   }
 };
 
-// Without the Range header, which may be ignored, and which cpp-httplib reads by std::regex: that calls
-// itself once for each character.
+// Without the Range header, which may be ignored, and which cpp-httplib reads by std::regex: that
+// calls itself once for each character.
 std::string WithoutRange(const std::string& head) {
   constexpr std::string_view kName = "range:";
   std::string rest;
@@ -69,9 +69,9 @@ std::string WithoutRange(const std::string& head) {
   while (begin < head.size()) {
     const std::size_t end = std::min(head.find('\n', begin), head.size() - 1) + 1;
     const std::string_view line = std::string_view(head).substr(begin, end - begin);
-    const bool is_range = std::ranges::equal(
-        line.substr(0, kName.size()), kName, {},
-        [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    const bool is_range =
+        std::ranges::equal(line.substr(0, kName.size()), kName, {},
+                           [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
     if (!is_range) rest += line;
     begin = end;
   }

@@ -1,7 +1,7 @@
 // Goal: a write is on the wire exactly once, wherever its connection dies.
-// Method: a server of raw sockets answers a first request, so that the connection is kept, then reads
-// the whole second one on the same connection and breaks it without a word. libcurl would send it
-// again on a new connection and report success.
+// Method: a server of raw sockets answers a first request, so that the connection is kept, then
+// reads the whole second one on the same connection and breaks it without a word. libcurl would
+// send it again on a new connection and report success.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -78,8 +78,9 @@ class Filter {
 // The error of a parse of `size` bytes that ended at `end`, if it is one. The parser takes a NUL
 // for the end; what stands behind one must not be ignored.
 template <typename Handler>
-[[nodiscard]] base::Result<void> CheckParse(const rapidjson::ParseResult& result, const Filter<Handler>& filter,
-                              std::size_t end, std::size_t size) {
+[[nodiscard]] base::Result<void> CheckParse(const rapidjson::ParseResult& result,
+                                            const Filter<Handler>& filter, std::size_t end,
+                                            std::size_t size) {
   if (!result.IsError() && end == size) return {};
   const char* why = !result.IsError()             ? "a NUL byte"
                     : filter.refused() != nullptr ? filter.refused()

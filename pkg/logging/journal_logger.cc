@@ -25,7 +25,8 @@ void JournalLogger::Log(base::LogLevel level, std::string_view message,
       {.level = level, .time = clock_.Wall(), .message = message, .fields = fields}, identifier_);
   std::vector<iovec> parts;
   parts.reserve(texts.size());
-  for (std::string& text : texts) parts.push_back({.iov_base = text.data(), .iov_len = text.size()});
+  for (std::string& text : texts)
+    parts.push_back({.iov_base = text.data(), .iov_len = text.size()});
   if (::sd_journal_sendv(parts.data(), static_cast<int>(parts.size())) < 0) {
     fallback_->Log(level, message, fields);
   }

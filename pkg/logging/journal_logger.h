@@ -10,7 +10,8 @@
 
 namespace logging {
 
-// Sends structured fields to the systemd journal; what the journal does not take goes to `fallback`.
+// Sends structured fields to the systemd journal; what the journal does not take goes to
+// `fallback`.
 class JournalLogger final : public base::Logger {
  public:
   // `clock` outlives the logger.

@@ -18,20 +18,28 @@ using base::LogLevel;
 
 char Letter(LogLevel level) {
   switch (level) {
-    case LogLevel::kError: return 'E';
-    case LogLevel::kWarning: return 'W';
-    case LogLevel::kInfo: return 'I';
-    case LogLevel::kDebug: return 'D';
+    case LogLevel::kError:
+      return 'E';
+    case LogLevel::kWarning:
+      return 'W';
+    case LogLevel::kInfo:
+      return 'I';
+    case LogLevel::kDebug:
+      return 'D';
   }
   return 'I';
 }
 
 const char* Name(LogLevel level) {
   switch (level) {
-    case LogLevel::kError: return "error";
-    case LogLevel::kWarning: return "warning";
-    case LogLevel::kInfo: return "info";
-    case LogLevel::kDebug: return "debug";
+    case LogLevel::kError:
+      return "error";
+    case LogLevel::kWarning:
+      return "warning";
+    case LogLevel::kInfo:
+      return "info";
+    case LogLevel::kDebug:
+      return "debug";
   }
   return "info";
 }
@@ -39,10 +47,14 @@ const char* Name(LogLevel level) {
 // Of syslog(3).
 const char* Priority(LogLevel level) {
   switch (level) {
-    case LogLevel::kError: return "3";
-    case LogLevel::kWarning: return "4";
-    case LogLevel::kInfo: return "6";
-    case LogLevel::kDebug: return "7";
+    case LogLevel::kError:
+      return "3";
+    case LogLevel::kWarning:
+      return "4";
+    case LogLevel::kInfo:
+      return "6";
+    case LogLevel::kDebug:
+      return "7";
   }
   return "6";
 }

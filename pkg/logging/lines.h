@@ -21,12 +21,12 @@ struct Record {
 // `I1121 03:22:51.123456 message key="value"`, in local time, as klog writes it.
 [[nodiscard]] std::string TextLine(const Record& record);
 
-// {"ts":"2026-11-21T03:22:51.123456Z","level":"info","msg":"message","key":"value"}. A field that has
-// one of the first three names gets a '_' behind it.
+// {"ts":"2026-11-21T03:22:51.123456Z","level":"info","msg":"message","key":"value"}. A field that
+// has one of the first three names gets a '_' behind it.
 [[nodiscard]] std::string JsonLine(const Record& record);
 
-// "NAME=value" for sd_journal_sendv. MESSAGE also shows the fields, because journalctl shows nothing
-// else; the field podName is CDOM_POD_NAME.
+// "NAME=value" for sd_journal_sendv. MESSAGE also shows the fields, because journalctl shows
+// nothing else; the field podName is CDOM_POD_NAME.
 [[nodiscard]] std::vector<std::string> JournalFields(const Record& record,
                                                      std::string_view identifier);
 

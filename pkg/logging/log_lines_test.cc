@@ -1,5 +1,3 @@
-#include "pkg/logging/lines.h"
-
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -9,15 +7,16 @@
 #include <vector>
 
 #include "pkg/json/value.h"
+#include "pkg/logging/lines.h"
 
 namespace logging {
 namespace {
 
 using base::LogLevel;
 
-constexpr base::Clock::WallTime kTime =
-    std::chrono::sys_days(std::chrono::year(2026) / 11 / 21) + std::chrono::hours(3) +
-    std::chrono::minutes(22) + std::chrono::seconds(51) + std::chrono::microseconds(1'203);
+constexpr base::Clock::WallTime kTime = std::chrono::sys_days(std::chrono::year(2026) / 11 / 21) +
+                                        std::chrono::hours(3) + std::chrono::minutes(22) +
+                                        std::chrono::seconds(51) + std::chrono::microseconds(1'203);
 
 class LogLines : public ::testing::Test {
  protected:

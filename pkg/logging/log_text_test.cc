@@ -1,9 +1,9 @@
-#include "pkg/logging/text.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
+
+#include "pkg/logging/text.h"
 
 namespace logging {
 namespace {
@@ -21,10 +21,18 @@ TEST(LogText, CleanKeepsTextAndReplacesWhatDeceives) {
       {"\xFF", bad},
       {"a\xC3", "a" + bad},
       {"\xC0\x80", bad + bad},
-      {"\xC2\x9B" "31m", bad + "31m"},                 // C1: a terminal's escape
-      {"a\xE2\x80\xAE" "b", "a" + bad + "b"},          // Right-to-left override
-      {"a\xE2\x81\xA6" "b", "a" + bad + "b"},          // Isolate
-      {"a\xE2\x80\xA8" "b", "a" + bad + "b"},          // Line separator
+      {"\xC2\x9B"
+       "31m",
+       bad + "31m"},  // C1: a terminal's escape
+      {"a\xE2\x80\xAE"
+       "b",
+       "a" + bad + "b"},  // Right-to-left override
+      {"a\xE2\x81\xA6"
+       "b",
+       "a" + bad + "b"},  // Isolate
+      {"a\xE2\x80\xA8"
+       "b",
+       "a" + bad + "b"},  // Line separator
       {"a\x7F", "a" + bad},
       {"two\nlines", "two\nlines"},
   };

@@ -30,8 +30,8 @@ struct Options {
   std::string identifier = {};  // The program, as the journal shows it.
 };
 
-// `clock` outlives the logger. Thread-safe, as every Logger. A line is written before Log() returns, so
-// that none is lost in a crash.
+// `clock` outlives the logger. Thread-safe, as every Logger. A line is written before Log()
+// returns, so that none is lost in a crash.
 [[nodiscard]] std::unique_ptr<base::Logger> MakeLogger(const Options& options,
                                                        const base::Clock& clock);
 

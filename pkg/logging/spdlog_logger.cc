@@ -16,8 +16,8 @@ SpdlogLogger::SpdlogLogger(MakeLine make_line, int verbosity, const base::Clock&
 void SpdlogLogger::Log(base::LogLevel level, std::string_view message,
                        std::initializer_list<base::LogField> fields) {
   if (level == base::LogLevel::kDebug && verbosity_ < kDebugVerbosity) return;
-  const std::string line = make_line_(
-      {.level = level, .time = clock_.Wall(), .message = message, .fields = fields});
+  const std::string line =
+      make_line_({.level = level, .time = clock_.Wall(), .message = message, .fields = fields});
   logger_.log(spdlog::level::info, spdlog::string_view_t(line));
 }
 

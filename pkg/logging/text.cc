@@ -20,11 +20,11 @@ unsigned CodePoint(std::string_view character) {
 bool Deceives(std::string_view character) {
   if (character.size() == 1) return character[0] == '\x7F';
   const unsigned code = CodePoint(character);
-  return (code >= 0x80 && code <= 0x9F) || code == 0x061C ||    // C1; Arabic letter mark
-         code == 0x200E || code == 0x200F ||                    // Left-to-right mark and the other
-         (code >= 0x202A && code <= 0x202E) ||                  // Embeddings and overrides
-         (code >= 0x2066 && code <= 0x2069) ||                  // Isolates
-         code == 0x2028 || code == 0x2029;                      // Line and paragraph separator
+  return (code >= 0x80 && code <= 0x9F) || code == 0x061C ||  // C1; Arabic letter mark
+         code == 0x200E || code == 0x200F ||                  // Left-to-right mark and the other
+         (code >= 0x202A && code <= 0x202E) ||                // Embeddings and overrides
+         (code >= 0x2066 && code <= 0x2069) ||                // Isolates
+         code == 0x2028 || code == 0x2029;                    // Line and paragraph separator
 }
 
 }  // namespace
@@ -34,8 +34,7 @@ std::string Clean(std::string_view text) {
   while (!text.empty()) {
     const std::size_t length = json::CharacterLength(text);
     const std::string_view character = text.substr(0, length == 0 ? 1 : length);
-    const std::string_view shown =
-        length == 0 || Deceives(character) ? kReplacement : character;
+    const std::string_view shown = length == 0 || Deceives(character) ? kReplacement : character;
     if (cleaned.size() + shown.size() > kValueBytesMax) {
       return cleaned + "...(" + std::to_string(text.size()) + " more bytes)";
     }
@@ -50,11 +49,21 @@ std::string Escape(std::string_view text) {
   std::string escaped;
   for (const char c : text) {
     switch (c) {
-      case '"': escaped += "\\\""; break;
-      case '\\': escaped += "\\\\"; break;
-      case '\n': escaped += "\\n"; break;
-      case '\r': escaped += "\\r"; break;
-      case '\t': escaped += "\\t"; break;
+      case '"':
+        escaped += "\\\"";
+        break;
+      case '\\':
+        escaped += "\\\\";
+        break;
+      case '\n':
+        escaped += "\\n";
+        break;
+      case '\r':
+        escaped += "\\r";
+        break;
+      case '\t':
+        escaped += "\\t";
+        break;
       default: {
         const auto byte = static_cast<unsigned char>(c);
         if (byte >= 0x20) {

@@ -9,9 +9,9 @@ namespace logging {
 
 constexpr std::size_t kValueBytesMax = 8U << 10;
 
-// `text` as UTF-8 of at most kValueBytesMax, with a note of how much was left out. U+FFFD stands for
-// invalid bytes and for characters that make a terminal show something else: C1 controls, DEL, and the
-// controls of writing direction. C0 controls are left to Escape().
+// `text` as UTF-8 of at most kValueBytesMax, with a note of how much was left out. U+FFFD stands
+// for invalid bytes and for characters that make a terminal show something else: C1 controls, DEL,
+// and the controls of writing direction. C0 controls are left to Escape().
 [[nodiscard]] std::string Clean(std::string_view text);
 
 // `text` on one line: quotation marks, backslashes and C0 controls are escaped as in C.

@@ -19,8 +19,7 @@ void Send(const std::string& assignments) {
 // One line: the next would be another assignment.
 std::string StatusLine(std::string_view status) {
   std::string line = "STATUS=" + std::string(status);
-  std::ranges::replace_if(
-      line, [](unsigned char c) { return c < ' '; }, ' ');
+  std::ranges::replace_if(line, [](unsigned char c) { return c < ' '; }, ' ');
   return line;
 }
 

@@ -1,5 +1,5 @@
-// Tells systemd how the service fares (Type=notify). Does nothing where systemd did not ask, which it
-// does by $NOTIFY_SOCKET and $WATCHDOG_USEC. Thread-safe.
+// Tells systemd how the service fares (Type=notify). Does nothing where systemd did not ask, which
+// it does by $NOTIFY_SOCKET and $WATCHDOG_USEC. Thread-safe.
 #pragma once
 
 #include <chrono>
@@ -14,8 +14,8 @@ void Status(std::string_view status);
 // It is going down, from now until the process ends.
 void Stopping();
 
-// How long systemd waits for a Watchdog() before it ends the service; nothing if it does not watch us.
-// Call Watchdog() about three times as often.
+// How long systemd waits for a Watchdog() before it ends the service; nothing if it does not watch
+// us. Call Watchdog() about three times as often.
 [[nodiscard]] std::optional<std::chrono::microseconds> WatchdogInterval();
 // All goes well. Call it only after looking: a bare timer would hide a deadlock.
 void Watchdog();

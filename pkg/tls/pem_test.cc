@@ -19,11 +19,24 @@ TEST(DecodeBase64, WholeGroupsAreDecodedAndEverythingElseRefused) {
     std::string want;  // "!": refused.
   };
   const std::vector<Row> rows = {
-      {"", ""},           {"YQ==", "a"},       {"YWI=", "ab"},      {"YWJj", "abc"},
-      {"YWJjZA==", "abcd"}, {"YW\nJj\r\n", "abc"}, {" YWJj ", "abc"}, {"+/+/", "\xfb\xff\xbf"},
-      {"Y", "!"},         {"YQ", "!"},         {"YQ=", "!"},        {"YQ===", "!"},
-      {"=YQ=", "!"},      {"YQ==YQ==", "!"},   {"YW!j", "!"},       {"YW-_", "!"},
-      {"====", "!"},      {"Y===", "!"},
+      {"", ""},
+      {"YQ==", "a"},
+      {"YWI=", "ab"},
+      {"YWJj", "abc"},
+      {"YWJjZA==", "abcd"},
+      {"YW\nJj\r\n", "abc"},
+      {" YWJj ", "abc"},
+      {"+/+/", "\xfb\xff\xbf"},
+      {"Y", "!"},
+      {"YQ", "!"},
+      {"YQ=", "!"},
+      {"YQ===", "!"},
+      {"=YQ=", "!"},
+      {"YQ==YQ==", "!"},
+      {"YW!j", "!"},
+      {"YW-_", "!"},
+      {"====", "!"},
+      {"Y===", "!"},
   };
   for (const Row& row : rows) {
     const base::Result<std::string> bytes = DecodeBase64(row.text);

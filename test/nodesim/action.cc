@@ -21,6 +21,7 @@ struct Overloaded : Arms... {
 };
 
 constexpr milliseconds kRequestTimeout{10'000};
+constexpr milliseconds kLeaseTimeout{5'000};  // The next heartbeats wait for it.
 
 kube::ObjectKey NodeKey(const NodeState& node) { return {.name = node.identity.name}; }
 kube::ObjectKey LeaseKey(const NodeState& node) {
@@ -286,7 +287,10 @@ http::Request ToRequest(const Action& action, const NodeState& node, WallTime wa
           },
       },
       action);
-  request.timeout = kRequestTimeout;
+  const bool of_lease = std::holds_alternative<CreateLease>(action) ||
+                        std::holds_alternative<ReadLease>(action) ||
+                        std::holds_alternative<UpdateLease>(action);
+  request.timeout = of_lease ? kLeaseTimeout : kRequestTimeout;
   return request;
 }
 

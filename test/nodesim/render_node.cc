@@ -13,12 +13,8 @@ namespace {
 
 using json::Value;
 
-std::string Padded(const char* format, int number) {
-  std::array<char, 64> text{};
-  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-vararg): the formats are ours, two lines below.
-  std::snprintf(text.data(), text.size(), format, number);
-  return text.data();
-}
+// `number` with zeros before it, to at least two digits.
+std::string TwoDigits(int number) { return (number < 10 ? "0" : "") + std::to_string(number); }
 
 // 64 hexadecimal digits that look like a digest and are the same in each run.
 std::string FakeDigest(std::uint64_t seed) {
@@ -37,10 +33,10 @@ Value RenderImages() {
   constexpr int kImages = 50;  // The kubelet reports no more.
   Value images = Value::Array();
   for (int i = 0; i < kImages; ++i) {
-    const std::string name = "registry.example.com/platform/" + Padded("component-%02d", i);
+    const std::string name = "registry.example.com/platform/component-" + TwoDigits(i);
     images.Append(Value::Object(
         {{"names", Value::Array({name + "@sha256:" + FakeDigest(static_cast<unsigned>(i)),
-                                 name + ":" + Padded("v1.%d.0", i)})},
+                                 name + ":" + "v1." + std::to_string(i) + ".0"})},
          {"sizeBytes", std::int64_t{1'000'000} * (2'000 - 37 * i)}}));
   }
   return images;

@@ -1,7 +1,7 @@
-// Goal: wherever a request fails or the controller dies, a domain ends converged, a deleted one leaves
-// nothing behind, and nothing that lives is harmed on the way.
-// Method: live a whole life with a strike at request 1; again at request 2, 3, ..., until a life ends
-// before its strike. Every life is judged by the oracles over the truth and the request log.
+// Goal: wherever a request fails or the controller dies, a domain ends converged, a deleted one
+// leaves nothing behind, and nothing that lives is harmed on the way. Method: live a whole life
+// with a strike at request 1; again at request 2, 3, ..., until a life ends before its strike.
+// Every life is judged by the oracles over the truth and the request log.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -74,9 +74,10 @@ class StaleFirstList : public testing::TestWithParam<const char*> {};
 
 TEST_P(StaleFirstList, F7_HarmsNothingAndIsMadeGood) {
   for (const bool controller_writes : {false, true}) {
-    ExpectClean(Sweep({.workload = "W1", .controller_writes = controller_writes, .stale = GetParam()},
-                      {Strike::kCrashAfter}, 0),
-                15);
+    ExpectClean(
+        Sweep({.workload = "W1", .controller_writes = controller_writes, .stale = GetParam()},
+              {Strike::kCrashAfter}, 0),
+        15);
   }
 }
 
@@ -165,7 +166,8 @@ TEST(Plan, IsReadBackFromItsOwnText) {
 
 TEST(Life, EqualPlansGiveEqualLives) {
   for (const bool two_leaders : {false, true}) {
-    const Plan plan = {.strike = Strike::kCrashAfter, .at = 12, .two_leaders = two_leaders, .seed = 3};
+    const Plan plan = {
+        .strike = Strike::kCrashAfter, .at = 12, .two_leaders = two_leaders, .seed = 3};
     EXPECT_EQ(Live(plan, true).trace, Live(plan, true).trace);
   }
 }

@@ -28,9 +28,9 @@ constexpr std::array<std::pair<Strike, std::string_view>, 6> kStrikeNames = {{
     {Strike::kUserDeletes, "user-deletes"},
 }};
 
-constexpr int kStepsMax = 200'000;                   // Of one life; some hundred are usual.
-constexpr auto kRest = seconds(45);                  // Nothing due for this long is rest.
-constexpr auto kLifeMax = minutes(60);               // Of virtual time.
+constexpr int kStepsMax = 200'000;      // Of one life; some hundred are usual.
+constexpr auto kRest = seconds(45);     // Nothing due for this long is rest.
+constexpr auto kLifeMax = minutes(60);  // Of virtual time.
 const kube::ObjectKey kDomain = {.ns = "train", .name = "job"};
 const std::string kTemplate = "job-channel";
 
@@ -57,7 +57,8 @@ class World {
 
  private:
   void StartReplica(std::size_t slot, std::map<std::string, Revision> stale);
-  base::Result<http::Response> ServeRequest(const std::string& client, const http::Request& request);
+  base::Result<http::Response> ServeRequest(const std::string& client,
+                                            const http::Request& request);
   bool StepReplica(std::size_t slot);
   bool StepSomebody();
   [[nodiscard]] std::optional<Time> NextDue() const;
@@ -114,8 +115,8 @@ base::Result<http::Response> World::ServeRequest(const std::string& client,
   const bool is_lease = request.path.find("/leases") != std::string::npos;
   const bool counts = !is_quiet_ && (!is_lease || ++lease_requests_ <= kLeaseRequests);
   if (counts) ++outcome_.requests;
-  const bool strikes = counts && outcome_.requests == plan_.at &&
-                       (plan_.strike != Strike::kConflict || is_write);
+  const bool strikes =
+      counts && outcome_.requests == plan_.at && (plan_.strike != Strike::kConflict || is_write);
   const std::string text = client + " " + std::string(http::ToString(request.method)) + " " +
                            request.path + (strikes ? "   <- struck" : "");
   if (!strikes) {
@@ -125,8 +126,11 @@ base::Result<http::Response> World::ServeRequest(const std::string& client,
   }
   Note(text);
   switch (plan_.strike) {
-    case Strike::kNone: break;
-    case Strike::kCrashBefore: outcome_.struck = true; throw Replica::ProcessDied();
+    case Strike::kNone:
+      break;
+    case Strike::kCrashBefore:
+      outcome_.struck = true;
+      throw Replica::ProcessDied();
     case Strike::kCrashAfter:
       outcome_.struck = true;
       (void)cluster_.server().Handle(client, request);
@@ -134,10 +138,12 @@ base::Result<http::Response> World::ServeRequest(const std::string& client,
     case Strike::kReplyLost:
       outcome_.struck = true;
       (void)cluster_.server().Handle(client, request);
-      return base::Fail(is_write ? base::ErrorCode::kUnknownOutcome
-                                 : base::ErrorCode::kDeadlineExceeded,
-                        "the reply was lost");
-    case Strike::kConflict: outcome_.struck = true; return ConflictReply();
+      return base::Fail(
+          is_write ? base::ErrorCode::kUnknownOutcome : base::ErrorCode::kDeadlineExceeded,
+          "the reply was lost");
+    case Strike::kConflict:
+      outcome_.struck = true;
+      return ConflictReply();
     case Strike::kUserDeletes:
       if (DomainLives()) {
         outcome_.struck = true;

@@ -1,4 +1,5 @@
-// One life of a domain in the simulation, with one fault placed at one request; and what came of it.
+// One life of a domain in the simulation, with one fault placed at one request; and what came of
+// it.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +28,8 @@ struct Plan {
   bool controller_writes = false;
   Strike strike = Strike::kNone;
   int at = 0;  // The request that is struck, from 1, of all but watches and renewals of the Lease.
-  // The process that follows a crash first sees this kind (plural) as it was when the life began, until
-  // it has come to rest. Empty: it sees the truth.
+  // The process that follows a crash first sees this kind (plural) as it was when the life began,
+  // until it has come to rest. Empty: it sees the truth.
   std::string stale = {};
   bool two_leaders = false;  // Two replicas act, without knowing of each other; `seed` mixes them.
   std::uint64_t seed = 1;
@@ -42,8 +43,8 @@ struct Plan {
 
 struct Outcome {
   Violations violations = {};
-  bool struck = false;          // The fault happened.
-  int requests = 0;             // That could have been struck.
+  bool struck = false;                  // The fault happened.
+  int requests = 0;                     // That could have been struck.
   std::vector<std::string> trace = {};  // Every request and restart, for people; only if asked for.
 };
 

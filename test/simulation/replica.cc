@@ -43,8 +43,7 @@ Replica::Replica(ApiServer& server, ReplicaOptions options, Serve serve)
       elector_({.ns = std::string(kDriverNamespace), .name = std::string(kLeaseName)},
                options_.client, {}, clock_, random_, logger_),
       controller_(
-          FactsOf(options_),
-          [this](const std::string& uid) { queue_.Add(uid, clock_.Now()); },
+          FactsOf(options_), [this](const std::string& uid) { queue_.Add(uid, clock_.Now()); },
           [this] { return !options_.elects || elector_.IsLeader(); }, clock_, random_, logger_,
           options_.rules) {
   for (kube::Reflector& reflector : controller_.reflectors()) {
@@ -95,14 +94,14 @@ bool Replica::StepWatch(Watch& watch) {
   if (next.abandon) watch.stream.reset();
   watch.until = next.until;
   switch (next.kind) {
-    case kube::Reflector::Next::Kind::kWait: return false;
+    case kube::Reflector::Next::Kind::kWait:
+      return false;
     case kube::Reflector::Next::Kind::kSend: {
       const Revision view = ViewOf(*watch.reflector);
       // What a lagging server answers never reaches the truth, so nothing strikes it.
-      watch.reflector->OnReply(clock_.Now(),
-                               view == kNewest
-                                   ? serve_(next.request)
-                                   : server_.Handle(options_.client, next.request, view));
+      watch.reflector->OnReply(
+          clock_.Now(), view == kNewest ? serve_(next.request)
+                                        : server_.Handle(options_.client, next.request, view));
       break;
     }
     case kube::Reflector::Next::Kind::kStream: {

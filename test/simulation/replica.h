@@ -1,5 +1,5 @@
-// One controller process in the simulation: the product's own reflectors, elector, queue, planner and
-// reconciler, moved one request or one frame at a time. To crash it is to destroy it.
+// One controller process in the simulation: the product's own reflectors, elector, queue, planner
+// and reconciler, moved one request or one frame at a time. To crash it is to destroy it.
 //
 // For one thread. Time is the store's.
 #pragma once

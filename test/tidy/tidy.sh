@@ -75,7 +75,7 @@ banned() {
     $(printf '%s\n' "${all[@]}" | grep -vE 'pkg/base/system_clock.cc|/testing/|_test\.cc$')
   forbid 'randomness comes from base::Random' 'std::random_device|\brand\(\)' $(printf '%s\n' "${all[@]}" | grep -v system_random.cc)
   forbid 'logs go through base::Logger' 'std::(cout|cerr|clog)' "${all[@]}"
-  forbid 'getenv belongs into main.cc' '\bgetenv\(' $(printf '%s\n' "${all[@]}" | grep -vE 'controller/main.cc|pkg/(systemd|log)/|_test\.cc$')
+  forbid 'getenv belongs into main.cc' '\bgetenv\(' $(printf '%s\n' "${all[@]}" | grep -vE 'controller/main.cc|pkg/(systemd|logging)/|_test\.cc$')
   mapfile -t tests < <(sources pkg controller test | grep -E '_test\.cc$')
   forbid 'tests wait for a state, not for a time' 'sleep_for|sleep_until|\busleep\(|[^a-z_]sleep\(' "${tests[@]}"
   mapfile -t everything < <(git -C "$tree" ls-files 2>/dev/null | grep -vE '^test/tidy/|go\.sum$' || true)

@@ -19,7 +19,8 @@ struct Resource {
   [[nodiscard]] std::string ApiVersion() const {  // "v1", "apps/v1".
     return group.empty() ? version : group + "/" + version;
   }
-  [[nodiscard]] std::string QualifiedName() const {  // "nodes", "daemonsets.apps", as RBAC names it.
+  [[nodiscard]] std::string QualifiedName()
+      const {  // "nodes", "daemonsets.apps", as RBAC names it.
     return group.empty() ? plural : plural + "." + group;
   }
 };

@@ -1,9 +1,9 @@
 // Finds the API server and the credentials, as kubectl and client-go do.
 //
-// Order: the path given by --kubeconfig; $KUBECONFIG (a colon-separated list, merged: the first file to
-// set something wins); the pod's ServiceAccount; ~/.kube/config. A context that is asked for by name is
-// in a kubeconfig, so the ServiceAccount is then left out. Every error names the file, the field and the
-// fix.
+// Order: the path given by --kubeconfig; $KUBECONFIG (a colon-separated list, merged: the first
+// file to set something wins); the pod's ServiceAccount; ~/.kube/config. A context that is asked
+// for by name is in a kubeconfig, so the ServiceAccount is then left out. Every error names the
+// file, the field and the fix.
 //
 // Refused rather than half done: exec and auth-provider users, a user name with a password, and
 // impersonation, which would otherwise act with more rights than were asked for.
@@ -31,8 +31,8 @@ struct ConfigSource {
 struct ClientConfig {
   http::Endpoint endpoint = {};
   std::unique_ptr<http::Credentials> credentials = {};  // Never nullptr.
-  std::string ns = "default";  // The context's, or the pod's.
-  std::string source = {};     // "kubeconfig /path, context x" or "in-cluster", for the log.
+  std::string ns = "default";                           // The context's, or the pod's.
+  std::string source = {};  // "kubeconfig /path, context x" or "in-cluster", for the log.
 };
 
 // kInvalid: nothing usable was found, or what was found is wrong. Reads files; `clock` outlives the

@@ -94,18 +94,18 @@ users:
   }
   // The same with another user.
   static std::string GoodWithUser(const std::string& fields) {
-    return Replaced(Good(), "    client-certificate: admin.crt\n    client-key: admin.key\n", fields);
+    return Replaced(Good(), "    client-certificate: admin.crt\n    client-key: admin.key\n",
+                    fields);
   }
   static std::string GoodWithCluster(const std::string& fields) {
-    return Replaced(Good(),
-                    "    server: https://10.0.0.1:6443\n    certificate-authority: ca.crt\n", fields);
+    return Replaced(
+        Good(), "    server: https://10.0.0.1:6443\n    certificate-authority: ca.crt\n", fields);
   }
 
   Result<ClientConfig> Load(const std::string& text, const std::string& context = "") {
-    return LoadConfig({.kubeconfig = Write("config", text),
-                       .context = context,
-                       .environment = Environment()},
-                      clock_);
+    return LoadConfig(
+        {.kubeconfig = Write("config", text), .context = context, .environment = Environment()},
+        clock_);
   }
   Result<ClientConfig> LoadWithoutFlag(const std::string& context = "") {
     return LoadConfig({.context = context,
@@ -163,12 +163,12 @@ TEST_F(Config, KC2_DataWinsOverFiles) {
 }
 
 TEST_F(Config, KC2_WhatAClusterSaysReachesTheEndpoint) {
-  const Result<ClientConfig> config = Load(GoodWithCluster(
-      "    server: https://[fd00::1]:6443/k8s/clusters/c-1\n"
-      "    tls-server-name: kubernetes.default\n"
-      "    insecure-skip-tls-verify: true\n"
-      "    proxy-url: socks5://proxy:1080\n"
-      "    disable-compression: true\n"));
+  const Result<ClientConfig> config =
+      Load(GoodWithCluster("    server: https://[fd00::1]:6443/k8s/clusters/c-1\n"
+                           "    tls-server-name: kubernetes.default\n"
+                           "    insecure-skip-tls-verify: true\n"
+                           "    proxy-url: socks5://proxy:1080\n"
+                           "    disable-compression: true\n"));
   ASSERT_TRUE(config) << config.error().message;
   EXPECT_EQ(config->endpoint.url, "https://[fd00::1]:6443/k8s/clusters/c-1");
   EXPECT_EQ(config->endpoint.tls_server_name, "kubernetes.default");
@@ -182,8 +182,8 @@ TEST_F(Config, KC4_EnvironmentsProxyIsUsedUnlessTheClusterHasOne) {
   const Result<ClientConfig> config = Load(Good());
   ASSERT_TRUE(config) << config.error().message;
   EXPECT_EQ(config->endpoint.proxy_url, "http://proxy:3128");
-  const Result<ClientConfig> own = Load(
-      GoodWithCluster("    server: https://10.0.0.1:6443\n    proxy-url: https://own:3129\n"));
+  const Result<ClientConfig> own =
+      Load(GoodWithCluster("    server: https://10.0.0.1:6443\n    proxy-url: https://own:3129\n"));
   ASSERT_TRUE(own) << own.error().message;
   EXPECT_EQ(own->endpoint.proxy_url, "https://own:3129");
   variables_["NO_PROXY"] = "10.0.0.0/8";
@@ -221,8 +221,8 @@ TEST_F(Config, ContextThatIsAskedForCountsAndHasADefaultNamespace) {
 }
 
 TEST_F(Config, ContextWithoutAUserIsNobody) {
-  const Result<ClientConfig> config =
-      Load(Replaced(GoodWithCluster("    server: http://127.0.0.1:8001\n"), "    user: admin\n", ""));
+  const Result<ClientConfig> config = Load(
+      Replaced(GoodWithCluster("    server: http://127.0.0.1:8001\n"), "    user: admin\n", ""));
   ASSERT_TRUE(config) << config.error().message;
   EXPECT_EQ(config->credentials->BearerToken(), "");
 }
@@ -338,8 +338,7 @@ TEST_F(Config, KC1_FlagComesFirstThenVariableThenPodThenHome) {
   Write(".kube/config", GoodWithUser("    token: home\n"));
   Write(".kube/ca.crt", ca_.pem());
   variables_["HOME"] = folder_;
-  EXPECT_EQ(source_of(LoadWithoutFlag()),
-            "kubeconfig " + folder_ + "/.kube/config, context prod");
+  EXPECT_EQ(source_of(LoadWithoutFlag()), "kubeconfig " + folder_ + "/.kube/config, context prod");
   WriteServiceAccount();
   variables_["KUBERNETES_SERVICE_HOST"] = "10.96.0.1";
   variables_["KUBERNETES_SERVICE_PORT"] = "443";
@@ -352,11 +351,12 @@ TEST_F(Config, KC1_FlagComesFirstThenVariableThenPodThenHome) {
 }
 
 TEST_F(Config, KC1_FirstFileToSetSomethingWinsAndAbsentOnesAreLetPass) {
-  const std::string first = Write("a/first",
-                                  "contexts:\n"
-                                  "- {name: prod, context: {cluster: main, user: u, namespace: a}}\n"
-                                  "users:\n"
-                                  "- {name: u, user: {tokenFile: token}}\n");
+  const std::string first =
+      Write("a/first",
+            "contexts:\n"
+            "- {name: prod, context: {cluster: main, user: u, namespace: a}}\n"
+            "users:\n"
+            "- {name: u, user: {tokenFile: token}}\n");
   Write("a/token", "relative-to-a");
   const std::string second = Write("b/second", Good());
   Write("b/ca.crt", ca_.pem());

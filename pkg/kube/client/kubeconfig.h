@@ -1,7 +1,8 @@
-// Kubeconfig files as values: what they say, and where each thing was said, before any of it is used.
+// Kubeconfig files as values: what they say, and where each thing was said, before any of it is
+// used.
 //
-// Pure functions; thread-safe. Bounds: 1 MiB of text, 100,000 YAML nodes, 100 aliases, so that a file
-// cannot make us slow or large.
+// Pure functions; thread-safe. Bounds: 1 MiB of text, 100,000 YAML nodes, 100 aliases, so that a
+// file cannot make us slow or large.
 #pragma once
 
 #include <map>
@@ -19,8 +20,9 @@ struct Kubeconfig {
   struct Entry {
     std::string where = {};   // `/path: users[2] "admin"`, for messages.
     std::string folder = {};  // Of the file; relative paths in the entry begin here.
-    std::map<std::string, std::string> texts = {};  // Its scalar fields; those without a value are not.
-    std::set<std::string> structures = {};          // The names of its other fields.
+    std::map<std::string, std::string> texts =
+        {};                                 // Its scalar fields; those without a value are not.
+    std::set<std::string> structures = {};  // The names of its other fields.
 
     // Empty if it is absent.
     [[nodiscard]] std::string Text(const std::string& field) const {
@@ -43,8 +45,8 @@ struct Kubeconfig {
 [[nodiscard]] base::Result<Kubeconfig> ParseKubeconfig(const std::string& text,
                                                        const std::string& path);
 
-// Adds what `first` does not have yet: the first file to name a cluster, user or context has the whole
-// of it, and so has the first to set the current context.
+// Adds what `first` does not have yet: the first file to name a cluster, user or context has the
+// whole of it, and so has the first to set the current context.
 void Merge(Kubeconfig& first, Kubeconfig second);
 
 // The names, for "there are: a, b"; at most twenty.

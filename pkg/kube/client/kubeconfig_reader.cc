@@ -82,9 +82,8 @@ Result<bool> Flag(const Entry& entry, const std::string& field) {
 Result<void> ReadProxy(const Entry& cluster, const Environment& environment,
                        http::Endpoint& endpoint) {
   const std::string own = cluster.Text("proxy-url");
-  endpoint.proxy_url = own.empty()
-                           ? TRY(ProxyFromEnvironment(endpoint.url, environment))
-                           : TRY(CheckProxyUrl(own).map_error(In(cluster, "proxy-url")));
+  endpoint.proxy_url = own.empty() ? TRY(ProxyFromEnvironment(endpoint.url, environment))
+                                   : TRY(CheckProxyUrl(own).map_error(In(cluster, "proxy-url")));
   return {};
 }
 
@@ -136,8 +135,8 @@ Result<void> ReadClientCertificate(const Entry& user, http::Endpoint& endpoint) 
 Result<void> RefuseWhatIsNotSupported(const Entry& user, bool has_static_credentials) {
   for (const char* field : {"as", "as-uid", "as-groups", "as-user-extra"}) {
     if (user.Has(field)) {
-      return FieldFails(user, field,
-                        "impersonation is not supported yet; use a user with the rights themselves");
+      return FieldFails(
+          user, field, "impersonation is not supported yet; use a user with the rights themselves");
     }
   }
   for (const char* field : {"username", "password"}) {
@@ -190,11 +189,14 @@ Result<std::string> PickContext(const Kubeconfig& kubeconfig, const std::string&
   const std::string name = asked_for.empty() ? kubeconfig.current_context : asked_for;
   const std::string there_are = "; there are: " + Names(kubeconfig.contexts);
   if (name.empty()) {
-    return Fail(ErrorCode::kInvalid, label + ": current-context: not set; give --context or run"
-                                             " `kubectl config use-context`" + there_are);
+    return Fail(ErrorCode::kInvalid, label +
+                                         ": current-context: not set; give --context or run"
+                                         " `kubectl config use-context`" +
+                                         there_are);
   }
   if (kubeconfig.contexts.contains(name)) return name;
-  return Fail(ErrorCode::kInvalid, label + ": " + (asked_for.empty() ? "current-context" : "context") +
+  return Fail(ErrorCode::kInvalid, label + ": " +
+                                       (asked_for.empty() ? "current-context" : "context") +
                                        ": \"" + name + "\" does not exist" + there_are);
 }
 
@@ -211,7 +213,8 @@ Result<void> CheckServerUrl(const std::string& url) {
     return Fail(ErrorCode::kInvalid, "a user in the URL is not supported; remove it");
   }
   if (parsed->has_query_or_fragment) {
-    return Fail(ErrorCode::kInvalid, "\"" + url + "\" has a '?' or '#'; remove it and what follows");
+    return Fail(ErrorCode::kInvalid,
+                "\"" + url + "\" has a '?' or '#'; remove it and what follows");
   }
   return {};
 }
@@ -225,8 +228,8 @@ Result<ClientConfig> ReadKubeconfig(const Kubeconfig& kubeconfig, const std::str
   const Entry cluster = TRY(Referred(context, "cluster", kubeconfig.clusters));
   config.endpoint = TRY(ReadCluster(cluster, source.environment));
   // A context without a user speaks to a server that asks for none, such as `kubectl proxy`.
-  const Entry user = context.Text("user").empty() ? Entry()
-                                                  : TRY(Referred(context, "user", kubeconfig.users));
+  const Entry user =
+      context.Text("user").empty() ? Entry() : TRY(Referred(context, "user", kubeconfig.users));
   config.credentials = TRY(ReadUser(user, config.endpoint, clock));
   if (const std::string ns = context.Text("namespace"); !ns.empty()) config.ns = ns;
   return config;

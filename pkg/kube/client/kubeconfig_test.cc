@@ -20,7 +20,8 @@ TEST(Kubeconfig, KC6_TextThatWouldGrowOrNestWithoutBoundIsRefused) {
   std::string bomb = "a0: &a0 [x, x]\n";
   for (int i = 1; i < 60; ++i) {
     const std::string last = "*a" + std::to_string(i - 1);
-    bomb += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [" + last + ", " + last + "]\n";
+    bomb +=
+        "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [" + last + ", " + last + "]\n";
   }
   struct Row {
     std::string name;

@@ -46,7 +46,8 @@ bool IsLoopback(const std::string& host, const std::optional<Address>& address) 
                      *address == *ParseAddress("::1"));
 }
 
-// Whether `entry` is a network such as 10.0.0.0/8 with `address` in it; nothing if it is no network.
+// Whether `entry` is a network such as 10.0.0.0/8 with `address` in it; nothing if it is no
+// network.
 std::optional<bool> InNetwork(const std::string& entry, const std::optional<Address>& address) {
   const std::size_t slash = entry.find('/');
   if (slash == std::string::npos) return std::nullopt;

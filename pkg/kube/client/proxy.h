@@ -17,8 +17,9 @@ using Environment = std::function<std::optional<std::string>(const std::string& 
 [[nodiscard]] base::Result<std::string> ProxyFromEnvironment(const std::string& url,
                                                              const Environment& environment);
 
-// A proxy's URL as given, with "http://" before it if it has no scheme. kInvalid unless the scheme is
-// http, https, socks5 or socks5h. The message does not repeat the URL, which may hold a password.
+// A proxy's URL as given, with "http://" before it if it has no scheme. kInvalid unless the scheme
+// is http, https, socks5 or socks5h. The message does not repeat the URL, which may hold a
+// password.
 [[nodiscard]] base::Result<std::string> CheckProxyUrl(const std::string& url);
 
 }  // namespace kube

@@ -24,7 +24,8 @@ Result<std::string> CheckToken(std::string_view text) {
   const std::size_t first = text.find_first_not_of(kBlank);
   if (first == std::string_view::npos) return Fail(ErrorCode::kInvalid, "the token is empty");
   const std::string_view token = text.substr(first, text.find_last_not_of(kBlank) - first + 1);
-  const bool is_visible_ascii = std::ranges::all_of(token, [](char c) { return c > ' ' && c <= '~'; });
+  const bool is_visible_ascii =
+      std::ranges::all_of(token, [](char c) { return c > ' ' && c <= '~'; });
   if (!is_visible_ascii) {
     return Fail(ErrorCode::kInvalid, "the token has a character that no token has");
   }
@@ -57,7 +58,8 @@ std::string TokenFile::BearerToken() {
   Result<std::string> token = ReadTokenFile(path_);
   return state_.With([&](State& state) {
     if (token) state.token = *std::move(token);
-    // Also if it could not be read: asking again at once would not help, and a minute from now will.
+    // Also if it could not be read: asking again at once would not help, and a minute from now
+    // will.
     state.invalidations_served = std::max(state.invalidations_served, invalidations);
     return state.token;
   });

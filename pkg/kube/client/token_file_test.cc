@@ -105,9 +105,9 @@ TEST(CheckToken, BlanksAroundItAreTakenOffAndControlCharactersRefused) {
     std::string want;  // "!": refused.
   };
   const std::vector<Row> rows = {
-      {"abc", "abc"}, {" abc\r\n", "abc"}, {"a.b-c_d~e+f/g==", "a.b-c_d~e+f/g=="},
-      {"", "!"},      {" \n", "!"},        {"a b", "!"},
-      {"a\nb", "!"},  {"a\rb", "!"},       {"a\x7f", "!"},
+      {"abc", "abc"},    {" abc\r\n", "abc"}, {"a.b-c_d~e+f/g==", "a.b-c_d~e+f/g=="},
+      {"", "!"},         {" \n", "!"},        {"a b", "!"},
+      {"a\nb", "!"},     {"a\rb", "!"},       {"a\x7f", "!"},
       {"\xc3\xa4", "!"},
   };
   for (const Row& row : rows) {

@@ -74,8 +74,8 @@ void BlockingQueue::Wait() {
   }
   // Never nothing, or rounding could make the last moment a busy one.
   const std::chrono::nanoseconds left = *due - clock_.Now();
-  changed_cv_.wait_for(mutex_, std::clamp<std::chrono::nanoseconds>(
-                                   left, std::chrono::microseconds(100), kWaitMax));
+  changed_cv_.wait_for(
+      mutex_, std::clamp<std::chrono::nanoseconds>(left, std::chrono::microseconds(100), kWaitMax));
 }
 
 void BlockingQueue::ShutDown() {

@@ -1,7 +1,7 @@
 // A WorkQueue that threads share: one adds keys, others wait for them.
 //
-// Thread-safe. `random` and `clock` outlive it and are used under its lock. Time passes by `clock`; a
-// wait ends within a second of the time that a key is due, should the clock jump ahead.
+// Thread-safe. `random` and `clock` outlive it and are used under its lock. Time passes by `clock`;
+// a wait ends within a second of the time that a key is due, should the clock jump ahead.
 #pragma once
 
 #include <chrono>
@@ -33,8 +33,8 @@ class BlockingQueue {
   void Forget(const std::string& key);
   void Done(const std::string& key);
 
-  // Blocks until a key is due. Empty once `stop` is requested or ShutDown() was called, even if keys
-  // are left. Call Done() on every key you get.
+  // Blocks until a key is due. Empty once `stop` is requested or ShutDown() was called, even if
+  // keys are left. Call Done() on every key you get.
   [[nodiscard]] std::optional<std::string> Get(std::stop_token stop);
 
   // Ends every Get(), now and later. Keys that are held may still be Done().

@@ -130,7 +130,7 @@ TEST_F(BlockingQueueTest, NoKeyIsLostOrHeldTwiceAmongManyThreads) {
   constexpr int kKeys = 20;
   constexpr int kAdds = 2'000;
   std::array<std::atomic<int>, kKeys> holders = {};
-  std::array<std::atomic<int>, kKeys> seen = {};   // The version a worker saw last.
+  std::array<std::atomic<int>, kKeys> seen = {};  // The version a worker saw last.
   std::array<std::atomic<int>, kKeys> versions = {};
   std::vector<std::jthread> workers;
   for (int i = 0; i < 4; ++i) {

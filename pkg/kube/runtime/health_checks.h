@@ -1,6 +1,6 @@
 // Health in the words of Kubernetes: /readyz, /readyz?verbose, /readyz?exclude=name, /readyz/name.
-// Source: k8s.io/apiserver/pkg/server/healthz. Unlike it, a failed check says why, since what we check
-// holds nothing secret.
+// Source: k8s.io/apiserver/pkg/server/healthz. Unlike it, a failed check says why, since what we
+// check holds nothing secret.
 #pragma once
 
 #include <functional>

@@ -23,9 +23,7 @@ HealthServer::HealthServer(HealthOptions options, const base::Clock& clock)
     : options_(std::move(options)),
       server_([this](const ServerRequest& request) { return Answer(request); }, clock) {}
 
-base::Result<int> HealthServer::Start(const std::string& address) {
-  return server_.Start(address);
-}
+base::Result<int> HealthServer::Start(const std::string& address) { return server_.Start(address); }
 
 ServerReply HealthServer::Answer(const ServerRequest& request) const {
   for (const char* endpoint : {"livez", "healthz"}) {

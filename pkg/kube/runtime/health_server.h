@@ -1,5 +1,5 @@
-// Serves /livez, /readyz, /healthz (the same as /livez) and metrics; see http::Server for its bounds.
-// Probes and metrics may have a port each: make two.
+// Serves /livez, /readyz, /healthz (the same as /livez) and metrics; see http::Server for its
+// bounds. Probes and metrics may have a port each: make two.
 #pragma once
 
 #include <prometheus/collectable.h>

@@ -24,7 +24,8 @@ class HealthServerTest : public ::testing::Test {
  protected:
   HealthOptions Options() {
     return {.live = {{.name = "loop", .run = [] { return Result<void>(); }}},
-            .ready = {{.name = "caches", .run = [this]() -> Result<void> {
+            .ready = {{.name = "caches",
+                       .run = [this]() -> Result<void> {
                          if (is_ready_) return {};
                          return Fail(ErrorCode::kUnavailable, "pods not listed yet");
                        }}},

@@ -15,8 +15,8 @@ std::map<std::string, double> Values(const ProcessMetrics& metrics) {
   std::map<std::string, double> values;
   for (const prometheus::MetricFamily& family : metrics.Collect()) {
     const prometheus::ClientMetric& metric = family.metric.at(0);
-    values[family.name] = family.type == prometheus::MetricType::Counter ? metric.counter.value
-                                                                         : metric.gauge.value;
+    values[family.name] =
+        family.type == prometheus::MetricType::Counter ? metric.counter.value : metric.gauge.value;
   }
   return values;
 }

@@ -5,7 +5,8 @@
 
 namespace kube {
 
-void WaitUntil(const base::Clock& clock, base::Clock::TimePoint until, const std::stop_token& stop) {
+void WaitUntil(const base::Clock& clock, base::Clock::TimePoint until,
+               const std::stop_token& stop) {
   std::mutex mutex;
   std::condition_variable_any stopped_cv;
   std::unique_lock lock(mutex);

@@ -42,10 +42,9 @@ struct WatchLoop::State {
 
 WatchLoop::WatchLoop(http::Endpoint endpoint, http::Credentials& credentials,
                      std::string user_agent, const base::Clock& clock)
-    : state_(new State{
-          .multi = {std::move(endpoint), credentials, std::move(user_agent), kNoLimit},
-          .clock = clock,
-          .slots = {}}) {}
+    : state_(new State{.multi = {std::move(endpoint), credentials, std::move(user_agent), kNoLimit},
+                       .clock = clock,
+                       .slots = {}}) {}
 
 WatchLoop::~WatchLoop() = default;
 
@@ -94,22 +93,21 @@ void WatchLoop::State::Send(Slot& slot, http::Request request) {
 
 void WatchLoop::State::Open(Slot& slot, http::Request request) {
   Drop(slot);
-  slot.id = multi.Open(
-      std::move(request),
-      {.on_data =
-           [this, &slot](std::string_view bytes) {
-             return slot.reflector.OnStreamData(clock.Now(), bytes);
-           },
-       .on_reply =
-           [this, &slot](const Result<http::Response>& reply) {
-             slot.id = 0;
-             slot.reflector.OnReply(clock.Now(), reply);
-           },
-       .on_end =
-           [this, &slot](const Result<void>& result) {
-             slot.id = 0;
-             slot.reflector.OnStreamEnd(clock.Now(), result);
-           }});
+  slot.id =
+      multi.Open(std::move(request), {.on_data =
+                                          [this, &slot](std::string_view bytes) {
+                                            return slot.reflector.OnStreamData(clock.Now(), bytes);
+                                          },
+                                      .on_reply =
+                                          [this, &slot](const Result<http::Response>& reply) {
+                                            slot.id = 0;
+                                            slot.reflector.OnReply(clock.Now(), reply);
+                                          },
+                                      .on_end =
+                                          [this, &slot](const Result<void>& result) {
+                                            slot.id = 0;
+                                            slot.reflector.OnStreamEnd(clock.Now(), result);
+                                          }});
 }
 
 }  // namespace kube

@@ -1,7 +1,7 @@
 // Drives reflectors over libcurl on the calling thread: one connection for each, one poll for all.
 //
-// What a reflector asks for is sent as it stands: its Request::timeout is the hard limit of a stream.
-// A 401 invalidates the credentials and the request goes out once more; see CurlMulti.
+// What a reflector asks for is sent as it stands: its Request::timeout is the hard limit of a
+// stream. A 401 invalidates the credentials and the request goes out once more; see CurlMulti.
 // Bounds: one exchange for each reflector.
 #pragma once
 
@@ -28,9 +28,9 @@ class WatchLoop {
   // Before Run().
   void Add(Reflector& reflector);
 
-  // Blocks until `stop` is requested; then drops what is under way. `on_turn` is called at least once
-  // a second on this thread, after the reflectors took what had come (the watchdog's sign of life, and
-  // the place to look at the reflectors' state).
+  // Blocks until `stop` is requested; then drops what is under way. `on_turn` is called at least
+  // once a second on this thread, after the reflectors took what had come (the watchdog's sign of
+  // life, and the place to look at the reflectors' state).
   void Run(std::stop_token stop, const std::function<void()>& on_turn);
 
  private:
