@@ -23,7 +23,7 @@ T Decode(base::Result<T> (*decode)(json::View), const std::string& text) {
 json::Value Json(const std::string& text) {
   const base::Result<json::Value> parsed = json::Parse(text);
   EXPECT_TRUE(parsed) << text;
-  return parsed.value_or(json::Value());
+  return parsed ? *parsed : json::Value();
 }
 
 // An object with this metadata, and `rest` beside it.

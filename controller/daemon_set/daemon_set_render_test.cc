@@ -15,7 +15,7 @@ Settings MakeSettings() {
 json::Value Json(const char* text) {
   const base::Result<json::Value> parsed = json::Parse(text);
   EXPECT_TRUE(parsed);
-  return parsed.value_or(json::Value());
+  return parsed ? *parsed : json::Value();
 }
 
 const json::Value& PodTemplate(const json::Value& daemon_set) {

@@ -16,7 +16,7 @@ api::ComputeDomain MakeDomain() {
 json::Value Json(const char* text) {
   const base::Result<json::Value> parsed = json::Parse(text);
   EXPECT_TRUE(parsed);
-  return parsed.value_or(json::Value());
+  return parsed ? *parsed : json::Value();
 }
 
 // Whole: the kubelet plugin decodes the parameters strictly, so that one field more makes every pod
