@@ -16,11 +16,12 @@ struct Resource {
   bool namespaced = true;
   friend auto operator<=>(const Resource&, const Resource&) = default;
 
-  [[nodiscard]] std::string ApiVersion() const {  // "v1", "apps/v1".
+  // "v1", "apps/v1".
+  [[nodiscard]] std::string ApiVersion() const {
     return group.empty() ? version : group + "/" + version;
   }
-  [[nodiscard]] std::string QualifiedName()
-      const {  // "nodes", "daemonsets.apps", as RBAC names it.
+  // "nodes", "daemonsets.apps", as RBAC names it.
+  [[nodiscard]] std::string QualifiedName() const {
     return group.empty() ? plural : plural + "." + group;
   }
 };
