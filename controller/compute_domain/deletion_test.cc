@@ -155,6 +155,7 @@ TEST(PlanDeletion, B21_WorkloadTemplateGoesFirstAndAlone) {
 TEST(PlanDeletion, B21_ConsumersAreWaitedForAndNamed) {
   const Plan plan = PlanFor(Deleting());
   EXPECT_EQ(plan.requeue_after, minutes(9)) << "the rest of the grace";
+  ASSERT_TRUE(plan.status);
   EXPECT_EQ(plan.status->status.status, "NotReady");
   const std::string message = MessageOf(plan);
   EXPECT_TRUE(message.starts_with("DeletionBlocked: Deletion waits for pods/train-0 on node-0"))
@@ -165,7 +166,9 @@ TEST(PlanDeletion, B21_ConsumersAreWaitedForAndNamed) {
 TEST(PlanDeletion, Q2_WaitThatWasSaidIsNotSaidAgain) {
   Observed observed = Deleting();
   observed.children.templates.pop_back();
-  observed.domain->status = PlanFor(observed).status->status;
+  const std::optional<WriteStatus> said = PlanFor(observed).status;
+  ASSERT_TRUE(said);
+  observed.domain->status = said->status;
   const Plan plan = PlanFor(observed);
   EXPECT_TRUE(plan.steps.empty());
   EXPECT_FALSE(plan.status);

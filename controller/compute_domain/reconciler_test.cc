@@ -40,6 +40,10 @@ Observed WithoutWorkloadTemplate() {
   return observed;
 }
 
+std::optional<ErrorCode> CodeOf(const Outcome& outcome) {
+  return outcome.error ? std::optional(outcome.error->code) : std::nullopt;
+}
+
 std::size_t Children(const PassWorld& world) {
   return world.server.Count(Kind::kDaemonSet) + world.server.Count(Kind::kClaimTemplate);
 }
@@ -93,15 +97,27 @@ TEST(Pass, S8_NoChildIsMadeIfTheFinalizerCouldNotBeStored) {
 TEST(Pass, DomainThatWasDeletedMeanwhileGetsNeitherFinalizerNorChildren) {
   PassWorld world(Fresh());
   world.server.Remove(Kind::kComputeDomain, {kUserNs, "train"});
-  EXPECT_EQ(world.Run().error->code, ErrorCode::kNotFound);
+  EXPECT_EQ(CodeOf(world.Run()), ErrorCode::kNotFound);
   EXPECT_EQ(Children(world), 0U);
+}
+
+TEST(Pass, S6_FinalizerThatSomebodyAddedMeanwhileIsNotLost) {
+  PassWorld world(Fresh());
+  Observed newer = Fresh();
+  newer.domain->meta.finalizers = {"example.com/theirs"};
+  world.server.Put(fixtures::Store(*newer.domain));  // The cache is behind.
+  EXPECT_EQ(CodeOf(world.Run()), ErrorCode::kConflict);
+  EXPECT_EQ(world.Domain()["metadata"]["finalizers"].items().size(), 1U);
+  world.Settle();
+  EXPECT_EQ(world.Domain()["metadata"]["finalizers"].items().size(), 2U);
 }
 
 TEST(Pass, RefusedCreateIsToldInTheSamePassAndHoldsNothingElseUp) {
   PassWorld world(Fresh());
   world.server.Refuse("POST " + kDaemonSetsPath, 403, "Forbidden");
   const Outcome outcome = world.Run();
-  EXPECT_EQ(outcome.error->code, ErrorCode::kForbidden);
+  EXPECT_EQ(CodeOf(outcome), ErrorCode::kForbidden);
+  ASSERT_TRUE(outcome.error);
   EXPECT_TRUE(outcome.error->message.starts_with("create DaemonSet cdom-system/" + kDaemonName))
       << outcome.error->message;
   EXPECT_TRUE(world.Ready().starts_with("Forbidden: create DaemonSet")) << world.Ready();
@@ -122,7 +138,9 @@ TEST(Pass, WhatTheServerAskedUsToWaitIsHandedOn) {
   world.server.Intercept([](const std::string&) -> std::optional<MapServer::Reply> {
     return http::Response{.status = 429, .body = "{}", .retry_after = seconds(7)};
   });
-  EXPECT_EQ(world.Run().error->retry_after, seconds(7));
+  const Outcome outcome = world.Run();
+  ASSERT_TRUE(outcome.error);
+  EXPECT_EQ(outcome.error->retry_after, seconds(7));
 }
 
 // ---- A name that is taken.
@@ -148,7 +166,7 @@ TEST(Pass, B39_ChildThatExistsAlreadyAndIsNotOursIsLeftAloneAndSaid) {
     world.server.Put(fixtures::Store(theirs));
     const json::Value before = world.server.Get(Kind::kClaimTemplate, kWorkloadKey);
 
-    EXPECT_EQ(world.Run().error->code, ErrorCode::kAlreadyExists) << "so that it is tried again";
+    EXPECT_EQ(CodeOf(world.Run()), ErrorCode::kAlreadyExists) << "so that it is tried again";
     EXPECT_TRUE(world.Ready().starts_with("TemplateNameTaken")) << world.Ready();
     EXPECT_EQ(world.server.Get(Kind::kClaimTemplate, kWorkloadKey), before);
     world.server.ShowAll(world.cache);
@@ -179,7 +197,7 @@ TEST(Pass, FourRoundsAreTheMostAndThenItIsTriedAgainLater) {
   const Outcome outcome = world.Run();
   EXPECT_EQ(world.server.lines().size(), 4U) << "create, read, create, read";
   ASSERT_TRUE(outcome.error) << "nothing else would bring it up again";
-  EXPECT_EQ(outcome.error->code, ErrorCode::kUnavailable);
+  EXPECT_EQ(CodeOf(outcome), ErrorCode::kUnavailable);
   world.server.Intercept({});
   EXPECT_FALSE(world.Run().error);
 }
@@ -191,7 +209,7 @@ TEST(Pass, CreateWhoseReplyWasLostIsFoundAgain) {
     world.server.Put(fixtures::Store(fixtures::MakeWorkloadTemplate()));
     return base::Fail(ErrorCode::kUnknownOutcome, "the connection died");
   });
-  EXPECT_EQ(world.Run().error->code, ErrorCode::kUnknownOutcome);
+  EXPECT_EQ(CodeOf(world.Run()), ErrorCode::kUnknownOutcome);
   world.server.Intercept({});
   EXPECT_FALSE(world.Run().error);
   EXPECT_EQ(world.server.Count(Kind::kClaimTemplate), 2U);
@@ -271,7 +289,7 @@ TEST(Pass, StatusConflictIsARetryAndNotATale) {
   observed.domain->status = {};
   PassWorld world(observed);
   world.server.Put(fixtures::Store(*observed.domain));  // A newer version than the cache's.
-  EXPECT_EQ(world.Run().error->code, ErrorCode::kConflict);
+  EXPECT_EQ(CodeOf(world.Run()), ErrorCode::kConflict);
   EXPECT_EQ(world.Ready(), "");
   world.server.ShowAll(world.cache);
   EXPECT_FALSE(world.Run().error);
@@ -453,13 +471,25 @@ TEST(Pass, R5_ToleratedErrorOnADeleteIsNoLicence) {
   }
 }
 
+TEST(Pass, S6_ObjectThatSomebodyMadeAnewUnderTheNameOfAChildIsNotDeleted) {
+  PassWorld world(JustDeleted());
+  api::ClaimTemplate theirs = fixtures::MakeWorkloadTemplate();
+  theirs.meta.uid = "theirs";
+  theirs.domain.clear();
+  theirs.meta.owners.clear();
+  world.server.Put(fixtures::Store(theirs));  // The cache is behind.
+  EXPECT_FALSE(world.Run().error);
+  EXPECT_GE(world.Position("DELETE " + kWorkloadTemplatesPath), 0);
+  EXPECT_FALSE(world.server.Get(Kind::kClaimTemplate, kWorkloadKey).IsNull());
+}
+
 TEST(Pass, N1_RefusedDeleteDoesNotHoldUpTheOthersAndIsTold) {
   Observed observed = JustDeleted();
   observed.children.claims.clear();
   observed.children.daemon_pods.clear();
   PassWorld world(observed);
   world.server.Refuse("DELETE " + kDaemonSetsPath, 403, "Forbidden");
-  EXPECT_EQ(world.Run().error->code, ErrorCode::kForbidden);
+  EXPECT_EQ(CodeOf(world.Run()), ErrorCode::kForbidden);
   EXPECT_EQ(Children(world), 1U);
   EXPECT_TRUE(world.Ready().starts_with("DeletionBlocked: delete DaemonSet")) << world.Ready();
   EXPECT_FALSE(world.Domain().IsNull());
@@ -473,7 +503,7 @@ TEST(Pass, ReadThatIsRefusedDuringADeletionIsTold) {
   observed.children = {};
   PassWorld world(observed);
   world.server.Refuse("GET " + kDaemonSetsPath, 403, "Forbidden");
-  EXPECT_EQ(world.Run().error->code, ErrorCode::kForbidden);
+  EXPECT_EQ(CodeOf(world.Run()), ErrorCode::kForbidden);
   EXPECT_TRUE(world.Ready().starts_with("DeletionBlocked: list what the domain left"))
       << world.Ready();
 }

@@ -134,7 +134,8 @@ std::optional<Daemon> StartDaemon(const Turn& turn, const PodRun& run, const Pod
 void AdvanceDaemon(Turn& turn, PodRun& run, const Pod* pod) {
   if (run.daemon->restarting) RestartIn(turn, run);
   Daemon& daemon = *run.daemon;
-  if (pod != nullptr) daemon.labelled = pod->clique_label == daemon.clique_id;
+  // Once and for all: a daemon does not look at its label again.
+  if (pod != nullptr && pod->clique_label == daemon.clique_id) daemon.labelled = true;
   if (pod != nullptr && !daemon.labelled &&
       turn.MayWrite(daemon.label_pace, pod->meta.resource_version)) {
     turn.Do(LabelPod{.key = run.key, .uid = run.uid, .clique_id = daemon.clique_id});

@@ -148,6 +148,26 @@ TEST_F(DaemonTest, DaemonWritesReadyOnlyOnceItsPodWasReadBackReady) {
   EXPECT_NE(entry, world_.log.end()) << "the pod first, then the entry";
 }
 
+TEST_F(DaemonTest, DaemonWhosePodsStatusCannotBeWrittenDoesNotSayReady) {
+  world_.AddDaemon("d", false);
+  world_.Settle();
+  world_.fault = [](const Action& action) -> std::optional<TestWorld::Fault> {
+    if (!std::holds_alternative<WritePodStatus>(action)) return std::nullopt;
+    return TestWorld::Fault{};
+  };
+  world_.Run(seconds(10));
+  EXPECT_EQ(world_.Entry()->status, "NotReady");
+}
+
+TEST_F(DaemonTest, LabelThatAnotherTakesAwayIsNotPutBack) {
+  world_.AddDaemon("d", false);
+  world_.Run(seconds(1));
+  world_.GetPod("d").clique_label.reset();
+  world_.Run(seconds(10));
+  EXPECT_FALSE(world_.GetPod("d").clique_label.has_value()) << "a daemon labels once, at its start";
+  EXPECT_TRUE(IsReady("d"));
+}
+
 TEST_F(DaemonTest, CliqueOfADaemonHasItsLabelsAndItsPodAsOwner) {
   const Pod& pod = world_.AddDaemon("d", false);
   world_.Settle();

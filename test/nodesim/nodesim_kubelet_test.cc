@@ -236,6 +236,24 @@ TEST_F(Kubelet, PodStartsAgainAfterARebootWithAnotherAddress) {
   EXPECT_EQ(world_.node->boot_id, "boot-2");
 }
 
+TEST_F(Kubelet, PodThatHadNotStartedCountsNoRestartAfterAReboot) {
+  world_.AddWorkload("p");
+  world_.claims.clear();
+  world_.Settle();
+  Reboot(world_.state, "boot-2", WallTime());
+  world_.Settle();
+  EXPECT_EQ(world_.GetPod("p").status.phase, "Pending");
+  EXPECT_EQ(world_.GetPod("p").status.restarts, 0);
+}
+
+TEST_F(Kubelet, StatusIsWrittenOnceThoughTheWatchShowsItLate) {
+  world_.AddPod("p");
+  world_.Lag(TestWorld::Watch::kPod);
+  world_.Turn();
+  world_.Settle();
+  EXPECT_EQ(world_.log, (Log{"write status Running of pod default/p"}));
+}
+
 TEST_F(Kubelet, PodThatMayNotRestartFailsInAReboot) {
   world_.AddPod("p").restart = Pod::Restart::kNever;
   world_.Run(seconds(1));

@@ -97,6 +97,39 @@ TEST(Life, WritesThatFailOrWhoseRepliesAreLostChangeNothingInTheEnd) {
   }
 }
 
+TEST(Life, WatchesThatLagChangeNothingInTheEnd) {
+  using Watch = TestWorld::Watch;
+  for (unsigned seed = 0; seed < 200; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    const bool controller_writes = seed % 2 == 0;
+    SeededRandom random(seed);
+    TestWorld world;
+    world.AddDomain("default");
+    world.AddWorkload("work").run_seconds = 2;
+    int daemons = 0;
+    for (int i = 0; i < 400; ++i) {
+      for (const Watch watch : {Watch::kNode, Watch::kSlice, Watch::kPod, Watch::kClaim,
+                                Watch::kDomain, Watch::kClique}) {
+        // Half the time each; for 200 ms on average.
+        if (random.Next() % 4 != 0) continue;
+        if (random.Next() % 2 == 0) {
+          world.Lag(watch);
+        } else {
+          world.CatchUp(watch);
+        }
+      }
+      PlayTheOthers(world, controller_writes, daemons);
+      world.Run(milliseconds(50));
+    }
+    for (const Watch watch : {Watch::kNode, Watch::kSlice, Watch::kPod, Watch::kClaim,
+                              Watch::kDomain, Watch::kClique}) {
+      world.CatchUp(watch);
+    }
+    Live(world, controller_writes, seconds(30));
+    ExpectTheEnd(world);
+  }
+}
+
 TEST(Life, RebootsOfANodeDoNotStopItsNextWorkload) {
   for (unsigned seed = 0; seed < 100; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));

@@ -226,6 +226,20 @@ TEST_F(Plugin, LabelOfAClaimThatWasNeverReadyIsRemovedToo) {
   EXPECT_TRUE(world_.pods.empty());
 }
 
+TEST_F(Plugin, LabelThatTheWatchHasNotShownYetIsRemovedToo) {
+  world_.AddWorkload("w");
+  world_.Lag(TestWorld::Watch::kNode);
+  world_.Settle();
+  EXPECT_EQ(world_.node->domain, kDomainUid);
+  world_.DeletePod("w");
+  world_.Run(milliseconds(500));
+  EXPECT_TRUE(world_.pods.contains("w"));
+  world_.CatchUp(TestWorld::Watch::kNode);
+  world_.Run(seconds(1));
+  EXPECT_EQ(world_.node->domain, "");
+  EXPECT_FALSE(world_.pods.contains("w"));
+}
+
 TEST_F(Plugin, LabelStaysWhenARebootHasLostTheCheckpoint) {
   SetMember("Ready");
   world_.AddWorkload("w").run_seconds = -1;

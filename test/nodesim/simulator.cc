@@ -186,12 +186,13 @@ bool Simulator::SendDueHeartbeats(http::Transport& transport, base::Random& rand
   const auto replies = transport.SendAll(requests);
   for (std::size_t i = 0; i < due.size(); ++i) {
     const auto outcome = ReadReply(replies[i], requests[i].method);
-    due[i].node->state.With([&](NodeState& state) {
-      const bool is_first = !state.lease.renewed;
-      Count(state, due[i].action, outcome);
+    const bool is_first = due[i].node->state.With([&](NodeState& state) {
+      const bool is_new = !state.lease.renewed;
       Note(state, due[i].action, outcome, settings_, clock_.Now(), random);
-      if (is_first) queue_.Add(state.identity.name);  // It may be set up now.
+      return is_new;
     });
+    Count(*due[i].node, due[i].action, outcome);
+    if (is_first) queue_.Add(due[i].node->name);  // It may be set up now.
   }
   return true;
 }
@@ -219,17 +220,18 @@ TimePoint Simulator::TakeTurn(SimulatedNode& node, http::Transport& transport) {
   }
   node.state.With([&](NodeState& state) {
     for (std::size_t i = 0; i < outcomes.size(); ++i) {
-      Count(state, plan.actions[i], outcomes[i]);
       Note(state, plan.actions[i], outcomes[i], settings_, clock_.Now(), node.random);
     }
   });
+  for (std::size_t i = 0; i < outcomes.size(); ++i) Count(node, plan.actions[i], outcomes[i]);
   return clock_.Now();  // What was done may let more be done.
 }
 
-void Simulator::Count(const NodeState& node, const Action& action, const Result<Written>& outcome) {
+void Simulator::Count(const SimulatedNode& node, const Action& action,
+                      const Result<Written>& outcome) {
   ++counters_.requests;
   if (outcome) {
-    logger_.Debug("Wrote", {{"node", node.identity.name}, {"what", Describe(action)}});
+    logger_.Debug("Wrote", {{"node", node.name}, {"what", Describe(action)}});
     return;
   }
   const ErrorCode code = outcome.error().code;
@@ -237,14 +239,14 @@ void Simulator::Count(const NodeState& node, const Action& action, const Result<
     ++counters_.conflicts;
   } else if (code != ErrorCode::kNotFound && code != ErrorCode::kAlreadyExists) {
     ++counters_.failures;
-    logger_.Warning("A write failed and will be repeated", {{"node", node.identity.name},
-                                                            {"what", Describe(action)},
-                                                            {"err", outcome.error().message}});
+    logger_.Warning(
+        "A write failed and will be repeated",
+        {{"node", node.name}, {"what", Describe(action)}, {"err", outcome.error().message}});
     return;
   }
   logger_.Debug(
       "A write was refused",
-      {{"node", node.identity.name}, {"what", Describe(action)}, {"err", outcome.error().message}});
+      {{"node", node.name}, {"what", Describe(action)}, {"err", outcome.error().message}});
 }
 
 void Simulator::CountIfSetUp(SimulatedNode& node) {

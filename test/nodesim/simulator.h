@@ -66,8 +66,9 @@ class Simulator {
  private:
   struct SimulatedNode {
     SimulatedNode(NodeState initial, std::uint64_t seed)
-        : state(std::move(initial)), random(seed) {}
+        : name(initial.identity.name), state(std::move(initial)), random(seed) {}
 
+    const std::string name;
     base::Mutex turn;  // Held from a plan until its replies are noted; before `state`.
     base::Guarded<NodeState> state;
     SeededRandom random;          // For whoever holds `turn`.
@@ -90,7 +91,7 @@ class Simulator {
   bool SendDueHeartbeats(http::Transport& transport, base::Random& random);
   [[nodiscard]] std::vector<Heartbeat> DueHeartbeats() REQUIRES(heartbeats_);
   [[nodiscard]] TimePoint TakeTurn(SimulatedNode& node, http::Transport& transport);
-  void Count(const NodeState& node, const Action& action, const base::Result<Written>& outcome);
+  void Count(const SimulatedNode& node, const Action& action, const base::Result<Written>& outcome);
   void CountIfSetUp(SimulatedNode& node);
   [[nodiscard]] base::Result<SimulatedNode*> Find(const std::string& node);
   // Changes the node between two of its turns, and gives it another.

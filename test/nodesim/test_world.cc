@@ -20,34 +20,64 @@ TestWorld::TestWorld() {
 }
 
 std::shared_ptr<const Node> TestWorld::GetNode(const std::string& name) const {
-  return node && name == kNodeName ? std::make_shared<Node>(*node) : nullptr;
+  const auto& seen = Seen(Watch::kNode).node;
+  return seen && name == kNodeName ? std::make_shared<Node>(*seen) : nullptr;
 }
 
 std::vector<std::shared_ptr<const Slice>> TestWorld::SlicesOf(const std::string& /*node*/) const {
   std::vector<std::shared_ptr<const Slice>> found;
-  for (const auto& [name, slice] : slices) found.push_back(std::make_shared<Slice>(slice));
+  for (const auto& [name, slice] : Seen(Watch::kSlice).slices)
+    found.push_back(std::make_shared<Slice>(slice));
   return found;
 }
 
 std::vector<std::shared_ptr<const Pod>> TestWorld::PodsOf(const std::string& /*node*/) const {
   std::vector<std::shared_ptr<const Pod>> found;
-  for (const auto& [name, pod] : pods) found.push_back(std::make_shared<Pod>(pod));
+  for (const auto& [name, pod] : Seen(Watch::kPod).pods)
+    found.push_back(std::make_shared<Pod>(pod));
   return found;
 }
 
 std::shared_ptr<const Claim> TestWorld::GetClaim(const kube::ObjectKey& key) const {
-  const auto it = claims.find(key.name);
-  return it == claims.end() ? nullptr : std::make_shared<Claim>(it->second);
+  const auto& seen = Seen(Watch::kClaim).claims;
+  const auto it = seen.find(key.name);
+  return it == seen.end() ? nullptr : std::make_shared<Claim>(it->second);
 }
 
 std::shared_ptr<const Domain> TestWorld::FindDomain(const kube::Uid& uid) const {
-  return domain && domain->meta.uid == uid ? std::make_shared<Domain>(*domain) : nullptr;
+  const auto& seen = Seen(Watch::kDomain).domain;
+  return seen && seen->meta.uid == uid ? std::make_shared<Domain>(*seen) : nullptr;
 }
 
 std::shared_ptr<const Clique> TestWorld::GetClique(const kube::ObjectKey& key) const {
-  const auto it = cliques.find(key.name);
-  const bool found = it != cliques.end() && it->second.meta.key == key;
+  const auto& seen = Seen(Watch::kClique).cliques;
+  const auto it = seen.find(key.name);
+  const bool found = it != seen.end() && it->second.meta.key == key;
   return found ? std::make_shared<Clique>(it->second) : nullptr;
+}
+
+void TestWorld::Lag(Watch watch) {
+  if (!lagging_.insert(watch).second) return;
+  switch (watch) {
+    case Watch::kNode:
+      seen_.node = node;
+      break;
+    case Watch::kSlice:
+      seen_.slices = slices;
+      break;
+    case Watch::kPod:
+      seen_.pods = pods;
+      break;
+    case Watch::kClaim:
+      seen_.claims = claims;
+      break;
+    case Watch::kDomain:
+      seen_.domain = domain;
+      break;
+    case Watch::kClique:
+      seen_.cliques = cliques;
+      break;
+  }
 }
 
 // What an API server does with each write.

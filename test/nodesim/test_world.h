@@ -3,10 +3,12 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,7 +23,17 @@ inline constexpr const char* kNodeName = "node-000";
 inline constexpr const char* kCliqueId = "fabric.0";
 inline constexpr const char* kDomainUid = "domain-uid";
 
-class TestWorld final : public Cluster, public Addresses {
+// What the API server has.
+struct Objects {
+  std::optional<Node> node = {};
+  std::map<std::string, Slice> slices = {};
+  std::map<std::string, Pod> pods = {};
+  std::map<std::string, Claim> claims = {};
+  std::optional<Domain> domain = {};
+  std::map<std::string, Clique> cliques = {};
+};
+
+class TestWorld final : public Cluster, public Addresses, public Objects {
  public:
   TestWorld();
 
@@ -55,15 +67,14 @@ class TestWorld final : public Cluster, public Addresses {
   Clique& GetTheClique() { return cliques.at(std::string(kDomainUid) + "." + kCliqueId); }
   const Member* Entry();  // That of the node in its clique; null without one.
 
+  // ---- Each watch may lag behind by itself: what it shows stays as it is until it catches up.
+  enum class Watch : std::uint8_t { kNode, kSlice, kPod, kClaim, kDomain, kClique };
+  void Lag(Watch watch);
+  void CatchUp(Watch watch) { lagging_.erase(watch); }
+
   // What a test looks at. `log` describes the writes in order, but for Leases.
   NodeState state;
   Settings settings;
-  std::optional<Node> node;
-  std::map<std::string, Slice> slices;
-  std::map<std::string, Pod> pods;
-  std::map<std::string, Claim> claims;
-  std::optional<Domain> domain;
-  std::map<std::string, Clique> cliques;
   std::vector<std::string> log;
   TimePoint now{std::chrono::hours(1)};
   // Asked before each write: its error, if it is to fail. `applied`: it takes effect all the same.
@@ -79,8 +90,14 @@ class TestWorld final : public Cluster, public Addresses {
   [[nodiscard]] std::string NewVersion() { return std::to_string(++version_); }
   [[nodiscard]] base::Result<Written> Write(const Action& action);
   [[nodiscard]] Pod& AddClaimingPod(const std::string& name, const Grant& grant);
-  void Look();
 
+  // What the watch shows.
+  [[nodiscard]] const Objects& Seen(Watch watch) const {
+    return lagging_.contains(watch) ? seen_ : *this;
+  }
+
+  std::set<Watch> lagging_;
+  Objects seen_;  // Of those that lag.
   int version_ = 100;
   int addresses_ = 0;
   TimePoint wake_ = TimePoint::max();
