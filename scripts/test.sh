@@ -2,21 +2,19 @@
 # Installs what is missing, builds, tests; the last line is "N passed, N failed", where N counts cases
 # that ran.
 #
-#   scripts/test.sh            what CI runs: unit tests, tidy, simulation, end to end, the demo
-#   scripts/test.sh all        also the sanitizers (asan, tsan) and clang-tidy, which CI does not run yet
+#   scripts/test.sh            what CI runs: unit tests, tidy, simulation, the same under ASan+UBSan and TSan,
+#                              clang-tidy, the control plane, end to end, the demo
 #   scripts/test.sh quick      only unit tests, tidy and simulation
 set -uo pipefail
 
 repo=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$repo"
 quick=false
-all=false
 case ${1:-} in
   '') ;;
-  all) all=true ;;
   quick) quick=true ;;
   *)
-    echo "test: unknown word '$1'; use nothing, all or quick" >&2
+    echo "test: unknown word '$1'; use nothing or quick" >&2
     exit 2
     ;;
 esac
@@ -112,19 +110,17 @@ lint() {
 step "dependencies are installed" "$repo/scripts/deps.sh" || finish
 build dev && cases dev
 step "clang-format finds nothing" format
-if $all; then
-  # What clang-tidy reads; it reports what clang warns about, thread-safety analysis included.
-  step "configuration of preset clang" cmake --preset clang && step "clang-tidy finds nothing" lint
-  build asan && cases asan
-  build tsan && cases tsan
-else
-  echo "NOT RUN: asan, tsan, clang-tidy (scripts/test.sh all)"
-fi
 if $quick; then
-  echo "NOT RUN: control plane, end to end, demo (scripts/test.sh)"
-elif release && step "the test control plane is built" "$repo/test/controlplane/build.sh"; then
+  echo "NOT RUN: sanitizers, clang-tidy, control plane, end to end, demo (scripts/test.sh)"
+  finish
+fi
+if release && step "the test control plane is built" "$repo/test/controlplane/build.sh"; then
   script "control plane" "$repo/test/controlplane/controlplane_test.sh"
   script "end to end" "$repo/test/e2e/e2e.sh" "$repo/build/release/bin"
   step "the demo sees every step" "$repo/scripts/demo.sh"
 fi
+build asan && cases asan
+build tsan && cases tsan
+# What clang-tidy reads; it reports what clang warns about, thread-safety analysis included.
+step "configuration of preset clang" cmake --preset clang && step "clang-tidy finds nothing" lint
 finish
