@@ -9,10 +9,9 @@
 namespace simulation {
 namespace {
 
-// A controller that leads, and a domain that is about to get its children.
-class ReplicaTest : public testing::Test {
- protected:
-  ReplicaTest() {
+// A controller alone with a domain that is to get its children.
+struct World {
+  World() {
     cluster.AddNamespace("train");
     cluster.CreateDomain({.ns = "train", .name = "job"}, "channel");
   }
@@ -23,7 +22,7 @@ class ReplicaTest : public testing::Test {
     return cluster.server().Handle("controller-1", request);
   }
 
-  // Steps until it has sent `count` writes but for the Lease; false if it comes to rest before.
+  // Until it has sent that many writes, renewals of the Lease apart; false if it rests before.
   bool RunToWrite(int count) {
     while (writes < count) {
       if (!replica.Step()) return false;
@@ -40,8 +39,22 @@ class ReplicaTest : public testing::Test {
   Replica replica{cluster.server(), {}, [this](const http::Request& r) { return Serve(r); }};
 };
 
-// F18: frozen between any two requests for longer than the Lease lasts, it resumes in a dead term.
-TEST_F(ReplicaTest, DISABLED_Placeholder) {}
+// F18: stopped behind any of its writes for longer than a term lasts without renewal, the process
+// goes on with what it had in hand.
+TEST(Replica, S15_F18_AfterItsTermAFrozenPassStartsNoFurtherWrite) {
+  int count = 1;
+  for (;; ++count) {
+    SCOPED_TRACE("frozen after write " + std::to_string(count));
+    World world;
+    if (!world.RunToWrite(count)) break;
+    for (int minute = 0; minute < 5; ++minute) {
+      world.cluster.Advance(std::chrono::minutes(1));
+      world.RunToRest();
+    }
+    EXPECT_EQ(world.writes, count);
+  }
+  EXPECT_GT(count, 5);
+}
 
 }  // namespace
 }  // namespace simulation
