@@ -1,5 +1,7 @@
 #include "pkg/json/scanner.h"
 
+#include <algorithm>
+
 namespace json {
 
 namespace {
@@ -13,6 +15,13 @@ bool IsScalar(char c) {
          c == 'E';
 }
 
+// How many bytes at the start of `text`, inside of a string, are nothing but themselves. Most bytes
+// are of this kind.
+std::size_t PlainPrefix(std::string_view text) {
+  const auto is_special = [](char c) { return c == '"' || c == '\\' || IsControl(c); };
+  return static_cast<std::size_t>(std::ranges::find_if(text, is_special) - text.begin());
+}
+
 }  // namespace
 
 Scanner::Result Scanner::Scan(std::string_view bytes) {
@@ -21,6 +30,10 @@ Scanner::Result Scanner::Scan(std::string_view bytes) {
     return open_.empty() && want_ == Want::kCommaOrEnd;
   };
   while (i < bytes.size()) {
+    if (in_string_ && !after_backslash_) {
+      i += PlainPrefix(bytes.substr(i));
+      if (i == bytes.size()) break;
+    }
     const char c = bytes[i];
     if (in_string_) {
       if (IsControl(c)) return {Found::kBad, i};

@@ -1,6 +1,25 @@
 #include "pkg/json/utf8.h"
 
+#include <cstdint>
+#include <cstring>
+
 namespace json {
+
+namespace {
+
+// How many bytes at the start of `text` are ASCII. Looks at eight at a time.
+std::size_t AsciiPrefix(std::string_view text) {
+  constexpr std::uint64_t kHighBits = 0x8080'8080'8080'8080;
+  std::size_t length = 0;
+  for (std::uint64_t bytes = 0; length + sizeof bytes <= text.size(); length += sizeof bytes) {
+    std::memcpy(&bytes, text.data() + length, sizeof bytes);
+    if ((bytes & kHighBits) != 0) break;
+  }
+  while (length < text.size() && static_cast<unsigned char>(text[length]) < 0x80) ++length;
+  return length;
+}
+
+}  // namespace
 
 std::size_t CharacterLength(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
@@ -24,12 +43,13 @@ std::size_t CharacterLength(std::string_view text) {
 }
 
 bool IsUtf8(std::string_view text) {
-  while (!text.empty()) {
+  for (;;) {
+    text.remove_prefix(AsciiPrefix(text));
+    if (text.empty()) return true;
     const std::size_t length = CharacterLength(text);
     if (length == 0) return false;
     text.remove_prefix(length);
   }
-  return true;
 }
 
 }  // namespace json

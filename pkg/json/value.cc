@@ -16,27 +16,40 @@ const std::string kNoText;
 const Value::Items kNoItems;
 const Value::Members kNoMembers;
 
-void WriteString(std::string_view text, std::string& out) {
+// Stands for itself in a JSON string.
+bool IsPlain(char c) { return c >= 0x20 && c < 0x7F && c != '"' && c != '\\'; }
+
+// Writes the character at the start of `text`, which is not a plain one; how many bytes it had.
+std::size_t WriteCharacter(std::string_view text, std::string& out) {
   static constexpr char kHex[] = "0123456789abcdef";
+  const std::size_t length = CharacterLength(text);
+  const auto byte = static_cast<unsigned char>(text.front());
+  if (length == 0) {
+    out += "\xEF\xBF\xBD";  // U+FFFD
+  } else if (byte == '"' || byte == '\\') {
+    out += '\\';
+    out += text.front();
+  } else if (byte == '\n') {
+    out += "\\n";
+  } else if (byte < 0x20) {
+    out += "\\u00";
+    out += kHex[byte >> 4U];
+    out += kHex[byte & 15U];
+  } else {
+    out += text.substr(0, length);
+  }
+  return std::max<std::size_t>(length, 1);
+}
+
+void WriteString(std::string_view text, std::string& out) {
   out += '"';
   while (!text.empty()) {
-    const std::size_t length = CharacterLength(text);
-    const auto byte = static_cast<unsigned char>(text.front());
-    if (length == 0) {
-      out += "\xEF\xBF\xBD";  // U+FFFD
-    } else if (byte == '"' || byte == '\\') {
-      out += '\\';
-      out += text.front();
-    } else if (byte == '\n') {
-      out += "\\n";
-    } else if (byte < 0x20) {
-      out += "\\u00";
-      out += kHex[byte >> 4U];
-      out += kHex[byte & 15U];
-    } else {
-      out += text.substr(0, length);
-    }
-    text.remove_prefix(std::max<std::size_t>(length, 1));
+    // Nearly all of what we write is plain, and goes over in one piece.
+    std::size_t plain = 0;
+    while (plain < text.size() && IsPlain(text[plain])) ++plain;
+    out.append(text.data(), plain);
+    text.remove_prefix(plain);
+    if (!text.empty()) text.remove_prefix(WriteCharacter(text, out));
   }
   out += '"';
 }
@@ -174,6 +187,7 @@ class ValueBuilder {
  private:
   // Once at the end, because a search for each member takes quadratic time on a hostile object.
   static void KeepLastOfEachName(Value::Members& members) {
+    if (members.size() <= kFew && AreNamesUnique(members)) return;
     std::unordered_set<std::string_view> seen;
     std::vector<bool> keep(members.size());
     for (std::size_t i = members.size(); i-- > 0;) keep[i] = seen.insert(members[i].first).second;
@@ -183,6 +197,16 @@ class ValueBuilder {
       if (keep[i]) kept.push_back(std::move(members[i]));
     }
     members = std::move(kept);
+  }
+
+  // Compares every two of them, which for a few is faster than a set.
+  static constexpr std::size_t kFew = 16;
+  static bool AreNamesUnique(const Value::Members& members) {
+    for (auto it = members.begin(); it != members.end(); ++it) {
+      const auto has_name = [&](const Value::Member& other) { return other.first == it->first; };
+      if (std::any_of(members.begin(), it, has_name)) return false;
+    }
+    return true;
   }
 
   bool Open(Value value) {

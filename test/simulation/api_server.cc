@@ -199,13 +199,13 @@ Reply ApiServer::Write(const std::string& client, const http::Request& request,
         "application/json, application/json-patch+json, application/merge-patch+json");
   }
   if (request.body.empty()) return WriteParsed(client, request, target, Value::Object());
-  const base::Result<Value> body = json::Parse(request.body);
+  base::Result<Value> body = json::Parse(request.body);
   if (!body) return BadRequest("the body of the request is not JSON: " + body.error().message);
-  return WriteParsed(client, request, target, *body);
+  return WriteParsed(client, request, target, *std::move(body));
 }
 
 Reply ApiServer::WriteParsed(const std::string& client, const http::Request& request,
-                             const Target& target, const Value& body) {
+                             const Target& target, Value body) {
   const kube::Resource& resource = target.kind->resource;
   const Kind kind = target.kind->kind;
   const bool is_status = target.subresource == "status";
@@ -222,13 +222,15 @@ Reply ApiServer::WriteParsed(const std::string& client, const http::Request& req
     if (resource.namespaced && target.key.ns.empty()) {
       return Failed(405, "MethodNotAllowed", "a namespace is needed to create " + resource.plural);
     }
-    return store_.Create(client, kind, target.key.ns, body);
+    return store_.Create(client, kind, target.key.ns, std::move(body));
   }
   if (target.key.name.empty() || target.verb == "create") {
     return Failed(405, "MethodNotAllowed",
                   "the server does not allow this method on the requested resource");
   }
-  if (target.verb == "update") return store_.Update(client, kind, target.key, body, subresource);
+  if (target.verb == "update") {
+    return store_.Update(client, kind, target.key, std::move(body), subresource);
+  }
   if (target.verb == "delete") {
     return store_.Delete(client, kind, target.key, ParseDeleteOptions(body));
   }

@@ -60,7 +60,7 @@ class ApiServer {
   [[nodiscard]] Reply Write(const std::string& client, const http::Request& request,
                             const Target& target);
   [[nodiscard]] Reply WriteParsed(const std::string& client, const http::Request& request,
-                                  const Target& target, const json::Value& body);
+                                  const Target& target, json::Value body);
   [[nodiscard]] http::Response Get(const http::Request& request, const Target& target,
                                    Revision view) const;
   [[nodiscard]] http::Response List(const http::Request& request, const Target& target,

@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "pkg/base/check.h"
+#include "pkg/json/value.h"
+#include "test/simulation/branch.h"
 #include "test/simulation/mutants.h"
 #include "test/simulation/peers.h"
 #include "test/simulation/replica.h"
@@ -40,6 +42,31 @@ http::Response ConflictReply() {
                   R"("message":"the object has been modified","code":409})"};
 }
 
+// How a branch tells its outcome.
+std::string Encode(const Outcome& outcome) {
+  const auto texts = [](const std::vector<std::string>& lines) {
+    return json::Value::Array(json::Value::Items(lines.begin(), lines.end()));
+  };
+  return json::Serialize(json::Value::Object({{"violations", texts(outcome.violations)},
+                                              {"struck", outcome.struck},
+                                              {"requests", outcome.requests},
+                                              {"trace", texts(outcome.trace)}}));
+}
+
+Outcome Decode(const base::Result<std::string>& report) {
+  const auto told = report.and_then([](const std::string& text) { return json::Parse(text); });
+  if (!told) return {.violations = {told.error().message}};
+  Outcome outcome = {.struck = (*told)["struck"].AsBool(),
+                     .requests = static_cast<int>((*told)["requests"].AsInt().value_or(0))};
+  for (const json::Value& line : (*told)["violations"].items()) {
+    outcome.violations.push_back(line.AsString());
+  }
+  for (const json::Value& line : (*told)["trace"].items()) {
+    outcome.trace.push_back(line.AsString());
+  }
+  return outcome;
+}
+
 class World {
  public:
   World(const Plan& plan, bool trace) : plan_(plan), trace_(trace), random_(plan.seed) {
@@ -54,11 +81,15 @@ class World {
   }
 
   Outcome Live();
+  // From now on lives each struck life as well, in a branch of the process.
+  std::vector<Life> Sweep(std::vector<Strike> strikes);
 
  private:
   void StartReplica(std::size_t slot, std::map<std::string, Revision> stale);
   base::Result<http::Response> ServeRequest(const std::string& client,
                                             const http::Request& request);
+  [[nodiscard]] bool Hits(Strike strike, const http::Request& request);
+  void BranchOff(const http::Request& request);
   bool StepReplica(std::size_t slot);
   bool StepSomebody();
   [[nodiscard]] std::optional<Time> NextDue() const;
@@ -78,7 +109,7 @@ class World {
   }
   void CheckQuiet();
 
-  const Plan plan_;
+  Plan plan_;  // A branch puts in its strike.
   const bool trace_;
   std::mt19937_64 random_;
   Cluster cluster_;
@@ -90,6 +121,9 @@ class World {
   bool is_quiet_ = false;  // Nothing may be sent, so nothing can be struck.
   int steps_ = 0;
   Outcome outcome_;
+  std::vector<Strike> strikes_;  // That a sweep has yet to try at each request.
+  std::vector<Life> struck_lives_;
+  std::optional<Branch> branch_;  // In a branch: itself.
 };
 
 void World::StartReplica(std::size_t slot, std::map<std::string, Revision> stale) {
@@ -107,16 +141,60 @@ void World::StartReplica(std::size_t slot, std::map<std::string, Revision> stale
       [this, client](const http::Request& request) { return ServeRequest(client, request); });
 }
 
+// Whether the strike would change anything at this request.
+bool World::Hits(Strike strike, const http::Request& request) {
+  switch (strike) {
+    case Strike::kNone:
+      return false;
+    case Strike::kCrashBefore:
+    case Strike::kCrashAfter:
+    case Strike::kReplyLost:
+      return true;
+    case Strike::kConflict:
+      return request.method != http::Method::kGet;
+    case Strike::kUserDeletes:
+      return DomainLives();
+  }
+  return false;
+}
+
+void World::BranchOff(const http::Request& request) {
+  for (const Strike strike : strikes_) {
+    if (!Hits(strike, request)) continue;
+    Plan plan = plan_;
+    plan.strike = strike;
+    plan.at = outcome_.requests;
+    const Branch branch = Branch::Begin();
+    if (branch.IsHere()) {
+      plan_ = plan;
+      branch_ = branch;
+      strikes_.clear();
+      struck_lives_.clear();
+      return;
+    }
+    struck_lives_.push_back({.plan = plan, .outcome = Decode(branch.report())});
+  }
+}
+
+std::vector<Life> World::Sweep(std::vector<Strike> strikes) {
+  strikes_ = std::move(strikes);
+  const Outcome outcome = Live();
+  if (branch_) branch_->End(Encode(outcome));
+  struck_lives_.push_back({.plan = plan_, .outcome = outcome});
+  return std::move(struck_lives_);
+}
+
 base::Result<http::Response> World::ServeRequest(const std::string& client,
                                                  const http::Request& request) {
-  const bool is_write = request.method != http::Method::kGet;
   // Renewals of the Lease are one request over and over; the first ones stand for all.
   constexpr int kLeaseRequests = 4;
   const bool is_lease = request.path.find("/leases") != std::string::npos;
   const bool counts = !is_quiet_ && (!is_lease || ++lease_requests_ <= kLeaseRequests);
-  if (counts) ++outcome_.requests;
-  const bool strikes =
-      counts && outcome_.requests == plan_.at && (plan_.strike != Strike::kConflict || is_write);
+  if (counts) {
+    ++outcome_.requests;
+    BranchOff(request);
+  }
+  const bool strikes = counts && outcome_.requests == plan_.at && Hits(plan_.strike, request);
   const std::string text = client + " " + std::string(http::ToString(request.method)) + " " +
                            request.path + (strikes ? "   <- struck" : "");
   if (!strikes) {
@@ -125,30 +203,26 @@ base::Result<http::Response> World::ServeRequest(const std::string& client,
     return response;
   }
   Note(text);
+  outcome_.struck = true;
   switch (plan_.strike) {
     case Strike::kNone:
       break;
     case Strike::kCrashBefore:
-      outcome_.struck = true;
       throw Replica::ProcessDied();
     case Strike::kCrashAfter:
-      outcome_.struck = true;
       (void)cluster_.server().Handle(client, request);
       throw Replica::ProcessDied();
-    case Strike::kReplyLost:
-      outcome_.struck = true;
+    case Strike::kReplyLost: {
       (void)cluster_.server().Handle(client, request);
+      const bool is_write = request.method != http::Method::kGet;
       return base::Fail(
           is_write ? base::ErrorCode::kUnknownOutcome : base::ErrorCode::kDeadlineExceeded,
           "the reply was lost");
+    }
     case Strike::kConflict:
-      outcome_.struck = true;
       return ConflictReply();
     case Strike::kUserDeletes:
-      if (DomainLives()) {
-        outcome_.struck = true;
-        UserDeletes();
-      }
+      UserDeletes();
       break;
   }
   return cluster_.server().Handle(client, request);
@@ -340,22 +414,11 @@ Plan ParsePlan(const std::vector<std::string>& words, std::string& error) {
 
 Outcome Live(const Plan& plan, bool trace) { return World(plan, trace).Live(); }
 
-SweepResult Sweep(Plan base, const std::vector<Strike>& strikes, int stop_at) {
-  SweepResult result;
-  for (const Strike strike : strikes) {
-    base.strike = strike;
-    for (base.at = 1;; ++base.at) {
-      const Outcome outcome = Live(base);
-      ++result.lives;
-      result.struck += outcome.struck ? 1 : 0;
-      if (!outcome.violations.empty()) {
-        result.failures.push_back(ToString(base) + ": " + outcome.violations.front());
-        if (stop_at > 0 && std::ssize(result.failures) >= stop_at) return result;
-      }
-      if (outcome.requests < base.at) break;  // It was over before.
-    }
-  }
-  return result;
+std::vector<Life> Sweep(const Plan& base, std::vector<Strike> strikes, bool trace) {
+  CHECK(!strikes.empty() && base.strike == Strike::kNone);
+  Plan plan = base;
+  plan.strike = strikes.front();  // At no request, but a life that may be struck.
+  return World(plan, trace).Sweep(std::move(strikes));
 }
 
 }  // namespace simulation

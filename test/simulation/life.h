@@ -50,17 +50,17 @@ struct Outcome {
 
 [[nodiscard]] Outcome Live(const Plan& plan, bool trace = false);
 
-// Every strike at every request, until a life ends before its strike.
-struct SweepResult {
-  int lives = 0;
-  int struck = 0;
-  std::vector<std::string> failures = {};  // "plan: violation", the first of each life.
+// A life that was lived, and the plan that lives it again.
+struct Life {
+  Plan plan = {};
+  Outcome outcome = {};
 };
-// `stop_at` failures end it early; 0: none does. `only` empty: all strikes.
-[[nodiscard]] SweepResult Sweep(Plan base, const std::vector<Strike>& strikes, int stop_at);
 
-inline constexpr Strike kAllStrikes[] = {Strike::kCrashBefore, Strike::kCrashAfter,
-                                         Strike::kReplyLost, Strike::kConflict,
-                                         Strike::kUserDeletes};
+// The lives in which one of `strikes` hits something, for each request of the life without: in the
+// order of the requests, and last the life that none hits, under the first strike at request 0. A
+// life begins as the one that is not struck, so it branches off from that at its request.
+// `base` has no strike.
+[[nodiscard]] std::vector<Life> Sweep(const Plan& base, std::vector<Strike> strikes,
+                                      bool trace = false);
 
 }  // namespace simulation

@@ -3,7 +3,7 @@
 // behind.
 //
 // For one thread. Deterministic: a step depends on the store, the time and the actor's own state
-// alone.
+// alone. Leases are the controllers' own business, and no peer looks at them.
 #pragma once
 
 #include <optional>
@@ -27,18 +27,20 @@ class Peer {
   // Whether it wrote something. After a false there is nothing to do until the store changes, the
   // time passes due(), or somebody wakes it; asking again is cheap.
   bool Step(Time now) {
-    const Revision before = store_.revision();
+    const std::size_t before = Changes();
     const bool is_due = due_ && *due_ <= now;
     if (quiet_at_ == before && !is_due) return false;
     due_.reset();
     Act(now);
-    quiet_at_ = store_.revision() == before ? before : 0;
-    return quiet_at_ == 0;
+    quiet_at_.reset();
+    if (Changes() != before) return true;
+    quiet_at_ = before;
+    return false;
   }
   // When it wants to be asked again although nothing has changed.
   [[nodiscard]] std::optional<Time> due() const { return due_; }
   // Something other than the store changed.
-  void Wake() { quiet_at_ = 0; }
+  void Wake() { quiet_at_.reset(); }
 
  protected:
   // Makes at most one write.
@@ -51,9 +53,15 @@ class Peer {
   [[nodiscard]] const ObjectStore& store() const { return store_; }
 
  private:
+  // Of anything that concerns a peer: not of Leases, which are renewed while all else is quiet.
+  [[nodiscard]] std::size_t Changes() const {
+    const History& history = store_.history();
+    return history.changes().size() - history.ChangesOf(Kind::kLease).size();
+  }
+
   const std::string name_;
   ObjectStore& store_;
-  Revision quiet_at_ = 0;  // The truth at which there was nothing to do; 0: none.
+  std::optional<std::size_t> quiet_at_ = {};  // Changes() when there was nothing to do.
   std::optional<Time> due_ = {};
 };
 

@@ -44,8 +44,7 @@ Replica::Replica(ApiServer& server, ReplicaOptions options, Serve serve)
                options_.client, {}, clock_, random_, logger_),
       controller_(
           FactsOf(options_), [this](const std::string& uid) { queue_.Add(uid, clock_.Now()); },
-          [this] { return !options_.elects || elector_.IsLeader(); }, clock_, random_, logger_,
-          options_.rules) {
+          [this] { return Leads(); }, clock_, random_, logger_, options_.rules) {
   for (kube::Reflector& reflector : controller_.reflectors()) {
     watches_.push_back({.reflector = &reflector});
   }
@@ -129,10 +128,16 @@ bool Replica::StepElector() {
   return true;
 }
 
+// The product asks whether it leads, then sends a step's requests at once. Here the requests go one
+// by one and time may pass between them, so each write asks anew.
+base::Result<http::Response> Replica::SendOfPass(const http::Request& request) {
+  if (request.method == http::Method::kGet || Leads()) return serve_(request);
+  return base::Fail(base::ErrorCode::kUnavailable, "not the leader");
+}
+
 bool Replica::StepWorker() {
   if (!pass_) {
-    const bool leads = !options_.elects || elector_.IsLeader();
-    if (!controller_.MayReconcile() || !leads) return false;
+    if (!controller_.MayReconcile() || !Leads()) return false;
     const std::optional<std::string> uid = queue_.Get(clock_.Now());
     if (!uid) return false;
     uid_ = *uid;
@@ -140,7 +145,7 @@ bool Replica::StepWorker() {
     requests_ = pass_->Next();
   }
   if (replies_.size() < requests_.size()) {
-    replies_.push_back(serve_(requests_[replies_.size()]));
+    replies_.push_back(SendOfPass(requests_[replies_.size()]));
   }
   if (replies_.size() < requests_.size()) return true;
   if (!requests_.empty()) {
@@ -186,10 +191,9 @@ std::optional<Time> Replica::NextDue() const {
 }
 
 bool Replica::IsAtRest(Time horizon) const {
-  const bool leads = !options_.elects || elector_.IsLeader();
   const std::optional<base::Clock::TimePoint> due = queue_.NextDue();
   const bool waits_long = !due || clock_.ToWall(*due) > horizon;
-  const bool idle = leads && !pass_ && queue_.depth() == 0 && waits_long;
+  const bool idle = Leads() && !pass_ && queue_.depth() == 0 && waits_long;
   return idle && controller_.HasSynced() &&
          std::ranges::all_of(watches_, [](const Watch& watch) { return watch.stream.has_value(); });
 }

@@ -106,6 +106,8 @@ class Replica {
   bool MoveStream(Watch& watch);
   bool StepElector();
   bool StepWorker();
+  [[nodiscard]] bool Leads() const { return !options_.elects || elector_.IsLeader(); }
+  [[nodiscard]] base::Result<http::Response> SendOfPass(const http::Request& request);
   void EndPass();
 
   ApiServer& server_;

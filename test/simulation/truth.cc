@@ -13,26 +13,34 @@ const DomainRecord* Truth::FindDomain(const kube::Uid& uid) const {
 }
 
 void Truth::Apply(const Change& change) {
-  const bool is_gone = change.type == Change::Type::kDeleted;
   Objects& objects = state_[static_cast<std::size_t>(change.kind)];
-  if (is_gone) {
+  if (change.type == Change::Type::kDeleted) {
     objects.erase(change.after->key());
   } else {
-    objects[change.after->key()] = change.after;
+    objects.insert_or_assign(change.after->key(), change.after);
   }
-  if (change.kind != Kind::kComputeDomain) return;
+  if (change.kind == Kind::kComputeDomain) Record(change);
+}
+
+void Truth::Record(const Change& change) {
   DomainRecord& record = domains_[change.after->uid()];
   record.last = change.after;
-  record.exists = !is_gone;
+  record.exists = change.type != Change::Type::kDeleted;
   record.had_finalizer = record.had_finalizer || change.after->HasFinalizer(kFinalizer);
   if (change.after->deleting() && record.deletion_asked == 0) {
     record.deletion_asked = change.revision();
   }
 }
 
+// As if all changes had been applied.
 Truth FinalTruth(const History& history) {
   Truth truth;
-  for (const Change& change : history.changes()) truth.Apply(change);
+  for (const Kind kind : kAllKinds) {
+    truth.state_[static_cast<std::size_t>(kind)] = history.Live(kind);
+  }
+  for (const std::size_t place : history.ChangesOf(Kind::kComputeDomain)) {
+    truth.Record(history.changes()[place]);
+  }
   return truth;
 }
 

@@ -36,6 +36,9 @@ class Truth {
   void Apply(const Change& change);
 
  private:
+  friend Truth FinalTruth(const History& history);
+  void Record(const Change& change);  // REQUIRES: it is one of a domain.
+
   std::array<Objects, kKindCount> state_;
   std::map<kube::Uid, DomainRecord> domains_;
 };
