@@ -27,7 +27,7 @@ target_compile_options(
   cdom_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion
                        -Wnon-virtual-dtor -Woverloaded-virtual -Wimplicit-fallthrough -Werror)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
-  target_compile_options(cdom_flags INTERFACE -Wthread-safety)
+  target_compile_options(cdom_flags INTERFACE -Wthread-safety -Wreserved-identifier)
 endif()
 if(CDOM_SANITIZE)
   target_compile_options(cdom_flags INTERFACE "-fsanitize=${CDOM_SANITIZE}"

@@ -128,15 +128,15 @@ class Runner {
     for (int i = 0; i < settings_.workers; ++i) busy_since_.emplace_back(0);
   }
 
-  End Run(std::stop_token stop);
+  End Run(const std::stop_token& stop);
 
  private:
   [[nodiscard]] bool MayWrite() const { return !settings_.elects || elector_.IsLeader(); }
   [[nodiscard]] bool MayWork() const { return controller_.MayReconcile() && MayWrite(); }
 
-  void Watch(std::stop_token stop);
-  void KeepLease(std::stop_token stop);
-  void Work(std::stop_token stop, std::atomic<std::int64_t>& busy_since);
+  void Watch(const std::stop_token& stop);
+  void KeepLease(const std::stop_token& stop);
+  void Work(const std::stop_token& stop, std::atomic<std::int64_t>& busy_since);
   void Reconcile(const std::string& uid, http::Transport& transport);
   void ReleaseLease();
   [[nodiscard]] kube::HealthOptions HealthOptions();
@@ -168,7 +168,7 @@ class Runner {
 
 std::string UserAgent() { return "cdom/" CDOM_VERSION " (linux) compute-domain-controller"; }
 
-void Runner::Watch(std::stop_token stop) {
+void Runner::Watch(const std::stop_token& stop) {
   kube::WatchLoop loop(config_.endpoint, *config_.credentials, UserAgent(), clock_);
   for (kube::Reflector& reflector : controller_.reflectors()) loop.Add(reflector);
   loop.Run(stop, [this] {
@@ -177,7 +177,7 @@ void Runner::Watch(std::stop_token stop) {
   });
 }
 
-void Runner::KeepLease(std::stop_token stop) {
+void Runner::KeepLease(const std::stop_token& stop) {
   http::CurlTransport transport(config_.endpoint, *config_.credentials, UserAgent());
   while (!stop.stop_requested()) {
     lease_alive_.Beat(clock_.Now());
@@ -190,7 +190,7 @@ void Runner::KeepLease(std::stop_token stop) {
   }
 }
 
-void Runner::Work(std::stop_token stop, std::atomic<std::int64_t>& busy_since) {
+void Runner::Work(const std::stop_token& stop, std::atomic<std::int64_t>& busy_since) {
   http::CurlTransport transport(config_.endpoint, *config_.credentials, UserAgent());
   while (const std::optional<std::string> uid = queue_.Get(stop)) {
     busy_since = clock_.Now().time_since_epoch().count();
@@ -305,7 +305,7 @@ void Runner::ServeHealth(kube::HealthServer& health) {
   }
 }
 
-End Runner::Run(std::stop_token stop) {
+End Runner::Run(const std::stop_token& stop) {
   const TimePoint start = clock_.Now();
   watch_alive_.Beat(start);
   lease_alive_.Beat(start);
@@ -313,9 +313,11 @@ End Runner::Run(std::stop_token stop) {
 
   kube::HealthServer health(HealthOptions(), clock_);
   if (!settings_.http_endpoint.empty()) ServeHealth(health);
-  std::jthread watch([this](std::stop_token token) { Watch(token); });
+  std::jthread watch([this](const std::stop_token& token) { Watch(token); });
   std::jthread lease;
-  if (settings_.elects) lease = std::jthread([this](std::stop_token token) { KeepLease(token); });
+  if (settings_.elects) {
+    lease = std::jthread([this](const std::stop_token& token) { KeepLease(token); });
+  }
   std::vector<std::jthread> workers;
 
   End end = End::kStopped;
@@ -331,7 +333,7 @@ End Runner::Run(std::stop_token stop) {
     }
     if (workers.empty() && MayWork()) {
       for (auto& busy : busy_since_) {
-        workers.emplace_back([this, &busy](std::stop_token token) { Work(token, busy); });
+        workers.emplace_back([this, &busy](const std::stop_token& token) { Work(token, busy); });
       }
     }
     metrics_.Refresh(MayWrite());
@@ -352,9 +354,9 @@ End Runner::Run(std::stop_token stop) {
 
 }  // namespace
 
-End Run(const Context& context, kube::ClientConfig config, std::stop_token stop) {
+End Run(const Context& context, kube::ClientConfig config, const std::stop_token& stop) {
   Runner runner(context, std::move(config));
-  return runner.Run(std::move(stop));
+  return runner.Run(stop);
 }
 
 }  // namespace process

@@ -30,6 +30,7 @@ struct Context {
 };
 
 // Blocks until the end. `config` was just loaded.
-[[nodiscard]] End Run(const Context& context, kube::ClientConfig config, std::stop_token stop);
+[[nodiscard]] End Run(const Context& context, kube::ClientConfig config,
+                      const std::stop_token& stop);
 
 }  // namespace process

@@ -36,8 +36,10 @@ std::string Format(Clock::WallTime time, bool micros) {
 std::optional<int> Digits(std::string_view text, std::size_t position, std::size_t count) {
   const std::string_view digits = text.substr(position, count);
   int value = 0;
-  const auto [stop, error] = std::from_chars(digits.data(), digits.data() + count, value);
-  if (error != std::errc() || stop != digits.data() + count || digits.front() == '-') return {};
+  const char* const begin = digits.data();
+  const char* const end = begin + digits.size();
+  const auto [stop, error] = std::from_chars(begin, end, value);
+  if (error != std::errc() || stop != end || digits.front() == '-') return {};
   return value;
 }
 

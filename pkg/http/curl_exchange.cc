@@ -28,8 +28,7 @@ CurlExchange::CurlExchange(const CurlTarget& target, Request request, CurlMulti:
     : target_(target),
       request_(std::move(request)),
       handlers_(std::move(handlers)),
-      easy_(curl_easy_init()),
-      error_text_(CURL_ERROR_SIZE, '\0') {
+      easy_(curl_easy_init()) {
   CHECK(easy_ != nullptr);
 }
 
@@ -169,7 +168,7 @@ base::Error CurlExchange::Failure(CURLcode code) const {
   long os_error = 0;
   curl_easy_getinfo(easy_.get(), CURLINFO_OS_ERRNO, &os_error);
   return ToError({.code = code,
-                  .detail = error_text_.c_str(),
+                  .detail = error_text_.data(),
                   .os_error = static_cast<int>(os_error),
                   .is_write = request_.method != Method::kGet,
                   .sent = times_sent_ > 0,

@@ -5,6 +5,7 @@
 
 #include <curl/curl.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -62,7 +63,7 @@ class CurlExchange {
   const CurlMulti::Stream handlers_;
   const std::unique_ptr<CURL, EasyDeleter> easy_;
   CurlList headers_;
-  std::string error_text_;  // A buffer that libcurl writes to.
+  std::array<char, CURL_ERROR_SIZE> error_text_ = {};  // Libcurl writes it, with its NUL.
   std::string body_;
   int times_sent_ = 0;  // In this attempt.
   bool tried_again_ = false;

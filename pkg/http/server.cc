@@ -113,6 +113,8 @@ class Connection {
 }  // namespace
 
 struct Server::State {
+  State(Handler handles, const base::Clock& tells) : handler(std::move(handles)), clock(tells) {}
+
   const Handler handler;
   const base::Clock& clock;
   const Fd stopped{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
@@ -129,7 +131,7 @@ struct Server::State {
 };
 
 Server::Server(Handler handler, const base::Clock& clock)
-    : state_(new State{.handler = std::move(handler), .clock = clock}) {
+    : state_(std::make_unique<State>(std::move(handler), clock)) {
   CHECK(state_->stopped.get() >= 0);
 }
 

@@ -121,9 +121,10 @@ std::string_view View::AsString() const {
 std::optional<std::int64_t> View::AsInt() const {
   if (node_ == nullptr || node_->kind != Kind::kNumber) return std::nullopt;
   const std::string_view text = internal::TextOf(*tree_, *node_);
-  const char* end = text.data() + text.size();
+  const char* const begin = text.data();
+  const char* const end = begin + text.size();
   std::int64_t value = 0;
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  const auto [stop, error] = std::from_chars(begin, end, value);
   if (error != std::errc() || stop != end) return std::nullopt;
   return value;
 }

@@ -11,15 +11,22 @@ if [[ -z $entry ]]; then
   echo "$source: no target compiles it" >&2
   exit 1
 fi
-# The preprocessed text, without the launcher and the output of the compile command.
-preprocess=$(sed -E 's/^[^ ]*ccache //; s/ -o [^ ]+//; s/ -c / -E /' <<<"$entry")
-hash=$({ (cd "$repo/build/clang" && eval "$preprocess" 2>/dev/null) | grep -v '^# '; cat "$repo/.clang-tidy"; clang-tidy-19 --version; } | sha256sum | cut -d' ' -f1)
+# What decides the result: the command, the preprocessed text with its comments (NOLINT is one) and the
+# settings. Text that cannot be made is an error, or all such sources would share one hash.
+preprocess=$(sed -E 's/^[^ ]*ccache //; s/ -o [^ ]+//; s/ -c / -E -C /' <<<"$entry")
+text=$cache/text.$$
+trap 'rm -f "$cache"/*.$$ "$cache"/*.$$.out "$cache"/*.$$.err' EXIT
+(cd "$repo/build/clang" && eval "$preprocess") >"$text"
+hash=$({
+  echo "${preprocess//"$repo"/}"
+  grep -v '^# ' "$text"
+  cat "$repo/.clang-tidy"
+  clang-tidy-19 --version
+} | sha256sum | cut -d' ' -f1)
 [[ -e $cache/$hash ]] && exit 0
 if clang-tidy-19 --quiet -p "$repo/build/clang" "$file" 2>"$cache/$hash.$$.err" >"$cache/$hash.$$.out"; then
   touch "$cache/$hash"
-  rm -f "$cache/$hash.$$".*
   exit 0
 fi
 cat "$cache/$hash.$$.out" "$cache/$hash.$$.err"
-rm -f "$cache/$hash.$$".*
 exit 1

@@ -186,7 +186,7 @@ Result<Entry> Referred(const Entry& context, const std::string& field,
 
 Result<std::string> PickContext(const Kubeconfig& kubeconfig, const std::string& label,
                                 const std::string& asked_for) {
-  const std::string name = asked_for.empty() ? kubeconfig.current_context : asked_for;
+  std::string name = asked_for.empty() ? kubeconfig.current_context : asked_for;
   const std::string there_are = "; there are: " + Names(kubeconfig.contexts);
   if (name.empty()) {
     return Fail(ErrorCode::kInvalid, label +

@@ -118,7 +118,7 @@ bool IsExcluded(const std::string& no_proxy, const Url& url) {
 }  // namespace
 
 Result<std::string> CheckProxyUrl(const std::string& url) {
-  const std::string with_scheme = url.find("://") == std::string::npos ? "http://" + url : url;
+  std::string with_scheme = url.find("://") == std::string::npos ? "http://" + url : url;
   const Result<Url> parsed = ParseUrl(with_scheme);
   static const std::set<std::string> kSchemes = {"http", "https", "socks5", "socks5h"};
   if (!parsed || !kSchemes.contains(parsed->scheme)) {

@@ -226,7 +226,7 @@ bool LeaderElector::OthersMayAct() const {
 // The holder's own duration, but not less than ours: an edit must not make us take over from a
 // leader that goes by its configuration.
 nanoseconds LeaderElector::OthersDuration() const {
-  constexpr std::int64_t kMost = 24 * 3600;  // Against overflow.
+  constexpr std::int64_t kMost = seconds(std::chrono::hours(24)).count();  // Against overflow.
   return std::max<nanoseconds>(
       seconds(std::clamp<std::int64_t>(record_.duration_seconds, 0, kMost)),
       timing_.lease_duration);

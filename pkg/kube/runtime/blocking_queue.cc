@@ -49,7 +49,7 @@ void BlockingQueue::Done(const std::string& key) {
   changed_cv_.notify_one();
 }
 
-std::optional<std::string> BlockingQueue::Get(std::stop_token stop) {
+std::optional<std::string> BlockingQueue::Get(const std::stop_token& stop) {
   // Before the lock, because it may run at once, on this thread.
   const std::stop_callback wake(stop, [this] {
     const MutexLock lock(mutex_);

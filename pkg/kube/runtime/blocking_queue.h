@@ -35,7 +35,7 @@ class BlockingQueue {
 
   // Blocks until a key is due. Empty once `stop` is requested or ShutDown() was called, even if
   // keys are left. Call Done() on every key you get.
-  [[nodiscard]] std::optional<std::string> Get(std::stop_token stop);
+  [[nodiscard]] std::optional<std::string> Get(const std::stop_token& stop);
 
   // Ends every Get(), now and later. Keys that are held may still be Done().
   void ShutDown();

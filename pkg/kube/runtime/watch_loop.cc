@@ -52,7 +52,7 @@ void WatchLoop::Add(Reflector& reflector) {
   state_->slots.push_back(std::make_unique<Slot>(Slot{.reflector = reflector}));
 }
 
-void WatchLoop::Run(std::stop_token stop, const std::function<void()>& on_turn) {
+void WatchLoop::Run(const std::stop_token& stop, const std::function<void()>& on_turn) {
   State& state = *state_;
   const std::stop_callback wake(stop, [&] { state.multi.Wake(); });
   while (!stop.stop_requested()) {

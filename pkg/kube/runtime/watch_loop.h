@@ -31,7 +31,7 @@ class WatchLoop {
   // Blocks until `stop` is requested; then drops what is under way. `on_turn` is called at least
   // once a second on this thread, after the reflectors took what had come (the watchdog's sign of
   // life, and the place to look at the reflectors' state).
-  void Run(std::stop_token stop, const std::function<void()>& on_turn);
+  void Run(const std::stop_token& stop, const std::function<void()>& on_turn);
 
  private:
   struct State;
