@@ -7,6 +7,8 @@ set(CMAKE_CXX_FLAGS_DEV "-O1 -g1 -fno-omit-frame-pointer")
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g1")  # No -DNDEBUG: checks stay on.
 set(CDOM_SANITIZE "" CACHE STRING "Value of -fsanitize, such as address,undefined")
 
+option(CDOM_COVERAGE "Count lines and branches, with clang" OFF)
+
 find_package(Threads REQUIRED)
 find_package(CURL REQUIRED)
 find_package(OpenSSL REQUIRED)
@@ -33,6 +35,10 @@ if(CDOM_SANITIZE)
   target_compile_options(cdom_flags INTERFACE "-fsanitize=${CDOM_SANITIZE}"
                                               -fno-sanitize-recover=all)
   target_link_options(cdom_flags INTERFACE "-fsanitize=${CDOM_SANITIZE}")
+endif()
+if(CDOM_COVERAGE)
+  target_compile_options(cdom_flags INTERFACE -fprofile-instr-generate -fcoverage-mapping -O0)
+  target_link_options(cdom_flags INTERFACE -fprofile-instr-generate)
 endif()
 if(CMAKE_BUILD_TYPE STREQUAL "Release")
   # The hardening set of the OpenSSF's compiler guide, as far as g++ 12 knows it.

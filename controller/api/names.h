@@ -17,6 +17,8 @@ inline constexpr std::string_view kTargetDaemon = "Daemon";
 inline constexpr std::string_view kTargetWorkload = "Workload";
 // On a daemon pod: absent while it starts, empty on a node without fabric, else "<uuid>.<n>".
 inline constexpr std::string_view kCliqueLabel = "resource.nvidia.com/computeDomain.cliqueID";
+// On a node: its clique, in the same form. Not every cluster labels its nodes so.
+inline constexpr std::string_view kNodeCliqueLabel = "nvidia.com/gpu.clique";
 inline constexpr std::string_view kFinalizer = "resource.nvidia.com/computeDomain";
 inline constexpr std::string_view kDriver = "compute-domain.nvidia.com";
 inline constexpr std::string_view kDaemonDeviceClass = "compute-domain-daemon.nvidia.com";
@@ -45,27 +47,54 @@ inline const kube::Resource kComputeDomainCliques = {
 inline constexpr std::string_view kMembershipWriterLabel = "cdom.dev/membership-writer";
 inline constexpr std::string_view kMembershipWriterController = "controller";
 
-// Condition types.
+// On a clique: indices that are kept for nodes whose daemon went.
+inline constexpr std::string_view kHeldIndicesAnnotation = "cdom.dev/held-indices";
+// On a DaemonSet of ours, its pods and claim templates: what was rendered, so that a change shows.
+// On the DaemonSet "<hash>:<generation>": whoever edits its spec raises the generation.
+inline constexpr std::string_view kTemplateHashAnnotation = "cdom.dev/template-hash";
+// On the DaemonSet's pod template: the generation that was repaired, so that a repair is a change.
+inline constexpr std::string_view kRepairedAnnotation = "cdom.dev/repaired-generation";
+// On a domain: how long its deletion waits for those who use it, such as "90s" or "0".
+inline constexpr std::string_view kDeletionGraceAnnotation = "cdom.dev/deletion-grace";
+
+// Condition types. Ready sums up the three before it.
+inline constexpr std::string_view kConditionAccepted = "Accepted";
+inline constexpr std::string_view kConditionProvisioned = "Provisioned";
+inline constexpr std::string_view kConditionMembersReady = "MembersReady";
 inline constexpr std::string_view kConditionReady = "Ready";
 inline constexpr std::string_view kConditionInUse = "InUse";
 inline constexpr std::string_view kConditionDeletionBlocked = "DeletionBlocked";  // While deleted.
 
 // Condition reasons.
+inline constexpr std::string_view kReasonAccepted = "Accepted";
 inline constexpr std::string_view kReasonSpecMissing = "SpecMissing";
+inline constexpr std::string_view kReasonTemplateNameInvalid = "TemplateNameInvalid";
+inline constexpr std::string_view kReasonAnnotationInvalid = "AnnotationInvalid";
 inline constexpr std::string_view kReasonDraNotServed = "DRANotServed";
 inline constexpr std::string_view kReasonRightMissing = "RightMissing";
 inline constexpr std::string_view kReasonForbidden = "Forbidden";
 inline constexpr std::string_view kReasonTemplateNameTaken = "TemplateNameTaken";
+inline constexpr std::string_view kReasonNotAccepted = "NotAccepted";
 inline constexpr std::string_view kReasonProvisioningFailed = "ProvisioningFailed";
+inline constexpr std::string_view kReasonChildrenMissing = "ChildrenMissing";
+inline constexpr std::string_view kReasonChildrenTerminating = "ChildrenTerminating";
+inline constexpr std::string_view kReasonChildrenExist = "ChildrenExist";
+inline constexpr std::string_view kReasonOutdated = "Outdated";
 inline constexpr std::string_view kReasonCliqueFull = "CliqueFull";
 inline constexpr std::string_view kReasonNoMembers = "NoMembers";
 inline constexpr std::string_view kReasonNodeLost = "NodeLost";
+inline constexpr std::string_view kReasonNodeRebooted = "NodeRebooted";
+inline constexpr std::string_view kReasonNodeDrained = "NodeDrained";
+inline constexpr std::string_view kReasonNodeTainted = "NodeTainted";
+inline constexpr std::string_view kReasonNodeHeld = "NodeHeldByAnotherDomain";
 inline constexpr std::string_view kReasonMembersNotReady = "MembersNotReady";
 inline constexpr std::string_view kReasonWaitingForMembers = "WaitingForMembers";
+inline constexpr std::string_view kReasonCliqueShared = "CliqueShared";
 inline constexpr std::string_view kReasonAllMembersReady = "AllMembersReady";
 inline constexpr std::string_view kReasonDeletionBlocked = "DeletionBlocked";
 inline constexpr std::string_view kReasonDeleting = "Deleting";
 inline constexpr std::string_view kReasonClaimsReserved = "ClaimsReserved";
+inline constexpr std::string_view kReasonPodsWaiting = "PodsWaiting";
 inline constexpr std::string_view kReasonNoClaims = "NoClaims";
 
 }  // namespace api

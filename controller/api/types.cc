@@ -1,6 +1,7 @@
 #include "controller/api/types.h"
 
 #include <algorithm>
+#include <charconv>
 #include <utility>
 
 #include "controller/api/names.h"
@@ -13,6 +14,10 @@ std::string Text(json::View value) { return std::string(value.AsString()); }
 
 std::string Label(json::View object, std::string_view key) {
   return Text(object["metadata"]["labels"][key]);
+}
+
+std::string Annotation(json::View object, std::string_view key) {
+  return Text(object["metadata"]["annotations"][key]);
 }
 
 bool HasTrueCondition(json::View conditions, std::string_view type) {
@@ -63,6 +68,64 @@ DomainStatus DecodeStatus(json::View status) {
   return decoded;
 }
 
+// Held indices as EncodeHeld writes them: "node-a=3@2026-01-01T12:00:00Z,...". What does not read
+// like that was not written by us, and holds nothing.
+std::vector<HeldIndex> DecodeHeld(std::string_view text) {
+  std::vector<HeldIndex> held;
+  while (!text.empty()) {
+    const std::string_view entry = text.substr(0, text.find(','));
+    text.remove_prefix(std::min(text.size(), entry.size() + 1));
+    const std::size_t equals = entry.find('=');
+    const std::size_t at = entry.find('@');
+    if (equals == std::string_view::npos || at == std::string_view::npos || at < equals) continue;
+    const std::string_view digits = entry.substr(equals + 1, at - equals - 1);
+    HeldIndex decoded = {.node = std::string(entry.substr(0, equals)),
+                         .until = std::string(entry.substr(at + 1))};
+    const auto [end, error] =
+        std::from_chars(digits.data(), digits.data() + digits.size(), decoded.index);
+    if (error == std::errc() && end == digits.data() + digits.size()) {
+      held.push_back(std::move(decoded));
+    }
+  }
+  return held;
+}
+
+// Reasons of a container that is only on its way.
+bool IsStarting(std::string_view reason) {
+  return reason == "ContainerCreating" || reason == "PodInitializing";
+}
+
+std::string WithDetail(std::string reason, std::string_view detail) {
+  constexpr std::size_t kDetailMax = 200;  // Enough to act on; the pod has the rest.
+  if (detail.empty()) return reason;
+  return reason + ": " + std::string(detail.substr(0, kDetailMax));
+}
+
+// What the scheduler says; empty: the pod is scheduled, or was not looked at.
+std::string SchedulerWords(json::View status) {
+  std::string words;
+  status["conditions"].ForEach([&](json::View condition) {
+    const bool unscheduled =
+        condition["type"].AsString() == "PodScheduled" && condition["status"].AsString() == "False";
+    if (!unscheduled) return;
+    words = WithDetail(Text(condition["reason"]), condition["message"].AsString());
+  });
+  return words;
+}
+
+std::string TroubleOf(json::View status) {
+  std::string trouble = SchedulerWords(status);
+  status["containerStatuses"].ForEach([&](json::View container) {
+    const json::View waiting = container["state"]["waiting"];
+    const std::string_view reason = waiting["reason"].AsString();
+    if (reason.empty() || IsStarting(reason) || !trouble.empty()) return;
+    // What the daemon said when it ended says more than how long the kubelet backs off.
+    const std::string_view last = container["lastState"]["terminated"]["message"].AsString();
+    trouble = WithDetail(std::string(reason), last.empty() ? waiting["message"].AsString() : last);
+  });
+  return trouble;
+}
+
 // Takes the domainID of our driver's configs out of `configs`, a claim's list of device configs.
 void DecodeConfigs(json::View configs, Claim& claim) {
   configs.ForEach([&](json::View config) {
@@ -91,6 +154,7 @@ base::Result<ComputeDomain> DecodeComputeDomain(json::View object) {
   domain.template_name = Text(spec["channel"]["resourceClaimTemplate"]["name"]);
   domain.allocation_mode = Text(spec["channel"]["allocationMode"]);
   if (domain.allocation_mode.empty()) domain.allocation_mode = "Single";
+  domain.deletion_grace = Annotation(object, kDeletionGraceAnnotation);
   domain.status = DecodeStatus(object["status"]);
   return domain;
 }
@@ -99,6 +163,11 @@ base::Result<DaemonSet> DecodeDaemonSet(json::View object) {
   DaemonSet set;
   set.meta = TRY(kube::DecodeMeta(object));
   set.domain = Label(object, kDomainLabel);
+  const std::string stamp = Annotation(object, kTemplateHashAnnotation);
+  const std::size_t colon = std::min(stamp.find(':'), stamp.size());
+  set.template_hash = stamp.substr(0, colon);
+  const std::string_view digits = std::string_view(stamp).substr(std::min(colon + 1, stamp.size()));
+  std::from_chars(digits.data(), digits.data() + digits.size(), set.template_generation);
   return set;
 }
 
@@ -107,6 +176,7 @@ base::Result<ClaimTemplate> DecodeClaimTemplate(json::View object) {
   decoded.meta = TRY(kube::DecodeMeta(object));
   decoded.domain = Label(object, kDomainLabel);
   decoded.target = Label(object, kTargetLabel);
+  decoded.template_hash = Annotation(object, kTemplateHashAnnotation);
   return decoded;
 }
 
@@ -121,6 +191,7 @@ base::Result<Clique> DecodeClique(json::View object) {
   }
   object["daemons"].ForEach(
       [&](json::View daemon) { clique.daemons.push_back(DecodeMember(daemon, "nodeName")); });
+  clique.held = DecodeHeld(object["metadata"]["annotations"][kHeldIndicesAnnotation].AsString());
   return clique;
 }
 
@@ -136,8 +207,19 @@ base::Result<DaemonPod> DecodeDaemonPod(json::View object) {
   const std::string_view phase = status["phase"].AsString();
   pod.ready = phase == "Running" && HasTrueCondition(status["conditions"], "Ready");
   pod.terminal = phase == "Succeeded" || phase == "Failed";
+  if (!pod.ready) pod.trouble = TroubleOf(status);
+  status["containerStatuses"].ForEach([&](json::View container) {
+    if (pod.started.empty()) pod.started = Text(container["state"]["running"]["startedAt"]);
+  });
   pod.controller_writes = Label(object, kMembershipWriterLabel) == kMembershipWriterController;
+  pod.template_hash = Annotation(object, kTemplateHashAnnotation);
   return pod;
+}
+
+std::string DecodeWaitingWords(const std::string& pod) {
+  json::Parser parser;
+  const auto object = parser.Parse(pod);
+  return object ? SchedulerWords((*object)["status"]) : "";
 }
 
 base::Result<Claim> DecodeClaim(json::View object) {
@@ -152,11 +234,9 @@ base::Result<Claim> DecodeClaim(json::View object) {
     claim.node = Text(result["pool"]);
     claim.admin_access = claim.admin_access || result["adminAccess"].AsBool();
   });
-  const json::View reserved = object["status"]["reservedFor"];
-  claim.consumers = static_cast<int>(reserved.size());
-  if (reserved.size() > 0) {
-    claim.consumer = Text(reserved.at(0)["resource"]) + "/" + Text(reserved.at(0)["name"]);
-  }
+  object["status"]["reservedFor"].ForEach([&](json::View consumer) {
+    claim.consumers.push_back(Text(consumer["resource"]) + "/" + Text(consumer["name"]));
+  });
   return claim;
 }
 
@@ -165,6 +245,17 @@ base::Result<Node> DecodeNode(json::View object) {
   node.meta = TRY(kube::DecodeMeta(object));
   node.domain = Label(object, kDomainLabel);
   node.ready = HasTrueCondition(object["status"]["conditions"], "Ready");
+  node.clique = Label(object, kNodeCliqueLabel);
+  node.boot_id = Text(object["status"]["nodeInfo"]["bootID"]);
+  node.unschedulable = object["spec"]["unschedulable"].AsBool();
+  object["spec"]["taints"].ForEach([&](json::View taint) {
+    const std::string_view key = taint["key"].AsString();
+    // Kubernetes sets those under its own prefix from what is known otherwise: readiness, cordon.
+    const bool repeats = key.starts_with("node.kubernetes.io/");
+    if (!repeats && taint["effect"].AsString() != "PreferNoSchedule") {
+      node.taints.emplace_back(key);
+    }
+  });
   return node;
 }
 
@@ -196,6 +287,15 @@ json::Value Encode(const DomainStatus& status) {
        {"cliqueCount", std::ranges::count_if(
                            status.cliques, [](const auto& clique) { return !clique.id.empty(); })},
        {"cliques", status.cliques.empty() ? json::Value() : std::move(cliques)}});
+}
+
+json::Value EncodeHeld(const std::vector<HeldIndex>& held) {
+  std::string text;
+  for (const HeldIndex& entry : held) {
+    text += (text.empty() ? "" : ",") + entry.node + "=" + std::to_string(entry.index) + "@" +
+            entry.until;
+  }
+  return text.empty() ? json::Value() : json::Value(std::move(text));
 }
 
 json::Value EncodeDaemons(const std::vector<Member>& members) {

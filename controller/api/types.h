@@ -52,18 +52,32 @@ struct ComputeDomain {
   std::int64_t num_nodes = 0;
   std::string template_name = {};    // Of the workload's ResourceClaimTemplate.
   std::string allocation_mode = {};  // "Single" or "All".
+  // Annotations, as they were written; empty: not there.
+  std::string deletion_grace = {};
   DomainStatus status = {};
 };
 
 struct DaemonSet {
   kube::ObjectMeta meta = {};
   std::string domain = {};  // Value of the domain label, here and below.
+  // What its pod template was rendered as, and the generation which that made; empty: not by us.
+  std::string template_hash = {};
+  std::int64_t template_generation = 0;
 };
 
 struct ClaimTemplate {
   kube::ObjectMeta meta = {};
   std::string domain = {};
-  std::string target = {};  // "Daemon" or "Workload".
+  std::string target = {};         // "Daemon" or "Workload".
+  std::string template_hash = {};  // What it was rendered as; empty: not by us.
+};
+
+// An index that is kept for a node whose daemon went, in case it comes back.
+struct HeldIndex {
+  std::string node = {};
+  int index = -1;
+  std::string until = {};  // RFC 3339.
+  friend bool operator==(const HeldIndex&, const HeldIndex&) = default;
 };
 
 struct Clique {
@@ -71,6 +85,7 @@ struct Clique {
   std::string domain = {};
   std::string id = {};
   std::vector<Member> daemons = {};
+  std::vector<HeldIndex> held = {};  // In an annotation: `daemons` has only those that are there.
   friend bool operator==(const Clique&, const Clique&) = default;
 };
 
@@ -82,23 +97,31 @@ struct DaemonPod {
   std::optional<std::string> clique = {};  // Absent until the daemon has labelled its pod.
   bool ready = false;                      // Phase Running and condition Ready.
   bool terminal = false;                   // Phase Succeeded or Failed.
-  bool controller_writes = false;          // Its clique entry is ours to write.
+  // Why it does not run, in the words of the kubelet or the scheduler; empty: nothing is known.
+  std::string trouble = {};
+  bool controller_writes = false;  // Its clique entry is ours to write.
+  std::string template_hash = {};  // Of the template that it was made from.
+  std::string started = {};        // When its container did, this time.
 };
 
 struct Claim {
   kube::ObjectMeta meta = {};
-  std::string channel_domain = {};  // domainID of a channel config; empty: none.
-  std::string daemon_domain = {};   // domainID of a daemon config.
-  std::string node = {};            // Pool of the allocation; empty: not allocated.
-  std::string consumer = {};        // First of reservedFor, "kind/name"; empty: not reserved.
-  int consumers = 0;
+  std::string channel_domain = {};          // domainID of a channel config; empty: none.
+  std::string daemon_domain = {};           // domainID of a daemon config.
+  std::string node = {};                    // Pool of the allocation; empty: not allocated.
+  std::vector<std::string> consumers = {};  // All of reservedFor, such as "pods/train-0".
   bool admin_access = false;
 };
 
 struct Node {
   kube::ObjectMeta meta = {};
   std::string domain = {};
-  bool ready = false;  // Condition Ready is True.
+  std::string clique = {};     // Its NVLink clique, where somebody labels nodes with it.
+  std::string boot_id = {};    // Of this boot of its machine.
+  bool ready = false;          // Condition Ready is True.
+  bool unschedulable = false;  // Cordoned.
+  // Keys of taints that keep pods off, without those that only repeat the two above.
+  std::vector<std::string> taints = {};
 };
 
 [[nodiscard]] base::Result<ComputeDomain> DecodeComputeDomain(json::View object);
@@ -109,8 +132,13 @@ struct Node {
 [[nodiscard]] base::Result<Claim> DecodeClaim(json::View object);
 [[nodiscard]] base::Result<Node> DecodeNode(json::View object);
 
+// What the scheduler says of a pod that it has found no node for; empty: nothing.
+[[nodiscard]] std::string DecodeWaitingWords(const std::string& pod);
+
 [[nodiscard]] json::Value Encode(const DomainStatus& status);
 // `daemons` of a clique.
 [[nodiscard]] json::Value EncodeDaemons(const std::vector<Member>& members);
+// The value of the annotation for held indices; null, which takes it away, if there are none.
+[[nodiscard]] json::Value EncodeHeld(const std::vector<HeldIndex>& held);
 
 }  // namespace api

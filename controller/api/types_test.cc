@@ -120,7 +120,7 @@ TEST(Decode, FieldsOfAWrongTypeAreEmpty) {
   EXPECT_EQ(Decode(DecodeDaemonSet, odd).domain, "");
   EXPECT_TRUE(Decode(DecodeClique, odd).daemons.empty());
   EXPECT_FALSE(Decode(DecodeDaemonPod, odd).ready);
-  EXPECT_EQ(Decode(DecodeClaim, odd).consumers, 0);
+  EXPECT_TRUE(Decode(DecodeClaim, odd).consumers.empty());
   EXPECT_FALSE(Decode(DecodeNode, odd).ready);
   EXPECT_EQ(Decode(DecodeComputeDomain, odd).status, DomainStatus());
 }
@@ -234,14 +234,13 @@ TEST(DecodeClaim, WhatWasAllocatedCountsBeforeWhatWasAskedFor) {
   EXPECT_EQ(claim.daemon_domain, "");
   EXPECT_EQ(claim.node, "node-0");
   EXPECT_FALSE(claim.admin_access) << "of another driver's device";
-  EXPECT_EQ(claim.consumers, 2);
-  EXPECT_EQ(claim.consumer, "pods/train-0");
+  EXPECT_EQ(claim.consumers, (std::vector<std::string>{"pods/train-0", "pods/train-1"}));
 
   const Claim waiting =
       Decode(DecodeClaim, Object("", R"("spec": {"devices": {"config": [)" + asked + "]}}"));
   EXPECT_EQ(waiting.channel_domain, "asked");
   EXPECT_EQ(waiting.node, "");
-  EXPECT_EQ(waiting.consumers, 0);
+  EXPECT_TRUE(waiting.consumers.empty());
 }
 
 TEST(DecodeClaim, OnlyOurDriversConfigsCountByTheirKind) {
@@ -335,6 +334,75 @@ TEST(EncodeDaemons, EntryHasTheFieldsOfTheContract) {
             Json(R"([{"nodeName": "node-0", "ipAddress": "10.0.0.1", "cliqueID": "c.1", "index": 4,
                       "status": "NotReady"}])"));
   EXPECT_EQ(EncodeDaemons({}), json::Value::Array());
+}
+
+TEST(EncodeHeld, IsReadBackFromTheCliquesAnnotation) {
+  const std::vector<HeldIndex> held = {
+      {.node = "node-a", .index = 3, .until = "2026-01-01T12:01:00Z"},
+      {.node = "node-b.example", .index = 17, .until = "2026-01-01T12:02:00Z"}};
+  const std::string text(EncodeHeld(held).AsString());
+  EXPECT_EQ(text, "node-a=3@2026-01-01T12:01:00Z,node-b.example=17@2026-01-01T12:02:00Z");
+  const auto decode = [](const std::string& value) {
+    return Decode(DecodeClique, R"({"metadata": {"name": "c", "uid": "u", "resourceVersion": "1",
+        "annotations": {"cdom.dev/held-indices": ")" +
+                                    value + R"("}}})")
+        .held;
+  };
+  EXPECT_EQ(decode(text), held);
+  EXPECT_TRUE(EncodeHeld({}).IsNull()) << "takes the annotation away";
+  for (const char* odd : {"", ",", "node-a", "node-a=3", "node-a@3=x", "node-a=x@t", "node-a=3x@t",
+                          "node-a=99999999999@t"}) {
+    EXPECT_TRUE(decode(odd).empty()) << odd;
+  }
+}
+
+TEST(DecodeNode, OnlyTaintsThatSayMoreThanReadinessAndCordonAreKept) {
+  const Node node = Decode(DecodeNode, Object("", R"(
+      "spec": {"unschedulable": true,
+               "taints": [{"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"},
+                          {"key": "example.com/repair", "effect": "NoExecute"},
+                          {"key": "example.com/soft", "effect": "PreferNoSchedule"}]})"));
+  EXPECT_TRUE(node.unschedulable);
+  EXPECT_EQ(node.taints, std::vector<std::string>{"example.com/repair"});
+}
+
+TEST(DecodeDaemonPod, B32_WhatKeepsADaemonFromRunningIsKeptInTheKubeletsWords) {
+  const auto trouble = [](const std::string& status) {
+    return Decode(DecodeDaemonPod, Object("", "\"status\": {" + status + "}")).trouble;
+  };
+  EXPECT_EQ(trouble(R"("containerStatuses": [{"state": {"waiting": {
+                "reason": "ImagePullBackOff", "message": "no such image"}}}])"),
+            "ImagePullBackOff: no such image");
+  EXPECT_EQ(trouble(R"("containerStatuses": [{"state": {"waiting": {
+                "reason": "CrashLoopBackOff", "message": "back-off 10s"}},
+                "lastState": {"terminated": {"message": "Address already in use"}}}])"),
+            "CrashLoopBackOff: Address already in use");
+  EXPECT_EQ(trouble(R"("conditions": [{"type": "PodScheduled", "status": "False",
+                "reason": "Unschedulable", "message": "0/4 nodes are available"}])"),
+            "Unschedulable: 0/4 nodes are available");
+  EXPECT_EQ(trouble(R"("containerStatuses": [{"state": {"waiting": {
+                "reason": "ContainerCreating"}}}])"),
+            "")
+      << "it is only starting";
+  EXPECT_EQ(trouble(R"("phase": "Running", "conditions": [{"type": "Ready", "status": "True"}],
+                "containerStatuses": [{"state": {"waiting": {"reason": "Odd"}}}])"),
+            "");
+  const std::string long_words(1000, 'x');
+  EXPECT_LT(trouble(R"("containerStatuses": [{"state": {"waiting": {
+                "reason": "A", "message": ")" +
+                    long_words + R"("}}}])")
+                .size(),
+            250U);
+}
+
+TEST(DecodeWaitingWords, AreTheSchedulersOfAPodWithoutANode) {
+  EXPECT_EQ(DecodeWaitingWords(R"({"status": {"conditions": [{"type": "PodScheduled",
+      "status": "False", "reason": "Unschedulable", "message": "cannot allocate all claims"}]}})"),
+            "Unschedulable: cannot allocate all claims");
+  EXPECT_EQ(DecodeWaitingWords(R"({"status": {"conditions": [{"type": "PodScheduled",
+      "status": "True"}]}})"),
+            "");
+  EXPECT_EQ(DecodeWaitingWords("no JSON"), "");
 }
 
 }  // namespace

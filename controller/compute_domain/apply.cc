@@ -27,10 +27,15 @@ Value LockedMeta(const kube::ObjectMeta& meta) {
   return Value::Object({{"uid", meta.uid}, {"resourceVersion", meta.resource_version}});
 }
 
-std::string LabelPath() {  // As a JSON pointer, where '/' in a key is "~1".
-  std::string key(api::kDomainLabel);
-  key.replace(key.find('/'), 1, "~1");
-  return "/metadata/labels/" + key;
+// A label or annotation as a JSON pointer, where '/' in a key is "~1".
+std::string PathOf(const char* kind, std::string_view key) {
+  std::string escaped(key);
+  escaped.replace(escaped.find('/'), 1, "~1");
+  return std::string("/metadata/") + kind + "/" + escaped;
+}
+
+Value PatchOf(const char* verb, std::string path, Value value) {
+  return Value::Object({{"op", verb}, {"path", std::move(path)}, {"value", std::move(value)}});
 }
 
 Request ListLabelled(Kind kind, const std::string& ns, const std::string& uid) {
@@ -191,8 +196,19 @@ class Taker {
       if (clique.meta.uid != meta.uid) continue;
       clique.meta = meta;
       clique.daemons = write.daemons;
+      clique.held = write.held;
     }
     Expect(Kind::kClique, write.clique.key, meta.resource_version);
+    return {};
+  }
+
+  [[nodiscard]] Result<void> operator()(const WritePodTemplate& write) {
+    const Result<Response>& reply = replies_.front();
+    // Gone: made anew once the cache shows it.
+    if (!reply && reply.error().code == ErrorCode::kNotFound) return {};
+    if (!reply) return tl::unexpected(reply.error());
+    const kube::ObjectMeta meta = TRY(DecodeMetaOf(reply->body));
+    Expect(Kind::kDaemonSet, write.daemon_set.key, meta.resource_version);
     return {};
   }
 
@@ -263,6 +279,27 @@ class Taker {
     return {};
   }
 
+  [[nodiscard]] Result<void> operator()(const ReadClaims& /*read*/) {
+    const Result<Response>& reply = replies_.front();
+    if (!reply) return tl::unexpected(reply.error());
+    Children found;
+    TRY(AddItems(Kind::kClaim, reply->body, observed_.uid, found));
+    observed_.evidence.claims = std::move(found.claims);
+    result_.decide_again = true;
+    return {};
+  }
+
+  // They only explain: a pod that cannot be read says nothing, and nothing else fails for it.
+  [[nodiscard]] Result<void> operator()(const ReadPods& read) {
+    std::map<std::string, std::string> words;
+    for (std::size_t i = 0; i < read.names.size(); ++i) {
+      words[read.names[i]] = replies_[i] ? api::DecodeWaitingWords(replies_[i]->body) : "";
+    }
+    observed_.words = words;
+    observed_.evidence.words = std::move(words);
+    return {};
+  }
+
   [[nodiscard]] Result<void> operator()(const ReadTaken& read) {
     const Result<Response>& reply = replies_.front();
     auto& taken = observed_.evidence.taken[{read.kind, read.key}];
@@ -311,6 +348,107 @@ class Taker {
   ActionResult& result_;
 };
 
+// What each action asks of the API server.
+class Asker {
+ public:
+  using Requests = std::vector<Request>;
+
+  explicit Asker(const Observed& observed) : observed_(observed) {}
+
+  [[nodiscard]] Requests operator()(const Create& create) const {
+    return {kube::CreateRequest(ResourceOf(create.kind), create.key.ns, create.object)};
+  }
+
+  [[nodiscard]] Requests operator()(const Delete& remove) const {
+    return {kube::DeleteRequest(ResourceOf(remove.kind), remove.key, remove.uid,
+                                kube::Propagation::kBackground)};
+  }
+
+  [[nodiscard]] Requests operator()(const WriteFinalizers& write) const {
+    Value meta = LockedMeta(write.object);
+    for (const std::string& name : write.finalizers) meta["finalizers"].Append(name);
+    if (write.finalizers.empty()) meta["finalizers"] = Value();
+    return {kube::MergePatchRequest(ResourceOf(write.kind), write.object.key,
+                                    Value::Object({{"metadata", std::move(meta)}}))};
+  }
+
+  [[nodiscard]] Requests operator()(const WriteClique& write) const {
+    Value meta = LockedMeta(write.clique);
+    meta["annotations"][api::kHeldIndicesAnnotation] = api::EncodeHeld(write.held);
+    return {
+        kube::MergePatchRequest(api::kComputeDomainCliques, write.clique.key,
+                                Value::Object({{"metadata", std::move(meta)},
+                                               {"daemons", api::EncodeDaemons(write.daemons)}}))};
+  }
+
+  [[nodiscard]] Requests operator()(const WritePodTemplate& write) const {
+    const kube::ObjectMeta& meta = write.daemon_set;
+    // The server takes a resourceVersion that is not the object's for a conflict.
+    return {kube::JsonPatchRequest(
+        kube::kDaemonSets, meta.key,
+        Value::Array(
+            {PatchOf("replace", "/metadata/resourceVersion", meta.resource_version),
+             PatchOf("replace", "/spec/template", write.pod_template),
+             PatchOf("replace", "/spec/updateStrategy", Value::Object({{"type", "OnDelete"}})),
+             PatchOf("add", PathOf("annotations", api::kTemplateHashAnnotation), write.stamp)}))};
+  }
+
+  [[nodiscard]] Requests operator()(const RemoveNodeLabel& remove) const {
+    const std::string path = PathOf("labels", api::kDomainLabel);
+    return {
+        kube::JsonPatchRequest(kube::kNodes, {.name = remove.node},
+                               Value::Array({PatchOf("test", path, remove.domain),
+                                             Value::Object({{"op", "remove"}, {"path", path}})}))};
+  }
+
+  [[nodiscard]] Requests operator()(const WriteStatus& write) const {
+    return {kube::MergePatchRequest(
+        api::kComputeDomains, write.domain.key,
+        Value::Object({{"metadata", LockedMeta(write.domain)}, {"status", Encode(write.status)}}),
+        "status")};
+  }
+
+  [[nodiscard]] Requests operator()(const ReadOwner& read) const {
+    if (read.key) return {kube::GetRequest(api::kComputeDomains, *read.key)};
+    return {kube::ListRequest(api::kComputeDomains, {.metadata_only = true})};
+  }
+
+  [[nodiscard]] Requests operator()(const ReadChildren& read) const {
+    Requests requests;
+    for (const ChildList& list : ChildLists(read, observed_)) {
+      requests.push_back(RequestOf(list, observed_.uid));
+    }
+    return requests;
+  }
+
+  [[nodiscard]] Requests operator()(const ReadDaemonPods&) const {
+    Requests requests;
+    for (const std::string& ns : observed_.facts.driver_namespaces) {
+      requests.push_back(ListLabelled(Kind::kDaemonPod, ns, observed_.uid));
+    }
+    return requests;
+  }
+
+  [[nodiscard]] Requests operator()(const ReadClaims& read) const {
+    return {kube::ListRequest(kube::kResourceClaims, {.ns = read.ns})};
+  }
+
+  [[nodiscard]] Requests operator()(const ReadPods& read) const {
+    Requests requests;
+    for (const std::string& name : read.names) {
+      requests.push_back(kube::GetRequest(kube::kPods, {.ns = read.ns, .name = name}));
+    }
+    return requests;
+  }
+
+  [[nodiscard]] Requests operator()(const ReadTaken& read) const {
+    return {kube::GetRequest(ResourceOf(read.kind), read.key)};
+  }
+
+ private:
+  const Observed& observed_;
+};
+
 }  // namespace
 
 const kube::Resource& ResourceOf(Kind kind) {
@@ -334,65 +472,7 @@ const kube::Resource& ResourceOf(Kind kind) {
 }
 
 std::vector<Request> RequestsOf(const Action& action, const Observed& observed) {
-  using Requests = std::vector<Request>;
-  return std::visit(
-      Overload{
-          [](const Create& create) -> Requests {
-            return {kube::CreateRequest(ResourceOf(create.kind), create.key.ns, create.object)};
-          },
-          [](const Delete& remove) -> Requests {
-            return {kube::DeleteRequest(ResourceOf(remove.kind), remove.key, remove.uid,
-                                        kube::Propagation::kBackground)};
-          },
-          [](const WriteFinalizers& write) -> Requests {
-            Value meta = LockedMeta(write.object);
-            for (const std::string& name : write.finalizers) meta["finalizers"].Append(name);
-            if (write.finalizers.empty()) meta["finalizers"] = Value();
-            return {kube::MergePatchRequest(ResourceOf(write.kind), write.object.key,
-                                            Value::Object({{"metadata", std::move(meta)}}))};
-          },
-          [](const WriteClique& write) -> Requests {
-            return {kube::MergePatchRequest(
-                api::kComputeDomainCliques, write.clique.key,
-                Value::Object({{"metadata", LockedMeta(write.clique)},
-                               {"daemons", api::EncodeDaemons(write.daemons)}}))};
-          },
-          [](const RemoveNodeLabel& remove) -> Requests {
-            const std::string path = LabelPath();
-            return {kube::JsonPatchRequest(
-                kube::kNodes, {.name = remove.node},
-                Value::Array(
-                    {Value::Object({{"op", "test"}, {"path", path}, {"value", remove.domain}}),
-                     Value::Object({{"op", "remove"}, {"path", path}})}))};
-          },
-          [](const WriteStatus& write) -> Requests {
-            return {kube::MergePatchRequest(api::kComputeDomains, write.domain.key,
-                                            Value::Object({{"metadata", LockedMeta(write.domain)},
-                                                           {"status", Encode(write.status)}}),
-                                            "status")};
-          },
-          [](const ReadOwner& read) -> Requests {
-            if (read.key) return {kube::GetRequest(api::kComputeDomains, *read.key)};
-            return {kube::ListRequest(api::kComputeDomains, {.metadata_only = true})};
-          },
-          [&](const ReadChildren& read) -> Requests {
-            Requests requests;
-            for (const ChildList& list : ChildLists(read, observed)) {
-              requests.push_back(RequestOf(list, observed.uid));
-            }
-            return requests;
-          },
-          [&](const ReadDaemonPods&) -> Requests {
-            Requests requests;
-            for (const std::string& ns : observed.facts.driver_namespaces) {
-              requests.push_back(ListLabelled(Kind::kDaemonPod, ns, observed.uid));
-            }
-            return requests;
-          },
-          [](const ReadTaken& read) -> Requests {
-            return {kube::GetRequest(ResourceOf(read.kind), read.key)};
-          }},
-      action);
+  return std::visit(Asker(observed), action);
 }
 
 std::string Describe(const Action& action) {
@@ -407,6 +487,9 @@ std::string Describe(const Action& action) {
             return of("patch finalizers of", write.kind, write.object.key);
           },
           [&](const WriteClique& write) { return of("patch", Kind::kClique, write.clique.key); },
+          [&](const WritePodTemplate& write) {
+            return of("replace the pod template of", Kind::kDaemonSet, write.daemon_set.key);
+          },
           [&](const RemoveNodeLabel& remove) {
             return of("remove the domain label of", Kind::kNode, {.name = remove.node});
           },
@@ -419,6 +502,8 @@ std::string Describe(const Action& action) {
           },
           [](const ReadChildren&) { return std::string("list what the domain left"); },
           [](const ReadDaemonPods&) { return std::string("list daemon pods"); },
+          [](const ReadPods& read) { return "get waiting Pods of " + read.ns; },
+          [](const ReadClaims& read) { return "list ResourceClaims of " + read.ns; },
           [&](const ReadTaken& read) { return of("get", read.kind, read.key); }},
       action);
 }
@@ -427,6 +512,7 @@ bool IsWrite(const Action& action) {
   return !std::holds_alternative<ReadOwner>(action) &&
          !std::holds_alternative<ReadChildren>(action) &&
          !std::holds_alternative<ReadDaemonPods>(action) &&
+         !std::holds_alternative<ReadClaims>(action) && !std::holds_alternative<ReadPods>(action) &&
          !std::holds_alternative<ReadTaken>(action);
 }
 

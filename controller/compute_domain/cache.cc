@@ -11,8 +11,9 @@ namespace {
 
 using Keys = std::vector<std::string>;
 
-// Indexes hold UIDs and, with this prefix, names of nodes.
+// Indexes hold UIDs and, with these prefixes, names of nodes and cliques.
 std::string OnNodeKey(const std::string& node) { return "node:" + node; }
+std::string InCliqueKey(const std::string& clique) { return "clique:" + clique; }
 
 // A claim's domainID is free text: with a colon it is no UID, and could be taken for a node's key.
 Keys OfUid(const std::string& uid) {
@@ -37,6 +38,7 @@ Keys OfClique(const api::Clique& clique) {
   std::set<std::string> keys;
   for (const std::string& uid : OfUid(clique.domain)) keys.insert(uid);
   for (const api::Member& member : clique.daemons) keys.insert(OnNodeKey(member.node));
+  if (!clique.id.empty() && !clique.daemons.empty()) keys.insert(InCliqueKey(clique.id));
   return Once(keys);
 }
 
@@ -94,6 +96,9 @@ void AddNodeNames(const Children& children, std::set<std::string>& names) {
   }
 }
 
+// No time: of a pod that was seen down, coming up at whatever time is coming up.
+constexpr const char* kDown = "down";
+
 const std::string& AnyLabelledDomain() {
   static const std::string selector(api::kDomainLabel);  // Whatever its value.
   return selector;
@@ -105,9 +110,14 @@ Cache::DriverNamespace::DriverNamespace(std::string name, Cache& cache, base::Lo
     : ns(std::move(name)),
       daemon_sets(api::DecodeDaemonSet, ByDomain<api::DaemonSet>,
                   Report<api::DaemonSet>(cache.changed_, DomainOf), logger),
-      daemon_pods(api::DecodeDaemonPod, OfPod, Report<api::DaemonPod>(cache.changed_, DomainOf),
-                  logger),
-      cliques(api::DecodeClique, OfClique, Report<api::Clique>(cache.changed_, DomainOf), logger) {}
+      daemon_pods(
+          api::DecodeDaemonPod, OfPod,
+          [&cache](const auto& before, const auto& after) { cache.OnDaemonPod(before, after); },
+          logger),
+      cliques(
+          api::DecodeClique, OfClique,
+          [&cache](const auto& before, const auto& after) { cache.OnClique(before, after); },
+          logger) {}
 
 Cache::Cache(const std::vector<std::string>& driver_namespaces, Changed changed,
              base::Logger& logger)
@@ -155,9 +165,14 @@ std::vector<Cache::Watch> Cache::Watches() {
 void Cache::OnNode(const std::shared_ptr<const api::Node>& before,
                    const std::shared_ptr<const api::Node>& after) {
   const bool came_or_went = !before || !after || before->meta.uid != after->meta.uid;
-  const bool readiness = came_or_went || before->ready != after->ready;
+  const bool readiness = came_or_went || before->ready != after->ready ||
+                         before->unschedulable != after->unschedulable ||
+                         before->taints != after->taints;
   const bool label = came_or_went || before->domain != after->domain;
-  if (!readiness && !label) return;
+  const bool rebooted = !came_or_went && !before->boot_id.empty() && !after->boot_id.empty() &&
+                        before->boot_id != after->boot_id;
+  if (rebooted) OnReboot(after->meta.key.name);
+  if (!readiness && !label && !rebooted) return;
   std::set<std::string> uids;
   if (before) uids.insert(before->domain);
   if (after) uids.insert(after->domain);
@@ -171,6 +186,51 @@ void Cache::OnNode(const std::shared_ptr<const api::Node>& before,
   }
   uids.erase("");
   for (const std::string& uid : uids) changed_(uid);
+}
+
+// A clique concerns its domain; and whoever else has members in it once it gets or loses its own.
+void Cache::OnClique(const std::shared_ptr<const api::Clique>& before,
+                     const std::shared_ptr<const api::Clique>& after) {
+  std::set<std::string> uids;
+  if (before) uids.insert(before->domain);
+  if (after) uids.insert(after->domain);
+  const bool had = before && !before->daemons.empty();
+  const bool has = after && !after->daemons.empty();
+  if (had != has) {
+    const std::string key = InCliqueKey((after ? after : before)->id);
+    for (const auto& driver : driver_namespaces_) {
+      for (const auto& clique : driver->cliques.ByIndex(key)) uids.insert(clique->domain);
+    }
+  }
+  for (const std::string& uid : uids) {
+    if (!OfUid(uid).empty()) changed_(uid);
+  }
+}
+
+void Cache::OnDaemonPod(const std::shared_ptr<const api::DaemonPod>& before,
+                        const std::shared_ptr<const api::DaemonPod>& after) {
+  before_reboot_.With([&](auto& pods) {
+    const auto it = pods.find((after ? after : before)->meta.uid);
+    if (it == pods.end()) return;
+    if (after && !after->ready) it->second = kDown;
+    const bool came_up = after && after->ready && after->started != it->second;
+    if (!after || came_up) pods.erase(it);
+  });
+  std::set<std::string> uids;
+  if (before) uids.insert(before->domain);
+  if (after) uids.insert(after->domain);
+  for (const std::string& uid : uids) {
+    if (!OfUid(uid).empty()) changed_(uid);
+  }
+}
+
+// Until the kubelet is up again and says otherwise, the pods of the boot before look as they did.
+void Cache::OnReboot(const std::string& node) {
+  for (const auto& driver : driver_namespaces_) {
+    for (const auto& pod : driver->daemon_pods.ByIndex(OnNodeKey(node))) {
+      before_reboot_.With([&](auto& pods) { pods.emplace(pod->meta.uid, pod->started); });
+    }
+  }
 }
 
 Observed Cache::Gather(const std::string& uid) const {
@@ -189,7 +249,33 @@ Observed Cache::Gather(const std::string& uid) const {
     }
   }
   AddNodes(observed);
+  AddNeighbours(observed);
+  AddReboots(observed);
   return observed;
+}
+
+void Cache::AddNeighbours(Observed& observed) const {
+  for (const api::Clique& clique : observed.children.cliques) {
+    if (clique.id.empty() || clique.daemons.empty()) continue;
+    for (const auto& driver : driver_namespaces_) {
+      for (const auto& other : driver->cliques.ByIndex(InCliqueKey(clique.id))) {
+        if (other->domain == observed.uid) continue;
+        for (const auto& domain : domains_.ByIndex(other->domain)) {
+          observed.clique_shared_with[clique.id].insert(kube::ToString(domain->meta.key));
+        }
+      }
+    }
+  }
+}
+
+void Cache::AddReboots(Observed& observed) const {
+  before_reboot_.With([&](const auto& pods) {
+    for (api::DaemonPod& pod : observed.children.daemon_pods) {
+      if (!pods.contains(pod.meta.uid)) continue;
+      pod.ready = false;
+      observed.rebooted.insert(pod.node);
+    }
+  });
 }
 
 void Cache::AddNodes(Observed& observed) const {
@@ -197,7 +283,13 @@ void Cache::AddNodes(Observed& observed) const {
   AddNodeNames(observed.children, names);
   if (observed.evidence.children) AddNodeNames(*observed.evidence.children, names);
   for (const std::string& name : names) {
-    if (const auto node = nodes_.Get({.name = name})) observed.nodes.emplace(name, *node);
+    const auto node = nodes_.Get({.name = name});
+    if (!node) continue;
+    observed.nodes.emplace(name, *node);
+    if (node->domain.empty() || node->domain == observed.uid) continue;
+    for (const auto& domain : domains_.ByIndex(node->domain)) {
+      observed.other_domains[node->domain] = kube::ToString(domain->meta.key);
+    }
   }
 }
 

@@ -5,12 +5,14 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "controller/compute_domain/apply.h"
 #include "controller/compute_domain/observed.h"
+#include "pkg/base/mutex.h"
 #include "pkg/kube/cache/reflector.h"
 #include "pkg/kube/cache/store.h"
 
@@ -57,6 +59,13 @@ class Cache {
 
   void OnNode(const std::shared_ptr<const api::Node>& before,
               const std::shared_ptr<const api::Node>& after);
+  void OnClique(const std::shared_ptr<const api::Clique>& before,
+                const std::shared_ptr<const api::Clique>& after);
+  void OnDaemonPod(const std::shared_ptr<const api::DaemonPod>& before,
+                   const std::shared_ptr<const api::DaemonPod>& after);
+  void OnReboot(const std::string& node);
+  void AddNeighbours(Observed& observed) const;
+  void AddReboots(Observed& observed) const;
 
   const Changed changed_;
   kube::Store<api::ComputeDomain> domains_;
@@ -64,6 +73,9 @@ class Cache {
   kube::Store<api::Claim> claims_;
   kube::Store<api::Node> nodes_;
   std::vector<std::unique_ptr<DriverNamespace>> driver_namespaces_;
+  // Daemon pods from before a reboot of their node, with the start of their container then: until
+  // they have come up once more.
+  base::Guarded<std::map<kube::Uid, std::string>> before_reboot_;
 };
 
 }  // namespace compute_domain

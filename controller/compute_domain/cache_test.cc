@@ -127,6 +127,105 @@ TEST(Cache, NodeThatChangesHandsConcernsBothDomains) {
   EXPECT_EQ(ChangedBy(world), (Uids{kUid, kOtherUid}));
 }
 
+// ---- Reboots.
+
+class Reboot : public testing::Test {
+ protected:
+  Reboot() : world_(Before()) {}
+
+  static Observed Before() {
+    Observed observed = Converged();
+    observed.nodes["node-0"].boot_id = "boot-1";
+    observed.children.daemon_pods[0].started = "2026-01-01T11:00:00Z";
+    return observed;
+  }
+  void RebootNode() {
+    api::Node node = Before().nodes["node-0"];
+    node.boot_id = "boot-2";
+    world_.server.Put(Store(node));
+  }
+  void ShowPod(bool ready, const std::string& started) {
+    api::DaemonPod pod = Before().children.daemon_pods[0];
+    pod.ready = ready;
+    pod.started = started;
+    world_.server.Put(Store(pod));
+  }
+  Uids Changed() { return ChangedBy(world_); }
+  bool IsRebooted() const { return world_.cache.Gather(kUid).rebooted.contains("node-0"); }
+  bool PodLooksReady() const {
+    for (const api::DaemonPod& pod : world_.cache.Gather(kUid).children.daemon_pods) {
+      if (pod.node == "node-0") return pod.ready;
+    }
+    return false;
+  }
+
+  PassWorld world_;
+};
+
+TEST_F(Reboot, B30_PodOfTheBootBeforeIsNotReadyWhateverItsStatusSays) {
+  EXPECT_FALSE(IsRebooted());
+  RebootNode();
+  EXPECT_EQ(Changed(), Uids{kUid});
+  EXPECT_TRUE(IsRebooted());
+  EXPECT_FALSE(PodLooksReady());
+  ShowPod(true, "2026-01-01T11:00:00Z");
+  (void)Changed();
+  EXPECT_TRUE(IsRebooted()) << "its kubelet has not looked yet";
+}
+
+TEST_F(Reboot, B30_ItIsOverWhenTheContainerHasStartedAnew) {
+  RebootNode();
+  (void)Changed();
+  ShowPod(true, "2026-01-01T12:00:00Z");
+  (void)Changed();
+  EXPECT_FALSE(IsRebooted());
+  EXPECT_TRUE(PodLooksReady());
+}
+
+TEST_F(Reboot, ItIsOverWhenThePodWasDownAndIsUp) {
+  RebootNode();
+  (void)Changed();
+  ShowPod(false, "2026-01-01T11:00:00Z");
+  (void)Changed();
+  EXPECT_TRUE(IsRebooted());
+  ShowPod(true, "2026-01-01T11:00:00Z");
+  (void)Changed();
+  EXPECT_FALSE(IsRebooted());
+}
+
+TEST_F(Reboot, ItIsOverWhenThePodIsGone) {
+  RebootNode();
+  (void)Changed();
+  world_.server.Remove(Kind::kDaemonPod, Before().children.daemon_pods[0].meta.key);
+  (void)Changed();
+  EXPECT_FALSE(IsRebooted());
+}
+
+// ---- Neighbours.
+
+TEST(Cache, B48_DomainsWithMembersInOneCliqueKnowOfEachOther) {
+  PassWorld world(Converged());
+  api::ComputeDomain other = fixtures::MakeDomain();
+  other.meta.key.name = "other";
+  other.meta.uid = kOtherUid;
+  world.server.Put(Store(other));
+  api::Clique clique = fixtures::MakeClique();
+  clique.meta.key.name = api::CliqueName(kOtherUid, clique.id);
+  clique.meta.uid = "other-clique";
+  clique.domain = kOtherUid;
+  world.server.Put(Store(clique));
+  EXPECT_EQ(ChangedBy(world), (Uids{kUid, kOtherUid})) << "both hear of it";
+  const auto shared = world.cache.Gather(kUid).clique_shared_with;
+  ASSERT_EQ(shared.size(), 1U);
+  EXPECT_EQ(shared.at(clique.id), Uids{"team-a/other"});
+  EXPECT_EQ(world.cache.Gather(kOtherUid).clique_shared_with.at(clique.id), Uids{"team-a/train"});
+
+  clique.daemons.clear();
+  world.server.Put(Store(clique));
+  EXPECT_EQ(ChangedBy(world), (Uids{kUid, kOtherUid}));
+  EXPECT_TRUE(world.cache.Gather(kUid).clique_shared_with.empty());
+}
+
 TEST(Cache, NodeOfNobodyConcernsNobody) {
   PassWorld world(Converged());
   world.server.Put(Store(fixtures::MakeNode("node-9", "")));

@@ -7,6 +7,7 @@
 #include "controller/compute_domain/ownership.h"
 #include "controller/daemon_set/render.h"
 #include "controller/resource_claim_template/render.h"
+#include "pkg/base/fingerprint.h"
 
 namespace compute_domain {
 
@@ -16,44 +17,69 @@ namespace {
 struct Wanted {
   Kind kind = {};
   kube::ObjectKey key = {};
-  json::Value (*render)(const Observed& observed) = nullptr;
+  json::Value object = {};
+  std::string hash = {};                    // Of what was rendered.
   const kube::ObjectMeta* found = nullptr;  // Under whatever name; one that stays, if there is one.
+  std::string found_hash = {};  // Empty: it was made by somebody else, and stays as it is.
+  bool edited = false;          // Since we wrote it.
 };
 
 template <typename T>
-const kube::ObjectMeta* FindOurs(const std::vector<T>& all, const Observed& observed,
-                                 bool (*is_ours)(const Observed&, const T&)) {
-  const kube::ObjectMeta* found = nullptr;
+const T* FindOurs(const std::vector<T>& all, const Observed& observed,
+                  bool (*is_ours)(const Observed&, const T&)) {
+  const T* found = nullptr;
   for (const T& object : all) {
     if (!is_ours(observed, object)) continue;
-    if (found == nullptr || found->deleting) found = &object.meta;
+    if (found == nullptr || found->meta.deleting) found = &object;
   }
   return found;
 }
 
+std::string Stamp(const std::string& hash, std::int64_t generation) {
+  return hash + ":" + std::to_string(generation);
+}
+
+Wanted WantedDaemonSet(const Observed& observed, const kube::ObjectKey& key) {
+  Wanted wanted = {.kind = Kind::kDaemonSet, .key = key};
+  wanted.object = daemon_set::Render(observed.uid, observed.facts.daemons);
+  json::Value& pod_template = wanted.object["spec"]["template"];
+  wanted.hash = base::Fingerprint(json::Serialize(pod_template));
+  // The pods carry it too: so it shows which of them are outdated.
+  pod_template["metadata"]["annotations"][api::kTemplateHashAnnotation] = wanted.hash;
+  wanted.object["metadata"]["annotations"][api::kTemplateHashAnnotation] = Stamp(wanted.hash, 1);
+  const api::DaemonSet* found = FindOurs(observed.children.daemon_sets, observed, IsDaemonSet);
+  if (found == nullptr) return wanted;
+  wanted.found = &found->meta;
+  wanted.found_hash = found->template_hash;
+  wanted.edited = found->meta.generation != found->template_generation;
+  return wanted;
+}
+
+Wanted WantedTemplate(const Observed& observed, kube::ObjectKey key, json::Value object,
+                      bool (*is_ours)(const Observed&, const api::ClaimTemplate&)) {
+  Wanted wanted = {
+      .kind = Kind::kClaimTemplate, .key = std::move(key), .object = std::move(object)};
+  wanted.hash = base::Fingerprint(json::Serialize(wanted.object["spec"]));
+  wanted.object["metadata"]["annotations"][api::kTemplateHashAnnotation] = wanted.hash;
+  const api::ClaimTemplate* found = FindOurs(observed.children.templates, observed, is_ours);
+  if (found == nullptr) return wanted;
+  wanted.found = &found->meta;
+  wanted.found_hash = found->template_hash;
+  return wanted;
+}
+
 std::vector<Wanted> WantedChildren(const Observed& observed) {
-  const Children& children = observed.children;
   const std::string& ns = observed.facts.driver_namespaces.front();
   const kube::ObjectKey daemon_key = {.ns = ns, .name = api::DaemonName(observed.uid)};
-  return {
-      {.kind = Kind::kClaimTemplate,
-       .key = daemon_key,
-       .render =
-           [](const Observed& all) {
-             return resource_claim_template::RenderDaemon(all.uid,
-                                                          all.facts.driver_namespaces.front());
-           },
-       .found = FindOurs(children.templates, observed, IsDaemonTemplate)},
-      {.kind = Kind::kDaemonSet,
-       .key = daemon_key,
-       .render = [](const Observed& all) { return daemon_set::Render(all.uid, all.facts.daemons); },
-       .found = FindOurs(children.daemon_sets, observed, IsDaemonSet)},
-      {.kind = Kind::kClaimTemplate,
-       .key = {.ns = observed.domain->meta.key.ns, .name = observed.domain->template_name},
-       .render =
-           [](const Observed& all) { return resource_claim_template::RenderWorkload(*all.domain); },
-       .found = FindOurs(children.templates, observed, IsWorkloadTemplate)},
-  };
+  std::vector<Wanted> children;
+  children.push_back(WantedTemplate(observed, daemon_key,
+                                    resource_claim_template::RenderDaemon(observed.uid, ns),
+                                    IsDaemonTemplate));
+  children.push_back(WantedDaemonSet(observed, daemon_key));
+  children.push_back(WantedTemplate(
+      observed, {.ns = observed.domain->meta.key.ns, .name = observed.domain->template_name},
+      resource_claim_template::RenderWorkload(*observed.domain), IsWorkloadTemplate));
+  return children;
 }
 
 // Somebody deleted a child that holds the finalizer which the reference gave it. It is let go, so
@@ -70,13 +96,30 @@ std::optional<Action> PlanRelease(const Observed& observed, const Wanted& child)
   return Release(child.kind, live);
 }
 
+// One of ours that is not, or no more, what it should be. A claim template cannot be changed: it is
+// deleted, and made again once it is gone.
+std::optional<Action> PlanRepair(Wanted child) {
+  if (child.found_hash.empty()) return {};
+  const bool is_as_wanted = child.found_hash == child.hash && !child.edited;
+  if (is_as_wanted) return {};
+  if (child.kind != Kind::kDaemonSet) {
+    return Delete{.kind = child.kind, .key = child.found->key, .uid = child.found->uid};
+  }
+  json::Value pod_template = std::move(child.object["spec"]["template"]);
+  pod_template["metadata"]["annotations"][api::kRepairedAnnotation] =
+      std::to_string(child.found->generation);
+  return WritePodTemplate{.daemon_set = *child.found,
+                          .pod_template = std::move(pod_template),
+                          .stamp = Stamp(child.hash, child.found->generation + 1)};
+}
+
 std::optional<Action> PlanCreation(const Observed& observed, Wanted child) {
   const auto taken = observed.evidence.taken.find({child.kind, child.key});
   const bool is_free = taken == observed.evidence.taken.end() ||
                        (taken->second && !*taken->second);  // Or gone again.
   if (is_free) {
     return Create{
-        .kind = child.kind, .key = std::move(child.key), .object = child.render(observed)};
+        .kind = child.kind, .key = std::move(child.key), .object = std::move(child.object)};
   }
   if (!taken->second) return ReadTaken{.kind = child.kind, .key = std::move(child.key)};
   return {};  // It is ours and the cache is behind, or FindTakenName says whose it is.
@@ -92,6 +135,10 @@ bool IsChild(const Observed& observed, Kind kind, const Evidence::Taken& found) 
   return IsDaemonTemplate(observed, decoded) || IsWorkloadTemplate(observed, decoded);
 }
 
+std::string NameOf(Kind kind) {
+  return kind == Kind::kDaemonSet ? "DaemonSet " : "ResourceClaimTemplate ";
+}
+
 std::string WhoseIs(const Observed& observed, const Evidence::Taken& found) {
   if (found.domain.empty()) return "does not belong to a ComputeDomain";
   if (found.domain != observed.uid) {
@@ -105,13 +152,39 @@ std::string WhoseIs(const Observed& observed, const Evidence::Taken& found) {
 std::vector<Action> PlanChildren(const Observed& observed) {
   std::vector<Action> actions;
   for (Wanted& child : WantedChildren(observed)) {
-    // One that is being deleted is made again once it is gone; its name is taken until then.
-    std::optional<Action> action = child.found != nullptr
-                                       ? PlanRelease(observed, child)
-                                       : PlanCreation(observed, std::move(child));
+    std::optional<Action> action;
+    if (child.found == nullptr) {
+      action = PlanCreation(observed, std::move(child));
+    } else if (child.found->deleting) {
+      // Made again once it is gone; its name is taken until then.
+      action = PlanRelease(observed, child);
+    } else {
+      action = PlanRepair(std::move(child));
+    }
     if (action) actions.push_back(*std::move(action));
   }
   return actions;
+}
+
+std::string TemplateHash(const Observed& observed) {
+  const api::DaemonSet* found = FindOurs(observed.children.daemon_sets, observed, IsDaemonSet);
+  return found == nullptr ? "" : found->template_hash;
+}
+
+ChildrenState FindChildren(const Observed& observed) {
+  ChildrenState state;
+  for (const Wanted& child : WantedChildren(observed)) {
+    const std::string name = NameOf(child.kind) + kube::ToString(child.key);
+    if (child.found != nullptr) {
+      if (child.found->deleting) state.terminating.push_back(name);
+      continue;
+    }
+    const auto read = observed.evidence.taken.find({child.kind, child.key});
+    const bool is_there = read != observed.evidence.taken.end() && read->second && *read->second &&
+                          IsChild(observed, child.kind, **read->second);
+    if (!is_there) state.missing.push_back(name);
+  }
+  return state;
 }
 
 std::optional<Failure> FindTakenName(const Observed& observed) {
@@ -120,9 +193,8 @@ std::optional<Failure> FindTakenName(const Observed& observed) {
     if (kind == Kind::kClique || !read || !*read) continue;
     const Evidence::Taken& found = **read;
     if (IsChild(observed, kind, found)) continue;
-    const std::string what = kind == Kind::kDaemonSet ? "DaemonSet " : "ResourceClaimTemplate ";
     return Failure{.reason = std::string(api::kReasonTemplateNameTaken),
-                   .message = what + kube::ToString(key) + " exists and " +
+                   .message = NameOf(kind) + kube::ToString(key) + " exists and " +
                               WhoseIs(observed, found) +
                               ". Delete it, or create this domain again with another "
                               "spec.channel.resourceClaimTemplate.name."};

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "controller/compute_domain/plan.h"
@@ -10,6 +11,17 @@
 namespace compute_domain {
 
 [[nodiscard]] std::vector<Action> PlanChildren(const Observed& observed);
+
+// What the domain's DaemonSet makes pods from; empty: there is none, or it was not made by us.
+[[nodiscard]] std::string TemplateHash(const Observed& observed);
+
+// How far the domain's children are, as far as is known: by name, such as "DaemonSet ns/x".
+struct ChildrenState {
+  std::vector<std::string> missing = {};
+  std::vector<std::string> terminating = {};
+};
+// REQUIRES: observed.domain.
+[[nodiscard]] ChildrenState FindChildren(const Observed& observed);
 
 // A name that somebody else holds, as a failure for the domain's condition; empty: none.
 [[nodiscard]] std::optional<Failure> FindTakenName(const Observed& observed);

@@ -108,8 +108,9 @@ std::vector<std::string> FindConsumers(const Observed& observed) {
     if (!IsInUse(observed, claim) || claim.node.empty()) continue;
     const auto node = observed.nodes.find(claim.node);
     const bool node_lives = node != observed.nodes.end() && node->second.ready;
-    if (node_lives) {
-      consumers.push_back(claim.consumer + " on " + claim.node + " (claim " +
+    if (!node_lives) continue;
+    for (const std::string& consumer : claim.consumers) {
+      consumers.push_back(consumer + " on " + claim.node + " (claim " +
                           kube::ToString(claim.meta.key) + ")");
     }
   }

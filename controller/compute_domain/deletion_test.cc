@@ -221,7 +221,7 @@ TEST(FindConsumers, OnlyAnAllocatedClaimOnANodeThatLivesCounts) {
   const std::vector<Row> rows = {
       {"as it is", [](Observed&) {}, 2},
       {"not allocated", [](Observed& o) { o.children.claims[0].node.clear(); }, 1},
-      {"not reserved", [](Observed& o) { o.children.claims[0].consumers = 0; }, 1},
+      {"not reserved", [](Observed& o) { o.children.claims[0].consumers.clear(); }, 1},
       {"in another namespace", [](Observed& o) { o.children.claims[0].meta.key.ns = "team-b"; }, 1},
       {"of an administrator", [](Observed& o) { o.children.claims[0].admin_access = true; }, 1},
       {"another domain's", [](Observed& o) { o.children.claims[0].channel_domain = kOtherUid; }, 1},

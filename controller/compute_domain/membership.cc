@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "controller/api/names.h"
+#include "pkg/base/rfc3339.h"
 
 namespace compute_domain {
 
@@ -13,6 +14,7 @@ namespace {
 
 using api::Clique;
 using api::DaemonPod;
+using api::HeldIndex;
 using api::Member;
 using PodByNode = std::map<std::string, const DaemonPod*>;
 
@@ -48,17 +50,27 @@ bool MayBeIn(const DaemonPod& pod, const std::string& clique) {
   return !pod.clique || *pod.clique == clique;  // Without the label it is only starting.
 }
 
+// What a clique holds.
+struct CliqueContent {
+  std::vector<Member> daemons = {};
+  std::vector<HeldIndex> held = {};
+};
+
 // One clique: what it holds now, and what it should hold.
 class CliqueRule {
  public:
-  CliqueRule(const Observed& observed, const PodByNode& pods, std::string id, const Clique* clique)
-      : observed_(observed), pods_(pods), id_(std::move(id)), clique_(clique) {}
+  CliqueRule(const Observed& observed, const PodByNode& pods, std::string id, const Clique* clique,
+             base::Clock::WallTime now)
+      : observed_(observed), pods_(pods), id_(std::move(id)), clique_(clique), now_(now) {}
 
-  // The entries as they should be. Sets `needs_daemon_pods` and adds to `refused`.
-  std::vector<Member> Decide(Membership& membership) {
+  // What it should hold. Sets `needs_daemon_pods` and adds to `refused`.
+  CliqueContent Decide(Membership& membership) {
     if (clique_ != nullptr) {
       // Its daemon is about to remove its own entry; a write of ours would make it fail.
-      if (OwnWriterLeaves()) return clique_->daemons;
+      if (OwnWriterLeaves()) return {.daemons = clique_->daemons, .held = clique_->held};
+      for (const HeldIndex& held : clique_->held) {
+        if (IsHeldNow(held)) next_.held.push_back(held);
+      }
       for (const Member& entry : clique_->daemons) Keep(entry, membership);
     }
     // Those that had an index before come first, so that nobody else takes it.
@@ -67,8 +79,7 @@ class CliqueRule {
     }
     for (const auto& [node, pod] : pods_) {
       if (!Joins(node, *pod)) continue;
-      const int index = LowestFreeIndex(used_, observed_.facts.daemons.nodes_per_imex_domain_max);
-      if (index >= 0) {
+      if (const int index = FreeIndex(); index >= 0) {
         Join(*pod, index);
       } else {
         membership.refused.push_back(node + " in clique " + id_);
@@ -78,6 +89,35 @@ class CliqueRule {
   }
 
  private:
+  bool IsHeldNow(const HeldIndex& held) const {
+    const auto until = base::ParseTime(held.until);
+    return until && *until > now_;
+  }
+
+  // The lowest that nobody has or is kept for; if all are, the one that is kept for the node that
+  // has been away longest. -1: none.
+  int FreeIndex() {
+    const int most = observed_.facts.daemons.nodes_per_imex_domain_max;
+    std::set<int> taken = used_;
+    for (const HeldIndex& held : next_.held) taken.insert(held.index);
+    if (const int index = LowestFreeIndex(taken, most); index >= 0) return index;
+    std::ranges::sort(next_.held, {},
+                      [](const HeldIndex& held) { return std::tie(held.until, held.index); });
+    for (const HeldIndex& held : next_.held) {
+      if (IsFree(held.index)) return held.index;
+    }
+    return -1;
+  }
+
+  // Daemons that write their own entries choose among all indices, whatever is kept.
+  void Hold(const Member& entry) {
+    const bool is_ours = observed_.facts.daemons.controller_writes && IsFree(entry.index);
+    if (!is_ours || observed_.facts.index_hold <= std::chrono::seconds(0)) return;
+    next_.held.push_back({.node = entry.node,
+                          .index = entry.index,
+                          .until = base::FormatSeconds(now_ + observed_.facts.index_hold)});
+  }
+
   const DaemonPod* PodOf(const std::string& node) const {
     const auto it = pods_.find(node);
     return it == pods_.end() ? nullptr : it->second;
@@ -103,7 +143,11 @@ class CliqueRule {
     const DaemonPod* pod = PodOf(entry.node);
     // Nobody leaves because one cache lags, not even one whose pod seems to be elsewhere (S5).
     if (pod == nullptr || !MayBeIn(*pod, id_)) {
-      if (!IsProvenGone(entry, membership)) Put(entry);
+      if (IsProvenGone(entry, membership)) {
+        Hold(entry);
+      } else {
+        Put(entry);
+      }
       return;
     }
     if (!pod->controller_writes) return Put(entry);
@@ -124,9 +168,13 @@ class CliqueRule {
            !entries_of_.contains(node);
   }
 
-  // The free index under which status still shows the node: a clique that somebody deleted is made
-  // again as it was, since its daemons go on under their indices (S4). -1: none.
+  // The free index that is kept for the node, or under which status still shows it: a clique that
+  // somebody deleted is made again as it was, since its daemons go on under their indices (S4).
+  // -1: none.
   int IndexBefore(const std::string& node) const {
+    for (const HeldIndex& held : next_.held) {
+      if (held.node == node && IsFree(held.index)) return held.index;
+    }
     if (!observed_.domain) return -1;
     for (const Member& member : observed_.domain->status.nodes) {
       const bool is_it = member.node == node && member.clique == id_;
@@ -142,14 +190,18 @@ class CliqueRule {
   void Put(const Member& member) {
     used_.insert(member.index);
     entries_of_.insert(member.node);
-    next_.push_back(member);
+    std::erase_if(next_.held, [&](const HeldIndex& held) {
+      return held.node == member.node || held.index == member.index;
+    });
+    next_.daemons.push_back(member);
   }
 
   const Observed& observed_;
   const PodByNode& pods_;
   const std::string id_;
   const Clique* clique_;
-  std::vector<Member> next_;
+  const base::Clock::WallTime now_;
+  CliqueContent next_;
   std::set<int> used_;
   std::set<std::string> entries_of_;
 };
@@ -194,18 +246,20 @@ bool IsWritten(const Observed& observed, const std::string& id, const Clique* cl
 
 // The write that makes the clique hold `next`; empty if it does.
 std::optional<Action> WriteOf(const Observed& observed, const std::string& id, const Clique* clique,
-                              const std::vector<Member>& next) {
+                              const CliqueContent& next) {
   if (clique != nullptr) {
-    if (clique->meta.deleting || clique->daemons == next) return {};
-    return WriteClique{.clique = clique->meta, .daemons = next};
+    // An index that is no longer kept is no reason for a write.
+    if (clique->meta.deleting || clique->daemons == next.daemons) return {};
+    return WriteClique{.clique = clique->meta, .daemons = next.daemons, .held = next.held};
   }
-  if (next.empty() || observed.children.daemon_sets.empty()) return {};
+  if (next.daemons.empty() || observed.children.daemon_sets.empty()) return {};
   const kube::ObjectMeta& owner = observed.children.daemon_sets.front().meta;
   const kube::ObjectKey key = KeyOf(observed, id);
   // Taken: the cache is behind, and what is there will arrive.
   if (observed.evidence.taken.contains({Kind::kClique, key})) return {};
-  return Create{
-      .kind = Kind::kClique, .key = key, .object = RenderClique(key, observed, id, next, owner)};
+  return Create{.kind = Kind::kClique,
+                .key = key,
+                .object = RenderClique(key, observed, id, next.daemons, owner)};
 }
 
 bool IsLost(const Observed& observed, const std::string& node) {
@@ -235,7 +289,7 @@ int LowestFreeIndex(const std::set<int>& used, int members_max) {
   return -1;
 }
 
-Membership PlanMembership(const Observed& observed) {
+Membership PlanMembership(const Observed& observed, const Instant& now) {
   const PodByNode pods = PodsThatCount(observed);
   std::map<std::string, const Clique*> cliques;
   for (const Clique& clique : observed.children.cliques) {
@@ -252,11 +306,11 @@ Membership PlanMembership(const Observed& observed) {
     }
   }
   for (const auto& [id, clique] : cliques) {
-    const std::vector<Member> next = CliqueRule(observed, pods, id, clique).Decide(membership);
+    const CliqueContent next = CliqueRule(observed, pods, id, clique, now.wall).Decide(membership);
     if (std::optional<Action> write = WriteOf(observed, id, clique, next)) {
       membership.actions.push_back(*std::move(write));
     }
-    for (Member member : next) {
+    for (Member member : next.daemons) {
       if (!IsWritten(observed, id, clique, member)) continue;
       member.clique = id;
       AddToStatus(observed, pods, std::move(member), by_node);

@@ -1,7 +1,8 @@
 // Who belongs to a domain, in which clique and under which index. Pure.
 //
 // Two manners live side by side in one clique. Of a pod that carries our marker the controller
-// writes the entry: it gives the index and keeps it for as long as a pod of that node lives. Of any
+// writes the entry: it gives the index and keeps it for as long as a pod of that node lives, and
+// free for its node for a while after. Of any
 // other pod the daemon itself writes the entry (NVIDIA's does): the controller never makes or
 // changes it, and removes it only once a live read shows that its pod is gone.
 #pragma once
@@ -15,7 +16,7 @@
 namespace compute_domain {
 
 // Decides what the cliques of the domain should hold.
-[[nodiscard]] Membership PlanMembership(const Observed& observed);
+[[nodiscard]] Membership PlanMembership(const Observed& observed, const Instant& now);
 
 // The lowest index below `members_max` that is not in `used`; -1 if there is none.
 [[nodiscard]] int LowestFreeIndex(const std::set<int>& used, int members_max);

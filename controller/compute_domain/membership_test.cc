@@ -22,13 +22,14 @@ using fixtures::kOtherCliqueId;
 using fixtures::kUid;
 using fixtures::MakeMember;
 using fixtures::Marked;
+using fixtures::Now;
 using Change = std::function<void(Observed&)>;
 using Members = std::vector<Member>;
 using Names = std::vector<std::string>;
 
 Membership PlanFor(Observed observed, const Change& change) {
   change(observed);
-  return PlanMembership(observed);
+  return PlanMembership(observed, Now());
 }
 
 // What the one write of the plan makes the clique hold; the members of no clique if there is none.
@@ -68,7 +69,7 @@ void ShowPods(Observed& observed, std::vector<DaemonPod> pods) {
 
 TEST(PlanMembership, Q2_CliqueThatIsAsItShouldBeIsNotWritten) {
   for (const Observed& observed : {Converged(), Marked()}) {
-    const Membership membership = PlanMembership(observed);
+    const Membership membership = PlanMembership(observed, Now());
     EXPECT_TRUE(membership.actions.empty());
     EXPECT_FALSE(membership.needs_daemon_pods);
     EXPECT_EQ(membership.members, (Members{MakeMember("node-0", 0), MakeMember("node-1", 1)}));
@@ -111,7 +112,7 @@ TEST(PlanMembership, S5_MemberLeavesOnlyIfALiveReadShowsItsPodGoneTerminalOrElse
       row.change(live);
       RemovePod(observed, "node-1");
       ShowPods(observed, {live});
-      const Membership membership = PlanMembership(observed);
+      const Membership membership = PlanMembership(observed, Now());
       EXPECT_FALSE(membership.needs_daemon_pods);
       EXPECT_EQ(membership.members.size(), row.leaves ? 1U : 2U);
       if (row.leaves) {
@@ -141,7 +142,7 @@ TEST(PlanMembership, B4_NodeThatMovedLeavesItsOldCliqueAndIsInTheNewOne) {
   Observed observed = Marked();
   observed.children.daemon_pods[1].clique = kOtherCliqueId;
   ShowPods(observed, observed.children.daemon_pods);
-  const Membership membership = PlanMembership(observed);
+  const Membership membership = PlanMembership(observed, Now());
   EXPECT_EQ(Written(membership), (Members{MakeMember("node-0", 0)}));
   const auto creates = Actions<Create>(membership.actions);
   ASSERT_EQ(creates.size(), 1U);
@@ -161,7 +162,7 @@ TEST(PlanMembership, B5_NodeInTwoCliquesStandsInStatusOnceWhereItsPodIs) {
     other.daemons[0].clique = kOtherCliqueId;
     observed.children.cliques.push_back(other);
     ShowPods(observed, {fixtures::MakePod("node-1", 1), observed.children.daemon_pods[1]});
-    const Membership membership = PlanMembership(observed);
+    const Membership membership = PlanMembership(observed, Now());
     ASSERT_EQ(membership.members.size(), 2U);
     EXPECT_EQ(membership.members[1].node, "node-1");
     EXPECT_EQ(membership.members[1].clique, where);
@@ -190,16 +191,16 @@ TEST(PlanMembership, CliqueIsNotWrittenWhileADaemonThatWritesItselfLeaves) {
   Observed observed = Converged();
   RemovePod(observed, "node-1");
   ShowPods(observed, {});  // So that the entry of node-1 may go.
-  ASSERT_EQ(Written(PlanMembership(observed)).size(), 1U);
+  ASSERT_EQ(Written(PlanMembership(observed, Now())).size(), 1U);
 
   observed.children.daemon_pods[0].meta.deleting = true;
-  EXPECT_TRUE(PlanMembership(observed).actions.empty());
+  EXPECT_TRUE(PlanMembership(observed, Now()).actions.empty());
   // Its entry is its own until the container has ended; and it leaves this clique, no other.
   observed.children.daemon_pods[0].terminal = true;
-  EXPECT_EQ(Actions<WriteClique>(PlanMembership(observed).actions).size(), 1U);
+  EXPECT_EQ(Actions<WriteClique>(PlanMembership(observed, Now()).actions).size(), 1U);
   observed.children.daemon_pods[0].terminal = false;
   observed.children.daemon_pods[0].clique = kOtherCliqueId;
-  EXPECT_EQ(Actions<WriteClique>(PlanMembership(observed).actions).size(), 1U);
+  EXPECT_EQ(Actions<WriteClique>(PlanMembership(observed, Now()).actions).size(), 1U);
 }
 
 TEST(PlanMembership, BothKindsOfDaemonsShareACliqueAndNoIndex) {
@@ -274,8 +275,9 @@ TEST(PlanMembership, S3_IndexOfAMemberThatOnlySeemsGoneIsNotGivenAway) {
             (std::map<std::string, int>{{"node-0", 0}, {"node-1", 1}, {"node-2", 2}}));
 }
 
-TEST(PlanMembership, IndexOfAMemberThatIsProvenGoneIsTheNextOnes) {
+TEST(PlanMembership, IndexOfAMemberThatIsProvenGoneIsTheNextOnesIfNoneIsKept) {
   const Membership membership = PlanFor(Marked(), [](Observed& o) {
+    o.facts.index_hold = std::chrono::seconds(0);
     RemovePod(o, "node-0");
     AddNode(o, "node-2", 2);
     ShowPods(o, o.children.daemon_pods);
@@ -290,7 +292,7 @@ TEST(PlanMembership, S3_IndexThatIsHeldTwiceOrOutOfRangeIsGivenAnew) {
     Observed observed = Marked();
     observed.children.cliques[0].daemons[1].index = index;
     observed.domain->status.nodes[1].index = index;
-    EXPECT_EQ(IndexByNode(Written(PlanMembership(observed))),
+    EXPECT_EQ(IndexByNode(Written(PlanMembership(observed, Now()))),
               (std::map<std::string, int>{{"node-0", 0}, {"node-1", 1}}));
   }
 }
@@ -320,12 +322,12 @@ TEST(PlanMembership, EntryFollowsItsPod) {
   pod.ready = false;
   Member changed = MakeMember("node-1", 1, false);
   changed.ip = "10.9.9.9";
-  EXPECT_EQ(Written(PlanMembership(observed)), (Members{MakeMember("node-0", 0), changed}));
+  EXPECT_EQ(Written(PlanMembership(observed, Now())), (Members{MakeMember("node-0", 0), changed}));
   // The next incarnation, before it has an address or says where it is: the last address stays.
   pod.ip.clear();
   pod.ready = true;
   pod.clique.reset();
-  EXPECT_EQ(Written(PlanMembership(observed)),
+  EXPECT_EQ(Written(PlanMembership(observed, Now())),
             (Members{MakeMember("node-0", 0), MakeMember("node-1", 1, false)}));
 }
 
@@ -344,7 +346,7 @@ TEST(PlanMembership, OnlyAPodThatStaysAndHasAnAddressJoins) {
     Observed observed = Marked();
     AddNode(observed, "node-2", 2);
     change(observed.children.daemon_pods.back());
-    EXPECT_TRUE(PlanMembership(observed).actions.empty());
+    EXPECT_TRUE(PlanMembership(observed, Now()).actions.empty());
   }
 }
 
@@ -353,7 +355,7 @@ TEST(PlanMembership, S4_CliqueThatSomebodyDeletedIsMadeAgainAsItWas) {
   observed.children.cliques.clear();
   observed.domain->status.nodes = {MakeMember("node-0", 5), MakeMember("node-1", 0)};
   AddNode(observed, "a-node", 2);
-  const auto creates = Actions<Create>(PlanMembership(observed).actions);
+  const auto creates = Actions<Create>(PlanMembership(observed, Now()).actions);
   ASSERT_EQ(creates.size(), 1U);
   std::map<std::string, std::int64_t> indices;
   for (const json::Value& daemon : creates[0].object["daemons"].items()) {
@@ -366,7 +368,7 @@ TEST(PlanMembership, S4_CliqueThatSomebodyDeletedIsMadeAgainAsItWas) {
 TEST(PlanMembership, IndexThatStatusRemembersIsNotTakenFromWhoHoldsIt) {
   Observed observed = Marked();
   observed.children.cliques[0].daemons = {MakeMember("node-1", 0)};
-  EXPECT_EQ(IndexByNode(Written(PlanMembership(observed))),
+  EXPECT_EQ(IndexByNode(Written(PlanMembership(observed, Now()))),
             (std::map<std::string, int>{{"node-0", 1}, {"node-1", 0}}));
 }
 
@@ -386,7 +388,7 @@ TEST(PlanMembership, CliqueIsNotWrittenWhenThatCannotHelp) {
     Observed observed = Marked();
     AddNode(observed, "node-2", 2);
     change(observed);
-    EXPECT_TRUE(Actions<WriteClique>(PlanMembership(observed).actions).empty());
+    EXPECT_TRUE(Actions<WriteClique>(PlanMembership(observed, Now()).actions).empty());
   }
 }
 
@@ -395,18 +397,18 @@ TEST(PlanMembership, CliqueIsNotWrittenWhenThatCannotHelp) {
 TEST(PlanMembership, S10_NodeThatTheCliqueDoesNotHoldYetIsNoMember) {
   Observed observed = Marked();
   AddNode(observed, "node-2", 2);
-  EXPECT_EQ(PlanMembership(observed).members.size(), 2U);
-  observed.children.cliques[0].daemons = Written(PlanMembership(observed));
-  EXPECT_EQ(PlanMembership(observed).members.size(), 3U);
+  EXPECT_EQ(PlanMembership(observed, Now()).members.size(), 2U);
+  observed.children.cliques[0].daemons = Written(PlanMembership(observed, Now()));
+  EXPECT_EQ(PlanMembership(observed, Now()).members.size(), 3U);
 }
 
 TEST(PlanMembership, MembersOfACliqueThatWasJustMadeAreMembers) {
   Observed observed = Marked();
   observed.children.cliques.clear();
-  EXPECT_TRUE(PlanMembership(observed).members.empty());
+  EXPECT_TRUE(PlanMembership(observed, Now()).members.empty());
   observed.evidence.taken[{Kind::kClique, {kDriverNs, kUid + "." + kCliqueId}}].emplace(
       Evidence::Taken{.domain = kUid});
-  EXPECT_EQ(PlanMembership(observed).members.size(), 2U);
+  EXPECT_EQ(PlanMembership(observed, Now()).members.size(), 2U);
 }
 
 TEST(PlanMembership, S1_MemberIsReadyOnlyWhileItsNodeLivesAndItsPodIsReadyAndStays) {
@@ -432,16 +434,16 @@ TEST(PlanMembership, B8_NodeWithoutFabricIsAMemberByItsPodAlone) {
   pod.clique = "";
   observed.children.daemon_pods.push_back(pod);
   observed.nodes["node-2"] = fixtures::MakeNode("node-2");
-  const Membership membership = PlanMembership(observed);
+  const Membership membership = PlanMembership(observed, Now());
   ASSERT_EQ(membership.members.size(), 3U);
   EXPECT_EQ(membership.members[0],
             (Member{.node = "node-2", .ip = "10.0.0.3", .clique = "", .index = -1, .ready = true}));
   EXPECT_TRUE(membership.actions.empty());
 
   observed.children.daemon_pods[2].ready = false;
-  EXPECT_FALSE(PlanMembership(observed).members[0].ready);
+  EXPECT_FALSE(PlanMembership(observed, Now()).members[0].ready);
   observed.children.daemon_pods[2].ip.clear();
-  EXPECT_EQ(PlanMembership(observed).members.size(), 2U);
+  EXPECT_EQ(PlanMembership(observed, Now()).members.size(), 2U);
 }
 
 TEST(PlanMembership, B6_OfSeveralPodsOnANodeTheOneThatStaysAndThenTheNewestCounts) {
@@ -469,7 +471,7 @@ TEST(PlanMembership, B6_OfSeveralPodsOnANodeTheOneThatStaysAndThenTheNewestCount
     for (const auto& pods : {std::vector{counts, other}, std::vector{other, counts}}) {
       Observed observed = Converged();
       for (const DaemonPod& pod : pods) observed.children.daemon_pods.push_back(pod);
-      EXPECT_EQ(PlanMembership(observed).members[0].ip, "10.0.0.99");
+      EXPECT_EQ(PlanMembership(observed, Now()).members[0].ip, "10.0.0.99");
     }
   }
 }
@@ -547,7 +549,7 @@ class Churn {
 
   void RunPass() {
     for (int round = 0; round < 2; ++round) {
-      const Membership membership = PlanMembership(observed_);
+      const Membership membership = PlanMembership(observed_, Now());
       for (const WriteClique& write : Actions<WriteClique>(membership.actions)) {
         observed_.children.cliques[0].daemons = write.daemons;
       }
@@ -566,7 +568,7 @@ class Churn {
       if (!membership.needs_daemon_pods) break;
       observed_.evidence.daemon_pods = Pods();
     }
-    observed_.domain->status.nodes = PlanMembership(observed_).members;
+    observed_.domain->status.nodes = PlanMembership(observed_, Now()).members;
   }
 
   std::mt19937 random_;
@@ -586,6 +588,82 @@ TEST(PlanMembership, S3_S4_S5_ChurnMovesDoublesAndLosesNobody) {
       churn.Check();
     }
   }
+}
+
+// ---- Indices that are kept.
+
+// node-0's daemon is gone, as a live read shows.
+Observed WithoutNode0() {
+  Observed observed = Marked();
+  RemovePod(observed, "node-0");
+  ShowPods(observed, observed.children.daemon_pods);
+  return observed;
+}
+
+TEST(PlanMembership, S4_IndexOfANodeWhoseDaemonWentIsKeptForIt) {
+  const Membership membership = PlanMembership(WithoutNode0(), Now());
+  const auto writes = Actions<WriteClique>(membership.actions);
+  ASSERT_EQ(writes.size(), 1U);
+  EXPECT_EQ(IndexByNode(writes[0].daemons), (std::map<std::string, int>{{"node-1", 1}}));
+  EXPECT_EQ(writes[0].held, (std::vector<api::HeldIndex>{
+                                {.node = "node-0", .index = 0, .until = "2026-01-01T12:01:00Z"}}));
+}
+
+TEST(PlanMembership, DaemonsThatChooseForThemselvesGetNoIndexKept) {
+  Observed observed = WithoutNode0();
+  observed.facts.daemons.controller_writes = false;
+  EXPECT_TRUE(Actions<WriteClique>(PlanMembership(observed, Now()).actions).at(0).held.empty());
+}
+
+// node-0 left a while ago, and its index is kept until `until`.
+Observed Held(const std::string& until) {
+  Observed observed = Marked();
+  RemovePod(observed, "node-0");
+  api::Clique& clique = observed.children.cliques[0];
+  clique.daemons = {MakeMember("node-1", 1)};
+  clique.held = {{.node = "node-0", .index = 0, .until = until}};
+  observed.domain->status.nodes = clique.daemons;
+  return observed;
+}
+
+TEST(PlanMembership, S4_NodeThatComesBackFindsItsIndexAndOthersDoNotTakeIt) {
+  Observed observed = Held("2026-01-01T12:00:01Z");
+  AddNode(observed, "node-2", 2);
+  const Membership other = PlanMembership(observed, Now());
+  EXPECT_EQ(IndexByNode(Written(other)),
+            (std::map<std::string, int>{{"node-1", 1}, {"node-2", 2}}));
+  EXPECT_EQ(Actions<WriteClique>(other.actions)[0].held, observed.children.cliques[0].held);
+  AddNode(observed, "node-0", 0);
+  const Membership both = PlanMembership(observed, Now());
+  EXPECT_EQ(IndexByNode(Written(both)),
+            (std::map<std::string, int>{{"node-0", 0}, {"node-1", 1}, {"node-2", 2}}));
+  EXPECT_TRUE(Actions<WriteClique>(both.actions)[0].held.empty());
+}
+
+TEST(PlanMembership, IndexIsKeptNoLongerThanItsTime) {
+  Observed observed = Held("2026-01-01T12:00:00Z");
+  EXPECT_TRUE(PlanMembership(observed, Now()).actions.empty()) << "no write of its own";
+  AddNode(observed, "node-2", 2);
+  const Membership membership = PlanMembership(observed, Now());
+  EXPECT_EQ(IndexByNode(Written(membership)),
+            (std::map<std::string, int>{{"node-1", 1}, {"node-2", 0}}));
+  EXPECT_TRUE(Actions<WriteClique>(membership.actions)[0].held.empty());
+}
+
+TEST(PlanMembership, IndexThatIsKeptIsGivenUpWhenTheCliqueIsFull) {
+  Observed observed = Held("2026-01-01T12:00:30Z");
+  observed.facts.daemons.nodes_per_imex_domain_max = 3;
+  // Index 2 has been kept for longer than index 0.
+  observed.children.cliques[0].held.push_back(
+      {.node = "node-9", .index = 2, .until = "2026-01-01T12:00:10Z"});
+  AddNode(observed, "node-3", 3);
+  const Membership one = PlanMembership(observed, Now());
+  EXPECT_EQ(IndexByNode(Written(one)), (std::map<std::string, int>{{"node-1", 1}, {"node-3", 2}}));
+  AddNode(observed, "node-4", 4);
+  const Membership two = PlanMembership(observed, Now());
+  EXPECT_EQ(IndexByNode(Written(two)),
+            (std::map<std::string, int>{{"node-1", 1}, {"node-3", 2}, {"node-4", 0}}));
+  EXPECT_TRUE(two.refused.empty());
 }
 
 }  // namespace

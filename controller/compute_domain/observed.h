@@ -4,6 +4,7 @@
 #include <chrono>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,9 @@ struct Evidence {
   std::optional<std::optional<kube::ObjectMeta>> owner = {};
   std::optional<Children> children = {};
   std::optional<std::vector<api::DaemonPod>> daemon_pods = {};
+  std::optional<std::vector<api::Claim>> claims = {};  // Of the domain's namespace.
+  // Why pods wait, by name: the scheduler's own words; empty: it said nothing.
+  std::optional<std::map<std::string, std::string>> words = {};
   // Names of children that cannot be created (any more): what a reply or a live read says is there.
   // The outer optional is empty if only a refused create says so; the inner one, if it is gone
   // again.
@@ -49,6 +53,10 @@ struct Facts {
   daemon_set::Settings daemons = {};
   std::chrono::seconds deletion_grace{600};
   std::chrono::milliseconds status_window{500};
+  // An index is kept this long for a node whose daemon went.
+  std::chrono::seconds index_hold{60};
+  // A node keeps the domain's label this long after the last claim on it: its plugin comes first.
+  std::chrono::seconds label_hold{30};
   // A kind that cannot be read: the reason for the condition (DRANotServed, RightMissing) and a
   // sentence that says what to do. Empty: all is well.
   std::string problem_reason = {};
@@ -73,6 +81,18 @@ struct Observed {
   Facts facts = {};
   std::optional<Failure> failure = {};                        // Of this pass.
   std::optional<base::Clock::TimePoint> status_written = {};  // By this process.
+  // Labelled nodes without an allocated channel claim of the domain, and since when this process
+  // has seen them so.
+  std::map<std::string, base::Clock::TimePoint> idle_since = {};
+  // Other domains that hold one of `nodes`: "namespace/name" by UID.
+  std::map<std::string, std::string> other_domains = {};
+  // Other domains with members in a clique of this one: "namespace/name", by clique.
+  std::map<std::string, std::set<std::string>> clique_shared_with = {};
+  // Nodes that rebooted, and whose daemon has not come up since; its pod may still look ready.
+  std::set<std::string> rebooted = {};
+  // Why pods wait, as this process read it last, and when.
+  std::map<std::string, std::string> words = {};
+  std::optional<base::Clock::TimePoint> words_read = {};
 };
 
 }  // namespace compute_domain

@@ -33,9 +33,13 @@ bool IsDaemonPod(const api::DaemonPod& pod) {
   return owner != nullptr && owner->kind == kube::kDaemonSets.kind;
 }
 
-bool IsInUse(const Observed& observed, const api::Claim& claim) {
-  return claim.channel_domain == observed.uid && claim.consumers > 0 && !claim.admin_access &&
+bool IsChannelClaim(const Observed& observed, const api::Claim& claim) {
+  return claim.channel_domain == observed.uid && !claim.admin_access &&
          claim.meta.key.ns == observed.domain->meta.key.ns;
+}
+
+bool IsInUse(const Observed& observed, const api::Claim& claim) {
+  return IsChannelClaim(observed, claim) && !claim.consumers.empty();
 }
 
 bool IsClique(const Observed& observed, const api::Clique& clique) {

@@ -1,13 +1,18 @@
 #include "controller/compute_domain/plan.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "controller/api/names.h"
+#include "controller/compute_domain/acceptance.h"
 #include "controller/compute_domain/children.h"
 #include "controller/compute_domain/deletion.h"
+#include "controller/compute_domain/labels.h"
 #include "controller/compute_domain/membership.h"
 #include "controller/compute_domain/ownership.h"
+#include "controller/compute_domain/roll.h"
 #include "controller/compute_domain/status.h"
+#include "controller/compute_domain/usage.h"
 #include "pkg/base/rfc3339.h"
 
 namespace compute_domain {
@@ -29,25 +34,36 @@ std::optional<Action> PlanAdmission(const Observed& observed) {
 
 // Into one step with `others`: a child that cannot be made must not keep the clique of a pod that
 // ends Ready, on which workloads are let loose.
-void AddStep(Step others, const Membership& membership, Plan& plan) {
+void AddStep(Step others, const Membership& membership, bool needs_daemon_pods, Plan& plan) {
   Step step = std::move(others);
   step.insert(step.end(), membership.actions.begin(), membership.actions.end());
-  if (membership.needs_daemon_pods) step.emplace_back(ReadDaemonPods{});
+  if (needs_daemon_pods) step.emplace_back(ReadDaemonPods{});
   if (!step.empty()) plan.steps.push_back(std::move(step));
+}
+
+std::optional<milliseconds> Sooner(std::optional<milliseconds> a, std::optional<milliseconds> b) {
+  return a && b ? std::min(*a, *b) : (a ? a : b);
 }
 
 Plan PlanLife(Observed observed, const Instant& now, const Rules& rules) {
   Plan plan;
   Step children;
-  const bool accepted = observed.domain->has_spec && observed.facts.problem_reason.empty();
-  if (accepted) {
+  if (!FindObjection(observed)) {
     if (std::optional<Action> admission = rules.admit(observed)) plan.steps.push_back({*admission});
     children = rules.provision(observed);
     plan.obstacle = FindTakenName(observed);
     if (plan.obstacle) observed.failure = plan.obstacle;
   }
-  const Membership membership = rules.membership(observed);
-  AddStep(std::move(children), membership, plan);
+  const Membership membership = rules.membership(observed, now);
+  Roll roll = rules.roll(observed, membership);
+  AddStep(std::move(children), membership, membership.needs_daemon_pods || roll.needs_daemon_pods,
+          plan);
+  Labels labels = rules.labels(observed, now);
+  Words words = PlanWords(observed, now);
+  std::ranges::move(roll.actions, std::back_inserter(labels.actions));
+  if (words.read) labels.actions.emplace_back(*std::move(words.read));
+  if (!labels.actions.empty()) plan.steps.push_back(std::move(labels.actions));
+  plan.requeue_after = Sooner(labels.look_again, words.look_again);
   plan.status =
       DecideStatusWrite(observed, DecideStatus(observed, membership, now), now, plan.requeue_after);
   return plan;
@@ -57,7 +73,7 @@ Plan PlanLife(Observed observed, const Instant& now, const Rules& rules) {
 milliseconds UntilDeadline(const Observed& observed, const Instant& now, int times) {
   const auto asked = base::ParseTime(observed.domain->meta.deletion_timestamp);
   if (!asked) return milliseconds(0);
-  const auto rest = *asked + times * observed.facts.deletion_grace - now.wall;
+  const auto rest = *asked + times * DeletionGrace(observed) - now.wall;
   return std::max(milliseconds(0), std::chrono::ceil<milliseconds>(rest));
 }
 
@@ -76,7 +92,8 @@ Plan PlanReads(const Observed& observed, const Instant& now, const Rules& rules,
                Step reads) {
   plan.steps.push_back(std::move(reads));
   if (!observed.failure) return plan;
-  return PlanWait(observed, now, rules.membership(observed), std::move(plan), {}, milliseconds(0));
+  return PlanWait(observed, now, rules.membership(observed, now), std::move(plan), {},
+                  milliseconds(0));
 }
 
 Plan PlanOrphans(const Observed& observed, const Rules& rules) {
@@ -107,16 +124,16 @@ Action ReadWhatIsLeft(const Observed& observed) {
 Plan PlanEnd(const Observed& observed, const Instant& now, const Rules& rules, Plan plan) {
   // Pods that cannot end hold the domain for one grace more.
   const milliseconds bound = UntilDeadline(observed, now, 2);
-  const DeletionWait wait = {.at_most = 2 * observed.facts.deletion_grace,
+  const DeletionWait wait = {.at_most = 2 * DeletionGrace(observed),
                              .blockers = FindRemains(observed)};
   if (!wait.blockers.empty() && bound > milliseconds(0)) {
-    return PlanWait(observed, now, rules.membership(observed), std::move(plan), wait, bound);
+    return PlanWait(observed, now, rules.membership(observed, now), std::move(plan), wait, bound);
   }
   if (!wait.blockers.empty() && !observed.evidence.children) {
     return PlanReads(observed, now, rules, std::move(plan), {ReadWhatIsLeft(observed)});
   }
   if (!rules.may_release(observed)) {
-    return PlanWait(observed, now, rules.membership(observed), std::move(plan), {},
+    return PlanWait(observed, now, rules.membership(observed, now), std::move(plan), {},
                     milliseconds(0));
   }
   // Last, because once it is gone the API server may drop the object, and with it the only record
@@ -147,13 +164,13 @@ Plan PlanDeletion(const Observed& observed, const Instant& now, const Rules& rul
   Plan plan;
   Step workload = PlanWorkloadTearDown(observed, children);
   const milliseconds grace = UntilDeadline(observed, now, 1);
-  DeletionWait wait = {.at_most = observed.facts.deletion_grace,
-                       .blockers = FindConsumers(observed)};
+  DeletionWait wait = {.at_most = DeletionGrace(observed), .blockers = FindConsumers(observed)};
   // Claims that cannot be read may be in use.
   if (!observed.facts.problem_reason.empty()) wait.blockers.push_back(observed.facts.problem);
   if (!wait.blockers.empty() && grace > milliseconds(0)) {
-    const Membership membership = rules.membership(observed);
-    AddStep(std::move(workload), membership, plan);  // Their jobs go on: so do the daemons.
+    const Membership membership = rules.membership(observed, now);
+    // Their jobs go on: so do the daemons.
+    AddStep(std::move(workload), membership, membership.needs_daemon_pods, plan);
     return PlanWait(observed, now, membership, std::move(plan), wait, grace);
   }
   if (!workload.empty()) plan.steps.push_back(std::move(workload));
@@ -171,6 +188,8 @@ Plan PlanDeletion(const Observed& observed, const Instant& now, const Rules& rul
 const Rules kRules = {.admit = PlanAdmission,
                       .provision = PlanChildren,
                       .membership = PlanMembership,
+                      .roll = PlanRoll,
+                      .labels = PlanLabels,
                       .prove = PlanProof,
                       .tear_down = PlanTearDown,
                       .may_release = MayRelease};

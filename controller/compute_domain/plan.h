@@ -39,10 +39,18 @@ struct WriteFinalizers {
   kube::ObjectMeta object = {};
   std::vector<std::string> finalizers = {};
 };
-// Makes `daemons` the clique's, if it still has this resourceVersion.
+// Makes `daemons` and `held` the clique's, if it still has this resourceVersion.
 struct WriteClique {
   kube::ObjectMeta clique = {};
   std::vector<api::Member> daemons = {};
+  std::vector<api::HeldIndex> held = {};
+};
+// Makes `pod_template` the DaemonSet's, whatever somebody made of it, if it still has this
+// resourceVersion; `stamp` is its template-hash annotation.
+struct WritePodTemplate {
+  kube::ObjectMeta daemon_set = {};
+  json::Value pod_template = {};
+  std::string stamp = {};
 };
 // Takes the domain label off the node, if it still has this domain's UID as value.
 struct RemoveNodeLabel {
@@ -62,13 +70,21 @@ struct ReadChildren {
   std::string workload_namespace = {};  // Of the domain; empty: not known.
 };
 struct ReadDaemonPods {};
+struct ReadClaims {
+  std::string ns = {};
+};
+struct ReadPods {
+  std::string ns = {};
+  std::vector<std::string> names = {};
+};
 struct ReadTaken {
   Kind kind = {};
   kube::ObjectKey key = {};
 };
 
-using Action = std::variant<Create, Delete, WriteFinalizers, WriteClique, RemoveNodeLabel,
-                            WriteStatus, ReadOwner, ReadChildren, ReadDaemonPods, ReadTaken>;
+using Action = std::variant<Create, Delete, WriteFinalizers, WriteClique, WritePodTemplate,
+                            RemoveNodeLabel, WriteStatus, ReadOwner, ReadChildren, ReadDaemonPods,
+                            ReadClaims, ReadPods, ReadTaken>;
 using Step = std::vector<Action>;  // Its actions may travel side by side.
 
 struct Plan {
@@ -91,6 +107,24 @@ struct Membership {
   bool needs_daemon_pods = false;         // A member seems gone: read before it is removed.
 };
 
+// The replacement of daemon pods.
+struct Roll {
+  std::vector<Action> actions = {};
+  bool needs_daemon_pods = false;  // A pod seems to be due: read before it is deleted.
+};
+
+// Which nodes keep the domain's label, and what must be done about the others.
+struct Labels {
+  std::vector<Action> actions = {};
+  std::optional<std::chrono::milliseconds> look_again = {};  // Then a node may have to lose it.
+};
+
+// What is read so that a condition can say why pods wait.
+struct Words {
+  std::optional<ReadPods> read = {};
+  std::optional<std::chrono::milliseconds> look_again = {};
+};
+
 // The rules, one for each concern. A table, so that the simulation can put a wrong rule in the
 // place of a right one and see an oracle notice.
 struct Rules {
@@ -98,7 +132,11 @@ struct Rules {
   std::optional<Action> (*admit)(const Observed&) = nullptr;
   // Creates and repairs children.
   std::vector<Action> (*provision)(const Observed&) = nullptr;
-  Membership (*membership)(const Observed&) = nullptr;
+  Membership (*membership)(const Observed&, const Instant& now) = nullptr;
+  // Replaces daemon pods that were made from another template than the DaemonSet has.
+  Roll (*roll)(const Observed&, const Membership&) = nullptr;
+  // Takes the label off nodes that the domain, which lives, uses no more.
+  Labels (*labels)(const Observed&, const Instant& now) = nullptr;
   // Whether the cached view suffices to tear down, or which live reads come first.
   std::vector<Action> (*prove)(const Observed&) = nullptr;
   // What removes `children`, whatever else is missing.

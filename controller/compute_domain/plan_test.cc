@@ -460,7 +460,7 @@ TEST(IsInUse, OnlyAReservedClaimInTheDomainsNamespaceCounts) {
   const std::vector<std::pair<const char*, std::function<void(api::Claim&)>>> rows = {
       {"elsewhere", [](api::Claim& c) { c.meta.key.ns = "team-b"; }},
       {"another domain's", [](api::Claim& c) { c.channel_domain = kOtherUid; }},
-      {"not reserved", [](api::Claim& c) { c.consumers = 0; }},
+      {"not reserved", [](api::Claim& c) { c.consumers.clear(); }},
       {"of an administrator", [](api::Claim& c) { c.admin_access = true; }},
   };
   for (const auto& [what, change] : rows) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "controller/compute_domain/labels.h"
 #include "pkg/base/check.h"
 #include "pkg/kube/client/request.h"
 
@@ -18,6 +19,19 @@ constexpr int kRoundsMax = 4;
 // The cache is given this long to show a write of ours; then it is trusted as it is.
 constexpr auto kCatchUp = std::chrono::seconds(10);
 
+// Since when each node that is idle now has been.
+std::map<std::string, base::Clock::TimePoint> StillIdle(
+    const Observed& observed, const std::map<std::string, base::Clock::TimePoint>& before,
+    base::Clock::TimePoint now) {
+  std::map<std::string, base::Clock::TimePoint> idle;
+  if (!observed.domain) return idle;
+  for (std::string& node : IdleNodes(observed, observed.children.claims)) {
+    const auto it = before.find(node);
+    idle.emplace(std::move(node), it == before.end() ? now : it->second);
+  }
+  return idle;
+}
+
 }  // namespace
 
 Pass::Pass(Reconciler& reconciler, std::string uid) : reconciler_(reconciler) {
@@ -27,10 +41,7 @@ Pass::Pass(Reconciler& reconciler, std::string uid) : reconciler_(reconciler) {
 std::vector<Request> Pass::Next() {
   if (over_) return {};
   if (rounds_ == 0) {
-    const auto memory = reconciler_.memories_.With([&](auto& memories) {
-      const auto it = memories.find(observed_.uid);
-      return it == memories.end() ? Reconciler::Memory() : it->second;
-    });
+    const Reconciler::Memory memory = reconciler_.MemoryOf(observed_.uid);
     // Deciding from a view older than our own writes would do them twice.
     const base::Clock::TimePoint now = reconciler_.clock_.Now();
     const bool behind = std::ranges::any_of(memory.expectations, [&](const Expectation& expected) {
@@ -43,7 +54,6 @@ std::vector<Request> Pass::Next() {
       return {};
     }
     observed_ = reconciler_.Gather(observed_.uid);
-    observed_.status_written = memory.status_written;
     Decide();
   }
   if (!outcome_.error && next_step_ < plan_.steps.size()) {
@@ -166,6 +176,11 @@ void Pass::Finish() {
     }
     Reconciler::Memory& memory = memories[observed_.uid];
     if (status_written_) memory.status_written = now;
+    memory.idle_since = std::move(observed_.idle_since);
+    if (observed_.evidence.words) {
+      memory.words = *std::move(observed_.evidence.words);
+      memory.words_read = now;
+    }
     memory.expectations = std::move(expectations_);
     memory.expect_until = now + kCatchUp;
   });
@@ -183,7 +198,19 @@ Reconciler::Reconciler(const Cache& cache, Facts facts, WriteGate gate, const ba
 Observed Reconciler::Gather(const std::string& uid) const {
   Observed observed = cache_.Gather(uid);
   observed.facts = facts_.With([](const Facts& facts) { return facts; });
+  Memory memory = MemoryOf(uid);
+  observed.status_written = memory.status_written;
+  observed.idle_since = StillIdle(observed, memory.idle_since, clock_.Now());
+  observed.words = std::move(memory.words);
+  observed.words_read = memory.words_read;
   return observed;
+}
+
+Reconciler::Memory Reconciler::MemoryOf(const std::string& uid) const {
+  return memories_.With([&](const auto& memories) {
+    const auto it = memories.find(uid);
+    return it == memories.end() ? Memory() : it->second;
+  });
 }
 
 void Reconciler::SetProblem(const std::string& reason, const std::string& problem) {

@@ -76,6 +76,9 @@ class Reconciler {
 
   [[nodiscard]] Pass Start(const std::string& uid) { return Pass(*this, uid); }
 
+  // What a pass begins with.
+  [[nodiscard]] Observed Gather(const std::string& uid) const;
+
   // A kind that cannot be read (reason and sentence for conditions); empty: all can.
   void SetProblem(const std::string& reason, const std::string& problem);
 
@@ -88,11 +91,14 @@ class Reconciler {
   // What outlives a pass. It only paces and explains: a new process does without.
   struct Memory {
     std::optional<base::Clock::TimePoint> status_written = {};
+    std::map<std::string, base::Clock::TimePoint> idle_since = {};
+    std::map<std::string, std::string> words = {};
+    std::optional<base::Clock::TimePoint> words_read = {};
     std::vector<Expectation> expectations = {};
     base::Clock::TimePoint expect_until = {};
   };
 
-  [[nodiscard]] Observed Gather(const std::string& uid) const;
+  [[nodiscard]] Memory MemoryOf(const std::string& uid) const;
   [[nodiscard]] Instant Now() const { return {clock_.Now(), clock_.Wall()}; }
 
   const Cache& cache_;

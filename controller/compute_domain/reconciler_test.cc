@@ -191,11 +191,23 @@ TEST(Pass, NameThatIsFreedBetweenCreateAndReadIsUsedInTheSamePass) {
   EXPECT_FALSE(world.server.Get(Kind::kClaimTemplate, kWorkloadKey).IsNull());
 }
 
+TEST(Pass, ChildThatTheServerFindsInvalidIsSaidInItsWords) {
+  PassWorld world(WithoutWorkloadTemplate());
+  world.server.Refuse("POST", 422, "Invalid");
+  world.Run();
+  const json::Value domain = world.server.Get(Kind::kComputeDomain, {fixtures::kUserNs, "train"});
+  std::string reason;
+  for (const json::Value& condition : domain["status"]["conditions"].items()) {
+    if (condition["type"].AsString() == "Provisioned") reason = condition["reason"].AsString();
+  }
+  EXPECT_EQ(reason, "ProvisioningFailed");
+}
+
 TEST(Pass, FourRoundsAreTheMostAndThenItIsTriedAgainLater) {
   PassWorld world(WithoutWorkloadTemplate());
   world.server.Refuse("POST", 409, "AlreadyExists");  // And whenever it is read it is gone.
   const Outcome outcome = world.Run();
-  EXPECT_EQ(world.server.lines().size(), 4U) << "create, read, create, read";
+  EXPECT_EQ(world.server.lines().size(), 5U) << "create, read, create, read; status says so";
   ASSERT_TRUE(outcome.error) << "nothing else would bring it up again";
   EXPECT_EQ(CodeOf(outcome), ErrorCode::kUnavailable);
   world.server.Intercept({});
@@ -222,6 +234,53 @@ TEST(Pass, B36_ChildThatSomebodyDeletedIsLetGoAndMadeAgain) {
   EXPECT_LT(world.Settle(), 5);
   const json::Value made = world.server.Get(Kind::kDaemonSet, {kDriverNs, kDaemonName});
   EXPECT_TRUE(made["metadata"]["uid"].AsString().starts_with("made-"));
+}
+
+TEST(Pass, B37_ChangedSettingGoesIntoTheDaemonSetInOneWriteThatIsLocked) {
+  const Observed observed = Fresh();
+  PassWorld world(observed);
+  EXPECT_LT(world.Settle(), 5);
+  // The same cluster under a controller of another image.
+  Facts facts = observed.facts;
+  facts.daemons.image = "registry.example/cdom:2";
+  Reconciler next(world.cache, facts, [] { return true; }, world.clock, world.logger);
+  const auto pass = [&] {
+    world.server.ShowAll(world.cache);
+    world.server.ForgetLines();
+    Pass one = next.Start(kUid);
+    for (auto requests = one.Next(); !requests.empty(); requests = one.Next()) {
+      std::vector<MapServer::Reply> replies;
+      for (const http::Request& request : requests) replies.push_back(world.server.Serve(request));
+      one.TakeReplies(std::move(replies));
+    }
+    return one.outcome();
+  };
+  EXPECT_FALSE(pass().error);
+  const json::Value set = world.server.Get(Kind::kDaemonSet, {kDriverNs, kDaemonName});
+  EXPECT_EQ(set["spec"]["template"]["spec"]["containers"].items()[0]["image"].AsString(),
+            "registry.example/cdom:2");
+  EXPECT_EQ(set["metadata"]["generation"].AsInt(), 2);
+  EXPECT_TRUE(set["metadata"]["annotations"]["cdom.dev/template-hash"].AsString().ends_with(":2"));
+  EXPECT_FALSE(pass().error);
+  for (const std::string& line : world.server.lines()) {
+    EXPECT_FALSE(line.starts_with("PATCH") && line.find("daemonsets") != std::string::npos) << line;
+  }
+}
+
+TEST(Pass, B24_LabelThatStayedBehindIsTakenAwayByATimerAndALiveRead) {
+  Observed observed = Converged();
+  fixtures::EndWorkload(observed.children.claims);
+  PassWorld world(observed);
+  EXPECT_LT(world.Settle(), 5);
+  const Outcome waits = world.Run();
+  ASSERT_TRUE(waits.requeue_after);
+  EXPECT_LE(*waits.requeue_after, seconds(30));
+  world.clock.Advance(seconds(30));
+  EXPECT_FALSE(world.Run().error);
+  for (const char* name : {"node-0", "node-1"}) {
+    const json::Value node = world.server.Get(Kind::kNode, {"", name});
+    EXPECT_TRUE(node["metadata"]["labels"][api::kDomainLabel].IsNull()) << name;
+  }
 }
 
 // ---- Its own writes.

@@ -4,7 +4,10 @@
 #include <map>
 
 #include "controller/api/names.h"
-#include "controller/compute_domain/ownership.h"
+#include "controller/compute_domain/acceptance.h"
+#include "controller/compute_domain/children.h"
+#include "controller/compute_domain/roll.h"
+#include "controller/compute_domain/usage.h"
 #include "pkg/base/rfc3339.h"
 
 namespace compute_domain {
@@ -15,8 +18,12 @@ using api::DomainStatus;
 using api::Member;
 
 struct Verdict {
+  Verdict() = default;
+  Verdict(std::string_view its_status, std::string_view its_reason, std::string its_message)
+      : status(its_status), reason(its_reason), message(std::move(its_message)) {}
+
   std::string_view status = {};  // True, False, Unknown.
-  std::string_view reason = {};
+  std::string reason = {};
   std::string message = {};
 };
 
@@ -31,83 +38,176 @@ std::string Names(const std::vector<std::string>& names) {
   return text;
 }
 
-std::vector<std::string> LostNodes(const Observed& observed, const std::vector<Member>& members) {
-  std::vector<std::string> lost;
-  for (const Member& member : members) {
-    const auto node = observed.nodes.find(member.node);
-    if (node == observed.nodes.end()) {
-      lost.push_back(member.node + " (gone)");
-    } else if (!node->second.ready) {
-      lost.push_back(member.node + " (not ready)");
-    }
-  }
-  return lost;
-}
+Verdict Against(const Failure& failure) { return {"False", failure.reason, failure.message}; }
 
 std::string ReadyOf(const std::vector<Member>& members) {
   const auto ready = std::ranges::count_if(members, &Member::ready);
   return std::to_string(ready) + "/" + std::to_string(members.size());
 }
 
-Verdict JudgeReadiness(const Observed& observed, const Membership& membership) {
+Verdict JudgeAcceptance(const Observed& observed) {
+  if (std::optional<Failure> objection = FindObjection(observed)) return Against(*objection);
+  if (observed.failure && observed.failure->reason == api::kReasonTemplateNameTaken) {
+    return Against(*observed.failure);
+  }
+  if (const std::optional<Failure> invalid = FindInvalidAnnotation(observed)) {
+    return {"True", api::kReasonAnnotationInvalid, invalid->message};
+  }
+  return {"True", api::kReasonAccepted, "The domain can be provided for."};
+}
+
+Verdict JudgeProvision(const Observed& observed) {
+  if (FindObjection(observed)) {
+    return {"False", api::kReasonNotAccepted, "Nothing is made before the domain is accepted."};
+  }
+  if (observed.failure) return Against(*observed.failure);
+  const ChildrenState children = FindChildren(observed);
+  if (!children.terminating.empty()) {
+    return {"False", api::kReasonChildrenTerminating,
+            "Being deleted: " + Names(children.terminating) +
+                ". Made again once it is gone; pods that use it may wait until then."};
+  }
+  if (!children.missing.empty()) {
+    return {"False", api::kReasonChildrenMissing, "Being made: " + Names(children.missing) + "."};
+  }
+  if (const std::vector<std::string> outdated = FindOutdated(observed); !outdated.empty()) {
+    return {"True", api::kReasonOutdated,
+            "Daemons of an older template are replaced one by one in each clique: " +
+                Names(outdated) + "."};
+  }
+  return {"True", api::kReasonChildrenExist, "DaemonSet and claim templates exist."};
+}
+
+// Why a member is not ready, or soon will not be.
+struct Trouble {
+  std::string_view reason = {};  // Empty: none is known.
+  std::string detail = {};
+};
+
+Trouble TroubleOf(const Observed& observed, const Member& member) {
+  const auto node = observed.nodes.find(member.node);
+  if (node == observed.nodes.end()) return {api::kReasonNodeLost, "gone"};
+  if (!node->second.ready) return {api::kReasonNodeLost, "not ready"};
+  if (member.ready) return {};
+  if (observed.rebooted.contains(member.node)) return {api::kReasonNodeRebooted, ""};
+  if (node->second.unschedulable) return {api::kReasonNodeDrained, "cordoned"};
+  if (!node->second.taints.empty()) {
+    return {api::kReasonNodeTainted, "taint " + node->second.taints.front()};
+  }
+  for (const api::DaemonPod& pod : observed.children.daemon_pods) {
+    const bool says = pod.node == member.node && !pod.trouble.empty() && !pod.meta.deleting;
+    if (says) return {{}, pod.trouble};
+  }
+  return {};
+}
+
+// Members that are not ready, the gravest reason, and what to do about it.
+Verdict JudgeUnready(const Observed& observed, const std::vector<Member>& members) {
+  struct Rank {
+    std::string_view reason = {};
+    const char* says = "";
+    const char* help = "";
+  };
+  static constexpr Rank kRanks[] = {
+      {api::kReasonNodeLost, "Lost: ", "Bring the node back or delete its pods"},
+      {api::kReasonNodeRebooted, "Rebooted: ", "Its daemon comes up again by itself"},
+      {api::kReasonNodeDrained,
+       "Not ready, and cordoned: ", "Uncordon the node, or move its pods to others"},
+      {api::kReasonNodeTainted,
+       "Not ready, and tainted: ", "See who tainted the node; its pods may have to move"},
+      {{}, "Not ready: ", "Look at the daemon pod of the node in namespace "}};
+  for (const Rank& rank : kRanks) {
+    std::vector<std::string> nodes;
+    for (const Member& member : members) {
+      const Trouble trouble = TroubleOf(observed, member);
+      if (trouble.reason != rank.reason || (member.ready && rank.reason.empty())) continue;
+      nodes.push_back(trouble.detail.empty() ? member.node
+                                             : member.node + " (" + trouble.detail + ")");
+    }
+    if (nodes.empty()) continue;
+    std::string message = rank.says + Names(nodes) + ". " + rank.help;
+    if (rank.reason.empty()) message += observed.facts.driver_namespaces.front();
+    return {"False", rank.reason.empty() ? api::kReasonMembersNotReady : rank.reason,
+            message + "; " + ReadyOf(members) + " members are ready."};
+  }
+  return {};
+}
+
+// Daemons that run into something before their node becomes a member.
+std::string TroubleBefore(const Observed& observed, const std::vector<Member>& members) {
+  std::vector<std::string> pods;
+  for (const api::DaemonPod& pod : observed.children.daemon_pods) {
+    const bool is_member = std::ranges::find(members, pod.node, &Member::node) != members.end();
+    if (is_member || pod.trouble.empty() || pod.meta.deleting) continue;
+    pods.push_back(pod.meta.key.name + (pod.node.empty() ? "" : " on " + pod.node) + " (" +
+                   pod.trouble + ")");
+  }
+  std::ranges::sort(pods);
+  return pods.empty() ? "" : " Daemons that do not start: " + Names(pods) + ".";
+}
+
+// Two domains in one clique: it mostly works, which makes it hard to find when it does not.
+std::string Sharing(const Observed& observed) {
+  std::vector<std::string> shared;
+  for (const auto& [clique, others] : observed.clique_shared_with) {
+    for (const std::string& other : others) shared.push_back(other + " in " + clique);
+  }
+  if (shared.empty()) return "";
+  return " Other domains have members in the same clique: " + Names(shared) +
+         ". Imports of memory may fail now and then; keep one domain to a clique.";
+}
+
+Verdict JudgeMembers(const Observed& observed, const Membership& membership) {
   const std::vector<Member>& members = membership.members;
-  if (!observed.facts.problem_reason.empty()) {
-    return {"False", observed.facts.problem_reason, observed.facts.problem};
-  }
-  if (!observed.domain->has_spec) {
-    return {"False", api::kReasonSpecMissing,
-            "The domain has no spec.channel, so there is nothing to make. Delete it and create it "
-            "again with spec.channel.resourceClaimTemplate.name."};
-  }
-  if (observed.failure) return {"False", observed.failure->reason, observed.failure->message};
   if (!membership.refused.empty()) {
     return {"False", api::kReasonCliqueFull,
             "No IMEX index is free for " + Names(membership.refused) + "; a clique holds " +
                 std::to_string(observed.facts.daemons.nodes_per_imex_domain_max) +
                 " nodes. Run the workload on fewer nodes of it."};
   }
+  const std::vector<std::string> holders = FindHeldNodes(observed);
+  const std::string held = holders.empty() ? ""
+                                           : " Held by another domain: " + Names(holders) +
+                                                 "; pods there wait until it lets go.";
   if (members.empty()) {
-    return {"Unknown", api::kReasonNoMembers,
+    return {"Unknown", held.empty() ? api::kReasonNoMembers : api::kReasonNodeHeld,
             "No node has joined yet. Nodes join when pods that claim a channel from template " +
-                observed.domain->template_name + " are scheduled."};
+                observed.domain->template_name + " are scheduled." + held +
+                TroubleBefore(observed, members)};
   }
-  if (const auto lost = LostNodes(observed, members); !lost.empty()) {
-    return {"False", api::kReasonNodeLost,
-            "Lost: " + Names(lost) + ". Bring the node back or delete its pods; " +
-                ReadyOf(members) + " members are ready."};
-  }
-  std::vector<std::string> unready;
-  for (const Member& member : members) {
-    if (!member.ready) unready.push_back(member.node);
-  }
-  if (!unready.empty()) {
-    return {"False", api::kReasonMembersNotReady,
-            "Not ready: " + Names(unready) + ". Look at the daemon pod of the node in namespace " +
-                observed.facts.driver_namespaces.front() + "."};
+  if (Verdict unready = JudgeUnready(observed, members); !unready.reason.empty()) return unready;
+  if (!held.empty()) {
+    return {"False", api::kReasonNodeHeld, ReadyOf(members) + " members are ready." + held};
   }
   if (static_cast<std::int64_t>(members.size()) < observed.domain->num_nodes) {
     return {"False", api::kReasonWaitingForMembers,
             std::to_string(members.size()) + " of spec.numNodes " +
-                std::to_string(observed.domain->num_nodes) + " nodes have joined."};
+                std::to_string(observed.domain->num_nodes) + " nodes have joined." +
+                TroubleBefore(observed, members)};
   }
-  return {"True", api::kReasonAllMembersReady, "All " + ReadyOf(members) + " members are ready."};
+  const std::string all_ready = "All " + ReadyOf(members) + " members are ready.";
+  if (const std::string sharing = Sharing(observed); !sharing.empty()) {
+    return {"True", api::kReasonCliqueShared, all_ready + sharing};
+  }
+  return {"True", api::kReasonAllMembersReady, all_ready};
 }
 
 Verdict JudgeUse(const Observed& observed) {
-  std::vector<std::string> users;
-  for (const api::Claim& claim : observed.children.claims) {
-    if (IsInUse(observed, claim)) users.push_back(claim.consumer);
+  const Usage usage = FindUsage(observed);
+  const std::string waiting =
+      usage.waiting.empty() ? "" : " Waiting for a node: " + Names(usage.waiting) + ".";
+  if (!usage.users.empty()) {
+    return {"True", api::kReasonClaimsReserved, "Used by " + Names(usage.users) + "." + waiting};
   }
-  std::ranges::sort(users);
-  if (users.empty())
-    return {"False", api::kReasonNoClaims, "No pod holds a channel of the domain."};
-  return {"True", api::kReasonClaimsReserved, "Used by " + Names(users) + "."};
+  const std::string none = "No pod holds a channel of the domain.";
+  return {"False", waiting.empty() ? api::kReasonNoClaims : api::kReasonPodsWaiting,
+          none + waiting};
 }
 
 // What CONTRACT calls the global status: what NVIDIA's users and tools read.
 bool IsGloballyReady(const Observed& observed, const std::vector<Member>& members) {
-  const bool accepted = observed.facts.problem_reason.empty() && observed.domain->has_spec &&
-                        !observed.failure && !observed.domain->meta.deleting;
+  const bool accepted =
+      !FindObjection(observed) && !observed.failure && !observed.domain->meta.deleting;
   return accepted && static_cast<std::int64_t>(members.size()) >= observed.domain->num_nodes &&
          std::ranges::all_of(members, &Member::ready);
 }
@@ -116,7 +216,7 @@ void AddCondition(const Observed& observed, std::string_view type, const Verdict
                   const Instant& now, DomainStatus& status) {
   kube::Condition condition = {.type = std::string(type),
                                .status = std::string(verdict.status),
-                               .reason = std::string(verdict.reason),
+                               .reason = verdict.reason,
                                .message = verdict.message,
                                .observed_generation = observed.domain->meta.generation,
                                .last_transition_time = base::FormatSeconds(now.wall)};
@@ -127,14 +227,28 @@ void AddCondition(const Observed& observed, std::string_view type, const Verdict
   status.conditions.push_back(std::move(condition));
 }
 
+// The first of those that Ready sums up that is not true; if all are, the last.
+const Verdict& SumUp(const Verdict& accepted, const Verdict& provisioned, const Verdict& members) {
+  if (accepted.status != "True") return accepted;
+  return provisioned.status != "True" ? provisioned : members;
+}
+
+// `deletion` says why the domain is not Ready however its members are; empty: it is not deleted.
 DomainStatus Compose(const Observed& observed, const Membership& membership,
-                     const Verdict& readiness, const Instant& now) {
+                     const std::optional<Verdict>& deletion, const Instant& now) {
   DomainStatus status;
   status.status = IsGloballyReady(observed, membership.members) ? "Ready" : "NotReady";
   status.nodes = membership.members;
   if (observed.facts.status_is_pruned) return status;
   status.observed_generation = observed.domain->meta.generation;
-  AddCondition(observed, api::kConditionReady, readiness, now, status);
+  const Verdict accepted = JudgeAcceptance(observed);
+  const Verdict provisioned = JudgeProvision(observed);
+  const Verdict members = JudgeMembers(observed, membership);
+  AddCondition(observed, api::kConditionAccepted, accepted, now, status);
+  AddCondition(observed, api::kConditionProvisioned, deletion.value_or(provisioned), now, status);
+  AddCondition(observed, api::kConditionMembersReady, members, now, status);
+  AddCondition(observed, api::kConditionReady,
+               deletion.value_or(SumUp(accepted, provisioned, members)), now, status);
   AddCondition(observed, api::kConditionInUse, JudgeUse(observed), now, status);
   // Conditions of others stay.
   for (const kube::Condition& condition : observed.domain->status.conditions) {
@@ -173,7 +287,7 @@ bool IsSame(const Observed& observed, const DomainStatus& status) {
 
 DomainStatus DecideStatus(const Observed& observed, const Membership& membership,
                           const Instant& now) {
-  return Compose(observed, membership, JudgeReadiness(observed, membership), now);
+  return Compose(observed, membership, {}, now);
 }
 
 DomainStatus DecideDeletionStatus(const Observed& observed, const Membership& membership,

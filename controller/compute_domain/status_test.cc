@@ -20,7 +20,7 @@ using std::chrono::seconds;
 using Change = std::function<void(Observed&)>;
 
 DomainStatus StatusOf(const Observed& observed) {
-  return DecideStatus(observed, PlanMembership(observed), Now());
+  return DecideStatus(observed, PlanMembership(observed, Now()), Now());
 }
 
 DomainStatus StatusAfter(const Change& change) {
@@ -85,9 +85,108 @@ TEST(DecideStatus, EachCauseHasItsReasonAndASentenceThatHelps) {
   }
 }
 
+TEST(DecideStatus, EachConditionSaysItsOwnPartAndReadyTheFirstThatFails) {
+  struct Row {
+    Change change;
+    const char* condition;
+    const char* status;
+    const char* reason;
+    const char* says;
+  };
+  const std::vector<Row> rows = {
+      {[](Observed& o) { o.domain->template_name = "No"; }, "Accepted", "False",
+       "TemplateNameInvalid", "spec.channel.resourceClaimTemplate.name"},
+      {[](Observed& o) { o.failure = Failure{.reason = "TemplateNameTaken", .message = "taken"}; },
+       "Accepted", "False", "TemplateNameTaken", "taken"},
+      {[](Observed& o) { o.failure = Failure{.reason = "Forbidden", .message = "quota"}; },
+       "Provisioned", "False", "Forbidden", "quota"},
+      {[](Observed& o) { fixtures::Delete(o.children.daemon_sets[0].meta, {"x"}); }, "Provisioned",
+       "False", "ChildrenTerminating", "DaemonSet cdom-system/computedomain-daemon-"},
+      {[](Observed& o) { o.children.templates.pop_back(); }, "Provisioned", "False",
+       "ChildrenMissing", "ResourceClaimTemplate team-a/train-channel"},
+      {[](Observed& o) {
+         o.nodes["node-1"].unschedulable = true;
+         o.children.daemon_pods[1].ready = false;
+       },
+       "MembersReady", "False", "NodeDrained", "node-1 (cordoned)"},
+      {[](Observed& o) {
+         o.rebooted = {"node-1"};
+         o.children.daemon_pods[1].ready = false;
+       },
+       "MembersReady", "False", "NodeRebooted", "Rebooted: node-1"},
+      {[](Observed& o) { o.clique_shared_with = {{kCliqueId, {"team-b/other"}}}; }, "MembersReady",
+       "True", "CliqueShared", "team-b/other in "},
+      {[](Observed& o) {
+         o.nodes["node-1"].taints = {"example.com/repair"};
+         o.children.daemon_pods[1].ready = false;
+       },
+       "MembersReady", "False", "NodeTainted", "node-1 (taint example.com/repair)"},
+      {[](Observed& o) {
+         o.children.daemon_pods[1].ready = false;
+         o.children.daemon_pods[1].trouble = "CrashLoopBackOff: in use";
+       },
+       "MembersReady", "False", "MembersNotReady", "node-1 (CrashLoopBackOff: in use)"},
+      {[](Observed& o) {
+         api::Claim claim = fixtures::MakeChannelClaim("node-2", "train-2");
+         o.children.claims.push_back(claim);
+         o.nodes["node-2"] = fixtures::MakeNode("node-2", fixtures::kOtherUid);
+         o.other_domains = {{fixtures::kOtherUid, "team-b/other"}};
+       },
+       "MembersReady", "False", "NodeHeldByAnotherDomain", "node-2 (by team-b/other)"},
+  };
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.reason);
+    const DomainStatus status = StatusAfter(row.change);
+    for (const char* type : {row.condition, "Ready"}) {
+      ASSERT_NE(status.Find(type), nullptr);
+      EXPECT_EQ(status.Find(type)->status, row.status);
+      EXPECT_EQ(status.Find(type)->reason, row.reason);
+      EXPECT_NE(MessageOf(status, type).find(row.says), std::string::npos)
+          << MessageOf(status, type);
+    }
+  }
+}
+
+TEST(DecideStatus, NodeThatIsCordonedOrTaintedWhileItsMemberServesIsNoTrouble) {
+  const DomainStatus status = StatusAfter([](Observed& o) {
+    o.nodes["node-0"].unschedulable = true;
+    o.nodes["node-1"].taints = {"example.com/repair"};
+  });
+  EXPECT_EQ(status.Find("Ready")->status, "True");
+}
+
+TEST(DecideStatus, NothingIsMadeBeforeTheDomainIsAccepted) {
+  const DomainStatus status = StatusAfter([](Observed& o) { o.domain->has_spec = false; });
+  EXPECT_EQ(fixtures::ReasonOf(status, "Provisioned"), "NotAccepted");
+  EXPECT_EQ(status.Find("Provisioned")->status, "False");
+}
+
+TEST(DecideStatus, AnnotationThatGoesUnheededIsSaidAndHarmsNothing) {
+  const DomainStatus status = StatusAfter([](Observed& o) { o.domain->deletion_grace = "soon"; });
+  EXPECT_EQ(status.Find("Accepted")->status, "True");
+  EXPECT_EQ(fixtures::ReasonOf(status, "Accepted"), "AnnotationInvalid");
+  EXPECT_EQ(status.Find("Ready")->status, "True");
+}
+
+TEST(DecideStatus, B52_DaemonThatDoesNotStartIsNamedBeforeItsNodeJoins) {
+  const DomainStatus status = StatusAfter([](Observed& o) {
+    RemoveMembers(o);
+    api::DaemonPod pod = fixtures::MakePod("node-0", 0);
+    pod.ready = false;
+    pod.clique.reset();
+    pod.trouble = "ImagePullBackOff: no such image";
+    o.children.daemon_pods = {pod};
+  });
+  EXPECT_EQ(fixtures::ReasonOf(status, "Ready"), "NoMembers");
+  EXPECT_NE(
+      MessageOf(status, "Ready").find("daemon-node-0 on node-0 (ImagePullBackOff: no such image)"),
+      std::string::npos)
+      << MessageOf(status, "Ready");
+}
+
 TEST(DecideStatus, B7_FullCliqueIsSaidAndTheNodeNamed) {
   const Observed observed = Converged();
-  Membership membership = PlanMembership(observed);
+  Membership membership = PlanMembership(observed, Now());
   membership.refused = {"node-18 in clique " + kCliqueId};
   const DomainStatus status = DecideStatus(observed, membership, Now());
   EXPECT_EQ(fixtures::ReasonOf(status, "Ready"), "CliqueFull");
@@ -108,7 +207,7 @@ TEST(DecideStatus, B19_GlobalStatusFollowsTheContractAndTheConditionTheTruth) {
 
 TEST(DecideStatus, MembersAreCountedByClique) {
   Observed observed = Converged();
-  Membership membership = PlanMembership(observed);
+  Membership membership = PlanMembership(observed, Now());
   membership.members = {{.node = "a", .clique = "", .ready = true},
                         {.node = "b", .clique = kCliqueId, .index = 0, .ready = true},
                         {.node = "c", .clique = kOtherCliqueId, .index = 0},
@@ -153,8 +252,8 @@ TEST(DecideStatus, TransitionTimeMovesWithTheStatusAndNotWithTheMessage) {
   EXPECT_EQ(moved.Find("Ready")->last_transition_time, "2026-01-01T12:00:00Z");
   EXPECT_EQ(moved.Find("InUse")->last_transition_time, "2026-01-01T11:20:00Z");
   const DomainStatus same = StatusAfter([](Observed& o) {
-    o.domain->status.conditions[0].message = "stale";
-    o.domain->status.conditions[0].reason = "Stale";
+    o.domain->status.conditions[3].message = "stale";
+    o.domain->status.conditions[3].reason = "Stale";
   });
   EXPECT_EQ(same.Find("Ready")->last_transition_time, "2026-01-01T11:30:00Z");
 }
@@ -166,7 +265,7 @@ TEST(DecideStatus, ConditionsOfOthersStay) {
                                   .last_transition_time = "2026-01-01T00:00:00Z"};
   const DomainStatus status =
       StatusAfter([&](Observed& o) { o.domain->status.conditions.push_back(theirs); });
-  ASSERT_EQ(status.conditions.size(), 3U);
+  ASSERT_EQ(status.conditions.size(), 6U);
   EXPECT_EQ(*status.Find("example.com/Audited"), theirs);
 }
 
@@ -185,7 +284,7 @@ TEST(DecideStatus, CrdThatDropsOurFieldsGetsThoseOfTheReferenceAlone) {
 
 TEST(DecideDeletionStatus, DomainThatIsDeletedIsNotReadyWhateverItsMembersAre) {
   const Observed observed = fixtures::Deleting();
-  const Membership membership = PlanMembership(observed);
+  const Membership membership = PlanMembership(observed, Now());
   const DomainStatus calm = DecideDeletionStatus(observed, membership, {}, Now());
   EXPECT_EQ(calm.status, "NotReady");
   EXPECT_EQ(fixtures::ReasonOf(calm, "Ready"), "Deleting");
@@ -231,7 +330,7 @@ TEST(DecideStatusWrite, Q2_FieldsThatTheCrdDropsOrKeepsAreNoNewsWhereWeDoNotWrit
 
 TEST(DecideStatusWrite, Q3_FirstChangeIsWrittenAtOnceAndTheNextAfterTheWindow) {
   DomainStatus news = fixtures::MakeStatus();
-  news.conditions[1].message = "new";
+  news.conditions[4].message = "new";
   Observed observed = Converged();
   struct Row {
     std::optional<milliseconds> written_before;
@@ -255,7 +354,7 @@ TEST(DecideStatusWrite, Q3_FirstChangeIsWrittenAtOnceAndTheNextAfterTheWindow) {
 
 TEST(DecideStatusWrite, EarlierTimerOfTheTwoWins) {
   DomainStatus news = fixtures::MakeStatus();
-  news.conditions[1].message = "new";
+  news.conditions[4].message = "new";
   Observed observed = Converged();
   observed.status_written = Now().monotonic - milliseconds(100);
   for (const auto& [had, rest] : {std::pair{milliseconds(50), milliseconds(50)},
@@ -278,7 +377,7 @@ TEST(DecideStatusWrite, S1_ReadinessThatIsTakenAwayIsWrittenAtOnce) {
       {"a member that left", [](DomainStatus& s) { s.nodes.pop_back(); }, true},
       {"a member that came",
        [](DomainStatus& s) { s.nodes.push_back(fixtures::MakeMember("node-2", 2)); }, false},
-      {"a message", [](DomainStatus& s) { s.conditions[1].message = "new"; }, false},
+      {"a message", [](DomainStatus& s) { s.conditions[4].message = "new"; }, false},
   };
   for (const Row& row : rows) {
     SCOPED_TRACE(row.what);

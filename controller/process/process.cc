@@ -13,10 +13,12 @@
 
 #include "controller/api/names.h"
 #include "controller/compute_domain/controller.h"
+#include "controller/compute_domain/describe.h"
 #include "controller/process/metrics.h"
 #include "pkg/base/mutex.h"
 #include "pkg/base/system_random.h"
 #include "pkg/http/curl_transport.h"
+#include "pkg/json/value.h"
 #include "pkg/kube/lease/leader_elector.h"
 #include "pkg/kube/runtime/blocking_queue.h"
 #include "pkg/kube/runtime/health_server.h"
@@ -140,6 +142,7 @@ class Runner {
   void Reconcile(const std::string& uid, http::Transport& transport);
   void ReleaseLease();
   [[nodiscard]] kube::HealthOptions HealthOptions();
+  [[nodiscard]] std::string DescribeDomains();  // Of the debug page.
   void ServeHealth(kube::HealthServer& health);
   [[nodiscard]] std::string Stuck(TimePoint now) const;
   [[nodiscard]] bool ConfigChanged(TimePoint now);
@@ -259,7 +262,18 @@ kube::HealthOptions Runner::HealthOptions() {
                        return check(controller_.MayReconcile(), "the caches are not synced");
                      }}},
           .metrics_path = settings_.metrics_path,
-          .metrics = {metrics_.registry(), std::make_shared<kube::ProcessMetrics>(clock_)}};
+          .metrics = {metrics_.registry(), std::make_shared<kube::ProcessMetrics>(clock_)},
+          .pages = {{"/debug/domains", [this] { return DescribeDomains(); }}}};
+}
+
+std::string Runner::DescribeDomains() {
+  json::Value domains = json::Value::Array();
+  const compute_domain::Instant now = {.monotonic = clock_.Now(), .wall = clock_.Wall()};
+  for (const auto& domain : controller_.cache().Domains()) {
+    const auto observed = controller_.reconciler().Gather(domain->meta.uid);
+    if (observed.domain) domains.Append(compute_domain::Describe(observed, now));
+  }
+  return json::Serialize(domains);
 }
 
 // Whether the files say something else by now. Asked only until the first sync: after that the

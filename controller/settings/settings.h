@@ -59,7 +59,4 @@ struct Parsed {
 // what is wrong with it and how it should look.
 [[nodiscard]] Parsed Parse(const std::vector<std::string>& arguments);
 
-// "15s", "1m30s", "500ms": as Go writes durations.
-[[nodiscard]] base::Result<std::chrono::milliseconds> ParseDuration(const std::string& text);
-
 }  // namespace settings

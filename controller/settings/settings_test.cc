@@ -253,23 +253,5 @@ TEST(Settings, HelpAndVersionEndWell) {
   }
 }
 
-TEST(ParseDuration, DurationsOfGoAreRead) {
-  EXPECT_EQ(ParseDuration("15s"), milliseconds(15'000));
-  EXPECT_EQ(ParseDuration("1m30s"), milliseconds(90'000));
-  EXPECT_EQ(ParseDuration("500ms"), milliseconds(500));
-  EXPECT_EQ(ParseDuration("1.5h"), milliseconds(5'400'000));
-  EXPECT_EQ(ParseDuration("0s"), milliseconds(0));
-  EXPECT_EQ(ParseDuration("1000h"), milliseconds(3'600'000'000));
-}
-
-TEST(ParseDuration, AnythingElseIsRefused) {
-  for (const char* text : {"", "15", "s", "15 s", "15x", "-5s", "1m-5s", "1m30", "1001h", "infs",
-                           "nans", "nanms", "1e9h", " 15s"}) {
-    const auto parsed = ParseDuration(text);
-    ASSERT_FALSE(parsed) << text;
-    EXPECT_EQ(parsed.error().code, base::ErrorCode::kInvalid);
-  }
-}
-
 }  // namespace
 }  // namespace settings

@@ -48,11 +48,14 @@ run_case() {  # run_case NAME: a function; what it prints is shown only if it fa
   fi
 }
 
-ready_condition() {  # ready_condition NAME FIELD
-  kubectl get cdom "$1" -o jsonpath="{.status.conditions[?(@.type==\"Ready\")].$2}"
+condition() {  # condition TYPE NAME FIELD
+  kubectl get cdom "$2" -o jsonpath="{.status.conditions[?(@.type==\"$1\")].$3}"
 }
-condition_says() {  # condition_says NAME REASON PATTERN
-  [[ $(ready_condition "$1" reason) == "$2" && $(ready_condition "$1" message) =~ $3 ]]
+says() {  # says TYPE NAME REASON PATTERN
+  [[ $(condition "$1" "$2" reason) == "$3" && $(condition "$1" "$2" message) =~ $4 ]]
+}
+condition_says() {  # condition_says NAME REASON PATTERN: its condition Ready
+  says Ready "$@"
 }
 log_says() { grep -qE "$1" "$stage/controller.log"; }
 log_count() { grep -cE "$1" "$stage/controller.log" || true; }
@@ -202,7 +205,7 @@ life() {  # life MANNER: a whole life, seen from outside
   wait_for 60 "nothing is left" nothing_left || { diff "$stage/before.json" "$stage/after.json" | head -n 60; return 1; }
 }
 succeeded() { [[ $(kubectl get job "$1" -o jsonpath='{.status.succeeded}') == "$2" ]]; }
-in_use() { [[ $(kubectl get cdom "$1" -o jsonpath='{.status.conditions[?(@.type=="InUse")].status}') == "$2" ]]; }
+in_use() { [[ $(condition InUse "$1" status) == "$2" ]]; }
 nothing_left() { snapshot "$stage/after.json" && cmp -s "$stage/before.json" "$stage/after.json"; }
 
 the_whole_life_of_a_domain_in_the_manner_of_the_reference() { life reference; }
@@ -216,6 +219,95 @@ a_domain_deleted_under_a_running_pod_waits_for_it_and_says_so() {
   kubectl get daemonset -n cdom-system -o name | grep -q . || return 1  # The daemons go on.
   kubectl delete job waits --timeout=60s || return 1
   wait_for 60 "the domain is gone" gone cdom waits
+}
+
+a_domain_deleted_with_no_grace_does_not_wait_for_its_pods() {
+  sed 's/quickstart/hasty/g' "$repo/examples/quickstart.yaml" | kubectl apply -f - || return 1
+  kubectl annotate cdom hasty cdom.dev/deletion-grace=0 || return 1
+  wait_for 60 "it runs" condition_says hasty AllMembersReady '4/4' || return 1
+  kubectl delete cdom hasty --wait=false || return 1
+  wait_for 60 "the domain is gone" gone cdom hasty || return 1
+  kubectl get job hasty -o name || return 1  # The user's own objects are not touched.
+  kubectl delete job hasty --timeout=60s
+}
+
+pod_on() {  # pod_on NAME NODE TEMPLATE: a pod that claims a channel and may run on this node alone
+  cat <<YAML
+apiVersion: v1
+kind: Pod
+metadata: {name: $1, namespace: default}
+spec:
+  nodeSelector: {kubernetes.io/hostname: $2}
+  resourceClaims: [{name: channel, resourceClaimTemplateName: $3}]
+  containers:
+  - name: main
+    image: busybox
+    resources: {claims: [{name: channel}]}
+YAML
+}
+
+a_pod_that_finds_no_node_is_named_with_the_schedulers_words() {
+  domain crowded crowded-channel | kubectl apply -f - || return 1
+  wait_for 20 "the template is there" kubectl get resourceclaimtemplate crowded-channel || return 1
+  pod_on first node-000 crowded-channel | kubectl apply -f - || return 1
+  wait_for 60 "the first pod runs" says InUse crowded ClaimsReserved 'pods/first' || return 1
+  # A node has one channel.
+  pod_on second node-000 crowded-channel | kubectl apply -f - || return 1
+  wait_for 60 "the condition says why the second waits" \
+    says InUse crowded ClaimsReserved 'pods/second \(Unschedulable: .*cannot allocate all claims' || return 1
+  # In full on the debug page.
+  curl -fsS "http://127.0.0.1:$(controller_port)/debug/domains" |
+    jq -e '.[] | select(.name == "crowded") | .users == ["pods/first"] and (.waiting | length == 1) and (.status.members == "1/1")' || return 1
+  kubectl delete pod first second --timeout=60s || return 1
+  wait_for 30 "nobody waits any more" says InUse crowded NoClaims 'No pod' || return 1
+  kubectl delete cdom crowded --timeout=60s
+}
+
+controller_port() { sed -nE 's/.*Serving health and metrics.*port[="]+([0-9]+).*/\1/p' "$stage/controller.log" | tail -n 1; }
+
+a_child_that_somebody_changes_or_deletes_is_put_right() {
+  local daemons
+  domain repaired repaired-channel | kubectl apply -f - || return 1
+  wait_for 20 "the template is there" kubectl get resourceclaimtemplate repaired-channel || return 1
+  daemons=computedomain-daemon-$(kubectl get cdom repaired -o jsonpath='{.metadata.uid}')
+  kubectl patch daemonset -n cdom-system "$daemons" --type=merge -p '{"spec": {"updateStrategy": {"type": "RollingUpdate"}, "template": {"spec": {"priorityClassName": "system-node-critical", "hostNetwork": true}}}}' || return 1
+  wait_for 20 "the edit is undone" unedited "$daemons" || return 1
+  kubectl delete resourceclaimtemplate repaired-channel || return 1
+  wait_for 20 "the template is made again" kubectl get resourceclaimtemplate repaired-channel || return 1
+  kubectl delete daemonset -n cdom-system "$daemons" || return 1
+  wait_for 20 "the DaemonSet is made again" kubectl get daemonset -n cdom-system "$daemons" || return 1
+  wait_for 20 "the condition says so" says Provisioned repaired ChildrenExist 'exist' || return 1
+  kubectl delete cdom repaired --timeout=30s
+}
+unedited() {
+  kubectl get daemonset -n cdom-system "$1" -o json |
+    jq -e '.spec.updateStrategy.type == "OnDelete" and (.spec.template.spec.hostNetwork | not)'
+}
+
+a_changed_daemon_image_rolls_one_node_of_a_clique_at_a_time() {
+  sed 's/quickstart/rolls/g; s/completions: 4/completions: 3/; s/parallelism: 4/parallelism: 3/' "$repo/examples/quickstart.yaml" |
+    kubectl apply -f - || return 1
+  wait_for 60 "three members are ready" condition_says rolls AllMembersReady '3/3' || return 1
+  stop_controller
+  : >"$stage/away.txt"
+  kubectl get cdom rolls --watch -o jsonpath='{.status.members}{"\n"}' >"$stage/away.txt" 2>/dev/null &
+  local watcher=$!
+  image=cdom:0.2.0 start_controller
+  wait_for 90 "every daemon runs the new image" runs_image cdom:0.2.0 3 || { stop "$watcher"; return 1; }
+  wait_for 30 "three members are ready again" condition_says rolls AllMembersReady '3/3' || { stop "$watcher"; return 1; }
+  stop "$watcher"
+  # Never two away at once.
+  if grep -qE '^[01]/' "$stage/away.txt"; then cat "$stage/away.txt"; return 1; fi
+  grep -q '^2/' "$stage/away.txt" || { echo "no daemon was replaced"; return 1; }
+  kubectl delete job rolls --timeout=60s || return 1
+  kubectl delete cdom rolls --timeout=60s || return 1
+  stop_controller
+  start_controller
+  wait_for 60 "the controller leads" leads
+}
+runs_image() {  # runs_image IMAGE COUNT
+  [[ $(kubectl get pods -n cdom-system -l resource.nvidia.com/computeDomain -o json |
+    jq -c --arg image "$1" '[.items[] | select(.spec.containers[0].image == $image and any(.status.conditions[]?; .type == "Ready" and .status == "True"))] | length') == "$2" ]]
 }
 
 a_second_replica_stands_by_and_takes_over_at_once_when_the_first_is_stopped() {
@@ -232,6 +324,15 @@ a_second_replica_stands_by_and_takes_over_at_once_when_the_first_is_stopped() {
   domain after after-channel | kubectl apply -f - || return 1
   wait_for 20 "it works" condition_says after NoMembers 'No node' || return 1
   kubectl delete cdom after --timeout=30s
+}
+
+a_label_that_stays_behind_while_its_domain_lives_is_taken_off_after_a_while() {
+  local uid
+  domain stays stays-channel | kubectl apply -f - || return 1
+  uid=$(kubectl get cdom stays -o jsonpath='{.metadata.uid}')
+  kubectl label node node-004 "resource.nvidia.com/computeDomain=$uid" || return 1
+  wait_for 60 "the label is gone" unlabelled node-004 || return 1
+  kubectl delete cdom stays --timeout=60s
 }
 
 a_label_that_a_late_plugin_leaves_on_a_node_is_taken_off_again() {
@@ -335,6 +436,11 @@ run_case a_right_to_list_that_is_missing_is_named_and_used_once_granted
 run_case the_whole_life_of_a_domain_in_the_manner_of_the_reference
 run_case the_whole_life_of_a_domain_in_the_manner_of_cdom
 run_case a_domain_deleted_under_a_running_pod_waits_for_it_and_says_so
+run_case a_domain_deleted_with_no_grace_does_not_wait_for_its_pods
+run_case a_pod_that_finds_no_node_is_named_with_the_schedulers_words
+run_case a_child_that_somebody_changes_or_deletes_is_put_right
+run_case a_changed_daemon_image_rolls_one_node_of_a_clique_at_a_time
+run_case a_label_that_stays_behind_while_its_domain_lives_is_taken_off_after_a_while
 run_case a_second_replica_stands_by_and_takes_over_at_once_when_the_first_is_stopped
 run_case a_label_that_a_late_plugin_leaves_on_a_node_is_taken_off_again
 run_case the_controller_used_one_identity

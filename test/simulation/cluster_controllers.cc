@@ -90,6 +90,7 @@ bool DaemonSetController::CreatePod(const Object& set, const std::string& node) 
   Value pod = Value::Object(
       {{"metadata", Value::Object({{"generateName", set.key().name + "-"},
                                    {"labels", pod_template["metadata"]["labels"]},
+                                   {"annotations", pod_template["metadata"]["annotations"]},
                                    {"ownerReferences", Value::Array({std::move(owner)})}})},
        {"spec", pod_template["spec"]}});
   pod["spec"]["affinity"] = AffinityTo(node);

@@ -5,6 +5,7 @@
 #   tidy.sh nodiscard               a function that returns a Result says [[nodiscard]]
 #   tidy.sh banned                  calls that belong behind a seam, and words that belong nowhere
 #   tidy.sh size                    no file over 600 lines, no function over 70 in the product
+#   tidy.sh reasons                 condition reasons, docs/reasons.md and tests know the same names
 #   tidy.sh pure FILE.a...          the object files import no thread, clock, socket, file or getenv
 #   tidy.sh finds COMPILER          each rule notices a source that breaks it
 set -euo pipefail
@@ -42,7 +43,7 @@ includes() {
   forbid 'the product uses nothing of test' '#include "test/' "${kube[@]}"
   mapfile -t controller < <(sources controller)
   forbid 'controller, node and cli do not use one another' '#include "(node|cli)/' "${controller[@]}"
-  mapfile -t pure < <(ls controller/compute_domain/{plan,status,membership,children,deletion,ownership}.{h,cc} \
+  mapfile -t pure < <(ls controller/compute_domain/{acceptance,plan,status,membership,children,deletion,describe,labels,ownership,roll,usage}.{h,cc} \
     controller/compute_domain/observed.h controller/{daemon_set,resource_claim_template}/render.{h,cc} 2>/dev/null || true)
   forbid 'the planner sees only controller/api, its own files, pkg/base and values (pkg/json, pkg/kube/api)' \
     '#include "(pkg/(http|kube/(client|cache|workqueue|lease|runtime)|log|systemd)|controller/(settings|process|compute_domain/(apply|cache|controller|reconciler)))' "${pure[@]}"
@@ -96,6 +97,18 @@ size() {
     END { exit bad }' $(product | grep -vE '_test\.cc$') >&2 || fail 'past 70 lines, look again'
 }
 
+reasons() {
+  local reason
+  local -a names
+  mapfile -t names < <(sed -nE 's/.* kReason[A-Za-z]+ = "([A-Za-z]+)";/\1/p' controller/api/names.h | sort)
+  ((${#names[@]} > 0)) || fail 'no reasons in controller/api/names.h'
+  diff <(printf '%s\n' "${names[@]}") <(sed -n 's/^### //p' docs/reasons.md | sort) >&2 ||
+    fail 'docs/reasons.md has a paragraph for each reason in controller/api/names.h, and for no other'
+  for reason in "${names[@]}"; do
+    grep -rqE "\\b$reason\\b" --include='*_test.cc' --include=e2e.sh controller test || fail "no test knows reason $reason"
+  done
+}
+
 # What an object file may not import to run in the simulation. Mutexes are allowed: they order, they do
 # not wait for anything outside.
 readonly kImpure='U (pthread_create|pthread_cond_.*|clock_gettime|gettimeofday|time|times|clock|nanosleep|usleep|sleep|clock_nanosleep|sched_yield|socket|connect|bind|listen|accept4?|send(to|msg)?|recv(from|msg)?|poll|ppoll|select|epoll_.*|getaddrinfo|getenv|secure_getenv|open(64)?|openat(64)?|fopen(64)?|read|write|getrandom|getentropy|rand|random|_ZNSt6thread.*|_ZNSt6chrono3_V21[0-9](steady|system)_clock3nowEv|_ZNSt18condition_variable.*|_ZNSt13random_device.*|_ZNSt3_V222.*condition_variable.*|curl_.*|sd_.*)(@.*)?$'
@@ -139,6 +152,18 @@ finds() {
   expect_red banned pkg/kube/a_test.cc 'std::this_thread::sleep_for(a);\n'
   expect_red size pkg/kube/a.cc "$(printf 'int A() {\\n'; printf '//\\n%.0s' {1..80}; printf '}\\n')"
   scratch=$(mktemp -d)
+  mkdir -p "$scratch/controller/api" "$scratch/docs" "$scratch/test"
+  printf 'inline constexpr std::string_view kReasonA = "A";\n' >"$scratch/controller/api/names.h"
+  printf '### A\n' >"$scratch/docs/reasons.md"
+  printf '"A"\n' >"$scratch/test/a_test.cc"
+  TIDY_TREE=$scratch "$repo/test/tidy/tidy.sh" reasons || fail 'reasons: a tree that is right is refused'
+  printf '"B"\n' >"$scratch/test/a_test.cc"
+  if TIDY_TREE=$scratch "$repo/test/tidy/tidy.sh" reasons 2>/dev/null; then fail 'reasons: no test, not noticed'; fi
+  printf '"A"\n' >"$scratch/test/a_test.cc"
+  printf '### A\n### B\n' >"$scratch/docs/reasons.md"
+  if TIDY_TREE=$scratch "$repo/test/tidy/tidy.sh" reasons 2>/dev/null >&2; then fail 'reasons: a stray paragraph, not noticed'; fi
+  rm -r "$scratch"
+  scratch=$(mktemp -d)
   local call
   for call in 'getenv("A");' 'std::thread t([]{}); t.join();' 'auto n = std::chrono::steady_clock::now(); (void)n;' \
     'socket(1, 1, 0);' 'auto n = std::chrono::system_clock::now(); (void)n;' 'sleep(1);'; do
@@ -155,6 +180,6 @@ finds() {
 rule=${1:-}
 shift || true
 case $rule in
-  includes | nodiscard | banned | size | pure | finds) "$rule" "$@" ;;
+  includes | nodiscard | banned | size | reasons | pure | finds) "$rule" "$@" ;;
   *) fail "tidy: no rule '$rule'" ;;
 esac

@@ -31,6 +31,9 @@ ServerReply HealthServer::Answer(const ServerRequest& request) const {
   }
   if (IsAt(request.path, "readyz")) return AnswerHealth("readyz", options_.ready, request);
   if (request.path == options_.metrics_path && !options_.metrics.empty()) return Metrics();
+  if (const auto page = options_.pages.find(request.path); page != options_.pages.end()) {
+    return {.body = page->second(), .content_type = "application/json"};
+  }
   constexpr int kNotFound = 404;
   return {.status = kNotFound, .body = "not found\n"};
 }

@@ -4,6 +4,8 @@
 
 #include <prometheus/collectable.h>
 
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,6 +26,8 @@ struct HealthOptions {
   std::string metrics_path = "/metrics";
   // In this order; empty: none are served. A prometheus::Registry is one.
   std::vector<std::shared_ptr<const prometheus::Collectable>> metrics = {};
+  // For people: a path, and what makes its JSON text.
+  std::map<std::string, std::function<std::string()>> pages = {};
 };
 
 class HealthServer {

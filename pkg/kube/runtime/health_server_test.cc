@@ -88,6 +88,16 @@ TEST_F(HealthServerTest, ServerWithoutMetricsHasNoPathForThem) {
   EXPECT_EQ(Get(*port, "/readyz"), "200 ok");
 }
 
+TEST_F(HealthServerTest, PagesAreAtTheirPathsAndNowhereElse) {
+  HealthOptions options = Options();
+  options.pages = {{"/debug/things", [] { return R"([1])"; }}};
+  HealthServer server(options, clock_);
+  const Result<int> port = server.Start("127.0.0.1:0");
+  ASSERT_TRUE(port) << port.error().message;
+  EXPECT_EQ(Get(*port, "/debug/things"), "200 [1]");
+  EXPECT_EQ(Get(*port, "/debug/things/1"), "404 not found\n");
+}
+
 TEST_F(HealthServerTest, PortInUseIsAClearError) {
   HealthServer first({}, clock_);
   const Result<int> port = first.Start("127.0.0.1:0");

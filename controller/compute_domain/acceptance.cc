@@ -1,0 +1,64 @@
+#include "controller/compute_domain/acceptance.h"
+
+#include <algorithm>
+
+#include "controller/api/names.h"
+#include "pkg/base/duration.h"
+
+namespace compute_domain {
+
+bool IsObjectName(std::string_view name) {
+  constexpr std::size_t kLengthMax = 253;
+  if (name.empty() || name.size() > kLengthMax) return false;
+  const auto is_alphanumeric = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+  };
+  char before = '.';  // As if a label had just ended.
+  for (const char c : name) {
+    if (!is_alphanumeric(c) && c != '-' && c != '.') return false;
+    if (before == '.' && !is_alphanumeric(c)) return false;
+    if (before == '-' && c == '.') return false;
+    before = c;
+  }
+  return is_alphanumeric(before);
+}
+
+std::optional<Failure> FindObjection(const Observed& observed) {
+  if (!observed.facts.problem_reason.empty()) {
+    return Failure{.reason = observed.facts.problem_reason, .message = observed.facts.problem};
+  }
+  if (!observed.domain->has_spec) {
+    return Failure{.reason = std::string(api::kReasonSpecMissing),
+                   .message =
+                       "The domain has no spec.channel, so there is nothing to make. Delete it and "
+                       "create it again with spec.channel.resourceClaimTemplate.name."};
+  }
+  if (!IsObjectName(observed.domain->template_name)) {
+    return Failure{
+        .reason = std::string(api::kReasonTemplateNameInvalid),
+        .message =
+            "spec.channel.resourceClaimTemplate.name is not the name of an object: use at "
+            "most 253 lower-case letters, digits, '-' and '.', such as train-channel. "
+            "Delete the domain and create it again with such a name."};
+  }
+  return {};
+}
+
+std::optional<Failure> FindInvalidAnnotation(const Observed& observed) {
+  const std::string& grace = observed.domain->deletion_grace;
+  if (grace.empty()) return {};
+  const auto parsed = base::ParseDuration(grace);
+  if (parsed) return {};
+  return Failure{.reason = std::string(api::kReasonAnnotationInvalid),
+                 .message = "Annotation " + std::string(api::kDeletionGraceAnnotation) +
+                            " is not heeded: " + parsed.error().message + ", or 0."};
+}
+
+std::chrono::seconds DeletionGrace(const Observed& observed) {
+  const std::string& grace = observed.domain->deletion_grace;
+  if (grace.empty()) return observed.facts.deletion_grace;
+  const auto parsed = base::ParseDuration(grace);
+  return parsed ? std::chrono::ceil<std::chrono::seconds>(*parsed) : observed.facts.deletion_grace;
+}
+
+}  // namespace compute_domain

@@ -1,0 +1,25 @@
+// Whether a domain can be provided for at all. Pure.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "controller/compute_domain/plan.h"
+
+namespace compute_domain {
+
+// What keeps anything from being made for the domain; empty: nothing. REQUIRES: observed.domain.
+[[nodiscard]] std::optional<Failure> FindObjection(const Observed& observed);
+
+// An annotation that does not read as it should, and goes unheeded; empty: none.
+// REQUIRES: observed.domain.
+[[nodiscard]] std::optional<Failure> FindInvalidAnnotation(const Observed& observed);
+
+// How long its deletion waits for those who use the domain: by its annotation, else by the facts.
+// REQUIRES: observed.domain.
+[[nodiscard]] std::chrono::seconds DeletionGrace(const Observed& observed);
+
+// Whether the API server takes `name` for an object (DNS-1123 subdomain).
+[[nodiscard]] bool IsObjectName(std::string_view name);
+
+}  // namespace compute_domain

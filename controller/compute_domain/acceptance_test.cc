@@ -1,0 +1,61 @@
+#include "controller/compute_domain/acceptance.h"
+
+#include <gtest/gtest.h>
+
+#include "test/fixtures/observed.h"
+
+namespace compute_domain {
+namespace {
+
+using fixtures::Converged;
+using std::chrono::seconds;
+
+TEST(FindObjection, DomainWithNameAndSpecIsAccepted) { EXPECT_FALSE(FindObjection(Converged())); }
+
+TEST(FindObjection, B40_NameThatIsNoNameIsRefusedWithAnExample) {
+  Observed observed = Converged();
+  observed.domain->template_name = "a\nkind: Pod";
+  const auto objection = FindObjection(observed);
+  ASSERT_TRUE(objection);
+  EXPECT_EQ(objection->reason, "TemplateNameInvalid");
+  EXPECT_NE(objection->message.find("spec.channel.resourceClaimTemplate.name"), std::string::npos);
+  EXPECT_NE(objection->message.find("train-channel"), std::string::npos);
+}
+
+TEST(IsObjectName, FollowsDns1123) {
+  for (const std::string name : {"a", "train-channel", "a.b-c.0", "0", "x--y"}) {
+    EXPECT_TRUE(IsObjectName(name)) << name;
+  }
+  EXPECT_TRUE(IsObjectName(std::string(253, 'a')));
+  for (const std::string name :
+       {"", ".", "-a", "a-", "a.", ".a", "a..b", "a-.b", "a.-b", "Train", "a_b", "a/b", "a b"}) {
+    EXPECT_FALSE(IsObjectName(name)) << name;
+  }
+  EXPECT_FALSE(IsObjectName(std::string(254, 'a')));
+}
+
+TEST(DeletionGrace, AnnotationOfTheDomainGoesFirst) {
+  Observed observed = Converged();
+  observed.facts.deletion_grace = seconds(600);
+  EXPECT_EQ(DeletionGrace(observed), seconds(600));
+  observed.domain->deletion_grace = "1m30s";
+  EXPECT_EQ(DeletionGrace(observed), seconds(90));
+  observed.domain->deletion_grace = "0";
+  EXPECT_EQ(DeletionGrace(observed), seconds(0));
+  EXPECT_FALSE(FindInvalidAnnotation(observed));
+}
+
+TEST(DeletionGrace, AnnotationThatIsNoDurationIsNotHeededAndNamed) {
+  Observed observed = Converged();
+  observed.facts.deletion_grace = seconds(600);
+  observed.domain->deletion_grace = "soon";
+  EXPECT_EQ(DeletionGrace(observed), seconds(600));
+  const auto invalid = FindInvalidAnnotation(observed);
+  ASSERT_TRUE(invalid);
+  EXPECT_EQ(invalid->reason, "AnnotationInvalid");
+  EXPECT_NE(invalid->message.find("cdom.dev/deletion-grace"), std::string::npos);
+  EXPECT_NE(invalid->message.find("15s"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace compute_domain

@@ -1,0 +1,29 @@
+#include "controller/compute_domain/describe.h"
+
+#include <gtest/gtest.h>
+
+#include "test/fixtures/observed.h"
+
+namespace compute_domain {
+namespace {
+
+TEST(Describe, NamesEverybodyHoweverMany) {
+  Observed observed = fixtures::Converged();
+  for (int i = 0; i < 20; ++i) {
+    observed.children.claims[0].consumers.push_back("pods/more-" + std::to_string(i));
+  }
+  observed.nodes["node-1"].domain = fixtures::kOtherUid;
+  observed.children.labelled_nodes.push_back(fixtures::MakeNode("node-7"));
+  const json::Value described = Describe(observed, fixtures::Now());
+  EXPECT_EQ(described["name"].AsString(), "train");
+  EXPECT_EQ(described["namespace"].AsString(), fixtures::kUserNs);
+  EXPECT_EQ(described["uid"].AsString(), fixtures::kUid);
+  EXPECT_EQ(described["users"].items().size(), 22U);
+  EXPECT_EQ(described["heldByOthers"].items().size(), 1U);
+  EXPECT_EQ(described["idleNodes"].items().size(), 1U);
+  EXPECT_EQ(described["idleNodes"].items()[0].AsString(), "node-7");
+  EXPECT_EQ(described["status"]["members"].AsString(), "2/2");
+}
+
+}  // namespace
+}  // namespace compute_domain

@@ -1,0 +1,52 @@
+#include "controller/compute_domain/labels.h"
+
+#include <algorithm>
+#include <set>
+
+#include "controller/compute_domain/ownership.h"
+
+namespace compute_domain {
+
+std::vector<std::string> IdleNodes(const Observed& observed,
+                                   const std::vector<api::Claim>& claims) {
+  std::set<std::string> used;
+  for (const api::Claim& claim : claims) {
+    if (IsChannelClaim(observed, claim)) used.insert(claim.node);
+  }
+  std::vector<std::string> idle;
+  for (const api::Node& node : observed.children.labelled_nodes) {
+    if (!used.contains(node.meta.key.name)) idle.push_back(node.meta.key.name);
+  }
+  return idle;
+}
+
+Labels PlanLabels(const Observed& observed, const Instant& now) {
+  // Claims that cannot be read may be on any node.
+  if (!observed.facts.problem_reason.empty()) return {};
+  Labels labels;
+  std::vector<std::string> due;
+  for (const std::string& node : IdleNodes(observed, observed.children.claims)) {
+    const auto since = observed.idle_since.find(node);
+    if (since == observed.idle_since.end()) continue;
+    const auto rest = std::chrono::ceil<std::chrono::milliseconds>(
+        since->second + observed.facts.label_hold - now.monotonic);
+    if (rest <= std::chrono::milliseconds(0)) {
+      due.push_back(node);
+    } else {
+      labels.look_again = labels.look_again ? std::min(*labels.look_again, rest) : rest;
+    }
+  }
+  if (due.empty()) return labels;
+  if (!observed.evidence.claims) {
+    labels.actions.emplace_back(ReadClaims{.ns = observed.domain->meta.key.ns});
+    return labels;
+  }
+  const std::vector<std::string> proven = IdleNodes(observed, *observed.evidence.claims);
+  for (const std::string& node : due) {
+    if (std::ranges::find(proven, node) == proven.end()) continue;  // The cache is behind.
+    labels.actions.emplace_back(RemoveNodeLabel{.node = node, .domain = observed.uid});
+  }
+  return labels;
+}
+
+}  // namespace compute_domain

@@ -1,0 +1,27 @@
+// Who uses a domain, and who waits for it and why. It explains, and decides nothing. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "controller/compute_domain/plan.h"
+
+namespace compute_domain {
+
+struct Usage {
+  std::vector<std::string> users = {};  // Such as "pods/train-0"; each pod of a shared claim.
+  // Pods whose claim is not allocated, with the scheduler's words as far as they were read.
+  std::vector<std::string> waiting = {};
+};
+
+// REQUIRES: observed.domain, here and below.
+[[nodiscard]] Usage FindUsage(const Observed& observed);
+
+// Nodes that were given to pods of the domain while another domain holds them, and who holds them.
+[[nodiscard]] std::vector<std::string> FindHeldNodes(const Observed& observed);
+
+// The reads of pods that have waited for a while, and when to look again: soon at first, then ever
+// later.
+[[nodiscard]] Words PlanWords(const Observed& observed, const Instant& now);
+
+}  // namespace compute_domain

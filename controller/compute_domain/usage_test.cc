@@ -1,0 +1,135 @@
+#include "controller/compute_domain/usage.h"
+
+#include <gtest/gtest.h>
+
+#include "controller/compute_domain/membership.h"
+#include "controller/compute_domain/status.h"
+#include "pkg/base/rfc3339.h"
+#include "test/fixtures/observed.h"
+
+namespace compute_domain {
+namespace {
+
+using fixtures::Converged;
+using fixtures::Now;
+using std::chrono::seconds;
+using Names = std::vector<std::string>;
+
+// A claim that was made for the pod and has found no node for so long.
+api::Claim WaitingClaim(const std::string& pod, seconds since) {
+  api::Claim claim = fixtures::MakeChannelClaim("", pod);
+  claim.consumers.clear();
+  claim.meta.owners = {{.api_version = "v1", .kind = "Pod", .name = pod, .controller = true}};
+  const auto created = Now().wall - since;
+  claim.meta.creation_timestamp = base::FormatSeconds(created);
+  return claim;
+}
+
+Observed Waiting(seconds since) {
+  Observed observed = Converged();
+  observed.children.claims.push_back(WaitingClaim("train-2", since));
+  return observed;
+}
+
+TEST(FindUsage, EachPodOfASharedClaimIsAUser) {
+  Observed observed = Converged();
+  observed.children.claims[0].consumers = {"pods/train-0b", "pods/train-0a"};
+  EXPECT_EQ(FindUsage(observed).users, (Names{"pods/train-0a", "pods/train-0b", "pods/train-1"}));
+}
+
+TEST(FindUsage, PodWithoutANodeWaitsInTheSchedulersWords) {
+  Observed observed = Waiting(seconds(60));
+  EXPECT_EQ(FindUsage(observed).waiting, Names{"pods/train-2"});
+  observed.words = {{"train-2", "Unschedulable: 0/36 nodes are available"}};
+  EXPECT_EQ(FindUsage(observed).waiting,
+            Names{"pods/train-2 (Unschedulable: 0/36 nodes are available)"});
+}
+
+TEST(FindUsage, ClaimThatIsNobodysOrElsewhereWaitsForNothing) {
+  Observed observed = Waiting(seconds(60));
+  observed.children.claims.back().meta.owners.clear();
+  EXPECT_TRUE(FindUsage(observed).waiting.empty());
+  observed = Waiting(seconds(60));
+  observed.children.claims.back().meta.key.ns = "team-b";
+  EXPECT_TRUE(FindUsage(observed).waiting.empty());
+}
+
+TEST(FindHeldNodes, NodeThatAnotherDomainHoldsIsNamedWithItsHolder) {
+  Observed observed = Converged();
+  EXPECT_TRUE(FindHeldNodes(observed).empty());
+  observed.nodes["node-1"].domain = fixtures::kOtherUid;
+  observed.other_domains = {{fixtures::kOtherUid, "team-b/other"}};
+  EXPECT_EQ(FindHeldNodes(observed), Names{"node-1 (by team-b/other)"});
+  observed.other_domains.clear();
+  EXPECT_EQ(FindHeldNodes(observed),
+            Names{"node-1 (by a domain that is gone, UID " + fixtures::kOtherUid + ")"});
+  observed.nodes["node-1"].domain.clear();
+  EXPECT_TRUE(FindHeldNodes(observed).empty()) << "its plugin will label it";
+}
+
+TEST(PlanWords, Q2_NothingIsReadWhileNobodyWaits) {
+  const Words words = PlanWords(Converged(), Now());
+  EXPECT_FALSE(words.read);
+  EXPECT_FALSE(words.look_again);
+}
+
+TEST(PlanWords, SchedulerAtWorkIsNotAsked) {
+  const Words words = PlanWords(Waiting(seconds(2)), Now());
+  EXPECT_FALSE(words.read);
+  EXPECT_EQ(words.look_again, seconds(3));
+}
+
+TEST(PlanWords, PodThatHasWaitedIsReadThenEverLater) {
+  Observed observed = Waiting(seconds(5));
+  const Words first = PlanWords(observed, Now());
+  ASSERT_TRUE(first.read);
+  EXPECT_EQ(first.read->ns, fixtures::kUserNs);
+  EXPECT_EQ(first.read->names, Names{"train-2"});
+
+  struct Row {
+    seconds waited;
+    seconds pace;
+  };
+  for (const Row& row : {Row{seconds(5), seconds(10)}, Row{seconds(60), seconds(60)},
+                         Row{seconds(3600), seconds(300)}}) {
+    observed = Waiting(row.waited);
+    observed.words_read = Now().monotonic;
+    EXPECT_EQ(PlanWords(observed, Now()).look_again, row.pace);
+    EXPECT_FALSE(PlanWords(observed, Now()).read);
+    observed.words_read = Now().monotonic - row.pace;
+    EXPECT_TRUE(PlanWords(observed, Now()).read);
+    observed.evidence.words.emplace();
+    EXPECT_FALSE(PlanWords(observed, Now()).read) << "it was just read";
+    EXPECT_EQ(PlanWords(observed, Now()).look_again, row.pace);
+  }
+}
+
+TEST(PlanWords, OnlyAsManyPodsAreReadAsAConditionNames) {
+  Observed observed = Converged();
+  for (int i = 0; i < 9; ++i) {
+    observed.children.claims.push_back(WaitingClaim("w-" + std::to_string(i), seconds(60)));
+  }
+  const Words words = PlanWords(observed, Now());
+  ASSERT_TRUE(words.read);
+  EXPECT_EQ(words.read->names, (Names{"w-0", "w-1", "w-2", "w-3", "w-4"}));
+}
+
+TEST(DecideStatus, UseSaysWhoWaitsAndWhy) {
+  Observed observed = Waiting(seconds(60));
+  observed.words = {{"train-2", "Unschedulable: no GPU"}};
+  const auto in_use = [&] {
+    const auto status = DecideStatus(observed, PlanMembership(observed, Now()), Now());
+    return *status.Find("InUse");
+  };
+  EXPECT_EQ(in_use().message,
+            "Used by pods/train-0, pods/train-1. Waiting for a node: pods/train-2 (Unschedulable: "
+            "no GPU).");
+  EXPECT_EQ(in_use().status, "True");
+  std::erase_if(observed.children.claims,
+                [](const api::Claim& claim) { return !claim.node.empty(); });
+  EXPECT_EQ(in_use().status, "False");
+  EXPECT_EQ(in_use().reason, "PodsWaiting");
+}
+
+}  // namespace
+}  // namespace compute_domain

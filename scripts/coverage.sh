@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# Line and branch coverage of the planner by its own unit tests (llvm-cov 19). Exit status 0 only if every line and every
+# branch was taken; what was not is printed.
+set -euo pipefail
+
+repo=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
+cd "$repo"
+export CCACHE_BASEDIR=$repo CCACHE_NOHASHDIR=1
+build=build/coverage
+rules=(plan acceptance children deletion labels membership ownership roll status usage)
+sources=("${rules[@]/#/controller/compute_domain/}")
+sources=("${sources[@]/%/.cc}")
+mapfile -t tests < <(printf '%s_test\n' "${rules[@]}" | while read -r test; do
+  if [[ -e controller/compute_domain/$test.cc ]]; then echo "$test"; fi
+done)
+
+cmake --preset coverage >/dev/null
+cmake --build --preset coverage --target "${tests[@]}"
+profiles=$(mktemp -d)
+trap 'rm -rf "$profiles"' EXIT
+objects=()
+for test in "${tests[@]}"; do
+  program=$build/controller/compute_domain/$test
+  LLVM_PROFILE_FILE=$profiles/$test.profraw "$program" --gtest_brief=1
+  objects+=(--object "$program")
+done
+llvm-profdata-19 merge -sparse "$profiles"/*.profraw -o "$profiles/all.profdata"
+llvm-cov-19 report "${objects[@]}" --instr-profile="$profiles/all.profdata" --show-region-summary=false "${sources[@]}"
+missed=$(llvm-cov-19 export "${objects[@]}" --instr-profile="$profiles/all.profdata" --format=lcov "${sources[@]}" |
+  awk -F'[:,]' '
+    $1 == "SF" { file = $2; sub(/.*\/controller\//, "controller/", file) }
+    $1 == "DA" && $3 == 0 { print file ":" $2 ": line not run" }
+    $1 == "BRDA" && ($5 == "-" || $5 == 0) { print file ":" $2 ": a branch not taken" }')
+if [[ -n $missed ]]; then
+  echo "$missed"
+  exit 1
+fi
+echo "every line and branch of ${#sources[@]} files was taken"
