@@ -41,6 +41,7 @@ inline const kube::Resource kComputeDomainCliques = {
 }
 
 // Ours.
+inline constexpr std::string_view kReportingController = "cdom.dev/compute-domain-controller";
 // On a daemon pod: who writes its clique entry. Only the value "controller" is used.
 inline constexpr std::string_view kMembershipWriterLabel = "cdom.dev/membership-writer";
 inline constexpr std::string_view kMembershipWriterController = "controller";
@@ -51,21 +52,35 @@ inline constexpr std::string_view kConditionInUse = "InUse";
 inline constexpr std::string_view kConditionDeletionBlocked = "DeletionBlocked";  // While deleted.
 
 // Condition reasons.
+inline constexpr std::string_view kReasonAccepted = "Accepted";
 inline constexpr std::string_view kReasonSpecMissing = "SpecMissing";
+inline constexpr std::string_view kReasonTemplateNameInvalid = "TemplateNameInvalid";
+inline constexpr std::string_view kReasonAnnotationInvalid = "AnnotationInvalid";
 inline constexpr std::string_view kReasonDraNotServed = "DRANotServed";
 inline constexpr std::string_view kReasonRightMissing = "RightMissing";
 inline constexpr std::string_view kReasonForbidden = "Forbidden";
 inline constexpr std::string_view kReasonTemplateNameTaken = "TemplateNameTaken";
+inline constexpr std::string_view kReasonNotAccepted = "NotAccepted";
 inline constexpr std::string_view kReasonProvisioningFailed = "ProvisioningFailed";
+inline constexpr std::string_view kReasonChildrenMissing = "ChildrenMissing";
+inline constexpr std::string_view kReasonChildrenTerminating = "ChildrenTerminating";
+inline constexpr std::string_view kReasonChildrenExist = "ChildrenExist";
+inline constexpr std::string_view kReasonOutdated = "Outdated";
 inline constexpr std::string_view kReasonCliqueFull = "CliqueFull";
 inline constexpr std::string_view kReasonNoMembers = "NoMembers";
 inline constexpr std::string_view kReasonNodeLost = "NodeLost";
+inline constexpr std::string_view kReasonNodeRebooted = "NodeRebooted";
+inline constexpr std::string_view kReasonNodeDrained = "NodeDrained";
+inline constexpr std::string_view kReasonNodeTainted = "NodeTainted";
+inline constexpr std::string_view kReasonNodeHeld = "NodeHeldByAnotherDomain";
 inline constexpr std::string_view kReasonMembersNotReady = "MembersNotReady";
 inline constexpr std::string_view kReasonWaitingForMembers = "WaitingForMembers";
+inline constexpr std::string_view kReasonCliqueShared = "CliqueShared";
 inline constexpr std::string_view kReasonAllMembersReady = "AllMembersReady";
 inline constexpr std::string_view kReasonDeletionBlocked = "DeletionBlocked";
 inline constexpr std::string_view kReasonDeleting = "Deleting";
 inline constexpr std::string_view kReasonClaimsReserved = "ClaimsReserved";
+inline constexpr std::string_view kReasonPodsWaiting = "PodsWaiting";
 inline constexpr std::string_view kReasonNoClaims = "NoClaims";
 
 }  // namespace api

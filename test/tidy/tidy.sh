@@ -42,7 +42,7 @@ includes() {
   forbid 'the product uses nothing of test' '#include "test/' "${kube[@]}"
   mapfile -t controller < <(sources controller)
   forbid 'controller, node and cli do not use one another' '#include "(node|cli)/' "${controller[@]}"
-  mapfile -t pure < <(ls controller/compute_domain/{plan,status,membership,children,deletion,ownership}.{h,cc} \
+  mapfile -t pure < <(ls controller/compute_domain/{plan,status,membership,children,deletion,events,ownership}.{h,cc} \
     controller/compute_domain/observed.h controller/{daemon_set,resource_claim_template}/render.{h,cc} 2>/dev/null || true)
   forbid 'the planner sees only controller/api, its own files, pkg/base and values (pkg/json, pkg/kube/api)' \
     '#include "(pkg/(http|kube/(client|cache|workqueue|lease|events|runtime)|log|systemd)|controller/(settings|process|compute_domain/(apply|cache|controller|reconciler)))' "${pure[@]}"
