@@ -43,6 +43,7 @@ inline const kube::Resource kComputeDomainCliques = {
 }
 
 // Ours.
+inline constexpr std::string_view kReportingController = "cdom.dev/compute-domain-controller";
 // On a daemon pod: who writes its clique entry. Only the value "controller" is used.
 inline constexpr std::string_view kMembershipWriterLabel = "cdom.dev/membership-writer";
 inline constexpr std::string_view kMembershipWriterController = "controller";

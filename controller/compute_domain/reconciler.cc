@@ -1,7 +1,9 @@
 #include "controller/compute_domain/reconciler.h"
 
 #include <algorithm>
+#include <iterator>
 
+#include "controller/compute_domain/events.h"
 #include "controller/compute_domain/labels.h"
 #include "pkg/base/check.h"
 #include "pkg/kube/client/request.h"
@@ -136,6 +138,9 @@ void Pass::TakeReplies(std::vector<base::Result<Response>> replies) {
     for (const http::Method method : methods_[i]) {
       CHECK(reply != replies.end());
       checked.push_back(kube::CheckStatus(std::move(*reply++), method));
+    }
+    if (std::ranges::all_of(checked, [](const auto& one) { return one.has_value(); })) {
+      std::ranges::move(EventsOf(under_way_[i], observed_), std::back_inserter(outcome_.events));
     }
     ActionResult result = compute_domain::TakeReplies(under_way_[i], checked, observed_);
     decide_again_ = decide_again_ || result.decide_again;

@@ -21,6 +21,7 @@
 #include "pkg/base/log.h"
 #include "pkg/base/mutex.h"
 #include "pkg/http/transport.h"
+#include "pkg/kube/api/event.h"
 
 namespace compute_domain {
 
@@ -31,6 +32,7 @@ struct Outcome {
   std::optional<base::Error> error = {};  // Try again later, with back-off.
   bool waits = false;  // Nothing was done yet: the cache is behind our own writes.
   std::optional<std::chrono::milliseconds> requeue_after = {};
+  std::vector<kube::Event> events = {};  // Of what succeeded, whatever came after it.
 };
 
 // One reconcile of one domain. Used by one thread; outlived by its reconciler.

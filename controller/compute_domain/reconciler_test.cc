@@ -56,6 +56,37 @@ TEST(Pass, Q2_ConvergedDomainIsLeftInPeace) {
   EXPECT_FALSE(outcome.requeue_after);
 }
 
+Lines Reasons(const Outcome& outcome) {
+  Lines reasons;
+  for (const kube::Event& event : outcome.events) reasons.push_back(event.reason);
+  return reasons;
+}
+
+TEST(Pass, ConditionThatWasWrittenIsTold) {
+  PassWorld world([] {
+    Observed observed = Converged();
+    observed.nodes["node-1"].ready = false;
+    return observed;
+  }());
+  EXPECT_EQ(Reasons(world.Run()), Lines{"NodeLost"});
+}
+
+TEST(Pass, ChildThatWasMadeAgainIsToldThoughStatusSaysNothingNew) {
+  PassWorld world(WithoutWorkloadTemplate());
+  EXPECT_EQ(Reasons(world.Run()), Lines{"Repaired"});
+}
+
+TEST(Pass, WriteThatWasRefusedIsNotTold) {
+  PassWorld world(WithoutWorkloadTemplate());
+  world.server.Refuse("/", 503, "ServiceUnavailable");
+  EXPECT_EQ(Reasons(world.Run()), Lines());
+}
+
+TEST(Pass, Q2_NothingIsToldAtRest) {
+  PassWorld world(Converged());
+  EXPECT_EQ(Reasons(world.Run()), Lines());
+}
+
 TEST(Pass, S8_NewDomainGetsFinalizerThenChildrenThenStatus) {
   PassWorld world(Fresh());
   EXPECT_FALSE(world.Run().error);

@@ -21,6 +21,7 @@
 #include "pkg/json/value.h"
 #include "pkg/kube/lease/leader_elector.h"
 #include "pkg/kube/runtime/blocking_queue.h"
+#include "pkg/kube/runtime/event_loop.h"
 #include "pkg/kube/runtime/health_server.h"
 #include "pkg/kube/runtime/process_metrics.h"
 #include "pkg/kube/runtime/wait.h"
@@ -125,6 +126,8 @@ class Runner {
             FactsOf(settings_), [this](const std::string& uid) { queue_.Add(uid); },
             [this] { return MayWrite(); }, clock_, watch_random_, logger_),
         errors_(logger_),
+        events_(std::string(api::kReportingController), settings_.pod_name, clock_, event_random_,
+                logger_),
         metrics_(controller_, queue_) {
     if (settings_.dry_run) controller_.reconciler().SetDryRun();
     for (int i = 0; i < settings_.workers; ++i) busy_since_.emplace_back(0);
@@ -138,6 +141,7 @@ class Runner {
 
   void Watch(const std::stop_token& stop);
   void KeepLease(const std::stop_token& stop);
+  void TellEvents(const std::stop_token& stop);
   void Work(const std::stop_token& stop, std::atomic<std::int64_t>& busy_since);
   void Reconcile(const std::string& uid, http::Transport& transport);
   void ReleaseLease();
@@ -156,10 +160,12 @@ class Runner {
   base::SystemRandom queue_random_;
   base::SystemRandom lease_random_;
   base::SystemRandom watch_random_;
+  base::SystemRandom event_random_;
   kube::BlockingQueue queue_;
   kube::LeaderElector elector_;
   compute_domain::Controller controller_;
   ErrorLog errors_;
+  kube::EventLoop events_;
   Metrics metrics_;
   Heartbeat watch_alive_;
   Heartbeat lease_alive_;
@@ -193,6 +199,11 @@ void Runner::KeepLease(const std::stop_token& stop) {
   }
 }
 
+void Runner::TellEvents(const std::stop_token& stop) {
+  http::CurlTransport transport(config_.endpoint, *config_.credentials, UserAgent());
+  events_.Run(stop, transport);
+}
+
 void Runner::Work(const std::stop_token& stop, std::atomic<std::int64_t>& busy_since) {
   http::CurlTransport transport(config_.endpoint, *config_.credentials, UserAgent());
   while (const std::optional<std::string> uid = queue_.Get(stop)) {
@@ -211,6 +222,7 @@ void Runner::Reconcile(const std::string& uid, http::Transport& transport) {
   }
   const compute_domain::Outcome& outcome = pass.outcome();
   metrics_.Reconciled(!outcome.error, clock_.Now() - start);
+  events_.Record(outcome.events);
   if (outcome.error) {
     errors_.Failed(uid, *outcome.error);
     queue_.AddAfterFailure(uid, outcome.error->retry_after.value_or(seconds(0)));
@@ -332,6 +344,7 @@ End Runner::Run(const std::stop_token& stop) {
   if (settings_.elects) {
     lease = std::jthread([this](const std::stop_token& token) { KeepLease(token); });
   }
+  std::jthread events([this](const std::stop_token& token) { TellEvents(token); });
   std::vector<std::jthread> workers;
 
   End end = End::kStopped;
@@ -363,6 +376,7 @@ End Runner::Run(const std::stop_token& stop) {
   lease = std::jthread();
   if (settings_.elects && end != End::kLeaseLost) ReleaseLease();
   watch.request_stop();
+  events.request_stop();
   return end;
 }
 

@@ -108,6 +108,15 @@ int CurlExchange::status() const {
   return static_cast<int>(status);
 }
 
+ExchangeReport CurlExchange::Report() const {
+  curl_off_t microseconds = 0;
+  curl_easy_getinfo(easy_.get(), IsStream() ? CURLINFO_STARTTRANSFER_TIME_T : CURLINFO_TOTAL_TIME_T,
+                    &microseconds);
+  return {.method = request_.method,
+          .status = status(),
+          .took = std::chrono::microseconds(microseconds)};
+}
+
 // libcurl calls this when a connection stands and the request is about to go out. When a connection
 // that was used before dies without a reply, libcurl sends the request again on another, up to five
 // times and whatever the method. The first may have been carried out, so a write ends here.

@@ -32,6 +32,7 @@ class CurlExchange {
 
   [[nodiscard]] CURL* easy() const { return easy_.get(); }
   [[nodiscard]] int status() const;
+  [[nodiscard]] ExchangeReport Report() const;
   static CurlExchange& Of(CURL* easy);
 
   CurlMulti::Id id = 0;

@@ -87,6 +87,7 @@ void CurlMulti::Finish(CURL* easy, CURLcode code) {
       return;
     }
   }
+  if (on_exchange_) on_exchange_(exchange.Report());
   auto node = exchanges_.extract(exchange.id);
   CurlExchange::Tell(std::move(node.mapped()), code);
 }

@@ -20,10 +20,12 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "pkg/base/result.h"
 #include "pkg/http/curl_target.h"
 #include "pkg/http/endpoint.h"
+#include "pkg/http/exchange_report.h"
 #include "pkg/http/transport.h"
 
 namespace http {
@@ -55,6 +57,9 @@ class CurlMulti {
   CurlMulti(const CurlMulti&) = delete;
   CurlMulti& operator=(const CurlMulti&) = delete;
 
+  // Before the first exchange.
+  void SetOnExchange(OnExchange on_exchange) { on_exchange_ = std::move(on_exchange); }
+
   // Begin an exchange; what becomes of it is told from Poll(), never from here.
   Id Send(Request request, OnReply on_reply);
   Id Open(Request request, Stream stream);
@@ -79,6 +84,7 @@ class CurlMulti {
   const CurlTarget target_;
   Credentials& credentials_;
   CURLM* const multi_;
+  OnExchange on_exchange_;
   std::map<Id, std::unique_ptr<CurlExchange>> exchanges_;
   Id last_id_ = 0;
 };

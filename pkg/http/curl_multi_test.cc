@@ -145,6 +145,29 @@ TEST_F(CurlMultiTest, StreamThatIsNoneIsAReplyWithItsWholeBody) {
   EXPECT_EQ((*told.reply)->retry_after, seconds(3));
 }
 
+TEST_F(CurlMultiTest, EachExchangeThatEndsIsReportedOnceWithItsStatus) {
+  Connect([](RawServer::Connection& connection) {
+    while (true) {
+      const std::string request = connection.ReadRequest();
+      if (request.empty()) return;
+      connection.Write(Reply(request.starts_with("PATCH") ? 409 : 200, "{}"));
+    }
+  });
+  std::vector<ExchangeReport> reports;
+  multi_->SetOnExchange([&](const ExchangeReport& report) { reports.push_back(report); });
+  for (const Method method : {Method::kPatch, Method::kGet}) {
+    bool is_over = false;
+    multi_->Send({.method = method, .path = "/"}, [&](const Result<Response>&) { is_over = true; });
+    PollUntil([&] { return is_over; });
+  }
+  ASSERT_EQ(reports.size(), 2U);
+  EXPECT_EQ(reports[0].method, Method::kPatch);
+  EXPECT_EQ(reports[0].status, 409);
+  EXPECT_GT(reports[0].took.count(), 0);
+  EXPECT_EQ(reports[1].method, Method::kGet);
+  EXPECT_EQ(reports[1].status, 200);
+}
+
 TEST_F(CurlMultiTest, LongReplyToAStreamIsCutOffAndItsStatusKept) {
   Connect([](RawServer::Connection& connection) {
     static_cast<void>(connection.ReadRequest());
@@ -167,10 +190,13 @@ TEST_F(CurlMultiTest, StreamThatCannotConnectIsAReplyWithAnError) {
   }
   multi_.emplace(Endpoint{.url = "http://127.0.0.1:" + std::to_string(port)}, credentials, "test",
                  0);
+  int status = -1;
+  multi_->SetOnExchange([&](const ExchangeReport& report) { status = report.status; });
   const Told told = Stream();
   ASSERT_TRUE(told.reply);
   ASSERT_FALSE(told.reply->has_value());
   EXPECT_EQ(told.reply->error().code, ErrorCode::kUnavailable);
+  EXPECT_EQ(status, 0);
   multi_.reset();
 }
 

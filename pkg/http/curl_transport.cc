@@ -12,9 +12,12 @@ constexpr int kConnectionsMax = 6;
 
 }  // namespace
 
-CurlTransport::CurlTransport(Endpoint endpoint, Credentials& credentials, std::string user_agent)
+CurlTransport::CurlTransport(Endpoint endpoint, Credentials& credentials, std::string user_agent,
+                             OnExchange on_exchange)
     : multi_(std::make_unique<CurlMulti>(std::move(endpoint), credentials, std::move(user_agent),
-                                         kConnectionsMax)) {}
+                                         kConnectionsMax)) {
+  multi_->SetOnExchange(std::move(on_exchange));
+}
 
 CurlTransport::~CurlTransport() = default;
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "pkg/http/endpoint.h"
+#include "pkg/http/exchange_report.h"
 #include "pkg/http/transport.h"
 
 namespace http {
@@ -18,7 +19,9 @@ class CurlMulti;
 class CurlTransport final : public Transport {
  public:
   // `credentials` outlives the transport. `user_agent` such as "cdom/0.1.0 (linux/amd64)".
-  CurlTransport(Endpoint endpoint, Credentials& credentials, std::string user_agent);
+  // `on_exchange` may be empty.
+  CurlTransport(Endpoint endpoint, Credentials& credentials, std::string user_agent,
+                OnExchange on_exchange = {});
   ~CurlTransport() override;
 
   [[nodiscard]] std::vector<base::Result<Response>> SendAll(

@@ -62,6 +62,14 @@ log_count() { grep -cE "$1" "$stage/controller.log" || true; }
 leads() { log_says 'Reconciling'; }
 gone() { ! kubectl get "$@" >/dev/null 2>&1; }
 
+# tells NAME PATTERN: `kubectl describe` shows an Event of the domain that matches.
+tells() { kubectl describe computedomain "$1" | sed -n '/^Events:/,$p' | grep -qE "$2"; }
+series_count() {  # series_count NAME REASON: how often the Event says that it happened
+  kubectl get events.events.k8s.io -o json | jq --arg name "$1" --arg reason "$2" \
+    '.items[] | select(.regarding.name == $name and .reason == $reason) | .series.count // 1'
+}
+counts() { [[ $(series_count "$1" "$2") == "$3" ]]; }
+
 fresh_log() { : >"$stage/controller.log"; }
 start_controller() {
   fresh_log
@@ -197,6 +205,7 @@ life() {  # life MANNER: a whole life, seen from outside
   nodesim "kill?node=$victim" || return 1
   wait_for 60 "status names the lost node" condition_says quickstart NodeLost "$victim" || return 1
   [[ $(kubectl get cdom quickstart -o jsonpath="{.status.nodes[?(@.name==\"$victim\")].status}") == NotReady ]] || return 1
+  wait_for 10 "an event tells of it" tells quickstart "Warning +NodeLost .*$victim" || return 1
   wait_for 120 "the workers have succeeded" succeeded quickstart 4 || return 1
   nodesim "revive?node=$victim" || return 1
   kubectl wait --for=condition=Ready "node/$victim" --timeout=60s || return 1
@@ -216,6 +225,7 @@ a_domain_deleted_under_a_running_pod_waits_for_it_and_says_so() {
   wait_for 60 "it runs" condition_says waits AllMembersReady '4/4' || return 1
   kubectl delete cdom waits --wait=false || return 1
   wait_for 20 "the condition names who blocks" condition_says waits DeletionBlocked 'pods/waits-' || return 1
+  wait_for 10 "an event tells of it" tells waits 'Warning +DeletionBlocked .*pods/waits-' || return 1
   kubectl get daemonset -n cdom-system -o name | grep -q . || return 1  # The daemons go on.
   kubectl delete job waits --timeout=60s || return 1
   wait_for 60 "the domain is gone" gone cdom waits
@@ -308,6 +318,25 @@ a_changed_daemon_image_rolls_one_node_of_a_clique_at_a_time() {
 runs_image() {  # runs_image IMAGE COUNT
   [[ $(kubectl get pods -n cdom-system -l resource.nvidia.com/computeDomain -o json |
     jq -c --arg image "$1" '[.items[] | select(.spec.containers[0].image == $image and any(.status.conditions[]?; .type == "Ready" and .status == "True"))] | length') == "$2" ]]
+}
+
+a_child_that_somebody_deletes_is_made_again_and_counted_in_one_event() {
+  local set uid count
+  domain mended mended-channel | kubectl apply -f - || return 1
+  wait_for 20 "it waits for nodes" condition_says mended NoMembers 'No node' || return 1
+  set=$(kubectl get daemonset -n cdom-system -o name)
+  for count in 1 2; do
+    uid=$(kubectl get -n cdom-system "$set" -o jsonpath='{.metadata.uid}')
+    kubectl delete -n cdom-system "$set" || return 1
+    wait_for 20 "it is made again" made_again "$set" "$uid" || return 1
+    wait_for 20 "an event counts $count" counts mended Repaired "$count" || return 1
+  done
+  tells mended 'Normal +Repaired .*DaemonSet' || return 1
+  kubectl delete cdom mended --timeout=30s
+}
+made_again() {  # made_again SET UID: another incarnation is there
+  local now
+  now=$(kubectl get -n cdom-system "$1" -o jsonpath='{.metadata.uid}') && [[ -n $now && $now != "$2" ]]
 }
 
 a_second_replica_stands_by_and_takes_over_at_once_when_the_first_is_stopped() {
@@ -441,6 +470,7 @@ run_case a_pod_that_finds_no_node_is_named_with_the_schedulers_words
 run_case a_child_that_somebody_changes_or_deletes_is_put_right
 run_case a_changed_daemon_image_rolls_one_node_of_a_clique_at_a_time
 run_case a_label_that_stays_behind_while_its_domain_lives_is_taken_off_after_a_while
+run_case a_child_that_somebody_deletes_is_made_again_and_counted_in_one_event
 run_case a_second_replica_stands_by_and_takes_over_at_once_when_the_first_is_stopped
 run_case a_label_that_a_late_plugin_leaves_on_a_node_is_taken_off_again
 run_case the_controller_used_one_identity

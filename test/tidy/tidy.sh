@@ -43,10 +43,10 @@ includes() {
   forbid 'the product uses nothing of test' '#include "test/' "${kube[@]}"
   mapfile -t controller < <(sources controller)
   forbid 'controller, node and cli do not use one another' '#include "(node|cli)/' "${controller[@]}"
-  mapfile -t pure < <(ls controller/compute_domain/{acceptance,plan,status,membership,children,deletion,describe,labels,ownership,roll,usage}.{h,cc} \
+  mapfile -t pure < <(ls controller/compute_domain/{acceptance,plan,status,membership,children,deletion,describe,events,labels,ownership,roll,usage}.{h,cc} \
     controller/compute_domain/observed.h controller/{daemon_set,resource_claim_template}/render.{h,cc} 2>/dev/null || true)
   forbid 'the planner sees only controller/api, its own files, pkg/base and values (pkg/json, pkg/kube/api)' \
-    '#include "(pkg/(http|kube/(client|cache|workqueue|lease|runtime)|log|systemd)|controller/(settings|process|compute_domain/(apply|cache|controller|reconciler)))' "${pure[@]}"
+    '#include "(pkg/(http|kube/(client|cache|workqueue|lease|events|runtime)|log|systemd)|controller/(settings|process|compute_domain/(apply|cache|controller|reconciler)))' "${pure[@]}"
   local -a all
   mapfile -t all < <(product)
   forbid 'RapidJSON is included in one place' '#include [<"]rapidjson' $(printf '%s\n' "${all[@]}" | grep -v rapidjson_guard.h)

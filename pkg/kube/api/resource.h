@@ -30,6 +30,7 @@ inline const Resource kNodes = {"", "v1", "nodes", "Node", false};
 inline const Resource kNamespaces = {"", "v1", "namespaces", "Namespace", false};
 inline const Resource kPods = {"", "v1", "pods", "Pod", true};
 inline const Resource kDaemonSets = {"apps", "v1", "daemonsets", "DaemonSet", true};
+inline const Resource kEvents = {"events.k8s.io", "v1", "events", "Event", true};
 inline const Resource kLeases = {"coordination.k8s.io", "v1", "leases", "Lease", true};
 inline const Resource kResourceClaims = {"resource.k8s.io", "v1", "resourceclaims", "ResourceClaim",
                                          true};

@@ -103,6 +103,7 @@ http::Request Reflector::Start(TimePoint now) {
   under_way_ = true;
   started_ = now;
   if (phase_ == Phase::kList) {
+    if (continue_token_.empty()) ++lists_;
     http::Request request =
         ListRequest(options_.resource, {.ns = options_.ns,
                                         .label_selector = options_.label_selector,
@@ -112,6 +113,7 @@ http::Request Reflector::Start(TimePoint now) {
     deadline_ = now + request.timeout + kDriverGrace;
     return request;
   }
+  ++watches_;
   stream_version_ = resource_version_;
   buffer_.clear();
   scanner_ = Scanner();

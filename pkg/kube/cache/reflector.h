@@ -100,6 +100,9 @@ class Reflector {
   [[nodiscard]] const ReflectorOptions& options() const { return options_; }
   // When something last came from the server; for the watchdog.
   [[nodiscard]] base::Clock::TimePoint last_progress() const { return last_progress_; }
+  // How often it began to read everything, and to watch: once each, and again after every loss.
+  [[nodiscard]] std::uint64_t lists() const { return lists_; }
+  [[nodiscard]] std::uint64_t watches() const { return watches_; }
   // How often the server's versions went backwards, which it promises not to do.
   [[nodiscard]] std::uint64_t versions_gone_back() const { return versions_gone_back_; }
 
@@ -167,6 +170,8 @@ class Reflector {
   std::optional<base::ErrorCode> reported_;  // The failure that was logged last.
   HealedBy healed_by_ = HealedBy::kList;
   bool unknown_type_logged_ = false;
+  std::uint64_t lists_ = 0;
+  std::uint64_t watches_ = 0;
   std::uint64_t versions_gone_back_ = 0;
   TimePoint last_progress_ = {};
 };

@@ -177,6 +177,8 @@ TEST(Reflector, LW2_PagesAreFollowedToTheEndAndTheFirstPagesVersionIsWatched) {
   EXPECT_EQ(world.sink.version, "100");
   EXPECT_EQ(world.Poll().kind, Kind::kStream);
   EXPECT_TRUE(world.Asks("resourceVersion=100&"));
+  EXPECT_EQ(world.reflector->lists(), 1U);
+  EXPECT_EQ(world.reflector->watches(), 1U);
 }
 
 TEST(Reflector, LW7_EmptyCollectionIsInSync) {

@@ -84,6 +84,16 @@ void BlockingQueue::ShutDown() {
   changed_cv_.notify_all();
 }
 
+WorkQueue::Stats BlockingQueue::Stats() const {
+  const MutexLock lock(mutex_);
+  return queue_.StatsAt(clock_.Now());
+}
+
+std::chrono::nanoseconds BlockingQueue::Waited(const std::string& key) const {
+  const MutexLock lock(mutex_);
+  return queue_.Waited(key);
+}
+
 std::size_t BlockingQueue::depth() const {
   const MutexLock lock(mutex_);
   return queue_.depth();

@@ -40,6 +40,9 @@ class BlockingQueue {
   // Ends every Get(), now and later. Keys that are held may still be Done().
   void ShutDown();
 
+  [[nodiscard]] WorkQueue::Stats Stats() const;
+  // Of a key that you hold.
+  [[nodiscard]] std::chrono::nanoseconds Waited(const std::string& key) const;
   [[nodiscard]] std::size_t depth() const;
   [[nodiscard]] std::size_t in_progress() const;
   // No key ready, delayed or held.

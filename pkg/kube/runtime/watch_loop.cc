@@ -41,10 +41,12 @@ struct WatchLoop::State {
 };
 
 WatchLoop::WatchLoop(http::Endpoint endpoint, http::Credentials& credentials,
-                     std::string user_agent, const base::Clock& clock)
+                     std::string user_agent, const base::Clock& clock, http::OnExchange on_exchange)
     : state_(new State{.multi = {std::move(endpoint), credentials, std::move(user_agent), kNoLimit},
                        .clock = clock,
-                       .slots = {}}) {}
+                       .slots = {}}) {
+  state_->multi.SetOnExchange(std::move(on_exchange));
+}
 
 WatchLoop::~WatchLoop() = default;
 

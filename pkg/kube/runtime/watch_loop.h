@@ -12,15 +12,16 @@
 
 #include "pkg/base/clock.h"
 #include "pkg/http/endpoint.h"
+#include "pkg/http/exchange_report.h"
 #include "pkg/kube/cache/reflector.h"
 
 namespace kube {
 
 class WatchLoop {
  public:
-  // All outlive the loop, and so does every reflector added.
+  // All outlive the loop, and so does every reflector added. `on_exchange` may be empty.
   WatchLoop(http::Endpoint endpoint, http::Credentials& credentials, std::string user_agent,
-            const base::Clock& clock);
+            const base::Clock& clock, http::OnExchange on_exchange = {});
   ~WatchLoop();
   WatchLoop(const WatchLoop&) = delete;
   WatchLoop& operator=(const WatchLoop&) = delete;

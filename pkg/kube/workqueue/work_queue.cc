@@ -10,7 +10,7 @@ namespace kube {
 void WorkQueue::Add(const std::string& key, TimePoint now) {
   MoveDue(now);  // What was due before `key` goes before it.
   StopWaiting(key);
-  MakeReady(key);
+  MakeReady(key, now);
 }
 
 void WorkQueue::AddAt(const std::string& key, TimePoint when, TimePoint now) {
@@ -34,6 +34,7 @@ void WorkQueue::AddAfterFailure(const std::string& key, TimePoint now,
   int& failures = failures_[key];
   for (int i = 0; i < failures && delay < back_off_.most; ++i) delay *= 2;
   ++failures;
+  ++retries_;
   delay = std::max<nanoseconds>(std::min<nanoseconds>(delay, back_off_.most), at_least);
   const auto jitter = static_cast<nanoseconds::rep>(static_cast<double>(delay.count()) * kJitter *
                                                     random_.Fraction());
@@ -45,8 +46,8 @@ std::optional<std::string> WorkQueue::Get(TimePoint now) {
   if (ready_.empty()) return std::nullopt;
   std::string key = std::move(ready_.front());
   ready_.pop_front();
-  dirty_.erase(key);
-  CHECK(in_progress_.insert(key).second);
+  const TimePoint since = dirty_.extract(key).mapped();
+  CHECK(in_progress_.emplace(key, Held{.since = now, .waited = now - since}).second);
   return key;
 }
 
@@ -61,8 +62,21 @@ std::optional<WorkQueue::TimePoint> WorkQueue::NextDue() const {
   return by_time_.begin()->first;
 }
 
-void WorkQueue::MakeReady(const std::string& key) {
-  if (!dirty_.insert(key).second) return;
+WorkQueue::Stats WorkQueue::StatsAt(TimePoint now) const {
+  Stats stats = {.depth = ready_.size(),
+                 .in_progress = in_progress_.size(),
+                 .adds = adds_,
+                 .retries = retries_};
+  for (const auto& [key, held] : in_progress_) {
+    stats.unfinished += now - held.since;
+    stats.longest_held = std::max(stats.longest_held, now - held.since);
+  }
+  return stats;
+}
+
+void WorkQueue::MakeReady(const std::string& key, TimePoint now) {
+  if (!dirty_.emplace(key, now).second) return;
+  ++adds_;
   if (!in_progress_.contains(key)) ready_.push_back(key);
 }
 
@@ -75,9 +89,9 @@ void WorkQueue::StopWaiting(const std::string& key) {
 
 void WorkQueue::MoveDue(TimePoint now) {
   while (!by_time_.empty() && by_time_.begin()->first <= now) {
-    const std::string key = by_time_.begin()->second;
+    const auto [due, key] = *by_time_.begin();
     StopWaiting(key);
-    MakeReady(key);
+    MakeReady(key, due);
   }
 }
 

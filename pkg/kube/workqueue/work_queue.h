@@ -9,6 +9,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <deque>
 #include <map>
 #include <optional>
@@ -50,6 +51,20 @@ class WorkQueue {
 
   // When the next delayed key is due; nothing if none waits.
   [[nodiscard]] std::optional<TimePoint> NextDue() const;
+  // For metrics. `adds` counts a key once from when it was added until it is handed out.
+  struct Stats {
+    std::size_t depth = 0;
+    std::size_t in_progress = 0;
+    std::uint64_t adds = 0;
+    std::uint64_t retries = 0;               // After a failure.
+    std::chrono::nanoseconds unfinished{0};  // Since they were handed out, over all that are held.
+    std::chrono::nanoseconds longest_held{0};
+  };
+  [[nodiscard]] Stats StatsAt(TimePoint now) const;
+  // How long a key that is held had been ready.
+  [[nodiscard]] std::chrono::nanoseconds Waited(const std::string& key) const {
+    return in_progress_.at(key).waited;
+  }
   [[nodiscard]] std::size_t depth() const { return ready_.size(); }
   [[nodiscard]] std::size_t in_progress() const { return in_progress_.size(); }
   // No key ready, delayed or held.
@@ -58,18 +73,25 @@ class WorkQueue {
   }
 
  private:
-  void MakeReady(const std::string& key);
+  struct Held {
+    TimePoint since = {};
+    std::chrono::nanoseconds waited{0};
+  };
+
+  void MakeReady(const std::string& key, TimePoint now);
   void StopWaiting(const std::string& key);
   void MoveDue(TimePoint now);
 
   base::Random& random_;
   const BackOff back_off_;
   std::deque<std::string> ready_;
-  std::set<std::string> dirty_;        // Waits in `ready_`, or for Done().
-  std::set<std::string> in_progress_;  // Held by a worker until Done().
+  std::map<std::string, TimePoint> dirty_;   // Waits in `ready_`, or for Done(); since when.
+  std::map<std::string, Held> in_progress_;  // Held by a worker until Done().
   std::map<std::string, TimePoint> waiting_;
   std::set<std::pair<TimePoint, std::string>> by_time_;  // The same, in order of time.
   std::map<std::string, int> failures_;                  // In a row, since the last Forget().
+  std::uint64_t adds_ = 0;
+  std::uint64_t retries_ = 0;
 };
 
 }  // namespace kube

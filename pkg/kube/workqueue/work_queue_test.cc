@@ -248,5 +248,35 @@ TEST(WorkQueueModel, EveryKeyIsHandedOutOnceByTheTimeItIsWantedAndNeverTwiceAtOn
   }
 }
 
+TEST_F(WorkQueueTest, StatsCountAKeyOnceUntilItIsHandedOut) {
+  queue_.Add("a", kStart);
+  queue_.Add("a", kStart);
+  queue_.AddAt("b", kStart + seconds(10), kStart);
+  EXPECT_EQ(queue_.StatsAt(kStart).adds, 1U);
+  ASSERT_EQ(queue_.Get(kStart), "a");
+  queue_.Add("a", kStart);
+  EXPECT_EQ(queue_.StatsAt(kStart).adds, 2U);
+}
+
+TEST_F(WorkQueueTest, StatsTellHowLongKeysWaitAndAreHeld) {
+  queue_.Add("a", kStart);
+  queue_.AddAt("late", kStart + seconds(2), kStart);
+  ASSERT_EQ(queue_.Get(kStart + seconds(1)), "a");
+  EXPECT_EQ(queue_.Waited("a"), seconds(1));
+  ASSERT_EQ(queue_.Get(kStart + seconds(5)), "late");
+  EXPECT_EQ(queue_.Waited("late"), seconds(3)) << "counted from when it was due";
+  const WorkQueue::Stats stats = queue_.StatsAt(kStart + seconds(7));
+  EXPECT_EQ(stats.in_progress, 2U);
+  EXPECT_EQ(stats.unfinished, seconds(6 + 2));
+  EXPECT_EQ(stats.longest_held, seconds(6));
+}
+
+TEST_F(WorkQueueTest, StatsCountFailuresAsRetriesAndDelaysNot) {
+  queue_.AddAt("a", kStart + seconds(1), kStart);
+  EXPECT_EQ(queue_.StatsAt(kStart).retries, 0U);
+  queue_.AddAfterFailure("b", kStart);
+  EXPECT_EQ(queue_.StatsAt(kStart).retries, 1U);
+}
+
 }  // namespace
 }  // namespace kube

@@ -1,0 +1,251 @@
+#include "controller/compute_domain/events.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "controller/api/names.h"
+#include "controller/compute_domain/deletion.h"
+
+namespace compute_domain {
+
+namespace {
+
+using kube::EventType;
+using Events = std::vector<kube::Event>;
+
+// How the reason of a condition is told; one that is not in the table is Normal.
+enum class Telling {
+  kWarning,
+  kWarningOnceReady,  // Of a domain that was Ready; before that it is how every domain begins.
+  kSilent,            // The usual course, which conditions tell well enough.
+};
+struct Reason {
+  std::string_view name = {};
+  Telling telling = Telling::kSilent;
+  bool before_children = false;  // Not all children were made yet.
+};
+constexpr Reason kReasons[] = {
+    {api::kReasonAccepted, Telling::kSilent},
+    {api::kReasonSpecMissing, Telling::kWarning, true},
+    {api::kReasonTemplateNameInvalid, Telling::kWarning, true},
+    {api::kReasonAnnotationInvalid, Telling::kWarning},
+    {api::kReasonDraNotServed, Telling::kWarning, true},
+    {api::kReasonRightMissing, Telling::kWarning, true},
+    {api::kReasonForbidden, Telling::kWarning, true},
+    {api::kReasonTemplateNameTaken, Telling::kWarning, true},
+    {api::kReasonNotAccepted, Telling::kSilent, true},
+    {api::kReasonProvisioningFailed, Telling::kWarning, true},
+    {api::kReasonChildrenMissing, Telling::kSilent, true},
+    {api::kReasonChildrenTerminating, Telling::kWarning, true},
+    {api::kReasonOutdated, Telling::kSilent},
+    {api::kReasonChildrenExist, Telling::kSilent},
+    {api::kReasonCliqueFull, Telling::kWarning},
+    {api::kReasonNoMembers, Telling::kSilent},
+    {api::kReasonNodeLost, Telling::kWarning},
+    {api::kReasonNodeRebooted, Telling::kWarning},
+    {api::kReasonNodeDrained, Telling::kWarning},
+    {api::kReasonNodeTainted, Telling::kWarning},
+    {api::kReasonNodeHeld, Telling::kWarning},
+    {api::kReasonMembersNotReady, Telling::kWarningOnceReady},
+    {api::kReasonWaitingForMembers, Telling::kSilent},
+    {api::kReasonCliqueShared, Telling::kWarning},
+    {api::kReasonDeletionBlocked, Telling::kWarning},
+    {api::kReasonDeleting, Telling::kSilent},
+    {api::kReasonClaimsReserved, Telling::kSilent},
+    {api::kReasonPodsWaiting, Telling::kSilent},
+    {api::kReasonNoClaims, Telling::kSilent},
+};
+
+const Reason* Find(std::string_view name) {
+  const auto* const it = std::ranges::find(kReasons, name, &Reason::name);
+  return it == std::end(kReasons) ? nullptr : it;
+}
+
+bool HasReason(const api::DomainStatus& status, std::string_view reason) {
+  return std::ranges::find(status.conditions, reason, &kube::Condition::reason) !=
+         status.conditions.end();
+}
+
+bool WasReady(const api::DomainStatus& status) {
+  const kube::Condition* ready = status.Find(api::kConditionReady);
+  return ready != nullptr && ready->status == "True";
+}
+
+// Whether all children were there when the status was written.
+bool HadChildren(const api::DomainStatus& status) {
+  return status.Find(api::kConditionReady) != nullptr &&
+         std::ranges::none_of(status.conditions, [](const kube::Condition& condition) {
+           const Reason* reason = Find(condition.reason);
+           return reason != nullptr && reason->before_children;
+         });
+}
+
+// Empty: nothing is told.
+std::optional<EventType> TypeOf(const std::string& name, const api::DomainStatus& before) {
+  const Reason* reason = Find(name);
+  if (reason == nullptr) return EventType::kNormal;
+  switch (reason->telling) {
+    case Telling::kWarning:
+      return EventType::kWarning;
+    case Telling::kWarningOnceReady:
+      if (WasReady(before)) return EventType::kWarning;
+      break;
+    case Telling::kSilent:
+      break;
+  }
+  return {};
+}
+
+class Teller {
+ public:
+  explicit Teller(const Observed& observed) : observed_(observed) {}
+
+  // A reason that several conditions share is told once.
+  [[nodiscard]] Events operator()(const WriteStatus& write) const {
+    const api::DomainStatus& before = observed_.domain->status;
+    Events events;
+    for (const kube::Condition& condition : write.status.conditions) {
+      if (HasReason(before, condition.reason)) continue;
+      const bool told =
+          std::ranges::find(events, condition.reason, &kube::Event::reason) != events.end();
+      const std::optional<EventType> type = TypeOf(condition.reason, before);
+      if (told || !type) continue;
+      const char* const action = observed_.domain->meta.deleting ? "Deleting" : "Reconciling";
+      events.push_back(OfDomain(*type, condition.reason, action, condition.message));
+      if (condition.reason == api::kReasonTemplateNameTaken) AddHolders(events);
+    }
+    return events;
+  }
+
+  // A child that was there before is made again.
+  [[nodiscard]] Events operator()(const Create& create) const {
+    if (create.kind == Kind::kClique || !HadChildren(observed_.domain->status)) return {};
+    return {OfDomain(EventType::kNormal, "Repaired", "Creating",
+                     create.object["kind"].AsString() + " " + kube::ToString(create.key) +
+                         " was missing and has been made again.")};
+  }
+
+  [[nodiscard]] Events operator()(const WritePodTemplate& write) const {
+    return {OfDomain(EventType::kNormal, "TemplateUpdated", "Updating",
+                     "DaemonSet " + kube::ToString(write.daemon_set.key) +
+                         " was edited or its settings changed, and has its template again.")};
+  }
+
+  // The daemons go although their channels are in use: the grace is over. Or one is replaced.
+  [[nodiscard]] Events operator()(const Delete& remove) const {
+    if (remove.kind == Kind::kDaemonPod) {
+      return {OfDomain(EventType::kNormal, "DaemonReplaced", "Rolling",
+                       "Pod " + kube::ToString(remove.key) +
+                           " was made from an older template, and is replaced.")};
+    }
+    if (remove.kind != Kind::kDaemonSet || !observed_.domain) return {};
+    const std::vector<std::string> consumers = FindConsumers(observed_);
+    if (consumers.empty() || !observed_.domain->meta.deleting) return {};
+    return {OfDomain(EventType::kWarning, "DeletionForced", "Deleting",
+                     "The grace for the deletion is over, and the daemons are removed from under " +
+                         Join(consumers) + ".")};
+  }
+
+  [[nodiscard]] Events operator()(const WriteClique& write) const {
+    if (!observed_.domain || observed_.domain->meta.deleting) return {};
+    const auto& cliques = observed_.children.cliques;
+    const auto clique =
+        std::ranges::find(cliques, write.clique.uid, [](const auto& c) { return c.meta.uid; });
+    if (clique == cliques.end()) return {};
+    std::vector<std::string> left;
+    for (const api::Member& member : clique->daemons) {
+      const bool stays =
+          std::ranges::find(write.daemons, member.node, &api::Member::node) != write.daemons.end();
+      if (!stays) left.push_back(member.node);
+    }
+    if (left.empty()) return {};
+    return {OfDomain(EventType::kNormal, "MemberRemoved", "UpdatingClique",
+                     "Removed from clique " + clique->id +
+                         ", since no daemon is left there: " + Join(left) + ".")};
+  }
+
+  // While a domain is being deleted, its labels go as a matter of course.
+  [[nodiscard]] Events operator()(const RemoveNodeLabel& remove) const {
+    kube::ObjectMeta meta = {.key = {.name = remove.node}};
+    const auto known = observed_.nodes.find(remove.node);
+    if (known != observed_.nodes.end()) meta = known->second.meta;
+    const kube::ObjectReference node = kube::ReferenceTo(kube::kNodes, meta);
+    if (!observed_.domain) {
+      return {{.type = EventType::kNormal,
+               .reason = "StaleLabelRemoved",
+               .action = "RemovingLabel",
+               .note = "The node was labelled for a ComputeDomain that is gone, with UID " +
+                       remove.domain + ".",
+               .regarding = node}};
+    }
+    if (observed_.domain->meta.deleting) return {};
+    kube::Event event = OfDomain(
+        EventType::kNormal, "StaleLabelRemoved", "RemovingLabel",
+        "Node " + remove.node + " was labelled for this domain, and no claim of it is there.");
+    event.related = node;
+    return {std::move(event)};
+  }
+
+  // Everything else passes without a word.
+  template <typename Other>
+  [[nodiscard]] Events operator()(const Other& /*action*/) const {
+    return {};
+  }
+
+ private:
+  static std::string Join(const std::vector<std::string>& names) {
+    std::string text;
+    for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+    return text;
+  }
+
+  [[nodiscard]] kube::ObjectReference Domain() const {
+    return kube::ReferenceTo(api::kComputeDomains, observed_.domain->meta);
+  }
+
+  [[nodiscard]] kube::Event OfDomain(EventType type, std::string reason, std::string action,
+                                     std::string note) const {
+    return {.type = type,
+            .reason = std::move(reason),
+            .action = std::move(action),
+            .note = std::move(note),
+            .regarding = Domain()};
+  }
+
+  // The domain whose template has the name hears of it, too. It lies in the same namespace, so
+  // nobody learns of another's objects.
+  void AddHolders(Events& events) const {
+    for (const auto& [name, read] : observed_.evidence.taken) {
+      if (!read || !*read) continue;
+      const kube::OwnerReference* owner = (**read).meta.ControllerOwner();
+      const bool is_another = owner != nullptr && owner->uid != observed_.uid &&
+                              owner->kind == api::kComputeDomains.kind &&
+                              name.second.ns == observed_.domain->meta.key.ns;
+      if (!is_another) continue;
+      const std::string other = kube::ToString(observed_.domain->meta.key);
+      events.push_back({.type = EventType::kWarning,
+                        .reason = "TemplateNameWanted",
+                        .action = "Reconciling",
+                        .note = "ComputeDomain " + other + " names ResourceClaimTemplate " +
+                                name.second.name +
+                                " as well, which is this domain's. It waits until it has a name "
+                                "of its own, or this domain is gone.",
+                        .regarding = {.api_version = owner->api_version,
+                                      .kind = owner->kind,
+                                      .key = {.ns = name.second.ns, .name = owner->name},
+                                      .uid = owner->uid},
+                        .related = Domain()});
+    }
+  }
+
+  const Observed& observed_;
+};
+
+}  // namespace
+
+std::vector<kube::Event> EventsOf(const Action& done, const Observed& observed) {
+  return std::visit(Teller(observed), done);
+}
+
+}  // namespace compute_domain

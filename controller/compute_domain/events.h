@@ -1,0 +1,15 @@
+// What is told as an Event. Pure.
+#pragma once
+
+#include <vector>
+
+#include "controller/compute_domain/plan.h"
+#include "pkg/kube/api/event.h"
+
+namespace compute_domain {
+
+// The Events that tell of `done`, which has just succeeded; `observed` is as it was decided by.
+// A write of status tells the reasons that no condition had before, so nothing is told at rest.
+[[nodiscard]] std::vector<kube::Event> EventsOf(const Action& done, const Observed& observed);
+
+}  // namespace compute_domain

@@ -1,0 +1,259 @@
+#include "controller/compute_domain/events.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "controller/api/names.h"
+#include "controller/compute_domain/membership.h"
+#include "controller/compute_domain/status.h"
+#include "test/fixtures/observed.h"
+
+namespace compute_domain {
+namespace {
+
+using fixtures::Converged;
+using fixtures::Deleting;
+using fixtures::kDriverNs;
+using fixtures::kOtherUid;
+using fixtures::kUid;
+using fixtures::kUserNs;
+using fixtures::Now;
+using Texts = std::vector<std::string>;
+
+// "Warning NodeLost of ComputeDomain team-a/train", for each.
+Texts Summaries(const std::vector<kube::Event>& events) {
+  Texts texts;
+  for (const kube::Event& event : events) {
+    texts.push_back(std::string(event.type == kube::EventType::kWarning ? "Warning " : "Normal ") +
+                    event.reason + " of " + event.regarding.kind + " " +
+                    kube::ToString(event.regarding.key));
+  }
+  return texts;
+}
+
+// What the write tells that gives the domain a condition Ready with this status and reason.
+std::vector<kube::Event> Told(const Observed& observed, const std::string& status,
+                              const std::string& reason) {
+  api::DomainStatus written = observed.domain->status;
+  for (kube::Condition& condition : written.conditions) {
+    if (condition.type != "Ready") continue;
+    condition.status = status;
+    condition.reason = reason;
+    condition.message = "Because of " + reason + ".";
+  }
+  return EventsOf(WriteStatus{.domain = observed.domain->meta, .status = written}, observed);
+}
+
+// The domain as it is after a write that said this.
+Observed After(const std::string& status, const std::string& reason) {
+  Observed observed = Converged();
+  observed.domain->status.conditions[0].status = status;
+  observed.domain->status.conditions[0].reason = reason;
+  return observed;
+}
+
+TEST(EventsOfStatus, LossOfANodeIsAWarningWithTheConditionsWords) {
+  const std::vector<kube::Event> events = Told(Converged(), "False", "NodeLost");
+  ASSERT_EQ(Summaries(events), (Texts{"Warning NodeLost of ComputeDomain team-a/train"}));
+  EXPECT_EQ(events[0].note, "Because of NodeLost.");
+  EXPECT_EQ(events[0].action, "Reconciling");
+  EXPECT_EQ(events[0].regarding.api_version, "resource.nvidia.com/v1beta1");
+  EXPECT_EQ(events[0].regarding.uid, kUid);
+}
+
+TEST(EventsOfStatus, RealStatusOfALostNodeTellsIt) {
+  Observed observed = Converged();
+  observed.nodes["node-1"].ready = false;
+  const api::DomainStatus status = DecideStatus(observed, PlanMembership(observed, Now()), Now());
+  EXPECT_EQ(
+      Summaries(EventsOf(WriteStatus{.domain = observed.domain->meta, .status = status}, observed)),
+      (Texts{"Warning NodeLost of ComputeDomain team-a/train"}));
+}
+
+TEST(EventsOfStatus, WriteWithoutANewReasonTellsNothing) {
+  EXPECT_EQ(Summaries(Told(Converged(), "True", "AllMembersReady")), Texts());
+  EXPECT_EQ(Summaries(Told(After("False", "NodeLost"), "False", "NodeLost")), Texts());
+}
+
+TEST(EventsOfStatus, DomainThatGetsReadySaysSo) {
+  EXPECT_EQ(Summaries(Told(After("False", "NodeLost"), "True", "AllMembersReady")),
+            (Texts{"Normal AllMembersReady of ComputeDomain team-a/train"}));
+}
+
+TEST(EventsOfStatus, UsualCourseOfADomainTellsNothing) {
+  for (const char* reason : {"NoMembers", "WaitingForMembers", "Deleting"}) {
+    EXPECT_EQ(Summaries(Told(Converged(), "False", reason)), Texts()) << reason;
+  }
+}
+
+TEST(EventsOfStatus, EachCauseThatNeedsSomebodyIsAWarning) {
+  for (const char* reason :
+       {"SpecMissing", "DRANotServed", "RightMissing", "Forbidden", "TemplateNameTaken",
+        "ProvisioningFailed", "CliqueFull", "NodeLost", "MembersNotReady", "DeletionBlocked"}) {
+    EXPECT_EQ(Summaries(Told(Converged(), "False", reason)),
+              (Texts{std::string("Warning ") + reason + " of ComputeDomain team-a/train"}));
+  }
+}
+
+TEST(EventsOfStatus, MembersThatAreNotReadyYetAreHowADomainBegins) {
+  EXPECT_EQ(Summaries(Told(After("Unknown", "NoMembers"), "False", "MembersNotReady")), Texts());
+}
+
+TEST(EventsOfStatus, ReasonThatNobodyListedIsNormal) {
+  EXPECT_EQ(Summaries(Told(Converged(), "True", "SomethingNew")),
+            (Texts{"Normal SomethingNew of ComputeDomain team-a/train"}));
+}
+
+TEST(EventsOfStatus, ReasonThatConditionsShareIsToldOnce) {
+  Observed observed = Deleting();
+  api::DomainStatus written = observed.domain->status;
+  for (const char* type : {"Provisioned", "Ready", "DeletionBlocked"}) {
+    std::erase_if(written.conditions, [&](const auto& one) { return one.type == type; });
+    written.conditions.push_back({.type = type, .status = "False", .reason = "DeletionBlocked"});
+  }
+  const std::vector<kube::Event> events =
+      EventsOf(WriteStatus{.domain = observed.domain->meta, .status = written}, observed);
+  ASSERT_EQ(Summaries(events), (Texts{"Warning DeletionBlocked of ComputeDomain team-a/train"}));
+  EXPECT_EQ(events[0].action, "Deleting");
+}
+
+TEST(EventsOfStatus, FirstStatusOfADomainThatWaitsForPodsTellsNothing) {
+  Observed observed = Converged();
+  const api::DomainStatus written = After("Unknown", "NoMembers").domain->status;
+  observed.domain->status = {};
+  EXPECT_EQ(Summaries(EventsOf(WriteStatus{.status = written}, observed)), Texts());
+}
+
+// team-a/second names the template that is another domain's.
+Observed Second(const std::string& holder_ns, const kube::OwnerReference& holder) {
+  Observed observed = Converged();
+  Evidence::Taken taken = {.meta = fixtures::Meta(holder_ns, "wanted", "template"),
+                           .domain = kOtherUid};
+  taken.meta.owners = {holder};
+  observed.evidence.taken[{Kind::kClaimTemplate, {.ns = holder_ns, .name = "wanted"}}].emplace(
+      taken);
+  return observed;
+}
+
+kube::OwnerReference FirstAsOwner() {
+  kube::OwnerReference owner = fixtures::DomainAsOwner(kOtherUid);
+  owner.name = "first";
+  return owner;
+}
+
+TEST(EventsOfStatus, DomainThatHasTheTemplateHearsWhoWantsIt) {
+  const std::vector<kube::Event> events =
+      Told(Second(kUserNs, FirstAsOwner()), "False", "TemplateNameTaken");
+  ASSERT_EQ(Summaries(events), (Texts{"Warning TemplateNameTaken of ComputeDomain team-a/train",
+                                      "Warning TemplateNameWanted of ComputeDomain team-a/first"}));
+  EXPECT_EQ(events[1].regarding.uid, kOtherUid);
+  EXPECT_NE(events[1].note.find("team-a/train names ResourceClaimTemplate wanted"),
+            std::string::npos)
+      << events[1].note;
+  ASSERT_TRUE(events[1].related);
+  EXPECT_EQ(events[1].related->uid, kUid);
+}
+
+TEST(EventsOfStatus, TemplateOfNoDomainIsToldOnTheDomainThatWantsItOnly) {
+  kube::OwnerReference somebody = FirstAsOwner();
+  somebody.kind = "Job";
+  EXPECT_EQ(Told(Second(kUserNs, somebody), "False", "TemplateNameTaken").size(), 1U);
+}
+
+TEST(EventsOfStatus, S18_NothingOfADomainIsToldInAnotherNamespace) {
+  for (const kube::Event& event :
+       Told(Second("team-b", FirstAsOwner()), "False", "TemplateNameTaken")) {
+    EXPECT_EQ(event.regarding.key.ns, kUserNs);
+  }
+}
+
+Create MakeAgain() {
+  return {.kind = Kind::kDaemonSet,
+          .key = {.ns = kDriverNs, .name = "computedomain-daemon-x"},
+          .object = json::Value::Object({{"kind", "DaemonSet"}})};
+}
+
+TEST(EventsOfActions, ChildThatWasThereBeforeIsToldAsRepaired) {
+  const std::vector<kube::Event> events = EventsOf(MakeAgain(), Converged());
+  ASSERT_EQ(Summaries(events), (Texts{"Normal Repaired of ComputeDomain team-a/train"}));
+  EXPECT_NE(events[0].note.find("DaemonSet cdom-system/computedomain-daemon-x"), std::string::npos);
+}
+
+TEST(EventsOfActions, FirstChildrenOfADomainAreNoRepair) {
+  Observed observed = Converged();
+  observed.domain->status = {};
+  EXPECT_EQ(Summaries(EventsOf(MakeAgain(), observed)), Texts());
+  for (const char* reason : {"Forbidden", "TemplateNameTaken", "ProvisioningFailed"}) {
+    EXPECT_EQ(Summaries(EventsOf(MakeAgain(), After("False", reason))), Texts()) << reason;
+  }
+}
+
+const Delete kDeleteDaemonSet = {.kind = Kind::kDaemonSet,
+                                 .key = {.ns = kDriverNs, .name = fixtures::kDaemonName},
+                                 .uid = "daemon-set"};
+
+TEST(EventsOfActions, DaemonsRemovedFromUnderAWorkloadAreAWarningThatNamesIt) {
+  const std::vector<kube::Event> events = EventsOf(kDeleteDaemonSet, Deleting());
+  ASSERT_EQ(Summaries(events), (Texts{"Warning DeletionForced of ComputeDomain team-a/train"}));
+  EXPECT_NE(events[0].note.find("pods/train-0 on node-0"), std::string::npos) << events[0].note;
+}
+
+TEST(EventsOfActions, DaemonsOfAnUnusedDomainGoWithoutAWord) {
+  EXPECT_EQ(Summaries(EventsOf(kDeleteDaemonSet, fixtures::DeletingUnused())), Texts());
+  EXPECT_EQ(Summaries(EventsOf(kDeleteDaemonSet, fixtures::Orphans())), Texts());
+}
+
+TEST(EventsOfActions, TemplateThatIsPutRightAndDaemonThatIsReplacedAreTold) {
+  const Observed observed = Converged();
+  EXPECT_EQ(
+      Summaries(EventsOf(WritePodTemplate{.daemon_set = fixtures::MakeDaemonSet().meta}, observed)),
+      (Texts{"Normal TemplateUpdated of ComputeDomain team-a/train"}));
+  const std::vector<kube::Event> events = EventsOf(
+      Delete{.kind = Kind::kDaemonPod, .key = {.ns = kDriverNs, .name = "daemon-x"}}, observed);
+  ASSERT_EQ(Summaries(events), (Texts{"Normal DaemonReplaced of ComputeDomain team-a/train"}));
+  EXPECT_NE(events[0].note.find("cdom-system/daemon-x"), std::string::npos);
+}
+
+TEST(EventsOfActions, MembersThatWereRemovedAreNamed) {
+  const Observed observed = Converged();
+  const WriteClique write = {.clique = observed.children.cliques[0].meta,
+                             .daemons = {fixtures::MakeMember("node-0", 0)}};
+  const std::vector<kube::Event> events = EventsOf(write, observed);
+  ASSERT_EQ(Summaries(events), (Texts{"Normal MemberRemoved of ComputeDomain team-a/train"}));
+  EXPECT_NE(events[0].note.find("node-1"), std::string::npos);
+  EXPECT_EQ(events[0].note.find("node-0"), std::string::npos);
+}
+
+TEST(EventsOfActions, MemberThatJoinsIsNoEvent) {
+  const Observed observed = Converged();
+  WriteClique write = {.clique = observed.children.cliques[0].meta,
+                       .daemons = observed.children.cliques[0].daemons};
+  write.daemons.push_back(fixtures::MakeMember("node-2", 2));
+  EXPECT_EQ(Summaries(EventsOf(write, observed)), Texts());
+}
+
+TEST(EventsOfActions, LabelOfADomainThatIsGoneIsToldOnTheNode) {
+  const std::vector<kube::Event> events =
+      EventsOf(RemoveNodeLabel{.node = "node-1", .domain = kUid}, fixtures::Orphans());
+  ASSERT_EQ(Summaries(events), (Texts{"Normal StaleLabelRemoved of Node node-1"}));
+  EXPECT_EQ(events[0].regarding.uid, "uid-of-node-1");
+}
+
+TEST(EventsOfActions, LabelThatADomainNoLongerNeedsIsToldOnTheDomain) {
+  const std::vector<kube::Event> events =
+      EventsOf(RemoveNodeLabel{.node = "node-1", .domain = kUid}, Converged());
+  ASSERT_EQ(Summaries(events), (Texts{"Normal StaleLabelRemoved of ComputeDomain team-a/train"}));
+  ASSERT_TRUE(events[0].related);
+  EXPECT_EQ(events[0].related->key.name, "node-1");
+}
+
+TEST(EventsOfActions, LabelsOfADomainThatIsDeletedGoWithoutAWord) {
+  EXPECT_EQ(Summaries(EventsOf(RemoveNodeLabel{.node = "node-1", .domain = kUid}, Deleting())),
+            Texts());
+}
+
+}  // namespace
+}  // namespace compute_domain

@@ -1,0 +1,40 @@
+// What is told of an object in an Event, as values.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "pkg/kube/api/meta.h"
+#include "pkg/kube/api/resource.h"
+
+namespace kube {
+
+struct ObjectReference {
+  std::string api_version = {};
+  std::string kind = {};
+  ObjectKey key = {};
+  Uid uid = {};
+  friend auto operator<=>(const ObjectReference&, const ObjectReference&) = default;
+};
+
+[[nodiscard]] inline ObjectReference ReferenceTo(const Resource& resource, const ObjectMeta& meta) {
+  return {.api_version = resource.ApiVersion(),
+          .kind = resource.kind,
+          .key = meta.key,
+          .uid = meta.uid};
+}
+
+enum class EventType { kNormal, kWarning };
+
+// One cause: what is equal is the same cause, seen again.
+struct Event {
+  EventType type = EventType::kNormal;
+  std::string reason = {};  // Why, CamelCase, such as "NodeLost". At most 128 bytes.
+  std::string action = {};  // What we were doing, CamelCase. At most 128 bytes.
+  std::string note = {};    // For people. What is over 1024 bytes is cut off.
+  ObjectReference regarding = {};
+  std::optional<ObjectReference> related = {};
+  friend auto operator<=>(const Event&, const Event&) = default;
+};
+
+}  // namespace kube

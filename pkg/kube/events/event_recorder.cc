@@ -1,0 +1,276 @@
+#include "pkg/kube/events/event_recorder.h"
+
+#include <algorithm>
+#include <cctype>
+#include <string_view>
+#include <utility>
+
+#include "pkg/base/check.h"
+#include "pkg/base/rfc3339.h"
+#include "pkg/json/value.h"
+#include "pkg/kube/client/request.h"
+
+namespace kube {
+
+namespace {
+
+using base::ErrorCode;
+using json::Value;
+using std::chrono::minutes;
+using std::chrono::nanoseconds;
+using std::chrono::seconds;
+
+constexpr std::size_t kNoteMax = 1024;      // What the API server allows, in bytes.
+constexpr std::size_t kInstanceMax = 128;   // The same.
+constexpr std::size_t kNameMax = 253 - 17;  // Of an object's name, so that ".<16 digits>" fits.
+
+constexpr minutes kWindow{6};     // Of silence, which end a series.
+constexpr minutes kHeartbeat{3};  // Between patches of a series; within a window, so none is lost.
+constexpr std::size_t kSeriesMax = 1000;
+constexpr double kBurst = 25;
+constexpr minutes kRefill{5};  // For one token.
+constexpr std::size_t kBucketsMax = 4096;
+constexpr std::chrono::milliseconds kPace{50};  // Between requests: other writes matter more.
+constexpr seconds kTimeout{5};
+constexpr seconds kRetry{10};  // Give or take a quarter.
+constexpr int kAttemptsMax = 12;
+constexpr minutes kMuted{1};
+constexpr minutes kReportPace{10};
+
+// At most `most` bytes, and no half of a character.
+std::string Cut(std::string_view text, std::size_t most) {
+  if (text.size() <= most) return std::string(text);
+  const auto continues = [&](std::size_t at) {
+    return (static_cast<unsigned char>(text[at]) & 0xC0U) == 0x80U;
+  };
+  while (most > 0 && continues(most)) --most;
+  return std::string(text.substr(0, most));
+}
+
+// An Event lies beside what it regards; what lies in no namespace has its Events in this one.
+std::string NamespaceOf(const Event& event) {
+  return event.regarding.key.ns.empty() ? "default" : event.regarding.key.ns;
+}
+
+Value Encode(const ObjectReference& reference) {
+  Value encoded = Value::Object({{"apiVersion", reference.api_version},
+                                 {"kind", reference.kind},
+                                 {"name", reference.key.name},
+                                 {"uid", reference.uid}});
+  if (!reference.key.ns.empty()) encoded["namespace"] = reference.key.ns;
+  return encoded;
+}
+
+Value EncodeSeries(std::int64_t count, base::Clock::WallTime last) {
+  return Value::Object({{"count", count}, {"lastObservedTime", base::FormatMicros(last)}});
+}
+
+}  // namespace
+
+EventRecorder::EventRecorder(std::string controller, const std::string& instance,
+                             const base::Clock& clock, base::Random& random, base::Logger& logger)
+    : controller_(std::move(controller)),
+      instance_(Cut(instance, kInstanceMax)),
+      clock_(clock),
+      random_(random),
+      logger_(logger) {}
+
+void EventRecorder::Record(Event event) {
+  event.note = Cut(event.note, kNoteMax);
+  const TimePoint now = clock_.Now();
+  std::erase_if(series_, [&](const auto& entry) {
+    return entry.second.told == entry.second.count && now - entry.second.seen > kWindow;
+  });
+  if (const auto again = series_.find(event); again != series_.end()) {
+    ++again->second.count;
+    again->second.seen = now;
+    again->second.last = clock_.Wall();
+    return;
+  }
+  if (IsMuted(NamespaceOf(event))) {
+    ++counts_.dropped;  // Whoever muted it said so.
+    return;
+  }
+  if (!TakeToken(event.regarding.uid)) {
+    Lose(1, ErrorCode::kTooManyRequests, "one object has too many");
+    return;
+  }
+  if (!MakeRoom()) {
+    Lose(1, ErrorCode::kTooLarge, "too many wait to be told");
+    return;
+  }
+  Series series = {.name = NewName(event),
+                   .began = clock_.Wall(),
+                   .last = clock_.Wall(),
+                   .seen = now,
+                   .due = now};
+  series_.emplace(std::move(event), std::move(series));
+}
+
+bool EventRecorder::TakeToken(const Uid& uid) {
+  const TimePoint now = clock_.Now();
+  const auto refilled = [&](const Bucket& bucket) {
+    return bucket.tokens + std::chrono::duration<double>(now - bucket.at) / kRefill;
+  };
+  if (buckets_.size() >= kBucketsMax) {
+    std::erase_if(buckets_, [&](const auto& entry) { return refilled(entry.second) >= kBurst; });
+  }
+  // Whose bucket is given up may have a burst more than its due.
+  if (buckets_.size() >= kBucketsMax) buckets_.erase(buckets_.begin());
+  const auto [it, is_new] = buckets_.try_emplace(uid, Bucket{.tokens = kBurst, .at = now});
+  Bucket& bucket = it->second;
+  bucket = {.tokens = std::min(kBurst, refilled(bucket)), .at = now};
+  if (bucket.tokens < 1) return false;
+  bucket.tokens -= 1;
+  return true;
+}
+
+// Gives up the series that has been silent longest, if all of it was told.
+bool EventRecorder::MakeRoom() {
+  if (series_.size() < kSeriesMax) return true;
+  auto oldest = series_.end();
+  for (auto it = series_.begin(); it != series_.end(); ++it) {
+    if (it->second.told < it->second.count) continue;
+    if (oldest == series_.end() || it->second.seen < oldest->second.seen) oldest = it;
+  }
+  if (oldest == series_.end()) return false;
+  series_.erase(oldest);
+  return true;
+}
+
+bool EventRecorder::IsMuted(const std::string& ns) {
+  const TimePoint now = clock_.Now();
+  std::erase_if(muted_, [&](const auto& entry) { return entry.second <= now; });
+  return muted_.contains(ns);
+}
+
+// Unlike a time, a random number is unique to the process that drew it.
+std::string EventRecorder::NewName(const Event& event) {
+  static constexpr char kHex[] = "0123456789abcdef";
+  std::string name = event.regarding.key.name.substr(0, kNameMax);
+  while (!name.empty() && std::isalnum(static_cast<unsigned char>(name.back())) == 0) {
+    name.pop_back();
+  }
+  name += '.';
+  std::uint64_t number = random_.Next();
+  for (int i = 0; i < 16; ++i, number >>= 4U) name += kHex[number & 15U];
+  return name;
+}
+
+http::Request EventRecorder::RequestFor(const Event& event, const Series& series) const {
+  const std::string ns = NamespaceOf(event);
+  if (series.told > 0) {
+    return MergePatchRequest(kEvents, {.ns = ns, .name = series.name},
+                             Value::Object({{"series", EncodeSeries(series.count, series.last)}}));
+  }
+  Value object =
+      Value::Object({{"apiVersion", kEvents.ApiVersion()},
+                     {"kind", kEvents.kind},
+                     {"metadata", Value::Object({{"name", series.name}, {"namespace", ns}})},
+                     {"eventTime", base::FormatMicros(series.began)},
+                     {"reportingController", controller_},
+                     {"reportingInstance", instance_},
+                     {"type", event.type == EventType::kWarning ? "Warning" : "Normal"},
+                     {"reason", event.reason},
+                     {"action", event.action},
+                     {"note", event.note},
+                     {"regarding", Encode(event.regarding)}});
+  if (event.related) object["related"] = Encode(*event.related);
+  if (series.count > 1) object["series"] = EncodeSeries(series.count, series.last);
+  return CreateRequest(kEvents, ns, object);
+}
+
+EventRecorder::Next EventRecorder::Poll() {
+  Next next = {.until = TimePoint::max()};
+  if (under_way_ != series_.end()) return next;
+  auto first = series_.end();
+  for (auto it = series_.begin(); it != series_.end(); ++it) {
+    if (it->second.told == it->second.count) continue;
+    if (first == series_.end() || it->second.due < first->second.due) first = it;
+  }
+  if (first == series_.end()) return next;
+  const TimePoint now = clock_.Now();
+  next.until = std::max(first->second.due, not_before_);
+  if (next.until > now) return next;
+  under_way_ = first;
+  not_before_ = now + kPace;
+  first->second.telling = first->second.count;
+  next.request = RequestFor(first->first, first->second);
+  next.request->timeout = kTimeout;
+  return next;
+}
+
+void EventRecorder::OnReply(base::Result<http::Response> reply) {
+  CHECK(under_way_ != series_.end());
+  const auto told = std::exchange(under_way_, series_.end());
+  const bool creates = told->second.told == 0;
+  const auto checked =
+      CheckStatus(std::move(reply), creates ? http::Method::kPost : http::Method::kPatch);
+  // The name is ours alone: whoever has it got there by an attempt whose reply was lost.
+  const bool is_there = !checked && creates && checked.error().code == ErrorCode::kAlreadyExists;
+  if (checked || is_there) {
+    OnTold(told->second);
+  } else {
+    OnError(told, checked.error());
+  }
+}
+
+void EventRecorder::OnTold(Series& series) {
+  ++counts_.sent;
+  reported_.reset();
+  series.told = series.telling;
+  series.failures = 0;
+  // That something happens again is news; how often may wait.
+  series.due = clock_.Now() + (series.told > 1 ? kHeartbeat : minutes(0));
+}
+
+void EventRecorder::OnError(AllSeries::iterator told, const base::Error& error) {
+  Series& series = told->second;
+  switch (error.code) {
+    case ErrorCode::kNotFound:
+      if (series.told == 0) break;  // The namespace is gone.
+      series.told = 0;              // Events expire: this one begins anew.
+      series.name = NewName(told->first);
+      return;
+    case ErrorCode::kForbidden:
+      Mute(NamespaceOf(told->first), error);
+      return;
+    case ErrorCode::kInvalid:
+    case ErrorCode::kTooLarge:
+    case ErrorCode::kGone:
+      break;
+    default: {
+      if (++series.failures >= kAttemptsMax) break;
+      const double share = 0.75 + random_.Fraction() / 2;
+      const auto pause = std::chrono::duration_cast<nanoseconds>(kRetry * share);
+      not_before_ =
+          clock_.Now() + std::max<nanoseconds>(pause, error.retry_after.value_or(seconds(0)));
+      return;
+    }
+  }
+  series_.erase(told);
+  Lose(1, error.code, error.message);
+}
+
+void EventRecorder::Mute(const std::string& ns, const base::Error& error) {
+  muted_[ns] = clock_.Now() + kMuted;
+  const auto lost =
+      std::erase_if(series_, [&](const auto& entry) { return NamespaceOf(entry.first) == ns; });
+  Lose(lost, error.code, error.message);
+}
+
+void EventRecorder::Lose(std::uint64_t events, ErrorCode code, const std::string& why) {
+  counts_.dropped += events;
+  const TimePoint now = clock_.Now();
+  if (reported_ == code || now < next_report_) return;
+  reported_ = code;
+  next_report_ = now + kReportPace;
+  const char* const help = code == ErrorCode::kForbidden
+                               ? "grant create and patch on events in events.k8s.io; they are "
+                                 "tried again by themselves"
+                               : "status says the same";
+  logger_.Warning("Events are lost",
+                  {{"dropped", std::to_string(counts_.dropped)}, {"err", why}, {"help", help}});
+}
+
+}  // namespace kube
