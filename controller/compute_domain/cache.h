@@ -46,6 +46,11 @@ class Cache {
   [[nodiscard]] std::vector<std::shared_ptr<const api::ComputeDomain>> Domains() const {
     return domains_.List();
   }
+  // The nodes that carry the domain's label.
+  [[nodiscard]] std::vector<std::shared_ptr<const api::Node>> LabelledNodes(
+      const std::string& uid) const {
+    return nodes_.ByIndex(uid);
+  }
 
  private:
   // The kinds of one driver namespace: the rights to them are granted there.

@@ -120,7 +120,8 @@ class Teller {
 
   // A child that was there before is made again.
   [[nodiscard]] Events operator()(const Create& create) const {
-    if (create.kind == Kind::kClique || !HadChildren(observed_.domain->status)) return {};
+    if (!observed_.domain || create.kind == Kind::kClique) return {};
+    if (!HadChildren(observed_.domain->status)) return {};
     return {OfDomain(EventType::kNormal, "Repaired", "Creating",
                      create.object["kind"].AsString() + " " + kube::ToString(create.key) +
                          " was missing and has been made again.")};

@@ -1,5 +1,7 @@
 #include "controller/process/metrics.h"
 
+#include <utility>
+
 namespace process {
 
 namespace {
@@ -7,67 +9,227 @@ namespace {
 using prometheus::BuildCounter;
 using prometheus::BuildGauge;
 using prometheus::BuildHistogram;
+using prometheus::ClientMetric;
+using prometheus::Counter;
+using prometheus::Family;
+using prometheus::Histogram;
+using prometheus::MetricFamily;
+using prometheus::MetricType;
 using prometheus::Registry;
+using Buckets = Histogram::BucketBoundaries;
+using Labels = prometheus::Labels;
 
-prometheus::Family<prometheus::Gauge>& DomainInfo(Registry& registry) {
-  return BuildGauge()
-      .Name("nvidia_dra_compute_domain_info")
-      .Help("ComputeDomains by their status")
-      .Register(registry);
+// Between samples of what only time shows.
+constexpr std::chrono::seconds kSamplePeriod{5};
+
+const Labels kQueue = {{"name", "compute-domain"}};
+const Labels kController = {{"controller", "compute-domain"}};
+
+const Buckets& ReconcileBuckets() {
+  static const Buckets buckets = {0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60};
+  return buckets;
+}
+const Buckets& QueueBuckets() {  // As client-go has them.
+  static const Buckets buckets = {1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1, 10};
+  return buckets;
+}
+const Buckets& RequestBuckets() {  // The same.
+  static const Buckets buckets = {0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60};
+  return buckets;
+}
+const Buckets& FormationBuckets() {
+  static const Buckets buckets = {1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800};
+  return buckets;
 }
 
-prometheus::Family<prometheus::Counter>& ReconcileTotal(Registry& registry) {
-  return BuildCounter()
-      .Name("controller_runtime_reconcile_total")
-      .Help("Reconciles of a domain by result")
-      .Register(registry);
+Family<Counter>& Counters(Registry& registry, const char* name, const char* help) {
+  return BuildCounter().Name(name).Help(help).Register(registry);
 }
+Family<Histogram>& Histograms(Registry& registry, const char* name, const char* help) {
+  return BuildHistogram().Name(name).Help(help).Register(registry);
+}
+prometheus::Gauge& OneGauge(Registry& registry, const char* name, const char* help,
+                            const Labels& labels) {
+  return BuildGauge().Name(name).Help(help).Register(registry).Add(labels);
+}
+
+Counter& Reconciles(Registry& registry, const char* result) {
+  Labels labels = kController;
+  labels["result"] = result;
+  return Counters(registry, "controller_runtime_reconcile_total",
+                  "Reconciles of a domain by result")
+      .Add(labels);
+}
+
+ClientMetric Metric(MetricType type, const Labels& labels, double value) {
+  ClientMetric metric;
+  for (const auto& [name, text] : labels) metric.label.push_back({.name = name, .value = text});
+  (type == MetricType::Counter ? metric.counter.value : metric.gauge.value) = value;
+  return metric;
+}
+
+MetricFamily OneOf(const char* name, const char* help, MetricType type, const Labels& labels,
+                   double value) {
+  return {.name = name, .help = help, .type = type, .metric = {Metric(type, labels, value)}};
+}
+
+double Seconds(std::chrono::nanoseconds time) {
+  return std::chrono::duration<double>(time).count();
+}
+
+std::vector<DomainView> ViewOf(const compute_domain::Cache& cache) {
+  std::vector<DomainView> views;
+  for (const auto& domain : cache.Domains()) {
+    views.push_back({.domain = domain, .nodes = cache.LabelledNodes(domain->meta.uid)});
+  }
+  return views;
+}
+
+// What others keep count of.
+class Sources final : public prometheus::Collectable {
+ public:
+  explicit Sources(const MetricSources& sources) : sources_(sources) {}
+
+  [[nodiscard]] std::vector<MetricFamily> Collect() const override {
+    std::vector<MetricFamily> families = {DomainInfo()};
+    const kube::WorkQueue::Stats queue = sources_.queue.Stats();
+    const auto of_queue = [&](const char* name, const char* help, MetricType type, double value) {
+      families.push_back(OneOf(name, help, type, kQueue, value));
+    };
+    of_queue("workqueue_depth", "Domains that wait for a worker", MetricType::Gauge,
+             static_cast<double>(queue.depth));
+    of_queue("workqueue_adds_total", "Domains that were to be looked at", MetricType::Counter,
+             static_cast<double>(queue.adds));
+    of_queue("workqueue_retries_total", "Domains that were put back after an error",
+             MetricType::Counter, static_cast<double>(queue.retries));
+    of_queue("workqueue_unfinished_work_seconds", "What workers have spent on what they hold now",
+             MetricType::Gauge, Seconds(queue.unfinished));
+    of_queue("workqueue_longest_running_processor_seconds",
+             "What the worker has spent that holds its domain longest", MetricType::Gauge,
+             Seconds(queue.longest_held));
+    families.push_back(OneOf("controller_runtime_active_workers", "Workers that hold a domain",
+                             MetricType::Gauge, kController,
+                             static_cast<double>(queue.in_progress)));
+    const kube::EventRecorder::Counts events = sources_.events.counts();
+    MetricFamily told =
+        OneOf("cdom_events_total", "Events by what became of them", MetricType::Counter,
+              {{"result", "sent"}}, static_cast<double>(events.sent));
+    told.metric.push_back(
+        Metric(MetricType::Counter, {{"result", "dropped"}}, static_cast<double>(events.dropped)));
+    families.push_back(std::move(told));
+    return families;
+  }
+
+ private:
+  [[nodiscard]] MetricFamily DomainInfo() const {
+    double ready = 0;
+    double not_ready = 0;
+    for (const auto& domain : sources_.cache.Domains()) {
+      ++(domain->status.status == "Ready" ? ready : not_ready);
+    }
+    MetricFamily family = OneOf("nvidia_dra_compute_domain_info", "ComputeDomains by their status",
+                                MetricType::Gauge, {{"status", "Ready"}}, ready);
+    family.metric.push_back(Metric(MetricType::Gauge, {{"status", "NotReady"}}, not_ready));
+    return family;
+  }
+
+  const MetricSources sources_;
+};
 
 }  // namespace
 
-Metrics::Metrics(const compute_domain::Controller& controller, const kube::BlockingQueue& queue)
-    : controller_(controller),
-      queue_(queue),
+Metrics::Metrics(const MetricSources& sources, std::string host, int workers)
+    : clock_(sources.clock),
+      host_(std::move(host)),
       registry_(std::make_shared<Registry>()),
-      ready_domains_(DomainInfo(*registry_).Add({{"status", "Ready"}})),
-      not_ready_domains_(DomainInfo(*registry_).Add({{"status", "NotReady"}})),
-      queue_depth_(BuildGauge()
-                       .Name("workqueue_depth")
-                       .Help("Domains that wait for a worker")
-                       .Register(*registry_)
-                       .Add({{"name", "compute-domain"}})),
-      leads_(BuildGauge()
-                 .Name("leader_election_master_status")
-                 .Help("1 while this replica leads")
-                 .Register(*registry_)
-                 .Add({{"name", "compute-domain-controller"}})),
-      reconciled_(ReconcileTotal(*registry_)
-                      .Add({{"controller", "compute-domain"}, {"result", "success"}})),
-      failed_(
-          ReconcileTotal(*registry_).Add({{"controller", "compute-domain"}, {"result", "error"}})),
-      seconds_(BuildHistogram()
-                   .Name("controller_runtime_reconcile_time_seconds")
-                   .Help("How long a reconcile took")
-                   .Register(*registry_)
-                   .Add({{"controller", "compute-domain"}},
-                        prometheus::Histogram::BucketBoundaries{0.005, 0.01, 0.025, 0.05, 0.1, 0.25,
-                                                                0.5, 1, 2.5, 5, 10, 30, 60})) {}
+      sources_(std::make_shared<Sources>(sources)),
+      time_to_ready_(
+          Histograms(*registry_, "cdom_domain_time_to_ready_seconds",
+                     "From the creation of a domain until it was Ready for the first time")
+              .Add({}, FormationBuckets())),
+      domains_(std::make_shared<DomainMetrics>([&cache = sources.cache] { return ViewOf(cache); },
+                                               clock_, time_to_ready_)),
+      leads_(OneGauge(*registry_, "leader_election_master_status", "1 while this replica leads",
+                      {{"name", "compute-domain-controller"}})),
+      reconciled_(Reconciles(*registry_, "success")),
+      requeued_(Reconciles(*registry_, "requeue_after")),
+      failed_(Reconciles(*registry_, "error")),
+      errors_(Counters(*registry_, "controller_runtime_reconcile_errors_total",
+                       "Reconciles of a domain that failed and are tried again")
+                  .Add(kController)),
+      reconcile_seconds_(Histograms(*registry_, "controller_runtime_reconcile_time_seconds",
+                                    "How long a reconcile took")
+                             .Add(kController, ReconcileBuckets())),
+      queue_seconds_(Histograms(*registry_, "workqueue_queue_duration_seconds",
+                                "How long a domain waited for a worker")
+                         .Add(kQueue, QueueBuckets())),
+      work_seconds_(Histograms(*registry_, "workqueue_work_duration_seconds",
+                               "How long a worker held a domain")
+                        .Add(kQueue, QueueBuckets())),
+      requests_(Counters(*registry_, "rest_client_requests_total",
+                         "Requests to the API server that ended, by what it answered")),
+      request_seconds_(Histograms(*registry_, "rest_client_request_duration_seconds",
+                                  "How long a request took; of a watch, until its first byte")) {
+  OneGauge(*registry_, "controller_runtime_max_concurrent_reconciles", "Workers", kController)
+      .Set(workers);
+  OneGauge(*registry_, "cdom_build_info", "1, with the version of the controller",
+           {{"version", CDOM_VERSION}})
+      .Set(1);
+}
 
-void Metrics::Reconciled(bool success, std::chrono::nanoseconds took) {
-  (success ? reconciled_ : failed_).Increment();
-  seconds_.Observe(std::chrono::duration<double>(took).count());
+void Metrics::Began(std::chrono::nanoseconds waited) { queue_seconds_.Observe(Seconds(waited)); }
+
+void Metrics::Reconciled(const compute_domain::Outcome& outcome, std::chrono::nanoseconds took) {
+  if (outcome.error) {
+    failed_.Increment();
+    errors_.Increment();
+  } else {
+    (outcome.requeue_after ? requeued_ : reconciled_).Increment();
+  }
+  reconcile_seconds_.Observe(Seconds(took));
+  work_seconds_.Observe(Seconds(took));
+}
+
+void Metrics::Exchanged(const http::ExchangeReport& report) {
+  const std::string method(http::ToString(report.method));
+  const std::string code = report.status == 0 ? "<error>" : std::to_string(report.status);
+  requests_.Add({{"code", code}, {"method", method}, {"host", host_}}).Increment();
+  request_seconds_.Add({{"verb", method}, {"host", host_}}, RequestBuckets())
+      .Observe(Seconds(report.took));
+}
+
+void Metrics::Watched(const std::deque<kube::Reflector>& reflectors) {
+  if (watches_.empty()) {
+    auto& lists = Counters(*registry_, "cdom_reflector_lists_total",
+                           "How often a collection was read from its beginning");
+    auto& watches = Counters(*registry_, "cdom_reflector_watches_total",
+                             "How often a watch of a collection was begun");
+    auto& gone_back = Counters(*registry_, "cdom_reflector_versions_gone_back_total",
+                               "How often the API server's versions went backwards");
+    for (const kube::Reflector& reflector : reflectors) {
+      const Labels labels = {{"resource", reflector.options().resource.QualifiedName()},
+                             {"namespace", reflector.options().ns}};
+      watches_.push_back({.lists = lists.Add(labels),
+                          .watches = watches.Add(labels),
+                          .versions_gone_back = gone_back.Add(labels)});
+    }
+  }
+  const auto catch_up = [](Counter& counter, std::uint64_t count) {
+    counter.Increment(static_cast<double>(count) - counter.Value());
+  };
+  for (std::size_t i = 0; i < reflectors.size(); ++i) {
+    catch_up(watches_[i].lists, reflectors[i].lists());
+    catch_up(watches_[i].watches, reflectors[i].watches());
+    catch_up(watches_[i].versions_gone_back, reflectors[i].versions_gone_back());
+  }
 }
 
 void Metrics::Refresh(bool leads) {
   leads_.Set(leads ? 1 : 0);
-  queue_depth_.Set(static_cast<double>(queue_.depth()));
-  int ready = 0;
-  int not_ready = 0;
-  for (const auto& domain : controller_.cache().Domains()) {
-    ++(domain->status.status == "Ready" ? ready : not_ready);
-  }
-  ready_domains_.Set(ready);
-  not_ready_domains_.Set(not_ready);
+  const base::Clock::TimePoint now = clock_.Now();
+  if (now < next_sample_) return;
+  next_sample_ = now + kSamplePeriod;
+  domains_->Sample(leads);
 }
 
 }  // namespace process

@@ -1,41 +1,83 @@
 // What the controller counts, in Prometheus' terms. Thread-safe.
 #pragma once
 
+#include <prometheus/collectable.h>
 #include <prometheus/counter.h>
+#include <prometheus/family.h>
 #include <prometheus/gauge.h>
 #include <prometheus/histogram.h>
 #include <prometheus/registry.h>
 
 #include <chrono>
+#include <cstddef>
+#include <deque>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "controller/compute_domain/controller.h"
+#include "controller/process/domain_metrics.h"
+#include "pkg/base/clock.h"
+#include "pkg/http/exchange_report.h"
 #include "pkg/kube/runtime/blocking_queue.h"
+#include "pkg/kube/runtime/event_loop.h"
 
 namespace process {
 
+// What is looked at when somebody asks; all of it outlives the metrics.
+struct MetricSources {
+  const compute_domain::Cache& cache;
+  const kube::BlockingQueue& queue;
+  const kube::EventLoop& events;
+  const base::Clock& clock;
+};
+
 class Metrics {
  public:
-  // Both outlive the metrics.
-  Metrics(const compute_domain::Controller& controller, const kube::BlockingQueue& queue);
+  // `host` is that of the API server, as "host:port".
+  Metrics(const MetricSources& sources, std::string host, int workers);
 
-  [[nodiscard]] std::shared_ptr<prometheus::Registry> registry() const { return registry_; }
+  // What to serve, in this order.
+  [[nodiscard]] std::vector<std::shared_ptr<const prometheus::Collectable>> collectables() const {
+    return {registry_, sources_, domains_};
+  }
 
-  void Reconciled(bool success, std::chrono::nanoseconds took);
-  // Brings the gauges up to date; call it now and then.
+  // A worker got a key that had waited so long; and is done with it.
+  void Began(std::chrono::nanoseconds waited);
+  void Reconciled(const compute_domain::Outcome& outcome, std::chrono::nanoseconds took);
+  // An exchange with the API server.
+  void Exchanged(const http::ExchangeReport& report);
+  // On the thread that drives them, after each turn.
+  void Watched(const std::deque<kube::Reflector>& reflectors);
+  // On the main thread, after each turn.
   void Refresh(bool leads);
 
  private:
-  const compute_domain::Controller& controller_;
-  const kube::BlockingQueue& queue_;
+  // Of one reflector.
+  struct Watches {
+    prometheus::Counter& lists;
+    prometheus::Counter& watches;
+    prometheus::Counter& versions_gone_back;
+  };
+
+  const base::Clock& clock_;
+  const std::string host_;
   const std::shared_ptr<prometheus::Registry> registry_;
-  prometheus::Gauge& ready_domains_;
-  prometheus::Gauge& not_ready_domains_;
-  prometheus::Gauge& queue_depth_;
+  const std::shared_ptr<const prometheus::Collectable> sources_;
+  prometheus::Histogram& time_to_ready_;
+  const std::shared_ptr<DomainMetrics> domains_;
   prometheus::Gauge& leads_;
   prometheus::Counter& reconciled_;
+  prometheus::Counter& requeued_;
   prometheus::Counter& failed_;
-  prometheus::Histogram& seconds_;
+  prometheus::Counter& errors_;
+  prometheus::Histogram& reconcile_seconds_;
+  prometheus::Histogram& queue_seconds_;
+  prometheus::Histogram& work_seconds_;
+  prometheus::Family<prometheus::Counter>& requests_;
+  prometheus::Family<prometheus::Histogram>& request_seconds_;
+  std::vector<Watches> watches_;             // Used by the watch thread.
+  base::Clock::TimePoint next_sample_ = {};  // Used by the main thread.
 };
 
 }  // namespace process

@@ -110,6 +110,15 @@ std::string RandomUuid(base::Random& random) {
   return text.data();
 }
 
+// "host:port" of the URL.
+std::string HostOf(const http::Endpoint& endpoint) {
+  const std::size_t scheme = endpoint.url.find("://");
+  const std::size_t begin = scheme == std::string::npos ? 0 : scheme + 3;
+  return endpoint.url.substr(begin, endpoint.url.find('/', begin) - begin);
+}
+
+std::string UserAgent() { return "cdom/" CDOM_VERSION " (linux) compute-domain-controller"; }
+
 class Runner {
  public:
   Runner(const Context& context, kube::ClientConfig config)
@@ -128,7 +137,9 @@ class Runner {
         errors_(logger_),
         events_(std::string(api::kReportingController), settings_.pod_name, clock_, event_random_,
                 logger_),
-        metrics_(controller_, queue_) {
+        metrics_(
+            {.cache = controller_.cache(), .queue = queue_, .events = events_, .clock = clock_},
+            HostOf(config_.endpoint), settings_.workers) {
     if (settings_.dry_run) controller_.reconciler().SetDryRun();
     for (int i = 0; i < settings_.workers; ++i) busy_since_.emplace_back(0);
   }
@@ -139,6 +150,10 @@ class Runner {
   [[nodiscard]] bool MayWrite() const { return !settings_.elects || elector_.IsLeader(); }
   [[nodiscard]] bool MayWork() const { return controller_.MayReconcile() && MayWrite(); }
 
+  [[nodiscard]] http::CurlTransport MakeTransport() {
+    return {config_.endpoint, *config_.credentials, UserAgent(),
+            [this](const http::ExchangeReport& report) { metrics_.Exchanged(report); }};
+  }
   void Watch(const std::stop_token& stop);
   void KeepLease(const std::stop_token& stop);
   void TellEvents(const std::stop_token& stop);
@@ -175,19 +190,19 @@ class Runner {
   TimePoint next_watchdog_ = {};
 };
 
-std::string UserAgent() { return "cdom/" CDOM_VERSION " (linux) compute-domain-controller"; }
-
 void Runner::Watch(const std::stop_token& stop) {
-  kube::WatchLoop loop(config_.endpoint, *config_.credentials, UserAgent(), clock_);
+  kube::WatchLoop loop(config_.endpoint, *config_.credentials, UserAgent(), clock_,
+                       [this](const auto& report) { metrics_.Exchanged(report); });
   for (kube::Reflector& reflector : controller_.reflectors()) loop.Add(reflector);
   loop.Run(stop, [this] {
     controller_.Observe();
+    metrics_.Watched(controller_.reflectors());
     watch_alive_.Beat(clock_.Now());
   });
 }
 
 void Runner::KeepLease(const std::stop_token& stop) {
-  http::CurlTransport transport(config_.endpoint, *config_.credentials, UserAgent());
+  http::CurlTransport transport = MakeTransport();
   while (!stop.stop_requested()) {
     lease_alive_.Beat(clock_.Now());
     const kube::LeaderElector::Next next = elector_.Poll();
@@ -200,14 +215,15 @@ void Runner::KeepLease(const std::stop_token& stop) {
 }
 
 void Runner::TellEvents(const std::stop_token& stop) {
-  http::CurlTransport transport(config_.endpoint, *config_.credentials, UserAgent());
+  http::CurlTransport transport = MakeTransport();
   events_.Run(stop, transport);
 }
 
 void Runner::Work(const std::stop_token& stop, std::atomic<std::int64_t>& busy_since) {
-  http::CurlTransport transport(config_.endpoint, *config_.credentials, UserAgent());
+  http::CurlTransport transport = MakeTransport();
   while (const std::optional<std::string> uid = queue_.Get(stop)) {
     busy_since = clock_.Now().time_since_epoch().count();
+    metrics_.Began(queue_.Waited(*uid));
     Reconcile(*uid, transport);
     queue_.Done(*uid);
     busy_since = 0;
@@ -221,7 +237,7 @@ void Runner::Reconcile(const std::string& uid, http::Transport& transport) {
     pass.TakeReplies(transport.SendAll(requests));
   }
   const compute_domain::Outcome& outcome = pass.outcome();
-  metrics_.Reconciled(!outcome.error, clock_.Now() - start);
+  metrics_.Reconciled(outcome, clock_.Now() - start);
   events_.Record(outcome.events);
   if (outcome.error) {
     errors_.Failed(uid, *outcome.error);
@@ -238,7 +254,7 @@ void Runner::Reconcile(const std::string& uid, http::Transport& transport) {
 void Runner::ReleaseLease() {
   const std::optional<http::Request> release = elector_.Release();
   if (!release) return;
-  http::CurlTransport transport(config_.endpoint, *config_.credentials, UserAgent());
+  http::CurlTransport transport = MakeTransport();
   if (const auto reply = transport.Send(*release); !reply) {
     logger_.Info("The Lease was not handed over and runs out by itself",
                  {{"err", reply.error().message}});
@@ -264,6 +280,8 @@ kube::HealthOptions Runner::HealthOptions() {
     if (good) return {};
     return base::Fail(base::ErrorCode::kUnavailable, wrong);
   };
+  auto served = metrics_.collectables();
+  served.push_back(std::make_shared<kube::ProcessMetrics>(clock_));
   return {.live = {{"progress",
                     [this, check] {
                       const std::string stuck = Stuck(clock_.Now());
@@ -274,7 +292,7 @@ kube::HealthOptions Runner::HealthOptions() {
                        return check(controller_.MayReconcile(), "the caches are not synced");
                      }}},
           .metrics_path = settings_.metrics_path,
-          .metrics = {metrics_.registry(), std::make_shared<kube::ProcessMetrics>(clock_)},
+          .metrics = std::move(served),
           .pages = {{"/debug/domains", [this] { return DescribeDomains(); }}}};
 }
 

@@ -7,6 +7,7 @@
 #   tidy.sh size                    no file over 600 lines, no function over 70 in the product
 #   tidy.sh reasons                 condition reasons, docs/reasons.md and tests know the same names
 #   tidy.sh pure FILE.a...          the object files import no thread, clock, socket, file or getenv
+#   tidy.sh metrics                 docs/metrics.md names the metrics in the code, and no others
 #   tidy.sh finds COMPILER          each rule notices a source that breaks it
 set -euo pipefail
 
@@ -123,6 +124,17 @@ pure() {
   ((bad == 0)) || fail 'these object files reach for the world; pass it in instead'
 }
 
+metrics() {
+  local prefixes='(cdom|controller_runtime|leader_election|nvidia_dra|process|rest_client|workqueue)' in_code on_page
+  local -a all
+  mapfile -t all < <(product | grep -vE '_test\.cc$')
+  in_code=$(grep -hoE "\"${prefixes}_[a-z_]+\"" "${all[@]}" /dev/null | tr -d '"' | sort -u)
+  on_page=$(grep -oE "^\| \`[a-z_]+\`" docs/metrics.md | tr -d '|\` ' | sort)
+  [[ -n $in_code ]] || fail 'metrics: none found in the code'
+  diff <(echo "$in_code") <(echo "$on_page") >&2 ||
+    fail 'docs/metrics.md and the code differ: < is in the code alone, > on the page alone or twice'
+}
+
 # expect_red RULE NAME SOURCE [FILE]: the rule fails on a tree with this source.
 expect_red() {
   local rule=$1 file=$2 text=$3 scratch
@@ -131,6 +143,19 @@ expect_red() {
   printf '%b' "$text" >"$scratch/$file"
   if TIDY_TREE=$scratch "$repo/test/tidy/tidy.sh" "$rule" >/dev/null 2>&1; then
     fail "rule $rule does not notice $file: $text"
+  fi
+  rm -r "$scratch"
+}
+
+# expect_metrics_red NAME PAGE: the rule fails on code with this metric and this page.
+expect_metrics_red() {
+  local scratch
+  scratch=$(mktemp -d)
+  mkdir -p "$scratch/controller" "$scratch/docs"
+  printf 'Gauge("%s");\n' "$1" >"$scratch/controller/a.cc"
+  printf '%b' "$2" >"$scratch/docs/metrics.md"
+  if TIDY_TREE=$scratch "$repo/test/tidy/tidy.sh" metrics >/dev/null 2>&1; then
+    fail "rule metrics does not notice that $1 is not alone on: $2"
   fi
   rm -r "$scratch"
 }
@@ -151,6 +176,9 @@ finds() {
   expect_red banned pkg/kube/a.cc 'auto a = std::getenv("A");\n'
   expect_red banned pkg/kube/a_test.cc 'std::this_thread::sleep_for(a);\n'
   expect_red size pkg/kube/a.cc "$(printf 'int A() {\\n'; printf '//\\n%.0s' {1..80}; printf '}\\n')"
+  expect_metrics_red 'workqueue_depth' ''
+  expect_metrics_red 'workqueue_depth' '| `workqueue_depth` |\n| `workqueue_adds_total` |\n'
+  expect_metrics_red 'workqueue_depth' '| `workqueue_depth` |\n| `workqueue_depth` |\n'
   scratch=$(mktemp -d)
   mkdir -p "$scratch/controller/api" "$scratch/docs" "$scratch/test"
   printf 'inline constexpr std::string_view kReasonA = "A";\n' >"$scratch/controller/api/names.h"
@@ -180,6 +208,6 @@ finds() {
 rule=${1:-}
 shift || true
 case $rule in
-  includes | nodiscard | banned | size | reasons | pure | finds) "$rule" "$@" ;;
+  includes | nodiscard | banned | size | reasons | metrics | pure | finds) "$rule" "$@" ;;
   *) fail "tidy: no rule '$rule'" ;;
 esac

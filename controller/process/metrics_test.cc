@@ -1,0 +1,159 @@
+#include "controller/process/metrics.h"
+
+#include <gtest/gtest.h>
+#include <prometheus/text_serializer.h>
+
+#include <optional>
+#include <sstream>
+#include <string>
+
+#include "pkg/base/manual_clock.h"
+#include "pkg/kube/testing/fakes.h"
+#include "test/fixtures/map_server.h"
+#include "test/fixtures/observed.h"
+
+namespace process {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+class MetricsTest : public ::testing::Test {
+ protected:
+  // Of the series; none: it is not there.
+  std::optional<double> ValueOf(const std::string& series) const {
+    std::ostringstream out;
+    for (const auto& collectable : metrics_.collectables()) {
+      prometheus::TextSerializer().Serialize(out, collectable->Collect());
+    }
+    const std::string text = "\n" + out.str();
+    const std::size_t at = text.find("\n" + series + " ");
+    if (at == std::string::npos) return std::nullopt;
+    return std::stod(text.substr(at + series.size() + 2));
+  }
+
+  base::ManualClock clock_{fixtures::Now().wall};
+  kube::SeededRandom random_{1};
+  kube::RecordingLogger logger_;
+  compute_domain::Cache cache_{
+      {fixtures::kDriverNs, fixtures::kOldDriverNs}, [](const std::string&) {}, logger_};
+  kube::BlockingQueue queue_{random_, clock_};
+  kube::EventLoop events_{"example.com/c", "c-0", clock_, random_, logger_};
+  Metrics metrics_{
+      {.cache = cache_, .queue = queue_, .events = events_, .clock = clock_}, "10.0.0.1:6443", 4};
+};
+
+const std::string kQueue = R"({name="compute-domain"})";
+const std::string kController = R"({controller="compute-domain"})";
+
+std::string Reconciles(const std::string& result) {
+  return R"(controller_runtime_reconcile_total{controller="compute-domain",result=")" + result +
+         "\"}";
+}
+
+TEST_F(MetricsTest, WhatHasNotHappenedIsThereAsZero) {
+  for (const char* result : {"success", "error", "requeue_after"}) {
+    EXPECT_EQ(ValueOf(Reconciles(result)), 0) << result;
+  }
+  EXPECT_EQ(ValueOf("controller_runtime_reconcile_errors_total" + kController), 0);
+  EXPECT_EQ(ValueOf("controller_runtime_max_concurrent_reconciles" + kController), 4);
+  EXPECT_EQ(ValueOf(R"(cdom_events_total{result="sent"})"), 0);
+  EXPECT_EQ(ValueOf(R"(cdom_events_total{result="dropped"})"), 0);
+  EXPECT_EQ(ValueOf(R"(nvidia_dra_compute_domain_info{status="Ready"})"), 0);
+  EXPECT_EQ(ValueOf(R"(nvidia_dra_compute_domain_info{status="NotReady"})"), 0);
+  EXPECT_EQ(ValueOf(R"(leader_election_master_status{name="compute-domain-controller"})"), 0);
+  EXPECT_EQ(ValueOf(R"(cdom_build_info{version=")" CDOM_VERSION "\"}"), 1);
+}
+
+TEST_F(MetricsTest, QueueTellsWhatWaitsAndWhatIsHeld) {
+  queue_.Add("a");
+  queue_.Add("a");
+  queue_.Add("b");
+  EXPECT_EQ(ValueOf("workqueue_depth" + kQueue), 2);
+  EXPECT_EQ(ValueOf("workqueue_adds_total" + kQueue), 2);
+  clock_.Advance(seconds(3));
+  ASSERT_EQ(queue_.Get({}), "a");
+  metrics_.Began(queue_.Waited("a"));
+  clock_.Advance(seconds(2));
+  ASSERT_EQ(queue_.Get({}), "b");
+  clock_.Advance(seconds(1));
+  EXPECT_EQ(ValueOf("workqueue_depth" + kQueue), 0);
+  EXPECT_EQ(ValueOf("workqueue_queue_duration_seconds_sum" + kQueue), 3);
+  EXPECT_EQ(ValueOf("workqueue_unfinished_work_seconds" + kQueue), 3 + 1);
+  EXPECT_EQ(ValueOf("workqueue_longest_running_processor_seconds" + kQueue), 3);
+  EXPECT_EQ(ValueOf("controller_runtime_active_workers" + kController), 2);
+  queue_.AddAfterFailure("a");
+  EXPECT_EQ(ValueOf("workqueue_retries_total" + kQueue), 1);
+}
+
+TEST_F(MetricsTest, ReconcilesAreCountedByWhatCameOfThem) {
+  metrics_.Reconciled({}, milliseconds(100));
+  metrics_.Reconciled({.requeue_after = milliseconds(500)}, milliseconds(100));
+  metrics_.Reconciled({.error = base::Error{}}, milliseconds(300));
+  EXPECT_EQ(ValueOf(Reconciles("success")), 1);
+  EXPECT_EQ(ValueOf(Reconciles("requeue_after")), 1);
+  EXPECT_EQ(ValueOf(Reconciles("error")), 1);
+  EXPECT_EQ(ValueOf("controller_runtime_reconcile_errors_total" + kController), 1);
+  EXPECT_EQ(ValueOf("controller_runtime_reconcile_time_seconds_count" + kController), 3);
+  EXPECT_EQ(ValueOf("workqueue_work_duration_seconds_sum" + kQueue), 0.5);
+}
+
+TEST_F(MetricsTest, RequestsAreCountedByMethodAndAnswer) {
+  metrics_.Exchanged({.method = http::Method::kPatch, .status = 409, .took = milliseconds(20)});
+  metrics_.Exchanged({.method = http::Method::kGet});
+  EXPECT_EQ(
+      ValueOf(R"(rest_client_requests_total{code="409",host="10.0.0.1:6443",method="PATCH"})"), 1);
+  EXPECT_EQ(
+      ValueOf(R"(rest_client_requests_total{code="<error>",host="10.0.0.1:6443",method="GET"})"),
+      1);
+  EXPECT_EQ(
+      ValueOf(R"(rest_client_request_duration_seconds_sum{host="10.0.0.1:6443",verb="PATCH"})"),
+      0.02);
+}
+
+TEST_F(MetricsTest, ListsAndWatchesAreCountedForEachCollection) {
+  class NoSink final : public kube::ReflectorSink {
+    void BeginReplace() override {}
+    void ReplaceAdd(json::View /*object*/) override {}
+    void EndReplace(const std::string& /*version*/) override {}
+    void Apply(json::View /*object*/, bool /*deleted*/) override {}
+    void Advance(const std::string& /*version*/) override {}
+  } sink;
+  std::deque<kube::Reflector> reflectors;
+  kube::Reflector& reflector = reflectors.emplace_back(
+      kube::ReflectorOptions{.resource = kube::kDaemonSets, .ns = "ns"}, sink, random_, logger_);
+  const std::string labels = R"({namespace="ns",resource="daemonsets.apps"})";
+  metrics_.Watched(reflectors);
+  EXPECT_EQ(ValueOf("cdom_reflector_lists_total" + labels), 0);
+  ASSERT_EQ(reflector.Poll(clock_.Now()).kind, kube::Reflector::Next::Kind::kSend);
+  reflector.OnReply(
+      clock_.Now(),
+      http::Response{
+          .status = 200,
+          .body = R"({"kind":"DaemonSetList","metadata":{"resourceVersion":"7"},"items":[]})"});
+  ASSERT_EQ(reflector.Poll(clock_.Now()).kind, kube::Reflector::Next::Kind::kStream);
+  metrics_.Watched(reflectors);
+  metrics_.Watched(reflectors);
+  EXPECT_EQ(ValueOf("cdom_reflector_lists_total" + labels), 1);
+  EXPECT_EQ(ValueOf("cdom_reflector_watches_total" + labels), 1);
+  EXPECT_EQ(ValueOf("cdom_reflector_versions_gone_back_total" + labels), 0);
+}
+
+TEST_F(MetricsTest, DomainsInTheCacheHaveTheirSeriesWhileThisReplicaLeads) {
+  fixtures::MapServer server;
+  server.PutAll(fixtures::StoreAll(fixtures::Converged()));
+  server.ShowAll(cache_);
+  const std::string held = R"(cdom_domain_nodes_held{namespace="team-a",name="train"})";
+  metrics_.Refresh(true);
+  EXPECT_EQ(ValueOf(held), 2);
+  EXPECT_EQ(ValueOf(R"(nvidia_dra_compute_domain_info{status="Ready"})"), 1);
+  EXPECT_EQ(ValueOf(R"(leader_election_master_status{name="compute-domain-controller"})"), 1);
+  clock_.Advance(seconds(5));
+  metrics_.Refresh(false);
+  EXPECT_EQ(ValueOf(held), std::nullopt);
+  EXPECT_EQ(ValueOf(R"(nvidia_dra_compute_domain_info{status="Ready"})"), 1);
+  EXPECT_EQ(ValueOf(R"(leader_election_master_status{name="compute-domain-controller"})"), 0);
+}
+
+}  // namespace
+}  // namespace process
