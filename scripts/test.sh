@@ -3,7 +3,7 @@
 # that ran.
 #
 #   scripts/test.sh            what CI runs: unit tests, tidy, simulation, the same under ASan+UBSan and TSan,
-#                              clang-tidy, the control plane, end to end, the demo
+#                              clang-tidy, the control plane, end to end, the demo, a small run of the benchmarks
 #   scripts/test.sh quick      only unit tests, tidy and simulation
 set -uo pipefail
 
@@ -90,7 +90,7 @@ build() {  # build PRESET
 
 release() {  # What users run, and what plays the nodes around it.
   step "build of preset release" \
-    bash -c "cmake --preset release && cmake --build --preset release --target compute-domain-controller nodesim"
+    bash -c "cmake --preset release && cmake --build --preset release --target compute-domain-controller nodesim cdom-bench"
 }
 
 format() {
@@ -111,13 +111,14 @@ step "dependencies are installed" "$repo/scripts/deps.sh" || finish
 build dev && cases dev
 step "clang-format finds nothing" format
 if $quick; then
-  echo "NOT RUN: sanitizers, clang-tidy, control plane, end to end, demo (scripts/test.sh)"
+  echo "NOT RUN: sanitizers, clang-tidy, control plane, end to end, demo, benchmarks (scripts/test.sh)"
   finish
 fi
 if release && step "the test control plane is built" "$repo/test/controlplane/build.sh"; then
   script "control plane" "$repo/test/controlplane/controlplane_test.sh"
   script "end to end" "$repo/test/e2e/e2e.sh" "$repo/build/release/bin"
   step "the demo sees every step" "$repo/scripts/demo.sh"
+  script "benchmarks" "$repo/scripts/bench.sh" --smoke
 fi
 build asan && cases asan
 build tsan && cases tsan

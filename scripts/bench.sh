@@ -1,0 +1,187 @@
+#!/usr/bin/env bash
+# Measures how fast the controller is, and how little it needs, on a real control plane: each figure beside
+# its budget and beside a yardstick from the same run. test/bench/README.md says how to read the table.
+#
+#   scripts/bench.sh [options]
+#
+#   --rows P1,P3,...         only these rows, of P1 to P8 (all)
+#   --controller-cmd CMD     another controller through the same rows; its settings come as the environment
+#                            variables of NVIDIA's controller, and KUBECONFIG
+#   --smoke                  small sizes, a minute or two: a line PASS or FAIL for each row, which passes if it
+#                            ran and gave a figure, whatever the figure
+#   --joining-nodes "N ..."  P2: once with each of these numbers of nodes (18 144 1000)
+#   --domains N, --samples N, --labelled-nodes N, --idle-domains N, --idle-nodes N, --idle-claims N,
+#   --idle-seconds N, --hand-overs N, --crashes N
+#                            other sizes; `cdom-bench --help` says of what, and the usual ones
+set -euo pipefail
+
+repo=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
+bin=$repo/build/release/bin
+
+misuse() {
+  echo "bench: $*; --help shows what there is" >&2
+  exit 2
+}
+
+smoke=false
+rows=P1,P2,P3,P4,P5,P6,P7,P8
+command=$bin/compute-domain-controller
+joining=()
+sizes=()
+asked=()
+while (($# > 0)); do
+  case $1 in
+    -h | --help)
+      sed -n '2,/^set/p' "${BASH_SOURCE[0]}" | sed '$d; s/^# \{0,1\}//'
+      exit 0
+      ;;
+    --smoke)
+      smoke=true
+      shift
+      continue
+      ;;
+  esac
+  (($# > 1)) || misuse "$1 is unknown, or needs a value after it"
+  case $1 in
+    --rows) rows=$2 ;;
+    --controller-cmd) command=$2 ;;
+    --joining-nodes) read -ra joining <<<"$2" ;;
+    --domains | --samples | --labelled-nodes | --idle-domains | --idle-nodes | --idle-claims | \
+      --idle-seconds | --hand-overs | --crashes) asked+=("$1" "$2") ;;
+    *) misuse "unknown option $1" ;;
+  esac
+  shift 2
+done
+for row in ${rows//,/ }; do
+  [[ $row =~ ^P[1-8]$ ]] || misuse "there is no row $row"
+done
+if ((${#joining[@]} == 0)); then
+  if $smoke; then joining=(4); else joining=(18 144 1000); fi
+fi
+if $smoke; then
+  sizes=(--domains 20 --samples 6 --labelled-nodes 60 --idle-domains 20 --idle-nodes 100 --idle-claims 200
+    --idle-seconds 5 --hand-overs 1 --crashes 1)
+fi
+sizes+=("${asked[@]}")  # Of an option that is there twice, the last counts.
+
+# shellcheck source=../test/e2e/stage.sh
+source "$repo/test/e2e/stage.sh"
+
+root=$(mktemp -d "${TMPDIR:-/tmp}/cdom-bench.XXXXXX")
+table=$root/table.tsv
+: >"$table"
+failed=0
+stage=
+leave() {
+  local status=$?
+  trap - EXIT INT TERM
+  end_stage || true
+  if ((failed == 0 && status == 0)); then rm -rf "$root"; else echo "bench: logs are in $root" >&2; fi
+  exit "$status"
+}
+trap leave EXIT
+trap 'exit 130' INT TERM
+
+# A control plane with CRDs and rights, and two tokens of the controller.
+begin_stage() {  # begin_stage NAME
+  stage=$root/$1
+  mkdir -p "$stage"
+  plane_up || return 1
+  kubectl apply -k "$repo/manifests/local" || return 1
+  wait_for 60 "the CRDs are served" kubectl get computedomains,computedomaincliques --all-namespaces || return 1
+  if [[ $command != "$bin/compute-domain-controller" ]]; then
+    # What another controller needs beyond our rights is not what is measured.
+    kubectl create clusterrolebinding bench --clusterrole cluster-admin \
+      --serviceaccount cdom-system:cdom-controller || return 1
+  fi
+  local replica
+  for replica in 0 1; do
+    controller_kubeconfig || return 1
+    mv "$stage/controller.kubeconfig" "$stage/replica-$replica.kubeconfig"
+  done
+}
+
+end_stage() {
+  [[ -n $stage ]] || return 0
+  stop "$nodesim_pid"
+  nodesim_pid=
+  nodesim_url=
+  if [[ -d $stage/plane ]]; then plane_down; fi
+  stage=
+}
+
+wanted() { [[ ,$rows, == *,$1,* ]]; }
+
+# measure NAME ROWS NODESIM [options of cdom-bench]: on a control plane of its own; NODESIM are the options
+# of the simulated nodes, empty for none. ROWS as cdom-bench names them.
+measure() {
+  local name=$1 of nodes row began=$SECONDS lines=$root/$1.tsv
+  read -ra of <<<"$2"
+  read -ra nodes <<<"$3"
+  shift 3
+  echo "bench: $name ..." >&2
+  if ! {
+    begin_stage "$name" &&
+      { ((${#nodes[@]} == 0)) || nodesim_up "${nodes[@]}"; } &&
+      "$bin/cdom-bench" "${of[@]}" --plane "$stage/plane" --controller "$command" --nodesim "$nodesim_url" \
+        --kubeconfig "$stage/replica-0.kubeconfig" --kubeconfig "$stage/replica-1.kubeconfig" \
+        --log "$stage/controller.log" "$@" >"$lines"
+  } >"$root/$name.out" 2>&1; then
+    tail -n 20 "$root/$name.out" "$stage/controller.log" >&2 || true
+  fi
+  end_stage >&2
+  cat "$lines" >>"$table" 2>/dev/null || true
+  for row in $(tr + " " <<<"${of[*]}"); do
+    # A figure is a number; the C library would print nan or inf.
+    if awk -F'\t' -v row="$row" '$1 == row && $8 !~ /^[0-9.]+$/ { bad = 1 } $1 == row { n++ }
+        END { exit bad || !n }' "$lines" 2>/dev/null; then
+      if $smoke; then echo "PASS row $row ($name, $((SECONDS - began)) s)"; fi
+    else
+      failed=$((failed + 1))
+      echo "FAIL row $row ($name) gave no figure"
+    fi
+  done
+}
+
+show_table() {
+  echo
+  echo "$(nproc) cores shared with everything else that runs here; load at the start $1, at the end $(cut -d' ' -f1 /proc/loadavg)"
+  echo
+  { printf 'row\twhat\tbudget\tyardstick of this run\tmeasured\tratio\tbudget\n' && cut -f1-7 "$table"; } |
+    awk -F'\t' '
+      { for (i = 1; i <= NF; i++) { cell[NR, i] = $i; if (length($i) > width[i]) width[i] = length($i) } }
+      END {
+        for (r = 1; r <= NR; r++) {
+          line = ""
+          for (i = 1; i <= 7; i++) line = line sprintf("%-" width[i] "s  ", cell[r, i])
+          sub(/ +$/, "", line)
+          print line
+        }
+      }'
+}
+
+load=$(cut -d' ' -f1 /proc/loadavg)
+if ! $smoke; then
+  "$repo/scripts/deps.sh"
+  (cd "$repo" && cmake --preset release >/dev/null &&
+    cmake --build --preset release --target compute-domain-controller nodesim cdom-bench | tail -n 1)
+  "$repo/test/controlplane/build.sh" >/dev/null
+fi
+
+if wanted P1; then measure provisioning P1 "" "${sizes[@]}"; fi
+if wanted P2; then
+  for nodes in "${joining[@]}"; do
+    # Renewals of a thousand Leases every 2.5 s would be most of what the API server does.
+    period=$((nodes > 200 ? 5000 : 2500))
+    measure "formation-$nodes" P2 "--nodes $nodes --clique-size 18 --lease-period $period" --joining-nodes "$nodes"
+  done
+fi
+latencies=()
+for row in P3 P4; do if wanted "$row"; then latencies+=("$row"); fi; done
+if ((${#latencies[@]} > 0)); then measure latency "${latencies[*]}" "--nodes 36 --cliques 2" "${sizes[@]}"; fi
+if wanted P5; then measure deletion P5 "" "${sizes[@]}"; fi
+if wanted P6 || wanted P7; then measure large-cluster P6+P7 "" "${sizes[@]}"; fi
+if wanted P8; then measure failover P8 "" "${sizes[@]}"; fi
+
+show_table "$load"
+((failed == 0))

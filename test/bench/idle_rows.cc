@@ -1,0 +1,158 @@
+// P6 and P7: what the controller needs in a large cluster: memory at its peak, then requests and
+// processor time while nothing happens. Nobody plays the nodes and no pods are made.
+#include <algorithm>
+#include <map>
+
+#include "controller/api/names.h"
+#include "pkg/kube/client/request.h"
+#include "test/bench/objects.h"
+#include "test/bench/rows.h"
+
+namespace bench {
+
+namespace {
+
+using base::Result;
+using json::Value;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr seconds kSettles{600};
+constexpr double kBudgetMib = 32;
+constexpr double kBudgetCpuPercent = 0.5;
+
+std::string DomainName(int i) { return "idle-" + std::to_string(i); }
+
+Result<void> MakeNodes(Stage& stage, const std::vector<Value>& nodes) {
+  Load load = stage.NewLoad();
+  for (const Value& node : nodes) load.Add(kube::CreateRequest(kube::kNodes, "", node));
+  return load.Run();
+}
+
+Result<void> MakeDomains(Stage& stage, int count) {
+  Load load = stage.NewLoad();
+  for (int i = 0; i < count; ++i) {
+    load.Add(kube::CreateRequest(api::kComputeDomains, kNamespace, Domain(DomainName(i))));
+  }
+  TRY(load.Run());
+  return stage.AwaitQuiet("the controller has made what the domains need", milliseconds(3000),
+                          kSettles, IsOurs);
+}
+
+// The workload templates of all domains, by name.
+Result<std::map<std::string, Value>> Templates(Stage& stage) {
+  const std::string selector =
+      std::string(api::kTargetLabel) + "=" + std::string(api::kTargetWorkload);
+  std::map<std::string, Value> templates;
+  for (const Value& found : TRY(stage.List(kube::kResourceClaimTemplates, selector))) {
+    templates.emplace(found["metadata"]["name"].AsString(), found);
+  }
+  return templates;
+}
+
+// Each allocated, and reserved for a pod, so that the controller keeps all that it reads of one.
+Result<void> MakeClaims(Stage& stage, const std::vector<Value>& nodes, int domains, int claims) {
+  const auto templates = TRY(Templates(stage));
+  Load load = stage.NewLoad();
+  for (int i = 0; i < claims; ++i) {
+    const std::string domain = DomainName(i % domains);
+    const auto found = templates.find(TemplateName(domain));
+    if (found == templates.end()) {
+      return base::Fail(base::ErrorCode::kNotFound, domain + " has no claim template");
+    }
+    const std::string name = domain + "-claim-" + std::to_string(i / domains);
+    const std::string& node =
+        nodes[static_cast<std::size_t>(i) % nodes.size()]["metadata"]["name"].AsString();
+    load.Add(kube::CreateRequest(kube::kResourceClaims, kNamespace, Claim(name, found->second)),
+             [&load, name, node](const http::Response& reply) -> Result<void> {
+               const Value claim = TRY(json::Parse(reply.body));
+               load.AddNext(kube::MergePatchRequest(
+                   kube::kResourceClaims, {.ns = kNamespace, .name = name},
+                   Value::Object({{"status", ClaimStatus(claim, node)}}), "status"));
+               return {};
+             });
+  }
+  return load.Run();
+}
+
+struct Rest {
+  std::int64_t requests = 0;
+  double cpu_percent = 0;  // Of one core.
+};
+
+Result<Rest> MeasureRest(Stage& stage, const Process& controller, int for_seconds) {
+  TRY(stage.audit().Read());
+  const std::size_t mark = stage.audit().Mark();
+  const milliseconds before = TRY(CpuTime(controller.pid()));
+  const auto began = stage.clock().Now();
+  stage.Pause(seconds(for_seconds));
+  const milliseconds used = TRY(CpuTime(controller.pid())) - before;
+  const std::chrono::duration<double> passed = stage.clock().Now() - began;
+  TRY(stage.audit().Read());
+  const auto counts = [](const AuditEvent& event) {
+    return IsOurs(event) && event.verb != "watch";
+  };
+  return Rest{.requests = std::ranges::count_if(stage.audit().Since(mark), counts),
+              .cpu_percent = 100 * Seconds(used) / passed.count()};
+}
+
+double Mib(std::int64_t kib) { return static_cast<double>(kib) / 1024; }
+
+std::string Cluster(const Sizes& sizes) {
+  return std::to_string(sizes.idle_nodes) + " nodes, " + std::to_string(sizes.idle_domains) +
+         " domains, " + std::to_string(sizes.idle_claims) + " claims";
+}
+
+// What the API server would send for all of them, in MiB.
+double SizeOf(const std::vector<Value>& nodes) {
+  std::size_t bytes = 0;
+  for (const Value& node : nodes) bytes += json::Serialize(node).size();
+  return static_cast<double>(bytes) / (1U << 20U);
+}
+
+}  // namespace
+
+Rows MeasureIdleAndMemory(Stage& stage, const Sizes& sizes) {
+  const std::vector<Value> nodes = Nodes(sizes.idle_nodes);
+  TRY(stage.PauseClusterControllers());
+  TRY(MakeNodes(stage, nodes));
+  auto controller = TRY(stage.StartController());
+  TRY(MakeDomains(stage, sizes.idle_domains));
+  TRY(MakeClaims(stage, nodes, sizes.idle_domains, sizes.idle_claims));
+  TRY(stage.AwaitQuiet("the controller has seen the claims", milliseconds(3000), kSettles, IsOurs));
+  // Twice: as the objects came, and as a process that finds them all there.
+  const double as_they_came = Mib(TRY(PeakResidentKib(controller->pid())));
+  TRY(stage.Stop(*controller));
+  controller = TRY(stage.StartController());
+  TRY(stage.AwaitQuiet("the controller is at rest", milliseconds(3000), kSettles, IsOurs));
+  const double at_start = Mib(TRY(PeakResidentKib(controller->pid())));
+  const Rest rest = TRY(MeasureRest(stage, *controller, sizes.idle_seconds));
+  TRY(stage.Stop(*controller));
+
+  const double peak = std::max(as_they_came, at_start);
+  const std::string in_seconds = std::to_string(sizes.idle_seconds) + " s of rest, ";
+  return std::vector<Row>{
+      {.id = "P6",
+       .what = in_seconds + Cluster(sizes) + ": requests but watches and Lease",
+       .budget = "0",
+       .ours = std::to_string(rest.requests),
+       .figure = static_cast<double>(rest.requests),
+       .holds = rest.requests == 0},
+      {.id = "P6",
+       .what = in_seconds + Cluster(sizes) + ": processor time",
+       .budget = "< 0.5 % of a core",
+       .ours = Number(rest.cpu_percent) + " %",
+       .figure = rest.cpu_percent,
+       .holds = rest.cpu_percent < kBudgetCpuPercent},
+      {.id = "P7",
+       .what = "memory at the peak, " + Cluster(sizes),
+       .budget = "< 32 MiB",
+       .yardstick = "the nodes alone, as JSON: " + Number(SizeOf(nodes)) + " MiB",
+       .ours = Number(peak) + " MiB (" + Number(as_they_came) + " as they came, " +
+               Number(at_start) + " when started anew)",
+       .figure = peak,
+       .ratio = peak / SizeOf(nodes),
+       .holds = peak < kBudgetMib}};
+}
+
+}  // namespace bench

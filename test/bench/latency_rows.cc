@@ -1,0 +1,256 @@
+// P3 and P4: from a change that somebody else wrote to the status that says so, both by the time
+// stamps of the API server, one change at a time.
+#include <algorithm>
+#include <functional>
+#include <optional>
+
+#include "controller/api/names.h"
+#include "pkg/kube/client/request.h"
+#include "test/bench/rows.h"
+#include "test/bench/workload.h"
+
+namespace bench {
+
+namespace {
+
+using base::ErrorCode;
+using base::Result;
+using json::Value;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr int kWorkloads = 6;  // Changed in turn, so that each is at rest between two changes.
+constexpr int kNodesOfWorkload = 6;  // 36 nodes in all.
+constexpr seconds kFormsMost{180};
+constexpr seconds kMost{10};  // What takes longer is not told from what never comes.
+// Longer than the window (500 ms) in which changes of a status wait for one another.
+constexpr milliseconds kRest{750};
+constexpr double kBudgetMillis = 100;
+
+struct Latencies {
+  std::vector<double> millis = {};
+  std::vector<double> write_millis = {};  // That the server needed for the status write itself.
+  int missed = 0;                         // Not seen within kMost.
+};
+
+using IsCause = std::function<bool(const AuditEvent&)>;
+
+// The last event that `matches`, null without one.
+const AuditEvent* Last(std::span<const AuditEvent> events, const IsCause& matches) {
+  const auto it = std::find_if(events.rbegin(), events.rend(), matches);
+  return it == events.rend() ? nullptr : &*it;
+}
+
+// Makes one change and waits until `workload`'s status has `node` as `ready` says. What changed it
+// is the last event that `is_cause`, what says so the last status write of the domain after it.
+Result<void> Sample(Stage& stage, const Workload& workload, const std::string& node, bool ready,
+                    const std::function<Result<void>()>& change, const IsCause& is_cause,
+                    Latencies& latencies) {
+  constexpr milliseconds kPoll{10};
+  TRY(stage.audit().Read());
+  const std::size_t mark = stage.audit().Mark();
+  TRY(change());
+  const std::string what = node + " is " + (ready ? "Ready" : "not Ready") + " in " + workload.name;
+  const Result<void> seen = stage.Await(
+      what, kMost,
+      [&]() -> Result<bool> { return TRY(IsReadyMember(stage, workload, node)) == ready; }, kPoll);
+  if (!seen) {
+    if (seen.error().code != ErrorCode::kDeadlineExceeded) return seen;
+    ++latencies.missed;
+    return {};
+  }
+  return stage.Await("the audit log shows why " + what, kMost, [&]() -> Result<bool> {
+    TRY(stage.audit().Read());
+    const auto events = stage.audit().Since(mark);
+    const AuditEvent* cause = Last(events, is_cause);
+    if (cause == nullptr) return false;
+    const AuditEvent* effect = Last(events, [&](const AuditEvent& event) {
+      return IsStatusWrite(event) && event.name == workload.name &&
+             event.received >= cause->received;
+    });
+    if (effect == nullptr) return false;
+    latencies.millis.push_back(Millis(effect->completed - cause->completed));
+    latencies.write_millis.push_back(Millis(effect->completed - effect->received));
+    return true;
+  });
+}
+
+Result<std::vector<Workload>> StartWorkloads(Stage& stage, const std::string& prefix) {
+  std::vector<Workload> workloads;
+  for (int i = 0; i < kWorkloads; ++i) {
+    workloads.push_back(TRY(StartWorkload(stage, prefix + std::to_string(i), kNodesOfWorkload)));
+  }
+  for (Workload& workload : workloads) {
+    TRY(AwaitReady(stage, workload, kNodesOfWorkload, kFormsMost));
+  }
+  return workloads;
+}
+
+Result<void> EndWorkloads(Stage& stage, const std::vector<Workload>& workloads) {
+  for (const Workload& workload : workloads) TRY(EndWorkload(stage, workload, kFormsMost));
+  return {};
+}
+
+Result<void> AwaitMember(Stage& stage, const Workload& workload, const std::string& node,
+                         bool ready) {
+  return stage.Await(
+      node + (ready ? " is Ready" : " is not Ready"), kFormsMost,
+      [&]() -> Result<bool> { return TRY(IsReadyMember(stage, workload, node)) == ready; });
+}
+
+Row RowOf(const std::string& id, const std::string& what, const Latencies& latencies) {
+  const auto count = std::ssize(latencies.millis) + latencies.missed;
+  Row row = {.id = id,
+             .what = what + " (" + std::to_string(count) + " isolated changes)",
+             .budget = "p99 < 100 ms"};
+  const std::string missed =
+      latencies.missed == 0 ? "" : std::to_string(latencies.missed) + " not within 10 s";
+  if (latencies.millis.empty()) {
+    row.ours = missed;
+    row.figure = Millis(kMost);
+    row.holds = false;
+    return row;
+  }
+  const double median = Percentile(latencies.millis, 0.5);
+  const double tail = Percentile(latencies.millis, 0.99);
+  const double write = Percentile(latencies.write_millis, 0.5);
+  row.yardstick = "the status write itself: p50 " + Number(write) + " ms";
+  row.ours = "p50 " + Number(median) + " ms, p99 " + Number(tail) + " ms" +
+             (missed.empty() ? "" : ", " + missed);
+  row.figure = tail;
+  row.holds = latencies.missed == 0 && tail < kBudgetMillis;
+  return row;
+}
+
+// The daemon says that it is ready: in its clique entry, or, if the controller writes that, in the
+// status of its pod.
+IsCause DaemonSaysReady(const Workload& workload, bool controller_writes) {
+  return [&workload, controller_writes](const AuditEvent& event) {
+    if (event.user != kNodesimUser || !event.Succeeded() || !event.IsWrite()) return false;
+    if (controller_writes) {
+      return event.IsOn("pods/status") && event.name.starts_with(api::DaemonName(workload.uid));
+    }
+    return event.IsOn("computedomaincliques") && event.name.starts_with(workload.uid);
+  };
+}
+
+Result<Row> MeasureReady(Stage& stage, const Sizes& sizes, const std::string& writer) {
+  const auto controller = TRY(stage.StartController({{"MEMBERSHIP_WRITER", writer}}));
+  const auto workloads = TRY(StartWorkloads(stage, "ready-" + writer + "-"));
+  Latencies latencies;
+  const auto taken = [&] { return std::ssize(latencies.millis) + latencies.missed; };
+  for (std::size_t round = 0; taken() < sizes.samples; ++round) {
+    const auto node_of = [&](const Workload& workload) {
+      return workload.nodes[round % workload.nodes.size()];
+    };
+    for (const Workload& workload : workloads) {
+      TRY(stage.Nodesim("stall-daemon?node=" + node_of(workload)));
+    }
+    for (const Workload& workload : workloads) {
+      TRY(AwaitMember(stage, workload, node_of(workload), false));
+    }
+    stage.Pause(kRest);
+    for (const Workload& workload : workloads) {
+      const std::string node = node_of(workload);
+      TRY(Sample(
+          stage, workload, node, true, [&] { return stage.Nodesim("unstall-daemon?node=" + node); },
+          DaemonSaysReady(workload, writer == "controller"), latencies));
+    }
+    for (const Workload& workload : workloads) {
+      TRY(AwaitMember(stage, workload, node_of(workload), true));
+    }
+  }
+  TRY(EndWorkloads(stage, workloads));
+  TRY(stage.Stop(*controller));
+  return RowOf("P3",
+               std::string("daemon Ready -> status; cliques written by ") +
+                   (writer == "daemon" ? "the daemons" : "the controller"),
+               latencies);
+}
+
+// What the node lifecycle controller writes 40 s after it last heard of a node.
+Result<void> SayNotReady(Stage& stage, const std::string& node) {
+  const Value conditions = Value::Array({Value::Object({{"type", "Ready"},
+                                                        {"status", "Unknown"},
+                                                        {"reason", "NodeStatusUnknown"},
+                                                        {"message", "said by the benchmark"}})});
+  http::Request request = kube::MergePatchRequest(
+      kube::kNodes, {.name = node},
+      Value::Object({{"status", Value::Object({{"conditions", conditions}})}}), "status");
+  request.content_type = "application/strategic-merge-patch+json";  // Conditions merge by type.
+  TRY(stage.Send(request));
+  return {};
+}
+
+Result<void> SampleNotReady(Stage& stage, const std::vector<Workload>& workloads, std::size_t round,
+                            Latencies& latencies) {
+  const auto node_of = [&](const Workload& workload) {
+    return workload.nodes[round % workload.nodes.size()];
+  };
+  for (const Workload& workload : workloads) {
+    TRY(stage.Nodesim("kill?node=" + node_of(workload)));
+  }
+  for (const Workload& workload : workloads) {
+    const std::string node = node_of(workload);
+    TRY(Sample(
+        stage, workload, node, false, [&] { return SayNotReady(stage, node); },
+        [&](const AuditEvent& event) {
+          return event.user == kAdminUser && event.IsOn("nodes/status") && event.name == node;
+        },
+        latencies));
+  }
+  for (const Workload& workload : workloads) {
+    TRY(stage.Nodesim("revive?node=" + node_of(workload)));
+  }
+  for (const Workload& workload : workloads) {
+    TRY(AwaitMember(stage, workload, node_of(workload), true));
+  }
+  stage.Pause(kRest);
+  return {};
+}
+
+Result<void> SampleGone(Stage& stage, const std::vector<Workload>& workloads, std::size_t round,
+                        Latencies& latencies) {
+  for (const Workload& workload : workloads) {
+    const std::string node = workload.nodes.at(round);
+    TRY(Sample(
+        stage, workload, node, false, [&] { return stage.Nodesim("remove?node=" + node); },
+        [&](const AuditEvent& event) {
+          return event.verb == "delete" && event.IsOn("nodes") && event.name == node;
+        },
+        latencies));
+  }
+  stage.Pause(kRest);
+  return {};
+}
+
+}  // namespace
+
+Rows MeasureReadyLatency(Stage& stage, const Sizes& sizes) {
+  std::vector<Row> rows;
+  rows.push_back(TRY(MeasureReady(stage, sizes, "daemon")));
+  rows.push_back(TRY(MeasureReady(stage, sizes, "controller")));
+  return rows;
+}
+
+Rows MeasureNodeLossLatency(Stage& stage, const Sizes& sizes) {
+  const auto controller = TRY(stage.StartController());
+  const auto workloads = TRY(StartWorkloads(stage, "loses-"));
+  const auto count = [](const Latencies& latencies) {
+    return std::ssize(latencies.millis) + latencies.missed;
+  };
+  stage.Pause(kRest);
+  Latencies not_ready;
+  for (std::size_t round = 0; count(not_ready) < sizes.samples; ++round) {
+    TRY(SampleNotReady(stage, workloads, round, not_ready));
+  }
+  Latencies gone;  // A node goes only once.
+  for (std::size_t round = 0; round < kNodesOfWorkload && count(gone) < sizes.samples; ++round) {
+    TRY(SampleGone(stage, workloads, round, gone));
+  }
+  TRY(stage.Stop(*controller));
+  return std::vector<Row>{RowOf("P4", "Node is NotReady -> its member in status", not_ready),
+                          RowOf("P4", "Node is deleted -> its member in status", gone)};
+}
+
+}  // namespace bench

@@ -1,0 +1,50 @@
+// Many requests to the API server, a bounded number in flight.
+//
+// Used by one thread, which also does all of the TLS.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <optional>
+
+#include "pkg/base/result.h"
+#include "pkg/http/curl_multi.h"
+#include "pkg/http/endpoint.h"
+#include "pkg/http/transport.h"
+
+namespace bench {
+
+class Load {
+ public:
+  // Called with each 2xx; may add what follows from it. An Error ends the load.
+  using OnReply = std::function<base::Result<void>(const http::Response& reply)>;
+
+  // `credentials` outlives the load.
+  Load(const http::Endpoint& endpoint, http::Credentials& credentials, int in_flight);
+
+  void Add(http::Request request, OnReply on_reply = {});
+  // The same, before all that waits: what follows from a reply, so that one object is finished
+  // before the next is begun, as a controller does.
+  void AddNext(http::Request request, OnReply on_reply = {});
+
+  // Blocks until every request was answered. The Error of the first that was not 2xx: the rest is
+  // then not sent. The load may be filled and run again after a success.
+  [[nodiscard]] base::Result<void> Run();
+
+ private:
+  struct Item {
+    http::Request request = {};
+    OnReply on_reply = {};
+  };
+
+  void Begin(Item item);
+  [[nodiscard]] base::Result<void> Take(const Item& item, base::Result<http::Response> reply);
+
+  const std::size_t in_flight_;
+  http::CurlMulti multi_;
+  std::deque<Item> waiting_;
+  std::optional<base::Error> failure_;
+};
+
+}  // namespace bench

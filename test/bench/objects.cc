@@ -1,0 +1,127 @@
+#include "test/bench/objects.h"
+
+#include "controller/api/names.h"
+#include "test/nodesim/render.h"
+#include "test/nodesim/seeded_random.h"
+#include "test/nodesim/settings.h"
+#include "test/nodesim/state.h"
+#include "test/nodesim/topology.h"
+
+namespace bench {
+
+namespace {
+
+using json::Value;
+
+void Replace(Value& value, const std::map<std::string, std::string>& names) {
+  if (value.IsString()) {
+    std::string text = value.AsString();
+    for (const auto& [from, to] : names) {
+      for (std::size_t at = text.find(from); at != std::string::npos;
+           at = text.find(from, at + to.size())) {
+        text.replace(at, from.size(), to);
+      }
+    }
+    value = Value(std::move(text));
+  } else if (value.IsArray()) {
+    for (Value& item : value.MutableItems()) Replace(item, names);
+  } else if (value.IsObject()) {
+    for (auto& [name, member] : value.MutableMembers()) Replace(member, names);
+  }
+}
+
+}  // namespace
+
+std::string TemplateName(const std::string& domain) { return domain + "-channel"; }
+
+Value Domain(const std::string& name) {
+  const Value claim_template = Value::Object({{"name", TemplateName(name)}});
+  const Value channel = Value::Object({{"resourceClaimTemplate", claim_template}});
+  // NVIDIA's older CRDs want numNodes.
+  return Value::Object({{"apiVersion", api::kComputeDomains.ApiVersion()},
+                        {"kind", api::kComputeDomains.kind},
+                        {"metadata", Value::Object({{"name", name}, {"namespace", kNamespace}})},
+                        {"spec", Value::Object({{"numNodes", 0}, {"channel", channel}})}});
+}
+
+Value Job(const std::string& domain, int pods) {
+  const Value container = Value::Object(
+      {{"name", "worker"},
+       {"image", "registry.example.com/worker:1"},
+       {"resources",
+        Value::Object({{"claims", Value::Array({Value::Object({{"name", "channel"}})})}})}});
+  const Value claim =
+      Value::Object({{"name", "channel"}, {"resourceClaimTemplateName", TemplateName(domain)}});
+  const Value toleration = Value::Object({{"operator", "Exists"}});
+  const Value pod = Value::Object(
+      {{"metadata",
+        Value::Object({{"labels", Value::Object({{"app", domain}})},
+                       // Never ends by itself.
+                       {"annotations", Value::Object({{"nodesim.cdom.dev/run-seconds", "-1"}})}})},
+       {"spec", Value::Object({{"restartPolicy", "Never"},
+                               {"terminationGracePeriodSeconds", 1},
+                               {"tolerations", Value::Array({toleration})},
+                               {"resourceClaims", Value::Array({claim})},
+                               {"containers", Value::Array({container})}})}});
+  return Value::Object(
+      {{"apiVersion", kJobs.ApiVersion()},
+       {"kind", kJobs.kind},
+       {"metadata", Value::Object({{"name", domain}, {"namespace", kNamespace}})},
+       {"spec", Value::Object({{"completions", pods}, {"parallelism", pods}, {"template", pod}})}});
+}
+
+std::vector<Value> Nodes(int count) {
+  nodesim::Settings settings;
+  settings.nodes = count;
+  settings.clique_size = 18;
+  settings.node_prefix = "load-";
+  nodesim::SeededRandom random(settings.seed);
+  std::vector<Value> nodes;
+  for (nodesim::PlacedNode& placed : nodesim::PlaceNodes(settings)) {
+    nodesim::NodeState state;
+    state.identity = std::move(placed.identity);
+    state.clique_id = std::move(placed.clique_id);
+    state.boot_id = nodesim::RandomUuid(random);
+    nodes.push_back(nodesim::RenderNode(state, {}));
+  }
+  return nodes;
+}
+
+Value Claim(const std::string& name, const Value& claim_template) {
+  return Value::Object({{"apiVersion", kube::kResourceClaims.ApiVersion()},
+                        {"kind", kube::kResourceClaims.kind},
+                        {"metadata", Value::Object({{"name", name}, {"namespace", kNamespace}})},
+                        {"spec", claim_template["spec"]["spec"]}});
+}
+
+Value ClaimStatus(const Value& claim, const std::string& node) {
+  const Value& devices = claim["spec"]["devices"];
+  const Value result = Value::Object({{"request", devices["requests"].items().at(0)["name"]},
+                                      {"driver", api::kDriver},
+                                      {"pool", node},
+                                      {"device", "channel-0"}});
+  Value config = devices["config"].items().at(0);
+  config["source"] = "FromClaim";
+  const Value allocation =
+      Value::Object({{"devices", Value::Object({{"results", Value::Array({result})},
+                                                {"config", Value::Array({std::move(config)})}})}});
+  const std::string& name = claim["metadata"]["name"].AsString();
+  const Value consumer = Value::Object(
+      {{"resource", "pods"}, {"name", name + "-pod"}, {"uid", claim["metadata"]["uid"]}});
+  return Value::Object({{"allocation", allocation}, {"reservedFor", Value::Array({consumer})}});
+}
+
+Value CopyOf(const Value& object, const std::map<std::string, std::string>& names) {
+  Value copy = object;
+  copy.Erase("status");
+  const Value& meta = object["metadata"];
+  Value kept = Value::Object();
+  for (const char* name : {"name", "namespace", "labels", "annotations", "ownerReferences"}) {
+    if (const Value* member = meta.Find(name); member != nullptr) kept[name] = *member;
+  }
+  copy["metadata"] = std::move(kept);
+  Replace(copy, names);
+  return copy;
+}
+
+}  // namespace bench

@@ -1,0 +1,34 @@
+// The objects that the rows create. Pure.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "pkg/json/value.h"
+#include "pkg/kube/api/meta.h"
+#include "pkg/kube/api/resource.h"
+
+namespace bench {
+
+inline constexpr const char* kNamespace = "default";            // Of domains and workloads.
+inline constexpr const char* kDriverNamespace = "cdom-system";  // Of the daemons.
+inline const kube::Resource kJobs = {"batch", "v1", "jobs", "Job", true};
+
+[[nodiscard]] json::Value Domain(const std::string& name);
+[[nodiscard]] std::string TemplateName(const std::string& domain);
+// `pods` pods that never end, each with a claim from the domain's template.
+[[nodiscard]] json::Value Job(const std::string& domain, int pods);
+// Nodes of about 10 KB each, as a kubelet of a GPU node makes them; nobody plays them.
+[[nodiscard]] std::vector<json::Value> Nodes(int count);
+// A claim of the workload's template, allocated on `node` and reserved for a pod: the object, and
+// what goes into its status.
+[[nodiscard]] json::Value Claim(const std::string& name, const json::Value& claim_template);
+[[nodiscard]] json::Value ClaimStatus(const json::Value& claim, const std::string& node);
+
+// `object` as it could be created again: what the API server adds is taken out of it, and each of
+// `names` that occurs in a text is replaced by what it maps to.
+[[nodiscard]] json::Value CopyOf(const json::Value& object,
+                                 const std::map<std::string, std::string>& names);
+
+}  // namespace bench

@@ -1,0 +1,37 @@
+// The rows of the table, each a run on a control plane of its own kind. README.md says what they
+// mean. An Error: the row could not be measured, which is not the same as a budget that does not
+// hold.
+#pragma once
+
+#include <vector>
+
+#include "pkg/base/result.h"
+#include "test/bench/figures.h"
+#include "test/bench/stage.h"
+
+namespace bench {
+
+struct Sizes {
+  int domains = 500;          // P1: created at once.
+  int joining_nodes = 18;     // P2: as many as nodesim plays.
+  int samples = 100;          // P3, P4: isolated changes.
+  int labelled_nodes = 1000;  // P5
+  int idle_domains = 1000;    // P6, P7
+  int idle_nodes = 5000;
+  int idle_claims = 20'000;
+  int idle_seconds = 60;
+  int hand_overs = 5;  // P8
+  int crashes = 2;
+};
+
+using Rows = base::Result<std::vector<Row>>;
+
+[[nodiscard]] Rows MeasureProvisioning(Stage& stage, const Sizes& sizes);     // P1
+[[nodiscard]] Rows MeasureFormation(Stage& stage, const Sizes& sizes);        // P2
+[[nodiscard]] Rows MeasureReadyLatency(Stage& stage, const Sizes& sizes);     // P3
+[[nodiscard]] Rows MeasureNodeLossLatency(Stage& stage, const Sizes& sizes);  // P4
+[[nodiscard]] Rows MeasureDeletion(Stage& stage, const Sizes& sizes);         // P5
+[[nodiscard]] Rows MeasureIdleAndMemory(Stage& stage, const Sizes& sizes);    // P6 and P7
+[[nodiscard]] Rows MeasureFailover(Stage& stage, const Sizes& sizes);         // P8
+
+}  // namespace bench
