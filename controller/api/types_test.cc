@@ -170,7 +170,7 @@ std::string Pod(const std::string& labels, const std::string& phase, const std::
                     ready + R"("}]})");
 }
 
-TEST(DecodeDaemonPod, CliqueLabelIsAbsentEmptyOrAClique) {
+TEST(DecodeDaemonPod, B49_CliqueLabelIsAbsentEmptyOrAClique) {
   EXPECT_EQ(Decode(DecodeDaemonPod, Pod("", "Running", "True")).clique, std::nullopt);
   EXPECT_EQ(Decode(DecodeDaemonPod,
                    Pod(R"("resource.nvidia.com/computeDomain.cliqueID": "")", "Running", "True"))
@@ -292,7 +292,7 @@ DomainStatus FullStatus() {
       .cliques = {{.id = "", .members = 1}, {.id = "c.1", .members = 1, .ready = 1}}};
 }
 
-TEST(EncodeStatus, FieldsOfTheReferenceAreExactAndOursStandBesideThem) {
+TEST(EncodeStatus, B13_FieldsOfTheReferenceAreExactAndOursStandBesideThem) {
   EXPECT_EQ(Encode(FullStatus()), Json(R"({
     "status": "NotReady",
     "nodes": [{"name": "node-0", "ipAddress": "10.0.0.1", "cliqueID": "c.1", "index": 4,
@@ -366,7 +366,7 @@ TEST(DecodeNode, OnlyTaintsThatSayMoreThanReadinessAndCordonAreKept) {
   EXPECT_EQ(node.taints, std::vector<std::string>{"example.com/repair"});
 }
 
-TEST(DecodeDaemonPod, B32_WhatKeepsADaemonFromRunningIsKeptInTheKubeletsWords) {
+TEST(DecodeDaemonPod, B32_B55_WhatKeepsADaemonFromRunningIsKeptInTheKubeletsWords) {
   const auto trouble = [](const std::string& status) {
     return Decode(DecodeDaemonPod, Object("", "\"status\": {" + status + "}")).trouble;
   };

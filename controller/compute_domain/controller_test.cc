@@ -125,6 +125,20 @@ TEST(Controller, MissingRightOrKindIsToldToEveryDomainAndSoIsItsEnd) {
   }
 }
 
+TEST(Controller, B46_ClaimTemplatesOfAllNamespacesAreOneListOfOurLabelAlone) {
+  World world(Converged());
+  ASSERT_EQ(Converged().facts.driver_namespaces.size(), 2U);
+  world.Turn();
+  std::vector<std::string> lists;
+  for (const std::string& line : world.server.lines()) {
+    if (line.find("/resourceclaimtemplates") != std::string::npos) lists.push_back(line);
+  }
+  ASSERT_EQ(lists.size(), 1U);
+  EXPECT_EQ(lists[0].find("/namespaces/"), std::string::npos) << lists[0];
+  EXPECT_NE(lists[0].find("labelSelector=resource.nvidia.com%2FcomputeDomain"), std::string::npos)
+      << lists[0];
+}
+
 TEST(Controller, OrphansAreLookedAtFromTheStart) {
   Observed observed = Converged();
   observed.domain.reset();

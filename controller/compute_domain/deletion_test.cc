@@ -184,7 +184,7 @@ TEST(PlanDeletion, MembersGoOnAsLongAsConsumersDo) {
       << "in one step with the template, whose refusal must not hold it up";
 }
 
-TEST(PlanDeletion, L2_GraceEndsTheWait) {
+TEST(PlanDeletion, B21_L2_GraceEndsTheWait) {
   EXPECT_EQ(DeletedUids(PlanAfter(Deleting(), minutes(10) - seconds(1))),
             (Names{"workload-template"}));
   const Plan plan = PlanAfter(Deleting(), minutes(10));
@@ -212,7 +212,7 @@ TEST(PlanDeletion, ClaimsThatCannotBeReadMayBeInUse) {
   }
 }
 
-TEST(FindConsumers, OnlyAnAllocatedClaimOnANodeThatLivesCounts) {
+TEST(FindConsumers, B22_OnlyAnAllocatedClaimOnANodeThatLivesCounts) {
   struct Row {
     const char* what;
     Change change;
@@ -237,7 +237,7 @@ TEST(FindConsumers, OnlyAnAllocatedClaimOnANodeThatLivesCounts) {
   }
 }
 
-TEST(FindConsumers, ConsumerIsNamedByPodNodeAndClaim) {
+TEST(FindConsumers, B25_ConsumerIsNamedByPodNodeAndClaim) {
   EXPECT_EQ(FindConsumers(Deleting())[1], "pods/train-1 on node-1 (claim team-a/train-1-channel)");
 }
 
@@ -260,13 +260,27 @@ TEST(PlanDeletion, R2_ConsumerThatOnlyTheLiveReadShowsIsWaitedFor) {
 
 // ---- Tear-down.
 
-TEST(PlanDeletion, R1_EveryRoleIsTakenDownInOneStep) {
+TEST(PlanDeletion, B22_R1_EveryRoleIsTakenDownInOneStep) {
   const Plan plan = PlanFor(ReadLive(DeletingUnused()));
   ASSERT_EQ(plan.steps.size(), 2U);
   EXPECT_EQ(DeletedUids(plan.steps[0]), (Names{"workload-template"}));
   EXPECT_EQ(DeletedUids(plan.steps[1]), (Names{"daemon-set", "daemon-template", "clique"}));
   EXPECT_EQ(Actions<RemoveNodeLabel>(plan.steps[1]).size(), 2U);
   EXPECT_FALSE(Releases(plan));
+}
+
+TEST(PlanDeletion, B27_B28_WhatLiesInTheAdditionalNamespaceOrTwiceIsTakenDownToo) {
+  Observed observed = DeletingUnused();
+  Children& children = observed.children;
+  children.daemon_sets.push_back(children.daemon_sets[0]);
+  children.daemon_sets[1].meta.key = {fixtures::kOldDriverNs, "computedomain-daemon-x2b4"};
+  children.daemon_sets[1].meta.uid = "daemon-set-2";
+  children.templates[0].meta.key.ns = fixtures::kOldDriverNs;
+  children.cliques[0].meta.key.ns = fixtures::kOldDriverNs;
+  const Plan plan = PlanFor(ReadLive(observed));
+  ASSERT_EQ(plan.steps.size(), 2U);
+  EXPECT_EQ(DeletedUids(plan.steps[1]),
+            (Names{"daemon-set", "daemon-set-2", "daemon-template", "clique"}));
 }
 
 TEST(PlanDeletion, N1_EachRoleIsTakenDownWhateverElseIsMissing) {
@@ -295,7 +309,7 @@ TEST(PlanDeletion, N1_EachRoleIsTakenDownWhateverElseIsMissing) {
   EXPECT_FALSE(Releases(plan));
 }
 
-TEST(PlanTearDown, S6_WhatIsNotOursIsNotTouched) {
+TEST(PlanTearDown, N3_S6_WhatIsNotOursIsNotTouched) {
   const std::vector<std::pair<const char*, std::function<void(Children&)>>> rows = {
       {"DaemonSet elsewhere", [](Children& c) { c.daemon_sets[0].meta.key.ns = kUserNs; }},
       {"daemon template elsewhere", [](Children& c) { c.templates[0].meta.key.ns = kUserNs; }},
@@ -417,7 +431,7 @@ TEST(PlanDeletion, B20_PodThatOnlyTheLiveReadShowsIsWaitedFor) {
   EXPECT_FALSE(Releases(PlanFor(observed)));
 }
 
-TEST(PlanDeletion, L2_PodThatNeverEndsHoldsTheDomainForOneGraceMoreAndNoLonger) {
+TEST(PlanDeletion, B20_L2_PodThatNeverEndsHoldsTheDomainForOneGraceMoreAndNoLonger) {
   Observed observed = DeletingLast();
   observed.children.daemon_pods = {fixtures::MakePod("node-0", 0)};
   observed.evidence.children.reset();

@@ -7,7 +7,7 @@
 namespace compute_domain {
 namespace {
 
-TEST(Describe, NamesEverybodyHoweverMany) {
+TEST(Describe, P13_NamesEverybodyHoweverMany) {
   Observed observed = fixtures::Converged();
   for (int i = 0; i < 20; ++i) {
     observed.children.claims[0].consumers.push_back("pods/more-" + std::to_string(i));

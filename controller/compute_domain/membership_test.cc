@@ -88,7 +88,7 @@ TEST(PlanMembership, B1_MemberWhosePodTheCacheLacksStaysAndIsLookedFor) {
   }
 }
 
-TEST(PlanMembership, S5_MemberLeavesOnlyIfALiveReadShowsItsPodGoneTerminalOrElsewhere) {
+TEST(PlanMembership, B1_S5_MemberLeavesOnlyIfALiveReadShowsItsPodGoneTerminalOrElsewhere) {
   struct Row {
     const char* what;
     std::function<void(DaemonPod&)> change;
@@ -138,7 +138,7 @@ TEST(PlanMembership, S5_PodThatACacheShowsElsewhereDoesNotRemoveAMember) {
   EXPECT_TRUE(membership.needs_daemon_pods);
 }
 
-TEST(PlanMembership, B4_NodeThatMovedLeavesItsOldCliqueAndIsInTheNewOne) {
+TEST(PlanMembership, B4_B50_NodeThatMovedLeavesItsOldCliqueAndIsInTheNewOne) {
   Observed observed = Marked();
   observed.children.daemon_pods[1].clique = kOtherCliqueId;
   ShowPods(observed, observed.children.daemon_pods);
@@ -171,7 +171,7 @@ TEST(PlanMembership, B5_NodeInTwoCliquesStandsInStatusOnceWhereItsPodIs) {
 
 // ---- Entries that the daemons write themselves.
 
-TEST(PlanMembership, EntryOfADaemonThatWritesItselfIsNeverChanged) {
+TEST(PlanMembership, B3_EntryOfADaemonThatWritesItselfIsNeverChanged) {
   const std::vector<std::pair<const char*, Change>> rows = {
       {"pod not ready", [](Observed& o) { o.children.daemon_pods[1].ready = false; }},
       {"another address", [](Observed& o) { o.children.daemon_pods[1].ip = "10.9.9.9"; }},
@@ -187,7 +187,7 @@ TEST(PlanMembership, EntryOfADaemonThatWritesItselfIsNeverChanged) {
   }
 }
 
-TEST(PlanMembership, CliqueIsNotWrittenWhileADaemonThatWritesItselfLeaves) {
+TEST(PlanMembership, B10_CliqueIsNotWrittenWhileADaemonThatWritesItselfLeaves) {
   Observed observed = Converged();
   RemovePod(observed, "node-1");
   ShowPods(observed, {});  // So that the entry of node-1 may go.
@@ -259,7 +259,7 @@ TEST(PlanMembership, ManyNodesJoinInOneWriteInOrderOfName) {
                 {"node-0", 0}, {"node-1", 1}, {"node-2", 2}, {"node-3", 3}, {"node-4", 4}}));
 }
 
-TEST(PlanMembership, S4_IndexStaysWhenANodeWithAnEarlierNameJoins) {
+TEST(PlanMembership, B2_S4_IndexStaysWhenANodeWithAnEarlierNameJoins) {
   const Membership membership = PlanFor(Marked(), [](Observed& o) { AddNode(o, "a-node", 2); });
   EXPECT_EQ(IndexByNode(Written(membership)),
             (std::map<std::string, int>{{"node-0", 0}, {"node-1", 1}, {"a-node", 2}}));
@@ -315,7 +315,7 @@ TEST(PlanMembership, S1_EntryOfAPodThatEndsIsNotReadyFromThatMoment) {
   EXPECT_FALSE(membership.members[1].ready);
 }
 
-TEST(PlanMembership, EntryFollowsItsPod) {
+TEST(PlanMembership, B11_EntryFollowsItsPod) {
   Observed observed = Marked();
   DaemonPod& pod = observed.children.daemon_pods[1];
   pod.ip = "10.9.9.9";
@@ -350,7 +350,7 @@ TEST(PlanMembership, OnlyAPodThatStaysAndHasAnAddressJoins) {
   }
 }
 
-TEST(PlanMembership, S4_CliqueThatSomebodyDeletedIsMadeAgainAsItWas) {
+TEST(PlanMembership, B38_S4_CliqueThatSomebodyDeletedIsMadeAgainAsItWas) {
   Observed observed = Marked();
   observed.children.cliques.clear();
   observed.domain->status.nodes = {MakeMember("node-0", 5), MakeMember("node-1", 0)};
@@ -411,10 +411,10 @@ TEST(PlanMembership, MembersOfACliqueThatWasJustMadeAreMembers) {
   EXPECT_EQ(PlanMembership(observed, Now()).members.size(), 2U);
 }
 
-TEST(PlanMembership, S1_MemberIsReadyOnlyWhileItsNodeLivesAndItsPodIsReadyAndStays) {
+TEST(PlanMembership, B9_B16_S1_MemberIsReadyOnlyWhileItsNodeLivesAndItsPodIsReadyAndStays) {
   const std::vector<std::pair<const char*, Change>> rows = {
       {"the daemon says no", [](Observed& o) { o.children.cliques[0].daemons[1].ready = false; }},
-      {"B16: the pod is not ready", [](Observed& o) { o.children.daemon_pods[1].ready = false; }},
+      {"the pod is not ready", [](Observed& o) { o.children.daemon_pods[1].ready = false; }},
       {"the pod ends", [](Observed& o) { o.children.daemon_pods[1].meta.deleting = true; }},
       {"the node is lost", [](Observed& o) { o.nodes["node-1"].ready = false; }},
       {"the node is gone", [](Observed& o) { o.nodes.erase("node-1"); }},
@@ -476,7 +476,7 @@ TEST(PlanMembership, B6_OfSeveralPodsOnANodeTheOneThatStaysAndThenTheNewestCount
   }
 }
 
-TEST(LowestFreeIndex, GapsAreFilledAndTheLimitHolds) {
+TEST(LowestFreeIndex, P4_GapsAreFilledAndTheLimitHolds) {
   EXPECT_EQ(LowestFreeIndex({}, 18), 0);
   EXPECT_EQ(LowestFreeIndex({0, 1, 3}, 18), 2);
   EXPECT_EQ(LowestFreeIndex({0, 1}, 2), -1);
@@ -579,7 +579,7 @@ class Churn {
   int incarnations_ = 0;
 };
 
-TEST(PlanMembership, S3_S4_S5_ChurnMovesDoublesAndLosesNobody) {
+TEST(PlanMembership, B1_B2_S3_S4_S5_ChurnMovesDoublesAndLosesNobody) {
   for (unsigned seed = 0; seed < 200; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Churn churn(seed);
@@ -600,7 +600,7 @@ Observed WithoutNode0() {
   return observed;
 }
 
-TEST(PlanMembership, S4_IndexOfANodeWhoseDaemonWentIsKeptForIt) {
+TEST(PlanMembership, B2_S4_IndexOfANodeWhoseDaemonWentIsKeptForIt) {
   const Membership membership = PlanMembership(WithoutNode0(), Now());
   const auto writes = Actions<WriteClique>(membership.actions);
   ASSERT_EQ(writes.size(), 1U);
@@ -626,7 +626,7 @@ Observed Held(const std::string& until) {
   return observed;
 }
 
-TEST(PlanMembership, S4_NodeThatComesBackFindsItsIndexAndOthersDoNotTakeIt) {
+TEST(PlanMembership, B2_S4_NodeThatComesBackFindsItsIndexAndOthersDoNotTakeIt) {
   Observed observed = Held("2026-01-01T12:00:01Z");
   AddNode(observed, "node-2", 2);
   const Membership other = PlanMembership(observed, Now());

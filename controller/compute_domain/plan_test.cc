@@ -60,7 +60,7 @@ TEST(PlanReconcile, S8_FinalizerIsStoredBeforeAnyChildIsCreated) {
   EXPECT_EQ(Actions<Create>(plan.steps[1]).size(), 3U);
 }
 
-TEST(PlanReconcile, MissingChildIsMadeUnderItsOwnNameAndNothingElseIs) {
+TEST(PlanReconcile, B28_MissingChildIsMadeUnderItsOwnNameAndNothingElseIs) {
   struct Row {
     const char* what;
     Change change;
@@ -94,7 +94,7 @@ TEST(PlanReconcile, MissingChildIsMadeUnderItsOwnNameAndNothingElseIs) {
   }
 }
 
-TEST(PlanReconcile, R4_WhatIsInADriverNamespaceIsAdoptedUnderAnyName) {
+TEST(PlanReconcile, B27_R4_WhatIsInADriverNamespaceIsAdoptedUnderAnyName) {
   const std::vector<std::pair<const char*, Change>> rows = {
       {"a DaemonSet with a generated name",
        [](Observed& o) { o.children.daemon_sets[0].meta.key.name = "computedomain-daemon-x2b4"; }},
@@ -113,7 +113,7 @@ TEST(PlanReconcile, R4_WhatIsInADriverNamespaceIsAdoptedUnderAnyName) {
   }
 }
 
-TEST(PlanReconcile, R4_LabelAloneMakesNobodyAChild) {
+TEST(PlanReconcile, N3_R4_LabelAloneMakesNobodyAChild) {
   const std::vector<std::pair<const char*, Change>> rows = {
       {"a DaemonSet in a user's namespace",
        [](Observed& o) { o.children.daemon_sets[0].meta.key.ns = kUserNs; }},
@@ -252,6 +252,17 @@ TEST(PlanReconcile, ChildThatStaysCountsBeforeOneThatGoes) {
   }
 }
 
+TEST(PlanReconcile, B28_SecondDaemonSetOfADomainHoldsNothingUp) {
+  Observed observed = Converged();
+  api::DaemonSet second = observed.children.daemon_sets[0];
+  second.meta.key.name = "computedomain-daemon-x2b4";
+  second.meta.uid = "daemon-set-2";
+  observed.children.daemon_sets.push_back(second);
+  EXPECT_TRUE(IsEmpty(PlanFor(observed)));
+  observed.children.templates.pop_back();
+  EXPECT_EQ(Actions<Create>(PlanFor(observed)).size(), 1U) << "what is missing is made";
+}
+
 // ---- A name that is taken.
 
 const std::pair<Kind, kube::ObjectKey> kWorkloadName = {Kind::kClaimTemplate,
@@ -371,7 +382,7 @@ TEST(PlanReconcile, R2_WithoutSuspicionNothingIsRead) {
   }
 }
 
-TEST(PlanReconcile, R2_SuspicionIsFollowedByALiveReadAndNothingElse) {
+TEST(PlanReconcile, B42_R2_SuspicionIsFollowedByALiveReadAndNothingElse) {
   const std::vector<std::pair<const char*, Change>> rows = {
       {"DaemonSet", [](Observed& o) { o.children.daemon_sets = {fixtures::MakeDaemonSet()}; }},
       {"daemon template",
@@ -379,6 +390,8 @@ TEST(PlanReconcile, R2_SuspicionIsFollowedByALiveReadAndNothingElse) {
       {"clique", [](Observed& o) { o.children.cliques = {fixtures::MakeClique()}; }},
       {"node label",
        [](Observed& o) { o.children.labelled_nodes = {fixtures::MakeNode("node-0")}; }},
+      {"labels on many nodes",
+       [](Observed& o) { o.children.labelled_nodes.assign(1000, fixtures::MakeNode("node-0")); }},
       {"template that our finalizer holds",
        [](Observed& o) {
          o.children.templates = {fixtures::MakeWorkloadTemplate()};

@@ -99,7 +99,7 @@ TEST(Pass, S8_NewDomainGetsFinalizerThenChildrenThenStatus) {
   EXPECT_EQ(world.Settle(), 0) << "one pass was enough";
 }
 
-TEST(Pass, ChildrenTravelSideBySide) {
+TEST(Pass, P7_ChildrenTravelSideBySide) {
   PassWorld world(Fresh());
   Pass pass = world.reconciler.Start(kUid);
   std::vector<std::size_t> steps;
@@ -132,7 +132,7 @@ TEST(Pass, DomainThatWasDeletedMeanwhileGetsNeitherFinalizerNorChildren) {
   EXPECT_EQ(Children(world), 0U);
 }
 
-TEST(Pass, S6_FinalizerThatSomebodyAddedMeanwhileIsNotLost) {
+TEST(Pass, B14_S6_FinalizerThatSomebodyAddedMeanwhileIsNotLost) {
   PassWorld world(Fresh());
   Observed newer = Fresh();
   newer.domain->meta.finalizers = {"example.com/theirs"};
@@ -388,7 +388,7 @@ TEST(Pass, StatusConflictIsARetryAndNotATale) {
 
 // ---- When it may not write.
 
-TEST(Pass, S15_ClosedGateSendsNothing) {
+TEST(Pass, B43_S15_ClosedGateSendsNothing) {
   for (const Observed& observed : {Fresh(), WithoutWorkloadTemplate()}) {
     PassWorld world(observed);
     world.leads = false;
@@ -397,7 +397,7 @@ TEST(Pass, S15_ClosedGateSendsNothing) {
   }
 }
 
-TEST(Pass, S15_GateThatClosesInMidPassEndsIt) {
+TEST(Pass, B43_S15_GateThatClosesInMidPassEndsIt) {
   PassWorld world(Fresh());
   world.server.Intercept([&](const std::string&) -> std::optional<MapServer::Reply> {
     world.leads = false;  // The reply to the finalizer arrives after the term.
@@ -423,7 +423,7 @@ TEST(Pass, DryRunReadsAndSaysWhatItWouldDoAndWritesNothing) {
 
 // ---- What the CRD drops.
 
-TEST(Pass, CrdThatDropsConditionsIsNoticedAndFromThenOnLeftInPeace) {
+TEST(Pass, B59_CrdThatDropsConditionsIsNoticedAndFromThenOnLeftInPeace) {
   Observed observed = Converged();
   observed.domain->status = {};
   PassWorld world(observed);
@@ -441,7 +441,7 @@ TEST(Pass, CrdThatDropsConditionsIsNoticedAndFromThenOnLeftInPeace) {
 
 // ---- Cliques.
 
-TEST(Pass, S5_MemberIsRemovedOnlyAfterALiveReadInTheSamePass) {
+TEST(Pass, B10_S5_MemberIsRemovedOnlyAfterALiveReadInTheSamePass) {
   Observed observed = fixtures::Marked();
   PassWorld world(observed);
   world.server.Remove(Kind::kDaemonPod, observed.children.daemon_pods[1].meta.key);
@@ -463,6 +463,31 @@ TEST(Pass, B1_MemberWhosePodIsThereAfterAllStays) {
   world.server.Put(fixtures::Store(observed.children.daemon_pods[1]));
   world.Run();
   EXPECT_TRUE(world.Writes().empty());
+}
+
+TEST(Pass, B3_EntryThatADaemonWroteMeanwhileIsNotLost) {
+  Observed observed = Converged();
+  PassWorld world(observed);
+  world.server.Remove(Kind::kDaemonPod, observed.children.daemon_pods[1].meta.key);
+  world.server.ShowAll(world.cache);
+  // node-2 joins while the entry of node-1 is to go; the cache is behind.
+  api::Clique clique = observed.children.cliques[0];
+  clique.daemons.push_back(fixtures::MakeMember("node-2", 2));
+  world.server.Put(fixtures::Store(clique));
+  world.server.Put(fixtures::Store(fixtures::MakePod("node-2", 2)));
+  world.server.Put(fixtures::Store(fixtures::MakeNode("node-2")));
+  const auto nodes = [&] {
+    Lines names;
+    const json::Value stored = world.server.Get(Kind::kClique, clique.meta.key);
+    for (const json::Value& daemon : stored["daemons"].items()) {
+      names.push_back(daemon["nodeName"].AsString());
+    }
+    return names;
+  };
+  EXPECT_EQ(CodeOf(world.Run()), ErrorCode::kConflict);
+  EXPECT_EQ(nodes(), (Lines{"node-0", "node-1", "node-2"}));
+  world.Settle();
+  EXPECT_EQ(nodes(), (Lines{"node-0", "node-2"}));
 }
 
 TEST(Pass, CopyOfADaemonPodKeepsNobodyAMember) {
@@ -499,6 +524,14 @@ TEST(Pass, Q5_CliqueThatVanishesUnderAWriteIsNoFailureOfTheDomain) {
   EXPECT_TRUE(world.Ready().starts_with("AllMembersReady")) << world.Ready();
   world.Settle();
   EXPECT_EQ(world.Domain()["status"]["members"].AsString(), "3/3");
+}
+
+TEST(Pass, B33_DomainWithMembersInTwoNamespacesRests) {
+  Observed observed = Converged();
+  observed.children.daemon_pods[1].meta.key.ns = fixtures::kOldDriverNs;
+  PassWorld world(observed);
+  EXPECT_FALSE(world.Run().error);
+  EXPECT_TRUE(world.server.lines().empty());
 }
 
 // ---- Deletion.
@@ -632,7 +665,7 @@ TEST(Pass, CopyOfADaemonPodDoesNotKeepTheDomain) {
   EXPECT_TRUE(world.Domain().IsNull());
 }
 
-TEST(Pass, L2_PodThatNeverEndsDoesNotKeepTheDomainForEver) {
+TEST(Pass, B20_L2_PodThatNeverEndsDoesNotKeepTheDomainForEver) {
   Observed observed = JustDeleted();
   observed.children = {.daemon_pods = {fixtures::MakePod("node-0", 0)}};
   PassWorld world(observed);
@@ -660,7 +693,7 @@ TEST(Pass, R5_FinalizersOfTheReferenceAreTakenOffItsChildren) {
   EXPECT_TRUE(world.Domain().IsNull());
 }
 
-TEST(Pass, DeletionOfADomainThatWasReplacedUnderItsNameLeavesTheNewOneAlone) {
+TEST(Pass, P15_DeletionOfADomainThatWasReplacedUnderItsNameLeavesTheNewOneAlone) {
   PassWorld world(JustDeleted());
   api::ComputeDomain next = fixtures::MakeDomain();
   next.meta.uid = kOtherUid;
@@ -692,6 +725,22 @@ TEST(Pass, L3_WhatAVanishedDomainLeftIsRemoved) {
   }
   world.Run();
   EXPECT_TRUE(world.server.lines().empty());
+}
+
+TEST(Pass, B41_NodeThatRefusesItsPatchHoldsUpNoOtherAndIsTriedAgain) {
+  Observed observed = Converged();
+  observed.domain.reset();
+  PassWorld world(observed);
+  const auto label_of = [&](const char* name) {
+    return world.server.Get(Kind::kNode, {"", name})["metadata"]["labels"][api::kDomainLabel];
+  };
+  world.server.Refuse("PATCH /api/v1/nodes/node-0", 409, "Conflict");
+  EXPECT_EQ(CodeOf(world.Run()), ErrorCode::kConflict);
+  EXPECT_EQ(label_of("node-0").AsString(), kUid);
+  EXPECT_TRUE(label_of("node-1").IsNull());
+  world.server.Intercept({});
+  world.Settle();
+  EXPECT_TRUE(label_of("node-0").IsNull());
 }
 
 TEST(Pass, N2_ChildrenOfALiveDomainSurviveACacheThatDoesNotShowIt) {

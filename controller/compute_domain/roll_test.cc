@@ -110,7 +110,7 @@ TEST(PlanRoll, NodeThatIsAwayInOneCliqueHoldsUpNoOther) {
   EXPECT_EQ(Replaced(observed), Names{"daemon-node-0"});
 }
 
-TEST(PlanRoll, NodeOfUnknownCliqueThatIsAwayHoldsUpAll) {
+TEST(PlanRoll, P17_NodeOfUnknownCliqueThatIsAwayHoldsUpAll) {
   Observed observed = Outdated();
   observed.nodes["node-9"] = fixtures::MakeNode("node-9");
   observed.children.labelled_nodes.push_back(fixtures::MakeNode("node-9"));

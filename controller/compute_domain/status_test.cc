@@ -43,7 +43,7 @@ TEST(DecideStatus, ConvergedDomainIsReadyInEveryTerm) {
   EXPECT_EQ(StatusOf(Converged()), fixtures::MakeStatus());
 }
 
-TEST(DecideStatus, EachCauseHasItsReasonAndASentenceThatHelps) {
+TEST(DecideStatus, P1_EachCauseHasItsReasonAndASentenceThatHelps) {
   struct Row {
     Change change;
     const char* ready;
@@ -85,7 +85,7 @@ TEST(DecideStatus, EachCauseHasItsReasonAndASentenceThatHelps) {
   }
 }
 
-TEST(DecideStatus, EachConditionSaysItsOwnPartAndReadyTheFirstThatFails) {
+TEST(DecideStatus, P1_EachConditionSaysItsOwnPartAndReadyTheFirstThatFails) {
   struct Row {
     Change change;
     const char* condition;
@@ -194,6 +194,20 @@ TEST(DecideStatus, B7_FullCliqueIsSaidAndTheNodeNamed) {
   EXPECT_NE(MessageOf(status, "Ready").find("holds 18 nodes"), std::string::npos);
 }
 
+TEST(DecideStatus, P3_P18_NumNodesIsTheLeastThatIsWaitedFor) {
+  for (const std::int64_t number : {0, 1, 2, 3}) {
+    SCOPED_TRACE(number);
+    const DomainStatus status = StatusAfter([&](Observed& o) { o.domain->num_nodes = number; });
+    const bool is_enough = number <= 2;  // Two have joined.
+    EXPECT_EQ(status.status, is_enough ? "Ready" : "NotReady");
+    for (const char* type : {"MembersReady", "Ready"}) {
+      EXPECT_EQ(status.Find(type)->status, is_enough ? "True" : "False");
+      EXPECT_EQ(fixtures::ReasonOf(status, type),
+                is_enough ? "AllMembersReady" : "WaitingForMembers");
+    }
+  }
+}
+
 TEST(DecideStatus, B19_GlobalStatusFollowsTheContractAndTheConditionTheTruth) {
   const DomainStatus empty = StatusAfter([](Observed& o) { RemoveMembers(o); });
   EXPECT_EQ(empty.status, "Ready") << "numNodes 0, no nodes";
@@ -205,7 +219,7 @@ TEST(DecideStatus, B19_GlobalStatusFollowsTheContractAndTheConditionTheTruth) {
   EXPECT_EQ(waiting.status, "NotReady");
 }
 
-TEST(DecideStatus, MembersAreCountedByClique) {
+TEST(DecideStatus, P14_MembersAreCountedByClique) {
   Observed observed = Converged();
   Membership membership = PlanMembership(observed, Now());
   membership.members = {{.node = "a", .clique = "", .ready = true},
@@ -218,7 +232,7 @@ TEST(DecideStatus, MembersAreCountedByClique) {
                                 {"", 1, 1}, {kCliqueId, 1, 1}, {kOtherCliqueId, 2, 1}}));
 }
 
-TEST(DecideStatus, ManyNamesAreCutShort) {
+TEST(DecideStatus, P8_ManyNamesAreCutShort) {
   const DomainStatus status = StatusAfter([](Observed& o) {
     for (int i = 2; i < 9; ++i) {
       o.children.cliques[0].daemons.push_back(
@@ -277,7 +291,7 @@ TEST(DecideStatus, S10_GenerationIsTheOneThatWasLookedAt) {
   }
 }
 
-TEST(DecideStatus, CrdThatDropsOurFieldsGetsThoseOfTheReferenceAlone) {
+TEST(DecideStatus, B59_CrdThatDropsOurFieldsGetsThoseOfTheReferenceAlone) {
   const DomainStatus status = StatusAfter([](Observed& o) { o.facts.status_is_pruned = true; });
   EXPECT_EQ(status, (DomainStatus{.status = "Ready", .nodes = fixtures::MakeStatus().nodes}));
 }
@@ -313,7 +327,7 @@ std::optional<WriteStatus> Decide(const Observed& observed, const DomainStatus& 
   return DecideStatusWrite(observed, status, Now(), rest);
 }
 
-TEST(DecideStatusWrite, Q2_NothingNewIsNotWritten) {
+TEST(DecideStatusWrite, B18_Q2_NothingNewIsNotWritten) {
   Rest rest;
   EXPECT_FALSE(Decide(Converged(), fixtures::MakeStatus(), rest));
   EXPECT_FALSE(rest);
@@ -328,7 +342,7 @@ TEST(DecideStatusWrite, Q2_FieldsThatTheCrdDropsOrKeepsAreNoNewsWhereWeDoNotWrit
   EXPECT_TRUE(Decide(observed, StatusOf(observed), rest));
 }
 
-TEST(DecideStatusWrite, Q3_FirstChangeIsWrittenAtOnceAndTheNextAfterTheWindow) {
+TEST(DecideStatusWrite, P8_Q3_FirstChangeIsWrittenAtOnceAndTheNextAfterTheWindow) {
   DomainStatus news = fixtures::MakeStatus();
   news.conditions[4].message = "new";
   Observed observed = Converged();
@@ -399,7 +413,7 @@ TEST(DecideStatusWrite, S1_ReadinessThatIsTakenAwayIsWrittenAtOnce) {
   EXPECT_FALSE(Decide(observed, status, rest));
 }
 
-TEST(DecideStatusWrite, WriteIsLockedToTheVersionThatWasLookedAt) {
+TEST(DecideStatusWrite, B3_WriteIsLockedToTheVersionThatWasLookedAt) {
   DomainStatus news = fixtures::MakeStatus();
   news.members = "1/2";
   Rest rest;

@@ -54,7 +54,7 @@ TEST(FindUsage, ClaimThatIsNobodysOrElsewhereWaitsForNothing) {
   EXPECT_TRUE(FindUsage(observed).waiting.empty());
 }
 
-TEST(FindHeldNodes, NodeThatAnotherDomainHoldsIsNamedWithItsHolder) {
+TEST(FindHeldNodes, P5_NodeThatAnotherDomainHoldsIsNamedWithItsHolder) {
   Observed observed = Converged();
   EXPECT_TRUE(FindHeldNodes(observed).empty());
   observed.nodes["node-1"].domain = fixtures::kOtherUid;

@@ -87,7 +87,7 @@ TEST(RenderDaemonSet, IsThatOfTheContract) {
   })json"));
 }
 
-TEST(RenderDaemonSet, PullSecretsAreNamedIfThereAreAny) {
+TEST(RenderDaemonSet, B52_PullSecretsAreNamedIfThereAreAny) {
   Settings settings = MakeSettings();
   settings.pull_secrets = {"a", "b"};
   EXPECT_EQ(PodTemplate(Render("uid-1", settings))["spec"]["imagePullSecrets"],

@@ -93,7 +93,7 @@ TEST(RenderWorkloadTemplate, R6_IsThatOfTheContractAndOwnedByItsDomain) {
   })"));
 }
 
-TEST(RenderWorkloadTemplate, AllocationModeIsTheDomains) {
+TEST(RenderWorkloadTemplate, P6_AllocationModeIsTheDomains) {
   api::ComputeDomain domain = MakeDomain();
   domain.allocation_mode = "All";
   const json::Value rendered = RenderWorkload(domain);

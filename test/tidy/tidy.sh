@@ -6,6 +6,7 @@
 #   tidy.sh banned                  calls that belong behind a seam, and words that belong nowhere
 #   tidy.sh size                    no file over 600 lines, no function over 70 in the product
 #   tidy.sh reasons                 condition reasons, docs/reasons.md and tests know the same names
+#   tidy.sh requirements            docs/requirements.md names tests that exist, and every id that tests carry
 #   tidy.sh pure FILE.a...          the object files import no thread, clock, socket, file or getenv
 #   tidy.sh metrics                 docs/metrics.md names the metrics in the code, and no others
 #   tidy.sh finds COMPILER          each rule notices a source that breaks it
@@ -110,6 +111,40 @@ reasons() {
   done
 }
 
+# Every test by the name that a page may call it: Suite.Name, and the cases that e2e.sh runs.
+test_names() {
+  local -a files
+  mapfile -t files < <(sources pkg controller node cli test | grep '_test\.cc$')
+  cat "${files[@]}" /dev/null | tr '\n' ' ' | grep -oE '\bTEST(_F|_P)?\([A-Za-z0-9_]+, *[A-Za-z0-9_]+\)' |
+    sed -E 's/.*\(([A-Za-z0-9_]+), *([A-Za-z0-9_]+)\)/\1.\2/'
+  sed -nE 's/^run_case ([a-z0-9_]+)$/\1/p' test/e2e/e2e.sh
+}
+
+requirements() {
+  local page=docs/requirements.md letter id name row
+  local -a ids rows named
+  local -A is_id=() is_test=()
+  mapfile -t ids < <(sed -nE 's/^\| ([BNPX][0-9]+) \|.*/\1/p' "$page" | sort -uV)
+  ((${#ids[@]} > 0)) || fail "no ids on $page"
+  for id in "${ids[@]}"; do is_id[$id]=1; done
+  for letter in B N P X; do
+    id=$(printf '%s\n' "${ids[@]}" | grep "^$letter" | tail -n 1) || continue
+    diff <(printf '%s\n' "${ids[@]}" | grep "^$letter") <(seq -f "$letter%g" 1 "${id#"$letter"}") >&2 ||
+      fail "$page: every id up to $id is in one of its tables"
+  done
+  while read -r name; do is_test[$name]=1; done < <(test_names)
+  for id in $(printf '%s\n' "${!is_test[@]}" | sed -nE 's/^[A-Za-z0-9]+\.//p' | tr _ '\n' | grep -xE '[BNPX][0-9]+'); do
+    [[ -v is_id[$id] ]] || fail "a test carries $id, which is not on $page"
+  done
+  mapfile -t rows < <(awk '/^## / { promises = /^## What cdom promises/ } promises && /^\| [BNPX][0-9]+ \|/' "$page")
+  ((${#rows[@]} > 0)) || fail "$page promises nothing"
+  for row in "${rows[@]}"; do
+    mapfile -t named < <(sed -E 's/.*\|([^|]*)\|$/\1/' <<<"$row" | grep -oE '`[^`]+`' | tr -d '`')
+    ((${#named[@]} > 0)) || fail "$page: promised without a test: $row"
+    for name in "${named[@]}"; do [[ -v is_test[$name] ]] || fail "$page: $name is no test"; done
+  done
+}
+
 # What an object file may not import to run in the simulation. Mutexes are allowed: they order, they do
 # not wait for anything outside.
 readonly kImpure='U (pthread_create|pthread_cond_.*|clock_gettime|gettimeofday|time|times|clock|nanosleep|usleep|sleep|clock_nanosleep|sched_yield|socket|connect|bind|listen|accept4?|send(to|msg)?|recv(from|msg)?|poll|ppoll|select|epoll_.*|getaddrinfo|getenv|secure_getenv|open(64)?|openat(64)?|fopen(64)?|read|write|getrandom|getentropy|rand|random|_ZNSt6thread.*|_ZNSt6chrono3_V21[0-9](steady|system)_clock3nowEv|_ZNSt18condition_variable.*|_ZNSt13random_device.*|_ZNSt3_V222.*condition_variable.*|curl_.*|sd_.*)(@.*)?$'
@@ -157,6 +192,33 @@ expect_metrics_red() {
   if TIDY_TREE=$scratch "$repo/test/tidy/tidy.sh" metrics >/dev/null 2>&1; then
     fail "rule metrics does not notice that $1 is not alone on: $2"
   fi
+}
+
+# A page of two promises and a tree that keeps them; then each with one change for the worse.
+requirements_finds() {
+  local scratch row='| B1 | problem | promise | `A.B1_Holds`, `a_case` |'
+  scratch=$(mktemp -d)
+  mkdir -p "$scratch/controller" "$scratch/docs" "$scratch/test/e2e"
+  right() {
+    printf '## What cdom promises\n%s\n## Not yet\n| B2 | problem | | |\n' "$row" >"$scratch/docs/requirements.md"
+    printf 'TEST_F(A,\n       B1_Holds) {}\nTEST(A, B2_X) {}\n' >"$scratch/controller/a_test.cc"
+    printf 'a_case() {\n}\nrun_case a_case\n' >"$scratch/test/e2e/e2e.sh"
+  }
+  check() { TIDY_TREE=$scratch "$repo/test/tidy/tidy.sh" requirements >/dev/null 2>&1; }
+  notices() {  # notices WHAT FILE SED
+    right
+    sed -i -E "$3" "$scratch/$2"
+    if check; then fail "requirements: $1, not noticed"; fi
+  }
+  right
+  check || fail 'requirements: a tree that is right is refused'
+  notices 'a test that is gone' controller/a_test.cc 's/B1_Holds/B1_Held/'
+  notices 'a test of another suite' controller/a_test.cc 's/_F\(A/_F(C/'
+  notices 'a case that does not run' test/e2e/e2e.sh '/run_case/d'
+  notices 'a promise without a test' docs/requirements.md 's/`.*`//'
+  notices 'an id that is missing' docs/requirements.md 's/^\| B2/| B3/'
+  notices 'an id of a test that is not there' controller/a_test.cc 's/B2_X/X1_S2_N3_Y/'
+  notices 'a page that promises nothing' docs/requirements.md 's/^## What.*/## Not yet/'
   rm -r "$scratch"
 }
 
@@ -191,6 +253,7 @@ finds() {
   printf '### A\n### B\n' >"$scratch/docs/reasons.md"
   if TIDY_TREE=$scratch "$repo/test/tidy/tidy.sh" reasons 2>/dev/null >&2; then fail 'reasons: a stray paragraph, not noticed'; fi
   rm -r "$scratch"
+  requirements_finds
   scratch=$(mktemp -d)
   local call
   for call in 'getenv("A");' 'std::thread t([]{}); t.join();' 'auto n = std::chrono::steady_clock::now(); (void)n;' \
@@ -208,6 +271,6 @@ finds() {
 rule=${1:-}
 shift || true
 case $rule in
-  includes | nodiscard | banned | size | reasons | metrics | pure | finds) "$rule" "$@" ;;
+  includes | nodiscard | banned | size | reasons | metrics | requirements | pure | finds) "$rule" "$@" ;;
   *) fail "tidy: no rule '$rule'" ;;
 esac
