@@ -334,6 +334,22 @@ TEST_F(OraclesTest, L1SeesEntriesThatNobodyStandsBehind) {
   EXPECT_TRUE(Contains(Check(ChildrenAndStatusMatch), "gives the index of node-9 twice"));
 }
 
+TEST_F(OraclesTest, L1SeesAnEntryInACliqueThatItsNodeHasLeft) {
+  Value before = store().Get(Kind::kClique, CliqueObjectKey())->value();
+  before["metadata"] = Value::Object(
+      {{"name", CliqueName(uid, "c.2")},
+       {"labels",
+        Value::Object({{std::string(kDomainLabel), uid}, {std::string(kCliqueLabel), "c.2"}})}});
+  ASSERT_TRUE(store().Create("user", Kind::kClique, kSystem, before).ok());
+  EXPECT_TRUE(Contains(Check(ChildrenAndStatusMatch), "lists node-0 in a clique that it has left"));
+}
+
+TEST_F(OraclesTest, L1SeesADomainCalledReadyWhoseTemplatesNameIsTaken) {
+  store().Delete("user", Kind::kClaimTemplate, kWorkloadTemplate);
+  store().Create("user", Kind::kClaimTemplate, "train", ForeignTemplateObject("channel"));
+  EXPECT_TRUE(Contains(Check(ChildrenAndStatusMatch), "says \"Ready\""));
+}
+
 // ---- L2, L3, Q2
 
 TEST_F(OraclesTest, L2SeesADeletionThatNothingHolds) {
