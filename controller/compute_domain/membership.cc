@@ -280,6 +280,31 @@ void AddToStatus(const Observed& observed, const PodByNode& pods, Member member,
   if (!added && is_where_pod_is) it->second = member;
 }
 
+// Whether a member that only status still shows is one no longer. Nobody leaves because one cache
+// lags (S5): either somebody else has its index, or its daemon, about to end, has taken its own
+// entry out, or a live read shows that its pod is gone.
+bool HasLeft(const Observed& observed, const std::map<std::string, Member>& by_node,
+             const Member& shown, Membership& membership) {
+  const bool index_is_taken = std::ranges::any_of(by_node, [&](const auto& item) {
+    return !shown.clique.empty() && item.second.clique == shown.clique &&
+           item.second.index == shown.index;
+  });
+  if (index_is_taken) return true;
+  const auto is_its = [&](const DaemonPod& pod) {
+    return pod.node == shown.node && !pod.terminal && MayBeIn(pod, shown.clique);
+  };
+  const auto leaves = [&](const DaemonPod& pod) {
+    return is_its(pod) && !shown.clique.empty() && !pod.controller_writes && pod.meta.deleting;
+  };
+  if (std::ranges::any_of(observed.children.daemon_pods, leaves)) return true;
+  if (!observed.evidence.daemon_pods) {
+    membership.needs_daemon_pods = true;
+    return false;
+  }
+  return std::ranges::none_of(*observed.evidence.daemon_pods,
+                              [&](const DaemonPod& pod) { return is_its(pod) && !leaves(pod); });
+}
+
 }  // namespace
 
 int LowestFreeIndex(const std::set<int>& used, int members_max) {
@@ -314,6 +339,13 @@ Membership PlanMembership(const Observed& observed, const Instant& now) {
       if (!IsWritten(observed, id, clique, member)) continue;
       member.clique = id;
       AddToStatus(observed, pods, std::move(member), by_node);
+    }
+  }
+  if (observed.domain && !observed.domain->meta.deleting) {
+    for (const Member& shown : observed.domain->status.nodes) {
+      const bool is_known = by_node.contains(shown.node);
+      if (is_known || HasLeft(observed, by_node, shown, membership)) continue;
+      AddToStatus(observed, pods, shown, by_node);
     }
   }
   for (auto& [node, member] : by_node) membership.members.push_back(std::move(member));

@@ -402,8 +402,66 @@ TEST(PlanMembership, S10_NodeThatTheCliqueDoesNotHoldYetIsNoMember) {
   EXPECT_EQ(PlanMembership(observed, Now()).members.size(), 3U);
 }
 
+TEST(PlanMembership, S5_MemberStaysInStatusWhileOnlyACacheLacksWhatMakesItOne) {
+  const auto without_fabric = [](Observed& o) {
+    o.children.cliques.clear();
+    for (DaemonPod& pod : o.children.daemon_pods) pod.clique = "";
+    for (Member& member : o.domain->status.nodes) {
+      member.clique.clear();
+      member.index = -1;
+    }
+  };
+  const std::vector<std::pair<const char*, Change>> rows = {
+      {"the clique",
+       [](Observed& o) {
+         o.children.cliques.clear();
+         o.evidence.taken[{Kind::kClique, {kDriverNs, kUid + "." + kCliqueId}}] = std::nullopt;
+       }},
+      {"its entry", [](Observed& o) { o.children.cliques[0].daemons.pop_back(); }},
+      {"its pod, without fabric",
+       [&](Observed& o) {
+         without_fabric(o);
+         RemovePod(o, "node-1");
+       }},
+      {"the DaemonSet, without fabric",
+       [&](Observed& o) {
+         without_fabric(o);
+         o.children.daemon_sets.clear();
+       }},
+  };
+  for (const auto& [what, change] : rows) {
+    SCOPED_TRACE(what);
+    Observed observed = Converged();
+    const std::vector<DaemonPod> pods = observed.children.daemon_pods;
+    change(observed);
+    Membership membership = PlanMembership(observed);
+    EXPECT_TRUE(membership.needs_daemon_pods);
+    EXPECT_EQ(membership.members, observed.domain->status.nodes);
+    ShowPods(observed, {});
+    EXPECT_FALSE(PlanMembership(observed).needs_daemon_pods);
+    EXPECT_LT(PlanMembership(observed).members.size(), 2U) << "a live read shows no pod";
+  }
+}
+
+TEST(PlanMembership, S3_MemberLeavesStatusWhenAnotherHasItsIndex) {
+  Observed observed = Converged();
+  observed.children.cliques[0].daemons = {MakeMember("node-0", 1)};
+  const Membership membership = PlanMembership(observed);
+  EXPECT_EQ(membership.members, (Members{MakeMember("node-0", 1)}));
+}
+
+TEST(PlanMembership, MemberLeavesStatusAtOnceWhenItsDaemonHasTakenItsEntryOutAndEnds) {
+  Observed observed = Converged();
+  observed.children.cliques[0].daemons.pop_back();
+  observed.children.daemon_pods[1].meta.deleting = true;
+  const Membership membership = PlanMembership(observed);
+  EXPECT_FALSE(membership.needs_daemon_pods);
+  EXPECT_EQ(membership.members, (Members{MakeMember("node-0", 0)}));
+}
+
 TEST(PlanMembership, MembersOfACliqueThatWasJustMadeAreMembers) {
   Observed observed = Marked();
+  observed.domain->status.nodes.clear();
   observed.children.cliques.clear();
   EXPECT_TRUE(PlanMembership(observed, Now()).members.empty());
   observed.evidence.taken[{Kind::kClique, {kDriverNs, kUid + "." + kCliqueId}}].emplace(

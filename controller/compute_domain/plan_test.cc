@@ -141,6 +141,7 @@ TEST(PlanReconcile, N3_R4_LabelAloneMakesNobodyAChild) {
 TEST(PlanReconcile, H13_DomainWithoutChannelGetsNothingButIsTold) {
   const Plan plan = PlanFor(Converged(), [](Observed& o) {
     o.domain->has_spec = false;
+    o.domain->status.nodes.clear();
     o.domain->meta.finalizers.clear();
     o.children = {};
   });
@@ -152,6 +153,7 @@ TEST(PlanReconcile, H13_DomainWithoutChannelGetsNothingButIsTold) {
 TEST(PlanReconcile, NothingIsMadeWhileAKindCannotBeRead) {
   const Plan plan = PlanFor(Converged(), [](Observed& o) {
     o.children = {};
+    o.domain->status.nodes.clear();
     o.facts.problem_reason = "DRANotServed";
     o.facts.problem = "This cluster does not serve resource.k8s.io/v1.";
   });

@@ -37,6 +37,7 @@ std::string MessageOf(const DomainStatus& status, std::string_view type) {
 void RemoveMembers(Observed& observed) {
   observed.children.cliques.clear();
   observed.children.daemon_pods.clear();
+  observed.evidence.daemon_pods.emplace();
 }
 
 TEST(DecideStatus, ConvergedDomainIsReadyInEveryTerm) {

@@ -440,6 +440,36 @@ bool GarbageCollector::DropOwners(Kind kind, const Object& object,
       .ok();
 }
 
+// ---- NamespaceController
+
+void NamespaceController::Act(Time /*now*/) {
+  for (const auto& [key, ns] : store().Live(Kind::kNamespace)) {
+    if (!ns->deleting()) continue;
+    if (DeleteOne(key.name)) return;
+    if (!IsEmpty(key.name)) continue;  // What is left goes at its own pace.
+    (void)store().Edit(name(), Kind::kNamespace, key,
+                       [](Value& object) { TakeOff(object, kFinalizer); });
+    return;
+  }
+}
+
+bool NamespaceController::DeleteOne(const std::string& ns) {
+  for (const Kind kind : kAllKinds) {
+    for (const auto& [key, object] : store().Live(kind)) {
+      if (key.ns != ns || object->deleting()) continue;
+      return store().Delete(name(), kind, key, {.propagation = "Background"}).ok();
+    }
+  }
+  return false;
+}
+
+bool NamespaceController::IsEmpty(const std::string& ns) const {
+  return std::ranges::none_of(kAllKinds, [&](const Kind kind) {
+    return std::ranges::any_of(store().Live(kind),
+                               [&](const auto& item) { return item.first.ns == ns; });
+  });
+}
+
 // ---- NodeController
 
 void NodeController::Act(Time now) {

@@ -1,6 +1,6 @@
 // Kubernetes' own controllers, as far as a domain meets them.
 // Source: kubernetes 1.36,
-// pkg/controller/{daemon,resourceclaim,garbagecollector,podgc,nodelifecycle} and
+// pkg/controller/{daemon,resourceclaim,garbagecollector,namespace,podgc,nodelifecycle} and
 // pkg/scheduler/framework/plugins/dynamicresources.
 #pragma once
 
@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 
 #include "test/simulation/claims.h"
 #include "test/simulation/peer.h"
@@ -80,6 +81,20 @@ class GarbageCollector final : public Peer {
   [[nodiscard]] bool HasDependents(const kube::Uid& owner, bool blocking_only) const;
   [[nodiscard]] bool OrphanOne(const kube::Uid& owner);
   [[nodiscard]] bool DropOwners(Kind kind, const Object& object, const std::set<kube::Uid>& owners);
+};
+
+// Empties namespaces that are being deleted, then lets them go.
+class NamespaceController final : public Peer {
+ public:
+  // Holds a namespace while it has content. A real one has it in spec.finalizers.
+  static constexpr std::string_view kFinalizer = "kubernetes.io/content";
+
+  explicit NamespaceController(ObjectStore& store) : Peer("namespace-controller", store) {}
+
+ private:
+  void Act(Time now) override;
+  [[nodiscard]] bool DeleteOne(const std::string& ns);
+  [[nodiscard]] bool IsEmpty(const std::string& ns) const;
 };
 
 // Notices nodes whose kubelet has gone silent, evicts their pods in time, and removes pods of nodes

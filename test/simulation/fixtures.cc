@@ -106,4 +106,17 @@ Value WorkloadTemplateObject(const std::string& domain, const std::string& domai
   return object;
 }
 
+Value ForeignTemplateObject(const std::string& name) {
+  const Value request = Value::Object(
+      {{"name", "gpu"}, {"exactly", Value::Object({{"deviceClassName", "gpu.example.com"}})}});
+  return Value::Object(
+      {{"apiVersion", "resource.k8s.io/v1"},
+       {"kind", "ResourceClaimTemplate"},
+       {"metadata", Value::Object({{"name", name}})},
+       {"spec", Value::Object(
+                    {{"spec", Value::Object(
+                                  {{"devices",
+                                    Value::Object({{"requests", Value::Array({request})}})}})}})}});
+}
+
 }  // namespace simulation

@@ -20,5 +20,7 @@ namespace simulation {
 [[nodiscard]] json::Value WorkloadTemplateObject(const std::string& domain,
                                                  const std::string& domain_name,
                                                  const std::string& name);
+// A claim template that has nothing to do with any domain.
+[[nodiscard]] json::Value ForeignTemplateObject(const std::string& name);
 
 }  // namespace simulation

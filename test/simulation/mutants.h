@@ -1,11 +1,12 @@
-// Wrong rules of the planner, each with the oracle that must notice it. They are put in through the
-// table of rules; the product's code knows nothing of them.
+// Wrong rules of the planner, each with the oracle that must notice it and the life that shows it.
+// They are put in through the table of rules; the product's code knows nothing of them.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "controller/compute_domain/plan.h"
+#include "test/simulation/plan.h"
 
 namespace simulation {
 
@@ -13,6 +14,8 @@ struct Mutant {
   std::string name = {};
   std::string oracle = {};  // Violations begin with it, such as "S8".
   compute_domain::Rules rules = {};
+  // Struck at one of its requests, this life goes wrong. Without a strike, as it is.
+  Plan told_by = {};
 };
 
 [[nodiscard]] const std::vector<Mutant>& Mutants();

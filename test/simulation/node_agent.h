@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "test/simulation/claims.h"
 #include "test/simulation/peer.h"
@@ -31,6 +32,8 @@ class NodeAgent final : public Peer {
   // It comes back, as the same boot (a network that was cut) or as a new one, which has forgotten
   // what was prepared.
   void Recover(bool rebooted);
+  // It is carried to another rack. REQUIRES: it has failed, and comes back by a boot.
+  void MoveTo(std::string clique) { clique_ = std::move(clique); }
   [[nodiscard]] std::optional<Time> silent_since() const { return silent_since_; }
 
  private:
@@ -71,7 +74,7 @@ class NodeAgent final : public Peer {
   [[nodiscard]] bool IsNodeReadyIn(const Object& domain) const;
 
   const std::string node_;
-  const std::string clique_;
+  std::string clique_;
   const int number_;
   int boots_ = 1;
   int addresses_ = 0;

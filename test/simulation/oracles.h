@@ -26,7 +26,23 @@ struct Suspects {
   // it.
   bool any_daemon_name = false;
   std::chrono::seconds deletion_grace{600};
+  int members_max = 18;  // Of one clique.
 };
+
+// S1: no container of a workload starts on a node before a daemon of its domain was ready there,
+// and the controller calls no member ready whose daemon never was under that address; but it may
+// repeat in `status` what a daemon says in its clique.
+[[nodiscard]] Violations ReleaseGate(const ApiServer& server, const Suspects& suspects);
+// S2: on a node runs a daemon of one domain at most.
+[[nodiscard]] Violations OneDomainPerNode(const ApiServer& server, const Suspects& suspects);
+// S3: the controller gives an index to one member of a clique or status, from the range that there
+// is, and not while a pod lives that had it.
+[[nodiscard]] Violations IndexUniqueness(const ApiServer& server, const Suspects& suspects);
+// S4: the controller never changes the index of a daemon pod in its clique.
+[[nodiscard]] Violations IndexStability(const ApiServer& server, const Suspects& suspects);
+// S5: the controller takes a member out of its clique only after it has looked, live, and found no
+// pod of it; and out of the `status` of a domain that stays only if it is no member any more.
+[[nodiscard]] Violations NoPruneWithoutProof(const ApiServer& server, const Suspects& suspects);
 
 // S6: deletes, and takes finalizers and labels off, only what belongs to a domain that is being
 // deleted or gone, by name, namespace and UID; and changes nothing that is others' on what it

@@ -7,89 +7,12 @@
 #include <chrono>
 #include <functional>
 
-#include "test/simulation/fixtures.h"
-#include "test/simulation/peers.h"
-#include "test/simulation/tiny_controller.h"
+#include "test/simulation/oracles_fixture.h"
 
 namespace simulation {
 namespace {
 
-using json::Value;
 using std::chrono::seconds;
-
-const std::string kSystem(kDriverNamespace);
-const kube::ObjectKey kDomain = {.ns = "train", .name = "cd-1"};
-const kube::ObjectKey kWorkloadTemplate = {.ns = "train", .name = "channel"};
-
-class OraclesTest : public testing::Test {
- protected:
-  explicit OraclesTest(bool controller_writes = true)
-      : controller(cluster.server(), "controller", controller_writes) {
-    cluster.AddNamespace("train");
-    cluster.AddNamespace("other");
-    cluster.AddNode("node-0", "c.1");
-    cluster.AddNode("node-1", "c.1");
-    cluster.AddNode("node-2", "");
-    uid = cluster.CreateDomain(kDomain, "channel");
-    workload =
-        &cluster.AddWorkload({.ns = "train", .name = "job"}, "channel", {"node-0", "node-2"});
-    Settle();
-  }
-
-  void Settle() {
-    for (bool moved = true; moved;) {
-      moved = cluster.Settle() > 0;
-      moved = controller.Pass() || moved;
-    }
-  }
-  ObjectStore& store() { return cluster.store(); }
-  // The controller does something that it must not do.
-  Reply Misdelete(Kind kind, const kube::ObjectKey& key) {
-    return store().Delete("controller", kind, key);
-  }
-  template <typename Change>
-  void Misedit(Kind kind, const kube::ObjectKey& key, Change change) {
-    ASSERT_TRUE(store().Edit("controller", kind, key, change).ok());
-  }
-  void Mislabel(const std::string& node, const std::string& value) {
-    Misedit(Kind::kNode, {.name = node}, [&](Value& object) {
-      Value& labels = object["metadata"]["labels"];
-      labels.Erase(kDomainLabel);
-      if (!value.empty()) labels[kDomainLabel] = value;
-    });
-  }
-  kube::ObjectKey DaemonKey() const { return {.ns = kSystem, .name = DaemonName(uid)}; }
-  kube::ObjectKey CliqueObjectKey() const {
-    return {.ns = kSystem, .name = CliqueName(uid, "c.1")};
-  }
-  void AskForDeletion() {
-    workload->Finish();
-    cluster.Settle();
-    cluster.DeleteDomain(kDomain);
-  }
-
-  // The violations of one oracle, and that they name it.
-  std::string Check(Violations (*oracle)(const ApiServer&, const Suspects&)) {
-    std::string all;
-    for (const std::string& violation : oracle(cluster.server(), suspects)) all += violation + "\n";
-    return all;
-  }
-  static testing::AssertionResult Contains(const std::string& text, const std::string& part) {
-    if (text.find(part) != std::string::npos) return testing::AssertionSuccess();
-    return testing::AssertionFailure() << "no \"" << part << "\" in \"" << text << "\"";
-  }
-
-  Cluster cluster;
-  TinyController controller;
-  Suspects suspects = {.clients = {"controller"}};
-  kube::Uid uid;
-  Workload* workload = nullptr;
-};
-
-class DaemonWritesOraclesTest : public OraclesTest {
- protected:
-  DaemonWritesOraclesTest() : OraclesTest(false) {}
-};
 
 TEST_F(OraclesTest, WholeLifeIsGreen) {
   EXPECT_EQ(Check(CheckSafety), "");
@@ -409,6 +332,22 @@ TEST_F(OraclesTest, L1SeesEntriesThatNobodyStandsBehind) {
   });
   EXPECT_TRUE(Contains(Check(ChildrenAndStatusMatch), "lists node-9, which has no daemon pod"));
   EXPECT_TRUE(Contains(Check(ChildrenAndStatusMatch), "gives the index of node-9 twice"));
+}
+
+TEST_F(OraclesTest, L1SeesAnEntryInACliqueThatItsNodeHasLeft) {
+  Value before = store().Get(Kind::kClique, CliqueObjectKey())->value();
+  before["metadata"] = Value::Object(
+      {{"name", CliqueName(uid, "c.2")},
+       {"labels",
+        Value::Object({{std::string(kDomainLabel), uid}, {std::string(kCliqueLabel), "c.2"}})}});
+  ASSERT_TRUE(store().Create("user", Kind::kClique, kSystem, before).ok());
+  EXPECT_TRUE(Contains(Check(ChildrenAndStatusMatch), "lists node-0 in a clique that it has left"));
+}
+
+TEST_F(OraclesTest, L1SeesADomainCalledReadyWhoseTemplatesNameIsTaken) {
+  store().Delete("user", Kind::kClaimTemplate, kWorkloadTemplate);
+  store().Create("user", Kind::kClaimTemplate, "train", ForeignTemplateObject("channel"));
+  EXPECT_TRUE(Contains(Check(ChildrenAndStatusMatch), "says \"Ready\""));
 }
 
 // ---- L2, L3, Q2

@@ -63,6 +63,7 @@ Cluster::Cluster(Revision start) : store_(start) {
   AddPeer<Scheduler>(store_);
   AddPeer<DaemonSetController>(store_);
   AddPeer<GarbageCollector>(store_);
+  AddPeer<NamespaceController>(store_);
   node_controller_ =
       &AddPeer<NodeController>(store_, [this](const std::string& node) -> std::optional<Time> {
         const auto it = agents_.find(node);
@@ -71,7 +72,9 @@ Cluster::Cluster(Revision start) : store_(start) {
 }
 
 void Cluster::AddNamespace(const std::string& name) {
-  store_.Create("admin", Kind::kNamespace, "", NamespaceObject(name));
+  Value ns = NamespaceObject(name);
+  ns["metadata"]["finalizers"] = Value::Array({NamespaceController::kFinalizer});
+  store_.Create("admin", Kind::kNamespace, "", std::move(ns));
 }
 
 NodeAgent& Cluster::AddNode(const std::string& name, const std::string& clique) {

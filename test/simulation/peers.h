@@ -43,6 +43,7 @@ class Cluster {
   Cluster& operator=(const Cluster&) = delete;
 
   [[nodiscard]] ObjectStore& store() { return store_; }
+  [[nodiscard]] const ObjectStore& store() const { return store_; }
   [[nodiscard]] ApiServer& server() { return server_; }
   [[nodiscard]] Time now() const { return store_.now(); }
   void Advance(std::chrono::microseconds by) { store_.SetTime(now() + by); }

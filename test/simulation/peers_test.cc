@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "test/simulation/contract.h"
+#include "test/simulation/fixtures.h"
 #include "test/simulation/tiny_controller.h"
 
 namespace simulation {
@@ -222,6 +223,28 @@ TEST_P(PeersTest, NodeThatComesBackAfterABootGetsItsDaemonAgainUnderAnotherAddre
   ASSERT_EQ(DaemonEntries().items().size(), 1U);
   EXPECT_EQ(DaemonEntries().items().at(0)["ipAddress"].AsString(), after);
   EXPECT_TRUE(store().Get(Kind::kNode, {.name = "node-0"})->value()["spec"]["taints"].IsNull());
+}
+
+TEST_P(PeersTest, NodeThatComesBackInAnotherRackJoinsTheCliqueThere) {
+  BringUp({"node-0", "node-1"});
+  cluster.FailNode("node-0");
+  Wait(NodeController::kMonitorGrace);
+  cluster.agent("node-0").MoveTo("c.9");
+  cluster.RecoverNode("node-0", true);
+  Settle();
+  EXPECT_EQ(*DaemonOn("node-0")->FindLabel(kCliqueLabel), "c.9");
+  EXPECT_TRUE(IsPodReady(*DaemonOn("node-0")));
+}
+
+TEST_P(PeersTest, NamespaceGoesWithAllThatIsInItAndTakesNothingMore) {
+  BringUp({"node-0"});
+  store().Delete("user", Kind::kNamespace, {.name = "train"});
+  EXPECT_TRUE(store().Get(Kind::kNamespace, {.name = "train"})) << "it is not empty";
+  EXPECT_FALSE(
+      store().Create("user", Kind::kClaimTemplate, "train", ForeignTemplateObject("late")).ok());
+  Settle();
+  EXPECT_EQ(store().Get(Kind::kNamespace, {.name = "train"}), nullptr);
+  EXPECT_TRUE(store().Live(Kind::kComputeDomain).empty());
 }
 
 TEST_P(PeersTest, PodsOfANodeThatIsDeletedGoWithIt) {

@@ -68,10 +68,15 @@ bool Replica::Step() {
   return false;
 }
 
+void Replica::ExpireWatches() {
+  for (Watch& watch : watches_) watch.is_expired = watch.stream.has_value();
+}
+
 bool Replica::MoveStream(Watch& watch) {
   WatchStream& stream = *watch.stream;
   const Revision view = ViewOf(*watch.reflector);
-  std::optional<std::string> frame = stream.Next(view);
+  std::optional<std::string> frame =
+      std::exchange(watch.is_expired, false) ? stream.Expire() : stream.Next(view);
   if (!frame && clock_.Wall() - watch.last_frame >= kBookmarkPeriod) frame = stream.Bookmark(view);
   if (frame) {
     watch.last_frame = clock_.Wall();
@@ -109,6 +114,7 @@ bool Replica::StepWatch(Watch& watch) {
       watch.opened = watch.last_frame = clock_.Wall();
       if (stream.opening().status == 200) {
         watch.stream.emplace(std::move(stream));
+        watch.is_expired = false;
       } else {
         watch.reflector->OnReply(clock_.Now(), stream.opening());
       }

@@ -89,6 +89,8 @@ class Replica {
   // The servers that it reads from know the newest state again.
   // False if they did all along.
   bool CatchUp() { return !std::exchange(options_.stale, {}).empty(); }
+  // The server no longer knows the version that any open watch has come to: 410.
+  void ExpireWatches();
 
   [[nodiscard]] const RingLogger& logger() const { return logger_; }
 
@@ -98,6 +100,7 @@ class Replica {
     std::optional<WatchStream> stream = {};
     Time opened = {};
     Time last_frame = {};
+    bool is_expired = false;
     std::optional<base::Clock::TimePoint> until = {};  // Waits until then.
   };
 

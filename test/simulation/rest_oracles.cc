@@ -60,6 +60,7 @@ class DomainCheck {
   void CheckDaemonSet(const Object& set);
   void CheckTemplate(const Object& found, bool is_channel);
   [[nodiscard]] Members CheckMembership();
+  void AddIdle(const std::string& node, Members& members) const;
   void CheckEntries(const Members& members);
   void CheckStatus(const Members& members);
   void CheckSummary(const Members& members);
@@ -67,6 +68,7 @@ class DomainCheck {
   const Truth& truth_;
   const Suspects& suspects_;
   const Object& domain_;
+  bool is_accepted_ = true;  // Nothing but the nodes is in the way of its being ready.
   Violations& violations_;
 };
 
@@ -105,6 +107,7 @@ void DomainCheck::CheckChildren() {
   const bool is_taken =
       truth_.Get(Kind::kClaimTemplate, {.ns = domain_.key().ns, .name = name}) != nullptr;
   if (!is_taken) Say("has no workload template");
+  is_accepted_ = false;
 }
 
 void DomainCheck::CheckDaemonSet(const Object& set) {
@@ -159,9 +162,11 @@ Members DomainCheck::CheckMembership() {
     const std::string* clique = pod->FindLabel(kCliqueLabel);
     const std::string& ip = (*pod)["status"]["podIP"].AsString();
     const std::string& node = (*pod)["spec"]["nodeName"].AsString();
-    const bool has_joined = IsDaemonPod(suspects_, *pod, domain_.uid()) && clique != nullptr &&
-                            !ip.empty() && !IsTerminal(*pod);
-    if (!has_joined) continue;
+    if (!IsDaemonPod(suspects_, *pod, domain_.uid()) || IsTerminal(*pod)) continue;
+    if (clique == nullptr || ip.empty()) {
+      AddIdle(node, members);
+      continue;
+    }
     const bool ready = IsPodReady(*pod) && !pod->deleting() && !IsNodeLost(truth_, node);
     members[node] = {.ip = ip, .clique = *clique, .index = -1, .ready = ready};
     if (clique->empty()) continue;
@@ -175,15 +180,36 @@ Members DomainCheck::CheckMembership() {
       members[node].index = ReadEntry(entry).index;
       members[node].ip = ReadEntry(entry).ip;
     }
-    const bool is_ours_to_list = pod->Label(kMembershipWriterLabel) == "controller";
+    const bool is_ours_to_list =
+        pod->Label(kMembershipWriterLabel) == "controller" && !pod->deleting();
     const std::size_t listed = object ? (*object)["daemons"].items().size() : 0;
     if (!is_listed && is_ours_to_list && listed < 18) {
       Say("has no clique entry for " + Show(Kind::kPod, key));
     }
     if (!is_listed) members.erase(node);
+    if (pod->deleting()) AddIdle(node, members);
   }
   CheckEntries(members);
   return members;
+}
+
+// A node whose pod does not take part, for it only starts or ends, is a member, if not a ready one,
+// as long as a clique lists it or status shows it.
+void DomainCheck::AddIdle(const std::string& node, Members& members) const {
+  const auto add = [&](const Value& entries, const char* name) {
+    for (const Value& entry : entries.items()) {
+      if (entry[name].AsString() != node) continue;
+      Member idle = ReadEntry(entry);
+      idle.ready = false;
+      members.try_emplace(node, std::move(idle));
+    }
+  };
+  for (const auto& [key, clique] : truth_.Live(Kind::kClique)) {
+    const bool is_its = clique->Label(kDomainLabel) == domain_.uid() &&
+                        RoleOf(truth_, suspects_, Kind::kClique, *clique) == Role::kClique;
+    if (is_its) add((*clique)["daemons"], "nodeName");
+  }
+  add(domain_["status"]["nodes"], "name");
 }
 
 void DomainCheck::CheckEntries(const Members& members) {
@@ -193,7 +219,12 @@ void DomainCheck::CheckEntries(const Members& members) {
     std::set<std::int64_t> used;
     for (const Value& entry : (*clique)["daemons"].items()) {
       const std::string& node = entry["nodeName"].AsString();
-      if (!members.contains(node)) Say("lists " + node + ", which has no daemon pod");
+      const auto member = members.find(node);
+      if (member == members.end()) {
+        Say("lists " + node + ", which has no daemon pod");
+      } else if (member->second.clique != clique->Label(kCliqueLabel)) {
+        Say("lists " + node + " in a clique that it has left");
+      }
       if (!used.insert(entry["index"].AsInt().value_or(-1)).second) {
         Say("gives the index of " + node + " twice");
       }
@@ -220,7 +251,7 @@ void DomainCheck::CheckStatus(const Members& members) {
   }
   const auto wanted = static_cast<std::size_t>(domain_["spec"]["numNodes"].AsInt().value_or(0));
   const bool all_ready = std::ranges::all_of(members, [](const auto& m) { return m.second.ready; });
-  const bool is_ready = all_ready && members.size() >= wanted;
+  const bool is_ready = is_accepted_ && all_ready && members.size() >= wanted;
   if (status["status"].AsString() != (is_ready ? "Ready" : "NotReady")) {
     Say("says \"" + status["status"].AsString() + "\"");
   }

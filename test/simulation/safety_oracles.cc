@@ -4,6 +4,7 @@
 
 #include "pkg/base/rfc3339.h"
 #include "test/simulation/oracles.h"
+#include "test/simulation/report.h"
 #include "test/simulation/truth.h"
 
 namespace simulation {
@@ -14,31 +15,6 @@ using json::Value;
 
 // A label that outlived its claim by this long may be swept off a domain that lives.
 constexpr std::chrono::seconds kStaleLabel{30};
-
-// Collects sentences, each with the revision at which it came true.
-class Report {
- public:
-  explicit Report(const char* oracle) : oracle_(oracle) {}
-  void Say(const Change& change, const std::string& sentence) {
-    violations_.push_back(std::string(oracle_) + " at revision " +
-                          std::to_string(change.revision()) + ": " + change.actor + " " + sentence);
-  }
-  Violations Take() { return std::move(violations_); }
-
- private:
-  const char* oracle_;
-  Violations violations_;
-};
-
-// Calls `look` with each change and the state before it.
-void Walk(const ApiServer& server,
-          const std::function<void(const Truth& before, const Change& change)>& look) {
-  Truth truth;
-  for (const Change& change : server.store().history().changes()) {
-    look(truth, change);
-    truth.Apply(change);
-  }
-}
 
 std::vector<std::string> LostFinalizers(const Change& change) {
   std::vector<std::string> lost;
@@ -447,7 +423,8 @@ Violations Confinement(const ApiServer& server, const Suspects& suspects) {
 Violations CheckSafety(const ApiServer& server, const Suspects& suspects) {
   Violations all;
   for (const auto oracle :
-       {OwnOnly, LiveChildrenAreSafe, FinalizerDiscipline, NoDuplicateChild, Confinement}) {
+       {ReleaseGate, OneDomainPerNode, IndexUniqueness, IndexStability, NoPruneWithoutProof,
+        OwnOnly, LiveChildrenAreSafe, FinalizerDiscipline, NoDuplicateChild, Confinement}) {
     std::ranges::move(oracle(server, suspects), std::back_inserter(all));
   }
   return all;

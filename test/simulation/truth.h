@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -43,6 +44,9 @@ class Truth {
   std::map<kube::Uid, DomainRecord> domains_;
 };
 
+// Calls `look` with each change and the state before it.
+void Walk(const ApiServer& server,
+          const std::function<void(const Truth& before, const Change& change)>& look);
 // The state at the end.
 [[nodiscard]] Truth FinalTruth(const History& history);
 

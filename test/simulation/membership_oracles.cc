@@ -1,0 +1,392 @@
+#include <algorithm>
+#include <utility>
+
+#include "test/simulation/oracles.h"
+#include "test/simulation/report.h"
+#include "test/simulation/truth.h"
+
+namespace simulation {
+
+namespace {
+
+using json::Value;
+
+// One entry of a clique's `daemons`, or of a domain's `status.nodes`.
+struct Entry {
+  std::string node = {};
+  std::string ip = {};
+  std::string clique = {};
+  std::int64_t index = -1;
+  bool ready = false;
+  friend bool operator==(const Entry&, const Entry&) = default;
+};
+using Entries = std::vector<Entry>;
+
+Entries ReadEntries(const Value& list, const char* node) {
+  Entries entries;
+  for (const Value& entry : list.items()) {
+    entries.push_back({.node = entry[node].AsString(),
+                       .ip = entry["ipAddress"].AsString(),
+                       .clique = entry["cliqueID"].AsString(),
+                       .index = entry["index"].AsInt().value_or(-1),
+                       .ready = entry["status"].AsString() == "Ready"});
+  }
+  return entries;
+}
+
+// Nothing for what is not there.
+Entries DaemonsOf(const ObjectPtr& clique) {
+  return clique ? ReadEntries((*clique)["daemons"], "nodeName") : Entries();
+}
+Entries NodesOf(const ObjectPtr& domain) {
+  return domain ? ReadEntries((*domain)["status"]["nodes"], "name") : Entries();
+}
+
+const Entry* FindNode(const Entries& entries, const std::string& node) {
+  const auto it = std::ranges::find(entries, node, &Entry::node);
+  return it == entries.end() ? nullptr : &*it;
+}
+
+bool HasIndexTwice(const Entries& entries) {
+  std::set<std::pair<std::string, std::int64_t>> used;
+  return std::ranges::any_of(entries, [&](const Entry& entry) {
+    return entry.index >= 0 && !used.emplace(entry.clique, entry.index).second;
+  });
+}
+
+// Where a member is expected: a clique of a domain, and a node in it.
+struct Place {
+  kube::Uid domain = {};
+  std::string clique = {};
+  std::string node = {};
+};
+
+// A daemon pod that makes its node a member there: one that has not ended, and has not said that it
+// is in another clique.
+bool IsPodOf(const Suspects& suspects, const Place& place, const Object& pod) {
+  const std::string* clique = pod.FindLabel(kCliqueLabel);
+  return IsDaemonPod(suspects, pod, place.domain) && !IsTerminal(pod) &&
+         pod["spec"]["nodeName"].AsString() == place.node &&
+         (clique == nullptr || *clique == place.clique);
+}
+
+// The pod that an entry is about: the one with its address.
+ObjectPtr FindPodOf(const Truth& truth, const Suspects& suspects, const Place& place,
+                    const std::string& ip) {
+  for (const auto& [key, pod] : truth.Live(Kind::kPod)) {
+    const bool is_it = IsPodOf(suspects, place, *pod) && (*pod)["status"]["podIP"].AsString() == ip;
+    if (is_it) return pod;
+  }
+  return nullptr;
+}
+
+Place PlaceIn(const Object& clique, const std::string& node) {
+  return {.domain = clique.Label(kDomainLabel), .clique = clique.Label(kCliqueLabel), .node = node};
+}
+
+bool IsCliqueWrite(const Change& change) {
+  return change.kind == Kind::kClique && change.type != Change::Type::kDeleted;
+}
+bool IsDomainWrite(const Change& change) {
+  return change.kind == Kind::kComputeDomain && change.type != Change::Type::kDeleted;
+}
+
+}  // namespace
+
+// ---- S1
+
+namespace {
+
+// The domain whose channel the pod holds, if it has just begun to run; else empty.
+kube::Uid DomainOfStartedPod(const Truth& truth, const Change& change) {
+  const Object& pod = *change.after;
+  const auto runs = [](const Object& version) {
+    return version["status"]["phase"].AsString() == "Running";
+  };
+  if (!runs(pod) || (change.before && runs(*change.before))) return {};
+  for (const PodClaim& wanted : ClaimsOf(pod)) {
+    const ObjectPtr claim =
+        truth.Get(Kind::kClaim, {.ns = pod.key().ns, .name = std::string(wanted.claim)});
+    const auto config = claim ? FindConfig(*claim) : std::nullopt;
+    if (config && config->is_channel) return config->domain;
+  }
+  return {};
+}
+
+// Addresses under which daemons were ready, by domain and node.
+using ReadyDaemons = std::map<std::pair<kube::Uid, std::string>, std::set<std::string>>;
+
+class ReleaseCheck {
+ public:
+  ReleaseCheck(const Suspects& suspects, Report& report) : suspects_(suspects), report_(report) {}
+
+  void Look(const Truth& truth, const Change& change) {
+    if (change.type == Change::Type::kDeleted) return;
+    if (change.kind == Kind::kPod) return LookAtPod(truth, change);
+    if (!suspects_.clients.contains(change.actor)) return;
+    if (change.kind == Kind::kClique) {
+      CheckReady(change, change.after->Label(kDomainLabel), DaemonsOf(change.before),
+                 DaemonsOf(change.after));
+    }
+    if (change.kind == Kind::kComputeDomain) {
+      Entries nodes = NodesOf(change.after);
+      std::erase_if(nodes,
+                    [&](const Entry& entry) { return IsSaidInClique(truth, change, entry); });
+      CheckReady(change, change.after->uid(), NodesOf(change.before), nodes);
+    }
+  }
+
+ private:
+  void LookAtPod(const Truth& truth, const Change& change) {
+    const Object& pod = *change.after;
+    const std::string& node = pod["spec"]["nodeName"].AsString();
+    const kube::Uid& domain = pod.Label(kDomainLabel);
+    if (IsDaemonPod(suspects_, pod, domain)) {
+      if (IsPodReady(pod)) ready_[{domain, node}].insert(pod["status"]["podIP"].AsString());
+      return;
+    }
+    const kube::Uid started = DomainOfStartedPod(truth, change);
+    if (started.empty() || ready_.contains({started, node})) return;
+    report_.Say(change, "started " + Show(Kind::kPod, pod.key()) + " on " + node +
+                            " before a daemon was ready there");
+  }
+
+  bool IsSaidInClique(const Truth& truth, const Change& change, const Entry& entry) const {
+    const ObjectPtr clique = truth.Get(
+        Kind::kClique,
+        {.ns = suspects_.driver_namespace, .name = CliqueName(change.after->uid(), entry.clique)});
+    const Entries daemons = DaemonsOf(clique);
+    const Entry* said = FindNode(daemons, entry.node);
+    return said != nullptr && said->ready && said->ip == entry.ip;
+  }
+
+  void CheckReady(const Change& change, const kube::Uid& domain, const Entries& before,
+                  const Entries& after) {
+    for (const Entry& entry : after) {
+      const Entry* old = FindNode(before, entry.node);
+      const bool is_new = old == nullptr || !old->ready || old->ip != entry.ip;
+      if (!entry.ready || !is_new || ready_[{domain, entry.node}].contains(entry.ip)) continue;
+      report_.Say(change, "called " + entry.node + " ready in " +
+                              Show(change.kind, change.after->key()) +
+                              ", where no daemon was ready under " + entry.ip);
+    }
+  }
+
+  const Suspects& suspects_;
+  Report& report_;
+  ReadyDaemons ready_;
+};
+
+}  // namespace
+
+Violations ReleaseGate(const ApiServer& server, const Suspects& suspects) {
+  Report report("S1 ReleaseGate");
+  ReleaseCheck check(suspects, report);
+  Walk(server, [&](const Truth& truth, const Change& change) { check.Look(truth, change); });
+  return report.Take();
+}
+
+// ---- S2
+
+Violations OneDomainPerNode(const ApiServer& server, const Suspects& suspects) {
+  Report report("S2 OneDomainPerNode");
+  const auto runs_here = [&](const Object& pod, const std::string& node) {
+    return IsDaemonPod(suspects, pod, pod.Label(kDomainLabel)) &&
+           pod["spec"]["nodeName"].AsString() == node &&
+           pod["status"]["phase"].AsString() == "Running";
+  };
+  Walk(server, [&](const Truth& truth, const Change& change) {
+    if (change.kind != Kind::kPod || change.type == Change::Type::kDeleted) return;
+    const Object& pod = *change.after;
+    const std::string& node = pod["spec"]["nodeName"].AsString();
+    if (!runs_here(pod, node) || (change.before && runs_here(*change.before, node))) return;
+    for (const auto& [key, other] : truth.Live(Kind::kPod)) {
+      const bool is_rival =
+          runs_here(*other, node) && other->Label(kDomainLabel) != pod.Label(kDomainLabel);
+      if (!is_rival) continue;
+      report.Say(change, "started " + Show(Kind::kPod, pod.key()) + " on " + node + ", where " +
+                             kube::ToString(key) + " of another domain runs");
+    }
+  });
+  return report.Take();
+}
+
+// ---- S3
+
+namespace {
+
+// The pods that have had an index, by clique and index.
+using Holders = std::map<std::pair<kube::ObjectKey, std::int64_t>, std::set<kube::Uid>>;
+
+// The pod of another node that lives and had the index; nullptr if there is none.
+ObjectPtr FindHolder(const Truth& truth, const Suspects& suspects, const Object& clique,
+                     const Entry& entry, const std::set<kube::Uid>& holders) {
+  for (const auto& [key, pod] : truth.Live(Kind::kPod)) {
+    const std::string& node = (*pod)["spec"]["nodeName"].AsString();
+    const bool is_one = holders.contains(pod->uid()) && node != entry.node &&
+                        IsPodOf(suspects, PlaceIn(clique, node), *pod);
+    if (is_one) return pod;
+  }
+  return nullptr;
+}
+
+void CheckIndices(const Truth& truth, const Suspects& suspects, const Change& change,
+                  Holders& holders, Report& report) {
+  const Object& clique = *change.after;
+  const Entries before = DaemonsOf(change.before);
+  for (const Entry& entry : DaemonsOf(change.after)) {
+    const Entry* old = FindNode(before, entry.node);
+    if (old != nullptr && old->index == entry.index) continue;
+    const std::string gave = "gave " + entry.node + " the index " + std::to_string(entry.index);
+    if (entry.index < 0 || entry.index >= suspects.members_max) {
+      report.Say(change, gave + ", which does not exist");
+    }
+    const ObjectPtr holder =
+        FindHolder(truth, suspects, clique, entry, holders[{clique.key(), entry.index}]);
+    if (holder)
+      report.Say(change, gave + " of " + Show(Kind::kPod, holder->key()) + ", which lives");
+  }
+}
+
+}  // namespace
+
+Violations IndexUniqueness(const ApiServer& server, const Suspects& suspects) {
+  Report report("S3 IndexUniqueness");
+  Holders holders;
+  Walk(server, [&](const Truth& truth, const Change& change) {
+    const bool is_clique = IsCliqueWrite(change);
+    if (!is_clique && !IsDomainWrite(change)) return;
+    const bool is_suspect = suspects.clients.contains(change.actor);
+    const Entries before = is_clique ? DaemonsOf(change.before) : NodesOf(change.before);
+    const Entries after = is_clique ? DaemonsOf(change.after) : NodesOf(change.after);
+    if (is_suspect && HasIndexTwice(after) && !HasIndexTwice(before)) {
+      report.Say(change, "gave an index twice in " + Show(change.kind, change.after->key()));
+    }
+    if (!is_clique) return;
+    if (is_suspect) CheckIndices(truth, suspects, change, holders, report);
+    for (const Entry& entry : after) {
+      const ObjectPtr pod =
+          FindPodOf(truth, suspects, PlaceIn(*change.after, entry.node), entry.ip);
+      if (pod) holders[{change.after->key(), entry.index}].insert(pod->uid());
+    }
+  });
+  return report.Take();
+}
+
+// ---- S4
+
+Violations IndexStability(const ApiServer& server, const Suspects& suspects) {
+  Report report("S4 IndexStability");
+  std::map<std::pair<kube::Uid, kube::ObjectKey>, std::int64_t> indices;  // By pod and clique.
+  Walk(server, [&](const Truth& truth, const Change& change) {
+    if (!IsCliqueWrite(change)) return;
+    for (const Entry& entry : DaemonsOf(change.after)) {
+      const ObjectPtr pod =
+          FindPodOf(truth, suspects, PlaceIn(*change.after, entry.node), entry.ip);
+      if (!pod) continue;
+      const auto [it, is_first] =
+          indices.try_emplace({pod->uid(), change.after->key()}, entry.index);
+      const std::int64_t before = std::exchange(it->second, entry.index);
+      if (is_first || before == entry.index || !suspects.clients.contains(change.actor)) continue;
+      report.Say(change, "moved " + entry.node + " from index " + std::to_string(before) + " to " +
+                             std::to_string(entry.index) + " while " +
+                             Show(Kind::kPod, pod->key()) + " lives");
+    }
+  });
+  return report.Take();
+}
+
+// ---- S5
+
+namespace {
+
+// While which revisions, the last one excluded, there was a pod for the place.
+std::vector<std::pair<Revision, Revision>> PresenceOf(const History& history,
+                                                      const Suspects& suspects,
+                                                      const Place& place) {
+  std::map<kube::Uid, Revision> began;
+  std::vector<std::pair<Revision, Revision>> presence;
+  for (const std::size_t position : history.ChangesOf(Kind::kPod)) {
+    const Change& change = history.changes()[position];
+    const Object& pod = *change.after;
+    const bool is_there = change.type != Change::Type::kDeleted && IsPodOf(suspects, place, pod);
+    if (is_there) {
+      began.emplace(pod.uid(), change.revision());
+    } else if (const auto it = began.find(pod.uid()); it != began.end()) {
+      presence.emplace_back(it->second, change.revision());
+      began.erase(it);
+    }
+  }
+  for (const auto& [uid, since] : began) presence.emplace_back(since, kNewest);
+  return presence;
+}
+
+// Whether the client read pods live, after the entry was made and before the change, when there was
+// none for the place.
+bool HasProof(const ApiServer& server, const Suspects& suspects, const Place& place,
+              Revision entry_since, const Change& change) {
+  const auto presence = PresenceOf(server.store().history(), suspects, place);
+  return std::ranges::any_of(server.requests(), [&](const RequestRecord& request) {
+    const bool is_look = request.target.verb == "list" || request.target.verb == "get";
+    const bool is_live = is_look && request.client == change.actor && request.status == 200 &&
+                         request.target.kind != nullptr &&
+                         request.target.kind->kind == Kind::kPod &&
+                         request.view == request.revision && request.revision >= entry_since &&
+                         request.revision < change.revision();
+    return is_live && std::ranges::none_of(presence, [&](const auto& interval) {
+             return interval.first <= request.revision && request.revision < interval.second;
+           });
+  });
+}
+
+// Since when an entry has been in its clique, by clique and node.
+using EntriesSince = std::map<std::pair<kube::ObjectKey, std::string>, Revision>;
+
+void CheckLeavers(const Truth& truth, const Suspects& suspects, const Change& change,
+                  const EntriesSince& since, Report& report) {
+  const Entries after = NodesOf(change.after);
+  for (const Entry& entry : NodesOf(change.before)) {
+    if (FindNode(after, entry.node) != nullptr) continue;
+    const Place place = {.domain = change.after->uid(), .clique = entry.clique, .node = entry.node};
+    const ObjectPtr pod = FindPodOf(truth, suspects, place, entry.ip);
+    const kube::ObjectKey key = {.ns = suspects.driver_namespace,
+                                 .name = CliqueName(place.domain, place.clique)};
+    const Entries daemons = DaemonsOf(truth.Get(Kind::kClique, key));
+    // One that was taken out and put in again has left meanwhile.
+    const bool has_stayed = FindNode(daemons, entry.node) != nullptr &&
+                            since.at({key, entry.node}) <= change.before->revision();
+    if (!pod || (!entry.clique.empty() && !has_stayed)) continue;
+    report.Say(change, "took " + entry.node + " out of the status of " +
+                           kube::ToString(change.after->key()) + " while " +
+                           Show(Kind::kPod, pod->key()) + " is a member");
+  }
+}
+
+}  // namespace
+
+Violations NoPruneWithoutProof(const ApiServer& server, const Suspects& suspects) {
+  Report report("S5 NoPruneWithoutProof");
+  EntriesSince since;
+  Walk(server, [&](const Truth& truth, const Change& change) {
+    const bool is_suspect = suspects.clients.contains(change.actor);
+    const bool lets_loose = IsDomainWrite(change) && !change.after->deleting();
+    if (is_suspect && lets_loose) CheckLeavers(truth, suspects, change, since, report);
+    if (!IsCliqueWrite(change)) return;
+    const Object& clique = *change.after;
+    const Entries after = DaemonsOf(change.after);
+    for (const Entry& entry : after) {
+      const bool is_new = FindNode(DaemonsOf(change.before), entry.node) == nullptr;
+      if (is_new) since[{clique.key(), entry.node}] = change.revision();
+    }
+    for (const Entry& entry : DaemonsOf(change.before)) {
+      if (!is_suspect || FindNode(after, entry.node) != nullptr) continue;
+      const Place place = PlaceIn(clique, entry.node);
+      if (HasProof(server, suspects, place, since[{clique.key(), entry.node}], change)) continue;
+      report.Say(change, "took " + entry.node + " out of " + Show(Kind::kClique, clique.key()) +
+                             " without having seen that its pod is gone");
+    }
+  });
+  return report.Take();
+}
+
+}  // namespace simulation

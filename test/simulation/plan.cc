@@ -1,0 +1,82 @@
+#include "test/simulation/plan.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "test/simulation/mutants.h"
+#include "test/simulation/scripts.h"
+
+namespace simulation {
+
+namespace {
+
+constexpr std::array<std::pair<Strike, std::string_view>, 12> kStrikeNames = {{
+    {Strike::kNone, "none"},
+    {Strike::kCrashBefore, "crash-before"},
+    {Strike::kCrashAfter, "crash-after"},
+    {Strike::kReplyLost, "reply-lost"},
+    {Strike::kConflict, "conflict"},
+    {Strike::kForbidden, "forbidden"},
+    {Strike::kTooManyRequests, "too-many-requests"},
+    {Strike::kServerError, "server-error"},
+    {Strike::kUserDeletes, "user-deletes"},
+    {Strike::kUserRecreates, "user-recreates"},
+    {Strike::kWatchesExpire, "watches-expire"},
+    {Strike::kNodeLost, "node-lost"},
+}};
+static_assert(kStrikeNames.size() == kAllStrikes.size() + 1);
+
+}  // namespace
+
+std::string ToString(Strike strike) {
+  return std::string(
+      std::ranges::find(kStrikeNames, strike, &decltype(kStrikeNames)::value_type::first)->second);
+}
+
+std::string ToString(const Plan& plan) {
+  std::string text = "workload=" + plan.workload;
+  text += plan.controller_writes ? " manner=cdom" : " manner=reference";
+  text += " strike=" + ToString(plan.strike);
+  text += " at=" + std::to_string(plan.at);
+  if (!plan.stale.empty()) text += " stale=" + plan.stale;
+  if (plan.two_leaders) text += " leaders=2";
+  text += " seed=" + std::to_string(plan.seed);
+  if (!plan.mutant.empty()) text += " mutant=" + plan.mutant;
+  return text;
+}
+
+Plan ParsePlan(const std::vector<std::string>& words, std::string& error) {
+  Plan plan;
+  for (const std::string& word : words) {
+    const std::size_t equals = word.find('=');
+    const std::string name = word.substr(0, equals);
+    const std::string value = equals == std::string::npos ? "" : word.substr(equals + 1);
+    const bool is_number = !value.empty() && value.size() < 10 &&
+                           value.find_first_not_of("0123456789") == std::string::npos;
+    const auto strike =
+        std::ranges::find(kStrikeNames, value, &decltype(kStrikeNames)::value_type::second);
+    if (name == "workload" && FindScript(value) != nullptr) {
+      plan.workload = value;
+    } else if (name == "manner" && (value == "cdom" || value == "reference")) {
+      plan.controller_writes = value == "cdom";
+    } else if (name == "strike" && strike != kStrikeNames.end()) {
+      plan.strike = strike->first;
+    } else if (name == "at" && is_number) {
+      plan.at = std::stoi(value);
+    } else if (name == "seed" && is_number) {
+      plan.seed = std::stoull(value);
+    } else if (name == "leaders" && (value == "1" || value == "2")) {
+      plan.two_leaders = value == "2";
+    } else if (name == "stale") {
+      plan.stale = value;
+    } else if (name == "mutant" && RulesOf(value) != nullptr) {
+      plan.mutant = value;
+    } else {
+      error = "'" + word + "' is not part of a plan, such as: " + ToString(Plan());
+    }
+  }
+  return plan;
+}
+
+}  // namespace simulation

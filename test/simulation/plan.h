@@ -1,0 +1,52 @@
+// All that decides one life in the simulation: what is lived, by whom, and what strikes it where.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace simulation {
+
+// What happens at the request that is struck. The first five befall the request itself, those after
+// them its reply, and the rest the world just before it.
+enum class Strike {
+  kNone,
+  kCrashBefore,      // The process dies; the request never leaves.
+  kCrashAfter,       // It takes effect, and the process dies before the reply.
+  kReplyLost,        // It takes effect, and nobody says so.
+  kConflict,         // 409; nothing happens. Writes only.
+  kForbidden,        // 403; nothing happens.
+  kTooManyRequests,  // 429, to be tried again after a second; nothing happens.
+  kServerError,      // 500; nothing happens.
+  kUserDeletes,      // The user deletes the domain.
+  kUserRecreates,    // And makes a new one of the same name as soon as that is free.
+  kWatchesExpire,    // The server forgets all earlier versions: every watch is 410.
+  kNodeLost,         // A node falls silent, and is booted anew once everybody has come to rest.
+};
+inline constexpr std::array kAllStrikes = {
+    Strike::kCrashBefore,   Strike::kCrashAfter,      Strike::kReplyLost,   Strike::kConflict,
+    Strike::kForbidden,     Strike::kTooManyRequests, Strike::kServerError, Strike::kUserDeletes,
+    Strike::kUserRecreates, Strike::kWatchesExpire,   Strike::kNodeLost};
+
+// Equal plans give equal lives.
+struct Plan {
+  std::string workload = "W1";  // See scripts.h.
+  bool controller_writes = false;
+  Strike strike = Strike::kNone;
+  int at = 0;  // The request that is struck, from 1, of all but watches and renewals of the Lease.
+  // The process that follows a crash first sees this kind (plural) as it was when the life began,
+  // until it has come to rest. Empty: it sees the truth.
+  std::string stale = {};
+  bool two_leaders = false;  // Two replicas act, without knowing of each other; `seed` mixes them.
+  std::uint64_t seed = 1;
+  std::string mutant = {};  // Name of a wrong rule in the planner, see mutants.h; empty: none.
+};
+
+[[nodiscard]] std::string ToString(Strike strike);
+// "workload=W1 manner=cdom strike=crash-before at=17 ...": as `simulate` takes it.
+[[nodiscard]] std::string ToString(const Plan& plan);
+// Says what is wrong with it in `error`; then the plan is of no use.
+[[nodiscard]] Plan ParsePlan(const std::vector<std::string>& words, std::string& error);
+
+}  // namespace simulation

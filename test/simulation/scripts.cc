@@ -1,0 +1,254 @@
+#include "test/simulation/scripts.h"
+
+#include <algorithm>
+
+#include "test/simulation/fixtures.h"
+#include "test/simulation/world.h"
+
+namespace simulation {
+
+namespace {
+
+using json::Value;
+using Nodes = std::vector<std::string>;
+
+const DomainName kJob = {.key = {.ns = "train", .name = "job"}, .template_name = "job-channel"};
+// Another domain: beside it in its namespace, and in a namespace of its own.
+const DomainName kTwin = {.key = {.ns = "train", .name = "twin"}, .template_name = "twin-channel"};
+const DomainName kOther = {.key = {.ns = "lab", .name = "other"}, .template_name = "channel"};
+
+// Two nodes of one clique, one of another, one without fabric.
+const std::vector<std::pair<std::string, std::string>> kFourNodes = {
+    {"node-a", "c1.0"}, {"node-b", "c1.0"}, {"node-c", "c2.0"}, {"node-d", ""}};
+const Nodes kAll = {"node-a", "node-b", "node-c", "node-d"};
+
+Workload& Form(World& world, Nodes nodes) {
+  world.CreateDomain(kJob);
+  Workload& job = world.StartJob("pods", kJob, std::move(nodes));
+  world.Rest("the domain forms");
+  return job;
+}
+
+void CreateReadyDelete(World& world) {
+  Workload& job = Form(world, kAll);
+  job.Finish();
+  world.RunToRest("the workload ends");
+}
+
+void DeleteWhileForming(World& world) {
+  world.CreateDomain(kJob);
+  Workload& job = world.StartJob("pods", kJob, kAll);
+  // A node is reserved for the domain, and no daemon runs yet.
+  world.RunUntil("a node is labelled", [](const World& now) {
+    return std::ranges::any_of(now.All(Kind::kNode), [](const auto& node) {
+      return !node.second->Label(kDomainLabel).empty();
+    });
+  });
+  world.UserDeletes(kJob);
+  world.Rest("the deletion waits for the job");
+  job.Finish();
+  world.Rest("the job ends");
+}
+
+void RecreateUnderTheSameName(World& world) {
+  Workload& job = Form(world, kAll);
+  job.Finish();
+  world.UserRecreates(kJob);
+  world.Rest("the second domain forms");
+}
+
+void TwoDomainsOneAfterTheOther(World& world) {
+  Workload& job = Form(world, {"node-a", "node-b", "node-d"});
+  job.Finish();
+  world.Rest("the first job ends");
+  world.CreateDomain(kOther);
+  Workload& next = world.StartJob("next", kOther, {"node-a", "node-b", "node-d"});
+  world.Rest("the second domain takes the nodes over");
+  next.Finish();
+  world.Rest("the second job ends");
+}
+
+void TwoDomainsCompeteForANode(World& world) {
+  world.CreateDomain(kJob);
+  world.CreateDomain(kOther);
+  Workload& job = world.StartJob("pods", kJob, {"node-a", "node-b"});
+  Workload& rival = world.StartJob("rival", kOther, {"node-b", "node-c"});
+  world.Rest("one of them gets the node");
+  job.Finish();
+  world.Rest("the other gets the node");
+  rival.Finish();
+  world.Rest("the other ends");
+}
+
+void ScaleOutAndIn(World& world) {
+  Workload& job = Form(world, {"node-b"});
+  Workload& more = world.StartJob("more", kJob, {"node-a", "node-c", "node-d"});
+  world.Rest("nodes join");
+  job.Finish();
+  world.Rest("a node leaves");
+  Workload& again = world.StartJob("again", kJob, {"node-b"});
+  world.Rest("it joins again");
+  more.Finish();
+  again.Finish();
+  world.Rest("all leave");
+}
+
+void MoveToAnotherRack(World& world) {
+  Workload& job = Form(world, {"node-a", "node-b", "node-c"});
+  world.cluster().FailNode("node-a");
+  world.Rest("the node is carried away");
+  world.cluster().agent("node-a").MoveTo("c2.0");
+  world.cluster().RecoverNode("node-a", true);
+  world.Rest("it comes back in another rack");
+  job.Finish();
+  world.Rest("the workload ends");
+}
+
+ObjectPtr FindDaemonPod(const World& world, const std::string& node) {
+  for (const auto& [key, pod] : world.All(Kind::kPod)) {
+    const bool is_daemon = key.ns == kDriverNamespace && !pod->deleting();
+    if (is_daemon && TargetNode(*pod) == node) return pod;
+  }
+  return nullptr;
+}
+
+// Under the update strategy OnDelete this is how a new daemon image is rolled out by hand.
+void ReplaceDaemonsOneByOne(World& world) {
+  Workload& job = Form(world, kAll);
+  for (const std::string& node : kAll) {
+    if (const ObjectPtr pod = FindDaemonPod(world, node)) {
+      world.UserDeletes(Kind::kPod, pod->key());
+    }
+    world.Rest("the daemon of " + node + " is replaced");
+  }
+  job.Finish();
+  world.RunToRest("the workload ends");
+}
+
+void DeleteTheNamespace(World& world) {
+  world.CreateDomain(kJob);
+  world.CreateDomain(kTwin);
+  world.StartJob("pods", kJob, {"node-a", "node-b"});
+  world.StartJob("more", kTwin, {"node-c"});
+  world.Rest("both domains form");
+  world.UserDeletes(Kind::kNamespace, {.name = kJob.key.ns});
+  world.Rest("the namespace goes");
+  if (world.Get(Kind::kNamespace, {.name = kJob.key.ns})) {
+    world.Say("L2: the namespace is still there");
+  }
+}
+
+void DeleteTheChildren(World& world) {
+  Workload& job = Form(world, {"node-a", "node-b", "node-d"});
+  const auto remove = [&](Kind kind, const kube::ObjectKey& key) {
+    world.UserDeletes(kind, key);
+    world.Rest("the user has deleted " + Describe(kind).resource.kind + " " + key.name);
+  };
+  const auto daemon_key = [&] {
+    const ObjectPtr domain = world.Get(Kind::kComputeDomain, kJob.key);
+    return kube::ObjectKey{.ns = std::string(kDriverNamespace),
+                           .name = DaemonName(domain ? domain->uid() : "none")};
+  };
+  remove(Kind::kClaimTemplate, {.ns = kJob.key.ns, .name = kJob.template_name});
+  remove(Kind::kClaimTemplate, daemon_key());
+  for (const auto& [key, clique] : Objects(world.All(Kind::kClique))) remove(Kind::kClique, key);
+  remove(Kind::kDaemonSet, daemon_key());
+
+  const ObjectPtr node = world.Get(Kind::kNode, {.name = "node-b"});
+  const std::string label = node->Label(kDomainLabel);
+  world.UserLabelsNode("node-b", "");
+  world.Rest("the user has taken a label off");
+  // Only of a domain that lives: nobody would take it off again.
+  if (const ObjectPtr domain = world.Get(Kind::kComputeDomain, kJob.key);
+      domain && domain->uid() == label) {
+    world.UserLabelsNode("node-b", label);
+  }
+  world.Rest("the user has put it on again");
+  job.Finish();
+  world.Rest("the workload ends");
+}
+
+void NameOfTheTemplateIsTaken(World& world) {
+  const kube::ObjectKey taken = {.ns = kJob.key.ns, .name = kJob.template_name};
+  world.UserCreates(Kind::kClaimTemplate, taken.ns, ForeignTemplateObject(taken.name));
+  world.CreateDomain(kJob);
+  world.RunUntil("the domain says so", [&](const World& now) {
+    const ObjectPtr domain = now.Get(Kind::kComputeDomain, kJob.key);
+    return !domain ||
+           FindCondition(domain->value(), "Ready")["reason"].AsString() == "TemplateNameTaken";
+  });
+  // The controller never comes to rest: nothing would show it that the name is free.
+  world.RunFor(std::chrono::minutes(2));
+  world.CheckRest();
+  world.UserDeletes(Kind::kClaimTemplate, taken);
+  world.RunUntil("the name is free", [&](const World& now) {
+    return now.Get(Kind::kClaimTemplate, taken) || !now.Get(Kind::kComputeDomain, kJob.key);
+  });
+  if (const ObjectPtr domain = world.Get(Kind::kComputeDomain, kJob.key)) {
+    // And somebody says of a template of his own that it is the domain's.
+    Value forged = WorkloadTemplateObject(domain->uid(), kJob.key.name, "forged");
+    forged["metadata"].Erase("ownerReferences");
+    world.UserCreates(Kind::kClaimTemplate, kJob.key.ns, std::move(forged));
+  }
+  Workload& job = world.StartJob("pods", kJob, {"node-a", "node-b"});
+  world.Rest("the domain forms");
+  job.Finish();
+  world.Rest("the workload ends");
+}
+
+constexpr int kFull = NodeAgent::kMembersMax;
+
+std::vector<std::pair<std::string, std::string>> OneNodeTooMany() {
+  std::vector<std::pair<std::string, std::string>> nodes;
+  for (int i = 0; i <= kFull; ++i) {
+    nodes.emplace_back(std::string("node-") + static_cast<char>('a' + i), "c1.0");
+  }
+  return nodes;
+}
+
+void CliqueIsFull(World& world) {
+  Nodes nodes;
+  for (const auto& [node, clique] : OneNodeTooMany()) nodes.push_back(node);
+  const std::string late = nodes.back();
+  nodes.pop_back();
+  const std::string first = nodes.front();
+  nodes.erase(nodes.begin());
+  Workload& leaving = world.StartJob("leaving", kJob, {first});
+  Workload& job = Form(world, nodes);
+  Workload& joining = world.StartJob("joining", kJob, {late});
+  world.Rest("a node finds no room");
+  leaving.Finish();
+  world.Rest("a node makes room");
+  job.Finish();
+  joining.Finish();
+  world.RunToRest("the workload ends");
+}
+
+}  // namespace
+
+const std::vector<Script>& Scripts() {
+  static const std::vector<Script> scripts = {
+      {"W1", "create, ready, delete", kFourNodes, CreateReadyDelete},
+      {"W2", "delete while forming", kFourNodes, DeleteWhileForming},
+      {"W3", "delete, and a new domain of the same name", kFourNodes, RecreateUnderTheSameName},
+      {"W4", "two domains on the same nodes, one after the other", kFourNodes,
+       TwoDomainsOneAfterTheOther},
+      {"W5", "two domains compete for a node", kFourNodes, TwoDomainsCompeteForANode},
+      {"W6", "nodes join, leave and join again", kFourNodes, ScaleOutAndIn},
+      {"W7", "a node is moved to another rack", kFourNodes, MoveToAnotherRack},
+      {"W8", "daemon pods are replaced one by one", kFourNodes, ReplaceDaemonsOneByOne},
+      {"W10", "the namespace of two domains is deleted", kFourNodes, DeleteTheNamespace},
+      {"W15", "a user deletes each child, and a node's label", kFourNodes, DeleteTheChildren},
+      {"W16", "somebody has the name of the workload's template", kFourNodes,
+       NameOfTheTemplateIsTaken},
+      {"W17", "a clique is full when one more node joins", OneNodeTooMany(), CliqueIsFull},
+  };
+  return scripts;
+}
+
+const Script* FindScript(const std::string& name) {
+  const auto it = std::ranges::find(Scripts(), name, &Script::name);
+  return it == Scripts().end() ? nullptr : &*it;
+}
+
+}  // namespace simulation

@@ -1,0 +1,24 @@
+// The lives that are lived: what users, jobs and administrators do while the controller looks after
+// their domains. The names are those of the test plan.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace simulation {
+
+class World;
+
+struct Script {
+  const char* name = "";
+  const char* what = "";
+  std::vector<std::pair<std::string, std::string>> nodes = {};  // Name and NVLink clique.
+  void (*live)(World& world) = nullptr;  // Up to where all domains may be deleted.
+};
+
+[[nodiscard]] const std::vector<Script>& Scripts();
+// nullptr if there is none of that name.
+[[nodiscard]] const Script* FindScript(const std::string& name);
+
+}  // namespace simulation

@@ -1,0 +1,101 @@
+// Goal: what fault_sweep_test.cc asks of two lives holds of all of them, whatever strikes. Method:
+// the same. Of the smallest lives every request is struck in every way; of the others one request
+// in some is, each strike at others, so that between them they hit every request.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "test/simulation/expect_clean.h"
+#include "test/simulation/scripts.h"
+
+namespace simulation {
+namespace {
+
+struct Manner {
+  std::string workload = {};
+  bool controller_writes = false;
+};
+void PrintTo(const Manner& manner, std::ostream* out) {
+  *out << manner.workload << (manner.controller_writes ? " cdom" : " reference");
+}
+std::string NameOf(const testing::TestParamInfo<Manner>& info) {
+  return info.param.workload + (info.param.controller_writes ? "Cdom" : "Reference");
+}
+
+// How many requests in a row share one blow of each strike: as many as the time allows.
+int EveryOf(const std::string& workload) {
+  if (workload == "W1" || workload == "W3") return 1;
+  if (workload == "W2") return 2;
+  return workload == "W17" ? 23 : 7;
+}
+// And one crash that is followed by an old view of one kind.
+int EveryStaleOf(const std::string& workload) { return workload == "W17" ? 59 : 11; }
+
+std::vector<Manner> AllManners() {
+  std::vector<Manner> manners;
+  for (const Script& script : Scripts()) {
+    for (const bool controller_writes : {false, true}) {
+      manners.push_back({.workload = script.name, .controller_writes = controller_writes});
+    }
+  }
+  return manners;
+}
+
+// Lives and strikes that fault_sweep_test.cc has.
+bool IsInTheOtherSweep(const std::string& workload, Strike strike) {
+  return (workload == "W1" || workload == "W3") &&
+         (strike == Strike::kCrashBefore || strike == Strike::kCrashAfter ||
+          strike == Strike::kReplyLost || strike == Strike::kConflict ||
+          strike == Strike::kUserDeletes);
+}
+
+class WideSweep : public testing::TestWithParam<Manner> {};
+
+TEST_P(WideSweep, ALifeWithoutFaultsIsCleanAndQuiet) {
+  const Outcome outcome =
+      Live({.workload = GetParam().workload, .controller_writes = GetParam().controller_writes});
+  for (const std::string& violation : outcome.violations) ADD_FAILURE() << violation;
+  EXPECT_GT(outcome.requests, 15);
+}
+
+TEST_P(WideSweep, WhateverStrikesWhereverIsMadeGood) {
+  const std::string& workload = GetParam().workload;
+  std::vector<Strike> strikes(kAllStrikes.begin(), kAllStrikes.end());
+  std::erase_if(strikes, [&](Strike strike) { return IsInTheOtherSweep(workload, strike); });
+  ExpectClean(Sweep({.workload = workload, .controller_writes = GetParam().controller_writes},
+                    strikes, EveryOf(workload)),
+              50);
+}
+
+TEST_P(WideSweep, S14_TwoLeadersDoNoHarmHoweverTheyInterleave) {
+  std::vector<Life> lives;
+  const std::uint64_t seeds = GetParam().workload == "W17" ? 1 : 4;
+  for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+    const Plan plan = {.workload = GetParam().workload,
+                       .controller_writes = GetParam().controller_writes,
+                       .two_leaders = true,
+                       .seed = seed};
+    lives.push_back({.plan = plan, .outcome = Live(plan)});
+  }
+  ExpectClean(lives, 0);
+}
+
+TEST_P(WideSweep, F7_AStaleFirstListAfterACrashHarmsNothing) {
+  std::vector<Life> lives;
+  for (const char* stale : {"computedomains", "nodes", "daemonsets", "resourceclaimtemplates",
+                            "resourceclaims", "pods", "computedomaincliques"}) {
+    std::ranges::move(Sweep({.workload = GetParam().workload,
+                             .controller_writes = GetParam().controller_writes,
+                             .stale = stale},
+                            {Strike::kCrashAfter}, EveryStaleOf(GetParam().workload)),
+                      std::back_inserter(lives));
+  }
+  ExpectClean(lives, 14);
+}
+
+INSTANTIATE_TEST_SUITE_P(Lives, WideSweep, testing::ValuesIn(AllManners()), NameOf);
+
+}  // namespace
+}  // namespace simulation

@@ -1,0 +1,342 @@
+#include "test/simulation/world.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "pkg/base/check.h"
+#include "test/simulation/mutants.h"
+#include "test/simulation/scripts.h"
+
+namespace simulation {
+
+namespace {
+
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+constexpr int kStepsMax = 500'000;      // Of one life; some hundred are usual.
+constexpr auto kRest = seconds(45);     // Nothing of the controller due for this long is rest.
+constexpr auto kLifeMax = minutes(60);  // Of virtual time, for one phase.
+const std::string kLostNode = "node-b";
+
+// What a server says that does not do what it is asked.
+http::Response Refusal(Strike strike) {
+  Reply reply = Failed(409, "Conflict", "the object has been modified");
+  http::Response response;
+  if (strike == Strike::kForbidden) reply = Failed(403, "Forbidden", "not today");
+  if (strike == Strike::kServerError) reply = Failed(500, "InternalError", "etcd has no leader");
+  if (strike == Strike::kTooManyRequests) {
+    reply = Failed(429, "TooManyRequests", "too many requests");
+    response.retry_after = seconds(1);
+  }
+  response.status = reply.code;
+  response.body = json::Serialize(reply.status);
+  return response;
+}
+
+}  // namespace
+
+World::World(const Plan& plan, bool trace, BeforeRequest before_request)
+    : plan_(plan), trace_(trace), before_request_(std::move(before_request)), random_(plan.seed) {
+  cluster_.AddNamespace("train");
+  cluster_.AddNamespace("lab");
+  for (const auto& [node, clique] : FindScript(plan_.workload)->nodes) {
+    cluster_.AddNode(node, clique);
+  }
+  cluster_.Settle();
+  start_ = cluster_.store().revision();
+}
+
+// ---- What users do.
+
+void World::CreateDomain(const DomainName& domain) {
+  if (!first_) first_ = domain;
+  // A namespace that is going takes no more.
+  const ObjectPtr ns = Get(Kind::kNamespace, {.name = domain.key.ns});
+  if (!ns || ns->deleting()) return;
+  Note("-- the user creates the domain " + kube::ToString(domain.key));
+  cluster_.CreateDomain(domain.key, domain.template_name);
+}
+
+void World::UserDeletes(const DomainName& domain) {
+  if (!DomainLives(domain)) return;
+  Note("-- the user deletes the domain " + kube::ToString(domain.key));
+  cluster_.DeleteDomain(domain.key);
+}
+
+void World::UserRecreates(const DomainName& domain) {
+  UserDeletes(domain);
+  wanted_ = domain;
+}
+
+void World::UserDeletes(Kind kind, const kube::ObjectKey& key) {
+  Note("-- the user deletes " + Describe(kind).resource.kind + " " + kube::ToString(key));
+  (void)cluster_.store().Delete("user", kind, key, {.propagation = "Background"});
+}
+
+void World::UserCreates(Kind kind, const std::string& ns, json::Value object) {
+  Note("-- a user creates " + Describe(kind).resource.kind + " " +
+       object["metadata"]["name"].AsString());
+  (void)cluster_.store().Create("user", kind, ns, std::move(object));
+}
+
+void World::UserLabelsNode(const std::string& node, const std::string& value) {
+  Note("-- the user labels " + node + " as of \"" + value + "\"");
+  (void)cluster_.store().Edit("user", Kind::kNode, {.name = node}, [&](json::Value& object) {
+    json::Value& labels = object["metadata"]["labels"];
+    labels.Erase(kDomainLabel);
+    if (!value.empty()) labels[kDomainLabel] = value;
+  });
+}
+
+Workload& World::StartJob(const std::string& name, const DomainName& domain,
+                          std::vector<std::string> nodes) {
+  return cluster_.AddWorkload({.ns = domain.key.ns, .name = name}, domain.template_name,
+                              std::move(nodes));
+}
+
+bool World::StepUser() {
+  if (!wanted_ || Get(Kind::kComputeDomain, wanted_->key)) return false;
+  CreateDomain(*std::exchange(wanted_, {}));
+  return true;
+}
+
+void World::LoseNode() {
+  Note("-- " + kLostNode + " falls silent");
+  cluster_.FailNode(kLostNode);
+  node_is_lost_ = true;
+}
+
+// ---- Requests, and what strikes them.
+
+void World::StartReplica(std::size_t slot, std::map<std::string, Revision> stale) {
+  const std::string client = "controller-" + std::to_string(++processes_);
+  suspects_.clients.insert(client);
+  Note("-- process " + client + " starts");
+  const ReplicaOptions options = {.client = client,
+                                  .elects = !plan_.two_leaders,
+                                  .controller_writes = plan_.controller_writes,
+                                  .rules = *RulesOf(plan_.mutant),
+                                  .stale = std::move(stale),
+                                  .seed = plan_.seed + static_cast<std::uint64_t>(processes_)};
+  replicas_[slot] = std::make_unique<Replica>(
+      cluster_.server(), options,
+      [this, client](const http::Request& request) { return ServeRequest(client, request); });
+}
+
+bool World::Hits(Strike strike, const http::Request& request) const {
+  switch (strike) {
+    case Strike::kNone:
+      return false;
+    case Strike::kConflict:
+      return request.method != http::Method::kGet;
+    case Strike::kUserDeletes:
+    case Strike::kUserRecreates:
+      return first_ && DomainLives(*first_);
+    default:
+      return true;
+  }
+}
+
+base::Result<http::Response> World::ServeRequest(const std::string& client,
+                                                 const http::Request& request) {
+  // Renewals of the Lease are one request over and over; the first ones stand for all.
+  constexpr int kLeaseRequests = 4;
+  const bool is_lease = request.path.find("/leases") != std::string::npos;
+  const bool counts = !is_quiet_ && (!is_lease || ++lease_requests_ <= kLeaseRequests);
+  if (counts) {
+    ++outcome_.requests;
+    if (before_request_) before_request_(request);
+  }
+  const bool strikes = counts && outcome_.requests == plan_.at && Hits(plan_.strike, request);
+  const std::string text = client + " " + std::string(http::ToString(request.method)) + " " +
+                           request.path + (strikes ? "   <- struck" : "");
+  if (!strikes) {
+    http::Response response = cluster_.server().Handle(client, request);
+    if (counts) Note(text + " " + std::to_string(response.status));
+    return response;
+  }
+  Note(text);
+  outcome_.struck = true;
+  return StrikeRequest(client, request);
+}
+
+base::Result<http::Response> World::StrikeRequest(const std::string& client,
+                                                  const http::Request& request) {
+  switch (plan_.strike) {
+    case Strike::kNone:
+      break;
+    case Strike::kCrashBefore:
+      throw Replica::ProcessDied();
+    case Strike::kCrashAfter:
+      (void)cluster_.server().Handle(client, request);
+      throw Replica::ProcessDied();
+    case Strike::kReplyLost: {
+      (void)cluster_.server().Handle(client, request);
+      const bool is_write = request.method != http::Method::kGet;
+      return base::Fail(
+          is_write ? base::ErrorCode::kUnknownOutcome : base::ErrorCode::kDeadlineExceeded,
+          "the reply was lost");
+    }
+    case Strike::kConflict:
+    case Strike::kForbidden:
+    case Strike::kTooManyRequests:
+    case Strike::kServerError:
+      return Refusal(plan_.strike);
+    case Strike::kUserDeletes:
+      UserDeletes(*first_);
+      break;
+    case Strike::kUserRecreates:
+      UserRecreates(*first_);
+      break;
+    case Strike::kWatchesExpire:
+      cluster_.server().Compact(cluster_.store().revision());
+      for (const auto& replica : replicas_) replica->ExpireWatches();
+      break;
+    case Strike::kNodeLost:
+      LoseNode();
+      break;
+  }
+  return cluster_.server().Handle(client, request);
+}
+
+// ---- Time.
+
+bool World::StepReplica(std::size_t slot) {
+  try {
+    return replicas_[slot]->Step();
+  } catch (const Replica::ProcessDied&) {
+    std::map<std::string, Revision> stale;
+    if (!plan_.stale.empty()) stale[plan_.stale] = start_;
+    replicas_[slot].reset();
+    StartReplica(slot, std::move(stale));
+    return true;
+  }
+}
+
+bool World::StepSomebody() {
+  if (steps_ >= kStepsMax) return false;
+  if (++steps_ == kStepsMax) Say("L6: it never comes to rest");
+  bool moved = StepUser();
+  for (std::size_t slot = 0; slot < replicas_.size(); ++slot) {
+    // One replica goes a step at a time; of two the seed says how many each makes before the other.
+    const std::uint64_t steps = plan_.two_leaders ? random_() % 4 : 1;
+    for (std::uint64_t i = 0; i < steps; ++i) moved = StepReplica(slot) || moved;
+  }
+  for (const auto& peer : cluster_.peers()) {
+    // With two leaders the cluster too moves at its own pace.
+    if (plan_.two_leaders && random_() % 2 == 0) continue;
+    moved = peer->Step(cluster_.now()) || moved;
+  }
+  if (moved || !plan_.two_leaders) return moved;
+  // Nobody moved, perhaps because nobody was asked.
+  for (std::size_t slot = 0; slot < replicas_.size(); ++slot) moved = StepReplica(slot) || moved;
+  return cluster_.Settle() > 0 || moved;
+}
+
+// When something is due next, of anybody.
+std::optional<Time> World::NextDue() const {
+  std::optional<Time> due = cluster_.NextDue();
+  for (const auto& replica : replicas_) {
+    if (const auto next = replica->NextDue(); next && (!due || *next < *due)) due = next;
+  }
+  return due;
+}
+
+void World::AdvanceTo(Time time) {
+  constexpr auto kTick = std::chrono::microseconds(1'000);  // Time never stands still.
+  cluster_.Advance(std::max<std::chrono::microseconds>(time - cluster_.now(), kTick));
+}
+
+// To the next moment at which something is due; false if that is rest.
+bool World::AdvanceTime() {
+  const Time horizon = cluster_.now() + kRest;
+  const bool replicas_rest = std::ranges::all_of(
+      replicas_, [&](const auto& replica) { return replica->IsAtRest(horizon); });
+  if (!cluster_.NextDue() && replicas_rest) return false;
+  const std::optional<Time> due = NextDue();
+  if (due) AdvanceTo(*due);
+  return due.has_value();
+}
+
+void World::RunUntil(const std::string& phase, const std::function<bool(const World&)>& done) {
+  const Time end = cluster_.now() + kLifeMax;
+  for (;;) {
+    bool moved = true;
+    while (moved && !done(*this)) moved = StepSomebody();
+    if (moved || steps_ >= kStepsMax) return;
+    if (cluster_.now() > end) {
+      Say("L1: no rest within an hour while " + phase);
+      return;
+    }
+    if (AdvanceTime()) continue;
+    // At rest with an old view: the servers catch up, and it must come right.
+    bool caught_up = false;
+    for (const auto& replica : replicas_) caught_up = replica->CatchUp() || caught_up;
+    if (caught_up) continue;
+    if (!std::exchange(node_is_lost_, false)) return;
+    // At rest without a node: also that must be right, and so it must be once it is there again.
+    CheckRest();
+    Note("-- " + kLostNode + " is booted anew");
+    cluster_.RecoverNode(kLostNode, true);
+  }
+}
+
+void World::RunFor(seconds time) {
+  const Time end = cluster_.now() + time;
+  for (;;) {
+    while (StepSomebody()) {
+    }
+    if (cluster_.now() >= end || steps_ >= kStepsMax) return;
+    AdvanceTo(std::min(NextDue().value_or(end), end));
+  }
+}
+
+// ---- Checks.
+
+void World::CheckRest() {
+  for (std::string& violation : simulation::CheckRest(cluster_.server(), suspects_)) {
+    Say(std::move(violation));
+  }
+}
+
+void World::CheckQuiet() {
+  is_quiet_ = true;
+  const std::size_t since = cluster_.server().requests().size();
+  // Long once for each workload and manner; what follows a strike or a race shows within a minute.
+  const bool is_plain = plan_.strike == Strike::kNone && !plan_.two_leaders;
+  RunFor(is_plain ? minutes(15) : minutes(1));
+  is_quiet_ = false;
+  for (std::string& violation : QuietAtRest(cluster_.server(), suspects_, since)) {
+    Say(std::move(violation));
+  }
+}
+
+void World::EndAllDomains() {
+  for (const auto& [key, domain] : Objects(All(Kind::kComputeDomain))) {
+    UserDeletes({.key = key});
+  }
+  RunToRest("the domains go");
+  CheckQuiet();
+  for (const auto& [key, domain] : All(Kind::kComputeDomain)) {
+    Say("L2: " + kube::ToString(key) + " is still there at the end of its life");
+  }
+  CheckRest();
+}
+
+void World::Live() {
+  replicas_.resize(plan_.two_leaders ? 2 : 1);
+  for (std::size_t slot = 0; slot < replicas_.size(); ++slot) StartReplica(slot, {});
+  FindScript(plan_.workload)->live(*this);
+  CheckQuiet();
+  EndAllDomains();
+  for (std::string& violation : CheckSafety(cluster_.server(), suspects_)) {
+    Say(std::move(violation));
+  }
+  if (!trace_) return;
+  for (const auto& replica : replicas_) {
+    for (const std::string& line : replica->logger().lines()) Note("log: " + line);
+  }
+}
+
+}  // namespace simulation

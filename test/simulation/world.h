@@ -1,0 +1,124 @@
+// The world of one life: a cluster, the controller's processes in it, and what strikes them.
+//
+// For one thread. A script lives in it; whatever is wrong is collected, and never ends a life.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "test/simulation/oracles.h"
+#include "test/simulation/peers.h"
+#include "test/simulation/plan.h"
+#include "test/simulation/replica.h"
+
+namespace simulation {
+
+struct Outcome {
+  Violations violations = {};
+  bool struck = false;                  // The fault happened.
+  int requests = 0;                     // That could have been struck.
+  std::vector<std::string> trace = {};  // Every request and restart, for people; only if asked for.
+};
+
+// A domain as its user knows it.
+struct DomainName {
+  kube::ObjectKey key = {};
+  std::string template_name = {};
+};
+
+class World {
+ public:
+  // Called before each request that can be struck, which is number outcome().requests.
+  using BeforeRequest = std::function<void(const http::Request& request)>;
+
+  World(const Plan& plan, bool trace, BeforeRequest before_request = {});
+
+  // The whole life: the script of the plan's workload, then the end of all domains. Once.
+  void Live();
+
+  [[nodiscard]] const Plan& plan() const { return plan_; }
+  // From now on the life that `plan` says. REQUIRES: up to here they are the same.
+  void GoOnWith(const Plan& plan) { plan_ = plan; }
+  // Whether the strike would change anything at this request.
+  [[nodiscard]] bool Hits(Strike strike, const http::Request& request) const;
+  [[nodiscard]] const Outcome& outcome() const { return outcome_; }
+
+  // For scripts: what there is,
+  [[nodiscard]] Cluster& cluster() { return cluster_; }
+  [[nodiscard]] const Objects& All(Kind kind) const { return cluster_.store().Live(kind); }
+  [[nodiscard]] ObjectPtr Get(Kind kind, const kube::ObjectKey& key) const {
+    return cluster_.store().Get(kind, key);
+  }
+  // what users do; where that is not possible it is left,
+  void CreateDomain(const DomainName& domain);
+  void UserDeletes(const DomainName& domain);
+  // As soon as the name is free a new domain has it.
+  void UserRecreates(const DomainName& domain);
+  void UserDeletes(Kind kind, const kube::ObjectKey& key);
+  void UserCreates(Kind kind, const std::string& ns, json::Value object);
+  void UserLabelsNode(const std::string& node, const std::string& value);  // Empty: takes it off.
+  // Pods named after `name`, one for each node, that use the domain.
+  Workload& StartJob(const std::string& name, const DomainName& domain,
+                     std::vector<std::string> nodes);
+  // and how time goes by: until nobody has anything to do, or `done` holds if that is earlier;
+  void RunToRest(const std::string& phase) {
+    RunUntil(phase, [](const World&) { return false; });
+  }
+  void RunUntil(const std::string& phase, const std::function<bool(const World&)>& done);
+  void RunFor(std::chrono::seconds time);
+  // what must hold at rest does;
+  void CheckRest();
+  void Rest(const std::string& phase) {
+    RunToRest(phase);
+    CheckRest();
+  }
+  // nothing is sent while nothing happens.
+  void CheckQuiet();
+  void Say(std::string violation) { outcome_.violations.push_back(std::move(violation)); }
+
+ private:
+  void StartReplica(std::size_t slot, std::map<std::string, Revision> stale);
+  base::Result<http::Response> ServeRequest(const std::string& client,
+                                            const http::Request& request);
+  base::Result<http::Response> StrikeRequest(const std::string& client,
+                                             const http::Request& request);
+  bool StepReplica(std::size_t slot);
+  bool StepUser();
+  bool StepSomebody();
+  [[nodiscard]] std::optional<Time> NextDue() const;
+  void AdvanceTo(Time time);
+  bool AdvanceTime();
+  void LoseNode();
+  void Note(std::string line) {
+    if (trace_) outcome_.trace.push_back(std::move(line));
+  }
+  [[nodiscard]] bool DomainLives(const DomainName& domain) const {
+    const ObjectPtr found = Get(Kind::kComputeDomain, domain.key);
+    return found && !found->deleting();
+  }
+  void EndAllDomains();
+
+  Plan plan_;
+  const bool trace_;
+  const BeforeRequest before_request_;
+  std::mt19937_64 random_;
+  Cluster cluster_;
+  Revision start_ = 0;
+  std::vector<std::unique_ptr<Replica>> replicas_;
+  Suspects suspects_;
+  int processes_ = 0;
+  int lease_requests_ = 0;
+  bool is_quiet_ = false;  // Nothing may be sent, so nothing can be struck.
+  int steps_ = 0;
+  bool node_is_lost_ = false;
+  std::optional<DomainName> wanted_ = {};  // By a user who waits for its name.
+  std::optional<DomainName> first_ = {};   // What strikes users' domains strikes this one.
+  Outcome outcome_;
+};
+
+}  // namespace simulation
