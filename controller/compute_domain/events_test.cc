@@ -34,24 +34,28 @@ Texts Summaries(const std::vector<kube::Event>& events) {
   return texts;
 }
 
-// What the write tells that gives the domain a condition Ready with this status and reason.
-std::vector<kube::Event> Told(const Observed& observed, const std::string& status,
-                              const std::string& reason) {
-  api::DomainStatus written = observed.domain->status;
-  for (kube::Condition& condition : written.conditions) {
-    if (condition.type != "Ready") continue;
-    condition.status = status;
+// Gives its conditions MembersReady and Ready this status and reason.
+void Say(api::DomainStatus& status, const std::string& value, const std::string& reason) {
+  for (kube::Condition& condition : status.conditions) {
+    if (condition.type != "MembersReady" && condition.type != "Ready") continue;
+    condition.status = value;
     condition.reason = reason;
     condition.message = "Because of " + reason + ".";
   }
+}
+
+// What the write tells that says this of the domain.
+std::vector<kube::Event> Told(const Observed& observed, const std::string& status,
+                              const std::string& reason) {
+  api::DomainStatus written = observed.domain->status;
+  Say(written, status, reason);
   return EventsOf(WriteStatus{.domain = observed.domain->meta, .status = written}, observed);
 }
 
 // The domain as it is after a write that said this.
 Observed After(const std::string& status, const std::string& reason) {
   Observed observed = Converged();
-  observed.domain->status.conditions[0].status = status;
-  observed.domain->status.conditions[0].reason = reason;
+  Say(observed.domain->status, status, reason);
   return observed;
 }
 

@@ -434,19 +434,19 @@ TEST(PlanMembership, S5_MemberStaysInStatusWhileOnlyACacheLacksWhatMakesItOne) {
     Observed observed = Converged();
     const std::vector<DaemonPod> pods = observed.children.daemon_pods;
     change(observed);
-    Membership membership = PlanMembership(observed);
+    Membership membership = PlanMembership(observed, Now());
     EXPECT_TRUE(membership.needs_daemon_pods);
     EXPECT_EQ(membership.members, observed.domain->status.nodes);
     ShowPods(observed, {});
-    EXPECT_FALSE(PlanMembership(observed).needs_daemon_pods);
-    EXPECT_LT(PlanMembership(observed).members.size(), 2U) << "a live read shows no pod";
+    EXPECT_FALSE(PlanMembership(observed, Now()).needs_daemon_pods);
+    EXPECT_LT(PlanMembership(observed, Now()).members.size(), 2U) << "a live read shows no pod";
   }
 }
 
 TEST(PlanMembership, S3_MemberLeavesStatusWhenAnotherHasItsIndex) {
   Observed observed = Converged();
   observed.children.cliques[0].daemons = {MakeMember("node-0", 1)};
-  const Membership membership = PlanMembership(observed);
+  const Membership membership = PlanMembership(observed, Now());
   EXPECT_EQ(membership.members, (Members{MakeMember("node-0", 1)}));
 }
 
@@ -454,7 +454,7 @@ TEST(PlanMembership, MemberLeavesStatusAtOnceWhenItsDaemonHasTakenItsEntryOutAnd
   Observed observed = Converged();
   observed.children.cliques[0].daemons.pop_back();
   observed.children.daemon_pods[1].meta.deleting = true;
-  const Membership membership = PlanMembership(observed);
+  const Membership membership = PlanMembership(observed, Now());
   EXPECT_FALSE(membership.needs_daemon_pods);
   EXPECT_EQ(membership.members, (Members{MakeMember("node-0", 0)}));
 }

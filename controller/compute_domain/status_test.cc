@@ -267,8 +267,8 @@ TEST(DecideStatus, TransitionTimeMovesWithTheStatusAndNotWithTheMessage) {
   EXPECT_EQ(moved.Find("Ready")->last_transition_time, "2026-01-01T12:00:00Z");
   EXPECT_EQ(moved.Find("InUse")->last_transition_time, "2026-01-01T11:20:00Z");
   const DomainStatus same = StatusAfter([](Observed& o) {
-    o.domain->status.conditions[3].message = "stale";
-    o.domain->status.conditions[3].reason = "Stale";
+    fixtures::ConditionOf(o.domain->status, "Ready").message = "stale";
+    fixtures::ConditionOf(o.domain->status, "Ready").reason = "Stale";
   });
   EXPECT_EQ(same.Find("Ready")->last_transition_time, "2026-01-01T11:30:00Z");
 }
@@ -345,7 +345,7 @@ TEST(DecideStatusWrite, Q2_FieldsThatTheCrdDropsOrKeepsAreNoNewsWhereWeDoNotWrit
 
 TEST(DecideStatusWrite, P8_Q3_FirstChangeIsWrittenAtOnceAndTheNextAfterTheWindow) {
   DomainStatus news = fixtures::MakeStatus();
-  news.conditions[4].message = "new";
+  fixtures::ConditionOf(news, "InUse").message = "new";
   Observed observed = Converged();
   struct Row {
     std::optional<milliseconds> written_before;
@@ -369,7 +369,7 @@ TEST(DecideStatusWrite, P8_Q3_FirstChangeIsWrittenAtOnceAndTheNextAfterTheWindow
 
 TEST(DecideStatusWrite, EarlierTimerOfTheTwoWins) {
   DomainStatus news = fixtures::MakeStatus();
-  news.conditions[4].message = "new";
+  fixtures::ConditionOf(news, "InUse").message = "new";
   Observed observed = Converged();
   observed.status_written = Now().monotonic - milliseconds(100);
   for (const auto& [had, rest] : {std::pair{milliseconds(50), milliseconds(50)},
@@ -392,7 +392,8 @@ TEST(DecideStatusWrite, S1_ReadinessThatIsTakenAwayIsWrittenAtOnce) {
       {"a member that left", [](DomainStatus& s) { s.nodes.pop_back(); }, true},
       {"a member that came",
        [](DomainStatus& s) { s.nodes.push_back(fixtures::MakeMember("node-2", 2)); }, false},
-      {"a message", [](DomainStatus& s) { s.conditions[4].message = "new"; }, false},
+      {"a message", [](DomainStatus& s) { fixtures::ConditionOf(s, "InUse").message = "new"; },
+       false},
   };
   for (const Row& row : rows) {
     SCOPED_TRACE(row.what);
