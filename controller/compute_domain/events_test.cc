@@ -50,8 +50,11 @@ std::vector<kube::Event> Told(const Observed& observed, const std::string& statu
 // The domain as it is after a write that said this.
 Observed After(const std::string& status, const std::string& reason) {
   Observed observed = Converged();
-  observed.domain->status.conditions[0].status = status;
-  observed.domain->status.conditions[0].reason = reason;
+  for (const char* type : {"MembersReady", "Ready"}) {
+    kube::Condition& condition = fixtures::ConditionOf(observed.domain->status, type);
+    condition.status = status;
+    condition.reason = reason;
+  }
   return observed;
 }
 

@@ -62,7 +62,7 @@ class DomainMetricsTest : public ::testing::Test {
   DomainMetrics metrics_{[this] { return views_; }, clock_, time_to_ready_};
 };
 
-TEST_F(DomainMetricsTest, EachDomainSaysHowItIs) {
+TEST_F(DomainMetricsTest, P2_EachDomainSaysHowItIs) {
   Change([](api::ComputeDomain& domain) {
     domain.num_nodes = 4;
     domain.status.nodes[1].ready = false;
@@ -112,7 +112,9 @@ TEST_F(DomainMetricsTest, HeldNodesAddUpAndIdleOnesAreThoseThatNobodyUses) {
   metrics_.Sample(true);
   clock_.Advance(seconds(10));
   metrics_.Sample(true);
-  Change([](api::ComputeDomain& domain) { domain.status.conditions[1].status = "False"; });
+  Change([](api::ComputeDomain& domain) {
+    fixtures::ConditionOf(domain.status, "InUse").status = "False";
+  });
   clock_.Advance(seconds(5));
   metrics_.Sample(true);
   EXPECT_EQ(ValueOf("cdom_domain_held_node_seconds_total" + kOfTrain), 2 * (10 + 5));
@@ -148,8 +150,9 @@ TEST_F(DomainMetricsTest, StandbySaysNothingAndStartsAfreshWhenItLeads) {
 void Form(api::ComputeDomain& domain, base::Clock::WallTime now, const std::string& ready,
           seconds took) {
   domain.meta.creation_timestamp = base::FormatSeconds(now);
-  domain.status.conditions[0].status = ready;
-  domain.status.conditions[0].last_transition_time = base::FormatSeconds(now + took);
+  kube::Condition& condition = fixtures::ConditionOf(domain.status, "Ready");
+  condition.status = ready;
+  condition.last_transition_time = base::FormatSeconds(now + took);
 }
 
 TEST_F(DomainMetricsTest, FormationIsCountedOnceFromCreationToTheFirstReady) {
