@@ -93,7 +93,7 @@ TEST(EventsOfStatus, UsualCourseOfADomainTellsNothing) {
   }
 }
 
-TEST(EventsOfStatus, EachCauseThatNeedsSomebodyIsAWarning) {
+TEST(EventsOfStatus, P1_EachCauseThatNeedsSomebodyIsAWarning) {
   for (const char* reason :
        {"SpecMissing", "DRANotServed", "RightMissing", "Forbidden", "TemplateNameTaken",
         "ProvisioningFailed", "CliqueFull", "NodeLost", "MembersNotReady", "DeletionBlocked"}) {
@@ -148,7 +148,7 @@ kube::OwnerReference FirstAsOwner() {
   return owner;
 }
 
-TEST(EventsOfStatus, DomainThatHasTheTemplateHearsWhoWantsIt) {
+TEST(EventsOfStatus, B39_DomainThatHasTheTemplateHearsWhoWantsIt) {
   const std::vector<kube::Event> events =
       Told(Second(kUserNs, FirstAsOwner()), "False", "TemplateNameTaken");
   ASSERT_EQ(Summaries(events), (Texts{"Warning TemplateNameTaken of ComputeDomain team-a/train",
@@ -180,7 +180,7 @@ Create MakeAgain() {
           .object = json::Value::Object({{"kind", "DaemonSet"}})};
 }
 
-TEST(EventsOfActions, ChildThatWasThereBeforeIsToldAsRepaired) {
+TEST(EventsOfActions, B36_ChildThatWasThereBeforeIsToldAsRepaired) {
   const std::vector<kube::Event> events = EventsOf(MakeAgain(), Converged());
   ASSERT_EQ(Summaries(events), (Texts{"Normal Repaired of ComputeDomain team-a/train"}));
   EXPECT_NE(events[0].note.find("DaemonSet cdom-system/computedomain-daemon-x"), std::string::npos);
@@ -199,7 +199,7 @@ const Delete kDeleteDaemonSet = {.kind = Kind::kDaemonSet,
                                  .key = {.ns = kDriverNs, .name = fixtures::kDaemonName},
                                  .uid = "daemon-set"};
 
-TEST(EventsOfActions, DaemonsRemovedFromUnderAWorkloadAreAWarningThatNamesIt) {
+TEST(EventsOfActions, B21_DaemonsRemovedFromUnderAWorkloadAreAWarningThatNamesIt) {
   const std::vector<kube::Event> events = EventsOf(kDeleteDaemonSet, Deleting());
   ASSERT_EQ(Summaries(events), (Texts{"Warning DeletionForced of ComputeDomain team-a/train"}));
   EXPECT_NE(events[0].note.find("pods/train-0 on node-0"), std::string::npos) << events[0].note;
@@ -210,7 +210,7 @@ TEST(EventsOfActions, DaemonsOfAnUnusedDomainGoWithoutAWord) {
   EXPECT_EQ(Summaries(EventsOf(kDeleteDaemonSet, fixtures::Orphans())), Texts());
 }
 
-TEST(EventsOfActions, TemplateThatIsPutRightAndDaemonThatIsReplacedAreTold) {
+TEST(EventsOfActions, B37_TemplateThatIsPutRightAndDaemonThatIsReplacedAreTold) {
   const Observed observed = Converged();
   EXPECT_EQ(
       Summaries(EventsOf(WritePodTemplate{.daemon_set = fixtures::MakeDaemonSet().meta}, observed)),
@@ -221,7 +221,7 @@ TEST(EventsOfActions, TemplateThatIsPutRightAndDaemonThatIsReplacedAreTold) {
   EXPECT_NE(events[0].note.find("cdom-system/daemon-x"), std::string::npos);
 }
 
-TEST(EventsOfActions, MembersThatWereRemovedAreNamed) {
+TEST(EventsOfActions, B10_MembersThatWereRemovedAreNamed) {
   const Observed observed = Converged();
   const WriteClique write = {.clique = observed.children.cliques[0].meta,
                              .daemons = {fixtures::MakeMember("node-0", 0)}};
@@ -239,7 +239,7 @@ TEST(EventsOfActions, MemberThatJoinsIsNoEvent) {
   EXPECT_EQ(Summaries(EventsOf(write, observed)), Texts());
 }
 
-TEST(EventsOfActions, LabelOfADomainThatIsGoneIsToldOnTheNode) {
+TEST(EventsOfActions, B24_LabelOfADomainThatIsGoneIsToldOnTheNode) {
   const std::vector<kube::Event> events =
       EventsOf(RemoveNodeLabel{.node = "node-1", .domain = kUid}, fixtures::Orphans());
   ASSERT_EQ(Summaries(events), (Texts{"Normal StaleLabelRemoved of Node node-1"}));

@@ -62,7 +62,7 @@ class DomainMetricsTest : public ::testing::Test {
   DomainMetrics metrics_{[this] { return views_; }, clock_, time_to_ready_};
 };
 
-TEST_F(DomainMetricsTest, EachDomainSaysHowItIs) {
+TEST_F(DomainMetricsTest, P2_EachDomainSaysHowItIs) {
   Change([](api::ComputeDomain& domain) {
     domain.num_nodes = 4;
     domain.status.nodes[1].ready = false;

@@ -51,7 +51,7 @@ std::string Reconciles(const std::string& result) {
          "\"}";
 }
 
-TEST_F(MetricsTest, WhatHasNotHappenedIsThereAsZero) {
+TEST_F(MetricsTest, P2_WhatHasNotHappenedIsThereAsZero) {
   for (const char* result : {"success", "error", "requeue_after"}) {
     EXPECT_EQ(ValueOf(Reconciles(result)), 0) << result;
   }
