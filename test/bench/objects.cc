@@ -88,10 +88,21 @@ std::vector<Value> Nodes(int count) {
 }
 
 Value Claim(const std::string& name, const Value& claim_template) {
-  return Value::Object({{"apiVersion", kube::kResourceClaims.ApiVersion()},
-                        {"kind", kube::kResourceClaims.kind},
-                        {"metadata", Value::Object({{"name", name}, {"namespace", kNamespace}})},
-                        {"spec", claim_template["spec"]["spec"]}});
+  // Nobody looks for the pod: its UID only has to be as long as one.
+  const Value pod = Value::Object({{"apiVersion", "v1"},
+                                   {"kind", "Pod"},
+                                   {"name", name + "-pod"},
+                                   {"uid", claim_template["metadata"]["uid"]},
+                                   {"controller", true}});
+  return Value::Object(
+      {{"apiVersion", kube::kResourceClaims.ApiVersion()},
+       {"kind", kube::kResourceClaims.kind},
+       {"metadata", Value::Object({{"name", name},
+                                   {"namespace", kNamespace},
+                                   {"ownerReferences", Value::Array({pod})},
+                                   {"finalizers",
+                                    Value::Array({"resource.kubernetes.io/delete-protection"})}})},
+       {"spec", claim_template["spec"]["spec"]}});
 }
 
 Value ClaimStatus(const Value& claim, const std::string& node) {
@@ -105,9 +116,9 @@ Value ClaimStatus(const Value& claim, const std::string& node) {
   const Value allocation =
       Value::Object({{"devices", Value::Object({{"results", Value::Array({result})},
                                                 {"config", Value::Array({std::move(config)})}})}});
-  const std::string& name = claim["metadata"]["name"].AsString();
-  const Value consumer = Value::Object(
-      {{"resource", "pods"}, {"name", name + "-pod"}, {"uid", claim["metadata"]["uid"]}});
+  const Value& pod = claim["metadata"]["ownerReferences"].items().at(0);
+  const Value consumer =
+      Value::Object({{"resource", "pods"}, {"name", pod["name"]}, {"uid", pod["uid"]}});
   return Value::Object({{"allocation", allocation}, {"reservedFor", Value::Array({consumer})}});
 }
 

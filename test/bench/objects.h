@@ -21,8 +21,9 @@ inline const kube::Resource kJobs = {"batch", "v1", "jobs", "Job", true};
 [[nodiscard]] json::Value Job(const std::string& domain, int pods);
 // Nodes of about 10 KB each, as a kubelet of a GPU node makes them; nobody plays them.
 [[nodiscard]] std::vector<json::Value> Nodes(int count);
-// A claim of the workload's template, allocated on `node` and reserved for a pod: the object, and
-// what goes into its status.
+// A claim of the workload's template as the cluster makes it for a pod, with the pod as its owner
+// and the finalizer of what is allocated; and what goes into its status: allocated on `node` and
+// reserved for that pod.
 [[nodiscard]] json::Value Claim(const std::string& name, const json::Value& claim_template);
 [[nodiscard]] json::Value ClaimStatus(const json::Value& claim, const std::string& node);
 
