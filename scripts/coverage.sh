@@ -18,11 +18,12 @@ cmake --preset coverage >/dev/null
 cmake --build --preset coverage --target "${tests[@]}"
 profiles=$(mktemp -d)
 trap 'rm -rf "$profiles"' EXIT
-objects=()
+objects=()  # The first program by itself, each other one behind --object.
 for test in "${tests[@]}"; do
   program=$build/controller/compute_domain/$test
   LLVM_PROFILE_FILE=$profiles/$test.profraw "$program" --gtest_brief=1
-  objects+=(--object "$program")
+  if ((${#objects[@]} > 0)); then objects+=(--object); fi
+  objects+=("$program")
 done
 llvm-profdata-19 merge -sparse "$profiles"/*.profraw -o "$profiles/all.profdata"
 llvm-cov-19 report "${objects[@]}" --instr-profile="$profiles/all.profdata" --show-region-summary=false "${sources[@]}"

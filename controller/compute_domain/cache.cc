@@ -171,7 +171,7 @@ void Cache::OnNode(const std::shared_ptr<const api::Node>& before,
   const bool label = came_or_went || before->domain != after->domain;
   const bool rebooted = !came_or_went && !before->boot_id.empty() && !after->boot_id.empty() &&
                         before->boot_id != after->boot_id;
-  if (rebooted) OnReboot(after->meta.key.name);
+  if (rebooted) OnReboot(*after);
   if (!readiness && !label && !rebooted) return;
   std::set<std::string> uids;
   if (before) uids.insert(before->domain);
@@ -224,10 +224,12 @@ void Cache::OnDaemonPod(const std::shared_ptr<const api::DaemonPod>& before,
   }
 }
 
-// Until the kubelet is up again and says otherwise, the pods of the boot before look as they did.
-void Cache::OnReboot(const std::string& node) {
+// Until the kubelet is up again and says otherwise, the pods of the boot before look as they did. A
+// pod that was written after its node was has been looked at: this view of the node is an old one.
+void Cache::OnReboot(const api::Node& node) {
   for (const auto& driver : driver_namespaces_) {
-    for (const auto& pod : driver->daemon_pods.ByIndex(OnNodeKey(node))) {
+    for (const auto& pod : driver->daemon_pods.ByIndex(OnNodeKey(node.meta.key.name))) {
+      if (!kube::IsOlder(pod->meta.resource_version, node.meta.resource_version)) continue;
       before_reboot_.With([&](auto& pods) { pods.emplace(pod->meta.uid, pod->started); });
     }
   }

@@ -68,7 +68,7 @@ class Cache {
                 const std::shared_ptr<const api::Clique>& after);
   void OnDaemonPod(const std::shared_ptr<const api::DaemonPod>& before,
                    const std::shared_ptr<const api::DaemonPod>& after);
-  void OnReboot(const std::string& node);
+  void OnReboot(const api::Node& node);
   void AddNeighbours(Observed& observed) const;
   void AddReboots(Observed& observed) const;
 

@@ -193,6 +193,14 @@ TEST_F(Reboot, ItIsOverWhenThePodWasDownAndIsUp) {
   EXPECT_FALSE(IsRebooted());
 }
 
+TEST_F(Reboot, F7_PodThatItsKubeletWroteSinceIsOfTheNewBoot) {
+  RebootNode();
+  ShowPod(true, "2026-01-01T12:00:00Z");
+  world_.server.ShowOnly(Kind::kDaemonPod, world_.cache);  // The nodes are behind.
+  (void)Changed();
+  EXPECT_FALSE(IsRebooted());
+}
+
 TEST_F(Reboot, ItIsOverWhenThePodIsGone) {
   RebootNode();
   (void)Changed();
