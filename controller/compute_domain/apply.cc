@@ -33,9 +33,16 @@ std::string LabelPath() {  // As a JSON pointer, where '/' in a key is "~1".
   return "/metadata/labels/" + key;
 }
 
-Request ListLabelled(Kind kind, const std::string& ns, const std::string& uid) {
+// nullptr for a kind whose version never changes.
+const std::string* DraVersion(Kind kind, const Facts& facts) {
+  if (kind == Kind::kClaimTemplate) return &facts.template_version;
+  return kind == Kind::kClaim ? &facts.claim_version : nullptr;
+}
+
+Request ListLabelled(const kube::Resource& resource, const std::string& ns,
+                     const std::string& uid) {
   return kube::ListRequest(
-      ResourceOf(kind), {.ns = ns, .label_selector = std::string(api::kDomainLabel) + "=" + uid});
+      resource, {.ns = ns, .label_selector = std::string(api::kDomainLabel) + "=" + uid});
 }
 
 // Kinds and namespaces in the order in which ReadChildren asks for them.
@@ -59,12 +66,11 @@ std::vector<ChildList> ChildLists(const ReadChildren& read, const Observed& obse
   return lists;
 }
 
-Request RequestOf(const ChildList& list, const std::string& uid) {
+Request RequestOf(const ChildList& list, const Observed& observed) {
+  const kube::Resource resource = ResourceOf(list.kind, observed.facts);
   // Claims carry no label of ours: all of the namespace are read.
-  if (list.kind == Kind::kClaim) {
-    return kube::ListRequest(ResourceOf(list.kind), {.ns = list.ns});
-  }
-  return ListLabelled(list.kind, list.ns, uid);
+  if (list.kind == Kind::kClaim) return kube::ListRequest(resource, {.ns = list.ns});
+  return ListLabelled(resource, list.ns, observed.uid);
 }
 
 // Adds every item of a list that can be read.
@@ -239,8 +245,11 @@ class Taker {
     const std::vector<ChildList> lists = ChildLists(read, observed_);
     for (std::size_t i = 0; i < lists.size(); ++i) {
       const Result<Response>& reply = replies_[i];
-      // A kind that is not served has no objects: DRA may be switched off.
-      if (!reply && reply.error().code == ErrorCode::kNotFound) continue;
+      // A kind that is not served has no objects: DRA may be switched off. But of a kind that was
+      // served a moment ago it says only that its version is another one by now.
+      const std::string* version = DraVersion(lists[i].kind, observed_.facts);
+      const bool has_none = version == nullptr || version->empty();
+      if (!reply && reply.error().code == ErrorCode::kNotFound && has_none) continue;
       if (!reply) return tl::unexpected(reply.error());
       TRY(AddItems(lists[i].kind, reply->body, observed_.uid, children));
     }
@@ -333,22 +342,31 @@ const kube::Resource& ResourceOf(Kind kind) {
   return kube::kNodes;
 }
 
+kube::Resource ResourceOf(Kind kind, const Facts& facts) {
+  kube::Resource resource = ResourceOf(kind);
+  const std::string* version = DraVersion(kind, facts);
+  if (version != nullptr && !version->empty()) resource.version = *version;
+  return resource;
+}
+
 std::vector<Request> RequestsOf(const Action& action, const Observed& observed) {
   using Requests = std::vector<Request>;
+  const auto served = [&](Kind kind) { return ResourceOf(kind, observed.facts); };
   return std::visit(
       Overload{
-          [](const Create& create) -> Requests {
-            return {kube::CreateRequest(ResourceOf(create.kind), create.key.ns, create.object)};
+          // One arm for each kind of action.
+          [&](const Create& create) -> Requests {
+            return {kube::CreateRequest(served(create.kind), create.key.ns, create.object)};
           },
-          [](const Delete& remove) -> Requests {
-            return {kube::DeleteRequest(ResourceOf(remove.kind), remove.key, remove.uid,
+          [&](const Delete& remove) -> Requests {
+            return {kube::DeleteRequest(served(remove.kind), remove.key, remove.uid,
                                         kube::Propagation::kBackground)};
           },
-          [](const WriteFinalizers& write) -> Requests {
+          [&](const WriteFinalizers& write) -> Requests {
             Value meta = LockedMeta(write.object);
             for (const std::string& name : write.finalizers) meta["finalizers"].Append(name);
             if (write.finalizers.empty()) meta["finalizers"] = Value();
-            return {kube::MergePatchRequest(ResourceOf(write.kind), write.object.key,
+            return {kube::MergePatchRequest(served(write.kind), write.object.key,
                                             Value::Object({{"metadata", std::move(meta)}}))};
           },
           [](const WriteClique& write) -> Requests {
@@ -378,19 +396,19 @@ std::vector<Request> RequestsOf(const Action& action, const Observed& observed) 
           [&](const ReadChildren& read) -> Requests {
             Requests requests;
             for (const ChildList& list : ChildLists(read, observed)) {
-              requests.push_back(RequestOf(list, observed.uid));
+              requests.push_back(RequestOf(list, observed));
             }
             return requests;
           },
           [&](const ReadDaemonPods&) -> Requests {
             Requests requests;
             for (const std::string& ns : observed.facts.driver_namespaces) {
-              requests.push_back(ListLabelled(Kind::kDaemonPod, ns, observed.uid));
+              requests.push_back(ListLabelled(kube::kPods, ns, observed.uid));
             }
             return requests;
           },
-          [](const ReadTaken& read) -> Requests {
-            return {kube::GetRequest(ResourceOf(read.kind), read.key)};
+          [&](const ReadTaken& read) -> Requests {
+            return {kube::GetRequest(served(read.kind), read.key)};
           }},
       action);
 }

@@ -40,8 +40,8 @@ std::vector<Wanted> WantedChildren(const Observed& observed) {
        .key = daemon_key,
        .render =
            [](const Observed& all) {
-             return resource_claim_template::RenderDaemon(all.uid,
-                                                          all.facts.driver_namespaces.front());
+             return resource_claim_template::RenderDaemon(
+                 all.uid, all.facts.driver_namespaces.front(), all.facts.template_version);
            },
        .found = FindOurs(children.templates, observed, IsDaemonTemplate)},
       {.kind = Kind::kDaemonSet,
@@ -51,7 +51,10 @@ std::vector<Wanted> WantedChildren(const Observed& observed) {
       {.kind = Kind::kClaimTemplate,
        .key = {.ns = observed.domain->meta.key.ns, .name = observed.domain->template_name},
        .render =
-           [](const Observed& all) { return resource_claim_template::RenderWorkload(*all.domain); },
+           [](const Observed& all) {
+             return resource_claim_template::RenderWorkload(*all.domain,
+                                                            all.facts.template_version);
+           },
        .found = FindOurs(children.templates, observed, IsWorkloadTemplate)},
   };
 }

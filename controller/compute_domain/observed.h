@@ -10,6 +10,7 @@
 #include "controller/api/types.h"
 #include "controller/daemon_set/render.h"
 #include "pkg/base/clock.h"
+#include "pkg/kube/api/resource.h"
 
 namespace compute_domain {
 
@@ -49,6 +50,9 @@ struct Facts {
   daemon_set::Settings daemons = {};
   std::chrono::seconds deletion_grace{600};
   std::chrono::milliseconds status_window{500};
+  // Of resource.k8s.io, for each kind of ours on its own: what the API server serves; empty: none.
+  std::string template_version = kube::kResourceClaimTemplates.version;
+  std::string claim_version = kube::kResourceClaims.version;
   // A kind that cannot be read: the reason for the condition (DRANotServed, RightMissing) and a
   // sentence that says what to do. Empty: all is well.
   std::string problem_reason = {};
