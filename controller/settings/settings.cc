@@ -192,6 +192,21 @@ void AddElectionFlags(CLI::App& app, Settings& settings) {
               [&](auto duration) { settings.lease.retry_period = duration; });
 }
 
+void AddReleaseFinalizers(CLI::App& app, Settings& settings) {
+  CLI::App* command = app.add_subcommand(
+      "release-finalizers",
+      "For uninstalling: takes the finalizer off all ComputeDomains and their children, says what "
+      "it released, and ends. It deletes nothing, and refuses while a controller holds the "
+      "Lease. "
+      "Takes the controller's flags too, such as --kubeconfig, --namespace and --dry-run.");
+  command->fallthrough();
+  command->add_flag("--force", settings.force, "Also while a controller holds the Lease");
+  command->preparse_callback([&](std::size_t) {
+    settings.command = Command::kReleaseFinalizers;
+    for (const char* flag : {"--pod-name", "--image-name"}) app.get_option(flag)->required(false);
+  });
+}
+
 }  // namespace
 
 base::Result<std::chrono::milliseconds> ParseDuration(const std::string& text) {
@@ -229,6 +244,7 @@ Parsed Parse(const std::vector<std::string>& arguments) {
   AddProcessFlags(app, parsed.settings);
   AddDaemonFlags(app, parsed.settings);
   AddElectionFlags(app, parsed.settings);
+  AddReleaseFinalizers(app, parsed.settings);
   try {
     std::vector<std::string> words = WordsOf(arguments);
     std::ranges::reverse(words);  // CLI11 takes them from the back.

@@ -11,9 +11,17 @@
 
 namespace settings {
 
+enum class Command {
+  kRun,
+  kReleaseFinalizers,  // And end.
+};
+
 struct Settings {
+  Command command = Command::kRun;
+  bool force = false;  // Release finalizers although the Lease is held.
+
   // Who we are.
-  std::string pod_name = {};
+  std::string pod_name = {};   // And `image`: empty only with a command other than kRun.
   std::string ns = "default";  // The driver namespace: where daemons run.
   std::vector<std::string> additional_namespaces = {};
 

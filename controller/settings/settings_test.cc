@@ -1,7 +1,6 @@
 #include "controller/settings/settings.h"
 
 #include <gtest/gtest.h>
-
 #include <cstdlib>
 
 namespace settings {
@@ -66,6 +65,23 @@ TEST(Settings, DefaultsAreThoseOfTheReferenceSaveForElectionAndItsNamespace) {
   EXPECT_EQ(settings.http_endpoint, "");
   EXPECT_EQ(settings.metrics_path, "/metrics");
   EXPECT_FALSE(settings.dry_run);
+}
+
+TEST(Settings, ReleaseFinalizersTakesTheControllersFlagsBeforeAndAfterItAndNeedsNone) {
+  const Parsed bare = Parse({"release-finalizers"});
+  ASSERT_FALSE(bare.exit) << bare.exit->text;
+  EXPECT_EQ(bare.settings.command, Command::kReleaseFinalizers);
+  EXPECT_FALSE(bare.settings.force);
+  const Parsed parsed = Parse({"--namespace=cdom-system", "release-finalizers", "--force",
+                               "--dry-run", "-kubeconfig", "/k"});
+  ASSERT_FALSE(parsed.exit) << parsed.exit->text;
+  EXPECT_TRUE(parsed.settings.force);
+  EXPECT_TRUE(parsed.settings.dry_run);
+  EXPECT_EQ(parsed.settings.ns, "cdom-system");
+  EXPECT_EQ(parsed.settings.kubeconfig, "/k");
+  EXPECT_EQ(Accepted({}).command, Command::kRun);
+  EXPECT_TRUE(Parse({"--force"}).exit) << "of the command alone";
+  EXPECT_NE(Parse({"--help"}).exit->text.find("release-finalizers"), std::string::npos);
 }
 
 TEST(Settings, EachFlagIsTaken) {
