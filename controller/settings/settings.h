@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "controller/daemon_set/render.h"
 #include "pkg/base/result.h"
 #include "pkg/kube/lease/leader_elector.h"
 
@@ -32,6 +33,9 @@ struct Settings {
   int daemon_log_verbosity = 0;
   bool controller_writes_membership = false;
   std::chrono::seconds deletion_grace{600};
+  std::chrono::milliseconds status_window{500};
+  // What --config says of their pods; the rest of it is above.
+  daemon_set::Settings daemons = {};
 
   // The API server.
   std::string kubeconfig = {};
@@ -62,7 +66,8 @@ struct Parsed {
   std::optional<Exit> exit = {};
 };
 
-// Reads the command line and the process's environment. Words with one dash and a long name
+// Reads the command line, the process's environment and the file of --config; a flag or variable
+// takes precedence over the file. Words with one dash and a long name
 // ("-kubeconfig", "-v=4") are taken as well. An Exit with a status other than 0 names the flag,
 // what is wrong with it and how it should look.
 [[nodiscard]] Parsed Parse(const std::vector<std::string>& arguments);
