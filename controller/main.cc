@@ -1,4 +1,5 @@
-// compute-domain-controller: flags, signals, and one run after the other until one is final.
+// compute-domain-controller: flags, signals, and one run after the other until one is final; or one
+// command.
 
 #include <csignal>
 #include <cstdio>
@@ -8,7 +9,9 @@
 
 #include "controller/process/process.h"
 #include "controller/settings/settings.h"
+#include "controller/uninstall/release_finalizers.h"
 #include "pkg/base/system_clock.h"
+#include "pkg/http/curl_transport.h"
 #include "pkg/kube/client/config.h"
 #include "pkg/kube/runtime/wait.h"
 #include "pkg/logging/logger.h"
@@ -60,6 +63,34 @@ std::optional<kube::ClientConfig> WaitForConfig(const process::Context& context,
   return {};
 }
 
+// Runs `release-finalizers`. Returns the exit status.
+int ReleaseFinalizers(const settings::Settings& settings, const base::Clock& clock,
+                      const std::stop_token& stop) {
+  const auto fail = [](const base::Error& error) {
+    std::fputs((error.message + "\n").c_str(), stderr);
+    return 1;
+  };
+  auto config =
+      kube::LoadConfig({.kubeconfig = settings.kubeconfig, .environment = Environment}, clock);
+  if (!config) return fail(config.error());
+  http::CurlTransport transport(config->endpoint, *config->credentials,
+                                "cdom/" CDOM_VERSION " (linux) release-finalizers");
+  uninstall::Options options = {
+      .driver_namespaces = {settings.ns},
+      .lease = {.ns = settings.lease_namespace, .name = settings.lease_name},
+      .force = settings.force,
+      .dry_run = settings.dry_run};
+  for (const std::string& ns : settings.additional_namespaces) {
+    options.driver_namespaces.push_back(ns);
+  }
+  const auto released = uninstall::ReleaseFinalizers(
+      options,
+      {.transport = transport,
+       .wait = [&](std::chrono::seconds time) { kube::WaitUntil(clock, clock.Now() + time, stop); },
+       .say = [](const std::string& line) { std::puts(line.c_str()); }});
+  return released ? 0 : fail(released.error());
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -70,11 +101,14 @@ int main(int argc, char** argv) {
   }
   const settings::Settings& settings = parsed.settings;
   const base::SystemClock clock;
+  std::stop_source stop;
+  if (settings.command == settings::Command::kReleaseFinalizers) {
+    return ReleaseFinalizers(settings, clock, stop.get_token());
+  }
   const auto logger = logging::MakeLogger({.format = *logging::ParseFormat(settings.log_format),
                                            .verbosity = settings.verbosity,
                                            .identifier = "compute-domain-controller"},
                                           clock);
-  std::stop_source stop;
   const std::jthread signals = HandleSignals(stop, *logger);
   logger->Info("Starting", {{"version", CDOM_VERSION},
                             {"namespace", settings.ns},

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "controller/api/names.h"
+#include "pkg/kube/api/resource.h"
+#include "test/fixtures/files.h"
 
 namespace api {
 namespace {
@@ -253,6 +255,23 @@ TEST(DecodeClaim, OnlyOurDriversConfigsCountByTheirKind) {
       decode(Config("compute-domain.nvidia.com", "ComputeDomainDaemonConfig", "d"));
   EXPECT_EQ(daemon.daemon_domain, "d");
   EXPECT_EQ(daemon.channel_domain, "");
+}
+
+TEST(DecodeClaim, ClaimMeansTheSameInEachVersion) {
+  for (const std::string& version : kube::kDraVersions) {
+    SCOPED_TRACE(version);
+    const std::string text = fixtures::ReadFile("resource_k8s_io/" + version + "/claim.json");
+    const Claim claim = Decode(DecodeClaim, text);
+    EXPECT_EQ(claim.channel_domain, "uid-1");
+    EXPECT_EQ(claim.node, "node-0");
+    EXPECT_EQ(claim.consumer, "pods/train-0");
+    EXPECT_EQ(claim.consumers, 1);
+
+    json::Value waiting = Json(text);
+    waiting.Erase("status");
+    EXPECT_EQ(Decode(DecodeClaim, json::Serialize(waiting)).channel_domain, "uid-1");
+    EXPECT_EQ(Decode(DecodeClaim, json::Serialize(waiting)).node, "");
+  }
 }
 
 TEST(DecodeClaim, AdminAccessIsSeen) {

@@ -38,9 +38,16 @@ Value PatchOf(const char* verb, std::string path, Value value) {
   return Value::Object({{"op", verb}, {"path", std::move(path)}, {"value", std::move(value)}});
 }
 
-Request ListLabelled(Kind kind, const std::string& ns, const std::string& uid) {
+// nullptr for a kind whose version never changes.
+const std::string* DraVersion(Kind kind, const Facts& facts) {
+  if (kind == Kind::kClaimTemplate) return &facts.template_version;
+  return kind == Kind::kClaim ? &facts.claim_version : nullptr;
+}
+
+Request ListLabelled(const kube::Resource& resource, const std::string& ns,
+                     const std::string& uid) {
   return kube::ListRequest(
-      ResourceOf(kind), {.ns = ns, .label_selector = std::string(api::kDomainLabel) + "=" + uid});
+      resource, {.ns = ns, .label_selector = std::string(api::kDomainLabel) + "=" + uid});
 }
 
 // Kinds and namespaces in the order in which ReadChildren asks for them.
@@ -64,12 +71,11 @@ std::vector<ChildList> ChildLists(const ReadChildren& read, const Observed& obse
   return lists;
 }
 
-Request RequestOf(const ChildList& list, const std::string& uid) {
+Request RequestOf(const ChildList& list, const Observed& observed) {
+  const kube::Resource resource = ResourceOf(list.kind, observed.facts);
   // Claims carry no label of ours: all of the namespace are read.
-  if (list.kind == Kind::kClaim) {
-    return kube::ListRequest(ResourceOf(list.kind), {.ns = list.ns});
-  }
-  return ListLabelled(list.kind, list.ns, uid);
+  if (list.kind == Kind::kClaim) return kube::ListRequest(resource, {.ns = list.ns});
+  return ListLabelled(resource, list.ns, observed.uid);
 }
 
 // Adds every item of a list that can be read.
@@ -255,8 +261,11 @@ class Taker {
     const std::vector<ChildList> lists = ChildLists(read, observed_);
     for (std::size_t i = 0; i < lists.size(); ++i) {
       const Result<Response>& reply = replies_[i];
-      // A kind that is not served has no objects: DRA may be switched off.
-      if (!reply && reply.error().code == ErrorCode::kNotFound) continue;
+      // A kind that is not served has no objects: DRA may be switched off. But of a kind that was
+      // served a moment ago it says only that its version is another one by now.
+      const std::string* version = DraVersion(lists[i].kind, observed_.facts);
+      const bool has_none = version == nullptr || version->empty();
+      if (!reply && reply.error().code == ErrorCode::kNotFound && has_none) continue;
       if (!reply) return tl::unexpected(reply.error());
       TRY(AddItems(lists[i].kind, reply->body, observed_.uid, children));
     }
@@ -356,11 +365,11 @@ class Asker {
   explicit Asker(const Observed& observed) : observed_(observed) {}
 
   [[nodiscard]] Requests operator()(const Create& create) const {
-    return {kube::CreateRequest(ResourceOf(create.kind), create.key.ns, create.object)};
+    return {kube::CreateRequest(Served(create.kind), create.key.ns, create.object)};
   }
 
   [[nodiscard]] Requests operator()(const Delete& remove) const {
-    return {kube::DeleteRequest(ResourceOf(remove.kind), remove.key, remove.uid,
+    return {kube::DeleteRequest(Served(remove.kind), remove.key, remove.uid,
                                 kube::Propagation::kBackground)};
   }
 
@@ -368,7 +377,7 @@ class Asker {
     Value meta = LockedMeta(write.object);
     for (const std::string& name : write.finalizers) meta["finalizers"].Append(name);
     if (write.finalizers.empty()) meta["finalizers"] = Value();
-    return {kube::MergePatchRequest(ResourceOf(write.kind), write.object.key,
+    return {kube::MergePatchRequest(Served(write.kind), write.object.key,
                                     Value::Object({{"metadata", std::move(meta)}}))};
   }
 
@@ -416,7 +425,7 @@ class Asker {
   [[nodiscard]] Requests operator()(const ReadChildren& read) const {
     Requests requests;
     for (const ChildList& list : ChildLists(read, observed_)) {
-      requests.push_back(RequestOf(list, observed_.uid));
+      requests.push_back(RequestOf(list, observed_));
     }
     return requests;
   }
@@ -424,13 +433,13 @@ class Asker {
   [[nodiscard]] Requests operator()(const ReadDaemonPods&) const {
     Requests requests;
     for (const std::string& ns : observed_.facts.driver_namespaces) {
-      requests.push_back(ListLabelled(Kind::kDaemonPod, ns, observed_.uid));
+      requests.push_back(ListLabelled(kube::kPods, ns, observed_.uid));
     }
     return requests;
   }
 
   [[nodiscard]] Requests operator()(const ReadClaims& read) const {
-    return {kube::ListRequest(kube::kResourceClaims, {.ns = read.ns})};
+    return {kube::ListRequest(Served(Kind::kClaim), {.ns = read.ns})};
   }
 
   [[nodiscard]] Requests operator()(const ReadPods& read) const {
@@ -442,10 +451,12 @@ class Asker {
   }
 
   [[nodiscard]] Requests operator()(const ReadTaken& read) const {
-    return {kube::GetRequest(ResourceOf(read.kind), read.key)};
+    return {kube::GetRequest(Served(read.kind), read.key)};
   }
 
  private:
+  [[nodiscard]] kube::Resource Served(Kind kind) const { return ResourceOf(kind, observed_.facts); }
+
   const Observed& observed_;
 };
 
@@ -469,6 +480,13 @@ const kube::Resource& ResourceOf(Kind kind) {
       return kube::kNodes;
   }
   return kube::kNodes;
+}
+
+kube::Resource ResourceOf(Kind kind, const Facts& facts) {
+  kube::Resource resource = ResourceOf(kind);
+  const std::string* version = DraVersion(kind, facts);
+  if (version != nullptr && !version->empty()) resource.version = *version;
+  return resource;
 }
 
 std::vector<Request> RequestsOf(const Action& action, const Observed& observed) {

@@ -14,6 +14,8 @@
 namespace compute_domain {
 
 [[nodiscard]] const kube::Resource& ResourceOf(Kind kind);
+// In the version that is served; in the preferred one if none is.
+[[nodiscard]] kube::Resource ResourceOf(Kind kind, const Facts& facts);
 
 // Never empty. The requests of one action may travel side by side.
 [[nodiscard]] std::vector<http::Request> RequestsOf(const Action& action, const Observed& observed);

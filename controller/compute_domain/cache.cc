@@ -142,9 +142,11 @@ std::vector<Cache::Watch> Cache::Watches() {
   constexpr int kNodePage = 100;  // A Node is about 10 KB: a page of them stays near 1 MB.
   std::vector<Watch> watches = {
       {{.resource = api::kComputeDomains}, &domains_},
-      {{.resource = kube::kResourceClaimTemplates, .label_selector = AnyLabelledDomain()},
+      {{.resource = kube::kResourceClaimTemplates,
+        .versions = kube::kDraVersions,
+        .label_selector = AnyLabelledDomain()},
        &templates_},
-      {{.resource = kube::kResourceClaims}, &claims_},
+      {{.resource = kube::kResourceClaims, .versions = kube::kDraVersions}, &claims_},
       {{.resource = kube::kNodes, .page_size = kNodePage}, &nodes_},
   };
   for (const auto& driver : driver_namespaces_) {

@@ -1,6 +1,7 @@
 #include "controller/compute_domain/children.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "controller/api/names.h"
 #include "controller/compute_domain/deletion.h"
@@ -55,11 +56,16 @@ Wanted WantedDaemonSet(const Observed& observed, const kube::ObjectKey& key) {
   return wanted;
 }
 
-Wanted WantedTemplate(const Observed& observed, kube::ObjectKey key, json::Value object,
+// `render` takes the version of resource.k8s.io to render for.
+Wanted WantedTemplate(const Observed& observed, kube::ObjectKey key,
+                      const std::function<json::Value(const std::string& version)>& render,
                       bool (*is_ours)(const Observed&, const api::ClaimTemplate&)) {
-  Wanted wanted = {
-      .kind = Kind::kClaimTemplate, .key = std::move(key), .object = std::move(object)};
-  wanted.hash = base::Fingerprint(json::Serialize(wanted.object["spec"]));
+  Wanted wanted = {.kind = Kind::kClaimTemplate,
+                   .key = std::move(key),
+                   .object = render(observed.facts.template_version)};
+  // The same whatever version is served: an upgrade of the cluster is no change of the template.
+  wanted.hash =
+      base::Fingerprint(json::Serialize(render(kube::kResourceClaimTemplates.version)["spec"]));
   wanted.object["metadata"]["annotations"][api::kTemplateHashAnnotation] = wanted.hash;
   const api::ClaimTemplate* found = FindOurs(observed.children.templates, observed, is_ours);
   if (found == nullptr) return wanted;
@@ -72,13 +78,19 @@ std::vector<Wanted> WantedChildren(const Observed& observed) {
   const std::string& ns = observed.facts.driver_namespaces.front();
   const kube::ObjectKey daemon_key = {.ns = ns, .name = api::DaemonName(observed.uid)};
   std::vector<Wanted> children;
-  children.push_back(WantedTemplate(observed, daemon_key,
-                                    resource_claim_template::RenderDaemon(observed.uid, ns),
-                                    IsDaemonTemplate));
+  children.push_back(WantedTemplate(
+      observed, daemon_key,
+      [&](const std::string& version) {
+        return resource_claim_template::RenderDaemon(observed.uid, ns, version);
+      },
+      IsDaemonTemplate));
   children.push_back(WantedDaemonSet(observed, daemon_key));
   children.push_back(WantedTemplate(
       observed, {.ns = observed.domain->meta.key.ns, .name = observed.domain->template_name},
-      resource_claim_template::RenderWorkload(*observed.domain), IsWorkloadTemplate));
+      [&](const std::string& version) {
+        return resource_claim_template::RenderWorkload(*observed.domain, version);
+      },
+      IsWorkloadTemplate));
   return children;
 }
 

@@ -41,6 +41,12 @@ TEST(PlanChildren, Q2_ChildrenAsTheyWereMadeAreLeftAlone) {
   EXPECT_TRUE(PlanChildren(Stamped()).empty());
 }
 
+TEST(PlanChildren, F28_OtherVersionOfTheApiIsNoChangeOfATemplate) {
+  Observed observed = Stamped();
+  observed.facts.template_version = "v1beta1";
+  EXPECT_TRUE(PlanChildren(observed).empty());
+}
+
 TEST(PlanChildren, ChildrenThatSomebodyElseMadeStayAsTheyAre) {
   EXPECT_TRUE(PlanChildren(Converged()).empty());
 }

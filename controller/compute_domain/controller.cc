@@ -26,6 +26,12 @@ std::string_view ReasonOf(const kube::Reflector& reflector) {
   return {};
 }
 
+// Empty: none is served.
+std::string ServedVersion(const kube::Reflector& reflector) {
+  const bool is_served = reflector.problem().kind != Problem::kNotServed;
+  return is_served ? reflector.resource().version : "";
+}
+
 }  // namespace
 
 Controller::Controller(const Facts& facts, Enqueue enqueue, Reconciler::WriteGate gate,
@@ -44,9 +50,14 @@ void Controller::Observe() {
   std::string problem;
   bool all_synced = true;
   bool all_known = true;
+  std::string template_version;
+  std::string claim_version;
   for (const kube::Reflector& reflector : reflectors_) {
     const std::string_view its_reason = ReasonOf(reflector);
     all_synced = all_synced && reflector.HasSynced();
+    const std::string& plural = reflector.resource().plural;
+    if (plural == kube::kResourceClaimTemplates.plural) template_version = ServedVersion(reflector);
+    if (plural == kube::kResourceClaims.plural) claim_version = ServedVersion(reflector);
     // The domains themselves must have been read: without them everything looks like an orphan.
     const bool essential = reflector.options().resource == api::kComputeDomains;
     all_known = all_known && (reflector.HasSynced() || (!essential && !its_reason.empty()));
@@ -56,11 +67,16 @@ void Controller::Observe() {
     }
   }
   has_synced_ = all_synced;
-  const bool changed = reason != problem_reason_ || problem != problem_;
+  const bool versions_changed =
+      template_version != template_version_ || claim_version != claim_version_;
+  const bool changed = reason != problem_reason_ || problem != problem_ || versions_changed;
   const bool begins = all_known && !may_reconcile_;
   if (changed) {
     problem_reason_ = reason;
     problem_ = problem;
+    template_version_ = template_version;
+    claim_version_ = claim_version;
+    reconciler_.SetDraVersions(template_version, claim_version);
     reconciler_.SetProblem(reason, problem);
   }
   if (begins) may_reconcile_ = true;

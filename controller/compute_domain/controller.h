@@ -42,6 +42,8 @@ class Controller {
   Cache cache_;
   Reconciler reconciler_;
   std::deque<kube::Reflector> reflectors_;  // Used by the watch thread.
+  std::string template_version_;
+  std::string claim_version_;
   std::string problem_reason_;
   std::string problem_;
   std::atomic<bool> may_reconcile_ = false;

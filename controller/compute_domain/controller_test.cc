@@ -25,11 +25,14 @@ struct World {
     return [this](const std::string& uid) { enqueued.insert(uid); };
   }
 
-  // Every reflector that is due sends its list, and is answered.
+  // Every reflector sends what it has to send now, and is answered.
   void Turn() {
+    using Next = kube::Reflector::Next::Kind;
     for (kube::Reflector& reflector : controller.reflectors()) {
-      const kube::Reflector::Next next = reflector.Poll(clock.Now());
-      if (next.kind == kube::Reflector::Next::Kind::kSend) {
+      for (;;) {
+        const auto next = reflector.Poll(clock.Now());
+        const bool stays_open = next.kind == Next::kStream && IsServed(next.request.path);
+        if (next.kind == Next::kWait || stays_open) break;
         reflector.OnReply(clock.Now(),
                           kube::CheckStatus(server.Serve(next.request), next.request.method));
       }
@@ -37,29 +40,49 @@ struct World {
     enqueued.clear();
     controller.Observe();
   }
+  // The server starts again with this version of resource.k8s.io alone; "": with none.
+  void ServeDra(const std::string& version) {
+    served = version;
+    for (kube::Reflector& reflector : controller.reflectors()) {
+      reflector.OnStreamEnd(clock.Now(), base::Fail(base::ErrorCode::kUnavailable, "restart"));
+    }
+    server.Intercept([this](const std::string& line) -> std::optional<MapServer::Reply> {
+      if (!IsServed(line)) return MapServer::Fail(404, "NotFound");
+      return {};
+    });
+  }
+  bool IsServed(const std::string& line) const {
+    return line.find("/apis/resource.k8s.io/") == std::string::npos ||
+           (line + "/").find("/apis/resource.k8s.io/" + served + "/") != std::string::npos;
+  }
   void TurnLater() {
     clock.Advance(std::chrono::minutes(1));
     Turn();
   }
 
   std::string ReadyReason() {
-    Pass pass = controller.reconciler().Start(kUid);
-    for (auto requests = pass.Next(); !requests.empty(); requests = pass.Next()) {
-      std::vector<MapServer::Reply> replies;
-      for (const http::Request& request : requests) replies.push_back(server.Serve(request));
-      pass.TakeReplies(std::move(replies));
-    }
+    (void)Run();
     const json::Value domain = server.Get(Kind::kComputeDomain, {fixtures::kUserNs, "train"});
     for (const json::Value& condition : domain["status"]["conditions"].items()) {
       if (condition["type"].AsString() == "Ready") return condition["reason"].AsString();
     }
     return {};
   }
+  Outcome Run() {
+    Pass pass = controller.reconciler().Start(kUid);
+    for (auto requests = pass.Next(); !requests.empty(); requests = pass.Next()) {
+      std::vector<MapServer::Reply> replies;
+      for (const http::Request& request : requests) replies.push_back(server.Serve(request));
+      pass.TakeReplies(std::move(replies));
+    }
+    return pass.outcome();
+  }
 
   base::ManualClock clock{fixtures::Now().wall};
   kube::RecordingLogger logger;
   kube::FixedRandom random{kube::FixedRandom::Side::kLow};
   std::set<std::string> enqueued;
+  std::string served = "v1";
   MapServer server;
   Controller controller;
 };
@@ -137,6 +160,56 @@ TEST(Controller, B46_ClaimTemplatesOfAllNamespacesAreOneListOfOurLabelAlone) {
   EXPECT_EQ(lists[0].find("/namespaces/"), std::string::npos) << lists[0];
   EXPECT_NE(lists[0].find("labelSelector=resource.nvidia.com%2FcomputeDomain"), std::string::npos)
       << lists[0];
+}
+
+TEST(ControllerVersions, F28_TemplatesAreMadeInTheVersionThatIsServed) {
+  for (const std::string& version : kube::kDraVersions) {
+    SCOPED_TRACE(version);
+    Observed observed = Converged();
+    observed.children.templates.clear();
+    World world(observed);
+    world.ServeDra(version);
+    world.Turn();
+    EXPECT_TRUE(world.controller.HasSynced());
+    EXPECT_FALSE(world.Run().error);
+    const json::Value made =
+        world.server.Get(Kind::kClaimTemplate, {fixtures::kUserNs, fixtures::kTemplateName});
+    EXPECT_EQ(made["apiVersion"].AsString(), "resource.k8s.io/" + version);
+    const json::Value& requests = made["spec"]["spec"]["devices"]["requests"];
+    ASSERT_EQ(requests.items().size(), 1U);
+    EXPECT_EQ(requests.items()[0].Find("exactly") == nullptr, version == "v1beta1");
+  }
+}
+
+TEST(ControllerVersions, F28_AnotherVersionIsToldToEveryDomainAndNoneIsTheirCondition) {
+  World world(Converged());
+  world.ServeDra("v1beta2");
+  world.Turn();
+  EXPECT_EQ(world.enqueued, (Uids{kUid}));
+  EXPECT_EQ(world.ReadyReason(), "AllMembersReady");
+  world.ServeDra("v1");
+  world.TurnLater();
+  EXPECT_EQ(world.enqueued, (Uids{kUid})) << "its version has changed";
+  EXPECT_EQ(world.ReadyReason(), "AllMembersReady");
+  world.ServeDra("");
+  world.TurnLater();
+  EXPECT_EQ(world.ReadyReason(), "DRANotServed");
+}
+
+// A live read in the old version finds nothing, and must not be taken for proof of it.
+TEST(ControllerVersions, F28_DomainThatIsDeletedDuringADowngradeLeavesNothing) {
+  World world(fixtures::DeletingUnused());
+  world.Turn();
+  world.ServeDra("v1beta1");
+  for (int passes = 0; passes < 10; ++passes) {
+    (void)world.Run();
+    EXPECT_EQ(world.server.Count(Kind::kComputeDomain), 1U) << "its templates are still there";
+    EXPECT_EQ(world.server.Count(Kind::kClaimTemplate), 2U);
+    world.clock.Advance(std::chrono::seconds(20));
+  }
+  world.TurnLater();
+  (void)world.Run();
+  EXPECT_EQ(world.server.Count(Kind::kClaimTemplate), 0U) << "found in the version that is served";
 }
 
 TEST(Controller, OrphansAreLookedAtFromTheStart) {

@@ -11,6 +11,7 @@
 #include "controller/api/types.h"
 #include "controller/daemon_set/render.h"
 #include "pkg/base/clock.h"
+#include "pkg/kube/api/resource.h"
 
 namespace compute_domain {
 
@@ -57,6 +58,9 @@ struct Facts {
   std::chrono::seconds index_hold{60};
   // A node keeps the domain's label this long after the last claim on it: its plugin comes first.
   std::chrono::seconds label_hold{30};
+  // Of resource.k8s.io, for each kind of ours on its own: what the API server serves; empty: none.
+  std::string template_version = kube::kResourceClaimTemplates.version;
+  std::string claim_version = kube::kResourceClaims.version;
   // A kind that cannot be read: the reason for the condition (DRANotServed, RightMissing) and a
   // sentence that says what to do. Empty: all is well.
   std::string problem_reason = {};

@@ -225,4 +225,11 @@ void Reconciler::SetProblem(const std::string& reason, const std::string& proble
   });
 }
 
+void Reconciler::SetDraVersions(const std::string& templates, const std::string& claims) {
+  facts_.With([&](Facts& facts) {
+    facts.template_version = templates;
+    facts.claim_version = claims;
+  });
+}
+
 }  // namespace compute_domain

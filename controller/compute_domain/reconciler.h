@@ -84,6 +84,9 @@ class Reconciler {
   // A kind that cannot be read (reason and sentence for conditions); empty: all can.
   void SetProblem(const std::string& reason, const std::string& problem);
 
+  // The versions of resource.k8s.io in which the kinds are served; empty: none is.
+  void SetDraVersions(const std::string& templates, const std::string& claims);
+
   // Plans are logged and nothing is written.
   void SetDryRun() { dry_run_ = true; }
 

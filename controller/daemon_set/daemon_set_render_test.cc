@@ -41,11 +41,6 @@ TEST(RenderDaemonSet, IsThatOfTheContract) {
         "spec": {
           "serviceAccountName": "compute-domain-daemon-service-account",
           "nodeSelector": {"resource.nvidia.com/computeDomain": "uid-1"},
-          "tolerations": [
-            {"operator": "Exists", "effect": "NoSchedule"},
-            {"operator": "Exists", "effect": "NoExecute"},
-            {"operator": "Exists", "effect": "PreferNoSchedule"}
-          ],
           "containers": [{
             "name": "compute-domain-daemon",
             "image": "registry.example/cdom:1",
@@ -80,7 +75,14 @@ TEST(RenderDaemonSet, IsThatOfTheContract) {
           "resourceClaims": [{
             "name": "compute-domain-daemon",
             "resourceClaimTemplateName": "computedomain-daemon-uid-1"
-          }]
+          }],
+          "priorityClassName": "system-node-critical",
+          "tolerations": [
+            {"operator": "Exists", "effect": "NoSchedule"},
+            {"operator": "Exists", "effect": "NoExecute"},
+            {"operator": "Exists", "effect": "PreferNoSchedule"}
+          ],
+          "dnsConfig": {"options": [{"name": "ndots", "value": "1"}]}
         }
       }
     }

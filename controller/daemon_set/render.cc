@@ -8,6 +8,11 @@ namespace {
 
 using json::Value;
 
+void SetUnlessEmpty(Value& object, const char* field, const Value& value) {
+  const bool is_empty = value.IsNull() || (value.IsString() && value.AsString().empty());
+  if (!is_empty) object[field] = value;
+}
+
 Value EnvValue(const char* name, std::string value) {
   return Value::Object({{"name", name}, {"value", std::move(value)}});
 }
@@ -28,7 +33,7 @@ Value Probe(int period_seconds, int failures) {
 }
 
 Value Container(const Settings& settings) {
-  return Value::Object(
+  Value container = Value::Object(
       {{"name", api::kDaemonContainer},
        {"image", settings.image},
        {"command", Value::Array({"compute-domain-daemon", "-v", "$(LOG_VERBOSITY)", "run"})},
@@ -51,9 +56,31 @@ Value Container(const Settings& settings) {
        {"resources",
         Value::Object(
             {{"claims", Value::Array({Value::Object({{"name", api::kDaemonContainer}})})}})}});
+  for (const auto& [name, value] : settings.environment) {
+    container["env"].Append(EnvValue(name.c_str(), value));
+  }
+  for (const auto& [name, value] : settings.resources.members()) {
+    container["resources"][name] = value;
+  }
+  SetUnlessEmpty(container, "imagePullPolicy", settings.image_pull_policy);
+  SetUnlessEmpty(container, "securityContext", settings.security_context);
+  return container;
 }
 
 }  // namespace
+
+json::Value Settings::AllTaints() {
+  Value tolerations = Value::Array();
+  for (const char* effect : {"NoSchedule", "NoExecute", "PreferNoSchedule"}) {
+    tolerations.Append(Value::Object({{"operator", "Exists"}, {"effect", effect}}));
+  }
+  return tolerations;
+}
+
+json::Value Settings::OneDot() {
+  return Value::Object(
+      {{"options", Value::Array({Value::Object({{"name", "ndots"}, {"value", "1"}})})}});
+}
 
 json::Value Render(const std::string& domain, const Settings& settings) {
   const std::string name = api::DaemonName(domain);
@@ -62,22 +89,23 @@ json::Value Render(const std::string& domain, const Settings& settings) {
   if (settings.controller_writes) {
     pod_labels[api::kMembershipWriterLabel] = api::kMembershipWriterController;
   }
-  Value tolerations = Value::Array();
-  for (const char* effect : {"NoSchedule", "NoExecute", "PreferNoSchedule"}) {
-    tolerations.Append(Value::Object({{"operator", "Exists"}, {"effect", effect}}));
-  }
+  Value node_selector = domain_label;
+  for (const auto& [label, value] : settings.node_selector.members()) node_selector[label] = value;
   Value pull_secrets = Value::Array();
   for (const std::string& secret : settings.pull_secrets) {
     pull_secrets.Append(Value::Object({{"name", secret}}));
   }
   Value pod_spec = Value::Object(
       {{"serviceAccountName", api::kDaemonServiceAccount},
-       {"nodeSelector", domain_label},
-       {"tolerations", std::move(tolerations)},
+       {"nodeSelector", std::move(node_selector)},
        {"containers", Value::Array({Container(settings)})},
        {"resourceClaims", Value::Array({Value::Object({{"name", api::kDaemonContainer},
                                                        {"resourceClaimTemplateName", name}})})}});
   if (!settings.pull_secrets.empty()) pod_spec["imagePullSecrets"] = std::move(pull_secrets);
+  SetUnlessEmpty(pod_spec, "priorityClassName", settings.priority_class);
+  SetUnlessEmpty(pod_spec, "tolerations", settings.tolerations);
+  SetUnlessEmpty(pod_spec, "dnsConfig", settings.dns_config);
+  SetUnlessEmpty(pod_spec, "schedulerName", settings.scheduler_name);
 
   return Value::Object(
       {{"apiVersion", "apps/v1"},

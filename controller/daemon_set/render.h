@@ -2,12 +2,15 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "pkg/json/value.h"
 
 namespace daemon_set {
 
+// `tolerations`, `dns_config`, `resources`, `security_context` and `node_selector` are as a pod's
+// spec has them; null: not set.
 struct Settings {
   std::string ns = {};     // The driver namespace.
   std::string image = {};  // With the binary compute-domain-daemon.
@@ -15,6 +18,20 @@ struct Settings {
   int nodes_per_imex_domain_max = 18;  // The same for all daemons of a domain.
   int log_verbosity = 0;
   bool controller_writes = false;  // Mark the pods: the controller writes their clique entries.
+  // Without it they are the first to be evicted, and the last to be placed.
+  std::string priority_class = "system-node-critical";
+  json::Value tolerations = AllTaints();
+  json::Value dns_config = OneDot();
+  json::Value resources = {};         // Requests and limits.
+  json::Value security_context = {};  // Of the container.
+  json::Value node_selector = {};     // Besides the domain's label.
+  std::string image_pull_policy = {};
+  std::string scheduler_name = {};
+  std::vector<std::pair<std::string, std::string>> environment = {};  // Besides what it always has.
+
+  static json::Value AllTaints();
+  // The daemons look up single names that are in their hosts file.
+  static json::Value OneDot();
 };
 
 // `domain` is the ComputeDomain's UID. The daemons' claim template has the same name.

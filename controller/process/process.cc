@@ -46,13 +46,15 @@ compute_domain::Facts FactsOf(const settings::Settings& settings) {
   facts.driver_namespaces = {settings.ns};
   for (const std::string& ns : settings.additional_namespaces)
     facts.driver_namespaces.push_back(ns);
-  facts.daemons = {.ns = settings.ns,
-                   .image = settings.image,
-                   .pull_secrets = settings.pull_secrets,
-                   .nodes_per_imex_domain_max = settings.nodes_per_imex_domain_max,
-                   .log_verbosity = settings.daemon_log_verbosity,
-                   .controller_writes = settings.controller_writes_membership};
+  facts.daemons = settings.daemons;
+  facts.daemons.ns = settings.ns;
+  facts.daemons.image = settings.image;
+  facts.daemons.pull_secrets = settings.pull_secrets;
+  facts.daemons.nodes_per_imex_domain_max = settings.nodes_per_imex_domain_max;
+  facts.daemons.log_verbosity = settings.daemon_log_verbosity;
+  facts.daemons.controller_writes = settings.controller_writes_membership;
   facts.deletion_grace = settings.deletion_grace;
+  facts.status_window = settings.status_window;
   return facts;
 }
 

@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
 #include "controller/resource_claim_template/render.h"
+#include "pkg/kube/api/resource.h"
+#include "test/fixtures/files.h"
 
 namespace resource_claim_template {
 namespace {
@@ -13,101 +15,41 @@ api::ComputeDomain MakeDomain() {
       .allocation_mode = "Single"};
 }
 
-json::Value Json(const char* text) {
-  const base::Result<json::Value> parsed = json::Parse(text);
+// The object of a file in test/fixtures/resource_k8s_io.
+json::Value Golden(const std::string& version, const std::string& name) {
+  const auto parsed =
+      json::Parse(fixtures::ReadFile("resource_k8s_io/" + version + "/" + name + ".json"));
   EXPECT_TRUE(parsed);
   return parsed ? *parsed : json::Value();
 }
 
 // Whole: the kubelet plugin decodes the parameters strictly, so that one field more makes every pod
 // of the domain fail (contract 1.3, 6.3).
-TEST(RenderDaemonTemplate, IsThatOfTheContract) {
-  EXPECT_EQ(RenderDaemon("uid-1", "cdom-system"), Json(R"({
-    "apiVersion": "resource.k8s.io/v1",
-    "kind": "ResourceClaimTemplate",
-    "metadata": {
-      "name": "computedomain-daemon-uid-1",
-      "namespace": "cdom-system",
-      "labels": {
-        "resource.nvidia.com/computeDomain": "uid-1",
-        "resource.nvidia.com/computeDomainTarget": "Daemon"
-      }
-    },
-    "spec": {"spec": {"devices": {
-      "requests": [{
-        "name": "daemon",
-        "exactly": {"deviceClassName": "compute-domain-daemon.nvidia.com"}
-      }],
-      "config": [{
-        "requests": ["daemon"],
-        "opaque": {
-          "driver": "compute-domain.nvidia.com",
-          "parameters": {
-            "apiVersion": "resource.nvidia.com/v1beta1",
-            "kind": "ComputeDomainDaemonConfig",
-            "domainID": "uid-1"
-          }
-        }
-      }]
-    }}}
-  })"));
+TEST(RenderDaemonTemplate, IsThatOfTheContractInEachVersion) {
+  for (const std::string& version : kube::kDraVersions) {
+    EXPECT_EQ(RenderDaemon("uid-1", "cdom-system", version), Golden(version, "daemon"));
+  }
 }
 
-TEST(RenderWorkloadTemplate, R6_IsThatOfTheContractAndOwnedByItsDomain) {
-  EXPECT_EQ(RenderWorkload(MakeDomain()), Json(R"({
-    "apiVersion": "resource.k8s.io/v1",
-    "kind": "ResourceClaimTemplate",
-    "metadata": {
-      "name": "train-channel",
-      "namespace": "team-a",
-      "labels": {
-        "resource.nvidia.com/computeDomain": "uid-1",
-        "resource.nvidia.com/computeDomainTarget": "Workload"
-      },
-      "ownerReferences": [{
-        "apiVersion": "resource.nvidia.com/v1beta1",
-        "kind": "ComputeDomain",
-        "name": "train",
-        "uid": "uid-1",
-        "controller": true
-      }]
-    },
-    "spec": {"spec": {"devices": {
-      "requests": [{
-        "name": "channel",
-        "exactly": {"deviceClassName": "compute-domain-default-channel.nvidia.com"}
-      }],
-      "config": [{
-        "requests": ["channel"],
-        "opaque": {
-          "driver": "compute-domain.nvidia.com",
-          "parameters": {
-            "apiVersion": "resource.nvidia.com/v1beta1",
-            "kind": "ComputeDomainChannelConfig",
-            "domainID": "uid-1",
-            "allocationMode": "Single"
-          }
-        }
-      }]
-    }}}
-  })"));
+TEST(RenderWorkloadTemplate, R6_IsThatOfTheContractAndOwnedByItsDomainInEachVersion) {
+  for (const std::string& version : kube::kDraVersions) {
+    EXPECT_EQ(RenderWorkload(MakeDomain(), version), Golden(version, "workload-single"));
+  }
 }
 
 TEST(RenderWorkloadTemplate, P6_AllocationModeIsTheDomains) {
   api::ComputeDomain domain = MakeDomain();
   domain.allocation_mode = "All";
-  const json::Value rendered = RenderWorkload(domain);
-  EXPECT_EQ(rendered["spec"]["spec"]["devices"]["config"]
-                .items()[0]["opaque"]["parameters"]["allocationMode"]
-                .AsString(),
-            "All");
+  for (const std::string& version : kube::kDraVersions) {
+    EXPECT_EQ(RenderWorkload(domain, version), Golden(version, "workload-all"));
+  }
 }
 
 TEST(RenderWorkloadTemplate, B40_NameThatHoldsJsonOrYamlStaysAName) {
   const std::string name = "x\", \"namespace\": \"kube-system\"}\n---\nkind: ClusterRole # {{ . }}";
   api::ComputeDomain domain = MakeDomain();
   domain.template_name = name;
-  const auto sent = json::Parse(json::Serialize(RenderWorkload(domain)));
+  const auto sent = json::Parse(json::Serialize(RenderWorkload(domain, "v1")));
   ASSERT_TRUE(sent);
   EXPECT_EQ((*sent)["metadata"]["name"].AsString(), name);
   EXPECT_EQ((*sent)["metadata"]["namespace"].AsString(), "team-a");

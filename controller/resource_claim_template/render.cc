@@ -8,21 +8,31 @@ namespace {
 
 using json::Value;
 
+// Exactly one device of the class. v1beta1 has the fields of `exactly` beside the name.
+Value RenderRequest(const char* name, std::string_view device_class, const std::string& version) {
+  if (version == "v1beta1") {
+    return Value::Object({{"name", name}, {"deviceClassName", device_class}});
+  }
+  return Value::Object(
+      {{"name", name}, {"exactly", Value::Object({{"deviceClassName", device_class}})}});
+}
+
 // `request` names the one device asked for; `parameters` is our driver's opaque configuration,
 // which the kubelet plugin decodes strictly: no field more.
 Value Render(const kube::ObjectKey& key, const std::string& domain, std::string_view target,
-             const char* request, std::string_view device_class, Value parameters) {
+             const char* request, std::string_view device_class, Value parameters,
+             const std::string& version) {
+  kube::Resource resource = kube::kResourceClaimTemplates;
+  resource.version = version;
   Value devices = Value::Object(
-      {{"requests", Value::Array({Value::Object(
-                        {{"name", request},
-                         {"exactly", Value::Object({{"deviceClassName", device_class}})}})})},
+      {{"requests", Value::Array({RenderRequest(request, device_class, version)})},
        {"config", Value::Array({Value::Object(
                       {{"requests", Value::Array({request})},
                        {"opaque", Value::Object({{"driver", api::kDriver},
                                                  {"parameters", std::move(parameters)}})}})})}});
   return Value::Object(
-      {{"apiVersion", kube::kResourceClaimTemplates.ApiVersion()},
-       {"kind", kube::kResourceClaimTemplates.kind},
+      {{"apiVersion", resource.ApiVersion()},
+       {"kind", resource.kind},
        {"metadata",
         Value::Object({{"name", key.name},
                        {"namespace", key.ns},
@@ -33,21 +43,24 @@ Value Render(const kube::ObjectKey& key, const std::string& domain, std::string_
 
 }  // namespace
 
-json::Value RenderDaemon(const std::string& domain, const std::string& ns) {
+json::Value RenderDaemon(const std::string& domain, const std::string& ns,
+                         const std::string& version) {
   return Render({.ns = ns, .name = api::DaemonName(domain)}, domain, api::kTargetDaemon, "daemon",
                 api::kDaemonDeviceClass,
                 Value::Object({{"apiVersion", api::kComputeDomains.ApiVersion()},
                                {"kind", api::kDaemonConfigKind},
-                               {"domainID", domain}}));
+                               {"domainID", domain}}),
+                version);
 }
 
-json::Value RenderWorkload(const api::ComputeDomain& domain) {
+json::Value RenderWorkload(const api::ComputeDomain& domain, const std::string& version) {
   Value rendered = Render({.ns = domain.meta.key.ns, .name = domain.template_name}, domain.meta.uid,
                           api::kTargetWorkload, "channel", api::kChannelDeviceClass,
                           Value::Object({{"apiVersion", api::kComputeDomains.ApiVersion()},
                                          {"kind", api::kChannelConfigKind},
                                          {"domainID", domain.meta.uid},
-                                         {"allocationMode", domain.allocation_mode}}));
+                                         {"allocationMode", domain.allocation_mode}}),
+                          version);
   rendered["metadata"]["ownerReferences"] =
       Value::Array({Value::Object({{"apiVersion", api::kComputeDomains.ApiVersion()},
                                    {"kind", api::kComputeDomains.kind},

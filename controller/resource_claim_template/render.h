@@ -1,4 +1,5 @@
-// The two ResourceClaimTemplates that a domain should have. Pure.
+// The two ResourceClaimTemplates that a domain should have, in a version of resource.k8s.io: one of
+// kube::kDraVersions. Pure.
 #pragma once
 
 #include <string>
@@ -9,11 +10,13 @@
 namespace resource_claim_template {
 
 // From which each daemon's claim is made; in the driver namespace. `domain` is the UID.
-[[nodiscard]] json::Value RenderDaemon(const std::string& domain, const std::string& ns);
+[[nodiscard]] json::Value RenderDaemon(const std::string& domain, const std::string& ns,
+                                       const std::string& version);
 
 // From which the workload's channel claims are made; in the domain's namespace, under the name that
 // its spec gives, and owned by it, so that the garbage collector removes one that a stale view made
 // after its domain was gone.
-[[nodiscard]] json::Value RenderWorkload(const api::ComputeDomain& domain);
+[[nodiscard]] json::Value RenderWorkload(const api::ComputeDomain& domain,
+                                         const std::string& version);
 
 }  // namespace resource_claim_template

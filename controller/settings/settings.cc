@@ -4,7 +4,9 @@
 #include <functional>
 #include <map>
 
+#include "controller/settings/configuration.h"
 #include "pkg/base/duration.h"
+#include "pkg/base/file.h"
 
 namespace settings {
 
@@ -132,7 +134,7 @@ void AddDaemonFlags(CLI::App& app, Settings& settings) {
   });
 }
 
-void AddProcessFlags(CLI::App& app, Settings& settings) {
+void AddProcessFlags(CLI::App& app, Settings& settings, std::string& config) {
   app.add_option("--pod-name", settings.pod_name, "Name of this pod, for the Lease")
       ->envname("POD_NAME")
       ->required();
@@ -144,6 +146,8 @@ void AddProcessFlags(CLI::App& app, Settings& settings) {
           });
   app.add_option("--kubeconfig", settings.kubeconfig,
                  "Path of a kubeconfig; else $KUBECONFIG, the pod's account, ~/.kube/config");
+  app.add_option("--config", config,
+                 "Path of a ControllerConfiguration; see docs/configuration.md");
   app.add_option("--workers", settings.workers, "Domains reconciled side by side")
       ->check(CLI::Range(1, 64));
   AddRead(app, "--kube-api-qps", "KUBE_API_QPS",
@@ -193,6 +197,37 @@ void AddElectionFlags(CLI::App& app, Settings& settings) {
               [&](auto duration) { settings.lease.retry_period = duration; });
 }
 
+void AddReleaseFinalizers(CLI::App& app, Settings& settings) {
+  CLI::App* command = app.add_subcommand(
+      "release-finalizers",
+      "For uninstalling: takes the finalizer off all ComputeDomains and their children, says what "
+      "it released, and ends. It deletes nothing, and refuses while a controller holds the "
+      "Lease. "
+      "Takes the controller's flags too, such as --kubeconfig, --namespace and --dry-run.");
+  command->fallthrough();
+  command->add_flag("--force", settings.force, "Also while a controller holds the Lease");
+  command->preparse_callback([&](std::size_t) {
+    settings.command = Command::kReleaseFinalizers;
+    for (const char* flag : {"--pod-name", "--image-name"}) app.get_option(flag)->required(false);
+  });
+}
+
+// What a flag or variable has set stays.
+base::Result<void> ReadFile(const std::string& path, CLI::App& app, Settings& settings) {
+  if (path.empty()) return {};
+  constexpr std::size_t kBytesMax = 256U << 10;
+  Settings with_file = settings;
+  with_file.pull_secrets.clear();
+  const std::string text = TRY(base::ReadFile(path, kBytesMax));
+  TRY(ReadConfiguration(text, path, with_file));
+  if (app.count("--deletion-grace") > 0) with_file.deletion_grace = settings.deletion_grace;
+  if (app.count("--cd-daemon-image-pull-secret-names") > 0) {
+    with_file.pull_secrets = settings.pull_secrets;
+  }
+  settings = std::move(with_file);
+  return {};
+}
+
 }  // namespace
 
 Parsed Parse(const std::vector<std::string>& arguments) {
@@ -201,9 +236,11 @@ Parsed Parse(const std::vector<std::string>& arguments) {
                "compute-domain-controller");
   app.set_version_flag("--version", kVersion);
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  AddProcessFlags(app, parsed.settings);
+  std::string config;
+  AddProcessFlags(app, parsed.settings, config);
   AddDaemonFlags(app, parsed.settings);
   AddElectionFlags(app, parsed.settings);
+  AddReleaseFinalizers(app, parsed.settings);
   try {
     std::vector<std::string> words = WordsOf(arguments);
     std::ranges::reverse(words);  // CLI11 takes them from the back.
@@ -212,6 +249,10 @@ Parsed Parse(const std::vector<std::string>& arguments) {
     std::ostringstream text;
     const int status = app.exit(error, text, text);
     parsed.exit = Exit{.text = text.str(), .status = status};
+    return parsed;
+  }
+  if (const auto read = ReadFile(config, app, parsed.settings); !read) {
+    parsed.exit = Exit{.text = read.error().message + "\n", .status = 1};
     return parsed;
   }
   if (parsed.settings.lease_namespace.empty()) parsed.settings.lease_namespace = parsed.settings.ns;

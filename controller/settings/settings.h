@@ -6,14 +6,23 @@
 #include <string>
 #include <vector>
 
+#include "controller/daemon_set/render.h"
 #include "pkg/base/result.h"
 #include "pkg/kube/lease/leader_elector.h"
 
 namespace settings {
 
+enum class Command {
+  kRun,
+  kReleaseFinalizers,  // And end.
+};
+
 struct Settings {
+  Command command = Command::kRun;
+  bool force = false;  // Release finalizers although the Lease is held.
+
   // Who we are.
-  std::string pod_name = {};
+  std::string pod_name = {};   // And `image`: empty only with a command other than kRun.
   std::string ns = "default";  // The driver namespace: where daemons run.
   std::vector<std::string> additional_namespaces = {};
 
@@ -24,6 +33,9 @@ struct Settings {
   int daemon_log_verbosity = 0;
   bool controller_writes_membership = false;
   std::chrono::seconds deletion_grace{600};
+  std::chrono::milliseconds status_window{500};
+  // What --config says of their pods; the rest of it is above.
+  daemon_set::Settings daemons = {};
 
   // The API server.
   std::string kubeconfig = {};
@@ -54,7 +66,8 @@ struct Parsed {
   std::optional<Exit> exit = {};
 };
 
-// Reads the command line and the process's environment. Words with one dash and a long name
+// Reads the command line, the process's environment and the file of --config; a flag or variable
+// takes precedence over the file. Words with one dash and a long name
 // ("-kubeconfig", "-v=4") are taken as well. An Exit with a status other than 0 names the flag,
 // what is wrong with it and how it should look.
 [[nodiscard]] Parsed Parse(const std::vector<std::string>& arguments);

@@ -1,8 +1,11 @@
 #include "controller/settings/settings.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 
 namespace settings {
 namespace {
@@ -66,6 +69,66 @@ TEST(Settings, DefaultsAreThoseOfTheReferenceSaveForElectionAndItsNamespace) {
   EXPECT_EQ(settings.http_endpoint, "");
   EXPECT_EQ(settings.metrics_path, "/metrics");
   EXPECT_FALSE(settings.dry_run);
+}
+
+// A ControllerConfiguration with `rest`; gone at the end of the test.
+class ConfigFile {
+ public:
+  explicit ConfigFile(const std::string& rest) {
+    std::ofstream(path_) << "apiVersion: cdom.dev/v1alpha1\nkind: ControllerConfiguration\n"
+                         << rest;
+  }
+  ConfigFile(const ConfigFile&) = delete;
+  ConfigFile& operator=(const ConfigFile&) = delete;
+  ~ConfigFile() { std::filesystem::remove(path_); }
+  std::string Flag() const { return "--config=" + path_; }
+  const std::string& path() const { return path_; }
+
+ private:
+  const std::string path_ =
+      ::testing::TempDir() + "cdom-settings-" + std::to_string(::getpid()) + ".yaml";
+};
+
+TEST(Settings, FileIsReadAndFlagsAndVariablesTakePrecedence) {
+  const ConfigFile file(
+      "daemons: {schedulerName: kai, imagePullSecrets: [a]}\ndeletion: {grace: 1m}\n");
+  const Settings from_file = Accepted({file.Flag()});
+  EXPECT_EQ(from_file.daemons.scheduler_name, "kai");
+  EXPECT_EQ(from_file.deletion_grace, seconds(60));
+  EXPECT_EQ(from_file.pull_secrets, (Words{"a"}));
+  const Settings both =
+      Accepted({file.Flag(), "--deletion-grace=2m", "--cd-daemon-image-pull-secret-names=b"});
+  EXPECT_EQ(both.daemons.scheduler_name, "kai");
+  EXPECT_EQ(both.deletion_grace, seconds(120));
+  EXPECT_EQ(both.pull_secrets, (Words{"b"}));
+  Environment environment;
+  environment.Set("DELETION_GRACE", "3m");
+  EXPECT_EQ(Accepted({file.Flag()}).deletion_grace, seconds(180));
+}
+
+TEST(Settings, FileThatIsWrongOrMissingIsNamed) {
+  const ConfigFile file("daemon: {}\n");
+  EXPECT_EQ(Refusal({file.Flag()}),
+            file.path() + ":3: daemon: unknown field; did you mean daemons?\n");
+  EXPECT_NE(Refusal({"--config=/nowhere/config.yaml"}).find("/nowhere/config.yaml"),
+            std::string::npos);
+}
+
+TEST(Settings, ReleaseFinalizersTakesTheControllersFlagsBeforeAndAfterItAndNeedsNone) {
+  const Parsed bare = Parse({"release-finalizers"});
+  ASSERT_FALSE(bare.exit) << bare.exit->text;
+  EXPECT_EQ(bare.settings.command, Command::kReleaseFinalizers);
+  EXPECT_FALSE(bare.settings.force);
+  const Parsed parsed = Parse({"--namespace=cdom-system", "release-finalizers", "--force",
+                               "--dry-run", "-kubeconfig", "/k"});
+  ASSERT_FALSE(parsed.exit) << parsed.exit->text;
+  EXPECT_TRUE(parsed.settings.force);
+  EXPECT_TRUE(parsed.settings.dry_run);
+  EXPECT_EQ(parsed.settings.ns, "cdom-system");
+  EXPECT_EQ(parsed.settings.kubeconfig, "/k");
+  EXPECT_EQ(Accepted({}).command, Command::kRun);
+  EXPECT_TRUE(Parse({"--force"}).exit) << "of the command alone";
+  EXPECT_NE(Parse({"--help"}).exit->text.find("release-finalizers"), std::string::npos);
 }
 
 TEST(Settings, EachFlagIsTaken) {

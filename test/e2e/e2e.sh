@@ -407,6 +407,114 @@ every_right_it_has_was_used_or_is_listed_with_a_reason() {
   diff <(echo "$listed") "$stage/unused.txt" && echo "used $(wc -l <"$stage/used.txt") rights"
 }
 
+release_finalizers() {  # release_finalizers [flags]
+  "$bin/compute-domain-controller" release-finalizers --kubeconfig "$stage/controller.kubeconfig" \
+    --namespace cdom-system --leader-election-lease-lock-name cdom-controller "$@" 2>&1
+}
+names_in() {  # names_in SNAPSHOT: "kind namespace/name" of every object
+  jq -r '.[] | .kind + " " + (.metadata.namespace // "") + "/" + .metadata.name' "$1" | sort
+}
+
+a_domain_whose_finalizer_was_released_goes_without_a_controller() {
+  local uid name refusal
+  snapshot "$stage/before.json" || return 1
+  domain left left-channel | kubectl apply -f - || return 1
+  wait_for 30 "its children are made" condition_says left NoMembers 'No node' || return 1
+  uid=$(kubectl get cdom left -o jsonpath='{.metadata.uid}')
+  name=computedomain-daemon-$uid
+  # As NVIDIA's controller leaves it.
+  kubectl patch daemonset -n cdom-system "$name" --type=merge \
+    -p '{"metadata": {"finalizers": ["resource.nvidia.com/computeDomain"]}}' || return 1
+
+  if refusal=$(release_finalizers); then echo "a controller runs, and it was not refused"; return 1; fi
+  grep -q 'replicas=0' <<<"$refusal" || { echo "$refusal"; return 1; }
+  stop_controller
+  release_finalizers --dry-run | tee "$stage/dry.txt" || return 1
+  kubectl get cdom left -o jsonpath='{.metadata.finalizers}' | grep -q computeDomain || return 1
+  release_finalizers | tee "$stage/released.txt" || return 1
+  diff <(sed 's/^would release/released/' "$stage/dry.txt") "$stage/released.txt" || return 1
+  grep -qx 'released ComputeDomain default/left' "$stage/released.txt" || return 1
+  grep -qx "released DaemonSet cdom-system/$name" "$stage/released.txt" || return 1
+  [[ $(release_finalizers) == 'released 0, failed 0' ]] || return 1
+
+  kubectl delete cdom left --timeout=5s || return 1
+  wait_for 30 "the garbage collector takes the workload's template" gone resourceclaimtemplate left-channel || return 1
+  # What the README says is left, and nothing else; a DaemonSet's history goes with it.
+  snapshot "$stage/after.json" || return 1
+  diff <(printf '%s\n' "DaemonSet cdom-system/$name" "ResourceClaimTemplate cdom-system/$name") \
+    <(comm -13 <(names_in "$stage/before.json") <(names_in "$stage/after.json") | grep -v '^ControllerRevision') || return 1
+  kubectl delete daemonset,resourceclaimtemplate -n cdom-system "$name" --timeout=20s || return 1
+  wait_for 30 "nothing is left" nothing_left
+}
+
+dra_read_back() {  # dra_read_back VERSION NAMESPACE NAME: spec of the template in that version
+  kubectl get "resourceclaimtemplates.$1.resource.k8s.io" -n "$2" "$3" -o json | jq -cS .spec.spec
+}
+
+# The shapes that the renderer is held to, taken by a real API server without a word, and all the same to it.
+the_goldens_of_each_dra_version_are_what_the_api_server_understands() {
+  local version fixtures=$repo/test/fixtures/resource_k8s_io object ns name first
+  stop_controller
+  local before=$stage
+  stage=$root/versions
+  mkdir -p "$stage"
+  plane_up --runtime-config resource.k8s.io/v1beta1=true,resource.k8s.io/v1beta2=true || return 1
+  kubectl create namespace team-a && kubectl create namespace cdom-system || return 1
+  for object in daemon workload-single workload-all; do
+    first=
+    for version in v1 v1beta2 v1beta1; do
+      # The owner does not exist here: the garbage collector would take the template away.
+      jq 'del(.metadata.ownerReferences)' "$fixtures/$version/$object.json" >"$stage/object.json"
+      kubectl create --validate=strict -f "$stage/object.json" || return 1
+      name=$(jq -r .metadata.name "$stage/object.json")
+      ns=$(jq -r .metadata.namespace "$stage/object.json")
+      [[ $(dra_read_back v1 "$ns" "$name" | jq -r '.devices.requests[0].exactly.deviceClassName') == compute-domain-* ]] || return 1
+      first=${first:-$(dra_read_back v1 "$ns" "$name")}
+      [[ $(dra_read_back v1 "$ns" "$name") == "$first" ]] || return 1
+      kubectl delete -f "$stage/object.json" || return 1
+    done
+  done
+  for version in v1 v1beta2 v1beta1; do
+    jq 'del(.status, .metadata.uid, .metadata.resourceVersion)' "$fixtures/$version/claim.json" |
+      kubectl create --validate=strict --dry-run=server -f - || return 1
+    sed "s#resource.k8s.io/v1\$#resource.k8s.io/$version#" "$repo/manifests/base/device-classes.yaml" |
+      kubectl create --validate=strict --dry-run=server -f - || return 1
+  done
+  plane_down
+  stage=$before
+}
+
+# The programs of this Kubernetes read v1 themselves: kube-apiserver does not become ready without it. So all
+# of them run without DRA, but the API server serves the version; no pod runs.
+domain_on() {  # domain_on VERSION: a life where only that version of resource.k8s.io is served
+  local version=$1 before=$stage template name
+  stop_controller
+  stage=$root/only-$version
+  mkdir -p "$stage"
+  plane_up --without-dra --apiserver-arg "--runtime-config=resource.k8s.io/$version=true" || return 1
+  [[ $(kubectl api-versions | grep '^resource.k8s.io/') == "resource.k8s.io/$version" ]] || return 1
+  kubectl kustomize "$repo/manifests/local" | sed "s#resource.k8s.io/v1\$#resource.k8s.io/$version#" >"$stage/local.yaml"
+  kubectl apply -f "$stage/local.yaml" || kubectl apply -f "$stage/local.yaml" || return 1
+  controller_kubeconfig || return 1
+  start_controller
+  wait_for 60 "the controller leads" leads || return 1
+  log_says "version.*$version" || return 1
+  domain old old-channel | kubectl apply -f - || return 1
+  wait_for 30 "its children are made" condition_says old NoMembers 'No node' || return 1
+  name=computedomain-daemon-$(kubectl get cdom old -o jsonpath='{.metadata.uid}')
+  for template in "default old-channel" "cdom-system $name"; do
+    # shellcheck disable=SC2086
+    dra_read_back "$version" $template | jq -e '.devices.requests[0] | (.deviceClassName // .exactly.deviceClassName) | startswith("compute-domain-")' || return 1
+  done
+  kubectl delete cdom old --timeout=30s || return 1
+  [[ -z $(kubectl get "resourceclaimtemplates.$version.resource.k8s.io,daemonsets" --all-namespaces -o name) ]] || return 1
+  stop_controller
+  plane_down
+  stage=$before
+}
+a_domain_lives_where_only_v1beta2_of_dra_is_served() { domain_on v1beta2; }
+a_domain_lives_where_only_v1beta1_of_dra_is_served() { domain_on v1beta1; }
+
 a_control_plane_without_dra_is_named_and_waited_for() {
   stop_controller
   local first=$stage
@@ -475,6 +583,10 @@ run_case a_second_replica_stands_by_and_takes_over_at_once_when_the_first_is_sto
 run_case a_label_that_a_late_plugin_leaves_on_a_node_is_taken_off_again
 run_case the_controller_used_one_identity
 run_case every_right_it_has_was_used_or_is_listed_with_a_reason
+run_case a_domain_whose_finalizer_was_released_goes_without_a_controller
+run_case the_goldens_of_each_dra_version_are_what_the_api_server_understands
+run_case a_domain_lives_where_only_v1beta2_of_dra_is_served
+run_case a_domain_lives_where_only_v1beta1_of_dra_is_served
 run_case a_control_plane_without_dra_is_named_and_waited_for
 
 echo "$passed passed, $failed failed"

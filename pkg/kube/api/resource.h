@@ -2,6 +2,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "pkg/kube/api/meta.h"
 
@@ -32,6 +33,8 @@ inline const Resource kPods = {"", "v1", "pods", "Pod", true};
 inline const Resource kDaemonSets = {"apps", "v1", "daemonsets", "DaemonSet", true};
 inline const Resource kEvents = {"events.k8s.io", "v1", "events", "Event", true};
 inline const Resource kLeases = {"coordination.k8s.io", "v1", "leases", "Lease", true};
+// Of resource.k8s.io, the preferred first. v1beta1 came with Kubernetes 1.32, v1 with 1.34.
+inline const std::vector<std::string> kDraVersions = {"v1", "v1beta2", "v1beta1"};
 inline const Resource kResourceClaims = {"resource.k8s.io", "v1", "resourceclaims", "ResourceClaim",
                                          true};
 inline const Resource kResourceClaimTemplates = {"resource.k8s.io", "v1", "resourceclaimtemplates",

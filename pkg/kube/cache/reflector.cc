@@ -51,24 +51,6 @@ Kind KindOf(const Error& error) {
   }
 }
 
-// What is wrong and what to do, for an administrator.
-std::string Advice(const ReflectorOptions& options, bool watch, const Error& error) {
-  const Resource& resource = options.resource;
-  switch (KindOf(error)) {
-    case Kind::kForbidden: {
-      const std::string where =
-          options.ns.empty() ? "at cluster scope" : "in namespace " + options.ns;
-      return std::string("grant ") + (watch ? "watch" : "list") + " on " +
-             resource.QualifiedName() + " " + where + " to this identity (" + error.message + ")";
-    }
-    case Kind::kNotServed:
-      return "install the CRD of " + resource.QualifiedName() + ", or enable " +
-             resource.ApiVersion() + " at the API server (" + error.message + ")";
-    default:
-      return error.message;
-  }
-}
-
 Error Unavailable(std::string message) {
   return {.code = ErrorCode::kUnavailable, .message = std::move(message)};
 }
@@ -81,7 +63,10 @@ Reflector::Reflector(ReflectorOptions options, ReflectorSink& sink, base::Random
       sink_(sink),
       random_(random),
       logger_(logger),
-      page_size_(options_.page_size) {}
+      resource_(options_.resource),
+      page_size_(options_.page_size) {
+  if (!options_.versions.empty()) search_.emplace(resource_, options_.versions);
+}
 
 Reflector::Next Reflector::Poll(TimePoint now) {
   Next next;
@@ -94,7 +79,7 @@ Reflector::Next Reflector::Poll(TimePoint now) {
     next.until = retry_at_;
     return next;
   }
-  next.kind = phase_ == Phase::kList ? Next::Kind::kSend : Next::Kind::kStream;
+  next.kind = phase_ == Phase::kWatch ? Next::Kind::kStream : Next::Kind::kSend;
   next.request = Start(now);
   return next;
 }
@@ -102,14 +87,15 @@ Reflector::Next Reflector::Poll(TimePoint now) {
 http::Request Reflector::Start(TimePoint now) {
   under_way_ = true;
   started_ = now;
-  if (phase_ == Phase::kList) {
-    if (continue_token_.empty()) ++lists_;
-    http::Request request =
-        ListRequest(options_.resource, {.ns = options_.ns,
-                                        .label_selector = options_.label_selector,
-                                        .field_selector = options_.field_selector,
-                                        .continue_token = continue_token_,
-                                        .limit = in_one_page_ ? 0 : page_size_});
+  if (phase_ != Phase::kWatch) {
+    if (phase_ == Phase::kList && continue_token_.empty()) ++lists_;
+    http::Request request = phase_ == Phase::kDiscover
+                                ? search_->Next()
+                                : ListRequest(resource_, {.ns = options_.ns,
+                                                          .label_selector = options_.label_selector,
+                                                          .field_selector = options_.field_selector,
+                                                          .continue_token = continue_token_,
+                                                          .limit = in_one_page_ ? 0 : page_size_});
     deadline_ = now + request.timeout + kDriverGrace;
     return request;
   }
@@ -119,12 +105,11 @@ http::Request Reflector::Start(TimePoint now) {
   scanner_ = Scanner();
   frames_ = 0;
   const auto extra = static_cast<int>(random_.Fraction() * kWatchTimeoutSpread);
-  http::Request request =
-      WatchRequest(options_.resource, {.ns = options_.ns,
-                                       .label_selector = options_.label_selector,
-                                       .field_selector = options_.field_selector,
-                                       .resource_version = resource_version_,
-                                       .timeout = kWatchTimeoutMin + seconds(extra)});
+  http::Request request = WatchRequest(resource_, {.ns = options_.ns,
+                                                   .label_selector = options_.label_selector,
+                                                   .field_selector = options_.field_selector,
+                                                   .resource_version = resource_version_,
+                                                   .timeout = kWatchTimeoutMin + seconds(extra)});
   hard_deadline_ = now + request.timeout + kDriverGrace;
   deadline_ = std::min(now + options_.stall_timeout, hard_deadline_);
   return request;
@@ -135,12 +120,12 @@ http::Request Reflector::Start(TimePoint now) {
 // serve.
 void Reflector::OnStall(TimePoint now) {
   under_way_ = false;
-  if (phase_ == Phase::kList) {
+  if (phase_ != Phase::kWatch) {
     OnListError(now, {.code = ErrorCode::kDeadlineExceeded, .message = "no reply"});
     return;
   }
   logger_.Info("Renewing a watch that shows no sign of life",
-               {{"resource", options_.resource.QualifiedName()}});
+               {{"resource", resource_.QualifiedName()}});
   empty_watches_ = frames_ == 0 ? empty_watches_ + 1 : 0;
   if (empty_watches_ >= kEmptyWatchesMax) Relist();
 }
@@ -154,8 +139,12 @@ void Reflector::OnReply(TimePoint now, const Result<http::Response>& reply) {
     return;
   }
   under_way_ = false;
-  if (checked) {
+  if (phase_ == Phase::kDiscover) {
+    OnDiscovery(now, checked);
+  } else if (checked) {
     OnListReply(now, *checked);
+  } else if (search_ && checked.error().code == ErrorCode::kNotFound) {
+    OnNotServed(now, checked.error());
   } else if (phase_ == Phase::kList) {
     OnListError(now, checked.error());
   } else {
@@ -163,6 +152,32 @@ void Reflector::OnReply(TimePoint now, const Result<http::Response>& reply) {
         checked.error().code != ErrorCode::kNotFound && checked.error().code != ErrorCode::kInvalid;
     OnWatchError(now, checked.error(), version_is_fine ? Then::kGoOn : Then::kListAgain);
   }
+}
+
+// The first 404 is part of an upgrade of the server, or says which version it has at all. Another
+// one without a list in between is not: it may come from an instance of another version.
+void Reflector::OnNotServed(TimePoint now, const Error& error) {
+  if (std::exchange(searched_, true)) {
+    BackOff(now, error, Then::kListAgain);
+  } else {
+    Relist();
+  }
+  phase_ = Phase::kDiscover;
+}
+
+void Reflector::OnDiscovery(TimePoint now, const Result<http::Response>& reply) {
+  const Result<std::optional<Resource>> found = search_->OnReply(reply);
+  if (!found) {
+    BackOff(now, found.error(), Then::kGoOn);
+    return;
+  }
+  if (!*found) return;
+  if (resource_ != **found) {
+    logger_.Info("Reading the version of a resource that is served",
+                 {{"resource", resource_.QualifiedName()}, {"version", (**found).version}});
+  }
+  resource_ = **found;
+  Relist();
 }
 
 void Reflector::OnListError(TimePoint now, const Error& error) {
@@ -207,7 +222,7 @@ void Reflector::OnGone(TimePoint now, const Error& error) {
     return;
   }
   logger_.Info("Listing again, for the version is too old",
-               {{"resource", options_.resource.QualifiedName()}, {"err", error.message}});
+               {{"resource", resource_.QualifiedName()}, {"err", error.message}});
   Relist();
 }
 
@@ -224,13 +239,14 @@ void Reflector::OnListReply(TimePoint now, const http::Response& reply) {
   if (GoesBack(list_version_)) {
     ++versions_gone_back_;
     logger_.Warning("The server went back in time, as after a restore of etcd",
-                    {{"resource", options_.resource.QualifiedName()},
+                    {{"resource", resource_.QualifiedName()},
                      {"before", resource_version_},
                      {"after", list_version_}});
   }
   sink_.EndReplace(list_version_);
   resource_version_ = list_version_;
   has_synced_ = true;
+  searched_ = false;
   in_one_page_ = false;
   empty_watches_ = 0;
   phase_ = Phase::kWatch;
@@ -239,9 +255,9 @@ void Reflector::OnListReply(TimePoint now, const http::Response& reply) {
 
 Result<void> Reflector::TakePage(std::string_view body) {
   const ListPage page = TRY(ReadListPage(body));
-  if (page.kind != options_.resource.kind + "List") {
+  if (page.kind != resource_.kind + "List") {
     return Fail(ErrorCode::kInvalid,
-                "its kind is \"" + page.kind + "\", not " + options_.resource.kind + "List");
+                "its kind is \"" + page.kind + "\", not " + resource_.kind + "List");
   }
   const bool first = continue_token_.empty();
   if (first) {
@@ -329,7 +345,7 @@ Result<void> Reflector::TakeEvent(json::View event) {
   const std::string version(object["metadata"]["resourceVersion"].AsString());
   if (type == "ADDED" || type == "MODIFIED" || type == "DELETED") {
     const std::string_view kind = object["kind"].AsString();
-    if (!kind.empty() && kind != options_.resource.kind) {
+    if (!kind.empty() && kind != resource_.kind) {
       return Fail(ErrorCode::kInvalid, "its object is a " + std::string(kind));
     }
     if (version.empty()) return Fail(ErrorCode::kInvalid, "its object has no resourceVersion");
@@ -345,7 +361,7 @@ Result<void> Reflector::TakeEvent(json::View event) {
   }
   if (type != "BOOKMARK" && !std::exchange(unknown_type_logged_, true)) {
     logger_.Warning("Skipping watch events of an unknown type",
-                    {{"resource", options_.resource.QualifiedName()}, {"type", std::string(type)}});
+                    {{"resource", resource_.QualifiedName()}, {"type", std::string(type)}});
   }
   if (GoesBack(version)) {
     ++versions_gone_back_;
@@ -417,9 +433,33 @@ nanoseconds Reflector::Jittered(nanoseconds least, double share) {
   return least + nanoseconds(static_cast<nanoseconds::rep>(extra));
 }
 
+// What is wrong and what to do, for an administrator.
+std::string Reflector::Advice(const Error& error) const {
+  const std::string name = resource_.QualifiedName();
+  const std::string said = " (" + error.message + ")";
+  switch (KindOf(error)) {
+    case Kind::kForbidden: {
+      if (phase_ == Phase::kDiscover) {
+        return "let this identity read /apis/" + resource_.group +
+               ", as the ClusterRole system:discovery does" + said;
+      }
+      const std::string where =
+          options_.ns.empty() ? "at cluster scope" : "in namespace " + options_.ns;
+      return std::string("grant ") + (phase_ == Phase::kWatch ? "watch" : "list") + " on " + name +
+             " " + where + " to this identity" + said;
+    }
+    case Kind::kNotServed:
+      if (search_) return "enable one version of " + name + " at the API server" + said;
+      return "install the CRD of " + name + ", or enable " + resource_.ApiVersion() +
+             " at the API server" + said;
+    default:
+      return error.message;
+  }
+}
+
 void Reflector::Report(const Error& error) {
   const bool watch = phase_ == Phase::kWatch;
-  problem_ = {.kind = KindOf(error), .message = Advice(options_, watch, error)};
+  problem_ = {.kind = KindOf(error), .message = Advice(error)};
   healed_by_ = watch ? HealedBy::kOpenStream : HealedBy::kList;
   const bool known = reported_ == error.code;
   reported_ = error.code;
@@ -428,7 +468,7 @@ void Reflector::Report(const Error& error) {
                                : for_people ? base::LogLevel::kError
                                             : base::LogLevel::kWarning;
   logger_.Log(level, watch ? "Cannot watch a resource" : "Cannot list a resource",
-              {{"resource", options_.resource.QualifiedName()},
+              {{"resource", resource_.QualifiedName()},
                {"namespace", options_.ns},
                {"err", problem_.message}});
 }
@@ -436,7 +476,7 @@ void Reflector::Report(const Error& error) {
 void Reflector::Recovered() {
   if (!reported_) return;
   logger_.Info("Reading a resource again",
-               {{"resource", options_.resource.QualifiedName()}, {"namespace", options_.ns}});
+               {{"resource", resource_.QualifiedName()}, {"namespace", options_.ns}});
   problem_ = {};
   reported_.reset();
   healed_by_ = HealedBy::kList;

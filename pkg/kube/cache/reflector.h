@@ -1,5 +1,6 @@
 // Keeps a store equal to one collection of the API server: a paged LIST, then a WATCH that is
-// resumed, renewed, and begun again from a LIST when the server says so.
+// resumed, renewed, and begun again from a LIST when the server says so; if the resource has
+// several versions, in one that the server serves.
 //
 // A step function without threads, clocks or sockets: the caller asks Poll() what to do, does it,
 // and hands in what came back. Production drives it from the watch loop, simulation from virtual
@@ -13,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "pkg/base/clock.h"
 #include "pkg/base/log.h"
@@ -22,6 +24,7 @@
 #include "pkg/json/reader.h"
 #include "pkg/json/scanner.h"
 #include "pkg/kube/api/resource.h"
+#include "pkg/kube/discovery/version_search.h"
 
 namespace kube {
 
@@ -49,7 +52,7 @@ class ReflectorSink {
 struct ReflectorProblem {
   enum class Kind {
     kNone,
-    kNotServed,    // 404: the CRD or API version is not there.
+    kNotServed,    // 404: the CRD is not there, or no version of the resource.
     kForbidden,    // 403: a right is missing.
     kUnavailable,  // Anything else; it is retried.
   };
@@ -60,6 +63,10 @@ struct ReflectorProblem {
 
 struct ReflectorOptions {
   Resource resource = {};
+  // Every version of the resource that the sink understands, the preferred first. When the server
+  // does not serve the one in use, it is asked which it serves, before and whenever that changes.
+  // Empty: `resource.version` alone.
+  std::vector<std::string> versions = {};
   std::string ns = {};  // Empty: all namespaces.
   std::string label_selector = {};
   std::string field_selector = {};
@@ -98,6 +105,8 @@ class Reflector {
   [[nodiscard]] bool HasSynced() const { return has_synced_; }
   [[nodiscard]] const ReflectorProblem& problem() const { return problem_; }
   [[nodiscard]] const ReflectorOptions& options() const { return options_; }
+  // In the version that is read now.
+  [[nodiscard]] const Resource& resource() const { return resource_; }
   // When something last came from the server; for the watchdog.
   [[nodiscard]] base::Clock::TimePoint last_progress() const { return last_progress_; }
   // How often it began to read everything, and to watch: once each, and again after every loss.
@@ -108,12 +117,14 @@ class Reflector {
 
  private:
   using TimePoint = base::Clock::TimePoint;
-  enum class Phase { kList, kWatch };
+  enum class Phase { kDiscover, kList, kWatch };
   enum class Then { kListAgain, kGoOn };  // After a back-off; kGoOn: the same page or version.
   enum class HealedBy { kList, kOpenStream, kFrame };  // What proves that a problem is over.
 
   [[nodiscard]] http::Request Start(TimePoint now);
   void OnStall(TimePoint now);
+  void OnDiscovery(TimePoint now, const base::Result<http::Response>& reply);
+  void OnNotServed(TimePoint now, const base::Error& error);
   void OnListError(TimePoint now, const base::Error& error);
   void OnWatchError(TimePoint now, const base::Error& error, Then then);
   void OnListReply(TimePoint now, const http::Response& reply);
@@ -128,6 +139,7 @@ class Reflector {
   void Relist();
   void BackOff(TimePoint now, const base::Error& error, Then then);
   [[nodiscard]] std::chrono::nanoseconds Jittered(std::chrono::nanoseconds least, double share);
+  [[nodiscard]] std::string Advice(const base::Error& error) const;
   void Report(const base::Error& error);
   void Recovered();
   [[nodiscard]] bool GoesBack(std::string_view version) const;
@@ -137,6 +149,10 @@ class Reflector {
   base::Random& random_;
   base::Logger& logger_;
   json::Parser parser_;
+
+  Resource resource_;
+  std::optional<VersionSearch> search_;  // Of a resource with several versions.
+  bool searched_ = false;                // Since the last list that was read.
 
   Phase phase_ = Phase::kList;
   bool under_way_ = false;        // A request or stream.

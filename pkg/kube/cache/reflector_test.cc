@@ -933,6 +933,118 @@ TEST(Reflector, WA6_ResourceThatIsNotServedIsNamedAndLookedForAgain) {
   EXPECT_EQ(world.ProblemKind(), Problem::kNone);
 }
 
+// ---- A resource with several versions.
+
+struct VersionedWorld : World {
+  VersionedWorld() : World({.versions = {"v1", "v1beta2", "v1beta1"}}) {}
+
+  // The reflector lists in `version`, and is told that it is not served.
+  void RefuseList(const std::string& version) {
+    EXPECT_EQ(Next().kind, Kind::kSend);
+    EXPECT_TRUE(Asks("/" + version + "/nodes")) << last.request.path;
+    Reply(404, "404 page not found");
+  }
+  // It is asked whether `version` lists nodes.
+  void Discover(const std::string& version, bool served) {
+    EXPECT_EQ(Next().kind, Kind::kSend);
+    EXPECT_EQ(last.request.path, "/api/" + version);
+    const std::string name = served ? "nodes" : "pods";
+    Reply(200, R"({"kind":"APIResourceList","resources":[{"name":")" + name + R"("}]})");
+  }
+  void ListAndWatch(const std::string& version) {
+    EXPECT_EQ(Next().kind, Kind::kSend);
+    EXPECT_TRUE(Asks("/" + version + "/nodes?limit")) << last.request.path;
+    Reply(200, Page("100", {Object("a", 90)}));
+    EXPECT_EQ(Next().kind, Kind::kStream);
+    EXPECT_TRUE(Asks("/" + version + "/nodes?watch")) << last.request.path;
+    EXPECT_EQ(reflector->resource().version, version);
+  }
+};
+
+TEST(ReflectorVersions, PreferredVersionIsReadWithoutAskingForIt) {
+  VersionedWorld world;
+  world.ListAndWatch("v1");
+}
+
+TEST(ReflectorVersions, F28_FirstServedVersionIsReadAtOnceAndWithoutAlarm) {
+  VersionedWorld world;
+  const TimePoint start = world.clock.Now();
+  world.RefuseList("v1");
+  world.Discover("v1", false);
+  world.Discover("v1beta2", true);
+  world.ListAndWatch("v1beta2");
+  EXPECT_EQ(world.clock.Now(), start);
+  EXPECT_EQ(world.ProblemKind(), Problem::kNone);
+  EXPECT_EQ(world.logger.Count("Cannot"), 0U);
+  EXPECT_EQ(world.logger.Count("version=v1beta2"), 1U);
+}
+
+TEST(ReflectorVersions, VersionThatIsServedNoMoreIsLeftAndWhatWasReadStays) {
+  VersionedWorld world;
+  world.ListAndWatch("v1");
+  world.Breaks();
+  EXPECT_EQ(world.Next().kind, Kind::kStream);
+  world.Reply(404, "404 page not found");  // The server was downgraded.
+  world.Discover("v1", false);
+  world.Discover("v1beta2", false);
+  EXPECT_EQ(world.sink.objects, (Objects{{"a", "v@90"}}));
+  world.Discover("v1beta1", true);
+  world.ListAndWatch("v1beta1");
+
+  world.Breaks();
+  EXPECT_EQ(world.Next().kind, Kind::kStream);
+  world.Reply(404, "404 page not found");  // And upgraded, past the old version.
+  world.Discover("v1", true);
+  world.ListAndWatch("v1");
+}
+
+TEST(ReflectorVersions, F28_NoVersionAtAllIsNamedAndLookedForEvery5To10Seconds) {
+  VersionedWorld world;
+  world.RefuseList("v1");
+  for (int round = 0; round < 20; ++round) {
+    const TimePoint start = world.clock.Now();
+    for (const char* version : {"v1", "v1beta2", "v1beta1"}) world.Discover(version, false);
+    const nanoseconds wait = world.clock.Now() - start;  // Before the first, for the last time.
+    EXPECT_TRUE(round < 5 || wait >= seconds(5));
+    EXPECT_LE(wait, seconds(10));
+  }
+  EXPECT_EQ(world.ProblemKind(), Problem::kNotServed);
+  EXPECT_EQ(
+      world.reflector->problem().message,
+      "enable one version of nodes at the API server (nodes is served in none of v1, v1beta2, "
+      "v1beta1)");
+  EXPECT_EQ(world.logger.Count("Cannot list"), 1U);
+  world.Discover("v1", true);
+  world.ListAndWatch("v1");
+  EXPECT_EQ(world.ProblemKind(), Problem::kNone);
+}
+
+TEST(ReflectorVersions, ServersThatDisagreeAreNotAskedAsFastAsTheyAnswer) {
+  VersionedWorld world;
+  const TimePoint start = world.clock.Now();
+  int lists = 0;
+  for (; world.clock.Now() - start < minutes(2); ++lists) {
+    world.RefuseList("v1");
+    world.Discover("v1", true);
+  }
+  EXPECT_LT(lists, 30);
+}
+
+TEST(ReflectorVersions, VersionThatCannotBeAskedIsNoneThatIsNotServed) {
+  VersionedWorld world;
+  world.RefuseList("v1");
+  (void)world.Next();
+  world.Reply(503);
+  EXPECT_EQ(world.ProblemKind(), Problem::kUnavailable);
+  EXPECT_GT(world.Wait(), nanoseconds(0));
+  EXPECT_EQ(world.last.request.path, "/api/v1");
+  world.Reply(403);
+  EXPECT_EQ(world.ProblemKind(), Problem::kForbidden);
+  EXPECT_NE(world.reflector->problem().message.find("system:discovery"), std::string::npos);
+  world.Discover("v1", true);
+  world.ListAndWatch("v1");
+}
+
 TEST(Reflector, F29_WhatAPersonMustPutRightIsLookedAtEvery5To10Seconds) {
   for (const int status : {403, 404}) {
     World world;

@@ -44,6 +44,12 @@ std::string Segment(std::string_view text) {
   return Escape(text == "." || text == ".." ? Escape("%") + std::string(text) : text);
 }
 
+std::string VersionPath(const Resource& resource) {
+  const std::string group =
+      resource.group.empty() ? "/api/" : "/apis/" + Segment(resource.group) + "/";
+  return group + Segment(resource.version);
+}
+
 std::string ObjectPath(const Resource& resource, const ObjectKey& key,
                        std::string_view subresource) {
   CHECK(!key.name.empty());
@@ -160,12 +166,15 @@ std::string Escape(std::string_view text) {
 }
 
 std::string ResourcePath(const Resource& resource, const ObjectKey& key) {
-  std::string path = resource.group.empty() ? "/api/" : "/apis/" + Segment(resource.group) + "/";
-  path += Segment(resource.version);
+  std::string path = VersionPath(resource);
   if (resource.namespaced && !key.ns.empty()) path += "/namespaces/" + Segment(key.ns);
   path += "/" + Segment(resource.plural);
   if (!key.name.empty()) path += "/" + Segment(key.name);
   return path;
+}
+
+http::Request ResourceListRequest(const Resource& resource) {
+  return {.path = VersionPath(resource)};
 }
 
 http::Request GetRequest(const Resource& resource, const ObjectKey& key) {

@@ -41,6 +41,8 @@ enum class Propagation { kBackground, kForeground, kOrphan };
 // can have.
 [[nodiscard]] std::string ResourcePath(const Resource& resource, const ObjectKey& key);
 
+// For the resources of the group and version of `resource`: an APIResourceList.
+[[nodiscard]] http::Request ResourceListRequest(const Resource& resource);
 [[nodiscard]] http::Request GetRequest(const Resource& resource, const ObjectKey& key);
 // resourceVersion unset: most recent, a live read.
 [[nodiscard]] http::Request ListRequest(const Resource& resource, const ListOptions& options);

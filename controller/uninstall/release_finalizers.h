@@ -1,0 +1,38 @@
+// Takes the finalizer of ComputeDomains off everything that holds it. For uninstalling: afterwards
+// nothing waits for a controller that is gone.
+//
+// It deletes nothing. Every write names the incarnation and version of the object that was read, so
+// that it may be repeated at any time. Bounds: one request in flight, 1000 pages of 500 objects for
+// each kind, a few attempts for each object, a minute for the Lease.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "pkg/base/result.h"
+#include "pkg/http/transport.h"
+#include "pkg/kube/api/meta.h"
+
+namespace uninstall {
+
+struct Options {
+  std::vector<std::string> driver_namespaces = {};  // Where DaemonSets are looked for.
+  kube::ObjectKey lease = {};                       // Of the controllers.
+  bool force = false;                               // Do not look at the Lease.
+  bool dry_run = false;                             // Say what would be done, and write nothing.
+};
+
+// What the command needs of the world.
+struct World {
+  http::Transport& transport;
+  std::function<void(std::chrono::seconds)> wait = {};    // Returns when they have passed.
+  std::function<void(const std::string& line)> say = {};  // One line for each object.
+};
+
+// kConflict: a controller holds the Lease, and would put the finalizers back; nothing was done.
+// Anything else: what could not be read or released, after everything that could.
+[[nodiscard]] base::Result<void> ReleaseFinalizers(const Options& options, const World& world);
+
+}  // namespace uninstall

@@ -1,0 +1,228 @@
+#include "controller/uninstall/release_finalizers.h"
+
+#include <gtest/gtest.h>
+
+#include "test/fixtures/map_server.h"
+#include "test/fixtures/observed.h"
+
+namespace uninstall {
+namespace {
+
+using compute_domain::Kind;
+using compute_domain::Observed;
+using std::chrono::seconds;
+using Lines = std::vector<std::string>;
+using Reply = base::Result<http::Response>;
+
+// A domain whose finalizer we hold, and whose children hold the one that the reference gave them.
+Observed MadeByTheReference() {
+  Observed observed = fixtures::Converged();
+  for (auto& set : observed.children.daemon_sets) {
+    set.meta.finalizers = {std::string(api::kFinalizer), "example.com/other"};
+  }
+  for (auto& made : observed.children.templates) {
+    made.meta.finalizers = {std::string(api::kFinalizer)};
+  }
+  return observed;
+}
+
+class Cluster final : public http::Transport {
+ public:
+  explicit Cluster(const Observed& observed) {
+    server.PutAll(fixtures::StoreAll(observed));
+    server.Intercept([this](const std::string& line) { return Intercept(line); });
+  }
+
+  std::vector<Reply> SendAll(const std::vector<http::Request>& requests) override {
+    std::vector<Reply> replies;
+    for (const http::Request& request : requests) replies.push_back(server.Serve(request));
+    return replies;
+  }
+
+  base::Result<void> Release(const Options& options = {}) {
+    Options all = options;
+    all.driver_namespaces = {fixtures::kDriverNs, fixtures::kOldDriverNs};
+    all.lease = {.ns = fixtures::kDriverNs, .name = "cdom-controller"};
+    said.clear();
+    return ReleaseFinalizers(all,
+                             {.transport = *this,
+                              .wait =
+                                  [this](seconds time) {
+                                    waited += time;
+                                    if (renews) ++lease_version;
+                                  },
+                              .say = [this](const std::string& line) { said.push_back(line); }});
+  }
+  Lines Finalizers(Kind kind, const kube::ObjectKey& key) const {
+    Lines names;
+    const json::Value object = server.Get(kind, key);
+    for (const json::Value& name : object["metadata"]["finalizers"].items()) {
+      names.push_back(name.AsString());
+    }
+    return names;
+  }
+  bool HoldsAny() const {
+    return !Finalizers(Kind::kComputeDomain, {fixtures::kUserNs, "train"}).empty();
+  }
+  int Patches() const {
+    return static_cast<int>(std::ranges::count_if(
+        server.lines(), [](const std::string& line) { return line.starts_with("PATCH"); }));
+  }
+
+  fixtures::MapServer server;
+  Lines said;
+  seconds waited{0};
+  std::string holder;  // Of the Lease; empty: there is none.
+  int lease_version = 1;
+  bool renews = false;
+  std::string served = "v1";  // Of resource.k8s.io.
+  // Fails requests whose line contains it, that often.
+  std::string fails = "-";
+  int fail_status = 0;
+  int fail_times = 0;
+
+ private:
+  std::optional<Reply> Intercept(const std::string& line) {
+    if (line.find(fails) != std::string::npos && fail_times-- > 0) {
+      return fixtures::MapServer::Fail(fail_status, fail_status == 409 ? "Conflict" : "Because");
+    }
+    if (line.find("/leases/cdom-controller") != std::string::npos) {
+      if (holder.empty()) return fixtures::MapServer::Fail(404, "NotFound");
+      json::Value lease;
+      lease["metadata"]["resourceVersion"] = std::to_string(lease_version);
+      lease["spec"]["holderIdentity"] = holder;
+      lease["spec"]["leaseDurationSeconds"] = 15;
+      return fixtures::MapServer::Ok(lease);
+    }
+    const std::string group = "GET /apis/resource.k8s.io/";
+    if (line.starts_with(group) && line.find('/', group.size()) == std::string::npos) {
+      if (line != group + served) return fixtures::MapServer::Fail(404, "NotFound");
+    }
+    return {};
+  }
+};
+
+TEST(ReleaseFinalizers, EveryFinalizerOfOursGoesAndNothingElseIsTouched) {
+  Cluster cluster(MadeByTheReference());
+  ASSERT_TRUE(cluster.Release());
+  EXPECT_EQ(cluster.Finalizers(Kind::kComputeDomain, {fixtures::kUserNs, "train"}), Lines());
+  EXPECT_EQ(cluster.Finalizers(Kind::kDaemonSet, {fixtures::kDriverNs, fixtures::kDaemonName}),
+            (Lines{"example.com/other"}));
+  EXPECT_EQ(cluster.server.Count(Kind::kComputeDomain), 1U) << "it deletes nothing";
+  EXPECT_EQ(cluster.server.Count(Kind::kClaimTemplate), 2U);
+  EXPECT_EQ(cluster.said,
+            (Lines{"released ComputeDomain team-a/train",
+                   "released DaemonSet cdom-system/" + fixtures::kDaemonName,
+                   "released ResourceClaimTemplate cdom-system/" + fixtures::kDaemonName,
+                   "released ResourceClaimTemplate team-a/train-channel", "released 4, failed 0"}));
+}
+
+TEST(ReleaseFinalizers, SecondRunWritesNothing) {
+  Cluster cluster(MadeByTheReference());
+  ASSERT_TRUE(cluster.Release());
+  cluster.server.ForgetLines();
+  ASSERT_TRUE(cluster.Release());
+  EXPECT_EQ(cluster.Patches(), 0);
+  EXPECT_EQ(cluster.said, (Lines{"released 0, failed 0"}));
+}
+
+TEST(ReleaseFinalizers, DryRunSaysTheSameAndWritesNothing) {
+  Cluster cluster(MadeByTheReference());
+  ASSERT_TRUE(cluster.Release({.dry_run = true}));
+  EXPECT_EQ(cluster.Patches(), 0);
+  EXPECT_TRUE(cluster.HoldsAny());
+  EXPECT_EQ(cluster.said.size(), 5U);
+  EXPECT_EQ(cluster.said.back(), "would release 4, failed 0");
+}
+
+TEST(ReleaseFinalizers, ObjectThatIsBeingDeletedGoes) {
+  Cluster cluster(fixtures::DeletingLast());
+  ASSERT_TRUE(cluster.Release());
+  EXPECT_EQ(cluster.server.Count(Kind::kComputeDomain), 0U);
+}
+
+TEST(ReleaseFinalizers, RefusesWhileTheHolderOfTheLeaseRenewsItAndSaysWhatToDo) {
+  Cluster cluster(MadeByTheReference());
+  cluster.holder = "controller-0";
+  cluster.renews = true;
+  const auto result = cluster.Release();
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code, base::ErrorCode::kConflict);
+  EXPECT_NE(result.error().message.find("controller-0 holds the Lease"), std::string::npos);
+  EXPECT_NE(result.error().message.find("--replicas=0"), std::string::npos);
+  EXPECT_EQ(cluster.Patches(), 0);
+  ASSERT_TRUE(cluster.Release({.force = true}));
+  EXPECT_FALSE(cluster.HoldsAny());
+}
+
+TEST(ReleaseFinalizers, HolderThatDiedIsWaitedForAsLongAsItsLeaseLasts) {
+  Cluster cluster(MadeByTheReference());
+  cluster.holder = "controller-0";
+  ASSERT_TRUE(cluster.Release());
+  EXPECT_EQ(cluster.waited, seconds(15));
+  EXPECT_FALSE(cluster.HoldsAny());
+}
+
+TEST(ReleaseFinalizers, LeaseThatCannotBeReadIsNoFreeLease) {
+  Cluster cluster(MadeByTheReference());
+  cluster.fails = "/leases/";
+  cluster.fail_status = 403;
+  cluster.fail_times = 100;
+  const auto result = cluster.Release();
+  ASSERT_FALSE(result);
+  EXPECT_NE(result.error().message.find("--force"), std::string::npos);
+  EXPECT_EQ(cluster.Patches(), 0);
+}
+
+TEST(ReleaseFinalizers, WriteThatMetAChangeIsDecidedAgainFromWhatIsThere) {
+  Cluster cluster(MadeByTheReference());
+  cluster.fails = "PATCH";
+  cluster.fail_status = 409;
+  cluster.fail_times = 3;
+  ASSERT_TRUE(cluster.Release());
+  EXPECT_FALSE(cluster.HoldsAny());
+}
+
+TEST(ReleaseFinalizers, WhatCannotBeReleasedIsNamedAndTheRestIsReleased) {
+  Cluster cluster(MadeByTheReference());
+  cluster.fails = "/daemonsets/";
+  cluster.fail_status = 500;
+  cluster.fail_times = 100;
+  const auto result = cluster.Release();
+  ASSERT_FALSE(result);
+  EXPECT_NE(result.error().message.find("DaemonSet cdom-system/"), std::string::npos);
+  EXPECT_EQ(cluster.said.back(), "released 3, failed 1");
+  EXPECT_EQ(cluster.Finalizers(Kind::kClaimTemplate, {fixtures::kUserNs, fixtures::kTemplateName}),
+            Lines());
+  EXPECT_LE(cluster.waited, seconds(10));
+}
+
+TEST(ReleaseFinalizers, CollectionThatCannotBeListedIsAFailure) {
+  for (const char* collection :
+       {"/computedomains?", "/daemonsets?", "/resourceclaimtemplates?", "resource.k8s.io/v1"}) {
+    SCOPED_TRACE(collection);
+    Cluster cluster(MadeByTheReference());
+    cluster.fails = collection;
+    cluster.fail_status = 403;
+    cluster.fail_times = 100;
+    EXPECT_FALSE(cluster.Release());
+  }
+}
+
+TEST(ReleaseFinalizers, TemplatesAreFoundInTheVersionThatIsServed) {
+  Cluster cluster(MadeByTheReference());
+  cluster.served = "v1beta1";
+  ASSERT_TRUE(cluster.Release());
+  const auto& lines = cluster.server.lines();
+  EXPECT_EQ(std::ranges::count(lines,
+                               "PATCH /apis/resource.k8s.io/v1beta1/namespaces/team-a/"
+                               "resourceclaimtemplates/train-channel"),
+            1);
+  Cluster without(MadeByTheReference());
+  without.served = "none";
+  ASSERT_TRUE(without.Release()) << "what is not served has no objects";
+  EXPECT_EQ(without.said.back(), "released 2, failed 0");
+}
+
+}  // namespace
+}  // namespace uninstall
