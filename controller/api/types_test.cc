@@ -264,8 +264,7 @@ TEST(DecodeClaim, ClaimMeansTheSameInEachVersion) {
     const Claim claim = Decode(DecodeClaim, text);
     EXPECT_EQ(claim.channel_domain, "uid-1");
     EXPECT_EQ(claim.node, "node-0");
-    EXPECT_EQ(claim.consumer, "pods/train-0");
-    EXPECT_EQ(claim.consumers, 1);
+    EXPECT_EQ(claim.consumers, std::vector<std::string>{"pods/train-0"});
 
     json::Value waiting = Json(text);
     waiting.Erase("status");

@@ -156,6 +156,15 @@ TEST(DecideStatus, NodeThatIsCordonedOrTaintedWhileItsMemberServesIsNoTrouble) {
   EXPECT_EQ(status.Find("Ready")->status, "True");
 }
 
+TEST(DecideStatus, B37_DaemonsOfAnOlderTemplateAreNamedAndTakeNothingFromReadiness) {
+  const DomainStatus status =
+      StatusAfter([](Observed& o) { o.children.daemon_sets[0].template_hash = "new"; });
+  EXPECT_EQ(fixtures::ReasonOf(status, "Provisioned"), "Outdated");
+  EXPECT_NE(MessageOf(status, "Provisioned").find("daemon-node-0, daemon-node-1"),
+            std::string::npos);
+  EXPECT_EQ(status.Find("Ready")->status, "True");
+}
+
 TEST(DecideStatus, NothingIsMadeBeforeTheDomainIsAccepted) {
   const DomainStatus status = StatusAfter([](Observed& o) { o.domain->has_spec = false; });
   EXPECT_EQ(fixtures::ReasonOf(status, "Provisioned"), "NotAccepted");
