@@ -352,8 +352,9 @@ void CheckLeavers(const Truth& truth, const Suspects& suspects, const Change& ch
     const kube::ObjectKey key = {.ns = suspects.driver_namespace,
                                  .name = CliqueName(place.domain, place.clique)};
     const Entries daemons = DaemonsOf(truth.Get(Kind::kClique, key));
+    const Entry* listed = FindNode(daemons, entry.node);
     // One that was taken out and put in again has left meanwhile.
-    const bool has_stayed = FindNode(daemons, entry.node) != nullptr &&
+    const bool has_stayed = listed != nullptr && listed->index == entry.index &&
                             since.at({key, entry.node}) <= change.before->revision();
     if (!pod || (!entry.clique.empty() && !has_stayed)) continue;
     report.Say(change, "took " + entry.node + " out of the status of " +
