@@ -82,6 +82,18 @@ TEST(Pass, WriteThatWasRefusedIsNotTold) {
   EXPECT_EQ(Reasons(world.Run()), Lines());
 }
 
+TEST(Pass, DeletionThatGoesOnOverAWorkloadIsTold) {
+  PassWorld world(JustDeleted());
+  const auto is_forced = [&] {
+    const Lines reasons = Reasons(world.Run());
+    return std::ranges::find(reasons, "DeletionForced") != reasons.end();
+  };
+  EXPECT_FALSE(is_forced());
+  world.server.ShowAll(world.cache);
+  world.clock.Advance(std::chrono::minutes(10));  // The grace.
+  EXPECT_TRUE(is_forced());
+}
+
 TEST(Pass, Q2_NothingIsToldAtRest) {
   PassWorld world(Converged());
   EXPECT_EQ(Reasons(world.Run()), Lines());
