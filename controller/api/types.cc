@@ -75,6 +75,15 @@ void DecodeConfigs(json::View configs, Claim& claim) {
   });
 }
 
+// For kinds that come by the thousand: their owners, finalizers and age would take more room than
+// what is decided by.
+kube::ObjectMeta IdentityOf(kube::ObjectMeta meta) {
+  return {.key = std::move(meta.key),
+          .uid = std::move(meta.uid),
+          .resource_version = std::move(meta.resource_version),
+          .deleting = meta.deleting};
+}
+
 }  // namespace
 
 const kube::Condition* DomainStatus::Find(std::string_view type) const {
@@ -142,7 +151,7 @@ base::Result<DaemonPod> DecodeDaemonPod(json::View object) {
 
 base::Result<Claim> DecodeClaim(json::View object) {
   Claim claim;
-  claim.meta = TRY(kube::DecodeMeta(object));
+  claim.meta = IdentityOf(TRY(kube::DecodeMeta(object)));
   const json::View allocation = object["status"]["allocation"]["devices"];
   // What was allocated counts; before that, what was asked for.
   DecodeConfigs(allocation.IsNull() ? object["spec"]["devices"]["config"] : allocation["config"],
@@ -162,7 +171,7 @@ base::Result<Claim> DecodeClaim(json::View object) {
 
 base::Result<Node> DecodeNode(json::View object) {
   Node node;
-  node.meta = TRY(kube::DecodeMeta(object));
+  node.meta = IdentityOf(TRY(kube::DecodeMeta(object)));
   node.domain = Label(object, kDomainLabel);
   node.ready = HasTrueCondition(object["status"]["conditions"], "Ready");
   return node;

@@ -86,7 +86,7 @@ struct DaemonPod {
 };
 
 struct Claim {
-  kube::ObjectMeta meta = {};
+  kube::ObjectMeta meta = {};       // Key, UID, version and `deleting` alone.
   std::string channel_domain = {};  // domainID of a channel config; empty: none.
   std::string daemon_domain = {};   // domainID of a daemon config.
   std::string node = {};            // Pool of the allocation; empty: not allocated.
@@ -96,7 +96,7 @@ struct Claim {
 };
 
 struct Node {
-  kube::ObjectMeta meta = {};
+  kube::ObjectMeta meta = {};  // As a claim's.
   std::string domain = {};
   bool ready = false;  // Condition Ready is True.
 };

@@ -256,6 +256,18 @@ TEST(DecodeClaim, OnlyOurDriversConfigsCountByTheirKind) {
   EXPECT_EQ(daemon.channel_domain, "");
 }
 
+TEST(DecodeClaim, OwnersFinalizersAndAgeAreNotKept) {
+  const Claim claim = Decode(DecodeClaim, Object(R"(
+    "deletionTimestamp": "2026-11-21T03:04:05Z", "creationTimestamp": "2026-11-21T03:04:05Z",
+    "finalizers": ["resource.kubernetes.io/delete-protection"],
+    "ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u"}])",
+                                                 ""));
+  EXPECT_TRUE(claim.meta.deleting);
+  EXPECT_EQ(claim.meta.owners.capacity(), 0U);
+  EXPECT_EQ(claim.meta.finalizers.capacity(), 0U);
+  EXPECT_EQ(claim.meta.creation_timestamp, "");
+}
+
 TEST(DecodeClaim, AdminAccessIsSeen) {
   const Claim claim = Decode(DecodeClaim, Object("", R"("status": {"allocation": {"devices": {
       "results": [{"driver": "compute-domain.nvidia.com", "pool": "node-0", "adminAccess": true},
