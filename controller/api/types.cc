@@ -138,6 +138,15 @@ void DecodeConfigs(json::View configs, Claim& claim) {
   });
 }
 
+// For objects that come by the thousand: their owners, finalizers and age would take more room than
+// what is decided by.
+kube::ObjectMeta IdentityOf(kube::ObjectMeta meta) {
+  return {.key = std::move(meta.key),
+          .uid = std::move(meta.uid),
+          .resource_version = std::move(meta.resource_version),
+          .deleting = meta.deleting};
+}
+
 }  // namespace
 
 const kube::Condition* DomainStatus::Find(std::string_view type) const {
@@ -234,6 +243,7 @@ base::Result<Claim> DecodeClaim(json::View object) {
     claim.node = Text(result["pool"]);
     claim.admin_access = claim.admin_access || result["adminAccess"].AsBool();
   });
+  if (!claim.node.empty()) claim.meta = IdentityOf(std::move(claim.meta));
   object["status"]["reservedFor"].ForEach([&](json::View consumer) {
     claim.consumers.push_back(Text(consumer["resource"]) + "/" + Text(consumer["name"]));
   });
@@ -242,7 +252,7 @@ base::Result<Claim> DecodeClaim(json::View object) {
 
 base::Result<Node> DecodeNode(json::View object) {
   Node node;
-  node.meta = TRY(kube::DecodeMeta(object));
+  node.meta = IdentityOf(TRY(kube::DecodeMeta(object)));
   node.domain = Label(object, kDomainLabel);
   node.ready = HasTrueCondition(object["status"]["conditions"], "Ready");
   node.clique = Label(object, kNodeCliqueLabel);

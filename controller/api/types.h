@@ -105,6 +105,8 @@ struct DaemonPod {
 };
 
 struct Claim {
+  // Of one that is allocated, key, UID, version and `deleting` alone; of one that waits, its owner
+  // and age as well.
   kube::ObjectMeta meta = {};
   std::string channel_domain = {};          // domainID of a channel config; empty: none.
   std::string daemon_domain = {};           // domainID of a daemon config.
@@ -114,7 +116,7 @@ struct Claim {
 };
 
 struct Node {
-  kube::ObjectMeta meta = {};
+  kube::ObjectMeta meta = {};  // Key, UID, version and `deleting` alone.
   std::string domain = {};
   std::string clique = {};     // Its NVLink clique, where somebody labels nodes with it.
   std::string boot_id = {};    // Of this boot of its machine.

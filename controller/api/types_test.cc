@@ -273,6 +273,26 @@ TEST(DecodeClaim, ClaimMeansTheSameInEachVersion) {
   }
 }
 
+TEST(DecodeClaim, OwnerAndAgeAreKeptOfOneThatWaitsAlone) {
+  const auto decode = [](const std::string& pool) {
+    return Decode(DecodeClaim, Object(R"(
+      "deletionTimestamp": "2026-11-21T03:04:05Z", "creationTimestamp": "2026-11-21T03:04:05Z",
+      "finalizers": ["resource.kubernetes.io/delete-protection"],
+      "ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u"}])",
+                                      R"("status": {"allocation": {"devices": {"results": [
+        {"driver": "compute-domain.nvidia.com", "pool": ")" +
+                                          pool + R"("}]}}})"));
+  };
+  const Claim allocated = decode("node-0");
+  EXPECT_TRUE(allocated.meta.deleting);
+  EXPECT_EQ(allocated.meta.owners.capacity(), 0U);
+  EXPECT_EQ(allocated.meta.finalizers.capacity(), 0U);
+  EXPECT_EQ(allocated.meta.creation_timestamp, "");
+  const Claim waiting = decode("");
+  EXPECT_EQ(waiting.meta.owners.size(), 1U);
+  EXPECT_EQ(waiting.meta.creation_timestamp, "2026-11-21T03:04:05Z");
+}
+
 TEST(DecodeClaim, AdminAccessIsSeen) {
   const Claim claim = Decode(DecodeClaim, Object("", R"("status": {"allocation": {"devices": {
       "results": [{"driver": "compute-domain.nvidia.com", "pool": "node-0", "adminAccess": true},
