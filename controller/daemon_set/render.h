@@ -30,7 +30,7 @@ struct Settings {
   std::vector<std::pair<std::string, std::string>> environment = {};  // Besides what it always has.
 
   static json::Value AllTaints();
-  // The daemons look up single names that are in their hosts file.
+  // A name with a dot is looked up as it stands, and not with each search domain first.
   static json::Value OneDot();
 };
 

@@ -50,9 +50,10 @@ constexpr std::array kFields = {
           "How long a NoExecute taint is tolerated"},
     Field{"daemons.dnsConfig.nameservers", FieldType::kTexts, "none", "Further name servers"},
     Field{"daemons.dnsConfig.searches", FieldType::kTexts, "none", "Further search domains"},
-    Field{"daemons.dnsConfig.options[].name", FieldType::kText, "ndots",
-          "Option of the resolver. Without `daemons.dnsConfig` it is `ndots` with value `1`: the "
-          "daemons look up their peers by one name, which is in their hosts file"},
+    Field{
+        "daemons.dnsConfig.options[].name", FieldType::kText, "ndots",
+        "Option of the resolver. Without `daemons.dnsConfig` it is `ndots` with value `1`: a name "
+        "with a dot is looked up as it stands, and not with each search domain first"},
     Field{"daemons.dnsConfig.options[].value", FieldType::kText, "1", "Its value"},
     Field{"daemons.securityContext.runAsUser", FieldType::kInteger, "the image's",
           "User of the daemon's container"},

@@ -194,10 +194,14 @@ class Release {
 
 Result<void> ReleaseFinalizers(const Options& options, const World& world) {
   if (!options.force) {
-    const auto fix = base::While("look whether a controller runs (--force skips this)");
     const Result<void> checked = CheckLease(options.lease, world);
-    if (!checked && checked.error().code == ErrorCode::kConflict) return checked;
-    TRY(Result<void>(checked).map_error(fix));
+    if (!checked && checked.error().code == ErrorCode::kConflict) {
+      return tl::unexpected(checked.error());
+    }
+    if (!checked) {
+      return tl::unexpected(
+          base::While("look whether a controller runs (--force skips this)")(checked.error()));
+    }
   }
   return Release(options, world).Run();
 }
