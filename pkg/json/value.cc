@@ -47,7 +47,7 @@ void WriteString(std::string_view text, std::string& out) {
     // Nearly all of what we write is plain, and goes over in one piece.
     std::size_t plain = 0;
     while (plain < text.size() && IsPlain(text[plain])) ++plain;
-    out.append(text.data(), plain);
+    out.append(text.substr(0, plain));
     text.remove_prefix(plain);
     if (!text.empty()) text.remove_prefix(WriteCharacter(text, out));
   }
