@@ -59,7 +59,7 @@ if ((${#joining[@]} == 0)); then
   if $smoke; then joining=(4); else joining=(18 144 1000); fi
 fi
 if $smoke; then
-  sizes=(--domains 20 --samples 6 --labelled-nodes 60 --idle-domains 20 --idle-nodes 100 --idle-claims 200
+  sizes=(--domains 20 --samples 3 --labelled-nodes 60 --idle-domains 20 --idle-nodes 100 --idle-claims 200
     --idle-seconds 5 --hand-overs 1 --crashes 1)
 fi
 sizes+=("${asked[@]}")  # Of an option that is there twice, the last counts.
