@@ -18,7 +18,6 @@ struct Entry {
   std::string clique = {};
   std::int64_t index = -1;
   bool ready = false;
-  friend bool operator==(const Entry&, const Entry&) = default;
 };
 using Entries = std::vector<Entry>;
 
