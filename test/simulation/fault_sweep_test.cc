@@ -37,19 +37,19 @@ TEST_P(FaultSweep, ALifeWithoutFaultsIsCleanAndQuiet) {
 }
 
 TEST_P(FaultSweep, F1_ACrashAfterAnyRequestIsMadeGood) {
-  ExpectClean(Sweep(Base(), {Strike::kCrashAfter}), 15);
+  ExpectClean(Sweep(Base(), {Strike::kCrashAfter}, kCoarser), 15);
 }
 TEST_P(FaultSweep, F2_ACrashBeforeAnyRequestIsMadeGood) {
-  ExpectClean(Sweep(Base(), {Strike::kCrashBefore}), 15);
+  ExpectClean(Sweep(Base(), {Strike::kCrashBefore}, kCoarser), 15);
 }
 TEST_P(FaultSweep, F3_ALostReplyToAnyRequestIsMadeGood) {
-  ExpectClean(Sweep(Base(), {Strike::kReplyLost}), 15);
+  ExpectClean(Sweep(Base(), {Strike::kReplyLost}, kCoarser), 15);
 }
 TEST_P(FaultSweep, F6_AConflictAtAnyWriteIsMadeGood) {
-  ExpectClean(Sweep(Base(), {Strike::kConflict}), 8);
+  ExpectClean(Sweep(Base(), {Strike::kConflict}, kCoarser), 8);
 }
 TEST_P(FaultSweep, F24_TheUserMayDeleteTheDomainAtAnyRequest) {
-  ExpectClean(Sweep(Base(), {Strike::kUserDeletes}), 8);
+  ExpectClean(Sweep(Base(), {Strike::kUserDeletes}, kCoarser), 8);
 }
 
 INSTANTIATE_TEST_SUITE_P(Lives, FaultSweep, testing::ValuesIn(kManners), [](const auto& param) {
@@ -63,7 +63,7 @@ TEST_P(StaleFirstList, F7_HarmsNothingAndIsMadeGood) {
   for (const bool controller_writes : {false, true}) {
     ExpectClean(
         Sweep({.workload = "W1", .controller_writes = controller_writes, .stale = GetParam()},
-              {Strike::kCrashAfter}),
+              {Strike::kCrashAfter}, kCoarser),
         15);
   }
 }
@@ -75,7 +75,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds, StaleFirstList,
 
 TEST(TwoLeaders, S14_DoNoHarmHoweverTheyInterleave) {
   std::vector<Life> lives;
-  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 40 / kCoarser; ++seed) {
     for (const Manner& manner : kManners) {
       const Plan plan = {.workload = manner.workload,
                          .controller_writes = manner.controller_writes,
