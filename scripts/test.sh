@@ -3,7 +3,8 @@
 # that ran.
 #
 #   scripts/test.sh            what CI runs: unit tests, tidy, simulation, the same under ASan+UBSan and TSan,
-#                              clang-tidy, the control plane, end to end, the demo, a small run of the benchmarks
+#                              coverage of the planner, clang-tidy, the control plane, end to end, the demo,
+#                              a small run of the benchmarks
 #   scripts/test.sh quick      only unit tests, tidy and simulation
 set -uo pipefail
 
@@ -93,6 +94,12 @@ release() {  # What users run, and what plays the nodes around it.
     bash -c "cmake --preset release && cmake --build --preset release --target compute-domain-controller nodesim cdom-bench"
 }
 
+coverage() {  # With the table by file, which is worth a look when all is well, too.
+  local name="the planner's files are covered whole"
+  step "$name" "$repo/scripts/coverage.sh" || return
+  grep -E '^(Filename|TOTAL|[a-z_]+\.cc) ' "$logs/${name//[^a-zA-Z0-9]/_}.log"
+}
+
 format() {
   git ls-files '*.h' '*.cc' | xargs -P 2 -n 20 clang-format-19 --dry-run --Werror
 }
@@ -111,9 +118,10 @@ step "dependencies are installed" "$repo/scripts/deps.sh" || finish
 build dev && cases dev
 step "clang-format finds nothing" format
 if $quick; then
-  echo "NOT RUN: sanitizers, clang-tidy, control plane, end to end, demo, benchmarks (scripts/test.sh)"
+  echo "NOT RUN: coverage, sanitizers, clang-tidy, control plane, end to end, demo, benchmarks (scripts/test.sh)"
   finish
 fi
+coverage
 if release && step "the test control plane is built" "$repo/test/controlplane/build.sh"; then
   script "control plane" "$repo/test/controlplane/controlplane_test.sh"
   script "end to end" "$repo/test/e2e/e2e.sh" "$repo/build/release/bin"

@@ -27,8 +27,8 @@ TEST(IsObjectName, FollowsDns1123) {
     EXPECT_TRUE(IsObjectName(name)) << name;
   }
   EXPECT_TRUE(IsObjectName(std::string(253, 'a')));
-  for (const std::string name :
-       {"", ".", "-a", "a-", "a.", ".a", "a..b", "a-.b", "a.-b", "Train", "a_b", "a/b", "a b"}) {
+  for (const std::string name : {"", ".", "-a", "a-", "a.", ".a", "a..b", "a-.b", "a.-b", "Train",
+                                 "a_b", "a/b", "a b", "a~b"}) {
     EXPECT_FALSE(IsObjectName(name)) << name;
   }
   EXPECT_FALSE(IsObjectName(std::string(254, 'a')));

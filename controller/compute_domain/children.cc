@@ -99,10 +99,10 @@ std::vector<Wanted> WantedChildren(const Observed& observed) {
 std::optional<Action> PlanRelease(const Observed& observed, const Wanted& child) {
   if (!HoldsFinalizer(*child.found)) return {};
   const auto read = observed.evidence.taken.find({child.kind, child.found->key});
-  if (read == observed.evidence.taken.end()) {
+  if (read == observed.evidence.taken.end() || !read->second) {
     return ReadTaken{.kind = child.kind, .key = child.found->key};
   }
-  if (!read->second || !*read->second) return {};
+  if (!*read->second) return {};
   const kube::ObjectMeta& live = (**read->second).meta;
   if (live.uid != child.found->uid || !HoldsFinalizer(live)) return {};
   return Release(child.kind, live);

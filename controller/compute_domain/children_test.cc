@@ -93,5 +93,38 @@ TEST(PlanChildren, B37_ClaimTemplateOfAnotherHashIsDeletedToBeMadeAgain) {
   }
 }
 
+TEST(PlanChildren, B27_TemplateThatStaysCountsBeforeOneThatGoes) {
+  for (const bool deleted_first : {false, true}) {
+    Observed observed = Converged();
+    auto& templates = observed.children.templates;
+    api::ClaimTemplate old = templates[0];
+    old.meta.key.name = "computedomain-daemon-x2b4";
+    fixtures::Delete(old.meta, {std::string(api::kFinalizer)});
+    templates.insert(deleted_first ? templates.begin() : templates.end(), old);
+    EXPECT_TRUE(PlanChildren(observed).empty());
+    EXPECT_TRUE(FindChildren(observed).terminating.empty());
+  }
+}
+
+TEST(PlanChildren, R5_RefusedCreateIsNoLiveReadOfADeletedChild) {
+  Observed observed = Converged();
+  kube::ObjectMeta& set = observed.children.daemon_sets[0].meta;
+  fixtures::Delete(set, {std::string(api::kFinalizer)});
+  observed.evidence.taken[{Kind::kDaemonSet, set.key}] = std::nullopt;
+  const auto reads = Actions<ReadTaken>(PlanChildren(observed));
+  ASSERT_EQ(reads.size(), 1U);
+  EXPECT_EQ(reads[0].key, set.key);
+}
+
+TEST(FindChildren, B39_NameThatSomebodyElseHoldsIsNoChild) {
+  Observed observed = Converged();
+  observed.children.daemon_sets.clear();
+  auto& taken = observed.evidence.taken[{Kind::kDaemonSet, fixtures::MakeDaemonSet().meta.key}];
+  taken.emplace(Evidence::Taken{.meta = fixtures::MakeDaemonSet().meta, .domain = fixtures::kUid});
+  EXPECT_TRUE(FindChildren(observed).missing.empty()) << "ours, and the cache is behind";
+  (*taken)->domain = fixtures::kOtherUid;
+  EXPECT_EQ(FindChildren(observed).missing.size(), 1U);
+}
+
 }  // namespace
 }  // namespace compute_domain

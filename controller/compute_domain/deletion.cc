@@ -88,7 +88,7 @@ std::vector<Action> PlanTearDown(const Observed& observed, const Children& child
     // Without its domain nobody knows the workload template's name: it is left to the garbage
     // collector, and only our finalizer is taken off one that is being deleted already (R6).
     const bool released =
-        !observed.domain && found.domain == observed.uid && is_live && HoldsFinalizer(found.meta);
+        !observed.domain && found.domain == observed.uid && HoldsFinalizer(found.meta);
     if (IsDaemonTemplate(observed, found) || released) {
       TearDown(Kind::kClaimTemplate, found.meta, is_live, actions);
     }

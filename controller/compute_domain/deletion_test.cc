@@ -88,6 +88,14 @@ TEST(PlanDeletion, R2_DomainThatLivesAfterAllIsLeftAlone) {
   EXPECT_FALSE(plan.status);
 }
 
+TEST(PlanDeletion, R2_DomainThatLivesAfterAllIsNotSaidToBeBlockedByARead) {
+  Observed observed = DeletingLast();
+  observed.evidence.children.reset();
+  (*observed.evidence.owner)->deleting = false;
+  observed.failure = Failure{.reason = "Forbidden", .message = "list what the domain left: 403"};
+  EXPECT_FALSE(PlanFor(observed).status);
+}
+
 TEST(PlanDeletion, DomainThatIsGoneAlreadyLeavesOrphans) {
   Observed observed = DeletingUnused();
   observed.evidence.owner.emplace(std::nullopt);

@@ -36,6 +36,16 @@ TEST(PlanLabels, B24_PluginHasItsTimeFirst) {
   EXPECT_EQ(labels.look_again, seconds(1));
 }
 
+TEST(PlanLabels, B24_OfSeveralIdleNodesTheOneThatIsDueFirstIsWaitedFor) {
+  for (const auto& [first, second] :
+       {std::pair{seconds(29), seconds(10)}, std::pair{seconds(10), seconds(29)}}) {
+    Observed observed = Idle(second);
+    observed.children.claims.clear();
+    observed.idle_since["node-0"] = Now().monotonic - first;
+    EXPECT_EQ(PlanLabels(observed, Now()).look_again, seconds(1));
+  }
+}
+
 TEST(PlanLabels, B24_NothingIsTakenBeforeALiveReadOfTheDomainsNamespace) {
   const Labels labels = PlanLabels(Idle(seconds(30)), Now());
   const auto reads = Actions<ReadClaims>(labels.actions);

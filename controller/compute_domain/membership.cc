@@ -175,7 +175,6 @@ class CliqueRule {
     for (const HeldIndex& held : next_.held) {
       if (held.node == node && IsFree(held.index)) return held.index;
     }
-    if (!observed_.domain) return -1;
     for (const Member& member : observed_.domain->status.nodes) {
       const bool is_it = member.node == node && member.clique == id_;
       if (is_it && IsFree(member.index)) return member.index;
@@ -226,9 +225,9 @@ json::Value RenderClique(const kube::ObjectKey& key, const Observed& observed,
        {"daemons", api::EncodeDaemons(daemons)}});
 }
 
+// Of a clique that is not there yet. REQUIRES: a DaemonSet, which made the pods that belong in it.
 kube::ObjectKey KeyOf(const Observed& observed, const std::string& id) {
-  const auto& sets = observed.children.daemon_sets;
-  return {.ns = sets.empty() ? "" : sets.front().meta.key.ns,
+  return {.ns = observed.children.daemon_sets.front().meta.key.ns,
           .name = api::CliqueName(observed.uid, id)};
 }
 
@@ -252,7 +251,7 @@ std::optional<Action> WriteOf(const Observed& observed, const std::string& id, c
     if (clique->meta.deleting || clique->daemons == next.daemons) return {};
     return WriteClique{.clique = clique->meta, .daemons = next.daemons, .held = next.held};
   }
-  if (next.daemons.empty() || observed.children.daemon_sets.empty()) return {};
+  if (next.daemons.empty()) return {};
   const kube::ObjectMeta& owner = observed.children.daemon_sets.front().meta;
   const kube::ObjectKey key = KeyOf(observed, id);
   // Taken: the cache is behind, and what is there will arrive.
@@ -341,7 +340,7 @@ Membership PlanMembership(const Observed& observed, const Instant& now) {
       AddToStatus(observed, pods, std::move(member), by_node);
     }
   }
-  if (observed.domain && !observed.domain->meta.deleting) {
+  if (!observed.domain->meta.deleting) {
     for (const Member& shown : observed.domain->status.nodes) {
       const bool is_known = by_node.contains(shown.node);
       if (is_known || HasLeft(observed, by_node, shown, membership)) continue;

@@ -15,7 +15,7 @@
 
 namespace compute_domain {
 
-// Decides what the cliques of the domain should hold.
+// Decides what the cliques of the domain should hold. REQUIRES: observed.domain.
 [[nodiscard]] Membership PlanMembership(const Observed& observed, const Instant& now);
 
 // The lowest index below `members_max` that is not in `used`; -1 if there is none.

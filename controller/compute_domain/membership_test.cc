@@ -161,11 +161,15 @@ TEST(PlanMembership, B5_NodeInTwoCliquesStandsInStatusOnceWhereItsPodIs) {
     other.daemons = {MakeMember("node-1", 4)};
     other.daemons[0].clique = kOtherCliqueId;
     observed.children.cliques.push_back(other);
-    ShowPods(observed, {fixtures::MakePod("node-1", 1), observed.children.daemon_pods[1]});
-    const Membership membership = PlanMembership(observed, Now());
-    ASSERT_EQ(membership.members.size(), 2U);
-    EXPECT_EQ(membership.members[1].node, "node-1");
-    EXPECT_EQ(membership.members[1].clique, where);
+    for (const bool was_read : {false, true}) {
+      if (was_read) {
+        ShowPods(observed, {fixtures::MakePod("node-1", 1), observed.children.daemon_pods[1]});
+      }
+      const Membership membership = PlanMembership(observed, Now());
+      ASSERT_EQ(membership.members.size(), 2U);
+      EXPECT_EQ(membership.members[1].node, "node-1");
+      EXPECT_EQ(membership.members[1].clique, where);
+    }
   }
 }
 
@@ -248,6 +252,14 @@ TEST(PlanMembership, FirstMemberBringsTheCliqueWithIt) {
   })");
   ASSERT_TRUE(expected);
   EXPECT_EQ(creates[0].object, *expected);
+}
+
+TEST(PlanMembership, CliqueIsNotMadeBeforeAPodJoinsIt) {
+  Observed observed = Marked();
+  observed.children.cliques.clear();
+  observed.domain->status.nodes.clear();
+  for (DaemonPod& pod : observed.children.daemon_pods) pod.ip.clear();
+  EXPECT_TRUE(PlanMembership(observed, Now()).actions.empty());
 }
 
 TEST(PlanMembership, ManyNodesJoinInOneWriteInOrderOfName) {
@@ -432,11 +444,14 @@ TEST(PlanMembership, S5_MemberStaysInStatusWhileOnlyACacheLacksWhatMakesItOne) {
   for (const auto& [what, change] : rows) {
     SCOPED_TRACE(what);
     Observed observed = Converged();
-    const std::vector<DaemonPod> pods = observed.children.daemon_pods;
+    std::vector<DaemonPod> pods = observed.children.daemon_pods;
     change(observed);
+    for (DaemonPod& pod : pods) pod.clique = observed.domain->status.nodes[0].clique;
     Membership membership = PlanMembership(observed, Now());
     EXPECT_TRUE(membership.needs_daemon_pods);
     EXPECT_EQ(membership.members, observed.domain->status.nodes);
+    ShowPods(observed, pods);
+    EXPECT_EQ(PlanMembership(observed, Now()).members.size(), 2U) << "a live read shows both pods";
     ShowPods(observed, {});
     EXPECT_FALSE(PlanMembership(observed, Now()).needs_daemon_pods);
     EXPECT_LT(PlanMembership(observed, Now()).members.size(), 2U) << "a live read shows no pod";
@@ -450,13 +465,29 @@ TEST(PlanMembership, S3_MemberLeavesStatusWhenAnotherHasItsIndex) {
   EXPECT_EQ(membership.members, (Members{MakeMember("node-0", 1)}));
 }
 
+TEST(PlanMembership, S5_SameIndexInAnotherCliqueTakesNobodysPlace) {
+  Observed observed = Converged();
+  api::Clique& clique = observed.children.cliques[0];
+  clique.id = kOtherCliqueId;
+  clique.daemons = {MakeMember("node-0", 1)};
+  observed.children.daemon_pods[0].clique = kOtherCliqueId;
+  const Membership membership = PlanMembership(observed, Now());
+  EXPECT_EQ(membership.members.size(), 2U);
+  EXPECT_TRUE(membership.needs_daemon_pods) << "nobody knows yet whether node-1 has left";
+}
+
 TEST(PlanMembership, MemberLeavesStatusAtOnceWhenItsDaemonHasTakenItsEntryOutAndEnds) {
   Observed observed = Converged();
   observed.children.cliques[0].daemons.pop_back();
+  const std::vector<DaemonPod> before = observed.children.daemon_pods;
   observed.children.daemon_pods[1].meta.deleting = true;
   const Membership membership = PlanMembership(observed, Now());
   EXPECT_FALSE(membership.needs_daemon_pods);
   EXPECT_EQ(membership.members, (Members{MakeMember("node-0", 0)}));
+  // And so if only a live read shows that it ends.
+  ShowPods(observed, observed.children.daemon_pods);
+  observed.children.daemon_pods = before;
+  EXPECT_EQ(PlanMembership(observed, Now()).members, (Members{MakeMember("node-0", 0)}));
 }
 
 TEST(PlanMembership, MembersOfACliqueThatWasJustMadeAreMembers) {
@@ -706,6 +737,38 @@ TEST(PlanMembership, IndexIsKeptNoLongerThanItsTime) {
   EXPECT_EQ(IndexByNode(Written(membership)),
             (std::map<std::string, int>{{"node-1", 1}, {"node-2", 0}}));
   EXPECT_TRUE(Actions<WriteClique>(membership.actions)[0].held.empty());
+}
+
+TEST(PlanMembership, IndexThatWasNotItsOwnOrDoesNotExistIsNotKept) {
+  for (const int index : {-1, 1, 18}) {
+    SCOPED_TRACE(index);
+    Observed observed = WithoutNode0();
+    Members& daemons = observed.children.cliques[0].daemons;
+    daemons = {MakeMember("node-1", 1), MakeMember("node-0", index)};
+    const auto writes = Actions<WriteClique>(PlanMembership(observed, Now()).actions);
+    ASSERT_EQ(writes.size(), 1U);
+    EXPECT_TRUE(writes[0].held.empty());
+  }
+}
+
+TEST(PlanMembership, IndexIsNotKeptUntilATimeThatNobodyCanRead) {
+  Observed observed = Held("tomorrow");
+  AddNode(observed, "node-2", 2);
+  EXPECT_EQ(IndexByNode(Written(PlanMembership(observed, Now()))),
+            (std::map<std::string, int>{{"node-1", 1}, {"node-2", 0}}));
+}
+
+TEST(PlanMembership, S3_IndexThatIsKeptBeyondALowerLimitIsGivenToNobody) {
+  Observed observed = Held("2026-01-01T12:00:30Z");
+  observed.facts.daemons.nodes_per_imex_domain_max = 2;
+  observed.children.cliques[0].held.push_back(
+      {.node = "node-2", .index = 7, .until = "2026-01-01T12:00:10Z"});
+  AddNode(observed, "node-2", 2);
+  EXPECT_EQ(IndexByNode(Written(PlanMembership(observed, Now()))),
+            (std::map<std::string, int>{{"node-1", 1}, {"node-2", 0}}));
+  observed.children.daemon_pods.back() = MakeMarkedPod("node-3", 3);
+  EXPECT_EQ(IndexByNode(Written(PlanMembership(observed, Now()))),
+            (std::map<std::string, int>{{"node-1", 1}, {"node-3", 0}}));
 }
 
 TEST(PlanMembership, IndexThatIsKeptIsGivenUpWhenTheCliqueIsFull) {

@@ -20,7 +20,7 @@ bool IsDaemonTemplate(const Observed& observed, const api::ClaimTemplate& found)
 }
 
 bool IsWorkloadTemplate(const Observed& observed, const api::ClaimTemplate& found) {
-  if (!observed.domain || !observed.domain->has_spec) return false;
+  if (!observed.domain) return false;
   const kube::OwnerReference* owner = found.meta.ControllerOwner();
   return found.domain == observed.uid && found.target == api::kTargetWorkload &&
          found.meta.key.ns == observed.domain->meta.key.ns &&

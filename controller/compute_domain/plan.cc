@@ -96,6 +96,12 @@ Plan PlanReads(const Observed& observed, const Instant& now, const Rules& rules,
                   milliseconds(0));
 }
 
+// The domain as a live read showed it; null: it is gone, or nobody looked.
+const kube::ObjectMeta* LiveOwner(const Observed& observed) {
+  const auto& owner = observed.evidence.owner;
+  return owner && *owner ? &**owner : nullptr;
+}
+
 Plan PlanOrphans(const Observed& observed, const Rules& rules) {
   if (!HasChildren(observed)) return {};
   Plan plan;
@@ -103,17 +109,11 @@ Plan PlanOrphans(const Observed& observed, const Rules& rules) {
     return {.steps = {std::move(reads)}};
   }
   // A domain that the cache has not seen yet is in charge of itself.
-  if (observed.evidence.owner && *observed.evidence.owner) return {};
+  if (LiveOwner(observed) != nullptr) return {};
   if (Step actions = rules.tear_down(observed, BestView(observed)); !actions.empty()) {
     plan.steps.push_back(std::move(actions));
   }
   return plan;
-}
-
-// Whether a live read showed the domain as deleting.
-bool IsProvenDeleting(const Observed& observed) {
-  const auto& owner = observed.evidence.owner;
-  return owner && *owner && (*owner)->deleting;
 }
 
 Action ReadWhatIsLeft(const Observed& observed) {
@@ -121,7 +121,9 @@ Action ReadWhatIsLeft(const Observed& observed) {
 }
 
 // The last phases, with what `plan` does before them: daemon pods and their claims; finalizer.
-Plan PlanEnd(const Observed& observed, const Instant& now, const Rules& rules, Plan plan) {
+// `owner` is the domain as it was read live.
+Plan PlanEnd(const Observed& observed, const kube::ObjectMeta& owner, const Instant& now,
+             const Rules& rules, Plan plan) {
   // Pods that cannot end hold the domain for one grace more.
   const milliseconds bound = UntilDeadline(observed, now, 2);
   const DeletionWait wait = {.at_most = 2 * DeletionGrace(observed),
@@ -138,8 +140,6 @@ Plan PlanEnd(const Observed& observed, const Instant& now, const Rules& rules, P
   }
   // Last, because once it is gone the API server may drop the object, and with it the only record
   // of which children were ours.
-  const kube::ObjectMeta owner =
-      observed.evidence.owner ? **observed.evidence.owner : observed.domain->meta;
   if (owner.HasFinalizer(api::kFinalizer)) {
     plan.steps.push_back({Release(Kind::kComputeDomain, owner)});
   }
@@ -148,18 +148,18 @@ Plan PlanEnd(const Observed& observed, const Instant& now, const Rules& rules, P
 
 // Phases: workload template; consumers; everything else, side by side; then PlanEnd.
 Plan PlanDeletion(const Observed& observed, const Instant& now, const Rules& rules) {
+  const kube::ObjectMeta* owner = LiveOwner(observed);
+  const bool is_proven = owner != nullptr && owner->deleting;
   if (Step reads = rules.prove(observed); !reads.empty()) {
-    if (!IsProvenDeleting(observed)) return {.steps = {std::move(reads)}};
+    if (!is_proven) return {.steps = {std::move(reads)}};
     return PlanReads(observed, now, rules, {}, std::move(reads));
   }
-  if (observed.evidence.owner) {
-    if (!*observed.evidence.owner) {  // Gone while the cache still shows it.
-      Observed gone = observed;
-      gone.domain.reset();
-      return PlanOrphans(gone, rules);
-    }
-    if (!(*observed.evidence.owner)->deleting) return {};  // Nothing starts from a cache (R2).
+  if (owner == nullptr) {  // Gone while the cache still shows it.
+    Observed gone = observed;
+    gone.domain.reset();
+    return PlanOrphans(gone, rules);
   }
+  if (!is_proven) return {};  // Nothing starts from a cache (R2).
   const Children& children = BestView(observed);
   Plan plan;
   Step workload = PlanWorkloadTearDown(observed, children);
@@ -180,7 +180,7 @@ Plan PlanDeletion(const Observed& observed, const Instant& now, const Rules& rul
     return PlanReads(observed, now, rules, std::move(plan), {ReadWhatIsLeft(observed)});
   }
   if (!rest.empty()) plan.steps.push_back(std::move(rest));
-  return PlanEnd(observed, now, rules, std::move(plan));
+  return PlanEnd(observed, *owner, now, rules, std::move(plan));
 }
 
 }  // namespace
@@ -201,9 +201,7 @@ bool HasChildren(const Observed& observed) {
   };
   // A template in a user's namespace is no suspicion by itself: its owner reference takes care of
   // it, unless the reference's finalizer holds it.
-  const auto is_held = [](const api::ClaimTemplate& found) {
-    return found.meta.deleting && found.meta.HasFinalizer(api::kFinalizer);
-  };
+  const auto is_held = [](const api::ClaimTemplate& found) { return HoldsFinalizer(found.meta); };
   return std::ranges::any_of(children.daemon_sets, is_ours) ||
          std::ranges::any_of(children.templates, is_ours) ||
          std::ranges::any_of(children.templates, is_held) ||

@@ -7,6 +7,7 @@
 
 #include "controller/compute_domain/children.h"
 #include "controller/compute_domain/ownership.h"
+#include "pkg/base/rfc3339.h"
 #include "test/fixtures/observed.h"
 
 namespace compute_domain {
@@ -172,6 +173,72 @@ TEST(PlanReconcile, CliquesAreWrittenInTheSameStepSoThatARefusedChildDoesNotHold
   EXPECT_EQ(Actions<WriteClique>(plan.steps[0]).size(), 1U);
 }
 
+// node-1 has had no claim for so long, and train-1 has waited for a node as long as it is so.
+Observed IdleAndWaiting(std::optional<std::chrono::seconds> idle,
+                        std::optional<std::chrono::seconds> waiting) {
+  const Instant now = fixtures::Now();
+  Observed observed = Converged();
+  if (idle) {
+    std::erase_if(observed.children.claims, [](const api::Claim& claim) {
+      return claim.node == "node-1" && !claim.channel_domain.empty();
+    });
+    observed.idle_since = {{"node-1", now.monotonic - *idle}};
+  }
+  if (waiting) {
+    api::Claim claim = fixtures::MakeChannelClaim("", "train-2");
+    claim.meta.owners = {{.kind = "Pod", .name = "train-2", .controller = true}};
+    claim.meta.creation_timestamp = base::FormatSeconds(now.wall - *waiting);
+    claim.consumers.clear();
+    observed.children.claims.push_back(claim);
+  }
+  // What status says of it was said.
+  if (const auto write = PlanFor(observed).status) observed.domain->status = write->status;
+  return observed;
+}
+
+TEST(PlanReconcile, EarliestOfWhatIsWaitedForIsWhenThePlanIsMadeAgain) {
+  using std::chrono::seconds;
+  struct Row {
+    std::optional<seconds> idle;
+    std::optional<seconds> waiting;
+    std::optional<seconds> requeue_after;
+  };
+  const std::vector<Row> rows = {
+      {{}, {}, {}},
+      {seconds(28), {}, seconds(2)},
+      {{}, seconds(2), seconds(3)},
+      {seconds(28), seconds(2), seconds(2)},
+      {seconds(28), seconds(4), seconds(1)},
+  };
+  for (const Row& row : rows) {
+    const Plan plan = PlanFor(IdleAndWaiting(row.idle, row.waiting));
+    EXPECT_TRUE(plan.steps.empty());
+    EXPECT_EQ(plan.requeue_after, row.requeue_after);
+  }
+}
+
+TEST(PlanReconcile, B24_P1_LabelsThatAreDueAndPodsThatWaitAreReadInOneStep) {
+  const Plan plan = PlanFor(IdleAndWaiting(std::chrono::seconds(30), std::chrono::seconds(5)));
+  ASSERT_EQ(plan.steps.size(), 1U);
+  EXPECT_EQ(plan.steps[0].size(), 2U);
+  EXPECT_EQ(Actions<ReadClaims>(plan).size(), 1U);
+  ASSERT_EQ(Actions<ReadPods>(plan).size(), 1U);
+  EXPECT_EQ(Actions<ReadPods>(plan)[0].names, std::vector<std::string>{"train-2"});
+}
+
+TEST(PlanReconcile, B37_R2_OutdatedPodIsReadLiveAndThenReplaced) {
+  Observed observed = Converged();
+  observed.children.daemon_sets[0].template_hash = "old";
+  observed.children.daemon_sets[0].template_generation = 1;
+  const Plan reads = PlanFor(observed);
+  EXPECT_EQ(Actions<ReadDaemonPods>(reads).size(), 1U);
+  EXPECT_TRUE(Actions<Delete>(reads).empty());
+  observed.evidence.daemon_pods = observed.children.daemon_pods;
+  const auto deletions = Actions<Delete>(PlanFor(observed));
+  ASSERT_EQ(deletions.size(), 1U);
+  EXPECT_EQ(deletions[0].uid, "pod-node-0");
+}
+
 TEST(PlanReconcile, StatusThatIsNotUrgentWaitsForTheRestOfItsWindow) {
   const Plan plan = PlanFor(Converged(), [](Observed& o) {
     o.domain->status.conditions[1].message = "stale";
@@ -298,8 +365,13 @@ TEST(PlanReconcile, R3_NameThatIsTakenIsReadBeforeAnythingIsConcluded) {
 }
 
 TEST(PlanReconcile, R3_TakenNameThatIsOursIsAsGoodAsMade) {
-  const Plan plan = PlanWithTaken(Ours());
-  EXPECT_TRUE(IsEmpty(plan));
+  EXPECT_TRUE(IsEmpty(PlanWithTaken(Ours())));
+  Observed observed = Converged();
+  const api::ClaimTemplate made = DaemonTemplate(observed);
+  observed.children.templates.erase(observed.children.templates.begin());
+  observed.evidence.taken[{Kind::kClaimTemplate, made.meta.key}].emplace(
+      Evidence::Taken{.meta = made.meta, .domain = made.domain, .target = made.target});
+  EXPECT_TRUE(IsEmpty(PlanFor(observed)));
 }
 
 TEST(PlanReconcile, NameThatIsFreeAgainIsUsedInTheSamePass) {
@@ -374,6 +446,11 @@ TEST(PlanReconcile, R2_WithoutSuspicionNothingIsRead) {
       {"claims that name it", [](Observed& o) { o.children = {.claims = o.children.claims}; }},
       {"a template in a user's namespace, which the garbage collector minds",
        [](Observed& o) { o.children = {.templates = {fixtures::MakeWorkloadTemplate()}}; }},
+      {"a template that others hold back",
+       [](Observed& o) {
+         o.children = {.templates = {fixtures::MakeWorkloadTemplate()}};
+         fixtures::Delete(o.children.templates[0].meta, {"example.com/theirs"});
+       }},
       {"a forged DaemonSet", [](Observed& o) {
          o.children = {.daemon_sets = {fixtures::MakeDaemonSet()}};
          o.children.daemon_sets[0].meta.key.ns = kUserNs;
@@ -454,6 +531,9 @@ TEST(PlanReconcile, R6_WorkloadTemplateOfAVanishedDomainIsLetGoButNeverDeleted) 
   ASSERT_EQ(writes.size(), 1U);
   EXPECT_EQ(writes[0].object.uid, "workload-template");
   EXPECT_EQ(writes[0].finalizers, (std::vector<std::string>{"example.com/theirs"}));
+  observed.evidence.children->templates[1].domain = kOtherUid;
+  EXPECT_TRUE(Actions<WriteFinalizers>(PlanFor(observed)).empty()) << "another domain's";
+  observed.evidence.children->templates[1].domain = kUid;
   held.finalizers = {"example.com/theirs"};
   EXPECT_TRUE(Actions<WriteFinalizers>(PlanFor(observed)).empty());
 }

@@ -16,7 +16,7 @@ bool IsOutdated(const DaemonPod& pod, const std::string& hash) {
   return pod.template_hash != hash && !pod.terminal && !pod.meta.deleting;
 }
 
-bool Serves(const DaemonPod& pod) { return pod.ready && !pod.terminal && !pod.meta.deleting; }
+bool Serves(const DaemonPod& pod) { return pod.ready && !pod.meta.deleting; }
 
 // The nodes of one clique, as live pods, labels and status show them.
 struct CliqueView {
@@ -29,7 +29,7 @@ std::map<std::string, std::string> CliquesOfNodes(const Observed& observed,
                                                   const std::vector<DaemonPod>& pods) {
   std::map<std::string, std::string> cliques;
   for (const DaemonPod& pod : pods) {
-    if (pod.clique && !pod.node.empty()) cliques.emplace(pod.node, *pod.clique);
+    if (pod.clique) cliques.emplace(pod.node, *pod.clique);
   }
   for (const api::Node& node : observed.children.labelled_nodes) {
     if (!node.clique.empty()) cliques.emplace(node.meta.key.name, node.clique);
@@ -89,7 +89,7 @@ std::vector<Action> PodsToReplace(const Observed& observed, const Membership& me
     (it == cliques.end() ? unknown : views[it->second].away).insert(node);
   }
   for (const DaemonPod& pod : pods) {
-    if (!IsOutdated(pod, hash) || pod.node.empty()) continue;
+    if (!IsOutdated(pod, hash)) continue;
     const auto it = cliques.find(pod.node);
     if (it != cliques.end()) {
       views[it->second].outdated.push_back(&pod);

@@ -10,6 +10,7 @@
 namespace compute_domain {
 namespace {
 
+using api::DaemonPod;
 using fixtures::Actions;
 using fixtures::Converged;
 using fixtures::kCliqueId;
@@ -123,6 +124,47 @@ TEST(PlanRoll, PodThatDoesNotServeGoesFirstForItsReplacementMay) {
   Observed observed = Outdated();
   observed.children.daemon_pods[1].ready = false;
   EXPECT_EQ(Replaced(observed), Names{"daemon-node-1"});
+}
+
+TEST(PlanRoll, PodThatEndedIsLeftToItsDaemonSet) {
+  Observed observed = Outdated();
+  observed.children.daemon_pods[0].ready = false;
+  observed.children.daemon_pods[0].terminal = true;
+  EXPECT_TRUE(Replaced(observed).empty());
+  EXPECT_EQ(FindOutdated(observed), (std::vector<std::string>{"daemon-node-1"}));
+}
+
+TEST(PlanRoll, NoneGoesWhileTwoOfItsCliqueAreAwayNotEvenOneOfThem) {
+  Observed observed = Outdated();
+  AddNode(observed, "node-2", 2, kCliqueId);
+  observed.children.daemon_pods[0].ready = false;
+  observed.nodes["node-1"].ready = false;
+  EXPECT_TRUE(Replaced(observed).empty());
+  observed.nodes["node-1"].ready = true;
+  EXPECT_EQ(Replaced(observed), Names{"daemon-node-0"});
+}
+
+TEST(PlanRoll, PodWhoseCliqueNobodyKnowsStaysIfItServesOrItsNodeIsLost) {
+  struct Row {
+    const char* what;
+    void (*change)(Observed&, DaemonPod& pod);
+    bool goes;
+  };
+  const std::vector<Row> rows = {
+      {"it waits", [](Observed&, DaemonPod&) {}, true},
+      {"it serves", [](Observed&, DaemonPod& pod) { pod.ready = true; }, false},
+      {"its node is lost", [](Observed& o, DaemonPod&) { o.nodes["node-2"].ready = false; }, false},
+      {"it has no node yet", [](Observed&, DaemonPod& pod) { pod.node.clear(); }, false},
+  };
+  for (const Row& row : rows) {
+    Observed observed = Outdated();
+    AddNode(observed, "node-2", 2, kCliqueId);
+    DaemonPod& pod = observed.children.daemon_pods.back();
+    pod.clique.reset();
+    pod.ready = false;
+    row.change(observed, pod);
+    EXPECT_EQ(Replaced(observed).contains("daemon-node-2"), row.goes) << row.what;
+  }
 }
 
 TEST(PlanRoll, PodsThatNeverJoinedGoAtOnce) {

@@ -194,6 +194,52 @@ TEST(DecideStatus, B52_DaemonThatDoesNotStartIsNamedBeforeItsNodeJoins) {
       << MessageOf(status, "Ready");
 }
 
+// Says why its daemon does not run, on a node that may be a member or not.
+api::DaemonPod TroubledPod(const std::string& node) {
+  api::DaemonPod pod = fixtures::MakePod(node, 0);
+  pod.ready = false;
+  pod.clique.reset();
+  pod.trouble = "Unschedulable: no room";
+  return pod;
+}
+
+TEST(DecideStatus, B52_DaemonThatHasNoNodeYetIsNamedByItsPodAlone) {
+  const DomainStatus status = StatusAfter([](Observed& o) {
+    RemoveMembers(o);
+    o.children.daemon_pods = {TroubledPod("node-0")};
+    o.children.daemon_pods[0].node.clear();
+  });
+  EXPECT_NE(MessageOf(status, "Ready").find(": daemon-node-0 (Unschedulable: no room)"),
+            std::string::npos)
+      << MessageOf(status, "Ready");
+}
+
+TEST(DecideStatus, TroubleOfADaemonThatEndsIsNoNews) {
+  const DomainStatus before = StatusAfter([](Observed& o) {
+    RemoveMembers(o);
+    o.children.daemon_pods = {TroubledPod("node-0")};
+    o.children.daemon_pods[0].meta.deleting = true;
+  });
+  EXPECT_EQ(MessageOf(before, "Ready").find("no room"), std::string::npos);
+  const DomainStatus member = StatusAfter([](Observed& o) {
+    o.children.daemon_pods[1].trouble = "CrashLoopBackOff: in use";
+    o.children.daemon_pods[1].meta.deleting = true;
+  });
+  EXPECT_EQ(fixtures::ReasonOf(member, "Ready"), "MembersNotReady");
+  EXPECT_EQ(MessageOf(member, "Ready").find("in use"), std::string::npos);
+}
+
+TEST(DecideStatus, P5_NodeThatAnotherHoldsIsSaidBeforeAnyNodeHasJoined) {
+  const DomainStatus status = StatusAfter([](Observed& o) {
+    RemoveMembers(o);
+    o.nodes["node-1"].domain = fixtures::kOtherUid;
+    o.other_domains = {{fixtures::kOtherUid, "team-b/other"}};
+  });
+  EXPECT_EQ(status.Find("Ready")->status, "Unknown");
+  EXPECT_EQ(fixtures::ReasonOf(status, "Ready"), "NodeHeldByAnotherDomain");
+  EXPECT_NE(MessageOf(status, "Ready").find("node-1 (by team-b/other)"), std::string::npos);
+}
+
 TEST(DecideStatus, B7_FullCliqueIsSaidAndTheNodeNamed) {
   const Observed observed = Converged();
   Membership membership = PlanMembership(observed, Now());
@@ -306,6 +352,15 @@ TEST(DecideStatus, B59_CrdThatDropsOurFieldsGetsThoseOfTheReferenceAlone) {
   EXPECT_EQ(status, (DomainStatus{.status = "Ready", .nodes = fixtures::MakeStatus().nodes}));
 }
 
+TEST(DecideDeletionStatus, B59_CrdThatDropsConditionsGetsNone) {
+  Observed observed = fixtures::Deleting();
+  observed.facts.status_is_pruned = true;
+  const DomainStatus status = DecideDeletionStatus(observed, PlanMembership(observed, Now()),
+                                                   {.blockers = {"pods/a"}}, Now());
+  EXPECT_EQ(status.status, "NotReady");
+  EXPECT_TRUE(status.conditions.empty());
+}
+
 TEST(DecideDeletionStatus, DomainThatIsDeletedIsNotReadyWhateverItsMembersAre) {
   const Observed observed = fixtures::Deleting();
   const Membership membership = PlanMembership(observed, Now());
@@ -350,6 +405,9 @@ TEST(DecideStatusWrite, Q2_FieldsThatTheCrdDropsOrKeepsAreNoNewsWhereWeDoNotWrit
   EXPECT_FALSE(Decide(observed, StatusOf(observed), rest)) << "left by another version of the CRD";
   observed.domain->status.nodes[1].ready = false;
   EXPECT_TRUE(Decide(observed, StatusOf(observed), rest));
+  observed.domain->status = fixtures::MakeStatus();
+  observed.domain->num_nodes = 3;
+  EXPECT_TRUE(Decide(observed, StatusOf(observed), rest)) << "the nodes are as they were";
 }
 
 TEST(DecideStatusWrite, P8_Q3_FirstChangeIsWrittenAtOnceAndTheNextAfterTheWindow) {

@@ -40,18 +40,29 @@ TEST(FindUsage, EachPodOfASharedClaimIsAUser) {
 TEST(FindUsage, PodWithoutANodeWaitsInTheSchedulersWords) {
   Observed observed = Waiting(seconds(60));
   EXPECT_EQ(FindUsage(observed).waiting, Names{"pods/train-2"});
+  observed.words = {{"train-2", ""}};
+  EXPECT_EQ(FindUsage(observed).waiting, Names{"pods/train-2"}) << "it was asked, and said nothing";
   observed.words = {{"train-2", "Unschedulable: 0/36 nodes are available"}};
   EXPECT_EQ(FindUsage(observed).waiting,
             Names{"pods/train-2 (Unschedulable: 0/36 nodes are available)"});
 }
 
-TEST(FindUsage, ClaimThatIsNobodysOrElsewhereWaitsForNothing) {
-  Observed observed = Waiting(seconds(60));
-  observed.children.claims.back().meta.owners.clear();
-  EXPECT_TRUE(FindUsage(observed).waiting.empty());
-  observed = Waiting(seconds(60));
-  observed.children.claims.back().meta.key.ns = "team-b";
-  EXPECT_TRUE(FindUsage(observed).waiting.empty());
+TEST(FindUsage, ClaimThatNoPodWaitsForIsNotWaitedFor) {
+  struct Row {
+    const char* what;
+    void (*change)(api::Claim&);
+  };
+  const std::vector<Row> rows = {
+      {"nobody's", [](api::Claim& claim) { claim.meta.owners.clear(); }},
+      {"made for no pod", [](api::Claim& claim) { claim.meta.owners[0].kind = "Job"; }},
+      {"elsewhere", [](api::Claim& claim) { claim.meta.key.ns = "team-b"; }},
+      {"going", [](api::Claim& claim) { claim.meta.deleting = true; }},
+  };
+  for (const Row& row : rows) {
+    Observed observed = Waiting(seconds(60));
+    row.change(observed.children.claims.back());
+    EXPECT_TRUE(FindUsage(observed).waiting.empty()) << row.what;
+  }
 }
 
 TEST(FindHeldNodes, P5_NodeThatAnotherDomainHoldsIsNamedWithItsHolder) {
@@ -102,6 +113,25 @@ TEST(PlanWords, PodThatHasWaitedIsReadThenEverLater) {
     EXPECT_FALSE(PlanWords(observed, Now()).read) << "it was just read";
     EXPECT_EQ(PlanWords(observed, Now()).look_again, row.pace);
   }
+}
+
+TEST(PlanWords, PodThatHasWaitedLongestSaysWhenAllAreRead) {
+  for (const auto& [one, other] :
+       {std::pair{seconds(1), seconds(5)}, std::pair{seconds(5), seconds(1)}}) {
+    Observed observed = Waiting(one);
+    observed.children.claims.push_back(WaitingClaim("train-3", other));
+    const Words words = PlanWords(observed, Now());
+    ASSERT_TRUE(words.read);
+    EXPECT_EQ(words.read->names, (Names{"train-2", "train-3"}));
+  }
+}
+
+TEST(PlanWords, ClaimOfUnknownAgeIsNoReasonToAsk) {
+  Observed observed = Waiting(seconds(60));
+  observed.children.claims.back().meta.creation_timestamp.clear();
+  const Words words = PlanWords(observed, Now());
+  EXPECT_FALSE(words.read);
+  EXPECT_FALSE(words.look_again);
 }
 
 TEST(PlanWords, OnlyAsManyPodsAreReadAsAConditionNames) {

@@ -18,6 +18,7 @@ inline constexpr std::string_view kChannelClass = "compute-domain-default-channe
 inline constexpr std::string_view kDaemonConfig = "ComputeDomainDaemonConfig";
 inline constexpr std::string_view kChannelConfig = "ComputeDomainChannelConfig";
 inline constexpr std::string_view kMembershipWriterLabel = "cdom.dev/membership-writer";
+inline constexpr std::string_view kTemplateHashAnnotation = "cdom.dev/template-hash";
 inline constexpr std::string_view kDriverNamespace = "cdom-system";
 inline constexpr std::string_view kLeaseName = "cdom-controller";
 

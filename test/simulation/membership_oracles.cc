@@ -274,11 +274,65 @@ Violations IndexUniqueness(const ApiServer& server, const Suspects& suspects) {
 
 // ---- S4
 
+namespace {
+
+// Nodes that a suspect took out of one clique, under which index and when.
+struct Left {
+  std::int64_t index = -1;
+  Time time = {};
+};
+using LeftByNode = std::map<std::string, Left>;
+
+// A little less than the minute, which ends at a whole second.
+constexpr std::chrono::seconds kKept{55};
+
+// Whether some index is neither in use nor kept for anybody.
+bool HasFreeIndex(const Suspects& suspects, const Entries& entries, const LeftByNode& kept) {
+  std::set<std::int64_t> taken;
+  for (const Entry& entry : entries) taken.insert(entry.index);
+  for (const auto& [node, left] : kept) taken.insert(left.index);
+  return std::ssize(taken) < suspects.members_max;
+}
+
+void CheckKept(const Suspects& suspects, const Change& change, LeftByNode& left, Report& report) {
+  const Entries before = DaemonsOf(change.before);
+  const Entries after = DaemonsOf(change.after);
+  std::erase_if(left, [&](const auto& item) { return change.time >= item.second.time + kKept; });
+  for (const Entry& entry : after) {
+    if (FindNode(before, entry.node) != nullptr) continue;
+    for (const auto& [node, was] : left) {
+      const bool is_its_own = node == entry.node;
+      if (is_its_own == (was.index == entry.index)) continue;
+      if (is_its_own) {
+        const auto holds = [&](const Entry& one) { return one.index == was.index; };
+        if (std::ranges::any_of(before, holds)) continue;
+      } else if (!HasFreeIndex(suspects, after, left)) {
+        continue;
+      }
+      const std::string kept =
+          is_its_own ? std::to_string(was.index) + " is kept for it" : "it is kept for " + node;
+      report.Say(change, "gave " + entry.node + " the index " + std::to_string(entry.index) +
+                             " although " + kept);
+    }
+    left.erase(entry.node);
+  }
+  for (const Entry& entry : before) {
+    if (FindNode(after, entry.node) != nullptr) continue;
+    left[entry.node] = {.index = entry.index, .time = change.time};
+  }
+}
+
+}  // namespace
+
 Violations IndexStability(const ApiServer& server, const Suspects& suspects) {
   Report report("S4 IndexStability");
+  std::map<kube::Uid, LeftByNode> left;                                   // By clique.
   std::map<std::pair<kube::Uid, kube::ObjectKey>, std::int64_t> indices;  // By pod and clique.
   Walk(server, [&](const Truth& truth, const Change& change) {
     if (!IsCliqueWrite(change)) return;
+    if (suspects.clients.contains(change.actor)) {
+      CheckKept(suspects, change, left[change.after->uid()], report);
+    }
     for (const Entry& entry : DaemonsOf(change.after)) {
       const ObjectPtr pod =
           FindPodOf(truth, suspects, PlaceIn(*change.after, entry.node), entry.ip);

@@ -30,20 +30,11 @@ class MembershipOraclesTest : public OraclesTest {
                           {"index", index},
                           {"status", status}});
   }
-  ObjectPtr DaemonOn(const std::string& node) {
-    for (const auto& [key, pod] : store().Live(Kind::kPod)) {
-      if (key.ns == kSystem && TargetNode(*pod) == node) return pod;
-    }
-    return nullptr;
-  }
   void EndPodOn(const std::string& node) {
     store().Edit("user", Kind::kNode, {.name = node},
                  [](Value& object) { object["metadata"]["labels"].Erase(kDomainLabel); });
     cluster.Settle();  // Without the controller.
     ASSERT_EQ(DaemonOn(node), nullptr);
-  }
-  void LookAtPods() {
-    (void)cluster.server().Handle("controller", kube::ListRequest(kube::kPods, {.ns = kSystem}));
   }
 };
 
@@ -151,6 +142,26 @@ TEST_F(MembershipOraclesTest, S4SeesAMemberThatComesBackUnderAnotherIndex) {
     daemons.Append(moved);
   });
   EXPECT_TRUE(Contains(Check(IndexStability), "moved node-0 from index 0 to 3"));
+  EXPECT_TRUE(Contains(Check(IndexStability), "gave node-0 the index 3 although 0 is kept for it"));
+}
+
+TEST_F(MembershipOraclesTest, S4SeesAnIndexGivenAwayWithinAMinute) {
+  const auto replace_by = [&](const std::string& node) {
+    MiseditEntries([](Value& daemons) { daemons.MutableItems().clear(); });
+    return [this, node] {
+      MiseditEntries(
+          [&](Value& daemons) { daemons.Append(EntryOf(node, "10.0.9.9", 0, "NotReady")); });
+    };
+  };
+  const auto late = replace_by("node-1");
+  cluster.Advance(std::chrono::minutes(1));
+  late();
+  EXPECT_EQ(Check(IndexStability), "");
+  replace_by("node-2")();
+  EXPECT_TRUE(
+      Contains(Check(IndexStability), "gave node-2 the index 0 although it is kept for node-1"));
+  suspects.members_max = 1;
+  EXPECT_EQ(Check(IndexStability), "") << "there is no other";
 }
 
 TEST_F(MembershipOraclesTest, S4LetsADaemonMoveItself) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "controller/compute_domain/roll.h"
+
 namespace simulation {
 
 namespace {
@@ -49,6 +51,36 @@ Rules WithGeneratedNames() {
       if (create == nullptr || create->kind != compute_domain::Kind::kDaemonSet) continue;
       create->key.name += "-" + observed.domain->meta.resource_version;
       create->object["metadata"]["name"] = create->key.name;
+    }
+    return actions;
+  };
+  return rules;
+}
+
+// What somebody made of a child stays.
+Rules LeavingEdits() {
+  Rules rules = kRules;
+  rules.provision = [](const Observed& observed) {
+    Actions actions = kRules.provision(observed);
+    std::erase_if(actions, [](const Action& action) {
+      return std::holds_alternative<compute_domain::WritePodTemplate>(action);
+    });
+    return actions;
+  };
+  return rules;
+}
+
+// Daemons that ask neither whose the node is nor for its device.
+Rules PuttingDaemonsEverywhere() {
+  Rules rules = kRules;
+  rules.provision = [](const Observed& observed) {
+    Actions actions = kRules.provision(observed);
+    for (Action& action : actions) {
+      auto* create = std::get_if<Create>(&action);
+      if (create == nullptr || create->kind != compute_domain::Kind::kDaemonSet) continue;
+      json::Value& spec = create->object["spec"]["template"]["spec"];
+      spec.Erase("nodeSelector");
+      spec.Erase("resourceClaims");
     }
     return actions;
   };
@@ -132,6 +164,75 @@ Rules TrustingTheCacheForPods() {
   return rules;
 }
 
+// What an index was given up for is the next one's, and whoever comes back finds it taken.
+Rules KeepingNoIndex() {
+  Rules rules = kRules;
+  rules.membership = [](const Observed& observed, const auto&... rest) {
+    Observed hasty = observed;
+    hasty.facts.index_hold = std::chrono::seconds(0);
+    return kRules.membership(hasty, rest...);
+  };
+  return rules;
+}
+
+// ---- roll
+
+Rules LeavingOutdatedDaemons() {
+  Rules rules = kRules;
+  rules.roll = [](const Observed&, const Membership&) { return compute_domain::Roll(); };
+  return rules;
+}
+
+// Whoever is outdated goes, however many of its clique are away.
+Rules ReplacingAllAtOnce() {
+  Rules rules = kRules;
+  rules.roll = [](const Observed& observed, const Membership& membership) {
+    compute_domain::Roll roll = kRules.roll(observed, membership);
+    if (roll.actions.empty()) return roll;
+    roll.actions.clear();
+    const auto outdated = compute_domain::FindOutdated(observed);
+    for (const api::DaemonPod& pod : *observed.evidence.daemon_pods) {
+      if (std::ranges::find(outdated, pod.meta.key.name) == outdated.end()) continue;
+      roll.actions.emplace_back(compute_domain::Delete{
+          .kind = compute_domain::Kind::kDaemonPod, .key = pod.meta.key, .uid = pod.meta.uid});
+    }
+    return roll;
+  };
+  return rules;
+}
+
+// ---- labels
+
+Rules LeavingLabels() {
+  Rules rules = kRules;
+  rules.labels = [](const Observed&, const compute_domain::Instant&) {
+    return compute_domain::Labels();
+  };
+  return rules;
+}
+
+// The plugin is given no time.
+Rules TakingLabelsAtOnce() {
+  Rules rules = kRules;
+  rules.labels = [](const Observed& observed, const compute_domain::Instant& now) {
+    Observed hasty = observed;
+    hasty.facts.label_hold = std::chrono::seconds(0);
+    return kRules.labels(hasty, now);
+  };
+  return rules;
+}
+
+// A claim that the cache does not show is gone (against R2).
+Rules TrustingTheCacheForClaims() {
+  Rules rules = kRules;
+  rules.labels = [](const Observed& observed, const compute_domain::Instant& now) {
+    Observed blind = observed;
+    blind.evidence.claims = observed.children.claims;
+    return kRules.labels(blind, now);
+  };
+  return rules;
+}
+
 // ---- prove
 
 // What the cache does not show is taken to be gone (against R2).
@@ -206,6 +307,17 @@ const std::vector<Mutant>& Mutants() {
        ToldBy("W1", true, Strike::kNone)},
       {"a-pod-missing-in-the-cache-is-gone", "S5", TrustingTheCacheForPods(),
        ToldBy("W1", true, Strike::kCrashAfter, "pods")},
+      {"indices-are-not-kept", "S4", KeepingNoIndex(), ToldBy("W21", true, Strike::kNone)},
+      {"edits-stay", "L1", LeavingEdits(), ToldBy("W15", false, Strike::kNone)},
+      {"daemons-are-put-everywhere", "S2", PuttingDaemonsEverywhere(),
+       ToldBy("W5", false, Strike::kNone)},
+      {"outdated-daemons-stay", "L1", LeavingOutdatedDaemons(), ToldBy("W8", false, Strike::kNone)},
+      {"daemons-are-replaced-at-once", "S7", ReplacingAllAtOnce(),
+       ToldBy("W8", false, Strike::kNone)},
+      {"labels-stay", "L1", LeavingLabels(), ToldBy("W21", false, Strike::kNone)},
+      {"labels-go-at-once", "S7", TakingLabelsAtOnce(), ToldBy("W21", false, Strike::kNone)},
+      {"labels-go-by-the-cache", "S7", TrustingTheCacheForClaims(),
+       ToldBy("W1", false, Strike::kCrashAfter, "resourceclaims")},
       {"absence-in-the-cache-is-proof", "S7", TrustingTheCacheForOwners(),
        ToldBy("W1", false, Strike::kCrashAfter, "computedomains")},
       {"tear-down-forgets-a-role", "L2", ForgettingTheDaemonTemplate(),

@@ -26,7 +26,8 @@ struct Suspects {
   // it.
   bool any_daemon_name = false;
   std::chrono::seconds deletion_grace{600};
-  int members_max = 18;  // Of one clique.
+  int members_max = 18;           // Of one clique.
+  std::string daemon_image = {};  // That daemons are to run; empty: any.
 };
 
 // S1: no container of a workload starts on a node before a daemon of its domain was ready there,
@@ -38,7 +39,8 @@ struct Suspects {
 // S3: the controller gives an index to one member of a clique or status, from the range that there
 // is, and not while a pod lives that had it.
 [[nodiscard]] Violations IndexUniqueness(const ApiServer& server, const Suspects& suspects);
-// S4: the controller never changes the index of a daemon pod in its clique.
+// S4: the controller never changes the index of a daemon pod in its clique, and keeps the index of
+// a node that it took out for a minute, while there are others.
 [[nodiscard]] Violations IndexStability(const ApiServer& server, const Suspects& suspects);
 // S5: the controller takes a member out of its clique only after it has looked, live, and found no
 // pod of it; and out of the `status` of a domain that stays only if it is no member any more.
@@ -49,7 +51,9 @@ struct Suspects {
 // writes to.
 [[nodiscard]] Violations OwnOnly(const ApiServer& server, const Suspects& suspects);
 // S7: nothing of a domain that lives is deleted, neither by the controller nor, through owner
-// references it set, by the garbage collector; but what somebody else deleted may be finished off.
+// references it set, by the garbage collector; but what somebody else deleted may be finished off,
+// and a daemon pod is replaced that its DaemonSet would make otherwise now, unless another node of
+// its clique was without its daemon when the controller looked.
 [[nodiscard]] Violations LiveChildrenAreSafe(const ApiServer& server, const Suspects& suspects);
 // S8: the domain's finalizer is there before its first child, and goes only when no child, node
 // label, daemon pod or claim in use is left (or the deadline for it has passed).
@@ -59,7 +63,8 @@ struct Suspects {
 // S13: only requests that the contract needs, only where it needs them.
 [[nodiscard]] Violations Confinement(const ApiServer& server, const Suspects& suspects);
 
-// L1: at rest, every domain that lives has exactly its children, and its status is the truth.
+// L1: at rest, every domain that lives has exactly its children as the controller makes them now,
+// no node that it does not use, and its status is the truth.
 [[nodiscard]] Violations ChildrenAndStatusMatch(const ApiServer& server, const Suspects& suspects);
 // L2: at rest, a domain is being deleted only while something holds it, and then it says what.
 [[nodiscard]] Violations DeletionCompletes(const ApiServer& server, const Suspects& suspects);

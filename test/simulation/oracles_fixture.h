@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "pkg/kube/client/request.h"
 #include "test/simulation/fixtures.h"
 #include "test/simulation/oracles.h"
 #include "test/simulation/peers.h"
@@ -54,6 +55,21 @@ class OraclesTest : public testing::Test {
       Value& labels = object["metadata"]["labels"];
       labels.Erase(kDomainLabel);
       if (!value.empty()) labels[kDomainLabel] = value;
+    });
+  }
+  ObjectPtr DaemonOn(const std::string& node) {
+    for (const auto& [key, pod] : store().Live(Kind::kPod)) {
+      if (key.ns == kSystem && TargetNode(*pod) == node) return pod;
+    }
+    return nullptr;
+  }
+  void LookAtPods() {
+    (void)cluster.server().Handle("controller", kube::ListRequest(kube::kPods, {.ns = kSystem}));
+  }
+  // The user gives daemons another template.
+  void ChangeTemplate() {
+    store().Edit("user", Kind::kDaemonSet, DaemonKey(), [](Value& set) {
+      set["spec"]["template"]["metadata"]["annotations"][kTemplateHashAnnotation] = "new";
     });
   }
   kube::ObjectKey DaemonKey() const { return {.ns = kSystem, .name = DaemonName(uid)}; }

@@ -143,6 +143,23 @@ TEST_F(OraclesTest, S7LetsALabelGoThatItsClaimHasLeftBehindForHalfAMinute) {
   EXPECT_EQ(Check(OwnOnly), "");
 }
 
+TEST_F(OraclesTest, S7SeesADaemonReplacedThatIsAsItShouldBe) {
+  ASSERT_TRUE(Misdelete(Kind::kPod, DaemonOn("node-0")->key()).ok());
+  EXPECT_TRUE(Contains(Check(LiveChildrenAreSafe), "which is as its DaemonSet would make it"));
+  EXPECT_EQ(Check(OwnOnly), "");
+}
+
+TEST_F(OraclesTest, S7SeesADaemonReplacedWhileAnotherOfItsCliqueIsAway) {
+  cluster.AddWorkload({.ns = "train", .name = "more"}, "channel", {"node-1"});
+  Settle();
+  ChangeTemplate();
+  LookAtPods();
+  ASSERT_TRUE(Misdelete(Kind::kPod, DaemonOn("node-0")->key()).ok());
+  EXPECT_EQ(Check(LiveChildrenAreSafe), "");
+  ASSERT_TRUE(Misdelete(Kind::kPod, DaemonOn("node-1")->key()).ok());
+  EXPECT_TRUE(Contains(Check(LiveChildrenAreSafe), "while node-0 was without its daemon"));
+}
+
 TEST_F(OraclesTest, S7LetsWhatAUserDeletedBeFinishedOff) {
   store().Edit("user", Kind::kDaemonSet, DaemonKey(),
                [](Value& set) { set["metadata"]["finalizers"] = Value::Array({kFinalizer}); });
@@ -269,6 +286,27 @@ TEST_F(OraclesTest, L1SeesEachChildThatIsMissing) {
     store().Delete("user", kind, key);
     EXPECT_TRUE(Contains(Check(ChildrenAndStatusMatch), "has no " + name));
   }
+}
+
+TEST_F(OraclesTest, L1SeesDaemonsOfAnotherImageOrAnOlderTemplate) {
+  suspects.daemon_image = "other";
+  EXPECT_TRUE(Contains(Check(ChildrenAndStatusMatch), "with a wrong image daemon"));
+  suspects.daemon_image = "daemon";
+  EXPECT_EQ(Check(ChildrenAndStatusMatch), "");
+  ChangeTemplate();
+  EXPECT_TRUE(Contains(Check(ChildrenAndStatusMatch), "was made from an older template"));
+  cluster.FailNode("node-2");
+  cluster.Settle();
+  cluster.Advance(NodeController::kMonitorGrace);
+  Settle();
+  EXPECT_EQ(Check(ChildrenAndStatusMatch), "") << "the others wait for it";
+}
+
+TEST_F(OraclesTest, L1SeesALabelThatNobodyUses) {
+  store().Edit("user", Kind::kNode, {.name = "node-1"},
+               [&](Value& node) { node["metadata"]["labels"][kDomainLabel] = uid; });
+  Settle();
+  EXPECT_TRUE(Contains(Check(ChildrenAndStatusMatch), "keeps node-1, which no claim of it is on"));
 }
 
 TEST_F(OraclesTest, L1SeesATemplateThatConfiguresAnotherDomain) {

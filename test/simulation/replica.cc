@@ -16,7 +16,7 @@ compute_domain::Facts FactsOf(const ReplicaOptions& options) {
   compute_domain::Facts facts;
   facts.driver_namespaces = {std::string(kDriverNamespace)};
   facts.daemons = {.ns = std::string(kDriverNamespace),
-                   .image = "cdom",
+                   .image = options.image,
                    .controller_writes = options.controller_writes};
   return facts;
 }

@@ -65,6 +65,7 @@ struct ReplicaOptions {
   std::string client = "controller-1";
   bool elects = true;  // False: it acts as if it always led, beside others that do too.
   bool controller_writes = false;
+  std::string image = "cdom";  // Of the daemons.
   compute_domain::Rules rules = compute_domain::kRules;
   // Lists and watches of these kinds (by plural) show only what was there at the revision, until
   // CatchUp().

@@ -42,6 +42,7 @@ class DomainCheck {
 
   void CheckAll() {
     if (domain_.value().Find("spec") != nullptr) CheckChildren();
+    CheckLabels();
     const Members members = CheckMembership();
     CheckStatus(members);
   }
@@ -58,6 +59,8 @@ class DomainCheck {
   void CheckChildren();
   [[nodiscard]] ObjectPtr FindChild(Role role, Kind kind);
   void CheckDaemonSet(const Object& set);
+  void CheckDaemonsAreCurrent(const Object& set);
+  void CheckLabels();
   void CheckTemplate(const Object& found, bool is_channel);
   [[nodiscard]] Members CheckMembership();
   void AddIdle(const std::string& node, Members& members) const;
@@ -124,6 +127,45 @@ void DomainCheck::CheckDaemonSet(const Object& set) {
              claims.front()["resourceClaimTemplateName"].AsString() == DaemonName(domain_.uid()),
          "claim template");
   Expect(set, set.meta()["ownerReferences"].items().empty(), "owner: it is in another namespace");
+  for (const Value& container : At(spec, {"template", "spec", "containers"}).items()) {
+    const bool is_right =
+        suspects_.daemon_image.empty() || container["image"].AsString() == suspects_.daemon_image;
+    Expect(set, is_right, "image " + container["image"].AsString());
+  }
+  CheckDaemonsAreCurrent(set);
+}
+
+// Unless a node of the domain is without its daemon: then the others wait.
+void DomainCheck::CheckDaemonsAreCurrent(const Object& set) {
+  const auto hash_of = [](const Value& metadata) {
+    return At(metadata, {"annotations", kTemplateHashAnnotation}).AsString();
+  };
+  const std::string current = hash_of(At(set.value(), {"spec", "template", "metadata"}));
+  std::set<std::string> served;
+  std::string outdated;
+  for (const auto& [key, pod] : truth_.Live(Kind::kPod)) {
+    if (!IsDaemonPod(suspects_, *pod, domain_.uid())) continue;
+    const std::string& node = (*pod)["spec"]["nodeName"].AsString();
+    if (IsPodReady(*pod) && !pod->deleting() && !IsNodeLost(truth_, node)) served.insert(node);
+    if (hash_of(pod->meta()) != current) outdated = key.name;
+  }
+  for (const auto& [key, node] : truth_.Live(Kind::kNode)) {
+    if (node->Label(kDomainLabel) == domain_.uid() && !served.contains(key.name)) return;
+  }
+  if (!outdated.empty()) Say("has " + outdated + ", which was made from an older template");
+}
+
+// No node is kept from other domains that no claim of this one is on.
+void DomainCheck::CheckLabels() {
+  for (const auto& [key, node] : truth_.Live(Kind::kNode)) {
+    if (node->Label(kDomainLabel) != domain_.uid()) continue;
+    const bool is_used = std::ranges::any_of(truth_.Live(Kind::kClaim), [&](const auto& item) {
+      const auto config = FindConfig(*item.second);
+      return config && config->is_channel && config->domain == domain_.uid() &&
+             AllocatedNode(*item.second) == key.name;
+    });
+    if (!is_used) Say("keeps " + key.name + ", which no claim of it is on");
+  }
 }
 
 void DomainCheck::CheckTemplate(const Object& found, bool is_channel) {

@@ -34,6 +34,12 @@ bool AsksForEnd(const Change& change) {
   return change.type == Change::Type::kDeleted || change.after->deleting();
 }
 
+// Of a daemon pod, so that its DaemonSet makes another.
+bool IsReplacement(const Suspects& suspects, const Change& change) {
+  return change.kind == Kind::kPod && AsksForEnd(change) &&
+         IsDaemonPod(suspects, *change.before, change.before->Label(kDomainLabel));
+}
+
 bool LosesDomainLabel(const Change& change) {
   return change.kind == Kind::kNode && change.before &&
          !change.before->Label(kDomainLabel).empty() &&
@@ -184,6 +190,8 @@ Violations OwnOnly(const ApiServer& server, const Suspects& suspects) {
         if (AsksForEnd(change)) report.Say(change, "deleted " + what);
         break;
       case Kind::kPod:
+        if (!IsReplacement(suspects, change)) report.Say(change, "wrote to " + what);
+        break;
       case Kind::kClaim:
       case Kind::kSlice:
       case Kind::kNamespace:
@@ -194,11 +202,86 @@ Violations OwnOnly(const ApiServer& server, const Suspects& suspects) {
   return report.Take();
 }
 
+namespace {
+
+// The state in which the client last saw the pods, live, before the change.
+Revision LastLookAtPods(const ApiServer& server, const Change& change) {
+  Revision last = 0;
+  for (const RequestRecord& request : server.requests()) {
+    const bool is_look = request.client == change.actor && request.target.verb == "list" &&
+                         request.target.kind != nullptr &&
+                         request.target.kind->kind == Kind::kPod && request.status == 200 &&
+                         request.view == request.revision;
+    if (is_look && request.revision < change.revision()) last = request.revision;
+  }
+  return last;
+}
+
+// Another node of the clique whose daemon was away when the client looked, or that it took away
+// since; empty: none.
+std::string FindAway(const History& history, const Suspects& suspects, const Object& domain,
+                     const Change& replacement, Revision look) {
+  const std::string& clique = replacement.before->Label(kCliqueLabel);
+  std::map<std::string, bool> serves;  // By node.
+  const Objects domains = history.StateAt(Kind::kComputeDomain, look);
+  const Objects nodes = history.StateAt(Kind::kNode, look);
+  if (const auto seen = domains.find(domain.key()); seen != domains.end()) {
+    for (const Value& entry : (*seen->second)["status"]["nodes"].items()) {
+      const auto node = nodes.find({.name = entry["name"].AsString()});
+      const bool is_its = node != nodes.end() && node->second->Label(kDomainLabel) == domain.uid();
+      if (is_its && entry["cliqueID"].AsString() == clique) serves[node->first.name] = false;
+    }
+  }
+  const auto note = [&](const Object& pod) {
+    const bool is_in_it =
+        IsDaemonPod(suspects, pod, domain.uid()) && pod.Label(kCliqueLabel) == clique;
+    if (!is_in_it) return;
+    serves[pod["spec"]["nodeName"].AsString()] = IsPodReady(pod) && !pod.deleting();
+  };
+  for (const auto& [key, pod] : history.StateAt(Kind::kPod, look)) note(*pod);
+  for (const std::size_t place : history.ChangesOf(Kind::kPod)) {
+    const Change& change = history.changes()[place];
+    const bool is_since = change.revision() > look && change.revision() < replacement.revision();
+    if (is_since && change.actor == replacement.actor) note(*change.after);
+  }
+  const std::string& its_node = (*replacement.before)["spec"]["nodeName"].AsString();
+  for (const auto& [node, does] : serves) {
+    if (!does && node != its_node) return node;
+  }
+  return "";
+}
+
+const std::string& TemplateHash(const Value& metadata) {
+  return At(metadata, {"annotations", kTemplateHashAnnotation}).AsString();
+}
+
+void CheckReplacement(const ApiServer& server, const Truth& truth, const Suspects& suspects,
+                      const Change& change, Report& report) {
+  const Object& pod = *change.before;
+  const DomainRecord* record = truth.FindDomain(pod.Label(kDomainLabel));
+  if (record == nullptr || !record->IsLive()) return;
+  const std::string what = "replaced " + Show(Kind::kPod, pod.key());
+  const ObjectPtr set = truth.Get(
+      Kind::kDaemonSet, {.ns = pod.key().ns, .name = pod.ControllerOwner()["name"].AsString()});
+  const bool is_outdated =
+      set &&
+      TemplateHash(pod.meta()) != TemplateHash(At(set->value(), {"spec", "template", "metadata"}));
+  if (!is_outdated) report.Say(change, what + ", which is as its DaemonSet would make it");
+  const std::string away = FindAway(server.store().history(), suspects, *record->last, change,
+                                    LastLookAtPods(server, change));
+  if (!away.empty()) report.Say(change, what + " while " + away + " was without its daemon");
+}
+
+}  // namespace
+
 Violations LiveChildrenAreSafe(const ApiServer& server, const Suspects& suspects) {
   Report report("S7 LiveChildrenAreSafe");
   Walk(server, [&](const Truth& truth, const Change& change) {
     const bool is_suspect = suspects.clients.contains(change.actor);
     if (!change.before || (!is_suspect && change.actor != "garbage-collector")) return;
+    if (is_suspect && IsReplacement(suspects, change)) {
+      CheckReplacement(server, truth, suspects, change, report);
+    }
     const std::string what = Show(change.kind, change.before->key());
     const std::string& domain = change.before->Label(kDomainLabel);
     const std::string why_not = WhyNot(truth, domain);
@@ -390,6 +473,8 @@ std::string WhyNotNeeded(const Target& target, const std::set<std::string>& doma
     case Kind::kDaemonSet:
     case Kind::kClique:
       return unless(in_driver_namespace, "outside of the driver's namespace");
+    case Kind::kPod:
+      return unless(verb == "delete" && in_driver_namespace, "only daemon pods are replaced");
     case Kind::kNode:
       return unless((verb == "patch" || verb == "update") && target.subresource.empty(),
                     "of a node only labels are patched");

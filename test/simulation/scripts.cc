@@ -112,7 +112,7 @@ ObjectPtr FindDaemonPod(const World& world, const std::string& node) {
   return nullptr;
 }
 
-// Under the update strategy OnDelete this is how a new daemon image is rolled out by hand.
+// By hand, as under the update strategy OnDelete; then by the controller, for a new image.
 void ReplaceDaemonsOneByOne(World& world) {
   Workload& job = Form(world, kAll);
   for (const std::string& node : kAll) {
@@ -121,6 +121,8 @@ void ReplaceDaemonsOneByOne(World& world) {
     }
     world.Rest("the daemon of " + node + " is replaced");
   }
+  world.UpgradeController("cdom:2");
+  world.Rest("the controller replaces them all");
   job.Finish();
   world.RunToRest("the workload ends");
 }
@@ -149,6 +151,11 @@ void DeleteTheChildren(World& world) {
     return kube::ObjectKey{.ns = std::string(kDriverNamespace),
                            .name = DaemonName(domain ? domain->uid() : "none")};
   };
+  world.UserEdits(Kind::kDaemonSet, daemon_key(), [](Value& set) {
+    Value& containers = set["spec"]["template"]["spec"]["containers"];
+    for (Value& container : containers.MutableItems()) container["image"] = "theirs";
+  });
+  world.Rest("the user has edited the DaemonSet");
   remove(Kind::kClaimTemplate, {.ns = kJob.key.ns, .name = kJob.template_name});
   remove(Kind::kClaimTemplate, daemon_key());
   for (const auto& [key, clique] : Objects(world.All(Kind::kClique))) remove(Kind::kClique, key);
@@ -196,6 +203,30 @@ void NameOfTheTemplateIsTaken(World& world) {
   world.Rest("the workload ends");
 }
 
+const std::vector<std::pair<std::string, std::string>> kOneClique = {
+    {"node-a", "c1.0"}, {"node-b", "c1.0"}, {"node-c", "c1.0"}};
+
+void ComeBackAndFallSilent(World& world) {
+  Workload& job = Form(world, {"node-b"});
+  Workload& first = world.StartJob("first", kJob, {"node-a"});
+  world.Rest("two nodes are members");
+  job.Finish();
+  world.Rest("one leaves");
+  Workload& other = world.StartJob("other", kJob, {"node-c"});
+  world.Rest("another joins");
+  Workload& again = world.StartJob("again", kJob, {"node-b"});
+  world.Rest("it comes back");
+  // A kubelet that was booted anew knows nothing of the claims that it had prepared.
+  world.cluster().FailNode("node-c");
+  other.Finish();
+  world.Rest("the job of a silent node ends");
+  world.cluster().RecoverNode("node-c", true);
+  world.Rest("the node is swept");
+  first.Finish();
+  again.Finish();
+  world.RunToRest("the workload ends");
+}
+
 constexpr int kFull = NodeAgent::kMembersMax;
 
 std::vector<std::pair<std::string, std::string>> OneNodeTooMany() {
@@ -238,10 +269,13 @@ const std::vector<Script>& Scripts() {
       {"W7", "a node is moved to another rack", kFourNodes, MoveToAnotherRack},
       {"W8", "daemon pods are replaced one by one", kFourNodes, ReplaceDaemonsOneByOne},
       {"W10", "the namespace of two domains is deleted", kFourNodes, DeleteTheNamespace},
-      {"W15", "a user deletes each child, and a node's label", kFourNodes, DeleteTheChildren},
+      {"W15", "a user edits or deletes each child, and a node's label", kFourNodes,
+       DeleteTheChildren},
       {"W16", "somebody has the name of the workload's template", kFourNodes,
        NameOfTheTemplateIsTaken},
       {"W17", "a clique is full when one more node joins", OneNodeTooMany(), CliqueIsFull},
+      {"W21", "a node comes back to its clique, and one loses what it knew", kOneClique,
+       ComeBackAndFallSilent},
   };
   return scripts;
 }

@@ -45,6 +45,7 @@ World::World(const Plan& plan, bool trace, BeforeRequest before_request)
   }
   cluster_.Settle();
   start_ = cluster_.store().revision();
+  suspects_.daemon_image = ReplicaOptions().image;
 }
 
 // ---- What users do.
@@ -78,6 +79,20 @@ void World::UserCreates(Kind kind, const std::string& ns, json::Value object) {
   Note("-- a user creates " + Describe(kind).resource.kind + " " +
        object["metadata"]["name"].AsString());
   (void)cluster_.store().Create("user", kind, ns, std::move(object));
+}
+
+void World::UserEdits(Kind kind, const kube::ObjectKey& key,
+                      const std::function<void(json::Value& object)>& change) {
+  Note("-- a user edits " + Describe(kind).resource.kind + " " + kube::ToString(key));
+  (void)cluster_.store().Edit("user", kind, key, change);
+}
+
+void World::UpgradeController(const std::string& image) {
+  suspects_.daemon_image = image;
+  for (std::size_t slot = 0; slot < replicas_.size(); ++slot) {
+    replicas_[slot].reset();
+    StartReplica(slot, {});
+  }
 }
 
 void World::UserLabelsNode(const std::string& node, const std::string& value) {
@@ -116,6 +131,7 @@ void World::StartReplica(std::size_t slot, std::map<std::string, Revision> stale
   const ReplicaOptions options = {.client = client,
                                   .elects = !plan_.two_leaders,
                                   .controller_writes = plan_.controller_writes,
+                                  .image = suspects_.daemon_image,
                                   .rules = *RulesOf(plan_.mutant),
                                   .stale = std::move(stale),
                                   .seed = plan_.seed + static_cast<std::uint64_t>(processes_)};

@@ -61,7 +61,11 @@ class World {
   void UserRecreates(const DomainName& domain);
   void UserDeletes(Kind kind, const kube::ObjectKey& key);
   void UserCreates(Kind kind, const std::string& ns, json::Value object);
+  void UserEdits(Kind kind, const kube::ObjectKey& key,
+                 const std::function<void(json::Value& object)>& change);
   void UserLabelsNode(const std::string& node, const std::string& value);  // Empty: takes it off.
+  // Every process of the controller makes room for one that gives daemons this image.
+  void UpgradeController(const std::string& image);
   // Pods named after `name`, one for each node, that use the domain.
   Workload& StartJob(const std::string& name, const DomainName& domain,
                      std::vector<std::string> nodes);
