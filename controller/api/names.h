@@ -23,7 +23,9 @@ inline constexpr std::string_view kFinalizer = "resource.nvidia.com/computeDomai
 inline constexpr std::string_view kDriver = "compute-domain.nvidia.com";
 inline constexpr std::string_view kDaemonDeviceClass = "compute-domain-daemon.nvidia.com";
 inline constexpr std::string_view kChannelDeviceClass = "compute-domain-default-channel.nvidia.com";
+inline constexpr std::string_view kChannelDevicePrefix = "channel-";
 inline constexpr std::string_view kDaemonServiceAccount = "compute-domain-daemon-service-account";
+inline constexpr std::string_view kImexInUse = "NV_ERR_IN_USE";  // In IMEX's log.
 inline constexpr std::string_view kDaemonConfigKind = "ComputeDomainDaemonConfig";
 inline constexpr std::string_view kChannelConfigKind = "ComputeDomainChannelConfig";
 inline constexpr std::string_view kDaemonContainer = "compute-domain-daemon";
@@ -57,6 +59,8 @@ inline constexpr std::string_view kTemplateHashAnnotation = "cdom.dev/template-h
 inline constexpr std::string_view kRepairedAnnotation = "cdom.dev/repaired-generation";
 // On a domain: how long its deletion waits for those who use it, such as "90s" or "0".
 inline constexpr std::string_view kDeletionGraceAnnotation = "cdom.dev/deletion-grace";
+// On a domain: "true" means hands off.
+inline constexpr std::string_view kPausedAnnotation = "cdom.dev/paused";
 
 // Condition types. Ready sums up the three before it.
 inline constexpr std::string_view kConditionAccepted = "Accepted";
@@ -71,6 +75,7 @@ inline constexpr std::string_view kReasonAccepted = "Accepted";
 inline constexpr std::string_view kReasonSpecMissing = "SpecMissing";
 inline constexpr std::string_view kReasonTemplateNameInvalid = "TemplateNameInvalid";
 inline constexpr std::string_view kReasonAnnotationInvalid = "AnnotationInvalid";
+inline constexpr std::string_view kReasonPaused = "Paused";
 inline constexpr std::string_view kReasonDraNotServed = "DRANotServed";
 inline constexpr std::string_view kReasonRightMissing = "RightMissing";
 inline constexpr std::string_view kReasonForbidden = "Forbidden";
@@ -94,8 +99,11 @@ inline constexpr std::string_view kReasonCliqueShared = "CliqueShared";
 inline constexpr std::string_view kReasonAllMembersReady = "AllMembersReady";
 inline constexpr std::string_view kReasonDeletionBlocked = "DeletionBlocked";
 inline constexpr std::string_view kReasonDeleting = "Deleting";
+inline constexpr std::string_view kReasonHeldByFinalizer = "HeldByFinalizer";
 inline constexpr std::string_view kReasonClaimsReserved = "ClaimsReserved";
 inline constexpr std::string_view kReasonPodsWaiting = "PodsWaiting";
+inline constexpr std::string_view kReasonChannelHeld = "ChannelHeldByUnrelatedClaim";
+inline constexpr std::string_view kReasonNoChannelFree = "NoChannelFree";
 inline constexpr std::string_view kReasonNoClaims = "NoClaims";
 
 }  // namespace api

@@ -113,6 +113,19 @@ std::string SchedulerWords(json::View status) {
   return words;
 }
 
+// Of the end of a log the line that says most: one of IMEX that somebody else has the channel, as a
+// service on the host does; else the last.
+std::string_view LineThatTells(std::string_view log) {
+  std::string_view best;
+  while (!log.empty()) {
+    const std::string_view line = log.substr(0, log.find('\n'));
+    log.remove_prefix(std::min(log.size(), line.size() + 1));
+    if (line.find(kImexInUse) != std::string_view::npos) return line;
+    if (!line.empty()) best = line;
+  }
+  return best;
+}
+
 std::string TroubleOf(json::View status) {
   std::string trouble = SchedulerWords(status);
   status["containerStatuses"].ForEach([&](json::View container) {
@@ -120,7 +133,8 @@ std::string TroubleOf(json::View status) {
     const std::string_view reason = waiting["reason"].AsString();
     if (reason.empty() || IsStarting(reason) || !trouble.empty()) return;
     // What the daemon said when it ended says more than how long the kubelet backs off.
-    const std::string_view last = container["lastState"]["terminated"]["message"].AsString();
+    const std::string_view last =
+        LineThatTells(container["lastState"]["terminated"]["message"].AsString());
     trouble = WithDetail(std::string(reason), last.empty() ? waiting["message"].AsString() : last);
   });
   return trouble;
@@ -164,6 +178,7 @@ base::Result<ComputeDomain> DecodeComputeDomain(json::View object) {
   domain.allocation_mode = Text(spec["channel"]["allocationMode"]);
   if (domain.allocation_mode.empty()) domain.allocation_mode = "Single";
   domain.deletion_grace = Annotation(object, kDeletionGraceAnnotation);
+  domain.paused = Annotation(object, kPausedAnnotation);
   domain.status = DecodeStatus(object["status"]);
   return domain;
 }
@@ -193,7 +208,10 @@ base::Result<Clique> DecodeClique(json::View object) {
   Clique clique;
   clique.meta = TRY(kube::DecodeMeta(object));
   clique.domain = Label(object, kDomainLabel);
-  // The name is the contract; the label is for people and may be missing.
+  // The name is the contract; a label can be taken off.
+  clique.is_labelled = !clique.domain.empty();
+  const std::string& name = clique.meta.key.name;
+  if (!clique.is_labelled) clique.domain = name.substr(0, std::min(name.find('.'), name.size()));
   const std::string prefix = clique.domain + ".";
   if (clique.meta.key.name.starts_with(prefix)) {
     clique.id = clique.meta.key.name.substr(prefix.size());
@@ -242,6 +260,8 @@ base::Result<Claim> DecodeClaim(json::View object) {
     if (result["driver"].AsString() != kDriver) return;
     claim.node = Text(result["pool"]);
     claim.admin_access = claim.admin_access || result["adminAccess"].AsBool();
+    claim.has_channel =
+        claim.has_channel || result["device"].AsString().starts_with(kChannelDevicePrefix);
   });
   if (!claim.node.empty()) claim.meta = IdentityOf(std::move(claim.meta));
   object["status"]["reservedFor"].ForEach([&](json::View consumer) {

@@ -54,6 +54,7 @@ struct ComputeDomain {
   std::string allocation_mode = {};  // "Single" or "All".
   // Annotations, as they were written; empty: not there.
   std::string deletion_grace = {};
+  std::string paused = {};
   DomainStatus status = {};
 };
 
@@ -84,6 +85,7 @@ struct Clique {
   kube::ObjectMeta meta = {};
   std::string domain = {};
   std::string id = {};
+  bool is_labelled = true;  // With the domain; its name says it as well.
   std::vector<Member> daemons = {};
   std::vector<HeldIndex> held = {};  // In an annotation: `daemons` has only those that are there.
   friend bool operator==(const Clique&, const Clique&) = default;
@@ -113,6 +115,7 @@ struct Claim {
   std::string node = {};                    // Pool of the allocation; empty: not allocated.
   std::vector<std::string> consumers = {};  // All of reservedFor, such as "pods/train-0".
   bool admin_access = false;
+  bool has_channel = false;  // Of `node`.
 };
 
 struct Node {

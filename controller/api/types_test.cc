@@ -443,5 +443,38 @@ TEST(DecodeWaitingWords, AreTheSchedulersOfAPodWithoutANode) {
   EXPECT_EQ(DecodeWaitingWords("no JSON"), "");
 }
 
+TEST(DecodeDaemonPod, B47_B55_OfALogTheLineThatTellsMostIsKept) {
+  const auto trouble = [](const std::string& log) {
+    return Decode(DecodeDaemonPod, Object("", R"("status": {"containerStatuses": [{"state": {
+        "waiting": {"reason": "CrashLoopBackOff"}}, "lastState": {"terminated": {"message": ")" +
+                                                  log + R"("}}}]})"))
+        .trouble;
+  };
+  EXPECT_EQ(trouble(R"(starting\nno CDI device\n)"), "CrashLoopBackOff: no CDI device");
+  EXPECT_EQ(trouble(R"(starting\nFailed to allocate Imex: NV_ERR_IN_USE\nexiting\n)"),
+            "CrashLoopBackOff: Failed to allocate Imex: NV_ERR_IN_USE");
+  EXPECT_EQ(trouble(""), "CrashLoopBackOff");
+}
+
+TEST(DecodeClique, B37_NameSaysWhoseItIsWithoutALabel) {
+  const Clique clique = Decode(DecodeClique, R"({"metadata": {"name": "uid-1.c.1",
+      "namespace": "cdom-system", "uid": "u", "resourceVersion": "1"}})");
+  EXPECT_EQ(clique.domain, "uid-1");
+  EXPECT_EQ(clique.id, "c.1");
+  EXPECT_FALSE(clique.is_labelled);
+}
+
+TEST(DecodeClaim, B29_ChannelIsKnownByItsDevice) {
+  const auto has_channel = [](const std::string& device) {
+    return Decode(DecodeClaim, R"({"metadata": {"name": "c", "namespace": "n", "uid": "u",
+        "resourceVersion": "1"}, "status": {"allocation": {"devices": {"results": [{
+        "driver": "compute-domain.nvidia.com", "pool": "node-0", "device": ")" +
+                                   device + R"("}]}}}})")
+        .has_channel;
+  };
+  EXPECT_TRUE(has_channel("channel-0"));
+  EXPECT_FALSE(has_channel("daemon-0"));
+}
+
 }  // namespace
 }  // namespace api

@@ -45,6 +45,12 @@ std::optional<Failure> FindObjection(const Observed& observed) {
 }
 
 std::optional<Failure> FindInvalidAnnotation(const Observed& observed) {
+  const std::string& paused = observed.domain->paused;
+  if (!paused.empty() && paused != "true" && paused != "false") {
+    return Failure{.reason = std::string(api::kReasonAnnotationInvalid),
+                   .message = "Annotation " + std::string(api::kPausedAnnotation) +
+                              " is not heeded: use true or false."};
+  }
   const std::string& grace = observed.domain->deletion_grace;
   if (grace.empty()) return {};
   const auto parsed = base::ParseDuration(grace);
@@ -53,6 +59,8 @@ std::optional<Failure> FindInvalidAnnotation(const Observed& observed) {
                  .message = "Annotation " + std::string(api::kDeletionGraceAnnotation) +
                             " is not heeded: " + parsed.error().message + ", or 0."};
 }
+
+bool IsPaused(const Observed& observed) { return observed.domain->paused == "true"; }
 
 std::chrono::seconds DeletionGrace(const Observed& observed) {
   const std::string& grace = observed.domain->deletion_grace;

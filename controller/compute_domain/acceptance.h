@@ -15,6 +15,9 @@ namespace compute_domain {
 // REQUIRES: observed.domain.
 [[nodiscard]] std::optional<Failure> FindInvalidAnnotation(const Observed& observed);
 
+// Whether somebody wants nothing to be done about the domain. REQUIRES: observed.domain.
+[[nodiscard]] bool IsPaused(const Observed& observed);
+
 // How long its deletion waits for those who use the domain: by its annotation, else by the facts.
 // REQUIRES: observed.domain.
 [[nodiscard]] std::chrono::seconds DeletionGrace(const Observed& observed);

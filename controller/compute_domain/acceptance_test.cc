@@ -57,5 +57,20 @@ TEST(DeletionGrace, AnnotationThatIsNoDurationIsNotHeededAndNamed) {
   EXPECT_NE(invalid->message.find("15s"), std::string::npos);
 }
 
+TEST(IsPaused, OnlyTrueIsAPauseAndAnythingElseIsNamed) {
+  Observed observed = Converged();
+  EXPECT_FALSE(IsPaused(observed));
+  for (const char* value : {"true", "false"}) {
+    observed.domain->paused = value;
+    EXPECT_EQ(IsPaused(observed), observed.domain->paused == "true");
+    EXPECT_FALSE(FindInvalidAnnotation(observed)) << value;
+  }
+  observed.domain->paused = "yes";
+  EXPECT_FALSE(IsPaused(observed));
+  const auto invalid = FindInvalidAnnotation(observed);
+  ASSERT_TRUE(invalid);
+  EXPECT_NE(invalid->message.find("cdom.dev/paused"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace compute_domain

@@ -135,7 +135,7 @@ Result<Evidence::Taken> DecodeTaken(const std::string& body) {
   const json::View object = TRY(parser.Parse(body));
   const api::ClaimTemplate decoded =
       TRY(api::DecodeClaimTemplate(object));  // Labels, as a DaemonSet has.
-  return Evidence::Taken{.meta = decoded.meta, .domain = decoded.domain, .target = decoded.target};
+  return Evidence::Taken{decoded.meta, decoded.domain, decoded.target, decoded.template_hash};
 }
 
 Result<kube::ObjectMeta> DecodeMetaOf(const std::string& body) {
@@ -209,13 +209,11 @@ class Taker {
   }
 
   [[nodiscard]] Result<void> operator()(const WritePodTemplate& write) {
-    const Result<Response>& reply = replies_.front();
-    // Gone: made anew once the cache shows it.
-    if (!reply && reply.error().code == ErrorCode::kNotFound) return {};
-    if (!reply) return tl::unexpected(reply.error());
-    const kube::ObjectMeta meta = TRY(DecodeMetaOf(reply->body));
-    Expect(Kind::kDaemonSet, write.daemon_set.key, meta.resource_version);
-    return {};
+    return TakeChild(Kind::kDaemonSet, write.daemon_set.key);
+  }
+
+  [[nodiscard]] Result<void> operator()(const WriteIdentity& write) {
+    return TakeChild(write.kind, write.object.key);
   }
 
   [[nodiscard]] Result<void> operator()(const RemoveNodeLabel& remove) {
@@ -328,6 +326,19 @@ class Taker {
         {.kind = kind, .key = key, .resource_version = std::move(resource_version)});
   }
 
+  // A child was changed; what was read of it before is out of date.
+  [[nodiscard]] Result<void> TakeChild(Kind kind, const kube::ObjectKey& key) {
+    const Result<Response>& reply = replies_.front();
+    // Gone: made anew once the cache shows it.
+    if (!reply && reply.error().code == ErrorCode::kNotFound) return {};
+    if (!reply) return tl::unexpected(reply.error());
+    const Evidence::Taken written = TRY(DecodeTaken(reply->body));
+    const auto read = observed_.evidence.taken.find({kind, key});
+    if (read != observed_.evidence.taken.end()) read->second.emplace(written);
+    Expect(kind, key, written.meta.resource_version);
+    return {};
+  }
+
   // The ComputeDomain, if it is the incarnation that this is about.
   [[nodiscard]] Result<std::optional<kube::ObjectMeta>> OwnerOf(const std::string& body) const {
     kube::ObjectMeta meta = TRY(DecodeMetaOf(body));
@@ -400,6 +411,14 @@ class Asker {
              PatchOf("replace", "/spec/template", write.pod_template),
              PatchOf("replace", "/spec/updateStrategy", Value::Object({{"type", "OnDelete"}})),
              PatchOf("add", PathOf("annotations", api::kTemplateHashAnnotation), write.stamp)}))};
+  }
+
+  [[nodiscard]] Requests operator()(const WriteIdentity& write) const {
+    Value meta = LockedMeta(write.object);
+    meta["labels"] = write.labels;
+    if (!write.owners.IsNull()) meta["ownerReferences"] = write.owners;
+    return {kube::MergePatchRequest(Served(write.kind), write.object.key,
+                                    Value::Object({{"metadata", std::move(meta)}}))};
   }
 
   [[nodiscard]] Requests operator()(const RemoveNodeLabel& remove) const {
@@ -507,6 +526,9 @@ std::string Describe(const Action& action) {
           [&](const WriteClique& write) { return of("patch", Kind::kClique, write.clique.key); },
           [&](const WritePodTemplate& write) {
             return of("replace the pod template of", Kind::kDaemonSet, write.daemon_set.key);
+          },
+          [&](const WriteIdentity& write) {
+            return of("patch labels of", write.kind, write.object.key);
           },
           [&](const RemoveNodeLabel& remove) {
             return of("remove the domain label of", Kind::kNode, {.name = remove.node});

@@ -49,8 +49,14 @@ Keys DomainsOf(const api::Claim& claim) {
   return Once(keys);
 }
 
+// Claims that hold a channel for no domain, or for no pod.
+constexpr const char* kStrays = "strays:";
+
 Keys OfClaim(const api::Claim& claim) {
   Keys keys = DomainsOf(claim);
+  const bool is_stray = claim.has_channel && !claim.admin_access &&
+                        (claim.channel_domain.empty() || claim.consumers.empty());
+  if (is_stray) keys.emplace_back(kStrays);
   if (!keys.empty() && !claim.node.empty()) keys.push_back(OnNodeKey(claim.node));
   return keys;
 }
@@ -293,6 +299,21 @@ void Cache::AddNodes(Observed& observed) const {
     if (node->domain.empty() || node->domain == observed.uid) continue;
     for (const auto& domain : domains_.ByIndex(node->domain)) {
       observed.other_domains[node->domain] = kube::ToString(domain->meta.key);
+    }
+  }
+}
+
+void Cache::AddHolders(Observed& observed) const {
+  observed.stray_claims.clear();
+  observed.holders.clear();
+  for (const auto& claim : claims_.ByIndex(kStrays)) observed.stray_claims.push_back(*claim);
+  std::set<std::string> uids;
+  for (const auto& node : nodes_.List()) {
+    if (!node->domain.empty() && node->domain != observed.uid) uids.insert(node->domain);
+  }
+  for (const std::string& uid : uids) {
+    for (const auto& domain : domains_.ByIndex(uid)) {
+      observed.holders.insert(kube::ToString(domain->meta.key));
     }
   }
 }

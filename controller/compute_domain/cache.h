@@ -38,6 +38,9 @@ class Cache {
   // Looks up the nodes of what live reads found, as Gather does for what the cache shows.
   void AddNodes(Observed& observed) const;
 
+  // Who may have the channels that pods of the domain lack.
+  void AddHolders(Observed& observed) const;
+
   // Whether the store of the object is as new as a write of ours.
   [[nodiscard]] bool HasCaughtUp(const Expectation& expectation) const;
 

@@ -320,5 +320,34 @@ TEST(Cache, ItHasCaughtUpOnceTheIncarnationIsGoneOrGoing) {
   EXPECT_TRUE(PassWorld(observed).cache.HasCaughtUp(expected));
 }
 
+TEST(Cache, B29_ClaimsOfNoDomainOrNoPodAndDomainsThatHoldNodesAreFoundForWhoLacksAChannel) {
+  PassWorld world(Converged());
+  api::ComputeDomain other = fixtures::MakeDomain();
+  other.meta.key.name = "other";
+  other.meta.uid = kOtherUid;
+  world.server.Put(Store(other));
+  world.server.Put(Store(fixtures::MakeNode("node-7", kOtherUid)));
+  world.server.Put(Store(fixtures::MakeNode("node-8", "of-a-domain-that-is-gone")));
+  world.server.Put(Store(fixtures::MakeNode("node-9", "")));
+  const auto put = [&](const std::string& name, const std::function<void(api::Claim&)>& change) {
+    api::Claim claim = fixtures::MakeChannelClaim("node-7", name);
+    claim.channel_domain = kOtherUid;
+    change(claim);
+    world.server.Put(Store(claim));
+  };
+  put("normal", [](api::Claim&) {});
+  put("of-none", [](api::Claim& c) { c.channel_domain.clear(); });
+  put("unused", [](api::Claim& c) { c.consumers.clear(); });
+  put("daemons", [](api::Claim& c) { c.channel_domain.clear(), c.has_channel = false; });
+  world.server.ShowAll(world.cache);
+  Observed observed = world.cache.Gather(kUid);
+  EXPECT_TRUE(observed.stray_claims.empty()) << "only who lacks a channel asks";
+  world.cache.AddHolders(observed);
+  std::vector<std::string> strays;
+  for (const api::Claim& claim : observed.stray_claims) strays.push_back(claim.meta.key.name);
+  EXPECT_EQ(strays, (std::vector<std::string>{"of-none-channel", "unused-channel"}));
+  EXPECT_EQ(observed.holders, Uids{"team-a/other"});
+}
+
 }  // namespace
 }  // namespace compute_domain

@@ -5,6 +5,7 @@
 
 #include "controller/api/names.h"
 #include "controller/compute_domain/deletion.h"
+#include "controller/compute_domain/membership.h"
 #include "controller/compute_domain/ownership.h"
 #include "controller/daemon_set/render.h"
 #include "controller/resource_claim_template/render.h"
@@ -74,14 +75,17 @@ Wanted WantedTemplate(const Observed& observed, kube::ObjectKey key,
   return wanted;
 }
 
+kube::ObjectKey DaemonKey(const Observed& observed) {
+  return {.ns = observed.facts.driver_namespaces.front(), .name = api::DaemonName(observed.uid)};
+}
+
 std::vector<Wanted> WantedChildren(const Observed& observed) {
-  const std::string& ns = observed.facts.driver_namespaces.front();
-  const kube::ObjectKey daemon_key = {.ns = ns, .name = api::DaemonName(observed.uid)};
+  const kube::ObjectKey daemon_key = DaemonKey(observed);
   std::vector<Wanted> children;
   children.push_back(WantedTemplate(
       observed, daemon_key,
       [&](const std::string& version) {
-        return resource_claim_template::RenderDaemon(observed.uid, ns, version);
+        return resource_claim_template::RenderDaemon(observed.uid, daemon_key.ns, version);
       },
       IsDaemonTemplate));
   children.push_back(WantedDaemonSet(observed, daemon_key));
@@ -96,21 +100,30 @@ std::vector<Wanted> WantedChildren(const Observed& observed) {
 
 // Somebody deleted a child that holds the finalizer which the reference gave it. It is let go, so
 // that it can be made again; like every release, only after a live read (R5).
-std::optional<Action> PlanRelease(const Observed& observed, const Wanted& child) {
-  if (!HoldsFinalizer(*child.found)) return {};
-  const auto read = observed.evidence.taken.find({child.kind, child.found->key});
+std::optional<Action> PlanRelease(const Observed& observed, Kind kind,
+                                  const kube::ObjectMeta& found) {
+  if (!HoldsFinalizer(found)) return {};
+  const auto read = observed.evidence.taken.find({kind, found.key});
   if (read == observed.evidence.taken.end() || !read->second) {
-    return ReadTaken{.kind = child.kind, .key = child.found->key};
+    return ReadTaken{.kind = kind, .key = found.key};
   }
   if (!*read->second) return {};
   const kube::ObjectMeta& live = (**read->second).meta;
-  if (live.uid != child.found->uid || !HoldsFinalizer(live)) return {};
-  return Release(child.kind, live);
+  if (live.uid != found.uid || !HoldsFinalizer(live)) return {};
+  return Release(kind, live);
 }
 
 // One of ours that is not, or no more, what it should be. A claim template cannot be changed: it is
 // deleted, and made again once it is gone.
 std::optional<Action> PlanRepair(Wanted child) {
+  const json::Value& owners = child.object["metadata"]["ownerReferences"];
+  if (!owners.IsNull() && child.found->owners.empty()) {
+    // The reference gives its workload templates no owner: with one, they cannot outlive it (R6).
+    return WriteIdentity{.kind = child.kind,
+                         .object = *child.found,
+                         .labels = child.object["metadata"]["labels"],
+                         .owners = owners};
+  }
   if (child.found_hash.empty()) return {};
   const bool is_as_wanted = child.found_hash == child.hash && !child.edited;
   if (is_as_wanted) return {};
@@ -125,6 +138,32 @@ std::optional<Action> PlanRepair(Wanted child) {
                           .stamp = Stamp(child.hash, child.found->generation + 1)};
 }
 
+// Whether what holds a child's name counts as that child (R4).
+bool IsChild(const Observed& observed, Kind kind, const Evidence::Taken& found) {
+  if (kind == Kind::kDaemonSet) {
+    return IsDaemonSet(observed, {.meta = found.meta, .domain = found.domain});
+  }
+  const api::ClaimTemplate decoded = {
+      .meta = found.meta, .domain = found.domain, .target = found.target};
+  return IsDaemonTemplate(observed, decoded) || IsWorkloadTemplate(observed, decoded);
+}
+
+// Whether it is that child but for labels that somebody took off: its owner says so, or that it was
+// made by us.
+bool HasLostLabels(const Observed& observed, Kind kind, const Evidence::Taken& found) {
+  Evidence::Taken whole = found;
+  if (whole.domain.empty()) whole.domain = observed.uid;
+  if (whole.target.empty()) {
+    const bool is_daemons = found.meta.key.name == api::DaemonName(observed.uid);
+    whole.target = is_daemons ? api::kTargetDaemon : api::kTargetWorkload;
+  }
+  const kube::OwnerReference* owner = found.meta.ControllerOwner();
+  const bool is_made_by_us =
+      owner == nullptr ? !found.template_hash.empty() : owner->uid == observed.uid;
+  return is_made_by_us && !found.meta.deleting && !IsChild(observed, kind, found) &&
+         IsChild(observed, kind, whole);
+}
+
 std::optional<Action> PlanCreation(const Observed& observed, Wanted child) {
   const auto taken = observed.evidence.taken.find({child.kind, child.key});
   const bool is_free = taken == observed.evidence.taken.end() ||
@@ -134,17 +173,53 @@ std::optional<Action> PlanCreation(const Observed& observed, Wanted child) {
         .kind = child.kind, .key = std::move(child.key), .object = std::move(child.object)};
   }
   if (!taken->second) return ReadTaken{.kind = child.kind, .key = std::move(child.key)};
+  if (const Evidence::Taken& found = **taken->second; HasLostLabels(observed, child.kind, found)) {
+    return WriteIdentity{
+        .kind = child.kind, .object = found.meta, .labels = child.object["metadata"]["labels"]};
+  }
   return {};  // It is ours and the cache is behind, or FindTakenName says whose it is.
 }
 
-// Whether what holds a child's name counts as that child (R4).
-bool IsChild(const Observed& observed, Kind kind, const Evidence::Taken& found) {
-  if (kind == Kind::kDaemonSet) {
-    return IsDaemonSet(observed, {.meta = found.meta, .domain = found.domain});
+// Pods that a daemon of this DaemonSet serves in, or has begun to.
+bool Serves(const api::DaemonSet& set, const std::vector<api::DaemonPod>& pods) {
+  return std::ranges::any_of(pods, [&](const api::DaemonPod& pod) {
+    const kube::OwnerReference* owner = pod.meta.ControllerOwner();
+    const bool is_its = owner != nullptr && owner->uid == set.meta.uid;
+    return is_its && !pod.terminal && (pod.ready || pod.clique);
+  });
+}
+
+bool OwnsAClique(const api::DaemonSet& set, const std::vector<api::Clique>& cliques) {
+  return std::ranges::any_of(cliques, [&](const api::Clique& clique) {
+    return std::ranges::find(clique.meta.owners, set.meta.uid, &kube::OwnerReference::uid) !=
+           clique.meta.owners.end();
+  });
+}
+
+// A second DaemonSet beside the one with our name, such as two controllers at once have left: its
+// daemons and ours keep one another off the nodes. It goes once a live read shows that no daemon of
+// it serves and that ours is there.
+std::optional<Action> PlanDuplicate(const Observed& observed, const api::DaemonSet& set) {
+  const kube::ObjectKey ours = DaemonKey(observed);
+  const bool is_duplicate = IsDaemonSet(observed, set) && set.meta.key.name != ours.name;
+  if (!is_duplicate) return {};
+  if (set.meta.deleting) return PlanRelease(observed, Kind::kDaemonSet, set.meta);
+  const auto is_kept = [&](const kube::ObjectMeta& meta) {
+    return meta.key == ours && !meta.deleting;
+  };
+  const bool has_ours = std::ranges::any_of(observed.children.daemon_sets, is_kept,
+                                            [](const auto& other) { return other.meta; });
+  const bool is_needed =
+      Serves(set, observed.children.daemon_pods) || OwnsAClique(set, observed.children.cliques);
+  if (!has_ours || is_needed) return {};
+  const auto read = observed.evidence.taken.find({Kind::kDaemonSet, ours});
+  if (read == observed.evidence.taken.end() || !read->second) {
+    return ReadTaken{.kind = Kind::kDaemonSet, .key = ours};
   }
-  const api::ClaimTemplate decoded = {
-      .meta = found.meta, .domain = found.domain, .target = found.target};
-  return IsDaemonTemplate(observed, decoded) || IsWorkloadTemplate(observed, decoded);
+  if (!*read->second || !is_kept((**read->second).meta)) return {};
+  if (!observed.evidence.daemon_pods) return ReadDaemonPods{};
+  if (Serves(set, *observed.evidence.daemon_pods)) return {};
+  return Delete{.kind = Kind::kDaemonSet, .key = set.meta.key, .uid = set.meta.uid};
 }
 
 std::string NameOf(Kind kind) {
@@ -169,11 +244,22 @@ std::vector<Action> PlanChildren(const Observed& observed) {
       action = PlanCreation(observed, std::move(child));
     } else if (child.found->deleting) {
       // Made again once it is gone; its name is taken until then.
-      action = PlanRelease(observed, child);
+      action = PlanRelease(observed, child.kind, *child.found);
     } else {
       action = PlanRepair(std::move(child));
     }
     if (action) actions.push_back(*std::move(action));
+  }
+  for (const api::DaemonSet& set : observed.children.daemon_sets) {
+    if (auto action = PlanDuplicate(observed, set)) actions.push_back(*std::move(action));
+  }
+  for (const api::Clique& clique : observed.children.cliques) {
+    const bool lost_label = !clique.is_labelled && IsClique(observed, clique);
+    if (lost_label && !clique.meta.deleting) {
+      actions.emplace_back(WriteIdentity{.kind = Kind::kClique,
+                                         .object = clique.meta,
+                                         .labels = CliqueLabels(observed.uid, clique.id)});
+    }
   }
   return actions;
 }
@@ -188,7 +274,7 @@ ChildrenState FindChildren(const Observed& observed) {
   for (const Wanted& child : WantedChildren(observed)) {
     const std::string name = NameOf(child.kind) + kube::ToString(child.key);
     if (child.found != nullptr) {
-      if (child.found->deleting) state.terminating.push_back(name);
+      if (child.found->deleting) state.terminating.push_back(name + HeldBy(*child.found));
       continue;
     }
     const auto read = observed.evidence.taken.find({child.kind, child.key});
@@ -204,7 +290,7 @@ std::optional<Failure> FindTakenName(const Observed& observed) {
     const auto& [kind, key] = name;
     if (kind == Kind::kClique || !read || !*read) continue;
     const Evidence::Taken& found = **read;
-    if (IsChild(observed, kind, found)) continue;
+    if (IsChild(observed, kind, found) || HasLostLabels(observed, kind, found)) continue;
     return Failure{.reason = std::string(api::kReasonTemplateNameTaken),
                    .message = NameOf(kind) + kube::ToString(key) + " exists and " +
                               WhoseIs(observed, found) +

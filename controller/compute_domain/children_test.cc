@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "test/fixtures/observed.h"
 
 namespace compute_domain {
@@ -124,6 +126,229 @@ TEST(FindChildren, B39_NameThatSomebodyElseHoldsIsNoChild) {
   EXPECT_TRUE(FindChildren(observed).missing.empty()) << "ours, and the cache is behind";
   (*taken)->domain = fixtures::kOtherUid;
   EXPECT_EQ(FindChildren(observed).missing.size(), 1U);
+}
+
+// ---- Labels and owners.
+
+const std::pair<Kind, kube::ObjectKey> kDaemonSetName = {
+    Kind::kDaemonSet, {fixtures::kDriverNs, fixtures::kDaemonName}};
+
+// What a live read found under the name of a child that the cache does not show.
+struct Unlabelled {
+  const char* what;
+  std::function<void(Observed&)> hide;
+  std::pair<Kind, kube::ObjectKey> name;
+  Evidence::Taken found;
+};
+
+std::vector<Unlabelled> UnlabelledChildren() {
+  const auto set = fixtures::MakeDaemonSet();
+  const auto daemons = fixtures::MakeDaemonTemplate();
+  const auto workload = fixtures::MakeWorkloadTemplate();
+  return {
+      {"DaemonSet",
+       [](Observed& o) { o.children.daemon_sets.clear(); },
+       kDaemonSetName,
+       {.meta = set.meta, .template_hash = "x:1"}},
+      {"daemon template",
+       [](Observed& o) { o.children.templates.erase(o.children.templates.begin()); },
+       {Kind::kClaimTemplate, daemons.meta.key},
+       {.meta = daemons.meta, .template_hash = "x"}},
+      {"workload template",
+       [](Observed& o) { o.children.templates.pop_back(); },
+       {Kind::kClaimTemplate, workload.meta.key},
+       {.meta = workload.meta}},
+      {"workload template without its target",
+       [](Observed& o) { o.children.templates[1].target.clear(); },
+       {Kind::kClaimTemplate, workload.meta.key},
+       {.meta = workload.meta, .domain = fixtures::kUid}},
+  };
+}
+
+TEST(PlanChildren, B37_LabelThatSomebodyTookOffAChildIsPutBack) {
+  for (Unlabelled& row : UnlabelledChildren()) {
+    SCOPED_TRACE(row.what);
+    Observed observed = Converged();
+    row.hide(observed);
+    row.found.meta.resource_version = "77";
+    observed.evidence.taken[row.name].emplace(row.found);
+    const auto actions = PlanChildren(observed);
+    const auto writes = Actions<WriteIdentity>(actions);
+    ASSERT_EQ(writes.size(), 1U);
+    EXPECT_EQ(actions.size(), 1U);
+    EXPECT_EQ(writes[0].kind, row.name.first);
+    EXPECT_EQ(writes[0].object.key, row.name.second);
+    EXPECT_EQ(writes[0].object.resource_version, "77") << "of the live read";
+    EXPECT_EQ(writes[0].labels["resource.nvidia.com/computeDomain"].AsString(), fixtures::kUid);
+    EXPECT_TRUE(writes[0].owners.IsNull());
+    EXPECT_FALSE(FindTakenName(observed));
+  }
+}
+
+TEST(PlanChildren, N3_WhatHasNoLabelIsAChildOnlyIfWeMadeItOrTheDomainOwnsIt) {
+  for (Unlabelled& row : UnlabelledChildren()) {
+    const std::vector<std::function<void(Evidence::Taken&)>> changes = {
+        [](Evidence::Taken& t) { t.template_hash.clear(), t.meta.owners.clear(); },
+        [](Evidence::Taken& t) { t.meta.owners = {fixtures::DomainAsOwner(fixtures::kOtherUid)}; },
+        [](Evidence::Taken& t) { t.domain = fixtures::kOtherUid; },
+        [](Evidence::Taken& t) { t.meta.key.ns = "team-b"; },
+        [](Evidence::Taken& t) { t.meta.deleting = true; },
+    };
+    for (std::size_t i = 0; i < changes.size(); ++i) {
+      SCOPED_TRACE(row.what + std::to_string(i));
+      Observed observed = Converged();
+      row.hide(observed);
+      Evidence::Taken found = row.found;
+      changes[i](found);
+      observed.evidence.taken[row.name].emplace(found);
+      EXPECT_TRUE(PlanChildren(observed).empty());
+      EXPECT_TRUE(FindTakenName(observed));
+    }
+  }
+}
+
+TEST(PlanChildren, B37_LabelsOfACliqueAreKnownByItsNameAndPutBack) {
+  Observed observed = Converged();
+  api::Clique& clique = observed.children.cliques[0];
+  clique.is_labelled = false;
+  const auto writes = Actions<WriteIdentity>(PlanChildren(observed));
+  ASSERT_EQ(writes.size(), 1U);
+  EXPECT_EQ(writes[0].kind, Kind::kClique);
+  EXPECT_EQ(writes[0].object.uid, clique.meta.uid);
+  EXPECT_EQ(writes[0].labels["resource.nvidia.com/computeDomain"].AsString(), fixtures::kUid);
+  EXPECT_EQ(writes[0].labels["resource.nvidia.com/computeDomain.cliqueID"].AsString(), clique.id);
+  clique.meta.deleting = true;
+  EXPECT_TRUE(PlanChildren(observed).empty());
+  clique.meta.deleting = false;
+  clique.meta.key.ns = "team-b";
+  EXPECT_TRUE(PlanChildren(observed).empty()) << "not where cliques are";
+}
+
+TEST(PlanChildren, R6_WorkloadTemplateOfTheReferenceGetsTheDomainAsOwner) {
+  Observed observed = Converged();
+  api::ClaimTemplate& theirs = observed.children.templates[1];
+  theirs.meta.owners.clear();
+  const auto actions = PlanChildren(observed);
+  const auto writes = Actions<WriteIdentity>(actions);
+  ASSERT_EQ(writes.size(), 1U);
+  EXPECT_EQ(actions.size(), 1U) << "its spec stays as it is";
+  EXPECT_EQ(writes[0].object.uid, theirs.meta.uid);
+  ASSERT_EQ(writes[0].owners.items().size(), 1U);
+  EXPECT_EQ(writes[0].owners.items()[0]["uid"].AsString(), fixtures::kUid);
+  theirs.meta.owners = {{.api_version = "v1", .kind = "ConfigMap", .name = "x", .uid = "y"}};
+  EXPECT_TRUE(PlanChildren(observed).empty()) << "owners of others stay";
+}
+
+// ---- A second DaemonSet.
+
+// An older release made it under a name of its own; ours is there, and all daemons are of ours.
+Observed WithSecond() {
+  Observed observed = Converged();
+  api::DaemonSet second = fixtures::MakeDaemonSet();
+  second.meta.key.name = "computedomain-daemon-x2b4";
+  second.meta.uid = "second";
+  observed.children.daemon_sets.insert(observed.children.daemon_sets.begin(), second);
+  return observed;
+}
+
+// The same, read live.
+Observed WithSecondRead() {
+  Observed observed = WithSecond();
+  observed.evidence.taken[kDaemonSetName].emplace(
+      Evidence::Taken{.meta = fixtures::MakeDaemonSet().meta, .domain = fixtures::kUid});
+  observed.evidence.daemon_pods = observed.children.daemon_pods;
+  return observed;
+}
+
+TEST(PlanChildren, B28_SecondDaemonSetGoesOnceLiveReadsShowThatNobodyNeedsIt) {
+  Observed observed = WithSecond();
+  const auto first = PlanChildren(observed);
+  ASSERT_EQ(first.size(), 1U);
+  EXPECT_EQ(Actions<ReadTaken>(first).size(), 1U);
+  observed.evidence.taken[kDaemonSetName].emplace(
+      Evidence::Taken{.meta = fixtures::MakeDaemonSet().meta, .domain = fixtures::kUid});
+  const auto second = PlanChildren(observed);
+  ASSERT_EQ(second.size(), 1U);
+  EXPECT_EQ(Actions<ReadDaemonPods>(second).size(), 1U);
+  const auto last = PlanChildren(WithSecondRead());
+  ASSERT_EQ(last.size(), 1U);
+  const auto deletions = Actions<Delete>(last);
+  ASSERT_EQ(deletions.size(), 1U);
+  EXPECT_EQ(deletions[0].kind, Kind::kDaemonSet);
+  EXPECT_EQ(deletions[0].uid, "second");
+}
+
+TEST(PlanChildren, B28_SecondDaemonSetStaysWhileItMayBeTheOneThatServes) {
+  const auto of_second = [](api::DaemonPod& pod) { pod.meta.owners[0].uid = "second"; };
+  const std::vector<std::pair<const char*, std::function<void(Observed&)>>> rows = {
+      {"a daemon of it serves, as the cache shows",
+       [&](Observed& o) { of_second(o.children.daemon_pods[0]); }},
+      {"one serves, as the live read shows",
+       [&](Observed& o) { of_second(o.evidence.daemon_pods->front()); }},
+      {"one has begun to",
+       [&](Observed& o) {
+         of_second(o.evidence.daemon_pods->front());
+         o.evidence.daemon_pods->front().ready = false;
+       }},
+      {"a clique would go with it",
+       [](Observed& o) {
+         o.children.cliques[0].meta.owners = {
+             {.api_version = "apps/v1", .kind = "DaemonSet", .name = "x", .uid = "second"}};
+       }},
+      {"ours is not in the cache", [](Observed& o) { o.children.daemon_sets.resize(1); }},
+      {"ours is being deleted",
+       [](Observed& o) { fixtures::Delete(o.children.daemon_sets[1].meta, {}); }},
+      {"ours is gone, as the live read shows",
+       [](Observed& o) { o.evidence.taken[kDaemonSetName].emplace(std::nullopt); }},
+      {"ours is being deleted, as the live read shows",
+       [](Observed& o) { (**o.evidence.taken[kDaemonSetName]).meta.deleting = true; }},
+      {"it is of the same name, in the namespace of the reference",
+       [](Observed& o) {
+         o.children.daemon_sets[0].meta.key = {fixtures::kOldDriverNs, fixtures::kDaemonName};
+       }},
+      {"it is not the domain's", [](Observed& o) { o.children.daemon_sets[0].domain = "x"; }},
+  };
+  for (const auto& [what, change] : rows) {
+    SCOPED_TRACE(what);
+    Observed observed = WithSecondRead();
+    change(observed);
+    EXPECT_TRUE(Actions<Delete>(PlanChildren(observed)).empty());
+  }
+}
+
+TEST(PlanChildren, B28_DaemonOfASecondDaemonSetThatHasNotBegunKeepsNothing) {
+  Observed observed = WithSecondRead();
+  api::DaemonPod pending = fixtures::MakePod("node-0", 0);
+  pending.meta.owners[0].uid = "second";
+  pending.ready = false;
+  pending.clique.reset();
+  api::DaemonPod ended = pending;
+  ended.clique = "x";
+  ended.terminal = true;
+  api::DaemonPod copy = fixtures::MakePod("node-0", 0);
+  copy.meta.owners.clear();
+  observed.evidence.daemon_pods = {pending, ended, copy};
+  EXPECT_EQ(Actions<Delete>(PlanChildren(observed)).size(), 1U);
+}
+
+TEST(PlanChildren, B28_FinalizerOfTheReferenceDoesNotKeepASecondDaemonSet) {
+  Observed observed = WithSecond();
+  api::DaemonSet& second = observed.children.daemon_sets[0];
+  fixtures::Delete(second.meta, {std::string(api::kFinalizer)});
+  EXPECT_EQ(Actions<ReadTaken>(PlanChildren(observed)).size(), 1U);
+  observed.evidence.taken[{Kind::kDaemonSet, second.meta.key}].emplace(
+      Evidence::Taken{.meta = second.meta, .domain = fixtures::kUid});
+  const auto writes = Actions<WriteFinalizers>(PlanChildren(observed));
+  ASSERT_EQ(writes.size(), 1U);
+  EXPECT_EQ(writes[0].object.uid, "second");
+}
+
+TEST(FindChildren, B36_FinalizerThatKeepsADeletedChildIsNamed) {
+  Observed observed = Converged();
+  fixtures::Delete(observed.children.daemon_sets[0].meta, {"example.com/theirs"});
+  EXPECT_EQ(FindChildren(observed).terminating,
+            (std::vector<std::string>{"DaemonSet cdom-system/" + fixtures::kDaemonName +
+                                      " (finalizer example.com/theirs)"}));
 }
 
 }  // namespace

@@ -198,7 +198,11 @@ TEST(ControllerVersions, F28_AnotherVersionIsToldToEveryDomainAndNoneIsTheirCond
 
 // A live read in the old version finds nothing, and must not be taken for proof of it.
 TEST(ControllerVersions, F28_DomainThatIsDeletedDuringADowngradeLeavesNothing) {
-  World world(fixtures::DeletingUnused());
+  Observed observed = fixtures::DeletingUnused();
+  const auto templates = observed.children.templates;
+  observed.children = {.templates = templates};
+  for (auto& [name, node] : observed.nodes) node.domain.clear();
+  World world(observed);
   world.Turn();
   world.ServeDra("v1beta1");
   for (int passes = 0; passes < 10; ++passes) {

@@ -48,6 +48,14 @@ bool HoldsFinalizer(const kube::ObjectMeta& object) {
   return object.deleting && object.HasFinalizer(api::kFinalizer);
 }
 
+std::string HeldBy(const kube::ObjectMeta& object) {
+  std::string names;
+  for (const std::string& name : object.finalizers) {
+    if (object.deleting && name != api::kFinalizer) names += (names.empty() ? "" : ", ") + name;
+  }
+  return names.empty() ? "" : " (finalizer " + names + ")";
+}
+
 WriteFinalizers Release(Kind kind, const kube::ObjectMeta& object) {
   std::vector<std::string> others = object.finalizers;
   std::erase(others, api::kFinalizer);
@@ -127,7 +135,8 @@ std::vector<std::string> FindRemains(const Observed& observed) {
   };
   std::vector<std::string> remains;
   for (const api::DaemonPod& pod : children.daemon_pods) {
-    if (lives(pod.node)) remains.push_back("pods/" + kube::ToString(pod.meta.key));
+    if (!lives(pod.node)) continue;
+    remains.push_back("pods/" + kube::ToString(pod.meta.key) + HeldBy(pod.meta));
   }
   for (const api::Claim& claim : children.claims) {
     if (claim.daemon_domain == observed.uid && lives(claim.node) &&
@@ -137,6 +146,30 @@ std::vector<std::string> FindRemains(const Observed& observed) {
   }
   std::ranges::sort(remains);
   return remains;
+}
+
+std::vector<std::string> FindHeld(const Observed& observed) {
+  const Children& children = BestView(observed);
+  std::vector<std::string> held;
+  const auto add = [&](const char* kind, const kube::ObjectMeta& meta) {
+    const std::string by = HeldBy(meta);
+    if (!by.empty()) held.push_back(kind + (" " + kube::ToString(meta.key)) + by);
+  };
+  for (const api::DaemonSet& set : children.daemon_sets) {
+    if (IsDaemonSet(observed, set)) add("DaemonSet", set.meta);
+  }
+  for (const api::ClaimTemplate& found : children.templates) {
+    const bool is_ours = IsDaemonTemplate(observed, found) || IsWorkloadTemplate(observed, found);
+    if (is_ours) add("ResourceClaimTemplate", found.meta);
+  }
+  for (const api::Clique& clique : children.cliques) {
+    if (IsClique(observed, clique)) add("ComputeDomainClique", clique.meta);
+  }
+  if (!held.empty()) return held;
+  // Until nothing else is left the domain is there for our own finalizer.
+  const auto& owner = observed.evidence.owner;
+  if (owner && *owner && !HoldsFinalizer(**owner)) add("ComputeDomain", **owner);
+  return held;
 }
 
 bool MayRelease(const Observed& observed) {

@@ -22,6 +22,9 @@ namespace compute_domain {
 
 // It is being deleted, and our finalizer, which the reference gives to children, keeps it.
 [[nodiscard]] bool HoldsFinalizer(const kube::ObjectMeta& object);
+// " (finalizer a, b)": those of others, while they keep an object that is being deleted; else
+// empty.
+[[nodiscard]] std::string HeldBy(const kube::ObjectMeta& object);
 // Takes our finalizer off `object`, which was read live as deleting (R5), and no other.
 [[nodiscard]] WriteFinalizers Release(Kind kind, const kube::ObjectMeta& object);
 
@@ -31,6 +34,10 @@ namespace compute_domain {
 // Who still uses the domain: allocated, reserved channel claims in its namespace on nodes that
 // live.
 [[nodiscard]] std::vector<std::string> FindConsumers(const Observed& observed);
+
+// What is the domain's or the domain itself, is being deleted, and is kept by a finalizer of
+// others.
+[[nodiscard]] std::vector<std::string> FindHeld(const Observed& observed);
 
 // Daemon pods and daemon claims that have not gone yet.
 [[nodiscard]] std::vector<std::string> FindRemains(const Observed& observed);

@@ -380,8 +380,54 @@ TEST(PlanTearDown, ChildThatOthersHoldIsWaitedFor) {
   fixtures::Delete(observed.children.cliques[0].meta, {"example.com/theirs"});
   const Plan plan = PlanFor(ReadLive(observed));
   EXPECT_TRUE(plan.steps.empty());
-  EXPECT_EQ(MessageOf(plan), "Deleting: The domain is being deleted.");
+  EXPECT_TRUE(MessageOf(plan).starts_with("HeldByFinalizer: ")) << MessageOf(plan);
   EXPECT_FALSE(plan.requeue_after) << "a watch says when it goes";
+}
+
+TEST(FindHeld, B25_EachChildThatAFinalizerOfOthersKeepsIsNamedWithIt) {
+  Observed observed = Deleting();
+  EXPECT_EQ(FindHeld(observed), Names()) << "nothing of it is being deleted";
+  const std::string ours(api::kFinalizer);
+  fixtures::Delete(observed.children.daemon_sets[0].meta, {"a.com/x", ours, "b.com/y"});
+  fixtures::Delete(observed.children.templates[0].meta, {"a.com/x"});
+  fixtures::Delete(observed.children.templates[1].meta, {ours});
+  fixtures::Delete(observed.children.cliques[0].meta, {"a.com/x"});
+  EXPECT_EQ(
+      FindHeld(observed),
+      (Names{"DaemonSet cdom-system/" + fixtures::kDaemonName + " (finalizer a.com/x, b.com/y)",
+             "ResourceClaimTemplate cdom-system/" + fixtures::kDaemonName + " (finalizer a.com/x)",
+             "ComputeDomainClique cdom-system/" + kUid + "." + fixtures::kCliqueId +
+                 " (finalizer a.com/x)"}));
+  for (api::DaemonSet& set : observed.children.daemon_sets) set.domain = kOtherUid;
+  for (api::ClaimTemplate& one : observed.children.templates) one.domain = kOtherUid;
+  for (api::Clique& clique : observed.children.cliques) clique.domain = kOtherUid;
+  EXPECT_EQ(FindHeld(observed), Names()) << "what is not the domain's does not keep it";
+}
+
+TEST(PlanDeletion, B25_FinalizerOfOthersIsSaidWithWhatToDo) {
+  Observed observed = DeletingLast();
+  observed.children.daemon_sets = {fixtures::MakeDaemonSet()};
+  fixtures::Delete(observed.children.daemon_sets[0].meta, {"example.com/theirs"});
+  const std::string held = "DaemonSet cdom-system/" + fixtures::kDaemonName +
+                           " (finalizer example.com/theirs). Whoever set one";
+  Plan plan = PlanFor(ReadLive(observed));
+  ASSERT_TRUE(plan.status);
+  const kube::Condition* blocked = plan.status->status.Find("DeletionBlocked");
+  ASSERT_NE(blocked, nullptr);
+  EXPECT_EQ(blocked->status, "True");
+  EXPECT_EQ(blocked->reason, "HeldByFinalizer");
+  EXPECT_NE(blocked->message.find(held), std::string::npos) << blocked->message;
+  EXPECT_NE(blocked->message.find("kubectl edit"), std::string::npos);
+  EXPECT_EQ(blocked->message.find("There are still"), std::string::npos);
+  // Its pods wait for it, and not the other way round.
+  observed.children.daemon_pods = {fixtures::MakePod("node-1", 1)};
+  fixtures::Delete(observed.children.daemon_pods[0].meta, {"example.com/pods"});
+  const std::string message = MessageOf(PlanFor(ReadLive(observed)));
+  EXPECT_NE(message.find(held), std::string::npos) << message;
+  EXPECT_NE(message.find("There are still pods/cdom-system/daemon-node-1 (finalizer "
+                         "example.com/pods)"),
+            std::string::npos)
+      << message;
 }
 
 // ---- The end.
@@ -404,7 +450,14 @@ TEST(PlanDeletion, R5_FinalizerGoesLastAndOnlyOurs) {
 TEST(PlanDeletion, DomainThatDoesNotHoldOurFinalizerIsLeftToWhoHoldsIt) {
   Observed observed = DeletingLast();
   (*observed.evidence.owner)->finalizers = {"example.com/theirs"};
-  EXPECT_TRUE(PlanFor(observed).steps.empty());
+  const Plan plan = PlanFor(observed);
+  EXPECT_TRUE(plan.steps.empty());
+  EXPECT_TRUE(MessageOf(plan).starts_with(
+      "HeldByFinalizer: Finalizers of others keep ComputeDomain team-a/train (finalizer "
+      "example.com/theirs)."))
+      << MessageOf(plan);
+  (*observed.evidence.owner)->finalizers = {};
+  EXPECT_FALSE(PlanFor(observed).status) << "it is about to be gone";
 }
 
 TEST(MayRelease, R5_OnlyALiveReadThatShowsNothingLetsItGo) {

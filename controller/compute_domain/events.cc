@@ -6,6 +6,7 @@
 
 #include "controller/api/names.h"
 #include "controller/compute_domain/deletion.h"
+#include "controller/compute_domain/usage.h"
 
 namespace compute_domain {
 
@@ -51,9 +52,12 @@ constexpr Reason kReasons[] = {
     {api::kReasonWaitingForMembers, Telling::kSilent},
     {api::kReasonCliqueShared, Telling::kWarning},
     {api::kReasonDeletionBlocked, Telling::kWarning},
+    {api::kReasonHeldByFinalizer, Telling::kWarning},
     {api::kReasonDeleting, Telling::kSilent},
     {api::kReasonClaimsReserved, Telling::kSilent},
     {api::kReasonPodsWaiting, Telling::kSilent},
+    {api::kReasonChannelHeld, Telling::kWarning},
+    {api::kReasonNoChannelFree, Telling::kSilent},
     {api::kReasonNoClaims, Telling::kSilent},
 };
 
@@ -133,6 +137,13 @@ class Teller {
                          " was edited or its settings changed, and has its template again.")};
   }
 
+  [[nodiscard]] Events operator()(const WriteIdentity& write) const {
+    if (!write.owners.IsNull()) return {};  // Adopted, which changes nothing for anybody.
+    return {OfDomain(EventType::kNormal, "Repaired", "Updating",
+                     NameOf(write.kind) + " " + kube::ToString(write.object.key) +
+                         " had lost labels, and has them again.")};
+  }
+
   // The daemons go although their channels are in use: the grace is over. Or one is replaced.
   [[nodiscard]] Events operator()(const Delete& remove) const {
     if (remove.kind == Kind::kDaemonPod) {
@@ -141,8 +152,13 @@ class Teller {
                            " was made from an older template, and is replaced.")};
     }
     if (remove.kind != Kind::kDaemonSet || !observed_.domain) return {};
+    if (!observed_.domain->meta.deleting) {
+      return {OfDomain(EventType::kNormal, "DuplicateRemoved", "Deleting",
+                       "DaemonSet " + kube::ToString(remove.key) +
+                           " was a second one of this domain, and none of its daemons served.")};
+    }
     const std::vector<std::string> consumers = FindConsumers(observed_);
-    if (consumers.empty() || !observed_.domain->meta.deleting) return {};
+    if (consumers.empty()) return {};
     return {OfDomain(EventType::kWarning, "DeletionForced", "Deleting",
                      "The grace for the deletion is over, and the daemons are removed from under " +
                          Join(consumers) + ".")};
@@ -195,6 +211,11 @@ class Teller {
   }
 
  private:
+  static std::string NameOf(Kind kind) {
+    if (kind == Kind::kClique) return api::kComputeDomainCliques.kind;
+    return kind == Kind::kDaemonSet ? kube::kDaemonSets.kind : kube::kResourceClaimTemplates.kind;
+  }
+
   static std::string Join(const std::vector<std::string>& names) {
     std::string text;
     for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
@@ -214,29 +235,34 @@ class Teller {
             .regarding = Domain()};
   }
 
-  // The domain whose template has the name hears of it, too. It lies in the same namespace, so
-  // nobody learns of another's objects.
+  // Who has the name hears of it, too: the domain whose template it is, else the template. They lie
+  // in the same namespace, so nobody learns of another's objects.
   void AddHolders(Events& events) const {
     for (const auto& [name, read] : observed_.evidence.taken) {
-      if (!read || !*read) continue;
+      if (!read || !*read || name.second.ns != observed_.domain->meta.key.ns) continue;
       const kube::OwnerReference* owner = (**read).meta.ControllerOwner();
-      const bool is_another = owner != nullptr && owner->uid != observed_.uid &&
-                              owner->kind == api::kComputeDomains.kind &&
-                              name.second.ns == observed_.domain->meta.key.ns;
-      if (!is_another) continue;
-      const std::string other = kube::ToString(observed_.domain->meta.key);
-      events.push_back({.type = EventType::kWarning,
-                        .reason = "TemplateNameWanted",
-                        .action = "Reconciling",
-                        .note = "ComputeDomain " + other + " names ResourceClaimTemplate " +
-                                name.second.name +
-                                " as well, which is this domain's. It waits until it has a name "
-                                "of its own, or this domain is gone.",
-                        .regarding = {.api_version = owner->api_version,
-                                      .kind = owner->kind,
-                                      .key = {.ns = name.second.ns, .name = owner->name},
-                                      .uid = owner->uid},
-                        .related = Domain()});
+      const bool is_a_domains = owner != nullptr && owner->kind == api::kComputeDomains.kind;
+      if (is_a_domains && owner->uid == observed_.uid) continue;
+      const std::string wanted = "ComputeDomain " + kube::ToString(observed_.domain->meta.key) +
+                                 " names ResourceClaimTemplate " + name.second.name;
+      kube::Event event = {.type = EventType::kWarning,
+                           .reason = "TemplateNameWanted",
+                           .action = "Reconciling",
+                           .note = wanted +
+                                   " to be made for it, and leaves this one alone. Delete it, or "
+                                   "create the domain again under another template name.",
+                           .regarding = ReferenceTo(kube::kResourceClaimTemplates, (**read).meta),
+                           .related = Domain()};
+      if (is_a_domains) {
+        event.note = wanted +
+                     " as well, which is this domain's. It waits until it has a name of its own, "
+                     "or this domain is gone.";
+        event.regarding = {.api_version = owner->api_version,
+                           .kind = owner->kind,
+                           .key = {.ns = name.second.ns, .name = owner->name},
+                           .uid = owner->uid};
+      }
+      events.push_back(std::move(event));
     }
   }
 
@@ -244,6 +270,32 @@ class Teller {
 };
 
 }  // namespace
+
+std::vector<kube::Event> TellWaitingPods(Observed& observed) {
+  Events events;
+  std::map<kube::Uid, std::string> told;
+  if (const std::optional<Failure> shortage = FindShortage(observed)) {
+    for (const kube::OwnerReference& pod : FindPodsWithoutChannel(observed)) {
+      told[pod.uid] = shortage->reason;
+      const auto before = observed.told.find(pod.uid);
+      if (before != observed.told.end() && before->second == shortage->reason) continue;
+      const bool is_stray = shortage->reason == api::kReasonChannelHeld;
+      events.push_back({.type = is_stray ? EventType::kWarning : EventType::kNormal,
+                        .reason = shortage->reason,
+                        .action = "Scheduling",
+                        .note = "The pod waits for a channel of ComputeDomain " +
+                                kube::ToString(observed.domain->meta.key) + ". " +
+                                shortage->message,
+                        .regarding = {.api_version = pod.api_version,
+                                      .kind = pod.kind,
+                                      .key = {.ns = observed.domain->meta.key.ns, .name = pod.name},
+                                      .uid = pod.uid},
+                        .related = kube::ReferenceTo(api::kComputeDomains, observed.domain->meta)});
+    }
+  }
+  observed.told = std::move(told);
+  return events;
+}
 
 std::vector<kube::Event> EventsOf(const Action& done, const Observed& observed) {
   return std::visit(Teller(observed), done);

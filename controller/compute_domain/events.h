@@ -12,4 +12,8 @@ namespace compute_domain {
 // A write of status tells the reasons that no condition had before, so nothing is told at rest.
 [[nodiscard]] std::vector<kube::Event> EventsOf(const Action& done, const Observed& observed);
 
+// What pods that wait for a channel hear, beside themselves, beyond the scheduler's words: once for
+// each cause. Updates `observed.told`.
+[[nodiscard]] std::vector<kube::Event> TellWaitingPods(Observed& observed);
+
 }  // namespace compute_domain

@@ -161,10 +161,25 @@ TEST(EventsOfStatus, B39_DomainThatHasTheTemplateHearsWhoWantsIt) {
   EXPECT_EQ(events[1].related->uid, kUid);
 }
 
-TEST(EventsOfStatus, TemplateOfNoDomainIsToldOnTheDomainThatWantsItOnly) {
+TEST(EventsOfStatus, B39_TemplateOfNoDomainHearsWhoWantsItsName) {
   kube::OwnerReference somebody = FirstAsOwner();
   somebody.kind = "Job";
-  EXPECT_EQ(Told(Second(kUserNs, somebody), "False", "TemplateNameTaken").size(), 1U);
+  Observed of_a_job = Second(kUserNs, somebody);
+  Observed of_nobody = of_a_job;
+  (**of_nobody.evidence.taken.begin()->second).meta.owners.clear();
+  for (const Observed& observed : {of_a_job, of_nobody}) {
+    const std::vector<kube::Event> events = Told(observed, "False", "TemplateNameTaken");
+    ASSERT_EQ(Summaries(events),
+              (Texts{"Warning TemplateNameTaken of ComputeDomain team-a/train",
+                     "Warning TemplateNameWanted of ResourceClaimTemplate team-a/wanted"}));
+    EXPECT_EQ(events[1].regarding.uid, "template");
+    EXPECT_NE(events[1].note.find("Delete it"), std::string::npos) << events[1].note;
+  }
+}
+
+TEST(EventsOfStatus, DomainIsNotToldThatItWantsItsOwnTemplate) {
+  const Observed observed = Second(kUserNs, fixtures::DomainAsOwner());
+  EXPECT_EQ(Told(observed, "False", "TemplateNameTaken").size(), 1U);
 }
 
 TEST(EventsOfStatus, S18_NothingOfADomainIsToldInAnotherNamespace) {
@@ -257,6 +272,72 @@ TEST(EventsOfActions, LabelThatADomainNoLongerNeedsIsToldOnTheDomain) {
 TEST(EventsOfActions, LabelsOfADomainThatIsDeletedGoWithoutAWord) {
   EXPECT_EQ(Summaries(EventsOf(RemoveNodeLabel{.node = "node-1", .domain = kUid}, Deleting())),
             Texts());
+}
+
+TEST(EventsOfActions, B28_SecondDaemonSetThatIsRemovedIsTold) {
+  EXPECT_EQ(Summaries(EventsOf(Delete{.kind = Kind::kDaemonSet, .key = {kDriverNs, "x2b4"}},
+                               Converged())),
+            (Texts{"Normal DuplicateRemoved of ComputeDomain team-a/train"}));
+}
+
+TEST(EventsOfActions, B37_LabelsThatArePutBackAreToldAndAnOwnerIsNot) {
+  WriteIdentity write = {.object = fixtures::MakeDaemonSet().meta};
+  for (const auto& [kind, name] : {std::pair{Kind::kDaemonSet, "DaemonSet"},
+                                   {Kind::kClaimTemplate, "ResourceClaimTemplate"},
+                                   {Kind::kClique, "ComputeDomainClique"}}) {
+    write.kind = kind;
+    const std::vector<kube::Event> events = EventsOf(write, Converged());
+    ASSERT_EQ(Summaries(events), (Texts{"Normal Repaired of ComputeDomain team-a/train"}));
+    EXPECT_TRUE(events[0].note.starts_with(std::string(name) + " cdom-system/")) << events[0].note;
+  }
+  write.owners = json::Value::Array();
+  EXPECT_EQ(Summaries(EventsOf(write, Converged())), Texts());
+}
+
+// train-2 and train-3 wait for a channel, and the scheduler has none for them.
+Observed Short() {
+  Observed observed = Converged();
+  for (const char* pod : {"train-2", "train-3"}) {
+    api::Claim claim = fixtures::MakeChannelClaim("", pod);
+    claim.consumers.clear();
+    claim.meta.owners = {{.api_version = "v1",
+                          .kind = "Pod",
+                          .name = pod,
+                          .uid = std::string("uid-of-") + pod,
+                          .controller = true}};
+    observed.children.claims.push_back(claim);
+    observed.words[pod] = "Unschedulable: cannot allocate all claims";
+  }
+  return observed;
+}
+
+TEST(TellWaitingPods, B29_EachPodHearsOfEachCauseOnce) {
+  Observed observed = Short();
+  const std::vector<kube::Event> events = TellWaitingPods(observed);
+  EXPECT_EQ(Summaries(events), (Texts{"Normal NoChannelFree of Pod team-a/train-2",
+                                      "Normal NoChannelFree of Pod team-a/train-3"}));
+  EXPECT_EQ(events.at(0).regarding.uid, "uid-of-train-2") << "kubectl describe looks for it";
+  EXPECT_EQ(events[0].regarding.api_version, "v1");
+  EXPECT_NE(events[0].note.find("ComputeDomain team-a/train"), std::string::npos);
+  EXPECT_EQ(events[0].related->uid, kUid);
+  EXPECT_EQ(Summaries(TellWaitingPods(observed)), Texts());
+
+  api::Claim stray = fixtures::MakeChannelClaim("node-3", "b");
+  stray.channel_domain.clear();
+  observed.stray_claims = {stray};
+  const std::vector<kube::Event> strays = TellWaitingPods(observed);
+  EXPECT_EQ(Summaries(strays),
+            (Texts{"Warning ChannelHeldByUnrelatedClaim of Pod team-a/train-2",
+                   "Warning ChannelHeldByUnrelatedClaim of Pod team-a/train-3"}));
+  EXPECT_NE(strays.at(0).note.find("team-a/b-channel"), std::string::npos) << strays[0].note;
+}
+
+TEST(TellWaitingPods, PodThatWaitsForSomethingElseHearsNothingAndIsForgotten) {
+  Observed observed = Short();
+  EXPECT_EQ(TellWaitingPods(observed).size(), 2U);
+  observed.words = {{"train-2", "Unschedulable: 3 Insufficient cpu"}};
+  EXPECT_EQ(Summaries(TellWaitingPods(observed)), Texts());
+  EXPECT_TRUE(observed.told.empty());
 }
 
 }  // namespace

@@ -215,8 +215,7 @@ json::Value RenderClique(const kube::ObjectKey& key, const Observed& observed,
        {"metadata",
         Value::Object({{"name", key.name},
                        {"namespace", key.ns},
-                       {"labels", Value::Object({{std::string(api::kDomainLabel), observed.uid},
-                                                 {std::string(api::kCliqueLabel), id}})},
+                       {"labels", CliqueLabels(observed.uid, id)},
                        {"ownerReferences",
                         Value::Array({Value::Object({{"apiVersion", kube::kDaemonSets.ApiVersion()},
                                                      {"kind", kube::kDaemonSets.kind},
@@ -311,6 +310,11 @@ int LowestFreeIndex(const std::set<int>& used, int members_max) {
     if (!used.contains(index)) return index;
   }
   return -1;
+}
+
+json::Value CliqueLabels(const std::string& domain, const std::string& clique) {
+  return json::Value::Object(
+      {{std::string(api::kDomainLabel), domain}, {std::string(api::kCliqueLabel), clique}});
 }
 
 Membership PlanMembership(const Observed& observed, const Instant& now) {

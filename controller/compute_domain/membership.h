@@ -15,6 +15,9 @@
 
 namespace compute_domain {
 
+// The labels that a clique has.
+[[nodiscard]] json::Value CliqueLabels(const std::string& domain, const std::string& clique);
+
 // Decides what the cliques of the domain should hold. REQUIRES: observed.domain.
 [[nodiscard]] Membership PlanMembership(const Observed& observed, const Instant& now);
 

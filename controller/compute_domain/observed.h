@@ -44,6 +44,7 @@ struct Evidence {
     kube::ObjectMeta meta = {};
     std::string domain = {};
     std::string target = {};
+    std::string template_hash = {};
   };
   std::map<std::pair<Kind, kube::ObjectKey>, std::optional<std::optional<Taken>>> taken = {};
 };
@@ -97,6 +98,12 @@ struct Observed {
   // Why pods wait, as this process read it last, and when.
   std::map<std::string, std::string> words = {};
   std::optional<base::Clock::TimePoint> words_read = {};
+  // What this process has told of pods that wait: the reason, by the pod's UID.
+  std::map<kube::Uid, std::string> told = {};
+  // Where pods find no channel: claims that hold one and are nobody's, and the other domains
+  // ("namespace/name") that hold nodes.
+  std::vector<api::Claim> stray_claims = {};
+  std::set<std::string> holders = {};
 };
 
 }  // namespace compute_domain

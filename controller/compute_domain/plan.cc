@@ -127,22 +127,25 @@ Plan PlanEnd(const Observed& observed, const kube::ObjectMeta& owner, const Inst
   // Pods that cannot end hold the domain for one grace more.
   const milliseconds bound = UntilDeadline(observed, now, 2);
   const DeletionWait wait = {.at_most = 2 * DeletionGrace(observed),
-                             .blockers = FindRemains(observed)};
+                             .blockers = FindRemains(observed),
+                             .held = FindHeld(observed)};
   if (!wait.blockers.empty() && bound > milliseconds(0)) {
     return PlanWait(observed, now, rules.membership(observed, now), std::move(plan), wait, bound);
   }
   if (!wait.blockers.empty() && !observed.evidence.children) {
     return PlanReads(observed, now, rules, std::move(plan), {ReadWhatIsLeft(observed)});
   }
-  if (!rules.may_release(observed)) {
-    return PlanWait(observed, now, rules.membership(observed, now), std::move(plan), {},
-                    milliseconds(0));
-  }
+  const auto wait_for_held = [&] {
+    return PlanWait(observed, now, rules.membership(observed, now), std::move(plan),
+                    {.held = wait.held}, milliseconds(0));
+  };
+  if (!rules.may_release(observed)) return wait_for_held();
   // Last, because once it is gone the API server may drop the object, and with it the only record
   // of which children were ours.
-  if (owner.HasFinalizer(api::kFinalizer)) {
-    plan.steps.push_back({Release(Kind::kComputeDomain, owner)});
+  if (!owner.HasFinalizer(api::kFinalizer)) {
+    return wait.held.empty() ? std::move(plan) : wait_for_held();
   }
+  plan.steps.push_back({Release(Kind::kComputeDomain, owner)});
   return plan;
 }
 
@@ -183,6 +186,18 @@ Plan PlanDeletion(const Observed& observed, const Instant& now, const Rules& rul
   return PlanEnd(observed, *owner, now, rules, std::move(plan));
 }
 
+// Only says so, and how the domain is: also while it is being deleted.
+Plan PlanPause(const Observed& observed, const Instant& now, const Rules& rules) {
+  Plan plan;
+  const Membership membership = rules.membership(observed, now);
+  plan.status = DecideStatusWrite(observed,
+                                  observed.domain->meta.deleting
+                                      ? DecideDeletionStatus(observed, membership, {}, now)
+                                      : DecideStatus(observed, membership, now),
+                                  now, plan.requeue_after);
+  return plan;
+}
+
 }  // namespace
 
 const Rules kRules = {.admit = PlanAdmission,
@@ -210,6 +225,7 @@ bool HasChildren(const Observed& observed) {
 
 Plan PlanReconcile(const Observed& observed, const Instant& now, const Rules& rules) {
   if (!observed.domain) return PlanOrphans(observed, rules);
+  if (IsPaused(observed)) return PlanPause(observed, now, rules);
   return observed.domain->meta.deleting ? PlanDeletion(observed, now, rules)
                                         : PlanLife(observed, now, rules);
 }

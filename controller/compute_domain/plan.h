@@ -52,6 +52,14 @@ struct WritePodTemplate {
   json::Value pod_template = {};
   std::string stamp = {};
 };
+// Puts `labels` on the object, and `owners` as its only ones if they are not null, if it still has
+// this resourceVersion: so that everybody sees again whose it is.
+struct WriteIdentity {
+  Kind kind = {};
+  kube::ObjectMeta object = {};
+  json::Value labels = {};
+  json::Value owners = {};
+};
 // Takes the domain label off the node, if it still has this domain's UID as value.
 struct RemoveNodeLabel {
   std::string node = {};
@@ -83,8 +91,8 @@ struct ReadTaken {
 };
 
 using Action = std::variant<Create, Delete, WriteFinalizers, WriteClique, WritePodTemplate,
-                            RemoveNodeLabel, WriteStatus, ReadOwner, ReadChildren, ReadDaemonPods,
-                            ReadClaims, ReadPods, ReadTaken>;
+                            WriteIdentity, RemoveNodeLabel, WriteStatus, ReadOwner, ReadChildren,
+                            ReadDaemonPods, ReadClaims, ReadPods, ReadTaken>;
 using Step = std::vector<Action>;  // Its actions may travel side by side.
 
 struct Plan {

@@ -110,7 +110,8 @@ TEST(PlanReconcile, B27_R4_WhatIsInADriverNamespaceIsAdoptedUnderAnyName) {
   };
   for (const auto& [what, change] : rows) {
     SCOPED_TRACE(what);
-    EXPECT_TRUE(PlanFor(Converged(), change).steps.empty());
+    EXPECT_TRUE(Actions<Create>(PlanFor(Converged(), change)).empty());
+    EXPECT_TRUE(Actions<Delete>(PlanFor(Converged(), change)).empty());
   }
 }
 
@@ -317,7 +318,8 @@ TEST(PlanReconcile, ChildThatStaysCountsBeforeOneThatGoes) {
     fixtures::Delete(old.meta, {std::string(api::kFinalizer)});
     auto& sets = observed.children.daemon_sets;
     sets.insert(deleted_first ? sets.begin() : sets.end(), old);
-    EXPECT_TRUE(PlanFor(observed).steps.empty());
+    EXPECT_TRUE(Actions<Create>(PlanFor(observed)).empty());
+    EXPECT_TRUE(FindChildren(observed).terminating.empty());
   }
 }
 
@@ -327,7 +329,7 @@ TEST(PlanReconcile, B28_SecondDaemonSetOfADomainHoldsNothingUp) {
   second.meta.key.name = "computedomain-daemon-x2b4";
   second.meta.uid = "daemon-set-2";
   observed.children.daemon_sets.push_back(second);
-  EXPECT_TRUE(IsEmpty(PlanFor(observed)));
+  EXPECT_FALSE(PlanFor(observed).status);
   observed.children.templates.pop_back();
   EXPECT_EQ(Actions<Create>(PlanFor(observed)).size(), 1U) << "what is missing is made";
 }
@@ -387,7 +389,7 @@ TEST(PlanReconcile, B39_NameThatSomebodyElseHoldsIsSaidAndTriedAgain) {
     const char* said;
   };
   const std::vector<Row> rows = {
-      {"nobody's", [](Evidence::Taken& t) { t.domain = t.target = ""; },
+      {"nobody's", [](Evidence::Taken& t) { t.domain = t.target = "", t.meta.owners.clear(); },
        "does not belong to a ComputeDomain"},
       {"another domain's", [](Evidence::Taken& t) { t.domain = kOtherUid; },
        "belongs to the ComputeDomain with UID"},
@@ -573,6 +575,27 @@ TEST(IsDaemonPod, CopyMadeByHandDoesNotCount) {
   EXPECT_FALSE(IsDaemonPod(pod));
   pod.meta.owners = {{.kind = "ReplicaSet", .uid = "daemon-set", .controller = true}};
   EXPECT_FALSE(IsDaemonPod(pod));
+}
+
+// ---- Hands off.
+
+TEST(PlanReconcile, PausedDomainIsOnlyToldHowItIs) {
+  for (const bool deleting : {false, true}) {
+    Observed observed = deleting ? fixtures::Deleting() : Converged();
+    observed.domain->paused = "true";
+    observed.children.templates.clear();
+    observed.nodes["node-1"].ready = false;
+    const Plan plan = PlanFor(observed);
+    EXPECT_TRUE(plan.steps.empty());
+    ASSERT_TRUE(plan.status);
+    EXPECT_EQ(plan.status->status.members, "1/2");
+    EXPECT_EQ(fixtures::ReasonOf(plan.status->status, "Accepted"), "Paused");
+    EXPECT_EQ(fixtures::ReasonOf(plan.status->status, "Ready"), "Paused");
+    EXPECT_EQ(fixtures::ReasonOf(plan.status->status, "DeletionBlocked"), deleting ? "Paused" : "");
+  }
+  Observed observed = Converged();
+  observed.domain->paused = "false";
+  EXPECT_TRUE(IsEmpty(PlanFor(observed)));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "controller/compute_domain/events.h"
 #include "controller/compute_domain/labels.h"
+#include "controller/compute_domain/usage.h"
 #include "pkg/base/check.h"
 #include "pkg/kube/client/request.h"
 
@@ -94,6 +95,7 @@ void Pass::Decide() {
 
 Plan Pass::MakePlan() {
   if (observed_.evidence.children) reconciler_.cache_.AddNodes(observed_);
+  reconciler_.AddHolders(observed_);
   return PlanReconcile(observed_, reconciler_.Now(), reconciler_.rules_);
 }
 
@@ -143,6 +145,10 @@ void Pass::TakeReplies(std::vector<base::Result<Response>> replies) {
       std::ranges::move(EventsOf(under_way_[i], observed_), std::back_inserter(outcome_.events));
     }
     ActionResult result = compute_domain::TakeReplies(under_way_[i], checked, observed_);
+    if (std::holds_alternative<ReadPods>(under_way_[i]) && !reconciler_.dry_run_) {
+      reconciler_.AddHolders(observed_);
+      std::ranges::move(TellWaitingPods(observed_), std::back_inserter(outcome_.events));
+    }
     decide_again_ = decide_again_ || result.decide_again;
     std::ranges::move(result.expectations, std::back_inserter(expectations_));
     if (!result.error) {
@@ -185,6 +191,7 @@ void Pass::Finish() {
     if (observed_.evidence.words) {
       memory.words = *std::move(observed_.evidence.words);
       memory.words_read = now;
+      memory.told = std::move(observed_.told);
     }
     memory.expectations = std::move(expectations_);
     memory.expect_until = now + kCatchUp;
@@ -208,7 +215,14 @@ Observed Reconciler::Gather(const std::string& uid) const {
   observed.idle_since = StillIdle(observed, memory.idle_since, clock_.Now());
   observed.words = std::move(memory.words);
   observed.words_read = memory.words_read;
+  observed.told = std::move(memory.told);
+  AddHolders(observed);
   return observed;
+}
+
+void Reconciler::AddHolders(Observed& observed) const {
+  const bool any_lacks = observed.domain && !FindPodsWithoutChannel(observed).empty();
+  if (any_lacks) cache_.AddHolders(observed);
 }
 
 Reconciler::Memory Reconciler::MemoryOf(const std::string& uid) const {

@@ -99,10 +99,12 @@ class Reconciler {
     std::map<std::string, base::Clock::TimePoint> idle_since = {};
     std::map<std::string, std::string> words = {};
     std::optional<base::Clock::TimePoint> words_read = {};
+    std::map<kube::Uid, std::string> told = {};
     std::vector<Expectation> expectations = {};
     base::Clock::TimePoint expect_until = {};
   };
 
+  void AddHolders(Observed& observed) const;
   [[nodiscard]] Memory MemoryOf(const std::string& uid) const;
   [[nodiscard]] Instant Now() const { return {clock_.Now(), clock_.Wall()}; }
 

@@ -819,5 +819,124 @@ TEST(Pass, D1_LifeThatIsStruckOnceAnywhereEndsAsOneThatIsNot) {
   }
 }
 
+// ---- Labels that somebody took off.
+
+TEST(Pass, B37_LabelThatSomebodyTookOffAChildIsPutBackAndTold) {
+  const std::vector<std::pair<Kind, kube::ObjectKey>> children = {
+      {Kind::kDaemonSet, {kDriverNs, kDaemonName}},
+      {Kind::kClaimTemplate, {kDriverNs, kDaemonName}},
+      {Kind::kClaimTemplate, {fixtures::kUserNs, fixtures::kTemplateName}},
+      {Kind::kClique, {kDriverNs, fixtures::kUid + "." + fixtures::kCliqueId}}};
+  for (const auto& [kind, key] : children) {
+    SCOPED_TRACE(ResourceOf(kind).kind + " " + kube::ToString(key));
+    PassWorld world(Converged());
+    json::Value object = world.server.Get(kind, key);
+    const std::string uid = object["metadata"]["uid"].AsString();
+    object["metadata"].Erase("labels");
+    object["metadata"]["annotations"]["cdom.dev/template-hash"] = "older";
+    world.server.Put({.kind = kind, .object = std::move(object)});
+    world.server.ShowAll(world.cache);
+    const Outcome outcome = world.Run();
+    EXPECT_FALSE(outcome.error);
+    ASSERT_EQ(outcome.events.size(), 1U);
+    EXPECT_EQ(outcome.events[0].reason, "Repaired");
+    const json::Value repaired = world.server.Get(kind, key);
+    EXPECT_EQ(repaired["metadata"]["labels"][api::kDomainLabel].AsString(), fixtures::kUid);
+    EXPECT_EQ(repaired["metadata"]["uid"].AsString(), uid) << "the same object";
+    EXPECT_EQ(world.Ready(), "AllMembersReady: All 2/2 members are ready.");
+  }
+}
+
+TEST(Pass, R6_WorkloadTemplateOfTheReferenceIsOwnedByItsDomainAfterOneWrite) {
+  Observed observed = Converged();
+  observed.children.templates[1].meta.owners.clear();
+  PassWorld world(observed);
+  world.Run();
+  EXPECT_EQ(world.Writes().size(), 1U);
+  const json::Value made =
+      world.server.Get(Kind::kClaimTemplate, {fixtures::kUserNs, fixtures::kTemplateName});
+  ASSERT_EQ(made["metadata"]["ownerReferences"].items().size(), 1U);
+  EXPECT_EQ(made["metadata"]["ownerReferences"].items()[0]["uid"].AsString(), fixtures::kUid);
+  world.server.ShowAll(world.cache);
+  EXPECT_FALSE(world.Run().error);
+  EXPECT_EQ(world.Writes(), std::vector<std::string>());
+}
+
+TEST(Pass, B28_SecondDaemonSetIsRemovedAndTheDomainGoesOn) {
+  Observed observed = Converged();
+  api::DaemonSet second = fixtures::MakeDaemonSet();
+  second.meta.key.name = "computedomain-daemon-x2b4";
+  second.meta.uid = "second";
+  fixtures::Delete(second.meta, {});
+  second.meta.deleting = false;
+  second.meta.finalizers = {std::string(api::kFinalizer)};
+  observed.children.daemon_sets.push_back(second);
+  PassWorld world(observed);
+  EXPECT_LT(world.Settle(), 5);
+  EXPECT_EQ(world.server.Count(Kind::kDaemonSet), 1U);
+  EXPECT_EQ(
+      world.server.Get(Kind::kDaemonSet, {kDriverNs, kDaemonName})["metadata"]["uid"].AsString(),
+      "daemon-set");
+}
+
+// ---- Pods that wait.
+
+// train-2 waits for a channel, and the scheduler has none for it.
+Observed WithWaitingPod() {
+  Observed observed = Converged();
+  api::Claim claim = fixtures::MakeChannelClaim("", "train-2");
+  claim.meta.uid = "waiting";
+  claim.consumers.clear();
+  claim.meta.owners = {{.api_version = "v1",
+                        .kind = "Pod",
+                        .name = "train-2",
+                        .uid = "uid-of-train-2",
+                        .controller = true}};
+  observed.children.claims.push_back(claim);
+  return observed;
+}
+
+void PutWaitingPod(PassWorld& world) {
+  const auto pod = json::Parse(R"({"metadata": {"name": "train-2", "namespace": "team-a",
+      "uid": "uid-of-train-2"}, "status": {"conditions": [{"type": "PodScheduled",
+      "status": "False", "reason": "Unschedulable", "message": "cannot allocate all claims"}]}})");
+  world.server.Put({.kind = Kind::kDaemonPod, .object = *pod});
+}
+
+api::Claim UnrelatedClaim() {
+  api::Claim claim = fixtures::MakeChannelClaim("node-9", "other");
+  claim.meta.key.ns = "team-b";
+  claim.channel_domain.clear();
+  return claim;
+}
+
+TEST(Pass, B29_PodThatWaitsHearsWhichClaimHasTheChannelAndAtRestNothing) {
+  PassWorld world(WithWaitingPod());
+  PutWaitingPod(world);
+  world.server.Put(fixtures::Store(UnrelatedClaim()));
+  world.server.ShowAll(world.cache);
+  const Outcome outcome = world.Run();
+  std::vector<std::string> told;
+  for (const kube::Event& event : outcome.events) {
+    told.push_back(event.reason + " of " + event.regarding.kind);
+    EXPECT_NE(event.note.find("team-b/other-channel"), std::string::npos) << event.note;
+  }
+  EXPECT_EQ(told, (std::vector<std::string>{"ChannelHeldByUnrelatedClaim of Pod",
+                                            "ChannelHeldByUnrelatedClaim of ComputeDomain"}));
+  for (int passes = 0; passes < 3; ++passes) {
+    world.server.ShowAll(world.cache);
+    world.clock.Advance(std::chrono::minutes(10));
+    EXPECT_TRUE(world.Run().events.empty());
+    EXPECT_NE(world.Position("GET /api/v1/namespaces/team-a/pods/train-2"), -1);
+  }
+}
+
+TEST(Pass, DryRunTellsWaitingPodsNothing) {
+  PassWorld world(WithWaitingPod());
+  PutWaitingPod(world);
+  world.reconciler.SetDryRun();
+  EXPECT_TRUE(world.Run().events.empty());
+}
+
 }  // namespace
 }  // namespace compute_domain

@@ -27,17 +27,6 @@ struct Verdict {
   std::string message = {};
 };
 
-// "a, b, c and 4 more": enough to act on, whatever the size.
-std::string Names(const std::vector<std::string>& names) {
-  constexpr std::size_t kShown = 5;
-  std::string text;
-  for (std::size_t i = 0; i < std::min(names.size(), kShown); ++i) {
-    text += (i == 0 ? "" : ", ") + names[i];
-  }
-  if (names.size() > kShown) text += " and " + std::to_string(names.size() - kShown) + " more";
-  return text;
-}
-
 Verdict Against(const Failure& failure) { return {"False", failure.reason, failure.message}; }
 
 std::string ReadyOf(const std::vector<Member>& members) {
@@ -49,6 +38,11 @@ Verdict JudgeAcceptance(const Observed& observed) {
   if (std::optional<Failure> objection = FindObjection(observed)) return Against(*objection);
   if (observed.failure && observed.failure->reason == api::kReasonTemplateNameTaken) {
     return Against(*observed.failure);
+  }
+  if (IsPaused(observed)) {
+    return {"True", api::kReasonPaused,
+            "Annotation " + std::string(api::kPausedAnnotation) +
+                ": nothing is made, repaired or removed until it is taken off."};
   }
   if (const std::optional<Failure> invalid = FindInvalidAnnotation(observed)) {
     return {"True", api::kReasonAnnotationInvalid, invalid->message};
@@ -66,6 +60,9 @@ Verdict JudgeProvision(const Observed& observed) {
     return {"False", api::kReasonChildrenTerminating,
             "Being deleted: " + Names(children.terminating) +
                 ". Made again once it is gone; pods that use it may wait until then."};
+  }
+  if (!children.missing.empty() && IsPaused(observed)) {
+    return {"False", api::kReasonPaused, "Not made while paused: " + Names(children.missing) + "."};
   }
   if (!children.missing.empty()) {
     return {"False", api::kReasonChildrenMissing, "Being made: " + Names(children.missing) + "."};
@@ -101,6 +98,13 @@ Trouble TroubleOf(const Observed& observed, const Member& member) {
   return {};
 }
 
+// What to do about words of a daemon that are known; empty: they are not.
+std::string Hint(const std::string& words) {
+  if (words.find(api::kImexInUse) == std::string::npos) return "";
+  return " IMEX runs on the host of that node already: stop it there for good (systemctl disable "
+         "--now nvidia-imex).";
+}
+
 // Members that are not ready, the gravest reason, and what to do about it.
 Verdict JudgeUnready(const Observed& observed, const std::vector<Member>& members) {
   struct Rank {
@@ -128,7 +132,7 @@ Verdict JudgeUnready(const Observed& observed, const std::vector<Member>& member
     std::string message = rank.says + Names(nodes) + ". " + rank.help;
     if (rank.reason.empty()) message += observed.facts.driver_namespaces.front();
     return {"False", rank.reason.empty() ? api::kReasonMembersNotReady : rank.reason,
-            message + "; " + ReadyOf(members) + " members are ready."};
+            message + "; " + ReadyOf(members) + " members are ready." + Hint(message)};
   }
   return {};
 }
@@ -143,7 +147,9 @@ std::string TroubleBefore(const Observed& observed, const std::vector<Member>& m
                    pod.trouble + ")");
   }
   std::ranges::sort(pods);
-  return pods.empty() ? "" : " Daemons that do not start: " + Names(pods) + ".";
+  if (pods.empty()) return "";
+  const std::string names = Names(pods);
+  return " Daemons that do not start: " + names + "." + Hint(names);
 }
 
 // Two domains in one clique: it mostly works, which makes it hard to find when it does not.
@@ -196,12 +202,17 @@ Verdict JudgeUse(const Observed& observed) {
   const Usage usage = FindUsage(observed);
   const std::string waiting =
       usage.waiting.empty() ? "" : " Waiting for a node: " + Names(usage.waiting) + ".";
+  const std::optional<Failure> shortage = FindShortage(observed);
+  const std::string says = waiting + (shortage ? " " + shortage->message : "");
+  const bool is_stray = shortage && shortage->reason == api::kReasonChannelHeld;
   if (!usage.users.empty()) {
-    return {"True", api::kReasonClaimsReserved, "Used by " + Names(usage.users) + "." + waiting};
+    return {"True", is_stray ? api::kReasonChannelHeld : api::kReasonClaimsReserved,
+            "Used by " + Names(usage.users) + "." + says};
   }
-  const std::string none = "No pod holds a channel of the domain.";
-  return {"False", waiting.empty() ? api::kReasonNoClaims : api::kReasonPodsWaiting,
-          none + waiting};
+  const std::string_view reason = shortage          ? std::string_view(shortage->reason)
+                                  : waiting.empty() ? api::kReasonNoClaims
+                                                    : api::kReasonPodsWaiting;
+  return {"False", reason, "No pod holds a channel of the domain." + says};
 }
 
 // What CONTRACT calls the global status: what NVIDIA's users and tools read.
@@ -293,16 +304,26 @@ DomainStatus DecideStatus(const Observed& observed, const Membership& membership
 DomainStatus DecideDeletionStatus(const Observed& observed, const Membership& membership,
                                   const DeletionWait& wait, const Instant& now) {
   Verdict verdict = {"False", api::kReasonDeleting, "The domain is being deleted."};
-  if (!wait.blockers.empty()) {
+  if (!wait.held.empty()) {
+    verdict = {"False", api::kReasonHeldByFinalizer,
+               "Finalizers of others keep " + Names(wait.held) +
+                   ". Whoever set one takes it off when its work is done; if that component is "
+                   "gone, take it off with kubectl edit." +
+                   (wait.blockers.empty() ? "" : " There are still " + Names(wait.blockers) + ".")};
+  } else if (!wait.blockers.empty()) {
     verdict = {"False", api::kReasonDeletionBlocked,
                "Deletion waits for " + Names(wait.blockers) + ". Delete them, or wait until " +
                    std::to_string(wait.at_most.count()) + " s after the deletion was asked for."};
+  } else if (IsPaused(observed)) {
+    verdict = {"False", api::kReasonPaused,
+               "The deletion waits until the annotation " + std::string(api::kPausedAnnotation) +
+                   " is taken off."};
   } else if (observed.failure) {
     verdict = {"False", api::kReasonDeletionBlocked, observed.failure->message};
   }
   DomainStatus status = Compose(observed, membership, verdict, now);
   if (!observed.facts.status_is_pruned) {
-    const bool blocked = verdict.reason == api::kReasonDeletionBlocked;
+    const bool blocked = verdict.reason != api::kReasonDeleting;
     verdict.status = blocked ? "True" : "False";
     std::erase_if(status.conditions, [](const kube::Condition& condition) {
       return condition.type == api::kConditionDeletionBlocked;

@@ -12,6 +12,7 @@ namespace compute_domain {
 struct DeletionWait {
   std::chrono::seconds at_most{0};         // Since the deletion was asked for.
   std::vector<std::string> blockers = {};  // Such as "pods/train-0 (claim ns/train-0-channel-x2)".
+  std::vector<std::string> held = {};      // By finalizers of others, for which there is no bound.
 };
 
 // The status of a domain that is not being deleted.

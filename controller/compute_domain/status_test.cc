@@ -492,5 +492,27 @@ TEST(DecideStatusWrite, B3_WriteIsLockedToTheVersionThatWasLookedAt) {
   EXPECT_EQ(write->status, news);
 }
 
+TEST(DecideStatus, B47_ImexThatRunsOnTheHostIsSaidWithWhatToDo) {
+  const std::string words = "CrashLoopBackOff: Failed to allocate Imex: NV_ERR_IN_USE";
+  const auto stops = [](const DomainStatus& status) {
+    return MessageOf(status, "Ready").find("systemctl disable --now nvidia-imex") !=
+           std::string::npos;
+  };
+  EXPECT_TRUE(stops(StatusAfter([&](Observed& o) {
+    o.children.daemon_pods[1].ready = false;
+    o.children.daemon_pods[1].trouble = words;
+  })));
+  EXPECT_FALSE(stops(StatusAfter([&](Observed& o) {
+    o.children.daemon_pods[1].ready = false;
+    o.children.daemon_pods[1].trouble = "CrashLoopBackOff: no CDI device";
+  })));
+  EXPECT_TRUE(stops(StatusAfter([&](Observed& o) {
+    o.domain->status.nodes.clear();
+    o.children.cliques.clear();
+    o.children.daemon_pods[0].ready = false;
+    o.children.daemon_pods[0].trouble = words;
+  })));
+}
+
 }  // namespace
 }  // namespace compute_domain

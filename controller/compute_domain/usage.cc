@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "controller/api/names.h"
 #include "controller/compute_domain/ownership.h"
 #include "pkg/base/rfc3339.h"
 
@@ -16,6 +17,8 @@ using std::chrono::seconds;
 constexpr seconds kPatience{5};
 constexpr seconds kLookAgainMin{10};
 constexpr seconds kLookAgainMax{300};
+// In the scheduler's words when no device is left for a claim, of kube-scheduler as of others.
+constexpr std::string_view kNoDevice = "cannot allocate all claims";
 // So many pods are read: conditions name no more, and those that wait mostly wait for the same.
 constexpr std::size_t kPodsMax = 5;
 
@@ -32,6 +35,16 @@ bool IsWaiting(const Observed& observed, const api::Claim& claim) {
 
 }  // namespace
 
+std::string Names(const std::vector<std::string>& names) {
+  constexpr std::size_t kShown = 5;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(names.size(), kShown); ++i) {
+    text += (i == 0 ? "" : ", ") + names[i];
+  }
+  if (names.size() > kShown) text += " and " + std::to_string(names.size() - kShown) + " more";
+  return text;
+}
+
 Usage FindUsage(const Observed& observed) {
   Usage usage;
   for (const api::Claim& claim : observed.children.claims) {
@@ -47,6 +60,49 @@ Usage FindUsage(const Observed& observed) {
   std::ranges::sort(usage.users);
   std::ranges::sort(usage.waiting);
   return usage;
+}
+
+std::vector<kube::OwnerReference> FindPodsWithoutChannel(const Observed& observed) {
+  std::vector<kube::OwnerReference> pods;
+  for (const api::Claim& claim : observed.children.claims) {
+    if (!IsWaiting(observed, claim)) continue;
+    const auto words = observed.words.find(PodOf(claim)->name);
+    const bool lacks =
+        words != observed.words.end() && words->second.find(kNoDevice) != std::string::npos;
+    if (lacks) pods.push_back(*PodOf(claim));
+  }
+  return pods;
+}
+
+std::optional<Failure> FindShortage(const Observed& observed) {
+  if (FindPodsWithoutChannel(observed).empty()) return {};
+  std::vector<std::string> strays;
+  const auto add = [&](const api::Claim& claim) {
+    const bool names_none = claim.channel_domain.empty();
+    strays.push_back("the channel of " + claim.node + " by ResourceClaim " +
+                     kube::ToString(claim.meta.key) +
+                     (claim.consumers.empty() ? " (used by no pod)"
+                      : names_none            ? " (of no ComputeDomain)"
+                                              : " (of a domain in another namespace)"));
+  };
+  for (const api::Claim& claim : observed.stray_claims) add(claim);
+  for (const api::Claim& claim : observed.children.claims) {
+    const bool is_elsewhere = claim.has_channel && claim.channel_domain == observed.uid &&
+                              !claim.admin_access && !IsChannelClaim(observed, claim);
+    if (is_elsewhere && !claim.consumers.empty()) add(claim);
+  }
+  if (!strays.empty()) {
+    std::ranges::sort(strays);
+    return Failure{.reason = std::string(api::kReasonChannelHeld),
+                   .message = "Channels are held by unrelated claims: " + Names(strays) +
+                              ". Delete such a claim, or the pods that use it."};
+  }
+  const std::vector<std::string> holders = {observed.holders.begin(), observed.holders.end()};
+  return Failure{
+      .reason = std::string(api::kReasonNoChannelFree),
+      .message = "No node that they may run on has a free channel. " +
+                 (holders.empty() ? "" : "Other domains hold nodes: " + Names(holders) + ". ") +
+                 "They go on when pods there end; pods on one node share a ResourceClaim."};
 }
 
 std::vector<std::string> FindHeldNodes(const Observed& observed) {

@@ -8,6 +8,9 @@
 
 namespace compute_domain {
 
+// "a, b, c, d, e and 4 more": enough to act on, whatever the size.
+[[nodiscard]] std::string Names(const std::vector<std::string>& names);
+
 struct Usage {
   std::vector<std::string> users = {};  // Such as "pods/train-0"; each pod of a shared claim.
   // Pods whose claim is not allocated, with the scheduler's words as far as they were read.
@@ -19,6 +22,13 @@ struct Usage {
 
 // Nodes that were given to pods of the domain while another domain holds them, and who holds them.
 [[nodiscard]] std::vector<std::string> FindHeldNodes(const Observed& observed);
+
+// Pods to which the scheduler says that no node has a channel for them.
+[[nodiscard]] std::vector<kube::OwnerReference> FindPodsWithoutChannel(const Observed& observed);
+
+// Who has the channels that such pods lack, as far as `stray_claims` and `holders` tell; empty: all
+// pods have one, or wait for something else.
+[[nodiscard]] std::optional<Failure> FindShortage(const Observed& observed);
 
 // The reads of pods that have waited for a while, and when to look again: soon at first, then ever
 // later.

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "controller/compute_domain/membership.h"
 #include "controller/compute_domain/status.h"
 #include "pkg/base/rfc3339.h"
@@ -19,7 +21,11 @@ using Names = std::vector<std::string>;
 api::Claim WaitingClaim(const std::string& pod, seconds since) {
   api::Claim claim = fixtures::MakeChannelClaim("", pod);
   claim.consumers.clear();
-  claim.meta.owners = {{.api_version = "v1", .kind = "Pod", .name = pod, .controller = true}};
+  claim.meta.owners = {{.api_version = "v1",
+                        .kind = "Pod",
+                        .name = pod,
+                        .uid = "uid-of-" + pod,
+                        .controller = true}};
   const auto created = Now().wall - since;
   claim.meta.creation_timestamp = base::FormatSeconds(created);
   return claim;
@@ -159,6 +165,103 @@ TEST(DecideStatus, UseSaysWhoWaitsAndWhy) {
                 [](const api::Claim& claim) { return !claim.node.empty(); });
   EXPECT_EQ(in_use().status, "False");
   EXPECT_EQ(in_use().reason, "PodsWaiting");
+}
+
+// train-2 waits, since no channel is left for it.
+Observed Short() {
+  Observed observed = Waiting(seconds(60));
+  observed.words = {{"train-2",
+                     "Unschedulable: 0/36 nodes are available: 36 cannot allocate all "
+                     "claims."}};
+  return observed;
+}
+
+api::Claim Stray(const std::string& ns, const std::string& domain, Names consumers) {
+  api::Claim claim = fixtures::MakeChannelClaim("node-3", "x");
+  claim.meta.key = {.ns = ns, .name = "stray"};
+  claim.channel_domain = domain;
+  claim.consumers = std::move(consumers);
+  claim.has_channel = true;
+  return claim;
+}
+
+TEST(FindShortage, OnlyPodsThatLackAChannelAreShortOfOne) {
+  EXPECT_FALSE(FindShortage(Converged()));
+  EXPECT_FALSE(FindShortage(Waiting(seconds(60)))) << "nobody has asked the scheduler";
+  Observed observed = Waiting(seconds(60));
+  observed.words = {{"train-2", "Unschedulable: 0/36 nodes are available: 36 Insufficient cpu."}};
+  observed.stray_claims = {Stray("team-b", "", {"pods/b"})};
+  EXPECT_FALSE(FindShortage(observed));
+  EXPECT_TRUE(FindShortage(Short()));
+}
+
+TEST(FindShortage, B29_ClaimThatHoldsAChannelForNoDomainOrNoPodIsNamed) {
+  struct Row {
+    api::Claim claim;
+    const char* said;
+  };
+  for (const Row& row : {Row{Stray("team-b", "", {"pods/b"}), "(of no ComputeDomain)"},
+                         Row{Stray("team-b", "", {}), "(used by no pod)"},
+                         Row{Stray("team-b", fixtures::kOtherUid, {}), "(used by no pod)"}}) {
+    Observed observed = Short();
+    observed.stray_claims = {row.claim};
+    const auto shortage = FindShortage(observed);
+    ASSERT_TRUE(shortage);
+    EXPECT_EQ(shortage->reason, "ChannelHeldByUnrelatedClaim");
+    EXPECT_NE(shortage->message.find("the channel of node-3 by ResourceClaim team-b/stray " +
+                                     std::string(row.said)),
+              std::string::npos)
+        << shortage->message;
+    EXPECT_NE(shortage->message.find("Delete such a claim"), std::string::npos);
+  }
+}
+
+TEST(FindShortage, B29_ClaimThatNamesTheDomainFromAnotherNamespaceIsNamed) {
+  Observed observed = Short();
+  observed.children.claims.push_back(Stray("team-b", fixtures::kUid, {"pods/b"}));
+  EXPECT_EQ(FindShortage(observed)->reason, "ChannelHeldByUnrelatedClaim");
+  EXPECT_NE(FindShortage(observed)->message.find("(of a domain in another namespace)"),
+            std::string::npos);
+  for (const auto& change : std::vector<std::function<void(api::Claim&)>>{
+           [](api::Claim& c) { c.has_channel = false; },
+           [](api::Claim& c) { c.admin_access = true; },
+           [](api::Claim& c) { c.channel_domain = fixtures::kOtherUid; },
+           [](api::Claim& c) { c.meta.key.ns = fixtures::kUserNs; },
+           [](api::Claim& c) { c.consumers.clear(); }}) {
+    observed.children.claims.back() = Stray("team-b", fixtures::kUid, {"pods/b"});
+    change(observed.children.claims.back());
+    EXPECT_EQ(FindShortage(observed)->reason, "NoChannelFree");
+  }
+}
+
+TEST(FindShortage, P5_DomainsThatHoldNodesAreNamed) {
+  Observed observed = Short();
+  const auto alone = FindShortage(observed);
+  EXPECT_EQ(alone->reason, "NoChannelFree");
+  EXPECT_EQ(alone->message.find("Other domains"), std::string::npos);
+  observed.holders = {"team-b/other", "team-c/third"};
+  EXPECT_NE(
+      FindShortage(observed)->message.find("Other domains hold nodes: team-b/other, team-c/third."),
+      std::string::npos);
+}
+
+TEST(DecideStatus, B29_UseSaysWhoHasTheChannelThatAPodLacks) {
+  Observed observed = Short();
+  const auto in_use = [&] {
+    const auto status = DecideStatus(observed, PlanMembership(observed, Now()), Now());
+    return *status.Find("InUse");
+  };
+  EXPECT_EQ(in_use().reason, "ClaimsReserved");
+  EXPECT_NE(in_use().message.find("No node that they may run on"), std::string::npos);
+  observed.stray_claims = {Stray("team-b", "", {"pods/b"})};
+  EXPECT_EQ(in_use().reason, "ChannelHeldByUnrelatedClaim");
+  EXPECT_EQ(in_use().status, "True");
+  std::erase_if(observed.children.claims,
+                [](const api::Claim& claim) { return !claim.node.empty(); });
+  EXPECT_EQ(in_use().reason, "ChannelHeldByUnrelatedClaim");
+  EXPECT_EQ(in_use().status, "False");
+  observed.stray_claims.clear();
+  EXPECT_EQ(in_use().reason, "NoChannelFree");
 }
 
 }  // namespace

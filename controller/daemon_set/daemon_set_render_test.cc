@@ -24,7 +24,7 @@ const json::Value& PodTemplate(const json::Value& daemon_set) {
 
 // Whole, so that whatever changes is seen here: the daemon, the kubelet plugin and the probes rely
 // on each line of it (contract 3.3, 4.1, 4.9).
-TEST(RenderDaemonSet, IsThatOfTheContract) {
+TEST(RenderDaemonSet, B51_B53_B54_IsThatOfTheContract) {
   EXPECT_EQ(Render("uid-1", MakeSettings()), Json(R"json({
     "apiVersion": "apps/v1",
     "kind": "DaemonSet",
@@ -70,6 +70,7 @@ TEST(RenderDaemonSet, IsThatOfTheContract) {
               "exec": {"command": ["compute-domain-daemon", "-v", "$(LOG_VERBOSITY)", "check"]},
               "periodSeconds": 10, "failureThreshold": 1, "timeoutSeconds": 10
             },
+            "terminationMessagePolicy": "FallbackToLogsOnError",
             "resources": {"claims": [{"name": "compute-domain-daemon"}]}
           }],
           "resourceClaims": [{

@@ -53,6 +53,8 @@ Value Container(const Settings& settings) {
        {"startupProbe", Probe(1, 1200)},
        {"livenessProbe", Probe(60, 20)},
        {"readinessProbe", Probe(10, 1)},
+       // What it said last reaches the domain's condition.
+       {"terminationMessagePolicy", "FallbackToLogsOnError"},
        {"resources",
         Value::Object(
             {{"claims", Value::Array({Value::Object({{"name", api::kDaemonContainer}})})}})}});

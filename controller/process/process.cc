@@ -55,6 +55,7 @@ compute_domain::Facts FactsOf(const settings::Settings& settings) {
   facts.daemons.controller_writes = settings.controller_writes_membership;
   facts.deletion_grace = settings.deletion_grace;
   facts.status_window = settings.status_window;
+  facts.index_hold = settings.index_hold;
   return facts;
 }
 

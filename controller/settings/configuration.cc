@@ -93,6 +93,9 @@ constexpr std::array kFields = {
     Field{"deletion.grace", FieldType::kDuration, "10m",
           "How long a deletion waits for pods that use the domain. The flag `--deletion-grace` "
           "takes precedence"},
+    Field{"membership.indexHold", FieldType::kDuration, "60s",
+          "How long a node that went away keeps its IMEX index, with "
+          "`--membership-writer=controller`; 0: it does not"},
     Field{"status.window", FieldType::kDuration, "500ms",
           "Changes of a status that come within this time after a write are written together. "
           "What takes readiness away is written at once"},
@@ -331,6 +334,9 @@ void Apply(const Value& file, Settings& settings) {
   ApplyImex(from["imex"], daemons);
   if (const auto grace = base::ParseDuration(file["deletion"]["grace"].AsString())) {
     settings.deletion_grace = std::chrono::ceil<std::chrono::seconds>(*grace);
+  }
+  if (const auto hold = base::ParseDuration(file["membership"]["indexHold"].AsString())) {
+    settings.index_hold = std::chrono::ceil<std::chrono::seconds>(*hold);
   }
   if (const auto window = base::ParseDuration(file["status"]["window"].AsString())) {
     settings.status_window = *window;

@@ -74,11 +74,12 @@ daemons:
     nodeDisconnectedGraceTime: 300
     authEncryption: true
 deletion: {grace: 90s}
+membership: {indexHold: 1m30s}
 status: {window: 1s}
 )yaml";
 
 // Whole, so that whatever is lost on the way from the file to the pods is seen here.
-TEST(Configuration, FullyConfiguredDaemonSetHasEveryField) {
+TEST(Configuration, P11_B52_B54_B61_B63_X3_FullyConfiguredDaemonSetHasEveryField) {
   const json::Value rendered = Rendered(Accepted(kEverything));
   json::Value spec = rendered["spec"]["template"]["spec"];
   json::Value container = spec["containers"].items().at(0);
@@ -121,6 +122,7 @@ TEST(Configuration, FullyConfiguredDaemonSetHasEveryField) {
 TEST(Configuration, TimesAreTaken) {
   const Settings settings = Accepted(kEverything);
   EXPECT_EQ(settings.deletion_grace, seconds(90));
+  EXPECT_EQ(settings.index_hold, seconds(90));
   EXPECT_EQ(settings.status_window, milliseconds(1000));
 }
 
@@ -143,10 +145,12 @@ daemons:
   - {operator: Exists, effect: NoExecute}
   - {operator: Exists, effect: PreferNoSchedule}
 deletion: {grace: 10m}
+membership: {indexHold: 60s}
 status: {window: 500ms}
 )yaml");
   EXPECT_EQ(Rendered(settings), Rendered(Settings()));
   EXPECT_EQ(settings.deletion_grace, Settings().deletion_grace);
+  EXPECT_EQ(settings.index_hold, Settings().index_hold);
   EXPECT_EQ(settings.status_window, Settings().status_window);
 }
 

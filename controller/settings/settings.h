@@ -34,6 +34,7 @@ struct Settings {
   bool controller_writes_membership = false;
   std::chrono::seconds deletion_grace{600};
   std::chrono::milliseconds status_window{500};
+  std::chrono::seconds index_hold{60};
   // What --config says of their pods; the rest of it is above.
   daemon_set::Settings daemons = {};
 
