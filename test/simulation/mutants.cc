@@ -308,7 +308,7 @@ const std::vector<Mutant>& Mutants() {
       {"a-pod-missing-in-the-cache-is-gone", "S5", TrustingTheCacheForPods(),
        ToldBy("W1", true, Strike::kCrashAfter, "pods")},
       {"indices-are-not-kept", "S4", KeepingNoIndex(), ToldBy("W21", true, Strike::kNone)},
-      {"edits-stay", "L1", LeavingEdits(), ToldBy("W15", false, Strike::kNone)},
+      {"edits-stay", "L1", LeavingEdits(), ToldBy("W8", false, Strike::kNone)},
       {"daemons-are-put-everywhere", "S2", PuttingDaemonsEverywhere(),
        ToldBy("W5", false, Strike::kNone)},
       {"outdated-daemons-stay", "L1", LeavingOutdatedDaemons(), ToldBy("W8", false, Strike::kNone)},

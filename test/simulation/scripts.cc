@@ -121,6 +121,13 @@ void ReplaceDaemonsOneByOne(World& world) {
     }
     world.Rest("the daemon of " + node + " is replaced");
   }
+  for (const auto& [key, set] : Objects(world.All(Kind::kDaemonSet))) {
+    world.UserEdits(Kind::kDaemonSet, key, [](Value& edited) {
+      Value& containers = edited["spec"]["template"]["spec"]["containers"];
+      for (Value& container : containers.MutableItems()) container["image"] = "theirs";
+    });
+  }
+  world.Rest("a user has edited the DaemonSet");
   world.UpgradeController("cdom:2");
   world.Rest("the controller replaces them all");
   job.Finish();
@@ -151,11 +158,6 @@ void DeleteTheChildren(World& world) {
     return kube::ObjectKey{.ns = std::string(kDriverNamespace),
                            .name = DaemonName(domain ? domain->uid() : "none")};
   };
-  world.UserEdits(Kind::kDaemonSet, daemon_key(), [](Value& set) {
-    Value& containers = set["spec"]["template"]["spec"]["containers"];
-    for (Value& container : containers.MutableItems()) container["image"] = "theirs";
-  });
-  world.Rest("the user has edited the DaemonSet");
   remove(Kind::kClaimTemplate, {.ns = kJob.key.ns, .name = kJob.template_name});
   remove(Kind::kClaimTemplate, daemon_key());
   for (const auto& [key, clique] : Objects(world.All(Kind::kClique))) remove(Kind::kClique, key);
@@ -267,10 +269,10 @@ const std::vector<Script>& Scripts() {
       {"W5", "two domains compete for a node", kFourNodes, TwoDomainsCompeteForANode},
       {"W6", "nodes join, leave and join again", kFourNodes, ScaleOutAndIn},
       {"W7", "a node is moved to another rack", kFourNodes, MoveToAnotherRack},
-      {"W8", "daemon pods are replaced one by one", kFourNodes, ReplaceDaemonsOneByOne},
+      {"W8", "daemon pods are replaced one by one, by hand and by the controller", kFourNodes,
+       ReplaceDaemonsOneByOne},
       {"W10", "the namespace of two domains is deleted", kFourNodes, DeleteTheNamespace},
-      {"W15", "a user edits or deletes each child, and a node's label", kFourNodes,
-       DeleteTheChildren},
+      {"W15", "a user deletes each child, and a node's label", kFourNodes, DeleteTheChildren},
       {"W16", "somebody has the name of the workload's template", kFourNodes,
        NameOfTheTemplateIsTaken},
       {"W17", "a clique is full when one more node joins", OneNodeTooMany(), CliqueIsFull},
