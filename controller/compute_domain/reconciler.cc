@@ -42,6 +42,7 @@ Pass::Pass(Reconciler& reconciler, std::string uid) : reconciler_(reconciler) {
 
 std::vector<Request> Pass::Next() {
   if (over_) return {};
+  if (!under_way_.empty()) return Ask();  // Lists have more pages.
   if (rounds_ == 0) {
     const Reconciler::Memory memory = reconciler_.MemoryOf(observed_.uid);
     // Deciding from a view older than our own writes would do them twice.
@@ -113,47 +114,54 @@ std::vector<Request> Pass::Send(Step step) {
     return {};
   }
   if (step.empty()) return Next();
-  std::vector<Request> requests;
-  methods_.clear();
-  for (const Action& action : step) {
-    std::vector<http::Method>& methods = methods_.emplace_back();
-    for (Request& request : RequestsOf(action, observed_)) {
-      methods.push_back(request.method);
-      requests.push_back(std::move(request));
-    }
+  for (Action& action : step) {
     if (IsWrite(action)) {
       reconciler_.logger_.Debug("Acting",
                                 {{"domain", observed_.uid}, {"action", Describe(action)}});
     }
+    under_way_.push_back({.action = std::move(action)});
   }
-  under_way_ = std::move(step);
+  return Ask();
+}
+
+std::vector<Request> Pass::Ask() {
+  std::vector<Request> requests;
+  for (UnderWay& one : under_way_) {
+    one.methods.clear();
+    for (Request& request : RequestsOf(one.action, observed_, one.read)) {
+      one.methods.push_back(request.method);
+      requests.push_back(std::move(request));
+    }
+  }
   return requests;
 }
 
 void Pass::TakeReplies(std::vector<base::Result<Response>> replies) {
   acted_ = true;
+  std::vector<UnderWay> go_on;
   auto reply = replies.begin();
-  for (std::size_t i = 0; i < under_way_.size(); ++i) {
+  for (UnderWay& one : under_way_) {
     std::vector<base::Result<Response>> checked;
-    for (const http::Method method : methods_[i]) {
+    for (const http::Method method : one.methods) {
       CHECK(reply != replies.end());
       checked.push_back(kube::CheckStatus(std::move(*reply++), method));
     }
-    if (std::ranges::all_of(checked, [](const auto& one) { return one.has_value(); })) {
-      std::ranges::move(EventsOf(under_way_[i], observed_), std::back_inserter(outcome_.events));
+    if (std::ranges::all_of(checked, [](const auto& each) { return each.has_value(); })) {
+      std::ranges::move(EventsOf(one.action, observed_), std::back_inserter(outcome_.events));
     }
-    ActionResult result = compute_domain::TakeReplies(under_way_[i], checked, observed_);
+    ActionResult result = compute_domain::TakeReplies(one.action, checked, observed_, one.read);
     decide_again_ = decide_again_ || result.decide_again;
     std::ranges::move(result.expectations, std::back_inserter(expectations_));
     if (!result.error) {
-      status_written_ = status_written_ || std::holds_alternative<WriteStatus>(under_way_[i]);
+      status_written_ = status_written_ || std::holds_alternative<WriteStatus>(one.action);
+      if (result.goes_on) go_on.push_back(std::move(one));
       continue;
     }
     // The first error is the pass's; what it means to users goes into the condition.
     if (std::optional<Failure> failure = FailureOf(*result.error)) observed_.failure = failure;
     if (!outcome_.error) outcome_.error = std::move(result.error);
   }
-  under_way_.clear();
+  under_way_ = std::move(go_on);
 }
 
 void Pass::Finish() {

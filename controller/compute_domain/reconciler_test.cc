@@ -721,6 +721,113 @@ TEST(Pass, P15_DeletionOfADomainThatWasReplacedUnderItsNameLeavesTheNewOneAlone)
   EXPECT_TRUE(world.server.Get(Kind::kDaemonSet, {kDriverNs, kDaemonName}).IsNull());
 }
 
+// ---- Live reads of large collections.
+
+// Claims of others in the domain's namespace, before and behind the domain's own in the list.
+void PutClaimsOfOthers(MapServer& server, int count) {
+  for (int i = 0; i < count; ++i) {
+    api::Claim claim = fixtures::MakeChannelClaim("node-9", "a-" + std::to_string(i));
+    claim.channel_domain = kOtherUid;
+    server.Put(fixtures::Store(claim));
+  }
+}
+
+// Without anything that the cache shows, so that all is decided by live reads.
+Observed DeletedAndEmpty() {
+  Observed observed = JustDeleted();
+  observed.children = {};
+  return observed;
+}
+
+bool IsList(const std::string& line) {
+  return line.starts_with("GET ") && line.find("limit=") != std::string::npos;
+}
+
+TEST(Pass, P7_LiveReadTakesACollectionPageByPage) {
+  PassWorld world(DeletedAndEmpty());
+  PutClaimsOfOthers(world.server, 2000);
+  std::size_t longest = 0;
+  std::size_t claims = 0;
+  world.server.Intercept([&](const std::string& line) -> std::optional<MapServer::Reply> {
+    if (!IsList(line)) return {};
+    const auto reply = world.server.Answer({.path = line.substr(line.find('/'))});
+    if (!reply) return {};
+    const auto list = json::Parse(reply->body);
+    const std::size_t items = list ? (*list)["items"].items().size() : 0;
+    longest = std::max(longest, items);
+    if (line.find("/team-a/resourceclaims?") != std::string::npos) claims += items;
+    return {};
+  });
+  EXPECT_FALSE(world.Run().error);
+  EXPECT_EQ(claims, 2000U);
+  EXPECT_LE(longest, 400U);
+  for (const std::string& line : world.server.lines()) {
+    const bool is_get_of_one = line == "GET " + kDomainPath;
+    EXPECT_TRUE(IsList(line) || is_get_of_one || !line.starts_with("GET ")) << line;
+  }
+  world.Settle();
+  EXPECT_TRUE(world.Domain().IsNull());
+}
+
+TEST(Pass, P7_R2_ConsumerOnTheLastPageKeepsTheDaemons) {
+  Observed observed = JustDeleted();
+  fixtures::EndWorkload(observed.children.claims);
+  observed.nodes["node-2"] = fixtures::MakeNode("node-2", "");
+  PassWorld world(observed);
+  PutClaimsOfOthers(world.server, 1000);
+  world.server.Put(fixtures::Store(fixtures::MakeChannelClaim("node-2", "z-late")));
+  EXPECT_FALSE(world.Run().error);
+  EXPECT_FALSE(world.server.Get(Kind::kDaemonSet, {kDriverNs, kDaemonName}).IsNull());
+  EXPECT_NE(world.Ready().find("pods/z-late on node-2"), std::string::npos) << world.Ready();
+}
+
+TEST(Pass, P7_R5_ListThatBreaksOffHalfWayProvesNothing) {
+  const auto page = [](json::Value metadata, const char* kind) {
+    return MapServer::Ok(json::Value::Object(
+        {{"kind", kind}, {"metadata", std::move(metadata)}, {"items", json::Value::Array()}}));
+  };
+  const json::Value goes_on = json::Value::Object({{"continue", "400"}});
+  for (const MapServer::Reply& reply :
+       {MapServer::Fail(410, "Expired"), MapServer::Fail(503, "ServiceUnavailable"),
+        page(json::Value::Object(), "Status"), page(goes_on, "ResourceClaimList")}) {
+    PassWorld world(DeletedAndEmpty());
+    PutClaimsOfOthers(world.server, 500);
+    world.server.Intercept([&](const std::string& line) -> std::optional<MapServer::Reply> {
+      if (line.find("continue=") == std::string::npos) return {};
+      return reply;
+    });
+    EXPECT_TRUE(world.Run().error);
+    EXPECT_FALSE(world.Domain().IsNull());
+    world.server.Intercept({});
+    world.Settle();
+    EXPECT_TRUE(world.Domain().IsNull());
+  }
+}
+
+TEST(Pass, P7_R5_OwnerOfWhatIsLeftIsLookedForOnEveryPage) {
+  PassWorld world(Converged(), false);
+  for (int i = 0; i < 500; ++i) {
+    api::ComputeDomain other = fixtures::MakeDomain();
+    other.meta.key.name = "a-" + std::to_string(i);
+    other.meta.uid = "other-" + std::to_string(i);
+    world.server.Put(fixtures::Store(other));
+  }
+  for (const Kind kind : {Kind::kDaemonSet, Kind::kClaimTemplate, Kind::kClique, Kind::kNode}) {
+    world.server.ShowOnly(kind, world.cache);
+  }
+  EXPECT_FALSE(world.Run().error);
+  EXPECT_GE(world.Position("computedomains?limit=400&continue="), 0);
+  EXPECT_TRUE(world.Writes().empty());
+}
+
+TEST(Pass, R5_DomainsThatAreNotServedAreNoProofThatOneIsGone) {
+  PassWorld world(Converged(), false);
+  world.server.ShowOnly(Kind::kDaemonSet, world.cache);
+  world.server.Refuse("/computedomains?", 404, "NotFound");
+  EXPECT_EQ(CodeOf(world.Run()), ErrorCode::kNotFound);
+  EXPECT_TRUE(world.Writes().empty());
+}
+
 // ---- What a vanished domain left.
 
 TEST(Pass, L3_WhatAVanishedDomainLeftIsRemoved) {
