@@ -5,6 +5,7 @@
 
 #include "controller/compute_domain/events.h"
 #include "controller/compute_domain/labels.h"
+#include "controller/compute_domain/membership.h"
 #include "pkg/base/check.h"
 #include "pkg/kube/client/request.h"
 
@@ -34,6 +35,14 @@ std::map<std::string, base::Clock::TimePoint> StillIdle(
   return idle;
 }
 
+// The clique that the action writes; empty: none.
+std::optional<std::string> CliqueOf(const Action& action) {
+  if (const auto* write = std::get_if<WriteClique>(&action)) return write->clique.key.name;
+  const auto* create = std::get_if<Create>(&action);
+  if (create == nullptr || create->kind != Kind::kClique) return {};
+  return create->key.name;
+}
+
 }  // namespace
 
 Pass::Pass(Reconciler& reconciler, std::string uid) : reconciler_(reconciler) {
@@ -57,6 +66,7 @@ std::vector<Request> Pass::Next() {
       return {};
     }
     observed_ = reconciler_.Gather(observed_.uid);
+    paces_ = observed_.clique_paces;
     Decide();
   }
   if (!outcome_.error && next_step_ < plan_.steps.size()) {
@@ -154,6 +164,11 @@ void Pass::TakeReplies(std::vector<base::Result<Response>> replies) {
     std::ranges::move(result.expectations, std::back_inserter(expectations_));
     if (!result.error) {
       status_written_ = status_written_ || std::holds_alternative<WriteStatus>(one.action);
+      if (const std::optional<std::string> clique = CliqueOf(one.action)) {
+        const auto before = observed_.clique_paces.find(*clique);
+        paces_[*clique] = NextPace(before == observed_.clique_paces.end() ? Pace() : before->second,
+                                   reconciler_.clock_.Now(), observed_.facts.status_window);
+      }
       if (result.goes_on) go_on.push_back(std::move(one));
       continue;
     }
@@ -189,6 +204,7 @@ void Pass::Finish() {
     }
     Reconciler::Memory& memory = memories[observed_.uid];
     if (status_written_) memory.status_written = now;
+    memory.clique_paces = std::move(paces_);
     memory.idle_since = std::move(observed_.idle_since);
     if (observed_.evidence.words) {
       memory.words = *std::move(observed_.evidence.words);
@@ -213,6 +229,9 @@ Observed Reconciler::Gather(const std::string& uid) const {
   observed.facts = facts_.With([](const Facts& facts) { return facts; });
   Memory memory = MemoryOf(uid);
   observed.status_written = memory.status_written;
+  observed.clique_paces = std::move(memory.clique_paces);
+  std::erase_if(observed.clique_paces,
+                [now = clock_.Now()](const auto& pace) { return IsAtRest(pace.second, now); });
   observed.idle_since = StillIdle(observed, memory.idle_since, clock_.Now());
   observed.words = std::move(memory.words);
   observed.words_read = memory.words_read;

@@ -70,6 +70,7 @@ class Pass {
   bool over_ = false;
   bool status_sent_ = false;
   bool status_written_ = false;
+  std::map<std::string, Pace> paces_;  // Of cliques, with the writes of this pass.
   Outcome outcome_;
   std::vector<Expectation> expectations_;
 };
@@ -103,6 +104,7 @@ class Reconciler {
   // What outlives a pass. It only paces and explains: a new process does without.
   struct Memory {
     std::optional<base::Clock::TimePoint> status_written = {};
+    std::map<std::string, Pace> clique_paces = {};
     std::map<std::string, base::Clock::TimePoint> idle_since = {};
     std::map<std::string, std::string> words = {};
     std::optional<base::Clock::TimePoint> words_read = {};
