@@ -1,9 +1,11 @@
 #include "controller/compute_domain/apply.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "controller/api/names.h"
 #include "controller/compute_domain/ownership.h"
+#include "pkg/kube/cache/list_page.h"
 #include "pkg/kube/client/request.h"
 
 namespace compute_domain {
@@ -44,88 +46,88 @@ const std::string* DraVersion(Kind kind, const Facts& facts) {
   return kind == Kind::kClaim ? &facts.claim_version : nullptr;
 }
 
-Request ListLabelled(const kube::Resource& resource, const std::string& ns,
-                     const std::string& uid) {
-  return kube::ListRequest(
-      resource, {.ns = ns, .label_selector = std::string(api::kDomainLabel) + "=" + uid});
+// A page is about 1 MB: a Node, Pod or DaemonSet has up to 10 KB, the others 2.5 KB. A pass reads
+// several collections side by side.
+int PageSizeOf(Kind kind) {
+  const bool is_large = kind == Kind::kNode || kind == Kind::kDaemonPod || kind == Kind::kDaemonSet;
+  return is_large ? 100 : 400;
 }
 
-// Kinds and namespaces in the order in which ReadChildren asks for them.
-struct ChildList {
-  Kind kind = {};
-  std::string ns = {};
-};
-
-std::vector<ChildList> ChildLists(const ReadChildren& read, const Observed& observed) {
-  std::vector<ChildList> lists = {{Kind::kNode, ""}, {Kind::kClaimTemplate, ""}};
-  for (const std::string& ns : observed.facts.driver_namespaces) {
-    lists.push_back({Kind::kDaemonSet, ns});
-    lists.push_back({Kind::kDaemonPod, ns});
-    lists.push_back({Kind::kClique, ns});
-    lists.push_back({Kind::kClaim, ns});
+Request PageRequest(const Page& page, const Observed& observed) {
+  kube::ListOptions options = {.ns = page.ns,
+                               .continue_token = page.continue_token,
+                               .limit = PageSizeOf(page.kind),
+                               .metadata_only = page.kind == Kind::kComputeDomain};
+  // Domains are found by their UID, and claims carry no label of ours: all of them are read.
+  if (page.kind != Kind::kComputeDomain && page.kind != Kind::kClaim) {
+    options.label_selector = std::string(api::kDomainLabel) + "=" + observed.uid;
   }
+  return kube::ListRequest(ResourceOf(page.kind, observed.facts), options);
+}
+
+// The first pages of what each action reads.
+std::vector<Page> FirstPages(const ReadOwner& /*read*/, const Observed& /*observed*/) {
+  return {{.kind = Kind::kComputeDomain}};
+}
+
+std::vector<Page> FirstPages(const ReadChildren& read, const Observed& observed) {
+  std::vector<Page> pages = {{.kind = Kind::kNode}, {.kind = Kind::kClaimTemplate}};
   const auto& driver = observed.facts.driver_namespaces;
+  for (const std::string& ns : driver) {
+    for (const Kind kind : {Kind::kDaemonSet, Kind::kDaemonPod, Kind::kClique, Kind::kClaim}) {
+      pages.push_back({.kind = kind, .ns = ns});
+    }
+  }
   const bool known = !read.workload_namespace.empty() &&
                      std::ranges::find(driver, read.workload_namespace) == driver.end();
-  if (known) lists.push_back({Kind::kClaim, read.workload_namespace});
-  return lists;
+  if (known) pages.push_back({.kind = Kind::kClaim, .ns = read.workload_namespace});
+  return pages;
 }
 
-Request RequestOf(const ChildList& list, const Observed& observed) {
-  const kube::Resource resource = ResourceOf(list.kind, observed.facts);
-  // Claims carry no label of ours: all of the namespace are read.
-  if (list.kind == Kind::kClaim) return kube::ListRequest(resource, {.ns = list.ns});
-  return ListLabelled(resource, list.ns, observed.uid);
+std::vector<Page> FirstPages(const ReadDaemonPods& /*read*/, const Observed& observed) {
+  std::vector<Page> pages;
+  for (const std::string& ns : observed.facts.driver_namespaces) {
+    pages.push_back({.kind = Kind::kDaemonPod, .ns = ns});
+  }
+  return pages;
 }
 
-// Adds every item of a list that can be read.
-template <typename T>
-Result<void> DecodeItems(const std::string& body, Result<T> (*decode)(json::View),
-                         std::vector<T>& items) {
-  json::Parser parser;
-  const json::View list = TRY(parser.Parse(body));
-  Result<void> result;
-  list["items"].ForEach([&](json::View item) {
-    Result<T> decoded = decode(item);
-    if (decoded) {
-      items.push_back(*std::move(decoded));
-    } else {
-      result = tl::unexpected(decoded.error());
-    }
-  });
-  return result;
+std::vector<Page> FirstPages(const ReadClaims& read, const Observed& /*observed*/) {
+  return {{.kind = Kind::kClaim, .ns = read.ns}};
 }
 
-Result<void> AddPods(const std::string& body, std::vector<api::DaemonPod>& pods) {
-  TRY(DecodeItems(body, api::DecodeDaemonPod, pods));
-  std::erase_if(pods, [](const api::DaemonPod& pod) { return !IsDaemonPod(pod); });
-  return {};
-}
-
-Result<void> AddItems(Kind kind, const std::string& body, const std::string& uid,
-                      Children& children) {
+// Puts one item of a live list into `read`, if it belongs to the domain.
+Result<void> AddItem(Kind kind, json::View item, const std::string& uid, LiveRead& read) {
+  Children& found = read.found;
   switch (kind) {
     case Kind::kNode:
-      return DecodeItems(body, api::DecodeNode, children.labelled_nodes);
-    case Kind::kClaimTemplate:
-      return DecodeItems(body, api::DecodeClaimTemplate, children.templates);
-    case Kind::kDaemonSet:
-      return DecodeItems(body, api::DecodeDaemonSet, children.daemon_sets);
-    case Kind::kDaemonPod:
-      return AddPods(body, children.daemon_pods);
-    case Kind::kClique:
-      return DecodeItems(body, api::DecodeClique, children.cliques);
-    case Kind::kClaim: {
-      std::vector<api::Claim> claims;
-      TRY(DecodeItems(body, api::DecodeClaim, claims));
-      for (api::Claim& claim : claims) {
-        const bool names_it = claim.channel_domain == uid || claim.daemon_domain == uid;
-        if (names_it) children.claims.push_back(std::move(claim));
-      }
-      return {};
-    }
-    case Kind::kComputeDomain:
+      found.labelled_nodes.push_back(TRY(api::DecodeNode(item)));
       break;
+    case Kind::kClaimTemplate:
+      found.templates.push_back(TRY(api::DecodeClaimTemplate(item)));
+      break;
+    case Kind::kDaemonSet:
+      found.daemon_sets.push_back(TRY(api::DecodeDaemonSet(item)));
+      break;
+    case Kind::kDaemonPod: {
+      api::DaemonPod pod = TRY(api::DecodeDaemonPod(item));
+      if (IsDaemonPod(pod)) found.daemon_pods.push_back(std::move(pod));
+      break;
+    }
+    case Kind::kClique:
+      found.cliques.push_back(TRY(api::DecodeClique(item)));
+      break;
+    case Kind::kClaim: {
+      api::Claim claim = TRY(api::DecodeClaim(item));
+      const bool names_it = claim.channel_domain == uid || claim.daemon_domain == uid;
+      if (names_it) found.claims.push_back(std::move(claim));
+      break;
+    }
+    case Kind::kComputeDomain: {
+      kube::ObjectMeta meta = TRY(kube::DecodeMeta(item));
+      if (meta.uid == uid) read.owner = std::move(meta);
+      break;
+    }
   }
   return {};
 }
@@ -147,8 +149,8 @@ Result<kube::ObjectMeta> DecodeMetaOf(const std::string& body) {
 // What each action's replies mean. Every arm returns the first error, if there was one.
 class Taker {
  public:
-  Taker(const Replies& replies, Observed& observed, ActionResult& result)
-      : replies_(replies), observed_(observed), result_(result) {}
+  Taker(const Replies& replies, Observed& observed, LiveRead& read, ActionResult& result)
+      : replies_(replies), observed_(observed), read_(read), result_(result) {}
 
   [[nodiscard]] Result<void> operator()(const Create& create) {
     const Result<Response> reply = replies_.front();
@@ -242,57 +244,46 @@ class Taker {
   }
 
   [[nodiscard]] Result<void> operator()(const ReadOwner& read) {
+    if (!read.key) {
+      if (!TRY(TakePages(read))) return {};
+      observed_.evidence.owner.emplace(std::move(read_.owner));
+      return {};
+    }
     const Result<Response>& reply = replies_.front();
     result_.decide_again = true;
-    if (read.key && !reply && reply.error().code == ErrorCode::kNotFound) {
+    if (!reply && reply.error().code == ErrorCode::kNotFound) {
       observed_.evidence.owner.emplace(std::nullopt);
       return {};
     }
     if (!reply) return tl::unexpected(reply.error());
-    observed_.evidence.owner.emplace(
-        TRY(read.key ? OwnerOf(reply->body) : OwnerAmong(reply->body)));
+    observed_.evidence.owner.emplace(TRY(OwnerOf(reply->body)));
     return {};
   }
 
   [[nodiscard]] Result<void> operator()(const ReadChildren& read) {
-    Children children;
-    const std::vector<ChildList> lists = ChildLists(read, observed_);
-    for (std::size_t i = 0; i < lists.size(); ++i) {
-      const Result<Response>& reply = replies_[i];
-      // A kind that is not served has no objects: DRA may be switched off. But of a kind that was
-      // served a moment ago it says only that its version is another one by now.
-      const std::string* version = DraVersion(lists[i].kind, observed_.facts);
-      const bool has_none = version == nullptr || version->empty();
-      if (!reply && reply.error().code == ErrorCode::kNotFound && has_none) continue;
-      if (!reply) return tl::unexpected(reply.error());
-      TRY(AddItems(lists[i].kind, reply->body, observed_.uid, children));
-    }
-    for (const api::Node& node : children.labelled_nodes) {
+    // A kind that is not served has no objects: DRA may be switched off. But of a kind that was
+    // served a moment ago a 404 says only that its version is another one by now.
+    const auto may_lack = [&](Kind kind) {
+      const std::string* version = DraVersion(kind, observed_.facts);
+      return version == nullptr || version->empty();
+    };
+    if (!TRY(TakePages(read, may_lack))) return {};
+    for (const api::Node& node : read_.found.labelled_nodes) {
       observed_.nodes.insert_or_assign(node.meta.key.name, node);
     }
-    observed_.evidence.children = std::move(children);
-    result_.decide_again = true;
+    observed_.evidence.children = std::move(read_.found);
     return {};
   }
 
-  [[nodiscard]] Result<void> operator()(const ReadDaemonPods& /*read*/) {
-    std::vector<api::DaemonPod> pods;
-    for (const Result<Response>& reply : replies_) {
-      if (!reply) return tl::unexpected(reply.error());
-      TRY(AddPods(reply->body, pods));
-    }
-    observed_.evidence.daemon_pods = std::move(pods);
-    result_.decide_again = true;
+  [[nodiscard]] Result<void> operator()(const ReadDaemonPods& read) {
+    if (!TRY(TakePages(read))) return {};
+    observed_.evidence.daemon_pods = std::move(read_.found.daemon_pods);
     return {};
   }
 
-  [[nodiscard]] Result<void> operator()(const ReadClaims& /*read*/) {
-    const Result<Response>& reply = replies_.front();
-    if (!reply) return tl::unexpected(reply.error());
-    Children found;
-    TRY(AddItems(Kind::kClaim, reply->body, observed_.uid, found));
-    observed_.evidence.claims = std::move(found.claims);
-    result_.decide_again = true;
+  [[nodiscard]] Result<void> operator()(const ReadClaims& read) {
+    if (!TRY(TakePages(read))) return {};
+    observed_.evidence.claims = std::move(read_.found.claims);
     return {};
   }
 
@@ -346,25 +337,51 @@ class Taker {
     return std::optional(std::move(meta));
   }
 
-  [[nodiscard]] Result<std::optional<kube::ObjectMeta>> OwnerAmong(const std::string& body) const {
+  static bool LacksNone(Kind /*kind*/) { return false; }
+
+  // Whether they were the last; if not, the action goes on with those that follow. `may_lack`: of
+  // which kinds a 404 means that there are none.
+  template <typename Read, typename MayLack = bool (*)(Kind)>
+  [[nodiscard]] Result<bool> TakePages(const Read& read, const MayLack& may_lack = LacksNone) {
+    std::vector<Page> pages = std::exchange(read_.pages, {});
+    if (pages.empty()) pages = FirstPages(read, observed_);
+    for (std::size_t i = 0; i < pages.size(); ++i) {
+      const Result<Response>& reply = replies_[i];
+      const bool is_missing = !reply && reply.error().code == ErrorCode::kNotFound;
+      if (is_missing && may_lack(pages[i].kind)) continue;
+      if (!reply) return tl::unexpected(reply.error());
+      TRY(TakePage(std::move(pages[i]), reply->body));
+    }
+    result_.goes_on = !read_.pages.empty();
+    result_.decide_again = !result_.goes_on;
+    return result_.decide_again;
+  }
+
+  [[nodiscard]] Result<void> TakePage(Page page, std::string_view body) {
+    kube::ListPage list = TRY(kube::ReadListPage(body));
+    // What is not the list proves nothing.
+    const bool is_it =
+        list.kind == ResourceOf(page.kind).kind + "List" ||
+        (page.kind == Kind::kComputeDomain && list.kind == "PartialObjectMetadataList");
+    if (!is_it) {
+      return base::Fail(ErrorCode::kUnavailable, "a list came as \"" + list.kind + "\"");
+    }
+    if (!list.continue_token.empty() && list.continue_token == page.continue_token) {
+      return base::Fail(ErrorCode::kUnavailable, "a page of a list leads to itself");
+    }
     json::Parser parser;
-    const json::View list = TRY(parser.Parse(body));
-    std::optional<kube::ObjectMeta> found;
-    Result<void> readable;
-    list["items"].ForEach([&](json::View item) {
-      Result<kube::ObjectMeta> meta = kube::DecodeMeta(item);
-      if (!meta) {
-        readable = tl::unexpected(meta.error());
-      } else if (meta->uid == observed_.uid) {
-        found = *std::move(meta);
-      }
-    });
-    TRY(std::move(readable));
-    return found;
+    for (const std::string_view item : list.items) {
+      const json::View object = TRY(parser.Parse(item));
+      TRY(AddItem(page.kind, object, observed_.uid, read_));
+    }
+    page.continue_token = std::move(list.continue_token);
+    if (!page.continue_token.empty()) read_.pages.push_back(std::move(page));
+    return {};
   }
 
   const Replies& replies_;
   Observed& observed_;
+  LiveRead& read_;
   ActionResult& result_;
 };
 
@@ -373,7 +390,7 @@ class Asker {
  public:
   using Requests = std::vector<Request>;
 
-  explicit Asker(const Observed& observed) : observed_(observed) {}
+  Asker(const Observed& observed, const LiveRead& read) : observed_(observed), read_(read) {}
 
   [[nodiscard]] Requests operator()(const Create& create) const {
     return {kube::CreateRequest(Served(create.kind), create.key.ns, create.object)};
@@ -438,28 +455,12 @@ class Asker {
 
   [[nodiscard]] Requests operator()(const ReadOwner& read) const {
     if (read.key) return {kube::GetRequest(api::kComputeDomains, *read.key)};
-    return {kube::ListRequest(api::kComputeDomains, {.metadata_only = true})};
+    return PagesOf(read);
   }
 
-  [[nodiscard]] Requests operator()(const ReadChildren& read) const {
-    Requests requests;
-    for (const ChildList& list : ChildLists(read, observed_)) {
-      requests.push_back(RequestOf(list, observed_));
-    }
-    return requests;
-  }
-
-  [[nodiscard]] Requests operator()(const ReadDaemonPods&) const {
-    Requests requests;
-    for (const std::string& ns : observed_.facts.driver_namespaces) {
-      requests.push_back(ListLabelled(kube::kPods, ns, observed_.uid));
-    }
-    return requests;
-  }
-
-  [[nodiscard]] Requests operator()(const ReadClaims& read) const {
-    return {kube::ListRequest(Served(Kind::kClaim), {.ns = read.ns})};
-  }
+  [[nodiscard]] Requests operator()(const ReadChildren& read) const { return PagesOf(read); }
+  [[nodiscard]] Requests operator()(const ReadDaemonPods& read) const { return PagesOf(read); }
+  [[nodiscard]] Requests operator()(const ReadClaims& read) const { return PagesOf(read); }
 
   [[nodiscard]] Requests operator()(const ReadPods& read) const {
     Requests requests;
@@ -476,7 +477,17 @@ class Asker {
  private:
   [[nodiscard]] kube::Resource Served(Kind kind) const { return ResourceOf(kind, observed_.facts); }
 
+  template <typename Read>
+  [[nodiscard]] Requests PagesOf(const Read& read) const {
+    Requests requests;
+    for (const Page& page : read_.pages.empty() ? FirstPages(read, observed_) : read_.pages) {
+      requests.push_back(PageRequest(page, observed_));
+    }
+    return requests;
+  }
+
   const Observed& observed_;
+  const LiveRead& read_;
 };
 
 }  // namespace
@@ -508,8 +519,9 @@ kube::Resource ResourceOf(Kind kind, const Facts& facts) {
   return resource;
 }
 
-std::vector<Request> RequestsOf(const Action& action, const Observed& observed) {
-  return std::visit(Asker(observed), action);
+std::vector<Request> RequestsOf(const Action& action, const Observed& observed,
+                                const LiveRead& read) {
+  return std::visit(Asker(observed, read), action);
 }
 
 std::string Describe(const Action& action) {
@@ -556,9 +568,10 @@ bool IsWrite(const Action& action) {
          !std::holds_alternative<ReadTaken>(action);
 }
 
-ActionResult TakeReplies(const Action& action, const Replies& replies, Observed& observed) {
+ActionResult TakeReplies(const Action& action, const Replies& replies, Observed& observed,
+                         LiveRead& read) {
   ActionResult result;
-  const Result<void> taken = std::visit(Taker(replies, observed, result), action);
+  const Result<void> taken = std::visit(Taker(replies, observed, read, result), action);
   if (!taken) {
     result = {};
     result.error = base::While(Describe(action))(taken.error());

@@ -17,8 +17,25 @@ namespace compute_domain {
 // In the version that is served; in the preferred one if none is.
 [[nodiscard]] kube::Resource ResourceOf(Kind kind, const Facts& facts);
 
-// Never empty. The requests of one action may travel side by side.
-[[nodiscard]] std::vector<http::Request> RequestsOf(const Action& action, const Observed& observed);
+// One page of a collection that is read live.
+struct Page {
+  Kind kind = {};
+  std::string ns = {};              // Empty: all.
+  std::string continue_token = {};  // Empty: the first.
+};
+
+// How far an action has come that reads collections. Of each page only what belongs to the domain
+// stays, so that memory follows the domain and not what else lies in a namespace.
+struct LiveRead {
+  std::vector<Page> pages = {};  // What comes next; empty at the beginning.
+  Children found = {};
+  std::optional<kube::ObjectMeta> owner = {};
+};
+
+// Never empty. The requests of one action may travel side by side. `read` is where an action stands
+// whose result said that it goes on.
+[[nodiscard]] std::vector<http::Request> RequestsOf(const Action& action, const Observed& observed,
+                                                    const LiveRead& read = {});
 
 // What a successful write leaves for the cache to catch up with.
 struct Expectation {
@@ -31,6 +48,7 @@ struct Expectation {
 struct ActionResult {
   std::optional<base::Error> error = {};  // With what was attempted.
   bool decide_again = false;              // It found evidence.
+  bool goes_on = false;                   // It has more to read: ask RequestsOf again.
   std::vector<Expectation> expectations = {};
 };
 
@@ -38,7 +56,7 @@ struct ActionResult {
 // `replies` went through kube::CheckStatus.
 [[nodiscard]] ActionResult TakeReplies(const Action& action,
                                        const std::vector<base::Result<http::Response>>& replies,
-                                       Observed& observed);
+                                       Observed& observed, LiveRead& read);
 
 // The error as the domain's condition has it; empty for what passes by itself.
 [[nodiscard]] std::optional<Failure> FailureOf(const base::Error& error);

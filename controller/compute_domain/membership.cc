@@ -16,6 +16,7 @@ using api::Clique;
 using api::DaemonPod;
 using api::HeldIndex;
 using api::Member;
+using std::chrono::milliseconds;
 using PodByNode = std::map<std::string, const DaemonPod*>;
 
 bool IsBetter(const DaemonPod& a, const DaemonPod& b) {
@@ -242,6 +243,35 @@ bool IsWritten(const Observed& observed, const std::string& id, const Clique* cl
   });
 }
 
+// Whether more of the clique's daemons are on their way, so that what changed is soon followed by
+// more.
+bool IsForming(const Observed& observed, const PodByNode& pods, const std::string& id,
+               const std::vector<Member>& daemons) {
+  const auto is_waited_for = [&](const auto& item) {
+    const auto& [node, pod] = item;
+    if (!pod->controller_writes || pod->meta.deleting || !MayBeIn(*pod, id)) return false;
+    const auto entry = std::ranges::find(daemons, node, &Member::node);
+    return entry == daemons.end() || !entry->ready;
+  };
+  const auto has_no_pod = [&](const api::Node& node) { return !pods.contains(node.meta.key.name); };
+  return std::ranges::any_of(pods, is_waited_for) ||
+         std::ranges::any_of(observed.children.labelled_nodes, has_no_pod);
+}
+
+// How long the clique's write of `daemons` has to wait for others.
+milliseconds UntilWrite(const Observed& observed, const PodByNode& pods, const Clique& clique,
+                        const std::vector<Member>& daemons, base::Clock::TimePoint now) {
+  const auto pace = observed.clique_paces.find(clique.meta.key.name);
+  if (pace == observed.clique_paces.end()) return milliseconds(0);
+  if (LosesReadiness(clique.daemons, daemons)) return milliseconds(0);
+  milliseconds window = pace->second.window;
+  if (!IsForming(observed, pods, clique.id, daemons)) {
+    window = std::min(window, observed.facts.status_window);
+  }
+  const auto rest = std::chrono::ceil<milliseconds>(pace->second.last + window - now);
+  return std::max(milliseconds(0), rest);
+}
+
 // The write that makes the clique hold `next`; empty if it does.
 std::optional<Action> WriteOf(const Observed& observed, const std::string& id, const Clique* clique,
                               const CliqueContent& next) {
@@ -305,6 +335,22 @@ bool HasLeft(const Observed& observed, const std::map<std::string, Member>& by_n
 
 }  // namespace
 
+Pace NextPace(const Pace& before, base::Clock::TimePoint now, milliseconds first) {
+  return {.last = now, .window = std::clamp(2 * before.window, first, 8 * first)};
+}
+
+bool IsAtRest(const Pace& pace, base::Clock::TimePoint now) {
+  return now - pace.last >= 2 * pace.window;
+}
+
+bool LosesReadiness(const std::vector<Member>& before, const std::vector<Member>& after) {
+  return std::ranges::any_of(before, [&](const Member& member) {
+    if (!member.ready) return false;
+    const auto it = std::ranges::find(after, member.node, &Member::node);
+    return it == after.end() || !it->ready;
+  });
+}
+
 int LowestFreeIndex(const std::set<int>& used, int members_max) {
   for (int index = 0; index < members_max; ++index) {
     if (!used.contains(index)) return index;
@@ -334,9 +380,17 @@ Membership PlanMembership(const Observed& observed, const Instant& now) {
     }
   }
   for (const auto& [id, clique] : cliques) {
-    const CliqueContent next = CliqueRule(observed, pods, id, clique, now.wall).Decide(membership);
+    CliqueContent next = CliqueRule(observed, pods, id, clique, now.wall).Decide(membership);
     if (std::optional<Action> write = WriteOf(observed, id, clique, next)) {
-      membership.actions.push_back(*std::move(write));
+      const milliseconds wait =
+          clique == nullptr ? milliseconds(0)
+                            : UntilWrite(observed, pods, *clique, next.daemons, now.monotonic);
+      if (wait > milliseconds(0)) {
+        membership.look_again = std::min(wait, membership.look_again.value_or(wait));
+        next.daemons = clique->daemons;  // Status says what the clique does.
+      } else {
+        membership.actions.push_back(*std::move(write));
+      }
     }
     for (Member member : next.daemons) {
       if (!IsWritten(observed, id, clique, member)) continue;

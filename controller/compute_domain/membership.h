@@ -7,6 +7,7 @@
 // changes it, and removes it only once a live read shows that its pod is gone.
 #pragma once
 
+#include <chrono>
 #include <set>
 #include <string>
 #include <vector>
@@ -20,6 +21,17 @@ namespace compute_domain {
 
 // Decides what the cliques of the domain should hold. REQUIRES: observed.domain.
 [[nodiscard]] Membership PlanMembership(const Observed& observed, const Instant& now);
+
+// The pace of a clique that was written `now`. Nodes join for as long as they take, so the window
+// of a clique that is written again and again grows: from `first` to eight times that.
+[[nodiscard]] Pace NextPace(const Pace& before, base::Clock::TimePoint now,
+                            std::chrono::milliseconds first);
+// Whether nothing has been written for so long that the next change is a first one again.
+[[nodiscard]] bool IsAtRest(const Pace& pace, base::Clock::TimePoint now);
+
+// Whether somebody who was ready `before` is not any more: nobody must go on trusting it.
+[[nodiscard]] bool LosesReadiness(const std::vector<api::Member>& before,
+                                  const std::vector<api::Member>& after);
 
 // The lowest index below `members_max` that is not in `used`; -1 if there is none.
 [[nodiscard]] int LowestFreeIndex(const std::set<int>& used, int members_max);

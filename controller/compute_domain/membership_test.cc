@@ -7,6 +7,7 @@
 #include <map>
 #include <random>
 
+#include "controller/api/names.h"
 #include "test/fixtures/observed.h"
 
 namespace compute_domain {
@@ -74,6 +75,139 @@ TEST(PlanMembership, Q2_CliqueThatIsAsItShouldBeIsNotWritten) {
     EXPECT_FALSE(membership.needs_daemon_pods);
     EXPECT_EQ(membership.members, (Members{MakeMember("node-0", 0), MakeMember("node-1", 1)}));
   }
+}
+
+// ---- The pace of a clique that is written.
+
+using std::chrono::milliseconds;
+
+const std::string kCliqueName = api::CliqueName(kUid, kCliqueId);
+
+// The clique was written so long ago, with such a window behind it.
+Change WrittenBefore(milliseconds ago, milliseconds window = milliseconds(500)) {
+  return [=](Observed& observed) {
+    observed.clique_paces[kCliqueName] = {.last = Now().monotonic - ago, .window = window};
+  };
+}
+
+Observed WithANodeThatJoins() {
+  Observed observed = Marked();
+  AddNode(observed, "node-2", 2);
+  return observed;
+}
+
+// Of one that waits for two more.
+Observed Forming() {
+  Observed observed = WithANodeThatJoins();
+  AddNode(observed, "node-3", 3);
+  observed.children.daemon_pods.back().ready = false;
+  return observed;
+}
+
+TEST(PlanMembership, Q3_FirstChangeOfACliqueIsWrittenAtOnce) {
+  const Membership membership = PlanMembership(WithANodeThatJoins(), Now());
+  EXPECT_EQ(Written(membership).size(), 3U);
+  EXPECT_FALSE(membership.look_again);
+}
+
+TEST(PlanMembership, Q3_ChangeSoonAfterAWriteWaitsForOthersAndStatusSaysWhatTheCliqueDoes) {
+  const Membership waits = PlanFor(WithANodeThatJoins(), WrittenBefore(milliseconds(200)));
+  EXPECT_TRUE(waits.actions.empty());
+  EXPECT_EQ(waits.look_again, milliseconds(300));
+  EXPECT_EQ(waits.members.size(), 2U);
+  const Membership later = PlanFor(WithANodeThatJoins(), WrittenBefore(milliseconds(500)));
+  EXPECT_EQ(Written(later).size(), 3U);
+  EXPECT_FALSE(later.look_again);
+}
+
+TEST(PlanMembership, Q3_WindowOfAnotherCliqueIsNoReasonToWait) {
+  Observed observed = WithANodeThatJoins();
+  observed.clique_paces["another"] = {.last = Now().monotonic, .window = milliseconds(500)};
+  EXPECT_EQ(Written(PlanMembership(observed, Now())).size(), 3U);
+}
+
+TEST(PlanMembership, Q3_ReadinessThatIsLostIsWrittenAtOnce) {
+  for (const bool leaves : {false, true}) {
+    const Membership membership = PlanFor(WithANodeThatJoins(), [&](Observed& observed) {
+      WrittenBefore(milliseconds(0))(observed);
+      observed.children.daemon_pods[0].ready = false;
+      if (!leaves) return;
+      RemovePod(observed, "node-0");
+      ShowPods(observed, observed.children.daemon_pods);
+    });
+    EXPECT_EQ(Written(membership).size(), leaves ? 2U : 3U) << "and what else there is with it";
+  }
+}
+
+TEST(PlanMembership, Q3_CliqueThatIsMadeAnewWaitsForNothing) {
+  const Membership membership = PlanFor(WithANodeThatJoins(), [](Observed& observed) {
+    WrittenBefore(milliseconds(0))(observed);
+    observed.children.cliques.clear();
+  });
+  EXPECT_EQ(Actions<Create>(membership.actions).size(), 1U);
+}
+
+TEST(PlanMembership, Q3_GrownWindowIsForACliqueThatStillForms) {
+  const Change written = WrittenBefore(milliseconds(600), milliseconds(4000));
+  EXPECT_EQ(PlanFor(Forming(), written).look_again, milliseconds(3400));
+  EXPECT_EQ(Written(PlanFor(WithANodeThatJoins(), written)).size(), 3U)
+      << "nobody else is on the way";
+}
+
+TEST(PlanMembership, Q3_WhoIsOnTheWayMakesACliqueOneThatForms) {
+  const auto waits = [](const Change& change) {
+    const Membership membership = PlanFor(WithANodeThatJoins(), [&](Observed& observed) {
+      WrittenBefore(milliseconds(600), milliseconds(4000))(observed);
+      AddNode(observed, "node-3", 3);
+      change(observed);
+    });
+    return membership.look_again.has_value();
+  };
+  const auto pod = [](Observed& observed) -> DaemonPod& {
+    return observed.children.daemon_pods.back();
+  };
+  EXPECT_FALSE(waits([](Observed&) {})) << "it is there";
+  EXPECT_TRUE(waits([&](Observed& observed) { pod(observed).ready = false; }));
+  EXPECT_TRUE(waits([&](Observed& observed) { pod(observed).ip.clear(); }));
+  EXPECT_TRUE(waits([&](Observed& observed) { pod(observed).clique.reset(); }));
+  EXPECT_FALSE(waits([&](Observed& observed) { pod(observed).clique = kOtherCliqueId; }));
+  EXPECT_FALSE(waits([&](Observed& observed) { pod(observed).meta.deleting = true; }));
+  EXPECT_FALSE(waits([&](Observed& observed) {
+    pod(observed).controller_writes = false;
+    pod(observed).ready = false;
+  })) << "its daemon writes for itself";
+  EXPECT_TRUE(waits([](Observed& observed) {
+    observed.children.labelled_nodes.push_back(fixtures::MakeNode("node-4"));
+  })) << "its pod will come";
+}
+
+TEST(PlanMembership, Q3_OfSeveralCliquesTheFirstThatIsDueSaysWhenToLookAgain) {
+  const Membership membership = PlanFor(WithANodeThatJoins(), [](Observed& observed) {
+    WrittenBefore(milliseconds(100))(observed);
+    api::Clique other = observed.children.cliques[0];
+    other.id = kOtherCliqueId;
+    other.meta.key.name = api::CliqueName(kUid, kOtherCliqueId);
+    other.daemons = {};
+    observed.children.cliques.push_back(other);
+    AddNode(observed, "node-3", 3);
+    observed.children.daemon_pods.back().clique = kOtherCliqueId;
+    observed.clique_paces[other.meta.key.name] = {.last = Now().monotonic - milliseconds(300),
+                                                  .window = milliseconds(500)};
+  });
+  EXPECT_EQ(membership.look_again, milliseconds(200));
+}
+
+TEST(NextPace, Q3_WindowGrowsWhileWritesFollowOneAnother) {
+  Pace pace;
+  std::vector<int> windows;
+  for (int i = 0; i < 6; ++i) {
+    pace = NextPace(pace, Now().monotonic, milliseconds(500));
+    windows.push_back(static_cast<int>(pace.window.count()));
+  }
+  EXPECT_EQ(windows, (std::vector<int>{500, 1000, 2000, 4000, 4000, 4000}));
+  EXPECT_FALSE(IsAtRest(pace, Now().monotonic + milliseconds(7999)));
+  EXPECT_TRUE(IsAtRest(pace, Now().monotonic + milliseconds(8000)));
+  EXPECT_TRUE(IsAtRest(NextPace({}, Now().monotonic, milliseconds(0)), Now().monotonic));
 }
 
 // ---- Leaving.

@@ -54,7 +54,7 @@ struct Facts {
   std::vector<std::string> driver_namespaces = {};  // The first is where children are made.
   daemon_set::Settings daemons = {};
   std::chrono::seconds deletion_grace{600};
-  std::chrono::milliseconds status_window{500};
+  std::chrono::milliseconds status_window{500};  // And the first of a clique's.
   // An index is kept this long for a node whose daemon went.
   std::chrono::seconds index_hold{60};
   // A node keeps the domain's label this long after the last claim on it: its plugin comes first.
@@ -76,6 +76,13 @@ struct Failure {
   friend bool operator==(const Failure&, const Failure&) = default;
 };
 
+// The writes of one clique by this process that followed one another closely.
+struct Pace {
+  base::Clock::TimePoint last = {};
+  std::chrono::milliseconds window{0};  // What changes soon after it is written together.
+  friend bool operator==(const Pace&, const Pace&) = default;
+};
+
 struct Observed {
   std::string uid = {};
   std::optional<api::ComputeDomain> domain = {};  // From the cache, like all below but `evidence`.
@@ -86,6 +93,7 @@ struct Observed {
   Facts facts = {};
   std::optional<Failure> failure = {};                        // Of this pass.
   std::optional<base::Clock::TimePoint> status_written = {};  // By this process.
+  std::map<std::string, Pace> clique_paces = {};              // By the name of the clique.
   // Labelled nodes without an allocated channel claim of the domain, and since when this process
   // has seen them so.
   std::map<std::string, base::Clock::TimePoint> idle_since = {};

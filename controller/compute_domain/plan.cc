@@ -63,7 +63,7 @@ Plan PlanLife(Observed observed, const Instant& now, const Rules& rules) {
   std::ranges::move(roll.actions, std::back_inserter(labels.actions));
   if (words.read) labels.actions.emplace_back(*std::move(words.read));
   if (!labels.actions.empty()) plan.steps.push_back(std::move(labels.actions));
-  plan.requeue_after = Sooner(labels.look_again, words.look_again);
+  plan.requeue_after = Sooner(membership.look_again, Sooner(labels.look_again, words.look_again));
   plan.status =
       DecideStatusWrite(observed, DecideStatus(observed, membership, now), now, plan.requeue_after);
   return plan;
@@ -174,7 +174,9 @@ Plan PlanDeletion(const Observed& observed, const Instant& now, const Rules& rul
     const Membership membership = rules.membership(observed, now);
     // Their jobs go on: so do the daemons.
     AddStep(std::move(workload), membership, membership.needs_daemon_pods, plan);
-    return PlanWait(observed, now, membership, std::move(plan), wait, grace);
+    plan = PlanWait(observed, now, membership, std::move(plan), wait, grace);
+    plan.requeue_after = Sooner(plan.requeue_after, membership.look_again);
+    return plan;
   }
   if (!workload.empty()) plan.steps.push_back(std::move(workload));
   Step rest = rules.tear_down(observed, children);

@@ -113,6 +113,7 @@ struct Membership {
   std::vector<Action> actions = {};
   std::vector<std::string> refused = {};  // Nodes without room: "node in clique".
   bool needs_daemon_pods = false;         // A member seems gone: read before it is removed.
+  std::optional<std::chrono::milliseconds> look_again = {};  // Then a write is due that waits now.
 };
 
 // The replacement of daemon pods.

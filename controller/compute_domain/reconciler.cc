@@ -5,6 +5,7 @@
 
 #include "controller/compute_domain/events.h"
 #include "controller/compute_domain/labels.h"
+#include "controller/compute_domain/membership.h"
 #include "controller/compute_domain/usage.h"
 #include "pkg/base/check.h"
 #include "pkg/kube/client/request.h"
@@ -35,6 +36,14 @@ std::map<std::string, base::Clock::TimePoint> StillIdle(
   return idle;
 }
 
+// The clique that the action writes; empty: none.
+std::optional<std::string> CliqueOf(const Action& action) {
+  if (const auto* write = std::get_if<WriteClique>(&action)) return write->clique.key.name;
+  const auto* create = std::get_if<Create>(&action);
+  if (create == nullptr || create->kind != Kind::kClique) return {};
+  return create->key.name;
+}
+
 }  // namespace
 
 Pass::Pass(Reconciler& reconciler, std::string uid) : reconciler_(reconciler) {
@@ -43,6 +52,7 @@ Pass::Pass(Reconciler& reconciler, std::string uid) : reconciler_(reconciler) {
 
 std::vector<Request> Pass::Next() {
   if (over_) return {};
+  if (!under_way_.empty()) return Ask();  // Lists have more pages.
   if (rounds_ == 0) {
     const Reconciler::Memory memory = reconciler_.MemoryOf(observed_.uid);
     // Deciding from a view older than our own writes would do them twice.
@@ -57,6 +67,7 @@ std::vector<Request> Pass::Next() {
       return {};
     }
     observed_ = reconciler_.Gather(observed_.uid);
+    paces_ = observed_.clique_paces;
     Decide();
   }
   if (!outcome_.error && next_step_ < plan_.steps.size()) {
@@ -115,51 +126,63 @@ std::vector<Request> Pass::Send(Step step) {
     return {};
   }
   if (step.empty()) return Next();
-  std::vector<Request> requests;
-  methods_.clear();
-  for (const Action& action : step) {
-    std::vector<http::Method>& methods = methods_.emplace_back();
-    for (Request& request : RequestsOf(action, observed_)) {
-      methods.push_back(request.method);
-      requests.push_back(std::move(request));
-    }
+  for (Action& action : step) {
     if (IsWrite(action)) {
       reconciler_.logger_.Debug("Acting",
                                 {{"domain", observed_.uid}, {"action", Describe(action)}});
     }
+    under_way_.push_back({.action = std::move(action)});
   }
-  under_way_ = std::move(step);
+  return Ask();
+}
+
+std::vector<Request> Pass::Ask() {
+  std::vector<Request> requests;
+  for (UnderWay& one : under_way_) {
+    one.methods.clear();
+    for (Request& request : RequestsOf(one.action, observed_, one.read)) {
+      one.methods.push_back(request.method);
+      requests.push_back(std::move(request));
+    }
+  }
   return requests;
 }
 
 void Pass::TakeReplies(std::vector<base::Result<Response>> replies) {
   acted_ = true;
+  std::vector<UnderWay> go_on;
   auto reply = replies.begin();
-  for (std::size_t i = 0; i < under_way_.size(); ++i) {
+  for (UnderWay& one : under_way_) {
     std::vector<base::Result<Response>> checked;
-    for (const http::Method method : methods_[i]) {
+    for (const http::Method method : one.methods) {
       CHECK(reply != replies.end());
       checked.push_back(kube::CheckStatus(std::move(*reply++), method));
     }
-    if (std::ranges::all_of(checked, [](const auto& one) { return one.has_value(); })) {
-      std::ranges::move(EventsOf(under_way_[i], observed_), std::back_inserter(outcome_.events));
+    if (std::ranges::all_of(checked, [](const auto& each) { return each.has_value(); })) {
+      std::ranges::move(EventsOf(one.action, observed_), std::back_inserter(outcome_.events));
     }
-    ActionResult result = compute_domain::TakeReplies(under_way_[i], checked, observed_);
-    if (std::holds_alternative<ReadPods>(under_way_[i]) && !reconciler_.dry_run_) {
+    ActionResult result = compute_domain::TakeReplies(one.action, checked, observed_, one.read);
+    if (std::holds_alternative<ReadPods>(one.action) && !reconciler_.dry_run_) {
       reconciler_.AddHolders(observed_);
       std::ranges::move(TellWaitingPods(observed_), std::back_inserter(outcome_.events));
     }
     decide_again_ = decide_again_ || result.decide_again;
     std::ranges::move(result.expectations, std::back_inserter(expectations_));
     if (!result.error) {
-      status_written_ = status_written_ || std::holds_alternative<WriteStatus>(under_way_[i]);
+      status_written_ = status_written_ || std::holds_alternative<WriteStatus>(one.action);
+      if (const std::optional<std::string> clique = CliqueOf(one.action)) {
+        const auto before = observed_.clique_paces.find(*clique);
+        paces_[*clique] = NextPace(before == observed_.clique_paces.end() ? Pace() : before->second,
+                                   reconciler_.clock_.Now(), observed_.facts.status_window);
+      }
+      if (result.goes_on) go_on.push_back(std::move(one));
       continue;
     }
     // The first error is the pass's; what it means to users goes into the condition.
     if (std::optional<Failure> failure = FailureOf(*result.error)) observed_.failure = failure;
     if (!outcome_.error) outcome_.error = std::move(result.error);
   }
-  under_way_.clear();
+  under_way_ = std::move(go_on);
 }
 
 void Pass::Finish() {
@@ -187,6 +210,7 @@ void Pass::Finish() {
     }
     Reconciler::Memory& memory = memories[observed_.uid];
     if (status_written_) memory.status_written = now;
+    memory.clique_paces = std::move(paces_);
     memory.idle_since = std::move(observed_.idle_since);
     if (observed_.evidence.words) {
       memory.words = *std::move(observed_.evidence.words);
@@ -212,6 +236,9 @@ Observed Reconciler::Gather(const std::string& uid) const {
   observed.facts = facts_.With([](const Facts& facts) { return facts; });
   Memory memory = MemoryOf(uid);
   observed.status_written = memory.status_written;
+  observed.clique_paces = std::move(memory.clique_paces);
+  std::erase_if(observed.clique_paces,
+                [now = clock_.Now()](const auto& pace) { return IsAtRest(pace.second, now); });
   observed.idle_since = StillIdle(observed, memory.idle_since, clock_.Now());
   observed.words = std::move(memory.words);
   observed.words_read = memory.words_read;

@@ -46,7 +46,15 @@ class Pass {
   [[nodiscard]] const Outcome& outcome() const { return outcome_; }
 
  private:
+  // One action of the step that runs.
+  struct UnderWay {
+    Action action = {};
+    LiveRead read = {};
+    std::vector<http::Method> methods = {};  // Of its requests.
+  };
+
   [[nodiscard]] std::vector<http::Request> Send(Step step);
+  [[nodiscard]] std::vector<http::Request> Ask();
   void Decide();
   [[nodiscard]] Plan MakePlan();
   void Finish();
@@ -54,8 +62,7 @@ class Pass {
   Reconciler& reconciler_;
   Observed observed_;
   Plan plan_;
-  Step under_way_;
-  std::vector<std::vector<http::Method>> methods_;  // Of the requests of each action under way.
+  std::vector<UnderWay> under_way_;
   std::size_t next_step_ = 0;
   int rounds_ = 0;
   bool acted_ = false;         // A step ran since the last decision.
@@ -63,6 +70,7 @@ class Pass {
   bool over_ = false;
   bool status_sent_ = false;
   bool status_written_ = false;
+  std::map<std::string, Pace> paces_;  // Of cliques, with the writes of this pass.
   Outcome outcome_;
   std::vector<Expectation> expectations_;
 };
@@ -96,6 +104,7 @@ class Reconciler {
   // What outlives a pass. It only paces and explains: a new process does without.
   struct Memory {
     std::optional<base::Clock::TimePoint> status_written = {};
+    std::map<std::string, Pace> clique_paces = {};
     std::map<std::string, base::Clock::TimePoint> idle_since = {};
     std::map<std::string, std::string> words = {};
     std::optional<base::Clock::TimePoint> words_read = {};

@@ -546,6 +546,111 @@ TEST(Pass, B33_DomainWithMembersInTwoNamespacesRests) {
   EXPECT_TRUE(world.server.lines().empty());
 }
 
+// Nodes join a domain of ours one after the other; each is ready a while after its entry is there.
+class Burst {
+ public:
+  explicit Burst(int nodes) : nodes_(nodes) {
+    world_.server.Remove(Kind::kClique, {kDriverNs, api::CliqueName(kUid, kCliqueId)});
+  }
+
+  // Until the clique shows all of them as ready; in steps of 100 ms of virtual time, with a pass
+  // whenever something changed or is due.
+  void Run() {
+    for (int step = 0; std::ssize(shown_) < nodes_; ++step) {
+      ASSERT_LT(step, 300) << "it never ends";
+      if (step < nodes_) Join(step);
+      for (int node = 0; node < std::min(step, nodes_); ++node) Advance(node);
+      world_.server.ShowAll(world_.cache);
+      Pass();
+      world_.clock.Advance(kStep);
+    }
+  }
+
+  std::vector<base::Clock::TimePoint> writes;
+  milliseconds longest_wait{0};  // From a pod that is ready to its entry that says so.
+  base::Clock::TimePoint first_join = {};
+
+ private:
+  static constexpr milliseconds kStep{100};
+
+  static std::string NameOf(int node) { return "new-" + std::to_string(node); }
+
+  json::Value EntryOf(int node) const {
+    const json::Value clique =
+        world_.server.Get(Kind::kClique, {kDriverNs, api::CliqueName(kUid, kCliqueId)});
+    for (const json::Value& entry : clique["daemons"].items()) {
+      if (entry["nodeName"].AsString() == NameOf(node)) return entry;
+    }
+    return {};
+  }
+
+  void PutPod(int node, bool ready) {
+    api::DaemonPod pod = fixtures::MakePod(NameOf(node), node);
+    pod.controller_writes = true;
+    pod.ready = ready;
+    world_.server.Put(fixtures::Store(pod));
+    is_dirty_ = true;
+  }
+
+  void Join(int node) {
+    if (node == 0) first_join = world_.clock.Now();
+    world_.server.Put(fixtures::Store(fixtures::MakeNode(NameOf(node), "")));
+    PutPod(node, false);
+  }
+
+  void Advance(int node) {
+    if (EntryOf(node).IsNull() || became_ready_.contains(node)) return;
+    became_ready_[node] = world_.clock.Now();
+    PutPod(node, true);
+  }
+
+  void Pass() {
+    const base::Clock::TimePoint now = world_.clock.Now();
+    const bool is_due = due_ && *due_ <= now;
+    if (!std::exchange(is_dirty_, false) && !is_due) return;
+    const Outcome outcome = world_.Run();
+    EXPECT_FALSE(outcome.error);
+    due_.reset();
+    if (outcome.requeue_after) due_ = now + *outcome.requeue_after;
+    for (const std::string& line : world_.Writes()) {
+      if (line.find("computedomaincliques") != std::string::npos) writes.push_back(now);
+    }
+    for (const auto& [node, since] : became_ready_) {
+      if (shown_.contains(node) || EntryOf(node)["status"].AsString() != "Ready") continue;
+      shown_.insert(node);
+      longest_wait = std::max(longest_wait, std::chrono::ceil<milliseconds>(now - since));
+    }
+    is_dirty_ = is_dirty_ || !world_.Writes().empty();
+  }
+
+  static Observed Empty() {
+    Observed observed = fixtures::Marked();
+    observed.children.daemon_pods.clear();
+    observed.children.cliques.clear();
+    observed.children.claims.clear();
+    observed.children.labelled_nodes.clear();
+    observed.nodes.clear();
+    observed.domain->status = {};
+    return observed;
+  }
+
+  const int nodes_;
+  PassWorld world_{Empty()};
+  bool is_dirty_ = true;
+  std::optional<base::Clock::TimePoint> due_;
+  std::map<int, base::Clock::TimePoint> became_ready_;
+  std::set<int> shown_;  // As ready, by the clique.
+};
+
+TEST(Pass, Q3_CliqueThatEighteenNodesJoinAtOnceIsWrittenFiveTimesAtMost) {
+  Burst burst(18);
+  burst.Run();
+  ASSERT_FALSE(burst.writes.empty());
+  EXPECT_EQ(burst.writes.front(), burst.first_join) << "the first waits for nobody";
+  EXPECT_LE(burst.writes.size(), 5U);
+  EXPECT_LE(burst.longest_wait, milliseconds(4000));
+}
+
 // ---- Deletion.
 
 TEST(Pass, B21_DeletionWaitsForTheWorkloadAndTheDaemonsAndEndsWithTheFinalizer) {
@@ -719,6 +824,113 @@ TEST(Pass, P15_DeletionOfADomainThatWasReplacedUnderItsNameLeavesTheNewOneAlone)
   EXPECT_EQ(world.Domain()["metadata"]["finalizers"].items().size(), 1U);
   EXPECT_FALSE(world.server.Get(Kind::kClaimTemplate, kWorkloadKey).IsNull());
   EXPECT_TRUE(world.server.Get(Kind::kDaemonSet, {kDriverNs, kDaemonName}).IsNull());
+}
+
+// ---- Live reads of large collections.
+
+// Claims of others in the domain's namespace, before and behind the domain's own in the list.
+void PutClaimsOfOthers(MapServer& server, int count) {
+  for (int i = 0; i < count; ++i) {
+    api::Claim claim = fixtures::MakeChannelClaim("node-9", "a-" + std::to_string(i));
+    claim.channel_domain = kOtherUid;
+    server.Put(fixtures::Store(claim));
+  }
+}
+
+// Without anything that the cache shows, so that all is decided by live reads.
+Observed DeletedAndEmpty() {
+  Observed observed = JustDeleted();
+  observed.children = {};
+  return observed;
+}
+
+bool IsList(const std::string& line) {
+  return line.starts_with("GET ") && line.find("limit=") != std::string::npos;
+}
+
+TEST(Pass, LW2_LiveReadTakesACollectionPageByPage) {
+  PassWorld world(DeletedAndEmpty());
+  PutClaimsOfOthers(world.server, 2000);
+  std::size_t longest = 0;
+  std::size_t claims = 0;
+  world.server.Intercept([&](const std::string& line) -> std::optional<MapServer::Reply> {
+    if (!IsList(line)) return {};
+    const auto reply = world.server.Answer({.path = line.substr(line.find('/'))});
+    if (!reply) return {};
+    const auto list = json::Parse(reply->body);
+    const std::size_t items = list ? (*list)["items"].items().size() : 0;
+    longest = std::max(longest, items);
+    if (line.find("/team-a/resourceclaims?") != std::string::npos) claims += items;
+    return {};
+  });
+  EXPECT_FALSE(world.Run().error);
+  EXPECT_EQ(claims, 2000U);
+  EXPECT_LE(longest, 400U);
+  for (const std::string& line : world.server.lines()) {
+    const bool is_get_of_one = line == "GET " + kDomainPath;
+    EXPECT_TRUE(IsList(line) || is_get_of_one || !line.starts_with("GET ")) << line;
+  }
+  world.Settle();
+  EXPECT_TRUE(world.Domain().IsNull());
+}
+
+TEST(Pass, LW2_R2_ConsumerOnTheLastPageKeepsTheDaemons) {
+  Observed observed = JustDeleted();
+  fixtures::EndWorkload(observed.children.claims);
+  observed.nodes["node-2"] = fixtures::MakeNode("node-2", "");
+  PassWorld world(observed);
+  PutClaimsOfOthers(world.server, 1000);
+  world.server.Put(fixtures::Store(fixtures::MakeChannelClaim("node-2", "z-late")));
+  EXPECT_FALSE(world.Run().error);
+  EXPECT_FALSE(world.server.Get(Kind::kDaemonSet, {kDriverNs, kDaemonName}).IsNull());
+  EXPECT_NE(world.Ready().find("pods/z-late on node-2"), std::string::npos) << world.Ready();
+}
+
+TEST(Pass, LW3_R5_ListThatBreaksOffHalfWayProvesNothing) {
+  const auto page = [](json::Value metadata, const char* kind) {
+    return MapServer::Ok(json::Value::Object(
+        {{"kind", kind}, {"metadata", std::move(metadata)}, {"items", json::Value::Array()}}));
+  };
+  const json::Value goes_on = json::Value::Object({{"continue", "400"}});
+  for (const MapServer::Reply& reply :
+       {MapServer::Fail(410, "Expired"), MapServer::Fail(503, "ServiceUnavailable"),
+        page(json::Value::Object(), "Status"), page(goes_on, "ResourceClaimList")}) {
+    PassWorld world(DeletedAndEmpty());
+    PutClaimsOfOthers(world.server, 500);
+    world.server.Intercept([&](const std::string& line) -> std::optional<MapServer::Reply> {
+      if (line.find("continue=") == std::string::npos) return {};
+      return reply;
+    });
+    EXPECT_TRUE(world.Run().error);
+    EXPECT_FALSE(world.Domain().IsNull());
+    world.server.Intercept({});
+    world.Settle();
+    EXPECT_TRUE(world.Domain().IsNull());
+  }
+}
+
+TEST(Pass, LW2_R5_OwnerOfWhatIsLeftIsLookedForOnEveryPage) {
+  PassWorld world(Converged(), false);
+  for (int i = 0; i < 500; ++i) {
+    api::ComputeDomain other = fixtures::MakeDomain();
+    other.meta.key.name = "a-" + std::to_string(i);
+    other.meta.uid = "other-" + std::to_string(i);
+    world.server.Put(fixtures::Store(other));
+  }
+  for (const Kind kind : {Kind::kDaemonSet, Kind::kClaimTemplate, Kind::kClique, Kind::kNode}) {
+    world.server.ShowOnly(kind, world.cache);
+  }
+  EXPECT_FALSE(world.Run().error);
+  EXPECT_GE(world.Position("computedomains?limit=400&continue="), 0);
+  EXPECT_TRUE(world.Writes().empty());
+}
+
+TEST(Pass, R5_DomainsThatAreNotServedAreNoProofThatOneIsGone) {
+  PassWorld world(Converged(), false);
+  world.server.ShowOnly(Kind::kDaemonSet, world.cache);
+  world.server.Refuse("/computedomains?", 404, "NotFound");
+  EXPECT_EQ(CodeOf(world.Run()), ErrorCode::kNotFound);
+  EXPECT_TRUE(world.Writes().empty());
 }
 
 // ---- What a vanished domain left.

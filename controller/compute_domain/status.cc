@@ -6,6 +6,7 @@
 #include "controller/api/names.h"
 #include "controller/compute_domain/acceptance.h"
 #include "controller/compute_domain/children.h"
+#include "controller/compute_domain/membership.h"
 #include "controller/compute_domain/roll.h"
 #include "controller/compute_domain/usage.h"
 #include "pkg/base/rfc3339.h"
@@ -280,11 +281,7 @@ DomainStatus Compose(const Observed& observed, const Membership& membership,
 // A reader must not go on trusting what was Ready: that is written at once.
 bool TakesReadinessAway(const DomainStatus& before, const DomainStatus& after) {
   if (before.status == "Ready" && after.status != "Ready") return true;
-  return std::ranges::any_of(before.nodes, [&](const Member& member) {
-    if (!member.ready) return false;
-    const auto it = std::ranges::find(after.nodes, member.node, &Member::node);
-    return it == after.nodes.end() || !it->ready;
-  });
+  return LosesReadiness(before.nodes, after.nodes);
 }
 
 // Whether a write would change anything that the installed CRD keeps.

@@ -39,7 +39,7 @@ using TimePoint = base::Clock::TimePoint;
 constexpr auto kTurn = milliseconds(200);   // How often the caller's thread looks around.
 constexpr auto kReloadPeriod = seconds(5);  // Between looks at the configuration.
 constexpr auto kSilenceMax = seconds(30);   // A thread that shows no progress for longer hangs.
-constexpr auto kPassMax = seconds(180);     // Four rounds of requests of 30 s, and some.
+constexpr auto kStepMax = seconds(60);      // A worker's requests are given 30 s each.
 
 compute_domain::Facts FactsOf(const settings::Settings& settings) {
   compute_domain::Facts facts;
@@ -161,7 +161,8 @@ class Runner {
   void KeepLease(const std::stop_token& stop);
   void TellEvents(const std::stop_token& stop);
   void Work(const std::stop_token& stop, std::atomic<std::int64_t>& busy_since);
-  void Reconcile(const std::string& uid, http::Transport& transport);
+  void Reconcile(const std::string& uid, http::Transport& transport,
+                 std::atomic<std::int64_t>& busy_since);
   void ReleaseLease();
   [[nodiscard]] kube::HealthOptions HealthOptions();
   [[nodiscard]] std::string DescribeDomains();  // Of the debug page.
@@ -187,7 +188,7 @@ class Runner {
   Metrics metrics_;
   Heartbeat watch_alive_;
   Heartbeat lease_alive_;
-  std::deque<std::atomic<std::int64_t>> busy_since_;  // Of each worker; 0: idle.
+  std::deque<std::atomic<std::int64_t>> busy_since_;  // Each worker's last step; 0: idle.
   std::string announced_;
   TimePoint next_reload_ = {};
   TimePoint next_watchdog_ = {};
@@ -225,19 +226,22 @@ void Runner::TellEvents(const std::stop_token& stop) {
 void Runner::Work(const std::stop_token& stop, std::atomic<std::int64_t>& busy_since) {
   http::CurlTransport transport = MakeTransport();
   while (const std::optional<std::string> uid = queue_.Get(stop)) {
-    busy_since = clock_.Now().time_since_epoch().count();
     metrics_.Began(queue_.Waited(*uid));
-    Reconcile(*uid, transport);
+    Reconcile(*uid, transport, busy_since);
     queue_.Done(*uid);
     busy_since = 0;
   }
 }
 
-void Runner::Reconcile(const std::string& uid, http::Transport& transport) {
+void Runner::Reconcile(const std::string& uid, http::Transport& transport,
+                       std::atomic<std::int64_t>& busy_since) {
   const TimePoint start = clock_.Now();
+  busy_since = start.time_since_epoch().count();
   compute_domain::Pass pass = controller_.reconciler().Start(uid);
   for (auto requests = pass.Next(); !requests.empty(); requests = pass.Next()) {
     pass.TakeReplies(transport.SendAll(requests));
+    // A read may have any number of pages.
+    busy_since = clock_.Now().time_since_epoch().count();
   }
   const compute_domain::Outcome& outcome = pass.outcome();
   metrics_.Reconciled(outcome, clock_.Now() - start);
@@ -271,7 +275,7 @@ std::string Runner::Stuck(TimePoint now) const {
   for (const auto& since : busy_since_) {
     const std::int64_t began = since;
     if (began != 0 &&
-        now.time_since_epoch().count() - began > std::chrono::nanoseconds(kPassMax).count()) {
+        now.time_since_epoch().count() - began > std::chrono::nanoseconds(kStepMax).count()) {
       return "a worker";
     }
   }

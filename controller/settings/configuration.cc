@@ -97,8 +97,8 @@ constexpr std::array kFields = {
           "How long a node that went away keeps its IMEX index, with "
           "`--membership-writer=controller`; 0: it does not"},
     Field{"status.window", FieldType::kDuration, "500ms",
-          "Changes of a status that come within this time after a write are written together. "
-          "What takes readiness away is written at once"},
+          "Changes of a status or a clique that come within this time after a write are written "
+          "together. What takes readiness away is written at once"},
 };
 
 // Changes needed to make one word of the other.

@@ -8,9 +8,11 @@
 // stored, that state stays: old knowledge is safer than to say that something is gone which is not.
 //
 // Thread-safe: written by the reflector's thread, read by any. Bound: what the collection holds; a
-// change costs the logarithm of that for each of the object's index keys.
+// change costs the logarithm of that, and a pass over those that share one of its index keys.
 #pragma once
 
+#include <algorithm>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -56,7 +58,7 @@ class Store final : public ReflectorSink {
     return data_.With([&](const Data& data) -> std::vector<Ptr> {
       const auto it = data.index.find(index_key);
       if (it == data.index.end()) return {};
-      return {it->second.begin(), it->second.end()};
+      return it->second;
     });
   }
 
@@ -108,17 +110,23 @@ class Store final : public ReflectorSink {
                            IsSame(before->meta.uid, unreadable->second);
         if (!incoming_.contains(before->meta.key) && !stays) changes.emplace_back(before, nullptr);
       }
-      for (const Ptr& after : incoming_) {
+      for (const auto& [before, none] : changes) Put(data, before, none);
+      while (!incoming_.empty()) {
+        // Moved and not copied: there is never a second set of all that is listed.
+        typename Objects::node_type incoming = incoming_.extract(incoming_.begin());
+        const Ptr after = incoming.value();
         const Ptr before = Find(data.objects, after->meta.key);
         const bool same = before && before->meta.uid == after->meta.uid &&
                           before->meta.resource_version == after->meta.resource_version;
-        if (!same) changes.emplace_back(before, after);
+        if (same) continue;
+        if (before) TakeOut(data, before);
+        data.objects.insert(std::move(incoming));
+        AddToIndex(data, after);
+        changes.emplace_back(before, after);
       }
-      for (const auto& [before, after] : changes) Put(data, before, after);
       data.unreadable = std::exchange(incoming_unreadable_, {});
       data.resource_version = resource_version;
     });
-    incoming_.clear();
     Tell(changes);
   }
 
@@ -156,11 +164,12 @@ class Store final : public ReflectorSink {
   };
   using Objects =
       std::set<Ptr, ByKey>;  // Keyed by what they point to, so that a key is stored once.
-  using Changes = std::vector<std::pair<Ptr, Ptr>>;  // Before and after.
+  using Changes = std::deque<std::pair<Ptr, Ptr>>;  // Before and after.
 
   struct Data {
     Objects objects = {};
-    std::unordered_map<std::string, Objects> index = {};
+    // Sorted: few share a key, and a set would need four times the memory.
+    std::unordered_map<std::string, std::vector<Ptr>> index = {};
     std::map<ObjectKey, Uid> unreadable = {};
     std::string resource_version = {};
   };
@@ -206,18 +215,29 @@ class Store final : public ReflectorSink {
   }
 
   void Put(Data& data, const Ptr& before, const Ptr& after) {
-    if (before) {
-      for (const std::string& index_key : index_keys_(*before)) {
-        const auto it = data.index.find(index_key);
-        if (it == data.index.end()) continue;  // The same index key twice.
-        it->second.erase(before);
-        if (it->second.empty()) data.index.erase(it);
-      }
-      data.objects.erase(before);
-    }
+    if (before) TakeOut(data, before);
     if (!after) return;
     data.objects.insert(after);
-    for (const std::string& index_key : index_keys_(*after)) data.index[index_key].insert(after);
+    AddToIndex(data, after);
+  }
+
+  void TakeOut(Data& data, const Ptr& object) {
+    for (const std::string& index_key : index_keys_(*object)) {
+      const auto it = data.index.find(index_key);
+      if (it == data.index.end()) continue;  // The same index key twice.
+      std::erase(it->second, object);
+      if (it->second.empty()) data.index.erase(it);
+    }
+    data.objects.erase(object);
+  }
+
+  void AddToIndex(Data& data, const Ptr& object) {
+    for (const std::string& index_key : index_keys_(*object)) {
+      std::vector<Ptr>& objects = data.index[index_key];
+      const auto at = std::ranges::lower_bound(objects, object, ByKey());
+      // The same index key twice.
+      if (at == objects.end() || *at != object) objects.insert(at, object);
+    }
   }
 
   void Tell(const Changes& changes) const {
