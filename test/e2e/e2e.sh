@@ -601,6 +601,7 @@ settings_and_children() {
   start_controller
   wait_for 60 "the controller leads" leads
   nodesim_up --nodes 16 --cliques 2 --job-duration 12000
+  after_failure=clean_up
   run_case a_domain_without_spec_says_what_to_do
   run_case a_template_name_that_is_taken_is_reported_and_healed
   run_case a_right_to_create_that_is_missing_is_named_and_used_once_granted
@@ -619,6 +620,7 @@ settings_and_children() {
   run_case the_controller_used_one_identity
   run_case every_right_it_has_was_used_or_is_listed_with_a_reason
   run_case a_domain_whose_finalizer_was_released_goes_without_a_controller
+  after_failure=
   stop "$nodesim_pid"
   nodesim_pid=
 }

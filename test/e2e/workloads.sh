@@ -412,10 +412,10 @@ four_domains_that_compete_for_two_cliques_all_finish_and_say_meanwhile_who_waits
   for name in "${names[@]}"; do
     domain_in default "$name" "$name-channel"
     echo ---
-    job "$name" "$name-channel" 8 9
+    job "$name" "$name-channel" 8 12
     echo ---
   done | kubectl apply -f - || return 1
-  wait_for 60 "each domain whose pods wait says so" each_that_waits_says_why "${names[@]}" || return 1
+  wait_for 60 "each domain whose pods wait says so" each_that_waits_says_why || return 1
   for name in "${names[@]}"; do
     wait_for 180 "$name has finished" succeeded "$name" 8 || return 1
   done
@@ -423,14 +423,14 @@ four_domains_that_compete_for_two_cliques_all_finish_and_say_meanwhile_who_waits
   kubectl delete cdom "${names[@]}" --timeout=60s || return 1
   nothing_more_than "$stage/before.json"
 }
-each_that_waits_says_why() {
-  local name waits=0
-  for name; do
-    [[ $(kubectl get pods -l "app=$name" -o json | jq '[.items[] | select(.spec.nodeName == null)] | length') != 0 ]] || continue
-    waits=$((waits + 1))
-    [[ $(condition InUse "$name" message) =~ Waiting\ for\ a\ node:\ pods/$name-.*Unschedulable ]] || return 1
-  done
-  ((waits >= 2))  # 32 workers on 16 nodes.
+each_that_waits_says_why() {  # In one look, since it changes.
+  kubectl get cdom,pods -o json | jq -e '
+    ([.items[] | select(.kind == "Pod" and .spec.nodeName == null) | .metadata.labels.app] | unique) as $waiting
+    | ([.items[] | select(.kind == "ComputeDomain" and (.metadata.name as $name | $waiting | index($name)))
+        | [.metadata.name, (.status.conditions[]? | select(.type == "InUse").message)]]) as $said
+    # 32 workers on 16 nodes.
+    | ($waiting | length >= 2) and ($said | length == ($waiting | length))
+      and all($said[]; .[0] as $name | .[1] | test("Waiting for a node: pods/" + $name + "-.*Unschedulable"))'
 }
 
 a_name_may_be_used_again_at_once_however_often() {
