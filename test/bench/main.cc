@@ -15,7 +15,7 @@ const std::map<std::string, bench::Rows (*)(bench::Stage&, const bench::Sizes&)>
     {"P1", bench::MeasureProvisioning}, {"P2", bench::MeasureFormation},
     {"P3", bench::MeasureReadyLatency}, {"P4", bench::MeasureNodeLossLatency},
     {"P5", bench::MeasureDeletion},     {"P6+P7", bench::MeasureIdleAndMemory},
-    {"P8", bench::MeasureFailover},
+    {"P8", bench::MeasureFailover},     {"P9", bench::MeasureStatusSize},
 };
 
 struct Options {
@@ -34,7 +34,7 @@ void AddCount(CLI::App& app, const char* name, int& count, const char* help) {
 void AddOptions(CLI::App& app, Options& options) {
   bench::Sizes& sizes = options.sizes;
   bench::StageOptions& stage = options.stage;
-  app.add_option("rows", options.rows, "P1, P2, P3, P4, P5, P6+P7, P8")
+  app.add_option("rows", options.rows, "P1, P2, P3, P4, P5, P6+P7, P8, P9")
       ->required()
       ->check(CLI::IsMember(kRows));
   app.add_option("--plane", stage.plane, "Folder of the control plane")->required();
@@ -52,6 +52,7 @@ void AddOptions(CLI::App& app, Options& options) {
   AddCount(app, "--idle-seconds", sizes.idle_seconds, "P6: how long nothing happens");
   AddCount(app, "--hand-overs", sizes.hand_overs, "P8: leaders told to stop");
   AddCount(app, "--crashes", sizes.crashes, "P8: leaders killed");
+  AddCount(app, "--huge-nodes", sizes.huge_nodes, "P9: nodes of one domain");
 }
 
 int Fail(const std::string& why) {

@@ -70,11 +70,11 @@ Value Job(const std::string& domain, int pods) {
        {"spec", Value::Object({{"completions", pods}, {"parallelism", pods}, {"template", pod}})}});
 }
 
-std::vector<Value> Nodes(int count) {
+std::vector<Value> Nodes(int count, const std::string& prefix) {
   nodesim::Settings settings;
   settings.nodes = count;
   settings.clique_size = 18;
-  settings.node_prefix = "load-";
+  settings.node_prefix = prefix;
   nodesim::SeededRandom random(settings.seed);
   std::vector<Value> nodes;
   for (nodesim::PlacedNode& placed : nodesim::PlaceNodes(settings)) {

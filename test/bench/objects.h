@@ -20,7 +20,7 @@ inline const kube::Resource kJobs = {"batch", "v1", "jobs", "Job", true};
 // `pods` pods that never end, each with a claim from the domain's template.
 [[nodiscard]] json::Value Job(const std::string& domain, int pods);
 // Nodes of about 10 KB each, as a kubelet of a GPU node makes them; nobody plays them.
-[[nodiscard]] std::vector<json::Value> Nodes(int count);
+[[nodiscard]] std::vector<json::Value> Nodes(int count, const std::string& prefix = "load-");
 // A claim of the workload's template as the cluster makes it for a pod, with the pod as its owner
 // and the finalizer of what is allocated; and what goes into its status: allocated on `node` and
 // reserved for that pod.

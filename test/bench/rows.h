@@ -22,6 +22,7 @@ struct Sizes {
   int idle_seconds = 60;
   int hand_overs = 5;  // P8
   int crashes = 2;
+  int huge_nodes = 5000;  // P9
 };
 
 using Rows = base::Result<std::vector<Row>>;
@@ -33,5 +34,6 @@ using Rows = base::Result<std::vector<Row>>;
 [[nodiscard]] Rows MeasureDeletion(Stage& stage, const Sizes& sizes);         // P5
 [[nodiscard]] Rows MeasureIdleAndMemory(Stage& stage, const Sizes& sizes);    // P6 and P7
 [[nodiscard]] Rows MeasureFailover(Stage& stage, const Sizes& sizes);         // P8
+[[nodiscard]] Rows MeasureStatusSize(Stage& stage, const Sizes& sizes);       // P9
 
 }  // namespace bench

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # The controller as users run it: the real binary, under its ServiceAccount's token, on a real control
-# plane, with simulated nodes. Prints PASS or FAIL for each case, and a last line with the counts.
+# plane, with simulated nodes. Prints PASS or FAIL for each case, and a last line with the counts of those
+# that ran.
 #
-#   e2e.sh BIN_FOLDER [CASE...]
+#   e2e.sh BIN_FOLDER [PATTERN...]   all cases, or those whose name matches a regular expression
 set -euo pipefail
 
 repo=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -12,40 +13,69 @@ shift
 source "$repo/test/e2e/stage.sh"
 
 root=$(mktemp -d "${TMPDIR:-/tmp}/cdom-e2e.XXXXXX")
-stage=$root/first
-mkdir -p "$stage"
-passed=0
-failed=0
+results=$root/results
+: >"$results"
+stage=
+beside_pid=
+after_failure=  # What a stage does so that a case that failed does no harm to the next.
 
 leave() {
   local status=$?
   trap - EXIT INT TERM
+  stop "$beside_pid"
   stop "$controller_pid"
   stop "$nodesim_pid"
   for plane in "$root"/*/plane; do
     [[ -d $plane ]] && "$repo/test/controlplane/controlplane" down "$plane" >/dev/null
   done
-  if ((failed == 0 && status == 0)); then rm -rf "$root"; else echo "e2e: logs are in $root" >&2; fi
+  if ((status == 0)); then rm -rf "$root"; else echo "e2e: logs are in $root" >&2; fi
   exit "$status"
 }
 trap leave EXIT
 trap 'exit 130' INT TERM
 
 wanted=("$@")
+is_wanted() {
+  local pattern
+  ((${#wanted[@]} > 0)) || return 0
+  for pattern in "${wanted[@]}"; do
+    if [[ $1 =~ $pattern ]]; then return 0; fi
+  done
+  return 1
+}
+any_wanted() {  # any_wanted STAGE: a function that runs a wanted case
+  local name
+  for name in $(declare -f "$1" | sed -nE 's/^ *run_case ([a-z0-9_]+);?$/\1/p'); do
+    if is_wanted "$name"; then return 0; fi
+  done
+  return 1
+}
+
 run_case() {  # run_case NAME: a function; what it prints is shown only if it fails
-  local name=$1 began=$SECONDS
-  if ((${#wanted[@]} > 0)) && [[ " ${wanted[*]} " != *" $name "* ]]; then return 0; fi
+  local name=$1 began=$SECONDS outcome=PASS
+  is_wanted "$name" || return 0
   # A case runs in this shell, so that the processes that it starts are known; set -e does not hold in a
   # condition, so each step of a case ends in `|| return 1`.
-  if "$name" >"$root/$name.out" 2>&1; then
-    passed=$((passed + 1))
-    echo "PASS $name ($((SECONDS - began)) s)"
-  else
-    failed=$((failed + 1))
-    echo "FAIL $name ($((SECONDS - began)) s)"
-    tail -n 30 "$root/$name.out"
-    tail -n 15 "$stage/controller.log" 2>/dev/null || true
-  fi
+  "$name" >"$root/$name.out" 2>&1 || outcome=FAIL
+  echo "$outcome $name" >>"$results"
+  # In one piece: stages run side by side.
+  echo "$outcome $name ($((SECONDS - began)) s)$([[ $outcome == PASS ]] || what_failed "$name")"
+  if [[ $outcome == FAIL && -n $after_failure ]]; then "$after_failure" >"$root/$name.clean-up.out" 2>&1 || true; fi
+}
+what_failed() {
+  echo
+  tail -n 30 "$root/$1.out"
+  tail -n 15 "$stage/controller.log" 2>/dev/null || true
+}
+
+# A stage in a shell of its own, beside what follows. What it starts ends with it.
+beside() {
+  (
+    trap 'stop "$controller_pid"; stop "$nodesim_pid"' EXIT
+    trap 'exit 130' INT TERM
+    "$@"
+  ) &
+  beside_pid=$!
 }
 
 condition() {  # condition TYPE NAME FIELD
@@ -295,7 +325,9 @@ unedited() {
 }
 
 a_changed_daemon_image_rolls_one_node_of_a_clique_at_a_time() {
-  sed 's/quickstart/rolls/g; s/completions: 4/completions: 3/; s/parallelism: 4/parallelism: 3/' "$repo/examples/quickstart.yaml" |
+  # Its workers stay, however long the roll takes.
+  sed 's/quickstart/rolls/g; s/completions: 4/completions: 3/; s/parallelism: 4/parallelism: 3/
+    s#^      labels:#      annotations: {nodesim.cdom.dev/run-seconds: "-1"}\n&#' "$repo/examples/quickstart.yaml" |
     kubectl apply -f - || return 1
   wait_for 60 "three members are ready" condition_says rolls AllMembersReady '3/3' || return 1
   stop_controller
@@ -555,39 +587,98 @@ YAML
   stage=$first
 }
 
-plane_up
-kubectl apply -f "$repo/manifests/base/namespace.yaml" >/dev/null
-kubectl apply -k "$repo/manifests/local" >/dev/null
-kubectl delete -k "$repo/crds" >/dev/null
-controller_kubeconfig
-run_case a_kubeconfig_that_is_missing_malformed_or_points_nowhere_is_named_and_used_once_right
-run_case a_crd_that_is_not_installed_is_named_and_waited_for
-kubectl apply -k "$repo/crds" >/dev/null
-start_controller
-wait_for 60 "the controller leads" leads
-nodesim_up --nodes 16 --cliques 2 --job-duration 12000
-run_case a_domain_without_spec_says_what_to_do
-run_case a_template_name_that_is_taken_is_reported_and_healed
-run_case a_right_to_create_that_is_missing_is_named_and_used_once_granted
-run_case a_right_to_list_that_is_missing_is_named_and_used_once_granted
-run_case the_whole_life_of_a_domain_in_the_manner_of_the_reference
-run_case the_whole_life_of_a_domain_in_the_manner_of_cdom
-run_case a_domain_deleted_under_a_running_pod_waits_for_it_and_says_so
-run_case a_domain_deleted_with_no_grace_does_not_wait_for_its_pods
-run_case a_pod_that_finds_no_node_is_named_with_the_schedulers_words
-run_case a_child_that_somebody_changes_or_deletes_is_put_right
-run_case a_changed_daemon_image_rolls_one_node_of_a_clique_at_a_time
-run_case a_label_that_stays_behind_while_its_domain_lives_is_taken_off_after_a_while
-run_case a_child_that_somebody_deletes_is_made_again_and_counted_in_one_event
-run_case a_second_replica_stands_by_and_takes_over_at_once_when_the_first_is_stopped
-run_case a_label_that_a_late_plugin_leaves_on_a_node_is_taken_off_again
-run_case the_controller_used_one_identity
-run_case every_right_it_has_was_used_or_is_listed_with_a_reason
-run_case a_domain_whose_finalizer_was_released_goes_without_a_controller
-run_case the_goldens_of_each_dra_version_are_what_the_api_server_understands
-run_case a_domain_lives_where_only_v1beta2_of_dra_is_served
-run_case a_domain_lives_where_only_v1beta1_of_dra_is_served
-run_case a_control_plane_without_dra_is_named_and_waited_for
+settings_and_children() {
+  stage=$root/first
+  mkdir -p "$stage"
+  plane_up
+  kubectl apply -f "$repo/manifests/base/namespace.yaml" >/dev/null
+  kubectl apply -k "$repo/manifests/local" >/dev/null
+  kubectl delete -k "$repo/crds" >/dev/null
+  controller_kubeconfig
+  run_case a_kubeconfig_that_is_missing_malformed_or_points_nowhere_is_named_and_used_once_right
+  run_case a_crd_that_is_not_installed_is_named_and_waited_for
+  kubectl apply -k "$repo/crds" >/dev/null
+  start_controller
+  wait_for 60 "the controller leads" leads
+  nodesim_up --nodes 16 --cliques 2 --job-duration 12000
+  after_failure=clean_up
+  run_case a_domain_without_spec_says_what_to_do
+  run_case a_template_name_that_is_taken_is_reported_and_healed
+  run_case a_right_to_create_that_is_missing_is_named_and_used_once_granted
+  run_case a_right_to_list_that_is_missing_is_named_and_used_once_granted
+  run_case the_whole_life_of_a_domain_in_the_manner_of_the_reference
+  run_case the_whole_life_of_a_domain_in_the_manner_of_cdom
+  run_case a_domain_deleted_under_a_running_pod_waits_for_it_and_says_so
+  run_case a_domain_deleted_with_no_grace_does_not_wait_for_its_pods
+  run_case a_pod_that_finds_no_node_is_named_with_the_schedulers_words
+  run_case a_child_that_somebody_changes_or_deletes_is_put_right
+  run_case a_changed_daemon_image_rolls_one_node_of_a_clique_at_a_time
+  run_case a_label_that_stays_behind_while_its_domain_lives_is_taken_off_after_a_while
+  run_case a_child_that_somebody_deletes_is_made_again_and_counted_in_one_event
+  run_case a_second_replica_stands_by_and_takes_over_at_once_when_the_first_is_stopped
+  run_case a_label_that_a_late_plugin_leaves_on_a_node_is_taken_off_again
+  run_case the_controller_used_one_identity
+  run_case every_right_it_has_was_used_or_is_listed_with_a_reason
+  run_case a_domain_whose_finalizer_was_released_goes_without_a_controller
+  after_failure=
+  stop "$nodesim_pid"
+  nodesim_pid=
+}
 
+versions_of_kubernetes() {
+  run_case the_goldens_of_each_dra_version_are_what_the_api_server_understands
+  run_case a_domain_lives_where_only_v1beta2_of_dra_is_served
+  run_case a_domain_lives_where_only_v1beta1_of_dra_is_served
+  run_case a_control_plane_without_dra_is_named_and_waited_for
+}
+
+workloads() {
+  stage=$root/workloads
+  after_failure=clean_up
+  mkdir -p "$stage"
+  plane_up
+  kubectl apply -k "$repo/manifests/local" >/dev/null
+  controller_kubeconfig
+  nodesim_up --nodes 16 --cliques 2
+  run_case sdn17_02_both_device_classes_are_there_and_every_node_of_a_clique_publishes_its_devices
+  run_case a_pod_gets_its_channel_and_when_it_goes_status_has_no_nodes
+  run_case num_nodes_is_waited_for_and_does_not_limit
+  run_case kubectl_shows_the_columns_that_the_readme_shows_and_describe_the_conditions_and_events
+  run_case sdn18_02_each_node_of_the_workload_is_a_member_and_rejoins_after_its_daemon_was_deleted_in_the_manner_of_the_reference
+  run_case sdn19_02_a_node_whose_channel_is_withdrawn_leaves_and_the_others_go_on_in_the_manner_of_the_reference
+  run_case sdn20_02_a_node_that_reboots_is_named_and_rejoins_for_the_same_workload_in_the_manner_of_the_reference
+  run_case a_node_that_is_lost_or_deleted_is_replaced_and_returns_free_in_the_manner_of_the_reference
+  run_case a_cordoned_node_is_named_if_it_does_not_serve_and_replaced_when_it_is_drained_in_the_manner_of_the_reference
+  run_case a_node_that_moves_to_another_clique_is_counted_there_and_nowhere_else_in_the_manner_of_the_reference
+  run_case a_domain_that_went_through_all_this_leaves_nothing_in_the_manner_of_the_reference
+  run_case a_job_survives_that_workers_and_all_daemons_are_force_deleted_in_the_manner_of_the_reference
+  run_case a_controller_that_starts_at_every_log_level_writes_nothing_to_a_domain_at_rest
+  run_case sdn18_02_each_node_of_the_workload_is_a_member_and_rejoins_after_its_daemon_was_deleted_in_the_manner_of_cdom
+  run_case sdn19_02_a_node_whose_channel_is_withdrawn_leaves_and_the_others_go_on_in_the_manner_of_cdom
+  run_case sdn20_02_a_node_that_reboots_is_named_and_rejoins_for_the_same_workload_in_the_manner_of_cdom
+  run_case a_node_that_is_lost_or_deleted_is_replaced_and_returns_free_in_the_manner_of_cdom
+  run_case a_cordoned_node_is_named_if_it_does_not_serve_and_replaced_when_it_is_drained_in_the_manner_of_cdom
+  run_case a_node_that_moves_to_another_clique_is_counted_there_and_nowhere_else_in_the_manner_of_cdom
+  run_case a_domain_that_went_through_all_this_leaves_nothing_in_the_manner_of_cdom
+  run_case a_job_survives_that_workers_and_all_daemons_are_force_deleted_in_the_manner_of_cdom
+  run_case four_domains_that_compete_for_two_cliques_all_finish_and_say_meanwhile_who_waits_and_why
+  run_case a_name_may_be_used_again_at_once_however_often
+  run_case a_namespace_that_is_deleted_in_use_ends_and_the_same_names_elsewhere_go_on
+  run_case crds_that_are_deleted_and_made_again_take_the_domains_and_nothing_else
+  run_case a_driver_namespace_that_is_deleted_ends_and_its_domains_heal_once_it_is_there_again
+  run_case a_leader_that_is_killed_is_replaced_by_the_other_replica_within_its_lease
+}
+
+# shellcheck source=workloads.sh
+source "$repo/test/e2e/workloads.sh"
+
+if any_wanted workloads; then beside workloads; fi
+if any_wanted settings_and_children; then settings_and_children; fi
+if any_wanted versions_of_kubernetes; then versions_of_kubernetes; fi
+[[ -z $beside_pid ]] || wait "$beside_pid" || echo "FAIL the stage of workloads ended before its last case" | tee -a "$results"
+beside_pid=
+
+passed=$(grep -c '^PASS ' "$results" || true)
+failed=$(grep -c '^FAIL ' "$results" || true)
 echo "$passed passed, $failed failed"
-((failed == 0))
+((failed == 0 && passed > 0))

@@ -117,7 +117,7 @@ test_names() {
   mapfile -t files < <(sources pkg controller node cli test | grep '_test\.cc$')
   cat "${files[@]}" /dev/null | tr '\n' ' ' | grep -oE '\bTEST(_F|_P)?\([A-Za-z0-9_]+, *[A-Za-z0-9_]+\)' |
     sed -E 's/.*\(([A-Za-z0-9_]+), *([A-Za-z0-9_]+)\)/\1.\2/'
-  sed -nE 's/^run_case ([a-z0-9_]+)$/\1/p' test/e2e/e2e.sh
+  sed -nE 's/^ *run_case ([a-z0-9_]+)$/\1/p' test/e2e/e2e.sh
 }
 
 requirements() {
