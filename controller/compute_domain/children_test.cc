@@ -278,6 +278,12 @@ TEST(PlanChildren, B28_SecondDaemonSetGoesOnceLiveReadsShowThatNobodyNeedsIt) {
   EXPECT_EQ(deletions[0].uid, "second");
 }
 
+TEST(PlanChildren, B28_RefusedCreateIsNoLiveReadOfOurs) {
+  Observed observed = WithSecondRead();
+  observed.evidence.taken[kDaemonSetName] = std::nullopt;
+  EXPECT_EQ(Actions<ReadTaken>(PlanChildren(observed)).size(), 1U);
+}
+
 TEST(PlanChildren, B28_SecondDaemonSetStaysWhileItMayBeTheOneThatServes) {
   const auto of_second = [](api::DaemonPod& pod) { pod.meta.owners[0].uid = "second"; };
   const std::vector<std::pair<const char*, std::function<void(Observed&)>>> rows = {

@@ -148,7 +148,7 @@ std::vector<std::string> FindRemains(const Observed& observed) {
   return remains;
 }
 
-std::vector<std::string> FindHeld(const Observed& observed) {
+std::vector<std::string> FindHeld(const Observed& observed, const kube::ObjectMeta& owner) {
   const Children& children = BestView(observed);
   std::vector<std::string> held;
   const auto add = [&](const char* kind, const kube::ObjectMeta& meta) {
@@ -167,8 +167,7 @@ std::vector<std::string> FindHeld(const Observed& observed) {
   }
   if (!held.empty()) return held;
   // Until nothing else is left the domain is there for our own finalizer.
-  const auto& owner = observed.evidence.owner;
-  if (owner && *owner && !HoldsFinalizer(**owner)) add("ComputeDomain", **owner);
+  if (!HoldsFinalizer(owner)) add("ComputeDomain", owner);
   return held;
 }
 

@@ -36,8 +36,9 @@ namespace compute_domain {
 [[nodiscard]] std::vector<std::string> FindConsumers(const Observed& observed);
 
 // What is the domain's or the domain itself, is being deleted, and is kept by a finalizer of
-// others.
-[[nodiscard]] std::vector<std::string> FindHeld(const Observed& observed);
+// others. `owner` is the domain as it was read live.
+[[nodiscard]] std::vector<std::string> FindHeld(const Observed& observed,
+                                                const kube::ObjectMeta& owner);
 
 // Daemon pods and daemon claims that have not gone yet.
 [[nodiscard]] std::vector<std::string> FindRemains(const Observed& observed);

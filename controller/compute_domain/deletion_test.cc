@@ -386,14 +386,17 @@ TEST(PlanTearDown, ChildThatOthersHoldIsWaitedFor) {
 
 TEST(FindHeld, B25_EachChildThatAFinalizerOfOthersKeepsIsNamedWithIt) {
   Observed observed = Deleting();
-  EXPECT_EQ(FindHeld(observed), Names()) << "nothing of it is being deleted";
+  observed.domain->meta.finalizers = {std::string(api::kFinalizer)};
+  const kube::ObjectMeta owner = observed.domain->meta;
+  observed.children.daemon_sets[0].meta.finalizers = {"a.com/x"};
+  EXPECT_EQ(FindHeld(observed, owner), Names()) << "nothing of it is being deleted";
   const std::string ours(api::kFinalizer);
   fixtures::Delete(observed.children.daemon_sets[0].meta, {"a.com/x", ours, "b.com/y"});
   fixtures::Delete(observed.children.templates[0].meta, {"a.com/x"});
   fixtures::Delete(observed.children.templates[1].meta, {ours});
   fixtures::Delete(observed.children.cliques[0].meta, {"a.com/x"});
   EXPECT_EQ(
-      FindHeld(observed),
+      FindHeld(observed, owner),
       (Names{"DaemonSet cdom-system/" + fixtures::kDaemonName + " (finalizer a.com/x, b.com/y)",
              "ResourceClaimTemplate cdom-system/" + fixtures::kDaemonName + " (finalizer a.com/x)",
              "ComputeDomainClique cdom-system/" + kUid + "." + fixtures::kCliqueId +
@@ -401,7 +404,7 @@ TEST(FindHeld, B25_EachChildThatAFinalizerOfOthersKeepsIsNamedWithIt) {
   for (api::DaemonSet& set : observed.children.daemon_sets) set.domain = kOtherUid;
   for (api::ClaimTemplate& one : observed.children.templates) one.domain = kOtherUid;
   for (api::Clique& clique : observed.children.cliques) clique.domain = kOtherUid;
-  EXPECT_EQ(FindHeld(observed), Names()) << "what is not the domain's does not keep it";
+  EXPECT_EQ(FindHeld(observed, owner), Names()) << "what is not the domain's does not keep it";
 }
 
 TEST(PlanDeletion, B25_FinalizerOfOthersIsSaidWithWhatToDo) {

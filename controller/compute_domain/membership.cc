@@ -76,7 +76,8 @@ class CliqueRule {
     }
     // Those that had an index before come first, so that nobody else takes it.
     for (const auto& [node, pod] : pods_) {
-      if (const int index = IndexBefore(node); Joins(node, *pod) && index >= 0) Join(*pod, index);
+      if (!Joins(node, *pod)) continue;
+      if (const int index = IndexBefore(node); index >= 0) Join(*pod, index);
     }
     for (const auto& [node, pod] : pods_) {
       if (!Joins(node, *pod)) continue;
@@ -309,8 +310,9 @@ void AddToStatus(const Observed& observed, const PodByNode& pods, Member member,
 }
 
 // Whether a member that only status still shows is one no longer. Nobody leaves because one cache
-// lags (S5): either somebody else has its index, or its daemon, about to end, has taken its own
-// entry out, or a live read shows that its pod is gone.
+// lags (S5), not even one whose daemon seems to be ending: either somebody else has its index, or a
+// live read shows that no pod is left but those that are about to end and have taken their own
+// entries out.
 bool HasLeft(const Observed& observed, const std::map<std::string, Member>& by_node,
              const Member& shown, Membership& membership) {
   const bool index_is_taken = std::ranges::any_of(by_node, [&](const auto& item) {
@@ -322,9 +324,8 @@ bool HasLeft(const Observed& observed, const std::map<std::string, Member>& by_n
     return pod.node == shown.node && !pod.terminal && MayBeIn(pod, shown.clique);
   };
   const auto leaves = [&](const DaemonPod& pod) {
-    return is_its(pod) && !shown.clique.empty() && !pod.controller_writes && pod.meta.deleting;
+    return !shown.clique.empty() && !pod.controller_writes && pod.meta.deleting;
   };
-  if (std::ranges::any_of(observed.children.daemon_pods, leaves)) return true;
   if (!observed.evidence.daemon_pods) {
     membership.needs_daemon_pods = true;
     return false;

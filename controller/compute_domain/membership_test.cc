@@ -610,18 +610,34 @@ TEST(PlanMembership, S5_SameIndexInAnotherCliqueTakesNobodysPlace) {
   EXPECT_TRUE(membership.needs_daemon_pods) << "nobody knows yet whether node-1 has left";
 }
 
-TEST(PlanMembership, MemberLeavesStatusAtOnceWhenItsDaemonHasTakenItsEntryOutAndEnds) {
+// Another replica, whose caches are ahead, has put it back into status.
+TEST(PlanMembership, S5_DaemonThatACacheShowsEndingDoesNotRemoveItsMember) {
   Observed observed = Converged();
-  observed.children.cliques[0].daemons.pop_back();
-  const std::vector<DaemonPod> before = observed.children.daemon_pods;
-  observed.children.daemon_pods[1].meta.deleting = true;
-  const Membership membership = PlanMembership(observed, Now());
-  EXPECT_FALSE(membership.needs_daemon_pods);
-  EXPECT_EQ(membership.members, (Members{MakeMember("node-0", 0)}));
-  // And so if only a live read shows that it ends.
-  ShowPods(observed, observed.children.daemon_pods);
-  observed.children.daemon_pods = before;
-  EXPECT_EQ(PlanMembership(observed, Now()).members, (Members{MakeMember("node-0", 0)}));
+  std::erase_if(observed.children.cliques[0].daemons,
+                [](const Member& entry) { return entry.node == "node-1"; });
+  const DaemonPod next = observed.children.daemon_pods[1];
+  DaemonPod& ending = observed.children.daemon_pods[1];
+  ending.meta.deleting = true;
+  const Membership unproven = PlanMembership(observed, Now());
+  EXPECT_TRUE(unproven.needs_daemon_pods);
+  EXPECT_EQ(unproven.members.size(), 2U);
+  ShowPods(observed, {observed.children.daemon_pods[0], ending});
+  EXPECT_EQ(PlanMembership(observed, Now()).members.size(), 1U) << "it is ending";
+  ShowPods(observed, {observed.children.daemon_pods[0], next});
+  EXPECT_EQ(PlanMembership(observed, Now()).members.size(), 2U) << "the next one is there";
+}
+
+TEST(PlanMembership, S5_NodeWithoutFabricIsAMemberUntilItsPodHasGone) {
+  Observed observed = Converged();
+  observed.domain->status.nodes = {{.node = "node-2", .ip = "10.0.0.3"}};
+  DaemonPod ending = fixtures::MakePod("node-2", 2);
+  ending.clique = "";
+  ending.meta.deleting = true;
+  ShowPods(observed, {ending});
+  EXPECT_EQ(PlanMembership(observed, Now()).members[0].node, "node-2") << "it has no entry to take";
+  ending.terminal = true;
+  ShowPods(observed, {ending});
+  EXPECT_EQ(PlanMembership(observed, Now()).members[0].node, "node-0");
 }
 
 TEST(PlanMembership, MembersOfACliqueThatWasJustMadeAreMembers) {

@@ -128,7 +128,7 @@ Plan PlanEnd(const Observed& observed, const kube::ObjectMeta& owner, const Inst
   const milliseconds bound = UntilDeadline(observed, now, 2);
   const DeletionWait wait = {.at_most = 2 * DeletionGrace(observed),
                              .blockers = FindRemains(observed),
-                             .held = FindHeld(observed)};
+                             .held = FindHeld(observed, owner)};
   if (!wait.blockers.empty() && bound > milliseconds(0)) {
     return PlanWait(observed, now, rules.membership(observed, now), std::move(plan), wait, bound);
   }
