@@ -627,6 +627,18 @@ TEST(PlanMembership, S5_DaemonThatACacheShowsEndingDoesNotRemoveItsMember) {
   EXPECT_EQ(PlanMembership(observed, Now()).members.size(), 2U) << "the next one is there";
 }
 
+TEST(PlanMembership, S5_DaemonThatKeepsNoEntryOfItsOwnHasNotLeftBeforeItsPodHas) {
+  Observed observed = Marked();
+  observed.children.cliques[0].daemons.pop_back();
+  DaemonPod& ending = observed.children.daemon_pods[1];
+  ending.meta.deleting = true;
+  ShowPods(observed, observed.children.daemon_pods);
+  EXPECT_EQ(PlanMembership(observed, Now()).members.size(), 2U);
+  ending.terminal = true;
+  ShowPods(observed, observed.children.daemon_pods);
+  EXPECT_EQ(PlanMembership(observed, Now()).members.size(), 1U);
+}
+
 TEST(PlanMembership, S5_NodeWithoutFabricIsAMemberUntilItsPodHasGone) {
   Observed observed = Converged();
   observed.domain->status.nodes = {{.node = "node-2", .ip = "10.0.0.3"}};
