@@ -226,10 +226,19 @@ json::Value RenderClique(const kube::ObjectKey& key, const Observed& observed,
        {"daemons", api::EncodeDaemons(daemons)}});
 }
 
-// Of a clique that is not there yet. REQUIRES: a DaemonSet, which made the pods that belong in it.
+// Who owns a clique that is not there yet, and lies where it is made: of several DaemonSets the one
+// that stays (B28). REQUIRES: a DaemonSet, which made the pods that belong in the clique.
+const kube::ObjectMeta& OwnerOfCliques(const Observed& observed) {
+  const auto& sets = observed.children.daemon_sets;
+  const std::string ours = api::DaemonName(observed.uid);
+  const auto stays = std::ranges::find_if(sets, [&](const api::DaemonSet& set) {
+    return set.meta.key.name == ours && !set.meta.deleting;
+  });
+  return stays == sets.end() ? sets.front().meta : stays->meta;
+}
+
 kube::ObjectKey KeyOf(const Observed& observed, const std::string& id) {
-  return {.ns = observed.children.daemon_sets.front().meta.key.ns,
-          .name = api::CliqueName(observed.uid, id)};
+  return {.ns = OwnerOfCliques(observed).key.ns, .name = api::CliqueName(observed.uid, id)};
 }
 
 // Whether the clique holds the member, under this index, as far as we know.
@@ -282,7 +291,7 @@ std::optional<Action> WriteOf(const Observed& observed, const std::string& id, c
     return WriteClique{.clique = clique->meta, .daemons = next.daemons, .held = next.held};
   }
   if (next.daemons.empty()) return {};
-  const kube::ObjectMeta& owner = observed.children.daemon_sets.front().meta;
+  const kube::ObjectMeta& owner = OwnerOfCliques(observed);
   const kube::ObjectKey key = KeyOf(observed, id);
   // Taken: the cache is behind, and what is there will arrive.
   if (observed.evidence.taken.contains({Kind::kClique, key})) return {};

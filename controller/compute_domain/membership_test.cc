@@ -652,6 +652,25 @@ TEST(PlanMembership, S5_NodeWithoutFabricIsAMemberUntilItsPodHasGone) {
   EXPECT_EQ(PlanMembership(observed, Now()).members[0].node, "node-0");
 }
 
+TEST(PlanMembership, B28_CliqueBelongsToTheDaemonSetThatStays) {
+  const auto owner_with = [](const Change& change) {
+    Observed observed = Marked();
+    observed.children.cliques.clear();
+    api::DaemonSet second = observed.children.daemon_sets[0];
+    second.meta.key.name = "computedomain-daemon-x2b4";
+    second.meta.uid = "second";
+    observed.children.daemon_sets.insert(observed.children.daemon_sets.begin(), second);
+    change(observed);
+    const auto creates = Actions<Create>(PlanMembership(observed, Now()).actions);
+    return std::string(
+        creates.at(0).object["metadata"]["ownerReferences"].items()[0]["uid"].AsString());
+  };
+  const std::string ours = fixtures::MakeDaemonSet().meta.uid;
+  EXPECT_EQ(owner_with([](Observed&) {}), ours);
+  EXPECT_EQ(owner_with([](Observed& o) { o.children.daemon_sets[1].meta.deleting = true; }),
+            "second");
+}
+
 TEST(PlanMembership, MembersOfACliqueThatWasJustMadeAreMembers) {
   Observed observed = Marked();
   observed.domain->status.nodes.clear();

@@ -75,7 +75,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds, StaleFirstList,
 
 TEST(TwoLeaders, S14_DoNoHarmHoweverTheyInterleave) {
   std::vector<Life> lives;
-  for (std::uint64_t seed = 1; seed <= 40 / kCoarser; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 16 / kCoarser; ++seed) {
     for (const Manner& manner : kManners) {
       const Plan plan = {.workload = manner.workload,
                          .controller_writes = manner.controller_writes,
@@ -153,8 +153,10 @@ TEST(Life, EqualPlansGiveEqualLives) {
 
 TEST(Sweep, ALifeThatBranchesOffIsTheOneThatItsPlanLives) {
   const Plan base = {.controller_writes = true, .stale = "pods"};
-  const std::vector<Life> lives = Sweep(base, {Strike::kCrashAfter, Strike::kConflict}, 1, true);
-  constexpr std::size_t kStep = 15;  // Not every life: those of both strikes come in turn.
+  const std::vector<Life> lives =
+      Sweep(base, {Strike::kCrashAfter, Strike::kConflict}, kCoarser, true);
+  // Not every life: those of both strikes come in turn.
+  constexpr std::size_t kStep = kCoarser == 1 ? 15 : 5;
   for (std::size_t i = 0; i < lives.size(); i += kStep) {
     const Outcome anew = Live(lives[i].plan, true);
     EXPECT_EQ(lives[i].outcome.trace, anew.trace) << ToString(lives[i].plan);
@@ -174,7 +176,7 @@ TEST(Sweep, AStrikeThatHitsNothingChangesNothing) {
     for (int at = 1; at <= not_struck.outcome.requests; ++at) {
       const bool was_lived = std::ranges::any_of(
           lives, [&](const Life& l) { return l.plan.strike == strike && l.plan.at == at; });
-      if (was_lived || ++hit_nothing % 8 != 0) continue;
+      if (was_lived || ++hit_nothing % (8 * kCoarser) != 0) continue;
       const Outcome outcome = Live({.strike = strike, .at = at}, true);
       EXPECT_FALSE(outcome.struck);
       EXPECT_EQ(outcome.trace, not_struck.outcome.trace) << at;
