@@ -86,6 +86,7 @@ std::vector<Page> FirstPages(const ReadChildren& read, const Observed& observed)
 
 std::vector<Page> FirstPages(const ReadDaemonPods& /*read*/, const Observed& observed) {
   std::vector<Page> pages;
+  pages.reserve(observed.facts.driver_namespaces.size());
   for (const std::string& ns : observed.facts.driver_namespaces) {
     pages.push_back({.kind = Kind::kDaemonPod, .ns = ns});
   }
