@@ -40,7 +40,7 @@ struct Settings {
 
   // The API server.
   std::string kubeconfig = {};
-  int workers = 4;
+  int workers = 8;
 
   // Leader election.
   bool elects = true;
