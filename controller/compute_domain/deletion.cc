@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "controller/api/names.h"
+#include "controller/compute_domain/membership.h"
 #include "controller/compute_domain/ownership.h"
 
 namespace compute_domain {
@@ -114,9 +115,7 @@ std::vector<std::string> FindConsumers(const Observed& observed) {
   std::vector<std::string> consumers;
   for (const api::Claim& claim : BestView(observed).claims) {
     if (!IsInUse(observed, claim) || claim.node.empty()) continue;
-    const auto node = observed.nodes.find(claim.node);
-    const bool node_lives = node != observed.nodes.end() && node->second.ready;
-    if (!node_lives) continue;
+    if (IsLost(observed, claim.node)) continue;
     for (const std::string& consumer : claim.consumers) {
       consumers.push_back(consumer + " on " + claim.node + " (claim " +
                           kube::ToString(claim.meta.key) + ")");
@@ -130,8 +129,7 @@ std::vector<std::string> FindRemains(const Observed& observed) {
   const Children& children = BestView(observed);
   // A kubelet that is lost will not finish; what it holds ends with its node.
   const auto lives = [&](const std::string& name) {
-    const auto node = observed.nodes.find(name);
-    return name.empty() || (node != observed.nodes.end() && node->second.ready);
+    return name.empty() || !IsLost(observed, name);
   };
   std::vector<std::string> remains;
   for (const api::DaemonPod& pod : children.daemon_pods) {

@@ -45,8 +45,6 @@ PodByNode PodsThatCount(const Observed& observed) {
   return pods;
 }
 
-bool IsReady(const DaemonPod& pod) { return pod.ready && !pod.meta.deleting; }
-
 bool MayBeIn(const DaemonPod& pod, const std::string& clique) {
   return !pod.clique || *pod.clique == clique;  // Without the label it is only starting.
 }
@@ -154,7 +152,7 @@ class CliqueRule {
     }
     if (!pod->controller_writes) return Put(entry);
     Member updated = entry;
-    updated.ready = pod->clique && IsReady(*pod);
+    updated.ready = pod->clique && Serves(*pod);
     if (!pod->ip.empty()) updated.ip = pod->ip;
     // An index out of range or held twice was not given by us: its node joins afresh.
     if (IsFree(entry.index)) Put(updated);
@@ -185,7 +183,7 @@ class CliqueRule {
   }
 
   void Join(const DaemonPod& pod, int index) {
-    Put({.node = pod.node, .ip = pod.ip, .clique = id_, .index = index, .ready = IsReady(pod)});
+    Put({.node = pod.node, .ip = pod.ip, .clique = id_, .index = index, .ready = Serves(pod)});
   }
 
   void Put(const Member& member) {
@@ -300,17 +298,12 @@ std::optional<Action> WriteOf(const Observed& observed, const std::string& id, c
                 .object = RenderClique(key, observed, id, next.daemons, owner)};
 }
 
-bool IsLost(const Observed& observed, const std::string& node) {
-  const auto it = observed.nodes.find(node);
-  return it == observed.nodes.end() || !it->second.ready;
-}
-
 // What status says: an entry is Ready only while its node lives and its pod is ready and stays. A
 // pod that the cache has not shown is no reason: a cache that lags would take a whole domain down.
 void AddToStatus(const Observed& observed, const PodByNode& pods, Member member,
                  std::map<std::string, Member>& by_node) {
   const auto pod = pods.find(member.node);
-  const bool serves = pod == pods.end() || IsReady(*pod->second);
+  const bool serves = pod == pods.end() || Serves(*pod->second);
   member.ready = member.ready && serves && !IsLost(observed, member.node);
   const auto [it, added] = by_node.emplace(member.node, member);
   // A node that moved may still stand in its old clique; its pod says where it is.
@@ -344,6 +337,13 @@ bool HasLeft(const Observed& observed, const std::map<std::string, Member>& by_n
 }
 
 }  // namespace
+
+bool IsLost(const Observed& observed, const std::string& node) {
+  const auto it = observed.nodes.find(node);
+  return it == observed.nodes.end() || !it->second.ready;
+}
+
+bool Serves(const DaemonPod& pod) { return pod.ready && !pod.meta.deleting; }
 
 Pace NextPace(const Pace& before, base::Clock::TimePoint now, milliseconds first) {
   return {.last = now, .window = std::clamp(2 * before.window, first, 8 * first)};

@@ -2,9 +2,9 @@
 //
 // Two manners live side by side in one clique. Of a pod that carries our marker the controller
 // writes the entry: it gives the index and keeps it for as long as a pod of that node lives, and
-// free for its node for a while after. Of any
-// other pod the daemon itself writes the entry (NVIDIA's does): the controller never makes or
-// changes it, and removes it only once a live read shows that its pod is gone.
+// free for its node for a while after. Of any other pod the daemon itself writes the entry
+// (NVIDIA's does): the controller never makes or changes it, and removes it only once a live read
+// shows that its pod is gone.
 #pragma once
 
 #include <chrono>
@@ -15,6 +15,12 @@
 #include "controller/compute_domain/plan.h"
 
 namespace compute_domain {
+
+// Whether the node is gone or not ready, as far as we know.
+[[nodiscard]] bool IsLost(const Observed& observed, const std::string& node);
+
+// Whether the daemon is ready and stays.
+[[nodiscard]] bool Serves(const api::DaemonPod& pod);
 
 // The labels that a clique has.
 [[nodiscard]] json::Value CliqueLabels(const std::string& domain, const std::string& clique);

@@ -106,7 +106,6 @@ void Pass::Decide() {
 
 Plan Pass::MakePlan() {
   if (observed_.evidence.children) reconciler_.cache_.AddNodes(observed_);
-  reconciler_.AddHolders(observed_);
   return PlanReconcile(observed_, reconciler_.Now(), reconciler_.rules_);
 }
 
@@ -162,9 +161,11 @@ void Pass::TakeReplies(std::vector<base::Result<Response>> replies) {
       std::ranges::move(EventsOf(one.action, observed_), std::back_inserter(outcome_.events));
     }
     ActionResult result = compute_domain::TakeReplies(one.action, checked, observed_, one.read);
-    if (std::holds_alternative<ReadPods>(one.action) && !reconciler_.dry_run_) {
+    if (std::holds_alternative<ReadPods>(one.action)) {
       reconciler_.AddHolders(observed_);
-      std::ranges::move(TellWaitingPods(observed_), std::back_inserter(outcome_.events));
+      if (!reconciler_.dry_run_) {
+        std::ranges::move(TellWaitingPods(observed_), std::back_inserter(outcome_.events));
+      }
     }
     decide_again_ = decide_again_ || result.decide_again;
     std::ranges::move(result.expectations, std::back_inserter(expectations_));

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "controller/compute_domain/children.h"
+#include "controller/compute_domain/membership.h"
 
 namespace compute_domain {
 
@@ -15,8 +16,6 @@ using api::DaemonPod;
 bool IsOutdated(const DaemonPod& pod, const std::string& hash) {
   return pod.template_hash != hash && !pod.terminal && !pod.meta.deleting;
 }
-
-bool Serves(const DaemonPod& pod) { return pod.ready && !pod.meta.deleting; }
 
 // The nodes of one clique, as live pods, labels and status show them.
 struct CliqueView {
@@ -38,11 +37,6 @@ std::map<std::string, std::string> CliquesOfNodes(const Observed& observed,
     cliques.emplace(member.node, member.clique);
   }
   return cliques;
-}
-
-bool IsLost(const Observed& observed, const std::string& node) {
-  const auto it = observed.nodes.find(node);
-  return it == observed.nodes.end() || !it->second.ready;
 }
 
 // The pod of the clique to replace now; null: none may go.
