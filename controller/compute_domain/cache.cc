@@ -79,13 +79,13 @@ Keys DomainOf(const T& object) {
   return OfUid(object.domain);
 }
 
-template <typename T>
-void Take(const kube::Store<T>& store, const std::string& uid, std::vector<T>& into) {
+template <typename T, template <typename> typename Form>
+void Take(const kube::Store<T, Form>& store, const std::string& uid, std::vector<T>& into) {
   for (const auto& object : store.ByIndex(uid)) into.push_back(*object);
 }
 
-template <typename T>
-bool CaughtUp(const kube::Store<T>& store, const Expectation& expectation) {
+template <typename T, template <typename> typename Form>
+bool CaughtUp(const kube::Store<T, Form>& store, const Expectation& expectation) {
   if (expectation.gone.empty()) {
     return !kube::IsOlder(store.resource_version(), expectation.resource_version);
   }

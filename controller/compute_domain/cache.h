@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "controller/api/packed.h"
 #include "controller/compute_domain/apply.h"
 #include "controller/compute_domain/observed.h"
 #include "pkg/base/mutex.h"
@@ -60,7 +61,7 @@ class Cache {
   struct DriverNamespace {
     DriverNamespace(std::string name, Cache& cache, base::Logger& logger);
     const std::string ns;
-    kube::Store<api::DaemonSet> daemon_sets;
+    kube::Store<api::DaemonSet, kube::Packed> daemon_sets;
     kube::Store<api::DaemonPod> daemon_pods;
     kube::Store<api::Clique> cliques;
   };
@@ -77,9 +78,9 @@ class Cache {
 
   const Changed changed_;
   kube::Store<api::ComputeDomain> domains_;
-  kube::Store<api::ClaimTemplate> templates_;
-  kube::Store<api::Claim> claims_;
-  kube::Store<api::Node> nodes_;
+  kube::Store<api::ClaimTemplate, kube::Packed> templates_;
+  kube::Store<api::Claim, kube::Packed> claims_;
+  kube::Store<api::Node, kube::Packed> nodes_;
   std::vector<std::unique_ptr<DriverNamespace>> driver_namespaces_;
   // Daemon pods from before a reboot of their node, with the start of their container then: until
   // they have come up once more.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "controller/compute_domain/events.h"
 #include "controller/compute_domain/labels.h"
@@ -20,6 +21,8 @@ using http::Response;
 using std::chrono::milliseconds;
 
 constexpr int kRoundsMax = 4;
+// So many actions of a step are sent before it is asked again whether this replica still leads.
+constexpr std::size_t kActionsMax = 128;
 // The cache is given this long to show a write of ours; then it is trusted as it is.
 constexpr auto kCatchUp = std::chrono::seconds(10);
 
@@ -70,6 +73,8 @@ std::vector<Request> Pass::Next() {
     paces_ = observed_.clique_paces;
     Decide();
   }
+  // What fails for one action of a step leaves the others alone.
+  if (!rest_.empty()) return Send(std::exchange(rest_, {}));
   if (!outcome_.error && next_step_ < plan_.steps.size()) {
     return Send(std::move(plan_.steps[next_step_++]));
   }
@@ -125,6 +130,11 @@ std::vector<Request> Pass::Send(Step step) {
     return {};
   }
   if (step.empty()) return Next();
+  if (step.size() > kActionsMax) {
+    const auto rest = step.begin() + kActionsMax;
+    rest_.assign(std::make_move_iterator(rest), std::make_move_iterator(step.end()));
+    step.erase(rest, step.end());
+  }
   for (Action& action : step) {
     if (IsWrite(action)) {
       reconciler_.logger_.Debug("Acting",

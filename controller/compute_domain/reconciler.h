@@ -62,6 +62,7 @@ class Pass {
   Reconciler& reconciler_;
   Observed observed_;
   Plan plan_;
+  Step rest_;  // Of the step under way, what was not sent yet.
   std::vector<UnderWay> under_way_;
   std::size_t next_step_ = 0;
   int rounds_ = 0;

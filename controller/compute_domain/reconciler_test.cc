@@ -419,6 +419,36 @@ TEST(Pass, B43_S15_GateThatClosesInMidPassEndsIt) {
   EXPECT_EQ(world.server.lines(), (Lines{"PATCH " + kDomainPath}));
 }
 
+// What a domain of many nodes left behind.
+Observed LabelsOf300Nodes() {
+  Observed observed = Converged();
+  observed.domain.reset();
+  observed.children = {};
+  observed.nodes.clear();
+  for (int i = 0; i < 300; ++i) {
+    const std::string name = "n-" + std::to_string(i);
+    observed.nodes.emplace(name, fixtures::MakeNode(name));
+  }
+  return observed;
+}
+
+TEST(Pass, B43_S15_LargeStepGoesInPartsAndEndsWithTheTerm) {
+  PassWorld world(LabelsOf300Nodes());
+  world.server.Intercept([&](const std::string& line) -> std::optional<MapServer::Reply> {
+    if (line.starts_with("PATCH /api/v1/nodes/")) world.leads = false;
+    return {};
+  });
+  EXPECT_TRUE(world.Run().error);
+  EXPECT_EQ(world.Writes().size(), 128U);
+}
+
+TEST(Pass, NodeThatRefusesItsPatchLeavesTheOthersOfALargeStepAlone) {
+  PassWorld world(LabelsOf300Nodes());
+  world.server.Refuse("PATCH /api/v1/nodes/n-1", 403, "Forbidden");
+  EXPECT_EQ(CodeOf(world.Run()), ErrorCode::kForbidden);
+  EXPECT_EQ(world.Writes().size(), 300U);
+}
+
 TEST(Pass, DryRunReadsAndSaysWhatItWouldDoAndWritesNothing) {
   Observed vanished = Converged();
   vanished.domain.reset();

@@ -39,7 +39,10 @@ using TimePoint = base::Clock::TimePoint;
 constexpr auto kTurn = milliseconds(200);   // How often the caller's thread looks around.
 constexpr auto kReloadPeriod = seconds(5);  // Between looks at the configuration.
 constexpr auto kSilenceMax = seconds(30);   // A thread that shows no progress for longer hangs.
-constexpr auto kStepMax = seconds(60);      // A worker's requests are given 30 s each.
+constexpr int kInFlightMax = 16;            // Requests of all workers.
+// A worker hangs that has had no reply for longer: a request waits for its turn as long as others
+// have theirs, 30 s, and is then given as long itself.
+constexpr auto kReplyMax = seconds(90);
 
 compute_domain::Facts FactsOf(const settings::Settings& settings) {
   compute_domain::Facts facts;
@@ -161,8 +164,7 @@ class Runner {
   void KeepLease(const std::stop_token& stop);
   void TellEvents(const std::stop_token& stop);
   void Work(const std::stop_token& stop, std::atomic<std::int64_t>& busy_since);
-  void Reconcile(const std::string& uid, http::Transport& transport,
-                 std::atomic<std::int64_t>& busy_since);
+  void Reconcile(const std::string& uid, http::Transport& transport);
   void ReleaseLease();
   [[nodiscard]] kube::HealthOptions HealthOptions();
   [[nodiscard]] std::string DescribeDomains();  // Of the debug page.
@@ -186,9 +188,10 @@ class Runner {
   ErrorLog errors_;
   kube::EventLoop events_;
   Metrics metrics_;
+  http::InFlight in_flight_{kInFlightMax};  // Of all workers; Lease and Events have their own.
   Heartbeat watch_alive_;
   Heartbeat lease_alive_;
-  std::deque<std::atomic<std::int64_t>> busy_since_;  // Each worker's last step; 0: idle.
+  std::deque<std::atomic<std::int64_t>> busy_since_;  // Each worker's last reply; 0: idle.
   std::string announced_;
   TimePoint next_reload_ = {};
   TimePoint next_watchdog_ = {};
@@ -224,24 +227,26 @@ void Runner::TellEvents(const std::stop_token& stop) {
 }
 
 void Runner::Work(const std::stop_token& stop, std::atomic<std::int64_t>& busy_since) {
-  http::CurlTransport transport = MakeTransport();
+  const auto replied = [&](const http::ExchangeReport& report) {
+    metrics_.Exchanged(report);
+    busy_since = clock_.Now().time_since_epoch().count();
+  };
+  http::CurlTransport transport(config_.endpoint, *config_.credentials, UserAgent(), replied,
+                                &in_flight_);
   while (const std::optional<std::string> uid = queue_.Get(stop)) {
+    busy_since = clock_.Now().time_since_epoch().count();
     metrics_.Began(queue_.Waited(*uid));
-    Reconcile(*uid, transport, busy_since);
+    Reconcile(*uid, transport);
     queue_.Done(*uid);
     busy_since = 0;
   }
 }
 
-void Runner::Reconcile(const std::string& uid, http::Transport& transport,
-                       std::atomic<std::int64_t>& busy_since) {
+void Runner::Reconcile(const std::string& uid, http::Transport& transport) {
   const TimePoint start = clock_.Now();
-  busy_since = start.time_since_epoch().count();
   compute_domain::Pass pass = controller_.reconciler().Start(uid);
   for (auto requests = pass.Next(); !requests.empty(); requests = pass.Next()) {
     pass.TakeReplies(transport.SendAll(requests));
-    // A read may have any number of pages.
-    busy_since = clock_.Now().time_since_epoch().count();
   }
   const compute_domain::Outcome& outcome = pass.outcome();
   metrics_.Reconciled(outcome, clock_.Now() - start);
@@ -275,7 +280,7 @@ std::string Runner::Stuck(TimePoint now) const {
   for (const auto& since : busy_since_) {
     const std::int64_t began = since;
     if (began != 0 &&
-        now.time_since_epoch().count() - began > std::chrono::nanoseconds(kStepMax).count()) {
+        now.time_since_epoch().count() - began > std::chrono::nanoseconds(kReplyMax).count()) {
       return "a worker";
     }
   }

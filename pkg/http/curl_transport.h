@@ -1,7 +1,8 @@
 // The Transport over libcurl: HTTP/1.1, TLS, connections kept and used again; see CurlMulti.
 //
-// Used by one thread; make one for every worker. Bound: six connections; more requests wait for
-// one, within their own `timeout`.
+// Used by one thread; make one for every worker. Bound: as many requests in flight, each on a
+// connection of its own, as `in_flight` has left; by itself six. The others wait for their turn,
+// and their `timeout` begins with it.
 #pragma once
 
 #include <memory>
@@ -10,6 +11,7 @@
 
 #include "pkg/http/endpoint.h"
 #include "pkg/http/exchange_report.h"
+#include "pkg/http/in_flight.h"
 #include "pkg/http/transport.h"
 
 namespace http {
@@ -18,16 +20,18 @@ class CurlMulti;
 
 class CurlTransport final : public Transport {
  public:
-  // `credentials` outlives the transport. `user_agent` such as "cdom/0.1.0 (linux/amd64)".
-  // `on_exchange` may be empty.
+  // `credentials` and `in_flight` outlive the transport. `user_agent` such as
+  // "cdom/0.1.0 (linux/amd64)". `on_exchange` may be empty.
   CurlTransport(Endpoint endpoint, Credentials& credentials, std::string user_agent,
-                OnExchange on_exchange = {});
+                OnExchange on_exchange = {}, InFlight* in_flight = nullptr);
   ~CurlTransport() override;
 
   [[nodiscard]] std::vector<base::Result<Response>> SendAll(
       const std::vector<Request>& requests) override;
 
  private:
+  InFlight own_;
+  InFlight& in_flight_;
   std::unique_ptr<CurlMulti> multi_;
 };
 

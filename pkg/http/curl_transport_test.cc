@@ -8,9 +8,11 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <latch>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "pkg/http/testing/fake_credentials.h"
@@ -21,6 +23,7 @@ namespace {
 
 using base::ErrorCode;
 using base::Result;
+using std::chrono::milliseconds;
 using std::chrono::seconds;
 using testing::FakeCredentials;
 using testing::RawServer;
@@ -123,6 +126,58 @@ TEST(CurlTransport, MoreRequestsThanConnectionsShareSix) {
   for (const Result<Response>& reply : replies) ASSERT_TRUE(reply) << reply.error().message;
   EXPECT_EQ(server.requests().size(), 50U);
   EXPECT_LE(server.connections(), 6);
+}
+
+TEST(CurlTransport, TransportsThatShareABoundKeepItTogether) {
+  constexpr int kMost = 3;
+  std::atomic<int> now = 0;
+  std::atomic<int> peak = 0;
+  RawServer server([&](RawServer::Connection& connection) {
+    while (!connection.ReadRequest().empty()) {
+      const int here = ++now;
+      for (int seen = peak; seen < here && !peak.compare_exchange_weak(seen, here);) {
+      }
+      std::this_thread::yield();
+      --now;
+      connection.Write(Reply(200, "{}"));
+    }
+  });
+  InFlight in_flight(kMost);
+  FakeCredentials credentials;
+  std::vector<std::jthread> workers;
+  for (int i = 0; i < 4; ++i) {
+    workers.emplace_back([&] {
+      CurlTransport transport({.url = server.url()}, credentials, "test", {}, &in_flight);
+      for (int step = 0; step < 20; ++step) {
+        for (const auto& reply : transport.SendAll(std::vector<Request>(7, {.path = "/x"}))) {
+          EXPECT_TRUE(reply) << reply.error().message;
+        }
+      }
+    });
+  }
+  workers.clear();
+  EXPECT_EQ(server.requests().size(), 4U * 20U * 7U);
+  EXPECT_LE(peak, kMost);
+}
+
+TEST(CurlTransport, RequestThatWaitsForItsTurnKeepsItsTime) {
+  RawServer server([](RawServer::Connection& connection) {
+    (void)connection.ReadRequest();
+    connection.WaitForClose();  // Never answers.
+  });
+  InFlight in_flight(1);
+  FakeCredentials credentials;
+  CurlTransport transport({.url = server.url()}, credentials, "test", {}, &in_flight);
+  const auto started = std::chrono::steady_clock::now();
+  const milliseconds timeout(100);
+  const auto replies =
+      transport.SendAll(std::vector<Request>(3, {.path = "/x", .timeout = timeout}));
+  for (const auto& reply : replies) {
+    ASSERT_FALSE(reply);
+    EXPECT_EQ(reply.error().code, ErrorCode::kDeadlineExceeded);
+  }
+  EXPECT_EQ(server.requests().size(), 3U);
+  EXPECT_GE(std::chrono::steady_clock::now() - started, 3 * timeout);
 }
 
 TEST(CurlTransport, ConnectionIsUsedAgain) {

@@ -115,7 +115,7 @@ reasons() {
 test_names() {
   local -a files
   mapfile -t files < <(sources pkg controller node cli test | grep '_test\.cc$')
-  cat "${files[@]}" /dev/null | tr '\n' ' ' | grep -oE '\bTEST(_F|_P)?\([A-Za-z0-9_]+, *[A-Za-z0-9_]+\)' |
+  cat "${files[@]}" /dev/null | tr '\n' ' ' | grep -oE '\b(TYPED_)?TEST(_F|_P)?\([A-Za-z0-9_]+, *[A-Za-z0-9_]+\)' |
     sed -E 's/.*\(([A-Za-z0-9_]+), *([A-Za-z0-9_]+)\)/\1.\2/'
   sed -nE 's/^ *run_case ([a-z0-9_]+)$/\1/p' test/e2e/e2e.sh
 }

@@ -1,7 +1,7 @@
 // A typed cache of one collection: what a Reflector read, as the small structs a controller needs.
 //
-// T is a plain struct with a member `kube::ObjectMeta meta`. Objects are immutable once stored and
-// are shared with readers.
+// T is a plain struct with a member `kube::ObjectMeta meta`. Objects are immutable once stored;
+// Form says how they lie in memory: Whole, shared with readers, or Packed.
 //
 // An object that `decode` cannot use (it says kInvalid) holds nobody else up. It is counted, and
 // named in the log once until it can be read. If an earlier state of the same incarnation is
@@ -16,6 +16,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -27,11 +28,12 @@
 #include "pkg/base/result.h"
 #include "pkg/json/reader.h"
 #include "pkg/kube/api/meta.h"
+#include "pkg/kube/cache/held.h"
 #include "pkg/kube/cache/reflector.h"
 
 namespace kube {
 
-template <typename T>
+template <typename T, template <typename> typename Form = Whole>
 class Store final : public ReflectorSink {
  public:
   using Ptr = std::shared_ptr<const T>;
@@ -50,22 +52,28 @@ class Store final : public ReflectorSink {
         logger_(logger) {}
 
   [[nodiscard]] Ptr Get(const ObjectKey& key) const {
-    return data_.With([&](const Data& data) { return Find(data.objects, key); });
+    return data_.With([&](const Data& data) { return Open(Find(data.objects, key)); });
   }
 
   // In order of namespace and name.
   [[nodiscard]] std::vector<Ptr> ByIndex(const std::string& index_key) const {
-    return data_.With([&](const Data& data) -> std::vector<Ptr> {
+    return data_.With([&](const Data& data) {
+      std::vector<Ptr> found;
       const auto it = data.index.find(index_key);
-      if (it == data.index.end()) return {};
-      return it->second;
+      if (it == data.index.end()) return found;
+      found.reserve(it->second.size());
+      for (const Held* held : it->second) found.push_back(held->Open());
+      return found;
     });
   }
 
   // In order of namespace and name.
   [[nodiscard]] std::vector<Ptr> List() const {
-    return data_.With([](const Data& data) -> std::vector<Ptr> {
-      return {data.objects.begin(), data.objects.end()};
+    return data_.With([](const Data& data) {
+      std::vector<Ptr> all;
+      all.reserve(data.objects.size());
+      for (const Held& held : data.objects) all.push_back(held.Open());
+      return all;
     });
   }
 
@@ -87,42 +95,39 @@ class Store final : public ReflectorSink {
   }
 
   void ReplaceAdd(json::View object) override {
-    const Read read = TryRead(object);
-    if (!read.object) {
+    Read read = TryRead(object);
+    if (!read.held) {
       incoming_unreadable_[read.key] = read.uid;
       return;
     }
     const auto it = incoming_.find(read.key);
     if (it != incoming_.end()) {
       // Twice in one list, as when a page was listed again: the newer one counts.
-      if (IsOlder(read.version, (*it)->meta.resource_version)) return;
+      if (IsOlder(read.version, it->Open()->meta.resource_version)) return;
       incoming_.erase(it);
     }
-    incoming_.insert(read.object);
+    incoming_.insert(*std::move(read.held));
   }
 
   void EndReplace(const std::string& resource_version) override {
     Changes changes;
     data_.With([&](Data& data) {
-      for (const Ptr& before : data.objects) {
-        const auto unreadable = incoming_unreadable_.find(before->meta.key);
+      for (auto it = data.objects.begin(); it != data.objects.end();) {
+        const Held& before = *it++;
+        if (incoming_.find(before) != incoming_.end()) continue;
+        const Ptr object = before.Open();
+        const auto unreadable = incoming_unreadable_.find(object->meta.key);
         const bool stays = unreadable != incoming_unreadable_.end() &&
-                           IsSame(before->meta.uid, unreadable->second);
-        if (!incoming_.contains(before->meta.key) && !stays) changes.emplace_back(before, nullptr);
+                           IsSame(object->meta.uid, unreadable->second);
+        if (!stays) changes.push_back({.before = TakeOut(data, &before), .after = nullptr});
       }
-      for (const auto& [before, none] : changes) Put(data, before, none);
       while (!incoming_.empty()) {
         // Moved and not copied: there is never a second set of all that is listed.
-        typename Objects::node_type incoming = incoming_.extract(incoming_.begin());
-        const Ptr after = incoming.value();
-        const Ptr before = Find(data.objects, after->meta.key);
-        const bool same = before && before->meta.uid == after->meta.uid &&
-                          before->meta.resource_version == after->meta.resource_version;
-        if (same) continue;
-        if (before) TakeOut(data, before);
-        data.objects.insert(std::move(incoming));
-        AddToIndex(data, after);
-        changes.emplace_back(before, after);
+        Node after = incoming_.extract(incoming_.begin());
+        const Held* before = Find(data.objects, after.value().key());
+        if (before != nullptr && IsSameState(*before, after.value())) continue;
+        Node old = TakeOut(data, before);
+        changes.push_back({.before = std::move(old), .after = Put(data, std::move(after))});
       }
       data.unreadable = std::exchange(incoming_unreadable_, {});
       data.resource_version = resource_version;
@@ -131,19 +136,22 @@ class Store final : public ReflectorSink {
   }
 
   void Apply(json::View object, bool deleted) override {
-    const Read read = deleted ? ReadIdentity(object) : TryRead(object);
+    Read read = deleted ? ReadIdentity(object) : TryRead(object);
     Changes changes;
     data_.With([&](Data& data) {
-      const Ptr before = Find(data.objects, read.key);
+      const Held* held = Find(data.objects, read.key);
+      const Ptr before = Open(held);
       // A replay of what the store has passed already.
       if (before && IsOlder(read.version, before->meta.resource_version)) return;
       data.resource_version = read.version;
-      const bool unreadable = !deleted && !read.object;
+      const bool unreadable = !deleted && !read.held;
       if (!unreadable) data.unreadable.erase(read.key);
       if (unreadable && before && IsSame(before->meta.uid, read.uid)) return;
-      if (!before && !read.object) return;
-      Put(data, before, read.object);
-      changes.emplace_back(before, read.object);
+      if (!before && !read.held) return;
+      Node old = TakeOut(data, held);
+      const Held* after = nullptr;
+      if (read.held) after = Put(data, NodeOf(*std::move(read.held)));
+      changes.push_back({.before = std::move(old), .after = after});
     });
     Tell(changes);
   }
@@ -153,23 +161,32 @@ class Store final : public ReflectorSink {
   }
 
  private:
+  using Held = Form<T>;
+
   struct ByKey {
     using is_transparent = void;
-    static const ObjectKey& KeyOf(const Ptr& object) { return object->meta.key; }
-    static const ObjectKey& KeyOf(const ObjectKey& key) { return key; }
+    static KeyView KeyOf(const Held& held) { return held.key(); }
+    static KeyView KeyOf(const ObjectKey& key) { return {.ns = key.ns, .name = key.name}; }
+    static KeyView KeyOf(const KeyView& key) { return key; }
     template <typename A, typename B>
     bool operator()(const A& a, const B& b) const {
       return KeyOf(a) < KeyOf(b);
     }
   };
-  using Objects =
-      std::set<Ptr, ByKey>;  // Keyed by what they point to, so that a key is stored once.
-  using Changes = std::deque<std::pair<Ptr, Ptr>>;  // Before and after.
+  using Objects = std::set<Held, ByKey>;  // Keyed by what they hold: a key is stored once.
+  using Node = typename Objects::node_type;
+
+  // What `before` was is the change's own; `after` stays in the store until the writer's next call.
+  struct Change {
+    Node before = {};
+    const Held* after = nullptr;
+  };
+  using Changes = std::deque<Change>;
 
   struct Data {
     Objects objects = {};
     // Sorted: few share a key, and a set would need four times the memory.
-    std::unordered_map<std::string, std::vector<Ptr>> index = {};
+    std::unordered_map<std::string, std::vector<const Held*>> index = {};
     std::map<ObjectKey, Uid> unreadable = {};
     std::string resource_version = {};
   };
@@ -178,16 +195,26 @@ class Store final : public ReflectorSink {
     ObjectKey key = {};
     Uid uid = {};
     std::string version = {};
-    Ptr object = nullptr;  // Null: it cannot be read, or nobody tried.
+    std::optional<Held> held = {};  // Empty: it cannot be read, or nobody tried.
   };
 
-  static Ptr Find(const Objects& objects, const ObjectKey& key) {
+  template <typename Key>
+  static const Held* Find(const Objects& objects, const Key& key) {
     const auto it = objects.find(key);
-    return it == objects.end() ? nullptr : *it;
+    return it == objects.end() ? nullptr : &*it;
   }
+
+  static Ptr Open(const Held* held) { return held == nullptr ? nullptr : held->Open(); }
 
   // An unreadable object may lack a UID, too.
   static bool IsSame(const Uid& known, const Uid& read) { return read.empty() || known == read; }
+
+  static bool IsSameState(const Held& a, const Held& b) {
+    const Ptr before = a.Open();
+    const Ptr after = b.Open();
+    return before->meta.uid == after->meta.uid &&
+           before->meta.resource_version == after->meta.resource_version;
+  }
 
   static Read ReadIdentity(json::View object) {
     const json::View meta = object["metadata"];
@@ -201,7 +228,7 @@ class Store final : public ReflectorSink {
     Read read = ReadIdentity(object);
     base::Result<T> decoded = decode_(object);
     if (decoded) {
-      read.object = std::make_shared<const T>(*std::move(decoded));
+      read.held.emplace(*std::move(decoded));
       return read;
     }
     const bool is_new = data_.With(
@@ -214,35 +241,40 @@ class Store final : public ReflectorSink {
     return read;
   }
 
-  void Put(Data& data, const Ptr& before, const Ptr& after) {
-    if (before) TakeOut(data, before);
-    if (!after) return;
-    data.objects.insert(after);
-    AddToIndex(data, after);
+  static Node NodeOf(Held held) {
+    Objects one;
+    one.insert(std::move(held));
+    return one.extract(one.begin());
   }
 
-  void TakeOut(Data& data, const Ptr& object) {
-    for (const std::string& index_key : index_keys_(*object)) {
+  const Held* Put(Data& data, Node node) {
+    const Held* held = &*data.objects.insert(std::move(node)).position;
+    for (const std::string& index_key : index_keys_(*held->Open())) {
+      std::vector<const Held*>& sharers = data.index[index_key];
+      const auto at = std::ranges::lower_bound(sharers, held->key(), {}, &Held::key);
+      // The same index key twice.
+      if (at == sharers.end() || *at != held) sharers.insert(at, held);
+    }
+    return held;
+  }
+
+  // An empty node for null.
+  Node TakeOut(Data& data, const Held* held) {
+    if (held == nullptr) return {};
+    for (const std::string& index_key : index_keys_(*held->Open())) {
       const auto it = data.index.find(index_key);
       if (it == data.index.end()) continue;  // The same index key twice.
-      std::erase(it->second, object);
+      std::erase(it->second, held);
       if (it->second.empty()) data.index.erase(it);
     }
-    data.objects.erase(object);
-  }
-
-  void AddToIndex(Data& data, const Ptr& object) {
-    for (const std::string& index_key : index_keys_(*object)) {
-      std::vector<Ptr>& objects = data.index[index_key];
-      const auto at = std::ranges::lower_bound(objects, object, ByKey());
-      // The same index key twice.
-      if (at == objects.end() || *at != object) objects.insert(at, object);
-    }
+    return data.objects.extract(data.objects.find(*held));
   }
 
   void Tell(const Changes& changes) const {
     if (!handler_) return;
-    for (const auto& [before, after] : changes) {
+    for (const Change& change : changes) {
+      const Ptr before = change.before.empty() ? nullptr : change.before.value().Open();
+      const Ptr after = Open(change.after);
       if (before && after && before->meta.uid != after->meta.uid) {
         handler_(before, nullptr);
         handler_(nullptr, after);

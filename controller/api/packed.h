@@ -1,0 +1,30 @@
+// All fields of each projection that stores hold packed; see pkg/kube/cache/held.h.
+#pragma once
+
+#include <tuple>
+
+#include "controller/api/types.h"
+
+namespace api {
+
+inline auto Fields(DaemonSet& set) {
+  auto& [meta, domain, template_hash, template_generation] = set;
+  return std::tie(meta, domain, template_hash, template_generation);
+}
+
+inline auto Fields(ClaimTemplate& found) {
+  auto& [meta, domain, target, template_hash] = found;
+  return std::tie(meta, domain, target, template_hash);
+}
+
+inline auto Fields(Claim& claim) {
+  auto& [meta, channel_domain, daemon_domain, node, consumers, admin_access, has_channel] = claim;
+  return std::tie(meta, channel_domain, daemon_domain, node, consumers, admin_access, has_channel);
+}
+
+inline auto Fields(Node& node) {
+  auto& [meta, domain, clique, boot_id, ready, unschedulable, taints] = node;
+  return std::tie(meta, domain, clique, boot_id, ready, unschedulable, taints);
+}
+
+}  // namespace api

@@ -1,0 +1,208 @@
+// The two forms in which a Store holds its objects: whole, or packed into a few bytes.
+//
+// A form has key(), what it is sorted by, and Open(), which gives a reader the object.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <concepts>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "pkg/kube/api/meta.h"
+
+namespace kube {
+
+struct KeyView {
+  std::string_view ns = {};
+  std::string_view name = {};
+  friend auto operator<=>(const KeyView&, const KeyView&) = default;
+};
+
+// As it is, shared with readers: for what is read often, or large and rare.
+template <typename T>
+class Whole {
+ public:
+  explicit Whole(T object) : object_(std::make_shared<const T>(std::move(object))) {}
+  [[nodiscard]] KeyView key() const { return {object_->meta.key.ns, object_->meta.key.name}; }
+  [[nodiscard]] std::shared_ptr<const T> Open() const { return object_; }
+
+ private:
+  std::shared_ptr<const T> object_;
+};
+
+// What every struct that is packed names: all its fields, in order. The structured binding does not
+// compile if one is forgotten.
+inline auto Fields(OwnerReference& owner) {
+  auto& [api_version, kind, name, uid, controller] = owner;
+  return std::tie(api_version, kind, name, uid, controller);
+}
+inline auto Fields(ObjectMeta& meta) {
+  auto& [key, uid, version, generation, deleting, deleted_at, created_at, finalizers, owners] =
+      meta;
+  return std::tie(key, uid, version, generation, deleting, deleted_at, created_at, finalizers,
+                  owners);
+}
+
+namespace packing {
+
+// A number takes 7 bits a byte, the lowest first. A text is its length, doubled, and its bytes; a
+// UID in the usual form is the number 1 and its 16 bytes.
+constexpr std::uint64_t kUidMark = 1;
+constexpr std::size_t kUidBytes = 16;
+constexpr std::string_view kUidForm = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+constexpr std::string_view kDigits = "0123456789abcdef";
+
+class Packer {
+ public:
+  template <typename T>
+  void operator()(T& value) {
+    if constexpr (std::integral<T>) {
+      Number(static_cast<std::uint64_t>(value));
+    } else {
+      std::apply([this](auto&... fields) { ((*this)(fields), ...); }, Fields(value));
+    }
+  }
+  void operator()(ObjectKey& key) {
+    Text(key.ns);
+    Text(key.name);
+  }
+  void operator()(std::string& text) {
+    if (!Uid(text)) Text(text);
+  }
+  template <typename T>
+  void operator()(std::vector<T>& values) {
+    Number(values.size());
+    for (T& value : values) (*this)(value);
+  }
+  [[nodiscard]] const std::string& bytes() const { return bytes_; }
+
+ private:
+  void Number(std::uint64_t number) {
+    for (; number >= 0x80; number >>= 7U) bytes_ += static_cast<char>(number | 0x80U);
+    bytes_ += static_cast<char>(number);
+  }
+  void Text(std::string_view text) {
+    Number(text.size() << 1U);
+    bytes_ += text;
+  }
+  // Writes nothing, and says false, unless `text` is a UID in the usual form.
+  bool Uid(std::string_view text) {
+    if (text.size() != kUidForm.size()) return false;
+    std::array<char, kUidBytes> uid = {};
+    std::size_t digits = 0;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      if (kUidForm[i] == '-') {
+        if (text[i] != '-') return false;
+        continue;
+      }
+      const std::size_t digit = kDigits.find(text[i]);
+      if (digit == std::string_view::npos) return false;
+      char& byte = uid.at(digits++ / 2);
+      byte = static_cast<char>((static_cast<unsigned char>(byte) << 4U) | digit);
+    }
+    Number(kUidMark);
+    bytes_.append(uid.data(), uid.size());
+    return true;
+  }
+
+  std::string bytes_;
+};
+
+// Reads what a Packer wrote for the same types.
+class Unpacker {
+ public:
+  explicit Unpacker(const char* bytes) : at_(bytes) {}
+
+  template <typename T>
+  void operator()(T& value) {
+    if constexpr (std::integral<T>) {
+      value = static_cast<T>(Number());
+    } else {
+      std::apply([this](auto&... fields) { ((*this)(fields), ...); }, Fields(value));
+    }
+  }
+  void operator()(ObjectKey& key) {
+    const KeyView view = Key();
+    key = {.ns = std::string(view.ns), .name = std::string(view.name)};
+  }
+  void operator()(std::string& text) {
+    const std::uint64_t mark = Number();
+    if (mark == kUidMark) {
+      text = Uid();
+    } else {
+      text = Take(mark >> 1U);
+    }
+  }
+  template <typename T>
+  void operator()(std::vector<T>& values) {
+    values.resize(Number());
+    for (T& value : values) (*this)(value);
+  }
+  // Of what begins with an ObjectKey, and lasts as long as that.
+  [[nodiscard]] KeyView Key() {
+    const std::string_view ns = Take(Number() >> 1U);
+    const std::string_view name = Take(Number() >> 1U);
+    return {.ns = ns, .name = name};
+  }
+
+ private:
+  std::uint64_t Number() {
+    std::uint64_t number = 0;
+    for (unsigned shift = 0;; shift += 7) {
+      const auto byte = static_cast<unsigned char>(*at_++);
+      number |= static_cast<std::uint64_t>(byte & 0x7FU) << shift;
+      if (byte < 0x80) return number;
+    }
+  }
+  std::string_view Take(std::size_t size) {
+    const std::string_view text(at_, size);
+    at_ += size;
+    return text;
+  }
+  std::string Uid() {
+    std::string text(kUidForm);
+    std::string_view bytes = Take(kUidBytes);
+    std::size_t digits = 0;
+    for (char& c : text) {
+      if (c == '-') continue;
+      const auto byte = static_cast<unsigned char>(bytes[digits / 2]);
+      c = kDigits[digits++ % 2 == 0 ? byte >> 4U : byte & 0xFU];
+    }
+    return text;
+  }
+
+  const char* at_;
+};
+
+}  // namespace packing
+
+// One small block for an object that there are many of, which is made anew for each reader. For T,
+// Fields(T&) is found where T is, and names `meta` first.
+template <typename T>
+class Packed {
+ public:
+  explicit Packed(T object) {
+    packing::Packer packer;
+    packer(object);
+    const std::string& bytes = packer.bytes();
+    bytes_ = std::make_unique_for_overwrite<char[]>(bytes.size());
+    std::ranges::copy(bytes, bytes_.get());
+  }
+  [[nodiscard]] KeyView key() const { return packing::Unpacker(bytes_.get()).Key(); }
+  [[nodiscard]] std::shared_ptr<const T> Open() const {
+    auto object = std::make_shared<T>();
+    packing::Unpacker(bytes_.get())(*object);
+    return object;
+  }
+
+ private:
+  std::unique_ptr<char[]> bytes_;
+};
+
+}  // namespace kube

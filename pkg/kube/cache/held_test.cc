@@ -1,0 +1,80 @@
+#include "pkg/kube/cache/held.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace kube {
+namespace {
+
+struct Thing {
+  ObjectMeta meta = {};
+  std::string text = {};
+  std::vector<std::string> texts = {};
+  int number = 0;
+  friend bool operator==(const Thing&, const Thing&) = default;
+};
+
+auto Fields(Thing& thing) {
+  auto& [meta, text, texts, number] = thing;
+  return std::tie(meta, text, texts, number);
+}
+
+const std::string kUid = "0f8fad5b-d9cb-469f-a165-70867728950e";
+
+Thing Full() {
+  return {.meta = {.key = {.ns = "team-a", .name = "train"},
+                   .uid = kUid,
+                   .resource_version = "12345",
+                   .generation = std::numeric_limits<std::int64_t>::max(),
+                   .deleting = true,
+                   .deletion_timestamp = "2026-01-02T03:04:05Z",
+                   .creation_timestamp = "2026-01-02T03:04:04Z",
+                   .finalizers = {"a/b", "c/d"},
+                   .owners = {{.api_version = "apps/v1",
+                               .kind = "DaemonSet",
+                               .name = "imex",
+                               .uid = "not-in-the-usual-form",
+                               .controller = true}}},
+          .text = std::string(300, 'x'),
+          .texts = {"", kUid, "two"},
+          .number = -1};
+}
+
+TEST(Packed, ObjectComesOutAsItWentIn) {
+  EXPECT_EQ(*Packed<Thing>(Full()).Open(), Full());
+  EXPECT_EQ(*Packed<Thing>(Thing()).Open(), Thing());
+}
+
+TEST(Packed, WhatOnlyLooksLikeAUidComesOutAsItWentIn) {
+  for (const std::string text :
+       {"0F8FAD5B-D9CB-469F-A165-70867728950E", "0f8fad5b+d9cb-469f-a165-70867728950e",
+        "0f8fad5b-d9cb-469f-a165-70867728950g", "0f8fad5b-d9cb-469f-a165-70867728950"}) {
+    EXPECT_EQ(Packed<Thing>({.text = text}).Open()->text, text);
+  }
+}
+
+TEST(Packed, KeyIsReadWithoutTheRestWhateverTheName) {
+  const Packed<Thing> named({.meta = {.key = {.ns = "team-a", .name = kUid}}});
+  EXPECT_EQ(named.key(), (KeyView{.ns = "team-a", .name = kUid}));
+  EXPECT_EQ(named.Open()->meta.key.name, kUid);
+}
+
+TEST(Packed, KeysSortByNamespaceThenName) {
+  const auto held = [](const char* ns, const char* name) {
+    return Packed<Thing>({.meta = {.key = {.ns = ns, .name = name}}});
+  };
+  EXPECT_LT(held("a", "z").key(), held("b", "a").key());
+  EXPECT_LT(held("a", "a").key(), held("a", "b").key());
+}
+
+TEST(Whole, ReadersShareOneObject) {
+  const Whole<Thing> held(Full());
+  EXPECT_EQ(held.Open(), held.Open());
+  EXPECT_EQ(held.key(), (KeyView{.ns = "team-a", .name = "train"}));
+}
+
+}  // namespace
+}  // namespace kube
