@@ -251,19 +251,34 @@ bool IsWritten(const Observed& observed, const std::string& id, const Clique* cl
   });
 }
 
-// Whether more of the clique's daemons are on their way, so that what changed is soon followed by
-// more.
-bool IsForming(const Observed& observed, const PodByNode& pods, const std::string& id,
-               const std::vector<Member>& daemons) {
-  const auto is_waited_for = [&](const auto& item) {
-    const auto& [node, pod] = item;
-    if (!pod->controller_writes || pod->meta.deleting || !MayBeIn(*pod, id)) return false;
+// Whose changes a write of `daemons` could wait for.
+struct OnTheWay {
+  bool to_join = false;      // Nodes that are not in it.
+  bool to_be_ready = false;  // Members that are not ready.
+};
+
+OnTheWay WhoIsOnTheWay(const Observed& observed, const PodByNode& pods, const std::string& id,
+                       const std::vector<Member>& daemons) {
+  OnTheWay found;
+  for (const auto& [node, pod] : pods) {
+    if (!pod->controller_writes || pod->meta.deleting || !MayBeIn(*pod, id)) continue;
     const auto entry = std::ranges::find(daemons, node, &Member::node);
-    return entry == daemons.end() || !entry->ready;
-  };
+    if (entry == daemons.end()) {
+      found.to_join = true;
+    } else if (!entry->ready) {
+      found.to_be_ready = true;
+    }
+  }
   const auto has_no_pod = [&](const api::Node& node) { return !pods.contains(node.meta.key.name); };
-  return std::ranges::any_of(pods, is_waited_for) ||
-         std::ranges::any_of(observed.children.labelled_nodes, has_no_pod);
+  found.to_join =
+      found.to_join || std::ranges::any_of(observed.children.labelled_nodes, has_no_pod);
+  return found;
+}
+
+bool Admits(const std::vector<Member>& before, const std::vector<Member>& after) {
+  return std::ranges::any_of(after, [&](const Member& member) {
+    return std::ranges::find(before, member.node, &Member::node) == before.end();
+  });
 }
 
 // How long the clique's write of `daemons` has to wait for others.
@@ -272,10 +287,12 @@ milliseconds UntilWrite(const Observed& observed, const PodByNode& pods, const C
   const auto pace = observed.clique_paces.find(clique.meta.key.name);
   if (pace == observed.clique_paces.end()) return milliseconds(0);
   if (LosesReadiness(clique.daemons, daemons)) return milliseconds(0);
+  const milliseconds first = observed.facts.status_window;
+  const OnTheWay others = WhoIsOnTheWay(observed, pods, clique.id, daemons);
   milliseconds window = pace->second.window;
-  if (!IsForming(observed, pods, clique.id, daemons)) {
-    window = std::min(window, observed.facts.status_window);
-  }
+  if (!others.to_join && !others.to_be_ready) window = std::min(window, first);
+  // Who joins is not ready before it is let in: not much is gained by waiting for more.
+  if (!others.to_join && Admits(clique.daemons, daemons)) window = std::max(window / 4, first);
   const auto rest = std::chrono::ceil<milliseconds>(pace->second.last + window - now);
   return std::max(milliseconds(0), rest);
 }
@@ -346,7 +363,7 @@ bool IsLost(const Observed& observed, const std::string& node) {
 bool Serves(const DaemonPod& pod) { return pod.ready && !pod.meta.deleting; }
 
 Pace NextPace(const Pace& before, base::Clock::TimePoint now, milliseconds first) {
-  return {.last = now, .window = std::clamp(2 * before.window, first, 8 * first)};
+  return {.last = now, .window = std::clamp(4 * before.window, first, 32 * first)};
 }
 
 bool IsAtRest(const Pace& pace, base::Clock::TimePoint now) {

@@ -29,7 +29,8 @@ namespace compute_domain {
 [[nodiscard]] Membership PlanMembership(const Observed& observed, const Instant& now);
 
 // The pace of a clique that was written `now`. Nodes join for as long as they take, so the window
-// of a clique that is written again and again grows: from `first` to eight times that.
+// of a clique that is written again and again grows fourfold each time: from `first` to 32 times
+// that.
 [[nodiscard]] Pace NextPace(const Pace& before, base::Clock::TimePoint now,
                             std::chrono::milliseconds first);
 // Whether nothing has been written for so long that the next change is a first one again.

@@ -100,7 +100,7 @@ Observed WithANodeThatJoins() {
 Observed Forming() {
   Observed observed = WithANodeThatJoins();
   AddNode(observed, "node-3", 3);
-  observed.children.daemon_pods.back().ready = false;
+  observed.children.daemon_pods.back().ip.clear();
   return observed;
 }
 
@@ -181,6 +181,31 @@ TEST(PlanMembership, Q3_WhoIsOnTheWayMakesACliqueOneThatForms) {
   })) << "its pod will come";
 }
 
+TEST(PlanMembership, Q3_WhoJoinsWaitsAQuarterOfTheTimeIfNobodyElseIsToJoin) {
+  const auto wait = [](milliseconds window) {
+    const Membership membership = PlanFor(WithANodeThatJoins(), [&](Observed& observed) {
+      WrittenBefore(milliseconds(100), window)(observed);
+      observed.children.daemon_pods.back().ready = false;
+    });
+    return membership.look_again;
+  };
+  EXPECT_EQ(wait(milliseconds(4000)), milliseconds(900));
+  EXPECT_EQ(wait(milliseconds(500)), milliseconds(400)) << "the first window is not cut";
+}
+
+TEST(PlanMembership, Q3_ReadinessIsWrittenTogetherWithThatOfOthersWhoAreAboutToBeReady) {
+  const auto waits = [](bool other_is_ready) {
+    const Membership membership = PlanFor(Marked(), [&](Observed& observed) {
+      WrittenBefore(milliseconds(600), milliseconds(4000))(observed);
+      for (api::Member& entry : observed.children.cliques[0].daemons) entry.ready = false;
+      observed.children.daemon_pods[1].ready = other_is_ready;
+    });
+    return membership.look_again.has_value();
+  };
+  EXPECT_TRUE(waits(false));
+  EXPECT_FALSE(waits(true));
+}
+
 TEST(PlanMembership, Q3_OfSeveralCliquesTheFirstThatIsDueSaysWhenToLookAgain) {
   const Membership membership = PlanFor(WithANodeThatJoins(), [](Observed& observed) {
     WrittenBefore(milliseconds(100))(observed);
@@ -204,9 +229,9 @@ TEST(NextPace, Q3_WindowGrowsWhileWritesFollowOneAnother) {
     pace = NextPace(pace, Now().monotonic, milliseconds(500));
     windows.push_back(static_cast<int>(pace.window.count()));
   }
-  EXPECT_EQ(windows, (std::vector<int>{500, 1000, 2000, 4000, 4000, 4000}));
-  EXPECT_FALSE(IsAtRest(pace, Now().monotonic + milliseconds(7999)));
-  EXPECT_TRUE(IsAtRest(pace, Now().monotonic + milliseconds(8000)));
+  EXPECT_EQ(windows, (std::vector<int>{500, 2000, 8000, 16'000, 16'000, 16'000}));
+  EXPECT_FALSE(IsAtRest(pace, Now().monotonic + milliseconds(31'999)));
+  EXPECT_TRUE(IsAtRest(pace, Now().monotonic + milliseconds(32'000)));
   EXPECT_TRUE(IsAtRest(NextPace({}, Now().monotonic, milliseconds(0)), Now().monotonic));
 }
 
