@@ -104,7 +104,7 @@ class Packer {
       const std::size_t digit = kDigits.find(text[i]);
       if (digit == std::string_view::npos) return false;
       char& byte = uid.at(digits++ / 2);
-      byte = static_cast<char>((static_cast<unsigned char>(byte) << 4U) | digit);
+      byte = static_cast<char>((static_cast<unsigned>(byte) << 4U) | static_cast<unsigned>(digit));
     }
     Number(kUidMark);
     bytes_.append(uid.data(), uid.size());
