@@ -1,7 +1,5 @@
 #include "controller/compute_domain/cache.h"
 
-#include <set>
-
 #include "controller/api/names.h"
 #include "controller/compute_domain/ownership.h"
 
@@ -138,7 +136,8 @@ Cache::Cache(const std::vector<std::string>& driver_namespaces, Changed changed,
       claims_(api::DecodeClaim, OfClaim, Report<api::Claim>(changed_, DomainsOf), logger),
       nodes_(
           api::DecodeNode, ByDomain<api::Node>,
-          [this](const auto& before, const auto& after) { OnNode(before, after); }, logger) {
+          [this](const auto& before, const auto& after) { OnNode(before, after); }, logger),
+      publishers_([this](const std::string& node) { OnPublisher(node); }) {
   for (const std::string& ns : driver_namespaces) {
     driver_namespaces_.push_back(std::make_unique<DriverNamespace>(ns, *this, logger));
   }
@@ -154,6 +153,10 @@ std::vector<Cache::Watch> Cache::Watches() {
        &templates_},
       {{.resource = kube::kResourceClaims, .versions = kube::kDraVersions}, &claims_},
       {{.resource = kube::kNodes, .page_size = kNodePage}, &nodes_},
+      {{.resource = kube::kResourceSlices,
+        .versions = kube::kDraVersions,
+        .field_selector = "spec.driver=" + std::string(api::kDriver)},
+       &publishers_},
   };
   for (const auto& driver : driver_namespaces_) {
     watches.push_back(
@@ -181,10 +184,16 @@ void Cache::OnNode(const std::shared_ptr<const api::Node>& before,
                         before->boot_id != after->boot_id;
   if (rebooted) OnReboot(*after);
   if (!readiness && !label && !rebooted) return;
-  std::set<std::string> uids;
+  std::set<std::string> uids = DomainsOn((after ? after : before)->meta.key.name);
   if (before) uids.insert(before->domain);
   if (after) uids.insert(after->domain);
-  const std::string key = OnNodeKey((after ? after : before)->meta.key.name);
+  uids.erase("");
+  for (const std::string& uid : uids) changed_(uid);
+}
+
+std::set<std::string> Cache::DomainsOn(const std::string& node) const {
+  std::set<std::string> uids;
+  const std::string key = OnNodeKey(node);
   for (const auto& driver : driver_namespaces_) {
     for (const auto& pod : driver->daemon_pods.ByIndex(key)) uids.insert(pod->domain);
     for (const auto& clique : driver->cliques.ByIndex(key)) uids.insert(clique->domain);
@@ -193,7 +202,11 @@ void Cache::OnNode(const std::shared_ptr<const api::Node>& before,
     for (std::string& uid : DomainsOf(*claim)) uids.insert(std::move(uid));
   }
   uids.erase("");
-  for (const std::string& uid : uids) changed_(uid);
+  return uids;
+}
+
+void Cache::OnPublisher(const std::string& node) {
+  for (const std::string& uid : DomainsOn(node)) changed_(uid);
 }
 
 // A clique concerns its domain; and whoever else has members in it once it gets or loses its own.
@@ -296,6 +309,7 @@ void Cache::AddNodes(Observed& observed) const {
     const auto node = nodes_.Get({.name = name});
     if (!node) continue;
     observed.nodes.emplace(name, *node);
+    if (!publishers_.Contains(name)) observed.without_slices.insert(name);
     if (node->domain.empty() || node->domain == observed.uid) continue;
     for (const auto& domain : domains_.ByIndex(node->domain)) {
       observed.other_domains[node->domain] = kube::ToString(domain->meta.key);

@@ -7,12 +7,14 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "controller/api/packed.h"
 #include "controller/compute_domain/apply.h"
 #include "controller/compute_domain/observed.h"
+#include "controller/compute_domain/publishers.h"
 #include "pkg/base/mutex.h"
 #include "pkg/kube/cache/reflector.h"
 #include "pkg/kube/cache/store.h"
@@ -66,6 +68,9 @@ class Cache {
     kube::Store<api::Clique> cliques;
   };
 
+  // Those with a pod, member or claim on the node.
+  [[nodiscard]] std::set<std::string> DomainsOn(const std::string& node) const;
+  void OnPublisher(const std::string& node);
   void OnNode(const std::shared_ptr<const api::Node>& before,
               const std::shared_ptr<const api::Node>& after);
   void OnClique(const std::shared_ptr<const api::Clique>& before,
@@ -81,6 +86,7 @@ class Cache {
   kube::Store<api::ClaimTemplate, kube::Packed> templates_;
   kube::Store<api::Claim, kube::Packed> claims_;
   kube::Store<api::Node, kube::Packed> nodes_;
+  Publishers publishers_;
   std::vector<std::unique_ptr<DriverNamespace>> driver_namespaces_;
   // Daemon pods from before a reboot of their node, with the start of their container then: until
   // they have come up once more.

@@ -127,6 +127,20 @@ TEST(Cache, NodeThatChangesHandsConcernsBothDomains) {
   EXPECT_EQ(ChangedBy(world), (Uids{kUid, kOtherUid}));
 }
 
+TEST(Cache, B56_NodeThatGainsItsFirstSliceOrLosesItsLastConcernsWhoIsThere) {
+  PassWorld world(Converged());
+  EXPECT_EQ(world.cache.Gather(kUid).without_slices, (Uids{"node-0", "node-1"}));
+  world.server.PutSlice("node-1", "slice-1");
+  EXPECT_EQ(ChangedBy(world), Uids{kUid});
+  EXPECT_EQ(world.cache.Gather(kUid).without_slices, Uids{"node-0"});
+  world.server.PutSlice("node-1", "slice-1");
+  EXPECT_EQ(ChangedBy(world), Uids()) << "another generation of the pool";
+  world.server.PutSlice("node-9", "slice-9");
+  EXPECT_EQ(ChangedBy(world), Uids()) << "nobody is there";
+  world.server.RemoveSlice("slice-1");
+  EXPECT_EQ(ChangedBy(world), Uids{kUid});
+}
+
 // ---- Reboots.
 
 class Reboot : public testing::Test {

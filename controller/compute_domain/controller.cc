@@ -32,6 +32,17 @@ std::string ServedVersion(const kube::Reflector& reflector) {
   return is_served ? reflector.resource().version : "";
 }
 
+// We go on without ResourceSlices: they explain, and nothing is decided by them.
+bool IsOptional(const kube::Reflector& reflector) {
+  return reflector.options().resource == kube::kResourceSlices;
+}
+
+Sight SightOf(const kube::Reflector& reflector) {
+  if (!reflector.HasSynced() || !ReasonOf(reflector).empty()) return Sight::kNone;
+  const bool is_well = reflector.problem().kind == Problem::kNone;
+  return is_well ? Sight::kCurrent : Sight::kOld;
+}
+
 }  // namespace
 
 Controller::Controller(const Facts& facts, Enqueue enqueue, Reconciler::WriteGate gate,
@@ -52,16 +63,19 @@ void Controller::Observe() {
   bool all_known = true;
   std::string template_version;
   std::string claim_version;
+  Sight slices = Sight::kNone;
   for (const kube::Reflector& reflector : reflectors_) {
     const std::string_view its_reason = ReasonOf(reflector);
-    all_synced = all_synced && reflector.HasSynced();
+    const bool is_optional = IsOptional(reflector);
+    all_synced = all_synced && (reflector.HasSynced() || (is_optional && !its_reason.empty()));
+    if (is_optional) slices = SightOf(reflector);
     const std::string& plural = reflector.resource().plural;
     if (plural == kube::kResourceClaimTemplates.plural) template_version = ServedVersion(reflector);
     if (plural == kube::kResourceClaims.plural) claim_version = ServedVersion(reflector);
     // The domains themselves must have been read: without them everything looks like an orphan.
     const bool essential = reflector.options().resource == api::kComputeDomains;
     all_known = all_known && (reflector.HasSynced() || (!essential && !its_reason.empty()));
-    if (reason.empty() && !its_reason.empty()) {
+    if (reason.empty() && !its_reason.empty() && !is_optional) {
       reason = its_reason;
       problem = reflector.problem().message;
     }
@@ -69,7 +83,10 @@ void Controller::Observe() {
   has_synced_ = all_synced;
   const bool versions_changed =
       template_version != template_version_ || claim_version != claim_version_;
-  const bool changed = reason != problem_reason_ || problem != problem_ || versions_changed;
+  // That a view has become old changes nothing but for nodes that somebody looks at anyway.
+  const bool seen_or_not = (slices == Sight::kNone) != (slices_ == Sight::kNone);
+  const bool changed =
+      reason != problem_reason_ || problem != problem_ || versions_changed || seen_or_not;
   const bool begins = all_known && !may_reconcile_;
   if (changed) {
     problem_reason_ = reason;
@@ -79,6 +96,7 @@ void Controller::Observe() {
     reconciler_.SetDraVersions(template_version, claim_version);
     reconciler_.SetProblem(reason, problem);
   }
+  if (slices != slices_) reconciler_.SetSlices(slices_ = slices);
   if (begins) may_reconcile_ = true;
   if (!may_reconcile_ || (!begins && !changed)) return;
   for (const std::string& uid : cache_.DomainUids()) enqueue_(uid);

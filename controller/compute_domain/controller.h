@@ -32,6 +32,7 @@ class Controller {
 
   // Every collection was read once, or it is known and said what is in the way. Thread-safe.
   [[nodiscard]] bool MayReconcile() const { return may_reconcile_; }
+  // Every collection without which we cannot go on, and of the others those that can be read.
   [[nodiscard]] bool HasSynced() const { return has_synced_; }
 
   [[nodiscard]] Reconciler& reconciler() { return reconciler_; }
@@ -46,6 +47,7 @@ class Controller {
   std::string claim_version_;
   std::string problem_reason_;
   std::string problem_;
+  Sight slices_ = Sight::kNone;
   std::atomic<bool> may_reconcile_ = false;
   std::atomic<bool> has_synced_ = false;
 };

@@ -148,6 +148,57 @@ TEST(Controller, MissingRightOrKindIsToldToEveryDomainAndSoIsItsEnd) {
   }
 }
 
+TEST(Controller, B56_ResourceSlicesThatCannotBeReadAreDoneWithout) {
+  for (const int status : {403, 404}) {
+    World world(Converged());
+    world.server.Refuse("/resourceslices", status, status == 403 ? "Forbidden" : "NotFound");
+    world.Turn();
+    EXPECT_TRUE(world.controller.MayReconcile());
+    EXPECT_TRUE(world.controller.HasSynced());
+    (void)world.Run();
+    world.clock.Advance(std::chrono::minutes(1));
+    EXPECT_EQ(world.ReadyReason(), "AllMembersReady") << "no node is accused";
+    EXPECT_EQ(world.controller.reconciler().Gather(kUid).facts.slices, Sight::kNone);
+
+    world.server.Intercept({});
+    world.TurnLater();
+    EXPECT_EQ(world.enqueued, Uids{kUid}) << "their plugins can be judged now";
+    EXPECT_EQ(world.controller.reconciler().Gather(kUid).facts.slices, Sight::kCurrent);
+  }
+}
+
+TEST(Controller, B56_ResourceSlicesOfOurDriverAreWaitedForAndNoOthersAreAskedFor) {
+  World world(Converged());
+  world.server.Refuse("/resourceslices", 503, "ServiceUnavailable");
+  world.Turn();
+  EXPECT_FALSE(world.controller.MayReconcile());
+  EXPECT_FALSE(world.controller.HasSynced());
+  world.server.Intercept({});
+  world.server.ForgetLines();
+  world.TurnLater();
+  EXPECT_TRUE(world.controller.MayReconcile());
+  int lists = 0;
+  for (const std::string& line : world.server.lines()) {
+    if (line.find("/resourceslices") == std::string::npos) continue;
+    ++lists;
+    EXPECT_NE(line.find("fieldSelector=spec.driver%3Dcompute-domain.nvidia.com"), std::string::npos)
+        << line;
+  }
+  EXPECT_GT(lists, 0);
+}
+
+TEST(Controller, B56_ViewOfResourceSlicesIsOldWhileTheirWatchIsBroken) {
+  World world(Converged());
+  world.Turn();
+  world.server.Refuse("/resourceslices", 503, "ServiceUnavailable");
+  for (kube::Reflector& reflector : world.controller.reflectors()) {
+    reflector.OnStreamEnd(world.clock.Now(), base::Fail(base::ErrorCode::kUnavailable, "cut"));
+  }
+  world.Turn();
+  EXPECT_EQ(world.controller.reconciler().Gather(kUid).facts.slices, Sight::kOld);
+  EXPECT_EQ(world.enqueued, Uids()) << "it will pass";
+}
+
 TEST(Controller, B46_ClaimTemplatesOfAllNamespacesAreOneListOfOurLabelAlone) {
   World world(Converged());
   ASSERT_EQ(Converged().facts.driver_namespaces.size(), 2U);
@@ -183,6 +234,7 @@ TEST(ControllerVersions, F28_TemplatesAreMadeInTheVersionThatIsServed) {
 
 TEST(ControllerVersions, F28_AnotherVersionIsToldToEveryDomainAndNoneIsTheirCondition) {
   World world(Converged());
+  for (const std::string node : {"node-0", "node-1"}) world.server.PutSlice(node, "of-" + node);
   world.ServeDra("v1beta2");
   world.Turn();
   EXPECT_EQ(world.enqueued, (Uids{kUid}));

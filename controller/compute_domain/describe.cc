@@ -2,6 +2,7 @@
 
 #include "controller/compute_domain/labels.h"
 #include "controller/compute_domain/membership.h"
+#include "controller/compute_domain/plugins.h"
 #include "controller/compute_domain/roll.h"
 #include "controller/compute_domain/status.h"
 #include "controller/compute_domain/usage.h"
@@ -30,6 +31,7 @@ json::Value Describe(const Observed& observed, const Instant& now) {
                               {"waiting", List(usage.waiting)},
                               {"heldByOthers", List(FindHeldNodes(observed))},
                               {"idleNodes", List(IdleNodes(observed, observed.children.claims))},
+                              {"nodesWithoutPlugin", List(FindMissingPlugins(observed, now).nodes)},
                               {"outdatedDaemons", List(FindOutdated(observed))},
                               {"status", api::Encode(status)}});
 }

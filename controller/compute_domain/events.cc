@@ -48,6 +48,8 @@ constexpr Reason kReasons[] = {
     {api::kReasonNodeDrained, Telling::kWarning},
     {api::kReasonNodeTainted, Telling::kWarning},
     {api::kReasonNodeHeld, Telling::kWarning},
+    {api::kReasonPluginMissing, Telling::kWarning},
+    {api::kReasonPodsStuck, Telling::kWarning},
     {api::kReasonMembersNotReady, Telling::kWarningOnceReady},
     {api::kReasonWaitingForMembers, Telling::kSilent},
     {api::kReasonCliqueShared, Telling::kWarning},

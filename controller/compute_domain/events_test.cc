@@ -96,7 +96,8 @@ TEST(EventsOfStatus, UsualCourseOfADomainTellsNothing) {
 TEST(EventsOfStatus, P1_EachCauseThatNeedsSomebodyIsAWarning) {
   for (const char* reason :
        {"SpecMissing", "DRANotServed", "RightMissing", "Forbidden", "TemplateNameTaken",
-        "ProvisioningFailed", "CliqueFull", "NodeLost", "MembersNotReady", "DeletionBlocked"}) {
+        "ProvisioningFailed", "CliqueFull", "NodeLost", "MembersNotReady", "PluginMissing",
+        "PodsStuckTerminating", "DeletionBlocked"}) {
     EXPECT_EQ(Summaries(Told(Converged(), "False", reason)),
               (Texts{std::string("Warning ") + reason + " of ComputeDomain team-a/train"}));
   }

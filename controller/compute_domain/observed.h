@@ -49,6 +49,13 @@ struct Evidence {
   std::map<std::pair<Kind, kube::ObjectKey>, std::optional<std::optional<Taken>>> taken = {};
 };
 
+// How well a kind is seen without which we go on.
+enum class Sight {
+  kNone,     // It is not served, or we have no right to it.
+  kOld,      // As it was some time ago.
+  kCurrent,  // As it is.
+};
+
 // What goes for every domain.
 struct Facts {
   std::vector<std::string> driver_namespaces = {};  // The first is where children are made.
@@ -59,6 +66,9 @@ struct Facts {
   std::chrono::seconds index_hold{60};
   // A node keeps the domain's label this long after the last claim on it: its plugin comes first.
   std::chrono::seconds label_hold{30};
+  Sight slices = Sight::kNone;  // ResourceSlices of our driver.
+  // A node may be without for this long before that is said: while its plugin starts, for instance.
+  std::chrono::seconds plugin_patience{30};
   // Of resource.k8s.io, for each kind of ours on its own: what the API server serves; empty: none.
   std::string template_version = kube::kResourceClaimTemplates.version;
   std::string claim_version = kube::kResourceClaims.version;
@@ -97,6 +107,10 @@ struct Observed {
   // Labelled nodes without an allocated channel claim of the domain, and since when this process
   // has seen them so.
   std::map<std::string, base::Clock::TimePoint> idle_since = {};
+  // Those of `nodes` that publish no ResourceSlice of our driver; and of these the ones that pods
+  // of the domain are on, with since when this process has seen them so.
+  std::set<std::string> without_slices = {};
+  std::map<std::string, base::Clock::TimePoint> silent_since = {};
   // Other domains that hold one of `nodes`: "namespace/name" by UID.
   std::map<std::string, std::string> other_domains = {};
   // Other domains with members in a clique of this one: "namespace/name", by clique.

@@ -10,6 +10,7 @@
 #include "controller/compute_domain/labels.h"
 #include "controller/compute_domain/membership.h"
 #include "controller/compute_domain/ownership.h"
+#include "controller/compute_domain/plugins.h"
 #include "controller/compute_domain/roll.h"
 #include "controller/compute_domain/status.h"
 #include "controller/compute_domain/usage.h"
@@ -227,9 +228,11 @@ bool HasChildren(const Observed& observed) {
 
 Plan PlanReconcile(const Observed& observed, const Instant& now, const Rules& rules) {
   if (!observed.domain) return PlanOrphans(observed, rules);
-  if (IsPaused(observed)) return PlanPause(observed, now, rules);
-  return observed.domain->meta.deleting ? PlanDeletion(observed, now, rules)
-                                        : PlanLife(observed, now, rules);
+  Plan plan = IsPaused(observed)               ? PlanPause(observed, now, rules)
+              : observed.domain->meta.deleting ? PlanDeletion(observed, now, rules)
+                                               : PlanLife(observed, now, rules);
+  plan.requeue_after = Sooner(plan.requeue_after, FindMissingPlugins(observed, now).look_again);
+  return plan;
 }
 
 }  // namespace compute_domain

@@ -7,6 +7,7 @@
 #include "controller/compute_domain/events.h"
 #include "controller/compute_domain/labels.h"
 #include "controller/compute_domain/membership.h"
+#include "controller/compute_domain/plugins.h"
 #include "controller/compute_domain/usage.h"
 #include "pkg/base/check.h"
 #include "pkg/kube/client/request.h"
@@ -223,6 +224,7 @@ void Pass::Finish() {
     if (status_written_) memory.status_written = now;
     memory.clique_paces = std::move(paces_);
     memory.idle_since = std::move(observed_.idle_since);
+    memory.silent_since = std::move(observed_.silent_since);
     if (observed_.evidence.words) {
       memory.words = *std::move(observed_.evidence.words);
       memory.words_read = now;
@@ -251,6 +253,7 @@ Observed Reconciler::Gather(const std::string& uid) const {
   std::erase_if(observed.clique_paces,
                 [now = clock_.Now()](const auto& pace) { return IsAtRest(pace.second, now); });
   observed.idle_since = StillIdle(observed, memory.idle_since, clock_.Now());
+  observed.silent_since = FindSilentNodes(observed, memory.silent_since, clock_.Now());
   observed.words = std::move(memory.words);
   observed.words_read = memory.words_read;
   observed.told = std::move(memory.told);
@@ -275,6 +278,10 @@ void Reconciler::SetProblem(const std::string& reason, const std::string& proble
     facts.problem_reason = reason;
     facts.problem = problem;
   });
+}
+
+void Reconciler::SetSlices(Sight sight) {
+  facts_.With([&](Facts& facts) { facts.slices = sight; });
 }
 
 void Reconciler::SetDraVersions(const std::string& templates, const std::string& claims) {

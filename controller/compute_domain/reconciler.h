@@ -96,6 +96,8 @@ class Reconciler {
   // The versions of resource.k8s.io in which the kinds are served; empty: none is.
   void SetDraVersions(const std::string& templates, const std::string& claims);
 
+  void SetSlices(Sight sight);
+
   // Plans are logged and nothing is written.
   void SetDryRun() { dry_run_ = true; }
 
@@ -107,6 +109,7 @@ class Reconciler {
     std::optional<base::Clock::TimePoint> status_written = {};
     std::map<std::string, Pace> clique_paces = {};
     std::map<std::string, base::Clock::TimePoint> idle_since = {};
+    std::map<std::string, base::Clock::TimePoint> silent_since = {};
     std::map<std::string, std::string> words = {};
     std::optional<base::Clock::TimePoint> words_read = {};
     std::map<kube::Uid, std::string> told = {};

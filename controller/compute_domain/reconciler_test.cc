@@ -326,6 +326,45 @@ TEST(Pass, B24_LabelThatStayedBehindIsTakenAwayByATimerAndALiveRead) {
   }
 }
 
+// ---- Nodes without a kubelet plugin.
+
+TEST(Pass, B56_MissingPluginIsToldOnceAfterAWhileAndSoIsItsReturn) {
+  PassWorld world(Converged());
+  world.server.PutSlice("node-0", "slice-0");
+  world.server.PutSlice("node-1", "slice-1");
+  world.reconciler.SetSlices(Sight::kCurrent);
+  world.Settle();
+  world.server.RemoveSlice("slice-1");
+  world.server.ShowAll(world.cache);
+  const Outcome waits = world.Run();
+  EXPECT_EQ(Reasons(waits), Lines());
+  EXPECT_EQ(waits.requeue_after, seconds(30));
+  world.clock.Advance(seconds(30));
+  const Outcome tells = world.Run();
+  EXPECT_EQ(Reasons(tells), Lines{"PluginMissing"});
+  EXPECT_FALSE(tells.requeue_after);
+  world.server.ShowAll(world.cache);
+  world.clock.Advance(seconds(30));
+  EXPECT_EQ(Reasons(world.Run()), Lines());
+  EXPECT_TRUE(world.server.lines().empty()) << "it was said, and nothing has changed";
+
+  world.server.PutSlice("node-1", "slice-2");
+  world.server.ShowAll(world.cache);
+  EXPECT_EQ(Reasons(world.Run()), Lines{"AllMembersReady"});
+}
+
+TEST(Pass, B26_DeletionThatWaitsDoesNotKeepAMissingPluginFromBeingNoticed) {
+  PassWorld world(JustDeleted());
+  world.server.PutSlice("node-0", "slice-0");
+  world.reconciler.SetSlices(Sight::kCurrent);
+  world.Settle();
+  const Outcome waits = world.Run();
+  ASSERT_TRUE(waits.requeue_after);
+  EXPECT_LE(*waits.requeue_after, seconds(30));
+  world.clock.Advance(seconds(30));
+  EXPECT_EQ(Reasons(world.Run()), Lines{"PluginMissing"});
+}
+
 // ---- Its own writes.
 
 TEST(Pass, NothingIsSentUntilTheCacheShowsWhatTheLastPassWrote) {

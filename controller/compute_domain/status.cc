@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "controller/api/names.h"
 #include "controller/compute_domain/acceptance.h"
 #include "controller/compute_domain/children.h"
 #include "controller/compute_domain/membership.h"
+#include "controller/compute_domain/plugins.h"
 #include "controller/compute_domain/roll.h"
 #include "controller/compute_domain/usage.h"
 #include "pkg/base/rfc3339.h"
@@ -164,7 +166,16 @@ std::string Sharing(const Observed& observed) {
          ". Imports of memory may fail now and then; keep one domain to a clique.";
 }
 
-Verdict JudgeMembers(const Observed& observed, const Membership& membership) {
+// Which plugins are missing, and what to do about it.
+std::string Say(const MissingPlugins& missing) {
+  return " No kubelet plugin of " + std::string(api::kDriver) + " is registered on " +
+         Names(missing.nodes) +
+         ": pods of the domain neither start nor end there. Look whether the plugin's pod runs on "
+         "that node." +
+         (missing.stuck.empty() ? "" : " Pods that do not end: " + Names(missing.stuck) + ".");
+}
+
+Verdict JudgeMembership(const Observed& observed, const Membership& membership) {
   const std::vector<Member>& members = membership.members;
   if (!membership.refused.empty()) {
     return {"False", api::kReasonCliqueFull,
@@ -197,6 +208,27 @@ Verdict JudgeMembers(const Observed& observed, const Membership& membership) {
     return {"True", api::kReasonCliqueShared, all_ready + sharing};
   }
   return {"True", api::kReasonAllMembersReady, all_ready};
+}
+
+Verdict JudgeMembers(const Observed& observed, const Membership& membership, const Instant& now) {
+  Verdict verdict = JudgeMembership(observed, membership);
+  const MissingPlugins missing = FindMissingPlugins(observed, now);
+  if (missing.nodes.empty()) return verdict;
+  // Those say why the node as such is of no use, with or without its plugin.
+  static constexpr std::string_view kGraver[] = {api::kReasonCliqueFull, api::kReasonNodeLost,
+                                                 api::kReasonNodeDrained, api::kReasonNodeTainted,
+                                                 api::kReasonNodeHeld};
+  const bool is_graver = std::ranges::find(kGraver, verdict.reason) != std::end(kGraver);
+  if (!is_graver) {
+    verdict.reason = missing.stuck.empty() ? api::kReasonPluginMissing : api::kReasonPodsStuck;
+  }
+  verdict.message += Say(missing);
+  // A daemon that serves goes on doing so; where there is none, pods wait for it.
+  std::set<std::string> served;
+  for (const Member& member : membership.members) served.insert(member.node);
+  const bool all_serve = std::ranges::includes(served, missing.nodes);
+  if (verdict.status == "True" && !all_serve) verdict.status = "False";
+  return verdict;
 }
 
 Verdict JudgeUse(const Observed& observed) {
@@ -255,7 +287,7 @@ DomainStatus Compose(const Observed& observed, const Membership& membership,
   status.observed_generation = observed.domain->meta.generation;
   const Verdict accepted = JudgeAcceptance(observed);
   const Verdict provisioned = JudgeProvision(observed);
-  const Verdict members = JudgeMembers(observed, membership);
+  const Verdict members = JudgeMembers(observed, membership, now);
   AddCondition(observed, api::kConditionAccepted, accepted, now, status);
   AddCondition(observed, api::kConditionProvisioned, deletion.value_or(provisioned), now, status);
   AddCondition(observed, api::kConditionMembersReady, members, now, status);
@@ -318,6 +350,8 @@ DomainStatus DecideDeletionStatus(const Observed& observed, const Membership& me
   } else if (observed.failure) {
     verdict = {"False", api::kReasonDeletionBlocked, observed.failure->message};
   }
+  const MissingPlugins missing = FindMissingPlugins(observed, now);
+  if (!wait.blockers.empty() && !missing.nodes.empty()) verdict.message += Say(missing);
   DomainStatus status = Compose(observed, membership, verdict, now);
   if (!observed.facts.status_is_pruned) {
     const bool blocked = verdict.reason != api::kReasonDeleting;

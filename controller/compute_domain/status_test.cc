@@ -86,6 +86,91 @@ TEST(DecideStatus, P1_EachCauseHasItsReasonAndASentenceThatHelps) {
   }
 }
 
+// node-1 has had no plugin for five minutes.
+void LosePlugin(Observed& observed) {
+  observed.silent_since = {{"node-1", Now().monotonic - seconds(300)}};
+}
+constexpr const char* kNoPlugin =
+    "No kubelet plugin of compute-domain.nvidia.com is registered on node-1: pods of the domain "
+    "neither start nor end there. Look whether the plugin's pod runs on that node.";
+
+TEST(DecideStatus, B56_NodeWhosePluginIsMissingIsNamedWithWhatToDo) {
+  struct Row {
+    const char* what;
+    Change change;
+    const char* status;
+    const char* reason;
+    const char* global;
+  };
+  const std::vector<Row> rows = {
+      {"its daemon serves all the same", [](Observed&) {}, "True", "PluginMissing", "Ready"},
+      {"its daemon does not start", [](Observed& o) { o.children.daemon_pods[1].ready = false; },
+       "False", "PluginMissing", "NotReady"},
+      {"it is no member yet",
+       [](Observed& o) {
+         o.children.cliques[0].daemons.pop_back();
+         o.children.daemon_pods.pop_back();
+         o.evidence.daemon_pods = o.children.daemon_pods;
+       },
+       "False", "PluginMissing", "Ready"},
+      {"nobody is a member yet", RemoveMembers, "Unknown", "PluginMissing", "Ready"},
+      {"it rebooted",
+       [](Observed& o) {
+         o.rebooted = {"node-1"};
+         o.children.daemon_pods[1].ready = false;
+       },
+       "False", "PluginMissing", "NotReady"},
+      {"others are waited for", [](Observed& o) { o.domain->num_nodes = 3; }, "False",
+       "PluginMissing", "NotReady"},
+      {"its clique is shared",
+       [](Observed& o) { o.clique_shared_with = {{kCliqueId, {"team-b/other"}}}; }, "True",
+       "PluginMissing", "Ready"},
+      {"another node is lost", [](Observed& o) { o.nodes["node-0"].ready = false; }, "False",
+       "NodeLost", "NotReady"},
+      {"it is taken out of service",
+       [](Observed& o) {
+         o.nodes["node-1"].unschedulable = true;
+         o.children.daemon_pods[1].ready = false;
+       },
+       "False", "NodeDrained", "NotReady"},
+      {"its daemon does not end",
+       [](Observed& o) { fixtures::Delete(o.children.daemon_pods[1].meta, {}); }, "False",
+       "PluginMissing", "NotReady"},
+      {"its daemon has not ended for minutes",
+       [](Observed& o) {
+         fixtures::Delete(o.children.daemon_pods[1].meta, {});
+         o.children.daemon_pods[1].meta.deletion_timestamp = "2026-01-01T11:58:00Z";
+       },
+       "False", "PodsStuckTerminating", "NotReady"},
+  };
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.what);
+    const DomainStatus status = StatusAfter([&](Observed& o) { row.change(o), LosePlugin(o); });
+    const kube::Condition* members = status.Find("MembersReady");
+    EXPECT_EQ(members->status, row.status);
+    EXPECT_EQ(members->reason, row.reason);
+    EXPECT_NE(members->message.find(kNoPlugin), std::string::npos) << members->message;
+    EXPECT_EQ(status.status, row.global) << "what NVIDIA's users read follows their rule alone";
+    const bool names_pod =
+        members->message.find(" Pods that do not end: pods/cdom-system/daemon-node-1 on node-1.") !=
+        std::string::npos;
+    EXPECT_EQ(names_pod, members->reason == "PodsStuckTerminating");
+  }
+}
+
+TEST(DecideDeletionStatus, B26_DeletionThatIsBlockedWhereAPluginIsMissingSaysSo) {
+  const auto message = [](const std::vector<std::string>& blockers, bool is_missing) {
+    Observed observed = fixtures::Deleting();
+    if (is_missing) LosePlugin(observed);
+    return MessageOf(DecideDeletionStatus(observed, PlanMembership(observed, Now()),
+                                          {.at_most = seconds(600), .blockers = blockers}, Now()),
+                     "DeletionBlocked");
+  };
+  EXPECT_NE(message({"pods/train-1 on node-1"}, true).find(kNoPlugin), std::string::npos);
+  EXPECT_EQ(message({"pods/train-1 on node-1"}, false).find("plugin"), std::string::npos);
+  EXPECT_EQ(message({}, true).find("plugin"), std::string::npos) << "it waits for nobody";
+}
+
 TEST(DecideStatus, P1_EachConditionSaysItsOwnPartAndReadyTheFirstThatFails) {
   struct Row {
     Change change;

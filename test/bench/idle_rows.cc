@@ -7,6 +7,7 @@
 #include "pkg/kube/client/request.h"
 #include "test/bench/objects.h"
 #include "test/bench/rows.h"
+#include "test/nodesim/render.h"
 
 namespace bench {
 
@@ -23,9 +24,20 @@ constexpr double kBudgetCpuPercent = 0.5;
 
 std::string DomainName(int i) { return "idle-" + std::to_string(i); }
 
+// Each with the ResourceSlice that its plugin would publish.
 Result<void> MakeNodes(Stage& stage, const std::vector<Value>& nodes) {
   Load load = stage.NewLoad();
-  for (const Value& node : nodes) load.Add(kube::CreateRequest(kube::kNodes, "", node));
+  for (const Value& node : nodes) {
+    load.Add(kube::CreateRequest(kube::kNodes, "", node),
+             [&load](const http::Response& reply) -> Result<void> {
+               const Value made = TRY(json::Parse(reply.body));
+               const Value& meta = made["metadata"];
+               load.AddNext(kube::CreateRequest(
+                   kube::kResourceSlices, "",
+                   nodesim::RenderSlice(meta["name"].AsString(), meta["uid"].AsString())));
+               return {};
+             });
+  }
   return load.Run();
 }
 

@@ -511,6 +511,7 @@ the_goldens_of_each_dra_version_are_what_the_api_server_understands() {
       kubectl create --validate=strict --dry-run=server -f - || return 1
     sed "s#resource.k8s.io/v1\$#resource.k8s.io/$version#" "$repo/manifests/base/device-classes.yaml" |
       kubectl create --validate=strict --dry-run=server -f - || return 1
+    kubectl get "resourceslices.$version.resource.k8s.io" --field-selector spec.driver=compute-domain.nvidia.com || return 1
   done
   plane_down
   stage=$before
@@ -667,6 +668,7 @@ workloads() {
   run_case crds_that_are_deleted_and_made_again_take_the_domains_and_nothing_else
   run_case a_driver_namespace_that_is_deleted_ends_and_its_domains_heal_once_it_is_there_again
   run_case a_leader_that_is_killed_is_replaced_by_the_other_replica_within_its_lease
+  run_case a_node_whose_kubelet_plugin_is_gone_is_named_with_the_pods_that_hang_and_all_heals_when_it_is_back
 }
 
 # shellcheck source=workloads.sh

@@ -25,6 +25,7 @@ clean_up() {
   kubectl get nodes -o name | cut -d/ -f2 | while read -r node; do
     nodesim "revive?node=$node"
     nodesim "unstall-daemon?node=$node"
+    nodesim "start-plugin?node=$node"
   done >/dev/null
   all=$(kubectl get cdom --all-namespaces -o json | jq -r '.items[] | .metadata.namespace + " " + .metadata.name')
   while read -r ns name; do
@@ -590,4 +591,45 @@ a_leader_that_is_killed_is_replaced_by_the_other_replica_within_its_lease() {
   wait_for 40 "the other leads" held_by standby || return 1
   wait_for 20 "it works" grep -q Reconciling "$stage/standby.log" || return 1
   kill -0 "$second"
+}
+
+# A plugin that is not registered: nothing starts and nothing ends there.
+a_node_whose_kubelet_plugin_is_gone_is_named_with_the_pods_that_hang_and_all_heals_when_it_is_back() {
+  local daemon
+  manner=none
+  in_manner cdom || return 1
+  snapshot "$stage/before.json" || return 1
+  domain_in default lonely lonely-channel | kubectl apply -f - || return 1
+  pod_on lonely node-008 lonely-channel | kubectl apply -f - || return 1
+  wait_for 60 "it is used" ready_in_use lonely || return 1
+  nodesim "stop-plugin?node=node-008" || return 1
+  wait_for 60 "the node is named" says MembersReady lonely PluginMissing 'registered on node-008:.*Look whether' || return 1
+  # Its daemon goes on, and so does the workload.
+  [[ $(condition MembersReady lonely status) == True && $(kubectl get cdom lonely -o jsonpath='{.status.status}') == Ready ]] || return 1
+  wait_for 10 "an event tells of it" tells lonely 'Warning +PluginMissing .*node-008' || return 1
+  # Back and gone again for less than the patience: nobody is told a second time.
+  nodesim "start-plugin?node=node-008" || return 1
+  wait_for 30 "it is healed" all_ready lonely 1 || return 1
+  nodesim "stop-plugin?node=node-008" || return 1
+  wait_for 20 "its slice is gone" slices_of node-008 0 || return 1
+  nodesim "start-plugin?node=node-008" || return 1
+  wait_for 20 "its slice is back" slices_of node-008 1 || return 1
+  counts lonely PluginMissing 1 || return 1
+
+  nodesim "stop-plugin?node=node-008" || return 1
+  wait_for 60 "the node is named again" says MembersReady lonely PluginMissing 'node-008' || return 1
+  daemon=$(kubectl get pods -n "$driver" -l resource.nvidia.com/computeDomain --field-selector spec.nodeName=node-008 -o jsonpath='{.items[0].metadata.name}')
+  kubectl delete pod -n "$driver" "$daemon" --grace-period=1 --wait=false || return 1
+  kubectl delete pod lonely --grace-period=1 --wait=false || return 1
+  kubectl delete cdom lonely --wait=false || return 1
+  wait_for 30 "the deletion says what it waits for, and why" \
+    says DeletionBlocked lonely DeletionBlocked 'pods/lonely on node-008.*registered on node-008' || return 1
+  wait_for 180 "pods that hang are named" says MembersReady lonely PodsStuckTerminating "pods/$driver/$daemon on node-008" || return 1
+  wait_for 10 "an event tells of it" tells lonely 'Warning +PodsStuckTerminating .*node-008' || return 1
+  nodesim "start-plugin?node=node-008" || return 1
+  wait_for 60 "the domain is gone" gone cdom lonely || return 1
+  nothing_more_in_shape_than "$stage/before.json"
+}
+slices_of() {  # slices_of NODE COUNT
+  [[ $(kubectl get resourceslices --field-selector "spec.nodeName=$1" -o name | wc -l) == "$2" ]]
 }

@@ -65,6 +65,7 @@ void Reboot(NodeState& node, std::string boot_id, WallTime wall) {
   node.boot_id = std::move(boot_id);
   node.wipe_slices = true;
   node.daemons_stalled = false;
+  node.plugin_stopped = false;
   node.claims.clear();
   std::erase_if(node.pods,
                 [](const auto& entry) { return entry.second.gone || entry.second.orphan; });

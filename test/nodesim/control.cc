@@ -74,6 +74,8 @@ ControlServer::ControlServer(Simulator& simulator, std::function<void()> on_quit
       {"/stall-daemon", [&](const std::string& node) { return simulator.StallDaemon(node, true); }},
       {"/unstall-daemon",
        [&](const std::string& node) { return simulator.StallDaemon(node, false); }},
+      {"/stop-plugin", [&](const std::string& node) { return simulator.StopPlugin(node, true); }},
+      {"/start-plugin", [&](const std::string& node) { return simulator.StopPlugin(node, false); }},
       {"/reap", [&](const std::string& node) { return simulator.ReapOrphans(node); }},
   };
   for (const auto& [path, handler] : operations) {

@@ -90,7 +90,8 @@ void AdvanceSlices(Turn& turn) {
   }
   bool published = false;
   for (const auto& slice : slices) {
-    const bool keep = !published && !node.doomed_slices.contains(slice->meta.uid) &&
+    const bool keep = !published && !node.plugin_stopped &&
+                      !node.doomed_slices.contains(slice->meta.uid) &&
                       IsCurrent(*slice, *turn.object);
     if (keep) {
       published = true;
@@ -104,7 +105,7 @@ void AdvanceSlices(Turn& turn) {
     if (node.lease.renewed && turn.object->ready == "True" && !node.tainted_since) {
       node.set_up = true;
     }
-  } else if (turn.MayWrite(node.slice_pace, "")) {
+  } else if (!node.plugin_stopped && turn.MayWrite(node.slice_pace, "")) {
     turn.Do(CreateSlice{.node = turn.object->meta.uid});
   }
 }

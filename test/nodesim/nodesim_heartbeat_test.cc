@@ -160,6 +160,17 @@ TEST(Heartbeat, SliceIsPublishedAnewAfterAReboot) {
   EXPECT_NE(world.slices.begin()->first, before);
 }
 
+TEST(Heartbeat, SliceGoesWithThePluginAndComesWithIt) {
+  TestWorld world;
+  world.Settle();
+  world.state.plugin_stopped = true;
+  world.Run(seconds(10));
+  EXPECT_TRUE(world.slices.empty());
+  world.state.plugin_stopped = false;
+  world.Run(seconds(10));
+  EXPECT_EQ(world.slices.size(), 1U);
+}
+
 TEST(Heartbeat, NothingIsWrittenByANodeAtRest) {
   TestWorld world;
   world.Settle();

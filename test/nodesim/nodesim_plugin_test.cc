@@ -64,6 +64,26 @@ TEST_F(Plugin, WorkloadIsReleasedOnceTheNodesOwnEntryIsReady) {
   EXPECT_TRUE(Runs("w"));
 }
 
+TEST_F(Plugin, PodNeitherStartsNorEndsWhileThePluginIsGone) {
+  world_.state.plugin_stopped = true;
+  world_.AddWorkload("w");
+  SetMember("Ready");
+  world_.Run(seconds(60));
+  EXPECT_FALSE(Runs("w"));
+  EXPECT_NE(Pending().reason.find("is not registered"), std::string::npos) << Pending().reason;
+  world_.state.plugin_stopped = false;
+  world_.Run(seconds(1));
+  EXPECT_TRUE(Runs("w"));
+
+  world_.state.plugin_stopped = true;
+  world_.DeletePod("w", 1);
+  world_.Run(seconds(60));
+  EXPECT_TRUE(world_.pods.contains("w"));
+  world_.state.plugin_stopped = false;
+  world_.Run(seconds(1));
+  EXPECT_FALSE(world_.pods.contains("w"));
+}
+
 TEST_F(Plugin, EntryOfAnotherNodeReleasesNothing) {
   world_.AddWorkload("w");
   SetMember("Ready");

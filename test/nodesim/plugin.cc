@@ -91,6 +91,9 @@ Refusal PrepareDaemon(const Turn& turn, const Claim& claim) {
 }
 
 Refusal TryPrepare(Turn& turn, const Claim& claim, const ClaimRun& run) {
+  if (turn.node.plugin_stopped && !claim.grants.empty()) {
+    return {.reason = "DRA driver " + std::string(kDriver) + " is not registered"};
+  }
   if (const ClaimRun* holder = Holder(turn.node, run)) {
     return {.reason = "a device is held by claim " + kube::ToString(holder->key)};
   }
@@ -133,6 +136,7 @@ bool Prepare(Turn& turn, const Claim& claim) {
 bool Unprepare(Turn& turn, const kube::Uid& claim) {
   const auto it = turn.node.claims.find(claim);
   if (it == turn.node.claims.end()) return true;  // As after a reboot: the label stays.
+  if (turn.node.plugin_stopped && !it->second.grants.empty()) return false;
   for (const Grant& grant : it->second.grants) {
     if (grant.kind != DeviceKind::kChannel || grant.domain.empty() || !turn.object) continue;
     // The label that a prepare wrote may not be visible yet.

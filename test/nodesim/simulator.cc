@@ -82,6 +82,7 @@ json::Value DescribeNode(const NodeState& node, const Node* object) {
                                            {"clique", node.clique_id},
                                            {"bootID", node.boot_id},
                                            {"daemonsStalled", node.daemons_stalled},
+                                           {"pluginStopped", node.plugin_stopped},
                                            {"domainLabel", object == nullptr ? "" : object->domain},
                                            {"ready", object == nullptr ? "" : object->ready}});
   json::Value claims = json::Value::Array();
@@ -321,6 +322,10 @@ Result<void> Simulator::Move(const std::string& node, const std::string& clique_
 
 Result<void> Simulator::StallDaemon(const std::string& node, bool stalled) {
   return Change(node, [&](NodeState& state) { state.daemons_stalled = stalled; });
+}
+
+Result<void> Simulator::StopPlugin(const std::string& node, bool stopped) {
+  return Change(node, [&](NodeState& state) { state.plugin_stopped = stopped; });
 }
 
 Result<void> Simulator::ForceDelete(const kube::ObjectKey& key) {

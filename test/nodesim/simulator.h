@@ -50,6 +50,8 @@ class Simulator {
   [[nodiscard]] base::Result<void> Remove(const std::string& node);
   [[nodiscard]] base::Result<void> Move(const std::string& node, const std::string& clique_id);
   [[nodiscard]] base::Result<void> StallDaemon(const std::string& node, bool stalled);
+  // The kubelet plugin is gone, with what it published: nothing is prepared or taken back.
+  [[nodiscard]] base::Result<void> StopPlugin(const std::string& node, bool stopped);
   // Deletes the pod with a grace period of 0, as a user does; its processes go on until the node is
   // rebooted or its orphans are reaped. Returns once the object is gone.
   [[nodiscard]] base::Result<void> ForceDelete(const kube::ObjectKey& pod);

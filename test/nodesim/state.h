@@ -140,6 +140,7 @@ struct NodeState {
   std::set<kube::Uid> doomed_slices = {};
   bool whole_status_due = true;  // At the kubelet's start.
   bool daemons_stalled = false;
+  bool plugin_stopped = false;
   bool set_up = false;  // Node, Lease and slice were there, and pods could land.
 
   TimePoint status_due = {};

@@ -278,6 +278,7 @@ bool Scheduler::Fits(const Object& pod, const Object& node) const {
 }
 
 bool Scheduler::IsFree(const std::string& node, const std::string& device) const {
+  if (!store().Get(Kind::kSlice, {.name = SliceName(node)})) return false;
   for (const auto& [key, claim] : store().Live(Kind::kClaim)) {
     if (IsAdminAccess(*claim)) continue;
     for (const Value& result :

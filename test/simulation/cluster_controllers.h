@@ -50,7 +50,8 @@ class ClaimController final : public Peer {
   std::set<kube::Uid> deallocated_;  // Whose finalizer is still to be taken off.
 };
 
-// Puts pods on nodes whose devices are free: `channel-0` and `daemon-0`, each with one holder.
+// Puts pods on nodes whose devices are published and free: `channel-0` and `daemon-0`, each with
+// one holder.
 class Scheduler final : public Peer {
  public:
   explicit Scheduler(ObjectStore& store) : Peer("scheduler", store) {}

@@ -28,5 +28,8 @@ inline constexpr std::string_view kLeaseName = "cdom-controller";
 [[nodiscard]] inline std::string CliqueName(const std::string& domain, const std::string& clique) {
   return domain + "." + clique;
 }
+[[nodiscard]] inline std::string SliceName(const std::string& node) {
+  return "00000-" + std::string(kDriver) + "-" + node + "-x";
+}
 
 }  // namespace simulation

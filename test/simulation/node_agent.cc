@@ -60,8 +60,18 @@ void NodeAgent::Recover(bool rebooted) {
   Wake();
 }
 
+void NodeAgent::StopPlugin(Time now) {
+  plugin_gone_since_ = now;
+  Wake();
+}
+
+void NodeAgent::StartPlugin() {
+  plugin_gone_since_.reset();
+  Wake();
+}
+
 void NodeAgent::Act(Time now) {
-  if (silent_since_ || Report(now)) return;
+  if (silent_since_ || Report(now) || Publish(now)) return;
   for (const auto& [key, pod] : store().Live(Kind::kPod)) {
     if ((*pod)["spec"]["nodeName"].AsString() == node_ && SyncPod(*pod, now)) return;
   }
@@ -95,9 +105,31 @@ bool NodeAgent::Report(Time now) {
       .ok();
 }
 
+// One ResourceSlice, while the plugin is registered and a while longer.
+bool NodeAgent::Publish(Time now) {
+  constexpr auto kWipeAfter = std::chrono::seconds(30);
+  const kube::ObjectKey key = {.name = SliceName(node_)};
+  const ObjectPtr slice = store().Get(Kind::kSlice, key);
+  if (plugin_gone_since_ && slice) {
+    const Time due = *plugin_gone_since_ + kWipeAfter;
+    if (due <= now) return store().Delete(name(), Kind::kSlice, key).ok();
+    AskAgainAt(due);
+  }
+  if (plugin_gone_since_ || slice) return false;
+  Value spec = Value::Object({{"driver", kDriver}, {"nodeName", node_}});
+  spec["pool"] = Value::Object({{"name", node_}, {"generation", 1}, {"resourceSliceCount", 1}});
+  Value object =
+      Value::Object({{"metadata", Value::Object({{"name", key.name}})}, {"spec", std::move(spec)}});
+  return store().Create(name(), Kind::kSlice, "", std::move(object)).ok();
+}
+
 bool NodeAgent::SyncPod(const Object& pod, Time now) {
   if (pod.deleting()) {
     if (Stop(pod.uid())) return true;
+    // Without the plugin nobody takes its claims back.
+    const bool holds = std::ranges::any_of(
+        prepared_, [&](const auto& item) { return item.second.pods.contains(pod.uid()); });
+    if (holds) return false;
     return store().Delete(name(), Kind::kPod, pod.key(), {.uid = pod.uid(), .grace = 0}).ok();
   }
   if (IsTerminal(pod)) return false;
@@ -237,6 +269,7 @@ bool NodeAgent::Stop(const kube::Uid& pod) {
 }
 
 bool NodeAgent::Unprepare(const kube::Uid& pod) {
+  if (plugin_gone_since_) return false;
   for (auto it = prepared_.begin(); it != prepared_.end();) {
     Prepared& prepared = it->second;
     const bool is_last = prepared.pods.erase(pod) > 0 && prepared.pods.empty();
@@ -281,6 +314,7 @@ bool NodeAgent::Prepare(const Object& claim, const kube::Uid& pod, bool& wrote) 
     prepared->config = *config;
     prepared->completed = !config->is_channel;
   }
+  if (plugin_gone_since_ && !prepared->completed) return false;
   prepared->pods.insert(pod);
   return prepared->completed || PrepareChannel(claim, *prepared, wrote);
 }

@@ -34,6 +34,10 @@ class NodeAgent final : public Peer {
   void Recover(bool rebooted);
   // It is carried to another rack. REQUIRES: it has failed, and comes back by a boot.
   void MoveTo(std::string clique) { clique_ = std::move(clique); }
+  // The kubelet plugin goes: claims are neither prepared nor taken back, and after its grace the
+  // kubelet takes the node's ResourceSlices away.
+  void StopPlugin(Time now);
+  void StartPlugin();
   [[nodiscard]] std::optional<Time> silent_since() const { return silent_since_; }
 
  private:
@@ -54,6 +58,7 @@ class NodeAgent final : public Peer {
   void Act(Time now) override;
   // Each says whether it wrote.
   [[nodiscard]] bool Report(Time now);
+  [[nodiscard]] bool Publish(Time now);
   [[nodiscard]] bool SyncPod(const Object& pod, Time now);
   [[nodiscard]] bool RunDaemon(const Object& pod, const Running& running, Time now);
   [[nodiscard]] bool WritePodStatus(const Object& pod, const Running& running, bool ready,
@@ -79,6 +84,7 @@ class NodeAgent final : public Peer {
   int boots_ = 1;
   int addresses_ = 0;
   std::optional<Time> silent_since_ = {};
+  std::optional<Time> plugin_gone_since_ = {};
   std::map<kube::Uid, Running> running_;    // By pod.
   std::map<kube::Uid, Prepared> prepared_;  // By claim.
 };

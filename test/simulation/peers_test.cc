@@ -102,10 +102,37 @@ TEST_P(PeersTest, WorkloadWaitsUntilTheDaemonOnItsNodeIsShownReady) {
 }
 
 TEST_P(PeersTest, NothingStartsWithoutAController) {
+  cluster.Settle();  // The nodes publish their devices.
   uid = cluster.CreateDomain(kDomain, "channel");
   cluster.AddWorkload({.ns = "train", .name = "job"}, "channel", {"node-0"});
   EXPECT_EQ(cluster.Settle(), 0);
   EXPECT_TRUE(store().Live(Kind::kPod).empty());
+}
+
+TEST_P(PeersTest, PodNeitherStartsNorEndsWhileThePluginOfItsNodeIsGone) {
+  BringUp({"node-0"});
+  NodeAgent& agent = cluster.agent("node-0");
+  agent.StopPlugin(cluster.now());
+  workload->Finish();
+  Settle();
+  EXPECT_EQ(store().Live(Kind::kSlice).size(), 3U) << "a restart does not show";
+  Wait(seconds(30));
+  EXPECT_EQ(store().Live(Kind::kSlice).size(), 2U);
+  EXPECT_TRUE(store().Get(Kind::kPod, {.ns = "train", .name = "job-0"})->deleting());
+  EXPECT_NE(DaemonOn("node-0"), nullptr);
+  agent.StartPlugin();
+  Settle();
+  EXPECT_EQ(store().Get(Kind::kPod, {.ns = "train", .name = "job-0"}), nullptr);
+  EXPECT_EQ(DaemonOn("node-0"), nullptr);
+
+  agent.StopPlugin(cluster.now());
+  Wait(seconds(30));
+  cluster.AddWorkload({.ns = "train", .name = "next"}, "channel", {"node-0"});
+  Settle();
+  EXPECT_FALSE(IsWorkloadReady("next-0"));
+  agent.StartPlugin();
+  Settle();
+  EXPECT_TRUE(IsWorkloadReady("next-0"));
 }
 
 TEST_P(PeersTest, EverythingGoesWithTheWorkloadAndTheDomain) {

@@ -43,6 +43,7 @@ class DomainCheck {
   void CheckAll() {
     if (domain_.value().Find("spec") != nullptr) CheckChildren();
     CheckLabels();
+    CheckPlugins();
     const Members members = CheckMembership();
     CheckStatus(members);
   }
@@ -60,7 +61,9 @@ class DomainCheck {
   [[nodiscard]] ObjectPtr FindChild(Role role, Kind kind);
   void CheckDaemonSet(const Object& set);
   void CheckDaemonsAreCurrent(const Object& set);
+  [[nodiscard]] bool HasChannelOn(const std::string& node) const;
   void CheckLabels();
+  void CheckPlugins();
   void CheckTemplate(const Object& found, bool is_channel);
   [[nodiscard]] Members CheckMembership();
   void AddIdle(const std::string& node, Members& members) const;
@@ -159,12 +162,31 @@ void DomainCheck::CheckDaemonsAreCurrent(const Object& set) {
 void DomainCheck::CheckLabels() {
   for (const auto& [key, node] : truth_.Live(Kind::kNode)) {
     if (node->Label(kDomainLabel) != domain_.uid()) continue;
-    const bool is_used = std::ranges::any_of(truth_.Live(Kind::kClaim), [&](const auto& item) {
-      const auto config = FindConfig(*item.second);
-      return config && config->is_channel && config->domain == domain_.uid() &&
-             AllocatedNode(*item.second) == key.name;
-    });
-    if (!is_used) Say("keeps " + key.name + ", which no claim of it is on");
+    if (!HasChannelOn(key.name)) Say("keeps " + key.name + ", which no claim of it is on");
+  }
+}
+
+bool DomainCheck::HasChannelOn(const std::string& node) const {
+  return std::ranges::any_of(truth_.Live(Kind::kClaim), [&](const auto& item) {
+    const auto config = FindConfig(*item.second);
+    return config && config->is_channel && config->domain == domain_.uid() &&
+           AllocatedNode(*item.second) == node;
+  });
+}
+
+// Of the nodes where a pod of the domain has a channel, those without a plugin are named, and no
+// others.
+void DomainCheck::CheckPlugins() {
+  const std::string& message = FindCondition(domain_.value(), "MembersReady")["message"].AsString();
+  const std::size_t at = std::min(message.find("is registered on "), message.size());
+  const std::string named = message.substr(at, message.find(':', at) - at);
+  for (const auto& [key, node] : truth_.Live(Kind::kNode)) {
+    if (!HasChannelOn(key.name)) continue;
+    const bool is_missing =
+        !truth_.Get(Kind::kSlice, {.name = SliceName(key.name)}) && !IsNodeLost(truth_, key.name);
+    const bool is_named = named.find(key.name) != std::string::npos;
+    if (is_missing && !is_named) Say("does not say that " + key.name + " has no plugin");
+    if (is_named && !is_missing) Say("says that " + key.name + " has no plugin");
   }
 }
 

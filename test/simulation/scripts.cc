@@ -229,6 +229,20 @@ void ComeBackAndFallSilent(World& world) {
   world.RunToRest("the workload ends");
 }
 
+void PluginGoesAndComesBack(World& world) {
+  Workload& job = Form(world, {"node-a", "node-b"});
+  NodeAgent& agent = world.cluster().agent("node-b");
+  agent.StopPlugin(world.cluster().now());
+  world.Rest("the plugin of a node is gone");
+  job.Finish();
+  world.Rest("a pod does not end");
+  world.UserDeletes(kJob);
+  world.RunFor(std::chrono::minutes(3));
+  world.CheckRest();
+  agent.StartPlugin();
+  world.Rest("the plugin is back, and all ends");
+}
+
 constexpr int kFull = NodeAgent::kMembersMax;
 
 std::vector<std::pair<std::string, std::string>> OneNodeTooMany() {
@@ -278,6 +292,8 @@ const std::vector<Script>& Scripts() {
       {"W17", "a clique is full when one more node joins", OneNodeTooMany(), CliqueIsFull},
       {"W21", "a node comes back to its clique, and one loses what it knew", kOneClique,
        ComeBackAndFallSilent},
+      {"W22", "the kubelet plugin of a node goes, and comes back", kOneClique,
+       PluginGoesAndComesBack},
   };
   return scripts;
 }
