@@ -1,7 +1,10 @@
 # Cases of what people and other controllers do to a domain and its children. Sourced by e2e.sh.
 # shellcheck shell=bash disable=SC2154
 
-set_of() { echo "computedomain-daemon-$(kubectl get computedomain "$1" -o jsonpath='{.metadata.uid}')"; }  # set_of DOMAIN
+uid_of() { kubectl get computedomain "$1" -o jsonpath='{.metadata.uid}'; }  # uid_of DOMAIN
+set_of() { echo "computedomain-daemon-$(uid_of "$1")"; }
+label_of() { echo "resource.nvidia.com/computeDomain=$(uid_of "$1")"; }
+clique_of() { kubectl get computedomaincliques -n "$driver" -l "$(label_of "$1")" -o name; }
 writes_since() {  # writes_since LINE: of the audit log; what the controller wrote but status, Events and its Lease
   controller_entries "$1" | jq -r 'select(.verb | IN("get", "list", "watch") | not)
     | select(.objectRef | .subresource != "status" and (.resource | IN("events", "leases") | not))
@@ -122,7 +125,7 @@ a_label_that_is_taken_off_a_child_is_put_back_on_the_same_object() {
   local set clique child was
   used_domain tended node-001 || return 1
   set=$(set_of tended)
-  clique=$(kubectl get computedomaincliques -n "$driver" -o name)
+  clique=$(clique_of tended)
   while read -r child; do
     # shellcheck disable=SC2086
     was=$(identity $child)

@@ -31,7 +31,7 @@ status_has_conditions() {
 # What NVIDIA's controller makes for a domain: its finalizer on everything, no owners, no annotations.
 nvidias_children() {  # nvidias_children DOMAIN TEMPLATE
   local uid
-  uid=$(kubectl get computedomain "$1" -o jsonpath='{.metadata.uid}')
+  uid=$(uid_of "$1")
   nvidias_template "$driver" "computedomain-daemon-$uid" "$uid" Daemon compute-domain-daemon.nvidia.com \
     '{apiVersion: resource.nvidia.com/v1beta1, kind: ComputeDomainDaemonConfig, domainID: '"$uid}"
   nvidias_template default "$2" "$uid" Workload compute-domain-default-channel.nvidia.com \
@@ -86,7 +86,7 @@ YAML
 # NVIDIA's controller knows the types, and writes them whole: what they have no field for is lost.
 nvidias_write() {  # nvidias_write DOMAIN: it mirrors the cliques into status
   local nodes
-  nodes=$(kubectl get computedomaincliques -n "$driver" -o json |
+  nodes=$(kubectl get computedomaincliques -n "$driver" -l "$(label_of "$1")" -o json |
     jq -c '[.items[].daemons[] | {name: .nodeName, ipAddress, cliqueID, index, status}]')
   kubectl get computedomain "$1" -o json |
     jq --argjson nodes "$nodes" '{apiVersion, kind, metadata, spec: (.spec | {numNodes, channel}), status: {status: "Ready", nodes: $nodes}}
@@ -124,7 +124,7 @@ a_downgrade_to_nvidias_controller_finds_what_it_needs_and_the_way_back_works_on_
   domain_in default newer newer-channel | kubectl apply -f - || return 1
   deployment newer newer-channel 3 | kubectl apply -f - || return 1
   wait_for 90 "three workers and members are ready" in_step newer 3 || return 1
-  uid=$(kubectl get computedomain newer -o jsonpath='{.metadata.uid}') set=$(set_of newer) before=$(serving newer)
+  uid=$(uid_of newer) set=$(set_of newer) before=$(serving newer)
   stop_controller
   install_crds_of nvidia || return 1
 
@@ -136,9 +136,9 @@ a_downgrade_to_nvidias_controller_finds_what_it_needs_and_the_way_back_works_on_
          and all(.nodes[]; .status == "Ready" and (.ipAddress | length > 0) and (.cliqueID | length > 0)))' || return 1
   nvidias_children newer newer-channel >"$stage/nvidias.yaml"
   as_nvidia_would_make_them || return 1
-  kubectl get computedomaincliques -n "$driver" -o json | jq -e --arg uid "$uid" '[.items[] | select(
+  kubectl get computedomaincliques -n "$driver" -l "$(label_of newer)" -o json | jq -e --arg uid "$uid" '[.items[] | select(
     .metadata.name == $uid + "." + .metadata.labels["resource.nvidia.com/computeDomain.cliqueID"]
-    and .metadata.labels["resource.nvidia.com/computeDomain"] == $uid and (.daemons | length == 3))] | length == 1' || return 1
+    and (.daemons | length == 3))] | length == 1' || return 1
   [[ $(kubectl get nodes -l "resource.nvidia.com/computeDomain=$uid" -o name | cut -d/ -f2) == "$(workers_on newer)" ]] || return 1
   nvidias_write newer || return 1
 
@@ -199,7 +199,7 @@ an_upgrade_from_nvidias_controller_keeps_the_workload_and_what_it_left_ends_in_t
   nothing_more_in_shape_than "$stage/before.json"
 }
 owned_by() {  # owned_by DOMAIN TEMPLATE
-  [[ $(kubectl get resourceclaimtemplate "$2" -o jsonpath='{.metadata.ownerReferences[*].uid}') == "$(kubectl get computedomain "$1" -o jsonpath='{.metadata.uid}')" ]]
+  [[ $(kubectl get resourceclaimtemplate "$2" -o jsonpath='{.metadata.ownerReferences[*].uid}') == "$(uid_of "$1")" ]]
 }
 
 # The two differ in everything that can differ: the daemons' image and settings, who writes the cliques, and what is
@@ -239,18 +239,18 @@ two_versions_take_turns_replacing_one_daemon_of_a_clique_at_a_time_and_keep_what
 }
 uids_of() { kubectl get pods -l "app=$1" -o jsonpath='{.items[*].metadata.uid}'; }
 changes_over_to() {  # changes_over_to IMAGE NAME
-  wait_for 90 "every daemon runs $1" runs_image "$1" 3 || return 1
+  wait_for 90 "every daemon runs $1" runs_image "$1" "$2" || return 1
   wait_for 30 "three members are ready" in_step "$2" 3 || return 1
   [[ $(kubectl get computedomain "$2" -o json | jq -c '[.status.nodes[].index] | sort') == '[0,1,2]' ]]
 }
-runs_image() {  # runs_image IMAGE COUNT
-  [[ $(kubectl get pods -n "$driver" -l resource.nvidia.com/computeDomain -o json |
-    jq -c --arg image "$1" '[.items[] | select(.spec.containers[0].image == $image and any(.status.conditions[]?; .type == "Ready" and .status == "True"))] | length') == "$2" ]]
+runs_image() {  # runs_image IMAGE NAME: each of three daemons
+  [[ $(kubectl get pods -n "$driver" -l "$(label_of "$2")" -o json |
+    jq -c --arg image "$1" '[.items[] | select(.spec.containers[0].image == $image and any(.status.conditions[]?; .type == "Ready" and .status == "True"))] | length') == 3 ]]
 }
 stored_children() {  # stored_children DOMAIN
   echo "daemonset -n $driver $(set_of "$1")
 resourceclaimtemplate -n $driver $(set_of "$1")
-$(kubectl get computedomaincliques -n "$driver" -o name) -n $driver
+$(clique_of "$1") -n $driver
 computedomain $1"
 }
 store_what_no_version_knows() {  # store_what_no_version_knows DOMAIN
@@ -261,7 +261,7 @@ store_what_no_version_knows() {  # store_what_no_version_knows DOMAIN
     # shellcheck disable=SC2086
     kubectl annotate $child cdom.dev/forecast='{"v": 2}' || return 1
   done || return 1
-  kubectl annotate "$(kubectl get computedomaincliques -n "$driver" -o name)" -n "$driver" --overwrite 'cdom.dev/held-indices=v2;node-000:7' || return 1
+  kubectl annotate "$(clique_of "$1")" -n "$driver" --overwrite 'cdom.dev/held-indices=v2;node-000:7' || return 1
   wait_for 30 "the field is kept" forecast "$1" || return 1
   kubectl get computedomain "$1" -o json | jq '.status.conditions += [.status.conditions[0] | .type = "Forecast" | .reason = "Fair"]' |
     kubectl replace --subresource=status -f -
