@@ -413,6 +413,7 @@ class Asker {
   [[nodiscard]] Requests operator()(const WriteClique& write) const {
     Value meta = LockedMeta(write.clique);
     meta["annotations"][api::kHeldIndicesAnnotation] = api::EncodeHeld(write.held);
+    if (!write.owners.IsNull()) meta["ownerReferences"] = write.owners;
     return {
         kube::MergePatchRequest(api::kComputeDomainCliques, write.clique.key,
                                 Value::Object({{"metadata", std::move(meta)},

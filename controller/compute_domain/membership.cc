@@ -205,26 +205,31 @@ class CliqueRule {
   std::set<std::string> entries_of_;
 };
 
-json::Value RenderClique(const kube::ObjectKey& key, const Observed& observed,
-                         const std::string& id, const std::vector<Member>& daemons,
-                         const kube::ObjectMeta& owner) {
-  using json::Value;
-  return Value::Object(
-      {{"apiVersion", api::kComputeDomainCliques.ApiVersion()},
-       {"kind", api::kComputeDomainCliques.kind},
-       {"metadata",
-        Value::Object({{"name", key.name},
-                       {"namespace", key.ns},
-                       {"labels", CliqueLabels(observed.uid, id)},
-                       {"ownerReferences",
-                        Value::Array({Value::Object({{"apiVersion", kube::kDaemonSets.ApiVersion()},
-                                                     {"kind", kube::kDaemonSets.kind},
-                                                     {"name", owner.key.name},
-                                                     {"uid", owner.uid}})})}})},
-       {"daemons", api::EncodeDaemons(daemons)}});
+json::Value RenderOwners(const std::vector<kube::OwnerReference>& owners) {
+  json::Value rendered = json::Value::Array();
+  for (const kube::OwnerReference& owner : owners) {
+    rendered.Append(json::Value::Object({{"apiVersion", owner.api_version},
+                                         {"kind", owner.kind},
+                                         {"name", owner.name},
+                                         {"uid", owner.uid}}));
+  }
+  return rendered;
 }
 
-// Who owns a clique that is not there yet, and lies where it is made: of several DaemonSets the one
+json::Value RenderClique(const kube::ObjectKey& key, const Observed& observed,
+                         const std::string& id, const std::vector<Member>& daemons,
+                         const kube::OwnerReference& owner) {
+  using json::Value;
+  return Value::Object({{"apiVersion", api::kComputeDomainCliques.ApiVersion()},
+                        {"kind", api::kComputeDomainCliques.kind},
+                        {"metadata", Value::Object({{"name", key.name},
+                                                    {"namespace", key.ns},
+                                                    {"labels", CliqueLabels(observed.uid, id)},
+                                                    {"ownerReferences", RenderOwners({owner})}})},
+                        {"daemons", api::EncodeDaemons(daemons)}});
+}
+
+// Who owns the cliques that we write, and lies where they are made: of several DaemonSets the one
 // that stays (B28). REQUIRES: a DaemonSet, which made the pods that belong in the clique.
 const kube::ObjectMeta& OwnerOfCliques(const Observed& observed) {
   const auto& sets = observed.children.daemon_sets;
@@ -233,6 +238,14 @@ const kube::ObjectMeta& OwnerOfCliques(const Observed& observed) {
     return set.meta.key.name == ours && !set.meta.deleting;
   });
   return stays == sets.end() ? sets.front().meta : stays->meta;
+}
+
+kube::OwnerReference ReferenceToOwner(const Observed& observed) {
+  const kube::ObjectMeta& owner = OwnerOfCliques(observed);
+  return {.api_version = kube::kDaemonSets.ApiVersion(),
+          .kind = kube::kDaemonSets.kind,
+          .name = owner.key.name,
+          .uid = owner.uid};
 }
 
 kube::ObjectKey KeyOf(const Observed& observed, const std::string& id) {
@@ -297,16 +310,36 @@ milliseconds UntilWrite(const Observed& observed, const PodByNode& pods, const C
   return std::max(milliseconds(0), rest);
 }
 
+// Whom a clique shall belong to that daemons have made, once an entry in it is ours to write: the
+// DaemonSet too, or it goes with the last pod of theirs (B58). Null: those who own it.
+json::Value OwnersOf(const Observed& observed, const PodByNode& pods, const Clique& clique,
+                     const CliqueContent& next) {
+  const bool any_ours = std::ranges::any_of(next.daemons, [&](const Member& member) {
+    const auto pod = pods.find(member.node);
+    return pod != pods.end() && pod->second->controller_writes;
+  });
+  if (!any_ours) return {};
+  std::vector<kube::OwnerReference> owners = clique.meta.owners;
+  const kube::OwnerReference ours = ReferenceToOwner(observed);
+  if (std::ranges::find(owners, ours.uid, &kube::OwnerReference::uid) != owners.end()) return {};
+  owners.push_back(ours);
+  return RenderOwners(owners);
+}
+
 // The write that makes the clique hold `next`; empty if it does.
-std::optional<Action> WriteOf(const Observed& observed, const std::string& id, const Clique* clique,
+std::optional<Action> WriteOf(const Observed& observed, const PodByNode& pods,
+                              const std::string& id, const Clique* clique,
                               const CliqueContent& next) {
   if (clique != nullptr) {
     // An index that is no longer kept is no reason for a write.
     if (clique->meta.deleting || clique->daemons == next.daemons) return {};
-    return WriteClique{.clique = clique->meta, .daemons = next.daemons, .held = next.held};
+    return WriteClique{.clique = clique->meta,
+                       .daemons = next.daemons,
+                       .held = next.held,
+                       .owners = OwnersOf(observed, pods, *clique, next)};
   }
   if (next.daemons.empty()) return {};
-  const kube::ObjectMeta& owner = OwnerOfCliques(observed);
+  const kube::OwnerReference owner = ReferenceToOwner(observed);
   const kube::ObjectKey key = KeyOf(observed, id);
   // Taken: the cache is behind, and what is there will arrive.
   if (observed.evidence.taken.contains({Kind::kClique, key})) return {};
@@ -408,7 +441,7 @@ Membership PlanMembership(const Observed& observed, const Instant& now) {
   }
   for (const auto& [id, clique] : cliques) {
     CliqueContent next = CliqueRule(observed, pods, id, clique, now.wall).Decide(membership);
-    if (std::optional<Action> write = WriteOf(observed, id, clique, next)) {
+    if (std::optional<Action> write = WriteOf(observed, pods, id, clique, next)) {
       const milliseconds wait =
           clique == nullptr ? milliseconds(0)
                             : UntilWrite(observed, pods, *clique, next.daemons, now.monotonic);

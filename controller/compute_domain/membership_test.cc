@@ -696,6 +696,36 @@ TEST(PlanMembership, B28_CliqueBelongsToTheDaemonSetThatStays) {
             "second");
 }
 
+TEST(PlanMembership, B58_CliqueThatDaemonsMadeOutlivesTheirPodsOnceAnEntryIsOurs) {
+  const kube::OwnerReference pod = {
+      .api_version = "v1", .kind = "Pod", .name = "pod-0", .uid = "pod-uid"};
+  const std::string set = fixtures::MakeDaemonSet().meta.uid;
+  const auto owners_with = [&](const Change& change) {
+    Observed observed = Converged();
+    observed.children.cliques[0].meta.owners = {pod};
+    AddNode(observed, "node-2", 2);
+    change(observed);
+    Names uids;
+    const auto writes = Actions<WriteClique>(PlanMembership(observed, Now()).actions);
+    for (const json::Value& owner : writes.at(0).owners.items()) {
+      uids.emplace_back(owner["uid"].AsString());
+    }
+    return uids;
+  };
+  EXPECT_EQ(owners_with([](Observed&) {}), (Names{pod.uid, set}));
+  EXPECT_EQ(owners_with([&](Observed& observed) {
+              observed.children.cliques[0].meta.owners.push_back({.uid = set});
+            }),
+            Names());
+  // Among daemons that all write themselves, it is left to them.
+  EXPECT_EQ(owners_with([](Observed& observed) {
+              observed.children.daemon_pods.back().controller_writes = false;
+              RemovePod(observed, "node-1");
+              ShowPods(observed, observed.children.daemon_pods);
+            }),
+            Names());
+}
+
 TEST(PlanMembership, MembersOfACliqueThatWasJustMadeAreMembers) {
   Observed observed = Marked();
   observed.domain->status.nodes.clear();

@@ -399,7 +399,7 @@ End Runner::Run(const std::stop_token& stop) {
   }
 
   // Workers first: the Lease may only be handed over once the last write has returned.
-  systemd::Stopping();
+  if (end != End::kConfigChanged) systemd::Stopping();
   for (std::jthread& worker : workers) worker.request_stop();
   queue_.ShutDown();
   workers.clear();

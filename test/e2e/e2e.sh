@@ -18,6 +18,8 @@ results=$root/results
 stage=
 beside_pid=
 after_failure=  # What a stage does so that a case that failed does no harm to the next.
+listener=       # Who stands in for systemd.
+manner=none     # In which the controller runs: reference or cdom.
 
 leave() {
   local status=$?
@@ -25,6 +27,7 @@ leave() {
   stop "$beside_pid"
   stop "$controller_pid"
   stop "$nodesim_pid"
+  stop "$listener"
   for plane in "$root"/*/plane; do
     [[ -d $plane ]] && "$repo/test/controlplane/controlplane" down "$plane" >/dev/null
   done
@@ -92,8 +95,9 @@ log_count() { grep -cE "$1" "$stage/controller.log" || true; }
 leads() { log_says 'Reconciling'; }
 gone() { ! kubectl get "$@" >/dev/null 2>&1; }
 
-# tells NAME PATTERN: `kubectl describe` shows an Event of the domain that matches.
-tells() { kubectl describe computedomain "$1" | sed -n '/^Events:/,$p' | grep -qE "$2"; }
+# shows KIND NAME PATTERN: `kubectl describe` shows an Event that matches.
+shows() { kubectl describe "$1" "$2" | sed -n '/^Events:/,$p' | grep -qE "$3"; }
+tells() { shows computedomain "$@"; }  # tells NAME PATTERN
 series_count() {  # series_count NAME REASON: how often the Event says that it happened
   kubectl get events.events.k8s.io -o json | jq --arg name "$1" --arg reason "$2" \
     '.items[] | select(.regarding.name == $name and .reason == $reason) | .series.count // 1'
@@ -108,6 +112,16 @@ start_controller() {
 stop_controller() {
   stop "$controller_pid"
   controller_pid=
+  manner=none
+}
+in_manner() {  # in_manner reference|cdom [flags]: a controller runs in this manner
+  [[ $manner != "$*" ]] || return 0
+  local writer=daemon
+  [[ $1 == cdom ]] && writer=controller
+  stop_controller
+  start_controller --membership-writer "$writer" "${@:2}"
+  wait_for 60 "the controller leads" leads || return 1
+  manner=$*
 }
 
 domain() {  # domain NAME TEMPLATE
@@ -130,14 +144,15 @@ a_kubeconfig_that_is_missing_malformed_or_points_nowhere_is_named_and_used_once_
   wait_for 20 "the missing file is named" log_says "changing.kubeconfig.*(No such file|does not exist|missing)" || return 1
   printf 'clusters: [\n' >"$config.new" && mv "$config.new" "$config"
   wait_for 20 "the malformed file is named" log_says "changing.kubeconfig.*(YAML|yaml)" || return 1
-  sed -E 's#https://127.0.0.1:[0-9]+#https://127.0.0.1:9#; s#"server": *"[^"]*"#"server": "https://127.0.0.1:9"#' \
-    "$stage/controller.kubeconfig" >"$config.new" && mv "$config.new" "$config"
+  kubeconfig_to_nowhere >"$config.new" && mv "$config.new" "$config"
   wait_for 20 "the address is named that does not answer" log_says '127\.0\.0\.1:9' || return 1
   cp "$stage/controller.kubeconfig" "$config.new" && mv "$config.new" "$config"
   wait_for 60 "the right file is used" log_says 'server.*127\.0\.0\.1:[0-9]{4,5}' || return 1
   (($(wc -l <"$stage/controller.log") < 60)) || { echo "more than 60 lines of log"; return 1; }
   stop_controller
 }
+
+kubeconfig_to_nowhere() { jq '.clusters[0].cluster.server = "https://127.0.0.1:9"' "$stage/controller.kubeconfig"; }
 
 a_crd_that_is_not_installed_is_named_and_waited_for() {
   start_controller
@@ -149,6 +164,42 @@ a_crd_that_is_not_installed_is_named_and_waited_for() {
 }
 
 # ---- From here on everything is installed and a controller runs.
+
+# What systemd hears of a service with Type=notify and WatchdogSec=6, each message with its time.
+listen() {
+  perl -MIO::Socket::UNIX -MSocket -MTime::HiRes=time -e '
+    my $socket = IO::Socket::UNIX->new(Type => SOCK_DGRAM, Local => $ARGV[0]) or die $!;
+    $| = 1;
+    while (defined $socket->recv(my $message, 4096)) { $message =~ tr/\n/ /; printf "%.1f %s\n", time, $message }' \
+    "$stage/notify" >"$stage/heard.txt" &
+  listener=$!
+}
+hears() { grep -qE "^[0-9.]+ $1" "$stage/heard.txt"; }
+systemd_hears_when_the_controller_is_ready_that_it_lives_and_when_it_ends() {
+  local config=$stage/changing.kubeconfig status=0
+  stop_controller
+  listen
+  wait_for 10 "somebody listens" test -S "$stage/notify" || return 1
+  kubeconfig_to_nowhere >"$config"
+  kubeconfig=$config NOTIFY_SOCKET=$stage/notify WATCHDOG_USEC=6000000 start_controller
+  wait_for 20 "it says what it waits for" hears 'STATUS=Waiting for the caches' || return 1
+  wait_for 20 "it lives" hears 'WATCHDOG=1' || return 1
+  wait_for 20 "the address is named that does not answer" log_says '127\.0\.0\.1:9' || return 1
+  if hears 'READY=1'; then echo "ready without caches"; return 1; fi
+  cp "$stage/controller.kubeconfig" "$config.new" && mv "$config.new" "$config"
+  wait_for 60 "it is ready" hears 'READY=1 STATUS=(Reconciling|Standing by)' || return 1
+  wait_for 60 "it works" hears '(READY=1 )?STATUS=Reconciling' || return 1
+  kill -TERM "$controller_pid"
+  wait "$controller_pid" || status=$?
+  stop "$listener"
+  cat "$stage/heard.txt"
+  ((status == 0)) || { echo "ended with $status"; return 1; }
+  # The end is said once, and nothing after it; between two signs of life systemd never lost its patience.
+  [[ $(grep -n 'STOPPING=1' "$stage/heard.txt" | cut -d: -f1) == "$(wc -l <"$stage/heard.txt")" ]] || return 1
+  awk '/WATCHDOG=1/ { if (count++ && $1 - last > 6) late = 1; last = $1 } END { exit late || count < 3 }' "$stage/heard.txt" || return 1
+  start_controller
+  wait_for 60 "the controller leads" leads
+}
 
 a_domain_without_spec_says_what_to_do() {
   kubectl apply -f - <<<'{apiVersion: resource.nvidia.com/v1beta1, kind: ComputeDomain, metadata: {name: bare, namespace: default}}' || return 1
@@ -210,11 +261,8 @@ a_right_to_list_that_is_missing_is_named_and_used_once_granted() {
 }
 
 life() {  # life MANNER: a whole life, seen from outside
-  local writer=daemon victim nodes
-  [[ $1 == cdom ]] && writer=controller
-  stop_controller
-  start_controller --membership-writer "$writer"
-  wait_for 60 "the controller leads" leads || return 1
+  local victim nodes
+  in_manner "$1" || return 1
   snapshot "$stage/before.json" || return 1
   kubectl apply -f "$repo/examples/quickstart.yaml" || return 1
   wait_for 60 "four members are ready" condition_says quickstart AllMembersReady '4/4' || return 1
@@ -324,34 +372,6 @@ unedited() {
     jq -e '.spec.updateStrategy.type == "OnDelete" and (.spec.template.spec.hostNetwork | not)'
 }
 
-a_changed_daemon_image_rolls_one_node_of_a_clique_at_a_time() {
-  # Its workers stay, however long the roll takes.
-  sed 's/quickstart/rolls/g; s/completions: 4/completions: 3/; s/parallelism: 4/parallelism: 3/
-    s#^      labels:#      annotations: {nodesim.cdom.dev/run-seconds: "-1"}\n&#' "$repo/examples/quickstart.yaml" |
-    kubectl apply -f - || return 1
-  wait_for 60 "three members are ready" condition_says rolls AllMembersReady '3/3' || return 1
-  stop_controller
-  : >"$stage/away.txt"
-  kubectl get cdom rolls --watch -o jsonpath='{.status.members}{"\n"}' >"$stage/away.txt" 2>/dev/null &
-  local watcher=$!
-  image=cdom:0.2.0 start_controller
-  wait_for 90 "every daemon runs the new image" runs_image cdom:0.2.0 3 || { stop "$watcher"; return 1; }
-  wait_for 30 "three members are ready again" condition_says rolls AllMembersReady '3/3' || { stop "$watcher"; return 1; }
-  stop "$watcher"
-  # Never two away at once.
-  if grep -qE '^[01]/' "$stage/away.txt"; then cat "$stage/away.txt"; return 1; fi
-  grep -q '^2/' "$stage/away.txt" || { echo "no daemon was replaced"; return 1; }
-  kubectl delete job rolls --timeout=60s || return 1
-  kubectl delete cdom rolls --timeout=60s || return 1
-  stop_controller
-  start_controller
-  wait_for 60 "the controller leads" leads
-}
-runs_image() {  # runs_image IMAGE COUNT
-  [[ $(kubectl get pods -n cdom-system -l resource.nvidia.com/computeDomain -o json |
-    jq -c --arg image "$1" '[.items[] | select(.spec.containers[0].image == $image and any(.status.conditions[]?; .type == "Ready" and .status == "True"))] | length') == "$2" ]]
-}
-
 a_child_that_somebody_deletes_is_made_again_and_counted_in_one_event() {
   local set uid count
   domain mended mended-channel | kubectl apply -f - || return 1
@@ -403,11 +423,11 @@ a_label_that_a_late_plugin_leaves_on_a_node_is_taken_off_again() {
 }
 unlabelled() { kubectl get node "$1" -o json | jq -e '.metadata.labels | has("resource.nvidia.com/computeDomain") | not'; }
 
-controller_entries() {  # The audit log's lines of the controller, by its user agent.
-  jq -c 'select((.userAgent // "") | startswith("cdom/"))' "$stage/plane/audit.log"
+controller_entries() {  # controller_entries LINE: what the audit log has of the controller, by its user agent, after that line
+  tail -n "+$(($1 + 1))" "$stage/plane/audit.log" | jq -c 'select((.userAgent // "") | startswith("cdom/"))'
 }
 rights_used() {  # "verb resource", as RBAC names them.
-  controller_entries | jq -r 'select(.responseStatus.code < 400 and .objectRef.resource != null)
+  controller_entries 0 | jq -r 'select(.responseStatus.code < 400 and .objectRef.resource != null)
     | .verb + " " + .objectRef.resource
       + (if .objectRef.subresource then "/" + .objectRef.subresource else "" end)
       + (if .objectRef.apiGroup then "." + .objectRef.apiGroup else "" end)' | sort -u
@@ -426,17 +446,14 @@ bound_roles() {
 }
 
 the_controller_used_one_identity() {
-  [[ $(controller_entries | jq -r '.user.username' | sort -u) == system:serviceaccount:cdom-system:cdom-controller ]]
+  [[ $(controller_entries 0 | jq -r '.user.username' | sort -u) == system:serviceaccount:cdom-system:cdom-controller ]]
 }
 
-every_right_it_has_was_used_or_is_listed_with_a_reason() {
-  local listed
+every_right_it_has_was_used() {
   rights_used >"$stage/used.txt"
   rights_granted >"$stage/granted.txt"
   [[ -s $stage/granted.txt && -s $stage/used.txt ]] || return 1
-  listed=$(grep -v '^#' "$repo/test/e2e/unused_rights.txt" | awk 'NF > 2 {print $1, $2}' | sort)
-  comm -23 "$stage/granted.txt" "$stage/used.txt" >"$stage/unused.txt"
-  diff <(echo "$listed") "$stage/unused.txt" && echo "used $(wc -l <"$stage/used.txt") rights"
+  diff <(comm -23 "$stage/granted.txt" "$stage/used.txt") /dev/null && echo "used $(wc -l <"$stage/used.txt") rights"
 }
 
 release_finalizers() {  # release_finalizers [flags]
@@ -603,6 +620,7 @@ settings_and_children() {
   wait_for 60 "the controller leads" leads
   nodesim_up --nodes 16 --cliques 2 --job-duration 12000
   after_failure=clean_up
+  run_case systemd_hears_when_the_controller_is_ready_that_it_lives_and_when_it_ends
   run_case a_domain_without_spec_says_what_to_do
   run_case a_template_name_that_is_taken_is_reported_and_healed
   run_case a_right_to_create_that_is_missing_is_named_and_used_once_granted
@@ -613,13 +631,20 @@ settings_and_children() {
   run_case a_domain_deleted_with_no_grace_does_not_wait_for_its_pods
   run_case a_pod_that_finds_no_node_is_named_with_the_schedulers_words
   run_case a_child_that_somebody_changes_or_deletes_is_put_right
-  run_case a_changed_daemon_image_rolls_one_node_of_a_clique_at_a_time
   run_case a_label_that_stays_behind_while_its_domain_lives_is_taken_off_after_a_while
   run_case a_child_that_somebody_deletes_is_made_again_and_counted_in_one_event
   run_case a_second_replica_stands_by_and_takes_over_at_once_when_the_first_is_stopped
   run_case a_label_that_a_late_plugin_leaves_on_a_node_is_taken_off_again
+  run_case a_paused_domain_is_left_alone_says_so_and_goes_on_when_it_is_not
+  run_case a_finalizer_of_others_on_a_domain_or_its_child_is_named_and_waited_for
+  run_case a_channel_that_a_claim_written_by_hand_holds_is_told_to_who_waits_for_it
+  run_case a_second_daemon_set_of_a_domain_goes_with_its_pods_while_the_first_serves_on
+  run_case a_label_that_is_taken_off_a_child_is_put_back_on_the_same_object
+  run_case a_downgrade_to_nvidias_controller_finds_what_it_needs_and_the_way_back_works_on_its_crds
+  run_case an_upgrade_from_nvidias_controller_keeps_the_workload_and_what_it_left_ends_in_time
+  run_case two_versions_take_turns_replacing_one_daemon_of_a_clique_at_a_time_and_keep_what_they_do_not_know
   run_case the_controller_used_one_identity
-  run_case every_right_it_has_was_used_or_is_listed_with_a_reason
+  run_case every_right_it_has_was_used
   run_case a_domain_whose_finalizer_was_released_goes_without_a_controller
   after_failure=
   stop "$nodesim_pid"
@@ -673,6 +698,10 @@ workloads() {
 
 # shellcheck source=workloads.sh
 source "$repo/test/e2e/workloads.sh"
+# shellcheck source=people.sh
+source "$repo/test/e2e/people.sh"
+# shellcheck source=versions.sh
+source "$repo/test/e2e/versions.sh"
 
 if any_wanted workloads; then beside workloads; fi
 if any_wanted settings_and_children; then settings_and_children; fi

@@ -4,23 +4,12 @@
 # shellcheck shell=bash disable=SC2154
 
 driver=cdom-system
-manner=none  # In which the controller runs: reference or cdom.
-
-in_manner() {  # in_manner reference|cdom: a controller runs in this manner
-  [[ $manner != "$1" ]] || return 0
-  local writer=daemon
-  [[ $1 == cdom ]] && writer=controller
-  stop_controller
-  start_controller --membership-writer "$writer"
-  wait_for 60 "the controller leads" leads || return 1
-  manner=$1
-}
 
 # What a case left that failed must not make the next one fail.
 clean_up() {
   local all
-  manner=none
   stop_controller
+  kubectl apply -k "$repo/crds"
   in_manner reference
   kubectl get nodes -o name | cut -d/ -f2 | while read -r node; do
     nodesim "revive?node=$node"
@@ -56,6 +45,12 @@ another_daemon_on() {  # another_daemon_on NODE UID: one daemon, and it is not t
   now=$(daemon_on "$1") && [[ -n $now && $now != *"$2"* && $now != *' '* ]]
 }
 no_daemon_on() { [[ -z $(daemon_on "$1") ]]; }
+# watch_of DOMAIN JSONPATH FILE: writes it down at each change, until `stop "$watcher"` or the CRD's next change.
+watch_of() {
+  (exec "$plane_bin/kubectl" --kubeconfig "$stage/plane/admin.kubeconfig" get computedomain "$1" --watch \
+    -o jsonpath="$2{\"\\n\"}" >>"$3" 2>/dev/null) &
+  watcher=$!
+}
 running() {  # running APP: names of its pods that are ready
   kubectl get pods -l "app=$1" -o json | jq -r '[.items[] | select(.metadata.deletionTimestamp == null
     and any(.status.conditions[]?; .type == "Ready" and .status == "True")) | .metadata.name] | join(" ")'
@@ -142,6 +137,17 @@ spec:
 $(worker_spec "$1" "$2" "$4")
       restartPolicy: Never
 YAML
+}
+
+# A domain with one pod, which never ends, on a node that is ready; made if it is not there.
+used_domain() {  # used_domain NAME NODE
+  domain_in default "$1" "$1-channel" | kubectl apply -f - || return 1
+  pod_on "$1" "$2" "$1-channel" | kubectl apply -f - || return 1
+  wait_for 90 "$1 is used" ready_in_use "$1"
+}
+ready_in_use() { all_ready "$1" 1 && in_use "$1" True; }
+end_domain() {  # end_domain NAME: with its pod
+  kubectl delete pod "$1" --timeout=60s && kubectl delete computedomain "$1" --timeout=60s
 }
 
 # A domain with a Deployment of that many workers: made if it is not there, each of them a ready member.
@@ -378,9 +384,7 @@ num_nodes_is_waited_for_and_does_not_limit() {
 kubectl_shows_the_columns_that_the_readme_shows_and_describe_the_conditions_and_events() {
   local wide described uid
   in_manner reference || return 1
-  domain_in default columns columns-channel | kubectl apply -f - || return 1
-  pod_on columns node-006 columns-channel | kubectl apply -f - || return 1
-  wait_for 60 "it is ready and in use" ready_in_use columns || return 1
+  used_domain columns node-006 || return 1
   [[ $(kubectl get cdom | tr -s ' ' | sed 's/ $//') =~ ^'NAME STATUS MEMBERS CLIQUES IN-USE AGE'$'\n''columns Ready 1/1 1 True '[0-9]+[sm][0-9s]*$ ]] || {
     kubectl get cdom
     return 1
@@ -401,10 +405,8 @@ kubectl_shows_the_columns_that_the_readme_shows_and_describe_the_conditions_and_
   done
   grep -qE '^ +Reason: +MembersNotReady$' <<<"$described" && grep -qE '^ +Message: +Not ready: node-006' <<<"$described" || return 1
   nodesim "unstall-daemon?node=node-006" || return 1
-  kubectl delete pod columns --timeout=30s || return 1
-  kubectl delete cdom columns --timeout=60s
+  end_domain columns
 }
-ready_in_use() { all_ready "$1" 1 && in_use "$1" True; }
 
 four_domains_that_compete_for_two_cliques_all_finish_and_say_meanwhile_who_waits_and_why() {
   local name names=(red green blue white)
@@ -443,12 +445,10 @@ a_name_may_be_used_again_at_once_however_often() {
     kubectl delete cdom again --timeout=30s || return 1
   done
   # With a pod in it: the second domain comes as soon as the API server takes it.
-  domain_in default again again-channel | kubectl create -f - || return 1
-  pod_on first node-007 again-channel | kubectl create -f - || return 1
-  wait_for 60 "it is used" ready_in_use again || return 1
+  used_domain again node-007 || return 1
   before=$(kubectl get cdom again -o jsonpath='{.metadata.uid}')
   kubectl delete cdom again --wait=false || return 1
-  kubectl delete pod first --wait=false || return 1
+  kubectl delete pod again --wait=false || return 1
   domain_in default again again-channel >"$stage/again.yaml"
   wait_for 60 "the name is free" kubectl create -f "$stage/again.yaml" || return 1
   pod_on second node-007 again-channel | kubectl create -f - || return 1
@@ -488,22 +488,17 @@ used_in() { [[ $(kubectl get cdom same -n "$1" -o jsonpath='{.status.status} {.s
 crds_that_are_deleted_and_made_again_take_the_domains_and_nothing_else() {
   in_manner cdom || return 1
   snapshot "$stage/before.json" || return 1
-  domain_in default swept swept-channel | kubectl apply -f - || return 1
+  used_domain swept node-002 || return 1
   kubectl annotate cdom swept cdom.dev/deletion-grace=0 || return 1
-  pod_on swept node-002 swept-channel | kubectl apply -f - || return 1
-  wait_for 60 "it is used" ready_in_use swept || return 1
   kubectl delete -k "$repo/crds" --timeout=120s || return 1
   wait_for 60 "the controller has seen it" log_says 'computedomains\.resource\.nvidia\.com' || return 1
   [[ -z $(kubectl get daemonsets -n "$driver" -o name) ]] || { echo "a DaemonSet is left"; return 1; }
   kubectl delete pod swept --timeout=60s || return 1
   kubectl apply -k "$repo/crds" || return 1
   wait_for 60 "the CRDs are served" kubectl get cdom || return 1
-  domain_in default anew anew-channel | kubectl apply -f - || return 1
-  pod_on anew node-002 anew-channel | kubectl apply -f - || return 1
-  wait_for 120 "a new domain is used, by the same process" ready_in_use anew || return 1
+  used_domain anew node-002 || return 1  # By the same process.
   kill -0 "$controller_pid" || return 1
-  kubectl delete pod anew --timeout=30s || return 1
-  kubectl delete cdom anew --timeout=60s || return 1
+  end_domain anew || return 1
   nothing_more_in_shape_than "$stage/before.json"
 }
 
@@ -511,21 +506,17 @@ a_driver_namespace_that_is_deleted_ends_and_its_domains_heal_once_it_is_there_ag
   local uid
   in_manner cdom || return 1
   snapshot "$stage/before.json" || return 1
-  domain_in default uprooted uprooted-channel | kubectl apply -f - || return 1
-  pod_on uprooted node-003 uprooted-channel | kubectl apply -f - || return 1
-  wait_for 60 "it is used" ready_in_use uprooted || return 1
+  used_domain uprooted node-003 || return 1
   uid=$(kubectl get cdom uprooted -o jsonpath='{.metadata.uid}')
   kubectl delete namespace "$driver" --timeout=120s || return 1
   # Its account and Lease went as well: a controller in the cluster would be gone, ours ends or is refused.
   stop_controller
-  manner=none
   kubectl apply -k "$repo/manifests/local" || return 1
   controller_kubeconfig || return 1
   in_manner cdom || return 1
   wait_for 90 "the domain has healed" ready_in_use uprooted || return 1
   [[ $(kubectl get cdom uprooted -o jsonpath='{.metadata.uid}') == "$uid" ]] || return 1
-  kubectl delete pod uprooted --timeout=30s || return 1
-  kubectl delete cdom uprooted --timeout=60s || return 1
+  end_domain uprooted || return 1
   nothing_more_in_shape_than "$stage/before.json"
 }
 
@@ -534,9 +525,7 @@ a_controller_that_starts_at_every_log_level_writes_nothing_to_a_domain_at_rest()
   local level version uids
   in_manner reference || return 1
   snapshot "$stage/before.json" || return 1
-  domain_in default rests rests-channel | kubectl apply -f - || return 1
-  pod_on rests node-004 rests-channel | kubectl apply -f - || return 1
-  wait_for 60 "it is used" ready_in_use rests || return 1
+  used_domain rests node-004 || return 1
   version=$(kubectl get cdom rests -o jsonpath='{.metadata.resourceVersion}')
   uids=$(kubectl get pods,daemonsets,resourceclaimtemplates,resourceclaims --all-namespaces -o jsonpath='{.items[*].metadata.uid}')
   for level in 0 1 2 3 4 5 6; do
@@ -554,10 +543,8 @@ a_controller_that_starts_at_every_log_level_writes_nothing_to_a_domain_at_rest()
   [[ $(kubectl get pods,daemonsets,resourceclaimtemplates,resourceclaims --all-namespaces -o jsonpath='{.items[*].metadata.uid}') == "$uids" ]] || { echo "other objects"; return 1; }
   stop_controller
   start_controller --log-verbosity-cd-daemon 4
-  manner=none
   wait_for 60 "the daemons are to log more" logs_at rests 4 || return 1
-  kubectl delete pod rests --timeout=30s || return 1
-  kubectl delete cdom rests --timeout=60s || return 1
+  end_domain rests || return 1
   nothing_more_than "$stage/before.json"
 }
 logs_at() {  # logs_at DOMAIN LEVEL
@@ -571,7 +558,6 @@ held_by() { [[ $(lease_holder) =~ ^$1-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-
 a_leader_that_is_killed_is_replaced_by_the_other_replica_within_its_lease() {
   local first second
   stop_controller
-  manner=none
   replica() {
     "$bin/compute-domain-controller" --kubeconfig "$stage/controller.kubeconfig" --pod-name "$1" \
       --namespace "$driver" --image-name cdom:0.1.0 --leader-election-lease-lock-name cdom-controller 2>"$stage/$1.log" &
