@@ -1,7 +1,7 @@
 #include "controller/compute_domain/children.h"
 
 #include <algorithm>
-#include <functional>
+#include <array>
 
 #include "controller/api/names.h"
 #include "controller/compute_domain/deletion.h"
@@ -15,12 +15,17 @@ namespace compute_domain {
 
 namespace {
 
-// One child that the domain should have.
-struct Wanted {
+// One child that the domain should have, as it should be.
+struct Rendered {
+  json::Value object = {};
+  std::string hash = {};  // Of what was rendered.
+};
+
+// And what there is of it.
+struct Child {
   Kind kind = {};
   kube::ObjectKey key = {};
-  json::Value object = {};
-  std::string hash = {};                    // Of what was rendered.
+  Rendered (*render)(const Observed&) = nullptr;
   const kube::ObjectMeta* found = nullptr;  // Under whatever name; one that stays, if there is one.
   std::string found_hash = {};  // Empty: it was made by somebody else, and stays as it is.
   bool edited = false;          // Since we wrote it.
@@ -41,61 +46,73 @@ std::string Stamp(const std::string& hash, std::int64_t generation) {
   return hash + ":" + std::to_string(generation);
 }
 
-Wanted WantedDaemonSet(const Observed& observed, const kube::ObjectKey& key) {
-  Wanted wanted = {.kind = Kind::kDaemonSet, .key = key};
-  wanted.object = daemon_set::Render(observed.uid, observed.facts.daemons);
-  json::Value& pod_template = wanted.object["spec"]["template"];
-  wanted.hash = base::Fingerprint(json::Serialize(pod_template));
-  // The pods carry it too: so it shows which of them are outdated.
-  pod_template["metadata"]["annotations"][api::kTemplateHashAnnotation] = wanted.hash;
-  wanted.object["metadata"]["annotations"][api::kTemplateHashAnnotation] = Stamp(wanted.hash, 1);
-  const api::DaemonSet* found = FindOurs(observed.children.daemon_sets, observed, IsDaemonSet);
-  if (found == nullptr) return wanted;
-  wanted.found = &found->meta;
-  wanted.found_hash = found->template_hash;
-  wanted.edited = found->meta.generation != found->template_generation;
-  return wanted;
-}
-
-// `render` takes the version of resource.k8s.io to render for.
-Wanted WantedTemplate(const Observed& observed, kube::ObjectKey key,
-                      const std::function<json::Value(const std::string& version)>& render,
-                      bool (*is_ours)(const Observed&, const api::ClaimTemplate&)) {
-  Wanted wanted = {.kind = Kind::kClaimTemplate,
-                   .key = std::move(key),
-                   .object = render(observed.facts.template_version)};
-  // The same whatever version is served: an upgrade of the cluster is no change of the template.
-  wanted.hash =
-      base::Fingerprint(json::Serialize(render(kube::kResourceClaimTemplates.version)["spec"]));
-  wanted.object["metadata"]["annotations"][api::kTemplateHashAnnotation] = wanted.hash;
-  const api::ClaimTemplate* found = FindOurs(observed.children.templates, observed, is_ours);
-  if (found == nullptr) return wanted;
-  wanted.found = &found->meta;
-  wanted.found_hash = found->template_hash;
-  return wanted;
-}
-
 kube::ObjectKey DaemonKey(const Observed& observed) {
   return {.ns = observed.facts.driver_namespaces.front(), .name = api::DaemonName(observed.uid)};
 }
 
-std::vector<Wanted> WantedChildren(const Observed& observed) {
-  const kube::ObjectKey daemon_key = DaemonKey(observed);
-  std::vector<Wanted> children;
-  children.push_back(WantedTemplate(
-      observed, daemon_key,
-      [&](const std::string& version) {
-        return resource_claim_template::RenderDaemon(observed.uid, daemon_key.ns, version);
-      },
-      IsDaemonTemplate));
-  children.push_back(WantedDaemonSet(observed, daemon_key));
-  children.push_back(WantedTemplate(
-      observed, {.ns = observed.domain->meta.key.ns, .name = observed.domain->template_name},
-      [&](const std::string& version) {
-        return resource_claim_template::RenderWorkload(*observed.domain, version);
-      },
-      IsWorkloadTemplate));
-  return children;
+Rendered RenderDaemonSet(const Observed& observed) {
+  Rendered rendered = {.object = daemon_set::Render(observed.uid, observed.facts.daemons)};
+  json::Value& pod_template = rendered.object["spec"]["template"];
+  rendered.hash = base::Fingerprint(json::Serialize(pod_template));
+  // The pods carry it too: so it shows which of them are outdated.
+  pod_template["metadata"]["annotations"][api::kTemplateHashAnnotation] = rendered.hash;
+  rendered.object["metadata"]["annotations"][api::kTemplateHashAnnotation] =
+      Stamp(rendered.hash, 1);
+  return rendered;
+}
+
+// `render` takes the version of resource.k8s.io to render for.
+template <typename Render>
+Rendered RenderTemplate(const Observed& observed, Render render) {
+  // The same whatever version is served: an upgrade of the cluster is no change of the template.
+  const std::string& stable = kube::kResourceClaimTemplates.version;
+  Rendered rendered = {.object = render(stable)};
+  rendered.hash = base::Fingerprint(json::Serialize(rendered.object["spec"]));
+  const std::string& served = observed.facts.template_version;
+  if (served != stable) rendered.object = render(served);
+  rendered.object["metadata"]["annotations"][api::kTemplateHashAnnotation] = rendered.hash;
+  return rendered;
+}
+
+Rendered RenderDaemonTemplate(const Observed& observed) {
+  return RenderTemplate(observed, [&](const std::string& version) {
+    return resource_claim_template::RenderDaemon(observed.uid, DaemonKey(observed).ns, version);
+  });
+}
+
+Rendered RenderWorkloadTemplate(const Observed& observed) {
+  return RenderTemplate(observed, [&](const std::string& version) {
+    return resource_claim_template::RenderWorkload(*observed.domain, version);
+  });
+}
+
+Child FindDaemonSet(const Observed& observed) {
+  Child child = {.kind = Kind::kDaemonSet, .key = DaemonKey(observed), .render = RenderDaemonSet};
+  const api::DaemonSet* found = FindOurs(observed.children.daemon_sets, observed, IsDaemonSet);
+  if (found == nullptr) return child;
+  child.found = &found->meta;
+  child.found_hash = found->template_hash;
+  child.edited = found->meta.generation != found->template_generation;
+  return child;
+}
+
+Child FindTemplate(const Observed& observed, kube::ObjectKey key,
+                   Rendered (*render)(const Observed&),
+                   bool (*is_ours)(const Observed&, const api::ClaimTemplate&)) {
+  Child child = {.kind = Kind::kClaimTemplate, .key = std::move(key), .render = render};
+  const api::ClaimTemplate* found = FindOurs(observed.children.templates, observed, is_ours);
+  if (found == nullptr) return child;
+  child.found = &found->meta;
+  child.found_hash = found->template_hash;
+  return child;
+}
+
+std::array<Child, 3> ChildrenOf(const Observed& observed) {
+  const api::ComputeDomain& domain = *observed.domain;
+  return {FindTemplate(observed, DaemonKey(observed), RenderDaemonTemplate, IsDaemonTemplate),
+          FindDaemonSet(observed),
+          FindTemplate(observed, {.ns = domain.meta.key.ns, .name = domain.template_name},
+                       RenderWorkloadTemplate, IsWorkloadTemplate)};
 }
 
 // Somebody deleted a child that holds the finalizer which the reference gave it. It is let go, so
@@ -115,27 +132,27 @@ std::optional<Action> PlanRelease(const Observed& observed, Kind kind,
 
 // One of ours that is not, or no more, what it should be. A claim template cannot be changed: it is
 // deleted, and made again once it is gone.
-std::optional<Action> PlanRepair(Wanted child) {
-  const json::Value& owners = child.object["metadata"]["ownerReferences"];
+std::optional<Action> PlanRepair(const Child& child, Rendered wanted) {
+  const json::Value& owners = wanted.object["metadata"]["ownerReferences"];
   if (!owners.IsNull() && child.found->owners.empty()) {
     // The reference gives its workload templates no owner: with one, they cannot outlive it (R6).
     return WriteIdentity{.kind = child.kind,
                          .object = *child.found,
-                         .labels = child.object["metadata"]["labels"],
+                         .labels = wanted.object["metadata"]["labels"],
                          .owners = owners};
   }
   if (child.found_hash.empty()) return {};
-  const bool is_as_wanted = child.found_hash == child.hash && !child.edited;
+  const bool is_as_wanted = child.found_hash == wanted.hash && !child.edited;
   if (is_as_wanted) return {};
   if (child.kind != Kind::kDaemonSet) {
     return Delete{.kind = child.kind, .key = child.found->key, .uid = child.found->uid};
   }
-  json::Value pod_template = std::move(child.object["spec"]["template"]);
+  json::Value pod_template = std::move(wanted.object["spec"]["template"]);
   pod_template["metadata"]["annotations"][api::kRepairedAnnotation] =
       std::to_string(child.found->generation);
   return WritePodTemplate{.daemon_set = *child.found,
                           .pod_template = std::move(pod_template),
-                          .stamp = Stamp(child.hash, child.found->generation + 1)};
+                          .stamp = Stamp(wanted.hash, child.found->generation + 1)};
 }
 
 // Whether what holds a child's name counts as that child (R4).
@@ -164,18 +181,18 @@ bool HasLostLabels(const Observed& observed, Kind kind, const Evidence::Taken& f
          IsChild(observed, kind, whole);
 }
 
-std::optional<Action> PlanCreation(const Observed& observed, Wanted child) {
+std::optional<Action> PlanCreation(const Observed& observed, const Child& child) {
   const auto taken = observed.evidence.taken.find({child.kind, child.key});
   const bool is_free = taken == observed.evidence.taken.end() ||
                        (taken->second && !*taken->second);  // Or gone again.
   if (is_free) {
-    return Create{
-        .kind = child.kind, .key = std::move(child.key), .object = std::move(child.object)};
+    return Create{.kind = child.kind, .key = child.key, .object = child.render(observed).object};
   }
-  if (!taken->second) return ReadTaken{.kind = child.kind, .key = std::move(child.key)};
+  if (!taken->second) return ReadTaken{.kind = child.kind, .key = child.key};
   if (const Evidence::Taken& found = **taken->second; HasLostLabels(observed, child.kind, found)) {
-    return WriteIdentity{
-        .kind = child.kind, .object = found.meta, .labels = child.object["metadata"]["labels"]};
+    return WriteIdentity{.kind = child.kind,
+                         .object = found.meta,
+                         .labels = child.render(observed).object["metadata"]["labels"]};
   }
   return {};  // It is ours and the cache is behind, or FindTakenName says whose it is.
 }
@@ -238,15 +255,15 @@ std::string WhoseIs(const Observed& observed, const Evidence::Taken& found) {
 
 std::vector<Action> PlanChildren(const Observed& observed) {
   std::vector<Action> actions;
-  for (Wanted& child : WantedChildren(observed)) {
+  for (const Child& child : ChildrenOf(observed)) {
     std::optional<Action> action;
     if (child.found == nullptr) {
-      action = PlanCreation(observed, std::move(child));
+      action = PlanCreation(observed, child);
     } else if (child.found->deleting) {
       // Made again once it is gone; its name is taken until then.
       action = PlanRelease(observed, child.kind, *child.found);
     } else {
-      action = PlanRepair(std::move(child));
+      action = PlanRepair(child, child.render(observed));
     }
     if (action) actions.push_back(*std::move(action));
   }
@@ -271,7 +288,7 @@ std::string TemplateHash(const Observed& observed) {
 
 ChildrenState FindChildren(const Observed& observed) {
   ChildrenState state;
-  for (const Wanted& child : WantedChildren(observed)) {
+  for (const Child& child : ChildrenOf(observed)) {
     const std::string name = NameOf(child.kind) + kube::ToString(child.key);
     if (child.found != nullptr) {
       if (child.found->deleting) state.terminating.push_back(name + HeldBy(*child.found));

@@ -56,6 +56,20 @@ void WriteString(std::string_view text, std::string& out) {
 
 }  // namespace
 
+Value Value::Object(std::initializer_list<Field> fields) {
+  Members members;
+  members.reserve(fields.size());
+  for (const Field& field : fields) members.push_back(std::move(field.member));
+  return Value(std::move(members));
+}
+
+Value Value::Array(std::initializer_list<Item> items) {
+  Items values;
+  values.reserve(items.size());
+  for (const Item& item : items) values.push_back(std::move(item.value));
+  return Value(std::move(values));
+}
+
 const std::string& Value::AsString() const {
   const auto* text = std::get_if<std::string>(&data_);
   return text != nullptr ? *text : kNoText;

@@ -41,10 +41,11 @@ class Value {
   Value(Integer value)
       : data_(Number{std::to_string(value)}) {}  // NOLINT(google-explicit-constructor)
 
-  static Value Object(std::initializer_list<Member> members = {}) {
-    return Value(Members(members));
-  }
-  static Value Array(std::initializer_list<Value> items = {}) { return Value(Items(items)); }
+  // What is written in braces.
+  struct Field;
+  struct Item;
+  static Value Object(std::initializer_list<Field> fields = {});
+  static Value Array(std::initializer_list<Item> items = {});
   static Value Array(Items items) { return Value(std::move(items)); }
   static Value RawNumber(std::string text) { return Value(Number{std::move(text)}); }
 
@@ -89,6 +90,19 @@ class Value {
   void Write(std::string& out) const;
 
   std::variant<std::monostate, bool, Number, std::string, Items, Members> data_;
+};
+
+// What an initializer_list holds is const: a Value in braces would be copied, and what is in it
+// once more for each level. Out of these it is moved.
+struct Value::Field {
+  template <std::convertible_to<Value> T>
+  Field(std::string_view name, T&& value) : member(name, std::forward<T>(value)) {}
+  mutable Member member;
+};
+struct Value::Item {
+  template <std::convertible_to<Value> T>
+  Item(T&& item) : value(std::forward<T>(item)) {}  // NOLINT(google-explicit-constructor)
+  mutable Value value;
 };
 
 // Compact text. Invalid UTF-8 in a string is written as U+FFFD.
