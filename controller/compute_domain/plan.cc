@@ -46,14 +46,13 @@ std::optional<milliseconds> Sooner(std::optional<milliseconds> a, std::optional<
   return a && b ? std::min(*a, *b) : (a ? a : b);
 }
 
-Plan PlanLife(Observed observed, const Instant& now, const Rules& rules) {
+Plan PlanLife(const Observed& observed, const Instant& now, const Rules& rules) {
   Plan plan;
   Step children;
   if (!FindObjection(observed)) {
     if (std::optional<Action> admission = rules.admit(observed)) plan.steps.push_back({*admission});
     children = rules.provision(observed);
     plan.obstacle = FindTakenName(observed);
-    if (plan.obstacle) observed.failure = plan.obstacle;
   }
   const Membership membership = rules.membership(observed, now);
   Roll roll = rules.roll(observed, membership);
@@ -65,8 +64,11 @@ Plan PlanLife(Observed observed, const Instant& now, const Rules& rules) {
   if (words.read) labels.actions.emplace_back(*std::move(words.read));
   if (!labels.actions.empty()) plan.steps.push_back(std::move(labels.actions));
   plan.requeue_after = Sooner(membership.look_again, Sooner(labels.look_again, words.look_again));
+  std::optional<Observed> hindered;  // A copy only where it is needed: it is large.
+  if (plan.obstacle) hindered.emplace(observed).failure = plan.obstacle;
+  const Observed& known = hindered ? *hindered : observed;
   plan.status =
-      DecideStatusWrite(observed, DecideStatus(observed, membership, now), now, plan.requeue_after);
+      DecideStatusWrite(known, DecideStatus(known, membership, now), now, plan.requeue_after);
   return plan;
 }
 

@@ -1,6 +1,6 @@
 #include "pkg/json/scanner.h"
 
-#include <algorithm>
+#include "pkg/json/utf8.h"
 
 namespace json {
 
@@ -13,13 +13,6 @@ bool IsControl(char c) { return static_cast<unsigned char>(c) < 0x20; }
 bool IsScalar(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || c == '-' || c == '+' || c == '.' ||
          c == 'E';
-}
-
-// How many bytes at the start of `text`, inside of a string, are nothing but themselves. Most bytes
-// are of this kind.
-std::size_t PlainPrefix(std::string_view text) {
-  const auto is_special = [](char c) { return c == '"' || c == '\\' || IsControl(c); };
-  return static_cast<std::size_t>(std::ranges::find_if(text, is_special) - text.begin());
 }
 
 }  // namespace

@@ -7,16 +7,31 @@ namespace json {
 
 namespace {
 
-// How many bytes at the start of `text` are ASCII. Looks at eight at a time.
-std::size_t AsciiPrefix(std::string_view text) {
-  constexpr std::uint64_t kHighBits = 0x8080'8080'8080'8080;
+constexpr std::uint64_t kEach = 0x0101'0101'0101'0101;
+constexpr std::uint64_t kHighBits = 0x80 * kEach;
+
+// Not zero if one of the eight bytes is below `limit`, which is 0x80 at most.
+constexpr std::uint64_t AnyBelow(std::uint64_t bytes, std::uint64_t limit) {
+  return (bytes - limit * kEach) & ~bytes & kHighBits;
+}
+
+// How many bytes at the start of `text` come before one that stops it. Looks at eight at a time:
+// `stops_in` says whether there may be one among them, `stops` which it is.
+template <typename StopsIn, typename Stops>
+std::size_t PrefixBefore(std::string_view text, StopsIn stops_in, Stops stops) {
   std::size_t length = 0;
   for (std::uint64_t bytes = 0; length + sizeof bytes <= text.size(); length += sizeof bytes) {
     std::memcpy(&bytes, text.data() + length, sizeof bytes);
-    if ((bytes & kHighBits) != 0) break;
+    if (stops_in(bytes) != 0) break;
   }
-  while (length < text.size() && static_cast<unsigned char>(text[length]) < 0x80) ++length;
+  while (length < text.size() && !stops(static_cast<unsigned char>(text[length]))) ++length;
   return length;
+}
+
+std::size_t AsciiPrefix(std::string_view text) {
+  return PrefixBefore(
+      text, [](std::uint64_t bytes) { return bytes & kHighBits; },
+      [](unsigned char c) { return c >= 0x80; });
 }
 
 }  // namespace
@@ -40,6 +55,16 @@ std::size_t CharacterLength(std::string_view text) {
     return follows(1, low, high) && follows(2) && follows(3) ? 4 : 0;
   }
   return 0;
+}
+
+std::size_t PlainPrefix(std::string_view text) {
+  return PrefixBefore(
+      text,
+      [](std::uint64_t bytes) {
+        return (bytes & kHighBits) | AnyBelow(bytes, 0x20) | AnyBelow(bytes ^ ('"' * kEach), 1) |
+               AnyBelow(bytes ^ ('\\' * kEach), 1);
+      },
+      [](unsigned char c) { return c < 0x20 || c == '"' || c == '\\' || c >= 0x80; });
 }
 
 bool IsUtf8(std::string_view text) {

@@ -16,9 +16,6 @@ const std::string kNoText;
 const Value::Items kNoItems;
 const Value::Members kNoMembers;
 
-// Stands for itself in a JSON string.
-bool IsPlain(char c) { return c >= 0x20 && c < 0x7F && c != '"' && c != '\\'; }
-
 // Writes the character at the start of `text`, which is not a plain one; how many bytes it had.
 std::size_t WriteCharacter(std::string_view text, std::string& out) {
   static constexpr char kHex[] = "0123456789abcdef";
@@ -44,9 +41,7 @@ std::size_t WriteCharacter(std::string_view text, std::string& out) {
 void WriteString(std::string_view text, std::string& out) {
   out += '"';
   while (!text.empty()) {
-    // Nearly all of what we write is plain, and goes over in one piece.
-    std::size_t plain = 0;
-    while (plain < text.size() && IsPlain(text[plain])) ++plain;
+    const std::size_t plain = PlainPrefix(text);
     out.append(text.substr(0, plain));
     text.remove_prefix(plain);
     if (!text.empty()) text.remove_prefix(WriteCharacter(text, out));

@@ -61,10 +61,9 @@ class StaleFirstList : public testing::TestWithParam<const char*> {};
 
 TEST_P(StaleFirstList, F7_HarmsNothingAndIsMadeGood) {
   for (const bool controller_writes : {false, true}) {
-    ExpectClean(
-        Sweep({.workload = "W1", .controller_writes = controller_writes, .stale = GetParam()},
-              {Strike::kCrashAfter}, kCoarser),
-        15);
+    ExpectClean(Sweep({.workload = "W1", .controller_writes = controller_writes},
+                      {{Strike::kCrashAfter, GetParam()}}, kCoarser),
+                15);
   }
 }
 
@@ -152,9 +151,9 @@ TEST(Life, EqualPlansGiveEqualLives) {
 }
 
 TEST(Sweep, ALifeThatBranchesOffIsTheOneThatItsPlanLives) {
-  const Plan base = {.controller_writes = true, .stale = "pods"};
   const std::vector<Life> lives =
-      Sweep(base, {Strike::kCrashAfter, Strike::kConflict}, kCoarser, true);
+      Sweep({.controller_writes = true}, {{Strike::kCrashAfter, "pods"}, Strike::kConflict},
+            kCoarser, true);
   // Not every life: those of both strikes come in turn.
   constexpr std::size_t kStep = kCoarser == 1 ? 15 : 5;
   for (std::size_t i = 0; i < lives.size(); i += kStep) {
@@ -168,7 +167,7 @@ TEST(Sweep, ALifeThatBranchesOffIsTheOneThatItsPlanLives) {
 // So a sweep leaves nothing out where it does not branch off.
 TEST(Sweep, AStrikeThatHitsNothingChangesNothing) {
   const std::vector<Strike> strikes = {Strike::kConflict, Strike::kUserDeletes};
-  const std::vector<Life> lives = Sweep({}, strikes, 1, true);
+  const std::vector<Life> lives = Sweep({}, {strikes.begin(), strikes.end()}, 1, true);
   const Life& not_struck = lives.back();
   EXPECT_FALSE(not_struck.outcome.struck);
   int hit_nothing = 0;

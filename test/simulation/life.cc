@@ -39,8 +39,8 @@ Outcome Decode(const base::Result<std::string>& report) {
 // Lives the life that is not struck, and from each of its requests on the struck ones.
 class Sweeper {
  public:
-  Sweeper(const Plan& plan, std::vector<Strike> strikes, int every, bool trace)
-      : strikes_(std::move(strikes)),
+  Sweeper(const Plan& plan, std::vector<Blow> blows, int every, bool trace)
+      : blows_(std::move(blows)),
         every_(every),
         world_(plan, trace, [this](const http::Request& request) { BranchOff(request); }) {}
 
@@ -55,11 +55,12 @@ class Sweeper {
   void BranchOff(const http::Request& request) {
     if (branch_) return;
     const int at = world_.outcome().requests;
-    for (std::size_t i = 0; i < strikes_.size(); ++i) {
+    for (std::size_t i = 0; i < blows_.size(); ++i) {
       const bool is_its_turn = (at + static_cast<int>(i)) % every_ == 0;
-      if (!is_its_turn || !world_.Hits(strikes_[i], request)) continue;
+      if (!is_its_turn || !world_.Hits(blows_[i].strike, request)) continue;
       Plan plan = world_.plan();
-      plan.strike = strikes_[i];
+      plan.strike = blows_[i].strike;
+      plan.stale = blows_[i].stale;
       plan.at = at;
       const Branch branch = Branch::Begin();
       if (branch.IsHere()) {
@@ -71,7 +72,7 @@ class Sweeper {
     }
   }
 
-  const std::vector<Strike> strikes_;
+  const std::vector<Blow> blows_;
   const int every_;
   std::vector<Life> lives_;
   std::optional<Branch> branch_;  // In a branch: itself.
@@ -86,11 +87,11 @@ Outcome Live(const Plan& plan, bool trace) {
   return world.outcome();
 }
 
-std::vector<Life> Sweep(const Plan& base, std::vector<Strike> strikes, int every, bool trace) {
-  CHECK(!strikes.empty() && base.strike == Strike::kNone && every > 0);
+std::vector<Life> Sweep(const Plan& base, std::vector<Blow> blows, int every, bool trace) {
+  CHECK(!blows.empty() && base.strike == Strike::kNone && base.stale.empty() && every > 0);
   Plan plan = base;
-  plan.strike = strikes.front();  // At no request, but a life that may be struck.
-  return Sweeper(plan, std::move(strikes), every, trace).Run();
+  plan.strike = blows.front().strike;  // At no request, but a life that may be struck.
+  return Sweeper(plan, std::move(blows), every, trace).Run();
 }
 
 }  // namespace simulation

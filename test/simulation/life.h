@@ -1,6 +1,8 @@
 // Whole lives in the simulation: one plan, or a plan and every strike at every request of it.
 #pragma once
 
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "test/simulation/plan.h"
@@ -16,13 +18,20 @@ struct Life {
   Outcome outcome = {};
 };
 
-// The lives in which one of `strikes` hits something, for each request of the life without: in the
-// order of the requests, and last the life that none hits, under the first strike at request 0. A
+// What strikes, and which kind's first LIST after a crash is stale (by plural; empty: none).
+struct Blow {
+  Blow(Strike what, std::string stale_kind = {}) : strike(what), stale(std::move(stale_kind)) {}
+  Strike strike = Strike::kNone;
+  std::string stale = {};
+};
+
+// The lives in which one of `blows` hits something, for each request of the life without: in the
+// order of the requests, and last the life that none hits, under the first blow at request 0. A
 // life begins as the one that is not struck, so it branches off from that at its request.
 //
-// With `every` n, of each n requests in a row a strike is tried at one, each strike at another than
-// the one before it. `base` has no strike.
-[[nodiscard]] std::vector<Life> Sweep(const Plan& base, std::vector<Strike> strikes, int every = 1,
+// With `every` n, of each n requests in a row a blow is tried at one, each blow at another than
+// the one before it. `base` has neither strike nor stale kind.
+[[nodiscard]] std::vector<Life> Sweep(const Plan& base, std::vector<Blow> blows, int every = 1,
                                       bool trace = false);
 
 }  // namespace simulation

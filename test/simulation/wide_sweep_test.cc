@@ -63,11 +63,11 @@ TEST_P(WideSweep, ALifeWithoutFaultsIsCleanAndQuiet) {
 
 TEST_P(WideSweep, WhateverStrikesWhereverIsMadeGood) {
   const std::string& workload = GetParam().workload;
-  std::vector<Strike> strikes(kAllStrikes.begin(), kAllStrikes.end());
-  std::erase_if(strikes, [&](Strike strike) { return IsInTheOtherSweep(workload, strike); });
+  std::vector<Blow> blows(kAllStrikes.begin(), kAllStrikes.end());
+  std::erase_if(blows, [&](const Blow& b) { return IsInTheOtherSweep(workload, b.strike); });
   std::cerr << "[ sampled  ] each strike at one request in " << EveryOf(workload) << "\n";
   ExpectClean(Sweep({.workload = workload, .controller_writes = GetParam().controller_writes},
-                    strikes, EveryOf(workload)),
+                    blows, EveryOf(workload)),
               30);
 }
 
@@ -87,19 +87,16 @@ TEST_P(WideSweep, S14_TwoLeadersDoNoHarmHoweverTheyInterleave) {
 TEST_P(WideSweep, F7_AStaleFirstListAfterACrashHarmsNothing) {
   const int every = EveryStaleOf(GetParam().workload);
   std::cerr << "[ sampled  ] a crash at one request in " << every << "\n";
-  std::vector<Life> lives;
-  std::vector<std::string> kinds = {
-      "pods",           "computedomains",      "nodes", "daemonsets", "resourceclaimtemplates",
-      "resourceclaims", "computedomaincliques"};
-  if (kCoarser > 1) kinds.resize(1);
-  for (const std::string& stale : kinds) {
-    std::ranges::move(Sweep({.workload = GetParam().workload,
-                             .controller_writes = GetParam().controller_writes,
-                             .stale = stale},
-                            {Strike::kCrashAfter}, every),
-                      std::back_inserter(lives));
+  std::vector<Blow> blows;
+  for (const char* stale : {"pods", "computedomains", "nodes", "daemonsets",
+                            "resourceclaimtemplates", "resourceclaims", "computedomaincliques"}) {
+    blows.emplace_back(Strike::kCrashAfter, stale);
   }
-  ExpectClean(lives, static_cast<int>(kinds.size()));
+  if (kCoarser > 1) blows.erase(blows.begin() + 1, blows.end());
+  ExpectClean(
+      Sweep({.workload = GetParam().workload, .controller_writes = GetParam().controller_writes},
+            blows, every),
+      static_cast<int>(blows.size()));
 }
 
 INSTANTIATE_TEST_SUITE_P(Lives, WideSweep, testing::ValuesIn(AllManners()), NameOf);
