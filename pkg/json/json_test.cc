@@ -248,6 +248,16 @@ TEST(Json, EscapesAreReadAndWritten) {
   EXPECT_EQ(MustParse(Serialize(value)), value);
 }
 
+TEST(Json, WhatMustBeEscapedIsSeenWhereverItStands) {
+  for (const char c : {'"', '\\', '\n', '\x01', '\x1F'}) {
+    for (std::size_t at = 0; at < 18; ++at) {
+      std::string text(18, 'x');
+      text[at] = c;
+      EXPECT_EQ(MustParse(Serialize(text)).AsString(), text) << at;
+    }
+  }
+}
+
 TEST(Json, InvalidUtf8IsWrittenAsTheReplacementCharacterAndItsNeighboursStay) {
   EXPECT_EQ(Serialize(Value("\xC3\xA9\xFF\xE2\x82z")),
             "\"\xC3\xA9\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBDz\"");

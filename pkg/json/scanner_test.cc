@@ -37,6 +37,17 @@ Texts Split(std::string_view stream, std::size_t size) {
   return values;
 }
 
+TEST(Scanner, ControlCharacterInAStringIsBadWhereverItStands) {
+  for (std::size_t at = 1; at < 19; ++at) {
+    std::string text = "\"" + std::string(18, 'x') + "\"";
+    text[at] = '\x1F';
+    Scanner scanner;
+    const Scanner::Result result = scanner.Scan(text);
+    EXPECT_EQ(result.found, Scanner::Found::kBad);
+    EXPECT_EQ(result.used, at);
+  }
+}
+
 TEST(Scanner, WA11_ValuesAreFoundWhereverTheStreamIsSplit) {
   const std::string stream =
       "{\"a\":\"}]\\\"{\"}\r\n{\"b\":[1,{\"c\":null}],\"d\":-1.5e3}{}[]\n\n\"x\\\\\"{"
