@@ -411,13 +411,11 @@ class Asker {
   }
 
   [[nodiscard]] Requests operator()(const WriteClique& write) const {
-    Value meta = LockedMeta(write.clique);
+    Value patch = Value::Object({{"daemons", api::EncodeDaemons(write.daemons)}});
+    Value& meta = patch["metadata"] = LockedMeta(write.clique);
     meta["annotations"][api::kHeldIndicesAnnotation] = api::EncodeHeld(write.held);
     if (!write.owners.IsNull()) meta["ownerReferences"] = write.owners;
-    return {
-        kube::MergePatchRequest(api::kComputeDomainCliques, write.clique.key,
-                                Value::Object({{"metadata", std::move(meta)},
-                                               {"daemons", api::EncodeDaemons(write.daemons)}}))};
+    return {kube::MergePatchRequest(api::kComputeDomainCliques, write.clique.key, patch)};
   }
 
   [[nodiscard]] Requests operator()(const WritePodTemplate& write) const {
