@@ -362,16 +362,10 @@ void AddToStatus(const Observed& observed, const PodByNode& pods, Member member,
 }
 
 // Whether a member that only status still shows is one no longer. Nobody leaves because one cache
-// lags (S5), not even one whose daemon seems to be ending: either somebody else has its index, or a
-// live read shows that no pod is left but those that are about to end and have taken their own
-// entries out.
-bool HasLeft(const Observed& observed, const std::map<std::string, Member>& by_node,
-             const Member& shown, Membership& membership) {
-  const bool index_is_taken = std::ranges::any_of(by_node, [&](const auto& item) {
-    return !shown.clique.empty() && item.second.clique == shown.clique &&
-           item.second.index == shown.index;
-  });
-  if (index_is_taken) return true;
+// lags (S5), not even one whose daemon seems to be ending or whose index a clique gives to somebody
+// else: a live read shows that no pod is left but those that are about to end and have taken their
+// own entries out.
+bool HasLeft(const Observed& observed, const Member& shown, Membership& membership) {
   const auto is_its = [&](const DaemonPod& pod) {
     return pod.node == shown.node && !pod.terminal && MayBeIn(pod, shown.clique);
   };
@@ -384,6 +378,35 @@ bool HasLeft(const Observed& observed, const std::map<std::string, Member>& by_n
   }
   return std::ranges::none_of(*observed.evidence.daemon_pods,
                               [&](const DaemonPod& pod) { return is_its(pod) && !leaves(pod); });
+}
+
+bool IsIndexTaken(const std::map<std::string, Member>& by_node, const Member& shown) {
+  return std::ranges::any_of(by_node, [&](const auto& item) {
+    return !shown.clique.empty() && item.second.clique == shown.clique &&
+           item.second.index == shown.index;
+  });
+}
+
+// Adds the members that only status still shows and that have not left.
+void KeepMembers(const Observed& observed, const PodByNode& pods,
+                 std::map<std::string, Member>& by_node, Membership& membership) {
+  const std::vector<Member>& shown_members = observed.domain->status.nodes;
+  std::set<std::string> left;
+  std::set<std::string> old_views;  // Of cliques, in which the index of a member is another's.
+  for (const Member& shown : shown_members) {
+    if (by_node.contains(shown.node)) continue;
+    if (HasLeft(observed, shown, membership)) {
+      left.insert(shown.node);
+    } else if (IsIndexTaken(by_node, shown)) {
+      old_views.insert(shown.clique);
+    }
+  }
+  // Status is newer than such a view, and has each index once (S3).
+  std::erase_if(by_node, [&](const auto& item) { return old_views.contains(item.second.clique); });
+  for (const Member& shown : shown_members) {
+    const bool is_known = by_node.contains(shown.node);
+    if (!is_known && !left.contains(shown.node)) AddToStatus(observed, pods, shown, by_node);
+  }
 }
 
 }  // namespace
@@ -458,13 +481,7 @@ Membership PlanMembership(const Observed& observed, const Instant& now) {
       AddToStatus(observed, pods, std::move(member), by_node);
     }
   }
-  if (!observed.domain->meta.deleting) {
-    for (const Member& shown : observed.domain->status.nodes) {
-      const bool is_known = by_node.contains(shown.node);
-      if (is_known || HasLeft(observed, by_node, shown, membership)) continue;
-      AddToStatus(observed, pods, shown, by_node);
-    }
-  }
+  if (!observed.domain->meta.deleting) KeepMembers(observed, pods, by_node, membership);
   for (auto& [node, member] : by_node) membership.members.push_back(std::move(member));
   std::ranges::sort(membership.members, {}, [](const Member& member) {
     return std::tie(member.clique, member.index, member.node);

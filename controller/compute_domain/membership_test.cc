@@ -617,11 +617,29 @@ TEST(PlanMembership, S5_MemberStaysInStatusWhileOnlyACacheLacksWhatMakesItOne) {
   }
 }
 
-TEST(PlanMembership, S3_MemberLeavesStatusWhenAnotherHasItsIndex) {
+TEST(PlanMembership, S3_S5_WhoseIndexAnotherHasLeavesStatusOnceALiveReadShowsNoPodOfIts) {
   Observed observed = Converged();
+  const Members shown = observed.domain->status.nodes;
+  const std::vector<DaemonPod> pods = observed.children.daemon_pods;
   observed.children.cliques[0].daemons = {MakeMember("node-0", 1)};
-  const Membership membership = PlanMembership(observed, Now());
-  EXPECT_EQ(membership.members, (Members{MakeMember("node-0", 1)}));
+  const Membership unproven = PlanMembership(observed, Now());
+  EXPECT_TRUE(unproven.needs_daemon_pods);
+  EXPECT_EQ(unproven.members, shown);
+  ShowPods(observed, pods);
+  EXPECT_EQ(PlanMembership(observed, Now()).members, shown) << "the view of the clique is old";
+  ShowPods(observed, {pods[0]});
+  EXPECT_EQ(PlanMembership(observed, Now()).members, (Members{MakeMember("node-0", 1)}));
+}
+
+TEST(PlanMembership, S5_WhoHasLeftIsNotKeptBecauseTheViewOfItsCliqueIsOld) {
+  Observed observed = Converged();
+  AddNode(observed, "node-2", 2);
+  const std::vector<DaemonPod> pods = observed.children.daemon_pods;
+  observed.domain->status.nodes.push_back(MakeMember("node-2", 2));
+  observed.children.cliques[0].daemons = {MakeMember("node-0", 1)};
+  ShowPods(observed, {pods[0], pods[1]});
+  EXPECT_EQ(PlanMembership(observed, Now()).members,
+            (Members{MakeMember("node-0", 0), MakeMember("node-1", 1)}));
 }
 
 TEST(PlanMembership, S5_SameIndexInAnotherCliqueTakesNobodysPlace) {
