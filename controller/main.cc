@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <bit>
 #include <csignal>
 #include <cstdio>
 #include <string>
@@ -51,7 +52,7 @@ void GiveLoadedPagesBack() {
           const std::uintptr_t begin = (library->dlpi_addr + segment.p_vaddr) / page * page;
           const std::uintptr_t end = library->dlpi_addr + segment.p_vaddr + segment.p_memsz;
           // It only saves memory: where it is refused, as for the kernel's own pages, all is well.
-          madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+          madvise(std::bit_cast<void*>(begin), end - begin, MADV_DONTNEED);
         }
         return 0;
       },
