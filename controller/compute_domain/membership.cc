@@ -274,7 +274,12 @@ OnTheWay WhoIsOnTheWay(const Observed& observed, const PodByNode& pods, const st
                        const std::vector<Member>& daemons) {
   OnTheWay found;
   for (const auto& [node, pod] : pods) {
-    if (!pod->controller_writes || pod->meta.deleting || !MayBeIn(*pod, id)) continue;
+    if (!pod->controller_writes || pod->meta.deleting) continue;
+    if (!MayBeIn(*pod, id)) {
+      // The domain forms as a whole, and its nodes come in no order of cliques.
+      if (!pod->ready) found.to_be_ready = true;
+      continue;
+    }
     const auto entry = std::ranges::find(daemons, node, &Member::node);
     if (entry == daemons.end()) {
       found.to_join = true;

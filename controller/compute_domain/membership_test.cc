@@ -206,6 +206,22 @@ TEST(PlanMembership, Q3_ReadinessIsWrittenTogetherWithThatOfOthersWhoAreAboutToB
   EXPECT_FALSE(waits(true));
 }
 
+TEST(PlanMembership, Q3_ReadinessIsWrittenTogetherWhileOtherCliquesOfTheDomainForm) {
+  const auto waits = [](bool other_is_ready) {
+    const Membership membership = PlanFor(Marked(), [&](Observed& observed) {
+      WrittenBefore(milliseconds(600), milliseconds(4000))(observed);
+      for (api::Member& entry : observed.children.cliques[0].daemons) entry.ready = false;
+      AddNode(observed, "node-3", 3);
+      observed.children.daemon_pods.back().clique = kOtherCliqueId;
+      observed.children.daemon_pods.back().ready = other_is_ready;
+    });
+    const auto writes = Actions<WriteClique>(membership.actions);
+    return writes.empty();
+  };
+  EXPECT_TRUE(waits(false));
+  EXPECT_FALSE(waits(true));
+}
+
 TEST(PlanMembership, Q3_OfSeveralCliquesTheFirstThatIsDueSaysWhenToLookAgain) {
   const Membership membership = PlanFor(WithANodeThatJoins(), [](Observed& observed) {
     WrittenBefore(milliseconds(100))(observed);
