@@ -44,13 +44,14 @@ std::map<std::string, TimePoint> FindSilentNodes(const Observed& observed,
   const Facts& facts = observed.facts;
   const bool is_known = observed.domain && facts.slices != Sight::kNone;
   if (!is_known || observed.without_slices.empty()) return {};
+  const bool is_told = IsTold(observed);
   std::map<std::string, TimePoint> silent;
   for (const std::string& node : NodesInUse(observed)) {
     // Of a node that is lost that is said, and its plugin is lost with it.
     if (!observed.without_slices.contains(node) || IsLost(observed, node)) continue;
     const auto it = before.find(node);
     TimePoint since = it == before.end() ? now : it->second;
-    if (IsTold(observed)) {
+    if (is_told) {
       // A process that has just started goes on with what the one before it said.
       since = std::min(since, now - facts.plugin_patience);
     } else if (facts.slices == Sight::kOld && now < since + facts.plugin_patience) {
@@ -73,6 +74,7 @@ MissingPlugins FindMissingPlugins(const Observed& observed, const Instant& now) 
     const auto rest = since + observed.facts.plugin_patience - now.monotonic;
     if (is_due(std::chrono::ceil<milliseconds>(rest))) missing.nodes.push_back(node);
   }
+  if (missing.nodes.empty()) return missing;  // As nearly always: nothing can be stuck then.
   const auto is_stuck = [&](const kube::ObjectMeta& meta, const std::string& node) {
     if (!std::ranges::binary_search(missing.nodes, node)) return false;
     const auto deleted = base::ParseTime(meta.deletion_timestamp);
