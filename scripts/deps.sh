@@ -5,7 +5,7 @@ set -euo pipefail
 packages=(
   build-essential g++-12 cmake ninja-build ccache pkg-config git ca-certificates jq curl openssl
   libcurl4-openssl-dev rapidjson-dev libssl-dev libspdlog-dev libfmt-dev libsystemd-dev libyaml-cpp-dev
-  libexpected-dev prometheus-cpp-dev libcpp-httplib-dev libcli11-dev
+  libexpected-dev prometheus-cpp-dev libmicrohttpd-dev libcli11-dev
   libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev
   clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev llvm-19
 )

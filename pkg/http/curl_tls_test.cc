@@ -1,16 +1,19 @@
 #include <gtest/gtest.h>
-#include <httplib.h>
 #include <openssl/bio.h>
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 
+#include <array>
+#include <csignal>
+#include <memory>
 #include <string>
-#include <thread>
+#include <string_view>
 #include <vector>
 
 #include "pkg/http/curl_transport.h"
 #include "pkg/http/testing/certificates.h"
 #include "pkg/http/testing/fake_credentials.h"
+#include "pkg/http/testing/raw_server.h"
 
 namespace http {
 namespace {
@@ -21,13 +24,12 @@ using testing::Certificate;
 using testing::CertificateAuthority;
 using testing::FakeCredentials;
 
-constexpr const char* kHost = "127.0.0.1";
-
 struct FreeOpenSsl {
   void operator()(BIO* bio) const { BIO_free(bio); }
   void operator()(X509* certificate) const { X509_free(certificate); }
   void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
-  void operator()(X509_STORE* store) const { X509_STORE_free(store); }
+  void operator()(SSL* tls) const { SSL_free(tls); }
+  void operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
 };
 
 std::unique_ptr<X509, FreeOpenSsl> ReadCertificate(const std::string& pem) {
@@ -42,46 +44,55 @@ std::unique_ptr<EVP_PKEY, FreeOpenSsl> ReadKey(const std::string& pem) {
       PEM_read_bio_PrivateKey(bio.get(), nullptr, nullptr, nullptr));
 }
 
-// Answers GET /who with the Host header, and the common name of the client's certificate.
+// The value of the Host header of the request that is read.
+std::string ReadHost(SSL* tls) {
+  constexpr std::string_view kName = "Host: ";
+  std::string head;
+  std::array<char, 4096> bytes = {};
+  while (head.find("\r\n\r\n") == std::string::npos) {
+    const int count = SSL_read(tls, bytes.data(), static_cast<int>(bytes.size()));
+    if (count <= 0) return {};
+    head.append(bytes.data(), static_cast<std::size_t>(count));
+  }
+  const std::size_t begin = head.find(kName) + kName.size();
+  return head.substr(begin, head.find("\r\n", begin) - begin);
+}
+
+// Answers a request with its Host header.
 class TlsServer {
  public:
   // `client_ca` empty: no certificate is asked of clients.
   explicit TlsServer(const Certificate& certificate, const std::string& client_ca = "",
-                     int tls_version_max = TLS1_3_VERSION)
-      : server_([&](SSL_CTX& context) {
-          SSL_CTX_use_certificate(&context, ReadCertificate(certificate.pem).get());
-          SSL_CTX_use_PrivateKey(&context, ReadKey(certificate.key_pem).get());
-          SSL_CTX_set_security_level(&context, 0);  // So that old versions can be offered at all.
-          SSL_CTX_set_min_proto_version(&context, TLS1_VERSION);
-          SSL_CTX_set_max_proto_version(&context, tls_version_max);
-          if (client_ca.empty()) return true;
-          X509_STORE_add_cert(SSL_CTX_get_cert_store(&context), ReadCertificate(client_ca).get());
-          SSL_CTX_set_verify(&context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
-          return true;
-        }) {
-    server_.Get("/who", [](const httplib::Request& request, httplib::Response& response) {
-      response.set_content(request.get_header_value("Host"), "text/plain");
-    });
-    port_ = server_.bind_to_any_port(kHost);
-    thread_ = std::thread([this] { server_.listen_after_bind(); });
-    while (!server_.is_running()) std::this_thread::yield();
+                     int tls_version_max = TLS1_3_VERSION) {
+    std::signal(SIGPIPE, SIG_IGN);  // A client that believes nothing hangs up while we speak.
+    SSL_CTX* const context = context_.get();
+    SSL_CTX_use_certificate(context, ReadCertificate(certificate.pem).get());
+    SSL_CTX_use_PrivateKey(context, ReadKey(certificate.key_pem).get());
+    SSL_CTX_set_security_level(context, 0);  // So that old versions can be offered at all.
+    SSL_CTX_set_min_proto_version(context, TLS1_VERSION);
+    SSL_CTX_set_max_proto_version(context, tls_version_max);
+    if (client_ca.empty()) return;
+    X509_STORE_add_cert(SSL_CTX_get_cert_store(context), ReadCertificate(client_ca).get());
+    SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
   }
-  ~TlsServer() {
-    server_.stop();
-    thread_.join();
-  }
-  TlsServer(const TlsServer&) = delete;
-  TlsServer& operator=(const TlsServer&) = delete;
 
   [[nodiscard]] std::string host_and_port() const {
-    return std::string(kHost) + ":" + std::to_string(port_);
+    return "127.0.0.1:" + std::to_string(server_.port());
   }
   [[nodiscard]] std::string url() const { return "https://" + host_and_port(); }
 
  private:
-  httplib::SSLServer server_;
-  int port_ = 0;
-  std::thread thread_;
+  void Serve(const testing::RawServer::Connection& connection) {
+    const std::unique_ptr<SSL, FreeOpenSsl> tls(SSL_new(context_.get()));
+    SSL_set_fd(tls.get(), connection.fd());
+    if (SSL_accept(tls.get()) != 1) return;
+    const std::string reply = testing::Reply(200, ReadHost(tls.get()));
+    SSL_write(tls.get(), reply.data(), static_cast<int>(reply.size()));
+    SSL_shutdown(tls.get());
+  }
+
+  const std::unique_ptr<SSL_CTX, FreeOpenSsl> context_{SSL_CTX_new(TLS_server_method())};
+  testing::RawServer server_{[this](const auto& connection) { Serve(connection); }};
 };
 
 class CurlTls : public ::testing::Test {

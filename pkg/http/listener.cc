@@ -18,8 +18,10 @@ using base::ErrorCode;
 using base::Fail;
 using base::Result;
 
-constexpr int kBacklog = 64;
+constexpr int kBacklog = 256;  // Who comes when it is full tries again after a second.
 constexpr int kPortMax = 65'535;
+// Of a connection, in the kernel, each way: those who do not read cost no more than that.
+constexpr int kSocketBytes = 64 << 10;
 
 struct HostAndPort {
   std::string host;  // Empty: every address.
@@ -64,6 +66,8 @@ int Open(const addrinfo& address) {
   const int on = 1;
   const int off = 0;
   ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  ::setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &kSocketBytes, sizeof kSocketBytes);
+  ::setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &kSocketBytes, sizeof kSocketBytes);
   ::setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);  // Refused for IPv4, and no loss.
   if (::bind(fd, address.ai_addr, address.ai_addrlen) == 0 && ::listen(fd, kBacklog) == 0)
     return fd;

@@ -6,7 +6,8 @@
 
 namespace http {
 
-// A listening TCP socket, closed at the end. Non-blocking; not inherited by child processes.
+// A listening TCP socket, closed at the end. Non-blocking; not inherited by child processes. What
+// it accepts has small buffers.
 class Listener {
  public:
   // "127.0.0.1:8080", "[::1]:8080", "localhost:8080", or ":8080" for every address, IPv6 and IPv4.

@@ -1,5 +1,6 @@
 #include "pkg/http/server.h"
 
+#include <microhttpd.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -10,16 +11,16 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
-#include <deque>
+#include <list>
 #include <optional>
 #include <stop_token>
+#include <string_view>
 #include <thread>
 #include <utility>
-#include <vector>
 
 #include "pkg/base/check.h"
 #include "pkg/http/listener.h"
-#include "pkg/http/server_reply.h"
+#include "pkg/http/server_work.h"
 
 namespace http {
 namespace {
@@ -28,111 +29,113 @@ using base::Result;
 using TimePoint = base::Clock::TimePoint;
 
 constexpr std::size_t kConnectionsMax = 100;
+constexpr unsigned kConnectionsClosing = 28;  // Cut already, and not closed yet.
 constexpr std::size_t kHeadBytesMax = 8U << 10;
+// What libmicrohttpd may take for a connection: the head, its parts, and the head of the answer.
+constexpr std::size_t kConnectionBytesMax = 16U << 10;
+constexpr std::size_t kAnswerBytesMax = 16U << 20;
 constexpr std::chrono::seconds kExchangeMax{5};
 constexpr std::chrono::milliseconds kPauseWithoutDescriptors{100};
-constexpr std::string_view kTooLarge =
-    "HTTP/1.1 431 Request Header Fields Too Large\r\n"
-    "Connection: close\r\nContent-Length: 0\r\n\r\n";
 
-class Fd {
- public:
-  explicit Fd(int fd) : fd_(fd) {}
-  ~Fd() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Fd& operator=(Fd&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  [[nodiscard]] int get() const { return fd_; }
-
- private:
-  int fd_;
+// One that is cut stays in the list until libmicrohttpd has closed it.
+struct Connection {
+  std::uint64_t id = 0;
+  int fd = -1;  // libmicrohttpd's, which closes it.
+  TimePoint deadline = {};
+  MHD_Connection* waits_for_work = nullptr;
+  bool is_cut = false;
 };
 
-// One exchange. Reads a head, writes an answer, then waits for the client to close: closing first,
-// with something unread, would make the kernel take the answer back.
-class Connection {
- public:
-  Connection(Fd fd, TimePoint deadline) : fd_(std::move(fd)), deadline_(deadline) {}
+Connection& ContextOf(MHD_Connection* connection) {
+  const auto* info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+  return *static_cast<Connection*>(info->socket_context);
+}
 
-  [[nodiscard]] pollfd Interest() const {
-    return {.fd = fd_.get(),
-            .events = static_cast<short>(phase_ == Phase::kWrite ? POLLOUT : POLLIN),
-            .revents = 0};
-  }
-  [[nodiscard]] TimePoint deadline() const { return deadline_; }
-  // False once it is over.
-  [[nodiscard]] bool Go(const Server::Handler& handler) {
-    return phase_ == Phase::kWrite ? Write() : Read(handler);
-  }
+ServerRequest RequestOf(MHD_Connection* connection, const char* path) {
+  ServerRequest request = {.path = path};
+  MHD_get_connection_values(
+      connection, MHD_GET_ARGUMENT_KIND,
+      [](void* query, MHD_ValueKind, const char* name, const char* value) {
+        static_cast<decltype(request.query)*>(query)->emplace(name, value == nullptr ? "" : value);
+        return MHD_YES;
+      },
+      &request.query);
+  return request;
+}
 
- private:
-  enum class Phase { kRead, kWrite, kDrain };
+// The body is sent from where it is, and freed once it is sent or the connection is over.
+// MHD_NO: the connection is to be closed.
+MHD_Result Send(MHD_Connection* connection, HeldReply held, const char* name = nullptr,
+                const char* value = nullptr) {
+  const ServerReply& reply = *held;
+  auto owned = std::make_unique<HeldReply>(std::move(held));
+  MHD_Response* response = MHD_create_response_from_buffer_with_free_callback_cls(
+      reply.body.size(), const_cast<char*>(reply.body.data()),
+      [](void* sent) { delete static_cast<HeldReply*>(sent); }, owned.get());
+  if (response == nullptr) return MHD_NO;
+  std::ignore = owned.release();
+  MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
+  MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, reply.content_type.c_str());
+  if (name != nullptr) MHD_add_response_header(response, name, value);
+  const MHD_Result queued =
+      MHD_queue_response(connection, static_cast<unsigned>(reply.status), response);
+  MHD_destroy_response(response);
+  return queued;
+}
 
-  [[nodiscard]] bool Read(const Server::Handler& handler) {
-    std::array<char, 4096> bytes = {};
-    const ssize_t count = ::recv(fd_.get(), bytes.data(), bytes.size(), 0);
-    if (count < 0) return errno == EAGAIN || errno == EINTR;
-    if (count == 0) return false;
-    if (phase_ == Phase::kDrain) return true;
-    text_.append(bytes.data(), static_cast<std::size_t>(count));
-    const std::size_t end = text_.find("\r\n\r\n");
-    if (end != std::string::npos && end <= kHeadBytesMax) {
-      text_ = AnswerTo(text_.substr(0, end + 4), handler);
-    } else if (text_.size() > kHeadBytesMax) {
-      text_ = kTooLarge;
-    } else {
-      return true;
-    }
-    phase_ = Phase::kWrite;
-    return Write();
-  }
+MHD_Result SendAtOnce(MHD_Connection* connection, ServerReply reply, const char* name = nullptr,
+                      const char* value = nullptr) {
+  return Send(connection, HeldReply(new ServerReply(std::move(reply))), name, value);
+}
 
-  [[nodiscard]] bool Write() {
-    while (written_ < text_.size()) {
-      const ssize_t count =
-          ::send(fd_.get(), text_.data() + written_, text_.size() - written_, MSG_NOSIGNAL);
-      if (count < 0) return errno == EAGAIN || errno == EINTR;
-      written_ += static_cast<std::size_t>(count);
-    }
-    ::shutdown(fd_.get(), SHUT_WR);
-    phase_ = Phase::kDrain;
-    return true;
-  }
-
-  Fd fd_;
-  TimePoint deadline_;
-  Phase phase_ = Phase::kRead;
-  std::string text_;  // The head, then the answer.
-  std::size_t written_ = 0;
-};
+MHD_Result SendMade(MHD_Connection* connection, HeldReply reply) {
+  if (reply != nullptr) return Send(connection, std::move(reply));
+  return SendAtOnce(connection, {.status = MHD_HTTP_SERVICE_UNAVAILABLE, .body = "busy\n"},
+                    MHD_HTTP_HEADER_RETRY_AFTER, "5");
+}
 
 }  // namespace
 
 struct Server::State {
   State(Handler handles, const base::Clock& tells) : handler(std::move(handles)), clock(tells) {}
+  ~State() { ::close(wake); }
 
   const Handler handler;
   const base::Clock& clock;
-  const Fd stopped{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+  const int wake = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   std::optional<Listener> listener = {};
-  std::deque<Connection> connections = {};  // The oldest first. Of the thread alone.
+  AnswerBytes bytes{kAnswerBytesMax};
+  std::optional<WorkThread> works = {};
+  // From here on of the thread alone.
+  MHD_Daemon* daemon = nullptr;
+  std::list<Connection> connections = {};  // The oldest first.
+  std::uint64_t last_id = 0;
   std::jthread thread = {};
   bool is_over = false;
 
+  [[nodiscard]] bool StartDaemon();
   void Serve(const std::stop_token& stop);
   void Turn();
   void Accept();
   void MakeRoom();
-  [[nodiscard]] int WaitMs() const;
+  void FinishWork();
+  void Cut(Connection& connection);
+  [[nodiscard]] MHD_Result Answer(MHD_Connection* connection, const char* path,
+                                  std::string_view method);
+  [[nodiscard]] std::list<Connection>::iterator Oldest();
+  [[nodiscard]] int WaitMs();
+  void Wake() const;
+
+  static MHD_Result OnRequest(void* state, MHD_Connection* connection, const char* path,
+                              const char* method, const char* version, const char* body,
+                              std::size_t* body_bytes, void** request);
+  static void OnConnection(void* state, MHD_Connection* connection, void** context,
+                           MHD_ConnectionNotificationCode code);
 };
 
 Server::Server(Handler handler, const base::Clock& clock)
     : state_(std::make_unique<State>(std::move(handler), clock)) {
-  CHECK(state_->stopped.get() >= 0);
+  CHECK(state_->wake >= 0);
 }
 
 Server::~Server() { Stop(); }
@@ -140,6 +143,10 @@ Server::~Server() { Stop(); }
 Result<int> Server::Start(const std::string& address) {
   CHECK(!state_->thread.joinable() && !state_->is_over);
   state_->listener = TRY(Listener::On(address));
+  if (!state_->StartDaemon()) {
+    return base::Fail(base::ErrorCode::kUnavailable, "listen on " + address + ": out of memory");
+  }
+  state_->works.emplace(state_->bytes, [this] { state_->Wake(); });
   state_->thread = std::jthread([this](const std::stop_token& stop) { state_->Serve(stop); });
   return state_->listener->port();
 }
@@ -147,62 +154,159 @@ Result<int> Server::Start(const std::string& address) {
 void Server::Stop() {
   if (!state_->thread.joinable()) return;
   state_->thread.request_stop();
-  const std::uint64_t one = 1;
-  CHECK(::write(state_->stopped.get(), &one, sizeof one) == sizeof one);
+  state_->Wake();
   state_->thread.join();
+  state_->works.reset();
   state_->is_over = true;
   state_->listener.reset();  // So that those who were not accepted yet are cut, too.
 }
 
+bool Server::State::StartDaemon() {
+  constexpr unsigned kFlags = MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME;
+  daemon = MHD_start_daemon(
+      kFlags, 0, nullptr, nullptr, &State::OnRequest, this, MHD_OPTION_NOTIFY_CONNECTION,
+      &State::OnConnection, this, MHD_OPTION_CONNECTION_MEMORY_LIMIT, kConnectionBytesMax,
+      MHD_OPTION_CONNECTION_LIMIT, static_cast<unsigned>(kConnectionsMax) + kConnectionsClosing,
+      MHD_OPTION_END);
+  return daemon != nullptr;
+}
+
 void Server::State::Serve(const std::stop_token& stop) {
   while (!stop.stop_requested()) Turn();
-  connections.clear();
+  for (Connection& connection : connections) Cut(connection);
+  MHD_stop_daemon(daemon);
 }
 
 void Server::State::Turn() {
-  std::vector<pollfd> fds = {{.fd = stopped.get(), .events = POLLIN, .revents = 0},
-                             {.fd = listener->fd(), .events = POLLIN, .revents = 0}};
-  const std::size_t own = fds.size();
-  for (const Connection& connection : connections) fds.push_back(connection.Interest());
+  const int of_daemon = MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
+  std::array<pollfd, 3> fds = {{{.fd = wake, .events = POLLIN, .revents = 0},
+                                {.fd = listener->fd(), .events = POLLIN, .revents = 0},
+                                {.fd = of_daemon, .events = POLLIN, .revents = 0}}};
   if (::poll(fds.data(), fds.size(), WaitMs()) < 0) return;  // A signal.
-
-  const TimePoint now = clock.Now();
-  std::deque<Connection> left;
-  for (std::size_t i = 0; i < connections.size(); ++i) {
-    Connection& connection = connections[i];
-    const bool goes_on = fds[own + i].revents == 0 || connection.Go(handler);
-    if (goes_on && now < connection.deadline()) left.push_back(std::move(connection));
-  }
-  connections = std::move(left);
+  if (fds[0].revents != 0) FinishWork();
   if (fds[1].revents != 0) Accept();
+  const TimePoint now = clock.Now();
+  for (Connection& connection : connections) {
+    if (!connection.is_cut && now >= connection.deadline) Cut(connection);
+  }
+  // Some ends are noticed by one run and closed by the next, which would come with the next event.
+  for (int run = 0; run < 2; ++run) MHD_run(daemon);
 }
 
 void Server::State::Accept() {
-  const int fd = ::accept4(listener->fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+  sockaddr_storage address = {};
+  socklen_t size = sizeof address;
+  auto* const from = reinterpret_cast<sockaddr*>(&address);
+  const int fd = ::accept4(listener->fd(), from, &size, SOCK_CLOEXEC | SOCK_NONBLOCK);
   if (fd < 0) {
     // Else the client went away again.
     if (errno == EMFILE || errno == ENFILE) MakeRoom();
     return;
   }
-  if (connections.size() == kConnectionsMax) connections.pop_front();
-  connections.emplace_back(Fd(fd), clock.Now() + kExchangeMax);
+  const auto open = std::ranges::count(connections, false, &Connection::is_cut);
+  if (static_cast<std::size_t>(open) == kConnectionsMax) Cut(*Oldest());
+  const std::uint64_t id = ++last_id;
+  connections.push_back({.id = id, .fd = fd, .deadline = clock.Now() + kExchangeMax});
+  if (MHD_add_connection(daemon, fd, from, size) == MHD_YES) return;
+  std::erase_if(connections, [id](const Connection& connection) { return connection.id == id; });
 }
 
 // No descriptor is left: one of ours goes, or others have to, for which a moment is given, since
 // the listener would wake us again at once.
 void Server::State::MakeRoom() {
-  if (connections.empty()) {
+  const auto oldest = Oldest();
+  if (oldest == connections.end()) {
     poll(nullptr, 0, static_cast<int>(kPauseWithoutDescriptors.count()));
   } else {
-    connections.pop_front();
+    Cut(*oldest);
   }
 }
 
-int Server::State::WaitMs() const {
-  if (connections.empty()) return -1;
-  const auto left =
-      std::chrono::ceil<std::chrono::milliseconds>(connections.front().deadline() - clock.Now());
-  return static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 1'000));
+void Server::State::FinishWork() {
+  std::uint64_t count = 0;
+  std::ignore = ::read(wake, &count, sizeof count);
+  for (WorkThread::Made& made : works->TakeMade()) {
+    const auto it = std::ranges::find(connections, made.id, &Connection::id);
+    if (it == connections.end() || it->waits_for_work == nullptr) continue;
+    // If it fails, OnRequest is called once more, and has it closed.
+    it->is_cut = SendMade(it->waits_for_work, std::move(made.reply)) == MHD_NO;
+    MHD_resume_connection(std::exchange(it->waits_for_work, nullptr));
+  }
+}
+
+// libmicrohttpd closes it when it comes by, for it looks ended by the client.
+void Server::State::Cut(Connection& connection) {
+  connection.is_cut = true;
+  ::shutdown(connection.fd, SHUT_RDWR);
+  if (connection.waits_for_work == nullptr) return;
+  works->Drop(connection.id);
+  MHD_resume_connection(std::exchange(connection.waits_for_work, nullptr));
+}
+
+// Called when the head is there, for each part of a body, and when all is there.
+MHD_Result Server::State::OnRequest(void* state, MHD_Connection* connection, const char* path,
+                                    const char* method, const char* /*version*/,
+                                    const char* /*body*/, std::size_t* body_bytes, void** request) {
+  Connection& context = ContextOf(connection);
+  if (context.is_cut) return MHD_NO;
+  if (std::exchange(*request, &context) == nullptr) return MHD_YES;
+  // An answer before the end of the body would be lost when we close with something unread.
+  if (std::exchange(*body_bytes, 0) > 0) return MHD_YES;
+  return static_cast<State*>(state)->Answer(connection, path, method);
+}
+
+MHD_Result Server::State::Answer(MHD_Connection* connection, const char* path,
+                                 std::string_view method) {
+  if (method != MHD_HTTP_METHOD_GET && method != MHD_HTTP_METHOD_HEAD) {
+    return SendAtOnce(connection, {.status = MHD_HTTP_METHOD_NOT_ALLOWED}, MHD_HTTP_HEADER_ALLOW,
+                      "GET, HEAD");
+  }
+  const auto* head = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+  if (head == nullptr || head->header_size > kHeadBytesMax) {
+    return SendAtOnce(connection, {.status = MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE});
+  }
+  Server::Answer answer = handler(RequestOf(connection, path));
+  if (auto* reply = std::get_if<ServerReply>(&answer)) {
+    return SendAtOnce(connection, std::move(*reply));
+  }
+  Connection& context = ContextOf(connection);
+  context.waits_for_work = connection;
+  MHD_suspend_connection(connection);
+  works->Add(context.id, std::get<ServerWork>(std::move(answer)));
+  return MHD_YES;
+}
+
+void Server::State::OnConnection(void* state, MHD_Connection* /*connection*/, void** context,
+                                 MHD_ConnectionNotificationCode code) {
+  std::list<Connection>& connections = static_cast<State*>(state)->connections;
+  if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+    *context = &connections.back();
+  } else {
+    connections.remove_if([&](const Connection& connection) { return &connection == *context; });
+  }
+}
+
+// Of those that are not cut.
+std::list<Connection>::iterator Server::State::Oldest() {
+  return std::ranges::find(connections, false, &Connection::is_cut);
+}
+
+int Server::State::WaitMs() {
+  constexpr std::int64_t kMost = 1'000;
+  std::int64_t wait = -1;
+  if (const auto oldest = Oldest(); oldest != connections.end()) {
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(oldest->deadline - clock.Now()).count();
+    wait = std::clamp<std::int64_t>(left, 0, kMost);
+  }
+  MHD_UNSIGNED_LONG_LONG pending = 0;  // It has something to do without any event.
+  if (MHD_get_timeout(daemon, &pending) == MHD_YES && pending == 0) wait = 0;
+  return static_cast<int>(wait);
+}
+
+void Server::State::Wake() const {
+  const std::uint64_t one = 1;
+  CHECK(::write(wake, &one, sizeof one) == sizeof one);
 }
 
 }  // namespace http

@@ -1,15 +1,20 @@
-// A small HTTP/1.1 server for probes and metrics: GET and HEAD, one request for each connection.
+// A small HTTP/1.1 server for probes, metrics and pages: GET and HEAD, one request for each
+// connection, over libmicrohttpd. Nothing is ever compressed.
 //
-// One thread serves all connections and runs the handler, which must not block. A slow, silent or
-// hostile client costs a bounded amount and keeps nobody else waiting.
-// Bounds: 100 connections, where a new one takes the place of the oldest; 8 KiB for a request,
-// whose body is not read; 5 s for a whole exchange.
+// Two threads. One serves all connections and calls the handler, which answers at once or says what
+// work makes the answer. The other does this work, one piece after the other. So neither work that
+// takes long nor a client that is slow, silent or hostile keeps anybody waiting who is answered at
+// once.
+// Bounds: 100 connections, where a new one takes the place of the oldest; 8 KiB for the head of a
+// request, whose body is thrown away; 5 s for a whole exchange; 16 MiB for all the answers together
+// that work made and that are not sent yet: beyond that it is 503 with Retry-After.
 #pragma once
 
 #include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <variant>
 
 #include "pkg/base/clock.h"
 #include "pkg/base/result.h"
@@ -17,7 +22,7 @@
 namespace http {
 
 struct ServerRequest {
-  std::string path = {};                               // Without the query.
+  std::string path = {};                               // Decoded, without the query.
   std::multimap<std::string, std::string> query = {};  // Decoded; "?verbose" has an empty value.
 };
 
@@ -27,11 +32,15 @@ struct ServerReply {
   std::string content_type = "text/plain; charset=utf-8";
 };
 
+using ServerWork = std::function<ServerReply()>;
+
 class Server {
  public:
-  using Handler = std::function<ServerReply(const ServerRequest& request)>;
+  // A reply that is given at once is small: its bytes are not counted.
+  using Answer = std::variant<ServerReply, ServerWork>;
+  using Handler = std::function<Answer(const ServerRequest& request)>;
 
-  // `handler` is called on the server's thread; `clock` outlives the server.
+  // `handler` is called on the server's thread and does not block; `clock` outlives the server.
   Server(Handler handler, const base::Clock& clock);
   ~Server();  // Stops.
   Server(const Server&) = delete;
@@ -39,7 +48,7 @@ class Server {
 
   // Begins to serve; returns the port. See Listener::On for `address` and errors. Once only.
   [[nodiscard]] base::Result<int> Start(const std::string& address);
-  // Returns once no handler runs any more; connections are cut.
+  // Returns once neither handler nor work runs any more; connections are cut.
   void Stop();
 
  private:

@@ -25,6 +25,8 @@ class RawServer {
     void WaitForClose();
     // Closes with RST instead of FIN.
     void Reset();
+    // For who speaks by other means than the functions above, as TLS does.
+    [[nodiscard]] int fd() const { return fd_; }
 
     const int number;  // 0 is the server's first.
 

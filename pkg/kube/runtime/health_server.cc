@@ -25,17 +25,21 @@ HealthServer::HealthServer(HealthOptions options, const base::Clock& clock)
 
 base::Result<int> HealthServer::Start(const std::string& address) { return server_.Start(address); }
 
-ServerReply HealthServer::Answer(const ServerRequest& request) const {
+http::Server::Answer HealthServer::Answer(const ServerRequest& request) const {
   for (const char* endpoint : {"livez", "healthz"}) {
     if (IsAt(request.path, endpoint)) return AnswerHealth(endpoint, options_.live, request);
   }
   if (IsAt(request.path, "readyz")) return AnswerHealth("readyz", options_.ready, request);
-  if (request.path == options_.metrics_path && !options_.metrics.empty()) return Metrics();
+  if (request.path == options_.metrics_path && !options_.metrics.empty()) {
+    return [this] { return Metrics(); };
+  }
   if (const auto page = options_.pages.find(request.path); page != options_.pages.end()) {
-    return {.body = page->second(), .content_type = "application/json"};
+    return [&make = page->second] {
+      return ServerReply{.body = make(), .content_type = "application/json"};
+    };
   }
   constexpr int kNotFound = 404;
-  return {.status = kNotFound, .body = "not found\n"};
+  return ServerReply{.status = kNotFound, .body = "not found\n"};
 }
 
 ServerReply HealthServer::Metrics() const {

@@ -1,5 +1,6 @@
-// Serves /livez, /readyz, /healthz (the same as /livez) and metrics; see http::Server for its
-// bounds. Probes and metrics may have a port each: make two.
+// Serves /livez, /readyz, /healthz (the same as /livez), metrics and pages; see http::Server for
+// its bounds. Metrics and pages are made on a thread of their own, so probes wait for neither, and
+// each may have a port of its own: make two.
 #pragma once
 
 #include <prometheus/collectable.h>
@@ -41,7 +42,7 @@ class HealthServer {
   void Stop() { server_.Stop(); }
 
  private:
-  [[nodiscard]] http::ServerReply Answer(const http::ServerRequest& request) const;
+  [[nodiscard]] http::Server::Answer Answer(const http::ServerRequest& request) const;
   [[nodiscard]] http::ServerReply Metrics() const;
 
   const HealthOptions options_;

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <stop_token>
+#include <thread>
+#include <vector>
+
+#include "pkg/base/mutex.h"
+#include "pkg/http/server.h"
+
+namespace http {
+
+// How many bytes the answers have that work made and that are not sent yet. Thread-safe.
+class AnswerBytes {
+ public:
+  explicit AnswerBytes(std::size_t most) : most_(most) {}
+
+  // False: there would be more than the bound.
+  [[nodiscard]] bool TryTake(std::size_t bytes) {
+    if (taken_.fetch_add(bytes) + bytes <= most_) return true;
+    taken_ -= bytes;
+    return false;
+  }
+  void GiveBack(std::size_t bytes) { taken_ -= bytes; }
+
+ private:
+  const std::size_t most_;
+  std::atomic<std::size_t> taken_ = 0;
+};
+
+// An answer, which is counted for as long as it lives.
+struct FreeCounted {
+  AnswerBytes* bytes = nullptr;  // Null: it is not counted.
+  void operator()(ServerReply* reply) const;
+};
+using HeldReply = std::unique_ptr<ServerReply, FreeCounted>;
+
+// Does a server's work, one piece after the other, on a thread of its own.
+class WorkThread {
+ public:
+  struct Made {
+    std::uint64_t id = 0;
+    HeldReply reply = {};  // Null: there was no room for it.
+  };
+
+  // `on_made` is called on the thread when there is something to take. `bytes` outlives this, and
+  // all that was made.
+  WorkThread(AnswerBytes& bytes, std::function<void()> on_made);
+  ~WorkThread();  // Returns once no work is being done; what waits is not done any more.
+  WorkThread(const WorkThread&) = delete;
+  WorkThread& operator=(const WorkThread&) = delete;
+
+  void Add(std::uint64_t id, ServerWork work);
+  // Nobody waits for it any more: it is not begun. If it was, it will be among what was made.
+  void Drop(std::uint64_t id);
+  [[nodiscard]] std::vector<Made> TakeMade();
+
+ private:
+  struct Piece {
+    std::uint64_t id = 0;
+    ServerWork work = {};
+  };
+  void Run(const std::stop_token& stop);
+  [[nodiscard]] HeldReply Hold(ServerReply reply);
+
+  AnswerBytes& bytes_;
+  const std::function<void()> on_made_;
+  base::Mutex mutex_;
+  std::condition_variable_any changed_cv_;
+  std::deque<Piece> waiting_ GUARDED_BY(mutex_);
+  std::vector<Made> made_ GUARDED_BY(mutex_);
+  std::jthread thread_;
+};
+
+}  // namespace http
