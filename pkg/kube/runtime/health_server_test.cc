@@ -5,12 +5,19 @@
 #include <prometheus/registry.h>
 
 #include <atomic>
+#include <latch>
+#include <map>
+#include <memory>
 #include <string>
+#include <string_view>
+#include <thread>
 #include <vector>
 
+#include "pkg/base/manual_clock.h"
 #include "pkg/base/system_clock.h"
 #include "pkg/http/curl_transport.h"
 #include "pkg/http/testing/fake_credentials.h"
+#include "pkg/http/testing/raw_client.h"
 #include "pkg/kube/runtime/process_metrics.h"
 
 namespace kube {
@@ -19,6 +26,9 @@ namespace {
 using base::ErrorCode;
 using base::Fail;
 using base::Result;
+using http::testing::BodyOf;
+using http::testing::RawClient;
+using http::testing::StatusOf;
 
 class HealthServerTest : public ::testing::Test {
  protected:
@@ -96,6 +106,111 @@ TEST_F(HealthServerTest, PagesAreAtTheirPathsAndNowhereElse) {
   ASSERT_TRUE(port) << port.error().message;
   EXPECT_EQ(Get(*port, "/debug/things"), "200 [1]");
   EXPECT_EQ(Get(*port, "/debug/things/1"), "404 not found\n");
+}
+
+// Collects nothing, once it may.
+class BlockedMetrics final : public prometheus::Collectable {
+ public:
+  explicit BlockedMetrics(std::latch& released) : released_(released) {}
+  [[nodiscard]] std::vector<prometheus::MetricFamily> Collect() const override {
+    released_.wait();
+    return {};
+  }
+
+ private:
+  std::latch& released_;
+};
+
+TEST_F(HealthServerTest, C15_ProbesWaitNeitherForMetricsNorForPages) {
+  std::latch released(1);
+  HealthOptions options = Options();
+  options.metrics.push_back(std::make_shared<BlockedMetrics>(released));
+  options.pages = {{"/debug/things", [&] {
+                      released.wait();
+                      return "[]";
+                    }}};
+  is_ready_ = true;
+  HealthServer server(options, clock_);
+  const Result<int> port = server.Start("127.0.0.1:0");
+  ASSERT_TRUE(port) << port.error().message;
+  std::vector<std::unique_ptr<RawClient>> clients;
+  for (const char* path : {"/metrics", "/debug/things", "/metrics", "/debug/things"}) {
+    clients.push_back(std::make_unique<RawClient>(*port));
+    clients.back()->Write("GET " + std::string(path) + " HTTP/1.1\r\n\r\n");
+  }
+  for (int i = 0; i < 20; ++i) {
+    for (const char* path : {"/livez", "/readyz", "/healthz"})
+      EXPECT_EQ(Get(*port, path), "200 ok");
+  }
+  released.count_down();
+  for (const auto& client : clients) EXPECT_EQ(StatusOf(client->ReadAll()), 200);
+}
+
+constexpr std::string_view kAskForThings =
+    "GET /debug/things HTTP/1.1\r\nAccept-Encoding: br, gzip\r\n\r\n";
+
+// A page of the size of many domains, and whoever asks for it.
+class HealthServerUnderAttack : public HealthServerTest {
+ protected:
+  HealthServerUnderAttack() {
+    HealthOptions options = Options();
+    options.pages = {{"/debug/things", [this] { return page_; }}};
+    server_ = std::make_unique<HealthServer>(std::move(options), still_);
+    const Result<int> port = server_->Start("127.0.0.1:0");
+    EXPECT_TRUE(port);
+    port_ = port.value_or(0);
+  }
+  void Attack(int count) {
+    for (int i = 0; i < count; ++i) {
+      clients_.push_back(std::make_unique<RawClient>(port_, 16 << 10));
+      clients_.back()->Write(kAskForThings);
+    }
+  }
+
+  const base::ManualClock still_;  // So nobody is cut off, however slow the test is.
+  const std::string page_ = std::string(2U << 20, 'x');
+  std::unique_ptr<HealthServer> server_;
+  int port_ = 0;
+  std::vector<std::unique_ptr<RawClient>> clients_;
+};
+
+TEST_F(HealthServerUnderAttack,
+       S2_ProbesAreAnsweredWhileTwelveAskForALargePageThatIsNotCompressed) {
+  std::atomic<bool> is_over = false;
+  std::vector<std::string> answers(12);
+  std::vector<std::jthread> attackers;
+  for (std::string& answer : answers) {
+    attackers.emplace_back([&] {
+      do {
+        const RawClient client(port_);
+        client.Write(kAskForThings);
+        answer = client.ReadAll();
+      } while (!is_over);
+    });
+  }
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(Get(port_, "/livez"), "200 ok");
+  is_over = true;
+  attackers.clear();
+  for (const std::string& answer : answers) {
+    EXPECT_EQ(answer.find("Content-Encoding"), std::string::npos);
+    EXPECT_TRUE(StatusOf(answer) == 503 || BodyOf(answer) == page_) << answer.substr(0, 200);
+  }
+}
+
+TEST_F(HealthServerUnderAttack, S2_HundredThatDoNotReadHoldNoMoreBytesThanTheBound) {
+  constexpr std::size_t kBound = 16U << 20;
+  Attack(100);
+  std::size_t held = 0;
+  int refused = 0;
+  for (const auto& client : clients_) {
+    const int status = StatusOf(client->Peek());
+    if (status == 200) held += page_.size();
+    if (status == 503) ++refused;
+  }
+  EXPECT_GT(held, 0U);
+  EXPECT_LE(held, kBound);
+  EXPECT_EQ(held / page_.size() + static_cast<std::size_t>(refused), clients_.size());
+  EXPECT_EQ(Get(port_, "/livez"), "200 ok");
 }
 
 TEST_F(HealthServerTest, PortInUseIsAClearError) {
