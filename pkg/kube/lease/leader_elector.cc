@@ -247,7 +247,8 @@ void LeaderElector::Extend() {
   if (TermEnded()) return;            // Too late: what was over stays over.
   if (clock_.Now() >= until) return;  // The reply took so long that the term would be over.
   may_act_until_.store(until.time_since_epoch().count());
-  if (!std::exchange(term_began_, true)) {
+  // Afterwards, or it would look ended to others for a moment.
+  if (!term_began_.exchange(true)) {
     logger_.Info("Leading", {{"lease", ToString(lease_)}, {"identity", identity_}});
   }
 }

@@ -12,8 +12,8 @@
 // one began. Every write therefore carries a resourceVersion or UID precondition, and no plan may
 // rely on being alone.
 //
-// A step function: Poll() says what to send and when to come back. IsLeader() is thread-safe; the
-// rest is used by one thread. Bound: one request in flight, none longer than `retry_period`.
+// A step function: Poll() says what to send and when to come back. IsLeader(), TermEnded() and
+// term_began() are thread-safe; the rest is used by one thread. Bound: one request in flight, none longer than `retry_period`.
 // Source: client-go tools/leaderelection for the timing; counting from the time of sending is ours.
 #pragma once
 
@@ -129,7 +129,7 @@ class LeaderElector {
   Record record_;
   TimePoint record_seen_ = TimePoint::min();  // When it was seen for the first time as it is.
 
-  bool term_began_ = false;
+  std::atomic<bool> term_began_ = false;
   bool released_ = false;
   bool end_logged_ = false;
   std::optional<base::ErrorCode> reported_;  // The failure that was logged last.
