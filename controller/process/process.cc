@@ -168,7 +168,9 @@ class Runner {
   void ReleaseLease();
   [[nodiscard]] kube::HealthOptions HealthOptions();
   [[nodiscard]] std::string DescribeDomains();  // Of the debug page.
-  void ServeHealth(kube::HealthServer& health);
+  // `what` is many. Nothing ends because nobody can look at it.
+  void Serve(kube::HealthServer& server, const std::string& endpoint, const std::string& what,
+             const std::string& flag);
   [[nodiscard]] std::string Stuck(TimePoint now) const;
   [[nodiscard]] bool ConfigChanged(TimePoint now);
   void Announce(TimePoint now);
@@ -192,6 +194,7 @@ class Runner {
   Heartbeat watch_alive_;
   Heartbeat lease_alive_;
   std::deque<std::atomic<std::int64_t>> busy_since_;  // Each worker's last reply; 0: idle.
+  std::atomic<bool> ends_ = false;
   std::string announced_;
   TimePoint next_reload_ = {};
   TimePoint next_watchdog_ = {};
@@ -302,10 +305,10 @@ kube::HealthOptions Runner::HealthOptions() {
           .ready = {{"caches",
                      [this, check] {
                        return check(controller_.MayReconcile(), "the caches are not synced");
-                     }}},
+                     }},
+                    {"shutdown", [this, check] { return check(!ends_, "the process is ending"); }}},
           .metrics_path = settings_.metrics_path,
-          .metrics = std::move(served),
-          .pages = {{"/debug/domains", [this] { return DescribeDomains(); }}}};
+          .metrics = std::move(served)};
 }
 
 std::string Runner::DescribeDomains() {
@@ -351,13 +354,14 @@ void Runner::Announce(TimePoint now) {
   }
 }
 
-void Runner::ServeHealth(kube::HealthServer& health) {
-  const base::Result<int> port = health.Start(settings_.http_endpoint);
+void Runner::Serve(kube::HealthServer& server, const std::string& endpoint, const std::string& what,
+                   const std::string& flag) {
+  if (endpoint.empty()) return;
+  const base::Result<int> port = server.Start(endpoint);
   if (port) {
-    logger_.Info("Serving health and metrics", {{"port", std::to_string(*port)}});
+    logger_.Info("Serving " + what, {{"port", std::to_string(*port)}});
   } else {
-    logger_.Error("No health and metrics are served; see --http-endpoint",
-                  {{"err", port.error().message}});
+    logger_.Error("No " + what + " are served; see " + flag, {{"err", port.error().message}});
   }
 }
 
@@ -368,7 +372,10 @@ End Runner::Run(const std::stop_token& stop) {
   next_reload_ = start + kReloadPeriod;
 
   kube::HealthServer health(HealthOptions(), clock_);
-  if (!settings_.http_endpoint.empty()) ServeHealth(health);
+  Serve(health, settings_.http_endpoint, "health and metrics", "--http-endpoint");
+  kube::HealthServer debug({.pages = {{"/debug/domains", [this] { return DescribeDomains(); }}}},
+                           clock_);
+  Serve(debug, settings_.debug_endpoint, "debug pages", "--debug-endpoint");
   std::jthread watch([this](const std::stop_token& token) { Watch(token); });
   std::jthread lease;
   if (settings_.elects) {
@@ -398,6 +405,7 @@ End Runner::Run(const std::stop_token& stop) {
     kube::WaitUntil(clock_, now + kTurn, stop);
   }
 
+  ends_ = true;
   // Workers first: the Lease may only be handed over once the last write has returned.
   if (end != End::kConfigChanged) systemd::Stopping();
   for (std::jthread& worker : workers) worker.request_stop();

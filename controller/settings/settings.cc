@@ -160,6 +160,9 @@ void AddProcessFlags(CLI::App& app, Settings& settings, std::string& config) {
   app.add_option("--http-endpoint", settings.http_endpoint,
                  "host:port for health and metrics; empty: off")
       ->envname("HTTP_ENDPOINT");
+  app.add_option("--debug-endpoint", settings.debug_endpoint,
+                 "host:port for /debug/domains, which names all users (127.0.0.1:8081); empty: off")
+      ->envname("DEBUG_ENDPOINT");
   app.add_option("--metrics-path", settings.metrics_path, "Path of the metrics; empty: off")
       ->envname("METRICS_PATH");
   AddRead(app, "--pprof-path", "PPROF_PATH", "Taken for compatibility: there are no profiles",

@@ -50,6 +50,8 @@ struct Settings {
 
   // What others see.
   std::string http_endpoint = {};  // Empty: off.
+  // Of pages that name all users: for who is on the same host, or in the same pod. Empty: off.
+  std::string debug_endpoint = "127.0.0.1:8081";
   std::string metrics_path = "/metrics";
   int verbosity = 0;
   std::string log_format = "auto";  // As logging::ParseFormat knows them.

@@ -67,6 +67,7 @@ TEST(Settings, DefaultsAreThoseOfTheReferenceSaveForElectionAndItsNamespace) {
   EXPECT_EQ(settings.lease.renew_deadline, seconds(10));
   EXPECT_EQ(settings.lease.retry_period, seconds(2));
   EXPECT_EQ(settings.http_endpoint, "");
+  EXPECT_EQ(settings.debug_endpoint, "127.0.0.1:8081");
   EXPECT_EQ(settings.metrics_path, "/metrics");
   EXPECT_FALSE(settings.dry_run);
 }
@@ -150,6 +151,7 @@ TEST(Settings, EachFlagIsTaken) {
                                       "--leader-election-renew-deadline=30s",
                                       "--leader-election-retry-period=500ms",
                                       "--http-endpoint=:8080",
+                                      "--debug-endpoint=",
                                       "--metrics-path=/m",
                                       "-v",
                                       "4",
@@ -171,6 +173,7 @@ TEST(Settings, EachFlagIsTaken) {
   EXPECT_EQ(settings.lease.renew_deadline, seconds(30));
   EXPECT_EQ(settings.lease.retry_period, milliseconds(500));
   EXPECT_EQ(settings.http_endpoint, ":8080");
+  EXPECT_EQ(settings.debug_endpoint, "");
   EXPECT_EQ(settings.metrics_path, "/m");
   EXPECT_EQ(settings.verbosity, 4);
   EXPECT_EQ(settings.log_format, "json");
@@ -189,6 +192,7 @@ TEST(Settings, EnvironmentOfTheReferencesChartSuffices) {
   environment.Set("IMEX_MODE", "driverManaged");
   environment.Set("IMEX_ISOLATION", "domain");
   environment.Set("HTTP_ENDPOINT", ":8080");
+  environment.Set("DEBUG_ENDPOINT", "[::1]:9");
   environment.Set("METRICS_PATH", "/m");
   environment.Set("PPROF_PATH", "/debug");
   environment.Set("FEATURE_GATES",
@@ -212,6 +216,7 @@ TEST(Settings, EnvironmentOfTheReferencesChartSuffices) {
   EXPECT_EQ(settings.nodes_per_imex_domain_max, 9);
   EXPECT_EQ(settings.additional_namespaces, (Words{"old"}));
   EXPECT_EQ(settings.http_endpoint, ":8080");
+  EXPECT_EQ(settings.debug_endpoint, "[::1]:9");
   EXPECT_EQ(settings.metrics_path, "/m");
   EXPECT_FALSE(settings.elects);
   EXPECT_EQ(settings.lease_name, "x-controller");

@@ -344,14 +344,16 @@ a_pod_that_finds_no_node_is_named_with_the_schedulers_words() {
   wait_for 60 "the condition says why the second waits" \
     says InUse crowded ClaimsReserved 'pods/second \(Unschedulable: .*cannot allocate all claims' || return 1
   # In full on the debug page.
-  curl -fsS "http://127.0.0.1:$(controller_port)/debug/domains" |
+  curl -fsS "http://127.0.0.1:$(port_of "debug pages")/debug/domains" |
     jq -e '.[] | select(.name == "crowded") | .users == ["pods/first"] and (.waiting | length == 1) and (.status.members == "1/1")' || return 1
   kubectl delete pod first second --timeout=60s || return 1
   wait_for 30 "nobody waits any more" says InUse crowded NoClaims 'No pod' || return 1
   kubectl delete cdom crowded --timeout=60s
 }
 
-controller_port() { sed -nE 's/.*Serving health and metrics.*port[="]+([0-9]+).*/\1/p' "$stage/controller.log" | tail -n 1; }
+port_of() {  # port_of WHAT: where the controller serves it
+  sed -nE "s/.*Serving $1.*port[=\"]+([0-9]+).*/\1/p" "$stage/controller.log" | tail -n 1
+}
 
 a_child_that_somebody_changes_or_deletes_is_put_right() {
   local daemons
