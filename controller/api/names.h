@@ -59,6 +59,8 @@ inline constexpr std::string_view kTemplateHashAnnotation = "cdom.dev/template-h
 inline constexpr std::string_view kRepairedAnnotation = "cdom.dev/repaired-generation";
 // On a domain: how long its deletion waits for those who use it, such as "90s" or "0".
 inline constexpr std::string_view kDeletionGraceAnnotation = "cdom.dev/deletion-grace";
+// On a domain: whether its daemons are replaced under a job, "Always" or "WhenIdle".
+inline constexpr std::string_view kDaemonRollAnnotation = "cdom.dev/daemon-roll";
 // On a domain: "true" means hands off.
 inline constexpr std::string_view kPausedAnnotation = "cdom.dev/paused";
 
@@ -86,8 +88,11 @@ inline constexpr std::string_view kReasonChildrenMissing = "ChildrenMissing";
 inline constexpr std::string_view kReasonChildrenTerminating = "ChildrenTerminating";
 inline constexpr std::string_view kReasonChildrenExist = "ChildrenExist";
 inline constexpr std::string_view kReasonOutdated = "Outdated";
+inline constexpr std::string_view kReasonRollStopped = "RollStopped";
 inline constexpr std::string_view kReasonCliqueFull = "CliqueFull";
 inline constexpr std::string_view kReasonNoMembers = "NoMembers";
+inline constexpr std::string_view kReasonIdle = "Idle";
+inline constexpr std::string_view kReasonNodesNotRead = "NodesNotRead";
 inline constexpr std::string_view kReasonNodeLost = "NodeLost";
 inline constexpr std::string_view kReasonNodeRebooted = "NodeRebooted";
 inline constexpr std::string_view kReasonNodeDrained = "NodeDrained";

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "controller/api/names.h"
+#include "pkg/json/utf8.h"
 
 namespace api {
 
@@ -98,7 +99,7 @@ bool IsStarting(std::string_view reason) {
 std::string WithDetail(std::string reason, std::string_view detail) {
   constexpr std::size_t kDetailMax = 200;  // Enough to act on; the pod has the rest.
   if (detail.empty()) return reason;
-  return reason + ": " + std::string(detail.substr(0, kDetailMax));
+  return reason + ": " + std::string(json::Prefix(detail, kDetailMax));
 }
 
 // What the scheduler says; empty: the pod is scheduled, or was not looked at.
@@ -132,9 +133,12 @@ std::string TroubleOf(json::View status) {
     const json::View waiting = container["state"]["waiting"];
     const std::string_view reason = waiting["reason"].AsString();
     if (reason.empty() || IsStarting(reason) || !trouble.empty()) return;
-    // What the daemon said when it ended says more than how long the kubelet backs off.
-    const std::string_view last =
-        LineThatTells(container["lastState"]["terminated"]["message"].AsString());
+    // What the daemon said when it ended says more than how long the kubelet backs off; of anything
+    // else that it waits for, only the kubelet knows.
+    std::string_view last;
+    if (reason == "CrashLoopBackOff") {
+      last = LineThatTells(container["lastState"]["terminated"]["message"].AsString());
+    }
     trouble = WithDetail(std::string(reason), last.empty() ? waiting["message"].AsString() : last);
   });
   return trouble;
@@ -179,6 +183,7 @@ base::Result<ComputeDomain> DecodeComputeDomain(json::View object) {
   if (domain.allocation_mode.empty()) domain.allocation_mode = "Single";
   domain.deletion_grace = Annotation(object, kDeletionGraceAnnotation);
   domain.paused = Annotation(object, kPausedAnnotation);
+  domain.daemon_roll = Annotation(object, kDaemonRollAnnotation);
   domain.status = DecodeStatus(object["status"]);
   return domain;
 }

@@ -55,6 +55,7 @@ struct ComputeDomain {
   // Annotations, as they were written; empty: not there.
   std::string deletion_grace = {};
   std::string paused = {};
+  std::string daemon_roll = {};
   DomainStatus status = {};
 };
 

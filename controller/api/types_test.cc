@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "controller/api/names.h"
+#include "pkg/json/utf8.h"
 #include "pkg/kube/api/resource.h"
 #include "test/fixtures/files.h"
 
@@ -431,6 +432,26 @@ TEST(DecodeDaemonPod, B32_B55_WhatKeepsADaemonFromRunningIsKeptInTheKubeletsWord
                     long_words + R"("}}}])")
                 .size(),
             250U);
+}
+
+TEST(DecodeDaemonPod, K3_OfAContainerThatIsNotMadeTheKubeletsWordsAreKept) {
+  const DaemonPod pod = Decode(DecodeDaemonPod, Object("", R"("status": {"containerStatuses": [{
+      "state": {"waiting": {"reason": "CreateContainerError",
+                            "message": "CDI device injection failed"}},
+      "lastState": {"terminated": {"message": "Successfully updated daemon info status"}}}]})"));
+  EXPECT_EQ(pod.trouble, "CreateContainerError: CDI device injection failed");
+}
+
+TEST(DecodeDaemonPod, S6_LongWordsEndWithAWholeCharacter) {
+  for (int before = 190; before < 200; ++before) {
+    const std::string words =
+        std::string(static_cast<std::size_t>(before), 'x') + "\u20ac\u20ac\u20ac\u20ac";
+    const DaemonPod pod = Decode(
+        DecodeDaemonPod, Object("", R"("status": {"containerStatuses": [{"state": {"waiting": {
+            "reason": "A", "message": ")" +
+                                        words + R"("}}}]})"));
+    EXPECT_TRUE(json::IsUtf8(pod.trouble)) << before;
+  }
 }
 
 TEST(DecodeWaitingWords, AreTheSchedulersOfAPodWithoutANode) {

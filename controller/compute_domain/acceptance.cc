@@ -23,9 +23,20 @@ bool IsObjectName(std::string_view name) {
   return is_alphanumeric(before);
 }
 
+bool IsProvisioned(const Observed& observed) {
+  const kube::Condition* said = observed.domain->status.Find(api::kConditionProvisioned);
+  return (said != nullptr && said->status == "True") || observed.domain->status.status == "Ready";
+}
+
+std::optional<Failure> FindBlindness(const Observed& observed) {
+  const Views& views = observed.facts.views;
+  if (views.problem_reason.empty()) return {};
+  return Failure{.reason = views.problem_reason, .message = views.problem};
+}
+
 std::optional<Failure> FindObjection(const Observed& observed) {
-  if (!observed.facts.problem_reason.empty()) {
-    return Failure{.reason = observed.facts.problem_reason, .message = observed.facts.problem};
+  if (!IsProvisioned(observed)) {
+    if (std::optional<Failure> blindness = FindBlindness(observed)) return blindness;
   }
   if (!observed.domain->has_spec) {
     return Failure{.reason = std::string(api::kReasonSpecMissing),
@@ -50,6 +61,13 @@ std::optional<Failure> FindInvalidAnnotation(const Observed& observed) {
     return Failure{.reason = std::string(api::kReasonAnnotationInvalid),
                    .message = "Annotation " + std::string(api::kPausedAnnotation) +
                               " is not heeded: use true or false."};
+  }
+  const std::string& roll = observed.domain->daemon_roll;
+  if (!roll.empty() && roll != "Always" && roll != "WhenIdle") {
+    return Failure{.reason = std::string(api::kReasonAnnotationInvalid),
+                   .message = "Annotation " + std::string(api::kDaemonRollAnnotation) +
+                              " is not heeded, and no daemon is replaced under a job: use Always "
+                              "or WhenIdle."};
   }
   const std::string& grace = observed.domain->deletion_grace;
   if (grace.empty()) return {};

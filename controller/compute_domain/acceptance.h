@@ -8,7 +8,14 @@
 
 namespace compute_domain {
 
-// What keeps anything from being made for the domain; empty: nothing. REQUIRES: observed.domain.
+// Whether its children were made, as status says. REQUIRES: observed.domain, here and below.
+[[nodiscard]] bool IsProvisioned(const Observed& observed);
+
+// A kind that children are made and repaired by and that is not read; empty: none. A domain that is
+// provisioned goes on as it is.
+[[nodiscard]] std::optional<Failure> FindBlindness(const Observed& observed);
+
+// What keeps anything from being made for the domain; empty: nothing.
 [[nodiscard]] std::optional<Failure> FindObjection(const Observed& observed);
 
 // An annotation that does not read as it should, and goes unheeded; empty: none.

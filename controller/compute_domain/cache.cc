@@ -284,7 +284,7 @@ void Cache::AddNeighbours(Observed& observed) const {
       for (const auto& other : driver->cliques.ByIndex(InCliqueKey(clique.id))) {
         if (other->domain == observed.uid) continue;
         for (const auto& domain : domains_.ByIndex(other->domain)) {
-          observed.clique_shared_with[clique.id].insert(kube::ToString(domain->meta.key));
+          observed.others.in_clique[clique.id].insert(kube::ToString(domain->meta.key));
         }
       }
     }
@@ -312,22 +312,22 @@ void Cache::AddNodes(Observed& observed) const {
     if (!publishers_.Contains(name)) observed.without_slices.insert(name);
     if (node->domain.empty() || node->domain == observed.uid) continue;
     for (const auto& domain : domains_.ByIndex(node->domain)) {
-      observed.other_domains[node->domain] = kube::ToString(domain->meta.key);
+      observed.others.domains[node->domain] = kube::ToString(domain->meta.key);
     }
   }
 }
 
 void Cache::AddHolders(Observed& observed) const {
-  observed.stray_claims.clear();
-  observed.holders.clear();
-  for (const auto& claim : claims_.ByIndex(kStrays)) observed.stray_claims.push_back(*claim);
+  observed.others.stray_claims.clear();
+  observed.others.holders.clear();
+  for (const auto& claim : claims_.ByIndex(kStrays)) observed.others.stray_claims.push_back(*claim);
   std::set<std::string> uids;
   for (const auto& node : nodes_.List()) {
     if (!node->domain.empty() && node->domain != observed.uid) uids.insert(node->domain);
   }
   for (const std::string& uid : uids) {
     for (const auto& domain : domains_.ByIndex(uid)) {
-      observed.holders.insert(kube::ToString(domain->meta.key));
+      observed.others.holders.insert(kube::ToString(domain->meta.key));
     }
   }
 }

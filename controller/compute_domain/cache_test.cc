@@ -237,15 +237,15 @@ TEST(Cache, B48_DomainsWithMembersInOneCliqueKnowOfEachOther) {
   clique.domain = kOtherUid;
   world.server.Put(Store(clique));
   EXPECT_EQ(ChangedBy(world), (Uids{kUid, kOtherUid})) << "both hear of it";
-  const auto shared = world.cache.Gather(kUid).clique_shared_with;
+  const auto shared = world.cache.Gather(kUid).others.in_clique;
   ASSERT_EQ(shared.size(), 1U);
   EXPECT_EQ(shared.at(clique.id), Uids{"team-a/other"});
-  EXPECT_EQ(world.cache.Gather(kOtherUid).clique_shared_with.at(clique.id), Uids{"team-a/train"});
+  EXPECT_EQ(world.cache.Gather(kOtherUid).others.in_clique.at(clique.id), Uids{"team-a/train"});
 
   clique.daemons.clear();
   world.server.Put(Store(clique));
   EXPECT_EQ(ChangedBy(world), (Uids{kUid, kOtherUid}));
-  EXPECT_TRUE(world.cache.Gather(kUid).clique_shared_with.empty());
+  EXPECT_TRUE(world.cache.Gather(kUid).others.in_clique.empty());
 }
 
 TEST(Cache, NodeOfNobodyConcernsNobody) {
@@ -355,12 +355,13 @@ TEST(Cache, B29_ClaimsOfNoDomainOrNoPodAndDomainsThatHoldNodesAreFoundForWhoLack
   put("daemons", [](api::Claim& c) { c.channel_domain.clear(), c.has_channel = false; });
   world.server.ShowAll(world.cache);
   Observed observed = world.cache.Gather(kUid);
-  EXPECT_TRUE(observed.stray_claims.empty()) << "only who lacks a channel asks";
+  EXPECT_TRUE(observed.others.stray_claims.empty()) << "only who lacks a channel asks";
   world.cache.AddHolders(observed);
   std::vector<std::string> strays;
-  for (const api::Claim& claim : observed.stray_claims) strays.push_back(claim.meta.key.name);
+  for (const api::Claim& claim : observed.others.stray_claims)
+    strays.push_back(claim.meta.key.name);
   EXPECT_EQ(strays, (std::vector<std::string>{"of-none-channel", "unused-channel"}));
-  EXPECT_EQ(observed.holders, Uids{"team-a/other"});
+  EXPECT_EQ(observed.others.holders, Uids{"team-a/other"});
 }
 
 }  // namespace

@@ -4,9 +4,10 @@
 #include <array>
 
 #include "controller/api/names.h"
+#include "controller/compute_domain/clique_write.h"
 #include "controller/compute_domain/deletion.h"
-#include "controller/compute_domain/membership.h"
 #include "controller/compute_domain/ownership.h"
+#include "controller/compute_domain/roll.h"
 #include "controller/daemon_set/render.h"
 #include "controller/resource_claim_template/render.h"
 #include "pkg/base/fingerprint.h"
@@ -68,7 +69,7 @@ Rendered RenderTemplate(const Observed& observed, Render render) {
   const std::string& stable = kube::kResourceClaimTemplates.version;
   Rendered rendered = {.object = render(stable)};
   rendered.hash = base::Fingerprint(json::Serialize(rendered.object["spec"]));
-  const std::string& served = observed.facts.template_version;
+  const std::string& served = observed.facts.views.template_version;
   if (served != stable) rendered.object = render(served);
   rendered.object["metadata"]["annotations"][api::kTemplateHashAnnotation] = rendered.hash;
   return rendered;
@@ -115,17 +116,33 @@ std::array<Child, 3> ChildrenOf(const Observed& observed) {
                        RenderWorkloadTemplate, IsWorkloadTemplate)};
 }
 
+bool IsRead(const NameCheck& name) {
+  return name.is == NameCheck::Is::kFree || name.is == NameCheck::Is::kFound;
+}
+
 // Somebody deleted a child that holds the finalizer which the reference gave it. It is let go, so
 // that it can be made again; like every release, only after a live read (R5).
 std::optional<Action> PlanRelease(const Observed& observed, Kind kind,
                                   const kube::ObjectMeta& found) {
   if (!HoldsFinalizer(found)) return {};
-  const auto read = observed.evidence.taken.find({kind, found.key});
-  if (read == observed.evidence.taken.end() || !read->second) {
-    return ReadTaken{.kind = kind, .key = found.key};
+  // With a DaemonSet its daemons go, and with them the job that its peers run: it stays, as it did
+  // under whoever set the finalizer.
+  const bool has_daemons =
+      std::ranges::any_of(observed.children.daemon_pods, [&](const api::DaemonPod& pod) {
+        const kube::OwnerReference* owner = pod.meta.ControllerOwner();
+        return owner != nullptr && owner->uid == found.uid && !pod.terminal;
+      });
+  const bool ends_daemons = has_daemons && !MayRestartUnderJob(observed);
+  const bool is_seen = observed.facts.views.claims_are_read;
+  if (ends_daemons && (!is_seen || IsClaimed(observed, observed.children.claims))) return {};
+  const NameCheck& name = observed.evidence.NameOf(kind, found.key);
+  if (!IsRead(name)) return ReadTaken{.kind = kind, .key = found.key};
+  if (ends_daemons && !observed.evidence.claims) {
+    return ReadClaims{.ns = observed.domain->meta.key.ns};
   }
-  if (!*read->second) return {};
-  const kube::ObjectMeta& live = (**read->second).meta;
+  if (ends_daemons && IsClaimed(observed, *observed.evidence.claims)) return {};
+  if (name.is == NameCheck::Is::kFree) return {};
+  const kube::ObjectMeta& live = name.holder.meta;
   if (live.uid != found.uid || !HoldsFinalizer(live)) return {};
   return Release(kind, live);
 }
@@ -156,7 +173,7 @@ std::optional<Action> PlanRepair(const Child& child, Rendered wanted) {
 }
 
 // Whether what holds a child's name counts as that child (R4).
-bool IsChild(const Observed& observed, Kind kind, const Evidence::Taken& found) {
+bool IsChild(const Observed& observed, Kind kind, const NameHolder& found) {
   if (kind == Kind::kDaemonSet) {
     return IsDaemonSet(observed, {.meta = found.meta, .domain = found.domain});
   }
@@ -167,8 +184,8 @@ bool IsChild(const Observed& observed, Kind kind, const Evidence::Taken& found) 
 
 // Whether it is that child but for labels that somebody took off: its owner says so, or that it was
 // made by us.
-bool HasLostLabels(const Observed& observed, Kind kind, const Evidence::Taken& found) {
-  Evidence::Taken whole = found;
+bool HasLostLabels(const Observed& observed, Kind kind, const NameHolder& found) {
+  NameHolder whole = found;
   if (whole.domain.empty()) whole.domain = observed.uid;
   if (whole.target.empty()) {
     const bool is_daemons = found.meta.key.name == api::DaemonName(observed.uid);
@@ -182,16 +199,14 @@ bool HasLostLabels(const Observed& observed, Kind kind, const Evidence::Taken& f
 }
 
 std::optional<Action> PlanCreation(const Observed& observed, const Child& child) {
-  const auto taken = observed.evidence.taken.find({child.kind, child.key});
-  const bool is_free = taken == observed.evidence.taken.end() ||
-                       (taken->second && !*taken->second);  // Or gone again.
-  if (is_free) {
+  const NameCheck& name = observed.evidence.NameOf(child.kind, child.key);
+  if (name.is == NameCheck::Is::kNotAsked || name.is == NameCheck::Is::kFree) {
     return Create{.kind = child.kind, .key = child.key, .object = child.render(observed).object};
   }
-  if (!taken->second) return ReadTaken{.kind = child.kind, .key = child.key};
-  if (const Evidence::Taken& found = **taken->second; HasLostLabels(observed, child.kind, found)) {
+  if (name.is == NameCheck::Is::kTaken) return ReadTaken{.kind = child.kind, .key = child.key};
+  if (HasLostLabels(observed, child.kind, name.holder)) {
     return WriteIdentity{.kind = child.kind,
-                         .object = found.meta,
+                         .object = name.holder.meta,
                          .labels = child.render(observed).object["metadata"]["labels"]};
   }
   return {};  // It is ours and the cache is behind, or FindTakenName says whose it is.
@@ -229,11 +244,9 @@ std::optional<Action> PlanDuplicate(const Observed& observed, const api::DaemonS
   const bool is_needed =
       Serves(set, observed.children.daemon_pods) || OwnsAClique(set, observed.children.cliques);
   if (!has_ours || is_needed) return {};
-  const auto read = observed.evidence.taken.find({Kind::kDaemonSet, ours});
-  if (read == observed.evidence.taken.end() || !read->second) {
-    return ReadTaken{.kind = Kind::kDaemonSet, .key = ours};
-  }
-  if (!*read->second || !is_kept((**read->second).meta)) return {};
+  const NameCheck& name = observed.evidence.NameOf(Kind::kDaemonSet, ours);
+  if (!IsRead(name)) return ReadTaken{.kind = Kind::kDaemonSet, .key = ours};
+  if (name.is == NameCheck::Is::kFree || !is_kept(name.holder.meta)) return {};
   if (!observed.evidence.daemon_pods) return ReadDaemonPods{};
   if (Serves(set, *observed.evidence.daemon_pods)) return {};
   return Delete{.kind = Kind::kDaemonSet, .key = set.meta.key, .uid = set.meta.uid};
@@ -243,7 +256,7 @@ std::string NameOf(Kind kind) {
   return kind == Kind::kDaemonSet ? "DaemonSet " : "ResourceClaimTemplate ";
 }
 
-std::string WhoseIs(const Observed& observed, const Evidence::Taken& found) {
+std::string WhoseIs(const Observed& observed, const NameHolder& found) {
   if (found.domain.empty()) return "does not belong to a ComputeDomain";
   if (found.domain != observed.uid) {
     return "belongs to the ComputeDomain with UID " + found.domain;
@@ -281,32 +294,27 @@ std::vector<Action> PlanChildren(const Observed& observed) {
   return actions;
 }
 
-std::string TemplateHash(const Observed& observed) {
-  const api::DaemonSet* found = FindOurs(observed.children.daemon_sets, observed, IsDaemonSet);
-  return found == nullptr ? "" : found->template_hash;
-}
-
 ChildrenState FindChildren(const Observed& observed) {
   ChildrenState state;
   for (const Child& child : ChildrenOf(observed)) {
     const std::string name = NameOf(child.kind) + kube::ToString(child.key);
     if (child.found != nullptr) {
-      if (child.found->deleting) state.terminating.push_back(name + HeldBy(*child.found));
+      if (child.found->deleting) state.terminating.push_back(name + PinnedBy(*child.found));
       continue;
     }
-    const auto read = observed.evidence.taken.find({child.kind, child.key});
-    const bool is_there = read != observed.evidence.taken.end() && read->second && *read->second &&
-                          IsChild(observed, child.kind, **read->second);
+    const NameCheck& read = observed.evidence.NameOf(child.kind, child.key);
+    const bool is_there =
+        read.is == NameCheck::Is::kFound && IsChild(observed, child.kind, read.holder);
     if (!is_there) state.missing.push_back(name);
   }
   return state;
 }
 
 std::optional<Failure> FindTakenName(const Observed& observed) {
-  for (const auto& [name, read] : observed.evidence.taken) {
+  for (const auto& [name, read] : observed.evidence.names) {
     const auto& [kind, key] = name;
-    if (kind == Kind::kClique || !read || !*read) continue;
-    const Evidence::Taken& found = **read;
+    if (kind == Kind::kClique || read.is != NameCheck::Is::kFound) continue;
+    const NameHolder& found = read.holder;
     if (IsChild(observed, kind, found) || HasLostLabels(observed, kind, found)) continue;
     return Failure{.reason = std::string(api::kReasonTemplateNameTaken),
                    .message = NameOf(kind) + kube::ToString(key) + " exists and " +

@@ -12,9 +12,6 @@ namespace compute_domain {
 
 [[nodiscard]] std::vector<Action> PlanChildren(const Observed& observed);
 
-// What the domain's DaemonSet makes pods from; empty: there is none, or it was not made by us.
-[[nodiscard]] std::string TemplateHash(const Observed& observed);
-
 // How far the domain's children are, as far as is known: by name, such as "DaemonSet ns/x".
 struct ChildrenState {
   std::vector<std::string> missing = {};

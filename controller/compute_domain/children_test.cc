@@ -45,7 +45,7 @@ TEST(PlanChildren, Q2_ChildrenAsTheyWereMadeAreLeftAlone) {
 
 TEST(PlanChildren, F28_OtherVersionOfTheApiIsNoChangeOfATemplate) {
   Observed observed = Stamped();
-  observed.facts.template_version = "v1beta1";
+  observed.facts.views.template_version = "v1beta1";
   EXPECT_TRUE(PlanChildren(observed).empty());
 }
 
@@ -112,7 +112,8 @@ TEST(PlanChildren, R5_RefusedCreateIsNoLiveReadOfADeletedChild) {
   Observed observed = Converged();
   kube::ObjectMeta& set = observed.children.daemon_sets[0].meta;
   fixtures::Delete(set, {std::string(api::kFinalizer)});
-  observed.evidence.taken[{Kind::kDaemonSet, set.key}] = std::nullopt;
+  observed.children.claims.clear();  // No job needs its daemons.
+  observed.evidence.names[{Kind::kDaemonSet, set.key}] = {NameCheck::Is::kTaken};
   const auto reads = Actions<ReadTaken>(PlanChildren(observed));
   ASSERT_EQ(reads.size(), 1U);
   EXPECT_EQ(reads[0].key, set.key);
@@ -121,10 +122,10 @@ TEST(PlanChildren, R5_RefusedCreateIsNoLiveReadOfADeletedChild) {
 TEST(FindChildren, B39_NameThatSomebodyElseHoldsIsNoChild) {
   Observed observed = Converged();
   observed.children.daemon_sets.clear();
-  auto& taken = observed.evidence.taken[{Kind::kDaemonSet, fixtures::MakeDaemonSet().meta.key}];
-  taken.emplace(Evidence::Taken{.meta = fixtures::MakeDaemonSet().meta, .domain = fixtures::kUid});
+  NameCheck& name = observed.evidence.names[{Kind::kDaemonSet, fixtures::MakeDaemonSet().meta.key}];
+  name = Found({.meta = fixtures::MakeDaemonSet().meta, .domain = fixtures::kUid});
   EXPECT_TRUE(FindChildren(observed).missing.empty()) << "ours, and the cache is behind";
-  (*taken)->domain = fixtures::kOtherUid;
+  name.holder.domain = fixtures::kOtherUid;
   EXPECT_EQ(FindChildren(observed).missing.size(), 1U);
 }
 
@@ -138,7 +139,7 @@ struct Unlabelled {
   const char* what;
   std::function<void(Observed&)> hide;
   std::pair<Kind, kube::ObjectKey> name;
-  Evidence::Taken found;
+  NameHolder found;
 };
 
 std::vector<Unlabelled> UnlabelledChildren() {
@@ -171,7 +172,7 @@ TEST(PlanChildren, B37_LabelThatSomebodyTookOffAChildIsPutBack) {
     Observed observed = Converged();
     row.hide(observed);
     row.found.meta.resource_version = "77";
-    observed.evidence.taken[row.name].emplace(row.found);
+    observed.evidence.names[row.name] = Found(row.found);
     const auto actions = PlanChildren(observed);
     const auto writes = Actions<WriteIdentity>(actions);
     ASSERT_EQ(writes.size(), 1U);
@@ -187,20 +188,20 @@ TEST(PlanChildren, B37_LabelThatSomebodyTookOffAChildIsPutBack) {
 
 TEST(PlanChildren, N3_WhatHasNoLabelIsAChildOnlyIfWeMadeItOrTheDomainOwnsIt) {
   for (Unlabelled& row : UnlabelledChildren()) {
-    const std::vector<std::function<void(Evidence::Taken&)>> changes = {
-        [](Evidence::Taken& t) { t.template_hash.clear(), t.meta.owners.clear(); },
-        [](Evidence::Taken& t) { t.meta.owners = {fixtures::DomainAsOwner(fixtures::kOtherUid)}; },
-        [](Evidence::Taken& t) { t.domain = fixtures::kOtherUid; },
-        [](Evidence::Taken& t) { t.meta.key.ns = "team-b"; },
-        [](Evidence::Taken& t) { t.meta.deleting = true; },
+    const std::vector<std::function<void(NameHolder&)>> changes = {
+        [](NameHolder& t) { t.template_hash.clear(), t.meta.owners.clear(); },
+        [](NameHolder& t) { t.meta.owners = {fixtures::DomainAsOwner(fixtures::kOtherUid)}; },
+        [](NameHolder& t) { t.domain = fixtures::kOtherUid; },
+        [](NameHolder& t) { t.meta.key.ns = "team-b"; },
+        [](NameHolder& t) { t.meta.deleting = true; },
     };
     for (std::size_t i = 0; i < changes.size(); ++i) {
       SCOPED_TRACE(row.what + std::to_string(i));
       Observed observed = Converged();
       row.hide(observed);
-      Evidence::Taken found = row.found;
+      NameHolder found = row.found;
       changes[i](found);
-      observed.evidence.taken[row.name].emplace(found);
+      observed.evidence.names[row.name] = Found(found);
       EXPECT_TRUE(PlanChildren(observed).empty());
       EXPECT_TRUE(FindTakenName(observed));
     }
@@ -254,8 +255,8 @@ Observed WithSecond() {
 // The same, read live.
 Observed WithSecondRead() {
   Observed observed = WithSecond();
-  observed.evidence.taken[kDaemonSetName].emplace(
-      Evidence::Taken{.meta = fixtures::MakeDaemonSet().meta, .domain = fixtures::kUid});
+  observed.evidence.names[kDaemonSetName] =
+      Found(NameHolder{.meta = fixtures::MakeDaemonSet().meta, .domain = fixtures::kUid});
   observed.evidence.daemon_pods = observed.children.daemon_pods;
   return observed;
 }
@@ -265,8 +266,8 @@ TEST(PlanChildren, B28_SecondDaemonSetGoesOnceLiveReadsShowThatNobodyNeedsIt) {
   const auto first = PlanChildren(observed);
   ASSERT_EQ(first.size(), 1U);
   EXPECT_EQ(Actions<ReadTaken>(first).size(), 1U);
-  observed.evidence.taken[kDaemonSetName].emplace(
-      Evidence::Taken{.meta = fixtures::MakeDaemonSet().meta, .domain = fixtures::kUid});
+  observed.evidence.names[kDaemonSetName] =
+      Found(NameHolder{.meta = fixtures::MakeDaemonSet().meta, .domain = fixtures::kUid});
   const auto second = PlanChildren(observed);
   ASSERT_EQ(second.size(), 1U);
   EXPECT_EQ(Actions<ReadDaemonPods>(second).size(), 1U);
@@ -280,7 +281,7 @@ TEST(PlanChildren, B28_SecondDaemonSetGoesOnceLiveReadsShowThatNobodyNeedsIt) {
 
 TEST(PlanChildren, B28_RefusedCreateIsNoLiveReadOfOurs) {
   Observed observed = WithSecondRead();
-  observed.evidence.taken[kDaemonSetName] = std::nullopt;
+  observed.evidence.names[kDaemonSetName] = {NameCheck::Is::kTaken};
   EXPECT_EQ(Actions<ReadTaken>(PlanChildren(observed)).size(), 1U);
 }
 
@@ -305,9 +306,9 @@ TEST(PlanChildren, B28_SecondDaemonSetStaysWhileItMayBeTheOneThatServes) {
       {"ours is being deleted",
        [](Observed& o) { fixtures::Delete(o.children.daemon_sets[1].meta, {}); }},
       {"ours is gone, as the live read shows",
-       [](Observed& o) { o.evidence.taken[kDaemonSetName].emplace(std::nullopt); }},
+       [](Observed& o) { o.evidence.names[kDaemonSetName] = {NameCheck::Is::kFree}; }},
       {"ours is being deleted, as the live read shows",
-       [](Observed& o) { (**o.evidence.taken[kDaemonSetName]).meta.deleting = true; }},
+       [](Observed& o) { o.evidence.names[kDaemonSetName].holder.meta.deleting = true; }},
       {"it is of the same name, in the namespace of the reference",
        [](Observed& o) {
          o.children.daemon_sets[0].meta.key = {fixtures::kOldDriverNs, fixtures::kDaemonName};
@@ -342,8 +343,8 @@ TEST(PlanChildren, B28_FinalizerOfTheReferenceDoesNotKeepASecondDaemonSet) {
   api::DaemonSet& second = observed.children.daemon_sets[0];
   fixtures::Delete(second.meta, {std::string(api::kFinalizer)});
   EXPECT_EQ(Actions<ReadTaken>(PlanChildren(observed)).size(), 1U);
-  observed.evidence.taken[{Kind::kDaemonSet, second.meta.key}].emplace(
-      Evidence::Taken{.meta = second.meta, .domain = fixtures::kUid});
+  observed.evidence.names[{Kind::kDaemonSet, second.meta.key}] =
+      Found(NameHolder{.meta = second.meta, .domain = fixtures::kUid});
   const auto writes = Actions<WriteFinalizers>(PlanChildren(observed));
   ASSERT_EQ(writes.size(), 1U);
   EXPECT_EQ(writes[0].object.uid, "second");

@@ -1,6 +1,7 @@
 #include "controller/compute_domain/controller.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "controller/api/names.h"
 
@@ -10,95 +11,110 @@ namespace {
 
 using Problem = kube::ReflectorProblem::Kind;
 
-// The reason for the domains' condition; empty for what passes by itself.
-std::string_view ReasonOf(const kube::Reflector& reflector) {
-  switch (reflector.problem().kind) {
-    case Problem::kNotServed: {
-      const bool dra = reflector.options().resource.group == kube::kResourceClaims.group;
-      return dra ? api::kReasonDraNotServed : std::string_view();
-    }
-    case Problem::kForbidden:
-      return api::kReasonRightMissing;
-    case Problem::kNone:
-    case Problem::kUnavailable:
-      break;
-  }
-  return {};
-}
-
-// Empty: none is served.
-std::string ServedVersion(const kube::Reflector& reflector) {
-  const bool is_served = reflector.problem().kind != Problem::kNotServed;
-  return is_served ? reflector.resource().version : "";
-}
+// What was read once counts as unreadable only after this long without success: an authorizer that
+// times out, and a server that starts, answer 403 to a renewal now and then.
+constexpr std::chrono::seconds kPatience{60};
 
 // We go on without ResourceSlices: they explain, and nothing is decided by them.
 bool IsOptional(const kube::Reflector& reflector) {
   return reflector.options().resource == kube::kResourceSlices;
 }
 
-Sight SightOf(const kube::Reflector& reflector) {
-  if (!reflector.HasSynced() || !ReasonOf(reflector).empty()) return Sight::kNone;
-  const bool is_well = reflector.problem().kind == Problem::kNone;
-  return is_well ? Sight::kCurrent : Sight::kOld;
+bool Reads(const kube::Reflector& reflector, const kube::Resource& resource) {
+  return reflector.options().resource == resource;
 }
 
 }  // namespace
 
-Controller::Controller(const Facts& facts, Enqueue enqueue, Reconciler::WriteGate gate,
-                       const base::Clock& clock, base::Random& random, base::Logger& logger,
-                       const Rules& rules)
+Controller::Controller(const Facts& facts, Enqueue enqueue, const base::Clock& clock,
+                       base::Random& random, base::Logger& logger, const Rules& rules)
     : enqueue_(std::move(enqueue)),
+      clock_(clock),
+      ns_(facts.driver_namespaces.front()),
       cache_(facts.driver_namespaces, enqueue_, logger),
-      reconciler_(cache_, facts, std::move(gate), clock, logger, rules) {
+      reconciler_(cache_, facts, clock, logger, rules) {
   for (const Cache::Watch& watch : cache_.Watches()) {
     reflectors_.emplace_back(watch.options, *watch.sink, random, logger);
   }
+  failing_since_.resize(reflectors_.size());
 }
 
-void Controller::Observe() {
-  std::string reason;
-  std::string problem;
+// The reason for conditions why the collection is not read; empty: it is, or it will pass.
+std::string_view Controller::ReasonOf(std::size_t i) {
+  const kube::Reflector& reflector = reflectors_[i];
+  std::optional<base::Clock::TimePoint>& since = failing_since_[i];
+  const Problem problem = reflector.problem().kind;
+  if (problem == Problem::kNone || problem == Problem::kUnavailable) {
+    if (problem == Problem::kNone) since.reset();
+    return {};
+  }
+  if (!since) since = clock_.Now();
+  if (reflector.HasSynced() && clock_.Now() - *since < kPatience) return {};
+  if (problem == Problem::kForbidden) return api::kReasonRightMissing;
+  const bool dra = reflector.options().resource.group == kube::kResourceClaims.group;
+  return dra ? api::kReasonDraNotServed : std::string_view();
+}
+
+Sight Controller::SightOf(std::size_t i, std::string_view reason) const {
+  const kube::Reflector& reflector = reflectors_[i];
+  if (!reflector.HasSynced()) return Sight::kNone;
+  return reason.empty() ? Sight::kCurrent : Sight::kOld;
+}
+
+Views Controller::See() {
+  Views views;
   bool all_synced = true;
   bool all_known = true;
-  std::string template_version;
-  std::string claim_version;
-  Sight slices = Sight::kNone;
-  for (const kube::Reflector& reflector : reflectors_) {
-    const std::string_view its_reason = ReasonOf(reflector);
+  for (std::size_t i = 0; i < reflectors_.size(); ++i) {
+    const kube::Reflector& reflector = reflectors_[i];
+    const std::string_view reason = ReasonOf(i);
     const bool is_optional = IsOptional(reflector);
-    all_synced = all_synced && (reflector.HasSynced() || (is_optional && !its_reason.empty()));
-    if (is_optional) slices = SightOf(reflector);
-    const std::string& plural = reflector.resource().plural;
-    if (plural == kube::kResourceClaimTemplates.plural) template_version = ServedVersion(reflector);
-    if (plural == kube::kResourceClaims.plural) claim_version = ServedVersion(reflector);
     // The domains themselves must have been read: without them everything looks like an orphan.
-    const bool essential = reflector.options().resource == api::kComputeDomains;
-    all_known = all_known && (reflector.HasSynced() || (!essential && !its_reason.empty()));
-    if (reason.empty() && !its_reason.empty() && !is_optional) {
-      reason = its_reason;
-      problem = reflector.problem().message;
+    const bool essential = Reads(reflector, api::kComputeDomains);
+    all_synced = all_synced && (reflector.HasSynced() || (is_optional && !reason.empty()));
+    all_known = all_known && (reflector.HasSynced() || (!essential && !reason.empty()));
+    if (is_optional) {
+      views.slices = reason.empty() ? SightOf(i, reason) : Sight::kNone;
+      const bool is_well = reflector.problem().kind == Problem::kNone;
+      if (views.slices == Sight::kCurrent && !is_well) views.slices = Sight::kOld;
+      continue;
+    }
+    if (Reads(reflector, kube::kNodes)) {
+      views.nodes = SightOf(i, reason);
+      if (!reason.empty()) views.nodes_problem = reflector.problem().message;
+      continue;
+    }
+    const bool is_served = reflector.problem().kind != Problem::kNotServed;
+    const std::string served = is_served ? reflector.resource().version : "";
+    if (Reads(reflector, kube::kResourceClaimTemplates)) views.template_version = served;
+    if (Reads(reflector, kube::kResourceClaims)) {
+      views.claim_version = served;
+      views.claims_are_read = reason.empty();
+    }
+    // What is missing in an additional namespace says nothing about those whose children lie in the
+    // first, and the log says it.
+    const bool is_everybodys = reflector.options().ns.empty() || reflector.options().ns == ns_;
+    if (views.problem_reason.empty() && is_everybodys) {
+      views.problem_reason = reason;
+      if (!reason.empty()) views.problem = reflector.problem().message;
     }
   }
   has_synced_ = all_synced;
-  const bool versions_changed =
-      template_version != template_version_ || claim_version != claim_version_;
-  // That a view has become old changes nothing but for nodes that somebody looks at anyway.
-  const bool seen_or_not = (slices == Sight::kNone) != (slices_ == Sight::kNone);
-  const bool changed =
-      reason != problem_reason_ || problem != problem_ || versions_changed || seen_or_not;
-  const bool begins = all_known && !may_reconcile_;
-  if (changed) {
-    problem_reason_ = reason;
-    problem_ = problem;
-    template_version_ = template_version;
-    claim_version_ = claim_version;
-    reconciler_.SetDraVersions(template_version, claim_version);
-    reconciler_.SetProblem(reason, problem);
+  if (all_known) may_reconcile_ = true;
+  return views;
+}
+
+void Controller::Observe() {
+  const bool might = may_reconcile_;
+  Views views = See();
+  if (views != views_) reconciler_.SetViews(views);
+  // That the view of ResourceSlices has become old changes nothing but for nodes that somebody
+  // looks at anyway.
+  Views before = std::exchange(views_, std::move(views));
+  if ((before.slices == Sight::kNone) == (views_.slices == Sight::kNone)) {
+    before.slices = views_.slices;
   }
-  if (slices != slices_) reconciler_.SetSlices(slices_ = slices);
-  if (begins) may_reconcile_ = true;
-  if (!may_reconcile_ || (!begins && !changed)) return;
+  if (!may_reconcile_ || (might && before == views_)) return;
   for (const std::string& uid : cache_.DomainUids()) enqueue_(uid);
 }
 

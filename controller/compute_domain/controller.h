@@ -5,7 +5,9 @@
 #include <atomic>
 #include <deque>
 #include <functional>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "controller/compute_domain/cache.h"
@@ -22,9 +24,8 @@ class Controller {
   using Enqueue = std::function<void(const std::string& uid)>;
 
   // `enqueue` is called on the watch thread. The rest outlives the controller.
-  Controller(const Facts& facts, Enqueue enqueue, Reconciler::WriteGate gate,
-             const base::Clock& clock, base::Random& random, base::Logger& logger,
-             const Rules& rules = kRules);
+  Controller(const Facts& facts, Enqueue enqueue, const base::Clock& clock, base::Random& random,
+             base::Logger& logger, const Rules& rules = kRules);
 
   // For the thread that drives them, which then calls Observe() after each turn.
   [[nodiscard]] std::deque<kube::Reflector>& reflectors() { return reflectors_; }
@@ -39,15 +40,20 @@ class Controller {
   [[nodiscard]] const Cache& cache() const { return cache_; }
 
  private:
+  // How well everything is seen now; sets `has_synced_` and `may_reconcile_`.
+  [[nodiscard]] Views See();
+  [[nodiscard]] std::string_view ReasonOf(std::size_t reflector);
+  [[nodiscard]] Sight SightOf(std::size_t reflector, std::string_view reason) const;
+
   const Enqueue enqueue_;
+  const base::Clock& clock_;
+  const std::string ns_;  // Where children are made.
   Cache cache_;
   Reconciler reconciler_;
-  std::deque<kube::Reflector> reflectors_;  // Used by the watch thread.
-  std::string template_version_;
-  std::string claim_version_;
-  std::string problem_reason_;
-  std::string problem_;
-  Sight slices_ = Sight::kNone;
+  // Used by the watch thread:
+  std::deque<kube::Reflector> reflectors_;
+  std::vector<std::optional<base::Clock::TimePoint>> failing_since_;  // Of each of them.
+  Views views_;
   std::atomic<bool> may_reconcile_ = false;
   std::atomic<bool> has_synced_ = false;
 };

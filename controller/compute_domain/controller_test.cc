@@ -17,7 +17,7 @@ using Uids = std::set<std::string>;
 // A controller whose lists are answered by a map server; its watches stay silent.
 struct World {
   explicit World(const Observed& observed)
-      : controller(observed.facts, Enqueue(), [] { return true; }, clock, random, logger) {
+      : controller(observed.facts, Enqueue(), clock, random, logger) {
     server.PutAll(fixtures::StoreAll(observed));
   }
 
@@ -31,7 +31,9 @@ struct World {
     for (kube::Reflector& reflector : controller.reflectors()) {
       for (;;) {
         const auto next = reflector.Poll(clock.Now());
-        const bool stays_open = next.kind == Next::kStream && IsServed(next.request.path);
+        const bool stays_open = next.kind == Next::kStream && IsServed(next.request.path) &&
+                                (refused.empty() || next.request.path.find(refused) == std::string::npos);
+        if (stays_open) EXPECT_TRUE(reflector.OnStreamData(clock.Now(), ""));
         if (next.kind == Next::kWait || stays_open) break;
         reflector.OnReply(clock.Now(),
                           kube::CheckStatus(server.Serve(next.request), next.request.method));
@@ -60,14 +62,16 @@ struct World {
     Turn();
   }
 
-  std::string ReadyReason() {
+  // Of the condition, after a pass.
+  std::string Reason(const std::string& type) {
     (void)Run();
     const json::Value domain = server.Get(Kind::kComputeDomain, {fixtures::kUserNs, "train"});
     for (const json::Value& condition : domain["status"]["conditions"].items()) {
-      if (condition["type"].AsString() == "Ready") return condition["reason"].AsString();
+      if (condition["type"].AsString() == type) return condition["reason"].AsString();
     }
     return {};
   }
+  std::string ReadyReason() { return Reason("Ready"); }
   Outcome Run() {
     Pass pass = controller.reconciler().Start(kUid);
     for (auto requests = pass.Next(); !requests.empty(); requests = pass.Next()) {
@@ -83,6 +87,7 @@ struct World {
   kube::FixedRandom random{kube::FixedRandom::Side::kLow};
   std::set<std::string> enqueued;
   std::string served = "v1";
+  std::string refused = {};  // Part of the paths of watches that are refused.
   MapServer server;
   Controller controller;
 };
@@ -133,7 +138,9 @@ TEST(Controller, MissingRightOrKindIsToldToEveryDomainAndSoIsItsEnd) {
         Row{"/resourceclaimtemplates", 404, "DRANotServed"},
         Row{"/daemonsets", 403, "RightMissing"}}) {
     SCOPED_TRACE(std::string(row.collection) + row.reason);
-    World world(Converged());
+    Observed observed = Converged();
+    observed.domain->status = {};  // It was never provisioned.
+    World world(observed);
     world.server.Refuse(row.collection, row.status, row.status == 403 ? "Forbidden" : "NotFound");
     world.Turn();
     EXPECT_TRUE(world.controller.MayReconcile());
@@ -148,6 +155,69 @@ TEST(Controller, MissingRightOrKindIsToldToEveryDomainAndSoIsItsEnd) {
   }
 }
 
+// Every watch of the collection is renewed, and refused.
+void RefuseRenewals(World& world, const std::string& collection) {
+  world.server.Refuse(collection, 403, "Forbidden");
+  world.refused = collection;
+  for (kube::Reflector& reflector : world.controller.reflectors()) {
+    reflector.OnStreamEnd(world.clock.Now(), base::Fail(base::ErrorCode::kUnavailable, "cut"));
+  }
+}
+
+TEST(Controller, C4_Passing403ChangesNothing) {
+  for (const char* collection : {"/nodes", "/daemonsets", "/resourceclaims?", "/pods"}) {
+    SCOPED_TRACE(collection);
+    World world(Converged());
+    for (const std::string node : {"node-0", "node-1"}) world.server.PutSlice(node, "of-" + node);
+    world.Turn();
+    (void)world.Run();
+    RefuseRenewals(world, collection);
+    for (int seconds = 0; seconds < 59; ++seconds) {
+      world.clock.Advance(std::chrono::seconds(1));
+      world.Turn();
+      EXPECT_EQ(world.enqueued, Uids());
+    }
+    EXPECT_EQ(world.ReadyReason(), "AllMembersReady");
+    world.server.Intercept({});
+    world.refused.clear();
+    world.TurnLater();
+    EXPECT_EQ(world.ReadyReason(), "AllMembersReady");
+  }
+}
+
+TEST(Controller, C4_RightThatStaysAwayIsSaidAndTakesNothingFromWhatWasMade) {
+  World world(Converged());
+  for (const std::string node : {"node-0", "node-1"}) world.server.PutSlice(node, "of-" + node);
+  world.Turn();
+  RefuseRenewals(world, "/daemonsets");
+  world.Turn();
+  for (int minutes = 0; minutes < 3; ++minutes) world.TurnLater();
+  EXPECT_EQ(world.ReadyReason(), "AllMembersReady");
+  EXPECT_EQ(world.Reason("Accepted"), "RightMissing");
+}
+
+TEST(Controller, C4_RightThatIsMissingInAnAdditionalNamespaceIsNobodysObjection) {
+  Observed observed = Converged();
+  observed.domain->status = {};
+  World world(observed);
+  world.server.Refuse("/namespaces/" + fixtures::kOldDriverNs + "/daemonsets", 403, "Forbidden");
+  world.Turn();
+  EXPECT_TRUE(world.controller.MayReconcile());
+  EXPECT_EQ(world.Reason("Accepted"), "Accepted");
+}
+
+TEST(Controller, C3_NodesThatCannotBeReadFromTheStartAreNotTakenForLost) {
+  World world(Converged());
+  world.server.Refuse("/nodes", 403, "Forbidden");
+  world.Turn();
+  EXPECT_TRUE(world.controller.MayReconcile());
+  EXPECT_EQ(world.ReadyReason(), "NodesNotRead");
+  EXPECT_EQ(world.controller.reconciler().Gather(kUid).facts.views.nodes, Sight::kNone);
+  world.server.Intercept({});
+  world.TurnLater();
+  EXPECT_EQ(world.enqueued, (Uids{kUid})) << "nodes are known now";
+}
+
 TEST(Controller, B56_ResourceSlicesThatCannotBeReadAreDoneWithout) {
   for (const int status : {403, 404}) {
     World world(Converged());
@@ -158,12 +228,12 @@ TEST(Controller, B56_ResourceSlicesThatCannotBeReadAreDoneWithout) {
     (void)world.Run();
     world.clock.Advance(std::chrono::minutes(1));
     EXPECT_EQ(world.ReadyReason(), "AllMembersReady") << "no node is accused";
-    EXPECT_EQ(world.controller.reconciler().Gather(kUid).facts.slices, Sight::kNone);
+    EXPECT_EQ(world.controller.reconciler().Gather(kUid).facts.views.slices, Sight::kNone);
 
     world.server.Intercept({});
     world.TurnLater();
     EXPECT_EQ(world.enqueued, Uids{kUid}) << "their plugins can be judged now";
-    EXPECT_EQ(world.controller.reconciler().Gather(kUid).facts.slices, Sight::kCurrent);
+    EXPECT_EQ(world.controller.reconciler().Gather(kUid).facts.views.slices, Sight::kCurrent);
   }
 }
 
@@ -195,7 +265,7 @@ TEST(Controller, B56_ViewOfResourceSlicesIsOldWhileTheirWatchIsBroken) {
     reflector.OnStreamEnd(world.clock.Now(), base::Fail(base::ErrorCode::kUnavailable, "cut"));
   }
   world.Turn();
-  EXPECT_EQ(world.controller.reconciler().Gather(kUid).facts.slices, Sight::kOld);
+  EXPECT_EQ(world.controller.reconciler().Gather(kUid).facts.views.slices, Sight::kOld);
   EXPECT_EQ(world.enqueued, Uids()) << "it will pass";
 }
 
@@ -244,8 +314,9 @@ TEST(ControllerVersions, F28_AnotherVersionIsToldToEveryDomainAndNoneIsTheirCond
   EXPECT_EQ(world.enqueued, (Uids{kUid})) << "its version has changed";
   EXPECT_EQ(world.ReadyReason(), "AllMembersReady");
   world.ServeDra("");
-  world.TurnLater();
-  EXPECT_EQ(world.ReadyReason(), "DRANotServed");
+  for (int minutes = 0; minutes < 3; ++minutes) world.TurnLater();
+  EXPECT_EQ(world.Reason("Accepted"), "DRANotServed");
+  EXPECT_EQ(world.ReadyReason(), "AllMembersReady") << "what was made goes on";
 }
 
 // A live read in the old version finds nothing, and must not be taken for proof of it.

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "controller/api/names.h"
-#include "controller/compute_domain/membership.h"
+#include "controller/compute_domain/daemon_pods.h"
 #include "controller/compute_domain/ownership.h"
 
 namespace compute_domain {
@@ -49,7 +49,7 @@ bool HoldsFinalizer(const kube::ObjectMeta& object) {
   return object.deleting && object.HasFinalizer(api::kFinalizer);
 }
 
-std::string HeldBy(const kube::ObjectMeta& object) {
+std::string PinnedBy(const kube::ObjectMeta& object) {
   std::string names;
   for (const std::string& name : object.finalizers) {
     if (object.deleting && name != api::kFinalizer) names += (names.empty() ? "" : ", ") + name;
@@ -134,7 +134,7 @@ std::vector<std::string> FindRemains(const Observed& observed) {
   std::vector<std::string> remains;
   for (const api::DaemonPod& pod : children.daemon_pods) {
     if (!lives(pod.node)) continue;
-    remains.push_back("pods/" + kube::ToString(pod.meta.key) + HeldBy(pod.meta));
+    remains.push_back("pods/" + kube::ToString(pod.meta.key) + PinnedBy(pod.meta));
   }
   for (const api::Claim& claim : children.claims) {
     if (claim.daemon_domain == observed.uid && lives(claim.node) &&
@@ -146,12 +146,12 @@ std::vector<std::string> FindRemains(const Observed& observed) {
   return remains;
 }
 
-std::vector<std::string> FindHeld(const Observed& observed, const kube::ObjectMeta& owner) {
+std::vector<std::string> FindPinned(const Observed& observed, const kube::ObjectMeta& owner) {
   const Children& children = BestView(observed);
-  std::vector<std::string> held;
+  std::vector<std::string> pinned;
   const auto add = [&](const char* kind, const kube::ObjectMeta& meta) {
-    const std::string by = HeldBy(meta);
-    if (!by.empty()) held.push_back(kind + (" " + kube::ToString(meta.key)) + by);
+    const std::string by = PinnedBy(meta);
+    if (!by.empty()) pinned.push_back(kind + (" " + kube::ToString(meta.key)) + by);
   };
   for (const api::DaemonSet& set : children.daemon_sets) {
     if (IsDaemonSet(observed, set)) add("DaemonSet", set.meta);
@@ -163,10 +163,10 @@ std::vector<std::string> FindHeld(const Observed& observed, const kube::ObjectMe
   for (const api::Clique& clique : children.cliques) {
     if (IsClique(observed, clique)) add("ComputeDomainClique", clique.meta);
   }
-  if (!held.empty()) return held;
+  if (!pinned.empty()) return pinned;
   // Until nothing else is left the domain is there for our own finalizer.
   if (!HoldsFinalizer(owner)) add("ComputeDomain", owner);
-  return held;
+  return pinned;
 }
 
 bool MayRelease(const Observed& observed) {

@@ -24,7 +24,7 @@ namespace compute_domain {
 [[nodiscard]] bool HoldsFinalizer(const kube::ObjectMeta& object);
 // " (finalizer a, b)": those of others, while they keep an object that is being deleted; else
 // empty.
-[[nodiscard]] std::string HeldBy(const kube::ObjectMeta& object);
+[[nodiscard]] std::string PinnedBy(const kube::ObjectMeta& object);
 // Takes our finalizer off `object`, which was read live as deleting (R5), and no other.
 [[nodiscard]] WriteFinalizers Release(Kind kind, const kube::ObjectMeta& object);
 
@@ -37,8 +37,8 @@ namespace compute_domain {
 
 // What is the domain's or the domain itself, is being deleted, and is kept by a finalizer of
 // others. `owner` is the domain as it was read live.
-[[nodiscard]] std::vector<std::string> FindHeld(const Observed& observed,
-                                                const kube::ObjectMeta& owner);
+[[nodiscard]] std::vector<std::string> FindPinned(const Observed& observed,
+                                                  const kube::ObjectMeta& owner);
 
 // Daemon pods and daemon claims that have not gone yet.
 [[nodiscard]] std::vector<std::string> FindRemains(const Observed& observed);

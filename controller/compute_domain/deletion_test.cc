@@ -211,8 +211,9 @@ TEST(PlanDeletion, ClaimsThatCannotBeReadMayBeInUse) {
   for (const char* reason : {"RightMissing", "DRANotServed"}) {
     SCOPED_TRACE(reason);
     Observed observed = DeletingUnused();
-    observed.facts.problem_reason = reason;
-    observed.facts.problem = "Grant list on resourceclaims.";
+    observed.facts.views.problem_reason = reason;
+    observed.facts.views.claims_are_read = false;
+    observed.facts.views.problem = "Grant list on resourceclaims.";
     const Plan plan = PlanFor(observed);
     EXPECT_EQ(DeletedUids(plan), (Names{"workload-template"}));
     EXPECT_NE(MessageOf(plan).find("Grant list on resourceclaims."), std::string::npos);
@@ -384,19 +385,19 @@ TEST(PlanTearDown, ChildThatOthersHoldIsWaitedFor) {
   EXPECT_FALSE(plan.requeue_after) << "a watch says when it goes";
 }
 
-TEST(FindHeld, B25_EachChildThatAFinalizerOfOthersKeepsIsNamedWithIt) {
+TEST(FindPinned, B25_EachChildThatAFinalizerOfOthersKeepsIsNamedWithIt) {
   Observed observed = Deleting();
   observed.domain->meta.finalizers = {std::string(api::kFinalizer)};
   const kube::ObjectMeta owner = observed.domain->meta;
   observed.children.daemon_sets[0].meta.finalizers = {"a.com/x"};
-  EXPECT_EQ(FindHeld(observed, owner), Names()) << "nothing of it is being deleted";
+  EXPECT_EQ(FindPinned(observed, owner), Names()) << "nothing of it is being deleted";
   const std::string ours(api::kFinalizer);
   fixtures::Delete(observed.children.daemon_sets[0].meta, {"a.com/x", ours, "b.com/y"});
   fixtures::Delete(observed.children.templates[0].meta, {"a.com/x"});
   fixtures::Delete(observed.children.templates[1].meta, {ours});
   fixtures::Delete(observed.children.cliques[0].meta, {"a.com/x"});
   EXPECT_EQ(
-      FindHeld(observed, owner),
+      FindPinned(observed, owner),
       (Names{"DaemonSet cdom-system/" + fixtures::kDaemonName + " (finalizer a.com/x, b.com/y)",
              "ResourceClaimTemplate cdom-system/" + fixtures::kDaemonName + " (finalizer a.com/x)",
              "ComputeDomainClique cdom-system/" + kUid + "." + fixtures::kCliqueId +
@@ -404,7 +405,7 @@ TEST(FindHeld, B25_EachChildThatAFinalizerOfOthersKeepsIsNamedWithIt) {
   for (api::DaemonSet& set : observed.children.daemon_sets) set.domain = kOtherUid;
   for (api::ClaimTemplate& one : observed.children.templates) one.domain = kOtherUid;
   for (api::Clique& clique : observed.children.cliques) clique.domain = kOtherUid;
-  EXPECT_EQ(FindHeld(observed, owner), Names()) << "what is not the domain's does not keep it";
+  EXPECT_EQ(FindPinned(observed, owner), Names()) << "what is not the domain's does not keep it";
 }
 
 TEST(PlanDeletion, B25_FinalizerOfOthersIsSaidWithWhatToDo) {

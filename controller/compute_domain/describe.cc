@@ -2,10 +2,7 @@
 
 #include "controller/compute_domain/labels.h"
 #include "controller/compute_domain/membership.h"
-#include "controller/compute_domain/plugins.h"
-#include "controller/compute_domain/roll.h"
 #include "controller/compute_domain/status.h"
-#include "controller/compute_domain/usage.h"
 
 namespace compute_domain {
 
@@ -17,22 +14,30 @@ json::Value List(const std::vector<std::string>& texts) {
   return list;
 }
 
+std::vector<std::string> WithHolders(const std::map<std::string, std::string>& occupied) {
+  std::vector<std::string> texts;
+  for (const auto& [node, by] : occupied) texts.push_back(node + " (" + by + ")");
+  return texts;
+}
+
 }  // namespace
 
 json::Value Describe(const Observed& observed, const Instant& now) {
   const kube::ObjectMeta& meta = observed.domain->meta;
-  const Usage usage = FindUsage(observed);
-  const api::DomainStatus status = DecideStatus(observed, PlanMembership(observed, now), now);
+  const Findings findings = Find(observed, now);
+  const Usage& usage = findings.usage;
+  const api::DomainStatus status =
+      DecideStatus(observed, findings, PlanMembership(observed, now), now);
   return json::Value::Object({{"namespace", meta.key.ns},
                               {"name", meta.key.name},
                               {"uid", meta.uid},
                               {"deleting", meta.deleting},
                               {"users", List(usage.users)},
                               {"waiting", List(usage.waiting)},
-                              {"heldByOthers", List(FindHeldNodes(observed))},
+                              {"heldByOthers", List(WithHolders(findings.occupied))},
                               {"idleNodes", List(IdleNodes(observed, observed.children.claims))},
-                              {"nodesWithoutPlugin", List(FindMissingPlugins(observed, now).nodes)},
-                              {"outdatedDaemons", List(FindOutdated(observed))},
+                              {"nodesWithoutPlugin", List(findings.plugins.nodes)},
+                              {"outdatedDaemons", List(findings.outdated)},
                               {"status", api::Encode(status)}});
 }
 

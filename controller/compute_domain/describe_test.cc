@@ -13,7 +13,7 @@ TEST(Describe, P13_NamesEverybodyHoweverMany) {
     observed.children.claims[0].consumers.push_back("pods/more-" + std::to_string(i));
   }
   observed.nodes["node-1"].domain = fixtures::kOtherUid;
-  observed.silent_since["node-1"] = fixtures::Now().monotonic - std::chrono::minutes(1);
+  observed.memory.silent_since["node-1"] = fixtures::Now().monotonic - std::chrono::minutes(1);
   observed.children.labelled_nodes.push_back(fixtures::MakeNode("node-7"));
   const json::Value described = Describe(observed, fixtures::Now());
   EXPECT_EQ(described["name"].AsString(), "train");
@@ -24,7 +24,7 @@ TEST(Describe, P13_NamesEverybodyHoweverMany) {
   EXPECT_EQ(described["idleNodes"].items().size(), 1U);
   EXPECT_EQ(described["idleNodes"].items()[0].AsString(), "node-7");
   EXPECT_EQ(described["nodesWithoutPlugin"].items()[0].AsString(), "node-1");
-  EXPECT_EQ(described["status"]["members"].AsString(), "2/2");
+  EXPECT_EQ(described["status"]["members"].AsString(), "2/3");
 }
 
 }  // namespace

@@ -40,9 +40,12 @@ constexpr Reason kReasons[] = {
     {api::kReasonChildrenMissing, Telling::kSilent, true},
     {api::kReasonChildrenTerminating, Telling::kWarning, true},
     {api::kReasonOutdated, Telling::kSilent},
+    {api::kReasonRollStopped, Telling::kWarning},
     {api::kReasonChildrenExist, Telling::kSilent},
     {api::kReasonCliqueFull, Telling::kWarning},
     {api::kReasonNoMembers, Telling::kSilent},
+    {api::kReasonIdle, Telling::kSilent},
+    {api::kReasonNodesNotRead, Telling::kWarning},
     {api::kReasonNodeLost, Telling::kWarning},
     {api::kReasonNodeRebooted, Telling::kWarning},
     {api::kReasonNodeDrained, Telling::kWarning},
@@ -240,21 +243,23 @@ class Teller {
   // Who has the name hears of it, too: the domain whose template it is, else the template. They lie
   // in the same namespace, so nobody learns of another's objects.
   void AddHolders(Events& events) const {
-    for (const auto& [name, read] : observed_.evidence.taken) {
-      if (!read || !*read || name.second.ns != observed_.domain->meta.key.ns) continue;
-      const kube::OwnerReference* owner = (**read).meta.ControllerOwner();
+    for (const auto& [name, read] : observed_.evidence.names) {
+      const bool is_found = read.is == NameCheck::Is::kFound;
+      if (!is_found || name.second.ns != observed_.domain->meta.key.ns) continue;
+      const kube::OwnerReference* owner = read.holder.meta.ControllerOwner();
       const bool is_a_domains = owner != nullptr && owner->kind == api::kComputeDomains.kind;
       if (is_a_domains && owner->uid == observed_.uid) continue;
       const std::string wanted = "ComputeDomain " + kube::ToString(observed_.domain->meta.key) +
                                  " names ResourceClaimTemplate " + name.second.name;
-      kube::Event event = {.type = EventType::kWarning,
-                           .reason = "TemplateNameWanted",
-                           .action = "Reconciling",
-                           .note = wanted +
-                                   " to be made for it, and leaves this one alone. Delete it, or "
-                                   "create the domain again under another template name.",
-                           .regarding = ReferenceTo(kube::kResourceClaimTemplates, (**read).meta),
-                           .related = Domain()};
+      kube::Event event = {
+          .type = EventType::kWarning,
+          .reason = "TemplateNameWanted",
+          .action = "Reconciling",
+          .note = wanted +
+                  " to be made for it, and leaves this one alone. Delete it, or "
+                  "create the domain again under another template name.",
+          .regarding = ReferenceTo(kube::kResourceClaimTemplates, read.holder.meta),
+          .related = Domain()};
       if (is_a_domains) {
         event.note = wanted +
                      " as well, which is this domain's. It waits until it has a name of its own, "
@@ -279,8 +284,8 @@ std::vector<kube::Event> TellWaitingPods(Observed& observed) {
   if (const std::optional<Failure> shortage = FindShortage(observed)) {
     for (const kube::OwnerReference& pod : FindPodsWithoutChannel(observed)) {
       told[pod.uid] = shortage->reason;
-      const auto before = observed.told.find(pod.uid);
-      if (before != observed.told.end() && before->second == shortage->reason) continue;
+      const auto before = observed.memory.told.find(pod.uid);
+      if (before != observed.memory.told.end() && before->second == shortage->reason) continue;
       const bool is_stray = shortage->reason == api::kReasonChannelHeld;
       events.push_back({.type = is_stray ? EventType::kWarning : EventType::kNormal,
                         .reason = shortage->reason,
@@ -295,7 +300,7 @@ std::vector<kube::Event> TellWaitingPods(Observed& observed) {
                         .related = kube::ReferenceTo(api::kComputeDomains, observed.domain->meta)});
     }
   }
-  observed.told = std::move(told);
+  observed.memory.told = std::move(told);
   return events;
 }
 

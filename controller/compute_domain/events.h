@@ -13,7 +13,7 @@ namespace compute_domain {
 [[nodiscard]] std::vector<kube::Event> EventsOf(const Action& done, const Observed& observed);
 
 // What pods that wait for a channel hear, beside themselves, beyond the scheduler's words: once for
-// each cause. Updates `observed.told`.
+// each cause. Updates `observed.memory.told`.
 [[nodiscard]] std::vector<kube::Event> TellWaitingPods(Observed& observed);
 
 }  // namespace compute_domain

@@ -71,7 +71,8 @@ TEST(EventsOfStatus, LossOfANodeIsAWarningWithTheConditionsWords) {
 TEST(EventsOfStatus, RealStatusOfALostNodeTellsIt) {
   Observed observed = Converged();
   observed.nodes["node-1"].ready = false;
-  const api::DomainStatus status = DecideStatus(observed, PlanMembership(observed, Now()), Now());
+  const api::DomainStatus status =
+      DecideStatus(observed, Find(observed, Now()), PlanMembership(observed, Now()), Now());
   EXPECT_EQ(
       Summaries(EventsOf(WriteStatus{.domain = observed.domain->meta, .status = status}, observed)),
       (Texts{"Warning NodeLost of ComputeDomain team-a/train"}));
@@ -135,11 +136,10 @@ TEST(EventsOfStatus, FirstStatusOfADomainThatWaitsForPodsTellsNothing) {
 // team-a/second names the template that is another domain's.
 Observed Second(const std::string& holder_ns, const kube::OwnerReference& holder) {
   Observed observed = Converged();
-  Evidence::Taken taken = {.meta = fixtures::Meta(holder_ns, "wanted", "template"),
-                           .domain = kOtherUid};
+  NameHolder taken = {.meta = fixtures::Meta(holder_ns, "wanted", "template"), .domain = kOtherUid};
   taken.meta.owners = {holder};
-  observed.evidence.taken[{Kind::kClaimTemplate, {.ns = holder_ns, .name = "wanted"}}].emplace(
-      taken);
+  observed.evidence.names[{Kind::kClaimTemplate, {.ns = holder_ns, .name = "wanted"}}] =
+      Found(taken);
   return observed;
 }
 
@@ -167,7 +167,7 @@ TEST(EventsOfStatus, B39_TemplateOfNoDomainHearsWhoWantsItsName) {
   somebody.kind = "Job";
   Observed of_a_job = Second(kUserNs, somebody);
   Observed of_nobody = of_a_job;
-  (**of_nobody.evidence.taken.begin()->second).meta.owners.clear();
+  of_nobody.evidence.names.begin()->second.holder.meta.owners.clear();
   for (const Observed& observed : {of_a_job, of_nobody}) {
     const std::vector<kube::Event> events = Told(observed, "False", "TemplateNameTaken");
     ASSERT_EQ(Summaries(events),
@@ -307,7 +307,7 @@ Observed Short() {
                           .uid = std::string("uid-of-") + pod,
                           .controller = true}};
     observed.children.claims.push_back(claim);
-    observed.words[pod] = "Unschedulable: cannot allocate all claims";
+    observed.memory.words[pod] = "Unschedulable: cannot allocate all claims";
   }
   return observed;
 }
@@ -325,7 +325,7 @@ TEST(TellWaitingPods, B29_EachPodHearsOfEachCauseOnce) {
 
   api::Claim stray = fixtures::MakeChannelClaim("node-3", "b");
   stray.channel_domain.clear();
-  observed.stray_claims = {stray};
+  observed.others.stray_claims = {stray};
   const std::vector<kube::Event> strays = TellWaitingPods(observed);
   EXPECT_EQ(Summaries(strays),
             (Texts{"Warning ChannelHeldByUnrelatedClaim of Pod team-a/train-2",
@@ -336,9 +336,9 @@ TEST(TellWaitingPods, B29_EachPodHearsOfEachCauseOnce) {
 TEST(TellWaitingPods, PodThatWaitsForSomethingElseHearsNothingAndIsForgotten) {
   Observed observed = Short();
   EXPECT_EQ(TellWaitingPods(observed).size(), 2U);
-  observed.words = {{"train-2", "Unschedulable: 3 Insufficient cpu"}};
+  observed.memory.words = {{"train-2", "Unschedulable: 3 Insufficient cpu"}};
   EXPECT_EQ(Summaries(TellWaitingPods(observed)), Texts());
-  EXPECT_TRUE(observed.told.empty());
+  EXPECT_TRUE(observed.memory.told.empty());
 }
 
 }  // namespace

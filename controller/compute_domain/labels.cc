@@ -22,12 +22,12 @@ std::vector<std::string> IdleNodes(const Observed& observed,
 
 Labels PlanLabels(const Observed& observed, const Instant& now) {
   // Claims that cannot be read may be on any node.
-  if (!observed.facts.problem_reason.empty()) return {};
+  if (!observed.facts.views.claims_are_read) return {};
   Labels labels;
   std::vector<std::string> due;
   for (const std::string& node : IdleNodes(observed, observed.children.claims)) {
-    const auto since = observed.idle_since.find(node);
-    if (since == observed.idle_since.end()) continue;
+    const auto since = observed.memory.idle_since.find(node);
+    if (since == observed.memory.idle_since.end()) continue;
     const auto rest = std::chrono::ceil<std::chrono::milliseconds>(
         since->second + observed.facts.label_hold - now.monotonic);
     if (rest <= std::chrono::milliseconds(0)) {

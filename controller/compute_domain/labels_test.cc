@@ -20,7 +20,7 @@ Observed Idle(milliseconds since) {
   std::erase_if(observed.children.claims, [](const api::Claim& claim) {
     return !claim.channel_domain.empty() && claim.node == "node-1";
   });
-  observed.idle_since = {{"node-1", Now().monotonic - since}};
+  observed.memory.idle_since = {{"node-1", Now().monotonic - since}};
   return observed;
 }
 
@@ -41,7 +41,7 @@ TEST(PlanLabels, B24_OfSeveralIdleNodesTheOneThatIsDueFirstIsWaitedFor) {
        {std::pair{seconds(29), seconds(10)}, std::pair{seconds(10), seconds(29)}}) {
     Observed observed = Idle(second);
     observed.children.claims.clear();
-    observed.idle_since["node-0"] = Now().monotonic - first;
+    observed.memory.idle_since["node-0"] = Now().monotonic - first;
     EXPECT_EQ(PlanLabels(observed, Now()).look_again, seconds(1));
   }
 }
@@ -73,13 +73,13 @@ TEST(PlanLabels, S3_ClaimThatOnlyTheLiveReadShowsKeepsTheLabel) {
 
 TEST(PlanLabels, ClaimsThatCannotBeReadMayBeAnywhere) {
   Observed observed = Idle(seconds(30));
-  observed.facts.problem_reason = "RightMissing";
+  observed.facts.views.claims_are_read = false;
   EXPECT_TRUE(PlanLabels(observed, Now()).actions.empty());
 }
 
 TEST(PlanLabels, NodeThatWasOnlySeenNowWaitsForItsFirstLook) {
   Observed observed = Idle(seconds(30));
-  observed.idle_since.clear();
+  observed.memory.idle_since.clear();
   const Labels labels = PlanLabels(observed, Now());
   EXPECT_TRUE(labels.actions.empty());
   EXPECT_FALSE(labels.look_again);

@@ -8,6 +8,8 @@
 #include <random>
 
 #include "controller/api/names.h"
+#include "controller/compute_domain/clique_content.h"
+#include "controller/compute_domain/clique_pace.h"
 #include "test/fixtures/observed.h"
 
 namespace compute_domain {
@@ -86,7 +88,7 @@ const std::string kCliqueName = api::CliqueName(kUid, kCliqueId);
 // The clique was written so long ago, with such a window behind it.
 Change WrittenBefore(milliseconds ago, milliseconds window = milliseconds(500)) {
   return [=](Observed& observed) {
-    observed.clique_paces[kCliqueName] = {.last = Now().monotonic - ago, .window = window};
+    observed.memory.clique_paces[kCliqueName] = {.last = Now().monotonic - ago, .window = window};
   };
 }
 
@@ -122,14 +124,23 @@ TEST(PlanMembership, Q3_ChangeSoonAfterAWriteWaitsForOthersAndStatusSaysWhatTheC
 
 TEST(PlanMembership, Q3_WindowOfAnotherCliqueIsNoReasonToWait) {
   Observed observed = WithANodeThatJoins();
-  observed.clique_paces["another"] = {.last = Now().monotonic, .window = milliseconds(500)};
+  observed.memory.clique_paces["another"] = {.last = Now().monotonic, .window = milliseconds(500)};
   EXPECT_EQ(Written(PlanMembership(observed, Now())).size(), 3U);
+}
+
+TEST(PlanMembership, C10_LossesOfAFlappingCliqueFollowOneAnotherAtAPace) {
+  const Membership membership = PlanFor(fixtures::Marked(), [](Observed& observed) {
+    WrittenBefore(milliseconds(101))(observed);
+    observed.children.daemon_pods[0].ready = false;
+  });
+  EXPECT_TRUE(membership.actions.empty());
+  EXPECT_EQ(membership.look_again, milliseconds(1));
 }
 
 TEST(PlanMembership, Q3_ReadinessThatIsLostIsWrittenAtOnce) {
   for (const bool leaves : {false, true}) {
     const Membership membership = PlanFor(WithANodeThatJoins(), [&](Observed& observed) {
-      WrittenBefore(milliseconds(0))(observed);
+      WrittenBefore(milliseconds(103))(observed);
       observed.children.daemon_pods[0].ready = false;
       if (!leaves) return;
       RemovePod(observed, "node-0");
@@ -232,8 +243,8 @@ TEST(PlanMembership, Q3_OfSeveralCliquesTheFirstThatIsDueSaysWhenToLookAgain) {
     observed.children.cliques.push_back(other);
     AddNode(observed, "node-3", 3);
     observed.children.daemon_pods.back().clique = kOtherCliqueId;
-    observed.clique_paces[other.meta.key.name] = {.last = Now().monotonic - milliseconds(300),
-                                                  .window = milliseconds(500)};
+    observed.memory.clique_paces[other.meta.key.name] = {
+        .last = Now().monotonic - milliseconds(300), .window = milliseconds(500)};
   });
   EXPECT_EQ(membership.look_again, milliseconds(200));
 }
@@ -473,8 +484,51 @@ TEST(PlanMembership, IndexOfAMemberThatIsProvenGoneIsTheNextOnesIfNoneIsKept) {
             (std::map<std::string, int>{{"node-1", 1}, {"node-2", 0}}));
 }
 
-TEST(PlanMembership, S3_IndexThatIsHeldTwiceOrOutOfRangeIsGivenAnew) {
-  for (const int index : {0, -1, 18, 4096}) {
+TEST(PlanMembership, C5_IndexOfAPodThatLivesIsRespectedBeyondABoundThatWasLowered) {
+  Observed observed = Marked();
+  observed.children.cliques[0].daemons[1].index = 17;
+  observed.domain->status.nodes[1].index = 17;
+  observed.facts.daemons.nodes_per_imex_domain_max = 2;
+  const Membership membership = PlanMembership(observed, Now());
+  EXPECT_TRUE(membership.actions.empty());
+  EXPECT_EQ(membership.members.size(), 2U);
+}
+
+TEST(PlanMembership, C1_PodThatHangsOnADeadNodeDoesNotKeepTheCliqueFromBeingWritten) {
+  struct Row {
+    const char* what;
+    void (*change)(Observed&);
+    bool writes;
+  };
+  const std::vector<Row> rows = {
+      {"its node is lost", [](Observed& o) { o.nodes["node-0"].ready = false; }, true},
+      {"its node is gone", [](Observed& o) { o.nodes.erase("node-0"); }, true},
+      {"it should have ended half a minute ago",
+       [](Observed& o) {
+         o.children.daemon_pods[0].meta.deletion_timestamp = "2026-01-01T11:59:30Z";
+       },
+       true},
+      {"it may be ending",
+       [](Observed& o) {
+         o.children.daemon_pods[0].meta.deletion_timestamp = "2026-01-01T11:59:31Z";
+       },
+       false},
+  };
+  for (const Row& row : rows) {
+    const Membership membership = PlanFor(Converged(), [&](Observed& o) {
+      fixtures::Delete(o.children.daemon_pods[0].meta, {});
+      row.change(o);
+      RemovePod(o, "node-1");  // By force, with an entry that says Ready.
+      ShowPods(o, o.children.daemon_pods);
+    });
+    EXPECT_EQ(Actions<WriteClique>(membership.actions).size(), row.writes ? 1U : 0U) << row.what;
+    if (row.writes) continue;
+    EXPECT_EQ(membership.look_again, std::chrono::seconds(1)) << row.what;
+  }
+}
+
+TEST(PlanMembership, S3_IndexThatIsHeldTwiceOrNoneIsGivenAnew) {
+  for (const int index : {0, -1}) {
     SCOPED_TRACE(index);
     Observed observed = Marked();
     observed.children.cliques[0].daemons[1].index = index;
@@ -565,7 +619,8 @@ TEST(PlanMembership, CliqueIsNotWrittenWhenThatCannotHelp) {
       {"the cache is behind, for the name is taken",
        [](Observed& o) {
          o.children.cliques.clear();
-         o.evidence.taken[{Kind::kClique, {kDriverNs, kUid + "." + kCliqueId}}] = std::nullopt;
+         o.evidence.names[{Kind::kClique, {kDriverNs, kUid + "." + kCliqueId}}] = {
+             NameCheck::Is::kTaken};
        }},
       {"it would have no owner", [](Observed& o) { o.children.daemon_sets.clear(); }},
       {"its name does not say what it is", [](Observed& o) { o.children.cliques[0].id.clear(); }},
@@ -602,7 +657,8 @@ TEST(PlanMembership, S5_MemberStaysInStatusWhileOnlyACacheLacksWhatMakesItOne) {
       {"the clique",
        [](Observed& o) {
          o.children.cliques.clear();
-         o.evidence.taken[{Kind::kClique, {kDriverNs, kUid + "." + kCliqueId}}] = std::nullopt;
+         o.evidence.names[{Kind::kClique, {kDriverNs, kUid + "." + kCliqueId}}] = {
+             NameCheck::Is::kTaken};
        }},
       {"its entry", [](Observed& o) { o.children.cliques[0].daemons.pop_back(); }},
       {"its pod, without fabric",
@@ -765,8 +821,8 @@ TEST(PlanMembership, MembersOfACliqueThatWasJustMadeAreMembers) {
   observed.domain->status.nodes.clear();
   observed.children.cliques.clear();
   EXPECT_TRUE(PlanMembership(observed, Now()).members.empty());
-  observed.evidence.taken[{Kind::kClique, {kDriverNs, kUid + "." + kCliqueId}}].emplace(
-      Evidence::Taken{.domain = kUid});
+  observed.evidence.names[{Kind::kClique, {kDriverNs, kUid + "." + kCliqueId}}] =
+      Found(NameHolder{.domain = kUid});
   EXPECT_EQ(PlanMembership(observed, Now()).members.size(), 2U);
 }
 

@@ -28,6 +28,29 @@ struct Children {
   std::vector<api::Node> labelled_nodes = {};
 };
 
+// What has the name of a child.
+struct NameHolder {
+  kube::ObjectMeta meta = {};
+  std::string domain = {};
+  std::string target = {};
+  std::string template_hash = {};
+};
+
+// What is known of the name under which a child is to be created.
+struct NameCheck {
+  enum class Is {
+    kNotAsked,
+    kTaken,  // A create was refused, and who has it was not read yet.
+    kFree,   // As a live read says.
+    kFound,  // A live read or the reply to a write says who has it.
+  };
+  Is is = Is::kNotAsked;
+  NameHolder holder = {};  // kFound.
+};
+[[nodiscard]] inline NameCheck Found(NameHolder holder) {
+  return {NameCheck::Is::kFound, std::move(holder)};
+}
+
 // What live reads found in this pass; absent: not read.
 struct Evidence {
   // The ComputeDomain with this UID; the inner one is empty if there is none.
@@ -37,16 +60,33 @@ struct Evidence {
   std::optional<std::vector<api::Claim>> claims = {};  // Of the domain's namespace.
   // Why pods wait, by name: the scheduler's own words; empty: it said nothing.
   std::optional<std::map<std::string, std::string>> words = {};
-  // Names of children that cannot be created (any more): what a reply or a live read says is there.
-  // The outer optional is empty if only a refused create says so; the inner one, if it is gone
-  // again.
-  struct Taken {
-    kube::ObjectMeta meta = {};
-    std::string domain = {};
-    std::string target = {};
-    std::string template_hash = {};
-  };
-  std::map<std::pair<Kind, kube::ObjectKey>, std::optional<std::optional<Taken>>> taken = {};
+  std::map<std::pair<Kind, kube::ObjectKey>, NameCheck> names = {};  // Of children.
+
+  // Of a name that nobody asked for: kNotAsked.
+  [[nodiscard]] const NameCheck& NameOf(Kind kind, const kube::ObjectKey& key) const {
+    static const NameCheck not_asked;
+    const auto it = names.find({kind, key});
+    return it == names.end() ? not_asked : it->second;
+  }
+};
+
+// Whether daemons are replaced under a job, which ends with its IMEX.
+enum class RollPolicy { kWhenIdle, kAlways };
+
+struct RollSettings {
+  RollPolicy policy = RollPolicy::kWhenIdle;  // Of domains that do not say it themselves.
+  int cliques_max = 3;                        // Of the whole cluster, at a time.
+  std::chrono::seconds settle{10};            // A replacement has to serve for so long.
+  std::chrono::seconds deadline{300};         // And must begin to within this.
+};
+
+// A daemon that was replaced, until its replacement has settled.
+struct Replacement {
+  std::string node = {};
+  kube::Uid replaced = {};
+  base::Clock::TimePoint began = {};
+  std::optional<base::Clock::TimePoint> serves_since = {};  // As clique and status say, too.
+  friend bool operator==(const Replacement&, const Replacement&) = default;
 };
 
 // How well a kind is seen without which we go on.
@@ -54,6 +94,22 @@ enum class Sight {
   kNone,     // It is not served, or we have no right to it.
   kOld,      // As it was some time ago.
   kCurrent,  // As it is.
+};
+
+// How well everything is seen.
+struct Views {
+  Sight slices = Sight::kNone;  // ResourceSlices of our driver.
+  Sight nodes = Sight::kCurrent;
+  std::string nodes_problem = {};  // Why they are not read, and what to do; empty: they are.
+  bool claims_are_read = true;
+  // Of resource.k8s.io, for each kind of ours on its own: what the API server serves; empty: none.
+  std::string template_version = kube::kResourceClaimTemplates.version;
+  std::string claim_version = kube::kResourceClaims.version;
+  // A kind that cannot be read, and without which no child is made: the reason for the condition
+  // (DRANotServed, RightMissing) and a sentence that says what to do. Empty: all is well.
+  std::string problem_reason = {};
+  std::string problem = {};
+  friend bool operator==(const Views&, const Views&) = default;
 };
 
 // What goes for every domain.
@@ -66,16 +122,13 @@ struct Facts {
   std::chrono::seconds index_hold{60};
   // A node keeps the domain's label this long after the last claim on it: its plugin comes first.
   std::chrono::seconds label_hold{30};
-  Sight slices = Sight::kNone;  // ResourceSlices of our driver.
+  RollSettings roll = {};
+  // A daemon of the new template that does not serve, and where: no more are replaced anywhere.
+  std::string roll_stopped = {};
   // A node may be without for this long before that is said: while its plugin starts, for instance.
-  std::chrono::seconds plugin_patience{30};
-  // Of resource.k8s.io, for each kind of ours on its own: what the API server serves; empty: none.
-  std::string template_version = kube::kResourceClaimTemplates.version;
-  std::string claim_version = kube::kResourceClaims.version;
-  // A kind that cannot be read: the reason for the condition (DRANotServed, RightMissing) and a
-  // sentence that says what to do. Empty: all is well.
-  std::string problem_reason = {};
-  std::string problem = {};
+  // A kubelet that restarts takes its slices away, and the plugin needs 30 s to put them back.
+  std::chrono::seconds plugin_patience{60};
+  Views views = {};
   bool status_is_pruned = false;  // The installed CRD knows only the reference's status fields.
 };
 
@@ -93,39 +146,52 @@ struct Pace {
   friend bool operator==(const Pace&, const Pace&) = default;
 };
 
+// What this process remembers of the domain from one pass to the next. It paces and explains: a new
+// process does without.
+struct Memory {
+  std::optional<base::Clock::TimePoint> status_written = {};
+  std::map<std::string, Pace> clique_paces = {};  // By the name of the clique.
+  // Labelled nodes without an allocated channel claim of the domain, and since when they are seen
+  // so.
+  std::map<std::string, base::Clock::TimePoint> idle_since = {};
+  // Nodes that pods of the domain are on and that publish no ResourceSlice of our driver, and since
+  // when they are seen so.
+  std::map<std::string, base::Clock::TimePoint> silent_since = {};
+  std::map<std::string, Replacement> replacements = {};  // By clique.
+  // Why pods wait, as it was read last, and when.
+  std::map<std::string, std::string> words = {};
+  std::optional<base::Clock::TimePoint> words_read = {};
+  // What was told of pods that wait: the reason, by the pod's UID.
+  std::map<kube::Uid, std::string> told = {};
+};
+
+// Who else has to do with what the domain uses or lacks: it explains, and decides nothing. Domains
+// are named "namespace/name".
+struct Others {
+  std::map<std::string, std::string> domains = {};              // Who hold one of `nodes`, by UID.
+  std::map<std::string, std::set<std::string>> in_clique = {};  // With members in ours, by clique.
+  // Where pods find no channel: claims that hold one and are nobody's, and the domains that hold
+  // nodes.
+  std::vector<api::Claim> stray_claims = {};
+  std::set<std::string> holders = {};
+};
+
 struct Observed {
   std::string uid = {};
-  std::optional<api::ComputeDomain> domain = {};  // From the cache, like all below but `evidence`.
+  // From the cache.
+  std::optional<api::ComputeDomain> domain = {};
   Children children = {};
   // Those the domain has to do with: labelled, with a daemon pod, a member, or an allocated claim.
   std::map<std::string, api::Node> nodes = {};
-  Evidence evidence = {};
-  Facts facts = {};
-  std::optional<Failure> failure = {};                        // Of this pass.
-  std::optional<base::Clock::TimePoint> status_written = {};  // By this process.
-  std::map<std::string, Pace> clique_paces = {};              // By the name of the clique.
-  // Labelled nodes without an allocated channel claim of the domain, and since when this process
-  // has seen them so.
-  std::map<std::string, base::Clock::TimePoint> idle_since = {};
-  // Those of `nodes` that publish no ResourceSlice of our driver; and of these the ones that pods
-  // of the domain are on, with since when this process has seen them so.
-  std::set<std::string> without_slices = {};
-  std::map<std::string, base::Clock::TimePoint> silent_since = {};
-  // Other domains that hold one of `nodes`: "namespace/name" by UID.
-  std::map<std::string, std::string> other_domains = {};
-  // Other domains with members in a clique of this one: "namespace/name", by clique.
-  std::map<std::string, std::set<std::string>> clique_shared_with = {};
+  std::set<std::string> without_slices = {};  // Those of `nodes` that publish none of our driver.
   // Nodes that rebooted, and whose daemon has not come up since; its pod may still look ready.
   std::set<std::string> rebooted = {};
-  // Why pods wait, as this process read it last, and when.
-  std::map<std::string, std::string> words = {};
-  std::optional<base::Clock::TimePoint> words_read = {};
-  // What this process has told of pods that wait: the reason, by the pod's UID.
-  std::map<kube::Uid, std::string> told = {};
-  // Where pods find no channel: claims that hold one and are nobody's, and the other domains
-  // ("namespace/name") that hold nodes.
-  std::vector<api::Claim> stray_claims = {};
-  std::set<std::string> holders = {};
+
+  Facts facts = {};
+  Evidence evidence = {};
+  Memory memory = {};
+  Others others = {};
+  std::optional<Failure> failure = {};  // Of this pass.
 };
 
 }  // namespace compute_domain

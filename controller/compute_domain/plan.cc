@@ -7,10 +7,10 @@
 #include "controller/compute_domain/acceptance.h"
 #include "controller/compute_domain/children.h"
 #include "controller/compute_domain/deletion.h"
+#include "controller/compute_domain/findings.h"
 #include "controller/compute_domain/labels.h"
 #include "controller/compute_domain/membership.h"
 #include "controller/compute_domain/ownership.h"
-#include "controller/compute_domain/plugins.h"
 #include "controller/compute_domain/roll.h"
 #include "controller/compute_domain/status.h"
 #include "controller/compute_domain/usage.h"
@@ -46,16 +46,19 @@ std::optional<milliseconds> Sooner(std::optional<milliseconds> a, std::optional<
   return a && b ? std::min(*a, *b) : (a ? a : b);
 }
 
-Plan PlanLife(const Observed& observed, const Instant& now, const Rules& rules) {
+Plan PlanLife(const Observed& observed, const Findings& findings, const Instant& now,
+              const Rules& rules) {
   Plan plan;
   Step children;
   if (!FindObjection(observed)) {
     if (std::optional<Action> admission = rules.admit(observed)) plan.steps.push_back({*admission});
-    children = rules.provision(observed);
+    // Of what is not seen nothing is made a second time.
+    if (!FindBlindness(observed)) children = rules.provision(observed);
     plan.obstacle = FindTakenName(observed);
   }
   const Membership membership = rules.membership(observed, now);
-  Roll roll = rules.roll(observed, membership);
+  Roll roll = rules.roll(observed, membership, now);
+  plan.roll_failed = std::move(roll.failed);
   AddStep(std::move(children), membership, membership.needs_daemon_pods || roll.needs_daemon_pods,
           plan);
   Labels labels = rules.labels(observed, now);
@@ -63,12 +66,13 @@ Plan PlanLife(const Observed& observed, const Instant& now, const Rules& rules) 
   std::ranges::move(roll.actions, std::back_inserter(labels.actions));
   if (words.read) labels.actions.emplace_back(*std::move(words.read));
   if (!labels.actions.empty()) plan.steps.push_back(std::move(labels.actions));
-  plan.requeue_after = Sooner(membership.look_again, Sooner(labels.look_again, words.look_again));
+  plan.requeue_after = Sooner(membership.look_again,
+                              Sooner(labels.look_again, Sooner(words.look_again, roll.look_again)));
   std::optional<Observed> hindered;  // A copy only where it is needed: it is large.
   if (plan.obstacle) hindered.emplace(observed).failure = plan.obstacle;
   const Observed& known = hindered ? *hindered : observed;
-  plan.status =
-      DecideStatusWrite(known, DecideStatus(known, membership, now), now, plan.requeue_after);
+  plan.status = DecideStatusWrite(known, DecideStatus(known, findings, membership, now), now,
+                                  plan.requeue_after);
   return plan;
 }
 
@@ -82,20 +86,22 @@ milliseconds UntilDeadline(const Observed& observed, const Instant& now, int tim
 
 // Waits for a change, or until the deadline of `wait` if there are blockers, and lets status say
 // so.
-Plan PlanWait(const Observed& observed, const Instant& now, const Membership& membership, Plan plan,
-              const DeletionWait& wait, milliseconds until) {
+Plan PlanWait(const Observed& observed, const Findings& findings, const Instant& now,
+              const Membership& membership, Plan plan, const DeletionWait& wait,
+              milliseconds until) {
   if (!wait.blockers.empty()) plan.requeue_after = until;
-  plan.status = DecideStatusWrite(observed, DecideDeletionStatus(observed, membership, wait, now),
-                                  now, plan.requeue_after);
+  plan.status =
+      DecideStatusWrite(observed, DecideDeletionStatus(observed, findings, membership, wait, now),
+                        now, plan.requeue_after);
   return plan;
 }
 
 // Reads before it goes on. A read that was refused is what the deletion waits for.
-Plan PlanReads(const Observed& observed, const Instant& now, const Rules& rules, Plan plan,
-               Step reads) {
+Plan PlanReads(const Observed& observed, const Findings& findings, const Instant& now,
+               const Rules& rules, Plan plan, Step reads) {
   plan.steps.push_back(std::move(reads));
   if (!observed.failure) return plan;
-  return PlanWait(observed, now, rules.membership(observed, now), std::move(plan), {},
+  return PlanWait(observed, findings, now, rules.membership(observed, now), std::move(plan), {},
                   milliseconds(0));
 }
 
@@ -125,40 +131,42 @@ Action ReadWhatIsLeft(const Observed& observed) {
 
 // The last phases, with what `plan` does before them: daemon pods and their claims; finalizer.
 // `owner` is the domain as it was read live.
-Plan PlanEnd(const Observed& observed, const kube::ObjectMeta& owner, const Instant& now,
-             const Rules& rules, Plan plan) {
+Plan PlanEnd(const Observed& observed, const Findings& findings, const kube::ObjectMeta& owner,
+             const Instant& now, const Rules& rules, Plan plan) {
   // Pods that cannot end hold the domain for one grace more.
   const milliseconds bound = UntilDeadline(observed, now, 2);
   const DeletionWait wait = {.at_most = 2 * DeletionGrace(observed),
                              .blockers = FindRemains(observed),
-                             .held = FindHeld(observed, owner)};
+                             .pinned = FindPinned(observed, owner)};
   if (!wait.blockers.empty() && bound > milliseconds(0)) {
-    return PlanWait(observed, now, rules.membership(observed, now), std::move(plan), wait, bound);
+    return PlanWait(observed, findings, now, rules.membership(observed, now), std::move(plan), wait,
+                    bound);
   }
   if (!wait.blockers.empty() && !observed.evidence.children) {
-    return PlanReads(observed, now, rules, std::move(plan), {ReadWhatIsLeft(observed)});
+    return PlanReads(observed, findings, now, rules, std::move(plan), {ReadWhatIsLeft(observed)});
   }
-  const auto wait_for_held = [&] {
-    return PlanWait(observed, now, rules.membership(observed, now), std::move(plan),
-                    {.held = wait.held}, milliseconds(0));
+  const auto wait_for_pinned = [&] {
+    return PlanWait(observed, findings, now, rules.membership(observed, now), std::move(plan),
+                    {.pinned = wait.pinned}, milliseconds(0));
   };
-  if (!rules.may_release(observed)) return wait_for_held();
+  if (!rules.may_release(observed)) return wait_for_pinned();
   // Last, because once it is gone the API server may drop the object, and with it the only record
   // of which children were ours.
   if (!owner.HasFinalizer(api::kFinalizer)) {
-    return wait.held.empty() ? std::move(plan) : wait_for_held();
+    return wait.pinned.empty() ? std::move(plan) : wait_for_pinned();
   }
   plan.steps.push_back({Release(Kind::kComputeDomain, owner)});
   return plan;
 }
 
 // Phases: workload template; consumers; everything else, side by side; then PlanEnd.
-Plan PlanDeletion(const Observed& observed, const Instant& now, const Rules& rules) {
+Plan PlanDeletion(const Observed& observed, const Findings& findings, const Instant& now,
+                  const Rules& rules) {
   const kube::ObjectMeta* owner = LiveOwner(observed);
   const bool is_proven = owner != nullptr && owner->deleting;
   if (Step reads = rules.prove(observed); !reads.empty()) {
     if (!is_proven) return {.steps = {std::move(reads)}};
-    return PlanReads(observed, now, rules, {}, std::move(reads));
+    return PlanReads(observed, findings, now, rules, {}, std::move(reads));
   }
   if (owner == nullptr) {  // Gone while the cache still shows it.
     Observed gone = observed;
@@ -172,12 +180,13 @@ Plan PlanDeletion(const Observed& observed, const Instant& now, const Rules& rul
   const milliseconds grace = UntilDeadline(observed, now, 1);
   DeletionWait wait = {.at_most = DeletionGrace(observed), .blockers = FindConsumers(observed)};
   // Claims that cannot be read may be in use.
-  if (!observed.facts.problem_reason.empty()) wait.blockers.push_back(observed.facts.problem);
+  const Views& views = observed.facts.views;
+  if (!views.claims_are_read) wait.blockers.push_back(views.problem);
   if (!wait.blockers.empty() && grace > milliseconds(0)) {
     const Membership membership = rules.membership(observed, now);
     // Their jobs go on: so do the daemons.
     AddStep(std::move(workload), membership, membership.needs_daemon_pods, plan);
-    plan = PlanWait(observed, now, membership, std::move(plan), wait, grace);
+    plan = PlanWait(observed, findings, now, membership, std::move(plan), wait, grace);
     plan.requeue_after = Sooner(plan.requeue_after, membership.look_again);
     return plan;
   }
@@ -185,21 +194,22 @@ Plan PlanDeletion(const Observed& observed, const Instant& now, const Rules& rul
   Step rest = rules.tear_down(observed, children);
   // That no job needs the daemons any more is not believed of a cache (R2).
   if (!rest.empty() && grace > milliseconds(0) && !observed.evidence.children) {
-    return PlanReads(observed, now, rules, std::move(plan), {ReadWhatIsLeft(observed)});
+    return PlanReads(observed, findings, now, rules, std::move(plan), {ReadWhatIsLeft(observed)});
   }
   if (!rest.empty()) plan.steps.push_back(std::move(rest));
-  return PlanEnd(observed, *owner, now, rules, std::move(plan));
+  return PlanEnd(observed, findings, *owner, now, rules, std::move(plan));
 }
 
 // Only says so, and how the domain is: also while it is being deleted.
-Plan PlanPause(const Observed& observed, const Instant& now, const Rules& rules) {
+Plan PlanPause(const Observed& observed, const Findings& findings, const Instant& now,
+               const Rules& rules) {
   Plan plan;
   const Membership membership = rules.membership(observed, now);
-  plan.status = DecideStatusWrite(observed,
-                                  observed.domain->meta.deleting
-                                      ? DecideDeletionStatus(observed, membership, {}, now)
-                                      : DecideStatus(observed, membership, now),
-                                  now, plan.requeue_after);
+  plan.status = DecideStatusWrite(
+      observed,
+      observed.domain->meta.deleting ? DecideDeletionStatus(observed, findings, membership, {}, now)
+                                     : DecideStatus(observed, findings, membership, now),
+      now, plan.requeue_after);
   return plan;
 }
 
@@ -221,19 +231,20 @@ bool HasChildren(const Observed& observed) {
   };
   // A template in a user's namespace is no suspicion by itself: its owner reference takes care of
   // it, unless the reference's finalizer holds it.
-  const auto is_held = [](const api::ClaimTemplate& found) { return HoldsFinalizer(found.meta); };
+  const auto is_kept = [](const api::ClaimTemplate& found) { return HoldsFinalizer(found.meta); };
   return std::ranges::any_of(children.daemon_sets, is_ours) ||
          std::ranges::any_of(children.templates, is_ours) ||
-         std::ranges::any_of(children.templates, is_held) ||
+         std::ranges::any_of(children.templates, is_kept) ||
          std::ranges::any_of(children.cliques, is_ours) || !children.labelled_nodes.empty();
 }
 
 Plan PlanReconcile(const Observed& observed, const Instant& now, const Rules& rules) {
   if (!observed.domain) return PlanOrphans(observed, rules);
-  Plan plan = IsPaused(observed)               ? PlanPause(observed, now, rules)
-              : observed.domain->meta.deleting ? PlanDeletion(observed, now, rules)
-                                               : PlanLife(observed, now, rules);
-  plan.requeue_after = Sooner(plan.requeue_after, FindMissingPlugins(observed, now).look_again);
+  const Findings findings = Find(observed, now);
+  Plan plan = IsPaused(observed)               ? PlanPause(observed, findings, now, rules)
+              : observed.domain->meta.deleting ? PlanDeletion(observed, findings, now, rules)
+                                               : PlanLife(observed, findings, now, rules);
+  plan.requeue_after = Sooner(plan.requeue_after, findings.plugins.look_again);
   return plan;
 }
 

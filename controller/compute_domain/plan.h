@@ -33,6 +33,13 @@ struct Delete {
   kube::ObjectKey key = {};
   kube::Uid uid = {};
 };
+// Deletes a daemon pod, so that another takes its place; one of few in the cluster at a time.
+struct ReplaceDaemon {
+  kube::ObjectKey key = {};
+  kube::Uid uid = {};
+  std::string node = {};
+  std::string clique = {};
+};
 // Makes `finalizers` the object's, if it still has this resourceVersion.
 struct WriteFinalizers {
   Kind kind = {};
@@ -92,9 +99,10 @@ struct ReadTaken {
   kube::ObjectKey key = {};
 };
 
-using Action = std::variant<Create, Delete, WriteFinalizers, WriteClique, WritePodTemplate,
-                            WriteIdentity, RemoveNodeLabel, WriteStatus, ReadOwner, ReadChildren,
-                            ReadDaemonPods, ReadClaims, ReadPods, ReadTaken>;
+using Action =
+    std::variant<Create, Delete, ReplaceDaemon, WriteFinalizers, WriteClique, WritePodTemplate,
+                 WriteIdentity, RemoveNodeLabel, WriteStatus, ReadOwner, ReadChildren,
+                 ReadDaemonPods, ReadClaims, ReadPods, ReadTaken>;
 using Step = std::vector<Action>;  // Its actions may travel side by side.
 
 struct Plan {
@@ -105,6 +113,8 @@ struct Plan {
   std::optional<WriteStatus> status = {};
   // What no action of ours removes and no watch shows: try again with back-off.
   std::optional<Failure> obstacle = {};
+  // Why no daemon is to be replaced anywhere; empty: nothing that this domain knows of.
+  std::string roll_failed = {};
   // Look again then, at the latest; empty: wait for a change.
   std::optional<std::chrono::milliseconds> requeue_after = {};
 };
@@ -122,6 +132,9 @@ struct Membership {
 struct Roll {
   std::vector<Action> actions = {};
   bool needs_daemon_pods = false;  // A pod seems to be due: read before it is deleted.
+  // A daemon of the new template that should serve by now; empty: none.
+  std::string failed = {};
+  std::optional<std::chrono::milliseconds> look_again = {};  // Then one settles, or fails.
 };
 
 // Which nodes keep the domain's label, and what must be done about the others.
@@ -145,7 +158,7 @@ struct Rules {
   std::vector<Action> (*provision)(const Observed&) = nullptr;
   Membership (*membership)(const Observed&, const Instant& now) = nullptr;
   // Replaces daemon pods that were made from another template than the DaemonSet has.
-  Roll (*roll)(const Observed&, const Membership&) = nullptr;
+  Roll (*roll)(const Observed&, const Membership&, const Instant& now) = nullptr;
   // Takes the label off nodes that the domain, which lives, uses no more.
   Labels (*labels)(const Observed&, const Instant& now) = nullptr;
   // Whether the cached view suffices to tear down, or which live reads come first.

@@ -155,9 +155,9 @@ TEST(PlanReconcile, H13_DomainWithoutChannelGetsNothingButIsTold) {
 TEST(PlanReconcile, NothingIsMadeWhileAKindCannotBeRead) {
   const Plan plan = PlanFor(Converged(), [](Observed& o) {
     o.children = {};
-    o.domain->status.nodes.clear();
-    o.facts.problem_reason = "DRANotServed";
-    o.facts.problem = "This cluster does not serve resource.k8s.io/v1.";
+    o.domain->status = {};
+    o.facts.views.problem_reason = "DRANotServed";
+    o.facts.views.problem = "This cluster does not serve resource.k8s.io/v1.";
   });
   EXPECT_TRUE(plan.steps.empty());
   ASSERT_TRUE(plan.status);
@@ -183,7 +183,7 @@ Observed IdleAndWaiting(std::optional<std::chrono::seconds> idle,
     std::erase_if(observed.children.claims, [](const api::Claim& claim) {
       return claim.node == "node-1" && !claim.channel_domain.empty();
     });
-    observed.idle_since = {{"node-1", now.monotonic - *idle}};
+    observed.memory.idle_since = {{"node-1", now.monotonic - *idle}};
   }
   if (waiting) {
     api::Claim claim = fixtures::MakeChannelClaim("", "train-2");
@@ -231,11 +231,12 @@ TEST(PlanReconcile, B37_R2_OutdatedPodIsReadLiveAndThenReplaced) {
   Observed observed = Converged();
   observed.children.daemon_sets[0].template_hash = "old";
   observed.children.daemon_sets[0].template_generation = 1;
+  observed.domain->daemon_roll = "Always";
   const Plan reads = PlanFor(observed);
   EXPECT_EQ(Actions<ReadDaemonPods>(reads).size(), 1U);
-  EXPECT_TRUE(Actions<Delete>(reads).empty());
+  EXPECT_TRUE(Actions<ReplaceDaemon>(reads).empty());
   observed.evidence.daemon_pods = observed.children.daemon_pods;
-  const auto deletions = Actions<Delete>(PlanFor(observed));
+  const auto deletions = Actions<ReplaceDaemon>(PlanFor(observed));
   ASSERT_EQ(deletions.size(), 1U);
   EXPECT_EQ(deletions[0].uid, "pod-node-0");
 }
@@ -243,7 +244,7 @@ TEST(PlanReconcile, B37_R2_OutdatedPodIsReadLiveAndThenReplaced) {
 TEST(PlanReconcile, StatusThatIsNotUrgentWaitsForTheRestOfItsWindow) {
   const Plan plan = PlanFor(Converged(), [](Observed& o) {
     o.domain->status.conditions[1].message = "stale";
-    o.status_written = fixtures::Now().monotonic - std::chrono::milliseconds(200);
+    o.memory.status_written = fixtures::Now().monotonic - std::chrono::milliseconds(200);
   });
   EXPECT_FALSE(plan.status);
   EXPECT_EQ(plan.requeue_after, std::chrono::milliseconds(300));
@@ -254,7 +255,10 @@ TEST(PlanReconcile, StatusThatIsNotUrgentWaitsForTheRestOfItsWindow) {
 const std::pair<Kind, kube::ObjectKey> kDaemonSetName = {Kind::kDaemonSet,
                                                          {kDriverNs, kDaemonName}};
 
+// Nobody uses the domain any more.
 void DeleteDaemonSet(Observed& observed) {
+  observed.children.claims.clear();
+  observed.evidence.claims.emplace();
   fixtures::Delete(observed.children.daemon_sets[0].meta,
                    {std::string(api::kFinalizer), "example.com/theirs"});
 }
@@ -280,7 +284,7 @@ TEST(PlanReconcile, B36_DeletedChildLosesOurFinalizerAndNoOther) {
     DeleteDaemonSet(o);
     api::DaemonSet live = o.children.daemon_sets[0];
     live.meta.resource_version = "200";
-    o.evidence.taken[kDaemonSetName].emplace(Evidence::Taken{.meta = live.meta, .domain = kUid});
+    o.evidence.names[kDaemonSetName] = Found(NameHolder{.meta = live.meta, .domain = kUid});
   });
   const auto writes = Actions<WriteFinalizers>(plan);
   ASSERT_EQ(writes.size(), 1U);
@@ -290,23 +294,23 @@ TEST(PlanReconcile, B36_DeletedChildLosesOurFinalizerAndNoOther) {
 }
 
 TEST(PlanReconcile, R5_ChildIsLetGoOnlyIfTheLiveReadShowsThisOneDeleted) {
-  const std::vector<std::pair<const char*, std::function<void(Evidence::Taken&)>>> rows = {
-      {"another incarnation", [](Evidence::Taken& live) { live.meta.uid = "daemon-set-2"; }},
-      {"not deleting", [](Evidence::Taken& live) { live.meta.deleting = false; }},
-      {"without our finalizer", [](Evidence::Taken& live) { live.meta.finalizers.clear(); }},
+  const std::vector<std::pair<const char*, std::function<void(NameHolder&)>>> rows = {
+      {"another incarnation", [](NameHolder& live) { live.meta.uid = "daemon-set-2"; }},
+      {"not deleting", [](NameHolder& live) { live.meta.deleting = false; }},
+      {"without our finalizer", [](NameHolder& live) { live.meta.finalizers.clear(); }},
   };
   for (const auto& [what, change] : rows) {
     SCOPED_TRACE(what);
     Observed observed = Converged();
     DeleteDaemonSet(observed);
-    Evidence::Taken live = {.meta = observed.children.daemon_sets[0].meta, .domain = kUid};
+    NameHolder live = {.meta = observed.children.daemon_sets[0].meta, .domain = kUid};
     change(live);
-    observed.evidence.taken[kDaemonSetName].emplace(live);
+    observed.evidence.names[kDaemonSetName] = Found(live);
     EXPECT_TRUE(PlanFor(observed).steps.empty());
   }
   Observed gone = Converged();
   DeleteDaemonSet(gone);
-  gone.evidence.taken[kDaemonSetName].emplace(std::nullopt);
+  gone.evidence.names[kDaemonSetName] = {NameCheck::Is::kFree};
   EXPECT_TRUE(PlanFor(gone).steps.empty());
 }
 
@@ -339,7 +343,7 @@ TEST(PlanReconcile, B28_SecondDaemonSetOfADomainHoldsNothingUp) {
 const std::pair<Kind, kube::ObjectKey> kWorkloadName = {Kind::kClaimTemplate,
                                                         {kUserNs, kTemplateName}};
 
-Evidence::Taken Ours() {
+NameHolder Ours() {
   const api::ClaimTemplate made = fixtures::MakeWorkloadTemplate();
   return {.meta = made.meta, .domain = made.domain, .target = made.target};
 }
@@ -350,15 +354,15 @@ Observed WithoutWorkloadTemplate() {
   return observed;
 }
 
-Plan PlanWithTaken(const Evidence::Taken& taken) {
+Plan PlanWithTaken(const NameHolder& taken) {
   Observed observed = WithoutWorkloadTemplate();
-  observed.evidence.taken[kWorkloadName].emplace(taken);
+  observed.evidence.names[kWorkloadName] = Found(taken);
   return PlanFor(observed);
 }
 
 TEST(PlanReconcile, R3_NameThatIsTakenIsReadBeforeAnythingIsConcluded) {
   Observed observed = WithoutWorkloadTemplate();
-  observed.evidence.taken[kWorkloadName] = std::nullopt;
+  observed.evidence.names[kWorkloadName] = {NameCheck::Is::kTaken};
   const Plan plan = PlanFor(observed);
   EXPECT_TRUE(Actions<Create>(plan).empty());
   ASSERT_EQ(Actions<ReadTaken>(plan).size(), 1U);
@@ -371,36 +375,36 @@ TEST(PlanReconcile, R3_TakenNameThatIsOursIsAsGoodAsMade) {
   Observed observed = Converged();
   const api::ClaimTemplate made = DaemonTemplate(observed);
   observed.children.templates.erase(observed.children.templates.begin());
-  observed.evidence.taken[{Kind::kClaimTemplate, made.meta.key}].emplace(
-      Evidence::Taken{.meta = made.meta, .domain = made.domain, .target = made.target});
+  observed.evidence.names[{Kind::kClaimTemplate, made.meta.key}] =
+      Found(NameHolder{.meta = made.meta, .domain = made.domain, .target = made.target});
   EXPECT_TRUE(IsEmpty(PlanFor(observed)));
 }
 
 TEST(PlanReconcile, NameThatIsFreeAgainIsUsedInTheSamePass) {
   Observed observed = WithoutWorkloadTemplate();
-  observed.evidence.taken[kWorkloadName].emplace(std::nullopt);
+  observed.evidence.names[kWorkloadName] = {NameCheck::Is::kFree};
   EXPECT_EQ(Actions<Create>(PlanFor(observed)).size(), 1U);
 }
 
 TEST(PlanReconcile, B39_NameThatSomebodyElseHoldsIsSaidAndTriedAgain) {
   struct Row {
     const char* what;
-    std::function<void(Evidence::Taken&)> change;
+    std::function<void(NameHolder&)> change;
     const char* said;
   };
   const std::vector<Row> rows = {
-      {"nobody's", [](Evidence::Taken& t) { t.domain = t.target = "", t.meta.owners.clear(); },
+      {"nobody's", [](NameHolder& t) { t.domain = t.target = "", t.meta.owners.clear(); },
        "does not belong to a ComputeDomain"},
-      {"another domain's", [](Evidence::Taken& t) { t.domain = kOtherUid; },
+      {"another domain's", [](NameHolder& t) { t.domain = kOtherUid; },
        "belongs to the ComputeDomain with UID"},
-      {"another target", [](Evidence::Taken& t) { t.target = "Daemon"; },
+      {"another target", [](NameHolder& t) { t.target = "Daemon"; },
        "its target or owner says otherwise"},
-      {"an older incarnation's", [](Evidence::Taken& t) { t.meta.owners[0].uid = kOtherUid; },
+      {"an older incarnation's", [](NameHolder& t) { t.meta.owners[0].uid = kOtherUid; },
        "its target or owner says otherwise"},
   };
   for (const Row& row : rows) {
     SCOPED_TRACE(row.what);
-    Evidence::Taken taken = Ours();
+    NameHolder taken = Ours();
     row.change(taken);
     const Plan plan = PlanWithTaken(taken);
     EXPECT_TRUE(plan.steps.empty());
@@ -417,20 +421,20 @@ TEST(PlanReconcile, B39_NameThatSomebodyElseHoldsIsSaidAndTriedAgain) {
 TEST(PlanReconcile, B39_NameOfADaemonSetThatIsTakenIsSaidToo) {
   Observed observed = Converged();
   observed.children.daemon_sets.clear();
-  observed.evidence.taken[kDaemonSetName].emplace(
-      Evidence::Taken{.meta = fixtures::Meta(kDriverNs, kDaemonName, "theirs")});
+  observed.evidence.names[kDaemonSetName] =
+      Found(NameHolder{.meta = fixtures::Meta(kDriverNs, kDaemonName, "theirs")});
   const Plan plan = PlanFor(observed);
   ASSERT_TRUE(plan.obstacle);
   EXPECT_TRUE(plan.obstacle->message.starts_with("DaemonSet cdom-system/" + kDaemonName));
-  observed.evidence.taken[kDaemonSetName].emplace(
-      Evidence::Taken{.meta = fixtures::MakeDaemonSet().meta, .domain = kUid});
+  observed.evidence.names[kDaemonSetName] =
+      Found(NameHolder{.meta = fixtures::MakeDaemonSet().meta, .domain = kUid});
   EXPECT_FALSE(PlanFor(observed).obstacle);
 }
 
 TEST(FindTakenName, CliqueThatExistsAlreadyIsNoObstacle) {
   Observed observed = Converged();
-  observed.evidence.taken[{Kind::kClique, {kDriverNs, "x"}}] = std::nullopt;
-  observed.evidence.taken[{Kind::kClique, {kDriverNs, "y"}}].emplace(Evidence::Taken{});
+  observed.evidence.names[{Kind::kClique, {kDriverNs, "x"}}] = {NameCheck::Is::kTaken};
+  observed.evidence.names[{Kind::kClique, {kDriverNs, "y"}}] = Found(NameHolder{});
   EXPECT_FALSE(FindTakenName(observed));
 }
 

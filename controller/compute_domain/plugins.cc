@@ -4,7 +4,7 @@
 #include <set>
 
 #include "controller/api/names.h"
-#include "controller/compute_domain/membership.h"
+#include "controller/compute_domain/daemon_pods.h"
 #include "controller/compute_domain/ownership.h"
 #include "pkg/base/rfc3339.h"
 
@@ -42,7 +42,7 @@ std::map<std::string, TimePoint> FindSilentNodes(const Observed& observed,
                                                  const std::map<std::string, TimePoint>& before,
                                                  TimePoint now) {
   const Facts& facts = observed.facts;
-  const bool is_known = observed.domain && facts.slices != Sight::kNone;
+  const bool is_known = observed.domain && facts.views.slices != Sight::kNone;
   if (!is_known || observed.without_slices.empty()) return {};
   const bool is_told = IsTold(observed);
   std::map<std::string, TimePoint> silent;
@@ -54,7 +54,7 @@ std::map<std::string, TimePoint> FindSilentNodes(const Observed& observed,
     if (is_told) {
       // A process that has just started goes on with what the one before it said.
       since = std::min(since, now - facts.plugin_patience);
-    } else if (facts.slices == Sight::kOld && now < since + facts.plugin_patience) {
+    } else if (facts.views.slices == Sight::kOld && now < since + facts.plugin_patience) {
       since = now;  // Its slices may be there by now: from an old view nobody new is accused.
     }
     silent.emplace(node, since);
@@ -70,7 +70,7 @@ MissingPlugins FindMissingPlugins(const Observed& observed, const Instant& now) 
     missing.look_again = missing.look_again ? std::min(*missing.look_again, rest) : rest;
     return false;
   };
-  for (const auto& [node, since] : observed.silent_since) {
+  for (const auto& [node, since] : observed.memory.silent_since) {
     const auto rest = since + observed.facts.plugin_patience - now.monotonic;
     if (is_due(std::chrono::ceil<milliseconds>(rest))) missing.nodes.push_back(node);
   }

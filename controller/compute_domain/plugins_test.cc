@@ -22,9 +22,9 @@ using Times = std::map<std::string, base::Clock::TimePoint>;
 
 // The plugin of node-1 publishes nothing, and this process saw it so for `since`.
 Observed Without(seconds since, Observed observed = Converged()) {
-  observed.facts.slices = Sight::kCurrent;
+  observed.facts.views.slices = Sight::kCurrent;
   observed.without_slices = {"node-1"};
-  observed.silent_since = {{"node-1", Now().monotonic - since}};
+  observed.memory.silent_since = {{"node-1", Now().monotonic - since}};
   return observed;
 }
 
@@ -69,7 +69,7 @@ TEST(FindSilentNodes, B56_NobodyIsAccusedWhoPublishesOrIsLostOrCannotBeSeen) {
       {"it publishes", [](Observed& o) { o.without_slices = {"node-7"}; }},
       {"all publish", [](Observed& o) { o.without_slices.clear(); }},
       {"the node is not ready", [](Observed& o) { o.nodes["node-1"].ready = false; }},
-      {"slices cannot be read", [](Observed& o) { o.facts.slices = Sight::kNone; }},
+      {"slices cannot be read", [](Observed& o) { o.facts.views.slices = Sight::kNone; }},
       {"the domain is gone", [](Observed& o) { o.domain.reset(); }},
   };
   for (const auto& [what, change] : rows) {
@@ -81,10 +81,10 @@ TEST(FindSilentNodes, B56_NobodyIsAccusedWhoPublishesOrIsLostOrCannotBeSeen) {
 
 TEST(FindSilentNodes, B56_OldViewAccusesNobodyWhoWasNotAccusedBefore) {
   Observed observed = Without(seconds(0));
-  observed.facts.slices = Sight::kOld;
+  observed.facts.views.slices = Sight::kOld;
   const base::Clock::TimePoint now = Now().monotonic;
   for (const auto& [before, after] :
-       {std::pair{seconds(29), seconds(0)}, std::pair{seconds(30), seconds(30)}}) {
+       {std::pair{seconds(59), seconds(0)}, std::pair{seconds(60), seconds(60)}}) {
     EXPECT_EQ(FindSilentNodes(observed, {{"node-1", now - before}}, now),
               (Times{{"node-1", now - after}}));
   }
@@ -92,7 +92,7 @@ TEST(FindSilentNodes, B56_OldViewAccusesNobodyWhoWasNotAccusedBefore) {
 
 TEST(FindSilentNodes, B56_ProcessThatStartsGoesOnWithWhatTheOneBeforeItSaid) {
   for (const auto& [reason, since] :
-       {std::pair{"PluginMissing", seconds(30)}, std::pair{"PodsStuckTerminating", seconds(30)},
+       {std::pair{"PluginMissing", seconds(60)}, std::pair{"PodsStuckTerminating", seconds(60)},
         std::pair{"AllMembersReady", seconds(0)}}) {
     Observed observed = Without(seconds(0));
     fixtures::ConditionOf(observed.domain->status, "MembersReady").reason = reason;
@@ -115,20 +115,20 @@ TEST(FindMissingPlugins, Q2_NothingIsWaitedForWhereAllIsWell) {
   EXPECT_FALSE(missing.look_again);
 }
 
-TEST(FindMissingPlugins, B56_RestartOfAPluginIsGivenItsTime) {
-  const MissingPlugins soon = FindMissingPlugins(Without(seconds(29)), Now());
+TEST(FindMissingPlugins, B56_K7_RestartOfAKubeletAndItsPluginIsGivenItsTime) {
+  const MissingPlugins soon = FindMissingPlugins(Without(seconds(59)), Now());
   EXPECT_EQ(soon.nodes, Names());
   EXPECT_EQ(soon.look_again, seconds(1));
-  const MissingPlugins now = FindMissingPlugins(Without(seconds(30)), Now());
+  const MissingPlugins now = FindMissingPlugins(Without(seconds(60)), Now());
   EXPECT_EQ(now.nodes, Names{"node-1"});
   EXPECT_FALSE(now.look_again) << "what changes then, a watch shows";
 }
 
 TEST(FindMissingPlugins, OfSeveralTheOneThatIsDueFirstIsWaitedFor) {
   for (const auto& [first, second] :
-       {std::pair{seconds(29), seconds(10)}, std::pair{seconds(10), seconds(29)}}) {
+       {std::pair{seconds(59), seconds(10)}, std::pair{seconds(10), seconds(59)}}) {
     Observed observed = Without(second);
-    observed.silent_since["node-0"] = Now().monotonic - first;
+    observed.memory.silent_since["node-0"] = Now().monotonic - first;
     EXPECT_EQ(FindMissingPlugins(observed, Now()).look_again, seconds(1));
   }
 }
@@ -143,7 +143,7 @@ TEST(FindMissingPlugins, B26_DaemonPodThatDoesNotEndForMinutesIsNamedWithItsNode
 
 TEST(FindMissingPlugins, B26_PodWhosePluginIsThereIsNotSaidToBeStuck) {
   Observed observed = WithDyingDaemon(minutes(9));
-  observed.silent_since.clear();
+  observed.memory.silent_since.clear();
   const MissingPlugins missing = FindMissingPlugins(observed, Now());
   EXPECT_EQ(missing.stuck, Names());
   EXPECT_FALSE(missing.look_again);

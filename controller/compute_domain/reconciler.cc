@@ -4,10 +4,11 @@
 #include <iterator>
 #include <utility>
 
+#include "controller/compute_domain/clique_pace.h"
 #include "controller/compute_domain/events.h"
 #include "controller/compute_domain/labels.h"
-#include "controller/compute_domain/membership.h"
 #include "controller/compute_domain/plugins.h"
+#include "controller/compute_domain/roll.h"
 #include "controller/compute_domain/usage.h"
 #include "pkg/base/check.h"
 #include "pkg/kube/client/request.h"
@@ -22,8 +23,8 @@ using http::Response;
 using std::chrono::milliseconds;
 
 constexpr int kRoundsMax = 4;
-// So many actions of a step are sent before it is asked again whether this replica still leads.
-constexpr std::size_t kActionsMax = 128;
+// As long as too many cliques of the cluster are under way.
+constexpr milliseconds kReplaceLater{5'000};
 // The cache is given this long to show a write of ours; then it is trusted as it is.
 constexpr auto kCatchUp = std::chrono::seconds(10);
 
@@ -55,52 +56,42 @@ Pass::Pass(Reconciler& reconciler, std::string uid) : reconciler_(reconciler) {
 }
 
 std::vector<Request> Pass::Next() {
-  if (over_) return {};
-  if (!under_way_.empty()) return Ask();  // Lists have more pages.
-  if (rounds_ == 0) {
-    const Reconciler::Memory memory = reconciler_.MemoryOf(observed_.uid);
-    // Deciding from a view older than our own writes would do them twice.
-    const base::Clock::TimePoint now = reconciler_.clock_.Now();
-    const bool behind = std::ranges::any_of(memory.expectations, [&](const Expectation& expected) {
-      return !reconciler_.cache_.HasCaughtUp(expected);
-    });
-    if (behind && now < memory.expect_until) {
-      outcome_.requeue_after = std::chrono::ceil<milliseconds>(memory.expect_until - now);
-      outcome_.waits = true;
-      over_ = true;
-      return {};
+  while (phase_ != Phase::kOver) {
+    if (!under_way_.empty()) return Ask();
+    switch (phase_) {
+      case Phase::kGather:
+        Gather();
+        break;
+      case Phase::kSteps:
+        NextStep();
+        break;
+      case Phase::kStatus:
+        Finish();
+        break;
+      case Phase::kOver:
+        break;
     }
-    observed_ = reconciler_.Gather(observed_.uid);
-    paces_ = observed_.clique_paces;
-    Decide();
   }
-  // What fails for one action of a step leaves the others alone.
-  if (!rest_.empty()) return Send(std::exchange(rest_, {}));
-  if (!outcome_.error && next_step_ < plan_.steps.size()) {
-    return Send(std::move(plan_.steps[next_step_++]));
-  }
-  if (!outcome_.error && decide_again_) {
-    if (rounds_ < kRoundsMax) {
-      Decide();
-      return Next();
-    }
-    // What was found is not acted on yet, and nothing else may bring it up again.
-    outcome_.error = base::Error{.code = ErrorCode::kUnavailable,
-                                 .message = "live reads kept finding something new"};
-  }
-  if (!status_sent_) {
-    // What was written, or failed, since the decision is part of what status says.
-    if (acted_) {
-      Plan latest = MakePlan();
-      plan_.status = std::move(latest.status);
-      plan_.obstacle = std::move(latest.obstacle);
-      plan_.requeue_after = latest.requeue_after;
-    }
-    status_sent_ = true;
-    if (plan_.status) return Send({*plan_.status});
-  }
-  Finish();
   return {};
+}
+
+void Pass::Gather() {
+  const Reconciler::Remembered before = reconciler_.Recall(observed_.uid);
+  // Deciding from a view older than our own writes would do them twice.
+  const base::Clock::TimePoint now = reconciler_.clock_.Now();
+  const bool behind = std::ranges::any_of(before.expectations, [&](const Expectation& expected) {
+    return !reconciler_.cache_.HasCaughtUp(expected);
+  });
+  if (behind && now < before.expect_until) {
+    outcome_.requeue_after = std::chrono::ceil<milliseconds>(before.expect_until - now);
+    outcome_.waits = true;
+    phase_ = Phase::kOver;
+    return;
+  }
+  observed_ = reconciler_.Gather(observed_.uid);
+  paces_ = observed_.memory.clique_paces;
+  phase_ = Phase::kSteps;
+  Decide();
 }
 
 void Pass::Decide() {
@@ -115,35 +106,69 @@ Plan Pass::MakePlan() {
   return PlanReconcile(observed_, reconciler_.Now(), reconciler_.rules_);
 }
 
-std::vector<Request> Pass::Send(Step step) {
-  if (reconciler_.dry_run_) {
-    for (const Action& action : step) {
+void Pass::NextStep() {
+  if (!outcome_.error && next_step_ < plan_.steps.size()) {
+    return Begin(std::move(plan_.steps[next_step_++]));
+  }
+  if (!outcome_.error && decide_again_) {
+    if (rounds_ < kRoundsMax) return Decide();
+    // What was found is not acted on yet, and nothing else may bring it up again.
+    outcome_.error = base::Error{.code = ErrorCode::kUnavailable,
+                                 .message = "live reads kept finding something new"};
+  }
+  BeginStatus();
+}
+
+void Pass::BeginStatus() {
+  phase_ = Phase::kStatus;
+  // What was written, or failed, since the decision is part of what status says.
+  if (acted_) {
+    Plan latest = MakePlan();
+    plan_.status = std::move(latest.status);
+    plan_.obstacle = std::move(latest.obstacle);
+    plan_.roll_failed = std::move(latest.roll_failed);
+    plan_.requeue_after = latest.requeue_after;
+  }
+  if (plan_.status) Begin({*plan_.status});
+}
+
+void Pass::Begin(Step step) {
+  for (Action& action : step) {
+    const auto* replace = std::get_if<ReplaceDaemon>(&action);
+    if (reconciler_.dry_run_) {
       reconciler_.logger_.Info("Would act",
                                {{"domain", observed_.uid}, {"action", Describe(action)}});
-    }
-    std::erase_if(step, IsWrite);
-  }
-  const bool writes = std::ranges::any_of(step, IsWrite);
-  if (writes && !reconciler_.gate_()) {
-    // Another replica leads: this process is about to end, and writes nothing more.
-    outcome_.error = base::Error{.code = ErrorCode::kUnavailable, .message = "not the leader"};
-    over_ = true;
-    return {};
-  }
-  if (step.empty()) return Next();
-  if (step.size() > kActionsMax) {
-    const auto rest = step.begin() + kActionsMax;
-    rest_.assign(std::make_move_iterator(rest), std::make_move_iterator(step.end()));
-    step.erase(rest, step.end());
-  }
-  for (Action& action : step) {
-    if (IsWrite(action)) {
+      if (IsWrite(action)) continue;
+    } else if (replace != nullptr && !MayReplace(*replace)) {
+      continue;
+    } else if (IsWrite(action)) {
       reconciler_.logger_.Debug("Acting",
                                 {{"domain", observed_.uid}, {"action", Describe(action)}});
     }
     under_way_.push_back({.action = std::move(action)});
   }
-  return Ask();
+}
+
+// Whether its clique is one of few that are under way in the cluster; then it is from now on.
+bool Pass::MayReplace(const ReplaceDaemon& replace) {
+  const Replacement begun = {
+      .node = replace.node, .replaced = replace.uid, .began = reconciler_.clock_.Now()};
+  const bool may = reconciler_.memories_.With([&](auto& memories) {
+    std::size_t under_way = 0;
+    for (const auto& [uid, remembered] : memories) {
+      under_way += remembered.memory.replacements.size();
+    }
+    const auto most = static_cast<std::size_t>(observed_.facts.roll.cliques_max);
+    if (under_way >= most) return false;
+    memories[observed_.uid].memory.replacements[replace.clique] = begun;
+    return true;
+  });
+  if (may) {
+    observed_.memory.replacements[replace.clique] = begun;
+  } else {
+    replace_later_ = true;
+  }
+  return may;
 }
 
 std::vector<Request> Pass::Ask() {
@@ -160,9 +185,9 @@ std::vector<Request> Pass::Ask() {
 
 void Pass::TakeReplies(std::vector<base::Result<Response>> replies) {
   acted_ = true;
-  std::vector<UnderWay> go_on;
+  std::vector<UnderWay> asked = std::exchange(under_way_, {});
   auto reply = replies.begin();
-  for (UnderWay& one : under_way_) {
+  for (UnderWay& one : asked) {
     std::vector<base::Result<Response>> checked;
     for (const http::Method method : one.methods) {
       CHECK(reply != replies.end());
@@ -171,40 +196,51 @@ void Pass::TakeReplies(std::vector<base::Result<Response>> replies) {
     if (std::ranges::all_of(checked, [](const auto& each) { return each.has_value(); })) {
       std::ranges::move(EventsOf(one.action, observed_), std::back_inserter(outcome_.events));
     }
-    ActionResult result = compute_domain::TakeReplies(one.action, checked, observed_, one.read);
-    if (std::holds_alternative<ReadPods>(one.action)) {
-      reconciler_.AddHolders(observed_);
-      if (!reconciler_.dry_run_) {
-        std::ranges::move(TellWaitingPods(observed_), std::back_inserter(outcome_.events));
-      }
+    TakeResult(one, compute_domain::TakeReplies(one.action, checked, observed_, one.read));
+  }
+}
+
+void Pass::TakeResult(UnderWay& one, ActionResult result) {
+  if (std::holds_alternative<ReadPods>(one.action)) {
+    reconciler_.AddHolders(observed_);
+    if (!reconciler_.dry_run_) {
+      std::ranges::move(TellWaitingPods(observed_), std::back_inserter(outcome_.events));
     }
-    decide_again_ = decide_again_ || result.decide_again;
-    std::ranges::move(result.expectations, std::back_inserter(expectations_));
-    if (!result.error) {
-      status_written_ = status_written_ || std::holds_alternative<WriteStatus>(one.action);
-      if (const std::optional<std::string> clique = CliqueOf(one.action)) {
-        const auto before = observed_.clique_paces.find(*clique);
-        paces_[*clique] = NextPace(before == observed_.clique_paces.end() ? Pace() : before->second,
-                                   reconciler_.clock_.Now(), observed_.facts.status_window);
-      }
-      if (result.goes_on) go_on.push_back(std::move(one));
-      continue;
+  }
+  decide_again_ = decide_again_ || result.decide_again;
+  std::ranges::move(result.expectations, std::back_inserter(expectations_));
+  if (result.error) {
+    if (const auto* replace = std::get_if<ReplaceDaemon>(&one.action)) {
+      observed_.memory.replacements.erase(replace->clique);
     }
     // The first error is the pass's; what it means to users goes into the condition.
     if (std::optional<Failure> failure = FailureOf(*result.error)) observed_.failure = failure;
     if (!outcome_.error) outcome_.error = std::move(result.error);
+    return;
   }
-  under_way_ = std::move(go_on);
+  const base::Clock::TimePoint now = reconciler_.clock_.Now();
+  if (std::holds_alternative<WriteStatus>(one.action)) observed_.memory.status_written = now;
+  if (const std::optional<std::string> clique = CliqueOf(one.action)) {
+    const auto before = observed_.memory.clique_paces.find(*clique);
+    paces_[*clique] =
+        NextPace(before == observed_.memory.clique_paces.end() ? Pace() : before->second, now,
+                 observed_.facts.status_window);
+  }
+  if (result.goes_on) under_way_.push_back(std::move(one));
 }
 
 void Pass::Finish() {
-  over_ = true;
+  phase_ = Phase::kOver;
   outcome_.requeue_after = plan_.requeue_after;
+  if (replace_later_) {
+    outcome_.requeue_after =
+        std::min(kReplaceLater, outcome_.requeue_after.value_or(kReplaceLater));
+  }
   if (!outcome_.error && plan_.obstacle) {
     outcome_.error =
         base::Error{.code = ErrorCode::kAlreadyExists, .message = plan_.obstacle->message};
   }
-  const base::Clock::TimePoint now = reconciler_.clock_.Now();
+  reconciler_.StopOrResumeRoll(observed_.uid, plan_.roll_failed);
   const bool found_pruned = reconciler_.facts_.With([&](Facts& facts) {
     const bool is_new = observed_.facts.status_is_pruned && !facts.status_is_pruned;
     facts.status_is_pruned = facts.status_is_pruned || is_new;
@@ -215,48 +251,38 @@ void Pass::Finish() {
         "The installed CRD drops the conditions of ComputeDomains, so they are not written; apply "
         "crds/ and restart to see them");
   }
+  Remember();
+}
+
+void Pass::Remember() {
+  const base::Clock::TimePoint now = reconciler_.clock_.Now();
   reconciler_.memories_.With([&](auto& memories) {
     if (!observed_.domain && expectations_.empty()) {
       memories.erase(observed_.uid);
       return;
     }
-    Reconciler::Memory& memory = memories[observed_.uid];
-    if (status_written_) memory.status_written = now;
-    memory.clique_paces = std::move(paces_);
-    memory.idle_since = std::move(observed_.idle_since);
-    memory.silent_since = std::move(observed_.silent_since);
-    if (observed_.evidence.words) {
-      memory.words = *std::move(observed_.evidence.words);
-      memory.words_read = now;
-      memory.told = std::move(observed_.told);
-    }
-    memory.expectations = std::move(expectations_);
-    memory.expect_until = now + kCatchUp;
+    observed_.memory.clique_paces = std::move(paces_);
+    if (observed_.evidence.words) observed_.memory.words_read = now;
+    memories[observed_.uid] = {.memory = std::move(observed_.memory),
+                               .expectations = std::move(expectations_),
+                               .expect_until = now + kCatchUp};
   });
 }
 
-Reconciler::Reconciler(const Cache& cache, Facts facts, WriteGate gate, const base::Clock& clock,
+Reconciler::Reconciler(const Cache& cache, Facts facts, const base::Clock& clock,
                        base::Logger& logger, const Rules& rules)
-    : cache_(cache),
-      gate_(std::move(gate)),
-      clock_(clock),
-      logger_(logger),
-      rules_(rules),
-      facts_(std::move(facts)) {}
+    : cache_(cache), clock_(clock), logger_(logger), rules_(rules), facts_(std::move(facts)) {}
 
 Observed Reconciler::Gather(const std::string& uid) const {
   Observed observed = cache_.Gather(uid);
   observed.facts = facts_.With([](const Facts& facts) { return facts; });
-  Memory memory = MemoryOf(uid);
-  observed.status_written = memory.status_written;
-  observed.clique_paces = std::move(memory.clique_paces);
-  std::erase_if(observed.clique_paces,
+  observed.memory = Recall(uid).memory;
+  Memory& memory = observed.memory;
+  std::erase_if(memory.clique_paces,
                 [now = clock_.Now()](const auto& pace) { return IsAtRest(pace.second, now); });
-  observed.idle_since = StillIdle(observed, memory.idle_since, clock_.Now());
-  observed.silent_since = FindSilentNodes(observed, memory.silent_since, clock_.Now());
-  observed.words = std::move(memory.words);
-  observed.words_read = memory.words_read;
-  observed.told = std::move(memory.told);
+  memory.idle_since = StillIdle(observed, memory.idle_since, clock_.Now());
+  memory.silent_since = FindSilentNodes(observed, memory.silent_since, clock_.Now());
+  memory.replacements = FindReplacements(observed, clock_.Now());
   AddHolders(observed);
   return observed;
 }
@@ -266,29 +292,34 @@ void Reconciler::AddHolders(Observed& observed) const {
   if (any_lacks) cache_.AddHolders(observed);
 }
 
-Reconciler::Memory Reconciler::MemoryOf(const std::string& uid) const {
+Reconciler::Remembered Reconciler::Recall(const std::string& uid) const {
   return memories_.With([&](const auto& memories) {
     const auto it = memories.find(uid);
-    return it == memories.end() ? Memory() : it->second;
+    return it == memories.end() ? Remembered() : it->second;
   });
 }
 
-void Reconciler::SetProblem(const std::string& reason, const std::string& problem) {
-  facts_.With([&](Facts& facts) {
-    facts.problem_reason = reason;
-    facts.problem = problem;
+void Reconciler::StopOrResumeRoll(const std::string& uid, const std::string& failed) {
+  const bool is_news = facts_.With([&](Facts& facts) {
+    const bool is_its = roll_stopped_by_ == uid;
+    if (failed.empty() && !is_its) return false;
+    if (!failed.empty() && !is_its && !facts.roll_stopped.empty()) return false;
+    const bool changes = facts.roll_stopped.empty() != failed.empty();
+    facts.roll_stopped = failed;
+    roll_stopped_by_ = failed.empty() ? "" : uid;
+    return changes;
   });
+  if (!is_news) return;
+  if (failed.empty()) {
+    logger_.Info("Daemons are replaced again");
+  } else {
+    logger_.Error("No more daemons are replaced, in any domain",
+                  {{"domain", uid}, {"why", failed}});
+  }
 }
 
-void Reconciler::SetSlices(Sight sight) {
-  facts_.With([&](Facts& facts) { facts.slices = sight; });
-}
-
-void Reconciler::SetDraVersions(const std::string& templates, const std::string& claims) {
-  facts_.With([&](Facts& facts) {
-    facts.template_version = templates;
-    facts.claim_version = claims;
-  });
+void Reconciler::SetViews(const Views& views) {
+  facts_.With([&](Facts& facts) { facts.views = views; });
 }
 
 }  // namespace compute_domain

@@ -7,7 +7,6 @@
 #pragma once
 
 #include <chrono>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -53,24 +52,30 @@ class Pass {
     std::vector<http::Method> methods = {};  // Of its requests.
   };
 
-  [[nodiscard]] std::vector<http::Request> Send(Step step);
-  [[nodiscard]] std::vector<http::Request> Ask();
+  enum class Phase { kGather, kSteps, kStatus, kOver };
+
+  void Gather();
   void Decide();
   [[nodiscard]] Plan MakePlan();
+  void NextStep();  // Or the next decision; or the status, after the last of them.
+  void BeginStatus();
+  void Begin(Step step);  // Puts its actions under way.
+  [[nodiscard]] bool MayReplace(const ReplaceDaemon& replace);
+  [[nodiscard]] std::vector<http::Request> Ask();
+  void TakeResult(UnderWay& one, ActionResult result);
   void Finish();
+  void Remember();
 
   Reconciler& reconciler_;
   Observed observed_;
+  Phase phase_ = Phase::kGather;
   Plan plan_;
-  Step rest_;  // Of the step under way, what was not sent yet.
-  std::vector<UnderWay> under_way_;
+  std::vector<UnderWay> under_way_;  // What is not done of the step that was begun last.
   std::size_t next_step_ = 0;
   int rounds_ = 0;
-  bool acted_ = false;         // A step ran since the last decision.
-  bool decide_again_ = false;  // And it found evidence.
-  bool over_ = false;
-  bool status_sent_ = false;
-  bool status_written_ = false;
+  bool acted_ = false;                 // A step ran since the last decision.
+  bool decide_again_ = false;          // And it found evidence.
+  bool replace_later_ = false;         // Too many cliques of the cluster are under way.
   std::map<std::string, Pace> paces_;  // Of cliques, with the writes of this pass.
   Outcome outcome_;
   std::vector<Expectation> expectations_;
@@ -78,25 +83,17 @@ class Pass {
 
 class Reconciler {
  public:
-  // Whether a write may be sent now.
-  using WriteGate = std::function<bool()>;
-
   // All outlive the reconciler. Thread-safe, as long as one domain has one pass at a time.
-  Reconciler(const Cache& cache, Facts facts, WriteGate gate, const base::Clock& clock,
-             base::Logger& logger, const Rules& rules = kRules);
+  Reconciler(const Cache& cache, Facts facts, const base::Clock& clock, base::Logger& logger,
+             const Rules& rules = kRules);
 
   [[nodiscard]] Pass Start(const std::string& uid) { return Pass(*this, uid); }
 
   // What a pass begins with.
   [[nodiscard]] Observed Gather(const std::string& uid) const;
 
-  // A kind that cannot be read (reason and sentence for conditions); empty: all can.
-  void SetProblem(const std::string& reason, const std::string& problem);
-
-  // The versions of resource.k8s.io in which the kinds are served; empty: none is.
-  void SetDraVersions(const std::string& templates, const std::string& claims);
-
-  void SetSlices(Sight sight);
+  // How well everything is seen from now on.
+  void SetViews(const Views& views);
 
   // Plans are logged and nothing is written.
   void SetDryRun() { dry_run_ = true; }
@@ -104,31 +101,27 @@ class Reconciler {
  private:
   friend class Pass;
 
-  // What outlives a pass. It only paces and explains: a new process does without.
-  struct Memory {
-    std::optional<base::Clock::TimePoint> status_written = {};
-    std::map<std::string, Pace> clique_paces = {};
-    std::map<std::string, base::Clock::TimePoint> idle_since = {};
-    std::map<std::string, base::Clock::TimePoint> silent_since = {};
-    std::map<std::string, std::string> words = {};
-    std::optional<base::Clock::TimePoint> words_read = {};
-    std::map<kube::Uid, std::string> told = {};
+  // What outlives a pass.
+  struct Remembered {
+    Memory memory = {};
     std::vector<Expectation> expectations = {};
     base::Clock::TimePoint expect_until = {};
   };
 
+  // What the domain knows of daemons of the new template; empty: that nothing is wrong.
+  void StopOrResumeRoll(const std::string& uid, const std::string& failed);
   void AddHolders(Observed& observed) const;
-  [[nodiscard]] Memory MemoryOf(const std::string& uid) const;
+  [[nodiscard]] Remembered Recall(const std::string& uid) const;
   [[nodiscard]] Instant Now() const { return {clock_.Now(), clock_.Wall()}; }
 
   const Cache& cache_;
-  const WriteGate gate_;
   const base::Clock& clock_;
   base::Logger& logger_;
   const Rules rules_;
   bool dry_run_ = false;
   base::Guarded<Facts> facts_;
-  base::Guarded<std::map<std::string, Memory>> memories_;
+  std::string roll_stopped_by_;  // The domain's UID; under the lock of `facts_`.
+  base::Guarded<std::map<std::string, Remembered>> memories_;
 };
 
 }  // namespace compute_domain

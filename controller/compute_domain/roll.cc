@@ -1,11 +1,12 @@
 #include "controller/compute_domain/roll.h"
 
 #include <algorithm>
-#include <map>
+#include <optional>
 #include <set>
 
-#include "controller/compute_domain/children.h"
-#include "controller/compute_domain/membership.h"
+#include "controller/compute_domain/daemon_pods.h"
+#include "controller/compute_domain/ownership.h"
+#include "pkg/base/rfc3339.h"
 
 namespace compute_domain {
 
@@ -13,8 +14,29 @@ namespace {
 
 using api::DaemonPod;
 
-bool IsOutdated(const DaemonPod& pod, const std::string& hash) {
-  return pod.template_hash != hash && !pod.terminal && !pod.meta.deleting;
+using base::Clock;
+using std::chrono::milliseconds;
+using Hashes = std::map<kube::Uid, std::string>;
+
+// What the domain's DaemonSets of ours make pods from, by their UIDs. A pod is compared with its
+// own set alone: of another's, such as that of NVIDIA's controller, nobody knows the hash.
+Hashes TemplateHashes(const Observed& observed) {
+  Hashes hashes;
+  for (const api::DaemonSet& set : observed.children.daemon_sets) {
+    if (!set.template_hash.empty()) hashes[set.meta.uid] = set.template_hash;
+  }
+  return hashes;
+}
+
+const std::string* HashFor(const DaemonPod& pod, const Hashes& hashes) {
+  const kube::OwnerReference* owner = pod.meta.ControllerOwner();
+  const auto it = owner == nullptr ? hashes.end() : hashes.find(owner->uid);
+  return it == hashes.end() ? nullptr : &it->second;
+}
+
+bool IsOutdated(const DaemonPod& pod, const Hashes& hashes) {
+  const std::string* hash = HashFor(pod, hashes);
+  return hash != nullptr && pod.template_hash != *hash && !pod.terminal && !pod.meta.deleting;
 }
 
 // The nodes of one clique, as live pods, labels and status show them.
@@ -64,18 +86,43 @@ std::set<std::string> NodesAway(const Observed& observed, const Membership& memb
   return nodes;
 }
 
+// The cliques with a node that a claim of the domain is allocated on; nullopt: it may be any.
+std::optional<std::set<std::string>> CliquesInUse(const Observed& observed,
+                                                  const std::map<std::string, std::string>& cliques,
+                                                  const std::vector<api::Claim>& claims) {
+  std::set<std::string> in_use;
+  for (const api::Claim& claim : claims) {
+    if (!IsChannelClaim(observed, claim) || claim.node.empty()) continue;
+    const auto it = cliques.find(claim.node);
+    const auto node = observed.nodes.find(claim.node);
+    if (it != cliques.end()) {
+      in_use.insert(it->second);
+    } else if (node != observed.nodes.end() && !node->second.clique.empty()) {
+      in_use.insert(node->second.clique);
+    } else {
+      return {};
+    }
+  }
+  return in_use;
+}
+
+// Deletes of `pods` those that are due and that nobody needs, as `claims` show.
 std::vector<Action> PodsToReplace(const Observed& observed, const Membership& membership,
-                                  const std::vector<DaemonPod>& pods) {
-  std::vector<Action> deletions;
-  const std::string hash = TemplateHash(observed);
-  const bool any =
-      std::ranges::any_of(pods, [&](const auto& pod) { return IsOutdated(pod, hash); });
-  if (hash.empty() || !any) return deletions;
-  const auto replace = [&](const DaemonPod& pod) {
-    deletions.emplace_back(
-        Delete{.kind = Kind::kDaemonPod, .key = pod.meta.key, .uid = pod.meta.uid});
-  };
+                                  const std::vector<DaemonPod>& pods,
+                                  const std::vector<api::Claim>& claims) {
+  std::vector<Action> replacements;
+  const Hashes hashes = TemplateHashes(observed);
+  if (std::ranges::none_of(pods, [&](const auto& pod) { return IsOutdated(pod, hashes); })) {
+    return replacements;
+  }
   const auto cliques = CliquesOfNodes(observed, pods);
+  const bool always = MayRestartUnderJob(observed);
+  const auto in_use = CliquesInUse(observed, cliques, claims);
+  if (!always && !in_use) return replacements;
+  const auto replace = [&](const DaemonPod& pod, const std::string& clique) {
+    replacements.emplace_back(ReplaceDaemon{
+        .key = pod.meta.key, .uid = pod.meta.uid, .node = pod.node, .clique = clique});
+  };
   std::map<std::string, CliqueView> views;
   std::set<std::string> unknown;  // Nodes that are away, and whose clique nobody knows.
   for (const std::string& node : NodesAway(observed, membership, pods)) {
@@ -83,41 +130,150 @@ std::vector<Action> PodsToReplace(const Observed& observed, const Membership& me
     (it == cliques.end() ? unknown : views[it->second].away).insert(node);
   }
   for (const DaemonPod& pod : pods) {
-    if (!IsOutdated(pod, hash)) continue;
+    if (!IsOutdated(pod, hashes)) continue;
     const auto it = cliques.find(pod.node);
     if (it != cliques.end()) {
       views[it->second].outdated.push_back(&pod);
     } else if (!pod.ready && !IsLost(observed, pod.node)) {
       // It never came so far as to join a clique: nobody relies on it.
       unknown.erase(pod.node);
-      replace(pod);
+      replace(pod, pod.node);
     }
   }
   for (auto& [id, view] : views) {
+    if (!always && in_use->contains(id)) continue;
+    if (observed.memory.replacements.contains(id)) continue;  // Not settled yet.
     view.away.insert(unknown.begin(), unknown.end());
-    if (const DaemonPod* pod = Choose(observed, view)) replace(*pod);
+    if (const DaemonPod* pod = Choose(observed, view)) replace(*pod, id);
   }
-  return deletions;
+  return replacements;
+}
+
+bool IsShownReady(const Observed& observed, const std::string& node) {
+  return std::ranges::any_of(observed.domain->status.nodes, [&](const api::Member& shown) {
+    return shown.node == node && shown.ready;
+  });
+}
+
+std::string Say(const DaemonPod& pod) {
+  return "pods/" + kube::ToString(pod.meta.key) + " on " + pod.node +
+         (pod.trouble.empty() ? "" : " (" + pod.trouble + ")");
+}
+
+// A daemon of a changed template that should serve by now: one that took the place of another, or
+// that a new job needs. Adds when one may fail to `roll`.
+void FindFailure(const Observed& observed, const Instant& now, Roll& roll) {
+  const auto is_due = [&](milliseconds rest) {
+    if (rest <= milliseconds(0)) return true;
+    roll.look_again = roll.look_again ? std::min(*roll.look_again, rest) : rest;
+    return false;
+  };
+  const std::chrono::seconds deadline = observed.facts.roll.deadline;
+  for (const auto& [clique, replacement] : observed.memory.replacements) {
+    if (replacement.serves_since || IsLost(observed, replacement.node)) continue;
+    const auto rest = std::chrono::ceil<milliseconds>(replacement.began + deadline - now.monotonic);
+    if (is_due(rest)) roll.failed = "The daemon on " + replacement.node;
+  }
+  const auto serves = [](const DaemonPod& pod) { return Serves(pod); };
+  for (const api::DaemonSet& set : observed.children.daemon_sets) {
+    const bool is_changed = !set.template_hash.empty() && set.template_generation > 1;
+    if (!is_changed) continue;
+    const auto is_new = [&](const DaemonPod& pod) {
+      const kube::OwnerReference* owner = pod.meta.ControllerOwner();
+      return owner != nullptr && owner->uid == set.meta.uid &&
+             pod.template_hash == set.template_hash && !pod.terminal && !pod.meta.deleting;
+    };
+    const auto& pods = observed.children.daemon_pods;
+    // If one serves, its template does; what is wrong with another is its node's.
+    if (std::ranges::any_of(pods, [&](const auto& pod) { return is_new(pod) && serves(pod); })) {
+      continue;
+    }
+    for (const DaemonPod& pod : pods) {
+      const auto made = base::ParseTime(pod.meta.creation_timestamp);
+      if (!is_new(pod) || !made || IsLost(observed, pod.node)) continue;
+      if (is_due(std::chrono::ceil<milliseconds>(*made + deadline - now.wall))) {
+        roll.failed = Say(pod);
+      }
+    }
+  }
+  if (!roll.failed.empty()) {
+    roll.failed += ", made from the new template, does not serve after " +
+                   std::to_string(deadline.count()) + " s.";
+  }
 }
 
 }  // namespace
 
+bool MayRestartUnderJob(const Observed& observed) {
+  const std::string& own = observed.domain->daemon_roll;
+  if (own == "Always") return true;
+  return own.empty() && observed.facts.roll.policy == RollPolicy::kAlways;
+}
+
+bool IsClaimed(const Observed& observed, const std::vector<api::Claim>& claims) {
+  return std::ranges::any_of(claims, [&](const api::Claim& claim) {
+    return IsChannelClaim(observed, claim) && !claim.node.empty();
+  });
+}
+
 std::vector<std::string> FindOutdated(const Observed& observed) {
-  const std::string hash = TemplateHash(observed);
+  const Hashes hashes = TemplateHashes(observed);
   std::vector<std::string> pods;
-  if (hash.empty()) return pods;
   for (const DaemonPod& pod : observed.children.daemon_pods) {
-    if (IsOutdated(pod, hash)) pods.push_back(pod.meta.key.name);
+    if (IsOutdated(pod, hashes)) pods.push_back(pod.meta.key.name);
   }
   std::ranges::sort(pods);
   return pods;
 }
 
-Roll PlanRoll(const Observed& observed, const Membership& membership) {
-  // Most passes end here, or find that somebody is away: only then is it worth a live read.
-  if (PodsToReplace(observed, membership, observed.children.daemon_pods).empty()) return {};
-  if (!observed.evidence.daemon_pods) return {.needs_daemon_pods = true};
-  return {.actions = PodsToReplace(observed, membership, *observed.evidence.daemon_pods)};
+std::map<std::string, Replacement> FindReplacements(const Observed& observed,
+                                                    Clock::TimePoint now) {
+  std::map<std::string, Replacement> found;
+  if (!observed.domain || observed.domain->meta.deleting) return found;
+  const PodByNode pods = PodsThatCount(observed);
+  for (auto [clique, replacement] : observed.memory.replacements) {
+    const auto pod = pods.find(replacement.node);
+    const bool is_labelled = std::ranges::any_of(
+        observed.children.labelled_nodes,
+        [&](const api::Node& node) { return node.meta.key.name == replacement.node; });
+    if (pod == pods.end() && !is_labelled) continue;  // No daemon is wanted there any more.
+    const bool serves = pod != pods.end() && pod->second->meta.uid != replacement.replaced &&
+                        Serves(*pod->second) && IsShownReady(observed, replacement.node);
+    if (!serves) {
+      replacement.serves_since.reset();
+    } else if (!replacement.serves_since) {
+      replacement.serves_since = now;
+    } else if (now - *replacement.serves_since >= observed.facts.roll.settle) {
+      continue;
+    }
+    found.emplace(clique, std::move(replacement));
+  }
+  return found;
+}
+
+Roll PlanRoll(const Observed& observed, const Membership& membership, const Instant& now) {
+  Roll roll;
+  FindFailure(observed, now, roll);
+  for (const auto& [clique, replacement] : observed.memory.replacements) {
+    if (!replacement.serves_since) continue;
+    const auto rest = std::chrono::ceil<milliseconds>(*replacement.serves_since +
+                                                      observed.facts.roll.settle - now.monotonic);
+    const milliseconds wait = std::max(rest, milliseconds(1));
+    roll.look_again = roll.look_again ? std::min(*roll.look_again, wait) : wait;
+  }
+  if (!roll.failed.empty() || !observed.facts.roll_stopped.empty()) return roll;
+  // Claims that cannot be read may be on any node.
+  if (!observed.facts.views.claims_are_read && !MayRestartUnderJob(observed)) return roll;
+  // Most passes end here, or find that somebody is away: only then is it worth live reads.
+  const Children& cached = observed.children;
+  if (PodsToReplace(observed, membership, cached.daemon_pods, cached.claims).empty()) return roll;
+  const bool needs_claims = !observed.evidence.claims && !MayRestartUnderJob(observed);
+  if (needs_claims) roll.actions.emplace_back(ReadClaims{.ns = observed.domain->meta.key.ns});
+  roll.needs_daemon_pods = !observed.evidence.daemon_pods;
+  if (needs_claims || roll.needs_daemon_pods) return roll;
+  const auto& claims = observed.evidence.claims ? *observed.evidence.claims : cached.claims;
+  roll.actions = PodsToReplace(observed, membership, *observed.evidence.daemon_pods, claims);
+  return roll;
 }
 
 }  // namespace compute_domain

@@ -7,10 +7,9 @@
 #include "controller/api/names.h"
 #include "controller/compute_domain/acceptance.h"
 #include "controller/compute_domain/children.h"
-#include "controller/compute_domain/membership.h"
-#include "controller/compute_domain/plugins.h"
+#include "controller/compute_domain/clique_pace.h"
+#include "controller/compute_domain/daemon_pods.h"
 #include "controller/compute_domain/roll.h"
-#include "controller/compute_domain/usage.h"
 #include "pkg/base/rfc3339.h"
 
 namespace compute_domain {
@@ -42,6 +41,10 @@ Verdict JudgeAcceptance(const Observed& observed) {
   if (observed.failure && observed.failure->reason == api::kReasonTemplateNameTaken) {
     return Against(*observed.failure);
   }
+  // What was made goes on, whether or not we see it.
+  if (const std::optional<Failure> blindness = FindBlindness(observed)) {
+    return {"True", blindness->reason, "Nothing is made or repaired: " + blindness->message};
+  }
   if (IsPaused(observed)) {
     return {"True", api::kReasonPaused,
             "Annotation " + std::string(api::kPausedAnnotation) +
@@ -53,9 +56,20 @@ Verdict JudgeAcceptance(const Observed& observed) {
   return {"True", api::kReasonAccepted, "The domain can be provided for."};
 }
 
-Verdict JudgeProvision(const Observed& observed) {
+// As status has it already; empty: it has not.
+Verdict Said(const Observed& observed, std::string_view type) {
+  const kube::Condition* said = observed.domain->status.Find(type);
+  if (said == nullptr) return {};
+  return {said->status == "True" ? "True" : "False", said->reason, said->message};
+}
+
+Verdict JudgeProvision(const Observed& observed, const Findings& findings) {
   if (FindObjection(observed)) {
     return {"False", api::kReasonNotAccepted, "Nothing is made before the domain is accepted."};
+  }
+  if (FindBlindness(observed)) {
+    if (Verdict said = Said(observed, api::kConditionProvisioned); !said.reason.empty())
+      return said;
   }
   if (observed.failure) return Against(*observed.failure);
   const ChildrenState children = FindChildren(observed);
@@ -70,10 +84,22 @@ Verdict JudgeProvision(const Observed& observed) {
   if (!children.missing.empty()) {
     return {"False", api::kReasonChildrenMissing, "Being made: " + Names(children.missing) + "."};
   }
-  if (const std::vector<std::string> outdated = FindOutdated(observed); !outdated.empty()) {
+  if (!findings.outdated.empty()) {
+    const std::string& stopped = observed.facts.roll_stopped;
+    const std::string names = Names(findings.outdated);
+    if (!stopped.empty()) {
+      return {"True", api::kReasonRollStopped,
+              "Daemons of an older template go on: " + names +
+                  ". None is replaced in any domain: " + stopped +
+                  " Mend the image or the settings of the daemons, or that node."};
+    }
     return {"True", api::kReasonOutdated,
-            "Daemons of an older template are replaced one by one in each clique: " +
-                Names(outdated) + "."};
+            "Daemons of an older template: " + names +
+                (MayRestartUnderJob(observed)
+                     ? ". They are replaced one by one in each clique."
+                     : ". They are replaced once no pod uses their clique; annotation " +
+                           std::string(api::kDaemonRollAnnotation) +
+                           ": Always does not wait, and ends the job.")};
   }
   return {"True", api::kReasonChildrenExist, "DaemonSet and claim templates exist."};
 }
@@ -84,21 +110,22 @@ struct Trouble {
   std::string detail = {};
 };
 
-Trouble TroubleOf(const Observed& observed, const Member& member) {
+Trouble TroubleOf(const Observed& observed, const Findings& findings, const Member& member) {
   const auto node = observed.nodes.find(member.node);
-  if (node == observed.nodes.end()) return {api::kReasonNodeLost, "gone"};
-  if (!node->second.ready) return {api::kReasonNodeLost, "not ready"};
+  const bool is_known = node != observed.nodes.end();
+  if (!is_known && IsLost(observed, member.node)) return {api::kReasonNodeLost, "gone"};
+  if (is_known && !node->second.ready) return {api::kReasonNodeLost, "not ready"};
+  const auto occupied = findings.occupied.find(member.node);
+  if (occupied != findings.occupied.end()) return {api::kReasonNodeHeld, occupied->second};
   if (member.ready) return {};
   if (observed.rebooted.contains(member.node)) return {api::kReasonNodeRebooted, ""};
-  if (node->second.unschedulable) return {api::kReasonNodeDrained, "cordoned"};
-  if (!node->second.taints.empty()) {
+  if (is_known && node->second.unschedulable) return {api::kReasonNodeDrained, "cordoned"};
+  if (is_known && !node->second.taints.empty()) {
     return {api::kReasonNodeTainted, "taint " + node->second.taints.front()};
   }
-  for (const api::DaemonPod& pod : observed.children.daemon_pods) {
-    const bool says = pod.node == member.node && !pod.trouble.empty() && !pod.meta.deleting;
-    if (says) return {{}, pod.trouble};
-  }
-  return {};
+  const auto pod = findings.pods.find(member.node);
+  if (pod == findings.pods.end()) return {{}, member.ip.empty() ? "no daemon yet" : ""};
+  return {{}, pod->second->meta.deleting ? "" : pod->second->trouble};
 }
 
 // What to do about words of a daemon that are known; empty: they are not.
@@ -109,7 +136,11 @@ std::string Hint(const std::string& words) {
 }
 
 // Members that are not ready, the gravest reason, and what to do about it.
-Verdict JudgeUnready(const Observed& observed, const std::vector<Member>& members) {
+Verdict JudgeUnready(const Observed& observed, const Findings& findings,
+                     const std::vector<Member>& members) {
+  std::vector<Trouble> troubles;
+  troubles.reserve(members.size());
+  for (const Member& member : members) troubles.push_back(TroubleOf(observed, findings, member));
   struct Rank {
     std::string_view reason = {};
     const char* says = "";
@@ -122,11 +153,13 @@ Verdict JudgeUnready(const Observed& observed, const std::vector<Member>& member
        "Not ready, and cordoned: ", "Uncordon the node, or move its pods to others"},
       {api::kReasonNodeTainted,
        "Not ready, and tainted: ", "See who tainted the node; its pods may have to move"},
+      {api::kReasonNodeHeld, "Held by another domain: ", "Pods there wait until it lets go"},
       {{}, "Not ready: ", "Look at the daemon pod of the node in namespace "}};
   for (const Rank& rank : kRanks) {
     std::vector<std::string> nodes;
-    for (const Member& member : members) {
-      const Trouble trouble = TroubleOf(observed, member);
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      const Member& member = members[i];
+      const Trouble& trouble = troubles[i];
       if (trouble.reason != rank.reason || (member.ready && rank.reason.empty())) continue;
       nodes.push_back(trouble.detail.empty() ? member.node
                                              : member.node + " (" + trouble.detail + ")");
@@ -140,12 +173,13 @@ Verdict JudgeUnready(const Observed& observed, const std::vector<Member>& member
   return {};
 }
 
-// Daemons that run into something before their node becomes a member.
+// Daemons that run into something on no node of `members`, such as those that find none.
 std::string TroubleBefore(const Observed& observed, const std::vector<Member>& members) {
+  std::set<std::string> nodes;
+  for (const Member& member : members) nodes.insert(member.node);
   std::vector<std::string> pods;
   for (const api::DaemonPod& pod : observed.children.daemon_pods) {
-    const bool is_member = std::ranges::find(members, pod.node, &Member::node) != members.end();
-    if (is_member || pod.trouble.empty() || pod.meta.deleting) continue;
+    if (nodes.contains(pod.node) || pod.trouble.empty() || pod.meta.deleting) continue;
     pods.push_back(pod.meta.key.name + (pod.node.empty() ? "" : " on " + pod.node) + " (" +
                    pod.trouble + ")");
   }
@@ -158,7 +192,7 @@ std::string TroubleBefore(const Observed& observed, const std::vector<Member>& m
 // Two domains in one clique: it mostly works, which makes it hard to find when it does not.
 std::string Sharing(const Observed& observed) {
   std::vector<std::string> shared;
-  for (const auto& [clique, others] : observed.clique_shared_with) {
+  for (const auto& [clique, others] : observed.others.in_clique) {
     for (const std::string& other : others) shared.push_back(other + " in " + clique);
   }
   if (shared.empty()) return "";
@@ -175,44 +209,44 @@ std::string Say(const MissingPlugins& missing) {
          (missing.stuck.empty() ? "" : " Pods that do not end: " + Names(missing.stuck) + ".");
 }
 
-Verdict JudgeMembership(const Observed& observed, const Membership& membership) {
-  const std::vector<Member>& members = membership.members;
+Verdict JudgeMembership(const Observed& observed, const Findings& findings,
+                        const Membership& membership, const std::vector<Member>& expected) {
   if (!membership.refused.empty()) {
     return {"False", api::kReasonCliqueFull,
             "No IMEX index is free for " + Names(membership.refused) + "; a clique holds " +
                 std::to_string(observed.facts.daemons.nodes_per_imex_domain_max) +
                 " nodes. Run the workload on fewer nodes of it."};
   }
-  const std::vector<std::string> holders = FindHeldNodes(observed);
-  const std::string held = holders.empty() ? ""
-                                           : " Held by another domain: " + Names(holders) +
-                                                 "; pods there wait until it lets go.";
-  if (members.empty()) {
-    return {"Unknown", held.empty() ? api::kReasonNoMembers : api::kReasonNodeHeld,
-            "No node has joined yet. Nodes join when pods that claim a channel from template " +
-                observed.domain->template_name + " are scheduled." + held +
-                TroubleBefore(observed, members)};
+  if (expected.empty()) {
+    return {"Unknown", api::kReasonNoMembers,
+            "No node takes part." + TroubleBefore(observed, expected)};
   }
-  if (Verdict unready = JudgeUnready(observed, members); !unready.reason.empty()) return unready;
-  if (!held.empty()) {
-    return {"False", api::kReasonNodeHeld, ReadyOf(members) + " members are ready." + held};
+  if (Verdict unready = JudgeUnready(observed, findings, expected); !unready.reason.empty()) {
+    unready.message += TroubleBefore(observed, expected);
+    return unready;
   }
-  if (static_cast<std::int64_t>(members.size()) < observed.domain->num_nodes) {
+  if (static_cast<std::int64_t>(membership.members.size()) < observed.domain->num_nodes) {
     return {"False", api::kReasonWaitingForMembers,
-            std::to_string(members.size()) + " of spec.numNodes " +
+            std::to_string(membership.members.size()) + " of spec.numNodes " +
                 std::to_string(observed.domain->num_nodes) + " nodes have joined." +
-                TroubleBefore(observed, members)};
+                TroubleBefore(observed, expected)};
   }
-  const std::string all_ready = "All " + ReadyOf(members) + " members are ready.";
+  const std::string all_ready = "All " + ReadyOf(expected) + " members are ready.";
   if (const std::string sharing = Sharing(observed); !sharing.empty()) {
     return {"True", api::kReasonCliqueShared, all_ready + sharing};
   }
   return {"True", api::kReasonAllMembersReady, all_ready};
 }
 
-Verdict JudgeMembers(const Observed& observed, const Membership& membership, const Instant& now) {
-  Verdict verdict = JudgeMembership(observed, membership);
-  const MissingPlugins missing = FindMissingPlugins(observed, now);
+Verdict JudgeMembers(const Observed& observed, const Findings& findings,
+                     const Membership& membership, const std::vector<Member>& expected) {
+  Verdict verdict = JudgeMembership(observed, findings, membership, expected);
+  if (observed.facts.views.nodes != Sight::kCurrent) {
+    if (verdict.status == "True") verdict.reason = api::kReasonNodesNotRead;
+    verdict.message += " Nodes are not read, so nobody notices one that is lost: " +
+                       observed.facts.views.nodes_problem + ".";
+  }
+  const MissingPlugins& missing = findings.plugins;
   if (missing.nodes.empty()) return verdict;
   // Those say why the node as such is of no use, with or without its plugin.
   static constexpr std::string_view kGraver[] = {api::kReasonCliqueFull, api::kReasonNodeLost,
@@ -231,29 +265,44 @@ Verdict JudgeMembers(const Observed& observed, const Membership& membership, con
   return verdict;
 }
 
-Verdict JudgeUse(const Observed& observed) {
-  const Usage usage = FindUsage(observed);
-  const std::string waiting =
-      usage.waiting.empty() ? "" : " Waiting for a node: " + Names(usage.waiting) + ".";
-  const std::optional<Failure> shortage = FindShortage(observed);
-  const std::string says = waiting + (shortage ? " " + shortage->message : "");
-  const bool is_stray = shortage && shortage->reason == api::kReasonChannelHeld;
-  if (!usage.users.empty()) {
-    return {"True", is_stray ? api::kReasonChannelHeld : api::kReasonClaimsReserved,
-            "Used by " + Names(usage.users) + "." + says};
+// Why pods of the domain wait; the reason is empty: none does.
+Verdict JudgeWaiting(const Findings& findings) {
+  if (findings.usage.waiting.empty()) return {};
+  Verdict verdict = {"False", api::kReasonPodsWaiting,
+                     "Waiting for a node: " + Names(findings.usage.waiting) + "."};
+  if (findings.shortage) {
+    verdict.reason = findings.shortage->reason;
+    verdict.message += " " + findings.shortage->message;
   }
-  const std::string_view reason = shortage          ? std::string_view(shortage->reason)
-                                  : waiting.empty() ? api::kReasonNoClaims
-                                                    : api::kReasonPodsWaiting;
-  return {"False", reason, "No pod holds a channel of the domain." + says};
+  return verdict;
+}
+
+Verdict JudgeUse(const Observed& observed, const Findings& findings) {
+  if (!observed.facts.views.claims_are_read) {
+    return {"Unknown", observed.facts.views.problem_reason,
+            "Claims are not read, so nobody knows who uses the domain: " +
+                observed.facts.views.problem};
+  }
+  const Verdict waiting = JudgeWaiting(findings);
+  const std::string says = waiting.reason.empty() ? "" : " " + waiting.message;
+  const std::vector<std::string>& users = findings.usage.users;
+  if (!users.empty()) {
+    const bool is_stray = waiting.reason == api::kReasonChannelHeld;
+    return {"True", is_stray ? api::kReasonChannelHeld : api::kReasonClaimsReserved,
+            "Used by " + Names(users) + "." + says};
+  }
+  return {"False", waiting.reason.empty() ? api::kReasonNoClaims : waiting.reason,
+          "No pod holds a channel of the domain." + says};
 }
 
 // What CONTRACT calls the global status: what NVIDIA's users and tools read.
-bool IsGloballyReady(const Observed& observed, const std::vector<Member>& members) {
+bool IsGloballyReady(const Observed& observed, const Membership& membership,
+                     const std::vector<Member>& expected) {
   const bool accepted =
       !FindObjection(observed) && !observed.failure && !observed.domain->meta.deleting;
-  return accepted && static_cast<std::int64_t>(members.size()) >= observed.domain->num_nodes &&
-         std::ranges::all_of(members, &Member::ready);
+  const auto members = static_cast<std::int64_t>(membership.members.size());
+  return accepted && members >= observed.domain->num_nodes &&
+         std::ranges::all_of(expected, &Member::ready);
 }
 
 void AddCondition(const Observed& observed, std::string_view type, const Verdict& verdict,
@@ -271,34 +320,49 @@ void AddCondition(const Observed& observed, std::string_view type, const Verdict
   status.conditions.push_back(std::move(condition));
 }
 
-// The first of those that Ready sums up that is not true; if all are, the last.
-const Verdict& SumUp(const Verdict& accepted, const Verdict& provisioned, const Verdict& members) {
+// Whether the domain can be used now: the first of those before it that is not true; of a domain
+// that nobody uses, that it is provisioned; and else how its members are. While pods wait, why.
+Verdict SumUp(const Observed& observed, const Verdict& accepted, const Verdict& provisioned,
+              const Verdict& members, const Verdict& waiting) {
   if (accepted.status != "True") return accepted;
-  return provisioned.status != "True" ? provisioned : members;
+  if (provisioned.status != "True") return provisioned;
+  if (members.status == "False") return members;
+  if (!waiting.reason.empty()) {
+    return {members.status == "True" ? "True" : "False", waiting.reason,
+            members.message + " " + waiting.message};
+  }
+  if (members.status == "True") return members;
+  return {"True", api::kReasonIdle,
+          "Provisioned; nodes join when pods that claim from " + observed.domain->template_name +
+              " are scheduled."};
 }
 
 // `deletion` says why the domain is not Ready however its members are; empty: it is not deleted.
-DomainStatus Compose(const Observed& observed, const Membership& membership,
-                     const std::optional<Verdict>& deletion, const Instant& now) {
+DomainStatus Compose(const Observed& observed, const Findings& findings,
+                     const Membership& membership, const std::optional<Verdict>& deletion,
+                     const Instant& now) {
   DomainStatus status;
-  status.status = IsGloballyReady(observed, membership.members) ? "Ready" : "NotReady";
+  const std::vector<Member> expected = FindExpected(observed, membership);
+  status.status = IsGloballyReady(observed, membership, expected) ? "Ready" : "NotReady";
   status.nodes = membership.members;
   if (observed.facts.status_is_pruned) return status;
   status.observed_generation = observed.domain->meta.generation;
   const Verdict accepted = JudgeAcceptance(observed);
-  const Verdict provisioned = JudgeProvision(observed);
-  const Verdict members = JudgeMembers(observed, membership, now);
+  const Verdict provisioned = JudgeProvision(observed, findings);
+  const Verdict members = JudgeMembers(observed, findings, membership, expected);
   AddCondition(observed, api::kConditionAccepted, accepted, now, status);
   AddCondition(observed, api::kConditionProvisioned, deletion.value_or(provisioned), now, status);
   AddCondition(observed, api::kConditionMembersReady, members, now, status);
-  AddCondition(observed, api::kConditionReady,
-               deletion.value_or(SumUp(accepted, provisioned, members)), now, status);
-  AddCondition(observed, api::kConditionInUse, JudgeUse(observed), now, status);
+  AddCondition(
+      observed, api::kConditionReady,
+      deletion.value_or(SumUp(observed, accepted, provisioned, members, JudgeWaiting(findings))),
+      now, status);
+  AddCondition(observed, api::kConditionInUse, JudgeUse(observed, findings), now, status);
   // Conditions of others stay.
   for (const kube::Condition& condition : observed.domain->status.conditions) {
     if (status.Find(condition.type) == nullptr) status.conditions.push_back(condition);
   }
-  status.members = ReadyOf(membership.members);
+  status.members = ReadyOf(expected);
   std::map<std::string, api::CliqueSummary> cliques;
   for (const Member& member : membership.members) {
     api::CliqueSummary& clique = cliques[member.clique];
@@ -325,17 +389,18 @@ bool IsSame(const Observed& observed, const DomainStatus& status) {
 
 }  // namespace
 
-DomainStatus DecideStatus(const Observed& observed, const Membership& membership,
-                          const Instant& now) {
-  return Compose(observed, membership, {}, now);
+DomainStatus DecideStatus(const Observed& observed, const Findings& findings,
+                          const Membership& membership, const Instant& now) {
+  return Compose(observed, findings, membership, {}, now);
 }
 
-DomainStatus DecideDeletionStatus(const Observed& observed, const Membership& membership,
-                                  const DeletionWait& wait, const Instant& now) {
+DomainStatus DecideDeletionStatus(const Observed& observed, const Findings& findings,
+                                  const Membership& membership, const DeletionWait& wait,
+                                  const Instant& now) {
   Verdict verdict = {"False", api::kReasonDeleting, "The domain is being deleted."};
-  if (!wait.held.empty()) {
+  if (!wait.pinned.empty()) {
     verdict = {"False", api::kReasonHeldByFinalizer,
-               "Finalizers of others keep " + Names(wait.held) +
+               "Finalizers of others keep " + Names(wait.pinned) +
                    ". Whoever set one takes it off when its work is done; if that component is "
                    "gone, take it off with kubectl edit." +
                    (wait.blockers.empty() ? "" : " There are still " + Names(wait.blockers) + ".")};
@@ -350,9 +415,9 @@ DomainStatus DecideDeletionStatus(const Observed& observed, const Membership& me
   } else if (observed.failure) {
     verdict = {"False", api::kReasonDeletionBlocked, observed.failure->message};
   }
-  const MissingPlugins missing = FindMissingPlugins(observed, now);
+  const MissingPlugins& missing = findings.plugins;
   if (!wait.blockers.empty() && !missing.nodes.empty()) verdict.message += Say(missing);
-  DomainStatus status = Compose(observed, membership, verdict, now);
+  DomainStatus status = Compose(observed, findings, membership, verdict, now);
   if (!observed.facts.status_is_pruned) {
     const bool blocked = verdict.reason != api::kReasonDeleting;
     verdict.status = blocked ? "True" : "False";
@@ -368,8 +433,12 @@ std::optional<WriteStatus> DecideStatusWrite(
     const Observed& observed, const DomainStatus& status, const Instant& now,
     std::optional<std::chrono::milliseconds>& requeue_after) {
   if (IsSame(observed, status)) return {};
-  if (observed.status_written && !TakesReadinessAway(observed.domain->status, status)) {
-    const auto rest = *observed.status_written + observed.facts.status_window - now.monotonic;
+  if (observed.memory.status_written) {
+    const std::chrono::milliseconds urgent = UrgentWindow(status.nodes.size());
+    const std::chrono::milliseconds window = TakesReadinessAway(observed.domain->status, status)
+                                                 ? urgent
+                                                 : std::max(observed.facts.status_window, urgent);
+    const auto rest = *observed.memory.status_written + window - now.monotonic;
     if (rest > std::chrono::nanoseconds(0)) {
       const auto wait = std::chrono::ceil<std::chrono::milliseconds>(rest);
       requeue_after = requeue_after ? std::min(*requeue_after, wait) : wait;

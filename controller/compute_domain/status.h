@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "controller/compute_domain/findings.h"
 #include "controller/compute_domain/plan.h"
 
 namespace compute_domain {
@@ -12,19 +13,21 @@ namespace compute_domain {
 struct DeletionWait {
   std::chrono::seconds at_most{0};         // Since the deletion was asked for.
   std::vector<std::string> blockers = {};  // Such as "pods/train-0 (claim ns/train-0-channel-x2)".
-  std::vector<std::string> held = {};      // By finalizers of others, for which there is no bound.
+  std::vector<std::string> pinned = {};    // By finalizers of others, for which there is no bound.
 };
 
 // The status of a domain that is not being deleted.
-[[nodiscard]] api::DomainStatus DecideStatus(const Observed& observed, const Membership& membership,
-                                             const Instant& now);
+[[nodiscard]] api::DomainStatus DecideStatus(const Observed& observed, const Findings& findings,
+                                             const Membership& membership, const Instant& now);
 // And of one that is.
 [[nodiscard]] api::DomainStatus DecideDeletionStatus(const Observed& observed,
+                                                     const Findings& findings,
                                                      const Membership& membership,
                                                      const DeletionWait& wait, const Instant& now);
 
-// The write of `status`, or none: if it says nothing new, or if it is not urgent and the last write
-// was less than a window ago; then `requeue_after` is set to the rest.
+// The write of `status`, or none: if it says nothing new, or if the last write was less than a
+// window ago; then `requeue_after` is set to the rest. What takes readiness away waits only for
+// what the size of the object asks for: everybody who watches it gets it whole.
 [[nodiscard]] std::optional<WriteStatus> DecideStatusWrite(
     const Observed& observed, const api::DomainStatus& status, const Instant& now,
     std::optional<std::chrono::milliseconds>& requeue_after);

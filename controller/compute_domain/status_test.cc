@@ -20,7 +20,7 @@ using std::chrono::seconds;
 using Change = std::function<void(Observed&)>;
 
 DomainStatus StatusOf(const Observed& observed) {
-  return DecideStatus(observed, PlanMembership(observed, Now()), Now());
+  return DecideStatus(observed, Find(observed, Now()), PlanMembership(observed, Now()), Now());
 }
 
 DomainStatus StatusAfter(const Change& change) {
@@ -40,6 +40,13 @@ void RemoveMembers(Observed& observed) {
   observed.evidence.daemon_pods.emplace();
 }
 
+// Nobody has ever used it, or nobody does any more.
+void LeaveUnused(Observed& observed) {
+  RemoveMembers(observed);
+  observed.children.claims.clear();
+  observed.children.labelled_nodes.clear();
+}
+
 TEST(DecideStatus, ConvergedDomainIsReadyInEveryTerm) {
   EXPECT_EQ(StatusOf(Converged()), fixtures::MakeStatus());
 }
@@ -54,15 +61,18 @@ TEST(DecideStatus, P1_EachCauseHasItsReasonAndASentenceThatHelps) {
   };
   const std::vector<Row> rows = {
       {[](Observed& o) {
-         o.facts.problem_reason = "RightMissing";
-         o.facts.problem = "Grant list on nodes.";
+         o.domain->status = {};  // It was never provisioned.
+         o.facts.views.problem_reason = "RightMissing";
+         o.facts.views.problem = "Grant list on nodes.";
        },
        "False", "RightMissing", "Grant list on nodes.", "NotReady"},
       {[](Observed& o) { o.domain->has_spec = false; }, "False", "SpecMissing",
        "spec.channel.resourceClaimTemplate.name", "NotReady"},
       {[](Observed& o) { o.failure = Failure{.reason = "Forbidden", .message = "quota"}; }, "False",
        "Forbidden", "quota", "NotReady"},
-      {RemoveMembers, "Unknown", "NoMembers", "from template train-channel", "Ready"},
+      {RemoveMembers, "False", "MembersNotReady", "node-0 (no daemon yet)", "NotReady"},
+      {LeaveUnused, "True", "Idle",
+       "Provisioned; nodes join when pods that claim from train-channel are scheduled.", "Ready"},
       {[](Observed& o) { o.nodes["node-1"].ready = false; }, "False", "NodeLost",
        "Lost: node-1 (not ready)", "NotReady"},
       {[](Observed& o) { o.nodes.erase("node-0"); }, "False", "NodeLost", "Lost: node-0 (gone)",
@@ -88,7 +98,7 @@ TEST(DecideStatus, P1_EachCauseHasItsReasonAndASentenceThatHelps) {
 
 // node-1 has had no plugin for five minutes.
 void LosePlugin(Observed& observed) {
-  observed.silent_since = {{"node-1", Now().monotonic - seconds(300)}};
+  observed.memory.silent_since = {{"node-1", Now().monotonic - seconds(300)}};
 }
 constexpr const char* kNoPlugin =
     "No kubelet plugin of compute-domain.nvidia.com is registered on node-1: pods of the domain "
@@ -112,8 +122,8 @@ TEST(DecideStatus, B56_NodeWhosePluginIsMissingIsNamedWithWhatToDo) {
          o.children.daemon_pods.pop_back();
          o.evidence.daemon_pods = o.children.daemon_pods;
        },
-       "False", "PluginMissing", "Ready"},
-      {"nobody is a member yet", RemoveMembers, "Unknown", "PluginMissing", "Ready"},
+       "False", "PluginMissing", "NotReady"},
+      {"nobody is a member yet", RemoveMembers, "False", "PluginMissing", "NotReady"},
       {"it rebooted",
        [](Observed& o) {
          o.rebooted = {"node-1"};
@@ -123,7 +133,7 @@ TEST(DecideStatus, B56_NodeWhosePluginIsMissingIsNamedWithWhatToDo) {
       {"others are waited for", [](Observed& o) { o.domain->num_nodes = 3; }, "False",
        "PluginMissing", "NotReady"},
       {"its clique is shared",
-       [](Observed& o) { o.clique_shared_with = {{kCliqueId, {"team-b/other"}}}; }, "True",
+       [](Observed& o) { o.others.in_clique = {{kCliqueId, {"team-b/other"}}}; }, "True",
        "PluginMissing", "Ready"},
       {"another node is lost", [](Observed& o) { o.nodes["node-0"].ready = false; }, "False",
        "NodeLost", "NotReady"},
@@ -150,7 +160,7 @@ TEST(DecideStatus, B56_NodeWhosePluginIsMissingIsNamedWithWhatToDo) {
     EXPECT_EQ(members->status, row.status);
     EXPECT_EQ(members->reason, row.reason);
     EXPECT_NE(members->message.find(kNoPlugin), std::string::npos) << members->message;
-    EXPECT_EQ(status.status, row.global) << "what NVIDIA's users read follows their rule alone";
+    EXPECT_EQ(status.status, row.global);
     const bool names_pod =
         members->message.find(" Pods that do not end: pods/cdom-system/daemon-node-1 on node-1.") !=
         std::string::npos;
@@ -162,9 +172,10 @@ TEST(DecideDeletionStatus, B26_DeletionThatIsBlockedWhereAPluginIsMissingSaysSo)
   const auto message = [](const std::vector<std::string>& blockers, bool is_missing) {
     Observed observed = fixtures::Deleting();
     if (is_missing) LosePlugin(observed);
-    return MessageOf(DecideDeletionStatus(observed, PlanMembership(observed, Now()),
-                                          {.at_most = seconds(600), .blockers = blockers}, Now()),
-                     "DeletionBlocked");
+    return MessageOf(
+        DecideDeletionStatus(observed, Find(observed, Now()), PlanMembership(observed, Now()),
+                             {.at_most = seconds(600), .blockers = blockers}, Now()),
+        "DeletionBlocked");
   };
   EXPECT_NE(message({"pods/train-1 on node-1"}, true).find(kNoPlugin), std::string::npos);
   EXPECT_EQ(message({"pods/train-1 on node-1"}, false).find("plugin"), std::string::npos);
@@ -200,7 +211,7 @@ TEST(DecideStatus, P1_EachConditionSaysItsOwnPartAndReadyTheFirstThatFails) {
          o.children.daemon_pods[1].ready = false;
        },
        "MembersReady", "False", "NodeRebooted", "Rebooted: node-1"},
-      {[](Observed& o) { o.clique_shared_with = {{kCliqueId, {"team-b/other"}}}; }, "MembersReady",
+      {[](Observed& o) { o.others.in_clique = {{kCliqueId, {"team-b/other"}}}; }, "MembersReady",
        "True", "CliqueShared", "team-b/other in "},
       {[](Observed& o) {
          o.nodes["node-1"].taints = {"example.com/repair"};
@@ -216,7 +227,7 @@ TEST(DecideStatus, P1_EachConditionSaysItsOwnPartAndReadyTheFirstThatFails) {
          api::Claim claim = fixtures::MakeChannelClaim("node-2", "train-2");
          o.children.claims.push_back(claim);
          o.nodes["node-2"] = fixtures::MakeNode("node-2", fixtures::kOtherUid);
-         o.other_domains = {{fixtures::kOtherUid, "team-b/other"}};
+         o.others.domains = {{fixtures::kOtherUid, "team-b/other"}};
        },
        "MembersReady", "False", "NodeHeldByAnotherDomain", "node-2 (by team-b/other)"},
   };
@@ -272,10 +283,9 @@ TEST(DecideStatus, B52_DaemonThatDoesNotStartIsNamedBeforeItsNodeJoins) {
     pod.trouble = "ImagePullBackOff: no such image";
     o.children.daemon_pods = {pod};
   });
-  EXPECT_EQ(fixtures::ReasonOf(status, "Ready"), "NoMembers");
-  EXPECT_NE(
-      MessageOf(status, "Ready").find("daemon-node-0 on node-0 (ImagePullBackOff: no such image)"),
-      std::string::npos)
+  EXPECT_EQ(fixtures::ReasonOf(status, "Ready"), "MembersNotReady");
+  EXPECT_NE(MessageOf(status, "Ready").find("node-0 (ImagePullBackOff: no such image)"),
+            std::string::npos)
       << MessageOf(status, "Ready");
 }
 
@@ -318,9 +328,9 @@ TEST(DecideStatus, P5_NodeThatAnotherHoldsIsSaidBeforeAnyNodeHasJoined) {
   const DomainStatus status = StatusAfter([](Observed& o) {
     RemoveMembers(o);
     o.nodes["node-1"].domain = fixtures::kOtherUid;
-    o.other_domains = {{fixtures::kOtherUid, "team-b/other"}};
+    o.others.domains = {{fixtures::kOtherUid, "team-b/other"}};
   });
-  EXPECT_EQ(status.Find("Ready")->status, "Unknown");
+  EXPECT_EQ(status.Find("Ready")->status, "False");
   EXPECT_EQ(fixtures::ReasonOf(status, "Ready"), "NodeHeldByAnotherDomain");
   EXPECT_NE(MessageOf(status, "Ready").find("node-1 (by team-b/other)"), std::string::npos);
 }
@@ -329,7 +339,7 @@ TEST(DecideStatus, B7_FullCliqueIsSaidAndTheNodeNamed) {
   const Observed observed = Converged();
   Membership membership = PlanMembership(observed, Now());
   membership.refused = {"node-18 in clique " + kCliqueId};
-  const DomainStatus status = DecideStatus(observed, membership, Now());
+  const DomainStatus status = DecideStatus(observed, Find(observed, Now()), membership, Now());
   EXPECT_EQ(fixtures::ReasonOf(status, "Ready"), "CliqueFull");
   EXPECT_NE(MessageOf(status, "Ready").find("node-18"), std::string::npos);
   EXPECT_NE(MessageOf(status, "Ready").find("holds 18 nodes"), std::string::npos);
@@ -350,11 +360,12 @@ TEST(DecideStatus, P3_P18_NumNodesIsTheLeastThatIsWaitedFor) {
 }
 
 TEST(DecideStatus, B19_GlobalStatusFollowsTheContractAndTheConditionTheTruth) {
-  const DomainStatus empty = StatusAfter([](Observed& o) { RemoveMembers(o); });
+  const DomainStatus empty = StatusAfter(LeaveUnused);
   EXPECT_EQ(empty.status, "Ready") << "numNodes 0, no nodes";
-  EXPECT_EQ(empty.Find("Ready")->status, "Unknown");
+  EXPECT_EQ(empty.Find("MembersReady")->status, "Unknown");
+  EXPECT_EQ(empty.Find("Ready")->status, "True");
   const DomainStatus waiting = StatusAfter([](Observed& o) {
-    RemoveMembers(o);
+    LeaveUnused(o);
     o.domain->num_nodes = 1;
   });
   EXPECT_EQ(waiting.status, "NotReady");
@@ -367,7 +378,13 @@ TEST(DecideStatus, P14_MembersAreCountedByClique) {
                         {.node = "b", .clique = kCliqueId, .index = 0, .ready = true},
                         {.node = "c", .clique = kOtherCliqueId, .index = 0},
                         {.node = "d", .clique = kOtherCliqueId, .index = 1, .ready = true}};
-  const DomainStatus status = DecideStatus(observed, membership, Now());
+  observed.children.claims.clear();
+  observed.children.labelled_nodes.clear();
+  for (const char* node : {"a", "b", "c", "d"}) {
+    observed.nodes[node] = fixtures::MakeNode(node);
+    observed.children.labelled_nodes.push_back(observed.nodes[node]);
+  }
+  const DomainStatus status = DecideStatus(observed, Find(observed, Now()), membership, Now());
   EXPECT_EQ(status.members, "3/4");
   EXPECT_EQ(status.cliques, (std::vector<api::CliqueSummary>{
                                 {"", 1, 1}, {kCliqueId, 1, 1}, {kOtherCliqueId, 2, 1}}));
@@ -378,7 +395,8 @@ TEST(DecideStatus, P8_ManyNamesAreCutShort) {
     for (int i = 2; i < 9; ++i) {
       o.children.cliques[0].daemons.push_back(
           fixtures::MakeMember("node-" + std::to_string(i), i, false));
-      o.nodes["node-" + std::to_string(i)].ready = true;
+      o.nodes["node-" + std::to_string(i)] = fixtures::MakeNode("node-" + std::to_string(i));
+      o.children.labelled_nodes.push_back(o.nodes["node-" + std::to_string(i)]);
     }
   });
   EXPECT_NE(MessageOf(status, "Ready")
@@ -440,8 +458,9 @@ TEST(DecideStatus, B59_CrdThatDropsOurFieldsGetsThoseOfTheReferenceAlone) {
 TEST(DecideDeletionStatus, B59_CrdThatDropsConditionsGetsNone) {
   Observed observed = fixtures::Deleting();
   observed.facts.status_is_pruned = true;
-  const DomainStatus status = DecideDeletionStatus(observed, PlanMembership(observed, Now()),
-                                                   {.blockers = {"pods/a"}}, Now());
+  const DomainStatus status =
+      DecideDeletionStatus(observed, Find(observed, Now()), PlanMembership(observed, Now()),
+                           {.blockers = {"pods/a"}}, Now());
   EXPECT_EQ(status.status, "NotReady");
   EXPECT_TRUE(status.conditions.empty());
 }
@@ -449,13 +468,15 @@ TEST(DecideDeletionStatus, B59_CrdThatDropsConditionsGetsNone) {
 TEST(DecideDeletionStatus, DomainThatIsDeletedIsNotReadyWhateverItsMembersAre) {
   const Observed observed = fixtures::Deleting();
   const Membership membership = PlanMembership(observed, Now());
-  const DomainStatus calm = DecideDeletionStatus(observed, membership, {}, Now());
+  const DomainStatus calm =
+      DecideDeletionStatus(observed, Find(observed, Now()), membership, {}, Now());
   EXPECT_EQ(calm.status, "NotReady");
   EXPECT_EQ(fixtures::ReasonOf(calm, "Ready"), "Deleting");
   EXPECT_EQ(calm.nodes.size(), 2U);
 
-  const DomainStatus blocked = DecideDeletionStatus(
-      observed, membership, {.at_most = seconds(600), .blockers = {"pods/a", "pods/b"}}, Now());
+  const DomainStatus blocked =
+      DecideDeletionStatus(observed, Find(observed, Now()), membership,
+                           {.at_most = seconds(600), .blockers = {"pods/a", "pods/b"}}, Now());
   EXPECT_EQ(
       MessageOf(blocked, "Ready"),
       "Deletion waits for pods/a, pods/b. Delete them, or wait until 600 s after the deletion "
@@ -463,7 +484,8 @@ TEST(DecideDeletionStatus, DomainThatIsDeletedIsNotReadyWhateverItsMembersAre) {
 
   Observed failing = observed;
   failing.failure = Failure{.reason = "Forbidden", .message = "delete DaemonSet: 403"};
-  const DomainStatus failed = DecideDeletionStatus(failing, membership, {}, Now());
+  const DomainStatus failed =
+      DecideDeletionStatus(failing, Find(failing, Now()), membership, {}, Now());
   EXPECT_EQ(fixtures::ReasonOf(failed, "Ready"), "DeletionBlocked");
   EXPECT_EQ(MessageOf(failed, "Ready"), "delete DaemonSet: 403");
 }
@@ -511,8 +533,8 @@ TEST(DecideStatusWrite, P8_Q3_FirstChangeIsWrittenAtOnceAndTheNextAfterTheWindow
       {milliseconds(500), true, {}},
   };
   for (const Row& row : rows) {
-    observed.status_written.reset();
-    if (row.written_before) observed.status_written = Now().monotonic - *row.written_before;
+    observed.memory.status_written.reset();
+    if (row.written_before) observed.memory.status_written = Now().monotonic - *row.written_before;
     Rest rest;
     EXPECT_EQ(Decide(observed, news, rest).has_value(), row.writes);
     EXPECT_EQ(rest, row.rest);
@@ -523,7 +545,7 @@ TEST(DecideStatusWrite, EarlierTimerOfTheTwoWins) {
   DomainStatus news = fixtures::MakeStatus();
   fixtures::ConditionOf(news, "InUse").message = "new";
   Observed observed = Converged();
-  observed.status_written = Now().monotonic - milliseconds(100);
+  observed.memory.status_written = Now().monotonic - milliseconds(100);
   for (const auto& [had, rest] : {std::pair{milliseconds(50), milliseconds(50)},
                                   std::pair{milliseconds(60'000), milliseconds(400)}}) {
     Rest timer = had;
@@ -550,7 +572,7 @@ TEST(DecideStatusWrite, S1_ReadinessThatIsTakenAwayIsWrittenAtOnce) {
   for (const Row& row : rows) {
     SCOPED_TRACE(row.what);
     Observed observed = Converged();
-    observed.status_written = Now().monotonic;
+    observed.memory.status_written = Now().monotonic - milliseconds(102);
     DomainStatus status = fixtures::MakeStatus();
     row.change(status);
     Rest rest;
@@ -558,13 +580,124 @@ TEST(DecideStatusWrite, S1_ReadinessThatIsTakenAwayIsWrittenAtOnce) {
   }
   // A member that was not ready is nobody's loss.
   Observed observed = Converged();
-  observed.status_written = Now().monotonic;
+  observed.memory.status_written = Now().monotonic - milliseconds(102);
   observed.domain->status.status = "NotReady";
   observed.domain->status.nodes[1].ready = false;
   DomainStatus status = observed.domain->status;
   status.nodes.pop_back();
   Rest rest;
   EXPECT_FALSE(Decide(observed, status, rest));
+}
+
+TEST(DecideStatusWrite, C10_LossesOfALargeDomainFollowOneAnotherAtAPaceThatItsSizeAllows) {
+  Observed observed = Converged();
+  for (int i = 2; i < 1000; ++i) {
+    observed.domain->status.nodes.push_back(fixtures::MakeMember("n-" + std::to_string(i), i));
+  }
+  DomainStatus status = observed.domain->status;
+  status.nodes[7].ready = false;
+  observed.memory.status_written = Now().monotonic - milliseconds(1099);
+  Rest rest;
+  EXPECT_FALSE(Decide(observed, status, rest));
+  EXPECT_EQ(rest, milliseconds(1));
+  observed.memory.status_written = Now().monotonic - milliseconds(1100);
+  EXPECT_TRUE(Decide(observed, status, rest));
+}
+
+// ---- Who is expected to take part.
+
+TEST(DecideStatus, K1_NodeWithAChannelWhoseDaemonIsPendingIsNotLeftOutOfReady) {
+  for (const bool is_labelled : {true, false}) {
+    const DomainStatus status = StatusAfter([&](Observed& o) {
+      o.children.claims.push_back(fixtures::MakeChannelClaim("node-2", "train-2"));
+      o.nodes["node-2"] = fixtures::MakeNode("node-2", is_labelled ? fixtures::kUid : "");
+      if (is_labelled) o.children.labelled_nodes.push_back(o.nodes["node-2"]);
+    });
+    EXPECT_EQ(status.status, "NotReady");
+    EXPECT_EQ(status.members, "2/3");
+    EXPECT_EQ(status.nodes.size(), 2U) << "what the reference shows are members alone";
+    for (const char* type : {"MembersReady", "Ready"}) {
+      EXPECT_EQ(status.Find(type)->status, "False");
+      EXPECT_NE(MessageOf(status, type).find("node-2 (no daemon yet)"), std::string::npos);
+    }
+  }
+}
+
+TEST(DecideStatus, K1_MemberThatLeavesTakesNothingFromReadiness) {
+  const DomainStatus status = StatusAfter([](Observed& o) {  // Its pod has ended well.
+    o.children.claims.pop_back();
+    o.children.labelled_nodes.pop_back();
+    o.nodes["node-1"].domain.clear();
+    o.children.daemon_pods[1].ready = false;
+  });
+  EXPECT_EQ(status.status, "Ready");
+  EXPECT_EQ(status.members, "1/1");
+  EXPECT_EQ(status.Find("Ready")->status, "True");
+}
+
+TEST(DecideStatus, K1_NobodyIsTakenForLeavingWhereClaimsOrNodesAreNotRead) {
+  for (const bool claims : {true, false}) {
+    const DomainStatus status = StatusAfter([&](Observed& o) {
+      if (claims) {
+        o.facts.views.claims_are_read = false;
+        o.children.claims.clear();
+      } else {
+        o.facts.views.nodes = Sight::kNone;
+      }
+      o.children.labelled_nodes.clear();
+    });
+    EXPECT_EQ(status.members, "2/2");
+  }
+}
+
+TEST(DecideStatus, K1_U2_WhilePodsWaitReadySaysWhy) {
+  const auto wait = [](Observed& o) {
+    o.children.claims.push_back(fixtures::MakeWaitingClaim("train-2"));
+  };
+  const DomainStatus with_members = StatusAfter(wait);
+  EXPECT_EQ(with_members.Find("Ready")->status, "True");
+  EXPECT_EQ(fixtures::ReasonOf(with_members, "Ready"), "PodsWaiting");
+  const DomainStatus without = StatusAfter([&](Observed& o) { LeaveUnused(o), wait(o); });
+  EXPECT_EQ(without.Find("Ready")->status, "False");
+  EXPECT_EQ(fixtures::ReasonOf(without, "Ready"), "PodsWaiting");
+  EXPECT_NE(MessageOf(without, "Ready").find("pods/train-2"), std::string::npos);
+}
+
+// ---- What cannot be read.
+
+TEST(DecideStatus, C4_ProvisionedDomainStaysAsItIsWhileAKindIsNotRead) {
+  const DomainStatus status = StatusAfter([](Observed& o) {
+    o.facts.views.problem_reason = "RightMissing";
+    o.facts.views.problem = "Grant list on daemonsets.";
+    o.children.daemon_sets.clear();
+  });
+  EXPECT_EQ(status.status, "Ready");
+  for (const char* type : {"Accepted", "Provisioned", "Ready"}) {
+    EXPECT_EQ(status.Find(type)->status, "True") << type;
+  }
+  EXPECT_EQ(fixtures::ReasonOf(status, "Accepted"), "RightMissing");
+  EXPECT_NE(MessageOf(status, "Accepted").find("Grant list on daemonsets."), std::string::npos);
+}
+
+TEST(DecideStatus, C3_NodesThatWereNeverReadTakeNobodysReadinessAndThatIsSaid) {
+  const DomainStatus status = StatusAfter([](Observed& o) {
+    o.nodes.clear();
+    o.children.labelled_nodes.clear();
+    o.facts.views.nodes = Sight::kNone;
+    o.facts.views.nodes_problem = "grant list on nodes";
+  });
+  EXPECT_EQ(status.status, "Ready");
+  EXPECT_EQ(fixtures::ReasonOf(status, "MembersReady"), "NodesNotRead");
+  EXPECT_NE(MessageOf(status, "MembersReady").find("grant list on nodes"), std::string::npos);
+}
+
+TEST(DecideStatus, C12_WhoUsesTheDomainIsUnknownWhileClaimsAreNotRead) {
+  const DomainStatus status = StatusAfter([](Observed& o) {
+    o.facts.views.claims_are_read = false;
+    o.facts.views.problem_reason = "RightMissing";
+    o.children.claims.clear();
+  });
+  EXPECT_EQ(status.Find("InUse")->status, "Unknown");
 }
 
 TEST(DecideStatusWrite, B3_WriteIsLockedToTheVersionThatWasLookedAt) {

@@ -52,8 +52,8 @@ Usage FindUsage(const Observed& observed) {
       usage.users.insert(usage.users.end(), claim.consumers.begin(), claim.consumers.end());
     } else if (IsWaiting(observed, claim)) {
       const std::string& pod = PodOf(claim)->name;
-      const auto words = observed.words.find(pod);
-      const bool known = words != observed.words.end() && !words->second.empty();
+      const auto words = observed.memory.words.find(pod);
+      const bool known = words != observed.memory.words.end() && !words->second.empty();
       usage.waiting.push_back("pods/" + pod + (known ? " (" + words->second + ")" : ""));
     }
   }
@@ -66,9 +66,9 @@ std::vector<kube::OwnerReference> FindPodsWithoutChannel(const Observed& observe
   std::vector<kube::OwnerReference> pods;
   for (const api::Claim& claim : observed.children.claims) {
     if (!IsWaiting(observed, claim)) continue;
-    const auto words = observed.words.find(PodOf(claim)->name);
+    const auto words = observed.memory.words.find(PodOf(claim)->name);
     const bool lacks =
-        words != observed.words.end() && words->second.find(kNoDevice) != std::string::npos;
+        words != observed.memory.words.end() && words->second.find(kNoDevice) != std::string::npos;
     if (lacks) pods.push_back(*PodOf(claim));
   }
   return pods;
@@ -85,7 +85,7 @@ std::optional<Failure> FindShortage(const Observed& observed) {
                       : names_none            ? " (of no ComputeDomain)"
                                               : " (of a domain in another namespace)"));
   };
-  for (const api::Claim& claim : observed.stray_claims) add(claim);
+  for (const api::Claim& claim : observed.others.stray_claims) add(claim);
   for (const api::Claim& claim : observed.children.claims) {
     const bool is_elsewhere = claim.has_channel && claim.channel_domain == observed.uid &&
                               !claim.admin_access && !IsChannelClaim(observed, claim);
@@ -97,7 +97,8 @@ std::optional<Failure> FindShortage(const Observed& observed) {
                    .message = "Channels are held by unrelated claims: " + Names(strays) +
                               ". Delete such a claim, or the pods that use it."};
   }
-  const std::vector<std::string> holders = {observed.holders.begin(), observed.holders.end()};
+  const std::vector<std::string> holders = {observed.others.holders.begin(),
+                                            observed.others.holders.end()};
   return Failure{
       .reason = std::string(api::kReasonNoChannelFree),
       .message = "No node that they may run on has a free channel. " +
@@ -105,24 +106,20 @@ std::optional<Failure> FindShortage(const Observed& observed) {
                  "They go on when pods there end; pods on one node share a ResourceClaim."};
 }
 
-std::vector<std::string> FindHeldNodes(const Observed& observed) {
-  std::vector<std::string> held;
+std::map<std::string, std::string> FindOccupiedNodes(const Observed& observed) {
+  std::map<std::string, std::string> occupied;
   for (const api::Claim& claim : observed.children.claims) {
     if (!IsInUse(observed, claim)) continue;
     const auto node = observed.nodes.find(claim.node);
     if (node == observed.nodes.end()) continue;
     const std::string& holder = node->second.domain;
     if (holder.empty() || holder == observed.uid) continue;
-    const auto name = observed.other_domains.find(holder);
-    held.push_back(claim.node + " (by " +
-                   (name == observed.other_domains.end() ? "a domain that is gone, UID " + holder
-                                                         : name->second) +
-                   ")");
+    const auto name = observed.others.domains.find(holder);
+    occupied[claim.node] =
+        "by " + (name == observed.others.domains.end() ? "a domain that is gone, UID " + holder
+                                                       : name->second);
   }
-  std::ranges::sort(held);
-  const auto repeated = std::ranges::unique(held);
-  held.erase(repeated.begin(), repeated.end());
-  return held;
+  return occupied;
 }
 
 Words PlanWords(const Observed& observed, const Instant& now) {
@@ -140,8 +137,8 @@ Words PlanWords(const Observed& observed, const Instant& now) {
   // Ever later, since what the scheduler says changes less and less.
   const milliseconds pace = std::clamp<milliseconds>(waited, kLookAgainMin, kLookAgainMax);
   milliseconds rest = kPatience - waited;
-  if (observed.words_read) {
-    rest = std::chrono::ceil<milliseconds>(*observed.words_read + pace - now.monotonic);
+  if (observed.memory.words_read) {
+    rest = std::chrono::ceil<milliseconds>(*observed.memory.words_read + pace - now.monotonic);
   }
   if (observed.evidence.words) rest = pace;
   if (rest > milliseconds(0)) {

@@ -1,6 +1,7 @@
 // Who uses a domain, and who waits for it and why. It explains, and decides nothing. Pure.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -21,7 +22,8 @@ struct Usage {
 [[nodiscard]] Usage FindUsage(const Observed& observed);
 
 // Nodes that were given to pods of the domain while another domain holds them, and who holds them.
-[[nodiscard]] std::vector<std::string> FindHeldNodes(const Observed& observed);
+// By node, such as "by team-b/other".
+[[nodiscard]] std::map<std::string, std::string> FindOccupiedNodes(const Observed& observed);
 
 // Pods to which the scheduler says that no node has a channel for them.
 [[nodiscard]] std::vector<kube::OwnerReference> FindPodsWithoutChannel(const Observed& observed);

@@ -19,13 +19,7 @@ using Names = std::vector<std::string>;
 
 // A claim that was made for the pod and has found no node for so long.
 api::Claim WaitingClaim(const std::string& pod, seconds since) {
-  api::Claim claim = fixtures::MakeChannelClaim("", pod);
-  claim.consumers.clear();
-  claim.meta.owners = {{.api_version = "v1",
-                        .kind = "Pod",
-                        .name = pod,
-                        .uid = "uid-of-" + pod,
-                        .controller = true}};
+  api::Claim claim = fixtures::MakeWaitingClaim(pod);
   const auto created = Now().wall - since;
   claim.meta.creation_timestamp = base::FormatSeconds(created);
   return claim;
@@ -46,9 +40,9 @@ TEST(FindUsage, EachPodOfASharedClaimIsAUser) {
 TEST(FindUsage, PodWithoutANodeWaitsInTheSchedulersWords) {
   Observed observed = Waiting(seconds(60));
   EXPECT_EQ(FindUsage(observed).waiting, Names{"pods/train-2"});
-  observed.words = {{"train-2", ""}};
+  observed.memory.words = {{"train-2", ""}};
   EXPECT_EQ(FindUsage(observed).waiting, Names{"pods/train-2"}) << "it was asked, and said nothing";
-  observed.words = {{"train-2", "Unschedulable: 0/36 nodes are available"}};
+  observed.memory.words = {{"train-2", "Unschedulable: 0/36 nodes are available"}};
   EXPECT_EQ(FindUsage(observed).waiting,
             Names{"pods/train-2 (Unschedulable: 0/36 nodes are available)"});
 }
@@ -71,17 +65,19 @@ TEST(FindUsage, ClaimThatNoPodWaitsForIsNotWaitedFor) {
   }
 }
 
-TEST(FindHeldNodes, P5_NodeThatAnotherDomainHoldsIsNamedWithItsHolder) {
+using Occupied = std::map<std::string, std::string>;
+
+TEST(FindOccupiedNodes, P5_NodeThatAnotherDomainHoldsIsNamedWithItsHolder) {
   Observed observed = Converged();
-  EXPECT_TRUE(FindHeldNodes(observed).empty());
+  EXPECT_TRUE(FindOccupiedNodes(observed).empty());
   observed.nodes["node-1"].domain = fixtures::kOtherUid;
-  observed.other_domains = {{fixtures::kOtherUid, "team-b/other"}};
-  EXPECT_EQ(FindHeldNodes(observed), Names{"node-1 (by team-b/other)"});
-  observed.other_domains.clear();
-  EXPECT_EQ(FindHeldNodes(observed),
-            Names{"node-1 (by a domain that is gone, UID " + fixtures::kOtherUid + ")"});
+  observed.others.domains = {{fixtures::kOtherUid, "team-b/other"}};
+  EXPECT_EQ(FindOccupiedNodes(observed), (Occupied{{"node-1", "by team-b/other"}}));
+  observed.others.domains.clear();
+  EXPECT_EQ(FindOccupiedNodes(observed),
+            (Occupied{{"node-1", "by a domain that is gone, UID " + fixtures::kOtherUid}}));
   observed.nodes["node-1"].domain.clear();
-  EXPECT_TRUE(FindHeldNodes(observed).empty()) << "its plugin will label it";
+  EXPECT_TRUE(FindOccupiedNodes(observed).empty()) << "its plugin will label it";
 }
 
 TEST(PlanWords, Q2_NothingIsReadWhileNobodyWaits) {
@@ -110,10 +106,10 @@ TEST(PlanWords, PodThatHasWaitedIsReadThenEverLater) {
   for (const Row& row : {Row{seconds(5), seconds(10)}, Row{seconds(60), seconds(60)},
                          Row{seconds(3600), seconds(300)}}) {
     observed = Waiting(row.waited);
-    observed.words_read = Now().monotonic;
+    observed.memory.words_read = Now().monotonic;
     EXPECT_EQ(PlanWords(observed, Now()).look_again, row.pace);
     EXPECT_FALSE(PlanWords(observed, Now()).read);
-    observed.words_read = Now().monotonic - row.pace;
+    observed.memory.words_read = Now().monotonic - row.pace;
     EXPECT_TRUE(PlanWords(observed, Now()).read);
     observed.evidence.words.emplace();
     EXPECT_FALSE(PlanWords(observed, Now()).read) << "it was just read";
@@ -152,9 +148,10 @@ TEST(PlanWords, OnlyAsManyPodsAreReadAsAConditionNames) {
 
 TEST(DecideStatus, UseSaysWhoWaitsAndWhy) {
   Observed observed = Waiting(seconds(60));
-  observed.words = {{"train-2", "Unschedulable: no GPU"}};
+  observed.memory.words = {{"train-2", "Unschedulable: no GPU"}};
   const auto in_use = [&] {
-    const auto status = DecideStatus(observed, PlanMembership(observed, Now()), Now());
+    const auto status =
+        DecideStatus(observed, Find(observed, Now()), PlanMembership(observed, Now()), Now());
     return *status.Find("InUse");
   };
   EXPECT_EQ(in_use().message,
@@ -170,9 +167,9 @@ TEST(DecideStatus, UseSaysWhoWaitsAndWhy) {
 // train-2 waits, since no channel is left for it.
 Observed Short() {
   Observed observed = Waiting(seconds(60));
-  observed.words = {{"train-2",
-                     "Unschedulable: 0/36 nodes are available: 36 cannot allocate all "
-                     "claims."}};
+  observed.memory.words = {{"train-2",
+                            "Unschedulable: 0/36 nodes are available: 36 cannot allocate all "
+                            "claims."}};
   return observed;
 }
 
@@ -189,8 +186,9 @@ TEST(FindShortage, OnlyPodsThatLackAChannelAreShortOfOne) {
   EXPECT_FALSE(FindShortage(Converged()));
   EXPECT_FALSE(FindShortage(Waiting(seconds(60)))) << "nobody has asked the scheduler";
   Observed observed = Waiting(seconds(60));
-  observed.words = {{"train-2", "Unschedulable: 0/36 nodes are available: 36 Insufficient cpu."}};
-  observed.stray_claims = {Stray("team-b", "", {"pods/b"})};
+  observed.memory.words = {
+      {"train-2", "Unschedulable: 0/36 nodes are available: 36 Insufficient cpu."}};
+  observed.others.stray_claims = {Stray("team-b", "", {"pods/b"})};
   EXPECT_FALSE(FindShortage(observed));
   EXPECT_TRUE(FindShortage(Short()));
 }
@@ -204,7 +202,7 @@ TEST(FindShortage, B29_ClaimThatHoldsAChannelForNoDomainOrNoPodIsNamed) {
                          Row{Stray("team-b", "", {}), "(used by no pod)"},
                          Row{Stray("team-b", fixtures::kOtherUid, {}), "(used by no pod)"}}) {
     Observed observed = Short();
-    observed.stray_claims = {row.claim};
+    observed.others.stray_claims = {row.claim};
     const auto shortage = FindShortage(observed);
     ASSERT_TRUE(shortage);
     EXPECT_EQ(shortage->reason, "ChannelHeldByUnrelatedClaim");
@@ -239,7 +237,7 @@ TEST(FindShortage, P5_DomainsThatHoldNodesAreNamed) {
   const auto alone = FindShortage(observed);
   EXPECT_EQ(alone->reason, "NoChannelFree");
   EXPECT_EQ(alone->message.find("Other domains"), std::string::npos);
-  observed.holders = {"team-b/other", "team-c/third"};
+  observed.others.holders = {"team-b/other", "team-c/third"};
   EXPECT_NE(
       FindShortage(observed)->message.find("Other domains hold nodes: team-b/other, team-c/third."),
       std::string::npos);
@@ -248,19 +246,20 @@ TEST(FindShortage, P5_DomainsThatHoldNodesAreNamed) {
 TEST(DecideStatus, B29_UseSaysWhoHasTheChannelThatAPodLacks) {
   Observed observed = Short();
   const auto in_use = [&] {
-    const auto status = DecideStatus(observed, PlanMembership(observed, Now()), Now());
+    const auto status =
+        DecideStatus(observed, Find(observed, Now()), PlanMembership(observed, Now()), Now());
     return *status.Find("InUse");
   };
   EXPECT_EQ(in_use().reason, "ClaimsReserved");
   EXPECT_NE(in_use().message.find("No node that they may run on"), std::string::npos);
-  observed.stray_claims = {Stray("team-b", "", {"pods/b"})};
+  observed.others.stray_claims = {Stray("team-b", "", {"pods/b"})};
   EXPECT_EQ(in_use().reason, "ChannelHeldByUnrelatedClaim");
   EXPECT_EQ(in_use().status, "True");
   std::erase_if(observed.children.claims,
                 [](const api::Claim& claim) { return !claim.node.empty(); });
   EXPECT_EQ(in_use().reason, "ChannelHeldByUnrelatedClaim");
   EXPECT_EQ(in_use().status, "False");
-  observed.stray_claims.clear();
+  observed.others.stray_claims.clear();
   EXPECT_EQ(in_use().reason, "NoChannelFree");
 }
 

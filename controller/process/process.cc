@@ -18,6 +18,7 @@
 #include "pkg/base/mutex.h"
 #include "pkg/base/system_random.h"
 #include "pkg/http/curl_transport.h"
+#include "pkg/http/gate.h"
 #include "pkg/json/value.h"
 #include "pkg/kube/lease/leader_elector.h"
 #include "pkg/kube/runtime/blocking_queue.h"
@@ -36,10 +37,13 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using TimePoint = base::Clock::TimePoint;
 
-constexpr auto kTurn = milliseconds(200);   // How often the caller's thread looks around.
-constexpr auto kReloadPeriod = seconds(5);  // Between looks at the configuration.
-constexpr auto kSilenceMax = seconds(30);   // A thread that shows no progress for longer hangs.
-constexpr int kInFlightMax = 16;            // Requests of all workers.
+constexpr auto kTurn = milliseconds(200);  // How often the caller's thread looks around.
+constexpr auto kSilenceMax = seconds(30);  // A thread that shows no progress for longer hangs.
+constexpr int kInFlightMax = 16;           // Requests of all workers.
+// What is in flight when nothing begins any more is given up after these. A pod has 30 s to end,
+// and the Lease is to be handed over in them even if the API server hangs.
+constexpr auto kDrain = seconds(5);
+constexpr auto kLeaseDrain = seconds(3);
 // A worker hangs that has had no reply for longer: a request waits for its turn as long as others
 // have theirs, 30 s, and is then given as long itself.
 constexpr auto kReplyMax = seconds(90);
@@ -59,6 +63,11 @@ compute_domain::Facts FactsOf(const settings::Settings& settings) {
   facts.deletion_grace = settings.deletion_grace;
   facts.status_window = settings.status_window;
   facts.index_hold = settings.index_hold;
+  using compute_domain::RollPolicy;
+  facts.roll = {.policy = settings.roll.under_jobs ? RollPolicy::kAlways : RollPolicy::kWhenIdle,
+                .cliques_max = settings.roll.cliques,
+                .settle = settings.roll.settle,
+                .deadline = settings.roll.deadline};
   return facts;
 }
 
@@ -123,6 +132,10 @@ std::string HostOf(const http::Endpoint& endpoint) {
   return endpoint.url.substr(begin, endpoint.url.find('/', begin) - begin);
 }
 
+bool IsSameConfig(const kube::ClientConfig& a, const kube::ClientConfig& b) {
+  return a.endpoint == b.endpoint && a.credentials->Source() == b.credentials->Source();
+}
+
 std::string UserAgent() { return "cdom/" CDOM_VERSION " (linux) compute-domain-controller"; }
 
 class Runner {
@@ -132,14 +145,15 @@ class Runner {
         clock_(context.clock),
         logger_(context.logger),
         load_config_(context.load_config),
+        reload_period_(context.reload_period),
         config_(std::move(config)),
         queue_(queue_random_, clock_),
         elector_({.ns = settings_.lease_namespace, .name = settings_.lease_name},
                  settings_.pod_name + "-" + RandomUuid(lease_random_), settings_.lease, clock_,
                  lease_random_, logger_),
         controller_(
-            FactsOf(settings_), [this](const std::string& uid) { queue_.Add(uid); },
-            [this] { return MayWrite(); }, clock_, watch_random_, logger_),
+            FactsOf(settings_), [this](const std::string& uid) { queue_.Add(uid); }, clock_,
+            watch_random_, logger_),
         errors_(logger_),
         events_(std::string(api::kReportingController), settings_.pod_name, clock_, event_random_,
                 logger_),
@@ -179,6 +193,7 @@ class Runner {
   const base::Clock& clock_;
   base::Logger& logger_;
   const std::function<base::Result<kube::ClientConfig>()> load_config_;
+  const milliseconds reload_period_;
   kube::ClientConfig config_;
   base::SystemRandom queue_random_;
   base::SystemRandom lease_random_;
@@ -191,12 +206,15 @@ class Runner {
   kube::EventLoop events_;
   Metrics metrics_;
   http::InFlight in_flight_{kInFlightMax};  // Of all workers; Lease and Events have their own.
+  http::Gate gate_{[this] { return MayWrite(); }, clock_};  // Of all workers.
+  http::Gate lease_gate_{[] { return true; }, clock_};
   Heartbeat watch_alive_;
   Heartbeat lease_alive_;
   std::deque<std::atomic<std::int64_t>> busy_since_;  // Each worker's last reply; 0: idle.
   std::atomic<bool> ends_ = false;
   std::string announced_;
   TimePoint next_reload_ = {};
+  std::optional<kube::ClientConfig> next_config_;  // As the files said last, if not `config_`.
   TimePoint next_watchdog_ = {};
 };
 
@@ -212,7 +230,10 @@ void Runner::Watch(const std::stop_token& stop) {
 }
 
 void Runner::KeepLease(const std::stop_token& stop) {
-  http::CurlTransport transport = MakeTransport();
+  http::CurlTransport transport(
+      config_.endpoint, *config_.credentials, UserAgent(),
+      [this](const http::ExchangeReport& report) { metrics_.Exchanged(report); }, nullptr,
+      &lease_gate_);
   while (!stop.stop_requested()) {
     lease_alive_.Beat(clock_.Now());
     const kube::LeaderElector::Next next = elector_.Poll();
@@ -235,7 +256,7 @@ void Runner::Work(const std::stop_token& stop, std::atomic<std::int64_t>& busy_s
     busy_since = clock_.Now().time_since_epoch().count();
   };
   http::CurlTransport transport(config_.endpoint, *config_.credentials, UserAgent(), replied,
-                                &in_flight_);
+                                &in_flight_, &gate_);
   while (const std::optional<std::string> uid = queue_.Get(stop)) {
     busy_since = clock_.Now().time_since_epoch().count();
     metrics_.Began(queue_.Waited(*uid));
@@ -321,13 +342,20 @@ std::string Runner::DescribeDomains() {
   return json::Serialize(domains);
 }
 
-// Whether the files say something else by now. Asked only until the first sync: after that the
-// connection that works is kept.
+// Whether the files say something else by now, and do so twice in a row: they may be written one
+// after the other, as a certificate and its key are. A connection that still works is no reason to
+// wait: it lasts only until it has to be made anew.
 bool Runner::ConfigChanged(TimePoint now) {
-  if (controller_.MayReconcile() || now < next_reload_) return false;
-  next_reload_ = now + kReloadPeriod;
-  const auto latest = load_config_();
-  return latest && !(latest->endpoint == config_.endpoint);
+  if (now < next_reload_) return false;
+  next_reload_ = now + reload_period_;
+  auto latest = load_config_();
+  if (!latest || IsSameConfig(*latest, config_)) {
+    next_config_.reset();
+    return false;
+  }
+  if (next_config_ && IsSameConfig(*latest, *next_config_)) return true;
+  next_config_ = *std::move(latest);
+  return false;
 }
 
 // Tells systemd and the log where we are, when it changes; and that we live, as long as we do.
@@ -369,7 +397,7 @@ End Runner::Run(const std::stop_token& stop) {
   const TimePoint start = clock_.Now();
   watch_alive_.Beat(start);
   lease_alive_.Beat(start);
-  next_reload_ = start + kReloadPeriod;
+  next_reload_ = start + reload_period_;
 
   kube::HealthServer health(HealthOptions(), clock_);
   Serve(health, settings_.http_endpoint, "health and metrics", "--http-endpoint");
@@ -406,15 +434,21 @@ End Runner::Run(const std::stop_token& stop) {
   }
 
   ends_ = true;
-  // Workers first: the Lease may only be handed over once the last write has returned.
+  gate_.Close(kDrain);
+  logger_.Info("Nothing is written any more");
   if (end != End::kConfigChanged) systemd::Stopping();
+  // Workers first: the Lease may only be handed over once the last write has returned.
   for (std::jthread& worker : workers) worker.request_stop();
   queue_.ShutDown();
   workers.clear();
-  lease = std::jthread();
-  if (settings_.elects && end != End::kLeaseLost) ReleaseLease();
+  events.request_stop();  // The last ones go out while the Lease is handed over.
+  if (settings_.elects) {
+    lease.request_stop();
+    lease_gate_.Close(kLeaseDrain);
+    lease = std::jthread();
+    if (end != End::kLeaseLost) ReleaseLease();
+  }
   watch.request_stop();
-  events.request_stop();
   return end;
 }
 

@@ -18,15 +18,16 @@ namespace process {
 enum class End {
   kStopped,        // `stop` was requested; the Lease was handed over.
   kLeaseLost,      // Another may lead: the process must end.
-  kConfigChanged,  // It never synced, and the configuration is another one now: run again.
+  kConfigChanged,  // Endpoint or credentials are others now: run again. The Lease was handed over.
 };
 
 struct Context {
   const settings::Settings& settings;
   const base::Clock& clock;
   base::Logger& logger;
-  // Reads the configuration again, while nothing can be reached with the one at hand.
+  // Reads the configuration again, every few seconds.
   std::function<base::Result<kube::ClientConfig>()> load_config = {};
+  std::chrono::milliseconds reload_period{5'000};
 };
 
 // Blocks until the end. `config` was just loaded.

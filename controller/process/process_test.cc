@@ -6,6 +6,7 @@
 #include <latch>
 #include <map>
 #include <memory>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -24,6 +25,7 @@ using http::testing::RawClient;
 using http::testing::RawServer;
 using http::testing::StatusOf;
 using std::chrono::hours;
+using std::chrono::milliseconds;
 using std::chrono::minutes;
 
 // Waits for the lines that say where something is served.
@@ -47,6 +49,49 @@ class PortLogger final : public base::Logger {
   base::Mutex mutex_;
   std::condition_variable_any said_cv_;
   std::map<std::string, int> ports_ GUARDED_BY(mutex_);
+};
+
+// Remembers what was said.
+class StateLogger final : public base::Logger {
+ public:
+  void Log(base::LogLevel /*level*/, std::string_view message,
+           std::initializer_list<base::LogField> /*fields*/) override {
+    said_.With([&](auto& said) { said.emplace(message); });
+  }
+  [[nodiscard]] bool Said(const std::string& message) {
+    return said_.With([&](const auto& said) { return said.contains(message); });
+  }
+
+ private:
+  base::Guarded<std::set<std::string>> said_;
+};
+
+// The reply of an API server that has no objects at all: to a LIST; a WATCH stays open.
+std::string EmptyList(const std::string& request) {
+  static const std::map<std::string, std::string> kinds = {
+      {"computedomains", "ComputeDomain"},
+      {"computedomaincliques", "ComputeDomainClique"},
+      {"resourceclaimtemplates", "ResourceClaimTemplate"},
+      {"resourceclaims", "ResourceClaim"},
+      {"resourceslices", "ResourceSlice"},
+      {"nodes", "Node"},
+      {"daemonsets", "DaemonSet"},
+      {"pods", "Pod"}};
+  const std::string path = request.substr(0, request.find('?'));
+  const auto kind = kinds.find(path.substr(path.rfind('/') + 1));
+  return http::testing::Reply(200, R"({"kind":")" + (kind == kinds.end() ? "" : kind->second) +
+                                       R"(List","metadata":{"resourceVersion":"7"},"items":[]})");
+}
+
+class Token final : public http::Credentials {
+ public:
+  explicit Token(std::string token) : token_(std::move(token)) {}
+  std::string BearerToken() override { return token_; }
+  void Invalidate() override {}
+  [[nodiscard]] std::string Source() const override { return token_; }
+
+ private:
+  const std::string token_;
 };
 
 // A run against an API server that answers nothing, and hangs up once that is asked for.
@@ -125,6 +170,58 @@ TEST_F(ProcessTest, M7_ProcessThatIsEndingIsNotReady) {
   }
   EXPECT_EQ(answer, "500 shutdown failed: the process is ending\n");
   EXPECT_EQ(Get(health_, "/livez"), "200 ok");
+}
+
+TEST_F(ProcessTest, M4_ProcessEndsThoughTheApiServerHangs) {
+  StartRun();
+  stop_.request_stop();
+  run_.join();  // The API server has answered nothing, and would not for hours.
+  EXPECT_FALSE(hang_up_.try_wait());
+}
+
+// A run that is synced and was begun with the token "old"; from then on the files say `latest`.
+End RunWhoseFilesSay(const std::string& latest, std::stop_source& stop) {
+  RawServer api_server([](RawServer::Connection& connection) {
+    for (;;) {
+      const std::string request = connection.ReadRequest();
+      if (request.empty()) return;
+      if (request.find("watch=") != std::string::npos) return connection.WaitForClose();
+      connection.Write(EmptyList(request));
+    }
+  });
+  const auto config = [&](const std::string& token) {
+    return kube::ClientConfig{.endpoint = {.url = api_server.url()},
+                              .credentials = std::make_unique<Token>(token)};
+  };
+  settings::Settings settings;
+  settings.elects = false;
+  settings.http_endpoint.clear();
+  settings.debug_endpoint.clear();
+  const base::SystemClock clock;
+  StateLogger logger;
+  int looks = 0;
+  const auto load = [&]() -> base::Result<kube::ClientConfig> {
+    if (++looks > 2) stop.request_stop();  // Twice the same is enough.
+    return config(latest);
+  };
+  const End end = Run({.settings = settings,
+                       .clock = clock,
+                       .logger = logger,
+                       .load_config = load,
+                       .reload_period = milliseconds(300)},
+                      config("old"), stop.get_token());
+  EXPECT_TRUE(logger.Said("Reconciling")) << "it was never synced";
+  return end;
+}
+
+TEST(Process, M3_RunThatIsSyncedStartsOverWithNewCredentials) {
+  std::stop_source stop;
+  EXPECT_EQ(RunWhoseFilesSay("new", stop), End::kConfigChanged);
+}
+
+TEST(Process, M3_RunGoesOnWithTheCredentialsThatItHas) {
+  std::stop_source stop;
+  EXPECT_EQ(RunWhoseFilesSay("old", stop), End::kStopped);
 }
 
 }  // namespace

@@ -96,6 +96,18 @@ constexpr std::array kFields = {
     Field{"membership.indexHold", FieldType::kDuration, "60s",
           "How long a node that went away keeps its IMEX index, with "
           "`--membership-writer=controller`; 0: it does not"},
+    Field{
+        "roll.policy", FieldType::kText, "WhenIdle",
+        "When a daemon of an older template is replaced: while no claim of its domain is on a node "
+        "of its clique, or also under a job, which that ends. The annotation "
+        "`cdom.dev/daemon-roll` of a domain takes precedence",
+        "WhenIdle|Always"},
+    Field{"roll.cliques", FieldType::kInteger, "3",
+          "In so many cliques of the whole cluster daemons are replaced at a time"},
+    Field{"roll.settle", FieldType::kDuration, "10s",
+          "A replacement serves for so long before the next daemon is replaced"},
+    Field{"roll.deadline", FieldType::kDuration, "5m",
+          "A replacement that does not serve after this time stops the roll in all domains"},
     Field{"status.window", FieldType::kDuration, "500ms",
           "Changes of a status or a clique that come within this time after a write are written "
           "together. What takes readiness away is written at once"},
@@ -314,6 +326,19 @@ void ApplyImex(const Value& imex, daemon_set::Settings& daemons) {
   }
 }
 
+void ApplyRoll(const Value& from, Settings::Roll& roll) {
+  if (!from["policy"].IsNull()) roll.under_jobs = from["policy"].AsString() == "Always";
+  if (const auto cliques = from["cliques"].AsInt()) {
+    roll.cliques = static_cast<int>(std::clamp<std::int64_t>(*cliques, 0, 1000));
+  }
+  if (const auto settle = base::ParseDuration(from["settle"].AsString())) {
+    roll.settle = std::chrono::ceil<std::chrono::seconds>(*settle);
+  }
+  if (const auto deadline = base::ParseDuration(from["deadline"].AsString())) {
+    roll.deadline = std::chrono::ceil<std::chrono::seconds>(*deadline);
+  }
+}
+
 void Apply(const Value& file, Settings& settings) {
   const Value& from = file["daemons"];
   daemon_set::Settings& daemons = settings.daemons;
@@ -338,6 +363,7 @@ void Apply(const Value& file, Settings& settings) {
   if (const auto hold = base::ParseDuration(file["membership"]["indexHold"].AsString())) {
     settings.index_hold = std::chrono::ceil<std::chrono::seconds>(*hold);
   }
+  ApplyRoll(file["roll"], settings.roll);
   if (const auto window = base::ParseDuration(file["status"]["window"].AsString())) {
     settings.status_window = *window;
   }

@@ -35,6 +35,12 @@ struct Settings {
   std::chrono::seconds deletion_grace{600};
   std::chrono::milliseconds status_window{500};
   std::chrono::seconds index_hold{60};
+  struct Roll {
+    bool under_jobs = false;
+    int cliques = 3;
+    std::chrono::seconds settle{10};
+    std::chrono::seconds deadline{300};
+  } roll = {};
   // What --config says of their pods; the rest of it is above.
   daemon_set::Settings daemons = {};
 

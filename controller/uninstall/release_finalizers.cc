@@ -91,7 +91,7 @@ Result<void> AddHeld(std::string_view item, std::vector<kube::ObjectMeta>& held)
 }
 
 // The objects of the collection that hold the finalizer. A collection that is not served has none.
-Result<std::vector<kube::ObjectMeta>> FindHeld(const kube::Resource& resource,
+Result<std::vector<kube::ObjectMeta>> FindPinned(const kube::Resource& resource,
                                                const std::string& ns, const World& world) {
   std::vector<kube::ObjectMeta> held;
   kube::ListOptions options = {.ns = ns, .limit = kPageSize, .metadata_only = true};
@@ -125,7 +125,7 @@ class Release {
 
   [[nodiscard]] Result<void> Run() {
     const Result<std::string> version = FindTemplateVersion(world_);
-    if (version) observed_.facts.template_version = *version;
+    if (version) observed_.facts.views.template_version = *version;
     Collection(Kind::kComputeDomain, "");
     for (const std::string& ns : options_.driver_namespaces) Collection(Kind::kDaemonSet, ns);
     if (!version) Failed("ResourceClaimTemplates", version.error());
@@ -139,7 +139,7 @@ class Release {
  private:
   void Collection(Kind kind, const std::string& ns) {
     const kube::Resource resource = compute_domain::ResourceOf(kind, observed_.facts);
-    const auto held = FindHeld(resource, ns, world_);
+    const auto held = FindPinned(resource, ns, world_);
     if (!held) {
       Failed(resource.kind + "s" + (ns.empty() ? "" : " of namespace " + ns), held.error());
       return;

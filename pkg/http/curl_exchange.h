@@ -31,6 +31,7 @@ class CurlExchange {
   static void Tell(std::unique_ptr<CurlExchange> exchange, CURLcode code);
 
   [[nodiscard]] CURL* easy() const { return easy_.get(); }
+  [[nodiscard]] const Request& request() const { return request_; }
   [[nodiscard]] int status() const;
   [[nodiscard]] ExchangeReport Report() const;
   static CurlExchange& Of(CURL* easy);

@@ -82,7 +82,8 @@ void CurlMulti::Finish(CURL* easy, CURLcode code) {
   curl_multi_remove_handle(multi_, easy);
   if (exchange.status() == kUnauthorized) {
     credentials_.Invalidate();
-    if (exchange.PrepareAgain(credentials_.BearerToken())) {
+    const bool may_begin = gate_ == nullptr || gate_->Admit(exchange.request());
+    if (may_begin && exchange.PrepareAgain(credentials_.BearerToken())) {
       CHECK(curl_multi_add_handle(multi_, easy) == CURLM_OK);
       return;
     }

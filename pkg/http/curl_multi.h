@@ -26,6 +26,7 @@
 #include "pkg/http/curl_target.h"
 #include "pkg/http/endpoint.h"
 #include "pkg/http/exchange_report.h"
+#include "pkg/http/gate.h"
 #include "pkg/http/transport.h"
 
 namespace http {
@@ -57,8 +58,10 @@ class CurlMulti {
   CurlMulti(const CurlMulti&) = delete;
   CurlMulti& operator=(const CurlMulti&) = delete;
 
-  // Before the first exchange.
+  // Before the first exchange. `gate`, which outlives it, is asked before a request goes out once
+  // more; null: it may.
   void SetOnExchange(OnExchange on_exchange) { on_exchange_ = std::move(on_exchange); }
+  void SetGate(const Gate* gate) { gate_ = gate; }
 
   // Begin an exchange; what becomes of it is told from Poll(), never from here.
   Id Send(Request request, OnReply on_reply);
@@ -85,6 +88,7 @@ class CurlMulti {
   Credentials& credentials_;
   CURLM* const multi_;
   OnExchange on_exchange_;
+  const Gate* gate_ = nullptr;
   std::map<Id, std::unique_ptr<CurlExchange>> exchanges_;
   Id last_id_ = 0;
 };

@@ -1,6 +1,7 @@
 #include "pkg/http/curl_transport.h"
 
 #include <chrono>
+#include <map>
 #include <utility>
 
 #include "pkg/http/curl_multi.h"
@@ -9,16 +10,25 @@ namespace http {
 namespace {
 
 constexpr int kInFlightMax = 6;
+constexpr std::chrono::milliseconds kLookAround{200};  // At the gate, while requests are in flight.
+
+base::Result<Response> GivenUp(const Request& request) {
+  const bool reads = request.method == Method::kGet;
+  return base::Fail(reads ? base::ErrorCode::kUnavailable : base::ErrorCode::kUnknownOutcome,
+                    "given up: this process ends");
+}
 
 }  // namespace
 
 CurlTransport::CurlTransport(Endpoint endpoint, Credentials& credentials, std::string user_agent,
-                             OnExchange on_exchange, InFlight* in_flight)
+                             OnExchange on_exchange, InFlight* in_flight, const Gate* gate)
     : own_(kInFlightMax),
       in_flight_(in_flight == nullptr ? own_ : *in_flight),
+      gate_(gate),
       multi_(std::make_unique<CurlMulti>(std::move(endpoint), credentials, std::move(user_agent),
                                          in_flight_.most())) {
   multi_->SetOnExchange(std::move(on_exchange));
+  multi_->SetGate(gate);
 }
 
 CurlTransport::~CurlTransport() = default;
@@ -27,21 +37,37 @@ std::vector<base::Result<Response>> CurlTransport::SendAll(const std::vector<Req
   std::vector<base::Result<Response>> replies(
       requests.size(), base::Fail(base::ErrorCode::kUnavailable, "not sent"));
   std::size_t next = 0;
-  const auto send = [&] {
-    std::size_t i = next++;
-    multi_->Send(requests[i], [&, i](base::Result<Response> reply) {
-      in_flight_.GiveBack();
-      replies[i] = std::move(reply);
-    });
+  std::map<std::size_t, CurlMulti::Id> under_way;
+  const auto finish = [&](std::size_t i, base::Result<Response> reply) {
+    in_flight_.GiveBack();
+    under_way.erase(i);
+    replies[i] = std::move(reply);
   };
-  while (next < requests.size() || multi_->under_way() > 0) {
+  const auto send = [&] {
+    const std::size_t i = next++;
+    if (gate_ != nullptr) {
+      if (const auto admitted = gate_->Admit(requests[i]); !admitted) {
+        return finish(i, tl::unexpected(admitted.error()));
+      }
+    }
+    under_way[i] = multi_->Send(
+        requests[i], [&, i](base::Result<Response> reply) { finish(i, std::move(reply)); });
+  };
+  while (next < requests.size() || !under_way.empty()) {
+    if (gate_ != nullptr && gate_->MustGiveUp()) {
+      while (!under_way.empty()) {
+        const auto [i, id] = *under_way.begin();
+        multi_->Abandon(id);
+        finish(i, GivenUp(requests[i]));
+      }
+    }
     // To wait is right only for who holds nothing that others may wait for.
-    if (next < requests.size() && multi_->under_way() == 0) {
+    if (next < requests.size() && under_way.empty()) {
       in_flight_.Take();
       send();
     }
     while (next < requests.size() && in_flight_.TryTake()) send();
-    multi_->Poll(std::chrono::seconds(1));
+    if (!under_way.empty()) multi_->Poll(kLookAround);
   }
   return replies;
 }

@@ -31,6 +31,8 @@ class Credentials {
   [[nodiscard]] virtual std::string BearerToken() = 0;
   // A reply was 401: read again for the next request.
   virtual void Invalidate() = 0;
+  // Where they come from: others of an equal source need not take their place. Not for logs.
+  [[nodiscard]] virtual std::string Source() const { return {}; }
 };
 
 }  // namespace http

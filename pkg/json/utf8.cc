@@ -67,6 +67,15 @@ std::size_t PlainPrefix(std::string_view text) {
       [](unsigned char c) { return c < 0x20 || c == '"' || c == '\\' || c >= 0x80; });
 }
 
+std::string_view Prefix(std::string_view text, std::size_t most) {
+  if (text.size() <= most) return text;
+  const auto continues = [&](std::size_t at) {
+    return (static_cast<unsigned char>(text[at]) & 0xC0U) == 0x80U;
+  };
+  while (most > 0 && continues(most)) --most;
+  return text.substr(0, most);
+}
+
 bool IsUtf8(std::string_view text) {
   for (;;) {
     text.remove_prefix(AsciiPrefix(text));

@@ -12,6 +12,10 @@ namespace json {
 // REQUIRES: `text` is not empty.
 [[nodiscard]] std::size_t CharacterLength(std::string_view text);
 
+// As much of the start of `text` as fits into `most` bytes, without half of a character: half of
+// one would be written as another, and so never equal what was meant.
+[[nodiscard]] std::string_view Prefix(std::string_view text, std::size_t most);
+
 // How many bytes at the start of `text` stand for themselves in a JSON string, as far as that is
 // told fast: ASCII but for quotes, backslashes and control characters. Nearly all that we read and
 // write is of this kind.

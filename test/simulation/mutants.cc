@@ -179,15 +179,15 @@ Rules KeepingNoIndex() {
 
 Rules LeavingOutdatedDaemons() {
   Rules rules = kRules;
-  rules.roll = [](const Observed&, const Membership&) { return compute_domain::Roll(); };
+  rules.roll = [](const auto&...) { return compute_domain::Roll(); };
   return rules;
 }
 
 // Whoever is outdated goes, however many of its clique are away.
 Rules ReplacingAllAtOnce() {
   Rules rules = kRules;
-  rules.roll = [](const Observed& observed, const Membership& membership) {
-    compute_domain::Roll roll = kRules.roll(observed, membership);
+  rules.roll = [](const Observed& observed, const auto&... rest) {
+    compute_domain::Roll roll = kRules.roll(observed, rest...);
     if (roll.actions.empty()) return roll;
     roll.actions.clear();
     const auto outdated = compute_domain::FindOutdated(observed);

@@ -44,7 +44,7 @@ Replica::Replica(ApiServer& server, ReplicaOptions options, Serve serve)
                options_.client, {}, clock_, random_, logger_),
       controller_(
           FactsOf(options_), [this](const std::string& uid) { queue_.Add(uid, clock_.Now()); },
-          [this] { return Leads(); }, clock_, random_, logger_, options_.rules) {
+          clock_, random_, logger_, options_.rules) {
   for (kube::Reflector& reflector : controller_.reflectors()) {
     watches_.push_back({.reflector = &reflector});
   }
@@ -134,11 +134,12 @@ bool Replica::StepElector() {
   return true;
 }
 
-// The product asks whether it leads, then sends a step's requests at once. Here the requests go one
-// by one and time may pass between them, so each write asks anew.
+// Of a step's requests each asks anew as it starts, as in the process.
 base::Result<http::Response> Replica::SendOfPass(const http::Request& request) {
-  if (request.method == http::Method::kGet || Leads()) return serve_(request);
-  return base::Fail(base::ErrorCode::kUnavailable, "not the leader");
+  if (const auto admitted = gate_.Admit(request); !admitted) {
+    return tl::unexpected(admitted.error());
+  }
+  return serve_(request);
 }
 
 bool Replica::StepWorker() {

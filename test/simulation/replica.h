@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "controller/compute_domain/controller.h"
+#include "pkg/http/gate.h"
 #include "pkg/kube/lease/leader_elector.h"
 #include "pkg/kube/workqueue/work_queue.h"
 #include "test/simulation/api_server.h"
@@ -122,6 +123,7 @@ class Replica {
   RingLogger logger_;
   kube::WorkQueue queue_;
   kube::LeaderElector elector_;
+  http::Gate gate_{[this] { return Leads(); }, clock_};
   compute_domain::Controller controller_;
   std::vector<Watch> watches_;
   std::optional<base::Clock::TimePoint> elector_until_;

@@ -30,6 +30,7 @@ class TokenFile final : public http::Credentials {
 
   std::string BearerToken() override;
   void Invalidate() override;
+  [[nodiscard]] std::string Source() const override { return "file " + path_; }
 
  private:
   struct State {

@@ -7,6 +7,7 @@
 
 #include "pkg/base/check.h"
 #include "pkg/base/rfc3339.h"
+#include "pkg/json/utf8.h"
 #include "pkg/json/value.h"
 #include "pkg/kube/client/request.h"
 
@@ -37,16 +38,6 @@ constexpr int kAttemptsMax = 12;
 constexpr minutes kMuted{1};
 constexpr minutes kReportPace{10};
 
-// At most `most` bytes, and no half of a character.
-std::string Cut(std::string_view text, std::size_t most) {
-  if (text.size() <= most) return std::string(text);
-  const auto continues = [&](std::size_t at) {
-    return (static_cast<unsigned char>(text[at]) & 0xC0U) == 0x80U;
-  };
-  while (most > 0 && continues(most)) --most;
-  return std::string(text.substr(0, most));
-}
-
 // An Event lies beside what it regards; what lies in no namespace has its Events in this one.
 std::string NamespaceOf(const Event& event) {
   return event.regarding.key.ns.empty() ? "default" : event.regarding.key.ns;
@@ -70,13 +61,13 @@ Value EncodeSeries(std::int64_t count, base::Clock::WallTime last) {
 EventRecorder::EventRecorder(std::string controller, const std::string& instance,
                              const base::Clock& clock, base::Random& random, base::Logger& logger)
     : controller_(std::move(controller)),
-      instance_(Cut(instance, kInstanceMax)),
+      instance_(std::string(json::Prefix(instance, kInstanceMax))),
       clock_(clock),
       random_(random),
       logger_(logger) {}
 
 void EventRecorder::Record(Event event) {
-  event.note = Cut(event.note, kNoteMax);
+  event.note = std::string(json::Prefix(event.note, kNoteMax));
   const TimePoint now = clock_.Now();
   std::erase_if(series_, [&](const auto& entry) {
     return entry.second.told == entry.second.count && now - entry.second.seen > kWindow;

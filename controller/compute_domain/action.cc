@@ -1,0 +1,129 @@
+#include "controller/compute_domain/action.h"
+
+#include "controller/api/names.h"
+
+namespace compute_domain {
+
+using base::ErrorCode;
+using base::Result;
+
+namespace {
+
+template <typename... Arms>
+struct Overload : Arms... {
+  using Arms::operator()...;
+};
+
+}  // namespace
+
+const std::string* DraVersion(Kind kind, const Facts& facts) {
+  if (kind == Kind::kClaimTemplate) return &facts.views.template_version;
+  return kind == Kind::kClaim ? &facts.views.claim_version : nullptr;
+}
+
+const kube::Resource& ResourceOf(Kind kind) {
+  switch (kind) {
+    case Kind::kComputeDomain:
+      return api::kComputeDomains;
+    case Kind::kDaemonSet:
+      return kube::kDaemonSets;
+    case Kind::kClaimTemplate:
+      return kube::kResourceClaimTemplates;
+    case Kind::kClique:
+      return api::kComputeDomainCliques;
+    case Kind::kDaemonPod:
+      return kube::kPods;
+    case Kind::kClaim:
+      return kube::kResourceClaims;
+    case Kind::kNode:
+      return kube::kNodes;
+  }
+  return kube::kNodes;
+}
+
+kube::Resource ResourceOf(Kind kind, const Facts& facts) {
+  kube::Resource resource = ResourceOf(kind);
+  const std::string* version = DraVersion(kind, facts);
+  if (version != nullptr && !version->empty()) resource.version = *version;
+  return resource;
+}
+
+Result<NameHolder> DecodeHolder(const std::string& body) {
+  json::Parser parser;
+  const json::View object = TRY(parser.Parse(body));
+  const api::ClaimTemplate decoded =
+      TRY(api::DecodeClaimTemplate(object));  // Labels, as a DaemonSet has.
+  return NameHolder{decoded.meta, decoded.domain, decoded.target, decoded.template_hash};
+}
+
+Result<kube::ObjectMeta> DecodeMetaOf(const std::string& body) {
+  json::Parser parser;
+  const json::View object = TRY(parser.Parse(body));
+  return kube::DecodeMeta(object);
+}
+
+std::string Describe(const Action& action) {
+  const auto of = [](const char* verb, Kind kind, const kube::ObjectKey& key) {
+    return verb + (" " + ResourceOf(kind).kind) + " " + kube::ToString(key);
+  };
+  return std::visit(
+      Overload{
+          [&](const Create& create) { return of("create", create.kind, create.key); },
+          [&](const Delete& remove) { return of("delete", remove.kind, remove.key); },
+          [&](const ReplaceDaemon& replace) {
+            return of("replace", Kind::kDaemonPod, replace.key);
+          },
+          [&](const WriteFinalizers& write) {
+            return of("patch finalizers of", write.kind, write.object.key);
+          },
+          [&](const WriteClique& write) { return of("patch", Kind::kClique, write.clique.key); },
+          [&](const WritePodTemplate& write) {
+            return of("replace the pod template of", Kind::kDaemonSet, write.daemon_set.key);
+          },
+          [&](const WriteIdentity& write) {
+            return of("patch labels of", write.kind, write.object.key);
+          },
+          [&](const RemoveNodeLabel& remove) {
+            return of("remove the domain label of", Kind::kNode, {.name = remove.node});
+          },
+          [&](const WriteStatus& write) {
+            return of("patch status of", Kind::kComputeDomain, write.domain.key);
+          },
+          [&](const ReadOwner& read) {
+            return read.key ? of("get", Kind::kComputeDomain, *read.key)
+                            : std::string("list ComputeDomains");
+          },
+          [](const ReadChildren&) { return std::string("list what the domain left"); },
+          [](const ReadDaemonPods&) { return std::string("list daemon pods"); },
+          [](const ReadPods& read) { return "get waiting Pods of " + read.ns; },
+          [](const ReadClaims& read) { return "list ResourceClaims of " + read.ns; },
+          [&](const ReadTaken& read) { return of("get", read.kind, read.key); }},
+      action);
+}
+
+bool IsWrite(const Action& action) {
+  return !std::holds_alternative<ReadOwner>(action) &&
+         !std::holds_alternative<ReadChildren>(action) &&
+         !std::holds_alternative<ReadDaemonPods>(action) &&
+         !std::holds_alternative<ReadClaims>(action) && !std::holds_alternative<ReadPods>(action) &&
+         !std::holds_alternative<ReadTaken>(action);
+}
+
+std::optional<Failure> FailureOf(const base::Error& error) {
+  switch (error.code) {
+    case ErrorCode::kForbidden:
+      return Failure{.reason = std::string(api::kReasonForbidden),
+                     .message = error.message +
+                                ". Grant the controller this right (manifests/standalone holds all "
+                                "that it needs), or lift what forbids it; it goes on by itself."};
+    case ErrorCode::kInvalid:
+    case ErrorCode::kTooLarge:
+    case ErrorCode::kNotFound:
+      return Failure{.reason = std::string(api::kReasonProvisioningFailed),
+                     .message = error.message};
+    default:
+      return {};
+  }
+}
+
+}  // namespace compute_domain

@@ -1,0 +1,29 @@
+// What a daemon pod says of its node. Pure.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "controller/compute_domain/observed.h"
+
+namespace compute_domain {
+
+// What is known of a node. Of nodes that were never read nothing is.
+enum class NodeLife { kLives, kLost, kNotKnown };
+[[nodiscard]] NodeLife LifeOf(const Observed& observed, const std::string& node);
+
+// Whether the node is known to be gone or not ready.
+[[nodiscard]] bool IsLost(const Observed& observed, const std::string& node);
+
+// Whether the daemon is ready and stays.
+[[nodiscard]] bool Serves(const api::DaemonPod& pod);
+
+// Whether the pod belongs in the clique: one without the label is only starting.
+[[nodiscard]] bool MayBeIn(const api::DaemonPod& pod, const std::string& clique);
+
+// The pod that counts for each node: of several, one that stays before one that goes, then the
+// newest. They point into `observed`.
+using PodByNode = std::map<std::string, const api::DaemonPod*>;
+[[nodiscard]] PodByNode PodsThatCount(const Observed& observed);
+
+}  // namespace compute_domain

@@ -1,0 +1,65 @@
+// What each live read asks of the API server, and what its replies mean: they become evidence.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "controller/compute_domain/action.h"
+
+namespace compute_domain {
+
+using Replies = std::vector<base::Result<http::Response>>;
+
+// One page of a collection that is read live.
+struct Page {
+  Kind kind = {};
+  std::string ns = {};              // Empty: all.
+  std::string continue_token = {};  // Empty: the first.
+};
+
+// How far an action has come that reads collections. Of each page only what belongs to the domain
+// stays, so that memory follows the domain and not what else lies in a namespace.
+struct LiveRead {
+  std::vector<Page> pages = {};  // What comes next; empty at the beginning.
+  Children found = {};
+  std::optional<kube::ObjectMeta> owner = {};
+};
+
+[[nodiscard]] std::vector<http::Request> RequestsOf(const ReadOwner& action,
+                                                    const Observed& observed, const LiveRead& read);
+[[nodiscard]] base::Result<void> TakeReplies(const ReadOwner& action, const Replies& replies,
+                                             Observed& observed, LiveRead& read,
+                                             ActionResult& result);
+
+[[nodiscard]] std::vector<http::Request> RequestsOf(const ReadChildren& action,
+                                                    const Observed& observed, const LiveRead& read);
+[[nodiscard]] base::Result<void> TakeReplies(const ReadChildren& action, const Replies& replies,
+                                             Observed& observed, LiveRead& read,
+                                             ActionResult& result);
+
+[[nodiscard]] std::vector<http::Request> RequestsOf(const ReadDaemonPods& action,
+                                                    const Observed& observed, const LiveRead& read);
+[[nodiscard]] base::Result<void> TakeReplies(const ReadDaemonPods& action, const Replies& replies,
+                                             Observed& observed, LiveRead& read,
+                                             ActionResult& result);
+
+[[nodiscard]] std::vector<http::Request> RequestsOf(const ReadClaims& action,
+                                                    const Observed& observed, const LiveRead& read);
+[[nodiscard]] base::Result<void> TakeReplies(const ReadClaims& action, const Replies& replies,
+                                             Observed& observed, LiveRead& read,
+                                             ActionResult& result);
+
+[[nodiscard]] std::vector<http::Request> RequestsOf(const ReadPods& action,
+                                                    const Observed& observed, const LiveRead& read);
+[[nodiscard]] base::Result<void> TakeReplies(const ReadPods& action, const Replies& replies,
+                                             Observed& observed, LiveRead& read,
+                                             ActionResult& result);
+
+[[nodiscard]] std::vector<http::Request> RequestsOf(const ReadTaken& action,
+                                                    const Observed& observed, const LiveRead& read);
+[[nodiscard]] base::Result<void> TakeReplies(const ReadTaken& action, const Replies& replies,
+                                             Observed& observed, LiveRead& read,
+                                             ActionResult& result);
+
+}  // namespace compute_domain

@@ -1,0 +1,89 @@
+#include "controller/compute_domain/members.h"
+
+#include <algorithm>
+#include <set>
+#include <vector>
+
+namespace compute_domain {
+
+using api::DaemonPod;
+using api::Member;
+
+namespace {
+
+bool IsShownUnready(const Observed& observed, const std::string& node) {
+  return std::ranges::any_of(observed.domain->status.nodes, [&](const Member& shown) {
+    return shown.node == node && !shown.ready;
+  });
+}
+
+// Whether a member that only status still shows is one no longer. Nobody leaves because one cache
+// lags (S5), not even one whose daemon seems to be ending or whose index a clique gives to somebody
+// else: a live read shows that no pod is left but those that are about to end and have taken their
+// own entries out.
+bool HasLeft(const Observed& observed, const Member& shown, Membership& membership) {
+  const auto is_its = [&](const DaemonPod& pod) {
+    return pod.node == shown.node && !pod.terminal && MayBeIn(pod, shown.clique);
+  };
+  const auto leaves = [&](const DaemonPod& pod) {
+    return !shown.clique.empty() && !pod.controller_writes && pod.meta.deleting;
+  };
+  if (!observed.evidence.daemon_pods) {
+    membership.needs_daemon_pods = true;
+    return false;
+  }
+  return std::ranges::none_of(*observed.evidence.daemon_pods,
+                              [&](const DaemonPod& pod) { return is_its(pod) && !leaves(pod); });
+}
+
+bool IsIndexTaken(const MemberByNode& members, const Member& shown) {
+  return std::ranges::any_of(members, [&](const auto& item) {
+    return !shown.clique.empty() && item.second.clique == shown.clique &&
+           item.second.index == shown.index;
+  });
+}
+
+}  // namespace
+
+void AddMember(const Observed& observed, const PodByNode& pods, Member member,
+               MemberByNode& members) {
+  const auto pod = pods.find(member.node);
+  bool serves = pod == pods.end() || Serves(*pod->second);
+  switch (LifeOf(observed, member.node)) {
+    case NodeLife::kLives:
+      break;
+    case NodeLife::kLost:
+      serves = false;
+      break;
+    case NodeLife::kNotKnown:  // Changes nothing that status says of who has no pod.
+      serves = serves && (pod != pods.end() || !IsShownUnready(observed, member.node));
+  }
+  member.ready = member.ready && serves;
+  const auto [it, added] = members.emplace(member.node, member);
+  // A node that moved may still stand in its old clique; its pod says where it is.
+  const bool is_where_pod_is = pod != pods.end() && pod->second->clique == member.clique;
+  if (!added && is_where_pod_is) it->second = member;
+}
+
+void KeepMembers(const Observed& observed, const PodByNode& pods, MemberByNode& members,
+                 Membership& membership) {
+  const std::vector<Member>& shown_members = observed.domain->status.nodes;
+  std::set<std::string> left;
+  std::set<std::string> old_views;  // Of cliques, in which the index of a member is another's.
+  for (const Member& shown : shown_members) {
+    if (members.contains(shown.node)) continue;
+    if (HasLeft(observed, shown, membership)) {
+      left.insert(shown.node);
+    } else if (IsIndexTaken(members, shown)) {
+      old_views.insert(shown.clique);
+    }
+  }
+  // Status is newer than such a view, and has each index once (S3).
+  std::erase_if(members, [&](const auto& item) { return old_views.contains(item.second.clique); });
+  for (const Member& shown : shown_members) {
+    const bool is_known = members.contains(shown.node);
+    if (!is_known && !left.contains(shown.node)) AddMember(observed, pods, shown, members);
+  }
+}
+
+}  // namespace compute_domain
