@@ -13,8 +13,9 @@
 // rely on being alone.
 //
 // A step function: Poll() says what to send and when to come back. IsLeader(), TermEnded() and
-// term_began() are thread-safe; the rest is used by one thread. Bound: one request in flight, none longer than `retry_period`.
-// Source: client-go tools/leaderelection for the timing; counting from the time of sending is ours.
+// term_began() are thread-safe; the rest is used by one thread. Bound: one request in flight, none
+// longer than `retry_period`. Source: client-go tools/leaderelection for the timing; counting from
+// the time of sending is ours.
 #pragma once
 
 #include <atomic>

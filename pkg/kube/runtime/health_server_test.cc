@@ -50,6 +50,7 @@ class HealthServerTest : public ::testing::Test {
   }
 
   base::SystemClock clock_;
+  const base::ManualClock still_;  // With it nobody is cut off, however slow the test is.
   http::testing::FakeCredentials credentials_;
   std::atomic<bool> is_ready_ = false;
   std::shared_ptr<prometheus::Registry> registry_ = std::make_shared<prometheus::Registry>();
@@ -130,7 +131,7 @@ TEST_F(HealthServerTest, C15_ProbesWaitNeitherForMetricsNorForPages) {
                       return "[]";
                     }}};
   is_ready_ = true;
-  HealthServer server(options, clock_);
+  HealthServer server(options, still_);
   const Result<int> port = server.Start("127.0.0.1:0");
   ASSERT_TRUE(port) << port.error().message;
   std::vector<std::unique_ptr<RawClient>> clients;
@@ -167,7 +168,6 @@ class HealthServerUnderAttack : public HealthServerTest {
     }
   }
 
-  const base::ManualClock still_;  // So nobody is cut off, however slow the test is.
   const std::string page_ = std::string(2U << 20, 'x');
   std::unique_ptr<HealthServer> server_;
   int port_ = 0;
