@@ -155,7 +155,8 @@ void Reflector::OnReply(TimePoint now, const Result<http::Response>& reply) {
 }
 
 // The first 404 is part of an upgrade of the server, or says which version it has at all. Another
-// one without a list in between is not: it may come from an instance of another version.
+// one without a good watch in between is not: it may come from an instance of another version, or
+// from a proxy that lets lists through and watches not.
 void Reflector::OnNotServed(TimePoint now, const Error& error) {
   if (std::exchange(searched_, true)) {
     BackOff(now, error, Then::kListAgain);
@@ -246,7 +247,6 @@ void Reflector::OnListReply(TimePoint now, const http::Response& reply) {
   sink_.EndReplace(list_version_);
   resource_version_ = list_version_;
   has_synced_ = true;
-  searched_ = false;
   in_one_page_ = false;
   empty_watches_ = 0;
   phase_ = Phase::kWatch;
@@ -332,14 +332,14 @@ bool Reflector::OnFrame(TimePoint now, std::string_view frame) {
   }
   ++frames_;
   empty_watches_ = 0;
-  if (now - started_ >= kShort) gone_ = false;
-  if (!healthy_since_) healthy_since_ = now;
+  Prosper(now);
   deadline_ = std::min(now + options_.stall_timeout, hard_deadline_);
   Recovered();
   return true;
 }
 
 Result<void> Reflector::TakeEvent(json::View event) {
+  if (event["type"].IsNull()) return Fail(ErrorCode::kInvalid, "it is no event");
   const std::string_view type = event["type"].AsString();
   const json::View object = event["object"];
   const std::string version(object["metadata"]["resourceVersion"].AsString());
@@ -377,16 +377,14 @@ Result<void> Reflector::TakeEvent(json::View event) {
 void Reflector::OnStreamEnd(TimePoint now, const Result<void>& result) {
   if (!under_way_ || phase_ != Phase::kWatch) return;
   const nanoseconds lived = now - started_;
-  if (!result) {
+  if (!result && lived < kVeryShort) {
     under_way_ = false;
-    // The caller's time for the stream is up, since the server did not end it: a renewal, too.
-    const bool in_time =
-        result.error().code == ErrorCode::kDeadlineExceeded && lived >= kWatchTimeoutMin;
-    if (!in_time) OnWatchError(now, result.error(), Then::kGoOn);
+    OnWatchError(now, result.error(), Then::kGoOn);
     return;
   }
   const bool empty = frames_ == 0;
-  empty_watches_ = empty && lived < kShort ? empty_watches_ + 1 : 0;
+  // A connection that was cut says nothing about the version.
+  empty_watches_ = result && empty && lived < kShort ? empty_watches_ + 1 : 0;
   const bool expired = empty_watches_ >= kEmptyWatchesMax;
   if (empty && lived < kVeryShort) {
     EndStream(now, Unavailable("the watch ended at once, without an event"),
@@ -394,12 +392,30 @@ void Reflector::OnStreamEnd(TimePoint now, const Result<void>& result) {
     return;
   }
   under_way_ = false;
-  if (lived >= kShort) gone_ = false;
-  if (!healthy_since_) healthy_since_ = now;
+  if (!result) OnCut(lived, result.error());
+  Prosper(now);
   Recovered();
   short_watches_ = lived < kVeryShort ? short_watches_ + 1 : 0;
   if (short_watches_ > kShortWatchesMax) retry_at_ = started_ + kVeryShort;
-  if (expired) Relist();
+  if (expired) OnGone(now, Unavailable("its watches end soon, without an event"));
+}
+
+// Load balancers end connections when they are so old, or idle for so long: a renewal like any
+// other, and no news the second time.
+void Reflector::OnCut(nanoseconds lived, const Error& error) {
+  if (std::exchange(cut_logged_, true)) return;
+  logger_.Info("Renewing a watch whose connection was cut, now and whenever that happens",
+               {{"resource", resource_.QualifiedName()},
+                {"seconds", std::to_string(lived / seconds(1))},
+                {"err", error.message}});
+}
+
+// The watch delivered something, or lasted.
+void Reflector::Prosper(TimePoint now) {
+  if (!healthy_since_) healthy_since_ = now;
+  if (now - started_ < kShort) return;
+  gone_ = false;
+  searched_ = false;
 }
 
 void Reflector::EndStream(TimePoint now, const Error& error, Then then) {

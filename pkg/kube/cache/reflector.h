@@ -131,6 +131,8 @@ class Reflector {
   [[nodiscard]] base::Result<void> TakePage(std::string_view body);
   [[nodiscard]] base::Result<void> AddItem(std::string_view item);
   void OnGone(TimePoint now, const base::Error& error);
+  void OnCut(std::chrono::nanoseconds lived, const base::Error& error);
+  void Prosper(TimePoint now);
   void EndStream(TimePoint now, const base::Error& error, Then then);
   [[nodiscard]] bool OnFrame(TimePoint now, std::string_view frame);
   [[nodiscard]] base::Result<void> TakeEvent(json::View event);
@@ -152,7 +154,7 @@ class Reflector {
 
   Resource resource_;
   std::optional<VersionSearch> search_;  // Of a resource with several versions.
-  bool searched_ = false;                // Since the last list that was read.
+  bool searched_ = false;                // 404, and no good watch since.
 
   Phase phase_ = Phase::kList;
   bool under_way_ = false;        // A request or stream.
@@ -181,6 +183,7 @@ class Reflector {
   int empty_watches_ = 0;         // In a row, from one version.
   int short_watches_ = 0;         // In a row, however much they delivered.
   bool gone_ = false;             // 410, and no good watch since.
+  bool cut_logged_ = false;
 
   ReflectorProblem problem_ = {};
   std::optional<base::ErrorCode> reported_;  // The failure that was logged last.
