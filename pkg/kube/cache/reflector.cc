@@ -64,7 +64,7 @@ Reflector::Reflector(ReflectorOptions options, ReflectorSink& sink, base::Random
       random_(random),
       logger_(logger),
       resource_(options_.resource),
-      page_size_(options_.page_size) {
+      page_(options_.page_size) {
   if (!options_.versions.empty()) search_.emplace(resource_, options_.versions);
 }
 
@@ -89,13 +89,15 @@ http::Request Reflector::Start(TimePoint now) {
   started_ = now;
   if (phase_ != Phase::kWatch) {
     if (phase_ == Phase::kList && continue_token_.empty()) ++lists_;
-    http::Request request = phase_ == Phase::kDiscover
-                                ? search_->Next()
-                                : ListRequest(resource_, {.ns = options_.ns,
-                                                          .label_selector = options_.label_selector,
-                                                          .field_selector = options_.field_selector,
-                                                          .continue_token = continue_token_,
-                                                          .limit = in_one_page_ ? 0 : page_size_});
+    http::Request request =
+        phase_ == Phase::kDiscover
+            ? search_->Next()
+            : ListRequest(resource_, {.ns = options_.ns,
+                                      .label_selector = options_.label_selector,
+                                      .field_selector = options_.field_selector,
+                                      .continue_token = continue_token_,
+                                      .limit = in_one_page_ ? 0 : page_.objects(),
+                                      .bytes_max = page_.bytes_max()});
     deadline_ = now + request.timeout + kDriverGrace;
     return request;
   }
@@ -130,10 +132,10 @@ void Reflector::OnStall(TimePoint now) {
   if (empty_watches_ >= kEmptyWatchesMax) Relist();
 }
 
-void Reflector::OnReply(TimePoint now, const Result<http::Response>& reply) {
+void Reflector::OnReply(TimePoint now, Result<http::Response> reply) {
   if (!under_way_) return;
-  const Result<http::Response> checked = CheckStatus(reply, http::Method::kGet);
   if (reply) last_progress_ = now;
+  const Result<http::Response> checked = CheckStatus(std::move(reply), http::Method::kGet);
   if (phase_ == Phase::kWatch && checked) {  // A body that was over at once.
     if (OnStreamData(now, checked->body)) OnStreamEnd(now, {});
     return;
@@ -192,7 +194,8 @@ void Reflector::OnListError(TimePoint now, const Error& error) {
       OnGone(now, error);
       return;
     case ErrorCode::kTooLarge:
-      if (!in_one_page_) page_size_ = std::max(1, page_size_ / 2);
+      // The same page at once, of fewer objects. That ends, and so it needs no pause.
+      if (!in_one_page_ && page_.Shrink()) return;
       in_one_page_ = false;
       BackOff(now, error, Then::kListAgain);
       return;
@@ -273,6 +276,7 @@ Result<void> Reflector::TakePage(std::string_view body) {
   }
   for (const std::string_view item : page.items) TRY(AddItem(item));
   continue_token_ = page.continue_token;
+  if (!in_one_page_) page_.OnPage(body.size());
   return {};
 }
 

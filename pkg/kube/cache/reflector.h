@@ -4,9 +4,9 @@
 //
 // A step function without threads, clocks or sockets: the caller asks Poll() what to do, does it,
 // and hands in what came back. Production drives it from the watch loop, simulation from virtual
-// time. Used by one thread. Bounds: one page, one frame (16 MiB); back-off 0.8 s to 30 s with
-// jitter. Source: client-go tools/cache/reflector.go for the numbers; differences are said where
-// they are.
+// time. Used by one thread. Bounds: one page (4 MiB; of one object 16 MiB), one frame (16 MiB);
+// back-off 0.8 s to 30 s with jitter. Source: client-go tools/cache/reflector.go for the numbers;
+// differences are said where they are.
 #pragma once
 
 #include <chrono>
@@ -24,6 +24,7 @@
 #include "pkg/json/reader.h"
 #include "pkg/json/scanner.h"
 #include "pkg/kube/api/resource.h"
+#include "pkg/kube/client/page_limit.h"
 #include "pkg/kube/discovery/version_search.h"
 
 namespace kube {
@@ -94,7 +95,7 @@ class Reflector {
 
   // The reply to a kSend; for a kStream, the reply when its status was not 200, or the error when
   // there was none.
-  void OnReply(base::Clock::TimePoint now, const base::Result<http::Response>& reply);
+  void OnReply(base::Clock::TimePoint now, base::Result<http::Response> reply);
   // For a kStream: bytes of a 200's body, split anywhere; none says that the 200 has arrived, which
   // may be left out. False: the stream is of no use and over; drop it, and Poll() again.
   [[nodiscard]] bool OnStreamData(base::Clock::TimePoint now, std::string_view bytes);
@@ -168,7 +169,7 @@ class Reflector {
   std::optional<TimePoint> healthy_since_;  // Since the first good answer after a failure.
 
   // The list being read.
-  int page_size_ = 0;
+  PageLimit page_;
   bool in_one_page_ = false;
   std::string continue_token_;
   std::string list_version_;

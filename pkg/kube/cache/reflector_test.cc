@@ -295,15 +295,48 @@ TEST(Reflector, PageThatIsRefusedStartsTheListAgain) {
   EXPECT_EQ(world.sink.objects, (Objects{{"b", "v@150"}})) << "nothing of the abandoned list";
 }
 
-TEST(Reflector, PageThatIsTooLargeIsAskedForInSmallerOnes) {
-  World world({.page_size = 5});
-  EXPECT_TRUE((world.Next(), world.Asks("limit=5")));
+TEST(Reflector, S3_PageThatIsTooLargeIsAskedForAtOnceInSmallerOnes) {
+  World world({.page_size = 40});
+  EXPECT_TRUE((world.Poll(), world.Asks("limit=40")));
+  EXPECT_EQ(world.last.request.response_bytes_max, 4U << 20);
   world.Fails(ErrorCode::kTooLarge);
-  EXPECT_TRUE((world.Next(), world.Asks("limit=2")));
+  EXPECT_TRUE((world.Poll(), world.Asks("limit=10")));
   world.Fails(ErrorCode::kTooLarge);
-  EXPECT_TRUE((world.Next(), world.Asks("limit=1")));
+  EXPECT_TRUE((world.Poll(), world.Asks("limit=2")));
   world.Fails(ErrorCode::kTooLarge);
-  EXPECT_TRUE((world.Next(), world.Asks("limit=1")));
+  EXPECT_TRUE((world.Poll(), world.Asks("limit=1")));
+  EXPECT_EQ(world.last.request.response_bytes_max, 16U << 20) << "one object has room";
+  EXPECT_EQ(world.logger.Count(""), 0U);
+  world.Fails(ErrorCode::kTooLarge);
+  EXPECT_GE(world.Wait(), milliseconds(800)) << "there is no smaller one";
+  EXPECT_TRUE(world.Asks("limit=1"));
+}
+
+TEST(Reflector, S3_ListGoesOnFromWhereAPageWasTooLarge) {
+  World world({.page_size = 8});
+  (void)world.Poll();
+  world.Reply(200, Page("100", {Object("a", 1)}, "next"));
+  EXPECT_TRUE((world.Poll(), world.Asks("limit=8&continue=next")));
+  world.Fails(ErrorCode::kTooLarge);
+  EXPECT_TRUE((world.Poll(), world.Asks("limit=2&continue=next")));
+  world.Reply(200, Page("100", {Object("b", 2, std::string(2U << 20U, 'x'))}, "more"));
+  EXPECT_TRUE((world.Poll(), world.Asks("limit=2&continue=more"))) << "they are large";
+  world.Reply(200, Page("100", {Object("c", 3)}, "rest"));
+  EXPECT_TRUE((world.Poll(), world.Asks("limit=4&continue=rest"))) << "they are small again";
+  world.Reply(200, Page("100", {Object("d", 4)}));
+  EXPECT_EQ(world.sink.objects.size(), 4U);
+  EXPECT_EQ(world.reflector->lists(), 1U);
+}
+
+TEST(Reflector, LW3_S3_OnePageThatIsTooLargeAfterAnExpiryIsReadInPagesAgain) {
+  World world({.page_size = 8});
+  (void)world.Poll();
+  world.Reply(200, Page("100", {Object("a", 1)}, "next"));
+  (void)world.Poll();
+  world.Reply(410, Status(410, "Expired"));
+  EXPECT_EQ(world.Poll().request.path, "/api/v1/nodes");
+  world.Fails(ErrorCode::kTooLarge);
+  EXPECT_EQ(world.Next().request.path, "/api/v1/nodes?limit=8");
 }
 
 TEST(Reflector, PageThatLeadsToItselfDoesNotLoop) {
