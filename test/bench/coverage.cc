@@ -17,7 +17,7 @@ Blind BlindBetween(std::vector<Interval> watches, WallTime from, WallTime until)
   WallTime seen = from;
   for (const auto& [begin, end] : watches) {
     const auto gap = std::min(begin, until) - seen;
-    if (gap > gap.zero()) {
+    if (gap > std::chrono::microseconds(0)) {
       blind.time += gap;
       blind.longest = std::max(blind.longest, gap);
       ++blind.gaps;

@@ -31,7 +31,7 @@ Result<std::string> KubeconfigBehind(const CuttingProxy& proxy, const Stage& sta
     return base::Fail(base::ErrorCode::kInvalid, path + " does not name " + stage.url());
   }
   text.replace(at, stage.url().size(), "https://127.0.0.1:" + std::to_string(proxy.port()));
-  const std::string behind = path + ".cut";
+  std::string behind = path + ".cut";
   std::ofstream(behind) << text;
   std::filesystem::permissions(behind, std::filesystem::perms::owner_read);
   return behind;

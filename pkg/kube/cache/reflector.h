@@ -171,9 +171,9 @@ class Reflector {
   // The list being read.
   PageLimit page_;
   bool in_one_page_ = false;
+  bool has_synced_ = false;
   std::string continue_token_;
   std::string list_version_;
-  bool has_synced_ = false;
 
   // The watch.
   std::string resource_version_;  // Of the last event that reached the sink.

@@ -11,6 +11,8 @@ constexpr std::size_t kPageBytesMax = 4U << 20;
 constexpr std::size_t kObjectBytesMax = 16U << 20;
 constexpr int kShrink = 4;  // What is too large was transferred in vain: few such steps.
 constexpr int kGrow = 2;
+// Twice as many objects of that size fill half of what there is room for.
+constexpr std::size_t kSmallPageBytes = kPageBytesMax / 4;
 
 }  // namespace
 
@@ -22,9 +24,8 @@ bool PageLimit::Shrink() {
   return true;
 }
 
-// Twice as many objects of that size fill half of what there is room for.
 void PageLimit::OnPage(std::size_t bytes) {
-  if (bytes <= kPageBytesMax / (2 * kGrow)) objects_ = std::min(objects_ * kGrow, most_);
+  if (bytes <= kSmallPageBytes) objects_ = std::min(objects_ * kGrow, most_);
 }
 
 }  // namespace kube
