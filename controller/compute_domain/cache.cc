@@ -59,6 +59,9 @@ Keys OfClaim(const api::Claim& claim) {
   return keys;
 }
 
+// A cluster may have many claims of other drivers, and nobody asks for one that is in no index.
+bool IsOfUse(const api::Claim& claim) { return !OfClaim(claim).empty(); }
+
 // Reports the domains that `keys` names, of the object before and after its change.
 template <typename T>
 typename kube::Store<T>::Handler Report(const Cache::Changed& changed, Keys (*domains)(const T&)) {
@@ -133,7 +136,7 @@ Cache::Cache(const std::vector<std::string>& driver_namespaces, Changed changed,
           logger),
       templates_(api::DecodeClaimTemplate, ByDomain<api::ClaimTemplate>,
                  Report<api::ClaimTemplate>(changed_, DomainOf), logger),
-      claims_(api::DecodeClaim, OfClaim, Report<api::Claim>(changed_, DomainsOf), logger),
+      claims_(api::DecodeClaim, OfClaim, Report<api::Claim>(changed_, DomainsOf), logger, IsOfUse),
       nodes_(
           api::DecodeNode, ByDomain<api::Node>,
           [this](const auto& before, const auto& after) { OnNode(before, after); }, logger),

@@ -52,6 +52,8 @@ class Cache {
   [[nodiscard]] std::vector<std::shared_ptr<const api::ComputeDomain>> Domains() const {
     return domains_.List();
   }
+  // Claims that are kept: those of other drivers are not.
+  [[nodiscard]] std::size_t claims() const { return claims_.size(); }
   // The nodes that carry the domain's label.
   [[nodiscard]] std::vector<std::shared_ptr<const api::Node>> LabelledNodes(
       const std::string& uid) const {

@@ -298,6 +298,29 @@ TEST(Cache, DomainIdOfAClaimIsNotTakenForSomethingElse) {
   EXPECT_EQ(ChangedBy(world), Uids()) << "or what is on the node would be taken for a domain's";
 }
 
+TEST(Cache, C14_ClaimOfAnotherDriverIsNotKept) {
+  PassWorld world(Converged());
+  EXPECT_EQ(world.cache.claims(), 4U);
+  api::Claim claim = fixtures::MakeChannelClaim("node-0", "gpu");
+  claim.channel_domain.clear();
+  claim.has_channel = false;
+  world.server.Put(Store(claim));
+  EXPECT_EQ(ChangedBy(world), Uids());
+  EXPECT_EQ(world.cache.claims(), 4U);
+}
+
+TEST(Cache, C14_ClaimThatLetsItsDomainGoConcernsItOnceMoreAndIsNotKept) {
+  Observed observed = Converged();
+  PassWorld world(observed);
+  api::Claim& claim = observed.children.claims[0];
+  claim.channel_domain.clear();
+  claim.daemon_domain.clear();
+  claim.has_channel = false;
+  world.server.Put(Store(claim));
+  EXPECT_EQ(ChangedBy(world), Uids{kUid});
+  EXPECT_EQ(world.cache.claims(), 3U);
+}
+
 // ---- Its own writes.
 
 TEST(Cache, ItHasCaughtUpOnceTheStoreIsAsNewAsTheWrite) {

@@ -16,6 +16,7 @@ const std::map<std::string, bench::Rows (*)(bench::Stage&, const bench::Sizes&)>
     {"P3", bench::MeasureReadyLatency}, {"P4", bench::MeasureNodeLossLatency},
     {"P5", bench::MeasureDeletion},     {"P6+P7", bench::MeasureIdleAndMemory},
     {"P8", bench::MeasureFailover},     {"P9", bench::MeasureStatusSize},
+    {"P10", bench::MeasureLargeClaims}, {"P11", bench::MeasureCutWatches},
 };
 
 struct Options {
@@ -34,7 +35,7 @@ void AddCount(CLI::App& app, const char* name, int& count, const char* help) {
 void AddOptions(CLI::App& app, Options& options) {
   bench::Sizes& sizes = options.sizes;
   bench::StageOptions& stage = options.stage;
-  app.add_option("rows", options.rows, "P1, P2, P3, P4, P5, P6+P7, P8, P9")
+  app.add_option("rows", options.rows, "P1, P2, P3, P4, P5, P6+P7, P8, P9, P10, P11")
       ->required()
       ->check(CLI::IsMember(kRows));
   app.add_option("--plane", stage.plane, "Folder of the control plane")->required();
@@ -49,10 +50,14 @@ void AddOptions(CLI::App& app, Options& options) {
   AddCount(app, "--idle-domains", sizes.idle_domains, "P6, P7: domains");
   AddCount(app, "--idle-nodes", sizes.idle_nodes, "P6, P7: nodes");
   AddCount(app, "--idle-claims", sizes.idle_claims, "P6, P7: claims");
+  AddCount(app, "--foreign-claims", sizes.foreign_claims, "P7: claims of another driver");
   AddCount(app, "--idle-seconds", sizes.idle_seconds, "P6: how long nothing happens");
   AddCount(app, "--hand-overs", sizes.hand_overs, "P8: leaders told to stop");
   AddCount(app, "--crashes", sizes.crashes, "P8: leaders killed");
   AddCount(app, "--huge-nodes", sizes.huge_nodes, "P9: nodes of one domain");
+  AddCount(app, "--large-claims", sizes.large_claims, "P10: claims");
+  AddCount(app, "--cut-after", sizes.cut_after, "P11: seconds that a connection lasts");
+  AddCount(app, "--cut-seconds", sizes.cut_seconds, "P11: for how long they are cut");
 }
 
 int Fail(const std::string& why) {

@@ -30,6 +30,24 @@ void Replace(Value& value, const std::map<std::string, std::string>& names) {
   }
 }
 
+// Its pod waits for a device of another driver, which gets `configs` times `bytes` of parameters.
+Value ForeignClaimOf(const std::string& name, int configs, std::size_t bytes) {
+  constexpr const char* kForeignDriver = "gpu.example.com";
+  const Value opaque =
+      Value::Object({{"driver", kForeignDriver},
+                     {"parameters", Value::Object({{"text", std::string(bytes, 'x')}})}});
+  Value config = Value::Array();
+  for (int i = 0; i < configs; ++i) config.Append(Value::Object({{"opaque", opaque}}));
+  const Value request = Value::Object(
+      {{"name", "gpu"}, {"exactly", Value::Object({{"deviceClassName", kForeignDriver}})}});
+  return Value::Object(
+      {{"apiVersion", kube::kResourceClaims.ApiVersion()},
+       {"kind", kube::kResourceClaims.kind},
+       {"metadata", Value::Object({{"name", name}, {"namespace", kNamespace}})},
+       {"spec", Value::Object({{"devices", Value::Object({{"requests", Value::Array({request})},
+                                                          {"config", config}})}})}});
+}
+
 }  // namespace
 
 std::string TemplateName(const std::string& domain) { return domain + "-channel"; }
@@ -120,6 +138,14 @@ Value ClaimStatus(const Value& claim, const std::string& node) {
   const Value consumer =
       Value::Object({{"resource", "pods"}, {"name", pod["name"]}, {"uid", pod["uid"]}});
   return Value::Object({{"allocation", allocation}, {"reservedFor", Value::Array({consumer})}});
+}
+
+Value ForeignClaim(const std::string& name) { return ForeignClaimOf(name, 1, 500); }
+
+Value LargeClaim(const std::string& name) {
+  constexpr int kConfigsMax = 32;
+  constexpr std::size_t kParametersMax = 10U << 10;
+  return ForeignClaimOf(name, kConfigsMax, kParametersMax - 100);
 }
 
 Value CopyOf(const Value& object, const std::map<std::string, std::string>& names) {

@@ -27,6 +27,11 @@ inline const kube::Resource kJobs = {"batch", "v1", "jobs", "Job", true};
 [[nodiscard]] json::Value Claim(const std::string& name, const json::Value& claim_template);
 [[nodiscard]] json::Value ClaimStatus(const json::Value& claim, const std::string& node);
 
+// Claims of another driver: of the usual size, and with as many and as large parameters as the API
+// server takes.
+[[nodiscard]] json::Value ForeignClaim(const std::string& name);
+[[nodiscard]] json::Value LargeClaim(const std::string& name);
+
 // `object` as it could be created again: what the API server adds is taken out of it, and each of
 // `names` that occurs in a text is replaced by what it maps to.
 [[nodiscard]] json::Value CopyOf(const json::Value& object,

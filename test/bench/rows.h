@@ -19,10 +19,14 @@ struct Sizes {
   int idle_domains = 1000;    // P6, P7
   int idle_nodes = 5000;
   int idle_claims = 20'000;
+  int foreign_claims = 20'000;  // P7: of another driver.
   int idle_seconds = 60;
   int hand_overs = 5;  // P8
   int crashes = 2;
-  int huge_nodes = 5000;  // P9
+  int huge_nodes = 5000;   // P9
+  int large_claims = 120;  // P10
+  int cut_after = 20;      // P11: seconds that a connection lasts.
+  int cut_seconds = 180;
 };
 
 using Rows = base::Result<std::vector<Row>>;
@@ -35,5 +39,7 @@ using Rows = base::Result<std::vector<Row>>;
 [[nodiscard]] Rows MeasureIdleAndMemory(Stage& stage, const Sizes& sizes);    // P6 and P7
 [[nodiscard]] Rows MeasureFailover(Stage& stage, const Sizes& sizes);         // P8
 [[nodiscard]] Rows MeasureStatusSize(Stage& stage, const Sizes& sizes);       // P9
+[[nodiscard]] Rows MeasureLargeClaims(Stage& stage, const Sizes& sizes);      // P10
+[[nodiscard]] Rows MeasureCutWatches(Stage& stage, const Sizes& sizes);       // P11
 
 }  // namespace bench

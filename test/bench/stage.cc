@@ -64,6 +64,10 @@ Result<Value::Items> Stage::List(const kube::Resource& resource,
 
 Load Stage::NewLoad() const { return {admin_.endpoint, *admin_.credentials, kInFlight}; }
 
+std::unique_ptr<http::Transport> Stage::NewConnection() const {
+  return std::make_unique<http::CurlTransport>(admin_.endpoint, *admin_.credentials, "cdom-bench");
+}
+
 Result<void> Stage::Nodesim(const std::string& command) {
   NoCredentials nobody;
   http::CurlTransport transport({.url = options_.nodesim_url}, nobody, "cdom-bench");

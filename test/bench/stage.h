@@ -53,6 +53,8 @@ class Stage {
 
   [[nodiscard]] const base::Clock& clock() const { return clock_; }
   [[nodiscard]] AuditLog& audit() { return audit_; }
+  [[nodiscard]] const StageOptions& options() const { return options_; }
+  [[nodiscard]] const std::string& url() const { return admin_.endpoint.url; }
 
   // ---- As the administrator. A reply that is not 2xx is an Error.
   [[nodiscard]] base::Result<json::Value> Send(const http::Request& request);
@@ -62,6 +64,7 @@ class Stage {
   [[nodiscard]] base::Result<json::Value::Items> List(const kube::Resource& resource,
                                                       const std::string& label_selector);
   [[nodiscard]] Load NewLoad() const;
+  [[nodiscard]] std::unique_ptr<http::Transport> NewConnection() const;
   // A command to the simulated nodes, such as "kill?node=node-001".
   [[nodiscard]] base::Result<void> Nodesim(const std::string& command);
 

@@ -64,7 +64,7 @@ Reflector::Reflector(ReflectorOptions options, ReflectorSink& sink, base::Random
       random_(random),
       logger_(logger),
       resource_(options_.resource),
-      page_size_(options_.page_size) {
+      page_(options_.page_size) {
   if (!options_.versions.empty()) search_.emplace(resource_, options_.versions);
 }
 
@@ -89,13 +89,15 @@ http::Request Reflector::Start(TimePoint now) {
   started_ = now;
   if (phase_ != Phase::kWatch) {
     if (phase_ == Phase::kList && continue_token_.empty()) ++lists_;
-    http::Request request = phase_ == Phase::kDiscover
-                                ? search_->Next()
-                                : ListRequest(resource_, {.ns = options_.ns,
-                                                          .label_selector = options_.label_selector,
-                                                          .field_selector = options_.field_selector,
-                                                          .continue_token = continue_token_,
-                                                          .limit = in_one_page_ ? 0 : page_size_});
+    http::Request request =
+        phase_ == Phase::kDiscover
+            ? search_->Next()
+            : ListRequest(resource_, {.ns = options_.ns,
+                                      .label_selector = options_.label_selector,
+                                      .field_selector = options_.field_selector,
+                                      .continue_token = continue_token_,
+                                      .limit = in_one_page_ ? 0 : page_.objects(),
+                                      .bytes_max = page_.bytes_max()});
     deadline_ = now + request.timeout + kDriverGrace;
     return request;
   }
@@ -130,10 +132,10 @@ void Reflector::OnStall(TimePoint now) {
   if (empty_watches_ >= kEmptyWatchesMax) Relist();
 }
 
-void Reflector::OnReply(TimePoint now, const Result<http::Response>& reply) {
+void Reflector::OnReply(TimePoint now, Result<http::Response> reply) {
   if (!under_way_) return;
-  const Result<http::Response> checked = CheckStatus(reply, http::Method::kGet);
   if (reply) last_progress_ = now;
+  const Result<http::Response> checked = CheckStatus(std::move(reply), http::Method::kGet);
   if (phase_ == Phase::kWatch && checked) {  // A body that was over at once.
     if (OnStreamData(now, checked->body)) OnStreamEnd(now, {});
     return;
@@ -155,7 +157,8 @@ void Reflector::OnReply(TimePoint now, const Result<http::Response>& reply) {
 }
 
 // The first 404 is part of an upgrade of the server, or says which version it has at all. Another
-// one without a list in between is not: it may come from an instance of another version.
+// one without a good watch in between is not: it may come from an instance of another version, or
+// from a proxy that lets lists through and watches not.
 void Reflector::OnNotServed(TimePoint now, const Error& error) {
   if (std::exchange(searched_, true)) {
     BackOff(now, error, Then::kListAgain);
@@ -191,7 +194,8 @@ void Reflector::OnListError(TimePoint now, const Error& error) {
       OnGone(now, error);
       return;
     case ErrorCode::kTooLarge:
-      if (!in_one_page_) page_size_ = std::max(1, page_size_ / 2);
+      // The same page at once, of fewer objects. That ends, and so it needs no pause.
+      if (!in_one_page_ && page_.Shrink()) return;
       in_one_page_ = false;
       BackOff(now, error, Then::kListAgain);
       return;
@@ -246,7 +250,6 @@ void Reflector::OnListReply(TimePoint now, const http::Response& reply) {
   sink_.EndReplace(list_version_);
   resource_version_ = list_version_;
   has_synced_ = true;
-  searched_ = false;
   in_one_page_ = false;
   empty_watches_ = 0;
   phase_ = Phase::kWatch;
@@ -273,6 +276,7 @@ Result<void> Reflector::TakePage(std::string_view body) {
   }
   for (const std::string_view item : page.items) TRY(AddItem(item));
   continue_token_ = page.continue_token;
+  if (!in_one_page_) page_.OnPage(body.size());
   return {};
 }
 
@@ -332,14 +336,14 @@ bool Reflector::OnFrame(TimePoint now, std::string_view frame) {
   }
   ++frames_;
   empty_watches_ = 0;
-  if (now - started_ >= kShort) gone_ = false;
-  if (!healthy_since_) healthy_since_ = now;
+  Prosper(now);
   deadline_ = std::min(now + options_.stall_timeout, hard_deadline_);
   Recovered();
   return true;
 }
 
 Result<void> Reflector::TakeEvent(json::View event) {
+  if (event["type"].IsNull()) return Fail(ErrorCode::kInvalid, "it is no event");
   const std::string_view type = event["type"].AsString();
   const json::View object = event["object"];
   const std::string version(object["metadata"]["resourceVersion"].AsString());
@@ -377,16 +381,14 @@ Result<void> Reflector::TakeEvent(json::View event) {
 void Reflector::OnStreamEnd(TimePoint now, const Result<void>& result) {
   if (!under_way_ || phase_ != Phase::kWatch) return;
   const nanoseconds lived = now - started_;
-  if (!result) {
+  if (!result && lived < kVeryShort) {
     under_way_ = false;
-    // The caller's time for the stream is up, since the server did not end it: a renewal, too.
-    const bool in_time =
-        result.error().code == ErrorCode::kDeadlineExceeded && lived >= kWatchTimeoutMin;
-    if (!in_time) OnWatchError(now, result.error(), Then::kGoOn);
+    OnWatchError(now, result.error(), Then::kGoOn);
     return;
   }
   const bool empty = frames_ == 0;
-  empty_watches_ = empty && lived < kShort ? empty_watches_ + 1 : 0;
+  // A connection that was cut says nothing about the version.
+  empty_watches_ = result && empty && lived < kShort ? empty_watches_ + 1 : 0;
   const bool expired = empty_watches_ >= kEmptyWatchesMax;
   if (empty && lived < kVeryShort) {
     EndStream(now, Unavailable("the watch ended at once, without an event"),
@@ -394,12 +396,30 @@ void Reflector::OnStreamEnd(TimePoint now, const Result<void>& result) {
     return;
   }
   under_way_ = false;
-  if (lived >= kShort) gone_ = false;
-  if (!healthy_since_) healthy_since_ = now;
+  if (!result) OnCut(lived, result.error());
+  Prosper(now);
   Recovered();
   short_watches_ = lived < kVeryShort ? short_watches_ + 1 : 0;
   if (short_watches_ > kShortWatchesMax) retry_at_ = started_ + kVeryShort;
-  if (expired) Relist();
+  if (expired) OnGone(now, Unavailable("its watches end soon, without an event"));
+}
+
+// Load balancers end connections when they are so old, or idle for so long: a renewal like any
+// other, and no news the second time.
+void Reflector::OnCut(nanoseconds lived, const Error& error) {
+  if (std::exchange(cut_logged_, true)) return;
+  logger_.Info("Renewing a watch whose connection was cut, now and whenever that happens",
+               {{"resource", resource_.QualifiedName()},
+                {"seconds", std::to_string(lived / seconds(1))},
+                {"err", error.message}});
+}
+
+// The watch delivered something, or lasted.
+void Reflector::Prosper(TimePoint now) {
+  if (!healthy_since_) healthy_since_ = now;
+  if (now - started_ < kShort) return;
+  gone_ = false;
+  searched_ = false;
 }
 
 void Reflector::EndStream(TimePoint now, const Error& error, Then then) {

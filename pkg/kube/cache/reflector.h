@@ -4,9 +4,9 @@
 //
 // A step function without threads, clocks or sockets: the caller asks Poll() what to do, does it,
 // and hands in what came back. Production drives it from the watch loop, simulation from virtual
-// time. Used by one thread. Bounds: one page, one frame (16 MiB); back-off 0.8 s to 30 s with
-// jitter. Source: client-go tools/cache/reflector.go for the numbers; differences are said where
-// they are.
+// time. Used by one thread. Bounds: one page (4 MiB; of one object 16 MiB), one frame (16 MiB);
+// back-off 0.8 s to 30 s with jitter. Source: client-go tools/cache/reflector.go for the numbers;
+// differences are said where they are.
 #pragma once
 
 #include <chrono>
@@ -24,6 +24,7 @@
 #include "pkg/json/reader.h"
 #include "pkg/json/scanner.h"
 #include "pkg/kube/api/resource.h"
+#include "pkg/kube/client/page_limit.h"
 #include "pkg/kube/discovery/version_search.h"
 
 namespace kube {
@@ -94,7 +95,7 @@ class Reflector {
 
   // The reply to a kSend; for a kStream, the reply when its status was not 200, or the error when
   // there was none.
-  void OnReply(base::Clock::TimePoint now, const base::Result<http::Response>& reply);
+  void OnReply(base::Clock::TimePoint now, base::Result<http::Response> reply);
   // For a kStream: bytes of a 200's body, split anywhere; none says that the 200 has arrived, which
   // may be left out. False: the stream is of no use and over; drop it, and Poll() again.
   [[nodiscard]] bool OnStreamData(base::Clock::TimePoint now, std::string_view bytes);
@@ -131,6 +132,8 @@ class Reflector {
   [[nodiscard]] base::Result<void> TakePage(std::string_view body);
   [[nodiscard]] base::Result<void> AddItem(std::string_view item);
   void OnGone(TimePoint now, const base::Error& error);
+  void OnCut(std::chrono::nanoseconds lived, const base::Error& error);
+  void Prosper(TimePoint now);
   void EndStream(TimePoint now, const base::Error& error, Then then);
   [[nodiscard]] bool OnFrame(TimePoint now, std::string_view frame);
   [[nodiscard]] base::Result<void> TakeEvent(json::View event);
@@ -152,7 +155,7 @@ class Reflector {
 
   Resource resource_;
   std::optional<VersionSearch> search_;  // Of a resource with several versions.
-  bool searched_ = false;                // Since the last list that was read.
+  bool searched_ = false;                // 404, and no good watch since.
 
   Phase phase_ = Phase::kList;
   bool under_way_ = false;        // A request or stream.
@@ -166,11 +169,11 @@ class Reflector {
   std::optional<TimePoint> healthy_since_;  // Since the first good answer after a failure.
 
   // The list being read.
-  int page_size_ = 0;
+  PageLimit page_;
   bool in_one_page_ = false;
+  bool has_synced_ = false;
   std::string continue_token_;
   std::string list_version_;
-  bool has_synced_ = false;
 
   // The watch.
   std::string resource_version_;  // Of the last event that reached the sink.
@@ -181,6 +184,7 @@ class Reflector {
   int empty_watches_ = 0;         // In a row, from one version.
   int short_watches_ = 0;         // In a row, however much they delivered.
   bool gone_ = false;             // 410, and no good watch since.
+  bool cut_logged_ = false;
 
   ReflectorProblem problem_ = {};
   std::optional<base::ErrorCode> reported_;  // The failure that was logged last.

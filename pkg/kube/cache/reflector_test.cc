@@ -295,15 +295,48 @@ TEST(Reflector, PageThatIsRefusedStartsTheListAgain) {
   EXPECT_EQ(world.sink.objects, (Objects{{"b", "v@150"}})) << "nothing of the abandoned list";
 }
 
-TEST(Reflector, PageThatIsTooLargeIsAskedForInSmallerOnes) {
-  World world({.page_size = 5});
-  EXPECT_TRUE((world.Next(), world.Asks("limit=5")));
+TEST(Reflector, S3_PageThatIsTooLargeIsAskedForAtOnceInSmallerOnes) {
+  World world({.page_size = 40});
+  EXPECT_TRUE((world.Poll(), world.Asks("limit=40")));
+  EXPECT_EQ(world.last.request.response_bytes_max, 4U << 20);
   world.Fails(ErrorCode::kTooLarge);
-  EXPECT_TRUE((world.Next(), world.Asks("limit=2")));
+  EXPECT_TRUE((world.Poll(), world.Asks("limit=10")));
   world.Fails(ErrorCode::kTooLarge);
-  EXPECT_TRUE((world.Next(), world.Asks("limit=1")));
+  EXPECT_TRUE((world.Poll(), world.Asks("limit=2")));
   world.Fails(ErrorCode::kTooLarge);
-  EXPECT_TRUE((world.Next(), world.Asks("limit=1")));
+  EXPECT_TRUE((world.Poll(), world.Asks("limit=1")));
+  EXPECT_EQ(world.last.request.response_bytes_max, 16U << 20) << "one object has room";
+  EXPECT_EQ(world.logger.Count(""), 0U);
+  world.Fails(ErrorCode::kTooLarge);
+  EXPECT_GE(world.Wait(), milliseconds(800)) << "there is no smaller one";
+  EXPECT_TRUE(world.Asks("limit=1"));
+}
+
+TEST(Reflector, S3_ListGoesOnFromWhereAPageWasTooLarge) {
+  World world({.page_size = 8});
+  (void)world.Poll();
+  world.Reply(200, Page("100", {Object("a", 1)}, "next"));
+  EXPECT_TRUE((world.Poll(), world.Asks("limit=8&continue=next")));
+  world.Fails(ErrorCode::kTooLarge);
+  EXPECT_TRUE((world.Poll(), world.Asks("limit=2&continue=next")));
+  world.Reply(200, Page("100", {Object("b", 2, std::string(2U << 20U, 'x'))}, "more"));
+  EXPECT_TRUE((world.Poll(), world.Asks("limit=2&continue=more"))) << "they are large";
+  world.Reply(200, Page("100", {Object("c", 3)}, "rest"));
+  EXPECT_TRUE((world.Poll(), world.Asks("limit=4&continue=rest"))) << "they are small again";
+  world.Reply(200, Page("100", {Object("d", 4)}));
+  EXPECT_EQ(world.sink.objects.size(), 4U);
+  EXPECT_EQ(world.reflector->lists(), 1U);
+}
+
+TEST(Reflector, LW3_S3_OnePageThatIsTooLargeAfterAnExpiryIsReadInPagesAgain) {
+  World world({.page_size = 8});
+  (void)world.Poll();
+  world.Reply(200, Page("100", {Object("a", 1)}, "next"));
+  (void)world.Poll();
+  world.Reply(410, Status(410, "Expired"));
+  EXPECT_EQ(world.Poll().request.path, "/api/v1/nodes");
+  world.Fails(ErrorCode::kTooLarge);
+  EXPECT_EQ(world.Next().request.path, "/api/v1/nodes?limit=8");
 }
 
 TEST(Reflector, PageThatLeadsToItselfDoesNotLoop) {
@@ -485,6 +518,69 @@ TEST(Reflector, WA4_LongerOrFruitfulWatchStartsTheCountAgain) {
   }
 }
 
+TEST(Reflector, M12_EmptyWatchesOfASecondOrTwoAreListedAgainAtOnceOnlyOnce) {
+  World world;
+  const TimePoint start = world.clock.Now();
+  while (world.clock.Now() - start < minutes(10)) {
+    if (world.Next().kind == Kind::kSend) {
+      world.Reply(200, Page("100", {Object("a", 90)}));
+    } else {
+      world.clock.Advance(milliseconds(1500));
+      world.End();
+    }
+  }
+  EXPECT_LE(world.reflector->lists(), 40U);
+}
+
+// For an hour every watch is cut when it has lived for `after`. Returns how long there was none.
+nanoseconds BlindFor(World& world, nanoseconds after, const std::string& delivers) {
+  nanoseconds blind{0};
+  world.Sync();
+  const TimePoint start = world.clock.Now();
+  while (world.clock.Now() - start < minutes(60)) {
+    EXPECT_TRUE(world.Feed(delivers));
+    world.clock.Advance(after);
+    world.Breaks();
+    blind += world.Wait();
+    EXPECT_EQ(world.last.kind, Kind::kStream);
+    EXPECT_TRUE(world.Asks("resourceVersion=100&"));
+  }
+  return blind;
+}
+
+TEST(Reflector, M2_WatchThatALoadBalancerCutsIsRenewedAtOnce) {
+  for (const std::string& delivers : {std::string(), Bookmark(100)}) {
+    for (const milliseconds after : {seconds(1), seconds(20), seconds(35), seconds(60)}) {
+      SCOPED_TRACE(after.count());
+      World world;
+      EXPECT_LT(BlindFor(world, after, delivers), seconds(36));
+      EXPECT_EQ(world.reflector->lists(), 1U);
+      EXPECT_EQ(world.ProblemKind(), Problem::kNone);
+    }
+  }
+}
+
+TEST(Reflector, M2_CutsOfWatchesAreNamedOnceAndWithoutAlarm) {
+  World world;
+  (void)BlindFor(world, seconds(20), "");
+  EXPECT_EQ(world.logger.Count("Renewing a watch whose connection was cut"), 1U);
+  EXPECT_EQ(world.logger.lines().size(), 1U);
+}
+
+TEST(Reflector, M2_WatchThatIsCutWithinASecondBacksOff) {
+  World world;
+  world.Sync();
+  const TimePoint start = world.clock.Now();
+  int cuts = 0;
+  for (; world.clock.Now() - start < minutes(10); ++cuts) {
+    (void)world.Feed(Bookmark(100));
+    world.clock.Advance(milliseconds(999));
+    world.Breaks();
+    ASSERT_EQ(world.Next().kind, Kind::kStream);
+  }
+  EXPECT_LT(cuts, 60);
+}
+
 TEST(Reflector, WA5_ErrorEvent410ListsAgainAtOnce) {
   for (const char* reason : {"Expired", "Gone"}) {
     World world;
@@ -587,6 +683,15 @@ TEST(Reflector, WA8_UnknownTypeIsSkippedAndNamedOnce) {
   world.End();
   (void)world.Poll();
   EXPECT_TRUE(world.Asks("resourceVersion=106&"));
+}
+
+TEST(Reflector, M12_ListThatAnswersAWatchIsNoEvent) {
+  World world;
+  world.Sync();
+  EXPECT_FALSE(world.Feed(Page("101", {Object("b", 101)})));
+  EXPECT_EQ(world.ProblemKind(), Problem::kUnavailable);
+  EXPECT_GE(world.Wait(), milliseconds(800));
+  EXPECT_EQ(world.last.kind, Kind::kSend);
 }
 
 TEST(Reflector, WA8_UnknownMembersAreIgnored) {
@@ -842,14 +947,16 @@ TEST(Reflector, RT1_TwoHealthyMinutesForgetTheFailures) {
   (void)Waits(world, 503, 10);
   world.Reply(200, Page("100", {}));
   (void)world.Next();
-  world.clock.Advance(seconds(119));
-  world.Breaks();
-  EXPECT_GE(world.Wait(), seconds(15)) << "one second too early";
-  (void)world.Feed(Bookmark(100));
-  world.clock.Advance(seconds(120));
-  (void)world.Feed(Bookmark(100));
-  world.Breaks();
-  EXPECT_LT(world.Wait(), milliseconds(1600));
+  const auto watch_for_and_lose_the_server = [&](seconds time) {
+    (void)world.Feed(Bookmark(100));
+    world.clock.Advance(time);
+    world.Breaks();
+    EXPECT_EQ(world.Poll().kind, Kind::kStream);
+    world.Fails(ErrorCode::kUnavailable);
+    return world.Wait();
+  };
+  EXPECT_GE(watch_for_and_lose_the_server(seconds(119)), seconds(15)) << "one second too early";
+  EXPECT_LT(watch_for_and_lose_the_server(seconds(120)), milliseconds(1600));
 }
 
 TEST(Reflector, RT1_TimeThatPassesInTimeoutsIsNotHealthy) {
@@ -1028,6 +1135,29 @@ TEST(ReflectorVersions, ServersThatDisagreeAreNotAskedAsFastAsTheyAnswer) {
     world.Discover("v1", true);
   }
   EXPECT_LT(lists, 30);
+}
+
+TEST(ReflectorVersions, M1_WatchThatIsNotServedIsNotListedAsFastAsTheServerAnswers) {
+  using Versions = std::vector<std::string>;
+  for (const Versions& versions : {Versions{}, Versions{"v1"}, Versions{"v1", "v1beta2"}}) {
+    SCOPED_TRACE(versions.size());
+    World world({.versions = versions});
+    const TimePoint start = world.clock.Now();
+    for (int requests = 0; world.clock.Now() - start < minutes(10); ++requests) {
+      ASSERT_LT(requests, 1000);
+      if (world.Next().kind == Kind::kStream) {
+        world.Reply(404, "404 page not found");
+      } else if (world.Asks("/nodes")) {
+        world.Reply(200, Page("100", {Object("a", 90)}));
+      } else {
+        world.Reply(200, R"({"kind":"APIResourceList","resources":[{"name":"nodes"}]})");
+      }
+    }
+    EXPECT_LE(world.reflector->lists(), 10 * 60 / 5 + 10U);
+    EXPECT_EQ(world.logger.Count("Cannot watch"), 1U);
+    EXPECT_EQ(world.logger.Count(""), 1U);
+    EXPECT_EQ(world.ProblemKind(), Problem::kNotServed);
+  }
 }
 
 TEST(ReflectorVersions, VersionThatCannotBeAskedIsNoneThatIsNotServed) {

@@ -1,7 +1,8 @@
 // A typed cache of one collection: what a Reflector read, as the small structs a controller needs.
 //
 // T is a plain struct with a member `kube::ObjectMeta meta`. Objects are immutable once stored;
-// Form says how they lie in memory: Whole, shared with readers, or Packed.
+// Form says how they lie in memory: Whole, shared with readers, or Packed. What is not wanted, and
+// what is wanted no more, is as if it were not there.
 //
 // An object that `decode` cannot use (it says kInvalid) holds nobody else up. It is counted, and
 // named in the log once until it can be read. If an earlier state of the same incarnation is
@@ -44,11 +45,14 @@ class Store final : public ReflectorSink {
   // incarnation: an object that took the name of another is two calls. Runs on the writer's thread,
   // outside the lock; must not block. May be empty.
   using Handler = std::function<void(const Ptr& before, const Ptr& after)>;
+  using IsWanted = bool (*)(const T& object);  // Null: all are.
 
-  Store(Decode decode, IndexKeys index_keys, Handler handler, base::Logger& logger)
+  Store(Decode decode, IndexKeys index_keys, Handler handler, base::Logger& logger,
+        IsWanted is_wanted = nullptr)
       : decode_(decode),
         index_keys_(std::move(index_keys)),
         handler_(std::move(handler)),
+        is_wanted_(is_wanted),
         logger_(logger) {}
 
   [[nodiscard]] Ptr Get(const ObjectKey& key) const {
@@ -96,7 +100,7 @@ class Store final : public ReflectorSink {
 
   void ReplaceAdd(json::View object) override {
     Read read = TryRead(object);
-    if (!read.held) {
+    if (read.is_unreadable) {
       incoming_unreadable_[read.key] = read.uid;
       return;
     }
@@ -106,12 +110,14 @@ class Store final : public ReflectorSink {
       if (IsOlder(read.version, it->Open()->meta.resource_version)) return;
       incoming_.erase(it);
     }
-    incoming_.insert(*std::move(read.held));
+    if (read.held) incoming_.insert(*std::move(read.held));
   }
 
   void EndReplace(const std::string& resource_version) override {
     Changes changes;
     data_.With([&](Data& data) {
+      // What a restored server has at a version need not be what was there before.
+      const bool went_back = IsOlder(resource_version, data.resource_version);
       for (auto it = data.objects.begin(); it != data.objects.end();) {
         const Held& before = *it++;
         if (incoming_.find(before) != incoming_.end()) continue;
@@ -125,7 +131,7 @@ class Store final : public ReflectorSink {
         // Moved and not copied: there is never a second set of all that is listed.
         Node after = incoming_.extract(incoming_.begin());
         const Held* before = Find(data.objects, after.value().key());
-        if (before != nullptr && IsSameState(*before, after.value())) continue;
+        if (!went_back && before != nullptr && IsSameState(*before, after.value())) continue;
         Node old = TakeOut(data, before);
         changes.push_back({.before = std::move(old), .after = Put(data, std::move(after))});
       }
@@ -144,9 +150,8 @@ class Store final : public ReflectorSink {
       // A replay of what the store has passed already.
       if (before && IsOlder(read.version, before->meta.resource_version)) return;
       data.resource_version = read.version;
-      const bool unreadable = !deleted && !read.held;
-      if (!unreadable) data.unreadable.erase(read.key);
-      if (unreadable && before && IsSame(before->meta.uid, read.uid)) return;
+      if (!read.is_unreadable) data.unreadable.erase(read.key);
+      if (read.is_unreadable && before && IsSame(before->meta.uid, read.uid)) return;
       if (!before && !read.held) return;
       Node old = TakeOut(data, held);
       const Held* after = nullptr;
@@ -195,7 +200,8 @@ class Store final : public ReflectorSink {
     ObjectKey key = {};
     Uid uid = {};
     std::string version = {};
-    std::optional<Held> held = {};  // Empty: it cannot be read, or nobody tried.
+    std::optional<Held> held = {};  // Empty: it cannot be read, is not wanted, or nobody tried.
+    bool is_unreadable = false;
   };
 
   template <typename Key>
@@ -228,9 +234,10 @@ class Store final : public ReflectorSink {
     Read read = ReadIdentity(object);
     base::Result<T> decoded = decode_(object);
     if (decoded) {
-      read.held.emplace(*std::move(decoded));
+      if (is_wanted_ == nullptr || is_wanted_(*decoded)) read.held.emplace(*std::move(decoded));
       return read;
     }
+    read.is_unreadable = true;
     const bool is_new = data_.With(
         [&](Data& data) { return data.unreadable.insert_or_assign(read.key, read.uid).second; });
     if (is_new) {
@@ -287,6 +294,7 @@ class Store final : public ReflectorSink {
   const Decode decode_;
   const IndexKeys index_keys_;
   const Handler handler_;
+  const IsWanted is_wanted_;
   base::Logger& logger_;
   // Of the list being read. Used by the reflector's thread.
   Objects incoming_;

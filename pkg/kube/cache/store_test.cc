@@ -182,6 +182,15 @@ TYPED_TEST(StoreTest, F27_ListOfARestoredServerGoesBack) {
   EXPECT_EQ(this->InStore(), Names{"a@61"});
 }
 
+// Its counter runs over the same versions again, and gives them to other states.
+TYPED_TEST(StoreTest, M6_ListOfARestoredServerCountsAlsoWhereTheVersionIsTheSame) {
+  this->Replace({{"a", 4, "lost"}, {"b", 1}}, 9);
+  this->TakeSeen();
+  this->Replace({{"a", 4, "restored"}, {"b", 1}}, 5);
+  EXPECT_EQ(this->Get("a")->value, "restored");
+  EXPECT_EQ(this->TakeSeen(), (Names{"uid-a@4>uid-a@4", "uid-b@1>uid-b@1"}));
+}
+
 TYPED_TEST(StoreTest, LW8_OfAnObjectThatIsListedTwiceTheNewerOneCounts) {
   this->Replace({{"a", 7}, {"b", 1}, {"a", 3}}, 9);
   EXPECT_EQ(this->InStore(), (Names{"a@7", "b@1"}));
@@ -271,6 +280,52 @@ TYPED_TEST(StoreTest, DeletionNeedsNoMoreThanTheIdentity) {
   this->Delete({"a", 2, "poison"});
   EXPECT_EQ(this->store_.size(), 0U);
   EXPECT_EQ(this->logger_.Count("Left out"), 0U);
+}
+
+// A store of what is not "foreign".
+template <typename ThingStore>
+class WantingStoreTest : public StoreTest<ThingStore> {
+ protected:
+  WantingStoreTest()
+      : wanting_(
+            DecodeThing, [](const Thing& thing) { return thing.tags; }, {}, this->logger_,
+            IsWanted) {}
+
+  static bool IsWanted(const Thing& thing) { return thing.value != "foreign"; }
+  void List(const std::vector<Object>& objects, int version) {
+    wanting_.BeginReplace();
+    for (const Object& object : objects) wanting_.ReplaceAdd(this->View(object.Text()));
+    wanting_.EndReplace(std::to_string(version));
+  }
+  void Put(const Object& object) { wanting_.Apply(this->View(object.Text()), false); }
+  [[nodiscard]] Names Kept() const { return this->NamesOf(wanting_.List()); }
+
+  ThingStore wanting_;
+};
+
+TYPED_TEST_SUITE(WantingStoreTest, Forms);
+
+TYPED_TEST(WantingStoreTest, C14_WhatNobodyWantsIsNotKept) {
+  this->List({{"a", 1}, {"b", 2, "foreign"}}, 5);
+  EXPECT_EQ(this->Kept(), Names{"a@1"});
+  this->Put({"c", 6, "foreign"});
+  EXPECT_EQ(this->Kept(), Names{"a@1"});
+  EXPECT_EQ(this->wanting_.resource_version(), "6");
+  EXPECT_EQ(this->wanting_.unreadable(), 0U);
+}
+
+TYPED_TEST(WantingStoreTest, C14_WhatNobodyWantsAnyMoreGoesAndMayComeBack) {
+  this->List({{"a", 1}, {"b", 2}}, 5);
+  this->Put({"a", 6, "foreign"});
+  this->List({{"a", 6, "foreign"}, {"b", 7, "foreign"}}, 8);
+  EXPECT_EQ(this->Kept(), Names{});
+  this->Put({"a", 9});
+  EXPECT_EQ(this->Kept(), Names{"a@9"});
+}
+
+TYPED_TEST(WantingStoreTest, C14_LW8_OfAnObjectThatIsListedTwiceTheNewerOneCounts) {
+  this->List({{"a", 1}, {"a", 2, "foreign"}, {"b", 4}, {"b", 3, "foreign"}}, 5);
+  EXPECT_EQ(this->Kept(), Names{"b@4"});
 }
 
 TYPED_TEST(StoreTest, ObjectThatAReaderHoldsDoesNotChange) {

@@ -189,7 +189,8 @@ http::Request ListRequest(const Resource& resource, const ListOptions& options) 
   if (options.limit > 0) query.Add("limit", std::to_string(options.limit));
   query.AddUnlessEmpty("continue", options.continue_token);
   http::Request request = {.path = ResourcePath(resource, {.ns = options.ns}) + query.text(),
-                           .timeout = kListTimeout};
+                           .timeout = kListTimeout,
+                           .response_bytes_max = options.bytes_max};
   if (options.metadata_only) {
     request.accept =
         "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";

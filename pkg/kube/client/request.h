@@ -21,8 +21,9 @@ struct ListOptions {
   std::string label_selector = {};
   std::string field_selector = {};
   std::string continue_token = {};
-  int limit = 0;               // 0: no pages.
-  bool metadata_only = false;  // Answer PartialObjectMetadataList.
+  int limit = 0;                      // 0: no pages.
+  std::size_t bytes_max = 64U << 20;  // Of the answer; see PageLimit.
+  bool metadata_only = false;         // Answer PartialObjectMetadataList.
 };
 
 struct WatchOptions {

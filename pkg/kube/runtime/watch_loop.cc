@@ -87,9 +87,9 @@ TimePoint WatchLoop::State::Step(Slot& slot) {
 
 void WatchLoop::State::Send(Slot& slot, http::Request request) {
   Drop(slot);
-  slot.id = multi.Send(std::move(request), [this, &slot](const Result<http::Response>& reply) {
+  slot.id = multi.Send(std::move(request), [this, &slot](Result<http::Response> reply) {
     slot.id = 0;
-    slot.reflector.OnReply(clock.Now(), reply);
+    slot.reflector.OnReply(clock.Now(), std::move(reply));
   });
 }
 
@@ -101,9 +101,9 @@ void WatchLoop::State::Open(Slot& slot, http::Request request) {
                                             return slot.reflector.OnStreamData(clock.Now(), bytes);
                                           },
                                       .on_reply =
-                                          [this, &slot](const Result<http::Response>& reply) {
+                                          [this, &slot](Result<http::Response> reply) {
                                             slot.id = 0;
-                                            slot.reflector.OnReply(clock.Now(), reply);
+                                            slot.reflector.OnReply(clock.Now(), std::move(reply));
                                           },
                                       .on_end =
                                           [this, &slot](const Result<void>& result) {

@@ -1,0 +1,59 @@
+// A load balancer in front of the API server that ends every connection at a certain age, whatever
+// goes over it. Bytes are passed on as they are: TLS stays between the two ends.
+#pragma once
+
+#include <chrono>
+#include <list>
+#include <string>
+#include <thread>
+
+#include "pkg/base/clock.h"
+
+namespace bench {
+
+class CuttingProxy {
+ public:
+  // Listens on a port of 127.0.0.1 that the system picks, and passes on to `port` there. `clock`
+  // outlives it.
+  CuttingProxy(int port, std::chrono::seconds age, const base::Clock& clock);
+  ~CuttingProxy();  // Ends all connections.
+  CuttingProxy(const CuttingProxy&) = delete;
+  CuttingProxy& operator=(const CuttingProxy&) = delete;
+
+  [[nodiscard]] int port() const { return port_; }
+
+ private:
+  class Socket {
+   public:
+    explicit Socket(int fd) : fd_(fd) {}
+    ~Socket();
+    Socket(const Socket&) = delete;
+    Socket& operator=(const Socket&) = delete;
+    [[nodiscard]] int fd() const { return fd_; }
+
+   private:
+    const int fd_;
+  };
+  struct Connection {
+    explicit Connection(int accepted) : client(accepted) {}
+    Socket client;
+    Socket server = Socket(NewSocket());
+    base::Clock::TimePoint ends = {};
+  };
+
+  static int NewSocket();
+  void Run(const std::stop_token& stop);
+  void Accept();
+  // False: one of the two ends has closed.
+  [[nodiscard]] static bool Pass(const Socket& from, const Socket& to);
+
+  const int to_port_;
+  const std::chrono::seconds age_;
+  const base::Clock& clock_;
+  const Socket listener_;
+  int port_ = 0;
+  std::list<Connection> connections_;  // Of the thread.
+  std::jthread thread_;
+};
+
+}  // namespace bench
