@@ -19,6 +19,7 @@ stage=
 beside_pid=
 after_failure=  # What a stage does so that a case that failed does no harm to the next.
 listener=       # Who stands in for systemd.
+recorders=()    # Who writes down what the API server tells.
 manner=none     # In which the controller runs: reference or cdom.
 
 leave() {
@@ -28,6 +29,7 @@ leave() {
   stop "$controller_pid"
   stop "$nodesim_pid"
   stop "$listener"
+  for pid in "${recorders[@]}"; do stop "$pid"; done
   for plane in "$root"/*/plane; do
     [[ -d $plane ]] && "$repo/test/controlplane/controlplane" down "$plane" >/dev/null
   done
@@ -722,6 +724,11 @@ policies() {
   plane_down
 }
 
+tree_before() {
+  run_case an_upgrade_from_the_tree_before_restarts_nothing_and_no_domain_leaves_ready_in_the_manner_of_the_reference
+  run_case an_upgrade_from_the_tree_before_restarts_nothing_and_no_domain_leaves_ready_in_the_manner_of_cdom
+}
+
 # shellcheck source=workloads.sh
 source "$repo/test/e2e/workloads.sh"
 # shellcheck source=people.sh
@@ -730,11 +737,14 @@ source "$repo/test/e2e/people.sh"
 source "$repo/test/e2e/versions.sh"
 # shellcheck source=policies.sh
 source "$repo/test/e2e/policies.sh"
+# shellcheck source=before.sh
+source "$repo/test/e2e/before.sh"
 
 if any_wanted workloads; then beside workloads; fi
 if any_wanted settings_and_children; then settings_and_children; fi
 if any_wanted versions_of_kubernetes; then versions_of_kubernetes; fi
 if any_wanted policies; then policies; fi
+if any_wanted tree_before; then tree_before; fi
 [[ -z $beside_pid ]] || wait "$beside_pid" || echo "FAIL the stage of workloads ended before its last case" | tee -a "$results"
 beside_pid=
 
