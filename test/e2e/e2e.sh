@@ -455,6 +455,14 @@ the_controller_used_one_identity() {
   [[ $(controller_entries 0 | jq -r '.user.username' | sort -u) == system:serviceaccount:cdom-system:cdom-controller ]]
 }
 
+# What the policies refuse is nothing that a daemon does.
+the_daemons_used_their_own_account_and_were_refused_nothing() {
+  jq -c 'select((.userAgent // "") | startswith("cdom-nodesim-daemon/")) | [.user.username, .responseStatus.code]' "$stage/plane/audit.log" |
+    sort | uniq -c | tee "$stage/daemons.txt"
+  grep -q ',200\]' "$stage/daemons.txt" && ! grep -v '"system:serviceaccount:cdom-system:compute-domain-daemon-service-account"' "$stage/daemons.txt" &&
+    ! grep ',403\]' "$stage/daemons.txt"
+}
+
 every_right_it_has_was_used() {
   rights_used >"$stage/used.txt"
   rights_granted >"$stage/granted.txt"
@@ -650,6 +658,7 @@ settings_and_children() {
   run_case an_upgrade_from_nvidias_controller_keeps_the_workload_and_what_it_left_ends_in_time
   run_case two_versions_take_turns_replacing_one_daemon_of_a_clique_at_a_time_and_keep_what_they_do_not_know
   run_case the_controller_used_one_identity
+  run_case the_daemons_used_their_own_account_and_were_refused_nothing
   run_case every_right_it_has_was_used
   run_case a_domain_whose_finalizer_was_released_goes_without_a_controller
   after_failure=
