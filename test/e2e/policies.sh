@@ -369,13 +369,15 @@ overlay() {  # overlay NAME MORE: a kustomization on top of base; kustomize want
 }
 
 where_they_only_warn_everything_passes_with_the_words_of_the_refusal() {
+  local warning
   overlay warns "components:
 - $(realpath --relative-to="$stage/warns" "$repo/manifests/policies/warn-only")"
   kubectl apply -k "$stage/warns" || return 1
   wait_for 30 "they only warn" first_row_is cdom-child-deletion 1 allow || return 1
   wait_for 30 "they only warn" first_row_is cdom-daemon-account 4 allow || return 1
   wait_for 30 "they only warn" first_row_is cdom-daemon-claims 1 allow || return 1
-  kubectl delete daemonset -n cdom-system "computedomain-daemon-$row_domain" --dry-run=server 2>&1 | grep -q 'Warning: .*cdom.dev/allow-deletion=true' || return 1
+  warning=$(kubectl delete daemonset -n cdom-system "computedomain-daemon-$row_domain" --dry-run=server 2>&1) || return 1
+  [[ $warning =~ Warning:\ .*cdom.dev/allow-deletion=true ]] || { echo "$warning"; return 1; }
   wait_for 10 "the audit log has it" grep -q 'validation.policy.admission.k8s.io/validation_failure.*cdom-child-deletion' "$stage/plane/audit.log" || return 1
   kubectl apply -k "$repo/manifests/policies" || return 1
   wait_for 30 "they refuse again" first_row_is cdom-child-deletion 1 deny || return 1
