@@ -19,6 +19,7 @@ stage=
 beside_pid=
 after_failure=  # What a stage does so that a case that failed does no harm to the next.
 listener=       # Who stands in for systemd.
+recorders=()    # Who writes down what the API server tells.
 manner=none     # In which the controller runs: reference or cdom.
 
 leave() {
@@ -28,6 +29,7 @@ leave() {
   stop "$controller_pid"
   stop "$nodesim_pid"
   stop "$listener"
+  for pid in "${recorders[@]}"; do stop "$pid"; done
   for plane in "$root"/*/plane; do
     [[ -d $plane ]] && "$repo/test/controlplane/controlplane" down "$plane" >/dev/null
   done
@@ -364,10 +366,14 @@ a_child_that_somebody_changes_or_deletes_is_put_right() {
   wait_for 20 "the edit is undone" unedited "$daemons" || return 1
   kubectl delete resourceclaimtemplate repaired-channel || return 1
   wait_for 20 "the template is made again" kubectl get resourceclaimtemplate repaired-channel || return 1
-  kubectl delete daemonset -n cdom-system "$daemons" || return 1
+  delete_child daemonset "$daemons" || return 1
   wait_for 20 "the DaemonSet is made again" kubectl get daemonset -n cdom-system "$daemons" || return 1
   wait_for 20 "the condition says so" says Provisioned repaired ChildrenExist 'exist' || return 1
   kubectl delete cdom repaired --timeout=30s
+}
+# As the policy wants it from people.
+delete_child() {  # delete_child KIND NAME, or KIND/NAME
+  kubectl annotate -n cdom-system "$@" cdom.dev/allow-deletion=true && kubectl delete -n cdom-system "$@" --timeout=20s
 }
 unedited() {
   kubectl get daemonset -n cdom-system "$1" -o json |
@@ -381,7 +387,7 @@ a_child_that_somebody_deletes_is_made_again_and_counted_in_one_event() {
   set=$(kubectl get daemonset -n cdom-system -o name)
   for count in 1 2; do
     uid=$(kubectl get -n cdom-system "$set" -o jsonpath='{.metadata.uid}')
-    kubectl delete -n cdom-system "$set" || return 1
+    delete_child "$set" || return 1
     wait_for 20 "it is made again" made_again "$set" "$uid" || return 1
     wait_for 20 "an event counts $count" counts mended Repaired "$count" || return 1
   done
@@ -451,6 +457,14 @@ the_controller_used_one_identity() {
   [[ $(controller_entries 0 | jq -r '.user.username' | sort -u) == system:serviceaccount:cdom-system:cdom-controller ]]
 }
 
+# What the policies refuse is nothing that a daemon does.
+the_daemons_used_their_own_account_and_were_refused_nothing() {
+  jq -c 'select((.userAgent // "") | startswith("cdom-nodesim-daemon/")) | [.user.username, .responseStatus.code]' "$stage/plane/audit.log" |
+    sort | uniq -c | tee "$stage/daemons.txt"
+  grep -q ',200\]' "$stage/daemons.txt" && ! grep -v '"system:serviceaccount:cdom-system:compute-domain-daemon-service-account"' "$stage/daemons.txt" &&
+    ! grep ',403\]' "$stage/daemons.txt"
+}
+
 every_right_it_has_was_used() {
   rights_used >"$stage/used.txt"
   rights_granted >"$stage/granted.txt"
@@ -494,7 +508,7 @@ a_domain_whose_finalizer_was_released_goes_without_a_controller() {
   snapshot "$stage/after.json" || return 1
   diff <(printf '%s\n' "DaemonSet cdom-system/$name" "ResourceClaimTemplate cdom-system/$name") \
     <(comm -13 <(names_in "$stage/before.json") <(names_in "$stage/after.json") | grep -v '^ControllerRevision') || return 1
-  kubectl delete daemonset,resourceclaimtemplate -n cdom-system "$name" --timeout=20s || return 1
+  delete_child daemonset "$name" && delete_child resourceclaimtemplate "$name" || return 1
   wait_for 30 "nothing is left" nothing_left
 }
 
@@ -620,7 +634,7 @@ settings_and_children() {
   kubectl apply -k "$repo/crds" >/dev/null
   start_controller
   wait_for 60 "the controller leads" leads
-  nodesim_up --nodes 16 --cliques 2 --job-duration 12000
+  nodesim_up --nodes 16 --cliques 2 --job-duration 12000 --daemon-account
   after_failure=clean_up
   run_case systemd_hears_when_the_controller_is_ready_that_it_lives_and_when_it_ends
   run_case a_domain_without_spec_says_what_to_do
@@ -646,6 +660,7 @@ settings_and_children() {
   run_case an_upgrade_from_nvidias_controller_keeps_the_workload_and_what_it_left_ends_in_time
   run_case two_versions_take_turns_replacing_one_daemon_of_a_clique_at_a_time_and_keep_what_they_do_not_know
   run_case the_controller_used_one_identity
+  run_case the_daemons_used_their_own_account_and_were_refused_nothing
   run_case every_right_it_has_was_used
   run_case a_domain_whose_finalizer_was_released_goes_without_a_controller
   after_failure=
@@ -667,7 +682,7 @@ workloads() {
   plane_up
   kubectl apply -k "$repo/manifests/local" >/dev/null
   controller_kubeconfig
-  nodesim_up --nodes 16 --cliques 2
+  nodesim_up --nodes 16 --cliques 2 --daemon-account
   run_case sdn17_02_both_device_classes_are_there_and_every_node_of_a_clique_publishes_its_devices
   run_case a_pod_gets_its_channel_and_when_it_goes_status_has_no_nodes
   run_case num_nodes_is_waited_for_and_does_not_limit
@@ -698,16 +713,49 @@ workloads() {
   run_case a_node_whose_kubelet_plugin_is_gone_is_named_with_the_pods_that_hang_and_all_heals_when_it_is_back
 }
 
+policies() {
+  stage=$root/policies
+  mkdir -p "$stage"
+  plane_up --runtime-config resource.k8s.io/v1beta1=true,resource.k8s.io/v1beta2=true
+  kubectl apply -k "$repo/manifests/local" >/dev/null
+  server=$(kubectl config view --raw -o jsonpath='{.clusters[0].cluster.server}')
+  what_the_rows_are_about >"$stage/objects.out" 2>&1 || { cat "$stage/objects.out"; return 1; }
+  run_case the_policies_are_taken_without_a_warning
+  run_case every_row_is_of_a_policy_and_every_rule_has_one
+  run_case claims_of_the_daemons_device_are_for_driver_namespaces_alone
+  run_case a_daemons_token_writes_its_own_pod_and_its_own_entry_and_nothing_else
+  run_case a_child_of_a_domain_is_deleted_by_controllers_or_once_it_is_annotated
+  run_case each_rule_is_missed_by_its_rows_when_it_is_taken_out
+  run_case where_they_only_warn_everything_passes_with_the_words_of_the_refusal
+  run_case a_controller_that_is_named_in_the_policy_deletes_under_its_own_user
+  run_case a_claim_from_before_the_policy_can_lose_its_finalizer_and_go
+  run_case a_thiefs_pod_never_gets_the_daemons_device
+  run_case kubernetes_deletes_children_whose_owner_or_namespace_is_gone
+  run_case in_another_namespace_base_brings_its_label_and_the_policies_along
+  plane_down
+}
+
+tree_before() {
+  run_case an_upgrade_from_the_tree_before_restarts_nothing_and_no_domain_leaves_ready_in_the_manner_of_the_reference
+  run_case an_upgrade_from_the_tree_before_restarts_nothing_and_no_domain_leaves_ready_in_the_manner_of_cdom
+}
+
 # shellcheck source=workloads.sh
 source "$repo/test/e2e/workloads.sh"
 # shellcheck source=people.sh
 source "$repo/test/e2e/people.sh"
 # shellcheck source=versions.sh
 source "$repo/test/e2e/versions.sh"
+# shellcheck source=policies.sh
+source "$repo/test/e2e/policies.sh"
+# shellcheck source=before.sh
+source "$repo/test/e2e/before.sh"
 
 if any_wanted workloads; then beside workloads; fi
 if any_wanted settings_and_children; then settings_and_children; fi
 if any_wanted versions_of_kubernetes; then versions_of_kubernetes; fi
+if any_wanted policies; then policies; fi
+if any_wanted tree_before; then tree_before; fi
 [[ -z $beside_pid ]] || wait "$beside_pid" || echo "FAIL the stage of workloads ended before its last case" | tee -a "$results"
 beside_pid=
 

@@ -72,6 +72,8 @@ void AddOptions(CLI::App& app, Options& options) {
   app.add_option("--workers", settings.workers, "Threads that write")->capture_default_str();
   app.add_flag("--paced-prepare", settings.paced_prepare,
                "Repeat a refused prepare no sooner than NVIDIA's plugin does");
+  app.add_flag("--daemon-account", settings.daemon_account,
+               "Daemons write with a token of their pod's ServiceAccount");
   app.add_flag("-v,--verbose", options.verbose, "Log every write");
   AddDuration(app, "--ready-delay", settings.ready_delay, "From a container's start to Ready");
   AddDuration(app, "--daemon-delay", settings.daemon_delay,

@@ -26,6 +26,9 @@ inline constexpr std::string_view kExitCodeAnnotation = "nodesim.cdom.dev/exit-c
 // On a Node that a simulator created, so that a later one may clean it up too.
 inline constexpr std::string_view kCreatedAnnotation = "nodesim.cdom.dev/created";
 
+// Of the pods of daemons.
+inline constexpr std::string_view kDaemonAccount = "compute-domain-daemon-service-account";
+
 inline constexpr std::string_view kLeaseNamespace = "kube-node-lease";
 
 inline const kube::Resource kComputeDomains = {"resource.nvidia.com", "v1beta1", "computedomains",

@@ -26,6 +26,9 @@ struct Settings {
   // Whether a prepare that is refused waits as long as NVIDIA's plugin does before it tries again.
   // If not it is tried whenever something changes.
   bool paced_prepare = false;
+  // Daemons write with a token of their pod's ServiceAccount, so that its rights and the policies
+  // hold for them.
+  bool daemon_account = false;
   // How long a node that says Ready keeps a taint of the node lifecycle controller before it is
   // removed here.
   std::chrono::milliseconds taint_patience{20'000};

@@ -119,7 +119,8 @@ Simulator::Simulator(Settings settings, http::Endpoint endpoint, http::Credentia
     state.identity = std::move(placed.identity);
     state.clique_id = std::move(placed.clique_id);
     state.boot_id = RandomUuid(random);
-    nodes_.emplace(name, std::make_unique<SimulatedNode>(std::move(state), random.Next()));
+    nodes_.emplace(name,
+                   std::make_unique<SimulatedNode>(std::move(state), random.Next(), endpoint_));
   }
 }
 
@@ -201,7 +202,7 @@ bool Simulator::SendDueHeartbeats(http::Transport& transport, base::Random& rand
 TimePoint Simulator::TakeTurn(SimulatedNode& node, http::Transport& transport) {
   const base::MutexLock lock(node.turn);
   Plan plan;
-  std::vector<http::Request> requests;
+  std::vector<Write> writes;
   node.state.With([&](NodeState& state) {
     plan = Advance(state, world_, settings_, addresses_, clock_.Now(), clock_.Wall());
     if (plan.actions.size() > kActionsMax) {
@@ -209,15 +210,16 @@ TimePoint Simulator::TakeTurn(SimulatedNode& node, http::Transport& transport) {
       plan.wake = clock_.Now();
     }
     for (const Action& action : plan.actions) {
-      requests.push_back(ToRequest(action, state, clock_.Wall()));
+      writes.push_back({.request = ToRequest(action, state, clock_.Wall())});
+      if (settings_.daemon_account) writes.back().daemon = DaemonOf(action, state);
     }
   });
   CountIfSetUp(node);
-  if (requests.empty()) return plan.wake;
+  if (writes.empty()) return plan.wake;
 
   std::vector<Result<Written>> outcomes;
-  for (auto& reply : transport.SendAll(requests)) {
-    outcomes.push_back(ReadReply(std::move(reply), requests[outcomes.size()].method));
+  for (auto& reply : SendWrites(node, writes, transport)) {
+    outcomes.push_back(ReadReply(std::move(reply), writes[outcomes.size()].request.method));
   }
   node.state.With([&](NodeState& state) {
     for (std::size_t i = 0; i < outcomes.size(); ++i) {
@@ -226,6 +228,25 @@ TimePoint Simulator::TakeTurn(SimulatedNode& node, http::Transport& transport) {
   });
   for (std::size_t i = 0; i < outcomes.size(); ++i) Count(node, plan.actions[i], outcomes[i]);
   return clock_.Now();  // What was done may let more be done.
+}
+
+// The node's own side by side.
+std::vector<Result<http::Response>> Simulator::SendWrites(SimulatedNode& node,
+                                                          const std::vector<Write>& writes,
+                                                          http::Transport& transport) {
+  std::vector<http::Request> own;
+  for (const Write& write : writes) {
+    if (!write.daemon) own.push_back(write.request);
+  }
+  auto own_replies = transport.SendAll(own);
+  auto next = own_replies.begin();
+  std::vector<Result<http::Response>> replies;
+  for (const Write& write : writes) {
+    replies.push_back(write.daemon
+                          ? node.daemon_account.Send(*write.daemon, write.request, transport)
+                          : std::move(*next++));
+  }
+  return replies;
 }
 
 void Simulator::Count(const SimulatedNode& node, const Action& action,

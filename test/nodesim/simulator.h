@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -23,6 +24,7 @@
 #include "pkg/kube/runtime/blocking_queue.h"
 #include "test/nodesim/action.h"
 #include "test/nodesim/addresses.h"
+#include "test/nodesim/daemon_account.h"
 #include "test/nodesim/seeded_random.h"
 #include "test/nodesim/settings.h"
 #include "test/nodesim/state.h"
@@ -67,14 +69,22 @@ class Simulator {
 
  private:
   struct SimulatedNode {
-    SimulatedNode(NodeState initial, std::uint64_t seed)
-        : name(initial.identity.name), state(std::move(initial)), random(seed) {}
+    SimulatedNode(NodeState initial, std::uint64_t seed, const http::Endpoint& endpoint)
+        : name(initial.identity.name),
+          state(std::move(initial)),
+          random(seed),
+          daemon_account(endpoint) {}
 
     const std::string name;
     base::Mutex turn;  // Held from a plan until its replies are noted; before `state`.
     base::Guarded<NodeState> state;
-    SeededRandom random;          // For whoever holds `turn`.
-    bool counted_set_up = false;  // For whoever holds `turn`.
+    SeededRandom random;           // For whoever holds `turn`.
+    DaemonAccount daemon_account;  // For whoever holds `turn`.
+    bool counted_set_up = false;   // For whoever holds `turn`.
+  };
+  struct Write {
+    http::Request request = {};
+    std::optional<DaemonPod> daemon = {};  // Who writes, if not the node itself.
   };
   struct Heartbeat {
     SimulatedNode* node = nullptr;
@@ -93,6 +103,8 @@ class Simulator {
   bool SendDueHeartbeats(http::Transport& transport, base::Random& random);
   [[nodiscard]] std::vector<Heartbeat> DueHeartbeats() REQUIRES(heartbeats_);
   [[nodiscard]] TimePoint TakeTurn(SimulatedNode& node, http::Transport& transport);
+  [[nodiscard]] std::vector<base::Result<http::Response>> SendWrites(
+      SimulatedNode& node, const std::vector<Write>& writes, http::Transport& transport);
   void Count(const SimulatedNode& node, const Action& action, const base::Result<Written>& outcome);
   void CountIfSetUp(SimulatedNode& node);
   [[nodiscard]] base::Result<SimulatedNode*> Find(const std::string& node);

@@ -1,0 +1,385 @@
+# Cases of the policies in manifests/policies, on a control plane of their own where nobody plays nodes. What they let
+# pass and what not is in policies.tsv. Sourced by e2e.sh.
+# shellcheck shell=bash disable=SC2154
+
+policy_names=(cdom-daemon-claims cdom-daemon-account cdom-child-deletion)
+# What the rows call by name.
+row_domain=0c6b2f0e-7b1d-4f39-8a55-3f3d0a4a9e10
+row_other=5d0f6c1a-33c2-4c0e-9b57-0d8f2b7e6a44
+row_pod=computedomain-daemon-$row_domain-aaaaa
+row_peer=computedomain-daemon-$row_domain-bbbbb
+row_pod_uid='' row_peer_uid=''
+declare -A token_of=()
+
+# ---- What the rows are about
+
+policy_objects() {
+  local name
+  cat <<YAML
+apiVersion: v1
+kind: Namespace
+metadata: {name: team}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: edit, namespace: team}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: edit}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: edit}]
+---
+# Every account may do everything, so that only policies are in the way: charts give more rights than base, and rights
+# are not what is tried here.
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: everything}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}
+subjects:
+- {apiGroup: rbac.authorization.k8s.io, kind: Group, name: "system:serviceaccounts"}
+- {apiGroup: rbac.authorization.k8s.io, kind: User, name: "system:kube-controller-manager"}
+---
+# Kubernetes' role has no claims of its own before 1.33.
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: claims, labels: {rbac.authorization.k8s.io/aggregate-to-edit: "true"}}
+rules: [{apiGroups: [resource.k8s.io], resources: [resourceclaims, resourceclaimtemplates], verbs: ["*"]}]
+---
+apiVersion: v1
+kind: Node
+metadata: {name: node-a, labels: {kubernetes.io/hostname: node-a}}
+---
+apiVersion: v1
+kind: Node
+metadata: {name: node-b}
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaimTemplate
+metadata: {name: computedomain-daemon-$row_domain, namespace: cdom-system, labels: {resource.nvidia.com/computeDomain: $row_domain}}
+spec: {spec: {devices: {requests: [{name: daemon, exactly: {deviceClassName: compute-domain-daemon.nvidia.com}}]}}}
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaimTemplate
+metadata: {name: channel, namespace: team, labels: {resource.nvidia.com/computeDomain: $row_domain}}
+spec: {spec: {devices: {requests: [{name: channel, exactly: {deviceClassName: compute-domain-default-channel.nvidia.com}}]}}}
+---
+YAML
+  policy_pod cdom-system "$row_pod" node-a compute-domain-daemon-service-account "$row_domain"
+  policy_pod cdom-system "$row_peer" node-b compute-domain-daemon-service-account "$row_domain"
+  policy_pod cdom-system imex-aaaaa node-a compute-domain-daemon-service-account "$row_domain"
+  policy_pod cdom-system controller node-b cdom-controller ''
+  policy_pod team theirs node-b default ''
+  policy_daemon_set "computedomain-daemon-$row_domain" "{resource.nvidia.com/computeDomain: $row_domain}" '{}'
+  policy_daemon_set refused "{resource.nvidia.com/computeDomain: $row_other}" '{cdom.dev/allow-deletion: "false"}'
+  policy_daemon_set permitted "{resource.nvidia.com/computeDomain: $row_other}" '{cdom.dev/allow-deletion: "true"}'
+  policy_daemon_set unrelated '{}' '{}'
+}
+policy_pod() {  # policy_pod NAMESPACE NAME NODE ACCOUNT DOMAIN
+  cat <<YAML
+apiVersion: v1
+kind: Pod
+metadata: {name: $2, namespace: $1, labels: {resource.nvidia.com/computeDomain: "$5"}, annotations: {kept: "yes"}}
+spec:
+  nodeName: $3
+  serviceAccountName: $4
+  tolerations: [{operator: Exists}]
+  containers: [{name: c, image: i}]
+---
+YAML
+}
+policy_daemon_set() {  # policy_daemon_set NAME LABELS ANNOTATIONS: one that has no pods
+  cat <<YAML
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: $1, namespace: cdom-system, labels: $2, annotations: $3}
+spec:
+  selector: {matchLabels: {app: $1}}
+  template:
+    metadata: {labels: {app: $1}}
+    spec: {nodeSelector: {nowhere: "true"}, containers: [{name: c, image: i}]}
+---
+YAML
+}
+policy_clique() {  # policy_clique DOMAIN CLIQUE ENTRIES: node-b's pod owns it
+  cat <<YAML
+apiVersion: resource.nvidia.com/v1beta1
+kind: ComputeDomainClique
+metadata:
+  name: $1.$2
+  namespace: cdom-system
+  labels: {resource.nvidia.com/computeDomain: $1, resource.nvidia.com/computeDomain.cliqueID: $2}
+  ownerReferences: [{apiVersion: v1, kind: Pod, name: $row_peer, uid: $row_peer_uid}]
+daemons: $3
+---
+YAML
+}
+pod_uid() { kubectl get pod -n cdom-system "$1" -o jsonpath='{.metadata.uid}'; }
+account_token() { kubectl create token compute-domain-daemon-service-account -n cdom-system --duration 1h "$@"; }
+what_the_rows_are_about() {
+  local own peers
+  own='nodeName: node-a, ipAddress: 10.0.0.1, status: Ready'
+  peers='nodeName: node-b, ipAddress: 10.0.0.2, status: Ready, index: 0'
+  policy_objects >"$stage/objects.yaml"
+  wait_for 30 "the objects of the rows are there" kubectl apply -f "$stage/objects.yaml" || return 1
+  row_pod_uid=$(pod_uid "$row_pod") row_peer_uid=$(pod_uid "$row_peer")
+  {
+    policy_clique "$row_domain" c "[{cliqueID: c, $peers}]"
+    policy_clique "$row_domain" full "[{cliqueID: full, $peers}, {cliqueID: full, $own, index: 1}]"
+    policy_clique "$row_domain" twice "[{cliqueID: twice, $peers}, {cliqueID: twice, $own, index: 0, status: NotReady}]" |
+      sed 's/status: Ready, index: 0, status: NotReady/index: 0, status: NotReady/'
+    policy_clique "$row_other" c "[{cliqueID: c, $peers}]"
+    printf '{apiVersion: resource.nvidia.com/v1beta1, kind: ComputeDomainClique, metadata: {name: bare, namespace: cdom-system}, daemons: []}'
+  } | kubectl create -f - || return 1
+  token_of[daemon]=$(account_token --bound-object-kind Pod --bound-object-name "$row_pod" --bound-object-uid "$row_pod_uid") || return 1
+  token_of[misnamed]=$(account_token --bound-object-kind Pod --bound-object-name imex-aaaaa --bound-object-uid "$(pod_uid imex-aaaaa)") || return 1
+  token_of[unbound]=$(account_token) || return 1
+}
+
+# ---- Rows
+
+rows_of() { grep -vE '^(#|$)' "$repo/test/e2e/policies.tsv" | awk -F '\t' -v policy="$1" '$1 == policy'; }  # rows_of POLICY
+in_row() {  # in_row TEXT: with the names that rows use filled in
+  local text=${1//\$domain/$row_domain}
+  text=${text//\$other/$row_other}
+  text=${text//\$pod_uid/$row_pod_uid}
+  text=${text//\$peer_uid/$row_peer_uid}
+  text=${text//\$pod/$row_pod}
+  echo "${text//\$peer/$row_peer}"
+}
+# ask WHO VERB PATH BODY: without a trace. Prints the status, the code and the message in one line.
+ask() {
+  local who=$1 verb=$2 path=$3 body=$4
+  local -a request=(-q --silent --noproxy '*' --max-time 20 --cacert "$stage/plane/pki/ca.crt" --write-out '\n%{http_code}')
+  if [[ -n ${token_of[$who]-} ]]; then
+    request+=(-H "Authorization: Bearer ${token_of[$who]}")
+  else
+    request+=(--cert "$stage/plane/pki/admin.crt" --key "$stage/plane/pki/admin.key")
+    [[ $who == admin ]] || request+=(-H "Impersonate-User: $who")
+  fi
+  case $verb in
+    create) request+=(-X POST -H 'Content-Type: application/json') ;;
+    patch) request+=(-X PATCH -H 'Content-Type: application/merge-patch+json') ;;
+    delete) request+=(-X DELETE) ;;
+    *) echo "no verb: $verb"; return 1 ;;
+  esac
+  [[ $body == - ]] || request+=(--data-binary "$body")
+  curl "${request[@]}" "$server$path?dryRun=All" |
+    jq -Rrs 'split("\n") | .[-1] as $code | (.[:-1] | join("\n") | try fromjson catch {message: .}) | $code + " " + (.message // "")'
+}
+# decide POLICY WHO VERB PATH BODY: allow, or deny and the policy's words; else what went wrong.
+decide() {
+  local answer
+  answer=$(ask "$2" "$3" "$(in_row "$4")" "$(in_row "$5")")
+  case $answer in
+    2??' '*) echo allow ;;
+    *"ValidatingAdmissionPolicy '$1' with binding '$1' denied request:"*) echo "deny ${answer#*denied request: }" ;;
+    *) echo "neither: $answer" ;;
+  esac
+}
+row_holds() {  # row_holds POLICY RULE WHO VERB PATH BODY EXPECTED PATTERN SENTENCE
+  local answer
+  answer=$(decide "$1" "$3" "$4" "$5" "$6")
+  [[ ${answer%% *} == "$7" ]] && { [[ $7 == allow ]] || [[ ${answer#deny } =~ $(in_row "$8") ]]; } && return 0
+  echo "$9: expected $7, got $answer"
+  return 1
+}
+rows_hold() {  # rows_hold POLICY
+  local policy rule who verb path body expected pattern sentence count=0 bad=0
+  while IFS=$'\t' read -r policy rule who verb path body expected pattern sentence; do
+    ((++count))
+    row_holds "$policy" "$rule" "$who" "$verb" "$path" "$body" "$expected" "$pattern" "$sentence" || ((++bad))
+  done < <(rows_of "$1")
+  echo "$count rows, $bad do not hold"
+  ((count > 0 && bad == 0))
+}
+claims_of_the_daemons_device_are_for_driver_namespaces_alone() { rows_hold cdom-daemon-claims; }
+a_daemons_token_writes_its_own_pod_and_its_own_entry_and_nothing_else() { rows_hold cdom-daemon-account; }
+a_child_of_a_domain_is_deleted_by_controllers_or_once_it_is_annotated() { rows_hold cdom-child-deletion; }
+
+every_row_is_of_a_policy_and_every_rule_has_one() {
+  local policy rule count
+  diff <(printf '%s\n' "${policy_names[@]}" | sort) <(grep -vE '^(#|$)' "$repo/test/e2e/policies.tsv" | cut -f 1 | sort -u) || return 1
+  for policy in "${policy_names[@]}"; do
+    count=$(kubectl get validatingadmissionpolicy "$policy" -o json | jq '.spec.validations | length')
+    diff <(seq "$count") <(rows_of "$policy" | cut -f 2 | grep -v '^-$' | sort -un) || { echo "rules of $policy"; return 1; }
+  done
+}
+
+# ---- Rules
+
+# By the server's own check, and not because it has not come to that yet.
+were_checked() {
+  kubectl get validatingadmissionpolicies "${policy_names[@]}" -o json |
+    jq -e 'all(.items[]; .status.observedGeneration == .metadata.generation and .status.typeChecking != null)'
+}
+the_policies_are_taken_without_a_warning() {
+  wait_for 30 "types were checked" were_checked || return 1
+  kubectl get validatingadmissionpolicies "${policy_names[@]}" -o json | jq -c '.items[] | [.metadata.name, .status.typeChecking]'
+  kubectl get validatingadmissionpolicies "${policy_names[@]}" -o json | jq -e 'all(.items[]; .status.typeChecking == {})'
+}
+
+# Without a rule each of its rows passes, and the first of each other rule is refused as before.
+without_rule() {  # without_rule POLICY NUMBER: rows as they must come out then
+  rows_of "$1" | awk -F '\t' -v OFS='\t' -v rule="$2" \
+    '$2 == rule { $7 = "allow"; print } $2 != rule && $2 != "-" && !seen[$2]++ { print }'
+}
+take_rule_out() {  # take_rule_out POLICY NUMBER; 0: none
+  jq --arg policy "$1" --argjson number "$2" \
+    'select(.metadata.name == $policy) | if $number == 0 then . else .spec.validations[$number - 1].expression = "true" end' \
+    "$stage/policies.json" | kubectl replace -f - >/dev/null
+}
+first_row_is() {  # first_row_is POLICY NUMBER allow|deny
+  local policy rule who verb path body rest
+  IFS=$'\t' read -r policy rule who verb path body rest < <(rows_of "$1" | awk -F '\t' -v rule="$2" '$2 == rule')
+  [[ $(decide "$policy" "$who" "$verb" "$path" "$body") == "$3"* ]]
+}
+each_rule_is_missed_by_its_rows_when_it_is_taken_out() {
+  local policy number count
+  local -a row
+  kubectl get validatingadmissionpolicies "${policy_names[@]}" -o json | jq '.items[] | del(.metadata.resourceVersion, .status)' >"$stage/policies.json"
+  for policy in "${policy_names[@]}"; do
+    count=$(rows_of "$policy" | cut -f 2 | grep -v '^-$' | sort -n | tail -n 1)
+    for ((number = 1; number <= count; ++number)); do
+      take_rule_out "$policy" "$number" || return 1
+      # The API server has taken it, and with it that the rule before is back.
+      wait_for 30 "a row passes without rule $number of $policy" first_row_is "$policy" "$number" allow || return 1
+      while IFS=$'\t' read -ra row; do row_holds "${row[@]}" || return 1; done < <(without_rule "$policy" "$number")
+    done
+    take_rule_out "$policy" 0 || return 1
+    wait_for 30 "all rules of $policy are back" first_row_is "$policy" "$count" deny || return 1
+  done
+}
+
+# ---- Lives
+
+# From before the policy: what was let in can go again.
+a_claim_from_before_the_policy_can_lose_its_finalizer_and_go() {
+  kubectl delete validatingadmissionpolicybinding cdom-daemon-claims || return 1
+  cat >"$stage/older.yaml" <<'YAML'
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: older, namespace: team, finalizers: [resource.kubernetes.io/delete-protection]}
+spec: {devices: {requests: [{name: d, exactly: {deviceClassName: compute-domain-daemon.nvidia.com}}]}}
+YAML
+  wait_for 30 "the policy is off" kubectl create -f "$stage/older.yaml" || return 1
+  kubectl apply -k "$repo/manifests/policies" || return 1
+  wait_for 30 "the policy is back" first_row_is cdom-daemon-claims 1 deny || return 1
+  # Kubernetes' controller takes its finalizer off.
+  kubectl delete resourceclaim older -n team --timeout=30s
+}
+
+# A thief of every kind beside one who may: the scheduler gives the device to him alone.
+a_thiefs_pod_never_gets_the_daemons_device() {
+  local allocated
+  kubectl patch node node-a --subresource=status --type=merge -p '{"status": {"capacity": {"pods": "110", "cpu": "8", "memory": "8Gi"}, "allocatable": {"pods": "110", "cpu": "8", "memory": "8Gi"}}}' || return 1
+  kubectl create -f - <<'YAML' || return 1
+apiVersion: resource.k8s.io/v1
+kind: ResourceSlice
+metadata: {name: node-a}
+spec:
+  driver: compute-domain.nvidia.com
+  nodeName: node-a
+  pool: {name: node-a, generation: 1, resourceSliceCount: 1}
+  devices: [{name: daemon-0, attributes: {type: {string: daemon}, id: {int: 0}}}]
+YAML
+  thief by-template team '[{name: d, resourceClaimTemplateName: stolen}]' '{claims: [{name: d}]}' | kubectl create --as edit -f - || return 1
+  thief by-claim team '[{name: d, resourceClaimName: stolen}]' '{claims: [{name: d}]}' | kubectl create --as edit -f - || return 1
+  # The scheduler makes a claim for what is asked for like this.
+  thief by-resource team '[]' '{limits: {deviceclass.resource.kubernetes.io/compute-domain-daemon.nvidia.com: 1}}' | kubectl create --as edit -f - || return 1
+  if stolen | kubectl create --as edit -f -; then echo "a thief has a claim or a template"; return 1; fi
+  # The first two wait for what they name, which is not there. The last has a node, and its claim is refused.
+  wait_for 30 "the scheduler was refused" scheduler_was_refused || return 1
+  # It is not that nobody could have it.
+  thief daemon cdom-system "[{name: d, resourceClaimTemplateName: computedomain-daemon-$row_domain}]" '{claims: [{name: d}]}' | kubectl create -f - || return 1
+  wait_for 30 "a daemon has it" scheduled cdom-system daemon || return 1
+  allocated=$(kubectl get resourceclaims --all-namespaces -o json | jq -c '[.items[] | select(.status.allocation != null) | .metadata.namespace]')
+  [[ $allocated == '["cdom-system"]' ]] || { echo "$allocated"; return 1; }
+  [[ -z $(kubectl get pods -n team by-template by-claim by-resource -o jsonpath='{.items[*].spec.nodeName}') ]] || return 1
+  kubectl delete pods -n team by-template by-claim by-resource --grace-period=0 --force || return 1
+  kubectl delete pod -n cdom-system daemon --grace-period=0 --force
+}
+thief() {  # thief NAME NAMESPACE CLAIMS RESOURCES: a pod
+  cat <<YAML
+apiVersion: v1
+kind: Pod
+metadata: {name: $1, namespace: $2}
+spec:
+  nodeSelector: {kubernetes.io/hostname: node-a}
+  tolerations: [{operator: Exists}]
+  resourceClaims: $3
+  containers: [{name: c, image: i, resources: $4}]
+YAML
+}
+stolen() {
+  cat <<'YAML'
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: stolen, namespace: team}
+spec: {devices: {requests: [{name: d, exactly: {deviceClassName: compute-domain-daemon.nvidia.com}}]}}
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaimTemplate
+metadata: {name: stolen, namespace: team}
+spec: {spec: {devices: {requests: [{name: d, exactly: {deviceClassName: compute-domain-daemon.nvidia.com}}]}}}
+YAML
+}
+scheduled() { [[ -n $(kubectl get pod -n "$1" "$2" -o jsonpath='{.spec.nodeName}') ]]; }
+scheduler_was_refused() {
+  kubectl get pod -n team by-resource -o json | jq -e 'any(.status.conditions[]?;
+    .type == "PodScheduled" and .status == "False" and (.message | contains("cdom-daemon-claims")))'
+}
+
+kubernetes_deletes_children_whose_owner_or_namespace_is_gone() {
+  # Its owner's end takes a clique; nobody annotated anything.
+  kubectl delete pod -n cdom-system "$row_peer" --grace-period=0 --force || return 1
+  wait_for 60 "the garbage collector has taken the clique" gone computedomainclique -n cdom-system "$row_domain.c" || return 1
+  # A second namespace of the driver goes with all that is in it.
+  kubectl create namespace second && kubectl label namespace second cdom.dev/driver=true || return 1
+  policy_daemon_set second "{resource.nvidia.com/computeDomain: $row_domain}" '{}' | sed 's/namespace: cdom-system/namespace: second/' | kubectl create -f - || return 1
+  wait_for 30 "it is guarded there" guards second || return 1
+  kubectl delete namespace second --timeout=60s
+}
+guards() { ! kubectl delete daemonset -n "$1" "$1" --dry-run=server; }
+
+a_controller_that_is_named_in_the_policy_deletes_under_its_own_user() {
+  kubectl create clusterrolebinding robot --clusterrole cluster-admin --user robot || return 1
+  [[ $(decide cdom-child-deletion robot delete "/apis/apps/v1/namespaces/cdom-system/daemonsets/computedomain-daemon-$row_domain" -) == 'deny '*'name robot in the policy'* ]] || return 1
+  overlay named "$(named_patch)"
+  kubectl apply -k "$stage/named" || return 1
+  wait_for 30 "it may delete" robot_is allow || return 1
+  first_row_is cdom-child-deletion 1 deny || return 1
+  kubectl apply -k "$repo/manifests/policies" || return 1
+  wait_for 30 "it may not any more" robot_is deny
+}
+robot_is() { [[ $(decide cdom-child-deletion robot delete "/apis/apps/v1/namespaces/cdom-system/daemonsets/computedomain-daemon-$row_domain" -) == "$1"* ]]; }
+# As manifests/README.md has it.
+named_patch() {
+  sed -n '/^patches:$/,/^```$/p' "$repo/manifests/README.md" | sed '/^```$/d; s/alice/robot/'
+}
+# kustomize takes the policies for objects of a namespace; the API server does not mind.
+in_another_namespace_base_brings_its_label_and_the_policies_along() {
+  local template='{"metadata":{"name":"c"},"spec":{"spec":{"devices":{"requests":[{"name":"d","exactly":{"deviceClassName":"compute-domain-daemon.nvidia.com"}}]}}}}'
+  overlay moved 'namespace: gpu-domains'
+  wait_for 30 "base is applied" kubectl apply -k "$stage/moved" || return 1
+  for policy in "${policy_names[@]}"; do kubectl get validatingadmissionpolicybinding "$policy" || return 1; done
+  [[ $(decide cdom-daemon-claims system:serviceaccount:gpu-domains:cdom-controller create \
+    /apis/resource.k8s.io/v1/namespaces/gpu-domains/resourceclaimtemplates "$template") == allow ]]
+}
+overlay() {  # overlay NAME MORE: a kustomization on top of base; kustomize wants relative paths
+  mkdir -p "$stage/$1"
+  printf 'apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n- %s\n%s\n' \
+    "$(realpath --relative-to="$stage/$1" "$repo/manifests/base")" "$2" >"$stage/$1/kustomization.yaml"
+}
+
+where_they_only_warn_everything_passes_with_the_words_of_the_refusal() {
+  local warning
+  overlay warns "components:
+- $(realpath --relative-to="$stage/warns" "$repo/manifests/policies/warn-only")"
+  kubectl apply -k "$stage/warns" || return 1
+  wait_for 30 "they only warn" first_row_is cdom-child-deletion 1 allow || return 1
+  wait_for 30 "they only warn" first_row_is cdom-daemon-account 4 allow || return 1
+  wait_for 30 "they only warn" first_row_is cdom-daemon-claims 1 allow || return 1
+  warning=$(kubectl delete daemonset -n cdom-system "computedomain-daemon-$row_domain" --dry-run=server 2>&1) || return 1
+  [[ $warning =~ Warning:\ .*cdom.dev/allow-deletion=true ]] || { echo "$warning"; return 1; }
+  wait_for 10 "the audit log has it" grep -q 'validation.policy.admission.k8s.io/validation_failure.*cdom-child-deletion' "$stage/plane/audit.log" || return 1
+  kubectl apply -k "$repo/manifests/policies" || return 1
+  wait_for 30 "they refuse again" first_row_is cdom-child-deletion 1 deny || return 1
+  wait_for 30 "they refuse again" first_row_is cdom-daemon-claims 1 deny
+}
