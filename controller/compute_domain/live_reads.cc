@@ -29,7 +29,8 @@ int PageSizeOf(Kind kind) {
 Request PageRequest(const Page& page, const Observed& observed) {
   kube::ListOptions options = {.ns = page.ns,
                                .continue_token = page.continue_token,
-                               .limit = PageSizeOf(page.kind),
+                               .limit = std::min(PageSizeOf(page.kind), page.limit.objects()),
+                               .bytes_max = page.limit.bytes_max(),
                                .metadata_only = page.kind == Kind::kComputeDomain};
   // Domains are found by their UID, and claims carry no label of ours: all of them are read.
   if (page.kind != Kind::kComputeDomain && page.kind != Kind::kClaim) {
@@ -134,6 +135,7 @@ Result<void> TakePage(Page page, std::string_view body, const Observed& observed
     const json::View object = TRY(std::move(parsed));
     TRY(AddItem(page.kind, object, observed.uid, read));
   }
+  page.limit.OnPage(body.size());
   page.continue_token = std::move(list.continue_token);
   if (!page.continue_token.empty()) read.pages.push_back(std::move(page));
   return {};
@@ -152,6 +154,11 @@ Result<bool> TakePages(const Read& action, const Replies& replies, const Observe
     const Result<Response>& reply = replies[i];
     const bool is_missing = !reply && reply.error().code == ErrorCode::kNotFound;
     if (is_missing && may_lack(pages[i].kind)) continue;
+    const bool is_too_large = !reply && reply.error().code == ErrorCode::kTooLarge;
+    if (is_too_large && pages[i].limit.Shrink()) {
+      read.pages.push_back(std::move(pages[i]));
+      continue;
+    }
     if (!reply) return tl::unexpected(reply.error());
     TRY(TakePage(std::move(pages[i]), reply->body, observed, read));
   }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "controller/compute_domain/action.h"
+#include "pkg/kube/client/page_limit.h"
 
 namespace compute_domain {
 
@@ -16,6 +17,7 @@ struct Page {
   Kind kind = {};
   std::string ns = {};              // Empty: all.
   std::string continue_token = {};  // Empty: the first.
+  kube::PageLimit limit = kube::PageLimit(400);
 };
 
 // How far an action has come that reads collections. Of each page only what belongs to the domain

@@ -377,18 +377,13 @@ TEST(Pass, B26_DeletionThatWaitsDoesNotKeepAMissingPluginFromBeingNoticed) {
 
 // ---- Replacing daemons.
 
-// Both daemons are of an older template, and may restart.
-Observed WithOldDaemons() {
-  Observed observed = Converged();
-  observed.domain->daemon_roll = "Always";
-  return observed;
-}
-
 TEST(Pass, C5_FewCliquesOfTheClusterAreUnderWayAtATime) {
   for (const int most : {0, 1}) {
-    Observed observed = WithOldDaemons();
-    observed.facts.roll.cliques_max = most;
-    for (api::DaemonPod& pod : observed.children.daemon_pods) pod.template_hash = "old";
+    Observed observed = Converged();
+    observed.facts.roll = {.policy = RollPolicy::kAlways, .cliques_max = most};
+    observed.children.daemon_sets[0].template_hash = "old";
+    observed.children.daemon_sets[0].template_generation = 1;
+    for (api::DaemonPod& pod : observed.children.daemon_pods) pod.template_hash = "older";
     PassWorld world(observed);
     std::size_t replaced = 0;
     for (int passes = 0; passes < 6; ++passes) {
@@ -1257,6 +1252,51 @@ TEST(Pass, DryRunTellsWaitingPodsNothing) {
   PutWaitingPod(world);
   world.reconciler.SetDryRun();
   EXPECT_TRUE(world.Run().events.empty());
+}
+
+TEST(LiveRead, S3_PageThatIsTooLargeIsAskedForAgainInFewerObjects) {
+  Observed observed = Converged();
+  const Action action = ReadClaims{.ns = kUserNs};
+  LiveRead read;
+  const auto request = [&] { return RequestsOf(action, observed, read).at(0); };
+  const auto fail = [&] {
+    return TakeReplies(action, {base::Fail(ErrorCode::kTooLarge, "passed its bound")}, observed,
+                       read);
+  };
+  EXPECT_NE(request().path.find("limit=400"), std::string::npos);
+  for (const char* limit : {"limit=100", "limit=25", "limit=6", "limit=1"}) {
+    EXPECT_EQ(request().response_bytes_max, 4U << 20);
+    const ActionResult result = fail();
+    EXPECT_TRUE(result.goes_on && !result.error) << limit;
+    EXPECT_NE(request().path.find(limit), std::string::npos);
+  }
+  EXPECT_EQ(request().response_bytes_max, 16U << 20);
+  EXPECT_TRUE(fail().error) << "one object cannot be smaller";
+}
+
+// What a tenant may store in an object, and the API server hands out as it is.
+const char* const kHostileParameters[] = {R"({"x":"\ud800"})", R"({"x":")"
+                                                               "\xff\xfe"
+                                                               R"("})"};
+
+TEST(LiveRead, S1_ClaimThatATenantMadeUnreadableHidesNoOther) {
+  std::vector<std::string> parameters = {
+      kHostileParameters[0], kHostileParameters[1],
+      R"({"x":)" + std::string(600, '[') + std::string(600, ']') + "}"};
+  for (const std::string& hostile : parameters) {
+    Observed observed = Converged();
+    LiveRead read;
+    const std::string body =
+        R"({"kind":"ResourceClaimList","apiVersion":"resource.k8s.io/v1","metadata":{"resourceVersion":"9"},"items":[)"
+        R"({"metadata":{"name":"bad","namespace":"team-a","uid":"u1","resourceVersion":"1"},"spec":{"devices":{"config":[{"opaque":{"driver":"x","parameters":)" +
+        hostile + R"(}}]}}},)" +
+        json::Serialize(fixtures::Store(observed.children.claims[0]).object) + "]}";
+    const ActionResult result = TakeReplies(
+        ReadClaims{.ns = kUserNs}, {http::Response{.status = 200, .body = body}}, observed, read);
+    EXPECT_FALSE(result.error) << result.error->message;
+    ASSERT_TRUE(observed.evidence.claims);
+    EXPECT_EQ(observed.evidence.claims->size(), 1U);
+  }
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ forbid() {
 includes() {
   local -a base kube pkg controller pure
   mapfile -t base < <(sources pkg/base)
-  forbid 'pkg/base uses nothing else of ours' '#include "(pkg/(json|http|kube|log|systemd)|controller|node|cli|test)/' "${base[@]}"
+  forbid 'pkg/base uses nothing else of ours' '#include "(pkg/(json|http|kube|logging|systemd|tls)|controller|node|cli|test)/' "${base[@]}"
   mapfile -t pkg < <(sources pkg)
   forbid 'pkg never includes upwards' '#include "(controller|node|cli)/' "${pkg[@]}"
   forbid 'pkg knows no ComputeDomain' '[Cc]ompute_?[Dd]omain|computedomain' "${pkg[@]}"
@@ -45,10 +45,10 @@ includes() {
   forbid 'the product uses nothing of test' '#include "test/' "${kube[@]}"
   mapfile -t controller < <(sources controller)
   forbid 'controller, node and cli do not use one another' '#include "(node|cli)/' "${controller[@]}"
-  mapfile -t pure < <(ls controller/compute_domain/{acceptance,plan,status,membership,children,deletion,describe,events,labels,ownership,roll,usage}.{h,cc} \
+  mapfile -t pure < <(ls controller/compute_domain/{acceptance,plan,status,membership,members,clique_content,clique_pace,clique_write,daemon_pods,findings,children,deletion,describe,events,labels,ownership,plugins,roll,usage}.{h,cc} \
     controller/compute_domain/observed.h controller/{daemon_set,resource_claim_template}/render.{h,cc} 2>/dev/null || true)
   forbid 'the planner sees only controller/api, its own files, pkg/base and values (pkg/json, pkg/kube/api)' \
-    '#include "(pkg/(http|kube/(client|cache|workqueue|lease|events|runtime)|log|systemd)|controller/(settings|process|compute_domain/(apply|cache|controller|reconciler)))' "${pure[@]}"
+    '#include "(pkg/(http|kube/(client|cache|workqueue|lease|events|runtime)|logging|systemd|tls)|controller/(settings|process|compute_domain/(action|apply|cache|controller|live_reads|reconciler|writes)))' "${pure[@]}"
   local -a all
   mapfile -t all < <(product)
   forbid 'RapidJSON is included in one place' '#include [<"]rapidjson' $(printf '%s\n' "${all[@]}" | grep -v rapidjson_guard.h)
@@ -136,7 +136,7 @@ requirements() {
   for id in $(printf '%s\n' "${!is_test[@]}" | sed -nE 's/^[A-Za-z0-9]+\.//p' | tr _ '\n' | grep -xE '[BNPX][0-9]+'); do
     [[ -v is_id[$id] ]] || fail "a test carries $id, which is not on $page"
   done
-  mapfile -t rows < <(awk '/^## / { promises = /^## What cdom promises/ } promises && /^\| [BNPX][0-9]+ \|/' "$page")
+  mapfile -t rows < <(awk '/^## / { promises = /^## What cdom promises/ } promises && /^\| [BCKMNPSX][0-9]+ \|/' "$page")
   ((${#rows[@]} > 0)) || fail "$page promises nothing"
   for row in "${rows[@]}"; do
     mapfile -t named < <(sed -E 's/.*\|([^|]*)\|$/\1/' <<<"$row" | grep -oE '`[^`]+`' | tr -d '`')
