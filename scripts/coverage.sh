@@ -7,7 +7,8 @@ repo=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$repo"
 export CCACHE_BASEDIR=$repo CCACHE_NOHASHDIR=1
 build=build/coverage
-rules=(plan acceptance children deletion labels membership ownership plugins roll status usage)
+rules=(plan acceptance children clique_content clique_pace clique_write daemon_pods deletion findings labels members
+  membership ownership plugins roll status usage)
 sources=("${rules[@]/#/controller/compute_domain/}")
 sources=("${sources[@]/%/.cc}")
 mapfile -t tests < <(printf '%s_test\n' "${rules[@]}" | while read -r test; do

@@ -72,5 +72,28 @@ TEST(IsPaused, OnlyTrueIsAPauseAndAnythingElseIsNamed) {
   EXPECT_NE(invalid->message.find("cdom.dev/paused"), std::string::npos);
 }
 
+TEST(IsProvisioned, C4_StatusSaysItWithAndWithoutConditions) {
+  Observed observed = fixtures::Converged();
+  EXPECT_TRUE(IsProvisioned(observed));
+  observed.domain->status.status = "NotReady";
+  EXPECT_TRUE(IsProvisioned(observed)) << "its condition";
+  fixtures::ConditionOf(observed.domain->status, "Provisioned").status = "False";
+  EXPECT_FALSE(IsProvisioned(observed));
+  observed.domain->status = {.status = "Ready"};
+  EXPECT_TRUE(IsProvisioned(observed)) << "a CRD without conditions";
+}
+
+TEST(FindInvalidAnnotation, C5_RollThatIsNoWordOfOursIsSaid) {
+  Observed observed = fixtures::Converged();
+  for (const char* word : {"", "Always", "WhenIdle"}) {
+    observed.domain->daemon_roll = word;
+    EXPECT_FALSE(FindInvalidAnnotation(observed)) << word;
+  }
+  observed.domain->daemon_roll = "always";
+  ASSERT_TRUE(FindInvalidAnnotation(observed));
+  EXPECT_NE(FindInvalidAnnotation(observed)->message.find("use Always or WhenIdle"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace compute_domain

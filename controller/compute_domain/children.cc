@@ -127,14 +127,11 @@ std::optional<Action> PlanRelease(const Observed& observed, Kind kind,
   if (!HoldsFinalizer(found)) return {};
   // With a DaemonSet its daemons go, and with them the job that its peers run: it stays, as it did
   // under whoever set the finalizer.
-  const bool has_daemons =
-      std::ranges::any_of(observed.children.daemon_pods, [&](const api::DaemonPod& pod) {
-        const kube::OwnerReference* owner = pod.meta.ControllerOwner();
-        return owner != nullptr && owner->uid == found.uid && !pod.terminal;
-      });
-  const bool ends_daemons = has_daemons && !MayRestartUnderJob(observed);
-  const bool is_seen = observed.facts.views.claims_are_read;
-  if (ends_daemons && (!is_seen || IsClaimed(observed, observed.children.claims))) return {};
+  const bool ends_daemons =
+      !MayRestartUnderJob(observed) &&
+      std::ranges::any_of(observed.children.daemon_pods,
+                          [&](const api::DaemonPod& pod) { return IsMadeBy(pod, found.uid); });
+  if (ends_daemons && IsClaimed(observed, observed.children.claims)) return {};
   const NameCheck& name = observed.evidence.NameOf(kind, found.key);
   if (!IsRead(name)) return ReadTaken{.kind = kind, .key = found.key};
   if (ends_daemons && !observed.evidence.claims) {

@@ -119,6 +119,45 @@ TEST(PlanChildren, R5_RefusedCreateIsNoLiveReadOfADeletedChild) {
   EXPECT_EQ(reads[0].key, set.key);
 }
 
+// Somebody deleted the DaemonSet; the reference's finalizer keeps it, as a live read shows.
+Observed WithDeletedDaemonSet() {
+  Observed observed = Converged();
+  kube::ObjectMeta& set = observed.children.daemon_sets[0].meta;
+  fixtures::Delete(set, {std::string(api::kFinalizer)});
+  observed.evidence.names[{Kind::kDaemonSet, set.key}] =
+      Found({.meta = set, .domain = fixtures::kUid});
+  return observed;
+}
+
+TEST(PlanChildren, K4_DaemonSetIsLetGoOnlyWhenNoChannelIsAllocated) {
+  Observed in_use = WithDeletedDaemonSet();
+  EXPECT_TRUE(PlanChildren(in_use).empty());
+  Observed idle = WithDeletedDaemonSet();
+  std::vector<api::Claim> claims = std::exchange(idle.children.claims, {});
+  EXPECT_EQ(Actions<ReadClaims>(PlanChildren(idle)).size(), 1U) << "a cache is no proof";
+  EXPECT_TRUE(Actions<WriteFinalizers>(PlanChildren(idle)).empty());
+  idle.evidence.claims = claims;
+  EXPECT_TRUE(PlanChildren(idle).empty()) << "a claim was prepared meanwhile";
+  claims.resize(2);
+  claims[0].node.clear();
+  claims[1].meta.key.ns = "team-b";
+  idle.evidence.claims = claims;
+  EXPECT_EQ(Actions<WriteFinalizers>(PlanChildren(idle)).size(), 1U) << "these hold nothing of it";
+  idle.evidence.claims->clear();
+  EXPECT_EQ(Actions<WriteFinalizers>(PlanChildren(idle)).size(), 1U);
+  idle.facts.views.claims_are_read = false;
+  EXPECT_TRUE(PlanChildren(idle).empty()) << "claims that are not read may be anywhere";
+}
+
+TEST(PlanChildren, K4_DaemonSetWithoutDaemonsOrOfADomainThatAllowsItIsLetGo) {
+  Observed allowed = WithDeletedDaemonSet();
+  allowed.domain->daemon_roll = "Always";
+  EXPECT_EQ(Actions<WriteFinalizers>(PlanChildren(allowed)).size(), 1U);
+  Observed empty = WithDeletedDaemonSet();
+  for (api::DaemonPod& pod : empty.children.daemon_pods) pod.meta.owners.clear();
+  EXPECT_EQ(Actions<WriteFinalizers>(PlanChildren(empty)).size(), 1U);
+}
+
 TEST(FindChildren, B39_NameThatSomebodyElseHoldsIsNoChild) {
   Observed observed = Converged();
   observed.children.daemon_sets.clear();

@@ -48,15 +48,12 @@ bool IsIndexTaken(const MemberByNode& members, const Member& shown) {
 void AddMember(const Observed& observed, const PodByNode& pods, Member member,
                MemberByNode& members) {
   const auto pod = pods.find(member.node);
-  bool serves = pod == pods.end() || Serves(*pod->second);
-  switch (LifeOf(observed, member.node)) {
-    case NodeLife::kLives:
-      break;
-    case NodeLife::kLost:
-      serves = false;
-      break;
-    case NodeLife::kNotKnown:  // Changes nothing that status says of who has no pod.
-      serves = serves && (pod != pods.end() || !IsShownUnready(observed, member.node));
+  const NodeLife life = LifeOf(observed, member.node);
+  bool serves = life != NodeLife::kLost;
+  if (pod != pods.end()) {
+    serves = serves && Serves(*pod->second);
+  } else if (life == NodeLife::kNotKnown) {  // That changes nothing that status says.
+    serves = !IsShownUnready(observed, member.node);
   }
   member.ready = member.ready && serves;
   const auto [it, added] = members.emplace(member.node, member);

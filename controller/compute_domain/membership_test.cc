@@ -484,6 +484,20 @@ TEST(PlanMembership, IndexOfAMemberThatIsProvenGoneIsTheNextOnesIfNoneIsKept) {
             (std::map<std::string, int>{{"node-1", 1}, {"node-2", 0}}));
 }
 
+TEST(PlanMembership, C3_OfWhoHasNoPodAndWhoseNodeIsNotKnownStatusStaysAsItIs) {
+  for (const bool shown_ready : {true, false}) {
+    Observed observed = Converged();
+    RemovePod(observed, "node-1");
+    observed.nodes.clear();
+    observed.facts.views.nodes = Sight::kNone;
+    observed.domain->status.nodes[1].ready = shown_ready;
+    const Membership membership = PlanMembership(observed, Now());
+    ASSERT_EQ(membership.members.size(), 2U);
+    EXPECT_EQ(membership.members[1].ready, shown_ready);
+    EXPECT_TRUE(membership.members[0].ready) << "its pod serves";
+  }
+}
+
 TEST(PlanMembership, C5_IndexOfAPodThatLivesIsRespectedBeyondABoundThatWasLowered) {
   Observed observed = Marked();
   observed.children.cliques[0].daemons[1].index = 17;

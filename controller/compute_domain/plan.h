@@ -2,6 +2,8 @@
 // state.
 #pragma once
 
+#include <algorithm>
+#include <chrono>
 #include <optional>
 #include <string>
 #include <variant>
@@ -18,6 +20,12 @@ struct Instant {
   base::Clock::TimePoint monotonic = {};
   base::Clock::WallTime wall = {};
 };
+
+// Makes `at` the sooner of both.
+inline void BringForward(std::optional<std::chrono::milliseconds>& at,
+                         std::chrono::milliseconds to) {
+  at = std::min(to, at.value_or(to));
+}
 
 // Actions. Each carries what makes it safe to repeat and harmless when stale.
 

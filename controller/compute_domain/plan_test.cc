@@ -164,6 +164,14 @@ TEST(PlanReconcile, NothingIsMadeWhileAKindCannotBeRead) {
   EXPECT_EQ(fixtures::ReasonOf(plan.status->status, "Ready"), "DRANotServed");
 }
 
+TEST(PlanReconcile, C4_OfWhatIsNotSeenNothingIsMadeASecondTime) {
+  const Plan plan = PlanFor(Converged(), [](Observed& o) {
+    o.children.daemon_sets.clear();
+    o.facts.views.problem_reason = "RightMissing";
+  });
+  EXPECT_TRUE(Actions<Create>(plan).empty());
+}
+
 TEST(PlanReconcile, CliquesAreWrittenInTheSameStepSoThatARefusedChildDoesNotHoldThemUp) {
   const Plan plan = PlanFor(fixtures::Marked(), [](Observed& o) {
     o.children.templates.pop_back();

@@ -28,15 +28,11 @@ Hashes TemplateHashes(const Observed& observed) {
   return hashes;
 }
 
-const std::string* HashFor(const DaemonPod& pod, const Hashes& hashes) {
-  const kube::OwnerReference* owner = pod.meta.ControllerOwner();
-  const auto it = owner == nullptr ? hashes.end() : hashes.find(owner->uid);
-  return it == hashes.end() ? nullptr : &it->second;
-}
-
 bool IsOutdated(const DaemonPod& pod, const Hashes& hashes) {
-  const std::string* hash = HashFor(pod, hashes);
-  return hash != nullptr && pod.template_hash != *hash && !pod.terminal && !pod.meta.deleting;
+  if (pod.terminal || pod.meta.deleting) return false;
+  return std::ranges::any_of(hashes, [&](const auto& set) {
+    return IsMadeBy(pod, set.first) && pod.template_hash != set.second;
+  });
 }
 
 // The nodes of one clique, as live pods, labels and status show them.
@@ -164,9 +160,8 @@ std::string Say(const DaemonPod& pod) {
 // that a new job needs. Adds when one may fail to `roll`.
 void FindFailure(const Observed& observed, const Instant& now, Roll& roll) {
   const auto is_due = [&](milliseconds rest) {
-    if (rest <= milliseconds(0)) return true;
-    roll.look_again = roll.look_again ? std::min(*roll.look_again, rest) : rest;
-    return false;
+    if (rest > milliseconds(0)) BringForward(roll.look_again, rest);
+    return rest <= milliseconds(0);
   };
   const std::chrono::seconds deadline = observed.facts.roll.deadline;
   for (const auto& [clique, replacement] : observed.memory.replacements) {
@@ -174,25 +169,23 @@ void FindFailure(const Observed& observed, const Instant& now, Roll& roll) {
     const auto rest = std::chrono::ceil<milliseconds>(replacement.began + deadline - now.monotonic);
     if (is_due(rest)) roll.failed = "The daemon on " + replacement.node;
   }
-  const auto serves = [](const DaemonPod& pod) { return Serves(pod); };
   for (const api::DaemonSet& set : observed.children.daemon_sets) {
     const bool is_changed = !set.template_hash.empty() && set.template_generation > 1;
     if (!is_changed) continue;
-    const auto is_new = [&](const DaemonPod& pod) {
-      const kube::OwnerReference* owner = pod.meta.ControllerOwner();
-      return owner != nullptr && owner->uid == set.meta.uid &&
-             pod.template_hash == set.template_hash && !pod.terminal && !pod.meta.deleting;
-    };
-    const auto& pods = observed.children.daemon_pods;
-    // If one serves, its template does; what is wrong with another is its node's.
-    if (std::ranges::any_of(pods, [&](const auto& pod) { return is_new(pod) && serves(pod); })) {
-      continue;
+    std::vector<const DaemonPod*> made;  // From it as it is now.
+    for (const DaemonPod& pod : observed.children.daemon_pods) {
+      if (IsMadeBy(pod, set.meta.uid) && pod.template_hash == set.template_hash) {
+        made.push_back(&pod);
+      }
     }
-    for (const DaemonPod& pod : pods) {
-      const auto made = base::ParseTime(pod.meta.creation_timestamp);
-      if (!is_new(pod) || !made || IsLost(observed, pod.node)) continue;
-      if (is_due(std::chrono::ceil<milliseconds>(*made + deadline - now.wall))) {
-        roll.failed = Say(pod);
+    // If one serves, its template does; what is wrong with another is its node's.
+    if (std::ranges::any_of(made, [](const DaemonPod* pod) { return Serves(*pod); })) continue;
+    for (const DaemonPod* pod : made) {
+      const bool is_going = pod->terminal || pod->meta.deleting;
+      if (is_going || IsLost(observed, pod->node)) continue;
+      const auto since = base::ParseTime(pod->meta.creation_timestamp).value_or(now.wall);
+      if (is_due(std::chrono::ceil<milliseconds>(since + deadline - now.wall))) {
+        roll.failed = Say(*pod);
       }
     }
   }
@@ -204,6 +197,11 @@ void FindFailure(const Observed& observed, const Instant& now, Roll& roll) {
 
 }  // namespace
 
+bool IsMadeBy(const DaemonPod& pod, const kube::Uid& set) {
+  const kube::OwnerReference* owner = pod.meta.ControllerOwner();
+  return owner != nullptr && owner->uid == set;
+}
+
 bool MayRestartUnderJob(const Observed& observed) {
   const std::string& own = observed.domain->daemon_roll;
   if (own == "Always") return true;
@@ -211,6 +209,7 @@ bool MayRestartUnderJob(const Observed& observed) {
 }
 
 bool IsClaimed(const Observed& observed, const std::vector<api::Claim>& claims) {
+  if (!observed.facts.views.claims_are_read) return true;
   return std::ranges::any_of(claims, [&](const api::Claim& claim) {
     return IsChannelClaim(observed, claim) && !claim.node.empty();
   });
@@ -258,8 +257,7 @@ Roll PlanRoll(const Observed& observed, const Membership& membership, const Inst
     if (!replacement.serves_since) continue;
     const auto rest = std::chrono::ceil<milliseconds>(*replacement.serves_since +
                                                       observed.facts.roll.settle - now.monotonic);
-    const milliseconds wait = std::max(rest, milliseconds(1));
-    roll.look_again = roll.look_again ? std::min(*roll.look_again, wait) : wait;
+    BringForward(roll.look_again, std::max(rest, milliseconds(1)));
   }
   if (!roll.failed.empty() || !observed.facts.roll_stopped.empty()) return roll;
   // Claims that cannot be read may be on any node.

@@ -32,7 +32,11 @@ namespace compute_domain {
 // Whether daemons of the domain may restart although a job of it runs. REQUIRES: observed.domain.
 [[nodiscard]] bool MayRestartUnderJob(const Observed& observed);
 
-// Whether a channel of the domain is allocated among `claims`: its job needs its daemons.
+// Whether the DaemonSet with this UID made the pod.
+[[nodiscard]] bool IsMadeBy(const api::DaemonPod& pod, const kube::Uid& set);
+
+// Whether a channel of the domain is allocated among `claims`: its job needs its daemons. Where
+// claims are not read one may be.
 // REQUIRES: observed.domain.
 [[nodiscard]] bool IsClaimed(const Observed& observed, const std::vector<api::Claim>& claims);
 

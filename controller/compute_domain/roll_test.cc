@@ -225,6 +225,8 @@ TEST(PlanRoll, C5_ClaimsThatCannotBeReadCountAsInUse) {
   observed.children.claims.clear();
   observed.facts.views.claims_are_read = false;
   EXPECT_EQ(Replaced(observed), Names());
+  observed.domain->daemon_roll = "Always";
+  EXPECT_EQ(Replaced(observed), Names{"daemon-node-0"}) << "nobody asks for claims";
 }
 
 TEST(PlanRoll, C5_R2_ThatACliqueIsIdleIsNotBelievedOfACache) {
@@ -350,6 +352,100 @@ TEST(PlanRoll, C5_NobodyIsReplacedWhereSomebodyElseHasFailed) {
   Observed observed = Outdated();
   observed.facts.roll_stopped = "The daemon on node-77 does not serve.";
   EXPECT_EQ(Replaced(observed), Names());
+}
+
+TEST(PlanRoll, C5_OnlyAPodThatShouldServeCanFail) {
+  struct Row {
+    const char* what;
+    void (*change)(Observed&, DaemonPod&);
+  };
+  const std::vector<Row> rows = {
+      {"of another template", [](Observed&, DaemonPod& pod) { pod.template_hash = "old"; }},
+      {"a copy", [](Observed&, DaemonPod& pod) { pod.meta.owners.clear(); }},
+      {"of another set", [](Observed&, DaemonPod& pod) { pod.meta.owners[0].uid = "theirs"; }},
+      {"ended", [](Observed&, DaemonPod& pod) { pod.terminal = true; }},
+      {"ending", [](Observed&, DaemonPod& pod) { pod.meta.deleting = true; }},
+      {"on a node that is lost", [](Observed& o, DaemonPod&) { o.nodes["node-1"].ready = false; }},
+      {"of no age", [](Observed&, DaemonPod& pod) { pod.meta.creation_timestamp.clear(); }},
+      {"of a template that was never changed",
+       [](Observed& o, DaemonPod&) { o.children.daemon_sets[0].template_generation = 1; }},
+      {"of a set that is not ours",
+       [](Observed& o, DaemonPod& pod) {
+         pod.template_hash.clear();
+         o.children.daemon_sets[0].template_hash.clear();
+       }},
+  };
+  for (const Row& row : rows) {
+    Observed observed = Outdated();
+    observed.children.daemon_sets[0].template_generation = 2;
+    DaemonPod& made = observed.children.daemon_pods[1];
+    made.template_hash = "new";
+    made.ready = false;
+    EXPECT_NE(RollOf(observed).failed.find("pods/cdom-system/daemon-node-1 on node-1, made"),
+              std::string::npos);
+    row.change(observed, made);
+    EXPECT_EQ(RollOf(observed).failed, "") << row.what;
+  }
+}
+
+TEST(PlanRoll, C5_ReplacementOnANodeThatIsLostFailsNobody) {
+  Observed observed = Replacing(std::chrono::seconds(400));
+  observed.children.daemon_pods[0].ready = false;
+  EXPECT_NE(RollOf(observed).failed, "");
+  observed.nodes["node-0"].ready = false;
+  EXPECT_EQ(RollOf(observed).failed, "");
+}
+
+TEST(PlanRoll, K8_ReplacementThatServesIsLookedAtWhenItHasSettled) {
+  Observed observed = Replacing(std::chrono::seconds(20));
+  observed.memory.replacements[kCliqueId].serves_since = Now().monotonic - std::chrono::seconds(7);
+  EXPECT_EQ(RollOf(observed).look_again, std::chrono::seconds(3));
+  observed.memory.replacements[kCliqueId].serves_since = Now().monotonic - std::chrono::seconds(10);
+  EXPECT_EQ(RollOf(observed).look_again, std::chrono::milliseconds(1));
+}
+
+TEST(FindReplacements, C5_DomainThatGoesReplacesNobody) {
+  Observed observed = Replacing(std::chrono::seconds(1));
+  observed.domain->meta.deleting = true;
+  EXPECT_TRUE(FindReplacements(observed, Now().monotonic).empty());
+  observed.domain.reset();
+  EXPECT_TRUE(FindReplacements(observed, Now().monotonic).empty());
+}
+
+TEST(PlanRoll, C5_ClaimKeepsTheCliqueOfItsNodeAndNoOther) {
+  struct Row {
+    const char* what;
+    void (*change)(Observed&);
+    Names replaced;
+  };
+  const std::vector<Row> rows = {
+      {"on a node of another clique, as its label says",
+       [](Observed& o) {
+         o.children.claims[0].node = "node-9";
+         o.nodes["node-9"] = fixtures::MakeNode("node-9");
+         o.nodes["node-9"].clique = kOtherCliqueId;
+       },
+       {"daemon-node-0"}},
+      {"on a node that says nothing",
+       [](Observed& o) {
+         o.children.claims[0].node = "node-9";
+         o.nodes["node-9"] = fixtures::MakeNode("node-9");
+         o.nodes["node-9"].clique.clear();
+       },
+       {}},
+      {"not allocated yet",
+       [](Observed& o) { o.children.claims[0].node.clear(); },
+       {"daemon-node-0"}},
+      {"of another namespace",
+       [](Observed& o) { o.children.claims[0].meta.key.ns = "team-b"; },
+       {"daemon-node-0"}},
+  };
+  for (const Row& row : rows) {
+    Observed observed = OutdatedByDefault();
+    observed.children.claims = {fixtures::MakeChannelClaim("node-0", "train-0")};
+    row.change(observed);
+    EXPECT_EQ(Replaced(observed), row.replaced) << row.what;
+  }
 }
 
 }  // namespace

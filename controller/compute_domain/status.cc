@@ -56,20 +56,12 @@ Verdict JudgeAcceptance(const Observed& observed) {
   return {"True", api::kReasonAccepted, "The domain can be provided for."};
 }
 
-// As status has it already; empty: it has not.
-Verdict Said(const Observed& observed, std::string_view type) {
-  const kube::Condition* said = observed.domain->status.Find(type);
-  if (said == nullptr) return {};
-  return {said->status == "True" ? "True" : "False", said->reason, said->message};
-}
-
 Verdict JudgeProvision(const Observed& observed, const Findings& findings) {
   if (FindObjection(observed)) {
     return {"False", api::kReasonNotAccepted, "Nothing is made before the domain is accepted."};
   }
   if (FindBlindness(observed)) {
-    if (Verdict said = Said(observed, api::kConditionProvisioned); !said.reason.empty())
-      return said;
+    return {"True", api::kReasonChildrenExist, "DaemonSet and claim templates were made."};
   }
   if (observed.failure) return Against(*observed.failure);
   const ChildrenState children = FindChildren(observed);
@@ -113,15 +105,15 @@ struct Trouble {
 Trouble TroubleOf(const Observed& observed, const Findings& findings, const Member& member) {
   const auto node = observed.nodes.find(member.node);
   const bool is_known = node != observed.nodes.end();
-  if (!is_known && IsLost(observed, member.node)) return {api::kReasonNodeLost, "gone"};
-  if (is_known && !node->second.ready) return {api::kReasonNodeLost, "not ready"};
+  if (IsLost(observed, member.node)) return {api::kReasonNodeLost, is_known ? "not ready" : "gone"};
   const auto occupied = findings.occupied.find(member.node);
   if (occupied != findings.occupied.end()) return {api::kReasonNodeHeld, occupied->second};
   if (member.ready) return {};
   if (observed.rebooted.contains(member.node)) return {api::kReasonNodeRebooted, ""};
-  if (is_known && node->second.unschedulable) return {api::kReasonNodeDrained, "cordoned"};
-  if (is_known && !node->second.taints.empty()) {
-    return {api::kReasonNodeTainted, "taint " + node->second.taints.front()};
+  if (is_known) {
+    if (node->second.unschedulable) return {api::kReasonNodeDrained, "cordoned"};
+    const std::vector<std::string>& taints = node->second.taints;
+    if (!taints.empty()) return {api::kReasonNodeTainted, "taint " + taints.front()};
   }
   const auto pod = findings.pods.find(member.node);
   if (pod == findings.pods.end()) return {{}, member.ip.empty() ? "no daemon yet" : ""};
@@ -257,11 +249,6 @@ Verdict JudgeMembers(const Observed& observed, const Findings& findings,
     verdict.reason = missing.stuck.empty() ? api::kReasonPluginMissing : api::kReasonPodsStuck;
   }
   verdict.message += Say(missing);
-  // A daemon that serves goes on doing so; where there is none, pods wait for it.
-  std::set<std::string> served;
-  for (const Member& member : membership.members) served.insert(member.node);
-  const bool all_serve = std::ranges::includes(served, missing.nodes);
-  if (verdict.status == "True" && !all_serve) verdict.status = "False";
   return verdict;
 }
 

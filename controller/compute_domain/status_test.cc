@@ -625,7 +625,9 @@ TEST(DecideStatus, K1_NodeWithAChannelWhoseDaemonIsPendingIsNotLeftOutOfReady) {
 
 TEST(DecideStatus, K1_MemberThatLeavesTakesNothingFromReadiness) {
   const DomainStatus status = StatusAfter([](Observed& o) {  // Its pod has ended well.
-    o.children.claims.pop_back();
+    std::erase_if(o.children.claims, [](const api::Claim& claim) {
+      return claim.has_channel && claim.node == "node-1";
+    });
     o.children.labelled_nodes.pop_back();
     o.nodes["node-1"].domain.clear();
     o.children.daemon_pods[1].ready = false;
@@ -689,6 +691,56 @@ TEST(DecideStatus, C3_NodesThatWereNeverReadTakeNobodysReadinessAndThatIsSaid) {
   EXPECT_EQ(status.status, "Ready");
   EXPECT_EQ(fixtures::ReasonOf(status, "MembersReady"), "NodesNotRead");
   EXPECT_NE(MessageOf(status, "MembersReady").find("grant list on nodes"), std::string::npos);
+}
+
+TEST(DecideStatus, C3_MemberThatIsNotReadyIsNamedAlsoWhereNodesAreNotRead) {
+  const DomainStatus status = StatusAfter([](Observed& o) {
+    o.nodes.clear();
+    o.facts.views.nodes = Sight::kNone;
+    o.children.daemon_pods[1].ready = false;
+  });
+  EXPECT_EQ(fixtures::ReasonOf(status, "MembersReady"), "MembersNotReady");
+  EXPECT_NE(MessageOf(status, "MembersReady").find("Not ready: node-1"), std::string::npos);
+}
+
+TEST(DecideStatus, C5_RollThatHasStoppedIsSaidWhereDaemonsAreOutdated) {
+  const auto stop = [](Observed& o) { o.facts.roll_stopped = "The daemon on node-77 fails."; };
+  const DomainStatus status = StatusAfter([&](Observed& o) {
+    stop(o);
+    o.children.daemon_sets[0].template_hash = "new";
+  });
+  EXPECT_EQ(fixtures::ReasonOf(status, "Provisioned"), "RollStopped");
+  EXPECT_NE(MessageOf(status, "Provisioned").find("node-77"), std::string::npos);
+  EXPECT_EQ(status.Find("Ready")->status, "True");
+  EXPECT_EQ(fixtures::ReasonOf(StatusAfter(stop), "Provisioned"), "ChildrenExist");
+}
+
+TEST(DecideStatus, C5_DomainThatAllowsItIsToldThatItsDaemonsAreReplaced) {
+  const DomainStatus status = StatusAfter([](Observed& o) {
+    o.children.daemon_sets[0].template_hash = "new";
+    o.domain->daemon_roll = "Always";
+  });
+  EXPECT_NE(MessageOf(status, "Provisioned").find("replaced one by one"), std::string::npos);
+}
+
+TEST(DecideStatus, P5_NodeThatAnotherHoldsIsSaidAlsoWhileItsDaemonServes) {
+  const DomainStatus status =
+      StatusAfter([](Observed& o) { o.nodes["node-1"].domain = fixtures::kOtherUid; });
+  EXPECT_EQ(fixtures::ReasonOf(status, "Ready"), "NodeHeldByAnotherDomain");
+}
+
+TEST(DecideStatus, B52_DaemonOnANodeThatNobodyExpectsIsNamedByPodAndNode) {
+  for (const bool goes : {false, true}) {
+    const DomainStatus status = StatusAfter([&](Observed& o) {
+      LeaveUnused(o);
+      o.children.daemon_pods = {TroubledPod("node-7")};
+      o.children.daemon_pods[0].meta.deleting = goes;
+    });
+    const bool is_named =
+        MessageOf(status, "MembersReady")
+            .find("daemon-node-7 on node-7 (Unschedulable: no room)") != std::string::npos;
+    EXPECT_NE(is_named, goes);
+  }
 }
 
 TEST(DecideStatus, C12_WhoUsesTheDomainIsUnknownWhileClaimsAreNotRead) {
