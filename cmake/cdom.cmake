@@ -116,7 +116,9 @@ if(CDOM_PRECOMPILE)
   cdom_precompile(test)
 endif()
 
-# What ThreadSanitizer is for: the tests of the libraries that say THREADS. `ctest -L threads` runs them.
+# All tests; and what ThreadSanitizer is for, the tests of the libraries that say THREADS, which
+# `ctest -L threads` runs.
+add_custom_target(tests)
 add_custom_target(threads_tests)
 
 # cdom_library(NAME plan SRCS plan.cc DEPS cdom::api TESTS plan_test.cc)
@@ -153,6 +155,7 @@ function(cdom_test)
   add_executable(${ARG_NAME} ${ARG_SRCS})
   target_link_libraries(${ARG_NAME} PRIVATE cdom_flags ${ARG_DEPS} GTest::gtest GTest::gtest_main)
   target_compile_options(${ARG_NAME} PRIVATE ${CDOM_OPTIONS_test} ${CDOM_PRECOMPILED_test})
+  add_dependencies(tests ${ARG_NAME})
   if(ARG_LABEL STREQUAL "threads")
     add_dependencies(threads_tests ${ARG_NAME})
   endif()
