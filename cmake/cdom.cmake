@@ -23,23 +23,25 @@ pkg_check_modules(SYSTEMD REQUIRED IMPORTED_TARGET libsystemd)
 pkg_check_modules(MICROHTTPD REQUIRED IMPORTED_TARGET libmicrohttpd)
 include(GoogleTest)
 
+# What is compiled into the code beside what it says.
+set(CDOM_INSTRUMENTS "")
+if(CDOM_SANITIZE)
+  list(APPEND CDOM_INSTRUMENTS "-fsanitize=${CDOM_SANITIZE}" -fno-sanitize-recover=all)
+endif()
+if(CDOM_COVERAGE)
+  list(APPEND CDOM_INSTRUMENTS -fprofile-instr-generate -fcoverage-mapping)
+endif()
+
 add_library(cdom_flags INTERFACE)
 target_include_directories(cdom_flags INTERFACE "${PROJECT_SOURCE_DIR}")
 target_link_libraries(cdom_flags INTERFACE tl::expected Threads::Threads)
 target_compile_options(
   cdom_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion
-                       -Wnon-virtual-dtor -Woverloaded-virtual -Wimplicit-fallthrough -Werror)
+                       -Wnon-virtual-dtor -Woverloaded-virtual -Wimplicit-fallthrough -Werror
+                       ${CDOM_INSTRUMENTS})
+target_link_options(cdom_flags INTERFACE ${CDOM_INSTRUMENTS})
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   target_compile_options(cdom_flags INTERFACE -Wthread-safety -Wreserved-identifier)
-endif()
-if(CDOM_SANITIZE)
-  target_compile_options(cdom_flags INTERFACE "-fsanitize=${CDOM_SANITIZE}"
-                                              -fno-sanitize-recover=all)
-  target_link_options(cdom_flags INTERFACE "-fsanitize=${CDOM_SANITIZE}")
-endif()
-if(CDOM_COVERAGE)
-  target_compile_options(cdom_flags INTERFACE -fprofile-instr-generate -fcoverage-mapping)
-  target_link_options(cdom_flags INTERFACE -fprofile-instr-generate)
 endif()
 if(CMAKE_BUILD_TYPE STREQUAL "Release")
   # The hardening set of the OpenSSF's compiler guide, as far as g++ 12 knows it.
@@ -59,11 +61,7 @@ if(CMAKE_BUILD_TYPE STREQUAL "Release")
 endif()
 
 # Outside of `release` what runs often is optimized a little, and tests, which compile for longer than
-# they run, not at all. What nearly every file includes is precompiled, since reading headers is
-# most of such a build; `release` and what clang-tidy reads do without, and so show that each file
-# includes what it needs. The result lies outside of the tree, where every checkout finds it under
-# one name, so that the compiler's cache serves them all.
-option(CDOM_PRECOMPILE "Precompile the headers that nearly every file includes; needs clang" OFF)
+# they run, not at all.
 if(CMAKE_BUILD_TYPE STREQUAL "Dev")
   set(CDOM_OPTIONS_product -O1)
   set(CDOM_OPTIONS_test -O0)
@@ -71,58 +69,65 @@ endif()
 if(CDOM_COVERAGE)
   set(CDOM_OPTIONS_product -O0)
 endif()
+
+# What nearly every file includes is precompiled, since reading headers is most of a build that hardly
+# optimizes; `release` and what clang-tidy reads do without, and so show that each file includes what it
+# needs. The result lies outside of the tree, under a hash of all that it is made from: every checkout
+# names the same file, so the compiler's cache serves them all.
+option(CDOM_PRECOMPILE "Precompile the headers that nearly every file includes; needs clang" OFF)
 set(CDOM_HEADERS_product
     algorithm array atomic chrono condition_variable cstdint functional map memory mutex optional
     ranges set sstream string string_view thread tl/expected.hpp utility variant vector)
 set(CDOM_HEADERS_test ${CDOM_HEADERS_product} gtest/gtest.h)
 
+# cdom_precompile(test): sets CDOM_PRECOMPILED_test to the options that use it.
 function(cdom_precompile use)
-  set(options -std=c++20 -DGTEST_HAS_PTHREAD=1 ${CDOM_OPTIONS_${use}})
-  separate_arguments(shared UNIX_COMMAND "${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_DEV}")
-  list(APPEND options ${shared})
-  if(CDOM_SANITIZE)
-    list(APPEND options "-fsanitize=${CDOM_SANITIZE}" -fno-sanitize-recover=all)
-  endif()
-  if(CDOM_COVERAGE)
-    list(APPEND options -fprofile-instr-generate -fcoverage-mapping)
-  endif()
-  set(text "")
-  foreach(header IN LISTS CDOM_HEADERS_${use})
-    string(APPEND text "#include <${header}>\n")
-  endforeach()
-  execute_process(COMMAND dpkg-query -W libstdc++-12-dev libgtest-dev libexpected-dev libc6-dev clang-19
+  separate_arguments(options UNIX_COMMAND "${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_DEV}")
+  # Without times: the packages' versions say what the headers are.
+  list(APPEND options -std=c++20 -DGTEST_HAS_PTHREAD=1 ${CDOM_INSTRUMENTS} ${CDOM_OPTIONS_${use}}
+       -Xclang -fno-pch-timestamp)
+  list(TRANSFORM CDOM_HEADERS_${use} REPLACE "(.+)" "#include <\\1>\n" OUTPUT_VARIABLE text)
+  list(JOIN text "" text)
+  execute_process(COMMAND dpkg-query -W libstdc++-12-dev libgtest-dev libexpected-dev libc6-dev
+                          linux-libc-dev clang-19 libclang-common-19-dev
                   OUTPUT_VARIABLE packages COMMAND_ERROR_IS_FATAL ANY)
   string(SHA256 key "${CMAKE_CXX_COMPILER} ${packages} ${options} ${text}")
   string(SUBSTRING "${key}" 0 16 key)
-  if(DEFINED ENV{CDOM_CACHE})
-    set(folder "$ENV{CDOM_CACHE}/precompiled")
-  elseif(DEFINED ENV{XDG_CACHE_HOME})
-    set(folder "$ENV{XDG_CACHE_HOME}/cdom/precompiled")
-  else()
-    set(folder "$ENV{HOME}/.cache/cdom/precompiled")
-  endif()
-  set(base "${folder}/${key}")
+  set(base "${CDOM_CACHE}/precompiled/${key}")
   if(NOT EXISTS "${base}.pch")
-    file(MAKE_DIRECTORY "${folder}")
+    # Under a name of its own first: another checkout may be at it, too.
+    string(RANDOM LENGTH 8 part)
     file(WRITE "${base}.h" "${text}")
-    execute_process(COMMAND "${CMAKE_CXX_COMPILER}" ${options} -x c++-header "${base}.h" -o "${base}.part"
+    execute_process(COMMAND "${CMAKE_CXX_COMPILER}" ${options} -x c++-header "${base}.h" -o "${base}.${part}"
                     COMMAND_ERROR_IS_FATAL ANY)
-    file(RENAME "${base}.part" "${base}.pch")
+    file(RENAME "${base}.${part}" "${base}.pch")
   endif()
   set(CDOM_PRECOMPILED_${use} "SHELL:-include-pch \"${base}.pch\"" PARENT_SCOPE)
 endfunction()
 if(CDOM_PRECOMPILE)
+  cmake_path(SET CDOM_CACHE "$ENV{HOME}/.cache/cdom")
+  if(DEFINED ENV{XDG_CACHE_HOME})
+    cmake_path(SET CDOM_CACHE "$ENV{XDG_CACHE_HOME}/cdom")
+  endif()
+  if(DEFINED ENV{CDOM_CACHE})
+    cmake_path(SET CDOM_CACHE "$ENV{CDOM_CACHE}")
+  endif()
   cdom_precompile(product)
   cdom_precompile(test)
 endif()
 
+# All tests; and what ThreadSanitizer is for, the tests of the libraries that say THREADS, which
+# `ctest -L threads` runs.
+add_custom_target(tests)
+add_custom_target(threads_tests)
+
 # cdom_library(NAME plan SRCS plan.cc DEPS cdom::api TESTS plan_test.cc)
 #
 # Makes the static library cdom::plan from SRCS (an interface library without any), which links DEPS
-# and nothing else, and one test program for each of TESTS, whose cases ctest runs one by one.
-# TEST_DEPS is what only the tests link.
+# and nothing else, and one test program for each of TESTS. TEST_DEPS is what only the tests link.
+# THREADS: threads meet in it.
 function(cdom_library)
-  cmake_parse_arguments(ARG "" "NAME" "SRCS;DEPS;TESTS;TEST_DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "THREADS" "NAME" "SRCS;DEPS;TESTS;TEST_DEPS" ${ARGN})
   set(target "cdom_${ARG_NAME}")
   if(ARG_SRCS)
     add_library(${target} STATIC ${ARG_SRCS})
@@ -133,20 +138,34 @@ function(cdom_library)
     target_link_libraries(${target} INTERFACE cdom_flags ${ARG_DEPS})
   endif()
   add_library(cdom::${ARG_NAME} ALIAS ${target})
+  set(label simple)
+  if(ARG_THREADS)
+    set(label threads)
+  endif()
   foreach(source IN LISTS ARG_TESTS)
     get_filename_component(test "${source}" NAME_WE)
-    cdom_test(NAME ${test} SRCS ${source} DEPS ${target} ${ARG_TEST_DEPS})
+    cdom_test(NAME ${test} SRCS ${source} DEPS ${target} ${ARG_TEST_DEPS} LABEL ${label})
   endforeach()
 endfunction()
 
-# cdom_test(NAME plan_test SRCS plan_test.cc DEPS cdom::plan): a GoogleTest program.
+# cdom_test(NAME plan_test SRCS plan_test.cc DEPS cdom::plan LABEL simple): a GoogleTest program. ctest
+# runs its cases one by one, and under a sanitizer all in one go: there a process takes long to start.
 function(cdom_test)
-  cmake_parse_arguments(ARG "" "NAME" "SRCS;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "" "NAME;LABEL" "SRCS;DEPS" ${ARGN})
   add_executable(${ARG_NAME} ${ARG_SRCS})
   target_link_libraries(${ARG_NAME} PRIVATE cdom_flags ${ARG_DEPS} GTest::gtest GTest::gtest_main)
   target_compile_options(${ARG_NAME} PRIVATE ${CDOM_OPTIONS_test} ${CDOM_PRECOMPILED_test})
-  gtest_discover_tests(${ARG_NAME} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
-                       TEST_PREFIX "${ARG_NAME}: ")
+  add_dependencies(tests ${ARG_NAME})
+  if(ARG_LABEL STREQUAL "threads")
+    add_dependencies(threads_tests ${ARG_NAME})
+  endif()
+  if(CDOM_SANITIZE)
+    add_test(NAME "${ARG_NAME}: all" COMMAND ${ARG_NAME})
+    set_tests_properties("${ARG_NAME}: all" PROPERTIES LABELS ${ARG_LABEL})
+  else()
+    gtest_discover_tests(${ARG_NAME} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
+                         TEST_PREFIX "${ARG_NAME}: " PROPERTIES LABELS ${ARG_LABEL})
+  endif()
 endfunction()
 
 # cdom_program(NAME compute-domain-controller SRCS main.cc DEPS ...): goes to <build>/bin.

@@ -2,20 +2,25 @@
 # Installs what is missing, builds, tests; the last line is "N passed, N failed", where N counts cases
 # that ran.
 #
-#   scripts/test.sh            what CI runs: unit tests, tidy, simulation, the same under ASan+UBSan and TSan,
-#                              coverage of the planner, clang-tidy, the control plane, end to end, the demo,
-#                              a small run of the benchmarks
-#   scripts/test.sh quick      only unit tests, tidy and simulation
+#   scripts/test.sh            what CI runs, everything where it tells most:
+#                              as users run it (g++ 12, optimized)  the simulation's sweeps, a control plane and
+#                                                                   end to end, the demo, small benchmarks
+#                              under ASan+UBSan                     every unit test, a sample of the sweeps
+#                              under TSan                           what has threads, and the whole controller
+#                                                                   end to end
+#                              and clang-tidy, and coverage of the planner
+#   scripts/test.sh quick      unit tests and the simulation without sanitizers, rules over the sources
+#   scripts/test.sh nightly    what takes hours: sweeps that strike every request, all tests in all presets,
+#                              the benchmarks in full size
 set -uo pipefail
 
 repo=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$repo"
-quick=false
-case ${1:-} in
-  '') ;;
-  quick) quick=true ;;
+scope=${1:-full}
+case $scope in
+  full | quick | nightly) ;;
   *)
-    echo "test: unknown word '$1'; use nothing or quick" >&2
+    echo "test: unknown word '$1'; use nothing, quick or nightly" >&2
     exit 2
     ;;
 esac
@@ -29,7 +34,13 @@ count() {  # count PASSED FAILED
   passed=$((passed + $1))
   failed=$((failed + $2))
 }
+times=()
+took() {  # took NAME BEGAN: for the table at the end
+  times+=("$((SECONDS - $2))"$'\t'"$1")
+}
 finish() {
+  echo "slowest of $SECONDS s:"
+  printf '%s\n' "${times[@]}" | sort -rn | head -n 12 | awk -F'\t' '{ printf "%6d s  %s\n", $1, $2 }'
   if ((failed > 0)); then echo "logs are in $logs"; else rm -rf "$logs"; fi
   echo "$passed passed, $failed failed"
   ((failed == 0 && passed > 0))
@@ -38,41 +49,55 @@ finish() {
 
 # step NAME COMMAND...: one case that is a command, such as a build; its output is shown if it fails.
 step() {
-  local name=$1 began=$SECONDS log=$logs/${1//[^a-zA-Z0-9]/_}.log
+  local name=$1 began=$SECONDS log=$logs/${1//[^a-zA-Z0-9]/_}.log status=0
   shift
-  if "$@" >"$log" 2>&1; then
+  "$@" >"$log" 2>&1 || status=$?
+  took "$name" "$began"
+  if ((status == 0)); then
     count 1 0
     echo "PASS $name ($((SECONDS - began)) s)"
-    return 0
+  else
+    count 0 1
+    echo "FAIL $name ($((SECONDS - began)) s)"
+    tail -n 60 "$log"
   fi
-  count 0 1
-  echo "FAIL $name ($((SECONDS - began)) s)"
-  tail -n 60 "$log"
-  return 1
+  return "$status"
 }
 
-# ctest of a preset: its cases are counted one by one.
+# cases NAME PRESET OPTIONS...: the tests that ctest finds with these options. What is counted is
+# GoogleTest's cases, of which a ctest case is one or, under sanitizers, a whole program; a ctest case
+# that tells no number is one.
 cases() {
-  local preset=$1 began=$SECONDS log=$logs/ctest-$1.log summary total bad
+  local name=$1 began=$SECONDS log=$logs/ctest-${1//[^a-zA-Z0-9]/_}.log good=0 bad=0 broken
   shift
-  ctest --preset "$preset" "$@" >"$log" 2>&1
-  summary=$(grep -E '^[0-9]+% tests passed, [0-9]+ tests? failed out of [0-9]+' "$log" | tail -n 1)
-  if [[ -z $summary ]]; then
-    count 0 1
-    echo "FAIL tests of $preset did not run"
+  ctest --preset "$@" --verbose >"$log" 2>&1
+  read -r good bad broken < <(awk '
+    /^[0-9]+: \[  PASSED  \] [0-9]+ tests?\.$/ { good[$1] = $5; told[$1] = 1 }
+    /^[0-9]+: \[  FAILED  \] [0-9]+ tests?, listed below:$/ { bad[$1] = $5 }
+    /^ *[0-9]+\/[0-9]+ Test +#[0-9]+: / && !/\*\*\*Skipped/ {
+      id = $0; sub(/^.* Test +#/, "", id); sub(/:.*/, "", id); id = id ":"
+      passes = / Passed +[0-9.]+ sec$/
+      goods += id in told ? good[id] : passes
+      bads += bad[id] > 0 ? bad[id] : !passes
+      if (!passes) broken = broken "^" id "|"
+    }
+    END { print goods + 0, bads + 0, broken }' "$log")
+  if ((good + bad == 0)); then
+    bad=1
     tail -n 30 "$log"
-    return
   fi
-  bad=$(sed -E 's/.*, ([0-9]+) tests? failed.*/\1/' <<<"$summary")
-  total=$(sed -E 's/.*out of ([0-9]+).*/\1/' <<<"$summary")
-  count $((total - bad)) "$bad"
-  echo "$([[ $bad == 0 ]] && echo PASS || echo FAIL) $total tests of preset $preset, $bad failed ($((SECONDS - began)) s)"
-  if ((bad > 0)); then grep -E '\*\*\*|^\s+[0-9]+ - |Failure|FAILED' "$log" | head -n 60; fi
+  count "$good" "$bad"
+  took "$name" "$began"
+  echo "$([[ $bad == 0 ]] && echo PASS || echo FAIL) $name: $good passed, $bad failed ($((SECONDS - began)) s)"
+  if [[ -n $broken ]]; then
+    grep -E "${broken%|}" "$log" | grep -vE '\[ RUN      \]|\[       OK \]' | head -n 200
+    sed -n '/^The following tests FAILED/,$p' "$log" | head -n 60
+  fi
 }
 
 # A script that prints a line PASS or FAIL for each of its cases.
 script() {
-  local name=$1 log=$logs/${1//[^a-zA-Z0-9]/_}.log good bad status
+  local name=$1 began=$SECONDS log=$logs/${1//[^a-zA-Z0-9]/_}.log good bad status
   shift
   "$@" 2>&1 | tee "$log"
   status=${PIPESTATUS[0]}
@@ -83,15 +108,15 @@ script() {
     bad=1
   fi
   count "$good" "$bad"
+  took "$name" "$began"
+  echo "$name: $good passed, $bad failed ($((SECONDS - began)) s)"
 }
 
-build() {  # build PRESET
-  step "build of preset $1" bash -c "cmake --preset $1 && cmake --build --preset $1"
-}
-
-release() {  # What users run, and what plays the nodes around it.
-  step "build of preset release" \
-    bash -c "cmake --preset release && cmake --build --preset release --target compute-domain-controller nodesim cdom-bench"
+build() {  # build PRESET TARGET...
+  local preset=$1
+  shift
+  step "build of preset $preset: $*" \
+    bash -c 'cmake --preset "$0" && cmake --build --preset "$0" --target "$@"' "$preset" "$@"
 }
 
 coverage() {  # With the table by file, which is worth a look when all is well, too.
@@ -114,22 +139,49 @@ lint() {
     xargs -P 2 -I{} "$repo/test/tidy/lint.sh" {}
 }
 
+# What users run, and what plays the cluster around it.
+as_users_run_it() {
+  build release compute-domain-controller nodesim cdom-bench &&
+    step "the test control plane is built" "$repo/test/controlplane/build.sh"
+}
+
+full() {
+  if as_users_run_it; then
+    script "control plane" "$repo/test/controlplane/controlplane_test.sh"
+    script "end to end" "$repo/test/e2e/e2e.sh" "$repo/build/release/bin"
+    step "the demo sees every step" "$repo/scripts/demo.sh"
+    script "benchmarks" "$repo/scripts/bench.sh" --smoke
+  fi
+  build release fault_sweep_test wide_sweep_test &&
+    cases "sweeps and rules over the sources" release -R '^(fault_sweep_test|wide_sweep_test|tidy): '
+  build asan tests && cases "unit tests under ASan and UBSan" asan
+  if build tsan threads_tests compute-domain-controller; then
+    cases "tests of threads under TSan" tsan -L threads
+    script "end to end under TSan" "$repo/test/e2e/tsan.sh" "$repo/build/tsan/bin" "$repo/build/release/bin"
+  fi
+  coverage
+  # What clang-tidy reads; it reports what clang warns about, thread-safety analysis included.
+  step "configuration of preset clang" cmake --preset clang && step "clang-tidy finds nothing" lint
+}
+
+nightly() {
+  build release fault_sweep_test wide_sweep_test &&
+    CDOM_SWEEP=all cases "sweeps over every request" release -R '^(fault|wide)_sweep_test: ' --timeout 21600
+  build asan fault_sweep_test wide_sweep_test &&
+    CDOM_SWEEP=1 cases "sweeps under ASan and UBSan" asan -R '^(fault|wide)_sweep_test: ' --timeout 21600
+  build tsan tests && cases "all tests under TSan" tsan --timeout 3600
+  build dev tests && cases "all tests" dev
+  if as_users_run_it; then
+    step "benchmarks in full size" "$repo/scripts/bench.sh"
+    tail -n 30 "$logs/benchmarks_in_full_size.log"
+  fi
+}
+
+quick() {
+  build dev tests && cases "unit tests, simulation and rules over the sources" dev
+}
+
 step "dependencies are installed" "$repo/scripts/deps.sh" || finish
-build dev && cases dev
 step "clang-format finds nothing" format
-if $quick; then
-  echo "NOT RUN: coverage, sanitizers, clang-tidy, control plane, end to end, demo, benchmarks (scripts/test.sh)"
-  finish
-fi
-coverage
-if release && step "the test control plane is built" "$repo/test/controlplane/build.sh"; then
-  script "control plane" "$repo/test/controlplane/controlplane_test.sh"
-  script "end to end" "$repo/test/e2e/e2e.sh" "$repo/build/release/bin"
-  step "the demo sees every step" "$repo/scripts/demo.sh"
-  script "benchmarks" "$repo/scripts/bench.sh" --smoke
-fi
-build asan && cases asan
-build tsan && cases tsan
-# What clang-tidy reads; it reports what clang warns about, thread-safety analysis included.
-step "configuration of preset clang" cmake --preset clang && step "clang-tidy finds nothing" lint
+"$scope"
 finish

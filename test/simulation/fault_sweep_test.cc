@@ -74,7 +74,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds, StaleFirstList,
 
 TEST(TwoLeaders, S14_DoNoHarmHoweverTheyInterleave) {
   std::vector<Life> lives;
-  for (std::uint64_t seed = 1; seed <= 16 / kCoarser; ++seed) {
+  for (std::uint64_t seed = 1; seed <= std::max(16 / kCoarser, 1); ++seed) {
     for (const Manner& manner : kManners) {
       const Plan plan = {.workload = manner.workload,
                          .controller_writes = manner.controller_writes,
@@ -155,8 +155,8 @@ TEST(Sweep, ALifeThatBranchesOffIsTheOneThatItsPlanLives) {
       Sweep({.controller_writes = true}, {{Strike::kCrashAfter, "pods"}, Strike::kConflict},
             kCoarser, true);
   // Not every life: those of both strikes come in turn.
-  constexpr std::size_t kStep = kCoarser == 1 ? 15 : 5;
-  for (std::size_t i = 0; i < lives.size(); i += kStep) {
+  const std::size_t step = kCoarser == 1 ? 15 : 5;
+  for (std::size_t i = 0; i < lives.size(); i += step) {
     const Outcome anew = Live(lives[i].plan, true);
     EXPECT_EQ(lives[i].outcome.trace, anew.trace) << ToString(lives[i].plan);
     EXPECT_EQ(lives[i].outcome.struck, anew.struck);

@@ -27,12 +27,15 @@ std::string NameOf(const testing::TestParamInfo<Manner>& info) {
 
 // How many requests in a row share one blow of each strike: as many as the time allows.
 int EveryOf(const std::string& workload) {
-  if (workload == "W1") return kCoarser;
+  if (workload == "W1" || kEveryRequest) return kCoarser;
   if (workload == "W2" || workload == "W3") return 3 * kCoarser;
   return (workload == "W17" ? 31 : 11) * kCoarser;
 }
 // And one crash that is followed by an old view of one kind.
-int EveryStaleOf(const std::string& workload) { return workload == "W17" ? 71 : 17; }
+int EveryStaleOf(const std::string& workload) {
+  if (kEveryRequest) return 1;
+  return workload == "W17" ? 71 : 17;
+}
 
 std::vector<Manner> AllManners() {
   std::vector<Manner> manners;

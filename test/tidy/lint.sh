@@ -13,7 +13,7 @@ if [[ -z $entry ]]; then
 fi
 # What decides the result: the command, the preprocessed text with its comments (NOLINT is one) and the
 # settings. Text that cannot be made is an error, or all such sources would share one hash.
-preprocess=$(sed -E 's/^[^ ]*ccache //; s/ -o [^ ]+//; s/ -c / -E -C /' <<<"$entry")
+preprocess=$(sed -E 's/^.*ccache //; s/ -o [^ ]+//; s/ -c / -E -C /' <<<"$entry")
 text=$cache/text.$$
 trap 'rm -f "$cache"/*.$$ "$cache"/*.$$.out "$cache"/*.$$.err' EXIT
 (cd "$repo/build/clang" && eval "$preprocess") >"$text"
