@@ -19,6 +19,7 @@ inline constexpr std::string_view kDaemonConfig = "ComputeDomainDaemonConfig";
 inline constexpr std::string_view kChannelConfig = "ComputeDomainChannelConfig";
 inline constexpr std::string_view kMembershipWriterLabel = "cdom.dev/membership-writer";
 inline constexpr std::string_view kTemplateHashAnnotation = "cdom.dev/template-hash";
+inline constexpr std::string_view kDaemonRollAnnotation = "cdom.dev/daemon-roll";
 inline constexpr std::string_view kDriverNamespace = "cdom-system";
 inline constexpr std::string_view kLeaseName = "cdom-controller";
 

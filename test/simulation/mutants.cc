@@ -41,7 +41,7 @@ Rules ForgettingTheWorkloadTemplate() {
   return rules;
 }
 
-// What the cache does not show is made, under a name that is certainly free (against R3).
+// What the cache does not show is made, under another name than the last time (against R3).
 Rules WithGeneratedNames() {
   Rules rules = kRules;
   rules.provision = [](const Observed& observed) {
@@ -49,7 +49,7 @@ Rules WithGeneratedNames() {
     for (Action& action : actions) {
       auto* create = std::get_if<Create>(&action);
       if (create == nullptr || create->kind != compute_domain::Kind::kDaemonSet) continue;
-      create->key.name += "-" + observed.domain->meta.resource_version;
+      create->key.name += observed.domain->status.conditions.empty() ? "-x" : "-y";
       create->object["metadata"]["name"] = create->key.name;
     }
     return actions;
@@ -188,7 +188,10 @@ Rules ReplacingAllAtOnce() {
   Rules rules = kRules;
   rules.roll = [](const Observed& observed, const auto&... rest) {
     compute_domain::Roll roll = kRules.roll(observed, rest...);
-    if (roll.actions.empty()) return roll;
+    const auto replaces = [](const Action& action) {
+      return std::holds_alternative<compute_domain::ReplaceDaemon>(action);
+    };
+    if (std::ranges::none_of(roll.actions, replaces)) return roll;  // Still looking, or done.
     roll.actions.clear();
     const auto outdated = compute_domain::FindOutdated(observed);
     for (const api::DaemonPod& pod : *observed.evidence.daemon_pods) {
@@ -197,6 +200,17 @@ Rules ReplacingAllAtOnce() {
           .kind = compute_domain::Kind::kDaemonPod, .key = pod.meta.key, .uid = pod.meta.uid});
     }
     return roll;
+  };
+  return rules;
+}
+
+// Whoever uses the clique, and without a look at who does.
+Rules ReplacingUnderAJob() {
+  Rules rules = kRules;
+  rules.roll = [](const Observed& observed, const auto&... rest) {
+    Observed reckless = observed;
+    reckless.facts.roll.policy = compute_domain::RollPolicy::kAlways;
+    return kRules.roll(reckless, rest...);
   };
   return rules;
 }
@@ -313,6 +327,8 @@ const std::vector<Mutant>& Mutants() {
        ToldBy("W5", false, Strike::kNone)},
       {"outdated-daemons-stay", "L1", LeavingOutdatedDaemons(), ToldBy("W8", false, Strike::kNone)},
       {"daemons-are-replaced-at-once", "S7", ReplacingAllAtOnce(),
+       ToldBy("W8", false, Strike::kNone)},
+      {"daemons-are-replaced-under-a-job", "S16", ReplacingUnderAJob(),
        ToldBy("W8", false, Strike::kNone)},
       {"labels-stay", "L1", LeavingLabels(), ToldBy("W21", false, Strike::kNone)},
       {"labels-go-at-once", "S7", TakingLabelsAtOnce(), ToldBy("W21", false, Strike::kNone)},

@@ -55,6 +55,9 @@ struct Suspects {
 // and a daemon pod is replaced that its DaemonSet would make otherwise now, unless another node of
 // its clique was without its daemon when the controller looked.
 [[nodiscard]] Violations LiveChildrenAreSafe(const ApiServer& server, const Suspects& suspects);
+// S16: no daemon of a clique is replaced while a claim holds a channel of the domain on one of the
+// clique's nodes, unless the domain allows it: the job would end with it.
+[[nodiscard]] Violations DaemonsInUseStay(const ApiServer& server, const Suspects& suspects);
 // S8: the domain's finalizer is there before its first child, and goes only when no child, node
 // label, daemon pod or claim in use is left (or the deadline for it has passed).
 [[nodiscard]] Violations FinalizerDiscipline(const ApiServer& server, const Suspects& suspects);

@@ -66,10 +66,25 @@ class OraclesTest : public testing::Test {
   void LookAtPods() {
     (void)cluster.server().Handle("controller", kube::ListRequest(kube::kPods, {.ns = kSystem}));
   }
+  void LookAtClaims() {
+    (void)cluster.server().Handle("controller",
+                                  kube::ListRequest(kube::kResourceClaims, {.ns = kDomain.ns}));
+  }
+  // A daemon runs on node-1, which no claim is on.
+  void LabelIdleNode() {
+    store().Edit("user", Kind::kNode, {.name = "node-1"},
+                 [&](Value& node) { node["metadata"]["labels"][kDomainLabel] = uid; });
+    Settle();
+  }
   // The user gives daemons another template.
   void ChangeTemplate() {
     store().Edit("user", Kind::kDaemonSet, DaemonKey(), [](Value& set) {
       set["spec"]["template"]["metadata"]["annotations"][kTemplateHashAnnotation] = "new";
+    });
+  }
+  void AllowRollUnderJob() {
+    store().Edit("user", Kind::kComputeDomain, kDomain, [](Value& domain) {
+      domain["metadata"]["annotations"][kDaemonRollAnnotation] = "Always";
     });
   }
   kube::ObjectKey DaemonKey() const { return {.ns = kSystem, .name = DaemonName(uid)}; }

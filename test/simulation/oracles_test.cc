@@ -178,6 +178,50 @@ TEST_F(OraclesTest, S7SeesAnOwnerReferenceThatMakesTheCollectorDeleteAChild) {
   EXPECT_TRUE(Contains(Check(LiveChildrenAreSafe), "garbage-collector deleted DaemonSet"));
 }
 
+// ---- S16
+
+TEST_F(OraclesTest, C5_S16SeesADaemonReplacedWhoseNodeHasAClaim) {
+  ChangeTemplate();
+  ASSERT_TRUE(Misdelete(Kind::kPod, DaemonOn("node-0")->key()).ok());
+  EXPECT_TRUE(Contains(Check(DaemonsInUseStay), "while ResourceClaim job-0-channel-"));
+  EXPECT_EQ(Check(LiveChildrenAreSafe), "");
+}
+
+TEST_F(OraclesTest, C5_S16SeesADaemonReplacedWhilePeersOfItsCliqueHaveAClaim) {
+  LabelIdleNode();
+  ASSERT_TRUE(Misdelete(Kind::kPod, DaemonOn("node-1")->key()).ok());
+  EXPECT_TRUE(Contains(Check(DaemonsInUseStay), "while ResourceClaim job-0-channel-"));
+}
+
+TEST_F(OraclesTest, C5_S16LetsDaemonsBeReplacedUnderAJobIfTheDomainAllowsIt) {
+  AllowRollUnderJob();
+  ASSERT_TRUE(Misdelete(Kind::kPod, DaemonOn("node-0")->key()).ok());
+  EXPECT_EQ(Check(DaemonsInUseStay), "");
+}
+
+TEST_F(OraclesTest, C5_S16LetsDaemonsOfAnIdleCliqueBeReplaced) {
+  workload->Finish();
+  Settle();
+  LabelIdleNode();
+  ASSERT_TRUE(Misdelete(Kind::kPod, DaemonOn("node-1")->key()).ok());
+  EXPECT_EQ(Check(DaemonsInUseStay), "");
+}
+
+TEST_F(OraclesTest, C5_S16ForgivesAClaimThatCameAfterALiveLook) {
+  workload->Finish();
+  Settle();
+  LabelIdleNode();
+  LookAtClaims();
+  cluster.AddWorkload({.ns = "train", .name = "late"}, "channel", {"node-0"});
+  cluster.Settle();
+  ASSERT_TRUE(Misdelete(Kind::kPod, DaemonOn("node-1")->key()).ok());
+  EXPECT_EQ(Check(DaemonsInUseStay), "");
+  LookAtClaims();
+  cluster.Settle();
+  ASSERT_TRUE(Misdelete(Kind::kPod, DaemonOn("node-0")->key()).ok());
+  EXPECT_TRUE(Contains(Check(DaemonsInUseStay), "while ResourceClaim late-0-channel-"));
+}
+
 // ---- S8
 
 TEST_F(OraclesTest, S8SeesAChildMadeBeforeTheFinalizer) {
@@ -294,6 +338,8 @@ TEST_F(OraclesTest, L1SeesDaemonsOfAnotherImageOrAnOlderTemplate) {
   suspects.daemon_image = "daemon";
   EXPECT_EQ(Check(ChildrenAndStatusMatch), "");
   ChangeTemplate();
+  EXPECT_EQ(Check(ChildrenAndStatusMatch), "") << "a job runs";
+  AllowRollUnderJob();
   EXPECT_TRUE(Contains(Check(ChildrenAndStatusMatch), "was made from an older template"));
   cluster.FailNode("node-2");
   cluster.Settle();
@@ -350,6 +396,38 @@ TEST_F(OraclesTest, L1SeesASummaryThatIsWrong) {
   const Value clique = Value::Object({{"id", "c.1"}, {"members", 2}, {"ready", 1}});
   EXPECT_TRUE(Contains(say("cliques", Value::Array({clique})), "miscounts the clique c.1"));
   EXPECT_TRUE(Contains(say("status", "NotReady"), "says \"NotReady\""));
+}
+
+TEST_F(OraclesTest, K1_L1SeesADomainCalledReadyThoughANodeWithAClaimDoesNotServe) {
+  // Its kubelet does nothing, so that nothing but the claim says that a daemon is to serve there.
+  cluster.FailNode("node-1");
+  cluster.AddWorkload({.ns = "train", .name = "more"}, "channel", {"node-1"});
+  cluster.Settle();
+  EXPECT_TRUE(Contains(Check(ChildrenAndStatusMatch), "says \"Ready\""));
+}
+
+TEST_F(OraclesTest, K1_L1SeesAConditionReadyThatIsWrongEitherWay) {
+  const auto say = [&](const char* ready) {
+    store().Edit(
+        "user", Kind::kComputeDomain, kDomain,
+        [&](Value& domain) {
+          domain["status"]["conditions"] =
+              Value::Array({Value::Object({{"type", "Ready"},
+                                           {"status", ready},
+                                           {"reason", "Test"},
+                                           {"message", ""},
+                                           {"lastTransitionTime", "2026-01-01T00:00:00Z"}})});
+        },
+        Subresource::kStatus);
+    return Check(ChildrenAndStatusMatch);
+  };
+  EXPECT_EQ(say("True"), "");
+  EXPECT_TRUE(Contains(say("False"), "Ready=False though it is"));
+  cluster.FailNode("node-0");
+  cluster.Settle();
+  cluster.Advance(NodeController::kMonitorGrace);
+  cluster.Settle();
+  EXPECT_TRUE(Contains(say("True"), "Ready=True though it is not"));
 }
 
 TEST_F(OraclesTest, L1SeesAMemberOfALostNodeThatIsShownReady) {

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "test/simulation/oracles.h"
@@ -31,6 +32,15 @@ Member ReadEntry(const Value& entry) {
           .clique = entry["cliqueID"].AsString(),
           .index = entry["index"].AsInt().value_or(-1),
           .ready = entry["status"].AsString() == "Ready"};
+}
+
+// How many of the nodes are ready members.
+std::size_t CountReady(const Members& members, const std::set<std::string>& nodes) {
+  const auto ready = std::ranges::count_if(nodes, [&](const std::string& node) {
+    const auto it = members.find(node);
+    return it != members.end() && it->second.ready;
+  });
+  return static_cast<std::size_t>(ready);
 }
 
 // Looks at one domain at rest.
@@ -69,7 +79,9 @@ class DomainCheck {
   void AddIdle(const std::string& node, Members& members) const;
   void CheckEntries(const Members& members);
   void CheckStatus(const Members& members);
-  void CheckSummary(const Members& members);
+  void CheckSummary(const Members& members, const std::set<std::string>& expected);
+  [[nodiscard]] std::set<std::string> ExpectedNodes() const;
+  [[nodiscard]] bool HasWaitingPod() const;
 
   const Truth& truth_;
   const Suspects& suspects_;
@@ -138,19 +150,34 @@ void DomainCheck::CheckDaemonSet(const Object& set) {
   CheckDaemonsAreCurrent(set);
 }
 
-// Unless a node of the domain is without its daemon: then the others wait.
+// Unless their clique is in use, or a node of the domain is without its daemon: then they wait.
 void DomainCheck::CheckDaemonsAreCurrent(const Object& set) {
   const auto hash_of = [](const Value& metadata) {
     return At(metadata, {"annotations", kTemplateHashAnnotation}).AsString();
   };
   const std::string current = hash_of(At(set.value(), {"spec", "template", "metadata"}));
+  std::map<std::string, std::string> cliques;  // Of nodes.
+  for (const auto& [key, pod] : truth_.Live(Kind::kPod)) {
+    const std::string* clique = pod->FindLabel(kCliqueLabel);
+    if (clique == nullptr || !IsDaemonPod(suspects_, *pod, domain_.uid())) continue;
+    cliques[(*pod)["spec"]["nodeName"].AsString()] = *clique;
+  }
+  std::set<std::string> in_use;
+  for (const auto& [key, claim] : truth_.Live(Kind::kClaim)) {
+    if (MayRollUnderJob(domain_) || !HoldsChannel(*claim, domain_)) continue;
+    const auto it = cliques.find(AllocatedNode(*claim));
+    if (it == cliques.end()) return;  // It may be in any.
+    in_use.insert(it->second);
+  }
   std::set<std::string> served;
   std::string outdated;
   for (const auto& [key, pod] : truth_.Live(Kind::kPod)) {
     if (!IsDaemonPod(suspects_, *pod, domain_.uid())) continue;
     const std::string& node = (*pod)["spec"]["nodeName"].AsString();
     if (IsPodReady(*pod) && !pod->deleting() && !IsNodeLost(truth_, node)) served.insert(node);
-    if (hash_of(pod->meta()) != current) outdated = key.name;
+    const auto clique = cliques.find(node);
+    const bool waits = clique != cliques.end() && in_use.contains(clique->second);
+    if (!waits && hash_of(pod->meta()) != current) outdated = key.name;
   }
   for (const auto& [key, node] : truth_.Live(Kind::kNode)) {
     if (node->Label(kDomainLabel) == domain_.uid() && !served.contains(key.name)) return;
@@ -313,23 +340,52 @@ void DomainCheck::CheckStatus(const Members& members) {
   for (const auto& [node, member] : shown) {
     if (!members.contains(node)) Say("shows " + node + ", which is no member");
   }
+  const std::set<std::string> expected = ExpectedNodes();
   const auto wanted = static_cast<std::size_t>(domain_["spec"]["numNodes"].AsInt().value_or(0));
-  const bool all_ready = std::ranges::all_of(members, [](const auto& m) { return m.second.ready; });
-  const bool is_ready = is_accepted_ && all_ready && members.size() >= wanted;
+  const bool is_ready =
+      is_accepted_ && CountReady(members, expected) == expected.size() && members.size() >= wanted;
   if (status["status"].AsString() != (is_ready ? "Ready" : "NotReady")) {
     Say("says \"" + status["status"].AsString() + "\"");
   }
-  if (FindCondition(domain_.value(), "Ready")["status"].AsString() == "True" && !is_ready) {
-    Say("has the condition Ready");
+  // Nobody's domain is as good as a ready one, for whoever waits until it is provided.
+  const bool is_usable = expected.empty() ? is_accepted_ && !HasWaitingPod() : is_ready;
+  const std::string& said = FindCondition(domain_.value(), "Ready")["status"].AsString();
+  const bool has_conditions = status.Find("conditions") != nullptr;
+  if (has_conditions && (said == "True") != is_usable) {
+    Say("has the condition Ready=" + said + (is_usable ? " though it is" : " though it is not"));
   }
-  CheckSummary(members);
+  CheckSummary(members, expected);
+}
+
+// By labels and claims alone: those that are reserved for the domain, or have a channel of it. A
+// member that is neither is leaving.
+std::set<std::string> DomainCheck::ExpectedNodes() const {
+  std::set<std::string> nodes;
+  for (const auto& [key, node] : truth_.Live(Kind::kNode)) {
+    if (node->Label(kDomainLabel) == domain_.uid()) nodes.insert(key.name);
+  }
+  for (const auto& [key, claim] : truth_.Live(Kind::kClaim)) {
+    if (HoldsChannel(*claim, domain_)) nodes.insert(AllocatedNode(*claim));
+  }
+  return nodes;
+}
+
+// One that finds no channel.
+bool DomainCheck::HasWaitingPod() const {
+  return std::ranges::any_of(truth_.Live(Kind::kClaim), [&](const auto& item) {
+    const Object& claim = *item.second;
+    const auto config = FindConfig(claim);
+    return config && config->is_channel && config->domain == domain_.uid() && !claim.deleting() &&
+           claim.key().ns == domain_.key().ns && AllocatedNode(claim).empty() &&
+           claim.ControllerOwner()["kind"].AsString() == "Pod";
+  });
 }
 
 // What our status says beside the reference's; a CRD of the reference prunes it.
-void DomainCheck::CheckSummary(const Members& members) {
+void DomainCheck::CheckSummary(const Members& members, const std::set<std::string>& expected) {
   const Value& status = domain_["status"];
-  const auto ready = std::ranges::count_if(members, [](const auto& m) { return m.second.ready; });
-  const std::string summary = std::to_string(ready) + "/" + std::to_string(members.size());
+  const std::string summary =
+      std::to_string(CountReady(members, expected)) + "/" + std::to_string(expected.size());
   const Value* shown = status.Find("members");
   if (shown != nullptr && shown->AsString() != summary) {
     Say("sums up " + shown->AsString() + " instead of " + summary);

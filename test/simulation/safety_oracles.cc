@@ -204,13 +204,14 @@ Violations OwnOnly(const ApiServer& server, const Suspects& suspects) {
 
 namespace {
 
-// The state in which the client last saw the pods, live, before the change.
-Revision LastLookAtPods(const ApiServer& server, const Change& change) {
+// The state in which the client last saw objects of the kind there, live, before the change; 0:
+// never.
+Revision LastLook(const ApiServer& server, const Change& change, Kind kind, const std::string& ns) {
   Revision last = 0;
   for (const RequestRecord& request : server.requests()) {
     const bool is_look = request.client == change.actor && request.target.verb == "list" &&
-                         request.target.kind != nullptr &&
-                         request.target.kind->kind == Kind::kPod && request.status == 200 &&
+                         request.target.kind != nullptr && request.target.kind->kind == kind &&
+                         request.target.key.ns == ns && request.status == 200 &&
                          request.view == request.revision;
     if (is_look && request.revision < change.revision()) last = request.revision;
   }
@@ -268,7 +269,7 @@ void CheckReplacement(const ApiServer& server, const Truth& truth, const Suspect
       TemplateHash(pod.meta()) != TemplateHash(At(set->value(), {"spec", "template", "metadata"}));
   if (!is_outdated) report.Say(change, what + ", which is as its DaemonSet would make it");
   const std::string away = FindAway(server.store().history(), suspects, *record->last, change,
-                                    LastLookAtPods(server, change));
+                                    LastLook(server, change, Kind::kPod, pod.key().ns));
   if (!away.empty()) report.Say(change, what + " while " + away + " was without its daemon");
 }
 
@@ -294,6 +295,60 @@ Violations LiveChildrenAreSafe(const ApiServer& server, const Suspects& suspects
     const Role role = RoleOf(truth, suspects, change.kind, *change.before);
     const bool is_child = role != Role::kNone && (is_suspect || role != Role::kClique);
     if (is_child && AsksForEnd(change)) report.Say(change, "deleted " + what + " " + why_not);
+  });
+  return report.Take();
+}
+
+namespace {
+
+// Of nodes, by domain: what the last daemon pod there said.
+using CliquesOfNodes = std::map<std::pair<kube::Uid, std::string>, std::string>;
+
+void NoteClique(const Change& change, CliquesOfNodes& cliques) {
+  if (change.kind != Kind::kPod) return;
+  const Object& pod = *change.after;
+  const std::string* clique = pod.FindLabel(kCliqueLabel);
+  if (clique == nullptr) return;
+  cliques[{pod.Label(kDomainLabel), pod["spec"]["nodeName"].AsString()}] = *clique;
+}
+
+// The claim that needs the pod's clique, and did when the client last looked for such, for nobody
+// can exclude one that came since; empty: there is none.
+std::string FindNeedy(const ApiServer& server, const Truth& truth, const Object& domain,
+                      const Change& replacement, const CliquesOfNodes& cliques) {
+  const Object& pod = *replacement.before;
+  const std::string* clique = pod.FindLabel(kCliqueLabel);
+  const auto needs_it = [&](const Object& claim) {
+    if (!HoldsChannel(claim, domain)) return false;
+    const std::string node = AllocatedNode(claim);
+    if (node == pod["spec"]["nodeName"].AsString()) return true;
+    const auto it = cliques.find({domain.uid(), node});
+    return clique != nullptr && it != cliques.end() && it->second == *clique;
+  };
+  const Revision look = LastLook(server, replacement, Kind::kClaim, domain.key().ns);
+  const Objects seen = look == 0 ? Objects() : server.store().history().StateAt(Kind::kClaim, look);
+  for (const auto& [key, claim] : truth.Live(Kind::kClaim)) {
+    if (!needs_it(*claim)) continue;
+    const auto before = seen.find(key);
+    if (look == 0 || (before != seen.end() && needs_it(*before->second))) return key.name;
+  }
+  return "";
+}
+
+}  // namespace
+
+Violations DaemonsInUseStay(const ApiServer& server, const Suspects& suspects) {
+  Report report("S16 DaemonsInUseStay");
+  CliquesOfNodes cliques;
+  Walk(server, [&](const Truth& truth, const Change& change) {
+    NoteClique(change, cliques);
+    if (!suspects.clients.contains(change.actor) || !IsReplacement(suspects, change)) return;
+    const DomainRecord* record = truth.FindDomain(change.before->Label(kDomainLabel));
+    if (record == nullptr || !record->IsLive() || MayRollUnderJob(*record->last)) return;
+    const std::string needy = FindNeedy(server, truth, *record->last, change, cliques);
+    if (needy.empty()) return;
+    report.Say(change, "replaced " + Show(Kind::kPod, change.before->key()) +
+                           " while ResourceClaim " + needy + " needs its clique");
   });
   return report.Take();
 }
@@ -507,9 +562,9 @@ Violations Confinement(const ApiServer& server, const Suspects& suspects) {
 
 Violations CheckSafety(const ApiServer& server, const Suspects& suspects) {
   Violations all;
-  for (const auto oracle :
-       {ReleaseGate, OneDomainPerNode, IndexUniqueness, IndexStability, NoPruneWithoutProof,
-        OwnOnly, LiveChildrenAreSafe, FinalizerDiscipline, NoDuplicateChild, Confinement}) {
+  for (const auto oracle : {ReleaseGate, OneDomainPerNode, IndexUniqueness, IndexStability,
+                            NoPruneWithoutProof, OwnOnly, LiveChildrenAreSafe, DaemonsInUseStay,
+                            FinalizerDiscipline, NoDuplicateChild, Confinement}) {
     std::ranges::move(oracle(server, suspects), std::back_inserter(all));
   }
   return all;

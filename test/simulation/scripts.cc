@@ -112,7 +112,8 @@ ObjectPtr FindDaemonPod(const World& world, const std::string& node) {
   return nullptr;
 }
 
-// By hand, as under the update strategy OnDelete; then by the controller, for a new image.
+// By hand, as under the update strategy OnDelete; then by the controller, for a new image: not
+// before the user allows it, since a job runs.
 void ReplaceDaemonsOneByOne(World& world) {
   Workload& job = Form(world, kAll);
   for (const std::string& node : kAll) {
@@ -129,6 +130,10 @@ void ReplaceDaemonsOneByOne(World& world) {
   }
   world.Rest("a user has edited the DaemonSet");
   world.UpgradeController("cdom:2");
+  world.Rest("the daemons of a job stay");
+  world.UserEdits(Kind::kComputeDomain, kJob.key, [](Value& domain) {
+    domain["metadata"]["annotations"][kDaemonRollAnnotation] = "Always";
+  });
   world.Rest("the controller replaces them all");
   job.Finish();
   world.RunToRest("the workload ends");
@@ -229,6 +234,26 @@ void ComeBackAndFallSilent(World& world) {
   world.RunToRest("the workload ends");
 }
 
+// Two nodes die for good, and somebody cleans up by force what he knows of: not the daemon pod of
+// the one, which hangs in its deletion, but that of the other, whose entry nobody else takes out.
+void DaemonHangsOnADeadNode(World& world) {
+  Workload& job = Form(world, {"node-a", "node-b", "node-c"});
+  for (const char* node : {"node-a", "node-b"}) world.cluster().FailNode(node);
+  world.Rest("two nodes are lost");
+  job.Finish();
+  world.Rest("the job ends on the third");
+  for (const auto& [key, pod] : Objects(world.All(Kind::kPod))) {
+    if (key.ns == kJob.key.ns) world.UserForceDeletes(key);
+  }
+  world.Rest("the domain leaves the dead nodes");
+  for (const auto& [key, pod] : Objects(world.All(Kind::kPod))) {
+    if (key.ns == kDriverNamespace && TargetNode(*pod) == "node-b") world.UserForceDeletes(key);
+  }
+  world.Rest("one daemon pod is gone, and the other hangs");
+  for (const char* node : {"node-a", "node-b"}) world.cluster().RecoverNode(node, true);
+  world.Rest("the nodes are back");
+}
+
 void PluginGoesAndComesBack(World& world) {
   Workload& job = Form(world, {"node-a", "node-b"});
   NodeAgent& agent = world.cluster().agent("node-b");
@@ -294,6 +319,7 @@ const std::vector<Script>& Scripts() {
        ComeBackAndFallSilent},
       {"W22", "the kubelet plugin of a node goes, and comes back", kOneClique,
        PluginGoesAndComesBack},
+      {"W23", "a daemon pod hangs on a dead node", kOneClique, DaemonHangsOnADeadNode},
   };
   return scripts;
 }

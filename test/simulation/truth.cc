@@ -106,11 +106,19 @@ bool IsDaemonClaim(const Suspects& suspects, const Object& claim, const kube::Ui
   return config && !config->is_channel && config->domain == domain;
 }
 
-bool IsConsumer(const Object& claim, const Object& domain) {
+bool HoldsChannel(const Object& claim, const Object& domain) {
   if (claim.key().ns != domain.key().ns || IsAdminAccess(claim)) return false;
   const auto config = FindConfig(claim);
   return config && config->is_channel && config->domain == domain.uid() &&
-         !AllocatedNode(claim).empty() && !claim["status"]["reservedFor"].items().empty();
+         !AllocatedNode(claim).empty();
+}
+
+bool IsConsumer(const Object& claim, const Object& domain) {
+  return HoldsChannel(claim, domain) && !claim["status"]["reservedFor"].items().empty();
+}
+
+bool MayRollUnderJob(const Object& domain) {
+  return At(domain.meta(), {"annotations", kDaemonRollAnnotation}).AsString() == "Always";
 }
 
 bool IsNodeLost(const Truth& truth, const std::string& node) {

@@ -65,8 +65,12 @@ enum class Role { kNone, kDaemonSet, kDaemonTemplate, kWorkloadTemplate, kClique
                                const kube::Uid& domain);
 [[nodiscard]] bool IsDaemonClaim(const Suspects& suspects, const Object& claim,
                                  const kube::Uid& domain);
-// A channel claim that is allocated and in use.
+// A channel claim of the domain, in its namespace, that is allocated: its daemon there is needed.
+[[nodiscard]] bool HoldsChannel(const Object& claim, const Object& domain);
+// One that a pod uses, too.
 [[nodiscard]] bool IsConsumer(const Object& claim, const Object& domain);
+// Whether its daemons may be replaced while claims hold channels of it.
+[[nodiscard]] bool MayRollUnderJob(const Object& domain);
 [[nodiscard]] bool IsNodeLost(const Truth& truth, const std::string& node);
 
 // "DaemonSet cdom-system/computedomain-daemon-u", for people.

@@ -15,7 +15,7 @@ using std::chrono::minutes;
 using std::chrono::seconds;
 
 constexpr int kStepsMax = 500'000;      // Of one life; some hundred are usual.
-constexpr auto kRest = seconds(45);     // Nothing of the controller due for this long is rest.
+constexpr auto kRest = seconds(75);     // Nothing of the controller due for this long is rest.
 constexpr auto kLifeMax = minutes(60);  // Of virtual time, for one phase.
 const std::string kLostNode = "node-b";
 
@@ -73,6 +73,11 @@ void World::UserRecreates(const DomainName& domain) {
 void World::UserDeletes(Kind kind, const kube::ObjectKey& key) {
   Note("-- the user deletes " + Describe(kind).resource.kind + " " + kube::ToString(key));
   (void)cluster_.store().Delete("user", kind, key, {.propagation = "Background"});
+}
+
+void World::UserForceDeletes(const kube::ObjectKey& pod) {
+  Note("-- the user deletes pod " + kube::ToString(pod) + " by force");
+  (void)cluster_.store().Delete("user", Kind::kPod, pod, {.grace = 0});
 }
 
 void World::UserCreates(Kind kind, const std::string& ns, json::Value object) {

@@ -60,6 +60,7 @@ class World {
   // As soon as the name is free a new domain has it.
   void UserRecreates(const DomainName& domain);
   void UserDeletes(Kind kind, const kube::ObjectKey& key);
+  void UserForceDeletes(const kube::ObjectKey& pod);
   void UserCreates(Kind kind, const std::string& ns, json::Value object);
   void UserEdits(Kind kind, const kube::ObjectKey& key,
                  const std::function<void(json::Value& object)>& change);
