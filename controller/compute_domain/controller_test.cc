@@ -31,8 +31,9 @@ struct World {
     for (kube::Reflector& reflector : controller.reflectors()) {
       for (;;) {
         const auto next = reflector.Poll(clock.Now());
-        const bool stays_open = next.kind == Next::kStream && IsServed(next.request.path) &&
-                                (refused.empty() || next.request.path.find(refused) == std::string::npos);
+        const bool stays_open =
+            next.kind == Next::kStream && IsServed(next.request.path) &&
+            (refused.empty() || next.request.path.find(refused) == std::string::npos);
         if (stays_open) EXPECT_TRUE(reflector.OnStreamData(clock.Now(), ""));
         if (next.kind == Next::kWait || stays_open) break;
         reflector.OnReply(clock.Now(),
