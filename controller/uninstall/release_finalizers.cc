@@ -92,7 +92,7 @@ Result<void> AddHeld(std::string_view item, std::vector<kube::ObjectMeta>& held)
 
 // The objects of the collection that hold the finalizer. A collection that is not served has none.
 Result<std::vector<kube::ObjectMeta>> FindPinned(const kube::Resource& resource,
-                                               const std::string& ns, const World& world) {
+                                                 const std::string& ns, const World& world) {
   std::vector<kube::ObjectMeta> held;
   kube::ListOptions options = {.ns = ns, .limit = kPageSize, .metadata_only = true};
   for (int page = 0; page < kPagesMax; ++page) {

@@ -74,7 +74,8 @@ INSTANTIATE_TEST_SUITE_P(Kinds, StaleFirstList,
 
 TEST(TwoLeaders, S14_DoNoHarmHoweverTheyInterleave) {
   std::vector<Life> lives;
-  for (std::uint64_t seed = 1; seed <= std::max(16 / kCoarser, 1); ++seed) {
+  const auto seeds = static_cast<std::uint64_t>(std::max(16 / kCoarser, 1));
+  for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
     for (const Manner& manner : kManners) {
       const Plan plan = {.workload = manner.workload,
                          .controller_writes = manner.controller_writes,
