@@ -16,6 +16,7 @@ json::Value List(const std::vector<std::string>& texts) {
 
 std::vector<std::string> WithHolders(const std::map<std::string, std::string>& occupied) {
   std::vector<std::string> texts;
+  texts.reserve(occupied.size());
   for (const auto& [node, by] : occupied) texts.push_back(node + " (" + by + ")");
   return texts;
 }
