@@ -114,7 +114,10 @@ void Controller::Observe() {
   if ((before.slices == Sight::kNone) == (views_.slices == Sight::kNone)) {
     before.slices = views_.slices;
   }
-  if (!may_reconcile_ || (might && before == views_)) return;
+  // Where one domain stops the roll, or lets it go on, all of them say so.
+  const bool roll_was_stopped = std::exchange(roll_is_stopped_, !reconciler_.RollStopped().empty());
+  const bool is_news = before != views_ || roll_is_stopped_ != roll_was_stopped;
+  if (!may_reconcile_ || (might && !is_news)) return;
   for (const std::string& uid : cache_.DomainUids()) enqueue_(uid);
 }
 

@@ -54,6 +54,7 @@ class Controller {
   std::deque<kube::Reflector> reflectors_;
   std::vector<std::optional<base::Clock::TimePoint>> failing_since_;  // Of each of them.
   Views views_;
+  bool roll_is_stopped_ = false;
   std::atomic<bool> may_reconcile_ = false;
   std::atomic<bool> has_synced_ = false;
 };

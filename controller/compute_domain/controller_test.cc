@@ -34,7 +34,9 @@ struct World {
         const bool stays_open =
             next.kind == Next::kStream && IsServed(next.request.path) &&
             (refused.empty() || next.request.path.find(refused) == std::string::npos);
-        if (stays_open) EXPECT_TRUE(reflector.OnStreamData(clock.Now(), ""));
+        if (stays_open) {
+          EXPECT_TRUE(reflector.OnStreamData(clock.Now(), ""));
+        }
         if (next.kind == Next::kWait || stays_open) break;
         reflector.OnReply(clock.Now(),
                           kube::CheckStatus(server.Serve(next.request), next.request.method));
@@ -205,6 +207,26 @@ TEST(Controller, C4_RightThatIsMissingInAnAdditionalNamespaceIsNobodysObjection)
   world.Turn();
   EXPECT_TRUE(world.controller.MayReconcile());
   EXPECT_EQ(world.Reason("Accepted"), "Accepted");
+}
+
+TEST(Controller, C5_RollThatFailsInOneDomainIsToldToAllOfThem) {
+  Observed observed = Converged();
+  api::DaemonSet& set = observed.children.daemon_sets[0];
+  set.template_hash = "new";
+  set.template_generation = set.meta.generation = 2;
+  for (api::DaemonPod& pod : observed.children.daemon_pods) {
+    pod.template_hash = "new";
+    pod.ready = false;
+  }
+  World world(observed);
+  world.Turn();
+  world.Turn();
+  EXPECT_EQ(world.enqueued, Uids()) << "nothing is known of it";
+  (void)world.Run();
+  world.Turn();
+  EXPECT_EQ(world.enqueued, (Uids{kUid}));
+  world.Turn();
+  EXPECT_EQ(world.enqueued, Uids()) << "once is enough";
 }
 
 TEST(Controller, C3_NodesThatCannotBeReadFromTheStartAreNotTakenForLost) {

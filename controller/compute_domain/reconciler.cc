@@ -318,6 +318,10 @@ void Reconciler::StopOrResumeRoll(const std::string& uid, const std::string& fai
   }
 }
 
+std::string Reconciler::RollStopped() const {
+  return facts_.With([](const Facts& facts) { return facts.roll_stopped; });
+}
+
 void Reconciler::SetViews(const Views& views) {
   facts_.With([&](Facts& facts) { facts.views = views; });
 }

@@ -92,6 +92,9 @@ class Reconciler {
   // What a pass begins with.
   [[nodiscard]] Observed Gather(const std::string& uid) const;
 
+  // Why no daemon is replaced in any domain; empty: they are.
+  [[nodiscard]] std::string RollStopped() const;
+
   // How well everything is seen from now on.
   void SetViews(const Views& views);
 

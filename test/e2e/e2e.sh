@@ -19,6 +19,7 @@ stage=
 beside_pid=
 after_failure=  # What a stage does so that a case that failed does no harm to the next.
 listener=       # Who stands in for systemd.
+way_pid=        # A way to the API server that can be cut.
 recorders=()    # Who writes down what the API server tells.
 manner=none     # In which the controller runs: reference or cdom.
 
@@ -29,6 +30,7 @@ leave() {
   stop "$controller_pid"
   stop "$nodesim_pid"
   stop "$listener"
+  stop "$way_pid"
   for pid in "${recorders[@]}"; do stop "$pid"; done
   for plane in "$root"/*/plane; do
     [[ -d $plane ]] && "$repo/test/controlplane/controlplane" down "$plane" >/dev/null
@@ -91,6 +93,11 @@ says() {  # says TYPE NAME REASON PATTERN
 }
 condition_says() {  # condition_says NAME REASON PATTERN: its condition Ready
   says Ready "$@"
+}
+is_idle() {  # is_idle NAME: it can be used, and nobody does
+  condition_says "$1" Idle '^Provisioned; nodes join when pods that claim from [a-z-]+ are scheduled\.$' &&
+    [[ $(condition Ready "$1" status) == True && $(kubectl get cdom "$1" -o jsonpath='{.status.status} {.status.members}') == 'Ready 0/0' ]] &&
+    says MembersReady "$1" NoMembers '^No node takes part\.$' && [[ $(condition MembersReady "$1" status) == Unknown ]]
 }
 log_says() { grep -qE "$1" "$stage/controller.log"; }
 log_count() { grep -cE "$1" "$stage/controller.log" || true; }
@@ -222,7 +229,7 @@ YAML
   [[ $(kubectl get cdom clash -o jsonpath='{.status.status}') == NotReady ]] || return 1
   kubectl get resourceclaimtemplate taken -o name || return 1  # Not ours: not touched.
   kubectl delete resourceclaimtemplate taken || return 1
-  wait_for 60 "the domain goes on by itself" condition_says clash NoMembers 'No node' || return 1
+  wait_for 60 "the domain goes on by itself" is_idle clash || return 1
   kubectl get resourceclaimtemplate taken -o jsonpath='{.metadata.ownerReferences[0].name}' | grep -qx clash || return 1
   kubectl delete cdom clash --timeout=30s || return 1
   wait_for 20 "the template is gone" gone resourceclaimtemplate taken
@@ -239,15 +246,18 @@ a_right_to_create_that_is_missing_is_named_and_used_once_granted() {
   wait_for 10 "the log names it" log_says 'create DaemonSet.*403' || return 1
   (($(log_count 'create DaemonSet.*403') <= 3)) || { echo "not paced"; return 1; }
   kubectl patch role -n cdom-system "$role" --type=merge -p "{\"rules\": $before}" || return 1
-  wait_for 90 "the domain goes on by itself" condition_says nocreate NoMembers 'No node' || return 1
+  wait_for 90 "the domain goes on by itself" is_idle nocreate || return 1
   kubectl delete cdom nocreate --timeout=30s
 }
 cannot() {
   ! kubectl auth can-i "$1" "$2" -n cdom-system --as system:serviceaccount:cdom-system:cdom-controller
 }
 
-a_right_to_list_that_is_missing_is_named_and_used_once_granted() {
-  local role before
+a_right_to_list_that_is_missing_is_named_and_used_once_granted_and_who_is_provisioned_stays_ready() {
+  local role before since
+  domain kept kept-channel | kubectl apply -f - || return 1
+  wait_for 20 "a domain is provisioned" is_idle kept || return 1
+  since=$(condition Ready kept lastTransitionTime)
   stop_controller
   role=$(kubectl get clusterrolebinding -o json | jq -r '.items[] | select(any(.subjects[]?; .name == "cdom-controller")) | .roleRef.name')
   before=$(kubectl get clusterrole "$role" -o json | jq -c .rules)
@@ -256,10 +266,16 @@ a_right_to_list_that_is_missing_is_named_and_used_once_granted() {
   domain nolist nolist-channel | kubectl apply -f - || return 1
   start_controller
   wait_for 60 "the condition names it" condition_says nolist RightMissing 'resourceclaims' || return 1
+  wait_for 20 "the provisioned one names it" says Accepted kept RightMissing 'resourceclaims' || return 1
+  [[ $(condition Accepted kept status) == True && $(condition Accepted nolist status) == False ]] || return 1
+  says InUse kept RightMissing 'nobody knows' && [[ $(condition InUse kept status) == Unknown ]] || return 1
+  is_idle kept || return 1
   log_says 'resourceclaims.*(grant|Grant)' || log_says '(grant|Grant).*resourceclaims' || return 1
   kubectl patch clusterrole "$role" --type=merge -p "{\"rules\": $before}" || return 1
-  wait_for 90 "the domain goes on by itself" condition_says nolist NoMembers 'No node' || return 1
-  kubectl delete cdom nolist --timeout=30s
+  wait_for 90 "the domain goes on by itself" is_idle nolist || return 1
+  wait_for 30 "nothing is missed any more" says Accepted kept Accepted '' || return 1
+  is_idle kept && [[ $(condition Ready kept lastTransitionTime) == "$since" ]] || { echo "it left Ready"; return 1; }
+  kubectl delete cdom nolist kept --timeout=30s
 }
 
 life() {  # life MANNER: a whole life, seen from outside
@@ -383,7 +399,7 @@ unedited() {
 a_child_that_somebody_deletes_is_made_again_and_counted_in_one_event() {
   local set uid count
   domain mended mended-channel | kubectl apply -f - || return 1
-  wait_for 20 "it waits for nodes" condition_says mended NoMembers 'No node' || return 1
+  wait_for 20 "it waits for nodes" is_idle mended || return 1
   set=$(kubectl get daemonset -n cdom-system -o name)
   for count in 1 2; do
     uid=$(kubectl get -n cdom-system "$set" -o jsonpath='{.metadata.uid}')
@@ -411,7 +427,7 @@ a_second_replica_stands_by_and_takes_over_at_once_when_the_first_is_stopped() {
   wait_for 10 "it leads" grep -q 'Reconciling' "$second_log" || return 1
   ((SECONDS - began <= 10)) || return 1
   domain after after-channel | kubectl apply -f - || return 1
-  wait_for 20 "it works" condition_says after NoMembers 'No node' || return 1
+  wait_for 20 "it works" is_idle after || return 1
   kubectl delete cdom after --timeout=30s
 }
 
@@ -484,7 +500,7 @@ a_domain_whose_finalizer_was_released_goes_without_a_controller() {
   local uid name refusal
   snapshot "$stage/before.json" || return 1
   domain left left-channel | kubectl apply -f - || return 1
-  wait_for 30 "its children are made" condition_says left NoMembers 'No node' || return 1
+  wait_for 30 "its children are made" is_idle left || return 1
   uid=$(kubectl get cdom left -o jsonpath='{.metadata.uid}')
   name=computedomain-daemon-$uid
   # As NVIDIA's controller leaves it.
@@ -566,7 +582,7 @@ domain_on() {  # domain_on VERSION: a life where only that version of resource.k
   wait_for 60 "the controller leads" leads || return 1
   log_says "version.*$version" || return 1
   domain old old-channel | kubectl apply -f - || return 1
-  wait_for 30 "its children are made" condition_says old NoMembers 'No node' || return 1
+  wait_for 30 "its children are made" is_idle old || return 1
   name=computedomain-daemon-$(kubectl get cdom old -o jsonpath='{.metadata.uid}')
   for template in "default old-channel" "cdom-system $name"; do
     # shellcheck disable=SC2086
@@ -614,7 +630,7 @@ spec:
   - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}
 YAML
   done
-  wait_for 90 "the domain goes on by itself" condition_says nodra NoMembers 'No node' || return 1
+  wait_for 90 "the domain goes on by itself" is_idle nodra || return 1
   kubectl delete cdom nodra --timeout=30s || return 1
   stop_controller
   plane_down
@@ -640,7 +656,7 @@ settings_and_children() {
   run_case a_domain_without_spec_says_what_to_do
   run_case a_template_name_that_is_taken_is_reported_and_healed
   run_case a_right_to_create_that_is_missing_is_named_and_used_once_granted
-  run_case a_right_to_list_that_is_missing_is_named_and_used_once_granted
+  run_case a_right_to_list_that_is_missing_is_named_and_used_once_granted_and_who_is_provisioned_stays_ready
   run_case the_whole_life_of_a_domain_in_the_manner_of_the_reference
   run_case the_whole_life_of_a_domain_in_the_manner_of_cdom
   run_case a_domain_deleted_under_a_running_pod_waits_for_it_and_says_so
@@ -735,6 +751,37 @@ policies() {
   plane_down
 }
 
+robbed() {
+  stop_controller
+  stage=$root/robbed
+  mkdir -p "$stage"
+  plane_up
+  kubectl apply -k "$repo/manifests/local" >/dev/null
+  controller_kubeconfig
+  run_case a_lease_that_somebody_else_takes_under_a_deletion_ends_all_writing_within_100_ms
+  stop_controller
+  plane_down
+}
+
+strikes() {
+  stop_controller
+  stage=$root/strikes
+  after_failure=clean_up
+  mkdir -p "$stage"
+  plane_up
+  kubectl apply -k "$repo/manifests/local" >/dev/null
+  controller_kubeconfig
+  nodesim_up --nodes 16 --cliques 2 --daemon-account
+  run_case a_right_to_watch_that_goes_for_less_than_a_minute_changes_no_status
+  run_case a_daemon_image_that_does_not_exist_costs_one_daemon_where_it_may_and_none_under_a_job
+  after_failure=
+  stop "$way_pid"
+  stop_controller
+  stop "$nodesim_pid"
+  nodesim_pid=
+  plane_down
+}
+
 tree_before() {
   run_case an_upgrade_from_the_tree_before_restarts_nothing_and_no_domain_leaves_ready_in_the_manner_of_the_reference
   run_case an_upgrade_from_the_tree_before_restarts_nothing_and_no_domain_leaves_ready_in_the_manner_of_cdom
@@ -750,12 +797,16 @@ source "$repo/test/e2e/versions.sh"
 source "$repo/test/e2e/policies.sh"
 # shellcheck source=before.sh
 source "$repo/test/e2e/before.sh"
+# shellcheck source=strikes.sh
+source "$repo/test/e2e/strikes.sh"
 
 if any_wanted workloads; then beside workloads; fi
 if any_wanted settings_and_children; then settings_and_children; fi
 if any_wanted versions_of_kubernetes; then versions_of_kubernetes; fi
 if any_wanted policies; then policies; fi
 if any_wanted tree_before; then tree_before; fi
+if any_wanted robbed; then robbed; fi
+if any_wanted strikes; then strikes; fi
 [[ -z $beside_pid ]] || wait "$beside_pid" || echo "FAIL the stage of workloads ended before its last case" | tee -a "$results"
 beside_pid=
 

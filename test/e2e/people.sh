@@ -50,7 +50,7 @@ a_paused_domain_is_left_alone_says_so_and_goes_on_when_it_is_not() {
 a_finalizer_of_others_on_a_domain_or_its_child_is_named_and_waited_for() {
   local set
   domain_in default kept kept-channel | kubectl apply -f - || return 1
-  wait_for 30 "its children are made" condition_says kept NoMembers 'No node' || return 1
+  wait_for 30 "its children are made" is_idle kept || return 1
   set=$(set_of kept)
   kubectl patch daemonset -n "$driver" "$set" --type=merge -p '{"metadata": {"finalizers": ["example.com/archive"]}}' || return 1
   kubectl patch cdom kept --type=json -p '[{"op": "add", "path": "/metadata/finalizers/-", "value": "example.com/bill"}]' || return 1

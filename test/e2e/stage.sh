@@ -61,10 +61,11 @@ controller_kubeconfig() {
 }
 
 controller_up() {  # controller_up [flags]: does not wait
-  "${program:-$bin/compute-domain-controller}" --kubeconfig "${kubeconfig:-$stage/controller.kubeconfig}" \
+  # Not a flag: the controller from before does not know it.
+  DEBUG_ENDPOINT=127.0.0.1:0 "${program:-$bin/compute-domain-controller}" --kubeconfig "${kubeconfig:-$stage/controller.kubeconfig}" \
     --pod-name "cdom-controller-$RANDOM" --namespace cdom-system --image-name "${image:-cdom:0.1.0}" \
     --leader-election-lease-lock-name cdom-controller \
-    --http-endpoint 127.0.0.1:0 --debug-endpoint 127.0.0.1:0 "$@" 2>>"$stage/controller.log" >>"$stage/controller.out" &
+    --http-endpoint 127.0.0.1:0 "$@" 2>>"${log:-$stage/controller.log}" >>"$stage/controller.out" &
   controller_pid=$!
 }
 

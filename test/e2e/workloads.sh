@@ -537,7 +537,7 @@ a_controller_that_starts_at_every_log_level_writes_nothing_to_a_domain_at_rest()
   stop_controller
   start_controller
   domain_in default loud loud-channel | kubectl apply -f - || return 1
-  wait_for 60 "a new domain is served" condition_says loud NoMembers 'No node' || return 1
+  wait_for 60 "a new domain is served" is_idle loud || return 1
   [[ $(kubectl get cdom rests -o jsonpath='{.metadata.resourceVersion}') == "$version" ]] || { echo "the domain was written"; return 1; }
   kubectl delete cdom loud --timeout=30s || return 1
   [[ $(kubectl get pods,daemonsets,resourceclaimtemplates,resourceclaims --all-namespaces -o jsonpath='{.items[*].metadata.uid}') == "$uids" ]] || { echo "other objects"; return 1; }
@@ -589,7 +589,7 @@ a_node_whose_kubelet_plugin_is_gone_is_named_with_the_pods_that_hang_and_all_hea
   pod_on lonely node-008 lonely-channel | kubectl apply -f - || return 1
   wait_for 60 "it is used" ready_in_use lonely || return 1
   nodesim "stop-plugin?node=node-008" || return 1
-  wait_for 60 "the node is named" says MembersReady lonely PluginMissing 'registered on node-008:.*Look whether' || return 1
+  wait_for 100 "the node is named" says MembersReady lonely PluginMissing 'registered on node-008:.*Look whether' || return 1
   # Its daemon goes on, and so does the workload.
   [[ $(condition MembersReady lonely status) == True && $(kubectl get cdom lonely -o jsonpath='{.status.status}') == Ready ]] || return 1
   wait_for 10 "an event tells of it" tells lonely 'Warning +PluginMissing .*node-008' || return 1
@@ -603,7 +603,7 @@ a_node_whose_kubelet_plugin_is_gone_is_named_with_the_pods_that_hang_and_all_hea
   counts lonely PluginMissing 1 || return 1
 
   nodesim "stop-plugin?node=node-008" || return 1
-  wait_for 60 "the node is named again" says MembersReady lonely PluginMissing 'node-008' || return 1
+  wait_for 100 "the node is named again" says MembersReady lonely PluginMissing 'node-008' || return 1
   daemon=$(kubectl get pods -n "$driver" -l resource.nvidia.com/computeDomain --field-selector spec.nodeName=node-008 -o jsonpath='{.items[0].metadata.name}')
   kubectl delete pod -n "$driver" "$daemon" --grace-period=1 --wait=false || return 1
   kubectl delete pod lonely --grace-period=1 --wait=false || return 1

@@ -159,10 +159,11 @@ void Stop(Turn& turn, PodRun& run) {
 // ---- What the API server is told
 
 PodStatus Wanted(const PodRun& run) {
-  PodStatus status = {.phase = run.restarts > 0 ? "Running" : "Pending",
-                      .initialized = !run.has_init_containers,
-                      .containers = Containers::kWaiting,
-                      .restarts = run.restarts};
+  PodStatus status = {
+      .phase = run.restarts > 0 ? "Running" : "Pending",
+      .initialized = !run.has_init_containers,
+      .containers = run.lacks_image ? Containers::kImageMissing : Containers::kWaiting,
+      .restarts = run.restarts};
   if (run.has_started) {
     status.phase = "Running";
     status.pod_ip = run.ip;
@@ -214,7 +215,8 @@ void AdvanceRun(Turn& turn, PodRun& run, const std::shared_ptr<const Pod>& pod) 
     BeginStop(turn, run, *pod);
   }
   if (pod && run.stage == Stage::kPreparing && PrepareClaims(turn, run, *pod)) {
-    StartContainers(turn, run, *pod);
+    run.lacks_image = pod->LacksImage();
+    if (!run.lacks_image) StartContainers(turn, run, *pod);
   }
   if (run.stage == Stage::kRunning) Run(turn, run, pod.get());
   if (run.stage == Stage::kStopping) Stop(turn, run);

@@ -23,6 +23,9 @@ inline constexpr std::string_view kMembershipWriterController = "controller";
 // stopped.
 inline constexpr std::string_view kRunSecondsAnnotation = "nodesim.cdom.dev/run-seconds";
 inline constexpr std::string_view kExitCodeAnnotation = "nodesim.cdom.dev/exit-code";
+// What no registry has: a container of an image that ends like this never starts.
+inline constexpr std::string_view kMissingImageTag = ":missing";
+inline constexpr std::string_view kImagePullBackOff = "ImagePullBackOff";
 // On a Node that a simulator created, so that a later one may clean it up too.
 inline constexpr std::string_view kCreatedAnnotation = "nodesim.cdom.dev/created";
 

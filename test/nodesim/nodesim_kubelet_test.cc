@@ -44,6 +44,19 @@ TEST_F(Kubelet, PodWithoutClaimsRunsAndBecomesReadyAfterTheDelay) {
   EXPECT_TRUE(world_.GetPod("p").status.ready);
 }
 
+TEST_F(Kubelet, PodWhoseImageNoRegistryHasSaysSoNeverStartsAndGoesWhenItIsDeleted) {
+  world_.AddDaemon("p", false).containers = {
+      {.name = "main", .image = "registry.example.com/p:missing"}};
+  world_.Settle();
+  world_.Run(seconds(60));
+  EXPECT_EQ(world_.GetPod("p").status,
+            (PodStatus{
+                .phase = "Pending", .initialized = true, .containers = Containers::kImageMissing}));
+  world_.DeletePod("p");
+  world_.Settle();
+  EXPECT_TRUE(world_.state.claims.empty()) << "its claim was taken back";
+}
+
 TEST_F(Kubelet, PodOfTheHostsNetworkHasTheHostsAddress) {
   world_.AddPod("p").host_network = true;
   world_.Settle();

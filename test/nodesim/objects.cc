@@ -60,8 +60,10 @@ PodStatus DecodePodStatus(json::View status) {
   status["containerStatuses"].ForEach([&](json::View container) {
     const json::View state = container["state"];
     const json::View terminated = state["terminated"];
+    const bool pulls = state["waiting"]["reason"].AsString() == kImagePullBackOff;
     const Containers kind = terminated.IsObject()         ? Containers::kTerminated
                             : state["running"].IsObject() ? Containers::kRunning
+                            : pulls                       ? Containers::kImageMissing
                                                           : Containers::kWaiting;
     const bool same = decoded.containers == Containers::kNone || decoded.containers == kind;
     decoded.containers = same ? kind : Containers::kMixed;
@@ -173,6 +175,11 @@ Grant DecodeGrant(json::View result, const Configs& all) {
 
 bool Taint::SaysNodeIsLost() const {
   return key == "node.kubernetes.io/not-ready" || key == "node.kubernetes.io/unreachable";
+}
+
+bool Pod::LacksImage() const {
+  return std::ranges::any_of(
+      containers, [](const Container& one) { return one.image.ends_with(kMissingImageTag); });
 }
 
 bool Pod::RunsToCompletion() const {

@@ -45,7 +45,7 @@ struct Slice {
 };
 
 // What a pod's containers do, as its status tells it. Our pods' containers all do the same.
-enum class Containers { kNone, kWaiting, kRunning, kTerminated, kMixed };
+enum class Containers { kNone, kWaiting, kImageMissing, kRunning, kTerminated, kMixed };
 
 struct PodStatus {
   std::string phase = {};
@@ -93,6 +93,8 @@ struct Pod {
   [[nodiscard]] bool IsTerminal() const {
     return status.phase == "Succeeded" || status.phase == "Failed";
   }
+  // Its containers cannot start: no registry has an image of theirs.
+  [[nodiscard]] bool LacksImage() const;
   // Ends by itself: a Job's pod, or one that may end and is no daemon.
   [[nodiscard]] bool RunsToCompletion() const;
 };

@@ -69,6 +69,10 @@ Value RenderState(const WritePodStatus& action) {
   if (action.status.containers == Containers::kTerminated) {
     return RenderTerminated(action.status.exit_code, action);
   }
+  if (action.status.containers == Containers::kImageMissing) {
+    return Value::Object({{"waiting", Value::Object({{"reason", kImagePullBackOff},
+                                                     {"message", "Back-off pulling image"}})}});
+  }
   return Value::Object({{"waiting", Value::Object({{"reason", "ContainerCreating"}})}});
 }
 
@@ -91,7 +95,7 @@ Value RenderContainer(const WritePodStatus& action, const Container& container) 
                                   {"restartCount", status.restarts},
                                   {"started", status.containers == Containers::kRunning},
                                   {"state", RenderState(action)}});
-  if (status.containers != Containers::kWaiting) {
+  if (status.containers == Containers::kRunning || status.containers == Containers::kTerminated) {
     rendered["imageID"] = container.image;
     rendered["containerID"] = ContainerId(*action.pod, container, status.restarts);
   }

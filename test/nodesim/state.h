@@ -60,6 +60,7 @@ struct PodRun {
   std::vector<kube::Uid> claims = {};  // That it uses; emptied as they are unprepared.
   std::optional<Daemon> daemon = {};
   std::string waits_for = {};  // While it prepares: which claim is not there yet.
+  bool lacks_image = false;    // Its claims are prepared, and that is all.
 
   std::string ip = {};
   Pod::Restart restart = Pod::Restart::kAlways;

@@ -107,7 +107,7 @@ reasons() {
   diff <(printf '%s\n' "${names[@]}") <(sed -n 's/^### //p' docs/reasons.md | sort) >&2 ||
     fail 'docs/reasons.md has a paragraph for each reason in controller/api/names.h, and for no other'
   for reason in "${names[@]}"; do
-    grep -rqE "\\b$reason\\b" --include='*_test.cc' --include=e2e.sh controller test || fail "no test knows reason $reason"
+    grep -rqE "\\b$reason\\b" --include='*_test.cc' --include='*.sh' controller test || fail "no test knows reason $reason"
   done
 }
 
