@@ -17,6 +17,7 @@ const std::map<std::string, bench::Rows (*)(bench::Stage&, const bench::Sizes&)>
     {"P5", bench::MeasureDeletion},     {"P6+P7", bench::MeasureIdleAndMemory},
     {"P8", bench::MeasureFailover},     {"P9", bench::MeasureStatusSize},
     {"P10", bench::MeasureLargeClaims}, {"P11", bench::MeasureCutWatches},
+    {"P12", bench::MeasureFlapping},
 };
 
 struct Options {
@@ -35,7 +36,7 @@ void AddCount(CLI::App& app, const char* name, int& count, const char* help) {
 void AddOptions(CLI::App& app, Options& options) {
   bench::Sizes& sizes = options.sizes;
   bench::StageOptions& stage = options.stage;
-  app.add_option("rows", options.rows, "P1, P2, P3, P4, P5, P6+P7, P8, P9, P10, P11")
+  app.add_option("rows", options.rows, "P1, P2, P3, P4, P5, P6+P7, P8, P9, P10, P11, P12")
       ->required()
       ->check(CLI::IsMember(kRows));
   app.add_option("--plane", stage.plane, "Folder of the control plane")->required();
@@ -58,6 +59,8 @@ void AddOptions(CLI::App& app, Options& options) {
   AddCount(app, "--large-claims", sizes.large_claims, "P10: claims");
   AddCount(app, "--cut-after", sizes.cut_after, "P11: seconds that a connection lasts");
   AddCount(app, "--cut-seconds", sizes.cut_seconds, "P11: for how long they are cut");
+  AddCount(app, "--flapping-nodes", sizes.flapping_nodes, "P12: daemons of one domain");
+  AddCount(app, "--flapping-seconds", sizes.flapping_seconds, "P12: for how long they flap");
 }
 
 int Fail(const std::string& why) {

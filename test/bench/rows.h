@@ -27,6 +27,8 @@ struct Sizes {
   int large_claims = 120;  // P10
   int cut_after = 20;      // P11: seconds that a connection lasts.
   int cut_seconds = 180;
+  int flapping_nodes = 1000;  // P12: of one domain.
+  int flapping_seconds = 20;
 };
 
 using Rows = base::Result<std::vector<Row>>;
@@ -41,5 +43,6 @@ using Rows = base::Result<std::vector<Row>>;
 [[nodiscard]] Rows MeasureStatusSize(Stage& stage, const Sizes& sizes);       // P9
 [[nodiscard]] Rows MeasureLargeClaims(Stage& stage, const Sizes& sizes);      // P10
 [[nodiscard]] Rows MeasureCutWatches(Stage& stage, const Sizes& sizes);       // P11
+[[nodiscard]] Rows MeasureFlapping(Stage& stage, const Sizes& sizes);         // P12
 
 }  // namespace bench
