@@ -454,7 +454,8 @@ Violations DeletionCompletes(const ApiServer& server, const Suspects& suspects) 
       return message.find(holder.name) != std::string::npos;
     });
     if (blocked["status"].AsString() != "True" || !names_one) {
-      say("does not say that it waits for " + kube::ToString(holders.front()));
+      say("does not say that it waits for " + kube::ToString(holders.front()) + " but \"" +
+          message + "\"");
     }
   }
   return violations;

@@ -262,6 +262,7 @@ void PluginGoesAndComesBack(World& world) {
   job.Finish();
   world.Rest("a pod does not end");
   world.UserDeletes(kJob);
+  world.Rest("the deletion waits");  // A server that is behind has caught up by then.
   world.RunFor(std::chrono::minutes(3));
   world.CheckRest();
   agent.StartPlugin();
