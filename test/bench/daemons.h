@@ -16,8 +16,8 @@ namespace bench {
 // Makes `nodes`, and on each the pod that `daemon_set` would have there, Ready.
 [[nodiscard]] base::Result<void> MakeDaemons(Stage& stage, const json::Value& daemon_set,
                                              const std::vector<json::Value>& nodes);
-// Whether `count` nodes are Ready in the domain's status. Not MEMBERS: nobody claims from it, so none
-// is expected.
+// Whether `count` nodes are Ready in the domain's status. Not MEMBERS: nobody claims from it, so
+// none is expected.
 [[nodiscard]] bool AreReady(const json::Value& domain, std::size_t count);
 [[nodiscard]] kube::ObjectKey DaemonKey(const json::Value& daemon_set, const json::Value& node);
 
