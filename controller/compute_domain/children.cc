@@ -212,9 +212,7 @@ std::optional<Action> PlanCreation(const Observed& observed, const Child& child)
 // Pods that a daemon of this DaemonSet serves in, or has begun to.
 bool Serves(const api::DaemonSet& set, const std::vector<api::DaemonPod>& pods) {
   return std::ranges::any_of(pods, [&](const api::DaemonPod& pod) {
-    const kube::OwnerReference* owner = pod.meta.ControllerOwner();
-    const bool is_its = owner != nullptr && owner->uid == set.meta.uid;
-    return is_its && !pod.terminal && (pod.ready || pod.clique);
+    return IsMadeBy(pod, set.meta.uid) && !pod.terminal && (pod.ready || pod.clique);
   });
 }
 

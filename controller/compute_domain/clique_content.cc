@@ -96,7 +96,7 @@ class CliqueRule {
       if (!ends) return true;
       const auto rest = std::chrono::ceil<std::chrono::milliseconds>(*ends + kLeavesWithin - now_);
       if (rest <= std::chrono::milliseconds(0)) return false;
-      membership.look_again = std::min(rest, membership.look_again.value_or(rest));
+      BringForward(membership.look_again, rest);
       return true;
     });
   }

@@ -33,7 +33,7 @@ Labels PlanLabels(const Observed& observed, const Instant& now) {
     if (rest <= std::chrono::milliseconds(0)) {
       due.push_back(node);
     } else {
-      labels.look_again = labels.look_again ? std::min(*labels.look_again, rest) : rest;
+      BringForward(labels.look_again, rest);
     }
   }
   if (due.empty()) return labels;

@@ -38,7 +38,7 @@ Membership PlanMembership(const Observed& observed, const Instant& now) {
           clique == nullptr ? milliseconds(0)
                             : UntilWrite(observed, pods, *clique, next.daemons, now.monotonic);
       if (wait > milliseconds(0)) {
-        membership.look_again = std::min(wait, membership.look_again.value_or(wait));
+        BringForward(membership.look_again, wait);
         next.daemons = clique->daemons;  // Status says what the clique does.
       } else {
         membership.actions.push_back(*std::move(write));

@@ -67,7 +67,7 @@ MissingPlugins FindMissingPlugins(const Observed& observed, const Instant& now) 
   // Whether it is time; else when to look again.
   const auto is_due = [&](milliseconds rest) {
     if (rest <= milliseconds(0)) return true;
-    missing.look_again = missing.look_again ? std::min(*missing.look_again, rest) : rest;
+    BringForward(missing.look_again, rest);
     return false;
   };
   for (const auto& [node, since] : observed.memory.silent_since) {
