@@ -160,27 +160,37 @@ Result<Times> MeasureRaw(Stage& stage, const Model& model, int domains) {
   return times;
 }
 
-// Takes the raw domains away with all that was made for them.
+Value MetadataOf(const std::string& field, Value value) {
+  return Value::Object({{"metadata", Value::Object({{field, std::move(value)}})}});
+}
+
+// Sends `second` once `first` succeeded.
+void Then(Load& load, http::Request first, http::Request second) {
+  load.Add(std::move(first),
+           [&load, second = std::move(second)](const http::Response&) -> Result<void> {
+             load.AddNext(second);
+             return {};
+           });
+}
+
+// Takes the raw domains away with all that was made for them, which a policy wants to be meant.
 Result<void> RemoveRaw(Stage& stage, int domains) {
+  const Value allowed = Value::Object({{"cdom.dev/allow-deletion", Value("true")}});
   Load load = stage.NewLoad();
   for (const auto* resource : {&kube::kDaemonSets, &kube::kResourceClaimTemplates}) {
     for (const Value& object : TRY(stage.List(*resource, std::string(api::kDomainLabel)))) {
       const kube::ObjectKey key = {.ns = object["metadata"]["namespace"].AsString(),
                                    .name = object["metadata"]["name"].AsString()};
-      load.Add(kube::DeleteRequest(*resource, key, "", kube::Propagation::kBackground));
+      Then(load, kube::MergePatchRequest(*resource, key, MetadataOf("annotations", allowed)),
+           kube::DeleteRequest(*resource, key, "", kube::Propagation::kBackground));
     }
   }
   TRY(load.Run());
   for (std::string& name : NamesOf("raw-", domains)) {
     const kube::ObjectKey key = {.ns = kNamespace, .name = std::move(name)};
-    const Value no_finalizers = Value::Object({{"finalizers", Value()}});
-    load.Add(kube::MergePatchRequest(api::kComputeDomains, key,
-                                     Value::Object({{"metadata", no_finalizers}})),
-             [&load, key](const http::Response&) -> Result<void> {
-               load.AddNext(kube::DeleteRequest(api::kComputeDomains, key, "",
-                                                kube::Propagation::kBackground));
-               return {};
-             });
+    Then(load,
+         kube::MergePatchRequest(api::kComputeDomains, key, MetadataOf("finalizers", Value())),
+         kube::DeleteRequest(api::kComputeDomains, key, "", kube::Propagation::kBackground));
   }
   return load.Run();
 }
