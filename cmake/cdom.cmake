@@ -17,11 +17,13 @@ find_package(tl-expected REQUIRED)
 find_package(yaml-cpp REQUIRED)
 find_package(prometheus-cpp CONFIG REQUIRED)
 find_package(CLI11 REQUIRED)
-find_package(GTest REQUIRED)
+if(BUILD_TESTING)
+  find_package(GTest REQUIRED)
+  include(GoogleTest)
+endif()
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(SYSTEMD REQUIRED IMPORTED_TARGET libsystemd)
 pkg_check_modules(MICROHTTPD REQUIRED IMPORTED_TARGET libmicrohttpd)
-include(GoogleTest)
 
 # What is compiled into the code beside what it says.
 set(CDOM_INSTRUMENTS "")
@@ -58,6 +60,13 @@ if(CMAKE_BUILD_TYPE STREQUAL "Release")
   endif()
   target_link_options(cdom_flags INTERFACE -pie -Wl,-z,nodlopen -Wl,-z,noexecstack -Wl,-z,relro
                       -Wl,-z,now)
+  # No build ID: it follows from debug information too, which is not the same everywhere and not in the image.
+  target_link_options(cdom_flags INTERFACE -Wl,--build-id=none)
+  # Files have the names that they have in the tree, wherever that lies; ccache names them from the build's folder. It
+  # leaves these options out of what it knows an object by: by the macro it does not take one that was built without.
+  cmake_path(RELATIVE_PATH PROJECT_SOURCE_DIR BASE_DIRECTORY "${PROJECT_BINARY_DIR}" OUTPUT_VARIABLE up)
+  target_compile_options(cdom_flags INTERFACE "-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=" "-ffile-prefix-map=${up}/="
+                                              -DCDOM_NAMES_FILES_BY_THE_TREE)
 endif()
 
 # Outside of `release` what runs often is optimized a little, and tests, which compile for longer than
@@ -124,10 +133,10 @@ add_custom_target(threads_tests)
 # cdom_library(NAME plan SRCS plan.cc DEPS cdom::api TESTS plan_test.cc)
 #
 # Makes the static library cdom::plan from SRCS (an interface library without any), which links DEPS
-# and nothing else, and one test program for each of TESTS. TEST_DEPS is what only the tests link.
-# THREADS: threads meet in it.
+# and nothing else, and one test program for each of TESTS. TEST_DEPS is what only the tests link,
+# TEST_DEFINITIONS what only they are told. THREADS: threads meet in it.
 function(cdom_library)
-  cmake_parse_arguments(ARG "THREADS" "NAME" "SRCS;DEPS;TESTS;TEST_DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "THREADS" "NAME" "SRCS;DEPS;TESTS;TEST_DEPS;TEST_DEFINITIONS" ${ARGN})
   set(target "cdom_${ARG_NAME}")
   if(ARG_SRCS)
     add_library(${target} STATIC ${ARG_SRCS})
@@ -144,15 +153,20 @@ function(cdom_library)
   endif()
   foreach(source IN LISTS ARG_TESTS)
     get_filename_component(test "${source}" NAME_WE)
-    cdom_test(NAME ${test} SRCS ${source} DEPS ${target} ${ARG_TEST_DEPS} LABEL ${label})
+    cdom_test(NAME ${test} SRCS ${source} DEPS ${target} ${ARG_TEST_DEPS} LABEL ${label}
+              DEFINITIONS ${ARG_TEST_DEFINITIONS})
   endforeach()
 endfunction()
 
 # cdom_test(NAME plan_test SRCS plan_test.cc DEPS cdom::plan LABEL simple): a GoogleTest program. ctest
 # runs its cases one by one, and under a sanitizer all in one go: there a process takes long to start.
 function(cdom_test)
-  cmake_parse_arguments(ARG "" "NAME;LABEL" "SRCS;DEPS" ${ARGN})
+  if(NOT BUILD_TESTING)
+    return()
+  endif()
+  cmake_parse_arguments(ARG "" "NAME;LABEL" "SRCS;DEPS;DEFINITIONS" ${ARGN})
   add_executable(${ARG_NAME} ${ARG_SRCS})
+  target_compile_definitions(${ARG_NAME} PRIVATE ${ARG_DEFINITIONS})
   target_link_libraries(${ARG_NAME} PRIVATE cdom_flags ${ARG_DEPS} GTest::gtest GTest::gtest_main)
   target_compile_options(${ARG_NAME} PRIVATE ${CDOM_OPTIONS_test} ${CDOM_PRECOMPILED_test})
   add_dependencies(tests ${ARG_NAME})

@@ -17,6 +17,7 @@
 #include "controller/settings/settings.h"
 #include "controller/uninstall/release_finalizers.h"
 #include "pkg/base/system_clock.h"
+#include "pkg/base/version.h"
 #include "pkg/http/curl_transport.h"
 #include "pkg/kube/client/config.h"
 #include "pkg/kube/runtime/wait.h"
@@ -106,10 +107,18 @@ int ReleaseFinalizers(const settings::Settings& settings, const base::Clock& clo
   auto config =
       kube::LoadConfig({.kubeconfig = settings.kubeconfig, .environment = Environment}, clock);
   if (!config) return fail(config.error());
+<<<<<<< HEAD
+  http::CurlTransport transport(
+      config->endpoint, *config->credentials,
+      "cdom/" + std::string(base::Version()) + " (linux) release-finalizers");
+  uninstall::Options options = {
+      .driver_namespaces = {settings.ns},
+=======
   http::CurlTransport transport(config->endpoint, *config->credentials,
                                 "cdom/" CDOM_VERSION " (linux) release-finalizers");
   const uninstall::Options options = {
       .driver_namespaces = settings.DriverNamespaces(),
+>>>>>>> main
       .lease = {.ns = settings.lease_namespace, .name = settings.lease_name},
       .force = settings.force,
       .dry_run = settings.dry_run};
@@ -141,7 +150,8 @@ int main(int argc, char** argv) {
                                            .identifier = "compute-domain-controller"},
                                           clock);
   const std::jthread signals = HandleSignals(stop, *logger);
-  logger->Info("Starting", {{"version", CDOM_VERSION},
+  logger->Info("Starting", {{"version", std::string(base::Version())},
+                            {"revision", std::string(base::Revision())},
                             {"namespace", settings.ns},
                             {"image", settings.image},
                             {"election", settings.elects ? "on" : "off"}});

@@ -1,14 +1,40 @@
 #!/usr/bin/env bash
-# Installs what building and testing needs, on Debian 12. Does nothing, and needs no root, when it is there.
+# Installs what is needed on Debian 12. Does nothing, and needs no root, when it is there.
+#
+#   scripts/deps.sh                  what building and testing needs
+#   scripts/deps.sh image [arm64]    what scripts/image.sh needs; arm64: to build for it on another machine
+#   scripts/deps.sh nightly          what the nightly tests need
 set -euo pipefail
 
-packages=(
+build=(
   build-essential g++-12 cmake ninja-build ccache pkg-config git ca-certificates jq curl openssl
   libcurl4-openssl-dev rapidjson-dev libssl-dev libspdlog-dev libfmt-dev libsystemd-dev libyaml-cpp-dev
   libexpected-dev prometheus-cpp-dev libmicrohttpd-dev libcli11-dev
-  libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev
-  clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev llvm-19
+  libgtest-dev
 )
+image=(python3 binutils)
+arm64=(g++-12-aarch64-linux-gnu)
+tests=(
+  libgmock-dev librapidcheck-dev libbenchmark-dev
+  clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev llvm-19
+  skopeo
+)
+nightly=(qemu-user-static)
+
+words=${*:-everything}
+case $words in
+  everything) packages=("${build[@]}" "${image[@]}" "${tests[@]}") ;;
+  nightly) packages=("${build[@]}" "${image[@]}" "${arm64[@]}" "${tests[@]}" "${nightly[@]}") ;;
+  image*arm64*)
+    packages=("${build[@]}" "${image[@]}")
+    [[ $(dpkg --print-architecture) == arm64 ]] || packages+=("${arm64[@]}")
+    ;;
+  image*) packages=("${build[@]}" "${image[@]}") ;;
+  *)
+    echo "deps: unknown words '$words'; the head of this file has what there is" >&2
+    exit 2
+    ;;
+esac
 
 missing=()
 for package in "${packages[@]}"; do
@@ -24,7 +50,7 @@ if ((${#missing[@]} > 0)); then
     apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 fi
 
-if ! command -v go >/dev/null; then
+if [[ $words != image* ]] && ! command -v go >/dev/null; then
   echo "deps: Go is missing. The test control plane is built with it (see test/controlplane/go.mod for the" \
     "version): install it from https://go.dev/dl and put it on PATH" >&2
   exit 1

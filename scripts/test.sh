@@ -4,14 +4,15 @@
 #
 #   scripts/test.sh            what CI runs, everything where it tells most:
 #                              as users run it (g++ 12, optimized)  the simulation's sweeps, a control plane and
-#                                                                   end to end, the demo, small benchmarks
+#                                                                   end to end, the demo, the image and the
+#                                                                   manifests, small benchmarks
 #                              under ASan+UBSan                     every unit test, a sample of the sweeps
 #                              under TSan                           what has threads, and the whole controller
 #                                                                   end to end
 #                              and clang-tidy, and coverage of the planner
 #   scripts/test.sh quick      unit tests and the simulation without sanitizers, rules over the sources
 #   scripts/test.sh nightly    what takes hours: sweeps that strike every request, all tests in all presets,
-#                              the benchmarks in full size
+#                              the benchmarks in full size, the image for arm64
 set -uo pipefail
 
 repo=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
@@ -187,9 +188,12 @@ full() {
     script "control plane" "$repo/test/controlplane/controlplane_test.sh"
     script "end to end" "$repo/test/e2e/e2e.sh" "$repo/build/release/bin"
     step "the demo sees every step" "$repo/scripts/demo.sh"
+    script "manifests" "$repo/test/manifests/manifests_test.sh" "$repo/build/release/bin"
   fi
   joined
   if $cluster; then
+    # It builds where the sweeps were built.
+    script "image" "$repo/test/image/image_test.sh"
     [[ -x build/tsan/bin/compute-domain-controller ]] &&
       script "end to end under TSan" "$repo/test/e2e/tsan.sh" "$repo/build/tsan/bin" "$repo/build/release/bin"
     script "benchmarks" "$repo/scripts/bench.sh" --smoke
@@ -204,6 +208,8 @@ nightly() {
   build tsan tests && cases "all tests under TSan" tsan --timeout 3600
   build dev tests && cases "all tests" dev
   if as_users_run_it; then
+    step "dependencies of the nightly tests are installed" "$repo/scripts/deps.sh" nightly &&
+      script "image, at night" "$repo/test/image/nightly_test.sh" "$repo/build/release/bin"
     step "benchmarks in full size" "$repo/scripts/bench.sh"
     tail -n 30 "$logs/benchmarks_in_full_size.log"
   fi

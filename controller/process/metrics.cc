@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "pkg/base/version.h"
+
 namespace process {
 
 namespace {
@@ -172,8 +174,8 @@ Metrics::Metrics(const MetricSources& sources, std::string host, int workers)
                                   "How long a request took; of a watch, until its first byte")) {
   OneGauge(*registry_, "controller_runtime_max_concurrent_reconciles", "Workers", kController)
       .Set(workers);
-  OneGauge(*registry_, "cdom_build_info", "1, with the version of the controller",
-           {{"version", CDOM_VERSION}})
+  OneGauge(*registry_, "cdom_build_info", "1, with the version and commit of the controller",
+           {{"version", std::string(base::Version())}, {"revision", std::string(base::Revision())}})
       .Set(1);
 }
 

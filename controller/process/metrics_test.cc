@@ -8,6 +8,7 @@
 #include <string>
 
 #include "pkg/base/manual_clock.h"
+#include "pkg/base/version.h"
 #include "pkg/kube/testing/fakes.h"
 #include "test/fixtures/map_server.h"
 #include "test/fixtures/observed.h"
@@ -62,7 +63,9 @@ TEST_F(MetricsTest, P2_WhatHasNotHappenedIsThereAsZero) {
   EXPECT_EQ(ValueOf(R"(nvidia_dra_compute_domain_info{status="Ready"})"), 0);
   EXPECT_EQ(ValueOf(R"(nvidia_dra_compute_domain_info{status="NotReady"})"), 0);
   EXPECT_EQ(ValueOf(R"(leader_election_master_status{name="compute-domain-controller"})"), 0);
-  EXPECT_EQ(ValueOf(R"(cdom_build_info{version=")" CDOM_VERSION "\"}"), 1);
+  EXPECT_EQ(ValueOf("cdom_build_info{revision=\"" + std::string(base::Revision()) +
+                    "\",version=\"" + std::string(base::Version()) + "\"}"),
+            1);
 }
 
 TEST_F(MetricsTest, QueueTellsWhatWaitsAndWhatIsHeld) {

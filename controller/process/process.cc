@@ -18,6 +18,7 @@
 #include "controller/process/metrics.h"
 #include "pkg/base/mutex.h"
 #include "pkg/base/system_random.h"
+#include "pkg/base/version.h"
 #include "pkg/http/curl_transport.h"
 #include "pkg/http/gate.h"
 #include "pkg/json/value.h"
@@ -135,7 +136,9 @@ bool IsSameConfig(const kube::ClientConfig& a, const kube::ClientConfig& b) {
   return a.endpoint == b.endpoint && a.credentials->Source() == b.credentials->Source();
 }
 
-std::string UserAgent() { return "cdom/" CDOM_VERSION " (linux) compute-domain-controller"; }
+std::string UserAgent() {
+  return "cdom/" + std::string(base::Version()) + " (linux) compute-domain-controller";
+}
 
 class Runner {
  public:

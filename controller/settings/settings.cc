@@ -7,12 +7,11 @@
 #include "controller/settings/configuration.h"
 #include "pkg/base/duration.h"
 #include "pkg/base/file.h"
+#include "pkg/base/version.h"
 
 namespace settings {
 
 namespace {
-
-constexpr const char* kVersion = "cdom compute-domain-controller " CDOM_VERSION;
 
 // Go's flag package knows one dash; CLI11 knows two, and one for a single letter.
 std::string WithTwoDashes(const std::string& argument) {
@@ -50,8 +49,15 @@ std::vector<std::string> SplitList(const std::string& text) {
   return items;
 }
 
+// Each flag has a variable beside it, for who can set nothing else.
+template <typename T>
+CLI::Option* Add(CLI::App& app, const char* flag, const char* variable, T& value,
+                 const char* help) {
+  return app.add_option(flag, value, help)->envname(variable);
+}
+
 // A flag whose value needs reading: `read` returns what is wrong with it, empty if nothing.
-void AddRead(CLI::App& app, const char* flag, const char* environment, const char* help,
+void AddRead(CLI::App& app, const char* flag, const char* variable, const char* help,
              const std::function<std::string(const std::string&)>& read) {
   app.add_option_function<std::string>(
          flag,
@@ -61,12 +67,17 @@ void AddRead(CLI::App& app, const char* flag, const char* environment, const cha
            }
          },
          help)
-      ->envname(environment);
+      ->envname(variable);
 }
 
-void AddDuration(CLI::App& app, const char* flag, const char* environment, const char* help,
+// One that is taken so that what is written for NVIDIA's controller works here.
+void AddIgnored(CLI::App& app, const char* flag, const char* variable, const char* help) {
+  AddRead(app, flag, variable, help, [](const std::string&) { return std::string(); });
+}
+
+void AddDuration(CLI::App& app, const char* flag, const char* variable, const char* help,
                  const std::function<void(std::chrono::milliseconds)>& set) {
-  AddRead(app, flag, environment, help, [set](const std::string& text) -> std::string {
+  AddRead(app, flag, variable, help, [set](const std::string& text) -> std::string {
     const auto duration = base::ParseDuration(text);
     if (!duration) return duration.error().message;
     set(*duration);
@@ -97,24 +108,22 @@ std::string CheckGates(const std::string& text) {
 }
 
 void AddDaemonFlags(CLI::App& app, Settings& settings) {
-  app.add_option("--image-name", settings.image, "Image of the daemons it creates")
-      ->envname("IMAGE_NAME")
+  Add(app, "--image-name", "IMAGE_NAME", settings.image, "Image of the IMEX daemons; required")
       ->required();
   AddRead(app, "--cd-daemon-image-pull-secret-names", "CD_DAEMON_IMAGE_PULL_SECRET_NAMES",
           "Pull secrets of the daemons, separated by commas or spaces", [&](const auto& text) {
             settings.pull_secrets = SplitList(text);
             return std::string();
           });
-  app.add_option("--max-nodes-per-imex-domain", settings.nodes_per_imex_domain_max,
-                 "Nodes of one clique: the IMEX indices that there are")
-      ->envname("MAX_NODES_PER_IMEX_DOMAIN")
+  Add(app, "--max-nodes-per-imex-domain", "MAX_NODES_PER_IMEX_DOMAIN",
+      settings.nodes_per_imex_domain_max, "How many nodes one clique may have (18)")
       ->check(CLI::Range(1, 10'000));
-  app.add_option("--log-verbosity-cd-daemon", settings.daemon_log_verbosity,
-                 "Log verbosity of the daemons")
-      ->envname("LOG_VERBOSITY_CD_DAEMON")
+  Add(app, "--log-verbosity-cd-daemon", "LOG_VERBOSITY_CD_DAEMON", settings.daemon_log_verbosity,
+      "Log verbosity of the daemons (0)")
       ->check(CLI::Range(0, 10));
   AddRead(app, "--membership-writer", "MEMBERSHIP_WRITER",
-          "Who writes the cliques of new daemons: daemon (NVIDIA's image) or controller (ours)",
+          "Who writes a daemon's entry in its clique: daemon, as NVIDIA's does, or controller, for "
+          "daemons that only label their pod (daemon)",
           [&](const std::string& text) -> std::string {
             settings.controller_writes_membership = text == "controller";
             return text == "controller" || text == "daemon" ? "" : "use daemon or controller";
@@ -123,57 +132,56 @@ void AddDaemonFlags(CLI::App& app, Settings& settings) {
               "How long a deletion waits for pods that use the domain (10m)", [&](auto duration) {
                 settings.deletion_grace = std::chrono::ceil<std::chrono::seconds>(duration);
               });
-  AddRead(app, "--imex-mode", "IMEX_MODE", "driverManaged", [](const std::string& text) {
-    return std::string(text.empty() || text == "driverManaged"
-                           ? ""
-                           : "only driverManaged is supported by this controller");
-  });
-  AddRead(app, "--imex-isolation", "IMEX_ISOLATION", "domain", [](const std::string& text) {
-    return std::string(
-        text.empty() || text == "domain" ? "" : "only domain is supported by this controller");
-  });
+  AddRead(app, "--imex-mode", "IMEX_MODE", "Only driverManaged is supported",
+          [](const std::string& text) {
+            return std::string(text.empty() || text == "driverManaged"
+                                   ? ""
+                                   : "only driverManaged is supported by this controller");
+          });
+  AddRead(app, "--imex-isolation", "IMEX_ISOLATION", "Only domain is supported",
+          [](const std::string& text) {
+            return std::string(text.empty() || text == "domain"
+                                   ? ""
+                                   : "only domain is supported by this controller");
+          });
 }
 
 void AddProcessFlags(CLI::App& app, Settings& settings, std::string& config) {
-  app.add_option("--pod-name", settings.pod_name, "Name of this pod, for the Lease")
-      ->envname("POD_NAME")
+  Add(app, "--pod-name", "POD_NAME", settings.pod_name, "Name of this pod, for the Lease; required")
       ->required();
-  app.add_option("--namespace", settings.ns, "Namespace of the daemons")->envname("NAMESPACE");
+  Add(app, "--namespace", "NAMESPACE", settings.ns, "Namespace of the daemons (default)");
   AddRead(app, "--additional-namespaces", "ADDITIONAL_NAMESPACES",
           "Further namespaces where daemons may lie", [&](const std::string& text) {
             settings.additional_namespaces = SplitList(text);
             return std::string();
           });
+  // KUBECONFIG is read where the API server is looked for: it may be a list.
   app.add_option("--kubeconfig", settings.kubeconfig,
                  "Path of a kubeconfig; else $KUBECONFIG, the pod's account, ~/.kube/config");
-  app.add_option("--config", config,
-                 "Path of a ControllerConfiguration; see docs/configuration.md");
-  app.add_option("--workers", settings.workers, "Domains reconciled side by side")
+  Add(app, "--config", "CONFIG", config,
+      "Path of a ControllerConfiguration: see docs/configuration.md");
+  Add(app, "--workers", "WORKERS", settings.workers, "Domains reconciled side by side (8)")
       ->check(CLI::Range(1, 64));
-  AddRead(app, "--kube-api-qps", "KUBE_API_QPS",
-          "Taken for compatibility: there is no client limit",
-          [](const std::string&) { return std::string(); });
-  AddRead(app, "--kube-api-burst", "KUBE_API_BURST", "As --kube-api-qps",
-          [](const std::string&) { return std::string(); });
+  AddIgnored(app, "--kube-api-qps", "KUBE_API_QPS",
+             "Accepted and ignored: requests are not limited by number");
+  AddIgnored(app, "--kube-api-burst", "KUBE_API_BURST", "Accepted and ignored, as --kube-api-qps");
   AddRead(app, "--feature-gates", "FEATURE_GATES", "Gates as name=bool, separated by commas",
           CheckGates);
-  app.add_option("--http-endpoint", settings.http_endpoint,
-                 "host:port for health and metrics; empty: off")
-      ->envname("HTTP_ENDPOINT");
-  app.add_option("--debug-endpoint", settings.debug_endpoint,
-                 "host:port for /debug/domains, which names all users (127.0.0.1:8081); empty: off")
-      ->envname("DEBUG_ENDPOINT");
-  app.add_option("--metrics-path", settings.metrics_path, "Path of the metrics; empty: off")
-      ->envname("METRICS_PATH");
-  AddRead(app, "--pprof-path", "PPROF_PATH", "Taken for compatibility: there are no profiles",
-          [](const std::string&) { return std::string(); });
-  app.add_option("-v,--v", settings.verbosity, "Log verbosity; 4 and above: every action")
+  Add(app, "--http-endpoint", "HTTP_ENDPOINT", settings.http_endpoint,
+      "host:port for health and metrics (none); empty: none");
+  Add(app, "--debug-endpoint", "DEBUG_ENDPOINT", settings.debug_endpoint,
+      "host:port for /debug/domains, which names all users (127.0.0.1:8081); empty: none");
+  Add(app, "--metrics-path", "METRICS_PATH", settings.metrics_path,
+      "Path of the metrics (/metrics); empty: none");
+  AddIgnored(app, "--pprof-path", "PPROF_PATH", "Accepted and ignored: there are no profiles");
+  Add(app, "-v,--v", "LOG_VERBOSITY", settings.verbosity,
+      "Log verbosity, 0 to 10 (0); 4 and above: every action")
       ->check(CLI::Range(0, 10));
-  app.add_option("--logging-format", settings.log_format,
-                 "auto (the journal under systemd, else text), text, json or journal")
-      ->envname("LOGGING_FORMAT")
+  Add(app, "--logging-format", "LOGGING_FORMAT", settings.log_format,
+      "text, json, journal, or auto: the journal under systemd, else text (auto)")
       ->check(CLI::IsMember({"auto", "text", "json", "journal"}));
-  app.add_flag("--dry-run", settings.dry_run, "Log what would be done, and write nothing");
+  app.add_flag("--dry-run", settings.dry_run, "Log what would be done, and write nothing")
+      ->envname("DRY_RUN");
 }
 
 void AddElectionFlags(CLI::App& app, Settings& settings) {
@@ -184,11 +192,10 @@ void AddElectionFlags(CLI::App& app, Settings& settings) {
             const bool known = settings.elects || text == "false" || text == "0";
             return known ? "" : "use true or false";
           });
-  app.add_option("--leader-election-lease-lock-name", settings.lease_name, "Name of the Lease")
-      ->envname("LEADER_ELECTION_LEASE_LOCK_NAME");
-  app.add_option("--leader-election-lease-lock-namespace", settings.lease_namespace,
-                 "Its namespace; by default --namespace")
-      ->envname("LEADER_ELECTION_LEASE_LOCK_NAMESPACE");
+  Add(app, "--leader-election-lease-lock-name", "LEADER_ELECTION_LEASE_LOCK_NAME",
+      settings.lease_name, "Name of the Lease (nvidia-compute-domain-controller)");
+  Add(app, "--leader-election-lease-lock-namespace", "LEADER_ELECTION_LEASE_LOCK_NAMESPACE",
+      settings.lease_namespace, "Its namespace (that of --namespace)");
   AddDuration(app, "--leader-election-lease-duration", "LEADER_ELECTION_LEASE_DURATION",
               "How long others wait for a silent leader (15s)",
               [&](auto duration) { settings.lease.lease_duration = duration; });
@@ -208,11 +215,26 @@ void AddReleaseFinalizers(CLI::App& app, Settings& settings) {
       "Lease. "
       "Takes the controller's flags too, such as --kubeconfig, --namespace and --dry-run.");
   command->fallthrough();
-  command->add_flag("--force", settings.force, "Also while a controller holds the Lease");
+  command->add_flag("--force", settings.force, "Also while a controller holds the Lease")
+      ->envname("RELEASE_FINALIZERS_FORCE");
   command->preparse_callback([&](std::size_t) {
     settings.command = Command::kReleaseFinalizers;
     for (const char* flag : {"--pod-name", "--image-name"}) app.get_option(flag)->required(false);
   });
+}
+
+// What an error names by its flag may have come from a variable, or be easier to set by it.
+std::string VariablesNamedIn(const std::string& text, const CLI::App& app) {
+  std::string lines;
+  for (const CLI::Option* option : app.get_options()) {
+    const std::string flag = option->get_name();
+    const std::size_t at = text.find(flag);
+    if (option->get_envname().empty() || at == std::string::npos) continue;
+    const std::size_t end = at + flag.size();
+    const bool is_longer = end < text.size() && (std::isalnum(text[end]) != 0 || text[end] == '-');
+    if (!is_longer) lines += "The variable of " + flag + " is " + option->get_envname() + ".\n";
+  }
+  return lines;
 }
 
 // What a flag or variable has set stays.
@@ -231,19 +253,48 @@ base::Result<void> ReadFile(const std::string& path, CLI::App& app, Settings& se
   return {};
 }
 
+// All flags, which set `settings` and `config`.
+void AddFlags(CLI::App& app, Settings& settings, std::string& config) {
+  app.set_version_flag("--version", "cdom compute-domain-controller " +
+                                        std::string(base::Version()) + " (revision " +
+                                        std::string(base::Revision()) + ")");
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  AddProcessFlags(app, settings, config);
+  AddDaemonFlags(app, settings);
+  AddElectionFlags(app, settings);
+  AddReleaseFinalizers(app, settings);
+}
+
+void AppendFlags(const CLI::App& app, std::vector<Flag>& flags) {
+  for (const CLI::Option* option : app.get_options()) {
+    const std::string name = option->get_name();
+    flags.push_back({.name = name,
+                     .variable = name == "--kubeconfig" ? "KUBECONFIG" : option->get_envname(),
+                     .meaning = option->get_description()});
+  }
+}
+
 }  // namespace
+
+std::vector<Flag> Flags() {
+  Settings settings;
+  std::string config;
+  CLI::App app;
+  AddFlags(app, settings, config);
+  std::vector<Flag> flags;
+  AppendFlags(app, flags);
+  for (const CLI::App* command : app.get_subcommands({})) AppendFlags(*command, flags);
+  std::erase_if(flags,
+                [](const Flag& flag) { return flag.name == "--help" || flag.name == "--version"; });
+  return flags;
+}
 
 Parsed Parse(const std::vector<std::string>& arguments) {
   Parsed parsed;
   CLI::App app("Makes the daemons of ComputeDomains and says how they are.",
                "compute-domain-controller");
-  app.set_version_flag("--version", kVersion);
-  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   std::string config;
-  AddProcessFlags(app, parsed.settings, config);
-  AddDaemonFlags(app, parsed.settings);
-  AddElectionFlags(app, parsed.settings);
-  AddReleaseFinalizers(app, parsed.settings);
+  AddFlags(app, parsed.settings, config);
   try {
     std::vector<std::string> words = WordsOf(arguments);
     std::ranges::reverse(words);  // CLI11 takes them from the back.
@@ -251,6 +302,7 @@ Parsed Parse(const std::vector<std::string>& arguments) {
   } catch (const CLI::ParseError& error) {
     std::ostringstream text;
     const int status = app.exit(error, text, text);
+    if (status != 0) text << VariablesNamedIn(text.str(), app);
     parsed.exit = Exit{.text = text.str(), .status = status};
     return parsed;
   }

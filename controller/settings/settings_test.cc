@@ -6,6 +6,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <set>
+
+#include "pkg/base/version.h"
 
 namespace settings {
 namespace {
@@ -17,19 +21,19 @@ using Words = std::vector<std::string>;
 // What is set in the process's environment, for the time of a test.
 class Environment {
  public:
-  void Set(const char* name, const char* value) {
-    ::setenv(name, value, 1);
+  void Set(const std::string& name, const std::string& value) {
+    ::setenv(name.c_str(), value.c_str(), 1);
     names_.push_back(name);
   }
   Environment() = default;
   Environment(const Environment&) = delete;
   Environment& operator=(const Environment&) = delete;
   ~Environment() {
-    for (const char* name : names_) ::unsetenv(name);
+    for (const std::string& name : names_) ::unsetenv(name.c_str());
   }
 
  private:
-  std::vector<const char*> names_;
+  std::vector<std::string> names_;
 };
 
 Parsed ParseWith(const Words& words) {
@@ -132,31 +136,41 @@ TEST(Settings, ReleaseFinalizersTakesTheControllersFlagsBeforeAndAfterItAndNeeds
   EXPECT_NE(Parse({"--help"}).exit->text.find("release-finalizers"), std::string::npos);
 }
 
-TEST(Settings, EachFlagIsTaken) {
-  const Settings settings = Accepted({"--namespace=cdom-system",
-                                      "--additional-namespaces=a, b,,c",
-                                      "--cd-daemon-image-pull-secret-names",
-                                      "one two",
-                                      "--max-nodes-per-imex-domain=36",
-                                      "--log-verbosity-cd-daemon",
-                                      "6",
-                                      "--membership-writer=controller",
-                                      "--deletion-grace=90s",
-                                      "--kubeconfig=/k",
-                                      "--workers=8",
-                                      "--leader-election-enabled=false",
-                                      "--leader-election-lease-lock-name=l",
-                                      "--leader-election-lease-lock-namespace=ln",
-                                      "--leader-election-lease-duration=1m",
-                                      "--leader-election-renew-deadline=30s",
-                                      "--leader-election-retry-period=500ms",
-                                      "--http-endpoint=:8080",
-                                      "--debug-endpoint=",
-                                      "--metrics-path=/m",
-                                      "-v",
-                                      "4",
-                                      "--logging-format=json",
-                                      "--dry-run"});
+// Each flag with a value that is not its default.
+const std::vector<std::pair<std::string, std::string>> kEach = {
+    {"--pod-name", "p"},
+    {"--namespace", "cdom-system"},
+    {"--additional-namespaces", "a, b,,c"},
+    {"--workers", "9"},
+    {"--kube-api-qps", "5"},
+    {"--kube-api-burst", "10"},
+    {"--feature-gates", "ComputeDomainCliques=true"},
+    {"--http-endpoint", ":8080"},
+    {"--debug-endpoint", "[::1]:9"},
+    {"--metrics-path", "/m"},
+    {"--pprof-path", "/debug"},
+    {"--v", "4"},
+    {"--logging-format", "json"},
+    {"--dry-run", "true"},
+    {"--image-name", "i"},
+    {"--cd-daemon-image-pull-secret-names", "one two"},
+    {"--max-nodes-per-imex-domain", "36"},
+    {"--log-verbosity-cd-daemon", "6"},
+    {"--membership-writer", "controller"},
+    {"--deletion-grace", "90s"},
+    {"--imex-mode", "driverManaged"},
+    {"--imex-isolation", "domain"},
+    {"--leader-election-enabled", "false"},
+    {"--leader-election-lease-lock-name", "l"},
+    {"--leader-election-lease-lock-namespace", "ln"},
+    {"--leader-election-lease-duration", "1m"},
+    {"--leader-election-renew-deadline", "30s"},
+    {"--leader-election-retry-period", "500ms"},
+};
+
+void ExpectEach(const Settings& settings) {
+  EXPECT_EQ(settings.pod_name, "p");
+  EXPECT_EQ(settings.image, "i");
   EXPECT_EQ(settings.ns, "cdom-system");
   EXPECT_EQ(settings.additional_namespaces, (Words{"a", "b", "c"}));
   EXPECT_EQ(settings.pull_secrets, (Words{"one", "two"}));
@@ -164,8 +178,7 @@ TEST(Settings, EachFlagIsTaken) {
   EXPECT_EQ(settings.daemon_log_verbosity, 6);
   EXPECT_TRUE(settings.controller_writes_membership);
   EXPECT_EQ(settings.deletion_grace, seconds(90));
-  EXPECT_EQ(settings.kubeconfig, "/k");
-  EXPECT_EQ(settings.workers, 8);
+  EXPECT_EQ(settings.workers, 9);
   EXPECT_FALSE(settings.elects);
   EXPECT_EQ(settings.lease_name, "l");
   EXPECT_EQ(settings.lease_namespace, "ln");
@@ -173,11 +186,59 @@ TEST(Settings, EachFlagIsTaken) {
   EXPECT_EQ(settings.lease.renew_deadline, seconds(30));
   EXPECT_EQ(settings.lease.retry_period, milliseconds(500));
   EXPECT_EQ(settings.http_endpoint, ":8080");
-  EXPECT_EQ(settings.debug_endpoint, "");
+  EXPECT_EQ(settings.debug_endpoint, "[::1]:9");
   EXPECT_EQ(settings.metrics_path, "/m");
   EXPECT_EQ(settings.verbosity, 4);
   EXPECT_EQ(settings.log_format, "json");
   EXPECT_TRUE(settings.dry_run);
+}
+
+TEST(Settings, EachFlagIsTaken) {
+  Words words = {"--kubeconfig=/k"};
+  for (const auto& [flag, value] : kEach) words.push_back(flag + "=" + value);
+  const Settings settings = Accepted(words);
+  ExpectEach(settings);
+  EXPECT_EQ(settings.kubeconfig, "/k");
+}
+
+TEST(Settings, U7_EachFlagHasAVariableThatIsTakenAsItIs) {
+  const std::map<std::string, std::string> values(kEach.begin(), kEach.end());
+  std::set<std::string> variables;
+  Environment environment;
+  for (const Flag& flag : Flags()) {
+    EXPECT_FALSE(flag.variable.empty()) << flag.name;
+    EXPECT_TRUE(variables.insert(flag.variable).second) << flag.variable << " is of two flags";
+    // The first is read where the API server is looked for, the others by tests of their own.
+    if (flag.name == "--kubeconfig" || flag.name == "--config" || flag.name == "--force") continue;
+    ASSERT_TRUE(values.contains(flag.name)) << flag.name << " has no value here";
+    environment.Set(flag.variable, values.at(flag.name));
+  }
+  const Parsed parsed = Parse({});
+  ASSERT_FALSE(parsed.exit) << parsed.exit->text;
+  ExpectEach(parsed.settings);
+}
+
+TEST(Settings, U7_FileAndForceCanBeGivenByVariablesToo) {
+  const ConfigFile file("daemons: {schedulerName: kai}\n");
+  Environment environment;
+  environment.Set("CONFIG", file.path());
+  environment.Set("RELEASE_FINALIZERS_FORCE", "true");
+  EXPECT_EQ(Accepted({}).daemons.scheduler_name, "kai");
+  EXPECT_TRUE(Parse({"release-finalizers"}).settings.force);
+}
+
+TEST(Settings, PageHasEveryFlagWithItsVariableAndNoOther) {
+  std::ifstream page(CDOM_DOCS "/flags.md");
+  ASSERT_TRUE(page);
+  Words rows;
+  for (std::string line; std::getline(page, line);) {
+    if (line.starts_with("| `")) rows.push_back(line);
+  }
+  Words expected;
+  for (const Flag& flag : Flags()) {
+    expected.push_back("| `" + flag.name + "` | `" + flag.variable + "` | " + flag.meaning + " |");
+  }
+  EXPECT_EQ(rows, expected);
 }
 
 TEST(Settings, EnvironmentOfTheReferencesChartSuffices) {
@@ -279,6 +340,21 @@ TEST(Settings, WhatIsRefusedIsNamedWithWhatIsWrong) {
   }
 }
 
+TEST(Settings, U7_WhatIsRefusedIsNamedByItsVariableToo) {
+  {
+    Environment environment;
+    environment.Set("WORKERS", "many");
+    EXPECT_EQ(Refusal({}),
+              "--workers: Value many not in range 1 to 64\nRun with --help for more information.\n"
+              "The variable of --workers is WORKERS.\n");
+  }
+  const Parsed missing = Parse({"--pod-name", "x"});
+  ASSERT_TRUE(missing.exit);
+  EXPECT_NE(missing.exit->text.find("The variable of --image-name is IMAGE_NAME."),
+            std::string::npos)
+      << missing.exit->text;
+}
+
 TEST(Settings, GatesOfOtherComponentsAreTheirs) {
   EXPECT_EQ(Refusal({"--feature-gates=MPSSupport=true,FabricManagerPartitioning=true,"
                      "CrashOnNVLinkFabricErrors=false,HostManagedIMEXDaemon=false"}),
@@ -319,6 +395,13 @@ TEST(Settings, HelpAndVersionEndWell) {
     EXPECT_EQ(parsed.exit->status, 0) << flag;
     EXPECT_NE(parsed.exit->text.find("compute-domain-controller"), std::string::npos) << flag;
   }
+}
+
+TEST(Settings, VersionIsToldWithItsRevision) {
+  EXPECT_EQ(Parse({"--version"}).exit->text, "cdom compute-domain-controller " +
+                                                 std::string(base::Version()) + " (revision " +
+                                                 std::string(base::Revision()) + ")\n");
+  EXPECT_FALSE(base::Revision().empty());
 }
 
 }  // namespace

@@ -114,13 +114,13 @@ reasons() {
   done
 }
 
-# Every test by the name that a page may call it: Suite.Name, and the cases that e2e.sh runs.
+# Every test by the name that a page may call it: Suite.Name, and the cases that scripts run.
 test_names() {
   local -a files
   mapfile -t files < <(sources pkg controller node cli test | grep '_test\.cc$')
   cat "${files[@]}" /dev/null | tr '\n' ' ' | grep -oE '\b(TYPED_)?TEST(_F|_P)?\([A-Za-z0-9_]+, *[A-Za-z0-9_]+\)' |
     sed -E 's/.*\(([A-Za-z0-9_]+), *([A-Za-z0-9_]+)\)/\1.\2/'
-  sed -nE 's/^ *run_case ([a-z0-9_]+)$/\1/p' test/e2e/e2e.sh
+  sed -nE 's/^ *(run_case|check) ([a-z0-9_]+)$/\2/p' test/*/*.sh
 }
 
 requirements() {
@@ -139,7 +139,7 @@ requirements() {
   for id in $(printf '%s\n' "${!is_test[@]}" | sed -nE 's/^[A-Za-z0-9]+\.//p' | tr _ '\n' | grep -xE '[BNPX][0-9]+'); do
     [[ -v is_id[$id] ]] || fail "a test carries $id, which is not on $page"
   done
-  mapfile -t rows < <(awk '/^## / { promises = /^## What cdom promises/ } promises && /^\| [BCKMNPSX][0-9]+ \|/' "$page")
+  mapfile -t rows < <(awk '/^## / { promises = /^## What cdom promises/ } promises && /^\| [BCKMNPSUX][0-9]+ \|/' "$page")
   ((${#rows[@]} > 0)) || fail "$page promises nothing"
   for row in "${rows[@]}"; do
     mapfile -t named < <(sed -E 's/.*\|([^|]*)\|$/\1/' <<<"$row" | grep -oE '`[^`]+`' | tr -d '`')

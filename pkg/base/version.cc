@@ -1,0 +1,10 @@
+#include "pkg/base/version.h"
+
+#include "revision.h"
+
+namespace base {
+
+std::string_view Version() { return CDOM_VERSION; }
+std::string_view Revision() { return CDOM_REVISION; }
+
+}  // namespace base

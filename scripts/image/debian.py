@@ -1,0 +1,185 @@
+"""Debian's packages for one architecture, as apt finds, fetches and checks them, unpacked side by side.
+
+Nothing of the machine's own packages is used, so that an image does not depend on where it is made. The result is kept
+outside of the tree, under a hash of what was found.
+"""
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import posixpath
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+from pathlib import Path
+
+from images import ASSUMED, FETCHED
+
+_KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
+_SOURCES = f"""\
+deb [signed-by={_KEYRING}] http://deb.debian.org/debian bookworm main
+deb [signed-by={_KEYRING}] http://deb.debian.org/debian bookworm-updates main
+deb [signed-by={_KEYRING}] http://deb.debian.org/debian-security bookworm-security main
+"""
+_LAYOUT = "1"  # Of what is kept; a change of unpack() needs another one.
+_UNUSED_DAYS = 30
+_LISTS_LAST = 3600  # Seconds: what Debian has is asked for once an hour.
+# Folders that are links into /usr.
+_MERGED = re.compile(r"^(bin|sbin|lib|lib64)(/|$)")
+_LEFT_OUT = re.compile(r"^usr/share/(man|locale|lintian|bug)/|^usr/share/doc/[^/]+/(?!copyright$).")
+
+
+def canonical(path: str, within: str = "") -> str:
+    """The one name of a path in a merged /usr: `lib/x`, `/lib/x` and `usr/share/../lib/x` are `usr/lib/x`."""
+    path = posixpath.normpath(posixpath.join("/", within, path)).lstrip("/")
+    return _MERGED.sub(r"usr/\1\2", path)
+
+
+class Packages:
+    """Packages that were unpacked: `root` has their files, in a merged /usr and with relative links."""
+
+    def __init__(self, directory: Path):
+        self.directory = directory
+        self.root = directory / "root"
+        self.described = json.loads((directory / "packages.json").read_text())
+        self.owner = {path: name for name, one in self.described.items() for path in one["files"]}
+
+    def read(self, path: str) -> bytes:
+        return (self.root / path).read_bytes()
+
+    def target(self, path: str) -> str | None:
+        """What a link points to, by its canonical name; None for anything else."""
+        full = self.root / path
+        return canonical(os.readlink(full), posixpath.dirname(path)) if full.is_symlink() else None
+
+
+def fetch(architecture: str, cache: Path) -> Packages:
+    state = cache / "apt" / architecture
+    kept = cache / "packages"
+    for folder in (state / "lists/partial", state / "archives/partial", kept):
+        folder.mkdir(parents=True, exist_ok=True)
+    with open(cache / f"{architecture}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        archives = _find(architecture, state)
+        key = hashlib.sha256("\n".join([_LAYOUT, *archives]).encode()).hexdigest()[:16]
+        directory = kept / f"{architecture}-{key}"
+        if not directory.is_dir():
+            print(f"image: fetching {len(archives)} packages of Debian for {architecture}", file=sys.stderr)
+            _apt(architecture, state, "install", "--download-only", *FETCHED)
+            # It appears in one rename, when it is complete.
+            with tempfile.TemporaryDirectory(dir=kept, prefix="partial.") as partial:
+                unpack([state / "archives" / archive for archive in archives], Path(partial) / "whole")
+                os.rename(Path(partial) / "whole", directory)
+        os.utime(directory)
+        _forget_unused(kept)
+    return Packages(directory)
+
+
+def _forget_unused(kept: Path) -> None:
+    for directory in kept.iterdir():
+        if directory.stat().st_mtime < time.time() - _UNUSED_DAYS * 86400:
+            shutil.rmtree(directory)
+
+
+def _find(architecture: str, state: Path) -> list[str]:
+    """The archives that are to be fetched, newest versions, by their file names."""
+    (state / "sources.list").write_text(_sources())
+    (state / "status").write_text("".join(
+        f"Package: {name}\nStatus: install ok installed\nPriority: optional\nSection: misc\nInstalled-Size: 1\n"
+        f"Maintainer: none\nArchitecture: {architecture}\nVersion: 9999\nDescription: assumed\n"
+        + (f"Provides: {provided}\n" if provided else "") + "\n" for name, provided in ASSUMED.items()))
+    updated = state / "updated"
+    if not updated.exists() or updated.stat().st_mtime < time.time() - _LISTS_LAST:
+        # Without a network the lists of last time serve, and apt says so.
+        _apt(architecture, state, "update")
+        updated.touch()
+    with tempfile.TemporaryDirectory() as empty:  # What is in the cache is not told.
+        os.mkdir(f"{empty}/partial")
+        told = _apt(architecture, state, "install", "--print-uris", *FETCHED, archives=empty)
+    archives = re.findall(r"^'[^']+' (\S+\.deb) \d+", told, re.MULTILINE)
+    if not archives:
+        raise SystemExit(f"image: apt names no packages; it said: {told or 'nothing'}")
+    return sorted(archives)
+
+
+def _sources() -> str:
+    with contextlib.suppress(KeyError):
+        return Path(os.environ["CDOM_APT_SOURCES"]).read_text()
+    return _SOURCES
+
+
+def _apt(architecture: str, state: Path, *words: str, archives: str | Path | None = None) -> str:
+    options = {
+        "APT::Architecture": architecture,
+        "APT::Architectures::": architecture,
+        "APT::Get::Assume-Yes": "true",
+        "APT::Install-Recommends": "false",
+        "APT::Sandbox::User": "root",  # Who runs this reads and writes the cache, nobody else.
+        "Acquire::Languages": "none",
+        "Dir::Cache": f"{state}/cache",
+        "Dir::Cache::archives": archives or state / "archives",
+        "Dir::Etc::sourcelist": state / "sources.list",
+        "Dir::Etc::sourceparts": "/dev/null",
+        "Dir::Etc::preferences": "/dev/null",
+        "Dir::Etc::preferencesparts": "/dev/null",
+        "Dir::State": state,
+        "Dir::State::status": state / "status",
+        "Dir::State::extended_states": state / "extended_states",
+    }
+    command = ["apt-get", "-qq", *(f"-o{name}={value}" for name, value in options.items()), *words]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode != 0:
+        raise SystemExit(f"image: apt-get {' '.join(words)} failed for {architecture}: see above")
+    return done.stdout
+
+
+def unpack(archives: list[Path], to: Path) -> None:
+    (to / "root").mkdir(parents=True)
+    described = {}
+    for archive in archives:
+        control = subprocess.run(["dpkg-deb", "--field", archive], stdout=subprocess.PIPE, text=True, check=True).stdout
+        field = dict(re.findall(r"^(\S+): (.*)$", control, re.MULTILINE))
+        described[field["Package"]] = {
+            "version": field["Version"],
+            "architecture": field["Architecture"],
+            "source": re.sub(r" \(.*", "", field.get("Source", field["Package"])),
+            "control": control,
+            "sha256": hashlib.sha256(archive.read_bytes()).hexdigest(),
+            "files": _unpack_one(archive, to / "root"),
+        }
+    (to / "packages.json").write_text(json.dumps(described, sort_keys=True))
+
+
+def _unpack_one(archive: Path, root: Path) -> list[str]:
+    files = []
+    with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", archive], stdout=subprocess.PIPE) as dpkg:
+        with tarfile.open(fileobj=dpkg.stdout, mode="r|") as tar:
+            for member in tar:
+                path = canonical(member.name)
+                if member.isdir() or _LEFT_OUT.search(path):
+                    continue
+                to = root / path
+                to.parent.mkdir(parents=True, exist_ok=True)
+                if member.issym():
+                    target = canonical(member.linkname, posixpath.dirname(path))
+                    to.symlink_to(posixpath.relpath(target, posixpath.dirname(path)))
+                elif member.islnk():
+                    os.link(root / canonical(member.linkname), to)
+                elif member.isfile():
+                    to.write_bytes(tar.extractfile(member).read())
+                    to.chmod(0o755 if member.mode & 0o111 else 0o644)
+                files.append(path)
+    if dpkg.returncode != 0:
+        raise SystemExit(f"image: dpkg-deb cannot read {archive}")
+    return files
+
+
+if __name__ == "__main__":
+    # debian.py ARCHITECTURE CACHE: prints the folder.
+    print(fetch(sys.argv[1], Path(sys.argv[2])).directory)

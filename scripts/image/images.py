@@ -1,0 +1,48 @@
+"""What is in which image. Data alone: how an image is made of it, rootfs.py and oci.py know."""
+
+from dataclasses import dataclass
+
+# What apt is asked for; the libraries come along, because the packages that one builds with depend on them.
+FETCHED = (
+    "libcurl4-openssl-dev", "rapidjson-dev", "libssl-dev", "libspdlog-dev", "libfmt-dev", "libsystemd-dev",
+    "libyaml-cpp-dev", "libexpected-dev", "prometheus-cpp-dev", "libmicrohttpd-dev", "libcli11-dev",
+    "libstdc++6", "libc6", "base-files", "ca-certificates",
+)
+
+# What apt shall take for installed, by what it provides, because nothing of it is needed: the C library to build with
+# comes with the compiler, and no package is configured here, only unpacked.
+ASSUMED = {"libc6-dev": "", "openssl": "", "debconf": "", "mawk": "awk"}
+
+# As Debian calls an architecture: its libraries' folder, and what OCI calls it.
+TRIPLETS = {"amd64": "x86_64-linux-gnu", "arm64": "aarch64-linux-gnu"}
+PLATFORMS = {
+    "amd64": {"architecture": "amd64", "os": "linux"},
+    "arm64": {"architecture": "arm64", "os": "linux", "variant": "v8"},
+}
+
+
+@dataclass(frozen=True)
+class Image:
+    title: str
+    description: str
+    user: int
+    programs: tuple[str, ...]  # Of ours, as `cmake --install` lays them down. The first is the entry point.
+    # Files to take from packages, as patterns; a library that a program needs is found without being named.
+    files: dict[str, tuple[str, ...]]
+    compiled_in: tuple[str, ...]  # Packages of which our programs have code inside: headers alone.
+
+
+IMAGES = {
+    "controller": Image(
+        title="cdom-controller",
+        description="The ComputeDomain controller of cdom",
+        user=65532,
+        programs=("usr/bin/compute-domain-controller",),
+        files={
+            # By the first three a scanner knows which distribution it looks at; the copyrights refer to the licenses.
+            "base-files": ("etc/debian_version", "etc/os-release", "usr/lib/os-release", "usr/share/common-licenses/*"),
+            "ca-certificates": ("usr/share/ca-certificates/mozilla/*.crt",),
+        },
+        compiled_in=("rapidjson-dev", "libcli11-dev", "libexpected-dev", "libspdlog-dev"),
+    ),
+}
