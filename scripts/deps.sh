@@ -7,6 +7,7 @@ packages=(
   libcurl4-openssl-dev rapidjson-dev libssl-dev libspdlog-dev libfmt-dev libsystemd-dev libyaml-cpp-dev
   libexpected-dev prometheus-cpp-dev libmicrohttpd-dev libcli11-dev
   libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev
+  runc containernetworking-plugins iproute2
   clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev llvm-19
 )
 

@@ -4,7 +4,7 @@
 #
 #   scripts/test.sh            what CI runs, everything where it tells most:
 #                              as users run it (g++ 12, optimized)  the simulation's sweeps, a control plane and
-#                                                                   end to end, the demo, small benchmarks
+#                                                                   end to end, real nodes, the demo, small benchmarks
 #                              under ASan+UBSan                     every unit test, a sample of the sweeps
 #                              under TSan                           what has threads, and the whole controller
 #                                                                   end to end
@@ -145,10 +145,17 @@ as_users_run_it() {
     step "the test control plane is built" "$repo/test/controlplane/build.sh"
 }
 
+# A machine that cannot run them fails here, and says what it lacks.
+real_nodes() {
+  step "containerd is built" "$repo/test/realnodes/build.sh" &&
+    script "real nodes" "$repo/test/realnodes/realnodes_test.sh" "$repo/build/release/bin"
+}
+
 full() {
   if as_users_run_it; then
     script "control plane" "$repo/test/controlplane/controlplane_test.sh"
     script "end to end" "$repo/test/e2e/e2e.sh" "$repo/build/release/bin"
+    real_nodes
     step "the demo sees every step" "$repo/scripts/demo.sh"
     script "benchmarks" "$repo/scripts/bench.sh" --smoke
   fi
@@ -172,6 +179,7 @@ nightly() {
   build tsan tests && cases "all tests under TSan" tsan --timeout 3600
   build dev tests && cases "all tests" dev
   if as_users_run_it; then
+    CDOM_NIGHTLY=1 real_nodes
     step "benchmarks in full size" "$repo/scripts/bench.sh"
     tail -n 30 "$logs/benchmarks_in_full_size.log"
   fi
