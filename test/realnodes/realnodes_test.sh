@@ -39,11 +39,12 @@ is_wanted() {
   return 1
 }
 # Each step of a case ends in `|| return 1`: set -e does not hold in a condition.
-run_case() {  # run_case NAME: a function; what it prints is shown only if it fails
+run_case() {  # run_case NAME: a function; what it prints is shown only if it fails; it may set `figure`
   local name=$1 began=$SECONDS
   is_wanted "$name" || return 0
+  figure=
   if "$name" >"$root/$name.out" 2>&1; then
-    echo "PASS $name ($((SECONDS - began)) s)"
+    echo "PASS $name ($((SECONDS - began)) s)${figure:+: $figure}"
   else
     failed=$((failed + 1))
     echo "FAIL $name ($((SECONDS - began)) s)"
@@ -236,5 +237,7 @@ run_case who_speaks_to_it_from_another_network_is_refused
 run_case the_machine_itself_is_unchanged_while_they_run
 run_case pods_of_two_nodes_reach_one_another_and_nobody_outside
 run_case a_network_policy_is_enforced_by_nobody_here
+# shellcheck source=controller_cases.sh
+source "$here/controller_cases.sh"
 run_case nothing_is_left_of_them_on_the_machine
 ((failed == 0))
