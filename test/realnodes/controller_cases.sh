@@ -272,15 +272,9 @@ delete_of_the_manifests_under_a_domain_ends_once_its_finalizer_is_released() {
 }
 no_pods() { [[ -z $(controller_pods --no-headers 2>/dev/null) ]]; }
 
-# The program and what it needs, as one layer.
-make_image() {
-  local file files=("$bin/compute-domain-controller=/usr/bin/compute-domain-controller")
-  while read -r file; do files+=("$file=$file"); done < <(ldd "$bin/compute-domain-controller" | grep -oE '/[^ ]+')
-  "$here/archive.sh" "$root/controller.tar" docker.io/library/cdom:0.1.0 /usr/bin/compute-domain-controller "${files[@]}"
-  "$here/realnodes" load "$cluster" "$root/controller.tar" docker.io/library/cdom:0.1.0
-}
 the_image_gets_into_every_node() {
-  make_image || return 1
+  "$here/controller_image.sh" "$bin/compute-domain-controller" "$root/controller.tar" || return 1
+  "$here/realnodes" load "$cluster" "$root/controller.tar" docker.io/library/cdom:0.1.0 || return 1
   local node
   for node in node-1 node-2; do
     in_node "$node" "$cluster/containerd/ctr" --namespace k8s.io images ls name==docker.io/library/cdom:0.1.0 | grep cdom || return 1
