@@ -89,7 +89,7 @@ run_case() {  # run_case NAME COMMAND
   fi
 }
 
-nm "$program" 2>/dev/null | grep -q __tsan_init || { echo "tsan.sh: $program was built without ThreadSanitizer" >&2; exit 2; }
+grep -q __tsan_init < <(nm "$program" 2>/dev/null) || { echo "tsan.sh: $program was built without ThreadSanitizer" >&2; exit 2; }
 plane_up >/dev/null
 kubectl apply -k "$repo/manifests/local" >/dev/null
 controller_kubeconfig

@@ -30,7 +30,7 @@ empty() { [[ -z $(kubectl get cdom,deployments,jobs,pods -n default -o name) ]];
 
 all_ready() { condition_says "$1" AllMembersReady "All $2/$2"; }  # all_ready DOMAIN COUNT
 member_nodes() { kubectl get cdom "$1" -o jsonpath='{range .status.nodes[*]}{.name}{"\n"}{end}' | sort; }
-is_member() { member_nodes "$1" | grep -qx "$2"; }
+is_member() { grep -qx "$2" < <(member_nodes "$1"); }
 is_no_member() { ! is_member "$1" "$2"; }
 member() {  # member DOMAIN NODE FIELD
   kubectl get cdom "$1" -o jsonpath="{.status.nodes[?(@.name==\"$2\")].$3}"
@@ -382,7 +382,7 @@ num_nodes_is_waited_for_and_does_not_limit() {
 }
 
 kubectl_shows_the_columns_that_the_readme_shows_and_describe_the_conditions_and_events() {
-  local wide described uid
+  local wide described readme
   in_manner reference || return 1
   used_domain columns node-006 || return 1
   [[ $(kubectl get cdom | tr -s ' ' | sed 's/ $//') =~ ^'NAME STATUS MEMBERS CLIQUES IN-USE AGE'$'\n''columns Ready 1/1 1 True '[0-9]+[sm][0-9s]*$ ]] || {
@@ -394,8 +394,10 @@ kubectl_shows_the_columns_that_the_readme_shows_and_describe_the_conditions_and_
     echo "$wide"
     return 1
   }
-  tr -s ' ' <"$repo/README.md" | grep -qx "$(head -n 1 <<<"$wide")" || { echo "not as in README.md"; return 1; }
-  tr -s ' ' <"$repo/README.md" | grep -qE '^quickstart Ready 4/4 1 True [0-9]+s AllMembersReady All 4/4 members are ready\.$' || return 1
+  readme=$(tr -s ' ' <"$repo/README.md")
+  grep -qx "$(head -n 1 <<<"$wide")" <<<"$readme" &&
+    grep -qE '^quickstart Ready 4/4 1 True [0-9]+s AllMembersReady All 4/4 members are ready\.$' <<<"$readme" ||
+    { echo "not as in README.md"; return 1; }
   nodesim "stall-daemon?node=node-006" || return 1
   wait_for 30 "it is not ready" condition_says columns MembersNotReady node-006 || return 1
   wait_for 10 "an event tells of it" tells columns 'Warning +MembersNotReady .*node-006' || return 1
@@ -403,7 +405,8 @@ kubectl_shows_the_columns_that_the_readme_shows_and_describe_the_conditions_and_
   for type in Accepted Provisioned MembersReady Ready InUse; do
     grep -qE "^ +Type: +$type$" <<<"$described" || { echo "$described"; return 1; }
   done
-  grep -qE '^ +Reason: +MembersNotReady$' <<<"$described" && grep -qE '^ +Message: +Not ready: node-006' <<<"$described" || return 1
+  grep -qE '^ +Reason: +MembersNotReady$' <<<"$described" && grep -qE '^ +Message: +Not ready: node-006' <<<"$described" ||
+    { echo "$described"; return 1; }
   nodesim "unstall-daemon?node=node-006" || return 1
   end_domain columns
 }

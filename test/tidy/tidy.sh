@@ -37,7 +37,7 @@ forbid() {
 includes() {
   local -a base kube pkg controller pure
   mapfile -t base < <(sources pkg/base)
-  forbid 'pkg/base uses nothing else of ours' '#include "(pkg/(json|http|kube|logging|systemd|tls)|controller|node|cli|test)/' "${base[@]}"
+  forbid 'pkg/base uses nothing else of ours' '#include "(pkg/(json|http|kube|logging|systemd|tls|yaml)|controller|node|cli|test)/' "${base[@]}"
   mapfile -t pkg < <(sources pkg)
   forbid 'pkg never includes upwards' '#include "(controller|node|cli)/' "${pkg[@]}"
   forbid 'pkg knows no ComputeDomain' '[Cc]ompute_?[Dd]omain|computedomain' "${pkg[@]}"
@@ -48,7 +48,7 @@ includes() {
   mapfile -t pure < <(ls controller/compute_domain/{acceptance,plan,status,membership,members,clique_content,clique_pace,clique_write,daemon_pods,findings,children,deletion,describe,events,labels,ownership,plugins,roll,usage}.{h,cc} \
     controller/compute_domain/observed.h controller/{daemon_set,resource_claim_template}/render.{h,cc} 2>/dev/null || true)
   forbid 'the planner sees only controller/api, its own files, pkg/base and values (pkg/json, pkg/kube/api)' \
-    '#include "(pkg/(http|kube/(client|cache|workqueue|lease|events|runtime)|logging|systemd|tls)|controller/(settings|process|compute_domain/(action|apply|cache|controller|live_reads|reconciler|writes)))' "${pure[@]}"
+    '#include "(pkg/(http|kube/(client|cache|workqueue|lease|events|runtime)|logging|systemd|tls|yaml)|controller/(settings|process|compute_domain/(action|apply|cache|controller|live_reads|reconciler|writes)))' "${pure[@]}"
   local -a all
   mapfile -t all < <(product)
   forbid 'RapidJSON is included in one place' '#include [<"]rapidjson' $(printf '%s\n' "${all[@]}" | grep -v rapidjson_guard.h)
@@ -72,7 +72,7 @@ nodiscard() {
 }
 
 banned() {
-  local -a all tests everything
+  local -a all tests scripts everything
   mapfile -t all < <(product)
   forbid 'time comes from base::Clock' 'steady_clock::now|system_clock::now|[^_:]\btime\(nullptr\)|std::this_thread::sleep' \
     $(printf '%s\n' "${all[@]}" | grep -vE 'pkg/base/system_clock.cc|/testing/|_test\.cc$')
@@ -81,6 +81,9 @@ banned() {
   forbid 'getenv belongs into main.cc' '\bgetenv\(' $(printf '%s\n' "${all[@]}" | grep -vE 'controller/main.cc|pkg/(systemd|logging)/|_test\.cc$')
   mapfile -t tests < <(sources pkg controller test | grep -E '_test\.cc$')
   forbid 'tests wait for a state, not for a time' 'sleep_for|sleep_until|\busleep\(|[^a-z_]sleep\(' "${tests[@]}"
+  mapfile -t scripts < <(find scripts test -name '*.sh' 2>/dev/null | grep -v '^test/tidy/')
+  forbid 'grep -q leaves before what feeds it has ended, which pipefail calls a failure: grep -q ... < <(...)' \
+    '[^|]\| *grep -[a-zA-Z]*q' "${scripts[@]}"
   mapfile -t everything < <(git -C "$tree" ls-files 2>/dev/null | grep -vE '^test/tidy/|go\.sum$' || true)
   forbid 'no leftovers: name what would unblock it, in a TODO' 'FIXME|XXX:|HACK' "${everything[@]}"
 }
@@ -237,6 +240,7 @@ finds() {
   expect_red banned pkg/kube/a.cc 'std::cout << 1;\n'
   expect_red banned pkg/kube/a.cc 'auto a = std::getenv("A");\n'
   expect_red banned pkg/kube/a_test.cc 'std::this_thread::sleep_for(a);\n'
+  expect_red banned scripts/a.sh 'ls | grep -qx a\n'
   expect_red size pkg/kube/a.cc "$(printf 'int A() {\\n'; printf '//\\n%.0s' {1..80}; printf '}\\n')"
   expect_metrics_red 'workqueue_depth' ''
   expect_metrics_red 'workqueue_depth' '| `workqueue_depth` |\n| `workqueue_adds_total` |\n'
