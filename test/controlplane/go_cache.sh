@@ -61,6 +61,7 @@ go_build() {
   local failed="'go build' in $here failed: see its messages above. It needs a Go module proxy (go env GOPROXY)."
   quietly "$out/build.log" modules_fetched in_module "$out/packages" list -deps "$@" "$package" || die "$failed"
   quietly "$out/build.log" packages_compiled in_module /dev/null build -p 2 -v "$@" -o "$out/" "$package" || die "$failed"
+  rm -- "$out/packages"
 }
 
 modules_fetched() { printf '%d modules fetched' "$(grep -c '^go: downloading' "$1")"; }
