@@ -107,18 +107,11 @@ int ReleaseFinalizers(const settings::Settings& settings, const base::Clock& clo
   auto config =
       kube::LoadConfig({.kubeconfig = settings.kubeconfig, .environment = Environment}, clock);
   if (!config) return fail(config.error());
-<<<<<<< HEAD
   http::CurlTransport transport(
       config->endpoint, *config->credentials,
       "cdom/" + std::string(base::Version()) + " (linux) release-finalizers");
-  uninstall::Options options = {
-      .driver_namespaces = {settings.ns},
-=======
-  http::CurlTransport transport(config->endpoint, *config->credentials,
-                                "cdom/" CDOM_VERSION " (linux) release-finalizers");
   const uninstall::Options options = {
       .driver_namespaces = settings.DriverNamespaces(),
->>>>>>> main
       .lease = {.ns = settings.lease_namespace, .name = settings.lease_name},
       .force = settings.force,
       .dry_run = settings.dry_run};
