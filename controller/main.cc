@@ -110,14 +110,11 @@ int ReleaseFinalizers(const settings::Settings& settings, const base::Clock& clo
   http::CurlTransport transport(
       config->endpoint, *config->credentials,
       "cdom/" + std::string(base::Version()) + " (linux) release-finalizers");
-  uninstall::Options options = {
-      .driver_namespaces = {settings.ns},
+  const uninstall::Options options = {
+      .driver_namespaces = settings.DriverNamespaces(),
       .lease = {.ns = settings.lease_namespace, .name = settings.lease_name},
       .force = settings.force,
       .dry_run = settings.dry_run};
-  for (const std::string& ns : settings.additional_namespaces) {
-    options.driver_namespaces.push_back(ns);
-  }
   const auto released = uninstall::ReleaseFinalizers(
       options,
       {.transport = transport,

@@ -146,25 +146,58 @@ as_users_run_it() {
     step "the test control plane is built" "$repo/test/controlplane/build.sh"
 }
 
-full() {
-  if as_users_run_it; then
-    script "control plane" "$repo/test/controlplane/controlplane_test.sh"
-    script "end to end" "$repo/test/e2e/e2e.sh" "$repo/build/release/bin"
-    step "the demo sees every step" "$repo/scripts/demo.sh"
-    script "image" "$repo/test/image/image_test.sh"
-    script "manifests" "$repo/test/manifests/manifests_test.sh" "$repo/build/release/bin"
-    script "benchmarks" "$repo/scripts/bench.sh" --smoke
-  fi
+# What needs no more than processors, which those who wait for a cluster leave idle.
+computes() {
   build release fault_sweep_test wide_sweep_test &&
     cases "sweeps and rules over the sources" release -R '^(fault_sweep_test|wide_sweep_test|tidy): '
   build asan tests && cases "unit tests under ASan and UBSan" asan
-  if build tsan threads_tests compute-domain-controller; then
+  build tsan threads_tests compute-domain-controller &&
     cases "tests of threads under TSan" tsan -L threads
-    script "end to end under TSan" "$repo/test/e2e/tsan.sh" "$repo/build/tsan/bin" "$repo/build/release/bin"
-  fi
   coverage
   # What clang-tidy reads; it reports what clang warns about, thread-safety analysis included.
   step "configuration of preset clang" cmake --preset clang && step "clang-tidy finds nothing" lint
+}
+
+# meanwhile FUNCTION: beside what follows, and behind it where both want a processor.
+meanwhile() {
+  (
+    renice -n 19 "$BASHPID" >/dev/null
+    passed=0 failed=0 times=()
+    "$1"
+    printf '%s\n' "$passed $failed" "${times[@]}" >"$logs/meanwhile"
+  ) &
+  beside=$!
+}
+joined() {  # Waits for it, and counts it in.
+  local good bad
+  wait "$beside"
+  if [[ ! -s $logs/meanwhile ]]; then
+    count 0 1
+    echo "FAIL what ran beside the end-to-end tests did not come to its end"
+    return
+  fi
+  { read -r good bad && mapfile -t -O "${#times[@]}" times; } <"$logs/meanwhile"
+  count "$good" "$bad"
+}
+
+full() {
+  local cluster=true
+  as_users_run_it || cluster=false
+  meanwhile computes
+  if $cluster; then
+    script "control plane" "$repo/test/controlplane/controlplane_test.sh"
+    script "end to end" "$repo/test/e2e/e2e.sh" "$repo/build/release/bin"
+    step "the demo sees every step" "$repo/scripts/demo.sh"
+    script "manifests" "$repo/test/manifests/manifests_test.sh" "$repo/build/release/bin"
+  fi
+  joined
+  if $cluster; then
+    # It builds where the sweeps were built.
+    script "image" "$repo/test/image/image_test.sh"
+    [[ -x build/tsan/bin/compute-domain-controller ]] &&
+      script "end to end under TSan" "$repo/test/e2e/tsan.sh" "$repo/build/tsan/bin" "$repo/build/release/bin"
+    script "benchmarks" "$repo/scripts/bench.sh" --smoke
+  fi
 }
 
 nightly() {

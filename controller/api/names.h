@@ -61,6 +61,8 @@ inline constexpr std::string_view kRepairedAnnotation = "cdom.dev/repaired-gener
 inline constexpr std::string_view kDeletionGraceAnnotation = "cdom.dev/deletion-grace";
 // On a domain: whether its daemons are replaced under a job, "Always" or "WhenIdle".
 inline constexpr std::string_view kDaemonRollAnnotation = "cdom.dev/daemon-roll";
+// On a namespace: "true" tells our policies that it is the driver's.
+inline constexpr std::string_view kDriverNamespaceLabel = "cdom.dev/driver";
 // On a domain: "true" means hands off.
 inline constexpr std::string_view kPausedAnnotation = "cdom.dev/paused";
 

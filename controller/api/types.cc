@@ -6,6 +6,7 @@
 
 #include "controller/api/names.h"
 #include "pkg/json/utf8.h"
+#include "pkg/kube/api/names.h"
 
 namespace api {
 
@@ -35,9 +36,18 @@ int DecodeIndex(json::View index) {
   return std::in_range<int>(value) ? static_cast<int>(value) : -1;
 }
 
+bool IsAddress(std::string_view text) {
+  return text.size() < 46 && text.find_first_not_of("0123456789abcdefABCDEF.:") == text.npos;
+}
+
+// Text of a daemon, which the API server takes as it is: none where it is no address.
+std::string DecodeAddress(json::View address) {
+  return IsAddress(address.AsString()) ? Text(address) : "";
+}
+
 Member DecodeMember(json::View entry, std::string_view name_key) {
   return {.node = Text(entry[name_key]),
-          .ip = Text(entry["ipAddress"]),
+          .ip = DecodeAddress(entry["ipAddress"]),
           .clique = Text(entry["cliqueID"]),
           .index = DecodeIndex(entry["index"]),
           .ready = entry["status"].AsString() == "Ready"};
@@ -99,7 +109,7 @@ bool IsStarting(std::string_view reason) {
 std::string WithDetail(std::string reason, std::string_view detail) {
   constexpr std::size_t kDetailMax = 200;  // Enough to act on; the pod has the rest.
   if (detail.empty()) return reason;
-  return reason + ": " + std::string(json::Prefix(detail, kDetailMax));
+  return reason + ": " + json::OneLine(detail, kDetailMax);
 }
 
 // What the scheduler says; empty: the pod is scheduled, or was not looked at.
@@ -221,8 +231,12 @@ base::Result<Clique> DecodeClique(json::View object) {
   if (clique.meta.key.name.starts_with(prefix)) {
     clique.id = clique.meta.key.name.substr(prefix.size());
   }
-  object["daemons"].ForEach(
-      [&](json::View daemon) { clique.daemons.push_back(DecodeMember(daemon, "nodeName")); });
+  // Pods are in a clique by a label: what is no label's value is nobody's clique.
+  if (!kube::IsLabelValue(clique.id)) clique.id.clear();
+  object["daemons"].ForEach([&](json::View daemon) {
+    Member member = DecodeMember(daemon, "nodeName");
+    if (kube::IsDnsSubdomain(member.node)) clique.daemons.push_back(std::move(member));
+  });
   clique.held = DecodeHeld(object["metadata"]["annotations"][kHeldIndicesAnnotation].AsString());
   return clique;
 }

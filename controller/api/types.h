@@ -85,7 +85,7 @@ struct HeldIndex {
 struct Clique {
   kube::ObjectMeta meta = {};
   std::string domain = {};
-  std::string id = {};
+  std::string id = {};      // Empty: its name says none that a pod could have.
   bool is_labelled = true;  // With the domain; its name says it as well.
   std::vector<Member> daemons = {};
   std::vector<HeldIndex> held = {};  // In an annotation: `daemons` has only those that are there.

@@ -155,6 +155,22 @@ TEST(DecodeClique, ItsNameSaysWhichCliqueItIs) {
   EXPECT_EQ(Decode(DecodeClique, CliqueNamed("uid-2.c.1")).id, "") << "of another domain";
 }
 
+TEST(DecodeClique, S7_NameThatIsNoLabelsValueIsNobodysClique) {
+  EXPECT_EQ(Decode(DecodeClique, CliqueNamed("uid-1." + std::string(63, 'a'))).id.size(), 63U);
+  EXPECT_EQ(Decode(DecodeClique, CliqueNamed("uid-1." + std::string(64, 'a'))).id, "");
+  EXPECT_EQ(Decode(DecodeClique, CliqueNamed("uid-1.c-")).id, "");
+}
+
+TEST(DecodeClique, S9_EntryOfNoNodeIsNoneAndOneOfNoAddressHasNone) {
+  const Clique clique = Decode(DecodeClique, CliqueNamed("uid-1.c.1", R"([
+      {"nodeName": "\u001b[31mnode-0", "ipAddress": "10.0.0.1", "index": 0},
+      {"nodeName": "", "index": 1},
+      {"nodeName": "node-2", "ipAddress": "10.0.0.1\u202e", "index": 2},
+      {"nodeName": "node-3", "ipAddress": "fd00::1", "index": 3}])"));
+  EXPECT_EQ(clique.daemons, (std::vector<Member>{{.node = "node-2", .index = 2},
+                                                 {.node = "node-3", .ip = "fd00::1", .index = 3}}));
+}
+
 TEST(DecodeClique, S3_IndexThatNoIntHoldsIsNoneRatherThanAnothers) {
   for (const char* index : {"4294967296", "-4294967297", "99999999999999999999", "1.5"}) {
     const Clique clique = Decode(
@@ -475,6 +491,7 @@ TEST(DecodeDaemonPod, B47_B55_OfALogTheLineThatTellsMostIsKept) {
   EXPECT_EQ(trouble(R"(starting\nFailed to allocate Imex: NV_ERR_IN_USE\nexiting\n)"),
             "CrashLoopBackOff: Failed to allocate Imex: NV_ERR_IN_USE");
   EXPECT_EQ(trouble(""), "CrashLoopBackOff");
+  EXPECT_EQ(trouble(R"(\u001b[2J\u009bgone)"), "CrashLoopBackOff:  [2J gone") << "S9";
 }
 
 TEST(DecodeClique, B37_NameSaysWhoseItIsWithoutALabel) {

@@ -81,7 +81,8 @@ std::string Describe(const Action& action) {
             return of("replace the pod template of", Kind::kDaemonSet, write.daemon_set.key);
           },
           [&](const WriteIdentity& write) {
-            return of("patch labels of", write.kind, write.object.key);
+            return of(write.owners.IsNull() ? "patch labels of" : "patch labels and owner of",
+                      write.kind, write.object.key);
           },
           [&](const RemoveNodeLabel& remove) {
             return of("remove the domain label of", Kind::kNode, {.name = remove.node});
@@ -94,7 +95,7 @@ std::string Describe(const Action& action) {
                             : std::string("list ComputeDomains");
           },
           [](const ReadChildren&) { return std::string("list what the domain left"); },
-          [](const ReadDaemonPods&) { return std::string("list daemon pods"); },
+          [](const ReadDaemons&) { return std::string("list daemon pods and cliques"); },
           [](const ReadPods& read) { return "get waiting Pods of " + read.ns; },
           [](const ReadClaims& read) { return "list ResourceClaims of " + read.ns; },
           [&](const ReadTaken& read) { return of("get", read.kind, read.key); }},
@@ -104,18 +105,40 @@ std::string Describe(const Action& action) {
 bool IsWrite(const Action& action) {
   return !std::holds_alternative<ReadOwner>(action) &&
          !std::holds_alternative<ReadChildren>(action) &&
-         !std::holds_alternative<ReadDaemonPods>(action) &&
+         !std::holds_alternative<ReadDaemons>(action) &&
          !std::holds_alternative<ReadClaims>(action) && !std::holds_alternative<ReadPods>(action) &&
          !std::holds_alternative<ReadTaken>(action);
+}
+
+bool IsAside(const Action& action) {
+  return std::holds_alternative<RemoveNodeLabel>(action) ||
+         std::holds_alternative<ReplaceDaemon>(action) ||
+         std::holds_alternative<ReadClaims>(action) || std::holds_alternative<ReadPods>(action);
+}
+
+// What to do about a 403, which means many things.
+std::string HelpAgainst(const base::Error& forbidden) {
+  const auto says = [&](const char* words) {
+    return forbidden.message.find(words) != std::string::npos;
+  };
+  if (forbidden.cause == "NamespaceTerminating") {
+    return "The namespace is being deleted; it goes on once there is one of this name again.";
+  }
+  if (says("exceeded quota")) {
+    return "Raise this quota, or free what uses it up; it goes on by itself.";
+  }
+  if (says(" cannot ")) {  // User "x" cannot create resource ...
+    return "Grant the controller this right (manifests/standalone holds all that it needs); it "
+           "goes on by itself.";
+  }
+  return "Lift what forbids it; it goes on by itself.";
 }
 
 std::optional<Failure> FailureOf(const base::Error& error) {
   switch (error.code) {
     case ErrorCode::kForbidden:
       return Failure{.reason = std::string(api::kReasonForbidden),
-                     .message = error.message +
-                                ". Grant the controller this right (manifests/standalone holds all "
-                                "that it needs), or lift what forbids it; it goes on by itself."};
+                     .message = error.message + ". " + HelpAgainst(error)};
     case ErrorCode::kInvalid:
     case ErrorCode::kTooLarge:
     case ErrorCode::kNotFound:

@@ -44,5 +44,7 @@ struct ActionResult {
 // "create DaemonSet cdom-system/x": for errors and logs.
 [[nodiscard]] std::string Describe(const Action& action);
 [[nodiscard]] bool IsWrite(const Action& action);
+// What a domain that lives is served without while it fails.
+[[nodiscard]] bool IsAside(const Action& action);
 
 }  // namespace compute_domain

@@ -242,7 +242,7 @@ std::optional<Action> PlanDuplicate(const Observed& observed, const api::DaemonS
   const NameCheck& name = observed.evidence.NameOf(Kind::kDaemonSet, ours);
   if (!IsRead(name)) return ReadTaken{.kind = Kind::kDaemonSet, .key = ours};
   if (name.is == NameCheck::Is::kFree || !is_kept(name.holder.meta)) return {};
-  if (!observed.evidence.daemon_pods) return ReadDaemonPods{};
+  if (!observed.evidence.daemon_pods) return ReadDaemons{};
   if (Serves(set, *observed.evidence.daemon_pods)) return {};
   return Delete{.kind = Kind::kDaemonSet, .key = set.meta.key, .uid = set.meta.uid};
 }
@@ -279,7 +279,7 @@ std::vector<Action> PlanChildren(const Observed& observed) {
     if (auto action = PlanDuplicate(observed, set)) actions.push_back(*std::move(action));
   }
   for (const api::Clique& clique : observed.children.cliques) {
-    const bool lost_label = !clique.is_labelled && IsClique(observed, clique);
+    const bool lost_label = !clique.is_labelled && IsClique(observed, clique) && !clique.id.empty();
     if (lost_label && !clique.meta.deleting) {
       actions.emplace_back(WriteIdentity{.kind = Kind::kClique,
                                          .object = clique.meta,

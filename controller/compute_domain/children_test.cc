@@ -309,7 +309,7 @@ TEST(PlanChildren, B28_SecondDaemonSetGoesOnceLiveReadsShowThatNobodyNeedsIt) {
       Found(NameHolder{.meta = fixtures::MakeDaemonSet().meta, .domain = fixtures::kUid});
   const auto second = PlanChildren(observed);
   ASSERT_EQ(second.size(), 1U);
-  EXPECT_EQ(Actions<ReadDaemonPods>(second).size(), 1U);
+  EXPECT_EQ(Actions<ReadDaemons>(second).size(), 1U);
   const auto last = PlanChildren(WithSecondRead());
   ASSERT_EQ(last.size(), 1U);
   const auto deletions = Actions<Delete>(last);

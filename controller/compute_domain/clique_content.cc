@@ -24,7 +24,7 @@ class CliqueRule {
              base::Clock::WallTime now)
       : observed_(observed), pods_(pods), id_(std::move(id)), clique_(clique), now_(now) {}
 
-  // What it should hold. Sets `needs_daemon_pods` and adds to `refused`.
+  // What it should hold. Sets `needs_daemons` and adds to `refused`.
   CliqueContent Decide(Membership& membership) {
     if (clique_ != nullptr) {
       // Its daemon is about to remove its own entry; a write of ours would make it fail.
@@ -103,7 +103,7 @@ class CliqueRule {
 
   bool IsProvenGone(const Member& entry, Membership& membership) const {
     if (!observed_.evidence.daemon_pods) {
-      membership.needs_daemon_pods = true;
+      membership.needs_daemons = true;
       return false;
     }
     return std::ranges::none_of(*observed_.evidence.daemon_pods, [&](const DaemonPod& pod) {

@@ -15,7 +15,7 @@ struct CliqueContent {
   std::vector<api::HeldIndex> held = {};
 };
 
-// `clique` is what there is of it; null: nothing. Sets `needs_daemon_pods` of `membership` and adds
+// `clique` is what there is of it; null: nothing. Sets `needs_daemons` of `membership` and adds
 // to its `refused`. REQUIRES: observed.domain.
 [[nodiscard]] CliqueContent DecideCliqueContent(const Observed& observed, const PodByNode& pods,
                                                 const std::string& id, const api::Clique* clique,

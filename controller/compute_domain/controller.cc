@@ -104,7 +104,20 @@ Views Controller::See() {
   return views;
 }
 
+void Controller::NoticeBlindness() {
+  const bool sees = std::ranges::any_of(reflectors_, [](const kube::Reflector& reflector) {
+    return reflector.problem().kind == Problem::kNone;
+  });
+  if (sees) {
+    blind_since_.reset();
+  } else if (!blind_since_) {
+    blind_since_ = clock_.Now();
+  }
+  is_blind_ = blind_since_ && clock_.Now() - *blind_since_ >= kPatience;
+}
+
 void Controller::Observe() {
+  NoticeBlindness();
   const bool might = may_reconcile_;
   Views views = See();
   if (views != views_) reconciler_.SetViews(views);

@@ -35,6 +35,8 @@ class Controller {
   [[nodiscard]] bool MayReconcile() const { return may_reconcile_; }
   // Every collection without which we cannot go on, and of the others those that can be read.
   [[nodiscard]] bool HasSynced() const { return has_synced_; }
+  // Nothing at all could be read for a minute. Thread-safe.
+  [[nodiscard]] bool IsBlind() const { return is_blind_; }
 
   [[nodiscard]] Reconciler& reconciler() { return reconciler_; }
   [[nodiscard]] const Cache& cache() const { return cache_; }
@@ -42,6 +44,7 @@ class Controller {
  private:
   // How well everything is seen now; sets `has_synced_` and `may_reconcile_`.
   [[nodiscard]] Views See();
+  void NoticeBlindness();
   [[nodiscard]] std::string_view ReasonOf(std::size_t reflector);
   [[nodiscard]] Sight SightOf(std::size_t reflector, std::string_view reason) const;
 
@@ -53,10 +56,12 @@ class Controller {
   // Used by the watch thread:
   std::deque<kube::Reflector> reflectors_;
   std::vector<std::optional<base::Clock::TimePoint>> failing_since_;  // Of each of them.
+  std::optional<base::Clock::TimePoint> blind_since_;
   Views views_;
   bool roll_is_stopped_ = false;
   std::atomic<bool> may_reconcile_ = false;
   std::atomic<bool> has_synced_ = false;
+  std::atomic<bool> is_blind_ = false;
 };
 
 }  // namespace compute_domain

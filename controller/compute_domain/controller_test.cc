@@ -209,6 +209,29 @@ TEST(Controller, C4_RightThatIsMissingInAnAdditionalNamespaceIsNobodysObjection)
   EXPECT_EQ(world.Reason("Accepted"), "Accepted");
 }
 
+TEST(Controller, M3_M7_NothingReadForAMinuteIsBlindness) {
+  World world(Converged());
+  world.Turn();
+  RefuseRenewals(world, "/nodes");
+  world.TurnLater();
+  world.TurnLater();
+  EXPECT_FALSE(world.controller.IsBlind()) << "all else is read";
+
+  RefuseRenewals(world, "/");
+  world.Turn();
+  world.clock.Advance(std::chrono::seconds(59));
+  world.Turn();
+  EXPECT_FALSE(world.controller.IsBlind()) << "it may pass";
+  world.clock.Advance(std::chrono::seconds(1));
+  world.Turn();
+  EXPECT_TRUE(world.controller.IsBlind());
+
+  world.server.Intercept({});
+  world.refused.clear();
+  world.TurnLater();
+  EXPECT_FALSE(world.controller.IsBlind());
+}
+
 TEST(Controller, C5_RollThatFailsInOneDomainIsToldToAllOfThem) {
   Observed observed = Converged();
   api::DaemonSet& set = observed.children.daemon_sets[0];

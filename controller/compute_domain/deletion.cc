@@ -5,10 +5,16 @@
 #include "controller/api/names.h"
 #include "controller/compute_domain/daemon_pods.h"
 #include "controller/compute_domain/ownership.h"
+#include "pkg/base/rfc3339.h"
 
 namespace compute_domain {
 
+using std::chrono::milliseconds;
+
 namespace {
+
+// After the time at which the kubelet kills it.
+constexpr std::chrono::seconds kEndsWithin{5};
 
 // Deletes the object; or, if that was done, takes a finalizer of ours away that the reference put
 // there: only from an object that was read live as deleting (R5).
@@ -144,6 +150,20 @@ std::vector<std::string> FindRemains(const Observed& observed) {
   }
   std::ranges::sort(remains);
   return remains;
+}
+
+milliseconds UntilRemainsShouldEnd(const Observed& observed, base::Clock::WallTime now) {
+  milliseconds longest(0);
+  for (const api::DaemonPod& pod : BestView(observed).daemon_pods) {
+    if (IsLost(observed, pod.node)) continue;
+    const auto ends = base::ParseTime(pod.meta.deletion_timestamp);
+    const bool may_end = pod.meta.deleting && ends && PinnedBy(pod.meta).empty();
+    const milliseconds rest =
+        may_end ? std::chrono::ceil<milliseconds>(*ends + kEndsWithin - now) : milliseconds(0);
+    if (rest <= milliseconds(0)) return milliseconds(0);
+    longest = std::max(longest, rest);
+  }
+  return longest;
 }
 
 std::vector<std::string> FindPinned(const Observed& observed, const kube::ObjectMeta& owner) {

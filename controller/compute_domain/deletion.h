@@ -42,5 +42,8 @@ namespace compute_domain {
 
 // Daemon pods and daemon claims that have not gone yet.
 [[nodiscard]] std::vector<std::string> FindRemains(const Observed& observed);
+// For how long all of those may still end by themselves; zero: one does not, or should have.
+[[nodiscard]] std::chrono::milliseconds UntilRemainsShouldEnd(const Observed& observed,
+                                                              base::Clock::WallTime now);
 
 }  // namespace compute_domain

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "pkg/base/rfc3339.h"
 #include "test/fixtures/observed.h"
 
 namespace compute_domain {
@@ -199,6 +200,76 @@ TEST(PlanDeletion, B21_L2_GraceEndsTheWait) {
   EXPECT_EQ(DeletedUids(plan),
             (Names{"workload-template", "daemon-set", "daemon-template", "clique"}));
   EXPECT_EQ(Actions<RemoveNodeLabel>(plan).size(), 2U);
+}
+
+TEST(PlanDeletion, C17_ClockThatIsAheadForcesNothing) {
+  Observed observed = Deleting();
+  observed.memory.deletion_seen = fixtures::Now().monotonic - (minutes(10) - seconds(1));
+  const Plan plan = PlanAfter(observed, minutes(60));
+  EXPECT_EQ(DeletedUids(plan), (Names{"workload-template"}));
+  EXPECT_EQ(plan.requeue_after, seconds(1));
+  *observed.memory.deletion_seen -= seconds(1);
+  EXPECT_EQ(DeletedUids(PlanAfter(observed, minutes(60))).size(), 4U);
+}
+
+TEST(PlanDeletion, K9_NobodyIsCalledInTheFirstSeconds) {
+  Observed observed = Deleting();
+  observed.memory.deletion_seen = fixtures::Now().monotonic - seconds(4);
+  const Plan early = PlanFor(observed);
+  ASSERT_TRUE(early.status);
+  EXPECT_EQ(MessageOf(early), "Deleting: The domain is being deleted.");
+  EXPECT_EQ(early.status->status.Find("DeletionBlocked")->status, "False");
+  EXPECT_EQ(early.requeue_after, seconds(1));
+  *observed.memory.deletion_seen -= seconds(1);
+  EXPECT_TRUE(MessageOf(PlanFor(observed)).starts_with("DeletionBlocked: "));
+}
+
+TEST(PlanDeletion, K9_NobodyIsCalledForDaemonsThatEndInTime) {
+  Observed observed = DeletingUnused();
+  observed.children.daemon_sets.clear();
+  observed.children.templates.clear();
+  observed.children.cliques.clear();
+  observed.children.labelled_nodes.clear();
+  observed = ReadLive(observed);
+  auto& pods = observed.evidence.children->daemon_pods;
+  for (api::DaemonPod& pod : pods) {
+    pod.meta.deleting = true;
+    pod.meta.deletion_timestamp = base::FormatSeconds(fixtures::Now().wall + seconds(20));
+  }
+  const Plan ending = PlanFor(observed);
+  EXPECT_EQ(MessageOf(ending), "Deleting: The domain is being deleted.");
+  EXPECT_EQ(ending.requeue_after, seconds(25)) << "and the kubelet's time";
+
+  struct Row {
+    const char* what;
+    Change change;
+  };
+  const std::vector<Row> rows = {
+      {"is not told to end",
+       [](Observed& o) { o.evidence.children->daemon_pods[0].meta.deleting = false; }},
+      {"should have ended",
+       [](Observed& o) {
+         o.evidence.children->daemon_pods[0].meta.deletion_timestamp =
+             base::FormatSeconds(fixtures::Now().wall - seconds(5));
+       }},
+      {"has no time to end by",
+       [](Observed& o) { o.evidence.children->daemon_pods[0].meta.deletion_timestamp.clear(); }},
+      {"is kept by a finalizer",
+       [](Observed& o) {
+         o.evidence.children->daemon_pods[0].meta.finalizers = {"example.com/a"};
+       }},
+  };
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.what);
+    Observed stuck = observed;
+    row.change(stuck);
+    EXPECT_TRUE(MessageOf(PlanFor(stuck)).starts_with("DeletionBlocked: "));
+  }
+  Observed lost = observed;
+  lost.evidence.children->daemon_pods[0].meta.deleting = false;
+  lost.nodes.at(lost.evidence.children->daemon_pods[0].node).ready = false;
+  EXPECT_EQ(MessageOf(PlanFor(lost)), "Deleting: The domain is being deleted.")
+      << "nobody waits for a node that is lost";
 }
 
 TEST(PlanDeletion, DeletionWithoutATimeIsOneWhoseGraceIsOver) {

@@ -11,7 +11,7 @@ std::vector<std::string> IdleNodes(const Observed& observed,
                                    const std::vector<api::Claim>& claims) {
   std::set<std::string> used;
   for (const api::Claim& claim : claims) {
-    if (IsChannelClaim(observed, claim)) used.insert(claim.node);
+    if (NeedsLabel(observed, claim)) used.insert(claim.node);
   }
   std::vector<std::string> idle;
   for (const api::Node& node : observed.children.labelled_nodes) {

@@ -85,13 +85,13 @@ TEST(PlanLabels, NodeThatWasOnlySeenNowWaitsForItsFirstLook) {
   EXPECT_FALSE(labels.look_again);
 }
 
-TEST(IdleNodes, AdminClaimsAndClaimsElsewhereDoNotUseANode) {
+TEST(IdleNodes, C7_AdminClaimsUseANodeAndClaimsElsewhereDoNot) {
   Observed observed = Converged();
   for (api::Claim& claim : observed.children.claims) {
     if (claim.node == "node-0") claim.meta.key.ns = "team-b";
     if (claim.node == "node-1") claim.admin_access = true;
   }
-  EXPECT_EQ(IdleNodes(observed, observed.children.claims), (Names{"node-0", "node-1"}));
+  EXPECT_EQ(IdleNodes(observed, observed.children.claims), (Names{"node-0"}));
 }
 
 }  // namespace

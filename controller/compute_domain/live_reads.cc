@@ -58,11 +58,12 @@ std::vector<Page> FirstPages(const ReadChildren& read, const Observed& observed)
   return pages;
 }
 
-std::vector<Page> FirstPages(const ReadDaemonPods& /*read*/, const Observed& observed) {
+std::vector<Page> FirstPages(const ReadDaemons& /*read*/, const Observed& observed) {
   std::vector<Page> pages;
-  pages.reserve(observed.facts.driver_namespaces.size());
   for (const std::string& ns : observed.facts.driver_namespaces) {
-    pages.push_back({.kind = Kind::kDaemonPod, .ns = ns});
+    for (const Kind kind : {Kind::kDaemonPod, Kind::kClique}) {
+      pages.push_back({.kind = kind, .ns = ns});
+    }
   }
   return pages;
 }
@@ -218,14 +219,15 @@ Result<void> TakeReplies(const ReadChildren& action, const Replies& replies, Obs
   return {};
 }
 
-Requests RequestsOf(const ReadDaemonPods& action, const Observed& observed, const LiveRead& read) {
+Requests RequestsOf(const ReadDaemons& action, const Observed& observed, const LiveRead& read) {
   return PagesOf(action, observed, read);
 }
 
-Result<void> TakeReplies(const ReadDaemonPods& action, const Replies& replies, Observed& observed,
+Result<void> TakeReplies(const ReadDaemons& action, const Replies& replies, Observed& observed,
                          LiveRead& read, ActionResult& result) {
   if (!TRY(TakePages(action, replies, observed, read, result))) return {};
   observed.evidence.daemon_pods = std::move(read.found.daemon_pods);
+  observed.evidence.cliques = std::move(read.found.cliques);
   return {};
 }
 

@@ -40,9 +40,9 @@ struct LiveRead {
                                              Observed& observed, LiveRead& read,
                                              ActionResult& result);
 
-[[nodiscard]] std::vector<http::Request> RequestsOf(const ReadDaemonPods& action,
+[[nodiscard]] std::vector<http::Request> RequestsOf(const ReadDaemons& action,
                                                     const Observed& observed, const LiveRead& read);
-[[nodiscard]] base::Result<void> TakeReplies(const ReadDaemonPods& action, const Replies& replies,
+[[nodiscard]] base::Result<void> TakeReplies(const ReadDaemons& action, const Replies& replies,
                                              Observed& observed, LiveRead& read,
                                              ActionResult& result);
 

@@ -29,11 +29,20 @@ bool HasLeft(const Observed& observed, const Member& shown, Membership& membersh
     return !shown.clique.empty() && !pod.controller_writes && pod.meta.deleting;
   };
   if (!observed.evidence.daemon_pods) {
-    membership.needs_daemon_pods = true;
+    membership.needs_daemons = true;
     return false;
   }
   return std::ranges::none_of(*observed.evidence.daemon_pods,
                               [&](const DaemonPod& pod) { return is_its(pod) && !leaves(pod); });
+}
+
+// A live read shows the clique without an entry of the node: its daemon, which may be there, has
+// taken it out, as one does that ends in a crash.
+bool HasTakenItselfOut(const Observed& observed, const Member& shown) {
+  const auto& cliques = observed.evidence.cliques;
+  const auto clique = std::ranges::find(cliques, shown.clique, &api::Clique::id);
+  return clique != cliques.end() &&
+         std::ranges::find(clique->daemons, shown.node, &Member::node) == clique->daemons.end();
 }
 
 bool IsIndexTaken(const MemberByNode& members, const Member& shown) {
@@ -69,9 +78,10 @@ void KeepMembers(const Observed& observed, const PodByNode& pods, MemberByNode& 
   std::set<std::string> old_views;  // Of cliques, in which the index of a member is another's.
   for (const Member& shown : shown_members) {
     if (members.contains(shown.node)) continue;
-    if (HasLeft(observed, shown, membership)) {
+    const bool is_taken = IsIndexTaken(members, shown);
+    if (HasLeft(observed, shown, membership) || (is_taken && HasTakenItselfOut(observed, shown))) {
       left.insert(shown.node);
-    } else if (IsIndexTaken(members, shown)) {
+    } else if (is_taken) {
       old_views.insert(shown.clique);
     }
   }

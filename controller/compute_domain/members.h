@@ -16,7 +16,7 @@ using MemberByNode = std::map<std::string, api::Member>;
 void AddMember(const Observed& observed, const PodByNode& pods, api::Member member,
                MemberByNode& members);
 
-// Adds the members that only status still shows and that have not left. Sets `needs_daemon_pods` of
+// Adds the members that only status still shows and that have not left. Sets `needs_daemons` of
 // `membership`. REQUIRES: observed.domain.
 void KeepMembers(const Observed& observed, const PodByNode& pods, MemberByNode& members,
                  Membership& membership);

@@ -5,6 +5,20 @@
 // free for its node for a while after. Of any other pod the daemon itself writes the entry
 // (NVIDIA's does): the controller never makes or changes it, and removes it only once a live read
 // shows that its pod is gone.
+//
+// What status says of a member, by which source, where they disagree:
+//
+//   entry in clique  pod of node    index in clique     it is
+//   yes              -              its own             a member as the clique says; where its pod
+//                                                       is, if it stands in two
+//   no               none, live     -                   none: it has left
+//   no               ends, live     -                   none, if it writes its own entry
+//   no               there          free                a member as status shows it: caches lag
+//   no               there          another's, cached   the same, and so is all of its clique
+//   no               there          another's, live     none: it took itself out
+//
+// "live" is evidence of this pass, everything else the cache. Ready is only who is so in the
+// clique, whose pod is ready and stays, and whose node is not lost.
 #pragma once
 
 #include "controller/compute_domain/plan.h"

@@ -74,7 +74,7 @@ TEST(PlanMembership, Q2_CliqueThatIsAsItShouldBeIsNotWritten) {
   for (const Observed& observed : {Converged(), Marked()}) {
     const Membership membership = PlanMembership(observed, Now());
     EXPECT_TRUE(membership.actions.empty());
-    EXPECT_FALSE(membership.needs_daemon_pods);
+    EXPECT_FALSE(membership.needs_daemons);
     EXPECT_EQ(membership.members, (Members{MakeMember("node-0", 0), MakeMember("node-1", 1)}));
   }
 }
@@ -268,7 +268,7 @@ TEST(PlanMembership, B1_MemberWhosePodTheCacheLacksStaysAndIsLookedFor) {
   for (const Observed& observed : {Converged(), Marked()}) {
     const Membership membership = PlanFor(observed, [](Observed& o) { RemovePod(o, "node-1"); });
     EXPECT_TRUE(membership.actions.empty());
-    EXPECT_TRUE(membership.needs_daemon_pods);
+    EXPECT_TRUE(membership.needs_daemons);
     EXPECT_EQ(membership.members.size(), 2U);
     EXPECT_TRUE(membership.members[1].ready);
   }
@@ -299,7 +299,7 @@ TEST(PlanMembership, B1_S5_MemberLeavesOnlyIfALiveReadShowsItsPodGoneTerminalOrE
       RemovePod(observed, "node-1");
       ShowPods(observed, {live});
       const Membership membership = PlanMembership(observed, Now());
-      EXPECT_FALSE(membership.needs_daemon_pods);
+      EXPECT_FALSE(membership.needs_daemons);
       EXPECT_EQ(membership.members.size(), row.leaves ? 1U : 2U);
       if (row.leaves) {
         EXPECT_EQ(Written(membership), (Members{MakeMember("node-0", 0)}));
@@ -314,14 +314,14 @@ TEST(PlanMembership, S5_CachedPodThatEndedIsNoProofEither) {
   const Membership membership =
       PlanFor(Marked(), [](Observed& o) { o.children.daemon_pods[1].terminal = true; });
   EXPECT_TRUE(membership.actions.empty());
-  EXPECT_TRUE(membership.needs_daemon_pods);
+  EXPECT_TRUE(membership.needs_daemons);
 }
 
 TEST(PlanMembership, S5_PodThatACacheShowsElsewhereDoesNotRemoveAMember) {
   const Membership membership =
       PlanFor(Marked(), [](Observed& o) { o.children.daemon_pods[1].clique = kOtherCliqueId; });
   EXPECT_TRUE(Actions<WriteClique>(membership.actions).empty());
-  EXPECT_TRUE(membership.needs_daemon_pods);
+  EXPECT_TRUE(membership.needs_daemons);
 }
 
 TEST(PlanMembership, B4_B50_NodeThatMovedLeavesItsOldCliqueAndIsInTheNewOne) {
@@ -468,7 +468,7 @@ TEST(PlanMembership, S3_IndexOfAMemberThatOnlySeemsGoneIsNotGivenAway) {
     RemovePod(o, "node-0");
     AddNode(o, "node-2", 2);
   });
-  EXPECT_TRUE(membership.needs_daemon_pods);
+  EXPECT_TRUE(membership.needs_daemons);
   EXPECT_EQ(IndexByNode(Written(membership)),
             (std::map<std::string, int>{{"node-0", 0}, {"node-1", 1}, {"node-2", 2}}));
 }
@@ -693,12 +693,12 @@ TEST(PlanMembership, S5_MemberStaysInStatusWhileOnlyACacheLacksWhatMakesItOne) {
     change(observed);
     for (DaemonPod& pod : pods) pod.clique = observed.domain->status.nodes[0].clique;
     Membership membership = PlanMembership(observed, Now());
-    EXPECT_TRUE(membership.needs_daemon_pods);
+    EXPECT_TRUE(membership.needs_daemons);
     EXPECT_EQ(membership.members, observed.domain->status.nodes);
     ShowPods(observed, pods);
     EXPECT_EQ(PlanMembership(observed, Now()).members.size(), 2U) << "a live read shows both pods";
     ShowPods(observed, {});
-    EXPECT_FALSE(PlanMembership(observed, Now()).needs_daemon_pods);
+    EXPECT_FALSE(PlanMembership(observed, Now()).needs_daemons);
     EXPECT_LT(PlanMembership(observed, Now()).members.size(), 2U) << "a live read shows no pod";
   }
 }
@@ -709,12 +709,28 @@ TEST(PlanMembership, S3_S5_WhoseIndexAnotherHasLeavesStatusOnceALiveReadShowsNoP
   const std::vector<DaemonPod> pods = observed.children.daemon_pods;
   observed.children.cliques[0].daemons = {MakeMember("node-0", 1)};
   const Membership unproven = PlanMembership(observed, Now());
-  EXPECT_TRUE(unproven.needs_daemon_pods);
+  EXPECT_TRUE(unproven.needs_daemons);
   EXPECT_EQ(unproven.members, shown);
   ShowPods(observed, pods);
   EXPECT_EQ(PlanMembership(observed, Now()).members, shown) << "the view of the clique is old";
   ShowPods(observed, {pods[0]});
   EXPECT_EQ(PlanMembership(observed, Now()).members, (Members{MakeMember("node-0", 1)}));
+}
+
+// Its daemon crashes again and again, and another has taken the index meanwhile.
+TEST(PlanMembership, C6_WhoTookItselfOutOfItsCliqueHoldsUpNobodyElse) {
+  Observed observed = Converged();
+  const Members shown = observed.domain->status.nodes;
+  api::Clique& clique = observed.children.cliques[0];
+  clique.daemons = {MakeMember("node-0", 1)};
+  ShowPods(observed, observed.children.daemon_pods);
+  observed.evidence.cliques = {clique};
+  EXPECT_EQ(PlanMembership(observed, Now()).members, (Members{MakeMember("node-0", 1)}));
+
+  observed.evidence.cliques[0].daemons = shown;
+  EXPECT_EQ(PlanMembership(observed, Now()).members, shown) << "the cache is behind";
+  observed.evidence.cliques[0].id = kOtherCliqueId;
+  EXPECT_EQ(PlanMembership(observed, Now()).members, shown) << "nothing is known of the clique";
 }
 
 TEST(PlanMembership, S5_WhoHasLeftIsNotKeptBecauseTheViewOfItsCliqueIsOld) {
@@ -736,7 +752,7 @@ TEST(PlanMembership, S5_SameIndexInAnotherCliqueTakesNobodysPlace) {
   observed.children.daemon_pods[0].clique = kOtherCliqueId;
   const Membership membership = PlanMembership(observed, Now());
   EXPECT_EQ(membership.members.size(), 2U);
-  EXPECT_TRUE(membership.needs_daemon_pods) << "nobody knows yet whether node-1 has left";
+  EXPECT_TRUE(membership.needs_daemons) << "nobody knows yet whether node-1 has left";
 }
 
 // Another replica, whose caches are ahead, has put it back into status.
@@ -748,7 +764,7 @@ TEST(PlanMembership, S5_DaemonThatACacheShowsEndingDoesNotRemoveItsMember) {
   DaemonPod& ending = observed.children.daemon_pods[1];
   ending.meta.deleting = true;
   const Membership unproven = PlanMembership(observed, Now());
-  EXPECT_TRUE(unproven.needs_daemon_pods);
+  EXPECT_TRUE(unproven.needs_daemons);
   EXPECT_EQ(unproven.members.size(), 2U);
   ShowPods(observed, {observed.children.daemon_pods[0], ending});
   EXPECT_EQ(PlanMembership(observed, Now()).members.size(), 1U) << "it is ending";
@@ -994,7 +1010,7 @@ class Churn {
         }
         observed_.children.cliques = {made};
       }
-      if (!membership.needs_daemon_pods) break;
+      if (!membership.needs_daemons) break;
       observed_.evidence.daemon_pods = Pods();
     }
     observed_.domain->status.nodes = PlanMembership(observed_, Now()).members;

@@ -57,6 +57,7 @@ struct Evidence {
   std::optional<std::optional<kube::ObjectMeta>> owner = {};
   std::optional<Children> children = {};
   std::optional<std::vector<api::DaemonPod>> daemon_pods = {};
+  std::vector<api::Clique> cliques = {};               // Read together with them.
   std::optional<std::vector<api::Claim>> claims = {};  // Of the domain's namespace.
   // Why pods wait, by name: the scheduler's own words; empty: it said nothing.
   std::optional<std::map<std::string, std::string>> words = {};
@@ -150,6 +151,7 @@ struct Pace {
 // process does without.
 struct Memory {
   std::optional<base::Clock::TimePoint> status_written = {};
+  std::optional<base::Clock::TimePoint> deletion_seen = {};
   std::map<std::string, Pace> clique_paces = {};  // By the name of the clique.
   // Labelled nodes without an allocated channel claim of the domain, and since when they are seen
   // so.
@@ -192,6 +194,8 @@ struct Observed {
   Memory memory = {};
   Others others = {};
   std::optional<Failure> failure = {};  // Of this pass.
+  // The same of what the domain is served without, such as a label of a node that nobody uses.
+  std::optional<Failure> left_undone = {};
 };
 
 }  // namespace compute_domain

@@ -33,9 +33,12 @@ bool IsDaemonPod(const api::DaemonPod& pod) {
   return owner != nullptr && owner->kind == kube::kDaemonSets.kind;
 }
 
+bool NeedsLabel(const Observed& observed, const api::Claim& claim) {
+  return claim.channel_domain == observed.uid && claim.meta.key.ns == observed.domain->meta.key.ns;
+}
+
 bool IsChannelClaim(const Observed& observed, const api::Claim& claim) {
-  return claim.channel_domain == observed.uid && !claim.admin_access &&
-         claim.meta.key.ns == observed.domain->meta.key.ns;
+  return NeedsLabel(observed, claim) && !claim.admin_access;
 }
 
 bool IsInUse(const Observed& observed, const api::Claim& claim) {

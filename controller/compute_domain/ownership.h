@@ -18,8 +18,10 @@ namespace compute_domain {
 [[nodiscard]] bool IsWorkloadTemplate(const Observed& observed, const api::ClaimTemplate& found);
 // Made by a DaemonSet. One that somebody copied by hand has the label too.
 [[nodiscard]] bool IsDaemonPod(const api::DaemonPod& pod);
-// A claim for a channel of the domain, in its namespace. A claim elsewhere may name the domain as
-// well, and counts for nothing. REQUIRES: observed.domain.
+// A claim that names the domain, in its namespace: the plugin labels the claim's node. A claim
+// elsewhere may name the domain as well, and counts for nothing. REQUIRES: observed.domain.
+[[nodiscard]] bool NeedsLabel(const Observed& observed, const api::Claim& claim);
+// And it is for a channel, which those of administrators do not take from others.
 [[nodiscard]] bool IsChannelClaim(const Observed& observed, const api::Claim& claim);
 // And somebody holds it.
 [[nodiscard]] bool IsInUse(const Observed& observed, const api::Claim& claim);

@@ -35,10 +35,10 @@ std::optional<Action> PlanAdmission(const Observed& observed) {
 
 // Into one step with `others`: a child that cannot be made must not keep the clique of a pod that
 // ends Ready, on which workloads are let loose.
-void AddStep(Step others, const Membership& membership, bool needs_daemon_pods, Plan& plan) {
+void AddStep(Step others, const Membership& membership, bool needs_daemons, Plan& plan) {
   Step step = std::move(others);
   step.insert(step.end(), membership.actions.begin(), membership.actions.end());
-  if (needs_daemon_pods) step.emplace_back(ReadDaemonPods{});
+  if (needs_daemons) step.emplace_back(ReadDaemons{});
   if (!step.empty()) plan.steps.push_back(std::move(step));
 }
 
@@ -59,8 +59,7 @@ Plan PlanLife(const Observed& observed, const Findings& findings, const Instant&
   const Membership membership = rules.membership(observed, now);
   Roll roll = rules.roll(observed, membership, now);
   plan.roll_failed = std::move(roll.failed);
-  AddStep(std::move(children), membership, membership.needs_daemon_pods || roll.needs_daemon_pods,
-          plan);
+  AddStep(std::move(children), membership, membership.needs_daemons || roll.needs_daemons, plan);
   Labels labels = rules.labels(observed, now);
   Words words = PlanWords(observed, now);
   std::ranges::move(roll.actions, std::back_inserter(labels.actions));
@@ -76,20 +75,37 @@ Plan PlanLife(const Observed& observed, const Findings& findings, const Instant&
   return plan;
 }
 
+// Most of what a deletion waits for ends by itself before anybody could have looked.
+constexpr milliseconds kCallAfter{5'000};
+
+// Until so long after this process first saw the deletion; zero: it has passed, or nobody noted.
+milliseconds UntilSeenFor(const Observed& observed, const Instant& now, milliseconds time) {
+  const auto& seen = observed.memory.deletion_seen;
+  if (!seen) return milliseconds(0);
+  const auto rest = *seen + time - now.monotonic;
+  return std::max(milliseconds(0), std::chrono::ceil<milliseconds>(rest));
+}
+
 // How long until `grace` has passed `times` over since the deletion was asked for; zero: it has.
+// Both by the clocks of the API server and of this host, of which one may be wrong, and since we
+// look: a clock that is ahead forces nothing.
 milliseconds UntilDeadline(const Observed& observed, const Instant& now, int times) {
   const auto asked = base::ParseTime(observed.domain->meta.deletion_timestamp);
   if (!asked) return milliseconds(0);
-  const auto rest = *asked + times * DeletionGrace(observed) - now.wall;
-  return std::max(milliseconds(0), std::chrono::ceil<milliseconds>(rest));
+  const auto grace = times * DeletionGrace(observed);
+  const auto rest = std::chrono::ceil<milliseconds>(*asked + grace - now.wall);
+  return std::max(rest, UntilSeenFor(observed, now, grace));
 }
 
 // Waits for a change, or until the deadline of `wait` if there are blockers, and lets status say
 // so.
 Plan PlanWait(const Observed& observed, const Findings& findings, const Instant& now,
-              const Membership& membership, Plan plan, const DeletionWait& wait,
-              milliseconds until) {
-  if (!wait.blockers.empty()) plan.requeue_after = until;
+              const Membership& membership, Plan plan, DeletionWait wait, milliseconds until) {
+  wait.patience = std::max(wait.patience, UntilSeenFor(observed, now, kCallAfter));
+  if (!wait.blockers.empty()) {
+    const bool is_called = wait.patience == milliseconds(0);
+    plan.requeue_after = is_called ? until : std::min(until, wait.patience);
+  }
   plan.status =
       DecideStatusWrite(observed, DecideDeletionStatus(observed, findings, membership, wait, now),
                         now, plan.requeue_after);
@@ -137,7 +153,8 @@ Plan PlanEnd(const Observed& observed, const Findings& findings, const kube::Obj
   const milliseconds bound = UntilDeadline(observed, now, 2);
   const DeletionWait wait = {.at_most = 2 * DeletionGrace(observed),
                              .blockers = FindRemains(observed),
-                             .pinned = FindPinned(observed, owner)};
+                             .pinned = FindPinned(observed, owner),
+                             .patience = UntilRemainsShouldEnd(observed, now.wall)};
   if (!wait.blockers.empty() && bound > milliseconds(0)) {
     return PlanWait(observed, findings, now, rules.membership(observed, now), std::move(plan), wait,
                     bound);
@@ -185,7 +202,7 @@ Plan PlanDeletion(const Observed& observed, const Findings& findings, const Inst
   if (!wait.blockers.empty() && grace > milliseconds(0)) {
     const Membership membership = rules.membership(observed, now);
     // Their jobs go on: so do the daemons.
-    AddStep(std::move(workload), membership, membership.needs_daemon_pods, plan);
+    AddStep(std::move(workload), membership, membership.needs_daemons, plan);
     plan = PlanWait(observed, findings, now, membership, std::move(plan), wait, grace);
     plan.requeue_after = Sooner(plan.requeue_after, membership.look_again);
     return plan;

@@ -94,7 +94,7 @@ struct ReadOwner {
 struct ReadChildren {
   std::string workload_namespace = {};  // Of the domain; empty: not known.
 };
-struct ReadDaemonPods {};
+struct ReadDaemons {};  // Their pods, and the cliques.
 struct ReadClaims {
   std::string ns = {};
 };
@@ -107,10 +107,9 @@ struct ReadTaken {
   kube::ObjectKey key = {};
 };
 
-using Action =
-    std::variant<Create, Delete, ReplaceDaemon, WriteFinalizers, WriteClique, WritePodTemplate,
-                 WriteIdentity, RemoveNodeLabel, WriteStatus, ReadOwner, ReadChildren,
-                 ReadDaemonPods, ReadClaims, ReadPods, ReadTaken>;
+using Action = std::variant<Create, Delete, ReplaceDaemon, WriteFinalizers, WriteClique,
+                            WritePodTemplate, WriteIdentity, RemoveNodeLabel, WriteStatus,
+                            ReadOwner, ReadChildren, ReadDaemons, ReadClaims, ReadPods, ReadTaken>;
 using Step = std::vector<Action>;  // Its actions may travel side by side.
 
 struct Plan {
@@ -132,14 +131,14 @@ struct Membership {
   std::vector<api::Member> members = {};  // Sorted by clique, index, node.
   std::vector<Action> actions = {};
   std::vector<std::string> refused = {};  // Nodes without room: "node in clique".
-  bool needs_daemon_pods = false;         // A member seems gone: read before it is removed.
+  bool needs_daemons = false;             // A member seems gone: read before it is removed.
   std::optional<std::chrono::milliseconds> look_again = {};  // Then a write is due that waits now.
 };
 
 // The replacement of daemon pods.
 struct Roll {
   std::vector<Action> actions = {};
-  bool needs_daemon_pods = false;  // A pod seems to be due: read before it is deleted.
+  bool needs_daemons = false;  // A pod seems to be due: read before it is deleted.
   // A daemon of the new template that should serve by now; empty: none.
   std::string failed = {};
   std::optional<std::chrono::milliseconds> look_again = {};  // Then one settles, or fails.

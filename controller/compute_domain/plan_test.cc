@@ -241,7 +241,7 @@ TEST(PlanReconcile, B37_R2_OutdatedPodIsReadLiveAndThenReplaced) {
   observed.children.daemon_sets[0].template_generation = 1;
   observed.domain->daemon_roll = "Always";
   const Plan reads = PlanFor(observed);
-  EXPECT_EQ(Actions<ReadDaemonPods>(reads).size(), 1U);
+  EXPECT_EQ(Actions<ReadDaemons>(reads).size(), 1U);
   EXPECT_TRUE(Actions<ReplaceDaemon>(reads).empty());
   observed.evidence.daemon_pods = observed.children.daemon_pods;
   const auto deletions = Actions<ReplaceDaemon>(PlanFor(observed));

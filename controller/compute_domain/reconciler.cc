@@ -214,7 +214,10 @@ void Pass::TakeResult(UnderWay& one, ActionResult result) {
       observed_.memory.replacements.erase(replace->clique);
     }
     // The first error is the pass's; what it means to users goes into the condition.
-    if (std::optional<Failure> failure = FailureOf(*result.error)) observed_.failure = failure;
+    if (std::optional<Failure> failure = FailureOf(*result.error)) {
+      const bool lives = observed_.domain && !observed_.domain->meta.deleting;
+      (lives && IsAside(one.action) ? observed_.left_undone : observed_.failure) = failure;
+    }
     if (!outcome_.error) outcome_.error = std::move(result.error);
     return;
   }
@@ -281,6 +284,8 @@ Observed Reconciler::Gather(const std::string& uid) const {
   std::erase_if(memory.clique_paces,
                 [now = clock_.Now()](const auto& pace) { return IsAtRest(pace.second, now); });
   memory.idle_since = StillIdle(observed, memory.idle_since, clock_.Now());
+  const bool is_deleted = observed.domain && observed.domain->meta.deleting;
+  if (is_deleted && !memory.deletion_seen) memory.deletion_seen = clock_.Now();
   memory.silent_since = FindSilentNodes(observed, memory.silent_since, clock_.Now());
   memory.replacements = FindReplacements(observed, clock_.Now());
   AddHolders(observed);

@@ -267,8 +267,8 @@ Roll PlanRoll(const Observed& observed, const Membership& membership, const Inst
   if (PodsToReplace(observed, membership, cached.daemon_pods, cached.claims).empty()) return roll;
   const bool needs_claims = !observed.evidence.claims && !MayRestartUnderJob(observed);
   if (needs_claims) roll.actions.emplace_back(ReadClaims{.ns = observed.domain->meta.key.ns});
-  roll.needs_daemon_pods = !observed.evidence.daemon_pods;
-  if (needs_claims || roll.needs_daemon_pods) return roll;
+  roll.needs_daemons = !observed.evidence.daemon_pods;
+  if (needs_claims || roll.needs_daemons) return roll;
   const auto& claims = observed.evidence.claims ? *observed.evidence.claims : cached.claims;
   roll.actions = PodsToReplace(observed, membership, *observed.evidence.daemon_pods, claims);
   return roll;

@@ -56,7 +56,7 @@ void AddNode(Observed& observed, const std::string& node, int number, const std:
 TEST(PlanRoll, Q2_PodsOfTheCurrentTemplateStay) {
   Observed observed = Outdated();
   for (api::DaemonPod& pod : observed.children.daemon_pods) pod.template_hash = "new";
-  EXPECT_FALSE(RollOf(observed).needs_daemon_pods);
+  EXPECT_FALSE(RollOf(observed).needs_daemons);
   EXPECT_TRUE(Replaced(observed).empty());
   EXPECT_TRUE(FindOutdated(observed).empty());
 }
@@ -64,13 +64,13 @@ TEST(PlanRoll, Q2_PodsOfTheCurrentTemplateStay) {
 TEST(PlanRoll, PodsOfADaemonSetThatSomebodyElseMadeStay) {
   Observed observed = Outdated();
   observed.children.daemon_sets[0].template_hash.clear();
-  EXPECT_FALSE(RollOf(observed).needs_daemon_pods);
+  EXPECT_FALSE(RollOf(observed).needs_daemons);
   EXPECT_TRUE(Replaced(observed).empty());
 }
 
 TEST(PlanRoll, R2_NoPodGoesBeforeALiveRead) {
   const Roll roll = RollOf(Outdated());
-  EXPECT_TRUE(roll.needs_daemon_pods);
+  EXPECT_TRUE(roll.needs_daemons);
   EXPECT_TRUE(roll.actions.empty());
 }
 
@@ -234,7 +234,7 @@ TEST(PlanRoll, C5_R2_ThatACliqueIsIdleIsNotBelievedOfACache) {
   const std::vector<api::Claim> claims = std::exchange(observed.children.claims, {});
   const Roll reads = RollOf(observed);
   EXPECT_EQ(Actions<ReadClaims>(reads.actions).size(), 1U);
-  EXPECT_TRUE(reads.needs_daemon_pods);
+  EXPECT_TRUE(reads.needs_daemons);
   EXPECT_TRUE(Actions<ReplaceDaemon>(reads.actions).empty());
   observed.evidence.daemon_pods = observed.children.daemon_pods;
   observed.evidence.claims = claims;

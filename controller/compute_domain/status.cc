@@ -9,6 +9,7 @@
 #include "controller/compute_domain/children.h"
 #include "controller/compute_domain/clique_pace.h"
 #include "controller/compute_domain/daemon_pods.h"
+#include "controller/compute_domain/ownership.h"
 #include "controller/compute_domain/roll.h"
 #include "pkg/base/rfc3339.h"
 
@@ -56,6 +57,21 @@ Verdict JudgeAcceptance(const Observed& observed) {
   return {"True", api::kReasonAccepted, "The domain can be provided for."};
 }
 
+// What does the domain no harm, but should be known.
+std::string Remarks(const Observed& observed) {
+  std::string remarks;
+  if (observed.left_undone) remarks += " Left undone: " + observed.left_undone->message;
+  std::vector<std::string> nobodys;
+  for (const api::Clique& clique : observed.children.cliques) {
+    const bool is_nobodys = clique.id.empty() && IsClique(observed, clique);
+    if (is_nobodys) nobodys.push_back(kube::ToString(clique.meta.key));
+  }
+  if (!nobodys.empty()) {
+    remarks += " Ignored, for their names are of no clique: " + Names(nobodys) + ".";
+  }
+  return remarks;
+}
+
 Verdict JudgeProvision(const Observed& observed, const Findings& findings) {
   if (FindObjection(observed)) {
     return {"False", api::kReasonNotAccepted, "Nothing is made before the domain is accepted."};
@@ -93,7 +109,8 @@ Verdict JudgeProvision(const Observed& observed, const Findings& findings) {
                            std::string(api::kDaemonRollAnnotation) +
                            ": Always does not wait, and ends the job.")};
   }
-  return {"True", api::kReasonChildrenExist, "DaemonSet and claim templates exist."};
+  return {"True", api::kReasonChildrenExist,
+          "DaemonSet and claim templates exist." + Remarks(observed)};
 }
 
 // Why a member is not ready, or soon will not be.
@@ -391,7 +408,7 @@ DomainStatus DecideDeletionStatus(const Observed& observed, const Findings& find
                    ". Whoever set one takes it off when its work is done; if that component is "
                    "gone, take it off with kubectl edit." +
                    (wait.blockers.empty() ? "" : " There are still " + Names(wait.blockers) + ".")};
-  } else if (!wait.blockers.empty()) {
+  } else if (!wait.blockers.empty() && wait.patience == std::chrono::milliseconds(0)) {
     verdict = {"False", api::kReasonDeletionBlocked,
                "Deletion waits for " + Names(wait.blockers) + ". Delete them, or wait until " +
                    std::to_string(wait.at_most.count()) + " s after the deletion was asked for."};
@@ -403,11 +420,12 @@ DomainStatus DecideDeletionStatus(const Observed& observed, const Findings& find
     verdict = {"False", api::kReasonDeletionBlocked, observed.failure->message};
   }
   const MissingPlugins& missing = findings.plugins;
-  if (!wait.blockers.empty() && !missing.nodes.empty()) verdict.message += Say(missing);
+  const bool is_blocked = verdict.reason != api::kReasonDeleting;
+  if (is_blocked && !wait.blockers.empty() && !missing.nodes.empty())
+    verdict.message += Say(missing);
   DomainStatus status = Compose(observed, findings, membership, verdict, now);
   if (!observed.facts.status_is_pruned) {
-    const bool blocked = verdict.reason != api::kReasonDeleting;
-    verdict.status = blocked ? "True" : "False";
+    verdict.status = is_blocked ? "True" : "False";
     std::erase_if(status.conditions, [](const kube::Condition& condition) {
       return condition.type == api::kConditionDeletionBlocked;
     });

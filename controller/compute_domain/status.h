@@ -14,6 +14,8 @@ struct DeletionWait {
   std::chrono::seconds at_most{0};         // Since the deletion was asked for.
   std::vector<std::string> blockers = {};  // Such as "pods/train-0 (claim ns/train-0-channel-x2)".
   std::vector<std::string> pinned = {};    // By finalizers of others, for which there is no bound.
+  // What blocks may end by itself within this: nobody is called before.
+  std::chrono::milliseconds patience{0};
 };
 
 // The status of a domain that is not being deleted.

@@ -4,6 +4,7 @@
 
 #include <functional>
 
+#include "controller/compute_domain/children.h"
 #include "controller/compute_domain/membership.h"
 #include "test/fixtures/observed.h"
 
@@ -180,6 +181,22 @@ TEST(DecideDeletionStatus, B26_DeletionThatIsBlockedWhereAPluginIsMissingSaysSo)
   EXPECT_NE(message({"pods/train-1 on node-1"}, true).find(kNoPlugin), std::string::npos);
   EXPECT_EQ(message({"pods/train-1 on node-1"}, false).find("plugin"), std::string::npos);
   EXPECT_EQ(message({}, true).find("plugin"), std::string::npos) << "it waits for nobody";
+}
+
+TEST(DecideStatus, S7_CliqueWhoseNameIsNoCliquesIsIgnoredAndTold) {
+  Observed observed = Converged();
+  const DomainStatus before = StatusOf(observed);
+  api::Clique nobodys = observed.children.cliques[0];
+  nobodys.id.clear();
+  nobodys.meta.key.name = std::string(fixtures::kUid) + "." + std::string(100, 'a');
+  nobodys.is_labelled = false;
+  observed.children.cliques.push_back(nobodys);
+  EXPECT_TRUE(PlanChildren(observed).empty()) << "nothing is written to it";
+  const DomainStatus status = StatusOf(observed);
+  EXPECT_EQ(status.nodes, before.nodes);
+  EXPECT_EQ(status.Find("Ready")->status, "True");
+  EXPECT_NE(status.Find("Provisioned")->message.find("Ignored, for their names are of no clique"),
+            std::string::npos);
 }
 
 TEST(DecideStatus, P1_EachConditionSaysItsOwnPartAndReadyTheFirstThatFails) {

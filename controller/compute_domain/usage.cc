@@ -1,6 +1,7 @@
 #include "controller/compute_domain/usage.h"
 
 #include <algorithm>
+#include <map>
 
 #include "controller/api/names.h"
 #include "controller/compute_domain/ownership.h"
@@ -47,15 +48,19 @@ std::string Names(const std::vector<std::string>& names) {
 
 Usage FindUsage(const Observed& observed) {
   Usage usage;
+  std::map<std::string, std::vector<std::string>> waiting;  // By the words that were said of them.
   for (const api::Claim& claim : observed.children.claims) {
     if (IsInUse(observed, claim)) {
       usage.users.insert(usage.users.end(), claim.consumers.begin(), claim.consumers.end());
     } else if (IsWaiting(observed, claim)) {
       const std::string& pod = PodOf(claim)->name;
       const auto words = observed.memory.words.find(pod);
-      const bool known = words != observed.memory.words.end() && !words->second.empty();
-      usage.waiting.push_back("pods/" + pod + (known ? " (" + words->second + ")" : ""));
+      waiting[words == observed.memory.words.end() ? "" : words->second].push_back(pod);
     }
+  }
+  for (auto& [words, pods] : waiting) {
+    std::ranges::sort(pods);
+    usage.waiting.push_back("pods/" + Names(pods) + (words.empty() ? "" : " (" + words + ")"));
   }
   std::ranges::sort(usage.users);
   std::ranges::sort(usage.waiting);
@@ -101,7 +106,7 @@ std::optional<Failure> FindShortage(const Observed& observed) {
                                             observed.others.holders.end()};
   return Failure{
       .reason = std::string(api::kReasonNoChannelFree),
-      .message = "No node that they may run on has a free channel. " +
+      .message = "The scheduler found nodes without a free channel. " +
                  (holders.empty() ? "" : "Other domains hold nodes: " + Names(holders) + ". ") +
                  "They go on when pods there end; pods on one node share a ResourceClaim."};
 }

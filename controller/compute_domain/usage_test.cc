@@ -47,6 +47,16 @@ TEST(FindUsage, PodWithoutANodeWaitsInTheSchedulersWords) {
             Names{"pods/train-2 (Unschedulable: 0/36 nodes are available)"});
 }
 
+TEST(FindUsage, U2_PodsOfWhichTheSameIsSaidAreNamedTogether) {
+  Observed observed = Waiting(seconds(60));
+  for (const char* pod : {"train-4", "train-3", "train-5"}) {
+    observed.children.claims.push_back(WaitingClaim(pod, seconds(60)));
+  }
+  observed.memory.words = {{"train-2", "no"}, {"train-3", "no"}, {"train-5", "never"}};
+  EXPECT_EQ(FindUsage(observed).waiting,
+            (Names{"pods/train-2, train-3 (no)", "pods/train-4", "pods/train-5 (never)"}));
+}
+
 TEST(FindUsage, ClaimThatNoPodWaitsForIsNotWaitedFor) {
   struct Row {
     const char* what;
@@ -251,7 +261,8 @@ TEST(DecideStatus, B29_UseSaysWhoHasTheChannelThatAPodLacks) {
     return *status.Find("InUse");
   };
   EXPECT_EQ(in_use().reason, "ClaimsReserved");
-  EXPECT_NE(in_use().message.find("No node that they may run on"), std::string::npos);
+  EXPECT_NE(in_use().message.find("The scheduler found nodes without a free channel."),
+            std::string::npos);
   observed.others.stray_claims = {Stray("team-b", "", {"pods/b"})};
   EXPECT_EQ(in_use().reason, "ChannelHeldByUnrelatedClaim");
   EXPECT_EQ(in_use().status, "True");

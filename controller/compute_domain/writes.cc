@@ -174,6 +174,14 @@ Result<void> TakeReply(const WriteIdentity& write, const Result<Response>& reply
   return TakeChild(write.kind, write.object.key, reply, observed, result);
 }
 
+// The API server has this sentence for a JSON patch that cannot be applied, and no other; what
+// refuses a node that the patch did make, such as a webhook, says why.
+bool SaysThatATestFailed(const base::Error& error) {
+  return error.code == ErrorCode::kInvalid &&
+         error.message.find("the server rejected our request due to an error in our request") !=
+             std::string::npos;
+}
+
 Request RequestOf(const RemoveNodeLabel& remove, const Observed& /*observed*/) {
   const std::string path = PathOf("labels", api::kDomainLabel);
   return kube::JsonPatchRequest(kube::kNodes, {.name = remove.node},
@@ -184,8 +192,8 @@ Request RequestOf(const RemoveNodeLabel& remove, const Observed& /*observed*/) {
 Result<void> TakeReply(const RemoveNodeLabel& remove, const Result<Response>& reply,
                        Observed& /*observed*/, ActionResult& result) {
   // The test of the patch failed: the label is gone or another domain's. Or the node is gone.
-  const bool tolerated = !reply && (reply.error().code == ErrorCode::kInvalid ||
-                                    reply.error().code == ErrorCode::kNotFound);
+  const bool tolerated =
+      !reply && (SaysThatATestFailed(reply.error()) || reply.error().code == ErrorCode::kNotFound);
   if (tolerated) return {};
   if (!reply) return tl::unexpected(reply.error());
   const kube::ObjectMeta meta = TRY(DecodeMetaOf(reply->body));

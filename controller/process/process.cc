@@ -14,6 +14,7 @@
 #include "controller/api/names.h"
 #include "controller/compute_domain/controller.h"
 #include "controller/compute_domain/describe.h"
+#include "controller/process/driver_namespaces.h"
 #include "controller/process/metrics.h"
 #include "pkg/base/mutex.h"
 #include "pkg/base/system_random.h"
@@ -51,9 +52,7 @@ constexpr auto kReplyMax = seconds(90);
 
 compute_domain::Facts FactsOf(const settings::Settings& settings) {
   compute_domain::Facts facts;
-  facts.driver_namespaces = {settings.ns};
-  for (const std::string& ns : settings.additional_namespaces)
-    facts.driver_namespaces.push_back(ns);
+  facts.driver_namespaces = settings.DriverNamespaces();
   facts.daemons = settings.daemons;
   facts.daemons.ns = settings.ns;
   facts.daemons.image = settings.image;
@@ -250,6 +249,8 @@ void Runner::KeepLease(const std::stop_token& stop) {
 
 void Runner::TellEvents(const std::stop_token& stop) {
   http::CurlTransport transport = MakeTransport();
+  // Here, since nobody waits for this thread while it begins.
+  WarnOfUnlabelled(settings_.DriverNamespaces(), transport, logger_, stop);
   events_.Run(stop, transport);
 }
 
@@ -329,6 +330,11 @@ kube::HealthOptions Runner::HealthOptions() {
           .ready = {{"caches",
                      [this, check] {
                        return check(controller_.MayReconcile(), "the caches are not synced");
+                     }},
+                    {"watches",
+                     [this, check] {
+                       return check(!controller_.IsBlind(),
+                                    "nothing could be read for a minute; the log says why");
                      }},
                     {"shutdown", [this, check] { return check(!ends_, "the process is ending"); }}},
           .metrics_path = settings_.metrics_path,

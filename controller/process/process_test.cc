@@ -162,6 +162,7 @@ TEST_F(ProcessTest, C15_DebugPagesAreNotWhereProbesAndMetricsAre) {
 TEST_F(ProcessTest, M7_ProcessThatIsEndingIsNotReady) {
   StartRun();
   EXPECT_EQ(Get(health_, "/readyz/shutdown"), "200 ok");
+  EXPECT_EQ(Get(health_, "/readyz/watches"), "200 ok");
   stop_.request_stop();
   const auto deadline = clock_.Now() + minutes(1);
   std::string answer;

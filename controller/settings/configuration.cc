@@ -1,7 +1,5 @@
 #include "controller/settings/configuration.h"
 
-#include <yaml-cpp/yaml.h>
-
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -11,6 +9,7 @@
 
 #include "controller/api/names.h"
 #include "pkg/base/duration.h"
+#include "pkg/yaml/document.h"
 
 namespace settings {
 
@@ -298,17 +297,6 @@ class Reader {
   const std::string& file_;
 };
 
-Result<YAML::Node> ParseYaml(const std::string& text, const std::string& file) {
-  try {
-    const std::vector<YAML::Node> documents = YAML::LoadAll(text);
-    if (documents.size() == 1) return documents.front();
-    return Fail(ErrorCode::kInvalid, file + ": write one document");
-  } catch (const YAML::Exception& exception) {
-    return Fail(ErrorCode::kInvalid, file + ":" + std::to_string(exception.mark.line + 1) +
-                                         ": not YAML: " + exception.msg);
-  }
-}
-
 void SetIfThere(const Value& value, std::string& into) {
   if (!value.IsNull()) into = value.AsString();
 }
@@ -395,7 +383,7 @@ std::span<const Field> Fields() { return kFields; }
 
 Result<void> ReadConfiguration(const std::string& text, const std::string& file,
                                Settings& settings) {
-  const YAML::Node root = TRY(ParseYaml(text, file));
+  const YAML::Node root = TRY(yaml::ParseOnly(text, file));
   try {
     const Value value = TRY(Reader(file).Read(root));
     if (value["daemons"]["nodeSelector"].Find(api::kDomainLabel) != nullptr) {

@@ -25,6 +25,12 @@ struct Settings {
   std::string pod_name = {};   // And `image`: empty only with a command other than kRun.
   std::string ns = "default";  // The driver namespace: where daemons run.
   std::vector<std::string> additional_namespaces = {};
+  // That one first.
+  [[nodiscard]] std::vector<std::string> DriverNamespaces() const {
+    std::vector<std::string> all = {ns};
+    all.insert(all.end(), additional_namespaces.begin(), additional_namespaces.end());
+    return all;
+  }
 
   // The daemons.
   std::string image = {};

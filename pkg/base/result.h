@@ -28,6 +28,7 @@ struct Error {
   ErrorCode code = ErrorCode::kUnavailable;
   std::string message = {};
   std::optional<std::chrono::seconds> retry_after = {};  // What the server asked for.
+  std::string cause = {};  // Its word for why, such as NamespaceTerminating; empty: it has none.
 };
 
 template <typename T>

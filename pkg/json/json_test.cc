@@ -264,6 +264,31 @@ TEST(Json, InvalidUtf8IsWrittenAsTheReplacementCharacterAndItsNeighboursStay) {
   EXPECT_EQ(Serialize(Value::Object({{"\x80", 1}})), "{\"\xEF\xBF\xBD\":1}");
 }
 
+TEST(Json, S9_OneLineHasNothingThatATerminalObeys) {
+  struct Row {
+    std::string text;
+    std::string want;
+  };
+  const std::vector<Row> rows = {
+      {"caf\xC3\xA9 \xE6\x97\xA5 \xF0\x9F\x98\x80", "caf\xC3\xA9 \xE6\x97\xA5 \xF0\x9F\x98\x80"},
+      {"a\x1b[31mb\n", "a [31mb "},
+      {"a\x7F", "a "},
+      {"\xC2\x9B 31m", "  31m"},  // C1
+      {"a\xE2\x80\xAE"
+       "b",
+       "a b"},  // Right-to-left override
+      {"a\xE2\x81\xA6"
+       "b",
+       "a b"},                         // Isolate
+      {"\xE2\x80\xA8\xD8\x9C", "  "},  // Line separator, Arabic letter mark
+      {"\xFF"
+       "a\xC3",
+       "?a?"},
+  };
+  for (const Row& row : rows) EXPECT_EQ(OneLine(row.text, 100), row.want);
+  EXPECT_EQ(OneLine("ab\xC3\xA9", 3), "ab") << "and no half of a character";
+}
+
 TEST(Json, Utf8IsWhatRfc3629Says) {
   for (const char* text : {"", "a", "\x7F", "\xC2\x80", "\xDF\xBF", "\xE0\xA0\x80", "\xED\x9F\xBF",
                            "\xEE\x80\x80", "\xF0\x90\x80\x80", "\xF4\x8F\xBF\xBF"}) {

@@ -76,6 +76,34 @@ std::string_view Prefix(std::string_view text, std::size_t most) {
   return text.substr(0, most);
 }
 
+bool IsControl(std::string_view character) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(character[i]); };
+  if (character.size() == 1) return byte(0) < ' ' || byte(0) == 0x7F;
+  unsigned code = 0;  // Of those of four bytes none is one.
+  if (character.size() == 2) code = (byte(0) & 0x1FU) << 6 | (byte(1) & 0x3FU);
+  if (character.size() == 3) {
+    code = (byte(0) & 0x0FU) << 12 | (byte(1) & 0x3FU) << 6 | (byte(2) & 0x3FU);
+  }
+  return (code >= 0x80 && code <= 0x9F) || code == 0x061C ||  // C1; Arabic letter mark
+         code == 0x200E || code == 0x200F ||                  // Left-to-right mark and the other
+         (code >= 0x202A && code <= 0x202E) ||                // Embeddings and overrides
+         (code >= 0x2066 && code <= 0x2069) ||                // Isolates
+         code == 0x2028 || code == 0x2029;                    // Line and paragraph separator
+}
+
+std::string OneLine(std::string_view text, std::size_t most) {
+  std::string line;
+  while (!text.empty()) {
+    const std::size_t length = CharacterLength(text);
+    const std::string_view character = text.substr(0, length == 0 ? 1 : length);
+    const std::string_view shown = length == 0 ? "?" : IsControl(character) ? " " : character;
+    if (line.size() + shown.size() > most) break;
+    line += shown;
+    text.remove_prefix(character.size());
+  }
+  return line;
+}
+
 bool IsUtf8(std::string_view text) {
   for (;;) {
     text.remove_prefix(AsciiPrefix(text));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <string_view>
 
 namespace json {
@@ -15,6 +16,14 @@ namespace json {
 // As much of the start of `text` as fits into `most` bytes, without half of a character: half of
 // one would be written as another, and so never equal what was meant.
 [[nodiscard]] std::string_view Prefix(std::string_view text, std::size_t most);
+
+// What a character, of 1 to 4 bytes of UTF-8, makes of a line: a terminal obeys C0 and C1 controls
+// and DEL, and controls of writing direction show the rest in another order.
+[[nodiscard]] bool IsControl(std::string_view character);
+
+// `text` on one line, for people: controls are spaces, what is not UTF-8 is '?'. As much of it as
+// fits into `most` bytes.
+[[nodiscard]] std::string OneLine(std::string_view text, std::size_t most);
 
 // How many bytes at the start of `text` stand for themselves in a JSON string, as far as that is
 // told fast: ASCII but for quotes, backslashes and control characters. Nearly all that we read and

@@ -7,24 +7,10 @@ namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 
-// The code point of a character of two or three bytes; 0 for others, none of which is looked for.
-unsigned CodePoint(std::string_view character) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(character[i]); };
-  if (character.size() == 2) return (byte(0) & 0x1FU) << 6 | (byte(1) & 0x3FU);
-  if (character.size() == 3) {
-    return (byte(0) & 0x0FU) << 12 | (byte(1) & 0x3FU) << 6 | (byte(2) & 0x3FU);
-  }
-  return 0;
-}
-
+// C0 is left to Escape().
 bool Deceives(std::string_view character) {
-  if (character.size() == 1) return character[0] == '\x7F';
-  const unsigned code = CodePoint(character);
-  return (code >= 0x80 && code <= 0x9F) || code == 0x061C ||  // C1; Arabic letter mark
-         code == 0x200E || code == 0x200F ||                  // Left-to-right mark and the other
-         (code >= 0x202A && code <= 0x202E) ||                // Embeddings and overrides
-         (code >= 0x2066 && code <= 0x2069) ||                // Isolates
-         code == 0x2028 || code == 0x2029;                    // Line and paragraph separator
+  const bool is_c0 = character.size() == 1 && character[0] != '\x7F';
+  return !is_c0 && json::IsControl(character);
 }
 
 }  // namespace

@@ -773,6 +773,7 @@ strikes() {
   controller_kubeconfig
   nodesim_up --nodes 16 --cliques 2 --daemon-account
   run_case a_right_to_watch_that_goes_for_less_than_a_minute_changes_no_status
+  run_case what_a_tenant_makes_unreadable_does_not_keep_another_tenants_domain_from_going
   run_case a_daemon_image_that_does_not_exist_costs_one_daemon_where_it_may_and_none_under_a_job
   after_failure=
   stop "$way_pid"
@@ -799,6 +800,8 @@ source "$repo/test/e2e/policies.sh"
 source "$repo/test/e2e/before.sh"
 # shellcheck source=strikes.sh
 source "$repo/test/e2e/strikes.sh"
+# shellcheck source=hostile.sh
+source "$repo/test/e2e/hostile.sh"
 
 if any_wanted workloads; then beside workloads; fi
 if any_wanted settings_and_children; then settings_and_children; fi

@@ -12,14 +12,14 @@ if [[ -z $entry ]]; then
   exit 1
 fi
 # What decides the result: the command, the preprocessed text with its comments (NOLINT is one) and the
-# settings. Text that cannot be made is an error, or all such sources would share one hash.
+# settings; not where the checkout lies, which CHECK writes into the text. Text that cannot be made is an error, or all such sources would share one hash.
 preprocess=$(sed -E 's/^.*ccache //; s/ -o [^ ]+//; s/ -c / -E -C /' <<<"$entry")
 text=$cache/text.$$
 trap 'rm -f "$cache"/*.$$ "$cache"/*.$$.out "$cache"/*.$$.err' EXIT
 (cd "$repo/build/clang" && eval "$preprocess") >"$text"
 hash=$({
   echo "${preprocess//"$repo"/}"
-  grep -v '^# ' "$text"
+  sed "/^# /d; s#$repo##g" "$text"
   cat "$repo/.clang-tidy"
   clang-tidy-19 --version
 } | sha256sum | cut -d' ' -f1)

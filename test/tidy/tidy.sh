@@ -37,7 +37,7 @@ forbid() {
 includes() {
   local -a base kube pkg controller pure
   mapfile -t base < <(sources pkg/base)
-  forbid 'pkg/base uses nothing else of ours' '#include "(pkg/(json|http|kube|logging|systemd|tls)|controller|node|cli|test)/' "${base[@]}"
+  forbid 'pkg/base uses nothing else of ours' '#include "(pkg/(json|http|kube|logging|systemd|tls|yaml)|controller|node|cli|test)/' "${base[@]}"
   mapfile -t pkg < <(sources pkg)
   forbid 'pkg never includes upwards' '#include "(controller|node|cli)/' "${pkg[@]}"
   forbid 'pkg knows no ComputeDomain' '[Cc]ompute_?[Dd]omain|computedomain' "${pkg[@]}"
@@ -48,7 +48,7 @@ includes() {
   mapfile -t pure < <(ls controller/compute_domain/{acceptance,plan,status,membership,members,clique_content,clique_pace,clique_write,daemon_pods,findings,children,deletion,describe,events,labels,ownership,plugins,roll,usage}.{h,cc} \
     controller/compute_domain/observed.h controller/{daemon_set,resource_claim_template}/render.{h,cc} 2>/dev/null || true)
   forbid 'the planner sees only controller/api, its own files, pkg/base and values (pkg/json, pkg/kube/api)' \
-    '#include "(pkg/(http|kube/(client|cache|workqueue|lease|events|runtime)|logging|systemd|tls)|controller/(settings|process|compute_domain/(action|apply|cache|controller|live_reads|reconciler|writes)))' "${pure[@]}"
+    '#include "(pkg/(http|kube/(client|cache|workqueue|lease|events|runtime)|logging|systemd|tls|yaml)|controller/(settings|process|compute_domain/(action|apply|cache|controller|live_reads|reconciler|writes)))' "${pure[@]}"
   local -a all
   mapfile -t all < <(product)
   forbid 'RapidJSON is included in one place' '#include [<"]rapidjson' $(printf '%s\n' "${all[@]}" | grep -v rapidjson_guard.h)

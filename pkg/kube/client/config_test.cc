@@ -246,7 +246,7 @@ TEST_F(Config, EveryMistakeIsNamedWithItsPlaceAndItsFix) {
       {"", {"config: the file is empty"}},
       {"# nothing\n", {"config: the file is empty"}},
       {"just text", {"config: not a kubeconfig: not a map"}},
-      {"a: [b\nc: d", {"config, line ", "not YAML"}},
+      {"a: [b\nc: d", {"config:2", "not YAML"}},
       {"kind: Pod\n", {"config: not a kubeconfig: its kind is not Config"}},
       {"clusters: {}\n", {"config: clusters: not a list"}},
       {"clusters: [{cluster: {}}]\n", {"config: clusters[0]: name is missing"}},

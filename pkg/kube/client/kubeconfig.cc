@@ -1,13 +1,11 @@
 #include "pkg/kube/client/kubeconfig.h"
 
-#include <yaml-cpp/eventhandler.h>
-#include <yaml-cpp/yaml.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <filesystem>
-#include <sstream>
 #include <utility>
+
+#include "pkg/yaml/document.h"
 
 namespace kube {
 namespace {
@@ -15,57 +13,6 @@ namespace {
 using base::ErrorCode;
 using base::Fail;
 using base::Result;
-
-constexpr int kNodesMax = 100'000;
-constexpr int kAliasesMax = 100;
-
-// Reads a text without building anything, and refuses what would grow too large.
-class Budget final : public YAML::EventHandler {
- public:
-  void OnDocumentStart(const YAML::Mark& /*mark*/) override {}
-  void OnDocumentEnd() override {}
-  void OnNull(const YAML::Mark& mark, YAML::anchor_t /*anchor*/) override { CountNode(mark); }
-  void OnAlias(const YAML::Mark& mark, YAML::anchor_t /*anchor*/) override {
-    if (++aliases_ > kAliasesMax) throw YAML::ParserException(mark, "more than 100 aliases");
-  }
-  void OnScalar(const YAML::Mark& mark, const std::string& /*tag*/, YAML::anchor_t /*anchor*/,
-                const std::string& /*value*/) override {
-    CountNode(mark);
-  }
-  void OnSequenceStart(const YAML::Mark& mark, const std::string& /*tag*/,
-                       YAML::anchor_t /*anchor*/, YAML::EmitterStyle::value /*style*/) override {
-    CountNode(mark);
-  }
-  void OnSequenceEnd() override {}
-  void OnMapStart(const YAML::Mark& mark, const std::string& /*tag*/, YAML::anchor_t /*anchor*/,
-                  YAML::EmitterStyle::value /*style*/) override {
-    CountNode(mark);
-  }
-  void OnMapEnd() override {}
-
- private:
-  void CountNode(const YAML::Mark& mark) {
-    if (++nodes_ > kNodesMax) throw YAML::ParserException(mark, "more than 100,000 nodes");
-  }
-
-  int nodes_ = 0;
-  int aliases_ = 0;
-};
-
-// yaml-cpp throws; no exception leaves here.
-Result<YAML::Node> ParseYaml(const std::string& text, const std::string& path) {
-  try {
-    std::istringstream stream(text);
-    YAML::Parser parser(stream);
-    Budget budget;
-    parser.HandleNextDocument(budget);
-    return YAML::Load(text);
-  } catch (const YAML::Exception& exception) {
-    const std::string line =
-        exception.mark.is_null() ? "" : ", line " + std::to_string(exception.mark.line + 1);
-    return Fail(ErrorCode::kInvalid, path + line + ": not YAML: " + exception.msg);
-  }
-}
 
 bool IsSet(const YAML::Node& node) { return node.IsDefined() && !node.IsNull(); }
 
@@ -130,7 +77,7 @@ Result<Kubeconfig> ReadRoot(const YAML::Node& root, const std::string& path) {
 }  // namespace
 
 Result<Kubeconfig> ParseKubeconfig(const std::string& text, const std::string& path) {
-  const YAML::Node root = TRY(ParseYaml(text, path));
+  const YAML::Node root = TRY(yaml::ParseFirst(text, path));
   try {
     return ReadRoot(root, path);
   } catch (const YAML::Exception& exception) {  // The checks above should leave none.

@@ -57,8 +57,9 @@ std::optional<bool> InNetwork(const std::string& entry, const std::optional<Addr
   const char* const end = entry.data() + entry.size();
   const auto parsed = std::from_chars(entry.data() + slash + 1, end, bits);
   if (!network || parsed.ec != std::errc() || parsed.ptr != end) return std::nullopt;
-  if (network_text.find(':') == std::string::npos) bits += kMappedBits;
   if (bits < 0 || bits > kBits) return std::nullopt;
+  if (network_text.find(':') == std::string::npos) bits += kMappedBits;
+  if (bits > kBits) return std::nullopt;
   return address && HavePrefixInCommon(*address, *network, bits);
 }
 

@@ -73,6 +73,8 @@ TEST(Proxy, KC4_NoProxyNamesHostsDomainsAddressesAndNetworks) {
       {"https://10.1.2.3:6443", "10.1.2.3:443", false},
       {"https://10.1.2.3", "10.1.0.0/99", false},
       {"https://10.1.2.3", "10.1.0.0/x", false},
+      {"https://10.1.2.3", "10.1.0.0/2147483647", false},
+      {"https://10.1.2.3", "10.1.0.0/-2147483648", false},
       {"https://10.1.2.3", "0.0.0.0/0", true},
       {"https://[fd00::1]:6443", "fd00::/8", true},
       {"https://[fd00::1]:6443", "[fd00::1]:6443", true},

@@ -14,7 +14,8 @@ using base::ErrorCode;
 using std::chrono::seconds;
 
 constexpr seconds kListTimeout{60};
-constexpr seconds kWatchGrace{30};         // Added to the timeout that the server is asked to keep.
+constexpr seconds kWatchGrace{30};  // Added to the timeout that the server is asked to keep.
+constexpr std::size_t kCauseMax = 64;
 constexpr std::size_t kMessageMax = 2048;  // client-go keeps as much of an error's body.
 constexpr std::size_t kStatusBodyMax = 1U
                                        << 20;  // A Status is small; do not parse anything larger.
@@ -100,30 +101,11 @@ ErrorCode CodeOf(int status, json::View body) {
   }
 }
 
-// One line of valid UTF-8 of at most kMessageMax bytes.
-std::string ForPeople(std::string_view text) {
-  std::string line;
-  while (!text.empty()) {
-    const std::size_t length = json::CharacterLength(text);
-    if (line.size() + std::max<std::size_t>(length, 1) > kMessageMax) break;
-    const char c = text.front();
-    if (length == 0) {
-      line += '?';
-    } else if ((c >= 0 && c < ' ') || c == 0x7F) {
-      line += ' ';
-    } else {
-      line += text.substr(0, length);
-    }
-    text.remove_prefix(std::max<std::size_t>(length, 1));
-  }
-  return line;
-}
-
 std::string Message(int status, std::string_view reason, std::string_view message) {
   std::string text = std::to_string(status);
   if (!reason.empty()) text.append(" ").append(reason);
   if (!message.empty()) text.append(": ").append(message.substr(0, kMessageMax));
-  return ForPeople(text);
+  return json::OneLine(text, kMessageMax);
 }
 
 // What a body that is no Status tells a person: a proxy or a load balancer wrote it.
@@ -281,6 +263,9 @@ base::Error StatusError(json::View status, int http_status) {
   if (const auto wait = status["details"]["retryAfterSeconds"].AsInt(); wait && *wait > 0) {
     error.retry_after = std::clamp(seconds(*wait), seconds(0), kRetryAfterMax);
   }
+  status["details"]["causes"].ForEach([&](json::View cause) {
+    if (error.cause.empty()) error.cause = json::OneLine(cause["reason"].AsString(), kCauseMax);
+  });
   return error;
 }
 

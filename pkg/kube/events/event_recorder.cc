@@ -209,6 +209,7 @@ void EventRecorder::OnReply(base::Result<http::Response> reply) {
 void EventRecorder::OnTold(Series& series) {
   ++counts_.sent;
   reported_.reset();
+  failed_.clear();
   series.told = series.telling;
   series.failures = 0;
   // That something happens again is news; how often may wait.
@@ -234,8 +235,12 @@ void EventRecorder::OnError(AllSeries::iterator told, const base::Error& error) 
       if (++series.failures >= kAttemptsMax) break;
       const double share = 0.75 + random_.Fraction() / 2;
       const auto pause = std::chrono::duration_cast<nanoseconds>(kRetry * share);
-      not_before_ =
+      const TimePoint again =
           clock_.Now() + std::max<nanoseconds>(pause, error.retry_after.value_or(seconds(0)));
+      series.due = again;
+      const bool is_away = !failed_.empty() && failed_ != series.name;
+      failed_ = series.name;
+      if (is_away || error.retry_after) not_before_ = again;
       return;
     }
   }

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -59,6 +61,9 @@ class EventRecorderTest : public ::testing::Test {
   Reply Serve(const http::Request& request) {
     ++requests_;
     if (refusal_) return *refusal_;
+    if (refuse_) {
+      if (const auto refused = refuse_(request.body)) return *refused;
+    }
     Value body = *json::Parse(request.body);
     if (request.method == Method::kPost) {
       const std::string path = request.path + "/" + body["metadata"]["name"].AsString();
@@ -88,6 +93,7 @@ class EventRecorderTest : public ::testing::Test {
   EventRecorder recorder_{"example.com/controller", "controller-0", clock_, random_, logger_};
   std::map<std::string, Value> stored_;
   std::optional<Reply> refusal_;
+  std::function<std::optional<Reply>(const std::string& body)> refuse_;
   bool lose_reply_ = false;
   int requests_ = 0;
 };
@@ -259,6 +265,28 @@ TEST_F(EventRecorderTest, ServerThatStaysAwayIsAskedTwelveTimes) {
   EXPECT_EQ(requests_, 12);
   EXPECT_EQ(recorder_.counts().dropped, 1U);
   EXPECT_EQ(logger_.Count("connection refused"), 1U);
+}
+
+TEST_F(EventRecorderTest, M9_EventThatFailsDelaysNoOther) {
+  refuse_ = [](const std::string& body) {
+    return body.find("\"bad\"") != std::string::npos ? std::optional(Refusal(500, "InternalError"))
+                                                     : std::nullopt;
+  };
+  recorder_.Record(NodeLost("bad"));
+  Tell();
+  for (const char* name : {"a", "b"}) {
+    recorder_.Record(NodeLost(name));
+    Tell();
+  }
+  EXPECT_EQ(stored_.size(), 2U) << "at once";
+  EXPECT_EQ(requests_, 3);
+}
+
+TEST_F(EventRecorderTest, M9_ServerThatIsAwayIsNotAskedForEachEvent) {
+  refusal_ = base::Fail(base::ErrorCode::kUnavailable, "connection refused");
+  for (int i = 0; i < 20; ++i) recorder_.Record(NodeLost("train-" + std::to_string(i)));
+  Tell();
+  EXPECT_EQ(requests_, 2);
 }
 
 TEST_F(EventRecorderTest, ServerThatAsksForTimeGetsIt) {

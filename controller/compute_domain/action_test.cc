@@ -1,0 +1,49 @@
+#include "controller/compute_domain/action.h"
+
+#include <gtest/gtest.h>
+
+#include "pkg/kube/client/request.h"
+
+namespace compute_domain {
+namespace {
+
+Failure FailureOfBody(const std::string& body) {
+  const auto reply =
+      kube::CheckStatus(http::Response{.status = 403, .body = body}, http::Method::kPost);
+  return FailureOf(reply.error()).value_or(Failure());
+}
+
+TEST(FailureOf, M8_ForbiddenSaysWhatToDoAboutWhatForbidsIt) {
+  struct Row {
+    const char* body;
+    const char* help;
+  };
+  const std::vector<Row> rows = {
+      {R"({"kind": "Status", "code": 403, "reason": "Forbidden", "message":
+          "daemonsets.apps is forbidden: User \"a\" cannot create resource \"daemonsets\""})",
+       ". Grant the controller this right (manifests/standalone holds all that it needs); it goes "
+       "on by itself."},
+      {R"({"kind": "Status", "code": 403, "reason": "Forbidden", "message":
+          "daemonsets.apps \"d\" is forbidden: exceeded quota: few, requested: count=1"})",
+       ". Raise this quota, or free what uses it up; it goes on by itself."},
+      {R"({"kind": "Status", "code": 403, "reason": "Forbidden", "message":
+          "daemonsets.apps \"d\" is forbidden: unable to create new content in namespace n because it is being terminated",
+          "details": {"causes": [{"reason": "NamespaceTerminating"}]}})",
+       ". The namespace is being deleted; it goes on once there is one of this name again."},
+      {R"({"kind": "Status", "code": 403, "reason": "Forbidden", "message":
+          "ValidatingAdmissionPolicy 'p' denied request: no"})",
+       ". Lift what forbids it; it goes on by itself."},
+  };
+  for (const Row& row : rows) {
+    const Failure failure = FailureOfBody(row.body);
+    EXPECT_EQ(failure.reason, "Forbidden");
+    EXPECT_TRUE(failure.message.ends_with(row.help)) << failure.message;
+  }
+}
+
+TEST(FailureOf, WhatPassesByItselfIsNone) {
+  EXPECT_FALSE(FailureOf({.code = base::ErrorCode::kUnavailable, .message = "refused"}));
+}
+
+}  // namespace
+}  // namespace compute_domain

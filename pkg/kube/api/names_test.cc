@@ -1,0 +1,34 @@
+#include "pkg/kube/api/names.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace kube {
+namespace {
+
+TEST(Names, LabelValuesAreThoseOfKubernetes) {
+  for (const char* good : {"", "a", "A-b_c.9", "0", "7e8f3a2b-1c4d.3"}) {
+    EXPECT_TRUE(IsLabelValue(good)) << good;
+  }
+  EXPECT_TRUE(IsLabelValue(std::string(63, 'a')));
+  EXPECT_FALSE(IsLabelValue(std::string(64, 'a')));
+  for (const char* bad : {"-a", "a-", ".", "a b", "a/b", "caf\xC3\xA9", "a\n"}) {
+    EXPECT_FALSE(IsLabelValue(bad)) << bad;
+  }
+}
+
+TEST(Names, DnsSubdomainsAreThoseOfKubernetes) {
+  for (const char* good : {"a", "node-1", "node-1.rack-2.example", "10.0.0.1"}) {
+    EXPECT_TRUE(IsDnsSubdomain(good)) << good;
+  }
+  EXPECT_TRUE(IsDnsSubdomain(std::string(253, 'a')));
+  EXPECT_FALSE(IsDnsSubdomain(std::string(254, 'a')));
+  for (const char* bad :
+       {"", ".", "a.", ".a", "a..b", "A", "a_b", "-a", "a-", "a-.b", "a\x1b[31m"}) {
+    EXPECT_FALSE(IsDnsSubdomain(bad)) << bad;
+  }
+}
+
+}  // namespace
+}  // namespace kube

@@ -1,0 +1,80 @@
+#include "pkg/yaml/document.h"
+
+#include <yaml-cpp/eventhandler.h>
+
+#include <sstream>
+
+namespace yaml {
+namespace {
+
+using base::ErrorCode;
+using base::Fail;
+using base::Result;
+
+constexpr int kNodesMax = 100'000;
+constexpr int kAliasesMax = 100;
+
+// Reads a text without building anything, and refuses what would grow too large.
+class Budget final : public YAML::EventHandler {
+ public:
+  void OnDocumentStart(const YAML::Mark& /*mark*/) override {}
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t /*anchor*/) override { CountNode(mark); }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t /*anchor*/) override {
+    if (++aliases_ > kAliasesMax) throw YAML::ParserException(mark, "more than 100 aliases");
+  }
+  void OnScalar(const YAML::Mark& mark, const std::string& /*tag*/, YAML::anchor_t /*anchor*/,
+                const std::string& /*value*/) override {
+    CountNode(mark);
+  }
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& /*tag*/,
+                       YAML::anchor_t /*anchor*/, YAML::EmitterStyle::value /*style*/) override {
+    CountNode(mark);
+  }
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark& mark, const std::string& /*tag*/, YAML::anchor_t /*anchor*/,
+                  YAML::EmitterStyle::value /*style*/) override {
+    CountNode(mark);
+  }
+  void OnMapEnd() override {}
+
+ private:
+  void CountNode(const YAML::Mark& mark) {
+    if (++nodes_ > kNodesMax) throw YAML::ParserException(mark, "more than 100,000 nodes");
+  }
+
+  int nodes_ = 0;
+  int aliases_ = 0;
+};
+
+// `documents`: how many there are, of which no more than two are looked for.
+Result<YAML::Node> Parse(const std::string& text, const std::string& file, int& documents) {
+  try {
+    std::istringstream stream(text);
+    YAML::Parser parser(stream);
+    Budget budget;
+    for (documents = 0; documents < 2 && parser.HandleNextDocument(budget); ++documents) {
+    }
+    return YAML::Load(text);
+  } catch (const YAML::Exception& exception) {
+    const std::string line =
+        exception.mark.is_null() ? "" : ":" + std::to_string(exception.mark.line + 1);
+    return Fail(ErrorCode::kInvalid, file + line + ": not YAML: " + exception.msg);
+  }
+}
+
+}  // namespace
+
+Result<YAML::Node> ParseFirst(const std::string& text, const std::string& file) {
+  int documents = 0;
+  return Parse(text, file, documents);
+}
+
+Result<YAML::Node> ParseOnly(const std::string& text, const std::string& file) {
+  int documents = 0;
+  YAML::Node node = TRY(Parse(text, file, documents));
+  if (documents != 1) return Fail(ErrorCode::kInvalid, file + ": write one document");
+  return node;
+}
+
+}  // namespace yaml
