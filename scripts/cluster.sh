@@ -1,16 +1,21 @@
 #!/usr/bin/env bash
-# A Kubernetes control plane on this machine, to play with: real etcd, kube-apiserver, kube-controller-manager
-# and kube-scheduler, but no kubelet, so no container ever runs. For people; tests call
-# test/controlplane/controlplane themselves.
+# A Kubernetes cluster on this machine, to play with: real etcd, kube-apiserver, kube-controller-manager and
+# kube-scheduler; and with --real-nodes kubelets that run containers, else none. For people; tests call
+# test/controlplane/controlplane and test/realnodes/realnodes themselves.
 set -euo pipefail
 
-controlplane=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../test/controlplane" && pwd)
+tests=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../test" && pwd)
+controlplane=$tests/controlplane
+realnodes=$tests/realnodes/realnodes
 
 usage() {
   cat <<'USAGE'
-Usage: scripts/cluster.sh up [options]       start the cluster; options as of test/controlplane/controlplane up
-       scripts/cluster.sh kubectl ARGUMENTS  run the cluster's own kubectl as its administrator
-       scripts/cluster.sh down               end the cluster and remove all it holds
+Usage: scripts/cluster.sh up [options]         start the cluster; options as of test/controlplane/controlplane up
+       scripts/cluster.sh up --real-nodes N    with N nodes that run containers, 1 to 4, in namespaces of this machine
+       scripts/cluster.sh kubectl ARGUMENTS    run the cluster's own kubectl as its administrator
+       scripts/cluster.sh load FOLDER NAME     give all real nodes an image: an OCI layout, as scripts/image.sh makes it
+       scripts/cluster.sh in NODE COMMAND...   run a command in a real node, such as `in node-1 bash`
+       scripts/cluster.sh down                 end the cluster and remove all it holds
 
 The cluster is in ${XDG_STATE_HOME:-~/.local/state}/cdom/cluster; set CDOM_CLUSTER_DIR to have it, or a second
 one, elsewhere. The first `up` builds Kubernetes, which takes several minutes and needs Go.
@@ -33,9 +38,9 @@ case ${1-} in
     usage
     exit 0
     ;;
-  up | down | kubectl) command=$1 ;;
-  '') misuse "say 'up', 'kubectl' or 'down'" ;;
-  *) misuse "'$1' is none of 'up', 'kubectl' and 'down'" ;;
+  up | down | kubectl | load | in) command=$1 ;;
+  '') misuse "say 'up', 'kubectl', 'load', 'in' or 'down'" ;;
+  *) misuse "'$1' is none of 'up', 'kubectl', 'load', 'in' and 'down'" ;;
 esac
 shift
 
@@ -43,6 +48,7 @@ shift
   die "knows no place for the cluster. Set HOME, or CDOM_CLUSTER_DIR to a directory for it."
 dir=$(realpath -m -- "${CDOM_CLUSTER_DIR:-${XDG_STATE_HOME:-${HOME:-}/.local/state}/cdom/cluster}")
 kubeconfig=$dir/admin.kubeconfig
+has_real_nodes() { [[ -e $dir/.realnodes ]]; }
 
 case $command in
   up)
@@ -53,8 +59,25 @@ case $command in
         exec "$controlplane/controlplane" --help
       fi
     done
-    [[ ! -e $kubeconfig ]] ||
+    if [[ -e $kubeconfig ]] || has_real_nodes; then
       die "there is a cluster in $dir already. End it first: scripts/cluster.sh down"
+    fi
+    if [[ ${1-} == --real-nodes ]]; then
+      (($# == 2)) || misuse "--real-nodes needs a number, and takes no other options"
+      printf 'cluster.sh: starting a cluster in %s\n' "$dir" >&2
+      "$realnodes" up "$dir" --nodes "$2"
+      cat <<'NEXT'
+
+Go on with:
+  scripts/cluster.sh kubectl get nodes        the kubectl of the cluster's own version, in the cluster's own network
+  scripts/cluster.sh in node-1 bash           a shell in a node
+  scripts/image.sh amd64 && scripts/cluster.sh load build/image/controller-amd64 docker.io/library/cdom:0.1.0
+  scripts/cluster.sh kubectl apply -k manifests/standalone
+  scripts/cluster.sh down                     when you are done; nothing is kept
+The nodes have the images cdom.test/pause:1 and cdom.test/work:1, and can pull none: no network leads out.
+NEXT
+      exit 0
+    fi
     printf 'cluster.sh: starting a control plane in %s\n' "$dir" >&2
     "$controlplane/controlplane" up "$dir" "$@"
     cat <<NEXT
@@ -68,12 +91,24 @@ NEXT
   down)
     (($# == 0)) || misuse "down takes no arguments, got '$1'"
     outcome="the cluster in $dir has ended, and its data is removed"
-    [[ -e $kubeconfig ]] || outcome="there was no cluster in $dir"
-    # Also then: one that was cut off while it was starting may have left something.
-    "$controlplane/controlplane" down "$dir"
+    if has_real_nodes; then
+      "$realnodes" down "$dir"
+    else
+      [[ -e $kubeconfig ]] || outcome="there was no cluster in $dir"
+      # Also then: one that was cut off while it was starting may have left something.
+      "$controlplane/controlplane" down "$dir"
+    fi
     printf 'cluster.sh: %s\n' "$outcome" >&2
     ;;
+  load | in)
+    has_real_nodes || die "there is no cluster with real nodes in $dir. Start it: scripts/cluster.sh up --real-nodes 2"
+    if [[ $command == load ]]; then
+      (($# == 2)) || misuse "load needs the folder of an OCI layout, and a name for the image"
+    fi
+    exec "$realnodes" "$command" "$dir" "$@"
+    ;;
   kubectl)
+    if has_real_nodes; then exec "$realnodes" kubectl "$dir" "$@"; fi
     [[ -r $kubeconfig ]] || die "there is no cluster in $dir. Start it: scripts/cluster.sh up"
     # Never one from PATH: it may be of any version. KUBECONFIG instead of a flag, so that plugins get it too.
     bin=$("$controlplane/build.sh")

@@ -2,19 +2,24 @@
 # The main job, end to end, on a real local control plane: from `kubectl apply` to clean-up.
 #
 #   scripts/demo.sh [--keep] [--manner reference|cdom]
+#   scripts/demo.sh --real-nodes [--keep]
 #
-#   --keep     leave everything running at the end, and say how to go on
-#   --manner   who writes the cliques: the daemons, as NVIDIA's do (reference, the default), or the
-#              controller (cdom)
+#   --keep         leave everything running at the end, and say how to go on
+#   --manner       who writes the cliques: the daemons, as NVIDIA's do (reference, the default), or the
+#                  controller (cdom)
+#   --real-nodes   no simulated nodes, but two real kubelets, and the controller in its image: all that
+#                  there is to see without NVIDIA's kubelet plugin
 set -euo pipefail
 
 repo=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 bin=$repo/build/release/bin
 keep=false
+real_nodes=false
 manner=reference
 while (($# > 0)); do
   case $1 in
     --keep) keep=true ;;
+    --real-nodes) real_nodes=true ;;
     --manner)
       manner=${2:-}
       shift
@@ -41,11 +46,18 @@ esac
 
 # shellcheck source=../test/e2e/stage.sh
 source "$repo/test/e2e/stage.sh"
+# shellcheck source=../test/controlplane/quietly.sh
+source "$repo/test/controlplane/quietly.sh"
 
-say() { printf '\n\033[1m# %s\033[0m\n' "$*"; }  # Why the next command is run.
-run() {                                          # And the command, as a reader would type it.
-  printf '\033[32m$ %s\033[0m\n' "$*" >&2
+say() { printf '\n\033[1m# %s\033[0m\n' "$*"; }     # Why the next command is run.
+show() { printf '\033[32m$ %s\033[0m\n' "$*" >&2; }  # And the command, as a reader would type it.
+run() {
+  show "$@"
   "$@"
+}
+run_quietly() {  # run_quietly LOG HOW_FAR COMMAND...
+  show "${@:3}"
+  quietly "$@"
 }
 fail() {
   echo "demo: FAILED: $*" >&2
@@ -70,14 +82,21 @@ leave() {
 trap leave EXIT
 trap 'exit 130' INT TERM
 
-say "What building needs, and the build itself"
+steps_built() { printf 'built %s' "$(grep -oE '^\[[0-9]+/[0-9]+\]' "$1" | tail -n 1)"; }
+say "What building needs, and the build itself. The first time takes some 15 minutes; a line a minute says how far it is"
 run "$repo/scripts/deps.sh"
 (
   cd "$repo"
   cmake --preset release >/dev/null
-  run cmake --build --preset release --target compute-domain-controller nodesim 2>&1 | tail -n 2
+  run_quietly "$stage/build.log" steps_built \
+    cmake --build --preset release --target compute-domain-controller nodesim
 )
 "$repo/test/controlplane/build.sh" >/dev/null
+if $real_nodes; then
+  # shellcheck source=../test/realnodes/demo.sh
+  source "$repo/test/realnodes/demo.sh"
+  exit
+fi
 started=$SECONDS
 
 say "A control plane of its own: etcd, kube-apiserver, kube-controller-manager, kube-scheduler"

@@ -17,7 +17,7 @@ arm64=(g++-12-aarch64-linux-gnu)
 tests=(
   libgmock-dev librapidcheck-dev libbenchmark-dev
   clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev llvm-19
-  skopeo
+  skopeo runc containernetworking-plugins iproute2
 )
 nightly=(qemu-user-static)
 

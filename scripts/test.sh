@@ -4,8 +4,8 @@
 #
 #   scripts/test.sh            what CI runs, everything where it tells most:
 #                              as users run it (g++ 12, optimized)  the simulation's sweeps, a control plane and
-#                                                                   end to end, the demo, the image and the
-#                                                                   manifests, small benchmarks
+#                                                                   end to end, real nodes, the demo, the
+#                                                                   image and the manifests, small benchmarks
 #                              under ASan+UBSan                     every unit test, a sample of the sweeps
 #                              under TSan                           what has threads, and the whole controller
 #                                                                   end to end
@@ -146,6 +146,12 @@ as_users_run_it() {
     step "the test control plane is built" "$repo/test/controlplane/build.sh"
 }
 
+# A machine that cannot run them fails here, and says what it lacks.
+real_nodes() {
+  step "containerd is built" "$repo/test/realnodes/build.sh" &&
+    script "real nodes" "$repo/test/realnodes/realnodes_test.sh" "$repo/build/release/bin"
+}
+
 # What needs no more than processors, which those who wait for a cluster leave idle.
 computes() {
   build release fault_sweep_test wide_sweep_test &&
@@ -187,6 +193,7 @@ full() {
   if $cluster; then
     script "control plane" "$repo/test/controlplane/controlplane_test.sh"
     script "end to end" "$repo/test/e2e/e2e.sh" "$repo/build/release/bin"
+    real_nodes
     step "the demo sees every step" "$repo/scripts/demo.sh"
     script "manifests" "$repo/test/manifests/manifests_test.sh" "$repo/build/release/bin"
   fi
@@ -210,6 +217,7 @@ nightly() {
   if as_users_run_it; then
     step "dependencies of the nightly tests are installed" "$repo/scripts/deps.sh" nightly &&
       script "image, at night" "$repo/test/image/nightly_test.sh" "$repo/build/release/bin"
+    CDOM_NIGHTLY=1 real_nodes
     step "benchmarks in full size" "$repo/scripts/bench.sh"
     tail -n 30 "$logs/benchmarks_in_full_size.log"
   fi

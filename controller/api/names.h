@@ -113,6 +113,7 @@ inline constexpr std::string_view kReasonClaimsReserved = "ClaimsReserved";
 inline constexpr std::string_view kReasonPodsWaiting = "PodsWaiting";
 inline constexpr std::string_view kReasonChannelHeld = "ChannelHeldByUnrelatedClaim";
 inline constexpr std::string_view kReasonNoChannelFree = "NoChannelFree";
+inline constexpr std::string_view kReasonNoPlugin = "NoPlugin";
 inline constexpr std::string_view kReasonNoClaims = "NoClaims";
 
 }  // namespace api

@@ -1,5 +1,7 @@
 #include "controller/compute_domain/cache.h"
 
+#include <utility>
+
 #include "controller/api/names.h"
 #include "controller/compute_domain/ownership.h"
 
@@ -210,6 +212,10 @@ std::set<std::string> Cache::DomainsOn(const std::string& node) const {
 
 void Cache::OnPublisher(const std::string& node) {
   for (const std::string& uid : DomainsOn(node)) changed_(uid);
+  // The first of the cluster, or the last: that concerns pods that have found no node yet.
+  const bool nobody = publishers_.IsEmpty();
+  if (std::exchange(nobody_published_, nobody) == nobody) return;
+  for (const auto& domain : domains_.List()) changed_(domain->meta.uid);
 }
 
 // A clique concerns its domain; and whoever else has members in it once it gets or loses its own.
@@ -306,6 +312,7 @@ void Cache::AddReboots(Observed& observed) const {
 
 void Cache::AddNodes(Observed& observed) const {
   std::set<std::string> names;
+  observed.nobody_publishes = publishers_.IsEmpty();
   AddNodeNames(observed.children, names);
   if (observed.evidence.children) AddNodeNames(*observed.evidence.children, names);
   for (const std::string& name : names) {

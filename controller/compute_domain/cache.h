@@ -89,6 +89,7 @@ class Cache {
   kube::Store<api::Claim, kube::Packed> claims_;
   kube::Store<api::Node, kube::Packed> nodes_;
   Publishers publishers_;
+  bool nobody_published_ = true;  // As of the last change. Used by the watch thread.
   std::vector<std::unique_ptr<DriverNamespace>> driver_namespaces_;
   // Daemon pods from before a reboot of their node, with the start of their container then: until
   // they have come up once more.

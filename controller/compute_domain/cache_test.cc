@@ -141,6 +141,20 @@ TEST(Cache, B56_NodeThatGainsItsFirstSliceOrLosesItsLastConcernsWhoIsThere) {
   EXPECT_EQ(ChangedBy(world), Uids{kUid});
 }
 
+TEST(Cache, B56_FirstSliceOfTheClusterAndItsLastConcernEveryDomain) {
+  PassWorld world(Converged());
+  EXPECT_TRUE(world.cache.Gather(kUid).nobody_publishes);
+  world.server.PutSlice("node-8", "slice-8");
+  EXPECT_EQ(ChangedBy(world), Uids{kUid}) << "no pod of it is there, but one may wait";
+  EXPECT_FALSE(world.cache.Gather(kUid).nobody_publishes);
+  world.server.PutSlice("node-9", "slice-9");
+  world.server.RemoveSlice("slice-8");
+  EXPECT_EQ(ChangedBy(world), Uids());
+  world.server.RemoveSlice("slice-9");
+  EXPECT_EQ(ChangedBy(world), Uids{kUid});
+  EXPECT_TRUE(world.cache.Gather(kUid).nobody_publishes);
+}
+
 // ---- Reboots.
 
 class Reboot : public testing::Test {

@@ -63,6 +63,7 @@ constexpr Reason kReasons[] = {
     {api::kReasonPodsWaiting, Telling::kSilent},
     {api::kReasonChannelHeld, Telling::kWarning},
     {api::kReasonNoChannelFree, Telling::kSilent},
+    {api::kReasonNoPlugin, Telling::kWarning},
     {api::kReasonNoClaims, Telling::kSilent},
 };
 
@@ -286,8 +287,8 @@ std::vector<kube::Event> TellWaitingPods(Observed& observed) {
       told[pod.uid] = shortage->reason;
       const auto before = observed.memory.told.find(pod.uid);
       if (before != observed.memory.told.end() && before->second == shortage->reason) continue;
-      const bool is_stray = shortage->reason == api::kReasonChannelHeld;
-      events.push_back({.type = is_stray ? EventType::kWarning : EventType::kNormal,
+      const bool passes_by_itself = shortage->reason == api::kReasonNoChannelFree;
+      events.push_back({.type = passes_by_itself ? EventType::kNormal : EventType::kWarning,
                         .reason = shortage->reason,
                         .action = "Scheduling",
                         .note = "The pod waits for a channel of ComputeDomain " +

@@ -331,6 +331,12 @@ TEST(TellWaitingPods, B29_EachPodHearsOfEachCauseOnce) {
             (Texts{"Warning ChannelHeldByUnrelatedClaim of Pod team-a/train-2",
                    "Warning ChannelHeldByUnrelatedClaim of Pod team-a/train-3"}));
   EXPECT_NE(strays.at(0).note.find("team-a/b-channel"), std::string::npos) << strays[0].note;
+
+  observed.nobody_publishes = true;
+  observed.facts.views.slices = Sight::kCurrent;
+  EXPECT_EQ(
+      Summaries(TellWaitingPods(observed)),
+      (Texts{"Warning NoPlugin of Pod team-a/train-2", "Warning NoPlugin of Pod team-a/train-3"}));
 }
 
 TEST(TellWaitingPods, PodThatWaitsForSomethingElseHearsNothingAndIsForgotten) {

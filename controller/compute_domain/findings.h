@@ -15,7 +15,7 @@ namespace compute_domain {
 struct Findings {
   PodByNode pods = {};                               // They point into what was observed.
   Usage usage = {};                                  // Who uses the domain, and who waits for it.
-  std::optional<Failure> shortage = {};              // Who has the channels that pods lack.
+  std::optional<Failure> shortage = {};              // Why pods find no channel.
   std::map<std::string, std::string> occupied = {};  // Nodes that others hold, and by whom.
   std::vector<std::string> outdated = {};            // Daemon pods of an older template.
   MissingPlugins plugins = {};

@@ -186,6 +186,7 @@ struct Observed {
   // Those the domain has to do with: labelled, with a daemon pod, a member, or an allocated claim.
   std::map<std::string, api::Node> nodes = {};
   std::set<std::string> without_slices = {};  // Those of `nodes` that publish none of our driver.
+  bool nobody_publishes = false;              // No node of the whole cluster does.
   // Nodes that rebooted, and whose daemon has not come up since; its pod may still look ready.
   std::set<std::string> rebooted = {};
 

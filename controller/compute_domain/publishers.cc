@@ -10,6 +10,10 @@ bool Publishers::Contains(const std::string& node) const {
   return slices_.With([&](const Slices& slices) { return Has(slices, node); });
 }
 
+bool Publishers::IsEmpty() const {
+  return slices_.With([](const Slices& slices) { return slices.empty(); });
+}
+
 void Publishers::BeginReplace() { incoming_.clear(); }
 
 void Publishers::ReplaceAdd(json::View object) { incoming_.push_back(Decode(object)); }

@@ -24,6 +24,7 @@ class Publishers final : public kube::ReflectorSink {
   explicit Publishers(Changed changed) : changed_(std::move(changed)) {}
 
   [[nodiscard]] bool Contains(const std::string& node) const;
+  [[nodiscard]] bool IsEmpty() const;
 
   void BeginReplace() override;
   void ReplaceAdd(json::View object) override;

@@ -45,6 +45,16 @@ TEST(Publishers, B56_NodeIsOneFromItsFirstSliceToItsLast) {
   EXPECT_FALSE(world.publishers.Contains("node-1"));
 }
 
+TEST(Publishers, B56_ThereAreSomeFromTheFirstSliceToTheLast) {
+  World world;
+  EXPECT_TRUE(world.publishers.IsEmpty());
+  world.Replace({{"node-1", "a"}, {"node-2", "b"}});
+  world.Remove("node-1", "a");
+  EXPECT_FALSE(world.publishers.IsEmpty());
+  world.Remove("node-2", "b");
+  EXPECT_TRUE(world.publishers.IsEmpty());
+}
+
 TEST(Publishers, Q2_SliceThatChangesConcernsNobody) {
   World world;
   world.Add("node-1", "a");

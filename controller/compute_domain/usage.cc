@@ -81,6 +81,14 @@ std::vector<kube::OwnerReference> FindPodsWithoutChannel(const Observed& observe
 
 std::optional<Failure> FindShortage(const Observed& observed) {
   if (FindPodsWithoutChannel(observed).empty()) return {};
+  // From an old view nobody is told to install what may be there by now.
+  if (observed.nobody_publishes && observed.facts.views.slices == Sight::kCurrent) {
+    return Failure{.reason = std::string(api::kReasonNoPlugin),
+                   .message = "No node of the cluster publishes devices of " +
+                              std::string(api::kDriver) +
+                              ", so no pod gets a channel. Install NVIDIA's kubelet plugin, or "
+                              "look why its pods do not run."};
+  }
   std::vector<std::string> strays;
   const auto add = [&](const api::Claim& claim) {
     const bool names_none = claim.channel_domain.empty();

@@ -28,8 +28,8 @@ struct Usage {
 // Pods to which the scheduler says that no node has a channel for them.
 [[nodiscard]] std::vector<kube::OwnerReference> FindPodsWithoutChannel(const Observed& observed);
 
-// Who has the channels that such pods lack, as far as `stray_claims` and `holders` tell; empty: all
-// pods have one, or wait for something else.
+// Why such pods find no channel: no node has one, or who has them, as far as `stray_claims` and
+// `holders` tell; empty: all pods have one, or wait for something else.
 [[nodiscard]] std::optional<Failure> FindShortage(const Observed& observed);
 
 // The reads of pods that have waited for a while, and when to look again: soon at first, then ever

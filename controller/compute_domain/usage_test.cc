@@ -203,6 +203,51 @@ TEST(FindShortage, OnlyPodsThatLackAChannelAreShortOfOne) {
   EXPECT_TRUE(FindShortage(Short()));
 }
 
+TEST(FindShortage, B56_WhereNoNodeOfTheClusterHasAPluginThatIsSaidAndNothingElse) {
+  Observed observed = Short();
+  observed.others.stray_claims = {Stray("team-b", "", {"pods/b"})};
+  observed.others.holders = {"team-b/other"};
+  observed.nobody_publishes = true;
+  observed.facts.views.slices = Sight::kCurrent;
+  EXPECT_EQ(FindShortage(observed)->reason, "NoPlugin");
+  EXPECT_NE(FindShortage(observed)->message.find("Install NVIDIA's kubelet plugin"),
+            std::string::npos);
+  for (const Sight unsure : {Sight::kNone, Sight::kOld}) {
+    observed.facts.views.slices = unsure;
+    EXPECT_EQ(FindShortage(observed)->reason, "ChannelHeldByUnrelatedClaim");
+  }
+  observed.facts.views.slices = Sight::kCurrent;
+  observed.nobody_publishes = false;
+  EXPECT_EQ(FindShortage(observed)->reason, "ChannelHeldByUnrelatedClaim");
+  observed.nobody_publishes = true;
+  observed.memory.words.clear();
+  EXPECT_FALSE(FindShortage(observed)) << "no pod is known to wait for a channel";
+}
+
+TEST(DecideStatus, B56_DomainWhosePodsWaitInAClusterWithoutPluginIsNotReadyAndSaysWhy) {
+  Observed observed = Short();
+  observed.nobody_publishes = true;
+  observed.facts.views.slices = Sight::kCurrent;
+  observed.children.daemon_pods.clear();
+  observed.children.labelled_nodes.clear();
+  observed.children.cliques.clear();
+  const auto status = [&] {
+    return DecideStatus(observed, Find(observed, Now()), PlanMembership(observed, Now()), Now());
+  };
+  std::erase_if(observed.children.claims,
+                [](const api::Claim& claim) { return !claim.node.empty(); });
+  for (const char* type : {"Ready", "InUse"}) {
+    SCOPED_TRACE(type);
+    EXPECT_EQ(status().Find(type)->status, "False");
+    EXPECT_EQ(status().Find(type)->reason, "NoPlugin");
+    EXPECT_NE(status().Find(type)->message.find("pods/train-2"), std::string::npos);
+    EXPECT_NE(status().Find(type)->message.find("cannot allocate all claims"), std::string::npos);
+  }
+  // Before anybody wants a channel nothing is missing: nodes may be yet to come.
+  observed.children.claims.clear();
+  EXPECT_EQ(status().Find("Ready")->reason, "Idle");
+}
+
 TEST(FindShortage, B29_ClaimThatHoldsAChannelForNoDomainOrNoPodIsNamed) {
   struct Row {
     api::Claim claim;
