@@ -18,5 +18,5 @@ set(ENV{PKG_CONFIG_LIBDIR} "${CDOM_SYSROOT}/usr/lib/aarch64-linux-gnu/pkgconfig:
 
 # Libraries of libraries, and no trace of where all this lay.
 set(CMAKE_EXE_LINKER_FLAGS_INIT "-Wl,-rpath-link,${CDOM_SYSROOT}/usr/lib/aarch64-linux-gnu")
-set(CMAKE_CXX_FLAGS_INIT "-ffile-prefix-map=${CDOM_SYSROOT}=")
+set(CMAKE_CXX_FLAGS_INIT "-isystem ${CDOM_SYSROOT}/usr/include/aarch64-linux-gnu -ffile-prefix-map=${CDOM_SYSROOT}=")
 set(CMAKE_SKIP_RPATH ON)

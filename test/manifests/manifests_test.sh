@@ -223,7 +223,7 @@ kubeconfig_of() {  # kubeconfig_of NAME: of the ServiceAccount of this name, in 
   kubectl config view --raw -o json | jq --arg token "$token" '.users[0].user = {token: $token}'
 }
 
-plane_up >/dev/null
+plane_up --apiserver-arg --allow-privileged=true >/dev/null  # As where kubelet plugins run.
 nodesim_up --nodes 8 --cliques 2 --job-duration 2000 --daemon-account
 site
 run_case each_kustomization_builds_and_says_nothing_twice
