@@ -13,7 +13,8 @@ usage() {
 Usage: scripts/cluster.sh up [options]         start the cluster; options as of test/controlplane/controlplane up
        scripts/cluster.sh up --real-nodes N    with N nodes that run containers, 1 to 4, in namespaces of this machine
        scripts/cluster.sh kubectl ARGUMENTS    run the cluster's own kubectl as its administrator
-       scripts/cluster.sh load FOLDER NAME     give all real nodes an image: an OCI layout, as scripts/image.sh makes it
+       scripts/cluster.sh load FOLDER NAME     give all real nodes an image: an OCI layout, as scripts/image.sh makes it,
+                                               under a name to which its tag is added
        scripts/cluster.sh in NODE COMMAND...   run a command in a real node, such as `in node-1 bash`
        scripts/cluster.sh down                 end the cluster and remove all it holds
 
@@ -71,7 +72,7 @@ case $command in
 Go on with:
   scripts/cluster.sh kubectl get nodes        the kubectl of the cluster's own version, in the cluster's own network
   scripts/cluster.sh in node-1 bash           a shell in a node
-  scripts/image.sh amd64 && scripts/cluster.sh load build/image/controller-amd64 docker.io/library/cdom:0.1.0
+  scripts/image.sh amd64 && scripts/cluster.sh load build/image/controller-amd64 registry.example.com/cdom-controller
   scripts/cluster.sh kubectl apply -k manifests/standalone
   scripts/cluster.sh down                     when you are done; nothing is kept
 The nodes have the images cdom.test/pause:1 and cdom.test/work:1, and can pull none: no network leads out.

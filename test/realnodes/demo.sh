@@ -3,7 +3,7 @@
 # shellcheck shell=bash disable=SC2154
 
 cluster=$stage/cluster
-image=docker.io/library/cdom:0.1.0
+name=registry.example.com/cdom-controller
 kubectl() { "$repo/test/realnodes/realnodes" kubectl "$cluster" "$@"; }
 fail() {
   echo "demo: FAILED: $*" >&2
@@ -26,7 +26,9 @@ says() {  # says REASON: of the condition Ready
 }
 
 say "The image of the controller"
-run "$repo/test/realnodes/controller_image.sh" "$bin/compute-domain-controller" "$stage/image"
+image_made() { printf 'the image is being made'; }
+run_quietly "$stage/image.log" image_made "$repo/scripts/image.sh" "$(dpkg --print-architecture)" --output "$stage/image"
+tail -n 1 "$stage/image.log"
 "$repo/test/realnodes/build.sh" >/dev/null
 started=$SECONDS
 
@@ -35,7 +37,7 @@ run "$repo/test/realnodes/realnodes" up "$cluster" --nodes 2
 run kubectl get nodes -o wide
 
 say "The image into each of them, and the controller into the cluster: two replicas, one leads"
-run "$repo/test/realnodes/realnodes" load "$cluster" "$stage/image" "$image"
+run "$repo/test/realnodes/realnodes" load "$cluster" "$stage/image" "$name"
 run kubectl apply -k "$repo/manifests/standalone"
 run kubectl -n cdom-system rollout status deployment/cdom-controller --timeout=120s
 run kubectl -n cdom-system get pods -o wide

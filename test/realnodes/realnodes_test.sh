@@ -84,7 +84,7 @@ machine() {
   cat /proc/sys/net/ipv4/ip_forward /proc/sys/kernel/random/boot_id
   # What the nodes' programs make where they are left to themselves; others come and go on the machine.
   find /etc /opt /run /usr/libexec /var/lib /var/log -maxdepth 3 -type d |
-    grep -E '/(containerd|kube[a-z]*|cni|cdi|nri|runc|netns|mount|pods|containers/[^/]+_)' | sort
+    grep -E '/(containerd|kube[a-z]*|cni|cdi|nri|runc|netns|mount|pods)' | sort
 }
 cgroups() { find /sys/fs/cgroup -type d -name "cdom-*" | sort; }
 namespaces() {  # Those that processes of the cluster are in and we are not.
