@@ -17,6 +17,17 @@ bool IsShownUnready(const Observed& observed, const std::string& node) {
   });
 }
 
+// Its clique as a live read shows it; null: there is none, or nobody looked.
+const api::Clique* LiveClique(const Observed& observed, const Member& shown) {
+  const auto& cliques = observed.evidence.cliques;
+  const auto clique = std::ranges::find(cliques, shown.clique, &api::Clique::id);
+  return clique == cliques.end() ? nullptr : &*clique;
+}
+
+bool Lists(const api::Clique& clique, const std::string& node) {
+  return std::ranges::find(clique.daemons, node, &Member::node) != clique.daemons.end();
+}
+
 // Whether a member that only status still shows is one no longer. Nobody leaves because one cache
 // lags (S5), not even one whose daemon seems to be ending or whose index a clique gives to somebody
 // else: a live read shows that no pod is left but those that are about to end and have taken their
@@ -25,8 +36,10 @@ bool HasLeft(const Observed& observed, const Member& shown, Membership& membersh
   const auto is_its = [&](const DaemonPod& pod) {
     return pod.node == shown.node && !pod.terminal && MayBeIn(pod, shown.clique);
   };
+  const api::Clique* clique = LiveClique(observed, shown);
+  const bool is_listed = clique != nullptr && Lists(*clique, shown.node);
   const auto leaves = [&](const DaemonPod& pod) {
-    return !shown.clique.empty() && !pod.controller_writes && pod.meta.deleting;
+    return !shown.clique.empty() && !is_listed && !pod.controller_writes && pod.meta.deleting;
   };
   if (!observed.evidence.daemon_pods) {
     membership.needs_daemons = true;
@@ -39,10 +52,8 @@ bool HasLeft(const Observed& observed, const Member& shown, Membership& membersh
 // A live read shows the clique without an entry of the node: its daemon, which may be there, has
 // taken it out, as one does that ends in a crash.
 bool HasTakenItselfOut(const Observed& observed, const Member& shown) {
-  const auto& cliques = observed.evidence.cliques;
-  const auto clique = std::ranges::find(cliques, shown.clique, &api::Clique::id);
-  return clique != cliques.end() &&
-         std::ranges::find(clique->daemons, shown.node, &Member::node) == clique->daemons.end();
+  const api::Clique* clique = LiveClique(observed, shown);
+  return clique != nullptr && !Lists(*clique, shown.node);
 }
 
 bool IsIndexTaken(const MemberByNode& members, const Member& shown) {

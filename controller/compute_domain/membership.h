@@ -12,7 +12,8 @@
 //   yes              -              its own             a member as the clique says; where its pod
 //                                                       is, if it stands in two
 //   no               none, live     -                   none: it has left
-//   no               ends, live     -                   none, if it writes its own entry
+//   no               ends, live     -                   none, if it writes its own entry, which
+//                                                       is not in the clique, live
 //   no               there          free                a member as status shows it: caches lag
 //   no               there          another's, cached   the same, and so is all of its clique
 //   no               there          another's, live     none: it took itself out

@@ -717,6 +717,21 @@ TEST(PlanMembership, S3_S5_WhoseIndexAnotherHasLeavesStatusOnceALiveReadShowsNoP
   EXPECT_EQ(PlanMembership(observed, Now()).members, (Members{MakeMember("node-0", 1)}));
 }
 
+// On a node that died: it ends for ever, and takes nothing out.
+TEST(PlanMembership, S5_DaemonThatEndsHasNotLeftWhileALiveReadShowsItsEntry) {
+  Observed observed = Converged();
+  const Members shown = observed.domain->status.nodes;
+  api::Clique& clique = observed.children.cliques[0];
+  observed.evidence.cliques = {clique};
+  clique.daemons = {MakeMember("node-0", 0)};  // The cache is behind.
+  observed.children.daemon_pods[1].meta.deleting = true;
+  ShowPods(observed, observed.children.daemon_pods);
+  const auto is_node_1 = [](const Member& member) { return member.node == "node-1"; };
+  EXPECT_TRUE(std::ranges::any_of(PlanMembership(observed, Now()).members, is_node_1));
+  observed.evidence.cliques = {clique};
+  EXPECT_FALSE(std::ranges::any_of(PlanMembership(observed, Now()).members, is_node_1));
+}
+
 // Its daemon crashes again and again, and another has taken the index meanwhile.
 TEST(PlanMembership, C6_WhoTookItselfOutOfItsCliqueHoldsUpNobodyElse) {
   Observed observed = Converged();
