@@ -82,9 +82,9 @@ machine() {
   hostname
   cat /proc/sys/vm/{overcommit_memory,panic_on_oom} /proc/sys/kernel/{panic,panic_on_oops,keys/root_max*}
   cat /proc/sys/net/ipv4/ip_forward /proc/sys/kernel/random/boot_id
-  # What the nodes' programs make where they are left to themselves; others come and go on the machine.
+  # What the programs of nodes make where they are left to themselves. Others make other folders meanwhile.
   find /etc /opt /run /usr/libexec /var/lib /var/log -maxdepth 3 -type d |
-    grep -E '/(containerd|kube[a-z]*|cni|cdi|nri|runc|netns|mount|pods)' | sort
+    grep -E '/(containerd|kube[a-z]*|cni|cdi|nri|runc|netns|pods)' | sort
 }
 cgroups() { find /sys/fs/cgroup -type d -name "cdom-*" | sort; }
 namespaces() {  # Those that processes of the cluster are in and we are not.
