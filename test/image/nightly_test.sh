@@ -3,7 +3,7 @@
 # arm64, which qemu plays, its controller serves a domain of a real control plane. Needs root, for chroot. Prints PASS or
 # FAIL and a name for each case.
 #
-#   nightly_test.sh RELEASE_BIN_FOLDER    of nodesim
+#   nightly_test.sh RELEASE_BIN_FOLDER [PATTERN...]    of nodesim; all cases, or those whose name matches
 set -euo pipefail
 
 repo=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -13,6 +13,7 @@ source "$repo/test/image/image.sh"
 # shellcheck source=../e2e/stage.sh
 source "$repo/test/e2e/stage.sh"
 stage=$work/stage
+wanted=("${@:2}")
 rootfs=$work/rootfs
 triplet=aarch64-linux-gnu
 mkdir -p "$stage"
