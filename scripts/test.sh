@@ -195,6 +195,7 @@ full() {
     script "end to end" "$repo/test/e2e/e2e.sh" "$repo/build/release/bin"
     real_nodes
     step "the demo sees every step" "$repo/scripts/demo.sh"
+    step "the demo with real nodes sees every step" "$repo/scripts/demo.sh" --real-nodes
     script "manifests" "$repo/test/manifests/manifests_test.sh" "$repo/build/release/bin"
   fi
   joined

@@ -435,6 +435,17 @@ missing_go_is_explained() {
   [[ $(PATH=$work/tools "$here/build.sh") == "$bin" ]]
 }
 
+long_work_is_quiet_but_says_how_far_it_is_and_why_it_fails() {
+  # shellcheck source=quietly.sh
+  source "$here/quietly.sh"
+  lines_written() { printf '%d lines' "$(wc -l <"$1")"; }
+  local quietly_every=0.2
+  quietly "$work/long" lines_written bash -c 'echo noise; until [[ -s $0 ]]; do sleep 0.1; done' "$work/told" 2>"$work/told"
+  [[ $(head -n 1 "$work/told") == '  1 min: 1 lines' ]]
+  [[ $(grep -c noise "$work/told") == 0 && $(<"$work/long") == noise ]]
+  refused 'the cause' quietly "$work/long" lines_written bash -c 'echo the cause; exit 1'
+}
+
 # --- Run ---------------------------------------------------------------------------------------------------------
 
 # At the same time, so that they compete for ports and for the processor.
@@ -481,6 +492,7 @@ check killed_up_is_cleaned_up_by_down
 check down_leaves_others_alone
 check wrong_use_is_explained
 check missing_go_is_explained
+check long_work_is_quiet_but_says_how_far_it_is_and_why_it_fails
 
 printf '%d passed, %d failed\n' "$passed" "$failed"
 ((failed == 0))

@@ -11,7 +11,7 @@ quietly() {
     trap 'exit 0' INT TERM
     minutes=0
     # A pause without a process, which would outlive this one.
-    until read -rt 60 <> <(:) || ! kill -0 "$$" 2>/dev/null; do
+    until read -rt "${quietly_every:-60}" <> <(:) || ! kill -0 "$$" 2>/dev/null; do
       printf '  %d min: %s\n' $((++minutes)) "$("$how_far" "$log")"
     done
   ) >&2 &

@@ -41,7 +41,8 @@ what_a_tenant_makes_unreadable_does_not_keep_another_tenants_domain_from_going()
     post_unreadable "$kind" "$uid" || { echo "the API server took no $kind"; return 1; }
   done
   kubectl delete pod victim --timeout=60s || return 1
-  is_labelled "$uid" || { echo "no label has to be taken off"; return 1; }
+  # As a plugin leaves it behind that could not take it off.
+  kubectl label node node-009 "resource.nvidia.com/computeDomain=$uid" || return 1
   kubectl delete cdom victim --timeout=40s || { kubectl describe cdom victim; return 1; }
   if is_labelled "$uid"; then echo "a label stays"; return 1; fi
   # Theirs is left alone: it only says that it belongs to the domain.
