@@ -37,7 +37,8 @@ int DecodeIndex(json::View index) {
 }
 
 bool IsAddress(std::string_view text) {
-  return text.size() < 46 && text.find_first_not_of("0123456789abcdefABCDEF.:") == text.npos;
+  return text.size() < 46 &&
+         text.find_first_not_of("0123456789abcdefABCDEF.:") == std::string_view::npos;
 }
 
 // Text of a daemon, which the API server takes as it is: none where it is no address.
