@@ -207,7 +207,7 @@ YAML
   pod asks-again node-2 ask "$(kubectl get pod listens -o 'jsonpath={.status.podIP}')" 80 || return 1
   wait_for 60 "a pod has asked" pod_is asks-again Succeeded || return 1
   [[ $(kubectl logs asks-again) == 'this is a pod' ]] || return 1
-  kubectl delete networkpolicy/nothing pod/listens pod/asks pod/strays pod/asks-again --wait=false
+  kubectl delete networkpolicy/nothing pod/listens pod/asks pod/strays pod/asks-again --timeout=60s
 }
 
 nothing_is_left_of_them_on_the_machine() {
