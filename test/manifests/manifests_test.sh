@@ -214,6 +214,8 @@ deleted_under_domains_that_live_a_job_takes_their_finalizer_off_and_nothing_is_l
   wait "$pid" || status=$?
   ((status == 0)) || { cat "$stage/delete.out"; return 1; }
   kubectl delete -k "$repo/manifests/release-finalizers" --timeout=60s || return 1
+  # Whether the garbage collector still knew the kind of its owner is a matter of moments.
+  kubectl delete resourceclaimtemplates --all-namespaces -l resource.nvidia.com/computeDomain --timeout=60s || return 1
   kubectl delete job quickstart --timeout=60s || return 1
   wait_for 60 "nothing is left" nothing_left || { diff "$stage/before.json" "$stage/after.json" | head -n 60; return 1; }
 }

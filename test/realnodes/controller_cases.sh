@@ -274,6 +274,7 @@ delete_of_the_manifests_under_a_domain_ends_once_its_finalizer_is_released() {
   kubectl wait --for=condition=Complete job --all -n cdom-release-finalizers --timeout=90s || return 1
   kubectl delete -k "$repo/manifests/release-finalizers" --timeout=90s || return 1
   wait "$deletion" || return 1
+  kubectl delete resourceclaimtemplates --all-namespaces -l resource.nvidia.com/computeDomain --timeout=60s || return 1
   kubectl delete job quickstart || return 1
   is_as_before
 }
