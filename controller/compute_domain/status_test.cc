@@ -199,6 +199,24 @@ TEST(DecideStatus, S7_CliqueWhoseNameIsNoCliquesIsIgnoredAndTold) {
             std::string::npos);
 }
 
+TEST(DecideStatus, S7_CliqueOfAStrangerIsNotEvenTold) {
+  Observed observed = Converged();
+  api::Clique strangers = observed.children.cliques[0];
+  strangers.id.clear();
+  strangers.domain = fixtures::kOtherUid;
+  observed.children.cliques.push_back(strangers);
+  EXPECT_EQ(StatusOf(observed), fixtures::MakeStatus());
+}
+
+TEST(DecideStatus, C9_WhatIsLeftUndoneIsToldAndNoFault) {
+  Observed observed = Converged();
+  observed.left_undone = Failure{.reason = "Forbidden", .message = "no right"};
+  const DomainStatus status = StatusOf(observed);
+  EXPECT_EQ(status.Find("Ready")->status, "True");
+  EXPECT_EQ(status.Find("Provisioned")->status, "True");
+  EXPECT_TRUE(status.Find("Provisioned")->message.ends_with(" Left undone: no right"));
+}
+
 TEST(DecideStatus, P1_EachConditionSaysItsOwnPartAndReadyTheFirstThatFails) {
   struct Row {
     Change change;
