@@ -4,24 +4,9 @@
 
 #include "controller/api/names.h"
 #include "pkg/base/duration.h"
+#include "pkg/kube/api/names.h"
 
 namespace compute_domain {
-
-bool IsObjectName(std::string_view name) {
-  constexpr std::size_t kLengthMax = 253;
-  if (name.empty() || name.size() > kLengthMax) return false;
-  const auto is_alphanumeric = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
-  };
-  char before = '.';  // As if a label had just ended.
-  for (const char c : name) {
-    if (!is_alphanumeric(c) && c != '-' && c != '.') return false;
-    if (before == '.' && !is_alphanumeric(c)) return false;
-    if (before == '-' && c == '.') return false;
-    before = c;
-  }
-  return is_alphanumeric(before);
-}
 
 bool IsProvisioned(const Observed& observed) {
   const kube::Condition* said = observed.domain->status.Find(api::kConditionProvisioned);
@@ -44,7 +29,7 @@ std::optional<Failure> FindObjection(const Observed& observed) {
                        "The domain has no spec.channel, so there is nothing to make. Delete it and "
                        "create it again with spec.channel.resourceClaimTemplate.name."};
   }
-  if (!IsObjectName(observed.domain->template_name)) {
+  if (!kube::IsDnsSubdomain(observed.domain->template_name)) {
     return Failure{
         .reason = std::string(api::kReasonTemplateNameInvalid),
         .message =

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <optional>
-#include <string_view>
 
 #include "controller/compute_domain/plan.h"
 
@@ -28,8 +27,5 @@ namespace compute_domain {
 // How long its deletion waits for those who use the domain: by its annotation, else by the facts.
 // REQUIRES: observed.domain.
 [[nodiscard]] std::chrono::seconds DeletionGrace(const Observed& observed);
-
-// Whether the API server takes `name` for an object (DNS-1123 subdomain).
-[[nodiscard]] bool IsObjectName(std::string_view name);
 
 }  // namespace compute_domain

@@ -22,18 +22,6 @@ TEST(FindObjection, B40_NameThatIsNoNameIsRefusedWithAnExample) {
   EXPECT_NE(objection->message.find("train-channel"), std::string::npos);
 }
 
-TEST(IsObjectName, FollowsDns1123) {
-  for (const std::string name : {"a", "train-channel", "a.b-c.0", "0", "x--y"}) {
-    EXPECT_TRUE(IsObjectName(name)) << name;
-  }
-  EXPECT_TRUE(IsObjectName(std::string(253, 'a')));
-  for (const std::string name : {"", ".", "-a", "a-", "a.", ".a", "a..b", "a-.b", "a.-b", "Train",
-                                 "a_b", "a/b", "a b", "a~b"}) {
-    EXPECT_FALSE(IsObjectName(name)) << name;
-  }
-  EXPECT_FALSE(IsObjectName(std::string(254, 'a')));
-}
-
 TEST(DeletionGrace, AnnotationOfTheDomainGoesFirst) {
   Observed observed = Converged();
   observed.facts.deletion_grace = seconds(600);

@@ -14,6 +14,24 @@ struct Overload : Arms... {
   using Arms::operator()...;
 };
 
+// What to do about a 403, which means many things.
+std::string HelpAgainst(const base::Error& forbidden) {
+  const auto says = [&](const char* words) {
+    return forbidden.message.find(words) != std::string::npos;
+  };
+  if (forbidden.cause == "NamespaceTerminating") {
+    return "The namespace is being deleted; it goes on once there is one of this name again.";
+  }
+  if (says("exceeded quota")) {
+    return "Raise this quota, or free what uses it up; it goes on by itself.";
+  }
+  if (says(" cannot ")) {  // User "x" cannot create resource ...
+    return "Grant the controller this right (manifests/standalone holds all that it needs); it "
+           "goes on by itself.";
+  }
+  return "Lift what forbids it; it goes on by itself.";
+}
+
 }  // namespace
 
 const std::string* DraVersion(Kind kind, const Facts& facts) {
@@ -114,24 +132,6 @@ bool IsAside(const Action& action) {
   return std::holds_alternative<RemoveNodeLabel>(action) ||
          std::holds_alternative<ReplaceDaemon>(action) ||
          std::holds_alternative<ReadClaims>(action) || std::holds_alternative<ReadPods>(action);
-}
-
-// What to do about a 403, which means many things.
-std::string HelpAgainst(const base::Error& forbidden) {
-  const auto says = [&](const char* words) {
-    return forbidden.message.find(words) != std::string::npos;
-  };
-  if (forbidden.cause == "NamespaceTerminating") {
-    return "The namespace is being deleted; it goes on once there is one of this name again.";
-  }
-  if (says("exceeded quota")) {
-    return "Raise this quota, or free what uses it up; it goes on by itself.";
-  }
-  if (says(" cannot ")) {  // User "x" cannot create resource ...
-    return "Grant the controller this right (manifests/standalone holds all that it needs); it "
-           "goes on by itself.";
-  }
-  return "Lift what forbids it; it goes on by itself.";
 }
 
 std::optional<Failure> FailureOf(const base::Error& error) {

@@ -50,6 +50,14 @@ Result<void> TakeChild(Kind kind, const kube::ObjectKey& key, const Result<Respo
   return {};
 }
 
+// The API server has this sentence for a JSON patch that cannot be applied, and no other; what
+// refuses a node that the patch did make, such as a webhook, says why.
+bool SaysThatATestFailed(const base::Error& error) {
+  return error.code == ErrorCode::kInvalid &&
+         error.message.find("the server rejected our request due to an error in our request") !=
+             std::string::npos;
+}
+
 }  // namespace
 
 Request RequestOf(const Create& create, const Observed& observed) {
@@ -172,14 +180,6 @@ Request RequestOf(const WriteIdentity& write, const Observed& observed) {
 Result<void> TakeReply(const WriteIdentity& write, const Result<Response>& reply,
                        Observed& observed, ActionResult& result) {
   return TakeChild(write.kind, write.object.key, reply, observed, result);
-}
-
-// The API server has this sentence for a JSON patch that cannot be applied, and no other; what
-// refuses a node that the patch did make, such as a webhook, says why.
-bool SaysThatATestFailed(const base::Error& error) {
-  return error.code == ErrorCode::kInvalid &&
-         error.message.find("the server rejected our request due to an error in our request") !=
-             std::string::npos;
 }
 
 Request RequestOf(const RemoveNodeLabel& remove, const Observed& /*observed*/) {

@@ -19,13 +19,14 @@ TEST(Names, LabelValuesAreThoseOfKubernetes) {
 }
 
 TEST(Names, DnsSubdomainsAreThoseOfKubernetes) {
-  for (const char* good : {"a", "node-1", "node-1.rack-2.example", "10.0.0.1"}) {
+  for (const char* good : {"a", "0", "node-1", "node-1.rack-2.example", "10.0.0.1", "train-channel",
+                           "a.b-c.0", "x--y"}) {
     EXPECT_TRUE(IsDnsSubdomain(good)) << good;
   }
   EXPECT_TRUE(IsDnsSubdomain(std::string(253, 'a')));
   EXPECT_FALSE(IsDnsSubdomain(std::string(254, 'a')));
-  for (const char* bad :
-       {"", ".", "a.", ".a", "a..b", "A", "a_b", "-a", "a-", "a-.b", "a\x1b[31m"}) {
+  for (const char* bad : {"", ".", "a.", ".a", "a..b", "A", "a_b", "-a", "a-", "a-.b", "a.-b",
+                          "Train", "a/b", "a b", "a~b", "a\x1b[31m"}) {
     EXPECT_FALSE(IsDnsSubdomain(bad)) << bad;
   }
 }
