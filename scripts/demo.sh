@@ -73,10 +73,7 @@ leave() {
   trap - EXIT INT TERM
   stop "$watch_pid"
   if $keep && ((status == 0)); then return; fi
-  stop "$controller_pid"
-  stop "$nodesim_pid"
-  if [[ -d $stage/plane ]]; then plane_down >/dev/null || true; fi
-  if ((status == 0)); then rm -rf "$stage"; else echo "demo: logs are in $stage" >&2; fi
+  clear_stage demo "$status"
   exit "$status"
 }
 trap leave EXIT

@@ -82,6 +82,14 @@ stop() {  # stop PID: ends a process that we started, and waits for it
   wait "$1" 2>/dev/null || true
 }
 
+# clear_stage NAME STATUS: the end of a script with one stage, which stays for who wants to know why it failed.
+clear_stage() {
+  stop "$controller_pid"
+  stop "$nodesim_pid"
+  if [[ -d $stage/plane ]]; then plane_down >/dev/null || true; fi
+  if (($2 == 0)); then rm -rf "$stage"; else echo "$1: logs are in $stage" >&2; fi
+}
+
 # snapshot FILE: every object of every kind, without what changes by itself: events, leases, versions,
 # heartbeats. Sorted, so that two can be compared.
 snapshot() {

@@ -19,9 +19,7 @@ leave() {
   trap - EXIT INT TERM
   stop "$first"
   stop "$second"
-  stop "$nodesim_pid"
-  if [[ -d $stage/plane ]]; then plane_down >/dev/null || true; fi
-  if ((status == 0)); then rm -rf "$stage"; else echo "tsan: logs are in $stage" >&2; fi
+  clear_stage tsan "$status"
   exit "$status"
 }
 trap leave EXIT

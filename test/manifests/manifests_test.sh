@@ -17,10 +17,7 @@ failed=0
 leave() {
   local status=$?
   trap - EXIT INT TERM
-  stop "$controller_pid"
-  stop "$nodesim_pid"
-  if [[ -d $stage/plane ]]; then plane_down >/dev/null || true; fi
-  if ((status == 0)); then rm -rf "$stage"; else echo "manifests: logs are in $stage" >&2; fi
+  clear_stage manifests "$status"
   exit "$status"
 }
 trap leave EXIT
