@@ -5,8 +5,10 @@ system() { kubectl -n cdom-system "$@"; }
 audit=$cluster/plane/audit.log
 
 controller_pods() { system get pods -l app.kubernetes.io/component=controller "$@"; }
-leader() { system get lease cdom-controller -o 'jsonpath={.spec.holderIdentity}' | sed -E 's/-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$//'; }
-leads() { [[ -n $(leader) ]]; }
+holder() { system get lease cdom-controller -o 'jsonpath={.spec.holderIdentity}' | sed -E 's/-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$//'; }
+is_held() { [[ -n $(holder) ]]; }
+# The pod that leads. A Lease has no holder from when one lets go until the next takes it, so this waits for one.
+leader() { wait_for 30 "one leads" is_held >&2 && holder; }
 node_of() { system get pod "$1" -o 'jsonpath={.spec.nodeName}'; }
 container_of() { system get pod "$1" -o 'jsonpath={.status.containerStatuses[0].containerID}' | sed 's#containerd://##'; }
 standby() { controller_pods -o name | sed 's#^pod/##' | grep -vxF "$(leader)"; }
@@ -50,7 +52,7 @@ says() { [[ $(condition "$1" reason) == "$2" && $(condition "$1" message) =~ $3 
 the_manifests_install_it_and_both_replicas_become_ready_by_their_probes() {
   kubectl apply -k "$repo/manifests/standalone" || return 1
   wait_for 120 "both replicas are ready" are_ready || { controller_pods -o yaml; kubectl get events -A; return 1; }
-  wait_for 30 "one leads" leads || return 1
+  leader || return 1
   local node pod
   # They are on a node each.
   [[ $(controller_pods -o 'jsonpath={.items[*].spec.nodeName}' | tr ' ' '\n' | sort -u | wc -l) == 2 ]] || return 1
@@ -77,7 +79,7 @@ would_enforce() {
 
 logs_and_debug_pages_are_reached_through_the_kubelet() {
   local forward leads page=$root/page.json
-  leads=$(leader)
+  leads=$(leader) || return 1
   wait_for 30 "the leader logs that it leads" log_says "$leads" Reconciling || return 1
   system port-forward "pod/$leads" 8081 >"$root/forward.out" 2>&1 &
   forward=$!
@@ -96,7 +98,7 @@ it_acts_by_the_token_of_its_own_pod() {
   kubectl label nodes --all nvidia.com/gpu.clique=clique-1 || return 1
   wait_for 60 "the domain is provisioned" says Provisioned ChildrenExist . || return 1
   local leads
-  leads=$(leader)
+  leads=$(leader) || return 1
   grep -F '"resource":"computedomains"' "$audit" | grep -F '"verb":"patch"' | jq -e -s --arg pod "$leads" --arg node "$(node_of "$leads")" '
     length > 0 and all(.user.username == "system:serviceaccount:cdom-system:cdom-controller"
       and .user.extra["authentication.kubernetes.io/pod-name"] == [$pod]
@@ -183,9 +185,10 @@ two_pods() { [[ $(controller_pods --no-headers | wc -l) == 2 ]]; }
 more_hand_overs() { (($(hand_overs | wc -l) > $1)); }
 
 a_drained_node_leaves_no_more_than_two_seconds_without_a_leader() {
-  local before node
+  local before leads node
+  leads=$(leader) || return 1
+  node=$(node_of "$leads")
   before=$(hand_overs | wc -l)
-  node=$(node_of "$(leader)")
   kubectl drain "$node" --ignore-daemonsets --delete-emptydir-data --force --timeout=90s || return 1
   wait_for 60 "both replicas are ready elsewhere" are_ready || return 1
   kubectl uncordon "$node" || return 1
@@ -196,7 +199,7 @@ a_drained_node_leaves_no_more_than_two_seconds_without_a_leader() {
 # The term of a leader that cannot let go runs out: 15 s, which count from the renewal that the other saw up to 2 s late.
 a_leader_whose_container_is_killed_is_followed_when_its_term_is_over() {
   local pod id began
-  pod=$(leader)
+  pod=$(leader) || return 1
   id=$(container_of "$pod")
   began=$(date +%s.%N)
   signal_container "$pod" "$id" KILL || return 1
