@@ -15,7 +15,7 @@ build=(
 image=(python3 binutils)
 arm64=(g++-12-aarch64-linux-gnu)
 tests=(
-  libgmock-dev librapidcheck-dev libbenchmark-dev
+  libgmock-dev librapidcheck-dev libbenchmark-dev nlohmann-json3-dev
   clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev llvm-19
   skopeo runc containernetworking-plugins iproute2
 )

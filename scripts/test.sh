@@ -9,6 +9,7 @@
 #                              under ASan+UBSan                     every unit test, a sample of the sweeps
 #                              under TSan                           what has threads, and the whole controller
 #                                                                   end to end
+#                              under libFuzzer              what reads bytes of others
 #                              and clang-tidy, and coverage of the planner
 #   scripts/test.sh quick      unit tests and the simulation without sanitizers, rules over the sources
 #   scripts/test.sh nightly    what takes hours: sweeps that strike every request, all tests in all presets,
@@ -159,6 +160,8 @@ computes() {
   build asan tests && cases "unit tests under ASan and UBSan" asan
   build tsan threads_tests compute-domain-controller &&
     cases "tests of threads under TSan" tsan -L threads
+  script "hostile input" "$repo/scripts/fuzz.sh"
+  script "hostile input is found" "$repo/test/fuzz/fuzz_test.sh"
   coverage
   # What clang-tidy reads; it reports what clang warns about, thread-safety analysis included.
   step "configuration of preset clang" cmake --preset clang && step "clang-tidy finds nothing" lint
@@ -215,6 +218,7 @@ nightly() {
     CDOM_SWEEP=1 cases "sweeps under ASan and UBSan" asan -R '^(fault|wide)_sweep_test: ' --timeout 21600
   build tsan tests && cases "all tests under TSan" tsan --timeout 3600
   build dev tests && cases "all tests" dev
+  script "hostile input, for minutes" "$repo/scripts/fuzz.sh" 300
   if as_users_run_it; then
     step "dependencies of the nightly tests are installed" "$repo/scripts/deps.sh" nightly &&
       script "image, at night" "$repo/test/image/nightly_test.sh" "$repo/build/release/bin"

@@ -1,0 +1,43 @@
+// What a target of libFuzzer is here: a function that takes bytes of somebody else, and a CHECK for
+// each sentence at its head that the bytes could make false. See README.md.
+#pragma once
+
+#include <fuzzer/FuzzedDataProvider.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "pkg/base/check.h"
+
+namespace fuzz {
+
+// The bytes, as choices: numbers come from their end, texts from their beginning.
+using Input = FuzzedDataProvider;
+
+struct Target {
+  std::string_view name = {};
+  void (*run)(std::string_view bytes) = nullptr;
+};
+// In no order.
+[[nodiscard]] std::vector<Target>& Targets();
+
+struct Registration {
+  explicit Registration(Target target) { Targets().push_back(target); }
+};
+
+[[nodiscard]] inline Input InputOf(std::string_view bytes) {
+  return {reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()};
+}
+
+// CHECK that two texts are equal; shows them if they are not.
+void CheckSame(std::string_view one, std::string_view other);
+
+}  // namespace fuzz
+
+// FUZZ_TARGET(json_text, bytes) { ... }: the target of that name; its corpus is corpus/json_text.
+#define FUZZ_TARGET(its_name, bytes)                            \
+  static void Run_##its_name(std::string_view bytes);           \
+  static const fuzz::Registration kRegistration_##its_name(     \
+      fuzz::Target{.name = #its_name, .run = &Run_##its_name}); \
+  static void Run_##its_name(std::string_view bytes)

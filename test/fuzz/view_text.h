@@ -1,0 +1,33 @@
+// A parsed text as a value, so that what two readers saw can be compared.
+#pragma once
+
+#include <string>
+
+#include "pkg/json/reader.h"
+#include "pkg/json/value.h"
+
+namespace fuzz {
+
+// Numbers only as far as they are whole: a View tells no others.
+[[nodiscard]] inline json::Value ValueOf(json::View view) {
+  if (view.IsArray()) {
+    json::Value array = json::Value::Array();
+    view.ForEach([&](json::View item) { array.Append(ValueOf(item)); });
+    return array;
+  }
+  if (view.IsObject()) {
+    json::Value object = json::Value::Object();
+    view.ForEachMember([&](std::string_view name, json::View value) {
+      object.MutableMembers().emplace_back(std::string(name), ValueOf(value));
+    });
+    return object;
+  }
+  if (view.IsNull()) return {};
+  if (const auto number = view.AsInt()) return *number;
+  if (view.AsBool()) return true;
+  return view.AsString();
+}
+
+[[nodiscard]] inline std::string TextOf(json::View view) { return json::Serialize(ValueOf(view)); }
+
+}  // namespace fuzz
