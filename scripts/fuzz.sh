@@ -8,6 +8,7 @@
 #
 # CDOM_FUZZ_SEED=N            the search begins elsewhere than with 1
 # CDOM_FUZZ_UNIT_SECONDS=N    one input takes longer than that: it hangs (10)
+# CDOM_FUZZ_PROGRAM=FILE      that is built already
 # CDOM_FUZZ_KEEP=FOLDER       inputs that reach new code stay in FOLDER/TARGET, and are searched on from the next time
 set -uo pipefail
 
@@ -29,13 +30,14 @@ finish() {  # finish PASSED FAILED
   exit
 }
 
-if ! (cmake --preset fuzz && cmake --build --preset fuzz --target cdom-fuzz) >"$work/build.log" 2>&1; then
+build() { cmake --preset fuzz && cmake --build --preset fuzz --target cdom-fuzz; }
+if [[ -z ${CDOM_FUZZ_PROGRAM:-} ]] && ! build >"$work/build.log" 2>&1; then
   echo "FAIL build of preset fuzz"
   tail -n 60 "$work/build.log"
   finish 0 1
 fi
 
-export repo work seconds program=$repo/build/fuzz/bin/cdom-fuzz seed=${CDOM_FUZZ_SEED:-1}
+export repo work seconds program=${CDOM_FUZZ_PROGRAM:-$repo/build/fuzz/bin/cdom-fuzz} seed=${CDOM_FUZZ_SEED:-1}
 export ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1:symbolize=1
 export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
 export ASAN_SYMBOLIZER_PATH=/usr/lib/llvm-19/bin/llvm-symbolizer

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # scripts/fuzz.sh finds what is broken, says so and counts it: with the targets of targets/canary.cc, each of which
-# is broken in a way of its own. Prints PASS or FAIL for each case.
+# is broken in a way of its own. Prints PASS or FAIL for each case. scripts/fuzz.sh has built them before.
 set -uo pipefail
 
 repo=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
 root=$(mktemp -d "${TMPDIR:-/tmp}/cdom-fuzz-test.XXXXXX")
 trap 'rm -rf "$root"' EXIT
-export TMPDIR=$root CDOM_FUZZ_UNIT_SECONDS=2
+export TMPDIR=$root CDOM_FUZZ_UNIT_SECONDS=2 CDOM_FUZZ_PROGRAM=$repo/build/fuzz/bin/cdom-fuzz
 failed=0
 
 run_case() {  # run_case NAME: a function; what it prints is shown only if it fails
@@ -23,7 +23,7 @@ run_case() {  # run_case NAME: a function; what it prints is shown only if it fa
 # finds TARGET WORDS: the target fails, and the report has these words, an input, and a command that repeats it.
 finds() {
   local output status=0 again
-  output=$("$repo/scripts/fuzz.sh" 20 "$1" 2>&1) || status=$?
+  output=$("$repo/scripts/fuzz.sh" 120 "$1" 2>&1) || status=$?
   printf '%s\n' "$output"
   [[ $status != 0 && $output == *"FAIL $1: "* && $output == *"$2"* ]] || return 1
   [[ $(tail -n 1 <<<"$output") == "0 passed, 1 failed" ]] || return 1
