@@ -29,6 +29,7 @@ constexpr std::string_view kConfigExtension = "client.authentication.k8s.io/exec
 constexpr std::string_view kInfoVariable = "KUBERNETES_EXEC_INFO";
 constexpr base::ProgramLimits kLimits;
 constexpr std::size_t kWordsMax = 500;  // Of somebody else's, in a message.
+constexpr std::string_view kSeeMore = "; run it by hand to see more";
 
 // ---- What a kubeconfig says of a plugin.
 
@@ -289,11 +290,11 @@ Result<ExecCredential> CredentialOf(const base::ProgramEnd& end, const std::stri
   switch (end.how) {
     case How::kExited:
       if (end.status == 0) return DecodeExecCredential(end.output, api_version, now);
-      return Fail(ErrorCode::kInvalid,
-                  "ended with status " + std::to_string(end.status) + ", " + said);
+      return Fail(ErrorCode::kInvalid, "ended with status " + std::to_string(end.status) + ", " +
+                                           said + std::string(kSeeMore));
     case How::kSignalled:
-      return Fail(ErrorCode::kInvalid,
-                  "was ended by signal " + std::to_string(end.status) + ", " + said);
+      return Fail(ErrorCode::kInvalid, "was ended by signal " + std::to_string(end.status) + ", " +
+                                           said + std::string(kSeeMore));
     case How::kOutOfTime:
       return Fail(ErrorCode::kInvalid, "did not end within 60 s and was killed, " + said +
                                            "; log in by hand first: here it can ask nobody");

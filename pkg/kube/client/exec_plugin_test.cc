@@ -307,6 +307,7 @@ TEST_F(RunExecPluginTest, CR5_NameIsLookedForInWholePathsOnly) {
 
 TEST_F(RunExecPluginTest, CR5_WhyThereIsNoneIsSaidInOneLineWithTheFix) {
   const std::string here = plugin_.where;
+  const std::string see_more = "; run it by hand to see more";
   plugin_.command = "no-such-plugin";
   EXPECT_EQ(Run(), here +
                        ".command: no-such-plugin is in no folder of PATH (/usr/bin:/bin); install "
@@ -334,13 +335,14 @@ TEST_F(RunExecPluginTest, CR5_WhyThereIsNoneIsSaidInOneLineWithTheFix) {
   plugin_.command =
       Script("fails",
              "#!/bin/sh\necho canary\necho first >&2\nprintf 'log\\033[2J in\\n\\n' >&2\nexit 1\n");
-  EXPECT_EQ(Run(), here + ": " + plugin_.command + ": ended with status 1, saying: log [2J in");
+  EXPECT_EQ(Run(),
+            here + ": " + plugin_.command + ": ended with status 1, saying: log [2J in" + see_more);
   plugin_.command = Script("silent", "#!/bin/sh\nexit 2\n");
-  EXPECT_EQ(Run(),
-            here + ": " + plugin_.command + ": ended with status 2, without a word on stderr");
+  EXPECT_EQ(Run(), here + ": " + plugin_.command +
+                       ": ended with status 2, without a word on stderr" + see_more);
   plugin_.command = Script("killed", "#!/bin/sh\nkill -9 $$\n");
-  EXPECT_EQ(Run(),
-            here + ": " + plugin_.command + ": was ended by signal 9, without a word on stderr");
+  EXPECT_EQ(Run(), here + ": " + plugin_.command +
+                       ": was ended by signal 9, without a word on stderr" + see_more);
   plugin_.command = Script("empty", "#!/bin/sh\n");
   EXPECT_EQ(Run(),
             here + ": " + plugin_.command + ": printed nothing; it must print an ExecCredential");
