@@ -85,6 +85,7 @@ class Child {
 // For posix_spawn, which takes char* and does not write to them. `texts` outlives the result.
 std::vector<char*> Pointers(const std::vector<std::string>& texts) {
   std::vector<char*> pointers;
+  pointers.reserve(texts.size() + 1);
   for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
   pointers.push_back(nullptr);
   return pointers;
@@ -170,7 +171,8 @@ Result<ProgramEnd> RunProgram(const Program& program, const ProgramLimits& limit
   using How = ProgramEnd::How;
   Pipe output = TRY(MakePipe());
   Pipe complaints = TRY(MakePipe());
-  const Child child(TRY(Spawn(program, output, complaints)));
+  const pid_t pid = TRY(Spawn(program, output, complaints));
+  const Child child(pid);
   output.write_end.Close();
   complaints.write_end.Close();
 

@@ -87,6 +87,7 @@ Result<std::vector<std::string>> ArgumentsOf(const Value& exec, const std::strin
     return Fail(ErrorCode::kInvalid, where + ".args: not a list");
   }
   std::vector<std::string> arguments;
+  arguments.reserve(list.items().size());
   for (std::size_t i = 0; i < list.items().size(); ++i) {
     arguments.push_back(TRY(TextOf(list.items()[i], where + ".args[" + std::to_string(i) + "]")));
   }
@@ -219,7 +220,7 @@ Result<std::string> PathOf(const ExecPlugin& plugin, const std::vector<std::stri
   const std::string folders = ValueOf(environment, "PATH");
   std::istringstream stream(folders);
   for (std::string folder; std::getline(stream, folder, ':');) {
-    const std::string path = folder + "/" + plugin.command;
+    std::string path = folder + "/" + plugin.command;
     std::error_code ignored;
     if (folder.starts_with('/') && std::filesystem::is_regular_file(path, ignored) &&
         ::access(path.c_str(), X_OK) == 0) {
