@@ -186,7 +186,8 @@ who_has_an_exec_plugin_outlives_the_tokens_that_it_prints_and_one_that_is_refuse
   jq -r '.users[0].user.token' "$stage/controller.kubeconfig" >"$token"
   exec_kubeconfig || return 1
   stop_controller
-  kubeconfig=$stage/exec.kubeconfig start_controller --leader-election-lease-duration 60s --leader-election-renew-deadline 50s
+  kubeconfig=$stage/exec.kubeconfig start_controller --leader-election-lease-duration 60s --leader-election-renew-deadline 50s \
+    --leader-election-retry-period 1s
   pid=$controller_pid
   wait_for 60 "the controller leads" leads || return 1
   domain plugged plugged-channel | kubectl apply -f - || return 1
@@ -194,6 +195,7 @@ who_has_an_exec_plugin_outlives_the_tokens_that_it_prints_and_one_that_is_refuse
   if refused_requests; then echo "refused from the start"; return 1; fi
   mv "$token" "$token.good" && echo refused >"$token"
   wait_for 20 "a token is refused" refused_requests || return 1
+  log_says 'rejects what the exec plugin printed' || return 1
   mv "$token.good" "$token"
   domain after after-channel | kubectl apply -f - || return 1
   wait_for 30 "it goes on with the next" is_idle after || return 1

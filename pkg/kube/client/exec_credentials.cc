@@ -33,9 +33,12 @@ std::string ExecCredentials::BearerToken() {
 }
 
 void ExecCredentials::Invalidate() {
-  const MutexLock lock(mutex_);
-  pace_.Rejected(clock_.Now());
-  changed_cv_.notify_all();
+  {
+    const MutexLock lock(mutex_);
+    if (!pace_.Rejected(clock_.Now())) return;
+    changed_cv_.notify_all();
+  }
+  logger_.Warning("The API server rejects what the exec plugin printed; it is run again");
 }
 
 void ExecCredentials::RunIfDue(const std::stop_token& stop) {

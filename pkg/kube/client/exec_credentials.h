@@ -4,7 +4,7 @@
 // Thread-safe, but one thread runs the plugin: RunIfDue() and WaitUntilDue() by turns. While it
 // fails the last credential stays, also after it has expired: the API server's word for that is
 // 401, and for who comes without any it may be something else. The log says why it fails, each
-// cause once.
+// cause once, and that what it printed is rejected, once for each run.
 #pragma once
 
 #include <condition_variable>

@@ -72,6 +72,8 @@ TEST_F(ExecCredentialsTest, CR5_RejectedTokenIsReplacedAndAskingForItRunsNothing
   Prints("second");
   Advance(minutes(1));
   credentials_.Invalidate();
+  credentials_.Invalidate();
+  EXPECT_EQ(log_.Count("The API server rejects what the exec plugin printed"), 1U);
   EXPECT_EQ(credentials_.BearerToken(), "first");
   EXPECT_EQ(runs_, 1);
   credentials_.RunIfDue({});

@@ -41,12 +41,13 @@ void ExecPace::Failed(TimePoint now) {
   due_ = now + Doubled(kRetryFirst, ++failures_, kRetryMost);
 }
 
-void ExecPace::Rejected(TimePoint now) {
-  if (!is_taken_) return;  // A run is due already, or under way.
+bool ExecPace::Rejected(TimePoint now) {
+  if (!is_taken_) return false;  // A run is due already, or under way.
   is_taken_ = false;
   const bool is_soon = now - succeeded_at_ < kRestMost;
   rejections_ = is_soon ? rejections_ + 1 : 1;
   due_ = std::min(due_, std::max(now, succeeded_at_ + Doubled(kRestLeast, rejections_, kRestMost)));
+  return true;
 }
 
 }  // namespace kube

@@ -22,8 +22,8 @@ class ExecPace {
   // for as long as the API server takes it.
   void Succeeded(TimePoint now, std::optional<std::chrono::nanoseconds> life);
   void Failed(TimePoint now);
-  // The API server answered 401.
-  void Rejected(TimePoint now);
+  // The API server answered 401. Returns whether that is news.
+  bool Rejected(TimePoint now);
 
   // TimePoint::max(): not before a rejection.
   [[nodiscard]] TimePoint due() const { return due_; }
