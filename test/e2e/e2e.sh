@@ -748,6 +748,7 @@ policies() {
   run_case a_thiefs_pod_never_gets_the_daemons_device
   run_case kubernetes_deletes_children_whose_owner_or_namespace_is_gone
   run_case in_another_namespace_base_brings_its_label_and_the_policies_along
+  run_case a_program_built_on_the_installed_library_prints_pods_as_they_come_and_go
   plane_down
 }
 
@@ -800,6 +801,8 @@ source "$repo/test/e2e/policies.sh"
 source "$repo/test/e2e/before.sh"
 # shellcheck source=strikes.sh
 source "$repo/test/e2e/strikes.sh"
+# shellcheck source=library.sh
+source "$repo/test/e2e/library.sh"
 # shellcheck source=hostile.sh
 source "$repo/test/e2e/hostile.sh"
 
