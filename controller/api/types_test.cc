@@ -142,6 +142,30 @@ std::string CliqueNamed(const std::string& name, const std::string& daemons = "[
          kOurLabel + R"(}, "daemons": )" + daemons + "}";
 }
 
+TEST(DecodeClaimTemplate, C13_LabelsItsClaimsOnlyWithItsOwnDomain) {
+  const auto labels_claims = [&](const std::string& spec) {
+    return Decode(DecodeClaimTemplate, Object(kOurLabel, R"("spec": {"metadata": {)" + spec + "}}"))
+        .labels_claims;
+  };
+  EXPECT_TRUE(labels_claims(kOurLabel));
+  EXPECT_FALSE(labels_claims(R"("labels": {"resource.nvidia.com/computeDomain": "uid-2"})"));
+  EXPECT_FALSE(labels_claims(""));
+}
+
+TEST(DecodeClaim, C13_IsLabelledOnlyWithTheDomainThatItsDaemonConfigNames) {
+  const auto is_labelled = [](const std::string& label, const std::string& kind) {
+    return Decode(DecodeClaim,
+                  Object(R"("labels": {"resource.nvidia.com/computeDomain": ")" + label + R"("})",
+                         R"("spec": {"devices": {"config": [{"opaque": {
+                             "driver": "compute-domain.nvidia.com", "parameters": {"kind": ")" +
+                             kind + R"(", "domainID": "uid-1"}}}]}})"))
+        .is_labelled;
+  };
+  EXPECT_TRUE(is_labelled("uid-1", "ComputeDomainDaemonConfig"));
+  EXPECT_FALSE(is_labelled("uid-2", "ComputeDomainDaemonConfig"));
+  EXPECT_FALSE(is_labelled("uid-1", "ComputeDomainChannelConfig"));
+}
+
 TEST(DecodeClique, ItsNameSaysWhichCliqueItIs) {
   const Clique clique = Decode(DecodeClique, CliqueNamed("uid-1.c.1", R"([
       {"nodeName": "node-0", "ipAddress": "10.0.0.1", "cliqueID": "c.1", "index": 0,
