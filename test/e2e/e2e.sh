@@ -163,6 +163,48 @@ a_kubeconfig_that_is_missing_malformed_or_points_nowhere_is_named_and_used_once_
 
 kubeconfig_to_nowhere() { jq '.clusters[0].cluster.server = "https://127.0.0.1:9"' "$stage/controller.kubeconfig"; }
 
+# A user whose plugin prints the token in the file plugin.token, good for another 12 s, and counts its runs.
+exec_kubeconfig() {
+  cat >"$stage/plugin" <<'SH' && chmod +x "$stage/plugin" || return 1
+#!/bin/sh
+cd "$(dirname "$0")" || exit 1
+echo run >>plugin.runs
+case $KUBERNETES_EXEC_INFO in *'"server":"https://'*) ;; *) echo "it is told of no cluster" >&2 && exit 1 ;; esac
+printf '{"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status":
+  {"token": "%s", "expirationTimestamp": "%s"}}\n' "$(cat plugin.token)" "$(date -u -d '+12 seconds' +%Y-%m-%dT%H:%M:%SZ)"
+SH
+  jq '.users[0].user = {exec: {apiVersion: "client.authentication.k8s.io/v1", command: "./plugin",
+      interactiveMode: "IfAvailable", provideClusterInfo: true}}' "$stage/controller.kubeconfig" >"$stage/exec.kubeconfig"
+}
+refused_requests() {  # of the controller, by the API server
+  local port
+  port=$(sed -nE 's/.*Serving health and metrics.*port[="]+([0-9]+).*/\1/p' "$stage/controller.log" | tail -n 1)
+  curl -fsS "http://127.0.0.1:$port/metrics" | grep '^rest_client_requests_total{code="401"'
+}
+who_has_an_exec_plugin_outlives_the_tokens_that_it_prints_and_one_that_is_refused() {
+  local token=$stage/plugin.token pid
+  jq -r '.users[0].user.token' "$stage/controller.kubeconfig" >"$token"
+  exec_kubeconfig || return 1
+  stop_controller
+  kubeconfig=$stage/exec.kubeconfig start_controller --leader-election-lease-duration 60s --leader-election-renew-deadline 50s
+  pid=$controller_pid
+  wait_for 60 "the controller leads" leads || return 1
+  domain plugged plugged-channel | kubectl apply -f - || return 1
+  wait_for 30 "its children are made" is_idle plugged || return 1
+  if refused_requests; then echo "refused from the start"; return 1; fi
+  mv "$token" "$token.good" && echo refused >"$token"
+  wait_for 20 "a token is refused" refused_requests || return 1
+  mv "$token.good" "$token"
+  domain after after-channel | kubectl apply -f - || return 1
+  wait_for 30 "it goes on with the next" is_idle after || return 1
+  kubectl delete cdom plugged after --timeout=30s || return 1
+  kill -0 "$pid" || return 1
+  if log_says 'starting over'; then echo "it started over"; return 1; fi
+  if log_says "$(cat "$token")"; then echo "the token is in the log"; return 1; fi
+  (($(wc -l <"$stage/plugin.runs") < 15)) || { echo "the plugin ran $(wc -l <"$stage/plugin.runs") times"; return 1; }
+  stop_controller
+}
+
 a_crd_that_is_not_installed_is_named_and_waited_for() {
   start_controller
   wait_for 30 "the log names the CRD" log_says 'computedomains\.resource\.nvidia\.com' || return 1
@@ -760,6 +802,7 @@ robbed() {
   kubectl apply -k "$repo/manifests/local" >/dev/null
   controller_kubeconfig
   run_case a_lease_that_somebody_else_takes_under_a_deletion_ends_all_writing_within_100_ms
+  run_case who_has_an_exec_plugin_outlives_the_tokens_that_it_prints_and_one_that_is_refused
   stop_controller
   plane_down
 }
