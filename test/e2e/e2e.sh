@@ -316,25 +316,46 @@ nothing_left() { snapshot "$stage/after.json" && cmp -s "$stage/before.json" "$s
 the_whole_life_of_a_domain_in_the_manner_of_the_reference() { life reference; }
 the_whole_life_of_a_domain_in_the_manner_of_cdom() { life cdom; }
 
+# The example, whose workers go on until they are deleted; four of them.
+endless() {  # endless NAME
+  sed "s/quickstart/$1/g; s/^      labels:\$/      annotations: {nodesim.cdom.dev\/run-seconds: \"-1\"}\n&/" "$repo/examples/quickstart.yaml"
+}
+four_run() { [[ $(workers_on "$1" | wc -l) == 4 ]]; }
+
 a_domain_deleted_under_a_running_pod_waits_for_it_and_says_so() {
-  sed 's/quickstart/waits/g' "$repo/examples/quickstart.yaml" | kubectl apply -f - || return 1
-  wait_for 60 "it runs" condition_says waits AllMembersReady '4/4' || return 1
+  local daemons workers
+  endless waits | kubectl apply -f - || return 1
+  wait_for 60 "its members are ready" condition_says waits AllMembersReady '4/4' || return 1
+  wait_for 20 "its workers run" four_run waits || return 1
+  daemons=$(lives_of -n "$driver" -l "$(label_of waits)") workers=$(lives_of -l app=waits)
   kubectl delete cdom waits --wait=false || return 1
   wait_for 20 "the condition names who blocks" condition_says waits DeletionBlocked 'pods/waits-' || return 1
   wait_for 10 "an event tells of it" tells waits 'Warning +DeletionBlocked .*pods/waits-' || return 1
-  [[ -n $(kubectl get daemonset -n cdom-system -o name) ]] || return 1  # The daemons go on.
+  # The daemons go on, and so do those whom they serve.
+  [[ $(lives_of -n "$driver" -l "$(label_of waits)") == "$daemons" ]] || { echo "other daemons: $daemons"; return 1; }
+  [[ $(lives_of -l app=waits) == "$workers" ]] || { echo "other workers: $workers"; return 1; }
   kubectl delete job waits --timeout=60s || return 1
   wait_for 60 "the domain is gone" gone cdom waits
 }
 
 a_domain_deleted_with_no_grace_does_not_wait_for_its_pods() {
-  sed 's/quickstart/hasty/g' "$repo/examples/quickstart.yaml" | kubectl apply -f - || return 1
+  local workers
+  endless hasty | kubectl apply -f - || return 1
   kubectl annotate cdom hasty cdom.dev/deletion-grace=0 || return 1
-  wait_for 60 "it runs" condition_says hasty AllMembersReady '4/4' || return 1
+  wait_for 60 "its members are ready" condition_says hasty AllMembersReady '4/4' || return 1
+  wait_for 20 "its workers run" four_run hasty || return 1
+  workers=$(lives_of -l app=hasty)
   kubectl delete cdom hasty --wait=false || return 1
   wait_for 60 "the domain is gone" gone cdom hasty || return 1
-  kubectl get job hasty -o name || return 1  # The user's own objects are not touched.
+  # It went from under pods that run on: they are the user's, and are told of by a warning.
+  [[ $(lives_of -l app=hasty) == "$workers" ]] || { echo "other workers: $workers"; return 1; }
+  wait_for 10 "a warning names them" forced hasty 'pods/hasty-' || return 1
   kubectl delete job hasty --timeout=60s
+}
+# forced DOMAIN PATTERN: the Event of a domain that is gone by now, which nothing describes any more.
+forced() {
+  kubectl get events -o json | jq -e --arg name "$1" --arg pattern "$2" 'any(.items[];
+    .involvedObject.name == $name and .type == "Warning" and .reason == "DeletionForced" and (.message | test($pattern)))'
 }
 
 pod_on() {  # pod_on NAME NODE TEMPLATE: a pod that claims a channel and may run on this node alone
@@ -432,13 +453,27 @@ a_second_replica_stands_by_and_takes_over_at_once_when_the_first_is_stopped() {
 }
 
 a_label_that_stays_behind_while_its_domain_lives_is_taken_off_after_a_while() {
-  local uid
+  local line after
   domain stays stays-channel | kubectl apply -f - || return 1
-  uid=$(kubectl get cdom stays -o jsonpath='{.metadata.uid}')
-  kubectl label node node-004 "resource.nvidia.com/computeDomain=$uid" || return 1
+  line=$(audit_lines)
+  kubectl label node node-004 "$(label_of stays)" || return 1
   wait_for 60 "the label is gone" unlabelled node-004 || return 1
+  # And not before: a plugin that has labelled its node may be about to prepare a claim.
+  after=$(label_stayed "$line" node-004)
+  echo "it stayed for $after ms"
+  ((after >= 30000)) || return 1
   kubectl delete cdom stays --timeout=60s
 }
+# label_stayed LINE NODE: in ms, from kubectl's request that put it on to the controller's that took it off.
+label_stayed() {
+  tail -n "+$(($1 + 1))" "$stage/plane/audit.log" | jq -rs --arg node "$2" "$jq_millis"'
+    map(select(.verb == "patch" and .objectRef.resource == "nodes" and .objectRef.name == $node and .objectRef.subresource == null
+      and .responseStatus.code < 300))
+    | (map(select(.userAgent | startswith("kubectl/")))[0].requestReceivedTimestamp | millis) as $put
+    | (map(select(.userAgent | startswith("cdom/")))[-1].requestReceivedTimestamp | millis) - $put'
+}
+# shellcheck disable=SC2016
+jq_millis='def millis: capture("^(?<s>[^.]+)[.](?<ms>[0-9]{3})[0-9]*Z$") | ((.s + "Z") | fromdate) * 1000 + (.ms | tonumber);'
 
 a_label_that_a_late_plugin_leaves_on_a_node_is_taken_off_again() {
   # Of a domain that is gone: what is left of it is found by the label alone.
@@ -473,6 +508,14 @@ the_controller_used_one_identity() {
   [[ $(controller_entries 0 | jq -r '.user.username' | sort -u) == system:serviceaccount:cdom-system:cdom-controller ]]
 }
 
+# By its schemas, those of NVIDIA's CRDs among them for a time.
+the_api_server_found_no_status_and_no_clique_of_it_invalid() {
+  controller_entries 0 | jq -c 'select(.objectRef.apiGroup == "resource.nvidia.com" and (.verb | IN("create", "update", "patch")))
+    | [.objectRef.resource, .objectRef.subresource, .responseStatus.code]' | sort | uniq -c | tee "$stage/written.txt"
+  grep -q '"computedomains","status",200' "$stage/written.txt" && grep -q '"computedomaincliques",null,20' "$stage/written.txt" &&
+    ! grep ',4\(00\|22\)\]' "$stage/written.txt"
+}
+
 # What the policies refuse is nothing that a daemon does.
 the_daemons_used_their_own_account_and_were_refused_nothing() {
   jq -c 'select((.userAgent // "") | startswith("cdom-nodesim-daemon/")) | [.user.username, .responseStatus.code]' "$stage/plane/audit.log" |
@@ -485,6 +528,7 @@ every_right_it_has_was_used() {
   rights_used >"$stage/used.txt"
   rights_granted >"$stage/granted.txt"
   [[ -s $stage/granted.txt && -s $stage/used.txt ]] || return 1
+  if grep customresourcedefinitions "$stage/granted.txt"; then echo "CRDs are none of its business"; return 1; fi
   diff <(comm -23 "$stage/granted.txt" "$stage/used.txt") /dev/null && echo "used $(wc -l <"$stage/used.txt") rights"
 }
 
@@ -663,6 +707,7 @@ settings_and_children() {
   run_case a_domain_deleted_with_no_grace_does_not_wait_for_its_pods
   run_case a_pod_that_finds_no_node_is_named_with_the_schedulers_words
   run_case a_child_that_somebody_changes_or_deletes_is_put_right
+  run_case a_daemon_set_that_is_to_be_deleted_under_a_job_is_kept_with_words_and_if_it_goes_the_interruption_is_told
   run_case a_label_that_stays_behind_while_its_domain_lives_is_taken_off_after_a_while
   run_case a_child_that_somebody_deletes_is_made_again_and_counted_in_one_event
   run_case a_second_replica_stands_by_and_takes_over_at_once_when_the_first_is_stopped
@@ -676,6 +721,7 @@ settings_and_children() {
   run_case an_upgrade_from_nvidias_controller_keeps_the_workload_and_what_it_left_ends_in_time
   run_case two_versions_take_turns_replacing_one_daemon_of_a_clique_at_a_time_and_keep_what_they_do_not_know
   run_case the_controller_used_one_identity
+  run_case the_api_server_found_no_status_and_no_clique_of_it_invalid
   run_case the_daemons_used_their_own_account_and_were_refused_nothing
   run_case every_right_it_has_was_used
   run_case a_domain_whose_finalizer_was_released_goes_without_a_controller

@@ -45,7 +45,7 @@ ends_well() {  # ends_well PID: told to end, it does so within its grace, with s
   ((status == 0)) || { echo "it ended with $status"; return 1; }
 }
 
-formation_deletion_and_hand_over() {
+a_domain_forms_and_is_deleted_under_tsan_while_the_lead_is_handed_over() {
   replica first
   first=$controller_pid
   wait_for 90 "the first leads" log_says first Reconciling || return 1
@@ -68,21 +68,21 @@ formation_deletion_and_hand_over() {
   second=
 }
 port_of() { sed -nE 's/.*Serving health and metrics.*port[="]+([0-9]+).*/\1/p' "$stage/$1.log" | tail -n 1; }
-no_report() {
+thread_sanitizer_reports_nothing_of_the_whole_process() {
   local reports
   reports=$(cat "$stage"/report-* 2>/dev/null || true)
   [[ -z $reports ]] || { head -n 120 <<<"$reports"; return 1; }
 }
 
 failed=0
-run_case() {  # run_case NAME COMMAND
+run_case() {  # run_case NAME: a function
   local began=$SECONDS
-  if "$2" >"$stage/$2.out" 2>&1; then
+  if "$1" >"$stage/$1.out" 2>&1; then
     echo "PASS $1 ($((SECONDS - began)) s)"
   else
     failed=$((failed + 1))
     echo "FAIL $1 ($((SECONDS - began)) s)"
-    tail -n 120 "$stage/$2.out"
+    tail -n 120 "$stage/$1.out"
     tail -n 15 "$stage"/{first,second}.log 2>/dev/null || true
   fi
 }
@@ -92,7 +92,7 @@ plane_up >/dev/null
 kubectl apply -k "$repo/manifests/local" >/dev/null
 controller_kubeconfig
 nodesim_up --nodes 16 --cliques 2 --job-duration 20000 --daemon-account
-run_case a_domain_forms_and_is_deleted_under_tsan_while_the_lead_is_handed_over formation_deletion_and_hand_over
-run_case thread_sanitizer_reports_nothing_of_the_whole_process no_report
+run_case a_domain_forms_and_is_deleted_under_tsan_while_the_lead_is_handed_over
+run_case thread_sanitizer_reports_nothing_of_the_whole_process
 echo "$((2 - failed)) passed, $failed failed"
 ((failed == 0))
