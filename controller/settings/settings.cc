@@ -274,7 +274,9 @@ std::string Footer() {
     text +=
         "  " + number + std::string(5 - number.size(), ' ') + std::string(status.meaning) + "\n";
   }
-  return text + "A variable in parentheses sets the same as its flag, which comes before it.";
+  return text +
+         "Env: the variable that sets the same as the flag, which comes before it.\n"
+         "Last in parentheses: the default.";
 }
 
 // All flags, which set `settings` and `config`.
