@@ -9,15 +9,15 @@ set -euo pipefail
 repo=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
 bin=$(cd -- "$1" && pwd)
 shift
+# shellcheck source=../cases.sh
+source "$repo/test/cases.sh"
 # shellcheck source=stage.sh
 source "$repo/test/e2e/stage.sh"
 
 root=$(mktemp -d "${TMPDIR:-/tmp}/cdom-e2e.XXXXXX")
-results=$root/results
-: >"$results"
+cases_in "$root/cases" "$@"
 stage=
 beside_pid=
-after_failure=  # What a stage does so that a case that failed does no harm to the next.
 listener=       # Who stands in for systemd.
 way_pid=        # A way to the API server that can be cut.
 recorders=()    # Who writes down what the API server tells.
@@ -41,15 +41,6 @@ leave() {
 trap leave EXIT
 trap 'exit 130' INT TERM
 
-wanted=("$@")
-is_wanted() {
-  local pattern
-  ((${#wanted[@]} > 0)) || return 0
-  for pattern in "${wanted[@]}"; do
-    if [[ $1 =~ $pattern ]]; then return 0; fi
-  done
-  return 1
-}
 any_wanted() {  # any_wanted STAGE: a function that runs a wanted case
   local name
   for name in $(declare -f "$1" | sed -nE 's/^ *run_case ([a-z0-9_]+);?$/\1/p'); do
@@ -58,22 +49,7 @@ any_wanted() {  # any_wanted STAGE: a function that runs a wanted case
   return 1
 }
 
-run_case() {  # run_case NAME: a function; what it prints is shown only if it fails
-  local name=$1 began=$SECONDS outcome=PASS
-  is_wanted "$name" || return 0
-  # A case runs in this shell, so that the processes that it starts are known; set -e does not hold in a
-  # condition, so each step of a case ends in `|| return 1`.
-  "$name" >"$root/$name.out" 2>&1 || outcome=FAIL
-  echo "$outcome $name" >>"$results"
-  # In one piece: stages run side by side.
-  echo "$outcome $name ($((SECONDS - began)) s)$([[ $outcome == PASS ]] || what_failed "$name")"
-  if [[ $outcome == FAIL && -n $after_failure ]]; then "$after_failure" >"$root/$name.clean-up.out" 2>&1 || true; fi
-}
-what_failed() {
-  echo
-  tail -n 30 "$root/$1.out"
-  tail -n 15 "$stage/controller.log" 2>/dev/null || true
-}
+tell_more() { tail -n 15 "$stage/controller.log" 2>/dev/null || true; }
 
 # A stage in a shell of its own, beside what follows. What it starts ends with it.
 beside() {
@@ -102,7 +78,6 @@ is_idle() {  # is_idle NAME: it can be used, and nobody does
 log_says() { grep -qE "$1" "$stage/controller.log"; }
 log_count() { grep -cE "$1" "$stage/controller.log" || true; }
 leads() { log_says 'Reconciling'; }
-gone() { ! kubectl get "$@" >/dev/null 2>&1; }
 
 # shows KIND NAME PATTERN: `kubectl describe` shows an Event that matches.
 shows() { grep -qE "$3" < <(kubectl describe "$1" "$2" | sed -n '/^Events:/,$p'); }
@@ -681,14 +656,19 @@ YAML
   stage=$first
 }
 
-settings_and_children() {
-  stage=$root/first
+# stage_up NAME [options of controlplane up]: a control plane with our manifests, in a folder of its own.
+stage_up() {
+  stop_controller
+  stage=$root/$1
   mkdir -p "$stage"
-  plane_up
-  kubectl apply -f "$repo/manifests/base/namespace.yaml" >/dev/null
+  plane_up "${@:2}"
   kubectl apply -k "$repo/manifests/local" >/dev/null
-  kubectl delete -k "$repo/crds" >/dev/null
   controller_kubeconfig
+}
+
+settings_and_children() {
+  stage_up first
+  kubectl delete -k "$repo/crds" >/dev/null
   run_case a_kubeconfig_that_is_missing_malformed_or_points_nowhere_is_named_and_used_once_right
   run_case a_crd_that_is_not_installed_is_named_and_waited_for
   kubectl apply -k "$repo/crds" >/dev/null
@@ -738,12 +718,8 @@ versions_of_kubernetes() {
 }
 
 workloads() {
-  stage=$root/workloads
+  stage_up workloads
   after_failure=clean_up
-  mkdir -p "$stage"
-  plane_up
-  kubectl apply -k "$repo/manifests/local" >/dev/null
-  controller_kubeconfig
   nodesim_up --nodes 16 --cliques 2 --daemon-account
   run_case sdn17_02_both_device_classes_are_there_and_every_node_of_a_clique_publishes_its_devices
   run_case a_pod_gets_its_channel_and_when_it_goes_status_has_no_nodes
@@ -776,10 +752,7 @@ workloads() {
 }
 
 policies() {
-  stage=$root/policies
-  mkdir -p "$stage"
-  plane_up --runtime-config resource.k8s.io/v1beta1=true,resource.k8s.io/v1beta2=true
-  kubectl apply -k "$repo/manifests/local" >/dev/null
+  stage_up policies --runtime-config resource.k8s.io/v1beta1=true,resource.k8s.io/v1beta2=true
   server=$(kubectl config view --raw -o jsonpath='{.clusters[0].cluster.server}')
   what_the_rows_are_about >"$stage/objects.out" 2>&1 || { cat "$stage/objects.out"; return 1; }
   run_case the_policies_are_taken_without_a_warning
@@ -799,25 +772,15 @@ policies() {
 }
 
 robbed() {
-  stop_controller
-  stage=$root/robbed
-  mkdir -p "$stage"
-  plane_up
-  kubectl apply -k "$repo/manifests/local" >/dev/null
-  controller_kubeconfig
+  stage_up robbed
   run_case a_lease_that_somebody_else_takes_under_a_deletion_ends_all_writing_within_100_ms
   stop_controller
   plane_down
 }
 
 strikes() {
-  stop_controller
-  stage=$root/strikes
+  stage_up strikes
   after_failure=clean_up
-  mkdir -p "$stage"
-  plane_up
-  kubectl apply -k "$repo/manifests/local" >/dev/null
-  controller_kubeconfig
   nodesim_up --nodes 16 --cliques 2 --daemon-account
   run_case a_right_to_watch_that_goes_for_less_than_a_minute_changes_no_status
   run_case what_a_tenant_makes_unreadable_does_not_keep_another_tenants_domain_from_going
@@ -859,10 +822,7 @@ if any_wanted policies; then policies; fi
 if any_wanted tree_before; then tree_before; fi
 if any_wanted robbed; then robbed; fi
 if any_wanted strikes; then strikes; fi
-[[ -z $beside_pid ]] || wait "$beside_pid" || echo "FAIL the stage of workloads ended before its last case" | tee -a "$results"
+[[ -z $beside_pid ]] || wait "$beside_pid" || echo "FAIL the stage of workloads ended before its last case" | tee -a "$case_root/results"
 beside_pid=
 
-passed=$(grep -c '^PASS ' "$results" || true)
-failed=$(grep -c '^FAIL ' "$results" || true)
-echo "$passed passed, $failed failed"
-((failed == 0 && passed > 0))
+summary

@@ -8,10 +8,15 @@ set -euo pipefail
 repo=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
 program=$(cd -- "$1" && pwd)/compute-domain-controller
 bin=$(cd -- "$2" && pwd)
+# shellcheck source=../cases.sh
+source "$repo/test/cases.sh"
 # shellcheck source=stage.sh
 source "$repo/test/e2e/stage.sh"
 
 stage=$(mktemp -d "${TMPDIR:-/tmp}/cdom-tsan.XXXXXX")
+cases_in "$stage/cases"
+lines_shown=120
+tell_more() { tail -n 15 "$stage"/{first,second}.log 2>/dev/null || true; }
 first=
 second=
 leave() {
@@ -28,7 +33,6 @@ trap 'exit 130' INT TERM
 says() { [[ $(kubectl get cdom "$1" -o jsonpath='{.status.status} {.status.members}') == "$2" ]]; }  # says DOMAIN TEXT
 used() { sed "s/quickstart/$1/g" "$repo/examples/quickstart.yaml"; }
 log_says() { grep -q "$2" "$stage/$1.log"; }  # log_says REPLICA TEXT
-gone() { ! kubectl get "$@" >/dev/null 2>&1; }
 replica() {  # replica NAME: sets controller_pid
   # Every report counts, also one that comes while the process ends.
   TSAN_OPTIONS="halt_on_error=0 exitcode=66 second_deadlock_stack=1 log_path=$stage/report-$1" \
@@ -74,19 +78,6 @@ thread_sanitizer_reports_nothing_of_the_whole_process() {
   [[ -z $reports ]] || { head -n 120 <<<"$reports"; return 1; }
 }
 
-failed=0
-run_case() {  # run_case NAME: a function
-  local began=$SECONDS
-  if "$1" >"$stage/$1.out" 2>&1; then
-    echo "PASS $1 ($((SECONDS - began)) s)"
-  else
-    failed=$((failed + 1))
-    echo "FAIL $1 ($((SECONDS - began)) s)"
-    tail -n 120 "$stage/$1.out"
-    tail -n 15 "$stage"/{first,second}.log 2>/dev/null || true
-  fi
-}
-
 grep -q __tsan_init < <(nm "$program" 2>/dev/null) || { echo "tsan.sh: $program was built without ThreadSanitizer" >&2; exit 2; }
 plane_up >/dev/null
 kubectl apply -k "$repo/manifests/local" >/dev/null
@@ -94,5 +85,4 @@ controller_kubeconfig
 nodesim_up --nodes 16 --cliques 2 --job-duration 20000 --daemon-account
 run_case a_domain_forms_and_is_deleted_under_tsan_while_the_lead_is_handed_over
 run_case thread_sanitizer_reports_nothing_of_the_whole_process
-echo "$((2 - failed)) passed, $failed failed"
-((failed == 0))
+summary
