@@ -94,6 +94,7 @@ TEST(DecodeComputeDomain, H13_DomainWithoutSpecOrWithOddOnesIsAValueLikeAnyOther
   EXPECT_TRUE(modeless.has_spec);
   EXPECT_EQ(modeless.allocation_mode, "Single");
   EXPECT_EQ(modeless.template_name, "");
+  EXPECT_EQ(modeless.num_nodes, 0) << "P3: it may be absent";
   EXPECT_FALSE(Decode(DecodeComputeDomain, Object("", R"("spec": {"channel": "none"})")).has_spec);
 }
 

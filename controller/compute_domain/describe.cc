@@ -21,6 +21,17 @@ std::vector<std::string> WithHolders(const std::map<std::string, std::string>& o
   return texts;
 }
 
+// Each by itself, such as "pods/train-2 (Unschedulable: ...)".
+std::vector<std::string> EachThatWaits(const Observed& observed) {
+  std::vector<std::string> texts;
+  for (const auto& [words, pods] : FindWaiting(observed)) {
+    for (const std::string& pod : pods) {
+      texts.push_back("pods/" + pod + (words.empty() ? "" : " (" + words + ")"));
+    }
+  }
+  return texts;
+}
+
 }  // namespace
 
 json::Value Describe(const Observed& observed, const Instant& now) {
@@ -34,7 +45,7 @@ json::Value Describe(const Observed& observed, const Instant& now) {
                               {"uid", meta.uid},
                               {"deleting", meta.deleting},
                               {"users", List(usage.users)},
-                              {"waiting", List(usage.waiting)},
+                              {"waiting", List(EachThatWaits(observed))},
                               {"heldByOthers", List(WithHolders(findings.occupied))},
                               {"idleNodes", List(IdleNodes(observed, observed.children.claims))},
                               {"nodesWithoutPlugin", List(findings.plugins.nodes)},

@@ -335,6 +335,10 @@ TEST(PlanMembership, B1_S5_MemberLeavesOnlyIfALiveReadShowsItsPodGoneTerminalOrE
       {"on another node", [](DaemonPod& pod) { pod.node = "node-7"; }, true},
   };
   for (const Observed& base : {Converged(), Marked()}) {
+    Observed gone = base;
+    RemovePod(gone, "node-1");
+    ShowPods(gone, gone.children.daemon_pods);
+    EXPECT_EQ(Written(PlanMembership(gone, Now())), (Members{MakeMember("node-0", 0)})) << "gone";
     for (const Row& row : rows) {
       SCOPED_TRACE(row.what);
       Observed observed = base;
@@ -596,6 +600,17 @@ TEST(PlanMembership, S3_IndexThatIsHeldTwiceOrNoneIsGivenAnew) {
   }
 }
 
+TEST(PlanMembership, B7_FullCliqueIsNoReasonToRefuseANodeOfAnother) {
+  Observed observed = Marked();
+  observed.facts.daemons.nodes_per_imex_domain_max = 2;
+  AddNode(observed, "node-2", 2);
+  observed.children.daemon_pods.back().clique = kOtherCliqueId;
+  const Membership membership = PlanMembership(observed, Now());
+  EXPECT_TRUE(membership.refused.empty());
+  ASSERT_EQ(Actions<Create>(membership.actions).size(), 1U);
+  EXPECT_EQ(Actions<Create>(membership.actions)[0].key.name, kUid + "." + kOtherCliqueId);
+}
+
 TEST(PlanMembership, B7_NodeWithoutRoomIsNamedAndNobodyElseMoves) {
   const Membership membership = PlanFor(Marked(), [](Observed& o) {
     o.facts.daemons.nodes_per_imex_domain_max = 2;
@@ -645,7 +660,9 @@ TEST(PlanMembership, OnlyAPodThatStaysAndHasAnAddressJoins) {
     Observed observed = Marked();
     AddNode(observed, "node-2", 2);
     change(observed.children.daemon_pods.back());
-    EXPECT_TRUE(PlanMembership(observed, Now()).actions.empty());
+    const Membership membership = PlanMembership(observed, Now());
+    EXPECT_TRUE(membership.actions.empty());
+    EXPECT_EQ(membership.members.size(), 2U);
   }
 }
 

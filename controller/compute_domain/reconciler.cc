@@ -197,11 +197,21 @@ void Pass::TakeReplies(std::vector<base::Result<Response>> replies) {
       checked.push_back(kube::CheckStatus(std::move(*reply++), method));
     }
     if (std::ranges::all_of(checked, [](const auto& each) { return each.has_value(); })) {
-      std::ranges::move(EventsOf(one.action, observed_), std::back_inserter(outcome_.events));
+      Tell(one.action);
     }
     TakeResult(one, compute_domain::TakeReplies(one.action, checked, observed_, one.read));
   }
   CHECK(reply == replies.end());
+}
+
+void Pass::Tell(const Action& done) {
+  for (kube::Event& event : EventsOf(done, observed_)) {
+    // What was done and may harm a job is in the log, too; what is so, conditions keep.
+    if (event.type == kube::EventType::kWarning && !std::holds_alternative<WriteStatus>(done)) {
+      reconciler_.logger_.Warning(event.note, {{"domain", kube::ToString(event.regarding.key)}});
+    }
+    outcome_.events.push_back(std::move(event));
+  }
 }
 
 void Pass::TakeResult(UnderWay& one, ActionResult result) {

@@ -76,6 +76,15 @@ TEST(Pass, ChildThatWasMadeAgainIsToldThoughStatusSaysNothingNew) {
   EXPECT_EQ(Reasons(world.Run()), Lines{"Repaired"});
 }
 
+TEST(Pass, K5_DaemonSetThatSomebodyDeletesUnderAJobIsToldAndLogged) {
+  PassWorld world(Converged());
+  world.server.Remove(Kind::kDaemonSet, {kDriverNs, kDaemonName});
+  world.server.ShowAll(world.cache);
+  const Lines reasons = Reasons(world.Run());
+  EXPECT_EQ(std::ranges::count(reasons, "DaemonsInterrupted"), 1);
+  EXPECT_EQ(world.logger.Count("which interrupts IMEX under pods/train-0 on node-0"), 1U);
+}
+
 TEST(Pass, WriteThatWasRefusedIsNotTold) {
   PassWorld world(WithoutWorkloadTemplate());
   world.server.Refuse("/", 503, "ServiceUnavailable");

@@ -46,20 +46,25 @@ std::string Names(const std::vector<std::string>& names) {
   return text;
 }
 
+std::map<std::string, std::vector<std::string>> FindWaiting(const Observed& observed) {
+  std::map<std::string, std::vector<std::string>> waiting;
+  for (const api::Claim& claim : observed.children.claims) {
+    if (!IsWaiting(observed, claim)) continue;
+    const std::string& pod = PodOf(claim)->name;
+    const auto words = observed.memory.words.find(pod);
+    waiting[words == observed.memory.words.end() ? "" : words->second].push_back(pod);
+  }
+  for (auto& [words, pods] : waiting) std::ranges::sort(pods);
+  return waiting;
+}
+
 Usage FindUsage(const Observed& observed) {
   Usage usage;
-  std::map<std::string, std::vector<std::string>> waiting;  // By the words that were said of them.
   for (const api::Claim& claim : observed.children.claims) {
-    if (IsInUse(observed, claim)) {
-      usage.users.insert(usage.users.end(), claim.consumers.begin(), claim.consumers.end());
-    } else if (IsWaiting(observed, claim)) {
-      const std::string& pod = PodOf(claim)->name;
-      const auto words = observed.memory.words.find(pod);
-      waiting[words == observed.memory.words.end() ? "" : words->second].push_back(pod);
-    }
+    if (!IsInUse(observed, claim)) continue;
+    usage.users.insert(usage.users.end(), claim.consumers.begin(), claim.consumers.end());
   }
-  for (auto& [words, pods] : waiting) {
-    std::ranges::sort(pods);
+  for (const auto& [words, pods] : FindWaiting(observed)) {
     usage.waiting.push_back("pods/" + Names(pods) + (words.empty() ? "" : " (" + words + ")"));
   }
   std::ranges::sort(usage.users);

@@ -198,6 +198,10 @@ TEST(Configuration, ErrorNamesFileLineFieldAndFix) {
   for (const Row& row : rows) EXPECT_EQ(RefusalOf(row.text), row.error) << row.text;
 }
 
+TEST(Configuration, S8_ByteThatYamlCppNeverFinishesIsRefused) {
+  EXPECT_TRUE(Refusal(",").starts_with("config.yaml")) << Refusal(",");
+}
+
 TEST(Configuration, FileOfAnotherKindIsRefused) {
   EXPECT_EQ(Refusal("kind: ControllerConfiguration\n"),
             "config.yaml:1: apiVersion: write cdom.dev/v1alpha1");
