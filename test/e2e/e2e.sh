@@ -789,6 +789,24 @@ tree_before() {
   run_case an_upgrade_from_the_tree_before_restarts_nothing_and_no_domain_leaves_ready_in_the_manner_of_cdom
 }
 
+tenants() {
+  stop_controller
+  stage=$root/tenants
+  mkdir -p "$stage"
+  plane_up
+  kubectl apply -k "$repo/manifests/local" >/dev/null
+  controller_kubeconfig
+  nodesim_up --nodes 8 --cliques 2 --daemon-account
+  start_controller
+  the_tenants_are_there >"$stage/tenants.out" 2>&1 || { cat "$stage/tenants.out"; return 1; }
+  run_case who_may_do_what_is_what_the_page_says
+  run_case an_editor_of_a_namespace_runs_the_quickstart_which_its_viewers_see_and_no_other_tenant
+  stop_controller
+  stop "$nodesim_pid"
+  nodesim_pid=
+  plane_down
+}
+
 # shellcheck source=workloads.sh
 source "$repo/test/e2e/workloads.sh"
 # shellcheck source=people.sh
@@ -805,6 +823,8 @@ source "$repo/test/e2e/strikes.sh"
 source "$repo/test/e2e/library.sh"
 # shellcheck source=hostile.sh
 source "$repo/test/e2e/hostile.sh"
+# shellcheck source=tenants.sh
+source "$repo/test/e2e/tenants.sh"
 
 if any_wanted workloads; then beside workloads; fi
 if any_wanted settings_and_children; then settings_and_children; fi
@@ -813,6 +833,7 @@ if any_wanted policies; then policies; fi
 if any_wanted tree_before; then tree_before; fi
 if any_wanted robbed; then robbed; fi
 if any_wanted strikes; then strikes; fi
+if any_wanted tenants; then tenants; fi
 [[ -z $beside_pid ]] || wait "$beside_pid" || echo "FAIL the stage of workloads ended before its last case" | tee -a "$results"
 beside_pid=
 

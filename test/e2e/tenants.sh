@@ -1,0 +1,105 @@
+# Cases of tenants: who may do what, and what docs/tenants.md says of it. Sourced by e2e.sh.
+# shellcheck shell=bash disable=SC2154
+
+# Users by the names of Kubernetes' roles, each bound to its own in the namespace `team`; `neighbour` may edit `other`, and
+# `operator` may look into the driver's namespace.
+tenants_objects() {
+  local role
+  for role in view edit admin; do tenant_binding team "$role" "$role"; done
+  tenant_binding other neighbour edit
+  tenant_binding cdom-system operator view
+  printf '{apiVersion: v1, kind: Namespace, metadata: {name: %s}}\n---\n' team other
+}
+tenant_binding() {  # tenant_binding NAMESPACE USER ROLE
+  cat <<YAML
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: $2, namespace: $1}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: $3}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: $2}]
+---
+YAML
+}
+the_tenants_are_there() {
+  tenants_objects >"$stage/tenants.yaml"
+  # Namespaces stand last, so that the second time all is taken.
+  wait_for 30 "the tenants are there" kubectl apply -f "$stage/tenants.yaml" || return 1
+  wait_for 30 "Kubernetes has put the roles together" may_create_domains edit || return 1
+  may_create_domains admin
+}
+may_create_domains() { kubectl auth can-i create computedomains.resource.nvidia.com -n team --as "$1"; }
+
+forbidden() {  # forbidden COMMAND...: the API server says no
+  local output
+  if output=$("$@" 2>&1); then echo "was not refused: $*"; return 1; fi
+  [[ $output =~ Forbidden|forbidden ]] || { echo "$output"; return 1; }
+}
+
+# ---- Rights
+
+# The page's table, one right a line: who, where, verb and object, with tabs between the first three.
+page_rights() {
+  awk -F ' *[|] *' '
+    !/^\|/ { inside = 0 }
+    /^\| Who \| Where \|/ { inside = 1; next }
+    inside && !/^\|-/ {
+      gsub(/`/, "")
+      for (who = split($2, whos, ", "); who; --who)
+        for (verb = split($4, verbs, ", "); verb; --verb)
+          for (object = split($5, objects, ", "); object; --object)
+            print whos[who] "\t" $3 "\t" verbs[verb] " " objects[object]
+    }' "$repo/docs/tenants.md"
+}
+# rights_of USER NAMESPACE: as the API server has them, written like the page's.
+rights_of() {
+  printf '{"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectRulesReview", "spec": {"namespace": "%s"}}' "$2" |
+    kubectl create --as "$1" --raw /apis/authorization.k8s.io/v1/selfsubjectrulesreviews -f - | jq -r '.status.resourceRules[]
+      | .apiGroups[] as $group | .verbs[] as $verb | (.resourceNames // [""])[] as $name | .resources[] | split("/")
+      | $verb + " " + .[0] + (if $group == "" then "" else "." + $group end)
+        + (if .[1] then "/" + .[1] else "" end) + (if $name == "" then "" else " named " + $name end)' | sort -u
+}
+# Of a tenant only what is ours, of an account of ours all but what everybody may.
+our_rights_of() {  # our_rights_of WHO USER NAMESPACE
+  if [[ $2 == system:* ]]; then
+    comm -23 <(rights_of "$2" "$3") <(rights_of nobody "$3")
+  else
+    rights_of "$2" "$3" | grep -E '\.resource\.nvidia\.com( |/|$)'
+  fi
+}
+user_of() {  # user_of WHO: as the page calls them
+  case $1 in
+    view | edit | admin) echo "$1 team" ;;
+    *) return 1 ;;
+  esac
+}
+who_may_do_what_is_what_the_page_says() {
+  local who user own bad=0
+  local -a whos
+  mapfile -t whos < <(page_rights | cut -f 1 | sort -u)
+  ((${#whos[@]} >= 3)) || { echo "no table"; return 1; }
+  for who in "${whos[@]}"; do
+    read -r user own < <(user_of "$who") || { echo "who is $who?"; return 1; }
+    diff <(page_rights | awk -F '\t' -v who="$who" '$1 == who { print $3 }' | sort -u) <(our_rights_of "$who" "$user" "$own") ||
+      { echo "$who in $own"; ((++bad)); }
+    diff <(page_rights | awk -F '\t' -v who="$who" '$1 == who && $2 == "everywhere" { print $3 }' | sort -u) \
+      <(our_rights_of "$who" "$user" other) || { echo "$who elsewhere"; ((++bad)); }
+  done
+  ((bad == 0))
+}
+
+an_editor_of_a_namespace_runs_the_quickstart_which_its_viewers_see_and_no_other_tenant() {
+  sed 's/namespace: default/namespace: team/' "$repo/examples/quickstart.yaml" >"$stage/quickstart.yaml"
+  kubectl create --as edit -f "$stage/quickstart.yaml" || return 1
+  wait_for 60 "a viewer sees it ready" viewer_sees 'Ready 4/4' || return 1
+  grep -q AllMembersReady < <(kubectl describe computedomain quickstart -n team --as view) || return 1
+  kubectl annotate computedomain quickstart -n team cdom.dev/deletion-grace=1m --as edit || return 1
+  forbidden kubectl delete computedomain quickstart -n team --as view || return 1
+  forbidden kubectl get computedomain quickstart -n team --as neighbour || return 1
+  forbidden kubectl get computedomains --all-namespaces --as admin || return 1
+  forbidden kubectl patch computedomain quickstart -n team --subresource=status --type=merge -p '{"status": {"status": "NotReady"}}' --as admin || return 1
+  forbidden kubectl get computedomaincliques -n cdom-system --as admin || return 1
+  [[ -n $(kubectl get computedomaincliques -n cdom-system --as operator -o name) ]] || return 1
+  forbidden kubectl delete computedomaincliques --all -n cdom-system --as operator || return 1
+  kubectl delete -f "$stage/quickstart.yaml" --as edit --timeout=60s
+}
+viewer_sees() { [[ $(kubectl get computedomain quickstart -n team --as view -o jsonpath='{.status.status} {.status.members}') == "$1" ]]; }
