@@ -736,11 +736,15 @@ policies() {
   kubectl apply -k "$repo/manifests/local" >/dev/null
   server=$(kubectl config view --raw -o jsonpath='{.clusters[0].cluster.server}')
   what_the_rows_are_about >"$stage/objects.out" 2>&1 || { cat "$stage/objects.out"; return 1; }
+  kubectl apply -k "$repo/manifests/policies/tenant-limits" >/dev/null
   run_case the_policies_are_taken_without_a_warning
   run_case every_row_is_of_a_policy_and_every_rule_has_one
   run_case claims_of_the_daemons_device_are_for_driver_namespaces_alone
   run_case a_daemons_token_writes_its_own_pod_and_its_own_entry_and_nothing_else
   run_case a_child_of_a_domain_is_deleted_by_controllers_or_once_it_is_annotated
+  run_case claims_of_channels_are_of_a_form_that_the_plugin_takes
+  run_case who_makes_a_domain_or_its_pod_hears_what_will_not_work_as_he_thinks
+  run_case an_administrator_bounds_what_the_domains_of_a_namespace_ask_for
   run_case each_rule_is_missed_by_its_rows_when_it_is_taken_out
   run_case where_they_only_warn_everything_passes_with_the_words_of_the_refusal
   run_case a_controller_that_is_named_in_the_policy_deletes_under_its_own_user

@@ -2,7 +2,8 @@
 # pass and what not is in policies.tsv. Sourced by e2e.sh.
 # shellcheck shell=bash disable=SC2154
 
-policy_names=(cdom-daemon-claims cdom-daemon-account cdom-child-deletion)
+policy_names=(cdom-daemon-claims cdom-daemon-account cdom-child-deletion cdom-channel-claims cdom-template-name
+  cdom-template-exists cdom-advice cdom-gpu-fraction cdom-tenant-limits)
 # What the rows call by name.
 row_domain=0c6b2f0e-7b1d-4f39-8a55-3f3d0a4a9e10
 row_other=5d0f6c1a-33c2-4c0e-9b57-0d8f2b7e6a44
@@ -23,6 +24,16 @@ metadata: {name: team}
 apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding
 metadata: {name: edit, namespace: team}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: edit}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: edit}]
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: bounded, annotations: {cdom.dev/placement-required: "true", cdom.dev/allow-all-channels: "true"}}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: edit, namespace: bounded}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: edit}
 subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: edit}]
 ---
@@ -58,9 +69,26 @@ spec: {spec: {devices: {requests: [{name: daemon, exactly: {deviceClassName: com
 apiVersion: resource.k8s.io/v1
 kind: ResourceClaimTemplate
 metadata: {name: channel, namespace: team, labels: {resource.nvidia.com/computeDomain: $row_domain}}
-spec: {spec: {devices: {requests: [{name: channel, exactly: {deviceClassName: compute-domain-default-channel.nvidia.com}}]}}}
+spec:
+  spec:
+    devices:
+      requests: [{name: channel, exactly: {deviceClassName: compute-domain-default-channel.nvidia.com}}]
+      config:
+      - opaque:
+          driver: compute-domain.nvidia.com
+          parameters: {apiVersion: resource.nvidia.com/v1beta1, kind: ComputeDomainChannelConfig, domainID: $row_domain}
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaimTemplate
+metadata: {name: plain, namespace: team}
+spec: {spec: {devices: {requests: [{name: g, exactly: {deviceClassName: gpu.nvidia.com}}]}}}
 ---
 YAML
+  policy_domain team train '{}' '{channel: {resourceClaimTemplate: {name: train-channel}}}'
+  policy_domain team going '{}' '{channel: {resourceClaimTemplate: {name: going-channel}}}'
+  policy_domain bounded older '{}' '{channel: {resourceClaimTemplate: {name: older-channel}}}'
+  policy_domain bounded placed '{cdom.dev/placement: clique}' '{channel: {resourceClaimTemplate: {name: placed-channel}}}'
+  printf '{apiVersion: resource.nvidia.com/v1beta1, kind: ComputeDomain, metadata: {name: bare, namespace: team}}\n---\n'
   policy_pod cdom-system "$row_pod" node-a compute-domain-daemon-service-account "$row_domain"
   policy_pod cdom-system "$row_peer" node-b compute-domain-daemon-service-account "$row_domain"
   policy_pod cdom-system imex-aaaaa node-a compute-domain-daemon-service-account "$row_domain"
@@ -81,6 +109,15 @@ spec:
   serviceAccountName: $4
   tolerations: [{operator: Exists}]
   containers: [{name: c, image: i}]
+---
+YAML
+}
+policy_domain() {  # policy_domain NAMESPACE NAME LABELS SPEC: with a finalizer, since nobody here takes it off
+  cat <<YAML
+apiVersion: resource.nvidia.com/v1beta1
+kind: ComputeDomain
+metadata: {name: $2, namespace: $1, labels: $3, finalizers: [example.com/stays]}
+spec: $4
 ---
 YAML
 }
@@ -127,6 +164,7 @@ what_the_rows_are_about() {
     policy_clique "$row_other" c "[{cliqueID: c, $peers}]"
     printf '{apiVersion: resource.nvidia.com/v1beta1, kind: ComputeDomainClique, metadata: {name: bare, namespace: cdom-system}, daemons: []}'
   } | kubectl create -f - || return 1
+  kubectl delete computedomain -n team going --wait=false || return 1
   token_of[daemon]=$(account_token --bound-object-kind Pod --bound-object-name "$row_pod" --bound-object-uid "$row_pod_uid") || return 1
   token_of[misnamed]=$(account_token --bound-object-kind Pod --bound-object-name imex-aaaaa --bound-object-uid "$(pod_uid imex-aaaaa)") || return 1
   token_of[unbound]=$(account_token) || return 1
@@ -143,10 +181,10 @@ in_row() {  # in_row TEXT: with the names that rows use filled in
   text=${text//\$pod/$row_pod}
   echo "${text//\$peer/$row_peer}"
 }
-# ask WHO VERB PATH BODY: without a trace. Prints the status, the code and the message in one line.
+# ask WHO VERB PATH BODY: without a trace. Prints the code, the message and the warnings in one line.
 ask() {
   local who=$1 verb=$2 path=$3 body=$4
-  local -a request=(-q --silent --noproxy '*' --max-time 20 --cacert "$stage/plane/pki/ca.crt" --write-out '\n%{http_code}')
+  local -a request=(-q --silent --noproxy '*' --max-time 20 --cacert "$stage/plane/pki/ca.crt" --write-out $'\x1e%{http_code}\x1e%{header_json}')
   if [[ -n ${token_of[$who]-} ]]; then
     request+=(-H "Authorization: Bearer ${token_of[$who]}")
   else
@@ -161,13 +199,15 @@ ask() {
   esac
   [[ $body == - ]] || request+=(--data-binary "$body")
   curl "${request[@]}" "$server$path?dryRun=All" |
-    jq -Rrs 'split("\n") | .[-1] as $code | (.[:-1] | join("\n") | try fromjson catch {message: .}) | $code + " " + (.message // "")'
+    jq -Rrs 'split("\u001e") as [$body, $code, $headers] | ($body | try fromjson catch {message: .})
+      | [$code, .message // "", ($headers | fromjson | .warning[]?)] | join(" ")'
 }
-# decide POLICY WHO VERB PATH BODY: allow, or deny and the policy's words; else what went wrong.
+# decide POLICY WHO VERB PATH BODY: allow, or warn or deny and the policy's words; else what went wrong.
 decide() {
   local answer
   answer=$(ask "$2" "$3" "$(in_row "$4")" "$(in_row "$5")")
   case $answer in
+    2??' '*"ValidatingAdmissionPolicy '$1' with binding '$1': "*) echo "warn ${answer#*"with binding '$1': "}" ;;
     2??' '*) echo allow ;;
     *"ValidatingAdmissionPolicy '$1' with binding '$1' denied request:"*) echo "deny ${answer#*denied request: }" ;;
     *) echo "neither: $answer" ;;
@@ -176,7 +216,7 @@ decide() {
 row_holds() {  # row_holds POLICY RULE WHO VERB PATH BODY EXPECTED PATTERN SENTENCE
   local answer
   answer=$(decide "$1" "$3" "$4" "$5" "$6")
-  [[ ${answer%% *} == "$7" ]] && { [[ $7 == allow ]] || [[ ${answer#deny } =~ $(in_row "$8") ]]; } && return 0
+  [[ ${answer%% *} == "$7" ]] && { [[ $7 == allow ]] || [[ ${answer#* } =~ $(in_row "$8") ]]; } && return 0
   echo "$9: expected $7, got $answer"
   return 1
 }
@@ -192,6 +232,12 @@ rows_hold() {  # rows_hold POLICY
 claims_of_the_daemons_device_are_for_driver_namespaces_alone() { rows_hold cdom-daemon-claims; }
 a_daemons_token_writes_its_own_pod_and_its_own_entry_and_nothing_else() { rows_hold cdom-daemon-account; }
 a_child_of_a_domain_is_deleted_by_controllers_or_once_it_is_annotated() { rows_hold cdom-child-deletion; }
+claims_of_channels_are_of_a_form_that_the_plugin_takes() { rows_hold cdom-channel-claims; }
+who_makes_a_domain_or_its_pod_hears_what_will_not_work_as_he_thinks() {
+  local policy
+  for policy in cdom-template-name cdom-template-exists cdom-advice cdom-gpu-fraction; do rows_hold "$policy" || return 1; done
+}
+an_administrator_bounds_what_the_domains_of_a_namespace_ask_for() { rows_hold cdom-tenant-limits; }
 
 every_row_is_of_a_policy_and_every_rule_has_one() {
   local policy rule count
@@ -225,11 +271,12 @@ take_rule_out() {  # take_rule_out POLICY NUMBER; 0: none
     'select(.metadata.name == $policy) | if $number == 0 then . else .spec.validations[$number - 1].expression = "true" end' \
     "$stage/policies.json" | kubectl replace -f - >/dev/null
 }
-first_row_is() {  # first_row_is POLICY NUMBER allow|deny
+first_row_is() {  # first_row_is POLICY NUMBER allow|warn|deny
   local policy rule who verb path body rest
   IFS=$'\t' read -r policy rule who verb path body rest < <(rows_of "$1" | awk -F '\t' -v rule="$2" '$2 == rule')
   [[ $(decide "$policy" "$who" "$verb" "$path" "$body") == "$3"* ]]
 }
+refusal_of() { rows_of "$1" | awk -F '\t' -v rule="$2" '$2 == rule { print $7; exit }'; }  # refusal_of POLICY NUMBER: warn or deny
 each_rule_is_missed_by_its_rows_when_it_is_taken_out() {
   local policy number count
   local -a row
@@ -243,23 +290,29 @@ each_rule_is_missed_by_its_rows_when_it_is_taken_out() {
       while IFS=$'\t' read -ra row; do row_holds "${row[@]}" || return 1; done < <(without_rule "$policy" "$number")
     done
     take_rule_out "$policy" 0 || return 1
-    wait_for 30 "all rules of $policy are back" first_row_is "$policy" "$count" deny || return 1
+    wait_for 30 "all rules of $policy are back" first_row_is "$policy" "$count" "$(refusal_of "$policy" "$count")" || return 1
   done
 }
 
 # ---- Lives
 
+# without_the_policy NAME COMMAND...: what was let in before it was there; the command is tried until it passes.
+without_the_policy() {
+  local status=0
+  kubectl delete validatingadmissionpolicybinding "$1" || return 1
+  wait_for 30 "$1 is off" "${@:2}" || status=1
+  kubectl apply -k "$repo/manifests/policies" || return 1
+  return "$status"
+}
 # From before the policy: what was let in can go again.
 a_claim_from_before_the_policy_can_lose_its_finalizer_and_go() {
-  kubectl delete validatingadmissionpolicybinding cdom-daemon-claims || return 1
   cat >"$stage/older.yaml" <<'YAML'
 apiVersion: resource.k8s.io/v1
 kind: ResourceClaim
 metadata: {name: older, namespace: team, finalizers: [resource.kubernetes.io/delete-protection]}
 spec: {devices: {requests: [{name: d, exactly: {deviceClassName: compute-domain-daemon.nvidia.com}}]}}
 YAML
-  wait_for 30 "the policy is off" kubectl create -f "$stage/older.yaml" || return 1
-  kubectl apply -k "$repo/manifests/policies" || return 1
+  without_the_policy cdom-daemon-claims kubectl create -f "$stage/older.yaml" || return 1
   wait_for 30 "the policy is back" first_row_is cdom-daemon-claims 1 deny || return 1
   # Kubernetes' controller takes its finalizer off.
   kubectl delete resourceclaim older -n team --timeout=30s
@@ -369,17 +422,21 @@ overlay() {  # overlay NAME MORE: a kustomization on top of base; kustomize want
 }
 
 where_they_only_warn_everything_passes_with_the_words_of_the_refusal() {
-  local warning
+  local warning rule
+  local -a denials=("cdom-child-deletion 1" "cdom-daemon-account 4" "cdom-daemon-claims 1" "cdom-channel-claims 2" "cdom-template-name 1")
   overlay warns "components:
 - $(realpath --relative-to="$stage/warns" "$repo/manifests/policies/warn-only")"
   kubectl apply -k "$stage/warns" || return 1
-  wait_for 30 "they only warn" first_row_is cdom-child-deletion 1 allow || return 1
-  wait_for 30 "they only warn" first_row_is cdom-daemon-account 4 allow || return 1
-  wait_for 30 "they only warn" first_row_is cdom-daemon-claims 1 allow || return 1
+  for rule in "${denials[@]}"; do
+    # shellcheck disable=SC2086
+    wait_for 30 "it only warns: $rule" first_row_is $rule warn || return 1
+  done
   warning=$(kubectl delete daemonset -n cdom-system "computedomain-daemon-$row_domain" --dry-run=server 2>&1) || return 1
   [[ $warning =~ Warning:\ .*cdom.dev/allow-deletion=true ]] || { echo "$warning"; return 1; }
   wait_for 10 "the audit log has it" grep -q 'validation.policy.admission.k8s.io/validation_failure.*cdom-child-deletion' "$stage/plane/audit.log" || return 1
   kubectl apply -k "$repo/manifests/policies" || return 1
-  wait_for 30 "they refuse again" first_row_is cdom-child-deletion 1 deny || return 1
-  wait_for 30 "they refuse again" first_row_is cdom-daemon-claims 1 deny
+  for rule in "${denials[@]}"; do
+    # shellcheck disable=SC2086
+    wait_for 30 "it refuses again: $rule" first_row_is $rule deny || return 1
+  done
 }
