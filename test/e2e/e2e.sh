@@ -732,7 +732,7 @@ workloads() {
 policies() {
   stage=$root/policies
   mkdir -p "$stage"
-  plane_up --runtime-config resource.k8s.io/v1beta1=true,resource.k8s.io/v1beta2=true
+  plane_up --runtime-config resource.k8s.io/v1beta1=true,resource.k8s.io/v1beta2=true --apiserver-arg --allow-privileged=true
   kubectl apply -k "$repo/manifests/local" >/dev/null
   server=$(kubectl config view --raw -o jsonpath='{.clusters[0].cluster.server}')
   what_the_rows_are_about >"$stage/objects.out" 2>&1 || { cat "$stage/objects.out"; return 1; }
@@ -805,6 +805,7 @@ tenants() {
   the_tenants_are_there >"$stage/tenants.out" 2>&1 || { cat "$stage/tenants.out"; return 1; }
   run_case who_may_do_what_is_what_the_page_says
   run_case an_editor_of_a_namespace_runs_the_quickstart_which_its_viewers_see_and_no_other_tenant
+  run_case each_quota_of_the_sample_stops_a_tenant_at_its_number_and_no_earlier
   stop_controller
   stop "$nodesim_pid"
   nodesim_pid=

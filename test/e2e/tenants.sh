@@ -103,3 +103,66 @@ an_editor_of_a_namespace_runs_the_quickstart_which_its_viewers_see_and_no_other_
   kubectl delete -f "$stage/quickstart.yaml" --as edit --timeout=60s
 }
 viewer_sees() { [[ $(kubectl get computedomain quickstart -n team --as view -o jsonpath='{.status.status} {.status.members}') == "$1" ]]; }
+
+# ---- Quotas
+
+exceeds() {  # exceeds RESOURCE COMMAND...: the quota says no, and over what
+  local output
+  if output=$("${@:2}" 2>&1); then echo "was not refused: ${*:2}"; return 1; fi
+  [[ $output == *'exceeded quota: compute-domains'*"$1"* ]] || { echo "$output"; return 1; }
+}
+claims_in_other() { [[ $(kubectl get resourceclaims -n other -o name | wc -l) == "$1" ]]; }
+claim_of_gpus() {  # claim_of_gpus NAME COUNT
+  printf '{apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: %s}, spec: {devices: {requests: [{name: g, exactly: {deviceClassName: gpu.nvidia.com, count: %s}}]}}}\n' "$1" "$2"
+}
+pod_of_gpus() {  # pod_of_gpus NAME COUNT: by the device plugin
+  printf '{apiVersion: v1, kind: Pod, metadata: {name: %s}, spec: {containers: [{name: c, image: i, resources: {limits: {nvidia.com/gpu: %s}}}]}}\n' "$1" "$2"
+}
+# Kubernetes learns of new kinds every half a minute, and looks at a quota from before again after five minutes only.
+quota_works() {
+  quota_is_counted && return 0
+  kubectl replace --force -n other -f "$repo/examples/tenants/quota.yaml" || return 1
+  wait_for 3 "it is counted" quota_is_counted
+}
+quota_is_counted() { kubectl get resourcequota compute-domains -n other -o json | jq -e '(.status.used | keys) == (.spec.hard | keys)'; }
+each_quota_of_the_sample_stops_a_tenant_at_its_number_and_no_earlier() {
+  local number hard=count/computedomains.resource.nvidia.com
+  kubectl apply -n other -f "$repo/examples/tenants/quota.yaml" || return 1
+  wait_for 60 "the quota is counted" quota_works || return 1
+  number=$(quota_number "$hard")
+  ((number > 0)) || return 1
+  seq "$number" | while read -r i; do domain "d$i" "d$i-channel" | sed 's/, namespace: default//'; echo ---; done |
+    kubectl create --as neighbour -n other -f - || return 1
+  domain more more-channel | sed 's/, namespace: default//' >"$stage/more.yaml"
+  exceeds "$hard" kubectl create --as neighbour -n other -f "$stage/more.yaml" || return 1
+
+  # Nodes. The claims are made by Kubernetes, for pods.
+  hard=compute-domain-default-channel.nvidia.com.deviceclass.resource.k8s.io/devices
+  number=$(quota_number "$hard")
+  wait_for 30 "the template is there" kubectl get resourceclaimtemplate -n other d1-channel || return 1
+  job crowd d1-channel $((number + 2)) -1 | sed 's/, namespace: default//' | kubectl create --as neighbour -n other -f - || return 1
+  wait_for 60 "$number claims are there" claims_in_other "$number" || return 1
+  wait_for 30 "a pod past them says why it waits" crowd_says "exceeded quota: compute-domains.*$hard=1" || return 1
+  claims_in_other "$number" || return 1
+  kubectl delete job crowd -n other --as neighbour --timeout=60s || return 1
+  wait_for 60 "the claims are gone" claims_in_other 0 || return 1
+
+  hard=gpu.nvidia.com.deviceclass.resource.k8s.io/devices
+  number=$(quota_number "$hard")
+  for i in $(seq $((number / 24))); do claim_of_gpus "g$i" 24; echo ---; done >"$stage/gpus.yaml"
+  kubectl create --as neighbour -n other -f "$stage/gpus.yaml" || return 1
+  claim_of_gpus more 1 >"$stage/more.yaml"
+  exceeds "$hard" kubectl create --as neighbour -n other -f "$stage/more.yaml" || return 1
+
+  hard=requests.nvidia.com/gpu
+  number=$(quota_number "$hard")
+  pod_of_gpus all "$number" | kubectl create --as neighbour -n other -f - || return 1
+  pod_of_gpus more 1 >"$stage/more.yaml"
+  exceeds "$hard" kubectl create --as neighbour -n other -f "$stage/more.yaml" || return 1
+  # The other tenant is not bound by it.
+  sed 's/, namespace: other//' "$stage/more.yaml" | kubectl create --as edit -n team --dry-run=server -f - || return 1
+  kubectl delete pods,resourceclaims,computedomains --all -n other --as neighbour --timeout=60s &&
+    kubectl delete resourcequota compute-domains -n other
+}
+quota_number() { kubectl get resourcequota compute-domains -n other -o json | jq -r --arg hard "$1" '.spec.hard[$hard] // 0'; }  # quota_number RESOURCE
+crowd_says() { grep -qE "$1" < <(kubectl get events -n other --as neighbour -o json | jq -r '.items[].message'); }
