@@ -3,7 +3,7 @@
 # shellcheck shell=bash disable=SC2154
 
 policy_names=(cdom-daemon-claims cdom-daemon-account cdom-child-deletion cdom-channel-claims cdom-template-name
-  cdom-template-exists cdom-advice cdom-gpu-fraction cdom-tenant-limits)
+  cdom-template-exists cdom-advice cdom-gpu-fraction cdom-tenant-limits cdom-controller-account)
 # What the rows call by name.
 row_domain=0c6b2f0e-7b1d-4f39-8a55-3f3d0a4a9e10
 row_other=5d0f6c1a-33c2-4c0e-9b57-0d8f2b7e6a44
@@ -59,7 +59,7 @@ metadata: {name: node-a, labels: {kubernetes.io/hostname: node-a}}
 ---
 apiVersion: v1
 kind: Node
-metadata: {name: node-b}
+metadata: {name: node-b, labels: {resource.nvidia.com/computeDomain: $row_domain}}
 ---
 apiVersion: resource.k8s.io/v1
 kind: ResourceClaimTemplate
@@ -81,6 +81,11 @@ spec:
 apiVersion: resource.k8s.io/v1
 kind: ResourceClaimTemplate
 metadata: {name: plain, namespace: team}
+spec: {spec: {devices: {requests: [{name: g, exactly: {deviceClassName: gpu.nvidia.com}}]}}}
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaimTemplate
+metadata: {name: lost, namespace: team, annotations: {cdom.dev/template-hash: x}}
 spec: {spec: {devices: {requests: [{name: g, exactly: {deviceClassName: gpu.nvidia.com}}]}}}
 ---
 YAML
@@ -237,6 +242,7 @@ who_makes_a_domain_or_its_pod_hears_what_will_not_work_as_he_thinks() {
   local policy
   for policy in cdom-template-name cdom-template-exists cdom-advice cdom-gpu-fraction; do rows_hold "$policy" || return 1; done
 }
+the_controllers_token_does_the_controllers_work_and_nothing_else() { rows_hold cdom-controller-account; }
 an_administrator_bounds_what_the_domains_of_a_namespace_ask_for() { rows_hold cdom-tenant-limits; }
 
 every_row_is_of_a_policy_and_every_rule_has_one() {
@@ -408,7 +414,7 @@ named_patch() {
 }
 # kustomize takes the policies for objects of a namespace; the API server does not mind.
 in_another_namespace_base_brings_its_label_and_the_policies_along() {
-  local template='{"metadata":{"name":"c"},"spec":{"spec":{"devices":{"requests":[{"name":"d","exactly":{"deviceClassName":"compute-domain-daemon.nvidia.com"}}]}}}}'
+  local template='{"metadata":{"name":"c","labels":{"resource.nvidia.com/computeDomain":"'$row_domain'"}},"spec":{"spec":{"devices":{"requests":[{"name":"d","exactly":{"deviceClassName":"compute-domain-daemon.nvidia.com"}}]}}}}'
   overlay moved 'namespace: gpu-domains'
   wait_for 30 "base is applied" kubectl apply -k "$stage/moved" || return 1
   for policy in "${policy_names[@]}"; do kubectl get validatingadmissionpolicybinding "$policy" || return 1; done
@@ -423,7 +429,8 @@ overlay() {  # overlay NAME MORE: a kustomization on top of base; kustomize want
 
 where_they_only_warn_everything_passes_with_the_words_of_the_refusal() {
   local warning rule
-  local -a denials=("cdom-child-deletion 1" "cdom-daemon-account 4" "cdom-daemon-claims 1" "cdom-channel-claims 2" "cdom-template-name 1")
+  local -a denials=("cdom-child-deletion 1" "cdom-daemon-account 4" "cdom-daemon-claims 1" "cdom-channel-claims 2" "cdom-template-name 1"
+    "cdom-controller-account 1")
   overlay warns "components:
 - $(realpath --relative-to="$stage/warns" "$repo/manifests/policies/warn-only")"
   kubectl apply -k "$stage/warns" || return 1
