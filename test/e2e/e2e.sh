@@ -806,6 +806,8 @@ tenants() {
   the_tenants_are_there >"$stage/tenants.out" 2>&1 || { cat "$stage/tenants.out"; return 1; }
   run_case who_may_do_what_is_what_the_page_says
   run_case an_editor_of_a_namespace_runs_the_quickstart_which_its_viewers_see_and_no_other_tenant
+  run_case what_the_pods_ask_of_a_node_is_what_the_page_says
+  run_case each_command_of_the_page_does_what_it_says
   run_case each_quota_of_the_sample_stops_a_tenant_at_its_number_and_no_earlier
   stop_controller
   stop "$nodesim_pid"

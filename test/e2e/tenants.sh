@@ -69,6 +69,8 @@ our_rights_of() {  # our_rights_of WHO USER NAMESPACE
 user_of() {  # user_of WHO: as the page calls them
   case $1 in
     view | edit | admin) echo "$1 team" ;;
+    controller) echo "system:serviceaccount:cdom-system:cdom-controller cdom-system" ;;
+    daemon) echo "system:serviceaccount:cdom-system:compute-domain-daemon-service-account cdom-system" ;;
     *) return 1 ;;
   esac
 }
@@ -76,7 +78,7 @@ who_may_do_what_is_what_the_page_says() {
   local who user own bad=0
   local -a whos
   mapfile -t whos < <(page_rights | cut -f 1 | sort -u)
-  ((${#whos[@]} >= 3)) || { echo "no table"; return 1; }
+  ((${#whos[@]} == 5)) || { echo "no table"; return 1; }
   for who in "${whos[@]}"; do
     read -r user own < <(user_of "$who") || { echo "who is $who?"; return 1; }
     diff <(page_rights | awk -F '\t' -v who="$who" '$1 == who { print $3 }' | sort -u) <(our_rights_of "$who" "$user" "$own") ||
@@ -166,3 +168,69 @@ each_quota_of_the_sample_stops_a_tenant_at_its_number_and_no_earlier() {
 }
 quota_number() { kubectl get resourcequota compute-domains -n other -o json | jq -r --arg hard "$1" '.spec.hard[$hard] // 0'; }  # quota_number RESOURCE
 crowd_says() { grep -qE "$1" < <(kubectl get events -n other --as neighbour -o json | jq -r '.items[].message'); }
+
+# ---- The page
+
+# Each line of its console blocks by itself. What stands behind a `#` at the end is in what the command prints; after
+# "refused:", and for the answer "no", the command must fail.
+page_commands() { awk '/^```console$/ { inside = 1; next } /^```$/ { inside = 0 } inside' "$repo/docs/tenants.md"; }
+page_command_holds() {  # page_command_holds LINE
+  local line=$1 wanted='' output status=0 fails=0
+  if [[ $line =~ ^(.*[^\ ])\ +#\ (.*)$ ]]; then line=${BASH_REMATCH[1]} wanted=${BASH_REMATCH[2]}; fi
+  [[ $wanted == no || $wanted == refused:* ]] && fails=1
+  output=$(cd "$repo" && eval "$line" 2>&1) || status=1
+  # The columns of a table are as wide as what is in them.
+  ((status == fails)) && [[ $(tr -s ' ' <<<"$output") == *"${wanted#refused: }"* ]] && return 0
+  printf '%s\nended with %s: %s\n' "$1" "$status" "$output"
+  return 1
+}
+each_command_of_the_page_does_what_it_says() {
+  local line count=0
+  while IFS= read -r line; do
+    ((++count))
+    # A policy takes a moment to be in the API server.
+    wait_for 20 "it does: $line" page_command_holds "$line" || { page_command_holds "$line"; return 1; }
+  done < <(page_commands)
+  echo "$count commands"
+  ((count >= 20))
+}
+
+# What a pod of the driver asks of a node, as a line of the page's table.
+asks_of_a_node() {  # asks_of_a_node NAME: whose spec is in $stage/NAME.json
+  jq -r --arg image "the image's" --arg runtime "the runtime's" --arg name "$1" --arg level "$(level_of "$stage/$1.json")" --argjson classes "$(classes_of "$stage/$1.json")" '
+    def each: [.containers[], .initContainers[]?];
+    "| " + ([$name, $level,
+      ([each[].securityContext.runAsUser // .securityContext.runAsUser // $image] | unique | join(", ")),
+      (if all(each[]; .securityContext.capabilities.drop == ["ALL"] and .securityContext.capabilities.add == null) then "none"
+       elif all(each[]; .securityContext.capabilities == null) then $runtime else "some" end),
+      (if any(each[]; .securityContext.privileged) then "yes" else "no" end),
+      (if .hostNetwork or .hostPID or .hostIPC or any(.volumes[]?; .hostPath) or any(each[].ports[]?; .hostPort) then "something" else "nothing" end),
+      (if $classes == [] then "none" else $classes | map("`" + . + "`") | join(", ") end)] | join(" | ")) + " |"' <"$stage/$1.json"
+}
+level_of() {  # level_of PODSPEC_FILE: the strictest level that lets it in
+  local level
+  for level in restricted baseline privileged; do
+    jq --arg ns "$level" '{apiVersion: "v1", kind: "Pod", metadata: {name: "probe", namespace: $ns}, spec: (. | .serviceAccountName = "default")}' "$1" |
+      kubectl create --dry-run=server -f - >/dev/null && break
+  done 2>/dev/null
+  echo "$level"
+}
+classes_of() {  # classes_of PODSPEC_FILE: of the devices that its claims are for
+  jq -r '.resourceClaims[]?.resourceClaimTemplateName' "$1" | while read -r name; do
+    kubectl get resourceclaimtemplate -n cdom-system "$name" -o json
+  done | jq -cs '[.[].spec.spec.devices.requests[].exactly.deviceClassName] | unique'
+}
+what_the_pods_ask_of_a_node_is_what_the_page_says() {
+  local level
+  for level in restricted baseline privileged; do
+    kubectl create namespace "$level" && kubectl label namespace "$level" "pod-security.kubernetes.io/enforce=$level" || return 1
+  done
+  domain_in default asked asked-channel | kubectl apply -f - || return 1
+  wait_for 30 "its children are made" is_idle asked || return 1
+  kubectl get daemonset -n cdom-system "$(set_of asked)" -o json | jq '.spec.template.spec' >"$stage/daemon.json" || return 1
+  kubectl kustomize "$repo/manifests/standalone" | kubectl create --dry-run=client --validate=false -f - -o json |
+    jq '(if .kind == "List" then .items[] else . end) | select(.kind == "Deployment") | .spec.template.spec' >"$stage/controller.json" || return 1
+  diff <(grep -A 10 '^| Pod | Pod security level |' "$repo/docs/tenants.md" | grep -E '^[|] (controller|daemon) ') \
+    <(asks_of_a_node controller && asks_of_a_node daemon) || return 1
+  kubectl delete computedomain asked --timeout=30s && kubectl delete namespaces restricted baseline privileged --timeout=60s
+}
