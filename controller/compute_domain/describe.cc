@@ -23,7 +23,9 @@ std::vector<std::string> WithHolders(const std::map<std::string, std::string>& o
 
 }  // namespace
 
-json::Value Describe(const Observed& observed, const Instant& now) {
+json::Value Describe(const Observed& seen, const Instant& now) {
+  Observed observed = seen;
+  observed.facts.names_others = true;
   const kube::ObjectMeta& meta = observed.domain->meta;
   const Findings findings = Find(observed, now);
   const Usage& usage = findings.usage;
