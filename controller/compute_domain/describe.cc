@@ -34,7 +34,9 @@ std::vector<std::string> EachThatWaits(const Observed& observed) {
 
 }  // namespace
 
-json::Value Describe(const Observed& observed, const Instant& now) {
+json::Value Describe(const Observed& seen, const Instant& now) {
+  Observed observed = seen;
+  observed.facts.names_others = true;
   const kube::ObjectMeta& meta = observed.domain->meta;
   const Findings findings = Find(observed, now);
   const Usage& usage = findings.usage;

@@ -35,5 +35,13 @@ TEST(Describe, P13_NamesEverybodyHoweverMany) {
   EXPECT_EQ(described["status"]["members"].AsString(), "2/3");
 }
 
+TEST(Describe, G3_NamesWhatLiesInOtherNamespacesAsStatusDoesNot) {
+  Observed observed = fixtures::Converged();
+  observed.nodes["node-1"].domain = fixtures::kOtherUid;
+  observed.others.domains = {{fixtures::kOtherUid, "team-b/other"}};
+  const json::Value described = Describe(observed, fixtures::Now());
+  EXPECT_EQ(described["heldByOthers"].items()[0].AsString(), "node-1 (by team-b/other)");
+}
+
 }  // namespace
 }  // namespace compute_domain

@@ -119,6 +119,8 @@ struct Facts {
   daemon_set::Settings daemons = {};
   std::chrono::seconds deletion_grace{600};
   std::chrono::milliseconds status_window{500};  // And the first of a clique's.
+  // Whether a domain's owner reads the names of what lies in other namespaces.
+  bool names_others = false;
   // An index is kept this long for a node whose daemon went.
   std::chrono::seconds index_hold{60};
   // A node keeps the domain's label this long after the last claim on it: its plugin comes first.

@@ -42,6 +42,7 @@ struct Settings {
   bool controller_writes_membership = false;
   std::chrono::seconds deletion_grace{600};
   std::chrono::milliseconds status_window{500};
+  bool names_others = false;  // Of all namespaces, in what the owner of a domain reads.
   std::chrono::seconds index_hold{60};
   struct Roll {
     bool under_jobs = false;

@@ -794,14 +794,19 @@ workloads() {
 }
 
 policies() {
-  stage_up policies --runtime-config resource.k8s.io/v1beta1=true,resource.k8s.io/v1beta2=true
+  stage_up policies --runtime-config resource.k8s.io/v1beta1=true,resource.k8s.io/v1beta2=true --apiserver-arg --allow-privileged=true
   server=$(kubectl config view --raw -o jsonpath='{.clusters[0].cluster.server}')
   what_the_rows_are_about >"$stage/objects.out" 2>&1 || { cat "$stage/objects.out"; return 1; }
+  kubectl apply -k "$repo/manifests/policies/tenant-limits" >/dev/null
   run_case the_policies_are_taken_without_a_warning
   run_case every_row_is_of_a_policy_and_every_rule_has_one
   run_case claims_of_the_daemons_device_are_for_driver_namespaces_alone
   run_case a_daemons_token_writes_its_own_pod_and_its_own_entry_and_nothing_else
   run_case a_child_of_a_domain_is_deleted_by_controllers_or_once_it_is_annotated
+  run_case claims_of_channels_are_of_a_form_that_the_plugin_takes
+  run_case who_makes_a_domain_or_its_pod_hears_what_will_not_work_as_he_thinks
+  run_case an_administrator_bounds_what_the_domains_of_a_namespace_ask_for
+  run_case the_controllers_token_does_the_controllers_work_and_nothing_else
   run_case each_rule_is_missed_by_its_rows_when_it_is_taken_out
   run_case where_they_only_warn_everything_passes_with_the_words_of_the_refusal
   run_case a_controller_that_is_named_in_the_policy_deletes_under_its_own_user
@@ -841,6 +846,22 @@ tree_before() {
   run_case an_upgrade_from_the_tree_before_restarts_nothing_and_no_domain_leaves_ready_in_the_manner_of_cdom
 }
 
+tenants() {
+  stage_up tenants
+  nodesim_up --nodes 8 --cliques 2 --daemon-account
+  start_controller
+  the_tenants_are_there >"$stage/tenants.out" 2>&1 || { cat "$stage/tenants.out"; return 1; }
+  run_case who_may_do_what_is_what_the_page_says
+  run_case an_editor_of_a_namespace_runs_the_quickstart_which_its_viewers_see_and_no_other_tenant
+  run_case what_the_pods_ask_of_a_node_is_what_the_page_says
+  run_case each_command_of_the_page_does_what_it_says
+  run_case each_quota_of_the_sample_stops_a_tenant_at_its_number_and_no_earlier
+  stop_controller
+  stop "$nodesim_pid"
+  nodesim_pid=
+  plane_down
+}
+
 # shellcheck source=workloads.sh
 source "$repo/test/e2e/workloads.sh"
 # shellcheck source=people.sh
@@ -857,6 +878,8 @@ source "$repo/test/e2e/strikes.sh"
 source "$repo/test/e2e/library.sh"
 # shellcheck source=hostile.sh
 source "$repo/test/e2e/hostile.sh"
+# shellcheck source=tenants.sh
+source "$repo/test/e2e/tenants.sh"
 
 if any_wanted workloads; then beside workloads; fi
 if any_wanted settings_and_children; then settings_and_children; fi
@@ -865,6 +888,7 @@ if any_wanted policies; then policies; fi
 if any_wanted tree_before; then tree_before; fi
 if any_wanted robbed; then robbed; fi
 if any_wanted strikes; then strikes; fi
+if any_wanted tenants; then tenants; fi
 [[ -z $beside_pid ]] || wait "$beside_pid" || echo "FAIL the stage of workloads ended before its last case" | tee -a "$case_root/results"
 beside_pid=
 

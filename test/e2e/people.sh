@@ -88,12 +88,13 @@ a_finalizer_of_others_on_a_domain_or_its_child_is_named_and_waited_for() {
 }
 
 a_channel_that_a_claim_written_by_hand_holds_is_told_to_who_waits_for_it() {
-  kubectl apply -f - <<'YAML' || return 1
+  cat >"$stage/by-hand.yaml" <<'YAML'
 apiVersion: resource.k8s.io/v1
 kind: ResourceClaim
 metadata: {name: by-hand, namespace: default}
 spec: {devices: {requests: [{name: channel, exactly: {deviceClassName: compute-domain-default-channel.nvidia.com}}]}}
 YAML
+  without_the_policy cdom-channel-claims kubectl create -f "$stage/by-hand.yaml" || return 1
   pod_on thief node-000 '' | sed 's/resourceClaimTemplateName: /resourceClaimName: by-hand/' | kubectl apply -f - || return 1
   wait_for 30 "the claim holds the channel" is_reserved by-hand || return 1
   domain_in default robbed robbed-channel | kubectl apply -f - || return 1

@@ -145,7 +145,7 @@ requirements() {
   for id in $(printf '%s\n' "${!is_test[@]}" | sed -nE 's/^[A-Za-z0-9]+\.//p' | tr _ '\n' | grep -xE '[BNPX][0-9]+'); do
     [[ -v is_id[$id] ]] || fail "a test carries $id, which is not on $page"
   done
-  mapfile -t rows < <(awk '/^## / { promises = /^## What cdom promises/ } promises && /^\| [BCKMNPSTUX][0-9]+ \|/' "$page")
+  mapfile -t rows < <(awk '/^## / { promises = /^## What cdom promises/ } promises && /^\| [BCGKMNPSTUX][0-9]+ \|/' "$page")
   ((${#rows[@]} > 0)) || fail "$page promises nothing"
   for row in "${rows[@]}"; do
     mapfile -t named < <(sed -E 's/.*\|([^|]*)\|$/\1/' <<<"$row" | grep -oE '`[^`]+`' | tr -d '`')
