@@ -83,7 +83,7 @@ std::jthread HandleSignals(std::stop_source& stop, base::Logger& logger) {
     while (!over.stop_requested()) {
       const int signal = sigtimedwait(&signals, nullptr, &turn);
       if (signal <= 0) continue;
-      if (stop.stop_requested()) std::_Exit(1);
+      if (stop.stop_requested()) std::_Exit(settings::kFailed);
       logger.Info("Stopping", {{"signal", std::to_string(signal)}});
       stop.request_stop();
     }
@@ -112,7 +112,7 @@ int ReleaseFinalizers(const settings::Settings& settings, const base::Clock& clo
                       base::Logger& logger, const std::stop_token& stop) {
   const auto fail = [](const base::Error& error) {
     std::fputs((error.message + "\n").c_str(), stderr);
-    return 1;
+    return settings::kFailed;
   };
   kube::ExecRunner exec(AllVariables(), kPluginPatienceOfACommand, clock, logger);
   auto config = kube::LoadConfig(
@@ -176,7 +176,7 @@ int main(int argc, char** argv) {
         return 0;
       case process::End::kLeaseLost:
         logger->Error("The Lease was lost; ending, so that nothing of this term survives");
-        return 1;
+        return settings::kFailed;
       case process::End::kConfigChanged:
         logger->Info("The configuration has changed; starting over with it");
         break;

@@ -459,7 +459,21 @@ TEST_F(Config, MissingFileThatWasAskedForIsAnError) {
       LoadConfig({.kubeconfig = folder_ + "/absent", .environment = Environment()}, clock_);
   ASSERT_FALSE(config);
   EXPECT_EQ(config.error().code, ErrorCode::kInvalid);
-  EXPECT_EQ(config.error().message, "open " + folder_ + "/absent: No such file or directory");
+  EXPECT_EQ(config.error().message,
+            "--kubeconfig: open " + folder_ + "/absent: No such file or directory");
+}
+
+TEST_F(Config, FileThatCannotBeReadIsNamedWithWhatSaysWhereItIs) {
+  const auto message = [&] {
+    const Result<ClientConfig> config = LoadWithoutFlag();
+    return config ? std::string("it works") : config.error().message;
+  };
+  const std::string unreadable = folder_ + "/.kube/config";
+  std::filesystem::create_directories(unreadable);
+  variables_["HOME"] = folder_;
+  EXPECT_EQ(message(), "$HOME: read " + unreadable + ": Is a directory");
+  variables_["KUBECONFIG"] = unreadable;
+  EXPECT_EQ(message(), "$KUBECONFIG: read " + unreadable + ": Is a directory");
 }
 
 TEST_F(Config, KC1_FlagComesFirstThenVariableThenPodThenHome) {
