@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "controller/api/names.h"
+#include "pkg/json/repair.h"
 #include "pkg/json/utf8.h"
 #include "pkg/kube/api/names.h"
 
@@ -267,7 +268,7 @@ base::Result<DaemonPod> DecodeDaemonPod(json::View object) {
 
 std::string DecodeWaitingWords(const std::string& pod) {
   json::Parser parser;
-  const auto object = parser.Parse(pod);
+  const auto object = json::ParseRepaired(parser, pod);
   return object ? SchedulerWords((*object)["status"]) : "";
 }
 

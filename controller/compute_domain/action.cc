@@ -1,6 +1,7 @@
 #include "controller/compute_domain/action.h"
 
 #include "controller/api/names.h"
+#include "pkg/json/repair.h"
 
 namespace compute_domain {
 
@@ -68,7 +69,7 @@ kube::Resource ResourceOf(Kind kind, const Facts& facts) {
 
 Result<NameHolder> DecodeHolder(const std::string& body) {
   json::Parser parser;
-  const json::View object = TRY(parser.Parse(body));
+  const json::View object = TRY(json::ParseRepaired(parser, body));
   const api::ClaimTemplate decoded =
       TRY(api::DecodeClaimTemplate(object));  // Labels, as a DaemonSet has.
   return NameHolder{decoded.meta, decoded.domain, decoded.target, decoded.template_hash};
@@ -76,7 +77,7 @@ Result<NameHolder> DecodeHolder(const std::string& body) {
 
 Result<kube::ObjectMeta> DecodeMetaOf(const std::string& body) {
   json::Parser parser;
-  const json::View object = TRY(parser.Parse(body));
+  const json::View object = TRY(json::ParseRepaired(parser, body));
   return kube::DecodeMeta(object);
 }
 

@@ -42,6 +42,19 @@ TEST(FailureOf, M8_ForbiddenSaysWhatToDoAboutWhatForbidsIt) {
   }
 }
 
+// A claim template of a user, who has the name of one of ours and may put anything into it.
+TEST(DecodeHolder, S1_WhatOnlyAStrictReaderRefusesIsNoReasonNotToKnowWhoHasAName) {
+  for (const std::string& parameters :
+       {std::string(R"({"x":"\ud800"})"), std::string(600, '[') + std::string(600, ']'),
+        std::string("\"\xff\xfe\"")}) {
+    const auto holder = DecodeHolder(
+        R"({"metadata":{"name":"a","namespace":"b","uid":"c","resourceVersion":"1"},"spec":)" +
+        parameters + "}");
+    ASSERT_TRUE(holder) << holder.error().message;
+    EXPECT_EQ(holder->meta.uid, "c");
+  }
+}
+
 TEST(FailureOf, WhatPassesByItselfIsNone) {
   EXPECT_FALSE(FailureOf({.code = base::ErrorCode::kUnavailable, .message = "refused"}));
 }

@@ -139,9 +139,7 @@ Result<void> TakePage(Page page, std::string_view body, const Observed& observed
   }
   json::Parser parser;
   for (const std::string_view item : list.items) {
-    base::Result<json::View> parsed = parser.Parse(item);
-    if (!parsed) parsed = parser.Parse(json::Repair(item));
-    const json::View object = TRY(std::move(parsed));
+    const json::View object = TRY(json::ParseRepaired(parser, item));
     TRY(AddItem(page.kind, object, observed.uid, read));
   }
   page.limit.OnPage(body.size());

@@ -5,6 +5,7 @@
 
 #include "controller/api/names.h"
 #include "pkg/base/check.h"
+#include "pkg/json/repair.h"
 #include "pkg/kube/client/request.h"
 
 namespace compute_domain {
@@ -250,7 +251,7 @@ Result<void> TakeReply(const WriteStatus& write, const Result<Response>& reply, 
                        ActionResult& result) {
   if (!reply) return tl::unexpected(reply.error());
   json::Parser parser;
-  const json::View object = TRY(parser.Parse(reply->body));
+  const json::View object = TRY(json::ParseRepaired(parser, reply->body));
   const api::ComputeDomain written = TRY(api::DecodeComputeDomain(object));
   // Judged only here: the CRD drops fields that it does not know.
   const bool pruned = !write.status.conditions.empty() && written.status.conditions.empty();

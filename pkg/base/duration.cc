@@ -1,37 +1,69 @@
 #include "pkg/base/duration.h"
 
 #include <algorithm>
-#include <charconv>
-#include <string>
-#include <vector>
+#include <array>
+#include <optional>
 
 namespace base {
 
-Result<std::chrono::milliseconds> ParseDuration(std::string_view text) {
-  static const std::vector<std::pair<std::string, double>> kUnits = {
-      {"ms", 1}, {"s", 1000}, {"m", 60'000}, {"h", 3'600'000}};
-  const auto wrong = [&] {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::nanoseconds;
+
+struct Unit {
+  std::string_view name;
+  nanoseconds length;
+};
+constexpr std::array kUnits = {Unit{"ms", milliseconds(1)}, Unit{"s", std::chrono::seconds(1)},
+                               Unit{"m", std::chrono::minutes(1)},
+                               Unit{"h", std::chrono::hours(1)}};
+constexpr nanoseconds kMost = std::chrono::hours(1000);
+
+// The digits that `text` begins with, which it then begins behind.
+std::string_view TakeDigits(std::string_view& text) {
+  const std::string_view digits = text.substr(0, text.find_first_not_of("0123456789"));
+  text.remove_prefix(digits.size());
+  return digits;
+}
+
+// A part such as "1.5h", likewise. In whole numbers, of which none is lost: a double has no 1.001.
+std::optional<nanoseconds> TakePart(std::string_view& text) {
+  const std::string_view whole = TakeDigits(text);
+  const bool has_point = text.starts_with('.');
+  if (has_point) text.remove_prefix(1);
+  const std::string_view fraction = has_point ? TakeDigits(text) : "";
+  const auto* const unit =
+      std::ranges::find_if(kUnits, [&](const Unit& known) { return text.starts_with(known.name); });
+  if (unit == kUnits.end() || (whole.empty() && fraction.empty())) return std::nullopt;
+  text.remove_prefix(unit->name.size());
+  nanoseconds::rep number = 0;
+  for (const char digit : whole) {
+    number = number * 10 + (digit - '0');
+    if (number > kMost / unit->length) return std::nullopt;
+  }
+  nanoseconds part = number * unit->length;
+  nanoseconds place = unit->length;
+  for (const char digit : fraction) part += (place /= 10) * (digit - '0');
+  return part;
+}
+
+}  // namespace
+
+Result<milliseconds> ParseDuration(std::string_view text) {
+  const auto wrong = [] {
     return Fail(ErrorCode::kInvalid, "use a duration such as 15s, 1m30s or 500ms");
   };
-  double total = 0;
-  const char* position = text.data();
-  const char* end = text.data() + text.size();
-  if (position == end) return wrong();
-  if (text == "0") return std::chrono::milliseconds(0);
-  while (position != end) {
-    double number = 0;
-    const auto [stop, error] = std::from_chars(position, end, number);
-    if (error != std::errc() || number < 0) return wrong();
-    const std::string_view rest(stop, static_cast<std::size_t>(end - stop));
-    const auto unit = std::ranges::find_if(
-        kUnits, [&](const auto& candidate) { return rest.starts_with(candidate.first); });
-    if (unit == kUnits.end()) return wrong();
-    total += number * unit->second;
-    position = stop + unit->first.size();
+  if (text == "0") return milliseconds(0);
+  if (text.empty()) return wrong();
+  nanoseconds total{0};
+  while (!text.empty()) {
+    const std::optional<nanoseconds> part = TakePart(text);
+    if (!part) return wrong();
+    total += *part;
+    if (total >= kMost + milliseconds(1)) return wrong();
   }
-  constexpr double kMost = 1000.0 * 3'600'000;  // 1000 hours.
-  if (!(total <= kMost)) return wrong();        // Nor is "nans" a duration.
-  return std::chrono::milliseconds(static_cast<std::int64_t>(total));
+  return std::chrono::floor<milliseconds>(total);
 }
 
 }  // namespace base

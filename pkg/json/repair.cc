@@ -94,7 +94,8 @@ class Copy {
     const std::size_t length = std::min(rest_.find_first_not_of("0123456789+-.eE"), rest_.size());
     const std::string_view number = rest_.substr(0, length);
     const std::size_t exponent = number.find_first_of("eE");
-    const bool far = exponent != std::string_view::npos && number.size() - exponent > 3;
+    const std::size_t digits = number.find_first_of("0123456789", exponent);
+    const bool far = digits != std::string_view::npos && number.size() - digits > 2;
     if (far || length > 300) return Replace(length, "null");
     Take(length);
   }
@@ -126,5 +127,10 @@ class Copy {
 }  // namespace
 
 std::string Repair(std::string_view text) { return Copy(text).Run(); }
+
+base::Result<View> ParseRepaired(Parser& parser, std::string_view text) {
+  base::Result<View> view = parser.Parse(text);
+  return view ? view : parser.Parse(Repair(text));
+}
 
 }  // namespace json

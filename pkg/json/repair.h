@@ -3,6 +3,9 @@
 #include <string>
 #include <string_view>
 
+#include "pkg/base/result.h"
+#include "pkg/json/reader.h"
+
 namespace json {
 
 // What the API server's decoder accepts and ours refuses, changed so that ours accepts it: half of
@@ -15,5 +18,8 @@ namespace json {
 //
 // Anything else stays as it is; parse the result to learn whether it is JSON now.
 [[nodiscard]] std::string Repair(std::string_view text);
+
+// Reads `text`, repaired if it must be.
+[[nodiscard]] base::Result<View> ParseRepaired(Parser& parser, std::string_view text);
 
 }  // namespace json

@@ -56,6 +56,8 @@ TEST(Repair, NumberBeyondADoubleBecomesNull) {
   EXPECT_EQ(RepairedAndRead("{\"a\":1e400,\"b\":[-2E+999],\"c\":1e20}"),
             "{\"a\":null,\"b\":[null],\"c\":1e20}");
   EXPECT_EQ(RepairedAndRead("[" + std::string(400, '9') + ",7]"), "[null,7]");
+  // A sign is no digit of the exponent.
+  EXPECT_EQ(RepairedAndRead("[1e999,1e-20,-2E+30]"), "[null,1e-20,-2E+30]");
 }
 
 TEST(Repair, WhatIsNotJsonStaysRefused) {

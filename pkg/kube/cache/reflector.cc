@@ -281,7 +281,8 @@ Result<void> Reflector::TakePage(std::string_view body) {
 }
 
 Result<void> Reflector::AddItem(std::string_view item) {
-  sink_.ReplaceAdd(TRY(Parse(item)));
+  const json::View object = TRY(json::ParseRepaired(parser_, item));
+  sink_.ReplaceAdd(object);
   return {};
 }
 
@@ -319,7 +320,7 @@ bool Reflector::OnStreamData(TimePoint now, std::string_view bytes) {
 }
 
 bool Reflector::OnFrame(TimePoint now, std::string_view frame) {
-  const Result<json::View> event = Parse(frame);
+  const Result<json::View> event = json::ParseRepaired(parser_, frame);
   if (event && (*event)["type"].AsString() == "ERROR") {
     const Error error = StatusError((*event)["object"], 0);
     // A server that is too busy, or does not let us in, still knows our version.
@@ -504,11 +505,6 @@ void Reflector::Recovered() {
 
 bool Reflector::GoesBack(std::string_view version) const {
   return IsOlder(version, resource_version_);
-}
-
-Result<json::View> Reflector::Parse(std::string_view text) {
-  Result<json::View> view = parser_.Parse(text);
-  return view ? view : parser_.Parse(json::Repair(text));
 }
 
 }  // namespace kube

@@ -137,7 +137,6 @@ class Reflector {
   void EndStream(TimePoint now, const base::Error& error, Then then);
   [[nodiscard]] bool OnFrame(TimePoint now, std::string_view frame);
   [[nodiscard]] base::Result<void> TakeEvent(json::View event);
-  [[nodiscard]] base::Result<json::View> Parse(std::string_view text);
 
   void Relist();
   void BackOff(TimePoint now, const base::Error& error, Then then);

@@ -262,6 +262,8 @@ TEST_F(Config, EveryMistakeIsNamedWithItsPlaceAndItsFix) {
       {GoodWithCluster("    server: https://a:99999\n"), {"is not the URL of a server"}},
       {GoodWithCluster("    server: https://me:canary@a\n"), {"server: a user in the URL"}},
       {GoodWithCluster("    server: https://a/?x=1\n"), {"has a '?' or '#'"}},
+      {GoodWithCluster("    server: https://a?\n"), {"has a '?' or '#'"}},
+      {GoodWithCluster("    server: 'https://a#'\n"), {"has a '?' or '#'"}},
       {GoodWithCluster("    server: https://a\n    proxy-url: gopher://canary@b\n"),
        {"clusters[0] \"main\": proxy-url: not the URL of a proxy"}},
       {GoodWithCluster("    server: https://a\n    tls-server-name: a b\n"),

@@ -34,8 +34,8 @@ base::Result<Url> ParseUrl(const std::string& text) {
                 .port = PartOf(url.get(), CURLUPART_PORT),
                 .has_user = !PartOf(url.get(), CURLUPART_USER).empty() ||
                             !PartOf(url.get(), CURLUPART_PASSWORD).empty(),
-                .has_query_or_fragment = !PartOf(url.get(), CURLUPART_QUERY).empty() ||
-                                         !PartOf(url.get(), CURLUPART_FRAGMENT).empty()};
+                // Also an empty one, which would take the path that is put behind it.
+                .has_query_or_fragment = text.find_first_of("?#") != std::string::npos};
   if (parsed.host.starts_with('[')) parsed.host = parsed.host.substr(1, parsed.host.size() - 2);
   if (parsed.host.empty()) return base::Fail(base::ErrorCode::kInvalid, "no host in it");
   return parsed;
