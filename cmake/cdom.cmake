@@ -34,9 +34,18 @@ if(CDOM_COVERAGE)
   list(APPEND CDOM_INSTRUMENTS -fprofile-instr-generate -fcoverage-mapping)
 endif()
 
+# What who uses a library of ours sees of it, here or installed: where headers lie, and what they need.
+add_library(cdom_headers INTERFACE)
+set_target_properties(cdom_headers PROPERTIES EXPORT_NAME headers)
+target_include_directories(cdom_headers INTERFACE "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>"
+                                                  "$<INSTALL_INTERFACE:include/cdom>")
+target_compile_features(cdom_headers INTERFACE cxx_std_20)
+target_link_libraries(cdom_headers INTERFACE tl::expected Threads::Threads)
+install(TARGETS cdom_headers EXPORT cdom COMPONENT library)
+
+# And how our own sources are compiled, which is nobody else's matter.
 add_library(cdom_flags INTERFACE)
-target_include_directories(cdom_flags INTERFACE "${PROJECT_SOURCE_DIR}")
-target_link_libraries(cdom_flags INTERFACE tl::expected Threads::Threads)
+target_link_libraries(cdom_flags INTERFACE cdom_headers)
 target_compile_options(
   cdom_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion
                        -Wnon-virtual-dtor -Woverloaded-virtual -Wimplicit-fallthrough -Werror
@@ -134,19 +143,24 @@ add_custom_target(threads_tests)
 #
 # Makes the static library cdom::plan from SRCS (an interface library without any), which links DEPS
 # and nothing else, and one test program for each of TESTS. TEST_DEPS is what only the tests link,
-# TEST_DEFINITIONS what only they are told. THREADS: threads meet in it.
+# TEST_DEFINITIONS what only they are told. THREADS: threads meet in it. Those of pkg are installed.
 function(cdom_library)
   cmake_parse_arguments(ARG "THREADS" "NAME" "SRCS;DEPS;TESTS;TEST_DEPS;TEST_DEFINITIONS" ${ARGN})
   set(target "cdom_${ARG_NAME}")
   if(ARG_SRCS)
     add_library(${target} STATIC ${ARG_SRCS})
-    target_link_libraries(${target} PUBLIC cdom_flags ${ARG_DEPS})
+    target_link_libraries(${target} PUBLIC cdom_headers ${ARG_DEPS} PRIVATE $<BUILD_INTERFACE:cdom_flags>)
     target_compile_options(${target} PRIVATE ${CDOM_OPTIONS_product} ${CDOM_PRECOMPILED_product})
   else()
     add_library(${target} INTERFACE)
-    target_link_libraries(${target} INTERFACE cdom_flags ${ARG_DEPS})
+    target_link_libraries(${target} INTERFACE cdom_headers ${ARG_DEPS})
   endif()
   add_library(cdom::${ARG_NAME} ALIAS ${target})
+  cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY "${PROJECT_SOURCE_DIR}" OUTPUT_VARIABLE folder)
+  if(folder MATCHES "^pkg/" AND NOT folder MATCHES "/testing$")
+    set_target_properties(${target} PROPERTIES EXPORT_NAME ${ARG_NAME})
+    install(TARGETS ${target} EXPORT cdom ARCHIVE DESTINATION lib/cdom COMPONENT library)
+  endif()
   set(label simple)
   if(ARG_THREADS)
     set(label threads)

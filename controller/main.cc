@@ -20,6 +20,7 @@
 #include "pkg/base/version.h"
 #include "pkg/http/curl_transport.h"
 #include "pkg/kube/client/config.h"
+#include "pkg/kube/client/exec_runner.h"
 #include "pkg/kube/runtime/wait.h"
 #include "pkg/logging/logger.h"
 #include "pkg/systemd/notify.h"
@@ -27,10 +28,19 @@
 namespace {
 
 constexpr auto kConfigRetry = std::chrono::seconds(5);
+// For the first answer of an exec plugin. The thread that waits has other duties in the controller.
+constexpr auto kPluginPatience = std::chrono::seconds(5);
+constexpr auto kPluginPatienceOfACommand = std::chrono::seconds(70);
 
 std::optional<std::string> Environment(const std::string& name) {
   const char* value = std::getenv(name.c_str());
   return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+}
+
+std::vector<std::string> AllVariables() {
+  std::vector<std::string> all;
+  for (char** variable = environ; *variable != nullptr; ++variable) all.emplace_back(*variable);
+  return all;
 }
 
 // Pages of lists come and go by the megabyte, and each worker has its own. By default glibc learns
@@ -73,7 +83,7 @@ std::jthread HandleSignals(std::stop_source& stop, base::Logger& logger) {
     while (!over.stop_requested()) {
       const int signal = sigtimedwait(&signals, nullptr, &turn);
       if (signal <= 0) continue;
-      if (stop.stop_requested()) std::_Exit(1);
+      if (stop.stop_requested()) std::_Exit(settings::kFailed);
       logger.Info("Stopping", {{"signal", std::to_string(signal)}});
       stop.request_stop();
     }
@@ -99,13 +109,14 @@ std::optional<kube::ClientConfig> WaitForConfig(const process::Context& context,
 
 // Runs `release-finalizers`. Returns the exit status.
 int ReleaseFinalizers(const settings::Settings& settings, const base::Clock& clock,
-                      const std::stop_token& stop) {
+                      base::Logger& logger, const std::stop_token& stop) {
   const auto fail = [](const base::Error& error) {
     std::fputs((error.message + "\n").c_str(), stderr);
-    return 1;
+    return settings::kFailed;
   };
-  auto config =
-      kube::LoadConfig({.kubeconfig = settings.kubeconfig, .environment = Environment}, clock);
+  kube::ExecRunner exec(AllVariables(), kPluginPatienceOfACommand, clock, logger);
+  auto config = kube::LoadConfig(
+      {.kubeconfig = settings.kubeconfig, .environment = Environment, .exec = &exec}, clock);
   if (!config) return fail(config.error());
   http::CurlTransport transport(
       config->endpoint, *config->credentials,
@@ -135,13 +146,14 @@ int main(int argc, char** argv) {
   const settings::Settings& settings = parsed.settings;
   const base::SystemClock clock;
   std::stop_source stop;
-  if (settings.command == settings::Command::kReleaseFinalizers) {
-    return ReleaseFinalizers(settings, clock, stop.get_token());
-  }
   const auto logger = logging::MakeLogger({.format = *logging::ParseFormat(settings.log_format),
                                            .verbosity = settings.verbosity,
                                            .identifier = "compute-domain-controller"},
                                           clock);
+  std::signal(SIGCHLD, SIG_DFL);  // Or how an exec plugin ends is hidden, if it was ignored.
+  if (settings.command == settings::Command::kReleaseFinalizers) {
+    return ReleaseFinalizers(settings, clock, *logger, stop.get_token());
+  }
   const std::jthread signals = HandleSignals(stop, *logger);
   logger->Info("Starting", {{"version", std::string(base::Version())},
                             {"revision", std::string(base::Revision())},
@@ -149,10 +161,11 @@ int main(int argc, char** argv) {
                             {"image", settings.image},
                             {"election", settings.elects ? "on" : "off"}});
 
+  kube::ExecRunner exec(AllVariables(), kPluginPatience, clock, *logger);
   const process::Context context = {
       .settings = settings, .clock = clock, .logger = *logger, .load_config = [&] {
-        return kube::LoadConfig({.kubeconfig = settings.kubeconfig, .environment = Environment},
-                                clock);
+        return kube::LoadConfig(
+            {.kubeconfig = settings.kubeconfig, .environment = Environment, .exec = &exec}, clock);
       }};
   while (auto config = WaitForConfig(context, stop.get_token())) {
     logger->Info("Talking to the API server",
@@ -163,7 +176,7 @@ int main(int argc, char** argv) {
         return 0;
       case process::End::kLeaseLost:
         logger->Error("The Lease was lost; ending, so that nothing of this term survives");
-        return 1;
+        return settings::kFailed;
       case process::End::kConfigChanged:
         logger->Info("The configuration has changed; starting over with it");
         break;

@@ -4,7 +4,7 @@
 #
 #   scripts/bench.sh [options]
 #
-#   --rows P1,P3,...         only these rows, of P1 to P12 (all)
+#   --rows P1,P3,...         only these rows, of P1 to P14 (all)
 #   --controller-cmd CMD     another controller through the same rows; its settings come as the environment
 #                            variables of NVIDIA's controller, and KUBECONFIG
 #   --smoke                  small sizes, a minute or two: a line PASS or FAIL for each row, which passes if it
@@ -12,7 +12,8 @@
 #   --joining-nodes "N ..."  P2: once with each of these numbers of nodes (18 144 1000)
 #   --domains N, --samples N, --labelled-nodes N, --idle-domains N, --idle-nodes N, --idle-claims N,
 #   --foreign-claims N, --idle-seconds N, --hand-overs N, --crashes N, --huge-nodes N, --large-claims N,
-#   --cut-after N, --cut-seconds N, --flapping-nodes N, --flapping-seconds N
+#   --cut-after N, --cut-seconds N, --flapping-nodes N, --flapping-seconds N,
+#   --waiting-domains N, --waiting-seconds N, --unready-members N
 #                            other sizes; `cdom-bench --help` says of what, and the usual ones
 set -euo pipefail
 
@@ -25,7 +26,7 @@ misuse() {
 }
 
 smoke=false
-rows=P1,P2,P3,P4,P5,P6,P7,P8,P9,P10,P11,P12
+rows=P1,P2,P3,P4,P5,P6,P7,P8,P9,P10,P11,P12,P13,P14
 command=$bin/compute-domain-controller
 joining=()
 sizes=()
@@ -49,13 +50,14 @@ while (($# > 0)); do
     --joining-nodes) read -ra joining <<<"$2" ;;
     --domains | --samples | --labelled-nodes | --idle-domains | --idle-nodes | --idle-claims | \
       --foreign-claims | --idle-seconds | --hand-overs | --crashes | --huge-nodes | --large-claims | \
-      --cut-after | --cut-seconds | --flapping-nodes | --flapping-seconds) asked+=("$1" "$2") ;;
+      --cut-after | --cut-seconds | --flapping-nodes | --flapping-seconds | --waiting-domains | \
+      --waiting-seconds | --unready-members) asked+=("$1" "$2") ;;
     *) misuse "unknown option $1" ;;
   esac
   shift 2
 done
 for row in ${rows//,/ }; do
-  [[ $row =~ ^P([1-9]|1[012])$ ]] || misuse "there is no row $row"
+  [[ $row =~ ^P([1-9]|1[0-4])$ ]] || misuse "there is no row $row"
 done
 if ((${#joining[@]} == 0)); then
   if $smoke; then joining=(4); else joining=(18 144 1000); fi
@@ -63,7 +65,8 @@ fi
 if $smoke; then
   sizes=(--domains 20 --samples 3 --labelled-nodes 60 --idle-domains 20 --idle-nodes 100 --idle-claims 200
     --foreign-claims 200 --idle-seconds 5 --hand-overs 1 --crashes 1 --huge-nodes 60 --large-claims 20
-    --cut-after 2 --cut-seconds 6 --flapping-nodes 60 --flapping-seconds 3)
+    --cut-after 2 --cut-seconds 6 --flapping-nodes 60 --flapping-seconds 3 --waiting-domains 20
+    --waiting-seconds 20 --unready-members 200)
 fi
 sizes+=("${asked[@]}")  # Of an option that is there twice, the last counts.
 
@@ -189,6 +192,9 @@ if wanted P9; then measure huge-domain P9 "" "${sizes[@]}"; fi
 if wanted P10; then measure large-claims P10 "" "${sizes[@]}"; fi
 if wanted P11; then measure cut-watches P11 "" "${sizes[@]}"; fi
 if wanted P12; then measure flapping P12 "" "${sizes[@]}"; fi
+waits=()
+for row in P13 P14; do if wanted "$row"; then waits+=("$row"); fi; done  # P14 needs no control plane.
+if ((${#waits[@]} > 0)); then measure waiting "${waits[*]}" "" "${sizes[@]}"; fi
 
 show_table "$load"
 ((failed == 0))

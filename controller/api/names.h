@@ -116,4 +116,15 @@ inline constexpr std::string_view kReasonNoChannelFree = "NoChannelFree";
 inline constexpr std::string_view kReasonNoPlugin = "NoPlugin";
 inline constexpr std::string_view kReasonNoClaims = "NoClaims";
 
+// Reasons of Events that tell of what was done; those that tell how it is have a condition's.
+inline constexpr std::string_view kEventDaemonReplaced = "DaemonReplaced";
+inline constexpr std::string_view kEventDaemonsInterrupted = "DaemonsInterrupted";
+inline constexpr std::string_view kEventDeletionForced = "DeletionForced";
+inline constexpr std::string_view kEventDuplicateRemoved = "DuplicateRemoved";
+inline constexpr std::string_view kEventMemberRemoved = "MemberRemoved";
+inline constexpr std::string_view kEventRepaired = "Repaired";
+inline constexpr std::string_view kEventStaleLabelRemoved = "StaleLabelRemoved";
+inline constexpr std::string_view kEventTemplateNameWanted = "TemplateNameWanted";
+inline constexpr std::string_view kEventTemplateUpdated = "TemplateUpdated";
+
 }  // namespace api

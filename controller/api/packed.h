@@ -13,13 +13,15 @@ inline auto Fields(DaemonSet& set) {
 }
 
 inline auto Fields(ClaimTemplate& found) {
-  auto& [meta, domain, target, template_hash] = found;
-  return std::tie(meta, domain, target, template_hash);
+  auto& [meta, domain, target, template_hash, labels_claims] = found;
+  return std::tie(meta, domain, target, template_hash, labels_claims);
 }
 
 inline auto Fields(Claim& claim) {
-  auto& [meta, channel_domain, daemon_domain, node, consumers, admin_access, has_channel] = claim;
-  return std::tie(meta, channel_domain, daemon_domain, node, consumers, admin_access, has_channel);
+  auto& [meta, channel_domain, daemon_domain, node, consumers, admin_access, has_channel,
+         is_labelled] = claim;
+  return std::tie(meta, channel_domain, daemon_domain, node, consumers, admin_access, has_channel,
+                  is_labelled);
 }
 
 inline auto Fields(Node& node) {

@@ -218,6 +218,8 @@ base::Result<ClaimTemplate> DecodeClaimTemplate(json::View object) {
   decoded.domain = Label(object, kDomainLabel);
   decoded.target = Label(object, kTargetLabel);
   decoded.template_hash = Annotation(object, kTemplateHashAnnotation);
+  decoded.labels_claims =
+      !decoded.domain.empty() && Label(object["spec"], kDomainLabel) == decoded.domain;
   return decoded;
 }
 
@@ -284,6 +286,8 @@ base::Result<Claim> DecodeClaim(json::View object) {
     claim.has_channel =
         claim.has_channel || result["device"].AsString().starts_with(kChannelDevicePrefix);
   });
+  claim.is_labelled =
+      !claim.daemon_domain.empty() && Label(object, kDomainLabel) == claim.daemon_domain;
   if (!claim.node.empty()) claim.meta = IdentityOf(std::move(claim.meta));
   object["status"]["reservedFor"].ForEach([&](json::View consumer) {
     claim.consumers.push_back(Text(consumer["resource"]) + "/" + Text(consumer["name"]));

@@ -72,6 +72,7 @@ struct ClaimTemplate {
   std::string domain = {};
   std::string target = {};         // "Daemon" or "Workload".
   std::string template_hash = {};  // What it was rendered as; empty: not by us.
+  bool labels_claims = false;      // With the domain, too.
 };
 
 // An index that is kept for a node whose daemon went, in case it comes back.
@@ -117,6 +118,7 @@ struct Claim {
   std::vector<std::string> consumers = {};  // All of reservedFor, such as "pods/train-0".
   bool admin_access = false;
   bool has_channel = false;  // Of `node`.
+  bool is_labelled = false;  // With the domain that its daemon config names.
 };
 
 struct Node {

@@ -94,6 +94,7 @@ TEST(DecodeComputeDomain, H13_DomainWithoutSpecOrWithOddOnesIsAValueLikeAnyOther
   EXPECT_TRUE(modeless.has_spec);
   EXPECT_EQ(modeless.allocation_mode, "Single");
   EXPECT_EQ(modeless.template_name, "");
+  EXPECT_EQ(modeless.num_nodes, 0) << "P3: it may be absent";
   EXPECT_FALSE(Decode(DecodeComputeDomain, Object("", R"("spec": {"channel": "none"})")).has_spec);
 }
 
@@ -140,6 +141,30 @@ TEST(DecodeClaimTemplate, DomainAndTargetAreItsLabels) {
 std::string CliqueNamed(const std::string& name, const std::string& daemons = "[]") {
   return R"({"metadata": {"name": ")" + name + R"(", "uid": "u", "resourceVersion": "7", )" +
          kOurLabel + R"(}, "daemons": )" + daemons + "}";
+}
+
+TEST(DecodeClaimTemplate, C13_LabelsItsClaimsOnlyWithItsOwnDomain) {
+  const auto labels_claims = [&](const std::string& spec) {
+    return Decode(DecodeClaimTemplate, Object(kOurLabel, R"("spec": {"metadata": {)" + spec + "}}"))
+        .labels_claims;
+  };
+  EXPECT_TRUE(labels_claims(kOurLabel));
+  EXPECT_FALSE(labels_claims(R"("labels": {"resource.nvidia.com/computeDomain": "uid-2"})"));
+  EXPECT_FALSE(labels_claims(""));
+}
+
+TEST(DecodeClaim, C13_IsLabelledOnlyWithTheDomainThatItsDaemonConfigNames) {
+  const auto is_labelled = [](const std::string& label, const std::string& kind) {
+    return Decode(DecodeClaim,
+                  Object(R"("labels": {"resource.nvidia.com/computeDomain": ")" + label + R"("})",
+                         R"("spec": {"devices": {"config": [{"opaque": {
+                             "driver": "compute-domain.nvidia.com", "parameters": {"kind": ")" +
+                             kind + R"(", "domainID": "uid-1"}}}]}})"))
+        .is_labelled;
+  };
+  EXPECT_TRUE(is_labelled("uid-1", "ComputeDomainDaemonConfig"));
+  EXPECT_FALSE(is_labelled("uid-2", "ComputeDomainDaemonConfig"));
+  EXPECT_FALSE(is_labelled("uid-1", "ComputeDomainChannelConfig"));
 }
 
 TEST(DecodeClique, ItsNameSaysWhichCliqueItIs) {

@@ -106,6 +106,9 @@ std::string Describe(const Action& action) {
           [&](const RemoveNodeLabel& remove) {
             return of("remove the domain label of", Kind::kNode, {.name = remove.node});
           },
+          [&](const RestoreNodeLabel& restore) {
+            return of("put the domain label back on", Kind::kNode, {.name = restore.node});
+          },
           [&](const WriteStatus& write) {
             return of("patch status of", Kind::kComputeDomain, write.domain.key);
           },
@@ -131,6 +134,7 @@ bool IsWrite(const Action& action) {
 
 bool IsAside(const Action& action) {
   return std::holds_alternative<RemoveNodeLabel>(action) ||
+         std::holds_alternative<RestoreNodeLabel>(action) ||
          std::holds_alternative<ReplaceDaemon>(action) ||
          std::holds_alternative<ReadClaims>(action) || std::holds_alternative<ReadPods>(action);
 }

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "controller/compute_domain/apply.h"
 #include "pkg/kube/client/request.h"
 
 namespace compute_domain {
@@ -56,6 +57,24 @@ TEST(DecodeHolder, S1_WhatOnlyAStrictReaderRefusesIsNoReasonNotToKnowWhoHasAName
 
 TEST(FailureOf, WhatPassesByItselfIsNone) {
   EXPECT_FALSE(FailureOf({.code = base::ErrorCode::kUnavailable, .message = "refused"}));
+}
+
+// Each is a write that would hit whatever is there by now.
+TEST(RequestsOf, T12_WriteThatNothingLocksIsNeverSent) {
+  const Observed observed;
+  const kube::ObjectMeta no_version = {.key = {.ns = "n", .name = "a"}, .uid = "u"};
+  const kube::ObjectMeta no_uid = {.key = {.ns = "n", .name = "a"}, .resource_version = "1"};
+  const std::vector<Action> actions = {
+      Delete{.kind = Kind::kDaemonSet, .key = no_uid.key},
+      WriteFinalizers{.kind = Kind::kComputeDomain, .object = no_uid},
+      WriteStatus{.domain = no_version},
+      WriteClique{.clique = no_version},
+      WritePodTemplate{.daemon_set = no_version},
+      RemoveNodeLabel{.node = "a"},
+  };
+  for (const Action& action : actions) {
+    EXPECT_DEATH((void)RequestsOf(action, observed), "CHECK") << Describe(action);
+  }
 }
 
 }  // namespace

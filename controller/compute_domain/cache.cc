@@ -315,6 +315,7 @@ void Cache::AddNodes(Observed& observed) const {
   observed.nobody_publishes = publishers_.IsEmpty();
   AddNodeNames(observed.children, names);
   if (observed.evidence.children) AddNodeNames(*observed.evidence.children, names);
+  if (observed.evidence.claims) AddNodeNames({.claims = *observed.evidence.claims}, names);
   for (const std::string& name : names) {
     const auto node = nodes_.Get({.name = name});
     if (!node) continue;

@@ -68,7 +68,9 @@ Rendered RenderTemplate(const Observed& observed, Render render) {
   // The same whatever version is served: an upgrade of the cluster is no change of the template.
   const std::string& stable = kube::kResourceClaimTemplates.version;
   Rendered rendered = {.object = render(stable)};
-  rendered.hash = base::Fingerprint(json::Serialize(rendered.object["spec"]));
+  // Without the labels of its claims: a template that lacks them serves, and is not made again.
+  rendered.hash = base::Fingerprint(
+      json::Serialize(json::Value::Object({{"spec", rendered.object["spec"]["spec"]}})));
   const std::string& served = observed.facts.views.template_version;
   if (served != stable) rendered.object = render(served);
   rendered.object["metadata"]["annotations"][api::kTemplateHashAnnotation] = rendered.hash;

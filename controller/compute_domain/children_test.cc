@@ -39,6 +39,13 @@ Observed Stamped() {
   return observed;
 }
 
+// Of the release before claims were labelled, for this UID.
+TEST(PlanChildren, C13_TemplateThatDoesNotLabelItsClaimsIsNotMadeAgain) {
+  Observed observed = Converged();
+  observed.children.templates[0].template_hash = "1a7ed94827314371";
+  EXPECT_TRUE(PlanChildren(observed).empty());
+}
+
 TEST(PlanChildren, Q2_ChildrenAsTheyWereMadeAreLeftAlone) {
   EXPECT_TRUE(PlanChildren(Stamped()).empty());
 }

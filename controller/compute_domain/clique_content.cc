@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "pkg/base/check.h"
 #include "pkg/base/rfc3339.h"
 
 namespace compute_domain {
@@ -20,9 +21,16 @@ constexpr std::chrono::seconds kLeavesWithin{30};
 // One clique: what it holds now, and what it should hold.
 class CliqueRule {
  public:
-  CliqueRule(const Observed& observed, const PodByNode& pods, std::string id, const Clique* clique,
+  CliqueRule(const Roster& roster, CliquePlace place, const Clique* clique,
              base::Clock::WallTime now)
-      : observed_(observed), pods_(pods), id_(std::move(id)), clique_(clique), now_(now) {}
+      : roster_(roster),
+        observed_(roster.observed),
+        place_(std::move(place)),
+        clique_(clique),
+        now_(now) {
+    const auto pods = roster.in_clique.find(place_);
+    if (pods != roster.in_clique.end()) pods_ = pods->second;
+  }
 
   // What it should hold. Sets `needs_daemons` and adds to `refused`.
   CliqueContent Decide(Membership& membership) {
@@ -35,16 +43,16 @@ class CliqueRule {
       for (const Member& entry : clique_->daemons) Keep(entry, membership);
     }
     // Those that had an index before come first, so that nobody else takes it.
-    for (const auto& [node, pod] : pods_) {
-      if (!Joins(node, *pod)) continue;
-      if (const int index = IndexBefore(node); index >= 0) Join(*pod, index);
+    for (const DaemonPod* pod : pods_) {
+      if (!Joins(*pod)) continue;
+      if (const int index = IndexBefore(pod->node); index >= 0) Join(*pod, index);
     }
-    for (const auto& [node, pod] : pods_) {
-      if (!Joins(node, *pod)) continue;
+    for (const DaemonPod* pod : pods_) {
+      if (!Joins(*pod)) continue;
       if (const int index = FreeIndex(); index >= 0) {
         Join(*pod, index);
       } else {
-        membership.refused.push_back(node + " in clique " + id_);
+        membership.refused.push_back(pod->node + " in clique " + place_.id);
       }
     }
     return std::move(next_);
@@ -81,16 +89,16 @@ class CliqueRule {
   }
 
   const DaemonPod* PodOf(const std::string& node) const {
-    const auto it = pods_.find(node);
-    return it == pods_.end() ? nullptr : it->second;
+    const auto it = roster_.pods.find(node);
+    return it == roster_.pods.end() ? nullptr : it->second;
   }
 
   // One on a node that is lost, or that should have ended a while ago, writes nothing any more, and
   // must not keep us from taking out who is gone. Sets when that will be so of who is waited for.
   bool OwnWriterLeaves(Membership& membership) const {
     return std::ranges::any_of(observed_.children.daemon_pods, [&](const DaemonPod& pod) {
-      const bool leaves =
-          !pod.controller_writes && pod.meta.deleting && !pod.terminal && pod.clique == id_;
+      const bool leaves = !pod.controller_writes && pod.meta.deleting && !pod.terminal &&
+                          pod.clique == place_.id && pod.meta.key.ns == place_.ns;
       if (!leaves || IsLost(observed_, pod.node)) return false;
       const auto ends = base::ParseTime(pod.meta.deletion_timestamp);
       if (!ends) return true;
@@ -102,19 +110,18 @@ class CliqueRule {
   }
 
   bool IsProvenGone(const Member& entry, Membership& membership) const {
-    if (!observed_.evidence.daemon_pods) {
+    if (!roster_.live.was_read()) {
       membership.needs_daemons = true;
       return false;
     }
-    return std::ranges::none_of(*observed_.evidence.daemon_pods, [&](const DaemonPod& pod) {
-      return pod.node == entry.node && !pod.terminal && MayBeIn(pod, id_);
-    });
+    return !roster_.live.AnyPodOn(entry.node,
+                                  [&](const DaemonPod& pod) { return MayBeIn(pod, place_); });
   }
 
   void Keep(const Member& entry, Membership& membership) {
     const DaemonPod* pod = PodOf(entry.node);
     // Nobody leaves because one cache lags, not even one whose pod seems to be elsewhere (S5).
-    if (pod == nullptr || !MayBeIn(*pod, id_)) {
+    if (pod == nullptr || !MayBeIn(*pod, place_)) {
       if (IsProvenGone(entry, membership)) {
         Hold(entry);
       } else {
@@ -136,9 +143,9 @@ class CliqueRule {
            !used_.contains(index);
   }
 
-  bool Joins(const std::string& node, const DaemonPod& pod) const {
-    return pod.controller_writes && pod.clique == id_ && !pod.ip.empty() && !pod.meta.deleting &&
-           !entries_of_.contains(node);
+  bool Joins(const DaemonPod& pod) const {
+    return pod.controller_writes && !pod.ip.empty() && !pod.meta.deleting &&
+           !entries_of_.contains(pod.node);
   }
 
   // The free index that is kept for the node, or under which status still shows it: a clique that
@@ -148,15 +155,18 @@ class CliqueRule {
     for (const HeldIndex& held : next_.held) {
       if (held.node == node && IsFree(held.index)) return held.index;
     }
-    for (const Member& member : observed_.domain->status.nodes) {
-      const bool is_it = member.node == node && member.clique == id_;
-      if (is_it && IsFree(member.index)) return member.index;
-    }
-    return -1;
+    const auto shown = roster_.shown.find(node);
+    if (shown == roster_.shown.end() || shown->second->clique != place_.id) return -1;
+    return IsFree(shown->second->index) ? shown->second->index : -1;
   }
 
   void Join(const DaemonPod& pod, int index) {
-    Put({.node = pod.node, .ip = pod.ip, .clique = id_, .index = index, .ready = Serves(pod)});
+    CHECK(IsFree(index));  // Two IMEX daemons under one index are two liars.
+    Put({.node = pod.node,
+         .ip = pod.ip,
+         .clique = place_.id,
+         .index = index,
+         .ready = Serves(pod)});
   }
 
   void Put(const Member& member) {
@@ -168,9 +178,10 @@ class CliqueRule {
     next_.daemons.push_back(member);
   }
 
+  const Roster& roster_;
   const Observed& observed_;
-  const PodByNode& pods_;
-  const std::string id_;
+  std::vector<const DaemonPod*> pods_;  // That have its label.
+  const CliquePlace place_;
   const Clique* clique_;
   const base::Clock::WallTime now_;
   CliqueContent next_;
@@ -187,10 +198,10 @@ int LowestFreeIndex(const std::set<int>& used, int members_max) {
   return -1;
 }
 
-CliqueContent DecideCliqueContent(const Observed& observed, const PodByNode& pods,
-                                  const std::string& id, const Clique* clique,
-                                  base::Clock::WallTime now, Membership& membership) {
-  return CliqueRule(observed, pods, id, clique, now).Decide(membership);
+CliqueContent DecideCliqueContent(const Roster& roster, const CliquePlace& place,
+                                  const Clique* clique, base::Clock::WallTime now,
+                                  Membership& membership) {
+  return CliqueRule(roster, place, clique, now).Decide(membership);
 }
 
 }  // namespace compute_domain

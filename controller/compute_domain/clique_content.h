@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "controller/compute_domain/daemon_pods.h"
 #include "controller/compute_domain/plan.h"
+#include "controller/compute_domain/roster.h"
 
 namespace compute_domain {
 
@@ -16,9 +16,9 @@ struct CliqueContent {
 };
 
 // `clique` is what there is of it; null: nothing. Sets `needs_daemons` of `membership` and adds
-// to its `refused`. REQUIRES: observed.domain.
-[[nodiscard]] CliqueContent DecideCliqueContent(const Observed& observed, const PodByNode& pods,
-                                                const std::string& id, const api::Clique* clique,
+// to its `refused`.
+[[nodiscard]] CliqueContent DecideCliqueContent(const Roster& roster, const CliquePlace& place,
+                                                const api::Clique* clique,
                                                 base::Clock::WallTime now, Membership& membership);
 
 // The lowest index below `members_max` that is not in `used`; -1 if there is none.

@@ -16,39 +16,43 @@ struct OnTheWay {
   bool to_be_ready = false;  // Members that are not ready.
 };
 
-OnTheWay WhoIsOnTheWay(const Observed& observed, const PodByNode& pods, const std::string& id,
+OnTheWay WhoIsOnTheWay(const Roster& roster, const CliquePlace& place,
                        const std::vector<Member>& daemons) {
   OnTheWay found;
-  for (const auto& [node, pod] : pods) {
+  const auto entries = ByNode(daemons);
+  for (const auto& [node, pod] : roster.pods) {
     if (!pod->controller_writes || pod->meta.deleting) continue;
-    if (!MayBeIn(*pod, id)) {
+    if (!MayBeIn(*pod, place)) {
       // The domain forms as a whole, and its nodes come in no order of cliques.
       if (!pod->ready) found.to_be_ready = true;
       continue;
     }
-    const auto entry = std::ranges::find(daemons, node, &Member::node);
-    if (entry == daemons.end()) {
+    const auto entry = entries.find(node);
+    if (entry == entries.end()) {
       found.to_join = true;
-    } else if (!entry->ready) {
+    } else if (!entry->second->ready) {
       found.to_be_ready = true;
     }
   }
-  const auto has_no_pod = [&](const api::Node& node) { return !pods.contains(node.meta.key.name); };
+  const auto has_no_pod = [&](const api::Node& node) {
+    return !roster.pods.contains(node.meta.key.name);
+  };
   found.to_join =
-      found.to_join || std::ranges::any_of(observed.children.labelled_nodes, has_no_pod);
+      found.to_join || std::ranges::any_of(roster.observed.children.labelled_nodes, has_no_pod);
   return found;
 }
 
 bool Admits(const std::vector<Member>& before, const std::vector<Member>& after) {
-  return std::ranges::any_of(after, [&](const Member& member) {
-    return std::ranges::find(before, member.node, &Member::node) == before.end();
-  });
+  const auto known = ByNode(before);
+  return std::ranges::any_of(after,
+                             [&](const Member& member) { return !known.contains(member.node); });
 }
 
 }  // namespace
 
-milliseconds UntilWrite(const Observed& observed, const PodByNode& pods, const Clique& clique,
+milliseconds UntilWrite(const Roster& roster, const Clique& clique,
                         const std::vector<Member>& daemons, base::Clock::TimePoint now) {
+  const Observed& observed = roster.observed;
   const auto pace = observed.memory.clique_paces.find(clique.meta.key.name);
   if (pace == observed.memory.clique_paces.end()) return milliseconds(0);
   const auto until = [&](milliseconds window) {
@@ -57,7 +61,7 @@ milliseconds UntilWrite(const Observed& observed, const PodByNode& pods, const C
   };
   if (LosesReadiness(clique.daemons, daemons)) return until(UrgentWindow(daemons.size()));
   const milliseconds first = observed.facts.status_window;
-  const OnTheWay others = WhoIsOnTheWay(observed, pods, clique.id, daemons);
+  const OnTheWay others = WhoIsOnTheWay(roster, {clique.meta.key.ns, clique.id}, daemons);
   milliseconds window = pace->second.window;
   if (!others.to_join && !others.to_be_ready) window = std::min(window, first);
   // Who joins is not ready before it is let in: not much is gained by waiting for more.
@@ -78,10 +82,11 @@ bool IsAtRest(const Pace& pace, base::Clock::TimePoint now) {
 }
 
 bool LosesReadiness(const std::vector<Member>& before, const std::vector<Member>& after) {
+  const auto now = ByNode(after);
   return std::ranges::any_of(before, [&](const Member& member) {
     if (!member.ready) return false;
-    const auto it = std::ranges::find(after, member.node, &Member::node);
-    return it == after.end() || !it->ready;
+    const auto it = now.find(member.node);
+    return it == now.end() || !it->second->ready;
   });
 }
 

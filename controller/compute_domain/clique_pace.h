@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "controller/compute_domain/daemon_pods.h"
+#include "controller/compute_domain/roster.h"
 
 namespace compute_domain {
 
@@ -23,8 +23,7 @@ namespace compute_domain {
 [[nodiscard]] std::chrono::milliseconds UrgentWindow(std::size_t members);
 
 // How long the clique's write of `daemons` has to wait for others.
-[[nodiscard]] std::chrono::milliseconds UntilWrite(const Observed& observed, const PodByNode& pods,
-                                                   const api::Clique& clique,
+[[nodiscard]] std::chrono::milliseconds UntilWrite(const Roster& roster, const api::Clique& clique,
                                                    const std::vector<api::Member>& daemons,
                                                    base::Clock::TimePoint now);
 

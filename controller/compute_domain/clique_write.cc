@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "controller/api/names.h"
+#include "pkg/base/check.h"
 
 namespace compute_domain {
 
@@ -35,40 +36,40 @@ json::Value RenderClique(const kube::ObjectKey& key, const Observed& observed,
                         {"daemons", api::EncodeDaemons(daemons)}});
 }
 
-// Who owns the cliques that we write, and lies where they are made: of several DaemonSets the one
-// that stays (B28). REQUIRES: a DaemonSet, which made the pods that belong in the clique.
-const kube::ObjectMeta& OwnerOfCliques(const Observed& observed) {
-  const auto& sets = observed.children.daemon_sets;
+// Who owns a clique that we write: the DaemonSet that made its pods, and of several in the
+// namespace the one that stays (B28). The garbage collector takes an owner elsewhere for one that
+// is gone. REQUIRES: a DaemonSet there, whose pods belong in the clique.
+kube::OwnerReference OwnerOf(const Observed& observed, const CliquePlace& place) {
   const std::string ours = api::DaemonName(observed.uid);
-  const auto stays = std::ranges::find_if(sets, [&](const api::DaemonSet& set) {
-    return set.meta.key.name == ours && !set.meta.deleting;
-  });
-  return stays == sets.end() ? sets.front().meta : stays->meta;
-}
-
-kube::OwnerReference ReferenceToOwner(const Observed& observed) {
-  const kube::ObjectMeta& owner = OwnerOfCliques(observed);
+  const kube::ObjectMeta* owner = nullptr;
+  for (const api::DaemonSet& set : observed.children.daemon_sets) {
+    if (set.meta.key.ns != place.ns) continue;
+    const bool stays = set.meta.key.name == ours && !set.meta.deleting;
+    if (owner == nullptr || stays) owner = &set.meta;
+  }
+  CHECK(owner != nullptr);
   return {.api_version = kube::kDaemonSets.ApiVersion(),
           .kind = kube::kDaemonSets.kind,
-          .name = owner.key.name,
-          .uid = owner.uid};
+          .name = owner->key.name,
+          .uid = owner->uid};
 }
 
-kube::ObjectKey KeyOf(const Observed& observed, const std::string& id) {
-  return {.ns = OwnerOfCliques(observed).key.ns, .name = api::CliqueName(observed.uid, id)};
+kube::ObjectKey KeyOf(const Observed& observed, const CliquePlace& place) {
+  return {.ns = place.ns, .name = api::CliqueName(observed.uid, place.id)};
 }
 
 // Whom a clique shall belong to that daemons have made, once an entry in it is ours to write: the
 // DaemonSet too, or it goes with the last pod of theirs (B58). Null: those who own it.
-json::Value OwnersOf(const Observed& observed, const PodByNode& pods, const Clique& clique,
+json::Value OwnersOf(const Roster& roster, const CliquePlace& place, const Clique& clique,
                      const CliqueContent& next) {
   const bool any_ours = std::ranges::any_of(next.daemons, [&](const Member& member) {
-    const auto pod = pods.find(member.node);
-    return pod != pods.end() && pod->second->controller_writes;
+    const auto pod = roster.pods.find(member.node);
+    return pod != roster.pods.end() && pod->second->controller_writes &&
+           MayBeIn(*pod->second, place);
   });
   if (!any_ours) return {};
   std::vector<kube::OwnerReference> owners = clique.meta.owners;
-  const kube::OwnerReference ours = ReferenceToOwner(observed);
+  const kube::OwnerReference ours = OwnerOf(roster.observed, place);
   if (std::ranges::find(owners, ours.uid, &kube::OwnerReference::uid) != owners.end()) return {};
   owners.push_back(ours);
   return RenderOwners(owners);
@@ -81,10 +82,10 @@ json::Value CliqueLabels(const std::string& domain, const std::string& clique) {
       {{std::string(api::kDomainLabel), domain}, {std::string(api::kCliqueLabel), clique}});
 }
 
-bool IsWritten(const Observed& observed, const std::string& id, const Clique* clique,
+bool IsWritten(const Observed& observed, const CliquePlace& place, const Clique* clique,
                const Member& member) {
   if (clique == nullptr) {
-    const NameCheck& name = observed.evidence.NameOf(Kind::kClique, KeyOf(observed, id));
+    const NameCheck& name = observed.evidence.NameOf(Kind::kClique, KeyOf(observed, place));
     return name.is == NameCheck::Is::kFound;  // Made by us, in this pass.
   }
   return std::ranges::any_of(clique->daemons, [&](const Member& entry) {
@@ -92,8 +93,7 @@ bool IsWritten(const Observed& observed, const std::string& id, const Clique* cl
   });
 }
 
-std::optional<Action> WriteOf(const Observed& observed, const PodByNode& pods,
-                              const std::string& id, const Clique* clique,
+std::optional<Action> WriteOf(const Roster& roster, const CliquePlace& place, const Clique* clique,
                               const CliqueContent& next) {
   if (clique != nullptr) {
     // An index that is no longer kept is no reason for a write.
@@ -101,16 +101,17 @@ std::optional<Action> WriteOf(const Observed& observed, const PodByNode& pods,
     return WriteClique{.clique = clique->meta,
                        .daemons = next.daemons,
                        .held = next.held,
-                       .owners = OwnersOf(observed, pods, *clique, next)};
+                       .owners = OwnersOf(roster, place, *clique, next)};
   }
   if (next.daemons.empty()) return {};
-  const kube::OwnerReference owner = ReferenceToOwner(observed);
-  const kube::ObjectKey key = KeyOf(observed, id);
+  const Observed& observed = roster.observed;
+  const kube::OwnerReference owner = OwnerOf(observed, place);
+  const kube::ObjectKey key = KeyOf(observed, place);
   // Taken: the cache is behind, and what is there will arrive.
   if (observed.evidence.NameOf(Kind::kClique, key).is != NameCheck::Is::kNotAsked) return {};
   return Create{.kind = Kind::kClique,
                 .key = key,
-                .object = RenderClique(key, observed, id, next.daemons, owner)};
+                .object = RenderClique(key, observed, place.id, next.daemons, owner)};
 }
 
 }  // namespace compute_domain

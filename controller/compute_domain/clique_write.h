@@ -12,12 +12,11 @@ namespace compute_domain {
 [[nodiscard]] json::Value CliqueLabels(const std::string& domain, const std::string& clique);
 
 // Empty: it holds `next`, or cannot be written now. `clique` is null if there is none yet.
-[[nodiscard]] std::optional<Action> WriteOf(const Observed& observed, const PodByNode& pods,
-                                            const std::string& id, const api::Clique* clique,
-                                            const CliqueContent& next);
+[[nodiscard]] std::optional<Action> WriteOf(const Roster& roster, const CliquePlace& place,
+                                            const api::Clique* clique, const CliqueContent& next);
 
 // Whether the clique holds the member, under this index, as far as we know.
-[[nodiscard]] bool IsWritten(const Observed& observed, const std::string& id,
+[[nodiscard]] bool IsWritten(const Observed& observed, const CliquePlace& place,
                              const api::Clique* clique, const api::Member& member);
 
 }  // namespace compute_domain

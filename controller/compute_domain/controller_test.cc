@@ -34,6 +34,7 @@ struct World {
         const bool stays_open =
             next.kind == Next::kStream && IsServed(next.request.path) &&
             (refused.empty() || next.request.path.find(refused) == std::string::npos);
+        if (next.kind == Next::kStream) watches.push_back(next.request.path);
         if (stays_open) {
           EXPECT_TRUE(reflector.OnStreamData(clock.Now(), ""));
         }
@@ -89,6 +90,7 @@ struct World {
   kube::RecordingLogger logger;
   kube::FixedRandom random{kube::FixedRandom::Side::kLow};
   std::set<std::string> enqueued;
+  std::vector<std::string> watches;  // That were asked for.
   std::string served = "v1";
   std::string refused = {};  // Part of the paths of watches that are refused.
   MapServer server;
@@ -315,18 +317,21 @@ TEST(Controller, B56_ViewOfResourceSlicesIsOldWhileTheirWatchIsBroken) {
   EXPECT_EQ(world.enqueued, Uids()) << "it will pass";
 }
 
-TEST(Controller, B46_ClaimTemplatesOfAllNamespacesAreOneListOfOurLabelAlone) {
+TEST(Controller, B46_ClaimTemplatesOfAllNamespacesAreOneListAndWatchOfOurLabelAlone) {
   World world(Converged());
   ASSERT_EQ(Converged().facts.driver_namespaces.size(), 2U);
   world.Turn();
-  std::vector<std::string> lists;
-  for (const std::string& line : world.server.lines()) {
-    if (line.find("/resourceclaimtemplates") != std::string::npos) lists.push_back(line);
+  for (const auto& requests : {world.server.lines(), world.watches}) {
+    std::vector<std::string> of_templates;
+    for (const std::string& line : requests) {
+      if (line.find("/resourceclaimtemplates") != std::string::npos) of_templates.push_back(line);
+    }
+    ASSERT_EQ(of_templates.size(), 1U);
+    const std::string& one = of_templates[0];
+    EXPECT_EQ(one.find("/namespaces/"), std::string::npos) << one;
+    EXPECT_NE(one.find("labelSelector=resource.nvidia.com%2FcomputeDomain"), std::string::npos)
+        << one;
   }
-  ASSERT_EQ(lists.size(), 1U);
-  EXPECT_EQ(lists[0].find("/namespaces/"), std::string::npos) << lists[0];
-  EXPECT_NE(lists[0].find("labelSelector=resource.nvidia.com%2FcomputeDomain"), std::string::npos)
-      << lists[0];
 }
 
 TEST(ControllerVersions, F28_TemplatesAreMadeInTheVersionThatIsServed) {

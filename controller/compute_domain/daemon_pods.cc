@@ -1,6 +1,5 @@
 #include "controller/compute_domain/daemon_pods.h"
 
-#include <set>
 #include <tuple>
 
 namespace compute_domain {
@@ -35,15 +34,21 @@ bool MayBeIn(const DaemonPod& pod, const std::string& clique) {
   return !pod.clique || *pod.clique == clique;
 }
 
+bool MayBeIn(const DaemonPod& pod, const CliquePlace& clique) {
+  return pod.meta.key.ns == clique.ns && MayBeIn(pod, clique.id);
+}
+
 PodByNode PodsThatCount(const Observed& observed) {
-  std::set<std::string> our_daemon_sets;
+  std::map<kube::Uid, std::string> our_daemon_sets;  // And where they are.
   for (const api::DaemonSet& set : observed.children.daemon_sets) {
-    our_daemon_sets.insert(set.meta.uid);
+    our_daemon_sets[set.meta.uid] = set.meta.key.ns;
   }
   PodByNode pods;
   for (const DaemonPod& pod : observed.children.daemon_pods) {
     const kube::OwnerReference* owner = pod.meta.ControllerOwner();
-    const bool ours = owner != nullptr && our_daemon_sets.contains(owner->uid);
+    if (owner == nullptr) continue;
+    const auto set = our_daemon_sets.find(owner->uid);
+    const bool ours = set != our_daemon_sets.end() && set->second == pod.meta.key.ns;
     if (!ours || pod.node.empty() || pod.terminal) continue;
     const DaemonPod*& best = pods[pod.node];
     if (best == nullptr || IsBetter(pod, *best)) best = &pod;

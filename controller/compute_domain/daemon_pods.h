@@ -1,6 +1,7 @@
 // What a daemon pod says of its node. Pure.
 #pragma once
 
+#include <compare>
 #include <map>
 #include <string>
 
@@ -18,8 +19,17 @@ enum class NodeLife { kLives, kLost, kNotKnown };
 // Whether the daemon is ready and stays.
 [[nodiscard]] bool Serves(const api::DaemonPod& pod);
 
+// Where the clique of a pod lies: in the pod's own namespace. Two DaemonSets of one domain in two
+// driver namespaces have two cliques of one id, whose daemons know nothing of each other.
+struct CliquePlace {
+  std::string ns = {};
+  std::string id = {};
+  friend auto operator<=>(const CliquePlace&, const CliquePlace&) = default;
+};
+
 // Whether the pod belongs in the clique: one without the label is only starting.
 [[nodiscard]] bool MayBeIn(const api::DaemonPod& pod, const std::string& clique);
+[[nodiscard]] bool MayBeIn(const api::DaemonPod& pod, const CliquePlace& clique);
 
 // The pod that counts for each node: of several, one that stays before one that goes, then the
 // newest. They point into `observed`.

@@ -119,7 +119,9 @@ std::vector<Action> PlanTearDown(const Observed& observed, const Children& child
 
 std::vector<std::string> FindConsumers(const Observed& observed) {
   std::vector<std::string> consumers;
-  for (const api::Claim& claim : BestView(observed).claims) {
+  const bool only_claims = !observed.evidence.children && observed.evidence.claims;
+  for (const api::Claim& claim :
+       only_claims ? *observed.evidence.claims : BestView(observed).claims) {
     if (!IsInUse(observed, claim) || claim.node.empty()) continue;
     if (IsLost(observed, claim.node)) continue;
     for (const std::string& consumer : claim.consumers) {
@@ -129,6 +131,21 @@ std::vector<std::string> FindConsumers(const Observed& observed) {
   }
   std::ranges::sort(consumers);
   return consumers;
+}
+
+bool AreClaimsLabelled(const Observed& observed) {
+  const auto is_bare = [&](const api::Claim& claim) {
+    return claim.daemon_domain == observed.uid && !claim.is_labelled;
+  };
+  const Children& cached = observed.children;
+  if (std::ranges::any_of(cached.claims, is_bare)) return false;
+  bool any = observed.memory.claims_are_labelled;
+  for (const api::ClaimTemplate& found : cached.templates) {
+    if (!IsDaemonTemplate(observed, found)) continue;
+    if (!found.labels_claims) return false;
+    any = true;
+  }
+  return any;
 }
 
 std::vector<std::string> FindRemains(const Observed& observed) {

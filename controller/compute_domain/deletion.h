@@ -31,6 +31,10 @@ namespace compute_domain {
 // Whether a live read showed that nothing of the domain remains (R5).
 [[nodiscard]] bool MayRelease(const Observed& observed);
 
+// Whether a selector finds every claim of the domain's daemons: the template that they are made
+// from labels them, and so did any before it. What was known of it stays known when that is gone.
+[[nodiscard]] bool AreClaimsLabelled(const Observed& observed);
+
 // Who still uses the domain: allocated, reserved channel claims in its namespace on nodes that
 // live.
 [[nodiscard]] std::vector<std::string> FindConsumers(const Observed& observed);

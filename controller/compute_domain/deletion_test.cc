@@ -308,12 +308,53 @@ TEST(FindConsumers, B22_OnlyAnAllocatedClaimOnANodeThatLivesCounts) {
       {"on a node that is lost", [](Observed& o) { o.nodes["node-0"].ready = false; }, 1},
       {"on a node that is gone", [](Observed& o) { o.nodes.erase("node-0"); }, 1},
       {"a live read that shows none", [](Observed& o) { o.evidence.children.emplace(); }, 0},
+      {"a live read of the claims that shows none",
+       [](Observed& o) { o.evidence.claims.emplace(); }, 0},
   };
   for (const Row& row : rows) {
     SCOPED_TRACE(row.what);
     Observed observed = Deleting();
     row.change(observed);
     EXPECT_EQ(FindConsumers(observed).size(), row.consumers);
+  }
+}
+
+TEST(AreClaimsLabelled, C13_OnlyWhereEveryClaimIsKnownToBe) {
+  const Change label_all = [](Observed& o) {
+    o.children.templates[0].labels_claims = true;
+    for (api::Claim& claim : o.children.claims) claim.is_labelled = !claim.daemon_domain.empty();
+  };
+  struct Row {
+    const char* what;
+    Change change;
+    bool are_labelled;
+  };
+  const std::vector<Row> rows = {
+      {"as it is", [](Observed&) {}, true},
+      {"the template is older", [](Observed& o) { o.children.templates[0].labels_claims = false; },
+       false},
+      {"a claim is older", [](Observed& o) { o.children.claims[2].is_labelled = false; }, false},
+      {"the template is not there", [](Observed& o) { o.children.templates.clear(); }, false},
+      {"and was known before",
+       [](Observed& o) {
+         o.children.templates.clear();
+         o.memory.claims_are_labelled = true;
+       },
+       true},
+      {"and was known before, but a claim is older",
+       [](Observed& o) {
+         o.children.templates.clear();
+         o.children.claims[3].is_labelled = false;
+         o.memory.claims_are_labelled = true;
+       },
+       false},
+  };
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.what);
+    Observed observed = Deleting();
+    label_all(observed);
+    row.change(observed);
+    EXPECT_EQ(AreClaimsLabelled(observed), row.are_labelled);
   }
 }
 
@@ -326,8 +367,17 @@ TEST(PlanDeletion, R2_NobodyIsTakenForIdleByTheCacheAlone) {
   ASSERT_EQ(plan.steps.size(), 2U);
   EXPECT_EQ(DeletedUids(plan), (Names{"workload-template"}));
   EXPECT_TRUE(Actions<RemoveNodeLabel>(plan).empty());
-  ASSERT_EQ(Actions<ReadChildren>(plan.steps[1]).size(), 1U);
-  EXPECT_EQ(Actions<ReadChildren>(plan.steps[1])[0].workload_namespace, kUserNs);
+  ASSERT_EQ(Actions<ReadClaims>(plan.steps[1]).size(), 1U);
+  EXPECT_EQ(Actions<ReadClaims>(plan.steps[1])[0].ns, kUserNs);
+}
+
+TEST(PlanDeletion, C13_WhatIsLeftIsReadOnceWhichIsAtTheEnd) {
+  Observed observed = DeletingUnused();
+  observed.evidence.claims.emplace();
+  const Plan plan = PlanFor(observed);
+  EXPECT_TRUE(Actions<ReadChildren>(plan).empty());
+  EXPECT_EQ(DeletedUids(plan),
+            (Names{"workload-template", "daemon-set", "daemon-template", "clique"}));
 }
 
 TEST(PlanDeletion, R2_ConsumerThatOnlyTheLiveReadShowsIsWaitedFor) {

@@ -21,9 +21,22 @@ std::vector<std::string> WithHolders(const std::map<std::string, std::string>& o
   return texts;
 }
 
+// Each by itself, such as "pods/train-2 (Unschedulable: ...)".
+std::vector<std::string> EachThatWaits(const Observed& observed) {
+  std::vector<std::string> texts;
+  for (const auto& [words, pods] : FindWaiting(observed)) {
+    for (const std::string& pod : pods) {
+      texts.push_back("pods/" + pod + (words.empty() ? "" : " (" + words + ")"));
+    }
+  }
+  return texts;
+}
+
 }  // namespace
 
-json::Value Describe(const Observed& observed, const Instant& now) {
+json::Value Describe(const Observed& seen, const Instant& now) {
+  Observed observed = seen;
+  observed.facts.names_others = true;
   const kube::ObjectMeta& meta = observed.domain->meta;
   const Findings findings = Find(observed, now);
   const Usage& usage = findings.usage;
@@ -34,7 +47,7 @@ json::Value Describe(const Observed& observed, const Instant& now) {
                               {"uid", meta.uid},
                               {"deleting", meta.deleting},
                               {"users", List(usage.users)},
-                              {"waiting", List(usage.waiting)},
+                              {"waiting", List(EachThatWaits(observed))},
                               {"heldByOthers", List(WithHolders(findings.occupied))},
                               {"idleNodes", List(IdleNodes(observed, observed.children.claims))},
                               {"nodesWithoutPlugin", List(findings.plugins.nodes)},

@@ -1,5 +1,5 @@
 // One domain in full, for people who look closer than its conditions go: everybody who uses it or
-// waits for it, every member. Pure.
+// waits for it, every member, and whoever stands in its way, in other namespaces too. Pure.
 #pragma once
 
 #include "controller/compute_domain/plan.h"

@@ -38,7 +38,7 @@ constexpr Reason kReasons[] = {
     {api::kReasonNotAccepted, Telling::kSilent, true},
     {api::kReasonProvisioningFailed, Telling::kWarning, true},
     {api::kReasonChildrenMissing, Telling::kSilent, true},
-    {api::kReasonChildrenTerminating, Telling::kWarning, true},
+    {api::kReasonChildrenTerminating, Telling::kWarning},
     {api::kReasonOutdated, Telling::kSilent},
     {api::kReasonRollStopped, Telling::kWarning},
     {api::kReasonChildrenExist, Telling::kSilent},
@@ -75,6 +75,14 @@ const Reason* Find(std::string_view name) {
 bool HasReason(const api::DomainStatus& status, std::string_view reason) {
   return std::ranges::find(status.conditions, reason, &kube::Condition::reason) !=
          status.conditions.end();
+}
+
+// Whether the daemons that a DaemonSet had made go with it. Those of one that was deleted with
+// --cascade=orphan belong to nobody, and the next one takes them over as they run.
+bool GoWithTheirSet(const std::vector<api::DaemonPod>& pods) {
+  return pods.empty() || std::ranges::any_of(pods, [](const api::DaemonPod& pod) {
+           return pod.meta.ControllerOwner() != nullptr;
+         });
 }
 
 bool WasReady(const api::DomainStatus& status) {
@@ -128,24 +136,36 @@ class Teller {
     return events;
   }
 
-  // A child that was there before is made again.
+  // A child that was there before is made again. With a DaemonSet that somebody deleted its daemons
+  // went, and whoever looks for why a job lost IMEX shall find it here.
   [[nodiscard]] Events operator()(const Create& create) const {
     if (!observed_.domain || create.kind == Kind::kClique) return {};
     if (!HadChildren(observed_.domain->status)) return {};
-    return {OfDomain(EventType::kNormal, "Repaired", "Creating",
-                     create.object["kind"].AsString() + " " + kube::ToString(create.key) +
-                         " was missing and has been made again.")};
+    const std::string what = create.object["kind"].AsString() + " " + kube::ToString(create.key);
+    const std::vector<std::string> consumers = FindConsumers(observed_);
+    if (create.kind == Kind::kDaemonSet && !consumers.empty() &&
+        GoWithTheirSet(observed_.children.daemon_pods)) {
+      return {
+          OfDomain(EventType::kWarning, api::kEventDaemonsInterrupted, "Creating",
+                   what +
+                       " was deleted, and has been made again. Every daemon of the domain "
+                       "restarts, which interrupts IMEX under " +
+                       Names(consumers) +
+                       ". Look at these jobs: one that lost IMEX may have to be started again.")};
+    }
+    return {OfDomain(EventType::kNormal, api::kEventRepaired, "Creating",
+                     what + " was missing and has been made again.")};
   }
 
   [[nodiscard]] Events operator()(const WritePodTemplate& write) const {
-    return {OfDomain(EventType::kNormal, "TemplateUpdated", "Updating",
+    return {OfDomain(EventType::kNormal, api::kEventTemplateUpdated, "Updating",
                      "DaemonSet " + kube::ToString(write.daemon_set.key) +
                          " was edited or its settings changed, and has its template again.")};
   }
 
   [[nodiscard]] Events operator()(const WriteIdentity& write) const {
     if (!write.owners.IsNull()) return {};  // Adopted, which changes nothing for anybody.
-    return {OfDomain(EventType::kNormal, "Repaired", "Updating",
+    return {OfDomain(EventType::kNormal, api::kEventRepaired, "Updating",
                      NameOf(write.kind) + " " + kube::ToString(write.object.key) +
                          " had lost labels, and has them again.")};
   }
@@ -153,19 +173,19 @@ class Teller {
   // The daemons go although their channels are in use: the grace is over. Or one is replaced.
   [[nodiscard]] Events operator()(const Delete& remove) const {
     if (remove.kind == Kind::kDaemonPod) {
-      return {OfDomain(EventType::kNormal, "DaemonReplaced", "Rolling",
+      return {OfDomain(EventType::kNormal, api::kEventDaemonReplaced, "Rolling",
                        "Pod " + kube::ToString(remove.key) +
                            " was made from an older template, and is replaced.")};
     }
     if (remove.kind != Kind::kDaemonSet || !observed_.domain) return {};
     if (!observed_.domain->meta.deleting) {
-      return {OfDomain(EventType::kNormal, "DuplicateRemoved", "Deleting",
+      return {OfDomain(EventType::kNormal, api::kEventDuplicateRemoved, "Deleting",
                        "DaemonSet " + kube::ToString(remove.key) +
                            " was a second one of this domain, and none of its daemons served.")};
     }
     const std::vector<std::string> consumers = FindConsumers(observed_);
     if (consumers.empty()) return {};
-    return {OfDomain(EventType::kWarning, "DeletionForced", "Deleting",
+    return {OfDomain(EventType::kWarning, api::kEventDeletionForced, "Deleting",
                      "The grace for the deletion is over, and the daemons are removed from under " +
                          Join(consumers) + ".")};
   }
@@ -183,7 +203,7 @@ class Teller {
       if (!stays) left.push_back(member.node);
     }
     if (left.empty()) return {};
-    return {OfDomain(EventType::kNormal, "MemberRemoved", "UpdatingClique",
+    return {OfDomain(EventType::kNormal, api::kEventMemberRemoved, "UpdatingClique",
                      "Removed from clique " + clique->id +
                          ", since no daemon is left there: " + Join(left) + ".")};
   }
@@ -196,7 +216,7 @@ class Teller {
     const kube::ObjectReference node = kube::ReferenceTo(kube::kNodes, meta);
     if (!observed_.domain) {
       return {{.type = EventType::kNormal,
-               .reason = "StaleLabelRemoved",
+               .reason = std::string(api::kEventStaleLabelRemoved),
                .action = "RemovingLabel",
                .note = "The node was labelled for a ComputeDomain that is gone, with UID " +
                        remove.domain + ".",
@@ -204,7 +224,7 @@ class Teller {
     }
     if (observed_.domain->meta.deleting) return {};
     kube::Event event = OfDomain(
-        EventType::kNormal, "StaleLabelRemoved", "RemovingLabel",
+        EventType::kNormal, api::kEventStaleLabelRemoved, "RemovingLabel",
         "Node " + remove.node + " was labelled for this domain, and no claim of it is there.");
     event.related = node;
     return {std::move(event)};
@@ -232,10 +252,10 @@ class Teller {
     return kube::ReferenceTo(api::kComputeDomains, observed_.domain->meta);
   }
 
-  [[nodiscard]] kube::Event OfDomain(EventType type, std::string reason, std::string action,
+  [[nodiscard]] kube::Event OfDomain(EventType type, std::string_view reason, std::string action,
                                      std::string note) const {
     return {.type = type,
-            .reason = std::move(reason),
+            .reason = std::string(reason),
             .action = std::move(action),
             .note = std::move(note),
             .regarding = Domain()};
@@ -254,7 +274,7 @@ class Teller {
                                  " names ResourceClaimTemplate " + name.second.name;
       kube::Event event = {
           .type = EventType::kWarning,
-          .reason = "TemplateNameWanted",
+          .reason = std::string(api::kEventTemplateNameWanted),
           .action = "Reconciling",
           .note = wanted +
                   " to be made for it, and leaves this one alone. Delete it, or "

@@ -197,9 +197,45 @@ Create MakeAgain() {
 }
 
 TEST(EventsOfActions, B36_ChildThatWasThereBeforeIsToldAsRepaired) {
-  const std::vector<kube::Event> events = EventsOf(MakeAgain(), Converged());
+  Observed unused = Converged();
+  fixtures::EndWorkload(unused.children.claims);
+  const std::vector<kube::Event> events = EventsOf(MakeAgain(), unused);
   ASSERT_EQ(Summaries(events), (Texts{"Normal Repaired of ComputeDomain team-a/train"}));
   EXPECT_NE(events[0].note.find("DaemonSet cdom-system/computedomain-daemon-x"), std::string::npos);
+  Create other = MakeAgain();
+  other.kind = Kind::kClaimTemplate;
+  EXPECT_EQ(Summaries(EventsOf(other, Converged())),
+            (Texts{"Normal Repaired of ComputeDomain team-a/train"}))
+      << "no daemon restarts for it";
+}
+
+TEST(EventsOfActions, K5_DaemonSetThatWasDeletedUnderAJobIsAWarningThatNamesTheJob) {
+  for (const bool are_gone : {false, true}) {
+    Observed observed = Converged();
+    if (are_gone) observed.children.daemon_pods.clear();
+    const std::vector<kube::Event> events = EventsOf(MakeAgain(), observed);
+    ASSERT_EQ(Summaries(events),
+              (Texts{"Warning DaemonsInterrupted of ComputeDomain team-a/train"}));
+    const std::string& note = events[0].note;
+    EXPECT_TRUE(note.starts_with("DaemonSet cdom-system/computedomain-daemon-x was deleted"))
+        << note;
+    EXPECT_NE(note.find("Every daemon of the domain restarts"), std::string::npos) << note;
+    EXPECT_NE(note.find("pods/train-0 on node-0"), std::string::npos) << note;
+  }
+}
+
+TEST(EventsOfActions, ChildThatTookItsTimeToGoIsToldAsRepairedToo) {
+  Create other = MakeAgain();
+  other.kind = Kind::kClaimTemplate;
+  EXPECT_EQ(Summaries(EventsOf(other, After("False", "ChildrenTerminating"))),
+            (Texts{"Normal Repaired of ComputeDomain team-a/train"}));
+}
+
+TEST(EventsOfActions, K5_DaemonsThatWereLeftBehindGoOnUnderTheNextDaemonSet) {
+  Observed observed = Converged();
+  for (api::DaemonPod& pod : observed.children.daemon_pods) pod.meta.owners.clear();
+  EXPECT_EQ(Summaries(EventsOf(MakeAgain(), observed)),
+            (Texts{"Normal Repaired of ComputeDomain team-a/train"}));
 }
 
 TEST(EventsOfActions, FirstChildrenOfADomainAreNoRepair) {

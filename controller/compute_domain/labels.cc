@@ -1,18 +1,22 @@
 #include "controller/compute_domain/labels.h"
 
 #include <algorithm>
-#include <set>
 
 #include "controller/compute_domain/ownership.h"
 
 namespace compute_domain {
 
-std::vector<std::string> IdleNodes(const Observed& observed,
-                                   const std::vector<api::Claim>& claims) {
+std::set<std::string> NodesInUse(const Observed& observed, const std::vector<api::Claim>& claims) {
   std::set<std::string> used;
   for (const api::Claim& claim : claims) {
     if (NeedsLabel(observed, claim)) used.insert(claim.node);
   }
+  return used;
+}
+
+std::vector<std::string> IdleNodes(const Observed& observed,
+                                   const std::vector<api::Claim>& claims) {
+  const std::set<std::string> used = NodesInUse(observed, claims);
   std::vector<std::string> idle;
   for (const api::Node& node : observed.children.labelled_nodes) {
     if (!used.contains(node.meta.key.name)) idle.push_back(node.meta.key.name);
@@ -36,10 +40,14 @@ Labels PlanLabels(const Observed& observed, const Instant& now) {
       BringForward(labels.look_again, rest);
     }
   }
-  if (due.empty()) return labels;
+  const std::set<std::string>& removed = observed.memory.labels_removed;
+  if (due.empty() && removed.empty()) return labels;
   if (!observed.evidence.claims) {
     labels.actions.emplace_back(ReadClaims{.ns = observed.domain->meta.key.ns});
     return labels;
+  }
+  for (const std::string& node : removed) {
+    labels.actions.emplace_back(RestoreNodeLabel{.node = node, .domain = observed.uid});
   }
   const std::vector<std::string> proven = IdleNodes(observed, *observed.evidence.claims);
   for (const std::string& node : due) {

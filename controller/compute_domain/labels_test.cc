@@ -71,6 +71,32 @@ TEST(PlanLabels, S3_ClaimThatOnlyTheLiveReadShowsKeepsTheLabel) {
   EXPECT_TRUE(PlanLabels(observed, Now()).actions.empty());
 }
 
+// node-1, which has no label of ours any more.
+Observed Removed() {
+  Observed observed = Idle(seconds(30));
+  std::erase_if(observed.children.labelled_nodes,
+                [](const api::Node& node) { return node.meta.key.name == "node-1"; });
+  observed.memory.labels_removed = {"node-1"};
+  return observed;
+}
+
+TEST(PlanLabels, C8_AfterARemovalClaimsAreReadOnceMore) {
+  const Labels labels = PlanLabels(Removed(), Now());
+  EXPECT_EQ(Actions<ReadClaims>(labels.actions).size(), 1U);
+  EXPECT_EQ(labels.actions.size(), 1U);
+}
+
+TEST(PlanLabels, C8_NodeToWhichAClaimCameMeanwhileGetsItsLabelBack) {
+  Observed observed = Removed();
+  observed.evidence.claims = Converged().children.claims;
+  const Labels labels = PlanLabels(observed, Now());
+  const auto restored = Actions<RestoreNodeLabel>(labels.actions);
+  ASSERT_EQ(restored.size(), 1U);
+  EXPECT_EQ(restored[0].node, "node-1");
+  EXPECT_EQ(restored[0].domain, fixtures::kUid);
+  EXPECT_EQ(labels.actions.size(), 1U);
+}
+
 TEST(PlanLabels, ClaimsThatCannotBeReadMayBeAnywhere) {
   Observed observed = Idle(seconds(30));
   observed.facts.views.claims_are_read = false;

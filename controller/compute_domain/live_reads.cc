@@ -4,7 +4,9 @@
 #include <utility>
 
 #include "controller/api/names.h"
+#include "controller/compute_domain/labels.h"
 #include "controller/compute_domain/ownership.h"
+#include "pkg/base/check.h"
 #include "pkg/json/repair.h"
 #include "pkg/kube/cache/list_page.h"
 #include "pkg/kube/client/request.h"
@@ -32,8 +34,7 @@ Request PageRequest(const Page& page, const Observed& observed) {
                                .limit = std::min(PageSizeOf(page.kind), page.limit.objects()),
                                .bytes_max = page.limit.bytes_max(),
                                .metadata_only = page.kind == Kind::kComputeDomain};
-  // Domains are found by their UID, and claims carry no label of ours: all of them are read.
-  if (page.kind != Kind::kComputeDomain && page.kind != Kind::kClaim) {
+  if (page.by_label) {
     options.label_selector = std::string(api::kDomainLabel) + "=" + observed.uid;
   }
   return kube::ListRequest(ResourceOf(page.kind, observed.facts), options);
@@ -41,20 +42,27 @@ Request PageRequest(const Page& page, const Observed& observed) {
 
 // The first pages of what each action reads.
 std::vector<Page> FirstPages(const ReadOwner& /*read*/, const Observed& /*observed*/) {
-  return {{.kind = Kind::kComputeDomain}};
+  return {{.kind = Kind::kComputeDomain, .by_label = false}};  // It is found by its UID.
 }
 
 std::vector<Page> FirstPages(const ReadChildren& read, const Observed& observed) {
   std::vector<Page> pages = {{.kind = Kind::kNode}, {.kind = Kind::kClaimTemplate}};
   const auto& driver = observed.facts.driver_namespaces;
   for (const std::string& ns : driver) {
-    for (const Kind kind : {Kind::kDaemonSet, Kind::kDaemonPod, Kind::kClique, Kind::kClaim}) {
+    for (const Kind kind : {Kind::kDaemonSet, Kind::kDaemonPod, Kind::kClique}) {
       pages.push_back({.kind = kind, .ns = ns});
     }
+    const bool daemons_alone = ns != read.workload_namespace;
+    pages.push_back({.kind = Kind::kClaim,
+                     .ns = ns,
+                     .by_label = daemons_alone && observed.memory.claims_are_labelled});
   }
   const bool known = !read.workload_namespace.empty() &&
                      std::ranges::find(driver, read.workload_namespace) == driver.end();
-  if (known) pages.push_back({.kind = Kind::kClaim, .ns = read.workload_namespace});
+  // Those of the workload may have been written by hand.
+  if (known) {
+    pages.push_back({.kind = Kind::kClaim, .ns = read.workload_namespace, .by_label = false});
+  }
   return pages;
 }
 
@@ -69,7 +77,7 @@ std::vector<Page> FirstPages(const ReadDaemons& /*read*/, const Observed& observ
 }
 
 std::vector<Page> FirstPages(const ReadClaims& read, const Observed& /*observed*/) {
-  return {{.kind = Kind::kClaim, .ns = read.ns}};
+  return {{.kind = Kind::kClaim, .ns = read.ns, .by_label = false}};
 }
 
 template <typename Read>
@@ -149,6 +157,7 @@ Result<bool> TakePages(const Read& action, const Replies& replies, const Observe
                        LiveRead& read, ActionResult& result, const MayLack& may_lack = LacksNone) {
   std::vector<Page> pages = std::exchange(read.pages, {});
   if (pages.empty()) pages = FirstPages(action, observed);
+  CHECK(pages.size() == replies.size());
   for (std::size_t i = 0; i < pages.size(); ++i) {
     const Result<Response>& reply = replies[i];
     const bool is_missing = !reply && reply.error().code == ErrorCode::kNotFound;
@@ -236,6 +245,9 @@ Requests RequestsOf(const ReadClaims& action, const Observed& observed, const Li
 Result<void> TakeReplies(const ReadClaims& action, const Replies& replies, Observed& observed,
                          LiveRead& read, ActionResult& result) {
   if (!TRY(TakePages(action, replies, observed, read, result))) return {};
+  const std::set<std::string> used = NodesInUse(observed, read.found.claims);
+  std::erase_if(observed.memory.labels_removed,
+                [&](const std::string& node) { return !used.contains(node); });
   observed.evidence.claims = std::move(read.found.claims);
   return {};
 }

@@ -18,6 +18,7 @@ struct Page {
   std::string ns = {};              // Empty: all.
   std::string continue_token = {};  // Empty: the first.
   kube::PageLimit limit = kube::PageLimit(400);
+  bool by_label = true;  // Only what carries the domain's label.
 };
 
 // How far an action has come that reads collections. Of each page only what belongs to the domain

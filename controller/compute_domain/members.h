@@ -4,21 +4,21 @@
 #include <map>
 #include <string>
 
-#include "controller/compute_domain/daemon_pods.h"
 #include "controller/compute_domain/plan.h"
+#include "controller/compute_domain/roster.h"
 
 namespace compute_domain {
 
 using MemberByNode = std::map<std::string, api::Member>;
 
-// An entry is Ready only while its node lives and its pod is ready and stays. A pod that the cache
-// has not shown is no reason: a cache that lags would take a whole domain down.
-void AddMember(const Observed& observed, const PodByNode& pods, api::Member member,
+// An entry, in a clique of namespace `ns`, is Ready only while its node lives and its pod is ready
+// and stays. A pod that the cache has not shown is no reason: a cache that lags would take a whole
+// domain down.
+void AddMember(const Roster& roster, const std::string& ns, api::Member member,
                MemberByNode& members);
 
 // Adds the members that only status still shows and that have not left. Sets `needs_daemons` of
-// `membership`. REQUIRES: observed.domain.
-void KeepMembers(const Observed& observed, const PodByNode& pods, MemberByNode& members,
-                 Membership& membership);
+// `membership`.
+void KeepMembers(const Roster& roster, MemberByNode& members, Membership& membership);
 
 }  // namespace compute_domain

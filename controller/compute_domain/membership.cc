@@ -16,27 +16,28 @@ using api::Member;
 using std::chrono::milliseconds;
 
 Membership PlanMembership(const Observed& observed, const Instant& now) {
-  const PodByNode pods = PodsThatCount(observed);
-  std::map<std::string, const Clique*> cliques;
+  const Roster roster(observed);
+  std::map<CliquePlace, const Clique*> cliques;
   for (const Clique& clique : observed.children.cliques) {
-    if (!clique.id.empty()) cliques[clique.id] = &clique;
+    if (!clique.id.empty()) cliques[{clique.meta.key.ns, clique.id}] = &clique;
   }
   Membership membership;
   MemberByNode by_node;
-  for (const auto& [node, pod] : pods) {
+  for (const auto& [node, pod] : roster.pods) {
     if (!pod->clique) continue;
     if (!pod->clique->empty()) {
-      if (pod->controller_writes) cliques.try_emplace(*pod->clique, nullptr);
+      if (pod->controller_writes) cliques.try_emplace({pod->meta.key.ns, *pod->clique});
     } else if (!pod->ip.empty()) {  // No fabric: known by its pod alone.
-      AddMember(observed, pods, {.node = node, .ip = pod->ip, .ready = pod->ready}, by_node);
+      AddMember(roster, pod->meta.key.ns, {.node = node, .ip = pod->ip, .ready = pod->ready},
+                by_node);
     }
   }
-  for (const auto& [id, clique] : cliques) {
-    CliqueContent next = DecideCliqueContent(observed, pods, id, clique, now.wall, membership);
-    if (std::optional<Action> write = WriteOf(observed, pods, id, clique, next)) {
-      const milliseconds wait =
-          clique == nullptr ? milliseconds(0)
-                            : UntilWrite(observed, pods, *clique, next.daemons, now.monotonic);
+  for (const auto& [place, clique] : cliques) {
+    CliqueContent next = DecideCliqueContent(roster, place, clique, now.wall, membership);
+    if (std::optional<Action> write = WriteOf(roster, place, clique, next)) {
+      const milliseconds wait = clique == nullptr
+                                    ? milliseconds(0)
+                                    : UntilWrite(roster, *clique, next.daemons, now.monotonic);
       if (wait > milliseconds(0)) {
         BringForward(membership.look_again, wait);
         next.daemons = clique->daemons;  // Status says what the clique does.
@@ -45,12 +46,12 @@ Membership PlanMembership(const Observed& observed, const Instant& now) {
       }
     }
     for (Member member : next.daemons) {
-      if (!IsWritten(observed, id, clique, member)) continue;
-      member.clique = id;
-      AddMember(observed, pods, std::move(member), by_node);
+      if (!IsWritten(observed, place, clique, member)) continue;
+      member.clique = place.id;
+      AddMember(roster, place.ns, std::move(member), by_node);
     }
   }
-  if (!observed.domain->meta.deleting) KeepMembers(observed, pods, by_node, membership);
+  if (!observed.domain->meta.deleting) KeepMembers(roster, by_node, membership);
   for (auto& [node, member] : by_node) membership.members.push_back(std::move(member));
   std::ranges::sort(membership.members, {}, [](const Member& member) {
     return std::tie(member.clique, member.index, member.node);

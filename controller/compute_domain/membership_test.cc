@@ -79,6 +79,50 @@ TEST(PlanMembership, Q2_CliqueThatIsAsItShouldBeIsNotWritten) {
   }
 }
 
+// ---- Two cliques of one id.
+
+TEST(PlanMembership, C16_CliquesOfOneIdInTwoNamespacesKeepTheirMembers) {
+  for (const Observed& observed :
+       {fixtures::InTwoNamespaces(), Marked(fixtures::InTwoNamespaces())}) {
+    const Membership membership = PlanMembership(observed, Now());
+    EXPECT_EQ(membership.members, (Members{MakeMember("node-0", 0), MakeMember("node-1", 1)}));
+    EXPECT_TRUE(membership.actions.empty());
+    EXPECT_FALSE(membership.needs_daemons);
+  }
+}
+
+TEST(PlanMembership, C16_CliqueIsMadeWhereItsPodsAreAndOwnedByTheDaemonSetThere) {
+  Observed observed = Marked(fixtures::InTwoNamespaces());
+  observed.children.cliques.pop_back();
+  const auto creates = Actions<Create>(PlanMembership(observed, Now()).actions);
+  ASSERT_EQ(creates.size(), 1U);
+  EXPECT_EQ(creates[0].key.ns, fixtures::kOldDriverNs);
+  const json::Value& owner = creates[0].object["metadata"]["ownerReferences"].items().at(0);
+  EXPECT_EQ(owner["uid"].AsString(), "old-daemon-set");
+}
+
+TEST(PlanMembership, C16_EntryOfANodeIsTheOneInItsPodsNamespace) {
+  Observed observed = fixtures::InTwoNamespaces();
+  for (const std::size_t other : {0U, 1U}) {
+    SCOPED_TRACE(other);
+    Observed both = observed;
+    Member stale = MakeMember(other == 0 ? "node-1" : "node-0", 7);
+    both.children.cliques[other].daemons.push_back(stale);
+    EXPECT_EQ(PlanMembership(both, Now()).members,
+              (Members{MakeMember("node-0", 0), MakeMember("node-1", 1)}));
+  }
+}
+
+// A pod says whose it is by a field that whoever makes it writes.
+TEST(PlanMembership, C16_PodOfADaemonSetInAnotherNamespaceCountsForNothing) {
+  Observed observed = Marked();
+  AddNode(observed, "node-2", 2);
+  observed.children.daemon_pods.back().meta.key.ns = fixtures::kOldDriverNs;
+  const Membership membership = PlanMembership(observed, Now());
+  EXPECT_TRUE(membership.actions.empty());
+  EXPECT_EQ(membership.members.size(), 2U);
+}
+
 // ---- The pace of a clique that is written.
 
 using std::chrono::milliseconds;
@@ -291,6 +335,10 @@ TEST(PlanMembership, B1_S5_MemberLeavesOnlyIfALiveReadShowsItsPodGoneTerminalOrE
       {"on another node", [](DaemonPod& pod) { pod.node = "node-7"; }, true},
   };
   for (const Observed& base : {Converged(), Marked()}) {
+    Observed gone = base;
+    RemovePod(gone, "node-1");
+    ShowPods(gone, gone.children.daemon_pods);
+    EXPECT_EQ(Written(PlanMembership(gone, Now())), (Members{MakeMember("node-0", 0)})) << "gone";
     for (const Row& row : rows) {
       SCOPED_TRACE(row.what);
       Observed observed = base;
@@ -552,6 +600,17 @@ TEST(PlanMembership, S3_IndexThatIsHeldTwiceOrNoneIsGivenAnew) {
   }
 }
 
+TEST(PlanMembership, B7_FullCliqueIsNoReasonToRefuseANodeOfAnother) {
+  Observed observed = Marked();
+  observed.facts.daemons.nodes_per_imex_domain_max = 2;
+  AddNode(observed, "node-2", 2);
+  observed.children.daemon_pods.back().clique = kOtherCliqueId;
+  const Membership membership = PlanMembership(observed, Now());
+  EXPECT_TRUE(membership.refused.empty());
+  ASSERT_EQ(Actions<Create>(membership.actions).size(), 1U);
+  EXPECT_EQ(Actions<Create>(membership.actions)[0].key.name, kUid + "." + kOtherCliqueId);
+}
+
 TEST(PlanMembership, B7_NodeWithoutRoomIsNamedAndNobodyElseMoves) {
   const Membership membership = PlanFor(Marked(), [](Observed& o) {
     o.facts.daemons.nodes_per_imex_domain_max = 2;
@@ -601,7 +660,9 @@ TEST(PlanMembership, OnlyAPodThatStaysAndHasAnAddressJoins) {
     Observed observed = Marked();
     AddNode(observed, "node-2", 2);
     change(observed.children.daemon_pods.back());
-    EXPECT_TRUE(PlanMembership(observed, Now()).actions.empty());
+    const Membership membership = PlanMembership(observed, Now());
+    EXPECT_TRUE(membership.actions.empty());
+    EXPECT_EQ(membership.members.size(), 2U);
   }
 }
 

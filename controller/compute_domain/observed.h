@@ -119,6 +119,8 @@ struct Facts {
   daemon_set::Settings daemons = {};
   std::chrono::seconds deletion_grace{600};
   std::chrono::milliseconds status_window{500};  // And the first of a clique's.
+  // Whether a domain's owner reads the names of what lies in other namespaces.
+  bool names_others = false;
   // An index is kept this long for a node whose daemon went.
   std::chrono::seconds index_hold{60};
   // A node keeps the domain's label this long after the last claim on it: its plugin comes first.
@@ -156,10 +158,14 @@ struct Memory {
   // Labelled nodes without an allocated channel claim of the domain, and since when they are seen
   // so.
   std::map<std::string, base::Clock::TimePoint> idle_since = {};
+  // Nodes that we took the label off, until a live read shows that no claim came meanwhile.
+  std::set<std::string> labels_removed = {};
   // Nodes that pods of the domain are on and that publish no ResourceSlice of our driver, and since
   // when they are seen so.
   std::map<std::string, base::Clock::TimePoint> silent_since = {};
   std::map<std::string, Replacement> replacements = {};  // By clique.
+  // The claims of its daemons all carry its label, so that they can be asked for by it.
+  bool claims_are_labelled = false;
   // Why pods wait, as it was read last, and when.
   std::map<std::string, std::string> words = {};
   std::optional<base::Clock::TimePoint> words_read = {};

@@ -210,8 +210,10 @@ Plan PlanDeletion(const Observed& observed, const Findings& findings, const Inst
   if (!workload.empty()) plan.steps.push_back(std::move(workload));
   Step rest = rules.tear_down(observed, children);
   // That no job needs the daemons any more is not believed of a cache (R2).
-  if (!rest.empty() && grace > milliseconds(0) && !observed.evidence.children) {
-    return PlanReads(observed, findings, now, rules, std::move(plan), {ReadWhatIsLeft(observed)});
+  const bool is_proven_unused = observed.evidence.children || observed.evidence.claims;
+  if (!rest.empty() && grace > milliseconds(0) && !is_proven_unused) {
+    return PlanReads(observed, findings, now, rules, std::move(plan),
+                     {ReadClaims{.ns = observed.domain->meta.key.ns}});
   }
   if (!rest.empty()) plan.steps.push_back(std::move(rest));
   return PlanEnd(observed, findings, *owner, now, rules, std::move(plan));

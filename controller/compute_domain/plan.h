@@ -82,6 +82,11 @@ struct RemoveNodeLabel {
   std::string node = {};
   std::string domain = {};
 };
+// Puts the domain label back on the node, if it has none by now.
+struct RestoreNodeLabel {
+  std::string node = {};
+  std::string domain = {};
+};
 // Writes the whole status, if the domain still has this resourceVersion.
 struct WriteStatus {
   kube::ObjectMeta domain = {};
@@ -107,9 +112,10 @@ struct ReadTaken {
   kube::ObjectKey key = {};
 };
 
-using Action = std::variant<Create, Delete, ReplaceDaemon, WriteFinalizers, WriteClique,
-                            WritePodTemplate, WriteIdentity, RemoveNodeLabel, WriteStatus,
-                            ReadOwner, ReadChildren, ReadDaemons, ReadClaims, ReadPods, ReadTaken>;
+using Action =
+    std::variant<Create, Delete, ReplaceDaemon, WriteFinalizers, WriteClique, WritePodTemplate,
+                 WriteIdentity, RemoveNodeLabel, RestoreNodeLabel, WriteStatus, ReadOwner,
+                 ReadChildren, ReadDaemons, ReadClaims, ReadPods, ReadTaken>;
 using Step = std::vector<Action>;  // Its actions may travel side by side.
 
 struct Plan {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "controller/compute_domain/clique_pace.h"
+#include "controller/compute_domain/deletion.h"
 #include "controller/compute_domain/events.h"
 #include "controller/compute_domain/labels.h"
 #include "controller/compute_domain/plugins.h"
@@ -102,7 +103,8 @@ void Pass::Decide() {
 }
 
 Plan Pass::MakePlan() {
-  if (observed_.evidence.children) reconciler_.cache_.AddNodes(observed_);
+  const bool knows_more = observed_.evidence.children || observed_.evidence.claims;
+  if (knows_more) reconciler_.cache_.AddNodes(observed_);
   return PlanReconcile(observed_, reconciler_.Now(), reconciler_.rules_);
 }
 
@@ -184,6 +186,7 @@ std::vector<Request> Pass::Ask() {
 }
 
 void Pass::TakeReplies(std::vector<base::Result<Response>> replies) {
+  CHECK(!under_way_.empty());
   acted_ = true;
   std::vector<UnderWay> asked = std::exchange(under_way_, {});
   auto reply = replies.begin();
@@ -194,9 +197,20 @@ void Pass::TakeReplies(std::vector<base::Result<Response>> replies) {
       checked.push_back(kube::CheckStatus(std::move(*reply++), method));
     }
     if (std::ranges::all_of(checked, [](const auto& each) { return each.has_value(); })) {
-      std::ranges::move(EventsOf(one.action, observed_), std::back_inserter(outcome_.events));
+      Tell(one.action);
     }
     TakeResult(one, compute_domain::TakeReplies(one.action, checked, observed_, one.read));
+  }
+  CHECK(reply == replies.end());
+}
+
+void Pass::Tell(const Action& done) {
+  for (kube::Event& event : EventsOf(done, observed_)) {
+    // What was done and may harm a job is in the log, too; what is so, conditions keep.
+    if (event.type == kube::EventType::kWarning && !std::holds_alternative<WriteStatus>(done)) {
+      reconciler_.logger_.Warning(event.note, {{"domain", kube::ToString(event.regarding.key)}});
+    }
+    outcome_.events.push_back(std::move(event));
   }
 }
 
@@ -287,6 +301,7 @@ Observed Reconciler::Gather(const std::string& uid) const {
   const bool is_deleted = observed.domain && observed.domain->meta.deleting;
   if (is_deleted && !memory.deletion_seen) memory.deletion_seen = clock_.Now();
   memory.silent_since = FindSilentNodes(observed, memory.silent_since, clock_.Now());
+  memory.claims_are_labelled = AreClaimsLabelled(observed);
   memory.replacements = FindReplacements(observed, clock_.Now());
   AddHolders(observed);
   return observed;

@@ -62,6 +62,7 @@ class Pass {
   void Begin(Step step);  // Puts its actions under way.
   [[nodiscard]] bool MayReplace(const ReplaceDaemon& replace);
   [[nodiscard]] std::vector<http::Request> Ask();
+  void Tell(const Action& done);
   void TakeResult(UnderWay& one, ActionResult result);
   void Finish();
   void Remember();

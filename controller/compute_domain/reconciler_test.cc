@@ -76,6 +76,15 @@ TEST(Pass, ChildThatWasMadeAgainIsToldThoughStatusSaysNothingNew) {
   EXPECT_EQ(Reasons(world.Run()), Lines{"Repaired"});
 }
 
+TEST(Pass, K5_DaemonSetThatSomebodyDeletesUnderAJobIsToldAndLogged) {
+  PassWorld world(Converged());
+  world.server.Remove(Kind::kDaemonSet, {kDriverNs, kDaemonName});
+  world.server.ShowAll(world.cache);
+  const Lines reasons = Reasons(world.Run());
+  EXPECT_EQ(std::ranges::count(reasons, "DaemonsInterrupted"), 1);
+  EXPECT_EQ(world.logger.Count("which interrupts IMEX under pods/train-0 on node-0"), 1U);
+}
+
 TEST(Pass, WriteThatWasRefusedIsNotTold) {
   PassWorld world(WithoutWorkloadTemplate());
   world.server.Refuse("/", 503, "ServiceUnavailable");
@@ -334,6 +343,56 @@ TEST(Pass, B24_LabelThatStayedBehindIsTakenAwayByATimerAndALiveRead) {
     const json::Value node = world.server.Get(Kind::kNode, {"", name});
     EXPECT_TRUE(node["metadata"]["labels"][api::kDomainLabel].IsNull()) << name;
   }
+}
+
+// The plugin finds the label on the node, so it sets none, and we take it off a moment later.
+TEST(Pass, C8_ClaimThatIsPreparedBetweenTheLastLookAndTheRemovalHasItsLabelBack) {
+  Observed observed = Converged();
+  const std::vector<api::Claim> claims = observed.children.claims;
+  fixtures::EndWorkload(observed.children.claims);
+  PassWorld world(observed);
+  EXPECT_LT(world.Settle(), 5);
+  world.clock.Advance(seconds(60));
+  const std::string patch = "PATCH /api/v1/nodes/node-1";
+  world.server.Intercept([&](const std::string& line) -> std::optional<MapServer::Reply> {
+    if (line == patch) {
+      for (const api::Claim& claim : claims) {
+        if (claim.node == "node-1") world.server.Put(fixtures::Store(claim));
+      }
+    }
+    return {};
+  });
+  EXPECT_FALSE(world.Run().error);
+  const auto label = [&](const char* name) {
+    return world.server.Get(Kind::kNode, {"", name})["metadata"]["labels"][api::kDomainLabel];
+  };
+  EXPECT_EQ(label("node-1").AsString(), kUid);
+  EXPECT_TRUE(label("node-0").IsNull());
+}
+
+TEST(Pass, C8_LookAfterARemovalThatFailsIsMadeUpFor) {
+  Observed observed = Converged();
+  const std::vector<api::Claim> claims = observed.children.claims;
+  fixtures::EndWorkload(observed.children.claims);
+  PassWorld world(observed);
+  EXPECT_LT(world.Settle(), 5);
+  world.clock.Advance(seconds(60));
+  bool is_removed = false;
+  world.server.Intercept([&](const std::string& line) -> std::optional<MapServer::Reply> {
+    is_removed = is_removed || line == "PATCH /api/v1/nodes/node-1";
+    const bool lists_claims = line.find("/resourceclaims?") != std::string::npos;
+    if (!is_removed || !lists_claims) return {};
+    return MapServer::Fail(503, "ServiceUnavailable");
+  });
+  EXPECT_TRUE(world.Run().error);
+  world.server.Intercept({});
+  for (const api::Claim& claim : claims) {
+    if (claim.node == "node-1") world.server.Put(fixtures::Store(claim));
+  }
+  world.Settle();
+  EXPECT_EQ(world.server.Get(Kind::kNode, {"", "node-1"})["metadata"]["labels"][api::kDomainLabel]
+                .AsString(),
+            kUid);
 }
 
 TEST(Pass, C9_C19_LabelThatCannotBeTakenOffIsNoFaultOfTheDomain) {
@@ -672,9 +731,7 @@ TEST(Pass, Q5_CliqueThatVanishesUnderAWriteIsNoFailureOfTheDomain) {
 }
 
 TEST(Pass, B33_DomainWithMembersInTwoNamespacesRests) {
-  Observed observed = Converged();
-  observed.children.daemon_pods[1].meta.key.ns = fixtures::kOldDriverNs;
-  PassWorld world(observed);
+  PassWorld world(fixtures::InTwoNamespaces());
   EXPECT_FALSE(world.Run().error);
   EXPECT_TRUE(world.server.lines().empty());
 }
@@ -876,6 +933,7 @@ TEST(Pass, N1_RefusedDeleteDoesNotHoldUpTheOthersAndIsTold) {
 TEST(Pass, ReadThatIsRefusedDuringADeletionIsTold) {
   Observed observed = JustDeleted();
   observed.children = {};
+  observed.nodes.clear();
   PassWorld world(observed);
   world.server.Refuse("GET " + kDaemonSetsPath, 403, "Forbidden");
   EXPECT_EQ(CodeOf(world.Run()), ErrorCode::kForbidden);
@@ -906,6 +964,7 @@ TEST(Pass, R2_ConsumerThatTheCacheHasNotSeenKeepsTheDaemons) {
 TEST(Pass, B20_DaemonPodThatTheCacheHasNotSeenKeepsTheDomain) {
   Observed observed = JustDeleted();
   observed.children = {};
+  observed.nodes.clear();
   observed.nodes["node-2"] = fixtures::MakeNode("node-2", "");
   PassWorld world(observed);
   world.server.Put(fixtures::Store(fixtures::MakePod("node-2", 2)));
@@ -1019,6 +1078,32 @@ TEST(Pass, LW2_LiveReadTakesACollectionPageByPage) {
   }
   world.Settle();
   EXPECT_TRUE(world.Domain().IsNull());
+}
+
+TEST(Pass, C13_ClaimsOfDaemonsAreAskedForByTheirLabelAndThoseOfTheWorkloadAreNot) {
+  Observed observed = JustDeleted();
+  fixtures::EndWorkload(observed.children.claims);
+  observed.children.templates[0].labels_claims = true;
+  for (api::Claim& claim : observed.children.claims) claim.is_labelled = true;
+  PassWorld world(observed);
+  int of_daemons = 0;
+  world.server.Intercept([&](const std::string& line) -> std::optional<MapServer::Reply> {
+    if (line.find("/resourceclaims?") == std::string::npos) return {};
+    const bool has_selector = line.find("labelSelector=") != std::string::npos;
+    const bool is_of_workload = line.find("/team-a/") != std::string::npos;
+    EXPECT_NE(has_selector, is_of_workload) << line;
+    of_daemons += is_of_workload ? 0 : 1;
+    return {};
+  });
+  world.Settle();
+  // Nobody plays the daemons: their pods and claims end now.
+  for (const char* node : {"node-0", "node-1"}) {
+    world.server.Remove(Kind::kDaemonPod, {kDriverNs, std::string("daemon-") + node});
+    world.server.Remove(Kind::kClaim, {kDriverNs, std::string("daemon-claim-") + node});
+  }
+  world.Settle();
+  EXPECT_TRUE(world.Domain().IsNull());
+  EXPECT_GT(of_daemons, 0);
 }
 
 TEST(Pass, LW2_R2_ConsumerOnTheLastPageKeepsTheDaemons) {
@@ -1279,7 +1364,10 @@ TEST(Pass, B29_PodThatWaitsHearsWhichClaimHasTheChannelAndAtRestNothing) {
   std::vector<std::string> told;
   for (const kube::Event& event : outcome.events) {
     told.push_back(event.reason + " of " + event.regarding.kind);
-    EXPECT_NE(event.note.find("team-b/other-channel"), std::string::npos) << event.note;
+    EXPECT_NE(
+        event.note.find("the channel of node-9 by a ResourceClaim in another namespace (of no"),
+        std::string::npos)
+        << event.note;
   }
   EXPECT_EQ(told, (std::vector<std::string>{"ChannelHeldByUnrelatedClaim of Pod",
                                             "ChannelHeldByUnrelatedClaim of ComputeDomain"}));

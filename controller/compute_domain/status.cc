@@ -202,7 +202,9 @@ std::string TroubleBefore(const Observed& observed, const std::vector<Member>& m
 std::string Sharing(const Observed& observed) {
   std::vector<std::string> shared;
   for (const auto& [clique, others] : observed.others.in_clique) {
-    for (const std::string& other : others) shared.push_back(other + " in " + clique);
+    for (const std::string& other : NamesForOwner(observed, others)) {
+      shared.push_back(other + " in " + clique);
+    }
   }
   if (shared.empty()) return "";
   return " Other domains have members in the same clique: " + Names(shared) +

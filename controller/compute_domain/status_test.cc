@@ -246,8 +246,10 @@ TEST(DecideStatus, P1_EachConditionSaysItsOwnPartAndReadyTheFirstThatFails) {
          o.children.daemon_pods[1].ready = false;
        },
        "MembersReady", "False", "NodeRebooted", "Rebooted: node-1"},
+      {[](Observed& o) { o.others.in_clique = {{kCliqueId, {"team-a/other"}}}; }, "MembersReady",
+       "True", "CliqueShared", "team-a/other in "},
       {[](Observed& o) { o.others.in_clique = {{kCliqueId, {"team-b/other"}}}; }, "MembersReady",
-       "True", "CliqueShared", "team-b/other in "},
+       "True", "CliqueShared", "a domain in another namespace in "},
       {[](Observed& o) {
          o.nodes["node-1"].taints = {"example.com/repair"};
          o.children.daemon_pods[1].ready = false;
@@ -262,9 +264,9 @@ TEST(DecideStatus, P1_EachConditionSaysItsOwnPartAndReadyTheFirstThatFails) {
          api::Claim claim = fixtures::MakeChannelClaim("node-2", "train-2");
          o.children.claims.push_back(claim);
          o.nodes["node-2"] = fixtures::MakeNode("node-2", fixtures::kOtherUid);
-         o.others.domains = {{fixtures::kOtherUid, "team-b/other"}};
+         o.others.domains = {{fixtures::kOtherUid, "team-a/other"}};
        },
-       "MembersReady", "False", "NodeHeldByAnotherDomain", "node-2 (by team-b/other)"},
+       "MembersReady", "False", "NodeHeldByAnotherDomain", "node-2 (by team-a/other)"},
   };
   for (const Row& row : rows) {
     SCOPED_TRACE(row.reason);
@@ -363,11 +365,11 @@ TEST(DecideStatus, P5_NodeThatAnotherHoldsIsSaidBeforeAnyNodeHasJoined) {
   const DomainStatus status = StatusAfter([](Observed& o) {
     RemoveMembers(o);
     o.nodes["node-1"].domain = fixtures::kOtherUid;
-    o.others.domains = {{fixtures::kOtherUid, "team-b/other"}};
+    o.others.domains = {{fixtures::kOtherUid, "team-a/other"}};
   });
   EXPECT_EQ(status.Find("Ready")->status, "False");
   EXPECT_EQ(fixtures::ReasonOf(status, "Ready"), "NodeHeldByAnotherDomain");
-  EXPECT_NE(MessageOf(status, "Ready").find("node-1 (by team-b/other)"), std::string::npos);
+  EXPECT_NE(MessageOf(status, "Ready").find("node-1 (by team-a/other)"), std::string::npos);
 }
 
 TEST(DecideStatus, B7_FullCliqueIsSaidAndTheNodeNamed) {

@@ -34,6 +34,10 @@ bool IsWaiting(const Observed& observed, const api::Claim& claim) {
          PodOf(claim) != nullptr;
 }
 
+bool MayName(const Observed& observed, std::string_view ns) {
+  return observed.facts.names_others || ns == observed.domain->meta.key.ns;
+}
+
 }  // namespace
 
 std::string Names(const std::vector<std::string>& names) {
@@ -46,20 +50,41 @@ std::string Names(const std::vector<std::string>& names) {
   return text;
 }
 
-Usage FindUsage(const Observed& observed) {
-  Usage usage;
-  std::map<std::string, std::vector<std::string>> waiting;  // By the words that were said of them.
+std::map<std::string, std::vector<std::string>> FindWaiting(const Observed& observed) {
+  std::map<std::string, std::vector<std::string>> waiting;
   for (const api::Claim& claim : observed.children.claims) {
-    if (IsInUse(observed, claim)) {
-      usage.users.insert(usage.users.end(), claim.consumers.begin(), claim.consumers.end());
-    } else if (IsWaiting(observed, claim)) {
-      const std::string& pod = PodOf(claim)->name;
-      const auto words = observed.memory.words.find(pod);
-      waiting[words == observed.memory.words.end() ? "" : words->second].push_back(pod);
+    if (!IsWaiting(observed, claim)) continue;
+    const std::string& pod = PodOf(claim)->name;
+    const auto words = observed.memory.words.find(pod);
+    waiting[words == observed.memory.words.end() ? "" : words->second].push_back(pod);
+  }
+  for (auto& [words, pods] : waiting) std::ranges::sort(pods);
+  return waiting;
+}
+
+std::vector<std::string> NamesForOwner(const Observed& observed,
+                                       const std::set<std::string>& domains) {
+  std::vector<std::string> names;
+  std::size_t unnamed = 0;
+  for (const std::string& domain : domains) {
+    if (MayName(observed, std::string_view(domain).substr(0, domain.find('/')))) {
+      names.push_back(domain);
+    } else {
+      ++unnamed;
     }
   }
-  for (auto& [words, pods] : waiting) {
-    std::ranges::sort(pods);
+  if (unnamed == 1) names.emplace_back("a domain in another namespace");
+  if (unnamed > 1) names.push_back(std::to_string(unnamed) + " domains in other namespaces");
+  return names;
+}
+
+Usage FindUsage(const Observed& observed) {
+  Usage usage;
+  for (const api::Claim& claim : observed.children.claims) {
+    if (!IsInUse(observed, claim)) continue;
+    usage.users.insert(usage.users.end(), claim.consumers.begin(), claim.consumers.end());
+  }
+  for (const auto& [words, pods] : FindWaiting(observed)) {
     usage.waiting.push_back("pods/" + Names(pods) + (words.empty() ? "" : " (" + words + ")"));
   }
   std::ranges::sort(usage.users);
@@ -90,10 +115,14 @@ std::optional<Failure> FindShortage(const Observed& observed) {
                               "look why its pods do not run."};
   }
   std::vector<std::string> strays;
+  bool is_all_named = true;
   const auto add = [&](const api::Claim& claim) {
     const bool names_none = claim.channel_domain.empty();
-    strays.push_back("the channel of " + claim.node + " by ResourceClaim " +
-                     kube::ToString(claim.meta.key) +
+    const bool is_named = MayName(observed, claim.meta.key.ns);
+    is_all_named = is_all_named && is_named;
+    strays.push_back("the channel of " + claim.node + " by " +
+                     (is_named ? "ResourceClaim " + kube::ToString(claim.meta.key)
+                               : "a ResourceClaim in another namespace") +
                      (claim.consumers.empty() ? " (used by no pod)"
                       : names_none            ? " (of no ComputeDomain)"
                                               : " (of a domain in another namespace)"));
@@ -108,10 +137,12 @@ std::optional<Failure> FindShortage(const Observed& observed) {
     std::ranges::sort(strays);
     return Failure{.reason = std::string(api::kReasonChannelHeld),
                    .message = "Channels are held by unrelated claims: " + Names(strays) +
-                              ". Delete such a claim, or the pods that use it."};
+                              ". Delete such a claim, or the pods that use it." +
+                              (is_all_named ? ""
+                                            : " Who administers the cluster finds those of other "
+                                              "namespaces in /debug/domains.")};
   }
-  const std::vector<std::string> holders = {observed.others.holders.begin(),
-                                            observed.others.holders.end()};
+  const std::vector<std::string> holders = NamesForOwner(observed, observed.others.holders);
   return Failure{
       .reason = std::string(api::kReasonNoChannelFree),
       .message = "The scheduler found nodes without a free channel. " +
@@ -128,9 +159,9 @@ std::map<std::string, std::string> FindOccupiedNodes(const Observed& observed) {
     const std::string& holder = node->second.domain;
     if (holder.empty() || holder == observed.uid) continue;
     const auto name = observed.others.domains.find(holder);
-    occupied[claim.node] =
-        "by " + (name == observed.others.domains.end() ? "a domain that is gone, UID " + holder
-                                                       : name->second);
+    occupied[claim.node] = "by " + (name == observed.others.domains.end()
+                                        ? "a domain that is gone, UID " + holder
+                                        : NamesForOwner(observed, {name->second}).front());
   }
   return occupied;
 }

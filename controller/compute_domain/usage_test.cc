@@ -81,13 +81,35 @@ TEST(FindOccupiedNodes, P5_NodeThatAnotherDomainHoldsIsNamedWithItsHolder) {
   Observed observed = Converged();
   EXPECT_TRUE(FindOccupiedNodes(observed).empty());
   observed.nodes["node-1"].domain = fixtures::kOtherUid;
-  observed.others.domains = {{fixtures::kOtherUid, "team-b/other"}};
-  EXPECT_EQ(FindOccupiedNodes(observed), (Occupied{{"node-1", "by team-b/other"}}));
+  observed.others.domains = {{fixtures::kOtherUid, "team-a/other"}};
+  EXPECT_EQ(FindOccupiedNodes(observed), (Occupied{{"node-1", "by team-a/other"}}));
   observed.others.domains.clear();
   EXPECT_EQ(FindOccupiedNodes(observed),
             (Occupied{{"node-1", "by a domain that is gone, UID " + fixtures::kOtherUid}}));
   observed.nodes["node-1"].domain.clear();
   EXPECT_TRUE(FindOccupiedNodes(observed).empty()) << "its plugin will label it";
+}
+
+TEST(FindOccupiedNodes, G3_HolderInAnotherNamespaceIsNamedOnlyWhereThatIsWanted) {
+  Observed observed = Converged();
+  observed.nodes["node-1"].domain = fixtures::kOtherUid;
+  observed.others.domains = {{fixtures::kOtherUid, "team-b/other"}};
+  EXPECT_EQ(FindOccupiedNodes(observed),
+            (Occupied{{"node-1", "by a domain in another namespace"}}));
+  observed.facts.names_others = true;
+  EXPECT_EQ(FindOccupiedNodes(observed), (Occupied{{"node-1", "by team-b/other"}}));
+}
+
+TEST(NamesForOwner, G3_DomainsOfOtherNamespacesAreCountedBehindThoseOfTheOwn) {
+  Observed observed = Converged();
+  // A namespace that begins like the own one is another.
+  EXPECT_EQ(NamesForOwner(observed, {"team-a/b", "team-a/c", "team-ab/d"}),
+            (Names{"team-a/b", "team-a/c", "a domain in another namespace"}));
+  EXPECT_EQ(NamesForOwner(observed, {"team-a/z", "team/x", "team-b/y"}),
+            (Names{"team-a/z", "2 domains in other namespaces"}));
+  EXPECT_TRUE(NamesForOwner(observed, {}).empty());
+  observed.facts.names_others = true;
+  EXPECT_EQ(NamesForOwner(observed, {"team-a/z", "team/x"}), (Names{"team-a/z", "team/x"}));
 }
 
 TEST(PlanWords, Q2_NothingIsReadWhileNobodyWaits) {
@@ -257,6 +279,7 @@ TEST(FindShortage, B29_ClaimThatHoldsAChannelForNoDomainOrNoPodIsNamed) {
                          Row{Stray("team-b", "", {}), "(used by no pod)"},
                          Row{Stray("team-b", fixtures::kOtherUid, {}), "(used by no pod)"}}) {
     Observed observed = Short();
+    observed.facts.names_others = true;
     observed.others.stray_claims = {row.claim};
     const auto shortage = FindShortage(observed);
     ASSERT_TRUE(shortage);
@@ -287,8 +310,31 @@ TEST(FindShortage, B29_ClaimThatNamesTheDomainFromAnotherNamespaceIsNamed) {
   }
 }
 
+TEST(FindShortage, G3_ClaimOfAnotherNamespaceIsNotNamedAndIsLeftToTheAdministrator) {
+  Observed observed = Short();
+  observed.others.stray_claims = {Stray("team-b", "", {"pods/b"})};
+  EXPECT_EQ(FindShortage(observed)->message,
+            "Channels are held by unrelated claims: the channel of node-3 by a ResourceClaim in "
+            "another namespace (of no ComputeDomain). Delete such a claim, or the pods that use "
+            "it. Who administers the cluster finds those of other namespaces in /debug/domains.");
+  observed.others.stray_claims = {Stray(fixtures::kUserNs, "", {"pods/b"})};
+  EXPECT_NE(FindShortage(observed)->message.find("by ResourceClaim team-a/stray (of no"),
+            std::string::npos);
+  EXPECT_EQ(FindShortage(observed)->message.find("/debug/domains"), std::string::npos);
+}
+
+TEST(FindShortage, G3_HoldersInOtherNamespacesAreCounted) {
+  Observed observed = Short();
+  observed.others.holders = {"team-a/mine", "team-b/other", "team-c/third"};
+  EXPECT_NE(FindShortage(observed)->message.find(
+                "Other domains hold nodes: team-a/mine, 2 domains in other namespaces."),
+            std::string::npos)
+      << FindShortage(observed)->message;
+}
+
 TEST(FindShortage, P5_DomainsThatHoldNodesAreNamed) {
   Observed observed = Short();
+  observed.facts.names_others = true;
   const auto alone = FindShortage(observed);
   EXPECT_EQ(alone->reason, "NoChannelFree");
   EXPECT_EQ(alone->message.find("Other domains"), std::string::npos);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "controller/api/names.h"
+#include "pkg/base/check.h"
 #include "pkg/json/repair.h"
 #include "pkg/kube/client/request.h"
 
@@ -19,6 +20,7 @@ namespace {
 
 // Locks the object: the server refuses the patch if it is another incarnation or version.
 Value LockedMeta(const kube::ObjectMeta& meta) {
+  CHECK(!meta.uid.empty() && !meta.resource_version.empty());  // Empty, it locks nothing.
   return Value::Object({{"uid", meta.uid}, {"resourceVersion", meta.resource_version}});
 }
 
@@ -59,6 +61,12 @@ bool SaysThatATestFailed(const base::Error& error) {
              std::string::npos;
 }
 
+// What a patch tests of a node is not so any more; or the node is gone.
+bool NeedNotChange(const Result<Response>& reply) {
+  return !reply &&
+         (SaysThatATestFailed(reply.error()) || reply.error().code == ErrorCode::kNotFound);
+}
+
 }  // namespace
 
 Request RequestOf(const Create& create, const Observed& observed) {
@@ -83,6 +91,7 @@ Result<void> TakeReply(const Create& create, const Result<Response>& reply, Obse
 }
 
 Request RequestOf(const Delete& remove, const Observed& observed) {
+  CHECK(!remove.uid.empty());
   return kube::DeleteRequest(ResourceOf(remove.kind, observed.facts), remove.key, remove.uid,
                              kube::Propagation::kBackground);
 }
@@ -155,6 +164,7 @@ Result<void> TakeReply(const WriteClique& write, const Result<Response>& reply, 
 
 Request RequestOf(const WritePodTemplate& write, const Observed& /*observed*/) {
   const kube::ObjectMeta& meta = write.daemon_set;
+  CHECK(!meta.resource_version.empty());
   // The server takes a resourceVersion that is not the object's for a conflict.
   return kube::JsonPatchRequest(
       kube::kDaemonSets, meta.key,
@@ -184,6 +194,7 @@ Result<void> TakeReply(const WriteIdentity& write, const Result<Response>& reply
 }
 
 Request RequestOf(const RemoveNodeLabel& remove, const Observed& /*observed*/) {
+  CHECK(!remove.domain.empty());
   const std::string path = PathOf("labels", api::kDomainLabel);
   return kube::JsonPatchRequest(kube::kNodes, {.name = remove.node},
                                 Value::Array({PatchOf("test", path, remove.domain),
@@ -191,14 +202,41 @@ Request RequestOf(const RemoveNodeLabel& remove, const Observed& /*observed*/) {
 }
 
 Result<void> TakeReply(const RemoveNodeLabel& remove, const Result<Response>& reply,
-                       Observed& /*observed*/, ActionResult& result) {
-  // The test of the patch failed: the label is gone or another domain's. Or the node is gone.
-  const bool tolerated =
-      !reply && (SaysThatATestFailed(reply.error()) || reply.error().code == ErrorCode::kNotFound);
-  if (tolerated) return {};
+                       Observed& observed, ActionResult& result) {
+  // The label is gone or another domain's.
+  if (NeedNotChange(reply)) return {};
   if (!reply) return tl::unexpected(reply.error());
   const kube::ObjectMeta meta = TRY(DecodeMetaOf(reply->body));
   Expect(result, Kind::kNode, {.name = remove.node}, meta.resource_version);
+  const bool lives = observed.domain && !observed.domain->meta.deleting;
+  if (!lives) return {};
+  std::erase_if(observed.children.labelled_nodes,
+                [&](const api::Node& node) { return node.meta.key.name == remove.node; });
+  if (const auto node = observed.nodes.find(remove.node); node != observed.nodes.end()) {
+    node->second.domain.clear();
+  }
+  observed.memory.labels_removed.insert(remove.node);
+  observed.evidence.claims.reset();  // Read before the removal: too early.
+  result.decide_again = true;
+  return {};
+}
+
+Request RequestOf(const RestoreNodeLabel& restore, const Observed& /*observed*/) {
+  const std::string path = PathOf("labels", api::kDomainLabel);
+  // To the API server what is not there is equal to null.
+  return kube::JsonPatchRequest(
+      kube::kNodes, {.name = restore.node},
+      Value::Array({PatchOf("test", path, Value()), PatchOf("add", path, restore.domain)}));
+}
+
+Result<void> TakeReply(const RestoreNodeLabel& restore, const Result<Response>& reply,
+                       Observed& observed, ActionResult& result) {
+  const bool is_labelled = NeedNotChange(reply);  // By the plugin, or for somebody else.
+  if (!reply && !is_labelled) return tl::unexpected(reply.error());
+  observed.memory.labels_removed.erase(restore.node);
+  if (is_labelled) return {};
+  const kube::ObjectMeta meta = TRY(DecodeMetaOf(reply->body));
+  Expect(result, Kind::kNode, {.name = restore.node}, meta.resource_version);
   return {};
 }
 

@@ -48,6 +48,11 @@ namespace compute_domain {
                                            const base::Result<http::Response>& reply,
                                            Observed& observed, ActionResult& result);
 
+[[nodiscard]] http::Request RequestOf(const RestoreNodeLabel& action, const Observed& observed);
+[[nodiscard]] base::Result<void> TakeReply(const RestoreNodeLabel& action,
+                                           const base::Result<http::Response>& reply,
+                                           Observed& observed, ActionResult& result);
+
 [[nodiscard]] http::Request RequestOf(const WriteStatus& action, const Observed& observed);
 [[nodiscard]] base::Result<void> TakeReply(const WriteStatus& action,
                                            const base::Result<http::Response>& reply,

@@ -62,6 +62,7 @@ compute_domain::Facts FactsOf(const settings::Settings& settings) {
   facts.daemons.controller_writes = settings.controller_writes_membership;
   facts.deletion_grace = settings.deletion_grace;
   facts.status_window = settings.status_window;
+  facts.names_others = settings.names_others;
   facts.index_hold = settings.index_hold;
   using compute_domain::RollPolicy;
   facts.roll = {.policy = settings.roll.under_jobs ? RollPolicy::kAlways : RollPolicy::kWhenIdle,

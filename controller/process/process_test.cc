@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <condition_variable>
+#include <functional>
 #include <latch>
 #include <map>
 #include <memory>
@@ -10,6 +11,8 @@
 #include <stop_token>
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "pkg/base/mutex.h"
 #include "pkg/base/system_clock.h"
@@ -180,8 +183,10 @@ TEST_F(ProcessTest, M4_ProcessEndsThoughTheApiServerHangs) {
   EXPECT_FALSE(hang_up_.try_wait());
 }
 
-// A run that is synced and was begun with the token "old"; from then on the files say `latest`.
-End RunWhoseFilesSay(const std::string& latest, std::stop_source& stop) {
+using Change = std::function<void(kube::ClientConfig&)>;
+
+// A run that is synced; of how it was begun the files say by then what `change` makes of it.
+End RunWhoseFilesAre(const Change& change, std::stop_source& stop) {
   RawServer api_server([](RawServer::Connection& connection) {
     for (;;) {
       const std::string request = connection.ReadRequest();
@@ -190,9 +195,9 @@ End RunWhoseFilesSay(const std::string& latest, std::stop_source& stop) {
       connection.Write(EmptyList(request));
     }
   });
-  const auto config = [&](const std::string& token) {
+  const auto config = [&] {
     return kube::ClientConfig{.endpoint = {.url = api_server.url()},
-                              .credentials = std::make_unique<Token>(token)};
+                              .credentials = std::make_unique<Token>("old")};
   };
   settings::Settings settings;
   settings.elects = false;
@@ -203,26 +208,36 @@ End RunWhoseFilesSay(const std::string& latest, std::stop_source& stop) {
   int looks = 0;
   const auto load = [&]() -> base::Result<kube::ClientConfig> {
     if (++looks > 2) stop.request_stop();  // Twice the same is enough.
-    return config(latest);
+    kube::ClientConfig latest = config();
+    change(latest);
+    return latest;
   };
   const End end = Run({.settings = settings,
                        .clock = clock,
                        .logger = logger,
                        .load_config = load,
                        .reload_period = milliseconds(300)},
-                      config("old"), stop.get_token());
+                      config(), stop.get_token());
   EXPECT_TRUE(logger.Said("Reconciling")) << "it was never synced";
   return end;
 }
 
 TEST(Process, M3_RunThatIsSyncedStartsOverWithNewCredentials) {
-  std::stop_source stop;
-  EXPECT_EQ(RunWhoseFilesSay("new", stop), End::kConfigChanged);
+  const std::vector<std::pair<const char*, Change>> rows = {
+      {"token", [](auto& config) { config.credentials = std::make_unique<Token>("new"); }},
+      {"endpoint", [](auto& config) { config.endpoint.url += "/elsewhere"; }},
+      {"CA", [](auto& config) { config.endpoint.ca_pem = "new"; }},
+      {"certificate", [](auto& config) { config.endpoint.client_certificate_pem = "new"; }},
+      {"key", [](auto& config) { config.endpoint.client_key_pem = "new"; }}};
+  for (const auto& [what, change] : rows) {
+    std::stop_source stop;
+    EXPECT_EQ(RunWhoseFilesAre(change, stop), End::kConfigChanged) << what;
+  }
 }
 
 TEST(Process, M3_RunGoesOnWithTheCredentialsThatItHas) {
   std::stop_source stop;
-  EXPECT_EQ(RunWhoseFilesSay("old", stop), End::kStopped);
+  EXPECT_EQ(RunWhoseFilesAre([](auto&) {}, stop), End::kStopped);
 }
 
 }  // namespace

@@ -45,12 +45,15 @@ Value Render(const kube::ObjectKey& key, const std::string& domain, std::string_
 
 json::Value RenderDaemon(const std::string& domain, const std::string& ns,
                          const std::string& version) {
-  return Render({.ns = ns, .name = api::DaemonName(domain)}, domain, api::kTargetDaemon, "daemon",
-                api::kDaemonDeviceClass,
-                Value::Object({{"apiVersion", api::kComputeDomains.ApiVersion()},
-                               {"kind", api::kDaemonConfigKind},
-                               {"domainID", domain}}),
-                version);
+  Value rendered = Render({.ns = ns, .name = api::DaemonName(domain)}, domain, api::kTargetDaemon,
+                          "daemon", api::kDaemonDeviceClass,
+                          Value::Object({{"apiVersion", api::kComputeDomains.ApiVersion()},
+                                         {"kind", api::kDaemonConfigKind},
+                                         {"domainID", domain}}),
+                          version);
+  // So that those of one domain can be asked for, among all that lie in the driver's namespace.
+  rendered["spec"]["metadata"]["labels"][std::string(api::kDomainLabel)] = domain;
+  return rendered;
 }
 
 json::Value RenderWorkload(const api::ComputeDomain& domain, const std::string& version) {

@@ -110,6 +110,11 @@ constexpr std::array kFields = {
     Field{"status.window", FieldType::kDuration, "500ms",
           "Changes of a status or a clique that come within this time after a write are written "
           "together. What takes readiness away is written at once"},
+    Field{"status.nameOthers", FieldType::kText, "SameNamespace",
+          "Whether conditions and Events of a domain name the domains and claims of other "
+          "namespaces that stand in its way, or only say that there are such. `/debug/domains` "
+          "always names them",
+          "SameNamespace|Always"},
 };
 
 // Changes needed to make one word of the other.
@@ -355,6 +360,8 @@ void Apply(const Value& file, Settings& settings) {
   if (const auto window = base::ParseDuration(file["status"]["window"].AsString())) {
     settings.status_window = *window;
   }
+  const Value& name_others = file["status"]["nameOthers"];
+  if (!name_others.IsNull()) settings.names_others = name_others.AsString() == "Always";
 }
 
 }  // namespace

@@ -75,7 +75,7 @@ daemons:
     authEncryption: true
 deletion: {grace: 90s}
 membership: {indexHold: 1m30s}
-status: {window: 1s}
+status: {window: 1s, nameOthers: Always}
 )yaml";
 
 // Whole, so that whatever is lost on the way from the file to the pods is seen here.
@@ -146,12 +146,19 @@ daemons:
   - {operator: Exists, effect: PreferNoSchedule}
 deletion: {grace: 10m}
 membership: {indexHold: 60s}
-status: {window: 500ms}
+status: {window: 500ms, nameOthers: SameNamespace}
 )yaml");
   EXPECT_EQ(Rendered(settings), Rendered(Settings()));
   EXPECT_EQ(settings.deletion_grace, Settings().deletion_grace);
   EXPECT_EQ(settings.index_hold, Settings().index_hold);
   EXPECT_EQ(settings.status_window, Settings().status_window);
+  EXPECT_EQ(settings.names_others, Settings().names_others);
+}
+
+TEST(Configuration, G3_OthersAreNamedOnlyIfTheFileSaysSo) {
+  EXPECT_FALSE(Accepted("").names_others);
+  EXPECT_FALSE(Accepted("status: {nameOthers: SameNamespace}\n").names_others);
+  EXPECT_TRUE(Accepted("status: {nameOthers: Always}\n").names_others);
 }
 
 TEST(Configuration, WhatIsEmptyOnPurposeIsNotTheDefault) {
@@ -196,6 +203,10 @@ TEST(Configuration, ErrorNamesFileLineFieldAndFix) {
        "the domain's"},
   };
   for (const Row& row : rows) EXPECT_EQ(RefusalOf(row.text), row.error) << row.text;
+}
+
+TEST(Configuration, S8_ByteThatYamlCppNeverFinishesIsRefused) {
+  EXPECT_TRUE(Refusal(",").starts_with("config.yaml")) << Refusal(",");
 }
 
 TEST(Configuration, FileOfAnotherKindIsRefused) {

@@ -108,6 +108,7 @@ std::string CheckGates(const std::string& text) {
 }
 
 void AddDaemonFlags(CLI::App& app, Settings& settings) {
+  app.option_defaults()->group("IMEX daemons");
   Add(app, "--image-name", "IMAGE_NAME", settings.image, "Image of the IMEX daemons; required")
       ->required();
   AddRead(app, "--cd-daemon-image-pull-secret-names", "CD_DAEMON_IMAGE_PULL_SECRET_NAMES",
@@ -132,26 +133,30 @@ void AddDaemonFlags(CLI::App& app, Settings& settings) {
               "How long a deletion waits for pods that use the domain (10m)", [&](auto duration) {
                 settings.deletion_grace = std::chrono::ceil<std::chrono::seconds>(duration);
               });
-  AddRead(app, "--imex-mode", "IMEX_MODE", "Only driverManaged is supported",
+  AddRead(app, "--imex-mode", "IMEX_MODE",
+          "Who runs IMEX: driverManaged, daemons in pods, and nothing else here (driverManaged)",
           [](const std::string& text) {
             return std::string(text.empty() || text == "driverManaged"
                                    ? ""
                                    : "only driverManaged is supported by this controller");
           });
-  AddRead(app, "--imex-isolation", "IMEX_ISOLATION", "Only domain is supported",
-          [](const std::string& text) {
-            return std::string(text.empty() || text == "domain"
-                                   ? ""
-                                   : "only domain is supported by this controller");
-          });
+  AddRead(
+      app, "--imex-isolation", "IMEX_ISOLATION",
+      "What has an IMEX domain of its own: domain, a ComputeDomain, and nothing else here (domain)",
+      [](const std::string& text) {
+        return std::string(
+            text.empty() || text == "domain" ? "" : "only domain is supported by this controller");
+      });
 }
 
 void AddProcessFlags(CLI::App& app, Settings& settings, std::string& config) {
+  app.option_defaults()->group("This process and its API server");
   Add(app, "--pod-name", "POD_NAME", settings.pod_name, "Name of this pod, for the Lease; required")
       ->required();
   Add(app, "--namespace", "NAMESPACE", settings.ns, "Namespace of the daemons (default)");
   AddRead(app, "--additional-namespaces", "ADDITIONAL_NAMESPACES",
-          "Further namespaces where daemons may lie", [&](const std::string& text) {
+          "Further namespaces where daemons are, as of an earlier installation",
+          [&](const std::string& text) {
             settings.additional_namespaces = SplitList(text);
             return std::string();
           });
@@ -165,8 +170,16 @@ void AddProcessFlags(CLI::App& app, Settings& settings, std::string& config) {
   AddIgnored(app, "--kube-api-qps", "KUBE_API_QPS",
              "Accepted and ignored: requests are not limited by number");
   AddIgnored(app, "--kube-api-burst", "KUBE_API_BURST", "Accepted and ignored, as --kube-api-qps");
-  AddRead(app, "--feature-gates", "FEATURE_GATES", "Gates as name=bool, separated by commas",
+  AddRead(app, "--feature-gates", "FEATURE_GATES",
+          "NVIDIA's feature gates as name=bool, separated by commas; one that cannot be served is "
+          "refused",
           CheckGates);
+  app.add_flag("--dry-run", settings.dry_run, "Log what would be done, and write nothing")
+      ->envname("DRY_RUN");
+}
+
+void AddServingFlags(CLI::App& app, Settings& settings) {
+  app.option_defaults()->group("What others see of it");
   Add(app, "--http-endpoint", "HTTP_ENDPOINT", settings.http_endpoint,
       "host:port for health and metrics (none); empty: none");
   Add(app, "--debug-endpoint", "DEBUG_ENDPOINT", settings.debug_endpoint,
@@ -180,11 +193,10 @@ void AddProcessFlags(CLI::App& app, Settings& settings, std::string& config) {
   Add(app, "--logging-format", "LOGGING_FORMAT", settings.log_format,
       "text, json, journal, or auto: the journal under systemd, else text (auto)")
       ->check(CLI::IsMember({"auto", "text", "json", "journal"}));
-  app.add_flag("--dry-run", settings.dry_run, "Log what would be done, and write nothing")
-      ->envname("DRY_RUN");
 }
 
 void AddElectionFlags(CLI::App& app, Settings& settings) {
+  app.option_defaults()->group("Leader election");
   AddRead(app, "--leader-election-enabled", "LEADER_ELECTION_ENABLED",
           "Whether one replica of several acts (true)",
           [&](const std::string& text) -> std::string {
@@ -203,7 +215,7 @@ void AddElectionFlags(CLI::App& app, Settings& settings) {
               "How long a leader acts after a renewal (10s)",
               [&](auto duration) { settings.lease.renew_deadline = duration; });
   AddDuration(app, "--leader-election-retry-period", "LEADER_ELECTION_RETRY_PERIOD",
-              "Between attempts (2s)",
+              "How long between attempts to take or renew the Lease (2s)",
               [&](auto duration) { settings.lease.retry_period = duration; });
 }
 
@@ -215,6 +227,7 @@ void AddReleaseFinalizers(CLI::App& app, Settings& settings) {
       "Lease. "
       "Takes the controller's flags too, such as --kubeconfig, --namespace and --dry-run.");
   command->fallthrough();
+  command->option_defaults()->group("Options");
   command->add_flag("--force", settings.force, "Also while a controller holds the Lease")
       ->envname("RELEASE_FINALIZERS_FORCE");
   command->preparse_callback([&](std::size_t) {
@@ -243,7 +256,7 @@ base::Result<void> ReadFile(const std::string& path, CLI::App& app, Settings& se
   constexpr std::size_t kBytesMax = 256U << 10;
   Settings with_file = settings;
   with_file.pull_secrets.clear();
-  const std::string text = TRY(base::ReadFile(path, kBytesMax));
+  const std::string text = TRY(base::ReadFile(path, kBytesMax).map_error(base::While("--config")));
   TRY(ReadConfiguration(text, path, with_file));
   if (app.count("--deletion-grace") > 0) with_file.deletion_grace = settings.deletion_grace;
   if (app.count("--cd-daemon-image-pull-secret-names") > 0) {
@@ -253,13 +266,28 @@ base::Result<void> ReadFile(const std::string& path, CLI::App& app, Settings& se
   return {};
 }
 
+// At the end of --help.
+std::string Footer() {
+  std::string text = "Exit status:\n";
+  for (const ExitStatus& status : kExitStatuses) {
+    const std::string number = std::to_string(status.status);
+    text +=
+        "  " + number + std::string(5 - number.size(), ' ') + std::string(status.meaning) + "\n";
+  }
+  return text +
+         "Env: the variable that sets the same as the flag, which comes before it.\n"
+         "Last in parentheses: the default.";
+}
+
 // All flags, which set `settings` and `config`.
 void AddFlags(CLI::App& app, Settings& settings, std::string& config) {
   app.set_version_flag("--version", "cdom compute-domain-controller " +
                                         std::string(base::Version()) + " (revision " +
                                         std::string(base::Revision()) + ")");
+  app.footer(Footer());
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   AddProcessFlags(app, settings, config);
+  AddServingFlags(app, settings);
   AddDaemonFlags(app, settings);
   AddElectionFlags(app, settings);
   AddReleaseFinalizers(app, settings);
@@ -303,16 +331,17 @@ Parsed Parse(const std::vector<std::string>& arguments) {
     std::ostringstream text;
     const int status = app.exit(error, text, text);
     if (status != 0) text << VariablesNamedIn(text.str(), app);
-    parsed.exit = Exit{.text = text.str(), .status = status};
+    parsed.exit = Exit{.text = text.str(), .status = status == 0 ? 0 : kMisused};
     return parsed;
   }
   if (const auto read = ReadFile(config, app, parsed.settings); !read) {
-    parsed.exit = Exit{.text = read.error().message + "\n", .status = 1};
+    const std::string text = read.error().message + "\n";
+    parsed.exit = Exit{.text = text + VariablesNamedIn(text, app), .status = kMisused};
     return parsed;
   }
   if (parsed.settings.lease_namespace.empty()) parsed.settings.lease_namespace = parsed.settings.ns;
   if (const auto valid = kube::Validate(parsed.settings.lease); !valid && parsed.settings.elects) {
-    parsed.exit = Exit{.text = valid.error().message + "\n", .status = 1};
+    parsed.exit = Exit{.text = valid.error().message + "\n", .status = kMisused};
   }
   return parsed;
 }

@@ -1,9 +1,11 @@
 // Flags and environment of the controller, under the names of NVIDIA's.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "controller/daemon_set/render.h"
@@ -40,6 +42,7 @@ struct Settings {
   bool controller_writes_membership = false;
   std::chrono::seconds deletion_grace{600};
   std::chrono::milliseconds status_window{500};
+  bool names_others = false;  // Of all namespaces, in what the owner of a domain reads.
   std::chrono::seconds index_hold{60};
   struct Roll {
     bool under_jobs = false;
@@ -68,6 +71,20 @@ struct Settings {
   int verbosity = 0;
   std::string log_format = "auto";  // As logging::ParseFormat knows them.
   bool dry_run = false;
+};
+
+// With what the process ends. --help says the same at its end, and so does docs/flags.md.
+inline constexpr int kFailed = 1;
+inline constexpr int kMisused = 2;
+struct ExitStatus {
+  int status = 0;
+  std::string_view meaning = {};
+};
+inline constexpr std::array kExitStatuses = {
+    ExitStatus{0, "It ended as it was told to: by SIGTERM or SIGINT, or the command did all of it"},
+    ExitStatus{kFailed, "The Lease was lost, the command failed or refused, or two signals came"},
+    ExitStatus{kMisused, "A flag, a variable or the file of --config is wrong; nothing was begun"},
+    ExitStatus{134, "A defect, which the last line that was printed names (SIGABRT)"},
 };
 
 // What to do instead of running: print `text` and exit with `status`.

@@ -52,7 +52,7 @@ Settings Accepted(const Words& words) {
 std::string Refusal(const Words& words) {
   const Parsed parsed = ParseWith(words);
   if (!parsed.exit) return {};
-  EXPECT_NE(parsed.exit->status, 0);
+  EXPECT_EQ(parsed.exit->status, kMisused);
   return parsed.exit->text;
 }
 
@@ -115,8 +115,9 @@ TEST(Settings, FileThatIsWrongOrMissingIsNamed) {
   const ConfigFile file("daemon: {}\n");
   EXPECT_EQ(Refusal({file.Flag()}),
             file.path() + ":3: daemon: unknown field; did you mean daemons?\n");
-  EXPECT_NE(Refusal({"--config=/nowhere/config.yaml"}).find("/nowhere/config.yaml"),
-            std::string::npos);
+  EXPECT_EQ(Refusal({"--config=/nowhere/config.yaml"}),
+            "--config: open /nowhere/config.yaml: No such file or directory\n"
+            "The variable of --config is CONFIG.\n");
 }
 
 TEST(Settings, ReleaseFinalizersTakesTheControllersFlagsBeforeAndAfterItAndNeedsNone) {
@@ -239,6 +240,69 @@ TEST(Settings, PageHasEveryFlagWithItsVariableAndNoOther) {
     expected.push_back("| `" + flag.name + "` | `" + flag.variable + "` | " + flag.meaning + " |");
   }
   EXPECT_EQ(rows, expected);
+}
+
+TEST(Settings, U6_HelpAndPageSayWithWhatTheProcessEnds) {
+  const std::string help = Parse({"--help"}).exit->text;
+  std::ifstream page(CDOM_DOCS "/flags.md");
+  Words rows;
+  for (std::string line; std::getline(page, line);) {
+    if (line.starts_with("| ") && std::isdigit(line[2]) != 0) rows.push_back(line);
+  }
+  Words expected;
+  for (const ExitStatus& status : kExitStatuses) {
+    EXPECT_NE(help.find(status.meaning), std::string::npos) << status.meaning;
+    expected.push_back("| " + std::to_string(status.status) + " | " + std::string(status.meaning) +
+                       " |");
+  }
+  EXPECT_EQ(rows, expected);
+}
+
+// "18" of "How many nodes one clique may have (18)"; empty: it says none, or none that is a value.
+std::string DefaultIn(const std::string& meaning) {
+  const std::size_t begin = meaning.rfind('(');
+  const std::size_t end = meaning.find(')', begin);
+  if (begin == std::string::npos || end == std::string::npos) return {};
+  const std::string text = meaning.substr(begin + 1, end - begin - 1);
+  return text == "none" || text.find(' ') != std::string::npos ? "" : text;
+}
+
+TEST(Settings, U6_DefaultsOfTheHelpAreThoseThatAreTaken) {
+  const Settings defaults = Accepted({});
+  Words words;
+  for (const Flag& flag : Flags()) {
+    const std::string value = DefaultIn(flag.meaning);
+    if (!value.empty()) words.push_back(flag.name + "=" + value);
+  }
+  EXPECT_GE(words.size(), 15U);
+  const Settings said = Accepted(words);
+  EXPECT_EQ(said.ns, defaults.ns);
+  EXPECT_EQ(said.workers, defaults.workers);
+  EXPECT_EQ(said.debug_endpoint, defaults.debug_endpoint);
+  EXPECT_EQ(said.metrics_path, defaults.metrics_path);
+  EXPECT_EQ(said.verbosity, defaults.verbosity);
+  EXPECT_EQ(said.log_format, defaults.log_format);
+  EXPECT_EQ(said.nodes_per_imex_domain_max, defaults.nodes_per_imex_domain_max);
+  EXPECT_EQ(said.daemon_log_verbosity, defaults.daemon_log_verbosity);
+  EXPECT_EQ(said.controller_writes_membership, defaults.controller_writes_membership);
+  EXPECT_EQ(said.deletion_grace, defaults.deletion_grace);
+  EXPECT_EQ(said.elects, defaults.elects);
+  EXPECT_EQ(said.lease_name, defaults.lease_name);
+  EXPECT_EQ(said.lease.lease_duration, defaults.lease.lease_duration);
+  EXPECT_EQ(said.lease.renew_deadline, defaults.lease.renew_deadline);
+  EXPECT_EQ(said.lease.retry_period, defaults.lease.retry_period);
+}
+
+TEST(Settings, U6_HelpGroupsTheFlags) {
+  const std::string help = Parse({"--help"}).exit->text;
+  std::size_t at = 0;
+  for (const char* group : {"This process and its API server:", "What others see of it:",
+                            "IMEX daemons:", "Leader election:", "Exit status:"}) {
+    const std::size_t next = help.find(group);
+    ASSERT_NE(next, std::string::npos) << group;
+    EXPECT_GT(next, at) << group;
+    at = next;
+  }
 }
 
 TEST(Settings, EnvironmentOfTheReferencesChartSuffices) {
@@ -383,7 +447,7 @@ TEST(Settings, PodAndImageMustBeGiven) {
   for (const char* flag : {"--pod-name", "--image-name"}) {
     const Parsed parsed = Parse({flag, "x"});
     ASSERT_TRUE(parsed.exit);
-    EXPECT_NE(parsed.exit->status, 0);
+    EXPECT_EQ(parsed.exit->status, kMisused);
     EXPECT_NE(parsed.exit->text.find("required"), std::string::npos) << parsed.exit->text;
   }
 }

@@ -26,10 +26,10 @@ class Credentials {
   Credentials& operator=(const Credentials&) = delete;
   virtual ~Credentials() = default;
 
-  // Empty: none. A file is read again at most once a minute; if it cannot be read or is empty the
-  // last good token stays.
+  // Empty: none. Asked for by threads that serve many: at most a file is read, once a minute. What
+  // cannot be had anew stays as it was.
   [[nodiscard]] virtual std::string BearerToken() = 0;
-  // A reply was 401: read again for the next request.
+  // A reply was 401: for the next request, or as soon as may be, look for another.
   virtual void Invalidate() = 0;
   // Where they come from: others of an equal source need not take their place. Not for logs.
   [[nodiscard]] virtual std::string Source() const { return {}; }

@@ -6,6 +6,7 @@
 #include <openssl/pem.h>
 #include <openssl/x509.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -86,6 +87,23 @@ Result<std::string> DecodeBase64(std::string_view text) {
   }
   if (digits != 0) return Fail(ErrorCode::kInvalid, "base64 that breaks off");
   return bytes;
+}
+
+std::string EncodeBase64(std::string_view bytes) {
+  constexpr std::string_view kDigits =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    const std::size_t count = std::min<std::size_t>(bytes.size() - i, 3);
+    std::uint32_t group = 0;
+    for (std::size_t j = 0; j < 3; ++j) {
+      group = group << 8 | (j < count ? static_cast<unsigned char>(bytes[i + j]) : 0U);
+    }
+    for (std::size_t j = 0; j < 4; ++j) {
+      text += j > count ? '=' : kDigits[group >> (18 - 6 * j) & 63U];
+    }
+  }
+  return text;
 }
 
 Result<void> CheckCertificates(const std::string& pem) {

@@ -11,6 +11,7 @@ namespace tls {
 
 // Standard base64 with padding; blanks and line breaks are skipped. kInvalid otherwise.
 [[nodiscard]] base::Result<std::string> DecodeBase64(std::string_view text);
+[[nodiscard]] std::string EncodeBase64(std::string_view bytes);
 
 // kInvalid unless `pem` holds at least one certificate and each that it holds can be read.
 [[nodiscard]] base::Result<void> CheckCertificates(const std::string& pem);

@@ -44,6 +44,15 @@ TEST(DecodeBase64, WholeGroupsAreDecodedAndEverythingElseRefused) {
   }
 }
 
+TEST(EncodeBase64, DecodingGivesTheSameBytes) {
+  std::string bytes;
+  for (int i = 0; i < 256; ++i) {
+    EXPECT_EQ(*DecodeBase64(EncodeBase64(bytes)), bytes) << i;
+    bytes += static_cast<char>(i);
+  }
+  EXPECT_EQ(EncodeBase64("ab"), "YWI=");
+}
+
 class Pem : public ::testing::Test {
  protected:
   static bool IsRefused(const base::Result<void>& result, const std::string& part) {

@@ -13,6 +13,8 @@ using base::Result;
 
 constexpr int kNodesMax = 100'000;
 constexpr int kAliasesMax = 100;
+constexpr int kValuesMax = 1000;
+constexpr int kLevelsMax = 32;
 
 // Reads a text without building anything, and refuses what would grow too large.
 class Budget final : public YAML::EventHandler {
@@ -63,6 +65,40 @@ Result<YAML::Node> Parse(const std::string& text, const std::string& file, int& 
   }
 }
 
+json::Value ScalarOf(const YAML::Node& node) {
+  const std::string& text = node.Scalar();
+  const bool is_quoted_or_tagged = node.Tag() != "?";
+  if (is_quoted_or_tagged) return text;
+  if (text == "true" || text == "True" || text == "TRUE") return true;
+  if (text == "false" || text == "False" || text == "FALSE") return false;
+  const bool may_be_number =
+      !text.empty() && (text.front() == '-' || (text.front() >= '0' && text.front() <= '9'));
+  if (!may_be_number) return text;
+  const Result<json::Value> number = json::Parse(text);
+  return number ? *number : text;
+}
+
+// `values`: how many there are so far.
+Result<json::Value> Convert(const YAML::Node& node, int level, int& values) {
+  if (++values > kValuesMax || level > kLevelsMax) {
+    return Fail(ErrorCode::kInvalid, "more than 1000 values or 32 levels");
+  }
+  if (node.IsScalar()) return ScalarOf(node);
+  json::Value value;
+  if (node.IsMap()) {
+    value = json::Value::Object();
+    for (const auto& member : node) {
+      if (!member.first.IsScalar()) return Fail(ErrorCode::kInvalid, "a key that is no text");
+      value[member.first.Scalar()] = TRY(Convert(member.second, level + 1, values));
+    }
+  }
+  if (node.IsSequence()) {
+    value = json::Value::Array();
+    for (const auto& item : node) value.Append(TRY(Convert(item, level + 1, values)));
+  }
+  return value;
+}
+
 }  // namespace
 
 Result<YAML::Node> ParseFirst(const std::string& text, const std::string& file) {
@@ -75,6 +111,11 @@ Result<YAML::Node> ParseOnly(const std::string& text, const std::string& file) {
   YAML::Node node = TRY(Parse(text, file, documents));
   if (documents != 1) return Fail(ErrorCode::kInvalid, file + ": write one document");
   return node;
+}
+
+Result<json::Value> ToJson(const YAML::Node& node) {
+  int values = 0;
+  return Convert(node, 1, values);
 }
 
 }  // namespace yaml

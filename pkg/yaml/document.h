@@ -9,6 +9,7 @@
 #include <string>
 
 #include "pkg/base/result.h"
+#include "pkg/json/value.h"
 
 namespace yaml {
 
@@ -16,5 +17,10 @@ namespace yaml {
 [[nodiscard]] base::Result<YAML::Node> ParseFirst(const std::string& text, const std::string& file);
 // And there is no other. kInvalid also: "<file>: write one document".
 [[nodiscard]] base::Result<YAML::Node> ParseOnly(const std::string& text, const std::string& file);
+
+// As JSON: an unquoted scalar that is a number, true, false or null in JSON is that, and every
+// other is text. kInvalid: more than 1000 values or 32 levels, since aliases make a huge value of a
+// small document.
+[[nodiscard]] base::Result<json::Value> ToJson(const YAML::Node& node);
 
 }  // namespace yaml

@@ -30,5 +30,34 @@ TEST(Yaml, MistakeIsNamedByFileAndLine) {
   EXPECT_NE(Refusal(ParseFirst("a: *b", "f")).find("f:1: not YAML: "), std::string::npos);
 }
 
+TEST(Yaml, ValuesAreJsonsWhereTheyAreNotQuoted) {
+  const auto node = ParseFirst(
+      "{a: 1, b: '1', c: -2.5e3, d: true, e: \"false\", f: ~, g: , h: 0x10, i: [on, 1 2], j: !!str "
+      "7}",
+      "f");
+  ASSERT_TRUE(node) << Refusal(node);
+  const auto value = ToJson(*node);
+  ASSERT_TRUE(value) << value.error().message;
+  EXPECT_EQ(json::Serialize(*value),
+            R"({"a":1,"b":"1","c":-2.5e3,"d":true,"e":"false","f":null,"g":null,"h":"0x10",)"
+            R"("i":["on","1 2"],"j":"7"})");
+}
+
+TEST(Yaml, S8_ValueThatAliasesMakeHugeIsRefused) {
+  std::string text = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n";
+  for (int i = 1; i < 9; ++i) {
+    const std::string before = ", *a" + std::to_string(i - 1);
+    text += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [x";
+    for (int times = 0; times < 9; ++times) text += before;
+    text += "]\n";
+  }
+  const auto node = ParseFirst(text, "f");
+  ASSERT_TRUE(node) << Refusal(node);
+  const auto value = ToJson((*node)["a8"]);
+  ASSERT_FALSE(value);
+  EXPECT_EQ(value.error().message, "more than 1000 values or 32 levels");
+  EXPECT_FALSE(ToJson((*ParseFirst(std::string(40, '[') + std::string(40, ']'), "f"))));
+}
+
 }  // namespace
 }  // namespace yaml

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <string>
 
+#include "test/bench/objects.h"
 #include "test/bench/rows.h"
 #include "test/bench/workload.h"
 
@@ -24,7 +26,81 @@ struct Formation {
   int daemon_writes = 0;  // By the daemons, the same.
   int refused = 0;        // Of the daemons' writes, by conflict, to all cliques.
   int status_writes = 0;
+  std::string phases = {};
+  std::string who = {};
 };
+
+// What has to be done for the nodes of a Job to join, in its order.
+struct Phase {
+  const char* what = "";
+  const char* verb = "";
+  std::string_view resource = {};
+  const char* ns = "";
+  std::string_view user = {};  // Empty: whoever.
+};
+const Phase kPhases[] = {
+    {"pods made", "create", "pods", kNamespace},
+    {"claims made", "create", "resourceclaims", kNamespace},
+    {"claims allocated", "patch", "resourceclaims/status", kNamespace},
+    {"pods bound", "create", "pods/binding", kNamespace},
+    {"nodes labelled", "patch", "nodes", "", kNodesimUser},
+    {"daemons made", "create", "pods", kDriverNamespace},
+    {"their claims made", "create", "resourceclaims", kDriverNamespace},
+    {"daemons bound", "create", "pods/binding", kDriverNamespace},
+    {"daemons ready", "patch", "pods/status", kDriverNamespace, kNodesimUser},
+    {"cliques written", "patch", "computedomaincliques", kDriverNamespace},
+    {"status written", "patch", "computedomains/status", kNamespace},
+};
+
+// The last of each phase, in seconds since the Job was made.
+std::string DescribePhases(std::span<const AuditEvent> events) {
+  WallTime begin = WallTime::max();
+  std::map<std::string, WallTime> last;
+  for (const AuditEvent& event : events) {
+    if (!event.Succeeded()) continue;
+    if (event.IsOn("jobs") && event.verb == "create") begin = std::min(begin, event.received);
+    for (const Phase& phase : kPhases) {
+      const bool is_it = event.IsOn(phase.resource) && event.verb == phase.verb &&
+                         event.ns == phase.ns && (phase.user.empty() || event.user == phase.user);
+      if (is_it) last[phase.what] = std::max(last[phase.what], event.completed);
+    }
+  }
+  std::string text;
+  for (const Phase& phase : kPhases) {
+    if (!last.contains(phase.what)) continue;
+    text += (text.empty() ? "" : ", ") + std::string(phase.what) + " " +
+            Number(Seconds(last[phase.what] - begin));
+  }
+  return text;
+}
+
+struct Asked {
+  int requests = 0;
+  double seconds = 0;  // That the server was at it, all requests together.
+};
+
+// Who asked for how much; watches, which only wait, left out.
+std::string DescribeWho(std::span<const AuditEvent> events) {
+  std::map<std::string, Asked> by_user;
+  for (const AuditEvent& event : events) {
+    if (event.verb == "watch") continue;
+    const std::string user = event.user == kControllerUser ? "ours"
+                             : event.user == kNodesimUser  ? "nodes"
+                             : event.user == kAdminUser    ? "the benchmark"
+                             : event.user.find("scheduler") != std::string::npos
+                                 ? "scheduler"
+                                 : "controller manager and others";
+    Asked& asked = by_user[user];
+    ++asked.requests;
+    asked.seconds += Seconds(event.completed - event.received);
+  }
+  std::string text;
+  for (const auto& [user, asked] : by_user) {
+    text += (text.empty() ? "" : ", ") + user + " " + std::to_string(asked.requests) + " in " +
+            Number(asked.seconds) + " s";
+  }
+  return text;
+}
 
 bool IsCliqueWrite(const AuditEvent& event) {
   return event.IsWrite() && event.IsOn("computedomaincliques");
@@ -58,6 +134,8 @@ Formation Judge(std::span<const AuditEvent> events) {
   formation.seconds = begin < end ? Seconds(end - begin) : 0;
   formation.clique_writes = Most(by_controller);
   formation.daemon_writes = Most(by_daemons);
+  formation.phases = DescribePhases(events);
+  formation.who = DescribeWho(events);
   return formation;
 }
 
@@ -103,7 +181,15 @@ Rows MeasureFormation(Stage& stage, const Sizes& sizes) {
        .yardstick = "daemons that write themselves: " + Number(theirs.seconds) + " s",
        .ours = Number(ours.seconds) + " s",
        .figure = ours.seconds,
-       .ratio = ours.seconds / std::max(theirs.seconds, 0.001)}};
+       .ratio = ours.seconds / std::max(theirs.seconds, 0.001)},
+      {.id = "P2",
+       .what = what + "the last of each phase, s after the Job",
+       .ours = ours.phases,
+       .figure = ours.seconds},
+      {.id = "P2",
+       .what = what + "requests, and for how long they were under way in all",
+       .ours = ours.who,
+       .figure = ours.seconds}};
 }
 
 }  // namespace bench

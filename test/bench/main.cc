@@ -17,7 +17,8 @@ const std::map<std::string, bench::Rows (*)(bench::Stage&, const bench::Sizes&)>
     {"P5", bench::MeasureDeletion},     {"P6+P7", bench::MeasureIdleAndMemory},
     {"P8", bench::MeasureFailover},     {"P9", bench::MeasureStatusSize},
     {"P10", bench::MeasureLargeClaims}, {"P11", bench::MeasureCutWatches},
-    {"P12", bench::MeasureFlapping},
+    {"P12", bench::MeasureFlapping},    {"P13", bench::MeasureWaiting},
+    {"P14", bench::MeasurePlanning},
 };
 
 struct Options {
@@ -36,7 +37,7 @@ void AddCount(CLI::App& app, const char* name, int& count, const char* help) {
 void AddOptions(CLI::App& app, Options& options) {
   bench::Sizes& sizes = options.sizes;
   bench::StageOptions& stage = options.stage;
-  app.add_option("rows", options.rows, "P1, P2, P3, P4, P5, P6+P7, P8, P9, P10, P11, P12")
+  app.add_option("rows", options.rows, "P1, P2, P3, P4, P5, P6+P7, P8, P9, P10, P11, P12, P13, P14")
       ->required()
       ->check(CLI::IsMember(kRows));
   app.add_option("--plane", stage.plane, "Folder of the control plane")->required();
@@ -61,6 +62,9 @@ void AddOptions(CLI::App& app, Options& options) {
   AddCount(app, "--cut-seconds", sizes.cut_seconds, "P11: for how long they are cut");
   AddCount(app, "--flapping-nodes", sizes.flapping_nodes, "P12: daemons of one domain");
   AddCount(app, "--flapping-seconds", sizes.flapping_seconds, "P12: for how long they flap");
+  AddCount(app, "--waiting-domains", sizes.waiting_domains, "P13: domains");
+  AddCount(app, "--waiting-seconds", sizes.waiting_seconds, "P13: for how long their pods wait");
+  AddCount(app, "--unready-members", sizes.unready_members, "P14: members of the smaller domain");
 }
 
 int Fail(const std::string& why) {

@@ -1,4 +1,5 @@
-// P1: many domains created at once, beside the same writes sent by nobody's controller.
+// P1: many domains created at once, beside the same writes sent by nobody's controller; and deleted
+// at once, beside their creation.
 #include <algorithm>
 #include <memory>
 #include <set>
@@ -214,6 +215,43 @@ Result<Times> MeasureController(Stage& stage, int domains) {
   return times;
 }
 
+struct Removal {
+  double seconds = 0;  // From the first domain that was deleted to the last that is gone.
+  std::ptrdiff_t reads = 0;
+};
+
+Result<Removal> MeasureRemoval(Stage& stage, int domains) {
+  constexpr seconds kMost{1200};
+  TRY(stage.audit().Read());
+  const std::size_t mark = stage.audit().Mark();
+  Load load = stage.NewLoad();
+  for (std::string& name : NamesOf("many-", domains)) {
+    load.Add(kube::DeleteRequest(api::kComputeDomains, {.ns = kNamespace, .name = std::move(name)},
+                                 "", kube::Propagation::kBackground));
+  }
+  TRY(load.Run());
+  const auto are_gone = [&]() -> Result<bool> {
+    return std::ranges::none_of(TRY(stage.List(api::kComputeDomains, "")), [](const Value& domain) {
+      return domain["metadata"]["name"].AsString().starts_with("many-");
+    });
+  };
+  TRY(stage.Await("all domains are gone", kMost, are_gone, milliseconds(200)));
+  TRY(stage.audit().Read());
+  Removal removal;
+  WallTime begin = WallTime::max();
+  WallTime end = WallTime::min();
+  for (const AuditEvent& event : stage.audit().Since(mark)) {
+    const bool is_delete = event.verb == "delete" && event.IsOn("computedomains");
+    if (is_delete && event.user == kAdminUser) begin = std::min(begin, event.received);
+    if (!IsOurs(event)) continue;
+    if (event.verb == "get" || event.verb == "list") ++removal.reads;
+    // Our finalizer goes last, and the domain with it.
+    if (event.IsOn("computedomains") && event.IsWrite()) end = std::max(end, event.completed);
+  }
+  removal.seconds = begin < end ? Seconds(end - begin) : 0;
+  return removal;
+}
+
 Row RowOf(int domains, const std::string& until, int writes, double raw, double ours) {
   const double count = static_cast<double>(domains) * writes;
   return {.id = "P1",
@@ -242,10 +280,21 @@ Rows MeasureProvisioning(Stage& stage, const Sizes& sizes) {
   controller = TRY(stage.StartController());
   TRY(stage.AwaitQuiet("the cluster is quiet again", milliseconds(2000), kSettles, is_write));
   const Times ours = TRY(MeasureController(stage, sizes.domains));
+  TRY(stage.AwaitQuiet("the cluster is quiet once more", milliseconds(2000), kSettles, is_write));
+  const Removal removal = TRY(MeasureRemoval(stage, sizes.domains));
   TRY(stage.Stop(*controller));
+  const double reads = static_cast<double>(removal.reads) / sizes.domains;
   return std::vector<Row>{
       RowOf(sizes.domains, "all children exist", kWritesForChildren, raw.children, ours.children),
-      RowOf(sizes.domains, "all statuses are written", kWritesInAll, raw.statuses, ours.statuses)};
+      RowOf(sizes.domains, "all statuses are written", kWritesInAll, raw.statuses, ours.statuses),
+      {.id = "P1",
+       .what = std::to_string(sizes.domains) + " domains deleted at once, until the last is gone",
+       .budget = "no longer than creating them",
+       .yardstick = "creating them: " + Number(ours.statuses) + " s",
+       .ours = Number(removal.seconds) + " s, " + Number(reads) + " reads for each",
+       .figure = removal.seconds,
+       .ratio = removal.seconds / std::max(ours.statuses, 0.001),
+       .holds = removal.seconds <= ours.statuses}};
 }
 
 }  // namespace bench

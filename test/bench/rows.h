@@ -29,6 +29,9 @@ struct Sizes {
   int cut_seconds = 180;
   int flapping_nodes = 1000;  // P12: of one domain.
   int flapping_seconds = 20;
+  int waiting_domains = 1000;  // P13
+  int waiting_seconds = 1200;
+  int unready_members = 1000;  // P14: and four times as many.
 };
 
 using Rows = base::Result<std::vector<Row>>;
@@ -44,5 +47,7 @@ using Rows = base::Result<std::vector<Row>>;
 [[nodiscard]] Rows MeasureLargeClaims(Stage& stage, const Sizes& sizes);      // P10
 [[nodiscard]] Rows MeasureCutWatches(Stage& stage, const Sizes& sizes);       // P11
 [[nodiscard]] Rows MeasureFlapping(Stage& stage, const Sizes& sizes);         // P12
+[[nodiscard]] Rows MeasureWaiting(Stage& stage, const Sizes& sizes);          // P13
+[[nodiscard]] Rows MeasurePlanning(Stage& stage, const Sizes& sizes);         // P14
 
 }  // namespace bench

@@ -4,6 +4,8 @@
 set -euo pipefail
 
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
+# shellcheck source=../cases.sh
+source "$here/../cases.sh"
 controlplane=$here/controlplane
 bin=$("$here/build.sh")
 work=$(mktemp -d)
@@ -12,8 +14,7 @@ b=$work/b
 c=$work/c
 # A cache of ours, because kubectl's own is by address, and another plane may have had the same port today.
 export KUBECACHEDIR=$work/cache KUBERC=off
-passed=0
-failed=0
+cases_in "$work/cases"
 
 readonly kWait=180s  # How long a state may take; as a rule it takes under a second.
 
@@ -27,27 +28,6 @@ trap finish EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# check NAME: runs the function of that name with errexit on, and shows what it printed if it failed.
-check() {
-  local name=$1 output=$work/output
-  # Not in an `if`: that would turn errexit off inside.
-  set +e
-  (
-    set -e
-    "$name"
-  ) >"$output" 2>&1
-  local code=$?
-  set -e
-  if ((code == 0)); then
-    printf 'PASS %s\n' "$name"
-    passed=$((passed + 1))
-  else
-    printf 'FAIL %s\n' "$name"
-    sed 's/^/  /' "$output"
-    failed=$((failed + 1))
-  fi
-}
-
 # eventually COMMAND...: tries until it succeeds or three minutes are over.
 eventually() {
   local deadline=$((SECONDS + 180))
@@ -58,20 +38,6 @@ eventually() {
     }
     sleep 0.2
   done
-}
-
-# refused TEXT COMMAND...: succeeds if the command fails and says TEXT.
-refused() {
-  local text=$1 output
-  shift
-  if output=$("$@" 2>&1); then
-    printf 'was not refused: %s\n%s\n' "$*" "$output"
-    return 1
-  fi
-  [[ $output == *"$text"* ]] || {
-    printf 'was refused without "%s": %s\n%s\n' "$text" "$*" "$output"
-    return 1
-  }
 }
 
 admin() { KUBECONFIG=$1/admin.kubeconfig "$bin/kubectl" "${@:2}"; }
@@ -454,14 +420,14 @@ declare -A up=([a]=$!)
 "$controlplane" up "$b" --runtime-config resource.k8s.io/v1beta1=true --runtime-config=resource.k8s.io/v1beta2=true \
   >"$work/up.b" 2>&1 &
 up[b]=$!
+began=$SECONDS
 for plane in a b; do
   if ! wait "${up[$plane]}"; then
-    printf 'FAIL plane_%s_starts\n' "$plane"
-    sed 's/^/  /' "$work/up.$plane"
+    cp "$work/up.$plane" "$case_root/plane_${plane}_starts.out"
+    came_out FAIL "plane_${plane}_starts" "$began"
     exit 1
   fi
-  printf 'PASS plane_%s_starts\n' "$plane"
-  passed=$((passed + 1))
+  came_out PASS "plane_${plane}_starts" "$began"
 done
 server_a=$(server_of "$a")
 server_b=$(server_of "$b")
@@ -494,5 +460,4 @@ check wrong_use_is_explained
 check missing_go_is_explained
 check long_work_is_quiet_but_says_how_far_it_is_and_why_it_fails
 
-printf '%d passed, %d failed\n' "$passed" "$failed"
-((failed == 0))
+summary

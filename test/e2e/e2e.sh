@@ -9,15 +9,15 @@ set -euo pipefail
 repo=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
 bin=$(cd -- "$1" && pwd)
 shift
+# shellcheck source=../cases.sh
+source "$repo/test/cases.sh"
 # shellcheck source=stage.sh
 source "$repo/test/e2e/stage.sh"
 
 root=$(mktemp -d "${TMPDIR:-/tmp}/cdom-e2e.XXXXXX")
-results=$root/results
-: >"$results"
+cases_in "$root/cases" "$@"
 stage=
 beside_pid=
-after_failure=  # What a stage does so that a case that failed does no harm to the next.
 listener=       # Who stands in for systemd.
 way_pid=        # A way to the API server that can be cut.
 recorders=()    # Who writes down what the API server tells.
@@ -41,15 +41,6 @@ leave() {
 trap leave EXIT
 trap 'exit 130' INT TERM
 
-wanted=("$@")
-is_wanted() {
-  local pattern
-  ((${#wanted[@]} > 0)) || return 0
-  for pattern in "${wanted[@]}"; do
-    if [[ $1 =~ $pattern ]]; then return 0; fi
-  done
-  return 1
-}
 any_wanted() {  # any_wanted STAGE: a function that runs a wanted case
   local name
   for name in $(declare -f "$1" | sed -nE 's/^ *run_case ([a-z0-9_]+);?$/\1/p'); do
@@ -58,22 +49,7 @@ any_wanted() {  # any_wanted STAGE: a function that runs a wanted case
   return 1
 }
 
-run_case() {  # run_case NAME: a function; what it prints is shown only if it fails
-  local name=$1 began=$SECONDS outcome=PASS
-  is_wanted "$name" || return 0
-  # A case runs in this shell, so that the processes that it starts are known; set -e does not hold in a
-  # condition, so each step of a case ends in `|| return 1`.
-  "$name" >"$root/$name.out" 2>&1 || outcome=FAIL
-  echo "$outcome $name" >>"$results"
-  # In one piece: stages run side by side.
-  echo "$outcome $name ($((SECONDS - began)) s)$([[ $outcome == PASS ]] || what_failed "$name")"
-  if [[ $outcome == FAIL && -n $after_failure ]]; then "$after_failure" >"$root/$name.clean-up.out" 2>&1 || true; fi
-}
-what_failed() {
-  echo
-  tail -n 30 "$root/$1.out"
-  tail -n 15 "$stage/controller.log" 2>/dev/null || true
-}
+tell_more() { tail -n 15 "$stage/controller.log" 2>/dev/null || true; }
 
 # A stage in a shell of its own, beside what follows. What it starts ends with it.
 beside() {
@@ -102,7 +78,6 @@ is_idle() {  # is_idle NAME: it can be used, and nobody does
 log_says() { grep -qE "$1" "$stage/controller.log"; }
 log_count() { grep -cE "$1" "$stage/controller.log" || true; }
 leads() { log_says 'Reconciling'; }
-gone() { ! kubectl get "$@" >/dev/null 2>&1; }
 
 # shows KIND NAME PATTERN: `kubectl describe` shows an Event that matches.
 shows() { grep -qE "$3" < <(kubectl describe "$1" "$2" | sed -n '/^Events:/,$p'); }
@@ -162,6 +137,50 @@ a_kubeconfig_that_is_missing_malformed_or_points_nowhere_is_named_and_used_once_
 }
 
 kubeconfig_to_nowhere() { jq '.clusters[0].cluster.server = "https://127.0.0.1:9"' "$stage/controller.kubeconfig"; }
+
+# A user whose plugin prints the token in the file plugin.token, good for another 12 s, and counts its runs.
+exec_kubeconfig() {
+  cat >"$stage/plugin" <<'SH' && chmod +x "$stage/plugin" || return 1
+#!/bin/sh
+cd "$(dirname "$0")" || exit 1
+echo run >>plugin.runs
+case $KUBERNETES_EXEC_INFO in *'"server":"https://'*) ;; *) echo "it is told of no cluster" >&2 && exit 1 ;; esac
+printf '{"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status":
+  {"token": "%s", "expirationTimestamp": "%s"}}\n' "$(cat plugin.token)" "$(date -u -d '+12 seconds' +%Y-%m-%dT%H:%M:%SZ)"
+SH
+  jq '.users[0].user = {exec: {apiVersion: "client.authentication.k8s.io/v1", command: "./plugin",
+      interactiveMode: "IfAvailable", provideClusterInfo: true}}' "$stage/controller.kubeconfig" >"$stage/exec.kubeconfig"
+}
+refused_requests() {  # of the controller, by the API server
+  local port
+  port=$(sed -nE 's/.*Serving health and metrics.*port[="]+([0-9]+).*/\1/p' "$stage/controller.log" | tail -n 1)
+  curl -fsS "http://127.0.0.1:$port/metrics" | grep '^rest_client_requests_total{code="401"'
+}
+who_has_an_exec_plugin_outlives_the_tokens_that_it_prints_and_one_that_is_refused() {
+  local token=$stage/plugin.token pid
+  jq -r '.users[0].user.token' "$stage/controller.kubeconfig" >"$token"
+  exec_kubeconfig || return 1
+  stop_controller
+  kubeconfig=$stage/exec.kubeconfig start_controller --leader-election-lease-duration 60s --leader-election-renew-deadline 50s \
+    --leader-election-retry-period 1s
+  pid=$controller_pid
+  wait_for 60 "the controller leads" leads || return 1
+  domain plugged plugged-channel | kubectl apply -f - || return 1
+  wait_for 30 "its children are made" is_idle plugged || return 1
+  if refused_requests; then echo "refused from the start"; return 1; fi
+  mv "$token" "$token.good" && echo refused >"$token"
+  wait_for 20 "a token is refused" refused_requests || return 1
+  log_says 'rejects what the exec plugin printed' || return 1
+  mv "$token.good" "$token"
+  domain after after-channel | kubectl apply -f - || return 1
+  wait_for 30 "it goes on with the next" is_idle after || return 1
+  kubectl delete cdom plugged after --timeout=30s || return 1
+  kill -0 "$pid" || return 1
+  if log_says 'starting over'; then echo "it started over"; return 1; fi
+  if log_says "$(cat "$token")"; then echo "the token is in the log"; return 1; fi
+  (($(wc -l <"$stage/plugin.runs") < 15)) || { echo "the plugin ran $(wc -l <"$stage/plugin.runs") times"; return 1; }
+  stop_controller
+}
 
 a_crd_that_is_not_installed_is_named_and_waited_for() {
   start_controller
@@ -316,25 +335,46 @@ nothing_left() { snapshot "$stage/after.json" && cmp -s "$stage/before.json" "$s
 the_whole_life_of_a_domain_in_the_manner_of_the_reference() { life reference; }
 the_whole_life_of_a_domain_in_the_manner_of_cdom() { life cdom; }
 
+# The example, whose workers go on until they are deleted; four of them.
+endless() {  # endless NAME
+  sed "s/quickstart/$1/g; s/^      labels:\$/      annotations: {nodesim.cdom.dev\/run-seconds: \"-1\"}\n&/" "$repo/examples/quickstart.yaml"
+}
+four_run() { [[ $(workers_on "$1" | wc -l) == 4 ]]; }
+
 a_domain_deleted_under_a_running_pod_waits_for_it_and_says_so() {
-  sed 's/quickstart/waits/g' "$repo/examples/quickstart.yaml" | kubectl apply -f - || return 1
-  wait_for 60 "it runs" condition_says waits AllMembersReady '4/4' || return 1
+  local daemons workers
+  endless waits | kubectl apply -f - || return 1
+  wait_for 60 "its members are ready" condition_says waits AllMembersReady '4/4' || return 1
+  wait_for 20 "its workers run" four_run waits || return 1
+  daemons=$(lives_of -n "$driver" -l "$(label_of waits)") workers=$(lives_of -l app=waits)
   kubectl delete cdom waits --wait=false || return 1
   wait_for 20 "the condition names who blocks" condition_says waits DeletionBlocked 'pods/waits-' || return 1
   wait_for 10 "an event tells of it" tells waits 'Warning +DeletionBlocked .*pods/waits-' || return 1
-  [[ -n $(kubectl get daemonset -n cdom-system -o name) ]] || return 1  # The daemons go on.
+  # The daemons go on, and so do those whom they serve.
+  [[ $(lives_of -n "$driver" -l "$(label_of waits)") == "$daemons" ]] || { echo "other daemons: $daemons"; return 1; }
+  [[ $(lives_of -l app=waits) == "$workers" ]] || { echo "other workers: $workers"; return 1; }
   kubectl delete job waits --timeout=60s || return 1
   wait_for 60 "the domain is gone" gone cdom waits
 }
 
 a_domain_deleted_with_no_grace_does_not_wait_for_its_pods() {
-  sed 's/quickstart/hasty/g' "$repo/examples/quickstart.yaml" | kubectl apply -f - || return 1
+  local workers
+  endless hasty | kubectl apply -f - || return 1
   kubectl annotate cdom hasty cdom.dev/deletion-grace=0 || return 1
-  wait_for 60 "it runs" condition_says hasty AllMembersReady '4/4' || return 1
+  wait_for 60 "its members are ready" condition_says hasty AllMembersReady '4/4' || return 1
+  wait_for 20 "its workers run" four_run hasty || return 1
+  workers=$(lives_of -l app=hasty)
   kubectl delete cdom hasty --wait=false || return 1
   wait_for 60 "the domain is gone" gone cdom hasty || return 1
-  kubectl get job hasty -o name || return 1  # The user's own objects are not touched.
+  # It went from under pods that run on: they are the user's, and are told of by a warning.
+  [[ $(lives_of -l app=hasty) == "$workers" ]] || { echo "other workers: $workers"; return 1; }
+  wait_for 10 "a warning names them" forced hasty 'pods/hasty-' || return 1
   kubectl delete job hasty --timeout=60s
+}
+# forced DOMAIN PATTERN: the Event of a domain that is gone by now, which nothing describes any more.
+forced() {
+  kubectl get events -o json | jq -e --arg name "$1" --arg pattern "$2" 'any(.items[];
+    .involvedObject.name == $name and .type == "Warning" and .reason == "DeletionForced" and (.message | test($pattern)))'
 }
 
 pod_on() {  # pod_on NAME NODE TEMPLATE: a pod that claims a channel and may run on this node alone
@@ -432,13 +472,27 @@ a_second_replica_stands_by_and_takes_over_at_once_when_the_first_is_stopped() {
 }
 
 a_label_that_stays_behind_while_its_domain_lives_is_taken_off_after_a_while() {
-  local uid
+  local line after
   domain stays stays-channel | kubectl apply -f - || return 1
-  uid=$(kubectl get cdom stays -o jsonpath='{.metadata.uid}')
-  kubectl label node node-004 "resource.nvidia.com/computeDomain=$uid" || return 1
+  line=$(audit_lines)
+  kubectl label node node-004 "$(label_of stays)" || return 1
   wait_for 60 "the label is gone" unlabelled node-004 || return 1
+  # And not before: a plugin that has labelled its node may be about to prepare a claim.
+  after=$(label_stayed "$line" node-004)
+  echo "it stayed for $after ms"
+  ((after >= 30000)) || return 1
   kubectl delete cdom stays --timeout=60s
 }
+# label_stayed LINE NODE: in ms, from kubectl's request that put it on to the controller's that took it off.
+label_stayed() {
+  tail -n "+$(($1 + 1))" "$stage/plane/audit.log" | jq -rs --arg node "$2" "$jq_millis"'
+    map(select(.verb == "patch" and .objectRef.resource == "nodes" and .objectRef.name == $node and .objectRef.subresource == null
+      and .responseStatus.code < 300))
+    | (map(select(.userAgent | startswith("kubectl/")))[0].requestReceivedTimestamp | millis) as $put
+    | (map(select(.userAgent | startswith("cdom/")))[-1].requestReceivedTimestamp | millis) - $put'
+}
+# shellcheck disable=SC2016
+jq_millis='def millis: capture("^(?<s>[^.]+)[.](?<ms>[0-9]{3})[0-9]*Z$") | ((.s + "Z") | fromdate) * 1000 + (.ms | tonumber);'
 
 a_label_that_a_late_plugin_leaves_on_a_node_is_taken_off_again() {
   # Of a domain that is gone: what is left of it is found by the label alone.
@@ -473,6 +527,14 @@ the_controller_used_one_identity() {
   [[ $(controller_entries 0 | jq -r '.user.username' | sort -u) == system:serviceaccount:cdom-system:cdom-controller ]]
 }
 
+# By its schemas, those of NVIDIA's CRDs among them for a time.
+the_api_server_found_no_status_and_no_clique_of_it_invalid() {
+  controller_entries 0 | jq -c 'select(.objectRef.apiGroup == "resource.nvidia.com" and (.verb | IN("create", "update", "patch")))
+    | [.objectRef.resource, .objectRef.subresource, .responseStatus.code]' | sort | uniq -c | tee "$stage/written.txt"
+  grep -q '"computedomains","status",200' "$stage/written.txt" && grep -q '"computedomaincliques",null,20' "$stage/written.txt" &&
+    ! grep ',4\(00\|22\)\]' "$stage/written.txt"
+}
+
 # What the policies refuse is nothing that a daemon does.
 the_daemons_used_their_own_account_and_were_refused_nothing() {
   jq -c 'select((.userAgent // "") | startswith("cdom-nodesim-daemon/")) | [.user.username, .responseStatus.code]' "$stage/plane/audit.log" |
@@ -485,6 +547,7 @@ every_right_it_has_was_used() {
   rights_used >"$stage/used.txt"
   rights_granted >"$stage/granted.txt"
   [[ -s $stage/granted.txt && -s $stage/used.txt ]] || return 1
+  if grep customresourcedefinitions "$stage/granted.txt"; then echo "CRDs are none of its business"; return 1; fi
   diff <(comm -23 "$stage/granted.txt" "$stage/used.txt") /dev/null && echo "used $(wc -l <"$stage/used.txt") rights"
 }
 
@@ -637,14 +700,19 @@ YAML
   stage=$first
 }
 
-settings_and_children() {
-  stage=$root/first
+# stage_up NAME [options of controlplane up]: a control plane with our manifests, in a folder of its own.
+stage_up() {
+  stop_controller
+  stage=$root/$1
   mkdir -p "$stage"
-  plane_up
-  kubectl apply -f "$repo/manifests/base/namespace.yaml" >/dev/null
+  plane_up "${@:2}"
   kubectl apply -k "$repo/manifests/local" >/dev/null
-  kubectl delete -k "$repo/crds" >/dev/null
   controller_kubeconfig
+}
+
+settings_and_children() {
+  stage_up first
+  kubectl delete -k "$repo/crds" >/dev/null
   run_case a_kubeconfig_that_is_missing_malformed_or_points_nowhere_is_named_and_used_once_right
   run_case a_crd_that_is_not_installed_is_named_and_waited_for
   kubectl apply -k "$repo/crds" >/dev/null
@@ -663,6 +731,7 @@ settings_and_children() {
   run_case a_domain_deleted_with_no_grace_does_not_wait_for_its_pods
   run_case a_pod_that_finds_no_node_is_named_with_the_schedulers_words
   run_case a_child_that_somebody_changes_or_deletes_is_put_right
+  run_case a_daemon_set_that_is_to_be_deleted_under_a_job_is_kept_with_words_and_if_it_goes_the_interruption_is_told
   run_case a_label_that_stays_behind_while_its_domain_lives_is_taken_off_after_a_while
   run_case a_child_that_somebody_deletes_is_made_again_and_counted_in_one_event
   run_case a_second_replica_stands_by_and_takes_over_at_once_when_the_first_is_stopped
@@ -676,6 +745,7 @@ settings_and_children() {
   run_case an_upgrade_from_nvidias_controller_keeps_the_workload_and_what_it_left_ends_in_time
   run_case two_versions_take_turns_replacing_one_daemon_of_a_clique_at_a_time_and_keep_what_they_do_not_know
   run_case the_controller_used_one_identity
+  run_case the_api_server_found_no_status_and_no_clique_of_it_invalid
   run_case the_daemons_used_their_own_account_and_were_refused_nothing
   run_case every_right_it_has_was_used
   run_case a_domain_whose_finalizer_was_released_goes_without_a_controller
@@ -692,12 +762,8 @@ versions_of_kubernetes() {
 }
 
 workloads() {
-  stage=$root/workloads
+  stage_up workloads
   after_failure=clean_up
-  mkdir -p "$stage"
-  plane_up
-  kubectl apply -k "$repo/manifests/local" >/dev/null
-  controller_kubeconfig
   nodesim_up --nodes 16 --cliques 2 --daemon-account
   run_case sdn17_02_both_device_classes_are_there_and_every_node_of_a_clique_publishes_its_devices
   run_case a_pod_gets_its_channel_and_when_it_goes_status_has_no_nodes
@@ -730,17 +796,19 @@ workloads() {
 }
 
 policies() {
-  stage=$root/policies
-  mkdir -p "$stage"
-  plane_up --runtime-config resource.k8s.io/v1beta1=true,resource.k8s.io/v1beta2=true
-  kubectl apply -k "$repo/manifests/local" >/dev/null
+  stage_up policies --runtime-config resource.k8s.io/v1beta1=true,resource.k8s.io/v1beta2=true --apiserver-arg --allow-privileged=true
   server=$(kubectl config view --raw -o jsonpath='{.clusters[0].cluster.server}')
   what_the_rows_are_about >"$stage/objects.out" 2>&1 || { cat "$stage/objects.out"; return 1; }
+  kubectl apply -k "$repo/manifests/policies/tenant-limits" >/dev/null
   run_case the_policies_are_taken_without_a_warning
   run_case every_row_is_of_a_policy_and_every_rule_has_one
   run_case claims_of_the_daemons_device_are_for_driver_namespaces_alone
   run_case a_daemons_token_writes_its_own_pod_and_its_own_entry_and_nothing_else
   run_case a_child_of_a_domain_is_deleted_by_controllers_or_once_it_is_annotated
+  run_case claims_of_channels_are_of_a_form_that_the_plugin_takes
+  run_case who_makes_a_domain_or_its_pod_hears_what_will_not_work_as_he_thinks
+  run_case an_administrator_bounds_what_the_domains_of_a_namespace_ask_for
+  run_case the_controllers_token_does_the_controllers_work_and_nothing_else
   run_case each_rule_is_missed_by_its_rows_when_it_is_taken_out
   run_case where_they_only_warn_everything_passes_with_the_words_of_the_refusal
   run_case a_controller_that_is_named_in_the_policy_deletes_under_its_own_user
@@ -748,29 +816,21 @@ policies() {
   run_case a_thiefs_pod_never_gets_the_daemons_device
   run_case kubernetes_deletes_children_whose_owner_or_namespace_is_gone
   run_case in_another_namespace_base_brings_its_label_and_the_policies_along
+  run_case a_program_built_on_the_installed_library_prints_pods_as_they_come_and_go
   plane_down
 }
 
 robbed() {
-  stop_controller
-  stage=$root/robbed
-  mkdir -p "$stage"
-  plane_up
-  kubectl apply -k "$repo/manifests/local" >/dev/null
-  controller_kubeconfig
+  stage_up robbed
   run_case a_lease_that_somebody_else_takes_under_a_deletion_ends_all_writing_within_100_ms
+  run_case who_has_an_exec_plugin_outlives_the_tokens_that_it_prints_and_one_that_is_refused
   stop_controller
   plane_down
 }
 
 strikes() {
-  stop_controller
-  stage=$root/strikes
+  stage_up strikes
   after_failure=clean_up
-  mkdir -p "$stage"
-  plane_up
-  kubectl apply -k "$repo/manifests/local" >/dev/null
-  controller_kubeconfig
   nodesim_up --nodes 16 --cliques 2 --daemon-account
   run_case a_right_to_watch_that_goes_for_less_than_a_minute_changes_no_status
   run_case what_a_tenant_makes_unreadable_does_not_keep_another_tenants_domain_from_going
@@ -788,6 +848,22 @@ tree_before() {
   run_case an_upgrade_from_the_tree_before_restarts_nothing_and_no_domain_leaves_ready_in_the_manner_of_cdom
 }
 
+tenants() {
+  stage_up tenants
+  nodesim_up --nodes 8 --cliques 2 --daemon-account
+  start_controller
+  the_tenants_are_there >"$stage/tenants.out" 2>&1 || { cat "$stage/tenants.out"; return 1; }
+  run_case who_may_do_what_is_what_the_page_says
+  run_case an_editor_of_a_namespace_runs_the_quickstart_which_its_viewers_see_and_no_other_tenant
+  run_case what_the_pods_ask_of_a_node_is_what_the_page_says
+  run_case each_command_of_the_page_does_what_it_says
+  run_case each_quota_of_the_sample_stops_a_tenant_at_its_number_and_no_earlier
+  stop_controller
+  stop "$nodesim_pid"
+  nodesim_pid=
+  plane_down
+}
+
 # shellcheck source=workloads.sh
 source "$repo/test/e2e/workloads.sh"
 # shellcheck source=people.sh
@@ -800,8 +876,12 @@ source "$repo/test/e2e/policies.sh"
 source "$repo/test/e2e/before.sh"
 # shellcheck source=strikes.sh
 source "$repo/test/e2e/strikes.sh"
+# shellcheck source=library.sh
+source "$repo/test/e2e/library.sh"
 # shellcheck source=hostile.sh
 source "$repo/test/e2e/hostile.sh"
+# shellcheck source=tenants.sh
+source "$repo/test/e2e/tenants.sh"
 
 if any_wanted workloads; then beside workloads; fi
 if any_wanted settings_and_children; then settings_and_children; fi
@@ -810,10 +890,8 @@ if any_wanted policies; then policies; fi
 if any_wanted tree_before; then tree_before; fi
 if any_wanted robbed; then robbed; fi
 if any_wanted strikes; then strikes; fi
-[[ -z $beside_pid ]] || wait "$beside_pid" || echo "FAIL the stage of workloads ended before its last case" | tee -a "$results"
+if any_wanted tenants; then tenants; fi
+[[ -z $beside_pid ]] || wait "$beside_pid" || echo "FAIL the stage of workloads ended before its last case" | tee -a "$case_root/results"
 beside_pid=
 
-passed=$(grep -c '^PASS ' "$results" || true)
-failed=$(grep -c '^FAIL ' "$results" || true)
-echo "$passed passed, $failed failed"
-((failed == 0 && passed > 0))
+summary

@@ -27,19 +27,24 @@ post_unreadable() {  # post_unreadable KIND DOMAIN_UID: as who may edit, a templ
   printf '{"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", %s, "spec": {"devices": %s}}' \
     "$meta" "$(unreadable_requests "$1")" | post_as tenant "$dra/default/resourceclaims"
 }
+post_all_unreadable() {  # post_all_unreadable DOMAIN_UID
+  local kind
+  for kind in surrogate depth bytes; do
+    post_unreadable "$kind" "$1" || { echo "the API server took no $kind"; return 1; }
+  done
+}
 is_labelled() { kubectl get nodes -l "resource.nvidia.com/computeDomain=$1" -o name | grep .; }
 
 what_a_tenant_makes_unreadable_does_not_keep_another_tenants_domain_from_going() {
-  local uid kind
+  local uid
   start_controller
   wait_for 60 "the controller leads" leads || return 1
   kubectl create namespace team && kubectl create rolebinding tenant -n team --clusterrole edit --user tenant &&
     kubectl create rolebinding tenant --clusterrole edit --user tenant || return 1
   used_domain victim node-001 || return 1
   uid=$(uid_of victim)
-  for kind in surrogate depth bytes; do
-    post_unreadable "$kind" "$uid" || { echo "the API server took no $kind"; return 1; }
-  done
+  # A policy keeps such claims out, but not those from before it, nor where it only warns.
+  without_the_policy cdom-channel-claims post_all_unreadable "$uid" || return 1
   kubectl delete pod victim --timeout=60s || return 1
   # As a plugin leaves it behind that could not take it off.
   kubectl label node node-009 "resource.nvidia.com/computeDomain=$uid" || return 1

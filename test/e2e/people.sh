@@ -47,6 +47,25 @@ a_paused_domain_is_left_alone_says_so_and_goes_on_when_it_is_not() {
   nothing_more_than "$stage/before.json"
 }
 
+a_daemon_set_that_is_to_be_deleted_under_a_job_is_kept_with_words_and_if_it_goes_the_interruption_is_told() {
+  local set refusal command
+  used_domain broken node-002 || return 1
+  set=$(set_of broken)
+  if refusal=$(kubectl delete daemonset -n "$driver" "$set" 2>&1); then echo "it was not refused"; return 1; fi
+  echo "$refusal"
+  [[ $refusal == *"daemonsets $driver/$set belongs to ComputeDomain $(uid_of broken)"*'every IMEX daemon of the domain would restart'* ]] || return 1
+  # As it says, word for word.
+  command=$(grep -oE 'kubectl annotate [a-z]+ -n [a-z0-9-]+ [a-z0-9.-]+ cdom.dev/allow-deletion=true' <<<"$refusal") || return 1
+  # shellcheck disable=SC2086
+  $command || return 1
+  kubectl delete daemonset -n "$driver" "$set" --timeout=20s || return 1
+  wait_for 20 "an event says what that did, and to whom" \
+    tells broken "Warning +DaemonsInterrupted .*DaemonSet $driver/$set was deleted.*Every daemon of the domain restarts.*pods/broken on node-002" || return 1
+  log_says "DaemonSet $driver/$set was deleted.*which interrupts IMEX under pods/broken on node-002" || { echo "not in the log"; return 1; }
+  wait_for 60 "all serve again" ready_in_use broken || return 1
+  end_domain broken
+}
+
 a_finalizer_of_others_on_a_domain_or_its_child_is_named_and_waited_for() {
   local set
   domain_in default kept kept-channel | kubectl apply -f - || return 1
@@ -69,12 +88,13 @@ a_finalizer_of_others_on_a_domain_or_its_child_is_named_and_waited_for() {
 }
 
 a_channel_that_a_claim_written_by_hand_holds_is_told_to_who_waits_for_it() {
-  kubectl apply -f - <<'YAML' || return 1
+  cat >"$stage/by-hand.yaml" <<'YAML'
 apiVersion: resource.k8s.io/v1
 kind: ResourceClaim
 metadata: {name: by-hand, namespace: default}
 spec: {devices: {requests: [{name: channel, exactly: {deviceClassName: compute-domain-default-channel.nvidia.com}}]}}
 YAML
+  without_the_policy cdom-channel-claims kubectl create -f "$stage/by-hand.yaml" || return 1
   pod_on thief node-000 '' | sed 's/resourceClaimTemplateName: /resourceClaimName: by-hand/' | kubectl apply -f - || return 1
   wait_for 30 "the claim holds the channel" is_reserved by-hand || return 1
   domain_in default robbed robbed-channel | kubectl apply -f - || return 1

@@ -2,7 +2,8 @@
 # pass and what not is in policies.tsv. Sourced by e2e.sh.
 # shellcheck shell=bash disable=SC2154
 
-policy_names=(cdom-daemon-claims cdom-daemon-account cdom-child-deletion)
+policy_names=(cdom-daemon-claims cdom-daemon-account cdom-child-deletion cdom-channel-claims cdom-template-name
+  cdom-template-exists cdom-advice cdom-gpu-fraction cdom-tenant-limits cdom-controller-account)
 # What the rows call by name.
 row_domain=0c6b2f0e-7b1d-4f39-8a55-3f3d0a4a9e10
 row_other=5d0f6c1a-33c2-4c0e-9b57-0d8f2b7e6a44
@@ -23,6 +24,16 @@ metadata: {name: team}
 apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding
 metadata: {name: edit, namespace: team}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: edit}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: edit}]
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: bounded, annotations: {cdom.dev/placement-required: "true", cdom.dev/allow-all-channels: "true"}}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: edit, namespace: bounded}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: edit}
 subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: edit}]
 ---
@@ -48,7 +59,7 @@ metadata: {name: node-a, labels: {kubernetes.io/hostname: node-a}}
 ---
 apiVersion: v1
 kind: Node
-metadata: {name: node-b}
+metadata: {name: node-b, labels: {resource.nvidia.com/computeDomain: $row_domain}}
 ---
 apiVersion: resource.k8s.io/v1
 kind: ResourceClaimTemplate
@@ -58,9 +69,31 @@ spec: {spec: {devices: {requests: [{name: daemon, exactly: {deviceClassName: com
 apiVersion: resource.k8s.io/v1
 kind: ResourceClaimTemplate
 metadata: {name: channel, namespace: team, labels: {resource.nvidia.com/computeDomain: $row_domain}}
-spec: {spec: {devices: {requests: [{name: channel, exactly: {deviceClassName: compute-domain-default-channel.nvidia.com}}]}}}
+spec:
+  spec:
+    devices:
+      requests: [{name: channel, exactly: {deviceClassName: compute-domain-default-channel.nvidia.com}}]
+      config:
+      - opaque:
+          driver: compute-domain.nvidia.com
+          parameters: {apiVersion: resource.nvidia.com/v1beta1, kind: ComputeDomainChannelConfig, domainID: $row_domain}
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaimTemplate
+metadata: {name: plain, namespace: team}
+spec: {spec: {devices: {requests: [{name: g, exactly: {deviceClassName: gpu.nvidia.com}}]}}}
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaimTemplate
+metadata: {name: lost, namespace: team, annotations: {cdom.dev/template-hash: x}}
+spec: {spec: {devices: {requests: [{name: g, exactly: {deviceClassName: gpu.nvidia.com}}]}}}
 ---
 YAML
+  policy_domain team train '{}' '{channel: {resourceClaimTemplate: {name: train-channel}}}'
+  policy_domain team going '{}' '{channel: {resourceClaimTemplate: {name: going-channel}}}'
+  policy_domain bounded older '{}' '{channel: {resourceClaimTemplate: {name: older-channel}}}'
+  policy_domain bounded placed '{cdom.dev/placement: clique}' '{channel: {resourceClaimTemplate: {name: placed-channel}}}'
+  printf '{apiVersion: resource.nvidia.com/v1beta1, kind: ComputeDomain, metadata: {name: bare, namespace: team}}\n---\n'
   policy_pod cdom-system "$row_pod" node-a compute-domain-daemon-service-account "$row_domain"
   policy_pod cdom-system "$row_peer" node-b compute-domain-daemon-service-account "$row_domain"
   policy_pod cdom-system imex-aaaaa node-a compute-domain-daemon-service-account "$row_domain"
@@ -81,6 +114,15 @@ spec:
   serviceAccountName: $4
   tolerations: [{operator: Exists}]
   containers: [{name: c, image: i}]
+---
+YAML
+}
+policy_domain() {  # policy_domain NAMESPACE NAME LABELS SPEC: with a finalizer, since nobody here takes it off
+  cat <<YAML
+apiVersion: resource.nvidia.com/v1beta1
+kind: ComputeDomain
+metadata: {name: $2, namespace: $1, labels: $3, finalizers: [example.com/stays]}
+spec: $4
 ---
 YAML
 }
@@ -127,6 +169,7 @@ what_the_rows_are_about() {
     policy_clique "$row_other" c "[{cliqueID: c, $peers}]"
     printf '{apiVersion: resource.nvidia.com/v1beta1, kind: ComputeDomainClique, metadata: {name: bare, namespace: cdom-system}, daemons: []}'
   } | kubectl create -f - || return 1
+  kubectl delete computedomain -n team going --wait=false || return 1
   token_of[daemon]=$(account_token --bound-object-kind Pod --bound-object-name "$row_pod" --bound-object-uid "$row_pod_uid") || return 1
   token_of[misnamed]=$(account_token --bound-object-kind Pod --bound-object-name imex-aaaaa --bound-object-uid "$(pod_uid imex-aaaaa)") || return 1
   token_of[unbound]=$(account_token) || return 1
@@ -134,72 +177,90 @@ what_the_rows_are_about() {
 
 # ---- Rows
 
-rows_of() { grep -vE '^(#|$)' "$repo/test/e2e/policies.tsv" | awk -F '\t' -v policy="$1" '$1 == policy'; }  # rows_of POLICY
-in_row() {  # in_row TEXT: with the names that rows use filled in
-  local text=${1//\$domain/$row_domain}
-  text=${text//\$other/$row_other}
-  text=${text//\$pod_uid/$row_pod_uid}
-  text=${text//\$peer_uid/$row_peer_uid}
-  text=${text//\$pod/$row_pod}
-  echo "${text//\$peer/$row_peer}"
+all_rows() { grep -vE '^(#|$)' "$repo/test/e2e/policies.tsv"; }
+rows_of() { all_rows | awk -F '\t' -v policy="$1" '$1 == policy'; }  # rows_of POLICY
+with_names() {  # Rows with the names that they use filled in.
+  sed "s/\$domain/$row_domain/g; s/\$other/$row_other/g; s/\$pod_uid/$row_pod_uid/g; s/\$peer_uid/$row_peer_uid/g; s/\$pod/$row_pod/g; s/\$peer/$row_peer/g"
 }
-# ask WHO VERB PATH BODY: without a trace. Prints the status, the code and the message in one line.
-ask() {
-  local who=$1 verb=$2 path=$3 body=$4
-  local -a request=(-q --silent --noproxy '*' --max-time 20 --cacert "$stage/plane/pki/ca.crt" --write-out '\n%{http_code}')
-  if [[ -n ${token_of[$who]-} ]]; then
-    request+=(-H "Authorization: Bearer ${token_of[$who]}")
+quoted() {  # quoted NAME TEXT: an option of curl's, as its configuration has it
+  local text=${2//\\/\\\\}
+  printf '%s = "%s"\n' "$1" "${text//\"/\\\"}"
+}
+request() {  # request WHO VERB PATH BODY: without a trace
+  printf '%s\n' silent 'noproxy = "*"' 'max-time = 20'
+  quoted cacert "$stage/plane/pki/ca.crt"
+  quoted write-out $'\x1e%{http_code}\x1e%{header_json}\x1d'
+  quoted url "$server$3?dryRun=All"
+  if [[ -n ${token_of[$1]-} ]]; then
+    quoted header "Authorization: Bearer ${token_of[$1]}"
   else
-    request+=(--cert "$stage/plane/pki/admin.crt" --key "$stage/plane/pki/admin.key")
-    [[ $who == admin ]] || request+=(-H "Impersonate-User: $who")
+    quoted cert "$stage/plane/pki/admin.crt"
+    quoted key "$stage/plane/pki/admin.key"
+    [[ $1 == admin ]] || quoted header "Impersonate-User: $1"
   fi
-  case $verb in
-    create) request+=(-X POST -H 'Content-Type: application/json') ;;
-    patch) request+=(-X PATCH -H 'Content-Type: application/merge-patch+json') ;;
-    delete) request+=(-X DELETE) ;;
-    *) echo "no verb: $verb"; return 1 ;;
+  case $2 in
+    create) printf '%s\n' 'request = "POST"' 'header = "Content-Type: application/json"' ;;
+    patch) printf '%s\n' 'request = "PATCH"' 'header = "Content-Type: application/merge-patch+json"' ;;
+    delete) printf '%s\n' 'request = "DELETE"' ;;
   esac
-  [[ $body == - ]] || request+=(--data-binary "$body")
-  curl "${request[@]}" "$server$path?dryRun=All" |
-    jq -Rrs 'split("\n") | .[-1] as $code | (.[:-1] | join("\n") | try fromjson catch {message: .}) | $code + " " + (.message // "")'
+  [[ $4 == - ]] || quoted data-binary "$4"
 }
-# decide POLICY WHO VERB PATH BODY: allow, or deny and the policy's words; else what went wrong.
-decide() {
-  local answer
-  answer=$(ask "$2" "$3" "$(in_row "$4")" "$(in_row "$5")")
-  case $answer in
-    2??' '*) echo allow ;;
-    *"ValidatingAdmissionPolicy '$1' with binding '$1' denied request:"*) echo "deny ${answer#*denied request: }" ;;
-    *) echo "neither: $answer" ;;
+# answers < ROWS: to each, in one line, the code, the message and the warnings. One process asks for all.
+answers() {
+  local policy rule who verb path body rest between=
+  while IFS=$'\t' read -r policy rule who verb path body rest; do
+    printf '%s' "$between"
+    between=$'next\n'
+    request "$who" "$verb" "$path" "$body"
+  done | curl -q --config - | jq -Rrs 'split("\u001d")[:-1][] | split("\u001e") as [$body, $code, $headers]
+    | ($body | try fromjson catch {message: .}) | [$code, .message // "", ($headers | fromjson | .warning[]?)]
+    | join(" ") | gsub("[\\n\\t]"; " ")'
+}
+# decided POLICY ANSWER: sets `verdict` to allow, or to warn or deny and the policy's words; else to what went wrong.
+decided() {
+  case $2 in
+    2??' '*"ValidatingAdmissionPolicy '$1' with binding '$1': "*) verdict="warn ${2#*"with binding '$1': "}" ;;
+    2??' '*) verdict=allow ;;
+    *"ValidatingAdmissionPolicy '$1' with binding '$1' denied request:"*) verdict="deny ${2#*denied request: }" ;;
+    *) verdict="neither: $2" ;;
   esac
 }
-row_holds() {  # row_holds POLICY RULE WHO VERB PATH BODY EXPECTED PATTERN SENTENCE
-  local answer
-  answer=$(decide "$1" "$3" "$4" "$5" "$6")
-  [[ ${answer%% *} == "$7" ]] && { [[ $7 == allow ]] || [[ ${answer#deny } =~ $(in_row "$8") ]]; } && return 0
-  echo "$9: expected $7, got $answer"
-  return 1
+decide() {  # decide POLICY WHO VERB PATH BODY: prints the verdict
+  local verdict
+  decided "$1" "$({ printf '%s\t' "$1" - "${@:2}" && echo; } | with_names | answers)"
+  echo "$verdict"
 }
-rows_hold() {  # rows_hold POLICY
-  local policy rule who verb path body expected pattern sentence count=0 bad=0
-  while IFS=$'\t' read -r policy rule who verb path body expected pattern sentence; do
+rows_come_out() {  # rows_come_out < ROWS: as they say; prints those that do not
+  local policy rule who verb path body expected pattern sentence answer verdict count=0 bad=0
+  with_names >"$stage/rows.tsv"
+  while IFS=$'\t' read -r policy rule who verb path body expected pattern sentence answer; do
     ((++count))
-    row_holds "$policy" "$rule" "$who" "$verb" "$path" "$body" "$expected" "$pattern" "$sentence" || ((++bad))
-  done < <(rows_of "$1")
-  echo "$count rows, $bad do not hold"
+    decided "$policy" "$answer"
+    [[ ${verdict%% *} == "$expected" ]] && { [[ $expected == allow ]] || [[ ${verdict#* } =~ $pattern ]]; } && continue
+    echo "$sentence: expected $expected, got $verdict"
+    ((++bad))
+  done < <(paste "$stage/rows.tsv" <(answers <"$stage/rows.tsv"))
+  echo "$count rows, $bad do not come out"
   ((count > 0 && bad == 0))
 }
+rows_hold() { rows_come_out < <(rows_of "$1"); }  # rows_hold POLICY
 claims_of_the_daemons_device_are_for_driver_namespaces_alone() { rows_hold cdom-daemon-claims; }
 a_daemons_token_writes_its_own_pod_and_its_own_entry_and_nothing_else() { rows_hold cdom-daemon-account; }
 a_child_of_a_domain_is_deleted_by_controllers_or_once_it_is_annotated() { rows_hold cdom-child-deletion; }
+claims_of_channels_are_of_a_form_that_the_plugin_takes() { rows_hold cdom-channel-claims; }
+who_makes_a_domain_or_its_pod_hears_what_will_not_work_as_he_thinks() {
+  local policy
+  for policy in cdom-template-name cdom-template-exists cdom-advice cdom-gpu-fraction; do rows_hold "$policy" || return 1; done
+}
+the_controllers_token_does_the_controllers_work_and_nothing_else() { rows_hold cdom-controller-account; }
+an_administrator_bounds_what_the_domains_of_a_namespace_ask_for() { rows_hold cdom-tenant-limits; }
 
 every_row_is_of_a_policy_and_every_rule_has_one() {
-  local policy rule count
-  diff <(printf '%s\n' "${policy_names[@]}" | sort) <(grep -vE '^(#|$)' "$repo/test/e2e/policies.tsv" | cut -f 1 | sort -u) || return 1
-  for policy in "${policy_names[@]}"; do
-    count=$(kubectl get validatingadmissionpolicy "$policy" -o json | jq '.spec.validations | length')
-    diff <(seq "$count") <(rows_of "$policy" | cut -f 2 | grep -v '^-$' | sort -un) || { echo "rules of $policy"; return 1; }
-  done
+  local rules
+  rules=$(kubectl get validatingadmissionpolicies "${policy_names[@]}" -o json |
+    jq -r '.items[] | .metadata.name as $policy | range(.spec.validations | length) | $policy + " " + (. + 1 | tostring)' | sort)
+  diff <(cut -d ' ' -f 1 <<<"$rules" | sort -u) <(all_rows | cut -f 1 | sort -u) || return 1
+  diff <(echo "$rules") <(all_rows | awk -F '\t' '$2 != "-" { print $1 " " $2 }' | sort -u)
 }
 
 # ---- Rules
@@ -215,51 +276,53 @@ the_policies_are_taken_without_a_warning() {
   kubectl get validatingadmissionpolicies "${policy_names[@]}" -o json | jq -e 'all(.items[]; .status.typeChecking == {})'
 }
 
-# Without a rule each of its rows passes, and the first of each other rule is refused as before.
-without_rule() {  # without_rule POLICY NUMBER: rows as they must come out then
-  rows_of "$1" | awk -F '\t' -v OFS='\t' -v rule="$2" \
-    '$2 == rule { $7 = "allow"; print } $2 != rule && $2 != "-" && !seen[$2]++ { print }'
-}
-take_rule_out() {  # take_rule_out POLICY NUMBER; 0: none
-  jq --arg policy "$1" --argjson number "$2" \
-    'select(.metadata.name == $policy) | if $number == 0 then . else .spec.validations[$number - 1].expression = "true" end' \
-    "$stage/policies.json" | kubectl replace -f - >/dev/null
-}
-first_row_is() {  # first_row_is POLICY NUMBER allow|deny
+first_row_is() {  # first_row_is POLICY NUMBER allow|warn|deny
   local policy rule who verb path body rest
   IFS=$'\t' read -r policy rule who verb path body rest < <(rows_of "$1" | awk -F '\t' -v rule="$2" '$2 == rule')
   [[ $(decide "$policy" "$who" "$verb" "$path" "$body") == "$3"* ]]
 }
+# Without a rule each of its rows passes, and the first of each other rule is objected to as before.
+without_rule() {  # without_rule NUMBER: rows as they must come out then
+  all_rows | awk -F '\t' -v OFS='\t' -v rule="$1" \
+    '$2 == rule { $7 = "allow"; print } $2 != rule && $2 != "-" && !seen[$1, $2]++ { print }'
+}
+take_rule_out() {  # take_rule_out NUMBER: of each policy that has so many
+  jq --argjson rule "$1" 'if (.spec.validations | length) >= $rule then .spec.validations[$rule - 1].expression = "true" else . end' \
+    "$stage/policies.json" | kubectl replace -f - >/dev/null
+}
+rows_come_out_without() { rows_come_out < <(without_rule "$1") >"$stage/without.out"; }
 each_rule_is_missed_by_its_rows_when_it_is_taken_out() {
-  local policy number count
-  local -a row
+  local number last
   kubectl get validatingadmissionpolicies "${policy_names[@]}" -o json | jq '.items[] | del(.metadata.resourceVersion, .status)' >"$stage/policies.json"
-  for policy in "${policy_names[@]}"; do
-    count=$(rows_of "$policy" | cut -f 2 | grep -v '^-$' | sort -n | tail -n 1)
-    for ((number = 1; number <= count; ++number)); do
-      take_rule_out "$policy" "$number" || return 1
-      # The API server has taken it, and with it that the rule before is back.
-      wait_for 30 "a row passes without rule $number of $policy" first_row_is "$policy" "$number" allow || return 1
-      while IFS=$'\t' read -ra row; do row_holds "${row[@]}" || return 1; done < <(without_rule "$policy" "$number")
-    done
-    take_rule_out "$policy" 0 || return 1
-    wait_for 30 "all rules of $policy are back" first_row_is "$policy" "$count" deny || return 1
+  last=$(all_rows | cut -f 2 | grep -v '^-$' | sort -n | tail -n 1)
+  for ((number = 1; number <= last; ++number)); do
+    take_rule_out "$number" || return 1
+    # Until the API server has taken it.
+    wait_for 30 "rows come out as without rule $number" rows_come_out_without "$number" || { cat "$stage/without.out"; return 1; }
   done
+  kubectl replace -f "$stage/policies.json" >/dev/null || return 1
+  wait_for 30 "all rules are back" rows_come_out_without 0 || { cat "$stage/without.out"; return 1; }
 }
 
 # ---- Lives
 
+# without_the_policy NAME COMMAND...: what was let in before it was there; the command is tried until it passes.
+without_the_policy() {
+  local status=0
+  kubectl delete validatingadmissionpolicybinding "$1" || return 1
+  wait_for 30 "$1 is off" "${@:2}" || status=1
+  kubectl apply -k "$repo/manifests/policies" || return 1
+  return "$status"
+}
 # From before the policy: what was let in can go again.
 a_claim_from_before_the_policy_can_lose_its_finalizer_and_go() {
-  kubectl delete validatingadmissionpolicybinding cdom-daemon-claims || return 1
   cat >"$stage/older.yaml" <<'YAML'
 apiVersion: resource.k8s.io/v1
 kind: ResourceClaim
 metadata: {name: older, namespace: team, finalizers: [resource.kubernetes.io/delete-protection]}
 spec: {devices: {requests: [{name: d, exactly: {deviceClassName: compute-domain-daemon.nvidia.com}}]}}
 YAML
-  wait_for 30 "the policy is off" kubectl create -f "$stage/older.yaml" || return 1
-  kubectl apply -k "$repo/manifests/policies" || return 1
+  without_the_policy cdom-daemon-claims kubectl create -f "$stage/older.yaml" || return 1
   wait_for 30 "the policy is back" first_row_is cdom-daemon-claims 1 deny || return 1
   # Kubernetes' controller takes its finalizer off.
   kubectl delete resourceclaim older -n team --timeout=30s
@@ -355,7 +418,7 @@ named_patch() {
 }
 # kustomize takes the policies for objects of a namespace; the API server does not mind.
 in_another_namespace_base_brings_its_label_and_the_policies_along() {
-  local template='{"metadata":{"name":"c"},"spec":{"spec":{"devices":{"requests":[{"name":"d","exactly":{"deviceClassName":"compute-domain-daemon.nvidia.com"}}]}}}}'
+  local template='{"metadata":{"name":"c","labels":{"resource.nvidia.com/computeDomain":"'$row_domain'"}},"spec":{"spec":{"devices":{"requests":[{"name":"d","exactly":{"deviceClassName":"compute-domain-daemon.nvidia.com"}}]}}}}'
   overlay moved 'namespace: gpu-domains'
   wait_for 30 "base is applied" kubectl apply -k "$stage/moved" || return 1
   for policy in "${policy_names[@]}"; do kubectl get validatingadmissionpolicybinding "$policy" || return 1; done
@@ -369,17 +432,22 @@ overlay() {  # overlay NAME MORE: a kustomization on top of base; kustomize want
 }
 
 where_they_only_warn_everything_passes_with_the_words_of_the_refusal() {
-  local warning
+  local warning rule
+  local -a denials=("cdom-child-deletion 1" "cdom-daemon-account 4" "cdom-daemon-claims 1" "cdom-channel-claims 2" "cdom-template-name 1"
+    "cdom-controller-account 1")
   overlay warns "components:
 - $(realpath --relative-to="$stage/warns" "$repo/manifests/policies/warn-only")"
   kubectl apply -k "$stage/warns" || return 1
-  wait_for 30 "they only warn" first_row_is cdom-child-deletion 1 allow || return 1
-  wait_for 30 "they only warn" first_row_is cdom-daemon-account 4 allow || return 1
-  wait_for 30 "they only warn" first_row_is cdom-daemon-claims 1 allow || return 1
+  for rule in "${denials[@]}"; do
+    # shellcheck disable=SC2086
+    wait_for 30 "it only warns: $rule" first_row_is $rule warn || return 1
+  done
   warning=$(kubectl delete daemonset -n cdom-system "computedomain-daemon-$row_domain" --dry-run=server 2>&1) || return 1
   [[ $warning =~ Warning:\ .*cdom.dev/allow-deletion=true ]] || { echo "$warning"; return 1; }
   wait_for 10 "the audit log has it" grep -q 'validation.policy.admission.k8s.io/validation_failure.*cdom-child-deletion' "$stage/plane/audit.log" || return 1
   kubectl apply -k "$repo/manifests/policies" || return 1
-  wait_for 30 "they refuse again" first_row_is cdom-child-deletion 1 deny || return 1
-  wait_for 30 "they refuse again" first_row_is cdom-daemon-claims 1 deny
+  for rule in "${denials[@]}"; do
+    # shellcheck disable=SC2086
+    wait_for 30 "it refuses again: $rule" first_row_is $rule deny || return 1
+  done
 }

@@ -10,6 +10,7 @@ controller_pid=
 nodesim_url=
 
 kubectl() { "$plane_bin/kubectl" --kubeconfig "$stage/plane/admin.kubeconfig" "$@"; }
+gone() { ! kubectl get "$@" >/dev/null 2>&1; }
 
 # wait_for SECONDS WHAT COMMAND...: until the command succeeds; fails after the deadline and says what for.
 wait_for() {

@@ -144,7 +144,7 @@ ready_daemons() {  # ready_daemons DOMAIN: UIDs
   kubectl get pods -n "$driver" -l "$(label_of "$1")" -o json |
     jq -r '.items[] | select(.metadata.deletionTimestamp == null and any(.status.conditions[]?; .type == "Ready" and .status == "True")) | .metadata.uid' | sort
 }
-workers_of() { kubectl get pods -l "app in (bold, brave, shy)" -o json | jq -cS '[.items[] | [.metadata.uid, .status.containerStatuses[0].restartCount]] | sort'; }
+workers_of() { lives_of -l "app in (bold, brave, shy)"; }
 roll_stopped() {  # roll_stopped DOMAIN
   says Provisioned "$1" RollStopped 'None is replaced in any domain: pods/cdom-system/[a-z0-9-]+ on node-[0-9]+ \(.*ImagePullBackOff|None is replaced in any domain: The daemon on node-[0-9]+, made from the new template'
 }

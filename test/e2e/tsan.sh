@@ -8,10 +8,15 @@ set -euo pipefail
 repo=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
 program=$(cd -- "$1" && pwd)/compute-domain-controller
 bin=$(cd -- "$2" && pwd)
+# shellcheck source=../cases.sh
+source "$repo/test/cases.sh"
 # shellcheck source=stage.sh
 source "$repo/test/e2e/stage.sh"
 
 stage=$(mktemp -d "${TMPDIR:-/tmp}/cdom-tsan.XXXXXX")
+cases_in "$stage/cases"
+lines_shown=120
+tell_more() { tail -n 15 "$stage"/{first,second}.log 2>/dev/null || true; }
 first=
 second=
 leave() {
@@ -28,7 +33,6 @@ trap 'exit 130' INT TERM
 says() { [[ $(kubectl get cdom "$1" -o jsonpath='{.status.status} {.status.members}') == "$2" ]]; }  # says DOMAIN TEXT
 used() { sed "s/quickstart/$1/g" "$repo/examples/quickstart.yaml"; }
 log_says() { grep -q "$2" "$stage/$1.log"; }  # log_says REPLICA TEXT
-gone() { ! kubectl get "$@" >/dev/null 2>&1; }
 replica() {  # replica NAME: sets controller_pid
   # Every report counts, also one that comes while the process ends.
   TSAN_OPTIONS="halt_on_error=0 exitcode=66 second_deadlock_stack=1 log_path=$stage/report-$1" \
@@ -45,7 +49,7 @@ ends_well() {  # ends_well PID: told to end, it does so within its grace, with s
   ((status == 0)) || { echo "it ended with $status"; return 1; }
 }
 
-formation_deletion_and_hand_over() {
+a_domain_forms_and_is_deleted_under_tsan_while_the_lead_is_handed_over() {
   replica first
   first=$controller_pid
   wait_for 90 "the first leads" log_says first Reconciling || return 1
@@ -68,23 +72,10 @@ formation_deletion_and_hand_over() {
   second=
 }
 port_of() { sed -nE 's/.*Serving health and metrics.*port[="]+([0-9]+).*/\1/p' "$stage/$1.log" | tail -n 1; }
-no_report() {
+thread_sanitizer_reports_nothing_of_the_whole_process() {
   local reports
   reports=$(cat "$stage"/report-* 2>/dev/null || true)
   [[ -z $reports ]] || { head -n 120 <<<"$reports"; return 1; }
-}
-
-failed=0
-run_case() {  # run_case NAME COMMAND
-  local began=$SECONDS
-  if "$2" >"$stage/$2.out" 2>&1; then
-    echo "PASS $1 ($((SECONDS - began)) s)"
-  else
-    failed=$((failed + 1))
-    echo "FAIL $1 ($((SECONDS - began)) s)"
-    tail -n 120 "$stage/$2.out"
-    tail -n 15 "$stage"/{first,second}.log 2>/dev/null || true
-  fi
 }
 
 grep -q __tsan_init < <(nm "$program" 2>/dev/null) || { echo "tsan.sh: $program was built without ThreadSanitizer" >&2; exit 2; }
@@ -92,7 +83,6 @@ plane_up >/dev/null
 kubectl apply -k "$repo/manifests/local" >/dev/null
 controller_kubeconfig
 nodesim_up --nodes 16 --cliques 2 --job-duration 20000 --daemon-account
-run_case a_domain_forms_and_is_deleted_under_tsan_while_the_lead_is_handed_over formation_deletion_and_hand_over
-run_case thread_sanitizer_reports_nothing_of_the_whole_process no_report
-echo "$((2 - failed)) passed, $failed failed"
-((failed == 0))
+run_case a_domain_forms_and_is_deleted_under_tsan_while_the_lead_is_handed_over
+run_case thread_sanitizer_reports_nothing_of_the_whole_process
+summary

@@ -2,14 +2,14 @@
 # folder that goes at the end.
 # shellcheck shell=bash disable=SC2034,SC2154
 
+# shellcheck source=../cases.sh
+source "$repo/test/cases.sh"
 work=$(mktemp -d "${TMPDIR:-/tmp}/cdom-image-test.XXXXXX")
 cache=${CDOM_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/cdom}/image
 version=$(sed -nE 's/^project\(cdom VERSION ([0-9.]+).*/\1/p' "$repo/CMakeLists.txt")
 revision=$(cmake "-DSOURCE=$repo" -P "$repo/cmake/revision.cmake" 2>&1)
 registry=
-passed=0
-failed=0
-wanted=()
+lines_shown=60
 
 leave() {
   local status=$?
@@ -20,46 +20,6 @@ leave() {
 trap leave EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
-
-# check NAME: runs the function of that name with errexit on, and shows what it printed if it failed.
-check() {
-  local name=$1 pattern began=$SECONDS
-  for pattern in "${wanted[@]}"; do [[ $name =~ $pattern ]] && break; done || return 0
-  # Not in an `if`: that would turn errexit off inside.
-  set +e
-  (
-    set -e
-    "$name"
-  ) >"$work/output" 2>&1
-  local code=$?
-  set -e
-  if ((code == 0)); then
-    echo "PASS $name ($((SECONDS - began)) s)"
-    passed=$((passed + 1))
-  else
-    echo "FAIL $name ($((SECONDS - began)) s)"
-    tail -n 60 "$work/output" | sed 's/^/  /'
-    failed=$((failed + 1))
-  fi
-}
-summary() {
-  echo "$passed passed, $failed failed"
-  ((failed == 0))
-}
-
-# refused TEXT COMMAND...: succeeds if the command fails and says TEXT.
-refused() {
-  local text=$1 output
-  shift
-  if output=$("$@" 2>&1); then
-    printf 'was not refused: %s\n%s\n' "$*" "$output"
-    return 1
-  fi
-  [[ $output == *"$text"* ]] || {
-    printf 'was refused without "%s": %s\n%s\n' "$text" "$*" "$output"
-    return 1
-  }
-}
 
 image_in() {  # image_in TREE WORD...: makes an image of the tree, and prints its digest
   "$1/scripts/image.sh" "${@:2}" | tail -n 1

@@ -175,7 +175,7 @@ version_is_the_same_wherever_it_is_written() {
 
 # --- What is run ------------------------------------------------------------------------------------------------
 
-wanted=("$@")
+cases_in "$work/cases" "$@"
 export CDOM_SOURCE=https://git.example.com/cdom
 digest=$(image_in "$repo" "$architecture" --output "$layout")
 unpack "$layout" "$rootfs"

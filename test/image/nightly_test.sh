@@ -13,7 +13,7 @@ source "$repo/test/image/image.sh"
 # shellcheck source=../e2e/stage.sh
 source "$repo/test/e2e/stage.sh"
 stage=$work/stage
-wanted=("${@:2}")
+cases_in "$work/cases" "${@:2}"
 rootfs=$work/rootfs
 triplet=aarch64-linux-gnu
 mkdir -p "$stage"

@@ -8,12 +8,13 @@ set -euo pipefail
 
 repo=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
 bin=$(cd -- "$1" && pwd)
+# shellcheck source=../cases.sh
+source "$repo/test/cases.sh"
 # shellcheck source=../e2e/stage.sh
 source "$repo/test/e2e/stage.sh"
 
 stage=$(mktemp -d "${TMPDIR:-/tmp}/cdom-manifests.XXXXXX")
-passed=0
-failed=0
+cases_in "$stage/cases"
 leave() {
   local status=$?
   trap - EXIT INT TERM
@@ -23,28 +24,11 @@ leave() {
 trap leave EXIT
 trap 'exit 130' INT TERM
 
-run_case() {  # run_case NAME: a function, in this shell; each step of it ends in `|| return 1`
-  local name=$1 began=$SECONDS
-  if "$name" >"$stage/$name.out" 2>&1; then
-    passed=$((passed + 1))
-    echo "PASS $name ($((SECONDS - began)) s)"
-  else
-    failed=$((failed + 1))
-    echo "FAIL $name ($((SECONDS - began)) s)"
-    tail -n 40 "$stage/$name.out"
-  fi
-}
-refused() {  # refused TEXT COMMAND...: it fails and says TEXT
-  local output
-  if output=$("${@:2}" 2>&1); then echo "was not refused: ${*:2}"; return 1; fi
-  [[ $output == *"$1"* ]] || { echo "was refused without \"$1\": $output"; return 1; }
-}
 without_a_warning() {  # without_a_warning COMMAND...
   "$@" >"$stage/said.out" 2>"$stage/said.err" || { cat "$stage/said.err"; return 1; }
   cat "$stage/said.out"
   [[ ! -s $stage/said.err ]] || { cat "$stage/said.err"; return 1; }
 }
-gone() { ! kubectl get "$@" >/dev/null 2>&1; }
 
 # What docs/install.md tells an administrator to write, beside a checkout of ours.
 site() {
@@ -234,5 +218,4 @@ run_case the_controllers_pod_meets_restricted
 run_case daemons_and_plugins_are_let_into_the_drivers_namespace
 run_case deleted_without_domains_nothing_is_left
 run_case deleted_under_domains_that_live_a_job_takes_their_finalizer_off_and_nothing_is_left
-echo "$passed passed, $failed failed"
-((failed == 0))
+summary

@@ -10,13 +10,16 @@ repo=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
 here=$repo/test/realnodes
 bin=$(cd -- "$1" && pwd)
 shift
-wanted=("$@")
 # shellcheck source=guard.sh
 source "$here/guard.sh"
 
+# shellcheck source=../cases.sh
+source "$repo/test/cases.sh"
+
 root=$(mktemp -d "${TMPDIR:-/tmp}/cdom-realnodes.XXXXXX")
 cluster=$root/cluster
-failed=0
+cases_in "$root/cases" "$@"
+after_failure=keep_logs
 export KUBECACHEDIR=$root/cache KUBERC=off
 
 leave() {
@@ -24,45 +27,15 @@ leave() {
   trap - EXIT INT TERM
   "$here/realnodes" down "$cluster" || true
   "$here/realnodes" down "$root/other" || true
-  if ((failed == 0 && status == 0)); then rm -rf "$root"; else echo "realnodes: logs are in $root" >&2; fi
+  if ((status == 0)); then rm -rf "$root"; else echo "realnodes: logs are in $root" >&2; fi
   exit "$status"
 }
 trap leave EXIT
 trap 'exit 130' INT TERM
 
-is_wanted() {
-  local pattern
-  ((${#wanted[@]} > 0)) || return 0
-  for pattern in "${wanted[@]}"; do
-    if [[ $1 =~ $pattern ]]; then return 0; fi
-  done
-  return 1
-}
-# Each step of a case ends in `|| return 1`: set -e does not hold in a condition.
-run_case() {  # run_case NAME: a function; what it prints is shown only if it fails; it may set `figure`
-  local name=$1 began=$SECONDS
-  is_wanted "$name" || return 0
-  figure=
-  if "$name" >"$root/$name.out" 2>&1; then
-    echo "PASS $name ($((SECONDS - began)) s)${figure:+: $figure}"
-  else
-    failed=$((failed + 1))
-    echo "FAIL $name ($((SECONDS - began)) s)"
-    tail -n 40 "$root/$name.out"
-    keep_logs "$root/$name.logs"
-  fi
-}
-keep_logs() {
-  mkdir -p "$1"
-  cp -r "$cluster"/plane.log "$cluster"/nodes/*/log "$1" 2>/dev/null || true
-}
-
-refused() {  # refused STATUS TEXT COMMAND...: the command ends with this status and says this
-  local status=0 output
-  output=$("${@:3}" 2>&1) || status=$?
-  [[ $status == "$1" && $output == *"$2"* ]] && return 0
-  printf 'status %d, not %d with "%s": %s\n%s\n' "$status" "$1" "$2" "${*:3}" "$output"
-  return 1
+keep_logs() {  # keep_logs CASE
+  mkdir -p "$root/$1.logs"
+  cp -r "$cluster"/plane.log "$cluster"/nodes/*/log "$root/$1.logs" 2>/dev/null || true
 }
 
 # shellcheck source=../e2e/stage.sh
@@ -112,9 +85,9 @@ a_machine_that_lacks_something_is_told_what_by_name() {
   done
   env PATH="$root/tools" "$here/realnodes" check || return 1
   rm "$root/tools/runc" || return 1
-  refused 69 'this machine lacks the program runc' env PATH="$root/tools" "$here/realnodes" check || return 1
+  refused_with 69 'this machine lacks the program runc' env PATH="$root/tools" "$here/realnodes" check || return 1
   ln -sf "$(type -P false)" "$root/tools/unshare" || return 1
-  refused 69 'this machine lacks the right to make namespaces' env PATH="$root/tools" "$here/realnodes" check || return 1
+  refused_with 69 'this machine lacks the right to make namespaces' env PATH="$root/tools" "$here/realnodes" check || return 1
 }
 
 an_up_that_is_ended_or_killed_leaves_nothing() {
@@ -126,7 +99,7 @@ an_up_that_is_ended_or_killed_leaves_nothing() {
     [[ -n $(cgroups) ]] || return 1
     kill "-$signal" "$pid"
     wait "$pid" && return 1
-    [[ $signal == TERM ]] || refused 1 'has a cluster already' "$here/realnodes" up "$root/other" || return 1
+    [[ $signal == TERM ]] || refused_with 1 'has a cluster already' "$here/realnodes" up "$root/other" || return 1
     "$here/realnodes" down "$root/other" || return 1
     [[ ! -e $root/other && -z $(cgroups) ]] || { ls -R "$root/other"; cgroups; return 1; }
   done
@@ -145,14 +118,14 @@ nodes_run_the_kubelet_and_containerd_of_our_versions_each_with_a_boot_of_its_own
 who_speaks_to_it_from_another_network_is_refused() {
   local requests
   requests=$(wc -l <"$cluster/plane/audit.log")
-  refused "$kRefused" 'this is not the network of the cluster' \
+  refused_with "$kRefused" 'this is not the network of the cluster' \
     "$here/inside.sh" "$cluster" "$cluster/bin/kubectl" --kubeconfig "$cluster/plane/admin.kubeconfig" get nodes || return 1
   # Nor does anybody become a node or a control plane outside of namespaces.
-  refused "$kRefused" 'this is the network of the machine' "$here/node_init.sh" "$cluster" 1 2 "$(network)" || return 1
-  refused "$kRefused" 'this is the network of the machine' "$here/plane_init.sh" "$cluster" 2 "$(network)" || return 1
-  refused "$kRefused" 'this is the network of the machine' "$here/plane_init.sh" "$cluster" 2 '' || return 1
+  refused_with "$kRefused" 'this is the network of the machine' "$here/node_init.sh" "$cluster" 1 2 "$(network)" || return 1
+  refused_with "$kRefused" 'this is the network of the machine' "$here/plane_init.sh" "$cluster" 2 "$(network)" || return 1
+  refused_with "$kRefused" 'this is the network of the machine' "$here/plane_init.sh" "$cluster" 2 '' || return 1
   # Nor from another node's network, though that is one of ours.
-  refused "$kRefused" 'this is not the network of the cluster' in_node node-1 "$here/inside.sh" "$cluster" true || return 1
+  refused_with "$kRefused" 'this is not the network of the cluster' in_node node-1 "$here/inside.sh" "$cluster" true || return 1
   [[ $(network) != "$("$here/realnodes" in "$cluster" plane readlink /proc/self/ns/net)" ]] || return 1
   # What is there comes from the cluster itself: kubectl calls itself so.
   ! tail -n "+$((requests + 1))" "$cluster/plane/audit.log" | grep '"userAgent":"kubectl/'
@@ -227,7 +200,7 @@ nothing_is_left_of_them_on_the_machine() {
 
 # Not a case that is left out: whoever runs this wants to know.
 if ! "$here/realnodes" check; then
-  echo "FAIL the_machine_can_run_real_nodes"
+  came_out FAIL the_machine_can_run_real_nodes "$SECONDS"
   exit 1
 fi
 machine >"$root/machine.before"
@@ -236,10 +209,10 @@ run_case an_up_that_is_ended_or_killed_leaves_nothing
 the_cluster_comes_up() { CDOM_KEEP_LOGS=$root/up.logs "$here/realnodes" up "$cluster" --nodes 2; }
 began=$SECONDS
 if ! the_cluster_comes_up; then
-  echo "FAIL the_cluster_comes_up"
+  came_out FAIL the_cluster_comes_up "$began"
   exit 1
 fi
-echo "PASS the_cluster_comes_up ($((SECONDS - began)) s)"
+came_out PASS the_cluster_comes_up "$began"
 run_case nodes_run_the_kubelet_and_containerd_of_our_versions_each_with_a_boot_of_its_own
 run_case who_speaks_to_it_from_another_network_is_refused
 run_case the_machine_itself_is_unchanged_while_they_run
@@ -248,4 +221,4 @@ run_case a_network_policy_is_enforced_by_nobody_here
 # shellcheck source=controller_cases.sh
 source "$here/controller_cases.sh"
 run_case nothing_is_left_of_them_on_the_machine
-((failed == 0))
+summary

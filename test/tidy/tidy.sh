@@ -5,7 +5,7 @@
 #   tidy.sh nodiscard               a function that returns a Result says [[nodiscard]]
 #   tidy.sh banned                  calls that belong behind a seam, and words that belong nowhere
 #   tidy.sh size                    no file over 600 lines, no function over 70 in the product
-#   tidy.sh reasons                 condition reasons, docs/reasons.md and tests know the same names
+#   tidy.sh reasons                 reasons of conditions and Events: the code, docs/reasons.md and tests know the same names
 #   tidy.sh requirements            docs/requirements.md names tests that exist, and every id that tests carry
 #   tidy.sh pure FILE.a...          the object files import no thread, clock, socket, file or getenv
 #   tidy.sh metrics                 docs/metrics.md names the metrics in the code, and no others
@@ -79,6 +79,8 @@ banned() {
   forbid 'randomness comes from base::Random' 'std::random_device|\brand\(\)' $(printf '%s\n' "${all[@]}" | grep -v system_random.cc)
   forbid 'logs go through base::Logger' 'std::(cout|cerr|clog)' "${all[@]}"
   forbid 'getenv belongs into main.cc' '\bgetenv\(' $(printf '%s\n' "${all[@]}" | grep -vE 'controller/main.cc|pkg/(systemd|logging)/|_test\.cc$')
+  forbid 'an exit status has its name and its meaning in controller/settings/settings.h' 'return [1-9][0-9]*;|\bE?_?[eE]xit\([0-9]' \
+    $(printf '%s\n' "${all[@]}" | grep 'controller/main.cc')
   mapfile -t tests < <(sources pkg controller test | grep -E '_test\.cc$')
   forbid 'tests wait for a state, not for a time' 'sleep_for|sleep_until|\busleep\(|[^a-z_]sleep\(' "${tests[@]}"
   mapfile -t scripts < <(find scripts test -name '*.sh' 2>/dev/null | grep -v '^test/tidy/')
@@ -105,10 +107,14 @@ size() {
 reasons() {
   local reason
   local -a names
-  mapfile -t names < <(sed -nE 's/.* kReason[A-Za-z]+ = "([A-Za-z]+)";/\1/p' controller/api/names.h | sort)
+  mapfile -t names < <(sed -nE 's/.* k(Reason|Event)[A-Za-z]+ = "([A-Za-z]+)";/\2/p' controller/api/names.h | sort)
   ((${#names[@]} > 0)) || fail 'no reasons in controller/api/names.h'
   diff <(printf '%s\n' "${names[@]}") <(sed -n 's/^### //p' docs/reasons.md | sort) >&2 ||
     fail 'docs/reasons.md has a paragraph for each reason in controller/api/names.h, and for no other'
+  local -a all
+  mapfile -t all < <(sources controller | grep -v '_test\.cc$')
+  forbid 'a reason that people see is in controller/api/names.h' \
+    '(kNormal|kWarning), "|\.reason = (std::string\()?"|\breason = "[A-Z]' "${all[@]}"
   for reason in "${names[@]}"; do
     grep -rqE "\\b$reason\\b" --include='*_test.cc' --include='*.sh' controller test || fail "no test knows reason $reason"
   done
@@ -139,7 +145,7 @@ requirements() {
   for id in $(printf '%s\n' "${!is_test[@]}" | sed -nE 's/^[A-Za-z0-9]+\.//p' | tr _ '\n' | grep -xE '[BNPX][0-9]+'); do
     [[ -v is_id[$id] ]] || fail "a test carries $id, which is not on $page"
   done
-  mapfile -t rows < <(awk '/^## / { promises = /^## What cdom promises/ } promises && /^\| [BCKMNPSUX][0-9]+ \|/' "$page")
+  mapfile -t rows < <(awk '/^## / { promises = /^## What cdom promises/ } promises && /^\| [BCGKMNPSTUX][0-9]+ \|/' "$page")
   ((${#rows[@]} > 0)) || fail "$page promises nothing"
   for row in "${rows[@]}"; do
     mapfile -t named < <(sed -E 's/.*\|([^|]*)\|$/\1/' <<<"$row" | grep -oE '`[^`]+`' | tr -d '`')
@@ -239,6 +245,7 @@ finds() {
   expect_red banned pkg/kube/a.cc 'std::random_device d;\n'
   expect_red banned pkg/kube/a.cc 'std::cout << 1;\n'
   expect_red banned pkg/kube/a.cc 'auto a = std::getenv("A");\n'
+  expect_red banned controller/main.cc 'return 7;\n'
   expect_red banned pkg/kube/a_test.cc 'std::this_thread::sleep_for(a);\n'
   expect_red banned scripts/a.sh 'ls | grep -qx a\n'
   expect_red size pkg/kube/a.cc "$(printf 'int A() {\\n'; printf '//\\n%.0s' {1..80}; printf '}\\n')"
@@ -247,15 +254,20 @@ finds() {
   expect_metrics_red 'workqueue_depth' '| `workqueue_depth` |\n| `workqueue_depth` |\n'
   scratch=$(mktemp -d)
   mkdir -p "$scratch/controller/api" "$scratch/docs" "$scratch/test"
-  printf 'inline constexpr std::string_view kReasonA = "A";\n' >"$scratch/controller/api/names.h"
-  printf '### A\n' >"$scratch/docs/reasons.md"
-  printf '"A"\n' >"$scratch/test/a_test.cc"
+  printf 'inline constexpr std::string_view kReasonA = "A";\ninline constexpr std::string_view kEventB = "B";\n' >"$scratch/controller/api/names.h"
+  printf '### A\n### B\n' >"$scratch/docs/reasons.md"
+  printf '"A" "B"\n' >"$scratch/test/a_test.cc"
   TIDY_TREE=$scratch "$repo/test/tidy/tidy.sh" reasons || fail 'reasons: a tree that is right is refused'
   printf '"B"\n' >"$scratch/test/a_test.cc"
   if TIDY_TREE=$scratch "$repo/test/tidy/tidy.sh" reasons 2>/dev/null; then fail 'reasons: no test, not noticed'; fi
-  printf '"A"\n' >"$scratch/test/a_test.cc"
-  printf '### A\n### B\n' >"$scratch/docs/reasons.md"
+  printf '"A" "B"\n' >"$scratch/test/a_test.cc"
+  printf '### A\n' >"$scratch/docs/reasons.md"
+  if TIDY_TREE=$scratch "$repo/test/tidy/tidy.sh" reasons 2>/dev/null >&2; then fail 'reasons: an Event without a paragraph, not noticed'; fi
+  printf '### A\n### B\n### C\n' >"$scratch/docs/reasons.md"
   if TIDY_TREE=$scratch "$repo/test/tidy/tidy.sh" reasons 2>/dev/null >&2; then fail 'reasons: a stray paragraph, not noticed'; fi
+  printf '### A\n### B\n' >"$scratch/docs/reasons.md"
+  printf 'Of(EventType::kWarning, "B");\n' >"$scratch/controller/a.cc"
+  if TIDY_TREE=$scratch "$repo/test/tidy/tidy.sh" reasons 2>/dev/null >&2; then fail 'reasons: one that is written out, not noticed'; fi
   rm -r "$scratch"
   requirements_finds
   scratch=$(mktemp -d)

@@ -1,6 +1,7 @@
 // The two forms in which a Store holds its objects: whole, or packed into a few bytes.
 //
-// A form has key(), what it is sorted by, and Open(), which gives a reader the object.
+// A form has key(), what it is sorted by, and Open(), which gives a reader the object. To copy one
+// costs next to nothing, and copies share what they hold.
 #pragma once
 
 #include <algorithm>
@@ -191,8 +192,9 @@ class Packed {
     packing::Packer packer;
     packer(object);
     const std::string& bytes = packer.bytes();
-    bytes_ = std::make_unique_for_overwrite<char[]>(bytes.size());
-    std::ranges::copy(bytes, bytes_.get());
+    const auto block = std::make_shared_for_overwrite<char[]>(bytes.size());
+    std::ranges::copy(bytes, block.get());
+    bytes_ = block;
   }
   [[nodiscard]] KeyView key() const { return packing::Unpacker(bytes_.get()).Key(); }
   [[nodiscard]] std::shared_ptr<const T> Open() const {
@@ -202,7 +204,7 @@ class Packed {
   }
 
  private:
-  std::unique_ptr<char[]> bytes_;
+  std::shared_ptr<const char[]> bytes_;
 };
 
 }  // namespace kube

@@ -24,6 +24,7 @@
 #include <utility>
 #include <vector>
 
+#include "pkg/base/check.h"
 #include "pkg/base/log.h"
 #include "pkg/base/mutex.h"
 #include "pkg/base/result.h"
@@ -56,29 +57,30 @@ class Store final : public ReflectorSink {
         logger_(logger) {}
 
   [[nodiscard]] Ptr Get(const ObjectKey& key) const {
-    return data_.With([&](const Data& data) { return Open(Find(data.objects, key)); });
+    const std::optional<Held> held = data_.With([&](const Data& data) {
+      const Held* found = Find(data.objects, key);
+      return found == nullptr ? std::nullopt : std::optional(*found);
+    });
+    return held ? held->Open() : nullptr;
   }
 
   // In order of namespace and name.
   [[nodiscard]] std::vector<Ptr> ByIndex(const std::string& index_key) const {
-    return data_.With([&](const Data& data) {
-      std::vector<Ptr> found;
+    return OpenAll(data_.With([&](const Data& data) {
+      std::vector<Held> found;
       const auto it = data.index.find(index_key);
       if (it == data.index.end()) return found;
       found.reserve(it->second.size());
-      for (const Held* held : it->second) found.push_back(held->Open());
+      for (const Held* held : it->second) found.push_back(*held);
       return found;
-    });
+    }));
   }
 
   // In order of namespace and name.
   [[nodiscard]] std::vector<Ptr> List() const {
-    return data_.With([](const Data& data) {
-      std::vector<Ptr> all;
-      all.reserve(data.objects.size());
-      for (const Held& held : data.objects) all.push_back(held.Open());
-      return all;
-    });
+    return OpenAll(data_.With([](const Data& data) {
+      return std::vector<Held>(data.objects.begin(), data.objects.end());
+    }));
   }
 
   [[nodiscard]] std::size_t size() const {
@@ -210,6 +212,14 @@ class Store final : public ReflectorSink {
     return it == objects.end() ? nullptr : &*it;
   }
 
+  // Not under the lock, which keeps the writer from its watch: to unpack takes its time.
+  static std::vector<Ptr> OpenAll(const std::vector<Held>& held) {
+    std::vector<Ptr> all;
+    all.reserve(held.size());
+    for (const Held& one : held) all.push_back(one.Open());
+    return all;
+  }
+
   static Ptr Open(const Held* held) { return held == nullptr ? nullptr : held->Open(); }
 
   // An unreadable object may lack a UID, too.
@@ -255,7 +265,9 @@ class Store final : public ReflectorSink {
   }
 
   const Held* Put(Data& data, Node node) {
-    const Held* held = &*data.objects.insert(std::move(node)).position;
+    const auto put = data.objects.insert(std::move(node));
+    CHECK(put.inserted);  // Else the index would point at what is not this object.
+    const Held* held = &*put.position;
     for (const std::string& index_key : index_keys_(*held->Open())) {
       std::vector<const Held*>& sharers = data.index[index_key];
       const auto at = std::ranges::lower_bound(sharers, held->key(), {}, &Held::key);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <future>
 #include <random>
 #include <string>
 #include <thread>
@@ -94,6 +95,40 @@ class StoreTest : public testing::Test {
                     },
                     logger_};
 };
+
+// As Packed, but whoever opens one meets `hook` first.
+template <typename T>
+class Hooked {
+ public:
+  explicit Hooked(T object) : packed_(std::move(object)) {}
+  [[nodiscard]] KeyView key() const { return packed_.key(); }
+  [[nodiscard]] std::shared_ptr<const T> Open() const {
+    if (hook) hook();
+    return packed_.Open();
+  }
+  static inline std::function<void()> hook;
+
+ private:
+  Packed<T> packed_;
+};
+
+TEST(StoreTest, M10_WriterNeedNotWaitForAReaderThatUnpacks) {
+  RecordingLogger logger;
+  Store<Thing, Hooked> store(
+      DecodeThing, [](const Thing& thing) { return thing.tags; }, {}, logger);
+  json::Parser parser;
+  store.Apply(*parser.Parse(Object{"a", 1, "v", {"red"}}.Text()), false);
+  int waited = 0;
+  Hooked<Thing>::hook = [&] {
+    auto write = std::async(std::launch::async, [&] { store.Advance("9"); });
+    if (write.wait_for(std::chrono::seconds(5)) != std::future_status::ready) ++waited;
+  };
+  EXPECT_EQ(store.List().size(), 1U);
+  EXPECT_EQ(store.ByIndex("red").size(), 1U);
+  EXPECT_TRUE(store.Get({.ns = "ns", .name = "a"}));
+  Hooked<Thing>::hook = {};
+  EXPECT_EQ(waited, 0);
+}
 
 using Forms = testing::Types<Store<Thing, Whole>, Store<Thing, Packed>>;
 TYPED_TEST_SUITE(StoreTest, Forms);

@@ -51,9 +51,11 @@ base::Error Invalid(base::Error error) {
   return error;
 }
 
-Result<ClientConfig> FromFile(const std::string& path, const ConfigSource& source,
-                              const base::Clock& clock) {
-  const std::string text = TRY(base::ReadFile(path, kFileBytesMax).map_error(Invalid));
+// `given_by`: the flag or variable that says where the file is.
+Result<ClientConfig> FromFile(const std::string& path, const std::string& given_by,
+                              const ConfigSource& source, const base::Clock& clock) {
+  const std::string text =
+      TRY(base::ReadFile(path, kFileBytesMax).map_error(Invalid).map_error(base::While(given_by)));
   const Kubeconfig kubeconfig = TRY(ParseKubeconfig(text, path));
   return ReadKubeconfig(kubeconfig, path, source, clock);
 }
@@ -66,7 +68,7 @@ Result<ClientConfig> FromFiles(const std::string& list, const ConfigSource& sour
   for (const std::string& path : SplitPaths(list)) {
     const Result<std::string> text = base::ReadFile(path, kFileBytesMax);
     if (!text && text.error().code == ErrorCode::kNotFound) continue;
-    if (!text) return tl::unexpected(Invalid(text.error()));
+    if (!text) return tl::unexpected(base::While("$KUBECONFIG")(Invalid(text.error())));
     if (Trimmed(*text).empty()) continue;
     Merge(merged, TRY(ParseKubeconfig(*text, path)));
     found = true;
@@ -109,12 +111,14 @@ Result<ClientConfig> FromServiceAccount(const ConfigSource& source, const base::
 }  // namespace
 
 Result<ClientConfig> LoadConfig(const ConfigSource& source, const base::Clock& clock) {
-  if (!source.kubeconfig.empty()) return FromFile(source.kubeconfig, source, clock);
+  if (!source.kubeconfig.empty()) {
+    return FromFile(source.kubeconfig, "--kubeconfig", source, clock);
+  }
   const std::string list = Variable(source, "KUBECONFIG");
   if (!list.empty()) return FromFiles(list, source, clock);
   if (source.context.empty() && IsInCluster(source)) return FromServiceAccount(source, clock);
   const std::string home = Variable(source, "HOME") + "/.kube/config";
-  if (Exists(home)) return FromFile(home, source, clock);
+  if (Exists(home)) return FromFile(home, "$HOME", source, clock);
   return Fail(ErrorCode::kInvalid,
               "no API server is known: --kubeconfig and $KUBECONFIG are not given, " +
                   std::string(source.context.empty()

@@ -8,10 +8,17 @@
 #include <fstream>
 #include <map>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "pkg/base/manual_clock.h"
+#include "pkg/base/system_clock.h"
 #include "pkg/http/testing/certificates.h"
+#include "pkg/json/value.h"
+#include "pkg/kube/client/exec_runner.h"
+#include "pkg/kube/testing/ahead_clock.h"
+#include "pkg/kube/testing/fakes.h"
+#include "pkg/tls/pem.h"
 
 namespace kube {
 namespace {
@@ -20,22 +27,6 @@ using base::ErrorCode;
 using base::Result;
 using http::testing::Certificate;
 using http::testing::CertificateAuthority;
-
-std::string Base64(const std::string& bytes) {
-  constexpr std::string_view kDigits =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    std::uint32_t group = 0;
-    for (std::size_t j = 0; j < 3; ++j) {
-      group = group << 8 | (i + j < bytes.size() ? static_cast<unsigned char>(bytes[i + j]) : 0U);
-    }
-    for (std::size_t j = 0; j < 4; ++j) {
-      text += i + j > bytes.size() ? '=' : kDigits[group >> (18 - 6 * j) & 63U];
-    }
-  }
-  return text;
-}
 
 std::string Replaced(std::string text, const std::string& from, const std::string& to) {
   const std::size_t at = text.find(from);
@@ -152,10 +143,11 @@ TEST_F(Config, KC2_DataWinsOverFiles) {
   const Result<ClientConfig> config = Load(Replaced(
       Replaced(Good(), "    certificate-authority: ca.crt\n",
                "    certificate-authority: absent\n    certificate-authority-data: " +
-                   Base64(ca_.pem()) + "\n"),
+                   tls::EncodeBase64(ca_.pem()) + "\n"),
       "    client-certificate: admin.crt\n    client-key: admin.key\n",
-      "    client-certificate: absent\n    client-certificate-data: " + Base64(other_.pem) +
-          "\n    client-key: absent\n    client-key-data: " + Base64(other_.key_pem) + "\n"));
+      "    client-certificate: absent\n    client-certificate-data: " +
+          tls::EncodeBase64(other_.pem) + "\n    client-key: absent\n    client-key-data: " +
+          tls::EncodeBase64(other_.key_pem) + "\n"));
   ASSERT_TRUE(config) << config.error().message;
   EXPECT_EQ(config->endpoint.ca_pem, ca_.pem());
   EXPECT_EQ(config->endpoint.client_certificate_pem, other_.pem);
@@ -304,9 +296,11 @@ TEST_F(Config, EveryMistakeIsNamedWithItsPlaceAndItsFix) {
       {GoodWithUser("    tokenFile: absent\n"), {"users[1] \"admin\": tokenFile: open "}},
       {GoodWithUser("    tokenFile: empty\n"), {"tokenFile: read ", "the token is empty"}},
       {GoodWithUser("    exec: {command: aws}\n"),
-       {"users[1] \"admin\": exec: not supported yet; use token, tokenFile"}},
-      {GoodWithUser("    auth-provider: {name: gcp}\n"),
-       {"users[1] \"admin\": auth-provider: not supported yet; use token"}},
+       {"users[1] \"admin\": exec.apiVersion: missing; write client.authentication.k8s.io/v1"}},
+      {GoodWithUser("    exec: aws\n"), {"users[1] \"admin\": exec: not a map"}},
+      {GoodWithUser("    exec:\n      apiVersion: client.authentication.k8s.io/v1\n"
+                    "      command: aws\n      interactiveMode: Never\n"),
+       {"users[1] \"admin\": exec: this program runs no plugins; use token, tokenFile"}},
       {GoodWithUser("    token: abc\n    as: someone\n"), {"as: impersonation is not supported"}},
       {GoodWithUser("    token: abc\n    as-groups: [a]\n"), {"as-groups: impersonation"}},
       {GoodWithUser("    username: me\n    password: canary\n"),
@@ -325,12 +319,163 @@ TEST_F(Config, EveryMistakeIsNamedWithItsPlaceAndItsFix) {
   }
 }
 
+TEST_F(Config, CR6_AuthProviderIsRefusedWithThePluginInItsPlace) {
+  struct Row {
+    std::string provider;
+    std::string want;
+  };
+  const std::vector<Row> rows = {
+      {"{name: gcp, config: {access-token: canary}}",
+       "with gke-gcloud-auth-plugin, as `gcloud container clusters get-credentials` writes it"},
+      {"{name: azure}", "with kubelogin, as `kubelogin convert-kubeconfig` writes it"},
+      {"{name: oidc}", "with `kubectl oidc-login get-token`"},
+      {"{name: other}", "with a plugin"},
+      {"text", "with a plugin"},
+  };
+  for (const Row& row : rows) {
+    // Also beside an exec plugin: which of them is meant?
+    for (const char* beside : {"", "    exec: {command: aws}\n"}) {
+      const auto config = Load(GoodWithUser("    auth-provider: " + row.provider + "\n" + beside));
+      ASSERT_FALSE(config) << row.provider;
+      EXPECT_EQ(config.error().message,
+                folder_ +
+                    "/config: users[1] \"admin\": auth-provider: not supported; in its place "
+                    "use exec " +
+                    row.want);
+    }
+  }
+}
+
+// A user of an exec plugin that prints the file `status` in the kubeconfig's folder.
+class ExecConfig : public Config {
+ protected:
+  ExecConfig() {
+    std::filesystem::permissions(
+        Write("bin/plugin",
+              "#!/bin/sh\nprintf '{\"apiVersion\":\"client.authentication.k8s.io/v1\","
+              "\"kind\":\"ExecCredential\",\"status\":%s}' \"$(cat \"$1/status\")\"\n"),
+        std::filesystem::perms::owner_all);
+    PrintsToken("first");
+  }
+  void Prints(const json::Value& status) {
+    std::filesystem::rename(Write("next", json::Serialize(status)), folder_ + "/status");
+  }
+  void PrintsToken(const std::string& token) { Prints(json::Value::Object({{"token", token}})); }
+  void PrintsPair(const Certificate& pair) {
+    Prints(json::Value::Object(
+        {{"clientCertificateData", pair.pem}, {"clientKeyData", pair.key_pem}}));
+  }
+  Result<ClientConfig> LoadExec(const std::string& beside = "") {
+    return LoadConfig(
+        {.kubeconfig =
+             Write("config", GoodWithUser("    exec:\n"
+                                          "      apiVersion: client.authentication.k8s.io/v1\n"
+                                          "      command: bin/plugin\n"
+                                          "      args: [" +
+                                          folder_ +
+                                          "]\n"
+                                          "      interactiveMode: Never\n" +
+                                          beside)),
+         .environment = Environment(),
+         .exec = &runner_},
+        time_);
+  }
+  // Whether the configuration is so in the end, after the API server has rejected what it was.
+  bool Becomes(const std::function<bool(const ClientConfig&)>& state) {
+    const base::SystemClock system;
+    const auto deadline = system.Now() + std::chrono::minutes(1);
+    while (system.Now() < deadline) {
+      const auto config = LoadExec();
+      if (config && state(*config)) return true;
+      time_.Advance(std::chrono::minutes(10));
+      if (config) config->credentials->Invalidate();
+      std::this_thread::yield();
+    }
+    return false;
+  }
+
+  AheadClock time_;
+  NoLog logger_;
+  ExecRunner runner_{{"PATH=/usr/bin:/bin"}, std::chrono::minutes(1), time_, logger_};
+};
+
+TEST_F(ExecConfig, CR5_TokenIsWhatThePluginPrints) {
+  const auto config = LoadExec();
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_EQ(config->credentials->BearerToken(), "first");
+  EXPECT_EQ(config->endpoint.client_certificate_pem, "");
+}
+
+TEST_F(ExecConfig, CR5_StaticCredentialsComeFirst) {
+  std::filesystem::remove(folder_ + "/bin/plugin");
+  const auto token = LoadExec("    token: static\n");
+  ASSERT_TRUE(token) << token.error().message;
+  EXPECT_EQ(token->credentials->BearerToken(), "static");
+  const auto pair = LoadExec("    client-certificate: admin.crt\n    client-key: admin.key\n");
+  ASSERT_TRUE(pair) << pair.error().message;
+  EXPECT_EQ(pair->endpoint.client_certificate_pem, admin_.pem);
+}
+
+TEST_F(ExecConfig, M3_NewTokenIsNoOtherConfiguration) {
+  const auto before = LoadExec();
+  ASSERT_TRUE(before) << before.error().message;
+  PrintsToken("second");
+  EXPECT_TRUE(Becomes([&](const ClientConfig& config) {
+    return before->credentials->BearerToken() == "second" && config.endpoint == before->endpoint &&
+           config.credentials->Source() == before->credentials->Source();
+  }));
+}
+
+TEST_F(ExecConfig, M3_NewCertificateIsAnotherConfiguration) {
+  PrintsPair(admin_);
+  const auto before = LoadExec();
+  ASSERT_TRUE(before) << before.error().message;
+  EXPECT_EQ(before->endpoint.client_certificate_pem, admin_.pem);
+  EXPECT_EQ(before->endpoint.client_key_pem, admin_.key_pem);
+  PrintsPair(other_);
+  EXPECT_TRUE(Becomes([&](const ClientConfig& config) {
+    return config.endpoint.client_certificate_pem == other_.pem &&
+           config.endpoint.client_key_pem == other_.key_pem;
+  }));
+}
+
+TEST_F(ExecConfig, M3_AnotherPluginIsAnotherConfiguration) {
+  const auto before = LoadExec();
+  const auto after = LoadExec("      env: [{name: A, value: b}]\n");
+  ASSERT_TRUE(before && after);
+  EXPECT_NE(before->credentials->Source(), after->credentials->Source());
+}
+
+TEST_F(ExecConfig, CR5_PluginThatFailsIsNamed) {
+  std::filesystem::remove(folder_ + "/status");
+  const auto config = LoadExec();
+  ASSERT_FALSE(config);
+  EXPECT_EQ(config.error().code, ErrorCode::kInvalid);
+  EXPECT_TRUE(config.error().message.starts_with(folder_ + "/config: users[1] \"admin\": exec: " +
+                                                 folder_ + "/bin/plugin: printed what is no JSON"))
+      << config.error().message;
+}
+
 TEST_F(Config, MissingFileThatWasAskedForIsAnError) {
   const Result<ClientConfig> config =
       LoadConfig({.kubeconfig = folder_ + "/absent", .environment = Environment()}, clock_);
   ASSERT_FALSE(config);
   EXPECT_EQ(config.error().code, ErrorCode::kInvalid);
-  EXPECT_EQ(config.error().message, "open " + folder_ + "/absent: No such file or directory");
+  EXPECT_EQ(config.error().message,
+            "--kubeconfig: open " + folder_ + "/absent: No such file or directory");
+}
+
+TEST_F(Config, FileThatCannotBeReadIsNamedWithWhatSaysWhereItIs) {
+  const auto message = [&] {
+    const Result<ClientConfig> config = LoadWithoutFlag();
+    return config ? std::string("it works") : config.error().message;
+  };
+  const std::string unreadable = folder_ + "/.kube/config";
+  std::filesystem::create_directories(unreadable);
+  variables_["HOME"] = folder_;
+  EXPECT_EQ(message(), "$HOME: read " + unreadable + ": Is a directory");
+  variables_["KUBECONFIG"] = unreadable;
+  EXPECT_EQ(message(), "$KUBECONFIG: read " + unreadable + ": Is a directory");
 }
 
 TEST_F(Config, KC1_FlagComesFirstThenVariableThenPodThenHome) {

@@ -1,6 +1,7 @@
 #include "pkg/kube/client/kubeconfig.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <filesystem>
 #include <utility>
@@ -16,16 +17,23 @@ using base::Result;
 
 bool IsSet(const YAML::Node& node) { return node.IsDefined() && !node.IsNull(); }
 
-void ReadFields(const YAML::Node& map, Kubeconfig::Entry& entry) {
+// Structures whose content somebody reads.
+constexpr std::array<std::string_view, 3> kRead = {"auth-provider", "exec", "extensions"};
+
+Result<void> ReadFields(const YAML::Node& map, Kubeconfig::Entry& entry) {
   for (const auto& member : map) {
     if (!member.first.IsScalar() || member.second.IsNull()) continue;
     const std::string& name = member.first.Scalar();
     if (member.second.IsScalar()) {
       entry.texts.emplace(name, member.second.Scalar());
+    } else if (std::ranges::find(kRead, name) != kRead.end()) {
+      entry.structures.emplace(
+          name, TRY(yaml::ToJson(member.second).map_error(base::While(entry.where + ": " + name))));
     } else {
-      entry.structures.insert(name);
+      entry.structures.emplace(name, json::Value());
     }
   }
+  return {};
 }
 
 // The list `root[list]` of entries {name: ..., <kind>: {...}}.
@@ -50,7 +58,7 @@ Result<Kubeconfig::Entries> ReadEntries(const YAML::Node& root, const std::strin
     if (IsSet(fields) && !fields.IsMap()) {
       return Fail(ErrorCode::kInvalid, entry.where + ": " + kind + ": not a map");
     }
-    if (IsSet(fields)) ReadFields(fields, entry);
+    if (IsSet(fields)) TRY(ReadFields(fields, entry));
     if (!entries.emplace(name, entry).second) {
       return Fail(ErrorCode::kInvalid, entry.where + ": that name is there twice; remove one");
     }

@@ -1,17 +1,17 @@
 // Kubeconfig files as values: what they say, and where each thing was said, before any of it is
 // used.
 //
-// Pure functions; thread-safe. Bounds: 1 MiB of text, 100,000 YAML nodes, 100 aliases, so that a
-// file cannot make us slow or large.
+// Pure functions; thread-safe. Bounds: 1 MiB of text, 100,000 YAML nodes, 100 aliases, 1000 values
+// in a field, so that a file cannot make us slow or large.
 #pragma once
 
 #include <map>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "pkg/base/result.h"
+#include "pkg/json/value.h"
 
 namespace kube {
 
@@ -20,14 +20,18 @@ struct Kubeconfig {
   struct Entry {
     std::string where = {};   // `/path: users[2] "admin"`, for messages.
     std::string folder = {};  // Of the file; relative paths in the entry begin here.
-    std::map<std::string, std::string> texts =
-        {};                                 // Its scalar fields; those without a value are not.
-    std::set<std::string> structures = {};  // The names of its other fields.
+    std::map<std::string, std::string> texts = {};       // Its scalar fields that have a value.
+    std::map<std::string, json::Value> structures = {};  // Its others; what nobody reads is null.
 
     // Empty if it is absent.
     [[nodiscard]] std::string Text(const std::string& field) const {
       const auto it = texts.find(field);
       return it == texts.end() ? std::string() : it->second;
+    }
+    // Null if it is absent or a text.
+    [[nodiscard]] json::Value Structure(const std::string& field) const {
+      const auto it = structures.find(field);
+      return it == structures.end() ? json::Value() : it->second;
     }
     [[nodiscard]] bool Has(const std::string& field) const {
       return !Text(field).empty() || structures.contains(field);

@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "pkg/base/file.h"
+#include "pkg/kube/client/exec_plugin.h"
+#include "pkg/kube/client/exec_runner.h"
 #include "pkg/kube/client/proxy.h"
 #include "pkg/kube/client/token_file.h"
 #include "pkg/kube/client/url.h"
@@ -132,6 +134,23 @@ Result<void> ReadClientCertificate(const Entry& user, http::Endpoint& endpoint) 
   return {};
 }
 
+// Kubernetes itself has taken out gcp's and azure's, and names plugins in their place.
+Result<void> RefuseAuthProvider(const Entry& user) {
+  if (!user.Has("auth-provider")) return {};
+  const json::Value provider = user.Structure("auth-provider");
+  const std::string& name = provider["name"].AsString();
+  std::string plugin = "with a plugin";
+  if (name == "gcp") {
+    plugin =
+        "with gke-gcloud-auth-plugin, as `gcloud container clusters get-credentials` writes it";
+  } else if (name == "azure") {
+    plugin = "with kubelogin, as `kubelogin convert-kubeconfig` writes it";
+  } else if (name == "oidc") {
+    plugin = "with `kubectl oidc-login get-token`";
+  }
+  return FieldFails(user, "auth-provider", "not supported; in its place use exec " + plugin);
+}
+
 // What must not be ignored, because it would change who we are.
 Result<void> RefuseWhatIsNotSupported(const Entry& user, bool has_static_credentials) {
   for (const char* field : {"as", "as-uid", "as-groups", "as-user-extra"}) {
@@ -147,17 +166,26 @@ Result<void> RefuseWhatIsNotSupported(const Entry& user, bool has_static_credent
     }
   }
   if (has_static_credentials) return {};  // These come first in client-go too.
-  for (const char* field : {"exec", "auth-provider"}) {
-    if (user.Has(field)) {
-      return FieldFails(user, field,
-                        "not supported yet; use token, tokenFile or client-certificate instead,"
-                        " for example with what `kubectl create token` prints");
-    }
-  }
-  return {};
+  return RefuseAuthProvider(user);
 }
 
-Result<std::unique_ptr<http::Credentials>> ReadUser(const Entry& user, http::Endpoint& endpoint,
+// What its plugin prints is the rest of the endpoint.
+Result<std::unique_ptr<http::Credentials>> ReadExecUser(const Entry& user, const Entry& cluster,
+                                                        ExecRunner* runner,
+                                                        http::Endpoint& endpoint) {
+  const ExecPlugin plugin = TRY(ReadExecPlugin(user, cluster, endpoint));
+  if (runner == nullptr) {
+    return FieldFails(user, "exec",
+                      "this program runs no plugins; use token, tokenFile or client-certificate");
+  }
+  ExecRunner::User ran = TRY(runner->Get(plugin));
+  endpoint.client_certificate_pem = std::move(ran.client_certificate_pem);
+  endpoint.client_key_pem = std::move(ran.client_key_pem);
+  return std::move(ran.credentials);
+}
+
+Result<std::unique_ptr<http::Credentials>> ReadUser(const Entry& user, const Entry& cluster,
+                                                    ExecRunner* runner, http::Endpoint& endpoint,
                                                     const base::Clock& clock) {
   TRY(ReadClientCertificate(user, endpoint));
   const std::string static_token = user.Text("token");
@@ -169,6 +197,8 @@ Result<std::unique_ptr<http::Credentials>> ReadUser(const Entry& user, http::End
     const std::string token = TRY(ReadTokenFile(path).map_error(In(user, "tokenFile")));
     return std::make_unique<TokenFile>(path, token, clock);
   }
+  const bool has_exec = user.Has("exec") && endpoint.client_key_pem.empty();
+  if (static_token.empty() && has_exec) return ReadExecUser(user, cluster, runner, endpoint);
   if (static_token.empty()) return std::make_unique<StaticToken>("");
   const std::string token = TRY(CheckToken(static_token).map_error(In(user, "token")));
   return std::make_unique<StaticToken>(token);
@@ -231,7 +261,7 @@ Result<ClientConfig> ReadKubeconfig(const Kubeconfig& kubeconfig, const std::str
   // A context without a user speaks to a server that asks for none, such as `kubectl proxy`.
   const Entry user =
       context.Text("user").empty() ? Entry() : TRY(Referred(context, "user", kubeconfig.users));
-  config.credentials = TRY(ReadUser(user, config.endpoint, clock));
+  config.credentials = TRY(ReadUser(user, cluster, source.exec, config.endpoint, clock));
   if (const std::string ns = context.Text("namespace"); !ns.empty()) config.ns = ns;
   return config;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "pkg/base/check.h"
 #include "pkg/base/rfc3339.h"
 #include "pkg/kube/api/resource.h"
 #include "pkg/kube/client/request.h"
@@ -63,7 +64,9 @@ LeaderElector::LeaderElector(ObjectKey lease, std::string identity, LeaseTiming 
       timing_(timing),
       clock_(clock),
       random_(random),
-      logger_(logger) {}
+      logger_(logger) {
+  CHECK(Validate(timing_));
+}
 
 bool LeaderElector::IsLeader() const {
   return clock_.Now().time_since_epoch().count() < may_act_until_.load();
@@ -97,6 +100,8 @@ http::Request LeaderElector::Start(TimePoint now) {
       request = CreateRequest(kLeases, lease_.ns, Written(Ours()));
       break;
     case Request::kUpdate:
+      // Without a version it would overwrite whoever leads by now.
+      CHECK(!object_.IsNull());
       request = UpdateRequest(kLeases, lease_, Written(Ours()));
       break;
   }

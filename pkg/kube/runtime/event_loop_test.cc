@@ -10,18 +10,13 @@
 
 #include "pkg/base/system_clock.h"
 #include "pkg/base/system_random.h"
+#include "pkg/kube/testing/fakes.h"
 
 namespace kube {
 namespace {
 
 using std::chrono::seconds;
 using Reply = base::Result<http::Response>;
-
-class NoLog final : public base::Logger {
- public:
-  void Log(base::LogLevel /*level*/, std::string_view /*message*/,
-           std::initializer_list<base::LogField> /*fields*/) override {}
-};
 
 // Accepts everything; or holds every request until it is let go.
 class CountingTransport final : public http::Transport {

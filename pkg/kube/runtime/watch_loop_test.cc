@@ -13,10 +13,11 @@
 #include <thread>
 #include <vector>
 
-#include "pkg/base/system_clock.h"
 #include "pkg/base/system_random.h"
 #include "pkg/http/testing/fake_credentials.h"
 #include "pkg/http/testing/raw_server.h"
+#include "pkg/kube/testing/ahead_clock.h"
+#include "pkg/kube/testing/fakes.h"
 
 namespace kube {
 namespace {
@@ -81,24 +82,6 @@ class Names final : public ReflectorSink {
   std::map<std::string, std::string> next_;
 };
 
-class NoLog final : public base::Logger {
- public:
-  void Log(base::LogLevel /*level*/, std::string_view /*message*/,
-           std::initializer_list<base::LogField> /*fields*/) override {}
-};
-
-// The system's clock, which can also be put forward.
-class Clock final : public base::Clock {
- public:
-  [[nodiscard]] TimePoint Now() const override { return clock_.Now() + seconds(ahead_.load()); }
-  [[nodiscard]] WallTime Wall() const override { return clock_.Wall(); }
-  void Advance(int by) { ahead_ += by; }
-
- private:
-  base::SystemClock clock_;
-  std::atomic<int> ahead_ = 0;
-};
-
 class WatchLoopTest : public ::testing::Test {
  protected:
   // Runs until `condition`, which is asked at every turn.
@@ -117,7 +100,7 @@ class WatchLoopTest : public ::testing::Test {
                                        clock_);
   }
 
-  Clock clock_;
+  AheadClock clock_;
   base::SystemRandom random_;
   NoLog logger_;
   Names names_;
@@ -236,7 +219,7 @@ TEST_F(WatchLoopTest, HO3_StalledStreamIsDroppedAndOpenedAgain) {
   RunUntil(*loop, [&] {
     if (reflector_.HasSynced() && server.requests().size() == 2 && !is_advanced) {
       is_advanced = true;
-      clock_.Advance(121);
+      clock_.Advance(seconds(121));
     }
     return names_.VersionOf("a") == "11" && is_dropped;
   });

@@ -35,6 +35,13 @@ class FixedRandom final : public base::Random {
   const Side side_;
 };
 
+// Thread-safe.
+class NoLog final : public base::Logger {
+ public:
+  void Log(base::LogLevel /*level*/, std::string_view /*message*/,
+           std::initializer_list<base::LogField> /*fields*/) override {}
+};
+
 // Keeps the lines, each as "message key=value key=value". Used by one thread.
 class RecordingLogger final : public base::Logger {
  public:

@@ -160,6 +160,14 @@ TEST_F(WorkQueueTest, WQ3_JitterAddsUpToAFifth) {
   EXPECT_EQ(Fail(queue), milliseconds(9599));
 }
 
+TEST_F(WorkQueueTest, WQ3_ChangeEndsTheWaitAfterFailures) {
+  for (int i = 0; i < 20; ++i) (void)Fail(queue_);
+  queue_.AddAfterFailure("a", kStart);
+  EXPECT_EQ(queue_.Get(kStart + seconds(29)), std::nullopt);
+  queue_.Add("a", kStart + seconds(29));
+  EXPECT_EQ(queue_.Get(kStart + seconds(29)), "a");
+}
+
 TEST_F(WorkQueueTest, RT2_ServersRetryAfterIsTheLeastThatAKeyWaits) {
   EXPECT_EQ(Fail(queue_, seconds(7)), seconds(7));
   EXPECT_EQ(Fail(queue_), milliseconds(10));  // Only for that one failure.

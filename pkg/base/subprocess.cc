@@ -1,0 +1,202 @@
+#include "pkg/base/subprocess.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "pkg/base/check.h"
+
+namespace base {
+namespace {
+
+constexpr std::chrono::milliseconds kTurn{20};  // How often its end, ours and the time are seen to.
+constexpr int kReadsInATurn = 64;
+
+std::string Words(int error) { return std::generic_category().message(error); }
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd = -1) : fd_(fd) {}
+  ~Descriptor() { Close(); }
+  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Descriptor& operator=(Descriptor&&) = delete;
+
+  void Close() {
+    if (fd_ >= 0) ::close(fd_);
+    fd_ = -1;
+  }
+  [[nodiscard]] int fd() const { return fd_; }
+  [[nodiscard]] bool is_open() const { return fd_ >= 0; }
+
+ private:
+  int fd_;
+};
+
+struct Pipe {
+  Descriptor read_end;  // Reading from it does not block.
+  Descriptor write_end;
+};
+
+Result<Pipe> MakePipe() {
+  std::array<int, 2> fds = {};
+  if (::pipe2(fds.data(), O_CLOEXEC) != 0) return Fail(ErrorCode::kUnavailable, Words(errno));
+  Pipe pipe = {.read_end = Descriptor(fds[0]), .write_end = Descriptor(fds[1])};
+  CHECK(::fcntl(fds[0], F_SETFL, O_NONBLOCK) == 0);
+  return pipe;
+}
+
+// A child that has been started. Whatever happens, it is dead and reaped in the end.
+class Child {
+ public:
+  explicit Child(pid_t pid) : pid_(pid) {}
+  ~Child() {
+    // Its group, whose number is not used again before it is reaped; it may have left that itself.
+    ::kill(-pid_, SIGKILL);
+    ::kill(pid_, SIGKILL);
+    while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+    }
+  }
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+
+  // How it has ended, if it has. Does not reap it.
+  [[nodiscard]] std::optional<ProgramEnd> Ended() const {
+    siginfo_t info = {};
+    CHECK(::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0);
+    if (info.si_pid == 0) return {};
+    const bool exited = info.si_code == CLD_EXITED;
+    return ProgramEnd{.how = exited ? ProgramEnd::How::kExited : ProgramEnd::How::kSignalled,
+                      .status = info.si_status};
+  }
+
+ private:
+  const pid_t pid_;
+};
+
+// For posix_spawn, which takes char* and does not write to them. `texts` outlives the result.
+std::vector<char*> Pointers(const std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  pointers.reserve(texts.size() + 1);
+  for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+ErrorCode CodeOf(int error) {
+  switch (error) {
+    case ENOENT:
+    case ENOTDIR:
+      return ErrorCode::kNotFound;
+    case EACCES:
+    case EPERM:
+      return ErrorCode::kForbidden;
+    case E2BIG:
+      return ErrorCode::kTooLarge;
+    case EAGAIN:
+    case ENOMEM:
+    case EMFILE:
+    case ENFILE:
+    case ETXTBSY:
+      return ErrorCode::kUnavailable;
+    default:
+      return ErrorCode::kInvalid;
+  }
+}
+
+// posix_spawn shares our memory until the program runs, without a thread or a lock of ours being
+// copied half-way, and tells us why it does not run.
+Result<pid_t> Spawn(const Program& program, const Pipe& output, const Pipe& complaints) {
+  posix_spawn_file_actions_t files;
+  CHECK(::posix_spawn_file_actions_init(&files) == 0);
+  ::posix_spawn_file_actions_adddup2(&files, output.write_end.fd(), STDOUT_FILENO);
+  ::posix_spawn_file_actions_adddup2(&files, complaints.write_end.fd(), STDERR_FILENO);
+  ::posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  ::posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
+
+  posix_spawnattr_t attributes;
+  CHECK(::posix_spawnattr_init(&attributes) == 0);
+  sigset_t all;
+  sigset_t none;
+  sigfillset(&all);
+  sigemptyset(&none);
+  ::posix_spawnattr_setsigdefault(&attributes, &all);
+  ::posix_spawnattr_setsigmask(&attributes, &none);
+  ::posix_spawnattr_setpgroup(&attributes, 0);
+  ::posix_spawnattr_setflags(
+      &attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
+
+  std::vector<std::string> arguments = {program.path};
+  arguments.insert(arguments.end(), program.arguments.begin(), program.arguments.end());
+  pid_t pid = 0;
+  const int error = ::posix_spawn(&pid, program.path.c_str(), &files, &attributes,
+                                  Pointers(arguments).data(), Pointers(program.environment).data());
+  ::posix_spawn_file_actions_destroy(&files);
+  ::posix_spawnattr_destroy(&attributes);
+  if (error != 0) return Fail(CodeOf(error), Words(error));
+  return pid;
+}
+
+// Waits a turn, or until one of them can be read. One that was closed is not waited for.
+void Wait(const Pipe& output, const Pipe& complaints) {
+  std::array<pollfd, 2> fds = {
+      pollfd{.fd = output.read_end.fd(), .events = POLLIN, .revents = 0},
+      pollfd{.fd = complaints.read_end.fd(), .events = POLLIN, .revents = 0}};
+  static_cast<void>(::poll(fds.data(), fds.size(), static_cast<int>(kTurn.count())));
+}
+
+// Appends what is there to `text`, as far as a turn goes, and closes the pipe at its end.
+void Read(Pipe& pipe, std::string& text) {
+  std::array<char, 16384> bytes = {};
+  for (int i = 0; i < kReadsInATurn && pipe.read_end.is_open(); ++i) {
+    const ssize_t count = ::read(pipe.read_end.fd(), bytes.data(), bytes.size());
+    if (count < 0 && (errno == EINTR || errno == EAGAIN)) return;
+    if (count <= 0) return pipe.read_end.Close();
+    text.append(bytes.data(), static_cast<std::size_t>(count));
+  }
+}
+
+}  // namespace
+
+Result<ProgramEnd> RunProgram(const Program& program, const ProgramLimits& limits,
+                              const Clock& clock, const std::stop_token& stop) {
+  using How = ProgramEnd::How;
+  Pipe output = TRY(MakePipe());
+  Pipe complaints = TRY(MakePipe());
+  const pid_t pid = TRY(Spawn(program, output, complaints));
+  const Child child(pid);
+  output.write_end.Close();
+  complaints.write_end.Close();
+
+  const Clock::TimePoint deadline = clock.Now() + limits.time;
+  std::string said;
+  std::string complained;
+  const auto end_with = [&](ProgramEnd end) {
+    end.output = end.how == How::kTooMuchOutput ? "" : std::move(said);
+    end.complaints = std::move(complained);
+    return end;
+  };
+  for (;;) {
+    Wait(output, complaints);
+    const std::optional<ProgramEnd> ended = child.Ended();  // First: then all it said can be read.
+    Read(output, said);
+    Read(complaints, complained);
+    if (complained.size() > limits.complaint_bytes_max) {
+      complained.erase(0, complained.size() - limits.complaint_bytes_max);
+    }
+    if (said.size() > limits.output_bytes_max) return end_with({.how = How::kTooMuchOutput});
+    if (ended) return end_with(*ended);
+    if (stop.stop_requested()) return end_with({.how = How::kStopped});
+    if (clock.Now() >= deadline) return end_with({.how = How::kOutOfTime});
+  }
+}
+
+}  // namespace base

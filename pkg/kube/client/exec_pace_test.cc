@@ -1,0 +1,101 @@
+#include "pkg/kube/client/exec_pace.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace kube {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+using TimePoint = ExecPace::TimePoint;
+
+constexpr TimePoint kStart{hours(1)};
+
+TEST(ExecPace, CR5_RunsAgainATenthOfTheLifeBeforeItEnds) {
+  struct Row {
+    seconds life;
+    seconds want;  // After the run.
+  };
+  const std::vector<Row> rows = {
+      {hours(1), minutes(55)},     // No more than 5 min before.
+      {minutes(10), minutes(9)},   //
+      {seconds(60), seconds(50)},  // No less than 10 s before.
+      {seconds(14), seconds(5)},   // But not within 5 s of the last run.
+      {seconds(0), seconds(5)},    //
+      {hours(24 * 365), hours(24 * 365) - minutes(5)},
+  };
+  for (const Row& row : rows) {
+    ExecPace pace(kStart);
+    pace.Succeeded(kStart, row.life);
+    EXPECT_EQ(pace.due() - kStart, row.want) << row.life.count();
+  }
+}
+
+TEST(ExecPace, CR5_WhatNeverExpiresIsKeptUntilItIsRejected) {
+  ExecPace pace(kStart);
+  EXPECT_EQ(pace.due(), kStart);
+  pace.Succeeded(kStart, {});
+  EXPECT_EQ(pace.due(), TimePoint::max());
+  pace.Rejected(kStart + minutes(1));
+  EXPECT_EQ(pace.due(), kStart + minutes(1));
+}
+
+TEST(ExecPace, CR5_FailuresAreTriedAgainEverMoreRarelyUntilOneSucceeds) {
+  ExecPace pace(kStart);
+  for (const int count : {1, 2, 4, 8, 16, 32, 60, 60}) {
+    const seconds want(count);
+    pace.Failed(kStart);
+    EXPECT_EQ(pace.due() - kStart, want);
+    pace.Rejected(kStart);  // Is no reason to try sooner.
+    EXPECT_EQ(pace.due() - kStart, want);
+  }
+  pace.Succeeded(kStart, {});
+  pace.Failed(kStart);
+  EXPECT_EQ(pace.due() - kStart, seconds(1));
+}
+
+TEST(ExecPace, CR2_ServerThatRejectsEverythingCausesFewRuns) {
+  ExecPace pace(kStart);
+  TimePoint now = kStart;
+  int runs = 0;
+  while (now < kStart + hours(1)) {
+    if (now >= pace.due()) {
+      pace.Succeeded(now, minutes(10));
+      ++runs;
+    }
+    pace.Rejected(now);
+    now += milliseconds(100);
+  }
+  EXPECT_LE(runs, 20);
+}
+
+TEST(ExecPace, CR2_RejectionAfterAQuietTimeIsAnsweredAtOnce) {
+  ExecPace pace(kStart);
+  TimePoint now = kStart;
+  for (int i = 0; i < 10; ++i) {  // Rejected soon after each of them.
+    pace.Succeeded(now, {});
+    pace.Rejected(now);
+    now = pace.due();
+  }
+  pace.Succeeded(now, {});
+  pace.Rejected(now + minutes(6));
+  EXPECT_EQ(pace.due(), now + minutes(6));
+}
+
+TEST(ExecPace, CR2_RejectionNeverPutsOffARunThatIsDueAnyway) {
+  ExecPace pace(kStart);
+  TimePoint now = kStart;
+  for (int i = 0; i < 10; ++i) {
+    pace.Succeeded(now, seconds(30));
+    pace.Rejected(now);
+    EXPECT_LE(pace.due() - now, seconds(20));
+    now = pace.due();
+  }
+}
+
+}  // namespace
+}  // namespace kube
