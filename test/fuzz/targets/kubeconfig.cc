@@ -27,7 +27,9 @@ Value Write(const Kubeconfig::Entries& entries, const char* kind) {
   for (const auto& [name, entry] : entries) {
     Value fields = Value::Object();
     for (const auto& [field, text] : entry.texts) fields[field] = text;
-    for (const std::string& field : entry.structures) fields[field] = Value::Array();
+    for (const auto& [field, value] : entry.structures) {
+      fields[field] = value.IsNull() ? Value::Array() : value;
+    }
     list.Append(Value::Object({{"name", name}, {kind, std::move(fields)}}));
   }
   return list;
