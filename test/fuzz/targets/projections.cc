@@ -91,11 +91,10 @@ std::string ObjectOf(std::string_view bytes, const Value& ours) {
 
 template <typename T>
 std::optional<T> Keep(std::string_view bytes, const Value& ours, Decode<T> decode) {
-  const std::string text = ObjectOf(bytes, ours);
+  std::string text = ObjectOf(bytes, ours);
   json::Parser parser;
-  auto object = parser.Parse(text);
-  const std::string repaired = json::Repair(text);
-  if (!object) object = parser.Parse(repaired);
+  if (!parser.Parse(text)) text = json::Repair(text);
+  const auto object = parser.Parse(text);
   if (!object) return std::nullopt;
   const json::View metadata = (*object)["metadata"];
   const bool has_identity = !metadata["name"].AsString().empty() &&
@@ -109,7 +108,7 @@ std::optional<T> Keep(std::string_view bytes, const Value& ours, Decode<T> decod
   }
   CheckPacked(*kept);
 
-  const auto value = json::Parse(repaired);
+  const auto value = json::Parse(text);
   CHECK(value);
   json::Parser other;
   const auto written = other.Parse(json::Serialize(*value));
