@@ -799,7 +799,7 @@ policies() {
   stage_up policies --runtime-config resource.k8s.io/v1beta1=true,resource.k8s.io/v1beta2=true --apiserver-arg --allow-privileged=true
   server=$(kubectl config view --raw -o jsonpath='{.clusters[0].cluster.server}')
   what_the_rows_are_about >"$stage/objects.out" 2>&1 || { cat "$stage/objects.out"; return 1; }
-  kubectl apply -k "$repo/manifests/policies/tenant-limits" >/dev/null
+  all_policies >/dev/null
   run_case the_policies_are_taken_without_a_warning
   run_case every_row_is_of_a_policy_and_every_rule_has_one
   run_case claims_of_the_daemons_device_are_for_driver_namespaces_alone

@@ -431,11 +431,17 @@ overlay() {  # overlay NAME MORE: a kustomization on top of base; kustomize want
     "$(realpath --relative-to="$stage/$1" "$repo/manifests/base")" "$2" >"$stage/$1/kustomization.yaml"
 }
 
+all_policies() {
+  local folder
+  for folder in policies policies/advice policies/tenant-limits; do kubectl apply -k "$repo/manifests/$folder" || return 1; done
+}
 where_they_only_warn_everything_passes_with_the_words_of_the_refusal() {
   local warning rule
   local -a denials=("cdom-child-deletion 1" "cdom-daemon-account 4" "cdom-daemon-claims 1" "cdom-channel-claims 2" "cdom-template-name 1"
-    "cdom-controller-account 1")
-  overlay warns "components:
+    "cdom-controller-account 1" "cdom-tenant-limits 1")
+  overlay warns "- $(realpath --relative-to="$stage/warns" "$repo/manifests/policies/advice")
+- $(realpath --relative-to="$stage/warns" "$repo/manifests/policies/tenant-limits")
+components:
 - $(realpath --relative-to="$stage/warns" "$repo/manifests/policies/warn-only")"
   kubectl apply -k "$stage/warns" || return 1
   for rule in "${denials[@]}"; do
@@ -445,7 +451,7 @@ where_they_only_warn_everything_passes_with_the_words_of_the_refusal() {
   warning=$(kubectl delete daemonset -n cdom-system "computedomain-daemon-$row_domain" --dry-run=server 2>&1) || return 1
   [[ $warning =~ Warning:\ .*cdom.dev/allow-deletion=true ]] || { echo "$warning"; return 1; }
   wait_for 10 "the audit log has it" grep -q 'validation.policy.admission.k8s.io/validation_failure.*cdom-child-deletion' "$stage/plane/audit.log" || return 1
-  kubectl apply -k "$repo/manifests/policies" || return 1
+  all_policies || return 1
   for rule in "${denials[@]}"; do
     # shellcheck disable=SC2086
     wait_for 30 "it refuses again: $rule" first_row_is $rule deny || return 1
