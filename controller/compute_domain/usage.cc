@@ -26,7 +26,7 @@ constexpr std::size_t kPodsMax = 5;
 // The pod that a claim was made for; null: it stands by itself, or was made for something else.
 const kube::OwnerReference* PodOf(const api::Claim& claim) {
   const kube::OwnerReference* owner = claim.meta.ControllerOwner();
-  return owner != nullptr && owner->kind == "Pod" ? owner : nullptr;
+  return owner != nullptr && owner->kind == "Pod" && !owner->name.empty() ? owner : nullptr;
 }
 
 bool IsWaiting(const Observed& observed, const api::Claim& claim) {

@@ -57,6 +57,13 @@ TEST(FindUsage, U2_PodsOfWhichTheSameIsSaidAreNamedTogether) {
             (Names{"pods/train-2, train-3 (no)", "pods/train-4", "pods/train-5 (never)"}));
 }
 
+// It could not be asked for.
+TEST(PlanWords, T12_OwnerWithoutANameIsNoPod) {
+  Observed observed = Waiting(seconds(60));
+  observed.children.claims.back().meta.owners[0].name.clear();
+  EXPECT_FALSE(PlanWords(observed, Now()).read);
+}
+
 TEST(FindUsage, ClaimThatNoPodWaitsForIsNotWaitedFor) {
   struct Row {
     const char* what;

@@ -7,6 +7,7 @@
 #include "controller/api/names.h"
 #include "controller/compute_domain/apply.h"
 #include "controller/compute_domain/deletion.h"
+#include "pkg/json/repair.h"
 #include "pkg/kube/cache/list_page.h"
 #include "pkg/kube/client/request.h"
 #include "pkg/kube/discovery/version_search.h"
@@ -84,7 +85,7 @@ Result<std::string> FindTemplateVersion(const World& world) {
 
 Result<void> AddHeld(std::string_view item, std::vector<kube::ObjectMeta>& held) {
   json::Parser parser;
-  const json::View object = TRY(parser.Parse(item));
+  const json::View object = TRY(json::ParseRepaired(parser, item));
   kube::ObjectMeta meta = TRY(kube::DecodeMeta(object));
   if (meta.HasFinalizer(api::kFinalizer)) held.push_back(std::move(meta));
   return {};
@@ -115,7 +116,7 @@ Result<std::optional<kube::ObjectMeta>> ReadAgain(const kube::Resource& resource
     return std::optional<kube::ObjectMeta>();
   if (!reply) return tl::unexpected(reply.error());
   json::Parser parser;
-  const json::View object = TRY(parser.Parse(reply->body));
+  const json::View object = TRY(json::ParseRepaired(parser, reply->body));
   return std::optional(TRY(kube::DecodeMeta(object)));
 }
 

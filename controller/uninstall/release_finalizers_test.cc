@@ -80,11 +80,18 @@ class Cluster final : public http::Transport {
   std::string fails = "-";
   int fail_status = 0;
   int fail_times = 0;
+  // The one object whose line contains it is handed out with half a character in it.
+  std::string unreadable = "-";
 
  private:
   std::optional<Reply> Intercept(const std::string& line) {
     if (line.find(fails) != std::string::npos && fail_times-- > 0) {
       return fixtures::MapServer::Fail(fail_status, fail_status == 409 ? "Conflict" : "Because");
+    }
+    if (line.starts_with("GET ") && line.ends_with(unreadable)) {
+      Reply reply = server.Answer({.path = line.substr(line.find('/'))});
+      if (reply) reply->body.insert(1, R"("spec":{"free":"\ud800"},)");
+      return reply;
     }
     if (line.find("/leases/cdom-controller") != std::string::npos) {
       if (holder.empty()) return fixtures::MapServer::Fail(404, "NotFound");
@@ -181,6 +188,17 @@ TEST(ReleaseFinalizers, WriteThatMetAChangeIsDecidedAgainFromWhatIsThere) {
   cluster.fail_times = 3;
   ASSERT_TRUE(cluster.Release());
   EXPECT_FALSE(cluster.HoldsAny());
+}
+
+TEST(ReleaseFinalizers, S1_ObjectThatATenantMadeUnreadableIsDecidedAgainAllTheSame) {
+  Cluster cluster(MadeByTheReference());
+  cluster.fails = "PATCH /apis/resource.k8s.io/v1/namespaces/team-a/";
+  cluster.fail_status = 409;
+  cluster.fail_times = 1;
+  cluster.unreadable = "/resourceclaimtemplates/" + fixtures::kTemplateName;
+  ASSERT_TRUE(cluster.Release());
+  EXPECT_EQ(cluster.Finalizers(Kind::kClaimTemplate, {fixtures::kUserNs, fixtures::kTemplateName}),
+            Lines());
 }
 
 TEST(ReleaseFinalizers, WhatCannotBeReleasedIsNamedAndTheRestIsReleased) {
