@@ -80,7 +80,8 @@ class Cluster final : public http::Transport {
   std::string fails = "-";
   int fail_status = 0;
   int fail_times = 0;
-  // The one object whose line contains it is handed out with half a character in it.
+  // The one object whose line ends so has lost its finalizers by now, and has half a character in
+  // it.
   std::string unreadable = "-";
 
  private:
@@ -89,9 +90,12 @@ class Cluster final : public http::Transport {
       return fixtures::MapServer::Fail(fail_status, fail_status == 409 ? "Conflict" : "Because");
     }
     if (line.starts_with("GET ") && line.ends_with(unreadable)) {
-      Reply reply = server.Answer({.path = line.substr(line.find('/'))});
-      if (reply) reply->body.insert(1, R"("spec":{"free":"\ud800"},)");
-      return reply;
+      const Reply reply = server.Answer({.path = line.substr(line.find('/'))});
+      json::Value object = *json::Parse(reply->body);
+      object["metadata"].Erase("finalizers");
+      std::string body = json::Serialize(object);
+      body.insert(1, R"("spec":{"free":"\ud800"},)");
+      return http::Response{.status = 200, .body = std::move(body)};
     }
     if (line.find("/leases/cdom-controller") != std::string::npos) {
       if (holder.empty()) return fixtures::MapServer::Fail(404, "NotFound");
@@ -197,8 +201,10 @@ TEST(ReleaseFinalizers, S1_ObjectThatATenantMadeUnreadableIsDecidedAgainAllTheSa
   cluster.fail_times = 1;
   cluster.unreadable = "/resourceclaimtemplates/" + fixtures::kTemplateName;
   ASSERT_TRUE(cluster.Release());
-  EXPECT_EQ(cluster.Finalizers(Kind::kClaimTemplate, {fixtures::kUserNs, fixtures::kTemplateName}),
-            Lines());
+  const auto patches = [&](const std::string& line) {
+    return line.starts_with("PATCH ") && line.ends_with(cluster.unreadable);
+  };
+  EXPECT_EQ(std::ranges::count_if(cluster.server.lines(), patches), 1);
 }
 
 TEST(ReleaseFinalizers, WhatCannotBeReleasedIsNamedAndTheRestIsReleased) {

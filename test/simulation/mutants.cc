@@ -236,12 +236,13 @@ Rules TakingLabelsAtOnce() {
   return rules;
 }
 
-// A claim that the cache does not show is gone (against R2).
+// A claim that the cache does not show is gone (against R2), and nobody looks again.
 Rules TrustingTheCacheForClaims() {
   Rules rules = kRules;
   rules.labels = [](const Observed& observed, const compute_domain::Instant& now) {
     Observed blind = observed;
     blind.evidence.claims = observed.children.claims;
+    blind.memory.labels_removed.clear();
     return kRules.labels(blind, now);
   };
   return rules;
