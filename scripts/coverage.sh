@@ -8,7 +8,7 @@ cd "$repo"
 export CCACHE_BASEDIR=$repo CCACHE_NOHASHDIR=1
 build=build/coverage
 rules=(plan acceptance children clique_content clique_pace clique_write daemon_pods deletion findings labels members
-  membership ownership plugins roll status usage)
+  membership ownership plugins roll roster status usage)
 sources=("${rules[@]/#/controller/compute_domain/}")
 sources=("${sources[@]/%/.cc}")
 mapfile -t tests < <(printf '%s_test\n' "${rules[@]}" | while read -r test; do
@@ -32,7 +32,8 @@ missed=$(llvm-cov-19 export "${objects[@]}" --instr-profile="$profiles/all.profd
   awk -F'[:,]' '
     $1 == "SF" { file = $2; sub(/.*\/controller\//, "controller/", file) }
     $1 == "DA" && $3 == 0 { print file ":" $2 ": line not run" }
-    $1 == "BRDA" && ($5 == "-" || $5 == 0) { print file ":" $2 ": a branch not taken" }')
+    $1 == "BRDA" && ($5 == "-" || $5 == 0) { print file ":" $2 ": a branch not taken" }' |
+  grep -vFf <(grep -n '^ *CHECK(' "${sources[@]}" | sed -E 's/^([^:]+:[0-9]+):.*/\1: a branch/') || true)  # None is false.
 if [[ -n $missed ]]; then
   echo "$missed"
   exit 1

@@ -123,6 +123,39 @@ TEST(PlanMembership, C16_PodOfADaemonSetInAnotherNamespaceCountsForNothing) {
   EXPECT_EQ(membership.members.size(), 2U);
 }
 
+TEST(PlanMembership, C16_DaemonThatLeavesTheOneCliqueDoesNotHoldUpTheOther) {
+  Observed observed = fixtures::InTwoNamespaces();
+  observed.children.cliques[0].daemons.push_back(MakeMember("node-9", 5));
+  observed.children.daemon_pods[1].meta.deleting = true;
+  ShowPods(observed, observed.children.daemon_pods);
+  EXPECT_EQ(Written(PlanMembership(observed, Now())), Members{MakeMember("node-0", 0)});
+}
+
+// Nobody there could own it.
+TEST(PlanMembership, C16_CliqueThatNoDaemonSetIsBesideIsGivenNoOwner) {
+  Observed observed = Marked(fixtures::InTwoNamespaces());
+  observed.children.daemon_sets.pop_back();
+  const Member stale = MakeMember("node-0", 7);
+  observed.children.cliques[1].daemons = {stale, MakeMember("node-1", 1)};
+  DaemonPod other = fixtures::MakePod("node-0", 0);
+  other.meta.key.ns = fixtures::kOldDriverNs;
+  ShowPods(observed, {observed.children.daemon_pods[0], other});
+  const auto writes = Actions<WriteClique>(PlanMembership(observed, Now()).actions);
+  ASSERT_EQ(writes.size(), 1U);
+  EXPECT_EQ(writes[0].daemons, Members{stale});
+  EXPECT_TRUE(writes[0].owners.IsNull());
+}
+
+TEST(PlanMembership, C3_NodeThatStatusNeverShowedIsAsItsEntrySays) {
+  Observed observed = Converged();
+  observed.facts.views.nodes = Sight::kNone;
+  observed.nodes.clear();
+  observed.children.daemon_pods.clear();
+  observed.domain->status.nodes.clear();
+  EXPECT_EQ(PlanMembership(observed, Now()).members,
+            (Members{MakeMember("node-0", 0), MakeMember("node-1", 1)}));
+}
+
 // ---- The pace of a clique that is written.
 
 using std::chrono::milliseconds;

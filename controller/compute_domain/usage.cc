@@ -119,7 +119,7 @@ std::optional<Failure> FindShortage(const Observed& observed) {
   const auto add = [&](const api::Claim& claim) {
     const bool names_none = claim.channel_domain.empty();
     const bool is_named = MayName(observed, claim.meta.key.ns);
-    is_all_named = is_all_named && is_named;
+    if (!is_named) is_all_named = false;
     strays.push_back("the channel of " + claim.node + " by " +
                      (is_named ? "ResourceClaim " + kube::ToString(claim.meta.key)
                                : "a ResourceClaim in another namespace") +
