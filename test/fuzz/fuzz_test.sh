@@ -1,24 +1,15 @@
 #!/usr/bin/env bash
 # scripts/fuzz.sh finds what is broken, says so and counts it: with the targets of targets/canary.cc, each of which
 # is broken in a way of its own. Prints PASS or FAIL for each case. scripts/fuzz.sh has built them before.
-set -uo pipefail
+set -euo pipefail
 
 repo=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
 root=$(mktemp -d "${TMPDIR:-/tmp}/cdom-fuzz-test.XXXXXX")
 trap 'rm -rf "$root"' EXIT
 export TMPDIR=$root CDOM_FUZZ_UNIT_SECONDS=2 CDOM_FUZZ_PROGRAM=$repo/build/fuzz/bin/cdom-fuzz
-failed=0
-
-run_case() {  # run_case NAME: a function; what it prints is shown only if it fails
-  local output
-  if output=$("$1" 2>&1); then
-    echo "PASS $1"
-  else
-    failed=1
-    echo "FAIL $1"
-    printf '%s\n' "$output" | tail -n 40
-  fi
-}
+# shellcheck source=../cases.sh
+source "$repo/test/cases.sh"
+cases_in "$root/cases"
 
 # finds TARGET WORDS: the target fails, and the report has these words, an input, and a command that repeats it.
 finds() {
@@ -62,4 +53,4 @@ run_case an_overflow_is_found
 run_case a_hang_is_found
 run_case a_target_that_there_is_not_is_no_success
 run_case every_target_has_a_corpus
-exit "$failed"
+summary
