@@ -345,38 +345,42 @@ TEST(Pass, B24_LabelThatStayedBehindIsTakenAwayByATimerAndALiveRead) {
   }
 }
 
+// The workload has ended, and the labels that stayed behind on its nodes are due.
+class DueLabels {
+ public:
+  DueLabels() {
+    EXPECT_LT(world.Settle(), 5);
+    world.clock.Advance(seconds(60));
+  }
+  void ClaimComesToNode1() {
+    world.server.Put(fixtures::Store(fixtures::MakeChannelClaim("node-1", "train-1")));
+  }
+  json::Value LabelOf(const char* node) const {
+    return world.server.Get(Kind::kNode, {"", node})["metadata"]["labels"][api::kDomainLabel];
+  }
+
+  PassWorld world{[] {
+    Observed observed = Converged();
+    fixtures::EndWorkload(observed.children.claims);
+    return observed;
+  }()};
+};
+
 // The plugin finds the label on the node, so it sets none, and we take it off a moment later.
 TEST(Pass, C8_ClaimThatIsPreparedBetweenTheLastLookAndTheRemovalHasItsLabelBack) {
-  Observed observed = Converged();
-  const std::vector<api::Claim> claims = observed.children.claims;
-  fixtures::EndWorkload(observed.children.claims);
-  PassWorld world(observed);
-  EXPECT_LT(world.Settle(), 5);
-  world.clock.Advance(seconds(60));
-  const std::string patch = "PATCH /api/v1/nodes/node-1";
-  world.server.Intercept([&](const std::string& line) -> std::optional<MapServer::Reply> {
-    if (line == patch) {
-      for (const api::Claim& claim : claims) {
-        if (claim.node == "node-1") world.server.Put(fixtures::Store(claim));
-      }
-    }
+  DueLabels due;
+  due.world.server.Intercept([&](const std::string& line) -> std::optional<MapServer::Reply> {
+    if (line == "PATCH /api/v1/nodes/node-1") due.ClaimComesToNode1();
     return {};
   });
-  EXPECT_FALSE(world.Run().error);
-  const auto label = [&](const char* name) {
-    return world.server.Get(Kind::kNode, {"", name})["metadata"]["labels"][api::kDomainLabel];
-  };
-  EXPECT_EQ(label("node-1").AsString(), kUid);
-  EXPECT_TRUE(label("node-0").IsNull());
+  EXPECT_FALSE(due.world.Run().error);
+  EXPECT_EQ(due.LabelOf("node-1").AsString(), kUid);
+  EXPECT_TRUE(due.LabelOf("node-0").IsNull());
 }
 
 TEST(Pass, C8_LookAfterARemovalThatFailsIsMadeUpFor) {
-  Observed observed = Converged();
-  const std::vector<api::Claim> claims = observed.children.claims;
-  fixtures::EndWorkload(observed.children.claims);
-  PassWorld world(observed);
-  EXPECT_LT(world.Settle(), 5);
-  world.clock.Advance(seconds(60));
+  DueLabels due;
+  PassWorld& world = due.world;
   bool is_removed = false;
   world.server.Intercept([&](const std::string& line) -> std::optional<MapServer::Reply> {
     is_removed = is_removed || line == "PATCH /api/v1/nodes/node-1";
@@ -386,13 +390,9 @@ TEST(Pass, C8_LookAfterARemovalThatFailsIsMadeUpFor) {
   });
   EXPECT_TRUE(world.Run().error);
   world.server.Intercept({});
-  for (const api::Claim& claim : claims) {
-    if (claim.node == "node-1") world.server.Put(fixtures::Store(claim));
-  }
+  due.ClaimComesToNode1();
   world.Settle();
-  EXPECT_EQ(world.server.Get(Kind::kNode, {"", "node-1"})["metadata"]["labels"][api::kDomainLabel]
-                .AsString(),
-            kUid);
+  EXPECT_EQ(due.LabelOf("node-1").AsString(), kUid);
 }
 
 TEST(Pass, C9_C19_LabelThatCannotBeTakenOffIsNoFaultOfTheDomain) {
