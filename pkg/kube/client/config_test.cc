@@ -18,6 +18,7 @@
 #include "pkg/kube/client/exec_runner.h"
 #include "pkg/kube/testing/ahead_clock.h"
 #include "pkg/kube/testing/fakes.h"
+#include "pkg/kube/testing/replaced.h"
 #include "pkg/tls/pem.h"
 
 namespace kube {
@@ -27,12 +28,6 @@ using base::ErrorCode;
 using base::Result;
 using http::testing::Certificate;
 using http::testing::CertificateAuthority;
-
-std::string Replaced(std::string text, const std::string& from, const std::string& to) {
-  const std::size_t at = text.find(from);
-  EXPECT_NE(at, std::string::npos) << "nothing to replace: " << from;
-  return at == std::string::npos ? text : text.replace(at, from.size(), to);
-}
 
 class Config : public ::testing::Test {
  protected:

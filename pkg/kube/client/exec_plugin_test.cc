@@ -12,6 +12,7 @@
 #include "pkg/base/system_clock.h"
 #include "pkg/http/testing/certificates.h"
 #include "pkg/json/value.h"
+#include "pkg/kube/testing/replaced.h"
 
 namespace kube {
 namespace {
@@ -23,12 +24,6 @@ using http::testing::CertificateAuthority;
 
 constexpr const char* kV1 = "client.authentication.k8s.io/v1";
 constexpr const char* kV1Beta1 = "client.authentication.k8s.io/v1beta1";
-
-std::string Replaced(std::string text, const std::string& from, const std::string& to) {
-  const std::size_t at = text.find(from);
-  EXPECT_NE(at, std::string::npos) << "nothing to replace: " << from;
-  return at == std::string::npos ? text : text.replace(at, from.size(), to);
-}
 
 // ---- What a kubeconfig says.
 
