@@ -7,7 +7,12 @@ set(CMAKE_CXX_FLAGS_DEV "-g1 -fno-omit-frame-pointer")
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g1")  # No -DNDEBUG: checks stay on.
 set(CDOM_SANITIZE "" CACHE STRING "Value of -fsanitize, such as address,undefined")
 
-option(CDOM_COVERAGE "Count lines and branches, with clang" OFF)
+option(CDOM_COVERAGE "Count lines and branches of the libraries that say COVERED, with clang" OFF)
+
+# Reading headers is most of a build, so presets that a person seldom waits for compile the sources of a target several at a time.
+# `dev` does not, or each change would compile its neighbours; nor does what clang-tidy reads, which shows that each file includes
+# what it needs.
+set(CDOM_TOGETHER 1 CACHE STRING "How many sources of a target are compiled as one")
 
 find_package(Threads REQUIRED)
 find_package(CURL REQUIRED)
@@ -30,9 +35,6 @@ set(CDOM_INSTRUMENTS "")
 if(CDOM_SANITIZE)
   list(APPEND CDOM_INSTRUMENTS "-fsanitize=${CDOM_SANITIZE}" -fno-sanitize-recover=all)
 endif()
-if(CDOM_COVERAGE)
-  list(APPEND CDOM_INSTRUMENTS -fprofile-instr-generate -fcoverage-mapping)
-endif()
 
 # What who uses a library of ours sees of it, here or installed: where headers lie, and what they need.
 add_library(cdom_headers INTERFACE)
@@ -53,6 +55,9 @@ target_compile_options(
 target_link_options(cdom_flags INTERFACE ${CDOM_INSTRUMENTS})
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   target_compile_options(cdom_flags INTERFACE -Wthread-safety -Wreserved-identifier)
+elseif(CDOM_TOGETHER GREATER 1)
+  # It takes each source of several for a header, in which an anonymous namespace would be a mistake.
+  target_compile_options(cdom_flags INTERFACE -Wno-subobject-linkage)
 endif()
 if(CMAKE_BUILD_TYPE STREQUAL "Release")
   # The hardening set of the OpenSSF's compiler guide, as far as g++ 12 knows it.
@@ -84,14 +89,10 @@ if(CMAKE_BUILD_TYPE STREQUAL "Dev")
   set(CDOM_OPTIONS_product -O1)
   set(CDOM_OPTIONS_test -O0)
 endif()
-if(CDOM_COVERAGE)
-  set(CDOM_OPTIONS_product -O0)
-endif()
 
 # What nearly every file includes is precompiled, since reading headers is most of a build that hardly
-# optimizes; `release` and what clang-tidy reads do without, and so show that each file includes what it
-# needs. The result lies outside of the tree, under a hash of all that it is made from: every checkout
-# names the same file, so the compiler's cache serves them all.
+# optimizes; `release` and what clang-tidy reads do without. The result lies outside of the tree, under a
+# hash of all that it is made from: every checkout names the same file, so the compiler's cache serves them all.
 option(CDOM_PRECOMPILE "Precompile the headers that nearly every file includes; needs clang" OFF)
 set(CDOM_HEADERS_product
     algorithm array atomic chrono condition_variable cstdint functional map memory mutex optional
@@ -134,6 +135,29 @@ if(CDOM_PRECOMPILE)
   cdom_precompile(test)
 endif()
 
+# cdom_together(SRCS): replaces the list by files that include so many of them each. They name them by where they lie in the tree,
+# so that the compiler's cache serves every checkout, which CMake's own unity builds do not.
+function(cdom_together variable)
+  list(LENGTH ${variable} count)
+  if(CDOM_TOGETHER LESS 2 OR count LESS 2)
+    return()
+  endif()
+  cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY "${PROJECT_SOURCE_DIR}" OUTPUT_VARIABLE folder)
+  set(files "")
+  set(sources ${${variable}})
+  while(sources)
+    list(SUBLIST sources 0 ${CDOM_TOGETHER} some)
+    list(REMOVE_ITEM sources ${some})
+    list(GET some 0 first)
+    string(REPLACE "/" "_" name "${first}")
+    list(TRANSFORM some REPLACE "(.+)" "#include \"${folder}/\\1\"\n" OUTPUT_VARIABLE text)
+    list(JOIN text "" text)
+    file(CONFIGURE OUTPUT "${CMAKE_CURRENT_BINARY_DIR}/together/${name}" CONTENT "${text}")
+    list(APPEND files "${CMAKE_CURRENT_BINARY_DIR}/together/${name}")
+  endwhile()
+  set(${variable} ${files} PARENT_SCOPE)
+endfunction()
+
 # All tests; and what ThreadSanitizer is for, the tests of the libraries that say THREADS, which
 # `ctest -L threads` runs.
 add_custom_target(tests)
@@ -143,14 +167,23 @@ add_custom_target(threads_tests)
 #
 # Makes the static library cdom::plan from SRCS (an interface library without any), which links DEPS
 # and nothing else, and one test program for each of TESTS. TEST_DEPS is what only the tests link,
-# TEST_DEFINITIONS what only they are told. THREADS: threads meet in it. Those of pkg are installed.
+# TEST_DEFINITIONS what only they are told. THREADS: threads meet in it. COVERED: scripts/coverage.sh looks
+# whether its tests take every line and branch. ALONE: its sources have names for themselves that others of them have, too.
+# Those of pkg are installed.
 function(cdom_library)
-  cmake_parse_arguments(ARG "THREADS" "NAME" "SRCS;DEPS;TESTS;TEST_DEPS;TEST_DEFINITIONS" ${ARGN})
+  cmake_parse_arguments(ARG "THREADS;COVERED;ALONE" "NAME" "SRCS;DEPS;TESTS;TEST_DEPS;TEST_DEFINITIONS" ${ARGN})
   set(target "cdom_${ARG_NAME}")
+  if(NOT ARG_ALONE)
+    cdom_together(ARG_SRCS)
+  endif()
   if(ARG_SRCS)
     add_library(${target} STATIC ${ARG_SRCS})
     target_link_libraries(${target} PUBLIC cdom_headers ${ARG_DEPS} PRIVATE $<BUILD_INTERFACE:cdom_flags>)
     target_compile_options(${target} PRIVATE ${CDOM_OPTIONS_product} ${CDOM_PRECOMPILED_product})
+    if(ARG_COVERED AND CDOM_COVERAGE)
+      target_compile_options(${target} PRIVATE -fprofile-instr-generate -fcoverage-mapping)
+      target_link_options(${target} PUBLIC -fprofile-instr-generate)
+    endif()
   else()
     add_library(${target} INTERFACE)
     target_link_libraries(${target} INTERFACE cdom_headers ${ARG_DEPS})
@@ -199,6 +232,7 @@ endfunction()
 # cdom_program(NAME compute-domain-controller SRCS main.cc DEPS ...): goes to <build>/bin.
 function(cdom_program)
   cmake_parse_arguments(ARG "" "NAME" "SRCS;DEPS" ${ARGN})
+  cdom_together(ARG_SRCS)
   add_executable(${ARG_NAME} ${ARG_SRCS})
   target_link_libraries(${ARG_NAME} PRIVATE cdom_flags ${ARG_DEPS})
   target_compile_options(${ARG_NAME} PRIVATE ${CDOM_OPTIONS_product} ${CDOM_PRECOMPILED_product})

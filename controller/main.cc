@@ -16,8 +16,10 @@
 #include "controller/process/process.h"
 #include "controller/settings/settings.h"
 #include "controller/uninstall/release_finalizers.h"
+#include "pkg/base/environment.h"
 #include "pkg/base/system_clock.h"
 #include "pkg/base/version.h"
+#include "pkg/command_line/exit.h"
 #include "pkg/http/curl_transport.h"
 #include "pkg/kube/client/config.h"
 #include "pkg/kube/client/exec_runner.h"
@@ -31,17 +33,6 @@ constexpr auto kConfigRetry = std::chrono::seconds(5);
 // For the first answer of an exec plugin. The thread that waits has other duties in the controller.
 constexpr auto kPluginPatience = std::chrono::seconds(5);
 constexpr auto kPluginPatienceOfACommand = std::chrono::seconds(70);
-
-std::optional<std::string> Environment(const std::string& name) {
-  const char* value = std::getenv(name.c_str());
-  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
-}
-
-std::vector<std::string> AllVariables() {
-  std::vector<std::string> all;
-  for (char** variable = environ; *variable != nullptr; ++variable) all.emplace_back(*variable);
-  return all;
-}
 
 // Pages of lists come and go by the megabyte, and each worker has its own. By default glibc learns
 // to keep such blocks on its heaps, of which every thread may have one, between what stays.
@@ -83,7 +74,7 @@ std::jthread HandleSignals(std::stop_source& stop, base::Logger& logger) {
     while (!over.stop_requested()) {
       const int signal = sigtimedwait(&signals, nullptr, &turn);
       if (signal <= 0) continue;
-      if (stop.stop_requested()) std::_Exit(settings::kFailed);
+      if (stop.stop_requested()) std::_Exit(command_line::kFailed);
       logger.Info("Stopping", {{"signal", std::to_string(signal)}});
       stop.request_stop();
     }
@@ -112,11 +103,11 @@ int ReleaseFinalizers(const settings::Settings& settings, const base::Clock& clo
                       base::Logger& logger, const std::stop_token& stop) {
   const auto fail = [](const base::Error& error) {
     std::fputs((error.message + "\n").c_str(), stderr);
-    return settings::kFailed;
+    return command_line::kFailed;
   };
-  kube::ExecRunner exec(AllVariables(), kPluginPatienceOfACommand, clock, logger);
+  kube::ExecRunner exec(base::Environment(), kPluginPatienceOfACommand, clock, logger);
   auto config = kube::LoadConfig(
-      {.kubeconfig = settings.kubeconfig, .environment = Environment, .exec = &exec}, clock);
+      {.kubeconfig = settings.kubeconfig, .environment = base::GetEnv, .exec = &exec}, clock);
   if (!config) return fail(config.error());
   http::CurlTransport transport(
       config->endpoint, *config->credentials,
@@ -161,11 +152,11 @@ int main(int argc, char** argv) {
                             {"image", settings.image},
                             {"election", settings.elects ? "on" : "off"}});
 
-  kube::ExecRunner exec(AllVariables(), kPluginPatience, clock, *logger);
+  kube::ExecRunner exec(base::Environment(), kPluginPatience, clock, *logger);
   const process::Context context = {
       .settings = settings, .clock = clock, .logger = *logger, .load_config = [&] {
         return kube::LoadConfig(
-            {.kubeconfig = settings.kubeconfig, .environment = Environment, .exec = &exec}, clock);
+            {.kubeconfig = settings.kubeconfig, .environment = base::GetEnv, .exec = &exec}, clock);
       }};
   while (auto config = WaitForConfig(context, stop.get_token())) {
     logger->Info("Talking to the API server",
@@ -176,7 +167,9 @@ int main(int argc, char** argv) {
         return 0;
       case process::End::kLeaseLost:
         logger->Error("The Lease was lost; ending, so that nothing of this term survives");
-        return settings::kFailed;
+        return command_line::kFailed;
+      case process::End::kOtherMode:
+        return command_line::kFailed;
       case process::End::kConfigChanged:
         logger->Info("The configuration has changed; starting over with it");
         break;

@@ -4,7 +4,7 @@
 #
 #   scripts/bench.sh [options]
 #
-#   --rows P1,P3,...         only these rows, of P1 to P14 (all)
+#   --rows P1,P3,...         only these rows, of P1 to P17 (all)
 #   --controller-cmd CMD     another controller through the same rows; its settings come as the environment
 #                            variables of NVIDIA's controller, and KUBECONFIG
 #   --smoke                  small sizes, a minute or two: a line PASS or FAIL for each row, which passes if it
@@ -13,7 +13,7 @@
 #   --domains N, --samples N, --labelled-nodes N, --idle-domains N, --idle-nodes N, --idle-claims N,
 #   --foreign-claims N, --idle-seconds N, --hand-overs N, --crashes N, --huge-nodes N, --large-claims N,
 #   --cut-after N, --cut-seconds N, --flapping-nodes N, --flapping-seconds N,
-#   --waiting-domains N, --waiting-seconds N, --unready-members N
+#   --waiting-domains N, --waiting-seconds N, --unready-members N, --placed-domains N, --placed-pods N
 #                            other sizes; `cdom-bench --help` says of what, and the usual ones
 set -euo pipefail
 
@@ -26,7 +26,7 @@ misuse() {
 }
 
 smoke=false
-rows=P1,P2,P3,P4,P5,P6,P7,P8,P9,P10,P11,P12,P13,P14
+rows=P1,P2,P3,P4,P5,P6,P7,P8,P9,P10,P11,P12,P13,P14,P15,P16,P17
 command=$bin/compute-domain-controller
 joining=()
 sizes=()
@@ -51,13 +51,13 @@ while (($# > 0)); do
     --domains | --samples | --labelled-nodes | --idle-domains | --idle-nodes | --idle-claims | \
       --foreign-claims | --idle-seconds | --hand-overs | --crashes | --huge-nodes | --large-claims | \
       --cut-after | --cut-seconds | --flapping-nodes | --flapping-seconds | --waiting-domains | \
-      --waiting-seconds | --unready-members) asked+=("$1" "$2") ;;
+      --waiting-seconds | --unready-members | --placed-domains | --placed-pods) asked+=("$1" "$2") ;;
     *) misuse "unknown option $1" ;;
   esac
   shift 2
 done
 for row in ${rows//,/ }; do
-  [[ $row =~ ^P([1-9]|1[0-4])$ ]] || misuse "there is no row $row"
+  [[ $row =~ ^P([1-9]|1[0-7])$ ]] || misuse "there is no row $row"
 done
 if ((${#joining[@]} == 0)); then
   if $smoke; then joining=(4); else joining=(18 144 1000); fi
@@ -66,7 +66,7 @@ if $smoke; then
   sizes=(--domains 20 --samples 3 --labelled-nodes 60 --idle-domains 20 --idle-nodes 100 --idle-claims 200
     --foreign-claims 200 --idle-seconds 5 --hand-overs 1 --crashes 1 --huge-nodes 60 --large-claims 20
     --cut-after 2 --cut-seconds 6 --flapping-nodes 60 --flapping-seconds 3 --waiting-domains 20
-    --waiting-seconds 20 --unready-members 200)
+    --waiting-seconds 20 --unready-members 200 --placed-domains 20 --placed-pods 5)
 fi
 sizes+=("${asked[@]}")  # Of an option that is there twice, the last counts.
 
@@ -78,6 +78,7 @@ table=$root/table.tsv
 : >"$table"
 failed=0
 stage=
+plane_options=()  # Of the next control plane.
 leave() {
   local status=$?
   trap - EXIT INT TERM
@@ -92,7 +93,7 @@ trap 'exit 130' INT TERM
 begin_stage() {  # begin_stage NAME
   stage=$root/$1
   mkdir -p "$stage"
-  plane_up || return 1
+  plane_up "${plane_options[@]}" || return 1
   kubectl apply -k "$repo/manifests/local" || return 1
   wait_for 60 "the CRDs are served" kubectl get computedomains,computedomaincliques --all-namespaces || return 1
   if [[ $command != "$bin/compute-domain-controller" ]]; then
@@ -121,7 +122,7 @@ wanted() { [[ ,$rows, == *,$1,* ]]; }
 # measure NAME ROWS NODESIM [options of cdom-bench]: on a control plane of its own; NODESIM are the options
 # of the simulated nodes, empty for none. ROWS as cdom-bench names them.
 measure() {
-  local name=$1 of nodes row began=$SECONDS lines=$root/$1.tsv
+  local name=$1 of nodes began=$SECONDS lines=$root/$1.tsv
   read -ra of <<<"$2"
   read -ra nodes <<<"$3"
   shift 3
@@ -131,13 +132,19 @@ measure() {
       { ((${#nodes[@]} == 0)) || nodesim_up "${nodes[@]}"; } &&
       "$bin/cdom-bench" "${of[@]}" --plane "$stage/plane" --controller "$command" --nodesim "$nodesim_url" \
         --kubeconfig "$stage/replica-0.kubeconfig" --kubeconfig "$stage/replica-1.kubeconfig" \
-        --log "$stage/controller.log" "$@" >"$lines"
+        --placement "$repo/manifests/placement" --log "$stage/controller.log" "$@" >"$lines"
   } >"$root/$name.out" 2>&1; then
     tail -n 20 "$root/$name.out" "$stage/controller.log" >&2 || true
   fi
   end_stage >&2
+  told "$name" "$lines" "$began" "${of[*]}"
+}
+
+# told NAME LINES BEGAN ROWS: into the table with them, and whether each of the rows gave a figure.
+told() {
+  local name=$1 lines=$2 began=$3 row
   cat "$lines" >>"$table" 2>/dev/null || true
-  for row in $(tr + " " <<<"${of[*]}"); do
+  for row in $(tr + " " <<<"$4"); do
     # A figure is a number; the C library would print nan or inf.
     if awk -F'\t' -v row="$row" '$1 == row && $8 !~ /^[0-9.]+$/ { bad = 1 } $1 == row { n++ }
         END { exit bad || !n }' "$lines" 2>/dev/null; then
@@ -147,6 +154,33 @@ measure() {
       echo "FAIL row $row ($name) gave no figure"
     fi
   done
+}
+
+# Our daemons and stand-ins for IMEX, as processes; with another controller that says nothing of it.
+daemons() {
+  local count=18 rest=600 began=$SECONDS lines=$root/daemons.tsv out=$root/daemons.out ours theirs still
+  if $smoke; then count=4 rest=5; fi
+  echo "bench: daemons ..." >&2
+  wanted P17 || rest=
+  CDOM_DAEMONS=$count CDOM_REST=$rest "$repo/test/imex/daemons.sh" "$bin" eighteen_daemons daemons_at_rest daemons_that_are_told >"$out" 2>&1 ||
+    tail -n 20 "$out" >&2
+  ours=$(sed -nE 's/^PASS eighteen_daemons_form_[a-z_]+ \([0-9]+ s\): //p' "$out")
+  theirs=$(sed -nE 's/^PASS eighteen_daemons_in_nvidias_manner_[a-z_]+ \([0-9]+ s\): //p' "$out")
+  still=$(sed -nE 's/^(PASS|FAIL) daemons_at_rest_[a-z_]+ \([0-9]+ s\): //p' "$out")
+  awk -v count="$count" -v ours="$ours" -v theirs="$theirs" 'BEGIN {
+    if (!ours || !theirs) exit
+    match(ours, /[0-9]+ clique writes/)
+    writes = substr(ours, RSTART) + 0
+    printf "P16\t%d daemons, one clique: all connected and ready in status\t2000 ms, 5 writes\t%s\t%s\t%.1f\t%s\t%d\n",
+      count, theirs, ours, theirs / ours, ours + 0 <= 2000 && writes <= 5 ? "holds" : "does not hold", ours }' >"$lines"
+  awk -v still="$still" 'BEGIN {
+    if (split(still, word, " ") < 9) exit
+    requests = word[1] + 0
+    kib = word[9] + 0
+    printf "P17\tdaemons at rest: requests but watches\t0\t-\t%s\t-\t%s\t%d\n", still, requests == 0 ? "holds" : "does not hold", requests
+    printf "P17\tmemory of its own of a daemon, the largest (RssAnon)\t<= 4 MiB\t-\t%.2f MiB\t-\t%s\t%d\n",
+      kib / 1024, kib <= 4096 ? "holds" : "does not hold", kib }' >>"$lines"
+  told daemons "$lines" "$began" "$(wanted P16 && printf "P16 ")$(wanted P17 && echo P17)"
 }
 
 show_table() {
@@ -170,17 +204,21 @@ load=$(cut -d' ' -f1 /proc/loadavg)
 if ! $smoke; then
   "$repo/scripts/deps.sh"
   (cd "$repo" && cmake --preset release >/dev/null &&
-    cmake --build --preset release --target compute-domain-controller nodesim cdom-bench | tail -n 1)
+    cmake --build --preset release --target compute-domain-controller compute-domain-daemon nodesim \
+    standin_imex standin_ctl cdom-bench | tail -n 1)
   "$repo/test/controlplane/build.sh" >/dev/null
 fi
 
 if wanted P1; then measure provisioning P1 "" "${sizes[@]}"; fi
 if wanted P2; then
   for nodes in "${joining[@]}"; do
-    # Renewals of a thousand Leases every 2.5 s would be most of what the API server does.
-    period=$((nodes > 200 ? 5000 : 2500))
+    # Renewals of a thousand Leases every 2.5 s would be most of what the API server does, and nodes whose renewals
+    # wait behind others' requests would be lost while they join.
+    period=2500 plane_options=()
+    if ((nodes > 200)); then period=60000 plane_options=(--node-grace 600s); fi
     measure "formation-$nodes" P2 "--nodes $nodes --clique-size 18 --lease-period $period" --joining-nodes "$nodes"
   done
+  plane_options=()
 fi
 latencies=()
 for row in P3 P4; do if wanted "$row"; then latencies+=("$row"); fi; done
@@ -195,6 +233,8 @@ if wanted P12; then measure flapping P12 "" "${sizes[@]}"; fi
 waits=()
 for row in P13 P14; do if wanted "$row"; then waits+=("$row"); fi; done  # P14 needs no control plane.
 if ((${#waits[@]} > 0)); then measure waiting "${waits[*]}" "" "${sizes[@]}"; fi
+if wanted P15; then measure placement P15 "" "${sizes[@]}"; fi
+if wanted P16 || wanted P17; then daemons; fi
 
 show_table "$load"
 ((failed == 0))

@@ -6,17 +6,17 @@ set -euo pipefail
 repo=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$repo"
 export CCACHE_BASEDIR=$repo CCACHE_NOHASHDIR=1
-build=build/coverage
-rules=(plan acceptance children clique_content clique_pace clique_write daemon_pods deletion findings labels members
-  membership ownership plugins roll roster status usage)
+build=build/asan
+rules=(plan acceptance caveats children clique_content clique_pace clique_write daemon_pods deletion findings imex_reports labels members
+  membership ownership plugins roll rooms roster status usage)
 sources=("${rules[@]/#/controller/compute_domain/}")
 sources=("${sources[@]/%/.cc}")
 mapfile -t tests < <(printf '%s_test\n' "${rules[@]}" | while read -r test; do
   if [[ -e controller/compute_domain/$test.cc ]]; then echo "$test"; fi
 done)
 
-cmake --preset coverage >/dev/null
-cmake --build --preset coverage --target "${tests[@]}"
+cmake --preset asan >/dev/null
+cmake --build --preset asan --target "${tests[@]}"
 profiles=$(mktemp -d)
 trap 'rm -rf "$profiles"' EXIT
 objects=()  # The first program by itself, each other one behind --object.

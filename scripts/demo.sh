@@ -101,6 +101,8 @@ plane_up
 
 say "The CRDs, the device classes, and the rights of controller and daemons"
 run kubectl apply -k "$repo/manifests/local"
+say "And the policy by which the pods of a domain land in one NVLink clique"
+run kubectl apply -k "$repo/manifests/placement"
 wait_for 30 "the CRDs are served" kubectl get computedomains --all-namespaces
 
 say "18 + 18 simulated GPU nodes in two NVLink cliques (each plays kubelet, kubelet plugin and IMEX daemon)"

@@ -137,26 +137,29 @@ lint() {
   local cache=${CDOM_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/cdom}/tidy
   mkdir -p "$cache"
   export cache repo
-  git ls-files 'pkg/*.cc' 'controller/*.cc' | grep -vE '_test\.cc$|/testing/' |
+  git ls-files 'pkg/*.cc' 'controller/*.cc' 'node/*.cc' | grep -vE '_test\.cc$|/testing/' |
     xargs -P 2 -I{} "$repo/test/tidy/lint.sh" {}
 }
 
 # What users run, and what plays the cluster around it.
 as_users_run_it() {
-  build release compute-domain-controller nodesim cdom-bench &&
+  build release compute-domain-controller compute-domain-daemon nodesim standin_imex standin_ctl cdom-bench &&
     step "the test control plane is built" "$repo/test/controlplane/build.sh"
 }
 
 # A machine that cannot run them fails here, and says what it lacks.
 real_nodes() {
   step "containerd is built" "$repo/test/realnodes/build.sh" &&
+    step "the stand-in for the kubelet plugin is built" "$repo/test/realnodes/plugin/build.sh" &&
     script "real nodes" "$repo/test/realnodes/realnodes_test.sh" "$repo/build/release/bin"
 }
 
 # What needs no more than processors, which those who wait for a cluster leave idle.
 computes() {
-  build release fault_sweep_test wide_sweep_test &&
-    cases "sweeps and rules over the sources" release -R '^(fault_sweep_test|wide_sweep_test|tidy): '
+  local built=true
+  build release fault_sweep_test wide_sweep_test daemon_sweep_test || built=false
+  touch "$logs/release_is_built"
+  if $built; then cases "sweeps and rules over the sources" release -R '^(fault_sweep_test|wide_sweep_test|daemon_sweep_test|tidy): '; fi
   build asan tests && cases "unit tests under ASan and UBSan" asan
   build tsan threads_tests compute-domain-controller &&
     cases "tests of threads under TSan" tsan -L threads
@@ -189,6 +192,11 @@ joined() {  # Waits for it, and counts it in.
   count "$good" "$bad"
 }
 
+# Who builds in build/release next must not meet those who still do.
+release_is_built() {
+  until [[ -e $logs/release_is_built ]] || ! kill -0 "$beside" 2>/dev/null; do sleep 1; done
+}
+
 full() {
   local cluster=true
   as_users_run_it || cluster=false
@@ -196,26 +204,29 @@ full() {
   if $cluster; then
     script "control plane" "$repo/test/controlplane/controlplane_test.sh"
     script "end to end" "$repo/test/e2e/e2e.sh" "$repo/build/release/bin"
+    script "a daemon that cannot work" "$repo/test/imex/daemon_cases.sh" "$repo/build/release/bin"
+    script "daemons" "$repo/test/imex/daemons.sh" "$repo/build/release/bin"
     real_nodes
     step "the demo sees every step" "$repo/scripts/demo.sh"
     step "the demo with real nodes sees every step" "$repo/scripts/demo.sh" --real-nodes
     script "manifests" "$repo/test/manifests/manifests_test.sh" "$repo/build/release/bin"
+    release_is_built
+    script "image" "$repo/test/image/image_test.sh"
+    script "the driver's image" "$repo/test/image/driver_test.sh"
+    script "benchmarks" "$repo/scripts/bench.sh" --smoke
   fi
   joined
   if $cluster; then
-    # It builds where the sweeps were built.
-    script "image" "$repo/test/image/image_test.sh"
     [[ -x build/tsan/bin/compute-domain-controller ]] &&
       script "end to end under TSan" "$repo/test/e2e/tsan.sh" "$repo/build/tsan/bin" "$repo/build/release/bin"
-    script "benchmarks" "$repo/scripts/bench.sh" --smoke
   fi
 }
 
 nightly() {
-  build release fault_sweep_test wide_sweep_test &&
-    CDOM_SWEEP=all cases "sweeps over every request" release -R '^(fault|wide)_sweep_test: ' --timeout 21600
-  build asan fault_sweep_test wide_sweep_test &&
-    CDOM_SWEEP=1 cases "sweeps under ASan and UBSan" asan -R '^(fault|wide)_sweep_test: ' --timeout 21600
+  build release fault_sweep_test wide_sweep_test daemon_sweep_test &&
+    CDOM_SWEEP=all cases "sweeps over every request" release -R '^(fault|wide|daemon)_sweep_test: ' --timeout 21600
+  build asan fault_sweep_test wide_sweep_test daemon_sweep_test &&
+    CDOM_SWEEP=1 cases "sweeps under ASan and UBSan" asan -R '^(fault|wide|daemon)_sweep_test: ' --timeout 21600
   build tsan tests && cases "all tests under TSan" tsan --timeout 3600
   build dev tests && cases "all tests" dev
   script "hostile input, for minutes" "$repo/scripts/fuzz.sh" 300
@@ -223,6 +234,7 @@ nightly() {
     step "dependencies of the nightly tests are installed" "$repo/scripts/deps.sh" nightly &&
       script "image, at night" "$repo/test/image/nightly_test.sh" "$repo/build/release/bin"
     CDOM_NIGHTLY=1 real_nodes
+    CDOM_NIGHTLY=1 script "placement, at night" "$repo/test/e2e/e2e.sh" "$repo/build/release/bin" five_kinds
     step "benchmarks in full size" "$repo/scripts/bench.sh"
     tail -n 30 "$logs/benchmarks_in_full_size.log"
   fi
@@ -234,5 +246,6 @@ quick() {
 
 step "dependencies are installed" "$repo/scripts/deps.sh" || finish
 step "clang-format finds nothing" format
+script "rules and alerts" "$repo/test/monitoring/monitoring_test.sh"
 "$scope"
 finish

@@ -1,6 +1,7 @@
 // Every name that other components rely on, once.
 #pragma once
 
+#include <array>
 #include <string>
 #include <string_view>
 
@@ -44,6 +45,18 @@ inline const kube::Resource kComputeDomainCliques = {
   return domain + "." + clique;
 }
 
+// Key of the taint that a kubelet plugin of ours publishes on its devices while the node's NVLink
+// fabric has an error; the value says which, in a word.
+inline constexpr std::string_view kFabricErrorTaint = "cdom.dev/fabric-error";
+
+// Taints of those who take nodes away: autoscalers, sellers of spot nodes, and who declares a node
+// dead. One that ends in "/*" stands for all with this prefix.
+inline constexpr std::string_view kOutOfServiceTaint = "node.kubernetes.io/out-of-service";
+inline constexpr std::array kLeavingTaints = {
+    std::string_view("ToBeDeletedByClusterAutoscaler"), std::string_view("karpenter.sh/disrupted"),
+    std::string_view("cloud.google.com/impending-node-termination"),
+    std::string_view("aws-node-termination-handler/*"), kOutOfServiceTaint};
+
 // Ours.
 inline constexpr std::string_view kReportingController = "cdom.dev/compute-domain-controller";
 // On a daemon pod: who writes its clique entry. Only the value "controller" is used.
@@ -52,6 +65,9 @@ inline constexpr std::string_view kMembershipWriterController = "controller";
 
 // On a clique: indices that are kept for nodes whose daemon went.
 inline constexpr std::string_view kHeldIndicesAnnotation = "cdom.dev/held-indices";
+// And how many nodes are on their way into it that were not in it when it was written last: a
+// daemon starts IMEX once there are none, for IMEX is slow to hear of those who come later.
+inline constexpr std::string_view kJoiningAnnotation = "cdom.dev/joining";
 // On a DaemonSet of ours, its pods and claim templates: what was rendered, so that a change shows.
 // On the DaemonSet "<hash>:<generation>": whoever edits its spec raises the generation.
 inline constexpr std::string_view kTemplateHashAnnotation = "cdom.dev/template-hash";
@@ -61,6 +77,18 @@ inline constexpr std::string_view kRepairedAnnotation = "cdom.dev/repaired-gener
 inline constexpr std::string_view kDeletionGraceAnnotation = "cdom.dev/deletion-grace";
 // On a domain: whether its daemons are replaced under a job, "Always" or "WhenIdle".
 inline constexpr std::string_view kDaemonRollAnnotation = "cdom.dev/daemon-roll";
+// On a domain, as a label: whether all its pods are to be in one NVLink clique. Policies select by
+// it.
+inline constexpr std::string_view kPlacementLabel = "cdom.dev/placement";
+inline constexpr std::string_view kPlacementClique = "clique";
+inline constexpr std::string_view kPlacementExclusive = "exclusive-clique";
+// On a domain: a label of its pods; one clique for each value of that.
+inline constexpr std::string_view kPlacementGroupAnnotation = "cdom.dev/placement-group-label";
+// On a domain: how many GPUs each claim of its workload asks for beside the channel, such as "4" or
+// "All" (those of the node), and of which DeviceClass.
+inline constexpr std::string_view kGpusAnnotation = "cdom.dev/gpus";
+inline constexpr std::string_view kGpuClassAnnotation = "cdom.dev/gpu-class";
+inline constexpr std::string_view kGpuDeviceClass = "gpu.nvidia.com";  // Where none is named.
 // On a namespace: "true" tells our policies that it is the driver's.
 inline constexpr std::string_view kDriverNamespaceLabel = "cdom.dev/driver";
 // On a domain: "true" means hands off.
@@ -93,6 +121,7 @@ inline constexpr std::string_view kReasonOutdated = "Outdated";
 inline constexpr std::string_view kReasonRollStopped = "RollStopped";
 inline constexpr std::string_view kReasonCliqueFull = "CliqueFull";
 inline constexpr std::string_view kReasonNoMembers = "NoMembers";
+inline constexpr std::string_view kReasonHostManaged = "HostManaged";
 inline constexpr std::string_view kReasonIdle = "Idle";
 inline constexpr std::string_view kReasonNodesNotRead = "NodesNotRead";
 inline constexpr std::string_view kReasonNodeLost = "NodeLost";
@@ -102,9 +131,19 @@ inline constexpr std::string_view kReasonNodeTainted = "NodeTainted";
 inline constexpr std::string_view kReasonNodeHeld = "NodeHeldByAnotherDomain";
 inline constexpr std::string_view kReasonPluginMissing = "PluginMissing";
 inline constexpr std::string_view kReasonPodsStuck = "PodsStuckTerminating";
+inline constexpr std::string_view kReasonFabricError = "FabricError";
+inline constexpr std::string_view kReasonImexOnHost = "ImexOnHost";
+inline constexpr std::string_view kReasonImexWaitsForQuorum = "ImexWaitsForQuorum";
+inline constexpr std::string_view kReasonImexAddressDiffers = "ImexAddressDiffers";
+inline constexpr std::string_view kReasonImexIndexDiffers = "ImexIndexDiffers";
+inline constexpr std::string_view kReasonImexPeersUnreachable = "ImexPeersUnreachable";
+inline constexpr std::string_view kReasonImexRestarted = "ImexRestartedUnderJob";
 inline constexpr std::string_view kReasonMembersNotReady = "MembersNotReady";
 inline constexpr std::string_view kReasonWaitingForMembers = "WaitingForMembers";
 inline constexpr std::string_view kReasonCliqueShared = "CliqueShared";
+inline constexpr std::string_view kReasonNodeLeaving = "NodeLeaving";
+inline constexpr std::string_view kReasonSpansCliques = "SpansCliques";
+inline constexpr std::string_view kReasonNoFabric = "NoFabric";
 inline constexpr std::string_view kReasonAllMembersReady = "AllMembersReady";
 inline constexpr std::string_view kReasonDeletionBlocked = "DeletionBlocked";
 inline constexpr std::string_view kReasonDeleting = "Deleting";
@@ -112,6 +151,7 @@ inline constexpr std::string_view kReasonHeldByFinalizer = "HeldByFinalizer";
 inline constexpr std::string_view kReasonClaimsReserved = "ClaimsReserved";
 inline constexpr std::string_view kReasonPodsWaiting = "PodsWaiting";
 inline constexpr std::string_view kReasonChannelHeld = "ChannelHeldByUnrelatedClaim";
+inline constexpr std::string_view kReasonNoRoomInClique = "NoRoomInClique";
 inline constexpr std::string_view kReasonNoChannelFree = "NoChannelFree";
 inline constexpr std::string_view kReasonNoPlugin = "NoPlugin";
 inline constexpr std::string_view kReasonNoClaims = "NoClaims";

@@ -81,6 +81,14 @@ DomainStatus DecodeStatus(json::View status) {
   return decoded;
 }
 
+// A number that is no less than 0; what is none says nothing.
+std::optional<int> DecodeCount(std::string_view digits) {
+  int count = 0;
+  const auto [last, error] = std::from_chars(digits.data(), digits.data() + digits.size(), count);
+  if (error != std::errc() || last != digits.data() + digits.size() || count < 0) return {};
+  return count;
+}
+
 // Held indices as EncodeHeld writes them: "node-a=3@2026-01-01T12:00:00Z,...". What does not read
 // like that was not written by us, and holds nothing.
 std::vector<HeldIndex> DecodeHeld(std::string_view text) {
@@ -91,14 +99,11 @@ std::vector<HeldIndex> DecodeHeld(std::string_view text) {
     const std::size_t equals = entry.find('=');
     const std::size_t at = entry.find('@');
     if (equals == std::string_view::npos || at == std::string_view::npos || at < equals) continue;
-    const std::string_view digits = entry.substr(equals + 1, at - equals - 1);
-    HeldIndex decoded = {.node = std::string(entry.substr(0, equals)),
-                         .until = std::string(entry.substr(at + 1))};
-    const auto [end, error] =
-        std::from_chars(digits.data(), digits.data() + digits.size(), decoded.index);
-    if (error == std::errc() && end == digits.data() + digits.size()) {
-      held.push_back(std::move(decoded));
-    }
+    const std::optional<int> index = DecodeCount(entry.substr(equals + 1, at - equals - 1));
+    if (!index) continue;
+    held.push_back({.node = std::string(entry.substr(0, equals)),
+                    .index = *index,
+                    .until = std::string(entry.substr(at + 1))});
   }
   return held;
 }
@@ -196,6 +201,10 @@ base::Result<ComputeDomain> DecodeComputeDomain(json::View object) {
   domain.deletion_grace = Annotation(object, kDeletionGraceAnnotation);
   domain.paused = Annotation(object, kPausedAnnotation);
   domain.daemon_roll = Annotation(object, kDaemonRollAnnotation);
+  domain.placement_group = Annotation(object, kPlacementGroupAnnotation);
+  domain.gpus = Annotation(object, kGpusAnnotation);
+  domain.gpu_class = Annotation(object, kGpuClassAnnotation);
+  domain.placement = Label(object, kPlacementLabel);
   domain.status = DecodeStatus(object["status"]);
   return domain;
 }
@@ -241,7 +250,8 @@ base::Result<Clique> DecodeClique(json::View object) {
     Member member = DecodeMember(daemon, "nodeName");
     if (kube::IsDnsSubdomain(member.node)) clique.daemons.push_back(std::move(member));
   });
-  clique.held = DecodeHeld(object["metadata"]["annotations"][kHeldIndicesAnnotation].AsString());
+  clique.held = DecodeHeld(Annotation(object, kHeldIndicesAnnotation));
+  clique.joining = DecodeCount(Annotation(object, kJoiningAnnotation));
   return clique;
 }
 
@@ -263,6 +273,9 @@ base::Result<DaemonPod> DecodeDaemonPod(json::View object) {
   });
   pod.controller_writes = Label(object, kMembershipWriterLabel) == kMembershipWriterController;
   pod.template_hash = Annotation(object, kTemplateHashAnnotation);
+  if (pod.controller_writes) {
+    pod.imex = DecodeImexReport(object["metadata"]["annotations"][kImexAnnotation].AsString());
+  }
   return pod;
 }
 
@@ -306,7 +319,8 @@ base::Result<Node> DecodeNode(json::View object) {
   object["spec"]["taints"].ForEach([&](json::View taint) {
     const std::string_view key = taint["key"].AsString();
     // Kubernetes sets those under its own prefix from what is known otherwise: readiness, cordon.
-    const bool repeats = key.starts_with("node.kubernetes.io/");
+    // But for one, which people set.
+    const bool repeats = key.starts_with("node.kubernetes.io/") && key != kOutOfServiceTaint;
     if (!repeats && taint["effect"].AsString() != "PreferNoSchedule") {
       node.taints.emplace_back(key);
     }

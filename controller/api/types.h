@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "controller/api/imex_report.h"
 #include "pkg/base/result.h"
 #include "pkg/json/reader.h"
 #include "pkg/json/value.h"
@@ -56,6 +57,10 @@ struct ComputeDomain {
   std::string deletion_grace = {};
   std::string paused = {};
   std::string daemon_roll = {};
+  std::string placement_group = {};
+  std::string gpus = {};
+  std::string gpu_class = {};
+  std::string placement = {};  // And a label.
   DomainStatus status = {};
 };
 
@@ -90,6 +95,8 @@ struct Clique {
   bool is_labelled = true;  // With the domain; its name says it as well.
   std::vector<Member> daemons = {};
   std::vector<HeldIndex> held = {};  // In an annotation: `daemons` has only those that are there.
+  // In another, how many nodes were on their way into it; absent if nobody has said.
+  std::optional<int> joining = {};
   friend bool operator==(const Clique&, const Clique&) = default;
 };
 
@@ -106,6 +113,8 @@ struct DaemonPod {
   bool controller_writes = false;  // Its clique entry is ours to write.
   std::string template_hash = {};  // Of the template that it was made from.
   std::string started = {};        // When its container did, this time.
+  // What its daemon says of IMEX; only those whose entry is ours to write do.
+  std::optional<ImexReport> imex = {};
 };
 
 struct Claim {
@@ -128,7 +137,7 @@ struct Node {
   std::string boot_id = {};    // Of this boot of its machine.
   bool ready = false;          // Condition Ready is True.
   bool unschedulable = false;  // Cordoned.
-  // Keys of taints that keep pods off, without those that only repeat the two above.
+  // Keys of taints that keep pods off, without those that only repeat what is known otherwise.
   std::vector<std::string> taints = {};
 };
 

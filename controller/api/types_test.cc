@@ -129,6 +129,33 @@ TEST(Decode, FieldsOfAWrongTypeAreEmpty) {
   EXPECT_EQ(Decode(DecodeComputeDomain, odd).status, DomainStatus());
 }
 
+TEST(DecodeComputeDomain, G12_PlacementIsALabelAndItsGroupsAnAnnotation) {
+  const ComputeDomain domain = Decode(
+      DecodeComputeDomain,
+      Object(R"("labels": {"cdom.dev/placement": "clique", "cdom.dev/placement-group-label": "no"},
+                "annotations": {"cdom.dev/placement": "no",
+                                "cdom.dev/placement-group-label": "example.com/rank"})"));
+  EXPECT_EQ(domain.placement, "clique");
+  EXPECT_EQ(domain.placement_group, "example.com/rank");
+  const ComputeDomain odd =
+      Decode(DecodeComputeDomain, Object(R"("labels": {"cdom.dev/placement": 1},
+                                            "annotations": ["cdom.dev/placement-group-label"])"));
+  EXPECT_EQ(odd.placement, "");
+  EXPECT_EQ(odd.placement_group, "");
+}
+
+TEST(DecodeComputeDomain, F5_GpusAreAskedForByAnnotationsAlone) {
+  const ComputeDomain domain = Decode(
+      DecodeComputeDomain, Object(R"("labels": {"cdom.dev/gpus": "8", "cdom.dev/gpu-class": "no"},
+                "annotations": {"cdom.dev/gpus": "4", "cdom.dev/gpu-class": "gpu.example.com"})"));
+  EXPECT_EQ(domain.gpus, "4");
+  EXPECT_EQ(domain.gpu_class, "gpu.example.com");
+  const ComputeDomain odd =
+      Decode(DecodeComputeDomain, Object(R"("annotations": {"cdom.dev/gpus": 4})"));
+  EXPECT_EQ(odd.gpus, "");
+  EXPECT_EQ(odd.gpu_class, "");
+}
+
 TEST(DecodeClaimTemplate, DomainAndTargetAreItsLabels) {
   const ClaimTemplate decoded =
       Decode(DecodeClaimTemplate, Object(R"("labels": {"resource.nvidia.com/computeDomain": "uid-1",
@@ -436,6 +463,21 @@ TEST(EncodeHeld, IsReadBackFromTheCliquesAnnotation) {
   }
 }
 
+TEST(DecodeClique, HowManyAreOnTheirWayIsANumberOrNotSaid) {
+  const auto decode = [](const std::string& annotations) {
+    return Decode(DecodeClique, R"({"metadata": {"name": "c", "uid": "u", "resourceVersion": "1",
+        "annotations": {)" + annotations +
+                                    "}}}")
+        .joining;
+  };
+  EXPECT_EQ(decode(R"("cdom.dev/joining": "5")"), 5);
+  EXPECT_EQ(decode(R"("cdom.dev/joining": "0")"), 0);
+  for (const char* odd : {"", R"("cdom.dev/joining": "")", R"("cdom.dev/joining": "-1")",
+                          R"("cdom.dev/joining": "1x")", R"("cdom.dev/joining": "99999999999")"}) {
+    EXPECT_EQ(decode(odd), std::nullopt) << odd;
+  }
+}
+
 TEST(DecodeNode, OnlyTaintsThatSayMoreThanReadinessAndCordonAreKept) {
   const Node node = Decode(DecodeNode, Object("", R"(
       "spec": {"unschedulable": true,
@@ -444,6 +486,27 @@ TEST(DecodeNode, OnlyTaintsThatSayMoreThanReadinessAndCordonAreKept) {
                           {"key": "example.com/soft", "effect": "PreferNoSchedule"}]})"));
   EXPECT_TRUE(node.unschedulable);
   EXPECT_EQ(node.taints, std::vector<std::string>{"example.com/repair"});
+}
+
+TEST(DecodeNode, G11_TaintOfKubernetesThatPeopleSetIsKept) {
+  const Node node = Decode(DecodeNode, Object("", R"(
+      "spec": {"taints": [{"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"},
+                          {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}]})"));
+  EXPECT_EQ(node.taints, std::vector<std::string>{"node.kubernetes.io/out-of-service"});
+}
+
+TEST(DecodeDaemonPod, ReportOfImexIsReadOfDaemonsOfOursAlone) {
+  const auto report = [](const std::string& labels, const std::string& value) {
+    return Decode(DecodeDaemonPod, Object("\"labels\": {" + labels +
+                                          "}, \"annotations\": {\"cdom.dev/imex\": " + value + "}"))
+        .imex;
+  };
+  const std::string ours = R"("cdom.dev/membership-writer": "controller")";
+  const std::string ready = R"("{\"state\":\"READY\",\"index\":3}")";
+  EXPECT_EQ(report(ours, ready), (ImexReport{.index = 3, .state = "READY"}));
+  EXPECT_EQ(report("", ready), std::nullopt);
+  EXPECT_EQ(report(ours, R"("READY")"), std::nullopt);
+  EXPECT_EQ(report(ours, R"({"state": "READY"})"), std::nullopt);
 }
 
 TEST(DecodeDaemonPod, B32_B55_WhatKeepsADaemonFromRunningIsKeptInTheKubeletsWords) {

@@ -1,12 +1,54 @@
 #include "controller/compute_domain/acceptance.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include "controller/api/names.h"
 #include "pkg/base/duration.h"
 #include "pkg/kube/api/names.h"
 
 namespace compute_domain {
+
+namespace {
+
+// The API server takes claims of up to 32 devices, one of which is the channel.
+constexpr int kGpusMax = 31;
+
+bool IsGpuCount(std::string_view text, int& count) {
+  const char* const end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, count);
+  return read.ec == std::errc() && read.ptr == end && count >= 1 && count <= kGpusMax;
+}
+
+// The driver's own devices are none: a claim takes one channel, and no user's takes a daemon's.
+bool IsGpuClass(std::string_view name) {
+  return kube::IsDnsSubdomain(name) && name != api::kChannelDeviceClass &&
+         name != api::kDaemonDeviceClass;
+}
+
+std::optional<Failure> FindInvalidGpus(const Observed& observed) {
+  constexpr std::string_view kMeanwhile =
+      " is not heeded, and the claim template stays as it is, or is made without GPUs: use ";
+  const std::string& asked = observed.domain->gpus;
+  const std::string& device_class = observed.domain->gpu_class;
+  std::string fault;
+  int count = 0;
+  if (!device_class.empty() && !IsGpuClass(device_class)) {
+    fault = std::string(api::kGpuClassAnnotation) + std::string(kMeanwhile) +
+            "the name of a DeviceClass of GPUs, such as " + std::string(api::kGpuDeviceClass) + ".";
+  } else if (!device_class.empty() && asked.empty()) {
+    fault = std::string(api::kGpuClassAnnotation) + std::string(kMeanwhile) + "it together with " +
+            std::string(api::kGpusAnnotation) + ".";
+  } else if (!asked.empty() && asked != "All" && !IsGpuCount(asked, count)) {
+    fault = std::string(api::kGpusAnnotation) + std::string(kMeanwhile) + "a number from 1 to " +
+            std::to_string(kGpusMax) + ", or All for all of a node.";
+  }
+  if (fault.empty()) return {};
+  return Failure{.reason = std::string(api::kReasonAnnotationInvalid),
+                 .message = "Annotation " + fault};
+}
+
+}  // namespace
 
 bool IsProvisioned(const Observed& observed) {
   const kube::Condition* said = observed.domain->status.Find(api::kConditionProvisioned);
@@ -54,6 +96,13 @@ std::optional<Failure> FindInvalidAnnotation(const Observed& observed) {
                               " is not heeded, and no daemon is replaced under a job: use Always "
                               "or WhenIdle."};
   }
+  if (!observed.domain->placement.empty() && !IsPlaced(observed)) {
+    return Failure{.reason = std::string(api::kReasonAnnotationInvalid),
+                   .message = "Label " + std::string(api::kPlacementLabel) +
+                              " is not heeded: use " + std::string(api::kPlacementClique) + " or " +
+                              std::string(api::kPlacementExclusive) + "."};
+  }
+  if (auto invalid = FindInvalidGpus(observed)) return invalid;
   const std::string& grace = observed.domain->deletion_grace;
   if (grace.empty()) return {};
   const auto parsed = base::ParseDuration(grace);
@@ -61,6 +110,21 @@ std::optional<Failure> FindInvalidAnnotation(const Observed& observed) {
   return Failure{.reason = std::string(api::kReasonAnnotationInvalid),
                  .message = "Annotation " + std::string(api::kDeletionGraceAnnotation) +
                             " is not heeded: " + parsed.error().message + ", or 0."};
+}
+
+GpuWish FindGpus(const Observed& observed) {
+  if (FindInvalidGpus(observed)) return {.is_clear = false};
+  const api::ComputeDomain& domain = *observed.domain;
+  if (domain.gpus.empty()) return {};
+  resource_claim_template::Gpus gpus = {.device_class = domain.gpu_class};
+  if (gpus.device_class.empty()) gpus.device_class = api::kGpuDeviceClass;
+  if (!IsGpuCount(domain.gpus, gpus.count)) gpus.count = 0;  // All.
+  return {.gpus = std::move(gpus)};
+}
+
+bool IsPlaced(const Observed& observed) {
+  const std::string& placement = observed.domain->placement;
+  return placement == api::kPlacementClique || placement == api::kPlacementExclusive;
 }
 
 bool IsPaused(const Observed& observed) { return observed.domain->paused == "true"; }

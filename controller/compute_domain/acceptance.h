@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "controller/compute_domain/plan.h"
+#include "controller/resource_claim_template/render.h"
 
 namespace compute_domain {
 
@@ -17,9 +18,21 @@ namespace compute_domain {
 // What keeps anything from being made for the domain; empty: nothing.
 [[nodiscard]] std::optional<Failure> FindObjection(const Observed& observed);
 
-// An annotation that does not read as it should, and goes unheeded; empty: none.
+// An annotation or label that does not read as it should, and goes unheeded; empty: none.
 // REQUIRES: observed.domain.
 [[nodiscard]] std::optional<Failure> FindInvalidAnnotation(const Observed& observed);
+
+// The GPUs that each claim of the workload asks for beside the channel.
+struct GpuWish {
+  bool is_clear = true;  // False: an annotation does not read, so nobody can say how many.
+  std::optional<resource_claim_template::Gpus> gpus = {};  // Empty: none.
+};
+// REQUIRES: observed.domain.
+[[nodiscard]] GpuWish FindGpus(const Observed& observed);
+
+// Whether all its pods are to be in one clique, or in one for each of their groups.
+// REQUIRES: observed.domain.
+[[nodiscard]] bool IsPlaced(const Observed& observed);
 
 // Whether somebody wants nothing to be done about the domain. REQUIRES: observed.domain.
 [[nodiscard]] bool IsPaused(const Observed& observed);

@@ -1,5 +1,7 @@
 #include "controller/compute_domain/cache.h"
 
+#include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "controller/api/names.h"
@@ -52,8 +54,18 @@ Keys DomainsOf(const api::Claim& claim) {
 // Claims that hold a channel for no domain, or for no pod.
 constexpr const char* kStrays = "strays:";
 
+// Claims of pods that wait, behind this by the domain that they name.
+std::string WaitingKey(const std::string& uid) { return "waiting:" + uid; }
+
+bool Waits(const api::Claim& claim) {
+  return claim.node.empty() && !claim.meta.deleting && !claim.channel_domain.empty();
+}
+
 Keys OfClaim(const api::Claim& claim) {
   Keys keys = DomainsOf(claim);
+  for (const std::string& uid : OfUid(claim.channel_domain)) {
+    if (Waits(claim)) keys.push_back(WaitingKey(uid));
+  }
   const bool is_stray = claim.has_channel && !claim.admin_access &&
                         (claim.channel_domain.empty() || claim.consumers.empty());
   if (is_stray) keys.emplace_back(kStrays);
@@ -138,7 +150,10 @@ Cache::Cache(const std::vector<std::string>& driver_namespaces, Changed changed,
           logger),
       templates_(api::DecodeClaimTemplate, ByDomain<api::ClaimTemplate>,
                  Report<api::ClaimTemplate>(changed_, DomainOf), logger),
-      claims_(api::DecodeClaim, OfClaim, Report<api::Claim>(changed_, DomainsOf), logger, IsOfUse),
+      claims_(
+          api::DecodeClaim, OfClaim,
+          [this](const auto& before, const auto& after) { OnClaim(before, after); }, logger,
+          IsOfUse),
       nodes_(
           api::DecodeNode, ByDomain<api::Node>,
           [this](const auto& before, const auto& after) { OnNode(before, after); }, logger),
@@ -210,6 +225,12 @@ std::set<std::string> Cache::DomainsOn(const std::string& node) const {
   return uids;
 }
 
+void Cache::OnClaim(const std::shared_ptr<const api::Claim>& before,
+                    const std::shared_ptr<const api::Claim>& after) {
+  if (allocated_ && before && after && Waits(*before) && !after->node.empty()) allocated_(*before);
+  Report<api::Claim>(changed_, DomainsOf)(before, after);
+}
+
 void Cache::OnPublisher(const std::string& node) {
   for (const std::string& uid : DomainsOn(node)) changed_(uid);
   // The first of the cluster, or the last: that concerns pods that have found no node yet.
@@ -265,6 +286,16 @@ void Cache::OnReboot(const api::Node& node) {
   }
 }
 
+std::vector<std::shared_ptr<const api::DaemonPod>> Cache::DaemonPods(const std::string& uid) const {
+  std::vector<std::shared_ptr<const api::DaemonPod>> pods;
+  for (const auto& driver : driver_namespaces_) {
+    for (auto& pod : driver->daemon_pods.ByIndex(uid)) {
+      if (IsDaemonPod(*pod)) pods.push_back(std::move(pod));
+    }
+  }
+  return pods;
+}
+
 Observed Cache::Gather(const std::string& uid) const {
   Observed observed;
   observed.uid = uid;
@@ -276,10 +307,8 @@ Observed Cache::Gather(const std::string& uid) const {
   for (const auto& driver : driver_namespaces_) {
     Take(driver->daemon_sets, uid, children.daemon_sets);
     Take(driver->cliques, uid, children.cliques);
-    for (const auto& pod : driver->daemon_pods.ByIndex(uid)) {
-      if (IsDaemonPod(*pod)) children.daemon_pods.push_back(*pod);
-    }
   }
+  for (const auto& pod : DaemonPods(uid)) children.daemon_pods.push_back(*pod);
   AddNodes(observed);
   AddNeighbours(observed);
   AddReboots(observed);
@@ -321,6 +350,8 @@ void Cache::AddNodes(Observed& observed) const {
     if (!node) continue;
     observed.nodes.emplace(name, *node);
     if (!publishers_.Contains(name)) observed.without_slices.insert(name);
+    std::string error = publishers_.FabricErrorOf(name);
+    if (!error.empty()) observed.fabric_errors.emplace(name, std::move(error));
     if (node->domain.empty() || node->domain == observed.uid) continue;
     for (const auto& domain : domains_.ByIndex(node->domain)) {
       observed.others.domains[node->domain] = kube::ToString(domain->meta.key);
@@ -341,6 +372,29 @@ void Cache::AddHolders(Observed& observed) const {
       observed.others.holders.insert(kube::ToString(domain->meta.key));
     }
   }
+}
+
+std::string Cache::NameOf(const std::string& uid) const {
+  const auto domains = domains_.ByIndex(uid);
+  return domains.empty() ? uid : kube::ToString(domains.front()->meta.key);
+}
+
+std::vector<std::shared_ptr<const api::Claim>> Cache::WaitingClaims(const std::string& uid) const {
+  return claims_.ByIndex(WaitingKey(uid));
+}
+
+void Cache::VisitRooms(const Facts& facts, const RoomVisitor& visit) const {
+  nodes_.Visit([&](const api::Node& node) {
+    const std::string& name = node.meta.key.name;
+    NodeContext context = {.publishes = publishers_.Contains(name),
+                           .fabric_error = publishers_.FabricErrorOf(name)};
+    if (node.domain.empty()) {
+      const auto claims = claims_.ByIndex(OnNodeKey(name));
+      context.has_channel = std::ranges::any_of(
+          claims, [](const auto& claim) { return claim->has_channel && !claim->admin_access; });
+    }
+    if (const std::optional<NodeRoom> room = RoomOf(node, context, facts)) visit(node, *room);
+  });
 }
 
 bool Cache::HasCaughtUp(const Expectation& expectation) const {

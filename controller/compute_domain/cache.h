@@ -15,6 +15,7 @@
 #include "controller/compute_domain/apply.h"
 #include "controller/compute_domain/observed.h"
 #include "controller/compute_domain/publishers.h"
+#include "controller/compute_domain/rooms.h"
 #include "pkg/base/mutex.h"
 #include "pkg/kube/cache/reflector.h"
 #include "pkg/kube/cache/store.h"
@@ -24,6 +25,8 @@ namespace compute_domain {
 class Cache {
  public:
   using Changed = std::function<void(const std::string& uid)>;
+  // On the watch thread, with a claim for a channel as it was before a node was found for it.
+  using Allocated = std::function<void(const api::Claim& before)>;
 
   // A collection to watch and where it goes.
   struct Watch {
@@ -32,6 +35,9 @@ class Cache {
   };
 
   Cache(const std::vector<std::string>& driver_namespaces, Changed changed, base::Logger& logger);
+
+  // Before anything is watched.
+  void OnAllocated(Allocated allocated) { allocated_ = std::move(allocated); }
 
   [[nodiscard]] std::vector<Watch> Watches();
 
@@ -44,6 +50,10 @@ class Cache {
   // Who may have the channels that pods of the domain lack.
   void AddHolders(Observed& observed) const;
 
+  // Every node that may be part of a domain, with what became of it, in order of their names.
+  using RoomVisitor = std::function<void(const api::Node& node, const NodeRoom& room)>;
+  void VisitRooms(const Facts& facts, const RoomVisitor& visit) const;
+
   // Whether the store of the object is as new as a write of ours.
   [[nodiscard]] bool HasCaughtUp(const Expectation& expectation) const;
 
@@ -52,8 +62,16 @@ class Cache {
   [[nodiscard]] std::vector<std::shared_ptr<const api::ComputeDomain>> Domains() const {
     return domains_.List();
   }
+  // "namespace/name" of the domain, or its UID if there is none.
+  [[nodiscard]] std::string NameOf(const std::string& uid) const;
+  // Those for a channel that no node was found for yet.
+  [[nodiscard]] std::vector<std::shared_ptr<const api::Claim>> WaitingClaims(
+      const std::string& uid) const;
   // Claims that are kept: those of other drivers are not.
   [[nodiscard]] std::size_t claims() const { return claims_.size(); }
+  // Those that the domain's DaemonSets made.
+  [[nodiscard]] std::vector<std::shared_ptr<const api::DaemonPod>> DaemonPods(
+      const std::string& uid) const;
   // The nodes that carry the domain's label.
   [[nodiscard]] std::vector<std::shared_ptr<const api::Node>> LabelledNodes(
       const std::string& uid) const {
@@ -72,6 +90,8 @@ class Cache {
 
   // Those with a pod, member or claim on the node.
   [[nodiscard]] std::set<std::string> DomainsOn(const std::string& node) const;
+  void OnClaim(const std::shared_ptr<const api::Claim>& before,
+               const std::shared_ptr<const api::Claim>& after);
   void OnPublisher(const std::string& node);
   void OnNode(const std::shared_ptr<const api::Node>& before,
               const std::shared_ptr<const api::Node>& after);
@@ -84,6 +104,7 @@ class Cache {
   void AddReboots(Observed& observed) const;
 
   const Changed changed_;
+  Allocated allocated_;
   kube::Store<api::ComputeDomain> domains_;
   kube::Store<api::ClaimTemplate, kube::Packed> templates_;
   kube::Store<api::Claim, kube::Packed> claims_;

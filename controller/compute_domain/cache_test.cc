@@ -141,6 +141,19 @@ TEST(Cache, B56_NodeThatGainsItsFirstSliceOrLosesItsLastConcernsWhoIsThere) {
   EXPECT_EQ(ChangedBy(world), Uids{kUid});
 }
 
+TEST(Cache, B49_FabricErrorOfANodeConcernsWhoIsThere) {
+  PassWorld world(Converged());
+  world.server.PutSlice("node-1", "slice-1");
+  (void)ChangedBy(world);
+  world.server.PutSlice("node-1", "slice-1", "gpu-0");
+  EXPECT_EQ(ChangedBy(world), Uids{kUid});
+  const std::map<std::string, std::string> errors = {{"node-1", "gpu-0"}};
+  EXPECT_EQ(world.cache.Gather(kUid).fabric_errors, errors);
+  world.server.PutSlice("node-1", "slice-1");
+  EXPECT_EQ(ChangedBy(world), Uids{kUid});
+  EXPECT_TRUE(world.cache.Gather(kUid).fabric_errors.empty());
+}
+
 TEST(Cache, B56_FirstSliceOfTheClusterAndItsLastConcernEveryDomain) {
   PassWorld world(Converged());
   EXPECT_TRUE(world.cache.Gather(kUid).nobody_publishes);
@@ -399,6 +412,63 @@ TEST(Cache, B29_ClaimsOfNoDomainOrNoPodAndDomainsThatHoldNodesAreFoundForWhoLack
     strays.push_back(claim.meta.key.name);
   EXPECT_EQ(strays, (std::vector<std::string>{"of-none-channel", "unused-channel"}));
   EXPECT_EQ(observed.others.holders, Uids{"team-a/other"});
+}
+
+TEST(Cache, G21_EveryNodeThatMayBePartOfADomainIsVisitedWithWhatBecameOfIt) {
+  PassWorld world(Converged());
+  const auto put = [&](const char* name, const char* clique, const std::string& domain) {
+    api::Node node = fixtures::MakeNode(name, domain);
+    node.clique = clique;
+    world.server.Put(Store(node));
+  };
+  put("node-0", "a.0", kUid);
+  put("node-1", "a.0", "");  // Its label went, and its channel is still allocated.
+  put("node-2", "b.0", "");
+  put("node-3", "b.0", "");
+  put("node-4", "", "");
+  put("node-5", "", "");
+  world.server.PutSlice("node-3", "slice-3");
+  world.server.PutSlice("node-5", "slice-5");
+  api::Claim administrators = fixtures::MakeChannelClaim("node-3", "monitor");
+  administrators.admin_access = true;
+  world.server.Put(Store(administrators));
+  world.server.ShowAll(world.cache);
+  Facts facts = fixtures::MakeFacts();
+  facts.views.slices = Sight::kCurrent;
+  std::map<std::string, std::string> seen;
+  world.cache.VisitRooms(facts, [&](const api::Node& node, const NodeRoom& room) {
+    seen[node.clique + "/" + node.meta.key.name] = ToString(room.state);
+  });
+  EXPECT_EQ(seen, (std::map<std::string, std::string>{{"a.0/node-0", "held"},
+                                                      {"a.0/node-1", "held"},
+                                                      {"b.0/node-2", "unusable"},
+                                                      {"b.0/node-3", "free"},
+                                                      {"/node-5", "free"}}));
+  EXPECT_EQ(world.cache.NameOf(kUid), "team-a/train");
+  EXPECT_EQ(world.cache.NameOf("gone"), "gone");
+}
+
+TEST(Cache, G23_ClaimIsReportedOnceWhenItsNodeIsFound) {
+  Observed observed = Converged();
+  observed.children.claims = {fixtures::MakeWaitingClaim("train-2")};
+  PassWorld world(observed);
+  std::vector<std::string> allocated;
+  world.cache.OnAllocated([&](const api::Claim& before) {
+    allocated.push_back(before.meta.key.name + " of " + before.meta.creation_timestamp);
+  });
+  EXPECT_EQ(world.cache.WaitingClaims(kUid).size(), 1U);
+  api::Claim claim = observed.children.claims[0];
+  world.server.Put(Store(claim));
+  world.server.ShowAll(world.cache);
+  EXPECT_EQ(allocated.size(), 0U) << "it goes on waiting";
+  claim.node = "node-1";
+  world.server.Put(Store(claim));
+  world.server.ShowAll(world.cache);
+  claim.consumers = {"pods/train-2"};
+  world.server.Put(Store(claim));
+  world.server.ShowAll(world.cache);
+  EXPECT_EQ(allocated, (std::vector<std::string>{"train-2-channel of 2026-01-01T11:00:00Z"}));
+  EXPECT_TRUE(world.cache.WaitingClaims(kUid).empty());
 }
 
 }  // namespace

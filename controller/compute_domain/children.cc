@@ -1,9 +1,9 @@
 #include "controller/compute_domain/children.h"
 
 #include <algorithm>
-#include <array>
 
 #include "controller/api/names.h"
+#include "controller/compute_domain/acceptance.h"
 #include "controller/compute_domain/clique_write.h"
 #include "controller/compute_domain/deletion.h"
 #include "controller/compute_domain/ownership.h"
@@ -28,8 +28,9 @@ struct Child {
   kube::ObjectKey key = {};
   Rendered (*render)(const Observed&) = nullptr;
   const kube::ObjectMeta* found = nullptr;  // Under whatever name; one that stays, if there is one.
-  std::string found_hash = {};  // Empty: it was made by somebody else, and stays as it is.
-  bool edited = false;          // Since we wrote it.
+  // Empty: it stays as it is, for somebody else made it, or nobody can say how it should be.
+  std::string found_hash = {};
+  bool edited = false;  // Since we wrote it.
 };
 
 template <typename T>
@@ -84,8 +85,11 @@ Rendered RenderDaemonTemplate(const Observed& observed) {
 }
 
 Rendered RenderWorkloadTemplate(const Observed& observed) {
+  api::ComputeDomain domain = *observed.domain;
+  // A plugin that finds IMEX on its host knows no other.
+  if (observed.facts.imex_on_hosts) domain.allocation_mode = "Single";
   return RenderTemplate(observed, [&](const std::string& version) {
-    return resource_claim_template::RenderWorkload(*observed.domain, version);
+    return resource_claim_template::RenderWorkload(domain, FindGpus(observed).gpus, version);
   });
 }
 
@@ -110,12 +114,23 @@ Child FindTemplate(const Observed& observed, kube::ObjectKey key,
   return child;
 }
 
-std::array<Child, 3> ChildrenOf(const Observed& observed) {
+Child FindWorkloadTemplate(const Observed& observed) {
   const api::ComputeDomain& domain = *observed.domain;
+  Child child = FindTemplate(observed, {.ns = domain.meta.key.ns, .name = domain.template_name},
+                             RenderWorkloadTemplate, IsWorkloadTemplate);
+  const GpuWish wish = FindGpus(observed);
+  // A slip of the pen takes no GPUs from pods yet to come.
+  if (!wish.is_clear) child.found_hash.clear();
+  // The reference's template has none, and who asks for them wants another.
+  if (wish.gpus && child.found_hash.empty()) child.found_hash = "of others";
+  return child;
+}
+
+std::vector<Child> ChildrenOf(const Observed& observed) {
+  Child workload = FindWorkloadTemplate(observed);
+  if (observed.facts.imex_on_hosts) return {std::move(workload)};
   return {FindTemplate(observed, DaemonKey(observed), RenderDaemonTemplate, IsDaemonTemplate),
-          FindDaemonSet(observed),
-          FindTemplate(observed, {.ns = domain.meta.key.ns, .name = domain.template_name},
-                       RenderWorkloadTemplate, IsWorkloadTemplate)};
+          FindDaemonSet(observed), std::move(workload)};
 }
 
 bool IsRead(const NameCheck& name) {
@@ -212,7 +227,7 @@ std::optional<Action> PlanCreation(const Observed& observed, const Child& child)
 }
 
 // Pods that a daemon of this DaemonSet serves in, or has begun to.
-bool Serves(const api::DaemonSet& set, const std::vector<api::DaemonPod>& pods) {
+bool MayServe(const api::DaemonSet& set, const std::vector<api::DaemonPod>& pods) {
   return std::ranges::any_of(pods, [&](const api::DaemonPod& pod) {
     return IsMadeBy(pod, set.meta.uid) && !pod.terminal && (pod.ready || pod.clique);
   });
@@ -239,13 +254,13 @@ std::optional<Action> PlanDuplicate(const Observed& observed, const api::DaemonS
   const bool has_ours = std::ranges::any_of(observed.children.daemon_sets, is_kept,
                                             [](const auto& other) { return other.meta; });
   const bool is_needed =
-      Serves(set, observed.children.daemon_pods) || OwnsAClique(set, observed.children.cliques);
+      MayServe(set, observed.children.daemon_pods) || OwnsAClique(set, observed.children.cliques);
   if (!has_ours || is_needed) return {};
   const NameCheck& name = observed.evidence.NameOf(Kind::kDaemonSet, ours);
   if (!IsRead(name)) return ReadTaken{.kind = Kind::kDaemonSet, .key = ours};
   if (name.is == NameCheck::Is::kFree || !is_kept(name.holder.meta)) return {};
   if (!observed.evidence.daemon_pods) return ReadDaemons{};
-  if (Serves(set, *observed.evidence.daemon_pods)) return {};
+  if (MayServe(set, *observed.evidence.daemon_pods)) return {};
   return Delete{.kind = Kind::kDaemonSet, .key = set.meta.key, .uid = set.meta.uid};
 }
 
@@ -307,17 +322,40 @@ ChildrenState FindChildren(const Observed& observed) {
   return state;
 }
 
+std::vector<std::string> FindOfOtherMode(const Observed& observed) {
+  std::vector<std::string> names;
+  if (!observed.domain || observed.domain->meta.deleting) return names;
+  if (!observed.facts.imex_on_hosts) {
+    const kube::Condition* said = observed.domain->status.Find(api::kConditionMembersReady);
+    const bool was_on_hosts = said != nullptr && said->reason == api::kReasonHostManaged;
+    if (was_on_hosts) names.push_back("ComputeDomain " + kube::ToString(observed.domain->meta.key));
+    return names;
+  }
+  const auto add = [&](Kind kind, const kube::ObjectMeta& meta) {
+    names.push_back(NameOf(kind) + kube::ToString(meta.key));
+  };
+  for (const api::DaemonSet& set : observed.children.daemon_sets) {
+    if (IsDaemonSet(observed, set)) add(Kind::kDaemonSet, set.meta);
+  }
+  for (const api::ClaimTemplate& found : observed.children.templates) {
+    if (IsDaemonTemplate(observed, found)) add(Kind::kClaimTemplate, found.meta);
+  }
+  return names;
+}
+
 std::optional<Failure> FindTakenName(const Observed& observed) {
   for (const auto& [name, read] : observed.evidence.names) {
     const auto& [kind, key] = name;
     if (kind == Kind::kClique || read.is != NameCheck::Is::kFound) continue;
     const NameHolder& found = read.holder;
     if (IsChild(observed, kind, found) || HasLostLabels(observed, kind, found)) continue;
+    const bool is_after_the_uid = key.name == api::DaemonName(observed.uid);
     return Failure{.reason = std::string(api::kReasonTemplateNameTaken),
                    .message = NameOf(kind) + kube::ToString(key) + " exists and " +
-                              WhoseIs(observed, found) +
-                              ". Delete it, or create this domain again with another "
-                              "spec.channel.resourceClaimTemplate.name."};
+                              WhoseIs(observed, found) + ". Delete it" +
+                              (is_after_the_uid ? "."
+                                                : ", or create this domain again with another "
+                                                  "spec.channel.resourceClaimTemplate.name.")};
   }
   return {};
 }

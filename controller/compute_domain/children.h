@@ -20,6 +20,10 @@ struct ChildrenState {
 // REQUIRES: observed.domain.
 [[nodiscard]] ChildrenState FindChildren(const Observed& observed);
 
+// Children that the domain was given while IMEX was run by others than now, by name; of one that
+// had none but its workload's template, itself. Empty: none, or the domain is going.
+[[nodiscard]] std::vector<std::string> FindOfOtherMode(const Observed& observed);
+
 // A name that somebody else holds, as a failure for the domain's condition; empty: none.
 [[nodiscard]] std::optional<Failure> FindTakenName(const Observed& observed);
 

@@ -56,6 +56,50 @@ TEST(PlanChildren, F28_OtherVersionOfTheApiIsNoChangeOfATemplate) {
   EXPECT_TRUE(PlanChildren(observed).empty());
 }
 
+TEST(PlanChildren, P23_DomainOfTheHostsGetsATemplateForOneChannelAndNothingElse) {
+  Observed observed = fixtures::OnHosts();
+  EXPECT_TRUE(PlanChildren(observed).empty());
+  observed.children.templates.clear();
+  observed.domain->allocation_mode = "All";
+  const auto actions = PlanChildren(observed);
+  const auto creates = Actions<Create>(actions);
+  ASSERT_EQ(creates.size(), 1U);
+  EXPECT_EQ(actions.size(), 1U);
+  EXPECT_EQ(creates[0].key.name, fixtures::kTemplateName);
+  const json::Value& config =
+      creates[0].object["spec"]["spec"]["devices"]["config"].items()[0]["opaque"]["parameters"];
+  EXPECT_EQ(config["allocationMode"].AsString(), "Single");
+}
+
+TEST(FindOfOtherMode, P23_DaemonsOfADomainThatLivesAreNamedWhereImexIsOnTheHosts) {
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(FindOfOtherMode(fixtures::OnHosts()), Names());
+  Observed observed = Converged();
+  EXPECT_EQ(FindOfOtherMode(observed), Names());
+  observed.facts.imex_on_hosts = true;
+  EXPECT_EQ(FindOfOtherMode(observed),
+            (Names{"DaemonSet cdom-system/" + fixtures::kDaemonName,
+                   "ResourceClaimTemplate cdom-system/" + fixtures::kDaemonName}));
+  observed.children.daemon_sets[0].domain = fixtures::kOtherUid;
+  observed.children.templates.erase(observed.children.templates.begin());
+  EXPECT_EQ(FindOfOtherMode(observed), Names()) << "another's";
+  observed = Converged();
+  observed.facts.imex_on_hosts = true;
+  observed.domain->meta.deleting = true;
+  EXPECT_EQ(FindOfOtherMode(observed), Names()) << "it is taken down in either mode";
+  observed.domain.reset();
+  EXPECT_EQ(FindOfOtherMode(observed), Names()) << "and so are orphans";
+}
+
+TEST(FindOfOtherMode, P23_DomainThatWasOfTheHostsIsNamedWhereDaemonsAreMade) {
+  using Names = std::vector<std::string>;
+  Observed observed = Converged();
+  fixtures::ConditionOf(observed.domain->status, "MembersReady").reason = "HostManaged";
+  EXPECT_EQ(FindOfOtherMode(observed), Names{"ComputeDomain team-a/train"});
+  observed.domain->status = {};
+  EXPECT_EQ(FindOfOtherMode(observed), Names()) << "nobody has served it yet";
+}
+
 TEST(PlanChildren, ChildrenThatSomebodyElseMadeStayAsTheyAre) {
   EXPECT_TRUE(PlanChildren(Converged()).empty());
 }
@@ -100,6 +144,51 @@ TEST(PlanChildren, B37_ClaimTemplateOfAnotherHashIsDeletedToBeMadeAgain) {
     EXPECT_EQ(deletions[0].key, outdated.meta.key);
     EXPECT_EQ(deletions[0].uid, outdated.meta.uid);
   }
+}
+
+// Of the release before GPUs could be asked for, for this UID.
+TEST(PlanChildren, F5_TemplateOfADomainThatAsksForNoGpusIsNotMadeAgain) {
+  Observed observed = Converged();
+  observed.children.templates[1].template_hash = "f23a814c0642bffc";
+  EXPECT_TRUE(PlanChildren(observed).empty());
+}
+
+TEST(PlanChildren, F5_ChangedGpusReplaceTheWorkloadsTemplateAlone) {
+  Observed observed = Stamped();
+  const api::ClaimTemplate& workload = observed.children.templates[1];
+  observed.domain->gpus = "4";
+  const auto actions = PlanChildren(observed);
+  const auto deletions = Actions<Delete>(actions);
+  ASSERT_EQ(deletions.size(), 1U);
+  EXPECT_EQ(actions.size(), 1U) << "no daemon is touched, and so no pod that runs";
+  EXPECT_EQ(deletions[0].uid, workload.meta.uid);
+
+  observed.children.templates.pop_back();
+  const auto creations = Actions<Create>(PlanChildren(observed));
+  ASSERT_EQ(creations.size(), 1U);
+  const json::Value& requests = creations[0].object["spec"]["spec"]["devices"]["requests"];
+  ASSERT_EQ(requests.items().size(), 2U);
+  EXPECT_EQ(requests.items()[1]["exactly"]["count"].AsInt(), 4);
+}
+
+TEST(PlanChildren, F5_TemplateOfOthersIsReplacedOnlyWhereGpusAreAskedFor) {
+  Observed observed = Converged();
+  EXPECT_TRUE(PlanChildren(observed).empty());
+  observed.domain->gpus = "All";
+  const auto deletions = Actions<Delete>(PlanChildren(observed));
+  ASSERT_EQ(deletions.size(), 1U);
+  EXPECT_EQ(deletions[0].uid, observed.children.templates[1].meta.uid);
+}
+
+TEST(PlanChildren, F5_WhereTheAnnotationDoesNotReadTheTemplateStaysAndAMissingOneIsMadeWithout) {
+  Observed observed = Stamped();
+  observed.children.templates[1].template_hash = "with four";
+  observed.domain->gpus = "four";
+  EXPECT_TRUE(PlanChildren(observed).empty());
+  observed.children.templates.pop_back();
+  const auto creations = Actions<Create>(PlanChildren(observed));
+  ASSERT_EQ(creations.size(), 1U);
+  EXPECT_EQ(creations[0].object["spec"]["spec"]["devices"]["requests"].items().size(), 1U);
 }
 
 TEST(PlanChildren, B27_TemplateThatStaysCountsBeforeOneThatGoes) {

@@ -10,36 +10,21 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// Whose changes a write of `daemons` could wait for.
-struct OnTheWay {
-  bool to_join = false;      // Nodes that are not in it.
-  bool to_be_ready = false;  // Members that are not ready.
-};
+// Pods whose entries are ours to write and that stay.
+bool IsOurs(const api::DaemonPod& pod) { return pod.controller_writes && !pod.meta.deleting; }
 
-OnTheWay WhoIsOnTheWay(const Roster& roster, const CliquePlace& place,
-                       const std::vector<Member>& daemons) {
-  OnTheWay found;
+// Whether members of the clique, or nodes that go elsewhere, are still to become ready: the domain
+// forms as a whole, and its nodes come in no order of cliques. REQUIRES: nobody joins, so that each
+// of the clique's pods has its entry.
+bool AnyToBeReady(const Roster& roster, const CliquePlace& place,
+                  const std::vector<Member>& daemons) {
   const auto entries = ByNode(daemons);
-  for (const auto& [node, pod] : roster.pods) {
-    if (!pod->controller_writes || pod->meta.deleting) continue;
-    if (!MayBeIn(*pod, place)) {
-      // The domain forms as a whole, and its nodes come in no order of cliques.
-      if (!pod->ready) found.to_be_ready = true;
-      continue;
-    }
-    const auto entry = entries.find(node);
-    if (entry == entries.end()) {
-      found.to_join = true;
-    } else if (!entry->second->ready) {
-      found.to_be_ready = true;
-    }
-  }
-  const auto has_no_pod = [&](const api::Node& node) {
-    return !roster.pods.contains(node.meta.key.name);
-  };
-  found.to_join =
-      found.to_join || std::ranges::any_of(roster.observed.children.labelled_nodes, has_no_pod);
-  return found;
+  return std::ranges::any_of(roster.pods, [&](const auto& node_and_pod) {
+    const auto& [node, pod] = node_and_pod;
+    if (!IsOurs(*pod)) return false;
+    if (!MayBeIn(*pod, place)) return !pod->ready;
+    return !entries.at(node)->ready;
+  });
 }
 
 bool Admits(const std::vector<Member>& before, const std::vector<Member>& after) {
@@ -49,6 +34,20 @@ bool Admits(const std::vector<Member>& before, const std::vector<Member>& after)
 }
 
 }  // namespace
+
+int CountJoining(const Roster& roster, const CliquePlace& place,
+                 const std::vector<Member>& daemons) {
+  const auto entries = ByNode(daemons);
+  const auto joins = std::ranges::count_if(roster.pods, [&](const auto& node_and_pod) {
+    const auto& [node, pod] = node_and_pod;
+    return IsOurs(*pod) && MayBeIn(*pod, place) && !entries.contains(node);
+  });
+  const auto has_no_pod = [&](const api::Node& node) {
+    return !roster.pods.contains(node.meta.key.name);
+  };
+  return static_cast<int>(
+      joins + std::ranges::count_if(roster.observed.children.labelled_nodes, has_no_pod));
+}
 
 milliseconds UntilWrite(const Roster& roster, const Clique& clique,
                         const std::vector<Member>& daemons, base::Clock::TimePoint now) {
@@ -61,11 +60,12 @@ milliseconds UntilWrite(const Roster& roster, const Clique& clique,
   };
   if (LosesReadiness(clique.daemons, daemons)) return until(UrgentWindow(daemons.size()));
   const milliseconds first = observed.facts.status_window;
-  const OnTheWay others = WhoIsOnTheWay(roster, {clique.meta.key.ns, clique.id}, daemons);
+  const CliquePlace place = {clique.meta.key.ns, clique.id};
   milliseconds window = pace->second.window;
-  if (!others.to_join && !others.to_be_ready) window = std::min(window, first);
+  if (CountJoining(roster, place, daemons) > 0) return until(window);
+  if (!AnyToBeReady(roster, place, daemons)) window = std::min(window, first);
   // Who joins is not ready before it is let in: not much is gained by waiting for more.
-  if (!others.to_join && Admits(clique.daemons, daemons)) window = std::max(window / 4, first);
+  if (Admits(clique.daemons, daemons)) window = std::max(window / 4, first);
   return until(window);
 }
 

@@ -22,6 +22,10 @@ namespace compute_domain {
 // many members: a thousand daemons that flap must not keep the API server busy.
 [[nodiscard]] std::chrono::milliseconds UrgentWindow(std::size_t members);
 
+// How many nodes may be on their way into the clique that `daemons` does not have.
+[[nodiscard]] int CountJoining(const Roster& roster, const CliquePlace& place,
+                               const std::vector<api::Member>& daemons);
+
 // How long the clique's write of `daemons` has to wait for others.
 [[nodiscard]] std::chrono::milliseconds UntilWrite(const Roster& roster, const api::Clique& clique,
                                                    const std::vector<api::Member>& daemons,

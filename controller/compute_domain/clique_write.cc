@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "controller/api/names.h"
+#include "controller/compute_domain/clique_pace.h"
 #include "pkg/base/check.h"
 
 namespace compute_domain {
@@ -24,14 +25,16 @@ json::Value RenderOwners(const std::vector<kube::OwnerReference>& owners) {
 }
 
 json::Value RenderClique(const kube::ObjectKey& key, const Observed& observed,
-                         const std::string& id, const std::vector<Member>& daemons,
+                         const std::string& id, const std::vector<Member>& daemons, int joining,
                          const kube::OwnerReference& owner) {
   using json::Value;
+  Value annotations = Value::Object({{api::kJoiningAnnotation, std::to_string(joining)}});
   return Value::Object({{"apiVersion", api::kComputeDomainCliques.ApiVersion()},
                         {"kind", api::kComputeDomainCliques.kind},
                         {"metadata", Value::Object({{"name", key.name},
                                                     {"namespace", key.ns},
                                                     {"labels", CliqueLabels(observed.uid, id)},
+                                                    {"annotations", std::move(annotations)},
                                                     {"ownerReferences", RenderOwners({owner})}})},
                         {"daemons", api::EncodeDaemons(daemons)}});
 }
@@ -101,6 +104,7 @@ std::optional<Action> WriteOf(const Roster& roster, const CliquePlace& place, co
     return WriteClique{.clique = clique->meta,
                        .daemons = next.daemons,
                        .held = next.held,
+                       .joining = CountJoining(roster, place, next.daemons),
                        .owners = OwnersOf(roster, place, *clique, next)};
   }
   if (next.daemons.empty()) return {};
@@ -111,7 +115,8 @@ std::optional<Action> WriteOf(const Roster& roster, const CliquePlace& place, co
   if (observed.evidence.NameOf(Kind::kClique, key).is != NameCheck::Is::kNotAsked) return {};
   return Create{.kind = Kind::kClique,
                 .key = key,
-                .object = RenderClique(key, observed, place.id, next.daemons, owner)};
+                .object = RenderClique(key, observed, place.id, next.daemons,
+                                       CountJoining(roster, place, next.daemons), owner)};
 }
 
 }  // namespace compute_domain

@@ -36,23 +36,28 @@ Controller::Controller(const Facts& facts, Enqueue enqueue, const base::Clock& c
   for (const Cache::Watch& watch : cache_.Watches()) {
     reflectors_.emplace_back(watch.options, *watch.sink, random, logger);
   }
-  failing_since_.resize(reflectors_.size());
+  failing_.resize(reflectors_.size());
 }
 
-// The reason for conditions why the collection is not read; empty: it is, or it will pass.
-std::string_view Controller::ReasonOf(std::size_t i) {
+// Why the collection is not read, as conditions say it; empty: it is, or that will pass.
+const Controller::Failing& Controller::FailingOf(std::size_t i) {
   const kube::Reflector& reflector = reflectors_[i];
-  std::optional<base::Clock::TimePoint>& since = failing_since_[i];
+  std::optional<Failing>& failing = failing_[i];
+  static const Failing none;
   const Problem problem = reflector.problem().kind;
+  if (problem == Problem::kNone) failing.reset();
   if (problem == Problem::kNone || problem == Problem::kUnavailable) {
-    if (problem == Problem::kNone) since.reset();
-    return {};
+    // What was never read is as unknown as before, whatever keeps it from being read now.
+    return failing && !reflector.HasSynced() ? *failing : none;
   }
-  if (!since) since = clock_.Now();
-  if (reflector.HasSynced() && clock_.Now() - *since < kPatience) return {};
-  if (problem == Problem::kForbidden) return api::kReasonRightMissing;
+  if (!failing) failing = Failing{.since = clock_.Now()};
   const bool dra = reflector.options().resource.group == kube::kResourceClaims.group;
-  return dra ? api::kReasonDraNotServed : std::string_view();
+  failing->reason = problem == Problem::kForbidden ? api::kReasonRightMissing
+                    : dra                          ? api::kReasonDraNotServed
+                                                   : std::string_view();
+  failing->message = reflector.problem().message;
+  const bool may_pass = reflector.HasSynced() && clock_.Now() - failing->since < kPatience;
+  return may_pass ? none : *failing;
 }
 
 Sight Controller::SightOf(std::size_t i, std::string_view reason) const {
@@ -67,7 +72,8 @@ Views Controller::See() {
   bool all_known = true;
   for (std::size_t i = 0; i < reflectors_.size(); ++i) {
     const kube::Reflector& reflector = reflectors_[i];
-    const std::string_view reason = ReasonOf(i);
+    const Failing& failing = FailingOf(i);
+    const std::string_view reason = failing.reason;
     const bool is_optional = IsOptional(reflector);
     // The domains themselves must have been read: without them everything looks like an orphan.
     const bool essential = Reads(reflector, api::kComputeDomains);
@@ -81,7 +87,7 @@ Views Controller::See() {
     }
     if (Reads(reflector, kube::kNodes)) {
       views.nodes = SightOf(i, reason);
-      if (!reason.empty()) views.nodes_problem = reflector.problem().message;
+      if (!reason.empty()) views.nodes_problem = failing.message;
       continue;
     }
     const bool is_served = reflector.problem().kind != Problem::kNotServed;
@@ -96,7 +102,7 @@ Views Controller::See() {
     const bool is_everybodys = reflector.options().ns.empty() || reflector.options().ns == ns_;
     if (views.problem_reason.empty() && is_everybodys) {
       views.problem_reason = reason;
-      if (!reason.empty()) views.problem = reflector.problem().message;
+      if (!reason.empty()) views.problem = failing.message;
     }
   }
   has_synced_ = all_synced;

@@ -40,12 +40,18 @@ class Controller {
 
   [[nodiscard]] Reconciler& reconciler() { return reconciler_; }
   [[nodiscard]] const Cache& cache() const { return cache_; }
+  [[nodiscard]] Cache& cache() { return cache_; }
 
  private:
   // How well everything is seen now; sets `has_synced_` and `may_reconcile_`.
   [[nodiscard]] Views See();
   void NoticeBlindness();
-  [[nodiscard]] std::string_view ReasonOf(std::size_t reflector);
+  struct Failing {
+    base::Clock::TimePoint since = {};
+    std::string_view reason = {};
+    std::string message = {};
+  };
+  [[nodiscard]] const Failing& FailingOf(std::size_t reflector);
   [[nodiscard]] Sight SightOf(std::size_t reflector, std::string_view reason) const;
 
   const Enqueue enqueue_;
@@ -55,7 +61,7 @@ class Controller {
   Reconciler reconciler_;
   // Used by the watch thread:
   std::deque<kube::Reflector> reflectors_;
-  std::vector<std::optional<base::Clock::TimePoint>> failing_since_;  // Of each of them.
+  std::vector<std::optional<Failing>> failing_;  // Of each of them.
   std::optional<base::Clock::TimePoint> blind_since_;
   Views views_;
   bool roll_is_stopped_ = false;

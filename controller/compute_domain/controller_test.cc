@@ -169,6 +169,24 @@ void RefuseRenewals(World& world, const std::string& collection) {
   }
 }
 
+// As while the storage of a kind that has just come is being made: until it was read, what is there
+// is unknown.
+TEST(Controller, N2_KindThatIsServedButNotReadYetIsStillMissingToEveryDomain) {
+  Observed observed = Converged();
+  observed.domain->status = {};  // It was never provisioned.
+  World world(observed);
+  world.server.Refuse("/resourceclaimtemplates", 404, "NotFound");
+  world.Turn();
+  ASSERT_EQ(world.ReadyReason(), "DRANotServed");
+  world.server.Refuse("/resourceclaimtemplates", 429, "TooManyRequests");
+  world.TurnLater();
+  EXPECT_EQ(world.ReadyReason(), "DRANotServed");
+  world.server.Intercept({});
+  world.TurnLater();
+  EXPECT_TRUE(world.controller.HasSynced());
+  EXPECT_EQ(world.enqueued, (Uids{kUid}));
+}
+
 TEST(Controller, C4_Passing403ChangesNothing) {
   for (const char* collection : {"/nodes", "/daemonsets", "/resourceclaims?", "/pods"}) {
     SCOPED_TRACE(collection);

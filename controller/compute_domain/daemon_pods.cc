@@ -30,6 +30,11 @@ bool IsLost(const Observed& observed, const std::string& node) {
 
 bool Serves(const DaemonPod& pod) { return pod.ready && !pod.meta.deleting; }
 
+bool IsSoughtElsewhere(const DaemonPod& pod, const api::Member& entry) {
+  const bool writes_itself = !pod.controller_writes && pod.clique == entry.clique;
+  return writes_itself && !pod.ip.empty() && pod.ip != entry.ip;
+}
+
 bool MayBeIn(const DaemonPod& pod, const std::string& clique) {
   return !pod.clique || *pod.clique == clique;
 }

@@ -19,6 +19,10 @@ enum class NodeLife { kLives, kLost, kNotKnown };
 // Whether the daemon is ready and stays.
 [[nodiscard]] bool Serves(const api::DaemonPod& pod);
 
+// Whether the entry of a daemon that writes its own has another address than its pod: that of the
+// pod before, say, which may be a stranger's by now. Its peers look for it there.
+[[nodiscard]] bool IsSoughtElsewhere(const api::DaemonPod& pod, const api::Member& entry);
+
 // Where the clique of a pod lies: in the pod's own namespace. Two DaemonSets of one domain in two
 // driver namespaces have two cliques of one id, whose daemons know nothing of each other.
 struct CliquePlace {

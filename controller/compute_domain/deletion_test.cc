@@ -161,6 +161,17 @@ TEST(PlanDeletion, B21_WorkloadTemplateGoesFirstAndAlone) {
   EXPECT_TRUE(Actions<RemoveNodeLabel>(plan).empty());
 }
 
+TEST(PlanDeletion, P23_DomainOfTheHostsIsLetGoOnceItsTemplateIsGone) {
+  Observed observed = fixtures::OnHosts();
+  observed.domain = Deleting().domain;
+  observed.children.claims.clear();
+  observed.evidence.owner = observed.domain->meta;
+  EXPECT_EQ(DeletedUids(PlanFor(observed)), Names{"workload-template"});
+  observed.children.templates.clear();
+  observed.evidence.children = observed.children;
+  EXPECT_TRUE(Releases(PlanFor(observed)));
+}
+
 TEST(PlanDeletion, B21_ConsumersAreWaitedForAndNamed) {
   const Plan plan = PlanFor(Deleting());
   EXPECT_EQ(plan.requeue_after, minutes(9)) << "the rest of the grace";

@@ -55,4 +55,27 @@ json::Value Describe(const Observed& seen, const Instant& now) {
                               {"status", api::Encode(status)}});
 }
 
+void CliqueDescription::Add(const api::Node& node, const NodeRoom& room,
+                            const std::string& domain) {
+  Count(node.clique, room, rooms_);
+  nodes_.try_emplace(node.clique, json::Value::Array())
+      .first->second.Append(json::Value::Object({{"name", node.meta.key.name},
+                                                 {"state", ToString(room.state)},
+                                                 {"domain", domain},
+                                                 {"why", room.why}}));
+}
+
+json::Value CliqueDescription::Take() {
+  json::Value cliques = json::Value::Array();
+  for (auto& [clique, nodes] : nodes_) {
+    const RoomCount& count = rooms_[clique];
+    cliques.Append(json::Value::Object({{"clique", clique},
+                                        {"free", count.free},
+                                        {"held", count.held},
+                                        {"unusable", count.unusable},
+                                        {"nodes", std::move(nodes)}}));
+  }
+  return cliques;
+}
+
 }  // namespace compute_domain

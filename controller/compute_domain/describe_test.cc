@@ -43,5 +43,24 @@ TEST(Describe, G3_NamesWhatLiesInOtherNamespacesAsStatusDoesNot) {
   EXPECT_EQ(described["heldByOthers"].items()[0].AsString(), "node-1 (by team-b/other)");
 }
 
+TEST(CliqueDescription, G21_EachCliqueHasItsNodesWithWhoHoldsThemOrWhyTheyAreOfNoUse) {
+  const auto node = [](const char* name, const char* clique) {
+    api::Node made = fixtures::MakeNode(name, "");
+    made.clique = clique;
+    return made;
+  };
+  CliqueDescription description;
+  using State = NodeRoom::State;
+  description.Add(node("n0", "b.0"), {.state = State::kHeld}, "team-a/train");
+  description.Add(node("n1", "b.0"), {.state = State::kUnusable, .why = "cordoned"}, "");
+  description.Add(node("n2", "a.0"), {}, "");
+  EXPECT_EQ(json::Serialize(description.Take()),
+            R"([{"clique":"a.0","free":1,"held":0,"unusable":0,"nodes":[)"
+            R"({"name":"n2","state":"free","domain":"","why":""}]},)"
+            R"({"clique":"b.0","free":0,"held":1,"unusable":1,"nodes":[)"
+            R"({"name":"n0","state":"held","domain":"team-a/train","why":""},)"
+            R"({"name":"n1","state":"unusable","domain":"","why":"cordoned"}]}])");
+}
+
 }  // namespace
 }  // namespace compute_domain

@@ -98,9 +98,18 @@ TEST(EventsOfStatus, P1_EachCauseThatNeedsSomebodyIsAWarning) {
   for (const char* reason :
        {"SpecMissing", "DRANotServed", "RightMissing", "Forbidden", "TemplateNameTaken",
         "ProvisioningFailed", "CliqueFull", "NodeLost", "MembersNotReady", "PluginMissing",
-        "PodsStuckTerminating", "DeletionBlocked"}) {
+        "ImexAddressDiffers", "PodsStuckTerminating", "DeletionBlocked"}) {
     EXPECT_EQ(Summaries(Told(Converged(), "False", reason)),
               (Texts{std::string("Warning ") + reason + " of ComputeDomain team-a/train"}));
+  }
+}
+
+TEST(EventsOfStatus, G10_G11_G12_WhatShouldBeKnownOfMembersThatServeIsAWarningOnce) {
+  for (const char* reason : {"NodeLeaving", "ImexIndexDiffers", "ImexPeersUnreachable",
+                             "ImexRestartedUnderJob", "SpansCliques", "NoFabric"}) {
+    EXPECT_EQ(Summaries(Told(Converged(), "True", reason)),
+              (Texts{std::string("Warning ") + reason + " of ComputeDomain team-a/train"}));
+    EXPECT_EQ(Summaries(Told(After("True", reason), "True", reason)), Texts());
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include "controller/compute_domain/ownership.h"
 #include "controller/compute_domain/roll.h"
+#include "controller/compute_domain/rooms.h"
 
 namespace compute_domain {
 
@@ -12,6 +13,7 @@ Findings Find(const Observed& observed, const Instant& now) {
   return {.pods = PodsThatCount(observed),
           .usage = FindUsage(observed),
           .shortage = FindShortage(observed),
+          .rooms = SayRooms(observed),
           .occupied = FindOccupiedNodes(observed),
           .outdated = FindOutdated(observed),
           .plugins = FindMissingPlugins(observed, now)};

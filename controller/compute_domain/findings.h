@@ -16,6 +16,7 @@ struct Findings {
   PodByNode pods = {};                               // They point into what was observed.
   Usage usage = {};                                  // Who uses the domain, and who waits for it.
   std::optional<Failure> shortage = {};              // Why pods find no channel.
+  std::string rooms = {};                            // What SayRooms says of the cluster.
   std::map<std::string, std::string> occupied = {};  // Nodes that others hold, and by whom.
   std::vector<std::string> outdated = {};            // Daemon pods of an older template.
   MissingPlugins plugins = {};

@@ -46,7 +46,7 @@ void AddMember(const Roster& roster, const std::string& ns, Member member, Membe
   const NodeLife life = LifeOf(roster.observed, member.node);
   bool serves = life != NodeLife::kLost;
   if (pod != roster.pods.end()) {
-    serves = serves && Serves(*pod->second);
+    serves = serves && Serves(*pod->second) && !IsSoughtElsewhere(*pod->second, member);
   } else if (life == NodeLife::kNotKnown) {  // That changes nothing that status says.
     serves = !IsShownUnready(roster, member.node);
   }

@@ -11,9 +11,9 @@ namespace compute_domain {
 
 using MemberByNode = std::map<std::string, api::Member>;
 
-// An entry, in a clique of namespace `ns`, is Ready only while its node lives and its pod is ready
-// and stays. A pod that the cache has not shown is no reason: a cache that lags would take a whole
-// domain down.
+// An entry, in a clique of namespace `ns`, is Ready only while its node lives and its pod is ready,
+// stays, and is where the entry says. A pod that the cache has not shown is no reason: a cache that
+// lags would take a whole domain down.
 void AddMember(const Roster& roster, const std::string& ns, api::Member member,
                MemberByNode& members);
 

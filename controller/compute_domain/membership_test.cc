@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <random>
+#include <span>
 
 #include "controller/api/names.h"
 #include "controller/compute_domain/clique_content.h"
@@ -502,6 +503,7 @@ TEST(PlanMembership, FirstMemberBringsTheCliqueWithIt) {
         "resource.nvidia.com/computeDomain": "d0000000-0000-4000-8000-000000000001",
         "resource.nvidia.com/computeDomain.cliqueID": "c0000000-0000-4000-8000-000000000001.1"
       },
+      "annotations": {"cdom.dev/joining": "1"},
       "ownerReferences": [{
         "apiVersion": "apps/v1",
         "kind": "DaemonSet",
@@ -536,6 +538,33 @@ TEST(PlanMembership, ManyNodesJoinInOneWriteInOrderOfName) {
   EXPECT_EQ(IndexByNode(Written(membership)),
             (std::map<std::string, int>{
                 {"node-0", 0}, {"node-1", 1}, {"node-2", 2}, {"node-3", 3}, {"node-4", 4}}));
+}
+
+TEST(PlanMembership, CliqueSaysHowManyAreStillOnTheirWayIntoIt) {
+  const auto joining = [](const Change& change) {
+    const Membership membership = PlanFor(WithANodeThatJoins(), [&](Observed& observed) {
+      AddNode(observed, "node-3", 3);
+      AddNode(observed, "node-4", 4);
+      change(observed);
+    });
+    const auto writes = Actions<WriteClique>(membership.actions);
+    return writes.size() == 1 ? writes[0].joining : -1;
+  };
+  const auto pods = [](Observed& observed) {
+    return std::span(observed.children.daemon_pods).last(2);
+  };
+  EXPECT_EQ(joining([](Observed&) {}), 0) << "all are let in by this write";
+  EXPECT_EQ(joining([&](Observed& observed) {
+              pods(observed)[0].clique.reset();
+              pods(observed)[1].ip.clear();
+            }),
+            2);
+  EXPECT_EQ(joining([&](Observed& observed) { pods(observed)[0].clique = kOtherCliqueId; }), 0);
+  EXPECT_EQ(joining([](Observed& observed) {
+              observed.children.labelled_nodes.push_back(fixtures::MakeNode("node-5"));
+            }),
+            1)
+      << "its pod will come";
 }
 
 TEST(PlanMembership, B2_S4_IndexStaysWhenANodeWithAnEarlierNameJoins) {
@@ -678,6 +707,37 @@ TEST(PlanMembership, B11_EntryFollowsItsPod) {
             (Members{MakeMember("node-0", 0), MakeMember("node-1", 1, false)}));
 }
 
+TEST(PlanMembership, B11_MemberWhoseEntryHasAnotherAddressThanItsPodIsNotReady) {
+  struct Row {
+    const char* what;
+    std::function<void(DaemonPod& pod, Member& entry)> change;
+    bool ready;
+  };
+  const std::vector<Row> rows = {
+      {"of the pod before", [](DaemonPod&, Member& entry) { entry.ip = "10.9.9.9"; }, false},
+      {"none", [](DaemonPod&, Member& entry) { entry.ip.clear(); }, false},
+      {"that of its pod", [](DaemonPod&, Member&) {}, true},
+      {"the pod's is not known", [](DaemonPod& pod, Member&) { pod.ip.clear(); }, true},
+  };
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.what);
+    Observed observed = Converged();
+    row.change(observed.children.daemon_pods[1], observed.children.cliques[0].daemons[1]);
+    const Membership membership = PlanMembership(observed, Now());
+    ASSERT_EQ(membership.members.size(), 2U);
+    EXPECT_EQ(membership.members[1].ip, observed.children.cliques[0].daemons[1].ip);
+    EXPECT_EQ(membership.members[1].ready, row.ready);
+    EXPECT_TRUE(membership.actions.empty());
+  }
+}
+
+TEST(PlanMembership, B11_AddressInACliqueThatANodeHasLeftIsNotComparedWithItsPod) {
+  Observed observed = Converged();
+  observed.children.daemon_pods[1].ip = "10.9.9.9";
+  observed.children.daemon_pods[1].clique = kOtherCliqueId;
+  EXPECT_TRUE(PlanMembership(observed, Now()).members[1].ready);
+}
+
 TEST(PlanMembership, OnlyAPodThatStaysAndHasAnAddressJoins) {
   const std::vector<std::pair<const char*, std::function<void(DaemonPod&)>>> rows = {
       {"without an address", [](DaemonPod& pod) { pod.ip.clear(); }},
@@ -797,18 +857,26 @@ TEST(PlanMembership, S5_MemberStaysInStatusWhileOnlyACacheLacksWhatMakesItOne) {
   }
 }
 
+// The entry of a daemon that took another index than its fixture has.
+Member UnderIndex(const DaemonPod& pod, int index) {
+  Member entry = MakeMember(pod.node, index);
+  entry.ip = pod.ip;
+  return entry;
+}
+
 TEST(PlanMembership, S3_S5_WhoseIndexAnotherHasLeavesStatusOnceALiveReadShowsNoPodOfIts) {
   Observed observed = Converged();
   const Members shown = observed.domain->status.nodes;
   const std::vector<DaemonPod> pods = observed.children.daemon_pods;
-  observed.children.cliques[0].daemons = {MakeMember("node-0", 1)};
+  const Member other = UnderIndex(pods[0], 1);
+  observed.children.cliques[0].daemons = {other};
   const Membership unproven = PlanMembership(observed, Now());
   EXPECT_TRUE(unproven.needs_daemons);
   EXPECT_EQ(unproven.members, shown);
   ShowPods(observed, pods);
   EXPECT_EQ(PlanMembership(observed, Now()).members, shown) << "the view of the clique is old";
   ShowPods(observed, {pods[0]});
-  EXPECT_EQ(PlanMembership(observed, Now()).members, (Members{MakeMember("node-0", 1)}));
+  EXPECT_EQ(PlanMembership(observed, Now()).members, (Members{other}));
 }
 
 // On a node that died: it ends for ever, and takes nothing out.
@@ -831,10 +899,11 @@ TEST(PlanMembership, C6_WhoTookItselfOutOfItsCliqueHoldsUpNobodyElse) {
   Observed observed = Converged();
   const Members shown = observed.domain->status.nodes;
   api::Clique& clique = observed.children.cliques[0];
-  clique.daemons = {MakeMember("node-0", 1)};
+  const Member other = UnderIndex(observed.children.daemon_pods[0], 1);
+  clique.daemons = {other};
   ShowPods(observed, observed.children.daemon_pods);
   observed.evidence.cliques = {clique};
-  EXPECT_EQ(PlanMembership(observed, Now()).members, (Members{MakeMember("node-0", 1)}));
+  EXPECT_EQ(PlanMembership(observed, Now()).members, (Members{other}));
 
   observed.evidence.cliques[0].daemons = shown;
   EXPECT_EQ(PlanMembership(observed, Now()).members, shown) << "the cache is behind";

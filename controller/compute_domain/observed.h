@@ -2,12 +2,14 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "controller/api/names.h"
 #include "controller/api/types.h"
 #include "controller/daemon_set/render.h"
 #include "pkg/base/clock.h"
@@ -117,10 +119,16 @@ struct Views {
 struct Facts {
   std::vector<std::string> driver_namespaces = {};  // The first is where children are made.
   daemon_set::Settings daemons = {};
+  // IMEX is somebody else's, on the hosts: domains have a claim template for their workload, and
+  // no daemons, cliques or labels of nodes.
+  bool imex_on_hosts = false;
   std::chrono::seconds deletion_grace{600};
   std::chrono::milliseconds status_window{500};  // And the first of a clique's.
   // Whether a domain's owner reads the names of what lies in other namespaces.
   bool names_others = false;
+  // As api::kLeavingTaints, whose they are unless somebody knows better.
+  std::vector<std::string> leaving_taints = {api::kLeavingTaints.begin(),
+                                             api::kLeavingTaints.end()};
   // An index is kept this long for a node whose daemon went.
   std::chrono::seconds index_hold{60};
   // A node keeps the domain's label this long after the last claim on it: its plugin comes first.
@@ -149,6 +157,15 @@ struct Pace {
   friend bool operator==(const Pace&, const Pace&) = default;
 };
 
+// The IMEX that the pods of a claim began with. There are as many as claims in use, and hashes are
+// enough to tell that it is another one by now.
+struct ImexOfJob {
+  std::size_t claim = 0;    // UID of the claim.
+  std::size_t began = 0;    // When the instance was started, as its daemon reported first.
+  bool is_another = false;  // It was started again since.
+  friend bool operator==(const ImexOfJob&, const ImexOfJob&) = default;
+};
+
 // What this process remembers of the domain from one pass to the next. It paces and explains: a new
 // process does without.
 struct Memory {
@@ -164,6 +181,8 @@ struct Memory {
   // when they are seen so.
   std::map<std::string, base::Clock::TimePoint> silent_since = {};
   std::map<std::string, Replacement> replacements = {};  // By clique.
+  // By node, for as long as the claim is in use there.
+  std::map<std::string, ImexOfJob> imex_of_jobs = {};
   // The claims of its daemons all carry its label, so that they can be asked for by it.
   bool claims_are_labelled = false;
   // Why pods wait, as it was read last, and when.
@@ -172,6 +191,15 @@ struct Memory {
   // What was told of pods that wait: the reason, by the pod's UID.
   std::map<kube::Uid, std::string> told = {};
 };
+
+// Nodes of a clique by what became of them; those that a domain holds count as held, even broken.
+struct RoomCount {
+  int free = 0;
+  int held = 0;
+  int unusable = 0;
+  friend bool operator==(const RoomCount&, const RoomCount&) = default;
+};
+using Rooms = std::map<std::string, RoomCount>;  // By clique; "": without fabric.
 
 // Who else has to do with what the domain uses or lacks: it explains, and decides nothing. Domains
 // are named "namespace/name".
@@ -182,6 +210,7 @@ struct Others {
   // nodes.
   std::vector<api::Claim> stray_claims = {};
   std::set<std::string> holders = {};
+  Rooms rooms = {};  // Of the whole cluster, while pods wait and the scheduler has said why.
 };
 
 struct Observed {
@@ -192,7 +221,9 @@ struct Observed {
   // Those the domain has to do with: labelled, with a daemon pod, a member, or an allocated claim.
   std::map<std::string, api::Node> nodes = {};
   std::set<std::string> without_slices = {};  // Those of `nodes` that publish none of our driver.
-  bool nobody_publishes = false;              // No node of the whole cluster does.
+  // What the kubelet plugin of each of `nodes` says that its fabric lacks, by node.
+  std::map<std::string, std::string> fabric_errors = {};
+  bool nobody_publishes = false;  // No node of the whole cluster does.
   // Nodes that rebooted, and whose daemon has not come up since; its pod may still look ready.
   std::set<std::string> rebooted = {};
 

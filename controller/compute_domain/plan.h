@@ -54,12 +54,13 @@ struct WriteFinalizers {
   kube::ObjectMeta object = {};
   std::vector<std::string> finalizers = {};
 };
-// Makes `daemons` and `held` the clique's, and `owners` if they are not null, if it still has this
-// resourceVersion.
+// Makes `daemons`, `held` and `joining` the clique's, and `owners` if they are not null, if it
+// still has this resourceVersion.
 struct WriteClique {
   kube::ObjectMeta clique = {};
   std::vector<api::Member> daemons = {};
   std::vector<api::HeldIndex> held = {};
+  int joining = 0;
   json::Value owners = {};
 };
 // Makes `pod_template` the DaemonSet's, whatever somebody made of it, if it still has this

@@ -420,6 +420,7 @@ TEST(PlanReconcile, B39_NameThatSomebodyElseHoldsIsSaidAndTriedAgain) {
     EXPECT_EQ(plan.obstacle->reason, "TemplateNameTaken");
     EXPECT_NE(plan.obstacle->message.find(row.said), std::string::npos) << plan.obstacle->message;
     EXPECT_NE(plan.obstacle->message.find("team-a/train-channel"), std::string::npos);
+    EXPECT_NE(plan.obstacle->message.find("another spec.channel"), std::string::npos);
     ASSERT_TRUE(plan.status);
     EXPECT_EQ(fixtures::ReasonOf(plan.status->status, "Ready"), "TemplateNameTaken");
     EXPECT_EQ(plan.status->status.status, "NotReady");
@@ -434,6 +435,7 @@ TEST(PlanReconcile, B39_NameOfADaemonSetThatIsTakenIsSaidToo) {
   const Plan plan = PlanFor(observed);
   ASSERT_TRUE(plan.obstacle);
   EXPECT_TRUE(plan.obstacle->message.starts_with("DaemonSet cdom-system/" + kDaemonName));
+  EXPECT_TRUE(plan.obstacle->message.ends_with("Delete it.")) << plan.obstacle->message;
   observed.evidence.names[kDaemonSetName] =
       Found(NameHolder{.meta = fixtures::MakeDaemonSet().meta, .domain = kUid});
   EXPECT_FALSE(PlanFor(observed).obstacle);

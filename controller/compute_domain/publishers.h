@@ -1,7 +1,8 @@
 // Which nodes publish ResourceSlices of our driver: those whose kubelet plugin is registered. The
-// kubelet takes the slices away some time after a plugin has gone.
+// kubelet takes the slices away some time after a plugin has gone. And what plugins say there of
+// the node's fabric: an error is a taint of its devices.
 //
-// No kube::Store: of thousands of objects two words each are enough. Thread-safe: written by the
+// No kube::Store: of thousands of objects a few words each are enough. Thread-safe: written by the
 // watch thread, read by any. A change costs a pass over all, which is some ten microseconds for
 // five thousand nodes.
 #pragma once
@@ -18,13 +19,16 @@ namespace compute_domain {
 
 class Publishers final : public kube::ReflectorSink {
  public:
-  // A node has its first slice, or lost its last. Runs on the writer's thread, outside the lock.
+  // A node has its first slice, or lost its last, or its fabric is said to be another. Runs on the
+  // writer's thread, outside the lock.
   using Changed = std::function<void(const std::string& node)>;
 
   explicit Publishers(Changed changed) : changed_(std::move(changed)) {}
 
   [[nodiscard]] bool Contains(const std::string& node) const;
   [[nodiscard]] bool IsEmpty() const;
+  // The error of the node's fabric, in a word of the plugin; empty: it publishes none.
+  [[nodiscard]] std::string FabricErrorOf(const std::string& node) const;
 
   void BeginReplace() override;
   void ReplaceAdd(json::View object) override;
@@ -36,12 +40,17 @@ class Publishers final : public kube::ReflectorSink {
   struct Slice {
     std::string node = {};
     std::size_t uid_hash = 0;  // Tells apart the few slices of one node.
-    friend auto operator<=>(const Slice&, const Slice&) = default;
+    std::string fabric_error = {};
   };
-  using Slices = std::vector<Slice>;  // Sorted, each once.
+  using Slices = std::vector<Slice>;  // Sorted by node and UID, each once.
+  struct Said {                       // By all slices of a node.
+    bool publishes = false;
+    std::string fabric_error = {};
+    friend bool operator==(const Said&, const Said&) = default;
+  };
 
   [[nodiscard]] static Slice Decode(json::View object);
-  [[nodiscard]] static bool Has(const Slices& slices, const std::string& node);
+  [[nodiscard]] static Said Ask(const Slices& slices, const std::string& node);
 
   const Changed changed_;
   Slices incoming_;  // Of the list being read. Used by the reflector's thread.

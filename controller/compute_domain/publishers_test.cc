@@ -78,13 +78,53 @@ TEST(Publishers, SliceThatNobodyKnewMayGo) {
 TEST(Publishers, F11_ListThatIsReadAgainTellsWhoCameAndWhoWent) {
   World world;
   world.Replace({{"node-2", "c"}, {"node-1", "a"}, {"node-1", "b"}, {"node-2", "c"}});
-  EXPECT_EQ(world.Changed(), (Names{"node-1", "node-1", "node-2"}));
+  EXPECT_EQ(world.Changed(), (Names{"node-1", "node-2"}));
   world.Replace({{"node-3", "d"}, {"node-1", "e"}});
   EXPECT_EQ(world.Changed(), (Names{"node-2", "node-3"}));
   EXPECT_TRUE(world.publishers.Contains("node-1"));
   EXPECT_FALSE(world.publishers.Contains("node-2"));
   world.Remove("node-1", "e");
   EXPECT_FALSE(world.publishers.Contains("node-1")) << "a is forgotten";
+}
+
+// As the API servers of 1.36 (v1) and before (v1beta1) write it.
+constexpr const char* kTainted =
+    R"({"metadata":{"uid":"a"},"spec":{"nodeName":"node-1","devices":[{"name":"daemon-0"},)"
+    R"({"name":"channel-0","taints":[{"key":"other","value":"no"},)"
+    R"({"key":"cdom.dev/fabric-error","value":"gpu-0","effect":"NoSchedule"}]}]}})";
+constexpr const char* kTaintedBasic =
+    R"({"metadata":{"uid":"b"},"spec":{"nodeName":"node-2","devices":[{"name":"channel-0",)"
+    R"("basic":{"taints":[{"key":"cdom.dev/fabric-error","effect":"NoSchedule"}]}}]}})";
+
+TEST(Publishers, B49_FabricErrorIsATaintOfADeviceUntilTheSliceHasItNoMore) {
+  World world;
+  world.Add("node-1", "a");
+  world.Add("node-1", "b");
+  (void)world.Changed();
+  EXPECT_EQ(world.publishers.FabricErrorOf("node-1"), "");
+  world.publishers.Apply(*world.parser.Parse(kTainted), false);
+  EXPECT_EQ(world.Changed(), Names{"node-1"});
+  EXPECT_EQ(world.publishers.FabricErrorOf("node-1"), "gpu-0");
+  world.Add("node-1", "b");
+  EXPECT_EQ(world.Changed(), Names()) << "its other slice says nothing of it";
+  world.Add("node-1", "a");
+  EXPECT_EQ(world.Changed(), Names{"node-1"});
+  EXPECT_EQ(world.publishers.FabricErrorOf("node-1"), "");
+}
+
+TEST(Publishers, B49_FabricErrorThatAListHasIsKnownInEachApiVersion) {
+  World world;
+  world.Replace({{"node-1", "a"}, {"node-2", "b"}, {"node-3", "c"}});
+  (void)world.Changed();
+  world.publishers.BeginReplace();
+  for (const std::string& slice : {std::string(kTainted), std::string(kTaintedBasic)}) {
+    world.publishers.ReplaceAdd(*world.parser.Parse(slice));
+  }
+  world.publishers.ReplaceAdd(*world.parser.Parse(World::Slice("node-3", "c")));
+  world.publishers.EndReplace("8");
+  EXPECT_EQ(world.Changed(), (Names{"node-1", "node-2"}));
+  EXPECT_EQ(world.publishers.FabricErrorOf("node-1"), "gpu-0");
+  EXPECT_EQ(world.publishers.FabricErrorOf("node-2"), "no more is known");
 }
 
 TEST(Publishers, ListThatIsAbandonedChangesNothing) {

@@ -7,9 +7,11 @@
 #include "controller/compute_domain/clique_pace.h"
 #include "controller/compute_domain/deletion.h"
 #include "controller/compute_domain/events.h"
+#include "controller/compute_domain/imex_reports.h"
 #include "controller/compute_domain/labels.h"
 #include "controller/compute_domain/plugins.h"
 #include "controller/compute_domain/roll.h"
+#include "controller/compute_domain/rooms.h"
 #include "controller/compute_domain/usage.h"
 #include "pkg/base/check.h"
 #include "pkg/kube/client/request.h"
@@ -26,6 +28,8 @@ using std::chrono::milliseconds;
 constexpr int kRoundsMax = 4;
 // As long as too many cliques of the cluster are under way.
 constexpr milliseconds kReplaceLater{5'000};
+// A count of what is free is used for this long: it costs a pass over all nodes.
+constexpr auto kRoomsAge = std::chrono::seconds(1);
 // The cache is given this long to show a write of ours; then it is trusted as it is.
 constexpr auto kCatchUp = std::chrono::seconds(10);
 
@@ -301,6 +305,7 @@ Observed Reconciler::Gather(const std::string& uid) const {
   const bool is_deleted = observed.domain && observed.domain->meta.deleting;
   if (is_deleted && !memory.deletion_seen) memory.deletion_seen = clock_.Now();
   memory.silent_since = FindSilentNodes(observed, memory.silent_since, clock_.Now());
+  memory.imex_of_jobs = FindImexOfJobs(observed, memory.imex_of_jobs);
   memory.claims_are_labelled = AreClaimsLabelled(observed);
   memory.replacements = FindReplacements(observed, clock_.Now());
   AddHolders(observed);
@@ -310,6 +315,22 @@ Observed Reconciler::Gather(const std::string& uid) const {
 void Reconciler::AddHolders(Observed& observed) const {
   const bool any_lacks = observed.domain && !FindPodsWithoutChannel(observed).empty();
   if (any_lacks) cache_.AddHolders(observed);
+  if (observed.domain && AsksForRooms(observed)) observed.others.rooms = *CountRooms();
+}
+
+void Reconciler::VisitRooms(const Cache::RoomVisitor& visit) const {
+  cache_.VisitRooms(facts_.With([](const Facts& facts) { return facts; }), visit);
+}
+
+std::shared_ptr<const Rooms> Reconciler::CountRooms() const {
+  const base::Clock::TimePoint now = clock_.Now();
+  Counted counted = counted_.With([](const Counted& last) { return last; });
+  if (counted.rooms && now - counted.at < kRoomsAge) return counted.rooms;
+  Rooms rooms;
+  VisitRooms([&](const api::Node& node, const NodeRoom& room) { Count(node.clique, room, rooms); });
+  counted = {.at = now, .rooms = std::make_shared<const Rooms>(std::move(rooms))};
+  counted_.With([&](Counted& last) { last = counted; });
+  return counted.rooms;
 }
 
 Reconciler::Remembered Reconciler::Recall(const std::string& uid) const {

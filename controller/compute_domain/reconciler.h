@@ -93,6 +93,10 @@ class Reconciler {
   // What a pass begins with.
   [[nodiscard]] Observed Gather(const std::string& uid) const;
 
+  // What is free in each clique. It is counted at most once a second, however many ask.
+  [[nodiscard]] std::shared_ptr<const Rooms> CountRooms() const;
+  void VisitRooms(const Cache::RoomVisitor& visit) const;
+
   // Why no daemon is replaced in any domain; empty: they are.
   [[nodiscard]] std::string RollStopped() const;
 
@@ -126,6 +130,11 @@ class Reconciler {
   base::Guarded<Facts> facts_;
   std::string roll_stopped_by_;  // The domain's UID; under the lock of `facts_`.
   base::Guarded<std::map<std::string, Remembered>> memories_;
+  struct Counted {
+    base::Clock::TimePoint at = {};
+    std::shared_ptr<const Rooms> rooms = {};
+  };
+  mutable base::Guarded<Counted> counted_;
 };
 
 }  // namespace compute_domain

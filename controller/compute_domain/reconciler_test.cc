@@ -158,7 +158,10 @@ TEST(Pass, B14_S6_FinalizerThatSomebodyAddedMeanwhileIsNotLost) {
   Observed newer = Fresh();
   newer.domain->meta.finalizers = {"example.com/theirs"};
   world.server.Put(fixtures::Store(*newer.domain));  // The cache is behind.
-  EXPECT_EQ(CodeOf(world.Run()), ErrorCode::kConflict);
+  const Outcome refused = world.Run();
+  EXPECT_EQ(CodeOf(refused), ErrorCode::kConflict) << (refused.error ? refused.error->message : "");
+  for (const auto& l : world.server.lines()) std::puts(l.c_str());
+  if (refused.error) std::puts(refused.error->message.c_str());
   EXPECT_EQ(world.Domain()["metadata"]["finalizers"].items().size(), 1U);
   world.Settle();
   EXPECT_EQ(world.Domain()["metadata"]["finalizers"].items().size(), 2U);
@@ -463,6 +466,25 @@ TEST(Pass, B26_DeletionThatWaitsDoesNotKeepAMissingPluginFromBeingNoticed) {
   EXPECT_EQ(Reasons(world.Run()), Lines{"PodsStuckTerminating"});
 }
 
+// ---- IMEX under a job.
+
+TEST(Pass, B17_ImexThatIsStartedAgainUnderPodsThatUseItIsToldOnce) {
+  Observed observed = fixtures::Marked();
+  for (api::DaemonPod& pod : observed.children.daemon_pods) {
+    pod.imex = api::ImexReport{.state = "READY", .started = "2026-01-01T11:10:00Z"};
+  }
+  PassWorld world(observed);
+  world.Settle();
+  api::DaemonPod& pod = observed.children.daemon_pods[0];
+  pod.imex->started = "2026-01-01T11:50:00Z";
+  world.server.Put(fixtures::Store(pod));
+  world.server.ShowAll(world.cache);
+  EXPECT_EQ(Reasons(world.Run()), Lines{"ImexRestartedUnderJob"});
+  world.clock.Advance(seconds(30));
+  world.server.ShowAll(world.cache);
+  EXPECT_EQ(Reasons(world.Run()), Lines());
+}
+
 // ---- Replacing daemons.
 
 TEST(Pass, C5_FewCliquesOfTheClusterAreUnderWayAtATime) {
@@ -485,6 +507,30 @@ TEST(Pass, C5_FewCliquesOfTheClusterAreUnderWayAtATime) {
     }
     EXPECT_EQ(replaced, static_cast<std::size_t>(most));
   }
+}
+
+// As a webhook may say it, with or without cause: what was not replaced is not waited for.
+TEST(Pass, C5_DaemonWhoseDeletionConflictsIsReplacedWhenTheServerLetsIt) {
+  Observed observed = Converged();
+  observed.facts.roll.policy = RollPolicy::kAlways;
+  observed.children.daemon_sets[0].template_hash = "old";
+  observed.children.daemon_sets[0].template_generation = 1;
+  for (api::DaemonPod& pod : observed.children.daemon_pods) pod.template_hash = "older";
+  PassWorld world(observed);
+  const std::string replaces = "DELETE /api/v1/namespaces/cdom-system/pods/";
+  world.server.Refuse(replaces, 409, "Conflict");
+  const auto run_until_replaced = [&] {
+    for (int passes = 0; passes < 3; ++passes) {
+      world.server.ShowAll(world.cache);
+      (void)world.Run();
+      if (world.Position(replaces) >= 0) return true;
+      world.clock.Advance(seconds(1));
+    }
+    return false;
+  };
+  ASSERT_TRUE(run_until_replaced()) << "and refused";
+  world.server.Intercept([](const std::string&) { return std::nullopt; });
+  EXPECT_TRUE(run_until_replaced());
 }
 
 // ---- Its own writes.
@@ -552,7 +598,10 @@ TEST(Pass, StatusConflictIsARetryAndNotATale) {
   observed.domain->status = {};
   PassWorld world(observed);
   world.server.Put(fixtures::Store(*observed.domain));  // A newer version than the cache's.
-  EXPECT_EQ(CodeOf(world.Run()), ErrorCode::kConflict);
+  const Outcome refused = world.Run();
+  EXPECT_EQ(CodeOf(refused), ErrorCode::kConflict) << (refused.error ? refused.error->message : "");
+  for (const auto& l : world.server.lines()) std::puts(l.c_str());
+  if (refused.error) std::puts(refused.error->message.c_str());
   EXPECT_EQ(world.Ready(), "");
   world.server.ShowAll(world.cache);
   EXPECT_FALSE(world.Run().error);
@@ -688,7 +737,10 @@ TEST(Pass, B3_EntryThatADaemonWroteMeanwhileIsNotLost) {
     }
     return names;
   };
-  EXPECT_EQ(CodeOf(world.Run()), ErrorCode::kConflict);
+  const Outcome refused = world.Run();
+  EXPECT_EQ(CodeOf(refused), ErrorCode::kConflict) << (refused.error ? refused.error->message : "");
+  for (const auto& l : world.server.lines()) std::puts(l.c_str());
+  if (refused.error) std::puts(refused.error->message.c_str());
   EXPECT_EQ(nodes(), (Lines{"node-0", "node-1", "node-2"}));
   world.Settle();
   EXPECT_EQ(nodes(), (Lines{"node-0", "node-2"}));
@@ -1192,7 +1244,10 @@ TEST(Pass, B41_NodeThatRefusesItsPatchHoldsUpNoOtherAndIsTriedAgain) {
     return world.server.Get(Kind::kNode, {"", name})["metadata"]["labels"][api::kDomainLabel];
   };
   world.server.Refuse("PATCH /api/v1/nodes/node-0", 409, "Conflict");
-  EXPECT_EQ(CodeOf(world.Run()), ErrorCode::kConflict);
+  const Outcome refused = world.Run();
+  EXPECT_EQ(CodeOf(refused), ErrorCode::kConflict) << (refused.error ? refused.error->message : "");
+  for (const auto& l : world.server.lines()) std::puts(l.c_str());
+  if (refused.error) std::puts(refused.error->message.c_str());
   EXPECT_EQ(label_of("node-0").AsString(), kUid);
   EXPECT_TRUE(label_of("node-1").IsNull());
   world.server.Intercept({});
@@ -1377,6 +1432,40 @@ TEST(Pass, B29_PodThatWaitsHearsWhichClaimHasTheChannelAndAtRestNothing) {
     EXPECT_TRUE(world.Run().events.empty());
     EXPECT_NE(world.Position("GET /api/v1/namespaces/team-a/pods/train-2"), -1);
   }
+}
+
+TEST(Pass, G22_DomainThatDoesNotFitIntoItsCliqueSaysWhatIsFreeInTheCluster) {
+  Observed observed = WithWaitingPod();
+  observed.domain->placement = std::string(api::kPlacementClique);
+  observed.children.claims.back().has_channel = false;  // It is not allocated.
+  PassWorld world(observed);
+  const auto put = [&](const char* name, const std::string& domain, const std::string& clique) {
+    api::Node node = fixtures::MakeNode(name, domain);
+    node.clique = clique;
+    world.server.Put(fixtures::Store(node));
+  };
+  put("node-0", kUid, fixtures::kCliqueId);
+  put("node-1", kUid, fixtures::kCliqueId);
+  put("node-7", "", fixtures::kOtherCliqueId);
+  PutWaitingPod(world);
+  world.server.ShowAll(world.cache);
+  const Outcome outcome = world.Run();
+  EXPECT_EQ(world.Condition("InUse")["reason"].AsString(), "NoRoomInClique");
+  const std::string message = world.Condition("InUse")["message"].AsString();
+  EXPECT_TRUE(message.ends_with(" Free nodes by clique: " + fixtures::kOtherCliqueId + " 1 of 1, " +
+                                fixtures::kCliqueId + " 0 of 2."))
+      << message;
+  EXPECT_EQ(outcome.events.front().reason + " of " + outcome.events.front().regarding.kind,
+            "NoRoomInClique of Pod");
+}
+
+TEST(Reconciler, G21_WhatIsFreeIsCountedOnceASecondHoweverManyAsk) {
+  PassWorld world(Converged());
+  const auto counted = world.reconciler.CountRooms();
+  EXPECT_EQ(counted->at("").held, 2);
+  EXPECT_EQ(world.reconciler.CountRooms(), counted);
+  world.clock.Advance(std::chrono::seconds(1));
+  EXPECT_NE(world.reconciler.CountRooms(), counted);
 }
 
 TEST(Pass, DryRunTellsWaitingPodsNothing) {

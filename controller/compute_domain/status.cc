@@ -6,9 +6,11 @@
 
 #include "controller/api/names.h"
 #include "controller/compute_domain/acceptance.h"
+#include "controller/compute_domain/caveats.h"
 #include "controller/compute_domain/children.h"
 #include "controller/compute_domain/clique_pace.h"
 #include "controller/compute_domain/daemon_pods.h"
+#include "controller/compute_domain/imex_reports.h"
 #include "controller/compute_domain/ownership.h"
 #include "controller/compute_domain/roll.h"
 #include "pkg/base/rfc3339.h"
@@ -77,7 +79,9 @@ Verdict JudgeProvision(const Observed& observed, const Findings& findings) {
     return {"False", api::kReasonNotAccepted, "Nothing is made before the domain is accepted."};
   }
   if (FindBlindness(observed)) {
-    return {"True", api::kReasonChildrenExist, "DaemonSet and claim templates were made."};
+    return {"True", api::kReasonChildrenExist,
+            observed.facts.imex_on_hosts ? "The claim template was made."
+                                         : "DaemonSet and claim templates were made."};
   }
   if (observed.failure) return Against(*observed.failure);
   const ChildrenState children = FindChildren(observed);
@@ -110,7 +114,9 @@ Verdict JudgeProvision(const Observed& observed, const Findings& findings) {
                            ": Always does not wait, and ends the job.")};
   }
   return {"True", api::kReasonChildrenExist,
-          "DaemonSet and claim templates exist." + Remarks(observed)};
+          (observed.facts.imex_on_hosts ? "The claim template exists."
+                                        : "DaemonSet and claim templates exist.") +
+              Remarks(observed)};
 }
 
 // Why a member is not ready, or soon will not be.
@@ -129,12 +135,25 @@ Trouble TroubleOf(const Observed& observed, const Findings& findings, const Memb
   if (observed.rebooted.contains(member.node)) return {api::kReasonNodeRebooted, ""};
   if (is_known) {
     if (node->second.unschedulable) return {api::kReasonNodeDrained, "cordoned"};
+    const std::string notice = NoticeOf(node->second, observed.facts.leaving_taints);
+    if (!notice.empty()) return {api::kReasonNodeTainted, notice};
     const std::vector<std::string>& taints = node->second.taints;
     if (!taints.empty()) return {api::kReasonNodeTainted, "taint " + taints.front()};
   }
+  const auto fabric = observed.fabric_errors.find(member.node);
+  if (fabric != observed.fabric_errors.end()) return {api::kReasonFabricError, fabric->second};
   const auto pod = findings.pods.find(member.node);
   if (pod == findings.pods.end()) return {{}, member.ip.empty() ? "no daemon yet" : ""};
-  return {{}, pod->second->meta.deleting ? "" : pod->second->trouble};
+  if (pod->second->meta.deleting) return {};
+  // One that only starts has yet to write its entry.
+  if (Serves(*pod->second) && IsSoughtElsewhere(*pod->second, member)) {
+    return {api::kReasonImexAddressDiffers, (member.ip.empty() ? "no address" : member.ip) +
+                                                ", and its daemon pod has " + pod->second->ip};
+  }
+  if (const ImexTrouble imex = ImexTroubleOf(*pod->second); !imex.reason.empty()) {
+    return {imex.reason, imex.detail};
+  }
+  return {{}, pod->second->trouble};
 }
 
 // What to do about words of a daemon that are known; empty: they are not.
@@ -163,6 +182,16 @@ Verdict JudgeUnready(const Observed& observed, const Findings& findings,
       {api::kReasonNodeTainted,
        "Not ready, and tainted: ", "See who tainted the node; its pods may have to move"},
       {api::kReasonNodeHeld, "Held by another domain: ", "Pods there wait until it lets go"},
+      {api::kReasonFabricError, "Not ready, and the NVLink fabric has an error: ",
+       "See nvidia-smi -q | grep -A4 Fabric on that node, and its fabric manager; a reboot of the "
+       "node may be what it takes"},
+      {api::kReasonImexOnHost, "IMEX runs on the host already: ",
+       "Stop it there for good (systemctl disable --now nvidia-imex)"},
+      {api::kReasonImexWaitsForQuorum, "IMEX waits for its peers: ",
+       "It begins once those are back that imported from it, and nothing needs to be restarted"},
+      {api::kReasonImexAddressDiffers, "Peers look for IMEX at another address: ",
+       "The daemon there has not written its address into its clique: see its log, or delete its "
+       "pod"},
       {{}, "Not ready: ", "Look at the daemon pod of the node in namespace "}};
   for (const Rank& rank : kRanks) {
     std::vector<std::string> nodes;
@@ -198,19 +227,6 @@ std::string TroubleBefore(const Observed& observed, const std::vector<Member>& m
   return " Daemons that do not start: " + names + "." + Hint(names);
 }
 
-// Two domains in one clique: it mostly works, which makes it hard to find when it does not.
-std::string Sharing(const Observed& observed) {
-  std::vector<std::string> shared;
-  for (const auto& [clique, others] : observed.others.in_clique) {
-    for (const std::string& other : NamesForOwner(observed, others)) {
-      shared.push_back(other + " in " + clique);
-    }
-  }
-  if (shared.empty()) return "";
-  return " Other domains have members in the same clique: " + Names(shared) +
-         ". Imports of memory may fail now and then; keep one domain to a clique.";
-}
-
 // Which plugins are missing, and what to do about it.
 std::string Say(const MissingPlugins& missing) {
   return " No kubelet plugin of " + std::string(api::kDriver) + " is registered on " +
@@ -220,8 +236,26 @@ std::string Say(const MissingPlugins& missing) {
          (missing.stuck.empty() ? "" : " Pods that do not end: " + Names(missing.stuck) + ".");
 }
 
+// Nodes on which pods hold channels of the domain. Sorted.
+std::vector<std::string> NodesThatUse(const Observed& observed) {
+  std::set<std::string> nodes;
+  for (const api::Claim& claim : observed.children.claims) {
+    if (IsInUse(observed, claim) && !claim.node.empty()) nodes.insert(claim.node);
+  }
+  return {nodes.begin(), nodes.end()};
+}
+
+// Where IMEX is somebody else's nobody here knows how it is.
+Verdict JudgeHosts(const Observed& observed) {
+  const std::vector<std::string> nodes = NodesThatUse(observed);
+  return {"Unknown", api::kReasonHostManaged,
+          "IMEX runs on the hosts, and the kubelet plugin asks it before a pod starts." +
+              (nodes.empty() ? "" : " Pods use it on " + Names(nodes) + ".")};
+}
+
 Verdict JudgeMembership(const Observed& observed, const Findings& findings,
                         const Membership& membership, const std::vector<Member>& expected) {
+  if (observed.facts.imex_on_hosts) return JudgeHosts(observed);
   if (!membership.refused.empty()) {
     return {"False", api::kReasonCliqueFull,
             "No IMEX index is free for " + Names(membership.refused) + "; a clique holds " +
@@ -242,16 +276,24 @@ Verdict JudgeMembership(const Observed& observed, const Findings& findings,
                 std::to_string(observed.domain->num_nodes) + " nodes have joined." +
                 TroubleBefore(observed, expected)};
   }
-  const std::string all_ready = "All " + ReadyOf(expected) + " members are ready.";
-  if (const std::string sharing = Sharing(observed); !sharing.empty()) {
-    return {"True", api::kReasonCliqueShared, all_ready + sharing};
+  Verdict all_ready = {"True", api::kReasonAllMembersReady,
+                       "All " + ReadyOf(expected) + " members are ready."};
+  for (const Barrier& barrier : FindBarriers(observed, expected)) {
+    all_ready.message += barrier.says;
+    if (all_ready.reason == api::kReasonAllMembersReady && !barrier.reason.empty()) {
+      all_ready.reason = barrier.reason;
+    }
   }
-  return {"True", api::kReasonAllMembersReady, all_ready};
+  return all_ready;
 }
 
 Verdict JudgeMembers(const Observed& observed, const Findings& findings,
                      const Membership& membership, const std::vector<Member>& expected) {
   Verdict verdict = JudgeMembership(observed, findings, membership, expected);
+  if (const std::string leaving = SayWhoLeaves(observed, expected); !leaving.empty()) {
+    if (verdict.status == "True") verdict.reason = api::kReasonNodeLeaving;
+    verdict.message += leaving;
+  }
   if (observed.facts.views.nodes != Sight::kCurrent) {
     if (verdict.status == "True") verdict.reason = api::kReasonNodesNotRead;
     verdict.message += " Nodes are not read, so nobody notices one that is lost: " +
@@ -280,6 +322,7 @@ Verdict JudgeWaiting(const Findings& findings) {
     verdict.reason = findings.shortage->reason;
     verdict.message += " " + findings.shortage->message;
   }
+  verdict.message += findings.rooms;
   return verdict;
 }
 
@@ -293,8 +336,10 @@ Verdict JudgeUse(const Observed& observed, const Findings& findings) {
   const std::string says = waiting.reason.empty() ? "" : " " + waiting.message;
   const std::vector<std::string>& users = findings.usage.users;
   if (!users.empty()) {
-    const bool is_stray = waiting.reason == api::kReasonChannelHeld;
-    return {"True", is_stray ? api::kReasonChannelHeld : api::kReasonClaimsReserved,
+    // What somebody has to do something about.
+    const bool matters =
+        waiting.reason == api::kReasonChannelHeld || waiting.reason == api::kReasonNoRoomInClique;
+    return {"True", matters ? waiting.reason : std::string(api::kReasonClaimsReserved),
             "Used by " + Names(users) + "." + says};
   }
   return {"False", waiting.reason.empty() ? api::kReasonNoClaims : waiting.reason,
@@ -306,6 +351,7 @@ bool IsGloballyReady(const Observed& observed, const Membership& membership,
                      const std::vector<Member>& expected) {
   const bool accepted =
       !FindObjection(observed) && !observed.failure && !observed.domain->meta.deleting;
+  if (observed.facts.imex_on_hosts) return accepted;
   const auto members = static_cast<std::int64_t>(membership.members.size());
   return accepted && members >= observed.domain->num_nodes &&
          std::ranges::all_of(expected, &Member::ready);
@@ -333,11 +379,14 @@ Verdict SumUp(const Observed& observed, const Verdict& accepted, const Verdict& 
   if (accepted.status != "True") return accepted;
   if (provisioned.status != "True") return provisioned;
   if (members.status == "False") return members;
+  const bool is_on_hosts = observed.facts.imex_on_hosts;
   if (!waiting.reason.empty()) {
-    return {members.status == "True" ? "True" : "False", waiting.reason,
-            members.message + " " + waiting.message};
+    const bool serves =
+        members.status == "True" || (is_on_hosts && !NodesThatUse(observed).empty());
+    return {serves ? "True" : "False", waiting.reason, members.message + " " + waiting.message};
   }
   if (members.status == "True") return members;
+  if (is_on_hosts) return {"True", members.reason, members.message};
   return {"True", api::kReasonIdle,
           "Provisioned; nodes join when pods that claim from " + observed.domain->template_name +
               " are scheduled."};
@@ -350,7 +399,7 @@ DomainStatus Compose(const Observed& observed, const Findings& findings,
   DomainStatus status;
   const std::vector<Member> expected = FindExpected(observed, membership);
   status.status = IsGloballyReady(observed, membership, expected) ? "Ready" : "NotReady";
-  status.nodes = membership.members;
+  if (!observed.facts.imex_on_hosts) status.nodes = membership.members;
   if (observed.facts.status_is_pruned) return status;
   status.observed_generation = observed.domain->meta.generation;
   const Verdict accepted = JudgeAcceptance(observed);
@@ -368,6 +417,7 @@ DomainStatus Compose(const Observed& observed, const Findings& findings,
   for (const kube::Condition& condition : observed.domain->status.conditions) {
     if (status.Find(condition.type) == nullptr) status.conditions.push_back(condition);
   }
+  if (observed.facts.imex_on_hosts) return status;
   status.members = ReadyOf(expected);
   std::map<std::string, api::CliqueSummary> cliques;
   for (const Member& member : membership.members) {

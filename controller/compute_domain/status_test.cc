@@ -52,6 +52,63 @@ TEST(DecideStatus, ConvergedDomainIsReadyInEveryTerm) {
   EXPECT_EQ(StatusOf(Converged()), fixtures::MakeStatus());
 }
 
+// ---- Where IMEX runs on the hosts.
+
+std::string SaidOnHosts(std::string_view type, const Change& change) {
+  Observed observed = fixtures::OnHosts();
+  change(observed);
+  const DomainStatus status = StatusOf(observed);
+  const kube::Condition* condition = status.Find(type);
+  return condition->status + " " + condition->reason + ": " + condition->message;
+}
+
+TEST(DecideStatus, P23_DomainOfTheHostsIsReadyAndNobodyKnowsHowImexIs) {
+  const std::string says =
+      " HostManaged: IMEX runs on the hosts, and the kubelet plugin asks it before a pod starts."
+      " Pods use it on node-0, node-1.";
+  EXPECT_EQ(SaidOnHosts("MembersReady", [](Observed&) {}), "Unknown" + says);
+  EXPECT_EQ(SaidOnHosts("Ready", [](Observed&) {}), "True" + says);
+  EXPECT_EQ(SaidOnHosts("Provisioned", [](Observed&) {}),
+            "True ChildrenExist: The claim template exists.");
+  EXPECT_EQ(SaidOnHosts("Ready", LeaveUnused),
+            "True HostManaged: IMEX runs on the hosts, and the kubelet plugin asks it before a pod "
+            "starts.");
+}
+
+TEST(DecideStatus, P23_DomainOfTheHostsHasNoMembersAndIsReadyForNvidiasUsers) {
+  Observed observed = fixtures::OnHosts();
+  observed.domain->num_nodes = 8;
+  const DomainStatus status = StatusOf(observed);
+  EXPECT_EQ(status.status, "Ready");
+  EXPECT_TRUE(status.nodes.empty() && status.cliques.empty());
+  EXPECT_EQ(status.members, "");
+  observed.failure = Failure{.reason = "Forbidden", .message = "quota"};
+  EXPECT_EQ(StatusOf(observed).status, "NotReady");
+}
+
+TEST(DecideStatus, P23_PodsThatWaitForADomainOfTheHostsMakeItUnreadyOnlyWhileNobodyUsesIt) {
+  const auto add_waiting = [](Observed& o) {
+    o.children.claims.push_back(fixtures::MakeWaitingClaim("train-9"));
+  };
+  EXPECT_EQ(SaidOnHosts("Ready", add_waiting).substr(0, 16), "True PodsWaiting");
+  EXPECT_EQ(SaidOnHosts("Ready",
+                        [&](Observed& o) {
+                          o.children.claims.clear();
+                          add_waiting(o);
+                        })
+                .substr(0, 17),
+            "False PodsWaiting");
+}
+
+TEST(DecideStatus, P23_BlindnessOnHostsKeepsWhatWasMade) {
+  EXPECT_EQ(SaidOnHosts("Provisioned",
+                        [](Observed& o) {
+                          o.facts.views.problem_reason = "RightMissing";
+                          o.facts.views.problem = "Grant list on nodes.";
+                        }),
+            "True ChildrenExist: The claim template was made.");
+}
+
 TEST(DecideStatus, P1_EachCauseHasItsReasonAndASentenceThatHelps) {
   struct Row {
     Change change;
@@ -135,6 +192,8 @@ TEST(DecideStatus, B56_NodeWhosePluginIsMissingIsNamedWithWhatToDo) {
        "PluginMissing", "NotReady"},
       {"its clique is shared",
        [](Observed& o) { o.others.in_clique = {{kCliqueId, {"team-b/other"}}}; }, "True",
+       "PluginMissing", "Ready"},
+      {"it is about to go", [](Observed& o) { o.nodes["node-1"].unschedulable = true; }, "True",
        "PluginMissing", "Ready"},
       {"another node is lost", [](Observed& o) { o.nodes["node-0"].ready = false; }, "False",
        "NodeLost", "NotReady"},
@@ -281,6 +340,397 @@ TEST(DecideStatus, P1_EachConditionSaysItsOwnPartAndReadyTheFirstThatFails) {
   }
 }
 
+// ---- What should be known of members that serve.
+
+struct MembersRow {
+  const char* what;
+  Change change;
+  const char* status;  // Of MembersReady, as what follows.
+  const char* reason;
+  std::string message;
+};
+
+void ExpectMembers(const std::vector<MembersRow>& rows) {
+  for (const MembersRow& row : rows) {
+    SCOPED_TRACE(row.what);
+    const DomainStatus status = StatusAfter(row.change);
+    const kube::Condition* members = status.Find("MembersReady");
+    EXPECT_EQ(members->status, row.status);
+    EXPECT_EQ(members->reason, row.reason);
+    EXPECT_EQ(members->message, row.message);
+    EXPECT_EQ(fixtures::ReasonOf(status, "Ready"), row.reason);
+    EXPECT_EQ(status.status, std::string(row.status) == "True" ? "Ready" : "NotReady");
+  }
+}
+
+void Cordon(Observed& o, const char* node) { o.nodes[node].unschedulable = true; }
+void Taint(Observed& o, const char* node, std::vector<std::string> taints) {
+  o.nodes[node].taints = std::move(taints);
+}
+const std::string kStays =
+    ". They serve until they go: move their pods in time, or uncordon a node that shall stay.";
+
+TEST(DecideStatus, G11_ReadyMemberWhoseNodeIsAboutToGoIsNamedBeforeItIsLost) {
+  ExpectMembers({
+      {"one is cordoned", [](Observed& o) { Cordon(o, "node-1"); }, "True", "NodeLeaving",
+       "All 2/2 members are ready. About to leave: node-1 (cordoned)" + kStays},
+      {"an autoscaler takes it, which cordons it as well",
+       [](Observed& o) {
+         Cordon(o, "node-1");
+         Taint(o, "node-1", {"nvidia.com/gpu", "ToBeDeletedByClusterAutoscaler"});
+       },
+       "True", "NodeLeaving",
+       "All 2/2 members are ready. About to leave: node-1 (taint "
+       "ToBeDeletedByClusterAutoscaler)" +
+           kStays},
+      {"both go, one by a taint of some prefix",
+       [](Observed& o) {
+         Taint(o, "node-0", {"aws-node-termination-handler/spot-itn"});
+         Taint(o, "node-1", {"karpenter.sh/disrupted"});
+       },
+       "True", "NodeLeaving",
+       "All 2/2 members are ready. About to leave: node-0 (taint "
+       "aws-node-termination-handler/spot-itn), node-1 (taint karpenter.sh/disrupted)" +
+           kStays},
+      {"a taint that tells nothing of that kind",
+       [](Observed& o) { Taint(o, "node-0", {"aws-node-termination-handler", "example.com/x"}); },
+       "True", "AllMembersReady", "All 2/2 members are ready."},
+      {"a taint that the configuration names",
+       [](Observed& o) {
+         o.facts.leaving_taints = {"example.com/*"};
+         Taint(o, "node-0", {"example.com/x"});
+         Taint(o, "node-1", {"karpenter.sh/disrupted"});
+       },
+       "True", "NodeLeaving",
+       "All 2/2 members are ready. About to leave: node-0 (taint example.com/x)" + kStays},
+  });
+}
+
+TEST(DecideStatus, G11_LossOfAMemberOutranksThatAnotherIsAboutToGo) {
+  ExpectMembers({
+      {"the other is lost",
+       [](Observed& o) {
+         Cordon(o, "node-1");
+         o.nodes["node-0"].ready = false;
+       },
+       "False", "NodeLost",
+       "Lost: node-0 (not ready). Bring the node back or delete its pods; 1/2 members are ready. "
+       "About to leave: node-1 (cordoned)" +
+           kStays},
+      {"it does not serve any more",
+       [](Observed& o) {
+         Cordon(o, "node-1");
+         o.children.daemon_pods[1].ready = false;
+       },
+       "False", "NodeDrained",
+       "Not ready, and cordoned: node-1 (cordoned). Uncordon the node, or move its pods to others; "
+       "1/2 members are ready."},
+      {"nor does one that is tainted, by the taint that tells",
+       [](Observed& o) {
+         Taint(o, "node-1", {"nvidia.com/gpu", "karpenter.sh/disrupted"});
+         o.children.daemon_pods[1].ready = false;
+       },
+       "False", "NodeTainted",
+       "Not ready, and tainted: node-1 (taint karpenter.sh/disrupted). See who tainted the node; "
+       "its "
+       "pods may have to move; 1/2 members are ready."},
+  });
+}
+
+// node-1 is in another clique, or in none.
+void Move(Observed& o, const std::string& clique) {
+  o.children.cliques[0].daemons.pop_back();
+  o.children.daemon_pods[1].clique = clique;
+  if (clique.empty()) return;
+  api::Clique other = o.children.cliques[0];
+  other.meta = fixtures::Meta(fixtures::kDriverNs, fixtures::kUid + "." + clique, "other-clique");
+  other.id = clique;
+  other.daemons = {
+      {.node = "node-1", .ip = "10.0.0.2", .clique = clique, .index = 0, .ready = true}};
+  o.children.cliques.push_back(std::move(other));
+}
+// The same, and node-2 is a third member, in the first clique.
+void Spread(Observed& o) {
+  Move(o, kOtherCliqueId);
+  o.children.cliques[0].daemons.push_back(fixtures::MakeMember("node-2", 2));
+  o.children.daemon_pods.push_back(fixtures::MakePod("node-2", 2));
+  o.children.claims.push_back(fixtures::MakeChannelClaim("node-2", "train-2"));
+  o.nodes["node-2"] = fixtures::MakeNode("node-2");
+  o.children.labelled_nodes.push_back(o.nodes["node-2"]);
+}
+const std::string kTwoCliques = ": 2 in " + kCliqueId + ", 1 in " + kOtherCliqueId + ". ";
+const std::string kSpans =
+    "All 3/3 members are ready. Members in use are in 2 cliques although cdom.dev/placement asks "
+    "for "
+    "one" +
+    kTwoCliques +
+    "The policy of manifests/placement is not installed, or those pods were made before the label; "
+    "delete them, so that they are made again.";
+
+TEST(DecideStatus, G12_MembersOfTwoCliquesAreCountedWhereOneWasAskedFor) {
+  ExpectMembers({
+      {"nobody asked for one", Spread, "True", "AllMembersReady",
+       "All 3/3 members are ready. Members in use are in 2 cliques" + kTwoCliques +
+           "Pods share no memory across cliques; label the domain cdom.dev/placement=clique to "
+           "have them in one."},
+      {"the label asks",
+       [](Observed& o) {
+         Spread(o);
+         o.domain->placement = "clique";
+       },
+       "True", "SpansCliques", kSpans},
+      {"the label asks for more",
+       [](Observed& o) {
+         Spread(o);
+         o.domain->placement = "exclusive-clique";
+       },
+       "True", "SpansCliques", kSpans},
+      {"one for each group of pods, which may be these two",
+       [](Observed& o) {
+         Spread(o);
+         o.domain->placement = "clique";
+         o.domain->placement_group = "example.com/rank";
+       },
+       "True", "AllMembersReady", "All 3/3 members are ready."},
+      {"they are in one", [](Observed& o) { o.domain->placement = "clique"; }, "True",
+       "AllMembersReady", "All 2/2 members are ready."},
+      {"the pods of one clique have ended, and its nodes are still held",
+       [](Observed& o) {
+         Spread(o);
+         o.domain->placement = "clique";
+         std::erase_if(o.children.claims, [](const api::Claim& claim) {
+           return claim.node == "node-1" && !claim.channel_domain.empty();
+         });
+       },
+       "True", "AllMembersReady", "All 3/3 members are ready."},
+      {"one is about to go, which is more urgent",
+       [](Observed& o) {
+         Spread(o);
+         o.domain->placement = "clique";
+         Cordon(o, "node-0");
+       },
+       "True", "NodeLeaving", kSpans + " About to leave: node-0 (cordoned)" + kStays},
+      {"another domain is there as well",
+       [](Observed& o) {
+         Spread(o);
+         o.domain->placement = "clique";
+         o.others.in_clique = {{kCliqueId, {"team-b/other"}}};
+       },
+       "True", "SpansCliques",
+       kSpans +
+           " Other domains have members in the same clique: a domain in another namespace in " +
+           kCliqueId + ". Imports of memory may fail now and then; keep one domain to a clique."},
+      {"one member does not serve",
+       [](Observed& o) {
+         Spread(o);
+         o.domain->placement = "clique";
+         o.children.daemon_pods[1].ready = false;
+       },
+       "False", "MembersNotReady",
+       "Not ready: node-1. Look at the daemon pod of the node in namespace cdom-system; 2/3 "
+       "members "
+       "are ready."},
+  });
+}
+
+TEST(DecideStatus, G12_CliquesAreNamedUpToFiveAndTheRestIsCounted) {
+  const DomainStatus status = StatusAfter([](Observed& o) {
+    o.domain->placement = "clique";
+    o.children.cliques.clear();
+    o.children.daemon_pods.clear();
+    for (int i = 0; i < 12; ++i) {
+      const std::string node = "node-" + std::to_string(i);
+      const std::string id = "c" + std::to_string(i);
+      api::Clique clique = fixtures::MakeClique();
+      clique.meta.key.name = fixtures::kUid + "." + id;
+      clique.meta.uid = id;
+      clique.id = id;
+      clique.daemons = {{.node = node, .ip = "10.0.0.1", .clique = id, .index = 0, .ready = true}};
+      o.children.cliques.push_back(std::move(clique));
+      o.children.daemon_pods.push_back(fixtures::MakePod(node, 0));
+      o.children.daemon_pods.back().clique = id;
+      o.nodes[node] = fixtures::MakeNode(node);
+      o.children.claims.push_back(fixtures::MakeChannelClaim(node, "train-" + std::to_string(i)));
+    }
+  });
+  EXPECT_NE(
+      MessageOf(status, "MembersReady")
+          .find("in 12 cliques although cdom.dev/placement asks for one: 1 in c0, 1 in c1, 1 in "
+                "c10, 1 in c11, 1 in c2 and 7 more."),
+      std::string::npos)
+      << MessageOf(status, "MembersReady");
+}
+
+TEST(DecideStatus, G10_MembersWithoutFabricAreNamed) {
+  ExpectMembers({
+      {"all are",
+       [](Observed& o) {
+         o.children.cliques.clear();
+         for (api::DaemonPod& pod : o.children.daemon_pods) pod.clique = "";
+       },
+       "True", "NoFabric",
+       "All 2/2 members are ready. No member has NVLink fabric: node-0, node-1. Pods share no "
+       "memory "
+       "across nodes. Where there should be fabric, look at nvidia-smi -q | grep -A4 Fabric on the "
+       "node."},
+      {"one is", [](Observed& o) { Move(o, ""); }, "True", "AllMembersReady",
+       "All 2/2 members are ready. Without NVLink fabric: node-1. Pods there share no memory with "
+       "the "
+       "others."},
+      {"all are, and one is about to go",
+       [](Observed& o) {
+         o.children.cliques.clear();
+         for (api::DaemonPod& pod : o.children.daemon_pods) pod.clique = "";
+         Cordon(o, "node-0");
+       },
+       "True", "NodeLeaving",
+       "All 2/2 members are ready. No member has NVLink fabric: node-0, node-1. Pods share no "
+       "memory "
+       "across nodes. Where there should be fabric, look at nvidia-smi -q | grep -A4 Fabric on the "
+       "node. About to leave: node-0 (cordoned)" +
+           kStays},
+      {"one is not ready",
+       [](Observed& o) {
+         o.children.cliques.clear();
+         for (api::DaemonPod& pod : o.children.daemon_pods) pod.clique = "";
+         o.children.daemon_pods[0].ready = false;
+       },
+       "False", "MembersNotReady",
+       "Not ready: node-0. Look at the daemon pod of the node in namespace cdom-system; 1/2 "
+       "members "
+       "are ready."},
+  });
+}
+
+// Daemons of ours, both of which have reported.
+Observed Reported() {
+  Observed observed = fixtures::Marked();
+  int index = 0;
+  for (api::DaemonPod& pod : observed.children.daemon_pods) {
+    pod.imex = api::ImexReport{.index = index++, .state = "READY", .peers_known = true};
+  }
+  return observed;
+}
+// What MembersReady says then, after a change of the first report.
+std::string SaidOf(const std::function<void(Observed& observed, api::ImexReport& first)>& change) {
+  Observed observed = Reported();
+  change(observed, *observed.children.daemon_pods[0].imex);
+  const DomainStatus status = StatusOf(observed);
+  const kube::Condition* condition = status.Find("MembersReady");
+  return condition->status + " " + condition->reason + ": " + condition->message;
+}
+
+TEST(DecideStatus, ReportsOfImexThatAreAsTheyShouldBeSayNothing) {
+  EXPECT_EQ(SaidOf([](Observed&, api::ImexReport&) {}),
+            "True AllMembersReady: All 2/2 members are ready.");
+  EXPECT_EQ(SaidOf([](Observed&, api::ImexReport& first) { first.index = -1; }),
+            "True AllMembersReady: All 2/2 members are ready.");
+}
+
+TEST(DecideStatus, B2_ImexThatRunsUnderAnotherIndexIsNamed) {
+  EXPECT_EQ(SaidOf([](Observed&, api::ImexReport& first) { first.index = 5; }),
+            "True ImexIndexDiffers: All 2/2 members are ready. IMEX runs under another index than "
+            "its peers know: node-0 (as 5, not 0). Delete the daemon pod of that node once no job "
+            "needs it.");
+}
+
+TEST(DecideStatus, B17_MembersThatServeAndDoNotReachEachOtherAreNamed) {
+  EXPECT_EQ(
+      SaidOf([](Observed&, api::ImexReport& first) { first.unreachable = {1}; }),
+      "True ImexPeersUnreachable: All 2/2 members are ready. IMEX has no connection from "
+      "node-0 to node-1. Pods there share no memory: see whether daemon pods reach each other "
+      "on TCP ports 50000 and 50005.");
+}
+
+TEST(DecideStatus, WhatADaemonSaysOfWhoIsNoMemberOrItselfIsNothing) {
+  EXPECT_EQ(SaidOf([](Observed&, api::ImexReport& first) { first.unreachable = {0, 7, 9999}; }),
+            "True AllMembersReady: All 2/2 members are ready.");
+}
+
+TEST(DecideStatus, B47_DaemonThatStaysUpOverAnImexOfTheHostIsNamed) {
+  EXPECT_EQ(SaidOf([](Observed& observed, api::ImexReport& first) {
+              observed.children.daemon_pods[0].ready = false;
+              first.in_use = true;
+            }),
+            "False ImexOnHost: IMEX runs on the host already: node-0. Stop it there for good "
+            "(systemctl disable --now nvidia-imex); 1/2 members are ready.");
+}
+
+TEST(DecideStatus, B49_NodeThatDoesNotServeAndWhoseFabricHasAnErrorIsNamedWithIt) {
+  EXPECT_EQ(SaidOf([](Observed& observed, api::ImexReport& first) {
+              observed.children.daemon_pods[0].ready = false;
+              first.in_use = true;
+              observed.fabric_errors["node-0"] = "gpu-3";
+            }),
+            "False FabricError: Not ready, and the NVLink fabric has an error: node-0 (gpu-3). See "
+            "nvidia-smi -q | grep -A4 Fabric on that node, and its fabric manager; a reboot of the "
+            "node may be what it takes; 1/2 members are ready.");
+}
+
+TEST(DecideStatus, B49_NodeThatServesAndWhoseFabricHasAnErrorIsNamedAndServes) {
+  EXPECT_EQ(SaidOf([](Observed& observed, api::ImexReport& first) {
+              first.index = 5;
+              observed.fabric_errors["node-1"] = "gpu-3";
+              observed.fabric_errors["node-7"] = "no member";
+            }),
+            "True FabricError: All 2/2 members are ready. The NVLink fabric has an error: node-1 "
+            "(gpu-3). New pods get no channel there, and those that run may lose the memory that "
+            "they share; see nvidia-smi -q | grep -A4 Fabric on that node. IMEX runs under another "
+            "index than its peers know: node-0 (as 5, not 0). Delete the daemon pod of that node "
+            "once no job needs it.");
+}
+
+TEST(DecideStatus, ImexThatWaitsForItsQuorumIsNamedAndNothingIsToBeRestarted) {
+  for (const char* state : {"WAITING_FOR_RECOVERY", "WAITING_FOR_PEERS"}) {
+    EXPECT_EQ(SaidOf([state](Observed& observed, api::ImexReport& first) {
+                observed.children.daemon_pods[0].ready = false;
+                first.state = state;
+              }),
+              std::string("False ImexWaitsForQuorum: IMEX waits for its peers: node-0 (") + state +
+                  "). It begins once those are back that imported from it, and nothing needs to be "
+                  "restarted; 1/2 members are ready.");
+  }
+}
+
+TEST(DecideStatus, B11_EntryWithAnotherAddressThanItsPodIsNamedWithBoth) {
+  const std::string help =
+      ". The daemon there has not written its address into its clique: see its log, or delete its "
+      "pod; 1/2 members are ready.";
+  ExpectMembers({
+      {"of the pod before", [](Observed& o) { o.children.cliques[0].daemons[1].ip = "10.9.9.9"; },
+       "False", "ImexAddressDiffers",
+       "Peers look for IMEX at another address: node-1 (10.9.9.9, and its daemon pod has "
+       "10.0.0.2)" +
+           help},
+      {"none", [](Observed& o) { o.children.cliques[0].daemons[1].ip.clear(); }, "False",
+       "ImexAddressDiffers",
+       "Peers look for IMEX at another address: node-1 (no address, and its daemon pod has "
+       "10.0.0.2)" +
+           help},
+      {"that of its pod, which has not written yet that it is ready",
+       [](Observed& o) { o.children.cliques[0].daemons[1].ready = false; }, "False",
+       "MembersNotReady",
+       "Not ready: node-1. Look at the daemon pod of the node in namespace cdom-system; 1/2 "
+       "members are ready."},
+      {"of a pod that has just started",
+       [](Observed& o) {
+         o.children.daemon_pods[1].ip = "10.9.9.9";
+         o.children.daemon_pods[1].ready = false;
+       },
+       "False", "MembersNotReady",
+       "Not ready: node-1. Look at the daemon pod of the node in namespace cdom-system; 1/2 "
+       "members are ready."},
+  });
+}
+
+TEST(DecideStatus, ReportMakesNobodyReadyOrNot) {
+  EXPECT_EQ(SaidOf([](Observed&, api::ImexReport& first) { first.state = "ENDED"; }),
+            "True AllMembersReady: All 2/2 members are ready.");
+  const std::string said = SaidOf(
+      [](Observed& observed, api::ImexReport&) { observed.children.daemon_pods[0].ready = false; });
+  EXPECT_EQ(said.substr(0, said.find(':')), "False MembersNotReady");
+}
+
 TEST(DecideStatus, NodeThatIsCordonedOrTaintedWhileItsMemberServesIsNoTrouble) {
   const DomainStatus status = StatusAfter([](Observed& o) {
     o.nodes["node-0"].unschedulable = true;
@@ -302,6 +752,18 @@ TEST(DecideStatus, NothingIsMadeBeforeTheDomainIsAccepted) {
   const DomainStatus status = StatusAfter([](Observed& o) { o.domain->has_spec = false; });
   EXPECT_EQ(fixtures::ReasonOf(status, "Provisioned"), "NotAccepted");
   EXPECT_EQ(status.Find("Provisioned")->status, "False");
+}
+
+TEST(DecideStatus, G12_PlacementThatNobodyKnowsIsSaidAndAsksForNothing) {
+  const DomainStatus status = StatusAfter([](Observed& o) {
+    Spread(o);
+    o.domain->placement = "rack";
+  });
+  EXPECT_EQ(status.Find("Accepted")->status, "True");
+  EXPECT_EQ(fixtures::ReasonOf(status, "Accepted"), "AnnotationInvalid");
+  EXPECT_EQ(MessageOf(status, "Accepted"),
+            "Label cdom.dev/placement is not heeded: use clique or exclusive-clique.");
+  EXPECT_EQ(fixtures::ReasonOf(status, "Ready"), "AllMembersReady");
 }
 
 TEST(DecideStatus, AnnotationThatGoesUnheededIsSaidAndHarmsNothing) {

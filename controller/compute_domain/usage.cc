@@ -4,7 +4,9 @@
 #include <map>
 
 #include "controller/api/names.h"
+#include "controller/compute_domain/acceptance.h"
 #include "controller/compute_domain/ownership.h"
+#include "controller/compute_domain/rooms.h"
 #include "pkg/base/rfc3339.h"
 
 namespace compute_domain {
@@ -36,6 +38,14 @@ bool IsWaiting(const Observed& observed, const api::Claim& claim) {
 
 bool MayName(const Observed& observed, std::string_view ns) {
   return observed.facts.names_others || ns == observed.domain->meta.key.ns;
+}
+
+// What else their claims may lack.
+std::string WithoutGpus(const Observed& observed) {
+  const auto gpus = FindGpus(observed).gpus;
+  if (!gpus) return "";
+  return ", or without the GPUs that annotation " + std::string(api::kGpusAnnotation) +
+         " asks for (" + observed.domain->gpus + " of DeviceClass " + gpus->device_class + ")";
 }
 
 }  // namespace
@@ -105,7 +115,9 @@ std::vector<kube::OwnerReference> FindPodsWithoutChannel(const Observed& observe
 }
 
 std::optional<Failure> FindShortage(const Observed& observed) {
-  if (FindPodsWithoutChannel(observed).empty()) return {};
+  // It need not be for want of a channel that pods cannot follow the first ones.
+  std::optional<Failure> full = FindFullClique(observed);
+  if (FindPodsWithoutChannel(observed).empty()) return full;
   // From an old view nobody is told to install what may be there by now.
   if (observed.nobody_publishes && observed.facts.views.slices == Sight::kCurrent) {
     return Failure{.reason = std::string(api::kReasonNoPlugin),
@@ -142,10 +154,11 @@ std::optional<Failure> FindShortage(const Observed& observed) {
                                             : " Who administers the cluster finds those of other "
                                               "namespaces in /debug/domains.")};
   }
+  if (full) return full;
   const std::vector<std::string> holders = NamesForOwner(observed, observed.others.holders);
   return Failure{
       .reason = std::string(api::kReasonNoChannelFree),
-      .message = "The scheduler found nodes without a free channel. " +
+      .message = "The scheduler found nodes without a free channel" + WithoutGpus(observed) + ". " +
                  (holders.empty() ? "" : "Other domains hold nodes: " + Names(holders) + ". ") +
                  "They go on when pods there end; pods on one node share a ResourceClaim."};
 }

@@ -351,6 +351,17 @@ TEST(FindShortage, P5_DomainsThatHoldNodesAreNamed) {
       std::string::npos);
 }
 
+TEST(FindShortage, F5_GpusThatAClaimAsksForAreNamedAsWhatMayLackToo) {
+  Observed observed = Short();
+  EXPECT_EQ(FindShortage(observed)->message.find("GPUs"), std::string::npos);
+  observed.domain->gpus = "4";
+  EXPECT_NE(FindShortage(observed)->message.find(
+                "found nodes without a free channel, or without the GPUs that annotation "
+                "cdom.dev/gpus asks for (4 of DeviceClass gpu.nvidia.com). "),
+            std::string::npos)
+      << FindShortage(observed)->message;
+}
+
 TEST(DecideStatus, B29_UseSaysWhoHasTheChannelThatAPodLacks) {
   Observed observed = Short();
   const auto in_use = [&] {

@@ -113,6 +113,9 @@ Request RequestOf(const ReplaceDaemon& replace, const Observed& observed) {
 
 Result<void> TakeReply(const ReplaceDaemon& replace, const Result<Response>& reply,
                        Observed& observed, ActionResult& result) {
+  // Of a name that is never used again it does not say that the pod is another by now, but that
+  // somebody keeps it; who is taken for replaced would be waited for in vain.
+  if (!reply && reply.error().code == ErrorCode::kConflict) return tl::unexpected(reply.error());
   return TakeReply(Delete{.kind = Kind::kDaemonPod, .key = replace.key, .uid = replace.uid}, reply,
                    observed, result);
 }
@@ -142,6 +145,7 @@ Request RequestOf(const WriteClique& write, const Observed& /*observed*/) {
   Value patch = Value::Object({{"daemons", api::EncodeDaemons(write.daemons)}});
   Value& meta = patch["metadata"] = LockedMeta(write.clique);
   meta["annotations"][api::kHeldIndicesAnnotation] = api::EncodeHeld(write.held);
+  meta["annotations"][api::kJoiningAnnotation] = std::to_string(write.joining);
   if (!write.owners.IsNull()) meta["ownerReferences"] = write.owners;
   return kube::MergePatchRequest(api::kComputeDomainCliques, write.clique.key, patch);
 }
@@ -157,6 +161,7 @@ Result<void> TakeReply(const WriteClique& write, const Result<Response>& reply, 
     clique.meta = meta;
     clique.daemons = write.daemons;
     clique.held = write.held;
+    clique.joining = write.joining;
   }
   Expect(result, Kind::kClique, write.clique.key, meta.resource_version);
   return {};

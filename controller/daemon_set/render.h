@@ -22,7 +22,9 @@ struct Settings {
   std::string priority_class = "system-node-critical";
   json::Value tolerations = AllTaints();
   json::Value dns_config = OneDot();
-  json::Value resources = {};         // Requests and limits.
+  // Requests and limits. None by default: a pod that asks for all of a node comes first, and what
+  // its daemon asked for the daemon would get by its priority, by driving that very pod out.
+  json::Value resources = {};
   json::Value security_context = {};  // Of the container.
   json::Value node_selector = {};     // Besides the domain's label.
   std::string image_pull_policy = {};

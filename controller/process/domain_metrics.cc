@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "controller/api/names.h"
+#include "controller/compute_domain/caveats.h"
+#include "controller/compute_domain/imex_reports.h"
 #include "pkg/base/rfc3339.h"
 
 namespace process {
@@ -15,15 +18,11 @@ using api::ComputeDomain;
 using prometheus::ClientMetric;
 using prometheus::MetricFamily;
 using prometheus::MetricType;
-using Labels = std::vector<ClientMetric::Label>;
+using SeriesLabels = std::vector<ClientMetric::Label>;
 
 bool IsTrue(const ComputeDomain& domain, std::string_view type) {
   const kube::Condition* condition = domain.status.Find(type);
   return condition != nullptr && condition->status == "True";
-}
-
-double Seconds(std::chrono::nanoseconds time) {
-  return std::chrono::duration<double>(time).count();
 }
 
 std::optional<double> SecondsBetween(const std::string& from, base::Clock::WallTime to) {
@@ -36,6 +35,17 @@ double ReadyMembers(const ComputeDomain& domain) {
   return static_cast<double>(std::ranges::count_if(domain.status.nodes, &api::Member::ready));
 }
 
+// Ready ones whose node is about to go.
+double LeavingMembers(const DomainView& view, const std::vector<std::string>& taints) {
+  std::set<std::string_view> ready;
+  for (const api::Member& member : view.domain->status.nodes) {
+    if (member.ready) ready.insert(member.node);
+  }
+  return static_cast<double>(std::ranges::count_if(view.nodes, [&](const auto& node) {
+    return ready.contains(node->meta.key.name) && !compute_domain::NoticeOf(*node, taints).empty();
+  }));
+}
+
 // A domain that asks for no number of nodes expects those that its pods were given.
 double ExpectedMembers(const DomainView& view) {
   const std::int64_t asked = view.domain->num_nodes;
@@ -45,8 +55,8 @@ double ExpectedMembers(const DomainView& view) {
 // Families in the order in which they were first added to.
 class Families {
  public:
-  void Add(const char* name, const char* help, const Labels& labels, std::optional<double> value,
-           MetricType type = MetricType::Gauge) {
+  void Add(const char* name, const char* help, const SeriesLabels& labels,
+           std::optional<double> value, MetricType type = MetricType::Gauge) {
     if (!value) return;
     const auto [it, is_new] = index_.try_emplace(name, families_.size());
     if (is_new) families_.push_back({.name = name, .help = help, .type = type, .metric = {}});
@@ -62,7 +72,7 @@ class Families {
   std::vector<MetricFamily> families_;
 };
 
-void AddDomain(const DomainView& view, base::Clock::WallTime now, const Labels& labels,
+void AddDomain(const DomainView& view, base::Clock::WallTime now, const SeriesLabels& labels,
                Families& families) {
   const ComputeDomain& domain = *view.domain;
   families.Add("cdom_domain_ready", "1 if the domain is Ready", labels,
@@ -86,7 +96,7 @@ void AddDomain(const DomainView& view, base::Clock::WallTime now, const Labels& 
   }
 }
 
-void AddCliques(const ComputeDomain& domain, const Labels& labels, Families& families) {
+void AddCliques(const ComputeDomain& domain, const SeriesLabels& labels, Families& families) {
   struct Count {
     double members = 0;
     double ready = 0;
@@ -98,20 +108,99 @@ void AddCliques(const ComputeDomain& domain, const Labels& labels, Families& fam
     count.ready += member.ready ? 1 : 0;
   }
   for (const auto& [id, count] : cliques) {
-    Labels of_clique = labels;
+    SeriesLabels of_clique = labels;
     of_clique.push_back({.name = "clique", .value = id});
     families.Add("cdom_clique_members",
                  "Nodes of the clique that have joined the domain; without fabric, clique is empty",
                  of_clique, count.members);
     families.Add("cdom_clique_members_ready", "And are ready", of_clique, count.ready);
   }
+  families.Add("cdom_domain_cliques", "Cliques with members of the domain", labels,
+               static_cast<double>(cliques.size() - cliques.count("")));
+}
+
+// Pods of the domain that no node was found for; a claim elsewhere that names it is none of its.
+void AddWaiting(const DomainView& view, base::Clock::WallTime now, const SeriesLabels& labels,
+                Families& families) {
+  double waiting = 0;
+  std::optional<double> longest;
+  for (const auto& claim : view.waiting) {
+    if (claim->meta.key.ns != view.domain->meta.key.ns || claim->admin_access) continue;
+    waiting += 1;
+    longest = std::max(longest, SecondsBetween(claim->meta.creation_timestamp, now));
+  }
+  families.Add("cdom_domain_pods_waiting", "Claims for a channel that no node was found for",
+               labels, waiting);
+  families.Add("cdom_domain_wait_age_seconds", "How long the first of them has waited", labels,
+               longest);
+}
+
+void AddRooms(const compute_domain::Rooms& rooms, Families& families) {
+  const auto add = [&](const std::string& clique, const char* state, int nodes) {
+    families.Add("cdom_clique_nodes",
+                 "Nodes of the clique by what became of them; without fabric, clique is empty",
+                 {{.name = "clique", .value = clique}, {.name = "state", .value = state}}, nodes);
+  };
+  for (const auto& [clique, count] : rooms) {
+    add(clique, "free", count.free);
+    add(clique, "held", count.held);
+    add(clique, "unusable", count.unusable);
+  }
+}
+
+// One of a few words, whatever a daemon wrote.
+std::string StateOf(const api::DaemonPod& pod) {
+  const std::string_view trouble = compute_domain::ImexTroubleOf(pod).reason;
+  if (trouble == api::kReasonImexOnHost) return "on_host";
+  if (trouble == api::kReasonImexWaitsForQuorum) return "waiting";
+  if (pod.imex->state == api::kImexReady) return "ready";
+  return pod.imex->state == api::kImexEnded ? "ended" : "other";
+}
+
+// Of daemons that report; NVIDIA's do not, and their domains have none of these series.
+void AddImex(const DomainView& view, const SeriesLabels& labels, Families& families) {
+  std::map<std::string, double> states = {
+      {"ended", 0}, {"on_host", 0}, {"other", 0}, {"ready", 0}, {"waiting", 0}};
+  bool any = false;
+  double unreachable = 0;
+  double restarts = 0;
+  for (const auto& pod : view.daemons) {
+    if (!pod->imex || pod->terminal || pod->meta.deleting) continue;
+    any = true;
+    states[StateOf(*pod)] += 1;
+    unreachable += pod->imex->unreachable_count;
+    restarts += pod->imex->restarts;
+    SeriesLabels of_node = labels;
+    of_node.push_back({.name = "node", .value = pod->node});
+    families.Add("cdom_node_imex_ready",
+                 "1 for each node whose daemon reports that its IMEX is READY, 0 where it is not",
+                 of_node, pod->imex->state == api::kImexReady ? 1 : 0);
+    families.Add("cdom_node_imex_unreachable_peers",
+                 "Peers that the node's IMEX has had no connection with for 15 s or more", of_node,
+                 pod->imex->unreachable_count);
+  }
+  if (!any) return;
+  for (const auto& [state, count] : states) {
+    SeriesLabels of_state = labels;
+    of_state.push_back({.name = "state", .value = state});
+    families.Add("cdom_domain_imex_daemons", "Daemons by what they report of their IMEX", of_state,
+                 count);
+  }
+  families.Add("cdom_domain_imex_unreachable_peers",
+               "Connections between members that IMEX lacks, each seen from one side", labels,
+               unreachable);
+  families.Add(
+      "cdom_domain_imex_restarts",
+      "How often IMEX ended by itself and was started again, of the daemons that there are", labels,
+      restarts);
 }
 
 // That a node is not here says that no IMEX daemon is expected on it.
-void AddNodes(const DomainView& view, const Labels& labels, Families& families) {
+void AddNodes(const DomainView& view, const SeriesLabels& labels, Families& families) {
   for (const auto& node : view.nodes) {
-    Labels of_node = labels;
+    SeriesLabels of_node = labels;
     of_node.push_back({.name = "node", .value = node->meta.key.name});
+    of_node.push_back({.name = "clique", .value = node->clique});
     families.Add("cdom_node_imex_expected",
                  "1 for each node on which the domain wants an IMEX daemon to run", of_node, 1);
   }
@@ -119,21 +208,23 @@ void AddNodes(const DomainView& view, const Labels& labels, Families& families) 
 
 }  // namespace
 
-DomainMetrics::DomainMetrics(View view, const base::Clock& clock,
-                             prometheus::Histogram& time_to_ready)
-    : view_(std::move(view)), clock_(clock), time_to_ready_(time_to_ready) {}
+DomainMetrics::DomainMetrics(Sources sources, const base::Clock& clock,
+                             prometheus::Histogram& time_to_ready, prometheus::Histogram& wait)
+    : sources_(std::move(sources)), clock_(clock), time_to_ready_(time_to_ready), wait_(wait) {}
 
 void DomainMetrics::Sample(bool leads) {
   if (!leads) {
     state_.With([](State& state) { state = {}; });
     return;
   }
-  const std::vector<DomainView> views = view_();
+  const std::vector<DomainView> views = sources_.view();
+  auto rooms = sources_.rooms ? sources_.rooms() : nullptr;
   const base::Clock::TimePoint now = clock_.Now();
   state_.With([&](State& state) {
     if (!state.leads) {
-      state = {.leads = true, .leads_since = clock_.Wall(), .sampled = now, .totals = {}};
+      state = {.leads = true, .leads_since = clock_.Wall(), .sampled = now};
     }
+    state.rooms = std::move(rooms);
     const double took = Seconds(now - std::exchange(state.sampled, now));
     std::map<kube::Uid, Totals> totals;  // Of domains that are still there.
     for (const DomainView& view : views) {
@@ -160,16 +251,27 @@ void DomainMetrics::ObserveReady(const ComputeDomain& domain, base::Clock::WallT
   }
 }
 
+void DomainMetrics::Waited(const api::Claim& claim) {
+  if (!state_.With([](const State& state) { return state.leads; })) return;
+  const auto waited = SecondsBetween(claim.meta.creation_timestamp, clock_.Wall());
+  if (waited) wait_.Observe(*waited);
+}
+
 std::vector<MetricFamily> DomainMetrics::Collect() const {
   const State state = state_.With([](const State& current) { return current; });
   if (!state.leads) return {};
   Families families;
   const base::Clock::WallTime now = clock_.Wall();
-  for (const DomainView& view : view_()) {
+  if (state.rooms) AddRooms(*state.rooms, families);
+  for (const DomainView& view : sources_.view()) {
     const kube::ObjectMeta& meta = view.domain->meta;
-    const Labels labels = {{.name = "namespace", .value = meta.key.ns},
-                           {.name = "name", .value = meta.key.name}};
+    const SeriesLabels labels = {{.name = "namespace", .value = meta.key.ns},
+                                 {.name = "name", .value = meta.key.name}};
     AddDomain(view, now, labels, families);
+    families.Add("cdom_domain_members_leaving", "Ready members whose node is about to go", labels,
+                 LeavingMembers(view, sources_.leaving_taints));
+    AddImex(view, labels, families);
+    AddWaiting(view, now, labels, families);
     AddCliques(*view.domain, labels, families);
     AddNodes(view, labels, families);
     const auto totals = state.totals.find(meta.uid);

@@ -1,12 +1,14 @@
 // Series of each domain, its cliques and its nodes. They are computed from what is watched when
 // somebody asks, so they vanish with the domain, and there are no more than there are domains,
-// cliques and labelled nodes. Only the replica that leads has them, or sums would count twice.
+// cliques and labelled nodes. Only the replica that leads has them, or sums would count twice. What
+// is free in each clique costs a pass over all nodes: no scrape makes one, each sample does.
 #pragma once
 
 #include <prometheus/collectable.h>
 #include <prometheus/histogram.h>
 #include <prometheus/metric_family.h>
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -14,30 +16,48 @@
 #include <vector>
 
 #include "controller/api/types.h"
+#include "controller/compute_domain/observed.h"
 #include "pkg/base/clock.h"
 #include "pkg/base/mutex.h"
 
 namespace process {
 
-// A domain and the nodes that carry its label.
+// As Prometheus counts time.
+[[nodiscard]] inline double Seconds(std::chrono::nanoseconds time) {
+  return std::chrono::duration<double>(time).count();
+}
+
+// A domain, the nodes that carry its label, its daemons, and claims for a channel of it that no
+// node was found for.
 struct DomainView {
   std::shared_ptr<const api::ComputeDomain> domain = {};
   std::vector<std::shared_ptr<const api::Node>> nodes = {};
+  std::vector<std::shared_ptr<const api::DaemonPod>> daemons = {};
+  std::vector<std::shared_ptr<const api::Claim>> waiting = {};
 };
 
 // Thread-safe.
 class DomainMetrics final : public prometheus::Collectable {
  public:
-  using View = std::function<std::vector<DomainView>()>;
+  using CountRooms = std::function<std::shared_ptr<const compute_domain::Rooms>()>;
+  struct Sources {
+    std::function<std::vector<DomainView>()> view = {};  // For Sample and Collect.
+    CountRooms rooms = {};                               // For Sample; null: nothing is counted.
+    std::vector<std::string> leaving_taints = {};        // As api::kLeavingTaints.
+  };
 
-  // `view` is called by Sample and Collect, on their threads. `time_to_ready`, in seconds, gets
-  // each domain that was created since this replica leads, when it is seen Ready first. Both
-  // outlive the metrics, and so does `clock`.
-  DomainMetrics(View view, const base::Clock& clock, prometheus::Histogram& time_to_ready);
+  // `time_to_ready`, in seconds, gets each domain that was created since this replica leads, when
+  // it is seen Ready first; `wait` each claim that waited. What is referred to outlives the
+  // metrics.
+  DomainMetrics(Sources sources, const base::Clock& clock, prometheus::Histogram& time_to_ready,
+                prometheus::Histogram& wait);
 
   // Adds up what only time shows. Call it every few seconds: what happens between two calls counts
   // as if it had been so since the first of them.
   void Sample(bool leads);
+
+  // A node was found for the pod of a claim, which was so until now.
+  void Waited(const api::Claim& claim);
 
   [[nodiscard]] std::vector<prometheus::MetricFamily> Collect() const override;
 
@@ -53,14 +73,16 @@ class DomainMetrics final : public prometheus::Collectable {
     base::Clock::WallTime leads_since = {};
     base::Clock::TimePoint sampled = {};
     std::map<kube::Uid, Totals> totals = {};
+    std::shared_ptr<const compute_domain::Rooms> rooms = {};  // Null: nothing is counted.
   };
 
   void ObserveReady(const api::ComputeDomain& domain, base::Clock::WallTime leads_since,
                     Totals& totals);
 
-  const View view_;
+  const Sources sources_;
   const base::Clock& clock_;
   prometheus::Histogram& time_to_ready_;
+  prometheus::Histogram& wait_;
   base::Guarded<State> state_;
 };
 

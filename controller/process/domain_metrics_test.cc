@@ -59,7 +59,14 @@ class DomainMetricsTest : public ::testing::Test {
   base::ManualClock clock_{fixtures::Now().wall};
   std::vector<DomainView> views_;
   prometheus::Histogram time_to_ready_{prometheus::Histogram::BucketBoundaries{10, 100}};
-  DomainMetrics metrics_{[this] { return views_; }, clock_, time_to_ready_};
+  prometheus::Histogram wait_{prometheus::Histogram::BucketBoundaries{10, 100}};
+  std::shared_ptr<const compute_domain::Rooms> rooms_;
+  DomainMetrics metrics_{{.view = [this] { return views_; },
+                          .rooms = [this] { return rooms_; },
+                          .leaving_taints = {"example.com/spot"}},
+                         clock_,
+                         time_to_ready_,
+                         wait_};
 };
 
 TEST_F(DomainMetricsTest, P2_EachDomainSaysHowItIs) {
@@ -97,15 +104,152 @@ TEST_F(DomainMetricsTest, DeletionHasAnAgeAndSaysWhetherItWaits) {
   EXPECT_EQ(ValueOf("cdom_domain_deletion_blocked" + kOfTrain), 1);
 }
 
+TEST_F(DomainMetricsTest, G11_ReadyMembersWhoseNodeIsAboutToGoAreCounted) {
+  metrics_.Sample(true);
+  EXPECT_EQ(ValueOf("cdom_domain_members_leaving" + kOfTrain), 0);
+  api::Node cordoned = fixtures::MakeNode("node-0");
+  cordoned.unschedulable = true;
+  api::Node tainted = fixtures::MakeNode("node-1");
+  tainted.taints = {"example.com/gpu", "example.com/spot"};
+  views_[0].nodes = {std::make_shared<api::Node>(cordoned), std::make_shared<api::Node>(tainted)};
+  EXPECT_EQ(ValueOf("cdom_domain_members_leaving" + kOfTrain), 2);
+  Change([](api::ComputeDomain& domain) { domain.status.nodes[0].ready = false; });
+  EXPECT_EQ(ValueOf("cdom_domain_members_leaving" + kOfTrain), 1) << "one is lost already";
+}
+
+TEST_F(DomainMetricsTest, P2_WhatDaemonsReportOfImexIsCountedByAFewStates) {
+  metrics_.Sample(true);
+  const auto report = [&](const std::string& node, const api::ImexReport& imex) {
+    api::DaemonPod pod = fixtures::MakePod(node, 0);
+    pod.imex = imex;
+    return pod;
+  };
+  api::DaemonPod silent = fixtures::MakePod("node-8", 0);
+  api::DaemonPod ending = report("node-9", {.state = "READY", .restarts = 100});
+  ending.meta.deleting = true;
+  api::DaemonPod ended = ending;
+  ended.meta.deleting = false;
+  ended.terminal = true;
+  for (const api::DaemonPod& pod :
+       {report("node-0", {.state = "READY", .restarts = 2, .unreachable_count = 17}),
+        report("node-1", {.state = "READY", .unreachable_count = 1}),
+        report("node-2", {.state = "WAITING_FOR_RECOVERY", .restarts = 1}),
+        report("node-3", {.state = "WAITING_FOR_PEERS"}), report("node-4", {.state = "ENDED"}),
+        report("node-5", {.state = "UNKNOWN", .in_use = true}),
+        report("node-6", {.state = "ANYTHING"}), report("node-7", {.state = "ELSE"}), silent,
+        ending, ended}) {
+    views_[0].daemons.push_back(std::make_shared<api::DaemonPod>(pod));
+  }
+  const auto count = [&](const std::string& state) {
+    return ValueOf(R"(cdom_domain_imex_daemons{namespace="team-a",name="train",state=")" + state +
+                   "\"}");
+  };
+  EXPECT_EQ(count("ready"), 2);
+  EXPECT_EQ(count("waiting"), 2);
+  EXPECT_EQ(count("ended"), 1);
+  EXPECT_EQ(count("on_host"), 1);
+  EXPECT_EQ(count("other"), 2);
+  EXPECT_EQ(count("ANYTHING"), std::nullopt);
+  EXPECT_EQ(ValueOf("cdom_domain_imex_unreachable_peers" + kOfTrain), 18);
+  EXPECT_EQ(ValueOf("cdom_domain_imex_restarts" + kOfTrain), 3);
+  const auto of_node = [&](const std::string& metric, const std::string& node) {
+    return ValueOf(metric + R"({namespace="team-a",name="train",node=")" + node + "\"}");
+  };
+  EXPECT_EQ(of_node("cdom_node_imex_ready", "node-0"), 1);
+  EXPECT_EQ(of_node("cdom_node_imex_ready", "node-2"), 0);
+  EXPECT_EQ(of_node("cdom_node_imex_ready", "node-8"), std::nullopt) << "it reports nothing";
+  EXPECT_EQ(of_node("cdom_node_imex_unreachable_peers", "node-0"), 17);
+  EXPECT_EQ(of_node("cdom_node_imex_unreachable_peers", "node-9"), std::nullopt) << "it has ended";
+}
+
+TEST_F(DomainMetricsTest, DaemonsThatReportNothingHaveNoSeriesOfImex) {
+  views_[0].daemons = {std::make_shared<api::DaemonPod>(fixtures::MakePod("node-0", 0))};
+  metrics_.Sample(true);
+  EXPECT_EQ(Text().find("cdom_domain_imex"), std::string::npos);
+  EXPECT_EQ(Text().find("cdom_node_imex_ready"), std::string::npos);
+}
+
 TEST_F(DomainMetricsTest, B60_ImexIsExpectedOnLabelledNodesAndNowhereElse) {
   metrics_.Sample(true);
   const auto of_node = [](const std::string& node) {
-    return R"(cdom_node_imex_expected{namespace="team-a",name="train",node=")" + node + "\"}";
+    return R"(cdom_node_imex_expected{namespace="team-a",name="train",node=")" + node +
+           "\",clique=\"\"}";
   };
   EXPECT_EQ(ValueOf(of_node("node-0")), 1);
   EXPECT_EQ(ValueOf(of_node("node-1")), 1);
   Show(fixtures::MakeDomain(), {"node-1"});
   EXPECT_EQ(ValueOf(of_node("node-0")), std::nullopt);
+}
+
+TEST_F(DomainMetricsTest, G20_NodeOfADomainSaysItsClique) {
+  metrics_.Sample(true);
+  api::Node node = fixtures::MakeNode("node-0");
+  node.clique = fixtures::kCliqueId;
+  views_[0].nodes = {std::make_shared<api::Node>(node)};
+  EXPECT_EQ(
+      ValueOf(R"(cdom_node_imex_expected{namespace="team-a",name="train",node="node-0",clique=")" +
+              fixtures::kCliqueId + "\"}"),
+      1);
+}
+
+TEST_F(DomainMetricsTest, G21_NodesOfEachCliqueAreCountedByWhatBecameOfThem) {
+  rooms_ = std::make_shared<const compute_domain::Rooms>(
+      compute_domain::Rooms{{"", {.free = 1}}, {"c1.0", {.free = 2, .held = 16}}});
+  EXPECT_EQ(Text(), "") << "who does not lead counts nothing";
+  metrics_.Sample(true);
+  EXPECT_EQ(ValueOf(R"(cdom_clique_nodes{clique="",state="free"})"), 1);
+  EXPECT_EQ(ValueOf(R"(cdom_clique_nodes{clique="c1.0",state="free"})"), 2);
+  EXPECT_EQ(ValueOf(R"(cdom_clique_nodes{clique="c1.0",state="held"})"), 16);
+  EXPECT_EQ(ValueOf(R"(cdom_clique_nodes{clique="c1.0",state="unusable"})"), 0);
+  rooms_ = std::make_shared<const compute_domain::Rooms>();
+  EXPECT_EQ(ValueOf(R"(cdom_clique_nodes{clique="c1.0",state="held"})"), 16)
+      << "a scrape counts nothing by itself";
+  metrics_.Sample(true);
+  EXPECT_EQ(ValueOf(R"(cdom_clique_nodes{clique="c1.0",state="held"})"), std::nullopt)
+      << "nothing is left of a clique that is gone";
+}
+
+TEST_F(DomainMetricsTest, G23_PodsThatWaitAreCountedAndHowLongTheFirstHasWaited) {
+  metrics_.Sample(true);
+  EXPECT_EQ(ValueOf("cdom_domain_pods_waiting" + kOfTrain), 0);
+  EXPECT_EQ(ValueOf("cdom_domain_wait_age_seconds" + kOfTrain), std::nullopt);
+  const auto claim = [](const char* pod, const char* created) {
+    api::Claim made = fixtures::MakeWaitingClaim(pod);
+    made.meta.creation_timestamp = created;
+    return made;
+  };
+  api::Claim elsewhere = claim("a", "2026-01-01T01:00:00Z");
+  elsewhere.meta.key.ns = "team-b";
+  api::Claim administrators = claim("b", "2026-01-01T01:00:00Z");
+  administrators.admin_access = true;
+  for (const api::Claim& made : {claim("c", "2026-01-01T11:59:30Z"), elsewhere, administrators,
+                                 claim("d", "2026-01-01T11:59:00Z"), claim("e", "unknown")}) {
+    views_[0].waiting.push_back(std::make_shared<api::Claim>(made));
+  }
+  EXPECT_EQ(ValueOf("cdom_domain_pods_waiting" + kOfTrain), 3);
+  EXPECT_EQ(ValueOf("cdom_domain_wait_age_seconds" + kOfTrain), 60);
+}
+
+TEST_F(DomainMetricsTest, G23_ClaimThatWaitedIsCountedByHowLongWhileThisReplicaLeads) {
+  api::Claim claim = fixtures::MakeWaitingClaim("a");
+  claim.meta.creation_timestamp = "2026-01-01T11:59:30Z";
+  metrics_.Waited(claim);
+  EXPECT_EQ(wait_.Collect().histogram.sample_count, 0U);
+  metrics_.Sample(true);
+  metrics_.Waited(claim);
+  claim.meta.creation_timestamp.clear();
+  metrics_.Waited(claim);
+  EXPECT_EQ(wait_.Collect().histogram.sample_count, 1U);
+  EXPECT_EQ(wait_.Collect().histogram.sample_sum, 30);
+}
+
+TEST_F(DomainMetricsTest, G20_CliquesOfADomainAreCountedWithoutNodesThatHaveNoFabric) {
+  metrics_.Sample(true);
+  EXPECT_EQ(ValueOf("cdom_domain_cliques" + kOfTrain), 1);
+  Change([](api::ComputeDomain& domain) { domain.status.nodes[0].clique.clear(); });
+  EXPECT_EQ(ValueOf("cdom_domain_cliques" + kOfTrain), 1);
+  Change([](api::ComputeDomain& domain) { domain.status.nodes[0].clique = "c9.9"; });
+  EXPECT_EQ(ValueOf("cdom_domain_cliques" + kOfTrain), 2);
 }
 
 TEST_F(DomainMetricsTest, HeldNodesAddUpAndIdleOnesAreThoseThatNobodyUses) {

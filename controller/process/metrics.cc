@@ -75,14 +75,14 @@ MetricFamily OneOf(const char* name, const char* help, MetricType type, const La
   return {.name = name, .help = help, .type = type, .metric = {Metric(type, labels, value)}};
 }
 
-double Seconds(std::chrono::nanoseconds time) {
-  return std::chrono::duration<double>(time).count();
-}
-
 std::vector<DomainView> ViewOf(const compute_domain::Cache& cache) {
   std::vector<DomainView> views;
   for (const auto& domain : cache.Domains()) {
-    views.push_back({.domain = domain, .nodes = cache.LabelledNodes(domain->meta.uid)});
+    const kube::Uid& uid = domain->meta.uid;
+    views.push_back({.domain = domain,
+                     .nodes = cache.LabelledNodes(uid),
+                     .daemons = cache.DaemonPods(uid),
+                     .waiting = cache.WaitingClaims(uid)});
   }
   return views;
 }
@@ -149,8 +149,14 @@ Metrics::Metrics(const MetricSources& sources, std::string host, int workers)
           Histograms(*registry_, "cdom_domain_time_to_ready_seconds",
                      "From the creation of a domain until it was Ready for the first time")
               .Add({}, FormationBuckets())),
-      domains_(std::make_shared<DomainMetrics>([&cache = sources.cache] { return ViewOf(cache); },
-                                               clock_, time_to_ready_)),
+      wait_(Histograms(*registry_, "cdom_claim_wait_seconds",
+                       "From the creation of a claim for a channel until a node was found for it")
+                .Add({}, FormationBuckets())),
+      domains_(std::make_shared<DomainMetrics>(
+          DomainMetrics::Sources{.view = [&cache = sources.cache] { return ViewOf(cache); },
+                                 .rooms = sources.rooms,
+                                 .leaving_taints = sources.leaving_taints},
+          clock_, time_to_ready_, wait_)),
       leads_(OneGauge(*registry_, "leader_election_master_status", "1 while this replica leads",
                       {{"name", "compute-domain-controller"}})),
       reconciled_(Reconciles(*registry_, "success")),
@@ -229,7 +235,9 @@ void Metrics::Watched(const std::deque<kube::Reflector>& reflectors) {
 void Metrics::Refresh(bool leads) {
   leads_.Set(leads ? 1 : 0);
   const base::Clock::TimePoint now = clock_.Now();
-  if (now < next_sample_) return;
+  // Who begins to lead says so at once, and who ceases to is silent.
+  const bool led = std::exchange(led_, leads);
+  if (now < next_sample_ && led == leads) return;
   next_sample_ = now + kSamplePeriod;
   domains_->Sample(leads);
 }

@@ -30,6 +30,8 @@ struct MetricSources {
   const kube::BlockingQueue& queue;
   const kube::EventLoop& events;
   const base::Clock& clock;
+  std::vector<std::string> leaving_taints = {};  // As api::kLeavingTaints.
+  DomainMetrics::CountRooms rooms = {};
 };
 
 class Metrics {
@@ -45,6 +47,8 @@ class Metrics {
   // A worker got a key that had waited so long; and is done with it.
   void Began(std::chrono::nanoseconds waited);
   void Reconciled(const compute_domain::Outcome& outcome, std::chrono::nanoseconds took);
+  // A node was found for the pod of a claim, which was so until now.
+  void Waited(const api::Claim& claim) { domains_->Waited(claim); }
   // An exchange with the API server.
   void Exchanged(const http::ExchangeReport& report);
   // On the thread that drives them, after each turn.
@@ -65,6 +69,7 @@ class Metrics {
   const std::shared_ptr<prometheus::Registry> registry_;
   const std::shared_ptr<const prometheus::Collectable> sources_;
   prometheus::Histogram& time_to_ready_;
+  prometheus::Histogram& wait_;
   const std::shared_ptr<DomainMetrics> domains_;
   prometheus::Gauge& leads_;
   prometheus::Counter& reconciled_;
@@ -77,7 +82,8 @@ class Metrics {
   prometheus::Family<prometheus::Counter>& requests_;
   prometheus::Family<prometheus::Histogram>& request_seconds_;
   std::vector<Watches> watches_;             // Used by the watch thread.
-  base::Clock::TimePoint next_sample_ = {};  // Used by the main thread.
+  base::Clock::TimePoint next_sample_ = {};  // Used by the main thread, and so is this:
+  bool led_ = false;                         // As of the last turn.
 };
 
 }  // namespace process

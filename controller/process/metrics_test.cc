@@ -142,6 +142,37 @@ TEST_F(MetricsTest, ListsAndWatchesAreCountedForEachCollection) {
   EXPECT_EQ(ValueOf("cdom_reflector_versions_gone_back_total" + labels), 0);
 }
 
+TEST_F(MetricsTest, G27_ReplicaThatBeginsToLeadSpeaksOfDomainsAtOnceAndIsSilentOnceItDoesNot) {
+  fixtures::MapServer server;
+  server.PutAll(fixtures::StoreAll(fixtures::Converged()));
+  server.ShowAll(cache_);
+  const std::string held = R"(cdom_domain_nodes_held{namespace="team-a",name="train"})";
+  metrics_.Refresh(false);
+  EXPECT_EQ(ValueOf(held), std::nullopt);
+  metrics_.Refresh(true);
+  EXPECT_EQ(ValueOf(held), 2);
+  metrics_.Refresh(false);
+  EXPECT_EQ(ValueOf(held), std::nullopt);
+}
+
+TEST_F(MetricsTest, G23_ClaimThatFoundItsNodeIsNoneThatWaits) {
+  compute_domain::Observed observed = fixtures::Converged();
+  observed.children.claims = {fixtures::MakeWaitingClaim("train-2")};
+  fixtures::MapServer server;
+  server.PutAll(fixtures::StoreAll(observed));
+  cache_.OnAllocated([this](const api::Claim& before) { metrics_.Waited(before); });
+  server.ShowAll(cache_);
+  metrics_.Refresh(true);
+  const std::string waiting = R"(cdom_domain_pods_waiting{namespace="team-a",name="train"})";
+  EXPECT_EQ(ValueOf(waiting), 1);
+  api::Claim claim = observed.children.claims[0];
+  claim.node = "node-1";
+  server.Put(fixtures::Store(claim));
+  server.ShowAll(cache_);
+  EXPECT_EQ(ValueOf(waiting), 0);
+  EXPECT_EQ(ValueOf("cdom_claim_wait_seconds_count"), 1);
+}
+
 TEST_F(MetricsTest, DomainsInTheCacheHaveTheirSeriesWhileThisReplicaLeads) {
   fixtures::MapServer server;
   server.PutAll(fixtures::StoreAll(fixtures::Converged()));

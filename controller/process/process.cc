@@ -1,9 +1,11 @@
 #include "controller/process/process.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdio>
 #include <deque>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -12,8 +14,10 @@
 #include <vector>
 
 #include "controller/api/names.h"
+#include "controller/compute_domain/children.h"
 #include "controller/compute_domain/controller.h"
 #include "controller/compute_domain/describe.h"
+#include "controller/compute_domain/usage.h"
 #include "controller/process/driver_namespaces.h"
 #include "controller/process/metrics.h"
 #include "pkg/base/mutex.h"
@@ -60,10 +64,12 @@ compute_domain::Facts FactsOf(const settings::Settings& settings) {
   facts.daemons.nodes_per_imex_domain_max = settings.nodes_per_imex_domain_max;
   facts.daemons.log_verbosity = settings.daemon_log_verbosity;
   facts.daemons.controller_writes = settings.controller_writes_membership;
+  facts.imex_on_hosts = settings.imex_on_hosts;
   facts.deletion_grace = settings.deletion_grace;
   facts.status_window = settings.status_window;
   facts.names_others = settings.names_others;
   facts.index_hold = settings.index_hold;
+  facts.leaving_taints = settings.leaving_taints;
   using compute_domain::RollPolicy;
   facts.roll = {.policy = settings.roll.under_jobs ? RollPolicy::kAlways : RollPolicy::kWhenIdle,
                 .cliques_max = settings.roll.cliques,
@@ -160,9 +166,14 @@ class Runner {
         errors_(logger_),
         events_(std::string(api::kReportingController), settings_.pod_name, clock_, event_random_,
                 logger_),
-        metrics_(
-            {.cache = controller_.cache(), .queue = queue_, .events = events_, .clock = clock_},
-            HostOf(config_.endpoint), settings_.workers) {
+        metrics_({.cache = controller_.cache(),
+                  .queue = queue_,
+                  .events = events_,
+                  .clock = clock_,
+                  .leaving_taints = settings_.leaving_taints,
+                  .rooms = [this] { return controller_.reconciler().CountRooms(); }},
+                 HostOf(config_.endpoint), settings_.workers) {
+    controller_.cache().OnAllocated([this](const api::Claim& before) { metrics_.Waited(before); });
     if (settings_.dry_run) controller_.reconciler().SetDryRun();
     for (int i = 0; i < settings_.workers; ++i) busy_since_.emplace_back(0);
   }
@@ -171,6 +182,8 @@ class Runner {
 
  private:
   [[nodiscard]] bool MayWrite() const { return !settings_.elects || elector_.IsLeader(); }
+  // What was made while IMEX was run by others than now, so that we must not begin.
+  [[nodiscard]] std::vector<std::string> FindOfOtherMode();
   [[nodiscard]] bool MayWork() const { return controller_.MayReconcile() && MayWrite(); }
 
   [[nodiscard]] http::CurlTransport MakeTransport() {
@@ -184,7 +197,9 @@ class Runner {
   void Reconcile(const std::string& uid, http::Transport& transport);
   void ReleaseLease();
   [[nodiscard]] kube::HealthOptions HealthOptions();
-  [[nodiscard]] std::string DescribeDomains();  // Of the debug page.
+  // Of the debug pages.
+  [[nodiscard]] std::string DescribeDomains();
+  [[nodiscard]] std::string DescribeCliques();
   // `what` is many. Nothing ends because nobody can look at it.
   void Serve(kube::HealthServer& server, const std::string& endpoint, const std::string& what,
              const std::string& flag);
@@ -352,6 +367,24 @@ std::string Runner::DescribeDomains() {
   return json::Serialize(domains);
 }
 
+std::vector<std::string> Runner::FindOfOtherMode() {
+  std::vector<std::string> names;
+  for (const auto& domain : controller_.cache().Domains()) {
+    const auto observed = controller_.reconciler().Gather(domain->meta.uid);
+    std::ranges::move(compute_domain::FindOfOtherMode(observed), std::back_inserter(names));
+  }
+  return names;
+}
+
+std::string Runner::DescribeCliques() {
+  compute_domain::CliqueDescription cliques;
+  const compute_domain::Cache& cache = controller_.cache();
+  controller_.reconciler().VisitRooms([&](const auto& node, const auto& room) {
+    cliques.Add(node, room, node.domain.empty() ? "" : cache.NameOf(node.domain));
+  });
+  return json::Serialize(cliques.Take());
+}
+
 // Whether the files say something else by now, and do so twice in a row: they may be written one
 // after the other, as a certificate and its key are. A connection that still works is no reason to
 // wait: it lasts only until it has to be made anew.
@@ -411,7 +444,8 @@ End Runner::Run(const std::stop_token& stop) {
 
   kube::HealthServer health(HealthOptions(), clock_);
   Serve(health, settings_.http_endpoint, "health and metrics", "--http-endpoint");
-  kube::HealthServer debug({.pages = {{"/debug/domains", [this] { return DescribeDomains(); }}}},
+  kube::HealthServer debug({.pages = {{"/debug/domains", [this] { return DescribeDomains(); }},
+                                      {"/debug/cliques", [this] { return DescribeCliques(); }}}},
                            clock_);
   Serve(debug, settings_.debug_endpoint, "debug pages", "--debug-endpoint");
   std::jthread watch([this](const std::stop_token& token) { Watch(token); });
@@ -434,6 +468,14 @@ End Runner::Run(const std::stop_token& stop) {
       break;
     }
     if (workers.empty() && MayWork()) {
+      if (const std::vector<std::string> others = FindOfOtherMode(); !others.empty()) {
+        logger_.Error(
+            "Domains are served in the other mode of --imex-mode: delete them first, or "
+            "go on with that mode",
+            {{"children", compute_domain::Names(others)}});
+        end = End::kOtherMode;
+        break;
+      }
       for (auto& busy : busy_since_) {
         workers.emplace_back([this, &busy](const std::stop_token& token) { Work(token, busy); });
       }

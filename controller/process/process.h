@@ -18,6 +18,7 @@ namespace process {
 enum class End {
   kStopped,        // `stop` was requested; the Lease was handed over.
   kLeaseLost,      // Another may lead: the process must end.
+  kOtherMode,      // Domains are served in the other mode of --imex-mode; the log names them.
   kConfigChanged,  // Endpoint or credentials are others now: run again. The Lease was handed over.
 };
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <functional>
 #include <latch>
@@ -70,7 +71,8 @@ class StateLogger final : public base::Logger {
 };
 
 // The reply of an API server that has no objects at all: to a LIST; a WATCH stays open.
-std::string EmptyList(const std::string& request) {
+// But for `domains`.
+std::string ListOf(const std::string& domains, const std::string& request) {
   static const std::map<std::string, std::string> kinds = {
       {"computedomains", "ComputeDomain"},
       {"computedomaincliques", "ComputeDomainClique"},
@@ -83,7 +85,8 @@ std::string EmptyList(const std::string& request) {
   const std::string path = request.substr(0, request.find('?'));
   const auto kind = kinds.find(path.substr(path.rfind('/') + 1));
   return http::testing::Reply(200, R"({"kind":")" + (kind == kinds.end() ? "" : kind->second) +
-                                       R"(List","metadata":{"resourceVersion":"7"},"items":[]})");
+                                       R"(List","metadata":{"resourceVersion":"7"},"items":[)" +
+                                       (path.ends_with("/computedomains") ? domains : "") + "]}");
 }
 
 class Token final : public http::Credentials {
@@ -159,6 +162,7 @@ TEST_F(ProcessTest, C15_DebugPagesAreNotWhereProbesAndMetricsAre) {
   EXPECT_TRUE(Get(health_, "/metrics").starts_with("200 "));
   EXPECT_EQ(Get(health_, "/debug/domains"), "404 not found\n");
   EXPECT_EQ(Get(debug_, "/debug/domains"), "200 []");
+  EXPECT_EQ(Get(debug_, "/debug/cliques"), "200 []");
   EXPECT_EQ(Get(debug_, "/metrics"), "404 not found\n");
 }
 
@@ -185,14 +189,18 @@ TEST_F(ProcessTest, M4_ProcessEndsThoughTheApiServerHangs) {
 
 using Change = std::function<void(kube::ClientConfig&)>;
 
-// A run that is synced; of how it was begun the files say by then what `change` makes of it.
-End RunWhoseFilesAre(const Change& change, std::stop_source& stop) {
-  RawServer api_server([](RawServer::Connection& connection) {
+// A run that is synced, where there are `domains`, of which it says whether it wrote; of how it was
+// begun the files say by then what `change` makes of it.
+End RunWhoseFilesAre(const Change& change, std::stop_source& stop, const std::string& domains = "",
+                     bool* writes = nullptr) {
+  std::atomic<bool> wrote = false;
+  RawServer api_server([&](RawServer::Connection& connection) {
     for (;;) {
       const std::string request = connection.ReadRequest();
       if (request.empty()) return;
       if (request.find("watch=") != std::string::npos) return connection.WaitForClose();
-      connection.Write(EmptyList(request));
+      if (!request.starts_with("GET ")) wrote = true;
+      connection.Write(ListOf(domains, request));
     }
   });
   const auto config = [&] {
@@ -218,8 +226,23 @@ End RunWhoseFilesAre(const Change& change, std::stop_source& stop) {
                        .load_config = load,
                        .reload_period = milliseconds(300)},
                       config(), stop.get_token());
-  EXPECT_TRUE(logger.Said("Reconciling")) << "it was never synced";
+  EXPECT_TRUE(end == End::kOtherMode || logger.Said("Reconciling")) << "it was never synced";
+  if (writes != nullptr) *writes = wrote;
   return end;
+}
+
+// A domain that was served while IMEX ran on the hosts.
+constexpr const char* kOfTheHosts =
+    R"({"apiVersion":"resource.nvidia.com/v1beta1","kind":"ComputeDomain","metadata":{)"
+    R"("name":"train","namespace":"default","uid":"u","resourceVersion":"5","generation":1},)"
+    R"("spec":{"channel":{"resourceClaimTemplate":{"name":"c"}}},"status":{"status":"Ready",)"
+    R"("conditions":[{"type":"MembersReady","status":"Unknown","reason":"HostManaged"}]}})";
+
+TEST(Process, P23_RunDoesNotBeginWhereADomainIsServedInTheOtherMode) {
+  std::stop_source stop;
+  bool writes = false;
+  EXPECT_EQ(RunWhoseFilesAre([](auto&) {}, stop, kOfTheHosts, &writes), End::kOtherMode);
+  EXPECT_FALSE(writes);
 }
 
 TEST(Process, M3_RunThatIsSyncedStartsOverWithNewCredentials) {

@@ -33,7 +33,7 @@ TEST(RenderDaemonTemplate, IsThatOfTheContractInEachVersion) {
 
 TEST(RenderWorkloadTemplate, R6_IsThatOfTheContractAndOwnedByItsDomainInEachVersion) {
   for (const std::string& version : kube::kDraVersions) {
-    EXPECT_EQ(RenderWorkload(MakeDomain(), version), Golden(version, "workload-single"));
+    EXPECT_EQ(RenderWorkload(MakeDomain(), {}, version), Golden(version, "workload-single"));
   }
 }
 
@@ -41,7 +41,16 @@ TEST(RenderWorkloadTemplate, P6_AllocationModeIsTheDomains) {
   api::ComputeDomain domain = MakeDomain();
   domain.allocation_mode = "All";
   for (const std::string& version : kube::kDraVersions) {
-    EXPECT_EQ(RenderWorkload(domain, version), Golden(version, "workload-all"));
+    EXPECT_EQ(RenderWorkload(domain, {}, version), Golden(version, "workload-all"));
+  }
+}
+
+TEST(RenderWorkloadTemplate, F5_GpusAreASecondRequestThatTheConfigurationDoesNotGoFor) {
+  for (const std::string& version : kube::kDraVersions) {
+    const Gpus four = {.device_class = "gpu.nvidia.com", .count = 4};
+    EXPECT_EQ(RenderWorkload(MakeDomain(), four, version), Golden(version, "workload-gpus"));
+    const Gpus all = {.device_class = "gpu.example.com"};
+    EXPECT_EQ(RenderWorkload(MakeDomain(), all, version), Golden(version, "workload-all-gpus"));
   }
 }
 
@@ -49,7 +58,7 @@ TEST(RenderWorkloadTemplate, B40_NameThatHoldsJsonOrYamlStaysAName) {
   const std::string name = "x\", \"namespace\": \"kube-system\"}\n---\nkind: ClusterRole # {{ . }}";
   api::ComputeDomain domain = MakeDomain();
   domain.template_name = name;
-  const auto sent = json::Parse(json::Serialize(RenderWorkload(domain, "v1")));
+  const auto sent = json::Parse(json::Serialize(RenderWorkload(domain, {}, "v1")));
   ASSERT_TRUE(sent);
   EXPECT_EQ((*sent)["metadata"]["name"].AsString(), name);
   EXPECT_EQ((*sent)["metadata"]["namespace"].AsString(), "team-a");

@@ -8,13 +8,25 @@ namespace {
 
 using json::Value;
 
-// Exactly one device of the class. v1beta1 has the fields of `exactly` beside the name.
-Value RenderRequest(const char* name, std::string_view device_class, const std::string& version) {
-  if (version == "v1beta1") {
-    return Value::Object({{"name", name}, {"deviceClassName", device_class}});
+// v1beta1 has the fields of `exactly` beside the name.
+Value RenderRequest(const char* name, const Value& exactly, const std::string& version) {
+  Value request = Value::Object({{"name", name}});
+  if (version != "v1beta1") {
+    request["exactly"] = exactly;
+    return request;
   }
-  return Value::Object(
-      {{"name", name}, {"exactly", Value::Object({{"deviceClassName", device_class}})}});
+  for (const auto& [field, value] : exactly.members()) request[field] = value;
+  return request;
+}
+
+Value RenderGpus(const Gpus& gpus, const std::string& version) {
+  Value exactly = Value::Object({{"deviceClassName", gpus.device_class}});
+  if (gpus.count > 0) {
+    exactly["count"] = gpus.count;
+  } else {
+    exactly["allocationMode"] = "All";
+  }
+  return RenderRequest("gpus", exactly, version);
 }
 
 // `request` names the one device asked for; `parameters` is our driver's opaque configuration,
@@ -25,7 +37,8 @@ Value Render(const kube::ObjectKey& key, const std::string& domain, std::string_
   kube::Resource resource = kube::kResourceClaimTemplates;
   resource.version = version;
   Value devices = Value::Object(
-      {{"requests", Value::Array({RenderRequest(request, device_class, version)})},
+      {{"requests", Value::Array({RenderRequest(
+                        request, Value::Object({{"deviceClassName", device_class}}), version)})},
        {"config", Value::Array({Value::Object(
                       {{"requests", Value::Array({request})},
                        {"opaque", Value::Object({{"driver", api::kDriver},
@@ -56,7 +69,8 @@ json::Value RenderDaemon(const std::string& domain, const std::string& ns,
   return rendered;
 }
 
-json::Value RenderWorkload(const api::ComputeDomain& domain, const std::string& version) {
+json::Value RenderWorkload(const api::ComputeDomain& domain, const std::optional<Gpus>& gpus,
+                           const std::string& version) {
   Value rendered = Render({.ns = domain.meta.key.ns, .name = domain.template_name}, domain.meta.uid,
                           api::kTargetWorkload, "channel", api::kChannelDeviceClass,
                           Value::Object({{"apiVersion", api::kComputeDomains.ApiVersion()},
@@ -64,6 +78,7 @@ json::Value RenderWorkload(const api::ComputeDomain& domain, const std::string& 
                                          {"domainID", domain.meta.uid},
                                          {"allocationMode", domain.allocation_mode}}),
                           version);
+  if (gpus) rendered["spec"]["spec"]["devices"]["requests"].Append(RenderGpus(*gpus, version));
   rendered["metadata"]["ownerReferences"] =
       Value::Array({Value::Object({{"apiVersion", api::kComputeDomains.ApiVersion()},
                                    {"kind", api::kComputeDomains.kind},

@@ -9,6 +9,7 @@
 
 #include "controller/api/names.h"
 #include "pkg/base/duration.h"
+#include "pkg/kube/api/names.h"
 #include "pkg/yaml/document.h"
 
 namespace settings {
@@ -27,8 +28,10 @@ constexpr std::array kFields = {
     Field{"daemons.priorityClassName", FieldType::kText, "system-node-critical",
           "Priority class of the daemon pods. The default keeps them from being evicted and lets "
           "them in first; no quota is needed for it. Empty: the cluster's default"},
-    Field{"daemons.resources.requests", FieldType::kQuantities, "none",
-          "Resources that a daemon asks for, such as `{cpu: 100m, memory: 256Mi}`"},
+    Field{
+        "daemons.resources.requests", FieldType::kQuantities, "none",
+        "Resources that a daemon asks for, such as `{cpu: 100m, memory: 256Mi}`. Where the pods of "
+        "a job ask for all of a node, it would drive them out"},
     Field{"daemons.resources.limits", FieldType::kQuantities, "none",
           "And may not exceed. A memory limit that is too low ends IMEX, and with it the jobs of "
           "all peers"},
@@ -95,6 +98,14 @@ constexpr std::array kFields = {
     Field{"membership.indexHold", FieldType::kDuration, "60s",
           "How long a node that went away keeps its IMEX index, with "
           "`--membership-writer=controller`; 0: it does not"},
+    Field{
+        "nodes.leavingTaints", FieldType::kTexts,
+        "`ToBeDeletedByClusterAutoscaler`, `karpenter.sh/disrupted`, "
+        "`cloud.google.com/impending-node-termination`, `aws-node-termination-handler/*`, "
+        "`node.kubernetes.io/out-of-service`",
+        "Keys of taints by which a node is known to be about to go, as one that is cordoned is in "
+        "any case (`NodeLeaving`). With `/*` at its end one stands for all keys of a prefix. A "
+        "taint with effect PreferNoSchedule says nothing"},
     Field{
         "roll.policy", FieldType::kText, "WhenIdle",
         "When a daemon of an older template is replaced: while no claim of its domain is on a node "
@@ -319,6 +330,29 @@ void ApplyImex(const Value& imex, daemon_set::Settings& daemons) {
   }
 }
 
+// Or a prefix of some, which ends in "/*". Of Kubernetes' own, but for one, the controller keeps no
+// trace: they repeat what it knows.
+bool IsLeavingTaint(std::string_view text) {
+  if (text == api::kOutOfServiceTaint) return true;
+  const std::size_t slash = text.find('/');
+  if (slash == std::string_view::npos) return !text.empty() && kube::IsLabelValue(text);
+  const std::string_view prefix = text.substr(0, slash);
+  const std::string_view name = text.substr(slash + 1);
+  return kube::IsDnsSubdomain(prefix) && prefix != "node.kubernetes.io" &&
+         (name == "*" || (!name.empty() && kube::IsLabelValue(name)));
+}
+
+Result<void> CheckLeavingTaints(const Value& taints, const std::string& file) {
+  for (const Value& taint : taints.items()) {
+    if (IsLeavingTaint(taint.AsString())) continue;
+    return Fail(ErrorCode::kInvalid,
+                file +
+                    ": nodes.leavingTaints: write keys of taints, such as example.com/spot or "
+                    "example.com/*, and of node.kubernetes.io none but out-of-service");
+  }
+  return {};
+}
+
 void ApplyRoll(const Value& from, Settings::Roll& roll) {
   if (!from["policy"].IsNull()) roll.under_jobs = from["policy"].AsString() == "Always";
   if (const auto cliques = from["cliques"].AsInt()) {
@@ -355,6 +389,11 @@ void Apply(const Value& file, Settings& settings) {
   }
   if (const auto hold = base::ParseDuration(file["membership"]["indexHold"].AsString())) {
     settings.index_hold = std::chrono::ceil<std::chrono::seconds>(*hold);
+  }
+  const Value& leaving_taints = file["nodes"]["leavingTaints"];
+  if (!leaving_taints.IsNull()) settings.leaving_taints.clear();
+  for (const Value& taint : leaving_taints.items()) {
+    settings.leaving_taints.push_back(taint.AsString());
   }
   ApplyRoll(file["roll"], settings.roll);
   if (const auto window = base::ParseDuration(file["status"]["window"].AsString())) {
@@ -398,6 +437,7 @@ Result<void> ReadConfiguration(const std::string& text, const std::string& file,
                                            std::string(api::kDomainLabel) +
                                            ", which is the domain's");
     }
+    TRY(CheckLeavingTaints(value["nodes"]["leavingTaints"], file));
     Apply(value, settings);
     return {};
   } catch (const YAML::Exception& exception) {  // The checks above should leave none.

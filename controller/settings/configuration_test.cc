@@ -75,6 +75,7 @@ daemons:
     authEncryption: true
 deletion: {grace: 90s}
 membership: {indexHold: 1m30s}
+nodes: {leavingTaints: [example.com/spot, example.org/*]}
 status: {window: 1s, nameOthers: Always}
 )yaml";
 
@@ -146,6 +147,13 @@ daemons:
   - {operator: Exists, effect: PreferNoSchedule}
 deletion: {grace: 10m}
 membership: {indexHold: 60s}
+nodes:
+  leavingTaints:
+  - ToBeDeletedByClusterAutoscaler
+  - karpenter.sh/disrupted
+  - cloud.google.com/impending-node-termination
+  - aws-node-termination-handler/*
+  - node.kubernetes.io/out-of-service
 status: {window: 500ms, nameOthers: SameNamespace}
 )yaml");
   EXPECT_EQ(Rendered(settings), Rendered(Settings()));
@@ -153,6 +161,25 @@ status: {window: 500ms, nameOthers: SameNamespace}
   EXPECT_EQ(settings.index_hold, Settings().index_hold);
   EXPECT_EQ(settings.status_window, Settings().status_window);
   EXPECT_EQ(settings.names_others, Settings().names_others);
+  EXPECT_EQ(settings.leaving_taints, Settings().leaving_taints);
+}
+
+TEST(Configuration, G11_TaintsOfNodesThatGoAreTheListsAloneIfThereIsOne) {
+  using Taints = std::vector<std::string>;
+  EXPECT_EQ(Accepted(kEverything).leaving_taints, (Taints{"example.com/spot", "example.org/*"}));
+  EXPECT_EQ(Accepted("nodes: {leavingTaints: []}\n").leaving_taints, Taints());
+  EXPECT_EQ(Accepted("nodes: {}\n").leaving_taints, Settings().leaving_taints);
+}
+
+TEST(Configuration, G11_TaintThatNoNodeCouldTellByIsRefused) {
+  for (const char* bad :
+       {"''", "'*'", "'spot*'", "/spot", "example.com/", "Example.com/spot", "'example.com/spot*'",
+        "a/b/c", "node.kubernetes.io/unreachable", "node.kubernetes.io/*", "'a b'"}) {
+    EXPECT_EQ(RefusalOf(std::string("nodes: {leavingTaints: [spot, ") + bad + "]}\n"),
+              "config.yaml: nodes.leavingTaints: write keys of taints, such as example.com/spot or "
+              "example.com/*, and of node.kubernetes.io none but out-of-service")
+        << bad;
+  }
 }
 
 TEST(Configuration, G3_OthersAreNamedOnlyIfTheFileSaysSo) {

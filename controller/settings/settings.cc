@@ -1,17 +1,18 @@
 #include "controller/settings/settings.h"
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <map>
 
 #include "controller/settings/configuration.h"
 #include "pkg/base/duration.h"
 #include "pkg/base/file.h"
-#include "pkg/base/version.h"
+#include "pkg/command_line/flags.h"
 
 namespace settings {
 
 namespace {
+
+using command_line::Add;
 
 // Go's flag package knows one dash; CLI11 knows two, and one for a single letter.
 std::string WithTwoDashes(const std::string& argument) {
@@ -49,13 +50,6 @@ std::vector<std::string> SplitList(const std::string& text) {
   return items;
 }
 
-// Each flag has a variable beside it, for who can set nothing else.
-template <typename T>
-CLI::Option* Add(CLI::App& app, const char* flag, const char* variable, T& value,
-                 const char* help) {
-  return app.add_option(flag, value, help)->envname(variable);
-}
-
 // A flag whose value needs reading: `read` returns what is wrong with it, empty if nothing.
 void AddRead(CLI::App& app, const char* flag, const char* variable, const char* help,
              const std::function<std::string(const std::string&)>& read) {
@@ -85,23 +79,19 @@ void AddDuration(CLI::App& app, const char* flag, const char* variable, const ch
   });
 }
 
-// Gates of the reference that we know, and the only value that is supported.
-std::string CheckGates(const std::string& text) {
-  static const std::map<std::string, bool> kSupported = {{"ComputeDomainCliques", true},
-                                                         {"IMEXDaemonsWithDNSNames", true},
-                                                         {"CrashOnNVLinkFabricErrors", true},
-                                                         {"HostManagedIMEXDaemon", false},
-                                                         {"FabricManagerPartitioning", false}};
+constexpr std::string_view kHostManagedGate = "HostManagedIMEXDaemon";
+
+// Gates of the reference that daemons of ours cannot do without. Those of other components are in
+// the same list, and theirs. Sets whether IMEX may run on the hosts.
+std::string ReadGates(const std::string& text, bool& may_be_on_hosts) {
   for (const std::string& gate : SplitList(text)) {
     const std::size_t equals = gate.find('=');
     const std::string name = gate.substr(0, equals);
-    const auto supported = kSupported.find(name);
-    if (supported == kSupported.end()) continue;  // The chart names those of other components too.
     const bool on = equals != std::string::npos && gate.substr(equals + 1) == "true";
-    if (on != supported->second && name != "CrashOnNVLinkFabricErrors" &&
-        name != "FabricManagerPartitioning") {
-      return name + (on ? " cannot be switched on" : " cannot be switched off") +
-             " with this controller; leave the gate out";
+    if (name == kHostManagedGate) may_be_on_hosts = on;
+    const bool is_needed = name == "ComputeDomainCliques" || name == "IMEXDaemonsWithDNSNames";
+    if (is_needed && !on) {
+      return name + " cannot be switched off with this controller; leave the gate out";
     }
   }
   return {};
@@ -134,11 +124,12 @@ void AddDaemonFlags(CLI::App& app, Settings& settings) {
                 settings.deletion_grace = std::chrono::ceil<std::chrono::seconds>(duration);
               });
   AddRead(app, "--imex-mode", "IMEX_MODE",
-          "Who runs IMEX: driverManaged, daemons in pods, and nothing else here (driverManaged)",
-          [](const std::string& text) {
-            return std::string(text.empty() || text == "driverManaged"
-                                   ? ""
-                                   : "only driverManaged is supported by this controller");
+          "Who runs IMEX: driverManaged, daemons in pods; or hostManaged, somebody else on the "
+          "hosts, with the feature gate HostManagedIMEXDaemon (driverManaged)",
+          [&](const std::string& text) -> std::string {
+            settings.imex_on_hosts = text == "hostManaged";
+            const bool is_known = settings.imex_on_hosts || text.empty() || text == "driverManaged";
+            return is_known ? "" : "use driverManaged or hostManaged";
           });
   AddRead(
       app, "--imex-isolation", "IMEX_ISOLATION",
@@ -160,9 +151,7 @@ void AddProcessFlags(CLI::App& app, Settings& settings, std::string& config) {
             settings.additional_namespaces = SplitList(text);
             return std::string();
           });
-  // KUBECONFIG is read where the API server is looked for: it may be a list.
-  app.add_option("--kubeconfig", settings.kubeconfig,
-                 "Path of a kubeconfig; else $KUBECONFIG, the pod's account, ~/.kube/config");
+  command_line::AddKubeconfig(app, settings.kubeconfig);
   Add(app, "--config", "CONFIG", config,
       "Path of a ControllerConfiguration: see docs/configuration.md");
   Add(app, "--workers", "WORKERS", settings.workers, "Domains reconciled side by side (8)")
@@ -173,7 +162,7 @@ void AddProcessFlags(CLI::App& app, Settings& settings, std::string& config) {
   AddRead(app, "--feature-gates", "FEATURE_GATES",
           "NVIDIA's feature gates as name=bool, separated by commas; one that cannot be served is "
           "refused",
-          CheckGates);
+          [&](const std::string& text) { return ReadGates(text, settings.may_be_on_hosts); });
   app.add_flag("--dry-run", settings.dry_run, "Log what would be done, and write nothing")
       ->envname("DRY_RUN");
 }
@@ -183,16 +172,12 @@ void AddServingFlags(CLI::App& app, Settings& settings) {
   Add(app, "--http-endpoint", "HTTP_ENDPOINT", settings.http_endpoint,
       "host:port for health and metrics (none); empty: none");
   Add(app, "--debug-endpoint", "DEBUG_ENDPOINT", settings.debug_endpoint,
-      "host:port for /debug/domains, which names all users (127.0.0.1:8081); empty: none");
+      "host:port for /debug/domains and /debug/cliques, which name all users (127.0.0.1:8081); "
+      "empty: none");
   Add(app, "--metrics-path", "METRICS_PATH", settings.metrics_path,
       "Path of the metrics (/metrics); empty: none");
   AddIgnored(app, "--pprof-path", "PPROF_PATH", "Accepted and ignored: there are no profiles");
-  Add(app, "-v,--v", "LOG_VERBOSITY", settings.verbosity,
-      "Log verbosity, 0 to 10 (0); 4 and above: every action")
-      ->check(CLI::Range(0, 10));
-  Add(app, "--logging-format", "LOGGING_FORMAT", settings.log_format,
-      "text, json, journal, or auto: the journal under systemd, else text (auto)")
-      ->check(CLI::IsMember({"auto", "text", "json", "journal"}));
+  command_line::AddLogging(app, settings.verbosity, settings.log_format);
 }
 
 void AddElectionFlags(CLI::App& app, Settings& settings) {
@@ -266,26 +251,9 @@ base::Result<void> ReadFile(const std::string& path, CLI::App& app, Settings& se
   return {};
 }
 
-// At the end of --help.
-std::string Footer() {
-  std::string text = "Exit status:\n";
-  for (const ExitStatus& status : kExitStatuses) {
-    const std::string number = std::to_string(status.status);
-    text +=
-        "  " + number + std::string(5 - number.size(), ' ') + std::string(status.meaning) + "\n";
-  }
-  return text +
-         "Env: the variable that sets the same as the flag, which comes before it.\n"
-         "Last in parentheses: the default.";
-}
-
 // All flags, which set `settings` and `config`.
 void AddFlags(CLI::App& app, Settings& settings, std::string& config) {
-  app.set_version_flag("--version", "cdom compute-domain-controller " +
-                                        std::string(base::Version()) + " (revision " +
-                                        std::string(base::Revision()) + ")");
-  app.footer(Footer());
-  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  command_line::Begin(app, kExitStatuses);
   AddProcessFlags(app, settings, config);
   AddServingFlags(app, settings);
   AddDaemonFlags(app, settings);
@@ -323,25 +291,28 @@ Parsed Parse(const std::vector<std::string>& arguments) {
                "compute-domain-controller");
   std::string config;
   AddFlags(app, parsed.settings, config);
-  try {
-    std::vector<std::string> words = WordsOf(arguments);
-    std::ranges::reverse(words);  // CLI11 takes them from the back.
-    app.parse(std::move(words));
-  } catch (const CLI::ParseError& error) {
-    std::ostringstream text;
-    const int status = app.exit(error, text, text);
-    if (status != 0) text << VariablesNamedIn(text.str(), app);
-    parsed.exit = Exit{.text = text.str(), .status = status == 0 ? 0 : kMisused};
+  parsed.exit = command_line::Parse(app, WordsOf(arguments));
+  if (parsed.exit) {
+    std::string& text = parsed.exit->text;
+    if (parsed.exit->status != 0) text += VariablesNamedIn(text, app);
     return parsed;
   }
   if (const auto read = ReadFile(config, app, parsed.settings); !read) {
     const std::string text = read.error().message + "\n";
-    parsed.exit = Exit{.text = text + VariablesNamedIn(text, app), .status = kMisused};
+    parsed.exit = command_line::Misused(text + VariablesNamedIn(text, app));
+    return parsed;
+  }
+  if (parsed.settings.imex_on_hosts && !parsed.settings.may_be_on_hosts) {
+    const std::string text = "--imex-mode hostManaged needs the feature gate " +
+                             std::string(kHostManagedGate) +
+                             ", so that nobody comes to it by mistake: add " +
+                             std::string(kHostManagedGate) + "=true to --feature-gates.\n";
+    parsed.exit = command_line::Misused(text + VariablesNamedIn(text, app));
     return parsed;
   }
   if (parsed.settings.lease_namespace.empty()) parsed.settings.lease_namespace = parsed.settings.ns;
   if (const auto valid = kube::Validate(parsed.settings.lease); !valid && parsed.settings.elects) {
-    parsed.exit = Exit{.text = valid.error().message + "\n", .status = kMisused};
+    parsed.exit = command_line::Misused(valid.error().message + "\n");
   }
   return parsed;
 }

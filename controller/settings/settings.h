@@ -8,8 +8,10 @@
 #include <string_view>
 #include <vector>
 
+#include "controller/api/names.h"
 #include "controller/daemon_set/render.h"
 #include "pkg/base/result.h"
+#include "pkg/command_line/exit.h"
 #include "pkg/kube/lease/leader_elector.h"
 
 namespace settings {
@@ -40,10 +42,14 @@ struct Settings {
   int nodes_per_imex_domain_max = 18;
   int daemon_log_verbosity = 0;
   bool controller_writes_membership = false;
+  bool imex_on_hosts = false;    // No daemons: see compute_domain::Facts.
+  bool may_be_on_hosts = false;  // By a feature gate.
   std::chrono::seconds deletion_grace{600};
   std::chrono::milliseconds status_window{500};
   bool names_others = false;  // Of all namespaces, in what the owner of a domain reads.
   std::chrono::seconds index_hold{60};
+  std::vector<std::string> leaving_taints = {api::kLeavingTaints.begin(),
+                                             api::kLeavingTaints.end()};
   struct Roll {
     bool under_jobs = false;
     int cliques = 3;
@@ -74,28 +80,18 @@ struct Settings {
 };
 
 // With what the process ends. --help says the same at its end, and so does docs/flags.md.
-inline constexpr int kFailed = 1;
-inline constexpr int kMisused = 2;
-struct ExitStatus {
-  int status = 0;
-  std::string_view meaning = {};
-};
-inline constexpr std::array kExitStatuses = {
-    ExitStatus{0, "It ended as it was told to: by SIGTERM or SIGINT, or the command did all of it"},
-    ExitStatus{kFailed, "The Lease was lost, the command failed or refused, or two signals came"},
-    ExitStatus{kMisused, "A flag, a variable or the file of --config is wrong; nothing was begun"},
-    ExitStatus{134, "A defect, which the last line that was printed names (SIGABRT)"},
-};
-
-// What to do instead of running: print `text` and exit with `status`.
-struct Exit {
-  std::string text = {};
-  int status = 0;
-};
+inline constexpr auto kExitStatuses = std::to_array<command_line::ExitStatus>({
+    {0, "It ended as it was told to: by SIGTERM or SIGINT, or the command did all of it"},
+    {command_line::kFailed,
+     "The Lease was lost, the command failed or refused, or two signals came"},
+    {command_line::kMisused,
+     "A flag, a variable or the file of --config is wrong; nothing was begun"},
+    command_line::kDefect,
+});
 
 struct Parsed {
   Settings settings = {};
-  std::optional<Exit> exit = {};
+  std::optional<command_line::Exit> exit = {};
 };
 
 // A flag as --help has it. All have a variable of the environment that sets the same.

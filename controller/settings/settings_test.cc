@@ -52,7 +52,7 @@ Settings Accepted(const Words& words) {
 std::string Refusal(const Words& words) {
   const Parsed parsed = ParseWith(words);
   if (!parsed.exit) return {};
-  EXPECT_EQ(parsed.exit->status, kMisused);
+  EXPECT_EQ(parsed.exit->status, command_line::kMisused);
   return parsed.exit->text;
 }
 
@@ -250,7 +250,7 @@ TEST(Settings, U6_HelpAndPageSayWithWhatTheProcessEnds) {
     if (line.starts_with("| ") && std::isdigit(line[2]) != 0) rows.push_back(line);
   }
   Words expected;
-  for (const ExitStatus& status : kExitStatuses) {
+  for (const command_line::ExitStatus& status : kExitStatuses) {
     EXPECT_NE(help.find(status.meaning), std::string::npos) << status.meaning;
     expected.push_back("| " + std::to_string(status.status) + " | " + std::string(status.meaning) +
                        " |");
@@ -384,7 +384,12 @@ TEST(Settings, WhatIsRefusedIsNamedWithWhatIsWrong) {
       {{"--membership-writer=both"}, "--membership-writer", "use daemon or controller"},
       {{"--leader-election-enabled=perhaps"}, "--leader-election-enabled", "use true or false"},
       {{"--logging-format=xml"}, "--logging-format", "json"},
-      {{"--imex-mode=hostManaged"}, "--imex-mode", "only driverManaged"},
+      {{"--imex-mode=hosts"}, "--imex-mode", "use driverManaged or hostManaged"},
+      {{"--imex-mode=hostManaged"}, "--imex-mode", "add HostManagedIMEXDaemon=true"},
+      {{"--imex-mode=hostManaged", "--feature-gates=HostManagedIMEXDaemon=false"},
+       "--imex-mode",
+       "add HostManagedIMEXDaemon=true"},
+      {{"--imex-mode=hostManaged", "--imex-isolation=channel"}, "--imex-isolation", "only domain"},
       {{"--imex-isolation=channel"}, "--imex-isolation", "only domain"},
       {{"--feature-gates=ComputeDomainCliques=false"},
        "--feature-gates",
@@ -392,9 +397,6 @@ TEST(Settings, WhatIsRefusedIsNamedWithWhatIsWrong) {
       {{"--feature-gates=IMEXDaemonsWithDNSNames"},
        "--feature-gates",
        "IMEXDaemonsWithDNSNames cannot be switched off"},
-      {{"--feature-gates=HostManagedIMEXDaemon=true"},
-       "--feature-gates",
-       "HostManagedIMEXDaemon cannot be switched on"},
       {{"--leader-election-renew-deadline=20s"}, "renew", ""},
   };
   for (const Row& row : rows) {
@@ -425,6 +427,17 @@ TEST(Settings, GatesOfOtherComponentsAreTheirs) {
             "");
 }
 
+TEST(Settings, ImexIsLeftToTheHostsByModeAndGateTogether) {
+  const auto are_on_hosts = [](std::vector<std::string> words) {
+    words.insert(words.begin(), {"--pod-name=p", "--image-name=i"});
+    const Parsed parsed = Parse(words);
+    return !parsed.exit && parsed.settings.imex_on_hosts;
+  };
+  EXPECT_TRUE(are_on_hosts({"--imex-mode=hostManaged", "--imex-isolation=domain",
+                            "--feature-gates=HostManagedIMEXDaemon=true,MPSSupport=false"}));
+  EXPECT_FALSE(are_on_hosts({"--feature-gates=HostManagedIMEXDaemon=true"}));
+}
+
 TEST(Settings, EmptyModesAreTheDefaults) {
   EXPECT_EQ(Refusal({"--imex-mode=", "--imex-isolation=", "--feature-gates="}), "");
 }
@@ -447,7 +460,7 @@ TEST(Settings, PodAndImageMustBeGiven) {
   for (const char* flag : {"--pod-name", "--image-name"}) {
     const Parsed parsed = Parse({flag, "x"});
     ASSERT_TRUE(parsed.exit);
-    EXPECT_EQ(parsed.exit->status, kMisused);
+    EXPECT_EQ(parsed.exit->status, command_line::kMisused);
     EXPECT_NE(parsed.exit->text.find("required"), std::string::npos) << parsed.exit->text;
   }
 }

@@ -4,12 +4,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
-#include <optional>
 #include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "pkg/base/environment.h"
 #include "pkg/base/system_clock.h"
 #include "pkg/base/system_random.h"
 #include "pkg/kube/api/resource.h"
@@ -42,11 +42,6 @@ void Print(const std::shared_ptr<const Pod>& before, const std::shared_ptr<const
   std::fflush(stdout);
 }
 
-std::optional<std::string> Environment(const std::string& name) {
-  const char* value = std::getenv(name.c_str());
-  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
-}
-
 }  // namespace
 
 int main() {
@@ -57,7 +52,7 @@ int main() {
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 
   const base::SystemClock clock;
-  const auto config = kube::LoadConfig({.environment = Environment}, clock);
+  const auto config = kube::LoadConfig({.environment = base::GetEnv}, clock);
   if (!config) {
     std::fprintf(stderr, "watch-pods: %s\n", config.error().message.c_str());
     return EXIT_FAILURE;

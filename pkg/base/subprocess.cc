@@ -77,6 +77,7 @@ class Child {
     return ProgramEnd{.how = exited ? ProgramEnd::How::kExited : ProgramEnd::How::kSignalled,
                       .status = info.si_status};
   }
+  void Signal(int signal) const { ::kill(pid_, signal); }
 
  private:
   const pid_t pid_;
@@ -114,11 +115,12 @@ ErrorCode CodeOf(int error) {
 
 // posix_spawn shares our memory until the program runs, without a thread or a lock of ours being
 // copied half-way, and tells us why it does not run.
-Result<pid_t> Spawn(const Program& program, const Pipe& output, const Pipe& complaints) {
+Result<pid_t> Spawn(const Program& program, const Descriptor& output,
+                    const Descriptor& complaints) {
   posix_spawn_file_actions_t files;
   CHECK(::posix_spawn_file_actions_init(&files) == 0);
-  ::posix_spawn_file_actions_adddup2(&files, output.write_end.fd(), STDOUT_FILENO);
-  ::posix_spawn_file_actions_adddup2(&files, complaints.write_end.fd(), STDERR_FILENO);
+  ::posix_spawn_file_actions_adddup2(&files, output.fd(), STDOUT_FILENO);
+  ::posix_spawn_file_actions_adddup2(&files, complaints.fd(), STDERR_FILENO);
   ::posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   ::posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
 
@@ -171,7 +173,7 @@ Result<ProgramEnd> RunProgram(const Program& program, const ProgramLimits& limit
   using How = ProgramEnd::How;
   Pipe output = TRY(MakePipe());
   Pipe complaints = TRY(MakePipe());
-  const pid_t pid = TRY(Spawn(program, output, complaints));
+  const pid_t pid = TRY(Spawn(program, output.write_end, complaints.write_end));
   const Child child(pid);
   output.write_end.Close();
   complaints.write_end.Close();
@@ -198,5 +200,33 @@ Result<ProgramEnd> RunProgram(const Program& program, const ProgramLimits& limit
     if (clock.Now() >= deadline) return end_with({.how = How::kOutOfTime});
   }
 }
+
+struct LastingProgram::State {
+  Pipe words;
+  Child child;
+};
+
+LastingProgram::LastingProgram(std::unique_ptr<State> state) : state_(std::move(state)) {}
+LastingProgram::~LastingProgram() = default;
+
+Result<std::unique_ptr<LastingProgram>> LastingProgram::Start(const Program& program) {
+  Pipe words = TRY(MakePipe());
+  const pid_t pid = TRY(Spawn(program, words.write_end, words.write_end));
+  words.write_end.Close();
+  auto state = std::unique_ptr<State>(new State{.words = std::move(words), .child = Child(pid)});
+  return std::unique_ptr<LastingProgram>(new LastingProgram(std::move(state)));
+}
+
+bool LastingProgram::Listen(std::chrono::milliseconds most, std::string& words) {
+  pollfd fd = {.fd = state_->words.read_end.fd(), .events = POLLIN, .revents = 0};
+  if (fd.fd < 0) return false;
+  static_cast<void>(::poll(&fd, 1, static_cast<int>(most.count())));
+  Read(state_->words, words);
+  return state_->words.read_end.is_open();
+}
+
+std::optional<ProgramEnd> LastingProgram::Ended() const { return state_->child.Ended(); }
+
+void LastingProgram::Signal(int signal) const { state_->child.Signal(signal); }
 
 }  // namespace base

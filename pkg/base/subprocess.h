@@ -1,15 +1,18 @@
-// Runs a program of somebody else's to its end.
+// Runs programs of somebody else's: to their end, or beside us until then.
 //
-// There is no shell. It has /dev/null to read from, two pipes of ours to write to, no other
+// There is no shell. A program has /dev/null to read from, pipes of ours to write to, no other
 // descriptor, no signal blocked or ignored, no variable but those given, and a process group of its
-// own. When the run is over, however it ended, what is left of that group is killed and the program
-// is reaped: neither a zombie stays nor what it started and forgot.
+// own. When it is over, however it ended, what is left of that group is killed and the program is
+// reaped: neither a zombie stays nor what it started and forgot.
 //
-// Thread-safe. Bounds: its time, and what is kept of its words. REQUIRES: SIGCHLD is not ignored.
+// RunProgram is thread-safe. Bounds: its time, and what is kept of its words. REQUIRES: SIGCHLD is
+// not ignored.
 #pragma once
 
 #include <chrono>
 #include <cstddef>
+#include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -50,5 +53,29 @@ struct ProgramEnd {
 // arguments or variables; kInvalid: the system cannot run such a file; kUnavailable: try again.
 [[nodiscard]] Result<ProgramEnd> RunProgram(const Program& program, const ProgramLimits& limits,
                                             const Clock& clock, const std::stop_token& stop);
+
+// A program that goes on until it ends by itself or does as a signal says.
+class LastingProgram {
+ public:
+  // Errors as of RunProgram.
+  [[nodiscard]] static Result<std::unique_ptr<LastingProgram>> Start(const Program& program);
+  ~LastingProgram();  // Kills it, if it has not ended.
+  LastingProgram(const LastingProgram&) = delete;
+  LastingProgram& operator=(const LastingProgram&) = delete;
+
+  // Where it speaks, on stdout and stderr alike. Waits up to `most` for words and appends what is
+  // there to `words`, at most 1 MiB; false: there will be no more. By one thread, beside the
+  // others.
+  [[nodiscard]] bool Listen(std::chrono::milliseconds most, std::string& words);
+  // How it has ended, without its words; nothing: it runs.
+  [[nodiscard]] std::optional<ProgramEnd> Ended() const;
+  // To the program alone, not to its group. One that has ended does not hear it.
+  void Signal(int signal) const;
+
+ private:
+  struct State;
+  explicit LastingProgram(std::unique_ptr<State> state);
+  const std::unique_ptr<State> state_;
+};
 
 }  // namespace base

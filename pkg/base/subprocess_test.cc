@@ -195,5 +195,56 @@ TEST_F(Subprocess, ManyAtOnceDoNotMeet) {
   EXPECT_FALSE(HasChildren());
 }
 
+// Everything that it says until it says no more.
+std::string WordsOf(LastingProgram& program) {
+  std::string words;
+  while (program.Listen(minutes(1), words)) {
+  }
+  return words;
+}
+
+TEST_F(Subprocess, LastingProgramSpeaksThroughOnePipeAndTellsHowItEnded) {
+  auto program = LastingProgram::Start(Shell("echo a; echo b >&2; exit 7"));
+  ASSERT_TRUE(program) << program.error().message;
+  EXPECT_EQ(WordsOf(**program), "a\nb\n");
+  std::optional<ProgramEnd> end;
+  while (!(end = (*program)->Ended())) std::this_thread::yield();
+  EXPECT_EQ(end->how, How::kExited);
+  EXPECT_EQ(end->status, 7);
+  EXPECT_EQ((*program)->Ended()->status, 7);  // As often as one asks.
+  program->reset();
+  EXPECT_FALSE(HasChildren());
+}
+
+TEST_F(Subprocess, LastingProgramHearsSignals) {
+  auto program = LastingProgram::Start(Shell(
+      "trap 'echo heard' USR1; trap 'exit 3' TERM; echo ready; while :; do sleep 0.01; done"));
+  ASSERT_TRUE(program) << program.error().message;
+  std::string words;
+  while (words != "ready\n") ASSERT_TRUE((*program)->Listen(minutes(1), words)) << words;
+  EXPECT_FALSE((*program)->Ended());
+  (*program)->Signal(SIGUSR1);
+  while (words != "ready\nheard\n") ASSERT_TRUE((*program)->Listen(minutes(1), words)) << words;
+  (*program)->Signal(SIGTERM);
+  static_cast<void>(WordsOf(**program));
+  std::optional<ProgramEnd> end;
+  while (!(end = (*program)->Ended())) std::this_thread::yield();
+  EXPECT_EQ(end->status, 3);
+}
+
+TEST_F(Subprocess, LastingProgramEndsWithWhoHasIt) {
+  auto program = LastingProgram::Start(Shell("exec sleep 86400"));
+  ASSERT_TRUE(program) << program.error().message;
+  EXPECT_FALSE((*program)->Ended());
+  program->reset();
+  EXPECT_FALSE(HasChildren());
+}
+
+TEST_F(Subprocess, LastingProgramThatCannotBeStartedIsTold) {
+  const auto program = LastingProgram::Start({.path = folder_ + "/absent"});
+  ASSERT_FALSE(program);
+  EXPECT_EQ(program.error().code, ErrorCode::kNotFound);
+}
+
 }  // namespace
 }  // namespace base

@@ -1,12 +1,14 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
 
+#include "pkg/base/environment.h"
 #include "pkg/base/file.h"
 #include "pkg/base/system_clock.h"
 #include "pkg/base/system_random.h"
@@ -37,6 +39,17 @@ TEST(SystemRandom, TwoOfThemDifferAndFractionsStayBelowOne) {
     ASSERT_GE(fraction, 0);
     ASSERT_LT(fraction, 1);
   }
+}
+
+TEST(Environment, AVariableHasItsValueOrIsNotThere) {
+  ::setenv("CDOM_SYSTEM_TEST", "a=b", 1);
+  EXPECT_EQ(GetEnv("CDOM_SYSTEM_TEST"), "a=b");
+  EXPECT_EQ(std::ranges::count(Environment(), "CDOM_SYSTEM_TEST=a=b"), 1);
+  ::setenv("CDOM_SYSTEM_TEST", "", 1);
+  EXPECT_EQ(GetEnv("CDOM_SYSTEM_TEST"), "");
+  ::unsetenv("CDOM_SYSTEM_TEST");
+  EXPECT_EQ(GetEnv("CDOM_SYSTEM_TEST"), std::nullopt);
+  EXPECT_EQ(std::ranges::count(Environment(), "CDOM_SYSTEM_TEST="), 0);
 }
 
 class ReadFileTest : public ::testing::Test {

@@ -13,6 +13,8 @@ namespace http {
 namespace {
 
 constexpr int kOk = 200;
+constexpr long kStatusMin = 100;
+constexpr long kStatusMax = 999;
 constexpr std::size_t kStreamErrorBytesMax = 64U << 10;  // A Status object has a few hundred.
 
 std::optional<std::string> HeaderOf(CURL* easy, const char* name) {
@@ -105,7 +107,8 @@ void CurlExchange::SetHeaders(const std::string& token) {
 int CurlExchange::status() const {
   long status = 0;
   curl_easy_getinfo(easy_.get(), CURLINFO_RESPONSE_CODE, &status);
-  return static_cast<int>(status);
+  // After "HTTP/2" libcurl takes any number for one.
+  return status < kStatusMin || status > kStatusMax ? 0 : static_cast<int>(status);
 }
 
 ExchangeReport CurlExchange::Report() const {
@@ -155,6 +158,7 @@ void CurlExchange::Tell(std::unique_ptr<CurlExchange> exchange, CURLcode code) {
 }
 
 base::Result<Response> CurlExchange::Reply(CURLcode code) {
+  if (code == CURLE_OK && status() == 0) code = CURLE_WEIRD_SERVER_REPLY;
   const bool is_cut_off = IsStream() && passed_its_bound_;
   if (code != CURLE_OK && !is_cut_off) return tl::unexpected(Failure(code));
   Response response = {.status = status(), .body = std::move(body_)};

@@ -32,7 +32,7 @@ class CurlExchange {
 
   [[nodiscard]] CURL* easy() const { return easy_.get(); }
   [[nodiscard]] const Request& request() const { return request_; }
-  [[nodiscard]] int status() const;
+  [[nodiscard]] int status() const;  // 0: there is none, or what was sent is not one.
   [[nodiscard]] ExchangeReport Report() const;
   static CurlExchange& Of(CURL* easy);
 

@@ -248,6 +248,22 @@ TEST(CurlTransport, BodyOverItsBoundIsTooLargeAndBodyAtItsBoundIsNot) {
   EXPECT_EQ(replies[1].error().code, ErrorCode::kTooLarge) << replies[1].error().message;
 }
 
+TEST(CurlTransport, AnswerWhoseStatusIsNoneIsNoReply) {
+  for (const char* status : {"HTTP/1.1 -99", "HTTP/1.1 0", "HTTP/1.1 99", "HTTP/2 -1", "HTTP/2 99",
+                             "HTTP/2 1000", "HTTP/2 2147483647"}) {
+    SCOPED_TRACE(status);
+    RawServer server(AnswersAll(std::string(status) + " OK\r\nContent-Length: 0\r\n\r\n"));
+    FakeCredentials credentials;
+    CurlTransport transport({.url = server.url()}, credentials, "test");
+    const Result<Response> read = transport.Send({.path = "/x"});
+    ASSERT_FALSE(read) << read->status;
+    EXPECT_EQ(read.error().code, ErrorCode::kUnavailable) << read.error().message;
+    const Result<Response> write = transport.Send({.method = Method::kPost, .path = "/x"});
+    ASSERT_FALSE(write) << write->status;
+    EXPECT_EQ(write.error().code, ErrorCode::kUnknownOutcome) << write.error().message;
+  }
+}
+
 TEST(CurlTransport, TR4_RedirectIsAReplyAndNotFollowed) {
   RawServer elsewhere(AnswersAll(Reply(200, "")));
   RawServer server(AnswersAll(Reply(301, "", "Location: " + elsewhere.url() + "/\r\n")));

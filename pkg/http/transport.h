@@ -44,7 +44,7 @@ struct Request {
 };
 
 struct Response {
-  int status = 0;  // As the server sent it; any status is a reply.
+  int status = 0;  // 100 to 999, as the server sent it; any status is a reply.
   std::string body = {};
   std::optional<std::chrono::seconds> retry_after = {};
 };

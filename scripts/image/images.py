@@ -6,7 +6,7 @@ from dataclasses import dataclass
 FETCHED = (
     "libcurl4-openssl-dev", "rapidjson-dev", "libssl-dev", "libspdlog-dev", "libfmt-dev", "libsystemd-dev",
     "libyaml-cpp-dev", "libexpected-dev", "prometheus-cpp-dev", "libmicrohttpd-dev", "libcli11-dev",
-    "libstdc++6", "libc6", "base-files", "ca-certificates",
+    "libstdc++6", "libc6", "base-files", "ca-certificates", "bash", "coreutils", "findutils", "sed",
 )
 
 # What apt shall take for installed, by what it provides, because nothing of it is needed: the C library to build with
@@ -32,17 +32,33 @@ class Image:
     compiled_in: tuple[str, ...]  # Packages of which our programs have code inside: headers alone.
 
 
+_FILES_OF_ALL = {
+    # By the first three a scanner knows which distribution it looks at; the copyrights refer to the licenses.
+    "base-files": ("etc/debian_version", "etc/os-release", "usr/lib/os-release", "usr/share/common-licenses/*"),
+    "ca-certificates": ("usr/share/ca-certificates/mozilla/*.crt",),
+}
+_COMPILED_INTO_ALL = ("rapidjson-dev", "libcli11-dev", "libexpected-dev", "libspdlog-dev")
+
 IMAGES = {
     "controller": Image(
         title="cdom-controller",
         description="The ComputeDomain controller of cdom",
         user=65532,
         programs=("usr/bin/compute-domain-controller",),
-        files={
-            # By the first three a scanner knows which distribution it looks at; the copyrights refer to the licenses.
-            "base-files": ("etc/debian_version", "etc/os-release", "usr/lib/os-release", "usr/share/common-licenses/*"),
-            "ca-certificates": ("usr/share/ca-certificates/mozilla/*.crt",),
+        files=_FILES_OF_ALL,
+        compiled_in=_COMPILED_INTO_ALL,
+    ),
+    # What NVIDIA's driver brings onto a node runs inside of it, on its C library, which is there whole; and so do the
+    # scripts of who wraps our programs. The controller comes along for charts that have one image for all.
+    "driver": Image(
+        title="cdom-driver",
+        description="The IMEX daemon and the ComputeDomain controller of cdom",
+        user=0,
+        programs=("usr/bin/compute-domain-daemon", "usr/bin/compute-domain-controller"),
+        files=_FILES_OF_ALL | {
+            "libc6": ("usr/lib*", "etc/ld.so.conf.d/*"), "coreutils": ("usr/bin/*", "usr/lib*"),
+            "bash": ("usr/bin/*",), "findutils": ("usr/bin/*",), "sed": ("usr/bin/*",),
         },
-        compiled_in=("rapidjson-dev", "libcli11-dev", "libexpected-dev", "libspdlog-dev"),
+        compiled_in=_COMPILED_INTO_ALL,
     ),
 }

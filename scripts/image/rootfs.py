@@ -10,6 +10,7 @@ from pathlib import Path
 from debian import Packages, canonical
 from images import TRIPLETS, Image
 
+_ELF = b"\x7fELF"
 CA_BUNDLE = "etc/ssl/certs/ca-certificates.crt"
 
 
@@ -31,14 +32,15 @@ def of_debian(image: Image, architecture: str, packages: Packages, program: Path
     """What the image has from Debian, and from which packages."""
     files = Files()
     used = set(image.compiled_in)
-    _add_libraries(files, used, architecture, packages, [program / path for path in image.programs])
     for name, patterns in image.files.items():
         used.add(name)
         for pattern in patterns:
             _add_matching(files, packages, name, pattern)
+    named = [packages.root / path for path, (data, _) in files.files.items() if data.startswith(_ELF)]
+    _add_libraries(files, used, architecture, packages, named + [program / path for path in image.programs])
     _bundle_certificates(files)
     # As in every Debian of today.
-    for folder in ("lib", "lib64"):
+    for folder in ("bin", "sbin", "lib", "lib64"):
         if any(path.startswith(f"usr/{folder}/") for path in [*files.files, *files.links]):
             files.links[folder] = f"usr/{folder}"
     for name in sorted(used):
@@ -50,9 +52,10 @@ def of_ours(image: Image, program: Path, license_text: bytes, sbom: bytes) -> Fi
     files = Files()
     for path in image.programs:
         files.add(path, (program / path).read_bytes(), runs=True)
-    files.add("etc/passwd", (f"root:x:0:0:root:/nonexistent:/nonexistent\n"
-                             f"cdom:x:{image.user}:{image.user}:cdom:/nonexistent:/nonexistent\n").encode())
-    files.add("etc/group", f"root:x:0:\ncdom:x:{image.user}:\n".encode())
+    users = {"root": 0} if image.user == 0 else {"root": 0, "cdom": image.user}
+    files.add("etc/passwd", "".join(f"{name}:x:{number}:{number}:{name}:/nonexistent:/nonexistent\n"
+                                    for name, number in users.items()).encode())
+    files.add("etc/group", "".join(f"{name}:x:{number}:\n" for name, number in users.items()).encode())
     files.add("etc/nsswitch.conf", b"passwd: files\ngroup: files\nhosts: files dns\n")
     files.add("usr/share/doc/cdom/copyright", license_text)
     files.add(f"usr/share/doc/cdom/{image.title}.spdx.json", sbom)
@@ -64,8 +67,10 @@ def _add_libraries(files: Files, used: set[str], architecture: str, packages: Pa
     ahead = list(programs)
     while ahead:
         one = ahead.pop()
+        # Those of iconv's modules lie beside them.
+        beside = [str(one.parent.relative_to(packages.root))] if one.is_relative_to(packages.root) else []
         for needed in _needed(one):
-            names = [canonical(needed)] if "/" in needed else [f"{folder}/{needed}" for folder in folders]
+            names = [canonical(needed)] if "/" in needed else [f"{folder}/{needed}" for folder in (*folders, *beside)]
             path = next((name for name in names if name in packages.owner), None)
             if path is None:
                 raise SystemExit(f"image: {one} needs {needed}, which no package has: name one in scripts/image/images.py")

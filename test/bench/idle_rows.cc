@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <map>
 
-#include "controller/api/names.h"
 #include "pkg/kube/client/request.h"
 #include "test/bench/objects.h"
 #include "test/bench/rows.h"
+#include "test/bench/workload.h"
 #include "test/nodesim/render.h"
 
 namespace bench {
@@ -23,7 +23,7 @@ constexpr double kBudgetMib = 32;
 constexpr double kBudgetMibBesideForeign = 40;
 constexpr double kBudgetCpuPercent = 0.5;
 
-std::string DomainName(int i) { return "idle-" + std::to_string(i); }
+constexpr const char* kPrefix = "idle-";  // Of the domains' names.
 
 // Each with the ResourceSlice that its plugin would publish.
 Result<void> MakeNodes(Stage& stage, const std::vector<Value>& nodes) {
@@ -35,40 +35,20 @@ Result<void> MakeNodes(Stage& stage, const std::vector<Value>& nodes) {
                const Value& meta = made["metadata"];
                load.AddNext(kube::CreateRequest(
                    kube::kResourceSlices, "",
-                   nodesim::RenderSlice(meta["name"].AsString(), meta["uid"].AsString())));
+                   nodesim::RenderSlice(meta["name"].AsString(),
+                                        {.node = std::string(meta["uid"].AsString())})));
                return {};
              });
   }
   return load.Run();
 }
 
-Result<void> MakeDomains(Stage& stage, int count) {
-  Load load = stage.NewLoad();
-  for (int i = 0; i < count; ++i) {
-    load.Add(kube::CreateRequest(api::kComputeDomains, kNamespace, Domain(DomainName(i))));
-  }
-  TRY(load.Run());
-  return stage.AwaitQuiet("the controller has made what the domains need", milliseconds(3000),
-                          kSettles, IsOurs);
-}
-
-// The workload templates of all domains, by name.
-Result<std::map<std::string, Value>> Templates(Stage& stage) {
-  const std::string selector =
-      std::string(api::kTargetLabel) + "=" + std::string(api::kTargetWorkload);
-  std::map<std::string, Value> templates;
-  for (const Value& found : TRY(stage.List(kube::kResourceClaimTemplates, selector))) {
-    templates.emplace(found["metadata"]["name"].AsString(), found);
-  }
-  return templates;
-}
-
 // Each allocated, and reserved for a pod, so that the controller keeps all that it reads of one.
 Result<void> MakeClaims(Stage& stage, const std::vector<Value>& nodes, int domains, int claims) {
-  const auto templates = TRY(Templates(stage));
+  const auto templates = TRY(WorkloadTemplates(stage));
   Load load = stage.NewLoad();
   for (int i = 0; i < claims; ++i) {
-    const std::string domain = DomainName(i % domains);
+    const std::string domain = kPrefix + std::to_string(i % domains);
     const auto found = templates.find(TemplateName(domain));
     if (found == templates.end()) {
       return base::Fail(base::ErrorCode::kNotFound, domain + " has no claim template");
@@ -162,7 +142,7 @@ Rows MeasureIdleAndMemory(Stage& stage, const Sizes& sizes) {
   TRY(stage.PauseClusterControllers());
   TRY(MakeNodes(stage, nodes));
   auto controller = TRY(stage.StartController());
-  TRY(MakeDomains(stage, sizes.idle_domains));
+  TRY(MakeDomains(stage, kPrefix, sizes.idle_domains));
   TRY(MakeClaims(stage, nodes, sizes.idle_domains, sizes.idle_claims));
   const Peak peak = TRY(MeasurePeak(stage, controller));
   const Rest rest = TRY(MeasureRest(stage, *controller, sizes.idle_seconds));

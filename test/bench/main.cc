@@ -18,7 +18,7 @@ const std::map<std::string, bench::Rows (*)(bench::Stage&, const bench::Sizes&)>
     {"P8", bench::MeasureFailover},     {"P9", bench::MeasureStatusSize},
     {"P10", bench::MeasureLargeClaims}, {"P11", bench::MeasureCutWatches},
     {"P12", bench::MeasureFlapping},    {"P13", bench::MeasureWaiting},
-    {"P14", bench::MeasurePlanning},
+    {"P14", bench::MeasurePlanning},    {"P15", bench::MeasurePlacement},
 };
 
 struct Options {
@@ -37,13 +37,15 @@ void AddCount(CLI::App& app, const char* name, int& count, const char* help) {
 void AddOptions(CLI::App& app, Options& options) {
   bench::Sizes& sizes = options.sizes;
   bench::StageOptions& stage = options.stage;
-  app.add_option("rows", options.rows, "P1, P2, P3, P4, P5, P6+P7, P8, P9, P10, P11, P12, P13, P14")
+  app.add_option("rows", options.rows,
+                 "P1, P2, P3, P4, P5, P6+P7, P8, P9, P10, P11, P12, P13, P14, P15")
       ->required()
       ->check(CLI::IsMember(kRows));
   app.add_option("--plane", stage.plane, "Folder of the control plane")->required();
   app.add_option("--controller", stage.command, "Command that runs the controller")->required();
   app.add_option("--kubeconfig", stage.kubeconfigs, "Of the controller; twice, for P8")->required();
   app.add_option("--nodesim", stage.nodesim_url, "Where nodesim takes commands");
+  app.add_option("--placement", stage.placement, "Folder of the policy, for P15");
   app.add_option("--log", stage.log, "Where the controllers' output is appended")->required();
   AddCount(app, "--domains", sizes.domains, "P1: domains created at once");
   AddCount(app, "--joining-nodes", sizes.joining_nodes, "P2: nodes that nodesim plays");
@@ -65,6 +67,8 @@ void AddOptions(CLI::App& app, Options& options) {
   AddCount(app, "--waiting-domains", sizes.waiting_domains, "P13: domains");
   AddCount(app, "--waiting-seconds", sizes.waiting_seconds, "P13: for how long their pods wait");
   AddCount(app, "--unready-members", sizes.unready_members, "P14: members of the smaller domain");
+  AddCount(app, "--placed-domains", sizes.placed_domains, "P15: domains");
+  AddCount(app, "--placed-pods", sizes.placed_pods, "P15: pods of each figure");
 }
 
 int Fail(const std::string& why) {

@@ -12,6 +12,7 @@
 #include <stop_token>
 #include <vector>
 
+#include "pkg/base/environment.h"
 #include "pkg/kube/runtime/wait.h"
 
 namespace bench {
@@ -24,8 +25,7 @@ using base::Result;
 
 std::vector<std::string> Merge(const Process::Environment& environment) {
   std::vector<std::string> merged;
-  for (char** variable = environ; *variable != nullptr; ++variable) {
-    const std::string text = *variable;
+  for (const std::string& text : base::Environment()) {
     if (!environment.contains(text.substr(0, text.find('=')))) merged.push_back(text);
   }
   for (const auto& [name, value] : environment) merged.push_back(name + "=" + value);
@@ -41,6 +41,14 @@ std::vector<char*> Pointers(std::vector<std::string>& texts) {
 
 std::string ProcFile(pid_t pid, const char* name) {
   return "/proc/" + std::to_string(pid) + "/" + name;
+}
+
+Result<std::int64_t> KibOf(pid_t pid, std::string_view field) {
+  std::ifstream file(ProcFile(pid, "status"));
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with(field)) return std::stoll(line.substr(field.size()));
+  }
+  return Fail(ErrorCode::kNotFound, "no such process");
 }
 
 }  // namespace
@@ -59,13 +67,8 @@ Result<std::chrono::milliseconds> CpuTime(pid_t pid) {
   return std::chrono::milliseconds((user + system) * 1000 / sysconf(_SC_CLK_TCK));
 }
 
-Result<std::int64_t> PeakResidentKib(pid_t pid) {
-  std::ifstream file(ProcFile(pid, "status"));
-  for (std::string line; std::getline(file, line);) {
-    if (line.starts_with("VmHWM:")) return std::stoll(line.substr(std::strlen("VmHWM:")));
-  }
-  return Fail(ErrorCode::kNotFound, "no such process");
-}
+Result<std::int64_t> PeakResidentKib(pid_t pid) { return KibOf(pid, "VmHWM:"); }
+Result<std::int64_t> ResidentKib(pid_t pid) { return KibOf(pid, "VmRSS:"); }
 
 Result<std::unique_ptr<Process>> Process::Start(const std::string& command,
                                                 const Environment& environment,

@@ -20,6 +20,8 @@ namespace bench {
 [[nodiscard]] base::Result<std::chrono::milliseconds> CpuTime(pid_t pid);
 // The most memory that `pid` ever had resident (VmHWM), in KiB. kNotFound.
 [[nodiscard]] base::Result<std::int64_t> PeakResidentKib(pid_t pid);
+// What it has resident now (VmRSS).
+[[nodiscard]] base::Result<std::int64_t> ResidentKib(pid_t pid);
 
 class Process {
  public:

@@ -32,6 +32,8 @@ struct Sizes {
   int waiting_domains = 1000;  // P13
   int waiting_seconds = 1200;
   int unready_members = 1000;  // P14: and four times as many.
+  int placed_domains = 1000;   // P15
+  int placed_pods = 50;        // Of which each figure is the median.
 };
 
 using Rows = base::Result<std::vector<Row>>;
@@ -49,5 +51,6 @@ using Rows = base::Result<std::vector<Row>>;
 [[nodiscard]] Rows MeasureFlapping(Stage& stage, const Sizes& sizes);         // P12
 [[nodiscard]] Rows MeasureWaiting(Stage& stage, const Sizes& sizes);          // P13
 [[nodiscard]] Rows MeasurePlanning(Stage& stage, const Sizes& sizes);         // P14
+[[nodiscard]] Rows MeasurePlacement(Stage& stage, const Sizes& sizes);        // P15
 
 }  // namespace bench

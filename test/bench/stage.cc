@@ -114,12 +114,16 @@ Result<void> Stage::Stop(Process& process) {
   return process.AwaitEnd(clock_, seconds(30));
 }
 
+Result<pid_t> Stage::PidOf(const std::string& program) const {
+  std::ifstream file(options_.plane + "/pids/" + program);
+  pid_t pid = 0;
+  if (!(file >> pid)) return Fail(ErrorCode::kInvalid, "no process id of " + program);
+  return pid;
+}
+
 Result<void> Stage::PauseClusterControllers() {
   for (const char* name : {"kube-controller-manager", "kube-scheduler"}) {
-    std::ifstream file(options_.plane + "/pids/" + name);
-    pid_t pid = 0;
-    if (!(file >> pid)) return Fail(ErrorCode::kInvalid, "no process id of " + std::string(name));
-    kill(pid, SIGSTOP);
+    kill(TRY(PidOf(name)), SIGSTOP);
   }
   return {};
 }

@@ -38,6 +38,7 @@ struct StageOptions {
   std::string command = {};  // Runs the controller; its settings come as environment variables.
   std::vector<std::string> kubeconfigs = {};  // Of its replicas, each with a token of its own.
   std::string nodesim_url = {};               // Empty: no nodes are played.
+  std::string placement = {};                 // The folder of its policy and binding.
   std::string log = {};                       // Where the controllers' output is appended.
 };
 
@@ -75,6 +76,8 @@ class Stage {
   [[nodiscard]] base::Result<std::unique_ptr<Process>> StartController(
       const Process::Environment& environment = {});
   [[nodiscard]] base::Result<void> Stop(Process& process);
+  // Of a program of the control plane.
+  [[nodiscard]] base::Result<pid_t> PidOf(const std::string& program) const;
   // Whoever acts on what is created from now on: no nodes are lost and no pods made. For rows
   // about thousands of objects that nobody is behind.
   [[nodiscard]] base::Result<void> PauseClusterControllers();

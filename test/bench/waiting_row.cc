@@ -2,10 +2,10 @@
 // node, and nobody schedules it.
 #include <algorithm>
 
-#include "controller/api/names.h"
 #include "pkg/kube/client/request.h"
 #include "test/bench/objects.h"
 #include "test/bench/rows.h"
+#include "test/bench/workload.h"
 
 namespace bench {
 
@@ -13,16 +13,12 @@ namespace {
 
 using base::Result;
 using json::Value;
-using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr seconds kSettles{600};
 constexpr double kBudgetPerDomainAndHour = 13;  // One in five minutes, and a little.
 
 // As a scheduler leaves it that found nothing.
 Result<void> MakeWaitingPods(Stage& stage) {
-  const std::string selector =
-      std::string(api::kTargetLabel) + "=" + std::string(api::kTargetWorkload);
   const Value condition = Value::Object({{"type", "PodScheduled"},
                                          {"status", "False"},
                                          {"reason", "Unschedulable"},
@@ -30,8 +26,7 @@ Result<void> MakeWaitingPods(Stage& stage) {
   const Value status =
       Value::Object({{"status", Value::Object({{"conditions", Value::Array({condition})}})}});
   Load load = stage.NewLoad();
-  for (const Value& found : TRY(stage.List(kube::kResourceClaimTemplates, selector))) {
-    const std::string name = found["metadata"]["name"].AsString();
+  for (const auto& [name, found] : TRY(WorkloadTemplates(stage))) {
     const Value claim = Claim(name, found);
     const std::string& pod_name =
         claim["metadata"]["ownerReferences"].items().at(0)["name"].AsString();
@@ -59,14 +54,7 @@ Result<void> MakeWaitingPods(Stage& stage) {
 Rows MeasureWaiting(Stage& stage, const Sizes& sizes) {
   TRY(stage.PauseClusterControllers());
   const auto controller = TRY(stage.StartController());
-  Load load = stage.NewLoad();
-  for (int i = 0; i < sizes.waiting_domains; ++i) {
-    load.Add(kube::CreateRequest(api::kComputeDomains, kNamespace,
-                                 Domain("waits-" + std::to_string(i))));
-  }
-  TRY(load.Run());
-  TRY(stage.AwaitQuiet("the controller has made what the domains need", milliseconds(3000),
-                       kSettles, IsOurs));
+  TRY(MakeDomains(stage, "waits-", sizes.waiting_domains));
   const std::size_t began = stage.audit().Mark();
   TRY(MakeWaitingPods(stage));
   // The later half is what goes on: at first it asks more often.

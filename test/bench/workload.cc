@@ -50,6 +50,28 @@ Result<void> EndWorkload(Stage& stage, const Workload& workload, seconds most) {
   return {};
 }
 
+Result<void> MakeDomains(Stage& stage, const std::string& prefix, int count) {
+  constexpr seconds kSettles{600};
+  Load load = stage.NewLoad();
+  for (int i = 0; i < count; ++i) {
+    load.Add(
+        kube::CreateRequest(api::kComputeDomains, kNamespace, Domain(prefix + std::to_string(i))));
+  }
+  TRY(load.Run());
+  return stage.AwaitQuiet("the controller has made what the domains need",
+                          std::chrono::milliseconds(3000), kSettles, IsOurs);
+}
+
+Result<std::map<std::string, Value>> WorkloadTemplates(Stage& stage) {
+  const std::string selector =
+      std::string(api::kTargetLabel) + "=" + std::string(api::kTargetWorkload);
+  std::map<std::string, Value> templates;
+  for (const Value& found : TRY(stage.List(kube::kResourceClaimTemplates, selector))) {
+    templates.emplace(found["metadata"]["name"].AsString(), found);
+  }
+  return templates;
+}
+
 Result<bool> IsReadyMember(Stage& stage, const Workload& workload, const std::string& node) {
   const Value domain = TRY(stage.Get(api::kComputeDomains, KeyOf(workload)));
   for (const Value& member : domain["status"]["nodes"].items()) {

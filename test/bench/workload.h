@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,12 @@ struct Workload {
 // Deletes Job and domain, and returns once both are gone.
 [[nodiscard]] base::Result<void> EndWorkload(Stage& stage, const Workload& workload,
                                              std::chrono::seconds most);
+
+// Domains `prefix`0 and so on, with nobody who claims from them; returns once the controller is
+// done.
+[[nodiscard]] base::Result<void> MakeDomains(Stage& stage, const std::string& prefix, int count);
+// The workload templates of all domains, by name.
+[[nodiscard]] base::Result<std::map<std::string, json::Value>> WorkloadTemplates(Stage& stage);
 
 // Whether `node` is a Ready member, by the domain's status now.
 [[nodiscard]] base::Result<bool> IsReadyMember(Stage& stage, const Workload& workload,

@@ -43,7 +43,7 @@ ldflags+=" -X $client.gitVersion=$version -X $client.gitMajor=$major -X $client.
 
 key=$({
   cat -- "$here/go.sum" "$here/go.mod" "$here/main.go"
-  printf '%s\n' "$ldflags"
+  printf '%s\n' "$ldflags" "${go_options[@]}"
 } | sha256sum)
 dir=$(go_cache controlplane)/${key:0:16}
 

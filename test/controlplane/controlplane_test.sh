@@ -388,6 +388,7 @@ wrong_use_is_explained() {
   refused "does not know '--fast'" "$controlplane" up "$c" --fast
   refused 'needs a value' "$controlplane" up "$c" --runtime-config
   refused 'is no port' "$controlplane" up "$c" --port http
+  refused 'is no duration' "$controlplane" up "$c" --node-grace long
   refused 'contradict' "$controlplane" up "$c" --without-dra --runtime-config resource.k8s.io/v1beta1=true
   [[ ! -e $c ]]
 }

@@ -17,21 +17,21 @@ source "$repo/test/e2e/stage.sh"
 root=$(mktemp -d "${TMPDIR:-/tmp}/cdom-e2e.XXXXXX")
 cases_in "$root/cases" "$@"
 stage=
-beside_pid=
+lanes=()        # Who run beside this shell.
 listener=       # Who stands in for systemd.
 way_pid=        # A way to the API server that can be cut.
 recorders=()    # Who writes down what the API server tells.
 manner=none     # In which the controller runs: reference or cdom.
 
+stop_what_was_started() {
+  local pid
+  for pid in "$controller_pid" "$nodesim_pid" "$listener" "$way_pid" "${recorders[@]}"; do stop "$pid"; done
+}
 leave() {
-  local status=$?
+  local status=$? pid plane
   trap - EXIT INT TERM
-  stop "$beside_pid"
-  stop "$controller_pid"
-  stop "$nodesim_pid"
-  stop "$listener"
-  stop "$way_pid"
-  for pid in "${recorders[@]}"; do stop "$pid"; done
+  for pid in "${lanes[@]}"; do stop "$pid"; done
+  stop_what_was_started
   for plane in "$root"/*/plane; do
     [[ -d $plane ]] && "$repo/test/controlplane/controlplane" down "$plane" >/dev/null
   done
@@ -49,16 +49,28 @@ any_wanted() {  # any_wanted STAGE: a function that runs a wanted case
   return 1
 }
 
-tell_more() { tail -n 15 "$stage/controller.log" 2>/dev/null || true; }
+# Beside the lines that it prints it keeps what is gone when the stage ends.
+tell_more() {
+  tail -n 15 "$stage/controller.log" 2>/dev/null || true
+  tail -n 5 "$stage/nodesim.log" 2>/dev/null || true
+  tail -n 30000 "$stage/plane/audit.log" 2>/dev/null | gzip >"$stage/audit.$SECONDS.gz" || true
+  curl --silent --max-time 10 "$nodesim_url/state" >"$stage/nodesim.$SECONDS.json" || true
+}
 
-# A stage in a shell of its own, beside what follows. What it starts ends with it.
-beside() {
+lane() {  # lane STAGE...: those of which a case is wanted, one after another
+  local each
+  for each in "$@"; do
+    if any_wanted "$each"; then "$each"; fi
+  done
+}
+# A lane in a shell of its own, beside what follows, since cases wait more than they compute. What it starts ends with it.
+beside() {  # beside STAGE...
   (
-    trap 'stop "$controller_pid"; stop "$nodesim_pid"' EXIT
+    trap stop_what_was_started EXIT
     trap 'exit 130' INT TERM
-    "$@"
+    lane "$@"
   ) &
-  beside_pid=$!
+  lanes+=($!)
 }
 
 condition() {  # condition TYPE NAME FIELD
@@ -604,7 +616,7 @@ the_goldens_of_each_dra_version_are_what_the_api_server_understands() {
   mkdir -p "$stage"
   plane_up --runtime-config resource.k8s.io/v1beta1=true,resource.k8s.io/v1beta2=true || return 1
   kubectl create namespace team-a && kubectl create namespace cdom-system || return 1
-  for object in daemon workload-single workload-all; do
+  for object in daemon workload-single workload-all workload-gpus workload-all-gpus; do
     first=
     for version in v1 v1beta2 v1beta1; do
       # The owner does not exist here: the garbage collector would take the template away.
@@ -638,7 +650,10 @@ domain_on() {  # domain_on VERSION: a life where only that version of resource.k
   mkdir -p "$stage"
   plane_up --without-dra --apiserver-arg "--runtime-config=resource.k8s.io/$version=true" || return 1
   [[ $(kubectl api-versions | grep '^resource.k8s.io/') == "resource.k8s.io/$version" ]] || return 1
-  kubectl kustomize "$repo/manifests/local" | sed "s#resource.k8s.io/v1\$#resource.k8s.io/$version#" >"$stage/local.yaml"
+  printf 'apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [%s]\ncomponents: [%s]\n' \
+    "$(realpath --relative-to="$stage" "$repo/manifests/local")" \
+    "$(realpath --relative-to="$stage" "$repo/manifests/overlays/dra-$version")" >"$stage/kustomization.yaml"
+  kubectl kustomize "$stage" >"$stage/local.yaml" || return 1
   kubectl apply -f "$stage/local.yaml" || kubectl apply -f "$stage/local.yaml" || return 1
   controller_kubeconfig || return 1
   start_controller
@@ -651,12 +666,15 @@ domain_on() {  # domain_on VERSION: a life where only that version of resource.k
     # shellcheck disable=SC2086
     dra_read_back "$version" $template | jq -e '.devices.requests[0] | (.deviceClassName // .exactly.deviceClassName) | startswith("compute-domain-")' || return 1
   done
+  kubectl annotate cdom old cdom.dev/gpus=4 || return 1
+  wait_for 30 "the template asks for four GPUs" four_gpus_are_asked_for "$version" || return 1
   kubectl delete cdom old --timeout=30s || return 1
   [[ -z $(kubectl get "resourceclaimtemplates.$version.resource.k8s.io,daemonsets" --all-namespaces -o name) ]] || return 1
   stop_controller
   plane_down
   stage=$before
 }
+four_gpus_are_asked_for() { dra_read_back "$1" default old-channel | jq -e '.devices.requests[1] | (.exactly // .) | .deviceClassName == "gpu.nvidia.com" and .count == 4'; }
 a_domain_lives_where_only_v1beta2_of_dra_is_served() { domain_on v1beta2; }
 a_domain_lives_where_only_v1beta1_of_dra_is_served() { domain_on v1beta1; }
 
@@ -712,6 +730,7 @@ stage_up() {
 
 settings_and_children() {
   stage_up first
+  kubectl apply -k "$repo/manifests/placement" >/dev/null  # The example's workers are to be in one clique.
   kubectl delete -k "$repo/crds" >/dev/null
   run_case a_kubeconfig_that_is_missing_malformed_or_points_nowhere_is_named_and_used_once_right
   run_case a_crd_that_is_not_installed_is_named_and_waited_for
@@ -784,6 +803,9 @@ workloads() {
   run_case a_node_that_is_lost_or_deleted_is_replaced_and_returns_free_in_the_manner_of_cdom
   run_case a_cordoned_node_is_named_if_it_does_not_serve_and_replaced_when_it_is_drained_in_the_manner_of_cdom
   run_case a_node_that_moves_to_another_clique_is_counted_there_and_nowhere_else_in_the_manner_of_cdom
+  run_case a_member_whose_node_is_cordoned_or_tainted_by_an_autoscaler_is_told_before_it_is_lost_and_no_more_when_it_stays
+  run_case a_domain_that_was_asked_into_one_clique_and_is_in_two_says_so_and_one_that_was_not_hears_how_to_ask
+  run_case members_without_fabric_are_named_and_a_domain_that_has_none_but_these_says_that_nothing_is_shared
   run_case a_domain_that_went_through_all_this_leaves_nothing_in_the_manner_of_cdom
   run_case a_job_survives_that_workers_and_all_daemons_are_force_deleted_in_the_manner_of_cdom
   run_case four_domains_that_compete_for_two_cliques_all_finish_and_say_meanwhile_who_waits_and_why
@@ -792,7 +814,22 @@ workloads() {
   run_case crds_that_are_deleted_and_made_again_take_the_domains_and_nothing_else
   run_case a_driver_namespace_that_is_deleted_ends_and_its_domains_heal_once_it_is_there_again
   run_case a_leader_that_is_killed_is_replaced_by_the_other_replica_within_its_lease
+}
+
+# Minutes, in which the controller is patient.
+silent_plugin() {
+  stage_up silent-plugin
+  nodesim_up --nodes 16 --cliques 2 --daemon-account --imex-reports
+  run_case a_daemon_that_is_deleted_under_a_pod_is_told_as_imex_that_was_started_again_until_the_pod_is_another
+  run_case a_fabric_error_is_told_with_its_node_and_goes_with_the_taint
   run_case a_node_whose_kubelet_plugin_is_gone_is_named_with_the_pods_that_hang_and_all_heals_when_it_is_back
+  stop "$nodesim_pid"
+  nodesim_up --nodes 16 --cliques 2 --daemon-account --imex-on-hosts
+  run_case a_domain_lives_where_imex_runs_on_the_hosts_and_neither_mode_begins_over_the_other
+  stop_controller
+  stop "$nodesim_pid"
+  nodesim_pid=
+  plane_down
 }
 
 policies() {
@@ -850,14 +887,63 @@ tree_before() {
 
 tenants() {
   stage_up tenants
+  kubectl apply -k "$repo/manifests/placement" >/dev/null
   nodesim_up --nodes 8 --cliques 2 --daemon-account
   start_controller
   the_tenants_are_there >"$stage/tenants.out" 2>&1 || { cat "$stage/tenants.out"; return 1; }
   run_case who_may_do_what_is_what_the_page_says
   run_case an_editor_of_a_namespace_runs_the_quickstart_which_its_viewers_see_and_no_other_tenant
+  run_case two_tenants_who_want_one_node_read_each_others_names_only_where_the_configuration_says_so
   run_case what_the_pods_ask_of_a_node_is_what_the_page_says
   run_case each_command_of_the_page_does_what_it_says
   run_case each_quota_of_the_sample_stops_a_tenant_at_its_number_and_no_earlier
+  stop_controller
+  stop "$nodesim_pid"
+  nodesim_pid=
+  plane_down
+}
+
+# Two replicas and a Prometheus, two cliques of eight nodes.
+insight() {
+  stage_up insight
+  nodesim_up --nodes 16 --cliques 2 --daemon-account
+  replica_up 1
+  replica_up 2
+  wait_for 60 "a replica leads" replica_leads 1
+  prometheus_up
+  run_case the_objects_for_the_operator_are_built
+  run_case a_real_prometheus_says_what_a_domain_costs_and_how_scattered_the_free_nodes_are
+  run_case the_alerts_of_a_node_that_is_killed_come_and_go_with_it
+  run_case a_domain_that_does_not_fit_into_its_clique_names_the_free_nodes_of_each_until_another_ends
+  run_case the_leader_is_killed_and_no_rule_fails
+  run_case each_panel_of_the_dashboards_has_points
+  stop_what_was_started
+  nodesim_pid=
+  recorders=()
+  plane_down
+}
+
+# Kinds of workload and domains, four cliques of eight nodes.
+placement() {
+  stage_up placement
+  server=$(kubectl config view --raw -o jsonpath='{.clusters[0].cluster.server}')
+  what_the_rows_of_placement_are_about >"$stage/objects.out" 2>&1 || { cat "$stage/objects.out"; return 1; }
+  run_case each_part_of_the_policies_of_placement_is_missed_by_its_rows_when_it_is_taken_out
+  run_case each_pod_of_the_table_is_placed_as_it_says_and_nothing_else_of_it_changes
+  run_case each_workload_of_the_table_is_told_what_it_lacks_where_the_policy_only_looks
+  forget_the_domains_of_the_rows >/dev/null
+  kubectl apply -k "$repo/manifests/placement" >/dev/null
+  nodesim_up --nodes 32 --cliques 4 --job-duration 60000 --daemon-account
+  start_controller
+  wait_for 60 "the controller leads" leads
+  after_failure=nothing_is_placed
+  run_case pods_of_five_kinds_without_affinity_land_in_the_clique_of_their_domain_each_time
+  run_case an_exclusive_domain_waits_with_the_schedulers_words_while_others_have_all_cliques_and_goes_on_when_one_ends
+  run_case groups_of_one_domain_have_a_clique_each
+  run_case placement_is_undone_and_pods_that_run_stay_as_they_are
+  run_case without_the_crd_pods_are_made_as_ever
+  run_case each_command_of_the_page_of_placement_does_what_it_says
+  after_failure=
   stop_controller
   stop "$nodesim_pid"
   nodesim_pid=
@@ -882,16 +968,28 @@ source "$repo/test/e2e/library.sh"
 source "$repo/test/e2e/hostile.sh"
 # shellcheck source=tenants.sh
 source "$repo/test/e2e/tenants.sh"
+# shellcheck source=caveats.sh
+source "$repo/test/e2e/caveats.sh"
+# shellcheck source=placement.sh
+source "$repo/test/e2e/placement.sh"
+# shellcheck source=gpus.sh
+source "$repo/test/e2e/gpus.sh"
+# shellcheck source=insight.sh
+source "$repo/test/e2e/insight.sh"
+# The later one of two would do the work of both, and a case might ask nothing of what it means to.
+mapfile -t sourced < <(sed -nE 's|^source "\$repo/(test/e2e/.*)"$|\1|p' "${BASH_SOURCE[0]}")
+twice=$(cd "$repo" && sed -nE 's/^([a-z0-9_]+)\(\).*/\1/p' test/e2e/e2e.sh "${sourced[@]}" | sort | uniq -d | tr '\n' ' ')
+if [[ -n $twice ]]; then
+  echo "FAIL two functions have one name: $twice" >&2
+  exit 1
+fi
 
-if any_wanted workloads; then beside workloads; fi
-if any_wanted settings_and_children; then settings_and_children; fi
-if any_wanted versions_of_kubernetes; then versions_of_kubernetes; fi
-if any_wanted policies; then policies; fi
-if any_wanted tree_before; then tree_before; fi
-if any_wanted robbed; then robbed; fi
-if any_wanted strikes; then strikes; fi
-if any_wanted tenants; then tenants; fi
-[[ -z $beside_pid ]] || wait "$beside_pid" || echo "FAIL the stage of workloads ended before its last case" | tee -a "$case_root/results"
-beside_pid=
+beside workloads insight
+beside silent_plugin policies tree_before robbed strikes tenants gpus
+lane settings_and_children versions_of_kubernetes placement
+for pid in "${lanes[@]}"; do
+  wait "$pid" || echo "FAIL stages that ran beside others ended before their last case" | tee -a "$case_root/results"
+done
+lanes=()
 
 summary

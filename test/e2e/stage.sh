@@ -12,12 +12,13 @@ nodesim_url=
 kubectl() { "$plane_bin/kubectl" --kubeconfig "$stage/plane/admin.kubeconfig" "$@"; }
 gone() { ! kubectl get "$@" >/dev/null 2>&1; }
 
-# wait_for SECONDS WHAT COMMAND...: until the command succeeds; fails after the deadline and says what for.
+# wait_for SECONDS WHAT COMMAND...: until the command succeeds; fails after the deadline and says what for. On a machine that
+# stood still meanwhile the deadline alone would be over after a look or two, so it looks some more.
 wait_for() {
-  local deadline=$((SECONDS + $1)) what=$2
+  local deadline=$((SECONDS + $1)) what=$2 looks=0
   shift 2
   until "$@" >/dev/null 2>&1; do
-    if ((SECONDS >= deadline)); then
+    if ((++looks >= 20 && SECONDS >= deadline)); then
       echo "timed out waiting until $what" >&2
       return 1
     fi
@@ -74,7 +75,8 @@ stop() {  # stop PID: ends a process that we started, and waits for it
   [[ -n $1 ]] || return 0
   kill -TERM "$1" 2>/dev/null || return 0
   local deadline=$((SECONDS + 30))
-  while kill -0 "$1" 2>/dev/null; do
+  # In a trap bash does not notice that a child has ended; it is there until it is waited for.
+  while kill -0 "$1" 2>/dev/null && [[ $(ps -o stat= -p "$1") != Z* ]]; do
     if ((SECONDS >= deadline)); then
       kill -KILL "$1" 2>/dev/null || true
     fi

@@ -173,7 +173,7 @@ crowd_says() { grep -qE "$1" < <(kubectl get events -n other --as neighbour -o j
 
 # Each line of its console blocks by itself. What stands behind a `#` at the end is in what the command prints; after
 # "refused:", and for the answer "no", the command must fail.
-page_commands() { awk '/^```console$/ { inside = 1; next } /^```$/ { inside = 0 } inside' "$repo/docs/tenants.md"; }
+page_commands() { awk '/^```console$/ { inside = 1; next } /^```$/ { inside = 0 } inside' "$repo/docs/$1.md"; }  # page_commands PAGE
 page_command_holds() {  # page_command_holds LINE
   local line=$1 wanted='' output status=0 fails=0
   if [[ $line =~ ^(.*[^\ ])\ +#\ (.*)$ ]]; then line=${BASH_REMATCH[1]} wanted=${BASH_REMATCH[2]}; fi
@@ -184,16 +184,17 @@ page_command_holds() {  # page_command_holds LINE
   printf '%s\nended with %s: %s\n' "$1" "$status" "$output"
   return 1
 }
-each_command_of_the_page_does_what_it_says() {
+page_holds() {  # page_holds PAGE COUNT: each of its commands, so many or more
   local line count=0
   while IFS= read -r line; do
     ((++count))
     # A policy takes a moment to be in the API server.
     wait_for 20 "it does: $line" page_command_holds "$line" || { page_command_holds "$line"; return 1; }
-  done < <(page_commands)
+  done < <(page_commands "$1")
   echo "$count commands"
-  ((count >= 20))
+  ((count >= $2))
 }
+each_command_of_the_page_does_what_it_says() { page_holds tenants 20; }
 
 # What a pod of the driver asks of a node, as a line of the page's table.
 asks_of_a_node() {  # asks_of_a_node NAME: whose spec is in $stage/NAME.json

@@ -21,7 +21,8 @@ clean_up() {
     [[ -z $name ]] || kubectl annotate cdom -n "$ns" "$name" cdom.dev/deletion-grace=0 --overwrite
   done <<<"$all"
   kubectl delete deployments,jobs,pods,cdom -n default --all --wait=false
-  kubectl uncordon -l nvidia.com/gpu.clique
+  kubectl get nodes -o name | xargs "$plane_bin/kubectl" --kubeconfig "$stage/plane/admin.kubeconfig" uncordon
+  kubectl taint nodes --all karpenter.sh/disrupted- cloud.google.com/impending-node-termination- ToBeDeletedByClusterAutoscaler- example.com/tuned-
   wait_for 60 "the failed case is cleaned up" empty
 }
 empty() { [[ -z $(kubectl get cdom,deployments,jobs,pods -n default -o name) ]]; }
@@ -273,7 +274,9 @@ drains() {
   kubectl cordon "$node" || return 1
   wait_for 30 "the condition says that it is cordoned" condition_says crew NodeDrained "$node" || return 1
   nodesim "unstall-daemon?node=$node" || return 1
-  wait_for 60 "a cordoned node that serves is as good as any" in_step crew 4 || return 1
+  wait_for 60 "a cordoned node that serves is as good as any, and about to go" \
+    condition_says crew NodeLeaving "All 4/4 members are ready\. About to leave: $node \(cordoned\)" || return 1
+  [[ $(condition Ready crew status) == True ]] || return 1
   is_member crew "$node" || return 1
   kubectl drain "$node" --ignore-daemonsets --timeout=60s || return 1
   wait_for 90 "another node has taken its place" in_step crew 4 || return 1
@@ -424,10 +427,10 @@ four_domains_that_compete_for_two_cliques_all_finish_and_say_meanwhile_who_waits
   for name in "${names[@]}"; do
     domain_in default "$name" "$name-channel"
     echo ---
-    job "$name" "$name-channel" 8 12
+    job "$name" "$name-channel" 8 40  # Long enough for a slow scheduler to say why the others wait.
     echo ---
   done | kubectl apply -f - || return 1
-  wait_for 60 "each domain whose pods wait says so" each_that_waits_says_why || return 1
+  wait_for 90 "each domain whose pods wait says so" each_that_waits_says_why || return 1
   for name in "${names[@]}"; do
     wait_for 180 "$name has finished" succeeded "$name" 8 || return 1
   done
@@ -603,7 +606,6 @@ lease_time() { kubectl get lease -n "$driver" cdom-controller -o jsonpath="{.spe
 # A plugin that is not registered: nothing starts and nothing ends there.
 a_node_whose_kubelet_plugin_is_gone_is_named_with_the_pods_that_hang_and_all_heals_when_it_is_back() {
   local daemon lives
-  manner=none
   in_manner cdom || return 1
   snapshot "$stage/before.json" || return 1
   domain_in default lonely lonely-channel | kubectl apply -f - || return 1
@@ -620,9 +622,9 @@ a_node_whose_kubelet_plugin_is_gone_is_named_with_the_pods_that_hang_and_all_hea
   nodesim "start-plugin?node=node-008" || return 1
   wait_for 30 "it is healed" all_ready lonely 1 || return 1
   nodesim "stop-plugin?node=node-008" || return 1
-  wait_for 20 "its slice is gone" slices_of node-008 0 || return 1
+  wait_for 60 "its slice is gone" slices_of node-008 0 || return 1
   nodesim "start-plugin?node=node-008" || return 1
-  wait_for 20 "its slice is back" slices_of node-008 1 || return 1
+  wait_for 60 "its slice is back" slices_of node-008 1 || return 1
   counts lonely PluginMissing 1 || return 1
 
   nodesim "stop-plugin?node=node-008" || return 1
@@ -637,6 +639,90 @@ a_node_whose_kubelet_plugin_is_gone_is_named_with_the_pods_that_hang_and_all_hea
   wait_for 10 "an event tells of it" tells lonely 'Warning +PodsStuckTerminating .*node-008' || return 1
   nodesim "start-plugin?node=node-008" || return 1
   wait_for 60 "the domain is gone" gone cdom lonely || return 1
+  nothing_more_in_shape_than "$stage/before.json"
+}
+
+# What a kubelet plugin says of its node's fabric, by a taint on its devices.
+a_fabric_error_is_told_with_its_node_and_goes_with_the_taint() {
+  local slice lives
+  in_manner cdom || return 1
+  snapshot "$stage/before.json" || return 1
+  domain_in default broken broken-channel | kubectl apply -f - || return 1
+  pod_on broken node-007 broken-channel | kubectl apply -f - || return 1
+  wait_for 60 "it is used" ready_in_use broken || return 1
+  lives=$(lives_of --all-namespaces)
+  slice=$(kubectl get resourceslices --field-selector spec.nodeName=node-007 -o name)
+  kubectl patch "$slice" --type=json -p '[{"op":"add","path":"/spec/devices/0/taints","value":[
+    {"key":"cdom.dev/fabric-error","value":"gpu-3","effect":"NoSchedule"}]}]' || return 1
+  wait_for 10 "it is told" says MembersReady broken FabricError 'node-007 \(gpu-3\).*nvidia-smi' || return 1
+  wait_for 10 "an event tells of it" tells broken 'Warning +FabricError .*node-007' || return 1
+  [[ $(condition MembersReady broken status) == True && $(lives_of --all-namespaces) == "$lives" ]] || return 1
+  kubectl patch "$slice" --type=json -p '[{"op":"remove","path":"/spec/devices/0/taints"}]' || return 1
+  wait_for 10 "it is well again" all_ready broken 1 || return 1
+  kubectl delete pod broken --grace-period=1 || return 1
+  kubectl delete cdom broken || return 1
+  nothing_more_in_shape_than "$stage/before.json"
+}
+
+# Where daemons report what their IMEX runs with.
+a_daemon_that_is_deleted_under_a_pod_is_told_as_imex_that_was_started_again_until_the_pod_is_another() {
+  in_manner cdom || return 1
+  snapshot "$stage/before.json" || return 1
+  used_domain again node-006 || return 1
+  kubectl delete pods -n "$driver" --field-selector spec.nodeName=node-006 --grace-period=1 || return 1
+  wait_for 60 "it is told" says MembersReady again ImexRestartedUnderJob 'All 1/1 members are ready\. IMEX was started again under pods that use it: node-006\.' || return 1
+  wait_for 10 "an event tells of it" tells again 'Warning +ImexRestartedUnderJob .*node-006' || return 1
+  [[ $(condition MembersReady again status) == True ]] || return 1
+  kubectl delete pod again --grace-period=1 || return 1
+  pod_on again node-006 again-channel | kubectl apply -f - || return 1
+  wait_for 60 "of another pod nothing is told" ready_in_use again || return 1
+  end_domain again || return 1
+  nothing_more_in_shape_than "$stage/before.json"
+}
+
+on_hosts=(--imex-mode hostManaged --feature-gates HostManagedIMEXDaemon=true)
+ends_and_names() {  # ends_and_names PATTERN [flags]: a controller that does not begin
+  local pattern=$1 log=$stage/refused.log status=0
+  shift
+  stop_controller
+  rm -f "$log"
+  log=$log controller_up "$@"
+  wait_for 60 "it ends" has_ended "$controller_pid" || return 1
+  wait "$controller_pid" || status=$?
+  controller_pid=
+  tail -n 3 "$log"
+  ((status == 1)) && grep -qE "Domains are served in the other mode of --imex-mode.*$pattern" "$log"
+}
+has_ended() { ! kill -0 "$1" 2>/dev/null || [[ $(ps -o stat= -p "$1") == Z* ]]; }  # has_ended PID
+nothing_but_the_template_of() {  # nothing_but_the_template_of DOMAIN
+  [[ -z $(kubectl get daemonsets,computedomaincliques -n "$driver" -o name) ]] &&
+    [[ -z $(kubectl get nodes -l resource.nvidia.com/computeDomain -o name) ]] &&
+    [[ $(kubectl get resourceclaimtemplates -A -o name) == "resourceclaimtemplate.resource.k8s.io/$1-channel" ]]
+}
+runs_on() { [[ $(kubectl get pod "$1" -o jsonpath='{.status.phase} {.spec.nodeName}') == "Running $2" ]]; }
+a_domain_lives_where_imex_runs_on_the_hosts_and_neither_mode_begins_over_the_other() {
+  in_manner cdom || return 1
+  snapshot "$stage/before.json" || return 1
+  domain_in default daemons daemons-channel | kubectl apply -f - || return 1
+  wait_for 30 "it is provided for" is_idle daemons || return 1
+  ends_and_names "DaemonSet $driver/computedomain-daemon-$(uid_of daemons)" --membership-writer controller "${on_hosts[@]}" || return 1
+  in_manner cdom || return 1
+  kubectl delete cdom daemons --timeout=60s || return 1
+
+  in_manner cdom "${on_hosts[@]}" || return 1
+  domain_in default hosted hosted-channel | kubectl apply -f - || return 1
+  pod_on hosted node-004 hosted-channel | kubectl apply -f - || return 1
+  wait_for 60 "its pod runs" runs_on hosted node-004 || return 1
+  wait_for 10 "the condition says so" says MembersReady hosted HostManaged '^IMEX runs on the hosts.* Pods use it on node-004\.$' || return 1
+  [[ $(kubectl get cdom hosted -o jsonpath='{.status.status} {.status.nodes}{.status.members}') == 'Ready ' ]] || return 1
+  [[ $(condition MembersReady hosted status) == Unknown && $(condition Ready hosted status) == True ]] || return 1
+  [[ $(condition Ready hosted reason) == HostManaged && $(condition Provisioned hosted message) == 'The claim template exists.' ]] || return 1
+  nothing_but_the_template_of hosted || { kubectl get daemonsets,computedomaincliques,resourceclaimtemplates -A; return 1; }
+
+  ends_and_names 'ComputeDomain default/hosted' --membership-writer controller || return 1
+  in_manner cdom "${on_hosts[@]}" || return 1
+  end_domain hosted || return 1
+  in_manner cdom || return 1
   nothing_more_in_shape_than "$stage/before.json"
 }
 slices_of() {  # slices_of NODE COUNT

@@ -8,6 +8,9 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/cdom-image-test.XXXXXX")
 cache=${CDOM_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/cdom}/image
 version=$(sed -nE 's/^project\(cdom VERSION ([0-9.]+).*/\1/p' "$repo/CMakeLists.txt")
 revision=$(cmake "-DSOURCE=$repo" -P "$repo/cmake/revision.cmake" 2>&1)
+architecture=$(dpkg --print-architecture)
+layout=$work/image   # As it was made, and
+rootfs=$work/rootfs  # what is in it.
 registry=
 lines_shown=60
 
@@ -44,13 +47,29 @@ unpack() {  # unpack LAYOUT FOLDER
   for layer in $(layers_of "$1" | jq -r '.digest[7:]'); do tar -xzf "$1/blobs/sha256/$layer" -C "$2"; done
 }
 
+has_compressed_at_most() {  # ... BYTES
+  local size
+  size=$(layers_of "$layout" | jq -s 'map(.size) | add')
+  echo "$size bytes"
+  ((size <= $1))
+}
+# As the layers say it: an unpacked copy is its owner's.
+root_owns_it_all_and_nobody_else_may_write() {  # ... AT_LEAST, of files and folders
+  local layer
+  for layer in $(layers_of "$layout" | jq -r '.digest[7:]'); do
+    tar --numeric-owner -tvzf "$layout/blobs/sha256/$layer"
+  done >"$work/listed.txt"
+  [[ $(wc -l <"$work/listed.txt") -gt $1 ]]
+  ! grep -vE '^(drwxr-xr-x|-rw-r--r--|-rwxr-xr-x|lrwxrwxrwx) 0/0 ' "$work/listed.txt"
+}
+
 triplet=$(uname -m)-linux-gnu
 # closed FOLDER: every library that an ELF file in it needs, and the loader, are in it too.
 closed() {
   local file needed status=0
   while read -r file; do
     for needed in $(readelf --wide --dynamic "$1/$file" | sed -nE 's/.*\(NEEDED\).*\[(.*)\]/\1/p'); do
-      [[ -e $1/usr/lib/$triplet/$needed || -e $1/usr/lib/$needed ]] || { echo "$file needs $needed"; status=1; }
+      [[ -e $1/usr/lib/$triplet/$needed || -e $1/usr/lib/$needed || -e $(dirname -- "$1/$file")/$needed ]] || { echo "$file needs $needed"; status=1; }
     done
     for needed in $(readelf --wide --program-headers "$1/$file" | sed -nE 's/.*program interpreter: (.*)\]/\1/p'); do
       [[ -e $1$needed ]] || { echo "$file needs $needed"; status=1; }
@@ -60,7 +79,7 @@ closed() {
 }
 
 # in_image PROGRAM ARGUMENT...: runs it in the unpacked image, as its user, with an empty environment.
-in_image() { env -i LD_BIND_NOW=1 "$(command -v chroot)" --userspec=65532:65532 "$rootfs" "$@"; }
+in_image() { env -i LD_BIND_NOW=1 "$(command -v chroot)" --userspec="${user:-65532}:${user:-65532}" "$rootfs" "$@"; }
 
 # Debian's docker-registry, unpacked: installed, it would be a service that listens on every address.
 registry_program() {

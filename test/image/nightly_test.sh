@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# What takes long about the image: it comes out the same without the compiler's cache, for both architectures, and on
-# arm64, which qemu plays, its controller serves a domain of a real control plane. Needs root, for chroot. Prints PASS or
-# FAIL and a name for each case.
+# What takes long about the images: they come out the same without the compiler's cache, for both architectures, and on
+# arm64, which qemu plays, the controller serves a domain of a real control plane, and the daemon begins. Needs root, for
+# chroot. Prints PASS or FAIL and a name for each case.
 #
 #   nightly_test.sh RELEASE_BIN_FOLDER [PATTERN...]    of nodesim; all cases, or those whose name matches
 set -euo pipefail
@@ -26,12 +26,34 @@ arm64_image_is_made_and_is_whole() {
   grep -q 'Machine: *AArch64' < <(readelf --file-header "$rootfs/usr/bin/compute-domain-controller")
 }
 
+# The GPU nodes that need a domain are mostly of arm64.
+arm64_image_of_the_nodes_is_whole_and_its_programs_run() {
+  local nodes=$work/nodes program
+  local -a in_nodes
+  image_in "$repo" arm64 --image driver --output "$work/driver"
+  unpack "$work/driver" "$nodes"
+  closed "$nodes"
+  config_of "$work/driver" | jq -e '.architecture == "arm64" and .variant == "v8" and .config.Entrypoint == ["/usr/bin/compute-domain-daemon"]'
+  cp "$(command -v qemu-aarch64-static)" "$nodes/qemu"
+  in_nodes=(env -i "$(command -v chroot)" "$nodes" /qemu)
+  for program in compute-domain-daemon compute-domain-controller; do
+    readelf --file-header "$nodes/usr/bin/$program" | grep 'Machine: *AArch64'
+    [[ $("${in_nodes[@]}" "/usr/bin/$program" --version) == "cdom $program $version (revision $revision)" ]]
+  done
+  "${in_nodes[@]}" /usr/bin/bash --version
+  refused_with 2 COMPUTE_DOMAIN_UUID "${in_nodes[@]}" /usr/bin/compute-domain-daemon run
+  # Of a node without a fabric all is well.
+  "${in_nodes[@]}" /usr/bin/compute-domain-daemon check
+}
+
 digests_are_the_same_without_the_compilers_cache() {
-  local one
+  local image one
   elsewhere "$work/elsewhere"
-  for one in amd64 arm64; do
-    [[ $(CCACHE_DISABLE=1 image_in "$work/elsewhere" "$one" --output "$work/again-$one") == \
-      "$(image_in "$repo" "$one" --output "$work/here-$one")" ]] || { echo "$one differs"; return 1; }
+  for image in controller driver; do
+    for one in amd64 arm64; do
+      [[ $(CCACHE_DISABLE=1 image_in "$work/elsewhere" "$one" --image "$image" --output "$work/again-$image-$one") == \
+        "$(image_in "$repo" "$one" --image "$image" --output "$work/here-$image-$one")" ]] || { echo "$image for $one differs"; return 1; }
+    done
   done
 }
 
@@ -83,6 +105,7 @@ a_domain_is_served_by_the_arm64_controller() {
 }
 
 check arm64_image_is_made_and_is_whole
+check arm64_image_of_the_nodes_is_whole_and_its_programs_run
 check an_index_has_both_architectures
 check version_is_told_by_the_arm64_program
 check a_domain_is_served_by_the_arm64_controller

@@ -50,15 +50,27 @@ namespace_at() {  # namespace_at LEVEL
 
 each_kustomization_builds_and_says_nothing_twice() {
   local folder
-  for folder in standalone local base policies release-finalizers; do
-    without_a_warning kubectl kustomize "$repo/manifests/$folder" >"$stage/$folder.yaml" || return 1
+  for folder in standalone local base policies placement placement/check release-finalizers; do
+    without_a_warning kubectl kustomize "$repo/manifests/$folder" >"$stage/built.yaml" || return 1
     # As a strict renderer: no object twice, no field twice.
-    kubectl create --dry-run=client --validate=false -f "$stage/$folder.yaml" -o json |
+    kubectl create --dry-run=client --validate=false -f "$stage/built.yaml" -o json |
       jq -r '(if .kind == "List" then .items[] else . end) | "\(.kind) \(.metadata.namespace) \(.metadata.name)"' |
       sort | uniq -d >"$stage/twice.txt" || return 1
     [[ ! -s $stage/twice.txt ]] || { cat "$stage/twice.txt"; return 1; }
   done
   without_a_warning kubectl kustomize "$stage/site" >"$stage/site.yaml"
+}
+
+# The page's second block, on top of the first.
+daemons_of_ours_are_left_with_a_patch_of_their_pod_and_a_watch_of_cliques() {
+  mkdir -p "$stage/small" || return 1
+  { printf 'apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [../site]\n' &&
+    awk '/^```yaml$/ { block++; inside = 1; next } /^```$/ { inside = 0 } inside && block == 2' "$repo/docs/install.md"; } >"$stage/small/kustomization.yaml"
+  without_a_warning kubectl kustomize "$stage/small" >"$stage/small.yaml" || return 1
+  kubectl create --dry-run=client --validate=false -f "$stage/small.yaml" -o json |
+    jq -r 'select(.metadata.name == "compute-domain-daemon-role") | .rules[] | "\(.verbs | join(",")) \(.resources | join(","))"' |
+    tee "$stage/rights.txt"
+  [[ $(sort "$stage/rights.txt") == $'list,watch computedomaincliques\npatch pods' ]]
 }
 
 what_the_page_shows_is_taken_without_a_warning_and_its_pods_come_up() {
@@ -210,6 +222,7 @@ plane_up --apiserver-arg --allow-privileged=true >/dev/null  # As where kubelet 
 nodesim_up --nodes 8 --cliques 2 --job-duration 2000 --daemon-account
 site
 run_case each_kustomization_builds_and_says_nothing_twice
+run_case daemons_of_ours_are_left_with_a_patch_of_their_pod_and_a_watch_of_cliques
 run_case what_the_page_shows_is_taken_without_a_warning_and_its_pods_come_up
 run_case settings_reach_the_controller_which_starts_with_them
 run_case a_setting_that_changes_restarts_the_controller_and_a_file_is_mounted

@@ -63,6 +63,14 @@ Value RenderCliqueIdPatch(const LabelPod& action) {
                                                               action.clique_id}})}})}});
 }
 
+Value RenderImexPatch(const ReportImex& action) {
+  return Value::Object(
+      {{"metadata",
+        Value::Object({{"uid", action.uid},
+                       {"annotations", Value::Object({{std::string(api::kImexAnnotation),
+                                                       api::Encode(action.report)}})}})}});
+}
+
 // The next of the node's own moments, which are spread evenly over the period.
 TimePoint NextSlot(const NodeState& node, const Settings& settings, milliseconds period,
                    TimePoint now) {
@@ -133,12 +141,24 @@ class Noter {
     if (run == nullptr) return;
     run->deleted = Delete(run->delete_pace);
   }
-  void operator()(const CreateSlice&) { Pace(node_.slice_pace); }
+  void operator()(const CreateSlice& a) { Pace(a.gpus > 0 ? node_.gpu_pace : node_.slice_pace); }
   void operator()(const DeleteSlice&) { Delete(node_.slice_delete_pace); }
 
   void operator()(const LabelPod& action) {
     PodRun* run = FindRun(node_, action.uid);
-    if (run != nullptr && run->daemon) Pace(run->daemon->label_pace);
+    if (run == nullptr || !run->daemon) return;
+    Pace(run->daemon->label_pace);
+    if (!run->daemon->own) return;
+    imexd::Memory& memory = run->daemon->own->memory;
+    if (!outcome_) return WriteFailed(memory, imexd::Write::kLabel);
+    imexd::OnLabelled(memory, imexd::Manner::kController, now_, random_);
+  }
+  void operator()(const ReportImex& action) {
+    PodRun* run = FindRun(node_, action.uid);
+    if (run == nullptr || !run->daemon || !run->daemon->own) return;
+    imexd::Memory& memory = run->daemon->own->memory;
+    if (!outcome_) return WriteFailed(memory, imexd::Write::kReport);
+    imexd::OnReported(memory, action.report, now_);
   }
   void operator()(const CreateClique& action) { CliqueWritten(action.pod); }
   void operator()(const UpdateClique& action) { CliqueWritten(action.pod); }
@@ -176,6 +196,9 @@ class Noter {
     lease.renewed = true;
     lease.due = NextSlot(node_, settings_, settings_.lease_period, now_);
     lease.pace.Succeeded(now_, "");  // No watch shows Leases.
+  }
+  void WriteFailed(imexd::Memory& memory, imexd::Write write) {
+    imexd::OnWriteFailed(memory, write, outcome_.error(), now_, random_);
   }
   void CliqueWritten(const kube::Uid& pod) {
     PodRun* run = FindRun(node_, pod);
@@ -215,6 +238,7 @@ std::string Describe(const Action& action) {
           [](const CreateSlice&) -> std::string { return "create ResourceSlice"; },
           [](const DeleteSlice& a) { return "delete ResourceSlice " + a.name; },
           [](const LabelPod& a) { return "label pod " + kube::ToString(a.key); },
+          [](const ReportImex& a) { return "report IMEX of pod " + kube::ToString(a.key); },
           [](const CreateClique& a) { return "create clique " + a.clique.meta.key.name; },
           [](const UpdateClique& a) { return "update clique " + a.clique.meta.key.name; },
       },
@@ -270,7 +294,7 @@ http::Request ToRequest(const Action& action, const NodeState& node, WallTime wa
             return kube::MergePatchRequest(kube::kNodes, key, RenderDomainLabelPatch(a));
           },
           [&](const CreateSlice& a) {
-            return kube::CreateRequest(kube::kResourceSlices, "", RenderSlice(name, a.node));
+            return kube::CreateRequest(kube::kResourceSlices, "", RenderSlice(name, a));
           },
           [](const DeleteSlice& a) {
             return kube::DeleteRequest(kube::kResourceSlices, {.name = a.name}, a.uid,
@@ -278,6 +302,9 @@ http::Request ToRequest(const Action& action, const NodeState& node, WallTime wa
           },
           [](const LabelPod& a) {
             return kube::MergePatchRequest(kube::kPods, a.key, RenderCliqueIdPatch(a));
+          },
+          [](const ReportImex& a) {
+            return kube::MergePatchRequest(kube::kPods, a.key, RenderImexPatch(a));
           },
           [](const CreateClique& a) {
             return kube::CreateRequest(kCliques, a.clique.meta.key.ns, RenderClique(a.clique));

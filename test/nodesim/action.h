@@ -70,6 +70,7 @@ struct SetDomainLabel {
 };
 struct CreateSlice {
   kube::Uid node = {};
+  int gpus = 0;  // 0: that of the domains' driver, else that of so many GPUs.
   friend bool operator==(const CreateSlice&, const CreateSlice&) = default;
 };
 struct DeleteSlice {
@@ -85,6 +86,12 @@ struct LabelPod {
   std::string clique_id = {};
   friend bool operator==(const LabelPod&, const LabelPod&) = default;
 };
+struct ReportImex {
+  kube::ObjectKey key = {};
+  kube::Uid uid = {};
+  api::ImexReport report = {};
+  friend bool operator==(const ReportImex&, const ReportImex&) = default;
+};
 struct CreateClique {
   kube::Uid pod = {};
   Clique clique = {};
@@ -94,9 +101,10 @@ struct UpdateClique {
   Clique clique = {};  // With the version it was read at.
 };
 
-using Action = std::variant<CreateNode, WriteNodeStatus, SetNodeLabels, SetTaints, ReadLease,
-                            CreateLease, UpdateLease, WritePodStatus, DeletePod, SetDomainLabel,
-                            CreateSlice, DeleteSlice, LabelPod, CreateClique, UpdateClique>;
+using Action =
+    std::variant<CreateNode, WriteNodeStatus, SetNodeLabels, SetTaints, ReadLease, CreateLease,
+                 UpdateLease, WritePodStatus, DeletePod, SetDomainLabel, CreateSlice, DeleteSlice,
+                 LabelPod, ReportImex, CreateClique, UpdateClique>;
 
 // For logs and errors, such as "write pod status ns/name".
 [[nodiscard]] std::string Describe(const Action& action);

@@ -1,6 +1,5 @@
 // The IMEX daemon of a daemon pod, as far as the API server sees it. In NVIDIA's manner it keeps
-// its own entry in the clique; in ours it labels its pod and waits for the controller to write the
-// entry.
+// its own entry in the clique, and is played here; in ours own_daemon.cc has the product's.
 #include <algorithm>
 #include <set>
 
@@ -93,10 +92,15 @@ bool IsHealthy(Turn& turn, PodRun& run) {
   const Daemon& daemon = *run.daemon;
   if (turn.node.daemons_stalled || daemon.restarting || !daemon.labelled) return false;
   if (!daemon.clique_id.empty() && !daemon.member_since) return false;
+  if (daemon.own && !daemon.clique_id.empty() && !daemon.own->observed.imex.runs) return false;
   const TimePoint healthy_at =
       daemon.clique_id.empty() ? run.ready_at : *daemon.member_since + turn.settings.daemon_delay;
   turn.At(healthy_at);
   return turn.now >= healthy_at;
+}
+
+bool IsOurs(const Turn& turn, const Daemon& daemon) {
+  return daemon.controller_writes && !turn.settings.daemons_elsewhere;
 }
 
 void RestartIn(Turn& turn, PodRun& run) {
@@ -109,6 +113,7 @@ void RestartIn(Turn& turn, PodRun& run) {
                       .clique_id = turn.node.clique_id,
                       .controller_writes = old.controller_writes,
                       .members_max = old.members_max};
+  if (IsOurs(turn, *run.daemon)) run.daemon->own = StartOwnDaemon(turn, run, *run.daemon);
   ++run.restarts;
   run.started = turn.wall;
   run.ready_at = turn.now + turn.settings.ready_delay;
@@ -122,10 +127,12 @@ std::optional<Daemon> StartDaemon(const Turn& turn, const PodRun& run, const Pod
     if (claim == turn.node.claims.end()) continue;
     for (const Grant& grant : claim->second.grants) {
       if (grant.kind != DeviceKind::kDaemon) continue;
-      return Daemon{.domain = grant.domain,
-                    .clique_id = turn.node.clique_id,
-                    .controller_writes = pod.controller_writes_membership,
-                    .members_max = pod.members_max};
+      Daemon daemon = {.domain = grant.domain,
+                       .clique_id = turn.node.clique_id,
+                       .controller_writes = pod.controller_writes_membership,
+                       .members_max = pod.members_max};
+      if (IsOurs(turn, daemon)) daemon.own = StartOwnDaemon(turn, run, daemon);
+      return daemon;
     }
   }
   return std::nullopt;
@@ -134,14 +141,16 @@ std::optional<Daemon> StartDaemon(const Turn& turn, const PodRun& run, const Pod
 void AdvanceDaemon(Turn& turn, PodRun& run, const Pod* pod) {
   if (run.daemon->restarting) RestartIn(turn, run);
   Daemon& daemon = *run.daemon;
+  const bool elsewhere = turn.settings.daemons_elsewhere;
+  if (daemon.own) AdvanceOwnDaemon(turn, run);
   // Once and for all: a daemon does not look at its label again.
   if (pod != nullptr && pod->clique_label == daemon.clique_id) daemon.labelled = true;
-  if (pod != nullptr && !daemon.labelled &&
+  if (pod != nullptr && !daemon.labelled && !elsewhere && !daemon.own &&
       turn.MayWrite(daemon.label_pace, pod->meta.resource_version)) {
     turn.Do(LabelPod{.key = run.key, .uid = run.uid, .clique_id = daemon.clique_id});
   }
   if (!daemon.restarting && daemon.labelled && !daemon.clique_id.empty()) {
-    if (!daemon.controller_writes) KeepOwnEntry(turn, run);
+    if (!daemon.controller_writes && !elsewhere) KeepOwnEntry(turn, run);
     if (!daemon.member_since && HasPlace(turn, run)) daemon.member_since = turn.now;
   }
   const bool ready = IsHealthy(turn, run);
@@ -152,6 +161,10 @@ void AdvanceDaemon(Turn& turn, PodRun& run, const Pod* pod) {
 void LeaveClique(Turn& turn, PodRun& run) {
   Daemon& daemon = *run.daemon;
   if (daemon.left) return;
+  if (turn.settings.daemons_elsewhere || daemon.own) {
+    daemon.left = !daemon.own || StopOwnDaemon(turn, run);
+    return;
+  }
   const auto clique = turn.cluster.GetClique(CliqueKey(run));
   Clique next = clique == nullptr ? Clique() : *clique;
   const auto removed =
@@ -160,7 +173,7 @@ void LeaveClique(Turn& turn, PodRun& run) {
   const std::string version = clique == nullptr ? "" : clique->meta.resource_version;
   const bool stale =
       !daemon.clique_pace.HasSeen(version) && turn.now < daemon.clique_pace.Next(version);
-  if (daemon.controller_writes || daemon.clique_id.empty() || (removed == 0 && !stale)) {
+  if (daemon.clique_id.empty() || (removed == 0 && !stale)) {
     daemon.left = true;
   } else if (turn.MayWrite(daemon.clique_pace, version)) {
     turn.Do(UpdateClique{.pod = run.uid, .clique = std::move(next)});

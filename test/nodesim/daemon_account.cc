@@ -17,7 +17,7 @@ namespace {
 using base::Result;
 using json::Value;
 
-constexpr const char* kUserAgent = "cdom-nodesim-daemon/0.1.0";
+constexpr const char* kDaemonUserAgent = "cdom-nodesim-daemon/0.1.0";
 constexpr int kUnauthorized = 401;
 
 const kube::Resource kServiceAccounts = {"", "v1", "serviceaccounts", "ServiceAccount", true};
@@ -57,7 +57,7 @@ class Token final : public http::Credentials {
 
 struct DaemonAccount::Connection {
   Connection(const http::Endpoint& endpoint, std::string bearer)
-      : token(std::move(bearer)), transport(endpoint, token, kUserAgent) {}
+      : token(std::move(bearer)), transport(endpoint, token, kDaemonUserAgent) {}
 
   Token token;
   http::CurlTransport transport;
@@ -66,6 +66,9 @@ struct DaemonAccount::Connection {
 std::optional<DaemonPod> DaemonOf(const Action& action, const NodeState& node) {
   if (const auto* label = std::get_if<LabelPod>(&action)) {
     return DaemonPod{.key = label->key, .uid = label->uid};
+  }
+  if (const auto* report = std::get_if<ReportImex>(&action)) {
+    return DaemonPod{.key = report->key, .uid = report->uid};
   }
   kube::Uid uid;
   if (const auto* create = std::get_if<CreateClique>(&action)) uid = create->pod;

@@ -27,10 +27,54 @@ void RemoveStaleTaints(Turn& turn) {
   turn.Do(SetTaints{.version = object.meta.resource_version, .taints = std::move(others)});
 }
 
-bool IsCurrent(const Slice& slice, const Node& node) {
+// What a driver on the node should publish.
+struct WantedSlice {
+  std::string_view driver = {};
+  CreateSlice slice = {};
+  std::vector<std::string> devices = {};  // None: it is not there, and neither is a slice.
+  Pace& pace;
+};
+
+WantedSlice OfDomains(Turn& turn) {
+  WantedSlice wanted = {
+      .driver = kDriver, .slice = {.node = turn.object->meta.uid}, .pace = turn.node.slice_pace};
+  if (!turn.node.plugin_stopped) wanted.devices = {"channel-0", "daemon-0"};
+  return wanted;
+}
+
+WantedSlice OfGpus(Turn& turn) {
+  const int gpus = turn.settings.gpus;
+  WantedSlice wanted = {.driver = kGpuDriver,
+                        .slice = {.node = turn.object->meta.uid, .gpus = gpus},
+                        .pace = turn.node.gpu_pace};
+  for (int i = 0; i < gpus; ++i) wanted.devices.push_back("gpu-" + std::to_string(i));
+  return wanted;
+}
+
+bool IsCurrent(const Slice& slice, const Node& node, const WantedSlice& wanted) {
   const kube::OwnerReference* owner = slice.meta.ControllerOwner();
   return owner != nullptr && owner->uid == node.meta.uid && slice.pool == node.meta.key.name &&
-         slice.devices == std::vector<std::string>{"channel-0", "daemon-0"};
+         slice.devices == wanted.devices;
+}
+
+// Whether that is how it is.
+bool Publish(Turn& turn, const WantedSlice& wanted) {
+  bool published = false;
+  for (const auto& slice : turn.cluster.SlicesOf(turn.node.identity.name)) {
+    if (slice->driver != wanted.driver) continue;
+    const bool keep = !published && !wanted.devices.empty() &&
+                      !turn.node.doomed_slices.contains(slice->meta.uid) &&
+                      IsCurrent(*slice, *turn.object, wanted);
+    if (keep) {
+      published = true;
+    } else if (turn.MayWrite(turn.node.slice_delete_pace, "")) {
+      turn.Do(DeleteSlice{.name = slice->meta.key.name, .uid = slice->meta.uid});
+      break;
+    }
+  }
+  if (wanted.devices.empty() || published) return true;
+  if (turn.MayWrite(wanted.pace, "")) turn.Do(wanted.slice);
+  return false;
 }
 
 }  // namespace
@@ -88,25 +132,13 @@ void AdvanceSlices(Turn& turn) {
     for (const auto& slice : slices) node.doomed_slices.insert(slice->meta.uid);
     node.wipe_slices = false;
   }
-  bool published = false;
-  for (const auto& slice : slices) {
-    const bool keep = !published && !node.plugin_stopped &&
-                      !node.doomed_slices.contains(slice->meta.uid) &&
-                      IsCurrent(*slice, *turn.object);
-    if (keep) {
-      published = true;
-    } else if (turn.MayWrite(node.slice_delete_pace, "")) {
-      turn.Do(DeleteSlice{.name = slice->meta.key.name, .uid = slice->meta.uid});
-      break;
-    }
-  }
-  if (published) {
-    if (slices.size() == 1) node.doomed_slices.clear();
-    if (node.lease.renewed && turn.object->ready == "True" && !node.tainted_since) {
-      node.set_up = true;
-    }
-  } else if (!node.plugin_stopped && turn.MayWrite(node.slice_pace, "")) {
-    turn.Do(CreateSlice{.node = turn.object->meta.uid});
+  std::erase_if(node.doomed_slices, [&](const kube::Uid& uid) {
+    return std::ranges::none_of(slices, [&](const auto& slice) { return slice->meta.uid == uid; });
+  });
+  const bool published = Publish(turn, OfDomains(turn)) && Publish(turn, OfGpus(turn));
+  if (published && !node.plugin_stopped && node.lease.renewed && turn.object->ready == "True" &&
+      !node.tainted_since) {
+    node.set_up = true;
   }
 }
 

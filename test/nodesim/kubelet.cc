@@ -257,6 +257,8 @@ PodRun Adopt(Turn& turn, const Pod& pod) {
     run.daemon->labelled = true;
     run.daemon->member_since = turn.now - turn.settings.daemon_delay;
   }
+  const bool is_labelled = run.daemon && pod.clique_label == run.daemon->clique_id;
+  if (is_labelled && run.daemon->own) AdoptOwnDaemon(turn, pod, *run.daemon->own);
   return run;
 }
 

@@ -5,11 +5,11 @@
 #include <cstdlib>
 #include <functional>
 #include <map>
-#include <optional>
 #include <stop_token>
 #include <string>
 #include <thread>
 
+#include "pkg/base/environment.h"
 #include "pkg/base/system_clock.h"
 #include "pkg/kube/client/config.h"
 #include "test/nodesim/control.h"
@@ -59,6 +59,9 @@ void AddOptions(CLI::App& app, Options& options) {
   app.add_option("--no-fabric", settings.no_fabric,
                  "How many of the nodes, the last, have no fabric")
       ->capture_default_str();
+  app.add_option("--gpus", settings.gpus, "How many GPUs each node has for claims")
+      ->check(CLI::Range(0, 128))
+      ->capture_default_str();
   app.add_option("--node-prefix", settings.node_prefix, "What the nodes' names begin with")
       ->capture_default_str();
   app.add_option("--driver-namespace", settings.driver_namespace,
@@ -70,10 +73,17 @@ void AddOptions(CLI::App& app, Options& options) {
       ->capture_default_str();
   app.add_option("--seed", settings.seed, "Of everything that is random")->capture_default_str();
   app.add_option("--workers", settings.workers, "Threads that write")->capture_default_str();
+  app.add_flag("--imex-on-hosts", settings.imex_on_hosts,
+               "Plugins take IMEX to run on the hosts, as NVIDIA's with --imex-mode=hostManaged");
   app.add_flag("--paced-prepare", settings.paced_prepare,
                "Repeat a refused prepare no sooner than NVIDIA's plugin does");
   app.add_flag("--daemon-account", settings.daemon_account,
                "Daemons write with a token of their pod's ServiceAccount");
+  app.add_flag("--imex-reports", settings.imex_reports,
+               "Daemons of ours report what their IMEX runs with");
+  app.add_flag(
+      "--daemons-elsewhere", settings.daemons_elsewhere,
+      "Play no daemons: real ones run elsewhere, and /unstall-daemon says when one is ready");
   app.add_flag("-v,--verbose", options.verbose, "Log every write");
   AddDuration(app, "--ready-delay", settings.ready_delay, "From a container's start to Ready");
   AddDuration(app, "--daemon-delay", settings.daemon_delay,
@@ -84,11 +94,6 @@ void AddOptions(CLI::App& app, Options& options) {
   AddDuration(app, "--lease-period", settings.lease_period, "Between renewals of a node's Lease");
   AddDuration(app, "--status-period", settings.status_period,
               "Between heartbeats in a Node's status");
-}
-
-std::optional<std::string> Environment(const std::string& name) {
-  const char* value = std::getenv(name.c_str());
-  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
 }
 
 sigset_t StopSignals() {
@@ -115,7 +120,7 @@ int Play(const Options& options) {
   nodesim::StderrLogger logger(options.verbose ? base::LogLevel::kDebug : base::LogLevel::kInfo,
                                clock);
   auto config =
-      kube::LoadConfig({.kubeconfig = options.kubeconfig, .environment = Environment}, clock);
+      kube::LoadConfig({.kubeconfig = options.kubeconfig, .environment = base::GetEnv}, clock);
   if (!config) return Fail(config.error().message);
   logger.Info("Plays nodes", {{"config", config->source}});
 

@@ -8,6 +8,7 @@
 namespace nodesim {
 
 inline constexpr std::string_view kDriver = "compute-domain.nvidia.com";
+inline constexpr std::string_view kGpuDriver = "gpu.nvidia.com";
 inline constexpr std::string_view kConfigApiVersion = "resource.nvidia.com/v1beta1";
 
 inline constexpr std::string_view kDomainLabel = "resource.nvidia.com/computeDomain";

@@ -17,6 +17,7 @@ const std::string kCliqueName = std::string(kDomainUid) + "." + kCliqueId;
 class DaemonTest : public testing::Test {
  protected:
   DaemonTest() {
+    world_.settings.imex_reports = true;
     world_.AddDomain("default");
     world_.Settle();
     world_.log.clear();
@@ -87,6 +88,18 @@ TEST_F(DaemonTest, DaemonOfOursIsReadyOnceItHasAPlaceWithItsAddress) {
   EXPECT_TRUE(IsReady("d"));
 }
 
+TEST_F(DaemonTest, DaemonOfOursWaitsForWhoIsOnTheWayIntoItsClique) {
+  world_.AddDaemon("d", true);
+  world_.Settle();
+  WriteEntry(world_.GetPod("d").status.pod_ip, 0);
+  world_.GetTheClique().annotations["cdom.dev/joining"] = "1";
+  world_.Run(seconds(1));
+  EXPECT_FALSE(IsReady("d"));
+  world_.GetTheClique().annotations["cdom.dev/joining"] = "0";
+  world_.Run(milliseconds(1));
+  EXPECT_TRUE(IsReady("d"));
+}
+
 TEST_F(DaemonTest, DaemonOfOursStaysReadyWithoutItsEntry) {
   world_.AddDaemon("d", true);
   world_.Settle();
@@ -106,6 +119,93 @@ TEST_F(DaemonTest, DaemonOfOursTakesNothingOutOfTheClique) {
   world_.Run(seconds(1));
   EXPECT_FALSE(world_.pods.contains("d"));
   EXPECT_NE(world_.Entry(), nullptr);
+}
+
+TEST_F(DaemonTest, DaemonOfOursReportsWhatItsImexRunsWithWhateverTheCliqueSaysLater) {
+  world_.AddDaemon("d", true);
+  world_.Settle();
+  const std::string ip = world_.GetPod("d").status.pod_ip;
+  WriteEntry(ip, 3);
+  world_.Run(seconds(1));
+  ASSERT_TRUE(world_.GetPod("d").imex);
+  EXPECT_EQ(world_.GetPod("d").imex->index, 3);
+  EXPECT_EQ(world_.GetPod("d").imex->state, "READY");
+  const std::string started = world_.GetPod("d").imex->started;
+  WriteEntry(ip, 5);
+  world_.Run(seconds(60));
+  EXPECT_EQ(world_.GetPod("d").imex->index, 3);
+  EXPECT_EQ(world_.GetPod("d").imex->started, started);
+  EXPECT_EQ(world_.GetPod("d").imex->unreachable_count, 0);
+}
+
+TEST_F(DaemonTest, DaemonOfOursIsQuietOnceItHasReported) {
+  world_.AddDaemon("d", true);
+  world_.Settle();
+  WriteEntry(world_.GetPod("d").status.pod_ip, 0);
+  world_.Run(seconds(60));
+  EXPECT_TRUE(Wrote("report IMEX of pod"));
+  world_.log.clear();
+  world_.Run(seconds(240));
+  EXPECT_FALSE(Wrote("pod"));
+}
+
+TEST_F(DaemonTest, DaemonOfOursIsTakenOverWithItsImexWhenTheSimulatorIsRestarted) {
+  world_.AddDaemon("d", true);
+  world_.Settle();
+  WriteEntry(world_.GetPod("d").status.pod_ip, 3);
+  world_.Run(seconds(60));
+  const auto before = world_.GetPod("d").imex;
+  world_.state.pods.clear();
+  world_.state.claims.clear();
+  world_.state.adopt = true;
+  world_.log.clear();
+  world_.Run(seconds(60));
+  EXPECT_TRUE(IsReady("d"));
+  EXPECT_FALSE(Wrote("report IMEX"));
+  EXPECT_EQ(world_.GetPod("d").imex, before);
+}
+
+TEST_F(DaemonTest, DaemonOfOursThatMayNotLabelItsPodEndsAndIsStartedAgain) {
+  world_.AddDaemon("d", true);
+  world_.fault = [](const Action& action) -> std::optional<TestWorld::Fault> {
+    if (!std::holds_alternative<LabelPod>(action)) return std::nullopt;
+    return TestWorld::Fault{.code = base::ErrorCode::kForbidden};
+  };
+  world_.Run(seconds(5));
+  EXPECT_FALSE(world_.GetPod("d").clique_label);
+  EXPECT_GE(world_.GetPod("d").status.restarts, 3);
+  world_.fault = nullptr;
+  world_.Run(seconds(5));
+  EXPECT_EQ(world_.GetPod("d").clique_label, kCliqueId);
+}
+
+TEST_F(DaemonTest, StalledDaemonOfOursDoesNotSayThatItsImexIsReady) {
+  world_.AddDaemon("d", true);
+  world_.Settle();
+  WriteEntry(world_.GetPod("d").status.pod_ip, 0);
+  world_.Run(seconds(1));
+  world_.state.daemons_stalled = true;
+  world_.Run(seconds(60));
+  EXPECT_FALSE(IsReady("d"));
+  EXPECT_EQ(world_.GetPod("d").imex->state, "UNKNOWN");
+  EXPECT_EQ(world_.GetPod("d").imex->restarts, 0);
+}
+
+TEST_F(DaemonTest, DaemonOfOursReportsOnlyWhereItIsAskedTo) {
+  world_.settings.imex_reports = false;
+  world_.AddDaemon("d", true);
+  world_.Settle();
+  WriteEntry(world_.GetPod("d").status.pod_ip, 0);
+  world_.Run(seconds(60));
+  EXPECT_TRUE(IsReady("d"));
+  EXPECT_FALSE(Wrote("report IMEX"));
+}
+
+TEST_F(DaemonTest, DaemonOfNvidiasReportsNothing) {
+  world_.AddDaemon("d", false);
+  world_.Run(seconds(60));
+  EXPECT_TRUE(IsReady("d"));
+  EXPECT_FALSE(Wrote("report IMEX"));
 }
 
 TEST_F(DaemonTest, DaemonWithoutFabricHasAnEmptyLabelAndIsReadyByItself) {
@@ -320,6 +420,23 @@ TEST_F(DaemonTest, StalledDaemonIsNotReadyAndSaysSoInItsEntry) {
   world_.Settle();
   EXPECT_TRUE(IsReady("d"));
   EXPECT_EQ(world_.Entry()->status, "Ready");
+}
+
+TEST_F(DaemonTest, DaemonElsewhereWritesForItselfAndIsReadyOnceThatIsTold) {
+  world_.settings.daemons_elsewhere = true;
+  world_.state.daemons_stalled = true;
+  world_.AddDaemon("d", false);
+  world_.Run(seconds(10));
+  EXPECT_FALSE(world_.GetPod("d").clique_label);
+  EXPECT_TRUE(world_.cliques.empty());
+  EXPECT_FALSE(IsReady("d"));
+  world_.GetPod("d").clique_label = kCliqueId;
+  WriteEntry(world_.GetPod("d").status.pod_ip, 0);
+  world_.Run(seconds(10));
+  EXPECT_FALSE(IsReady("d"));
+  world_.state.daemons_stalled = false;
+  world_.Run(seconds(1));
+  EXPECT_TRUE(IsReady("d"));
 }
 
 TEST_F(DaemonTest, DaemonOfANodeThatMovesLeavesTheOldCliqueAndJoinsTheNew) {

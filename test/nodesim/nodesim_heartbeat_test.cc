@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "test/nodesim/names.h"
 #include "test/nodesim/test_world.h"
 
 namespace nodesim {
@@ -169,6 +170,33 @@ TEST(Heartbeat, SliceGoesWithThePluginAndComesWithIt) {
   world.state.plugin_stopped = false;
   world.Run(seconds(10));
   EXPECT_EQ(world.slices.size(), 1U);
+}
+
+TEST(Heartbeat, F5_GpusHaveASliceOfTheirOwnThatStaysWithoutThePlugin) {
+  TestWorld world;
+  world.settings.gpus = 4;
+  world.Settle();
+  EXPECT_TRUE(world.state.set_up);
+  EXPECT_EQ(world.slices.size(), 2U);
+  world.state.plugin_stopped = true;
+  world.Run(seconds(10));
+  ASSERT_EQ(world.slices.size(), 1U);
+  EXPECT_EQ(world.slices.begin()->second.driver, kGpuDriver);
+  EXPECT_EQ(world.slices.begin()->second.devices.size(), 4U);
+  world.state.plugin_stopped = false;
+  world.Run(seconds(10));
+  EXPECT_EQ(world.slices.size(), 2U);
+}
+
+TEST(Heartbeat, SliceOfAnotherDriverIsLeftAlone) {
+  TestWorld world;
+  world.slices["other"] = {.meta = {.key = {.name = "other"}, .uid = "other"},
+                           .driver = "net.example.com",
+                           .node = kNodeName,
+                           .devices = {"nic-0"}};
+  world.Settle();
+  world.Run(seconds(10));
+  EXPECT_TRUE(world.slices.contains("other"));
 }
 
 TEST(Heartbeat, NothingIsWrittenByANodeAtRest) {

@@ -170,5 +170,14 @@ TEST(DecodeClique, EverythingThatADaemonWritesBackIsKept) {
   EXPECT_EQ(clique.Find("node-001"), nullptr);
 }
 
+TEST(Pod, HasTheReportOfItsDaemon) {
+  const Pod pod =
+      Decode(DecodePod, std::string(R"({"metadata":{"name":"x","namespace":"n","uid":"u",)") +
+                            R"("resourceVersion":"1","annotations":{"cdom.dev/imex":)" +
+                            R"("{\"index\":3,\"state\":\"READY\",\"started\":\"t\"}"}}})");
+  ASSERT_TRUE(pod.imex);
+  EXPECT_EQ(pod.imex->index, 3);
+}
+
 }  // namespace
 }  // namespace nodesim

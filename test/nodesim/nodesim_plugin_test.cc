@@ -64,6 +64,18 @@ TEST_F(Plugin, WorkloadIsReleasedOnceTheNodesOwnEntryIsReady) {
   EXPECT_TRUE(Runs("w"));
 }
 
+TEST_F(Plugin, WhereImexRunsOnTheHostsAChannelNeedsNoLabelAndNoDaemonAndADaemonGetsNothing) {
+  world_.settings.imex_on_hosts = true;
+  world_.AddWorkload("w");
+  world_.Settle();
+  EXPECT_TRUE(Runs("w"));
+  EXPECT_EQ(world_.node->domain, "");
+  world_.AddDaemon("d", true);
+  world_.Settle();
+  EXPECT_FALSE(Runs("d"));
+  EXPECT_TRUE(Pending().reason_is_permanent);
+}
+
 TEST_F(Plugin, PodNeitherStartsNorEndsWhileThePluginIsGone) {
   world_.state.plugin_stopped = true;
   world_.AddWorkload("w");

@@ -68,7 +68,7 @@ TEST(RenderNode, HeartbeatLeavesTransitionTimesAsTheyAre) {
 
 TEST(RenderSlice, SliceIsThatOfTheContract) {
   EXPECT_EQ(
-      json::Serialize(RenderSlice("node-003", "node-uid")),
+      json::Serialize(RenderSlice("node-003", {.node = "node-uid"})),
       R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceSlice","metadata":{"generateName":)"
       R"("00000-compute-domain.nvidia.com-node-003-","ownerReferences":[{"apiVersion":"v1","kind":)"
       R"("Node","name":"node-003","uid":"node-uid","controller":true}]},"spec":{"driver":)"
@@ -76,6 +76,15 @@ TEST(RenderSlice, SliceIsThatOfTheContract) {
       R"("resourceSliceCount":1},"devices":[{"name":"channel-0","attributes":{"type":{"string":)"
       R"("channel"},"id":{"int":0}}},{"name":"daemon-0","attributes":{"type":{"string":"daemon"},)"
       R"("id":{"int":0}}}]}})");
+}
+
+TEST(RenderSlice, F5_GpusAreOfTheirOwnDriver) {
+  const json::Value slice = RenderSlice("node-003", {.node = "node-uid", .gpus = 2});
+  EXPECT_EQ(slice["spec"]["driver"].AsString(), "gpu.nvidia.com");
+  EXPECT_EQ(json::Serialize(slice["spec"]["devices"].items()[1]),
+            R"({"name":"gpu-1","attributes":{"type":{"string":"gpu"},"productName":{"string":)"
+            R"("NVIDIA GB200"},"uuid":{"string":"GPU-node-003-1"}}})");
+  EXPECT_EQ(slice["spec"]["devices"].items().size(), 2U);
 }
 
 TEST(RenderLease, NewLeaseHasNoVersionAndIsOwnedByItsNode) {

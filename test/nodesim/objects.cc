@@ -217,6 +217,7 @@ base::Result<Node> DecodeNode(json::View object) {
 base::Result<Slice> DecodeSlice(json::View object) {
   Slice slice;
   slice.meta = TRY(kube::DecodeMeta(object));
+  slice.driver = Text(object["spec"]["driver"]);
   slice.node = Text(object["spec"]["nodeName"]);
   slice.pool = Text(object["spec"]["pool"]["name"]);
   object["spec"]["devices"].ForEach(
@@ -235,6 +236,7 @@ base::Result<Pod> DecodePod(json::View object) {
   if (!labels[kCliqueIdLabel].IsNull()) pod.clique_label = Text(labels[kCliqueIdLabel]);
   pod.controller_writes_membership =
       labels[kMembershipWriterLabel].AsString() == kMembershipWriterController;
+  pod.imex = api::DecodeImexReport(annotations[api::kImexAnnotation].AsString());
   pod.run_seconds = ParseDouble(annotations[kRunSecondsAnnotation].AsString());
   pod.exit_code = ParseInt(annotations[kExitCodeAnnotation].AsString()).value_or(0);
   pod.host_network = spec["hostNetwork"].AsBool();

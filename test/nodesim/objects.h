@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "controller/api/imex_report.h"
 #include "pkg/base/clock.h"
 #include "pkg/base/result.h"
 #include "pkg/json/reader.h"
@@ -39,6 +40,7 @@ struct Node {
 
 struct Slice {
   kube::ObjectMeta meta = {};
+  std::string driver = {};
   std::string node = {};
   std::string pool = {};
   std::vector<std::string> devices = {};
@@ -77,6 +79,7 @@ struct Pod {
   std::string node = {};
   std::optional<std::string> clique_label = {};  // Absent and empty differ.
   bool controller_writes_membership = false;
+  std::optional<api::ImexReport> imex = {};  // Of the product's daemon in it.
   std::optional<double> run_seconds = {};
   int exit_code = 0;
   bool host_network = false;

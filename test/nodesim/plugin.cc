@@ -68,6 +68,7 @@ Refusal PrepareChannel(Turn& turn, const Claim& claim) {
                       kube::ToString(domain->meta.key),
             .permanent = true};
   }
+  if (turn.settings.imex_on_hosts) return {};
   if (!turn.object) return {.reason = "the Node is gone"};
   if (!turn.object->domain.empty() && turn.object->domain != uid) {
     return {.reason = "label already exists for a different ComputeDomain: " + turn.object->domain};
@@ -85,6 +86,9 @@ Refusal PrepareChannel(Turn& turn, const Claim& claim) {
 
 Refusal PrepareDaemon(const Turn& turn, const Claim& claim) {
   if (claim.grants.size() != 1) return {.reason = "expected one device for a daemon claim"};
+  if (turn.settings.imex_on_hosts) {
+    return {.reason = "there are no daemons where IMEX runs on the hosts", .permanent = true};
+  }
   const std::string& uid = claim.grants.front().domain;
   if (!turn.cluster.FindDomain(uid)) return {.reason = "no ComputeDomain has the UID " + uid};
   return {};

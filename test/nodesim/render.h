@@ -20,7 +20,7 @@ namespace nodesim {
 
 [[nodiscard]] json::Value RenderLease(const std::string& node, const kube::Uid& node_uid,
                                       const std::string& version, WallTime renewed);
-[[nodiscard]] json::Value RenderSlice(const std::string& node, const kube::Uid& node_uid);
+[[nodiscard]] json::Value RenderSlice(const std::string& node, const CreateSlice& slice);
 [[nodiscard]] json::Value RenderPodStatusPatch(const WritePodStatus& action,
                                                const std::string& host_ip);
 [[nodiscard]] json::Value RenderClique(const Clique& clique);

@@ -142,6 +142,30 @@ Value RenderStatus(const NodeState& node, WallTime wall, bool transition) {
                                    {"systemUUID", identity.machine_id}})}});
 }
 
+Value Text(std::string_view value) { return Value::Object({{"string", value}}); }
+Value Number(int value) { return Value::Object({{"int", value}}); }
+
+Value DomainDevices() {
+  const auto device = [](const char* name, const char* type) {
+    return Value::Object(
+        {{"name", name}, {"attributes", Value::Object({{"type", Text(type)}, {"id", Number(0)}})}});
+  };
+  return Value::Array({device("channel-0", "channel"), device("daemon-0", "daemon")});
+}
+
+Value Gpus(const std::string& node, int count) {
+  Value gpus = Value::Array({});
+  for (int i = 0; i < count; ++i) {
+    const std::string number = std::to_string(i);
+    gpus.Append(Value::Object(
+        {{"name", "gpu-" + number},
+         {"attributes", Value::Object({{"type", Text("gpu")},
+                                       {"productName", Text("NVIDIA GB200")},
+                                       {"uuid", Text("GPU-" + node + "-" + number)}})}}));
+  }
+  return gpus;
+}
+
 }  // namespace
 
 Value RenderNode(const NodeState& node, WallTime wall) {
@@ -192,30 +216,25 @@ Value RenderLease(const std::string& node, const kube::Uid& node_uid, const std:
                                                 {"renewTime", base::FormatMicros(renewed)}})}});
 }
 
-Value RenderSlice(const std::string& node, const kube::Uid& node_uid) {
-  const auto device = [](const char* name, const char* type) {
-    return Value::Object({{"name", name},
-                          {"attributes", Value::Object({{"type", Value::Object({{"string", type}})},
-                                                        {"id", Value::Object({{"int", 0}})}})}});
-  };
+Value RenderSlice(const std::string& node, const CreateSlice& slice) {
   const Value owner = Value::Object({{"apiVersion", "v1"},
                                      {"kind", "Node"},
                                      {"name", node},
-                                     {"uid", node_uid},
+                                     {"uid", slice.node},
                                      {"controller", true}});
+  const std::string_view driver = slice.gpus > 0 ? kGpuDriver : kDriver;
   return Value::Object(
       {{"apiVersion", kube::kResourceSlices.ApiVersion()},
        {"kind", kube::kResourceSlices.kind},
        {"metadata",
-        Value::Object({{"generateName", "00000-" + std::string(kDriver) + "-" + node + "-"},
+        Value::Object({{"generateName", "00000-" + std::string(driver) + "-" + node + "-"},
                        {"ownerReferences", Value::Array({owner})}})},
        {"spec", Value::Object(
-                    {{"driver", kDriver},
+                    {{"driver", driver},
                      {"nodeName", node},
                      {"pool", Value::Object(
                                   {{"name", node}, {"generation", 1}, {"resourceSliceCount", 1}})},
-                     {"devices", Value::Array({device("channel-0", "channel"),
-                                               device("daemon-0", "daemon")})}})}});
+                     {"devices", slice.gpus > 0 ? Gpus(node, slice.gpus) : DomainDevices()}})}});
 }
 
 }  // namespace nodesim

@@ -119,6 +119,7 @@ Simulator::Simulator(Settings settings, http::Endpoint endpoint, http::Credentia
     state.identity = std::move(placed.identity);
     state.clique_id = std::move(placed.clique_id);
     state.boot_id = RandomUuid(random);
+    state.daemons_stalled = settings_.daemons_elsewhere;
     nodes_.emplace(name,
                    std::make_unique<SimulatedNode>(std::move(state), random.Next(), endpoint_));
   }
@@ -319,7 +320,10 @@ Result<void> Simulator::Reboot(const std::string& node) {
     const base::MutexLock lock(found->turn);
     boot_id = RandomUuid(found->random);
   }
-  return Change(node, [&](NodeState& state) { nodesim::Reboot(state, boot_id, clock_.Wall()); });
+  return Change(node, [&](NodeState& state) {
+    nodesim::Reboot(state, boot_id, clock_.Wall());
+    state.daemons_stalled = settings_.daemons_elsewhere;
+  });
 }
 
 Result<void> Simulator::Remove(const std::string& node) {

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "node/daemon/step.h"
 #include "pkg/base/clock.h"
 #include "pkg/kube/api/meta.h"
 #include "test/nodesim/objects.h"
@@ -28,6 +29,17 @@ struct Identity {
   std::string machine_id = {};
 };
 
+// The product's daemon, of pods whose entry the controller writes: its own rules decide. Its IMEX
+// is ready at once and reaches every peer where it has looked it up.
+struct OwnDaemon {
+  imexd::Self self = {};
+  imexd::Observed observed = {};
+  imexd::Memory memory = {};
+  std::map<int, std::string> knows = {};     // By IMEX: addresses, by index.
+  TimePoint deaf_until = {};                 // To signals.
+  std::optional<TimePoint> dead_until = {};  // It ended with a failure.
+};
+
 // The IMEX daemon inside a daemon pod's container.
 struct Daemon {
   kube::Uid domain = {};
@@ -41,6 +53,7 @@ struct Daemon {
   std::string problem = {};                    // Why it cannot join.
   Pace label_pace = {};
   Pace clique_pace = {};
+  std::optional<OwnDaemon> own = {};  // None: it is one of NVIDIA's, or runs elsewhere.
 };
 
 // One pod, as the kubelet's process side has it.
@@ -150,6 +163,7 @@ struct NodeState {
   Pace node_pace = {};  // The Node's labels and taints.
   Pace status_pace = {};
   Pace slice_pace = {};
+  Pace gpu_pace = {};
   Pace slice_delete_pace = {};
 
   std::map<kube::Uid, PodRun> pods = {};

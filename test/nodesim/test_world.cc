@@ -138,7 +138,10 @@ struct Applier {
                   .uid = name,
                   .owners = {{.kind = "Node", .uid = action.node, .controller = true}}};
     slice.node = slice.pool = kNodeName;
+    slice.driver = action.gpus > 0 ? kGpuDriver : kDriver;
     slice.devices = {"channel-0", "daemon-0"};
+    if (action.gpus > 0) slice.devices.clear();
+    for (int i = 0; i < action.gpus; ++i) slice.devices.push_back("gpu-" + std::to_string(i));
     return Done(slice.meta);
   }
   Result<Written> operator()(const DeleteSlice& action) const {
@@ -165,6 +168,12 @@ struct Applier {
   Result<Written> operator()(const LabelPod& action) const {
     Pod* const pod = TRY(ThePod(action.key.name, action.uid));
     pod->clique_label = action.clique_id;
+    return Done(pod->meta);
+  }
+
+  Result<Written> operator()(const ReportImex& action) const {
+    Pod* const pod = TRY(ThePod(action.key.name, action.uid));
+    pod->imex = action.report;
     return Done(pod->meta);
   }
 

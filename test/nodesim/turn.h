@@ -52,6 +52,14 @@ inline constexpr std::chrono::seconds kLeaveBudget{10};
 void AdvanceDaemon(Turn& turn, PodRun& run, const Pod* pod);
 void LeaveClique(Turn& turn, PodRun& run);
 
+// own_daemon.cc. REQUIRES: the daemon is the product's.
+[[nodiscard]] OwnDaemon StartOwnDaemon(const Turn& turn, const PodRun& run, const Daemon& daemon);
+// One that ran before this simulator did: as the API server says.
+void AdoptOwnDaemon(const Turn& turn, const Pod& pod, OwnDaemon& own);
+void AdvanceOwnDaemon(Turn& turn, PodRun& run);
+// Tells it to stop; whether it has.
+[[nodiscard]] bool StopOwnDaemon(Turn& turn, PodRun& run);
+
 // kubelet.cc
 void AdvancePods(Turn& turn);
 

@@ -24,7 +24,7 @@ version=$(required "$module")
 options=(-tags no_btrfs,no_devmapper,no_zfs,no_aufs,no_blockfile -ldflags "-s -w -X $module/version.Version=$version")
 key=$({
   cat -- "$here/go.sum" "$here/go.mod"
-  printf '%s\n' "${options[@]}"
+  printf '%s\n' "${options[@]}" "${go_options[@]}"
 } | sha256sum)
 dir=$(go_cache containerd)/${key:0:16}
 

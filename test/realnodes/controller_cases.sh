@@ -94,7 +94,7 @@ log_says() { system logs "$1" | grep -F "$2" >/dev/null; }
 
 it_acts_by_the_token_of_its_own_pod() {
   kubectl apply -f "$repo/examples/quickstart.yaml" || return 1
-  # As node feature discovery has it on nodes with NVLink; the example's pods ask for it.
+  # As node feature discovery has it on nodes with NVLink; with placement the example's pods would ask for it.
   kubectl label nodes --all nvidia.com/gpu.clique=clique-1 || return 1
   wait_for 60 "the domain is provisioned" says Provisioned ChildrenExist . || return 1
   local leads
@@ -291,9 +291,9 @@ no_pods() { [[ -z $(controller_pods --no-headers 2>/dev/null) ]]; }
 the_image_gets_into_every_node() {
   local node name
   name=$(kubectl kustomize "$repo/manifests/standalone" | sed -nE 's#^ +(- )?image: (.*/cdom-controller:.*)#\2#p' | sort -u)
-  "$repo/scripts/image.sh" "$(dpkg --print-architecture)" --output "$root/image" || return 1
-  "$here/realnodes" load "$cluster" "$root/image" "${name%:*}" || return 1
-  for node in node-1 node-2; do
+  "$repo/scripts/image.sh" "$(dpkg --print-architecture)" --output "$root/image-controller" || return 1
+  "$here/realnodes" load "$cluster" "$root/image-controller" "${name%:*}" || return 1
+  for node in node-1 node-2 node-3; do
     in_node "$node" "$cluster/containerd/ctr" --namespace k8s.io images ls -q | grep -xF "$name" || return 1
   done
 }

@@ -43,7 +43,7 @@ run kubectl -n cdom-system rollout status deployment/cdom-controller --timeout=1
 run kubectl -n cdom-system get pods -o wide
 
 say "A workload author applies a ComputeDomain and a Job of four pods that claim its channel"
-# As feature discovery labels nodes with NVLink; the example's pods ask for it.
+# As feature discovery labels nodes with NVLink; with placement the example's pods would ask for it.
 kubectl label nodes --all nvidia.com/gpu.clique=clique-1 >/dev/null
 run kubectl apply -f "$repo/examples/quickstart.yaml"
 wait_for 60 "the domain has its template" kubectl get resourceclaimtemplate quickstart-channel || fail "no template was made"

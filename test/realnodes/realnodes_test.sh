@@ -12,6 +12,8 @@ bin=$(cd -- "$1" && pwd)
 shift
 # shellcheck source=guard.sh
 source "$here/guard.sh"
+# shellcheck source=layout.sh
+source "$here/layout.sh"
 
 # shellcheck source=../cases.sh
 source "$repo/test/cases.sh"
@@ -106,13 +108,13 @@ an_up_that_is_ended_or_killed_leaves_nothing() {
 }
 
 nodes_run_the_kubelet_and_containerd_of_our_versions_each_with_a_boot_of_its_own() {
-  [[ $(kubectl get nodes -o 'jsonpath={.items[*].status.nodeInfo.kubeletVersion}') == 'v1.36.3 v1.36.3' ]] || return 1
+  [[ $(kubectl get nodes -o 'jsonpath={.items[*].status.nodeInfo.kubeletVersion}') == 'v1.36.3 v1.36.3 v1.36.3' ]] || return 1
   local version
   version=$(awk '$1 == "github.com/containerd/containerd/v2" { print $2; exit }' "$here/go.mod")
   [[ $(kubectl get nodes -o 'jsonpath={.items[*].status.nodeInfo.containerRuntimeVersion}') == \
-    "containerd://${version#v} containerd://${version#v}" ]] || return 1
+    "containerd://${version#v} containerd://${version#v} containerd://${version#v}" ]] || return 1
   [[ $({ kubectl get nodes -o 'jsonpath={range .items[*]}{.status.nodeInfo.bootID}{"\n"}{end}'
-    cat /proc/sys/kernel/random/boot_id; } | sort -u | wc -l) == 3 ]]
+    cat /proc/sys/kernel/random/boot_id; } | sort -u | wc -l) == 4 ]]
 }
 
 who_speaks_to_it_from_another_network_is_refused() {
@@ -185,7 +187,7 @@ YAML
 
 nothing_is_left_of_them_on_the_machine() {
   namespaces >"$root/namespaces" || return 1
-  (($(inhabited "$root/namespaces" | wc -l) >= 6 * 2)) || return 1
+  (($(inhabited "$root/namespaces" | wc -l) >= 6 * 3)) || return 1
   (($(cgroups | wc -l) > 0)) || return 1
   "$here/realnodes" down "$cluster" || return 1
   [[ ! -e $cluster ]] || { find "$cluster"; return 1; }
@@ -206,7 +208,7 @@ fi
 machine >"$root/machine.before"
 run_case a_machine_that_lacks_something_is_told_what_by_name
 run_case an_up_that_is_ended_or_killed_leaves_nothing
-the_cluster_comes_up() { CDOM_KEEP_LOGS=$root/up.logs "$here/realnodes" up "$cluster" --nodes 2; }
+the_cluster_comes_up() { CDOM_KEEP_LOGS=$root/up.logs "$here/realnodes" up "$cluster" --nodes 3; }
 began=$SECONDS
 if ! the_cluster_comes_up; then
   came_out FAIL the_cluster_comes_up "$began"
@@ -220,5 +222,7 @@ run_case pods_of_two_nodes_reach_one_another_and_nobody_outside
 run_case a_network_policy_is_enforced_by_nobody_here
 # shellcheck source=controller_cases.sh
 source "$here/controller_cases.sh"
+# shellcheck source=daemon_cases.sh
+source "$here/daemon_cases.sh"
 run_case nothing_is_left_of_them_on_the_machine
 summary

@@ -488,12 +488,20 @@ void NodeController::Act(Time now) {
 bool NodeController::SyncNode(const Object& node, Time now) {
   const std::optional<Time> silent = silent_since_(node.key().name);
   const bool is_known = FindCondition(node.value(), "Ready")["status"].AsString() == "Unknown";
-  const bool is_tainted = !node["spec"]["taints"].items().empty();
+  const auto is_ours = [](const Value& taint) { return taint["key"].AsString() == kUnreachable; };
+  const bool is_tainted = std::ranges::any_of(node["spec"]["taints"].items(), is_ours);
   if (!silent) {
     if (!is_tainted || is_known) return false;
     return store()
         .Edit(name(), Kind::kNode, node.key(),
-              [](Value& object) { object["spec"].Erase("taints"); })
+              [&](Value& object) {
+                Value others = Value::Array();
+                for (const Value& taint : object["spec"]["taints"].items()) {
+                  if (!is_ours(taint)) others.Append(taint);
+                }
+                object["spec"].Erase("taints");
+                if (!others.items().empty()) object["spec"]["taints"] = std::move(others);
+              })
         .ok();
   }
   if (now < *silent + kMonitorGrace) {
@@ -519,8 +527,8 @@ bool NodeController::SyncNode(const Object& node, Time now) {
     return store()
         .Edit(name(), Kind::kNode, node.key(),
               [](Value& object) {
-                object["spec"]["taints"] =
-                    Value::Array({Value::Object({{"key", kUnreachable}, {"effect", "NoExecute"}})});
+                object["spec"]["taints"].Append(
+                    Value::Object({{"key", kUnreachable}, {"effect", "NoExecute"}}));
               })
         .ok();
   }

@@ -18,8 +18,12 @@ inline constexpr std::string_view kChannelClass = "compute-domain-default-channe
 inline constexpr std::string_view kDaemonConfig = "ComputeDomainDaemonConfig";
 inline constexpr std::string_view kChannelConfig = "ComputeDomainChannelConfig";
 inline constexpr std::string_view kMembershipWriterLabel = "cdom.dev/membership-writer";
+inline constexpr std::string_view kImexAnnotation = "cdom.dev/imex";
 inline constexpr std::string_view kTemplateHashAnnotation = "cdom.dev/template-hash";
 inline constexpr std::string_view kDaemonRollAnnotation = "cdom.dev/daemon-roll";
+inline constexpr std::string_view kPlacementLabel = "cdom.dev/placement";
+// Of taints that take nodes away, one that is written out in the configuration's default.
+inline constexpr std::string_view kDisruptedTaint = "karpenter.sh/disrupted";
 inline constexpr std::string_view kDriverNamespace = "cdom-system";
 inline constexpr std::string_view kLeaseName = "cdom-controller";
 

@@ -8,7 +8,7 @@
 #include <array>
 
 #include "test/simulation/expect_clean.h"
-#include "test/simulation/mutants.h"
+#include "test/simulation/expect_killed.h"
 
 namespace simulation {
 namespace {
@@ -90,39 +90,18 @@ TEST(TwoLeaders, S14_DoNoHarmHoweverTheyInterleave) {
 class PlannerMutant : public testing::TestWithParam<int> {};
 
 TEST_P(PlannerMutant, IsNoticedByItsOracleWhileTheProductPasses) {
-  const Mutant& mutant = Mutants()[static_cast<std::size_t>(GetParam())];
-  std::string killed_by;
-  Plan plan = mutant.told_by;
-  const bool is_struck = plan.strike != Strike::kNone;
-  for (plan.at = is_struck ? 1 : 0; killed_by.empty(); ++plan.at) {
-    plan.mutant = mutant.name;
-    const Outcome wrong = Live(plan);
-    for (const std::string& violation : wrong.violations) {
-      if (violation.substr(0, violation.find_first_of(" :")) != mutant.oracle) continue;
-      Plan right = plan;
-      right.mutant.clear();
-      EXPECT_EQ(Live(right).violations, Violations()) << ToString(right);
-      killed_by = ToString(plan) + ": " + violation;
-      break;
-    }
-    if (!is_struck || wrong.requests < plan.at) break;
-  }
-  EXPECT_FALSE(killed_by.empty()) << mutant.name << " lives: " << mutant.oracle << " never noticed";
-  std::cerr << "[ killed   ] " << killed_by << "\n";
+  ExpectKilled(Mutants()[static_cast<std::size_t>(GetParam())]);
 }
 
 INSTANTIATE_TEST_SUITE_P(Rules, PlannerMutant,
                          testing::Range(0, static_cast<int>(Mutants().size())),
-                         [](const auto& param) {
-                           std::string name = Mutants()[static_cast<std::size_t>(param.param)].name;
-                           std::erase(name, '-');
-                           return name;
-                         });
+                         [](const auto& param) { return TestName(Mutants(), param.param); });
 
 TEST(Plan, IsReadBackFromItsOwnText) {
   for (const Strike strike : kAllStrikes) {
     const Plan plan = {.workload = "W17",
                        .controller_writes = true,
+                       .own_daemons = true,
                        .strike = strike,
                        .at = 17,
                        .stale = "pods",

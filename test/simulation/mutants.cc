@@ -347,10 +347,14 @@ const std::vector<Mutant>& Mutants() {
   return mutants;
 }
 
-const compute_domain::Rules* RulesOf(const std::string& mutant) {
-  if (mutant.empty()) return &kRules;
-  const auto it = std::ranges::find(Mutants(), mutant, &Mutant::name);
-  return it == Mutants().end() ? nullptr : &it->rules;
+const Mutant* FindMutant(const std::string& name) {
+  static const Mutant product = {.rules = kRules};
+  if (name.empty()) return &product;
+  for (const auto* mutants : {&Mutants(), &DaemonMutants()}) {
+    const auto it = std::ranges::find(*mutants, name, &Mutant::name);
+    if (it != mutants->end()) return &*it;
+  }
+  return nullptr;
 }
 
 }  // namespace simulation

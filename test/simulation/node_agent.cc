@@ -39,19 +39,26 @@ int FreeIndex(const Value& daemons) {
 
 }  // namespace
 
-NodeAgent::NodeAgent(ObjectStore& store, std::string node, std::string clique, int number)
+NodeAgent::NodeAgent(ObjectStore& store, std::string node, std::string clique, int number,
+                     DaemonRunner* daemons)
     : Peer("kubelet/" + node, store),
       node_(std::move(node)),
       clique_(std::move(clique)),
-      number_(number) {}
+      number_(number),
+      daemons_(daemons) {}
 
 void NodeAgent::Fail(Time now) {
   silent_since_ = now;
+  if (daemons_ != nullptr) daemons_->SetSilent(node_, true);
   Wake();
 }
 
-void NodeAgent::Recover(bool rebooted) {
+void NodeAgent::Recover(bool rebooted, Time now) {
   silent_since_.reset();
+  if (daemons_ != nullptr) {
+    daemons_->SetSilent(node_, false);
+    if (rebooted) daemons_->Lose(node_, now);
+  }
   if (rebooted) {
     ++boots_;
     running_.clear();
@@ -82,7 +89,7 @@ void NodeAgent::Act(Time now) {
     if (!pod || pod->uid() != uid) gone.push_back(uid);
   }
   for (const kube::Uid& uid : gone) {
-    if (Stop(uid)) return;
+    if (Stop(uid, now)) return;
   }
 }
 
@@ -125,8 +132,8 @@ bool NodeAgent::Publish(Time now) {
 
 bool NodeAgent::SyncPod(const Object& pod, Time now) {
   if (pod.deleting()) {
-    if (Stop(pod.uid())) return true;
-    // Without the plugin nobody takes its claims back.
+    if (Stop(pod.uid(), now)) return true;
+    // While its containers run; and without the plugin nobody takes its claims back.
     const bool holds = std::ranges::any_of(
         prepared_, [&](const auto& item) { return item.second.pods.contains(pod.uid()); });
     if (holds) return false;
@@ -169,6 +176,19 @@ bool NodeAgent::WritePodStatus(const Object& pod, const Running& running, bool r
 }
 
 bool NodeAgent::RunDaemon(const Object& pod, const Running& running, Time now) {
+  if (daemons_ == nullptr) return PlayDaemon(pod, running, now);
+  daemons_->Run({.pod = pod.key(),
+                 .uid = pod.uid(),
+                 .node = node_,
+                 .ip = running.ip,
+                 .domain = running.domain,
+                 .clique = clique_},
+                now);
+  const bool ready = daemons_->IsReady(pod.uid());
+  return ready != IsPodReady(pod) && WritePodStatus(pod, running, ready, now);
+}
+
+bool NodeAgent::PlayDaemon(const Object& pod, const Running& running, Time now) {
   const std::string* label = pod.FindLabel(kCliqueLabel);
   if (label == nullptr || *label != clique_) {
     return store()
@@ -259,10 +279,15 @@ bool NodeAgent::LeaveClique(const Running& running) {
 }
 
 // Ends the containers of a pod, then gives back its claims. True while that takes writes.
-bool NodeAgent::Stop(const kube::Uid& pod) {
+bool NodeAgent::Stop(const kube::Uid& pod, Time now) {
   if (const auto it = running_.find(pod); it != running_.end()) {
     const Running running = it->second;
-    if (running.writes_own_entry && LeaveClique(running)) return true;
+    if (daemons_ == nullptr) {
+      if (running.writes_own_entry && LeaveClique(running)) return true;
+    } else if (const auto killed = daemons_->Stop(pod, now)) {
+      AskAgainAt(*killed);
+      return false;
+    }
     running_.erase(it);
   }
   return Unprepare(pod);

@@ -3,7 +3,8 @@
 //
 // A daemon behaves in the manner that its pod's marker label asks for. Without it, in the
 // reference's: it joins its clique, keeps its own entry and takes it out when it ends. With it: the
-// controller writes the entry, and the daemon waits until it is there.
+// controller writes the entry, and the daemon waits until it is there. That much is played here, as
+// of NVIDIA's daemons; of the product's own a DaemonRunner runs the containers.
 #pragma once
 
 #include <map>
@@ -13,6 +14,7 @@
 #include <utility>
 
 #include "test/simulation/claims.h"
+#include "test/simulation/daemon_runner.h"
 #include "test/simulation/peer.h"
 
 namespace simulation {
@@ -22,8 +24,9 @@ class NodeAgent final : public Peer {
   static constexpr int kMembersMax = 18;  // Of one clique.
 
   // `clique` is the node's NVLink clique, empty without fabric. `number` tells nodes apart: it is
-  // part of the addresses of their pods.
-  NodeAgent(ObjectStore& store, std::string node, std::string clique, int number);
+  // part of the addresses of their pods. `daemons` outlives the agent; null: it plays them.
+  NodeAgent(ObjectStore& store, std::string node, std::string clique, int number,
+            DaemonRunner* daemons = nullptr);
 
   [[nodiscard]] const std::string& node() const { return node_; }
 
@@ -31,7 +34,7 @@ class NodeAgent final : public Peer {
   void Fail(Time now);
   // It comes back, as the same boot (a network that was cut) or as a new one, which has forgotten
   // what was prepared.
-  void Recover(bool rebooted);
+  void Recover(bool rebooted, Time now);
   // It is carried to another rack. REQUIRES: it has failed, and comes back by a boot.
   void MoveTo(std::string clique) { clique_ = std::move(clique); }
   // The kubelet plugin goes: claims are neither prepared nor taken back, and after its grace the
@@ -60,13 +63,14 @@ class NodeAgent final : public Peer {
   [[nodiscard]] bool Report(Time now);
   [[nodiscard]] bool Publish(Time now);
   [[nodiscard]] bool SyncPod(const Object& pod, Time now);
+  [[nodiscard]] bool PlayDaemon(const Object& pod, const Running& running, Time now);
   [[nodiscard]] bool RunDaemon(const Object& pod, const Running& running, Time now);
   [[nodiscard]] bool WritePodStatus(const Object& pod, const Running& running, bool ready,
                                     Time now);
   [[nodiscard]] bool JoinClique(const Object& pod, const Running& running);
   [[nodiscard]] bool WriteOwnStatus(const Running& running);
   [[nodiscard]] bool LeaveClique(const Running& running);
-  [[nodiscard]] bool Stop(const kube::Uid& pod);
+  [[nodiscard]] bool Stop(const kube::Uid& pod, Time now);
   [[nodiscard]] bool Unprepare(const kube::Uid& pod);
 
   // Whether all claims of the pod are ready for its containers. `wrote`: it changed something
@@ -81,6 +85,7 @@ class NodeAgent final : public Peer {
   const std::string node_;
   std::string clique_;
   const int number_;
+  DaemonRunner* const daemons_;
   int boots_ = 1;
   int addresses_ = 0;
   std::optional<Time> silent_since_ = {};

@@ -430,6 +430,48 @@ TEST_F(OraclesTest, K1_L1SeesAConditionReadyThatIsWrongEitherWay) {
   EXPECT_TRUE(Contains(say("True"), "Ready=True though it is not"));
 }
 
+// node-0 is in a clique, node-2 has no fabric; both serve.
+TEST_F(OraclesTest, G10_G11_G12_L1SeesWhatShouldBeKnownOfMembersThatIsNotSaid) {
+  const std::string some = " Without NVLink fabric: node-2. ";
+  const auto say = [&](const char* reason, const std::string& message) {
+    store().Edit(
+        "user", Kind::kComputeDomain, kDomain,
+        [&](Value& domain) {
+          domain["status"]["conditions"] = Value::Array();
+          for (const char* type : {"MembersReady", "Ready"}) {
+            domain["status"]["conditions"].Append(
+                Value::Object({{"type", type},
+                               {"status", "True"},
+                               {"reason", reason},
+                               {"message", message},
+                               {"lastTransitionTime", "2026-01-01T00:00:00Z"}}));
+          }
+        },
+        Subresource::kStatus);
+    return Check(ChildrenAndStatusMatch);
+  };
+  const auto edit_node = [&](const char* name, const char* field, const Value& value) {
+    store().Edit("user", Kind::kNode, {.name = name},
+                 [&](Value& node) { node["spec"][field] = value; });
+  };
+  EXPECT_EQ(say("AllMembersReady", some), "");
+  EXPECT_TRUE(Contains(say("AllMembersReady", ""), "does not say who has no fabric"));
+  EXPECT_TRUE(Contains(say("AllMembersReady", some + "No member has NVLink fabric"),
+                       "says that it has no fabric"));
+  EXPECT_TRUE(Contains(say("NoFabric", some), "reason NoFabric instead of AllMembersReady"));
+  EXPECT_TRUE(Contains(say("AllMembersReady", some + "in 2 cliques"), "in use in 1 cliques"));
+  EXPECT_TRUE(Contains(say("NodeLeaving", some + "About to leave: node-0 (cordoned). "),
+                       "says that node-0 is about to leave"));
+  edit_node("node-0", "unschedulable", true);
+  edit_node("node-2", "taints",
+            Value::Array({Value::Object({{"key", kDisruptedTaint}, {"effect", "NoSchedule"}})}));
+  EXPECT_EQ(say("NodeLeaving", some + "About to leave: node-0, node-2. "), "");
+  EXPECT_TRUE(Contains(say("NodeLeaving", some + "About to leave: node-0. "),
+                       "does not say that node-2 is about to leave"));
+  EXPECT_TRUE(Contains(say("AllMembersReady", some + "About to leave: node-0, node-2. "),
+                       "reason AllMembersReady instead of NodeLeaving"));
+}
+
 TEST_F(OraclesTest, L1SeesAMemberOfALostNodeThatIsShownReady) {
   cluster.FailNode("node-0");
   cluster.Settle();

@@ -80,7 +80,7 @@ void Cluster::AddNamespace(const std::string& name) {
 NodeAgent& Cluster::AddNode(const std::string& name, const std::string& clique) {
   store_.Create("admin", Kind::kNode, "", NodeObject(name, name + "-boot-1"));
   const int number = static_cast<int>(agents_.size());
-  NodeAgent& agent = AddPeer<NodeAgent>(store_, name, clique, number);
+  NodeAgent& agent = AddPeer<NodeAgent>(store_, name, clique, number, daemons_);
   agents_[name] = &agent;
   return agent;
 }
@@ -130,7 +130,7 @@ void Cluster::FailNode(const std::string& node) {
 }
 
 void Cluster::RecoverNode(const std::string& node, bool rebooted) {
-  agent(node).Recover(rebooted);
+  agent(node).Recover(rebooted, now());
   node_controller_->Wake();
 }
 

@@ -48,6 +48,8 @@ class Cluster {
   [[nodiscard]] Time now() const { return store_.now(); }
   void Advance(std::chrono::microseconds by) { store_.SetTime(now() + by); }
 
+  // Of the nodes that are added from now on; else they play them. It outlives the cluster.
+  void RunDaemonsBy(DaemonRunner& daemons) { daemons_ = &daemons; }
   void AddNamespace(const std::string& name);
   // An empty clique: a node without NVLink fabric.
   NodeAgent& AddNode(const std::string& name, const std::string& clique);
@@ -78,6 +80,7 @@ class Cluster {
   std::vector<std::unique_ptr<Peer>> peers_;
   std::map<std::string, NodeAgent*> agents_;
   NodeController* node_controller_ = nullptr;
+  DaemonRunner* daemons_ = nullptr;
 };
 
 }  // namespace simulation

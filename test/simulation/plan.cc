@@ -11,7 +11,7 @@ namespace simulation {
 
 namespace {
 
-constexpr std::array<std::pair<Strike, std::string_view>, 12> kStrikeNames = {{
+constexpr std::array<std::pair<Strike, std::string_view>, 14> kStrikeNames = {{
     {Strike::kNone, "none"},
     {Strike::kCrashBefore, "crash-before"},
     {Strike::kCrashAfter, "crash-after"},
@@ -24,6 +24,8 @@ constexpr std::array<std::pair<Strike, std::string_view>, 12> kStrikeNames = {{
     {Strike::kUserRecreates, "user-recreates"},
     {Strike::kWatchesExpire, "watches-expire"},
     {Strike::kNodeLost, "node-lost"},
+    {Strike::kImexEnds, "imex-ends"},
+    {Strike::kDaemonDies, "daemon-dies"},
 }};
 static_assert(kStrikeNames.size() == kAllStrikes.size() + 1);
 
@@ -37,6 +39,7 @@ std::string ToString(Strike strike) {
 std::string ToString(const Plan& plan) {
   std::string text = "workload=" + plan.workload;
   text += plan.controller_writes ? " manner=cdom" : " manner=reference";
+  if (plan.own_daemons) text += " daemons=own";
   text += " strike=" + ToString(plan.strike);
   text += " at=" + std::to_string(plan.at);
   if (!plan.stale.empty()) text += " stale=" + plan.stale;
@@ -60,6 +63,8 @@ Plan ParsePlan(const std::vector<std::string>& words, std::string& error) {
       plan.workload = value;
     } else if (name == "manner" && (value == "cdom" || value == "reference")) {
       plan.controller_writes = value == "cdom";
+    } else if (name == "daemons" && (value == "own" || value == "played")) {
+      plan.own_daemons = value == "own";
     } else if (name == "strike" && strike != kStrikeNames.end()) {
       plan.strike = strike->first;
     } else if (name == "at" && is_number) {
@@ -70,7 +75,7 @@ Plan ParsePlan(const std::vector<std::string>& words, std::string& error) {
       plan.two_leaders = value == "2";
     } else if (name == "stale") {
       plan.stale = value;
-    } else if (name == "mutant" && RulesOf(value) != nullptr) {
+    } else if (name == "mutant" && FindMutant(value) != nullptr) {
       plan.mutant = value;
     } else {
       error = "'" + word + "' is not part of a plan, such as: " + ToString(Plan());

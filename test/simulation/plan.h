@@ -23,16 +23,21 @@ enum class Strike {
   kUserRecreates,    // And makes a new one of the same name as soon as that is free.
   kWatchesExpire,    // The server forgets all earlier versions: every watch is 410.
   kNodeLost,         // A node falls silent, and is booted anew once everybody has come to rest.
+  kImexEnds,         // An IMEX ends by itself. Own daemons only, as the next.
+  kDaemonDies,       // A daemon's process dies, and its IMEX with it.
 };
 inline constexpr std::array kAllStrikes = {
     Strike::kCrashBefore,   Strike::kCrashAfter,      Strike::kReplyLost,   Strike::kConflict,
     Strike::kForbidden,     Strike::kTooManyRequests, Strike::kServerError, Strike::kUserDeletes,
-    Strike::kUserRecreates, Strike::kWatchesExpire,   Strike::kNodeLost};
+    Strike::kUserRecreates, Strike::kWatchesExpire,   Strike::kNodeLost,    Strike::kImexEnds,
+    Strike::kDaemonDies};
 
 // Equal plans give equal lives.
 struct Plan {
   std::string workload = "W1";  // See scripts.h.
   bool controller_writes = false;
+  bool own_daemons =
+      false;  // The product's step is what runs in daemon pods; else they are played.
   Strike strike = Strike::kNone;
   int at = 0;  // The request that is struck, from 1, of all but watches and renewals of the Lease.
   // The process that follows a crash first sees this kind (plural) as it was when the life began,
@@ -40,7 +45,7 @@ struct Plan {
   std::string stale = {};
   bool two_leaders = false;  // Two replicas act, without knowing of each other; `seed` mixes them.
   std::uint64_t seed = 1;
-  std::string mutant = {};  // Name of a wrong rule in the planner, see mutants.h; empty: none.
+  std::string mutant = {};  // Name of a wrong rule, see mutants.h; empty: none.
 };
 
 [[nodiscard]] std::string ToString(Strike strike);

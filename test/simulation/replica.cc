@@ -9,9 +9,6 @@ namespace simulation {
 
 namespace {
 
-constexpr std::size_t kLogLines = 40;
-constexpr auto kBookmarkPeriod = std::chrono::seconds(60);  // As the API server sends them.
-
 compute_domain::Facts FactsOf(const ReplicaOptions& options) {
   compute_domain::Facts facts;
   facts.driver_namespaces = {std::string(kDriverNamespace)};
@@ -23,19 +20,8 @@ compute_domain::Facts FactsOf(const ReplicaOptions& options) {
 
 }  // namespace
 
-void RingLogger::Log(base::LogLevel /*level*/, std::string_view message,
-                     std::initializer_list<base::LogField> fields) {
-  std::string line(message);
-  for (const base::LogField& field : fields) {
-    line += " " + std::string(field.key) + "=\"" + field.value + "\"";
-  }
-  lines_.push_back(std::move(line));
-  if (lines_.size() > kLogLines) lines_.pop_front();
-}
-
 Replica::Replica(ApiServer& server, ReplicaOptions options, Serve serve)
-    : server_(server),
-      options_(std::move(options)),
+    : options_(std::move(options)),
       serve_(std::move(serve)),
       clock_(server.store()),
       random_(options_.seed),
@@ -46,7 +32,7 @@ Replica::Replica(ApiServer& server, ReplicaOptions options, Serve serve)
           FactsOf(options_), [this](const std::string& uid) { queue_.Add(uid, clock_.Now()); },
           clock_, random_, logger_, options_.rules) {
   for (kube::Reflector& reflector : controller_.reflectors()) {
-    watches_.push_back({.reflector = &reflector});
+    watches_.emplace_back(reflector, server, options_.client, serve_, clock_);
   }
 }
 
@@ -69,58 +55,11 @@ bool Replica::Step() {
 }
 
 void Replica::ExpireWatches() {
-  for (Watch& watch : watches_) watch.is_expired = watch.stream.has_value();
+  for (Watcher& watch : watches_) watch.Expire();
 }
 
-bool Replica::MoveStream(Watch& watch) {
-  WatchStream& stream = *watch.stream;
-  const Revision view = ViewOf(*watch.reflector);
-  std::optional<std::string> frame =
-      std::exchange(watch.is_expired, false) ? stream.Expire() : stream.Next(view);
-  if (!frame && clock_.Wall() - watch.last_frame >= kBookmarkPeriod) frame = stream.Bookmark(view);
-  if (frame) {
-    watch.last_frame = clock_.Wall();
-    if (!watch.reflector->OnStreamData(clock_.Now(), *frame)) watch.stream.reset();
-    return true;
-  }
-  if (clock_.Wall() - watch.opened < stream.timeout()) return false;
-  watch.stream.reset();
-  watch.reflector->OnStreamEnd(clock_.Now(), {});
-  return true;
-}
-
-bool Replica::StepWatch(Watch& watch) {
-  if (watch.stream && MoveStream(watch)) {
-    controller_.Observe();
-    return true;
-  }
-  kube::Reflector::Next next = watch.reflector->Poll(clock_.Now());
-  if (next.abandon) watch.stream.reset();
-  watch.until = next.until;
-  switch (next.kind) {
-    case kube::Reflector::Next::Kind::kWait:
-      return false;
-    case kube::Reflector::Next::Kind::kSend: {
-      const Revision view = ViewOf(*watch.reflector);
-      // What a lagging server answers never reaches the truth, so nothing strikes it.
-      watch.reflector->OnReply(
-          clock_.Now(), view == kNewest ? serve_(next.request)
-                                        : server_.Handle(options_.client, next.request, view));
-      break;
-    }
-    case kube::Reflector::Next::Kind::kStream: {
-      WatchStream stream =
-          server_.OpenWatch(options_.client, next.request, ViewOf(*watch.reflector));
-      watch.opened = watch.last_frame = clock_.Wall();
-      if (stream.opening().status == 200) {
-        watch.stream.emplace(std::move(stream));
-        watch.is_expired = false;
-      } else {
-        watch.reflector->OnReply(clock_.Now(), stream.opening());
-      }
-      break;
-    }
-  }
+bool Replica::StepWatch(Watcher& watch) {
+  if (!watch.Step(ViewOf(watch.reflector()))) return false;
   controller_.Observe();
   return true;
 }
@@ -179,21 +118,13 @@ void Replica::EndPass() {
 
 std::optional<Time> Replica::NextDue() const {
   std::optional<base::Clock::TimePoint> next = queue_.NextDue();
-  const auto consider = [&](std::optional<base::Clock::TimePoint> time) {
-    if (time && (!next || *time < *next)) next = time;
-  };
-  if (options_.elects) consider(elector_until_);
+  if (options_.elects && elector_until_)
+    next = std::min(next.value_or(*elector_until_), *elector_until_);
   std::optional<Time> due;
-  for (const Watch& watch : watches_) {
-    if (!watch.stream) {
-      consider(watch.until);
-      continue;
-    }
-    const Time frame = watch.last_frame + kBookmarkPeriod;
-    const Time end = watch.opened + watch.stream->timeout();
-    if (!due || std::min(frame, end) < *due) due = std::min(frame, end);
+  if (next) due = clock_.ToWall(*next);
+  for (const Watcher& watch : watches_) {
+    if (const auto time = watch.NextDue()) due = std::min(due.value_or(*time), *time);
   }
-  if (next && (!due || clock_.ToWall(*next) < *due)) due = clock_.ToWall(*next);
   return due;
 }
 
@@ -201,8 +132,7 @@ bool Replica::IsAtRest(Time horizon) const {
   const std::optional<base::Clock::TimePoint> due = queue_.NextDue();
   const bool waits_long = !due || clock_.ToWall(*due) > horizon;
   const bool idle = Leads() && !pass_ && queue_.depth() == 0 && waits_long;
-  return idle && controller_.HasSynced() &&
-         std::ranges::all_of(watches_, [](const Watch& watch) { return watch.stream.has_value(); });
+  return idle && controller_.HasSynced() && std::ranges::all_of(watches_, &Watcher::IsOpen);
 }
 
 }  // namespace simulation

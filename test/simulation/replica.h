@@ -5,11 +5,8 @@
 #pragma once
 
 #include <deque>
-#include <functional>
 #include <map>
-#include <memory>
 #include <optional>
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,48 +16,10 @@
 #include "pkg/kube/lease/leader_elector.h"
 #include "pkg/kube/workqueue/work_queue.h"
 #include "test/simulation/api_server.h"
+#include "test/simulation/process_parts.h"
+#include "test/simulation/watcher.h"
 
 namespace simulation {
-
-// The store's time, as the product's Clock.
-class StoreClock final : public base::Clock {
- public:
-  explicit StoreClock(const ObjectStore& store) : store_(store), start_(store.now()) {}
-  [[nodiscard]] TimePoint Now() const override {
-    return TimePoint(std::chrono::hours(1)) + (store_.now() - start_);
-  }
-  [[nodiscard]] WallTime Wall() const override { return store_.now(); }
-  [[nodiscard]] WallTime ToWall(TimePoint time) const {
-    return store_.now() + std::chrono::ceil<std::chrono::microseconds>(time - Now());
-  }
-
- private:
-  const ObjectStore& store_;
-  const WallTime start_;
-};
-
-class SeededRandom final : public base::Random {
- public:
-  explicit SeededRandom(std::uint64_t seed) : engine_(seed) {}
-  [[nodiscard]] std::uint64_t Next() override { return engine_(); }
-
- private:
-  std::mt19937_64 engine_;
-};
-
-// Keeps the last lines, for the report of a failure.
-class RingLogger final : public base::Logger {
- public:
-  void Log(base::LogLevel level, std::string_view message,
-           std::initializer_list<base::LogField> fields) override;
-  [[nodiscard]] const std::deque<std::string>& lines() const { return lines_; }
-
- private:
-  std::deque<std::string> lines_;
-};
-
-// What becomes of a request on its way. The default serves it.
-using Serve = std::function<base::Result<http::Response>(const http::Request& request)>;
 
 struct ReplicaOptions {
   std::string client = "controller-1";
@@ -76,11 +35,8 @@ struct ReplicaOptions {
 
 class Replica {
  public:
-  // `serve` stands between the replica and the server for every request but watches; it may throw
-  // ProcessDied, after which the replica must be destroyed.
+  // `serve` stands between the replica and the server for every request but watches.
   Replica(ApiServer& server, ReplicaOptions options, Serve serve);
-
-  struct ProcessDied {};
 
   // Moves one thing: serves one request, or hands in one frame. Whether there was one to move now.
   bool Step();
@@ -97,25 +53,14 @@ class Replica {
   [[nodiscard]] const RingLogger& logger() const { return logger_; }
 
  private:
-  struct Watch {
-    kube::Reflector* reflector = nullptr;
-    std::optional<WatchStream> stream = {};
-    Time opened = {};
-    Time last_frame = {};
-    bool is_expired = false;
-    std::optional<base::Clock::TimePoint> until = {};  // Waits until then.
-  };
-
   [[nodiscard]] Revision ViewOf(const kube::Reflector& reflector) const;
-  bool StepWatch(Watch& watch);
-  bool MoveStream(Watch& watch);
+  bool StepWatch(Watcher& watch);
   bool StepElector();
   bool StepWorker();
   [[nodiscard]] bool Leads() const { return !options_.elects || elector_.IsLeader(); }
   [[nodiscard]] base::Result<http::Response> SendOfPass(const http::Request& request);
   void EndPass();
 
-  ApiServer& server_;
   ReplicaOptions options_;
   const Serve serve_;
   StoreClock clock_;
@@ -125,7 +70,7 @@ class Replica {
   kube::LeaderElector elector_;
   http::Gate gate_{[this] { return Leads(); }, clock_};
   compute_domain::Controller controller_;
-  std::vector<Watch> watches_;
+  std::deque<Watcher> watches_;
   std::optional<base::Clock::TimePoint> elector_until_;
   // The pass under way, its requests and the replies that have come.
   std::string uid_;

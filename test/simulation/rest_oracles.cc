@@ -56,6 +56,7 @@ class DomainCheck {
     CheckPlugins();
     const Members members = CheckMembership();
     CheckStatus(members);
+    CheckCaveats(members);
   }
 
  private:
@@ -80,6 +81,9 @@ class DomainCheck {
   void CheckEntries(const Members& members);
   void CheckStatus(const Members& members);
   void CheckSummary(const Members& members, const std::set<std::string>& expected);
+  void CheckCaveats(const Members& members);
+  void CheckWhoLeaves(const Members& members, const std::string& message);
+  [[nodiscard]] std::set<std::string> CliquesInUse(const Members& members) const;
   [[nodiscard]] std::set<std::string> ExpectedNodes() const;
   [[nodiscard]] bool HasWaitingPod() const;
 
@@ -270,6 +274,8 @@ Members DomainCheck::CheckMembership() {
       is_listed = true;
       members[node].index = ReadEntry(entry).index;
       members[node].ip = ReadEntry(entry).ip;
+      // Its peers look for it elsewhere.
+      if (members[node].ip != ip) members[node].ready = false;
     }
     const bool is_ours_to_list =
         pod->Label(kMembershipWriterLabel) == "controller" && !pod->deleting();
@@ -278,7 +284,9 @@ Members DomainCheck::CheckMembership() {
       Say("has no clique entry for " + Show(Kind::kPod, key));
     }
     if (!is_listed) members.erase(node);
-    if (pod->deleting()) AddIdle(node, members);
+    // One that writes its own entry may fall silent before it has.
+    const bool only_starts = !is_listed && !is_ours_to_list && IsNodeLost(truth_, node);
+    if (pod->deleting() || only_starts) AddIdle(node, members);
   }
   CheckEntries(members);
   return members;
@@ -405,6 +413,81 @@ void DomainCheck::CheckSummary(const Members& members, const std::set<std::strin
       Say("miscounts the clique " + clique["id"].AsString());
     }
   }
+}
+
+bool IsAboutToGo(const Object& node) {
+  return node["spec"]["unschedulable"].AsBool() ||
+         std::ranges::any_of(node["spec"]["taints"].items(), [](const Value& taint) {
+           return taint["key"].AsString() == kDisruptedTaint;
+         });
+}
+
+// Those in which pods hold channels of the domain.
+std::set<std::string> DomainCheck::CliquesInUse(const Members& members) const {
+  std::set<std::string> cliques;
+  for (const auto& [key, claim] : truth_.Live(Kind::kClaim)) {
+    if (!HoldsChannel(*claim, domain_)) continue;
+    const auto member = members.find(AllocatedNode(*claim));
+    if (member != members.end()) cliques.insert(member->second.clique);
+  }
+  cliques.erase("");
+  return cliques;
+}
+
+// Of the nodes where the domain is served, those that are about to go are named, and no others.
+void DomainCheck::CheckWhoLeaves(const Members& members, const std::string& message) {
+  const std::size_t at = std::min(message.find("About to leave: "), message.size());
+  const std::string named = message.substr(at, message.find(". ", at) - at);
+  for (const std::string& name : ExpectedNodes()) {
+    const ObjectPtr node = truth_.Get(Kind::kNode, {.name = name});
+    const auto member = members.find(name);
+    const bool leaves =
+        node && member != members.end() && member->second.ready && IsAboutToGo(*node);
+    const bool is_named = named.find(name) != std::string::npos;
+    if (leaves && !is_named) Say("does not say that " + name + " is about to leave");
+    if (is_named && !leaves) Say("says that " + name + " is about to leave");
+  }
+}
+
+// What its members should know although all of them serve, and the gravest of it as the reason.
+void DomainCheck::CheckCaveats(const Members& members) {
+  const Value& said = FindCondition(domain_.value(), "MembersReady");
+  const std::string& message = said["message"].AsString();
+  if (!said.IsNull()) CheckWhoLeaves(members, message);
+  if (said["status"].AsString() != "True") return;
+  const auto says = [&](const std::string& words) {
+    return message.find(words) != std::string::npos;
+  };
+  const std::set<std::string> expected = ExpectedNodes();
+  const auto has_fabric = [&](const std::string& node) {
+    const auto member = members.find(node);
+    return member != members.end() && !member->second.clique.empty();
+  };
+  const auto with_fabric = static_cast<std::size_t>(std::ranges::count_if(expected, has_fabric));
+  if (says("No member has NVLink fabric") != (with_fabric == 0)) {
+    Say(with_fabric == 0 ? "does not say that it has no fabric" : "says that it has no fabric");
+  }
+  const bool has_some = with_fabric > 0 && with_fabric < expected.size();
+  if (says("Without NVLink fabric: ") != has_some) {
+    Say(has_some ? "does not say who has no fabric" : "says of somebody that he has no fabric");
+  }
+  const std::size_t cliques = CliquesInUse(members).size();
+  const std::string spread = "in " + std::to_string(cliques) + " cliques";
+  if (says(" cliques") != (cliques > 1) || (cliques > 1 && !says(spread))) {
+    Say("does not say that it is in use in " + std::to_string(cliques) + " cliques, or that it is");
+  }
+  const std::string& reason = said["reason"].AsString();
+  if (says("No kubelet plugin")) return;  // Which is graver.
+  const bool is_placed = !domain_.Label(kPlacementLabel).empty();
+  const std::string_view gravest = says("About to leave")           ? "NodeLeaving"
+                                   : says("under another index")    ? "ImexIndexDiffers"
+                                   : says("IMEX has no connection") ? "ImexPeersUnreachable"
+                                   : says("IMEX was started again") ? "ImexRestartedUnderJob"
+                                   : is_placed && cliques > 1       ? "SpansCliques"
+                                   : says("Other domains")          ? "CliqueShared"
+                                   : with_fabric == 0               ? "NoFabric"
+                                                                    : "AllMembersReady";
+  if (reason != gravest) Say("has the reason " + reason + " instead of " + std::string(gravest));
 }
 
 // What still holds a domain that is being deleted.

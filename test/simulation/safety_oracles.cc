@@ -234,8 +234,10 @@ std::string FindAway(const History& history, const Suspects& suspects, const Obj
     }
   }
   const auto note = [&](const Object& pod) {
+    // One without the label has not said yet that it is in none.
+    const std::string* its = pod.FindLabel(kCliqueLabel);
     const bool is_in_it =
-        IsDaemonPod(suspects, pod, domain.uid()) && pod.Label(kCliqueLabel) == clique;
+        IsDaemonPod(suspects, pod, domain.uid()) && its != nullptr && *its == clique;
     if (!is_in_it) return;
     serves[pod["spec"]["nodeName"].AsString()] = IsPodReady(pod) && !pod.deleting();
   };

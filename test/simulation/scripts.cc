@@ -269,6 +269,85 @@ void PluginGoesAndComesBack(World& world) {
   world.Rest("the plugin is back, and all ends");
 }
 
+void Cordon(World& world, const std::string& node, bool cordoned) {
+  world.UserEdits(Kind::kNode, {.name = node},
+                  [&](Value& object) { object["spec"]["unschedulable"] = cordoned; });
+}
+void Disrupt(World& world, const std::string& node, bool disrupted) {
+  world.UserEdits(Kind::kNode, {.name = node}, [&](Value& object) {
+    object["spec"].Erase("taints");
+    if (!disrupted) return;
+    object["spec"]["taints"].Append(
+        Value::Object({{"key", kDisruptedTaint}, {"effect", "NoSchedule"}}));
+  });
+}
+
+// Nobody has installed the policy that would put the pods into one clique.
+void BadlyPlacedAndOnNodesThatAreAboutToGo(World& world) {
+  world.CreateDomain(kJob);
+  world.UserEdits(Kind::kComputeDomain, kJob.key,
+                  [](Value& domain) { domain["metadata"]["labels"][kPlacementLabel] = "clique"; });
+  Workload& job = world.StartJob("pods", kJob, {"node-a", "node-c"});
+  world.Rest("the domain forms in two cliques");
+  Cordon(world, "node-a", true);
+  world.Rest("a node is cordoned");
+  Cordon(world, "node-a", false);
+  Disrupt(world, "node-c", true);
+  world.Rest("an autoscaler wants another");
+  Disrupt(world, "node-c", false);
+  world.Rest("it changes its mind");
+  job.Finish();
+  Workload& other = world.StartJob("other", kJob, {"node-d"});
+  world.Rest("the next job has no fabric");
+  other.Finish();
+  world.RunToRest("the workload ends");
+}
+
+void GiveIndex(World& world, const std::string& node, int index) {
+  for (const auto& [key, clique] : Objects(world.All(Kind::kClique))) {
+    world.UserEdits(Kind::kClique, key, [&](Value& edited) {
+      for (Value& entry : edited["daemons"].MutableItems()) {
+        if (entry["nodeName"].AsString() == node) entry["index"] = index;
+      }
+    });
+  }
+}
+
+// Its IMEX runs on, and it is said; until somebody follows the advice.
+void SomebodyGivesAnotherIndex(World& world) {
+  Workload& job = Form(world, {"node-a", "node-b", "node-c"});
+  GiveIndex(world, "node-b", 7);
+  world.RunFor(std::chrono::seconds(2));
+  GiveIndex(world, "node-b", 9);  // On second thoughts.
+  world.Rest("a user has changed an index");
+  world.CheckQuiet();
+  if (const ObjectPtr pod = FindDaemonPod(world, "node-b")) {
+    world.UserDeletes(Kind::kPod, pod->key());
+  }
+  world.Rest("its pod is another");
+  job.Finish();
+  world.RunToRest("the workload ends");
+}
+
+void ImexEndsAndDaemonsDie(World& world) {
+  Workload& job = Form(world, {"node-a", "node-b", "node-c"});
+  Daemons& daemons = world.daemons();
+  if (const auto* victim = daemons.Victim("node-b")) daemons.EndImex(*victim);
+  world.Rest("an IMEX has ended by itself");
+  if (const auto* victim = daemons.Victim("node-c")) daemons.Kill(*victim);
+  world.Rest("a daemon has died");
+  world.CheckQuiet();
+  for (const char* node : {"node-b", "node-c"}) {
+    if (const ObjectPtr pod = FindDaemonPod(world, node)) {
+      world.UserDeletes(Kind::kPod, pod->key());
+    }
+    world.RunFor(std::chrono::seconds(1));
+  }
+  world.Rest("two pods are others");
+  job.Finish();
+  world.RunToRest("the workload ends");
+}
+
 constexpr int kFull = NodeAgent::kMembersMax;
 
 std::vector<std::pair<std::string, std::string>> OneNodeTooMany() {
@@ -321,6 +400,11 @@ const std::vector<Script>& Scripts() {
       {"W22", "the kubelet plugin of a node goes, and comes back", kOneClique,
        PluginGoesAndComesBack},
       {"W23", "a daemon pod hangs on a dead node", kOneClique, DaemonHangsOnADeadNode},
+      {"W24", "members are badly placed, or about to go", kFourNodes,
+       BadlyPlacedAndOnNodesThatAreAboutToGo},
+      {"W25", "somebody gives a member another index", kOneClique, SomebodyGivesAnotherIndex, true},
+      {"W26", "IMEX ends, daemons die, and two pods are replaced", kOneClique,
+       ImexEndsAndDaemonsDie, true},
   };
   return scripts;
 }

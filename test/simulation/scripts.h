@@ -15,6 +15,7 @@ struct Script {
   const char* what = "";
   std::vector<std::pair<std::string, std::string>> nodes = {};  // Name and NVLink clique.
   void (*live)(World& world) = nullptr;  // Up to where all domains may be deleted.
+  bool is_of_own_daemons = false;        // Those that are played know nothing of what it is about.
 };
 
 [[nodiscard]] const std::vector<Script>& Scripts();

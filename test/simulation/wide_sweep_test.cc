@@ -40,6 +40,7 @@ int EveryStaleOf(const std::string& workload) {
 std::vector<Manner> AllManners() {
   std::vector<Manner> manners;
   for (const Script& script : Scripts()) {
+    if (script.is_of_own_daemons) continue;  // See daemon_sweep_test.cc.
     for (const bool controller_writes : {false, true}) {
       manners.push_back({.workload = script.name, .controller_writes = controller_writes});
     }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "pkg/base/check.h"
+#include "test/simulation/daemon_oracles.h"
 #include "test/simulation/mutants.h"
 #include "test/simulation/scripts.h"
 
@@ -37,7 +38,17 @@ http::Response Refusal(Strike strike) {
 }  // namespace
 
 World::World(const Plan& plan, bool trace, BeforeRequest before_request)
-    : plan_(plan), trace_(trace), before_request_(std::move(before_request)), random_(plan.seed) {
+    : plan_(plan),
+      trace_(trace),
+      before_request_(std::move(before_request)),
+      random_(plan.seed),
+      daemons_(
+          cluster_.server(), cluster_.store(),
+          [this](const std::string& client, const http::Request& request) {
+            return ServeRequest(client, request);
+          },
+          [this](const std::string& node) { cluster_.agent(node).Wake(); }, plan.seed) {
+  if (plan_.own_daemons) cluster_.RunDaemonsBy(daemons_);
   cluster_.AddNamespace("train");
   cluster_.AddNamespace("lab");
   for (const auto& [node, clique] : FindScript(plan_.workload)->nodes) {
@@ -137,7 +148,7 @@ void World::StartReplica(std::size_t slot, std::map<std::string, Revision> stale
                                   .elects = !plan_.two_leaders,
                                   .controller_writes = plan_.controller_writes,
                                   .image = suspects_.daemon_image,
-                                  .rules = *RulesOf(plan_.mutant),
+                                  .rules = FindMutant(plan_.mutant)->rules,
                                   .stale = std::move(stale),
                                   .seed = plan_.seed + static_cast<std::uint64_t>(processes_)};
   replicas_[slot] = std::make_unique<Replica>(
@@ -154,6 +165,9 @@ bool World::Hits(Strike strike, const http::Request& request) const {
     case Strike::kUserDeletes:
     case Strike::kUserRecreates:
       return first_ && DomainLives(*first_);
+    case Strike::kImexEnds:
+    case Strike::kDaemonDies:
+      return daemons_.Victim(kLostNode) != nullptr;
     default:
       return true;
   }
@@ -188,10 +202,10 @@ base::Result<http::Response> World::StrikeRequest(const std::string& client,
     case Strike::kNone:
       break;
     case Strike::kCrashBefore:
-      throw Replica::ProcessDied();
+      throw ProcessDied();
     case Strike::kCrashAfter:
       (void)cluster_.server().Handle(client, request);
-      throw Replica::ProcessDied();
+      throw ProcessDied();
     case Strike::kReplyLost: {
       (void)cluster_.server().Handle(client, request);
       const bool is_write = request.method != http::Method::kGet;
@@ -213,12 +227,26 @@ base::Result<http::Response> World::StrikeRequest(const std::string& client,
     case Strike::kWatchesExpire:
       cluster_.server().Compact(cluster_.store().revision());
       for (const auto& replica : replicas_) replica->ExpireWatches();
+      daemons_.ExpireWatches();
       break;
     case Strike::kNodeLost:
       LoseNode();
       break;
+    case Strike::kImexEnds:
+      daemons_.EndImex(*daemons_.Victim(kLostNode));
+      break;
+    case Strike::kDaemonDies:
+      KillDaemon(client);
+      break;
   }
   return cluster_.server().Handle(client, request);
+}
+
+void World::KillDaemon(const std::string& client) {
+  const DaemonContainer& victim = *daemons_.Victim(kLostNode);
+  // Who asks cannot be destroyed under its own feet.
+  if (client.ends_with("/" + victim.pod.name)) throw ProcessDied();
+  daemons_.Kill(victim);
 }
 
 // ---- Time.
@@ -226,7 +254,7 @@ base::Result<http::Response> World::StrikeRequest(const std::string& client,
 bool World::StepReplica(std::size_t slot) {
   try {
     return replicas_[slot]->Step();
-  } catch (const Replica::ProcessDied&) {
+  } catch (const ProcessDied&) {
     std::map<std::string, Revision> stale;
     if (!plan_.stale.empty()) stale[plan_.stale] = start_;
     replicas_[slot].reset();
@@ -243,6 +271,10 @@ bool World::StepSomebody() {
     // One replica goes a step at a time; of two the seed says how many each makes before the other.
     const std::uint64_t steps = plan_.two_leaders ? random_() % 4 : 1;
     for (std::uint64_t i = 0; i < steps; ++i) moved = StepReplica(slot) || moved;
+  }
+  if (plan_.own_daemons) {
+    daemons_.SetOldView({.kind = plan_.stale, .revision = start_});
+    moved = daemons_.Step() || moved;
   }
   for (const auto& peer : cluster_.peers()) {
     // With two leaders the cluster too moves at its own pace.
@@ -261,6 +293,7 @@ std::optional<Time> World::NextDue() const {
   for (const auto& replica : replicas_) {
     if (const auto next = replica->NextDue(); next && (!due || *next < *due)) due = next;
   }
+  if (const auto next = daemons_.NextDue()) due = std::min(due.value_or(*next), *next);
   return due;
 }
 
@@ -274,7 +307,7 @@ bool World::AdvanceTime() {
   const Time horizon = cluster_.now() + kRest;
   const bool replicas_rest = std::ranges::all_of(
       replicas_, [&](const auto& replica) { return replica->IsAtRest(horizon); });
-  if (!cluster_.NextDue() && replicas_rest) return false;
+  if (!cluster_.NextDue() && replicas_rest && daemons_.AreAtRest()) return false;
   const std::optional<Time> due = NextDue();
   if (due) AdvanceTo(*due);
   return due.has_value();
@@ -316,6 +349,9 @@ void World::RunFor(seconds time) {
 // ---- Checks.
 
 void World::CheckRest() {
+  for (std::string& violation : CheckDaemonsAtRest(cluster_.server(), daemons_.fabric())) {
+    Say(std::move(violation));
+  }
   for (std::string& violation : simulation::CheckRest(cluster_.server(), suspects_)) {
     Say(std::move(violation));
   }
@@ -329,6 +365,9 @@ void World::CheckQuiet() {
   RunFor(is_plain ? minutes(15) : minutes(1));
   is_quiet_ = false;
   for (std::string& violation : QuietAtRest(cluster_.server(), suspects_, since)) {
+    Say(std::move(violation));
+  }
+  for (std::string& violation : DaemonsAreQuiet(cluster_.server(), since)) {
     Say(std::move(violation));
   }
 }
@@ -346,11 +385,15 @@ void World::EndAllDomains() {
 }
 
 void World::Live() {
+  daemons_.SetRules(FindMutant(plan_.mutant)->daemon_rules);
   replicas_.resize(plan_.two_leaders ? 2 : 1);
   for (std::size_t slot = 0; slot < replicas_.size(); ++slot) StartReplica(slot, {});
   FindScript(plan_.workload)->live(*this);
   CheckQuiet();
   EndAllDomains();
+  for (std::string& violation : CheckDaemons(cluster_.server(), daemons_.fabric())) {
+    Say(std::move(violation));
+  }
   for (std::string& violation : CheckSafety(cluster_.server(), suspects_)) {
     Say(std::move(violation));
   }

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "test/simulation/daemons.h"
 #include "test/simulation/oracles.h"
 #include "test/simulation/peers.h"
 #include "test/simulation/plan.h"
@@ -50,6 +51,7 @@ class World {
 
   // For scripts: what there is,
   [[nodiscard]] Cluster& cluster() { return cluster_; }
+  [[nodiscard]] Daemons& daemons() { return daemons_; }
   [[nodiscard]] const Objects& All(Kind kind) const { return cluster_.store().Live(kind); }
   [[nodiscard]] ObjectPtr Get(Kind kind, const kube::ObjectKey& key) const {
     return cluster_.store().Get(kind, key);
@@ -92,6 +94,7 @@ class World {
                                             const http::Request& request);
   base::Result<http::Response> StrikeRequest(const std::string& client,
                                              const http::Request& request);
+  void KillDaemon(const std::string& client);
   bool StepReplica(std::size_t slot);
   bool StepUser();
   bool StepSomebody();
@@ -113,6 +116,7 @@ class World {
   const BeforeRequest before_request_;
   std::mt19937_64 random_;
   Cluster cluster_;
+  Daemons daemons_;  // None where they are played.
   Revision start_ = 0;
   std::vector<std::unique_ptr<Replica>> replicas_;
   Suspects suspects_;

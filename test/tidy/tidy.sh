@@ -37,7 +37,7 @@ forbid() {
 includes() {
   local -a base kube pkg controller pure
   mapfile -t base < <(sources pkg/base)
-  forbid 'pkg/base uses nothing else of ours' '#include "(pkg/(json|http|kube|logging|systemd|tls|yaml)|controller|node|cli|test)/' "${base[@]}"
+  forbid 'pkg/base uses nothing else of ours' '#include "(pkg/(command_line|json|http|kube|logging|systemd|tls|yaml)|controller|node|cli|test)/' "${base[@]}"
   mapfile -t pkg < <(sources pkg)
   forbid 'pkg never includes upwards' '#include "(controller|node|cli)/' "${pkg[@]}"
   forbid 'pkg knows no ComputeDomain' '[Cc]ompute_?[Dd]omain|computedomain' "${pkg[@]}"
@@ -45,10 +45,14 @@ includes() {
   forbid 'the product uses nothing of test' '#include "test/' "${kube[@]}"
   mapfile -t controller < <(sources controller)
   forbid 'controller, node and cli do not use one another' '#include "(node|cli)/' "${controller[@]}"
-  mapfile -t pure < <(ls controller/compute_domain/{acceptance,plan,status,membership,members,clique_content,clique_pace,clique_write,daemon_pods,findings,children,deletion,describe,events,labels,ownership,plugins,roll,usage}.{h,cc} \
+  mapfile -t pure < <(ls controller/compute_domain/{acceptance,caveats,plan,status,membership,members,clique_content,clique_pace,clique_write,daemon_pods,findings,imex_reports,children,deletion,describe,events,labels,ownership,plugins,roll,usage}.{h,cc} \
     controller/compute_domain/observed.h controller/{daemon_set,resource_claim_template}/render.{h,cc} 2>/dev/null || true)
+  mapfile -t node < <(sources node)
+  forbid 'node uses of controller what both share, controller/api' '#include "controller/([b-z]|a[a-oq-z])' "${node[@]}"
+  mapfile -t step < <(ls node/imex/*.{h,cc} node/daemon/{clique,step,pace,self}.{h,cc} node/plugin/*.{h,cc} 2>/dev/null || true)
+  forbid 'what a daemon and a plugin do next sees only values' '#include "pkg/(command_line|http|kube/(client|cache|runtime)|logging|yaml)' "${step[@]}"
   forbid 'the planner sees only controller/api, its own files, pkg/base and values (pkg/json, pkg/kube/api)' \
-    '#include "(pkg/(http|kube/(client|cache|workqueue|lease|events|runtime)|logging|systemd|tls|yaml)|controller/(settings|process|compute_domain/(action|apply|cache|controller|live_reads|reconciler|writes)))' "${pure[@]}"
+    '#include "(pkg/(command_line|http|kube/(client|cache|workqueue|lease|events|runtime)|logging|systemd|tls|yaml)|controller/(settings|process|compute_domain/(action|apply|cache|controller|live_reads|reconciler|writes)))' "${pure[@]}"
   local -a all
   mapfile -t all < <(product)
   forbid 'RapidJSON is included in one place' '#include [<"]rapidjson' $(printf '%s\n' "${all[@]}" | grep -v rapidjson_guard.h)
@@ -78,10 +82,11 @@ banned() {
     $(printf '%s\n' "${all[@]}" | grep -vE 'pkg/base/system_clock.cc|/testing/|_test\.cc$')
   forbid 'randomness comes from base::Random' 'std::random_device|\brand\(\)' $(printf '%s\n' "${all[@]}" | grep -v system_random.cc)
   forbid 'logs go through base::Logger' 'std::(cout|cerr|clog)' "${all[@]}"
-  forbid 'getenv belongs into main.cc' '\bgetenv\(' $(printf '%s\n' "${all[@]}" | grep -vE 'controller/main.cc|pkg/(systemd|logging)/|_test\.cc$')
-  forbid 'an exit status has its name and its meaning in controller/settings/settings.h' 'return [1-9][0-9]*;|\bE?_?[eE]xit\([0-9]' \
-    $(printf '%s\n' "${all[@]}" | grep 'controller/main.cc')
-  mapfile -t tests < <(sources pkg controller test | grep -E '_test\.cc$')
+  forbid 'the environment is read in main.cc' '\bgetenv\(|\benviron\b|#include "pkg/base/environment\.h"' \
+    $(printf '%s\n' "${all[@]}" | grep -vE '(controller|node/daemon)/main.cc|pkg/base/environment.cc|pkg/(systemd|logging)/|_test\.cc$')
+  forbid 'an exit status has a name, and its meaning is in settings.h' 'return [1-9][0-9]*;|\bE?_?[eE]xit\([0-9]' \
+    $(printf '%s\n' "${all[@]}" | grep -E '(controller|node/daemon)/main.cc')
+  mapfile -t tests < <(sources pkg controller node test | grep -E '_test\.cc$')
   forbid 'tests wait for a state, not for a time' 'sleep_for|sleep_until|\busleep\(|[^a-z_]sleep\(' "${tests[@]}"
   mapfile -t scripts < <(find scripts test -name '*.sh' 2>/dev/null | grep -v '^test/tidy/')
   forbid 'grep -q leaves before what feeds it has ended, which pipefail calls a failure: grep -q ... < <(...)' \
@@ -238,6 +243,8 @@ finds() {
   expect_red includes pkg/kube/a.cc '// ComputeDomain\n'
   expect_red includes pkg/kube/a.cc '#include "test/fixtures/a.h"\n'
   expect_red includes controller/compute_domain/plan.cc '#include "pkg/http/transport.h"\n'
+  expect_red includes node/daemon/a.cc '#include "controller/compute_domain/plan.h"\n'
+  expect_red includes node/daemon/step.cc '#include "pkg/http/transport.h"\n'
   expect_red includes pkg/kube/a.cc '#include <rapidjson/document.h>\n'
   expect_red includes pkg/kube/a.h 'int a;\n'
   expect_red nodiscard pkg/kube/a.h '#pragma once\nbase::Result<int> Get(int a);\n'
@@ -245,7 +252,10 @@ finds() {
   expect_red banned pkg/kube/a.cc 'std::random_device d;\n'
   expect_red banned pkg/kube/a.cc 'std::cout << 1;\n'
   expect_red banned pkg/kube/a.cc 'auto a = std::getenv("A");\n'
+  expect_red banned node/daemon/a.cc '#include "pkg/base/environment.h"\n'
+  expect_red banned node/daemon/a.cc 'Program{.environment = environ};\n'
   expect_red banned controller/main.cc 'return 7;\n'
+  expect_red banned node/daemon/main.cc 'return 7;\n'
   expect_red banned pkg/kube/a_test.cc 'std::this_thread::sleep_for(a);\n'
   expect_red banned scripts/a.sh 'ls | grep -qx a\n'
   expect_red size pkg/kube/a.cc "$(printf 'int A() {\\n'; printf '//\\n%.0s' {1..80}; printf '}\\n')"

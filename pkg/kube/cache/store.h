@@ -83,6 +83,15 @@ class Store final : public ReflectorSink {
     }));
   }
 
+  // The same one by one: what lies packed is open only while it is visited.
+  template <typename Visitor>
+  void Visit(const Visitor& visit) const {
+    const std::vector<Held> all = data_.With([](const Data& data) {
+      return std::vector<Held>(data.objects.begin(), data.objects.end());
+    });
+    for (const Held& held : all) visit(*held.Open());
+  }
+
   [[nodiscard]] std::size_t size() const {
     return data_.With([](const Data& data) { return data.objects.size(); });
   }

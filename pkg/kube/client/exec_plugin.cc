@@ -149,12 +149,12 @@ std::optional<base::Clock::WallTime> TimeOf(const std::string& text) {
     const char* const end = zone.data() + at + 2;
     return std::from_chars(zone.data() + at, end, value).ptr == end ? value : -1;
   };
-  const int hours = number(1);
-  const int minutes = number(4);
-  const bool is_zone = (zone[0] == '+' || zone[0] == '-') && zone[3] == ':' && hours >= 0 &&
-                       hours <= 23 && minutes >= 0 && minutes <= 59;
+  const int hour = number(1);
+  const int minute = number(4);
+  const bool is_zone = (zone[0] == '+' || zone[0] == '-') && zone[3] == ':' && hour >= 0 &&
+                       hour <= 23 && minute >= 0 && minute <= 59;
   if (!local || !is_zone) return {};
-  const auto offset = std::chrono::hours(hours) + std::chrono::minutes(minutes);
+  const auto offset = std::chrono::hours(hour) + std::chrono::minutes(minute);
   return zone[0] == '+' ? *local - offset : *local + offset;
 }
 

@@ -38,8 +38,8 @@ http::Server::Answer HealthServer::Answer(const ServerRequest& request) const {
       return ServerReply{.body = make(), .content_type = "application/json"};
     };
   }
-  constexpr int kNotFound = 404;
-  return ServerReply{.status = kNotFound, .body = "not found\n"};
+  constexpr int kNoSuchPage = 404;
+  return ServerReply{.status = kNoSuchPage, .body = "not found\n"};
 }
 
 ServerReply HealthServer::Metrics() const {

@@ -54,7 +54,8 @@ std::string Show(T object) {
 std::string Show(const api::ComputeDomain& domain) {
   return Show(domain.meta) + "\n" + Show(domain.has_spec) + Show(domain.num_nodes) + "\n" +
          domain.template_name + "\n" + domain.allocation_mode + "\n" + domain.deletion_grace +
-         "\n" + domain.paused + "\n" + domain.daemon_roll + "\n" +
+         "\n" + domain.paused + "\n" + domain.daemon_roll + "\n" + domain.placement + "\n" +
+         domain.placement_group + "\n" + domain.gpus + "\n" + domain.gpu_class + "\n" +
          json::Serialize(api::Encode(domain.status));
 }
 std::string Show(const api::Clique& clique) {

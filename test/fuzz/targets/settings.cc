@@ -21,6 +21,9 @@ void CheckBounds(const Settings& settings) {
   }
   CHECK(settings.status_window >= seconds(0) && settings.status_window <= hours(1000));
   CHECK(settings.roll.cliques >= 0 && settings.roll.cliques <= 1000);
+  for (const std::string& taint : settings.leaving_taints) {
+    CHECK(!taint.empty() && json::OneLine(taint, 320) == taint);
+  }
 }
 
 // What follows from it is a DaemonSet, in JSON that reads as what was rendered.

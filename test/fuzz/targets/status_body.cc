@@ -11,14 +11,14 @@ namespace {
 
 using base::ErrorCode;
 
-void CheckText(const std::string& text, std::size_t most) {
+void CheckPart(const std::string& text, std::size_t most) {
   CHECK(text.size() <= most);
   fuzz::CheckSame(json::OneLine(text, most), text);
 }
 
 void CheckError(const base::Error& error) {
-  CheckText(error.message, 2048);
-  CheckText(error.cause, 64);
+  CheckPart(error.message, 2048);
+  CheckPart(error.cause, 64);
   if (error.retry_after) {
     CHECK(*error.retry_after >= std::chrono::seconds(0));
     CHECK(*error.retry_after <= std::chrono::seconds(120));

@@ -65,7 +65,7 @@ FUZZ_TARGET(transport, bytes) {
   const auto reply = transport.Send(request);
   if (writes) CHECK(Server().requests() <= (credentials.invalidations() > 0 ? 2 : 1));
   if (reply) {
-    CHECK(reply->status >= 0 && reply->status <= 999);
+    CHECK(reply->status >= 100 && reply->status <= 999);
     CHECK(reply->body.size() <= kBytesMax);
     CHECK(!reply->retry_after || (*reply->retry_after >= std::chrono::seconds(0) &&
                                   *reply->retry_after <= std::chrono::seconds(120)));

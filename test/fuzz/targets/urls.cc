@@ -142,7 +142,7 @@ FUZZ_TARGET(no_proxy, bytes) {
   const std::string ip = ::inet_ntoa(as_they_have_it);
   const std::string host =
       input.ConsumeBool() ? ip : input.PickValueInArray({"api.example.com", "[fd00::1]", "x"});
-  const std::string list = input.ConsumeRemainingBytesAsString();
+  const std::string list = input.ConsumeRemainingBytesAsString().c_str();  // A variable has no NUL.
 
   const bool is_direct = IsDirect(host, list);
   std::vector<std::string> entries = Split(list, ',');

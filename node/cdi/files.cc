@@ -1,0 +1,165 @@
+#include "node/cdi/files.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "pkg/base/check.h"
+#include "pkg/base/file.h"
+
+namespace cdi {
+
+namespace {
+
+using base::ErrorCode;
+using base::Result;
+
+constexpr std::string_view kClaimPrefix = "k8s.compute-domain.nvidia.com-claim_";
+constexpr std::string_view kSuffix = ".yaml";
+// Runtimes read files that end in .yaml or .json.
+constexpr std::string_view kHalf = ".cdom-half";
+constexpr mode_t kMode = 0600;
+constexpr std::size_t kUidMax = 64;
+// All 2048 channels make 450 KiB.
+constexpr std::size_t kBytesMax = std::size_t{4} << 20U;
+constexpr int kEntriesMax = 100'000;
+
+tl::unexpected<base::Error> FailedTo(const char* verb, const std::string& path, int error) {
+  return base::Fail(ErrorCode::kInvalid,
+                    std::string(verb) + " " + path + ": " + std::generic_category().message(error));
+}
+
+class File {
+ public:
+  File(const std::string& path, int flags) : fd_(::open(path.c_str(), flags | O_CLOEXEC, kMode)) {}
+  ~File() { Close(); }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+
+  [[nodiscard]] bool is_open() const { return fd_ >= 0; }
+  int Close() {
+    const int fd = std::exchange(fd_, -1);
+    return fd >= 0 && ::close(fd) != 0 ? errno : 0;
+  }
+  // 0, or what was wrong.
+  [[nodiscard]] int Write(std::string_view content) const {
+    while (!content.empty()) {
+      const ssize_t count = ::write(fd_, content.data(), content.size());
+      if (count < 0 && errno == EINTR) continue;
+      if (count <= 0) return count < 0 ? errno : ENOSPC;
+      content.remove_prefix(static_cast<std::size_t>(count));
+    }
+    return 0;
+  }
+  [[nodiscard]] int Sync() const { return ::fsync(fd_) != 0 ? errno : 0; }
+
+ private:
+  int fd_;
+};
+
+Result<void> WriteHalf(const std::string& path, std::string_view content) {
+  // One that a crash left may have any mode, or be a link.
+  ::unlink(path.c_str());
+  File file(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW);
+  if (!file.is_open()) return FailedTo("open", path, errno);
+  if (const int error = file.Write(content); error != 0) return FailedTo("write", path, error);
+  if (const int error = file.Sync(); error != 0) return FailedTo("write", path, error);
+  if (const int error = file.Close(); error != 0) return FailedTo("write", path, error);
+  return {};
+}
+
+Result<void> SyncFolder(const std::string& folder) {
+  const File file(folder, O_RDONLY | O_DIRECTORY);
+  if (!file.is_open()) return FailedTo("open", folder, errno);
+  if (const int error = file.Sync(); error != 0) return FailedTo("write", folder, error);
+  return {};
+}
+
+// `use(name)` for what lies in the folder; names alone, in no order.
+Result<void> ForEachName(const std::string& folder,
+                         const std::function<void(const std::string&)>& use) {
+  std::error_code error;
+  int entries = 0;
+  for (std::filesystem::directory_iterator it(folder, error), end; !error && it != end;
+       it.increment(error)) {
+    if (++entries > kEntriesMax) {
+      return base::Fail(ErrorCode::kTooLarge, "list " + folder + ": more than 100,000 files");
+    }
+    use(it->path().filename().string());
+  }
+  if (!error || error == std::errc::no_such_file_or_directory) return {};
+  return base::Fail(ErrorCode::kInvalid, "list " + folder + ": " + error.message());
+}
+
+}  // namespace
+
+std::string ClaimFile(std::string_view uid) {
+  CHECK(IsFileSafe(uid));
+  return std::string(kClaimPrefix).append(uid).append(kSuffix);
+}
+
+bool IsFileSafe(std::string_view uid) {
+  return !uid.empty() && uid.size() <= kUidMax && std::ranges::all_of(uid, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-';
+  });
+}
+
+Result<void> WriteWhole(const std::string& folder, const std::string& file,
+                        std::string_view content) {
+  const std::string path = folder + "/" + file;
+  const std::string half = folder + "/." + file + std::string(kHalf);
+  if (auto written = WriteHalf(half, content); !written) {
+    ::unlink(half.c_str());
+    return written;
+  }
+  if (std::rename(half.c_str(), path.c_str()) != 0) {
+    const int error = errno;
+    ::unlink(half.c_str());
+    return FailedTo("replace", path, error);
+  }
+  return SyncFolder(folder);
+}
+
+Result<void> Remove(const std::string& folder, const std::string& file) {
+  const std::string path = folder + "/" + file;
+  if (::unlink(path.c_str()) == 0 || errno == ENOENT) return {};
+  return FailedTo("remove", path, errno);
+}
+
+Result<std::vector<std::string>> ClaimsIn(const std::string& folder) {
+  std::vector<std::string> uids;
+  TRY(ForEachName(folder, [&uids](std::string_view name) {
+    if (!name.starts_with(kClaimPrefix) || !name.ends_with(kSuffix)) return;
+    name.remove_prefix(kClaimPrefix.size());
+    name.remove_suffix(kSuffix.size());
+    if (IsFileSafe(name)) uids.emplace_back(name);
+  }));
+  std::ranges::sort(uids);
+  return uids;
+}
+
+Result<int> RemoveHalves(const std::string& folder) {
+  std::vector<std::string> halves;
+  TRY(ForEachName(folder, [&halves](const std::string& name) {
+    if (name.starts_with('.') && name.ends_with(kHalf)) halves.push_back(name);
+  }));
+  for (const std::string& half : halves) TRY(Remove(folder, half));
+  return static_cast<int>(halves.size());
+}
+
+Result<std::optional<Spec>> ReadClaim(const std::string& folder, std::string_view uid) {
+  const std::string path = folder + "/" + ClaimFile(uid);
+  const auto text = base::ReadFile(path, kBytesMax);
+  if (!text && text.error().code == ErrorCode::kNotFound) return std::optional<Spec>();
+  if (!text) return tl::unexpected(text.error());
+  return TRY(Parse(*text, path));
+}
+
+}  // namespace cdi

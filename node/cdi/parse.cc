@@ -1,0 +1,165 @@
+#include <charconv>
+#include <optional>
+
+#include "node/cdi/spec.h"
+#include "pkg/yaml/document.h"
+
+namespace cdi {
+
+namespace {
+
+using base::ErrorCode;
+using base::Fail;
+using base::Result;
+
+// Reads members of one map, each once, so that what nobody reads can be told.
+class Reader {
+ public:
+  // `place`: for messages, such as "device 2".
+  static Result<Reader> Of(const YAML::Node& node, std::string place) {
+    if (!node.IsMap()) return Fail(ErrorCode::kInvalid, place + ": not a map");
+    std::vector<std::pair<std::string, YAML::Node>> members;
+    for (const auto& member : node) {
+      if (!member.first.IsScalar()) {
+        return Fail(ErrorCode::kInvalid, place + ": a name that is no text");
+      }
+      members.emplace_back(member.first.Scalar(), member.second);
+    }
+    return Reader(std::move(members), std::move(place));
+  }
+
+  [[nodiscard]] const std::string& place() const { return place_; }
+
+  [[nodiscard]] std::optional<YAML::Node> Take(std::string_view name) {
+    for (std::size_t i = 0; i < members_.size(); ++i) {
+      if (members_[i].first != name || taken_[i]) continue;
+      taken_[i] = true;
+      return members_[i].second;
+    }
+    return {};
+  }
+
+  [[nodiscard]] Result<std::string> Text(std::string_view name) {
+    const auto value = Take(name);
+    if (!value) return std::string();
+    if (!value->IsScalar()) return Wrong(name, "not a text");
+    return value->Scalar();
+  }
+
+  [[nodiscard]] Result<std::int64_t> Number(std::string_view name, std::int64_t absent) {
+    const auto value = Take(name);
+    if (!value) return absent;
+    if (!value->IsScalar()) return Wrong(name, "not a number");
+    const std::string& text = value->Scalar();
+    std::int64_t number = 0;
+    const char* end = text.data() + text.size();
+    const auto [stop, error] = std::from_chars(text.data(), end, number);
+    if (error != std::errc() || stop != end) return Wrong(name, "not a number");
+    return number;
+  }
+
+  [[nodiscard]] Result<std::vector<std::string>> Texts(std::string_view name) {
+    std::vector<std::string> texts;
+    const auto value = Take(name);
+    if (!value) return texts;
+    if (!value->IsSequence()) return Wrong(name, "not a list");
+    for (const auto& item : *value) {
+      if (!item.IsScalar()) return Wrong(name, "not a list of texts");
+      texts.push_back(item.Scalar());
+    }
+    return texts;
+  }
+
+  // `read`: Result<T>(Reader&), of each item of a list of maps.
+  template <typename T, typename Read>
+  [[nodiscard]] Result<std::vector<T>> Maps(std::string_view name, Read read) {
+    std::vector<T> all;
+    const auto value = Take(name);
+    if (!value) return all;
+    if (!value->IsSequence()) return Wrong(name, "not a list");
+    for (const auto& item : *value) {
+      Reader reader = TRY(Of(item, place_ + "." + std::string(name)));
+      all.push_back(TRY(read(reader)));
+      TRY(reader.End());
+    }
+    return all;
+  }
+
+  // Nothing is left that nobody has read.
+  [[nodiscard]] Result<void> End() const {
+    for (std::size_t i = 0; i < members_.size(); ++i) {
+      if (!taken_[i]) return Wrong(members_[i].first, "unknown");
+    }
+    return {};
+  }
+
+  [[nodiscard]] tl::unexpected<base::Error> Wrong(std::string_view name, const char* why) const {
+    return Fail(ErrorCode::kInvalid, place_ + "." + std::string(name) + ": " + why);
+  }
+
+ private:
+  Reader(std::vector<std::pair<std::string, YAML::Node>> members, std::string place)
+      : members_(std::move(members)), taken_(members_.size()), place_(std::move(place)) {}
+
+  // None is taken out of it: to assign a YAML::Node changes the document.
+  std::vector<std::pair<std::string, YAML::Node>> members_;
+  std::vector<bool> taken_;
+  std::string place_;
+};
+
+Result<DeviceNode> ReadNode(Reader& reader) {
+  const std::string type = TRY(reader.Text("type"));
+  if (type != "c") return reader.Wrong("type", "not that of a character device");
+  return DeviceNode{.path = TRY(reader.Text("path")),
+                    .host_path = TRY(reader.Text("hostPath")),
+                    .major = TRY(reader.Number("major", 0)),
+                    .minor = TRY(reader.Number("minor", 0)),
+                    .mode = TRY(reader.Number("fileMode", 0))};
+}
+
+Result<Hook> ReadHook(Reader& reader) {
+  return Hook{.name = TRY(reader.Text("hookName")),
+              .path = TRY(reader.Text("path")),
+              .args = TRY(reader.Texts("args")),
+              .env = TRY(reader.Texts("env"))};
+}
+
+Result<Mount> ReadMount(Reader& reader) {
+  return Mount{.host_path = TRY(reader.Text("hostPath")),
+               .container_path = TRY(reader.Text("containerPath")),
+               .options = TRY(reader.Texts("options"))};
+}
+
+Result<Edits> ReadEdits(Reader& owner) {
+  const auto node = owner.Take("containerEdits");
+  if (!node) return Edits();
+  Reader reader = TRY(Reader::Of(*node, owner.place() + ".containerEdits"));
+  Edits edits = {.env = TRY(reader.Texts("env")),
+                 .nodes = TRY(reader.Maps<DeviceNode>("deviceNodes", ReadNode)),
+                 .hooks = TRY(reader.Maps<Hook>("hooks", ReadHook)),
+                 .mounts = TRY(reader.Maps<Mount>("mounts", ReadMount))};
+  TRY(reader.End());
+  return edits;
+}
+
+Result<Device> ReadDevice(Reader& reader) {
+  Device device = {.name = TRY(reader.Text("name")), .edits = TRY(ReadEdits(reader))};
+  if (device.name.empty()) return reader.Wrong("name", "missing");
+  return device;
+}
+
+}  // namespace
+
+Result<Spec> Parse(const std::string& text, const std::string& file) {
+  const YAML::Node document = TRY(yaml::ParseOnly(text, file));
+  Reader reader = TRY(Reader::Of(document, file));
+  TRY(reader.Text("cdiVersion"));
+  Spec spec = {.kind = TRY(reader.Text("kind")),
+               .devices = TRY(reader.Maps<Device>("devices", ReadDevice)),
+               .edits = TRY(ReadEdits(reader))};
+  TRY(reader.End());
+  if (spec.kind.empty()) return reader.Wrong("kind", "missing");
+  return spec;
+}
+
+}  // namespace cdi

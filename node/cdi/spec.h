@@ -1,0 +1,74 @@
+// What a container runtime adds to a container for a device, as a CDI spec says it. Pure;
+// files.h has the files.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "pkg/base/result.h"
+
+namespace cdi {
+
+// The oldest version of the specification that knows all of what is used here.
+inline constexpr std::string_view kVersion = "0.5.0";
+
+// A character device. With major and minor the runtime makes it: the host need not have the node.
+struct DeviceNode {
+  std::string path = {};
+  std::string host_path = {};
+  std::int64_t major = 0;
+  std::int64_t minor = 0;
+  std::int64_t mode = 0666;
+  friend bool operator==(const DeviceNode&, const DeviceNode&) = default;
+};
+
+struct Hook {
+  std::string name = {};
+  std::string path = {};
+  std::vector<std::string> args = {};
+  std::vector<std::string> env = {};
+  friend bool operator==(const Hook&, const Hook&) = default;
+};
+
+struct Mount {
+  std::string host_path = {};
+  std::string container_path = {};
+  std::vector<std::string> options = {};
+  friend bool operator==(const Mount&, const Mount&) = default;
+};
+
+struct Edits {
+  std::vector<std::string> env = {};  // "NAME=value".
+  std::vector<DeviceNode> nodes = {};
+  std::vector<Hook> hooks = {};
+  std::vector<Mount> mounts = {};
+  friend bool operator==(const Edits&, const Edits&) = default;
+};
+
+struct Device {
+  std::string name = {};
+  Edits edits = {};
+  friend bool operator==(const Device&, const Device&) = default;
+};
+
+struct Spec {
+  std::string kind = {};  // "<vendor>/<class>".
+  std::vector<Device> devices = {};
+  Edits edits = {};  // Of every device.
+  friend bool operator==(const Spec&, const Spec&) = default;
+};
+
+// How a device is called where it is asked for: "<kind>=<name>".
+[[nodiscard]] std::string QualifiedName(const Spec& spec, const Device& device);
+
+// In YAML, as the reference's encoder lays it out.
+[[nodiscard]] std::string Render(const Spec& spec);
+
+// kInvalid, with the place: no such YAML, or something in it that a Spec cannot hold and that
+// would be lost if it were written again.
+[[nodiscard]] base::Result<Spec> Parse(const std::string& text, const std::string& file);
+
+}  // namespace cdi

@@ -1,0 +1,67 @@
+// A daemon's link to the API server: what it watches, and its writes, one at a time.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "controller/api/types.h"
+#include "node/daemon/self.h"
+#include "node/daemon/worker.h"
+#include "node/daemon/writes.h"
+#include "pkg/base/log.h"
+#include "pkg/base/system_random.h"
+#include "pkg/http/curl_transport.h"
+#include "pkg/http/gate.h"
+#include "pkg/kube/cache/reflector.h"
+#include "pkg/kube/cache/store.h"
+#include "pkg/kube/client/config.h"
+
+namespace imexd {
+
+class ApiLink {
+ public:
+  // `on_change` is called on another thread. Everything that is passed outlives the link.
+  ApiLink(kube::ClientConfig config, const Self& self, const base::Clock& clock,
+          base::Logger& logger, std::function<void()> on_change);
+  ~ApiLink();
+  ApiLink(const ApiLink&) = delete;
+  ApiLink& operator=(const ApiLink&) = delete;
+
+  [[nodiscard]] const kube::ClientConfig& config() const { return config_; }
+
+  // Begins to read the clique, and the daemon's own pod as well. Once.
+  void Watch(bool pod_too);
+  // Thread-safe. What was read last; false and null: nothing yet.
+  [[nodiscard]] bool clique_read() const { return clique_read_; }
+  [[nodiscard]] std::shared_ptr<const api::Clique> clique() const {
+    return cliques_.Get(self_.CliqueKey());
+  }
+  [[nodiscard]] bool pod_ready() const;
+
+  // `done` is called on another thread.
+  void Do(const WriteOrder& order, std::function<void(base::Result<Written>)> done);
+
+ private:
+  kube::ClientConfig config_;
+  const Self& self_;
+  const base::Clock& clock_;
+  base::Logger& logger_;
+  const std::function<void()> on_change_;
+  base::SystemRandom random_;
+  kube::Store<api::Clique> cliques_;
+  kube::Store<api::DaemonPod> pods_;
+  kube::Reflector clique_reflector_;
+  std::optional<kube::Reflector> pod_reflector_;
+  std::atomic<bool> clique_read_ = false;
+  http::Gate gate_;
+  http::CurlTransport transport_;
+  // Last: they use the others.
+  Worker writer_;
+  std::jthread watch_;
+};
+
+}  // namespace imexd

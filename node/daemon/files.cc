@@ -1,0 +1,111 @@
+#include "node/daemon/files.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <system_error>
+#include <utility>
+
+#include "pkg/base/file.h"
+
+namespace imexd {
+
+namespace {
+
+using base::ErrorCode;
+using base::Result;
+
+constexpr mode_t kMode = 0644;
+
+tl::unexpected<base::Error> FailedTo(const char* verb, const std::string& path, int error) {
+  return base::Fail(ErrorCode::kInvalid,
+                    std::string(verb) + " " + path + ": " + std::generic_category().message(error));
+}
+
+class File {
+ public:
+  File(const std::string& path, int flags)
+      : fd_(::open(path.c_str(), flags | O_WRONLY | O_CLOEXEC, kMode)) {}
+  ~File() { Close(); }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+
+  [[nodiscard]] bool is_open() const { return fd_ >= 0; }
+  // 0, or what was wrong. Full disks and broken ones may say so only now.
+  int Close() {
+    const int fd = std::exchange(fd_, -1);
+    return fd >= 0 && ::close(fd) != 0 ? errno : 0;
+  }
+  // From its beginning, and nothing behind it. 0, or what was wrong.
+  int Write(const std::string& content) {
+    std::size_t done = 0;
+    while (done < content.size()) {
+      const ssize_t count =
+          ::pwrite(fd_, content.data() + done, content.size() - done, static_cast<off_t>(done));
+      if (count < 0 && errno == EINTR) continue;
+      if (count <= 0) return count < 0 ? errno : ENOSPC;
+      done += static_cast<std::size_t>(count);
+    }
+    return ::ftruncate(fd_, static_cast<off_t>(content.size())) != 0 ? errno : 0;
+  }
+
+ private:
+  int fd_;
+};
+
+Result<void> WriteWhole(const std::string& path, int flags, const std::string& content) {
+  File file(path, flags);
+  if (!file.is_open()) return FailedTo("open", path, errno);
+  if (const int error = file.Write(content); error != 0) return FailedTo("write", path, error);
+  if (const int error = file.Close(); error != 0) return FailedTo("write", path, error);
+  return {};
+}
+
+bool IsRunnable(const std::string& path) {
+  struct stat info = {};
+  return ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) &&
+         ::access(path.c_str(), X_OK) == 0;
+}
+
+}  // namespace
+
+Result<void> ReplaceFile(const std::string& path, const std::string& content) {
+  const auto before = base::ReadFile(path, content.size() + 1);
+  if (before && *before == content) return {};
+  const std::string next = path + ".next";
+  if (auto written = WriteWhole(next, O_CREAT | O_TRUNC, content); !written) {
+    ::unlink(next.c_str());
+    return written;
+  }
+  if (std::rename(next.c_str(), path.c_str()) != 0) return FailedTo("replace", path, errno);
+  return {};
+}
+
+Result<void> WriteInPlace(const std::string& path, const std::string& content) {
+  return WriteWhole(path, 0, content);
+}
+
+Result<void> CheckWritable(const std::string& path) {
+  if (!File(path, 0).is_open()) return FailedTo("open", path, errno);
+  return {};
+}
+
+Result<std::string> FindProgram(const std::string& name, const std::string& search) {
+  if (name.find('/') != std::string::npos) {
+    if (IsRunnable(name)) return name;
+    return base::Fail(ErrorCode::kNotFound, name + " is no program that can be run");
+  }
+  for (std::size_t begin = 0; begin <= search.size();) {
+    const std::size_t end = std::min(search.find(':', begin), search.size());
+    std::string path = search.substr(begin, end - begin) + "/" + name;
+    if (end > begin && IsRunnable(path)) return path;
+    begin = end + 1;
+  }
+  return base::Fail(ErrorCode::kNotFound, name + " is in no folder of PATH (" + search + ")");
+}
+
+}  // namespace imexd

@@ -1,0 +1,62 @@
+#include "node/daemon/imex_process.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <string>
+#include <utility>
+
+namespace imexd {
+
+namespace {
+
+constexpr std::chrono::milliseconds kTurn{500};
+constexpr std::size_t kLineMax = 16U << 10;  // What is longer is passed on in parts.
+
+// As it is: it is somebody else's log, and what it says is not for us to change. What cannot be
+// written is lost, as it would be for IMEX itself.
+void WriteToStderr(std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t count = ::write(STDERR_FILENO, text.data(), text.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return;
+    text.remove_prefix(static_cast<std::size_t>(count));
+  }
+}
+
+}  // namespace
+
+base::Result<std::unique_ptr<ImexProcess>> ImexProcess::Start(
+    const base::Program& program, std::function<void(std::string_view line)> on_line) {
+  auto started = TRY(base::LastingProgram::Start(program));
+  return std::unique_ptr<ImexProcess>(new ImexProcess(std::move(started), std::move(on_line)));
+}
+
+ImexProcess::ImexProcess(std::unique_ptr<base::LastingProgram> program,
+                         std::function<void(std::string_view line)> on_line)
+    : program_(std::move(program)), on_line_(std::move(on_line)) {
+  listener_ = std::jthread([this](const std::stop_token& stop) { PassOn(stop); });
+}
+
+ImexProcess::~ImexProcess() = default;
+
+void ImexProcess::PassOn(const std::stop_token& stop) {
+  std::string words;
+  bool goes_on = true;
+  while (goes_on) {
+    goes_on = program_->Listen(kTurn, words) && !stop.stop_requested();
+    const bool is_all = !goes_on || words.size() > kLineMax;
+    const std::size_t end = is_all ? words.size() : words.rfind('\n') + 1;
+    const std::string lines = words.substr(0, end);
+    words.erase(0, end);
+    WriteToStderr(lines);
+    for (std::size_t begin = 0; begin < lines.size();) {
+      const std::size_t newline = std::min(lines.find('\n', begin), lines.size());
+      on_line_(std::string_view(lines).substr(begin, newline - begin));
+      begin = newline + 1;
+    }
+  }
+}
+
+}  // namespace imexd

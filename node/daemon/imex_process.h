@@ -1,0 +1,37 @@
+// The IMEX process: its words go where ours go, and each line is looked at.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <thread>
+
+#include "pkg/base/result.h"
+#include "pkg/base/subprocess.h"
+
+namespace imexd {
+
+class ImexProcess {
+ public:
+  // `on_line` is called on a thread of its own, until the destructor returns.
+  [[nodiscard]] static base::Result<std::unique_ptr<ImexProcess>> Start(
+      const base::Program& program, std::function<void(std::string_view line)> on_line);
+  ~ImexProcess();
+  ImexProcess(const ImexProcess&) = delete;
+  ImexProcess& operator=(const ImexProcess&) = delete;
+
+  [[nodiscard]] std::optional<base::ProgramEnd> Ended() const { return program_->Ended(); }
+  void Signal(int signal) const { program_->Signal(signal); }
+
+ private:
+  ImexProcess(std::unique_ptr<base::LastingProgram> program,
+              std::function<void(std::string_view line)> on_line);
+  void PassOn(const std::stop_token& stop);
+
+  const std::unique_ptr<base::LastingProgram> program_;
+  const std::function<void(std::string_view line)> on_line_;
+  std::jthread listener_;
+};
+
+}  // namespace imexd

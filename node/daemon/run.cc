@@ -1,0 +1,314 @@
+#include "node/daemon/run.h"
+
+#include <csignal>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "node/daemon/api_link.h"
+#include "node/daemon/files.h"
+#include "node/daemon/imex_process.h"
+#include "node/daemon/step.h"
+#include "node/daemon/worker.h"
+#include "node/imex/answers.h"
+#include "node/imex/names.h"
+#include "pkg/base/file.h"
+#include "pkg/base/rfc3339.h"
+#include "pkg/base/subprocess.h"
+#include "pkg/base/system_random.h"
+
+namespace imexd {
+
+namespace {
+
+using base::Result;
+
+constexpr std::size_t kHostsMax = 4U << 20;
+constexpr std::chrono::seconds kAskTime{5};
+constexpr std::size_t kAnswerMax = 32U << 20;  // Of 10,000 nodes the daemon's own part.
+constexpr std::chrono::seconds kConfigRetry{5};
+constexpr std::chrono::seconds kConfigLook{60};
+
+// What it prints; an error if it does not print it in time, or fails.
+Result<std::string> AskCtl(const Context& context, std::vector<std::string> question,
+                           const std::stop_token& stop) {
+  question.insert(question.begin(), {"-c", context.settings.PathOf(imex::kConfigFile)});
+  const auto end = TRY(base::RunProgram({.path = context.programs.ctl,
+                                         .arguments = std::move(question),
+                                         .environment = context.environment},
+                                        {.time = kAskTime, .output_bytes_max = kAnswerMax},
+                                        context.clock, stop));
+  if (end.how == base::ProgramEnd::How::kExited && end.status == 0) return end.output;
+  return base::Fail(base::ErrorCode::kUnavailable, "no answer");
+}
+
+// Peers hang where readiness does not: each is asked for itself. `index`: -1 if it is not known.
+Answers AskImex(const Context& context, int index, const std::stop_token& stop) {
+  Answers answers;
+  if (const auto printed = AskCtl(context, {"-q"}, stop)) answers.state = imex::StateIn(*printed);
+  if (index < 0) return answers;
+  if (const auto printed = AskCtl(context, {"-N", "-j"}, stop)) {
+    if (auto own = imex::ParseOwnView(*printed, index)) answers.own = *std::move(own);
+  }
+  return answers;
+}
+
+class Runner {
+ public:
+  Runner(const Context& context, Mailbox& mailbox)
+      : context_(context),
+        self_(context.settings.self),
+        clock_(context.clock),
+        logger_(context.logger),
+        mailbox_(mailbox) {}
+
+  Result<void> Run(const std::function<bool()>& stopping);
+
+ private:
+  void Connect();
+  [[nodiscard]] Observed Observe();
+  void SeeWhetherImexEnded();
+
+  void Do(const Step& step);
+  void WriteHosts(std::vector<imex::Host> hosts);
+  void StartImex();
+  void TakeLine(int instance, std::string_view line);
+  void Ask(int runs_as);
+  void WriteToApi(const Step& step);
+  void TakeWritten(const WriteOrder& order, const Result<Written>& written);
+  void Say(const Step& step);
+
+  const Context& context_;
+  const Self& self_;
+  const base::Clock& clock_;
+  base::Logger& logger_;
+  Mailbox& mailbox_;
+  base::SystemRandom random_;
+
+  Observed observed_;
+  Imex seen_;
+  Memory memory_;
+  std::string said_;
+  std::string error_said_;
+  TimePoint config_next_ = {};
+  bool told_to_stop_ = false;
+  int instance_ = 0;  // Of IMEX: what an earlier one said does not count.
+
+  std::unique_ptr<ApiLink> link_;
+  std::unique_ptr<ImexProcess> imex_;
+  Worker asker_;
+};
+
+// To the API server, as soon as it is known where it is; and anew when that has changed.
+void Runner::Connect() {
+  const TimePoint now = clock_.Now();
+  if (now < config_next_) return;
+  auto config = context_.load_config();
+  config_next_ = now + (config ? std::chrono::nanoseconds(kConfigLook) : kConfigRetry);
+  if (!config) {
+    if (error_said_ != config.error().message) {
+      error_said_ = config.error().message;
+      logger_.Error("No API server to talk to; looked for again every 5 s", {{"err", error_said_}});
+    }
+    return;
+  }
+  const bool is_same = link_ != nullptr && link_->config().endpoint == config->endpoint &&
+                       link_->config().credentials->Source() == config->credentials->Source();
+  if (is_same || observed_.writing) return;
+  logger_.Info("Talking to the API server",
+               {{"server", config->endpoint.url}, {"from", config->source}});
+  link_.reset();
+  link_ = std::make_unique<ApiLink>(*std::move(config), self_, clock_, logger_,
+                                    [this] { mailbox_.Wake(); });
+  if (memory_.manner != Manner::kUnknown && !self_.clique.empty()) {
+    link_->Watch(memory_.manner == Manner::kDaemon);
+  }
+}
+
+Observed Runner::Observe() {
+  observed_.now = clock_.Now();
+  observed_.imex = seen_;
+  if (link_ != nullptr) {
+    // In this order: what was read is in the store before it is called read.
+    observed_.clique_read = link_->clique_read();
+    observed_.clique = link_->clique();
+    observed_.pod_ready = link_->pod_ready();
+  }
+  return observed_;
+}
+
+void Runner::SeeWhetherImexEnded() {
+  if (imex_ == nullptr) return;
+  const auto ended = imex_->Ended();
+  if (!ended) return;
+  const TimePoint now = clock_.Now();
+  imex_.reset();
+  seen_.runs = false;
+  ++seen_.ends;
+  ++instance_;
+  observed_.answers.reset();
+  const bool exited = ended->how == base::ProgramEnd::How::kExited;
+  const std::string how = (exited ? "status " : "signal ") + std::to_string(ended->status);
+  if (told_to_stop_) {
+    logger_.Info("IMEX has ended", {{"with", how}});
+    return;
+  }
+  OnEnded(memory_, now - seen_.since, now, random_);
+  logger_.Error("IMEX has ended by itself and is started again; jobs that used it may have failed",
+                {{"with", how}, {"ends", std::to_string(seen_.ends)}});
+}
+
+void Runner::WriteHosts(std::vector<imex::Host> hosts) {
+  const std::string& path = context_.settings.hosts_file;
+  const TimePoint now = clock_.Now();
+  Result<void> written = {};
+  if (const auto before = base::ReadFile(path, kHostsMax)) {
+    const std::string after = imex::WithHosts(*before, hosts);
+    if (after != *before) written = WriteInPlace(path, after);
+  } else {
+    written = tl::unexpected(before.error());
+  }
+  if (!written) {
+    const std::string& error = written.error().message;
+    OnHostsFailed(memory_, error + "; " + kHostsAdvice, now, random_);
+    logger_.Error("Names of peers could not be written and are tried again", {{"err", error}});
+    return;
+  }
+  logger_.Info("Names of peers are written", {{"peers", std::to_string(hosts.size())}});
+  OnHostsWritten(memory_, std::move(hosts), seen_.runs, now);
+}
+
+void Runner::StartImex() {
+  const TimePoint now = clock_.Now();
+  base::Program program = {.path = context_.programs.imex,
+                           .arguments = {"-c", context_.settings.PathOf(imex::kConfigFile)},
+                           .environment = context_.environment};
+  const auto& more = context_.settings.program_arguments;
+  program.arguments.insert(program.arguments.end(), more.begin(), more.end());
+  const int instance = ++instance_;
+  auto started = ImexProcess::Start(program, [this, instance](std::string_view line) {
+    // Only what is of interest is worth a letter.
+    if (imex::IndexInLine(line) || imex::SaysInUse(line)) {
+      mailbox_.Post([this, instance, text = std::string(line)] { TakeLine(instance, text); });
+    }
+  });
+  if (!started) {
+    const std::string error = "start " + program.path + ": " + started.error().message +
+                              "; it comes with the node's driver: is it of this machine's kind?";
+    OnStartFailed(memory_, error, now, random_);
+    logger_.Error("IMEX could not be started", {{"err", error}});
+    return;
+  }
+  imex_ = *std::move(started);
+  seen_.runs = true;
+  seen_.since = now;
+  seen_.started = base::FormatSeconds(clock_.Wall());
+  seen_.index.reset();
+  seen_.in_use = false;
+  observed_.answers.reset();
+  OnStarted(memory_, now);
+  logger_.Info("IMEX is started", {{"program", program.path}});
+}
+
+void Runner::TakeLine(int instance, std::string_view line) {
+  if (instance != instance_) return;
+  if (const auto index = imex::IndexInLine(line)) seen_.index = index;
+  if (imex::SaysInUse(line)) seen_.in_use = true;
+}
+
+void Runner::Ask(int runs_as) {
+  observed_.asking = true;
+  asker_.Do([this, index = runs_as, instance = instance_](const std::stop_token& stop) {
+    Answers answers = AskImex(context_, index, stop);
+    mailbox_.Post([this, instance, answers = std::move(answers)] {
+      observed_.asking = false;
+      if (instance != instance_) return;
+      observed_.answers = answers;
+      OnAnswered(memory_, answers, clock_.Now());
+    });
+  });
+}
+
+void Runner::WriteToApi(const Step& step) {
+  if (link_ == nullptr) return;
+  observed_.writing = true;
+  const WriteOrder order = {
+      .write = *step.write, .ready = observed_.pod_ready, .report = step.report};
+  link_->Do(order, [this, order](Result<Written> written) {
+    mailbox_.Post([this, order, written = std::move(written)] { TakeWritten(order, written); });
+  });
+}
+
+void Runner::TakeWritten(const WriteOrder& order, const Result<Written>& written) {
+  const TimePoint now = clock_.Now();
+  observed_.writing = false;
+  if (!written) {
+    const base::Error& error = written.error();
+    OnWriteFailed(memory_, order.write, error, now, random_);
+    const bool expected =
+        error.code == base::ErrorCode::kConflict || error.code == base::ErrorCode::kAlreadyExists;
+    if (expected || error.message == error_said_) {
+      logger_.Debug("A write failed and is tried again", {{"err", error.message}});
+    } else {
+      error_said_ = error.message;
+      logger_.Error("A write failed and is tried again", {{"err", error.message}});
+    }
+    return;
+  }
+  error_said_.clear();
+  if (order.write == Write::kReport) return OnReported(memory_, order.report, now);
+  if (order.write != Write::kLabel) return OnWritten(memory_, order.write, written->version, now);
+  OnLabelled(memory_, written->manner, now, random_);
+  logger_.Info("The pod is labelled with its clique",
+               {{"clique", self_.clique},
+                {"writer", written->manner == Manner::kController ? "controller" : "daemon"}});
+  if (!self_.clique.empty()) link_->Watch(written->manner == Manner::kDaemon);
+}
+
+void Runner::Do(const Step& step) {
+  if (step.hosts) WriteHosts(*step.hosts);
+  if (step.start) StartImex();
+  if (step.signal && imex_ != nullptr) {
+    imex_->Signal(SIGUSR1);
+    OnSignalled(memory_, clock_.Now());
+    logger_.Info("IMEX is told to look its peers up again");
+  }
+  if (step.stop && imex_ != nullptr && !std::exchange(told_to_stop_, true)) imex_->Signal(SIGTERM);
+  if (step.ask) Ask(step.runs_as);
+  if (step.write) WriteToApi(step);
+}
+
+void Runner::Say(const Step& step) {
+  if (step.state == said_ || step.state.empty()) return;
+  said_ = step.state;
+  logger_.Info(said_);
+}
+
+Result<void> Runner::Run(const std::function<bool()>& stopping) {
+  while (true) {
+    if (!observed_.stopping && stopping()) {
+      observed_.stopping = true;
+      OnStopping(memory_, clock_.Now());
+    }
+    SeeWhetherImexEnded();
+    Connect();
+    const Step step = Decide(self_, Observe(), memory_);
+    if (!step.fatal.empty()) return base::Fail(base::ErrorCode::kInvalid, step.fatal);
+    Say(step);
+    if (step.over) return {};
+    Do(step);
+    // What was done may be the reason for more.
+    const bool did = step.hosts || step.start || step.signal;
+    const TimePoint until = did ? clock_.Now() : std::min(step.look_again, config_next_);
+    for (const auto& letter : mailbox_.Wait(until - clock_.Now())) letter();
+  }
+}
+
+}  // namespace
+
+Result<void> Run(const Context& context, Mailbox& mailbox, const std::function<bool()>& stopping) {
+  Runner runner(context, mailbox);
+  return runner.Run(stopping);
+}
+
+}  // namespace imexd

@@ -1,0 +1,171 @@
+#include "node/daemon/settings.h"
+
+#include <algorithm>
+#include <map>
+#include <sstream>
+
+#include "controller/api/names.h"
+#include "node/imex/hosts_file.h"
+#include "node/imex/names.h"
+#include "pkg/command_line/flags.h"
+#include "pkg/json/utf8.h"
+#include "pkg/kube/api/names.h"
+
+namespace imexd {
+
+namespace {
+
+using command_line::Add;
+
+constexpr std::size_t kQuotedMax = 80;
+
+std::string Quoted(const std::string& text) {
+  return "\"" + json::OneLine(text, kQuotedMax) + "\"";
+}
+
+// What the reference's gates must be for this daemon; one that is not here must not be there.
+const std::map<std::string, std::optional<bool>>& KnownGates() {
+  static const std::map<std::string, std::optional<bool>> kGates = {
+      {"ComputeDomainCliques", true},
+      {"IMEXDaemonsWithDNSNames", true},
+      {"HostManagedIMEXDaemon", false},
+      {"CrashOnNVLinkFabricErrors", {}},
+      {"FabricManagerPartitioning", {}},
+      {"TimeSlicingSettings", {}},
+      {"MPSSupport", {}},
+      {"PassthroughSupport", {}},
+      {"DynamicMIG", {}},
+      {"NVMLDeviceHealthCheck", {}},
+      {"DeviceMetadata", {}},
+      {"DRAListTypeAttributes", {}},
+      {"ConsumableShares", {}},
+      {"ContextualLogging", {}},
+      {"LoggingAlphaOptions", {}},
+      {"LoggingBetaOptions", {}},
+      {"AllAlpha", {}},
+      {"AllBeta", {}}};
+  return kGates;
+}
+
+// What is wrong with one of "name=bool"; empty: nothing.
+std::string CheckGate(const std::string& gate) {
+  const std::size_t equals = std::min(gate.find('='), gate.size());
+  const std::string name = gate.substr(0, equals);
+  const std::string value = gate.substr(std::min(equals + 1, gate.size()));
+  const auto known = KnownGates().find(name);
+  if (known == KnownGates().end()) {
+    return "feature gate " + Quoted(name) +
+           " is not known to this daemon: take it out of FEATURE_GATES, or use a controller and a "
+           "daemon of one version";
+  }
+  if (value != "true" && value != "false") {
+    return "feature gate " + Quoted(gate) + " has to be " + name + "=true or " + name + "=false";
+  }
+  if (known->second && *known->second != (value == "true")) {
+    return "feature gate " + name + "=" + value +
+           " cannot be served by this daemon: leave the gate out, or use NVIDIA's daemon";
+  }
+  return {};
+}
+
+std::string CheckGates(const std::string& text) {
+  std::istringstream list(text);
+  for (std::string gate; std::getline(list, gate, ',');) {
+    if (gate.empty()) continue;
+    if (std::string wrong = CheckGate(gate); !wrong.empty()) return wrong;
+  }
+  return {};
+}
+
+// What is wrong with what the container was given; empty: nothing.
+std::string CheckSelf(const Self& self) {
+  if (self.domain.empty()) {
+    return "COMPUTE_DOMAIN_UUID is empty: the CDI edits of this pod's claim did not apply; switch "
+           "CDI on in the node's container runtime, and see the log of its kubelet plugin";
+  }
+  if (!kube::IsLabelValue(self.domain) || !kube::IsLabelValue(self.clique)) {
+    return "COMPUTE_DOMAIN_UUID " + Quoted(self.domain) + " or CLIQUE_ID " + Quoted(self.clique) +
+           " can be no label's value; the kubelet plugin sets both: see its log";
+  }
+  const std::map<std::string, const std::string*> given = {{"NODE_NAME", &self.node},
+                                                           {"POD_NAME", &self.pod.name},
+                                                           {"POD_NAMESPACE", &self.pod.ns},
+                                                           {"POD_UID", &self.pod_uid}};
+  for (const auto& [variable, value] : given) {
+    if (value->empty()) {
+      return variable + " is empty: the DaemonSet sets it; is this its pod template?";
+    }
+  }
+  if (!imex::IsAddress(self.ip)) {
+    return "POD_IP " + Quoted(self.ip) + " is no address: the DaemonSet sets it to status.podIP";
+  }
+  return {};
+}
+
+void AddGiven(CLI::App& app, Settings& settings, std::string& gates) {
+  app.option_defaults()->group("What the container is given");
+  Self& self = settings.self;
+  Add(app, "--cliqueid", "CLIQUE_ID", self.clique, "NVLink clique of this node; empty: no fabric");
+  Add(app, "--compute-domain-uuid", "COMPUTE_DOMAIN_UUID", self.domain, "UID of the ComputeDomain");
+  Add(app, "--compute-domain-name", "COMPUTE_DOMAIN_NAME", settings.domain_name, "Its name");
+  Add(app, "--compute-domain-namespace", "COMPUTE_DOMAIN_NAMESPACE", settings.domain_namespace,
+      "Its namespace (default)");
+  Add(app, "--node-name", "NODE_NAME", self.node, "This node");
+  Add(app, "--pod-ip", "POD_IP", self.ip, "This pod's address");
+  Add(app, "--pod-uid", "POD_UID", self.pod_uid, "Its UID");
+  Add(app, "--pod-name", "POD_NAME", self.pod.name, "Its name");
+  Add(app, "--pod-namespace", "POD_NAMESPACE", self.pod.ns, "Its namespace");
+  Add(app, "--max-nodes-per-imex-domain", "MAX_NODES_PER_IMEX_DOMAIN", self.nodes_max,
+      "How many nodes a clique may have, the same for all daemons of a domain (18)")
+      ->check(CLI::Range(1, imex::kNodesMax));
+  Add(app, "--feature-gates", "FEATURE_GATES", gates,
+      "NVIDIA's feature gates as name=bool, separated by commas; one that is not known is refused");
+}
+
+void AddPlaces(CLI::App& app, Settings& settings) {
+  app.option_defaults()->group("Where things are");
+  command_line::AddKubeconfig(app, settings.kubeconfig);
+  Add(app, "--imex-folder", "IMEX_FOLDER", settings.folder,
+      "Of the template of IMEX's configuration, and of what is made of it (/imexd)");
+  Add(app, "--hosts-file", "HOSTS_FILE", settings.hosts_file,
+      "Where names of peers are written (/etc/hosts)");
+  Add(app, "--imex-program", "IMEX_PROGRAM", settings.program,
+      "IMEX, by its path or a name that is in PATH (nvidia-imex)");
+  Add(app, "--imex-ctl-program", "IMEX_CTL_PROGRAM", settings.ctl_program,
+      "Its control program (nvidia-imex-ctl)");
+  Add(app, "--imex-argument", "IMEX_ARGUMENTS", settings.program_arguments,
+      "One more argument for IMEX, as --nogpu; may be repeated, and have commas between")
+      ->delimiter(',')
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
+void AddAll(CLI::App& app, Settings& settings, std::string& gates) {
+  command_line::Begin(app, kExitStatuses);
+  AddGiven(app, settings, gates);
+  AddPlaces(app, settings);
+  app.option_defaults()->group("What others see of it");
+  command_line::AddLogging(app, settings.verbosity, settings.log_format);
+  app.require_subcommand(1);
+  app.fallthrough();
+  app.add_subcommand("run", "Joins the clique and runs IMEX, until SIGTERM");
+  app.add_subcommand("check", "Says by its exit status whether IMEX is ready, for probes")
+      ->callback([&settings] { settings.command = Command::kCheck; });
+}
+
+}  // namespace
+
+Parsed Parse(const std::vector<std::string>& arguments) {
+  Parsed parsed;
+  CLI::App app("Runs IMEX for one node of a ComputeDomain.", "compute-domain-daemon");
+  std::string gates;
+  AddAll(app, parsed.settings, gates);
+  parsed.exit = command_line::Parse(app, arguments);
+  if (parsed.exit) return parsed;
+  if (parsed.settings.command == Command::kCheck) return parsed;
+  std::string wrong = CheckSelf(parsed.settings.self);
+  if (wrong.empty()) wrong = CheckGates(gates);
+  if (!wrong.empty()) parsed.exit = command_line::Misused(wrong + "\n");
+  return parsed;
+}
+
+}  // namespace imexd

@@ -1,0 +1,59 @@
+// Flags and environment of the daemon, under the names of NVIDIA's.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "node/daemon/self.h"
+#include "pkg/command_line/exit.h"
+
+namespace imexd {
+
+enum class Command {
+  kRun,
+  kCheck,  // Whether IMEX is ready, for the probes of the pod.
+};
+
+struct Settings {
+  Command command = Command::kRun;
+  Self self = {};
+  std::string domain_name = {};  // Of the ComputeDomain, for the log.
+  std::string domain_namespace = "default";
+  int verbosity = 0;
+  std::string log_format = "auto";
+
+  // Where things are; the defaults are those of the pod that a controller makes.
+  std::string kubeconfig = {};
+  std::string folder = "/imexd";  // The template, and what is made of it.
+  std::string hosts_file = "/etc/hosts";
+  std::string program = "nvidia-imex";
+  std::string ctl_program = "nvidia-imex-ctl";
+  std::vector<std::string> program_arguments = {};  // Behind those that it needs.
+
+  [[nodiscard]] std::string PathOf(std::string_view file) const {
+    return folder + "/" + std::string(file);
+  }
+};
+
+// With what the process ends. --help says the same at its end.
+inline constexpr auto kExitStatuses = std::to_array<command_line::ExitStatus>({
+    {0, "It ended as it was told to, by SIGTERM or SIGINT; check: IMEX is ready"},
+    {command_line::kFailed,
+     "IMEX could not be started, as the last line says; check: it is not ready"},
+    {command_line::kMisused, "A flag or a variable is wrong; nothing was begun"},
+    command_line::kDefect,
+});
+
+struct Parsed {
+  Settings settings = {};
+  std::optional<command_line::Exit> exit = {};
+};
+
+// Reads the command line and the process's environment. An Exit with a status other than 0 is one
+// line that says what is wrong and what to do.
+[[nodiscard]] Parsed Parse(const std::vector<std::string>& arguments);
+
+}  // namespace imexd

@@ -1,0 +1,340 @@
+#include "node/daemon/step.h"
+
+#include <algorithm>
+
+#include "node/daemon/clique.h"
+#include "pkg/kube/api/meta.h"
+
+namespace imexd {
+
+namespace {
+
+using api::ImexReport;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr auto kIdle = std::chrono::minutes(10);
+// The daemons of a clique begin at once, and each of them has to change the same object.
+constexpr auto kSpread = milliseconds(500);
+constexpr BackOff kWrites = {.first = milliseconds(400), .most = seconds(6)};
+constexpr auto kForbiddenFor = seconds(60);
+// Peers come one after another, and IMEX, once told of new ones, is deaf for 5 s: one that starts
+// with those that are on their way need not be told of them.
+constexpr auto kQuiet = milliseconds(500);
+constexpr auto kQuietWithin = seconds(2);
+constexpr BackOff kStarts = {.first = seconds(1), .most = seconds(60)};
+constexpr BackOff kFiles = {.first = seconds(1), .most = seconds(30)};
+constexpr auto kLivedLong = seconds(60);  // What ends after that has not failed to start.
+// A write of ours is seen in the cache soon; after this it is looked at anew.
+constexpr auto kSeenWithin = seconds(2);
+constexpr auto kLeaveWithin = seconds(10);
+constexpr auto kReportEvery = seconds(10);
+constexpr auto kFirstReport = seconds(5);  // Of one that does not become ready.
+constexpr auto kReachWithin = seconds(15);
+constexpr auto kAskFirst = milliseconds(250);
+constexpr auto kAskMost = seconds(30);
+
+void BringForward(Step& step, TimePoint until) {
+  step.look_again = std::min(step.look_again, until);
+}
+
+bool WasStarted(const Observed& observed) { return observed.imex.runs || observed.imex.ends > 0; }
+
+const api::Member* Own(const Self& self, const Observed& observed) {
+  return observed.clique == nullptr ? nullptr : OwnEntry(*observed.clique, self);
+}
+
+// The index that IMEX runs with: as it says, or before it does, as the hosts file had it when it
+// was started. -1: none.
+int RunsAs(const Self& self, const Observed& observed, const Memory& memory) {
+  if (!WasStarted(observed)) return -1;
+  if (observed.imex.index) return *observed.imex.index;
+  if (!memory.hosts) return -1;
+  const auto own = std::ranges::find(*memory.hosts, self.ip, &imex::Host::ip);
+  return own == memory.hosts->end() ? -1 : own->index;
+}
+
+void DecideHosts(const Self& self, const Observed& observed, const Memory& memory, Step& step) {
+  // A clique that is gone will be back; its daemons are where they were.
+  if (observed.clique == nullptr) return;
+  if (Own(self, observed) == nullptr && !WasStarted(observed)) return;
+  std::vector<imex::Host> hosts = HostsIn(*observed.clique, self, RunsAs(self, observed, memory));
+  if (memory.hosts == hosts) return;
+  if (observed.now < memory.hosts_pace.next) return BringForward(step, memory.hosts_pace.next);
+  step.hosts = std::move(hosts);
+}
+
+// When IMEX is to start with the peers that there are. The clique may say that others come.
+TimePoint WhenGathered(const Observed& observed, const Memory& memory) {
+  const TimePoint at_most = memory.hosts_first + kQuietWithin;
+  const std::optional<int>& joining = observed.clique->joining;
+  if (!joining) return std::min(memory.hosts_at + kQuiet, at_most);
+  return *joining == 0 ? memory.hosts_at : at_most;
+}
+
+void DecideStart(const Self& self, const Observed& observed, const Memory& memory, Step& step) {
+  if (observed.imex.runs || step.hosts || !memory.hosts) return;
+  // The first time with an index; in place afterwards, with the files as they are.
+  TimePoint due = memory.starts.next;
+  if (!WasStarted(observed)) {
+    if (Own(self, observed) == nullptr) return;
+    due = std::max(due, WhenGathered(observed, memory));
+  }
+  if (observed.now < due) return BringForward(step, due);
+  step.start = true;
+}
+
+void DecideSignal(const Observed& observed, const Memory& memory, Step& step) {
+  const bool others_come = observed.clique != nullptr && observed.clique->joining.value_or(0) > 0;
+  const auto due = imex::WhenToSignal(memory.signals, others_come);
+  if (!observed.imex.runs || !due) return;
+  if (observed.now < *due) return BringForward(step, *due);
+  step.signal = true;
+}
+
+void DecideAsk(const Self& self, const Observed& observed, const Memory& memory, Step& step) {
+  if (!observed.imex.runs || observed.asking) return;
+  if (observed.now < memory.ask_next) return BringForward(step, memory.ask_next);
+  step.ask = true;
+  step.runs_as = RunsAs(self, observed, memory);
+}
+
+// Whether the clique in the cache is from before our last write.
+bool IsBehind(const Observed& observed, const Memory& memory, Step& step) {
+  if (memory.written_version.empty() || observed.now >= memory.written_at + kSeenWithin) {
+    return false;
+  }
+  const bool behind = observed.clique == nullptr ||
+                      kube::IsOlder(observed.clique->meta.resource_version, memory.written_version);
+  if (behind) BringForward(step, memory.written_at + kSeenWithin);
+  return behind;
+}
+
+std::optional<Write> EntryWrite(const Self& self, const Observed& observed, const Memory& memory,
+                                Step& step) {
+  if (!observed.clique_read || IsBehind(observed, memory, step)) return {};
+  if (observed.clique == nullptr) return Write::kCreate;
+  if (observed.clique->meta.deleting) return {};
+  const api::Member* own = Own(self, observed);
+  const auto& owners = observed.clique->meta.owners;
+  const bool owns =
+      std::ranges::find(owners, self.pod_uid, &kube::OwnerReference::uid) != owners.end();
+  if (own != nullptr && own->ready == observed.pod_ready && owns) return {};
+  return Write::kEntry;
+}
+
+// Until then a peer without a connection may only be on its way.
+TimePoint ReachedUntil(const Observed& observed, const Memory& memory) {
+  return std::max(memory.hosts_at, observed.imex.since) + kReachWithin;
+}
+
+ImexReport ReportOf(const Self& self, const Observed& observed, const Memory& memory) {
+  const Imex& process = observed.imex;
+  ImexReport report = {.index = process.index.value_or(-1),
+                       .state = std::string(process.runs ? imex::kUnknown : api::kImexEnded),
+                       .started = process.started,
+                       .restarts = std::max(0, process.runs ? process.ends : process.ends - 1),
+                       .in_use = process.in_use};
+  if (!process.runs || !observed.answers) return report;
+  report.state = observed.answers->state;
+  if (!observed.answers->own) return report;
+  report.version = observed.answers->own->version;
+  report.peers_known = true;
+  // Those that came just now, or that it has just begun to look for, are on their way.
+  if (memory.hosts && observed.now >= ReachedUntil(observed, memory)) {
+    report.unreachable = UnreachableIn(*memory.hosts, self.ip, *observed.answers->own);
+  }
+  report.unreachable_count = static_cast<int>(report.unreachable.size());
+  if (report.unreachable.size() > api::kUnreachableMax) {
+    report.unreachable.resize(api::kUnreachableMax);
+  }
+  return report;
+}
+
+std::optional<Write> ReportWrite(const Self& self, const Observed& observed, const Memory& memory,
+                                 Step& step) {
+  if (!WasStarted(observed)) return {};
+  step.report = ReportOf(self, observed, memory);
+  const TimePoint reached_until = ReachedUntil(observed, memory);
+  if (observed.now < reached_until) BringForward(step, reached_until);
+  if (memory.reported == step.report) return {};
+  TimePoint due = memory.reported_at + kReportEvery;
+  // At first there is nothing to say but that it forms.
+  if (!memory.reported) {
+    due = step.report.state == imex::kReady ? observed.now : observed.imex.since + kFirstReport;
+  }
+  if (observed.now >= due) return Write::kReport;
+  BringForward(step, due);
+  return {};
+}
+
+void DecideWrite(const Self& self, const Observed& observed, const Memory& memory, Step& step) {
+  if (observed.writing) return;
+  if (observed.now < memory.writes.next) return BringForward(step, memory.writes.next);
+  if (memory.manner == Manner::kUnknown) {
+    step.write = Write::kLabel;
+  } else if (self.clique.empty()) {
+    return;
+  } else if (memory.manner == Manner::kDaemon) {
+    step.write = EntryWrite(self, observed, memory, step);
+  } else {
+    step.write = ReportWrite(self, observed, memory, step);
+  }
+}
+
+// Out of the clique, and IMEX ended.
+void DecideEnd(const Self& self, const Observed& observed, const Memory& memory, Step& step) {
+  const TimePoint give_up = memory.stopping_since.value_or(observed.now) + kLeaveWithin;
+  const bool is_in = memory.manner == Manner::kDaemon && !self.clique.empty() && !memory.left;
+  const bool leaves = (is_in || observed.writing) && observed.now < give_up;
+  step.state = "Stopping";
+  step.stop = observed.imex.runs;
+  step.over = !observed.imex.runs && !leaves;
+  if (!leaves) return;
+  BringForward(step, give_up);
+  if (!is_in || observed.writing) return;
+  if (observed.now < memory.writes.next) return BringForward(step, memory.writes.next);
+  step.write = Write::kLeave;
+}
+
+std::string StateOf(const Self& self, const Observed& observed, const Memory& memory) {
+  if (memory.manner == Manner::kUnknown) return "Labelling the pod";
+  if (self.clique.empty()) return "This node has no fabric: there is no IMEX to run";
+  const api::Member* own = Own(self, observed);
+  if (!WasStarted(observed)) {
+    if (own != nullptr) return "Starting IMEX";
+    return memory.manner == Manner::kController
+               ? "Waiting for the controller to give this node an index"
+               : "Joining the clique";
+  }
+  if (!observed.imex.runs) return "IMEX has ended by itself and is started again";
+  if (observed.imex.in_use) {
+    return "IMEX finds its resources in use: disable nvidia-imex.service on this node";
+  }
+  const int runs_as = observed.imex.index.value_or(-1);
+  if (own != nullptr && runs_as >= 0 && own->index != runs_as) {
+    return "IMEX runs as " + std::to_string(runs_as) + " and the clique says " +
+           std::to_string(own->index) + ": delete this pod when no job needs it";
+  }
+  return "IMEX runs";
+}
+
+}  // namespace
+
+Step Decide(const Self& self, const Observed& observed, const Memory& memory) {
+  Step step = {.look_again = observed.now + kIdle};
+  if (!memory.fatal.empty() && !WasStarted(observed)) {
+    step.fatal = memory.fatal;
+    return step;
+  }
+  if (observed.stopping) {
+    DecideEnd(self, observed, memory, step);
+    return step;
+  }
+  step.state = StateOf(self, observed, memory);
+  if (memory.manner != Manner::kUnknown && !self.clique.empty()) {
+    DecideHosts(self, observed, memory, step);
+    DecideStart(self, observed, memory, step);
+    DecideSignal(observed, memory, step);
+    DecideAsk(self, observed, memory, step);
+  }
+  DecideWrite(self, observed, memory, step);
+  return step;
+}
+
+void OnStopping(Memory& memory, TimePoint now) {
+  if (!memory.stopping_since) memory.stopping_since = now;
+  memory.writes = {};
+}
+
+void OnLabelled(Memory& memory, Manner manner, TimePoint now, base::Random& random) {
+  memory.manner = manner;
+  memory.writes = {};
+  if (manner != Manner::kDaemon) return;
+  const std::chrono::duration<double, std::milli> wait = kSpread * random.Fraction();
+  memory.writes.next = now + std::chrono::duration_cast<std::chrono::nanoseconds>(wait);
+}
+
+void OnWritten(Memory& memory, Write write, const std::string& version, TimePoint now) {
+  memory.writes = {};
+  if (write == Write::kLeave) memory.left = true;
+  if (version.empty()) return;
+  memory.written_version = version;
+  memory.written_at = now;
+}
+
+void OnReported(Memory& memory, const ImexReport& report, TimePoint now) {
+  memory.writes = {};
+  memory.reported = report;
+  memory.reported_at = now;
+}
+
+void OnWriteFailed(Memory& memory, Write write, const base::Error& error, TimePoint now,
+                   base::Random& random) {
+  using base::ErrorCode;
+  memory.writes = AfterFailure(memory.writes, kWrites, now, random);
+  if (error.retry_after)
+    memory.writes.next = std::max(memory.writes.next, now + *error.retry_after);
+  // Only an administrator can mend that.
+  if (error.code == ErrorCode::kForbidden) {
+    memory.writes.next = std::max(memory.writes.next, now + kForbiddenFor);
+  }
+  const bool is_hopeless = error.code == ErrorCode::kForbidden ||
+                           error.code == ErrorCode::kNotFound ||
+                           error.code == ErrorCode::kInvalid || error.code == ErrorCode::kConflict;
+  if (write == Write::kLabel && is_hopeless) memory.fatal = error.message;
+}
+
+void OnHostsWritten(Memory& memory, std::vector<imex::Host> hosts, bool imex_runs, TimePoint now) {
+  if (!memory.hosts) memory.hosts_first = now;
+  memory.hosts = std::move(hosts);
+  memory.hosts_at = now;
+  memory.hosts_pace = {};
+  if (!imex_runs) return;
+  memory.signals = AfterChange(memory.signals, now);
+  memory.ask_next = std::min(memory.ask_next, now + kAskFirst);
+  memory.ask_period = kAskFirst;
+}
+
+void OnHostsFailed(Memory& memory, const std::string& error, TimePoint now, base::Random& random) {
+  memory.hosts_pace = AfterFailure(memory.hosts_pace, kFiles, now, random);
+  memory.fatal = error;
+}
+
+void OnStarted(Memory& memory, TimePoint now) {
+  memory.signals = {};  // It has just looked everything up.
+  memory.ask_next = now + kAskFirst;
+  memory.ask_period = kAskFirst;
+}
+
+void OnStartFailed(Memory& memory, const std::string& error, TimePoint now, base::Random& random) {
+  memory.starts = AfterFailure(memory.starts, kStarts, now, random);
+  memory.fatal = error;
+}
+
+void OnSignalled(Memory& memory, TimePoint now) { memory.signals = imex::AfterSignal(now); }
+
+void OnEnded(Memory& memory, std::chrono::nanoseconds lived, TimePoint now, base::Random& random) {
+  if (lived >= kLivedLong) memory.starts = {};
+  memory.starts = AfterFailure(memory.starts, kStarts, now, random);
+}
+
+void OnAnswered(Memory& memory, const Answers& answers, TimePoint now) {
+  const bool rests = answers.state == imex::kReady && answers.own && memory.hosts &&
+                     answers.own->connected.size() + 1 >= memory.hosts->size();
+  memory.ask_period =
+      rests ? milliseconds(kAskMost) : std::min(milliseconds(kAskMost), 2 * memory.ask_period);
+  memory.ask_next = now + memory.ask_period;
+}
+
+std::vector<int> UnreachableIn(const std::vector<imex::Host>& hosts, const std::string& own_ip,
+                               const imex::OwnView& view) {
+  std::vector<int> unreachable;
+  for (const imex::Host& host : hosts) {
+    if (host.ip != own_ip && !view.connected.contains(host.index))
+      unreachable.push_back(host.index);
+  }
+  return unreachable;
+}
+
+}  // namespace imexd

@@ -1,0 +1,107 @@
+#include "node/daemon/writes.h"
+
+#include "controller/api/names.h"
+#include "controller/api/types.h"
+#include "node/daemon/clique.h"
+#include "pkg/json/repair.h"
+#include "pkg/json/value.h"
+#include "pkg/kube/client/request.h"
+
+namespace imexd {
+
+namespace {
+
+using base::Result;
+using json::Value;
+
+// Long enough for a server under load, and short enough for who waits for the end of the pod.
+constexpr std::chrono::seconds kTimeout{10};
+constexpr std::size_t kObjectMax = 4U << 20;
+
+Result<http::Response> Send(http::Request request, http::Transport& transport) {
+  request.timeout = kTimeout;
+  request.response_bytes_max = kObjectMax;
+  return kube::CheckStatus(transport.Send(request), request.method);
+}
+
+// Of this very pod: one of the same name that came after it has another UID, which is a conflict.
+Value PodPatch(const Self& self, const char* map, std::string_view key, std::string value) {
+  Value metadata = Value::Object({{"uid", self.pod_uid}});
+  metadata[map] = Value::Object({{key, std::move(value)}});
+  return Value::Object({{"metadata", std::move(metadata)}});
+}
+
+Result<Written> Label(const Self& self, http::Transport& transport) {
+  const auto reply = TRY(
+      Send(kube::MergePatchRequest(kube::kPods, self.pod,
+                                   PodPatch(self, "labels", api::kCliqueLabel, self.clique)),
+           transport)
+          .map_error(base::While("label pod " + kube::ToString(self.pod) + " with its clique")));
+  json::Parser parser;
+  const json::View object = TRY(json::ParseRepaired(parser, reply.body));
+  const api::DaemonPod pod = TRY(api::DecodeDaemonPod(object));
+  return Written{.manner = pod.controller_writes ? Manner::kController : Manner::kDaemon};
+}
+
+Result<Written> Report(const Self& self, const api::ImexReport& report,
+                       http::Transport& transport) {
+  TRY(Send(kube::MergePatchRequest(
+               kube::kPods, self.pod,
+               PodPatch(self, "annotations", api::kImexAnnotation, api::Encode(report))),
+           transport)
+          .map_error(base::While("annotate pod " + kube::ToString(self.pod))));
+  return Written{};
+}
+
+Result<Written> VersionIn(const http::Response& reply) {
+  json::Parser parser;
+  const json::View object = TRY(json::ParseRepaired(parser, reply.body));
+  return Written{.version = std::string(object["metadata"]["resourceVersion"].AsString())};
+}
+
+Result<Written> CreateClique(const Self& self, bool ready, http::Transport& transport) {
+  const auto reply =
+      TRY(Send(kube::CreateRequest(api::kComputeDomainCliques, self.pod.ns, NewClique(self, ready)),
+               transport)
+              .map_error(base::While("create clique " + self.CliqueKey().name)));
+  return VersionIn(reply);
+}
+
+Result<Written> ChangeClique(const Self& self, const WriteOrder& order,
+                             http::Transport& transport) {
+  const kube::ObjectKey key = self.CliqueKey();
+  const auto read = TRY(Send(kube::GetRequest(api::kComputeDomainCliques, key), transport)
+                            .map_error(base::While("read clique " + key.name)));
+  Value clique = TRY(json::Parse(read.body));
+  const bool leaves = order.write == Write::kLeave;
+  const bool changed =
+      leaves ? TakeOutOwnEntry(clique, self) : TRY(PutOwnEntry(clique, self, order.ready));
+  if (!changed) return VersionIn(read);
+  const auto reply =
+      TRY(Send(kube::UpdateRequest(api::kComputeDomainCliques, key, clique), transport)
+              .map_error(base::While("update clique " + key.name)));
+  return VersionIn(reply);
+}
+
+}  // namespace
+
+Result<Written> Perform(const Self& self, const WriteOrder& order, http::Transport& transport) {
+  switch (order.write) {
+    case Write::kLabel:
+      return Label(self, transport);
+    case Write::kCreate:
+      return CreateClique(self, order.ready, transport);
+    case Write::kEntry:
+      return ChangeClique(self, order, transport);
+    case Write::kLeave: {
+      auto left = ChangeClique(self, order, transport);
+      if (!left && left.error().code == base::ErrorCode::kNotFound) return Written{};
+      return left;
+    }
+    case Write::kReport:
+      return Report(self, order.report, transport);
+  }
+  return Written{};
+}
+
+}  // namespace imexd

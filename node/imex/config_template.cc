@@ -1,0 +1,89 @@
+#include "node/imex/config_template.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "pkg/json/utf8.h"
+
+namespace imex {
+
+namespace {
+
+constexpr std::string_view kSpace = " \t\r\n";
+constexpr std::size_t kQuotedMax = 60;
+
+bool IsSpace(char c) { return kSpace.find(c) != std::string_view::npos; }
+
+std::string_view TrimFront(std::string_view text) {
+  return text.substr(std::min(text.find_first_not_of(kSpace), text.size()));
+}
+std::string_view TrimBack(std::string_view text) {
+  return text.substr(0, text.find_last_not_of(kSpace) + 1);
+}
+
+// What stands between {{ and }}, and whether white space goes before and after it.
+struct Action {
+  std::string_view words = {};
+  bool trims_before = false;
+  bool trims_after = false;
+};
+
+Action ReadAction(std::string_view inside) {
+  Action action;
+  // A dash counts with white space beside it: "{{-3}}" is a number.
+  if (inside.size() > 1 && inside[0] == '-' && IsSpace(inside[1])) {
+    action.trims_before = true;
+    inside.remove_prefix(1);
+  }
+  if (inside.size() > 1 && inside.back() == '-' && IsSpace(inside[inside.size() - 2])) {
+    action.trims_after = true;
+    inside.remove_suffix(1);
+  }
+  action.words = TrimBack(TrimFront(inside));
+  return action;
+}
+
+std::optional<std::string_view> ValueOf(std::string_view words, const ConfigValues& values) {
+  if (words == ".IMEXCmdBindInterfaceIP") return values.cmd_bind_ip;
+  if (words == ".IMEXDaemonNodesConfigPath") return values.nodes_path;
+  if (words.size() >= 4 && words.starts_with("/*") && words.ends_with("*/")) return "";
+  return {};
+}
+
+tl::unexpected<base::Error> Wrong(std::string_view before, std::string_view what,
+                                  const std::string& why) {
+  const auto line = 1 + std::ranges::count(before, '\n');
+  return base::Fail(base::ErrorCode::kInvalid, "line " + std::to_string(line) + ": \"" +
+                                                   json::OneLine(what, kQuotedMax) + "\" " + why);
+}
+
+}  // namespace
+
+base::Result<std::string> RenderConfig(std::string_view text, const ConfigValues& values) {
+  std::string rendered;
+  std::size_t at = 0;
+  bool trims = false;
+  while (true) {
+    const std::size_t open = std::min(text.find("{{", at), text.size());
+    std::string_view plain = text.substr(at, open - at);
+    if (trims) plain = TrimFront(plain);
+    if (open == text.size()) return rendered.append(plain);
+
+    const std::size_t close = text.find("}}", open + 2);
+    if (close == std::string_view::npos) {
+      return Wrong(text.substr(0, open), text.substr(open), "has no }} behind it");
+    }
+    const Action action = ReadAction(text.substr(open + 2, close - open - 2));
+    const auto value = ValueOf(action.words, values);
+    if (!value) {
+      return Wrong(text.substr(0, open), text.substr(open, close + 2 - open),
+                   "is not understood; what is: {{ .IMEXCmdBindInterfaceIP }} and "
+                   "{{ .IMEXDaemonNodesConfigPath }}");
+    }
+    rendered.append(action.trims_before ? TrimBack(plain) : plain).append(*value);
+    trims = action.trims_after;
+    at = close + 2;
+  }
+}
+
+}  // namespace imex

@@ -1,0 +1,23 @@
+// IMEX's configuration, out of the template that the kubelet plugin lays beside it. Pure.
+//
+// The template is text with actions as Go's text/template has them; of these a value by its name,
+// comments, and the dashes that take white space away are understood.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "pkg/base/result.h"
+
+namespace imex {
+
+struct ConfigValues {
+  std::string cmd_bind_ip = {};  // {{ .IMEXCmdBindInterfaceIP }}
+  std::string nodes_path = {};   // {{ .IMEXDaemonNodesConfigPath }}
+};
+
+// kInvalid, with the line, what stands there and what may: an action that is none of these.
+[[nodiscard]] base::Result<std::string> RenderConfig(std::string_view text,
+                                                     const ConfigValues& values);
+
+}  // namespace imex

@@ -1,0 +1,49 @@
+#include "node/imex/config_template.h"
+
+#include <gtest/gtest.h>
+
+namespace imex {
+namespace {
+
+const ConfigValues kValues = {.cmd_bind_ip = "10.0.0.7", .nodes_path = "/imexd/nodes.cfg"};
+
+std::string Rendered(std::string_view text) {
+  return RenderConfig(text, kValues).value_or("refused");
+}
+
+TEST(RenderConfig, PutsTheTwoValuesInTheirPlaces) {
+  EXPECT_EQ(Rendered("LOG_LEVEL=4\n"
+                     "IMEX_NODE_CONFIG_FILE={{ .IMEXDaemonNodesConfigPath }}\n"
+                     "IMEX_CMD_BIND_INTERFACE_IP={{.IMEXCmdBindInterfaceIP}}\n"),
+            "LOG_LEVEL=4\n"
+            "IMEX_NODE_CONFIG_FILE=/imexd/nodes.cfg\n"
+            "IMEX_CMD_BIND_INTERFACE_IP=10.0.0.7\n");
+}
+
+TEST(RenderConfig, LeavesATextWithoutActionsAsItIs) {
+  for (const char* text : {"", "A=1", "A={\n}} B={ {\r\n"}) EXPECT_EQ(Rendered(text), text);
+}
+
+TEST(RenderConfig, DashesTakeTheWhiteSpaceBesideThem) {
+  EXPECT_EQ(Rendered("A= \n {{- .IMEXCmdBindInterfaceIP -}} \n B"), "A=10.0.0.7B");
+  EXPECT_EQ(Rendered("A {{- /* a\nremark */ -}} B"), "AB");
+  EXPECT_EQ(Rendered("A {{/* a remark */}} B"), "A  B");
+}
+
+TEST(RenderConfig, ActionThatIsNotUnderstoodIsNamedWithItsLineAndWhatWouldBe) {
+  EXPECT_EQ(RenderConfig("A=1\nB={{ .Port }}\n", kValues).error().message,
+            "line 2: \"{{ .Port }}\" is not understood; what is: {{ .IMEXCmdBindInterfaceIP }} and "
+            "{{ .IMEXDaemonNodesConfigPath }}");
+  for (const char* text : {"{{}}", "{{ if .X }}", "{{-.IMEXCmdBindInterfaceIP}}", "{{/*/}}",
+                           "{{ .IMEXCmdBindInterfaceIP.X }}"}) {
+    EXPECT_EQ(Rendered(text), "refused") << text;
+  }
+}
+
+TEST(RenderConfig, ActionWithoutAnEndIsNamedWithItsLine) {
+  EXPECT_EQ(RenderConfig("A\n\n{{ .IMEXCmd\x1b", kValues).error().message,
+            "line 3: \"{{ .IMEXCmd \" has no }} behind it");
+}
+
+}  // namespace
+}  // namespace imex

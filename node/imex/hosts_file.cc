@@ -1,0 +1,64 @@
+#include "node/imex/hosts_file.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
+#include <algorithm>
+#include <array>
+
+#include "node/imex/names.h"
+#include "pkg/base/check.h"
+
+namespace imex {
+
+namespace {
+
+constexpr std::string_view kBegin =
+    "# IMEX daemons of this clique; compute-domain-daemon writes this";
+constexpr std::string_view kEnd = "# End of the IMEX daemons";
+constexpr std::string_view kBlank = " \t\r";
+
+// The next word of a line; empty at its end, or where a remark begins.
+std::string_view NextWord(std::string_view& line) {
+  line.remove_prefix(std::min(line.find_first_not_of(kBlank), line.size()));
+  const std::string_view word = line.substr(0, line.find_first_of(" \t\r#"));
+  line.remove_prefix(word.size());
+  return word;
+}
+
+bool NamesADaemon(std::string_view line) {
+  static_cast<void>(NextWord(line));  // The address.
+  for (std::string_view name = NextWord(line); !name.empty(); name = NextWord(line)) {
+    if (IndexOf(name)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool IsAddress(const std::string& text) {
+  std::array<unsigned char, sizeof(in6_addr)> parsed = {};
+  // Up to its first zero byte only: nothing behind that is looked at.
+  if (text.find('\0') != std::string::npos) return false;
+  return ::inet_pton(AF_INET, text.c_str(), parsed.data()) == 1 ||
+         ::inet_pton(AF_INET6, text.c_str(), parsed.data()) == 1;
+}
+
+std::string WithHosts(std::string_view text, const std::vector<Host>& hosts) {
+  std::string written;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    if (line == kBegin || line == kEnd || NamesADaemon(line)) continue;
+    written.append(line).append("\n");
+  }
+  if (hosts.empty()) return written;
+  written.append(kBegin).append("\n");
+  for (const Host& host : hosts) {
+    CHECK(IsAddress(host.ip));  // Or what somebody wrote into a clique would write other lines.
+    written.append(host.ip).append("\t").append(DnsName(host.index)).append("\n");
+  }
+  return written.append(kEnd).append("\n");
+}
+
+}  // namespace imex

@@ -1,0 +1,80 @@
+#include "node/nvml/fabric.h"
+
+#include <algorithm>
+#include <charconv>
+
+namespace nvml {
+
+namespace {
+
+using base::ErrorCode;
+using base::Fail;
+using base::Result;
+
+std::string NameOf(const Fabric& fabric) {
+  constexpr std::string_view kHex = "0123456789abcdef";
+  std::string name;
+  for (std::size_t i = 0; i < fabric.cluster.size(); ++i) {
+    if (i == 4 || i == 6 || i == 8 || i == 10) name += '-';
+    name += kHex[fabric.cluster[i] >> 4U];
+    name += kHex[fabric.cluster[i] & 15U];
+  }
+  return name + "." + std::to_string(fabric.clique);
+}
+
+bool HasCluster(const Fabric& fabric) {
+  return std::ranges::any_of(fabric.cluster, [](std::uint8_t byte) { return byte != 0; });
+}
+
+// Whether the GPU is in a fabric.
+Result<bool> IsAttached(const Fabric& fabric) {
+  const std::string gpu = "GPU " + std::to_string(fabric.gpu);
+  if (fabric.state == Fabric::State::kNotSupported) return false;
+  if (fabric.state != Fabric::State::kCompleted) {
+    return Fail(ErrorCode::kUnavailable, gpu + " has not joined its NVLink fabric yet");
+  }
+  if (fabric.status != 0) {
+    return Fail(ErrorCode::kInvalid, gpu + " could not join its NVLink fabric: NVML says " +
+                                         std::to_string(fabric.status));
+  }
+  return HasCluster(fabric);
+}
+
+}  // namespace
+
+Result<std::string> CliqueOf(const std::vector<Fabric>& gpus, Strictness strictness) {
+  std::string clique;
+  int first = 0;
+  for (const Fabric& fabric : gpus) {
+    auto attached = IsAttached(fabric);
+    if (!attached && strictness == Strictness::kAllAttached) {
+      return tl::unexpected(std::move(attached).error());
+    }
+    if (!attached.value_or(false)) continue;
+    const std::string name = NameOf(fabric);
+    if (!clique.empty() && clique != name) {
+      return Fail(ErrorCode::kInvalid, "GPU " + std::to_string(first) + " is in NVLink clique " +
+                                           clique + ", GPU " + std::to_string(fabric.gpu) +
+                                           " of the same node in " + name);
+    }
+    if (clique.empty()) first = fabric.gpu;
+    clique = name;
+  }
+  return clique;
+}
+
+bool KnowsNames(std::string_view driver_version) {
+  constexpr std::array<int, 3> kFirst = {570, 158, 1};
+  std::array<int, 3> version = {};
+  for (int& part : version) {
+    const auto [stop, error] =
+        std::from_chars(driver_version.data(), driver_version.data() + driver_version.size(), part);
+    if (error != std::errc()) break;
+    driver_version.remove_prefix(static_cast<std::size_t>(stop - driver_version.data()));
+    if (!driver_version.starts_with('.')) break;
+    driver_version.remove_prefix(1);
+  }
+  return version >= kFirst;
+}
+
+}  // namespace nvml

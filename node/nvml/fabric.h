@@ -1,0 +1,38 @@
+// The NVLink clique of a node, out of what NVML says of its GPUs. Pure; library.h has NVML.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "pkg/base/result.h"
+
+namespace nvml {
+
+// Of one GPU.
+struct Fabric {
+  enum class State { kNotSupported = 0, kNotStarted = 1, kInProgress = 2, kCompleted = 3 };
+  int gpu = 0;  // Its index.
+  State state = State::kNotSupported;
+  int status = 0;  // How joining it ended: 0 is well.
+  std::array<std::uint8_t, 16> cluster = {};
+  std::uint32_t clique = 0;
+  friend bool operator==(const Fabric&, const Fabric&) = default;
+};
+
+enum class Strictness {
+  kAllAttached,  // A GPU that has not joined its fabric is an error.
+  kOnlyAttached  // It is left out.
+};
+
+// "<uuid>.<n>"; empty: the node has no fabric, which one that still forms is not. kUnavailable: it
+// still forms, ask again. kInvalid: something is wrong with it, in words.
+[[nodiscard]] base::Result<std::string> CliqueOf(const std::vector<Fabric>& gpus,
+                                                 Strictness strictness);
+
+// Whether the driver is at least the one whose IMEX is told peers by their names, "570.158.01".
+[[nodiscard]] bool KnowsNames(std::string_view driver_version);
+
+}  // namespace nvml

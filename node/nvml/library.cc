@@ -1,0 +1,191 @@
+#include "node/nvml/library.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <iterator>
+#include <utility>
+
+#include "node/nvml/abi.h"
+#include "pkg/json/utf8.h"
+
+namespace nvml {
+
+namespace {
+
+using base::ErrorCode;
+using base::Fail;
+using base::Result;
+
+// More than any machine has: what the library says is not taken as it comes.
+constexpr unsigned kGpusMax = 1024;
+constexpr std::size_t kVersionMax = 32;
+
+tl::unexpected<base::Error> Said(const char* function, int code) {
+  return Fail(ErrorCode::kInvalid, std::string(function) + ": NVML says " + std::to_string(code));
+}
+
+// The function of that name, if the library has it.
+template <typename Function>
+bool Load(void* library, const char* name, Function*& function) {
+  function = reinterpret_cast<Function*>(::dlsym(library, name));
+  return function != nullptr;
+}
+
+std::string TextIn(const std::array<char, abi::kTextMax>& text) {
+  return {text.begin(), std::ranges::find(text, '\0')};
+}
+
+Fabric::State StateOf(std::uint8_t state) {
+  switch (state) {
+    case 0:
+      return Fabric::State::kNotSupported;
+    case 1:
+      return Fabric::State::kNotStarted;
+    case 3:
+      return Fabric::State::kCompleted;
+    default:
+      break;
+  }
+  // One that nobody knows yet is not there yet.
+  return Fabric::State::kInProgress;
+}
+
+template <typename Info>
+Fabric FabricOf(const Info& info) {
+  Fabric fabric = {.state = StateOf(info.state), .status = info.status, .clique = info.clique};
+  std::ranges::copy(info.cluster, fabric.cluster.begin());
+  return fabric;
+}
+
+bool IsDisplay(const std::string& name) {
+  return name == "DGX Display" || name == "NVIDIA DGX Display";
+}
+
+}  // namespace
+
+struct Library::Functions {
+  void* library = nullptr;
+  bool is_started = false;
+  int (*init)(unsigned) = nullptr;
+  int (*shutdown)() = nullptr;
+  int (*driver_version)(char*, unsigned) = nullptr;
+  int (*count)(unsigned*) = nullptr;
+  int (*device)(unsigned, abi::Device*) = nullptr;
+  int (*name)(abi::Device, char*, unsigned) = nullptr;
+  int (*fabric)(abi::Device, abi::FabricInfo*) = nullptr;
+  int (*fabric2)(abi::Device, abi::FabricInfo2*) = nullptr;
+
+  Functions() = default;
+  Functions(const Functions&) = delete;
+  Functions& operator=(const Functions&) = delete;
+  ~Functions() {
+    if (is_started) static_cast<void>(shutdown());
+    if (library != nullptr) ::dlclose(library);
+  }
+
+  bool LoadAll() {
+    const bool has_old = Load(library, "nvmlDeviceGetGpuFabricInfo", fabric);
+    const bool has_new = Load(library, "nvmlDeviceGetGpuFabricInfoV", fabric2);
+    return Load(library, "nvmlInitWithFlags", init) && Load(library, "nvmlShutdown", shutdown) &&
+           Load(library, "nvmlSystemGetDriverVersion", driver_version) &&
+           Load(library, "nvmlDeviceGetCount_v2", count) &&
+           Load(library, "nvmlDeviceGetHandleByIndex_v2", device) &&
+           Load(library, "nvmlDeviceGetName", name) && (has_old || has_new);
+  }
+
+  // Of one GPU, by the newer function where the driver has it.
+  [[nodiscard]] Result<Fabric> FabricOfGpu(abi::Device gpu) const {
+    int code = abi::kNoSuchFunction;
+    if (fabric2 != nullptr) {
+      abi::FabricInfo2 info = {};
+      info.version = abi::kFabricInfo2;
+      code = fabric2(gpu, &info);
+      if (code == abi::kSuccess) return FabricOf(info);
+    }
+    const bool is_too_old = code == abi::kNoSuchFunction || code == abi::kVersionMismatch;
+    if (is_too_old && fabric != nullptr) {
+      abi::FabricInfo info = {};
+      code = fabric(gpu, &info);
+      if (code == abi::kSuccess) return FabricOf(info);
+    }
+    if (code == abi::kNotSupported) return Fabric();
+    return Said("fabric of a GPU", code);
+  }
+};
+
+Library::Library(std::unique_ptr<Functions> functions) : functions_(std::move(functions)) {}
+Library::~Library() = default;
+Library::Library(Library&&) noexcept = default;
+Library& Library::operator=(Library&&) noexcept = default;
+
+Result<Library> Library::Open(const std::string& path) {
+  auto functions = std::make_unique<Functions>();
+  functions->library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (functions->library == nullptr) {
+    const char* why = ::dlerror();
+    return Fail(ErrorCode::kNotFound, why != nullptr ? why : path + " cannot be loaded");
+  }
+  if (!functions->LoadAll()) {
+    return Fail(ErrorCode::kInvalid, path +
+                                         " has not all functions that are needed: the driver is "
+                                         "too old");
+  }
+  if (const int code = functions->init(abi::kNoInitFlags); code != abi::kSuccess) {
+    return Said("start", code);
+  }
+  functions->is_started = true;
+  return Library(std::move(functions));
+}
+
+Result<std::string> Library::DriverVersion() const {
+  std::array<char, abi::kTextMax> text = {};
+  const int code = functions_->driver_version(text.data(), abi::kTextMax);
+  if (code != abi::kSuccess) return Said("version of the driver", code);
+  return json::OneLine(TextIn(text), kVersionMax);
+}
+
+Result<std::vector<Fabric>> Library::Fabrics() const {
+  unsigned count = 0;
+  if (const int code = functions_->count(&count); code != abi::kSuccess) {
+    return Said("number of GPUs", code);
+  }
+  std::vector<Fabric> fabrics;
+  for (unsigned i = 0; i < std::min(count, kGpusMax); ++i) {
+    abi::Device gpu = nullptr;
+    if (const int code = functions_->device(i, &gpu); code != abi::kSuccess) {
+      return Said("a GPU", code);
+    }
+    std::array<char, abi::kTextMax> name = {};
+    if (const int code = functions_->name(gpu, name.data(), abi::kTextMax); code != abi::kSuccess) {
+      return Said("name of a GPU", code);
+    }
+    if (IsDisplay(TextIn(name))) continue;
+    Fabric fabric = TRY(functions_->FabricOfGpu(gpu));
+    fabric.gpu = static_cast<int>(i);
+    fabrics.push_back(fabric);
+  }
+  return fabrics;
+}
+
+Result<std::string> FindLibrary(const std::string& root) {
+  constexpr std::array<std::string_view, 7> kFolders = {"",
+                                                        "/usr/lib64",
+                                                        "/usr/lib/x86_64-linux-gnu",
+                                                        "/usr/lib/aarch64-linux-gnu",
+                                                        "/lib64",
+                                                        "/lib/x86_64-linux-gnu",
+                                                        "/lib/aarch64-linux-gnu"};
+  for (const std::string_view folder : kFolders) {
+    const std::string path = (root + std::string(folder)).append("/").append(kLibrary);
+    std::error_code error;
+    const auto file = std::filesystem::canonical(path, error);
+    if (!error && std::filesystem::is_regular_file(file, error)) return file.string();
+  }
+  return Fail(ErrorCode::kNotFound,
+              std::string(kLibrary) + " is nowhere under " + root + ": is NVIDIA's driver there?");
+}
+
+}  // namespace nvml

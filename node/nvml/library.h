@@ -1,0 +1,42 @@
+// NVIDIA's management library, as far as a plugin needs it: the driver's version, and the fabric of
+// each GPU. It is loaded when it is asked for, since it comes with the driver of the host.
+//
+// Used by one thread.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "node/nvml/fabric.h"
+#include "pkg/base/result.h"
+
+namespace nvml {
+
+inline constexpr const char* kLibrary = "libnvidia-ml.so.1";
+
+class Library {
+ public:
+  // `path`: of the file. kNotFound: it cannot be loaded. kInvalid: it lacks what is needed, or does
+  // not start; with the reason.
+  [[nodiscard]] static base::Result<Library> Open(const std::string& path);
+  ~Library();
+  Library(Library&&) noexcept;
+  Library& operator=(Library&&) noexcept;
+
+  [[nodiscard]] base::Result<std::string> DriverVersion() const;
+  // Of all GPUs but displays, which have none.
+  [[nodiscard]] base::Result<std::vector<Fabric>> Fabrics() const;
+
+ private:
+  struct Functions;
+  explicit Library(std::unique_ptr<Functions> functions);
+
+  std::unique_ptr<Functions> functions_;
+};
+
+// Where the library is under the root of a driver, by the folders that distributions use, as the
+// path of the file itself. kNotFound: in none of them.
+[[nodiscard]] base::Result<std::string> FindLibrary(const std::string& root);
+
+}  // namespace nvml

@@ -1,0 +1,30 @@
+// With what a program ends, and what it says instead of running.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace command_line {
+
+inline constexpr int kFailed = 1;
+inline constexpr int kMisused = 2;  // A flag or a variable is wrong.
+
+// What an exit status means, for the end of --help.
+struct ExitStatus {
+  int status = 0;
+  std::string_view meaning = {};
+};
+inline constexpr ExitStatus kDefect = {
+    134, "A defect, which the last line that was printed names (SIGABRT)"};
+
+// Print `text` and exit with `status`.
+struct Exit {
+  std::string text = {};
+  int status = 0;
+};
+[[nodiscard]] inline Exit Misused(std::string text) {
+  return {.text = std::move(text), .status = kMisused};
+}
+
+}  // namespace command_line

@@ -1,0 +1,62 @@
+#include "pkg/command_line/flags.h"
+
+#include <algorithm>
+#include <sstream>
+#include <utility>
+
+#include "pkg/base/version.h"
+
+namespace command_line {
+
+namespace {
+
+// At the end of --help.
+std::string Footer(std::span<const ExitStatus> statuses) {
+  std::string text = "Exit status:\n";
+  for (const ExitStatus& status : statuses) {
+    const std::string number = std::to_string(status.status);
+    text +=
+        "  " + number + std::string(5 - number.size(), ' ') + std::string(status.meaning) + "\n";
+  }
+  return text +
+         "Env: the variable that sets the same as the flag, which comes before it.\n"
+         "Last in parentheses: the default.";
+}
+
+}  // namespace
+
+void Begin(CLI::App& app, std::span<const ExitStatus> statuses) {
+  app.set_version_flag("--version", "cdom " + app.get_name() + " " + std::string(base::Version()) +
+                                        " (revision " + std::string(base::Revision()) + ")");
+  app.footer(Footer(statuses));
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+}
+
+void AddKubeconfig(CLI::App& app, std::string& path) {
+  // KUBECONFIG is read where the API server is looked for: it may be a list.
+  app.add_option("--kubeconfig", path,
+                 "Path of a kubeconfig; else $KUBECONFIG, the pod's account, ~/.kube/config");
+}
+
+void AddLogging(CLI::App& app, int& verbosity, std::string& format) {
+  Add(app, "-v,--v", "LOG_VERBOSITY", verbosity,
+      "Log verbosity, 0 to 10 (0); 4 and above: every action")
+      ->check(CLI::Range(0, 10));
+  Add(app, "--logging-format", "LOGGING_FORMAT", format,
+      "text, json, journal, or auto: the journal under systemd, else text (auto)")
+      ->check(CLI::IsMember({"auto", "text", "json", "journal"}));
+}
+
+std::optional<Exit> Parse(CLI::App& app, std::vector<std::string> arguments) {
+  try {
+    std::ranges::reverse(arguments);  // CLI11 takes them from the back.
+    app.parse(std::move(arguments));
+  } catch (const CLI::ParseError& error) {
+    std::ostringstream text;
+    const int status = app.exit(error, text, text);
+    return status == 0 ? Exit{.text = text.str()} : Misused(text.str());
+  }
+  return {};
+}
+
+}  // namespace command_line

@@ -1,0 +1,35 @@
+// Flags by CLI11, each with a variable of the environment that sets the same, and those that all
+// programs of ours have.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "pkg/command_line/exit.h"
+
+namespace command_line {
+
+// The flag comes before the variable, and an empty variable counts as none.
+template <typename T>
+CLI::Option* Add(CLI::App& app, const char* flag, const char* variable, T& value,
+                 const char* help) {
+  return app.add_option(flag, value, help)->envname(variable);
+}
+
+// Before any other: --version, the end of --help, and that the last of a flag counts that is given
+// more than once.
+void Begin(CLI::App& app, std::span<const ExitStatus> statuses);
+
+// --kubeconfig, without a variable.
+void AddKubeconfig(CLI::App& app, std::string& path);
+// -v, 0 to 10, and --logging-format, as logging::ParseFormat knows it.
+void AddLogging(CLI::App& app, int& verbosity, std::string& format);
+
+// Reads the command line and the environment. An Exit: --help or --version was asked for, or
+// something is wrong, and it says with what flag.
+[[nodiscard]] std::optional<Exit> Parse(CLI::App& app, std::vector<std::string> arguments);
+
+}  // namespace command_line

@@ -1,0 +1,84 @@
+#include "pkg/command_line/flags.h"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>  // NOLINT(modernize-deprecated-headers): setenv.
+
+#include <array>
+
+#include "pkg/base/version.h"
+
+namespace command_line {
+namespace {
+
+constexpr auto kStatuses = std::to_array<ExitStatus>({{0, "It went well"}, kDefect});
+
+struct Program {
+  CLI::App app{"Counts.", "counter"};
+  int count = 0;
+  std::string kubeconfig = {};
+  int verbosity = 0;
+  std::string format = "auto";
+
+  std::optional<Exit> Reads(const std::vector<std::string>& arguments) {
+    Begin(app, kStatuses);
+    Add(app, "--count", "COMMAND_LINE_TEST_COUNT", count, "How many");
+    AddKubeconfig(app, kubeconfig);
+    AddLogging(app, verbosity, format);
+    return Parse(app, arguments);
+  }
+};
+
+TEST(Flags, OfOneThatIsGivenTwiceTheLastCounts) {
+  Program program;
+  EXPECT_FALSE(program.Reads({"--count", "1", "--kubeconfig=a", "--count=2"}));
+  EXPECT_EQ(program.count, 2);
+  EXPECT_EQ(program.kubeconfig, "a");
+}
+
+TEST(Flags, TheFlagComesBeforeItsVariable) {
+  ::setenv("COMMAND_LINE_TEST_COUNT", "7", 1);
+  Program with_variable;
+  Program with_both;
+  EXPECT_FALSE(with_variable.Reads({}));
+  EXPECT_FALSE(with_both.Reads({"--count", "1"}));
+  ::unsetenv("COMMAND_LINE_TEST_COUNT");
+  EXPECT_EQ(with_variable.count, 7);
+  EXPECT_EQ(with_both.count, 1);
+}
+
+TEST(Flags, HelpEndsWithWhatEachExitStatusMeans) {
+  Program program;
+  const auto exit = program.Reads({"--help"});
+  ASSERT_TRUE(exit);
+  EXPECT_EQ(exit->status, 0);
+  EXPECT_NE(
+      exit->text.find("Exit status:\n"
+                      "  0    It went well\n"
+                      "  134  A defect, which the last line that was printed names (SIGABRT)\n"
+                      "Env: the variable"),
+      std::string::npos)
+      << exit->text;
+}
+
+TEST(Flags, VersionNamesTheProgramAndTheCommit) {
+  Program program;
+  const auto exit = program.Reads({"--version"});
+  ASSERT_TRUE(exit);
+  EXPECT_EQ(exit->status, 0);
+  EXPECT_EQ(exit->text, "cdom counter " + std::string(base::Version()) + " (revision " +
+                            std::string(base::Revision()) + ")\n");
+}
+
+TEST(Flags, WhatIsWrongIsNamedByItsFlagAndIsMisuse) {
+  for (const char* wrong : {"--count=many", "--v=11", "--logging-format=xml", "--colour"}) {
+    Program program;
+    const auto exit = program.Reads({wrong});
+    ASSERT_TRUE(exit) << wrong;
+    EXPECT_EQ(exit->status, kMisused) << wrong;
+    const std::string flag = std::string(wrong).substr(0, std::string(wrong).find('='));
+    EXPECT_NE(exit->text.find(flag), std::string::npos) << exit->text;
+  }
+}
+
+}  // namespace
+}  // namespace command_line

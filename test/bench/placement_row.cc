@@ -1,0 +1,196 @@
+// P15: what placement costs the API server, which asks the policy about each pod, for each placed
+// domain of the pod's namespace. The pods are made without a trace, and nobody schedules them.
+#include <algorithm>
+#include <cstdlib>
+
+#include "controller/api/names.h"
+#include "pkg/base/file.h"
+#include "pkg/kube/client/request.h"
+#include "pkg/yaml/document.h"
+#include "test/bench/objects.h"
+#include "test/bench/rows.h"
+#include "test/bench/workload.h"
+
+namespace bench {
+
+namespace {
+
+using base::Result;
+using json::Value;
+using std::chrono::seconds;
+
+constexpr const char* kPrefix = "placed-";
+constexpr const char* kElsewhere = "elsewhere";
+constexpr const char* kPlaced = "cdom.dev/domain";  // Of a pod.
+constexpr int kFew = 10;
+constexpr double kBudgetRatio = 3;  // With a few placed domains.
+
+const kube::Resource kPolicies = {"admissionregistration.k8s.io", "v1", "mutatingadmissionpolicies",
+                                  "MutatingAdmissionPolicy", false};
+const kube::Resource kBindings = {"admissionregistration.k8s.io", "v1",
+                                  "mutatingadmissionpolicybindings",
+                                  "MutatingAdmissionPolicyBinding", false};
+const kube::Resource kNamespaces = {"", "v1", "namespaces", "Namespace", false};
+
+Result<Value> FromYaml(const std::string& path) {
+  const std::string text = TRY(base::ReadFile(path, 1U << 20));
+  const YAML::Node document = TRY(yaml::ParseOnly(text, path));
+  return yaml::ToJson(document);
+}
+
+Result<void> RemovePolicy(Stage& stage) {
+  for (const auto* resource : {&kBindings, &kPolicies}) {
+    TRY(stage.Send(kube::DeleteRequest(*resource, {.name = "cdom-placement"}, "",
+                                       kube::Propagation::kBackground)));
+  }
+  return {};
+}
+
+Result<void> ApplyPolicy(Stage& stage) {
+  const std::string& folder = stage.options().placement;
+  const Value policy = TRY(FromYaml(folder + "/policy.yaml"));
+  const Value binding = TRY(FromYaml(folder + "/binding.yaml"));
+  TRY(stage.Send(kube::CreateRequest(kPolicies, "", policy)));
+  TRY(stage.Send(kube::CreateRequest(kBindings, "", binding)));
+  return {};
+}
+
+// Claims from what `domain` makes.
+http::Request PodRequest(const std::string& ns, const std::string& domain) {
+  const Value claim =
+      Value::Object({{"name", "channel"}, {"resourceClaimTemplateName", TemplateName(domain)}});
+  const Value container =
+      Value::Object({{"name", "worker"}, {"image", "registry.example.com/worker:1"}});
+  const Value pod =
+      Value::Object({{"apiVersion", "v1"},
+                     {"kind", "Pod"},
+                     {"metadata", Value::Object({{"name", "asked"}, {"namespace", ns}})},
+                     {"spec", Value::Object({{"resourceClaims", Value::Array({claim})},
+                                             {"containers", Value::Array({container})}})}});
+  http::Request request = kube::CreateRequest(kube::kPods, ns, pod);
+  request.path += "?dryRun=All";
+  return request;
+}
+
+std::string Name(int domain) { return kPrefix + std::to_string(domain); }
+
+Result<bool> IsPlaced(Stage& stage, int domain) {
+  const Value pod = TRY(stage.Send(PodRequest(kNamespace, Name(domain))));
+  return !pod["metadata"]["labels"][kPlaced].IsNull();
+}
+
+// Of one pod, in milliseconds, one after the other.
+Result<double> Median(Stage& stage, const std::string& ns, int pods,
+                      const std::string& domain = Name(0)) {
+  std::vector<double> times;
+  for (int i = 0; i < pods; ++i) {
+    const auto began = stage.clock().Now();
+    TRY(stage.Send(PodRequest(ns, domain)));
+    times.push_back(std::chrono::duration<double, std::milli>(stage.clock().Now() - began).count());
+  }
+  return Percentile(std::move(times), 0.5);
+}
+
+// Labels the domains from `from` on, and returns once the policy knows the last of them.
+Result<void> Place(Stage& stage, int from, int to) {
+  const Value labels =
+      Value::Object({{std::string(api::kPlacementLabel), std::string(api::kPlacementClique)}});
+  const Value patch = Value::Object({{"metadata", Value::Object({{"labels", labels}})}});
+  Load load = stage.NewLoad();
+  for (int i = from; i < to; ++i) {
+    load.Add(
+        kube::MergePatchRequest(api::kComputeDomains, {.ns = kNamespace, .name = Name(i)}, patch));
+  }
+  TRY(load.Run());
+  return stage.Await("pods of the last domain are placed", seconds(60),
+                     [&] { return IsPlaced(stage, to - 1); });
+}
+
+struct Memory {
+  double live = 0;      // MiB, once all garbage is collected.
+  double resident = 0;  // As the kernel has it, garbage and all.
+};
+
+Result<Memory> MemoryOfApiServer(Stage& stage) {
+  constexpr std::string_view kSample = "\ngo_memstats_heap_alloc_bytes ";
+  const auto connection = stage.NewConnection();
+  const auto get = [&](const char* path) {
+    return kube::CheckStatus(connection->Send({.path = path, .accept = "*/*"}), http::Method::kGet);
+  };
+  TRY(get("/debug/pprof/heap?gc=1"));
+  const http::Response metrics = TRY(get("/metrics"));
+  const std::size_t at = metrics.body.find(kSample);
+  if (at == std::string::npos) {
+    return base::Fail(base::ErrorCode::kNotFound, "the API server tells nothing of its heap");
+  }
+  const double bytes = std::strtod(metrics.body.c_str() + at + kSample.size(), nullptr);
+  const pid_t pid = TRY(stage.PidOf("kube-apiserver"));
+  const std::int64_t kib = TRY(ResidentKib(pid));
+  return Memory{.live = bytes / (1U << 20U), .resident = static_cast<double>(kib) / 1024};
+}
+
+Row LatencyRow(const std::string& what, double without, double with) {
+  return {.id = "P15",
+          .what = what,
+          .yardstick = "without the policy: " + Number(without) + " ms",
+          .ours = Number(with) + " ms",
+          .figure = with,
+          .ratio = with / without};
+}
+
+}  // namespace
+
+Rows MeasurePlacement(Stage& stage, const Sizes& sizes) {
+  const int all = sizes.placed_domains;
+  const int few = std::min(kFew, all);
+  const auto controller = TRY(stage.StartController());
+  TRY(MakeDomains(stage, kPrefix, all));
+  TRY(stage.Stop(*controller));
+  const Value meta = Value::Object({{"name", kElsewhere}});
+  TRY(stage.Send(kube::CreateRequest(kNamespaces, "", Value::Object({{"metadata", meta}}))));
+  TRY(stage.Await("a pod can be made elsewhere", seconds(60), [&]() -> Result<bool> {
+    return stage.Send(PodRequest(kElsewhere, Name(0))).has_value();  // Not without its account.
+  }));
+
+  const int pods = sizes.placed_pods;
+  TRY(Median(stage, kNamespace, pods));  // The first ones take longer.
+  const double without = TRY(Median(stage, kNamespace, pods));
+  const double without_elsewhere = TRY(Median(stage, kElsewhere, pods));
+  TRY(ApplyPolicy(stage));
+  TRY(Place(stage, 0, few));
+  const double with_few = TRY(Median(stage, kNamespace, pods));
+  TRY(Place(stage, few, all));
+  const double with_all = TRY(Median(stage, kNamespace, pods));
+  const double of_none = TRY(Median(stage, kNamespace, pods, "none"));
+  const double elsewhere = TRY(Median(stage, kElsewhere, pods));
+  const Memory with_policy = TRY(MemoryOfApiServer(stage));
+  // Not before: then it had just been busy with making domains.
+  TRY(RemovePolicy(stage));
+  const auto unplaced = [&]() -> Result<bool> {
+    const bool placed = TRY(IsPlaced(stage, 0));
+    return !placed;
+  };
+  TRY(stage.Await("pods are not placed any more", seconds(60), unplaced));
+  const Memory without_policy = TRY(MemoryOfApiServer(stage));
+
+  const std::string domains = std::to_string(all) + " domains";
+  Row row = LatencyRow("a pod is made where " + domains + " are, of which " + std::to_string(few) +
+                           " are placed, its own among them (median)",
+                       without, with_few);
+  row.budget = "<= 3 times";
+  row.holds = with_few <= kBudgetRatio * without;
+  const double more = std::max(with_policy.live - without_policy.live, 0.0);
+  return std::vector<Row>{
+      std::move(row), LatencyRow("where all " + domains + " are placed", without, with_all),
+      LatencyRow("there, too, but claims from none of them", without, of_none),
+      LatencyRow("in a namespace that has none", without_elsewhere, elsewhere),
+      Row{.id = "P15",
+          .what = "memory of kube-apiserver with " + domains + ", after garbage collection",
+          .yardstick = "without the policy: " + Number(without_policy.live) + " MiB",
+          .ours =
+              Number(more) + " MiB more, resident " + Number(with_policy.resident) + " MiB in all",
+          .figure = more,
+          .ratio = with_policy.live / without_policy.live}};
+}
+
+}  // namespace bench

@@ -1,0 +1,73 @@
+#!/usr/bin/env bash
+# The driver's image: what it has beside the controller's, whose making image_test.sh tests. Needs root, for chroot.
+# Prints PASS or FAIL and a name for each case.
+#
+#   driver_test.sh [PATTERN...]   all cases, or those whose name matches a regular expression
+set -euo pipefail
+
+repo=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
+# shellcheck source=image.sh
+source "$repo/test/image/image.sh"
+user=0
+
+compressed_it_has_30_mb_at_most() { has_compressed_at_most 30000000; }
+
+its_user_is_root_and_the_daemon_its_entry_point() {
+  config_of "$layout" | jq -e '.config.User == "0:0" and .config.Entrypoint == ["/usr/bin/compute-domain-daemon"] and
+    .config.Labels["org.opencontainers.image.title"] == "cdom-driver"'
+  diff <(printf 'root:x:0:0:root:/nonexistent:/nonexistent\n') "$rootfs/etc/passwd"
+}
+
+both_programs_run_with_nothing_but_the_image_and_are_found_by_bash() {
+  local program
+  for program in compute-domain-daemon compute-domain-controller; do
+    # As a chart's container does: the shell ends as the program does.
+    in_image /bin/bash -c "exec $program --version" >"$work/version.txt"
+    grep -qx "cdom $program $version (revision $revision)" "$work/version.txt"
+  done
+  refused_with 2 'COMPUTE_DOMAIN_UUID' in_image /usr/bin/compute-domain-daemon run
+}
+
+scripts_of_a_node_find_what_they_call() {
+  local program
+  for program in bash ln find head date sleep env basename ls cp sed cat rm mkdir readlink stat tail; do
+    in_image /usr/bin/env PATH=/usr/bin bash -c "type -P $program && $program --version" || { echo "no $program"; return 1; }
+  done
+}
+
+libraries_are_all_inside() { closed "$rootfs"; }
+
+# What a node's own nvidia-smi and nvidia-imex ask of the C library, whatever our programs need of it.
+the_c_library_is_there_whole() {
+  local archives=$cache/apt/$architecture/archives file
+  dpkg-deb --fsys-tarfile "$archives"/libc6_*.deb | tar -t | sed -nE 's#^\./(usr/)?(lib.*\.so[^/]*)$#usr/\2#p' >"$work/held.txt"
+  (($(wc -l <"$work/held.txt") > 100))
+  while read -r file; do [[ -e $rootfs/$file || -L $rootfs/$file ]] || { echo "$file"; return 1; }; done <"$work/held.txt"
+}
+
+# A chart mounts the node's driver there, and a folder of the image in its place would be taken for it.
+there_is_no_driver_root() { [[ ! -e $rootfs/driver-root && ! -e $rootfs/driver-root-parent ]]; }
+
+nothing_is_setuid_or_may_be_written_by_others_and_root_owns_it_all() { root_owns_it_all_and_nobody_else_may_write 300; }
+
+the_sbom_lists_each_package() {
+  local one
+  for one in "$rootfs"/var/lib/dpkg/status.d/*; do
+    jq -e --arg name "${one##*/}" 'any(.packages[]; .name == $name)' "$layout.$architecture.spdx.json" >/dev/null || { echo "$one"; return 1; }
+  done
+  for one in libc6 bash coreutils findutils sed; do [[ -s $rootfs/usr/share/doc/$one/copyright ]] || { echo "$one"; return 1; }; done
+}
+
+cases_in "$work/cases" "$@"
+image_in "$repo" "$architecture" --image driver --output "$layout" >/dev/null
+unpack "$layout" "$rootfs"
+check compressed_it_has_30_mb_at_most
+check its_user_is_root_and_the_daemon_its_entry_point
+check both_programs_run_with_nothing_but_the_image_and_are_found_by_bash
+check scripts_of_a_node_find_what_they_call
+check libraries_are_all_inside
+check the_c_library_is_there_whole
+check there_is_no_driver_root
+check nothing_is_setuid_or_may_be_written_by_others_and_root_owns_it_all
+check the_sbom_lists_each_package
+summary

@@ -1,0 +1,109 @@
+// Goal: what the other sweeps ask of the controller holds beside the product's own daemons, and
+// what daemon_oracles.h asks of these, whatever strikes whichever of them. Method: the same, with
+// the step of the daemon in every daemon pod instead of one that is played.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "test/simulation/expect_clean.h"
+#include "test/simulation/expect_killed.h"
+
+namespace simulation {
+namespace {
+
+struct Manner {
+  const char* workload;
+  bool controller_writes;
+  int every;       // How many requests in a row share one blow of each strike.
+  int struck_min;  // Lives that are struck at the least.
+};
+void PrintTo(const Manner& manner, std::ostream* out) {
+  *out << manner.workload << (manner.controller_writes ? " cdom" : " reference");
+}
+std::string NameOf(const testing::TestParamInfo<Manner>& info) {
+  return std::string(info.param.workload) + (info.param.controller_writes ? "Cdom" : "Reference");
+}
+
+class DaemonSweep : public testing::TestWithParam<Manner> {
+ protected:
+  static Plan Base() {
+    return {.workload = GetParam().workload,
+            .controller_writes = GetParam().controller_writes,
+            .own_daemons = true};
+  }
+};
+
+int EveryOf(const Manner& manner) {
+  // Lives are many here as it is, and of a thin sample too few would be struck.
+  return kEveryRequest ? 1 : manner.every * std::max(kCoarser / 5, 1);
+}
+
+TEST_P(DaemonSweep, ALifeWithoutFaultsIsCleanAndQuiet) {
+  const Outcome outcome = Live(Base());
+  for (const std::string& violation : outcome.violations) ADD_FAILURE() << violation;
+  EXPECT_GT(outcome.requests, 15);
+}
+
+TEST_P(DaemonSweep, WhateverStrikesWhereverIsMadeGood) {
+  std::cerr << "[ sampled  ] each strike at one request in " << EveryOf(GetParam()) << "\n";
+  ExpectClean(Sweep(Base(), {kAllStrikes.begin(), kAllStrikes.end()}, EveryOf(GetParam())),
+              GetParam().struck_min);
+}
+
+// F7: of the process that follows a crash one watch is behind for a while.
+TEST_P(DaemonSweep, F7_AStaleFirstListAfterACrashHarmsNothing) {
+  const std::vector<Blow> blows = {{Strike::kCrashAfter, "computedomaincliques"},
+                                   {Strike::kCrashAfter, "pods"}};
+  ExpectClean(Sweep(Base(), blows, EveryOf(GetParam())), GetParam().struck_min / 10);
+}
+
+TEST_P(DaemonSweep, S14_TwoLeadersDoNoHarmHoweverTheyInterleave) {
+  std::vector<Life> lives;
+  Plan plan = Base();
+  plan.two_leaders = true;
+  lives.push_back({.plan = plan, .outcome = Live(plan)});
+  ExpectClean(lives, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Lives, DaemonSweep,
+                         testing::Values(Manner{"W1", true, 17, 40}, Manner{"W1", false, 17, 40},
+                                         Manner{"W3", true, 31, 20}, Manner{"W3", false, 31, 20},
+                                         Manner{"W6", true, 53, 15}, Manner{"W6", false, 53, 15},
+                                         Manner{"W8", true, 101, 15}, Manner{"W8", false, 101, 15},
+                                         Manner{"W15", true, 67, 10}, Manner{"W15", false, 67, 15},
+                                         Manner{"W21", true, 67, 12}, Manner{"W21", false, 67, 15},
+                                         Manner{"W23", true, 31, 20}, Manner{"W23", false, 31, 20},
+                                         Manner{"W25", true, 29, 25}, Manner{"W25", false, 41, 20},
+                                         Manner{"W26", true, 37, 20}, Manner{"W26", false, 53, 20}),
+                         NameOf);
+
+// A daemon that a refused request has kept is not taken for replaced, and is replaced in the end;
+// and one that has yet to say its clique is away from none.
+TEST(DaemonSweepOnce, C5_LivesInWhichARollWasHinderedEndAsTheyShould) {
+  std::vector<Life> lives;
+  for (const auto& [writes, strike, at] : {std::tuple{true, Strike::kConflict, 101},
+                                           {true, Strike::kForbidden, 100},
+                                           {false, Strike::kConflict, 130}}) {
+    Plan plan = {.workload = "W8", .controller_writes = writes, .own_daemons = true};
+    plan.strike = strike;
+    plan.at = at;
+    lives.push_back({.plan = plan, .outcome = Live(plan)});
+  }
+  ExpectClean(lives, 3);
+}
+
+class DaemonMutant : public testing::TestWithParam<int> {};
+
+TEST_P(DaemonMutant, IsNoticedByItsOracleWhileTheProductPasses) {
+  ExpectKilled(DaemonMutants()[static_cast<std::size_t>(GetParam())]);
+}
+
+INSTANTIATE_TEST_SUITE_P(Rules, DaemonMutant,
+                         testing::Range(0, static_cast<int>(DaemonMutants().size())),
+                         [](const auto& param) { return TestName(DaemonMutants(), param.param); });
+
+}  // namespace
+}  // namespace simulation

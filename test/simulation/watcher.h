@@ -1,0 +1,66 @@
+// One reflector of a process and its link to the API server, moved one request or one frame at a
+// time.
+//
+// For one thread. What is passed outlives it.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "pkg/kube/cache/reflector.h"
+#include "test/simulation/api_server.h"
+#include "test/simulation/process_parts.h"
+
+namespace simulation {
+
+class Watcher {
+ public:
+  // How late a frame is; it is asked once for each. Null: never late.
+  using Lag = std::function<std::chrono::microseconds()>;
+
+  Watcher(kube::Reflector& reflector, ApiServer& server, std::string client, const Serve& serve,
+          const StoreClock& clock, Lag lag = {})
+      : reflector_(reflector),
+        server_(server),
+        client_(std::move(client)),
+        serve_(serve),
+        clock_(clock),
+        lag_(std::move(lag)) {}
+
+  [[nodiscard]] const kube::Reflector& reflector() const { return reflector_; }
+  // Whether there was something to move now: for a server that knows the truth up to `view`.
+  bool Step(Revision view);
+  // When it has something to move although nothing changes.
+  [[nodiscard]] std::optional<Time> NextDue() const;
+  [[nodiscard]] bool IsOpen() const { return stream_.has_value(); }
+  // Nothing is on its way.
+  [[nodiscard]] bool IsAtRest() const { return stream_ && !late_; }
+  // The server no longer knows the version that an open watch has come to: 410.
+  void Expire() { is_expired_ = stream_.has_value(); }
+
+ private:
+  struct Frame {
+    std::string text = {};
+    Time due = {};
+  };
+
+  bool MoveStream(Revision view);
+  [[nodiscard]] std::optional<std::string> NextFrame(Revision view);
+
+  kube::Reflector& reflector_;
+  ApiServer& server_;
+  const std::string client_;
+  const Serve& serve_;
+  const StoreClock& clock_;
+  const Lag lag_;
+  std::optional<WatchStream> stream_ = {};
+  std::optional<Frame> late_ = {};
+  Time opened_ = {};
+  Time last_frame_ = {};
+  bool is_expired_ = false;
+  std::optional<base::Clock::TimePoint> until_ = {};  // Waits until then.
+};
+
+}  // namespace simulation
