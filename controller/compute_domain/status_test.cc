@@ -73,6 +73,11 @@ TEST(DecideStatus, P23_DomainOfTheHostsIsReadyAndNobodyKnowsHowImexIs) {
   EXPECT_EQ(SaidOnHosts("Ready", LeaveUnused),
             "True HostManaged: IMEX runs on the hosts, and the kubelet plugin asks it before a pod "
             "starts.");
+  // Somebody wrote who uses it before the scheduler wrote where it is.
+  const auto nowhere = [](Observed& observed) {
+    for (api::Claim& claim : observed.children.claims) claim.node.clear();
+  };
+  EXPECT_EQ(SaidOnHosts("Ready", nowhere), SaidOnHosts("Ready", LeaveUnused));
 }
 
 TEST(DecideStatus, P23_DomainOfTheHostsHasNoMembersAndIsReadyForNvidiasUsers) {

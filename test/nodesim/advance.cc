@@ -16,7 +16,6 @@ void LoseContainers(PodRun& run, WallTime wall) {
   run.daemon.reset();
   if (run.ready) run.ready_changed = wall;
   run.ready = false;
-  run.ends_at.reset();
   if (run.stage >= Stage::kReporting) return;
   if (run.stage >= Stage::kStopping || !may_restart) {
     if (run.stage < Stage::kUnpreparing) {

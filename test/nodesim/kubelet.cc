@@ -28,8 +28,9 @@ void EndContainers(const Turn& turn, PodRun& run, int exit_code) {
   SetReady(turn, run, false);
 }
 
-// Negative: until told to end.
-std::optional<TimePoint> EndOf(const Turn& turn, const Pod& pod) {
+// When the containers that run end by themselves. Asked again each time, since the annotation may
+// change under them; negative: not before it does.
+std::optional<TimePoint> EndOf(const Turn& turn, const PodRun& run, const Pod& pod) {
   std::chrono::duration<double> seconds = turn.settings.job_duration;
   if (pod.run_seconds) {
     if (*pod.run_seconds < 0) return std::nullopt;
@@ -37,7 +38,9 @@ std::optional<TimePoint> EndOf(const Turn& turn, const Pod& pod) {
   } else if (!pod.RunsToCompletion()) {
     return std::nullopt;
   }
-  return turn.now + std::chrono::duration_cast<std::chrono::nanoseconds>(seconds);
+  const TimePoint end = run.began + std::chrono::duration_cast<std::chrono::nanoseconds>(seconds);
+  // Ends at once each time: started again no faster than after the kubelet's first back-off.
+  return run.restarts == 0 ? end : std::max(end, run.began + std::chrono::seconds(10));
 }
 
 // ---- Claims
@@ -105,15 +108,15 @@ void StartContainers(Turn& turn, PodRun& run, const Pod& pod) {
   run.has_started = true;
   run.started = turn.wall;
   run.ready_at = turn.now + turn.settings.ready_delay;
-  run.ends_at = EndOf(turn, pod);
+  run.began = turn.now;
   run.daemon = StartDaemon(turn, run, pod);
 }
 
-void RestartContainers(const Turn& turn, PodRun& run, const Pod& pod) {
+void RestartContainers(const Turn& turn, PodRun& run) {
   ++run.restarts;
   run.started = turn.wall;
   run.ready_at = turn.now + turn.settings.ready_delay;
-  run.ends_at = EndOf(turn, pod);
+  run.began = turn.now;
   SetReady(turn, run, false);
 }
 
@@ -124,16 +127,16 @@ void Run(Turn& turn, PodRun& run, const Pod* pod) {
     turn.At(run.ready_at);
     SetReady(turn, run, turn.now >= run.ready_at);
   }
-  if (!run.ends_at || pod == nullptr) return;
-  turn.At(*run.ends_at);
-  if (turn.now < *run.ends_at) return;
+  if (pod == nullptr) return;
+  const std::optional<TimePoint> end = EndOf(turn, run, *pod);
+  if (!end) return;
+  turn.At(*end);
+  if (turn.now < *end) return;
   const bool again = run.restart == Pod::Restart::kAlways ||
                      (run.restart == Pod::Restart::kOnFailure && pod->exit_code != 0);
   if (!again) return EndContainers(turn, run, pod->exit_code);
-  RestartContainers(turn, run, *pod);
-  // Ends at once each time: no faster than the kubelet's first back-off.
-  run.ends_at = std::max(*run.ends_at, turn.now + std::chrono::seconds(10));
-  turn.At(*run.ends_at);
+  RestartContainers(turn, run);
+  turn.At(*EndOf(turn, run, *pod));
 }
 
 void BeginStop(const Turn& turn, PodRun& run, const Pod& pod) {
@@ -246,7 +249,7 @@ PodRun Adopt(Turn& turn, const Pod& pod) {
   run.started = turn.wall;
   run.ready = pod.status.ready;
   run.ready_at = turn.now;
-  run.ends_at = EndOf(turn, pod);
+  run.began = turn.now;
   for (const auto& claim : ClaimsOf(turn, pod).claims) {
     run.claims.push_back(claim->meta.uid);
     turn.node.claims[claim->meta.uid] = {

@@ -113,6 +113,18 @@ TEST_F(Kubelet, PodWithNegativeSecondsNeverEnds) {
   EXPECT_EQ(world_.GetPod("p").status.phase, "Running");
 }
 
+TEST_F(Kubelet, AnnotationThatChangesUnderAPodCountsFromThePodsStart) {
+  Pod& pod = world_.AddPod("p");
+  pod.restart = Pod::Restart::kNever;
+  pod.run_seconds = -1;
+  world_.Run(seconds(60));
+  pod.run_seconds = 90;
+  world_.Run(seconds(29));
+  EXPECT_EQ(world_.GetPod("p").status.phase, "Running");
+  world_.Run(seconds(1));
+  EXPECT_EQ(world_.GetPod("p").status.phase, "Succeeded");
+}
+
 TEST_F(Kubelet, ContainerThatFailsIsStartedAgainWhereThePolicySaysSo) {
   Pod& pod = world_.AddPod("p");
   pod.restart = Pod::Restart::kOnFailure;

@@ -88,7 +88,7 @@ struct PodRun {
   bool deleted = false;          // The last delete was accepted.
 
   TimePoint ready_at = {};
-  std::optional<TimePoint> ends_at = {};  // It completes by itself.
+  TimePoint began = {};
   TimePoint stop_at = {};
   std::optional<TimePoint> give_up_leaving_at = {};
   WallTime admitted = {};
