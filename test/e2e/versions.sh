@@ -119,10 +119,15 @@ workload_and_domain_end() {  # workload_and_domain_end NAME, as an upgrade of NV
 status_is() { [[ $(kubectl get computedomain "$1" -o jsonpath='{.status.status} {.status.nodes[*].name}') == "$2" ]]; }
 
 a_downgrade_to_nvidias_controller_finds_what_it_needs_and_the_way_back_works_on_its_crds() {
-  local uid set before
+  local uid set before template
   in_manner reference || return 1
   snapshot "$stage/before.json" || return 1
   domain_in default newer newer-channel | kubectl apply -f - || return 1
+  # One that has GPUs in its template, for which NVIDIA's controller has no field.
+  domain_in default wide wide-channel | kubectl apply -f - || return 1
+  kubectl annotate computedomain wide cdom.dev/gpus=4 || return 1
+  wait_for 30 "the template asks for four GPUs" gpus_asked wide '.count == 4' || return 1
+  template=$(uid_and_spec resourceclaimtemplate wide-channel)
   deployment newer newer-channel 3 | kubectl apply -f - || return 1
   wait_for 90 "three workers and members are ready" in_step newer 3 || return 1
   uid=$(uid_of newer) set=$(set_of newer) before=$(serving newer)
@@ -140,11 +145,13 @@ a_downgrade_to_nvidias_controller_finds_what_it_needs_and_the_way_back_works_on_
          and all(.nodes[]; .status == "Ready" and (.ipAddress | length > 0) and (.cliqueID | length > 0)))' || return 1
   nvidias_children newer newer-channel >"$stage/nvidias.yaml"
   as_nvidia_would_make_them || return 1
+  nvidias_children wide wide-channel >"$stage/nvidias.yaml"
+  as_nvidia_would_make_them || return 1
   kubectl get computedomaincliques -n "$driver" -l "$(label_of newer)" -o json | jq -e --arg uid "$uid" '[.items[] | select(
     .metadata.name == $uid + "." + .metadata.labels["resource.nvidia.com/computeDomain.cliqueID"]
     and (.daemons | length == 3))] | length == 1' || return 1
   [[ $(kubectl get nodes -l "resource.nvidia.com/computeDomain=$uid" -o name | cut -d/ -f2) == "$(workers_on newer)" ]] || return 1
-  nvidias_write newer || return 1
+  nvidias_write newer && nvidias_write wide || return 1
 
   watch_of newer '{.status.nodes[*].name}' "$stage/newer.txt"
   in_manner reference || return 1
@@ -157,11 +164,15 @@ a_downgrade_to_nvidias_controller_finds_what_it_needs_and_the_way_back_works_on_
   [[ $(serving newer) == "$before" ]] || { echo "before $before"; serving newer; return 1; }
   stop "$watcher"
   none_left "$stage/newer.txt" || return 1
+  [[ $(kubectl get computedomain wide -o jsonpath='{.metadata.annotations.cdom\.dev/gpus}') == 4 ]] || return 1
+  [[ $(uid_and_spec resourceclaimtemplate wide-channel) == "$template" ]] || { echo "was $template"; uid_and_spec resourceclaimtemplate wide-channel; return 1; }
+  kubectl delete computedomain wide --timeout=30s || return 1
   workload_and_domain_end newer || return 1
   install_crds_of cdom || return 1
   nothing_more_in_shape_than "$stage/before.json"
 }
-# Each child of ours is, in the fields that others read, what NVIDIA's controller would make.
+uid_and_spec() { kubectl get "$1" "$2" -o json | jq -cS '[.metadata.uid, .spec]'; }  # uid_and_spec KIND NAME
+# Each child of ours is, in the fields that others read, what NVIDIA's controller would make, whatever GPUs are beside.
 as_nvidia_would_make_them() {
   kubectl create --dry-run=client -o json -f "$stage/nvidias.yaml" | jq -c "$contract" | sort >"$stage/theirs.txt"
   kubectl get -o json -f "$stage/nvidias.yaml" | jq -c "$contract" | sort >"$stage/ours.txt"
@@ -171,7 +182,7 @@ as_nvidia_would_make_them() {
 contract='if .kind == "List" then .items[] else . end | [.kind, .metadata.namespace, .metadata.name, .metadata.labels,
   if .kind == "DaemonSet" then .spec | .selector, .template.metadata.labels, (.template.spec | .serviceAccountName, .nodeSelector,
       .tolerations, .resourceClaims, (.containers[0] | .name, .command, .resources))
-  else .spec.spec.devices | {requests: [.requests[] | {name, class: .exactly.deviceClassName}], config} end]'
+  else .spec.spec.devices | {requests: [.requests[] | {name, class: .exactly.deviceClassName} | select(.class != "gpu.nvidia.com")], config} end]'
 
 an_upgrade_from_nvidias_controller_keeps_the_workload_and_what_it_left_ends_in_time() {
   local set before generation
