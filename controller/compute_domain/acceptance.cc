@@ -15,9 +15,9 @@ namespace {
 constexpr int kGpusMax = 31;
 
 bool IsGpuCount(std::string_view text, int& count) {
-  const char* const end = text.data() + text.size();
-  const auto read = std::from_chars(text.data(), end, count);
-  return read.ec == std::errc() && read.ptr == end && count >= 1 && count <= kGpusMax;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  return error == std::errc() && end == text.data() + text.size() && count >= 1 &&
+         count <= kGpusMax;
 }
 
 // The driver's own devices are none: a claim takes one channel, and no user's takes a daemon's.

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kubelet and kubectl as one program and
+# Builds etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kubelet as one program, and kubectl, and
 # prints the directory they are in. Standard output is that one line; everything else goes to standard error.
 #
 #   dir=$(test/controlplane/build.sh)
@@ -42,7 +42,7 @@ ldflags+=" -X $component.gitVersion=$version -X $component.gitMajor=$major -X $c
 ldflags+=" -X $client.gitVersion=$version -X $client.gitMajor=$major -X $client.gitMinor=$minor"
 
 key=$({
-  cat -- "$here/go.sum" "$here/go.mod" "$here/main.go"
+  cat -- "$here/go.sum" "$here/go.mod" "$here/main.go" "$here/kubectl/main.go"
   printf '%s\n' "$ldflags" "${go_options[@]}"
 } | sha256sum)
 dir=$(go_cache controlplane)/${key:0:16}
@@ -52,7 +52,8 @@ build() {
   printf 'controlplane/build.sh: building Kubernetes %s and etcd %s; the first time takes 5 to 10 minutes\n' \
     "$version" "$(required go.etcd.io/etcd/server/v3)" >&2
   go_build "$out" . -ldflags "$ldflags"
-  for name in etcd kube-apiserver kube-controller-manager kube-scheduler kubelet kubectl; do
+  go_build "$out" ./kubectl -ldflags "$ldflags"
+  for name in etcd kube-apiserver kube-controller-manager kube-scheduler kubelet; do
     ln -s controlplane "$out/$name"
   done
   "$out/kubectl" version --client >/dev/null ||

@@ -1,5 +1,5 @@
-// One program that is etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kubelet or kubectl, by the
-// name it is called with. One binary links the shared Kubernetes code once: 142 MB instead of six times that.
+// One program that is etcd, kube-apiserver, kube-controller-manager, kube-scheduler or kubelet, by the name it is
+// called with. One binary links the shared Kubernetes code once: 142 MB instead of five times that.
 package main
 
 import (
@@ -15,8 +15,6 @@ import (
 	_ "k8s.io/component-base/logs/json/register"
 	_ "k8s.io/component-base/metrics/prometheus/clientgo"
 	_ "k8s.io/component-base/metrics/prometheus/version"
-	kubectl "k8s.io/kubectl/pkg/cmd"
-	kubectlutil "k8s.io/kubectl/pkg/cmd/util"
 	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
 	controllermanager "k8s.io/kubernetes/cmd/kube-controller-manager/app"
 	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
@@ -34,15 +32,10 @@ func main() {
 	switch {
 	case name == "etcd":
 		etcdmain.Main(os.Args)
-	case name == "kubectl":
-		// Not cli.Run: that would print an error as a line of a server's log.
-		if err := cli.RunNoErrOutput(kubectl.NewDefaultKubectlCommand()); err != nil {
-			kubectlutil.CheckErr(err)
-		}
 	case servers[name] != nil:
 		os.Exit(cli.Run(servers[name]()))
 	default:
-		fmt.Fprintf(os.Stderr, "%s: call this program as etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kubelet or kubectl\n", name)
+		fmt.Fprintf(os.Stderr, "%s: call this program as etcd, kube-apiserver, kube-controller-manager, kube-scheduler or kubelet\n", name)
 		os.Exit(2)
 	}
 }

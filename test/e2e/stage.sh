@@ -9,7 +9,8 @@ nodesim_pid=
 controller_pid=
 nodesim_url=
 
-kubectl() { "$plane_bin/kubectl" --kubeconfig "$stage/plane/admin.kubeconfig" "$@"; }
+# Each is over before there is garbage worth collecting, which would be a quarter of its work.
+kubectl() { GOGC=off GOMEMLIMIT=500MiB "$plane_bin/kubectl" --kubeconfig "$stage/plane/admin.kubeconfig" "$@"; }
 gone() { ! kubectl get "$@" >/dev/null 2>&1; }
 
 # wait_for SECONDS WHAT COMMAND...: until the command succeeds; fails after the deadline and says what for. On a machine that
