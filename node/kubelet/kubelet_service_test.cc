@@ -289,10 +289,13 @@ TEST_F(KubeletService, WhoEndsAnswersWhatWasAskedAndRefusesWhatComes) {
     return Prepare(*stub, "u", response);
   });
   claims_.WaitForHeld(1);
+  EXPECT_EQ(service->open_calls(), 1);
   service->Leave();
   v1::NodePrepareResourcesResponse response;
   EXPECT_EQ(Prepare(*stub, "v", response).error_code(), grpc::UNAVAILABLE);
+  EXPECT_EQ(service->open_calls(), 1);
   claims_.Release();
+  EXPECT_EQ(service->open_calls(), 0);
   service.reset();
   EXPECT_TRUE(waits.get().ok());
 }

@@ -38,6 +38,8 @@ class Service {
   [[nodiscard]] int health_port() const;  // 0: there is none.
   // From now on what arrives is refused, so that what was asked before can be answered to its end.
   void Leave();
+  // How many have not been answered. After Leave() there are no more.
+  [[nodiscard]] int open_calls() const;
 
  private:
   struct State;

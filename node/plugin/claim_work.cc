@@ -63,6 +63,7 @@ void ClaimWork::Add(Operation operation, const std::vector<kubelet::ClaimName>& 
 
 TimePoint ClaimWork::Turn() {
   TimePoint until = TimePoint::max();
+  readiness_.BeginTurn();
   for (One& one : all_) {
     if (!one.is_answered) until = std::min(until, Advance(one));
   }
@@ -105,12 +106,14 @@ TimePoint ClaimWork::Advance(One& one) {
     }
     if (step.what == Do::kLabelNode || step.what == Do::kUnlabelNode) ChangeLabel(one, step);
     if (step.what != Do::kWait) continue;
-    if (one.said != step.error) {
-      one.said = step.error;
-      state_.logger.Info("A claim waits", {{"claim", one.name.ns + "/" + one.name.name},
-                                           {"for", one.failed.empty() ? one.said : one.failed}});
+    const bool is_news = std::exchange(one.said, step.error) != step.error;
+    // Of what is only on its way nobody needs to hear.
+    if (one.asking) return deadline;
+    if (is_news) {
+      state_.logger.Info("A claim waits",
+                         {{"claim", one.name.ns + "/" + one.name.name}, {"for", one.said}});
     }
-    if (!one.asking) return std::min({step.until, deadline, readiness_.look_again()});
+    return std::min({step.until, deadline, readiness_.look_again()});
   }
   return state_.clock.Now() + kLockPause;
 }

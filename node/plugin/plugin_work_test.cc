@@ -178,17 +178,6 @@ TEST_F(WorkTest, AnotherInstanceThatIsAtWorkIsWaitedFor) {
   EXPECT_EQ(answers_->at(kUid).error, "");
 }
 
-TEST_F(WorkTest, AnErrorIsNeverEmpty) {
-  Notes other(settings_.Folder(), "boot");
-  ASSERT_TRUE(other.Lock());
-  Ask(Operation::kPrepare);
-  clock_.Advance(kAnswerAfter);
-  static_cast<void>(work_->Turn());
-  static_cast<void>(work_->Turn());
-  ASSERT_TRUE(answers_);
-  EXPECT_NE(answers_->at(kUid).error, "");
-}
-
 TEST_F(WorkTest, ARequestIsAnsweredWhenItsLastClaimIs) {
   Note(DeviceType::kChannel, {"k=1"});
   PutSpec();

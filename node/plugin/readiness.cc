@@ -28,7 +28,6 @@ std::string Trimmed(const std::string& text) {
 
 bool Readiness::Is(const std::string& domain) {
   const TimePoint now = state_.clock.Now();
-  look_again_ = TimePoint::max();
   if (state_.self.host_managed) return IsHost();
   if (domain_ != domain) {
     domain_ = domain;
@@ -63,7 +62,7 @@ bool Readiness::IsInClique(const std::string& domain) {
       });
     });
   } else if (!polling_) {
-    look_again_ = next;
+    look_again_ = std::min(look_again_, next);
   }
   return polled_;
 }
@@ -96,7 +95,7 @@ bool Readiness::IsHost() {
       });
     });
   } else if (!polling_) {
-    look_again_ = poll_next_;
+    look_again_ = std::min(look_again_, poll_next_);
   }
   return polled_;
 }

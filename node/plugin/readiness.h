@@ -16,7 +16,8 @@ class Readiness {
 
   // By what is known now; and somebody waits for it, so more is found out. `state.host` is there.
   [[nodiscard]] bool Is(const std::string& domain);
-  // When to ask again, should nothing have changed.
+  // When to ask again, should nothing have changed; of what was asked since this was called.
+  void BeginTurn() { look_again_ = TimePoint::max(); }
   [[nodiscard]] TimePoint look_again() const { return look_again_; }
 
  private:

@@ -33,6 +33,7 @@ constexpr std::chrono::milliseconds kLockPause{50};
 constexpr std::chrono::seconds kTurnMost{5};
 constexpr std::chrono::seconds kSilenceMost{90};
 constexpr std::chrono::seconds kUnlabelTime{5};
+constexpr std::chrono::milliseconds kLastLetters{10};
 
 Result<std::string> ReadBootId(const std::string& path) {
   std::string text = TRY(base::ReadFile(path, kBootIdMax).map_error([](base::Error error) {
@@ -138,7 +139,7 @@ Result<void> Runner::Prepare() {
                  .host_managed = settings.host_managed,
                  .folder = settings.Folder()};
   state_.host_trouble = "NVIDIA's driver has not been looked at yet";
-  TRY(MakeFolder(settings.Folder()));
+  TRY(MakeFolder(settings.Folder() + "/domains"));
   TRY(MakeFolder(settings.cdi_folder));
   TRY(cdi::RemoveHalves(settings.cdi_folder));
   TRY(cdi::RemoveHalves(settings.Folder()));
@@ -173,8 +174,15 @@ Result<void> Runner::Serve() {
     if (locked.error().code == base::ErrorCode::kUnavailable) return {};
     return locked;
   }
+  // By value: what is saved replaces it.
+  const Resumed resumed = state_.notes.resumed();
+  Result<void> saved = {};
+  // Nothing of another boot is left, and an older plugin that takes over shall know.
+  if (!state_.is_rebuilding() && resumed.from != Resumed::From::kThisBoot) {
+    saved = state_.Save(resumed.checkpoint);
+  }
   state_.notes.Unlock();
-  const Resumed& resumed = state_.notes.resumed();
+  TRY(std::move(saved));
   context_.logger.Info("The checkpoint is read",
                        {{"claims", std::to_string(resumed.checkpoint.claims.size())},
                         {"otherBoot", resumed.from == Resumed::From::kOtherBoot ? "true" : "false"},
@@ -220,10 +228,13 @@ Result<void> Runner::Run(const std::function<bool()>& stopping) {
 }
 
 void Runner::End() {
-  if (service_ != nullptr) service_->Leave();
-  // What had been asked before that is among these.
-  for (const auto& letter : mailbox_.Wait({})) letter();
-  work_.AnswerAll("the plugin is ending, and asked again when it is back");
+  if (service_ != nullptr) {
+    service_->Leave();
+    do {
+      work_.AnswerAll("the plugin is ending, and asked again when it is back");
+      for (const auto& letter : mailbox_.Wait(kLastLetters)) letter();
+    } while (service_->open_calls() > 0);
+  }
   service_.reset();
   if (!context_.settings.labels_clique || state_.link == nullptr || !state_.node ||
       state_.node->clique.empty() || state_.node_writing) {
