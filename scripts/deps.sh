@@ -11,6 +11,7 @@ build=(
   libcurl4-openssl-dev rapidjson-dev libssl-dev libspdlog-dev libfmt-dev libsystemd-dev libyaml-cpp-dev
   libexpected-dev prometheus-cpp-dev libmicrohttpd-dev libcli11-dev
   libgtest-dev
+  protobuf-compiler protobuf-compiler-grpc libprotobuf-dev libgrpc++-dev
 )
 image=(python3 binutils)
 arm64=(g++-12-aarch64-linux-gnu)

@@ -143,7 +143,7 @@ lint() {
 
 # What users run, and what plays the cluster around it.
 as_users_run_it() {
-  build release compute-domain-controller compute-domain-daemon nodesim standin_imex standin_ctl cdom-bench &&
+  build release compute-domain-controller compute-domain-daemon compute-domain-kubelet-plugin nvml_stand_in nodesim standin_imex standin_ctl cdom-bench &&
     step "the test control plane is built" "$repo/test/controlplane/build.sh"
 }
 

@@ -58,18 +58,35 @@ class File {
     }
     return 0;
   }
+  // Whatever the process's mask is, and of this very file.
+  [[nodiscard]] int SetMode(mode_t mode) const { return ::fchmod(fd_, mode) != 0 ? errno : 0; }
   [[nodiscard]] int Sync() const { return ::fsync(fd_) != 0 ? errno : 0; }
 
  private:
   int fd_;
 };
 
-Result<void> WriteHalf(const std::string& path, std::string_view content) {
+mode_t ModeOf(Access access) {
+  switch (access) {
+    case Access::kAllRead:
+      return 0644;
+    case Access::kAllRun:
+      return 0755;
+    case Access::kOwner:
+      break;
+  }
+  return kMode;
+}
+
+Result<void> WriteHalf(const std::string& path, std::string_view content, Access access) {
   // One that a crash left may have any mode, or be a link.
   ::unlink(path.c_str());
   File file(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW);
   if (!file.is_open()) return FailedTo("open", path, errno);
   if (const int error = file.Write(content); error != 0) return FailedTo("write", path, error);
+  if (const int error = file.SetMode(ModeOf(access)); error != 0) {
+    return FailedTo("write", path, error);
+  }
   if (const int error = file.Sync(); error != 0) return FailedTo("write", path, error);
   if (const int error = file.Close(); error != 0) return FailedTo("write", path, error);
   return {};
@@ -112,10 +129,10 @@ bool IsFileSafe(std::string_view uid) {
 }
 
 Result<void> WriteWhole(const std::string& folder, const std::string& file,
-                        std::string_view content) {
+                        std::string_view content, Access access) {
   const std::string path = folder + "/" + file;
   const std::string half = folder + "/." + file + std::string(kHalf);
-  if (auto written = WriteHalf(half, content); !written) {
+  if (auto written = WriteHalf(half, content, access); !written) {
     ::unlink(half.c_str());
     return written;
   }

@@ -23,10 +23,12 @@ inline constexpr std::string_view kBaseFile = "k8s.compute-domain.nvidia.com-dev
 // Whether it may stand in a path: letters, digits and dashes, at most 64 of them.
 [[nodiscard]] bool IsFileSafe(std::string_view uid);
 
+// Who may do what with a file.
+enum class Access { kOwner, kAllRead, kAllRun };
 // Replaces the file in one go, and sees that it is on the disk: a crash leaves the old or the new.
-// Nobody but its owner may read it.
 [[nodiscard]] base::Result<void> WriteWhole(const std::string& folder, const std::string& file,
-                                            std::string_view content);
+                                            std::string_view content,
+                                            Access access = Access::kOwner);
 // No file of that name is as good.
 [[nodiscard]] base::Result<void> Remove(const std::string& folder, const std::string& file);
 

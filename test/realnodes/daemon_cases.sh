@@ -314,8 +314,6 @@ is_gone() {
 }
 
 what_was_installed_for_daemons_goes_without_a_trace() {
-  local node
-  for node in "${nodes[@]}"; do plugin_down "$node" || return 1; done
   # A kubelet takes its node's slices back 30 s after its plugin has gone.
   wait_for 90 "no node publishes devices" none_has_devices || return 1
   kubectl delete -f "$here/plugin/access.yaml" --timeout=60s || return 1
@@ -335,4 +333,6 @@ run_case a_daemon_that_is_deleted_comes_back_under_its_index_and_is_connected_ag
 run_case a_domain_that_is_deleted_leaves_nothing_in_the_cluster_and_on_no_node
 run_case a_pod_whose_claim_has_a_gpu_and_the_channel_runs_and_sees_both
 run_case from_apply_to_the_last_of_three_pods_that_runs
+# shellcheck source=plugin_cases.sh
+source "$here/plugin_cases.sh"
 run_case what_was_installed_for_daemons_goes_without_a_trace

@@ -49,13 +49,14 @@ includes() {
     controller/compute_domain/observed.h controller/{daemon_set,resource_claim_template}/render.{h,cc} 2>/dev/null || true)
   mapfile -t node < <(sources node)
   forbid 'node uses of controller what both share, controller/api' '#include "controller/([b-z]|a[a-oq-z])' "${node[@]}"
-  mapfile -t step < <(ls node/imex/*.{h,cc} node/daemon/{clique,step,pace,self}.{h,cc} node/plugin/*.{h,cc} 2>/dev/null || true)
+  mapfile -t step < <(ls node/imex/*.{h,cc} node/daemon/{clique,step,pace,self}.{h,cc} node/plugin/{checkpoint,claim,config,go_json,rule,slice,upkeep}.{h,cc} node/plugin/plan.cc 2>/dev/null || true)
   forbid 'what a daemon and a plugin do next sees only values' '#include "pkg/(command_line|http|kube/(client|cache|runtime)|logging|yaml)' "${step[@]}"
   forbid 'the planner sees only controller/api, its own files, pkg/base and values (pkg/json, pkg/kube/api)' \
     '#include "(pkg/(command_line|http|kube/(client|cache|workqueue|lease|events|runtime)|logging|systemd|tls|yaml)|controller/(settings|process|compute_domain/(action|apply|cache|controller|live_reads|reconciler|writes)))' "${pure[@]}"
   local -a all
   mapfile -t all < <(product)
   forbid 'RapidJSON is included in one place' '#include [<"]rapidjson' $(printf '%s\n' "${all[@]}" | grep -v rapidjson_guard.h)
+  forbid 'gRPC is seen in one place' '#include [<"](grpcpp|google/protobuf|kubelet)/' $(printf '%s\n' "${all[@]}" | grep -vE 'node/kubelet/(service|kubelet_service_test)\.cc')
   forbid 'includes start at the root' '#include "\.\.?/' "${all[@]}"
   local file
   for file in $(printf '%s\n' "${all[@]}" | grep '\.h$'); do
@@ -83,9 +84,9 @@ banned() {
   forbid 'randomness comes from base::Random' 'std::random_device|\brand\(\)' $(printf '%s\n' "${all[@]}" | grep -v system_random.cc)
   forbid 'logs go through base::Logger' 'std::(cout|cerr|clog)' "${all[@]}"
   forbid 'the environment is read in main.cc' '\bgetenv\(|\benviron\b|#include "pkg/base/environment\.h"' \
-    $(printf '%s\n' "${all[@]}" | grep -vE '(controller|node/daemon)/main.cc|pkg/base/environment.cc|pkg/(systemd|logging)/|_test\.cc$')
+    $(printf '%s\n' "${all[@]}" | grep -vE '(controller|node/daemon|node/plugin)/main.cc|pkg/base/environment.cc|pkg/(systemd|logging)/|_test\.cc$')
   forbid 'an exit status has a name, and its meaning is in settings.h' 'return [1-9][0-9]*;|\bE?_?[eE]xit\([0-9]' \
-    $(printf '%s\n' "${all[@]}" | grep -E '(controller|node/daemon)/main.cc')
+    $(printf '%s\n' "${all[@]}" | grep -E '(controller|node/daemon|node/plugin)/main.cc')
   mapfile -t tests < <(sources pkg controller node test | grep -E '_test\.cc$')
   forbid 'tests wait for a state, not for a time' 'sleep_for|sleep_until|\busleep\(|[^a-z_]sleep\(' "${tests[@]}"
   mapfile -t scripts < <(find scripts test -name '*.sh' 2>/dev/null | grep -v '^test/tidy/')

@@ -1,0 +1,410 @@
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <condition_variable>
+#include <filesystem>
+#include <fstream>
+#include <future>
+#include <mutex>
+
+#include "kubelet/dra_health.grpc.pb.h"
+#include "kubelet/dra_v1.grpc.pb.h"
+#include "kubelet/dra_v1beta1.grpc.pb.h"
+#include "kubelet/health.grpc.pb.h"
+#include "kubelet/registration.grpc.pb.h"
+#include "node/kubelet/service.h"
+
+namespace kubelet {
+namespace {
+
+namespace v1 = k8s::io::kubelet::pkg::apis::dra::v1;
+namespace v1beta1 = k8s::io::kubelet::pkg::apis::dra::v1beta1;
+
+class Folder {
+ public:
+  Folder() {
+    std::string path = testing::TempDir() + "kubelet.XXXXXX";
+    EXPECT_NE(::mkdtemp(path.data()), nullptr);
+    path_ = path;
+  }
+  ~Folder() { std::filesystem::remove_all(path_); }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+// Answers at once, or keeps what was asked until it is told.
+class FakeClaims final : public Claims {
+ public:
+  void Prepare(const std::vector<ClaimName>& claims, Done done) override {
+    Take(claims, std::move(done), true);
+  }
+  void Unprepare(const std::vector<ClaimName>& claims, Done done) override {
+    Take(claims, std::move(done), false);
+  }
+  void Registered(const std::string& error) override {
+    const std::lock_guard lock(mutex);
+    registered.push_back(error);
+  }
+  std::string Trouble() override {
+    const std::lock_guard lock(mutex);
+    return trouble;
+  }
+
+  void Take(const std::vector<ClaimName>& claims, Done done, bool prepares) {
+    Answers answers;
+    {
+      const std::lock_guard lock(mutex);
+      for (const ClaimName& claim : claims) {
+        asked.push_back(claim);
+        answers[claim.uid] = prepares ? given : Answer{.error = given.error};
+      }
+      if (holds) {
+        held.push_back([done = std::move(done), answers] { done(answers); });
+        changed.notify_all();
+        return;
+      }
+    }
+    done(answers);
+  }
+  void WaitForHeld(std::size_t count) {
+    std::unique_lock lock(mutex);
+    ASSERT_TRUE(
+        changed.wait_for(lock, std::chrono::seconds(20), [&] { return held.size() >= count; }));
+  }
+  void Release() {
+    std::vector<std::function<void()>> released;
+    {
+      const std::lock_guard lock(mutex);
+      holds = false;
+      released.swap(held);
+    }
+    for (const auto& call : released) call();
+  }
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  Answer given = {};
+  bool holds = false;
+  std::string trouble = {};
+  std::vector<ClaimName> asked = {};
+  std::vector<std::string> registered = {};
+  std::vector<std::function<void()>> held = {};
+};
+
+std::shared_ptr<grpc::Channel> Dial(const std::string& path, const std::string& authority = "") {
+  grpc::ChannelArguments arguments;
+  // A connection of its own for each.
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  if (!authority.empty()) arguments.SetString(GRPC_ARG_DEFAULT_AUTHORITY, authority);
+  return grpc::CreateCustomChannel("unix:" + path, grpc::InsecureChannelCredentials(), arguments);
+}
+void SetDeadline(grpc::ClientContext& context) {
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
+}
+
+class KubeletService : public testing::Test {
+ protected:
+  [[nodiscard]] ServiceOptions Options() const {
+    return {.driver = "driver.test",
+            .registry_folder = folder_.path() + "/registry",
+            .plugin_folder = folder_.path() + "/plugins/driver.test"};
+  }
+  std::unique_ptr<Service> StartWith(const ServiceOptions& options) {
+    auto service = Service::Start(options, claims_);
+    EXPECT_TRUE(service) << service.error().message;
+    return service ? *std::move(service) : nullptr;
+  }
+  template <typename Stub>
+  static grpc::Status Prepare(Stub& stub, const std::string& uid,
+                              v1::NodePrepareResourcesResponse& response) {
+    grpc::ClientContext context;
+    SetDeadline(context);
+    v1::NodePrepareResourcesRequest request;
+    auto& claim = *request.add_claims();
+    claim.set_namespace_("ns");
+    claim.set_uid(uid);
+    claim.set_name("name");
+    return stub.NodePrepareResources(&context, request, &response);
+  }
+  static grpc::Status GetInfo(const std::shared_ptr<grpc::Channel>& channel,
+                              pluginregistration::PluginInfo& info) {
+    grpc::ClientContext context;
+    SetDeadline(context);
+    return pluginregistration::Registration::NewStub(channel)->GetInfo(&context, {}, &info);
+  }
+
+  Folder folder_;
+  FakeClaims claims_;
+};
+
+TEST_F(KubeletService, APluginIsFoundByItsSocketAndSaysWhatItServes) {
+  const auto service = StartWith(Options());
+  EXPECT_EQ(service->registration(), folder_.path() + "/registry/driver.test-reg.sock");
+  pluginregistration::PluginInfo info;
+  ASSERT_TRUE(GetInfo(Dial(service->registration()), info).ok());
+  EXPECT_EQ(info.type(), "DRAPlugin");
+  EXPECT_EQ(info.name(), "driver.test");
+  EXPECT_EQ(info.endpoint(), folder_.path() + "/plugins/driver.test/dra.sock");
+  EXPECT_EQ(
+      std::vector<std::string>(info.supported_versions().begin(), info.supported_versions().end()),
+      (std::vector<std::string>{"v1.DRAPlugin", "v1beta1.DRAPlugin"}));
+}
+
+// What Go's client says of a socket depends on its version, and on how it was told.
+TEST_F(KubeletService, AKubeletIsHeardWhateverAuthorityItSends) {
+  const auto service = StartWith(Options());
+  std::string escaped;
+  for (const char c : service->registration()) escaped += c == '/' ? "%2F" : std::string(1, c);
+  for (const std::string& authority : {service->registration(), escaped, std::string("localhost"),
+                                       "unix:" + service->registration()}) {
+    pluginregistration::PluginInfo info;
+    const auto status = GetInfo(Dial(service->registration(), authority), info);
+    EXPECT_TRUE(status.ok()) << authority << ": " << status.error_message();
+    v1::NodePrepareResourcesResponse response;
+    const auto stub = v1::DRAPlugin::NewStub(Dial(service->endpoint(), authority));
+    EXPECT_TRUE(Prepare(*stub, "u", response).ok()) << authority;
+  }
+}
+
+TEST_F(KubeletService, WhetherItWasTakenIsHeardAndARefusalIsAnErrorThere) {
+  const auto service = StartWith(Options());
+  const auto stub = pluginregistration::Registration::NewStub(Dial(service->registration()));
+  for (const bool taken : {true, false}) {
+    grpc::ClientContext context;
+    SetDeadline(context);
+    pluginregistration::RegistrationStatus status;
+    status.set_plugin_registered(taken);
+    status.set_error(taken ? "" : "it is old");
+    pluginregistration::RegistrationStatusResponse response;
+    EXPECT_EQ(stub->NotifyRegistrationStatus(&context, status, &response).ok(), taken);
+  }
+  EXPECT_EQ(claims_.registered, (std::vector<std::string>{"", "it is old"}));
+}
+
+TEST_F(KubeletService, WhatWasPreparedArrivesInBothVersions) {
+  claims_.given = {
+      .devices = {{.requests = {"r"}, .pool = "p", .name = "d", .cdi_ids = {"k=1", "k=2"}}}};
+  const auto service = StartWith(Options());
+  const auto channel = Dial(service->endpoint());
+  v1::NodePrepareResourcesResponse response;
+  ASSERT_TRUE(Prepare(*v1::DRAPlugin::NewStub(channel), "u-1", response).ok());
+  EXPECT_EQ(claims_.asked, (std::vector<ClaimName>{{.ns = "ns", .uid = "u-1", .name = "name"}}));
+  ASSERT_EQ(response.claims().count("u-1"), 1U);
+  const auto& device = response.claims().at("u-1").devices(0);
+  EXPECT_EQ(device.request_names(0) + device.pool_name() + device.device_name(), "rpd");
+  EXPECT_EQ(device.cdi_device_ids(1), "k=2");
+  EXPECT_FALSE(device.has_share_id());
+
+  grpc::ClientContext context;
+  SetDeadline(context);
+  v1beta1::NodePrepareResourcesRequest request;
+  request.add_claims()->set_uid("u-2");
+  request.add_claims()->set_uid("u-3");
+  v1beta1::NodePrepareResourcesResponse older;
+  ASSERT_TRUE(
+      v1beta1::DRAPlugin::NewStub(channel)->NodePrepareResources(&context, request, &older).ok());
+  EXPECT_EQ(older.claims_size(), 2);
+  EXPECT_EQ(older.claims().at("u-3").devices(0).cdi_device_ids(0), "k=1");
+}
+
+TEST_F(KubeletService, AnErrorOfAClaimIsItsOwnAndNotTheCalls) {
+  claims_.given = {.error = "it waits"};
+  const auto service = StartWith(Options());
+  const auto stub = v1::DRAPlugin::NewStub(Dial(service->endpoint()));
+  v1::NodePrepareResourcesResponse response;
+  ASSERT_TRUE(Prepare(*stub, "u", response).ok());
+  EXPECT_EQ(response.claims().at("u").error(), "it waits");
+  grpc::ClientContext context;
+  SetDeadline(context);
+  v1::NodeUnprepareResourcesRequest request;
+  request.add_claims()->set_uid("u");
+  v1::NodeUnprepareResourcesResponse unprepared;
+  ASSERT_TRUE(stub->NodeUnprepareResources(&context, request, &unprepared).ok());
+  EXPECT_EQ(unprepared.claims().at("u").error(), "it waits");
+}
+
+TEST_F(KubeletService, OneThatWaitsKeepsNobodyElseWaiting) {
+  claims_.holds = true;
+  const auto service = StartWith(Options());
+  const auto channel = Dial(service->endpoint());
+  v1::NodePrepareResourcesResponse response;
+  auto waits = std::async(std::launch::async,
+                          [&] { return Prepare(*v1::DRAPlugin::NewStub(channel), "u", response); });
+  claims_.WaitForHeld(1);
+  {
+    const std::lock_guard lock(claims_.mutex);
+    claims_.holds = false;
+  }
+  v1::NodePrepareResourcesResponse other;
+  EXPECT_TRUE(Prepare(*v1::DRAPlugin::NewStub(channel), "v", other).ok());
+  claims_.Release();
+  EXPECT_TRUE(waits.get().ok());
+}
+
+TEST_F(KubeletService, MoreThanItHoldsIsRefused) {
+  claims_.holds = true;
+  const auto service = StartWith(Options());
+  const auto channel = Dial(service->endpoint());
+  const auto stub = v1::DRAPlugin::NewStub(channel);
+  v1::NodePrepareResourcesRequest many;
+  for (int i = 0; i < 257; ++i) many.add_claims()->set_uid("u");
+  grpc::ClientContext context;
+  SetDeadline(context);
+  v1::NodePrepareResourcesResponse response;
+  EXPECT_EQ(stub->NodePrepareResources(&context, many, &response).error_code(),
+            grpc::RESOURCE_EXHAUSTED);
+  many.Clear();
+  many.add_claims()->set_name(std::string(std::size_t{2} << 20U, 'x'));
+  grpc::ClientContext large;
+  SetDeadline(large);
+  EXPECT_EQ(stub->NodePrepareResources(&large, many, &response).error_code(),
+            grpc::RESOURCE_EXHAUSTED);
+
+  std::vector<std::future<grpc::Status>> calls;
+  for (int i = 0; i < 64; ++i) {
+    calls.push_back(std::async(std::launch::async, [&] {
+      v1::NodePrepareResourcesResponse mine;
+      return Prepare(*stub, "u", mine);
+    }));
+  }
+  claims_.WaitForHeld(64);
+  EXPECT_EQ(Prepare(*stub, "u", response).error_code(), grpc::RESOURCE_EXHAUSTED);
+  claims_.Release();
+  for (auto& call : calls) EXPECT_TRUE(call.get().ok());
+  EXPECT_TRUE(Prepare(*stub, "u", response).ok());
+}
+
+TEST_F(KubeletService, WhoEndsAnswersWhatWasAskedAndRefusesWhatComes) {
+  claims_.holds = true;
+  auto service = StartWith(Options());
+  const auto stub = v1::DRAPlugin::NewStub(Dial(service->endpoint()));
+  auto waits = std::async(std::launch::async, [&] {
+    v1::NodePrepareResourcesResponse response;
+    return Prepare(*stub, "u", response);
+  });
+  claims_.WaitForHeld(1);
+  EXPECT_EQ(service->open_calls(), 1);
+  service->Leave();
+  v1::NodePrepareResourcesResponse response;
+  EXPECT_EQ(Prepare(*stub, "v", response).error_code(), grpc::UNAVAILABLE);
+  EXPECT_EQ(service->open_calls(), 1);
+  claims_.Release();
+  EXPECT_EQ(service->open_calls(), 0);
+  service.reset();
+  EXPECT_TRUE(waits.get().ok());
+}
+
+TEST_F(KubeletService, ItsSocketsGoWithIt) {
+  auto service = StartWith(Options());
+  const std::string endpoint = service->endpoint();
+  const std::string registration = service->registration();
+  EXPECT_TRUE(std::filesystem::is_socket(endpoint));
+  service.reset();
+  EXPECT_FALSE(std::filesystem::exists(endpoint));
+  EXPECT_FALSE(std::filesystem::exists(registration));
+  EXPECT_TRUE(std::filesystem::is_empty(folder_.path() + "/registry"));
+  EXPECT_TRUE(std::filesystem::is_empty(folder_.path() + "/plugins/driver.test"));
+}
+
+TEST_F(KubeletService, TheNextInstanceTakesTheNamesAndTheEndOfTheOneBeforeLeavesThem) {
+  auto before = StartWith(Options());
+  const auto after = StartWith(Options());
+  before.reset();
+  pluginregistration::PluginInfo info;
+  EXPECT_TRUE(GetInfo(Dial(after->registration()), info).ok());
+  v1::NodePrepareResourcesResponse response;
+  EXPECT_TRUE(Prepare(*v1::DRAPlugin::NewStub(Dial(after->endpoint())), "u", response).ok());
+}
+
+TEST_F(KubeletService, WhatAKilledOneLeftIsReplaced) {
+  std::filesystem::create_directories(Options().plugin_folder);
+  std::ofstream(Options().plugin_folder + "/dra.sock") << "no socket";
+  std::ofstream(Options().plugin_folder + "/other") << "not ours";
+  const auto service = StartWith(Options());
+  EXPECT_TRUE(std::filesystem::is_socket(service->endpoint()));
+  EXPECT_TRUE(std::filesystem::exists(Options().plugin_folder + "/other"));
+}
+
+TEST_F(KubeletService, TwoPodsOfARollingUpdateServeSideBySide) {
+  ServiceOptions options = Options();
+  options.pod_uid = "11111111-7b1d-4f39-8a55-3f3d0a4a9e10";
+  const auto before = StartWith(options);
+  options.pod_uid = "22222222-7b1d-4f39-8a55-3f3d0a4a9e10";
+  const auto after = StartWith(options);
+  pluginregistration::PluginInfo info;
+  EXPECT_TRUE(GetInfo(Dial(before->registration()), info).ok());
+  EXPECT_TRUE(info.endpoint().ends_with("/dra-11111111-7b1d-4f39-8a55-3f3d0a4a9e10.sock"));
+  EXPECT_TRUE(GetInfo(Dial(after->registration()), info).ok());
+  EXPECT_TRUE(info.endpoint().ends_with("/dra-22222222-7b1d-4f39-8a55-3f3d0a4a9e10.sock"));
+}
+
+TEST_F(KubeletService, APathThatIsTooLongForASocketIsSaid) {
+  ServiceOptions options = Options();
+  options.plugin_folder += "/" + std::string(100, 'x');
+  const auto service = Service::Start(options, claims_);
+  ASSERT_FALSE(service);
+  EXPECT_NE(service.error().message.find("choose a shorter folder"), std::string::npos);
+}
+
+grpc::health::v1::HealthCheckResponse::ServingStatus HealthOf(const Service& service,
+                                                              const std::string& name,
+                                                              grpc::StatusCode expected) {
+  const auto channel = grpc::CreateChannel("127.0.0.1:" + std::to_string(service.health_port()),
+                                           grpc::InsecureChannelCredentials());
+  grpc::ClientContext context;
+  SetDeadline(context);
+  grpc::health::v1::HealthCheckRequest request;
+  request.set_service(name);
+  grpc::health::v1::HealthCheckResponse response;
+  EXPECT_EQ(
+      grpc::health::v1::Health::NewStub(channel)->Check(&context, request, &response).error_code(),
+      expected);
+  return response.status();
+}
+
+TEST_F(KubeletService, ProbesAreToldWhetherItServes) {
+  using Response = grpc::health::v1::HealthCheckResponse;
+  ServiceOptions options = Options();
+  options.health_port = 0;
+  const auto service = StartWith(options);
+  EXPECT_EQ(HealthOf(*service, "liveness", grpc::OK), Response::SERVING);
+  EXPECT_EQ(HealthOf(*service, "", grpc::OK), Response::SERVING);
+  HealthOf(*service, "other", grpc::NOT_FOUND);
+  claims_.trouble = "it hangs";
+  EXPECT_EQ(HealthOf(*service, "liveness", grpc::OK), Response::NOT_SERVING);
+  claims_.trouble.clear();
+  std::filesystem::remove(service->endpoint());
+  EXPECT_EQ(HealthOf(*service, "liveness", grpc::OK), Response::NOT_SERVING);
+}
+
+TEST_F(KubeletService, APortThatIsTakenIsSaid) {
+  ServiceOptions options = Options();
+  options.health_port = 0;
+  const auto service = StartWith(options);
+  options.health_port = service->health_port();
+  options.pod_uid = "next";
+  const auto second = Service::Start(options, claims_);
+  ASSERT_FALSE(second);
+  EXPECT_NE(second.error().message.find("--healthcheck-port"), std::string::npos);
+}
+
+// Kubelets ask for it every 5 s, whether it was advertised or not.
+TEST_F(KubeletService, WhatItDoesNotServeIsSaidCleanly) {
+  const auto service = StartWith(Options());
+  grpc::ClientContext context;
+  SetDeadline(context);
+  const auto stub = v1alpha1::DRAResourceHealth::NewStub(Dial(service->endpoint()));
+  const auto stream = stub->NodeWatchResources(&context, {});
+  v1alpha1::NodeWatchResourcesResponse response;
+  EXPECT_FALSE(stream->Read(&response));
+  EXPECT_EQ(stream->Finish().error_code(), grpc::UNIMPLEMENTED);
+}
+
+}  // namespace
+}  // namespace kubelet

@@ -1,0 +1,300 @@
+#include "node/kubelet/service.h"
+
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/resource_quota.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <utility>
+#include <vector>
+
+#include "kubelet/dra_v1.grpc.pb.h"
+#include "kubelet/dra_v1beta1.grpc.pb.h"
+#include "kubelet/health.grpc.pb.h"
+#include "kubelet/registration.grpc.pb.h"
+#include "node/kubelet/socket_file.h"
+
+namespace kubelet {
+
+namespace {
+
+using base::ErrorCode;
+using base::Fail;
+using base::Result;
+using grpc::CallbackServerContext;
+using grpc::ServerUnaryReactor;
+
+constexpr int kMessageMax = 1 << 20;
+constexpr int kCallsMax = 64;
+constexpr int kClaimsMax = 256;
+constexpr std::size_t kMemoryMax = std::size_t{32} << 20U;  // Of connections and messages.
+// Of answers that are under way when the service ends.
+constexpr std::chrono::seconds kDrain{5};
+
+struct V1 {
+  using Service = k8s::io::kubelet::pkg::apis::dra::v1::DRAPlugin::CallbackService;
+  using PrepareRequest = k8s::io::kubelet::pkg::apis::dra::v1::NodePrepareResourcesRequest;
+  using PrepareResponse = k8s::io::kubelet::pkg::apis::dra::v1::NodePrepareResourcesResponse;
+  using UnprepareRequest = k8s::io::kubelet::pkg::apis::dra::v1::NodeUnprepareResourcesRequest;
+  using UnprepareResponse = k8s::io::kubelet::pkg::apis::dra::v1::NodeUnprepareResourcesResponse;
+};
+struct V1Beta1 {
+  using Service = k8s::io::kubelet::pkg::apis::dra::v1beta1::DRAPlugin::CallbackService;
+  using PrepareRequest = k8s::io::kubelet::pkg::apis::dra::v1beta1::NodePrepareResourcesRequest;
+  using PrepareResponse = k8s::io::kubelet::pkg::apis::dra::v1beta1::NodePrepareResourcesResponse;
+  using UnprepareRequest = k8s::io::kubelet::pkg::apis::dra::v1beta1::NodeUnprepareResourcesRequest;
+  using UnprepareResponse =
+      k8s::io::kubelet::pkg::apis::dra::v1beta1::NodeUnprepareResourcesResponse;
+};
+// As the kubelet knows them; it takes the first that it knows itself.
+constexpr std::array<const char*, 2> kVersions = {"v1.DRAPlugin", "v1beta1.DRAPlugin"};
+
+grpc::Status Refused(grpc::StatusCode code, const std::string& why) { return {code, why}; }
+
+ServerUnaryReactor* FinishWith(CallbackServerContext* context, const grpc::Status& status) {
+  ServerUnaryReactor* reactor = context->DefaultReactor();
+  reactor->Finish(status);
+  return reactor;
+}
+
+template <typename Request>
+std::vector<ClaimName> NamesIn(const Request& request) {
+  std::vector<ClaimName> names;
+  for (const auto& claim : request.claims()) {
+    names.push_back({.ns = claim.namespace_(), .uid = claim.uid(), .name = claim.name()});
+  }
+  return names;
+}
+
+template <typename Response>
+void PutPrepared(const Answers& answers, Response& response) {
+  for (const auto& [uid, answer] : answers) {
+    auto& claim = (*response.mutable_claims())[uid];
+    claim.set_error(answer.error);
+    for (const Device& device : answer.devices) {
+      auto& put = *claim.add_devices();
+      for (const std::string& request : device.requests) put.add_request_names(request);
+      put.set_pool_name(device.pool);
+      put.set_device_name(device.name);
+      for (const std::string& id : device.cdi_ids) put.add_cdi_device_ids(id);
+    }
+  }
+}
+
+template <typename Response>
+void PutUnprepared(const Answers& answers, Response& response) {
+  for (const auto& [uid, answer] : answers) {
+    (*response.mutable_claims())[uid].set_error(answer.error);
+  }
+}
+
+// Of both versions together.
+struct Calls {
+  std::atomic<int> open = 0;
+  std::atomic<bool> leaving = false;
+};
+
+template <typename Version>
+class Dra final : public Version::Service {
+ public:
+  Dra(Claims& claims, Calls& calls) : claims_(claims), calls_(calls) {}
+
+  ServerUnaryReactor* NodePrepareResources(CallbackServerContext* context,
+                                           const typename Version::PrepareRequest* request,
+                                           typename Version::PrepareResponse* response) override {
+    const auto put = [response](const Answers& answers) { PutPrepared(answers, *response); };
+    return Ask(context, *request, put, &Claims::Prepare);
+  }
+  ServerUnaryReactor* NodeUnprepareResources(
+      CallbackServerContext* context, const typename Version::UnprepareRequest* request,
+      typename Version::UnprepareResponse* response) override {
+    const auto put = [response](const Answers& answers) { PutUnprepared(answers, *response); };
+    return Ask(context, *request, put, &Claims::Unprepare);
+  }
+
+ private:
+  using What = void (Claims::*)(const std::vector<ClaimName>& claims, Done done);
+
+  template <typename Request>
+  ServerUnaryReactor* Ask(CallbackServerContext* context, const Request& request, const Done& put,
+                          What what) {
+    if (request.claims_size() > kClaimsMax) {
+      return FinishWith(context, Refused(grpc::RESOURCE_EXHAUSTED, "more than 256 claims at once"));
+    }
+    // In this order: who counts the open ones after Leave() misses none that will be asked.
+    const int open = ++calls_.open;
+    if (calls_.leaving) {
+      --calls_.open;
+      return FinishWith(context, Refused(grpc::UNAVAILABLE, "the plugin is ending"));
+    }
+    if (open > kCallsMax) {
+      --calls_.open;
+      return FinishWith(context, Refused(grpc::RESOURCE_EXHAUSTED, "more than 64 calls at once"));
+    }
+    ServerUnaryReactor* reactor = context->DefaultReactor();
+    (claims_.*what)(NamesIn(request), [this, put, reactor](const Answers& answers) {
+      put(answers);
+      --calls_.open;
+      reactor->Finish(grpc::Status::OK);  // Last: the call and its response go with it.
+    });
+    return reactor;
+  }
+
+  Claims& claims_;
+  Calls& calls_;
+};
+
+class Registration final : public pluginregistration::Registration::CallbackService {
+ public:
+  Registration(std::string driver, std::string endpoint, Claims& claims)
+      : driver_(std::move(driver)), endpoint_(std::move(endpoint)), claims_(claims) {}
+
+  ServerUnaryReactor* GetInfo(CallbackServerContext* context,
+                              const pluginregistration::InfoRequest* /*request*/,
+                              pluginregistration::PluginInfo* response) override {
+    response->set_type("DRAPlugin");
+    response->set_name(driver_);
+    response->set_endpoint(endpoint_);
+    for (const char* version : kVersions) response->add_supported_versions(version);
+    return FinishWith(context, grpc::Status::OK);
+  }
+  ServerUnaryReactor* NotifyRegistrationStatus(
+      CallbackServerContext* context, const pluginregistration::RegistrationStatus* request,
+      pluginregistration::RegistrationStatusResponse* /*response*/) override {
+    const std::string error = request->error().empty() ? "for no reason given" : request->error();
+    claims_.Registered(request->plugin_registered() ? "" : error);
+    if (request->plugin_registered()) return FinishWith(context, grpc::Status::OK);
+    return FinishWith(context, Refused(grpc::FAILED_PRECONDITION, "not registered: " + error));
+  }
+
+ private:
+  const std::string driver_;
+  const std::string endpoint_;
+  Claims& claims_;
+};
+
+class Health final : public grpc::health::v1::Health::CallbackService {
+ public:
+  explicit Health(std::function<bool()> is_well) : is_well_(std::move(is_well)) {}
+
+  ServerUnaryReactor* Check(CallbackServerContext* context,
+                            const grpc::health::v1::HealthCheckRequest* request,
+                            grpc::health::v1::HealthCheckResponse* response) override {
+    if (!request->service().empty() && request->service() != "liveness") {
+      return FinishWith(context, Refused(grpc::NOT_FOUND, "services are \"\" and liveness"));
+    }
+    response->set_status(is_well_() ? grpc::health::v1::HealthCheckResponse::SERVING
+                                    : grpc::health::v1::HealthCheckResponse::NOT_SERVING);
+    return FinishWith(context, grpc::Status::OK);
+  }
+
+ private:
+  const std::function<bool()> is_well_;
+};
+
+}  // namespace
+
+struct Service::State {
+  State(const ServiceOptions& options, Claims& who, SocketFile serves, SocketFile registers)
+      : claims(who),
+        dra_socket(std::move(serves)),
+        registration_socket(std::move(registers)),
+        dra_v1(who, calls),
+        dra_v1beta1(who, calls),
+        registration(options.driver, dra_socket.path(), who),
+        health([this] { return IsWell(); }) {
+    quota.Resize(kMemoryMax);
+  }
+
+  [[nodiscard]] Result<void> Start(const std::optional<int>& port);
+  [[nodiscard]] Result<void> Listen(const std::string& address,
+                                    const std::vector<grpc::Service*>& services,
+                                    std::unique_ptr<grpc::Server>& server, int* port = nullptr);
+  [[nodiscard]] bool IsWell() {
+    return claims.Trouble().empty() && dra_socket.IsOurs() && registration_socket.IsOurs();
+  }
+
+  Claims& claims;
+  SocketFile dra_socket;
+  SocketFile registration_socket;
+  Calls calls;
+  Dra<V1> dra_v1;
+  Dra<V1Beta1> dra_v1beta1;
+  Registration registration;
+  Health health;
+  int port = 0;
+  grpc::ResourceQuota quota;
+  // Last: they use the others.
+  std::unique_ptr<grpc::Server> dra_server;
+  std::unique_ptr<grpc::Server> registration_server;
+  std::unique_ptr<grpc::Server> health_server;
+};
+
+Result<void> Service::State::Listen(const std::string& address,
+                                    const std::vector<grpc::Service*>& services,
+                                    std::unique_ptr<grpc::Server>& server, int* bound) {
+  grpc::ServerBuilder builder;
+  int listens = 0;
+  builder.SetMaxReceiveMessageSize(kMessageMax);
+  builder.SetResourceQuota(quota);
+  // Two instances would each get some of the connections to one port.
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  builder.AddListeningPort(address, grpc::InsecureServerCredentials(), &listens);
+  for (grpc::Service* service : services) builder.RegisterService(service);
+  server = builder.BuildAndStart();
+  // Of a unix socket gRPC says 1.
+  if (server == nullptr || listens == 0) {
+    return Fail(ErrorCode::kUnavailable, "listen on " + address + " fails");
+  }
+  if (bound != nullptr) *bound = listens;
+  return {};
+}
+
+Result<void> Service::State::Start(const std::optional<int>& wanted) {
+  if (wanted) {
+    TRY(Listen("[::]:" + std::to_string(*wanted), {&health}, health_server, &port)
+            .map_error([](base::Error error) {
+              error.message += ": is the port taken? choose another by --healthcheck-port";
+              return error;
+            }));
+  }
+  // In this order: who finds the registration asks for the other at once.
+  TRY(Listen("unix:" + dra_socket.bind_path(), {&dra_v1, &dra_v1beta1}, dra_server));
+  TRY(dra_socket.Publish());
+  TRY(Listen("unix:" + registration_socket.bind_path(), {&registration}, registration_server));
+  return registration_socket.Publish();
+}
+
+Service::Service(std::unique_ptr<State> state) : state_(std::move(state)) {}
+
+Result<std::unique_ptr<Service>> Service::Start(const ServiceOptions& options, Claims& claims) {
+  const std::string mark = options.pod_uid.empty() ? "" : "-" + options.pod_uid;
+  auto serves = TRY(SocketFile::At(options.plugin_folder, "dra" + mark + ".sock"));
+  auto registers =
+      TRY(SocketFile::At(options.registry_folder, options.driver + mark + "-reg.sock"));
+  auto state = std::make_unique<State>(options, claims, std::move(serves), std::move(registers));
+  TRY(state->Start(options.health_port));
+  return std::unique_ptr<Service>(new Service(std::move(state)));
+}
+
+void Service::Leave() { state_->calls.leaving = true; }
+
+Service::~Service() {
+  Leave();
+  const gpr_timespec drain = gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
+                                          gpr_time_from_seconds(kDrain.count(), GPR_TIMESPAN));
+  for (const auto* server :
+       {&state_->registration_server, &state_->dra_server, &state_->health_server}) {
+    if (*server == nullptr) continue;
+    (*server)->Shutdown(drain);
+    (*server)->Wait();
+  }
+}
+
+int Service::open_calls() const { return state_->calls.open; }
+std::string Service::endpoint() const { return state_->dra_socket.path(); }
+std::string Service::registration() const { return state_->registration_socket.path(); }
+int Service::health_port() const { return state_->port; }
+
+}  // namespace kubelet

@@ -1,0 +1,93 @@
+// compute-domain-kubelet-plugin: flags, signals, and one run.
+
+#include <malloc.h>
+
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "node/daemon/mailbox.h"
+#include "node/plugin/run.h"
+#include "node/plugin/settings.h"
+#include "pkg/base/environment.h"
+#include "pkg/base/system_clock.h"
+#include "pkg/base/version.h"
+#include "pkg/command_line/exit.h"
+#include "pkg/kube/client/config.h"
+#include "pkg/kube/client/exec_runner.h"
+#include "pkg/logging/logger.h"
+
+namespace {
+
+// For the first answer of an exec plugin; only outside of a pod is there one.
+constexpr auto kPluginPatience = std::chrono::seconds(5);
+
+int Fail(const base::Error& error) {
+  std::fputs((error.message + "\n").c_str(), stderr);
+  return command_line::kFailed;
+}
+
+// Sets `stopping` at a signal that asks for the end and wakes `mailbox`; a second one ends the
+// process at once. The signals are blocked in every thread but this one, which must be started
+// first.
+std::jthread HandleSignals(std::atomic<bool>& stopping, imexd::Mailbox& mailbox,
+                           base::Logger& logger) {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGQUIT}) sigaddset(&signals, signal);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  std::signal(SIGPIPE, SIG_IGN);
+  return std::jthread([signals, &stopping, &mailbox, &logger](const std::stop_token& over) {
+    const timespec turn = {.tv_sec = 0, .tv_nsec = 500'000'000};
+    while (!over.stop_requested()) {
+      const int signal = sigtimedwait(&signals, nullptr, &turn);
+      if (signal <= 0) continue;
+      if (stopping) std::_Exit(command_line::kFailed);
+      logger.Info("Stopping", {{"signal", std::to_string(signal)}});
+      stopping = true;
+      mailbox.Wake();
+    }
+  });
+}
+
+int Run(const plugin::Settings& settings, const base::Clock& clock, base::Logger& logger) {
+  imexd::Mailbox mailbox;
+  std::atomic<bool> stopping = false;
+  const std::jthread signals = HandleSignals(stopping, mailbox, logger);
+  logger.Info("Starting", {{"version", std::string(base::Version())},
+                           {"revision", std::string(base::Revision())},
+                           {"node", settings.node},
+                           {"namespace", settings.ns}});
+  kube::ExecRunner exec(base::Environment(), kPluginPatience, clock, logger);
+  const plugin::Context context = {
+      .settings = settings, .clock = clock, .logger = logger, .load_config = [&] {
+        return kube::LoadConfig(
+            {.kubeconfig = settings.kubeconfig, .environment = base::GetEnv, .exec = &exec}, clock);
+      }};
+  const auto ended = plugin::Run(context, mailbox, [&] { return stopping.load(); });
+  return ended ? 0 : Fail(ended.error());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  // A heap for each thread would be most of what this process needs.
+  mallopt(M_ARENA_MAX, 1);
+  const plugin::Parsed parsed = plugin::Parse(std::vector<std::string>(argv + 1, argv + argc));
+  if (parsed.exit) {
+    std::fputs(parsed.exit->text.c_str(), parsed.exit->status == 0 ? stdout : stderr);
+    return parsed.exit->status;
+  }
+  const plugin::Settings& settings = parsed.settings;
+  const base::SystemClock clock;
+  std::signal(SIGCHLD, SIG_DFL);  // Or how a program ends is hidden, if it was ignored.
+  const auto logger = logging::MakeLogger({.format = *logging::ParseFormat(settings.log_format),
+                                           .verbosity = settings.verbosity,
+                                           .identifier = "compute-domain-kubelet-plugin"},
+                                          clock);
+  return Run(settings, clock, *logger);
+}

@@ -1,0 +1,113 @@
+#include <gtest/gtest.h>
+
+#include "node/plugin/settings.h"
+
+namespace plugin {
+namespace {
+
+Settings Good(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), {"--node-name", "node-a"});
+  const Parsed parsed = Parse(arguments);
+  EXPECT_FALSE(parsed.exit) << parsed.exit->text;
+  return parsed.settings;
+}
+std::string Wrong(std::vector<std::string> arguments) {
+  const Parsed parsed = Parse(arguments);
+  EXPECT_TRUE(parsed.exit);
+  if (!parsed.exit) return {};
+  EXPECT_EQ(parsed.exit->status, command_line::kMisused);
+  return parsed.exit->text;
+}
+std::string WrongOnNode(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), {"--node-name", "node-a"});
+  return Wrong(arguments);
+}
+bool Names(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(PluginSettings, DefaultsAreThoseOfNvidias) {
+  const Settings settings = Good({});
+  EXPECT_EQ(settings.ns, "default");
+  EXPECT_EQ(settings.cdi_folder, "/etc/cdi");
+  EXPECT_EQ(settings.Folder(), "/var/lib/kubelet/plugins/compute-domain.nvidia.com");
+  EXPECT_EQ(settings.registry_folder, "/var/lib/kubelet/plugins_registry");
+  EXPECT_EQ(settings.driver_root, "/driver-root");
+  EXPECT_EQ(settings.health_port, -1);
+  EXPECT_EQ(settings.metrics_address, "");
+  EXPECT_FALSE(settings.host_managed);
+  EXPECT_TRUE(settings.names);
+  EXPECT_TRUE(settings.crash_on_fabric_errors);
+  EXPECT_EQ(settings.DevicesPath(), "/proc/devices");
+  EXPECT_EQ(settings.CapabilityPath(), "/proc/driver/nvidia/capabilities/fabric-imex-mgmt");
+}
+
+TEST(PluginSettings, WhatNvidiasChartPassesIsTaken) {
+  const Settings settings =
+      Good({"-v", "4", "--namespace", "driver", "--cdi-root", "/var/run/cdi", "--healthcheck-port",
+            "51515", "--http-endpoint", ":8081", "--feature-gates",
+            "AllAlpha=false,CrashOnNVLinkFabricErrors=false,ComputeDomainCliques=true,"});
+  EXPECT_EQ(settings.verbosity, 4);
+  EXPECT_EQ(settings.health_port, 51515);
+  EXPECT_EQ(settings.metrics_address, ":8081");
+  EXPECT_FALSE(settings.crash_on_fabric_errors);
+}
+
+TEST(PluginSettings, WithoutADriverTheCapabilityIsUnderItsRoot) {
+  const Settings settings = Good({"--proc-devices", "/alt", "--container-driver-root", "/root"});
+  EXPECT_EQ(settings.DevicesPath(), "/alt");
+  EXPECT_EQ(settings.CapabilityPath(), "/root/proc/driver/nvidia/capabilities/fabric-imex-mgmt");
+}
+
+TEST(PluginSettings, TheHostsImexNeedsItsGate) {
+  EXPECT_TRUE(Good({"--imex-mode", "hostManaged", "--feature-gates", "HostManagedIMEXDaemon=true"})
+                  .host_managed);
+  EXPECT_TRUE(Names(WrongOnNode({"--imex-mode", "hostManaged"}), "HostManagedIMEXDaemon=true"));
+  EXPECT_TRUE(Names(WrongOnNode({"--imex-mode", "mine"}), "--imex-mode"));
+  EXPECT_TRUE(Names(WrongOnNode({"--imex-isolation", "channel"}), "--imex-isolation"));
+}
+
+TEST(PluginSettings, WhatIsWrongIsSaidWithItsFlag) {
+  EXPECT_TRUE(Names(Wrong({}), "--node-name"));
+  EXPECT_TRUE(Names(Wrong({"--node-name", "../x"}), "--node-name \"../x\""));
+  EXPECT_TRUE(Names(WrongOnNode({"--namespace", "A"}), "--namespace"));
+  EXPECT_TRUE(Names(WrongOnNode({"--pod-uid", "../x"}), "--pod-uid"));
+  EXPECT_TRUE(Names(WrongOnNode({"--cdi-root", "cdi"}), "--cdi-root"));
+  EXPECT_TRUE(Names(WrongOnNode({"--healthcheck-port", "70000"}), "--healthcheck-port"));
+  EXPECT_TRUE(Names(WrongOnNode({"--feature-gates", "Unknown=true"}), "\"Unknown\""));
+  EXPECT_TRUE(Names(WrongOnNode({"--feature-gates", "ComputeDomainCliques"}), "=true"));
+  EXPECT_TRUE(Names(WrongOnNode({"--feature-gates", "FabricManagerPartitioning=true"}),
+                    "use NVIDIA's plugin"));
+  EXPECT_TRUE(Names(WrongOnNode({"stray"}), "stray"));
+}
+
+TEST(PluginSettings, HelpNamesEveryVariableOfNvidias) {
+  const Parsed parsed = Parse({"--help"});
+  ASSERT_TRUE(parsed.exit);
+  EXPECT_EQ(parsed.exit->status, 0);
+  for (const char* variable : {"NODE_NAME",
+                               "NAMESPACE",
+                               "HTTP_ENDPOINT",
+                               "METRICS_PATH",
+                               "CDI_ROOT",
+                               "NVIDIA_DRIVER_ROOT",
+                               "DRIVER_ROOT_CTR_PATH",
+                               "NVIDIA_CDI_HOOK_PATH",
+                               "KUBELET_REGISTRAR_DIRECTORY_PATH",
+                               "KUBELET_PLUGINS_DIRECTORY_PATH",
+                               "HEALTHCHECK_PORT",
+                               "GPU_CLIQUE_LABEL_ENABLED",
+                               "IMEX_MODE",
+                               "IMEX_ISOLATION",
+                               "IMEX_HOST_SOCKET_PATH",
+                               "FEATURE_GATES",
+                               "KUBE_API_QPS",
+                               "KUBE_API_BURST",
+                               "ALT_PROC_DEVICES_PATH",
+                               "LOG_VERBOSITY"}) {
+    EXPECT_TRUE(Names(parsed.exit->text, variable)) << variable;
+  }
+}
+
+}  // namespace
+}  // namespace plugin

@@ -1,0 +1,31 @@
+// One run of the plugin: its threads around the rule, from start to end.
+//
+// Threads: the caller's decides, and alone touches files; gRPC's take what the kubelet asks; one
+// watches, one more watches the clique that somebody waits for, four ask the API server and write,
+// one reads the host. They meet in a Mailbox.
+#pragma once
+
+#include <functional>
+
+#include "node/daemon/mailbox.h"
+#include "node/plugin/settings.h"
+#include "pkg/base/clock.h"
+#include "pkg/base/log.h"
+#include "pkg/base/result.h"
+#include "pkg/kube/client/config.h"
+
+namespace plugin {
+
+struct Context {
+  const Settings& settings;
+  const base::Clock& clock;
+  base::Logger& logger;
+  std::function<base::Result<kube::ClientConfig>()> load_config = {};
+};
+
+// Blocks until `stopping` says so, and all is over, or until the kubelet cannot be served: then the
+// error says why and what to do. Who asks for the stop wakes `mailbox`.
+[[nodiscard]] base::Result<void> Run(const Context& context, imexd::Mailbox& mailbox,
+                                     const std::function<bool()>& stopping);
+
+}  // namespace plugin

@@ -1,0 +1,226 @@
+#include "node/plugin/settings.h"
+
+#include <algorithm>
+#include <map>
+#include <sstream>
+
+#include "controller/api/names.h"
+#include "pkg/command_line/flags.h"
+#include "pkg/json/utf8.h"
+#include "pkg/kube/api/names.h"
+
+namespace plugin {
+
+namespace {
+
+using command_line::Add;
+
+constexpr std::size_t kQuotedMax = 80;
+constexpr int kPortMax = 65'535;
+constexpr const char* kCapability = "/proc/driver/nvidia/capabilities/fabric-imex-mgmt";
+
+std::string Quoted(const std::string& text) {
+  return "\"" + json::OneLine(text, kQuotedMax) + "\"";
+}
+
+// What is taken so that what is written for NVIDIA's plugin works here, and what is read of it.
+struct Given {
+  std::string gates = {};
+  std::string imex_mode = "driverManaged";
+  std::string imex_isolation = "domain";
+  double qps = 0;
+  int burst = 0;
+  std::map<std::string, bool> gate = {{"ComputeDomainCliques", true},
+                                      {"IMEXDaemonsWithDNSNames", true},
+                                      {"HostManagedIMEXDaemon", false},
+                                      {"CrashOnNVLinkFabricErrors", true},
+                                      {"FabricManagerPartitioning", false}};
+};
+
+// Those of other parts are in the same list, and theirs.
+constexpr std::array kGatesOfOthers = {"TimeSlicingSettings",
+                                       "MPSSupport",
+                                       "PassthroughSupport",
+                                       "DynamicMIG",
+                                       "NVMLDeviceHealthCheck",
+                                       "DeviceMetadata",
+                                       "DRAListTypeAttributes",
+                                       "ConsumableShares",
+                                       "ContextualLogging",
+                                       "LoggingAlphaOptions",
+                                       "LoggingBetaOptions",
+                                       "AllAlpha",
+                                       "AllBeta"};
+
+bool IsOfOthers(const std::string& name) {
+  for (const char* gate : kGatesOfOthers) {
+    if (name == gate) return true;
+  }
+  return false;
+}
+
+// What is wrong with one of "name=bool"; empty: nothing.
+std::string ReadGate(const std::string& text, Given& given) {
+  const std::size_t equals = std::min(text.find('='), text.size());
+  const std::string name = text.substr(0, equals);
+  const std::string value = text.substr(std::min(equals + 1, text.size()));
+  if (value != "true" && value != "false") {
+    return "feature gate " + Quoted(text) + " has to be " + Quoted(name + "=true") + " or " +
+           Quoted(name + "=false");
+  }
+  const auto known = given.gate.find(name);
+  if (known == given.gate.end()) {
+    if (IsOfOthers(name)) return {};
+    return "feature gate " + Quoted(name) +
+           " is not known to this plugin: take it out of FEATURE_GATES";
+  }
+  known->second = value == "true";
+  return {};
+}
+
+std::string ReadGates(Given& given, Settings& settings) {
+  std::istringstream list(given.gates);
+  for (std::string gate; std::getline(list, gate, ',');) {
+    if (gate.empty()) continue;
+    if (std::string wrong = ReadGate(gate, given); !wrong.empty()) return wrong;
+  }
+  if (given.gate["FabricManagerPartitioning"]) {
+    return "feature gate FabricManagerPartitioning=true cannot be served by this plugin: leave the "
+           "gate out, or use NVIDIA's plugin";
+  }
+  settings.crash_on_fabric_errors = given.gate["CrashOnNVLinkFabricErrors"];
+  settings.names = given.gate["IMEXDaemonsWithDNSNames"];
+  return {};
+}
+
+std::string ReadImex(Given& given, Settings& settings) {
+  if (given.imex_isolation != "domain") {
+    return "--imex-isolation has to be domain, not " + Quoted(given.imex_isolation);
+  }
+  settings.host_managed = given.imex_mode == "hostManaged";
+  if (!settings.host_managed && given.imex_mode != "driverManaged") {
+    return "--imex-mode has to be driverManaged or hostManaged, not " + Quoted(given.imex_mode);
+  }
+  if (settings.host_managed && !given.gate["HostManagedIMEXDaemon"]) {
+    return "--imex-mode=hostManaged needs the feature gate HostManagedIMEXDaemon=true, here as for "
+           "the controller";
+  }
+  if (settings.host_managed) settings.names = false;
+  return {};
+}
+
+// What is wrong with what would become part of paths and names; empty: nothing.
+std::string CheckPlaces(const Settings& settings) {
+  if (!kube::IsDnsSubdomain(settings.node)) {
+    return "--node-name " + Quoted(settings.node) +
+           " can be no node's name: set it, or NODE_NAME, to spec.nodeName";
+  }
+  if (!kube::IsDnsSubdomain(settings.ns)) {
+    return "--namespace " + Quoted(settings.ns) + " can be no namespace's name";
+  }
+  if (!settings.pod_uid.empty() && !kube::IsDnsSubdomain(settings.pod_uid)) {
+    return "--pod-uid " + Quoted(settings.pod_uid) + " is none: set it to metadata.uid, or not";
+  }
+  const std::map<std::string, const std::string*> paths = {
+      {"--kubelet-registrar-directory-path", &settings.registry_folder},
+      {"--kubelet-plugins-directory-path", &settings.plugins_folder},
+      {"--cdi-root", &settings.cdi_folder},
+      {"--nvidia-driver-root", &settings.host_driver_root},
+      {"--container-driver-root", &settings.driver_root}};
+  for (const auto& [flag, path] : paths) {
+    if (!path->starts_with('/')) {
+      return flag + " " + Quoted(*path) + " has to be a path that begins with a /";
+    }
+  }
+  return {};
+}
+
+void AddGiven(CLI::App& app, Settings& settings, Given& given) {
+  app.option_defaults()->group("What it serves");
+  Add(app, "--node-name", "NODE_NAME", settings.node, "This node; required")->required();
+  Add(app, "--namespace", "NAMESPACE", settings.ns,
+      "Namespace of the driver, of daemons and cliques (default)");
+  Add(app, "--pod-uid", "POD_UID", settings.pod_uid,
+      "UID of the plugin's pod: with it the next pod serves before this one ends; needs "
+      "Kubernetes 1.33");
+  Add(app, "--imex-mode", "IMEX_MODE", given.imex_mode,
+      "driverManaged: daemons run IMEX; or hostManaged: the host does (driverManaged)");
+  Add(app, "--imex-isolation", "IMEX_ISOLATION", given.imex_isolation, "domain (domain)");
+  Add(app, "--imex-host-socket-path", "IMEX_HOST_SOCKET_PATH", settings.imex_socket,
+      "Where the host's IMEX is asked (/etc/nvidia-imex/imex_ctrl.sock)");
+  Add(app, "--gpu-clique-label-enabled", "GPU_CLIQUE_LABEL_ENABLED", settings.labels_clique,
+      "Put the clique on the node, as the label nvidia.com/gpu.clique (false)");
+  Add(app, "--feature-gates", "FEATURE_GATES", given.gates,
+      "NVIDIA's feature gates as name=bool, separated by commas; one that is not known is refused");
+}
+
+void AddPlaces(CLI::App& app, Settings& settings) {
+  app.option_defaults()->group("Where things are");
+  command_line::AddKubeconfig(app, settings.kubeconfig);
+  Add(app, "--kubelet-registrar-directory-path", "KUBELET_REGISTRAR_DIRECTORY_PATH",
+      settings.registry_folder,
+      "Where the kubelet looks for plugins (/var/lib/kubelet/plugins_registry)");
+  Add(app, "--kubelet-plugins-directory-path", "KUBELET_PLUGINS_DIRECTORY_PATH",
+      settings.plugins_folder, "Where plugins have their folders (/var/lib/kubelet/plugins)");
+  Add(app, "--cdi-root", "CDI_ROOT", settings.cdi_folder,
+      "Where the container runtime looks for CDI specs (/etc/cdi)");
+  Add(app, "--nvidia-driver-root,--host-driver-root", "NVIDIA_DRIVER_ROOT",
+      settings.host_driver_root, "Root of NVIDIA's driver on the host (/)");
+  Add(app, "--container-driver-root", "DRIVER_ROOT_CTR_PATH", settings.driver_root,
+      "The same, as the plugin sees it (/driver-root)");
+  Add(app, "--nvidia-cdi-hook-path", "NVIDIA_CDI_HOOK_PATH", settings.hook,
+      "nvidia-cdi-hook on the host; without it, a copy of /usr/bin/nvidia-cdi-hook of this "
+      "container if it has one");
+  Add(app, "--config-template", "CONFIG_TEMPLATE", settings.config_template,
+      "Template of IMEX's configuration (/templates/compute-domain-daemon-config.tmpl.cfg)");
+  Add(app, "--proc-devices", "ALT_PROC_DEVICES_PATH", settings.devices,
+      "Read in place of /proc/devices; the IMEX capability is then looked for under the driver's "
+      "root");
+  Add(app, "--boot-id", "BOOT_ID_PATH", settings.boot_id,
+      "File with the ID of this boot (/proc/sys/kernel/random/boot_id)");
+}
+
+void AddSeen(CLI::App& app, Settings& settings, Given& given) {
+  app.option_defaults()->group("What others see of it");
+  Add(app, "--healthcheck-port", "HEALTHCHECK_PORT", settings.health_port,
+      "Port of the gRPC health check, service liveness; 0: any, -1: none (-1)")
+      ->check(CLI::Range(-1, kPortMax));
+  Add(app, "--http-endpoint", "HTTP_ENDPOINT", settings.metrics_address,
+      "Where metrics are served, such as :8081; empty: nowhere");
+  Add(app, "--metrics-path", "METRICS_PATH", settings.metrics_path, "Under which path (/metrics)");
+  command_line::AddLogging(app, settings.verbosity, settings.log_format);
+  Add(app, "--kube-api-qps", "KUBE_API_QPS", given.qps, "Taken and not needed");
+  Add(app, "--kube-api-burst", "KUBE_API_BURST", given.burst, "Taken and not needed");
+}
+
+}  // namespace
+
+std::string Settings::Folder() const { return plugins_folder + "/" + std::string(api::kDriver); }
+
+std::string Settings::DevicesPath() const { return devices.empty() ? "/proc/devices" : devices; }
+
+std::string Settings::CapabilityPath() const {
+  return devices.empty() ? kCapability : driver_root + kCapability;
+}
+
+Parsed Parse(const std::vector<std::string>& arguments) {
+  Parsed parsed;
+  CLI::App app(
+      "Prepares claims for channels and daemons of ComputeDomains, for the kubelet of one "
+      "node.",
+      "compute-domain-kubelet-plugin");
+  Given given;
+  command_line::Begin(app, kExitStatuses);
+  AddGiven(app, parsed.settings, given);
+  AddPlaces(app, parsed.settings);
+  AddSeen(app, parsed.settings, given);
+  parsed.exit = command_line::Parse(app, arguments);
+  if (parsed.exit) return parsed;
+  std::string wrong = CheckPlaces(parsed.settings);
+  if (wrong.empty()) wrong = ReadGates(given, parsed.settings);
+  if (wrong.empty()) wrong = ReadImex(given, parsed.settings);
+  if (!wrong.empty()) parsed.exit = command_line::Misused(wrong + "\n");
+  return parsed;
+}
+
+}  // namespace plugin

@@ -1,0 +1,62 @@
+// Flags and environment of the kubelet plugin, under the names of NVIDIA's.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pkg/command_line/exit.h"
+
+namespace plugin {
+
+struct Settings {
+  std::string node = {};
+  std::string ns = "default";  // Of the driver: of daemons and cliques.
+  std::string pod_uid = {};    // Of the plugin's own pod; empty: its sockets have no mark.
+  bool host_managed = false;   // IMEX runs on the hosts.
+  std::string imex_socket = "/etc/nvidia-imex/imex_ctrl.sock";  // Of the host's.
+  bool crash_on_fabric_errors = true;  // Else GPUs outside of the fabric are left out.
+  bool names = true;                   // Daemons tell IMEX its peers by names.
+  bool labels_clique = false;          // The node, with nvidia.com/gpu.clique.
+
+  std::string registry_folder = "/var/lib/kubelet/plugins_registry";
+  std::string plugins_folder = "/var/lib/kubelet/plugins";
+  std::string cdi_folder = "/etc/cdi";
+  std::string host_driver_root = "/";
+  std::string driver_root = "/driver-root";  // The same, as it is seen here.
+  std::string hook = {};                     // On the host; empty: a copy of ours, if we have one.
+  std::string config_template = "/templates/compute-domain-daemon-config.tmpl.cfg";
+  std::string devices = {};  // In place of /proc/devices.
+  std::string boot_id = "/proc/sys/kernel/random/boot_id";
+  std::string kubeconfig = {};
+
+  int health_port = -1;              // Negative: no health check; 0: any.
+  std::string metrics_address = {};  // Empty: none are served.
+  std::string metrics_path = "/metrics";
+  int verbosity = 0;
+  std::string log_format = "auto";
+
+  [[nodiscard]] std::string Folder() const;  // The plugin's.
+  [[nodiscard]] std::string DevicesPath() const;
+  [[nodiscard]] std::string CapabilityPath() const;
+};
+
+// With what the process ends. --help says the same at its end.
+inline constexpr auto kExitStatuses = std::to_array<command_line::ExitStatus>({
+    {0, "It ended as it was told to, by SIGTERM or SIGINT"},
+    {command_line::kFailed, "It cannot serve the kubelet, as the last line says"},
+    {command_line::kMisused, "A flag or a variable is wrong; nothing was begun"},
+    command_line::kDefect,
+});
+
+struct Parsed {
+  Settings settings = {};
+  std::optional<command_line::Exit> exit = {};
+};
+
+// Reads the command line and the process's environment. An Exit with a status other than 0 is one
+// line that says what is wrong and what to do.
+[[nodiscard]] Parsed Parse(const std::vector<std::string>& arguments);
+
+}  // namespace plugin
