@@ -30,6 +30,15 @@ struct Answer {
 using Answers = std::map<std::string, Answer>;  // By UID, each claim that was asked for.
 using Done = std::function<void(const Answers&)>;
 
+// Of a device, as the pods that have it are told.
+struct DeviceHealth {
+  enum class Is { kUnknown, kHealthy, kUnhealthy } is = Is::kUnknown;
+  std::string pool = {};
+  std::string name = {};
+  std::string message = {};
+  friend bool operator==(const DeviceHealth&, const DeviceHealth&) = default;
+};
+
 // Who does it. Called on any thread, and does not block. Each `done` is called once, on any thread:
 // also by who ends, for the kubelet's call lasts until then.
 class Claims {
@@ -43,6 +52,8 @@ class Claims {
   virtual void Unprepare(const std::vector<ClaimName>& claims, Done done) = 0;
   // Whether the kubelet took the plugin; empty: it did.
   virtual void Registered(const std::string& error) = 0;
+  // Of all devices; asked every second while a kubelet listens.
+  [[nodiscard]] virtual std::vector<DeviceHealth> Health() = 0;
   // Asked by probes: why this process had better be started anew; empty: it had not.
   [[nodiscard]] virtual std::string Trouble() = 0;
 };

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <condition_variable>
 #include <filesystem>
 #include <fstream>
@@ -51,6 +52,10 @@ class FakeClaims final : public Claims {
     const std::lock_guard lock(mutex);
     registered.push_back(error);
   }
+  std::vector<DeviceHealth> Health() override {
+    const std::lock_guard lock(mutex);
+    return health;
+  }
   std::string Trouble() override {
     const std::lock_guard lock(mutex);
     return trouble;
@@ -92,6 +97,7 @@ class FakeClaims final : public Claims {
   Answer given = {};
   bool holds = false;
   std::string trouble = {};
+  std::vector<DeviceHealth> health = {{.is = DeviceHealth::Is::kHealthy, .pool = "p", .name = "d"}};
   std::vector<ClaimName> asked = {};
   std::vector<std::string> registered = {};
   std::vector<std::function<void()>> held = {};
@@ -153,7 +159,8 @@ TEST_F(KubeletService, APluginIsFoundByItsSocketAndSaysWhatItServes) {
   EXPECT_EQ(info.endpoint(), folder_.path() + "/plugins/driver.test/dra.sock");
   EXPECT_EQ(
       std::vector<std::string>(info.supported_versions().begin(), info.supported_versions().end()),
-      (std::vector<std::string>{"v1.DRAPlugin", "v1beta1.DRAPlugin"}));
+      (std::vector<std::string>{"v1.DRAPlugin", "v1beta1.DRAPlugin",
+                                "v1alpha1.DRAResourceHealth"}));
 }
 
 // What Go's client says of a socket depends on its version, and on how it was told.
@@ -394,16 +401,68 @@ TEST_F(KubeletService, APortThatIsTakenIsSaid) {
   EXPECT_NE(second.error().message.find("--healthcheck-port"), std::string::npos);
 }
 
-// Kubelets ask for it every 5 s, whether it was advertised or not.
-TEST_F(KubeletService, WhatItDoesNotServeIsSaidCleanly) {
+TEST_F(KubeletService, WhoListensHearsOfDevicesAtOnceAndWhenTheyChange) {
   const auto service = StartWith(Options());
+  const auto stub = v1alpha1::DRAResourceHealth::NewStub(Dial(service->endpoint()));
   grpc::ClientContext context;
   SetDeadline(context);
-  const auto stub = v1alpha1::DRAResourceHealth::NewStub(Dial(service->endpoint()));
   const auto stream = stub->NodeWatchResources(&context, {});
-  v1alpha1::NodeWatchResourcesResponse response;
-  EXPECT_FALSE(stream->Read(&response));
-  EXPECT_EQ(stream->Finish().error_code(), grpc::UNIMPLEMENTED);
+  v1alpha1::NodeWatchResourcesResponse heard;
+  ASSERT_TRUE(stream->Read(&heard));
+  ASSERT_EQ(heard.devices_size(), 1);
+  EXPECT_EQ(heard.devices(0).device().pool_name() + heard.devices(0).device().device_name(), "pd");
+  EXPECT_EQ(heard.devices(0).health(), v1alpha1::HEALTHY);
+  EXPECT_EQ(heard.devices(0).health_check_timeout_seconds(), 30);
+  EXPECT_GT(heard.devices(0).last_updated_time(), 1'700'000'000);
+  {
+    const std::lock_guard lock(claims_.mutex);
+    claims_.health[0].is = DeviceHealth::Is::kUnhealthy;
+    claims_.health[0].message = std::string(2000, 'x');
+  }
+  ASSERT_TRUE(stream->Read(&heard));
+  EXPECT_EQ(heard.devices(0).health(), v1alpha1::UNHEALTHY);
+  EXPECT_EQ(heard.devices(0).message().size(), 1024U);
+  context.TryCancel();
+}
+
+TEST_F(KubeletService, AStreamEndsWhenItsKubeletLeavesAndWithTheService) {
+  auto service = StartWith(Options());
+  const auto stub = v1alpha1::DRAResourceHealth::NewStub(Dial(service->endpoint()));
+  v1alpha1::NodeWatchResourcesResponse heard;
+  {
+    grpc::ClientContext context;
+    SetDeadline(context);
+    const auto stream = stub->NodeWatchResources(&context, {});
+    ASSERT_TRUE(stream->Read(&heard));
+    context.TryCancel();
+    while (stream->Read(&heard)) {
+    }
+    EXPECT_EQ(stream->Finish().error_code(), grpc::CANCELLED);
+  }
+  grpc::ClientContext context;
+  SetDeadline(context);
+  const auto stream = stub->NodeWatchResources(&context, {});
+  ASSERT_TRUE(stream->Read(&heard));
+  service->Leave();
+  while (stream->Read(&heard)) {
+  }
+  EXPECT_TRUE(stream->Finish().ok());
+  service.reset();
+}
+
+TEST_F(KubeletService, NoMoreThan8ListenAtOnce) {
+  const auto service = StartWith(Options());
+  const auto stub = v1alpha1::DRAResourceHealth::NewStub(Dial(service->endpoint()));
+  v1alpha1::NodeWatchResourcesResponse heard;
+  std::array<grpc::ClientContext, 9> contexts;
+  std::vector<std::unique_ptr<grpc::ClientReader<v1alpha1::NodeWatchResourcesResponse>>> streams;
+  for (grpc::ClientContext& context : contexts) {
+    SetDeadline(context);
+    streams.push_back(stub->NodeWatchResources(&context, {}));
+    EXPECT_EQ(streams.back()->Read(&heard), streams.size() < contexts.size());
+  }
+  EXPECT_EQ(streams.back()->Finish().error_code(), grpc::RESOURCE_EXHAUSTED);
+  for (grpc::ClientContext& context : contexts) context.TryCancel();
 }
 
 }  // namespace

@@ -6,9 +6,14 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <thread>
 #include <utility>
 #include <vector>
 
+#include "kubelet/dra_health.grpc.pb.h"
 #include "kubelet/dra_v1.grpc.pb.h"
 #include "kubelet/dra_v1beta1.grpc.pb.h"
 #include "kubelet/health.grpc.pb.h"
@@ -29,6 +34,11 @@ constexpr int kMessageMax = 1 << 20;
 constexpr int kCallsMax = 64;
 constexpr int kClaimsMax = 256;
 constexpr std::size_t kMemoryMax = std::size_t{32} << 20U;  // Of connections and messages.
+constexpr std::size_t kStreamsMax = 8;
+constexpr std::size_t kHealthMessageMax = 1024;
+constexpr std::chrono::seconds kHealthTurn{1};
+constexpr int kAgainAfterTurns = 10;
+constexpr std::chrono::seconds kBelievedFor{30};  // By the kubelet, without another message.
 // Of answers that are under way when the service ends.
 constexpr std::chrono::seconds kDrain{5};
 
@@ -48,7 +58,8 @@ struct V1Beta1 {
       k8s::io::kubelet::pkg::apis::dra::v1beta1::NodeUnprepareResourcesResponse;
 };
 // As the kubelet knows them; it takes the first that it knows itself.
-constexpr std::array<const char*, 2> kVersions = {"v1.DRAPlugin", "v1beta1.DRAPlugin"};
+constexpr std::array<const char*, 3> kVersions = {"v1.DRAPlugin", "v1beta1.DRAPlugin",
+                                                  "v1alpha1.DRAResourceHealth"};
 
 grpc::Status Refused(grpc::StatusCode code, const std::string& why) { return {code, why}; }
 
@@ -145,6 +156,152 @@ class Dra final : public Version::Service {
   Calls& calls_;
 };
 
+using HealthList = v1alpha1::NodeWatchResourcesResponse;
+
+v1alpha1::HealthStatus StatusOf(DeviceHealth::Is is) {
+  switch (is) {
+    case DeviceHealth::Is::kHealthy:
+      return v1alpha1::HEALTHY;
+    case DeviceHealth::Is::kUnhealthy:
+      return v1alpha1::UNHEALTHY;
+    case DeviceHealth::Is::kUnknown:
+      break;
+  }
+  return v1alpha1::UNKNOWN;
+}
+
+void Put(const DeviceHealth& health, v1alpha1::DeviceHealth& put) {
+  put.mutable_device()->set_pool_name(health.pool);
+  put.mutable_device()->set_device_name(health.name);
+  put.set_health(StatusOf(health.is));
+  put.set_last_updated_time(gpr_now(GPR_CLOCK_REALTIME).tv_sec);
+  put.set_health_check_timeout_seconds(kBelievedFor.count());
+  put.set_message(health.message.substr(0, kHealthMessageMax));
+}
+
+// A kubelet that listens. One message at a time; what it missed is in the next one.
+//
+// Not base::Mutex, here and below: gRPC's headers have macros of the same names as its own.
+class HealthStream final : public grpc::ServerWriteReactor<HealthList> {
+ public:
+  explicit HealthStream(std::function<void(HealthStream*)> over) : over_(std::move(over)) {}
+
+  // `again`: also if it says the same as before.
+  void Offer(const std::vector<DeviceHealth>& devices, bool again) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (is_over_ || is_writing_ || (devices == told_ && !again)) return;
+      is_writing_ = true;
+      told_ = devices;
+      list_.Clear();
+      for (const DeviceHealth& device : devices) Put(device, *list_.add_devices());
+    }
+    StartWrite(&list_);
+  }
+  void End(const grpc::Status& status) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (std::exchange(is_over_, true)) return;
+    }
+    Finish(status);
+  }
+  void OnWriteDone(bool ok) override {
+    {
+      const std::lock_guard lock(mutex_);
+      is_writing_ = false;
+    }
+    if (!ok) End(grpc::Status::CANCELLED);
+  }
+  void OnCancel() override { End(grpc::Status::CANCELLED); }
+  void OnDone() override { over_(this); }
+
+ private:
+  const std::function<void(HealthStream*)> over_;
+  std::mutex mutex_;
+  bool is_over_ = false;
+  bool is_writing_ = false;
+  std::vector<DeviceHealth> told_;
+  HealthList list_;  // Of whoever writes: nobody touches it until the write is done.
+};
+
+class DevicesHealth final : public v1alpha1::DRAResourceHealth::CallbackService {
+ public:
+  explicit DevicesHealth(Claims& claims)
+      : claims_(claims), thread_([this](const std::stop_token& stop) { Run(stop); }) {}
+
+  grpc::ServerWriteReactor<HealthList>* NodeWatchResources(
+      CallbackServerContext* /*context*/,
+      const v1alpha1::NodeWatchResourcesRequest* /*request*/) override {
+    auto stream = std::make_shared<HealthStream>([this](HealthStream* over) { Forget(over); });
+    bool is_refused = false;
+    {
+      const std::lock_guard lock(mutex_);
+      is_refused = is_leaving_ || streams_.size() >= kStreamsMax;
+      streams_[stream.get()] = stream;
+    }
+    if (is_refused) {
+      stream->End(Refused(grpc::RESOURCE_EXHAUSTED, "no more than 8 streams at once"));
+    } else {
+      stream->Offer(claims_.Health(), true);
+    }
+    return stream.get();
+  }
+  // Ends all, now and later.
+  void Leave() {
+    {
+      const std::lock_guard lock(mutex_);
+      is_leaving_ = true;
+    }
+    for (const auto& stream : Streams()) stream->End(grpc::Status::OK);
+  }
+
+ private:
+  using Stream = std::shared_ptr<HealthStream>;
+
+  void Run(const std::stop_token& stop) {
+    // Before the lock, because it may run at once, on this thread.
+    const std::stop_callback wake(stop, [this] {
+      const std::lock_guard lock(mutex_);
+      cv_.notify_all();
+    });
+    for (int turn = 1; Wait(stop); ++turn) {
+      const std::vector<Stream> streams = Streams();
+      if (streams.empty()) continue;
+      const std::vector<DeviceHealth> devices = claims_.Health();
+      for (const Stream& stream : streams) stream->Offer(devices, turn % kAgainAfterTurns == 0);
+    }
+  }
+  // For a second; false: it is over.
+  bool Wait(const std::stop_token& stop) {
+    std::unique_lock lock(mutex_);
+    if (!stop.stop_requested()) cv_.wait_for(lock, kHealthTurn);
+    return !stop.stop_requested();
+  }
+  // By value: no reactor is called under the lock.
+  std::vector<Stream> Streams() {
+    const std::lock_guard lock(mutex_);
+    std::vector<Stream> streams;
+    streams.reserve(streams_.size());
+    for (const auto& [key, stream] : streams_) streams.push_back(stream);
+    return streams;
+  }
+  void Forget(HealthStream* over) {
+    Stream last;  // Its end is behind that of the lock.
+    const std::lock_guard lock(mutex_);
+    const auto it = streams_.find(over);
+    if (it == streams_.end()) return;
+    last = std::move(it->second);
+    streams_.erase(it);
+  }
+
+  Claims& claims_;
+  std::mutex mutex_;
+  std::condition_variable cv_;
+  bool is_leaving_ = false;
+  std::map<HealthStream*, Stream> streams_;
+  std::jthread thread_;  // Last: it uses the others.
+};
+
 class Registration final : public pluginregistration::Registration::CallbackService {
  public:
   Registration(std::string driver, std::string endpoint, Claims& claims)
@@ -202,6 +359,7 @@ struct Service::State {
         registration_socket(std::move(registers)),
         dra_v1(who, calls),
         dra_v1beta1(who, calls),
+        devices_health(who),
         registration(options.driver, dra_socket.path(), who),
         health([this] { return IsWell(); }) {
     quota.Resize(kMemoryMax);
@@ -221,6 +379,7 @@ struct Service::State {
   Calls calls;
   Dra<V1> dra_v1;
   Dra<V1Beta1> dra_v1beta1;
+  DevicesHealth devices_health;
   Registration registration;
   Health health;
   int port = 0;
@@ -260,7 +419,8 @@ Result<void> Service::State::Start(const std::optional<int>& wanted) {
             }));
   }
   // In this order: who finds the registration asks for the other at once.
-  TRY(Listen("unix:" + dra_socket.bind_path(), {&dra_v1, &dra_v1beta1}, dra_server));
+  TRY(Listen("unix:" + dra_socket.bind_path(), {&dra_v1, &dra_v1beta1, &devices_health},
+             dra_server));
   TRY(dra_socket.Publish());
   TRY(Listen("unix:" + registration_socket.bind_path(), {&registration}, registration_server));
   return registration_socket.Publish();
@@ -278,7 +438,10 @@ Result<std::unique_ptr<Service>> Service::Start(const ServiceOptions& options, C
   return std::unique_ptr<Service>(new Service(std::move(state)));
 }
 
-void Service::Leave() { state_->calls.leaving = true; }
+void Service::Leave() {
+  state_->calls.leaving = true;
+  state_->devices_health.Leave();
+}
 
 Service::~Service() {
   Leave();

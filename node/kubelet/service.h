@@ -1,7 +1,8 @@
-// The servers that the kubelet finds: registration, the DRA service in both versions, and the
-// health check for probes. gRPC stays in service.cc.
+// The servers that the kubelet finds: registration, the DRA service in both versions with the
+// stream of devices' health, and the health check for probes. gRPC stays in service.cc.
 //
-// Bounds: 64 calls at once, of 256 claims each, and 1 MiB a message; what is more is refused.
+// Bounds: 64 calls at once, of 256 claims each, 8 streams, and 1 MiB a message; what is more is
+// refused.
 #pragma once
 
 #include <memory>

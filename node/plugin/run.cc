@@ -44,6 +44,22 @@ Result<std::string> ReadBootId(const std::string& path) {
   return text;
 }
 
+// All devices stand and fall with the fabric.
+std::vector<kubelet::DeviceHealth> HealthOf(const State& state) {
+  using Is = kubelet::DeviceHealth::Is;
+  Is is = state.host ? Is::kHealthy : Is::kUnknown;
+  if (state.fabric_error_since) is = Is::kUnhealthy;
+  std::vector<kubelet::DeviceHealth> devices;
+  for (const DeviceType type : {DeviceType::kChannel, DeviceType::kDaemon}) {
+    if (type == DeviceType::kDaemon && state.self.host_managed) continue;
+    devices.push_back({.is = is,
+                       .pool = state.settings.node,
+                       .name = std::string(NameOf(type)) + "-0",
+                       .message = state.host_trouble});
+  }
+  return devices;
+}
+
 // What the kubelet asks, as letters to the thread that decides.
 class Letters final : public kubelet::Claims {
  public:
@@ -52,6 +68,9 @@ class Letters final : public kubelet::Claims {
 
   void Serve(ClaimWork& work) { work_ = &work; }  // Before anything is asked.
   void SayAlive() { alive_ = clock_.Now(); }
+  void SetHealth(std::vector<kubelet::DeviceHealth> health) {
+    health_.With([&](auto& known) { known = std::move(health); });
+  }
 
   void Prepare(const std::vector<kubelet::ClaimName>& claims, kubelet::Done done) override {
     Post(Metrics::Operation::kPrepare, claims, std::move(done));
@@ -62,6 +81,9 @@ class Letters final : public kubelet::Claims {
   void Registered(const std::string& error) override {
     if (error.empty()) return logger_.Info("The kubelet has registered the plugin");
     logger_.Error("The kubelet does not register the plugin", {{"err", error}});
+  }
+  std::vector<kubelet::DeviceHealth> Health() override {
+    return health_.With([](const auto& known) { return known; });
   }
   std::string Trouble() override {
     return clock_.Now() - alive_.load() > kSilenceMost ? "it hangs" : "";
@@ -80,6 +102,7 @@ class Letters final : public kubelet::Claims {
   base::Logger& logger_;
   ClaimWork* work_ = nullptr;
   std::atomic<TimePoint> alive_;
+  base::Guarded<std::vector<kubelet::DeviceHealth>> health_;
 };
 
 class Runner {
@@ -204,6 +227,7 @@ Result<void> Runner::Serve() {
 TimePoint Runner::Turn() {
   state_.LookAtNode();
   host_reader_.Turn();
+  letters_.SetHealth(HealthOf(state_));
   if (changed_.exchange(false) || work_.TookBack()) caretaker_.LookForStrays();
   TimePoint until = work_.Turn();
   until = std::min({until, caretaker_.Turn(), publisher_.Turn(), host_reader_.next()});

@@ -68,6 +68,15 @@ pods_of_three_nodes_get_their_channels_from_our_plugin() {
   has_channel
 }
 
+# By the stream that the kubelet listens to.
+a_pods_status_says_that_its_channel_is_healthy() {
+  wait_for 60 "all say so" all_are_healthy || { kubectl get pods -l app=real -o json | jq '.items[].status'; return 1; }
+}
+all_are_healthy() {
+  [[ $(kubectl get pods -l app=real -o json | jq -r '.items[].status.containerStatuses[].allocatedResourcesStatus[]?.resources[]?.health') == \
+    $'Healthy\nHealthy\nHealthy' ]]
+}
+
 # Kubelets do that when they start.
 a_slice_that_is_deleted_is_put_back_within_a_second() {
   local began took
@@ -223,6 +232,7 @@ our_plugin_ends_and_leaves_no_socket() {
 
 run_case our_plugin_takes_the_place_of_the_stand_in_and_publishes_the_devices_of_each_node
 run_case pods_of_three_nodes_get_their_channels_from_our_plugin
+run_case a_pods_status_says_that_its_channel_is_healthy
 run_case a_slice_that_is_deleted_is_put_back_within_a_second
 run_case our_plugin_that_is_killed_goes_on_from_what_it_noted
 run_case a_torn_checkpoint_is_made_again_out_of_claims_and_cdi_files

@@ -240,6 +240,7 @@ requirements_finds() {
 finds() {
   local compiler=$1 scratch
   expect_red includes pkg/base/a.h '#pragma once\n#include "pkg/json/value.h"\n'
+  expect_red includes node/plugin/a.cc '#include <grpcpp/grpcpp.h>\n'
   expect_red includes pkg/kube/a.cc '#include "controller/api/names.h"\n'
   expect_red includes pkg/kube/a.cc '// ComputeDomain\n'
   expect_red includes pkg/kube/a.cc '#include "test/fixtures/a.h"\n'
