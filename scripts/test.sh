@@ -157,9 +157,9 @@ real_nodes() {
 # What needs no more than processors, which those who wait for a cluster leave idle.
 computes() {
   local built=true
-  build release fault_sweep_test wide_sweep_test daemon_sweep_test || built=false
+  build release fault_sweep_test wide_sweep_test daemon_sweep_test plugin_sweep_test || built=false
   touch "$logs/release_is_built"
-  if $built; then cases "sweeps and rules over the sources" release -R '^(fault_sweep_test|wide_sweep_test|daemon_sweep_test|tidy): '; fi
+  if $built; then cases "sweeps and rules over the sources" release -R '^(fault_sweep_test|wide_sweep_test|daemon_sweep_test|plugin_sweep_test|tidy): '; fi
   build asan tests && cases "unit tests under ASan and UBSan" asan
   build tsan threads_tests compute-domain-controller &&
     cases "tests of threads under TSan" tsan -L threads
@@ -223,10 +223,10 @@ full() {
 }
 
 nightly() {
-  build release fault_sweep_test wide_sweep_test daemon_sweep_test &&
-    CDOM_SWEEP=all cases "sweeps over every request" release -R '^(fault|wide|daemon)_sweep_test: ' --timeout 21600
-  build asan fault_sweep_test wide_sweep_test daemon_sweep_test &&
-    CDOM_SWEEP=1 cases "sweeps under ASan and UBSan" asan -R '^(fault|wide|daemon)_sweep_test: ' --timeout 21600
+  build release fault_sweep_test wide_sweep_test daemon_sweep_test plugin_sweep_test &&
+    CDOM_SWEEP=all cases "sweeps over every request" release -R '^(fault|wide|daemon|plugin)_sweep_test: ' --timeout 21600
+  build asan fault_sweep_test wide_sweep_test daemon_sweep_test plugin_sweep_test &&
+    CDOM_SWEEP=1 cases "sweeps under ASan and UBSan" asan -R '^(fault|wide|daemon|plugin)_sweep_test: ' --timeout 21600
   build tsan tests && cases "all tests under TSan" tsan --timeout 3600
   build dev tests && cases "all tests" dev
   script "hostile input, for minutes" "$repo/scripts/fuzz.sh" 300

@@ -101,11 +101,18 @@ TEST(Rebuild, H8_ClaimsWhoseSpecsAreThereWerePrepared) {
   EXPECT_EQ(rebuilt.claims.at("d").groups.at(0).domain, kDomain);
 }
 
-TEST(Rebuild, WithoutAFabricTheLabelSaysThatAChannelWasPrepared) {
+// Whether they were, and to whom the domain belongs, the kubelet's next question shows; until then
+// the label stays.
+TEST(Rebuild, Oracle2_WithoutAFabricClaimsOfTheLabelsDomainWereBegun) {
   Self bare = kSelf;
   bare.clique.clear();
   const std::vector<Claim> claims = {ClaimOf("a", "channel-0", "train")};
-  EXPECT_EQ(Rebuild(bare, "boot", claims, {.node_domain = kDomain}).claims.size(), 1U);
+  const Litter litter = {.node_domain = kDomain};
+  const Checkpoint rebuilt = Rebuild(bare, "boot", claims, litter);
+  ASSERT_EQ(rebuilt.claims.size(), 1U);
+  EXPECT_EQ(rebuilt.claims.at("a").state, ClaimState::kStarted);
+  EXPECT_TRUE(rebuilt.claims.at("a").groups.empty());
+  EXPECT_FALSE(FindUpkeep(bare, rebuilt, litter).unlabel);
   EXPECT_TRUE(Rebuild(bare, "boot", claims, {.node_domain = kOther}).claims.empty());
 }
 

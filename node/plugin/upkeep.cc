@@ -70,11 +70,15 @@ Checkpoint Rebuild(const Self& self, const std::string& boot_id, const std::vect
   for (const Claim& claim : claims) {
     auto group = GroupOf(self, claim, litter);
     if (!group) continue;
-    checkpoint.claims[claim.uid] = {.state = ClaimState::kCompleted,
-                                    .status = claim.status,
-                                    .groups = {*std::move(group)},
-                                    .name = claim.name,
-                                    .ns = claim.ns};
+    CheckpointClaim entry = {.status = claim.status, .name = claim.name, .ns = claim.ns};
+    // Without a spec nothing tells that it was ever answered, nor that its domain is of its
+    // namespace: to begin anew costs nothing.
+    const bool has_spec = !group->devices[0].cdi_ids.empty();
+    if (has_spec) {
+      entry.state = ClaimState::kCompleted;
+      entry.groups = {*std::move(group)};
+    }
+    checkpoint.claims[claim.uid] = std::move(entry);
   }
   return checkpoint;
 }

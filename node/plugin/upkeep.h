@@ -37,8 +37,8 @@ struct Upkeep {
                                 const Litter& litter);
 
 // What was noted, when the checkpoint cannot be read: by the claims of this node as the API server
-// has them, and the CDI specs that are still there. A claim that has no edits has no spec; it is
-// taken for prepared if the node is labelled with its domain.
+// has them, and the CDI specs that are still there. A claim that has no edits has no spec; if
+// the node is labelled with its domain it is taken for begun.
 [[nodiscard]] Checkpoint Rebuild(const Self& self, const std::string& boot_id,
                                  const std::vector<Claim>& claims, const Litter& litter);
 

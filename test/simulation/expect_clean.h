@@ -42,7 +42,8 @@ class ThinSample final : public ::testing::Environment {
 inline ThinSample& thin_sample = *static_cast<ThinSample*>(
     ::testing::AddGlobalTestEnvironment(new ThinSample));  // GoogleTest deletes it.
 
-inline void ExpectClean(const std::vector<Life>& lives, int struck_min) {
+template <typename Lives>
+void ExpectClean(const Lives& lives, int struck_min) {
   int struck = 0;
   for (const auto& [plan, outcome] : lives) {
     struck += outcome.struck ? 1 : 0;

@@ -13,16 +13,17 @@
 namespace simulation {
 
 // By the oracle that is named for it, in the life that is, in which the product is clean.
-inline void ExpectKilled(const Mutant& mutant) {
+template <typename AMutant>
+void ExpectKilled(const AMutant& mutant) {
   std::string killed_by;
-  Plan plan = mutant.told_by;
-  const bool is_struck = plan.strike != Strike::kNone;
+  auto plan = mutant.told_by;
+  const bool is_struck = plan.strike != decltype(plan.strike)::kNone;
   for (plan.at = is_struck ? 1 : 0; killed_by.empty(); ++plan.at) {
     plan.mutant = mutant.name;
-    const Outcome wrong = Live(plan);
+    const auto wrong = Live(plan);
     for (const std::string& violation : wrong.violations) {
       if (violation.substr(0, violation.find_first_of(" :")) != mutant.oracle) continue;
-      Plan right = plan;
+      auto right = plan;
       right.mutant.clear();
       EXPECT_EQ(Live(right).violations, Violations()) << ToString(right);
       killed_by = ToString(plan) + ": " + violation;
@@ -35,7 +36,8 @@ inline void ExpectKilled(const Mutant& mutant) {
 }
 
 // Of letters and digits alone.
-inline std::string TestName(const std::vector<Mutant>& mutants, int number) {
+template <typename Mutants>
+std::string TestName(const Mutants& mutants, int number) {
   std::string name = mutants[static_cast<std::size_t>(number)].name;
   std::erase(name, '-');
   return name;
