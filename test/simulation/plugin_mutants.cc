@@ -120,7 +120,7 @@ PluginRules LeavingALabelledNodeToOthers() {
 PluginRules AnsweringBeforeTheSpecIsWritten() {
   return {.prepare = [](const Self& self, const Claim& claim, const Checkpoint& checkpoint,
                         const Observed& observed) {
-    const plugin::Step step = plugin::Prepare(self, claim, checkpoint, observed);
+    plugin::Step step = plugin::Prepare(self, claim, checkpoint, observed);
     if (step.what != plugin::Do::kWriteSpec || !claim.wanted || !observed.domain) return step;
     return plugin::Step{
         .what = plugin::Do::kAnswer,
