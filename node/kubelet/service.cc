@@ -198,10 +198,13 @@ class HealthStream final : public grpc::ServerWriteReactor<HealthList> {
     }
     StartWrite(&list_);
   }
+  // Once what is being written is, for gRPC takes nothing after the end.
   void End(const grpc::Status& status) {
     {
       const std::lock_guard lock(mutex_);
       if (std::exchange(is_over_, true)) return;
+      end_ = status;
+      if (is_writing_) return;
     }
     Finish(status);
   }
@@ -209,8 +212,10 @@ class HealthStream final : public grpc::ServerWriteReactor<HealthList> {
     {
       const std::lock_guard lock(mutex_);
       is_writing_ = false;
+      if (!ok && !std::exchange(is_over_, true)) end_ = grpc::Status::CANCELLED;
+      if (!is_over_) return;
     }
-    if (!ok) End(grpc::Status::CANCELLED);
+    Finish(end_);
   }
   void OnCancel() override { End(grpc::Status::CANCELLED); }
   void OnDone() override { over_(this); }
@@ -219,6 +224,7 @@ class HealthStream final : public grpc::ServerWriteReactor<HealthList> {
   const std::function<void(HealthStream*)> over_;
   std::mutex mutex_;
   bool is_over_ = false;
+  grpc::Status end_;
   bool is_writing_ = false;
   std::vector<DeviceHealth> told_;
   HealthList list_;  // Of whoever writes: nobody touches it until the write is done.

@@ -53,7 +53,7 @@ TimePoint Caretaker::Turn() {
   if (!litter) {
     TryLater(litter.error());
   } else if (HasStrays(*litter)) {
-    AskForDomains();
+    AskForDomains(litter->folders);
   } else {
     PutRight({});
   }
@@ -73,22 +73,23 @@ bool Caretaker::HasStrays(const Litter& litter) const {
   });
 }
 
-// That something is not in a cache is no reason to remove anything.
-void Caretaker::AskForDomains() {
+// That something is not in a cache is no reason to remove anything. Only folders that are there
+// before it is asked: the domain of one that comes meanwhile may be younger than the answer.
+void Caretaker::AskForDomains(std::vector<std::string> folders) {
   asking_ = true;
-  state_.link->Do(ApiLink::Lane::kReads, [this](http::Transport& transport) {
-    auto found = ReadDomains(transport, "");
-    state_.mailbox.Post([this, found = std::move(found)] {
-      asking_ = false;
-      if (!found) return TryLater(found.error());
-      std::set<std::string> gone;
-      const auto folders = DomainFolders(state_.self.folder);
-      for (const std::string& domain : folders.value_or(std::vector<std::string>())) {
-        if (!found->contains(domain)) gone.insert(domain);
-      }
-      PutRight(std::move(gone));
-    });
-  });
+  state_.link->Do(ApiLink::Lane::kReads,
+                  [this, folders = std::move(folders)](http::Transport& transport) {
+                    auto found = ReadDomains(transport, "");
+                    state_.mailbox.Post([this, folders, found = std::move(found)] {
+                      asking_ = false;
+                      if (!found) return TryLater(found.error());
+                      std::set<std::string> gone;
+                      for (const std::string& domain : folders) {
+                        if (!found->contains(domain)) gone.insert(domain);
+                      }
+                      PutRight(std::move(gone));
+                    });
+                  });
 }
 
 void Caretaker::PutRight(std::set<std::string> domains_gone) {

@@ -32,7 +32,7 @@ class Caretaker {
   [[nodiscard]] base::Result<Litter> Find() const;
   // Folders of domains that are not known here.
   [[nodiscard]] bool HasStrays(const Litter& litter) const;
-  void AskForDomains();
+  void AskForDomains(std::vector<std::string> folders);
   void PutRight(std::set<std::string> domains_gone);
   [[nodiscard]] base::Result<void> Do(const Upkeep& upkeep);
   void LookUp(const std::string& uid);
