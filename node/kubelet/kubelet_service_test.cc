@@ -401,7 +401,7 @@ TEST_F(KubeletService, APortThatIsTakenIsSaid) {
   EXPECT_NE(second.error().message.find("--healthcheck-port"), std::string::npos);
 }
 
-TEST_F(KubeletService, WhoListensHearsOfDevicesAtOnceAndWhenTheyChange) {
+TEST_F(KubeletService, WhoListensHearsOfDevicesAndOfEachChange) {
   const auto service = StartWith(Options());
   const auto stub = v1alpha1::DRAResourceHealth::NewStub(Dial(service->endpoint()));
   grpc::ClientContext context;

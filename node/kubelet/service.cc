@@ -245,10 +245,9 @@ class DevicesHealth final : public v1alpha1::DRAResourceHealth::CallbackService 
       is_refused = is_leaving_ || streams_.size() >= kStreamsMax;
       streams_[stream.get()] = stream;
     }
+    // Otherwise it is told with the next turn.
     if (is_refused) {
       stream->End(Refused(grpc::RESOURCE_EXHAUSTED, "no more than 8 streams at once"));
-    } else {
-      stream->Offer(claims_.Health(), true);
     }
     return stream.get();
   }
