@@ -13,6 +13,7 @@
 
 #include "pkg/base/check.h"
 #include "pkg/base/file.h"
+#include "pkg/base/open_file.h"
 
 namespace cdi {
 
@@ -36,36 +37,6 @@ tl::unexpected<base::Error> FailedTo(const char* verb, const std::string& path, 
                     std::string(verb) + " " + path + ": " + std::generic_category().message(error));
 }
 
-class File {
- public:
-  File(const std::string& path, int flags) : fd_(::open(path.c_str(), flags | O_CLOEXEC, kMode)) {}
-  ~File() { Close(); }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-
-  [[nodiscard]] bool is_open() const { return fd_ >= 0; }
-  int Close() {
-    const int fd = std::exchange(fd_, -1);
-    return fd >= 0 && ::close(fd) != 0 ? errno : 0;
-  }
-  // 0, or what was wrong.
-  [[nodiscard]] int Write(std::string_view content) const {
-    while (!content.empty()) {
-      const ssize_t count = ::write(fd_, content.data(), content.size());
-      if (count < 0 && errno == EINTR) continue;
-      if (count <= 0) return count < 0 ? errno : ENOSPC;
-      content.remove_prefix(static_cast<std::size_t>(count));
-    }
-    return 0;
-  }
-  // Whatever the process's mask is, and of this very file.
-  [[nodiscard]] int SetMode(mode_t mode) const { return ::fchmod(fd_, mode) != 0 ? errno : 0; }
-  [[nodiscard]] int Sync() const { return ::fsync(fd_) != 0 ? errno : 0; }
-
- private:
-  int fd_;
-};
-
 mode_t ModeOf(Access access) {
   switch (access) {
     case Access::kAllRead:
@@ -81,21 +52,20 @@ mode_t ModeOf(Access access) {
 Result<void> WriteHalf(const std::string& path, std::string_view content, Access access) {
   // One that a crash left may have any mode, or be a link.
   ::unlink(path.c_str());
-  File file(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW);
+  base::OpenFile file(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, kMode);
   if (!file.is_open()) return FailedTo("open", path, errno);
   if (const int error = file.Write(content); error != 0) return FailedTo("write", path, error);
-  if (const int error = file.SetMode(ModeOf(access)); error != 0) {
-    return FailedTo("write", path, error);
-  }
-  if (const int error = file.Sync(); error != 0) return FailedTo("write", path, error);
+  // Whatever the process's mask is, and of this very file.
+  if (::fchmod(file.fd(), ModeOf(access)) != 0) return FailedTo("write", path, errno);
+  if (::fsync(file.fd()) != 0) return FailedTo("write", path, errno);
   if (const int error = file.Close(); error != 0) return FailedTo("write", path, error);
   return {};
 }
 
 Result<void> SyncFolder(const std::string& folder) {
-  const File file(folder, O_RDONLY | O_DIRECTORY);
+  const base::OpenFile file(folder, O_RDONLY | O_DIRECTORY);
   if (!file.is_open()) return FailedTo("open", folder, errno);
-  if (const int error = file.Sync(); error != 0) return FailedTo("write", folder, error);
+  if (::fsync(file.fd()) != 0) return FailedTo("write", folder, errno);
   return {};
 }
 

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "pkg/base/file.h"
+#include "pkg/base/open_file.h"
 
 namespace imexd {
 
@@ -26,41 +27,14 @@ tl::unexpected<base::Error> FailedTo(const char* verb, const std::string& path, 
                     std::string(verb) + " " + path + ": " + std::generic_category().message(error));
 }
 
-class File {
- public:
-  File(const std::string& path, int flags)
-      : fd_(::open(path.c_str(), flags | O_WRONLY | O_CLOEXEC, kMode)) {}
-  ~File() { Close(); }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-
-  [[nodiscard]] bool is_open() const { return fd_ >= 0; }
-  // 0, or what was wrong. Full disks and broken ones may say so only now.
-  int Close() {
-    const int fd = std::exchange(fd_, -1);
-    return fd >= 0 && ::close(fd) != 0 ? errno : 0;
-  }
-  // From its beginning, and nothing behind it. 0, or what was wrong.
-  int Write(const std::string& content) {
-    std::size_t done = 0;
-    while (done < content.size()) {
-      const ssize_t count =
-          ::pwrite(fd_, content.data() + done, content.size() - done, static_cast<off_t>(done));
-      if (count < 0 && errno == EINTR) continue;
-      if (count <= 0) return count < 0 ? errno : ENOSPC;
-      done += static_cast<std::size_t>(count);
-    }
-    return ::ftruncate(fd_, static_cast<off_t>(content.size())) != 0 ? errno : 0;
-  }
-
- private:
-  int fd_;
-};
-
+// Behind its end nothing is left.
 Result<void> WriteWhole(const std::string& path, int flags, const std::string& content) {
-  File file(path, flags);
+  base::OpenFile file(path, flags | O_WRONLY, kMode);
   if (!file.is_open()) return FailedTo("open", path, errno);
   if (const int error = file.Write(content); error != 0) return FailedTo("write", path, error);
+  if (::ftruncate(file.fd(), static_cast<off_t>(content.size())) != 0) {
+    return FailedTo("write", path, errno);
+  }
   if (const int error = file.Close(); error != 0) return FailedTo("write", path, error);
   return {};
 }
@@ -90,7 +64,7 @@ Result<void> WriteInPlace(const std::string& path, const std::string& content) {
 }
 
 Result<void> CheckWritable(const std::string& path) {
-  if (!File(path, 0).is_open()) return FailedTo("open", path, errno);
+  if (!base::OpenFile(path, O_WRONLY).is_open()) return FailedTo("open", path, errno);
   return {};
 }
 

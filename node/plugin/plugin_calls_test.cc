@@ -1,36 +1,13 @@
 #include <gtest/gtest.h>
 
-#include <deque>
-
 #include "node/plugin/api_calls.h"
+#include "pkg/http/testing/script.h"
 
 namespace plugin {
 namespace {
 
 using base::ErrorCode;
-
-// Answers in order, and remembers what it was asked.
-class Script final : public http::Transport {
- public:
-  void Answer(int status, std::string body) {
-    answers_.push_back({.status = status, .body = std::move(body)});
-  }
-  std::vector<base::Result<http::Response>> SendAll(
-      const std::vector<http::Request>& requests) override {
-    std::vector<base::Result<http::Response>> replies;
-    for (const http::Request& request : requests) {
-      asked.push_back(request);
-      EXPECT_FALSE(answers_.empty()) << request.path;
-      replies.emplace_back(answers_.empty() ? http::Response() : answers_.front());
-      if (!answers_.empty()) answers_.pop_front();
-    }
-    return replies;
-  }
-  std::vector<http::Request> asked;
-
- private:
-  std::deque<http::Response> answers_;
-};
+using http::testing::Script;
 
 constexpr const char* kUid = "73de0384-716f-480e-8caa-00bce7016114";
 constexpr const char* kForbidden =

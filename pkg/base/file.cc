@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <system_error>
 
+#include "pkg/base/open_file.h"
+
 namespace base {
 namespace {
 
@@ -16,25 +18,11 @@ tl::unexpected<Error> FailedTo(const char* verb, const std::string& path, int er
               std::string(verb) + " " + path + ": " + std::generic_category().message(error));
 }
 
-class OpenFile {
- public:
-  explicit OpenFile(const std::string& path) : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
-  ~OpenFile() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  OpenFile(const OpenFile&) = delete;
-  OpenFile& operator=(const OpenFile&) = delete;
-  [[nodiscard]] int fd() const { return fd_; }
-
- private:
-  const int fd_;
-};
-
 }  // namespace
 
 Result<std::string> ReadFile(const std::string& path, std::size_t bytes_max) {
-  const OpenFile file(path);
-  if (file.fd() < 0) return FailedTo("open", path, errno);
+  const OpenFile file(path, O_RDONLY);
+  if (!file.is_open()) return FailedTo("open", path, errno);
   std::string content;
   std::array<char, 16384> bytes = {};
   while (true) {

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <string_view>
+
+namespace base {
+
+// A file that is open until this goes. What is wrong is one of errno's numbers; 0: nothing.
+class OpenFile {
+ public:
+  // `flags` and `mode` are open(2)'s. It is not passed on to programs that are started.
+  OpenFile(const std::string& path, int flags, mode_t mode = 0);
+  ~OpenFile() { Close(); }
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+
+  [[nodiscard]] bool is_open() const { return fd_ >= 0; }  // If not, errno says why.
+  [[nodiscard]] int fd() const { return fd_; }
+  // All of it, behind what was written before.
+  [[nodiscard]] int Write(std::string_view content) const;
+  // Full disks and broken ones may say so only now.
+  int Close();
+
+ private:
+  int fd_;
+};
+
+}  // namespace base
