@@ -814,6 +814,11 @@ workloads() {
   run_case crds_that_are_deleted_and_made_again_take_the_domains_and_nothing_else
   run_case a_driver_namespace_that_is_deleted_ends_and_its_domains_heal_once_it_is_there_again
   run_case a_leader_that_is_killed_is_replaced_by_the_other_replica_within_its_lease
+  after_failure=
+  stop_controller
+  stop "$nodesim_pid"
+  nodesim_pid=
+  plane_down
 }
 
 # Minutes, in which the controller is patient.
