@@ -109,9 +109,8 @@ int ReleaseFinalizers(const settings::Settings& settings, const base::Clock& clo
   auto config = kube::LoadConfig(
       {.kubeconfig = settings.kubeconfig, .environment = base::GetEnv, .exec = &exec}, clock);
   if (!config) return fail(config.error());
-  http::CurlTransport transport(
-      config->endpoint, *config->credentials,
-      "cdom/" + std::string(base::Version()) + " (linux) release-finalizers");
+  http::CurlTransport transport(config->endpoint, *config->credentials,
+                                base::UserAgent("release-finalizers"));
   const uninstall::Options options = {
       .driver_namespaces = settings.DriverNamespaces(),
       .lease = {.ns = settings.lease_namespace, .name = settings.lease_name},

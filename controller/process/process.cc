@@ -132,6 +132,8 @@ std::string RandomUuid(base::Random& random) {
   return text.data();
 }
 
+constexpr std::string_view kProgram = "compute-domain-controller";
+
 // "host:port" of the URL.
 std::string HostOf(const http::Endpoint& endpoint) {
   const std::size_t scheme = endpoint.url.find("://");
@@ -141,10 +143,6 @@ std::string HostOf(const http::Endpoint& endpoint) {
 
 bool IsSameConfig(const kube::ClientConfig& a, const kube::ClientConfig& b) {
   return a.endpoint == b.endpoint && a.credentials->Source() == b.credentials->Source();
-}
-
-std::string UserAgent() {
-  return "cdom/" + std::string(base::Version()) + " (linux) compute-domain-controller";
 }
 
 class Runner {
@@ -187,7 +185,7 @@ class Runner {
   [[nodiscard]] bool MayWork() const { return controller_.MayReconcile() && MayWrite(); }
 
   [[nodiscard]] http::CurlTransport MakeTransport() {
-    return {config_.endpoint, *config_.credentials, UserAgent(),
+    return {config_.endpoint, *config_.credentials, base::UserAgent(kProgram),
             [this](const http::ExchangeReport& report) { metrics_.Exchanged(report); }};
   }
   void Watch(const std::stop_token& stop);
@@ -237,7 +235,7 @@ class Runner {
 };
 
 void Runner::Watch(const std::stop_token& stop) {
-  kube::WatchLoop loop(config_.endpoint, *config_.credentials, UserAgent(), clock_,
+  kube::WatchLoop loop(config_.endpoint, *config_.credentials, base::UserAgent(kProgram), clock_,
                        [this](const auto& report) { metrics_.Exchanged(report); });
   for (kube::Reflector& reflector : controller_.reflectors()) loop.Add(reflector);
   loop.Run(stop, [this] {
@@ -249,7 +247,7 @@ void Runner::Watch(const std::stop_token& stop) {
 
 void Runner::KeepLease(const std::stop_token& stop) {
   http::CurlTransport transport(
-      config_.endpoint, *config_.credentials, UserAgent(),
+      config_.endpoint, *config_.credentials, base::UserAgent(kProgram),
       [this](const http::ExchangeReport& report) { metrics_.Exchanged(report); }, nullptr,
       &lease_gate_);
   while (!stop.stop_requested()) {
@@ -275,8 +273,8 @@ void Runner::Work(const std::stop_token& stop, std::atomic<std::int64_t>& busy_s
     metrics_.Exchanged(report);
     busy_since = clock_.Now().time_since_epoch().count();
   };
-  http::CurlTransport transport(config_.endpoint, *config_.credentials, UserAgent(), replied,
-                                &in_flight_, &gate_);
+  http::CurlTransport transport(config_.endpoint, *config_.credentials, base::UserAgent(kProgram),
+                                replied, &in_flight_, &gate_);
   while (const std::optional<std::string> uid = queue_.Get(stop)) {
     busy_since = clock_.Now().time_since_epoch().count();
     metrics_.Began(queue_.Waited(*uid));

@@ -1,5 +1,6 @@
 #include "node/daemon/api_link.h"
 
+#include <string_view>
 #include <utility>
 
 #include "controller/api/names.h"
@@ -10,21 +11,7 @@ namespace imexd {
 
 namespace {
 
-std::string UserAgent() {
-  return "cdom/" + std::string(base::Version()) + " (linux) compute-domain-daemon";
-}
-
-constexpr auto kNoKeys = [](const auto& /*object*/) { return std::vector<std::string>(); };
-
-// For a store: it does not matter what has changed.
-auto OnAnyChange(const std::function<void()>& call) {
-  return [&call](const auto& /*before*/, const auto& /*after*/) { call(); };
-}
-
-// One object: what is of that name.
-kube::ReflectorOptions Only(const kube::Resource& resource, const kube::ObjectKey& key) {
-  return {.resource = resource, .ns = key.ns, .field_selector = "metadata.name=" + key.name};
-}
+constexpr std::string_view kProgram = "compute-domain-daemon";
 
 }  // namespace
 
@@ -35,21 +22,23 @@ ApiLink::ApiLink(kube::ClientConfig config, const Self& self, const base::Clock&
       clock_(clock),
       logger_(logger),
       on_change_(std::move(on_change)),
-      cliques_(&api::DecodeClique, kNoKeys, OnAnyChange(on_change_), logger),
-      pods_(&api::DecodeDaemonPod, kNoKeys, OnAnyChange(on_change_), logger),
-      clique_reflector_(Only(api::kComputeDomainCliques, self.CliqueKey()), cliques_, random_,
-                        logger),
+      cliques_(&api::DecodeClique, kube::kNoKeys, kube::OnAnyChange(on_change_), logger),
+      pods_(&api::DecodeDaemonPod, kube::kNoKeys, kube::OnAnyChange(on_change_), logger),
+      clique_reflector_(kube::OneNamed(api::kComputeDomainCliques, self.CliqueKey()), cliques_,
+                        random_, logger),
       gate_([] { return true; }, clock),
-      transport_(config_.endpoint, *config_.credentials, UserAgent(), {}, nullptr, &gate_) {}
+      transport_(config_.endpoint, *config_.credentials, base::UserAgent(kProgram), {}, nullptr,
+                 &gate_) {}
 
 ApiLink::~ApiLink() {
   gate_.Close(std::chrono::milliseconds(0));  // Who ends waits for nobody.
 }
 
 void ApiLink::Watch(bool pod_too) {
-  if (pod_too) pod_reflector_.emplace(Only(kube::kPods, self_.pod), pods_, random_, logger_);
+  if (pod_too)
+    pod_reflector_.emplace(kube::OneNamed(kube::kPods, self_.pod), pods_, random_, logger_);
   watch_ = std::jthread([this](const std::stop_token& stop) {
-    kube::WatchLoop loop(config_.endpoint, *config_.credentials, UserAgent(), clock_);
+    kube::WatchLoop loop(config_.endpoint, *config_.credentials, base::UserAgent(kProgram), clock_);
     loop.Add(clique_reflector_);
     if (pod_reflector_) loop.Add(*pod_reflector_);
     loop.Run(stop, [this] {

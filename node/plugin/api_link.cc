@@ -1,5 +1,6 @@
 #include "node/plugin/api_link.h"
 
+#include <string_view>
 #include <utility>
 
 #include "controller/api/names.h"
@@ -10,20 +11,7 @@ namespace plugin {
 
 namespace {
 
-std::string UserAgent() {
-  return "cdom/" + std::string(base::Version()) + " (linux) compute-domain-kubelet-plugin";
-}
-
-constexpr auto kNoKeys = [](const auto& /*object*/) { return std::vector<std::string>(); };
-
-// For a store: it does not matter what has changed.
-auto OnAnyChange(const std::function<void()>& call) {
-  return [&call](const auto& /*before*/, const auto& /*after*/) { call(); };
-}
-
-kube::ReflectorOptions OneNamed(const kube::Resource& resource, const kube::ObjectKey& key) {
-  return {.resource = resource, .ns = key.ns, .field_selector = "metadata.name=" + key.name};
-}
+constexpr std::string_view kProgram = "compute-domain-kubelet-plugin";
 
 kube::ReflectorOptions SlicesOf(const std::string& node) {
   return {.resource = kube::kResourceSlices,
@@ -44,11 +32,12 @@ SliceApi SliceApiOf(std::string_view version) {
 struct ApiLink::CliqueWatch {
   CliqueWatch(ApiLink& link, kube::ObjectKey which)
       : key(std::move(which)),
-        cliques(&api::DecodeClique, kNoKeys, OnAnyChange(link.on_change_), link.logger_),
-        reflector(OneNamed(api::kComputeDomainCliques, key), cliques, random, link.logger_),
+        cliques(&api::DecodeClique, kube::kNoKeys, kube::OnAnyChange(link.on_change_),
+                link.logger_),
+        reflector(kube::OneNamed(api::kComputeDomainCliques, key), cliques, random, link.logger_),
         thread([this, &link](const std::stop_token& stop) {
-          kube::WatchLoop loop(link.config_.endpoint, *link.config_.credentials, UserAgent(),
-                               link.clock_);
+          kube::WatchLoop loop(link.config_.endpoint, *link.config_.credentials,
+                               base::UserAgent(kProgram), link.clock_);
           loop.Add(reflector);
           loop.Run(stop, [this, &link] {
             if (reflector.HasSynced() && !has_read.exchange(true)) link.on_change_();
@@ -71,19 +60,20 @@ ApiLink::ApiLink(kube::ClientConfig config, const std::string& node, const base:
       logger_(logger),
       on_change_(std::move(on_change)),
       domains_(node, on_change_),
-      nodes_(&api::DecodeNode, kNoKeys, OnAnyChange(on_change_), logger),
-      slices_(&DecodeSliceMeta, kNoKeys, OnAnyChange(on_change_), logger),
+      nodes_(&api::DecodeNode, kube::kNoKeys, kube::OnAnyChange(on_change_), logger),
+      slices_(&DecodeSliceMeta, kube::kNoKeys, kube::OnAnyChange(on_change_), logger),
       domain_reflector_({.resource = api::kComputeDomains}, domains_, random_, logger),
-      node_reflector_(OneNamed(kube::kNodes, {.name = node}), nodes_, random_, logger),
+      node_reflector_(kube::OneNamed(kube::kNodes, {.name = node}), nodes_, random_, logger),
       slice_reflector_(SlicesOf(node), slices_, random_, logger),
       gate_([] { return true; }, clock) {
   for (Line& line : lines_) {
-    line.transport = std::make_unique<http::CurlTransport>(
-        config_.endpoint, *config_.credentials, UserAgent(), http::OnExchange(), nullptr, &gate_);
+    line.transport = std::make_unique<http::CurlTransport>(config_.endpoint, *config_.credentials,
+                                                           base::UserAgent(kProgram),
+                                                           http::OnExchange(), nullptr, &gate_);
     line.worker = std::make_unique<imexd::Worker>();
   }
   watch_ = std::jthread([this](const std::stop_token& stop) {
-    kube::WatchLoop loop(config_.endpoint, *config_.credentials, UserAgent(), clock_);
+    kube::WatchLoop loop(config_.endpoint, *config_.credentials, base::UserAgent(kProgram), clock_);
     loop.Add(domain_reflector_);
     loop.Add(node_reflector_);
     loop.Add(slice_reflector_);

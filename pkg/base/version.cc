@@ -7,4 +7,8 @@ namespace base {
 std::string_view Version() { return CDOM_VERSION; }
 std::string_view Revision() { return CDOM_REVISION; }
 
+std::string UserAgent(std::string_view program) {
+  return "cdom/" + std::string(Version()) + " (linux) " + std::string(program);
+}
+
 }  // namespace base

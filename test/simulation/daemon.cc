@@ -21,12 +21,6 @@ constexpr auto kOldFor = seconds(15);
 constexpr auto kCalm = seconds(45);
 constexpr int kLagMaxMs = 400;
 
-constexpr auto kNoKeys = [](const auto& /*object*/) { return std::vector<std::string>(); };
-
-kube::ReflectorOptions Only(const kube::Resource& resource, const kube::ObjectKey& key) {
-  return {.resource = resource, .ns = key.ns, .field_selector = "metadata.name=" + key.name};
-}
-
 imexd::Self SelfOf(const DaemonContainer& container) {
   return {.domain = container.domain,
           .clique = container.clique,
@@ -67,10 +61,10 @@ Daemon::Daemon(ApiServer& server, Fabric& fabric, DaemonOptions options, Serve s
       born_(clock_.Wall()),
       random_(options_.seed),
       self_(SelfOf(options_.container)),
-      cliques_(&api::DecodeClique, kNoKeys, {}, logger_),
-      pods_(&api::DecodeDaemonPod, kNoKeys, {}, logger_),
-      clique_reflector_(Only(api::kComputeDomainCliques, self_.CliqueKey()), cliques_, random_,
-                        logger_),
+      cliques_(&api::DecodeClique, kube::kNoKeys, {}, logger_),
+      pods_(&api::DecodeDaemonPod, kube::kNoKeys, {}, logger_),
+      clique_reflector_(kube::OneNamed(api::kComputeDomainCliques, self_.CliqueKey()), cliques_,
+                        random_, logger_),
       last_deed_(born_) {}
 
 Revision Daemon::ViewOf(const Watcher& watch) const {
@@ -87,7 +81,7 @@ void Daemon::Watch() {
   };
   watches_.emplace_back(clique_reflector_, server_, options_.client, serve_, clock_, lag);
   if (memory_.manner != imexd::Manner::kDaemon) return;
-  pod_reflector_.emplace(Only(kube::kPods, self_.pod), pods_, random_, logger_);
+  pod_reflector_.emplace(kube::OneNamed(kube::kPods, self_.pod), pods_, random_, logger_);
   watches_.emplace_back(*pod_reflector_, server_, options_.client, serve_, clock_, lag);
 }
 

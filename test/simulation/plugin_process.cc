@@ -30,8 +30,6 @@ constexpr auto kFailedRoundEvery = seconds(30);
 constexpr int kFrameLagMaxMs = 400;
 constexpr int kNobodysTicket = -1;
 
-constexpr auto kNoIndex = [](const auto& /*object*/) { return std::vector<std::string>(); };
-
 const kube::ListOptions kEverything;
 
 kube::ReflectorOptions Cliques(const plugin::Self& self) {
@@ -72,8 +70,8 @@ Plugin::Plugin(ApiServer& server, const NodeDisk& disk, PluginOptions options, S
       clock_(server.store()),
       born_(clock_.Wall()),
       random_(options_.seed),
-      domains_(&api::DecodeComputeDomain, kNoIndex, {}, logger_),
-      cliques_(&api::DecodeClique, kNoIndex, {}, logger_),
+      domains_(&api::DecodeComputeDomain, kube::kNoKeys, {}, logger_),
+      cliques_(&api::DecodeClique, kube::kNoKeys, {}, logger_),
       domain_reflector_({.resource = api::kComputeDomains}, domains_, random_, logger_),
       clique_reflector_(Cliques(options_.self), cliques_, random_, logger_) {
   const auto lag = [this] {

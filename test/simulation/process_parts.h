@@ -3,14 +3,13 @@
 
 #include <deque>
 #include <functional>
-#include <random>
 #include <string>
 
 #include "pkg/base/clock.h"
 #include "pkg/base/log.h"
-#include "pkg/base/random.h"
 #include "pkg/base/result.h"
 #include "pkg/http/transport.h"
+#include "pkg/kube/testing/fakes.h"
 #include "test/simulation/object_store.h"
 
 namespace simulation {
@@ -32,14 +31,7 @@ class StoreClock final : public base::Clock {
   const WallTime start_;
 };
 
-class SeededRandom final : public base::Random {
- public:
-  explicit SeededRandom(std::uint64_t seed) : engine_(seed) {}
-  [[nodiscard]] std::uint64_t Next() override { return engine_(); }
-
- private:
-  std::mt19937_64 engine_;
-};
+using kube::SeededRandom;
 
 // Keeps the last lines, for the report of a failure.
 class RingLogger final : public base::Logger {

@@ -75,6 +75,11 @@ struct ReflectorOptions {
   std::chrono::seconds stall_timeout{120};  // A stream without any frame for this long is renewed.
 };
 
+// One object, or none.
+[[nodiscard]] inline ReflectorOptions OneNamed(const Resource& resource, const ObjectKey& key) {
+  return {.resource = resource, .ns = key.ns, .field_selector = "metadata.name=" + key.name};
+}
+
 class Reflector {
  public:
   // What the caller must do now. At most one request is under way; Poll() while one is says kWait.

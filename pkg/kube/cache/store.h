@@ -35,6 +35,14 @@
 
 namespace kube {
 
+// For objects that are found by their names alone.
+inline constexpr auto kNoKeys = [](const auto& /*object*/) { return std::vector<std::string>(); };
+
+// For whom it does not matter what has changed. `call` outlives the store.
+inline auto OnAnyChange(const std::function<void()>& call) {
+  return [&call](const auto& /*before*/, const auto& /*after*/) { call(); };
+}
+
 template <typename T, template <typename> typename Form = Whole>
 class Store final : public ReflectorSink {
  public:
