@@ -20,6 +20,7 @@
 #include "pkg/base/system_clock.h"
 #include "pkg/base/version.h"
 #include "pkg/command_line/exit.h"
+#include "pkg/command_line/signals.h"
 #include "pkg/http/curl_transport.h"
 #include "pkg/kube/client/config.h"
 #include "pkg/kube/client/exec_runner.h"
@@ -59,26 +60,6 @@ void GiveLoadedPagesBack() {
         return 0;
       },
       nullptr);
-}
-
-// Asks `stop` at SIGTERM or SIGINT; a second one ends the process at once. The signals are blocked
-// in every thread but this one, which must be started first.
-std::jthread HandleSignals(std::stop_source& stop, base::Logger& logger) {
-  sigset_t signals;
-  sigemptyset(&signals);
-  for (const int signal : {SIGTERM, SIGINT}) sigaddset(&signals, signal);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  std::signal(SIGPIPE, SIG_IGN);
-  return std::jthread([signals, &stop, &logger](const std::stop_token& over) {
-    const timespec turn = {.tv_sec = 0, .tv_nsec = 100'000'000};
-    while (!over.stop_requested()) {
-      const int signal = sigtimedwait(&signals, nullptr, &turn);
-      if (signal <= 0) continue;
-      if (stop.stop_requested()) std::_Exit(command_line::kFailed);
-      logger.Info("Stopping", {{"signal", std::to_string(signal)}});
-      stop.request_stop();
-    }
-  });
 }
 
 // Waits for a configuration that can be used; says what is wrong each time that changes.
@@ -144,7 +125,8 @@ int main(int argc, char** argv) {
   if (settings.command == settings::Command::kReleaseFinalizers) {
     return ReleaseFinalizers(settings, clock, *logger, stop.get_token());
   }
-  const std::jthread signals = HandleSignals(stop, *logger);
+  const std::jthread signals = command_line::HandleSignals(
+      {.ends = {SIGTERM, SIGINT}, .end = [&] { stop.request_stop(); }}, *logger);
   logger->Info("Starting", {{"version", std::string(base::Version())},
                             {"revision", std::string(base::Revision())},
                             {"namespace", settings.ns},

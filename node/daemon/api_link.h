@@ -10,10 +10,10 @@
 
 #include "controller/api/types.h"
 #include "node/daemon/self.h"
-#include "node/daemon/worker.h"
 #include "node/daemon/writes.h"
 #include "pkg/base/log.h"
 #include "pkg/base/system_random.h"
+#include "pkg/base/worker.h"
 #include "pkg/http/curl_transport.h"
 #include "pkg/http/gate.h"
 #include "pkg/kube/cache/reflector.h"
@@ -60,7 +60,7 @@ class ApiLink {
   http::Gate gate_;
   http::CurlTransport transport_;
   // Last: they use the others.
-  Worker writer_;
+  base::Worker writer_;
   std::jthread watch_;
 };
 

@@ -10,14 +10,15 @@
 #include <thread>
 #include <vector>
 
-#include "node/daemon/mailbox.h"
 #include "node/daemon/prepare.h"
 #include "node/daemon/run.h"
 #include "node/daemon/settings.h"
 #include "pkg/base/environment.h"
+#include "pkg/base/mailbox.h"
 #include "pkg/base/system_clock.h"
 #include "pkg/base/version.h"
 #include "pkg/command_line/exit.h"
+#include "pkg/command_line/signals.h"
 #include "pkg/kube/client/config.h"
 #include "pkg/kube/client/exec_runner.h"
 #include "pkg/logging/logger.h"
@@ -35,35 +36,18 @@ int Fail(const base::Error& error, int status) {
   return status;
 }
 
-// Sets `stopping` at SIGTERM or SIGINT and wakes `mailbox`, as it does when a child has ended; a
-// second one ends the process at once. The signals are blocked in every thread but this one, which
-// must be started first.
-std::jthread HandleSignals(std::atomic<bool>& stopping, imexd::Mailbox& mailbox,
-                           base::Logger& logger) {
-  sigset_t signals;
-  sigemptyset(&signals);
-  for (const int signal : {SIGTERM, SIGINT, SIGCHLD}) sigaddset(&signals, signal);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  std::signal(SIGPIPE, SIG_IGN);
-  return std::jthread([signals, &stopping, &mailbox, &logger](const std::stop_token& over) {
-    const timespec turn = {.tv_sec = 0, .tv_nsec = 500'000'000};
-    while (!over.stop_requested()) {
-      const int signal = sigtimedwait(&signals, nullptr, &turn);
-      if (signal <= 0) continue;
-      if (signal != SIGCHLD) {
-        if (stopping) std::_Exit(command_line::kFailed);
-        logger.Info("Stopping", {{"signal", std::to_string(signal)}});
-        stopping = true;
-      }
-      mailbox.Wake();
-    }
-  });
-}
-
 int Run(const imexd::Settings& settings, const base::Clock& clock, base::Logger& logger) {
-  imexd::Mailbox mailbox;
+  base::Mailbox mailbox;
   std::atomic<bool> stopping = false;
-  const std::jthread signals = HandleSignals(stopping, mailbox, logger);
+  const std::jthread signals = command_line::HandleSignals({.ends = {SIGTERM, SIGINT},
+                                                            .end =
+                                                                [&] {
+                                                                  stopping = true;
+                                                                  mailbox.Wake();
+                                                                },
+                                                            .wakes = {SIGCHLD},
+                                                            .wake = [&] { mailbox.Wake(); }},
+                                                           logger);
   logger.Info("Starting", {{"version", std::string(base::Version())},
                            {"revision", std::string(base::Revision())},
                            {"domain", settings.domain_namespace + "/" + settings.domain_name},

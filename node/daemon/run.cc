@@ -9,13 +9,13 @@
 #include "node/daemon/files.h"
 #include "node/daemon/imex_process.h"
 #include "node/daemon/step.h"
-#include "node/daemon/worker.h"
 #include "node/imex/answers.h"
 #include "node/imex/names.h"
 #include "pkg/base/file.h"
 #include "pkg/base/rfc3339.h"
 #include "pkg/base/subprocess.h"
 #include "pkg/base/system_random.h"
+#include "pkg/base/worker.h"
 
 namespace imexd {
 
@@ -55,7 +55,7 @@ Answers AskImex(const Context& context, int index, const std::stop_token& stop) 
 
 class Runner {
  public:
-  Runner(const Context& context, Mailbox& mailbox)
+  Runner(const Context& context, base::Mailbox& mailbox)
       : context_(context),
         self_(context.settings.self),
         clock_(context.clock),
@@ -82,7 +82,7 @@ class Runner {
   const Self& self_;
   const base::Clock& clock_;
   base::Logger& logger_;
-  Mailbox& mailbox_;
+  base::Mailbox& mailbox_;
   base::SystemRandom random_;
 
   Observed observed_;
@@ -96,7 +96,7 @@ class Runner {
 
   std::unique_ptr<ApiLink> link_;
   std::unique_ptr<ImexProcess> imex_;
-  Worker asker_;
+  base::Worker asker_;
 };
 
 // To the API server, as soon as it is known where it is; and anew when that has changed.
@@ -306,7 +306,8 @@ Result<void> Runner::Run(const std::function<bool()>& stopping) {
 
 }  // namespace
 
-Result<void> Run(const Context& context, Mailbox& mailbox, const std::function<bool()>& stopping) {
+Result<void> Run(const Context& context, base::Mailbox& mailbox,
+                 const std::function<bool()>& stopping) {
   Runner runner(context, mailbox);
   return runner.Run(stopping);
 }

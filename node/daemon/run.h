@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "node/daemon/mailbox.h"
 #include "node/daemon/prepare.h"
 #include "node/daemon/settings.h"
 #include "pkg/base/clock.h"
 #include "pkg/base/log.h"
+#include "pkg/base/mailbox.h"
 #include "pkg/kube/client/config.h"
 
 namespace imexd {
@@ -28,7 +28,7 @@ struct Context {
 
 // Blocks until `stopping` says so, and all is over, or until IMEX cannot be started: then the error
 // says why and what to do. Who asks for the stop, or sees that a child has ended, wakes `mailbox`.
-[[nodiscard]] base::Result<void> Run(const Context& context, Mailbox& mailbox,
+[[nodiscard]] base::Result<void> Run(const Context& context, base::Mailbox& mailbox,
                                      const std::function<bool()>& stopping);
 
 }  // namespace imexd

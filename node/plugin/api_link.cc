@@ -70,7 +70,7 @@ ApiLink::ApiLink(kube::ClientConfig config, const std::string& node, const base:
     line.transport = std::make_unique<http::CurlTransport>(config_.endpoint, *config_.credentials,
                                                            base::UserAgent(kProgram),
                                                            http::OnExchange(), nullptr, &gate_);
-    line.worker = std::make_unique<imexd::Worker>();
+    line.worker = std::make_unique<base::Worker>();
   }
   watch_ = std::jthread([this](const std::stop_token& stop) {
     kube::WatchLoop loop(config_.endpoint, *config_.credentials, base::UserAgent(kProgram), clock_);

@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "controller/api/types.h"
-#include "node/daemon/worker.h"
 #include "node/plugin/api_calls.h"
 #include "node/plugin/domains.h"
 #include "pkg/base/log.h"
 #include "pkg/base/system_random.h"
+#include "pkg/base/worker.h"
 #include "pkg/http/curl_transport.h"
 #include "pkg/http/gate.h"
 #include "pkg/kube/cache/reflector.h"
@@ -61,7 +61,7 @@ class ApiLink {
   struct CliqueWatch;
   struct Line {
     std::unique_ptr<http::CurlTransport> transport;
-    std::unique_ptr<imexd::Worker> worker;
+    std::unique_ptr<base::Worker> worker;
   };
   [[nodiscard]] static base::Result<SliceMeta> DecodeSliceMeta(json::View object);
   void OnTurn();

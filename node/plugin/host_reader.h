@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
-#include "node/daemon/worker.h"
 #include "node/plugin/state.h"
+#include "pkg/base/worker.h"
 
 namespace plugin {
 
@@ -32,7 +32,7 @@ class HostReader {
   bool reading_ = false;
   std::optional<std::string> hook_ = {};  // On the host; empty: there is none.
   std::string said_ = {};
-  imexd::Worker reader_;  // Last: it uses the others.
+  base::Worker reader_;  // Last: it uses the others.
 };
 
 }  // namespace plugin

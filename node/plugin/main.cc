@@ -10,13 +10,14 @@
 #include <thread>
 #include <vector>
 
-#include "node/daemon/mailbox.h"
 #include "node/plugin/run.h"
 #include "node/plugin/settings.h"
 #include "pkg/base/environment.h"
+#include "pkg/base/mailbox.h"
 #include "pkg/base/system_clock.h"
 #include "pkg/base/version.h"
 #include "pkg/command_line/exit.h"
+#include "pkg/command_line/signals.h"
 #include "pkg/kube/client/config.h"
 #include "pkg/kube/client/exec_runner.h"
 #include "pkg/logging/logger.h"
@@ -31,33 +32,17 @@ int Fail(const base::Error& error) {
   return command_line::kFailed;
 }
 
-// Sets `stopping` at a signal that asks for the end and wakes `mailbox`; a second one ends the
-// process at once. The signals are blocked in every thread but this one, which must be started
-// first.
-std::jthread HandleSignals(std::atomic<bool>& stopping, imexd::Mailbox& mailbox,
-                           base::Logger& logger) {
-  sigset_t signals;
-  sigemptyset(&signals);
-  for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGQUIT}) sigaddset(&signals, signal);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  std::signal(SIGPIPE, SIG_IGN);
-  return std::jthread([signals, &stopping, &mailbox, &logger](const std::stop_token& over) {
-    const timespec turn = {.tv_sec = 0, .tv_nsec = 500'000'000};
-    while (!over.stop_requested()) {
-      const int signal = sigtimedwait(&signals, nullptr, &turn);
-      if (signal <= 0) continue;
-      if (stopping) std::_Exit(command_line::kFailed);
-      logger.Info("Stopping", {{"signal", std::to_string(signal)}});
-      stopping = true;
-      mailbox.Wake();
-    }
-  });
-}
-
 int Run(const plugin::Settings& settings, const base::Clock& clock, base::Logger& logger) {
-  imexd::Mailbox mailbox;
+  base::Mailbox mailbox;
   std::atomic<bool> stopping = false;
-  const std::jthread signals = HandleSignals(stopping, mailbox, logger);
+  const std::jthread signals =
+      command_line::HandleSignals({.ends = {SIGTERM, SIGINT, SIGHUP, SIGQUIT},
+                                   .end =
+                                       [&] {
+                                         stopping = true;
+                                         mailbox.Wake();
+                                       }},
+                                  logger);
   logger.Info("Starting", {{"version", std::string(base::Version())},
                            {"revision", std::string(base::Revision())},
                            {"node", settings.node},

@@ -82,7 +82,7 @@ class CaretakerTest : public testing::Test {
   Settings settings_ = {};
   base::SystemClock clock_;
   kube::NoLog log_;
-  imexd::Mailbox mailbox_;
+  base::Mailbox mailbox_;
   Metrics metrics_{"node-a"};
   std::atomic<int> lists_ = 0;
   RawServer server_{[this](RawServer::Connection& connection) { Serve(connection); }};

@@ -79,7 +79,7 @@ class WorkTest : public testing::Test {
   Settings settings_ = {};
   base::ManualClock clock_;
   kube::NoLog log_;
-  imexd::Mailbox mailbox_;
+  base::Mailbox mailbox_;
   Metrics metrics_{"node-a"};
   std::optional<State> state_;
   std::optional<Readiness> readiness_;

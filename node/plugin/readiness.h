@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
-#include "node/daemon/worker.h"
 #include "node/plugin/state.h"
+#include "pkg/base/worker.h"
 
 namespace plugin {
 
@@ -35,7 +35,7 @@ class Readiness {
   std::chrono::milliseconds pause_{0};
   bool polling_ = false;
   bool polled_ = false;  // What it said last.
-  imexd::Worker asker_;  // Of the host's IMEX.
+  base::Worker asker_;   // Of the host's IMEX.
 };
 
 }  // namespace plugin

@@ -63,7 +63,7 @@ std::vector<kubelet::DeviceHealth> HealthOf(const State& state) {
 // What the kubelet asks, as letters to the thread that decides.
 class Letters final : public kubelet::Claims {
  public:
-  Letters(imexd::Mailbox& mailbox, const base::Clock& clock, base::Logger& logger)
+  Letters(base::Mailbox& mailbox, const base::Clock& clock, base::Logger& logger)
       : mailbox_(mailbox), clock_(clock), logger_(logger), alive_(clock.Now()) {}
 
   void Serve(ClaimWork& work) { work_ = &work; }  // Before anything is asked.
@@ -97,7 +97,7 @@ class Letters final : public kubelet::Claims {
     });
   }
 
-  imexd::Mailbox& mailbox_;
+  base::Mailbox& mailbox_;
   const base::Clock& clock_;
   base::Logger& logger_;
   ClaimWork* work_ = nullptr;
@@ -107,7 +107,7 @@ class Letters final : public kubelet::Claims {
 
 class Runner {
  public:
-  Runner(const Context& context, imexd::Mailbox& mailbox, Metrics& metrics, std::string boot_id)
+  Runner(const Context& context, base::Mailbox& mailbox, Metrics& metrics, std::string boot_id)
       : context_(context),
         mailbox_(mailbox),
         state_(context.settings, context.clock, context.logger, mailbox, metrics,
@@ -141,7 +141,7 @@ class Runner {
   void End();
 
   const Context& context_;
-  imexd::Mailbox& mailbox_;
+  base::Mailbox& mailbox_;
   State state_;
   Readiness readiness_;
   ClaimWork work_;
@@ -275,7 +275,7 @@ void Runner::End() {
 
 }  // namespace
 
-Result<void> Run(const Context& context, imexd::Mailbox& mailbox,
+Result<void> Run(const Context& context, base::Mailbox& mailbox,
                  const std::function<bool()>& stopping) {
   const Settings& settings = context.settings;
   Metrics metrics(settings.node);

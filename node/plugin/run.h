@@ -7,10 +7,10 @@
 
 #include <functional>
 
-#include "node/daemon/mailbox.h"
 #include "node/plugin/settings.h"
 #include "pkg/base/clock.h"
 #include "pkg/base/log.h"
+#include "pkg/base/mailbox.h"
 #include "pkg/base/result.h"
 #include "pkg/kube/client/config.h"
 
@@ -25,7 +25,7 @@ struct Context {
 
 // Blocks until `stopping` says so, and all is over, or until the kubelet cannot be served: then the
 // error says why and what to do. Who asks for the stop wakes `mailbox`.
-[[nodiscard]] base::Result<void> Run(const Context& context, imexd::Mailbox& mailbox,
+[[nodiscard]] base::Result<void> Run(const Context& context, base::Mailbox& mailbox,
                                      const std::function<bool()>& stopping);
 
 }  // namespace plugin

@@ -6,7 +6,6 @@
 #include <optional>
 #include <string>
 
-#include "node/daemon/mailbox.h"
 #include "node/plugin/api_link.h"
 #include "node/plugin/host.h"
 #include "node/plugin/metrics.h"
@@ -15,11 +14,12 @@
 #include "node/plugin/settings.h"
 #include "pkg/base/clock.h"
 #include "pkg/base/log.h"
+#include "pkg/base/mailbox.h"
 
 namespace plugin {
 
 struct State {
-  State(const Settings& which, const base::Clock& time, base::Logger& log, imexd::Mailbox& letters,
+  State(const Settings& which, const base::Clock& time, base::Logger& log, base::Mailbox& letters,
         Metrics& counts, std::string boot)
       : settings(which),
         clock(time),
@@ -32,7 +32,7 @@ struct State {
   const Settings& settings;
   const base::Clock& clock;
   base::Logger& logger;
-  imexd::Mailbox& mailbox;
+  base::Mailbox& mailbox;
   Metrics& metrics;
   const std::string boot_id;
 

@@ -7,10 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "pkg/base/clock.h"
 #include "pkg/base/mutex.h"
 
-namespace imexd {
+namespace base {
 
 // Thread-safe. Bound: who posts waits for what came of it before it posts again.
 class Mailbox {
@@ -19,7 +18,7 @@ class Mailbox {
 
   void Post(Letter letter) {
     {
-      const base::MutexLock lock(mutex_);
+      const MutexLock lock(mutex_);
       letters_.push_back(std::move(letter));
       awake_ = true;
     }
@@ -28,14 +27,14 @@ class Mailbox {
   // There is something new to look at.
   void Wake() {
     {
-      const base::MutexLock lock(mutex_);
+      const MutexLock lock(mutex_);
       awake_ = true;
     }
     cv_.notify_one();
   }
   // Waits for one of these, but no longer than `most`; returns what was posted.
   [[nodiscard]] std::vector<Letter> Wait(std::chrono::nanoseconds most) {
-    const base::MutexLock lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto deadline = std::chrono::ceil<std::chrono::milliseconds>(most);
     if (!awake_) static_cast<void>(cv_.wait_for(mutex_, deadline));
     awake_ = false;
@@ -43,10 +42,10 @@ class Mailbox {
   }
 
  private:
-  base::Mutex mutex_;
+  Mutex mutex_;
   std::condition_variable_any cv_;
   std::vector<Letter> letters_ GUARDED_BY(mutex_);
   bool awake_ GUARDED_BY(mutex_) = false;
 };
 
-}  // namespace imexd
+}  // namespace base

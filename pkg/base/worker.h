@@ -10,7 +10,7 @@
 
 #include "pkg/base/mutex.h"
 
-namespace imexd {
+namespace base {
 
 // Do() is for one thread. Bound: as many jobs wait as were given and not yet begun.
 class Worker {
@@ -21,7 +21,7 @@ class Worker {
   Worker() : thread_([this](const std::stop_token& stop) { Run(stop); }) {}
 
   void Do(Job job) {
-    const base::MutexLock lock(mutex_);
+    const MutexLock lock(mutex_);
     jobs_.push_back(std::move(job));
     cv_.notify_one();
   }
@@ -33,10 +33,10 @@ class Worker {
   Job Next(const std::stop_token& stop) {
     // Before the lock, because it may run at once, on this thread.
     const std::stop_callback wake(stop, [this] {
-      const base::MutexLock lock(mutex_);
+      const MutexLock lock(mutex_);
       cv_.notify_one();
     });
-    const base::MutexLock lock(mutex_);
+    const MutexLock lock(mutex_);
     while (jobs_.empty() && !stop.stop_requested()) cv_.wait(mutex_);
     if (stop.stop_requested()) return {};
     Job job = std::move(jobs_.front());
@@ -44,10 +44,10 @@ class Worker {
     return job;
   }
 
-  base::Mutex mutex_;
+  Mutex mutex_;
   std::condition_variable_any cv_;
   std::deque<Job> jobs_ GUARDED_BY(mutex_);
   std::jthread thread_;  // Last: it uses the others.
 };
 
-}  // namespace imexd
+}  // namespace base

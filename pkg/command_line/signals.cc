@@ -1,0 +1,49 @@
+#include "pkg/command_line/signals.h"
+
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <string>
+#include <utility>
+
+#include "pkg/command_line/exit.h"
+
+namespace command_line {
+
+namespace {
+
+void Handle(const std::stop_token& over, const sigset_t& heard, const Signals& signals,
+            base::Logger& logger) {
+  // Whoever has had enough of us says so with one of them, too: nothing else ends the wait.
+  const std::stop_callback enough(
+      over, [self = pthread_self(), &signals] { pthread_kill(self, signals.ends.front()); });
+  bool ending = false;
+  while (true) {
+    int signal = 0;
+    sigwait(&heard, &signal);
+    if (over.stop_requested()) return;
+    if (std::ranges::count(signals.ends, signal) == 0) {
+      signals.wake();
+      continue;
+    }
+    if (std::exchange(ending, true)) std::_Exit(kFailed);
+    logger.Info("Stopping", {{"signal", std::to_string(signal)}});
+    signals.end();
+  }
+}
+
+}  // namespace
+
+std::jthread HandleSignals(Signals signals, base::Logger& logger) {
+  sigset_t heard;
+  sigemptyset(&heard);
+  for (const int signal : signals.ends) sigaddset(&heard, signal);
+  for (const int signal : signals.wakes) sigaddset(&heard, signal);
+  pthread_sigmask(SIG_BLOCK, &heard, nullptr);
+  std::signal(SIGPIPE, SIG_IGN);
+  return std::jthread([heard, signals = std::move(signals), &logger](const std::stop_token& over) {
+    Handle(over, heard, signals, logger);
+  });
+}
+
+}  // namespace command_line
