@@ -143,7 +143,7 @@ lint() {
 
 # What users run, and what plays the cluster around it.
 as_users_run_it() {
-  build release compute-domain-controller compute-domain-daemon compute-domain-kubelet-plugin nvml_stand_in nodesim standin_imex standin_ctl cdom-bench &&
+  build release compute-domain-controller compute-domain-daemon compute-domain-kubelet-plugin nvml_stand_in ask-plugin nodesim standin_imex standin_ctl cdom-bench &&
     step "the test control plane is built" "$repo/test/controlplane/build.sh"
 }
 
@@ -206,6 +206,7 @@ full() {
     script "end to end" "$repo/test/e2e/e2e.sh" "$repo/build/release/bin"
     script "a daemon that cannot work" "$repo/test/imex/daemon_cases.sh" "$repo/build/release/bin"
     script "daemons" "$repo/test/imex/daemons.sh" "$repo/build/release/bin"
+    script "the kubelet plugin" "$repo/test/plugin/plugin_test.sh" "$repo/build/release/bin"
     real_nodes
     step "the demo sees every step" "$repo/scripts/demo.sh"
     step "the demo with real nodes sees every step" "$repo/scripts/demo.sh" --real-nodes
