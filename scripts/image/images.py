@@ -58,7 +58,7 @@ IMAGES = {
         user=0,
         programs=("usr/bin/compute-domain-daemon", "usr/bin/compute-domain-kubelet-plugin", "usr/bin/compute-domain-controller"),
         files=_FILES_OF_ALL | {
-            "libc6": ("usr/lib*", "etc/ld.so.conf.d/*"), "coreutils": ("usr/bin/*", "usr/lib*"),
+            "libc6": ("usr/lib*", "etc/ld.so.conf.d/*"), "coreutils": ("usr/bin/*", "usr/sbin/chroot", "usr/lib*"),
             "bash": ("usr/bin/*",), "findutils": ("usr/bin/*",), "sed": ("usr/bin/*",),
         },
         # Also of gRPC and protobuf, whose headers and generators made what the plugin speaks to the kubelet.
