@@ -11,8 +11,6 @@ namespace plugin {
 
 namespace {
 
-constexpr std::string_view kProgram = "compute-domain-kubelet-plugin";
-
 kube::ReflectorOptions SlicesOf(const std::string& node) {
   return {.resource = kube::kResourceSlices,
           .versions = kube::kDraVersions,

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -23,6 +24,9 @@
 #include "pkg/kube/client/config.h"
 
 namespace plugin {
+
+// By which the API server's audit log knows it.
+inline constexpr std::string_view kProgram = "compute-domain-kubelet-plugin";
 
 class ApiLink {
  public:

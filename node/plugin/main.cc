@@ -6,10 +6,14 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "node/plugin/api_calls.h"
+#include "node/plugin/api_link.h"
+#include "node/plugin/look.h"
 #include "node/plugin/run.h"
 #include "node/plugin/settings.h"
 #include "pkg/base/environment.h"
@@ -18,8 +22,10 @@
 #include "pkg/base/version.h"
 #include "pkg/command_line/exit.h"
 #include "pkg/command_line/signals.h"
+#include "pkg/http/curl_transport.h"
 #include "pkg/kube/client/config.h"
 #include "pkg/kube/client/exec_runner.h"
+#include "pkg/kube/runtime/wait.h"
 #include "pkg/logging/logger.h"
 
 namespace {
@@ -57,6 +63,40 @@ int Run(const plugin::Settings& settings, const base::Clock& clock, base::Logger
   return ended ? 0 : Fail(ended.error());
 }
 
+// What the API server says of it. Where that is not to be had, nobody waits.
+std::string Runtime(const plugin::Settings& settings, const base::Clock& clock,
+                    base::Logger& logger) {
+  kube::ExecRunner exec(base::Environment(), kPluginPatience, clock, logger);
+  auto config = kube::LoadConfig(
+      {.kubeconfig = settings.kubeconfig, .environment = base::GetEnv, .exec = &exec}, clock);
+  if (!config) return {};
+  http::CurlTransport transport(config->endpoint, *config->credentials,
+                                base::UserAgent(plugin::kProgram));
+  return plugin::ReadRuntime(transport, settings.node).value_or("");
+}
+
+// Its words are the container's, and by that what `kubectl describe pod` shows.
+int Preflight(const plugin::Settings& settings, const base::Clock& clock, base::Logger& logger) {
+  // Nothing is begun that would have to be ended; and process 1 of a container hears what it asks
+  // for.
+  for (const int signal : {SIGTERM, SIGINT}) {
+    std::signal(signal, [](int /*signal*/) { std::_Exit(command_line::kFailed); });
+  }
+  std::optional<std::string> runtime;
+  const plugin::LookContext context = {
+      .settings = settings,
+      .clock = clock,
+      .runtime =
+          [&] {
+            if (!runtime) runtime = Runtime(settings, clock, logger);
+            return *runtime;
+          },
+      .say = [](const std::string& line) { std::fputs((line + "\n").c_str(), stderr); },
+      .pause =
+          [&](std::chrono::nanoseconds time) { kube::WaitUntil(clock, clock.Now() + time, {}); }};
+  return plugin::WaitForNode(context) ? 0 : command_line::kFailed;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -74,5 +114,6 @@ int main(int argc, char** argv) {
                                            .verbosity = settings.verbosity,
                                            .identifier = "compute-domain-kubelet-plugin"},
                                           clock);
+  if (settings.command == plugin::Command::kPreflight) return Preflight(settings, clock, *logger);
   return Run(settings, clock, *logger);
 }
