@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <filesystem>
 #include <set>
@@ -29,10 +28,7 @@ constexpr std::size_t kCheckpointMax = std::size_t{64} << 20U;
 constexpr std::size_t kWordsMax = 4096;
 constexpr std::chrono::seconds kVersionTime{5};
 constexpr std::chrono::seconds kPause{2};
-// Of cgroup version 2, and of 1, where systemd has one of its own.
-constexpr std::array kUnits = {"/system.slice/nvidia-imex.service/cgroup.procs",
-                               "/systemd/system.slice/nvidia-imex.service/cgroup.procs",
-                               "/unified/system.slice/nvidia-imex.service/cgroup.procs"};
+constexpr const char* kUnit = "/system.slice/nvidia-imex.service";
 
 void LookAtDriver(const Settings& settings, Found& found) {
   const auto read = [&]() -> base::Result<void> {
@@ -59,11 +55,14 @@ void LookAtDriver(const Settings& settings, Found& found) {
 }
 
 bool RunsOnHost(const std::string& cgroups) {
-  return std::ranges::any_of(kUnits, [&](const char* unit) {
-    const auto processes = base::ReadFile(cgroups + unit, kTextMax);
-    // One that is in another namespace is a 0 here.
-    return processes && !processes->empty();
-  });
+  for (const char* above : {"", "/unified"}) {
+    const auto events = base::ReadFile(cgroups + above + kUnit + "/cgroup.events", kTextMax);
+    if (events && events->find("populated 1") != std::string::npos) return true;
+  }
+  // Version 1 tells nobody of processes in other namespaces; systemd takes the folder away when the
+  // last one has ended.
+  std::error_code error;
+  return fs::is_directory(cgroups + "/systemd" + kUnit, error);
 }
 
 // By what the program says of itself, on the libraries of its own host.

@@ -109,16 +109,21 @@ TEST_F(PreflightLook, FabricIsAsTheDriverSaysIt) {
   EXPECT_NE(found.fabric_trouble, "");
 }
 
-TEST_F(PreflightLook, ImexOfTheHostIsSeenByTheProcessesOfItsUnitInEachLayoutOfCgroups) {
-  for (const char* above : {"", "/systemd", "/unified"}) {
-    const std::string file =
-        "cgroup" + std::string(above) + "/system.slice/nvidia-imex.service/cgroup.procs";
-    Put(file, "");  // It has ended, and its folder is there.
+TEST_F(PreflightLook, ImexOfTheHostIsSeenByTheProcessesOfItsUnit) {
+  for (const char* above : {"cgroup", "cgroup/unified"}) {
+    const std::string file = std::string(above) + "/system.slice/nvidia-imex.service/cgroup.events";
+    Put(file, "populated 0\nfrozen 0\n");  // It has ended, and its folder is there.
     EXPECT_FALSE(Look(Context()).runs_on_host) << above;
-    Put(file, "0\n");  // One whose number means nothing here.
+    Put(file, "populated 1\nfrozen 0\n");
     EXPECT_TRUE(Look(Context()).runs_on_host) << above;
     fs::remove(Path(file));
   }
+}
+
+TEST_F(PreflightLook, ImexOfTheHostIsSeenByTheFolderOfItsUnitInVersion1OfCgroups) {
+  EXPECT_FALSE(Look(Context()).runs_on_host);
+  fs::create_directories(Path("cgroup/systemd/system.slice/nvidia-imex.service"));
+  EXPECT_TRUE(Look(Context()).runs_on_host);
 }
 
 TEST_F(PreflightLook, SocketOfTheHostsImexIsFoundUnderTheDriversRoot) {

@@ -198,7 +198,7 @@ void AddPreflight(CLI::App& app, Settings& settings) {
 void AddSeen(CLI::App& app, Settings& settings, Given& given) {
   app.option_defaults()->group("What others see of it");
   Add(app, "--healthcheck-port", "HEALTHCHECK_PORT", settings.health_port,
-      "Port of the gRPC health check, service liveness; 0: any, -1: none (-1)")
+      "Port of the gRPC health check, services liveness and registration; 0: any, -1: none (-1)")
       ->check(CLI::Range(-1, kPortMax));
   Add(app, "--http-endpoint", "HTTP_ENDPOINT", settings.metrics_address,
       "Where metrics are served, such as :8081; empty: nowhere");
