@@ -7,8 +7,8 @@
 #   --keep         leave everything running at the end, and say how to go on
 #   --manner       who writes the cliques: the daemons, as NVIDIA's do (reference, the default), or the
 #                  controller (cdom)
-#   --real-nodes   no simulated nodes, but two real kubelets, and the controller in its image: all that
-#                  there is to see without NVIDIA's kubelet plugin
+#   --real-nodes   no simulated nodes, but four real kubelets, with controller, kubelet plugin and IMEX
+#                  daemons from their images and manifests; stand-ins for NVIDIA's driver and IMEX
 set -euo pipefail
 
 repo=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
@@ -86,7 +86,7 @@ run "$repo/scripts/deps.sh"
   cd "$repo"
   cmake --preset release >/dev/null
   run_quietly "$stage/build.log" steps_built \
-    cmake --build --preset release --target compute-domain-controller nodesim
+    cmake --build --preset release --target compute-domain-controller nodesim standin_imex standin_ctl nvml_stand_in
 )
 "$repo/test/controlplane/build.sh" >/dev/null
 if $real_nodes; then

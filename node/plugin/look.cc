@@ -112,12 +112,12 @@ bool HasPrepared(const Settings& settings) {
 
 Found Look(const LookContext& context) {
   const Settings& settings = context.settings;
-  Found found = {.host_managed = settings.host_managed,
-                 .driver_root = settings.host_driver_root,
+  Found found = {.driver_root = settings.host_driver_root,
                  .imex_socket = settings.imex_socket,
-                 .needs_names = settings.names,
                  .cdi_trouble = CdiTrouble(settings.cdi_folder),
                  .runtime = context.runtime(),
+                 .host_managed = settings.host_managed,
+                 .needs_names = settings.names,
                  .has_prepared = HasPrepared(settings)};
   LookAtDriver(settings, found);
   LookAtImex(context, found);

@@ -12,13 +12,13 @@ Found Rack() {
   return {.driver_root = "/",
           .imex_socket = "/etc/nvidia-imex/imex_ctrl.sock",
           .driver_version = "580.95.05",
+          .imex_version = "580.95.05",
+          .runtime = "containerd://2.1.4",
           .fabric = Found::Fabric::kJoined,
           .has_channels = true,
           .has_management = true,
           .has_imex = true,
-          .has_ctl = true,
-          .imex_version = "580.95.05",
-          .runtime = "containerd://2.1.4"};
+          .has_ctl = true};
 }
 Found HostManaged() {
   Found found = Rack();
@@ -176,8 +176,8 @@ TEST(Preflight, RuntimeThatKnowsNoCdiStopsAndOneThatMayNotIsTold) {
 TEST(Preflight, NodeWhosePodsHoldDevicesIsToldAllAndStoppedByNothing) {
   Found found = {.driver_root = "/",
                  .library_trouble = "libnvidia-ml.so.1 is nowhere",
-                 .runs_on_host = true,
-                 .cdi_trouble = "it is gone"};
+                 .cdi_trouble = "it is gone",
+                 .runs_on_host = true};
   const auto stops = Texts(found, true);
   EXPECT_GE(stops.size(), 5U);
   found.has_prepared = true;

@@ -22,8 +22,9 @@ struct Version {
 // The first two numbers of "1.7.27"; nothing: there are none.
 std::optional<Version> VersionIn(std::string_view text) {
   Version version;
-  const char* const end = text.data() + text.size();
-  const auto major = std::from_chars(text.data(), end, version.major);
+  const char* const begin = text.data();
+  const char* const end = begin + text.size();
+  const auto major = std::from_chars(begin, end, version.major);
   if (major.ec != std::errc() || major.ptr == end || *major.ptr != '.') return {};
   if (std::from_chars(major.ptr + 1, end, version.minor).ec != std::errc()) return {};
   return version;

@@ -10,14 +10,16 @@ namespace plugin {
 
 struct Found {
   // As the plugin is to run.
-  bool host_managed = false;     // IMEX is the host's.
   std::string driver_root = {};  // On the host.
   std::string imex_socket = {};  // Of the host's IMEX.
-  bool needs_names = true;       // Daemons tell IMEX its peers by names.
 
-  // NVIDIA's driver.
-  std::string library_trouble = {};  // Why its library is of no use; empty: it is.
+  std::string library_trouble = {};  // Why NVIDIA's library is of no use; empty: it is.
   std::string driver_version = {};   // Empty: unknown.
+  std::string fabric_trouble = {};   // Of one that forms or is broken.
+  std::string imex_version = {};     // Empty: unknown.
+  std::string cdi_trouble = {};      // Why CDI specs cannot be written; empty: they can.
+  std::string runtime = {};          // As the Node has it, "containerd://2.1.4"; empty: unknown.
+
   enum class Fabric {
     kUnknown,
     kNone,
@@ -25,20 +27,16 @@ struct Found {
     kForming,
     kBroken,
   } fabric = Fabric::kUnknown;
-  std::string fabric_trouble = {};  // Of the last two.
-  bool has_channels = false;        // Devices of them, in the kernel.
-  bool has_management = false;      // The device by which a daemon manages them.
 
-  // IMEX.
-  bool has_imex = false;
+  bool host_managed = false;    // IMEX is the host's.
+  bool needs_names = true;      // Daemons tell IMEX its peers by names.
+  bool has_channels = false;    // Devices of them, in the kernel.
+  bool has_management = false;  // The device by which a daemon manages them.
+  bool has_imex = false;        // The programs.
   bool has_ctl = false;
-  bool has_socket = false;        // Of the host's.
-  std::string imex_version = {};  // Empty: unknown.
-  bool runs_on_host = false;      // As nvidia-imex.service.
-
-  std::string cdi_trouble = {};  // Why CDI specs cannot be written; empty: they can.
-  std::string runtime = {};      // As the Node has it, "containerd://2.1.4"; empty: unknown.
-  bool has_prepared = false;     // Pods of this boot hold devices, which have to be taken back.
+  bool has_socket = false;    // Of the host's IMEX.
+  bool runs_on_host = false;  // IMEX, as nvidia-imex.service.
+  bool has_prepared = false;  // Pods of this boot hold devices, which have to be taken back.
 };
 
 struct Finding {

@@ -140,8 +140,8 @@ class Runner {
   // Once it is known what was prepared.
   [[nodiscard]] Result<void> Serve();
   [[nodiscard]] TimePoint Turn();
-  // Answers what the kubelet has asked, where the next instance is there for what it asks from now on.
-  // Told to ask again, it would do so after a minute.
+  // Answers what the kubelet has asked, where the next instance is there for what it asks from now
+  // on. Told to ask again, it would do so after a minute.
   void ServeOut();
   void End();
 

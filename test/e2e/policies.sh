@@ -3,7 +3,7 @@
 # shellcheck shell=bash disable=SC2154
 
 policy_names=(cdom-daemon-claims cdom-daemon-account cdom-child-deletion cdom-channel-claims cdom-template-name
-  cdom-template-exists cdom-advice cdom-gpu-fraction cdom-tenant-limits cdom-controller-account)
+  cdom-template-exists cdom-advice cdom-gpu-fraction cdom-tenant-limits cdom-controller-account cdom-plugin-account)
 # What the rows call by name.
 row_domain=0c6b2f0e-7b1d-4f39-8a55-3f3d0a4a9e10
 row_other=5d0f6c1a-33c2-4c0e-9b57-0d8f2b7e6a44
@@ -99,6 +99,11 @@ YAML
   policy_pod cdom-system imex-aaaaa node-a compute-domain-daemon-service-account "$row_domain"
   policy_pod cdom-system controller node-b cdom-controller ''
   policy_pod team theirs node-b default ''
+  printf '{apiVersion: v1, kind: ServiceAccount, metadata: {name: cdom-kubelet-plugin, namespace: cdom-system}}\n---\n'
+  policy_pod cdom-system plugin node-a cdom-kubelet-plugin ''
+  policy_slice own node-a compute-domain.nvidia.com
+  policy_slice peers node-b compute-domain.nvidia.com
+  policy_slice gpus node-a gpu.nvidia.com
   policy_daemon_set "computedomain-daemon-$row_domain" "{resource.nvidia.com/computeDomain: $row_domain}" '{}'
   policy_daemon_set refused "{resource.nvidia.com/computeDomain: $row_other}" '{cdom.dev/allow-deletion: "false"}'
   policy_daemon_set permitted "{resource.nvidia.com/computeDomain: $row_other}" '{cdom.dev/allow-deletion: "true"}'
@@ -114,6 +119,15 @@ spec:
   serviceAccountName: $4
   tolerations: [{operator: Exists}]
   containers: [{name: c, image: i}]
+---
+YAML
+}
+policy_slice() {  # policy_slice NAME NODE DRIVER
+  cat <<YAML
+apiVersion: resource.k8s.io/v1
+kind: ResourceSlice
+metadata: {name: $1}
+spec: {driver: $3, nodeName: $2, pool: {name: $2, generation: 1, resourceSliceCount: 1}, devices: [{name: channel-0}]}
 ---
 YAML
 }
@@ -173,6 +187,8 @@ what_the_rows_are_about() {
   token_of[daemon]=$(account_token --bound-object-kind Pod --bound-object-name "$row_pod" --bound-object-uid "$row_pod_uid") || return 1
   token_of[misnamed]=$(account_token --bound-object-kind Pod --bound-object-name imex-aaaaa --bound-object-uid "$(pod_uid imex-aaaaa)") || return 1
   token_of[unbound]=$(account_token) || return 1
+  token_of[plugin]=$(kubectl create token cdom-kubelet-plugin -n cdom-system --duration 1h --bound-object-kind Pod --bound-object-name plugin \
+    --bound-object-uid "$(pod_uid plugin)") || return 1
 }
 
 # ---- Rows
@@ -253,6 +269,7 @@ who_makes_a_domain_or_its_pod_hears_what_will_not_work_as_he_thinks() {
   for policy in cdom-template-name cdom-template-exists cdom-advice cdom-gpu-fraction; do rows_hold "$policy" || return 1; done
 }
 the_controllers_token_does_the_controllers_work_and_nothing_else() { rows_hold cdom-controller-account; }
+a_kubelet_plugins_token_writes_labels_and_slices_of_its_own_node_and_nothing_else() { rows_hold cdom-plugin-account; }
 an_administrator_bounds_what_the_domains_of_a_namespace_ask_for() { rows_hold cdom-tenant-limits; }
 
 every_row_is_of_a_policy_and_every_rule_has_one() {

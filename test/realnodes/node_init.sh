@@ -102,7 +102,12 @@ hostname "$name"
 join_network
 
 PATH=$dir/containerd:$PATH
-containerd --config "$here/containerd.toml" >>/var/log/containerd.log 2>&1 &
+# Whoever ends is started again. Containers go on meanwhile.
+while :; do
+  containerd --config "$here/containerd.toml" >>/var/log/containerd.log 2>&1 &
+  echo $! >/run/containerd.pid
+  wait $! || true
+done &
 until ctr version >/dev/null 2>&1; do sleep 0.1; done
 for archive in "$dir/images/"*.tar; do
   ctr --namespace k8s.io images import "$archive"

@@ -1,68 +1,108 @@
-# compute-domain-kubelet-plugin in the place of the stand-in (plugin/), on the same three nodes: a process in the namespaces of
-# each. It is told of a driver by files (ALT_PROC_DEVICES_PATH) and of GPUs by test/nvml's stand-in for NVIDIA's library.
-# Sourced by daemon_cases.sh, whose functions it uses.
+# compute-domain-kubelet-plugin from manifests/kubelet-plugin and the driver's image, in the place of the stand-in (plugin/), on the
+# same three nodes, which look to it as GPU nodes do (gpu_nodes.sh). Sourced by daemon_cases.sh, whose functions it uses.
 # shellcheck shell=bash disable=SC2154
+
+# shellcheck source=gpu_nodes.sh
+source "$here/gpu_nodes.sh"
 
 readonly kDriver=compute-domain.nvidia.com
 readonly kOwnClique=01010101-0101-0101-0101-010101010101.1
+readonly kHostImex=/sys/fs/cgroup/systemd/system.slice/nvidia-imex.service
 
-# What a node with NVIDIA's driver has, as far as the plugin looks at it.
-own_driver() {
-  local driver=$root/driver
-  mkdir -p "$driver"/{dev,usr/bin,usr/lib64,proc/driver/nvidia/capabilities} || return 1
-  cp "$bin/imex/nvidia-imex" "$bin/imex/nvidia-imex-ctl" "$driver/usr/bin/" || return 1
-  cp "$bin/../node/nvml/libnvml_stand_in.so" "$driver/usr/lib64/libnvidia-ml.so.580.95.05" || return 1
-  ln -s libnvidia-ml.so.580.95.05 "$driver/usr/lib64/libnvidia-ml.so.1" || return 1
-  printf 'DeviceFileMinor: 512\nDeviceFileMode: 438\nDeviceFileModify: 0\n' >"$driver/proc/driver/nvidia/capabilities/fabric-imex-mgmt"
-  printf 'Character devices:\n  1 mem\n235 nvidia-caps-imex-channels\n236 nvidia-caps\n\nBlock devices:\n' >"$root/devices"
-}
-own_plugin_up() {  # own_plugin_up NODE [FLAG...]
-  "$here/realnodes" in "$cluster" "$1" env -i PATH="$PATH" STAND_IN_NVML_GPUS=GB200,0,3,0,1,1 bash -c \
-    'echo $$ >/run/plugin.pid && exec "$@" >>/var/log/own-plugin.log 2>&1' plugin \
-    "$bin/compute-domain-kubelet-plugin" -v 4 --node-name "$1" --namespace cdom-system --kubeconfig "$root/own-plugin.kubeconfig" \
-    --cdi-root /var/run/cdi --nvidia-driver-root "$root/driver" --container-driver-root "$root/driver" --proc-devices "$root/devices" \
-    --config-template "$repo/node/imex/imexd.cfg.tmpl" --healthcheck-port 51515 --http-endpoint 127.0.0.1:8081 "${@:2}" &
-  plugin_pids[$1]=$!
-}
-own_plugin_killed() {  # own_plugin_killed NODE
-  in_node "$1" bash -c 'kill -KILL "$(cat /run/plugin.pid)"'
-  wait "${plugin_pids[$1]}" || true
-}
+own_pods() { system get pods -l app.kubernetes.io/component=kubelet-plugin -o "$@"; }
+own_pod_on() { own_pods json | jq -er --arg node "$1" '.items[] | select(.spec.nodeName == $node and .metadata.deletionTimestamp == null) | .metadata.name'; }
+own_logs() { system logs "$(own_pod_on "$1")" -c compute-domains; }
+own_logged() { grep -q "$2" < <(own_logs "$1"); }  # own_logged NODE PATTERN: by the container that is there now
+own_container() { system get pod "$(own_pod_on "$1")" -o 'jsonpath={.status.containerStatuses[0].containerID}' | sed 's#containerd://##'; }
+own_process() { in_node "$1" "$cluster/containerd/ctr" --namespace k8s.io tasks ls | awk -v id="$(own_container "$1")" '$1 == id { print $2 }'; }
+own_plugin_killed() { in_node "$1" "$cluster/containerd/ctr" --namespace k8s.io tasks kill --signal SIGKILL "$(own_container "$1")"; }
 own_slices() { kubectl get resourceslices --field-selector "spec.driver=$kDriver" -o "$@"; }
-each_has_own_devices() {
+own_slice_uids() { own_slices 'jsonpath={.items[*].metadata.uid}' | tr ' ' '\n' | sort; }
+have_own_devices() {  # have_own_devices NODE...: these nodes publish theirs, and no other
   [[ $(own_slices json | jq -r '.items[] | .spec.nodeName + " " + (.spec.devices | map(.name + "=" + .attributes.clique.string) | join(","))' | sort) == \
-    "$(printf "%s channel-0=$kOwnClique,daemon-0=$kOwnClique\n" "${nodes[@]}")" ]]
+    "$(printf "%s channel-0=$kOwnClique,daemon-0=$kOwnClique\n" "$@")" ]]
 }
+each_has_own_devices() { have_own_devices "${nodes[@]}"; }
 what_keeps_our_plugin() {
-  what_keeps_them
-  tail -n 40 "$cluster"/nodes/*/log/own-plugin.log
+  kubectl get cdom,pods,resourceclaims,computedomaincliques -A -o wide
+  kubectl get cdom real -o yaml
+  kubectl get events -A --sort-by=.lastTimestamp | tail -n 20
+  system logs -l app.kubernetes.io/component=kubelet-plugin --all-containers --prefix --tail=25
+  system logs -l resource.nvidia.com/computeDomain --tail=20 --prefix
   own_slices yaml
 }
-# What they left under their own names on the nodes, which both have at rest.
-on_nodes_at_rest() { on_nodes >"$root/rest.$1"; }
-nodes_are_at_rest() { on_nodes_at_rest after && cmp -s "$root/rest.before" "$root/rest.after"; }
-rounds_began=0
-own_rest() { wait_for 60 "nodes hold what they held before" nodes_are_at_rest || { diff "$root/rest.before" "$root/rest.after"; return 1; }; }
 
-our_plugin_takes_the_place_of_the_stand_in_and_publishes_the_devices_of_each_node() {
+nodes_are_at_rest() { on_nodes_at_rest >"$root/rest.after" && cmp -s "$root/rest.before" "$root/rest.after"; }
+own_rest() { wait_for 90 "nodes hold what they held before" nodes_are_at_rest || { diff "$root/rest.before" "$root/rest.after"; return 1; }; }
+domain_runs() {
+  imex_domain | kubectl apply -f - || return 1
+  wait_for 120 "the workers run" workers_run || { what_keeps_our_plugin; return 1; }
+}
+domain_goes() {
+  imex_domain | kubectl delete --ignore-not-found --timeout=90s -f - || return 1
+  wait_for 60 "nothing is left of it" own_is_gone || { what_keeps_our_plugin; return 1; }
+  own_rest
+}
+own_is_gone() {
+  [[ -z $(kubectl get pods -l 'app in (real, next)' -o name)$(daemons name)$(kubectl get cdom,resourceclaims,computedomaincliques -A --no-headers 2>/dev/null) &&
+    $(kubectl get daemonsets -A --no-headers | wc -l) == 1 && -z $(kubectl get nodes -l resource.nvidia.com/computeDomain --no-headers 2>/dev/null) ]]
+}
+worker_on() { kubectl get pods -l app=real -o json | jq -r --arg node "$1" '.items[] | select(.spec.nodeName == $node and .metadata.deletionTimestamp == null) | .metadata.name'; }
+# Who runs since when, but for the one on NODE.
+workers_beside() { kubectl get pods -l app=real -o json | jq -r --arg node "$1" '.items[] | select(.spec.nodeName != $node) | "\(.metadata.uid) \(.status.containerStatuses[0].restartCount) \(.status.containerStatuses[0].state.running.startedAt)"' | sort; }
+another_gets_its_channel_on() {  # ... NODE: as the one there is deleted
+  kubectl delete pod "$(worker_on "$1")" --timeout=60s || return 1
+  wait_for 120 "the workers run" workers_run || { what_keeps_our_plugin; return 1; }
+  has_channel
+}
+
+# --- It is installed ---------------------------------------------------------------------------------------------
+
+a_node_that_lacks_something_is_told_what_by_its_pod_and_the_others_serve() {
   local node
   for node in "${nodes[@]}"; do plugin_down "$node" || return 1; done
   wait_for 90 "no node publishes devices" none_has_devices || return 1
   # It notes claims in files of its own.
-  for node in "${nodes[@]}"; do in_node "$node" rm -r "/var/lib/kubelet/plugins/$kDriver" || return 1; done
-  own_driver && kubectl apply -f "$here/plugin_access.yaml" || return 1
-  config_with "$(system create token own-plugin --duration 4h)" >"$root/own-plugin.kubeconfig" || return 1
-  for node in "${nodes[@]}"; do own_plugin_up "$node"; done
-  wait_for 60 "each node publishes its devices" each_has_own_devices || { what_keeps_our_plugin; return 1; }
-  for node in "${nodes[@]}"; do
-    wait_for 30 "the kubelet has taken it" in_node "$node" grep -q 'has registered the plugin' /var/log/own-plugin.log || { what_keeps_our_plugin; return 1; }
-  done
-  on_nodes_at_rest before
+  for node in "${nodes[@]}"; do in_node "$node" rm -r "/var/lib/kubelet/plugins/$kDriver" && driver_on "$node" || return 1; done
+  imex_on node-1 && imex_on node-3 || return 1
+  # As systemd makes it for a service that runs.
+  in_node node-3 mkdir -p "$kHostImex" || return 1
+  own_site "$root/own" manifests/kubelet-plugin
+  kubectl apply -k "$root/own" || return 1
+  [[ -z $(own_pods name) ]] || return 1
+  kubectl label nodes --all nvidia.com/gpu.present=true || return 1
+  wait_for 60 "node-1 publishes its devices" have_own_devices node-1 || { what_keeps_our_plugin; return 1; }
+  wait_for 60 "node-2 is told of IMEX" lacks node-2 'MISSING IMEX: nvidia-imex and nvidia-imex-ctl are not under the driver.s root, /run/nvidia/driver of the host: install NVIDIA.s package nvidia-imex there, of the driver.s version 580.95.05' ||
+    { own_pods yaml; return 1; }
+  wait_for 60 "node-3 is told of its service" lacks node-3 'MISSING IMEX runs on the host, as nvidia-imex.service.*systemctl disable --now nvidia-imex.service' || { own_pods yaml; return 1; }
+  [[ $(kubectl -n cdom-system describe pod "$(own_pod_on node-2)") =~ 'Message:'[[:space:]]+'MISSING IMEX' ]] || return 1
+  have_own_devices node-1
+}
+lacks() {  # lacks NODE PATTERN
+  system get pod "$(own_pod_on "$1")" -o json | jq -r '.status.initContainerStatuses[0] | (.lastState.terminated // .state.terminated // {}) | select(.exitCode == 1) | .message' | grep -E "$2"
 }
 
+once_that_is_put_right_each_node_publishes_its_devices() {
+  local node
+  imex_on node-2 && in_node node-3 rmdir "$kHostImex" || return 1
+  wait_for 60 "each node publishes its devices" each_has_own_devices || { what_keeps_our_plugin; return 1; }
+  system rollout status daemonset/cdom-kubelet-plugin --timeout=60s || { what_keeps_our_plugin; return 1; }
+  for node in "${nodes[@]}"; do
+    wait_for 30 "the kubelet has taken it" own_logged "$node" 'has registered the plugin' || { what_keeps_our_plugin; return 1; }
+  done
+  # Containers that have ended stay for a while.
+  wait_for 90 "the pods of before are gone" at_rest_twice || return 1
+}
+# The same for some seconds.
+at_rest_twice() {
+  on_nodes_at_rest >"$root/rest.before" && read -rt 3 <> <(:)
+  nodes_are_at_rest
+}
+
+# --- Domains -----------------------------------------------------------------------------------------------------
+
 pods_of_three_nodes_get_their_channels_from_our_plugin() {
-  imex_domain | kubectl apply -f - || return 1
-  wait_for 120 "the workers run" workers_run || { what_keeps_our_plugin; return 1; }
+  domain_runs || return 1
   wait_for 30 "all are connected" all_connected || { what_keeps_our_plugin; return 1; }
   wait_for 30 "the domain is ready" is_ready || { what_keeps_our_plugin; return 1; }
   has_channel
@@ -89,17 +129,14 @@ a_slice_that_is_deleted_is_put_back_within_a_second() {
 }
 
 our_plugin_that_is_killed_goes_on_from_what_it_noted() {
-  local node=node-2 pod
-  own_plugin_killed "$node"
-  own_plugin_up "$node"
-  wait_for 30 "it has read its notes" in_node "$node" grep -q 'The checkpoint is read.*claims="2"' /var/log/own-plugin.log || { what_keeps_our_plugin; return 1; }
+  local node=node-2
+  own_plugin_killed "$node" || return 1
+  wait_for 30 "it has read its notes" own_logged "$node" 'The checkpoint is read.*claims="2"' || { what_keeps_our_plugin; return 1; }
+  wait_for 30 "the kubelet has taken it" own_logged "$node" 'has registered the plugin' || { what_keeps_our_plugin; return 1; }
   # The label of the node was not taken for one that nobody needs.
   [[ $(kubectl get node "$node" -o 'jsonpath={.metadata.labels.resource\.nvidia\.com/computeDomain}') == "$(domain_uid)" ]] || return 1
   # Another pod takes the place of the one there: its claim is taken back, and the next one is prepared.
-  pod=$(kubectl get pods -l app=real -o json | jq -r --arg node "$node" '.items[] | select(.spec.nodeName == $node) | .metadata.name')
-  kubectl delete pod "$pod" --timeout=60s || return 1
-  wait_for 120 "the workers run" workers_run || { what_keeps_our_plugin; return 1; }
-  has_channel
+  another_gets_its_channel_on "$node"
 }
 
 notes_of() { in_node "$1" jq -c '.v2.preparedClaims // {} | map_values([.checkpointState, .preparedDevices])' "/var/lib/kubelet/plugins/$kDriver/checkpoint.json"; }
@@ -107,47 +144,81 @@ a_torn_checkpoint_is_made_again_out_of_claims_and_cdi_files() {
   local node=node-1 before
   before=$(notes_of "$node") || return 1
   [[ $(jq length <<<"$before") == 2 ]] || { echo "$before"; return 1; }
-  own_plugin_killed "$node"
-  in_node "$node" truncate --size=100 "/var/lib/kubelet/plugins/$kDriver/checkpoint.json" || return 1
-  own_plugin_up "$node"
-  wait_for 30 "it has found out what was prepared" in_node "$node" grep -q 'What was prepared is found out.*claims="2"' /var/log/own-plugin.log || { what_keeps_our_plugin; return 1; }
+  in_node "$node" truncate --size=100 "/var/lib/kubelet/plugins/$kDriver/checkpoint.json" && own_plugin_killed "$node" || return 1
+  wait_for 30 "it has found out what was prepared" own_logged "$node" 'What was prepared is found out.*claims="2"' || { what_keeps_our_plugin; return 1; }
   [[ $(notes_of "$node" | jq -S .) == "$(jq -S . <<<"$before")" ]] || { notes_of "$node"; echo "$before"; return 1; }
 }
 
-# As if the node had been started again while its plugin was away: what was prepared then is gone, and so is the reason for its label.
-a_node_that_was_started_again_loses_the_label_and_the_files_of_before() {
-  local node=node-3
-  imex_domain | kubectl apply -f - || return 1
+# The kubelet knows the old pod and the new one, and goes on with the one that is left.
+plugins_are_replaced_under_a_running_job_and_a_pod_made_meanwhile_gets_its_channel() {
+  local node others slices before began
+  each_has_own_devices && others=$(workers_beside node-2) && slices=$(own_slice_uids) && before=$(own_pods name | sort) || return 1
+  system rollout restart daemonset/cdom-kubelet-plugin || return 1
+  wait_for 60 "both are on one node" two_on_node_2 || { what_keeps_our_plugin; return 1; }
+  began=$SECONDS
+  another_gets_its_channel_on node-2 || return 1
+  # The old one answers what it was asked: who is told to ask again does so after a minute.
+  figure="the pod's channel after $((SECONDS - began)) s"
+  ((SECONDS - began < 30)) || { what_keeps_our_plugin; return 1; }
+  system rollout status daemonset/cdom-kubelet-plugin --timeout=120s || { what_keeps_our_plugin; return 1; }
+  wait_for 60 "the old pods are gone" one_on_each_node || { own_pods wide; return 1; }
+  [[ -z $(comm -12 <(own_pods name | sort) <(printf '%s\n' "$before")) ]] || return 1
+  [[ $(workers_beside node-2) == "$others" ]] || { echo "$others"; workers_beside node-2; return 1; }
+  # Nobody took the devices for gone.
+  [[ $(own_slice_uids) == "$slices" ]] || return 1
+  for node in "${nodes[@]}"; do
+    [[ $(own_sockets "$node") == "$kDriver-$(own_uid "$node")-reg.sock dra-$(own_uid "$node").sock " ]] || { own_sockets "$node"; return 1; }
+  done
+}
+two_on_node_2() { [[ $(own_pods json | jq '[.items[] | select(.spec.nodeName == "node-2")] | length') == 2 ]]; }
+one_on_each_node() { (($(own_pods name | wc -l) == kMembers)); }
+own_uid() { system get pod "$(own_pod_on "$1")" -o 'jsonpath={.metadata.uid}'; }
+own_sockets() { in_node "$1" find /var/lib/kubelet/plugins_registry "/var/lib/kubelet/plugins/$kDriver" -type s -printf '%f\n' | sort | tr '\n' ' '; }
+
+a_kubelet_and_a_containerd_that_start_again_leave_the_job_alone_and_serve_the_next_pod() {
+  local node=node-3 others registered
+  others=$(workers_beside none) && registered=$(times_registered "$node") || return 1
+  in_node "$node" bash -c 'kill -KILL "$(cat /run/containerd.pid)"' || return 1
+  in_node "$node" bash -c 'kill -KILL "$(cat /run/kubelet.pid)"' || return 1
+  wait_for 60 "the kubelet has taken it again" has_registered_more "$node" "$registered" || { what_keeps_our_plugin; return 1; }
+  wait_for 30 "each node publishes its devices" each_has_own_devices || { what_keeps_our_plugin; return 1; }
+  kubectl wait --for=condition=Ready "node/$node" --timeout=60s || return 1
+  [[ $(workers_beside none) == "$others" ]] || { echo "$others"; workers_beside none; return 1; }
+  another_gets_its_channel_on "$node"
+}
+times_registered() { own_logs "$1" | grep -c 'has registered the plugin'; }
+has_registered_more() { (($(times_registered "$1") > $2)); }
+
+pods_that_are_deleted_by_force_come_back_with_their_channels() {
+  local daemon
+  daemon=$(daemon_on node-1) || return 1
+  kubectl delete pods -l app=real --force --grace-period=0 || return 1
+  system delete pod "$daemon" --force --grace-period=0 || return 1
   wait_for 120 "the workers run" workers_run || { what_keeps_our_plugin; return 1; }
-  [[ $(claim_files "$node" | wc -l) == 2 ]] || return 1
-  own_plugin_killed "$node"
-  cat /proc/sys/kernel/random/uuid >"$root/boot_id" && own_plugin_up "$node" --boot-id "$root/boot_id"
-  wait_for 30 "the label has gone" has_no_label "$node" || { what_keeps_our_plugin; return 1; }
-  wait_for 30 "the files have gone" has_no_claim_files "$node" || { claim_files "$node"; return 1; }
-  imex_domain | kubectl delete --timeout=90s -f - || return 1
-  wait_for 60 "nothing is left of it" is_gone || { what_keeps_our_plugin; return 1; }
-  own_rest
-}
-claim_files() { in_node "$1" find /run/cdi -name "k8s.$kDriver-claim_*"; }
-has_no_claim_files() { [[ -z $(claim_files "$1") ]]; }
-has_no_label() { [[ -z $(kubectl get node "$1" -o 'jsonpath={.metadata.labels.resource\.nvidia\.com/computeDomain}') ]]; }
-
-its_token_has_done_nothing_that_was_refused() {
-  local did
-  did=$(jq -r 'select(.user.username == "system:serviceaccount:cdom-system:own-plugin" and (.userAgent | startswith("cdom/")))
-    | "\(.verb) \(.objectRef.resource) \(.responseStatus.code)"' "$audit" | sort | uniq -c)
-  echo "$did"
-  [[ -n $did ]] && ! grep -E ' (401|403)$' <<<"$did"
+  wait_for 120 "the domain is ready" is_ready || { what_keeps_our_plugin; return 1; }
+  has_channel
 }
 
-a_domain_leaves_nothing_on_nodes_of_our_plugin() {
+a_domain_that_is_deleted_under_its_job_waits_for_it_and_then_leaves_nothing() {
+  local before
+  before=$(workers_beside none) || return 1
+  kubectl delete cdom real --wait=false || return 1
+  wait_for 30 "the domain says that it is being deleted" is_being_deleted || { kubectl get cdom real -o yaml; return 1; }
+  [[ $(workers_beside none) == "$before" ]] && has_channel || return 1
+  domain_goes || return 1
   local node
-  imex_domain | kubectl delete --timeout=90s -f - || return 1
-  wait_for 60 "nothing is left of it" is_gone || { what_keeps_our_plugin; return 1; }
-  own_rest || { what_keeps_our_plugin; return 1; }
   for node in "${nodes[@]}"; do
     in_node "$node" bash -c 'jq -e ".v2.preparedClaims // {} | map_values(select(.checkpointState != \"PrepareAborted\")) == {}" /var/lib/kubelet/plugins/'"$kDriver"'/checkpoint.json' || return 1
   done
+}
+is_being_deleted() { [[ -n $(kubectl get cdom real -o 'jsonpath={.metadata.deletionTimestamp}') ]]; }
+
+its_token_has_done_nothing_that_was_refused() {
+  local did
+  did=$(jq -r 'select(.user.username == "system:serviceaccount:cdom-system:cdom-kubelet-plugin" and (.userAgent | startswith("cdom/")))
+    | "\(.verb) \(.objectRef.resource) \(.responseStatus.code)"' "$audit" | sort | uniq -c)
+  echo "$did"
+  [[ -n $did ]] && ! grep -E ' (401|403)$' <<<"$did"
 }
 
 from_apply_to_the_last_of_three_pods_that_runs_with_our_plugin() {
@@ -161,12 +232,13 @@ from_apply_to_the_last_of_three_pods_that_runs_with_our_plugin() {
     times+=("$((($(date +%s%N) - began) / 1000000))")
     began=$(date +%s%N)
     imex_domain | kubectl delete --timeout=90s -f - || return 1
-    wait_for 60 "nothing is left of it" is_gone || { what_keeps_our_plugin; return 1; }
+    wait_for 60 "nothing is left of it" own_is_gone || { what_keeps_our_plugin; return 1; }
     ends+=("$((($(date +%s%N) - began) / 1000000))")
-    own_rest || return 1
   done
+  own_rest || return 1
   figure="apply to $kMembers pods Running: median $(median "${times[@]}"); delete to nothing left: median $(median "${ends[@]}")"
 }
+rounds_began=0
 
 # From when the API server answered who wrote that the nodes are ready until their channels were prepared. Asking every so often
 # would take longer in one of fifteen.
@@ -182,65 +254,81 @@ a_prepare_that_waits_is_woken_by_the_write_that_it_waits_for() {
     for write in "${writes[@]}"; do ((write <= at)) && last=$write; done
     [[ -n $last ]] || return 1
     if ((at - last > most)); then most=$((at - last)); fi
-  done < <(grep -h 'A claim is prepared claim="default/real-' "$cluster"/nodes/*/log/own-plugin.log | awk -v day="$(date +%F)" '{ print day "T" $2 }')
+  done < <(for node in "${nodes[@]}"; do own_logs "$node"; done | grep 'A claim is prepared claim="default/real-' | awk -v day="$(date -u +%F)" '{ print day "T" $2 "Z" }')
   figure="at most $((most / 1000)) ms"
   ((most > 0 && most < 500000))
 }
 
-probes_and_metrics_of_our_plugin_are_answered() {
-  in_node node-1 curl -sf http://127.0.0.1:8081/metrics | tee "$root/own-plugin.metrics"
-  grep -q '^nvidia_dra_requests_total{driver="compute-domain.nvidia.com",operation="prepare"} [1-9]' "$root/own-plugin.metrics" || return 1
-  grep -q '^nvidia_dra_prepared_devices{device_type="channel",driver="compute-domain.nvidia.com",node="node-1"} 0' "$root/own-plugin.metrics" || return 1
-  in_node node-1 bash -c 'exec 3<>/dev/tcp/127.0.0.1/51515'
-  figure="$(in_node node-1 bash -c 'grep -h RssAnon "/proc/$(cat /run/plugin.pid)/status"' | tr -s '\t ' ' ')"
-}
-
-# As in a rolling update of pods that pass their UID: the kubelet knows both, and goes on with the one that is left.
-the_next_instance_serves_before_the_one_before_has_ended() {
-  local node=node-2 uid=22222222-7b1d-4f39-8a55-3f3d0a4a9e10
-  replaces "$node" --pod-uid "$uid" --healthcheck-port -1 --http-endpoint 127.0.0.1:8082 || { what_keeps_our_plugin; return 1; }
-  [[ $(own_sockets "$node") == "$kDriver-$uid-reg.sock dra-$uid.sock " ]] || { own_sockets "$node"; return 1; }
-  imex_domain | kubectl apply -f - || return 1
-  wait_for 120 "the workers run" workers_run || { what_keeps_our_plugin; return 1; }
-  replaces "$node" || { what_keeps_our_plugin; return 1; }
-  [[ $(own_sockets "$node") == "$kDriver-reg.sock dra.sock " ]] || { own_sockets "$node"; return 1; }
-  each_has_own_devices || { what_keeps_our_plugin; return 1; }
-  imex_domain | kubectl delete --timeout=90s -f - || return 1
-  wait_for 60 "nothing is left of it" is_gone || { what_keeps_our_plugin; return 1; }
+# The second while the first one goes.
+two_domains_have_the_same_nodes_one_after_the_other() {
+  domain_runs || return 1
+  imex_domain | kubectl delete --wait=false -f - || return 1
+  imex_domain | sed 's/real/next/g' | kubectl apply -f - || return 1
+  wait_for 120 "the workers of the second run" next_runs || { kubectl get cdom next -o yaml; what_keeps_our_plugin; return 1; }
+  imex_domain | sed 's/real/next/g' | kubectl delete --timeout=90s -f - || return 1
+  wait_for 60 "nothing is left of both" own_is_gone || { what_keeps_our_plugin; return 1; }
   own_rest
 }
-replaces() {  # replaces NODE [FLAG...]: another instance takes the place of the one there
-  local before process registered
-  before=${plugin_pids[$1]}
-  process=$(in_node "$1" cat /run/plugin.pid) && registered=$(times_registered "$1") || return 1
-  own_plugin_up "$@"
-  wait_for 30 "the kubelet has taken it" has_registered_more "$1" "$registered" || return 1
-  in_node "$1" bash -c "kill $process" && wait "$before"
-}
-times_registered() { in_node "$1" grep -c 'has registered the plugin' /var/log/own-plugin.log; }
-has_registered_more() { (($(times_registered "$1") > $2)); }
-own_sockets() { in_node "$1" find /var/lib/kubelet/plugins_registry "/var/lib/kubelet/plugins/$kDriver" -type s -printf '%f\n' | sort | tr '\n' ' '; }
+next_runs() { (($(kubectl get pods -l app=next --no-headers | awk '$3 == "Running"' | wc -l) == kMembers)); }
 
-our_plugin_ends_and_leaves_no_socket() {
+probes_and_metrics_of_our_plugin_are_answered() {
+  local address
+  address=$(system get pod "$(own_pod_on node-1)" -o 'jsonpath={.status.podIP}')
+  in_node node-1 curl -sf "http://$address:8081/metrics" | tee "$root/own-plugin.metrics"
+  grep -q '^nvidia_dra_requests_total{driver="compute-domain.nvidia.com",operation="prepare"} [1-9]' "$root/own-plugin.metrics" || return 1
+  grep -q '^nvidia_dra_prepared_devices{device_type="channel",driver="compute-domain.nvidia.com",node="node-1"} 0' "$root/own-plugin.metrics" || return 1
+  probed_plugin node-1 Startup && probed_plugin node-1 Liveness && probed_plugin node-1 Readiness || return 1
+  # Nobody was found dead, and nothing ended but what was killed.
+  [[ $(own_pods 'jsonpath={.items[*].status.containerStatuses[0].restartCount}') == '0 0 0' ]] || { own_pods wide; return 1; }
+  figure="$(in_node node-1 grep -h RssAnon "/proc/$(own_process node-1)/status" | tr -s '\t ' ' ')"
+}
+probed_plugin() {  # probed_plugin NODE KIND
+  grep "^prober_probe_total.*pod=\"$(own_pod_on "$1")\".*probe_type=\"$2\".*result=\"successful\"" < <(kubectl get --raw "/api/v1/nodes/$1/proxy/metrics/probes")
+}
+
+# As if the node had been started again: what was prepared then is gone, and so is the reason for its label.
+a_node_that_was_started_again_loses_the_label_and_the_files_of_before() {
+  local node=node-3
+  domain_runs || return 1
+  [[ $(claim_files "$node" | wc -l) == 2 ]] || return 1
+  cp /proc/sys/kernel/random/uuid "$root/boot_id" && in_node "$node" cp "$root/boot_id" /run/nvidia/driver/boot_id || return 1
+  own_plugin_killed "$node" || return 1
+  wait_for 30 "the label has gone" has_no_label "$node" || { what_keeps_our_plugin; return 1; }
+  wait_for 30 "the files have gone" has_no_claim_files "$node" || { claim_files "$node"; return 1; }
+  domain_goes
+}
+claim_files() { in_node "$1" find /run/cdi -name "k8s.$kDriver-claim_*"; }
+has_no_claim_files() { [[ -z $(claim_files "$1") ]]; }
+has_no_label() { [[ -z $(kubectl get node "$1" -o 'jsonpath={.metadata.labels.resource\.nvidia\.com/computeDomain}') ]]; }
+
+our_plugin_is_removed_and_leaves_its_notes_alone() {
   local node
+  kubectl delete -k "$root/own" --timeout=90s || return 1
+  kubectl label nodes --all nvidia.com/gpu.present- || return 1
   for node in "${nodes[@]}"; do
-    plugin_down "$node" || return 1
-    [[ -z $(in_node "$node" find /var/lib/kubelet/plugins_registry "/var/lib/kubelet/plugins/$kDriver" -type s) ]] || return 1
+    wait_for 60 "its notes alone are left" has_notes_alone "$node" || { in_node "$node" find /var/lib/kubelet/plugins_registry /var/lib/kubelet/plugins /run/cdi; return 1; }
   done
-  kubectl delete -f "$here/plugin_access.yaml" --timeout=60s || return 1
+}
+has_notes_alone() {
+  [[ $(in_node "$1" find /var/lib/kubelet/plugins_registry /var/lib/kubelet/plugins /run/cdi -not -type d -not -name '*gpu.nvidia.com*' -printf '%f\n' | sort | tr '\n' ' ') == \
+    "checkpoint.json k8s.$kDriver-device_base.yaml pu.lock " ]]
 }
 
-run_case our_plugin_takes_the_place_of_the_stand_in_and_publishes_the_devices_of_each_node
+run_case a_node_that_lacks_something_is_told_what_by_its_pod_and_the_others_serve
+run_case once_that_is_put_right_each_node_publishes_its_devices
 run_case pods_of_three_nodes_get_their_channels_from_our_plugin
 run_case a_pods_status_says_that_its_channel_is_healthy
 run_case a_slice_that_is_deleted_is_put_back_within_a_second
 run_case our_plugin_that_is_killed_goes_on_from_what_it_noted
 run_case a_torn_checkpoint_is_made_again_out_of_claims_and_cdi_files
+run_case plugins_are_replaced_under_a_running_job_and_a_pod_made_meanwhile_gets_its_channel
+run_case a_kubelet_and_a_containerd_that_start_again_leave_the_job_alone_and_serve_the_next_pod
+run_case pods_that_are_deleted_by_force_come_back_with_their_channels
+run_case a_domain_that_is_deleted_under_its_job_waits_for_it_and_then_leaves_nothing
 run_case its_token_has_done_nothing_that_was_refused
-run_case a_domain_leaves_nothing_on_nodes_of_our_plugin
 run_case from_apply_to_the_last_of_three_pods_that_runs_with_our_plugin
 run_case a_prepare_that_waits_is_woken_by_the_write_that_it_waits_for
+run_case two_domains_have_the_same_nodes_one_after_the_other
 run_case probes_and_metrics_of_our_plugin_are_answered
 run_case a_node_that_was_started_again_loses_the_label_and_the_files_of_before
-run_case the_next_instance_serves_before_the_one_before_has_ended
-run_case our_plugin_ends_and_leaves_no_socket
+run_case our_plugin_is_removed_and_leaves_its_notes_alone
