@@ -390,6 +390,27 @@ TEST_F(KubeletService, ProbesAreToldWhetherItServes) {
   EXPECT_EQ(HealthOf(*service, "liveness", grpc::OK), Response::NOT_SERVING);
 }
 
+// So that in a rolling update the one before stays until the kubelet knows the next.
+TEST_F(KubeletService, ProbesAreToldWhetherTheKubeletHasRegisteredIt) {
+  using Response = grpc::health::v1::HealthCheckResponse;
+  ServiceOptions options = Options();
+  options.health_port = 0;
+  const auto service = StartWith(options);
+  EXPECT_EQ(HealthOf(*service, "registration", grpc::OK), Response::NOT_SERVING);
+  EXPECT_EQ(HealthOf(*service, "liveness", grpc::OK), Response::SERVING);
+  const auto stub = pluginregistration::Registration::NewStub(Dial(service->registration()));
+  for (const bool taken : {true, false, true}) {
+    grpc::ClientContext context;
+    SetDeadline(context);
+    pluginregistration::RegistrationStatus status;
+    status.set_plugin_registered(taken);
+    pluginregistration::RegistrationStatusResponse response;
+    static_cast<void>(stub->NotifyRegistrationStatus(&context, status, &response));
+    EXPECT_EQ(HealthOf(*service, "registration", grpc::OK),
+              taken ? Response::SERVING : Response::NOT_SERVING);
+  }
+}
+
 TEST_F(KubeletService, APortThatIsTakenIsSaid) {
   ServiceOptions options = Options();
   options.health_port = 0;

@@ -325,34 +325,42 @@ class Registration final : public pluginregistration::Registration::CallbackServ
       CallbackServerContext* context, const pluginregistration::RegistrationStatus* request,
       pluginregistration::RegistrationStatusResponse* /*response*/) override {
     const std::string error = request->error().empty() ? "for no reason given" : request->error();
+    is_registered_ = request->plugin_registered();
     claims_.Registered(request->plugin_registered() ? "" : error);
     if (request->plugin_registered()) return FinishWith(context, grpc::Status::OK);
     return FinishWith(context, Refused(grpc::FAILED_PRECONDITION, "not registered: " + error));
   }
 
+  [[nodiscard]] bool IsRegistered() const { return is_registered_; }
+
  private:
   const std::string driver_;
   const std::string endpoint_;
   Claims& claims_;
+  std::atomic<bool> is_registered_ = false;
 };
 
 class Health final : public grpc::health::v1::Health::CallbackService {
  public:
-  explicit Health(std::function<bool()> is_well) : is_well_(std::move(is_well)) {}
+  // Of services by their name.
+  explicit Health(std::map<std::string, std::function<bool()>> is_well)
+      : is_well_(std::move(is_well)) {}
 
   ServerUnaryReactor* Check(CallbackServerContext* context,
                             const grpc::health::v1::HealthCheckRequest* request,
                             grpc::health::v1::HealthCheckResponse* response) override {
-    if (!request->service().empty() && request->service() != "liveness") {
-      return FinishWith(context, Refused(grpc::NOT_FOUND, "services are \"\" and liveness"));
+    const auto known = is_well_.find(request->service());
+    if (known == is_well_.end()) {
+      return FinishWith(context,
+                        Refused(grpc::NOT_FOUND, "services are \"\", liveness and registration"));
     }
-    response->set_status(is_well_() ? grpc::health::v1::HealthCheckResponse::SERVING
-                                    : grpc::health::v1::HealthCheckResponse::NOT_SERVING);
+    response->set_status(known->second() ? grpc::health::v1::HealthCheckResponse::SERVING
+                                         : grpc::health::v1::HealthCheckResponse::NOT_SERVING);
     return FinishWith(context, grpc::Status::OK);
   }
 
  private:
-  const std::function<bool()> is_well_;
+  const std::map<std::string, std::function<bool()>> is_well_;
 };
 
 }  // namespace
@@ -366,7 +374,9 @@ struct Service::State {
         dra_v1beta1(who, calls),
         devices_health(who),
         registration(options.driver, dra_socket.path(), who),
-        health([this] { return IsWell(); }) {
+        health({{"", [this] { return IsWell(); }},
+                {"liveness", [this] { return IsWell(); }},
+                {"registration", [this] { return registration.IsRegistered() && IsWell(); }}}) {
     quota.Resize(kMemoryMax);
   }
 

@@ -5,6 +5,7 @@
 #include "controller/api/names.h"
 #include "controller/api/types.h"
 #include "pkg/json/repair.h"
+#include "pkg/json/utf8.h"
 #include "pkg/kube/client/page_limit.h"
 #include "pkg/kube/client/request.h"
 
@@ -23,6 +24,7 @@ constexpr std::size_t kObjectMax = 4U << 20;
 constexpr int kPage = 250;
 // Kubelets write their nodes every few seconds at most.
 constexpr int kTriesMax = 3;
+constexpr std::size_t kRuntimeMax = 64;
 
 Result<http::Response> Send(http::Request request, http::Transport& transport,
                             std::size_t bytes_max = kObjectMax) {
@@ -198,6 +200,15 @@ Result<NodeView> ChangeLabel(http::Transport& transport, const std::string& node
     }
     seen = TRY(ReadNode(transport, node));
   }
+}
+
+Result<std::string> ReadRuntime(http::Transport& transport, const std::string& node) {
+  const auto reply = TRY(Send(kube::GetRequest(kube::kNodes, {.name = node}), transport)
+                             .map_error(base::While("read node " + node)));
+  json::Parser parser;
+  const json::View object = TRY(json::ParseRepaired(parser, reply.body));
+  return json::OneLine(object["status"]["nodeInfo"]["containerRuntimeVersion"].AsString(),
+                       kRuntimeMax);
 }
 
 Result<SliceWritten> WriteSlice(http::Transport& transport, const Slice& slice, SliceApi api,

@@ -41,6 +41,10 @@ struct NodeView {
 };
 [[nodiscard]] base::Result<NodeView> ReadNode(http::Transport& transport, const std::string& node);
 
+// The container runtime and its version, as the node says it: "containerd://2.1.4".
+[[nodiscard]] base::Result<std::string> ReadRuntime(http::Transport& transport,
+                                                    const std::string& node);
+
 // One label, `from` what it has to be before; empty: not there.
 struct LabelChange {
   enum class Which { kDomain, kClique } which = Which::kDomain;

@@ -8,11 +8,11 @@
 
 namespace plugin {
 
-namespace {
-
 std::string UserAgent() {
   return "cdom/" + std::string(base::Version()) + " (linux) compute-domain-kubelet-plugin";
 }
+
+namespace {
 
 constexpr auto kNoKeys = [](const auto& /*object*/) { return std::vector<std::string>(); };
 

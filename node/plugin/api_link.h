@@ -24,6 +24,9 @@
 
 namespace plugin {
 
+// By which the API server's audit log knows the program.
+[[nodiscard]] std::string UserAgent();
+
 class ApiLink {
  public:
   // `on_change` is called on other threads. What is passed outlives the link.

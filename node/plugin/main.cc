@@ -6,17 +6,23 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 #include "node/daemon/mailbox.h"
+#include "node/plugin/api_calls.h"
+#include "node/plugin/api_link.h"
+#include "node/plugin/look.h"
 #include "node/plugin/run.h"
 #include "node/plugin/settings.h"
 #include "pkg/base/environment.h"
 #include "pkg/base/system_clock.h"
 #include "pkg/base/version.h"
 #include "pkg/command_line/exit.h"
+#include "pkg/http/curl_transport.h"
 #include "pkg/kube/client/config.h"
 #include "pkg/kube/client/exec_runner.h"
 #include "pkg/logging/logger.h"
@@ -72,6 +78,39 @@ int Run(const plugin::Settings& settings, const base::Clock& clock, base::Logger
   return ended ? 0 : Fail(ended.error());
 }
 
+// What the API server says of it. Where that is not to be had, nobody waits.
+std::string Runtime(const plugin::Settings& settings, const base::Clock& clock,
+                    base::Logger& logger) {
+  kube::ExecRunner exec(base::Environment(), kPluginPatience, clock, logger);
+  auto config = kube::LoadConfig(
+      {.kubeconfig = settings.kubeconfig, .environment = base::GetEnv, .exec = &exec}, clock);
+  if (!config) return {};
+  http::CurlTransport transport(config->endpoint, *config->credentials, plugin::UserAgent());
+  return plugin::ReadRuntime(transport, settings.node).value_or("");
+}
+
+// Its words are the container's, and by that what `kubectl describe pod` shows.
+int Preflight(const plugin::Settings& settings, const base::Clock& clock, base::Logger& logger) {
+  // Nothing is begun that would have to be ended; and process 1 of a container hears what it asks
+  // for.
+  for (const int signal : {SIGTERM, SIGINT}) {
+    std::signal(signal, [](int /*signal*/) { std::_Exit(command_line::kFailed); });
+  }
+  imexd::Mailbox nobody;  // Who writes there would be waited for.
+  std::optional<std::string> runtime;
+  const plugin::LookContext context = {
+      .settings = settings,
+      .clock = clock,
+      .runtime =
+          [&] {
+            if (!runtime) runtime = Runtime(settings, clock, logger);
+            return *runtime;
+          },
+      .say = [](const std::string& line) { std::fputs((line + "\n").c_str(), stderr); },
+      .pause = [&](std::chrono::nanoseconds time) { std::ignore = nobody.Wait(time); }};
+  return plugin::WaitForNode(context) ? 0 : command_line::kFailed;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -89,5 +128,6 @@ int main(int argc, char** argv) {
                                            .verbosity = settings.verbosity,
                                            .identifier = "compute-domain-kubelet-plugin"},
                                           clock);
+  if (settings.command == plugin::Command::kPreflight) return Preflight(settings, clock, *logger);
   return Run(settings, clock, *logger);
 }

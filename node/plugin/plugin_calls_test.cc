@@ -63,6 +63,17 @@ TEST(ReadClaimsOf, ThoseOfThisNodeStay) {
   EXPECT_EQ(claims->at(0).uid, kUid);
 }
 
+TEST(ReadRuntime, ItIsWhatTheNodeSays) {
+  Script script;
+  script.Answer(200, R"({"status":{"nodeInfo":{"containerRuntimeVersion":"containerd://2.1.4"}}})");
+  EXPECT_EQ(ReadRuntime(script, "node-a").value(), "containerd://2.1.4");
+  EXPECT_EQ(script.asked[0].path, "/api/v1/nodes/node-a");
+  script.Answer(200, R"({"status":{}})");
+  EXPECT_EQ(ReadRuntime(script, "node-a").value(), "");
+  script.Answer(403, kForbidden);
+  EXPECT_FALSE(ReadRuntime(script, "node-a"));
+}
+
 TEST(ReadDomains, AListIsReadToItsEndOrIsAnError) {
   Script script;
   script.Answer(200, R"({"metadata":{"continue":"x"},"items":[{"metadata":{"uid":"a"}}]})");

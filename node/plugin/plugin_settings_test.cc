@@ -81,6 +81,18 @@ TEST(PluginSettings, WhatIsWrongIsSaidWithItsFlag) {
   EXPECT_TRUE(Names(WrongOnNode({"stray"}), "stray"));
 }
 
+TEST(PluginSettings, PreflightTakesWhatThePluginTakesBeforeItsNameOrBehind) {
+  EXPECT_EQ(Good({}).command, Command::kServe);
+  EXPECT_EQ(Good({"preflight"}).command, Command::kPreflight);
+  const Settings settings = Good({"--cdi-root", "/cdi", "preflight", "--preflight-wait", "30"});
+  EXPECT_EQ(settings.command, Command::kPreflight);
+  EXPECT_EQ(settings.cdi_folder, "/cdi");
+  EXPECT_EQ(settings.preflight_wait, 30);
+  EXPECT_TRUE(Names(WrongOnNode({"preflight", "--preflight-wait", "-1"}), "--preflight-wait"));
+  EXPECT_TRUE(Names(Wrong({"preflight"}), "--node-name"));
+  EXPECT_TRUE(Names(WrongOnNode({"inspect"}), "inspect"));
+}
+
 TEST(PluginSettings, HelpNamesEveryVariableOfNvidias) {
   const Parsed parsed = Parse({"--help"});
   ASSERT_TRUE(parsed.exit);

@@ -34,6 +34,8 @@ constexpr std::chrono::seconds kTurnMost{5};
 constexpr std::chrono::seconds kSilenceMost{90};
 constexpr std::chrono::seconds kUnlabelTime{5};
 constexpr std::chrono::milliseconds kLastLetters{10};
+// What waits is answered after 40 s at the latest.
+constexpr std::chrono::seconds kServeOutMost{42};
 
 Result<std::string> ReadBootId(const std::string& path) {
   std::string text = TRY(base::ReadFile(path, kBootIdMax).map_error([](base::Error error) {
@@ -138,6 +140,9 @@ class Runner {
   // Once it is known what was prepared.
   [[nodiscard]] Result<void> Serve();
   [[nodiscard]] TimePoint Turn();
+  // Answers what the kubelet has asked, where the next instance is there for what it asks from now on.
+  // Told to ask again, it would do so after a minute.
+  void ServeOut();
   void End();
 
   const Context& context_;
@@ -251,8 +256,18 @@ Result<void> Runner::Run(const std::function<bool()>& stopping) {
   return {};
 }
 
+void Runner::ServeOut() {
+  const TimePoint deadline = context_.clock.Now() + kServeOutMost;
+  while (service_->open_calls() > 0 && context_.clock.Now() < deadline) {
+    letters_.SayAlive();
+    const TimePoint until = std::min(Turn(), deadline);
+    for (const auto& letter : mailbox_.Wait(until - context_.clock.Now())) letter();
+  }
+}
+
 void Runner::End() {
   if (service_ != nullptr) {
+    if (!context_.settings.pod_uid.empty()) ServeOut();
     service_->Leave();
     do {
       work_.AnswerAll("the plugin is ending, and asked again when it is back");

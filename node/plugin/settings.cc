@@ -17,6 +17,7 @@ using command_line::Add;
 
 constexpr std::size_t kQuotedMax = 80;
 constexpr int kPortMax = 65'535;
+constexpr int kWaitMost = 3600;
 constexpr const char* kCapability = "/proc/driver/nvidia/capabilities/fabric-imex-mgmt";
 
 std::string Quoted(const std::string& text) {
@@ -180,10 +181,24 @@ void AddPlaces(CLI::App& app, Settings& settings) {
       "File with the ID of this boot (/proc/sys/kernel/random/boot_id)");
 }
 
+void AddPreflight(CLI::App& app, Settings& settings) {
+  app.add_subcommand("preflight",
+                     "Says what this node lacks and what to do about it, and ends; for an init "
+                     "container")
+      ->fallthrough()
+      ->callback([&settings] { settings.command = Command::kPreflight; });
+  app.option_defaults()->group("Preflight");
+  Add(app, "--preflight-wait", "PREFLIGHT_WAIT", settings.preflight_wait,
+      "Seconds for which it waits for what is missing, before it fails (0)")
+      ->check(CLI::Range(0, kWaitMost));
+  Add(app, "--host-cgroups", "HOST_CGROUPS", settings.host_cgroups,
+      "The host's /sys/fs/cgroup, by which it knows whether IMEX runs there (/host/cgroup)");
+}
+
 void AddSeen(CLI::App& app, Settings& settings, Given& given) {
   app.option_defaults()->group("What others see of it");
   Add(app, "--healthcheck-port", "HEALTHCHECK_PORT", settings.health_port,
-      "Port of the gRPC health check, service liveness; 0: any, -1: none (-1)")
+      "Port of the gRPC health check, services liveness and registration; 0: any, -1: none (-1)")
       ->check(CLI::Range(-1, kPortMax));
   Add(app, "--http-endpoint", "HTTP_ENDPOINT", settings.metrics_address,
       "Where metrics are served, such as :8081; empty: nowhere");
@@ -213,6 +228,7 @@ Parsed Parse(const std::vector<std::string>& arguments) {
   command_line::Begin(app, kExitStatuses);
   AddGiven(app, parsed.settings, given);
   AddPlaces(app, parsed.settings);
+  AddPreflight(app, parsed.settings);
   AddSeen(app, parsed.settings, given);
   parsed.exit = command_line::Parse(app, arguments);
   if (parsed.exit) return parsed;

@@ -10,7 +10,13 @@
 
 namespace plugin {
 
+enum class Command {
+  kServe,
+  kPreflight,  // Whether the node has what it takes, before anything is begun.
+};
+
 struct Settings {
+  Command command = Command::kServe;
   std::string node = {};
   std::string ns = "default";  // Of the driver: of daemons and cliques.
   std::string pod_uid = {};    // Of the plugin's own pod; empty: its sockets have no mark.
@@ -31,6 +37,9 @@ struct Settings {
   std::string boot_id = "/proc/sys/kernel/random/boot_id";
   std::string kubeconfig = {};
 
+  int preflight_wait = 0;  // Seconds, for what is missing.
+  std::string host_cgroups = "/host/cgroup";
+
   int health_port = -1;              // Negative: no health check; 0: any.
   std::string metrics_address = {};  // Empty: none are served.
   std::string metrics_path = "/metrics";
@@ -45,7 +54,8 @@ struct Settings {
 // With what the process ends. --help says the same at its end.
 inline constexpr auto kExitStatuses = std::to_array<command_line::ExitStatus>({
     {0, "It ended as it was told to, by SIGTERM or SIGINT"},
-    {command_line::kFailed, "It cannot serve the kubelet, as the last line says"},
+    {command_line::kFailed,
+     "It cannot serve the kubelet, as the last line says; of preflight: something is missing"},
     {command_line::kMisused, "A flag or a variable is wrong; nothing was begun"},
     command_line::kDefect,
 });

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 FETCHED = (
     "libcurl4-openssl-dev", "rapidjson-dev", "libssl-dev", "libspdlog-dev", "libfmt-dev", "libsystemd-dev",
     "libyaml-cpp-dev", "libexpected-dev", "prometheus-cpp-dev", "libmicrohttpd-dev", "libcli11-dev",
+    "libgrpc++-dev", "libprotobuf-dev",
     "libstdc++6", "libc6", "base-files", "ca-certificates", "bash", "coreutils", "findutils", "sed",
 )
 
@@ -30,6 +31,7 @@ class Image:
     # Files to take from packages, as patterns; a library that a program needs is found without being named.
     files: dict[str, tuple[str, ...]]
     compiled_in: tuple[str, ...]  # Packages of which our programs have code inside: headers alone.
+    data: tuple[str, ...] = ()  # What else of ours `cmake --install` lays down.
 
 
 _FILES_OF_ALL = {
@@ -52,13 +54,15 @@ IMAGES = {
     # scripts of who wraps our programs. The controller comes along for charts that have one image for all.
     "driver": Image(
         title="cdom-driver",
-        description="The IMEX daemon and the ComputeDomain controller of cdom",
+        description="The kubelet plugin, the IMEX daemon and the ComputeDomain controller of cdom",
         user=0,
-        programs=("usr/bin/compute-domain-daemon", "usr/bin/compute-domain-controller"),
+        programs=("usr/bin/compute-domain-daemon", "usr/bin/compute-domain-kubelet-plugin", "usr/bin/compute-domain-controller"),
         files=_FILES_OF_ALL | {
-            "libc6": ("usr/lib*", "etc/ld.so.conf.d/*"), "coreutils": ("usr/bin/*", "usr/lib*"),
+            "libc6": ("usr/lib*", "etc/ld.so.conf.d/*"), "coreutils": ("usr/bin/*", "usr/sbin/chroot", "usr/lib*"),
             "bash": ("usr/bin/*",), "findutils": ("usr/bin/*",), "sed": ("usr/bin/*",),
         },
-        compiled_in=_COMPILED_INTO_ALL,
+        # Also of gRPC and protobuf, whose headers and generators made what the plugin speaks to the kubelet.
+        compiled_in=(*_COMPILED_INTO_ALL, "libgrpc++-dev", "libprotobuf-dev"),
+        data=("templates/compute-domain-daemon-config.tmpl.cfg",),
     ),
 }

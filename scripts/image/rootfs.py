@@ -52,6 +52,8 @@ def of_ours(image: Image, program: Path, license_text: bytes, sbom: bytes) -> Fi
     files = Files()
     for path in image.programs:
         files.add(path, (program / path).read_bytes(), runs=True)
+    for path in image.data:
+        files.add(path, (program / path).read_bytes())
     users = {"root": 0} if image.user == 0 else {"root": 0, "cdom": image.user}
     files.add("etc/passwd", "".join(f"{name}:x:{number}:{number}:{name}:/nonexistent:/nonexistent\n"
                                     for name, number in users.items()).encode())

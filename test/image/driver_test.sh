@@ -18,14 +18,34 @@ its_user_is_root_and_the_daemon_its_entry_point() {
   diff <(printf 'root:x:0:0:root:/nonexistent:/nonexistent\n') "$rootfs/etc/passwd"
 }
 
-both_programs_run_with_nothing_but_the_image_and_are_found_by_bash() {
+programs_run_with_nothing_but_the_image_and_are_found_by_bash() {
   local program
-  for program in compute-domain-daemon compute-domain-controller; do
+  for program in compute-domain-daemon compute-domain-controller compute-domain-kubelet-plugin; do
     # As a chart's container does: the shell ends as the program does.
     in_image /bin/bash -c "exec $program --version" >"$work/version.txt"
     grep -qx "cdom $program $version (revision $revision)" "$work/version.txt"
   done
   refused_with 2 'COMPUTE_DOMAIN_UUID' in_image /usr/bin/compute-domain-daemon run
+}
+
+the_kubelet_plugin_says_what_it_takes_and_refuses_what_it_does_not() {
+  in_image /usr/bin/compute-domain-kubelet-plugin --help >"$work/help.txt"
+  grep -q -- '--node-name' "$work/help.txt"
+  refused_with 2 'node-name' in_image /usr/bin/compute-domain-kubelet-plugin
+  refused_with 2 'can be no node'\''s name' in_image /usr/bin/compute-domain-kubelet-plugin --node-name 'Not_a_node'
+  refused_with 2 'HostManagedIMEXDaemon=true' in_image /usr/bin/compute-domain-kubelet-plugin --node-name a --imex-mode hostManaged
+  refused_with 1 'libnvidia-ml.so.1 is nowhere under /driver-root' \
+    in_image /usr/bin/compute-domain-kubelet-plugin preflight --node-name a
+  # By that it asks the host's IMEX.
+  in_image /usr/sbin/chroot / /usr/bin/true
+  # It begins, as far as it comes without a kubelet.
+  refused_with 1 '/boot_id' in_image /usr/bin/compute-domain-kubelet-plugin --node-name a
+}
+
+what_the_plugin_hands_to_daemons_is_there() {
+  cmp "$repo/node/imex/imexd.cfg.tmpl" "$rootfs/templates/compute-domain-daemon-config.tmpl.cfg"
+  # By default it is looked for there.
+  grep -qF '/templates/compute-domain-daemon-config.tmpl.cfg' < <(in_image /usr/bin/compute-domain-kubelet-plugin --help)
 }
 
 scripts_of_a_node_find_what_they_call() {
@@ -55,7 +75,7 @@ the_sbom_lists_each_package() {
   for one in "$rootfs"/var/lib/dpkg/status.d/*; do
     jq -e --arg name "${one##*/}" 'any(.packages[]; .name == $name)' "$layout.$architecture.spdx.json" >/dev/null || { echo "$one"; return 1; }
   done
-  for one in libc6 bash coreutils findutils sed; do [[ -s $rootfs/usr/share/doc/$one/copyright ]] || { echo "$one"; return 1; }; done
+  for one in libc6 bash coreutils findutils sed libgrpc++1.51 libgrpc29 libprotobuf32 libgrpc++-dev; do [[ -s $rootfs/usr/share/doc/$one/copyright ]] || { echo "$one"; return 1; }; done
 }
 
 cases_in "$work/cases" "$@"
@@ -63,7 +83,9 @@ image_in "$repo" "$architecture" --image driver --output "$layout" >/dev/null
 unpack "$layout" "$rootfs"
 check compressed_it_has_30_mb_at_most
 check its_user_is_root_and_the_daemon_its_entry_point
-check both_programs_run_with_nothing_but_the_image_and_are_found_by_bash
+check programs_run_with_nothing_but_the_image_and_are_found_by_bash
+check the_kubelet_plugin_says_what_it_takes_and_refuses_what_it_does_not
+check what_the_plugin_hands_to_daemons_is_there
 check scripts_of_a_node_find_what_they_call
 check libraries_are_all_inside
 check the_c_library_is_there_whole

@@ -36,12 +36,13 @@ arm64_image_of_the_nodes_is_whole_and_its_programs_run() {
   config_of "$work/driver" | jq -e '.architecture == "arm64" and .variant == "v8" and .config.Entrypoint == ["/usr/bin/compute-domain-daemon"]'
   cp "$(command -v qemu-aarch64-static)" "$nodes/qemu"
   in_nodes=(env -i "$(command -v chroot)" "$nodes" /qemu)
-  for program in compute-domain-daemon compute-domain-controller; do
+  for program in compute-domain-daemon compute-domain-controller compute-domain-kubelet-plugin; do
     readelf --file-header "$nodes/usr/bin/$program" | grep 'Machine: *AArch64'
     [[ $("${in_nodes[@]}" "/usr/bin/$program" --version) == "cdom $program $version (revision $revision)" ]]
   done
   "${in_nodes[@]}" /usr/bin/bash --version
   refused_with 2 COMPUTE_DOMAIN_UUID "${in_nodes[@]}" /usr/bin/compute-domain-daemon run
+  refused_with 2 node-name "${in_nodes[@]}" /usr/bin/compute-domain-kubelet-plugin
   # Of a node without a fabric all is well.
   "${in_nodes[@]}" /usr/bin/compute-domain-daemon check
 }

@@ -22,7 +22,7 @@ cases_in "$root/cases" "$@"
 begin() {
   folder=$root/$1
   mkdir -p "$folder/imexd" "$folder/path"
-  cp "$repo/test/imex/imexd.cfg.tmpl" "$folder/imexd/"
+  cp "$repo/node/imex/imexd.cfg.tmpl" "$folder/imexd/"
   printf '127.0.0.1 localhost\n' >"$folder/hosts"
   printf '#!/bin/sh\n: >%s/begun\n' "$folder" >"$folder/path/nvidia-imex"
   printf '#!/bin/sh\necho READY\n' >"$folder/path/nvidia-imex-ctl"
@@ -68,7 +68,7 @@ a_daemon_on_a_full_disk_says_so() {
   begin "${FUNCNAME[0]}"
   mkdir "$folder/full"
   mount -t tmpfs -o size=4k none "$folder/full"
-  cp "$repo/test/imex/imexd.cfg.tmpl" "$folder/full/"
+  cp "$repo/node/imex/imexd.cfg.tmpl" "$folder/full/"
   ends 1 'write .*/imexd\.cfg\.next: No space left on device; make room' "IMEX_FOLDER=$folder/full"
 }
 a_daemon_that_may_not_write_its_hosts_file_says_so_before_imex_runs() {

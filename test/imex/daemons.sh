@@ -61,7 +61,7 @@ kubeconfig_of() {  # kubeconfig_of POD UID FILE
 daemon_up() {  # daemon_up POD UID NODE IP: as the container of that pod
   local folder=$stage/pod-$3
   mkdir -p "$folder"
-  cp "$repo/test/imex/imexd.cfg.tmpl" "$folder/"
+  cp "$repo/node/imex/imexd.cfg.tmpl" "$folder/"
   printf '127.0.0.1\tlocalhost\n%s\t%s\n' "$4" "$1" >"$folder/hosts"
   [[ -s $folder/kubeconfig ]] || kubeconfig_of "$1" "$2" "$folder/kubeconfig"
   local -a alone=()

@@ -50,7 +50,7 @@ namespace_at() {  # namespace_at LEVEL
 
 each_kustomization_builds_and_says_nothing_twice() {
   local folder
-  for folder in standalone local base policies placement placement/check release-finalizers; do
+  for folder in standalone local base kubelet-plugin policies placement placement/check release-finalizers; do
     without_a_warning kubectl kustomize "$repo/manifests/$folder" >"$stage/built.yaml" || return 1
     # As a strict renderer: no object twice, no field twice.
     kubectl create --dry-run=client --validate=false -f "$stage/built.yaml" -o json |
@@ -71,6 +71,65 @@ daemons_of_ours_are_left_with_a_patch_of_their_pod_and_a_watch_of_cliques() {
     jq -r 'select(.metadata.name == "compute-domain-daemon-role") | .rules[] | "\(.verbs | join(",")) \(.resources | join(","))"' |
     tee "$stage/rights.txt"
   [[ $(sort "$stage/rights.txt") == $'list,watch computedomaincliques\npatch pods' ]]
+}
+
+# The page's third block: all of ours.
+page_block() { awk -v wanted="$2" '/^```yaml$/ { block++; inside = 1; next } /^```$/ { inside = 0 } inside && block == wanted' "$1"; }
+rack() {
+  mkdir -p "$stage/rack" && page_block "$repo/docs/install.md" 3 >"$stage/rack/kustomization.yaml" &&
+    without_a_warning kubectl kustomize "$stage/rack" >"$stage/rack.yaml" &&
+    kubectl create --dry-run=client --validate=false -f "$stage/rack.yaml" -o json | jq -s 'map(if .kind == "List" then .items[] else . end)' >"$stage/rack.json"
+}
+plugin_pods() { jq '.[] | select(.kind == "DaemonSet") | .spec.template.spec' "$stage/rack.json"; }
+
+what_the_page_shows_for_a_rack_is_taken_without_a_warning_and_is_of_one_version() {
+  rack || return 1
+  without_a_warning kubectl apply --dry-run=server --validate=strict -k "$stage/rack" || return 1
+  # Whatever of the driver's image is named, it is the one.
+  [[ $(grep -oE 'registry[^ ]*cdom-driver[^ ]*' "$stage/rack.yaml" | sort | uniq -c) == '      3 registry.example.org/mine/cdom-driver:0.1.0' ]] || return 1
+  # As the component has it, by volume and variable.
+  mkdir -p "$stage/container" || return 1
+  sed 's#^components:#&\n- ../cdom/manifests/overlays/driver-container#' "$stage/rack/kustomization.yaml" >"$stage/container/kustomization.yaml"
+  without_a_warning kubectl kustomize "$stage/container" >"$stage/container.yaml" || return 1
+  diff "$stage/rack.yaml" "$stage/container.yaml" | grep '^>' | grep -v cdom-kubelet-plugin-settings >"$stage/differs.txt"
+  [[ $(tr -d ' >' <"$stage/differs.txt") == $'NVIDIA_DRIVER_ROOT:/run/nvidia/driver\npath:/run/nvidia/driver' ]] || { cat "$stage/differs.txt"; return 1; }
+}
+
+each_variable_of_the_kubelet_plugin_is_one_that_it_knows() {
+  local name
+  "$bin/compute-domain-kubelet-plugin" --help >"$stage/help.txt" || return 1
+  { sed -nE 's/^([A-Z_]+)=.*/\1/p' "$repo/manifests/kubelet-plugin/settings.env"
+    plugin_pods | jq -r '(.containers + .initContainers)[].env[].name'; } | sort -u >"$stage/names.txt"
+  (($(wc -l <"$stage/names.txt") >= 10)) || return 1
+  while read -r name; do
+    # NVIDIA's runtime reads that one.
+    [[ $name == NVIDIA_VISIBLE_DEVICES ]] || grep -qF "Env:$name)" "$stage/help.txt" || { echo "no variable $name"; return 1; }
+  done <"$stage/names.txt"
+  # As the pods have them they are taken.
+  refused_with 1 'libnvidia-ml.so.1 is nowhere under' env -i NODE_NAME=a NAMESPACE=cdom-system POD_UID=1 \
+    $(grep -E '^[A-Z_]+=' "$repo/manifests/kubelet-plugin/settings.env") PREFLIGHT_WAIT=0 CDI_ROOT="$stage/cdi" "$bin/compute-domain-kubelet-plugin" preflight
+}
+
+# docs/node.md, "What runs where".
+what_the_kubelet_plugin_asks_of_a_node_and_may_do_is_what_the_page_says() {
+  diff <(grep -E '^[|] `cdom-kubelet-plugin`' "$repo/docs/node.md" | sed -E 's/ \| each GPU node[^|]*\|/ |/') <(plugin_asks) || return 1
+  diff <(awk '/^[|] of [|] verbs/ { on = 1; getline; next } !/^[|]/ { on = 0 } on' "$repo/docs/node.md" |
+    sed -nE 's/^[|] `([a-z]+)`( in the driver.s namespace)? [|] ([a-z, ]*[a-z]).*/\1\2: \3/p' | sort) <(plugin_may | sort)
+}
+plugin_asks() {  # A row for each container.
+  plugin_pods | jq -r '. as $pod | (.initContainers + .containers)[] | . as $c
+    | "| `cdom-kubelet-plugin`" + (if $c.name == "preflight" then ", `preflight`" else "" end)
+    + " | " + (if $c.securityContext.runAsUser == null and $pod.securityContext.runAsUser == null then "root" else "?" end)
+    + " | " + (if $c.securityContext.privileged then "yes" else "no" end)
+    + " | " + ([$c.volumeMounts[] | . as $m | {path: ($pod.volumes[] | select(.name == $m.name).hostPath.path), how: (if $m.readOnly then " to read" else "" end)}]
+      | sort_by(.path) | map("`\(.path)`\(.how)") | join(", "))
+    + " | " + (if $c.ports then [$c.ports[].containerPort | tostring] | join(", ") else "none" end) + " |"'
+  # Nothing else of the host.
+  plugin_pods | jq -r 'select(.hostNetwork or .hostPID or .hostIPC) | "more of the host"'
+}
+plugin_may() {
+  jq -r '.[] | select((.kind == "ClusterRole" or .kind == "Role") and .metadata.name == "cdom-kubelet-plugin") | .kind as $kind | .rules[]
+    | .resources[] + (if $kind == "Role" then " in the driver'\''s namespace" else "" end) + ": " + (.verbs | join(", "))' "$stage/rack.json"
 }
 
 what_the_page_shows_is_taken_without_a_warning_and_its_pods_come_up() {
@@ -148,10 +207,10 @@ daemons_and_plugins_are_let_into_the_drivers_namespace() {
   local spec
   namespace_at baseline || return 1
   [[ $(kubectl get namespace cdom-system -o jsonpath='{.metadata.labels.cdom\.dev/driver}') == true ]] || return 1
-  # A kubelet plugin, as NVIDIA's: privileged, with folders of the host.
-  local plugin='.containers[0].securityContext = {privileged: true} | del(.securityContext) | .volumes = [{name: "plugins", hostPath: {path: "/var/lib/kubelet/plugins"}}] | del(.containers[0].volumeMounts)'
-  without_a_warning pod_in cdom-system "$plugin" || return 1
-  refused 'privileged' pod_in baseline "$plugin" || return 1
+  # The kubelet plugin: privileged, with folders of the host.
+  plugin_in() { plugin_pods | jq --arg ns "$1" '{apiVersion: "v1", kind: "Pod", metadata: {name: "probe", namespace: $ns}, spec: (.serviceAccountName = "default" | del(.priorityClassName))}' | kubectl create --dry-run=server -f -; }
+  without_a_warning plugin_in cdom-system || return 1
+  refused 'privileged' plugin_in baseline || return 1
   # The daemons of a domain.
   quickstart apply || return 1
   wait_for 60 "the domain is ready" is_ready || return 1
@@ -224,6 +283,9 @@ site
 run_case each_kustomization_builds_and_says_nothing_twice
 run_case daemons_of_ours_are_left_with_a_patch_of_their_pod_and_a_watch_of_cliques
 run_case what_the_page_shows_is_taken_without_a_warning_and_its_pods_come_up
+run_case what_the_page_shows_for_a_rack_is_taken_without_a_warning_and_is_of_one_version
+run_case each_variable_of_the_kubelet_plugin_is_one_that_it_knows
+run_case what_the_kubelet_plugin_asks_of_a_node_and_may_do_is_what_the_page_says
 run_case settings_reach_the_controller_which_starts_with_them
 run_case a_setting_that_changes_restarts_the_controller_and_a_file_is_mounted
 run_case another_namespace_is_named_once

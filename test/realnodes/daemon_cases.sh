@@ -84,7 +84,7 @@ config_with() {
 plugin_up() {  # plugin_up NODE
   "$here/realnodes" in "$cluster" "$1" env -i PATH="$PATH" bash -c 'echo $$ >/run/plugin.pid && exec "$@" >>/var/log/plugin.log 2>&1' plugin \
     "$plugin/plugin" --node "$1" --clique "$kClique" --kubeconfig "$root/plugin.kubeconfig" \
-    --imex "$bin/imex" --template "$repo/test/imex/imexd.cfg.tmpl" --gpus 2 &
+    --imex "$bin/imex" --template "$repo/node/imex/imexd.cfg.tmpl" --gpus 2 &
   plugin_pids[$1]=$!
 }
 plugin_down() {

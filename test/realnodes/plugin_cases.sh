@@ -21,7 +21,7 @@ own_plugin_up() {  # own_plugin_up NODE [FLAG...]
     'echo $$ >/run/plugin.pid && exec "$@" >>/var/log/own-plugin.log 2>&1' plugin \
     "$bin/compute-domain-kubelet-plugin" -v 4 --node-name "$1" --namespace cdom-system --kubeconfig "$root/own-plugin.kubeconfig" \
     --cdi-root /var/run/cdi --nvidia-driver-root "$root/driver" --container-driver-root "$root/driver" --proc-devices "$root/devices" \
-    --config-template "$repo/test/imex/imexd.cfg.tmpl" --healthcheck-port 51515 --http-endpoint 127.0.0.1:8081 "${@:2}" &
+    --config-template "$repo/node/imex/imexd.cfg.tmpl" --healthcheck-port 51515 --http-endpoint 127.0.0.1:8081 "${@:2}" &
   plugin_pids[$1]=$!
 }
 own_plugin_killed() {  # own_plugin_killed NODE
