@@ -9,6 +9,7 @@
 #include "pkg/base/result.h"
 #include "pkg/http/transport.h"
 #include "pkg/kube/api/resource.h"
+#include "pkg/kube/api/right.h"
 
 namespace compute_domain {
 
@@ -28,9 +29,10 @@ struct Expectation {
 };
 
 struct ActionResult {
-  std::optional<base::Error> error = {};  // With what was attempted.
-  bool decide_again = false;              // It found evidence.
-  bool goes_on = false;                   // It has more to read: ask RequestsOf again.
+  std::optional<base::Error> error = {};    // With what was attempted.
+  bool decide_again = false;                // It found evidence.
+  bool goes_on = false;                     // There is more to ask: see RequestsOf.
+  std::optional<kube::Right> refused = {};  // And was done without, or left.
   std::vector<Expectation> expectations = {};
 };
 

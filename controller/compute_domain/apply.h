@@ -9,6 +9,9 @@
 
 namespace compute_domain {
 
+// Where an action begins.
+[[nodiscard]] LiveRead Begin(const Action& action, const Observed& observed);
+
 // Never empty. The requests of one action may travel side by side. `read` is where an action stands
 // whose result said that it goes on.
 [[nodiscard]] std::vector<http::Request> RequestsOf(const Action& action, const Observed& observed,

@@ -171,11 +171,16 @@ std::vector<Cache::Watch> Cache::Watches() {
         .versions = kube::kDraVersions,
         .label_selector = AnyLabelledDomain()},
        &templates_},
-      {{.resource = kube::kResourceClaims, .versions = kube::kDraVersions}, &claims_},
+      {{.resource = kube::kResourceClaims,
+        .versions = kube::kDraVersions,
+        .cost_without = "nobody knows who uses a domain: its deletion waits until no node has its "
+                        "label, and daemons are not replaced"},
+       &claims_},
       {{.resource = kube::kNodes, .page_size = kNodePage}, &nodes_},
       {{.resource = kube::kResourceSlices,
         .versions = kube::kDraVersions,
-        .field_selector = "spec.driver=" + std::string(api::kDriver)},
+        .field_selector = "spec.driver=" + std::string(api::kDriver),
+        .cost_without = "nobody notices a kubelet plugin that is missing"},
        &publishers_},
   };
   for (const auto& driver : driver_namespaces_) {

@@ -15,13 +15,16 @@ using Problem = kube::ReflectorProblem::Kind;
 // times out, and a server that starts, answer 403 to a renewal now and then.
 constexpr std::chrono::seconds kPatience{60};
 
-// We go on without ResourceSlices: they explain, and nothing is decided by them.
-bool IsOptional(const kube::Reflector& reflector) {
-  return reflector.options().resource == kube::kResourceSlices;
-}
-
 bool Reads(const kube::Reflector& reflector, const kube::Resource& resource) {
   return reflector.options().resource == resource;
+}
+
+// We go on without ResourceSlices: they explain, and nothing is decided by them. And without a
+// right to claims, which NVIDIA's chart does not grant: then nothing is decided that needs to know
+// who uses a domain.
+bool IsOptional(const kube::Reflector& reflector, std::string_view reason) {
+  return Reads(reflector, kube::kResourceSlices) ||
+         (Reads(reflector, kube::kResourceClaims) && reason == api::kReasonRightMissing);
 }
 
 }  // namespace
@@ -74,12 +77,12 @@ Views Controller::See() {
     const kube::Reflector& reflector = reflectors_[i];
     const Failing& failing = FailingOf(i);
     const std::string_view reason = failing.reason;
-    const bool is_optional = IsOptional(reflector);
+    const bool is_optional = IsOptional(reflector, reason);
     // The domains themselves must have been read: without them everything looks like an orphan.
     const bool essential = Reads(reflector, api::kComputeDomains);
     all_synced = all_synced && (reflector.HasSynced() || (is_optional && !reason.empty()));
     all_known = all_known && (reflector.HasSynced() || (!essential && !reason.empty()));
-    if (is_optional) {
+    if (Reads(reflector, kube::kResourceSlices)) {
       views.slices = reason.empty() ? SightOf(i, reason) : Sight::kNone;
       const bool is_well = reflector.problem().kind == Problem::kNone;
       if (views.slices == Sight::kCurrent && !is_well) views.slices = Sight::kOld;
@@ -96,6 +99,14 @@ Views Controller::See() {
     if (Reads(reflector, kube::kResourceClaims)) {
       views.claim_version = served;
       views.claims_are_read = reason.empty();
+      views.claims_are_granted = !is_optional;
+      // Always in the same words, or each other refusal were a change of every domain.
+      if (is_optional) {
+        views.claims_problem = "this identity may not list and watch ResourceClaims.";
+      } else if (!reason.empty()) {
+        views.claims_problem = failing.message;
+      }
+      if (is_optional) continue;
     }
     // What is missing in an additional namespace says nothing about those whose children lie in the
     // first, and the log says it.

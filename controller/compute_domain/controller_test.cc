@@ -138,10 +138,9 @@ TEST(Controller, MissingRightOrKindIsToldToEveryDomainAndSoIsItsEnd) {
     int status;
     const char* reason;
   };
-  for (const Row& row :
-       {Row{"/resourceclaims?", 403, "RightMissing"}, Row{"/resourceclaims?", 404, "DRANotServed"},
-        Row{"/resourceclaimtemplates", 404, "DRANotServed"},
-        Row{"/daemonsets", 403, "RightMissing"}}) {
+  for (const Row& row : {Row{"/resourceclaims?", 404, "DRANotServed"},
+                         Row{"/resourceclaimtemplates", 404, "DRANotServed"},
+                         Row{"/daemonsets", 403, "RightMissing"}}) {
     SCOPED_TRACE(std::string(row.collection) + row.reason);
     Observed observed = Converged();
     observed.domain->status = {};  // It was never provisioned.
@@ -158,6 +157,26 @@ TEST(Controller, MissingRightOrKindIsToldToEveryDomainAndSoIsItsEnd) {
     EXPECT_EQ(world.enqueued, (Uids{kUid}));
     EXPECT_TRUE(world.controller.HasSynced());
   }
+}
+
+TEST(Controller, C20_K2_WithoutARightToClaimsDomainsAreProvidedForAndNobodyIsSaidToUseThem) {
+  Observed observed = Converged();
+  observed.domain->status = {};  // It was never provisioned.
+  World world(observed);
+  world.server.Refuse("/resourceclaims?", 403, "Forbidden");
+  world.Turn();
+  EXPECT_TRUE(world.controller.MayReconcile());
+  EXPECT_TRUE(world.controller.HasSynced());
+  EXPECT_EQ(world.Reason("Accepted"), "Accepted");
+  EXPECT_EQ(world.Reason("InUse"), "RightMissing");
+  EXPECT_EQ(world.Reason("Ready"), "AllMembersReady");
+
+  world.server.Intercept({});
+  world.clock.Advance(std::chrono::minutes(10));
+  world.Turn();
+  EXPECT_EQ(world.enqueued, (Uids{kUid}));
+  const Views views = world.controller.reconciler().Gather(kUid).facts.views;
+  EXPECT_TRUE(views.claims_are_granted && views.claims_are_read && views.claims_problem.empty());
 }
 
 // Every watch of the collection is renewed, and refused.

@@ -108,8 +108,12 @@ std::vector<Action> PlanTearDown(const Observed& observed, const Children& child
       TearDown(Kind::kClaimTemplate, found.meta, is_live, actions);
     }
   }
+  // Else the garbage collector has them when the last pod of the daemons is gone.
+  const bool may_delete = !observed.facts.LackUntil("delete", api::kComputeDomainCliques);
   for (const api::Clique& clique : children.cliques) {
-    if (IsClique(observed, clique)) TearDown(Kind::kClique, clique.meta, is_live, actions);
+    if (may_delete && IsClique(observed, clique)) {
+      TearDown(Kind::kClique, clique.meta, is_live, actions);
+    }
   }
   for (const api::Node& node : children.labelled_nodes) {
     actions.emplace_back(RemoveNodeLabel{.node = node.meta.key.name, .domain = observed.uid});
@@ -119,6 +123,14 @@ std::vector<Action> PlanTearDown(const Observed& observed, const Children& child
 
 std::vector<std::string> FindConsumers(const Observed& observed) {
   std::vector<std::string> consumers;
+  if (!observed.facts.views.claims_are_granted) {
+    // The kubelet plugin takes the label off with the last claim of the node.
+    for (const api::Node& node : BestView(observed).labelled_nodes) {
+      if (IsLost(observed, node.meta.key.name)) continue;
+      consumers.push_back("pods on " + node.meta.key.name);
+    }
+    return consumers;
+  }
   const bool only_claims = !observed.evidence.children && observed.evidence.claims;
   for (const api::Claim& claim :
        only_claims ? *observed.evidence.claims : BestView(observed).claims) {

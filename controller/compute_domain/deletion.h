@@ -36,7 +36,7 @@ namespace compute_domain {
 [[nodiscard]] bool AreClaimsLabelled(const Observed& observed);
 
 // Who still uses the domain: allocated, reserved channel claims in its namespace on nodes that
-// live.
+// live. Without a right to claims: such nodes, while they are labelled.
 [[nodiscard]] std::vector<std::string> FindConsumers(const Observed& observed);
 
 // What is the domain's or the domain itself, is being deleted, and is kept by a finalizer of

@@ -52,12 +52,13 @@ std::vector<Page> FirstPages(const ReadChildren& read, const Observed& observed)
     for (const Kind kind : {Kind::kDaemonSet, Kind::kDaemonPod, Kind::kClique}) {
       pages.push_back({.kind = kind, .ns = ns});
     }
+    if (!observed.facts.views.claims_are_granted) continue;
     const bool daemons_alone = ns != read.workload_namespace;
     pages.push_back({.kind = Kind::kClaim,
                      .ns = ns,
                      .by_label = daemons_alone && observed.memory.claims_are_labelled});
   }
-  const bool known = !read.workload_namespace.empty() &&
+  const bool known = !read.workload_namespace.empty() && observed.facts.views.claims_are_granted &&
                      std::ranges::find(driver, read.workload_namespace) == driver.end();
   // Those of the workload may have been written by hand.
   if (known) {

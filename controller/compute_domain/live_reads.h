@@ -21,12 +21,16 @@ struct Page {
   bool by_label = true;  // Only what carries the domain's label.
 };
 
-// How far an action has come that reads collections. Of each page only what belongs to the domain
-// stays, so that memory follows the domain and not what else lies in a namespace.
+// How far an action has come that takes several requests, one after the other.
 struct LiveRead {
+  // Of one that reads collections. Of each page only what belongs to the domain stays, so that
+  // memory follows the domain and not what else lies in a namespace.
   std::vector<Page> pages = {};  // What comes next; empty at the beginning.
   Children found = {};
   std::optional<kube::ObjectMeta> owner = {};
+  // Of one that patches. Where that is refused the object is read and put instead.
+  enum class Way { kPatch, kRead, kPut } way = Way::kPatch;
+  http::Request put = {};  // kPut.
 };
 
 [[nodiscard]] std::vector<http::Request> RequestsOf(const ReadOwner& action,

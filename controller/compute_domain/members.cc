@@ -39,7 +39,35 @@ bool HasTakenItselfOut(const LiveView& live, const Member& shown) {
   return live.HasClique(shown.clique) && !live.Lists(shown.clique, shown.node);
 }
 
+// Whether the member stands in status because its daemon put it there: NVIDIA's do, where their
+// feature gate ComputeDomainCliques is off, and keep no clique.
+bool IsWrittenByItsDaemon(const Roster& roster, const Member& shown) {
+  const auto pod = roster.pods.find(shown.node);
+  if (shown.clique.empty() || pod == roster.pods.end()) return false;
+  const DaemonPod& daemon = *pod->second;
+  const bool may_write = !daemon.controller_writes && !daemon.meta.deleting &&
+                         daemon.clique == shown.clique && daemon.ip == shown.ip;
+  const auto is_its = [&](const api::Clique& clique) {
+    return clique.id == shown.clique && clique.meta.key.ns == daemon.meta.key.ns;
+  };
+  const bool is_gone =
+      roster.live.was_read() && !roster.live.AnyPodOn(shown.node, [&](const DaemonPod& pod) {
+        return MayBeIn(pod, shown.clique);
+      });
+  return may_write && !is_gone && std::ranges::none_of(roster.observed.children.cliques, is_its);
+}
+
 }  // namespace
+
+void AddWrittenByDaemons(const Roster& roster, MemberByNode& members) {
+  for (const Member& shown : roster.observed.domain->status.nodes) {
+    if (members.contains(shown.node) || !IsWrittenByItsDaemon(roster, shown)) continue;
+    Member member = shown;
+    // The daemon says no more than its pod does; and says it again only when that changes.
+    member.ready = true;
+    AddMember(roster, roster.pods.at(shown.node)->meta.key.ns, std::move(member), members);
+  }
+}
 
 void AddMember(const Roster& roster, const std::string& ns, Member member, MemberByNode& members) {
   const auto pod = roster.pods.find(member.node);

@@ -17,6 +17,9 @@ using MemberByNode = std::map<std::string, api::Member>;
 void AddMember(const Roster& roster, const std::string& ns, api::Member member,
                MemberByNode& members);
 
+// Adds those whose daemons keep no clique, and write their entries into status themselves (B57).
+void AddWrittenByDaemons(const Roster& roster, MemberByNode& members);
+
 // Adds the members that only status still shows and that have not left. Sets `needs_daemons` of
 // `membership`.
 void KeepMembers(const Roster& roster, MemberByNode& members, Membership& membership);

@@ -51,6 +51,7 @@ Membership PlanMembership(const Observed& observed, const Instant& now) {
       AddMember(roster, place.ns, std::move(member), by_node);
     }
   }
+  AddWrittenByDaemons(roster, by_node);
   if (!observed.domain->meta.deleting) KeepMembers(roster, by_node, membership);
   for (auto& [node, member] : by_node) membership.members.push_back(std::move(member));
   std::ranges::sort(membership.members, {}, [](const Member& member) {

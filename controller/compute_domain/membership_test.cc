@@ -71,6 +71,73 @@ void ShowPods(Observed& observed, std::vector<DaemonPod> pods) {
   observed.evidence.daemon_pods = std::move(pods);
 }
 
+// Node-0's daemon writes its entry into status: NVIDIA's does with their feature gate
+// ComputeDomainCliques off. Node-1's is in the clique, unless there is none.
+Observed WithALegacyDaemon(bool has_clique) {
+  Observed observed = Converged();
+  if (!has_clique) observed.children.cliques.clear();
+  observed.domain->status.nodes[0].clique = kOtherCliqueId;
+  observed.children.daemon_pods[0].clique = kOtherCliqueId;
+  for (api::Clique& clique : observed.children.cliques)
+    std::erase_if(clique.daemons, [](auto& e) { return e.node == "node-0"; });
+  return observed;
+}
+
+TEST(PlanMembership, B57_EntryOfADaemonThatKeepsNoCliqueCountsBesideThoseOfCliques) {
+  for (const bool has_clique : {true, false}) {
+    const Observed observed = WithALegacyDaemon(has_clique);
+    const Membership membership = PlanMembership(observed, Now());
+    EXPECT_FALSE(membership.needs_daemons) << "each change would be read live";
+    EXPECT_TRUE(membership.actions.empty()) << "no clique is made for it";
+    const Members& shown = observed.domain->status.nodes;
+    EXPECT_EQ(membership.members, (Members{shown[1], shown[0]})) << "by clique";
+  }
+}
+
+TEST(PlanMembership, B57_ItIsAsReadyAsItsPodWhateverStatusSaid) {
+  for (const bool serves : {true, false}) {
+    Observed observed = WithALegacyDaemon(true);
+    observed.domain->status.nodes[0].ready = !serves;
+    observed.children.daemon_pods[0].ready = serves;
+    EXPECT_EQ(PlanMembership(observed, Now()).members[1].ready, serves);
+  }
+  Observed lost = WithALegacyDaemon(true);
+  lost.nodes["node-0"].ready = false;
+  EXPECT_FALSE(PlanMembership(lost, Now()).members[1].ready);
+}
+
+// A deletion that waits for the job would else take the entry out, its daemon put it in, and so on.
+TEST(PlanMembership, B57_ItStaysWhileItsDomainIsBeingDeletedAndGoesWithItsPod) {
+  Observed observed = WithALegacyDaemon(true);
+  fixtures::Delete(observed.domain->meta, {std::string(api::kFinalizer)});
+  EXPECT_EQ(PlanMembership(observed, Now()).members.size(), 2U);
+  for (const bool deleting : {true, false}) {
+    Observed going = observed;
+    if (deleting) {
+      fixtures::Delete(going.children.daemon_pods[0].meta, {});
+    } else {
+      RemovePod(going, "node-0");
+    }
+    EXPECT_EQ(PlanMembership(going, Now()).members, (Members{MakeMember("node-1", 1)}));
+  }
+}
+
+TEST(PlanMembership, B57_OnlyAnEntryThatItsOwnDaemonMayHaveWrittenCounts) {
+  const std::vector<Change> changes = {
+      [](Observed& o) { o.children.daemon_pods[0].controller_writes = true; },
+      [](Observed& o) { o.children.daemon_pods[0].clique = "c0000000-0000-4000-8000-0.7"; },
+      [](Observed& o) { o.children.daemon_pods[0].ip = "10.9.9.9"; },
+      [](Observed& o) { o.children.daemon_pods[0].node = "node-7"; }};
+  for (const Change& change : changes) {
+    const Membership membership = PlanFor(WithALegacyDaemon(true), [&](Observed& o) {
+      o.domain->status.nodes[0].ready = false;
+      change(o);
+    });
+    const auto entry = std::ranges::find(membership.members, "node-0", &Member::node);
+    EXPECT_TRUE(entry == membership.members.end() || !entry->ready);
+  }
+}
+
 TEST(PlanMembership, Q2_CliqueThatIsAsItShouldBeIsNotWritten) {
   for (const Observed& observed : {Converged(), Marked()}) {
     const Membership membership = PlanMembership(observed, Now());
@@ -847,7 +914,8 @@ TEST(PlanMembership, S5_MemberStaysInStatusWhileOnlyACacheLacksWhatMakesItOne) {
     change(observed);
     for (DaemonPod& pod : pods) pod.clique = observed.domain->status.nodes[0].clique;
     Membership membership = PlanMembership(observed, Now());
-    EXPECT_TRUE(membership.needs_daemons);
+    // Without one its daemon may be one of those that keep none (B57).
+    EXPECT_EQ(membership.needs_daemons, std::string_view(what) != "the clique");
     EXPECT_EQ(membership.members, observed.domain->status.nodes);
     ShowPods(observed, pods);
     EXPECT_EQ(PlanMembership(observed, Now()).members.size(), 2U) << "a live read shows both pods";
@@ -928,6 +996,7 @@ TEST(PlanMembership, S5_SameIndexInAnotherCliqueTakesNobodysPlace) {
   clique.id = kOtherCliqueId;
   clique.daemons = {MakeMember("node-0", 1)};
   observed.children.daemon_pods[0].clique = kOtherCliqueId;
+  RemovePod(observed, "node-1");
   const Membership membership = PlanMembership(observed, Now());
   EXPECT_EQ(membership.members.size(), 2U);
   EXPECT_TRUE(membership.needs_daemons) << "nobody knows yet whether node-1 has left";

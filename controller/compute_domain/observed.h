@@ -14,6 +14,7 @@
 #include "controller/daemon_set/render.h"
 #include "pkg/base/clock.h"
 #include "pkg/kube/api/resource.h"
+#include "pkg/kube/api/right.h"
 
 namespace compute_domain {
 
@@ -105,6 +106,9 @@ struct Views {
   Sight nodes = Sight::kCurrent;
   std::string nodes_problem = {};  // Why they are not read, and what to do; empty: they are.
   bool claims_are_read = true;
+  // False: we have no right to them, and go on without. Who uses a domain is not known then.
+  bool claims_are_granted = true;
+  std::string claims_problem = {};  // Why they are not read, and what to do; empty: they are.
   // Of resource.k8s.io, for each kind of ours on its own: what the API server serves; empty: none.
   std::string template_version = kube::kResourceClaimTemplates.version;
   std::string claim_version = kube::kResourceClaims.version;
@@ -140,7 +144,17 @@ struct Facts {
   // A kubelet that restarts takes its slices away, and the plugin needs 30 s to put them back.
   std::chrono::seconds plugin_patience{60};
   Views views = {};
+  // Rights that the API server refused us, and until when we do without: any may be granted later.
+  std::map<kube::Right, base::Clock::TimePoint> refused = {};
   bool status_is_pruned = false;  // The installed CRD knows only the reference's status fields.
+
+  // Until when we do without the right; empty: it is not known to be missing.
+  [[nodiscard]] std::optional<base::Clock::TimePoint> LackUntil(
+      const char* verb, const kube::Resource& resource) const {
+    const auto lacked = refused.find({.verb = verb, .resource = resource.plural});
+    if (lacked == refused.end()) return {};
+    return lacked->second;
+  }
 };
 
 // What failed or stands in the way, for the domain's condition.

@@ -198,7 +198,8 @@ Plan PlanDeletion(const Observed& observed, const Findings& findings, const Inst
   DeletionWait wait = {.at_most = DeletionGrace(observed), .blockers = FindConsumers(observed)};
   // Claims that cannot be read may be in use.
   const Views& views = observed.facts.views;
-  if (!views.claims_are_read) wait.blockers.push_back(views.problem);
+  const bool may_be_used = !views.claims_are_read && views.claims_are_granted;
+  if (may_be_used) wait.blockers.push_back(views.claims_problem);
   if (!wait.blockers.empty() && grace > milliseconds(0)) {
     const Membership membership = rules.membership(observed, now);
     // Their jobs go on: so do the daemons.
@@ -212,8 +213,10 @@ Plan PlanDeletion(const Observed& observed, const Findings& findings, const Inst
   // That no job needs the daemons any more is not believed of a cache (R2).
   const bool is_proven_unused = observed.evidence.children || observed.evidence.claims;
   if (!rest.empty() && grace > milliseconds(0) && !is_proven_unused) {
-    return PlanReads(observed, findings, now, rules, std::move(plan),
-                     {ReadClaims{.ns = observed.domain->meta.key.ns}});
+    const Action read = views.claims_are_granted
+                            ? Action(ReadClaims{.ns = observed.domain->meta.key.ns})
+                            : ReadWhatIsLeft(observed);
+    return PlanReads(observed, findings, now, rules, std::move(plan), {read});
   }
   if (!rest.empty()) plan.steps.push_back(std::move(rest));
   return PlanEnd(observed, findings, *owner, now, rules, std::move(plan));
@@ -230,6 +233,15 @@ Plan PlanPause(const Observed& observed, const Findings& findings, const Instant
                                      : DecideStatus(observed, findings, membership, now),
       now, plan.requeue_after);
   return plan;
+}
+
+// Cliques that we may not delete; nobody tells us when we may.
+void TryAgainToDelete(const Observed& observed, const Instant& now, Plan& plan) {
+  const auto until = observed.facts.LackUntil("delete", api::kComputeDomainCliques);
+  if (!until || observed.children.cliques.empty()) return;
+  BringForward(plan.requeue_after,
+               std::chrono::ceil<milliseconds>(
+                   std::max(*until - now.monotonic, base::Clock::TimePoint::duration(0))));
 }
 
 }  // namespace
@@ -258,12 +270,17 @@ bool HasChildren(const Observed& observed) {
 }
 
 Plan PlanReconcile(const Observed& observed, const Instant& now, const Rules& rules) {
-  if (!observed.domain) return PlanOrphans(observed, rules);
+  if (!observed.domain) {
+    Plan plan = PlanOrphans(observed, rules);
+    TryAgainToDelete(observed, now, plan);
+    return plan;
+  }
   const Findings findings = Find(observed, now);
   Plan plan = IsPaused(observed)               ? PlanPause(observed, findings, now, rules)
               : observed.domain->meta.deleting ? PlanDeletion(observed, findings, now, rules)
                                                : PlanLife(observed, findings, now, rules);
   plan.requeue_after = Sooner(plan.requeue_after, findings.plugins.look_again);
+  if (observed.domain->meta.deleting) TryAgainToDelete(observed, now, plan);
   return plan;
 }
 

@@ -14,6 +14,7 @@
 #include "controller/compute_domain/rooms.h"
 #include "controller/compute_domain/usage.h"
 #include "pkg/base/check.h"
+#include "pkg/kube/client/patch_by_put.h"
 #include "pkg/kube/client/request.h"
 
 namespace compute_domain {
@@ -151,7 +152,8 @@ void Pass::Begin(Step step) {
       reconciler_.logger_.Debug("Acting",
                                 {{"domain", observed_.uid}, {"action", Describe(action)}});
     }
-    under_way_.push_back({.action = std::move(action)});
+    LiveRead beginning = compute_domain::Begin(action, observed_);
+    under_way_.push_back({.action = std::move(action), .read = std::move(beginning)});
   }
 }
 
@@ -181,7 +183,9 @@ std::vector<Request> Pass::Ask() {
   std::vector<Request> requests;
   for (UnderWay& one : under_way_) {
     one.methods.clear();
+    one.right = {};
     for (Request& request : RequestsOf(one.action, observed_, one.read)) {
+      if (one.methods.empty()) one.right = kube::RightFor(request);
       one.methods.push_back(request.method);
       requests.push_back(std::move(request));
     }
@@ -200,8 +204,10 @@ void Pass::TakeReplies(std::vector<base::Result<Response>> replies) {
       CHECK(reply != replies.end());
       checked.push_back(kube::CheckStatus(std::move(*reply++), method));
     }
+    const bool is_read = one.methods.front() == http::Method::kGet;
     if (std::ranges::all_of(checked, [](const auto& each) { return each.has_value(); })) {
-      Tell(one.action);
+      if (!is_read) reconciler_.OnGranted(one.right);
+      if (!is_read || !IsWrite(one.action)) Tell(one.action);
     }
     TakeResult(one, compute_domain::TakeReplies(one.action, checked, observed_, one.read));
   }
@@ -227,6 +233,12 @@ void Pass::TakeResult(UnderWay& one, ActionResult result) {
   }
   decide_again_ = decide_again_ || result.decide_again;
   std::ranges::move(result.expectations, std::back_inserter(expectations_));
+  if (result.refused) {
+    observed_.facts.refused[*result.refused] = reconciler_.OnRefused(*result.refused);
+    if (const auto* replace = std::get_if<ReplaceDaemon>(&one.action)) {
+      observed_.memory.replacements.erase(replace->clique);
+    }
+  }
   if (result.error) {
     if (const auto* replace = std::get_if<ReplaceDaemon>(&one.action)) {
       observed_.memory.replacements.erase(replace->clique);
@@ -297,6 +309,8 @@ Reconciler::Reconciler(const Cache& cache, Facts facts, const base::Clock& clock
 Observed Reconciler::Gather(const std::string& uid) const {
   Observed observed = cache_.Gather(uid);
   observed.facts = facts_.With([](const Facts& facts) { return facts; });
+  observed.facts.refused =
+      refusals_.With([&](const Refusals& refusals) { return refusals.InForce(clock_.Now()); });
   observed.memory = Recall(uid).memory;
   Memory& memory = observed.memory;
   std::erase_if(memory.clique_paces,
@@ -338,6 +352,22 @@ Reconciler::Remembered Reconciler::Recall(const std::string& uid) const {
     const auto it = memories.find(uid);
     return it == memories.end() ? Remembered() : it->second;
   });
+}
+
+base::Clock::TimePoint Reconciler::OnRefused(const kube::Right& right) {
+  const auto noted =
+      refusals_.With([&](Refusals& refusals) { return refusals.OnRefused(right, clock_.Now()); });
+  if (noted.is_first) {
+    logger_.Warning("Going on without a right",
+                    {{"right", right.verb + " " + right.resource}, {"cost", CostOf(right)}});
+  }
+  return noted.until;
+}
+
+void Reconciler::OnGranted(const kube::Right& right) {
+  const bool is_news =
+      refusals_.With([&](Refusals& refusals) { return refusals.OnGranted(right); });
+  if (is_news) logger_.Info("A right is granted", {{"right", right.verb + " " + right.resource}});
 }
 
 void Reconciler::StopOrResumeRoll(const std::string& uid, const std::string& failed) {

@@ -16,6 +16,7 @@
 #include "controller/compute_domain/apply.h"
 #include "controller/compute_domain/cache.h"
 #include "controller/compute_domain/plan.h"
+#include "controller/compute_domain/refusals.h"
 #include "pkg/base/clock.h"
 #include "pkg/base/log.h"
 #include "pkg/base/mutex.h"
@@ -50,6 +51,7 @@ class Pass {
     Action action = {};
     LiveRead read = {};
     std::vector<http::Method> methods = {};  // Of its requests.
+    kube::Right right = {};                  // That the first of them takes.
   };
 
   enum class Phase { kGather, kSteps, kStatus, kOver };
@@ -116,6 +118,9 @@ class Reconciler {
     base::Clock::TimePoint expect_until = {};
   };
 
+  // The right is missing, or there; said where that is news.
+  [[nodiscard]] base::Clock::TimePoint OnRefused(const kube::Right& right);
+  void OnGranted(const kube::Right& right);
   // What the domain knows of daemons of the new template; empty: that nothing is wrong.
   void StopOrResumeRoll(const std::string& uid, const std::string& failed);
   void AddHolders(Observed& observed) const;
@@ -130,6 +135,7 @@ class Reconciler {
   base::Guarded<Facts> facts_;
   std::string roll_stopped_by_;  // The domain's UID; under the lock of `facts_`.
   base::Guarded<std::map<std::string, Remembered>> memories_;
+  base::Guarded<Refusals> refusals_;
   struct Counted {
     base::Clock::TimePoint at = {};
     std::shared_ptr<const Rooms> rooms = {};

@@ -260,6 +260,7 @@ Roll PlanRoll(const Observed& observed, const Membership& membership, const Inst
     BringForward(roll.look_again, std::max(rest, milliseconds(1)));
   }
   if (!roll.failed.empty() || !observed.facts.roll_stopped.empty()) return roll;
+  if (observed.facts.LackUntil("delete", kube::kPods)) return roll;
   // Claims that cannot be read may be on any node.
   if (!observed.facts.views.claims_are_read && !MayRestartUnderJob(observed)) return roll;
   // Most passes end here, or find that somebody is away: only then is it worth live reads.

@@ -105,6 +105,12 @@ Verdict JudgeProvision(const Observed& observed, const Findings& findings) {
                   ". None is replaced in any domain: " + stopped +
                   " Mend the image or the settings of the daemons, or that node."};
     }
+    if (observed.facts.LackUntil("delete", kube::kPods)) {
+      return {"True", api::kReasonOutdated,
+              "Daemons of an older template: " + names +
+                  ". The controller may not delete pods: delete them once no pod uses their "
+                  "clique, or grant it that."};
+    }
     return {"True", api::kReasonOutdated,
             "Daemons of an older template: " + names +
                 (MayRestartUnderJob(observed)
@@ -328,9 +334,10 @@ Verdict JudgeWaiting(const Findings& findings) {
 
 Verdict JudgeUse(const Observed& observed, const Findings& findings) {
   if (!observed.facts.views.claims_are_read) {
-    return {"Unknown", observed.facts.views.problem_reason,
-            "Claims are not read, so nobody knows who uses the domain: " +
-                observed.facts.views.problem};
+    const Views& views = observed.facts.views;
+    return {"Unknown",
+            views.claims_are_granted ? views.problem_reason : std::string(api::kReasonRightMissing),
+            "Claims are not read, so nobody knows who uses the domain: " + views.claims_problem};
   }
   const Verdict waiting = JudgeWaiting(findings);
   const std::string says = waiting.reason.empty() ? "" : " " + waiting.message;

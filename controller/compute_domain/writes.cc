@@ -6,6 +6,7 @@
 #include "controller/api/names.h"
 #include "pkg/base/check.h"
 #include "pkg/json/repair.h"
+#include "pkg/kube/client/patch_by_put.h"
 #include "pkg/kube/client/request.h"
 
 namespace compute_domain {
@@ -64,7 +65,8 @@ bool SaysThatATestFailed(const base::Error& error) {
 // What a patch tests of a node is not so any more; or the node is gone.
 bool NeedNotChange(const Result<Response>& reply) {
   return !reply &&
-         (SaysThatATestFailed(reply.error()) || reply.error().code == ErrorCode::kNotFound);
+         (SaysThatATestFailed(reply.error()) || reply.error().cause == kube::kTestFailed ||
+          reply.error().code == ErrorCode::kNotFound);
 }
 
 }  // namespace

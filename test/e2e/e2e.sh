@@ -780,6 +780,22 @@ versions_of_kubernetes() {
   run_case a_control_plane_without_dra_is_named_and_waited_for
 }
 
+nvidias_rights() {
+  stage_up nvidia
+  kubectl delete -k "$repo/manifests/policies" >/dev/null  # NVIDIA's chart has others.
+  kubectl apply -k "$repo/manifests/placement" >/dev/null  # The example's workers are to be in one clique.
+  after_failure=clean_up
+  nodesim_up --nodes 8 --cliques 1 --job-duration 12000 --daemon-account
+  start_under_nvidias_rights
+  run_case a_domain_lives_and_goes_under_the_rights_of_nvidias_chart
+  run_case each_right_that_is_missing_is_said_once_with_what_it_costs
+  run_case what_was_refused_is_hardly_asked_for_again
+  run_case nothing_but_those_was_refused
+  after_failure=
+  stop "$nodesim_pid"
+  nodesim_pid=
+}
+
 workloads() {
   stage_up workloads
   after_failure=clean_up
@@ -982,6 +998,8 @@ source "$repo/test/e2e/placement.sh"
 source "$repo/test/e2e/gpus.sh"
 # shellcheck source=insight.sh
 source "$repo/test/e2e/insight.sh"
+# shellcheck source=nvidias_rights.sh
+source "$repo/test/e2e/nvidias_rights.sh"
 # The later one of two would do the work of both, and a case might ask nothing of what it means to.
 mapfile -t sourced < <(sed -nE 's|^source "\$repo/(test/e2e/.*)"$|\1|p' "${BASH_SOURCE[0]}")
 twice=$(cd "$repo" && sed -nE 's/^([a-z0-9_]+)\(\).*/\1/p' test/e2e/e2e.sh "${sourced[@]}" | sort | uniq -d | tr '\n' ' ')
@@ -991,7 +1009,7 @@ if [[ -n $twice ]]; then
 fi
 
 beside workloads insight
-beside silent_plugin policies tree_before robbed strikes tenants gpus
+beside silent_plugin policies tree_before robbed strikes tenants gpus nvidias_rights
 lane settings_and_children versions_of_kubernetes placement
 for pid in "${lanes[@]}"; do
   wait "$pid" || echo "FAIL stages that ran beside others ended before their last case" | tee -a "$case_root/results"

@@ -126,6 +126,14 @@ bool IsAccessReview(const Target& target) {
          target.segments.back() == "selfsubjectaccessreviews" && target.segments.front() == "apis";
 }
 
+// As the authorizer says it.
+Reply WantOfRight(const Target& target) {
+  return Failed(403, "Forbidden",
+                "User \"controller\" cannot " + target.verb + " resource \"" +
+                    target.kind->resource.plural + "\" in API group \"" +
+                    target.kind->resource.group + "\"");
+}
+
 }  // namespace
 
 std::string RequestRecord::ToString() const {
@@ -151,7 +159,9 @@ http::Response ApiServer::Handle(const std::string& client, const http::Request&
 WatchStream ApiServer::OpenWatch(const std::string& client, const http::Request& request,
                                  Revision view) {
   Target target = ParseTarget(request.method, request.path);
-  WatchStream stream = Open(target, std::min(view, store_.revision()));
+  const bool is_refused = refuses_ && refuses_(client, target);
+  WatchStream stream = is_refused ? WatchStream(ToResponse(WantOfRight(target)))
+                                  : Open(target, std::min(view, store_.revision()));
   Record(client, request, std::move(target), stream.opening().status, view);
   return stream;
 }
@@ -177,6 +187,7 @@ http::Response ApiServer::Answer(const std::string& client, const http::Request&
     }
     return Discover(target);
   }
+  if (refuses_ && refuses_(client, target)) return ToResponse(WantOfRight(target));
   const bool is_served = store_.IsServed(target.kind->kind);
   if (!is_served) return ToResponse(Failed(404, "NotFound", "404 page not found"));
   if (target.verb == "get") return Get(request, target, view);

@@ -7,6 +7,7 @@
 // For one thread; no clocks, threads or sockets. Every request is recorded.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -51,6 +52,10 @@ class ApiServer {
   // servers did once), or as the first event of the stream.
   void SetGoneAsStatus(bool as_status) { gone_as_status_ = as_status; }
 
+  // Whom to refuse with 403, for want of a right.
+  using Refuses = std::function<bool(const std::string& client, const Target& target)>;
+  void Refuse(Refuses refuses) { refuses_ = std::move(refuses); }
+
   [[nodiscard]] const std::vector<RequestRecord>& requests() const { return requests_; }
   [[nodiscard]] const ObjectStore& store() const { return store_; }
 
@@ -71,6 +76,7 @@ class ApiServer {
               Revision view);
 
   ObjectStore& store_;
+  Refuses refuses_;
   std::vector<RequestRecord> requests_;
   Revision compacted_ = 0;
   bool gone_as_status_ = false;

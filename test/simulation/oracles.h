@@ -28,6 +28,7 @@ struct Suspects {
   std::chrono::seconds deletion_grace{600};
   int members_max = 18;           // Of one clique.
   std::string daemon_image = {};  // That daemons are to run; empty: any.
+  bool may_read_claims = true;    // Else nobody expects it to know who uses a domain.
 };
 
 // S1: no container of a workload starts on a node before a daemon of its domain was ready there,

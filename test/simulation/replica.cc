@@ -132,7 +132,10 @@ bool Replica::IsAtRest(Time horizon) const {
   const std::optional<base::Clock::TimePoint> due = queue_.NextDue();
   const bool waits_long = !due || clock_.ToWall(*due) > horizon;
   const bool idle = Leads() && !pass_ && queue_.depth() == 0 && waits_long;
-  return idle && controller_.HasSynced() && std::ranges::all_of(watches_, &Watcher::IsOpen);
+  return idle && controller_.HasSynced() &&
+         std::ranges::all_of(watches_, [&](const Watcher& watch) {
+           return watch.IsOpen() || (watch.IsDoneWithout() && watch.NextDue() > horizon);
+         });
 }
 
 }  // namespace simulation

@@ -376,6 +376,22 @@ void CliqueIsFull(World& world) {
   world.RunToRest("the workload ends");
 }
 
+// A domain whose job ends before it is deleted, one that is deleted under its job, and one of the
+// same name after it.
+void UnderNvidiasRights(World& world) {
+  Workload& job = Form(world, kAll);
+  job.Finish();
+  world.Rest("the first job ends");
+  world.CreateDomain(kOther);
+  Workload& next = world.StartJob("next", kOther, {"node-a", "node-b", "node-d"});
+  world.Rest("the second domain takes the nodes over");
+  world.UserDeletes(kOther);
+  world.Rest("the deletion waits for the job");
+  next.Finish();
+  world.UserRecreates(kJob);
+  world.Rest("the second job ends, and the first domain is another");
+}
+
 }  // namespace
 
 const std::vector<Script>& Scripts() {
@@ -405,6 +421,8 @@ const std::vector<Script>& Scripts() {
       {"W25", "somebody gives a member another index", kOneClique, SomebodyGivesAnotherIndex, true},
       {"W26", "IMEX ends, daemons die, and two pods are replaced", kOneClique,
        ImexEndsAndDaemonsDie, true},
+      {"W27", "create, ready, delete, and again, under NVIDIA's rights", kFourNodes,
+       UnderNvidiasRights, false, true},
   };
   return scripts;
 }

@@ -35,6 +35,11 @@ class Watcher {
   // When it has something to move although nothing changes.
   [[nodiscard]] std::optional<Time> NextDue() const;
   [[nodiscard]] bool IsOpen() const { return stream_.has_value(); }
+  // Its process goes on without.
+  [[nodiscard]] bool IsDoneWithout() const {
+    return reflector_.problem().kind == kube::ReflectorProblem::Kind::kForbidden &&
+           !reflector_.options().cost_without.empty();
+  }
   // Nothing is on its way.
   [[nodiscard]] bool IsAtRest() const { return stream_ && !late_; }
   // The server no longer knows the version that an open watch has come to: 410.

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "pkg/base/check.h"
+#include "test/fixtures/nvidias_rights.h"
 #include "test/simulation/daemon_oracles.h"
 #include "test/simulation/mutants.h"
 #include "test/simulation/scripts.h"
@@ -49,6 +50,16 @@ World::World(const Plan& plan, bool trace, BeforeRequest before_request)
           },
           [this](const std::string& node) { cluster_.agent(node).Wake(); }, plan.seed) {
   if (plan_.own_daemons) cluster_.RunDaemonsBy(daemons_);
+  if (FindScript(plan_.workload)->has_nvidias_rights) {
+    suspects_.may_read_claims = false;
+    cluster_.server().Refuse([](const std::string& client, const Target& target) {
+      const std::string& of = target.kind->resource.plural;
+      const kube::Right right = {
+          .verb = target.verb,
+          .resource = target.subresource.empty() ? of : of + "/" + target.subresource};
+      return client.starts_with("controller") && !fixtures::IsNvidiasRight(right);
+    });
+  }
   cluster_.AddNamespace("train");
   cluster_.AddNamespace("lab");
   for (const auto& [node, clique] : FindScript(plan_.workload)->nodes) {
@@ -377,6 +388,8 @@ void World::EndAllDomains() {
     UserDeletes({.key = key});
   }
   RunToRest("the domains go");
+  // Who does not know whether a label means a job waits for the grace to pass.
+  if (!suspects_.may_read_claims) RunFor(suspects_.deletion_grace + minutes(1));
   CheckQuiet();
   for (const auto& [key, domain] : All(Kind::kComputeDomain)) {
     Say("L2: " + kube::ToString(key) + " is still there at the end of its life");

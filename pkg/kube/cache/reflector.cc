@@ -28,6 +28,8 @@ constexpr nanoseconds kBackOffFirst = milliseconds(800);
 constexpr nanoseconds kBackOffMost = seconds(15);
 // What only an administrator can put right is looked at often enough that it is noticed soon.
 constexpr nanoseconds kBackOffMostForPeople = seconds(5);
+// Unless we can do without, and may have to for ever.
+constexpr nanoseconds kBackOffMostWithout = std::chrono::minutes(10);
 constexpr nanoseconds kHealthy =
     std::chrono::minutes(2);  // After that a failure is a first one again.
 
@@ -440,8 +442,10 @@ void Reflector::BackOff(TimePoint now, const Error& error, Then then) {
   Report(error);
   if (healthy_since_ && now - *healthy_since_ >= kHealthy) back_off_ = nanoseconds(0);
   healthy_since_.reset();
-  back_off_ = std::clamp(back_off_ * 2, kBackOffFirst, kBackOffMost);
-  const bool for_people = problem_.kind != Kind::kUnavailable;
+  const bool do_without = problem_.kind == Kind::kForbidden && !options_.cost_without.empty();
+  const bool for_people = problem_.kind != Kind::kUnavailable && !do_without;
+  back_off_ =
+      std::clamp(back_off_ * 2, kBackOffFirst, do_without ? kBackOffMostWithout : kBackOffMost);
   const nanoseconds base = for_people ? std::min(back_off_, kBackOffMostForPeople) : back_off_;
   const nanoseconds asked = error.retry_after.value_or(seconds(0));
   retry_at_ = now + std::max(Jittered(base, 1.0), Jittered(asked, 0.2));
@@ -485,13 +489,16 @@ void Reflector::Report(const Error& error) {
   const bool known = reported_ == error.code;
   reported_ = error.code;
   const bool for_people = problem_.kind != Kind::kUnavailable;
+  const bool do_without = problem_.kind == Kind::kForbidden && !options_.cost_without.empty();
   const base::LogLevel level = known        ? base::LogLevel::kDebug
+                               : do_without ? base::LogLevel::kWarning
                                : for_people ? base::LogLevel::kError
                                             : base::LogLevel::kWarning;
-  logger_.Log(level, watch ? "Cannot watch a resource" : "Cannot list a resource",
-              {{"resource", resource_.QualifiedName()},
-               {"namespace", options_.ns},
-               {"err", problem_.message}});
+  logger_.Log(
+      level, watch ? "Cannot watch a resource" : "Cannot list a resource",
+      {{"resource", resource_.QualifiedName()},
+       {"namespace", options_.ns},
+       {"err", problem_.message + (do_without ? "; without it " + options_.cost_without : "")}});
 }
 
 void Reflector::Recovered() {

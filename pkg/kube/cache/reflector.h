@@ -72,6 +72,9 @@ struct ReflectorOptions {
   std::string label_selector = {};
   std::string field_selector = {};
   int page_size = 500;
+  // What it costs to do without the resource, for the log. Where that can be said, a refusal is no
+  // error, and is tried again ever more rarely.
+  std::string cost_without = {};
   std::chrono::seconds stall_timeout{120};  // A stream without any frame for this long is renewed.
 };
 

@@ -1186,6 +1186,16 @@ TEST(Reflector, F29_WhatAPersonMustPutRightIsLookedAtEvery5To10Seconds) {
   }
 }
 
+TEST(Reflector, C20_WhatWeCanDoWithoutIsAskedForEverMoreRarelyAndSaysWhatItCosts) {
+  World world({.cost_without = "nobody knows"});
+  const std::vector<nanoseconds> waits = Waits(world, 403, 30);
+  EXPECT_LT(waits[0], seconds(2)) << "it may pass";
+  for (std::size_t i = 15; i < waits.size(); ++i) EXPECT_GE(waits[i], std::chrono::minutes(10));
+  EXPECT_EQ(world.logger.Count("without it nobody knows"), 1U);
+  const std::vector<nanoseconds> others = Waits(world, 503, 3);
+  EXPECT_LE(others[2], seconds(30)) << "that is no refusal";
+}
+
 TEST(Reflector, ProblemIsLoggedOncePerChange) {
   World world;
   (void)Waits(world, 503, 4);

@@ -35,7 +35,8 @@ constexpr std::chrono::milliseconds kPace{50};  // Between requests: other write
 constexpr seconds kTimeout{5};
 constexpr seconds kRetry{10};  // Give or take a quarter.
 constexpr int kAttemptsMax = 12;
-constexpr minutes kMuted{1};
+constexpr minutes kMutedFirst{1};
+constexpr minutes kMutedMost{60};
 constexpr minutes kReportPace{10};
 
 // An Event lies beside what it regards; what lies in no namespace has its Events in this one.
@@ -131,8 +132,11 @@ bool EventRecorder::MakeRoom() {
 
 bool EventRecorder::IsMuted(const std::string& ns) {
   const TimePoint now = clock_.Now();
-  std::erase_if(muted_, [&](const auto& entry) { return entry.second <= now; });
-  return muted_.contains(ns);
+  // How long it was is remembered for as long again.
+  std::erase_if(muted_,
+                [&](const auto& entry) { return entry.second.until + entry.second.pause <= now; });
+  const auto muted = muted_.find(ns);
+  return muted != muted_.end() && now < muted->second.until;
 }
 
 // Unlike a time, a random number is unique to the process that drew it.
@@ -200,6 +204,7 @@ void EventRecorder::OnReply(base::Result<http::Response> reply) {
   // The name is ours alone: whoever has it got there by an attempt whose reply was lost.
   const bool is_there = !checked && creates && checked.error().code == ErrorCode::kAlreadyExists;
   if (checked || is_there) {
+    muted_.erase(NamespaceOf(told->first));
     OnTold(told->second);
   } else {
     OnError(told, checked.error());
@@ -249,7 +254,9 @@ void EventRecorder::OnError(AllSeries::iterator told, const base::Error& error) 
 }
 
 void EventRecorder::Mute(const std::string& ns, const base::Error& error) {
-  muted_[ns] = clock_.Now() + kMuted;
+  Muted& muted = muted_[ns];
+  muted.pause = std::clamp(muted.pause * 2, kMutedFirst, kMutedMost);
+  muted.until = clock_.Now() + muted.pause;
   const auto lost =
       std::erase_if(series_, [&](const auto& entry) { return NamespaceOf(entry.first) == ns; });
   Lose(lost, error.code, error.message);

@@ -5,9 +5,10 @@
 // minutes. What is lost is counted, and logged at a pace.
 //
 // Bounds: 1000 series; 25 new events of one object at once, and one every five minutes after that;
-// 20 requests a second. Where Events are forbidden they are dropped for a minute at a time, by
-// namespace: it may be a missing right, or a namespace that is on its way out. One that fails is
-// tried again on its own; when two fail one after the other the server is away, and all wait.
+// 20 requests a second. Where Events are forbidden they are dropped, by namespace, for a minute at
+// first and for up to an hour at last: it may be a missing right, or a namespace that is on its way
+// out. One that fails is tried again on its own; when two fail one after the other the server is
+// away, and all wait.
 //
 // A step function: Poll() says what to send and when to come back. Used by one thread.
 // Source: client-go tools/events for series, tools/record for the bound of an object.
@@ -95,7 +96,11 @@ class EventRecorder {
   TimePoint not_before_ = TimePoint::min();  // The next request.
   std::string failed_;                       // The name of whose request failed last, or none.
   std::map<Uid, Bucket> buckets_;            // Those that are not full.
-  std::map<std::string, TimePoint> muted_;   // Namespaces, until when.
+  struct Muted {
+    TimePoint until = {};
+    std::chrono::minutes pause{0};
+  };
+  std::map<std::string, Muted> muted_;  // Namespaces.
   Counts counts_;
   std::optional<base::ErrorCode> reported_;  // The loss that was logged last.
   TimePoint next_report_ = TimePoint::min();

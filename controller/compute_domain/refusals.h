@@ -1,0 +1,42 @@
+// Which rights we lack, as the API server says when it refuses: nothing else is always right. An
+// authorizer that fails refuses, too; so what was refused is asked for again, soon at first and
+// then ever more rarely, and no way around it may do harm.
+#pragma once
+
+#include <chrono>
+#include <map>
+
+#include "pkg/base/clock.h"
+#include "pkg/kube/api/right.h"
+
+namespace compute_domain {
+
+// Not thread-safe.
+class Refusals {
+ public:
+  using TimePoint = base::Clock::TimePoint;
+
+  // Until when to do without it. `is_first`: it was not known to be missing.
+  struct Noted {
+    TimePoint until = {};
+    bool is_first = false;
+  };
+  Noted OnRefused(const kube::Right& right, TimePoint now);
+  // Whether it was known to be missing.
+  bool OnGranted(const kube::Right& right);
+
+  // Those to do without now, and until when.
+  [[nodiscard]] std::map<kube::Right, TimePoint> InForce(TimePoint now) const;
+
+ private:
+  struct Refusal {
+    TimePoint until = {};
+    std::chrono::seconds pause{0};
+  };
+  std::map<kube::Right, Refusal> refusals_;
+};
+
+// What it costs us to be without the right, for the log.
+[[nodiscard]] const char* CostOf(const kube::Right& right);
+
+}  // namespace compute_domain
