@@ -98,7 +98,7 @@ run kubectl get pods --all-namespaces -l 'app=quickstart' -o wide
 run kubectl -n cdom-system get pods -l resource.nvidia.com/computeDomain -o wide
 daemon=$(kubectl -n cdom-system get pods -l resource.nvidia.com/computeDomain -o 'jsonpath={.items[0].metadata.name}')
 run kubectl -n cdom-system exec "$daemon" -- nvidia-imex-ctl -c /imexd/imexd.cfg -N -j |
-  jq -r '.nodes | to_entries[] | "IMEX \(.key), \(.value.host): \(.value.status), connected to \([.value.connections[] | select(.status == "CONNECTED")] | length)"'
+  jq -r '.nodes | to_entries[] | select(.value.status == "READY") | "IMEX \(.key), \(.value.host): \(.value.status), connected to \([.value.connections[] | select(.status == "CONNECTED")] | length)"'
 
 say "Each worker sees its channel"
 run kubectl logs -l app=quickstart --tail=-1 --prefix
