@@ -51,8 +51,8 @@ bool IsWrittenByItsDaemon(const Roster& roster, const Member& shown) {
     return clique.id == shown.clique && clique.meta.key.ns == daemon.meta.key.ns;
   };
   const bool is_gone =
-      roster.live.was_read() && !roster.live.AnyPodOn(shown.node, [&](const DaemonPod& pod) {
-        return MayBeIn(pod, shown.clique);
+      roster.live.was_read() && !roster.live.AnyPodOn(shown.node, [&](const DaemonPod& other) {
+        return MayBeIn(other, shown.clique);
       });
   return may_write && !is_gone && std::ranges::none_of(roster.observed.children.cliques, is_its);
 }

@@ -53,6 +53,64 @@ TEST(PluginSettings, WhatNvidiasChartPassesIsTaken) {
   EXPECT_FALSE(settings.crash_on_fabric_errors);
 }
 
+// Each variable that NVIDIA's chart, or a user of it, sets.
+TEST(PluginSettings, C20_EnvironmentOfNvidiasChartIsTaken) {
+  const std::vector<std::pair<const char*, const char*>> variables = {
+      {"NODE_NAME", "node-b"},
+      {"NAMESPACE", "nvidia"},
+      {"HTTP_ENDPOINT", ":8081"},
+      {"METRICS_PATH", "/m"},
+      {"CDI_ROOT", "/var/run/cdi"},
+      {"NVIDIA_DRIVER_ROOT", "/run/driver"},
+      {"DRIVER_ROOT_CTR_PATH", "/root"},
+      {"NVIDIA_CDI_HOOK_PATH", "/hook"},
+      {"KUBELET_REGISTRAR_DIRECTORY_PATH", "/registry"},
+      {"KUBELET_PLUGINS_DIRECTORY_PATH", "/plugins"},
+      {"HEALTHCHECK_PORT", "51515"},
+      {"GPU_CLIQUE_LABEL_ENABLED", "true"},
+      {"IMEX_MODE", "driverManaged"},
+      {"IMEX_ISOLATION", "domain"},
+      {"IMEX_HOST_SOCKET_PATH", "/imex.sock"},
+      {"KUBE_API_QPS", "5"},
+      {"KUBE_API_BURST", "10"},
+      {"FEATURE_GATES", "ComputeDomainCliques=true,DynamicMIG=false,"},
+      {"LOG_VERBOSITY", "6"},
+      {"ALT_PROC_DEVICES_PATH", "/alt-proc-devices"},
+      {"NVIDIA_VISIBLE_DEVICES", "void"},
+      {"NVIDIA_MIG_CONFIG_DEVICES", "all"},
+      {"MASK_NVIDIA_DRIVER_PARAMS", ""}};
+  for (const auto& [name, value] : variables) ::setenv(name, value, 1);
+  const Parsed parsed = Parse({"-v", "4"});
+  for (const auto& [name, value] : variables) ::unsetenv(name);
+  ASSERT_FALSE(parsed.exit) << parsed.exit->text;
+  const Settings& settings = parsed.settings;
+  EXPECT_EQ(settings.node, "node-b");
+  EXPECT_EQ(settings.ns, "nvidia");
+  EXPECT_EQ(settings.metrics_address, ":8081");
+  EXPECT_EQ(settings.metrics_path, "/m");
+  EXPECT_EQ(settings.cdi_folder, "/var/run/cdi");
+  EXPECT_EQ(settings.host_driver_root, "/run/driver");
+  EXPECT_EQ(settings.driver_root, "/root");
+  EXPECT_EQ(settings.hook, "/hook");
+  EXPECT_EQ(settings.registry_folder, "/registry");
+  EXPECT_EQ(settings.plugins_folder, "/plugins");
+  EXPECT_EQ(settings.health_port, 51515);
+  EXPECT_TRUE(settings.labels_clique);
+  EXPECT_EQ(settings.imex_socket, "/imex.sock");
+  EXPECT_EQ(settings.devices, "/alt-proc-devices");
+  EXPECT_EQ(settings.verbosity, 4) << "the flag goes first";
+}
+
+TEST(PluginSettings, RootOfTheDriverHasTwoNamesAndThoseOfNowGoFirst) {
+  for (const char* flag : {"--nvidia-driver-root", "--host-driver-root", "--host_driver-root"}) {
+    EXPECT_EQ(Good({flag, "/run/driver"}).host_driver_root, "/run/driver") << flag;
+  }
+  ::setenv("HOST_DRIVER_ROOT", "/before", 1);
+  EXPECT_EQ(Good({}).host_driver_root, "/before");
+  EXPECT_EQ(Good({"--nvidia-driver-root", "/now"}).host_driver_root, "/now");
+  ::unsetenv("HOST_DRIVER_ROOT");
+}
+
 TEST(PluginSettings, WithoutADriverTheCapabilityIsUnderItsRoot) {
   const Settings settings = Good({"--proc-devices", "/alt", "--container-driver-root", "/root"});
   EXPECT_EQ(settings.DevicesPath(), "/alt");

@@ -29,6 +29,8 @@ struct Given {
   std::string gates = {};
   std::string imex_mode = "driverManaged";
   std::string imex_isolation = "domain";
+  std::string host_driver_root = {};
+  const CLI::Option* driver_root = nullptr;
   double qps = 0;
   int burst = 0;
   std::map<std::string, bool> gate = {{"ComputeDomainCliques", true},
@@ -155,7 +157,7 @@ void AddGiven(CLI::App& app, Settings& settings, Given& given) {
       "NVIDIA's feature gates as name=bool, separated by commas; one that is not known is refused");
 }
 
-void AddPlaces(CLI::App& app, Settings& settings) {
+void AddPlaces(CLI::App& app, Settings& settings, Given& given) {
   app.option_defaults()->group("Where things are");
   command_line::AddKubeconfig(app, settings.kubeconfig);
   Add(app, "--kubelet-registrar-directory-path", "KUBELET_REGISTRAR_DIRECTORY_PATH",
@@ -165,8 +167,10 @@ void AddPlaces(CLI::App& app, Settings& settings) {
       settings.plugins_folder, "Where plugins have their folders (/var/lib/kubelet/plugins)");
   Add(app, "--cdi-root", "CDI_ROOT", settings.cdi_folder,
       "Where the container runtime looks for CDI specs (/etc/cdi)");
-  Add(app, "--nvidia-driver-root,--host-driver-root", "NVIDIA_DRIVER_ROOT",
-      settings.host_driver_root, "Root of NVIDIA's driver on the host (/)");
+  given.driver_root = Add(app, "--nvidia-driver-root", "NVIDIA_DRIVER_ROOT",
+                          settings.host_driver_root, "Root of NVIDIA's driver on the host (/)");
+  Add(app, "--host-driver-root,--host_driver-root", "HOST_DRIVER_ROOT", given.host_driver_root,
+      "The same, as it was called before");
   Add(app, "--container-driver-root", "DRIVER_ROOT_CTR_PATH", settings.driver_root,
       "The same, as the plugin sees it (/driver-root)");
   Add(app, "--nvidia-cdi-hook-path", "NVIDIA_CDI_HOOK_PATH", settings.hook,
@@ -227,11 +231,14 @@ Parsed Parse(const std::vector<std::string>& arguments) {
   Given given;
   command_line::Begin(app, kExitStatuses);
   AddGiven(app, parsed.settings, given);
-  AddPlaces(app, parsed.settings);
+  AddPlaces(app, parsed.settings, given);
   AddPreflight(app, parsed.settings);
   AddSeen(app, parsed.settings, given);
   parsed.exit = command_line::Parse(app, arguments);
   if (parsed.exit) return parsed;
+  if (given.driver_root->empty() && !given.host_driver_root.empty()) {
+    parsed.settings.host_driver_root = given.host_driver_root;
+  }
   std::string wrong = CheckPlaces(parsed.settings);
   if (wrong.empty()) wrong = ReadGates(given, parsed.settings);
   if (wrong.empty()) wrong = ReadImex(given, parsed.settings);

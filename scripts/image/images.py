@@ -63,6 +63,6 @@ IMAGES = {
         },
         # Also of gRPC and protobuf, whose headers and generators made what the plugin speaks to the kubelet.
         compiled_in=(*_COMPILED_INTO_ALL, "libgrpc++-dev", "libprotobuf-dev"),
-        data=("templates/compute-domain-daemon-config.tmpl.cfg",),
+        data=("templates/compute-domain-daemon-config.tmpl.cfg", "usr/bin/kubelet-plugin-prestart.sh"),
     ),
 }

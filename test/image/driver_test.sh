@@ -55,6 +55,31 @@ scripts_of_a_node_find_what_they_call() {
   done
 }
 
+# As NVIDIA's chart does it, with the driver's root in another folder than the image's.
+nvidias_chart_waits_by_its_script_until_the_nodes_driver_is_of_use() {
+  local node=$rootfs/tmp/node waits root=/tmp/node
+  mkdir -p "$node/run/driver/usr/bin" "$node/run/driver/usr/lib64" "$rootfs/dev"
+  touch "$rootfs/dev/null"  # Containers have one.
+  in_image /usr/bin/env PATH=/usr/bin NVIDIA_DRIVER_ROOT=/run/driver bash /usr/bin/kubelet-plugin-prestart.sh "$root/run" 0.1 2>"$work/prestart.txt" &
+  waits=$!
+  until_said 'nvidia-smi is nowhere under /run/driver: install'
+  printf '#!/usr/bin/bash\n[[ $1 == --version && -z ${HOME:-} && -e /tmp/loaded ]] || { echo "no module"; exit 9; }\n' >"$node/run/driver/usr/bin/nvidia-smi"
+  chmod 755 "$node/run/driver/usr/bin/nvidia-smi"
+  until_said 'libnvidia-ml.so.1 is nowhere under /run/driver: install'
+  cp -L "$rootfs/usr/lib/x86_64-linux-gnu/libm.so.6" "$node/run/driver/usr/lib64/libnvidia-ml.so.1" 2>/dev/null ||
+    cp -L "$rootfs/usr/lib/aarch64-linux-gnu/libm.so.6" "$node/run/driver/usr/lib64/libnvidia-ml.so.1"
+  until_said 'nvidia-smi fails: is the driver loaded. It says: no module'
+  touch "$rootfs/tmp/loaded"
+  until_said 'The driver is there'
+  wait "$waits"
+  (($(grep -c 'no module' "$work/prestart.txt") == 1))  # Said once.
+  rm -r "$rootfs/tmp" "$rootfs/dev"
+}
+until_said() {
+  local deadline=$((SECONDS + 20))
+  until grep -q "$1" "$work/prestart.txt"; do ((SECONDS < deadline)) || { cat "$work/prestart.txt"; return 1; }; done
+}
+
 libraries_are_all_inside() { closed "$rootfs"; }
 
 # What a node's own nvidia-smi and nvidia-imex ask of the C library, whatever our programs need of it.
@@ -87,6 +112,7 @@ check programs_run_with_nothing_but_the_image_and_are_found_by_bash
 check the_kubelet_plugin_says_what_it_takes_and_refuses_what_it_does_not
 check what_the_plugin_hands_to_daemons_is_there
 check scripts_of_a_node_find_what_they_call
+check nvidias_chart_waits_by_its_script_until_the_nodes_driver_is_of_use
 check libraries_are_all_inside
 check the_c_library_is_there_whole
 check there_is_no_driver_root

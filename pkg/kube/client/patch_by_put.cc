@@ -20,13 +20,13 @@ using http::Request;
 using json::Value;
 
 // "/apis/group/version/namespaces/ns/plural/name/subresource" in its parts.
-struct ObjectPath {
+struct PathParts {
   std::string_view plural = {};
   std::string_view name = {};
   std::string_view subresource = {};
 };
 
-ObjectPath Split(std::string_view path) {
+PathParts Split(std::string_view path) {
   path = path.substr(0, path.find('?'));
   std::vector<std::string_view> parts;
   while (!path.empty()) {
@@ -129,7 +129,7 @@ Result<void> MergeLocked(const Value& patch, Value& object) {
 }  // namespace
 
 Right RightFor(const Request& request) {
-  const ObjectPath path = Split(request.path);
+  const PathParts path = Split(request.path);
   const char* verb = "";
   switch (request.method) {
     case Method::kGet:

@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# What NVIDIA's chart runs before the kubelet plugin, as /usr/bin/kubelet-plugin-prestart.sh of the image: waits until the node's
+# driver is of use, and ends. Our own manifests run `compute-domain-kubelet-plugin preflight` instead, which looks at more.
+#
+# The driver's root is the folder of /driver-root-parent that NVIDIA_DRIVER_ROOT ends with: the chart mounts its parent, so that
+# a root that comes later is seen.
+set -uo pipefail
+
+parent=${1:-/driver-root-parent} pause=${2:-10}
+root=$parent/$(basename -- "${NVIDIA_DRIVER_ROOT:-/}")
+# As the first process of a container it would not end otherwise.
+trap 'exit 143' TERM
+
+first() {  # first FILE FOLDER...: where it is under the root
+  local folder
+  for folder in "${@:2}"; do
+    if [[ -f $root/$folder/$1 ]]; then
+      printf '%s\n' "$root/$folder/$1"
+      return 0
+    fi
+  done
+  return 1
+}
+
+# What is missing yet, and what to do about it; fails if nothing is.
+missing() {
+  local smi library output
+  smi=$(first nvidia-smi . opt/bin usr/bin usr/sbin bin sbin) || {
+    printf 'nvidia-smi is nowhere under %s: install the driver on the node, or set nvidiaDriverRoot to where it is' "${NVIDIA_DRIVER_ROOT:-/}"
+    return 0
+  }
+  library=$(first libnvidia-ml.so.1 . usr/lib64 usr/lib/x86_64-linux-gnu usr/lib/aarch64-linux-gnu lib64 lib/x86_64-linux-gnu lib/aarch64-linux-gnu) || {
+    printf 'libnvidia-ml.so.1 is nowhere under %s: install the driver on the node, or set nvidiaDriverRoot to where it is' "${NVIDIA_DRIVER_ROOT:-/}"
+    return 0
+  }
+  output=$(env -i LD_PRELOAD="$library" "$smi" --version 2>&1 </dev/null) && return 1
+  printf '%s fails: is the driver loaded? It says: %s' "$smi" "${output//$'\n'/ }"
+}
+
+said=
+while now=$(missing); do
+  # Once, and not every time.
+  if [[ $now != "$said" ]]; then printf '%(%FT%TZ)T Waiting for the driver: %s\n' -1 "${now:0:2000}" >&2; fi
+  said=$now
+  sleep "$pause" &
+  wait $!
+done
+printf '%(%FT%TZ)T The driver is there\n' -1 >&2
