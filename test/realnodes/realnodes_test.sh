@@ -224,5 +224,7 @@ run_case a_network_policy_is_enforced_by_nobody_here
 source "$here/controller_cases.sh"
 # shellcheck source=daemon_cases.sh
 source "$here/daemon_cases.sh"
+# shellcheck source=chart_cases.sh
+source "$here/chart_cases.sh"
 run_case nothing_is_left_of_them_on_the_machine
 summary
