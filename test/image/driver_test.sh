@@ -60,7 +60,7 @@ nvidias_chart_waits_by_its_script_until_the_nodes_driver_is_of_use() {
   local node=$rootfs/tmp/node waits root=/tmp/node
   mkdir -p "$node/run/driver/usr/bin" "$node/run/driver/usr/lib64" "$rootfs/dev"
   touch "$rootfs/dev/null"  # Containers have one.
-  in_image /usr/bin/env PATH=/usr/bin NVIDIA_DRIVER_ROOT=/run/driver bash /usr/bin/kubelet-plugin-prestart.sh "$root/run" 0.1 2>"$work/prestart.txt" &
+  in_image /usr/bin/timeout 60 /usr/bin/env PATH=/usr/bin NVIDIA_DRIVER_ROOT=/run/driver bash /usr/bin/kubelet-plugin-prestart.sh "$root/run" 0.1 2>"$work/prestart.txt" &
   waits=$!
   until_said 'nvidia-smi is nowhere under /run/driver: install'
   printf '#!/usr/bin/bash\n[[ $1 == --version && -z ${HOME:-} && -e /tmp/loaded ]] || { echo "no module"; exit 9; }\n' >"$node/run/driver/usr/bin/nvidia-smi"

@@ -5,7 +5,7 @@
 readonly kChartNamespace=nvidia-dra-driver
 chart() { kubectl -n "$kChartNamespace" "$@"; }
 chart_yaml() {
-  sed "s|@driver@|$root/driver|; s|@parent@|$root|; s|@devices@|$root/devices|" "$here/nvidia_chart.yaml"
+  sed "s|@driver@|/run/nvidia/driver|; s|@parent@|/run/nvidia|; s|@devices@|/run/nvidia/driver/devices|" "$here/nvidia_chart.yaml"
 }
 chart_daemons() { chart get pods -l resource.nvidia.com/computeDomain "$@"; }
 plugin_pods_are_ready() {
@@ -33,9 +33,12 @@ refused_under_the_chart() {
 }
 
 our_image_starts_in_the_place_of_nvidias_and_publishes_the_devices_of_each_node() {
+  local node
   load_image driver || return 1
-  [[ -d $root/driver ]] || own_driver || return 1
-  printf '#!/bin/bash\necho stand-in\n' >"$root/driver/usr/bin/nvidia-smi" && chmod 755 "$root/driver/usr/bin/nvidia-smi" || return 1
+  for node in "${nodes[@]}"; do
+    in_node "$node" test -d /run/nvidia/driver/dev || { driver_on "$node" && imex_on "$node"; } || return 1
+    printf '#!/bin/bash\necho stand-in\n' | in_node "$node" bash -c 'cat >/run/nvidia/driver/usr/bin/nvidia-smi && chmod 755 /run/nvidia/driver/usr/bin/nvidia-smi' || return 1
+  done
   kubectl apply -k "$repo/crds" || return 1
   chart_yaml | kubectl apply -f - || return 1
   wait_for 120 "the controller runs" controller_runs || { what_keeps_the_chart; return 1; }
