@@ -16,6 +16,8 @@ struct Script {
   std::vector<std::pair<std::string, std::string>> nodes = {};  // Name and NVLink clique.
   void (*live)(World& world) = nullptr;  // Up to where all domains may be deleted.
   bool is_of_own_daemons = false;        // Those that are played know nothing of what it is about.
+  // Its user does not wait for rest, or gives what only one can have: the order of things counts.
+  bool order_counts = false;
 };
 
 [[nodiscard]] const std::vector<Script>& Scripts();
