@@ -114,6 +114,22 @@ script() {
   echo "$name: $good passed, $bad failed ($((SECONDS - began)) s)"
 }
 
+# lives NAME LEAST: how many lives of the controller the sweeps of that name have lived is enough.
+lives() {
+  local name=$1 least=$2 log=$logs/ctest-${1//[^a-zA-Z0-9]/_}.log number
+  number=$(awk '
+    /^ *Start +[0-9]+: / { of_controller[$2] = /: (fault|wide)_sweep_test: / }
+    $2 == "[" && $3 == "lives" && of_controller[$1] { sum += $5 }
+    END { print sum + 0 }' "$log")
+  if ((number >= least)); then
+    count 1 0
+    echo "PASS $number lives of the controller"
+  else
+    count 0 1
+    echo "FAIL $number lives of the controller, and not $least"
+  fi
+}
+
 build() {  # build PRESET TARGET...
   local preset=$1
   shift
@@ -159,7 +175,10 @@ computes() {
   local built=true
   build release fault_sweep_test wide_sweep_test daemon_sweep_test plugin_sweep_test || built=false
   touch "$logs/release_is_built"
-  if $built; then cases "sweeps and rules over the sources" release -R '^(fault_sweep_test|wide_sweep_test|daemon_sweep_test|plugin_sweep_test|tidy): '; fi
+  if $built; then
+    cases "sweeps and rules over the sources" release -R '^(fault_sweep_test|wide_sweep_test|daemon_sweep_test|plugin_sweep_test|tidy): '
+    lives "sweeps and rules over the sources" 10000
+  fi
   build asan tests && cases "unit tests under ASan and UBSan" asan
   build tsan threads_tests compute-domain-controller &&
     cases "tests of threads under TSan" tsan -L threads

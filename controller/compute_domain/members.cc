@@ -12,9 +12,9 @@ using api::Member;
 
 namespace {
 
-bool IsShownUnready(const Roster& roster, const std::string& node) {
-  const auto shown = roster.shown.find(node);
-  return shown != roster.shown.end() && !shown->second->ready;
+bool IsShownReady(const Roster& roster, const Member& member) {
+  const auto shown = roster.shown.find(member.node);
+  return shown != roster.shown.end() && shown->second->ready && shown->second->ip == member.ip;
 }
 
 // Whether a member that only status still shows is one no longer. Nobody leaves because one cache
@@ -71,14 +71,13 @@ void AddWrittenByDaemons(const Roster& roster, MemberByNode& members) {
 
 void AddMember(const Roster& roster, const std::string& ns, Member member, MemberByNode& members) {
   const auto pod = roster.pods.find(member.node);
-  const NodeLife life = LifeOf(roster.observed, member.node);
-  bool serves = life != NodeLife::kLost;
-  if (pod != roster.pods.end()) {
-    serves = serves && Serves(*pod->second) && !IsSoughtElsewhere(*pod->second, member);
-  } else if (life == NodeLife::kNotKnown) {  // That changes nothing that status says.
-    serves = !IsShownUnready(roster, member.node);
-  }
-  member.ready = member.ready && serves;
+  // Whose pod the cache lacks stays ready, for the cache may lag; and does not become it, for it
+  // may be the clique that is old.
+  const bool serves = pod == roster.pods.end()
+                          ? IsShownReady(roster, member)
+                          : Serves(*pod->second) && !IsSoughtElsewhere(*pod->second, member);
+  const bool is_lost = LifeOf(roster.observed, member.node) == NodeLife::kLost;
+  member.ready = member.ready && serves && !is_lost;
   const auto [it, added] = members.emplace(member.node, member);
   // A node that moved may still stand in its old clique; its pod says where it is.
   const bool is_where_pod_is = pod != roster.pods.end() && pod->second->clique == member.clique &&

@@ -19,7 +19,8 @@
 //   no               there          another's, live     none: it took itself out
 //
 // "live" is evidence of this pass, everything else the cache. Ready is only who is so in the
-// clique, whose pod is ready and stays, and whose node is not lost.
+// clique, whose pod is ready and stays, and whose node is not lost; whose pod the cache lacks stays
+// what status shows of it, and becomes ready only with its pod.
 #pragma once
 
 #include "controller/compute_domain/plan.h"

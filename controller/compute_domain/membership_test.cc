@@ -214,11 +214,10 @@ TEST(PlanMembership, C16_CliqueThatNoDaemonSetIsBesideIsGivenNoOwner) {
   EXPECT_TRUE(writes[0].owners.IsNull());
 }
 
-TEST(PlanMembership, C3_NodeThatStatusNeverShowedIsAsItsEntrySays) {
+TEST(PlanMembership, C3_NodeThatStatusNeverShowedIsAsItsEntryAndItsPodSay) {
   Observed observed = Converged();
   observed.facts.views.nodes = Sight::kNone;
   observed.nodes.clear();
-  observed.children.daemon_pods.clear();
   observed.domain->status.nodes.clear();
   EXPECT_EQ(PlanMembership(observed, Now()).members,
             (Members{MakeMember("node-0", 0), MakeMember("node-1", 1)}));
@@ -416,6 +415,23 @@ TEST(PlanMembership, B1_MemberWhosePodTheCacheLacksStaysAndIsLookedFor) {
     EXPECT_TRUE(membership.needs_daemons);
     EXPECT_EQ(membership.members.size(), 2U);
     EXPECT_TRUE(membership.members[1].ready);
+  }
+}
+
+TEST(PlanMembership, S1_MemberWhosePodTheCacheLacksDoesNotBecomeReady) {
+  for (const Observed& observed : {Converged(), Marked()}) {
+    const Membership unready = PlanFor(observed, [](Observed& o) {
+      o.domain->status.nodes[1].ready = false;
+      RemovePod(o, "node-1");
+    });
+    EXPECT_EQ(unready.members.size(), 2U);
+    EXPECT_FALSE(unready.members[1].ready);
+    const Membership new_here = PlanFor(observed, [](Observed& o) {
+      o.domain->status.nodes.clear();
+      RemovePod(o, "node-1");
+    });
+    EXPECT_EQ(new_here.members.size(), 2U);
+    EXPECT_FALSE(new_here.members[1].ready);
   }
 }
 

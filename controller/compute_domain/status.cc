@@ -358,9 +358,12 @@ bool IsGloballyReady(const Observed& observed, const Membership& membership,
                      const std::vector<Member>& expected) {
   const bool accepted =
       !FindObjection(observed) && !observed.failure && !observed.domain->meta.deleting;
-  if (observed.facts.imex_on_hosts) return accepted;
+  // A creation that fails in passing is no failure to tell, but nobody can use what is missing.
+  const bool is_seen = !FindBlindness(observed);
+  if (!accepted || (is_seen && !FindChildren(observed).missing.empty())) return false;
+  if (observed.facts.imex_on_hosts) return true;
   const auto members = static_cast<std::int64_t>(membership.members.size());
-  return accepted && members >= observed.domain->num_nodes &&
+  return members >= observed.domain->num_nodes &&
          std::ranges::all_of(expected, &Member::ready);
 }
 

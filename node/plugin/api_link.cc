@@ -17,6 +17,9 @@ kube::ReflectorOptions SlicesOf(const std::string& node) {
           .field_selector = "spec.driver=" + std::string(api::kDriver) + ",spec.nodeName=" + node};
 }
 
+// Who may not watch cliques is told so once, and looks whether that is still so from time to time.
+constexpr std::chrono::minutes kRefusedFor(10);
+
 SliceApi SliceApiOf(std::string_view version) {
   for (const SliceApi api : {SliceApi::kV1, SliceApi::kV1Beta2}) {
     if (NameOf(api) == version) return api;
@@ -39,6 +42,7 @@ struct ApiLink::CliqueWatch {
           loop.Add(reflector);
           loop.Run(stop, [this, &link] {
             if (reflector.HasSynced() && !has_read.exchange(true)) link.on_change_();
+            is_refused = reflector.problem().kind == kube::ReflectorProblem::Kind::kForbidden;
           });
         }) {}
 
@@ -47,6 +51,7 @@ struct ApiLink::CliqueWatch {
   kube::Store<api::Clique> cliques;
   kube::Reflector reflector;
   std::atomic<bool> has_read = false;
+  std::atomic<bool> is_refused = false;
   std::jthread thread;  // Last: it uses the others.
 };
 
@@ -112,7 +117,11 @@ std::optional<std::vector<kube::ObjectMeta>> ApiLink::slices() const {
 }
 
 void ApiLink::WatchClique(const kube::ObjectKey& key) {
-  if (clique_ != nullptr && clique_->key == key) return;
+  if (clique_ != nullptr && clique_->is_refused) {
+    clique_.reset();
+    watch_again_ = clock_.Now() + kRefusedFor;
+  }
+  if (clock_.Now() < watch_again_ || (clique_ != nullptr && clique_->key == key)) return;
   clique_.reset();
   clique_ = std::make_unique<CliqueWatch>(*this, key);
 }

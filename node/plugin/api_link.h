@@ -85,6 +85,7 @@ class ApiLink {
   std::atomic<bool> slices_read_ = false;
   std::atomic<SliceApi> dra_version_ = SliceApi::kV1;
   http::Gate gate_;
+  base::Clock::TimePoint watch_again_ = {};  // A clique.
   // Last: they use the others.
   std::array<Line, 4> lines_;
   std::unique_ptr<CliqueWatch> clique_;

@@ -18,7 +18,7 @@ source "$repo/test/e2e/stage.sh"
 
 stage=$(mktemp -d "${TMPDIR:-/tmp}/cdom-plugin.XXXXXX")
 cases_in "$stage/cases" "$@"
-readonly kNode=lonely kDriver=compute-domain.nvidia.com
+readonly kNode=lonely kAccount=cdom-kubelet-plugin kDriver=compute-domain.nvidia.com
 readonly kClique=01010101-0101-0101-0101-010101010101.1
 plugin_pid=
 domain=
@@ -102,14 +102,16 @@ node_serves() {  # node_serves READY|NotReady: what its daemon would say in the 
     kubectl apply -f - >/dev/null
 }
 make_cluster() {
-  local server
-  kubectl apply -k "$repo/manifests/local" && kubectl apply -f "$repo/test/realnodes/plugin_access.yaml" || return 1
+  local server token
+  kubectl apply -k "$repo/manifests/local" && kubectl apply -f "$repo/manifests/kubelet-plugin/access.yaml" || return 1
   wait_for 30 "the CRDs are served" kubectl get computedomains || return 1
+  jq -n --arg node "$kNode" '{apiVersion: "v1", kind: "Node", metadata: {name: $node}}' | kubectl apply -f - || return 1
   server=$(kubectl config view --raw -o json | jq '.clusters[0].cluster')
-  jq -n --argjson cluster "$server" --arg token "$(kubectl create token own-plugin -n cdom-system --duration 4h)" '
+  # Of this node, as a pod's token is: the policies want that.
+  token=$(kubectl create token "$kAccount" -n cdom-system --duration 4h --bound-object-kind Node --bound-object-name "$kNode") || return 1
+  jq -n --argjson cluster "$server" --arg token "$token" '
     {apiVersion: "v1", kind: "Config", "current-context": "c", clusters: [{name: "c", cluster: $cluster}],
      users: [{name: "u", user: {token: $token}}], contexts: [{name: "c", context: {cluster: "c", user: "u"}}]}' >"$stage/plugin.kubeconfig"
-  jq -n --arg node "$kNode" '{apiVersion: "v1", kind: "Node", metadata: {name: $node}}' | kubectl apply -f - || return 1
   kubectl apply -f - <<'YAML' || return 1
 {apiVersion: resource.nvidia.com/v1beta1, kind: ComputeDomain, metadata: {name: shared, namespace: default},
  spec: {numNodes: 0, channel: {resourceClaimTemplate: {name: shared-channel}}}}
@@ -139,22 +141,48 @@ a_channel_is_given_once_the_nodes_daemon_is_ready_and_taken_back_with_all_its_tr
   diff <(echo "$before") <(files)
 }
 
+# As NVIDIA's roles have it: cliques may be got, and not watched.
+a_clique_that_may_not_be_watched_is_asked_for_and_a_watch_of_it_is_refused_once() {
+  local claim rules line given
+  rules=$(system get role "$kAccount" -o json | jq -c .rules)
+  system patch role "$kAccount" --type merge -p "$(jq -c '{rules: map(if .resources == ["computedomaincliques"] then .verbs = ["get"] else . end)}' <<<"$rules")" || return 1
+  wait_for 20 "the right is gone" cannot_list_cliques || return 1
+  plugin_down && line=$(wc -l <"$stage/plane/audit.log") && plugin_up || return 1
+  claim=$(channel_claim polled) && node_serves NotReady || return 1
+  for _ in 1 2; do
+    ask prepare "$claim" >"$stage/given" &
+    given=$!
+    wait_for 20 "it is asked for" clique_was_got "$line" || return 1
+    node_serves Ready && wait "$given" && ask unprepare "$claim" && node_serves NotReady || return 1
+  done
+  [[ $(cliques_asked "$line" | grep -cE '^(list|watch) 403$') == 1 ]] || { cliques_asked "$line" | sort | uniq -c; return 1; }
+  system patch role "$kAccount" --type merge -p "{\"rules\": $rules}" && kubectl delete resourceclaim polled --wait=true || return 1
+  plugin_down && plugin_up
+}
+system() { kubectl -n cdom-system "$@"; }
+cannot_list_cliques() { [[ $(kubectl auth can-i list computedomaincliques.resource.nvidia.com --as "system:serviceaccount:cdom-system:$kAccount" -n cdom-system) == no ]]; }
+cliques_asked() {  # cliques_asked LINE: "VERB CODE" of its requests since then
+  tail -n +$(($1 + 1)) "$stage/plane/audit.log" | jq -r --arg account "$kAccount" \
+    'select((.user.username | endswith(":" + $account)) and .objectRef.resource == "computedomaincliques" and .stage == "ResponseComplete") | "\(.verb) \(.responseStatus.code)"'
+}
+clique_was_got() { cliques_asked "$1" | grep -q '^get 200'; }
+
 # The node authorizer says so of a claim whose pod it has not heard of yet.
 a_claim_that_may_not_be_read_yet_is_prepared_once_it_may() {
   local claim rules given
   claim=$(channel_claim refused) && node_serves Ready || return 1
-  rules=$(kubectl get clusterrole own-plugin -o json | jq -c .rules)
-  kubectl patch clusterrole own-plugin --type merge -p "$(jq -c '{rules: map(select(.resources != ["resourceclaims"]))}' <<<"$rules")" || return 1
+  rules=$(kubectl get clusterrole "$kAccount" -o json | jq -c .rules)
+  kubectl patch clusterrole "$kAccount" --type merge -p "$(jq -c '{rules: map(select(.resources != ["resourceclaims"]))}' <<<"$rules")" || return 1
   wait_for 20 "the right is gone" cannot_read_claims || return 1
   ask prepare "$claim" >"$stage/given" &
   given=$!
   wait_for 20 "it was refused" refused_by_the_server || return 1
   kill -0 "$given" || return 1
-  kubectl patch clusterrole own-plugin --type merge -p "{\"rules\": $rules}" || return 1
+  kubectl patch clusterrole "$kAccount" --type merge -p "{\"rules\": $rules}" || return 1
   wait "$given" && grep -q "^k8s.$kDriver/claim=" "$stage/given" || return 1
   ask unprepare "$claim" && kubectl delete resourceclaim refused --wait=true
 }
-cannot_read_claims() { [[ $(kubectl auth can-i get resourceclaims.resource.k8s.io --as system:serviceaccount:cdom-system:own-plugin -n default) == no ]]; }
+cannot_read_claims() { [[ $(kubectl auth can-i get resourceclaims.resource.k8s.io --as system:serviceaccount:cdom-system:$kAccount -n default) == no ]]; }
 refused_by_the_server() {
   jq -e --slurp 'any(.[]; .objectRef.resource == "resourceclaims" and .objectRef.name == "refused" and .responseStatus.code == 403 and .stage == "ResponseComplete")' \
     <(grep '"refused"' "$stage/plane/audit.log")
@@ -188,11 +216,11 @@ a_plugin_without_work_asks_for_nothing_but_watches() {
   line=$(wc -l <"$stage/plane/audit.log")
   read -rt "$kRest" <> <(:) || true
   requests=$(tail -n +$((line + 1)) "$stage/plane/audit.log" |
-    jq -r 'select((.user.username | endswith(":own-plugin")) and .verb != "watch") | "\(.verb) \(.objectRef.resource)"')
+    jq -r --arg account "$kAccount" 'select((.user.username | endswith(":" + $account)) and .verb != "watch") | "\(.verb) \(.objectRef.resource)"')
   figure="${kRest} s"
   [[ -z $requests ]] || { echo "$requests"; return 1; }
   # What was asked before is there, so it is counted under this name.
-  grep -q '"username":"system:serviceaccount:cdom-system:own-plugin"' "$stage/plane/audit.log"
+  grep -q "\"username\":\"system:serviceaccount:cdom-system:$kAccount\"" "$stage/plane/audit.log"
 }
 
 a_node_gets_its_cliques_label_where_that_is_asked_for() {
@@ -225,6 +253,7 @@ plane_up >/dev/null
 make_cluster >"$stage/cluster.out" 2>&1 || { cat "$stage/cluster.out"; exit 1; }
 plugin_up || { tail -n 30 "$stage/plugin.log"; exit 1; }
 run_case a_channel_is_given_once_the_nodes_daemon_is_ready_and_taken_back_with_all_its_traces
+run_case a_clique_that_may_not_be_watched_is_asked_for_and_a_watch_of_it_is_refused_once
 run_case a_claim_that_may_not_be_read_yet_is_prepared_once_it_may
 run_case a_thousand_channels_given_and_taken_back_leave_no_file_no_descriptor_and_no_memory
 run_case a_plugin_without_work_asks_for_nothing_but_watches

@@ -152,7 +152,7 @@ http::Response ApiServer::Handle(const std::string& client, const http::Request&
                                  Revision view) {
   Target target = ParseTarget(request.method, request.path);
   http::Response response = Answer(client, request, target, view);
-  Record(client, request, std::move(target), response.status, view);
+  Record(client, request, std::move(target), response, view);
   return response;
 }
 
@@ -162,16 +162,17 @@ WatchStream ApiServer::OpenWatch(const std::string& client, const http::Request&
   const bool is_refused = refuses_ && refuses_(client, target);
   WatchStream stream = is_refused ? WatchStream(ToResponse(WantOfRight(target)))
                                   : Open(target, std::min(view, store_.revision()));
-  Record(client, request, std::move(target), stream.opening().status, view);
+  Record(client, request, std::move(target), stream.opening(), view);
   return stream;
 }
 
 void ApiServer::Record(const std::string& client, const http::Request& request, Target target,
-                       int status, Revision view) {
+                       const http::Response& answer, Revision view) {
   requests_.push_back({.client = client,
                        .target = std::move(target),
                        .body = request.body,
-                       .status = status,
+                       .status = answer.status,
+                       .refusal = answer.status < 400 ? "" : answer.body,
                        .revision = store_.revision(),
                        .view = std::min(view, store_.revision()),
                        .time = store_.now()});

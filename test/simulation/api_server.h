@@ -25,8 +25,9 @@ struct RequestRecord {
   Target target = {};
   std::string body = {};
   int status = 0;
-  Revision revision = 0;  // The truth once it was answered.
-  Revision view = 0;      // What a read was served from.
+  std::string refusal = {};  // Why it was refused, in the server's words.
+  Revision revision = 0;     // The truth once it was answered.
+  Revision view = 0;         // What a read was served from.
   Time time = {};
 
   // "patch computedomains.resource.nvidia.com/status train/cd-1", for people.
@@ -72,8 +73,8 @@ class ApiServer {
                                     Revision view) const;
   [[nodiscard]] WatchStream Open(const Target& target, Revision view) const;
   [[nodiscard]] http::Response Discover(const Target& target) const;
-  void Record(const std::string& client, const http::Request& request, Target target, int status,
-              Revision view);
+  void Record(const std::string& client, const http::Request& request, Target target,
+              const http::Response& answer, Revision view);
 
   ObjectStore& store_;
   Refuses refuses_;

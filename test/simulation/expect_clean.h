@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <iostream>
 #include <string_view>
@@ -42,10 +43,21 @@ class ThinSample final : public ::testing::Environment {
 inline ThinSample& thin_sample = *static_cast<ThinSample*>(
     ::testing::AddGlobalTestEnvironment(new ThinSample));  // GoogleTest deletes it.
 
+// How long the test has run.
+inline double Elapsed() {
+  const auto now = std::chrono::duration_cast<std::chrono::milliseconds>(
+      std::chrono::system_clock::now().time_since_epoch());
+  const auto* test = testing::UnitTest::GetInstance()->current_test_info();
+  const auto began = test == nullptr ? now.count() : test->result()->start_timestamp();
+  return std::max(static_cast<double>(now.count() - began) / 1000, 0.001);
+}
+
 template <typename Lives>
 void ExpectClean(const Lives& lives, int struck_min) {
   int struck = 0;
-  for (const auto& [plan, outcome] : lives) {
+  for (const auto& life : lives) {
+    const auto& plan = life.plan;
+    const auto& outcome = life.outcome;
     struck += outcome.struck ? 1 : 0;
     if (outcome.violations.empty()) continue;
     ADD_FAILURE() << ToString(plan) << ": " << outcome.violations.front()
@@ -54,7 +66,38 @@ void ExpectClean(const Lives& lives, int struck_min) {
   // A sweep over nothing would be green as well.
   EXPECT_GE(struck, kCoarser == 1 ? struck_min : 0);
   thin_sample.Add(static_cast<int>(lives.size()), struck);
-  std::cerr << "[ lives    ] " << lives.size() << " lives, " << struck << " struck\n";
+  // scripts/test.sh adds these up.
+  std::cerr << "[ lives    ] " << lives.size() << " lives, " << struck << " struck, "
+            << static_cast<int>(static_cast<double>(lives.size()) / Elapsed()) << " a second\n";
+}
+
+// Whether it befalls any request, whatever there is.
+inline bool StrikesAnything(Strike strike) {
+  return strike != Strike::kConflict && strike != Strike::kUserDeletes &&
+         strike != Strike::kUserRecreates && strike != Strike::kImexEnds &&
+         strike != Strike::kDaemonDies;
+}
+
+// Lives them, and counts: of a strike that befalls any request no request is left out whose turn it
+// is, and others find something, too.
+inline void ExpectSwept(const Plan& base, const std::vector<Blow>& blows, int every) {
+  const std::vector<Life> lives = Sweep(base, blows, every);
+  ExpectClean(lives, 0);
+  const int requests = lives.back().outcome.requests;
+  std::size_t branches = 0;
+  for (std::size_t i = 0; i < blows.size(); ++i) {
+    const int turns = (requests + static_cast<int>(i)) / every - static_cast<int>(i) / every;
+    const auto struck = std::ranges::count_if(
+        lives, [&](const Life& life) { return life.outcome.struck && life.blow == i; });
+    branches += static_cast<std::size_t>(struck);
+    if (StrikesAnything(blows[i].strike)) {
+      EXPECT_EQ(struck, turns) << ToString(blows[i].strike) << " of " << ToString(base);
+    } else if (turns >= 10 && blows[i].strike != Strike::kImexEnds &&
+               blows[i].strike != Strike::kDaemonDies) {
+      EXPECT_GT(struck, 0) << ToString(blows[i].strike) << " of " << ToString(base);
+    }
+  }
+  EXPECT_EQ(branches + 1, lives.size()) << "a life was not struck that should have been";
 }
 
 }  // namespace simulation

@@ -1,6 +1,9 @@
 #include "test/simulation/life.h"
 
+#include <algorithm>
+#include <map>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "pkg/base/check.h"
@@ -36,6 +39,23 @@ Outcome Decode(const base::Result<std::string>& report) {
   return outcome;
 }
 
+// Of the life in which nothing strikes `plan`, and that one replica leads. It is lived once.
+const Course& CourseOf(Plan plan) {
+  static std::map<std::string, Course> courses;
+  plan.strike = Strike::kNone;
+  plan.at = 0;
+  plan.stale.clear();
+  plan.two_leaders = false;
+  plan.mixed = false;
+  const auto [it, is_new] = courses.try_emplace(ToString(plan));
+  if (is_new) {
+    World world(plan, false);
+    world.Live();
+    it->second = world.course();
+  }
+  return it->second;
+}
+
 // Lives the life that is not struck, and from each of its requests on the struck ones.
 class Sweeper {
  public:
@@ -45,6 +65,7 @@ class Sweeper {
         world_(plan, trace, [this](const http::Request& request) { BranchOff(request); }) {}
 
   std::vector<Life> Run() {
+    world_.Expect(CourseOf(world_.plan()));
     world_.Live();
     if (branch_) branch_->End(Encode(world_.outcome()));
     lives_.push_back({.plan = world_.plan(), .outcome = world_.outcome()});
@@ -60,7 +81,7 @@ class Sweeper {
       if (!is_its_turn || !world_.Hits(blows_[i].strike, request)) continue;
       Plan plan = world_.plan();
       plan.strike = blows_[i].strike;
-      plan.stale = blows_[i].stale;
+      plan.stale = StaleOf(blows_[i]);
       plan.at = at;
       const Branch branch = Branch::Begin();
       if (branch.IsHere()) {
@@ -68,8 +89,21 @@ class Sweeper {
         world_.GoOnWith(plan);
         return;
       }
-      lives_.push_back({.plan = plan, .outcome = Decode(branch.report())});
+      lives_.push_back({.plan = plan, .outcome = Decode(branch.report()), .blow = i});
     }
+  }
+
+  // Each kind with the revision that so many writes ago was the newest.
+  std::string StaleOf(const Blow& blow) {
+    if (blow.age == 0) return blow.stale;
+    const std::vector<Change>& changes = world_.cluster().store().history().changes();
+    const std::size_t age = std::min(changes.size(), static_cast<std::size_t>(blow.age));
+    const std::string revision = "@" + std::to_string(changes[changes.size() - age].revision());
+    std::string stale;
+    for (const auto& [kind, none] : ParseStale(blow.stale, 0)) {
+      stale += (stale.empty() ? "" : "+") + kind + revision;
+    }
+    return stale;
   }
 
   const std::vector<Blow> blows_;
@@ -83,6 +117,7 @@ class Sweeper {
 
 Outcome Live(const Plan& plan, bool trace) {
   World world(plan, trace);
+  if (plan.strike != Strike::kNone || plan.two_leaders || plan.mixed) world.Expect(CourseOf(plan));
   world.Live();
   return world.outcome();
 }

@@ -1,6 +1,7 @@
 // Whole lives in the simulation: one plan, or a plan and every strike at every request of it.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,13 +17,17 @@ namespace simulation {
 struct Life {
   Plan plan = {};
   Outcome outcome = {};
+  std::size_t blow = 0;  // Of a sweep's: which.
 };
 
-// What strikes, and which kind's first LIST after a crash is stale (by plural; empty: none).
+// What strikes, and of which kinds the view is old ("nodes+pods" by plural; empty: none): as old as
+// the life, or by so many writes.
 struct Blow {
-  Blow(Strike what, std::string stale_kind = {}) : strike(what), stale(std::move(stale_kind)) {}
+  Blow(Strike what, std::string stale_kinds = {}, int by = 0)
+      : strike(what), stale(std::move(stale_kinds)), age(by) {}
   Strike strike = Strike::kNone;
   std::string stale = {};
+  int age = 0;
 };
 
 // The lives in which one of `blows` hits something, for each request of the life without: in the

@@ -112,16 +112,17 @@ kube::Uid DomainOfStartedPod(const Truth& truth, const Change& change) {
   return {};
 }
 
-// Addresses under which daemons were ready, by domain and node.
-using ReadyDaemons = std::map<std::pair<kube::Uid, std::string>, std::set<std::string>>;
+// Daemon pods that were ready, by UID and address, and until when; nothing: they are.
+using Daemons = std::map<std::pair<kube::Uid, std::string>, std::optional<Time>>;
+using ReadyDaemons = std::map<std::pair<kube::Uid, std::string>, Daemons>;  // By domain and node.
 
 class ReleaseCheck {
  public:
   ReleaseCheck(const Suspects& suspects, Report& report) : suspects_(suspects), report_(report) {}
 
   void Look(const Truth& truth, const Change& change) {
-    if (change.type == Change::Type::kDeleted) return;
     if (change.kind == Kind::kPod) return LookAtPod(truth, change);
+    if (change.type == Change::Type::kDeleted) return;
     if (!suspects_.clients.contains(change.actor)) return;
     if (change.kind == Kind::kClique) {
       CheckReady(change, change.after->Label(kDomainLabel), DaemonsOf(change.before),
@@ -140,14 +141,37 @@ class ReleaseCheck {
     const Object& pod = *change.after;
     const std::string& node = pod["spec"]["nodeName"].AsString();
     const kube::Uid& domain = pod.Label(kDomainLabel);
-    if (IsDaemonPod(suspects_, pod, domain)) {
-      if (IsPodReady(pod)) ready_[{domain, node}].insert(pod["status"]["podIP"].AsString());
-      return;
-    }
-    const kube::Uid started = DomainOfStartedPod(truth, change);
-    if (started.empty() || ready_.contains({started, node})) return;
+    const bool is_there = change.type != Change::Type::kDeleted;
+    if (IsDaemonPod(suspects_, pod, domain)) return NoteDaemon(change, is_there);
+    const kube::Uid started = is_there ? DomainOfStartedPod(truth, change) : kube::Uid();
+    if (started.empty() || WasReady({started, node}, change.time, {})) return;
     report_.Say(change, "started " + Show(Kind::kPod, pod.key()) + " on " + node +
-                            " before a daemon was ready there");
+                            " where no daemon is ready");
+  }
+
+  void NoteDaemon(const Change& change, bool is_there) {
+    const Object& pod = *change.after;
+    auto& daemons = ready_[{pod.Label(kDomainLabel), pod["spec"]["nodeName"].AsString()}];
+    const std::string& ip = pod["status"]["podIP"].AsString();
+    const bool is_ready = is_there && IsPodReady(pod) && !pod.deleting();
+    // One that was started anew with its node has another address.
+    for (auto& [daemon, until] : daemons) {
+      const bool was_it = daemon.first == pod.uid() && !until;
+      if (was_it && (!is_ready || daemon.second != ip)) until = change.time;
+    }
+    if (is_ready) daemons[{pod.uid(), ip}].reset();
+  }
+
+  // Some daemon there, of an address if one is given, is ready or was no longer ago than what is
+  // said of it may lag behind.
+  bool WasReady(const std::pair<kube::Uid, std::string>& place, Time now,
+                const std::optional<std::string>& ip) const {
+    const auto daemons = ready_.find(place);
+    if (daemons == ready_.end()) return false;
+    return std::ranges::any_of(daemons->second, [&](const auto& item) {
+      const auto& [daemon, until] = item;
+      return (!ip || *ip == daemon.second) && (!until || now - *until <= suspects_.delay);
+    });
   }
 
   bool IsSaidInClique(const Truth& truth, const Change& change, const Entry& entry) const {
@@ -164,10 +188,11 @@ class ReleaseCheck {
     for (const Entry& entry : after) {
       const Entry* old = FindNode(before, entry.node);
       const bool is_new = old == nullptr || !old->ready || old->ip != entry.ip;
-      if (!entry.ready || !is_new || ready_[{domain, entry.node}].contains(entry.ip)) continue;
+      if (!entry.ready || !is_new) continue;
+      if (WasReady({domain, entry.node}, change.time, entry.ip)) continue;
       report_.Say(change, "called " + entry.node + " ready in " +
                               Show(change.kind, change.after->key()) +
-                              ", where no daemon was ready under " + entry.ip);
+                              ", where no daemon is ready under " + entry.ip);
     }
   }
 

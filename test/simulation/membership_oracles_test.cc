@@ -47,7 +47,7 @@ TEST_F(MembershipOraclesTest, S1SeesAMemberCalledReadyWhoseDaemonNeverWas) {
 
 TEST_F(MembershipOraclesTest, S1SeesAMemberCalledReadyUnderAnAddressThatIsNotItsDaemons) {
   MiseditStatus([](Value& nodes) { nodes.MutableItems().at(0)["ipAddress"] = "10.9.9.9"; });
-  EXPECT_TRUE(Contains(Check(ReleaseGate), "where no daemon was ready under 10.9.9.9"));
+  EXPECT_TRUE(Contains(Check(ReleaseGate), "where no daemon is ready under 10.9.9.9"));
 }
 
 TEST_F(MembershipOraclesTest, S1LetsStatusRepeatWhatADaemonSaysInItsClique) {

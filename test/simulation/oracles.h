@@ -29,12 +29,25 @@ struct Suspects {
   int members_max = 18;           // Of one clique.
   std::string daemon_image = {};  // That daemons are to run; empty: any.
   bool may_read_claims = true;    // Else nobody expects it to know who uses a domain.
+  // How late what it writes may follow the truth: windows, and waits after a fault. And how much
+  // later it may say of a member that it serves: nodes that join together are written together.
+  std::chrono::seconds delay{2};
+  std::chrono::seconds pace{4};
+  // It says in status all that ours says beside the reference's.
+  bool says_all = false;
 };
 
-// S1: no container of a workload starts on a node before a daemon of its domain was ready there,
-// and the controller calls no member ready whose daemon never was under that address; but it may
-// repeat in `status` what a daemon says in its clique.
+// S1: no container of a workload starts on a node unless a daemon pod that lives, or did so within
+// the delay, is ready there; and the controller calls no member ready but of such a pod, under its
+// address. It may repeat in `status` what a daemon says in its clique.
 [[nodiscard]] Violations ReleaseGate(const ApiServer& server, const Suspects& suspects);
+// S10, L4, L5, in virtual time: no domain is called Ready for longer than the delay while a node
+// that is its, or where it has a channel, is served by no daemon; what status says of each node
+// follows its pod as fast; and a node has the label of a domain that is gone no longer than a
+// minute.
+[[nodiscard]] Violations StatusFollows(const ApiServer& server, const Suspects& suspects);
+// L8: whoever starts leads within the Lease's duration and 2 s, whatever became of the last leader.
+[[nodiscard]] Violations FailoverIsFast(const ApiServer& server, const Suspects& suspects);
 // S2: on a node runs a daemon of one domain at most.
 [[nodiscard]] Violations OneDomainPerNode(const ApiServer& server, const Suspects& suspects);
 // S3: the controller gives an index to one member of a clique or status, from the range that there
@@ -64,6 +77,10 @@ struct Suspects {
 [[nodiscard]] Violations FinalizerDiscipline(const ApiServer& server, const Suspects& suspects);
 // S11: a domain has at most one child in each role.
 [[nodiscard]] Violations NoDuplicateChild(const ApiServer& server, const Suspects& suspects);
+// S12: the API server refuses no request: what was meant to be there may be gone (404), another may
+// have been first (409, or the test of a JSON patch that fails), a version too old or not known yet
+// (410, 504); and a namespace that goes takes nothing new (403).
+[[nodiscard]] Violations NothingRefused(const ApiServer& server, const Suspects& suspects);
 // S13: only requests that the contract needs, only where it needs them.
 [[nodiscard]] Violations Confinement(const ApiServer& server, const Suspects& suspects);
 
@@ -74,7 +91,7 @@ struct Suspects {
 [[nodiscard]] Violations DeletionCompletes(const ApiServer& server, const Suspects& suspects);
 // L3: at rest, nothing is left of a domain that is gone.
 [[nodiscard]] Violations NothingLeaked(const ApiServer& server, const Suspects& suspects);
-// Q2: from request `since` on, nothing but watches and the lease.
+// Q2: from request `since` on, nothing but watches, the lease, and how often an Event was seen.
 [[nodiscard]] Violations QuietAtRest(const ApiServer& server, const Suspects& suspects,
                                      std::size_t since);
 

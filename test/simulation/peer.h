@@ -6,6 +6,7 @@
 // alone. Leases are the controllers' own business, and no peer looks at them.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -30,15 +31,22 @@ class Peer {
     const std::size_t before = Changes();
     const bool is_due = due_ && *due_ <= now;
     if (quiet_at_ == before && !is_due) return false;
+    if (lag_ && !hears_at_) hears_at_ = now + lag_();
+    if (hears_at_ && now < *hears_at_) return false;
     due_.reset();
     Act(now);
     quiet_at_.reset();
     if (Changes() != before) return true;
     quiet_at_ = before;
+    hears_at_.reset();
     return false;
   }
-  // When it wants to be asked again although nothing has changed.
-  [[nodiscard]] std::optional<Time> due() const { return due_; }
+  // When it wants to be asked again although nothing has changed, or hears of what has.
+  [[nodiscard]] std::optional<Time> due() const {
+    return hears_at_ && (!due_ || *hears_at_ < *due_) ? hears_at_ : due_;
+  }
+  // How late it hears of what happens while it is quiet; it is asked once for each time.
+  void SetLag(std::function<std::chrono::microseconds()> lag) { lag_ = std::move(lag); }
   // Something other than the store changed.
   void Wake() { quiet_at_.reset(); }
 
@@ -63,6 +71,8 @@ class Peer {
   ObjectStore& store_;
   std::optional<std::size_t> quiet_at_ = {};  // Changes() when there was nothing to do.
   std::optional<Time> due_ = {};
+  std::function<std::chrono::microseconds()> lag_ = {};
+  std::optional<Time> hears_at_ = {};
 };
 
 }  // namespace simulation

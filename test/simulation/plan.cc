@@ -1,6 +1,7 @@
 #include "test/simulation/plan.h"
 
 #include <algorithm>
+#include <sstream>
 #include <string_view>
 #include <utility>
 
@@ -11,7 +12,7 @@ namespace simulation {
 
 namespace {
 
-constexpr std::array<std::pair<Strike, std::string_view>, 14> kStrikeNames = {{
+constexpr std::array<std::pair<Strike, std::string_view>, 15> kStrikeNames = {{
     {Strike::kNone, "none"},
     {Strike::kCrashBefore, "crash-before"},
     {Strike::kCrashAfter, "crash-after"},
@@ -24,12 +25,46 @@ constexpr std::array<std::pair<Strike, std::string_view>, 14> kStrikeNames = {{
     {Strike::kUserRecreates, "user-recreates"},
     {Strike::kWatchesExpire, "watches-expire"},
     {Strike::kNodeLost, "node-lost"},
+    {Strike::kViewsStall, "views-stall"},
     {Strike::kImexEnds, "imex-ends"},
     {Strike::kDaemonDies, "daemon-dies"},
 }};
 static_assert(kStrikeNames.size() == kAllStrikes.size() + 1);
 
 }  // namespace
+
+bool ChangesNothing(const Plan& plan) {
+  switch (plan.strike) {
+    case Strike::kNone:
+    case Strike::kCrashBefore:
+    case Strike::kCrashAfter:
+    case Strike::kReplyLost:
+    case Strike::kConflict:
+    case Strike::kForbidden:
+    case Strike::kTooManyRequests:
+    case Strike::kServerError:
+    case Strike::kWatchesExpire:
+    case Strike::kViewsStall:
+      return true;
+    case Strike::kUserDeletes:
+    case Strike::kUserRecreates:
+    case Strike::kNodeLost:
+    case Strike::kImexEnds:
+    case Strike::kDaemonDies:
+      return false;
+  }
+  return false;
+}
+
+Views ParseStale(const std::string& stale, std::int64_t first) {
+  Views views;
+  std::istringstream text(stale);
+  for (std::string word; std::getline(text, word, '+');) {
+    const std::size_t at = word.find('@');
+    views[word.substr(0, at)] = at == std::string::npos ? first : std::stoll(word.substr(at + 1));
+  }
+  return views;
+}
 
 std::string ToString(Strike strike) {
   return std::string(
@@ -43,6 +78,7 @@ std::string ToString(const Plan& plan) {
   text += " strike=" + ToString(plan.strike);
   text += " at=" + std::to_string(plan.at);
   if (!plan.stale.empty()) text += " stale=" + plan.stale;
+  if (plan.mixed) text += " order=mixed";
   if (plan.two_leaders) text += " leaders=2";
   text += " seed=" + std::to_string(plan.seed);
   if (!plan.mutant.empty()) text += " mutant=" + plan.mutant;
@@ -73,7 +109,11 @@ Plan ParsePlan(const std::vector<std::string>& words, std::string& error) {
       plan.seed = std::stoull(value);
     } else if (name == "leaders" && (value == "1" || value == "2")) {
       plan.two_leaders = value == "2";
-    } else if (name == "stale") {
+    } else if (name == "order" && (value == "fixed" || value == "mixed")) {
+      plan.mixed = value == "mixed";
+    } else if (name == "stale" &&
+               value.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789+@") ==
+                   std::string::npos) {
       plan.stale = value;
     } else if (name == "mutant" && FindMutant(value) != nullptr) {
       plan.mutant = value;

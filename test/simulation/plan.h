@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -23,14 +24,18 @@ enum class Strike {
   kUserRecreates,    // And makes a new one of the same name as soon as that is free.
   kWatchesExpire,    // The server forgets all earlier versions: every watch is 410.
   kNodeLost,         // A node falls silent, and is booted anew once everybody has come to rest.
+  kViewsStall,       // Nobody dies, and what is stale says how old a view the process is left with.
   kImexEnds,         // An IMEX ends by itself. Own daemons only, as the next.
   kDaemonDies,       // A daemon's process dies, and its IMEX with it.
 };
 inline constexpr std::array kAllStrikes = {
     Strike::kCrashBefore,   Strike::kCrashAfter,      Strike::kReplyLost,   Strike::kConflict,
     Strike::kForbidden,     Strike::kTooManyRequests, Strike::kServerError, Strike::kUserDeletes,
-    Strike::kUserRecreates, Strike::kWatchesExpire,   Strike::kNodeLost,    Strike::kImexEnds,
-    Strike::kDaemonDies};
+    Strike::kUserRecreates, Strike::kWatchesExpire,   Strike::kNodeLost,    Strike::kViewsStall,
+    Strike::kImexEnds,      Strike::kDaemonDies};
+
+// What a process sees of some kinds (by plural): what was there at that revision.
+using Views = std::map<std::string, std::int64_t>;
 
 // Equal plans give equal lives.
 struct Plan {
@@ -40,13 +45,24 @@ struct Plan {
       false;  // The product's step is what runs in daemon pods; else they are played.
   Strike strike = Strike::kNone;
   int at = 0;  // The request that is struck, from 1, of all but watches and renewals of the Lease.
-  // The process that follows a crash first sees this kind (plural) as it was when the life began,
-  // until it has come to rest. Empty: it sees the truth.
+  // The process that follows a crash first sees these kinds, such as "nodes+pods@1017", as they
+  // were at that revision or, without one, when the life began, until it has come to rest. Where
+  // views stall the process itself is left with the newest. Empty: it sees the truth.
   std::string stale = {};
+  // The seed says who moves next, how late each actor of the cluster hears of things, and in which
+  // order the requests of a step are sent, of eight workers. Else everybody moves in turn, at once,
+  // and one worker keeps the order.
+  bool mixed = false;
   bool two_leaders = false;  // Two replicas act, without knowing of each other; `seed` mixes them.
   std::uint64_t seed = 1;
   std::string mutant = {};  // Name of a wrong rule, see mutants.h; empty: none.
 };
+
+// Whether, once all has come to rest, it is as if nothing had struck and one replica had led.
+[[nodiscard]] bool ChangesNothing(const Plan& plan);
+
+// Of kinds without a revision it is `first`.
+[[nodiscard]] Views ParseStale(const std::string& stale, std::int64_t first);
 
 [[nodiscard]] std::string ToString(Strike strike);
 // "workload=W1 manner=cdom strike=crash-before at=17 ...": as `simulate` takes it.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "controller/api/names.h"
 #include "test/simulation/contract.h"
 
 namespace simulation {
@@ -30,7 +31,10 @@ Replica::Replica(ApiServer& server, ReplicaOptions options, Serve serve)
                options_.client, {}, clock_, random_, logger_),
       controller_(
           FactsOf(options_), [this](const std::string& uid) { queue_.Add(uid, clock_.Now()); },
-          clock_, random_, logger_, options_.rules) {
+          clock_, random_, logger_, options_.rules),
+      events_(std::string(api::kReportingController), options_.client, clock_, random_, logger_),
+      workers_(options_.mixed ? 8 : 1),
+      order_(options_.seed) {
   for (kube::Reflector& reflector : controller_.reflectors()) {
     watches_.emplace_back(reflector, server, options_.client, serve_, clock_);
   }
@@ -42,13 +46,17 @@ Revision Replica::ViewOf(const kube::Reflector& reflector) const {
 }
 
 bool Replica::Step() {
-  // Each part in turn, so that none starves another; the first that moves ends the step.
-  const std::size_t parts = watches_.size() + 2;
+  // Each part in turn, or from any on, so that none starves another; the first that moves ends the
+  // step.
+  const std::size_t parts = watches_.size() + 2 + workers_.size();
+  if (options_.mixed) turn_ = order_() % parts;
   for (std::size_t i = 0; i < parts; ++i) {
     const std::size_t part = turn_++ % parts;
+    const std::size_t rest = part - std::min(part, watches_.size());
     const bool moved = part < watches_.size()    ? StepWatch(watches_[part])
-                       : part == watches_.size() ? StepElector()
-                                                 : StepWorker();
+                       : rest == 0               ? StepElector()
+                       : rest <= workers_.size() ? StepWorker(workers_[rest - 1])
+                                                 : StepEvents();
     if (moved) return true;
   }
   return false;
@@ -73,6 +81,15 @@ bool Replica::StepElector() {
   return true;
 }
 
+// What was seen is told whoever leads by now, as in the process.
+bool Replica::StepEvents() {
+  const kube::EventRecorder::Next next = events_.Poll();
+  events_until_ = next.until;
+  if (!next.request) return false;
+  events_.OnReply(serve_(*next.request));
+  return true;
+}
+
 // Of a step's requests each asks anew as it starts, as in the process.
 base::Result<http::Response> Replica::SendOfPass(const http::Request& request) {
   if (const auto admitted = gate_.Admit(request); !admitted) {
@@ -81,45 +98,66 @@ base::Result<http::Response> Replica::SendOfPass(const http::Request& request) {
   return serve_(request);
 }
 
-bool Replica::StepWorker() {
-  if (!pass_) {
+bool Replica::StepWorker(Worker& worker) {
+  const auto go_on = [&] {
+    worker.requests = worker.pass->Next();
+    worker.missing = worker.requests.size();
+    worker.replies.assign(worker.missing, std::nullopt);
+  };
+  if (!worker.pass) {
     if (!controller_.MayReconcile() || !Leads()) return false;
     const std::optional<std::string> uid = queue_.Get(clock_.Now());
     if (!uid) return false;
-    uid_ = *uid;
-    pass_.emplace(controller_.reconciler().Start(uid_));
-    requests_ = pass_->Next();
+    worker.uid = *uid;
+    worker.pass.emplace(controller_.reconciler().Start(worker.uid));
+    go_on();
   }
-  if (replies_.size() < requests_.size()) {
-    replies_.push_back(SendOfPass(requests_[replies_.size()]));
+  if (worker.missing > 0) {
+    // They travel side by side: any of them may be the first.
+    std::size_t which = options_.mixed ? order_() % worker.missing : 0;
+    std::size_t place = 0;
+    while (worker.replies[place] || which-- > 0) ++place;
+    worker.replies[place] = SendOfPass(worker.requests[place]);
+    --worker.missing;
   }
-  if (replies_.size() < requests_.size()) return true;
-  if (!requests_.empty()) {
-    pass_->TakeReplies(std::exchange(replies_, {}));
-    requests_ = pass_->Next();
+  if (worker.missing > 0) return true;
+  if (!worker.requests.empty()) {
+    std::vector<base::Result<http::Response>> replies;
+    for (auto& reply : worker.replies) replies.push_back(*std::move(reply));
+    worker.pass->TakeReplies(std::move(replies));
+    go_on();
   }
-  if (requests_.empty()) EndPass();
+  if (worker.requests.empty()) EndPass(worker);
   return true;
 }
 
 // As a worker of the process does.
-void Replica::EndPass() {
-  const compute_domain::Outcome outcome = pass_->outcome();
-  pass_.reset();
+void Replica::EndPass(Worker& worker) {
+  const compute_domain::Outcome outcome = worker.pass->outcome();
+  for (const kube::Event& event : outcome.events) {
+    events_.Record(event);
+    events_until_ = clock_.Now();
+  }
+  worker.pass.reset();
+  const std::string& uid = worker.uid;
   const base::Clock::TimePoint now = clock_.Now();
   if (outcome.error) {
-    queue_.AddAfterFailure(uid_, now, outcome.error->retry_after.value_or(std::chrono::seconds(0)));
+    queue_.AddAfterFailure(uid, now, outcome.error->retry_after.value_or(std::chrono::seconds(0)));
   } else {
-    if (!outcome.waits) queue_.Forget(uid_);
-    if (outcome.requeue_after) queue_.AddAt(uid_, now + *outcome.requeue_after, now);
+    if (!outcome.waits) queue_.Forget(uid);
+    if (outcome.requeue_after) queue_.AddAt(uid, now + *outcome.requeue_after, now);
   }
-  queue_.Done(uid_, now);
+  queue_.Done(uid, now);
 }
 
 std::optional<Time> Replica::NextDue() const {
   std::optional<base::Clock::TimePoint> next = queue_.NextDue();
   if (options_.elects && elector_until_)
     next = std::min(next.value_or(*elector_until_), *elector_until_);
+  // When nothing is to be told it is never due.
+  if (events_until_ != base::Clock::TimePoint::max()) {
+    next = std::min(next.value_or(events_until_), events_until_);
+  }
   std::optional<Time> due;
   if (next) due = clock_.ToWall(*next);
   for (const Watcher& watch : watches_) {
@@ -131,7 +169,10 @@ std::optional<Time> Replica::NextDue() const {
 bool Replica::IsAtRest(Time horizon) const {
   const std::optional<base::Clock::TimePoint> due = queue_.NextDue();
   const bool waits_long = !due || clock_.ToWall(*due) > horizon;
-  const bool idle = Leads() && !pass_ && queue_.depth() == 0 && waits_long;
+  const bool told = events_until_ > clock_.Now();
+  const bool works =
+      std::ranges::any_of(workers_, [](const Worker& worker) { return worker.pass.has_value(); });
+  const bool idle = Leads() && told && !works && queue_.depth() == 0 && waits_long;
   return idle && controller_.HasSynced() &&
          std::ranges::all_of(watches_, [&](const Watcher& watch) {
            return watch.IsOpen() || (watch.IsDoneWithout() && watch.NextDue() > horizon);

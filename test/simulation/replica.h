@@ -7,12 +7,14 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "controller/compute_domain/controller.h"
 #include "pkg/http/gate.h"
+#include "pkg/kube/events/event_recorder.h"
 #include "pkg/kube/lease/leader_elector.h"
 #include "pkg/kube/workqueue/work_queue.h"
 #include "test/simulation/api_server.h"
@@ -25,6 +27,9 @@ struct ReplicaOptions {
   std::string client = "controller-1";
   bool elects = true;  // False: it acts as if it always led, beside others that do too.
   bool controller_writes = false;
+  // The seed says which of its parts moves next, and which request of a step is sent next, by eight
+  // workers. Else they move in turn, and one worker keeps the order.
+  bool mixed = false;
   std::string image = "cdom";  // Of the daemons.
   compute_domain::Rules rules = compute_domain::kRules;
   // Lists and watches of these kinds (by plural) show only what was there at the revision, until
@@ -44,6 +49,8 @@ class Replica {
   [[nodiscard]] std::optional<Time> NextDue() const;
   // It leads, with nothing under way and nothing due before `horizon` but watches and the lease.
   [[nodiscard]] bool IsAtRest(Time horizon) const;
+  // From now on it sees no later state of that kind.
+  void FallBehind(const std::string& kind, Revision view) { options_.stale[kind] = view; }
   // The servers that it reads from know the newest state again.
   // False if they did all along.
   bool CatchUp() { return !std::exchange(options_.stale, {}).empty(); }
@@ -53,13 +60,23 @@ class Replica {
   [[nodiscard]] const RingLogger& logger() const { return logger_; }
 
  private:
+  // The pass under way, its requests and the replies that have come.
+  struct Worker {
+    std::string uid = {};
+    std::optional<compute_domain::Pass> pass = {};
+    std::vector<http::Request> requests = {};
+    std::vector<std::optional<base::Result<http::Response>>> replies = {};
+    std::size_t missing = 0;
+  };
+
   [[nodiscard]] Revision ViewOf(const kube::Reflector& reflector) const;
   bool StepWatch(Watcher& watch);
   bool StepElector();
-  bool StepWorker();
+  bool StepEvents();
+  bool StepWorker(Worker& worker);
   [[nodiscard]] bool Leads() const { return !options_.elects || elector_.IsLeader(); }
   [[nodiscard]] base::Result<http::Response> SendOfPass(const http::Request& request);
-  void EndPass();
+  void EndPass(Worker& worker);
 
   ReplicaOptions options_;
   const Serve serve_;
@@ -72,11 +89,10 @@ class Replica {
   compute_domain::Controller controller_;
   std::deque<Watcher> watches_;
   std::optional<base::Clock::TimePoint> elector_until_;
-  // The pass under way, its requests and the replies that have come.
-  std::string uid_;
-  std::optional<compute_domain::Pass> pass_;
-  std::vector<http::Request> requests_;
-  std::vector<base::Result<http::Response>> replies_;
+  kube::EventRecorder events_;
+  base::Clock::TimePoint events_until_ = base::Clock::TimePoint::max();
+  std::deque<Worker> workers_;
+  std::mt19937_64 order_;
   std::size_t turn_ = 0;
 };
 

@@ -403,11 +403,12 @@ std::vector<Remnant> FindRemnants(const ApiServer& server, const Truth& truth,
              !IsNodeLost(truth, pod["spec"]["nodeName"].AsString());
     });
     look(Kind::kClaim, [&](const Object& claim) {
-      return IsDaemonClaim(suspects, claim, domain.uid()) &&
+      return suspects.may_read_claims && IsDaemonClaim(suspects, claim, domain.uid()) &&
              !IsNodeLost(truth, AllocatedNode(claim));
     });
   }
-  if (waited < suspects.deletion_grace) {
+  // Who may not read claims knows no more than the nodes' labels.
+  if (suspects.may_read_claims && waited < suspects.deletion_grace) {
     look(Kind::kClaim, [&](const Object& claim) {
       return IsConsumer(claim, domain) && !IsNodeLost(truth, AllocatedNode(claim));
     });
@@ -489,6 +490,42 @@ Violations NoDuplicateChild(const ApiServer& server, const Suspects& suspects) {
 
 namespace {
 
+bool MayBeRefused(const RequestRecord& request) {
+  const bool is_read = request.target.verb == "get" || request.target.verb == "list" ||
+                       request.target.verb == "watch";
+  switch (request.status) {
+    case 404:
+    case 409:
+      return true;
+    case 403:
+      return request.refusal.find("because it is being terminated") != std::string::npos;
+    case 410:
+    case 504:
+      return is_read;
+    case 422:
+      return request.target.verb == "patch" && request.body.starts_with("[") &&
+             request.refusal.find("testing value ") != std::string::npos;
+    default:
+      return request.status < 400;
+  }
+}
+
+}  // namespace
+
+Violations NothingRefused(const ApiServer& server, const Suspects& suspects) {
+  Violations violations;
+  for (const RequestRecord& request : server.requests()) {
+    if (!suspects.clients.contains(request.client) || MayBeRefused(request)) continue;
+    // Who lacks rights hears of it: see QuietAtRest for how often.
+    if (!suspects.may_read_claims && request.status == 403) continue;
+    violations.push_back("S12 NothingRefused: " + request.client + " sent " + request.ToString() +
+                         ": " + std::to_string(request.status) + " " + request.refusal);
+  }
+  return violations;
+}
+
+namespace {
+
 bool IsReview(const Target& target) {
   return target.verb == "create" && !target.segments.empty() &&
          target.segments.back() == "selfsubjectaccessreviews";
@@ -564,9 +601,10 @@ Violations Confinement(const ApiServer& server, const Suspects& suspects) {
 
 Violations CheckSafety(const ApiServer& server, const Suspects& suspects) {
   Violations all;
-  for (const auto oracle : {ReleaseGate, OneDomainPerNode, IndexUniqueness, IndexStability,
-                            NoPruneWithoutProof, OwnOnly, LiveChildrenAreSafe, DaemonsInUseStay,
-                            FinalizerDiscipline, NoDuplicateChild, Confinement}) {
+  for (const auto oracle :
+       {ReleaseGate, StatusFollows, FailoverIsFast, OneDomainPerNode, IndexUniqueness,
+        IndexStability, NoPruneWithoutProof, OwnOnly, LiveChildrenAreSafe, DaemonsInUseStay,
+        FinalizerDiscipline, NoDuplicateChild, NothingRefused, Confinement}) {
     std::ranges::move(oracle(server, suspects), std::back_inserter(all));
   }
   return all;

@@ -16,7 +16,9 @@ struct Script {
   std::vector<std::pair<std::string, std::string>> nodes = {};  // Name and NVLink clique.
   void (*live)(World& world) = nullptr;  // Up to where all domains may be deleted.
   bool is_of_own_daemons = false;        // Those that are played know nothing of what it is about.
-  bool has_nvidias_rights = false;       // The controller has what NVIDIA's chart grants, no more.
+  // Its user does not wait for rest, or gives what only one can have: the order of things counts.
+  bool order_counts = false;
+  bool has_nvidias_rights = false;  // The controller has what NVIDIA's chart grants, no more.
 };
 
 [[nodiscard]] const std::vector<Script>& Scripts();

@@ -21,6 +21,18 @@ constexpr auto kRest = seconds(75);     // Nothing of the controller due for thi
 constexpr auto kLifeMax = minutes(60);  // Of virtual time, for one phase.
 const std::string kLostNode = "node-b";
 
+// How late status may be if a process dies: until its Lease is over, and it is tried again.
+constexpr auto kDelayAfterFault = seconds(20);
+
+constexpr auto kOldViewMax = minutes(5);  // Of a phase.
+// And if it reads from a server that is behind: until that has caught up.
+constexpr auto kDelayOfOldViews = kLifeMax;
+
+// Nothing goes wrong in it.
+bool IsPlain(const Plan& plan) {
+  return plan.strike == Strike::kNone && !plan.two_leaders && !plan.mixed;
+}
+
 // What a server says that does not do what it is asked.
 http::Response Refusal(Strike strike) {
   Reply reply = Failed(409, "Conflict", "the object has been modified");
@@ -68,6 +80,14 @@ World::World(const Plan& plan, bool trace, BeforeRequest before_request)
   cluster_.Settle();
   start_ = cluster_.store().revision();
   suspects_.daemon_image = ReplicaOptions().image;
+  suspects_.says_all = true;
+}
+
+void World::Note(const std::string& line) {
+  if (!trace_) return;
+  const auto age =
+      std::chrono::duration_cast<std::chrono::milliseconds>(cluster_.now() - Cluster::kStart);
+  outcome_.trace.push_back(std::to_string(age.count()) + " ms " + line);
 }
 
 // ---- What users do.
@@ -116,6 +136,7 @@ void World::UserEdits(Kind kind, const kube::ObjectKey& key,
 
 void World::UpgradeController(const std::string& image) {
   suspects_.daemon_image = image;
+  suspects_.delay = kDelayAfterFault;  // Who comes waits until the Lease of who went is over.
   for (std::size_t slot = 0; slot < replicas_.size(); ++slot) {
     replicas_[slot].reset();
     StartReplica(slot, {});
@@ -158,6 +179,7 @@ void World::StartReplica(std::size_t slot, std::map<std::string, Revision> stale
   const ReplicaOptions options = {.client = client,
                                   .elects = !plan_.two_leaders,
                                   .controller_writes = plan_.controller_writes,
+                                  .mixed = plan_.mixed,
                                   .image = suspects_.daemon_image,
                                   .rules = FindMutant(plan_.mutant)->rules,
                                   .stale = std::move(stale),
@@ -243,6 +265,15 @@ base::Result<http::Response> World::StrikeRequest(const std::string& client,
     case Strike::kNodeLost:
       LoseNode();
       break;
+    case Strike::kViewsStall: {
+      const auto now = static_cast<std::int64_t>(cluster_.store().revision());
+      for (const auto& [kind, revision] : ParseStale(plan_.stale, now)) {
+        for (const auto& replica : replicas_) {
+          replica->FallBehind(kind, static_cast<Revision>(revision));
+        }
+      }
+      break;
+    }
     case Strike::kImexEnds:
       daemons_.EndImex(*daemons_.Victim(kLostNode));
       break;
@@ -267,16 +298,40 @@ bool World::StepReplica(std::size_t slot) {
     return replicas_[slot]->Step();
   } catch (const ProcessDied&) {
     std::map<std::string, Revision> stale;
-    if (!plan_.stale.empty()) stale[plan_.stale] = start_;
+    for (const auto& [kind, revision] :
+         ParseStale(plan_.stale, static_cast<std::int64_t>(start_))) {
+      stale[kind] = static_cast<Revision>(revision);
+    }
     replicas_[slot].reset();
     StartReplica(slot, std::move(stale));
     return true;
   }
 }
 
+// Of those who can move whom the seed names.
+bool World::StepAnybody() {
+  const std::vector<std::unique_ptr<Peer>>& peers = cluster_.peers();
+  std::vector<std::size_t> order(peers.size() + 2 + replicas_.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::ranges::shuffle(order, random_);
+  for (const std::size_t one : order) {
+    const std::size_t rest = one - std::min(one, peers.size());
+    const bool moved = one < peers.size() ? peers[one]->Step(cluster_.now())
+                       : rest == 0        ? StepUser()
+                       : rest == 1        ? plan_.own_daemons && daemons_.Step()
+                                          : StepReplica(rest - 2);
+    if (moved) return true;
+  }
+  return false;
+}
+
 bool World::StepSomebody() {
   if (steps_ >= kStepsMax) return false;
   if (++steps_ == kStepsMax) Say("L6: it never comes to rest");
+  if (plan_.mixed) {
+    LetPeersLag();
+    return StepAnybody();
+  }
   bool moved = StepUser();
   for (std::size_t slot = 0; slot < replicas_.size(); ++slot) {
     // One replica goes a step at a time; of two the seed says how many each makes before the other.
@@ -296,6 +351,18 @@ bool World::StepSomebody() {
   // Nobody moved, perhaps because nobody was asked.
   for (std::size_t slot = 0; slot < replicas_.size(); ++slot) moved = StepReplica(slot) || moved;
   return cluster_.Settle() > 0 || moved;
+}
+
+// Most are fast, some take seconds, and now and then one takes long.
+void World::LetPeersLag() {
+  using std::chrono::milliseconds;
+  for (; lagging_ < cluster_.peers().size(); ++lagging_) {
+    cluster_.peers()[lagging_]->SetLag([this]() -> std::chrono::microseconds {
+      const std::uint64_t kind = random_() % 10;
+      const std::uint64_t most = kind < 5 ? 20 : kind < 9 ? 2'000 : 12'000;
+      return milliseconds(random_() % most);
+    });
+  }
 }
 
 // When something is due next, of anybody.
@@ -324,9 +391,17 @@ bool World::AdvanceTime() {
   return due.has_value();
 }
 
+bool World::CatchUp() {
+  bool caught_up = false;
+  for (const auto& replica : replicas_) caught_up = replica->CatchUp() || caught_up;
+  return caught_up;
+}
+
 void World::RunUntil(const std::string& phase, const std::function<bool(const World&)>& done) {
   const Time end = cluster_.now() + kLifeMax;
   for (;;) {
+    // Who waits for what an old view does not show never rests.
+    if (cluster_.now() > end - kLifeMax + kOldViewMax) (void)CatchUp();
     bool moved = true;
     while (moved && !done(*this)) moved = StepSomebody();
     if (moved || steps_ >= kStepsMax) return;
@@ -336,9 +411,7 @@ void World::RunUntil(const std::string& phase, const std::function<bool(const Wo
     }
     if (AdvanceTime()) continue;
     // At rest with an old view: the servers catch up, and it must come right.
-    bool caught_up = false;
-    for (const auto& replica : replicas_) caught_up = replica->CatchUp() || caught_up;
-    if (caught_up) continue;
+    if (CatchUp()) continue;
     if (!std::exchange(node_is_lost_, false)) return;
     // At rest without a node: also that must be right, and so it must be once it is there again.
     CheckRest();
@@ -366,14 +439,14 @@ void World::CheckRest() {
   for (std::string& violation : simulation::CheckRest(cluster_.server(), suspects_)) {
     Say(std::move(violation));
   }
+  course_.rests.push_back(DescribeEnd(cluster_.server(), suspects_));
 }
 
 void World::CheckQuiet() {
   is_quiet_ = true;
   const std::size_t since = cluster_.server().requests().size();
   // Long once for each workload and manner; what follows a strike or a race shows within a minute.
-  const bool is_plain = plan_.strike == Strike::kNone && !plan_.two_leaders;
-  RunFor(is_plain ? minutes(15) : minutes(1));
+  RunFor(IsPlain(plan_) ? minutes(15) : minutes(1));
   is_quiet_ = false;
   for (std::string& violation : QuietAtRest(cluster_.server(), suspects_, since)) {
     Say(std::move(violation));
@@ -407,12 +480,29 @@ void World::Live() {
   for (std::string& violation : CheckDaemons(cluster_.server(), daemons_.fabric())) {
     Say(std::move(violation));
   }
+  // Own daemons say in their cliques what status repeats, also of a node that falls silent.
+  if (!plan_.stale.empty() || plan_.own_daemons) {
+    suspects_.delay = kDelayOfOldViews;
+  } else if (!IsPlain(plan_)) {
+    suspects_.delay = kDelayAfterFault;
+  }
   for (std::string& violation : CheckSafety(cluster_.server(), suspects_)) {
     Say(std::move(violation));
   }
+  course_.deeds = CountDeeds(cluster_.server(), suspects_);
+  // Who leads beside another changes when a user acts who does not wait for rest.
+  const bool is_same = ChangesNothing(plan_) && !((plan_.two_leaders || plan_.mixed) &&
+                                                  FindScript(plan_.workload)->order_counts);
+  if (expected_ != nullptr && is_same && !plan_.own_daemons) {
+    for (std::string& violation : SameEnd(course_, *expected_)) Say(std::move(violation));
+    const bool sees_all = plan_.stale.empty() && !plan_.two_leaders && !plan_.mixed;
+    const Violations deeds = sees_all ? SameDeeds(course_, *expected_) : Violations();
+    for (const std::string& violation : deeds) Say(violation);
+  }
   if (!trace_) return;
   for (const auto& replica : replicas_) {
-    for (const std::string& line : replica->logger().lines()) Note("log: " + line);
+    for (const std::string& line : replica->logger().lines())
+      outcome_.trace.push_back("log: " + line);
   }
 }
 

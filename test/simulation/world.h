@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "test/simulation/daemons.h"
+#include "test/simulation/end_state.h"
 #include "test/simulation/oracles.h"
 #include "test/simulation/peers.h"
 #include "test/simulation/plan.h"
@@ -48,6 +49,10 @@ class World {
   // Whether the strike would change anything at this request.
   [[nodiscard]] bool Hits(Strike strike, const http::Request& request) const;
   [[nodiscard]] const Outcome& outcome() const { return outcome_; }
+  // What the life has come to so far; and what it shall, if its plan may change nothing of it. It
+  // outlives the world.
+  [[nodiscard]] const Course& course() const { return course_; }
+  void Expect(const Course& course) { expected_ = &course; }
 
   // For scripts: what there is,
   [[nodiscard]] Cluster& cluster() { return cluster_; }
@@ -97,14 +102,15 @@ class World {
   void KillDaemon(const std::string& client);
   bool StepReplica(std::size_t slot);
   bool StepUser();
+  bool StepAnybody();
   bool StepSomebody();
+  void LetPeersLag();  // Those that are new, too.
   [[nodiscard]] std::optional<Time> NextDue() const;
   void AdvanceTo(Time time);
   bool AdvanceTime();
+  bool CatchUp();
   void LoseNode();
-  void Note(std::string line) {
-    if (trace_) outcome_.trace.push_back(std::move(line));
-  }
+  void Note(const std::string& line);
   [[nodiscard]] bool DomainLives(const DomainName& domain) const {
     const ObjectPtr found = Get(Kind::kComputeDomain, domain.key);
     return found && !found->deleting();
@@ -124,10 +130,13 @@ class World {
   int lease_requests_ = 0;
   bool is_quiet_ = false;  // Nothing may be sent, so nothing can be struck.
   int steps_ = 0;
+  std::size_t lagging_ = 0;  // Of the cluster's actors, so many.
   bool node_is_lost_ = false;
   std::optional<DomainName> wanted_ = {};  // By a user who waits for its name.
   std::optional<DomainName> first_ = {};   // What strikes users' domains strikes this one.
   Outcome outcome_;
+  Course course_;
+  const Course* expected_ = nullptr;
 };
 
 }  // namespace simulation

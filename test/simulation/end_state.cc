@@ -1,0 +1,208 @@
+#include "test/simulation/end_state.h"
+
+#include <algorithm>
+#include <set>
+#include <sstream>
+#include <string_view>
+#include <utility>
+
+#include "test/simulation/truth.h"
+
+namespace simulation {
+
+namespace {
+
+using json::Value;
+
+constexpr std::string_view kLeftOut[] = {
+    "uid",           "resourceVersion",   "generation",         "observedGeneration",
+    "index",         "creationTimestamp", "lastTransitionTime", "deletionTimestamp",
+    "managedFields", "annotations"};
+
+// What is generated, and what is said instead: of a domain's UID its name and how many of that name
+// there were, of the name of a pod or a claim what it was generated from.
+using Names = std::vector<std::pair<std::string, std::string>>;
+
+Names NameGenerated(const History& history) {
+  Names names;
+  std::map<kube::ObjectKey, int> count;
+  for (const Kind kind : {Kind::kComputeDomain, Kind::kClaim, Kind::kPod}) {
+    for (const std::size_t place : history.ChangesOf(kind)) {
+      const Change& change = history.changes()[place];
+      if (change.type != Change::Type::kAdded) continue;
+      const kube::ObjectKey& key = change.after->key();
+      const std::string& from = change.after->meta()["generateName"].AsString();
+      if (kind == Kind::kComputeDomain) {
+        names.emplace_back(change.after->uid(),
+                           kube::ToString(key) + "#" + std::to_string(++count[key]));
+      } else if (!from.empty()) {
+        names.emplace_back(key.name, from + "*");
+      }
+    }
+  }
+  return names;
+}
+
+std::string Rename(std::string text, const Names& names) {
+  for (const auto& [generated, name] : names) {
+    for (std::size_t at = text.find(generated); at != std::string::npos;
+         at = text.find(generated, at)) {
+      text.replace(at, generated.size(), name);
+    }
+  }
+  return text;
+}
+
+// What the scheduler says of a pod that waits is read by name, and ever more rarely: who was
+// refused once has not read it yet.
+void LeaveOutSchedulersWords(Value& condition) {
+  const std::string& message = condition["message"].AsString();
+  const std::size_t at = message.find("Waiting for a node: ");
+  if (at == std::string::npos) return;
+  condition["message"] = message.substr(0, at);
+  const std::string& reason = condition["reason"].AsString();
+  if (reason == "NoChannelFree" || reason == "ChannelHeld") condition["reason"] = "PodsWaiting";
+}
+
+// Sentences name members in the order of their indices.
+void SortNames(Value& condition) {
+  std::istringstream text(condition["message"].AsString());
+  std::vector<std::string> words;
+  for (std::string word; text >> word;) {
+    std::erase_if(word, [](char c) { return c == ',' || c == '.' || c == ';'; });
+    words.push_back(std::move(word));
+  }
+  std::ranges::sort(words);
+  Value sorted = Value::Array();
+  for (std::string& word : words) sorted.Append(std::move(word));
+  condition["message"] = std::move(sorted);
+}
+
+// Lists are in the order of what they hold, for members stand in that of their indices.
+void Normalize(Value& value) {
+  if (value.IsObject()) {
+    for (const std::string_view name : kLeftOut) value.Erase(name);
+    // One of a set's pods is as good as another.
+    const Value* kind = value.Find("kind");
+    if (kind != nullptr && kind->AsString() == "Pod") value.Erase("name");
+    for (auto& [name, member] : value.MutableMembers()) Normalize(member);
+    std::ranges::sort(value.MutableMembers(), {}, [](const auto& item) { return item.first; });
+  } else if (value.IsArray()) {
+    for (Value& item : value.MutableItems()) Normalize(item);
+    std::ranges::sort(value.MutableItems(), {},
+                      [](const Value& item) { return json::Serialize(item); });
+  }
+}
+
+std::string Tell(Kind kind, const Object& object) {
+  const std::string what = Describe(kind).resource.kind + " ";
+  if (kind == Kind::kNode) {
+    const std::string& domain = object.Label(kDomainLabel);
+    return what + object.key().name + " of " + (domain.empty() ? "nobody" : domain);
+  }
+  if (kind == Kind::kPod) {
+    return what + "of " + object.Label(kDomainLabel) + " on " + TargetNode(object) +
+           (IsPodReady(object) ? " ready" : " not ready") + (object.deleting() ? ", ending" : "");
+  }
+  Value value = object.value();
+  if (kind == Kind::kComputeDomain && value["status"].Find("conditions") != nullptr) {
+    for (Value& condition : value["status"]["conditions"].MutableItems()) {
+      LeaveOutSchedulersWords(condition);
+      SortNames(condition);
+    }
+  }
+  Normalize(value);
+  return what + json::Serialize(value);
+}
+
+bool Matters(Kind kind, const Object& object, const Suspects& suspects) {
+  switch (kind) {
+    case Kind::kComputeDomain:
+    case Kind::kDaemonSet:
+    case Kind::kClaimTemplate:
+    case Kind::kClique:
+    case Kind::kNode:
+      return true;
+    case Kind::kPod:
+      return object.key().ns == suspects.driver_namespace;
+    default:
+      return false;
+  }
+}
+
+// The first line that only one of them has.
+std::string Difference(const EndState& state, const EndState& expected) {
+  EndState more;
+  std::ranges::set_difference(state, expected, std::back_inserter(more));
+  EndState less;
+  std::ranges::set_difference(expected, state, std::back_inserter(less));
+  return "there is " + (more.empty() ? "nothing" : more.front()) + " instead of " +
+         (less.empty() ? "nothing" : less.front());
+}
+
+}  // namespace
+
+EndState DescribeEnd(const ApiServer& server, const Suspects& suspects) {
+  const History& history = server.store().history();
+  const Names names = NameGenerated(history);
+  EndState state;
+  for (const Kind kind : kAllKinds) {
+    for (const auto& [key, object] : history.Live(kind)) {
+      if (Matters(kind, *object, suspects)) state.push_back(Rename(Tell(kind, *object), names));
+    }
+  }
+  std::ranges::sort(state);
+  return state;
+}
+
+std::map<std::string, int> CountDeeds(const ApiServer& server, const Suspects& suspects) {
+  std::map<std::string, int> deeds;
+  for (const Change& change : server.store().history().changes()) {
+    const bool is_child = change.kind == Kind::kDaemonSet || change.kind == Kind::kClaimTemplate ||
+                          change.kind == Kind::kClique;
+    const bool is_pod = change.kind == Kind::kPod && suspects.clients.contains(change.actor);
+    if (!is_child && !is_pod) continue;
+    const std::string& kind = Describe(change.kind).resource.kind;
+    if (change.type == Change::Type::kAdded) ++deeds["created " + kind];
+    const bool ends = change.before && !change.before->deleting() &&
+                      (change.type == Change::Type::kDeleted || change.after->deleting());
+    if (ends) ++deeds["deleted " + kind];
+  }
+  return deeds;
+}
+
+Violations SameEnd(const Course& course, const Course& expected) {
+  Violations violations;
+  if (course.rests.size() != expected.rests.size()) {
+    violations.push_back("D1 SameEnd: it came to rest " + std::to_string(course.rests.size()) +
+                         " times instead of " + std::to_string(expected.rests.size()));
+  }
+  const std::size_t rests = std::min(course.rests.size(), expected.rests.size());
+  for (std::size_t i = 0; i < rests; ++i) {
+    if (course.rests[i] == expected.rests[i]) continue;
+    violations.push_back("D1 SameEnd: at rest " + std::to_string(i + 1) + " of " +
+                         std::to_string(rests) + " " +
+                         Difference(course.rests[i], expected.rests[i]));
+  }
+  return violations;
+}
+
+Violations SameDeeds(const Course& course, const Course& expected) {
+  Violations violations;
+  std::set<std::string> all;
+  for (const auto& deeds : {course.deeds, expected.deeds}) {
+    for (const auto& [deed, count] : deeds) all.insert(deed);
+  }
+  for (const std::string& deed : all) {
+    const auto count = [&](const Course& of) {
+      const auto it = of.deeds.find(deed);
+      return it == of.deeds.end() ? 0 : it->second;
+    };
+    if (count(course) == count(expected)) continue;
+    violations.push_back("D2 SameDeeds: " + deed + " " + std::to_string(count(course)) +
+                         " times instead of " + std::to_string(count(expected)));
+  }
+  return violations;
+}
+
+}  // namespace simulation

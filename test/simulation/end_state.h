@@ -1,0 +1,33 @@
+// What a life comes to, as far as it must be the same whatever struck on the way.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "test/simulation/oracles.h"
+
+namespace simulation {
+
+// At one rest: a line for each object that matters to domains, in order. UIDs, versions, times and
+// generated names are left out, and so are indices, which may be given in another order.
+using EndState = std::vector<std::string>;
+
+// At each rest of a life; and how many children were made and ended in all of it, by whomever, and
+// pods by the controller.
+struct Course {
+  std::vector<EndState> rests = {};
+  std::map<std::string, int> deeds = {};  // Such as "created DaemonSet".
+};
+
+[[nodiscard]] EndState DescribeEnd(const ApiServer& server, const Suspects& suspects);
+[[nodiscard]] std::map<std::string, int> CountDeeds(const ApiServer& server,
+                                                    const Suspects& suspects);
+
+// D1: a life that was struck comes to the same states as the one that was not.
+[[nodiscard]] Violations SameEnd(const Course& course, const Course& expected);
+// D2: and nothing was made or deleted more or less often on the way. Who has an old view makes
+// things once more, and takes them down.
+[[nodiscard]] Violations SameDeeds(const Course& course, const Course& expected);
+
+}  // namespace simulation

@@ -1,0 +1,178 @@
+#include <map>
+#include <set>
+#include <utility>
+
+#include "test/simulation/oracles.h"
+#include "test/simulation/truth.h"
+
+namespace simulation {
+
+namespace {
+
+using json::Value;
+using std::chrono::duration_cast;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr seconds kUnlabelled{60};  // Of a node whose domain is gone.
+constexpr seconds kFailover{17};    // A Lease's duration, and a retry.
+
+std::string InSeconds(std::chrono::microseconds time) {
+  return std::to_string(duration_cast<milliseconds>(time).count()) + " ms";
+}
+
+// What is wrong, in words that name the oracle, and how long it may be.
+using Wrongs = std::map<std::string, seconds>;
+
+// A daemon that serves on its node, by the pod and the node alone.
+struct Server {
+  std::string ip = {};
+  std::string clique = {};
+  bool writes_own_entry = false;
+};
+
+std::map<std::string, Server> FindServers(const Truth& truth, const Suspects& suspects,
+                                          const kube::Uid& domain) {
+  std::map<std::string, Server> servers;
+  for (const auto& [key, pod] : truth.Live(Kind::kPod)) {
+    const std::string& node = (*pod)["spec"]["nodeName"].AsString();
+    const std::string* clique = pod->FindLabel(kCliqueLabel);
+    const bool serves = IsDaemonPod(suspects, *pod, domain) && !IsTerminal(*pod) &&
+                        !pod->deleting() && IsPodReady(*pod) && !IsNodeLost(truth, node) &&
+                        clique != nullptr;
+    if (!serves) continue;
+    servers[node] = {.ip = (*pod)["status"]["podIP"].AsString(),
+                     .clique = *clique,
+                     .writes_own_entry = pod->Label(kMembershipWriterLabel) != "controller"};
+  }
+  return servers;
+}
+
+// Whether its clique says so, where the daemon writes that itself; where the controller does it is
+// no excuse, unless there is no room.
+bool IsInClique(const Truth& truth, const Suspects& suspects, const kube::Uid& domain,
+                const std::string& node, const Server& server) {
+  if (server.clique.empty()) return true;
+  const ObjectPtr clique = truth.Get(
+      Kind::kClique, {.ns = suspects.driver_namespace, .name = CliqueName(domain, server.clique)});
+  const Value::Items entries = clique ? (*clique)["daemons"].items() : Value::Items();
+  for (const Value& entry : entries) {
+    if (entry["nodeName"].AsString() != node) continue;
+    return !server.writes_own_entry ||
+           (entry["status"].AsString() == "Ready" && entry["ipAddress"].AsString() == server.ip);
+  }
+  return !server.writes_own_entry && std::ssize(entries) < suspects.members_max;
+}
+
+void AddWrongsOfStatus(const Truth& truth, const Suspects& suspects, const Object& domain,
+                       Wrongs& wrongs) {
+  const auto add = [&](const char* oracle, const std::string& sentence,
+                       std::chrono::seconds more = std::chrono::seconds(0)) {
+    wrongs.emplace(std::string(oracle) + kube::ToString(domain.key()) + " " + sentence,
+                   suspects.delay + more);
+  };
+  const auto servers = FindServers(truth, suspects, domain.uid());
+  std::set<std::string> shown;
+  for (const Value& entry : domain["status"]["nodes"].items()) {
+    if (entry["status"].AsString() != "Ready") continue;
+    const std::string& node = entry["name"].AsString();
+    const auto server = servers.find(node);
+    if (server == servers.end()) {
+      add("L5 StatusFollows: ", "shows " + node + " Ready, where no daemon serves");
+    } else if (server->second.ip == entry["ipAddress"].AsString()) {
+      shown.insert(node);
+    }
+  }
+  for (const auto& [node, server] : servers) {
+    if (shown.contains(node)) continue;
+    if (!IsInClique(truth, suspects, domain.uid(), node, server)) continue;
+    add("L5 StatusFollows: ", "does not show " + node + " Ready, where a daemon serves",
+        suspects.pace);
+  }
+  if (FindCondition(domain.value(), "Ready")["status"].AsString() != "True") return;
+  for (const auto& [key, node] : truth.Live(Kind::kNode)) {
+    if (node->Label(kDomainLabel) != domain.uid() || servers.contains(key.name)) continue;
+    add("S10 ReadyIsTrue: ", "is Ready although nobody serves " + key.name);
+  }
+  if (!suspects.may_read_claims) return;
+  for (const auto& [key, claim] : truth.Live(Kind::kClaim)) {
+    if (!HoldsChannel(*claim, domain) || servers.contains(AllocatedNode(*claim))) continue;
+    add("S10 ReadyIsTrue: ", "is Ready although nobody serves " + AllocatedNode(*claim));
+  }
+}
+
+Wrongs FindWrongs(const Truth& truth, const Suspects& suspects) {
+  Wrongs wrongs;
+  for (const auto& [key, domain] : truth.Live(Kind::kComputeDomain)) {
+    if (!domain->deleting()) AddWrongsOfStatus(truth, suspects, *domain, wrongs);
+  }
+  for (const auto& [key, node] : truth.Live(Kind::kNode)) {
+    const DomainRecord* record = truth.FindDomain(node->Label(kDomainLabel));
+    if (record == nullptr || record->exists) continue;
+    wrongs.emplace("L4 NodesAreFreed: " + key.name + " has the label of a domain that is gone",
+                   kUnlabelled + suspects.delay);
+  }
+  return wrongs;
+}
+
+// Looks at the end of each instant, since within one nothing takes time.
+class Watchman {
+ public:
+  explicit Watchman(const Suspects& suspects) : suspects_(suspects) {}
+
+  // REQUIRES: `truth` is as it was from `since` to `until`.
+  void Look(const Truth& truth, Time since, Time until) {
+    const Wrongs wrongs = FindWrongs(truth, suspects_);
+    std::erase_if(since_, [&](const auto& item) { return !wrongs.contains(item.first); });
+    for (const auto& [what, at_most] : wrongs) {
+      const Time began = since_.try_emplace(what, since).first->second;
+      if (until - began <= at_most || !said_.insert(what).second) continue;
+      violations_.push_back(what + ", for " + InSeconds(until - began));
+    }
+  }
+  Violations Take() { return std::move(violations_); }
+
+ private:
+  const Suspects& suspects_;
+  std::map<std::string, Time> since_;  // What is wrong now.
+  std::set<std::string> said_;
+  Violations violations_;
+};
+
+}  // namespace
+
+Violations StatusFollows(const ApiServer& server, const Suspects& suspects) {
+  Watchman watchman(suspects);
+  const std::vector<Change>& changes = server.store().history().changes();
+  if (changes.empty()) return {};
+  Time instant = changes.front().time;
+  Walk(server, [&](const Truth& before, const Change& change) {
+    // Leases are renewed while nothing else happens.
+    if (change.time == instant || change.kind == Kind::kLease) return;
+    watchman.Look(before, instant, change.time);
+    instant = change.time;
+  });
+  watchman.Look(FinalTruth(server.store().history()), instant, server.store().now());
+  return watchman.Take();
+}
+
+Violations FailoverIsFast(const ApiServer& server, const Suspects& suspects) {
+  std::map<std::string, Time> born;  // Of clients.
+  for (const RequestRecord& request : server.requests()) {
+    if (suspects.clients.contains(request.client)) born.try_emplace(request.client, request.time);
+  }
+  Violations violations;
+  std::set<std::string> leaders;
+  for (const std::size_t place : server.store().history().ChangesOf(Kind::kLease)) {
+    const Change& change = server.store().history().changes()[place];
+    const std::string& holder = (*change.after)["spec"]["holderIdentity"].AsString();
+    const auto client = born.find(holder);
+    if (client == born.end() || !leaders.insert(holder).second) continue;
+    const auto took = change.time - client->second;
+    if (took <= kFailover + suspects.delay) continue;
+    violations.push_back("L8 FailoverIsFast: " + holder + " led only after " + InSeconds(took));
+  }
+  return violations;
+}
+
+}  // namespace simulation
