@@ -165,7 +165,7 @@ cliques_asked() {  # cliques_asked LINE: "VERB CODE" of its requests since then
   tail -n +$(($1 + 1)) "$stage/plane/audit.log" | jq -r --arg account "$kAccount" \
     'select((.user.username | endswith(":" + $account)) and .objectRef.resource == "computedomaincliques" and .stage == "ResponseComplete") | "\(.verb) \(.responseStatus.code)"'
 }
-clique_was_got() { cliques_asked "$1" | grep -q '^get 200'; }
+clique_was_got() { grep -q '^get 200' < <(cliques_asked "$1"); }
 
 # The node authorizer says so of a claim whose pod it has not heard of yet.
 a_claim_that_may_not_be_read_yet_is_prepared_once_it_may() {
