@@ -304,6 +304,43 @@ TEST(PlanDeletion, ClaimsThatCannotBeReadMayBeInUse) {
   }
 }
 
+Observed WithoutClaims(Observed observed) {
+  Views& views = observed.facts.views;
+  views.claims_are_read = views.claims_are_granted = false;
+  views.claims_problem = "Grant list on resourceclaims.";
+  observed.children.claims.clear();
+  return observed;
+}
+
+TEST(PlanDeletion, C20_WhoMayNotReadClaimsWaitsForThePodsOfLabelledNodesThatLive) {
+  Observed observed = WithoutClaims(Deleting());
+  const Plan waits = PlanFor(observed);
+  EXPECT_EQ(DeletedUids(waits), Names{"workload-template"});
+  EXPECT_NE(MessageOf(waits).find("pods on node-0"), std::string::npos);
+  observed.nodes["node-0"].ready = false;
+  EXPECT_EQ(FindConsumers(observed), Names{"pods on node-1"});
+  EXPECT_EQ(DeletedUids(PlanAfter(observed, minutes(10))).size(), 4U) << "the grace is over";
+}
+
+TEST(PlanDeletion, C20_R2_ThatNoNodeIsLabelledIsReadLive) {
+  Observed observed = WithoutClaims(Deleting());
+  observed.children.labelled_nodes.clear();
+  const Plan reads = PlanFor(observed);
+  EXPECT_EQ(Actions<ReadChildren>(reads).size(), 1U);
+  EXPECT_TRUE(Actions<ReadClaims>(reads).empty());
+}
+
+TEST(PlanDeletion, C20_WhoMayNotDeleteCliquesLeavesThemAndAsksAgainWhenItIsTime) {
+  Observed observed = ReadLive(DeletingUnused());
+  observed.facts.refused[{.verb = "delete", .resource = "computedomaincliques"}] =
+      fixtures::Now().monotonic + seconds(20);
+  const Plan plan = PlanFor(observed);
+  EXPECT_EQ(DeletedUids(plan), (Names{"workload-template", "daemon-set", "daemon-template"}));
+  EXPECT_EQ(plan.requeue_after, seconds(20));
+  observed.children.cliques.clear();
+  EXPECT_NE(PlanFor(observed).requeue_after, seconds(20)) << "there is none";
+}
+
 TEST(FindConsumers, B22_OnlyAnAllocatedClaimOnANodeThatLivesCounts) {
   struct Row {
     const char* what;

@@ -138,6 +138,16 @@ TEST(PlanMembership, B57_OnlyAnEntryThatItsOwnDaemonMayHaveWrittenCounts) {
   }
 }
 
+TEST(PlanMembership, B57_CliqueOfThatIdInAnotherNamespaceIsNotItsDaemons) {
+  Observed observed = WithALegacyDaemon(true);
+  api::Clique other = fixtures::MakeClique();
+  other.meta.key = {.ns = fixtures::kOldDriverNs, .name = kUid + "." + kOtherCliqueId};
+  other.id = kOtherCliqueId;
+  other.daemons.clear();
+  observed.children.cliques.push_back(other);
+  EXPECT_EQ(PlanMembership(observed, Now()).members.size(), 2U);
+}
+
 TEST(PlanMembership, Q2_CliqueThatIsAsItShouldBeIsNotWritten) {
   for (const Observed& observed : {Converged(), Marked()}) {
     const Membership membership = PlanMembership(observed, Now());
@@ -433,6 +443,14 @@ TEST(PlanMembership, S1_MemberWhosePodTheCacheLacksDoesNotBecomeReady) {
     EXPECT_EQ(new_here.members.size(), 2U);
     EXPECT_FALSE(new_here.members[1].ready);
   }
+}
+
+TEST(PlanMembership, S1_MemberUnderAnotherAddressThanStatusShowsIsNotReadyWithoutItsPod) {
+  const Membership membership = PlanFor(Converged(), [](Observed& o) {
+    o.domain->status.nodes[1].ip = "10.9.9.9";
+    RemovePod(o, "node-1");
+  });
+  EXPECT_FALSE(membership.members[1].ready);
 }
 
 TEST(PlanMembership, B1_S5_MemberLeavesOnlyIfALiveReadShowsItsPodGoneTerminalOrElsewhere) {

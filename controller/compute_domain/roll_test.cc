@@ -229,6 +229,13 @@ TEST(PlanRoll, C5_ClaimsThatCannotBeReadCountAsInUse) {
   EXPECT_EQ(Replaced(observed), Names{"daemon-node-0"}) << "nobody asks for claims";
 }
 
+TEST(PlanRoll, C20_WhoMayNotDeletePodsReplacesNone) {
+  Observed observed = OutdatedByDefault();
+  observed.children.claims.clear();
+  observed.facts.refused[{.verb = "delete", .resource = "pods"}] = {};
+  EXPECT_EQ(Replaced(observed), Names());
+}
+
 TEST(PlanRoll, C5_R2_ThatACliqueIsIdleIsNotBelievedOfACache) {
   Observed observed = OutdatedByDefault();
   const std::vector<api::Claim> claims = std::exchange(observed.children.claims, {});

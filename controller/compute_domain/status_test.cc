@@ -1219,6 +1219,15 @@ TEST(DecideStatus, C5_RollThatHasStoppedIsSaidWhereDaemonsAreOutdated) {
   EXPECT_EQ(fixtures::ReasonOf(StatusAfter(stop), "Provisioned"), "ChildrenExist");
 }
 
+TEST(DecideStatus, C20_WhoMayNotDeletePodsSaysThatDaemonsAreReplacedByHand) {
+  const DomainStatus status = StatusAfter([](Observed& o) {
+    o.children.daemon_sets[0].template_hash = "new";
+    o.facts.refused[{.verb = "delete", .resource = "pods"}] = {};
+  });
+  EXPECT_EQ(fixtures::ReasonOf(status, "Provisioned"), "Outdated");
+  EXPECT_NE(MessageOf(status, "Provisioned").find("may not delete pods"), std::string::npos);
+}
+
 TEST(DecideStatus, C5_DomainThatAllowsItIsToldThatItsDaemonsAreReplaced) {
   const DomainStatus status = StatusAfter([](Observed& o) {
     o.children.daemon_sets[0].template_hash = "new";
@@ -1254,6 +1263,30 @@ TEST(DecideStatus, C12_WhoUsesTheDomainIsUnknownWhileClaimsAreNotRead) {
     o.children.claims.clear();
   });
   EXPECT_EQ(status.Find("InUse")->status, "Unknown");
+}
+
+TEST(DecideStatus, C20_WhoMayNotReadClaimsSaysSoOfUseAlone) {
+  const DomainStatus status = StatusAfter([](Observed& o) {
+    o.facts.views.claims_are_read = o.facts.views.claims_are_granted = false;
+    o.facts.views.claims_problem = "Grant list on resourceclaims.";
+    o.children.claims.clear();
+  });
+  EXPECT_EQ(fixtures::ReasonOf(status, "InUse"), "RightMissing");
+  EXPECT_NE(MessageOf(status, "InUse").find("Grant list"), std::string::npos);
+  EXPECT_EQ(status.Find("Ready")->status, "True");
+}
+
+TEST(DecideStatus, L1_DomainWithoutItsTemplateIsNotReadyForNvidiasToolsEither) {
+  const auto lose = [](Observed& o) {
+    std::erase_if(o.children.templates, [](const auto& one) { return one.target == "Workload"; });
+  };
+  EXPECT_EQ(StatusAfter(lose).status, "NotReady");
+  const DomainStatus unseen = StatusAfter([&](Observed& o) {
+    lose(o);
+    o.facts.views.problem = "Grant list on resourceclaimtemplates.";
+    o.facts.views.problem_reason = "RightMissing";
+  });
+  EXPECT_EQ(unseen.status, "Ready") << "what is not read need not be missing";
 }
 
 TEST(DecideStatusWrite, B3_WriteIsLockedToTheVersionThatWasLookedAt) {
