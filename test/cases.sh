@@ -51,7 +51,9 @@ check() {
   set +e
   (
     set -eE
-    trap 'where_it_failed "${BASH_SOURCE[0]}:$LINENO"' ERR
+    # Not where only output is taken, $(grep -c ...), of which it would become a part.
+    level=$BASH_SUBSHELL
+    trap '((BASH_SUBSHELL > level)) || where_it_failed "${BASH_SOURCE[0]}:$LINENO"' ERR
     "$1"
   ) >"$case_root/$1.out" 2>&1
   code=$?

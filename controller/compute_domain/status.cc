@@ -363,8 +363,7 @@ bool IsGloballyReady(const Observed& observed, const Membership& membership,
   if (!accepted || (is_seen && !FindChildren(observed).missing.empty())) return false;
   if (observed.facts.imex_on_hosts) return true;
   const auto members = static_cast<std::int64_t>(membership.members.size());
-  return members >= observed.domain->num_nodes &&
-         std::ranges::all_of(expected, &Member::ready);
+  return members >= observed.domain->num_nodes && std::ranges::all_of(expected, &Member::ready);
 }
 
 void AddCondition(const Observed& observed, std::string_view type, const Verdict& verdict,

@@ -292,16 +292,15 @@ a_right_to_list_that_is_missing_is_named_and_used_once_granted_and_who_is_provis
   stop_controller
   role=$(kubectl get clusterrolebinding -o json | jq -r '.items[] | select(any(.subjects[]?; .name == "cdom-controller")) | .roleRef.name')
   before=$(kubectl get clusterrole "$role" -o json | jq -c .rules)
-  kubectl patch clusterrole "$role" --type=merge -p "$(jq -c '{rules: map(select(.resources != ["resourceclaims"]))}' <<<"$before")" || return 1
-  wait_for 20 "the right is taken away" cannot list resourceclaims.resource.k8s.io || return 1
+  kubectl patch clusterrole "$role" --type=merge -p "$(jq -c '{rules: map(select(.resources != ["resourceclaimtemplates"]))}' <<<"$before")" || return 1
+  wait_for 20 "the right is taken away" cannot list resourceclaimtemplates.resource.k8s.io || return 1
   domain nolist nolist-channel | kubectl apply -f - || return 1
   start_controller
-  wait_for 60 "the condition names it" condition_says nolist RightMissing 'resourceclaims' || return 1
-  wait_for 20 "the provisioned one names it" says Accepted kept RightMissing 'resourceclaims' || return 1
+  wait_for 60 "the condition names it" condition_says nolist RightMissing 'resourceclaimtemplates' || return 1
+  wait_for 20 "the provisioned one names it" says Accepted kept RightMissing 'resourceclaimtemplates' || return 1
   [[ $(condition Accepted kept status) == True && $(condition Accepted nolist status) == False ]] || return 1
-  says InUse kept RightMissing 'nobody knows' && [[ $(condition InUse kept status) == Unknown ]] || return 1
   is_idle kept || return 1
-  log_says 'resourceclaims.*(grant|Grant)' || log_says '(grant|Grant).*resourceclaims' || return 1
+  log_says 'resourceclaimtemplates.*(grant|Grant)' || log_says '(grant|Grant).*resourceclaimtemplates' || return 1
   kubectl patch clusterrole "$role" --type=merge -p "{\"rules\": $before}" || return 1
   wait_for 90 "the domain goes on by itself" is_idle nolist || return 1
   wait_for 30 "nothing is missed any more" says Accepted kept Accepted '' || return 1

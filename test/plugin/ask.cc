@@ -1,8 +1,9 @@
-// Asks a plugin as a kubelet would, over its socket.
+// Asks a plugin as a kubelet would, over its socket. A CLAIM is NAMESPACE/NAME/UID.
 //
-//   ask-plugin SOCKET prepare|unprepare NAMESPACE/NAME/UID   prints the devices' CDI names, or the error, and fails then
-//   ask-plugin SOCKET cycle COUNT NAMESPACE/NAME/UID...      prepares and unprepares them in turn, COUNT times in all;
-//                                                            prints "median MS most MS" of one prepare with its unprepare
+//   ask-plugin SOCKET prepare CLAIM          prints the devices' CDI names; or the error, and fails
+//   ask-plugin SOCKET unprepare CLAIM        fails with the error
+//   ask-plugin SOCKET cycle COUNT CLAIM...   prepares and unprepares them in turn, COUNT times in
+//                                            all; prints how long one took
 #include <grpcpp/grpcpp.h>
 
 #include <algorithm>
@@ -56,8 +57,7 @@ std::string Unprepare(Plugin& plugin, const v1::Claim& claim) {
   const grpc::Status status = plugin.NodeUnprepareResources(&context, request, &response);
   if (!status.ok()) return status.error_message();
   const auto found = response.claims().find(claim.uid());
-  return found == response.claims().end() ? "no answer for " + claim.uid()
-                                          : found->second.error();
+  return found == response.claims().end() ? "no answer for " + claim.uid() : found->second.error();
 }
 
 int Failed(const std::string& error) {

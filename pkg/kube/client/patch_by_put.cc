@@ -126,30 +126,29 @@ Result<void> MergeLocked(const Value& patch, Value& object) {
   return {};
 }
 
+// As RBAC calls it; of one object.
+const char* VerbOf(Method method) {
+  switch (method) {
+    case Method::kGet:
+      return "get";
+    case Method::kPost:
+      return "create";
+    case Method::kPut:
+      return "update";
+    case Method::kPatch:
+      return "patch";
+    case Method::kDelete:
+      return "delete";
+  }
+  return "";
+}
+
 }  // namespace
 
 Right RightFor(const Request& request) {
   const PathParts path = Split(request.path);
-  const char* verb = "";
-  switch (request.method) {
-    case Method::kGet:
-      verb = "get";
-      break;
-    case Method::kPost:
-      verb = "create";
-      break;
-    case Method::kPut:
-      verb = "update";
-      break;
-    case Method::kPatch:
-      verb = "patch";
-      break;
-    case Method::kDelete:
-      verb = "delete";
-      break;
-  }
   if (path.plural.empty() || (path.name.empty() && request.method != Method::kPost)) return {};
-  Right right = {.verb = verb, .resource = std::string(path.plural)};
+  Right right = {.verb = VerbOf(request.method), .resource = std::string(path.plural)};
   if (!path.subresource.empty()) right.resource.append("/").append(path.subresource);
   return right;
 }
