@@ -19,6 +19,7 @@ using fixtures::kOtherUid;
 using fixtures::kUid;
 using fixtures::kUserNs;
 using fixtures::ReadLive;
+using fixtures::WithoutClaims;
 using std::chrono::minutes;
 using std::chrono::seconds;
 using Change = std::function<void(Observed&)>;
@@ -302,14 +303,6 @@ TEST(PlanDeletion, ClaimsThatCannotBeReadMayBeInUse) {
     EXPECT_NE(MessageOf(plan).find("Grant list on resourceclaims."), std::string::npos);
     EXPECT_EQ(DeletedUids(PlanAfter(observed, minutes(10))).size(), 4U);
   }
-}
-
-Observed WithoutClaims(Observed observed) {
-  Views& views = observed.facts.views;
-  views.claims_are_read = views.claims_are_granted = false;
-  views.claims_problem = "Grant list on resourceclaims.";
-  observed.children.claims.clear();
-  return observed;
 }
 
 TEST(PlanDeletion, C20_WhoMayNotReadClaimsWaitsForThePodsOfLabelledNodesThatLive) {

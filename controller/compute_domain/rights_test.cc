@@ -14,17 +14,9 @@ using fixtures::JustDeleted;
 using fixtures::kUserNs;
 using fixtures::MapServer;
 using fixtures::PassWorld;
+using fixtures::WithoutClaims;
 using std::chrono::seconds;
 using Lines = std::vector<std::string>;
-
-// As the controller sees it that may not read claims.
-Observed WithoutClaims(Observed observed) {
-  Views& views = observed.facts.views;
-  views.claims_are_read = views.claims_are_granted = false;
-  views.claims_problem = "grant list on resourceclaims.resource.k8s.io at cluster scope";
-  observed.children.claims.clear();
-  return observed;
-}
 
 struct RightsWorld : PassWorld {
   using MayDo = std::function<bool(const kube::Right&)>;
