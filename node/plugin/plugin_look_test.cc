@@ -11,6 +11,7 @@
 #include "node/plugin/checkpoint.h"
 #include "node/plugin/look.h"
 #include "pkg/base/manual_clock.h"
+#include "test/fixtures/in_folder.h"
 
 namespace plugin {
 namespace {
@@ -21,11 +22,9 @@ constexpr const char* kBoot = "6f1c2b5e-0f6a-4d53-9f1e-0c8f2a1b3c4d";
 constexpr const char* kClaim = "73de0384-716f-480e-8caa-00bce7016114";
 
 // A node with all that is needed, as files. Each test takes one thing away.
-class PreflightLook : public testing::Test {
+class PreflightLook : public fixtures::InFolder {
  protected:
   PreflightLook() {
-    std::string folder = (fs::temp_directory_path() / "plugin_look.XXXXXX").string();
-    if (::mkdtemp(folder.data()) != nullptr) folder_ = folder;
     ::setenv("STAND_IN_NVML_GPUS", "GB200,0,3,0,1,1", 1);
     Put("root/usr/bin/nvidia-imex", "");
     Put("root/usr/bin/nvidia-imex-ctl", "");
@@ -42,16 +41,7 @@ class PreflightLook : public testing::Test {
     settings_.plugins_folder = Path("plugins");
     settings_.cdi_folder = Path("cdi");
   }
-  ~PreflightLook() override {
-    ::unsetenv("STAND_IN_NVML_GPUS");
-    std::error_code ignored;
-    fs::remove_all(folder_, ignored);
-  }
-  [[nodiscard]] std::string Path(const std::string& name) const { return folder_ + "/" + name; }
-  void Put(const std::string& name, const std::string& content) const {
-    fs::create_directories(fs::path(Path(name)).parent_path());
-    std::ofstream(Path(name)) << content;
-  }
+  ~PreflightLook() override { ::unsetenv("STAND_IN_NVML_GPUS"); }
   [[nodiscard]] LookContext Context() {
     return {.settings = settings_,
             .clock = clock_,
@@ -64,7 +54,6 @@ class PreflightLook : public testing::Test {
                 }};
   }
 
-  std::string folder_ = {};
   Settings settings_;
   base::ManualClock clock_;
   std::string said_ = {};

@@ -13,6 +13,7 @@
 #include "node/plugin/host.h"
 #include "node/plugin/notes.h"
 #include "pkg/base/file.h"
+#include "test/fixtures/in_folder.h"
 
 namespace plugin {
 namespace {
@@ -27,27 +28,12 @@ constexpr const char* kDevices =
 constexpr const char* kCapability =
     "DeviceFileMinor: 512\nDeviceFileMode: 438\nDeviceFileModify: 0\n";
 
-class OnANode : public testing::Test {
+class OnANode : public fixtures::InFolder {
  protected:
-  OnANode() {
-    std::string folder = (fs::temp_directory_path() / "plugin_node.XXXXXX").string();
-    if (::mkdtemp(folder.data()) != nullptr) folder_ = folder;
-  }
-  ~OnANode() override {
-    ::unsetenv("STAND_IN_NVML_GPUS");
-    std::error_code ignored;
-    fs::remove_all(folder_, ignored);
-  }
-  [[nodiscard]] std::string Path(const std::string& name) const { return folder_ + "/" + name; }
-  void Put(const std::string& name, const std::string& content) const {
-    fs::create_directories(fs::path(Path(name)).parent_path());
-    std::ofstream(Path(name)) << content;
-  }
+  ~OnANode() override { ::unsetenv("STAND_IN_NVML_GPUS"); }
   [[nodiscard]] std::string Content(const std::string& name) const {
     return base::ReadFile(Path(name), 1U << 20U).value_or("");
   }
-
-  std::string folder_ = {};
 };
 
 TEST_F(OnANode, TheMajorOfACharacterDeviceIsFoundByItsWholeName) {
