@@ -127,7 +127,7 @@ policy_slice() {  # policy_slice NAME NODE DRIVER
 apiVersion: resource.k8s.io/v1
 kind: ResourceSlice
 metadata: {name: $1}
-spec: {driver: $3, nodeName: $2, pool: {name: $2, generation: 1, resourceSliceCount: 1}, devices: [{name: channel-0}]}
+spec: {driver: $3, nodeName: $2, pool: {name: $1, generation: 1, resourceSliceCount: 1}, devices: [{name: channel-0}]}
 ---
 YAML
 }
