@@ -6,7 +6,6 @@
 
 case_root=      # What each case printed, and `results`: a line PASS or FAIL for each.
 wanted=()       # Regular expressions of names; none: all.
-case_line=      # Where the case that runs is: "FILE:LINE".
 figure=         # What a case measured, if it says so; behind its line.
 lines_shown=40  # Of one that fails.
 after_failure=  # A function that makes good, or keeps, what a case left that failed: after_failure NAME.
@@ -32,13 +31,7 @@ run_case() {
   local began=$SECONDS outcome=PASS
   is_wanted "$1" || return 0
   figure=
-  # Which of its steps was the last: what a condition found wrong, most do not say.
-  set -o functrace
-  trap '[[ ${FUNCNAME[0]} != '"$1"' ]] || case_line=${BASH_SOURCE[0]}:$LINENO' DEBUG
   "$1" >"$case_root/$1.out" 2>&1 || outcome=FAIL
-  trap - DEBUG
-  set +o functrace
-  [[ $outcome == PASS ]] || where_it_failed "$case_line" >>"$case_root/$1.out"
   came_out "$outcome" "$1" "$began"
 }
 
