@@ -73,10 +73,10 @@ daemons_of_ours_are_left_with_a_patch_of_their_pod_and_a_watch_of_cliques() {
   [[ $(sort "$stage/rights.txt") == $'list,watch computedomaincliques\npatch pods' ]]
 }
 
-# The page's third block: all of ours.
+# The page's fourth block: all of ours. The third are values of NVIDIA's chart.
 page_block() { awk -v wanted="$2" '/^```yaml$/ { block++; inside = 1; next } /^```$/ { inside = 0 } inside && block == wanted' "$1"; }
 rack() {
-  mkdir -p "$stage/rack" && page_block "$repo/docs/install.md" 3 >"$stage/rack/kustomization.yaml" &&
+  mkdir -p "$stage/rack" && page_block "$repo/docs/install.md" 4 >"$stage/rack/kustomization.yaml" &&
     without_a_warning kubectl kustomize "$stage/rack" >"$stage/rack.yaml" &&
     kubectl create --dry-run=client --validate=false -f "$stage/rack.yaml" -o json | jq -s 'map(if .kind == "List" then .items[] else . end)' >"$stage/rack.json"
 }
