@@ -203,9 +203,8 @@ show_table() {
 load=$(cut -d' ' -f1 /proc/loadavg)
 if ! $smoke; then
   "$repo/scripts/deps.sh"
-  (cd "$repo" && cmake --preset release >/dev/null &&
-    cmake --build --preset release --target compute-domain-controller compute-domain-daemon nodesim \
-    standin_imex standin_ctl cdom-bench | tail -n 1)
+  "$repo/scripts/build.sh" release compute-domain-controller compute-domain-daemon nodesim standin_imex standin_ctl \
+    cdom-bench | tail -n 1
   "$repo/test/controlplane/build.sh" >/dev/null
 fi
 

@@ -5,7 +5,6 @@ set -euo pipefail
 
 repo=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$repo"
-export CCACHE_BASEDIR=$repo CCACHE_NOHASHDIR=1
 build=build/asan
 rules=(plan acceptance caveats children clique_content clique_pace clique_write daemon_pods deletion findings imex_reports labels members
   membership ownership plugins roll rooms roster status usage)
@@ -15,8 +14,7 @@ mapfile -t tests < <(printf '%s_test\n' "${rules[@]}" | while read -r test; do
   if [[ -e controller/compute_domain/$test.cc ]]; then echo "$test"; fi
 done)
 
-cmake --preset asan >/dev/null
-cmake --build --preset asan --target "${tests[@]}"
+scripts/build.sh asan "${tests[@]}"
 profiles=$(mktemp -d)
 trap 'rm -rf "$profiles"' EXIT
 objects=()  # The first program by itself, each other one behind --object.

@@ -82,12 +82,8 @@ trap 'exit 130' INT TERM
 steps_built() { printf 'built %s' "$(grep -oE '^\[[0-9]+/[0-9]+\]' "$1" | tail -n 1)"; }
 say "What building needs, and the build itself. The first time takes some 15 minutes; a line a minute says how far it is"
 run "$repo/scripts/deps.sh"
-(
-  cd "$repo"
-  cmake --preset release >/dev/null
-  run_quietly "$stage/build.log" steps_built \
-    cmake --build --preset release --target compute-domain-controller nodesim standin_imex standin_ctl nvml_stand_in
-)
+run_quietly "$stage/build.log" steps_built \
+  "$repo/scripts/build.sh" release compute-domain-controller nodesim standin_imex standin_ctl nvml_stand_in
 "$repo/test/controlplane/build.sh" >/dev/null
 if $real_nodes; then
   # shellcheck source=../test/realnodes/demo.sh

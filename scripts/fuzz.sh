@@ -4,7 +4,7 @@
 # fails what it said, the input, and the command that repeats it. The last line is "N passed, N failed", where
 # only what ran is counted.
 #
-#   scripts/fuzz.sh [SECONDS_EACH [TARGET...]]    for 2 seconds each, all targets
+#   scripts/fuzz.sh [SECONDS_EACH [TARGET...]]    for a second each, all targets
 #
 # CDOM_FUZZ_SEED=N            the search begins elsewhere than with 1
 # CDOM_FUZZ_UNIT_SECONDS=N    one input takes longer than that: it hangs (10)
@@ -14,13 +14,12 @@ set -uo pipefail
 
 repo=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$repo" || exit
-seconds=${1:-2}
+seconds=${1:-1}
 (($# == 0)) || shift
 if [[ ! $seconds =~ ^[0-9]+$ ]] || ((seconds == 0)); then
   echo "fuzz: '$seconds' is no number of seconds" >&2
   exit 2
 fi
-export CCACHE_BASEDIR=$repo CCACHE_NOHASHDIR=1
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/cdom-fuzz.XXXXXX")
 finish() {  # finish PASSED FAILED
@@ -30,8 +29,7 @@ finish() {  # finish PASSED FAILED
   exit
 }
 
-build() { cmake --preset fuzz && cmake --build --preset fuzz --target cdom-fuzz; }
-if [[ -z ${CDOM_FUZZ_PROGRAM:-} ]] && ! build >"$work/build.log" 2>&1; then
+if [[ -z ${CDOM_FUZZ_PROGRAM:-} ]] && ! scripts/build.sh fuzz cdom-fuzz >"$work/build.log" 2>&1; then
   echo "FAIL build of preset fuzz"
   tail -n 60 "$work/build.log"
   finish 0 1

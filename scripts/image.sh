@@ -45,7 +45,7 @@ mkdir -p "$(dirname -- "$output")"
 output=$(realpath -m -- "$output")
 
 umask 022
-export CCACHE_BASEDIR=$repo CCACHE_NOHASHDIR=1 PYTHONDONTWRITEBYTECODE=1
+export PYTHONDONTWRITEBYTECODE=1
 CDOM_REVISION=$(cmake "-DSOURCE=$repo" -P "$repo/cmake/revision.cmake" 2>&1)
 : "${SOURCE_DATE_EPOCH:=$(git -C "$repo" log -1 --format=%ct 2>/dev/null || echo 0)}"
 export CDOM_REVISION SOURCE_DATE_EPOCH
@@ -67,8 +67,7 @@ program() {
     options=(--fresh)  # Where the libraries lie changes with their versions.
   fi
   cd "$repo" && export CDOM_SYSROOT=$2/root
-  cmake "${options[@]}" --preset "$preset" &&
-    cmake --build --preset "$preset" --target "image_$image" &&
+  scripts/build.sh "${options[@]}" "$preset" "image_$image" &&
     DESTDIR=$work/$1/program cmake --install "build/$preset" --prefix /usr --strip --component "$image"
 }
 

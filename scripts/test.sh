@@ -27,8 +27,6 @@ case $scope in
     ;;
 esac
 
-# Objects built in another checkout serve here too.
-export CCACHE_BASEDIR=$repo CCACHE_NOHASHDIR=1
 logs=$(mktemp -d "${TMPDIR:-/tmp}/cdom-test.XXXXXX")
 passed=0
 failed=0
@@ -37,12 +35,17 @@ count() {  # count PASSED FAILED
   failed=$((failed + $2))
 }
 times=()
+used=0  # Seconds of processor until now, of all that this shell has waited for.
 took() {  # took NAME BEGAN: for the table at the end
-  times+=("$((SECONDS - $2))"$'\t'"$1")
+  local before=$used user system
+  times >"$logs/processor.$BASHPID"
+  { read -r && read -r user system; } <"$logs/processor.$BASHPID"
+  used=$(awk -v RS='[ \n]' -F'[ms]' '{ sum += $1 * 60 + $2 } END { printf "%d", sum }' <<<"$user $system")
+  times+=("$((SECONDS - $2))"$'\t'"$((used - before))"$'\t'"$1")
 }
 finish() {
-  echo "slowest of $SECONDS s:"
-  printf '%s\n' "${times[@]}" | sort -rn | head -n 12 | awk -F'\t' '{ printf "%6d s  %s\n", $1, $2 }'
+  echo "slowest of $SECONDS s, and the seconds of processor that each took:"
+  printf '%s\n' "${times[@]}" | sort -rn | head -n 20 | awk -F'\t' '{ printf "%6d s %6d s  %s\n", $1, $2, $3 }'
   if ((failed > 0)); then echo "logs are in $logs"; else rm -rf "$logs"; fi
   echo "$passed passed, $failed failed"
   ((failed == 0 && passed > 0))
@@ -131,10 +134,7 @@ lives() {
 }
 
 build() {  # build PRESET TARGET...
-  local preset=$1
-  shift
-  step "build of preset $preset: $*" \
-    bash -c 'cmake --preset "$0" && cmake --build --preset "$0" --target "$@"' "$preset" "$@"
+  step "build of preset $1: ${*:2}" "$repo/scripts/build.sh" "$@"
 }
 
 coverage() {  # With the table by file, which is worth a look when all is well, too.
@@ -165,8 +165,8 @@ as_users_run_it() {
 
 # A machine that cannot run them fails here, and says what it lacks.
 real_nodes() {
-  step "containerd is built" "$repo/test/realnodes/build.sh" &&
-    step "the stand-in for the kubelet plugin is built" "$repo/test/realnodes/plugin/build.sh" &&
+  step "containerd is built" nice -n 19 "$repo/test/realnodes/build.sh" &&
+    step "the stand-in for the kubelet plugin is built" nice -n 19 "$repo/test/realnodes/plugin/build.sh" &&
     script "real nodes" "$repo/test/realnodes/realnodes_test.sh" "$repo/build/release/bin"
 }
 
@@ -174,7 +174,6 @@ real_nodes() {
 computes() {
   local built=true
   build release fault_sweep_test wide_sweep_test daemon_sweep_test plugin_sweep_test || built=false
-  touch "$logs/release_is_built"
   if $built; then
     cases "sweeps and rules over the sources" release -R '^(fault_sweep_test|wide_sweep_test|daemon_sweep_test|plugin_sweep_test|tidy): '
     lives "sweeps and rules over the sources" 10000
@@ -189,50 +188,53 @@ computes() {
   step "configuration of preset clang" cmake --preset clang && step "clang-tidy finds nothing" lint
 }
 
-# meanwhile FUNCTION: beside what follows, and behind it where both want a processor.
-meanwhile() {
+# beside FUNCTION NICE: meanwhile; the nicer, the further behind what else wants a processor.
+besides=()
+beside() {
   (
-    renice -n 19 "$BASHPID" >/dev/null
-    passed=0 failed=0 times=()
+    renice -n "$2" "$BASHPID" >/dev/null
+    passed=0 failed=0 times=() used=0
     "$1"
-    printf '%s\n' "$passed $failed" "${times[@]}" >"$logs/meanwhile"
+    printf '%s\n' "$passed $failed" "${times[@]}" >"$logs/beside.$1"
   ) &
-  beside=$!
+  besides+=("$! $1")
 }
-joined() {  # Waits for it, and counts it in.
-  local good bad
-  wait "$beside"
-  if [[ ! -s $logs/meanwhile ]]; then
-    count 0 1
-    echo "FAIL what ran beside the end-to-end tests did not come to its end"
-    return
-  fi
-  { read -r good bad && mapfile -t -O "${#times[@]}" times; } <"$logs/meanwhile"
-  count "$good" "$bad"
+joined() {  # Waits for all of those, and counts them in.
+  local one pid name good bad
+  for one in "${besides[@]}"; do
+    read -r pid name <<<"$one"
+    wait "$pid"
+    if [[ ! -s $logs/beside.$name ]]; then
+      count 0 1
+      echo "FAIL the part that $name() runs did not come to its end"
+      continue
+    fi
+    { read -r good bad && mapfile -t -O "${#times[@]}" times; } <"$logs/beside.$name"
+    count "$good" "$bad"
+  done
 }
 
-# Who builds in build/release next must not meet those who still do.
-release_is_built() {
-  until [[ -e $logs/release_is_built ]] || ! kill -0 "$beside" 2>/dev/null; do sleep 1; done
+# What waits for kubelets most of the time.
+nodes() {
+  script "a daemon that cannot work" "$repo/test/imex/daemon_cases.sh" "$repo/build/release/bin"
+  script "daemons" "$repo/test/imex/daemons.sh" "$repo/build/release/bin"
+  script "the kubelet plugin" "$repo/test/plugin/plugin_test.sh" "$repo/build/release/bin"
+  real_nodes
+  step "the demo with real nodes sees every step" "$repo/scripts/demo.sh" --real-nodes
+  script "the driver's image" "$repo/test/image/driver_test.sh"
 }
 
 full() {
   local cluster=true
   as_users_run_it || cluster=false
-  meanwhile computes
+  beside computes 19
   if $cluster; then
+    beside nodes 0
     script "control plane" "$repo/test/controlplane/controlplane_test.sh"
     script "end to end" "$repo/test/e2e/e2e.sh" "$repo/build/release/bin"
-    script "a daemon that cannot work" "$repo/test/imex/daemon_cases.sh" "$repo/build/release/bin"
-    script "daemons" "$repo/test/imex/daemons.sh" "$repo/build/release/bin"
-    script "the kubelet plugin" "$repo/test/plugin/plugin_test.sh" "$repo/build/release/bin"
-    real_nodes
     step "the demo sees every step" "$repo/scripts/demo.sh"
-    step "the demo with real nodes sees every step" "$repo/scripts/demo.sh" --real-nodes
     script "manifests" "$repo/test/manifests/manifests_test.sh" "$repo/build/release/bin"
-    release_is_built
     script "image" "$repo/test/image/image_test.sh"
-    script "the driver's image" "$repo/test/image/driver_test.sh"
     script "benchmarks" "$repo/scripts/bench.sh" --smoke
   fi
   joined

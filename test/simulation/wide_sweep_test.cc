@@ -35,7 +35,7 @@ int EveryOf(const std::string& workload) {
 // And one crash that is followed by an old view of one kind.
 int EveryStaleOf(const std::string& workload) {
   if (kEveryRequest) return 1;
-  return workload == "W17" ? 71 : 17;
+  return (workload == "W17" ? 71 : 17) * kCoarser;
 }
 
 std::vector<Manner> AllManners() {
