@@ -20,6 +20,7 @@
 #include "pkg/base/system_clock.h"
 #include "pkg/base/version.h"
 #include "pkg/command_line/exit.h"
+#include "pkg/command_line/flags.h"
 #include "pkg/command_line/signals.h"
 #include "pkg/http/curl_transport.h"
 #include "pkg/kube/client/config.h"
@@ -132,6 +133,7 @@ int main(int argc, char** argv) {
                             {"namespace", settings.ns},
                             {"image", settings.image},
                             {"election", settings.elects ? "on" : "off"}});
+  command_line::SayUnused(settings.unused_flags, *logger);
 
   kube::ExecRunner exec(base::Environment(), kPluginPatience, clock, *logger);
   const process::Context context = {

@@ -167,6 +167,7 @@ as_users_run_it() {
 real_nodes() {
   step "containerd is built" nice -n 19 "$repo/test/realnodes/build.sh" &&
     step "the stand-in for the kubelet plugin is built" nice -n 19 "$repo/test/realnodes/plugin/build.sh" &&
+    step "the reader of NVIDIA's checkpoints is built" nice -n 19 "$repo/test/controlplane/checkpoint/build.sh" &&
     script "real nodes" "$repo/test/realnodes/realnodes_test.sh" "$repo/build/release/bin"
 }
 

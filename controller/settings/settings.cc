@@ -177,7 +177,7 @@ void AddServingFlags(CLI::App& app, Settings& settings) {
   Add(app, "--metrics-path", "METRICS_PATH", settings.metrics_path,
       "Path of the metrics (/metrics); empty: none");
   AddIgnored(app, "--pprof-path", "PPROF_PATH", "Accepted and ignored: there are no profiles");
-  command_line::AddLogging(app, settings.verbosity, settings.log_format);
+  command_line::AddLogging(app, settings.verbosity, settings.log_format, settings.unused_flags);
 }
 
 void AddElectionFlags(CLI::App& app, Settings& settings) {

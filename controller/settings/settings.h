@@ -75,7 +75,8 @@ struct Settings {
   std::string debug_endpoint = "127.0.0.1:8081";
   std::string metrics_path = "/metrics";
   int verbosity = 0;
-  std::string log_format = "auto";  // As logging::ParseFormat knows them.
+  std::string log_format = "auto";             // As logging::ParseFormat knows them.
+  std::vector<std::string> unused_flags = {};  // Given, and without any effect.
   bool dry_run = false;
 };
 

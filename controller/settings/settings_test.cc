@@ -152,6 +152,8 @@ const std::vector<std::pair<std::string, std::string>> kEach = {
     {"--pprof-path", "/debug"},
     {"--v", "4"},
     {"--logging-format", "json"},
+    {"--vmodule", "a=1"},
+    {"--log-flush-frequency", "5s"},
     {"--dry-run", "true"},
     {"--image-name", "i"},
     {"--cd-daemon-image-pull-secret-names", "one two"},
@@ -191,6 +193,7 @@ void ExpectEach(const Settings& settings) {
   EXPECT_EQ(settings.metrics_path, "/m");
   EXPECT_EQ(settings.verbosity, 4);
   EXPECT_EQ(settings.log_format, "json");
+  EXPECT_EQ(settings.unused_flags, (Words{"--vmodule", "--log-flush-frequency"}));
   EXPECT_TRUE(settings.dry_run);
 }
 

@@ -105,6 +105,14 @@ TEST_F(DaemonSettings, EachRefusalIsOneLine) {
   EXPECT_EQ(text.find('\n'), text.size() - 1) << text;
 }
 
+TEST_F(DaemonSettings, KlogsFlagsWithoutAnEffectAreTakenAndTold) {
+  SetAll();
+  const Parsed parsed = Parse({"--vmodule=a=1", "--log-flush-frequency", "5s", "run"});
+  ASSERT_FALSE(parsed.exit) << parsed.exit->text;
+  EXPECT_EQ(parsed.settings.unused_flags,
+            (std::vector<std::string>{"--vmodule", "--log-flush-frequency"}));
+}
+
 TEST_F(DaemonSettings, TakesAllGatesThatTheReferencesControllerSends) {
   SetAll();
   Set("FEATURE_GATES",

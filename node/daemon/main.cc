@@ -18,6 +18,7 @@
 #include "pkg/base/system_clock.h"
 #include "pkg/base/version.h"
 #include "pkg/command_line/exit.h"
+#include "pkg/command_line/flags.h"
 #include "pkg/command_line/signals.h"
 #include "pkg/kube/client/config.h"
 #include "pkg/kube/client/exec_runner.h"
@@ -54,6 +55,7 @@ int Run(const imexd::Settings& settings, const base::Clock& clock, base::Logger&
                            {"uid", settings.self.domain},
                            {"clique", settings.self.clique},
                            {"node", settings.self.node}});
+  command_line::SayUnused(settings.unused_flags, logger);
   imexd::Programs programs;
   if (!settings.self.clique.empty()) {
     auto prepared = imexd::Prepare(settings, Search());

@@ -1,10 +1,9 @@
 #include "node/daemon/settings.h"
 
-#include <algorithm>
 #include <map>
-#include <sstream>
+#include <utility>
 
-#include "controller/api/names.h"
+#include "controller/api/feature_gates.h"
 #include "node/imex/hosts_file.h"
 #include "node/imex/names.h"
 #include "pkg/command_line/flags.h"
@@ -23,56 +22,21 @@ std::string Quoted(const std::string& text) {
   return "\"" + json::OneLine(text, kQuotedMax) + "\"";
 }
 
-// What the reference's gates must be for this daemon; one that is not here must not be there.
-const std::map<std::string, std::optional<bool>>& KnownGates() {
-  static const std::map<std::string, std::optional<bool>> kGates = {
-      {"ComputeDomainCliques", true},
-      {"IMEXDaemonsWithDNSNames", true},
-      {"HostManagedIMEXDaemon", false},
-      {"CrashOnNVLinkFabricErrors", {}},
-      {"FabricManagerPartitioning", {}},
-      {"TimeSlicingSettings", {}},
-      {"MPSSupport", {}},
-      {"PassthroughSupport", {}},
-      {"DynamicMIG", {}},
-      {"NVMLDeviceHealthCheck", {}},
-      {"DeviceMetadata", {}},
-      {"DRAListTypeAttributes", {}},
-      {"ConsumableShares", {}},
-      {"ContextualLogging", {}},
-      {"LoggingAlphaOptions", {}},
-      {"LoggingBetaOptions", {}},
-      {"AllAlpha", {}},
-      {"AllBeta", {}}};
-  return kGates;
-}
+// What the reference's gates must be for this daemon, where that matters.
+constexpr auto kNeeded =
+    std::to_array<std::pair<const char*, bool>>({{"ComputeDomainCliques", true},
+                                                 {"IMEXDaemonsWithDNSNames", true},
+                                                 {"HostManagedIMEXDaemon", false}});
 
-// What is wrong with one of "name=bool"; empty: nothing.
-std::string CheckGate(const std::string& gate) {
-  const std::size_t equals = std::min(gate.find('='), gate.size());
-  const std::string name = gate.substr(0, equals);
-  const std::string value = gate.substr(std::min(equals + 1, gate.size()));
-  const auto known = KnownGates().find(name);
-  if (known == KnownGates().end()) {
-    return "feature gate " + Quoted(name) +
-           " is not known to this daemon: take it out of FEATURE_GATES, or use a controller and a "
-           "daemon of one version";
-  }
-  if (value != "true" && value != "false") {
-    return "feature gate " + Quoted(gate) + " has to be " + name + "=true or " + name + "=false";
-  }
-  if (known->second && *known->second != (value == "true")) {
-    return "feature gate " + name + "=" + value +
-           " cannot be served by this daemon: leave the gate out, or use NVIDIA's daemon";
-  }
-  return {};
-}
-
+// What is wrong with them; empty: nothing.
 std::string CheckGates(const std::string& text) {
-  std::istringstream list(text);
-  for (std::string gate; std::getline(list, gate, ',');) {
-    if (gate.empty()) continue;
-    if (std::string wrong = CheckGate(gate); !wrong.empty()) return wrong;
+  const auto gates = api::ReadFeatureGates(text, "daemon");
+  if (!gates) return gates.error().message;
+  for (const auto& [name, needed] : kNeeded) {
+    const auto found = gates->find(name);
+    if (found == gates->end() || found->second == needed) continue;
+    return std::string("feature gate ") + name + (needed ? "=false" : "=true") +
+           " cannot be served by this daemon: leave the gate out, or use NVIDIA's daemon";
   }
   return {};
 }
@@ -144,7 +108,7 @@ void AddAll(CLI::App& app, Settings& settings, std::string& gates) {
   AddGiven(app, settings, gates);
   AddPlaces(app, settings);
   app.option_defaults()->group("What others see of it");
-  command_line::AddLogging(app, settings.verbosity, settings.log_format);
+  command_line::AddLogging(app, settings.verbosity, settings.log_format, settings.unused_flags);
   app.require_subcommand(1);
   app.fallthrough();
   app.add_subcommand("run", "Joins the clique and runs IMEX, until SIGTERM");

@@ -24,6 +24,7 @@ struct Settings {
   std::string domain_namespace = "default";
   int verbosity = 0;
   std::string log_format = "auto";
+  std::vector<std::string> unused_flags = {};  // Given, and without any effect.
 
   // Where things are; the defaults are those of the pod that a controller makes.
   std::string kubeconfig = {};

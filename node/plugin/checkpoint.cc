@@ -29,6 +29,8 @@ std::string_view NameOf(ClaimState state) {
 }
 
 std::optional<ClaimState> StateOf(std::string_view name) {
+  // Of 0.4, which kept every claim that was taken back for a while.
+  if (name == "UnprepareCompleted") return ClaimState::kAborted;
   for (const auto& [state, known] : kStates) {
     if (known == name) return state;
   }
@@ -157,7 +159,9 @@ Result<CheckpointClaim> DecodeClaimV2(const Value& entry) {
                          .groups = TRY(DecodeGroups(entry["preparedDevices"])),
                          .name = entry["name"].AsString(),
                          .ns = entry["namespace"].AsString(),
-                         .aborted_at = entry["abortedAt"].AsString()};
+                         .aborted_at = entry["abortedAt"].IsString()
+                                           ? entry["abortedAt"].AsString()
+                                           : entry["unpreparedAt"].AsString()};
 }
 
 using DecodeClaimOf = Result<CheckpointClaim> (*)(const Value&);
@@ -198,6 +202,9 @@ std::optional<std::string_view> TakeObject(std::string_view& text) {
 }
 
 constexpr std::string_view kSum = R"({"checksum":)";
+// Before it in files of newer plugins, and under no checksum: any two letters or so.
+constexpr std::string_view kVersion = R"({"version":")";
+constexpr std::size_t kVersionMax = 8;
 
 // The file, cut into its parts; they are where Go's encoder puts them.
 struct Parts {
@@ -208,7 +215,14 @@ struct Parts {
 
 std::optional<Parts> Cut(std::string_view text) {
   Parts parts;
-  if (!Take(text, kSum)) return {};
+  if (Take(text, kVersion)) {
+    const std::size_t end = text.find('"');
+    if (end > kVersionMax) return {};
+    text.remove_prefix(end);
+    if (!Take(text, "\",") || !Take(text, kSum.substr(1))) return {};
+  } else if (!Take(text, kSum)) {
+    return {};
+  }
   const auto checksum = TakeNumber(text);
   if (!checksum) return {};
   parts.checksum = *checksum;

@@ -114,6 +114,25 @@ TEST(Checkpoint, FieldsOfANewerPluginDoNotMakeItUnreadable) {
   EXPECT_TRUE(found->claims.contains("a"));
 }
 
+TEST(Checkpoint, OneThatSaysItsVersionIsRead) {
+  const std::string text = Encode(OneChannel());
+  EXPECT_EQ(DecodeCheckpoint(R"({"version":"v2",)" + text.substr(1)), OneChannel());
+  for (const char* wrong :
+       {R"({"version":2,)", R"({"version":"v2")", R"({"version":"v2","later":1,)",
+        R"({"version":"123456789",)", R"({"version":)"}) {
+    EXPECT_FALSE(DecodeCheckpoint(wrong + text.substr(1))) << wrong;
+  }
+}
+
+TEST(Checkpoint, AClaimThatPlugins04TookBackIsOver) {
+  const auto found = DecodeCheckpoint(Sealed(
+      "{}",
+      R"({"checksum":0,"preparedClaims":{"a":{"checkpointState":"UnprepareCompleted","status":{},"name":"x","namespace":"y","unpreparedAt":"2026-11-23T03:00:00Z"}}})"));
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ(found->claims.at("a").state, ClaimState::kAborted);
+  EXPECT_EQ(found->claims.at("a").aborted_at, "2026-11-23T03:00:00Z");
+}
+
 TEST(Checkpoint, AStateThatNobodyKnowsIsRefused) {
   EXPECT_FALSE(DecodeCheckpoint(Sealed(
       "{}", R"({"checksum":0,"preparedClaims":{"a":{"checkpointState":"Later","status":{}}}})")));

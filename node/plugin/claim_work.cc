@@ -272,11 +272,13 @@ void ClaimWork::ChangeLabel(One& one, const Step& step) {
 }
 
 void ClaimWork::Fail(One& one, const base::Error& error) {
-  one.failed = json::OneLine(error.message, 1000);
+  const std::string before = std::exchange(one.failed, json::OneLine(error.message, 1000));
   const auto pause = kPauseFirst * (1 << std::min(one.failures++, kDoublingsMax));
   one.next = state_.clock.Now() + std::min(pause, kPauseMost);
-  state_.logger.Debug("Something for a claim failed and is tried again",
-                      {{"claim", one.name.ns + "/" + one.name.name}, {"err", one.failed}});
+  // The kubelet hears of it when the time is up.
+  state_.logger.Log(before == one.failed ? base::LogLevel::kDebug : base::LogLevel::kInfo,
+                    "Something for a claim failed and is tried again",
+                    {{"claim", one.name.ns + "/" + one.name.name}, {"err", one.failed}});
 }
 
 void ClaimWork::Answer(One& one, const Step& step) {

@@ -21,6 +21,7 @@
 #include "pkg/base/system_clock.h"
 #include "pkg/base/version.h"
 #include "pkg/command_line/exit.h"
+#include "pkg/command_line/flags.h"
 #include "pkg/command_line/signals.h"
 #include "pkg/http/curl_transport.h"
 #include "pkg/kube/client/config.h"
@@ -53,6 +54,7 @@ int Run(const plugin::Settings& settings, const base::Clock& clock, base::Logger
                            {"revision", std::string(base::Revision())},
                            {"node", settings.node},
                            {"namespace", settings.ns}});
+  command_line::SayUnused(settings.unused_flags, logger);
   kube::ExecRunner exec(base::Environment(), kPluginPatience, clock, logger);
   const plugin::Context context = {
       .settings = settings, .clock = clock, .logger = logger, .load_config = [&] {

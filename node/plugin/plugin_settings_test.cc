@@ -125,6 +125,12 @@ TEST(PluginSettings, TheHostsImexNeedsItsGate) {
   EXPECT_TRUE(Names(WrongOnNode({"--imex-isolation", "channel"}), "--imex-isolation"));
 }
 
+TEST(PluginSettings, KlogsFlagsWithoutAnEffectAreTakenAndTold) {
+  EXPECT_EQ(Good({"--vmodule=a=1", "--log-flush-frequency", "5s"}).unused_flags,
+            (std::vector<std::string>{"--vmodule", "--log-flush-frequency"}));
+  EXPECT_TRUE(Names(WrongOnNode({"--vmodule", "a"}), "--vmodule \"a\""));
+}
+
 TEST(PluginSettings, WhatIsWrongIsSaidWithItsFlag) {
   EXPECT_TRUE(Names(Wrong({}), "--node-name"));
   EXPECT_TRUE(Names(Wrong({"--node-name", "../x"}), "--node-name \"../x\""));
@@ -174,7 +180,9 @@ TEST(PluginSettings, HelpNamesEveryVariableOfNvidias) {
                                "KUBE_API_QPS",
                                "KUBE_API_BURST",
                                "ALT_PROC_DEVICES_PATH",
-                               "LOG_VERBOSITY"}) {
+                               "LOG_VERBOSITY",
+                               "VMODULE",
+                               "LOG_FLUSH_FREQUENCY"}) {
     EXPECT_TRUE(Names(parsed.exit->text, variable)) << variable;
   }
 }

@@ -78,7 +78,7 @@ class WorkTest : public testing::Test {
   std::string folder_ = {};
   Settings settings_ = {};
   base::ManualClock clock_;
-  kube::NoLog log_;
+  kube::RecordingLogger log_;
   base::Mailbox mailbox_;
   Metrics metrics_{"node-a"};
   std::optional<State> state_;
@@ -134,6 +134,31 @@ TEST_F(WorkTest, ADaemonsClaimIsTakenBackWhileTheApiServerIsAway) {
 }
 
 // Its label would stay, and nobody would take it away.
+TEST_F(WorkTest, WhatTheDiskDoesNotTakeIsToldWithTheFileAndSucceedsOnceItDoes) {
+  Note(DeviceType::kDaemon, {"k=1"});
+  // What is written whole goes by way of this name.
+  const std::string half = settings_.Folder() + "/.checkpoint.json.cdom-half";
+  fs::create_directories(half + "/in-the-way");
+  Ask(Operation::kUnprepare);
+  EXPECT_LE(work_->Turn(), clock_.Now() + std::chrono::seconds(2));
+  clock_.Advance(std::chrono::milliseconds(39'999));
+  EXPECT_LE(work_->Turn(), clock_.Now() + std::chrono::seconds(2));
+  EXPECT_FALSE(answers_);
+  clock_.Advance(std::chrono::milliseconds(1));
+  static_cast<void>(work_->Turn());
+  ASSERT_TRUE(answers_);
+  EXPECT_EQ(answers_->at(kUid).error, "open " + half + ": File exists");
+  // Of a thing that goes on failing there is one line.
+  EXPECT_EQ(log_.Count("failed and is tried again"), 1U);
+  Ask(Operation::kUnprepare);
+  static_cast<void>(work_->Turn());
+  fs::remove_all(half);
+  clock_.Advance(std::chrono::seconds(2));
+  static_cast<void>(work_->Turn());
+  ASSERT_TRUE(answers_);
+  EXPECT_EQ(answers_->at(kUid).error, "");
+}
+
 TEST_F(WorkTest, AChannelsClaimIsNotForgottenWhileTheNodeCannotBeRead) {
   Note(DeviceType::kChannel, {"k=1"});
   PutSpec();

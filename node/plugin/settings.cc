@@ -1,9 +1,8 @@
 #include "node/plugin/settings.h"
 
-#include <algorithm>
 #include <map>
-#include <sstream>
 
+#include "controller/api/feature_gates.h"
 #include "controller/api/names.h"
 #include "pkg/command_line/flags.h"
 #include "pkg/json/utf8.h"
@@ -40,53 +39,10 @@ struct Given {
                                       {"FabricManagerPartitioning", false}};
 };
 
-// Those of other parts are in the same list, and theirs.
-constexpr std::array kGatesOfOthers = {"TimeSlicingSettings",
-                                       "MPSSupport",
-                                       "PassthroughSupport",
-                                       "DynamicMIG",
-                                       "NVMLDeviceHealthCheck",
-                                       "DeviceMetadata",
-                                       "DRAListTypeAttributes",
-                                       "ConsumableShares",
-                                       "ContextualLogging",
-                                       "LoggingAlphaOptions",
-                                       "LoggingBetaOptions",
-                                       "AllAlpha",
-                                       "AllBeta"};
-
-bool IsOfOthers(const std::string& name) {
-  for (const char* gate : kGatesOfOthers) {
-    if (name == gate) return true;
-  }
-  return false;
-}
-
-// What is wrong with one of "name=bool"; empty: nothing.
-std::string ReadGate(const std::string& text, Given& given) {
-  const std::size_t equals = std::min(text.find('='), text.size());
-  const std::string name = text.substr(0, equals);
-  const std::string value = text.substr(std::min(equals + 1, text.size()));
-  if (value != "true" && value != "false") {
-    return "feature gate " + Quoted(text) + " has to be " + Quoted(name + "=true") + " or " +
-           Quoted(name + "=false");
-  }
-  const auto known = given.gate.find(name);
-  if (known == given.gate.end()) {
-    if (IsOfOthers(name)) return {};
-    return "feature gate " + Quoted(name) +
-           " is not known to this plugin: take it out of FEATURE_GATES";
-  }
-  known->second = value == "true";
-  return {};
-}
-
 std::string ReadGates(Given& given, Settings& settings) {
-  std::istringstream list(given.gates);
-  for (std::string gate; std::getline(list, gate, ',');) {
-    if (gate.empty()) continue;
-    if (std::string wrong = ReadGate(gate, given); !wrong.empty()) return wrong;
-  }
+  const auto gates = api::ReadFeatureGates(given.gates, "plugin");
+  if (!gates) return gates.error().message;
+  for (const auto& [name, on] : *gates) given.gate[name] = on;
   if (given.gate["FabricManagerPartitioning"]) {
     return "feature gate FabricManagerPartitioning=true cannot be served by this plugin: leave the "
            "gate out, or use NVIDIA's plugin";
@@ -207,7 +163,7 @@ void AddSeen(CLI::App& app, Settings& settings, Given& given) {
   Add(app, "--http-endpoint", "HTTP_ENDPOINT", settings.metrics_address,
       "Where metrics are served, such as :8081; empty: nowhere");
   Add(app, "--metrics-path", "METRICS_PATH", settings.metrics_path, "Under which path (/metrics)");
-  command_line::AddLogging(app, settings.verbosity, settings.log_format);
+  command_line::AddLogging(app, settings.verbosity, settings.log_format, settings.unused_flags);
   Add(app, "--kube-api-qps", "KUBE_API_QPS", given.qps, "Taken and not needed");
   Add(app, "--kube-api-burst", "KUBE_API_BURST", given.burst, "Taken and not needed");
 }

@@ -45,6 +45,7 @@ struct Settings {
   std::string metrics_path = "/metrics";
   int verbosity = 0;
   std::string log_format = "auto";
+  std::vector<std::string> unused_flags = {};  // Given, and without any effect.
 
   [[nodiscard]] std::string Folder() const;  // The plugin's.
   [[nodiscard]] std::string DevicesPath() const;

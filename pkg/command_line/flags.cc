@@ -1,9 +1,11 @@
 #include "pkg/command_line/flags.h"
 
 #include <algorithm>
+#include <charconv>
 #include <sstream>
 #include <utility>
 
+#include "pkg/base/duration.h"
 #include "pkg/base/version.h"
 
 namespace command_line {
@@ -23,6 +25,40 @@ std::string Footer(std::span<const ExitStatus> statuses) {
          "Last in parentheses: the default.";
 }
 
+// "file=2,dir/*=4"; what is wrong with it, or nothing.
+std::string CheckModules(const std::string& text) {
+  std::istringstream list(text);
+  for (std::string item; std::getline(list, item, ',');) {
+    if (item.empty()) continue;
+    const std::size_t equals = std::min(item.find('='), item.size());
+    const std::string level = item.substr(std::min(equals + 1, item.size()));
+    int number = 0;
+    const auto [end, error] = std::from_chars(level.data(), level.data() + level.size(), number);
+    const bool is_level = error == std::errc() && end == level.data() + level.size() && number >= 0;
+    if (equals == 0 || !is_level) return "use pattern=N, and commas between several";
+  }
+  return {};
+}
+
+std::string CheckDuration(const std::string& text) {
+  const auto duration = base::ParseDuration(text);
+  return duration ? "" : duration.error().message;
+}
+
+void AddUnused(CLI::App& app, const char* flag, const char* variable, const char* help,
+               std::string (*check)(const std::string&), std::vector<std::string>& unused) {
+  app.add_option_function<std::string>(
+         flag,
+         [flag, check, &unused](const std::string& text) {
+           if (const std::string wrong = check(text); !wrong.empty()) {
+             throw CLI::ValidationError(std::string(flag) + " \"" + text + "\"", wrong);
+           }
+           unused.emplace_back(flag);
+         },
+         help)
+      ->envname(variable);
+}
+
 }  // namespace
 
 void Begin(CLI::App& app, std::span<const ExitStatus> statuses) {
@@ -38,13 +74,24 @@ void AddKubeconfig(CLI::App& app, std::string& path) {
                  "Path of a kubeconfig; else $KUBECONFIG, the pod's account, ~/.kube/config");
 }
 
-void AddLogging(CLI::App& app, int& verbosity, std::string& format) {
+void AddLogging(CLI::App& app, int& verbosity, std::string& format,
+                std::vector<std::string>& unused) {
   Add(app, "-v,--v", "LOG_VERBOSITY", verbosity,
       "Log verbosity, 0 to 10 (0); 4 and above: every action")
       ->check(CLI::Range(0, 10));
   Add(app, "--logging-format", "LOGGING_FORMAT", format,
       "text, json, journal, or auto: the journal under systemd, else text (auto)")
       ->check(CLI::IsMember({"auto", "text", "json", "journal"}));
+  AddUnused(app, "--vmodule", "VMODULE",
+            "Accepted and ignored, as pattern=N: there is one verbosity", CheckModules, unused);
+  AddUnused(app, "--log-flush-frequency", "LOG_FLUSH_FREQUENCY",
+            "Accepted and ignored, as 5s: each line is written at once", CheckDuration, unused);
+}
+
+void SayUnused(const std::vector<std::string>& flags, base::Logger& logger) {
+  for (const std::string& flag : flags) {
+    logger.Warning("A flag has no effect with this program", {{"flag", flag}});
+  }
 }
 
 std::optional<Exit> Parse(CLI::App& app, std::vector<std::string> arguments) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "pkg/base/log.h"
 #include "pkg/command_line/exit.h"
 
 namespace command_line {
@@ -25,8 +26,11 @@ void Begin(CLI::App& app, std::span<const ExitStatus> statuses);
 
 // --kubeconfig, without a variable.
 void AddKubeconfig(CLI::App& app, std::string& path);
-// -v, 0 to 10, and --logging-format, as logging::ParseFormat knows it.
-void AddLogging(CLI::App& app, int& verbosity, std::string& format);
+// -v, 0 to 10, and --logging-format, as logging::ParseFormat knows it. klog's other flags are read,
+// change nothing, and are added to `unused` by their name if they are given.
+void AddLogging(CLI::App& app, int& verbosity, std::string& format,
+                std::vector<std::string>& unused);
+void SayUnused(const std::vector<std::string>& flags, base::Logger& logger);
 
 // Reads the command line and the environment. An Exit: --help or --version was asked for, or
 // something is wrong, and it says with what flag.

@@ -18,14 +18,23 @@ struct Program {
   std::string kubeconfig = {};
   int verbosity = 0;
   std::string format = "auto";
+  std::vector<std::string> unused = {};
 
   std::optional<Exit> Reads(const std::vector<std::string>& arguments) {
     Begin(app, kStatuses);
     Add(app, "--count", "COMMAND_LINE_TEST_COUNT", count, "How many");
     AddKubeconfig(app, kubeconfig);
-    AddLogging(app, verbosity, format);
+    AddLogging(app, verbosity, format, unused);
     return Parse(app, arguments);
   }
+};
+
+struct Lines final : base::Logger {
+  void Log(base::LogLevel /*level*/, std::string_view /*message*/,
+           std::initializer_list<base::LogField> fields) override {
+    for (const base::LogField& field : fields) said.push_back(field.value);
+  }
+  std::vector<std::string> said = {};
 };
 
 TEST(Flags, OfOneThatIsGivenTwiceTheLastCounts) {
@@ -70,7 +79,10 @@ TEST(Flags, VersionNamesTheProgramAndTheCommit) {
 }
 
 TEST(Flags, WhatIsWrongIsNamedByItsFlagAndIsMisuse) {
-  for (const char* wrong : {"--count=many", "--v=11", "--logging-format=xml", "--colour"}) {
+  for (const char* wrong :
+       {"--count=many", "--v=11", "--logging-format=xml", "--colour", "--vmodule=2", "--vmodule==2",
+        "--vmodule=a", "--vmodule=a=", "--vmodule=a=x", "--vmodule=a=-1", "--vmodule=a=2,b",
+        "--vmodule=a=99999999999", "--log-flush-frequency=5", "--log-flush-frequency=soon"}) {
     Program program;
     const auto exit = program.Reads({wrong});
     ASSERT_TRUE(exit) << wrong;
@@ -78,6 +90,20 @@ TEST(Flags, WhatIsWrongIsNamedByItsFlagAndIsMisuse) {
     const std::string flag = std::string(wrong).substr(0, std::string(wrong).find('='));
     EXPECT_NE(exit->text.find(flag), std::string::npos) << exit->text;
   }
+}
+
+TEST(Flags, ThoseOfKlogWithoutAnEffectAreTakenByFlagAndVariableAndEachIsToldOnce) {
+  Program none;
+  EXPECT_FALSE(none.Reads({}));
+  EXPECT_TRUE(none.unused.empty());
+  ::setenv("LOG_FLUSH_FREQUENCY", "5s", 1);
+  Program both;
+  EXPECT_FALSE(both.Reads({"--vmodule=a=1", "--vmodule", "round*=2,dir/file=0,"}));
+  ::unsetenv("LOG_FLUSH_FREQUENCY");
+  EXPECT_EQ(both.unused, (std::vector<std::string>{"--vmodule", "--log-flush-frequency"}));
+  Lines lines;
+  SayUnused(both.unused, lines);
+  EXPECT_EQ(lines.said, (std::vector<std::string>{"--vmodule", "--log-flush-frequency"}));
 }
 
 }  // namespace

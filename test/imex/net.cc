@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -30,10 +31,20 @@ const sockaddr* Generic(const sockaddr_in& address) {
   return std::bit_cast<const sockaddr*>(&address);
 }
 
+void Set(int fd, int level, int option, int value) {
+  ::setsockopt(fd, level, option, &value, sizeof(value));
+}
+
 int Bound(const sockaddr_in& address) {
   const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  const int on = 1;
-  ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+  Set(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+  // A peer that cannot be reached any more says nothing: after some 4 s it counts as gone, and so
+  // does an attempt to reach it.
+  Set(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+  Set(fd, IPPROTO_TCP, TCP_KEEPIDLE, 1);
+  Set(fd, IPPROTO_TCP, TCP_KEEPINTVL, 1);
+  Set(fd, IPPROTO_TCP, TCP_KEEPCNT, 3);
+  Set(fd, IPPROTO_TCP, TCP_SYNCNT, 1);
   if (fd >= 0 && ::bind(fd, Generic(address), sizeof(address)) == 0) return fd;
   if (fd >= 0) ::close(fd);
   return -1;

@@ -129,12 +129,16 @@ what_keeps_them() {
 }
 # Each worker sees the device, and a pod without a claim would not.
 has_channel() {
-  local pod node pid
+  local pod node
   while read -r pod node; do
-    pid=$(in_node "$node" "$cluster/containerd/ctr" --namespace k8s.io tasks ls |
-      awk -v id="$(kubectl get pod "$pod" -o 'jsonpath={.status.containerStatuses[0].containerID}' | sed 's#containerd://##')" '$1 == id { print $2 }')
-    in_node "$node" test -c "/proc/$pid/root/dev/nvidia-caps-imex-channels/channel0" || { echo "$pod has no channel"; return 1; }
+    channel_in "$pod" "$node" || return 1
   done < <(kubectl get pods -l app=real -o 'jsonpath={range .items[*]}{.metadata.name} {.spec.nodeName}{"\n"}{end}')
+}
+channel_in() {  # channel_in POD NODE
+  local pid
+  pid=$(in_node "$2" "$cluster/containerd/ctr" --namespace k8s.io tasks ls |
+    awk -v id="$(kubectl get pod "$1" -o 'jsonpath={.status.containerStatuses[0].containerID}' | sed 's#containerd://##')" '$1 == id { print $2 }')
+  in_node "$2" test -c "/proc/$pid/root/dev/nvidia-caps-imex-channels/channel0" || { echo "$1 has no channel"; return 1; }
 }
 
 the_log_of_a_daemon_is_read_through_the_kubelet_with_imexs_own_words() {

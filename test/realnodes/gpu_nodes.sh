@@ -39,7 +39,8 @@ configMapGenerator:
   - PREFLIGHT_WAIT=2
 YAML
 }
-# What is on a node, whichever pod of the plugin is there: files, what is mounted, what runs, what the kubelet knows of claims, labels.
+# What is on a node, whichever pod of the plugin is there: files, what is mounted, what runs, what the kubelet knows of claims, routes, labels,
+# whether it is cordoned.
 on_nodes_at_rest() {
   local node
   for node in "${nodes[@]}"; do
@@ -51,7 +52,8 @@ on_nodes_at_rest() {
       # shellcheck disable=SC2016
       in_node "$node" bash -c 'for process in /proc/[0-9]*/comm; do read -r name <"$process" && echo "process $name"; done 2>/dev/null' | grep -vE ' (bash|awk|runc.*|sleep|conmon|exe)$'
       in_node "$node" jq -c '.Data | fromjson | .ClaimInfoStateList // []' /var/lib/kubelet/dra_manager_state
-      kubectl get node "$node" -o 'jsonpath={.metadata.labels}'
+      in_node "$node" ip route | sed 's/ linkdown//'
+      kubectl get node "$node" -o 'jsonpath={.metadata.labels} {.spec.unschedulable}{.spec.taints}'
       echo
     } | sed -E 's/[0-9a-f]{64}/ID/g; s/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/UID/g; s/(kube-api-access)-[a-z0-9]{5}/\1/' | sort | uniq -c
   done

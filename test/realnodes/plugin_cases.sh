@@ -6,6 +6,9 @@
 source "$here/gpu_nodes.sh"
 
 readonly kDriver=compute-domain.nvidia.com
+# shellcheck source=trouble_cases.sh
+source "$here/trouble_cases.sh"
+
 readonly kOwnClique=01010101-0101-0101-0101-010101010101.1
 readonly kHostImex=/sys/fs/cgroup/systemd/system.slice/nvidia-imex.service
 
@@ -64,6 +67,7 @@ a_node_that_lacks_something_is_told_what_by_its_pod_and_the_others_serve() {
   wait_for 90 "no node publishes devices" none_has_devices || return 1
   # It notes claims in files of its own.
   for node in "${nodes[@]}"; do in_node "$node" rm -r "/var/lib/kubelet/plugins/$kDriver" && driver_on "$node" || return 1; done
+  make_small_disk || return 1
   imex_on node-1 && imex_on node-3 || return 1
   # As systemd makes it for a service that runs.
   in_node node-3 mkdir -p "$kHostImex" || return 1
@@ -317,6 +321,7 @@ our_plugin_is_removed_and_leaves_its_notes_alone() {
   for node in "${nodes[@]}"; do
     wait_for 60 "its notes alone are left" has_notes_alone "$node" || { in_node "$node" find /var/lib/kubelet/plugins_registry /var/lib/kubelet/plugins /run/cdi; return 1; }
   done
+  in_node "$small_disk" umount -n "$kPluginFolder"
 }
 has_notes_alone() {
   [[ $(in_node "$1" find /var/lib/kubelet/plugins_registry /var/lib/kubelet/plugins /run/cdi -not -type d -not -name '*gpu.nvidia.com*' -printf '%f\n' | sort | tr '\n' ' ') == \
@@ -327,11 +332,15 @@ run_case a_node_that_lacks_something_is_told_what_by_its_pod_and_the_others_serv
 run_case once_that_is_put_right_each_node_publishes_its_devices
 run_case pods_of_three_nodes_get_their_channels_from_our_plugin
 run_case a_pods_status_says_that_its_channel_is_healthy
+run_case a_partition_between_two_nodes_begins
 run_case a_slice_that_is_deleted_is_put_back_within_a_second
 run_case our_plugin_that_is_killed_goes_on_from_what_it_noted
 run_case a_torn_checkpoint_is_made_again_out_of_claims_and_cdi_files
 run_case plugins_are_replaced_under_a_running_job_and_a_pod_made_meanwhile_gets_its_channel
+run_case a_partition_is_told_by_its_pairs_while_both_nodes_are_ready_and_the_job_runs
+run_case a_partition_ends
 run_case a_kubelet_and_a_containerd_that_start_again_leave_the_job_alone_and_serve_the_next_pod
+run_case a_partition_that_is_over_is_no_more_told_and_nothing_was_started_again
 run_case pods_that_are_deleted_by_force_come_back_with_their_channels
 run_case a_domain_that_is_deleted_under_its_job_waits_for_it_and_then_leaves_nothing
 run_case its_token_has_done_nothing_that_was_refused
@@ -339,5 +348,11 @@ run_case from_apply_to_the_last_of_three_pods_that_runs_with_our_plugin
 run_case a_prepare_that_waits_is_woken_by_the_write_that_it_waits_for
 run_case two_domains_have_the_same_nodes_one_after_the_other
 run_case probes_and_metrics_of_our_plugin_are_answered
+run_case a_disk_that_is_full_is_logged_with_the_file_and_nothing_half_written_stays
+run_case what_our_plugin_notes_under_a_job_is_what_nvidias_would_have_written
+run_case a_job_whose_claims_nvidias_plugin_prepared_goes_on_under_ours
+run_case a_container_of_such_a_job_that_ends_is_started_again_with_its_channel
+run_case claims_that_nvidias_plugin_prepared_are_taken_back_without_a_trace_by_a_deletion_and_by_a_drain
+run_case a_disk_that_is_full_is_told_to_the_pod_and_once_there_is_room_the_kubelets_next_attempt_succeeds
 run_case a_node_that_was_started_again_loses_the_label_and_the_files_of_before
 run_case our_plugin_is_removed_and_leaves_its_notes_alone
