@@ -8,6 +8,7 @@
 #include "test/simulation/daemon_oracles.h"
 #include "test/simulation/mutants.h"
 #include "test/simulation/scripts.h"
+#include "test/simulation/shipped_rights.h"
 
 namespace simulation {
 
@@ -62,7 +63,11 @@ World::World(const Plan& plan, bool trace, BeforeRequest before_request)
           },
           [this](const std::string& node) { cluster_.agent(node).Wake(); }, plan.seed) {
   if (plan_.own_daemons) cluster_.RunDaemonsBy(daemons_);
-  if (FindScript(plan_.workload)->has_nvidias_rights) {
+  if (!FindScript(plan_.workload)->has_nvidias_rights) {
+    cluster_.server().Refuse([](const std::string& client, const Target& target) {
+      return client.starts_with("controller") && !ShippedRights::OfController().Allow(target);
+    });
+  } else {
     suspects_.may_read_claims = false;
     cluster_.server().Refuse([](const std::string& client, const Target& target) {
       const std::string& of = target.kind->resource.plural;
@@ -480,6 +485,7 @@ void World::TidyUp() {
     NodeAgent& agent = cluster_.agent(node);
     if (agent.silent_since()) cluster_.RecoverNode(node, true);
     agent.StartPlugin();
+    agent.SetHealth(NodeAgent::Health::kWell);
   }
   for (Workload* job : jobs_) job->Finish();
   RunToRest("the jobs end");
