@@ -30,7 +30,8 @@ struct Child {
   const kube::ObjectMeta* found = nullptr;  // Under whatever name; one that stays, if there is one.
   // Empty: it stays as it is, for somebody else made it, or nobody can say how it should be.
   std::string found_hash = {};
-  bool edited = false;  // Since we wrote it.
+  bool edited = false;    // Since we wrote it.
+  std::string hash = {};  // What `render` would give; empty: not known without.
 };
 
 template <typename T>
@@ -94,7 +95,10 @@ Rendered RenderWorkloadTemplate(const Observed& observed) {
 }
 
 Child FindDaemonSet(const Observed& observed) {
-  Child child = {.kind = Kind::kDaemonSet, .key = DaemonKey(observed), .render = RenderDaemonSet};
+  Child child = {.kind = Kind::kDaemonSet,
+                 .key = DaemonKey(observed),
+                 .render = RenderDaemonSet,
+                 .hash = observed.memory.rendered.daemon_set};
   const api::DaemonSet* found = FindOurs(observed.children.daemon_sets, observed, IsDaemonSet);
   if (found == nullptr) return child;
   child.found = &found->meta;
@@ -129,8 +133,10 @@ Child FindWorkloadTemplate(const Observed& observed) {
 std::vector<Child> ChildrenOf(const Observed& observed) {
   Child workload = FindWorkloadTemplate(observed);
   if (observed.facts.imex_on_hosts) return {std::move(workload)};
-  return {FindTemplate(observed, DaemonKey(observed), RenderDaemonTemplate, IsDaemonTemplate),
-          FindDaemonSet(observed), std::move(workload)};
+  Child daemons =
+      FindTemplate(observed, DaemonKey(observed), RenderDaemonTemplate, IsDaemonTemplate);
+  daemons.hash = observed.memory.rendered.daemon_template;
+  return {std::move(daemons), FindDaemonSet(observed), std::move(workload)};
 }
 
 bool IsRead(const NameCheck& name) {
@@ -159,6 +165,11 @@ std::optional<Action> PlanRelease(const Observed& observed, Kind kind,
   const kube::ObjectMeta& live = name.holder.meta;
   if (live.uid != found.uid || !HoldsFinalizer(live)) return {};
   return Release(kind, live);
+}
+
+// Whether that is known without rendering it.
+bool IsAsRendered(const Child& child) {
+  return !child.hash.empty() && child.found_hash == child.hash && !child.edited;
 }
 
 // One of ours that is not, or no more, what it should be. A claim template cannot be changed: it is
@@ -287,7 +298,7 @@ std::vector<Action> PlanChildren(const Observed& observed) {
     } else if (child.found->deleting) {
       // Made again once it is gone; its name is taken until then.
       action = PlanRelease(observed, child.kind, *child.found);
-    } else {
+    } else if (!IsAsRendered(child)) {
       action = PlanRepair(child, child.render(observed));
     }
     if (action) actions.push_back(*std::move(action));
@@ -304,6 +315,11 @@ std::vector<Action> PlanChildren(const Observed& observed) {
     }
   }
   return actions;
+}
+
+RenderedHashes HashChildren(const Observed& observed) {
+  return {.daemon_set = RenderDaemonSet(observed).hash,
+          .daemon_template = RenderDaemonTemplate(observed).hash};
 }
 
 ChildrenState FindChildren(const Observed& observed) {

@@ -12,6 +12,9 @@ namespace compute_domain {
 
 [[nodiscard]] std::vector<Action> PlanChildren(const Observed& observed);
 
+// For Memory::rendered; PlanChildren decides the same without.
+[[nodiscard]] RenderedHashes HashChildren(const Observed& observed);
+
 // How far the domain's children are, as far as is known: by name, such as "DaemonSet ns/x".
 struct ChildrenState {
   std::vector<std::string> missing = {};

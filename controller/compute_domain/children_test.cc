@@ -50,6 +50,33 @@ TEST(PlanChildren, Q2_ChildrenAsTheyWereMadeAreLeftAlone) {
   EXPECT_TRUE(PlanChildren(Stamped()).empty());
 }
 
+TEST(PlanChildren, Q2_ChildrenWhoseHashesAreRememberedAreDecidedAboutAsIfTheyWereNot) {
+  Observed as_made = Stamped();
+  Observed edited = Stamped();
+  edited.children.daemon_sets[0].meta.generation = 2;
+  Observed outdated = Stamped();
+  outdated.facts.daemons.image = "another";
+  Observed of_old = Stamped();
+  of_old.children.templates[0].template_hash = "of an older release";
+  for (Observed& observed : std::vector{as_made, edited, outdated, of_old}) {
+    const std::vector<Action> without = PlanChildren(observed);
+    observed.memory.rendered = HashChildren(observed);
+    const std::vector<Action> with = PlanChildren(observed);
+    ASSERT_EQ(with.size(), without.size());
+    for (std::size_t i = 0; i < with.size(); ++i) EXPECT_EQ(with[i].index(), without[i].index());
+    const auto stamps = [](const std::vector<Action>& actions) {
+      std::vector<std::string> written;
+      for (const auto& write : Actions<WritePodTemplate>(actions)) written.push_back(write.stamp);
+      return written;
+    };
+    EXPECT_EQ(stamps(with), stamps(without));
+  }
+  as_made.memory.rendered = HashChildren(as_made);
+  EXPECT_TRUE(PlanChildren(as_made).empty());
+  as_made.memory.rendered.daemon_set = "of another image";
+  EXPECT_TRUE(PlanChildren(as_made).empty()) << "a hash that is remembered only saves a rendering";
+}
+
 TEST(PlanChildren, F28_OtherVersionOfTheApiIsNoChangeOfATemplate) {
   Observed observed = Stamped();
   observed.facts.views.template_version = "v1beta1";

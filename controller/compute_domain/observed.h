@@ -180,11 +180,19 @@ struct ImexOfJob {
   friend bool operator==(const ImexOfJob&, const ImexOfJob&) = default;
 };
 
+// What was rendered of the children that depend on the domain's UID and the settings alone, as
+// their hashes: these are for good, and to render them anew is most of a plan. Empty: not known.
+struct RenderedHashes {
+  std::string daemon_set = {};
+  std::string daemon_template = {};
+};
+
 // What this process remembers of the domain from one pass to the next. It paces and explains: a new
 // process does without.
 struct Memory {
   std::optional<base::Clock::TimePoint> status_written = {};
   std::optional<base::Clock::TimePoint> deletion_seen = {};
+  RenderedHashes rendered = {};
   std::map<std::string, Pace> clique_paces = {};  // By the name of the clique.
   // Labelled nodes without an allocated channel claim of the domain, and since when they are seen
   // so.

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <utility>
 
+#include "controller/compute_domain/children.h"
 #include "controller/compute_domain/clique_pace.h"
 #include "controller/compute_domain/deletion.h"
 #include "controller/compute_domain/events.h"
@@ -322,6 +323,8 @@ Observed Reconciler::Gather(const std::string& uid) const {
   memory.imex_of_jobs = FindImexOfJobs(observed, memory.imex_of_jobs);
   memory.claims_are_labelled = AreClaimsLabelled(observed);
   memory.replacements = FindReplacements(observed, clock_.Now());
+  if (observed.domain && memory.rendered.daemon_set.empty())
+    memory.rendered = HashChildren(observed);
   AddHolders(observed);
   return observed;
 }

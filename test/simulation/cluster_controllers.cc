@@ -121,7 +121,7 @@ bool DaemonSetController::SyncStatus(const Object& set) {
 
 void ClaimController::Act(Time /*now*/) {
   for (const auto& [key, pod] : store().Live(Kind::kPod)) {
-    if (!pod->deleting() && SyncPod(*pod)) return;
+    if (!pod->deleting() && !IsTerminal(*pod) && SyncPod(*pod)) return;
   }
   for (const auto& [key, claim] : store().Live(Kind::kClaim)) {
     if (SyncClaim(*claim)) return;

@@ -13,19 +13,21 @@ namespace simulation {
 // generated names are left out, and so are indices, which may be given in another order.
 using EndState = std::vector<std::string>;
 
-// At each rest of a life; and how many children were made and ended in all of it, by whomever, and
+using Deeds = std::map<std::string, int>;  // Such as "created DaemonSet".
+
+// At each rest of a life; and how many children were made and ended until then, by whomever, and
 // pods by the controller.
 struct Course {
   std::vector<EndState> rests = {};
-  std::map<std::string, int> deeds = {};  // Such as "created DaemonSet".
+  std::vector<Deeds> deeds = {};
 };
 
 [[nodiscard]] EndState DescribeEnd(const ApiServer& server, const Suspects& suspects);
-[[nodiscard]] std::map<std::string, int> CountDeeds(const ApiServer& server,
-                                                    const Suspects& suspects);
+[[nodiscard]] Deeds CountDeeds(const ApiServer& server, const Suspects& suspects);
 
-// D1: a life that was struck comes to the same states as the one that was not.
-[[nodiscard]] Violations SameEnd(const Course& course, const Course& expected);
+// D1: a life that was struck comes to the same states as the one that was not. `so_far`: it may
+// have rested less often.
+[[nodiscard]] Violations SameEnd(const Course& course, const Course& expected, bool so_far = false);
 // D2: and nothing was made or deleted more or less often on the way. Who has an old view makes
 // things once more, and takes them down.
 [[nodiscard]] Violations SameDeeds(const Course& course, const Course& expected);

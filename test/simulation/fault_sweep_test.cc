@@ -128,6 +128,7 @@ TEST(Plan, IsReadBackFromItsOwnText) {
                        .mixed = true,
                        .two_leaders = true,
                        .seed = 9,
+                       .brief = true,
                        .mutant = "tear-down-forgets-a-role"};
     std::istringstream text(ToString(plan));
     std::vector<std::string> words;
@@ -137,7 +138,7 @@ TEST(Plan, IsReadBackFromItsOwnText) {
     EXPECT_EQ(error, "");
   }
   for (const char* wrong :
-       {"strike=never", "workload=W99", "mutant=x", "at=", "seed", "stale=Pods"}) {
+       {"strike=never", "end=soon", "workload=W99", "mutant=x", "at=", "seed", "stale=Pods"}) {
     std::string error;
     (void)ParsePlan({wrong}, error);
     EXPECT_NE(error, "") << wrong;

@@ -47,6 +47,7 @@ const Course& CourseOf(Plan plan) {
   plan.stale.clear();
   plan.two_leaders = false;
   plan.mixed = false;
+  plan.brief = false;
   const auto [it, is_new] = courses.try_emplace(ToString(plan));
   if (is_new) {
     World world(plan, false);
@@ -62,6 +63,8 @@ class Sweeper {
   Sweeper(const Plan& plan, std::vector<Blow> blows, int every, bool trace)
       : blows_(std::move(blows)),
         every_(every),
+        may_be_brief_(every > 1),
+        tried_(blows_.size()),
         world_(plan, trace, [this](const http::Request& request) { BranchOff(request); }) {}
 
   std::vector<Life> Run() {
@@ -73,6 +76,12 @@ class Sweeper {
   }
 
  private:
+  // Of each blow's lives one in four goes on to the end of the script.
+  bool IsBrief(std::size_t blow) {
+    constexpr std::size_t kInFull = 4;
+    return may_be_brief_ && (blow + tried_[blow]++) % kInFull != 0;
+  }
+
   void BranchOff(const http::Request& request) {
     if (branch_) return;
     const int at = world_.outcome().requests;
@@ -83,6 +92,7 @@ class Sweeper {
       plan.strike = blows_[i].strike;
       plan.stale = StaleOf(blows_[i]);
       plan.at = at;
+      plan.brief = IsBrief(i);
       const Branch branch = Branch::Begin();
       if (branch.IsHere()) {
         branch_ = branch;
@@ -108,6 +118,8 @@ class Sweeper {
 
   const std::vector<Blow> blows_;
   const int every_;
+  const bool may_be_brief_;
+  std::vector<std::size_t> tried_;  // How often, of each blow.
   std::vector<Life> lives_;
   std::optional<Branch> branch_;  // In a branch: itself.
   World world_;

@@ -77,6 +77,21 @@ void NodeAgent::StartPlugin() {
   Wake();
 }
 
+void NodeAgent::SetHealth(Health health) {
+  health_ = health;
+  Wake();
+}
+
+void NodeAgent::EndPod(const kube::Uid& pod, std::string phase) {
+  ends_[pod] = std::move(phase);
+  Wake();
+}
+
+void NodeAgent::TakeAddressesOf(int number) {
+  number_ = number;
+  addresses_ = 0;
+}
+
 void NodeAgent::Act(Time now) {
   if (silent_since_ || Report(now) || Publish(now)) return;
   for (const auto& [key, pod] : store().Live(Kind::kPod)) {
@@ -122,11 +137,19 @@ bool NodeAgent::Publish(Time now) {
     if (due <= now) return store().Delete(name(), Kind::kSlice, key).ok();
     AskAgainAt(due);
   }
-  if (plugin_gone_since_ || slice) return false;
+  const ObjectPtr node = store().Get(Kind::kNode, {.name = node_});
+  if (plugin_gone_since_ || slice || !node) return false;
   Value spec = Value::Object({{"driver", kDriver}, {"nodeName", node_}});
   spec["pool"] = Value::Object({{"name", node_}, {"generation", 1}, {"resourceSliceCount", 1}});
-  Value object =
-      Value::Object({{"metadata", Value::Object({{"name", key.name}})}, {"spec", std::move(spec)}});
+  const Value owner = Value::Object({{"apiVersion", "v1"},
+                                     {"kind", "Node"},
+                                     {"name", node_},
+                                     {"uid", node->uid()},
+                                     {"controller", true}});
+  Value object = Value::Object(
+      {{"metadata",
+        Value::Object({{"name", key.name}, {"ownerReferences", Value::Array({owner})}})},
+       {"spec", std::move(spec)}});
   return store().Create(name(), Kind::kSlice, "", std::move(object)).ok();
 }
 
@@ -139,7 +162,11 @@ bool NodeAgent::SyncPod(const Object& pod, Time now) {
     if (holds) return false;
     return store().Delete(name(), Kind::kPod, pod.key(), {.uid = pod.uid(), .grace = 0}).ok();
   }
-  if (IsTerminal(pod)) return false;
+  if (IsTerminal(pod)) return Stop(pod.uid(), now);
+  if (const auto end = ends_.find(pod.uid()); end != ends_.end()) {
+    if (Stop(pod.uid(), now)) return true;
+    return !running_.contains(pod.uid()) && SayEnded(pod, end->second, now);
+  }
   bool wrote = false;
   if (!PrepareAll(pod, wrote)) return wrote;
   if (!running_.contains(pod.uid())) {
@@ -175,6 +202,20 @@ bool NodeAgent::WritePodStatus(const Object& pod, const Running& running, bool r
       .ok();
 }
 
+bool NodeAgent::SayEnded(const Object& pod, const std::string& phase, Time now) {
+  return store()
+      .Edit(
+          name(), Kind::kPod, pod.key(),
+          [&](Value& object) {
+            object["status"]["phase"] = phase;
+            if (phase == "Failed") object["status"]["reason"] = "Evicted";
+            object["status"]["conditions"] = Value::Array(
+                {Condition("PodScheduled", true, now), Condition("Ready", false, now)});
+          },
+          Subresource::kStatus)
+      .ok();
+}
+
 bool NodeAgent::RunDaemon(const Object& pod, const Running& running, Time now) {
   if (daemons_ == nullptr) return PlayDaemon(pod, running, now);
   daemons_->Run({.pod = pod.key(),
@@ -202,7 +243,9 @@ bool NodeAgent::PlayDaemon(const Object& pod, const Running& running, Time now) 
     const bool is_member = entry != nullptr && (*entry)["ipAddress"].AsString() == running.ip;
     if (!is_member) return false;
   }
-  if (!IsPodReady(pod)) return WritePodStatus(pod, running, true, now);
+  const bool ready = health_ == Health::kWell;
+  if (ready != IsPodReady(pod)) return WritePodStatus(pod, running, ready, now);
+  if (health_ == Health::kCrashing) return false;
   return !clique_.empty() && running.writes_own_entry && WriteOwnStatus(running);
 }
 
@@ -254,12 +297,13 @@ bool NodeAgent::JoinClique(const Object& pod, const Running& running) {
 
 bool NodeAgent::WriteOwnStatus(const Running& running) {
   const Value* own = FindOwnEntry(running.domain);
-  if (own == nullptr || (*own)["status"].AsString() == "Ready") return false;
+  const char* status = health_ == Health::kWell ? "Ready" : "NotReady";
+  if (own == nullptr || (*own)["status"].AsString() == status) return false;
   return store()
       .Edit(name(), Kind::kClique, CliqueKey(running.domain, clique_),
             [&](Value& object) {
               for (Value& entry : object["daemons"].MutableItems()) {
-                if (entry["nodeName"].AsString() == node_) entry["status"] = "Ready";
+                if (entry["nodeName"].AsString() == node_) entry["status"] = status;
               }
             })
       .ok();

@@ -41,6 +41,14 @@ class NodeAgent final : public Peer {
   // kubelet takes the node's ResourceSlices away.
   void StopPlugin(Time now);
   void StartPlugin();
+  // How the daemons here are from now on. One that crashes says nothing more in its clique.
+  enum class Health { kWell, kUnready, kCrashing };
+  void SetHealth(Health health);
+  // The containers of that pod end, and it stays as "Failed" or "Succeeded".
+  void EndPod(const kube::Uid& pod, std::string phase);
+  // The pod addresses of another node are this one's now, and it gives them from the first on.
+  void TakeAddressesOf(int number);
+  [[nodiscard]] int number() const { return number_; }
   [[nodiscard]] std::optional<Time> silent_since() const { return silent_since_; }
 
  private:
@@ -69,6 +77,7 @@ class NodeAgent final : public Peer {
                                     Time now);
   [[nodiscard]] bool JoinClique(const Object& pod, const Running& running);
   [[nodiscard]] bool WriteOwnStatus(const Running& running);
+  [[nodiscard]] bool SayEnded(const Object& pod, const std::string& phase, Time now);
   [[nodiscard]] bool LeaveClique(const Running& running);
   [[nodiscard]] bool Stop(const kube::Uid& pod, Time now);
   [[nodiscard]] bool Unprepare(const kube::Uid& pod);
@@ -84,12 +93,14 @@ class NodeAgent final : public Peer {
 
   const std::string node_;
   std::string clique_;
-  const int number_;
+  int number_;
   DaemonRunner* const daemons_;
   int boots_ = 1;
   int addresses_ = 0;
   std::optional<Time> silent_since_ = {};
   std::optional<Time> plugin_gone_since_ = {};
+  Health health_ = Health::kWell;
+  std::map<kube::Uid, std::string> ends_;   // Pods and the phase that they end in.
   std::map<kube::Uid, Running> running_;    // By pod.
   std::map<kube::Uid, Prepared> prepared_;  // By claim.
 };

@@ -240,7 +240,7 @@ TEST_F(PaceOraclesTest, L1TakesTheAddressFromThePodAndNotFromTheEntryThatTheCont
 TEST_F(PaceOraclesTest, D1SeesWhatIsOtherAtRestAndD2WhatWasMadeTwice) {
   const auto course = [&] {
     return Course{.rests = {DescribeEnd(cluster.server(), suspects)},
-                  .deeds = CountDeeds(cluster.server(), suspects)};
+                  .deeds = {CountDeeds(cluster.server(), suspects)}};
   };
   const auto all = [](const Violations& violations) {
     std::string text;

@@ -282,6 +282,74 @@ TEST_P(PeersTest, PodsOfANodeThatIsDeletedGoWithIt) {
   EXPECT_EQ(DaemonOn("node-0"), nullptr);
 }
 
+TEST_P(PeersTest, NodeThatIsMadeAgainHasNeitherLabelNorPodsAndPublishesItsDevicesAnew) {
+  BringUp({"node-0", "node-1"});
+  const ObjectPtr slice = store().Get(Kind::kSlice, {.name = SliceName("node-0")});
+  store().Delete("admin", Kind::kNode, {.name = "node-0"});
+  Settle();
+  EXPECT_EQ(store().Get(Kind::kSlice, slice->key()), nullptr) << "it belonged to the Node";
+  EXPECT_FALSE(IsWorkloadReady("job-0"));
+  store().Create("admin", Kind::kNode, "", NodeObject("node-0", "node-0-boot-1"));
+  EXPECT_EQ(DomainLabel("node-0"), "");
+  Settle();
+  EXPECT_NE(store().Get(Kind::kSlice, slice->key())->uid(), slice->uid());
+  EXPECT_TRUE(IsWorkloadReady("job-0"));
+  EXPECT_EQ(DomainLabel("node-0"), uid);
+}
+
+TEST_P(PeersTest, NodeWithTheAddressesOfAnotherGivesItsPodsWhatTheOthersHad) {
+  BringUp({"node-0", "node-1"});
+  std::set<std::string> before;
+  for (const auto& [key, pod] : store().Live(Kind::kPod)) {
+    if (TargetNode(*pod) == "node-1") before.insert((*pod)["status"]["podIP"].AsString());
+  }
+  cluster.FailNode("node-0");
+  cluster.agent("node-0").TakeAddressesOf(cluster.agent("node-1").number());
+  cluster.RecoverNode("node-0", true);
+  Settle();
+  EXPECT_TRUE(before.contains((*DaemonOn("node-0"))["status"]["podIP"].AsString()));
+}
+
+TEST_P(PeersTest, DaemonThatIsEvictedIsReplacedUnderAnotherName) {
+  BringUp({"node-0"});
+  const ObjectPtr before = DaemonOn("node-0");
+  cluster.agent("node-0").EndPod(before->uid(), "Failed");
+  Settle();
+  EXPECT_EQ(store().Get(Kind::kPod, before->key()), nullptr);
+  ASSERT_NE(DaemonOn("node-0"), nullptr);
+  EXPECT_TRUE(IsPodReady(*DaemonOn("node-0")));
+}
+
+TEST_P(PeersTest, PodThatSucceedsStaysWithoutItsClaim) {
+  BringUp({"node-0"});
+  const kube::ObjectKey key = {.ns = "train", .name = "job-0"};
+  cluster.agent("node-0").EndPod(store().Get(Kind::kPod, key)->uid(), "Succeeded");
+  Settle();
+  ASSERT_NE(store().Get(Kind::kPod, key), nullptr);
+  EXPECT_TRUE(IsTerminal(*store().Get(Kind::kPod, key)));
+  for (const auto& [claim, object] : store().Live(Kind::kClaim)) EXPECT_NE(claim.ns, "train");
+  EXPECT_EQ(DomainLabel("node-0"), "");
+}
+
+// What each node's daemon says in its clique, where it writes that itself.
+TEST_P(PeersTest, DaemonThatIsNotReadySaysSoAndOneThatCrashesSaysNothing) {
+  BringUp({"node-0"});
+  NodeAgent& agent = cluster.agent("node-0");
+  const auto said = [&] { return DaemonEntries().items().at(0)["status"].AsString(); };
+  agent.SetHealth(NodeAgent::Health::kCrashing);
+  cluster.Settle();
+  EXPECT_FALSE(IsPodReady(*DaemonOn("node-0")));
+  EXPECT_EQ(said(), "Ready");
+  agent.SetHealth(NodeAgent::Health::kUnready);
+  cluster.Settle();
+  EXPECT_FALSE(IsPodReady(*DaemonOn("node-0")));
+  EXPECT_EQ(said(), GetParam() ? "Ready" : "NotReady") << "the controller has not moved";
+  agent.SetHealth(NodeAgent::Health::kWell);
+  Settle();
+  EXPECT_TRUE(IsPodReady(*DaemonOn("node-0")));
+  EXPECT_EQ(said(), "Ready");
+}
+
 class GarbageCollectorTest : public testing::Test {
  protected:
   GarbageCollectorTest() { cluster.AddNamespace("train"); }

@@ -81,6 +81,7 @@ std::string ToString(const Plan& plan) {
   if (plan.mixed) text += " order=mixed";
   if (plan.two_leaders) text += " leaders=2";
   text += " seed=" + std::to_string(plan.seed);
+  if (plan.brief) text += " end=brief";
   if (!plan.mutant.empty()) text += " mutant=" + plan.mutant;
   return text;
 }
@@ -111,6 +112,8 @@ Plan ParsePlan(const std::vector<std::string>& words, std::string& error) {
       plan.two_leaders = value == "2";
     } else if (name == "order" && (value == "fixed" || value == "mixed")) {
       plan.mixed = value == "mixed";
+    } else if (name == "end" && (value == "full" || value == "brief")) {
+      plan.brief = value == "brief";
     } else if (name == "stale" &&
                value.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789+@") ==
                    std::string::npos) {

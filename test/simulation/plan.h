@@ -55,6 +55,9 @@ struct Plan {
   bool mixed = false;
   bool two_leaders = false;  // Two replicas act, without knowing of each other; `seed` mixes them.
   std::uint64_t seed = 1;
+  // Once it has come to rest after the strike, its script is left: jobs finish, and domains end.
+  // What else the script does is as before, so it is for others to live.
+  bool brief = false;
   std::string mutant = {};  // Name of a wrong rule, see mutants.h; empty: none.
 };
 

@@ -17,7 +17,8 @@ namespace simulation {
 // The store's time, as the product's Clock.
 class StoreClock final : public base::Clock {
  public:
-  explicit StoreClock(const ObjectStore& store) : store_(store), start_(store.now()) {}
+  explicit StoreClock(const ObjectStore& store) : StoreClock(store, store.now()) {}
+  StoreClock(const ObjectStore& store, WallTime start) : store_(store), start_(start) {}
   [[nodiscard]] TimePoint Now() const override {
     return TimePoint(std::chrono::hours(1)) + (store_.now() - start_);
   }

@@ -350,6 +350,64 @@ void ImexEndsAndDaemonsDie(World& world) {
   world.RunToRest("the workload ends");
 }
 
+// As an autoscaler or an administrator does: the Node goes, with all pods, and is registered anew,
+// without label. Then a daemon pod goes by force, and two nodes boot with one another's addresses.
+void NodesAreMadeAnew(World& world) {
+  Workload& job = Form(world, {"node-a", "node-b", "node-c"});
+  world.UserDeletes(Kind::kNode, {.name = "node-b"});
+  world.Rest("a Node is deleted");
+  world.UserCreates(Kind::kNode, "", NodeObject("node-b", "node-b-boot-1"));
+  world.Rest("it is registered anew");
+  if (const ObjectPtr pod = FindDaemonPod(world, "node-a")) world.UserForceDeletes(pod->key());
+  world.Rest("a daemon pod is another");
+  Cluster& cluster = world.cluster();
+  const int number = cluster.agent("node-a").number();
+  for (const char* node : {"node-a", "node-b"}) cluster.FailNode(node);
+  world.RunFor(std::chrono::seconds(5));
+  cluster.agent("node-a").TakeAddressesOf(cluster.agent("node-b").number());
+  cluster.agent("node-b").TakeAddressesOf(number);
+  for (const char* node : {"node-a", "node-b"}) cluster.RecoverNode(node, true);
+  world.Rest("two nodes have one another's addresses");
+  job.Finish();
+  world.RunToRest("the workload ends");
+}
+
+void EndDaemon(World& world, const std::string& node) {
+  if (const ObjectPtr pod = FindDaemonPod(world, node)) {
+    world.cluster().agent(node).EndPod(pod->uid(), "Failed");
+  }
+}
+
+// Readiness comes and goes, a daemon crashes over and over, one is evicted, and pods of the job
+// succeed and stay.
+void DaemonsAreUnwell(World& world) {
+  Workload& job = Form(world, {"node-a", "node-b", "node-c"});
+  NodeAgent& agent = world.cluster().agent("node-b");
+  using Health = NodeAgent::Health;
+  for (int i = 0; i < 3; ++i) {
+    agent.SetHealth(Health::kUnready);
+    world.RunFor(std::chrono::seconds(2));
+    agent.SetHealth(Health::kWell);
+    world.RunFor(std::chrono::seconds(2));
+  }
+  world.Rest("its readiness has come and gone");
+  agent.SetHealth(Health::kCrashing);
+  world.Rest("it crashes over and over");
+  agent.SetHealth(Health::kUnready);
+  world.Rest("it runs, and is not ready");
+  agent.SetHealth(Health::kWell);
+  world.Rest("it is ready again");
+  EndDaemon(world, "node-c");
+  world.Rest("a daemon was evicted");
+  for (const auto& [key, pod] : Objects(world.All(Kind::kPod))) {
+    if (key.ns != kJob.key.ns) continue;
+    world.cluster().agent(TargetNode(*pod)).EndPod(pod->uid(), "Succeeded");
+  }
+  world.Rest("the job has succeeded");
+  job.Finish();
+  world.RunToRest("its pods go");
+}
+
 constexpr int kFull = NodeAgent::kMembersMax;
 
 std::vector<std::pair<std::string, std::string>> OneNodeTooMany() {
@@ -425,6 +483,10 @@ const std::vector<Script>& Scripts() {
        ImexEndsAndDaemonsDie, true},
       {"W27", "create, ready, delete, and again, under NVIDIA's rights", kFourNodes,
        UnderNvidiasRights, false, false, true},
+      {"W29", "Nodes are deleted and made again, and addresses are used again", kOneClique,
+       NodesAreMadeAnew},
+      {"W30", "daemons are not ready, crash and are evicted, and a job succeeds", kOneClique,
+       DaemonsAreUnwell},
   };
   return scripts;
 }

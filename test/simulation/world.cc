@@ -8,6 +8,7 @@
 #include "test/simulation/daemon_oracles.h"
 #include "test/simulation/mutants.h"
 #include "test/simulation/scripts.h"
+#include "test/simulation/shipped_rights.h"
 
 namespace simulation {
 
@@ -62,7 +63,11 @@ World::World(const Plan& plan, bool trace, BeforeRequest before_request)
           },
           [this](const std::string& node) { cluster_.agent(node).Wake(); }, plan.seed) {
   if (plan_.own_daemons) cluster_.RunDaemonsBy(daemons_);
-  if (FindScript(plan_.workload)->has_nvidias_rights) {
+  if (!FindScript(plan_.workload)->has_nvidias_rights) {
+    cluster_.server().Refuse([](const std::string& client, const Target& target) {
+      return client.starts_with("controller") && !ShippedRights::OfController().Allow(target);
+    });
+  } else {
     suspects_.may_read_claims = false;
     cluster_.server().Refuse([](const std::string& client, const Target& target) {
       const std::string& of = target.kind->resource.plural;
@@ -154,8 +159,9 @@ void World::UserLabelsNode(const std::string& node, const std::string& value) {
 
 Workload& World::StartJob(const std::string& name, const DomainName& domain,
                           std::vector<std::string> nodes) {
-  return cluster_.AddWorkload({.ns = domain.key.ns, .name = name}, domain.template_name,
-                              std::move(nodes));
+  jobs_.push_back(&cluster_.AddWorkload({.ns = domain.key.ns, .name = name}, domain.template_name,
+                                        std::move(nodes)));
+  return *jobs_.back();
 }
 
 bool World::StepUser() {
@@ -439,7 +445,10 @@ void World::CheckRest() {
   for (std::string& violation : simulation::CheckRest(cluster_.server(), suspects_)) {
     Say(std::move(violation));
   }
+  // A branch that nothing is expected of need not say.
+  if (plan_.at > 0 && (expected_ == nullptr || !ChangesNothing(plan_))) return;
   course_.rests.push_back(DescribeEnd(cluster_.server(), suspects_));
+  course_.deeds.push_back(CountDeeds(cluster_.server(), suspects_));
 }
 
 void World::CheckQuiet() {
@@ -470,13 +479,45 @@ void World::EndAllDomains() {
   CheckRest();
 }
 
+void World::TidyUp() {
+  Note("-- the script is left: what is broken is mended, and jobs finish");
+  for (const auto& [node, clique] : FindScript(plan_.workload)->nodes) {
+    NodeAgent& agent = cluster_.agent(node);
+    if (agent.silent_since()) cluster_.RecoverNode(node, true);
+    agent.StartPlugin();
+    agent.SetHealth(NodeAgent::Health::kWell);
+  }
+  for (Workload* job : jobs_) job->Finish();
+  RunToRest("the jobs end");
+}
+
+// With what the life would have come to that nothing strikes.
+void World::Compare() {
+  // Who leads beside another changes when a user acts who does not wait for rest.
+  const bool is_same = ChangesNothing(plan_) && !((plan_.two_leaders || plan_.mixed) &&
+                                                  FindScript(plan_.workload)->order_counts);
+  if (expected_ == nullptr || !is_same || plan_.own_daemons) return;
+  for (std::string& violation : SameEnd(course_, *expected_, plan_.brief))
+    Say(std::move(violation));
+  const bool sees_all = plan_.stale.empty() && !plan_.two_leaders && !plan_.mixed;
+  const Violations deeds = sees_all ? SameDeeds(course_, *expected_) : Violations();
+  for (const std::string& violation : deeds) Say(violation);
+}
+
 void World::Live() {
   daemons_.SetRules(FindMutant(plan_.mutant)->daemon_rules);
   replicas_.resize(plan_.two_leaders ? 2 : 1);
   for (std::size_t slot = 0; slot < replicas_.size(); ++slot) StartReplica(slot, {});
-  FindScript(plan_.workload)->live(*this);
-  CheckQuiet();
-  EndAllDomains();
+  try {
+    FindScript(plan_.workload)->live(*this);
+    CheckQuiet();
+    EndAllDomains();
+    Compare();
+  } catch (const LeavesItsScript&) {
+    Compare();
+    TidyUp();
+    EndAllDomains();
+  }
   for (std::string& violation : CheckDaemons(cluster_.server(), daemons_.fabric())) {
     Say(std::move(violation));
   }
@@ -488,16 +529,6 @@ void World::Live() {
   }
   for (std::string& violation : CheckSafety(cluster_.server(), suspects_)) {
     Say(std::move(violation));
-  }
-  course_.deeds = CountDeeds(cluster_.server(), suspects_);
-  // Who leads beside another changes when a user acts who does not wait for rest.
-  const bool is_same = ChangesNothing(plan_) && !((plan_.two_leaders || plan_.mixed) &&
-                                                  FindScript(plan_.workload)->order_counts);
-  if (expected_ != nullptr && is_same && !plan_.own_daemons) {
-    for (std::string& violation : SameEnd(course_, *expected_)) Say(std::move(violation));
-    const bool sees_all = plan_.stale.empty() && !plan_.two_leaders && !plan_.mixed;
-    const Violations deeds = sees_all ? SameDeeds(course_, *expected_) : Violations();
-    for (const std::string& violation : deeds) Say(violation);
   }
   if (!trace_) return;
   for (const auto& replica : replicas_) {

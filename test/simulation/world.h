@@ -83,17 +83,20 @@ class World {
   }
   void RunUntil(const std::string& phase, const std::function<bool(const World&)>& done);
   void RunFor(std::chrono::seconds time);
-  // what must hold at rest does;
+  // what must hold at rest does; a life that is brief may leave its script there;
   void CheckRest();
   void Rest(const std::string& phase) {
     RunToRest(phase);
     CheckRest();
+    if (plan_.brief && outcome_.struck) throw LeavesItsScript();
   }
   // nothing is sent while nothing happens.
   void CheckQuiet();
   void Say(std::string violation) { outcome_.violations.push_back(std::move(violation)); }
 
  private:
+  struct LeavesItsScript {};
+
   void StartReplica(std::size_t slot, std::map<std::string, Revision> stale);
   base::Result<http::Response> ServeRequest(const std::string& client,
                                             const http::Request& request);
@@ -115,7 +118,10 @@ class World {
     const ObjectPtr found = Get(Kind::kComputeDomain, domain.key);
     return found && !found->deleting();
   }
+  // Once more all is as a script that ends leaves it: nodes run, and jobs are done.
+  void TidyUp();
   void EndAllDomains();
+  void Compare();
 
   Plan plan_;
   const bool trace_;
@@ -130,6 +136,7 @@ class World {
   int lease_requests_ = 0;
   bool is_quiet_ = false;  // Nothing may be sent, so nothing can be struck.
   int steps_ = 0;
+  std::vector<Workload*> jobs_;
   std::size_t lagging_ = 0;  // Of the cluster's actors, so many.
   bool node_is_lost_ = false;
   std::optional<DomainName> wanted_ = {};  // By a user who waits for its name.

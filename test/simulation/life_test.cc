@@ -1,0 +1,41 @@
+#include "test/simulation/life.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace simulation {
+namespace {
+
+// W6 has a phase for each way to join and to leave.
+constexpr const char* kLong = "W6";
+
+TEST(BriefLife, IsCleanAndShorterThanTheWholeOne) {
+  Plan plan = {.workload = kLong, .strike = Strike::kCrashAfter, .at = 12};
+  const Outcome whole = Live(plan);
+  plan.brief = true;
+  const Outcome brief = Live(plan);
+  EXPECT_EQ(brief.violations, std::vector<std::string>());
+  EXPECT_TRUE(brief.struck);
+  EXPECT_LT(brief.requests, whole.requests / 2);
+}
+
+TEST(BriefLife, IsWholeWhereNothingStrikes) {
+  const Plan whole = {.workload = kLong};
+  Plan brief = whole;
+  brief.brief = true;
+  EXPECT_EQ(Live(brief, true).trace, Live(whole, true).trace);
+}
+
+TEST(Sweep, MostLivesOfASampleAreBriefAndEachIsTheOneThatItsPlanLives) {
+  const std::vector<Life> lives = Sweep({.workload = kLong}, {Strike::kCrashAfter}, 40, true);
+  const auto brief = std::ranges::count_if(lives, [](const Life& life) { return life.plan.brief; });
+  EXPECT_GT(brief, std::ssize(lives) / 2);
+  EXPECT_LT(brief, std::ssize(lives) - 1) << "none of those that are struck is whole";
+  for (const Life& life : lives) {
+    EXPECT_EQ(life.outcome.trace, Live(life.plan, true).trace) << ToString(life.plan);
+  }
+}
+
+}  // namespace
+}  // namespace simulation
