@@ -390,7 +390,9 @@ TEST_P(Formation, AllAreConnectedUnderIndicesOfTheirOwnAndNoImexIsStartedTwice) 
                 UpTo(std::min(size.clique, size.daemons - first)))
           << "seed " << seed;
     }
-    if (manner == Manner::kController) EXPECT_EQ(world.conflicts(), 0);
+    if (manner == Manner::kController) {
+      EXPECT_EQ(world.conflicts(), 0);
+    }
     RecordProperty("connected_ms", static_cast<int>(took->count()));
     RecordProperty("writes", world.writes());
     RecordProperty("conflicts", world.conflicts());
