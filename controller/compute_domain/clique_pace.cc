@@ -58,14 +58,17 @@ milliseconds UntilWrite(const Roster& roster, const Clique& clique,
     const auto rest = std::chrono::ceil<milliseconds>(pace->second.last + window - now);
     return std::max(milliseconds(0), rest);
   };
-  if (LosesReadiness(clique.daemons, daemons)) return until(UrgentWindow(daemons.size()));
+  const milliseconds urgent = UrgentWindow(daemons.size());
+  if (LosesReadiness(clique.daemons, daemons)) return until(urgent);
   const milliseconds first = observed.facts.status_window;
   const CliquePlace place = {clique.meta.key.ns, clique.id};
   milliseconds window = pace->second.window;
   if (CountJoining(roster, place, daemons) > 0) return until(window);
-  if (!AnyToBeReady(roster, place, daemons)) window = std::min(window, first);
+  const milliseconds least = std::min(urgent, first);
+  // What completes a clique that has just begun to form hardly waits: nothing more is to come.
+  if (!AnyToBeReady(roster, place, daemons)) window = std::clamp(window / 16, least, first);
   // Who joins is not ready before it is let in: not much is gained by waiting for more.
-  if (Admits(clique.daemons, daemons)) window = std::max(window / 4, first);
+  if (Admits(clique.daemons, daemons)) window = std::max(window / 4, least);
   return until(window);
 }
 

@@ -267,11 +267,11 @@ TEST(PlanMembership, Q3_FirstChangeOfACliqueIsWrittenAtOnce) {
 }
 
 TEST(PlanMembership, Q3_ChangeSoonAfterAWriteWaitsForOthersAndStatusSaysWhatTheCliqueDoes) {
-  const Membership waits = PlanFor(WithANodeThatJoins(), WrittenBefore(milliseconds(200)));
+  const Membership waits = PlanFor(WithANodeThatJoins(), WrittenBefore(milliseconds(50)));
   EXPECT_TRUE(waits.actions.empty());
-  EXPECT_EQ(waits.look_again, milliseconds(300));
+  EXPECT_EQ(waits.look_again, milliseconds(53));
   EXPECT_EQ(waits.members.size(), 2U);
-  const Membership later = PlanFor(WithANodeThatJoins(), WrittenBefore(milliseconds(500)));
+  const Membership later = PlanFor(WithANodeThatJoins(), WrittenBefore(milliseconds(103)));
   EXPECT_EQ(Written(later).size(), 3U);
   EXPECT_FALSE(later.look_again);
 }
@@ -355,7 +355,20 @@ TEST(PlanMembership, Q3_WhoJoinsWaitsAQuarterOfTheTimeIfNobodyElseIsToJoin) {
     return membership.look_again;
   };
   EXPECT_EQ(wait(milliseconds(4000)), milliseconds(900));
-  EXPECT_EQ(wait(milliseconds(500)), milliseconds(400)) << "the first window is not cut";
+  EXPECT_EQ(wait(milliseconds(300)), milliseconds(3)) << "but as long as what is urgent";
+}
+
+TEST(PlanMembership, Q3_ReadinessOfAllHardlyWaitsInACliqueThatHasJustBegunToForm) {
+  const auto wait = [](milliseconds window) {
+    const Membership membership = PlanFor(Marked(), [&](Observed& observed) {
+      WrittenBefore(milliseconds(50), window)(observed);
+      for (api::Member& entry : observed.children.cliques[0].daemons) entry.ready = false;
+    });
+    return membership.look_again;
+  };
+  EXPECT_EQ(wait(milliseconds(500)), milliseconds(52));
+  EXPECT_EQ(wait(milliseconds(2000)), milliseconds(75));
+  EXPECT_EQ(wait(milliseconds(16'000)), milliseconds(450)) << "one that was written often";
 }
 
 TEST(PlanMembership, Q3_ReadinessIsWrittenTogetherWithThatOfOthersWhoAreAboutToBeReady) {
@@ -389,7 +402,7 @@ TEST(PlanMembership, Q3_ReadinessIsWrittenTogetherWhileOtherCliquesOfTheDomainFo
 
 TEST(PlanMembership, Q3_OfSeveralCliquesTheFirstThatIsDueSaysWhenToLookAgain) {
   const Membership membership = PlanFor(WithANodeThatJoins(), [](Observed& observed) {
-    WrittenBefore(milliseconds(100))(observed);
+    WrittenBefore(milliseconds(20))(observed);
     api::Clique other = observed.children.cliques[0];
     other.id = kOtherCliqueId;
     other.meta.key.name = api::CliqueName(kUid, kOtherCliqueId);
@@ -397,10 +410,10 @@ TEST(PlanMembership, Q3_OfSeveralCliquesTheFirstThatIsDueSaysWhenToLookAgain) {
     observed.children.cliques.push_back(other);
     AddNode(observed, "node-3", 3);
     observed.children.daemon_pods.back().clique = kOtherCliqueId;
-    observed.memory.clique_paces[other.meta.key.name] = {
-        .last = Now().monotonic - milliseconds(300), .window = milliseconds(500)};
+    observed.memory.clique_paces[other.meta.key.name] = {.last = Now().monotonic - milliseconds(50),
+                                                         .window = milliseconds(500)};
   });
-  EXPECT_EQ(membership.look_again, milliseconds(200));
+  EXPECT_EQ(membership.look_again, milliseconds(51));
 }
 
 TEST(NextPace, Q3_WindowGrowsWhileWritesFollowOneAnother) {

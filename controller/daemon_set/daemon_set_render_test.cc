@@ -108,6 +108,16 @@ TEST(RenderDaemonSet, MarkerIsOnThePodsAloneWhereTheControllerWritesTheirEntries
   EXPECT_EQ(rendered["metadata"], Render("uid-1", MakeSettings())["metadata"]);
 }
 
+TEST(RenderDaemonSet, ReadinessOfDaemonsOfOursIsNotHeldUpByAStartupProbe) {
+  Settings settings = MakeSettings();
+  settings.controller_writes = true;
+  const json::Value rendered = Render("uid-1", settings);
+  const json::Value& container = PodTemplate(rendered)["spec"]["containers"].items()[0];
+  EXPECT_TRUE(container["startupProbe"].IsNull());
+  EXPECT_EQ(container["readinessProbe"]["periodSeconds"].AsInt(), 10);
+  EXPECT_EQ(container["livenessProbe"]["failureThreshold"].AsInt(), 20);
+}
+
 TEST(RenderDaemonSet, LimitAndVerbosityAreTheOnesThatWereSet) {
   Settings settings = MakeSettings();
   settings.nodes_per_imex_domain_max = 36;

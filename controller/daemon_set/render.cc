@@ -58,6 +58,9 @@ Value Container(const Settings& settings) {
        {"resources",
         Value::Object(
             {{"claims", Value::Array({Value::Object({{"name", api::kDaemonContainer}})})}})}});
+  // A kubelet asks for readiness as soon as a container runs, unless a startup probe holds that up;
+  // and a daemon that has just begun waits a while with its answer.
+  if (settings.controller_writes) container.Erase("startupProbe");
   for (const auto& [name, value] : settings.environment) {
     container["env"].Append(EnvValue(name.c_str(), value));
   }

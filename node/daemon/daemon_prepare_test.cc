@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>  // NOLINT(modernize-deprecated-headers): mkdtemp.
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -46,13 +47,14 @@ class PrepareTest : public ::testing::Test {
     return prepared ? "" : prepared.error().message;
   }
   std::string NotReady() const {
-    const auto ready = Check(settings_, folder_, {"PATH=/usr/bin:/bin"}, clock_, {});
+    const auto ready = Check(settings_, folder_, {"PATH=/usr/bin:/bin"}, patience_, clock_);
     return ready ? "" : ready.error().message;
   }
 
   base::SystemClock clock_;
   std::string folder_;
   Settings settings_;
+  std::chrono::milliseconds patience_{0};
 };
 
 TEST_F(PrepareTest, MakesTheConfigurationAndTheNodesFile) {
@@ -123,6 +125,46 @@ TEST_F(PrepareTest, CheckSaysInOneLineWhatTheControlProgramSaid) {
 TEST_F(PrepareTest, CheckAsksForTheLocalStateByTheConfiguration) {
   Script("nvidia-imex-ctl", "[ \"$*\" = \"-c " + folder_ + "/imexd.cfg -q\" ] && echo READY");
   EXPECT_EQ(NotReady(), "");
+}
+
+// Each time that it is asked one line longer.
+constexpr const char* kCounts = "echo >>\"$0.asked\"; n=$(wc -l <\"$0.asked\"); ";
+
+TEST_F(PrepareTest, CheckThatMayWaitAsksUntilImexIsReady) {
+  Script("nvidia-imex-ctl", std::string(kCounts) + "[ $n -ge 3 ] && echo READY");
+  EXPECT_NE(NotReady(), "") << "without patience it asks once";
+  EXPECT_EQ(Read("nvidia-imex-ctl.asked"), "\n");
+  patience_ = std::chrono::minutes(1);
+  EXPECT_EQ(NotReady(), "");
+  EXPECT_EQ(Read("nvidia-imex-ctl.asked"), "\n\n\n");
+}
+
+TEST_F(PrepareTest, CheckWhosePatienceEndsSaysWhatWasSaidLast) {
+  Script("nvidia-imex-ctl", std::string(kCounts) + "echo asked $n");
+  patience_ = std::chrono::milliseconds(150);
+  EXPECT_EQ(NotReady(), "IMEX is not ready: asked 2 ");
+}
+
+TEST_F(PrepareTest, CheckIsPatientOnlyWhileTheDaemonIsYoung) {
+  EXPECT_EQ(PatienceFor(std::chrono::seconds(29)), std::chrono::seconds(5));
+  EXPECT_EQ(PatienceFor(std::chrono::seconds(30)), std::chrono::seconds(0));
+}
+
+TEST_F(PrepareTest, AgeOfAProcessIsReadAsTheKernelWritesIt) {
+  const std::string rest = " S 0 1 1 0 -1 4194560 9 9 9 9 9 9 9 9 20 0 3 0 12345 99 9 9\n";
+  EXPECT_EQ(AgeOf("1 (compute-domain-) 3)" + rest, "130.57 88.10\n", 100),
+            std::chrono::milliseconds(7120));
+  EXPECT_EQ(AgeOf("1 (daemon)" + rest, "100.00 88.10\n", 100), std::chrono::milliseconds(0));
+  for (const std::string& stat : {std::string(), "1 (daemon" + rest, std::string("1 (d) S 0")}) {
+    EXPECT_EQ(AgeOf(stat, "130.57 88.10\n", 100), std::nullopt) << stat;
+  }
+  EXPECT_EQ(AgeOf("1 (daemon)" + rest, "", 100), std::nullopt);
+  EXPECT_EQ(AgeOf("1 (daemon)" + rest, "130.57", 0), std::nullopt);
+  const std::string own = base::ReadFile("/proc/self/stat", 4096).value_or("");
+  const std::string up = base::ReadFile("/proc/uptime", 4096).value_or("");
+  const auto age = AgeOf(own, up, ::sysconf(_SC_CLK_TCK));
+  ASSERT_TRUE(age) << own << up;
+  EXPECT_LT(*age, std::chrono::minutes(30));
 }
 
 TEST_F(PrepareTest, WithoutFabricThereIsNothingToCheck) {

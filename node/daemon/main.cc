@@ -1,8 +1,10 @@
 // compute-domain-daemon: flags, signals, and one run; or one question for a probe.
 
 #include <malloc.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -14,6 +16,7 @@
 #include "node/daemon/run.h"
 #include "node/daemon/settings.h"
 #include "pkg/base/environment.h"
+#include "pkg/base/file.h"
 #include "pkg/base/mailbox.h"
 #include "pkg/base/system_clock.h"
 #include "pkg/base/version.h"
@@ -35,6 +38,22 @@ std::string Search() { return base::GetEnv("PATH").value_or("/usr/bin:/bin"); }
 int Fail(const base::Error& error, int status) {
   std::fputs((error.message + "\n").c_str(), stderr);
   return status;
+}
+
+// Of the process that a container began with, which is the daemon's.
+std::chrono::milliseconds Age() {
+  constexpr std::size_t kFileMax = 4096;
+  const auto stat = base::ReadFile("/proc/1/stat", kFileMax);
+  const auto uptime = base::ReadFile("/proc/uptime", kFileMax);
+  if (!stat || !uptime) return std::chrono::milliseconds::max();
+  return imexd::AgeOf(*stat, *uptime, ::sysconf(_SC_CLK_TCK))
+      .value_or(std::chrono::milliseconds::max());
+}
+
+int Check(const imexd::Settings& settings, const base::Clock& clock) {
+  const auto ready =
+      imexd::Check(settings, Search(), base::Environment(), imexd::PatienceFor(Age()), clock);
+  return ready ? 0 : Fail(ready.error(), command_line::kFailed);
 }
 
 int Run(const imexd::Settings& settings, const base::Clock& clock, base::Logger& logger) {
@@ -91,8 +110,7 @@ int main(int argc, char** argv) {
   const base::SystemClock clock;
   std::signal(SIGCHLD, SIG_DFL);  // Or how a program ends is hidden, if it was ignored.
   if (settings.command == imexd::Command::kCheck) {
-    const auto ready = imexd::Check(settings, Search(), base::Environment(), clock, {});
-    return ready ? 0 : Fail(ready.error(), command_line::kFailed);
+    return Check(settings, clock);
   }
   const auto logger = logging::MakeLogger({.format = *logging::ParseFormat(settings.log_format),
                                            .verbosity = settings.verbosity,

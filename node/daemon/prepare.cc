@@ -1,10 +1,15 @@
 #include "node/daemon/prepare.h"
 
+#include <algorithm>
+#include <sstream>
+#include <stop_token>
+
 #include "node/daemon/files.h"
 #include "node/imex/answers.h"
 #include "node/imex/config_template.h"
 #include "node/imex/names.h"
 #include "pkg/base/file.h"
+#include "pkg/base/mailbox.h"
 #include "pkg/base/subprocess.h"
 #include "pkg/json/utf8.h"
 
@@ -15,7 +20,10 @@ namespace {
 using base::Result;
 
 constexpr std::size_t kTemplateMax = 64U << 10;
-constexpr std::chrono::seconds kCheckTime{8};  // A probe has 10 s.
+constexpr std::chrono::milliseconds kCheckTime{8000};  // A probe has 10 s.
+constexpr std::chrono::milliseconds kAskAgain{100};
+constexpr std::chrono::seconds kYoung{30};
+constexpr std::chrono::seconds kPatience{5};
 constexpr std::size_t kSaidMax = 200;
 
 // For map_error: what to do about it.
@@ -44,6 +52,22 @@ Result<std::string> Configuration(const Settings& settings) {
       .map_error(Advise("put the template of the kubelet plugin right"));
 }
 
+Result<void> Ask(const std::string& ctl, const Settings& settings,
+                 const std::vector<std::string>& environment, std::chrono::milliseconds time,
+                 const base::Clock& clock) {
+  const auto end =
+      TRY(base::RunProgram({.path = ctl,
+                            .arguments = {"-c", settings.PathOf(imex::kConfigFile), "-q"},
+                            .environment = environment},
+                           {.time = time}, clock, std::stop_token())
+              .map_error(base::While(ctl)));
+  const bool exited = end.how == base::ProgramEnd::How::kExited && end.status == 0;
+  if (exited && end.complaints.empty() && imex::SaysReady(end.output)) return {};
+  const std::string said = json::OneLine(end.output + end.complaints, kSaidMax);
+  return base::Fail(base::ErrorCode::kUnavailable,
+                    "IMEX is not ready: " + (said.empty() ? ctl + " did not answer" : said));
+}
+
 }  // namespace
 
 Result<Programs> Prepare(const Settings& settings, const std::string& search) {
@@ -62,21 +86,37 @@ Result<Programs> Prepare(const Settings& settings, const std::string& search) {
 }
 
 Result<void> Check(const Settings& settings, const std::string& search,
-                   const std::vector<std::string>& environment, const base::Clock& clock,
-                   const std::stop_token& stop) {
+                   const std::vector<std::string>& environment, std::chrono::milliseconds patience,
+                   const base::Clock& clock) {
   if (settings.self.clique.empty()) return {};
   const std::string ctl = TRY(FindImex(settings.ctl_program, search));
-  const auto end =
-      TRY(base::RunProgram({.path = ctl,
-                            .arguments = {"-c", settings.PathOf(imex::kConfigFile), "-q"},
-                            .environment = environment},
-                           {.time = kCheckTime}, clock, stop)
-              .map_error(base::While(ctl)));
-  const bool exited = end.how == base::ProgramEnd::How::kExited && end.status == 0;
-  if (exited && end.complaints.empty() && imex::SaysReady(end.output)) return {};
-  const std::string said = json::OneLine(end.output + end.complaints, kSaidMax);
-  return base::Fail(base::ErrorCode::kUnavailable,
-                    "IMEX is not ready: " + (said.empty() ? ctl + " did not answer" : said));
+  const auto began = clock.Now();
+  base::Mailbox nothing;
+  for (;;) {
+    const auto until_now = std::chrono::floor<std::chrono::milliseconds>(clock.Now() - began);
+    Result<void> ready = Ask(ctl, settings, environment, kCheckTime - until_now, clock);
+    if (ready || clock.Now() - began + kAskAgain > patience) return ready;
+    static_cast<void>(nothing.Wait(kAskAgain));
+  }
+}
+
+std::chrono::milliseconds PatienceFor(std::chrono::milliseconds age) {
+  return age < kYoung ? kPatience : std::chrono::milliseconds(0);
+}
+
+std::optional<std::chrono::milliseconds> AgeOf(const std::string& stat, const std::string& uptime,
+                                               long ticks_per_second) {
+  constexpr int kStarted = 22;  // Fields count from 1; the second is a name in parentheses.
+  const auto name_end = stat.rfind(')');
+  if (name_end == std::string::npos || ticks_per_second <= 0) return {};
+  std::istringstream fields(stat.substr(name_end + 1));
+  std::string field;
+  for (int i = 3; i < kStarted; ++i) fields >> field;
+  double started = 0;
+  double up = 0;
+  if (!(fields >> started) || !(std::istringstream(uptime) >> up)) return {};
+  const double age = std::max(0.0, up - started / static_cast<double>(ticks_per_second));
+  return std::chrono::round<std::chrono::milliseconds>(std::chrono::duration<double>(age));
 }
 
 }  // namespace imexd

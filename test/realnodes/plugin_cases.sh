@@ -243,7 +243,7 @@ from_apply_to_the_last_of_three_pods_that_runs_with_our_plugin() {
     ends+=("$((($(date +%s%N) - began) / 1000000))")
   done
   own_rest || return 1
-  figure="apply to $kMembers pods Running: median $(median "${times[@]}"); delete to nothing left: median $(median "${ends[@]}")"
+  figure="apply to $kMembers pods Running: median $(median "${times[@]}"), $(jq -rn --argjson began "$rounds_began" -f "$here/phases.jq" "$audit"); delete to nothing left: median $(median "${ends[@]}")"
 }
 rounds_began=0
 # The pods of the domain, its daemons' and its workers'.
