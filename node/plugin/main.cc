@@ -14,6 +14,7 @@
 #include "node/plugin/api_calls.h"
 #include "node/plugin/api_link.h"
 #include "node/plugin/look.h"
+#include "node/plugin/masks.h"
 #include "node/plugin/run.h"
 #include "node/plugin/settings.h"
 #include "pkg/base/environment.h"
@@ -55,6 +56,8 @@ int Run(const plugin::Settings& settings, const base::Clock& clock, base::Logger
                            {"node", settings.node},
                            {"namespace", settings.ns}});
   command_line::SayUnused(settings.unused_flags, logger);
+  // Where devices are read from another file than the kernel's, so are the driver's.
+  if (settings.devices.empty()) plugin::LiftMasks(logger);
   kube::ExecRunner exec(base::Environment(), kPluginPatience, clock, logger);
   const plugin::Context context = {
       .settings = settings, .clock = clock, .logger = logger, .load_config = [&] {

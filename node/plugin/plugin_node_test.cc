@@ -11,6 +11,7 @@
 #include "node/plugin/base_spec.h"
 #include "node/plugin/files.h"
 #include "node/plugin/host.h"
+#include "node/plugin/masks.h"
 #include "node/plugin/notes.h"
 #include "pkg/base/file.h"
 #include "test/fixtures/in_folder.h"
@@ -113,6 +114,20 @@ TEST_F(OnAHost, WhatIsMissingIsSaidWithWhatToDoAndIsNoErrorOfTheFabric) {
 TEST_F(OnAHost, WithoutTheCapabilityThereIsNoDeviceOfIt) {
   fs::remove(Path("capability"));
   EXPECT_FALSE(Read("GB200,0,3,0,1,5")->management);
+}
+
+TEST(Masks, AreTheMountsBelowTheDriversFolderTheLastOneFirst) {
+  const std::string mountinfo =
+      "22 1 0:21 / /proc rw,nosuid - proc proc rw\n"
+      "40 22 0:50 / /proc/driver/nvidia ro - tmpfs tmpfs rw\n"
+      "41 22 0:51 / /proc/driver/nvidia/params ro master:1 - tmpfs tmpfs rw\n"
+      "42 41 0:52 / /proc/driver/nvidia/gpus/a\\040b\\134 ro - tmpfs tmpfs rw\n"
+      "43 22 0:53 / /proc/driver/nvidia-nvswitch/devices ro - tmpfs tmpfs rw\n"
+      "44 22 0:53 / \n";
+  EXPECT_EQ(
+      MountsBelow(kDriverProc, mountinfo),
+      (std::vector<std::string>{"/proc/driver/nvidia/gpus/a b\\", "/proc/driver/nvidia/params"}));
+  EXPECT_TRUE(MountsBelow(kDriverProc, "").empty());
 }
 
 TEST_F(OnANode, TheDriversFilesAreFoundByItsVersion) {

@@ -51,12 +51,13 @@ make_driver() {
   printf 'Character devices:\n235 nvidia-caps-imex-channels\n236 nvidia-caps\n\nBlock devices:\n' >"$stage/devices"
   echo WAITING >"$driver/imex-state"
 }
+within=() devices=(--proc-devices "$stage/devices")
 plugin_up() {  # plugin_up [FLAG...]
   mkdir -p "$stage"/{registry,plugins,cdi}
-  env -i PATH="$PATH" STAND_IN_NVML_GPUS=GB200,0,3,0,1,1 "$bin/compute-domain-kubelet-plugin" -v 4 --node-name "$kNode" \
+  "${within[@]}" env -i PATH="$PATH" STAND_IN_NVML_GPUS=GB200,0,3,0,1,1 "$bin/compute-domain-kubelet-plugin" -v 4 --node-name "$kNode" \
     --namespace cdom-system --kubeconfig "$stage/plugin.kubeconfig" \
     --kubelet-registrar-directory-path "$stage/registry" --kubelet-plugins-directory-path "$stage/plugins" --cdi-root "$stage/cdi" \
-    --nvidia-driver-root "$stage/driver" --container-driver-root "$stage/driver" --proc-devices "$stage/devices" \
+    --nvidia-driver-root "$stage/driver" --container-driver-root "$stage/driver" "${devices[@]}" \
     --config-template "$repo/test/imex/imexd.cfg.tmpl" --healthcheck-port -1 "$@" >>"$stage/plugin.log" 2>&1 &
   plugin_pid=$!
   wait_for 60 "its devices are published" has_devices || return 1
@@ -247,6 +248,21 @@ where_the_host_runs_imex_a_channel_is_given_once_that_is_ready_and_no_node_is_la
   plugin_down && plugin_up
 }
 
+# As a container runtime leaves it to a container that it gives GPUs to. No devices are published while the capability is hidden.
+what_masks_the_drivers_files_in_its_container_is_taken_away_as_it_starts() {
+  local within=(unshare --mount --propagation private bash -c '
+    mount -t tmpfs tmpfs /proc/driver && cp -r "$0/driver/proc/driver/nvidia" /proc/driver && echo ModifyDeviceFiles: 1 >/proc/driver/nvidia/params &&
+      echo ModifyDeviceFiles: 0 >"$0/masked" && mount --bind "$0/masked" /proc/driver/nvidia/params &&
+      mount -t tmpfs tmpfs /proc/driver/nvidia/capabilities && mount --bind "$0/devices" /proc/devices && exec "$@"' "$stage")
+  plugin_down && devices=() && plugin_up || return 1
+  awk '{ print $5 }' "/proc/$plugin_pid/mountinfo" | grep '^/proc/d' >"$stage/mounts"
+  diff "$stage/mounts" - <<<$'/proc/driver\n/proc/devices' || return 1
+  [[ $(cat "/proc/$plugin_pid/root/proc/driver/nvidia/params") == 'ModifyDeviceFiles: 1' ]] || return 1
+  log_says 'taken away.*file="/proc/driver/nvidia/capabilities"' || return 1
+  within=() devices=(--proc-devices "$stage/devices")
+  plugin_down && plugin_up
+}
+
 readonly kCycles=${CDOM_CYCLES:-1000} kRest=${CDOM_REST:-10}
 make_driver
 plane_up >/dev/null
@@ -259,4 +275,5 @@ run_case a_thousand_channels_given_and_taken_back_leave_no_file_no_descriptor_an
 run_case a_plugin_without_work_asks_for_nothing_but_watches
 run_case a_node_gets_its_cliques_label_where_that_is_asked_for
 run_case where_the_host_runs_imex_a_channel_is_given_once_that_is_ready_and_no_node_is_labelled
+run_case what_masks_the_drivers_files_in_its_container_is_taken_away_as_it_starts
 summary
