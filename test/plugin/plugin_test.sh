@@ -248,7 +248,7 @@ where_the_host_runs_imex_a_channel_is_given_once_that_is_ready_and_no_node_is_la
   plugin_down && plugin_up
 }
 
-# As a container runtime leaves it to a container that it gives GPUs to. No devices are published while the capability is hidden.
+# As a container runtime leaves it to a container that it gives GPUs to.
 what_masks_the_drivers_files_in_its_container_is_taken_away_as_it_starts() {
   local within=(unshare --mount --propagation private bash -c '
     mount -t tmpfs tmpfs /proc/driver && cp -r "$0/driver/proc/driver/nvidia" /proc/driver && echo ModifyDeviceFiles: 1 >/proc/driver/nvidia/params &&
