@@ -63,7 +63,7 @@ void LiftMasks(base::Logger& logger) {
   const auto mounts = base::ReadFile(kMounts, kMountsMax);
   if (!mounts) {
     logger.Warning("What is mounted cannot be read",
-                {{"error", mounts.error().message}, {"advice", kAdvice}});
+                   {{"error", mounts.error().message}, {"advice", kAdvice}});
     return;
   }
   for (const std::string& point : MountsBelow(kDriverProc, *mounts)) {
@@ -71,9 +71,9 @@ void LiftMasks(base::Logger& logger) {
       logger.Info("What hid the driver's file in this container is taken away", {{"file", point}});
     } else {
       logger.Warning("What hides the driver's file in this container cannot be taken away",
-                  {{"file", point},
-                   {"error", std::generic_category().message(errno)},
-                   {"advice", kAdvice}});
+                     {{"file", point},
+                      {"error", std::generic_category().message(errno)},
+                      {"advice", kAdvice}});
     }
   }
 }
