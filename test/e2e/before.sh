@@ -113,6 +113,8 @@ is_upgraded() {  # is_upgraded MEMBERSHIP_WRITER
   grep -vE ' worker-[ab] Ready True$' "$stage/domains.txt" && { echo "not Ready"; return 1; }
   [[ $(since_when) == "$since" ]] || { echo "before $since"; since_when; return 1; }
   without_next "$stage/pods.txt" "$stage/sets.txt" || return 1
+  # Daemons of ours lost a probe since then: their template is patched once, which replaces no pod.
+  [[ $writer == daemon ]] || sed -i 's/ [12]$//' "$stage/sets.kept"
   one_line_each "$stage/sets.kept" && one_line_each "$stage/pods.kept" || return 1
   [[ $(cut -d' ' -f2 "$stage/pods.kept" | sort -u | wc -l) == 10 ]] || { echo "not five workers and five daemons"; return 1; }
 
