@@ -32,6 +32,7 @@ struct Child {
   std::string found_hash = {};
   bool edited = false;    // Since we wrote it.
   std::string hash = {};  // What `render` would give; empty: not known without.
+  bool was_there = false;
 };
 
 template <typename T>
@@ -122,6 +123,7 @@ Child FindWorkloadTemplate(const Observed& observed) {
   const api::ComputeDomain& domain = *observed.domain;
   Child child = FindTemplate(observed, {.ns = domain.meta.key.ns, .name = domain.template_name},
                              RenderWorkloadTemplate, IsWorkloadTemplate);
+  child.was_there = observed.memory.template_was_there;
   const GpuWish wish = FindGpus(observed);
   // A slip of the pen takes no GPUs from pods yet to come.
   if (!wish.is_clear) child.found_hash.clear();
@@ -224,6 +226,13 @@ bool HasLostLabels(const Observed& observed, Kind kind, const NameHolder& found)
 }
 
 std::optional<Action> PlanCreation(const Observed& observed, const Child& child) {
+  // A template goes with its domain. Where the view still shows that, it would be made and
+  // collected over and over: so it is not believed (R2).
+  if (child.was_there) {
+    const auto& owner = observed.evidence.owner;
+    if (!owner) return ReadOwner{.key = observed.domain->meta.key};
+    if (!*owner || (*owner)->deleting) return {};
+  }
   const NameCheck& name = observed.evidence.NameOf(child.kind, child.key);
   if (name.is == NameCheck::Is::kNotAsked || name.is == NameCheck::Is::kFree) {
     return Create{.kind = child.kind, .key = child.key, .object = child.render(observed).object};
@@ -320,6 +329,14 @@ std::vector<Action> PlanChildren(const Observed& observed) {
 RenderedHashes HashChildren(const Observed& observed) {
   return {.daemon_set = RenderDaemonSet(observed).hash,
           .daemon_template = RenderDaemonTemplate(observed).hash};
+}
+
+bool HasWorkloadTemplate(const Observed& observed) {
+  return FindWorkloadTemplate(observed).found != nullptr;
+}
+
+bool MakesWorkloadTemplate(const Create& create, const Observed& observed) {
+  return create.kind == Kind::kClaimTemplate && create.key != DaemonKey(observed);
 }
 
 ChildrenState FindChildren(const Observed& observed) {

@@ -15,6 +15,10 @@ namespace compute_domain {
 // For Memory::rendered; PlanChildren decides the same without.
 [[nodiscard]] RenderedHashes HashChildren(const Observed& observed);
 
+// For Memory::template_was_there. REQUIRES: observed.domain.
+[[nodiscard]] bool HasWorkloadTemplate(const Observed& observed);
+[[nodiscard]] bool MakesWorkloadTemplate(const Create& create, const Observed& observed);
+
 // How far the domain's children are, as far as is known: by name, such as "DaemonSet ns/x".
 struct ChildrenState {
   std::vector<std::string> missing = {};

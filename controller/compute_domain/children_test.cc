@@ -218,6 +218,40 @@ TEST(PlanChildren, F5_WhereTheAnnotationDoesNotReadTheTemplateStaysAndAMissingOn
   EXPECT_EQ(creations[0].object["spec"]["spec"]["devices"]["requests"].items().size(), 1U);
 }
 
+TEST(PlanChildren, R2_TemplateThatWasThereIsMadeAgainOnlyOnceItsDomainIsReadAsAlive) {
+  Observed observed = Converged();
+  observed.children.templates.pop_back();
+  EXPECT_EQ(Actions<Create>(PlanChildren(observed)).size(), 1U) << "one that never was needs none";
+  observed.memory.template_was_there = true;
+  const auto reads = Actions<ReadOwner>(PlanChildren(observed));
+  ASSERT_EQ(reads.size(), 1U);
+  EXPECT_EQ(reads[0].key, observed.domain->meta.key);
+  EXPECT_TRUE(Actions<Create>(PlanChildren(observed)).empty());
+  observed.evidence.owner.emplace();
+  EXPECT_TRUE(PlanChildren(observed).empty()) << "it is gone";
+  kube::ObjectMeta live = observed.domain->meta;
+  observed.evidence.owner = live;
+  EXPECT_EQ(Actions<Create>(PlanChildren(observed)).size(), 1U);
+  live.deleting = true;
+  observed.evidence.owner = live;
+  EXPECT_TRUE(PlanChildren(observed).empty()) << "it is going";
+}
+
+TEST(PlanChildren, R2_OnlyTheTemplateOfTheWorkloadGoesWithItsDomain) {
+  Observed observed = Converged();
+  EXPECT_TRUE(HasWorkloadTemplate(observed));
+  observed.children.templates.clear();
+  observed.children.daemon_sets.clear();
+  EXPECT_FALSE(HasWorkloadTemplate(observed));
+  int made = 0;
+  for (const Create& create : Actions<Create>(PlanChildren(observed))) {
+    made += MakesWorkloadTemplate(create, observed) ? 1 : 0;
+  }
+  EXPECT_EQ(made, 1);
+  observed.memory.template_was_there = true;
+  EXPECT_EQ(Actions<Create>(PlanChildren(observed)).size(), 2U);
+}
+
 TEST(PlanChildren, B27_TemplateThatStaysCountsBeforeOneThatGoes) {
   for (const bool deleted_first : {false, true}) {
     Observed observed = Converged();

@@ -207,6 +207,8 @@ struct Memory {
   std::map<std::string, ImexOfJob> imex_of_jobs = {};
   // The claims of its daemons all carry its label, so that they can be asked for by it.
   bool claims_are_labelled = false;
+  // Its workload's template was seen. If it is missing now, the domain may have gone with it.
+  bool template_was_there = false;
   // Why pods wait, as it was read last, and when.
   std::map<std::string, std::string> words = {};
   std::optional<base::Clock::TimePoint> words_read = {};

@@ -254,6 +254,11 @@ void Pass::TakeResult(UnderWay& one, ActionResult result) {
   }
   const base::Clock::TimePoint now = reconciler_.clock_.Now();
   if (std::holds_alternative<WriteStatus>(one.action)) observed_.memory.status_written = now;
+  // It may be gone again before any watch shows it.
+  const auto* create = std::get_if<Create>(&one.action);
+  if (create != nullptr && !result.decide_again && MakesWorkloadTemplate(*create, observed_)) {
+    observed_.memory.template_was_there = true;
+  }
   if (const std::optional<std::string> clique = CliqueOf(one.action)) {
     const auto before = observed_.memory.clique_paces.find(*clique);
     paces_[*clique] =
@@ -325,6 +330,7 @@ Observed Reconciler::Gather(const std::string& uid) const {
   memory.replacements = FindReplacements(observed, clock_.Now());
   if (observed.domain && memory.rendered.daemon_set.empty())
     memory.rendered = HashChildren(observed);
+  if (observed.domain && HasWorkloadTemplate(observed)) memory.template_was_there = true;
   AddHolders(observed);
   return observed;
 }

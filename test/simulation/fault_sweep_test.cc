@@ -97,6 +97,9 @@ TEST(Regression, LivesThatWentWrongOnceEndAsTheyShould) {
            // A create that failed in passing made a domain Ready that had no template (L1).
            "workload=W16 strike=server-error at=49",
            "workload=W16 manner=cdom strike=too-many-requests at=50",
+           // An old view of a domain that is gone made its template over and over (L6).
+           "workload=W5 strike=crash-after at=85 stale=computedomains@1250+pods@1250 end=brief",
+           "workload=W29 strike=crash-after at=99 stale=computedomains@1298",
        }) {
     std::istringstream words(text);
     std::string error;
