@@ -7,6 +7,7 @@
 #include "pkg/base/rfc3339.h"
 #include "test/simulation/claims.h"
 #include "test/simulation/contract.h"
+#include "test/simulation/taints.h"
 
 namespace simulation {
 
@@ -18,6 +19,7 @@ constexpr std::string_view kClaimFinalizer = "resource.kubernetes.io/delete-prot
 constexpr std::string_view kPodClaimAnnotation = "resource.kubernetes.io/pod-claim-name";
 constexpr std::string_view kForeground = "foregroundDeletion";
 constexpr std::string_view kOrphan = "orphan";
+constexpr std::string_view kNotReady = "node.kubernetes.io/not-ready";
 constexpr std::string_view kUnreachable = "node.kubernetes.io/unreachable";
 
 Value OwnerOf(const char* api_version, const char* kind, const Object& owner) {
@@ -71,16 +73,19 @@ void DaemonSetController::Act(Time /*now*/) {
 bool DaemonSetController::SyncNode(const Object& set, const Object& node) {
   const std::string& name = node.key().name;
   const Value& selector = At(set.value(), {"spec", "template", "spec", "nodeSelector"});
-  const bool wanted = MatchesLabels(node, selector);
+  Value pod_spec = set["spec"]["template"]["spec"];
+  AddDaemonTolerations(pod_spec);
+  const bool may_stay = MatchesLabels(node, selector) && ToleratesAll(pod_spec, node, "NoExecute");
+  const bool may_start = may_stay && ToleratesAll(pod_spec, node, "NoSchedule");
   bool exists = false;
   for (const auto& [key, pod] : store().Live(Kind::kPod)) {
     if (key.ns != set.key().ns || !IsOwnedBy(*pod, set) || TargetNode(*pod) != name) continue;
     exists = true;
-    if (!pod->deleting() && (!wanted || IsTerminal(*pod))) {
+    if (!pod->deleting() && (!may_stay || IsTerminal(*pod))) {
       return store().Delete(this->name(), Kind::kPod, key, {.uid = pod->uid()}).ok();
     }
   }
-  return wanted && !exists && CreatePod(set, name);
+  return may_start && !exists && CreatePod(set, name);
 }
 
 bool DaemonSetController::CreatePod(const Object& set, const std::string& node) {
@@ -93,6 +98,7 @@ bool DaemonSetController::CreatePod(const Object& set, const std::string& node) 
                                    {"annotations", pod_template["metadata"]["annotations"]},
                                    {"ownerReferences", Value::Array({std::move(owner)})}})},
        {"spec", pod_template["spec"]}});
+  AddDaemonTolerations(pod["spec"]);
   pod["spec"]["affinity"] = AffinityTo(node);
   return store().Create(name(), Kind::kPod, set.key().ns, std::move(pod)).ok();
 }
@@ -272,9 +278,14 @@ bool Scheduler::Fits(const Object& pod, const Object& node) const {
   const std::string target = TargetNode(pod);
   if (!target.empty() && target != node.key().name) return false;
   if (!MatchesLabels(node, pod["spec"]["nodeSelector"])) return false;
-  const bool tolerates_all = !pod["spec"]["tolerations"].items().empty();
-  const bool is_ready = FindCondition(node.value(), "Ready")["status"].AsString() == "True";
-  return tolerates_all || (is_ready && !node["spec"]["unschedulable"].AsBool());
+  const Value& spec = pod["spec"];
+  if (!ToleratesAll(spec, node, "NoSchedule") || !ToleratesAll(spec, node, "NoExecute")) {
+    return false;
+  }
+  // As by the taint of a node that is not ready, which comes and goes with the condition.
+  const Value not_ready = Value::Object({{"key", kNotReady}, {"effect", "NoExecute"}});
+  return FindCondition(node.value(), "Ready")["status"].AsString() == "True" ||
+         Tolerates(spec, not_ready);
 }
 
 bool Scheduler::IsFree(const std::string& node, const std::string& device) const {
@@ -455,7 +466,7 @@ void NamespaceController::Act(Time /*now*/) {
 }
 
 bool NamespaceController::DeleteOne(const std::string& ns) {
-  for (const Kind kind : kAllKinds) {
+  for (const Kind kind : kinds_) {
     for (const auto& [key, object] : store().Live(kind)) {
       if (key.ns != ns || object->deleting()) continue;
       return store().Delete(name(), kind, key, {.propagation = "Background"}).ok();
@@ -541,7 +552,8 @@ bool NodeController::SyncNode(const Object& node, Time now) {
 
 bool NodeController::EvictOne(const std::string& node) {
   for (const auto& [key, pod] : store().Live(Kind::kPod)) {
-    const bool tolerates = !(*pod)["spec"]["tolerations"].items().empty();
+    const bool tolerates =
+        Tolerates((*pod)["spec"], Value::Object({{"key", kUnreachable}, {"effect", "NoExecute"}}));
     const bool is_here = (*pod)["spec"]["nodeName"].AsString() == node;
     if (is_here && !tolerates && !pod->deleting()) {
       return store().Delete(name(), Kind::kPod, key, {.uid = pod->uid()}).ok();

@@ -10,13 +10,16 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "test/simulation/claims.h"
 #include "test/simulation/peer.h"
 
 namespace simulation {
 
-// Keeps one pod of each DaemonSet on each node that its nodeSelector matches, and counts them in
+// Keeps one pod of each DaemonSet on each node that its nodeSelector matches and whose taints it
+// tolerates, and counts them in
 // its status. A pod that is being deleted still holds its place. When a DaemonSet goes, the garbage
 // collector removes its pods.
 class DaemonSetController final : public Peer {
@@ -90,12 +93,18 @@ class NamespaceController final : public Peer {
   // Holds a namespace while it has content. A real one has it in spec.finalizers.
   static constexpr std::string_view kFinalizer = "kubernetes.io/content";
 
-  explicit NamespaceController(ObjectStore& store) : Peer("namespace-controller", store) {}
+  explicit NamespaceController(ObjectStore& store)
+      : Peer("namespace-controller", store), kinds_(kAllKinds.begin(), kAllKinds.end()) {}
+
+  // Of which kind it deletes everything first: a real one follows no order.
+  void SetOrder(std::vector<Kind> kinds) { kinds_ = std::move(kinds); }
 
  private:
   void Act(Time now) override;
   [[nodiscard]] bool DeleteOne(const std::string& ns);
   [[nodiscard]] bool IsEmpty(const std::string& ns) const;
+
+  std::vector<Kind> kinds_;
 };
 
 // Notices nodes whose kubelet has gone silent, evicts their pods in time, and removes pods of nodes

@@ -63,7 +63,7 @@ Cluster::Cluster(Revision start) : store_(start) {
   AddPeer<Scheduler>(store_);
   AddPeer<DaemonSetController>(store_);
   AddPeer<GarbageCollector>(store_);
-  AddPeer<NamespaceController>(store_);
+  namespace_controller_ = &AddPeer<NamespaceController>(store_);
   node_controller_ =
       &AddPeer<NodeController>(store_, [this](const std::string& node) -> std::optional<Time> {
         const auto it = agents_.find(node);
@@ -120,8 +120,8 @@ kube::Uid Cluster::CreateDomain(const kube::ObjectKey& key, const std::string& t
   return reply.object->uid();
 }
 
-Reply Cluster::DeleteDomain(const kube::ObjectKey& key) {
-  return store_.Delete("user", Kind::kComputeDomain, key, {.propagation = "Background"});
+Reply Cluster::DeleteDomain(const kube::ObjectKey& key, const std::string& propagation) {
+  return store_.Delete("user", Kind::kComputeDomain, key, {.propagation = propagation});
 }
 
 void Cluster::FailNode(const std::string& node) {

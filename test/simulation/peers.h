@@ -64,10 +64,12 @@ class Cluster {
   // When the next of them wants to be asked again although nothing has changed.
   [[nodiscard]] std::optional<Time> NextDue() const;
 
+  [[nodiscard]] NamespaceController& namespace_controller() { return *namespace_controller_; }
+
   // What a user does.
   kube::Uid CreateDomain(const kube::ObjectKey& key, const std::string& template_name,
                          int num_nodes = 0);
-  Reply DeleteDomain(const kube::ObjectKey& key);
+  Reply DeleteDomain(const kube::ObjectKey& key, const std::string& propagation = "Background");
   void FailNode(const std::string& node);
   void RecoverNode(const std::string& node, bool rebooted);
 
@@ -80,6 +82,7 @@ class Cluster {
   std::vector<std::unique_ptr<Peer>> peers_;
   std::map<std::string, NodeAgent*> agents_;
   NodeController* node_controller_ = nullptr;
+  NamespaceController* namespace_controller_ = nullptr;
   DaemonRunner* daemons_ = nullptr;
 };
 

@@ -331,6 +331,45 @@ TEST_P(PeersTest, PodThatSucceedsStaysWithoutItsClaim) {
   EXPECT_EQ(DomainLabel("node-0"), "");
 }
 
+TEST_P(PeersTest, TaintKeepsAwayThePodsThatDoNotTolerateIt) {
+  const auto taint = [&](const char* effect) {
+    store().Edit("admin", Kind::kNode, {.name = "node-0"}, [&](Value& node) {
+      node["spec"]["taints"] =
+          Value::Array({Value::Object({{"key", "team"}, {"value", "a"}, {"effect", effect}})});
+    });
+  };
+  taint("NoSchedule");
+  BringUp({"node-0"});
+  EXPECT_FALSE(IsWorkloadReady("job-0"));
+  store().Edit("admin", Kind::kNode, {.name = "node-0"},
+               [](Value& node) { node["spec"].Erase("taints"); });
+  Settle();
+  EXPECT_TRUE(IsWorkloadReady("job-0"));
+  taint("NoSchedule");
+  Settle();
+  EXPECT_NE(DaemonOn("node-0"), nullptr) << "who runs may stay";
+}
+
+TEST_P(PeersTest, NamespaceIsEmptiedInTheOrderThatIsSet) {
+  BringUp({"node-0"});
+  cluster.namespace_controller().SetOrder(
+      {Kind::kPod, Kind::kClaimTemplate, Kind::kClaim, Kind::kComputeDomain});
+  store().Delete("user", Kind::kNamespace, {.name = "train"});
+  cluster.Settle();
+  std::vector<Kind> begun;
+  for (const Change& change : store().history().changes()) {
+    if (change.actor == "namespace-controller" && change.kind != Kind::kNamespace &&
+        (begun.empty() || begun.back() != change.kind)) {
+      begun.push_back(change.kind);
+    }
+  }
+  ASSERT_FALSE(begun.empty());
+  EXPECT_EQ(begun.front(), Kind::kPod);
+  EXPECT_EQ(begun.back(), Kind::kComputeDomain);
+  Settle();
+  EXPECT_EQ(store().Get(Kind::kNamespace, {.name = "train"}), nullptr);
+}
+
 // What each node's daemon says in its clique, where it writes that itself.
 TEST_P(PeersTest, DaemonThatIsNotReadySaysSoAndOneThatCrashesSaysNothing) {
   BringUp({"node-0"});

@@ -372,6 +372,38 @@ void NodesAreMadeAnew(World& world) {
   world.RunToRest("the workload ends");
 }
 
+// Of a domain for three nodes one is cordoned at first, and has a taint that the daemons tolerate
+// and the job does not; then one domain goes in the foreground, and one leaves orphans.
+void NodesAreCountedAndDependentsHandled(World& world) {
+  const DomainName counted = {.key = kJob.key, .template_name = kJob.template_name, .num_nodes = 3};
+  const auto set_taints = [&](const Value& taints) {
+    world.UserEdits(Kind::kNode, {.name = "node-c"}, [&](Value& node) {
+      node["spec"].Erase("taints");
+      if (!taints.IsNull()) node["spec"]["taints"] = taints;
+    });
+  };
+  set_taints(Value::Array({Value::Object({{"key", "team"}, {"effect", "NoSchedule"}})}));
+  world.CreateDomain(counted);
+  Workload& job = world.StartJob("pods", counted, {"node-a", "node-b", "node-c"});
+  world.Rest("two of three nodes have joined");
+  set_taints({});
+  world.Rest("the third has joined");
+  set_taints(Value::Array({Value::Object({{"key", "team"}, {"effect", "NoExecute"}})}));
+  world.Rest("daemons tolerate what came later");
+  set_taints({});
+  job.Finish();
+  world.RunToRest("the job ends");
+  world.UserDeletes(counted, "Foreground");
+  world.Rest("the domain has gone in the foreground");
+  world.CreateDomain(kOther);
+  Workload& next = world.StartJob("next", kOther, {"node-a", "node-b"});
+  world.Rest("another domain forms");
+  next.Finish();
+  world.RunToRest("its job ends");
+  world.UserDeletes(kOther, "Orphan");
+  world.Rest("the domain has gone and left no orphans");
+}
+
 void EndDaemon(World& world, const std::string& node) {
   if (const ObjectPtr pod = FindDaemonPod(world, node)) {
     world.cluster().agent(node).EndPod(pod->uid(), "Failed");
@@ -487,6 +519,8 @@ const std::vector<Script>& Scripts() {
        NodesAreMadeAnew},
       {"W30", "daemons are not ready, crash and are evicted, and a job succeeds", kOneClique,
        DaemonsAreUnwell},
+      {"W31", "nodes are counted and tainted, domains go in the foreground or with orphans",
+       kOneClique, NodesAreCountedAndDependentsHandled},
   };
   return scripts;
 }

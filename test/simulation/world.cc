@@ -77,6 +77,11 @@ World::World(const Plan& plan, bool trace, BeforeRequest before_request)
       return client.starts_with("controller") && !fixtures::IsNvidiasRight(right);
     });
   }
+  // The first keeps the order of the kinds.
+  std::vector<Kind> kinds(kAllKinds.begin(), kAllKinds.end());
+  std::mt19937_64 order(plan.seed);
+  if (plan.seed > 1) std::ranges::shuffle(kinds, order);
+  cluster_.namespace_controller().SetOrder(std::move(kinds));
   cluster_.AddNamespace("train");
   cluster_.AddNamespace("lab");
   for (const auto& [node, clique] : FindScript(plan_.workload)->nodes) {
@@ -103,13 +108,13 @@ void World::CreateDomain(const DomainName& domain) {
   const ObjectPtr ns = Get(Kind::kNamespace, {.name = domain.key.ns});
   if (!ns || ns->deleting()) return;
   Note("-- the user creates the domain " + kube::ToString(domain.key));
-  cluster_.CreateDomain(domain.key, domain.template_name);
+  cluster_.CreateDomain(domain.key, domain.template_name, domain.num_nodes);
 }
 
-void World::UserDeletes(const DomainName& domain) {
+void World::UserDeletes(const DomainName& domain, const std::string& propagation) {
   if (!DomainLives(domain)) return;
   Note("-- the user deletes the domain " + kube::ToString(domain.key));
-  cluster_.DeleteDomain(domain.key);
+  cluster_.DeleteDomain(domain.key, propagation);
 }
 
 void World::UserRecreates(const DomainName& domain) {

@@ -31,6 +31,7 @@ struct Outcome {
 struct DomainName {
   kube::ObjectKey key = {};
   std::string template_name = {};
+  int num_nodes = 0;
 };
 
 class World {
@@ -63,7 +64,7 @@ class World {
   }
   // what users do; where that is not possible it is left,
   void CreateDomain(const DomainName& domain);
-  void UserDeletes(const DomainName& domain);
+  void UserDeletes(const DomainName& domain, const std::string& propagation = "Background");
   // As soon as the name is free a new domain has it.
   void UserRecreates(const DomainName& domain);
   void UserDeletes(Kind kind, const kube::ObjectKey& key);
