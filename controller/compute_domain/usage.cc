@@ -191,13 +191,16 @@ Words PlanWords(const Observed& observed, const Instant& now) {
   }
   if (!first) return words;
   const auto waited = std::chrono::floor<milliseconds>(now.wall - *first);
-  // Ever later, since what the scheduler says changes less and less.
-  const milliseconds pace = std::clamp<milliseconds>(waited, kLookAgainMin, kLookAgainMax);
   milliseconds rest = kPatience - waited;
-  if (observed.memory.words_read) {
-    rest = std::chrono::ceil<milliseconds>(*observed.memory.words_read + pace - now.monotonic);
+  const std::optional<base::Clock::TimePoint> read =
+      observed.evidence.words ? now.monotonic : observed.memory.words_read;
+  if (read) {
+    // Ever later, since what the scheduler says changes less and less. By how long they had waited
+    // when it was read: how long they have waited by now grows as fast as time passes.
+    const auto had_waited = std::chrono::floor<milliseconds>(waited - (now.monotonic - *read));
+    const milliseconds pace = std::clamp<milliseconds>(had_waited, kLookAgainMin, kLookAgainMax);
+    rest = std::chrono::ceil<milliseconds>(*read + pace - now.monotonic);
   }
-  if (observed.evidence.words) rest = pace;
   if (rest > milliseconds(0)) {
     words.look_again = rest;
     return words;

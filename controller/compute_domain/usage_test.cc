@@ -14,6 +14,7 @@ namespace {
 
 using fixtures::Converged;
 using fixtures::Now;
+using std::chrono::milliseconds;
 using std::chrono::seconds;
 using Names = std::vector<std::string>;
 
@@ -153,6 +154,30 @@ TEST(PlanWords, PodThatHasWaitedIsReadThenEverLater) {
     observed.evidence.words.emplace();
     EXPECT_FALSE(PlanWords(observed, Now()).read) << "it was just read";
     EXPECT_EQ(PlanWords(observed, Now()).look_again, row.pace);
+  }
+}
+
+TEST(PlanWords, WhenToLookAgainDoesNotRunAwayWhileTimePasses) {
+  for (const milliseconds first_read : {milliseconds(1), milliseconds(5'000)}) {
+    milliseconds waited(first_read);
+    milliseconds read = first_read;
+    std::vector<milliseconds> reads;
+    for (int looks = 0; looks < 20 && waited < seconds(300); ++looks) {
+      Observed observed = Waiting(seconds(0));
+      Instant now = Now();
+      now.wall += waited;
+      now.monotonic += waited;
+      observed.memory.words_read = Now().monotonic + read;
+      const Words words = PlanWords(observed, now);
+      if (words.read) {
+        read = waited;
+        reads.push_back(waited);
+      } else {
+        waited += words.look_again.value_or(milliseconds(0));
+      }
+    }
+    EXPECT_GE(waited, seconds(300)) << "it looks all the time";
+    EXPECT_GE(reads.size(), 5U) << "and never reads";
   }
 }
 
