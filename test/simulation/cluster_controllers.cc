@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "pkg/base/fingerprint.h"
 #include "pkg/base/rfc3339.h"
 #include "test/simulation/claims.h"
 #include "test/simulation/contract.h"
@@ -19,6 +20,7 @@ constexpr std::string_view kClaimFinalizer = "resource.kubernetes.io/delete-prot
 constexpr std::string_view kPodClaimAnnotation = "resource.kubernetes.io/pod-claim-name";
 constexpr std::string_view kForeground = "foregroundDeletion";
 constexpr std::string_view kOrphan = "orphan";
+constexpr std::string_view kRevisionLabel = "controller-revision-hash";
 constexpr std::string_view kNotReady = "node.kubernetes.io/not-ready";
 constexpr std::string_view kUnreachable = "node.kubernetes.io/unreachable";
 
@@ -51,6 +53,10 @@ Value AffinityTo(const std::string& node) {
         Value::Object({{"requiredDuringSchedulingIgnoredDuringExecution", terms}})}});
 }
 
+std::string HashOf(const Object& daemon_set) {
+  return base::Fingerprint(json::Serialize(daemon_set["spec"]["template"]));
+}
+
 // A pod that will not run again, or never did.
 bool IsDone(const Object& pod) {
   return IsTerminal(pod) || (pod.deleting() && pod["spec"]["nodeName"].AsString().empty());
@@ -60,17 +66,19 @@ bool IsDone(const Object& pod) {
 
 // ---- DaemonSetController
 
-void DaemonSetController::Act(Time /*now*/) {
+void DaemonSetController::Act(Time now) {
   for (const auto& [key, set] : store().Live(Kind::kDaemonSet)) {
     if (set->deleting()) continue;
     for (const auto& [node_key, node] : store().Live(Kind::kNode)) {
-      if (SyncNode(*set, *node)) return;
+      if (SyncNode(*set, *node, now)) return;
     }
+    const bool rolls = (*set)["spec"]["updateStrategy"]["type"].AsString() != "OnDelete";
+    if (rolls && RollOne(*set)) return;
     if (SyncStatus(*set)) return;
   }
 }
 
-bool DaemonSetController::SyncNode(const Object& set, const Object& node) {
+bool DaemonSetController::SyncNode(const Object& set, const Object& node, Time now) {
   const std::string& name = node.key().name;
   const Value& selector = At(set.value(), {"spec", "template", "spec", "nodeSelector"});
   Value pod_spec = set["spec"]["template"]["spec"];
@@ -81,11 +89,42 @@ bool DaemonSetController::SyncNode(const Object& set, const Object& node) {
   for (const auto& [key, pod] : store().Live(Kind::kPod)) {
     if (key.ns != set.key().ns || !IsOwnedBy(*pod, set) || TargetNode(*pod) != name) continue;
     exists = true;
-    if (!pod->deleting() && (!may_stay || IsTerminal(*pod))) {
-      return store().Delete(this->name(), Kind::kPod, key, {.uid = pod->uid()}).ok();
-    }
+    if (pod->deleting() || (may_stay && !IsTerminal(*pod))) continue;
+    const bool failed = (*pod)["status"]["phase"].AsString() == "Failed";
+    if (may_stay && failed && !MayReplace(set.uid() + "/" + name, now)) continue;
+    return store().Delete(this->name(), Kind::kPod, key, {.uid = pod->uid()}).ok();
   }
   return may_start && !exists && CreatePod(set, name);
+}
+
+bool DaemonSetController::MayReplace(const std::string& place, Time now) {
+  const auto [it, is_first] = back_offs_.try_emplace(place, BackOff{.since = now});
+  BackOff& back_off = it->second;
+  if (is_first) return true;
+  if (now < back_off.since + back_off.wait) {
+    AskAgainAt(back_off.since + back_off.wait);
+    return false;
+  }
+  const bool is_forgotten = now > back_off.since + 2 * kLongestBackOff;
+  const auto next = std::min<std::chrono::seconds>(2 * back_off.wait, kLongestBackOff);
+  back_off = {.since = now, .wait = is_forgotten ? kFirstBackOff : next};
+  return true;
+}
+
+// Those first that do not serve anyway; then one, if all others do.
+bool DaemonSetController::RollOne(const Object& set) {
+  const std::string hash = HashOf(set);
+  ObjectPtr old;
+  bool all_serve = true;
+  for (const auto& [key, pod] : store().Live(Kind::kPod)) {
+    if (key.ns != set.key().ns || !IsOwnedBy(*pod, set)) continue;
+    const bool serves = IsPodReady(*pod) && !pod->deleting();
+    all_serve = all_serve && serves;
+    if (pod->deleting() || pod->Label(kRevisionLabel) == hash) continue;
+    if (!old || !serves) old = pod;
+  }
+  if (!old || (!all_serve && IsPodReady(*old))) return false;
+  return store().Delete(name(), Kind::kPod, old->key(), {.uid = old->uid()}).ok();
 }
 
 bool DaemonSetController::CreatePod(const Object& set, const std::string& node) {
@@ -98,6 +137,7 @@ bool DaemonSetController::CreatePod(const Object& set, const std::string& node) 
                                    {"annotations", pod_template["metadata"]["annotations"]},
                                    {"ownerReferences", Value::Array({std::move(owner)})}})},
        {"spec", pod_template["spec"]}});
+  pod["metadata"]["labels"][kRevisionLabel] = HashOf(set);
   AddDaemonTolerations(pod["spec"]);
   pod["spec"]["affinity"] = AffinityTo(node);
   return store().Create(name(), Kind::kPod, set.key().ns, std::move(pod)).ok();
@@ -487,6 +527,10 @@ bool NamespaceController::IsEmpty(const std::string& ns) const {
 void NodeController::Act(Time now) {
   for (const auto& [key, node] : store().Live(Kind::kNode)) {
     if (SyncNode(*node, now)) return;
+    for (const Value& taint : (*node)["spec"]["taints"].items()) {
+      const bool waits = taint["key"].AsString() == kUnreachable;
+      if (taint["effect"].AsString() == "NoExecute" && !waits && EvictOne(key.name, taint)) return;
+    }
   }
   for (const auto& [key, pod] : store().Live(Kind::kPod)) {
     const std::string& node = (*pod)["spec"]["nodeName"].AsString();
@@ -547,15 +591,13 @@ bool NodeController::SyncNode(const Object& node, Time now) {
     AskAgainAt(*silent + kMonitorGrace + kTolerated);
     return false;
   }
-  return EvictOne(node.key().name);
+  return EvictOne(node.key().name, Value::Object({{"key", kUnreachable}, {"effect", "NoExecute"}}));
 }
 
-bool NodeController::EvictOne(const std::string& node) {
+bool NodeController::EvictOne(const std::string& node, const Value& taint) {
   for (const auto& [key, pod] : store().Live(Kind::kPod)) {
-    const bool tolerates =
-        Tolerates((*pod)["spec"], Value::Object({{"key", kUnreachable}, {"effect", "NoExecute"}}));
     const bool is_here = (*pod)["spec"]["nodeName"].AsString() == node;
-    if (is_here && !tolerates && !pod->deleting()) {
+    if (is_here && !pod->deleting() && !Tolerates((*pod)["spec"], taint)) {
       return store().Delete(name(), Kind::kPod, key, {.uid = pod->uid()}).ok();
     }
   }

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -19,18 +20,32 @@
 namespace simulation {
 
 // Keeps one pod of each DaemonSet on each node that its nodeSelector matches and whose taints it
-// tolerates, and counts them in
-// its status. A pod that is being deleted still holds its place. When a DaemonSet goes, the garbage
+// tolerates, and counts them in its status. A pod that is being deleted still holds its place. One
+// that failed is replaced, on each node ever later. Where the DaemonSet's strategy is not OnDelete,
+// pods of an older template are replaced, one at a time. When a DaemonSet goes, the garbage
 // collector removes its pods.
 class DaemonSetController final : public Peer {
  public:
+  static constexpr std::chrono::seconds kFirstBackOff{1};
+  static constexpr std::chrono::minutes kLongestBackOff{15};
+
   explicit DaemonSetController(ObjectStore& store) : Peer("daemonset-controller", store) {}
 
  private:
+  struct BackOff {
+    Time since = {};
+    std::chrono::seconds wait = kFirstBackOff;
+  };
+
   void Act(Time now) override;
-  [[nodiscard]] bool SyncNode(const Object& set, const Object& node);
+  [[nodiscard]] bool SyncNode(const Object& set, const Object& node, Time now);
+  // Whether a pod that failed may be replaced now. If so, the next one waits longer.
+  [[nodiscard]] bool MayReplace(const std::string& place, Time now);
   [[nodiscard]] bool CreatePod(const Object& set, const std::string& node);
+  [[nodiscard]] bool RollOne(const Object& set);
   [[nodiscard]] bool SyncStatus(const Object& set);
+
+  std::map<std::string, BackOff> back_offs_;  // By the UID of the set, and the node.
 };
 
 // Makes claims from the templates that pods name, tells the pods, and takes the claims back when
@@ -107,8 +122,8 @@ class NamespaceController final : public Peer {
   std::vector<Kind> kinds_;
 };
 
-// Notices nodes whose kubelet has gone silent, evicts their pods in time, and removes pods of nodes
-// that no longer exist.
+// Notices nodes whose kubelet has gone silent, evicts their pods in time, and others whose taints
+// say so at once, and removes pods of nodes that no longer exist.
 class NodeController final : public Peer {
  public:
   static constexpr std::chrono::seconds kMonitorGrace{50};
@@ -123,7 +138,7 @@ class NodeController final : public Peer {
  private:
   void Act(Time now) override;
   [[nodiscard]] bool SyncNode(const Object& node, Time now);
-  [[nodiscard]] bool EvictOne(const std::string& node);
+  [[nodiscard]] bool EvictOne(const std::string& node, const json::Value& taint);
 
   const SilentSince silent_since_;
 };

@@ -100,6 +100,8 @@ TEST(Regression, LivesThatWentWrongOnceEndAsTheyShould) {
            // An old view of a domain that is gone made its template over and over (L6).
            "workload=W5 strike=crash-after at=85 stale=computedomains@1250+pods@1250 end=brief",
            "workload=W29 strike=crash-after at=99 stale=computedomains@1298",
+           // When to read again why pods wait ran away as time passed: it never rested (L6).
+           "workload=W31 strike=forbidden at=7",
        }) {
     std::istringstream words(text);
     std::string error;

@@ -320,6 +320,71 @@ TEST_P(PeersTest, DaemonThatIsEvictedIsReplacedUnderAnotherName) {
   EXPECT_TRUE(IsPodReady(*DaemonOn("node-0")));
 }
 
+TEST_P(PeersTest, DaemonThatFailsAgainAndAgainIsReplacedEverLater) {
+  BringUp({"node-0"});
+  std::vector<seconds> waits;
+  for (int i = 0; i < 12; ++i) {
+    const ObjectPtr failed = DaemonOn("node-0");
+    cluster.agent("node-0").EndPod(failed->uid(), "Failed");
+    Settle();
+    seconds waited(0);
+    for (; store().Get(Kind::kPod, failed->key()); waited += seconds(1)) Wait(seconds(1));
+    waits.push_back(waited);
+  }
+  EXPECT_EQ(waits, (std::vector<seconds>{seconds(0), seconds(1), seconds(2), seconds(4), seconds(8),
+                                         seconds(16), seconds(32), seconds(64), seconds(128),
+                                         seconds(256), seconds(512), seconds(900)}));
+}
+
+TEST_P(PeersTest, NewTemplateReplacesDaemonsOneByOneUnlessTheStrategyIsOnDelete) {
+  BringUp({"node-0", "node-1"});
+  const auto edit = [&](const char* strategy, const char* image) {
+    const kube::ObjectKey key = store().Live(Kind::kDaemonSet).begin()->first;
+    store().Edit("user", Kind::kDaemonSet, key, [&](Value& set) {
+      set["spec"]["updateStrategy"]["type"] = strategy;
+      set["spec"]["template"]["spec"]["containers"].MutableItems().front()["image"] = image;
+    });
+  };
+  const kube::Uid before = DaemonOn("node-0")->uid();
+  edit("OnDelete", "new");
+  cluster.Settle();
+  EXPECT_EQ(DaemonOn("node-0")->uid(), before);
+  edit("RollingUpdate", "newer");
+  const kube::Uid other = DaemonOn("node-1")->uid();
+  const std::size_t began = store().history().changes().size();
+  Settle();
+  EXPECT_NE(DaemonOn("node-0")->uid(), before);
+  EXPECT_NE(DaemonOn("node-1")->uid(), other);
+  int going = 0;
+  for (std::size_t i = began; i < store().history().changes().size(); ++i) {
+    const Change& change = store().history().changes()[i];
+    if (change.kind != Kind::kPod || change.before == nullptr) continue;
+    if (change.type == Change::Type::kDeleted) {
+      going = 0;
+    } else if (change.actor == "daemonset-controller" && !change.before->deleting()) {
+      EXPECT_EQ(++going, 1) << "one at a time";
+    }
+  }
+}
+
+TEST_P(PeersTest, TaintThatNothingMayStayOnEvictsWhoDoesNotTolerateIt) {
+  BringUp({"node-0"});
+  const auto taint = [&](bool on) {
+    store().Edit("admin", Kind::kNode, {.name = "node-0"}, [&](Value& node) {
+      node["spec"].Erase("taints");
+      if (on) {
+        node["spec"]["taints"] =
+            Value::Array({Value::Object({{"key", "team"}, {"effect", "NoExecute"}})});
+      }
+    });
+    Settle();
+  };
+  taint(true);
+  EXPECT_FALSE(IsWorkloadReady("job-0"));
+  taint(false);
+  EXPECT_TRUE(IsWorkloadReady("job-0"));
+}
+
 TEST_P(PeersTest, PodThatSucceedsStaysWithoutItsClaim) {
   BringUp({"node-0"});
   const kube::ObjectKey key = {.ns = "train", .name = "job-0"};

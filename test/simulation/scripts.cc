@@ -124,6 +124,10 @@ void ReplaceDaemonsOneByOne(World& world) {
   }
   for (const auto& [key, set] : Objects(world.All(Kind::kDaemonSet))) {
     world.UserEdits(Kind::kDaemonSet, key, [](Value& edited) {
+      edited["spec"]["updateStrategy"] = Value::Object({{"type", "RollingUpdate"}});
+    });
+    world.Rest("a user wants all daemons replaced whenever the template changes");
+    world.UserEdits(Kind::kDaemonSet, key, [](Value& edited) {
       Value& containers = edited["spec"]["template"]["spec"]["containers"];
       for (Value& container : containers.MutableItems()) container["image"] = "theirs";
     });
@@ -389,8 +393,9 @@ void NodesAreCountedAndDependentsHandled(World& world) {
   set_taints({});
   world.Rest("the third has joined");
   set_taints(Value::Array({Value::Object({{"key", "team"}, {"effect", "NoExecute"}})}));
-  world.Rest("daemons tolerate what came later");
+  world.Rest("daemons tolerate what came later, and the job's pod does not");
   set_taints({});
+  world.Rest("it is back");
   job.Finish();
   world.RunToRest("the job ends");
   world.UserDeletes(counted, "Foreground");
@@ -429,8 +434,10 @@ void DaemonsAreUnwell(World& world) {
   world.Rest("it runs, and is not ready");
   agent.SetHealth(Health::kWell);
   world.Rest("it is ready again");
-  EndDaemon(world, "node-c");
-  world.Rest("a daemon was evicted");
+  for (int i = 0; i < 3; ++i) {
+    EndDaemon(world, "node-c");
+    world.Rest("a daemon was evicted, and is replaced later each time");
+  }
   for (const auto& [key, pod] : Objects(world.All(Kind::kPod))) {
     if (key.ns != kJob.key.ns) continue;
     world.cluster().agent(TargetNode(*pod)).EndPod(pod->uid(), "Succeeded");
