@@ -168,7 +168,7 @@ bool NodeAgent::SyncPod(const Object& pod, Time now) {
     return !running_.contains(pod.uid()) && SayEnded(pod, end->second, now);
   }
   bool wrote = false;
-  if (!PrepareAll(pod, wrote)) return wrote;
+  if (!PrepareAll(pod, now, wrote)) return wrote;
   if (!running_.contains(pod.uid())) {
     Running running = {.key = pod.key(),
                        .ip = "10." + std::to_string(number_ / 256) + "." +
@@ -358,7 +358,7 @@ bool NodeAgent::Unprepare(const kube::Uid& pod) {
   return false;
 }
 
-bool NodeAgent::PrepareAll(const Object& pod, bool& wrote) {
+bool NodeAgent::PrepareAll(const Object& pod, Time now, bool& wrote) {
   std::vector<ObjectPtr> claims;
   for (const PodClaim& wanted : ClaimsOf(pod)) {
     const ObjectPtr claim =
@@ -367,10 +367,10 @@ bool NodeAgent::PrepareAll(const Object& pod, bool& wrote) {
     claims.push_back(claim);
   }
   return std::ranges::all_of(
-      claims, [&](const ObjectPtr& claim) { return Prepare(*claim, pod.uid(), wrote); });
+      claims, [&](const ObjectPtr& claim) { return Prepare(*claim, pod.uid(), now, wrote); });
 }
 
-bool NodeAgent::Prepare(const Object& claim, const kube::Uid& pod, bool& wrote) {
+bool NodeAgent::Prepare(const Object& claim, const kube::Uid& pod, Time now, bool& wrote) {
   const auto config = FindConfig(claim);
   if (!config) return true;  // Another driver's.
   const ObjectPtr domain = FindByUid(store().Live(Kind::kComputeDomain), config->domain);
@@ -382,14 +382,15 @@ bool NodeAgent::Prepare(const Object& claim, const kube::Uid& pod, bool& wrote) 
     prepared = &prepared_[claim.uid()];
     prepared->config = *config;
     prepared->completed = !config->is_channel;
+    prepared->began = now;
   }
   if (plugin_gone_since_ && !prepared->completed) return false;
   prepared->pods.insert(pod);
-  return prepared->completed || PrepareChannel(claim, *prepared, wrote);
+  return prepared->completed || PrepareChannel(claim, *prepared, now, wrote);
 }
 
 // A channel: reserves the node for the domain, then waits until the daemon on this node is ready.
-bool NodeAgent::PrepareChannel(const Object& claim, Prepared& prepared, bool& wrote) {
+bool NodeAgent::PrepareChannel(const Object& claim, Prepared& prepared, Time now, bool& wrote) {
   for (const auto& [uid, other] : prepared_) {
     const bool holds = other.completed && other.config.is_channel && uid != claim.uid();
     if (holds && !IsAdminAccess(claim)) return false;
@@ -410,8 +411,32 @@ bool NodeAgent::PrepareChannel(const Object& claim, Prepared& prepared, bool& wr
   if (*label != prepared.config.domain) return false;
   const Value* entry = clique_.empty() ? nullptr : FindOwnEntry(prepared.config.domain);
   const bool is_ready_in_clique = entry != nullptr && (*entry)["status"].AsString() == "Ready";
-  prepared.completed = is_ready_in_clique || IsNodeReadyIn(*domain);
-  return prepared.completed;
+  if (!is_ready_in_clique && !IsNodeReadyIn(*domain)) {
+    prepared.looks_at.reset();
+    return false;
+  }
+  if (!prepared.looks_at) {
+    prepared.looks_at = looks_now_and_then_ ? NextLook(prepared.began, now) : now;
+  }
+  if (now < *prepared.looks_at) {
+    AskAgainAt(*prepared.looks_at);
+    return false;
+  }
+  prepared.completed = true;
+  return true;
+}
+
+Time NodeAgent::NextLook(Time began, Time now) {
+  using std::chrono::milliseconds;
+  constexpr milliseconds kFirstPause(250);
+  constexpr milliseconds kLongestPause(3'000);
+  constexpr Time::duration kPeriod = kAnswersWithin + kAsksAgain;
+  const Time asked = began + (now - began) / kPeriod * kPeriod;
+  Time look = asked + kFirstPause;
+  for (milliseconds pause(500); look < now; pause = std::min(2 * pause, kLongestPause)) {
+    look += pause;
+  }
+  return look <= asked + kAnswersWithin ? look : asked + kPeriod + kFirstPause;
 }
 
 bool NodeAgent::IsNodeReadyIn(const Object& domain) const {

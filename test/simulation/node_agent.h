@@ -7,6 +7,7 @@
 // of NVIDIA's daemons; of the product's own a DaemonRunner runs the containers.
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <optional>
 #include <set>
@@ -46,6 +47,14 @@ class NodeAgent final : public Peer {
   void SetHealth(Health health);
   // The containers of that pod end, and it stays as "Failed" or "Succeeded".
   void EndPod(const kube::Uid& pod, std::string phase);
+  // The plugin answers as NVIDIA's: it looks whether a channel is ready ever more rarely, gives up
+  // after kAnswersWithin, and is asked again by the kubelet kAsksAgain later. Else it knows at
+  // once.
+  static constexpr std::chrono::seconds kAnswersWithin{45};
+  static constexpr std::chrono::seconds kAsksAgain{10};
+  void LookNowAndThen() { looks_now_and_then_ = true; }
+  // When it looks next, of a claim that it was first asked for at `began`.
+  [[nodiscard]] static Time NextLook(Time began, Time now);
   // The pod addresses of another node are this one's now, and it gives them from the first on.
   void TakeAddressesOf(int number);
   [[nodiscard]] int number() const { return number_; }
@@ -64,6 +73,8 @@ class NodeAgent final : public Peer {
     ClaimConfig config = {};
     bool completed = false;
     std::set<kube::Uid> pods = {};
+    Time began = {};
+    std::optional<Time> looks_at = {};  // And finds it ready, if it still is.
   };
 
   void Act(Time now) override;
@@ -84,9 +95,9 @@ class NodeAgent final : public Peer {
 
   // Whether all claims of the pod are ready for its containers. `wrote`: it changed something
   // instead.
-  [[nodiscard]] bool PrepareAll(const Object& pod, bool& wrote);
-  [[nodiscard]] bool Prepare(const Object& claim, const kube::Uid& pod, bool& wrote);
-  [[nodiscard]] bool PrepareChannel(const Object& claim, Prepared& prepared, bool& wrote);
+  [[nodiscard]] bool PrepareAll(const Object& pod, Time now, bool& wrote);
+  [[nodiscard]] bool Prepare(const Object& claim, const kube::Uid& pod, Time now, bool& wrote);
+  [[nodiscard]] bool PrepareChannel(const Object& claim, Prepared& prepared, Time now, bool& wrote);
 
   [[nodiscard]] const json::Value* FindOwnEntry(const std::string& domain) const;
   [[nodiscard]] bool IsNodeReadyIn(const Object& domain) const;
@@ -100,6 +111,7 @@ class NodeAgent final : public Peer {
   std::optional<Time> silent_since_ = {};
   std::optional<Time> plugin_gone_since_ = {};
   Health health_ = Health::kWell;
+  bool looks_now_and_then_ = false;
   std::map<kube::Uid, std::string> ends_;   // Pods and the phase that they end in.
   std::map<kube::Uid, Running> running_;    // By pod.
   std::map<kube::Uid, Prepared> prepared_;  // By claim.

@@ -320,6 +320,34 @@ TEST_P(PeersTest, DaemonThatIsEvictedIsReplacedUnderAnotherName) {
   EXPECT_TRUE(IsPodReady(*DaemonOn("node-0")));
 }
 
+TEST(NodeAgent, PluginLooksEverMoreRarelyAndTheKubeletAsksAgain) {
+  using std::chrono::milliseconds;
+  const Time began = Cluster::kStart;
+  std::vector<long> looks;
+  for (Time now = began; now < began + seconds(60);) {
+    const Time next = NodeAgent::NextLook(began, now);
+    EXPECT_EQ(NodeAgent::NextLook(began, next), next);
+    looks.push_back(std::chrono::duration_cast<milliseconds>(next - began).count());
+    now = next + milliseconds(1);
+  }
+  EXPECT_EQ(std::vector(looks.begin(), looks.begin() + 6),
+            (std::vector<long>{250, 750, 1'750, 3'750, 6'750, 9'750}));
+  EXPECT_EQ(std::vector(looks.end() - 6, looks.end()),
+            (std::vector<long>{42'750, 55'250, 55'750, 56'750, 58'750, 61'750}))
+      << "it gives up after 45 s, and is asked again after 10";
+}
+
+TEST_P(PeersTest, PluginOfNvidiasNoticesLateThatADaemonIsReady) {
+  cluster.agent("node-0").LookNowAndThen();
+  BringUp({"node-0"});
+  EXPECT_TRUE(IsPodReady(*DaemonOn("node-0")));
+  EXPECT_FALSE(IsWorkloadReady("job-0"));
+  ASSERT_TRUE(cluster.NextDue());
+  EXPECT_EQ(*cluster.NextDue(), cluster.now() + std::chrono::milliseconds(250));
+  Wait(seconds(1));
+  EXPECT_TRUE(IsWorkloadReady("job-0"));
+}
+
 TEST_P(PeersTest, DaemonThatFailsAgainAndAgainIsReplacedEverLater) {
   BringUp({"node-0"});
   std::vector<seconds> waits;

@@ -85,7 +85,8 @@ World::World(const Plan& plan, bool trace, BeforeRequest before_request)
   cluster_.AddNamespace("train");
   cluster_.AddNamespace("lab");
   for (const auto& [node, clique] : FindScript(plan_.workload)->nodes) {
-    cluster_.AddNode(node, clique);
+    NodeAgent& agent = cluster_.AddNode(node, clique);
+    if (!plan_.controller_writes) agent.LookNowAndThen();
   }
   cluster_.Settle();
   start_ = cluster_.store().revision();
