@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <chrono>
@@ -24,6 +25,19 @@ inline const std::string_view kSweep = [] {
 inline const bool kEveryRequest = kSweep == "all";
 inline const int kCoarser = kEveryRequest ? 1 : std::max(std::atoi(kSweep.data()), 1);
 
+// Seconds of processor that this program took, and the branches of its lives.
+inline double Processor() {
+  double seconds = 0;
+  for (const int of : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
+    rusage used = {};
+    if (getrusage(of, &used) != 0) continue;
+    for (const timeval& time : {used.ru_utime, used.ru_stime}) {
+      seconds += static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+    }
+  }
+  return seconds;
+}
+
 // Of a thin sample one sweep may strike nothing; all of them together may not.
 class ThinSample final : public ::testing::Environment {
  public:
@@ -34,6 +48,7 @@ class ThinSample final : public ::testing::Environment {
   void TearDown() override {
     const int least = kCoarser > 1 ? lives_ / 3 : 0;
     EXPECT_GE(struck_, least) << "so few of the lives were struck";
+    if (lives_ > 0) std::cerr << "[ sweep    ] " << Processor() << " s of processor\n";
   }
 
  private:
