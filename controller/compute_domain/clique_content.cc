@@ -49,7 +49,7 @@ class CliqueRule {
     }
     for (const DaemonPod* pod : pods_) {
       if (!Joins(*pod)) continue;
-      if (const int index = FreeIndex(); index >= 0) {
+      if (const int index = FreeIndex(membership); index >= 0) {
         Join(*pod, index);
       } else {
         membership.refused.push_back(pod->node + " in clique " + place_.id);
@@ -66,17 +66,36 @@ class CliqueRule {
 
   // The lowest that nobody has or is kept for; if all are, the one that is kept for the node that
   // has been away longest. -1: none.
-  int FreeIndex() {
+  int FreeIndex(Membership& membership) {
     const int most = observed_.facts.daemons.nodes_per_imex_domain_max;
+    const std::set<int> lost = LostIndices(membership);
     std::set<int> taken = used_;
+    taken.insert(lost.begin(), lost.end());
     for (const HeldIndex& held : next_.held) taken.insert(held.index);
     if (const int index = LowestFreeIndex(taken, most); index >= 0) return index;
     std::ranges::sort(next_.held, {},
                       [](const HeldIndex& held) { return std::tie(held.until, held.index); });
     for (const HeldIndex& held : next_.held) {
-      if (IsFree(held.index)) return held.index;
+      if (IsFree(held.index) && !lost.contains(held.index)) return held.index;
     }
     return -1;
+  }
+
+  // Indices that only status still knows, since somebody deleted the clique: the daemon of such a
+  // node may run under its index until a live read shows no pod of it (S3).
+  std::set<int> LostIndices(Membership& membership) const {
+    std::set<int> lost;
+    for (const Member& shown : observed_.domain->status.nodes) {
+      const bool is_known = entries_of_.contains(shown.node) || HadEntry(shown.node);
+      if (shown.clique != place_.id || is_known || !IsFree(shown.index)) continue;
+      if (!IsProvenGone(shown, membership)) lost.insert(shown.index);
+    }
+    return lost;
+  }
+
+  bool HadEntry(const std::string& node) const {
+    return clique_ != nullptr &&
+           std::ranges::find(clique_->daemons, node, &Member::node) != clique_->daemons.end();
   }
 
   // Daemons that write their own entries choose among all indices, whatever is kept.

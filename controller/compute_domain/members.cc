@@ -12,9 +12,14 @@ using api::Member;
 
 namespace {
 
-bool IsShownReady(const Roster& roster, const Member& member) {
+// Of a member whose pod the cache lacks, or that is of a DaemonSet that somebody deleted. It stays
+// ready, for the cache may lag, unless a live read shows that none serves; and does not become it,
+// for it may be the clique that is old.
+bool StaysReady(const Roster& roster, const Member& member) {
   const auto shown = roster.shown.find(member.node);
-  return shown != roster.shown.end() && shown->second->ready && shown->second->ip == member.ip;
+  const bool is_shown =
+      shown != roster.shown.end() && shown->second->ready && shown->second->ip == member.ip;
+  return is_shown && (!roster.live.was_read() || roster.live.AnyPodOn(member.node, Serves));
 }
 
 // Whether a member that only status still shows is one no longer. Nobody leaves because one cache
@@ -71,10 +76,8 @@ void AddWrittenByDaemons(const Roster& roster, MemberByNode& members) {
 
 void AddMember(const Roster& roster, const std::string& ns, Member member, MemberByNode& members) {
   const auto pod = roster.pods.find(member.node);
-  // Whose pod the cache lacks stays ready, for the cache may lag; and does not become it, for it
-  // may be the clique that is old.
   const bool serves = pod == roster.pods.end()
-                          ? IsShownReady(roster, member)
+                          ? StaysReady(roster, member)
                           : Serves(*pod->second) && !IsSoughtElsewhere(*pod->second, member);
   const bool is_lost = LifeOf(roster.observed, member.node) == NodeLife::kLost;
   member.ready = member.ready && serves && !is_lost;

@@ -888,6 +888,60 @@ TEST(PlanMembership, B38_S4_CliqueThatSomebodyDeletedIsMadeAgainAsItWas) {
             (std::map<std::string, std::int64_t>{{"node-0", 5}, {"node-1", 0}, {"a-node", 1}}));
 }
 
+// As where a user deletes the DaemonSet and the node falls silent, so that its pod never ends.
+TEST(PlanMembership, S10_MemberWhosePodCountsNoMoreIsReadyOnlyWhileALiveReadShowsOneThatServes) {
+  Observed observed = Converged();
+  DaemonPod& pod = observed.children.daemon_pods[1];
+  pod.meta.owners[0].uid = "deleted";
+  const auto is_ready = [&] { return PlanMembership(observed, Now()).members[1].ready; };
+  EXPECT_TRUE(is_ready());
+  EXPECT_TRUE(PlanMembership(observed, Now()).needs_daemons);
+  ShowPods(observed, observed.children.daemon_pods);
+  EXPECT_TRUE(is_ready());
+  (*observed.evidence.daemon_pods)[1].meta.deleting = true;
+  EXPECT_FALSE(is_ready());
+}
+
+// As where a user deletes the DaemonSet, and with it the clique: the pods of before, which count no
+// more, may still run under their indices.
+TEST(PlanMembership, S3_IndexThatOnlyStatusKnowsIsNobodyElsesUntilALiveReadShowsNoPod) {
+  Observed observed = Marked();
+  observed.children.cliques.clear();
+  const std::vector<DaemonPod> before = observed.children.daemon_pods;
+  observed.children.daemon_pods.clear();
+  AddNode(observed, "node-2", 2);
+  const auto index_given = [](const Membership& membership) {
+    const auto creates = Actions<Create>(membership.actions);
+    return creates.empty() ? std::nullopt
+                           : creates[0].object["daemons"].items()[0]["index"].AsInt();
+  };
+  const Membership not_read = PlanMembership(observed, Now());
+  EXPECT_EQ(index_given(not_read), 2);
+  EXPECT_TRUE(not_read.needs_daemons);
+
+  ShowPods(observed, {before[0], observed.children.daemon_pods[0]});
+  EXPECT_EQ(index_given(PlanMembership(observed, Now())), 1) << "node-1 is gone";
+
+  observed.facts.daemons.nodes_per_imex_domain_max = 1;
+  const Membership full = PlanMembership(observed, Now());
+  EXPECT_EQ(index_given(full), std::nullopt) << "node-0 lives";
+  EXPECT_EQ(full.refused.size(), 1U);
+  ShowPods(observed, observed.children.daemon_pods);
+  EXPECT_EQ(index_given(PlanMembership(observed, Now())), 0);
+}
+
+// Nor where it is kept for a third: the clique was deleted, made again without it, and all is full.
+TEST(PlanMembership, S3_LastIndexIsNotTakenFromWhoOnlyStatusKnowsThoughItIsKeptToo) {
+  Observed observed = Marked();
+  observed.children.cliques[0].daemons = {MakeMember("node-1", 1)};
+  observed.children.cliques[0].held = {
+      {.node = "node-9", .index = 0, .until = "2099-01-01T00:00:00Z"}};
+  observed.facts.daemons.nodes_per_imex_domain_max = 2;
+  RemovePod(observed, "node-0");
+  AddNode(observed, "node-2", 2);
+  EXPECT_EQ(PlanMembership(observed, Now()).refused.size(), 1U);
+}
+
 TEST(PlanMembership, IndexThatStatusRemembersIsNotTakenFromWhoHoldsIt) {
   Observed observed = Marked();
   observed.children.cliques[0].daemons = {MakeMember("node-1", 0)};
