@@ -48,6 +48,7 @@ const Course& CourseOf(Plan plan) {
   plan.two_leaders = false;
   plan.mixed = false;
   plan.brief = false;
+  plan.seed = Plan().seed;  // Says nothing where all move in turn.
   const auto [it, is_new] = courses.try_emplace(ToString(plan));
   if (is_new) {
     World world(plan, false);

@@ -268,7 +268,9 @@ void PluginGoesAndComesBack(World& world) {
   job.Finish();
   world.Rest("a pod does not end");
   world.UserDeletes(kJob);
-  world.Rest("the deletion waits");  // A server that is behind has caught up by then.
+  // How long it has waited is said, so it is judged when nothing more changes and a server that is
+  // behind has caught up.
+  world.RunToRest("the deletion waits");
   world.RunFor(std::chrono::minutes(3));
   world.Rest("the deletion still waits");
   agent.StartPlugin();
