@@ -207,7 +207,8 @@ function(cdom_library)
 endfunction()
 
 # cdom_test(NAME plan_test SRCS plan_test.cc DEPS cdom::plan LABEL simple): a GoogleTest program. ctest
-# runs its cases one by one, and under a sanitizer all in one go: there a process takes long to start.
+# runs its cases one by one, and under a sanitizer all in one go: there a process takes long to start. One that takes
+# minutes there is run in CDOM_SHARDS_<name> parts, side by side and before the others.
 function(cdom_test)
   if(NOT BUILD_TESTING)
     return()
@@ -222,8 +223,18 @@ function(cdom_test)
     add_dependencies(threads_tests ${ARG_NAME})
   endif()
   if(CDOM_SANITIZE)
-    add_test(NAME "${ARG_NAME}: all" COMMAND ${ARG_NAME})
-    set_tests_properties("${ARG_NAME}: all" PROPERTIES LABELS ${ARG_LABEL})
+    if(CDOM_SHARDS_${ARG_NAME})
+      foreach(shard RANGE 1 ${CDOM_SHARDS_${ARG_NAME}})
+        math(EXPR index "${shard} - 1")
+        add_test(NAME "${ARG_NAME}: part ${shard}" COMMAND ${ARG_NAME})
+        set_tests_properties("${ARG_NAME}: part ${shard}" PROPERTIES
+                             LABELS ${ARG_LABEL} COST 1000
+                             ENVIRONMENT "GTEST_TOTAL_SHARDS=${CDOM_SHARDS_${ARG_NAME}};GTEST_SHARD_INDEX=${index}")
+      endforeach()
+    else()
+      add_test(NAME "${ARG_NAME}: all" COMMAND ${ARG_NAME})
+      set_tests_properties("${ARG_NAME}: all" PROPERTIES LABELS ${ARG_LABEL})
+    endif()
   else()
     gtest_discover_tests(${ARG_NAME} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
                          TEST_PREFIX "${ARG_NAME}: " PROPERTIES LABELS ${ARG_LABEL})

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -35,7 +36,7 @@ int EveryOf(const std::string& workload) {
 // And one crash that is followed by an old view of one kind.
 int EveryStaleOf(const std::string& workload) {
   if (kEveryRequest) return 1;
-  return (workload == "W17" ? 71 : 17) * kCoarser;
+  return (workload == "W17" ? 71 : 17) * (kCoarser > 1 ? 2 : 1);
 }
 
 std::vector<Manner> AllManners() {
@@ -59,14 +60,24 @@ bool IsInTheOtherSweep(const std::string& workload, Strike strike) {
 }
 
 class WideSweep : public testing::TestWithParam<Manner> {};
+class StaleFirstList : public WideSweep {};
 class OldViews : public WideSweep {};
 class MixedOrder : public WideSweep {};
+class StruckAmidOthers : public WideSweep {};
 
 std::vector<Manner> MannersBut(const std::vector<std::string>& left_out) {
   std::vector<Manner> manners = AllManners();
   std::erase_if(manners, [&](const Manner& manner) {
     return std::ranges::find(left_out, manner.workload) != left_out.end();
   });
+  return manners;
+}
+
+// Where a life takes many times as long, few workloads show what a sanitizer is to find.
+std::vector<Manner> Few(std::vector<Manner> manners) {
+  const std::set<std::string> few = {"W1", "W8", "W15"};
+  if (kCoarser > 1)
+    std::erase_if(manners, [&](const Manner& m) { return !few.contains(m.workload); });
   return manners;
 }
 
@@ -102,7 +113,7 @@ TEST_P(WideSweep, S14_TwoLeadersDoNoHarmHoweverTheyInterleave) {
   ExpectClean(lives, 0);
 }
 
-TEST_P(WideSweep, F7_AStaleFirstListAfterACrashHarmsNothing) {
+TEST_P(StaleFirstList, F7_AStaleFirstListAfterACrashHarmsNothing) {
   const int every = EveryStaleOf(GetParam().workload);
   std::cerr << "[ sampled  ] a crash at one request in " << every << "\n";
   std::vector<Blow> blows;
@@ -158,7 +169,7 @@ TEST_P(MixedOrder, T5_T8_WhoeverMovesNextAndHoweverLateHarmsNothing) {
 TEST(Namespace, T9_GoesInWhicheverOrderItsKindsAreDeleted) {
   std::vector<Life> lives;
   for (const bool controller_writes : {false, true}) {
-    for (std::uint64_t seed = 1; seed <= 24; ++seed) {
+    for (std::uint64_t seed = 1; seed <= (kCoarser > 1 ? 2 : 24); ++seed) {
       const Plan plan = {.workload = "W10", .controller_writes = controller_writes, .seed = seed};
       lives.push_back({.plan = plan, .outcome = Live(plan)});
     }
@@ -179,7 +190,7 @@ std::vector<Blow> BlowsAmidOthers() {
 
 // The requests of a step travel side by side, so a crash at one of them leaves any of the others
 // done.
-TEST_P(MixedOrder, T7_ACrashAfterAnySubsetOfAStepIsMadeGood) {
+TEST_P(StruckAmidOthers, T7_ACrashAfterAnySubsetOfAStepIsMadeGood) {
   const int every = EveryStaleOf(GetParam().workload) * 6;
   std::cerr << "[ sampled  ] each at one request in " << every << "\n";
   ExpectSwept({.workload = GetParam().workload,
@@ -191,8 +202,10 @@ TEST_P(MixedOrder, T7_ACrashAfterAnySubsetOfAStepIsMadeGood) {
 
 INSTANTIATE_TEST_SUITE_P(Lives, WideSweep, testing::ValuesIn(AllManners()), NameOf);
 // Under NVIDIA's rights (W27) each life waits for half an hour's graces: too long.
-INSTANTIATE_TEST_SUITE_P(Lives, OldViews, testing::ValuesIn(MannersBut({"W27"})), NameOf);
+INSTANTIATE_TEST_SUITE_P(Lives, StaleFirstList, testing::ValuesIn(Few(AllManners())), NameOf);
+INSTANTIATE_TEST_SUITE_P(Lives, OldViews, testing::ValuesIn(Few(MannersBut({"W27"}))), NameOf);
 INSTANTIATE_TEST_SUITE_P(Lives, MixedOrder, testing::ValuesIn(AllManners()), NameOf);
+INSTANTIATE_TEST_SUITE_P(Lives, StruckAmidOthers, testing::ValuesIn(Few(AllManners())), NameOf);
 
 }  // namespace
 }  // namespace simulation
