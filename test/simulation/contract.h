@@ -17,6 +17,8 @@ inline constexpr std::string_view kDaemonClass = "compute-domain-daemon.nvidia.c
 inline constexpr std::string_view kChannelClass = "compute-domain-default-channel.nvidia.com";
 inline constexpr std::string_view kDaemonConfig = "ComputeDomainDaemonConfig";
 inline constexpr std::string_view kChannelConfig = "ComputeDomainChannelConfig";
+// The simulation's own: what a daemon that keeps no clique says of itself on its pod.
+inline constexpr std::string_view kKeepsNoCliqueAnnotation = "simulation.test/keeps-no-clique";
 inline constexpr std::string_view kMembershipWriterLabel = "cdom.dev/membership-writer";
 inline constexpr std::string_view kImexAnnotation = "cdom.dev/imex";
 inline constexpr std::string_view kTemplateHashAnnotation = "cdom.dev/template-hash";

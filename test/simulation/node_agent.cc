@@ -28,10 +28,12 @@ Value PodOwner(const Object& pod) {
       {{"apiVersion", "v1"}, {"kind", "Pod"}, {"name", pod.key().name}, {"uid", pod.uid()}});
 }
 
-// The smallest index that no entry has.
-int FreeIndex(const Value& daemons) {
+// The smallest index that no entry of the clique has.
+int FreeIndex(const Value& entries, const std::string& clique) {
   std::set<std::int64_t> used;
-  for (const Value& entry : daemons.items()) used.insert(entry["index"].AsInt().value_or(-1));
+  for (const Value& entry : entries.items()) {
+    if (entry["cliqueID"].AsString() == clique) used.insert(entry["index"].AsInt().value_or(-1));
+  }
   int index = 0;
   while (used.contains(index)) ++index;
   return index;
@@ -234,7 +236,11 @@ bool NodeAgent::PlayDaemon(const Object& pod, const Running& running, Time now) 
   if (label == nullptr || *label != clique_) {
     return store()
         .Edit(name(), Kind::kPod, pod.key(),
-              [&](Value& object) { object["metadata"]["labels"][kCliqueLabel] = clique_; })
+              [&](Value& object) {
+                object["metadata"]["labels"][kCliqueLabel] = clique_;
+                const bool keeps_none = running.writes_own_entry && !keeps_cliques_;
+                if (keeps_none) object["metadata"]["annotations"][kKeepsNoCliqueAnnotation] = "";
+              })
         .ok();
   }
   if (!clique_.empty()) {
@@ -249,77 +255,97 @@ bool NodeAgent::PlayDaemon(const Object& pod, const Running& running, Time now) 
   return !clique_.empty() && running.writes_own_entry && WriteOwnStatus(running);
 }
 
-const Value* NodeAgent::FindOwnEntry(const std::string& domain) const {
-  const ObjectPtr clique = store().Get(Kind::kClique, CliqueKey(domain, clique_));
-  if (!clique) return nullptr;
-  for (const Value& entry : (*clique)["daemons"].items()) {
-    if (entry["nodeName"].AsString() == node_) return &entry;
+ObjectPtr NodeAgent::FindRoll(const std::string& domain) const {
+  if (keeps_cliques_) return store().Get(Kind::kClique, CliqueKey(domain, clique_));
+  for (const auto& [key, object] : store().Live(Kind::kComputeDomain)) {
+    if (object->uid() == domain) return object;
   }
   return nullptr;
 }
 
-bool NodeAgent::JoinClique(const Object& pod, const Running& running) {
-  const kube::ObjectKey key = CliqueKey(running.domain, clique_);
-  const ObjectPtr clique = store().Get(Kind::kClique, key);
-  if (!clique) {
-    Value labels = Value::Object(
-        {{std::string(kDomainLabel), running.domain}, {std::string(kCliqueLabel), clique_}});
-    Value object = Value::Object(
-        {{"metadata", Value::Object({{"name", key.name},
-                                     {"labels", std::move(labels)},
-                                     {"ownerReferences", Value::Array({PodOwner(pod)})}})}});
-    return store().Create(name(), Kind::kClique, key.ns, std::move(object)).ok();
+const Value* NodeAgent::FindOwnEntry(const std::string& domain) const {
+  const ObjectPtr roll = FindRoll(domain);
+  if (!roll) return nullptr;
+  const Value& entries = keeps_cliques_ ? (*roll)["daemons"] : (*roll)["status"]["nodes"];
+  for (const Value& entry : entries.items()) {
+    if (entry[NameField()].AsString() == node_) return &entry;
   }
+  return nullptr;
+}
+
+bool NodeAgent::EditEntries(const Object& roll, const std::function<void(Value& entries)>& change) {
+  const auto edit = [&](Value& object) {
+    Value& entries = keeps_cliques_ ? object["daemons"] : object["status"]["nodes"];
+    if (entries.IsNull()) entries = Value::Array();
+    change(entries);
+  };
+  return keeps_cliques_
+             ? store().Edit(name(), Kind::kClique, roll.key(), edit).ok()
+             : store()
+                   .Edit(name(), Kind::kComputeDomain, roll.key(), edit, Subresource::kStatus)
+                   .ok();
+}
+
+bool NodeAgent::CreateClique(const Object& pod, const Running& running) {
+  const kube::ObjectKey key = CliqueKey(running.domain, clique_);
+  Value labels = Value::Object(
+      {{std::string(kDomainLabel), running.domain}, {std::string(kCliqueLabel), clique_}});
+  Value object = Value::Object(
+      {{"metadata", Value::Object({{"name", key.name},
+                                   {"labels", std::move(labels)},
+                                   {"ownerReferences", Value::Array({PodOwner(pod)})}})}});
+  return store().Create(name(), Kind::kClique, key.ns, std::move(object)).ok();
+}
+
+bool NodeAgent::OwnClique(const Object& pod, const Object& clique) {
+  const Value owner = PodOwner(pod);
+  const auto& owners = clique["metadata"]["ownerReferences"].items();
+  if (std::ranges::find(owners, owner) != owners.end()) return false;
+  return store()
+      .Edit(name(), Kind::kClique, clique.key(),
+            [&](Value& object) { object["metadata"]["ownerReferences"].Append(owner); })
+      .ok();
+}
+
+bool NodeAgent::JoinClique(const Object& pod, const Running& running) {
+  const ObjectPtr roll = FindRoll(running.domain);
+  if (!roll) return keeps_cliques_ && CreateClique(pod, running);
   const Value* own = FindOwnEntry(running.domain);
   if (own != nullptr && (*own)["ipAddress"].AsString() == running.ip) return false;
-  const int index = FreeIndex((*clique)["daemons"]);
+  if (keeps_cliques_ && OwnClique(pod, *roll)) return true;
+  const Value& entries = keeps_cliques_ ? (*roll)["daemons"] : (*roll)["status"]["nodes"];
+  const int index = FreeIndex(entries, clique_);
   if (own == nullptr && index >= kMembersMax) return false;
-  return store()
-      .Edit(name(), Kind::kClique, key,
-            [&](Value& object) {
-              if (own == nullptr) {
-                object["daemons"].Append(Value::Object({{"nodeName", node_},
-                                                        {"cliqueID", clique_},
-                                                        {"index", index},
-                                                        {"status", "NotReady"}}));
-              }
-              for (Value& entry : object["daemons"].MutableItems()) {
-                if (entry["nodeName"].AsString() == node_) entry["ipAddress"] = running.ip;
-              }
-              Value& owners = object["metadata"]["ownerReferences"];
-              const Value owner = PodOwner(pod);
-              if (std::ranges::find(owners.items(), owner) == owners.items().end()) {
-                owners.Append(owner);
-              }
-            })
-      .ok();
+  return EditEntries(*roll, [&](Value& changed) {
+    if (own == nullptr) {
+      changed.Append(Value::Object(
+          {{NameField(), node_}, {"cliqueID", clique_}, {"index", index}, {"status", "NotReady"}}));
+    }
+    for (Value& entry : changed.MutableItems()) {
+      if (entry[NameField()].AsString() == node_) entry["ipAddress"] = running.ip;
+    }
+  });
 }
 
 bool NodeAgent::WriteOwnStatus(const Running& running) {
   const Value* own = FindOwnEntry(running.domain);
   const char* status = health_ == Health::kWell ? "Ready" : "NotReady";
   if (own == nullptr || (*own)["status"].AsString() == status) return false;
-  return store()
-      .Edit(name(), Kind::kClique, CliqueKey(running.domain, clique_),
-            [&](Value& object) {
-              for (Value& entry : object["daemons"].MutableItems()) {
-                if (entry["nodeName"].AsString() == node_) entry["status"] = status;
-              }
-            })
-      .ok();
+  return EditEntries(*FindRoll(running.domain), [&](Value& entries) {
+    for (Value& entry : entries.MutableItems()) {
+      if (entry[NameField()].AsString() == node_) entry["status"] = status;
+    }
+  });
 }
 
 bool NodeAgent::LeaveClique(const Running& running) {
-  const kube::ObjectKey key = CliqueKey(running.domain, clique_);
-  const ObjectPtr clique = store().Get(Kind::kClique, key);
+  const Value* own = FindOwnEntry(running.domain);
   const auto is_own = [&](const Value& entry) {
     return entry["ipAddress"].AsString() == running.ip;
   };
-  if (!clique || std::ranges::none_of((*clique)["daemons"].items(), is_own)) return false;
-  return store()
-      .Edit(name(), Kind::kClique, key,
-            [&](Value& object) { std::erase_if(object["daemons"].MutableItems(), is_own); })
-      .ok();
+  if (own == nullptr || !is_own(*own)) return false;
+  return EditEntries(*FindRoll(running.domain),
+                     [&](Value& entries) { std::erase_if(entries.MutableItems(), is_own); });
 }
 
 // Ends the containers of a pod, then gives back its claims. True while that takes writes.

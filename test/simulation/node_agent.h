@@ -8,6 +8,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -45,6 +46,9 @@ class NodeAgent final : public Peer {
   // How the daemons here are from now on. One that crashes says nothing more in its clique.
   enum class Health { kWell, kUnready, kCrashing };
   void SetHealth(Health health);
+  // Whether the daemons here write their entries into their clique, or into the domain's status: so
+  // NVIDIA's do with their feature gate ComputeDomainCliques off.
+  void SetKeepsCliques(bool keeps_cliques) { keeps_cliques_ = keeps_cliques; }
   // The containers of that pod end, and it stays as "Failed" or "Succeeded".
   void EndPod(const kube::Uid& pod, std::string phase);
   // The plugin answers as NVIDIA's: it looks whether a channel is ready ever more rarely, gives up
@@ -86,6 +90,13 @@ class NodeAgent final : public Peer {
   [[nodiscard]] bool RunDaemon(const Object& pod, const Running& running, Time now);
   [[nodiscard]] bool WritePodStatus(const Object& pod, const Running& running, bool ready,
                                     Time now);
+  // Where a daemon here has its entry; null: there is none.
+  [[nodiscard]] ObjectPtr FindRoll(const std::string& domain) const;
+  [[nodiscard]] const char* NameField() const { return keeps_cliques_ ? "nodeName" : "name"; }
+  [[nodiscard]] bool EditEntries(const Object& roll,
+                                 const std::function<void(json::Value& entries)>& change);
+  [[nodiscard]] bool CreateClique(const Object& pod, const Running& running);
+  [[nodiscard]] bool OwnClique(const Object& pod, const Object& clique);
   [[nodiscard]] bool JoinClique(const Object& pod, const Running& running);
   [[nodiscard]] bool WriteOwnStatus(const Running& running);
   [[nodiscard]] bool SayEnded(const Object& pod, const std::string& phase, Time now);
@@ -112,6 +123,7 @@ class NodeAgent final : public Peer {
   std::optional<Time> plugin_gone_since_ = {};
   Health health_ = Health::kWell;
   bool looks_now_and_then_ = false;
+  bool keeps_cliques_ = true;
   std::map<kube::Uid, std::string> ends_;   // Pods and the phase that they end in.
   std::map<kube::Uid, Running> running_;    // By pod.
   std::map<kube::Uid, Prepared> prepared_;  // By claim.

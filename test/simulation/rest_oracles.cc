@@ -79,6 +79,8 @@ class DomainCheck {
   void CheckTemplate(const Object& found, bool is_channel);
   [[nodiscard]] Members CheckMembership();
   void AddIdle(const std::string& node, Members& members) const;
+  // Of one whose daemon has its entry nowhere else.
+  void TakeIndexFromStatus(const std::string& node, Members& members) const;
   void CheckEntries(const Members& members);
   void CheckStatus(const Members& members);
   void CheckSummary(const Members& members, const std::set<std::string>& expected);
@@ -268,6 +270,12 @@ Members DomainCheck::CheckMembership() {
     const bool ready = IsPodReady(*pod) && !pod->deleting() && !IsNodeLost(truth_, node);
     members[node] = {.ip = ip, .clique = *clique, .index = -1, .ready = ready};
     if (clique->empty()) continue;
+    if (pod->meta()["annotations"].Find(kKeepsNoCliqueAnnotation) != nullptr) {
+      TakeIndexFromStatus(node, members);
+      if (pod->deleting()) members.erase(node);
+      if (pod->deleting()) AddIdle(node, members);
+      continue;
+    }
     const ObjectPtr object =
         truth_.Get(Kind::kClique,
                    {.ns = suspects_.driver_namespace, .name = CliqueName(domain_.uid(), *clique)});
@@ -313,6 +321,12 @@ void DomainCheck::AddIdle(const std::string& node, Members& members) const {
     if (is_its) add((*clique)["daemons"], "nodeName");
   }
   add(domain_["status"]["nodes"], "name");
+}
+
+void DomainCheck::TakeIndexFromStatus(const std::string& node, Members& members) const {
+  for (const Value& entry : domain_["status"]["nodes"].items()) {
+    if (entry["name"].AsString() == node) members[node].index = ReadEntry(entry).index;
+  }
 }
 
 void DomainCheck::CheckEntries(const Members& members) {

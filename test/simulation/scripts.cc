@@ -411,6 +411,32 @@ void NodesAreCountedAndDependentsHandled(World& world) {
   world.Rest("the domain has gone and left no orphans");
 }
 
+// Of one clique the daemons write into the domain's status, until they are replaced by those that
+// keep cliques.
+void DaemonsKeepNoCliqueAtFirst(World& world) {
+  const auto set_keeps_cliques = [&](bool keeps_cliques) {
+    for (const char* node : {"node-a", "node-b"}) {
+      world.cluster().agent(node).SetKeepsCliques(keeps_cliques);
+    }
+  };
+  set_keeps_cliques(false);
+  Workload& rest = Form(world, {"node-c", "node-d"});
+  Workload& job = world.StartJob("first", kJob, {"node-a", "node-b"});
+  world.Rest("one clique has no object");
+  world.cluster().FailNode("node-b");
+  world.Rest("one of its nodes is lost");
+  world.cluster().RecoverNode("node-b", true);
+  world.Rest("it is back");
+  job.Finish();
+  world.RunToRest("its job ends");
+  set_keeps_cliques(true);
+  Workload& next = world.StartJob("next", kJob, {"node-a", "node-b"});
+  world.Rest("both cliques have one");
+  next.Finish();
+  rest.Finish();
+  world.RunToRest("the jobs end");
+}
+
 void EndDaemon(World& world, const std::string& node) {
   if (const ObjectPtr pod = FindDaemonPod(world, node)) {
     world.cluster().agent(node).EndPod(pod->uid(), "Failed");
@@ -524,6 +550,8 @@ const std::vector<Script>& Scripts() {
        ImexEndsAndDaemonsDie, true},
       {"W27", "create, ready, delete, and again, under NVIDIA's rights", kFourNodes,
        UnderNvidiasRights, false, false, true},
+      {"W28", "daemons write into status at first, and keep cliques later", kFourNodes,
+       DaemonsKeepNoCliqueAtFirst},
       {"W29", "Nodes are deleted and made again, and addresses are used again", kOneClique,
        NodesAreMadeAnew},
       {"W30", "daemons are not ready, crash and are evicted, and a job succeeds", kOneClique,
