@@ -137,7 +137,7 @@ testing::AssertionResult IsPrepared(const Step& step) {
 bool IsRefused(const Step& step) { return step.what == Do::kAnswer && !step.error.empty(); }
 bool Waits(const Step& step) { return step.what == Do::kWait && !step.error.empty(); }
 
-TEST(Prepare, AChannelIsGivenInThisOrder) {
+TEST(Prepare, H16_AChannelIsGivenInThisOrderAndNothingBesideItsDevice) {
   Node node;
   const Step step = node.PrepareAll(kChannel);
   ASSERT_TRUE(IsPrepared(step));
@@ -150,6 +150,8 @@ TEST(Prepare, AChannelIsGivenInThisOrder) {
   ASSERT_EQ(edits.nodes.size(), 1U);
   EXPECT_EQ(edits.nodes[0].path, "/dev/nvidia-caps-imex-channels/channel0");
   EXPECT_EQ(edits.nodes[0].major, 235);
+  EXPECT_TRUE(edits.mounts.empty());
+  EXPECT_TRUE(edits.env.empty());
   EXPECT_EQ(node.label, kDomain);
 }
 

@@ -226,6 +226,32 @@ TEST_F(WorkTest, H1_AUidThatIsAPathIsRefusedAtOnce) {
   EXPECT_NE(answers_->at("../../x").error, "");
 }
 
+TEST_F(WorkTest, H15_AnAnsweredClaimIsARequestOrAnErrorAndEachCountsOnce) {
+  const auto counted = [&](const std::string& name) {
+    double sum = 0;
+    for (const auto& family : metrics_.collectable()->Collect()) {
+      if (family.name != name) continue;
+      for (const auto& metric : family.metric) sum += metric.counter.value;
+    }
+    return sum;
+  };
+  Note(DeviceType::kChannel, {"k=1"});
+  Ask(Operation::kPrepare);
+  static_cast<void>(work_->Turn());
+  clock_.Advance(std::chrono::seconds(39));
+  static_cast<void>(work_->Turn());
+  EXPECT_EQ(counted("nvidia_dra_requests_total"), 0);
+  clock_.Advance(std::chrono::seconds(1));
+  static_cast<void>(work_->Turn());
+  EXPECT_EQ(counted("nvidia_dra_requests_total"), 0);
+  EXPECT_EQ(counted("nvidia_dra_node_prepare_errors_total"), 1);
+  PutSpec();
+  Ask(Operation::kPrepare);
+  static_cast<void>(work_->Turn());
+  EXPECT_EQ(counted("nvidia_dra_requests_total"), 1);
+  EXPECT_EQ(counted("nvidia_dra_node_prepare_errors_total"), 1);
+}
+
 TEST_F(WorkTest, WhoEndsAnswersAll) {
   Ask(Operation::kPrepare);
   work_->AnswerAll("the plugin is ending");
