@@ -24,6 +24,7 @@ struct Rendered {
 
 // And what there is of it.
 struct Child {
+  ChildRole role = {};
   Kind kind = {};
   kube::ObjectKey key = {};
   Rendered (*render)(const Observed&) = nullptr;
@@ -32,7 +33,6 @@ struct Child {
   std::string found_hash = {};
   bool edited = false;    // Since we wrote it.
   std::string hash = {};  // What `render` would give; empty: not known without.
-  bool was_there = false;
 };
 
 template <typename T>
@@ -96,7 +96,8 @@ Rendered RenderWorkloadTemplate(const Observed& observed) {
 }
 
 Child FindDaemonSet(const Observed& observed) {
-  Child child = {.kind = Kind::kDaemonSet,
+  Child child = {.role = ChildRole::kDaemonSet,
+                 .kind = Kind::kDaemonSet,
                  .key = DaemonKey(observed),
                  .render = RenderDaemonSet,
                  .hash = observed.memory.rendered.daemon_set};
@@ -108,10 +109,11 @@ Child FindDaemonSet(const Observed& observed) {
   return child;
 }
 
-Child FindTemplate(const Observed& observed, kube::ObjectKey key,
+Child FindTemplate(const Observed& observed, ChildRole role, kube::ObjectKey key,
                    Rendered (*render)(const Observed&),
                    bool (*is_ours)(const Observed&, const api::ClaimTemplate&)) {
-  Child child = {.kind = Kind::kClaimTemplate, .key = std::move(key), .render = render};
+  Child child = {
+      .role = role, .kind = Kind::kClaimTemplate, .key = std::move(key), .render = render};
   const api::ClaimTemplate* found = FindOurs(observed.children.templates, observed, is_ours);
   if (found == nullptr) return child;
   child.found = &found->meta;
@@ -121,9 +123,9 @@ Child FindTemplate(const Observed& observed, kube::ObjectKey key,
 
 Child FindWorkloadTemplate(const Observed& observed) {
   const api::ComputeDomain& domain = *observed.domain;
-  Child child = FindTemplate(observed, {.ns = domain.meta.key.ns, .name = domain.template_name},
+  Child child = FindTemplate(observed, ChildRole::kWorkloadTemplate,
+                             {.ns = domain.meta.key.ns, .name = domain.template_name},
                              RenderWorkloadTemplate, IsWorkloadTemplate);
-  child.was_there = observed.memory.template_was_there;
   const GpuWish wish = FindGpus(observed);
   // A slip of the pen takes no GPUs from pods yet to come.
   if (!wish.is_clear) child.found_hash.clear();
@@ -135,8 +137,8 @@ Child FindWorkloadTemplate(const Observed& observed) {
 std::vector<Child> ChildrenOf(const Observed& observed) {
   Child workload = FindWorkloadTemplate(observed);
   if (observed.facts.imex_on_hosts) return {std::move(workload)};
-  Child daemons =
-      FindTemplate(observed, DaemonKey(observed), RenderDaemonTemplate, IsDaemonTemplate);
+  Child daemons = FindTemplate(observed, ChildRole::kDaemonTemplate, DaemonKey(observed),
+                               RenderDaemonTemplate, IsDaemonTemplate);
   daemons.hash = observed.memory.rendered.daemon_template;
   return {std::move(daemons), FindDaemonSet(observed), std::move(workload)};
 }
@@ -226,12 +228,11 @@ bool HasLostLabels(const Observed& observed, Kind kind, const NameHolder& found)
 }
 
 std::optional<Action> PlanCreation(const Observed& observed, const Child& child) {
-  // A template goes with its domain. Where the view still shows that, it would be made and
-  // collected over and over: so it is not believed (R2).
-  if (child.was_there) {
+  // Where the view still shows a domain that is gone, its children would be made, and taken away by
+  // the garbage collector or another leader, over and over: so it is not believed (R2).
+  if (observed.memory.children_seen.contains(child.role)) {
     const auto& owner = observed.evidence.owner;
-    if (!owner) return ReadOwner{.key = observed.domain->meta.key};
-    if (!*owner || (*owner)->deleting) return {};
+    if (!owner || !*owner || (*owner)->deleting) return {};
   }
   const NameCheck& name = observed.evidence.NameOf(child.kind, child.key);
   if (name.is == NameCheck::Is::kNotAsked || name.is == NameCheck::Is::kFree) {
@@ -300,7 +301,14 @@ std::string WhoseIs(const Observed& observed, const NameHolder& found) {
 
 std::vector<Action> PlanChildren(const Observed& observed) {
   std::vector<Action> actions;
-  for (const Child& child : ChildrenOf(observed)) {
+  const std::vector<Child> children = ChildrenOf(observed);
+  const bool any_has_gone = std::ranges::any_of(children, [&](const Child& child) {
+    return child.found == nullptr && observed.memory.children_seen.contains(child.role);
+  });
+  if (any_has_gone && !observed.evidence.owner) {
+    actions.emplace_back(ReadOwner{.key = observed.domain->meta.key});
+  }
+  for (const Child& child : children) {
     std::optional<Action> action;
     if (child.found == nullptr) {
       action = PlanCreation(observed, child);
@@ -331,12 +339,19 @@ RenderedHashes HashChildren(const Observed& observed) {
           .daemon_template = RenderDaemonTemplate(observed).hash};
 }
 
-bool HasWorkloadTemplate(const Observed& observed) {
-  return FindWorkloadTemplate(observed).found != nullptr;
+std::set<ChildRole> FindRoles(const Observed& observed) {
+  std::set<ChildRole> roles;
+  for (const Child& child : ChildrenOf(observed)) {
+    if (child.found != nullptr) roles.insert(child.role);
+  }
+  return roles;
 }
 
-bool MakesWorkloadTemplate(const Create& create, const Observed& observed) {
-  return create.kind == Kind::kClaimTemplate && create.key != DaemonKey(observed);
+std::optional<ChildRole> RoleOf(const Observed& observed, const Create& create) {
+  for (const Child& child : ChildrenOf(observed)) {
+    if (child.kind == create.kind && child.key == create.key) return child.role;
+  }
+  return {};
 }
 
 ChildrenState FindChildren(const Observed& observed) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -15,9 +16,10 @@ namespace compute_domain {
 // For Memory::rendered; PlanChildren decides the same without.
 [[nodiscard]] RenderedHashes HashChildren(const Observed& observed);
 
-// For Memory::template_was_there. REQUIRES: observed.domain.
-[[nodiscard]] bool HasWorkloadTemplate(const Observed& observed);
-[[nodiscard]] bool MakesWorkloadTemplate(const Create& create, const Observed& observed);
+// For Memory::children_seen: those that are there, and the one that an action makes. REQUIRES:
+// observed.domain.
+[[nodiscard]] std::set<ChildRole> FindRoles(const Observed& observed);
+[[nodiscard]] std::optional<ChildRole> RoleOf(const Observed& observed, const Create& create);
 
 // How far the domain's children are, as far as is known: by name, such as "DaemonSet ns/x".
 struct ChildrenState {

@@ -218,38 +218,51 @@ TEST(PlanChildren, F5_WhereTheAnnotationDoesNotReadTheTemplateStaysAndAMissingOn
   EXPECT_EQ(creations[0].object["spec"]["spec"]["devices"]["requests"].items().size(), 1U);
 }
 
-TEST(PlanChildren, R2_TemplateThatWasThereIsMadeAgainOnlyOnceItsDomainIsReadAsAlive) {
-  Observed observed = Converged();
-  observed.children.templates.pop_back();
-  EXPECT_EQ(Actions<Create>(PlanChildren(observed)).size(), 1U) << "one that never was needs none";
-  observed.memory.template_was_there = true;
-  const auto reads = Actions<ReadOwner>(PlanChildren(observed));
-  ASSERT_EQ(reads.size(), 1U);
-  EXPECT_EQ(reads[0].key, observed.domain->meta.key);
-  EXPECT_TRUE(Actions<Create>(PlanChildren(observed)).empty());
-  observed.evidence.owner.emplace();
-  EXPECT_TRUE(PlanChildren(observed).empty()) << "it is gone";
-  kube::ObjectMeta live = observed.domain->meta;
-  observed.evidence.owner = live;
-  EXPECT_EQ(Actions<Create>(PlanChildren(observed)).size(), 1U);
-  live.deleting = true;
-  observed.evidence.owner = live;
-  EXPECT_TRUE(PlanChildren(observed).empty()) << "it is going";
+TEST(PlanChildren, R2_ChildThatWasThereIsMadeAgainOnlyOnceItsDomainIsReadAsAlive) {
+  for (const ChildRole role :
+       {ChildRole::kDaemonTemplate, ChildRole::kDaemonSet, ChildRole::kWorkloadTemplate}) {
+    Observed observed = Converged();
+    observed.children.templates.clear();
+    observed.children.daemon_sets.clear();
+    EXPECT_EQ(Actions<Create>(PlanChildren(observed)).size(), 3U) << "those that never were";
+    EXPECT_TRUE(Actions<ReadOwner>(PlanChildren(observed)).empty());
+    observed.memory.children_seen = {role};
+    const auto reads = Actions<ReadOwner>(PlanChildren(observed));
+    ASSERT_EQ(reads.size(), 1U);
+    EXPECT_EQ(reads[0].key, observed.domain->meta.key);
+    EXPECT_EQ(Actions<Create>(PlanChildren(observed)).size(), 2U);
+    observed.evidence.owner.emplace();
+    EXPECT_EQ(PlanChildren(observed).size(), 2U) << "it is gone";
+    kube::ObjectMeta live = observed.domain->meta;
+    observed.evidence.owner = live;
+    EXPECT_EQ(Actions<Create>(PlanChildren(observed)).size(), 3U);
+    live.deleting = true;
+    observed.evidence.owner = live;
+    EXPECT_EQ(PlanChildren(observed).size(), 2U) << "it is going";
+  }
 }
 
-TEST(PlanChildren, R2_OnlyTheTemplateOfTheWorkloadGoesWithItsDomain) {
+TEST(PlanChildren, R2_OfManyChildrenThatWereThereTheDomainIsReadOnce) {
   Observed observed = Converged();
-  EXPECT_TRUE(HasWorkloadTemplate(observed));
+  observed.memory.children_seen = FindRoles(observed);
+  EXPECT_EQ(observed.memory.children_seen.size(), 3U);
   observed.children.templates.clear();
   observed.children.daemon_sets.clear();
-  EXPECT_FALSE(HasWorkloadTemplate(observed));
-  int made = 0;
+  EXPECT_TRUE(FindRoles(observed).empty());
+  EXPECT_EQ(PlanChildren(observed).size(), 1U);
+  EXPECT_EQ(Actions<ReadOwner>(PlanChildren(observed)).size(), 1U);
+}
+
+TEST(PlanChildren, R2_WhatIsMadeHasOneOfTheThreeRolesOrNone) {
+  Observed observed = Converged();
+  observed.children.templates.clear();
+  observed.children.daemon_sets.clear();
+  std::set<ChildRole> roles;
   for (const Create& create : Actions<Create>(PlanChildren(observed))) {
-    made += MakesWorkloadTemplate(create, observed) ? 1 : 0;
+    roles.insert(RoleOf(observed, create).value());
   }
-  EXPECT_EQ(made, 1);
-  observed.memory.template_was_there = true;
-  EXPECT_EQ(Actions<Create>(PlanChildren(observed)).size(), 2U);
+  EXPECT_EQ(roles.size(), 3U);
+  EXPECT_FALSE(RoleOf(observed, {.kind = Kind::kClique, .key = {"ns", "c"}}));
 }
 
 TEST(PlanChildren, B27_TemplateThatStaysCountsBeforeOneThatGoes) {

@@ -187,6 +187,8 @@ struct RenderedHashes {
   std::string daemon_template = {};
 };
 
+enum class ChildRole { kDaemonTemplate, kDaemonSet, kWorkloadTemplate };
+
 // What this process remembers of the domain from one pass to the next. It paces and explains: a new
 // process does without.
 struct Memory {
@@ -207,8 +209,8 @@ struct Memory {
   std::map<std::string, ImexOfJob> imex_of_jobs = {};
   // The claims of its daemons all carry its label, so that they can be asked for by it.
   bool claims_are_labelled = false;
-  // Its workload's template was seen. If it is missing now, the domain may have gone with it.
-  bool template_was_there = false;
+  // Children that were seen, or made. If one is missing now, the domain may be gone.
+  std::set<ChildRole> children_seen = {};
   // Why pods wait, as it was read last, and when.
   std::map<std::string, std::string> words = {};
   std::optional<base::Clock::TimePoint> words_read = {};

@@ -256,8 +256,8 @@ void Pass::TakeResult(UnderWay& one, ActionResult result) {
   if (std::holds_alternative<WriteStatus>(one.action)) observed_.memory.status_written = now;
   // It may be gone again before any watch shows it.
   const auto* create = std::get_if<Create>(&one.action);
-  if (create != nullptr && !result.decide_again && MakesWorkloadTemplate(*create, observed_)) {
-    observed_.memory.template_was_there = true;
+  if (create != nullptr && observed_.domain && !result.decide_again) {
+    if (const auto role = RoleOf(observed_, *create)) observed_.memory.children_seen.insert(*role);
   }
   if (const std::optional<std::string> clique = CliqueOf(one.action)) {
     const auto before = observed_.memory.clique_paces.find(*clique);
@@ -330,7 +330,7 @@ Observed Reconciler::Gather(const std::string& uid) const {
   memory.replacements = FindReplacements(observed, clock_.Now());
   if (observed.domain && memory.rendered.daemon_set.empty())
     memory.rendered = HashChildren(observed);
-  if (observed.domain && HasWorkloadTemplate(observed)) memory.template_was_there = true;
+  if (observed.domain) memory.children_seen.merge(FindRoles(observed));
   AddHolders(observed);
   return observed;
 }

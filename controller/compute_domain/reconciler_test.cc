@@ -161,6 +161,22 @@ TEST(Pass, R2_TemplateThatGoesWithItsDomainIsMadeOnceAtTheMost) {
   EXPECT_EQ(made, 1);
 }
 
+// Another leader, which sees that the domain is gone, takes away what this one makes for it.
+TEST(Pass, R2_DaemonSetOfADomainThatIsGoneIsMadeOnceAtTheMost) {
+  PassWorld world(Converged());
+  world.Settle();
+  world.server.Remove(Kind::kComputeDomain, {kUserNs, "train"});
+  int made = 0;
+  for (int passes = 0; passes < 5; ++passes) {
+    world.server.Remove(Kind::kDaemonSet, {"cdom-system", api::DaemonName(kUid)});
+    world.server.ShowOnly(Kind::kDaemonSet, world.cache);
+    (void)world.Run();
+    made += world.Position("POST " + kDaemonSetsPath) >= 0 ? 1 : 0;
+    world.clock.Advance(std::chrono::minutes(1));
+  }
+  EXPECT_EQ(made, 0);
+}
+
 TEST(Pass, R2_TemplateThatSomebodyDeletesIsMadeAgain) {
   PassWorld world(Converged());
   world.Settle();

@@ -33,6 +33,9 @@ struct Suspects {
   // later it may say of a member that it serves: nodes that join together are written together.
   std::chrono::seconds delay{2};
   std::chrono::seconds pace{4};
+  // How far the wall clocks of its hosts, and what they have for a minute, may be from the truth.
+  std::chrono::seconds clocks_apart{0};
+  int clocks_drift_per_million = 0;
   // It says in status all that ours says beside the reference's.
   bool says_all = false;
 };

@@ -14,22 +14,41 @@
 
 namespace simulation {
 
-// The store's time, as the product's Clock.
+// How a host's clock goes beside the store's: so far ahead at first, and so much too fast.
+struct Skew {
+  std::chrono::milliseconds ahead{0};
+  int per_million = 0;
+};
+
+// The store's time as a host has it, as the product's Clock.
 class StoreClock final : public base::Clock {
  public:
-  explicit StoreClock(const ObjectStore& store) : StoreClock(store, store.now()) {}
-  StoreClock(const ObjectStore& store, WallTime start) : store_(store), start_(start) {}
+  explicit StoreClock(const ObjectStore& store, Skew skew = {})
+      : StoreClock(store, store.now(), skew) {}
+  StoreClock(const ObjectStore& store, WallTime start, Skew skew = {})
+      : store_(store), start_(start), skew_(skew) {}
   [[nodiscard]] TimePoint Now() const override {
-    return TimePoint(std::chrono::hours(1)) + (store_.now() - start_);
+    return TimePoint(std::chrono::hours(1)) + Elapsed();
   }
-  [[nodiscard]] WallTime Wall() const override { return store_.now(); }
-  [[nodiscard]] WallTime ToWall(TimePoint time) const {
-    return store_.now() + std::chrono::ceil<std::chrono::microseconds>(time - Now());
+  [[nodiscard]] WallTime Wall() const override { return start_ + skew_.ahead + Elapsed(); }
+  [[nodiscard]] Time StoreTime() const { return store_.now(); }
+  // The time of the store at which Now() will be `time`.
+  [[nodiscard]] Time ToWall(TimePoint time) const {
+    const auto rest = std::chrono::ceil<std::chrono::microseconds>(time - Now());
+    if (skew_.per_million == 0) return store_.now() + rest;
+    const auto of_store = rest * 1'000'000 / (1'000'000 + skew_.per_million);
+    return store_.now() + of_store + std::chrono::microseconds(2);  // Both roundings.
   }
 
  private:
+  [[nodiscard]] std::chrono::microseconds Elapsed() const {
+    const std::chrono::microseconds of_store = store_.now() - start_;
+    return of_store + of_store * skew_.per_million / 1'000'000;
+  }
+
   const ObjectStore& store_;
-  const WallTime start_;
+  const Time start_;
+  const Skew skew_;
 };
 
 using kube::SeededRandom;

@@ -24,7 +24,7 @@ compute_domain::Facts FactsOf(const ReplicaOptions& options) {
 Replica::Replica(ApiServer& server, ReplicaOptions options, Serve serve)
     : options_(std::move(options)),
       serve_(std::move(serve)),
-      clock_(server.store()),
+      clock_(server.store(), options_.skew),
       random_(options_.seed),
       queue_(random_),
       elector_({.ns = std::string(kDriverNamespace), .name = std::string(kLeaseName)},

@@ -36,6 +36,7 @@ struct ReplicaOptions {
   // CatchUp().
   std::map<std::string, Revision> stale = {};
   std::uint64_t seed = 1;
+  Skew skew = {};  // Of its host's clock.
 };
 
 class Replica {

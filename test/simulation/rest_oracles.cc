@@ -664,12 +664,12 @@ namespace {
 
 // What was seen before may be told minutes later: how often, or at all where Events are refused or
 // many.
-bool TellsOfBefore(const RequestRecord& request, Time then) {
+bool TellsOfBefore(const RequestRecord& request, const Suspects& suspects, Time then) {
   if (request.target.kind == nullptr || request.target.kind->kind != Kind::kEvent) return false;
   if (request.target.verb == "patch") return true;
   const auto event = json::Parse(request.body);
   const auto seen = base::ParseTime(event ? (*event)["eventTime"].AsString() : "");
-  return seen && *seen < then;
+  return seen && *seen < then + suspects.clocks_apart;
 }
 
 }  // namespace
@@ -684,7 +684,7 @@ Violations QuietAtRest(const ApiServer& server, const Suspects& suspects, std::s
         request.target.kind != nullptr && request.target.kind->kind == Kind::kLease;
     if (!suspects.clients.contains(request.client) || is_lease) continue;
     if (request.target.verb == "watch") continue;
-    if (TellsOfBefore(request, server.requests()[since].time)) continue;
+    if (TellsOfBefore(request, suspects, server.requests()[since].time)) continue;
     violations.push_back("Q2 QuietAtRest: " + request.client + " sent " + request.ToString());
   }
   return violations;

@@ -75,8 +75,10 @@ Value Foreign(Kind kind, const Object& object) {
 
 // A channel claim of the domain was allocated on the node at `now`, or less than kStaleLabel
 // before.
-bool WasInUse(const History& history, const kube::Uid& domain, const std::string& node,
-              const Change& now) {
+bool WasInUse(const History& history, const Suspects& suspects, const kube::Uid& domain,
+              const std::string& node, const Change& now) {
+  const auto hold = std::chrono::microseconds(kStaleLabel) *
+                    (1'000'000 - suspects.clocks_drift_per_million) / 1'000'000;
   const auto uses = [&](const ObjectPtr& claim) {
     if (!claim) return false;
     const auto config = FindConfig(*claim);
@@ -86,7 +88,7 @@ bool WasInUse(const History& history, const kube::Uid& domain, const std::string
   for (const std::size_t place : history.ChangesOf(Kind::kClaim)) {
     const Change& change = history.changes()[place];
     if (change.revision() > now.revision()) break;
-    if (uses(change.before) && change.time > now.time - kStaleLabel) return true;
+    if (uses(change.before) && change.time > now.time - hold) return true;
   }
   const Objects claims = history.StateAt(Kind::kClaim, now.revision());
   return std::ranges::any_of(claims, [&](const auto& item) { return uses(item.second); });
@@ -144,7 +146,8 @@ void CheckDomain(const Change& change, Report& report) {
   if (!is_kept) report.Say(change, "changed more than finalizers and status of " + what);
 }
 
-void CheckNode(const ApiServer& server, const Truth& truth, const Change& change, Report& report) {
+void CheckNode(const ApiServer& server, const Truth& truth, const Suspects& suspects,
+               const Change& change, Report& report) {
   if (!change.before || change.type == Change::Type::kDeleted) {
     report.Say(change, "created or deleted a Node");
     return;
@@ -161,7 +164,7 @@ void CheckNode(const ApiServer& server, const Truth& truth, const Change& change
   const std::string& domain = change.before->Label(kDomainLabel);
   const std::string why_not = WhyNot(truth, domain);
   const bool is_stale =
-      !WasInUse(server.store().history(), domain, change.before->key().name, change);
+      !WasInUse(server.store().history(), suspects, domain, change.before->key().name, change);
   if (!why_not.empty() && !is_stale)
     report.Say(change, "took the label off " + what + " " + why_not);
 }
@@ -183,7 +186,7 @@ Violations OwnOnly(const ApiServer& server, const Suspects& suspects) {
         CheckDomain(change, report);
         break;
       case Kind::kNode:
-        CheckNode(server, truth, change, report);
+        CheckNode(server, truth, suspects, change, report);
         break;
       case Kind::kLease:
       case Kind::kEvent:
@@ -290,7 +293,7 @@ Violations LiveChildrenAreSafe(const ApiServer& server, const Suspects& suspects
     const std::string why_not = WhyNot(truth, domain);
     if (why_not.empty()) return;
     if (is_suspect && LosesDomainLabel(change) &&
-        WasInUse(server.store().history(), domain, change.before->key().name, change)) {
+        WasInUse(server.store().history(), suspects, domain, change.before->key().name, change)) {
       report.Say(change, "took the label off " + what + " " + why_not);
     }
     // A clique in the reference's manner goes with the last of the pods that own it.

@@ -13,25 +13,26 @@ constexpr auto kBookmarkPeriod = std::chrono::seconds(60);  // As the API server
 
 std::optional<std::string> Watcher::NextFrame(Revision view) {
   if (late_) {
-    if (clock_.Wall() < late_->due) return {};
+    if (clock_.StoreTime() < late_->due) return {};
     return std::exchange(late_, {})->text;
   }
   std::optional<std::string> frame =
       std::exchange(is_expired_, false) ? stream_->Expire() : stream_->Next(view);
-  if (!frame && clock_.Wall() - last_frame_ >= kBookmarkPeriod) frame = stream_->Bookmark(view);
+  if (!frame && clock_.StoreTime() - last_frame_ >= kBookmarkPeriod)
+    frame = stream_->Bookmark(view);
   const auto lag = frame && lag_ ? lag_() : std::chrono::microseconds(0);
   if (lag == std::chrono::microseconds(0)) return frame;
-  late_ = {.text = *std::move(frame), .due = clock_.Wall() + lag};
+  late_ = {.text = *std::move(frame), .due = clock_.StoreTime() + lag};
   return {};
 }
 
 bool Watcher::MoveStream(Revision view) {
   if (const std::optional<std::string> frame = NextFrame(view)) {
-    last_frame_ = clock_.Wall();
+    last_frame_ = clock_.StoreTime();
     if (!reflector_.OnStreamData(clock_.Now(), *frame)) stream_.reset();
     return true;
   }
-  if (late_ || clock_.Wall() - opened_ < stream_->timeout()) return false;
+  if (late_ || clock_.StoreTime() - opened_ < stream_->timeout()) return false;
   stream_.reset();
   reflector_.OnStreamEnd(clock_.Now(), {});
   return true;
@@ -56,7 +57,7 @@ bool Watcher::Step(Revision view) {
       return true;
     case kube::Reflector::Next::Kind::kStream: {
       WatchStream stream = server_.OpenWatch(client_, next.request, view);
-      opened_ = last_frame_ = clock_.Wall();
+      opened_ = last_frame_ = clock_.StoreTime();
       if (stream.opening().status == 200) {
         stream_.emplace(std::move(stream));
         is_expired_ = false;

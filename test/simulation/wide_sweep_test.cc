@@ -200,6 +200,17 @@ TEST_P(StruckAmidOthers, T7_ACrashAfterAnySubsetOfAStepIsMadeGood) {
               BlowsAmidOthers(), every);
 }
 
+TEST_P(StruckAmidOthers, T5_TwoLeadersAreStruckAndSeeOldViewsAndDoNoHarm) {
+  const int every = EveryStaleOf(GetParam().workload) * 6;
+  std::cerr << "[ sampled  ] each at one request in " << every << "\n";
+  ExpectSwept({.workload = GetParam().workload,
+               .controller_writes = GetParam().controller_writes,
+               .mixed = GetParam().controller_writes,
+               .two_leaders = true,
+               .seed = 7},
+              BlowsAmidOthers(), every);
+}
+
 INSTANTIATE_TEST_SUITE_P(Lives, WideSweep, testing::ValuesIn(AllManners()), NameOf);
 // Under NVIDIA's rights (W27) each life waits for half an hour's graces: too long.
 INSTANTIATE_TEST_SUITE_P(Lives, StaleFirstList, testing::ValuesIn(Few(AllManners())), NameOf);

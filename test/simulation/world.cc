@@ -34,6 +34,20 @@ bool IsPlain(const Plan& plan) {
   return plan.strike == Strike::kNone && !plan.two_leaders && !plan.mixed;
 }
 
+constexpr std::chrono::seconds kClocksApart{10};
+constexpr int kDriftPerMillion = 10'000;
+
+// Where two replicas act their hosts' clocks differ, and drift apart.
+Skew SkewOf(const Plan& plan, std::size_t slot) {
+  if (!plan.two_leaders) return {};
+  std::mt19937_64 random(2 * plan.seed + slot);
+  const auto drawn = [&](int most) {
+    return static_cast<int>(random() % static_cast<std::uint64_t>(2 * most + 1)) - most;
+  };
+  return {.ahead = std::chrono::seconds(drawn(static_cast<int>(kClocksApart.count()))),
+          .per_million = drawn(kDriftPerMillion)};
+}
+
 // What a server says that does not do what it is asked.
 http::Response Refusal(Strike strike) {
   Reply reply = Failed(409, "Conflict", "the object has been modified");
@@ -92,6 +106,10 @@ World::World(const Plan& plan, bool trace, BeforeRequest before_request)
   start_ = cluster_.store().revision();
   suspects_.daemon_image = ReplicaOptions().image;
   suspects_.says_all = true;
+  if (plan_.two_leaders) {
+    suspects_.clocks_apart = kClocksApart;
+    suspects_.clocks_drift_per_million = kDriftPerMillion;
+  }
 }
 
 void World::Note(const std::string& line) {
@@ -195,7 +213,8 @@ void World::StartReplica(std::size_t slot, std::map<std::string, Revision> stale
                                   .image = suspects_.daemon_image,
                                   .rules = FindMutant(plan_.mutant)->rules,
                                   .stale = std::move(stale),
-                                  .seed = plan_.seed + static_cast<std::uint64_t>(processes_)};
+                                  .seed = plan_.seed + static_cast<std::uint64_t>(processes_),
+                                  .skew = SkewOf(plan_, slot)};
   replicas_[slot] = std::make_unique<Replica>(
       cluster_.server(), options,
       [this, client](const http::Request& request) { return ServeRequest(client, request); });
