@@ -45,6 +45,7 @@ NodeAgent::NodeAgent(ObjectStore& store, std::string node, std::string clique, i
                      DaemonRunner* daemons)
     : Peer("kubelet/" + node, store),
       node_(std::move(node)),
+      plugin_("plugin/" + node_),
       clique_(std::move(clique)),
       number_(number),
       daemons_(daemons) {}
@@ -152,7 +153,7 @@ bool NodeAgent::Publish(Time now) {
       {{"metadata",
         Value::Object({{"name", key.name}, {"ownerReferences", Value::Array({owner})}})},
        {"spec", std::move(spec)}});
-  return store().Create(name(), Kind::kSlice, "", std::move(object)).ok();
+  return store().Create(plugin_, Kind::kSlice, "", std::move(object)).ok();
 }
 
 bool NodeAgent::SyncPod(const Object& pod, Time now) {
@@ -234,11 +235,12 @@ bool NodeAgent::RunDaemon(const Object& pod, const Running& running, Time now) {
 bool NodeAgent::PlayDaemon(const Object& pod, const Running& running, Time now) {
   const std::string* label = pod.FindLabel(kCliqueLabel);
   if (label == nullptr || *label != clique_) {
+    // What it says beside is the simulation's own, not the daemon's.
+    const bool keeps_none = running.writes_own_entry && !keeps_cliques_;
     return store()
-        .Edit(name(), Kind::kPod, pod.key(),
+        .Edit(keeps_none ? name() : running.Client(), Kind::kPod, pod.key(),
               [&](Value& object) {
                 object["metadata"]["labels"][kCliqueLabel] = clique_;
-                const bool keeps_none = running.writes_own_entry && !keeps_cliques_;
                 if (keeps_none) object["metadata"]["annotations"][kKeepsNoCliqueAnnotation] = "";
               })
         .ok();
@@ -273,17 +275,19 @@ const Value* NodeAgent::FindOwnEntry(const std::string& domain) const {
   return nullptr;
 }
 
-bool NodeAgent::EditEntries(const Object& roll, const std::function<void(Value& entries)>& change) {
+bool NodeAgent::EditEntries(const Running& running,
+                            const std::function<void(Value& entries)>& change) {
+  const ObjectPtr roll = FindRoll(running.domain);
   const auto edit = [&](Value& object) {
     Value& entries = keeps_cliques_ ? object["daemons"] : object["status"]["nodes"];
     if (entries.IsNull()) entries = Value::Array();
     change(entries);
   };
-  return keeps_cliques_
-             ? store().Edit(name(), Kind::kClique, roll.key(), edit).ok()
-             : store()
-                   .Edit(name(), Kind::kComputeDomain, roll.key(), edit, Subresource::kStatus)
-                   .ok();
+  return keeps_cliques_ ? store().Edit(running.Client(), Kind::kClique, roll->key(), edit).ok()
+                        : store()
+                              .Edit(running.Client(), Kind::kComputeDomain, roll->key(), edit,
+                                    Subresource::kStatus)
+                              .ok();
 }
 
 bool NodeAgent::CreateClique(const Object& pod, const Running& running) {
@@ -294,15 +298,15 @@ bool NodeAgent::CreateClique(const Object& pod, const Running& running) {
       {{"metadata", Value::Object({{"name", key.name},
                                    {"labels", std::move(labels)},
                                    {"ownerReferences", Value::Array({PodOwner(pod)})}})}});
-  return store().Create(name(), Kind::kClique, key.ns, std::move(object)).ok();
+  return store().Create(running.Client(), Kind::kClique, key.ns, std::move(object)).ok();
 }
 
-bool NodeAgent::OwnClique(const Object& pod, const Object& clique) {
+bool NodeAgent::OwnClique(const Object& pod, const Running& running, const Object& clique) {
   const Value owner = PodOwner(pod);
   const auto& owners = clique["metadata"]["ownerReferences"].items();
   if (std::ranges::find(owners, owner) != owners.end()) return false;
   return store()
-      .Edit(name(), Kind::kClique, clique.key(),
+      .Edit(running.Client(), Kind::kClique, clique.key(),
             [&](Value& object) { object["metadata"]["ownerReferences"].Append(owner); })
       .ok();
 }
@@ -312,11 +316,11 @@ bool NodeAgent::JoinClique(const Object& pod, const Running& running) {
   if (!roll) return keeps_cliques_ && CreateClique(pod, running);
   const Value* own = FindOwnEntry(running.domain);
   if (own != nullptr && (*own)["ipAddress"].AsString() == running.ip) return false;
-  if (keeps_cliques_ && OwnClique(pod, *roll)) return true;
+  if (keeps_cliques_ && OwnClique(pod, running, *roll)) return true;
   const Value& entries = keeps_cliques_ ? (*roll)["daemons"] : (*roll)["status"]["nodes"];
   const int index = FreeIndex(entries, clique_);
   if (own == nullptr && index >= kMembersMax) return false;
-  return EditEntries(*roll, [&](Value& changed) {
+  return EditEntries(running, [&](Value& changed) {
     if (own == nullptr) {
       changed.Append(Value::Object(
           {{NameField(), node_}, {"cliqueID", clique_}, {"index", index}, {"status", "NotReady"}}));
@@ -331,7 +335,7 @@ bool NodeAgent::WriteOwnStatus(const Running& running) {
   const Value* own = FindOwnEntry(running.domain);
   const char* status = health_ == Health::kWell ? "Ready" : "NotReady";
   if (own == nullptr || (*own)["status"].AsString() == status) return false;
-  return EditEntries(*FindRoll(running.domain), [&](Value& entries) {
+  return EditEntries(running, [&](Value& entries) {
     for (Value& entry : entries.MutableItems()) {
       if (entry[NameField()].AsString() == node_) entry["status"] = status;
     }
@@ -344,7 +348,7 @@ bool NodeAgent::LeaveClique(const Running& running) {
     return entry["ipAddress"].AsString() == running.ip;
   };
   if (own == nullptr || !is_own(*own)) return false;
-  return EditEntries(*FindRoll(running.domain),
+  return EditEntries(running,
                      [&](Value& entries) { std::erase_if(entries.MutableItems(), is_own); });
 }
 
@@ -377,7 +381,7 @@ bool NodeAgent::Unprepare(const kube::Uid& pod) {
     const ObjectPtr node = store().Get(Kind::kNode, {.name = node_});
     if (!config.is_channel || !node || node->Label(kDomainLabel) != config.domain) continue;
     return store()
-        .Edit(name(), Kind::kNode, node->key(),
+        .Edit(plugin_, Kind::kNode, node->key(),
               [](Value& object) { object["metadata"]["labels"].Erase(kDomainLabel); })
         .ok();
   }
@@ -427,7 +431,7 @@ bool NodeAgent::PrepareChannel(const Object& claim, Prepared& prepared, Time now
   const std::string* label = node->FindLabel(kDomainLabel);
   if (label == nullptr) {
     wrote = store()
-                .Edit(name(), Kind::kNode, node->key(),
+                .Edit(plugin_, Kind::kNode, node->key(),
                       [&](Value& object) {
                         object["metadata"]["labels"][kDomainLabel] = prepared.config.domain;
                       })

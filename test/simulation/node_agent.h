@@ -71,6 +71,8 @@ class NodeAgent final : public Peer {
     std::string ip = {};
     std::string domain = {};  // Of a daemon; empty for a workload.
     bool writes_own_entry = false;
+
+    [[nodiscard]] std::string Client() const { return "daemon/" + key.name; }
   };
   // An entry of the plugin's checkpoint.
   struct Prepared {
@@ -93,10 +95,11 @@ class NodeAgent final : public Peer {
   // Where a daemon here has its entry; null: there is none.
   [[nodiscard]] ObjectPtr FindRoll(const std::string& domain) const;
   [[nodiscard]] const char* NameField() const { return keeps_cliques_ ? "nodeName" : "name"; }
-  [[nodiscard]] bool EditEntries(const Object& roll,
+  // REQUIRES: FindRoll().
+  [[nodiscard]] bool EditEntries(const Running& running,
                                  const std::function<void(json::Value& entries)>& change);
   [[nodiscard]] bool CreateClique(const Object& pod, const Running& running);
-  [[nodiscard]] bool OwnClique(const Object& pod, const Object& clique);
+  [[nodiscard]] bool OwnClique(const Object& pod, const Running& running, const Object& clique);
   [[nodiscard]] bool JoinClique(const Object& pod, const Running& running);
   [[nodiscard]] bool WriteOwnStatus(const Running& running);
   [[nodiscard]] bool SayEnded(const Object& pod, const std::string& phase, Time now);
@@ -114,6 +117,7 @@ class NodeAgent final : public Peer {
   [[nodiscard]] bool IsNodeReadyIn(const Object& domain) const;
 
   const std::string node_;
+  const std::string plugin_;  // As the API server knows it.
   std::string clique_;
   int number_;
   DaemonRunner* const daemons_;

@@ -316,6 +316,21 @@ void ObjectStore::SetTime(Time now) {
   now_ = now;
 }
 
+std::optional<Reply> ObjectStore::Refuse(const std::string& actor, const KindInfo& kind,
+                                         const kube::ObjectKey& key, Subresource subresource,
+                                         const Value& before, const Value& after) const {
+  const std::string why = objects_ ? objects_({.actor = actor,
+                                               .kind = kind,
+                                               .key = key,
+                                               .subresource = subresource,
+                                               .before = before,
+                                               .after = after})
+                                   : "";
+  if (why.empty()) return {};
+  return Failed(403, "Forbidden",
+                kind.resource.QualifiedName() + " \"" + key.name + "\" is forbidden: " + why);
+}
+
 Reply ObjectStore::NotFound(Kind kind, const std::string& name) {
   const KindInfo& info = Describe(kind);
   return Failed(404, "NotFound", info.resource.QualifiedName() + " \"" + name + "\" not found",
@@ -435,8 +450,11 @@ Reply ObjectStore::Create(const std::string& actor, Kind of_kind, const std::str
   if (const std::string wrong = CheckObject(kind, object, nullptr); !wrong.empty()) {
     return Invalid(kind, name, wrong);
   }
-  if (const ObjectPtr found =
-          Get(of_kind, {.ns = kind.resource.namespaced ? ns : "", .name = name})) {
+  const kube::ObjectKey key = {.ns = kind.resource.namespaced ? ns : "", .name = name};
+  if (auto refusal = Refuse(actor, kind, key, Subresource::kNone, {}, object)) {
+    return *std::move(refusal);
+  }
+  if (const ObjectPtr found = Get(of_kind, key)) {
     return Failed(409, "AlreadyExists",
                   (found->deleting() ? "object is being deleted: " : "") +
                       kind.resource.QualifiedName() + " \"" + name + "\" already exists",
@@ -541,6 +559,9 @@ Reply ObjectStore::Write(const std::string& actor, const KindInfo& kind, const O
   if (const std::string wrong = CheckObject(kind, object, &old); !wrong.empty()) {
     return Invalid(kind, name, wrong);
   }
+  if (auto refusal = Refuse(actor, kind, existing->key(), subresource, old, object)) {
+    return *std::move(refusal);
+  }
   const bool ends = existing->deleting() && object["metadata"].Find("finalizers") == nullptr &&
                     GraceOf(existing->meta()) == 0;
   if (ends) {
@@ -570,6 +591,9 @@ Reply ObjectStore::Delete(const std::string& actor, Kind of_kind, const kube::Ob
                     "the ResourceVersion in the precondition (" + options.resource_version +
                         ") does not match the ResourceVersion in record (" + version +
                         "). The object might have been modified");
+  }
+  if (auto refusal = Refuse(actor, kind, key, Subresource::kNone, object->value(), {})) {
+    return *std::move(refusal);
   }
   std::optional<Value> finalizers = FinalizersFor(*object, options.propagation);
   if (of_kind == Kind::kPod) {

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -81,6 +82,21 @@ class ObjectStore {
   void SetServed(Kind kind, bool served) { served_[static_cast<std::size_t>(kind)] = served; }
   [[nodiscard]] bool IsServed(Kind kind) const { return served_[static_cast<std::size_t>(kind)]; }
 
+  // What is about to be written, once it is found valid. Before and after: null where there is
+  // none.
+  struct Admission {
+    const std::string& actor;
+    const KindInfo& kind;
+    kube::ObjectKey key;
+    Subresource subresource;
+    const json::Value& before;
+    const json::Value& after;
+  };
+  // `objects` says why it is refused with 403; empty: it is not.
+  void Admit(std::function<std::string(const Admission& write)> objects) {
+    objects_ = std::move(objects);
+  }
+
   // `actor` is remembered as the one who did it.
   Reply Create(const std::string& actor, Kind kind, const std::string& ns, json::Value object);
   Reply Update(const std::string& actor, Kind kind, const kube::ObjectKey& key, json::Value object,
@@ -115,6 +131,10 @@ class ObjectStore {
   [[nodiscard]] Reply DeleteGracefully(const std::string& actor, const KindInfo& kind,
                                        const ObjectPtr& object, std::int64_t grace,
                                        std::optional<json::Value> finalizers);
+  [[nodiscard]] std::optional<Reply> Refuse(const std::string& actor, const KindInfo& kind,
+                                            const kube::ObjectKey& key, Subresource subresource,
+                                            const json::Value& before,
+                                            const json::Value& after) const;
   Reply Remove(const std::string& actor, const KindInfo& kind, const ObjectPtr& object);
   [[nodiscard]] kube::Uid NextUid();
   [[nodiscard]] std::string NextSuffix();
@@ -125,6 +145,7 @@ class ObjectStore {
   std::uint64_t uids_ = 0;
   std::uint64_t suffixes_ = 0;
   std::array<bool, kKindCount> served_ = {};
+  std::function<std::string(const Admission& write)> objects_;
 };
 
 }  // namespace simulation

@@ -30,8 +30,8 @@ struct Admitted {
   std::string subresource = {};
   std::string ns = {};
   std::string name = {};
-  json::Value before = {};  // null: there is none.
-  json::Value after = {};
+  const json::Value& before;  // null: there is none.
+  const json::Value& after;
 };
 
 struct Objection {

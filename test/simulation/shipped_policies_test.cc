@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <deque>
 #include <map>
 #include <set>
 #include <sstream>
@@ -129,36 +130,40 @@ class PolicyRows : public testing::Test {
   }
 
   // The writes that a row's request would be: one, or one for each object of a collection.
-  std::vector<Admitted> WritesOf(const Row& row) const {
+  std::vector<Admitted> WritesOf(const Row& row) {
     const Path path = Read(row.path);
     const auto body = json::Parse(row.body == "-" ? "{}" : row.body);
     EXPECT_TRUE(body) << row.sentence;
-    Admitted write = {.by = WriterOf(row.who),
-                      .resource = path.resource,
-                      .subresource = path.subresource,
-                      .ns = path.ns,
-                      .name = path.name};
-    if (row.verb == "create") {
-      write.operation = "CREATE";
-      write.after = *body;
-      return {write};
-    }
     std::vector<Admitted> writes;
+    const auto add = [&](const char* operation, const Value& before, Value after) {
+      writes.push_back({.by = WriterOf(row.who),
+                        .operation = operation,
+                        .resource = path.resource,
+                        .subresource = path.subresource,
+                        .ns = path.ns,
+                        .name = path.name,
+                        .before = before,
+                        .after = kept_.emplace_back(std::move(after))});
+    };
+    if (row.verb == "create") {
+      add("CREATE", kept_.emplace_back(), *body);
+      return writes;
+    }
     for (const auto& [key, object] : objects_) {
       const auto& [resource, ns, name] = key;
       if (resource != path.resource || ns != path.ns) continue;
       if (!path.name.empty() && name != path.name) continue;
-      write.before = object;
-      write.operation = row.verb == "delete" ? "DELETE" : "UPDATE";
-      write.after = row.verb == "delete" ? Value() : MergePatch(object, *body);
-      writes.push_back(write);
+      if (row.verb == "delete")
+        add("DELETE", object, {});
+      else
+        add("UPDATE", object, MergePatch(object, *body));
     }
     EXPECT_FALSE(writes.empty()) << row.sentence << ": there is no " << row.path;
     return writes;
   }
 
   // The rules of the row's policy that object.
-  std::vector<int> ObjectionsOf(const Row& row) const {
+  std::vector<int> ObjectionsOf(const Row& row) {
     std::vector<int> rules;
     for (const Admitted& write : WritesOf(row)) {
       for (const Objection& objection : FindObjections(write)) {
@@ -174,6 +179,7 @@ class PolicyRows : public testing::Test {
   }
 
   std::vector<Row> rows_;
+  std::deque<Value> kept_;  // What writes refer to.
   std::map<std::array<std::string, 3>, Value> objects_;
 };
 

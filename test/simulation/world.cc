@@ -8,6 +8,7 @@
 #include "test/simulation/daemon_oracles.h"
 #include "test/simulation/mutants.h"
 #include "test/simulation/scripts.h"
+#include "test/simulation/shipped_policies.h"
 #include "test/simulation/shipped_rights.h"
 
 namespace simulation {
@@ -48,6 +49,41 @@ Skew SkewOf(const Plan& plan, std::size_t slot) {
           .per_million = drawn(kDriftPerMillion)};
 }
 
+Writer WriterOf(const ObjectStore& store, const std::string& client) {
+  const std::string accounts = "system:serviceaccount:" + std::string(kDriverNamespace) + ":";
+  const std::string of = client.substr(client.find('/') + 1);
+  if (client.starts_with("controller-")) return {.user = accounts + "cdom-controller"};
+  if (client.starts_with("plugin/")) {
+    return {.user = accounts + "cdom-kubelet-plugin", .node = of};
+  }
+  if (!client.starts_with("daemon/")) return {.user = client};
+  Writer daemon = {.user = accounts + "compute-domain-daemon-service-account"};
+  const ObjectPtr pod = store.Get(Kind::kPod, {.ns = std::string(kDriverNamespace), .name = of});
+  if (!pod) return daemon;  // With it the token has gone.
+  daemon.node = (*pod)["spec"]["nodeName"].AsString();
+  daemon.pod = of;
+  daemon.pod_uid = pod->uid();
+  return daemon;
+}
+
+// By the policies that ship, in their words.
+std::string WhyRefused(const ObjectStore& store, const ObjectStore::Admission& write) {
+  const char* of_one = write.before.IsNull() ? "CREATE" : "UPDATE";
+  const Admitted admitted = {
+      .by = WriterOf(store, write.actor),
+      .operation = write.after.IsNull() ? "DELETE" : of_one,
+      .resource = write.kind.resource.plural,
+      .subresource = write.subresource == Subresource::kStatus ? "status" : "",
+      .ns = write.key.ns,
+      .name = write.key.name,
+      .before = write.before,
+      .after = write.after};
+  const std::vector<Objection> objections = FindObjections(admitted);
+  if (objections.empty()) return "";
+  return "ValidatingAdmissionPolicy '" + objections.front().policy + "' denied request: rule " +
+         std::to_string(objections.front().rule);
+}
+
 // What a server says that does not do what it is asked.
 http::Response Refusal(Strike strike) {
   Reply reply = Failed(409, "Conflict", "the object has been modified");
@@ -80,6 +116,9 @@ World::World(const Plan& plan, bool trace, BeforeRequest before_request)
   if (!FindScript(plan_.workload)->has_nvidias_rights) {
     cluster_.server().Refuse([](const std::string& client, const Target& target) {
       return client.starts_with("controller") && !ShippedRights::OfController().Allow(target);
+    });
+    cluster_.store().Admit([this](const ObjectStore::Admission& write) {
+      return WhyRefused(cluster_.store(), write);
     });
   } else {
     suspects_.may_read_claims = false;
