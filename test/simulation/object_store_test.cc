@@ -65,6 +65,30 @@ TEST_F(ObjectStoreTest, CreateFillsInWhatTheServerGives) {
   EXPECT_EQ(At(domain->value(), {"spec", "channel", "allocationMode"}).AsString(), "Single");
 }
 
+TEST_F(ObjectStoreTest, WhatAdmissionObjectsToIsForbiddenAndLeavesNoTrace) {
+  const ObjectPtr node = store.Get(Kind::kNode, kNode);
+  std::string heard;
+  store.Admit([&](const ObjectStore::Admission& write) {
+    const auto label = [](const Value& object) {
+      return object.IsNull() ? "none" : object["metadata"]["labels"]["a"].AsString();
+    };
+    heard = write.actor + " " + label(write.before) + " " + label(write.after);
+    return write.actor == "thief" ? std::string("not you") : std::string();
+  });
+  const Value patch =
+      Value::Object({{"metadata", Value::Object({{"labels", Value::Object({{"a", "b"}})}})}});
+  const Reply refused = store.Patch("thief", Kind::kNode, kNode, PatchType::kMerge, patch);
+  EXPECT_EQ(refused.code, 403);
+  EXPECT_EQ(refused.status["message"].AsString(), "nodes \"node-0\" is forbidden: not you");
+  EXPECT_EQ(heard, "thief  b");
+  EXPECT_EQ(store.Delete("thief", Kind::kNode, kNode).code, 403);
+  EXPECT_EQ(heard, "thief  none");
+  EXPECT_EQ(store.Create("thief", Kind::kNode, "", NodeObject("node-1", "boot-1")).code, 403);
+  EXPECT_EQ(heard, "thief none ");
+  EXPECT_EQ(store.Get(Kind::kNode, kNode), node);
+  EXPECT_TRUE(store.Patch("user", Kind::kNode, kNode, PatchType::kMerge, patch).ok());
+}
+
 TEST_F(ObjectStoreTest, CreateUnderATakenNameIsAlreadyExists) {
   CreateDomain();
   const Reply reply =

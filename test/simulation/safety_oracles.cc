@@ -501,7 +501,8 @@ bool MayBeRefused(const RequestRecord& request) {
     case 409:
       return true;
     case 403:
-      return request.refusal.find("because it is being terminated") != std::string::npos;
+      return request.refusal.find("because it is being terminated") != std::string::npos ||
+             request.refusal.find("exceeded quota") != std::string::npos;
     case 410:
     case 504:
       return is_read;

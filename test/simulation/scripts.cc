@@ -216,6 +216,30 @@ void NameOfTheTemplateIsTaken(World& world) {
   world.Rest("the workload ends");
 }
 
+// A quota leaves room for no template, and is raised.
+void QuotaIsUsedUp(World& world) {
+  world.SetQuota(kJob.key.ns, 0);
+  world.CreateDomain(kJob);
+  const auto says_so = [](const World& now) {
+    const ObjectPtr domain = now.Get(Kind::kComputeDomain, kJob.key);
+    if (!domain) return true;
+    const Value& ready = FindCondition(domain->value(), "Ready");
+    return ready["status"].AsString() == "False" &&
+           ready["message"].AsString().find("exceeded quota") != std::string::npos;
+  };
+  world.RunUntil("the domain says so", says_so);
+  world.RunFor(std::chrono::minutes(2));
+  world.RunUntil("the domain still says so", says_so);
+  world.SetQuota(kJob.key.ns, 1);
+  Workload& job = world.StartJob("pods", kJob, {"node-a", "node-b"});
+  world.Rest("the domain forms");
+  world.UserDeletes(Kind::kClaimTemplate, {.ns = kJob.key.ns, .name = kJob.template_name});
+  world.Rest("its template is made again");
+  world.SetQuota(kJob.key.ns, {});
+  job.Finish();
+  world.Rest("the workload ends");
+}
+
 const std::vector<std::pair<std::string, std::string>> kOneClique = {
     {"node-a", "c1.0"}, {"node-b", "c1.0"}, {"node-c", "c1.0"}};
 
@@ -558,6 +582,8 @@ const std::vector<Script>& Scripts() {
        DaemonsAreUnwell},
       {"W31", "nodes are counted and tainted, domains go in the foreground or with orphans",
        kOneClique, NodesAreCountedAndDependentsHandled},
+      {"W32", "a quota leaves no room for the workload's template, and is raised", kOneClique,
+       QuotaIsUsedUp},
   };
   return scripts;
 }

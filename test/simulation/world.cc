@@ -118,7 +118,8 @@ World::World(const Plan& plan, bool trace, BeforeRequest before_request)
       return client.starts_with("controller") && !ShippedRights::OfController().Allow(target);
     });
     cluster_.store().Admit([this](const ObjectStore::Admission& write) {
-      return WhyRefused(cluster_.store(), write);
+      const std::string why = WhyRefused(cluster_.store(), write);
+      return why.empty() ? WhyOverQuota(write) : why;
     });
   } else {
     suspects_.may_read_claims = false;
@@ -158,7 +159,25 @@ void World::Note(const std::string& line) {
   outcome_.trace.push_back(std::to_string(age.count()) + " ms " + line);
 }
 
+std::string World::WhyOverQuota(const ObjectStore::Admission& write) const {
+  const auto quota = quotas_.find(write.key.ns);
+  const bool is_counted = write.kind.kind == Kind::kClaimTemplate && write.before.IsNull();
+  if (!is_counted || quota == quotas_.end()) return "";
+  const auto used = static_cast<std::size_t>(std::ranges::count(
+      All(Kind::kClaimTemplate), quota->first, [](const auto& item) { return item.first.ns; }));
+  if (used < quota->second) return "";
+  const std::string of = "count/resourceclaimtemplates.resource.k8s.io=";
+  return "exceeded quota: templates, requested: " + of + "1, used: " + of + std::to_string(used) +
+         ", limited: " + of + std::to_string(quota->second);
+}
+
 // ---- What users do.
+
+void World::SetQuota(const std::string& ns, std::optional<std::size_t> templates) {
+  Note("-- the quota of " + ns + " is " + (templates ? std::to_string(*templates) : "taken away"));
+  quotas_.erase(ns);
+  if (templates) quotas_[ns] = *templates;
+}
 
 void World::CreateDomain(const DomainName& domain) {
   if (!first_) first_ = domain;

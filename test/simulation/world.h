@@ -72,6 +72,8 @@ class World {
   void UserCreates(Kind kind, const std::string& ns, json::Value object);
   void UserEdits(Kind kind, const kube::ObjectKey& key,
                  const std::function<void(json::Value& object)>& change);
+  // A ResourceQuota of the namespace for claim templates; none: it is taken away.
+  void SetQuota(const std::string& ns, std::optional<std::size_t> templates);
   void UserLabelsNode(const std::string& node, const std::string& value);  // Empty: takes it off.
   // Every process of the controller makes room for one that gives daemons this image.
   void UpgradeController(const std::string& image);
@@ -121,6 +123,7 @@ class World {
   }
   // Once more all is as a script that ends leaves it: nodes run, and jobs are done.
   void TidyUp();
+  [[nodiscard]] std::string WhyOverQuota(const ObjectStore::Admission& write) const;
   void EndAllDomains();
   void Compare();
 
@@ -135,6 +138,7 @@ class World {
   Suspects suspects_;
   int processes_ = 0;
   int lease_requests_ = 0;
+  std::map<std::string, std::size_t> quotas_ = {};  // For claim templates, by namespace.
   bool is_quiet_ = false;  // Nothing may be sent, so nothing can be struck.
   int steps_ = 0;
   std::vector<Workload*> jobs_;
