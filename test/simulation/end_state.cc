@@ -64,13 +64,29 @@ void LeaveOutSchedulersWords(Value& condition) {
   if (reason == "NoChannelFree" || reason == "ChannelHeld") condition["reason"] = "PodsWaiting";
 }
 
-// Sentences name members in the order of their indices.
+// That IMEX was started again under a job is known to a process that saw both instances; one that
+// was started since does not say it.
+void LeaveOutWhatOneProcessSaw(Value& condition) {
+  const std::string message = condition["message"].AsString();
+  const std::string_view last = "see the log of the daemon there.";
+  const std::size_t from = message.find(" IMEX was started again under pods that use it: ");
+  const std::size_t to = message.find(last, from);
+  if (from == std::string::npos || to == std::string::npos) return;
+  condition["message"] = message.substr(0, from) + message.substr(to + last.size());
+  if (condition["reason"].AsString() == "ImexRestartedUnderJob") {
+    condition["reason"] = "AllMembersReady";
+  }
+}
+
+// Sentences name members in the order of their indices, and indices may be others.
 void SortNames(Value& condition) {
   std::istringstream text(condition["message"].AsString());
+  const bool names_indices = text.str().find("under another index") != std::string::npos;
   std::vector<std::string> words;
   for (std::string word; text >> word;) {
     std::erase_if(word, [](char c) { return c == ',' || c == '.' || c == ';'; });
-    words.push_back(std::move(word));
+    const bool is_index = word.find_first_not_of("0123456789)") == std::string::npos;
+    if (!names_indices || !is_index) words.push_back(std::move(word));
   }
   std::ranges::sort(words);
   Value sorted = Value::Array();
@@ -108,6 +124,7 @@ std::string Tell(Kind kind, const Object& object) {
   if (kind == Kind::kComputeDomain && value["status"].Find("conditions") != nullptr) {
     for (Value& condition : value["status"]["conditions"].MutableItems()) {
       LeaveOutSchedulersWords(condition);
+      LeaveOutWhatOneProcessSaw(condition);
       SortNames(condition);
     }
   }

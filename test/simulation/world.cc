@@ -570,6 +570,7 @@ void World::TidyUp() {
     agent.StartPlugin();
     agent.SetHealth(NodeAgent::Health::kWell);
   }
+  quotas_.clear();
   for (Workload* job : jobs_) job->Finish();
   RunToRest("the jobs end");
 }
@@ -579,7 +580,7 @@ void World::Compare() {
   // Who leads beside another changes when a user acts who does not wait for rest.
   const bool is_same = ChangesNothing(plan_) && !((plan_.two_leaders || plan_.mixed) &&
                                                   FindScript(plan_.workload)->order_counts);
-  if (expected_ == nullptr || !is_same || plan_.own_daemons) return;
+  if (expected_ == nullptr || !is_same) return;
   for (std::string& violation : SameEnd(course_, *expected_, plan_.brief))
     Say(std::move(violation));
   const bool sees_all = plan_.stale.empty() && !plan_.two_leaders && !plan_.mixed;
