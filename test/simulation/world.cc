@@ -605,8 +605,7 @@ void World::Live() {
   for (std::string& violation : CheckDaemons(cluster_.server(), daemons_.fabric())) {
     Say(std::move(violation));
   }
-  // Own daemons say in their cliques what status repeats, also of a node that falls silent.
-  if (!plan_.stale.empty() || plan_.own_daemons) {
+  if (!plan_.stale.empty()) {
     suspects_.delay = kDelayOfOldViews;
   } else if (!IsPlain(plan_)) {
     suspects_.delay = kDelayAfterFault;
