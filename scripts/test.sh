@@ -177,7 +177,8 @@ computes() {
   build release fault_sweep_test wide_sweep_test daemon_sweep_test plugin_sweep_test || built=false
   if $built; then
     cases "sweeps and rules over the sources" release -R '^(fault_sweep_test|wide_sweep_test|daemon_sweep_test|plugin_sweep_test|tidy): '
-    lives "sweeps and rules over the sources" 10000 300
+    # Two processors for five minutes.
+    lives "sweeps and rules over the sources" 10000 600
   fi
   build asan tests && cases "unit tests under ASan and UBSan" asan
   build tsan threads_tests compute-domain-controller &&
