@@ -94,6 +94,7 @@ class Sweeper {
       plan.stale = StaleOf(blows_[i]);
       plan.at = at;
       plan.brief = IsBrief(i);
+      world_.JudgeSoFar();
       const Branch branch = Branch::Begin();
       if (branch.IsHere()) {
         branch_ = branch;

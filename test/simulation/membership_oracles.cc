@@ -118,7 +118,8 @@ using ReadyDaemons = std::map<std::pair<kube::Uid, std::string>, Daemons>;  // B
 
 class ReleaseCheck {
  public:
-  ReleaseCheck(const Suspects& suspects, Report& report) : suspects_(suspects), report_(report) {}
+  explicit ReleaseCheck(const Scene& scene)
+      : suspects_(scene.suspects), report_("S1 ReleaseGate", scene.violations) {}
 
   void Look(const Truth& truth, const Change& change) {
     if (change.kind == Kind::kPod) return LookAtPod(truth, change);
@@ -197,42 +198,49 @@ class ReleaseCheck {
   }
 
   const Suspects& suspects_;
-  Report& report_;
+  Report report_;
   ReadyDaemons ready_;
 };
 
 }  // namespace
 
-Violations ReleaseGate(const ApiServer& server, const Suspects& suspects) {
-  Report report("S1 ReleaseGate");
-  ReleaseCheck check(suspects, report);
-  Walk(server, [&](const Truth& truth, const Change& change) { check.Look(truth, change); });
-  return report.Take();
+Onlooker ReleaseGate(const Scene& scene) {
+  return {
+      .on_change = [check = ReleaseCheck(scene)](const Truth& truth, const Change& change) mutable {
+        check.Look(truth, change);
+      }};
 }
 
 // ---- S2
 
-Violations OneDomainPerNode(const ApiServer& server, const Suspects& suspects) {
-  Report report("S2 OneDomainPerNode");
-  const auto runs_here = [&](const Object& pod, const std::string& node) {
-    return IsDaemonPod(suspects, pod, pod.Label(kDomainLabel)) &&
-           pod["spec"]["nodeName"].AsString() == node &&
-           pod["status"]["phase"].AsString() == "Running";
-  };
-  Walk(server, [&](const Truth& truth, const Change& change) {
+namespace {
+
+bool RunsDaemon(const Suspects& suspects, const Object& pod, const std::string& node) {
+  return IsDaemonPod(suspects, pod, pod.Label(kDomainLabel)) &&
+         pod["spec"]["nodeName"].AsString() == node &&
+         pod["status"]["phase"].AsString() == "Running";
+}
+
+}  // namespace
+
+Onlooker OneDomainPerNode(const Scene& scene) {
+  return {.on_change = [&suspects = scene.suspects,
+                        report = Report("S2 OneDomainPerNode", scene.violations)](
+                           const Truth& truth, const Change& change) {
     if (change.kind != Kind::kPod || change.type == Change::Type::kDeleted) return;
     const Object& pod = *change.after;
     const std::string& node = pod["spec"]["nodeName"].AsString();
-    if (!runs_here(pod, node) || (change.before && runs_here(*change.before, node))) return;
+    if (!RunsDaemon(suspects, pod, node) ||
+        (change.before && RunsDaemon(suspects, *change.before, node)))
+      return;
     for (const auto& [key, other] : truth.Live(Kind::kPod)) {
-      const bool is_rival =
-          runs_here(*other, node) && other->Label(kDomainLabel) != pod.Label(kDomainLabel);
+      const bool is_rival = RunsDaemon(suspects, *other, node) &&
+                            other->Label(kDomainLabel) != pod.Label(kDomainLabel);
       if (!is_rival) continue;
       report.Say(change, "started " + Show(Kind::kPod, pod.key()) + " on " + node + ", where " +
                              kube::ToString(key) + " of another domain runs");
     }
-  });
-  return report.Take();
+  }};
 }
 
 // ---- S3
@@ -255,7 +263,7 @@ ObjectPtr FindHolder(const Truth& truth, const Suspects& suspects, const Object&
 }
 
 void CheckIndices(const Truth& truth, const Suspects& suspects, const Change& change,
-                  Holders& holders, Report& report) {
+                  Holders& holders, const Report& report) {
   const Object& clique = *change.after;
   const Entries before = DaemonsOf(change.before);
   for (const Entry& entry : DaemonsOf(change.after)) {
@@ -274,10 +282,10 @@ void CheckIndices(const Truth& truth, const Suspects& suspects, const Change& ch
 
 }  // namespace
 
-Violations IndexUniqueness(const ApiServer& server, const Suspects& suspects) {
-  Report report("S3 IndexUniqueness");
-  Holders holders;
-  Walk(server, [&](const Truth& truth, const Change& change) {
+Onlooker IndexUniqueness(const Scene& scene) {
+  return {.on_change = [&suspects = scene.suspects,
+                        report = Report("S3 IndexUniqueness", scene.violations),
+                        holders = Holders()](const Truth& truth, const Change& change) mutable {
     const bool is_clique = IsCliqueWrite(change);
     if (!is_clique && !IsDomainWrite(change)) return;
     const bool is_suspect = suspects.clients.contains(change.actor);
@@ -293,8 +301,7 @@ Violations IndexUniqueness(const ApiServer& server, const Suspects& suspects) {
           FindPodOf(truth, suspects, PlaceIn(*change.after, entry.node), entry.ip);
       if (pod) holders[{change.after->key(), entry.index}].insert(pod->uid());
     }
-  });
-  return report.Take();
+  }};
 }
 
 // ---- S4
@@ -307,6 +314,10 @@ struct Left {
   Time time = {};
 };
 using LeftByNode = std::map<std::string, Left>;
+using LeftByClique = std::map<kube::Uid, LeftByNode>;
+
+// Of daemon pods, by pod and clique.
+using Indices = std::map<std::pair<kube::Uid, kube::ObjectKey>, std::int64_t>;
 
 // A little less than the minute, which ends at a whole second.
 constexpr std::chrono::seconds kKept{55};
@@ -319,7 +330,8 @@ bool HasFreeIndex(const Suspects& suspects, const Entries& entries, const LeftBy
   return std::ssize(taken) < suspects.members_max;
 }
 
-void CheckKept(const Suspects& suspects, const Change& change, LeftByNode& left, Report& report) {
+void CheckKept(const Suspects& suspects, const Change& change, LeftByNode& left,
+               const Report& report) {
   const Entries before = DaemonsOf(change.before);
   const Entries after = DaemonsOf(change.after);
   std::erase_if(left, [&](const auto& item) { return change.time >= item.second.time + kKept; });
@@ -349,11 +361,11 @@ void CheckKept(const Suspects& suspects, const Change& change, LeftByNode& left,
 
 }  // namespace
 
-Violations IndexStability(const ApiServer& server, const Suspects& suspects) {
-  Report report("S4 IndexStability");
-  std::map<kube::Uid, LeftByNode> left;                                   // By clique.
-  std::map<std::pair<kube::Uid, kube::ObjectKey>, std::int64_t> indices;  // By pod and clique.
-  Walk(server, [&](const Truth& truth, const Change& change) {
+Onlooker IndexStability(const Scene& scene) {
+  return {.on_change = [&suspects = scene.suspects,
+                        report = Report("S4 IndexStability", scene.violations),
+                        left = LeftByClique(),
+                        indices = Indices()](const Truth& truth, const Change& change) mutable {
     if (!IsCliqueWrite(change)) return;
     if (suspects.clients.contains(change.actor)) {
       CheckKept(suspects, change, left[change.after->uid()], report);
@@ -370,8 +382,7 @@ Violations IndexStability(const ApiServer& server, const Suspects& suspects) {
                              std::to_string(entry.index) + " while " +
                              Show(Kind::kPod, pod->key()) + " lives");
     }
-  });
-  return report.Take();
+  }};
 }
 
 // ---- S5
@@ -421,7 +432,7 @@ bool HasProof(const ApiServer& server, const Suspects& suspects, const Place& pl
 using EntriesSince = std::map<std::pair<kube::ObjectKey, std::string>, Revision>;
 
 void CheckLeavers(const Truth& truth, const Suspects& suspects, const Change& change,
-                  const EntriesSince& since, Report& report) {
+                  const EntriesSince& since, const Report& report) {
   const Entries after = NodesOf(change.after);
   for (const Entry& entry : NodesOf(change.before)) {
     if (FindNode(after, entry.node) != nullptr) continue;
@@ -443,10 +454,10 @@ void CheckLeavers(const Truth& truth, const Suspects& suspects, const Change& ch
 
 }  // namespace
 
-Violations NoPruneWithoutProof(const ApiServer& server, const Suspects& suspects) {
-  Report report("S5 NoPruneWithoutProof");
-  EntriesSince since;
-  Walk(server, [&](const Truth& truth, const Change& change) {
+Onlooker NoPruneWithoutProof(const Scene& scene) {
+  return {.on_change = [&server = scene.server, &suspects = scene.suspects,
+                        report = Report("S5 NoPruneWithoutProof", scene.violations),
+                        since = EntriesSince()](const Truth& truth, const Change& change) mutable {
     const bool is_suspect = suspects.clients.contains(change.actor);
     const bool lets_loose = IsDomainWrite(change) && !change.after->deleting();
     if (is_suspect && lets_loose) CheckLeavers(truth, suspects, change, since, report);
@@ -464,8 +475,7 @@ Violations NoPruneWithoutProof(const ApiServer& server, const Suspects& suspects
       report.Say(change, "took " + entry.node + " out of " + Show(Kind::kClique, clique.key()) +
                              " without having seen that its pod is gone");
     }
-  });
-  return report.Take();
+  }};
 }
 
 }  // namespace simulation

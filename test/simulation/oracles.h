@@ -1,12 +1,14 @@
-// What must always hold, and what must hold once everything has come to rest. Each function looks
-// at the truth (every version of every object, and who made it) and at the requests that were sent,
-// never at what a controller believes, and says each violation in one sentence.
+// What must always hold, and what must hold once everything has come to rest. Each oracle looks at
+// the truth (every version of every object, and who made it) and at the requests that were sent,
+// never at what a controller believes, and says each violation in one sentence. Those of safety
+// look on while a life is lived, see judge.h; those of liveness look once, at rest.
 //
 // The letters and numbers are those of the test plan: S safety, L liveness, Q efficiency.
 #pragma once
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <set>
 #include <string>
 #include <vector>
@@ -40,52 +42,69 @@ struct Suspects {
   bool says_all = false;
 };
 
+class Truth;
+
+// What an oracle looks at, and where it says what is wrong. All outlive it.
+struct Scene {
+  const ApiServer& server;
+  const Suspects& suspects;
+  Violations& violations;
+};
+
+// An oracle that is shown each change and each request once, in the order in which they came about,
+// and how all stands at the end. What it is not interested in is null.
+struct Onlooker {
+  std::function<void(const Truth& before, const Change& change)> on_change = {};
+  std::function<void(const Truth& truth, const RequestRecord& request)> on_request = {};
+  std::function<void(const Truth& truth, Time now)> at_end = {};
+};
+
 // S1: no container of a workload starts on a node unless a daemon pod that lives, or did so within
 // the delay, is ready there; and the controller calls no member ready but of such a pod, under its
 // address. It may repeat in `status` what a daemon says in its clique.
-[[nodiscard]] Violations ReleaseGate(const ApiServer& server, const Suspects& suspects);
+[[nodiscard]] Onlooker ReleaseGate(const Scene& scene);
 // S10, L4, L5, in virtual time: no domain is called Ready for longer than the delay while a node
 // that is its, or where it has a channel, is served by no daemon; what status says of each node
 // follows its pod as fast; and a node has the label of a domain that is gone no longer than a
 // minute.
-[[nodiscard]] Violations StatusFollows(const ApiServer& server, const Suspects& suspects);
+[[nodiscard]] Onlooker StatusFollows(const Scene& scene);
 // L8: whoever starts leads within the Lease's duration and 2 s, whatever became of the last leader.
-[[nodiscard]] Violations FailoverIsFast(const ApiServer& server, const Suspects& suspects);
+[[nodiscard]] Onlooker FailoverIsFast(const Scene& scene);
 // S2: on a node runs a daemon of one domain at most.
-[[nodiscard]] Violations OneDomainPerNode(const ApiServer& server, const Suspects& suspects);
+[[nodiscard]] Onlooker OneDomainPerNode(const Scene& scene);
 // S3: the controller gives an index to one member of a clique or status, from the range that there
 // is, and not while a pod lives that had it.
-[[nodiscard]] Violations IndexUniqueness(const ApiServer& server, const Suspects& suspects);
+[[nodiscard]] Onlooker IndexUniqueness(const Scene& scene);
 // S4: the controller never changes the index of a daemon pod in its clique, and keeps the index of
 // a node that it took out for a minute, while there are others.
-[[nodiscard]] Violations IndexStability(const ApiServer& server, const Suspects& suspects);
+[[nodiscard]] Onlooker IndexStability(const Scene& scene);
 // S5: the controller takes a member out of its clique only after it has looked, live, and found no
 // pod of it; and out of the `status` of a domain that stays only if it is no member any more.
-[[nodiscard]] Violations NoPruneWithoutProof(const ApiServer& server, const Suspects& suspects);
+[[nodiscard]] Onlooker NoPruneWithoutProof(const Scene& scene);
 
 // S6: deletes, and takes finalizers and labels off, only what belongs to a domain that is being
 // deleted or gone, by name, namespace and UID; and changes nothing that is others' on what it
 // writes to.
-[[nodiscard]] Violations OwnOnly(const ApiServer& server, const Suspects& suspects);
+[[nodiscard]] Onlooker OwnOnly(const Scene& scene);
 // S7: nothing of a domain that lives is deleted, neither by the controller nor, through owner
 // references it set, by the garbage collector; but what somebody else deleted may be finished off,
 // and a daemon pod is replaced that its DaemonSet would make otherwise now, unless another node of
 // its clique was without its daemon when the controller looked.
-[[nodiscard]] Violations LiveChildrenAreSafe(const ApiServer& server, const Suspects& suspects);
+[[nodiscard]] Onlooker LiveChildrenAreSafe(const Scene& scene);
 // S16: no daemon of a clique is replaced while a claim holds a channel of the domain on one of the
 // clique's nodes, unless the domain allows it: the job would end with it.
-[[nodiscard]] Violations DaemonsInUseStay(const ApiServer& server, const Suspects& suspects);
+[[nodiscard]] Onlooker DaemonsInUseStay(const Scene& scene);
 // S8: the domain's finalizer is there before its first child, and goes only when no child, node
 // label, daemon pod or claim in use is left (or the deadline for it has passed).
-[[nodiscard]] Violations FinalizerDiscipline(const ApiServer& server, const Suspects& suspects);
+[[nodiscard]] Onlooker FinalizerDiscipline(const Scene& scene);
 // S11: a domain has at most one child in each role.
-[[nodiscard]] Violations NoDuplicateChild(const ApiServer& server, const Suspects& suspects);
+[[nodiscard]] Onlooker NoDuplicateChild(const Scene& scene);
 // S12: the API server refuses no request: what was meant to be there may be gone (404), another may
 // have been first (409, or the test of a JSON patch that fails), a version too old or not known yet
 // (410, 504); and a namespace that goes takes nothing new (403).
-[[nodiscard]] Violations NothingRefused(const ApiServer& server, const Suspects& suspects);
+[[nodiscard]] Onlooker NothingRefused(const Scene& scene);
 // S13: only requests that the contract needs, only where it needs them.
-[[nodiscard]] Violations Confinement(const ApiServer& server, const Suspects& suspects);
+[[nodiscard]] Onlooker Confinement(const Scene& scene);
 
 // L1: at rest, every domain that lives has exactly its children as the controller makes them now,
 // no node that it does not use, and its status is the truth.
@@ -98,8 +117,7 @@ struct Suspects {
 [[nodiscard]] Violations QuietAtRest(const ApiServer& server, const Suspects& suspects,
                                      std::size_t since);
 
-// All of S, and all of L.
-[[nodiscard]] Violations CheckSafety(const ApiServer& server, const Suspects& suspects);
+// All of L.
 [[nodiscard]] Violations CheckRest(const ApiServer& server, const Suspects& suspects);
 
 }  // namespace simulation

@@ -8,6 +8,7 @@
 
 #include "pkg/kube/client/request.h"
 #include "test/simulation/fixtures.h"
+#include "test/simulation/judge.h"
 #include "test/simulation/oracles.h"
 #include "test/simulation/peers.h"
 #include "test/simulation/tiny_controller.h"
@@ -97,10 +98,18 @@ class OraclesTest : public testing::Test {
     cluster.DeleteDomain(kDomain);
   }
 
-  // The violations of one oracle, and that they name it.
+  // The violations of one oracle, or of all of safety.
   std::string Check(Violations (*oracle)(const ApiServer&, const Suspects&)) {
+    return Lines(oracle(cluster.server(), suspects));
+  }
+  std::string Check(MakeOnlooker oracle) { return Lines(Find(oracle)); }
+  Violations Find(MakeOnlooker oracle) {
+    return Judge(cluster.server(), suspects, {oracle}).Conclude();
+  }
+  std::string CheckSafety() { return Lines(Judge(cluster.server(), suspects).Conclude()); }
+  static std::string Lines(const Violations& violations) {
     std::string all;
-    for (const std::string& violation : oracle(cluster.server(), suspects)) all += violation + "\n";
+    for (const std::string& violation : violations) all += violation + "\n";
     return all;
   }
   static testing::AssertionResult Contains(const std::string& text, const std::string& part) {

@@ -15,11 +15,11 @@ namespace {
 using std::chrono::seconds;
 
 TEST_F(OraclesTest, WholeLifeIsGreen) {
-  EXPECT_EQ(Check(CheckSafety), "");
+  EXPECT_EQ(CheckSafety(), "");
   EXPECT_EQ(Check(CheckRest), "");
   AskForDeletion();
   Settle();
-  EXPECT_EQ(Check(CheckSafety), "");
+  EXPECT_EQ(CheckSafety(), "");
   EXPECT_EQ(Check(CheckRest), "");
   EXPECT_EQ(store().Get(Kind::kComputeDomain, kDomain), nullptr);
 }
@@ -28,7 +28,7 @@ TEST_F(DaemonWritesOraclesTest, WholeLifeIsGreen) {
   EXPECT_EQ(Check(CheckRest), "");
   AskForDeletion();
   Settle();
-  EXPECT_EQ(Check(CheckSafety), "");
+  EXPECT_EQ(CheckSafety(), "");
   EXPECT_EQ(Check(CheckRest), "");
 }
 
@@ -37,7 +37,7 @@ TEST_F(OraclesTest, SecondLifeUnderTheSameNameIsGreenToo) {
   Settle();
   cluster.CreateDomain(kDomain, "channel");
   Settle();
-  EXPECT_EQ(Check(CheckSafety), "");
+  EXPECT_EQ(CheckSafety(), "");
   EXPECT_EQ(Check(CheckRest), "");
 }
 
@@ -303,9 +303,9 @@ TEST_F(OraclesTest, S13SeesEveryRequestThatIsNotNeeded) {
                           "x", kube::Propagation::kBackground),
   };
   for (const http::Request& request : wrong) {
-    const std::size_t before = Confinement(cluster.server(), suspects).size();
+    const std::size_t before = Find(Confinement).size();
     (void)cluster.server().Handle("controller", request);
-    EXPECT_EQ(Confinement(cluster.server(), suspects).size(), before + 1) << request.path;
+    EXPECT_EQ(Find(Confinement).size(), before + 1) << request.path;
   }
 }
 

@@ -1,6 +1,8 @@
+#include <algorithm>
 #include <map>
+#include <memory>
+#include <optional>
 #include <set>
-#include <utility>
 
 #include "test/simulation/oracles.h"
 #include "test/simulation/truth.h"
@@ -118,61 +120,54 @@ Wrongs FindWrongs(const Truth& truth, const Suspects& suspects) {
 // Looks at the end of each instant, since within one nothing takes time.
 class Watchman {
  public:
-  explicit Watchman(const Suspects& suspects) : suspects_(suspects) {}
+  explicit Watchman(const Scene& scene) : scene_(scene) {}
 
-  // REQUIRES: `truth` is as it was from `since` to `until`.
-  void Look(const Truth& truth, Time since, Time until) {
-    const Wrongs wrongs = FindWrongs(truth, suspects_);
+  // `truth` has been as it is since the last change, and changes at `now`.
+  void Look(const Truth& truth, Time now) {
+    const Time since = instant_.value_or(now);
+    instant_ = now;
+    if (since == now) return;
+    const Wrongs wrongs = FindWrongs(truth, scene_.suspects);
     std::erase_if(since_, [&](const auto& item) { return !wrongs.contains(item.first); });
     for (const auto& [what, at_most] : wrongs) {
       const Time began = since_.try_emplace(what, since).first->second;
-      if (until - began <= at_most || !said_.insert(what).second) continue;
-      violations_.push_back(what + ", for " + InSeconds(until - began));
+      if (now - began <= at_most || !said_.insert(what).second) continue;
+      scene_.violations.push_back(what + ", for " + InSeconds(now - began));
     }
   }
-  Violations Take() { return std::move(violations_); }
 
  private:
-  const Suspects& suspects_;
+  const Scene scene_;
+  std::optional<Time> instant_ = {};
   std::map<std::string, Time> since_;  // What is wrong now.
   std::set<std::string> said_;
-  Violations violations_;
 };
 
 }  // namespace
 
-Violations StatusFollows(const ApiServer& server, const Suspects& suspects) {
-  Watchman watchman(suspects);
-  const std::vector<Change>& changes = server.store().history().changes();
-  if (changes.empty()) return {};
-  Time instant = changes.front().time;
-  Walk(server, [&](const Truth& before, const Change& change) {
-    // Leases are renewed while nothing else happens.
-    if (change.time == instant || change.kind == Kind::kLease) return;
-    watchman.Look(before, instant, change.time);
-    instant = change.time;
-  });
-  watchman.Look(FinalTruth(server.store().history()), instant, server.store().now());
-  return watchman.Take();
+Onlooker StatusFollows(const Scene& scene) {
+  const auto watchman = std::make_shared<Watchman>(scene);
+  return {.on_change =
+              [watchman](const Truth& before, const Change& change) {
+                // Leases are renewed while nothing else happens.
+                if (change.kind != Kind::kLease) watchman->Look(before, change.time);
+              },
+          .at_end = [watchman](const Truth& truth, Time now) { watchman->Look(truth, now); }};
 }
 
-Violations FailoverIsFast(const ApiServer& server, const Suspects& suspects) {
-  std::map<std::string, Time> born;  // Of clients.
-  for (const RequestRecord& request : server.requests()) {
-    if (suspects.clients.contains(request.client)) born.try_emplace(request.client, request.time);
-  }
-  Violations violations;
-  std::set<std::string> leaders;
-  for (const std::size_t place : server.store().history().ChangesOf(Kind::kLease)) {
-    const Change& change = server.store().history().changes()[place];
+Onlooker FailoverIsFast(const Scene& scene) {
+  return {.on_change = [scene, leaders = std::set<std::string>()](const Truth& /*before*/,
+                                                                  const Change& change) mutable {
+    if (change.kind != Kind::kLease) return;
     const std::string& holder = (*change.after)["spec"]["holderIdentity"].AsString();
-    const auto client = born.find(holder);
-    if (client == born.end() || !leaders.insert(holder).second) continue;
-    const auto took = change.time - client->second;
-    if (took <= kFailover + suspects.delay) continue;
-    violations.push_back("L8 FailoverIsFast: " + holder + " led only after " + InSeconds(took));
-  }
-  return violations;
+    if (!scene.suspects.clients.contains(holder) || !leaders.insert(holder).second) return;
+    const auto first = std::ranges::find(scene.server.requests(), holder, &RequestRecord::client);
+    if (first == scene.server.requests().end()) return;
+    const auto took = change.time - first->time;
+    if (took <= kFailover + scene.suspects.delay) return;
+    scene.violations.push_back("L8 FailoverIsFast: " + holder + " led only after " +
+                               InSeconds(took));
+  }};
 }
 
 }  // namespace simulation

@@ -103,7 +103,7 @@ std::string WhyNot(const Truth& truth, const kube::Uid& domain) {
 }
 
 void CheckChild(const Truth& truth, const Suspects& suspects, const Change& change,
-                Report& report) {
+                const Report& report) {
   if (!change.before) return;
   const Object& before = *change.before;
   const std::string what = Show(change.kind, before.key());
@@ -131,7 +131,7 @@ void CheckChild(const Truth& truth, const Suspects& suspects, const Change& chan
   if (touches) report.Say(change, "changed others' labels or annotations on " + what);
 }
 
-void CheckDomain(const Change& change, Report& report) {
+void CheckDomain(const Change& change, const Report& report) {
   if (!change.before) {
     report.Say(change, "created a ComputeDomain");
     return;
@@ -147,7 +147,7 @@ void CheckDomain(const Change& change, Report& report) {
 }
 
 void CheckNode(const ApiServer& server, const Truth& truth, const Suspects& suspects,
-               const Change& change, Report& report) {
+               const Change& change, const Report& report) {
   if (!change.before || change.type == Change::Type::kDeleted) {
     report.Say(change, "created or deleted a Node");
     return;
@@ -171,9 +171,10 @@ void CheckNode(const ApiServer& server, const Truth& truth, const Suspects& susp
 
 }  // namespace
 
-Violations OwnOnly(const ApiServer& server, const Suspects& suspects) {
-  Report report("S6 OwnOnly");
-  Walk(server, [&](const Truth& truth, const Change& change) {
+Onlooker OwnOnly(const Scene& scene) {
+  return {.on_change = [&server = scene.server, &suspects = scene.suspects,
+                        report = Report("S6 OwnOnly", scene.violations)](const Truth& truth,
+                                                                         const Change& change) {
     if (!suspects.clients.contains(change.actor)) return;
     const std::string what = Show(change.kind, change.after->key());
     switch (change.kind) {
@@ -201,8 +202,7 @@ Violations OwnOnly(const ApiServer& server, const Suspects& suspects) {
         report.Say(change, "wrote to " + what);
         break;
     }
-  });
-  return report.Take();
+  }};
 }
 
 namespace {
@@ -262,7 +262,7 @@ const std::string& TemplateHash(const Value& metadata) {
 }
 
 void CheckReplacement(const ApiServer& server, const Truth& truth, const Suspects& suspects,
-                      const Change& change, Report& report) {
+                      const Change& change, const Report& report) {
   const Object& pod = *change.before;
   const DomainRecord* record = truth.FindDomain(pod.Label(kDomainLabel));
   if (record == nullptr || !record->IsLive()) return;
@@ -280,9 +280,10 @@ void CheckReplacement(const ApiServer& server, const Truth& truth, const Suspect
 
 }  // namespace
 
-Violations LiveChildrenAreSafe(const ApiServer& server, const Suspects& suspects) {
-  Report report("S7 LiveChildrenAreSafe");
-  Walk(server, [&](const Truth& truth, const Change& change) {
+Onlooker LiveChildrenAreSafe(const Scene& scene) {
+  return {.on_change = [&server = scene.server, &suspects = scene.suspects,
+                        report = Report("S7 LiveChildrenAreSafe", scene.violations)](
+                           const Truth& truth, const Change& change) {
     const bool is_suspect = suspects.clients.contains(change.actor);
     if (!change.before || (!is_suspect && change.actor != "garbage-collector")) return;
     if (is_suspect && IsReplacement(suspects, change)) {
@@ -300,8 +301,7 @@ Violations LiveChildrenAreSafe(const ApiServer& server, const Suspects& suspects
     const Role role = RoleOf(truth, suspects, change.kind, *change.before);
     const bool is_child = role != Role::kNone && (is_suspect || role != Role::kClique);
     if (is_child && AsksForEnd(change)) report.Say(change, "deleted " + what + " " + why_not);
-  });
-  return report.Take();
+  }};
 }
 
 namespace {
@@ -342,20 +342,20 @@ std::string FindNeedy(const ApiServer& server, const Truth& truth, const Object&
 
 }  // namespace
 
-Violations DaemonsInUseStay(const ApiServer& server, const Suspects& suspects) {
-  Report report("S16 DaemonsInUseStay");
-  CliquesOfNodes cliques;
-  Walk(server, [&](const Truth& truth, const Change& change) {
-    NoteClique(change, cliques);
-    if (!suspects.clients.contains(change.actor) || !IsReplacement(suspects, change)) return;
-    const DomainRecord* record = truth.FindDomain(change.before->Label(kDomainLabel));
-    if (record == nullptr || !record->IsLive() || MayRollUnderJob(*record->last)) return;
-    const std::string needy = FindNeedy(server, truth, *record->last, change, cliques);
-    if (needy.empty()) return;
-    report.Say(change, "replaced " + Show(Kind::kPod, change.before->key()) +
-                           " while ResourceClaim " + needy + " needs its clique");
-  });
-  return report.Take();
+Onlooker DaemonsInUseStay(const Scene& scene) {
+  return {
+      .on_change = [&server = scene.server, &suspects = scene.suspects,
+                    report = Report("S16 DaemonsInUseStay", scene.violations),
+                    cliques = CliquesOfNodes()](const Truth& truth, const Change& change) mutable {
+        NoteClique(change, cliques);
+        if (!suspects.clients.contains(change.actor) || !IsReplacement(suspects, change)) return;
+        const DomainRecord* record = truth.FindDomain(change.before->Label(kDomainLabel));
+        if (record == nullptr || !record->IsLive() || MayRollUnderJob(*record->last)) return;
+        const std::string needy = FindNeedy(server, truth, *record->last, change, cliques);
+        if (needy.empty()) return;
+        report.Say(change, "replaced " + Show(Kind::kPod, change.before->key()) +
+                               " while ResourceClaim " + needy + " needs its clique");
+      }};
 }
 
 namespace {
@@ -433,7 +433,7 @@ bool CameAfterALook(const ApiServer& server, const std::string& client, Kind kin
 }
 
 void CheckRelease(const ApiServer& server, const Truth& truth, const Suspects& suspects,
-                  const Change& change, Report& report) {
+                  const Change& change, const Report& report) {
   const Object& domain = *change.before;
   const std::string what = Show(change.kind, domain.key());
   if (!domain.deleting()) {
@@ -450,9 +450,10 @@ void CheckRelease(const ApiServer& server, const Truth& truth, const Suspects& s
 
 }  // namespace
 
-Violations FinalizerDiscipline(const ApiServer& server, const Suspects& suspects) {
-  Report report("S8 FinalizerDiscipline");
-  Walk(server, [&](const Truth& truth, const Change& change) {
+Onlooker FinalizerDiscipline(const Scene& scene) {
+  return {.on_change = [&server = scene.server, &suspects = scene.suspects,
+                        report = Report("S8 FinalizerDiscipline", scene.violations)](
+                           const Truth& truth, const Change& change) {
     if (!suspects.clients.contains(change.actor)) return;
     const std::string what = Show(change.kind, change.after->key());
     const bool is_new = change.type == Change::Type::kAdded;
@@ -465,15 +466,14 @@ Violations FinalizerDiscipline(const ApiServer& server, const Suspects& suspects
     const bool releases = change.kind == Kind::kComputeDomain &&
                           std::ranges::count(LostFinalizers(change), kFinalizer) > 0;
     if (releases) CheckRelease(server, truth, suspects, change, report);
-  });
-  return report.Take();
+  }};
 }
 
-Violations NoDuplicateChild(const ApiServer& server, const Suspects& suspects) {
-  Report report("S11 NoDuplicateChild");
-  // Who made what, by UID: only children that a suspect made count.
-  std::set<kube::Uid> made;
-  Walk(server, [&](const Truth& truth, const Change& change) {
+Onlooker NoDuplicateChild(const Scene& scene) {
+  return {.on_change = [&suspects = scene.suspects,
+                        report = Report("S11 NoDuplicateChild", scene.violations),
+                        made = std::set<kube::Uid>()](const Truth& truth,
+                                                      const Change& change) mutable {
     const bool is_template = change.kind == Kind::kClaimTemplate;
     const bool is_new = change.type == Change::Type::kAdded;
     if (!is_new || (!is_template && change.kind != Kind::kDaemonSet)) return;
@@ -487,8 +487,7 @@ Violations NoDuplicateChild(const ApiServer& server, const Suspects& suspects) {
                              Show(change.kind, key));
     }
     made.insert(change.after->uid());
-  });
-  return report.Take();
+  }};
 }
 
 namespace {
@@ -516,16 +515,15 @@ bool MayBeRefused(const RequestRecord& request) {
 
 }  // namespace
 
-Violations NothingRefused(const ApiServer& server, const Suspects& suspects) {
-  Violations violations;
-  for (const RequestRecord& request : server.requests()) {
-    if (!suspects.clients.contains(request.client) || MayBeRefused(request)) continue;
+Onlooker NothingRefused(const Scene& scene) {
+  return {.on_request = [scene](const Truth& /*truth*/, const RequestRecord& request) {
+    if (!scene.suspects.clients.contains(request.client) || MayBeRefused(request)) return;
     // Who lacks rights hears of it: see QuietAtRest for how often.
-    if (!suspects.may_read_claims && request.status == 403) continue;
-    violations.push_back("S12 NothingRefused: " + request.client + " sent " + request.ToString() +
-                         ": " + std::to_string(request.status) + " " + request.refusal);
-  }
-  return violations;
+    if (!scene.suspects.may_read_claims && request.status == 403) return;
+    scene.violations.push_back("S12 NothingRefused: " + request.client + " sent " +
+                               request.ToString() + ": " + std::to_string(request.status) + " " +
+                               request.refusal);
+  }};
 }
 
 namespace {
@@ -542,8 +540,7 @@ bool IsDiscovery(const Target& target) {
 }
 
 // Why the request is outside of what the contract needs; empty: it is not.
-std::string WhyNotNeeded(const Target& target, const std::set<std::string>& domain_namespaces,
-                         const Suspects& suspects) {
+std::string WhyNotNeeded(const Target& target, const Truth& truth, const Suspects& suspects) {
   if (target.kind == nullptr) {
     return IsReview(target) || IsDiscovery(target) ? "" : "no resource of ours";
   }
@@ -551,7 +548,9 @@ std::string WhyNotNeeded(const Target& target, const std::set<std::string>& doma
   const std::string& verb = target.verb;
   const bool reads = verb == "get" || verb == "list" || verb == "watch";
   const bool in_driver_namespace = target.key.ns == suspects.driver_namespace;
-  const bool in_domain_namespace = domain_namespaces.contains(target.key.ns);
+  const bool in_domain_namespace = std::ranges::any_of(truth.domains(), [&](const auto& item) {
+    return item.second.last->key().ns == target.key.ns;
+  });
   const auto unless = [](bool allowed, const char* why) { return allowed ? "" : why; };
   if (kind == Kind::kLease) {
     const bool is_ours = target.key.name == kLeaseName || verb == "create";
@@ -587,31 +586,14 @@ std::string WhyNotNeeded(const Target& target, const std::set<std::string>& doma
 
 }  // namespace
 
-Violations Confinement(const ApiServer& server, const Suspects& suspects) {
-  std::set<std::string> domain_namespaces;
-  for (const Change& change : server.store().history().changes()) {
-    if (change.kind == Kind::kComputeDomain) domain_namespaces.insert(change.after->key().ns);
-  }
-  Violations violations;
-  for (const RequestRecord& request : server.requests()) {
-    if (!suspects.clients.contains(request.client)) continue;
-    const std::string why = WhyNotNeeded(request.target, domain_namespaces, suspects);
-    if (why.empty()) continue;
-    violations.push_back("S13 Confinement: " + request.client + " sent " + request.ToString() +
-                         ": " + why);
-  }
-  return violations;
-}
-
-Violations CheckSafety(const ApiServer& server, const Suspects& suspects) {
-  Violations all;
-  for (const auto oracle :
-       {ReleaseGate, StatusFollows, FailoverIsFast, OneDomainPerNode, IndexUniqueness,
-        IndexStability, NoPruneWithoutProof, OwnOnly, LiveChildrenAreSafe, DaemonsInUseStay,
-        FinalizerDiscipline, NoDuplicateChild, NothingRefused, Confinement}) {
-    std::ranges::move(oracle(server, suspects), std::back_inserter(all));
-  }
-  return all;
+Onlooker Confinement(const Scene& scene) {
+  return {.on_request = [scene](const Truth& truth, const RequestRecord& request) {
+    if (!scene.suspects.clients.contains(request.client)) return;
+    const std::string why = WhyNotNeeded(request.target, truth, scene.suspects);
+    if (why.empty()) return;
+    scene.violations.push_back("S13 Confinement: " + request.client + " sent " +
+                               request.ToString() + ": " + why);
+  }};
 }
 
 }  // namespace simulation

@@ -32,15 +32,6 @@ void Truth::Record(const Change& change) {
   }
 }
 
-void Walk(const ApiServer& server,
-          const std::function<void(const Truth& before, const Change& change)>& look) {
-  Truth truth;
-  for (const Change& change : server.store().history().changes()) {
-    look(truth, change);
-    truth.Apply(change);
-  }
-}
-
 // As if all changes had been applied.
 Truth FinalTruth(const History& history) {
   Truth truth;

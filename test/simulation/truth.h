@@ -1,11 +1,9 @@
-// Walks through the history, keeping the state of the whole cluster before each change.
+// The state of the whole cluster at one point of the history, and what it says of things.
 #pragma once
 
 #include <array>
-#include <functional>
 #include <map>
 #include <string>
-#include <vector>
 
 #include "test/simulation/claims.h"
 #include "test/simulation/history.h"
@@ -44,9 +42,6 @@ class Truth {
   std::map<kube::Uid, DomainRecord> domains_;
 };
 
-// Calls `look` with each change and the state before it.
-void Walk(const ApiServer& server,
-          const std::function<void(const Truth& before, const Change& change)>& look);
 // The state at the end.
 [[nodiscard]] Truth FinalTruth(const History& history);
 

@@ -35,6 +35,12 @@ bool IsPlain(const Plan& plan) {
   return plan.strike == Strike::kNone && !plan.two_leaders && !plan.mixed;
 }
 
+// How late what is written may follow the truth.
+seconds DelayOf(const Plan& plan) {
+  if (!plan.stale.empty()) return kDelayOfOldViews;
+  return IsPlain(plan) ? Suspects().delay : kDelayAfterFault;
+}
+
 constexpr std::chrono::seconds kClocksApart{10};
 constexpr int kDriftPerMillion = 10'000;
 
@@ -101,6 +107,11 @@ http::Response Refusal(Strike strike) {
 
 }  // namespace
 
+void World::GoOnWith(const Plan& plan) {
+  plan_ = plan;
+  suspects_.delay = std::max(suspects_.delay, DelayOf(plan));
+}
+
 World::World(const Plan& plan, bool trace, BeforeRequest before_request)
     : plan_(plan),
       trace_(trace),
@@ -146,6 +157,7 @@ World::World(const Plan& plan, bool trace, BeforeRequest before_request)
   start_ = cluster_.store().revision();
   suspects_.daemon_image = ReplicaOptions().image;
   suspects_.says_all = true;
+  suspects_.delay = DelayOf(plan);
   if (plan_.two_leaders) {
     suspects_.clocks_apart = kClocksApart;
     suspects_.clocks_drift_per_million = kDriftPerMillion;
@@ -223,7 +235,8 @@ void World::UserEdits(Kind kind, const kube::ObjectKey& key,
 
 void World::UpgradeController(const std::string& image) {
   suspects_.daemon_image = image;
-  suspects_.delay = kDelayAfterFault;  // Who comes waits until the Lease of who went is over.
+  // Who comes waits until the Lease of who went is over.
+  suspects_.delay = std::max(suspects_.delay, kDelayAfterFault);
   for (std::size_t slot = 0; slot < replicas_.size(); ++slot) {
     replicas_[slot].reset();
     StartReplica(slot, {});
@@ -605,14 +618,7 @@ void World::Live() {
   for (std::string& violation : CheckDaemons(cluster_.server(), daemons_.fabric())) {
     Say(std::move(violation));
   }
-  if (!plan_.stale.empty()) {
-    suspects_.delay = kDelayOfOldViews;
-  } else if (!IsPlain(plan_)) {
-    suspects_.delay = kDelayAfterFault;
-  }
-  for (std::string& violation : CheckSafety(cluster_.server(), suspects_)) {
-    Say(std::move(violation));
-  }
+  for (std::string& violation : judge_.Conclude()) Say(std::move(violation));
   if (!trace_) return;
   for (const auto& replica : replicas_) {
     for (const std::string& line : replica->logger().lines())

@@ -13,7 +13,7 @@
 
 #include "test/simulation/daemons.h"
 #include "test/simulation/end_state.h"
-#include "test/simulation/oracles.h"
+#include "test/simulation/judge.h"
 #include "test/simulation/peers.h"
 #include "test/simulation/plan.h"
 #include "test/simulation/replica.h"
@@ -46,7 +46,9 @@ class World {
 
   [[nodiscard]] const Plan& plan() const { return plan_; }
   // From now on the life that `plan` says. REQUIRES: up to here they are the same.
-  void GoOnWith(const Plan& plan) { plan_ = plan; }
+  void GoOnWith(const Plan& plan);
+  // What has been lived so far is judged, once for all that branch off here.
+  void JudgeSoFar() { judge_.Look(); }
   // Whether the strike would change anything at this request.
   [[nodiscard]] bool Hits(Strike strike, const http::Request& request) const;
   [[nodiscard]] const Outcome& outcome() const { return outcome_; }
@@ -136,6 +138,7 @@ class World {
   Revision start_ = 0;
   std::vector<std::unique_ptr<Replica>> replicas_;
   Suspects suspects_;
+  Judge judge_{cluster_.server(), suspects_};
   int processes_ = 0;
   int lease_requests_ = 0;
   std::map<std::string, std::size_t> quotas_ = {};  // For claim templates, by namespace.
