@@ -7,6 +7,7 @@
 // For one thread; no clocks, threads or sockets. Every request is recorded.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -57,7 +58,7 @@ class ApiServer {
   using Refuses = std::function<bool(const std::string& client, const Target& target)>;
   void Refuse(Refuses refuses) { refuses_ = std::move(refuses); }
 
-  [[nodiscard]] const std::vector<RequestRecord>& requests() const { return requests_; }
+  [[nodiscard]] const std::deque<RequestRecord>& requests() const { return requests_; }
   [[nodiscard]] const ObjectStore& store() const { return store_; }
 
  private:
@@ -78,7 +79,7 @@ class ApiServer {
 
   ObjectStore& store_;
   Refuses refuses_;
-  std::vector<RequestRecord> requests_;
+  std::deque<RequestRecord> requests_;  // None is moved as it grows.
   Revision compacted_ = 0;
   bool gone_as_status_ = false;
 };

@@ -38,29 +38,28 @@ Branch Branch::Begin() {
   std::array<int, 2> pipe_ends = {};
   CHECK(pipe(pipe_ends.data()) == 0);
   const auto [input, output] = pipe_ends;
-  const pid_t process = fork();
-  CHECK(process >= 0);
   Branch branch;
-  if (process == 0) {
-    close(input);
-    branch.output_ = output;
-    return branch;
-  }
-  close(output);
-  std::string report = ReadToEnd(input);
-  close(input);
-  const int status = WaitFor(process);
-  if (WIFSIGNALED(status)) {
-    branch.report_ = base::Fail(base::ErrorCode::kUnavailable,
-                                std::string("the process died: ") + strsignal(WTERMSIG(status)));
-  } else if (WEXITSTATUS(status) != 0) {
-    branch.report_ =
-        base::Fail(base::ErrorCode::kUnavailable,
-                   "the process ended with code " + std::to_string(WEXITSTATUS(status)));
-  } else {
-    branch.report_ = std::move(report);
-  }
+  branch.process_ = fork();
+  CHECK(branch.process_ >= 0);
+  const bool is_here = branch.process_ == 0;
+  close(is_here ? input : output);
+  (is_here ? branch.output_ : branch.input_) = is_here ? output : input;
   return branch;
+}
+
+base::Result<std::string> Branch::Wait() const {
+  std::string report = ReadToEnd(input_);
+  close(input_);
+  const int status = WaitFor(process_);
+  if (WIFSIGNALED(status)) {
+    return base::Fail(base::ErrorCode::kUnavailable,
+                      std::string("the process died: ") + strsignal(WTERMSIG(status)));
+  }
+  if (WEXITSTATUS(status) != 0) {
+    return base::Fail(base::ErrorCode::kUnavailable,
+                      "the process ended with code " + std::to_string(WEXITSTATUS(status)));
+  }
+  return report;
 }
 
 void Branch::End(const std::string& report) const {

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <string>
+#include <vector>
 
 namespace simulation {
 namespace {
@@ -14,24 +16,42 @@ TEST(Branch, WhatItDoesIsHeardOfAndNotFelt) {
     ++number;
     branch.End(std::string(100'000, 'x') + std::to_string(number));
   }
-  ASSERT_TRUE(branch.report());
-  EXPECT_TRUE(branch.report()->ends_with("x2"));
-  EXPECT_EQ(branch.report()->size(), 100'001U);
+  const auto report = branch.Wait();
+  ASSERT_TRUE(report);
+  EXPECT_TRUE(report->ends_with("x2"));
+  EXPECT_EQ(report->size(), 100'001U);
   EXPECT_EQ(number, 1);
+}
+
+TEST(Branch, SeveralGoOnAtOnceWhileTheTrunkDoes) {
+  std::vector<Branch> branches;
+  for (int i = 0; i < 4; ++i) {
+    branches.push_back(Branch::Begin());
+    if (branches.back().IsHere()) {
+      branches.back().End(std::string(100'000, 'x') + std::to_string(i));
+    }
+  }
+  for (std::size_t i = branches.size(); i-- > 0;) {
+    const auto report = branches[i].Wait();
+    ASSERT_TRUE(report);
+    EXPECT_TRUE(report->ends_with("x" + std::to_string(i)));
+  }
 }
 
 TEST(Branch, ThatDiesIsAnErrorInTheTrunk) {
   const Branch branch = Branch::Begin();
   if (branch.IsHere()) std::abort();
-  ASSERT_FALSE(branch.report());
-  EXPECT_EQ(branch.report().error().message, "the process died: Aborted");
+  const auto report = branch.Wait();
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().message, "the process died: Aborted");
 }
 
 TEST(Branch, ThatExitsWithoutAReportIsAnErrorInTheTrunk) {
   const Branch branch = Branch::Begin();
   if (branch.IsHere()) std::_Exit(3);
-  ASSERT_FALSE(branch.report());
-  EXPECT_EQ(branch.report().error().message, "the process ended with code 3");
+  const auto report = branch.Wait();
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().message, "the process ended with code 3");
 }
 
 }  // namespace

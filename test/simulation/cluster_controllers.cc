@@ -57,6 +57,12 @@ std::string HashOf(const Object& daemon_set) {
   return base::Fingerprint(json::Serialize(daemon_set["spec"]["template"]));
 }
 
+std::vector<Kind> AllBut(const std::set<Kind>& left_out) {
+  std::vector<Kind> kinds(kAllKinds.begin(), kAllKinds.end());
+  std::erase_if(kinds, [&](Kind kind) { return left_out.contains(kind); });
+  return kinds;
+}
+
 // A pod that will not run again, or never did.
 bool IsDone(const Object& pod) {
   return IsTerminal(pod) || (pod.deleting() && pod["spec"]["nodeName"].AsString().empty());
@@ -398,6 +404,9 @@ bool Scheduler::SayUnschedulable(const Object& pod) {
 
 // ---- GarbageCollector
 
+GarbageCollector::GarbageCollector(ObjectStore& store)
+    : Peer("garbage-collector", store, AllBut({Kind::kLease, Kind::kEvent})) {}
+
 void GarbageCollector::Act(Time /*now*/) {
   for (const Kind kind : kAllKinds) {
     for (const auto& [key, object] : store().Live(kind)) {
@@ -493,6 +502,10 @@ bool GarbageCollector::DropOwners(Kind kind, const Object& object,
 }
 
 // ---- NamespaceController
+
+NamespaceController::NamespaceController(ObjectStore& store)
+    : Peer("namespace-controller", store, AllBut({Kind::kLease})),
+      kinds_(kAllKinds.begin(), kAllKinds.end()) {}
 
 void NamespaceController::Act(Time /*now*/) {
   for (const auto& [key, ns] : store().Live(Kind::kNamespace)) {

@@ -29,7 +29,8 @@ class DaemonSetController final : public Peer {
   static constexpr std::chrono::seconds kFirstBackOff{1};
   static constexpr std::chrono::minutes kLongestBackOff{15};
 
-  explicit DaemonSetController(ObjectStore& store) : Peer("daemonset-controller", store) {}
+  explicit DaemonSetController(ObjectStore& store)
+      : Peer("daemonset-controller", store, {Kind::kDaemonSet, Kind::kPod, Kind::kNode}) {}
 
  private:
   struct BackOff {
@@ -52,7 +53,8 @@ class DaemonSetController final : public Peer {
 // the pods are done.
 class ClaimController final : public Peer {
  public:
-  explicit ClaimController(ObjectStore& store) : Peer("resourceclaim-controller", store) {}
+  explicit ClaimController(ObjectStore& store)
+      : Peer("resourceclaim-controller", store, {Kind::kPod, Kind::kClaim, Kind::kClaimTemplate}) {}
 
  private:
   void Act(Time now) override;
@@ -72,7 +74,8 @@ class ClaimController final : public Peer {
 // one holder.
 class Scheduler final : public Peer {
  public:
-  explicit Scheduler(ObjectStore& store) : Peer("scheduler", store) {}
+  explicit Scheduler(ObjectStore& store)
+      : Peer("scheduler", store, {Kind::kPod, Kind::kClaim, Kind::kNode, Kind::kSlice}) {}
 
  private:
   void Act(Time now) override;
@@ -88,7 +91,7 @@ class Scheduler final : public Peer {
 // none.
 class GarbageCollector final : public Peer {
  public:
-  explicit GarbageCollector(ObjectStore& store) : Peer("garbage-collector", store) {}
+  explicit GarbageCollector(ObjectStore& store);
 
  private:
   enum class Owner { kSolid, kAbsent, kWaiting };  // Waiting: for its dependents to go first.
@@ -108,8 +111,7 @@ class NamespaceController final : public Peer {
   // Holds a namespace while it has content. A real one has it in spec.finalizers.
   static constexpr std::string_view kFinalizer = "kubernetes.io/content";
 
-  explicit NamespaceController(ObjectStore& store)
-      : Peer("namespace-controller", store), kinds_(kAllKinds.begin(), kAllKinds.end()) {}
+  explicit NamespaceController(ObjectStore& store);
 
   // Of which kind it deletes everything first: a real one follows no order.
   void SetOrder(std::vector<Kind> kinds) { kinds_ = std::move(kinds); }
@@ -133,7 +135,8 @@ class NodeController final : public Peer {
   using SilentSince = std::function<std::optional<Time>(const std::string& node)>;
 
   NodeController(ObjectStore& store, SilentSince silent_since)
-      : Peer("node-controller", store), silent_since_(std::move(silent_since)) {}
+      : Peer("node-controller", store, {Kind::kNode, Kind::kPod}),
+        silent_since_(std::move(silent_since)) {}
 
  private:
   void Act(Time now) override;

@@ -1,6 +1,7 @@
 #include "test/simulation/life.h"
 
 #include <algorithm>
+#include <deque>
 #include <map>
 #include <optional>
 #include <string>
@@ -72,11 +73,18 @@ class Sweeper {
     world_.Expect(CourseOf(world_.plan()));
     world_.Live();
     if (branch_) branch_->End(Encode(world_.outcome()));
+    while (!under_way_.empty()) Collect();
     lives_.push_back({.plan = world_.plan(), .outcome = world_.outcome()});
     return std::move(lives_);
   }
 
  private:
+  static constexpr std::size_t kAtOnce = 2;
+  struct UnderWay {
+    Branch branch = {};
+    std::size_t life = 0;  // In lives_.
+  };
+
   // Of each blow's lives one in four goes on to the end of the script.
   bool IsBrief(std::size_t blow) {
     constexpr std::size_t kInFull = 4;
@@ -94,6 +102,7 @@ class Sweeper {
       plan.stale = StaleOf(blows_[i]);
       plan.at = at;
       plan.brief = IsBrief(i);
+      if (under_way_.size() == kAtOnce) Collect();
       world_.JudgeSoFar();
       const Branch branch = Branch::Begin();
       if (branch.IsHere()) {
@@ -101,8 +110,16 @@ class Sweeper {
         world_.GoOnWith(plan);
         return;
       }
-      lives_.push_back({.plan = plan, .outcome = Decode(branch.report()), .blow = i});
+      under_way_.push_back({.branch = branch, .life = lives_.size()});
+      lives_.push_back({.plan = plan, .outcome = {}, .blow = i});
     }
+  }
+
+  // What has become of the oldest branch.
+  void Collect() {
+    const UnderWay oldest = under_way_.front();
+    under_way_.pop_front();
+    lives_[oldest.life].outcome = Decode(oldest.branch.Wait());
   }
 
   // Each kind with the revision that so many writes ago was the newest.
@@ -123,6 +140,7 @@ class Sweeper {
   const bool may_be_brief_;
   std::vector<std::size_t> tried_;  // How often, of each blow.
   std::vector<Life> lives_;
+  std::deque<UnderWay> under_way_;
   std::optional<Branch> branch_;  // In a branch: itself.
   World world_;
 };

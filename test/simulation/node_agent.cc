@@ -43,7 +43,9 @@ int FreeIndex(const Value& entries, const std::string& clique) {
 
 NodeAgent::NodeAgent(ObjectStore& store, std::string node, std::string clique, int number,
                      DaemonRunner* daemons)
-    : Peer("kubelet/" + node, store),
+    : Peer("kubelet/" + node, store,
+           {Kind::kPod, Kind::kNode, Kind::kSlice, Kind::kClaim, Kind::kComputeDomain,
+            Kind::kClique}),
       node_(std::move(node)),
       plugin_("plugin/" + node_),
       clique_(std::move(clique)),

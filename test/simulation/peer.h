@@ -3,13 +3,14 @@
 // behind.
 //
 // For one thread. Deterministic: a step depends on the store, the time and the actor's own state
-// alone. Leases are the controllers' own business, and no peer looks at them.
+// alone.
 #pragma once
 
 #include <functional>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "test/simulation/object_store.h"
 
@@ -17,26 +18,29 @@ namespace simulation {
 
 class Peer {
  public:
-  // `store` outlives the peer. `name` is whom the store's history names as the actor.
-  Peer(std::string name, ObjectStore& store) : name_(std::move(name)), store_(store) {}
+  // `store` outlives the peer. `name` is whom the store's history names as the actor; what it does
+  // depends on objects of the kinds `concerns`, and on no others.
+  Peer(std::string name, ObjectStore& store, std::vector<Kind> concerns)
+      : name_(std::move(name)), store_(store), concerns_(std::move(concerns)) {}
   virtual ~Peer() = default;
   Peer(const Peer&) = delete;
   Peer& operator=(const Peer&) = delete;
 
   [[nodiscard]] const std::string& name() const { return name_; }
 
-  // Whether it wrote something. After a false there is nothing to do until the store changes, the
-  // time passes due(), or somebody wakes it; asking again is cheap.
+  // Whether it wrote something. After a false there is nothing to do until something changes that
+  // concerns it, the time passes due(), or somebody wakes it; asking again is cheap.
   bool Step(Time now) {
-    const std::size_t before = Changes();
+    const std::size_t before = Concerning();
     const bool is_due = due_ && *due_ <= now;
     if (quiet_at_ == before && !is_due) return false;
     if (lag_ && !hears_at_) hears_at_ = now + lag_();
     if (hears_at_ && now < *hears_at_) return false;
     due_.reset();
+    const std::size_t written = store_.history().changes().size();
     Act(now);
     quiet_at_.reset();
-    if (Changes() != before) return true;
+    if (store_.history().changes().size() != written) return true;
     quiet_at_ = before;
     hears_at_.reset();
     return false;
@@ -61,15 +65,17 @@ class Peer {
   [[nodiscard]] const ObjectStore& store() const { return store_; }
 
  private:
-  // Of anything that concerns a peer: not of Leases, which are renewed while all else is quiet.
-  [[nodiscard]] std::size_t Changes() const {
-    const History& history = store_.history();
-    return history.changes().size() - history.ChangesOf(Kind::kLease).size();
+  // How many changes there were that do.
+  [[nodiscard]] std::size_t Concerning() const {
+    std::size_t changes = 0;
+    for (const Kind kind : concerns_) changes += store_.history().ChangesOf(kind).size();
+    return changes;
   }
 
   const std::string name_;
   ObjectStore& store_;
-  std::optional<std::size_t> quiet_at_ = {};  // Changes() when there was nothing to do.
+  const std::vector<Kind> concerns_;
+  std::optional<std::size_t> quiet_at_ = {};  // Concerning() when there was nothing to do.
   std::optional<Time> due_ = {};
   std::function<std::chrono::microseconds()> lag_ = {};
   std::optional<Time> hears_at_ = {};

@@ -12,7 +12,7 @@ using json::Value;
 
 Workload::Workload(ObjectStore& store, kube::ObjectKey key, std::string template_name,
                    std::vector<std::string> nodes)
-    : Peer("job/" + key.name, store),
+    : Peer("job/" + key.name, store, {Kind::kPod, Kind::kClaimTemplate}),
       key_(std::move(key)),
       template_name_(std::move(template_name)),
       nodes_(std::move(nodes)) {}

@@ -32,6 +32,9 @@ class PeersTest : public testing::TestWithParam<bool> {
       moved = cluster.Settle() > 0;
       moved = controller.Pass() || moved;
     }
+    // Nobody missed what concerned him.
+    for (const auto& peer : cluster.peers()) peer->Wake();
+    EXPECT_EQ(cluster.Settle(), 0);
   }
   void Wait(seconds time) {
     cluster.Advance(time);
