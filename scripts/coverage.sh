@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Line and branch coverage of the planner by its own unit tests (llvm-cov 19). Exit status 0 only if every line and every
-# branch was taken; what was not is printed.
+# What unit tests reach of code that must be right (llvm-cov 19): of the planner every line and branch, by its own tests; of
+# the simulation's oracles each sentence that they can say, by tests that show them red, and the case in which they do not.
+# Exit status 0 only if nothing is missed; what is, is printed.
 set -euo pipefail
 
 repo=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
@@ -8,32 +9,55 @@ cd "$repo"
 build=build/asan
 rules=(plan acceptance caveats children clique_content clique_pace clique_write daemon_pods deletion findings imex_reports labels members
   membership ownership plugins roll rooms roster status usage)
-sources=("${rules[@]/#/controller/compute_domain/}")
-sources=("${sources[@]/%/.cc}")
-mapfile -t tests < <(printf '%s_test\n' "${rules[@]}" | while read -r test; do
-  if [[ -e controller/compute_domain/$test.cc ]]; then echo "$test"; fi
+planner=("${rules[@]/#/controller/compute_domain/}")
+planner=("${planner[@]/%/.cc}")
+mapfile -t planner_tests < <(printf 'controller/compute_domain/%s_test\n' "${rules[@]}" | while read -r test; do
+  if [[ -e $test.cc ]]; then echo "$test"; fi
 done)
+oracles=(test/simulation/{daemon,membership,pace,plugin,rest,safety}_oracles.cc)
+oracle_tests=(test/simulation/{daemon_oracles,judge,membership_oracles,oracles,pace_oracles,plugin_oracles}_test)
 
-scripts/build.sh asan "${tests[@]}"
+scripts/build.sh asan "${planner_tests[@]##*/}" "${oracle_tests[@]##*/}"
 profiles=$(mktemp -d)
 trap 'rm -rf "$profiles"' EXIT
-objects=()  # The first program by itself, each other one behind --object.
-for test in "${tests[@]}"; do
-  program=$build/controller/compute_domain/$test
-  LLVM_PROFILE_FILE=$profiles/$test.profraw "$program" --gtest_brief=1
-  if ((${#objects[@]} > 0)); then objects+=(--object); fi
-  objects+=("$program")
-done
-llvm-profdata-19 merge -sparse "$profiles"/*.profraw -o "$profiles/all.profdata"
-llvm-cov-19 report "${objects[@]}" --instr-profile="$profiles/all.profdata" --show-region-summary=false "${sources[@]}"
-missed=$(llvm-cov-19 export "${objects[@]}" --instr-profile="$profiles/all.profdata" --format=lcov "${sources[@]}" |
-  awk -F'[:,]' '
-    $1 == "SF" { file = $2; sub(/.*\/controller\//, "controller/", file) }
-    $1 == "DA" && $3 == 0 { print file ":" $2 ": line not run" }
-    $1 == "BRDA" && ($5 == "-" || $5 == 0) { print file ":" $2 ": a branch not taken" }' |
-  grep -vFf <(grep -n '^ *CHECK(' "${sources[@]}" | sed -E 's/^([^:]+:[0-9]+):.*/\1: a branch/') || true)  # None is false.
-if [[ -n $missed ]]; then
-  echo "$missed"
+
+# run NAME TEST...: in $objects what llvm-cov wants to know of them.
+objects=()
+run() {
+  local name=$1 test
+  shift
+  objects=(--instr-profile="$profiles/$name.profdata" "$build/$1")  # Each other one stands behind --object.
+  for test in "$@"; do
+    LLVM_PROFILE_FILE=$profiles/$name.${test##*/}.profraw "$build/$test" --gtest_brief=1
+    if [[ $test != "$1" ]]; then objects+=(--object "$build/$test"); fi
+  done
+  llvm-profdata-19 merge -sparse "$profiles/$name".*.profraw -o "$profiles/$name.profdata"
+}
+
+# missed SOURCE...: "FILE:LINE: line not run", and "FILE:LINE: a branch not taken".
+missed() {
+  llvm-cov-19 export "${objects[@]}" --format=lcov "$@" |
+    awk -F'[:,]' -v repo="$repo/" '
+      $1 == "SF" { file = $2; if (index(file, repo) == 1) file = substr(file, length(repo) + 1) }
+      $1 == "DA" && $3 == 0 { print file ":" $2 ": line not run" }
+      $1 == "BRDA" && ($5 == "-" || $5 == 0) { print file ":" $2 ": a branch not taken" }'
+}
+
+# places REGEX SOURCE...: "FILE:LINE:" of the lines that it matches.
+places() { grep -nE "$@" | sed -E 's/^([^:]+:[0-9]+):.*/\1:/'; }
+
+run planner "${planner_tests[@]}"
+llvm-cov-19 report "${objects[@]}" --show-region-summary=false "${planner[@]}"
+lacks=$(missed "${planner[@]}" |
+  grep -vFf <(places '^ *CHECK\(' "${planner[@]}" | sed 's/$/ a branch/') || true)  # None is false.
+
+run oracles "${oracle_tests[@]}"
+sentence='(Say|violations_?\.push_back)\(|\<add\("'
+said=$(places "$sentence" "${oracles[@]}")
+unsaid=$(missed "${oracles[@]}" | grep -Ff <(echo "$said") || true)
+
+if [[ -n $lacks$unsaid ]]; then
+  printf '%s\n' "$lacks" "$unsaid" | grep .
   exit 1
 fi
-echo "every line and branch of ${#sources[@]} files was taken"
+echo "every line and branch of ${#planner[@]} files was taken, and each of $(wc -l <<<"$said") sentences of oracles was said"

@@ -10,7 +10,7 @@
 #                              under TSan                           what has threads, and the whole controller
 #                                                                   end to end
 #                              under libFuzzer              what reads bytes of others
-#                              and clang-tidy, and coverage of the planner
+#                              and clang-tidy, and coverage of the planner and of the oracles
 #   scripts/test.sh quick      unit tests and the simulation without sanitizers, rules over the sources
 #   scripts/test.sh nightly    what takes hours: sweeps that strike every request, all tests in all presets,
 #                              the benchmarks in full size, the image for arm64
@@ -138,7 +138,7 @@ build() {  # build PRESET TARGET...
 }
 
 coverage() {  # With the table by file, which is worth a look when all is well, too.
-  local name="the planner's files are covered whole"
+  local name="the planner is covered whole, and each sentence of an oracle is said"
   step "$name" "$repo/scripts/coverage.sh" || return
   grep -E '^(Filename|TOTAL|[a-z_]+\.cc) ' "$logs/${name//[^a-zA-Z0-9]/_}.log"
 }

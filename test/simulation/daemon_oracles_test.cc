@@ -179,6 +179,13 @@ TEST_F(DaemonOraclesTest, I4SeesADaemonThatReportsNothing) {
   EXPECT_TRUE(Contains(CheckDaemon(ReportsAreTrue), "reports nothing"));
 }
 
+TEST_F(OwnEntryOraclesTest, I4SeesAReportOfADaemonThatShallWriteNone) {
+  EXPECT_TRUE(Contains(CheckDaemon(ReportsAreTrue), "the daemon of node-0 reports"));
+  store().Edit("user", Kind::kPod, container_.pod,
+               [](Value& pod) { pod["metadata"].Erase("annotations"); });
+  EXPECT_EQ(CheckDaemon(ReportsAreTrue), "");
+}
+
 TEST_F(DaemonOraclesTest, I5SeesADaemonWithoutImex) {
   fabric_.End(container_.uid, cluster.now());
   EXPECT_TRUE(Contains(CheckDaemon(DaemonsAreReady), "on node-0 no IMEX runs"));

@@ -19,6 +19,8 @@ Value Condition(const char* type, bool status, Time now) {
                         {"lastTransitionTime", base::FormatSeconds(now)}});
 }
 
+constexpr const char* kCrashLoop = "CrashLoopBackOff";
+
 kube::ObjectKey CliqueKey(const std::string& domain, const std::string& clique) {
   return {.ns = std::string(kDriverNamespace), .name = CliqueName(domain, clique)};
 }
@@ -82,6 +84,12 @@ void NodeAgent::StartPlugin() {
   Wake();
 }
 
+void NodeAgent::RestartKubelet(Time now) {
+  wipes_slices_ = true;
+  publishes_at_ = now + kPutsBackAfter;
+  Wake();
+}
+
 void NodeAgent::SetHealth(Health health) {
   health_ = health;
   Wake();
@@ -137,6 +145,9 @@ bool NodeAgent::Publish(Time now) {
   constexpr auto kWipeAfter = std::chrono::seconds(30);
   const kube::ObjectKey key = {.name = SliceName(node_)};
   const ObjectPtr slice = store().Get(Kind::kSlice, key);
+  if (std::exchange(wipes_slices_, false) && slice) {
+    return store().Delete(name(), Kind::kSlice, key).ok();
+  }
   if (plugin_gone_since_ && slice) {
     const Time due = *plugin_gone_since_ + kWipeAfter;
     if (due <= now) return store().Delete(name(), Kind::kSlice, key).ok();
@@ -144,6 +155,10 @@ bool NodeAgent::Publish(Time now) {
   }
   const ObjectPtr node = store().Get(Kind::kNode, {.name = node_});
   if (plugin_gone_since_ || slice || !node) return false;
+  if (now < publishes_at_) {
+    AskAgainAt(publishes_at_);
+    return false;
+  }
   Value spec = Value::Object({{"driver", kDriver}, {"nodeName", node_}});
   spec["pool"] = Value::Object({{"name", node_}, {"generation", 1}, {"resourceSliceCount", 1}});
   const Value owner = Value::Object({{"apiVersion", "v1"},
@@ -186,11 +201,15 @@ bool NodeAgent::SyncPod(const Object& pod, Time now) {
     running_[pod.uid()] = std::move(running);
   }
   const Running& running = running_.at(pod.uid());
-  const bool is_told = pod["status"]["phase"].AsString() == "Running" &&
+  const bool is_told = pod["status"]["phase"].AsString() == PhaseOf(running) &&
                        pod["status"]["podIP"].AsString() == running.ip;
   const bool is_daemon = !running.domain.empty();
   if (!is_told) return WritePodStatus(pod, running, !is_daemon, now);
   return is_daemon && RunDaemon(pod, running, now);
+}
+
+const char* NodeAgent::PhaseOf(const Running& running) const {
+  return health_ == Health::kLost && !running.domain.empty() ? "Unknown" : "Running";
 }
 
 bool NodeAgent::WritePodStatus(const Object& pod, const Running& running, bool ready, Time now) {
@@ -198,10 +217,21 @@ bool NodeAgent::WritePodStatus(const Object& pod, const Running& running, bool r
       .Edit(
           name(), Kind::kPod, pod.key(),
           [&](Value& object) {
-            object["status"]["phase"] = "Running";
+            object["status"]["phase"] = PhaseOf(running);
             object["status"]["podIP"] = running.ip;
             object["status"]["conditions"] = Value::Array(
                 {Condition("PodScheduled", true, now), Condition("Ready", ready, now)});
+            object["status"].Erase("containerStatuses");
+            if (health_ != Health::kCrashing || running.domain.empty()) return;
+            const Value waiting =
+                Value::Object({{"reason", kCrashLoop}, {"message", "back-off 5m0s restarting"}});
+            const Value terminated = Value::Object({{"exitCode", 1}, {"message", kLastWords}});
+            object["status"]["containerStatuses"] = Value::Array(
+                {Value::Object({{"name", "compute-domain-daemon"},
+                                {"ready", false},
+                                {"restartCount", 5},
+                                {"state", Value::Object({{"waiting", waiting}})},
+                                {"lastState", Value::Object({{"terminated", terminated}})}})});
           },
           Subresource::kStatus)
       .ok();
@@ -254,8 +284,12 @@ bool NodeAgent::PlayDaemon(const Object& pod, const Running& running, Time now) 
     if (!is_member) return false;
   }
   const bool ready = health_ == Health::kWell;
-  if (ready != IsPodReady(pod)) return WritePodStatus(pod, running, ready, now);
-  if (health_ == Health::kCrashing) return false;
+  const bool says_that_it_crashes = !pod["status"]["containerStatuses"].items().empty();
+  const bool crashes = health_ == Health::kCrashing;
+  if (ready != IsPodReady(pod) || crashes != says_that_it_crashes) {
+    return WritePodStatus(pod, running, ready, now);
+  }
+  if (crashes || health_ == Health::kLost) return false;
   return !clique_.empty() && running.writes_own_entry && WriteOwnStatus(running);
 }
 

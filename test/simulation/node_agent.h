@@ -13,6 +13,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "test/simulation/claims.h"
@@ -43,8 +44,14 @@ class NodeAgent final : public Peer {
   // kubelet takes the node's ResourceSlices away.
   void StopPlugin(Time now);
   void StartPlugin();
-  // How the daemons here are from now on. One that crashes says nothing more in its clique.
-  enum class Health { kWell, kUnready, kCrashing };
+  // The kubelet begins anew: it takes the node's ResourceSlices away, and the plugin puts them back
+  // kPutsBackAfter later, as NVIDIA's does.
+  static constexpr std::chrono::seconds kPutsBackAfter{30};
+  void RestartKubelet(Time now);
+  // How the daemons here are from now on. One that crashes says nothing more in its clique, and of
+  // one that is lost the kubelet does not know how it is.
+  enum class Health { kWell, kUnready, kCrashing, kLost };
+  static constexpr std::string_view kLastWords = "no CDI device";  // Of one that crashes.
   void SetHealth(Health health);
   // Whether the daemons here write their entries into their clique, or into the domain's status: so
   // NVIDIA's do with their feature gate ComputeDomainCliques off.
@@ -92,6 +99,7 @@ class NodeAgent final : public Peer {
   [[nodiscard]] bool RunDaemon(const Object& pod, const Running& running, Time now);
   [[nodiscard]] bool WritePodStatus(const Object& pod, const Running& running, bool ready,
                                     Time now);
+  [[nodiscard]] const char* PhaseOf(const Running& running) const;
   // Where a daemon here has its entry; null: there is none.
   [[nodiscard]] ObjectPtr FindRoll(const std::string& domain) const;
   [[nodiscard]] const char* NameField() const { return keeps_cliques_ ? "nodeName" : "name"; }
@@ -125,6 +133,8 @@ class NodeAgent final : public Peer {
   int addresses_ = 0;
   std::optional<Time> silent_since_ = {};
   std::optional<Time> plugin_gone_since_ = {};
+  bool wipes_slices_ = false;
+  Time publishes_at_ = {};
   Health health_ = Health::kWell;
   bool looks_now_and_then_ = false;
   bool keeps_cliques_ = true;

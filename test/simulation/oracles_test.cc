@@ -103,6 +103,37 @@ TEST_F(OraclesTest, S6SeesAPodOrAClaimWritten) {
   EXPECT_TRUE(Contains(Check(OwnOnly), "wrote to Pod train/job-0"));
 }
 
+TEST_F(OraclesTest, S6SeesWhatIsNoneOfTheControllersBusinessWritten) {
+  ASSERT_TRUE(
+      store()
+          .Create("controller", Kind::kComputeDomain, "train", ComputeDomainObject("cd-2", "other"))
+          .ok());
+  EXPECT_TRUE(Contains(Check(OwnOnly), "created a ComputeDomain"));
+  ASSERT_TRUE(Misdelete(Kind::kComputeDomain, {.ns = "train", .name = "cd-2"}).ok());
+  EXPECT_TRUE(Contains(Check(OwnOnly), "deleted ComputeDomain train/cd-2"));
+  store().Create("controller", Kind::kNode, "", NodeObject("node-9", "boot"));
+  EXPECT_TRUE(Contains(Check(OwnOnly), "created or deleted a Node"));
+  ASSERT_TRUE(Misdelete(Kind::kSlice, {.name = SliceName("node-0")}).ok());
+  EXPECT_TRUE(Contains(Check(OwnOnly), "wrote to ResourceSlice"));
+  const Value lease = Value::Object({{"metadata", Value::Object({{"name", kLeaseName}})}});
+  ASSERT_TRUE(store().Create("controller", Kind::kLease, kSystem, lease).ok());
+  ASSERT_TRUE(Misdelete(Kind::kLease, {.ns = kSystem, .name = std::string(kLeaseName)}).ok());
+  EXPECT_TRUE(Contains(Check(OwnOnly), "deleted Lease"));
+}
+
+TEST_F(OraclesTest, S6SeesAChildOfALiveDomainDeletedAndFinalizersTakenOffIt) {
+  store().Edit("user", Kind::kDaemonSet, DaemonKey(), [](Value& set) {
+    set["metadata"]["finalizers"] = Value::Array({kFinalizer, "b/foreign"});
+  });
+  Misedit(Kind::kDaemonSet, DaemonKey(),
+          [](Value& set) { set["metadata"]["finalizers"] = Value::Array({kFinalizer}); });
+  EXPECT_TRUE(Contains(Check(OwnOnly), "took b/foreign off DaemonSet"));
+  Misedit(Kind::kDaemonSet, DaemonKey(), [](Value& set) { set["metadata"].Erase("finalizers"); });
+  EXPECT_TRUE(Contains(Check(OwnOnly), ", which stays"));
+  ASSERT_TRUE(Misdelete(Kind::kDaemonSet, DaemonKey()).ok());
+  EXPECT_TRUE(Contains(Check(OwnOnly), "of the live domain train/cd-1"));
+}
+
 TEST_F(OraclesTest, S6LetsAHeldChildOfADeadDomainGo) {
   Value held = WorkloadTemplateObject("dead", "cd-0", "held");
   held["metadata"].Erase("ownerReferences");
@@ -332,6 +363,27 @@ TEST_F(OraclesTest, L1SeesEachChildThatIsMissing) {
   }
 }
 
+TEST_F(OraclesTest, L1SeesAChildThatIsThereTwiceOrGoesAndADomainWithoutFinalizer) {
+  suspects.any_daemon_name = true;
+  Value twin = DaemonTemplateObject(uid);
+  twin["metadata"]["name"] = "twin";
+  twin["metadata"]["finalizers"] = Value::Array({"b/foreign"});
+  ASSERT_TRUE(store().Create("user", Kind::kClaimTemplate, kSystem, twin).ok());
+  EXPECT_TRUE(Contains(Check(ChildrenAndStatusMatch), "two children in the role daemon template"));
+  store().Delete("user", Kind::kClaimTemplate, {.ns = kSystem, .name = "twin"});
+  EXPECT_TRUE(Contains(Check(ChildrenAndStatusMatch),
+                       "has ResourceClaimTemplate cdom-system/twin, which is being deleted"));
+  store().Edit("user", Kind::kComputeDomain, kDomain,
+               [](Value& domain) { domain["metadata"].Erase("finalizers"); });
+  EXPECT_TRUE(Contains(Check(ChildrenAndStatusMatch), "has no finalizer"));
+}
+
+TEST_F(OraclesTest, L1SeesAMemberThatTheControllersCliqueDoesNotList) {
+  store().Edit("user", Kind::kClique, CliqueObjectKey(),
+               [](Value& clique) { clique["daemons"] = Value::Array(); });
+  EXPECT_TRUE(Contains(Check(ChildrenAndStatusMatch), "has no clique entry for Pod cdom-system/"));
+}
+
 TEST_F(OraclesTest, L1SeesDaemonsOfAnotherImageOrAnOlderTemplate) {
   suspects.daemon_image = "other";
   EXPECT_TRUE(Contains(Check(ChildrenAndStatusMatch), "with a wrong image daemon"));
@@ -470,6 +522,18 @@ TEST_F(OraclesTest, G10_G11_G12_L1SeesWhatShouldBeKnownOfMembersThatIsNotSaid) {
                        "does not say that node-2 is about to leave"));
   EXPECT_TRUE(Contains(say("AllMembersReady", some + "About to leave: node-0, node-2. "),
                        "reason AllMembersReady instead of NodeLeaving"));
+  edit_node("node-0", "unschedulable", false);
+  edit_node("node-2", "taints", Value::Array());
+  workload->Finish();
+  Workload& without = cluster.AddWorkload({.ns = "train", .name = "a"}, "channel", {"node-2"});
+  Settle();
+  EXPECT_FALSE(Contains(say("NoFabric", "No member has NVLink fabric"), "fabric"));
+  EXPECT_TRUE(Contains(say("NoFabric", ""), "does not say that it has no fabric"));
+  without.Finish();
+  cluster.AddWorkload({.ns = "train", .name = "b"}, "channel", {"node-0"});
+  Settle();
+  EXPECT_FALSE(Contains(say("AllMembersReady", ""), "fabric"));
+  EXPECT_TRUE(Contains(say("AllMembersReady", some), "says of somebody that he has no fabric"));
 }
 
 TEST_F(OraclesTest, L1SeesAMemberOfALostNodeThatIsShownReady) {

@@ -133,6 +133,18 @@ TEST_F(PaceOraclesTest, S10SeesADomainCalledReadyWhileANodeOfItIsNotServed) {
                        "S10 ReadyIsTrue: train/cd-1 is Ready although nobody serves node-1"));
 }
 
+TEST_F(PaceOraclesTest, S10SeesADomainCalledReadyWhileANodeWithAClaimIsNotServed) {
+  SayCondition("Ready", "True");
+  cluster.FailNode("node-1");  // So that nothing comes up there.
+  cluster.AddWorkload({.ns = "train", .name = "more"}, "channel", {"node-1"});
+  Settle();
+  SayCondition("Ready", "True");
+  EXPECT_EQ(Check(StatusFollows), "");
+  cluster.Advance(seconds(3));
+  EXPECT_TRUE(Contains(Check(StatusFollows),
+                       "S10 ReadyIsTrue: train/cd-1 is Ready although nobody serves node-1"));
+}
+
 TEST_F(PaceOraclesTest, L4SeesALabelThatStaysAfterItsDomain) {
   store().Edit("user", Kind::kComputeDomain, kDomain,
                [](Value& domain) { domain["metadata"].Erase("finalizers"); });
@@ -233,6 +245,31 @@ TEST_F(PaceOraclesTest, L1TakesTheAddressFromThePodAndNotFromTheEntryThatTheCont
   Misedit(Kind::kClique, CliqueObjectKey(), [&](Value& clique) { move(clique["daemons"]); });
   MiseditStatus([&](Value& status) { move(status["nodes"]); });
   EXPECT_TRUE(Contains(Check(ChildrenAndStatusMatch), "shows node-0 as {10.9.9.9 c.1"));
+}
+
+// Of nodes where a pod has a channel, and of daemons that crash.
+TEST_F(PaceOraclesTest, B56_K3_L1SeesAMissingPluginAndACrashLoopThatAreNotSaidOrNotSo) {
+  const auto say = [&](const std::string& message) {
+    SayCondition("MembersReady", "False");
+    MiseditStatus([&](Value& status) {
+      for (Value& one : status["conditions"].MutableItems()) one["message"] = message;
+    });
+    return Check(ChildrenAndStatusMatch);
+  };
+  const std::string missing = "No kubelet plugin of ours is registered on node-0: see to it. ";
+  const std::string crashes = "Not ready: node-2 (CrashLoopBackOff: no CDI device). ";
+  EXPECT_TRUE(Contains(say(missing), "says that node-0 has no plugin"));
+  EXPECT_TRUE(Contains(say(crashes), "says that a daemon crashes"));
+  cluster.agent("node-0").StopPlugin(cluster.now());
+  cluster.agent("node-2").SetHealth(NodeAgent::Health::kCrashing);
+  cluster.Settle();
+  cluster.Advance(seconds(31));
+  cluster.Settle();
+  EXPECT_TRUE(Contains(say(""), "does not say that node-0 has no plugin"));
+  EXPECT_TRUE(Contains(say(""), "does not say \"node-2 (CrashLoopBackOff: no CDI device)\""));
+  const std::string told = say(missing + crashes);
+  EXPECT_FALSE(Contains(told, "plugin"));
+  EXPECT_FALSE(Contains(told, "rash"));
 }
 
 // ---- D1, D2

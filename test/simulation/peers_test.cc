@@ -485,6 +485,43 @@ TEST_P(PeersTest, DaemonThatIsNotReadySaysSoAndOneThatCrashesSaysNothing) {
   EXPECT_EQ(said(), "Ready");
 }
 
+TEST_P(PeersTest, DaemonThatCrashesIsWaitedForAndOfOneThatIsLostThePhaseIsUnknown) {
+  BringUp({"node-0"});
+  NodeAgent& agent = cluster.agent("node-0");
+  const auto phase = [&] { return (*DaemonOn("node-0"))["status"]["phase"].AsString(); };
+  const auto waits_for = [&] {
+    const Value& containers = (*DaemonOn("node-0"))["status"]["containerStatuses"];
+    return containers.items().empty()
+               ? ""
+               : At(containers.items().front(), {"state", "waiting", "reason"}).AsString();
+  };
+  agent.SetHealth(NodeAgent::Health::kCrashing);
+  cluster.Settle();
+  EXPECT_EQ(waits_for(), "CrashLoopBackOff");
+  agent.SetHealth(NodeAgent::Health::kLost);
+  cluster.Settle();
+  EXPECT_EQ(phase(), "Unknown");
+  EXPECT_EQ(waits_for(), "");
+  EXPECT_FALSE(IsPodReady(*DaemonOn("node-0")));
+  EXPECT_TRUE(IsWorkloadReady("job-0"));
+  agent.SetHealth(NodeAgent::Health::kWell);
+  Settle();
+  EXPECT_EQ(phase(), "Running");
+  EXPECT_TRUE(IsPodReady(*DaemonOn("node-0")));
+}
+
+TEST_P(PeersTest, KubeletThatBeginsAnewTakesTheSlicesAwayAndThePluginPutsThemBack) {
+  BringUp({"node-0"});
+  cluster.agent("node-0").RestartKubelet(cluster.now());
+  Settle();
+  EXPECT_EQ(store().Live(Kind::kSlice).size(), 2U);
+  EXPECT_TRUE(IsWorkloadReady("job-0"));
+  Wait(NodeAgent::kPutsBackAfter - seconds(1));
+  EXPECT_EQ(store().Live(Kind::kSlice).size(), 2U);
+  Wait(seconds(1));
+  EXPECT_EQ(store().Live(Kind::kSlice).size(), 3U);
+}
+
 class GarbageCollectorTest : public testing::Test {
  protected:
   GarbageCollectorTest() { cluster.AddNamespace("train"); }

@@ -55,6 +55,7 @@ class DomainCheck {
     if (domain_.value().Find("spec") != nullptr) CheckChildren();
     CheckLabels();
     CheckPlugins();
+    CheckTrouble();
     const Members members = CheckMembership();
     CheckStatus(members);
     CheckCaveats(members);
@@ -76,6 +77,7 @@ class DomainCheck {
   [[nodiscard]] bool HasChannelOn(const std::string& node) const;
   void CheckLabels();
   void CheckPlugins();
+  void CheckTrouble();
   void CheckTemplate(const Object& found, bool is_channel);
   [[nodiscard]] Members CheckMembership();
   void AddIdle(const std::string& node, Members& members) const;
@@ -224,6 +226,26 @@ void DomainCheck::CheckPlugins() {
     if (is_missing && !is_named) Say("does not say that " + key.name + " has no plugin");
     if (is_named && !is_missing) Say("says that " + key.name + " has no plugin");
   }
+}
+
+// Of daemons that crash over and over the last words are told, and of no others.
+void DomainCheck::CheckTrouble() {
+  const std::string& message = FindCondition(domain_.value(), "MembersReady")["message"].AsString();
+  std::set<std::string> crashing;
+  for (const auto& [key, pod] : truth_.Live(Kind::kPod)) {
+    if (!IsDaemonPod(suspects_, *pod, domain_.uid()) || pod->deleting()) continue;
+    for (const Value& container : (*pod)["status"]["containerStatuses"].items()) {
+      const Value& waiting = container["state"]["waiting"];
+      if (waiting["reason"].AsString() != "CrashLoopBackOff") continue;
+      const std::string& last = At(container, {"lastState", "terminated", "message"}).AsString();
+      crashing.insert((*pod)["spec"]["nodeName"].AsString() + " (CrashLoopBackOff: " + last + ")");
+    }
+  }
+  for (const std::string& words : crashing) {
+    if (message.find(words) == std::string::npos) Say("does not say \"" + words + "\"");
+  }
+  const bool is_said = message.find("CrashLoopBackOff") != std::string::npos;
+  if (is_said && crashing.empty()) Say("says that a daemon crashes");
 }
 
 void DomainCheck::CheckTemplate(const Object& found, bool is_channel) {

@@ -287,6 +287,9 @@ void DaemonHangsOnADeadNode(World& world) {
 void PluginGoesAndComesBack(World& world) {
   Workload& job = Form(world, {"node-a", "node-b"});
   NodeAgent& agent = world.cluster().agent("node-b");
+  agent.RestartKubelet(world.cluster().now());
+  world.RunFor(NodeAgent::kPutsBackAfter + std::chrono::seconds(5));
+  world.Rest("a kubelet has begun anew");
   agent.StopPlugin(world.cluster().now());
   world.Rest("the plugin of a node is gone");
   job.Finish();
@@ -484,6 +487,8 @@ void DaemonsAreUnwell(World& world) {
   world.Rest("it crashes over and over");
   agent.SetHealth(Health::kUnready);
   world.Rest("it runs, and is not ready");
+  agent.SetHealth(Health::kLost);
+  world.Rest("its kubelet does not know how it is");
   agent.SetHealth(Health::kWell);
   world.Rest("it is ready again");
   for (int i = 0; i < 3; ++i) {
