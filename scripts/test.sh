@@ -117,20 +117,21 @@ script() {
   echo "$name: $good passed, $bad failed ($((SECONDS - began)) s)"
 }
 
-# lives NAME LEAST SECONDS: the sweeps of that name have lived so many lives of the controller at the least, and in so
-# many seconds of processor at the most: how long they took otherwise depends on what runs beside them.
+# lives NAME LEAST STRUCK SECONDS: the sweeps of that name have lived so many lives of the controller at the least, so
+# many of them struck (each another pair of a plan's request and a strike), and in so many seconds of processor at the
+# most: how long they took otherwise depends on what runs beside them.
 lives() {
-  local name=$1 least=$2 most=$3 log=$logs/ctest-${1//[^a-zA-Z0-9]/_}.log number seconds result=FAIL
-  read -r number seconds < <(awk '
+  local name=$1 least=$2 least_struck=$3 most=$4 log=$logs/ctest-${1//[^a-zA-Z0-9]/_}.log number struck seconds result=FAIL
+  read -r number struck seconds < <(awk '
     /^ *Start +[0-9]+: / { of_controller[$2] = /: (fault|wide)_sweep_test: / }
-    $2 == "[" && $3 == "lives" && of_controller[$1] { sum += $5 }
+    $2 == "[" && $3 == "lives" && of_controller[$1] { sum += $5; struck += $7 }
     $2 == "[" && $3 == "sweep" && of_controller[$1] { seconds += $5 }
-    END { printf "%d %d\n", sum, seconds + 1 }' "$log")
-  number=${number:-0} seconds=${seconds:-1}
-  ((number >= least && seconds <= most)) && result=PASS
+    END { printf "%d %d %d\n", sum, struck, seconds + 1 }' "$log")
+  number=${number:-0} struck=${struck:-0} seconds=${seconds:-1}
+  ((number >= least && struck >= least_struck && seconds <= most)) && result=PASS
   if [[ $result == PASS ]]; then count 1 0; else count 0 1; fi
-  echo "$result $number lives of the controller in $seconds s of processor, $((number / seconds)) a second" \
-    "(at least $least, at most $most s)"
+  echo "$result $number lives of the controller, $struck struck pairs of request and strike, in $seconds s of processor," \
+    "$((number / seconds)) a second (at least $least and $least_struck, at most $most s)"
 }
 
 build() {  # build PRESET TARGET...
@@ -178,7 +179,7 @@ computes() {
   if $built; then
     cases "sweeps and rules over the sources" release -R '^(fault_sweep_test|wide_sweep_test|daemon_sweep_test|plugin_sweep_test|tidy): '
     # Two processors for five minutes.
-    lives "sweeps and rules over the sources" 10000 600
+    lives "sweeps and rules over the sources" 10000 9000 600
   fi
   build asan tests && cases "unit tests under ASan and UBSan" asan
   build tsan threads_tests compute-domain-controller &&
