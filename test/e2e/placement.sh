@@ -236,6 +236,9 @@ metadata: {name: $1, namespace: default, labels: {cdom.dev/placement: $2}, annot
 spec: {channel: {resourceClaimTemplate: {name: $1-channel}}}
 YAML
 }
+ready_domain() {  # ready_domain NAME MODE [GROUP_LABEL]: made, and waited for, as the page tells who wants to be sure
+  placed_domain "$@" | make && kubectl wait --for=condition=Ready computedomain "$1" --timeout=60s
+}
 # A pod's metadata and spec, without a word about where it goes, behind so many blanks.
 unplaced() {  # unplaced DOMAIN LABELS INDENT [AFFINITY]
   sed "s/^/$(printf "%$3s" '')/" <<YAML
@@ -327,15 +330,18 @@ in_one_clique() {  # in_one_clique DOMAIN COUNT
 an_exclusive_domain_waits_with_the_schedulers_words_while_others_have_all_cliques_and_goes_on_when_one_ends() {
   local name
   for name in one two three four; do
-    { placed_domain "$name" exclusive-clique && unplaced_job "$name" "$name" 3; } | make || return 1
+    ready_domain "$name" exclusive-clique || return 1
+    unplaced_job "$name" "$name" 3 | make || return 1
   done
   for name in one two three four; do wait_for 60 "$name has its clique" in_one_clique "$name" 3 || { cat "$stage/where.json"; return 1; }; done
   jq -e 'map(.[0]) | unique | length == 4' "$stage/where.json" || return 1
-  { placed_domain waits exclusive-clique && unplaced_job waits waits 3; } | make || return 1
+  ready_domain waits exclusive-clique || return 1
+  unplaced_job waits waits 3 | make || return 1
   wait_for 60 "the domain has the scheduler's words" says InUse waits PodsWaiting '0/32 nodes are available: 32 node.*anti-affinity' || { kubectl get cdom waits -o json | jq .status; return 1; }
   jq -e '.waits == [null, null, null]' <(where_pods_are) || return 1
   # One that is not exclusive itself is kept out as well.
-  { placed_domain guest clique && unplaced_job guest guest 1; } | make || return 1
+  ready_domain guest clique || return 1
+  unplaced_job guest guest 1 | make || return 1
   wait_for 60 "the guest waits, too" says InUse guest PodsWaiting "existing pods anti-affinity" || { kubectl get cdom guest -o json | jq .status; return 1; }
   kubectl delete job,computedomain guest --wait=false || return 1
   kubectl delete job two || return 1
@@ -348,7 +354,8 @@ an_exclusive_domain_waits_with_the_schedulers_words_while_others_have_all_clique
 
 # The first one fills a clique, so that the second has no room there; without groups it would have to wait for it.
 groups_of_one_domain_have_a_clique_each() {
-  { placed_domain groups clique example.com/group && unplaced_job first groups 8 'example.com/group: "1"'; } | make || return 1
+  ready_domain groups clique example.com/group || return 1
+  unplaced_job first groups 8 'example.com/group: "1"' | make || return 1
   wait_for 60 "the first has its clique" in_one_clique groups 8 || { cat "$stage/where.json"; return 1; }
   unplaced_job second groups 8 'example.com/group: "2"' | make || return 1
   wait_for 60 "the second has nodes" pods_have_nodes 16 || { cat "$stage/where.json"; return 1; }
@@ -376,7 +383,8 @@ is_placed() { kubectl create --dry-run=server -f <(unplaced_pod probe "$1") -o j
 
 placement_is_undone_and_pods_that_run_stay_as_they_are() {
   local lives
-  { placed_domain undone clique && unplaced_job undone undone 3; } | make || return 1
+  ready_domain undone clique || return 1
+  unplaced_job undone undone 3 | make || return 1
   wait_for 60 "it has its clique" in_one_clique undone 3 || return 1
   wait_for 60 "its pods run" are_running 3 || return 1
   lives=$(placed_lives)

@@ -329,7 +329,7 @@ const std::vector<Mutant>& Mutants() {
       {"outdated-daemons-stay", "L1", LeavingOutdatedDaemons(), ToldBy("W8", false, Strike::kNone)},
       {"daemons-are-replaced-at-once", "S7", ReplacingAllAtOnce(),
        ToldBy("W8", false, Strike::kNone)},
-      {"daemons-are-replaced-under-a-job", "S16", ReplacingUnderAJob(),
+      {"daemons-are-replaced-under-a-job", "S20", ReplacingUnderAJob(),
        ToldBy("W8", false, Strike::kNone)},
       {"labels-stay", "L1", LeavingLabels(), ToldBy("W21", false, Strike::kNone)},
       {"labels-go-at-once", "S7", TakingLabelsAtOnce(), ToldBy("W21", false, Strike::kNone)},

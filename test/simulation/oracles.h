@@ -3,7 +3,8 @@
 // never at what a controller believes, and says each violation in one sentence. Those of safety
 // look on while a life is lived, see judge.h; those of liveness look once, at rest.
 //
-// The letters and numbers are those of the test plan: S safety, L liveness, Q efficiency.
+// The letters are those of the test plan: S safety, L liveness, Q efficiency. So are the numbers,
+// but for S19 and S20, which it has not.
 #pragma once
 
 #include <chrono>
@@ -91,7 +92,7 @@ struct Onlooker {
 // and a daemon pod is replaced that its DaemonSet would make otherwise now, unless another node of
 // its clique was without its daemon when the controller looked.
 [[nodiscard]] Onlooker LiveChildrenAreSafe(const Scene& scene);
-// S16: no daemon of a clique is replaced while a claim holds a channel of the domain on one of the
+// S20: no daemon of a clique is replaced while a claim holds a channel of the domain on one of the
 // clique's nodes, unless the domain allows it: the job would end with it.
 [[nodiscard]] Onlooker DaemonsInUseStay(const Scene& scene);
 // S8: the domain's finalizer is there before its first child, and goes only when no child, node
@@ -99,7 +100,7 @@ struct Onlooker {
 [[nodiscard]] Onlooker FinalizerDiscipline(const Scene& scene);
 // S11: a domain has at most one child in each role.
 [[nodiscard]] Onlooker NoDuplicateChild(const Scene& scene);
-// S12: the API server refuses no request: what was meant to be there may be gone (404), another may
+// S19: the API server refuses no request: what was meant to be there may be gone (404), another may
 // have been first (409, or the test of a JSON patch that fails), a version too old or not known yet
 // (410, 504); and a namespace that goes takes nothing new (403).
 [[nodiscard]] Onlooker NothingRefused(const Scene& scene);

@@ -209,28 +209,28 @@ TEST_F(OraclesTest, S7SeesAnOwnerReferenceThatMakesTheCollectorDeleteAChild) {
   EXPECT_TRUE(Contains(Check(LiveChildrenAreSafe), "garbage-collector deleted DaemonSet"));
 }
 
-// ---- S16
+// ---- S20
 
-TEST_F(OraclesTest, C5_S16SeesADaemonReplacedWhoseNodeHasAClaim) {
+TEST_F(OraclesTest, C5_S20SeesADaemonReplacedWhoseNodeHasAClaim) {
   ChangeTemplate();
   ASSERT_TRUE(Misdelete(Kind::kPod, DaemonOn("node-0")->key()).ok());
   EXPECT_TRUE(Contains(Check(DaemonsInUseStay), "while ResourceClaim job-0-channel-"));
   EXPECT_EQ(Check(LiveChildrenAreSafe), "");
 }
 
-TEST_F(OraclesTest, C5_S16SeesADaemonReplacedWhilePeersOfItsCliqueHaveAClaim) {
+TEST_F(OraclesTest, C5_S20SeesADaemonReplacedWhilePeersOfItsCliqueHaveAClaim) {
   LabelIdleNode();
   ASSERT_TRUE(Misdelete(Kind::kPod, DaemonOn("node-1")->key()).ok());
   EXPECT_TRUE(Contains(Check(DaemonsInUseStay), "while ResourceClaim job-0-channel-"));
 }
 
-TEST_F(OraclesTest, C5_S16LetsDaemonsBeReplacedUnderAJobIfTheDomainAllowsIt) {
+TEST_F(OraclesTest, C5_S20LetsDaemonsBeReplacedUnderAJobIfTheDomainAllowsIt) {
   AllowRollUnderJob();
   ASSERT_TRUE(Misdelete(Kind::kPod, DaemonOn("node-0")->key()).ok());
   EXPECT_EQ(Check(DaemonsInUseStay), "");
 }
 
-TEST_F(OraclesTest, C5_S16LetsDaemonsOfAnIdleCliqueBeReplaced) {
+TEST_F(OraclesTest, C5_S20LetsDaemonsOfAnIdleCliqueBeReplaced) {
   workload->Finish();
   Settle();
   LabelIdleNode();
@@ -238,7 +238,7 @@ TEST_F(OraclesTest, C5_S16LetsDaemonsOfAnIdleCliqueBeReplaced) {
   EXPECT_EQ(Check(DaemonsInUseStay), "");
 }
 
-TEST_F(OraclesTest, C5_S16ForgivesAClaimThatCameAfterALiveLook) {
+TEST_F(OraclesTest, C5_S20ForgivesAClaimThatCameAfterALiveLook) {
   workload->Finish();
   Settle();
   LabelIdleNode();

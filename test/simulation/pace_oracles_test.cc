@@ -167,9 +167,9 @@ TEST_F(PaceOraclesTest, L8SeesAReplicaThatLeadsTooLate) {
   EXPECT_EQ(Check(FailoverIsFast), "");
 }
 
-// ---- S12, Q2
+// ---- S19, Q2
 
-TEST_F(PaceOraclesTest, S12SeesARefusedRequestButNoneThatAnotherWasFasterWith) {
+TEST_F(PaceOraclesTest, S19SeesARefusedRequestButNoneThatAnotherWasFasterWith) {
   const auto patch = [&](const Value& operations) {
     (void)cluster.server().Handle(
         "controller", kube::JsonPatchRequest(kube::kNodes, {.name = "node-0"}, operations));
@@ -182,7 +182,7 @@ TEST_F(PaceOraclesTest, S12SeesARefusedRequestButNoneThatAnotherWasFasterWith) {
   EXPECT_EQ(Check(NothingRefused), "");
   patch(Value::Array({operation("remove", "/metadata/nothing", "")}));
   EXPECT_TRUE(
-      Contains(Check(NothingRefused), "S12 NothingRefused: controller sent patch nodes node-0: "));
+      Contains(Check(NothingRefused), "S19 NothingRefused: controller sent patch nodes node-0: "));
 }
 
 TEST_F(PaceOraclesTest, Q2LetsWhatWasSeenBeforeBeToldLater) {

@@ -345,7 +345,7 @@ std::string FindNeedy(const ApiServer& server, const Truth& truth, const Object&
 Onlooker DaemonsInUseStay(const Scene& scene) {
   return {
       .on_change = [&server = scene.server, &suspects = scene.suspects,
-                    report = Report("S16 DaemonsInUseStay", scene.violations),
+                    report = Report("S20 DaemonsInUseStay", scene.violations),
                     cliques = CliquesOfNodes()](const Truth& truth, const Change& change) mutable {
         NoteClique(change, cliques);
         if (!suspects.clients.contains(change.actor) || !IsReplacement(suspects, change)) return;
@@ -520,7 +520,7 @@ Onlooker NothingRefused(const Scene& scene) {
     if (!scene.suspects.clients.contains(request.client) || MayBeRefused(request)) return;
     // Who lacks rights hears of it: see QuietAtRest for how often.
     if (!scene.suspects.may_read_claims && request.status == 403) return;
-    scene.violations.push_back("S12 NothingRefused: " + request.client + " sent " +
+    scene.violations.push_back("S19 NothingRefused: " + request.client + " sent " +
                                request.ToString() + ": " + std::to_string(request.status) + " " +
                                request.refusal);
   }};
