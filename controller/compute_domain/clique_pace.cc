@@ -10,8 +10,11 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// Pods whose entries are ours to write and that stay.
-bool IsOurs(const api::DaemonPod& pod) { return pod.controller_writes && !pod.meta.deleting; }
+// Pods whose entries are ours to write and of which more may come: they stay, and so does their
+// node.
+bool IsAwaited(const Roster& roster, const api::DaemonPod& pod) {
+  return pod.controller_writes && !pod.meta.deleting && !IsLost(roster.observed, pod.node);
+}
 
 // Whether members of the clique, or nodes that go elsewhere, are still to become ready: the domain
 // forms as a whole, and its nodes come in no order of cliques. REQUIRES: nobody joins, so that each
@@ -21,7 +24,7 @@ bool AnyToBeReady(const Roster& roster, const CliquePlace& place,
   const auto entries = ByNode(daemons);
   return std::ranges::any_of(roster.pods, [&](const auto& node_and_pod) {
     const auto& [node, pod] = node_and_pod;
-    if (!IsOurs(*pod)) return false;
+    if (!IsAwaited(roster, *pod)) return false;
     if (!MayBeIn(*pod, place)) return !pod->ready;
     return !entries.at(node)->ready;
   });
@@ -40,10 +43,10 @@ int CountJoining(const Roster& roster, const CliquePlace& place,
   const auto entries = ByNode(daemons);
   const auto joins = std::ranges::count_if(roster.pods, [&](const auto& node_and_pod) {
     const auto& [node, pod] = node_and_pod;
-    return IsOurs(*pod) && MayBeIn(*pod, place) && !entries.contains(node);
+    return IsAwaited(roster, *pod) && MayBeIn(*pod, place) && !entries.contains(node);
   });
   const auto has_no_pod = [&](const api::Node& node) {
-    return !roster.pods.contains(node.meta.key.name);
+    return node.ready && !roster.pods.contains(node.meta.key.name);
   };
   return static_cast<int>(
       joins + std::ranges::count_if(roster.observed.children.labelled_nodes, has_no_pod));

@@ -341,9 +341,22 @@ TEST(PlanMembership, Q3_WhoIsOnTheWayMakesACliqueOneThatForms) {
     pod(observed).controller_writes = false;
     pod(observed).ready = false;
   })) << "its daemon writes for itself";
-  EXPECT_TRUE(waits([](Observed& observed) {
-    observed.children.labelled_nodes.push_back(fixtures::MakeNode("node-4"));
-  })) << "its pod will come";
+  const auto with_label = [](bool ready) {
+    return [ready](Observed& observed) {
+      observed.children.labelled_nodes.push_back(fixtures::MakeNode("node-4"));
+      observed.children.labelled_nodes.back().ready = ready;
+    };
+  };
+  EXPECT_TRUE(waits(with_label(true))) << "its pod will come";
+  EXPECT_FALSE(waits(with_label(false))) << "nothing comes of a node that is lost";
+  EXPECT_FALSE(waits([&](Observed& observed) {
+    pod(observed).ready = false;
+    observed.nodes["node-3"].ready = false;
+  }));
+  EXPECT_FALSE(waits([&](Observed& observed) {
+    pod(observed).ip.clear();
+    observed.nodes["node-3"].ready = false;
+  }));
 }
 
 TEST(PlanMembership, Q3_WhoJoinsWaitsAQuarterOfTheTimeIfNobodyElseIsToJoin) {

@@ -124,6 +124,7 @@ class ReleaseCheck {
   void Look(const Truth& truth, const Change& change) {
     if (change.kind == Kind::kPod) return LookAtPod(truth, change);
     if (change.type == Change::Type::kDeleted) return;
+    if (change.kind == Kind::kClique) NoteWriter(change);
     if (!suspects_.clients.contains(change.actor)) return;
     if (change.kind == Kind::kClique) {
       CheckReady(change, change.after->Label(kDomainLabel), DaemonsOf(change.before),
@@ -150,6 +151,17 @@ class ReleaseCheck {
                             " where no daemon is ready");
   }
 
+  // Of each entry of a clique, whether a suspect wrote it as it is.
+  void NoteWriter(const Change& change) {
+    const bool is_suspect = suspects_.clients.contains(change.actor);
+    const Entries before = DaemonsOf(change.before);
+    for (const Entry& entry : DaemonsOf(change.after)) {
+      const Entry* old = FindNode(before, entry.node);
+      const bool is_new = old == nullptr || old->ready != entry.ready || old->ip != entry.ip;
+      if (is_new) is_own_word_[{change.after->key(), entry.node}] = is_suspect;
+    }
+  }
+
   void NoteDaemon(const Change& change, bool is_there) {
     const Object& pod = *change.after;
     auto& daemons = ready_[{pod.Label(kDomainLabel), pod["spec"]["nodeName"].AsString()}];
@@ -171,16 +183,19 @@ class ReleaseCheck {
     if (daemons == ready_.end()) return false;
     return std::ranges::any_of(daemons->second, [&](const auto& item) {
       const auto& [daemon, until] = item;
-      return (!ip || *ip == daemon.second) && (!until || now - *until <= suspects_.delay);
+      return (!ip || *ip == daemon.second) &&
+             (!until || Lateness(suspects_, *until, now) <= suspects_.delay);
     });
   }
 
+  // By the daemon: what a suspect wrote itself excuses nothing.
   bool IsSaidInClique(const Truth& truth, const Change& change, const Entry& entry) const {
-    const ObjectPtr clique = truth.Get(
-        Kind::kClique,
-        {.ns = suspects_.driver_namespace, .name = CliqueName(change.after->uid(), entry.clique)});
-    const Entries daemons = DaemonsOf(clique);
+    const kube::ObjectKey key = {.ns = suspects_.driver_namespace,
+                                 .name = CliqueName(change.after->uid(), entry.clique)};
+    const Entries daemons = DaemonsOf(truth.Get(Kind::kClique, key));
     const Entry* said = FindNode(daemons, entry.node);
+    const auto own = is_own_word_.find({key, entry.node});
+    if (own != is_own_word_.end() && own->second) return false;
     return said != nullptr && said->ready && said->ip == entry.ip;
   }
 
@@ -200,6 +215,7 @@ class ReleaseCheck {
   const Suspects& suspects_;
   Report report_;
   ReadyDaemons ready_;
+  std::map<std::pair<kube::ObjectKey, std::string>, bool> is_own_word_;  // By clique and node.
 };
 
 }  // namespace

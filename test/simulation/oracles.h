@@ -21,6 +21,12 @@ namespace simulation {
 
 using Violations = std::vector<std::string>;
 
+// While what the controller writes may be late: a fault struck it, or it sees what is old.
+struct Excuse {
+  Time from = {};
+  Time until = Time::max();
+};
+
 // The controller under test.
 struct Suspects {
   std::set<std::string> clients = {};  // Its replicas, as the API server knows them.
@@ -32,16 +38,22 @@ struct Suspects {
   int members_max = 18;           // Of one clique.
   std::string daemon_image = {};  // That daemons are to run; empty: any.
   bool may_read_claims = true;    // Else nobody expects it to know who uses a domain.
-  // How late what it writes may follow the truth: windows, and waits after a fault. And how much
-  // later it may say of a member that it serves: nodes that join together are written together.
+  // How late what it writes may follow the truth: windows. And how much later it may say of a
+  // member that it serves: nodes that join together are written together, also if some of them come
+  // late. What is excused does not count.
   std::chrono::seconds delay{2};
   std::chrono::seconds pace{4};
+  std::chrono::seconds pace_beside_late{4};
+  std::vector<Excuse> excuses = {};
   // How far the wall clocks of its hosts, and what they have for a minute, may be from the truth.
   std::chrono::seconds clocks_apart{0};
   int clocks_drift_per_million = 0;
   // It says in status all that ours says beside the reference's.
   bool says_all = false;
 };
+
+// From `since` to `now`, less what is excused.
+[[nodiscard]] std::chrono::microseconds Lateness(const Suspects& suspects, Time since, Time now);
 
 class Truth;
 
@@ -69,7 +81,8 @@ struct Onlooker {
 // follows its pod as fast; and a node has the label of a domain that is gone no longer than a
 // minute.
 [[nodiscard]] Onlooker StatusFollows(const Scene& scene);
-// L8: whoever starts leads within the Lease's duration and 2 s, whatever became of the last leader.
+// L8: whoever starts leads within the Lease's duration and a retry, whatever became of the last
+// leader.
 [[nodiscard]] Onlooker FailoverIsFast(const Scene& scene);
 // S2: on a node runs a daemon of one domain at most.
 [[nodiscard]] Onlooker OneDomainPerNode(const Scene& scene);

@@ -68,6 +68,36 @@ TEST_F(PaceOraclesTest, S1SeesAMemberCalledReadyWhosePodIsGone) {
   EXPECT_TRUE(Contains(Check(ReleaseGate), "where no daemon is ready under " + ip));
 }
 
+TEST_F(PaceOraclesTest, S1TakesNoWordOfACliqueThatTheControllerWrote) {
+  EndDaemonOn("node-0");
+  const auto set_ready = [&](const char* state) {
+    MiseditStatus([&](Value& status) {
+      for (Value& node : status["nodes"].MutableItems()) {
+        if (node["name"].AsString() == "node-0") node["status"] = state;
+      }
+    });
+  };
+  const auto set_entry = [&](const char* actor, const char* state) {
+    store().Edit(actor, Kind::kClique, CliqueObjectKey(), [&](Value& clique) {
+      for (Value& entry : clique["daemons"].MutableItems()) {
+        if (entry["nodeName"].AsString() == "node-0") entry["status"] = state;
+      }
+    });
+  };
+  set_ready("NotReady");
+  cluster.Advance(seconds(3));
+  set_entry("daemon", "NotReady");
+  set_entry("daemon", "Ready");
+  set_ready("Ready");
+  EXPECT_EQ(Check(ReleaseGate), "") << "so its daemon says";
+  set_ready("NotReady");
+  set_entry("controller", "NotReady");
+  set_entry("controller", "Ready");
+  set_ready("Ready");
+  EXPECT_TRUE(
+      Contains(Check(ReleaseGate), "in ComputeDomain train/cd-1, where no daemon is ready"));
+}
+
 TEST_F(PaceOraclesTest, S1SeesAWorkloadThatStartsWhenItsDaemonIsGone) {
   const auto set_phase = [&](const char* phase) {
     store().Edit(
@@ -163,8 +193,42 @@ TEST_F(PaceOraclesTest, L8SeesAReplicaThatLeadsTooLate) {
   cluster.Advance(seconds(20));
   WriteLease("late");
   EXPECT_TRUE(Contains(Check(FailoverIsFast), "late led only after 20000 ms"));
-  suspects.delay = seconds(3);
+}
+TEST_F(PaceOraclesTest, L8LetsAReplicaWaitForALeaseToEnd) {
+  suspects.clients = {"punctual"};
+  (void)cluster.server().Handle("punctual", kube::ListRequest(kube::kNodes, {}));
+  cluster.Advance(seconds(19));
+  WriteLease("punctual");
   EXPECT_EQ(Check(FailoverIsFast), "");
+}
+
+// ---- What is excused
+
+TEST(Lateness, IsWhatOfATimeIsNotExcused) {
+  const Time t0 = Cluster::kStart;
+  const auto at = [&](int s) { return t0 + seconds(s); };
+  Suspects suspects;
+  EXPECT_EQ(Lateness(suspects, at(1), at(8)), seconds(7));
+  suspects.excuses = {{.from = at(4), .until = at(6)}};
+  EXPECT_EQ(Lateness(suspects, at(1), at(8)), seconds(5));
+  EXPECT_EQ(Lateness(suspects, at(5), at(8)), seconds(2));
+  EXPECT_EQ(Lateness(suspects, at(1), at(5)), seconds(3));
+  EXPECT_EQ(Lateness(suspects, at(1), at(3)), seconds(2));
+  EXPECT_EQ(Lateness(suspects, at(7), at(8)), seconds(1));
+  suspects.excuses.push_back({.from = at(3), .until = at(5)});  // They overlap.
+  EXPECT_EQ(Lateness(suspects, at(1), at(8)), seconds(4));
+  suspects.excuses.push_back({.from = at(7)});  // One that goes on.
+  EXPECT_EQ(Lateness(suspects, at(1), at(8)), seconds(3));
+}
+
+TEST_F(PaceOraclesTest, S10_L5SeeWhatIsLateThoughAFaultWasExcusedBefore) {
+  EndDaemonOn("node-0");
+  const Time now = cluster.now();
+  suspects.excuses = {{.from = now, .until = now + seconds(20)}};
+  cluster.Advance(seconds(21));
+  EXPECT_EQ(Check(StatusFollows), "");
+  cluster.Advance(seconds(2));
+  EXPECT_TRUE(Contains(Check(StatusFollows), "shows node-0 Ready, where no daemon serves"));
 }
 
 // ---- S19, Q2

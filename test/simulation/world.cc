@@ -23,22 +23,42 @@ constexpr auto kRest = seconds(75);     // Nothing of the controller due for thi
 constexpr auto kLifeMax = minutes(60);  // Of virtual time, for one phase.
 const std::string kLostNode = "node-b";
 
-// How late status may be if a process dies: until its Lease is over, and it is tried again.
-constexpr auto kDelayAfterFault = seconds(20);
+// How long what is written may be late because of a fault: if the process dies, until its Lease is
+// over, and it is tried again.
+constexpr auto kHealing = seconds(20);
+
+// How long who joins is kept waiting for others at the most.
+constexpr auto kLongestWindow = seconds(16);
 
 constexpr auto kOldViewMax = minutes(5);  // Of a phase.
-// And if it reads from a server that is behind: until that has caught up.
-constexpr auto kDelayOfOldViews = kLifeMax;
 
 // Nothing goes wrong in it.
 bool IsPlain(const Plan& plan) {
   return plan.strike == Strike::kNone && !plan.two_leaders && !plan.mixed;
 }
 
-// How late what is written may follow the truth.
-seconds DelayOf(const Plan& plan) {
-  if (!plan.stale.empty()) return kDelayOfOldViews;
-  return IsPlain(plan) ? Suspects().delay : kDelayAfterFault;
+// Whether what strikes hinders the controller itself.
+bool Hinders(Strike strike) {
+  switch (strike) {
+    case Strike::kCrashBefore:
+    case Strike::kCrashAfter:
+    case Strike::kReplyLost:
+    case Strike::kConflict:
+    case Strike::kForbidden:
+    case Strike::kTooManyRequests:
+    case Strike::kServerError:
+    case Strike::kWatchesExpire:
+    case Strike::kViewsStall:
+      return true;
+    case Strike::kNone:
+    case Strike::kUserDeletes:
+    case Strike::kUserRecreates:
+    case Strike::kNodeLost:
+    case Strike::kImexEnds:
+    case Strike::kDaemonDies:
+      return false;
+  }
+  return false;
 }
 
 constexpr std::chrono::seconds kClocksApart{10};
@@ -107,10 +127,7 @@ http::Response Refusal(Strike strike) {
 
 }  // namespace
 
-void World::GoOnWith(const Plan& plan) {
-  plan_ = plan;
-  suspects_.delay = std::max(suspects_.delay, DelayOf(plan));
-}
+void World::GoOnWith(const Plan& plan) { plan_ = plan; }
 
 World::World(const Plan& plan, bool trace, BeforeRequest before_request)
     : plan_(plan),
@@ -157,7 +174,7 @@ World::World(const Plan& plan, bool trace, BeforeRequest before_request)
   start_ = cluster_.store().revision();
   suspects_.daemon_image = ReplicaOptions().image;
   suspects_.says_all = true;
-  suspects_.delay = DelayOf(plan);
+  if (plan_.two_leaders || plan_.mixed) suspects_.pace_beside_late = kLongestWindow;
   if (plan_.two_leaders) {
     suspects_.clocks_apart = kClocksApart;
     suspects_.clocks_drift_per_million = kDriftPerMillion;
@@ -236,7 +253,7 @@ void World::UserEdits(Kind kind, const kube::ObjectKey& key,
 void World::UpgradeController(const std::string& image) {
   suspects_.daemon_image = image;
   // Who comes waits until the Lease of who went is over.
-  suspects_.delay = std::max(suspects_.delay, kDelayAfterFault);
+  suspects_.excuses.push_back({.from = cluster_.now(), .until = cluster_.now() + kHealing});
   for (std::size_t slot = 0; slot < replicas_.size(); ++slot) {
     replicas_[slot].reset();
     StartReplica(slot, {});
@@ -266,6 +283,7 @@ bool World::StepUser() {
 }
 
 void World::LoseNode() {
+  suspects_.pace_beside_late = kLongestWindow;
   Note("-- " + kLostNode + " falls silent");
   cluster_.FailNode(kLostNode);
   node_is_lost_ = true;
@@ -328,7 +346,21 @@ base::Result<http::Response> World::ServeRequest(const std::string& client,
   }
   Note(text);
   outcome_.struck = true;
+  ExcuseStrike();
   return StrikeRequest(client, request);
+}
+
+void World::ExcuseStrike() {
+  if (!Hinders(plan_.strike)) return;
+  suspects_.excuses.push_back({.from = cluster_.now(), .until = cluster_.now() + kHealing});
+  const auto newest = plan_.strike == Strike::kViewsStall ? cluster_.store().revision() : start_;
+  for (const auto& [kind, view] : ParseStale(plan_.stale, static_cast<std::int64_t>(newest))) {
+    // Up to the next change it was the truth.
+    const std::vector<Change>& changes = cluster_.store().history().changes();
+    const auto next = std::ranges::upper_bound(changes, static_cast<Revision>(view), {},
+                                               [](const Change& c) { return c.revision(); });
+    suspects_.excuses.push_back({.from = next == changes.end() ? cluster_.now() : next->time});
+  }
 }
 
 base::Result<http::Response> World::StrikeRequest(const std::string& client,
@@ -496,6 +528,9 @@ bool World::AdvanceTime() {
 bool World::CatchUp() {
   bool caught_up = false;
   for (const auto& replica : replicas_) caught_up = replica->CatchUp() || caught_up;
+  for (Excuse& excuse : suspects_.excuses) {
+    excuse.until = std::min(excuse.until, cluster_.now() + kHealing);
+  }
   return caught_up;
 }
 

@@ -107,6 +107,7 @@ class World {
                                             const http::Request& request);
   base::Result<http::Response> StrikeRequest(const std::string& client,
                                              const http::Request& request);
+  void ExcuseStrike();
   void KillDaemon(const std::string& client);
   bool StepReplica(std::size_t slot);
   bool StepUser();
