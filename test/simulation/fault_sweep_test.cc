@@ -132,6 +132,7 @@ TEST(Plan, IsReadBackFromItsOwnText) {
                        .stale = "nodes+pods@1017",
                        .mixed = true,
                        .two_leaders = true,
+                       .standby = true,
                        .seed = 9,
                        .brief = true,
                        .mutant = "tear-down-forgets-a-role"};

@@ -8,7 +8,8 @@ Judge::Judge(const ApiServer& server, const Suspects& suspects)
     : Judge(server, suspects,
             {ReleaseGate, StatusFollows, FailoverIsFast, OneDomainPerNode, IndexUniqueness,
              IndexStability, NoPruneWithoutProof, OwnOnly, LiveChildrenAreSafe, DaemonsInUseStay,
-             FinalizerDiscipline, NoDuplicateChild, NothingRefused, Confinement}) {}
+             FinalizerDiscipline, NoDuplicateChild, NothingRefused, Confinement,
+             OnlyTheLeaderWrites}) {}
 
 Judge::Judge(const ApiServer& server, const Suspects& suspects,
              const std::vector<MakeOnlooker>& oracles)

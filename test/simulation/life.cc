@@ -47,6 +47,7 @@ const Course& CourseOf(Plan plan) {
   plan.at = 0;
   plan.stale.clear();
   plan.two_leaders = false;
+  plan.standby = false;
   plan.mixed = false;
   plan.brief = false;
   plan.seed = Plan().seed;  // Says nothing where all move in turn.
@@ -149,7 +150,7 @@ class Sweeper {
 
 Outcome Live(const Plan& plan, bool trace) {
   World world(plan, trace);
-  if (plan.strike != Strike::kNone || plan.two_leaders || plan.mixed) world.Expect(CourseOf(plan));
+  if (!IsPlain(plan)) world.Expect(CourseOf(plan));
   world.Live();
   return world.outcome();
 }

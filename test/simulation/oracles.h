@@ -39,15 +39,16 @@ struct Suspects {
   std::string daemon_image = {};  // That daemons are to run; empty: any.
   bool may_read_claims = true;    // Else nobody expects it to know who uses a domain.
   // How late what it writes may follow the truth: windows. And how much later it may say of a
-  // member that it serves: nodes that join together are written together, also if some of them come
-  // late. What is excused does not count.
+  // member that it serves: nodes that join together are written together, and some may come late.
+  // What is excused does not count.
   std::chrono::seconds delay{2};
   std::chrono::seconds pace{4};
-  std::chrono::seconds pace_beside_late{4};
   std::vector<Excuse> excuses = {};
   // How far the wall clocks of its hosts, and what they have for a minute, may be from the truth.
   std::chrono::seconds clocks_apart{0};
   int clocks_drift_per_million = 0;
+  // One of its replicas leads at a time, by the Lease.
+  bool elect = false;
   // It says in status all that ours says beside the reference's.
   bool says_all = false;
 };
@@ -81,8 +82,8 @@ struct Onlooker {
 // follows its pod as fast; and a node has the label of a domain that is gone no longer than a
 // minute.
 [[nodiscard]] Onlooker StatusFollows(const Scene& scene);
-// L8: whoever starts leads within the Lease's duration and a retry, whatever became of the last
-// leader.
+// L8: once a leader has renewed its Lease for the last time, whoever is there leads within the
+// Lease's duration and a retry.
 [[nodiscard]] Onlooker FailoverIsFast(const Scene& scene);
 // S2: on a node runs a daemon of one domain at most.
 [[nodiscard]] Onlooker OneDomainPerNode(const Scene& scene);
@@ -117,6 +118,8 @@ struct Onlooker {
 // have been first (409, or the test of a JSON patch that fails), a version too old or not known yet
 // (410, 504); and a namespace that goes takes nothing new (403).
 [[nodiscard]] Onlooker NothingRefused(const Scene& scene);
+// S15: only the holder of the Lease writes anything but Events, also when it has stood still.
+[[nodiscard]] Onlooker OnlyTheLeaderWrites(const Scene& scene);
 // S13: only requests that the contract needs, only where it needs them.
 [[nodiscard]] Onlooker Confinement(const Scene& scene);
 

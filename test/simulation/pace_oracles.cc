@@ -85,16 +85,11 @@ void AddWrongsOfStatus(const Truth& truth, const Suspects& suspects, const Objec
       shown.insert(node);
     }
   }
-  const bool waits_for_others = std::ranges::any_of(truth.Live(Kind::kNode), [&](const auto& item) {
-    const auto& [key, node] = item;
-    return node->Label(kDomainLabel) == domain.uid() && !servers.contains(key.name) &&
-           !IsNodeLost(truth, key.name);
-  });
   for (const auto& [node, server] : servers) {
     if (shown.contains(node)) continue;
     if (!IsInClique(truth, suspects, domain.uid(), node, server)) continue;
     add("L5 StatusFollows: ", "does not show " + node + " Ready, where a daemon serves",
-        waits_for_others ? suspects.pace_beside_late : suspects.pace);
+        suspects.pace);
   }
   if (FindCondition(domain.value(), "Ready")["status"].AsString() != "True") return;
   for (const auto& [key, node] : truth.Live(Kind::kNode)) {
@@ -174,14 +169,15 @@ Onlooker StatusFollows(const Scene& scene) {
 }
 
 Onlooker FailoverIsFast(const Scene& scene) {
-  return {.on_change = [scene, leaders = std::set<std::string>()](const Truth& /*before*/,
-                                                                  const Change& change) mutable {
+  return {.on_change = [scene, leaders = std::set<std::string>(), renewed = Time()](
+                           const Truth& /*before*/, const Change& change) mutable {
     if (change.kind != Kind::kLease) return;
+    const Time last = std::exchange(renewed, change.time);
     const std::string& holder = (*change.after)["spec"]["holderIdentity"].AsString();
     if (!scene.suspects.clients.contains(holder) || !leaders.insert(holder).second) return;
     const auto first = std::ranges::find(scene.server.requests(), holder, &RequestRecord::client);
     if (first == scene.server.requests().end()) return;
-    const auto took = change.time - first->time;
+    const auto took = change.time - std::max(first->time, last);
     if (took <= kFailover) return;
     scene.violations.push_back("L8 FailoverIsFast: " + holder + " led only after " +
                                InSeconds(took));

@@ -2,6 +2,7 @@
 // and nothing else is.
 #include <gtest/gtest.h>
 
+#include "pkg/base/rfc3339.h"
 #include "test/simulation/end_state.h"
 #include "test/simulation/oracles_fixture.h"
 
@@ -41,9 +42,15 @@ class PaceOraclesTest : public OraclesTest {
     });
   }
   void WriteLease(const std::string& holder) {
-    store().Create("controller", Kind::kLease, kSystem,
-                   Value::Object({{"metadata", Value::Object({{"name", kLeaseName}})},
-                                  {"spec", Value::Object({{"holderIdentity", holder}})}}));
+    const Value spec = Value::Object({{"holderIdentity", holder}});
+    const Value lease =
+        Value::Object({{"metadata", Value::Object({{"name", kLeaseName}})}, {"spec", spec}});
+    if (store().Create("controller", Kind::kLease, kSystem, lease).ok()) return;
+    store().Edit("controller", Kind::kLease, {.ns = kSystem, .name = std::string(kLeaseName)},
+                 [&](Value& object) {
+                   object["spec"] = spec;
+                   object["spec"]["renewTime"] = base::FormatSeconds(cluster.now());
+                 });
   }
   void Look() { (void)cluster.server().Handle("controller", kube::ListRequest(kube::kNodes, {})); }
 };
@@ -200,6 +207,47 @@ TEST_F(PaceOraclesTest, L8LetsAReplicaWaitForALeaseToEnd) {
   cluster.Advance(seconds(19));
   WriteLease("punctual");
   EXPECT_EQ(Check(FailoverIsFast), "");
+}
+
+TEST_F(PaceOraclesTest, L8CountsFromTheLastTimeThatALeaseWasRenewed) {
+  suspects.clients = {"first", "second"};
+  for (const char* client : {"first", "second"}) {
+    (void)cluster.server().Handle(client, kube::ListRequest(kube::kNodes, {}));
+  }
+  WriteLease("first");
+  cluster.Advance(seconds(100));
+  WriteLease("first");
+  cluster.Advance(seconds(19));
+  WriteLease("second");
+  EXPECT_EQ(Check(FailoverIsFast), "");
+  suspects.clients.insert("third");
+  (void)cluster.server().Handle("third", kube::ListRequest(kube::kNodes, {}));
+  cluster.Advance(seconds(20));
+  WriteLease("third");
+  EXPECT_TRUE(Contains(Check(FailoverIsFast), "third led only after 20000 ms"));
+}
+
+// ---- S15
+
+TEST_F(PaceOraclesTest, S15SeesAWriteOfOneThatDoesNotLead) {
+  suspects.elect = true;
+  suspects.clients = {"controller", "other"};
+  const auto patch = [&] {
+    (void)cluster.server().Handle(
+        "controller", kube::JsonPatchRequest(kube::kNodes, {.name = "node-0"}, Value::Array()));
+  };
+  WriteLease("controller");
+  Settle();
+  const std::string before = Check(OnlyTheLeaderWrites);  // When nobody stood for election.
+  patch();
+  EXPECT_EQ(Check(OnlyTheLeaderWrites), before);
+  WriteLease("other");
+  (void)cluster.server().Handle("controller", kube::ListRequest(kube::kNodes, {}));
+  EXPECT_EQ(Check(OnlyTheLeaderWrites), before) << "it may look";
+  patch();
+  EXPECT_TRUE(Contains(Check(OnlyTheLeaderWrites), "controller sent patch nodes node-0"));
+  suspects.elect = false;
+  EXPECT_EQ(Check(OnlyTheLeaderWrites), "");
 }
 
 // ---- What is excused

@@ -12,7 +12,7 @@ namespace simulation {
 
 namespace {
 
-constexpr std::array<std::pair<Strike, std::string_view>, 15> kStrikeNames = {{
+constexpr std::array<std::pair<Strike, std::string_view>, 16> kStrikeNames = {{
     {Strike::kNone, "none"},
     {Strike::kCrashBefore, "crash-before"},
     {Strike::kCrashAfter, "crash-after"},
@@ -25,6 +25,7 @@ constexpr std::array<std::pair<Strike, std::string_view>, 15> kStrikeNames = {{
     {Strike::kUserRecreates, "user-recreates"},
     {Strike::kWatchesExpire, "watches-expire"},
     {Strike::kNodeLost, "node-lost"},
+    {Strike::kFreezes, "freezes"},
     {Strike::kViewsStall, "views-stall"},
     {Strike::kImexEnds, "imex-ends"},
     {Strike::kDaemonDies, "daemon-dies"},
@@ -32,6 +33,10 @@ constexpr std::array<std::pair<Strike, std::string_view>, 15> kStrikeNames = {{
 static_assert(kStrikeNames.size() == kAllStrikes.size() + 1);
 
 }  // namespace
+
+bool IsPlain(const Plan& plan) {
+  return plan.strike == Strike::kNone && !plan.two_leaders && !plan.standby && !plan.mixed;
+}
 
 bool ChangesNothing(const Plan& plan) {
   switch (plan.strike) {
@@ -44,6 +49,7 @@ bool ChangesNothing(const Plan& plan) {
     case Strike::kTooManyRequests:
     case Strike::kServerError:
     case Strike::kWatchesExpire:
+    case Strike::kFreezes:
     case Strike::kViewsStall:
       return true;
     case Strike::kUserDeletes:
@@ -80,6 +86,7 @@ std::string ToString(const Plan& plan) {
   if (!plan.stale.empty()) text += " stale=" + plan.stale;
   if (plan.mixed) text += " order=mixed";
   if (plan.two_leaders) text += " leaders=2";
+  if (plan.standby) text += " replicas=2";
   text += " seed=" + std::to_string(plan.seed);
   if (plan.brief) text += " end=brief";
   if (!plan.mutant.empty()) text += " mutant=" + plan.mutant;
@@ -110,6 +117,8 @@ Plan ParsePlan(const std::vector<std::string>& words, std::string& error) {
       plan.seed = std::stoull(value);
     } else if (name == "leaders" && (value == "1" || value == "2")) {
       plan.two_leaders = value == "2";
+    } else if (name == "replicas" && (value == "1" || value == "2")) {
+      plan.standby = value == "2";
     } else if (name == "order" && (value == "fixed" || value == "mixed")) {
       plan.mixed = value == "mixed";
     } else if (name == "end" && (value == "full" || value == "brief")) {

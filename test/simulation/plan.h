@@ -24,15 +24,16 @@ enum class Strike {
   kUserRecreates,    // And makes a new one of the same name as soon as that is free.
   kWatchesExpire,    // The server forgets all earlier versions: every watch is 410.
   kNodeLost,         // A node falls silent, and is booted anew once everybody has come to rest.
-  kViewsStall,       // Nobody dies, and what is stale says how old a view the process is left with.
-  kImexEnds,         // An IMEX ends by itself. Own daemons only, as the next.
-  kDaemonDies,       // A daemon's process dies, and its IMEX with it.
+  kFreezes,     // It takes effect, and the process stands still for longer than its Lease lasts.
+  kViewsStall,  // Nobody dies, and what is stale says how old a view the process is left with.
+  kImexEnds,    // An IMEX ends by itself. Own daemons only, as the next.
+  kDaemonDies,  // A daemon's process dies, and its IMEX with it.
 };
 inline constexpr std::array kAllStrikes = {
     Strike::kCrashBefore,   Strike::kCrashAfter,      Strike::kReplyLost,   Strike::kConflict,
     Strike::kForbidden,     Strike::kTooManyRequests, Strike::kServerError, Strike::kUserDeletes,
-    Strike::kUserRecreates, Strike::kWatchesExpire,   Strike::kNodeLost,    Strike::kViewsStall,
-    Strike::kImexEnds,      Strike::kDaemonDies};
+    Strike::kUserRecreates, Strike::kWatchesExpire,   Strike::kNodeLost,    Strike::kFreezes,
+    Strike::kViewsStall,    Strike::kImexEnds,        Strike::kDaemonDies};
 
 // What a process sees of some kinds (by plural): what was there at that revision.
 using Views = std::map<std::string, std::int64_t>;
@@ -54,12 +55,16 @@ struct Plan {
   // and one worker keeps the order.
   bool mixed = false;
   bool two_leaders = false;  // Two replicas act, without knowing of each other; `seed` mixes them.
+  bool standby = false;      // Two replicas stand for election.
   std::uint64_t seed = 1;
   // Once it has come to rest after the strike, its script is left: jobs finish, and domains end.
   // What else the script does is as before, so it is for others to live.
   bool brief = false;
   std::string mutant = {};  // Name of a wrong rule, see mutants.h; empty: none.
 };
+
+// Whether nothing goes wrong in it, and everybody moves in turn.
+[[nodiscard]] bool IsPlain(const Plan& plan);
 
 // Whether, once all has come to rest, it is as if nothing had struck and one replica had led.
 [[nodiscard]] bool ChangesNothing(const Plan& plan);

@@ -46,6 +46,7 @@ Revision Replica::ViewOf(const kube::Reflector& reflector) const {
 }
 
 bool Replica::Step() {
+  if (IsFrozen()) return false;
   // Each part in turn, or from any on, so that none starves another; the first that moves ends the
   // step.
   const std::size_t parts = watches_.size() + 2 + workers_.size();
@@ -151,6 +152,7 @@ void Replica::EndPass(Worker& worker) {
 }
 
 std::optional<Time> Replica::NextDue() const {
+  if (IsFrozen()) return frozen_until_;
   std::optional<base::Clock::TimePoint> next = queue_.NextDue();
   if (options_.elects && elector_until_)
     next = std::min(next.value_or(*elector_until_), *elector_until_);
@@ -169,10 +171,11 @@ std::optional<Time> Replica::NextDue() const {
 bool Replica::IsAtRest(Time horizon) const {
   const std::optional<base::Clock::TimePoint> due = queue_.NextDue();
   const bool waits_long = !due || clock_.ToWall(*due) > horizon;
+  const bool has_work = Leads() && (queue_.depth() > 0 || !waits_long);
   const bool told = events_until_ > clock_.Now();
   const bool works =
       std::ranges::any_of(workers_, [](const Worker& worker) { return worker.pass.has_value(); });
-  const bool idle = Leads() && told && !works && queue_.depth() == 0 && waits_long;
+  const bool idle = !IsFrozen() && told && !works && !has_work;
   return idle && controller_.HasSynced() &&
          std::ranges::all_of(watches_, [&](const Watcher& watch) {
            return watch.IsOpen() || (watch.IsDoneWithout() && watch.NextDue() > horizon);

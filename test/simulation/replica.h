@@ -48,8 +48,13 @@ class Replica {
   bool Step();
   // When something of it is due although nothing moves.
   [[nodiscard]] std::optional<Time> NextDue() const;
-  // It leads, with nothing under way and nothing due before `horizon` but watches and the lease.
+  [[nodiscard]] const std::string& client() const { return options_.client; }
+  [[nodiscard]] bool Leads() const { return !options_.elects || elector_.IsLeader(); }
+  // Nothing is under way, and nothing due before `horizon` but watches and the lease, and what
+  // waits for it to lead.
   [[nodiscard]] bool IsAtRest(Time horizon) const;
+  // Nothing of it moves before, as if its host stood still.
+  void FreezeUntil(Time time) { frozen_until_ = time; }
   // From now on it sees no later state of that kind.
   void FallBehind(const std::string& kind, Revision view) { options_.stale[kind] = view; }
   // The servers that it reads from know the newest state again.
@@ -75,7 +80,7 @@ class Replica {
   bool StepElector();
   bool StepEvents();
   bool StepWorker(Worker& worker);
-  [[nodiscard]] bool Leads() const { return !options_.elects || elector_.IsLeader(); }
+  [[nodiscard]] bool IsFrozen() const { return clock_.StoreTime() < frozen_until_; }
   [[nodiscard]] base::Result<http::Response> SendOfPass(const http::Request& request);
   void EndPass(Worker& worker);
 
@@ -95,6 +100,7 @@ class Replica {
   std::deque<Worker> workers_;
   std::mt19937_64 order_;
   std::size_t turn_ = 0;
+  Time frozen_until_ = {};
 };
 
 }  // namespace simulation

@@ -526,6 +526,23 @@ Onlooker NothingRefused(const Scene& scene) {
   }};
 }
 
+Onlooker OnlyTheLeaderWrites(const Scene& scene) {
+  return {.on_request = [scene](const Truth& truth, const RequestRecord& request) {
+    if (!scene.suspects.elect || !scene.suspects.clients.contains(request.client)) return;
+    const std::string& verb = request.target.verb;
+    const bool is_read = verb == "get" || verb == "list" || verb == "watch";
+    const KindInfo* kind = request.target.kind;
+    if (is_read || kind == nullptr || kind->kind == Kind::kLease || kind->kind == Kind::kEvent)
+      return;
+    const ObjectPtr lease = truth.Get(
+        Kind::kLease, {.ns = scene.suspects.driver_namespace, .name = std::string(kLeaseName)});
+    const std::string holder = lease ? (*lease)["spec"]["holderIdentity"].AsString() : "";
+    if (holder == request.client) return;
+    scene.violations.push_back("S15 OnlyTheLeaderWrites: " + request.client + " sent " +
+                               request.ToString() + " while \"" + holder + "\" leads");
+  }};
+}
+
 namespace {
 
 bool IsReview(const Target& target) {

@@ -64,6 +64,7 @@ class StaleFirstList : public WideSweep {};
 class OldViews : public WideSweep {};
 class MixedOrder : public WideSweep {};
 class StruckAmidOthers : public WideSweep {};
+class Elected : public WideSweep {};
 
 std::vector<Manner> MannersBut(const std::vector<std::string>& left_out) {
   std::vector<Manner> manners = AllManners();
@@ -211,11 +212,26 @@ TEST_P(StruckAmidOthers, T5_TwoLeadersAreStruckAndSeeOldViewsAndDoNoHarm) {
               BlowsAmidOthers(), every);
 }
 
+// Who stood still goes on with what it was about to write, when another leads.
+TEST_P(Elected, F17_F18_L8_S15_AStandbyTakesOverFromALeaderThatDiesOrStandsStill) {
+  const int every = EveryStaleOf(GetParam().workload);
+  std::cerr << "[ sampled  ] each at one request in " << every << "\n";
+  ExpectSwept({.workload = GetParam().workload,
+               .controller_writes = GetParam().controller_writes,
+               .mixed = GetParam().controller_writes,
+               .standby = true,
+               .seed = 11},
+              {Strike::kCrashBefore, Strike::kCrashAfter, Strike::kReplyLost, Strike::kServerError,
+               Strike::kFreezes},
+              every);
+}
+
 INSTANTIATE_TEST_SUITE_P(Lives, WideSweep, testing::ValuesIn(AllManners()), NameOf);
 // Under NVIDIA's rights (W27) each life waits for half an hour's graces: too long.
 INSTANTIATE_TEST_SUITE_P(Lives, StaleFirstList, testing::ValuesIn(Few(AllManners())), NameOf);
 INSTANTIATE_TEST_SUITE_P(Lives, OldViews, testing::ValuesIn(Few(MannersBut({"W27"}))), NameOf);
 INSTANTIATE_TEST_SUITE_P(Lives, MixedOrder, testing::ValuesIn(AllManners()), NameOf);
+INSTANTIATE_TEST_SUITE_P(Lives, Elected, testing::ValuesIn(Few(AllManners())), NameOf);
 INSTANTIATE_TEST_SUITE_P(Lives, StruckAmidOthers, testing::ValuesIn(Few(AllManners())), NameOf);
 
 }  // namespace

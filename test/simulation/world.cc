@@ -27,15 +27,13 @@ const std::string kLostNode = "node-b";
 // over, and it is tried again.
 constexpr auto kHealing = seconds(20);
 
+// How long a process stands still: until its Lease has been over for a while.
+constexpr auto kFrozen = seconds(30);
+
 // How long who joins is kept waiting for others at the most.
 constexpr auto kLongestWindow = seconds(16);
 
 constexpr auto kOldViewMax = minutes(5);  // Of a phase.
-
-// Nothing goes wrong in it.
-bool IsPlain(const Plan& plan) {
-  return plan.strike == Strike::kNone && !plan.two_leaders && !plan.mixed;
-}
 
 // Whether what strikes hinders the controller itself.
 bool Hinders(Strike strike) {
@@ -48,6 +46,7 @@ bool Hinders(Strike strike) {
     case Strike::kTooManyRequests:
     case Strike::kServerError:
     case Strike::kWatchesExpire:
+    case Strike::kFreezes:
     case Strike::kViewsStall:
       return true;
     case Strike::kNone:
@@ -64,9 +63,9 @@ bool Hinders(Strike strike) {
 constexpr std::chrono::seconds kClocksApart{10};
 constexpr int kDriftPerMillion = 10'000;
 
-// Where two replicas act their hosts' clocks differ, and drift apart.
+// Of two replicas the hosts' clocks differ, and drift apart.
 Skew SkewOf(const Plan& plan, std::size_t slot) {
-  if (!plan.two_leaders) return {};
+  if (!plan.two_leaders && !plan.standby) return {};
   std::mt19937_64 random(2 * plan.seed + slot);
   const auto drawn = [&](int most) {
     return static_cast<int>(random() % static_cast<std::uint64_t>(2 * most + 1)) - most;
@@ -174,8 +173,9 @@ World::World(const Plan& plan, bool trace, BeforeRequest before_request)
   start_ = cluster_.store().revision();
   suspects_.daemon_image = ReplicaOptions().image;
   suspects_.says_all = true;
-  if (plan_.two_leaders || plan_.mixed) suspects_.pace_beside_late = kLongestWindow;
-  if (plan_.two_leaders) {
+  if (plan_.two_leaders || plan_.standby || plan_.mixed) suspects_.pace = kLongestWindow;
+  suspects_.elect = !plan_.two_leaders;
+  if (plan_.two_leaders || plan_.standby) {
     suspects_.clocks_apart = kClocksApart;
     suspects_.clocks_drift_per_million = kDriftPerMillion;
   }
@@ -283,7 +283,7 @@ bool World::StepUser() {
 }
 
 void World::LoseNode() {
-  suspects_.pace_beside_late = kLongestWindow;
+  suspects_.pace = kLongestWindow;
   Note("-- " + kLostNode + " falls silent");
   cluster_.FailNode(kLostNode);
   node_is_lost_ = true;
@@ -352,7 +352,9 @@ base::Result<http::Response> World::ServeRequest(const std::string& client,
 
 void World::ExcuseStrike() {
   if (!Hinders(plan_.strike)) return;
-  suspects_.excuses.push_back({.from = cluster_.now(), .until = cluster_.now() + kHealing});
+  const auto stands_still = plan_.strike == Strike::kFreezes ? kFrozen : seconds(0);
+  suspects_.excuses.push_back(
+      {.from = cluster_.now(), .until = cluster_.now() + stands_still + kHealing});
   const auto newest = plan_.strike == Strike::kViewsStall ? cluster_.store().revision() : start_;
   for (const auto& [kind, view] : ParseStale(plan_.stale, static_cast<std::int64_t>(newest))) {
     // Up to the next change it was the truth.
@@ -398,6 +400,11 @@ base::Result<http::Response> World::StrikeRequest(const std::string& client,
       break;
     case Strike::kNodeLost:
       LoseNode();
+      break;
+    case Strike::kFreezes:
+      for (const auto& replica : replicas_) {
+        if (replica->client() == client) replica->FreezeUntil(cluster_.now() + kFrozen);
+      }
       break;
     case Strike::kViewsStall: {
       const auto now = static_cast<std::int64_t>(cluster_.store().revision());
@@ -517,8 +524,10 @@ void World::AdvanceTo(Time time) {
 // To the next moment at which something is due; false if that is rest.
 bool World::AdvanceTime() {
   const Time horizon = cluster_.now() + kRest;
-  const bool replicas_rest = std::ranges::all_of(
-      replicas_, [&](const auto& replica) { return replica->IsAtRest(horizon); });
+  const bool replicas_rest =
+      std::ranges::any_of(replicas_, [](const auto& replica) { return replica->Leads(); }) &&
+      std::ranges::all_of(replicas_,
+                          [&](const auto& replica) { return replica->IsAtRest(horizon); });
   if (!cluster_.NextDue() && replicas_rest && daemons_.AreAtRest()) return false;
   const std::optional<Time> due = NextDue();
   if (due) AdvanceTo(*due);
@@ -638,7 +647,7 @@ void World::Compare() {
 
 void World::Live() {
   daemons_.SetRules(FindMutant(plan_.mutant)->daemon_rules);
-  replicas_.resize(plan_.two_leaders ? 2 : 1);
+  replicas_.resize(plan_.two_leaders || plan_.standby ? 2 : 1);
   for (std::size_t slot = 0; slot < replicas_.size(); ++slot) StartReplica(slot, {});
   try {
     FindScript(plan_.workload)->live(*this);
