@@ -168,14 +168,19 @@ std::optional<Time> Replica::NextDue() const {
   return due;
 }
 
+bool Replica::Works() const {
+  return std::ranges::any_of(workers_,
+                             [](const Worker& worker) { return worker.pass.has_value(); });
+}
+
+bool Replica::HasEnded() const { return options_.elects && elector_.TermEnded() && !Works(); }
+
 bool Replica::IsAtRest(Time horizon) const {
   const std::optional<base::Clock::TimePoint> due = queue_.NextDue();
   const bool waits_long = !due || clock_.ToWall(*due) > horizon;
   const bool has_work = Leads() && (queue_.depth() > 0 || !waits_long);
   const bool told = events_until_ > clock_.Now();
-  const bool works =
-      std::ranges::any_of(workers_, [](const Worker& worker) { return worker.pass.has_value(); });
-  const bool idle = !IsFrozen() && told && !works && !has_work;
+  const bool idle = !IsFrozen() && told && !Works() && !has_work;
   return idle && controller_.HasSynced() &&
          std::ranges::all_of(watches_, [&](const Watcher& watch) {
            return watch.IsOpen() || (watch.IsDoneWithout() && watch.NextDue() > horizon);

@@ -50,11 +50,14 @@ class Replica {
   [[nodiscard]] std::optional<Time> NextDue() const;
   [[nodiscard]] const std::string& client() const { return options_.client; }
   [[nodiscard]] bool Leads() const { return !options_.elects || elector_.IsLeader(); }
+  // It led and does not any more, and nothing of its term is under way: as a process it ends.
+  [[nodiscard]] bool HasEnded() const;
   // Nothing is under way, and nothing due before `horizon` but watches and the lease, and what
   // waits for it to lead.
   [[nodiscard]] bool IsAtRest(Time horizon) const;
   // Nothing of it moves before, as if its host stood still.
   void FreezeUntil(Time time) { frozen_until_ = time; }
+  [[nodiscard]] bool IsFrozen() const { return clock_.StoreTime() < frozen_until_; }
   // From now on it sees no later state of that kind.
   void FallBehind(const std::string& kind, Revision view) { options_.stale[kind] = view; }
   // The servers that it reads from know the newest state again.
@@ -80,9 +83,9 @@ class Replica {
   bool StepElector();
   bool StepEvents();
   bool StepWorker(Worker& worker);
-  [[nodiscard]] bool IsFrozen() const { return clock_.StoreTime() < frozen_until_; }
   [[nodiscard]] base::Result<http::Response> SendOfPass(const http::Request& request);
   void EndPass(Worker& worker);
+  [[nodiscard]] bool Works() const;
 
   ReplicaOptions options_;
   const Serve serve_;

@@ -435,6 +435,10 @@ void World::KillDaemon(const std::string& client) {
 // ---- Time.
 
 bool World::StepReplica(std::size_t slot) {
+  if (!replicas_[slot]->IsFrozen() && replicas_[slot]->HasEnded()) {
+    replicas_[slot].reset();
+    StartReplica(slot, {});
+  }
   try {
     return replicas_[slot]->Step();
   } catch (const ProcessDied&) {
