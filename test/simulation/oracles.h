@@ -93,7 +93,8 @@ struct Onlooker {
 // its clique was without its daemon when the controller looked.
 [[nodiscard]] Onlooker LiveChildrenAreSafe(const Scene& scene);
 // S20: no daemon of a clique is replaced while a claim holds a channel of the domain on one of the
-// clique's nodes, unless the domain allows it: the job would end with it.
+// clique's nodes, unless the domain allows it: the job would end with it. Nor is a DaemonSet deleted
+// while a pod that runs uses a channel of the domain, unless the grace of its deletion is over.
 [[nodiscard]] Onlooker DaemonsInUseStay(const Scene& scene);
 // S8: the domain's finalizer is there before its first child, and goes only when no child, node
 // label, daemon pod or claim in use is left (or the deadline for it has passed).

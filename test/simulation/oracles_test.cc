@@ -253,6 +253,75 @@ TEST_F(OraclesTest, C5_S20ForgivesAClaimThatCameAfterALiveLook) {
   EXPECT_TRUE(Contains(Check(DaemonsInUseStay), "while ResourceClaim late-0-channel-"));
 }
 
+// The daemons of these go as soon as the domain may.
+TEST_F(OraclesTest, B21_S20SeesADaemonSetDeletedUnderAJobOfADomainThatGoes) {
+  cluster.DeleteDomain(kDomain);
+  cluster.Advance(seconds(599));
+  ASSERT_TRUE(Misdelete(Kind::kDaemonSet, DaemonKey()).ok());
+  EXPECT_TRUE(Contains(Check(DaemonsInUseStay), "deleted DaemonSet cdom-system/"));
+  EXPECT_TRUE(Contains(Check(DaemonsInUseStay), "while ResourceClaim job-0-channel-"));
+}
+
+TEST_F(OraclesTest, B21_S20SeesADaemonSetDeletedUnderAJobOfADomainThatLives) {
+  ASSERT_TRUE(Misdelete(Kind::kDaemonSet, DaemonKey()).ok());
+  EXPECT_TRUE(Contains(Check(DaemonsInUseStay), "while ResourceClaim job-0-channel-"));
+}
+
+TEST_F(OraclesTest, B21_S20SeesADaemonPodDeletedUnderAJobOfADomainThatGoes) {
+  cluster.DeleteDomain(kDomain);
+  ASSERT_TRUE(Misdelete(Kind::kPod, DaemonOn("node-0")->key()).ok());
+  EXPECT_TRUE(Contains(Check(DaemonsInUseStay), "while ResourceClaim job-0-channel-"));
+}
+
+TEST_F(OraclesTest, B21_S20LetsADaemonSetGoOnceTheGraceIsOver) {
+  cluster.DeleteDomain(kDomain);
+  cluster.Advance(seconds(600));
+  ASSERT_TRUE(Misdelete(Kind::kDaemonSet, DaemonKey()).ok());
+  EXPECT_EQ(Check(DaemonsInUseStay), "");
+}
+
+TEST_F(OraclesTest, B21_S20LetsADaemonSetGoAtOnceIfTheDomainSaysSo) {
+  SetDeletionGrace("0");
+  cluster.DeleteDomain(kDomain);
+  ASSERT_TRUE(Misdelete(Kind::kDaemonSet, DaemonKey()).ok());
+  EXPECT_EQ(Check(DaemonsInUseStay), "");
+}
+
+TEST_F(OraclesTest, B21_S20SeesADaemonSetDeletedWithinALongerGraceOfTheDomain) {
+  SetDeletionGrace("20m");
+  cluster.DeleteDomain(kDomain);
+  cluster.Advance(seconds(601));
+  ASSERT_TRUE(Misdelete(Kind::kDaemonSet, DaemonKey()).ok());
+  EXPECT_TRUE(Contains(Check(DaemonsInUseStay), "deleted DaemonSet"));
+}
+
+TEST_F(OraclesTest, B21_S20LetsADaemonSetGoThatNobodyUses) {
+  AskForDeletion();
+  ASSERT_TRUE(Misdelete(Kind::kDaemonSet, DaemonKey()).ok());
+  EXPECT_EQ(Check(DaemonsInUseStay), "");
+}
+
+TEST_F(OraclesTest, B21_S20LetsADaemonSetGoWhoseUsersAreOnNodesThatAreLost) {
+  cluster.DeleteDomain(kDomain);
+  for (const char* node : {"node-0", "node-2"}) cluster.FailNode(node);
+  cluster.Settle();
+  cluster.Advance(NodeController::kMonitorGrace);
+  cluster.Settle();
+  ASSERT_TRUE(Misdelete(Kind::kDaemonSet, DaemonKey()).ok());
+  EXPECT_EQ(Check(DaemonsInUseStay), "");
+}
+
+TEST_F(OraclesTest, B21_S20ForgivesADaemonSetThatIsDeletedAfterALookThatFoundNobody) {
+  workload->Finish();
+  Settle();
+  LookAtClaims();
+  cluster.AddWorkload({.ns = "train", .name = "late"}, "channel", {"node-0"});
+  cluster.Settle();
+  cluster.DeleteDomain(kDomain);
+  ASSERT_TRUE(Misdelete(Kind::kDaemonSet, DaemonKey()).ok());
+  EXPECT_EQ(Check(DaemonsInUseStay), "");
+}
+
 // ---- S8
 
 TEST_F(OraclesTest, S8SeesAChildMadeBeforeTheFinalizer) {
@@ -279,6 +348,15 @@ TEST_F(OraclesTest, S8SeesTheFinalizerGoWhileAnythingRemains) {
 
 TEST_F(OraclesTest, S8SeesTheFinalizerGoWhileAWorkloadRuns) {
   cluster.DeleteDomain(kDomain);
+  Misedit(Kind::kComputeDomain, kDomain,
+          [](Value& domain) { domain["metadata"].Erase("finalizers"); });
+  EXPECT_TRUE(Contains(Check(FinalizerDiscipline), "while ResourceClaim train/job-0-channel-"));
+}
+
+TEST_F(OraclesTest, S8CountsTheGraceThatTheDomainAsksFor) {
+  SetDeletionGrace("20m");
+  cluster.DeleteDomain(kDomain);
+  cluster.Advance(seconds(1'199));
   Misedit(Kind::kComputeDomain, kDomain,
           [](Value& domain) { domain["metadata"].Erase("finalizers"); });
   EXPECT_TRUE(Contains(Check(FinalizerDiscipline), "while ResourceClaim train/job-0-channel-"));
@@ -330,6 +408,11 @@ TEST_F(OraclesTest, S13SeesEveryRequestThatIsNotNeeded) {
       kube::CreateRequest(kube::kResourceClaims, "train", Value::Object()),
       kube::GetRequest(kube::kLeases, {.ns = kSystem, .name = "kube-scheduler"}),
       {.path = "/api/v1/namespaces/train/secrets/x"},
+      kube::CreateRequest(Describe(Kind::kEvent).resource, "other", Value::Object()),
+      kube::MergePatchRequest(Describe(Kind::kEvent).resource, {.ns = "other", .name = "x"},
+                              Value::Object()),
+      kube::DeleteRequest(Describe(Kind::kEvent).resource, {.ns = "train", .name = "x"}, "x",
+                          kube::Propagation::kBackground),
       kube::DeleteRequest(kube::kResourceClaimTemplates, {.ns = "train", .name = "../../other"},
                           "x", kube::Propagation::kBackground),
   };
