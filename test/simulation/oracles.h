@@ -39,6 +39,7 @@ struct Suspects {
   // How far the wall clocks of its hosts, and what they have for a minute, may be from the truth.
   std::chrono::seconds clocks_apart{0};
   int clocks_drift_per_million = 0;
+  std::set<std::string> full_namespaces = {};  // Their quota leaves no room for a claim template.
   // It says in status all that ours says beside the reference's.
   bool says_all = false;
 };
@@ -93,8 +94,9 @@ struct Onlooker {
 // its clique was without its daemon when the controller looked.
 [[nodiscard]] Onlooker LiveChildrenAreSafe(const Scene& scene);
 // S20: no daemon of a clique is replaced while a claim holds a channel of the domain on one of the
-// clique's nodes, unless the domain allows it: the job would end with it. Nor is a DaemonSet deleted
-// while a pod that runs uses a channel of the domain, unless the grace of its deletion is over.
+// clique's nodes, unless the domain allows it: the job would end with it. Nor is a DaemonSet
+// deleted while a pod that runs uses a channel of the domain, unless the grace of its deletion is
+// over.
 [[nodiscard]] Onlooker DaemonsInUseStay(const Scene& scene);
 // S8: the domain's finalizer is there before its first child, and goes only when no child, node
 // label, daemon pod or claim in use is left (or the deadline for it has passed).

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <functional>
 
+#include "test/simulation/end_state.h"
 #include "test/simulation/oracles_fixture.h"
 
 namespace simulation {
@@ -649,10 +650,64 @@ TEST_F(OraclesTest, L1SeesAnEntryInACliqueThatItsNodeHasLeft) {
   EXPECT_TRUE(Contains(Check(ChildrenAndStatusMatch), "lists node-0 in a clique that it has left"));
 }
 
+TEST_F(OraclesTest, L1SeesADomainThatDoesNotSayThatAQuotaLeavesNoRoom) {
+  store().Delete("user", Kind::kClaimTemplate, kWorkloadTemplate);
+  EXPECT_TRUE(Contains(Check(ChildrenAndStatusMatch), "has no workload template"));
+  suspects.full_namespaces = {"train"};
+  EXPECT_TRUE(Contains(Check(ChildrenAndStatusMatch), "does not say that a quota"));
+  store().Edit(
+      "user", Kind::kComputeDomain, kDomain,
+      [&](Value& domain) {
+        domain["status"]["conditions"] =
+            Value::Array({Value::Object({{"type", "Ready"},
+                                         {"status", "False"},
+                                         {"reason", "Test"},
+                                         {"message", "exceeded quota: templates"},
+                                         {"lastTransitionTime", "2026-01-01T00:00:00Z"}})});
+      },
+      Subresource::kStatus);
+  EXPECT_FALSE(Contains(Check(ChildrenAndStatusMatch), "quota"));
+}
+
 TEST_F(OraclesTest, L1SeesADomainCalledReadyWhoseTemplatesNameIsTaken) {
   store().Delete("user", Kind::kClaimTemplate, kWorkloadTemplate);
   store().Create("user", Kind::kClaimTemplate, "train", ForeignTemplateObject("channel"));
   EXPECT_TRUE(Contains(Check(ChildrenAndStatusMatch), "says \"Ready\""));
+}
+
+// ---- D1
+
+TEST_F(OraclesTest, D1SeesAnAnnotationThatIsAnother) {
+  const auto end = [&] { return Course{.rests = {DescribeEnd(cluster.server(), suspects)}}; };
+  const auto annotate = [&](Kind kind, const kube::ObjectKey& key, std::string_view name,
+                            const char* value) {
+    store().Edit("user", kind, key,
+                 [&](Value& object) { object["metadata"]["annotations"][name] = value; });
+  };
+  const Course before = end();
+  annotate(Kind::kClique, CliqueObjectKey(), "cdom.dev/held-indices", "node-9 until noon");
+  EXPECT_EQ(SameEnd(end(), before), Violations()) << "it carries times";
+  annotate(Kind::kClique, CliqueObjectKey(), "cdom.dev/joining", "3");
+  EXPECT_EQ(SameEnd(end(), before), Violations()) << "it is of the last write";
+  annotate(Kind::kDaemonSet, DaemonKey(), "cdom.dev/x", "3");
+  EXPECT_TRUE(Contains(Lines(SameEnd(end(), before)), "\"cdom.dev/x\":\"3\""));
+}
+
+TEST_F(OraclesTest, D1SeesAHashThatIsNotTheLatestOrThatPodsDoNotGet) {
+  const auto end = [&] { return Course{.rests = {DescribeEnd(cluster.server(), suspects)}}; };
+  const auto stamp = [&](const char* hash) {
+    store().Edit("user", Kind::kDaemonSet, DaemonKey(), [&](Value& set) {
+      set["metadata"]["annotations"][kTemplateHashAnnotation] = std::string(hash) + ":7";
+      set["spec"]["template"]["metadata"]["annotations"][kTemplateHashAnnotation] = hash;
+    });
+  };
+  stamp("a1b2");
+  const Course first = end();
+  stamp("c3d4");
+  const Course second = end();
+  EXPECT_TRUE(Contains(Lines(SameEnd(second, first)), "hash 2"));
+  ChangeTemplate();
+  EXPECT_TRUE(Contains(Lines(SameEnd(end(), second)), "\"cdom.dev/template-hash\":\"new\""));
 }
 
 // ---- L2, L3, Q2
