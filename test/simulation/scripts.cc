@@ -284,23 +284,10 @@ void ComeBackAndFallSilent(World& world) {
   world.RunToRest("the workload ends");
 }
 
-// What runs there goes on; first for so short a time that nobody gives it up, then for longer.
-void CutNetwork(World& world, const std::string& node) {
-  world.cluster().FailNode(node);
-  world.RunFor(NodeController::kMonitorGrace + std::chrono::seconds(5));
-  world.cluster().RecoverNode(node, false);
-  world.Rest("the network of a node was cut");
-  world.cluster().FailNode(node);
-  world.Rest("it is cut for long");
-  world.cluster().RecoverNode(node, false);
-  world.Rest("it is back as it was");
-}
-
 // Two nodes die for good, and somebody cleans up by force what he knows of: not the daemon pod of
 // the one, which hangs in its deletion, but that of the other, whose entry nobody else takes out.
 void DaemonHangsOnADeadNode(World& world) {
   Workload& job = Form(world, {"node-a", "node-b", "node-c"});
-  CutNetwork(world, "node-c");
   for (const char* node : {"node-a", "node-b"}) world.cluster().FailNode(node);
   world.Rest("two nodes are lost");
   job.Finish();
@@ -503,10 +490,20 @@ void EndDaemon(World& world, const std::string& node, const std::string& phase) 
   }
 }
 
-// Readiness comes and goes, a daemon crashes over and over, one is evicted, and pods of the job
-// fail or succeed and stay.
+// The node is called lost, and nobody gives it up yet: what runs there goes on.
+void CutNetwork(World& world, const std::string& node) {
+  world.cluster().FailNode(node);
+  world.RunFor(NodeController::kMonitorGrace + std::chrono::seconds(5));
+  world.CheckRest();
+  world.cluster().RecoverNode(node, false);
+  world.Rest("the network of a node was cut, and is there again");
+}
+
+// A network is cut, readiness comes and goes, a daemon crashes over and over, one is evicted, and
+// pods of the job fail or succeed and stay.
 void DaemonsAreUnwell(World& world) {
   Workload& job = Form(world, {"node-a", "node-b", "node-c"});
+  CutNetwork(world, "node-c");
   NodeAgent& agent = world.cluster().agent("node-b");
   using Health = NodeAgent::Health;
   for (int i = 0; i < 3; ++i) {
