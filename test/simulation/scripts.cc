@@ -494,7 +494,6 @@ void EndDaemon(World& world, const std::string& node, const std::string& phase) 
 void CutNetwork(World& world, const std::string& node) {
   world.cluster().FailNode(node);
   world.RunFor(NodeController::kMonitorGrace + std::chrono::seconds(5));
-  world.CheckRest();
   world.cluster().RecoverNode(node, false);
   world.Rest("the network of a node was cut, and is there again");
 }
