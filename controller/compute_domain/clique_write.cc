@@ -113,6 +113,16 @@ std::optional<Action> WriteOf(const Roster& roster, const CliquePlace& place, co
   const kube::ObjectKey key = KeyOf(observed, place);
   // Taken: the cache is behind, and what is there will arrive.
   if (observed.evidence.NameOf(Kind::kClique, key).is != NameCheck::Is::kNotAsked) return {};
+  if (observed.memory.clique_paces.contains(key.name)) {
+    // We made it a moment ago, and it is gone: of a DaemonSet that is gone while the view still
+    // shows it, the garbage collector takes away each that we make. So the view is not believed
+    // (R2).
+    const kube::ObjectKey set = {.ns = place.ns, .name = owner.name};
+    const NameCheck& found = observed.evidence.NameOf(Kind::kDaemonSet, set);
+    if (found.is == NameCheck::Is::kNotAsked)
+      return ReadTaken{.kind = Kind::kDaemonSet, .key = set};
+    if (found.is != NameCheck::Is::kFound || found.holder.meta.uid != owner.uid) return {};
+  }
   return Create{.kind = Kind::kClique,
                 .key = key,
                 .object = RenderClique(key, observed, place.id, next.daemons,

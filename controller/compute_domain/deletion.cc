@@ -177,6 +177,13 @@ std::vector<std::string> FindRemains(const Observed& observed) {
       remains.push_back("resourceclaims/" + kube::ToString(claim.meta.key));
     }
   }
+  // Cliques that we may not delete go with the last of the pods that own them, however long that
+  // hangs on a node that is lost.
+  const bool may_delete = !observed.facts.LackUntil("delete", api::kComputeDomainCliques);
+  for (const api::Clique& clique : children.cliques) {
+    if (may_delete || !IsClique(observed, clique)) continue;
+    remains.push_back("computedomaincliques/" + kube::ToString(clique.meta.key));
+  }
   std::ranges::sort(remains);
   return remains;
 }

@@ -690,6 +690,13 @@ TEST(FindRemains, OnlyWhatANodeThatLivesHasStillToEndCounts) {
        [](Observed& o) { o.children.claims[0].meta.key.ns = kUserNs; }, 1},
       {"another domain's claim",
        [](Observed& o) { o.children.claims[0].daemon_domain = kOtherUid; }, 1},
+      {"a clique", [](Observed& o) { o.children.cliques = {fixtures::MakeClique()}; }, 2},
+      {"a clique that we may not delete",
+       [](Observed& o) {
+         o.children.cliques = {fixtures::MakeClique()};
+         o.facts.refused[{.verb = "delete", .resource = "computedomaincliques"}] = {};
+       },
+       3},
   };
   for (const Row& row : rows) {
     SCOPED_TRACE(row.what);

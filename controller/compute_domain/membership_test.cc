@@ -304,12 +304,43 @@ TEST(PlanMembership, Q3_ReadinessThatIsLostIsWrittenAtOnce) {
   }
 }
 
+// What a live read of the DaemonSet that a clique is to belong to has found.
+void FindDaemonSet(Observed& observed, const kube::Uid& uid) {
+  kube::ObjectMeta meta = observed.children.daemon_sets.at(0).meta;
+  const kube::ObjectKey key = meta.key;
+  meta.uid = uid;
+  observed.evidence.names[{Kind::kDaemonSet, key}] = Found({.meta = std::move(meta)});
+}
+
 TEST(PlanMembership, Q3_CliqueThatIsMadeAnewWaitsForNothing) {
   const Membership membership = PlanFor(WithANodeThatJoins(), [](Observed& observed) {
     WrittenBefore(milliseconds(0))(observed);
     observed.children.cliques.clear();
+    FindDaemonSet(observed, observed.children.daemon_sets.at(0).meta.uid);
   });
   EXPECT_EQ(Actions<Create>(membership.actions).size(), 1U);
+}
+
+// An old view shows a DaemonSet that is gone: the garbage collector takes away what belongs to it.
+TEST(PlanMembership, R2_CliqueThatIsGoneSoonAfterAWriteIsNotMadeForADaemonSetThatIsGone) {
+  const auto plan = [](const Change& find) {
+    return PlanFor(WithANodeThatJoins(), [&](Observed& observed) {
+      WrittenBefore(milliseconds(0))(observed);
+      observed.children.cliques.clear();
+      find(observed);
+    });
+  };
+  const Membership unread = plan([](Observed&) {});
+  EXPECT_EQ(Actions<Create>(unread.actions).size(), 0U);
+  ASSERT_EQ(Actions<ReadTaken>(unread.actions).size(), 1U);
+  EXPECT_EQ(Actions<ReadTaken>(unread.actions)[0].kind, Kind::kDaemonSet);
+  const Membership another = plan([](Observed& observed) { FindDaemonSet(observed, "another"); });
+  EXPECT_TRUE(another.actions.empty());
+  const Membership gone = plan([](Observed& observed) {
+    observed.evidence.names[{Kind::kDaemonSet, observed.children.daemon_sets.at(0).meta.key}] = {
+        NameCheck::Is::kFree};
+  });
+  EXPECT_TRUE(gone.actions.empty());
 }
 
 TEST(PlanMembership, Q3_GrownWindowIsForACliqueThatStillForms) {

@@ -23,6 +23,7 @@ inline constexpr std::string_view kMembershipWriterLabel = "cdom.dev/membership-
 inline constexpr std::string_view kImexAnnotation = "cdom.dev/imex";
 inline constexpr std::string_view kTemplateHashAnnotation = "cdom.dev/template-hash";
 inline constexpr std::string_view kDaemonRollAnnotation = "cdom.dev/daemon-roll";
+inline constexpr std::string_view kDeletionGraceAnnotation = "cdom.dev/deletion-grace";
 inline constexpr std::string_view kPlacementLabel = "cdom.dev/placement";
 // Of taints that take nodes away, one that is written out in the configuration's default.
 inline constexpr std::string_view kDisruptedTaint = "karpenter.sh/disrupted";

@@ -15,13 +15,39 @@ namespace {
 using json::Value;
 
 constexpr std::string_view kLeftOut[] = {
-    "uid",           "resourceVersion",   "generation",         "observedGeneration",
-    "index",         "creationTimestamp", "lastTransitionTime", "deletionTimestamp",
-    "managedFields", "annotations"};
+    "uid",          "resourceVersion",   "generation",         "observedGeneration",
+    "index",        "creationTimestamp", "lastTransitionTime", "deletionTimestamp",
+    "managedFields"};
+// Of annotations, those that carry times and generations, and how it was when last written.
+constexpr std::string_view kAnnotationsLeftOut[] = {"cdom.dev/held-indices", "cdom.dev/joining",
+                                                    "cdom.dev/repaired-generation"};
+
+// Without the generation that it was of.
+std::string HashOf(const Value& metadata) {
+  const std::string& stamp = At(metadata, {"annotations", kTemplateHashAnnotation}).AsString();
+  return stamp.substr(0, stamp.find(':'));
+}
 
 // What is generated, and what is said instead: of a domain's UID its name and how many of that name
 // there were, of the name of a pod or a claim what it was generated from.
 using Names = std::vector<std::pair<std::string, std::string>>;
+
+// The hash of a template is one of its domain's UID, too: it is said which of its child's it is.
+void NameHashes(const History& history, Names& names) {
+  std::map<std::string, std::vector<std::string>> hashes;  // By child.
+  for (const Kind kind : {Kind::kDaemonSet, Kind::kClaimTemplate}) {
+    for (const std::size_t place : history.ChangesOf(kind)) {
+      const Object& object = *history.changes()[place].after;
+      const std::string hash = HashOf(object.meta());
+      const std::string child =
+          Describe(kind).resource.kind + object.Label(kDomainLabel) + object.Label(kTargetLabel);
+      std::vector<std::string>& known = hashes[child];
+      if (hash.empty() || std::ranges::find(known, hash) != known.end()) continue;
+      known.push_back(hash);
+      names.emplace_back(hash, "hash " + std::to_string(known.size()));
+    }
+  }
+}
 
 Names NameGenerated(const History& history) {
   Names names;
@@ -40,6 +66,7 @@ Names NameGenerated(const History& history) {
       }
     }
   }
+  NameHashes(history, names);
   return names;
 }
 
@@ -94,10 +121,20 @@ void SortNames(Value& condition) {
   condition["message"] = std::move(sorted);
 }
 
+void NormalizeAnnotations(Value& metadata) {
+  Value& annotations = metadata["annotations"];
+  for (const std::string_view name : kAnnotationsLeftOut) annotations.Erase(name);
+  if (const std::string hash = HashOf(metadata); !hash.empty()) {
+    annotations[kTemplateHashAnnotation] = hash;
+  }
+  if (annotations.members().empty()) metadata.Erase("annotations");
+}
+
 // Lists are in the order of what they hold, for members stand in that of their indices.
 void Normalize(Value& value) {
   if (value.IsObject()) {
     for (const std::string_view name : kLeftOut) value.Erase(name);
+    if (value.Find("annotations") != nullptr) NormalizeAnnotations(value);
     // One of a set's pods is as good as another.
     const Value* kind = value.Find("kind");
     if (kind != nullptr && kind->AsString() == "Pod") value.Erase("name");

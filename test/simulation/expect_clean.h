@@ -5,9 +5,13 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdlib>
 #include <iostream>
+#include <iterator>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -24,6 +28,16 @@ inline const std::string_view kSweep = [] {
 }();
 inline const bool kEveryRequest = kSweep == "all";
 inline const int kCoarser = kEveryRequest ? 1 : std::max(std::atoi(kSweep.data()), 1);
+
+// What the controller watches, and may see an old state of, by plural.
+inline constexpr std::array kWatchedKinds = {"pods",
+                                             "computedomains",
+                                             "nodes",
+                                             "daemonsets",
+                                             "resourceclaimtemplates",
+                                             "resourceclaims",
+                                             "computedomaincliques",
+                                             "resourceslices"};
 
 // Seconds of processor that this program took, and the branches of its lives.
 inline double Processor() {
@@ -48,7 +62,8 @@ class ThinSample final : public ::testing::Environment {
   void TearDown() override {
     const int least = kCoarser > 1 ? lives_ / 3 : 0;
     EXPECT_GE(struck_, least) << "so few of the lives were struck";
-    if (lives_ > 0) std::cerr << "[ sweep    ] " << Processor() << " s of processor\n";
+    // scripts/test.sh adds these up, whichever lives they were.
+    std::cerr << "[ sweep    ] " << Processor() << " s of processor\n";
   }
 
  private:
@@ -76,13 +91,32 @@ void ExpectClean(const Lives& lives, int struck_min) {
     struck += outcome.struck ? 1 : 0;
     if (outcome.violations.empty()) continue;
     ADD_FAILURE() << ToString(plan) << ": " << outcome.violations.front()
-                  << "\n  replay: build/dev/bin/simulate " << ToString(plan);
+                  << "\n  replay: scripts/build.sh dev simulate && build/dev/bin/simulate "
+                  << ToString(plan);
   }
   // A sweep over nothing would be green as well.
   EXPECT_GE(struck, kCoarser == 1 ? struck_min : 0);
   // scripts/test.sh adds these up.
   std::cerr << "[ lives    ] " << lives.size() << " lives, " << struck << " struck, "
             << static_cast<int>(static_cast<double>(lives.size()) / Elapsed()) << " a second\n";
+}
+
+// How many requests, of those from 1 on, are the turn of the strike with that number where each
+// takes one in `every`.
+inline int TurnsOf(std::size_t strike, int requests, int every) {
+  return (requests + static_cast<int>(strike)) / every - static_cast<int>(strike) / every;
+}
+
+// Of a strike that befalls any request no request is left out whose turn it is, and others find
+// something, too, if they have so many turns.
+template <typename AStrike>
+void ExpectTurns(AStrike strike, bool befalls_any, std::ptrdiff_t struck, int turns, int enough,
+                 const std::string& base) {
+  if (befalls_any) {
+    EXPECT_EQ(struck, turns) << ToString(strike) << " of " << base;
+  } else if (turns >= enough) {
+    EXPECT_GT(struck, 0) << ToString(strike) << " of " << base;
+  }
 }
 
 // Whether it befalls any request, whatever there is.
@@ -92,29 +126,22 @@ inline bool StrikesAnything(Strike strike) {
          strike != Strike::kDaemonDies;
 }
 
-// Lives them, and counts: of a strike that befalls any request no request is left out whose turn it
-// is, and others find something, too.
-inline void ExpectSwept(const Plan& base, const std::vector<Blow>& blows, int every) {
-  const std::vector<Life> lives = Sweep(base, blows, every);
+// Lives them, and counts.
+inline std::vector<Life> ExpectSwept(const Plan& base, const std::vector<Blow>& blows, int every) {
+  std::vector<Life> lives = Sweep(base, blows, every);
   ExpectClean(lives, 0);
   const auto all_struck =
       std::ranges::count_if(lives, [](const Life& life) { return life.outcome.struck; });
   thin_sample.Add(static_cast<int>(lives.size()), static_cast<int>(all_struck));
   const int requests = lives.back().outcome.requests;
-  std::size_t branches = 0;
   for (std::size_t i = 0; i < blows.size(); ++i) {
-    const int turns = (requests + static_cast<int>(i)) / every - static_cast<int>(i) / every;
     const auto struck = std::ranges::count_if(
         lives, [&](const Life& life) { return life.outcome.struck && life.blow == i; });
-    branches += static_cast<std::size_t>(struck);
-    if (StrikesAnything(blows[i].strike)) {
-      EXPECT_EQ(struck, turns) << ToString(blows[i].strike) << " of " << ToString(base);
-    } else if (turns >= 10 && blows[i].strike != Strike::kImexEnds &&
-               blows[i].strike != Strike::kDaemonDies) {
-      EXPECT_GT(struck, 0) << ToString(blows[i].strike) << " of " << ToString(base);
-    }
+    ExpectTurns(blows[i].strike, StrikesAnything(blows[i].strike), struck,
+                TurnsOf(i, requests, every), 10, ToString(base));
   }
-  EXPECT_EQ(branches + 1, lives.size()) << "a life was not struck that should have been";
+  EXPECT_EQ(all_struck + 1, std::ssize(lives)) << "a life was not struck that should have been";
+  return lives;
 }
 
 }  // namespace simulation

@@ -10,6 +10,7 @@
 #include "pkg/base/check.h"
 #include "pkg/json/value.h"
 #include "test/simulation/branch.h"
+#include "test/simulation/scripts.h"
 
 namespace simulation {
 
@@ -40,9 +41,10 @@ Outcome Decode(const base::Result<std::string>& report) {
   return outcome;
 }
 
-// Of the life in which nothing strikes `plan`, and that one replica leads. It is lived once.
-const Course& CourseOf(Plan plan) {
-  static std::map<std::string, Course> courses;
+// Of the life in which nothing strikes `plan`, and that one replica leads; and of the one that it
+// may come to as well, if there is one. They are lived once.
+const std::vector<Course>& CoursesOf(Plan plan) {
+  static std::map<std::string, std::vector<Course>> all;
   plan.strike = Strike::kNone;
   plan.at = 0;
   plan.stale.clear();
@@ -51,11 +53,14 @@ const Course& CourseOf(Plan plan) {
   plan.mixed = false;
   plan.brief = false;
   plan.seed = Plan().seed;  // Says nothing where all move in turn.
-  const auto [it, is_new] = courses.try_emplace(ToString(plan));
-  if (is_new) {
+  const auto [it, is_new] = all.try_emplace(ToString(plan));
+  if (!is_new) return it->second;
+  const Script& script = *FindScript(plan.workload);
+  for (const auto& live : {script.live, script.live_otherwise}) {
+    if (live == nullptr) continue;
     World world(plan, false);
-    world.Live();
-    it->second = world.course();
+    world.Live(live);
+    it->second.push_back(world.course());
   }
   return it->second;
 }
@@ -71,7 +76,7 @@ class Sweeper {
         world_(plan, trace, [this](const http::Request& request) { BranchOff(request); }) {}
 
   std::vector<Life> Run() {
-    world_.Expect(CourseOf(world_.plan()));
+    world_.Expect(CoursesOf(world_.plan()));
     world_.Live();
     if (branch_) branch_->End(Encode(world_.outcome()));
     while (!under_way_.empty()) Collect();
@@ -100,7 +105,7 @@ class Sweeper {
       if (!is_its_turn || !world_.Hits(blows_[i].strike, request)) continue;
       Plan plan = world_.plan();
       plan.strike = blows_[i].strike;
-      plan.stale = StaleOf(blows_[i]);
+      plan.stale = StaleOf(blows_[i].stale(at));
       plan.at = at;
       plan.brief = IsBrief(i);
       if (under_way_.size() == kAtOnce) Collect();
@@ -123,14 +128,15 @@ class Sweeper {
     lives_[oldest.life].outcome = Decode(oldest.branch.Wait());
   }
 
-  // Each kind with the revision that so many writes ago was the newest.
-  std::string StaleOf(const Blow& blow) {
-    if (blow.age == 0) return blow.stale;
+  // Each kind with the revision that so many writes ago was the newest, but none before the life.
+  std::string StaleOf(const Stale& view) {
+    if (view.age == 0) return view.kinds;
     const std::vector<Change>& changes = world_.cluster().store().history().changes();
-    const std::size_t age = std::min(changes.size(), static_cast<std::size_t>(blow.age));
-    const std::string revision = "@" + std::to_string(changes[changes.size() - age].revision());
+    const std::size_t age = std::min(changes.size(), static_cast<std::size_t>(view.age));
+    const std::string revision =
+        "@" + std::to_string(std::max(changes[changes.size() - age].revision(), world_.start()));
     std::string stale;
-    for (const auto& [kind, none] : ParseStale(blow.stale, 0)) {
+    for (const auto& [kind, none] : ParseStale(view.kinds, 0)) {
       stale += (stale.empty() ? "" : "+") + kind + revision;
     }
     return stale;
@@ -150,7 +156,7 @@ class Sweeper {
 
 Outcome Live(const Plan& plan, bool trace) {
   World world(plan, trace);
-  if (!IsPlain(plan)) world.Expect(CourseOf(plan));
+  if (!IsPlain(plan)) world.Expect(CoursesOf(plan));
   world.Live();
   return world.outcome();
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,14 +21,21 @@ struct Life {
   std::size_t blow = 0;  // Of a sweep's: which.
 };
 
-// What strikes, and of which kinds the view is old ("nodes+pods" by plural; empty: none): as old as
-// the life, or by so many writes.
-struct Blow {
-  Blow(Strike what, std::string stale_kinds = {}, int by = 0)
-      : strike(what), stale(std::move(stale_kinds)), age(by) {}
-  Strike strike = Strike::kNone;
-  std::string stale = {};
+// What is old after a strike: of kinds by plural ("nodes+pods"; empty: nothing), and by how many
+// writes; 0: as old as the life.
+struct Stale {
+  std::string kinds = {};
   int age = 0;
+};
+
+// What strikes, and what is old then: the same at each request, or what is drawn for it.
+struct Blow {
+  using Draw = std::function<Stale(int at)>;
+  Blow(Strike what, std::string kinds = {}, int age = 0)
+      : strike(what), stale([what_is = Stale{std::move(kinds), age}](int) { return what_is; }) {}
+  Blow(Strike what, Draw draw) : strike(what), stale(std::move(draw)) {}
+  Strike strike = Strike::kNone;
+  Draw stale = {};
 };
 
 // The lives in which one of `blows` hits something, for each request of the life without: in the

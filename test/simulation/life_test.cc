@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
+#include <string>
 
 namespace simulation {
 namespace {
@@ -35,6 +37,28 @@ TEST(Sweep, MostLivesOfASampleAreBriefAndEachIsTheOneThatItsPlanLives) {
   for (const Life& life : lives) {
     EXPECT_EQ(life.outcome.trace, Live(life.plan, true).trace) << ToString(life.plan);
   }
+}
+
+// The reasons of the controller's Events of its domains that are there when the life is over.
+std::set<std::string> ToldIn(const Plan& plan) {
+  World world(plan, false);
+  world.Live();
+  EXPECT_EQ(world.outcome().violations, Violations());
+  std::set<std::string> reasons;
+  for (const auto& [key, event] : world.All(Kind::kEvent)) {
+    const bool is_the_controllers =
+        (*event)["reportingController"].AsString() == "cdom.dev/compute-domain-controller" &&
+        (*event)["regarding"]["kind"].AsString() == "ComputeDomain";
+    if (is_the_controllers) reasons.insert((*event)["reason"].AsString());
+  }
+  return reasons;
+}
+
+TEST(Events, OfTheControllerTellWhatBefellItsDomains) {
+  EXPECT_EQ(ToldIn({.workload = "W1"}),
+            std::set<std::string>({"AllMembersReady", "MembersNotReady"}));
+  EXPECT_EQ(ToldIn({.workload = "W16"}),
+            std::set<std::string>({"AllMembersReady", "TemplateNameTaken"}));
 }
 
 }  // namespace

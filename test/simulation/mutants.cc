@@ -1,6 +1,7 @@
 #include "test/simulation/mutants.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "controller/compute_domain/roll.h"
 
@@ -248,6 +249,19 @@ Rules TrustingTheCacheForClaims() {
   return rules;
 }
 
+// Of a domain that is being deleted the daemons go, whoever uses it.
+Rules TearingDownUnderAJob() {
+  Rules rules = kRules;
+  rules.membership = [](const Observed& observed, const auto&... rest) {
+    Membership membership = kRules.membership(observed, rest...);
+    if (!observed.domain || !observed.domain->meta.deleting) return membership;
+    std::ranges::move(kRules.tear_down(observed, observed.children),
+                      std::back_inserter(membership.actions));
+    return membership;
+  };
+  return rules;
+}
+
 // ---- prove
 
 // What the cache does not show is taken to be gone (against R2).
@@ -339,6 +353,8 @@ const std::vector<Mutant>& Mutants() {
        ToldBy("W1", false, Strike::kCrashAfter, "computedomains")},
       {"tear-down-forgets-a-role", "L2", ForgettingTheDaemonTemplate(),
        ToldBy("W1", false, Strike::kNone)},
+      {"tear-down-waits-for-nobody", "S20", TearingDownUnderAJob(),
+       ToldBy("W2", false, Strike::kNone)},
       {"tear-down-goes-by-the-label", "S6", TearingDownByLabel(),
        ToldBy("W16", false, Strike::kNone)},
       {"release-without-a-look", "S8", ReleasingWithoutALook(),

@@ -192,7 +192,8 @@ bool NodeAgent::SyncPod(const Object& pod, Time now) {
   if (!running_.contains(pod.uid())) {
     Running running = {.key = pod.key(),
                        .ip = "10." + std::to_string(number_ / 256) + "." +
-                             std::to_string(number_ % 256) + "." + std::to_string(++addresses_)};
+                             std::to_string(number_ % 256) + "." + std::to_string(++addresses_),
+                       .started = now};
     for (const auto& [uid, prepared] : prepared_) {
       if (prepared.config.is_channel || !prepared.pods.contains(pod.uid())) continue;
       running.domain = prepared.config.domain;
@@ -212,6 +213,22 @@ const char* NodeAgent::PhaseOf(const Running& running) const {
   return health_ == Health::kLost && !running.domain.empty() ? "Unknown" : "Running";
 }
 
+Value NodeAgent::ContainerStatus(const Running& running, bool ready) const {
+  Value status = Value::Object({{"name", "compute-domain-daemon"}, {"ready", ready}});
+  if (health_ != Health::kCrashing) {
+    const Value since = Value::Object({{"startedAt", base::FormatSeconds(running.started)}});
+    status["state"] = Value::Object({{"running", since}});
+    return status;
+  }
+  const Value waiting =
+      Value::Object({{"reason", kCrashLoop}, {"message", "back-off 5m0s restarting"}});
+  const Value terminated = Value::Object({{"exitCode", 1}, {"message", kLastWords}});
+  status["restartCount"] = 5;
+  status["state"] = Value::Object({{"waiting", waiting}});
+  status["lastState"] = Value::Object({{"terminated", terminated}});
+  return status;
+}
+
 bool NodeAgent::WritePodStatus(const Object& pod, const Running& running, bool ready, Time now) {
   return store()
       .Edit(
@@ -221,17 +238,8 @@ bool NodeAgent::WritePodStatus(const Object& pod, const Running& running, bool r
             object["status"]["podIP"] = running.ip;
             object["status"]["conditions"] = Value::Array(
                 {Condition("PodScheduled", true, now), Condition("Ready", ready, now)});
-            object["status"].Erase("containerStatuses");
-            if (health_ != Health::kCrashing || running.domain.empty()) return;
-            const Value waiting =
-                Value::Object({{"reason", kCrashLoop}, {"message", "back-off 5m0s restarting"}});
-            const Value terminated = Value::Object({{"exitCode", 1}, {"message", kLastWords}});
-            object["status"]["containerStatuses"] = Value::Array(
-                {Value::Object({{"name", "compute-domain-daemon"},
-                                {"ready", false},
-                                {"restartCount", 5},
-                                {"state", Value::Object({{"waiting", waiting}})},
-                                {"lastState", Value::Object({{"terminated", terminated}})}})});
+            if (running.domain.empty()) return;
+            object["status"]["containerStatuses"] = Value::Array({ContainerStatus(running, ready)});
           },
           Subresource::kStatus)
       .ok();
@@ -284,7 +292,9 @@ bool NodeAgent::PlayDaemon(const Object& pod, const Running& running, Time now) 
     if (!is_member) return false;
   }
   const bool ready = health_ == Health::kWell;
-  const bool says_that_it_crashes = !pod["status"]["containerStatuses"].items().empty();
+  const bool says_that_it_crashes = std::ranges::any_of(
+      pod["status"]["containerStatuses"].items(),
+      [](const Value& container) { return !container["state"]["waiting"].IsNull(); });
   const bool crashes = health_ == Health::kCrashing;
   if (ready != IsPodReady(pod) || crashes != says_that_it_crashes) {
     return WritePodStatus(pod, running, ready, now);
@@ -362,7 +372,9 @@ bool NodeAgent::JoinClique(const Object& pod, const Running& running) {
           {{NameField(), node_}, {"cliqueID", clique_}, {"index", index}, {"status", "NotReady"}}));
     }
     for (Value& entry : changed.MutableItems()) {
-      if (entry[NameField()].AsString() == node_) entry["ipAddress"] = running.ip;
+      if (entry[NameField()].AsString() != node_) continue;
+      entry["ipAddress"] = running.ip;
+      if (health_ != Health::kWell) entry["status"] = "NotReady";
     }
   });
 }

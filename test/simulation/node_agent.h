@@ -76,6 +76,7 @@ class NodeAgent final : public Peer {
   struct Running {
     kube::ObjectKey key = {};
     std::string ip = {};
+    Time started = {};
     std::string domain = {};  // Of a daemon; empty for a workload.
     bool writes_own_entry = false;
 
@@ -99,6 +100,7 @@ class NodeAgent final : public Peer {
   [[nodiscard]] bool RunDaemon(const Object& pod, const Running& running, Time now);
   [[nodiscard]] bool WritePodStatus(const Object& pod, const Running& running, bool ready,
                                     Time now);
+  [[nodiscard]] json::Value ContainerStatus(const Running& running, bool ready) const;
   [[nodiscard]] const char* PhaseOf(const Running& running) const;
   // Where a daemon here has its entry; null: there is none.
   [[nodiscard]] ObjectPtr FindRoll(const std::string& domain) const;

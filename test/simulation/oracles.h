@@ -49,6 +49,7 @@ struct Suspects {
   int clocks_drift_per_million = 0;
   // One of its replicas leads at a time, by the Lease.
   bool elect = false;
+  std::set<std::string> full_namespaces = {};  // Their quota leaves no room for a claim template.
   // It says in status all that ours says beside the reference's.
   bool says_all = false;
 };
@@ -107,7 +108,9 @@ struct Onlooker {
 // its clique was without its daemon when the controller looked.
 [[nodiscard]] Onlooker LiveChildrenAreSafe(const Scene& scene);
 // S20: no daemon of a clique is replaced while a claim holds a channel of the domain on one of the
-// clique's nodes, unless the domain allows it: the job would end with it.
+// clique's nodes, unless the domain allows it: the job would end with it. Nor is a DaemonSet
+// deleted while a pod that runs uses a channel of the domain, unless the grace of its deletion is
+// over.
 [[nodiscard]] Onlooker DaemonsInUseStay(const Scene& scene);
 // S8: the domain's finalizer is there before its first child, and goes only when no child, node
 // label, daemon pod or claim in use is left (or the deadline for it has passed).

@@ -88,6 +88,11 @@ class OraclesTest : public testing::Test {
       domain["metadata"]["annotations"][kDaemonRollAnnotation] = "Always";
     });
   }
+  void SetDeletionGrace(const std::string& grace) {
+    store().Edit("user", Kind::kComputeDomain, kDomain, [&](Value& domain) {
+      domain["metadata"]["annotations"][kDeletionGraceAnnotation] = grace;
+    });
+  }
   kube::ObjectKey DaemonKey() const { return {.ns = kSystem, .name = DaemonName(uid)}; }
   kube::ObjectKey CliqueObjectKey() const {
     return {.ns = kSystem, .name = CliqueName(uid, "c.1")};

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <functional>
 
+#include "test/simulation/end_state.h"
 #include "test/simulation/oracles_fixture.h"
 
 namespace simulation {
@@ -253,6 +254,75 @@ TEST_F(OraclesTest, C5_S20ForgivesAClaimThatCameAfterALiveLook) {
   EXPECT_TRUE(Contains(Check(DaemonsInUseStay), "while ResourceClaim late-0-channel-"));
 }
 
+// The daemons of these go as soon as the domain may.
+TEST_F(OraclesTest, B21_S20SeesADaemonSetDeletedUnderAJobOfADomainThatGoes) {
+  cluster.DeleteDomain(kDomain);
+  cluster.Advance(seconds(599));
+  ASSERT_TRUE(Misdelete(Kind::kDaemonSet, DaemonKey()).ok());
+  EXPECT_TRUE(Contains(Check(DaemonsInUseStay), "deleted DaemonSet cdom-system/"));
+  EXPECT_TRUE(Contains(Check(DaemonsInUseStay), "while ResourceClaim job-0-channel-"));
+}
+
+TEST_F(OraclesTest, B21_S20SeesADaemonSetDeletedUnderAJobOfADomainThatLives) {
+  ASSERT_TRUE(Misdelete(Kind::kDaemonSet, DaemonKey()).ok());
+  EXPECT_TRUE(Contains(Check(DaemonsInUseStay), "while ResourceClaim job-0-channel-"));
+}
+
+TEST_F(OraclesTest, B21_S20SeesADaemonPodDeletedUnderAJobOfADomainThatGoes) {
+  cluster.DeleteDomain(kDomain);
+  ASSERT_TRUE(Misdelete(Kind::kPod, DaemonOn("node-0")->key()).ok());
+  EXPECT_TRUE(Contains(Check(DaemonsInUseStay), "while ResourceClaim job-0-channel-"));
+}
+
+TEST_F(OraclesTest, B21_S20LetsADaemonSetGoOnceTheGraceIsOver) {
+  cluster.DeleteDomain(kDomain);
+  cluster.Advance(seconds(600));
+  ASSERT_TRUE(Misdelete(Kind::kDaemonSet, DaemonKey()).ok());
+  EXPECT_EQ(Check(DaemonsInUseStay), "");
+}
+
+TEST_F(OraclesTest, B21_S20LetsADaemonSetGoAtOnceIfTheDomainSaysSo) {
+  SetDeletionGrace("0");
+  cluster.DeleteDomain(kDomain);
+  ASSERT_TRUE(Misdelete(Kind::kDaemonSet, DaemonKey()).ok());
+  EXPECT_EQ(Check(DaemonsInUseStay), "");
+}
+
+TEST_F(OraclesTest, B21_S20SeesADaemonSetDeletedWithinALongerGraceOfTheDomain) {
+  SetDeletionGrace("20m");
+  cluster.DeleteDomain(kDomain);
+  cluster.Advance(seconds(601));
+  ASSERT_TRUE(Misdelete(Kind::kDaemonSet, DaemonKey()).ok());
+  EXPECT_TRUE(Contains(Check(DaemonsInUseStay), "deleted DaemonSet"));
+}
+
+TEST_F(OraclesTest, B21_S20LetsADaemonSetGoThatNobodyUses) {
+  AskForDeletion();
+  ASSERT_TRUE(Misdelete(Kind::kDaemonSet, DaemonKey()).ok());
+  EXPECT_EQ(Check(DaemonsInUseStay), "");
+}
+
+TEST_F(OraclesTest, B21_S20LetsADaemonSetGoWhoseUsersAreOnNodesThatAreLost) {
+  cluster.DeleteDomain(kDomain);
+  for (const char* node : {"node-0", "node-2"}) cluster.FailNode(node);
+  cluster.Settle();
+  cluster.Advance(NodeController::kMonitorGrace);
+  cluster.Settle();
+  ASSERT_TRUE(Misdelete(Kind::kDaemonSet, DaemonKey()).ok());
+  EXPECT_EQ(Check(DaemonsInUseStay), "");
+}
+
+TEST_F(OraclesTest, B21_S20ForgivesADaemonSetThatIsDeletedAfterALookThatFoundNobody) {
+  workload->Finish();
+  Settle();
+  LookAtClaims();
+  cluster.AddWorkload({.ns = "train", .name = "late"}, "channel", {"node-0"});
+  cluster.Settle();
+  cluster.DeleteDomain(kDomain);
+  ASSERT_TRUE(Misdelete(Kind::kDaemonSet, DaemonKey()).ok());
+  EXPECT_EQ(Check(DaemonsInUseStay), "");
+}
+
 // ---- S8
 
 TEST_F(OraclesTest, S8SeesAChildMadeBeforeTheFinalizer) {
@@ -279,6 +349,15 @@ TEST_F(OraclesTest, S8SeesTheFinalizerGoWhileAnythingRemains) {
 
 TEST_F(OraclesTest, S8SeesTheFinalizerGoWhileAWorkloadRuns) {
   cluster.DeleteDomain(kDomain);
+  Misedit(Kind::kComputeDomain, kDomain,
+          [](Value& domain) { domain["metadata"].Erase("finalizers"); });
+  EXPECT_TRUE(Contains(Check(FinalizerDiscipline), "while ResourceClaim train/job-0-channel-"));
+}
+
+TEST_F(OraclesTest, S8CountsTheGraceThatTheDomainAsksFor) {
+  SetDeletionGrace("20m");
+  cluster.DeleteDomain(kDomain);
+  cluster.Advance(seconds(1'199));
   Misedit(Kind::kComputeDomain, kDomain,
           [](Value& domain) { domain["metadata"].Erase("finalizers"); });
   EXPECT_TRUE(Contains(Check(FinalizerDiscipline), "while ResourceClaim train/job-0-channel-"));
@@ -330,6 +409,11 @@ TEST_F(OraclesTest, S13SeesEveryRequestThatIsNotNeeded) {
       kube::CreateRequest(kube::kResourceClaims, "train", Value::Object()),
       kube::GetRequest(kube::kLeases, {.ns = kSystem, .name = "kube-scheduler"}),
       {.path = "/api/v1/namespaces/train/secrets/x"},
+      kube::CreateRequest(Describe(Kind::kEvent).resource, "other", Value::Object()),
+      kube::MergePatchRequest(Describe(Kind::kEvent).resource, {.ns = "other", .name = "x"},
+                              Value::Object()),
+      kube::DeleteRequest(Describe(Kind::kEvent).resource, {.ns = "train", .name = "x"}, "x",
+                          kube::Propagation::kBackground),
       kube::DeleteRequest(kube::kResourceClaimTemplates, {.ns = "train", .name = "../../other"},
                           "x", kube::Propagation::kBackground),
   };
@@ -566,10 +650,64 @@ TEST_F(OraclesTest, L1SeesAnEntryInACliqueThatItsNodeHasLeft) {
   EXPECT_TRUE(Contains(Check(ChildrenAndStatusMatch), "lists node-0 in a clique that it has left"));
 }
 
+TEST_F(OraclesTest, L1SeesADomainThatDoesNotSayThatAQuotaLeavesNoRoom) {
+  store().Delete("user", Kind::kClaimTemplate, kWorkloadTemplate);
+  EXPECT_TRUE(Contains(Check(ChildrenAndStatusMatch), "has no workload template"));
+  suspects.full_namespaces = {"train"};
+  EXPECT_TRUE(Contains(Check(ChildrenAndStatusMatch), "does not say that a quota"));
+  store().Edit(
+      "user", Kind::kComputeDomain, kDomain,
+      [&](Value& domain) {
+        domain["status"]["conditions"] =
+            Value::Array({Value::Object({{"type", "Ready"},
+                                         {"status", "False"},
+                                         {"reason", "Test"},
+                                         {"message", "exceeded quota: templates"},
+                                         {"lastTransitionTime", "2026-01-01T00:00:00Z"}})});
+      },
+      Subresource::kStatus);
+  EXPECT_FALSE(Contains(Check(ChildrenAndStatusMatch), "quota"));
+}
+
 TEST_F(OraclesTest, L1SeesADomainCalledReadyWhoseTemplatesNameIsTaken) {
   store().Delete("user", Kind::kClaimTemplate, kWorkloadTemplate);
   store().Create("user", Kind::kClaimTemplate, "train", ForeignTemplateObject("channel"));
   EXPECT_TRUE(Contains(Check(ChildrenAndStatusMatch), "says \"Ready\""));
+}
+
+// ---- D1
+
+TEST_F(OraclesTest, D1SeesAnAnnotationThatIsAnother) {
+  const auto end = [&] { return Course{.rests = {DescribeEnd(cluster.server(), suspects)}}; };
+  const auto annotate = [&](Kind kind, const kube::ObjectKey& key, std::string_view name,
+                            const char* value) {
+    store().Edit("user", kind, key,
+                 [&](Value& object) { object["metadata"]["annotations"][name] = value; });
+  };
+  const Course before = end();
+  annotate(Kind::kClique, CliqueObjectKey(), "cdom.dev/held-indices", "node-9 until noon");
+  EXPECT_EQ(SameEnd(end(), before), Violations()) << "it carries times";
+  annotate(Kind::kClique, CliqueObjectKey(), "cdom.dev/joining", "3");
+  EXPECT_EQ(SameEnd(end(), before), Violations()) << "it is of the last write";
+  annotate(Kind::kDaemonSet, DaemonKey(), "cdom.dev/x", "3");
+  EXPECT_TRUE(Contains(Lines(SameEnd(end(), before)), "\"cdom.dev/x\":\"3\""));
+}
+
+TEST_F(OraclesTest, D1SeesAHashThatIsNotTheLatestOrThatPodsDoNotGet) {
+  const auto end = [&] { return Course{.rests = {DescribeEnd(cluster.server(), suspects)}}; };
+  const auto stamp = [&](const char* hash) {
+    store().Edit("user", Kind::kDaemonSet, DaemonKey(), [&](Value& set) {
+      set["metadata"]["annotations"][kTemplateHashAnnotation] = std::string(hash) + ":7";
+      set["spec"]["template"]["metadata"]["annotations"][kTemplateHashAnnotation] = hash;
+    });
+  };
+  stamp("a1b2");
+  const Course first = end();
+  stamp("c3d4");
+  const Course second = end();
+  EXPECT_TRUE(Contains(Lines(SameEnd(second, first)), "hash 2"));
+  ChangeTemplate();
+  EXPECT_TRUE(Contains(Lines(SameEnd(end(), second)), "\"cdom.dev/template-hash\":\"new\""));
 }
 
 // ---- L2, L3, Q2

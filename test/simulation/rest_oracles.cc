@@ -97,7 +97,8 @@ class DomainCheck {
   const Truth& truth_;
   const Suspects& suspects_;
   const Object& domain_;
-  bool is_accepted_ = true;  // Nothing but the nodes is in the way of its being ready.
+  bool is_accepted_ = true;     // Nothing that its user asks for is in the way of its being ready,
+  bool is_provisioned_ = true;  // nor is a child missing.
   Violations& violations_;
 };
 
@@ -135,6 +136,15 @@ void DomainCheck::CheckChildren() {
       At(domain_.value(), {"spec", "channel", "resourceClaimTemplate", "name"}).AsString();
   const bool is_taken =
       truth_.Get(Kind::kClaimTemplate, {.ns = domain_.key().ns, .name = name}) != nullptr;
+  const bool is_full = suspects_.full_namespaces.contains(domain_.key().ns);
+  is_provisioned_ = false;
+  if (!is_taken && is_full) {
+    const Value& ready = FindCondition(domain_.value(), "Ready");
+    const bool says_so = ready["status"].AsString() == "False" &&
+                         ready["message"].AsString().find("exceeded quota") != std::string::npos;
+    if (!says_so) Say("does not say that a quota leaves no room for its workload template");
+    return;
+  }
   if (!is_taken) Say("has no workload template");
   is_accepted_ = false;
 }
@@ -234,6 +244,8 @@ void DomainCheck::CheckTrouble() {
   std::set<std::string> crashing;
   for (const auto& [key, pod] : truth_.Live(Kind::kPod)) {
     if (!IsDaemonPod(suspects_, *pod, domain_.uid()) || pod->deleting()) continue;
+    // How it is where the kubelet is silent nobody knows.
+    if (IsNodeLost(truth_, (*pod)["spec"]["nodeName"].AsString())) continue;
     for (const Value& container : (*pod)["status"]["containerStatuses"].items()) {
       const Value& waiting = container["state"]["waiting"];
       if (waiting["reason"].AsString() != "CrashLoopBackOff") continue;
@@ -390,13 +402,13 @@ void DomainCheck::CheckStatus(const Members& members) {
   }
   const std::set<std::string> expected = ExpectedNodes();
   const auto wanted = static_cast<std::size_t>(domain_["spec"]["numNodes"].AsInt().value_or(0));
-  const bool is_ready =
-      is_accepted_ && CountReady(members, expected) == expected.size() && members.size() >= wanted;
+  const bool is_ready = is_provisioned_ && CountReady(members, expected) == expected.size() &&
+                        members.size() >= wanted;
   if (status["status"].AsString() != (is_ready ? "Ready" : "NotReady")) {
     Say("says \"" + status["status"].AsString() + "\"");
   }
   // Nobody's domain is as good as a ready one, for whoever waits until it is provided.
-  const bool is_usable = expected.empty() ? is_accepted_ && !HasWaitingPod() : is_ready;
+  const bool is_usable = expected.empty() ? is_provisioned_ && !HasWaitingPod() : is_ready;
   const std::string& said = FindCondition(domain_.value(), "Ready")["status"].AsString();
   const bool has_conditions = status.Find("conditions") != nullptr;
   if (has_conditions && (said == "True") != is_usable) {
@@ -442,7 +454,7 @@ void DomainCheck::CheckConditions(const Members& members, const std::set<std::st
   const auto wanted = static_cast<std::size_t>(domain_["spec"]["numNodes"].AsInt().value_or(0));
   const bool all_ready = CountReady(members, expected) == expected.size();
   expect("Accepted", is_accepted_ ? "True" : "False");
-  expect("Provisioned", is_accepted_ ? "True" : "False");
+  expect("Provisioned", is_provisioned_ ? "True" : "False");
   const bool is_used = std::ranges::any_of(truth_.Live(Kind::kClaim), [&](const auto& item) {
     return IsConsumer(*item.second, domain_);
   });
@@ -588,6 +600,14 @@ void DomainCheck::CheckCaveats(const Members& members) {
   if (reason != gravest) Say("has the reason " + reason + " instead of " + std::string(gravest));
 }
 
+// One of the pods that own it is being deleted on a node that is lost, which does not end it.
+bool HasOwnerThatHangs(const Truth& truth, const Object& owned) {
+  return std::ranges::any_of(owned.meta()["ownerReferences"].items(), [&](const Value& owner) {
+    const ObjectPtr pod = FindByUid(truth.Live(Kind::kPod), owner["uid"].AsString());
+    return pod && pod->deleting() && IsNodeLost(truth, (*pod)["spec"]["nodeName"].AsString());
+  });
+}
+
 // What still holds a domain that is being deleted.
 std::vector<kube::ObjectKey> FindHolders(const Truth& truth, const Suspects& suspects,
                                          const Object& domain) {
@@ -600,6 +620,13 @@ std::vector<kube::ObjectKey> FindHolders(const Truth& truth, const Suspects& sus
     const bool holds = IsDaemonPod(suspects, *pod, domain.uid()) &&
                        !IsNodeLost(truth, (*pod)["spec"]["nodeName"].AsString());
     if (holds) holders.push_back(key);
+  }
+  // Who may not delete cliques waits for the garbage collector, and that for the pods that own
+  // them: also for one that hangs on a node that is lost.
+  for (const auto& [key, clique] : truth.Live(Kind::kClique)) {
+    const bool waits = !suspects.may_read_claims && clique->Label(kDomainLabel) == domain.uid() &&
+                       HasOwnerThatHangs(truth, *clique);
+    if (waits) holders.push_back(key);
   }
   return holders;
 }

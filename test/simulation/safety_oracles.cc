@@ -317,45 +317,79 @@ void NoteClique(const Change& change, CliquesOfNodes& cliques) {
   cliques[{pod.Label(kDomainLabel), pod["spec"]["nodeName"].AsString()}] = *clique;
 }
 
-// The claim that needs the pod's clique, and did when the client last looked for such, for nobody
-// can exclude one that came since; empty: there is none.
+// The claim of which `needs` is true, and was when the client last looked for such, for nobody can
+// exclude one that came since; empty: there is none.
 std::string FindNeedy(const ApiServer& server, const Truth& truth, const Object& domain,
-                      const Change& replacement, const CliquesOfNodes& cliques) {
+                      const Change& change, const std::function<bool(const Object&)>& needs) {
+  const Revision look = LastLook(server, change, Kind::kClaim, domain.key().ns);
+  const Objects seen = look == 0 ? Objects() : server.store().history().StateAt(Kind::kClaim, look);
+  for (const auto& [key, claim] : truth.Live(Kind::kClaim)) {
+    if (!needs(*claim)) continue;
+    const auto before = seen.find(key);
+    if (look == 0 || (before != seen.end() && needs(*before->second))) return key.name;
+  }
+  return "";
+}
+
+// The claim that needs the clique of the pod that is replaced.
+std::string FindInClique(const ApiServer& server, const Truth& truth, const Object& domain,
+                         const Change& replacement, const CliquesOfNodes& cliques) {
   const Object& pod = *replacement.before;
   const std::string* clique = pod.FindLabel(kCliqueLabel);
-  const auto needs_it = [&](const Object& claim) {
+  return FindNeedy(server, truth, domain, replacement, [&](const Object& claim) {
     if (!HoldsChannel(claim, domain)) return false;
     const std::string node = AllocatedNode(claim);
     if (node == pod["spec"]["nodeName"].AsString()) return true;
     const auto it = cliques.find({domain.uid(), node});
     return clique != nullptr && it != cliques.end() && it->second == *clique;
-  };
-  const Revision look = LastLook(server, replacement, Kind::kClaim, domain.key().ns);
-  const Objects seen = look == 0 ? Objects() : server.store().history().StateAt(Kind::kClaim, look);
-  for (const auto& [key, claim] : truth.Live(Kind::kClaim)) {
-    if (!needs_it(*claim)) continue;
-    const auto before = seen.find(key);
-    if (look == 0 || (before != seen.end() && needs_it(*before->second))) return key.name;
-  }
-  return "";
+  });
+}
+
+// The claim of the domain whose pod runs, on a node that does, too.
+std::string FindInUse(const ApiServer& server, const Truth& truth, const Object& domain,
+                      const Change& change) {
+  return FindNeedy(server, truth, domain, change, [&](const Object& claim) {
+    if (!IsConsumer(claim, domain) || IsNodeLost(truth, AllocatedNode(claim))) return false;
+    return std::ranges::any_of(truth.Live(Kind::kPod), [&](const auto& item) {
+      return IsReservedFor(claim, item.second->uid()) && !IsTerminal(*item.second);
+    });
+  });
+}
+
+// The deletion of the domain waits for its pods no longer, by the clocks of its controller.
+bool IsGraceOver(const Suspects& suspects, const Object& domain, Time now) {
+  const auto asked = base::ParseTime(domain.meta()["deletionTimestamp"].AsString());
+  const auto grace = std::chrono::microseconds(DeletionGraceOf(suspects, domain)) *
+                     (1'000'000 - suspects.clocks_drift_per_million) / 1'000'000;
+  return asked && now - *asked >= grace;
 }
 
 }  // namespace
 
 Onlooker DaemonsInUseStay(const Scene& scene) {
-  return {
-      .on_change = [&server = scene.server, &suspects = scene.suspects,
-                    report = Report("S20 DaemonsInUseStay", scene.violations),
-                    cliques = CliquesOfNodes()](const Truth& truth, const Change& change) mutable {
-        NoteClique(change, cliques);
-        if (!suspects.clients.contains(change.actor) || !IsReplacement(suspects, change)) return;
-        const DomainRecord* record = truth.FindDomain(change.before->Label(kDomainLabel));
-        if (record == nullptr || !record->IsLive() || MayRollUnderJob(*record->last)) return;
-        const std::string needy = FindNeedy(server, truth, *record->last, change, cliques);
-        if (needy.empty()) return;
-        report.Say(change, "replaced " + Show(Kind::kPod, change.before->key()) +
-                               " while ResourceClaim " + needy + " needs its clique");
-      }};
+  return {.on_change = [&server = scene.server, &suspects = scene.suspects,
+                        report = Report("S20 DaemonsInUseStay", scene.violations),
+                        cliques = CliquesOfNodes()](const Truth& truth,
+                                                    const Change& change) mutable {
+    NoteClique(change, cliques);
+    if (!suspects.clients.contains(change.actor) || !AsksForEnd(change)) return;
+    const bool is_replacement = IsReplacement(suspects, change);
+    const bool is_set = RoleOf(truth, suspects, change.kind, *change.before) == Role::kDaemonSet;
+    const DomainRecord* record = truth.FindDomain(change.before->Label(kDomainLabel));
+    if ((!is_replacement && !is_set) || record == nullptr || !record->exists) return;
+    const Object& domain = *record->last;
+    if (domain.deleting() && IsGraceOver(suspects, domain, change.time)) return;
+    // Who may not read claims knows no more than the nodes' labels.
+    if (domain.deleting() && !suspects.may_read_claims) return;
+    if (is_replacement && MayRollUnderJob(domain)) return;
+    const std::string needy = is_set ? FindInUse(server, truth, domain, change)
+                                     : FindInClique(server, truth, domain, change, cliques);
+    if (needy.empty()) return;
+    const std::string what = Show(change.kind, change.before->key());
+    report.Say(change,
+               is_set ? "deleted " + what + " while ResourceClaim " + needy + " is in use"
+                      : "replaced " + what + " while ResourceClaim " + needy + " needs its clique");
+  }};
 }
 
 namespace {
@@ -400,7 +434,8 @@ std::vector<Remnant> FindRemnants(const ApiServer& server, const Truth& truth,
   look(Kind::kNode, [&](const Object& node) { return node.Label(kDomainLabel) == domain.uid(); });
   const auto asked = base::ParseTime(domain.meta()["deletionTimestamp"].AsString());
   const auto waited = asked ? now - *asked : std::chrono::microseconds(0);
-  if (waited < 2 * suspects.deletion_grace) {
+  const auto grace = DeletionGraceOf(suspects, domain);
+  if (waited < 2 * grace) {
     look(Kind::kPod, [&](const Object& pod) {
       return IsDaemonPod(suspects, pod, domain.uid()) &&
              !IsNodeLost(truth, pod["spec"]["nodeName"].AsString());
@@ -411,7 +446,7 @@ std::vector<Remnant> FindRemnants(const ApiServer& server, const Truth& truth,
     });
   }
   // Who may not read claims knows no more than the nodes' labels.
-  if (suspects.may_read_claims && waited < suspects.deletion_grace) {
+  if (suspects.may_read_claims && waited < grace) {
     look(Kind::kClaim, [&](const Object& claim) {
       return IsConsumer(claim, domain) && !IsNodeLost(truth, AllocatedNode(claim));
     });

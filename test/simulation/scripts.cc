@@ -1,6 +1,7 @@
 #include "test/simulation/scripts.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "test/simulation/fixtures.h"
 #include "test/simulation/world.h"
@@ -68,16 +69,33 @@ void TwoDomainsOneAfterTheOther(World& world) {
   world.Rest("the second job ends");
 }
 
-void TwoDomainsCompeteForANode(World& world) {
+bool IsLabelled(const World& world, const std::string& node) {
+  const ObjectPtr found = world.Get(Kind::kNode, {.name = node});
+  return found && !found->Label(kDomainLabel).empty();
+}
+
+void CompeteForANode(World& world, const std::function<void()>& before_the_rival) {
   world.CreateDomain(kJob);
   world.CreateDomain(kOther);
   Workload& job = world.StartJob("pods", kJob, {"node-a", "node-b"});
+  before_the_rival();
   Workload& rival = world.StartJob("rival", kOther, {"node-b", "node-c"});
   world.Rest("one of them gets the node");
   job.Finish();
   world.Rest("the other gets the node");
   rival.Finish();
   world.Rest("the other ends");
+}
+
+void TwoDomainsCompeteForANode(World& world) {
+  CompeteForANode(world, [] {});
+}
+
+// The scheduler comes to the rival's pods first, unless something held these up.
+void TheRivalComesSecond(World& world) {
+  CompeteForANode(world, [&] {
+    world.RunUntil("it has the node", [](const World& now) { return IsLabelled(now, "node-b"); });
+  });
 }
 
 void ScaleOutAndIn(World& world) {
@@ -228,8 +246,10 @@ void QuotaIsUsedUp(World& world) {
            ready["message"].AsString().find("exceeded quota") != std::string::npos;
   };
   world.RunUntil("the domain says so", says_so);
+  // It never comes to rest either: nothing shows that there is room.
   world.RunFor(std::chrono::minutes(2));
   world.RunUntil("the domain still says so", says_so);
+  world.CheckRest();
   world.SetQuota(kJob.key.ns, 1);
   Workload& job = world.StartJob("pods", kJob, {"node-a", "node-b"});
   world.Rest("the domain forms");
@@ -464,16 +484,25 @@ void DaemonsKeepNoCliqueAtFirst(World& world) {
   world.RunToRest("the jobs end");
 }
 
-void EndDaemon(World& world, const std::string& node) {
+void EndDaemon(World& world, const std::string& node, const std::string& phase) {
   if (const ObjectPtr pod = FindDaemonPod(world, node)) {
-    world.cluster().agent(node).EndPod(pod->uid(), "Failed");
+    world.cluster().agent(node).EndPod(pod->uid(), phase);
   }
 }
 
-// Readiness comes and goes, a daemon crashes over and over, one is evicted, and pods of the job
-// succeed and stay.
+// The node is called lost, and nobody gives it up yet: what runs there goes on.
+void CutNetwork(World& world, const std::string& node) {
+  world.cluster().FailNode(node);
+  world.RunFor(NodeController::kMonitorGrace + std::chrono::seconds(5));
+  world.cluster().RecoverNode(node, false);
+  world.Rest("the network of a node was cut, and is there again");
+}
+
+// A network is cut, readiness comes and goes, a daemon crashes over and over, one is evicted, and
+// pods of the job fail or succeed and stay.
 void DaemonsAreUnwell(World& world) {
   Workload& job = Form(world, {"node-a", "node-b", "node-c"});
+  CutNetwork(world, "node-c");
   NodeAgent& agent = world.cluster().agent("node-b");
   using Health = NodeAgent::Health;
   for (int i = 0; i < 3; ++i) {
@@ -492,14 +521,18 @@ void DaemonsAreUnwell(World& world) {
   agent.SetHealth(Health::kWell);
   world.Rest("it is ready again");
   for (int i = 0; i < 3; ++i) {
-    EndDaemon(world, "node-c");
+    EndDaemon(world, "node-c", "Failed");
     world.Rest("a daemon was evicted, and is replaced later each time");
   }
+  EndDaemon(world, "node-c", "Succeeded");
+  world.Rest("a daemon has come to its end, and is replaced");
   for (const auto& [key, pod] : Objects(world.All(Kind::kPod))) {
     if (key.ns != kJob.key.ns) continue;
-    world.cluster().agent(TargetNode(*pod)).EndPod(pod->uid(), "Succeeded");
+    const std::string node = TargetNode(*pod);
+    world.cluster().agent(node).EndPod(pod->uid(), node == "node-a" ? "Failed" : "Succeeded");
+    if (node == "node-a") world.Rest("a pod of the job has failed");
   }
-  world.Rest("the job has succeeded");
+  world.Rest("the others have succeeded");
   job.Finish();
   world.RunToRest("its pods go");
 }
@@ -557,7 +590,8 @@ const std::vector<Script>& Scripts() {
       {"W3", "delete, and a new domain of the same name", kFourNodes, RecreateUnderTheSameName},
       {"W4", "two domains on the same nodes, one after the other", kFourNodes,
        TwoDomainsOneAfterTheOther},
-      {"W5", "two domains compete for a node", kFourNodes, TwoDomainsCompeteForANode, false, true},
+      {"W5", "two domains compete for a node", kFourNodes, TwoDomainsCompeteForANode, false, true,
+       false, TheRivalComesSecond},
       {"W6", "nodes join, leave and join again", kFourNodes, ScaleOutAndIn},
       {"W7", "a node is moved to another rack", kFourNodes, MoveToAnotherRack},
       {"W8", "daemon pods are replaced one by one, by hand and by the controller", kFourNodes,

@@ -19,6 +19,9 @@ struct Script {
   // Its user does not wait for rest, or gives what only one can have: the order of things counts.
   bool order_counts = false;
   bool has_nvidias_rights = false;  // The controller has what NVIDIA's chart grants, no more.
+  // The same as it rightly goes, too, if who comes first in it is held up. Null: it does not
+  // matter.
+  void (*live_otherwise)(World& world) = nullptr;
 };
 
 [[nodiscard]] const std::vector<Script>& Scripts();

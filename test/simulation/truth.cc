@@ -1,5 +1,7 @@
 #include "test/simulation/truth.h"
 
+#include "pkg/base/duration.h"
+
 namespace simulation {
 
 ObjectPtr Truth::Get(Kind kind, const kube::ObjectKey& key) const {
@@ -110,6 +112,12 @@ bool IsConsumer(const Object& claim, const Object& domain) {
 
 bool MayRollUnderJob(const Object& domain) {
   return At(domain.meta(), {"annotations", kDaemonRollAnnotation}).AsString() == "Always";
+}
+
+std::chrono::seconds DeletionGraceOf(const Suspects& suspects, const Object& domain) {
+  const std::string& said = At(domain.meta(), {"annotations", kDeletionGraceAnnotation}).AsString();
+  const auto grace = base::ParseDuration(said);
+  return grace ? std::chrono::ceil<std::chrono::seconds>(*grace) : suspects.deletion_grace;
 }
 
 bool IsNodeLost(const Truth& truth, const std::string& node) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <map>
 #include <string>
 
@@ -66,6 +67,8 @@ enum class Role { kNone, kDaemonSet, kDaemonTemplate, kWorkloadTemplate, kClique
 [[nodiscard]] bool IsConsumer(const Object& claim, const Object& domain);
 // Whether its daemons may be replaced while claims hold channels of it.
 [[nodiscard]] bool MayRollUnderJob(const Object& domain);
+// How long its deletion waits for those who use it.
+[[nodiscard]] std::chrono::seconds DeletionGraceOf(const Suspects& suspects, const Object& domain);
 [[nodiscard]] bool IsNodeLost(const Truth& truth, const std::string& node);
 
 // "DaemonSet cdom-system/computedomain-daemon-u", for people.

@@ -1,6 +1,7 @@
 #include "test/simulation/world.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "pkg/base/check.h"
@@ -188,12 +189,16 @@ void World::Note(const std::string& line) {
   outcome_.trace.push_back(std::to_string(age.count()) + " ms " + line);
 }
 
+std::size_t World::CountTemplates(const std::string& ns) const {
+  return static_cast<std::size_t>(std::ranges::count(
+      All(Kind::kClaimTemplate), ns, [](const auto& item) { return item.first.ns; }));
+}
+
 std::string World::WhyOverQuota(const ObjectStore::Admission& write) const {
   const auto quota = quotas_.find(write.key.ns);
   const bool is_counted = write.kind.kind == Kind::kClaimTemplate && write.before.IsNull();
   if (!is_counted || quota == quotas_.end()) return "";
-  const auto used = static_cast<std::size_t>(std::ranges::count(
-      All(Kind::kClaimTemplate), quota->first, [](const auto& item) { return item.first.ns; }));
+  const std::size_t used = CountTemplates(quota->first);
   if (used < quota->second) return "";
   const std::string of = "count/resourceclaimtemplates.resource.k8s.io=";
   return "exceeded quota: templates, requested: " + of + "1, used: " + of + std::to_string(used) +
@@ -548,6 +553,11 @@ bool World::CatchUp() {
 }
 
 void World::RunUntil(const std::string& phase, const std::function<bool(const World&)>& done) {
+  Run(phase, done);
+  if (!outcome_.struck && !done(*this)) Say("L1: nothing more happens before " + phase);
+}
+
+void World::Run(const std::string& phase, const std::function<bool(const World&)>& done) {
   const Time end = cluster_.now() + kLifeMax;
   for (;;) {
     // Who waits for what an old view does not show never rests.
@@ -583,6 +593,10 @@ void World::RunFor(seconds time) {
 // ---- Checks.
 
 void World::CheckRest() {
+  suspects_.full_namespaces.clear();
+  for (const auto& [ns, templates] : quotas_) {
+    if (CountTemplates(ns) >= templates) suspects_.full_namespaces.insert(ns);
+  }
   for (std::string& violation : CheckDaemonsAtRest(cluster_.server(), daemons_.fabric())) {
     Say(std::move(violation));
   }
@@ -642,19 +656,25 @@ void World::Compare() {
   const bool is_same = ChangesNothing(plan_) && !((plan_.two_leaders || plan_.mixed) &&
                                                   FindScript(plan_.workload)->order_counts);
   if (expected_ == nullptr || !is_same) return;
-  for (std::string& violation : SameEnd(course_, *expected_, plan_.brief))
-    Say(std::move(violation));
-  const bool sees_all = plan_.stale.empty() && !plan_.two_leaders && !plan_.mixed;
-  const Violations deeds = sees_all ? SameDeeds(course_, *expected_) : Violations();
-  for (const std::string& violation : deeds) Say(violation);
+  const bool is_one = std::ranges::any_of(
+      *expected_, [&](const Course& course) { return CompareWith(course).empty(); });
+  if (is_one) return;
+  for (std::string& violation : CompareWith(expected_->front())) Say(std::move(violation));
 }
 
-void World::Live() {
+Violations World::CompareWith(const Course& expected) const {
+  Violations violations = SameEnd(course_, expected, plan_.brief);
+  const bool sees_all = plan_.stale.empty() && !plan_.two_leaders && !plan_.mixed;
+  if (sees_all) std::ranges::move(SameDeeds(course_, expected), std::back_inserter(violations));
+  return violations;
+}
+
+void World::Live(void (*script)(World& world)) {
   daemons_.SetRules(FindMutant(plan_.mutant)->daemon_rules);
   replicas_.resize(plan_.two_leaders || plan_.standby ? 2 : 1);
   for (std::size_t slot = 0; slot < replicas_.size(); ++slot) StartReplica(slot, {});
   try {
-    FindScript(plan_.workload)->live(*this);
+    script(*this);
     CheckQuiet();
     EndAllDomains();
     Compare();

@@ -17,6 +17,7 @@
 #include "test/simulation/peers.h"
 #include "test/simulation/plan.h"
 #include "test/simulation/replica.h"
+#include "test/simulation/scripts.h"
 
 namespace simulation {
 
@@ -41,10 +42,14 @@ class World {
 
   World(const Plan& plan, bool trace, BeforeRequest before_request = {});
 
-  // The whole life: the script of the plan's workload, then the end of all domains. Once.
-  void Live();
+  // The whole life: the script of the plan's workload, or one in its place, then the end of all
+  // domains. Once.
+  void Live() { Live(FindScript(plan_.workload)->live); }
+  void Live(void (*script)(World& world));
 
   [[nodiscard]] const Plan& plan() const { return plan_; }
+  // When the nodes were there, and nobody had begun.
+  [[nodiscard]] Revision start() const { return start_; }
   // From now on the life that `plan` says. REQUIRES: up to here they are the same.
   void GoOnWith(const Plan& plan);
   // What has been lived so far is judged, once for all that branch off here.
@@ -52,10 +57,10 @@ class World {
   // Whether the strike would change anything at this request.
   [[nodiscard]] bool Hits(Strike strike, const http::Request& request) const;
   [[nodiscard]] const Outcome& outcome() const { return outcome_; }
-  // What the life has come to so far; and what it shall, if its plan may change nothing of it. It
-  // outlives the world.
+  // What the life has come to so far; and one of what it shall, if its plan may change nothing of
+  // it. These outlive the world, and the first is the one that is usual.
   [[nodiscard]] const Course& course() const { return course_; }
-  void Expect(const Course& course) { expected_ = &course; }
+  void Expect(const std::vector<Course>& courses) { expected_ = &courses; }
 
   // For scripts: what there is,
   [[nodiscard]] Cluster& cluster() { return cluster_; }
@@ -82,9 +87,10 @@ class World {
   // Pods named after `name`, one for each node, that use the domain.
   Workload& StartJob(const std::string& name, const DomainName& domain,
                      std::vector<std::string> nodes);
-  // and how time goes by: until nobody has anything to do, or `done` holds if that is earlier;
+  // and how time goes by: until nobody has anything to do; or until `done` holds, which it must by
+  // then, unless something struck;
   void RunToRest(const std::string& phase) {
-    RunUntil(phase, [](const World&) { return false; });
+    Run(phase, [](const World&) { return false; });
   }
   void RunUntil(const std::string& phase, const std::function<bool(const World&)>& done);
   void RunFor(std::chrono::seconds time);
@@ -102,6 +108,7 @@ class World {
  private:
   struct LeavesItsScript {};
 
+  void Run(const std::string& phase, const std::function<bool(const World&)>& done);
   void StartReplica(std::size_t slot, std::map<std::string, Revision> stale);
   base::Result<http::Response> ServeRequest(const std::string& client,
                                             const http::Request& request);
@@ -126,9 +133,11 @@ class World {
   }
   // Once more all is as a script that ends leaves it: nodes run, and jobs are done.
   void TidyUp();
+  [[nodiscard]] std::size_t CountTemplates(const std::string& ns) const;
   [[nodiscard]] std::string WhyOverQuota(const ObjectStore::Admission& write) const;
   void EndAllDomains();
   void Compare();
+  [[nodiscard]] Violations CompareWith(const Course& expected) const;
 
   Plan plan_;
   const bool trace_;
@@ -152,7 +161,7 @@ class World {
   std::optional<DomainName> first_ = {};   // What strikes users' domains strikes this one.
   Outcome outcome_;
   Course course_;
-  const Course* expected_ = nullptr;
+  const std::vector<Course>* expected_ = nullptr;
 };
 
 }  // namespace simulation
