@@ -86,10 +86,11 @@ void ExpectClean(const Lives& lives, int struck_min) {
 }
 
 // Whether it befalls any request, whatever there is.
-inline bool StrikesAnything(Strike strike) {
-  return strike != Strike::kConflict && strike != Strike::kUserDeletes &&
-         strike != Strike::kUserRecreates && strike != Strike::kImexEnds &&
-         strike != Strike::kDaemonDies;
+inline bool StrikesAnything(const Blow& blow) {
+  if (blow.strike == Strike::kWatchBreaks) return blow.at_watches;
+  return blow.strike != Strike::kConflict && blow.strike != Strike::kUserDeletes &&
+         blow.strike != Strike::kUserRecreates && blow.strike != Strike::kImexEnds &&
+         blow.strike != Strike::kDaemonDies;
 }
 
 // Lives them, and counts: of a strike that befalls any request no request is left out whose turn it
@@ -100,14 +101,15 @@ inline void ExpectSwept(const Plan& base, const std::vector<Blow>& blows, int ev
   const auto all_struck =
       std::ranges::count_if(lives, [](const Life& life) { return life.outcome.struck; });
   thin_sample.Add(static_cast<int>(lives.size()), static_cast<int>(all_struck));
-  const int requests = lives.back().outcome.requests;
+  const Outcome& not_struck = lives.back().outcome;
   std::size_t branches = 0;
   for (std::size_t i = 0; i < blows.size(); ++i) {
+    const int requests = blows[i].at_watches ? not_struck.watches : not_struck.requests;
     const int turns = (requests + static_cast<int>(i)) / every - static_cast<int>(i) / every;
     const auto struck = std::ranges::count_if(
         lives, [&](const Life& life) { return life.outcome.struck && life.blow == i; });
     branches += static_cast<std::size_t>(struck);
-    if (StrikesAnything(blows[i].strike)) {
+    if (StrikesAnything(blows[i])) {
       EXPECT_EQ(struck, turns) << ToString(blows[i].strike) << " of " << ToString(base);
     } else if (turns >= 10 && blows[i].strike != Strike::kImexEnds &&
                blows[i].strike != Strike::kDaemonDies) {

@@ -129,8 +129,10 @@ TEST(Plan, IsReadBackFromItsOwnText) {
                        .own_daemons = true,
                        .strike = strike,
                        .at = 17,
+                       .watch = 5,
                        .stale = "nodes+pods@1017",
                        .mixed = true,
+                       .frail_watches = true,
                        .two_leaders = true,
                        .seed = 9,
                        .brief = true,
@@ -142,8 +144,8 @@ TEST(Plan, IsReadBackFromItsOwnText) {
     EXPECT_EQ(ToString(ParsePlan(words, error)), ToString(plan));
     EXPECT_EQ(error, "");
   }
-  for (const char* wrong :
-       {"strike=never", "end=soon", "workload=W99", "mutant=x", "at=", "seed", "stale=Pods"}) {
+  for (const char* wrong : {"strike=never", "end=soon", "workload=W99", "mutant=x",
+                            "at=", "watch=x", "watches=x", "seed", "stale=Pods"}) {
     std::string error;
     (void)ParsePlan({wrong}, error);
     EXPECT_NE(error, "") << wrong;
@@ -169,6 +171,23 @@ TEST(Sweep, ALifeThatBranchesOffIsTheOneThatItsPlanLives) {
     EXPECT_EQ(lives[i].outcome.trace, anew.trace) << ToString(lives[i].plan);
     EXPECT_EQ(lives[i].outcome.struck, anew.struck);
     EXPECT_EQ(lives[i].outcome.violations, anew.violations);
+  }
+}
+
+TEST(Sweep, OpeningsOfWatchesAreStruckByNumbersOfTheirOwn) {
+  const std::vector<Life> lives = Sweep(
+      {}, {Blow::AtWatches(Strike::kForbidden), Blow::AtWatches(Strike::kWatchBreaks)}, 1, true);
+  const int watches = lives.back().outcome.watches;
+  EXPECT_EQ(lives.size(), static_cast<std::size_t>(2 * watches + 1));
+  for (std::size_t i = 0; i + 1 < lives.size(); ++i) {
+    const Life& life = lives[i];
+    EXPECT_EQ(life.plan.at, 0);
+    EXPECT_TRUE(life.outcome.struck) << ToString(life.plan);
+    const auto is_struck = [](const std::string& line) { return line.ends_with("<- struck"); };
+    const auto struck = std::ranges::find_if(life.outcome.trace, is_struck);
+    ASSERT_NE(struck, life.outcome.trace.end());
+    EXPECT_NE(struck->find(" WATCH /api"), std::string::npos) << *struck;
+    EXPECT_EQ(life.outcome.trace, Live(life.plan, true).trace) << ToString(life.plan);
   }
 }
 

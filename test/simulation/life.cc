@@ -23,14 +23,19 @@ std::string Encode(const Outcome& outcome) {
   return json::Serialize(json::Value::Object({{"violations", texts(outcome.violations)},
                                               {"struck", outcome.struck},
                                               {"requests", outcome.requests},
+                                              {"watches", outcome.watches},
                                               {"trace", texts(outcome.trace)}}));
 }
 
 Outcome Decode(const base::Result<std::string>& report) {
   const auto told = report.and_then([](const std::string& text) { return json::Parse(text); });
   if (!told) return {.violations = {told.error().message}};
+  const auto number = [&](const char* name) {
+    return static_cast<int>((*told)[name].AsInt().value_or(0));
+  };
   Outcome outcome = {.struck = (*told)["struck"].AsBool(),
-                     .requests = static_cast<int>((*told)["requests"].AsInt().value_or(0))};
+                     .requests = number("requests"),
+                     .watches = number("watches")};
   for (const json::Value& line : (*told)["violations"].items()) {
     outcome.violations.push_back(line.AsString());
   }
@@ -45,9 +50,11 @@ const Course& CourseOf(Plan plan) {
   static std::map<std::string, Course> courses;
   plan.strike = Strike::kNone;
   plan.at = 0;
+  plan.watch = 0;
   plan.stale.clear();
   plan.two_leaders = false;
   plan.mixed = false;
+  plan.frail_watches = false;
   plan.brief = false;
   plan.seed = Plan().seed;  // Says nothing where all move in turn.
   const auto [it, is_new] = courses.try_emplace(ToString(plan));
@@ -93,14 +100,16 @@ class Sweeper {
 
   void BranchOff(const http::Request& request) {
     if (branch_) return;
-    const int at = world_.outcome().requests;
+    const bool is_watch = IsWatch(request);
+    const int number = is_watch ? world_.outcome().watches : world_.outcome().requests;
     for (std::size_t i = 0; i < blows_.size(); ++i) {
-      const bool is_its_turn = (at + static_cast<int>(i)) % every_ == 0;
+      if (blows_[i].at_watches != is_watch) continue;
+      const bool is_its_turn = (number + static_cast<int>(i)) % every_ == 0;
       if (!is_its_turn || !world_.Hits(blows_[i].strike, request)) continue;
       Plan plan = world_.plan();
       plan.strike = blows_[i].strike;
       plan.stale = StaleOf(blows_[i]);
-      plan.at = at;
+      (is_watch ? plan.watch : plan.at) = number;
       plan.brief = IsBrief(i);
       if (under_way_.size() == kAtOnce) Collect();
       world_.JudgeSoFar();
@@ -149,7 +158,8 @@ class Sweeper {
 
 Outcome Live(const Plan& plan, bool trace) {
   World world(plan, trace);
-  if (plan.strike != Strike::kNone || plan.two_leaders || plan.mixed) world.Expect(CourseOf(plan));
+  const bool is_other = plan.two_leaders || plan.mixed || plan.frail_watches;
+  if (plan.strike != Strike::kNone || is_other) world.Expect(CourseOf(plan));
   world.Live();
   return world.outcome();
 }

@@ -25,9 +25,16 @@ struct Life {
 struct Blow {
   Blow(Strike what, std::string stale_kinds = {}, int by = 0)
       : strike(what), stale(std::move(stale_kinds)), age(by) {}
+  // At openings of watches, not at other requests.
+  [[nodiscard]] static Blow AtWatches(Strike what) {
+    Blow blow = what;
+    blow.at_watches = true;
+    return blow;
+  }
   Strike strike = Strike::kNone;
   std::string stale = {};
   int age = 0;
+  bool at_watches = false;
 };
 
 // The lives in which one of `blows` hits something, for each request of the life without: in the

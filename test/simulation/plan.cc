@@ -12,7 +12,7 @@ namespace simulation {
 
 namespace {
 
-constexpr std::array<std::pair<Strike, std::string_view>, 15> kStrikeNames = {{
+constexpr std::array<std::pair<Strike, std::string_view>, 16> kStrikeNames = {{
     {Strike::kNone, "none"},
     {Strike::kCrashBefore, "crash-before"},
     {Strike::kCrashAfter, "crash-after"},
@@ -25,6 +25,7 @@ constexpr std::array<std::pair<Strike, std::string_view>, 15> kStrikeNames = {{
     {Strike::kUserRecreates, "user-recreates"},
     {Strike::kWatchesExpire, "watches-expire"},
     {Strike::kNodeLost, "node-lost"},
+    {Strike::kWatchBreaks, "watch-breaks"},
     {Strike::kViewsStall, "views-stall"},
     {Strike::kImexEnds, "imex-ends"},
     {Strike::kDaemonDies, "daemon-dies"},
@@ -44,6 +45,7 @@ bool ChangesNothing(const Plan& plan) {
     case Strike::kTooManyRequests:
     case Strike::kServerError:
     case Strike::kWatchesExpire:
+    case Strike::kWatchBreaks:
     case Strike::kViewsStall:
       return true;
     case Strike::kUserDeletes:
@@ -77,8 +79,10 @@ std::string ToString(const Plan& plan) {
   if (plan.own_daemons) text += " daemons=own";
   text += " strike=" + ToString(plan.strike);
   text += " at=" + std::to_string(plan.at);
+  if (plan.watch > 0) text += " watch=" + std::to_string(plan.watch);
   if (!plan.stale.empty()) text += " stale=" + plan.stale;
   if (plan.mixed) text += " order=mixed";
+  if (plan.frail_watches) text += " watches=frail";
   if (plan.two_leaders) text += " leaders=2";
   text += " seed=" + std::to_string(plan.seed);
   if (plan.brief) text += " end=brief";
@@ -106,12 +110,16 @@ Plan ParsePlan(const std::vector<std::string>& words, std::string& error) {
       plan.strike = strike->first;
     } else if (name == "at" && is_number) {
       plan.at = std::stoi(value);
+    } else if (name == "watch" && is_number) {
+      plan.watch = std::stoi(value);
     } else if (name == "seed" && is_number) {
       plan.seed = std::stoull(value);
     } else if (name == "leaders" && (value == "1" || value == "2")) {
       plan.two_leaders = value == "2";
     } else if (name == "order" && (value == "fixed" || value == "mixed")) {
       plan.mixed = value == "mixed";
+    } else if (name == "watches" && (value == "sound" || value == "frail")) {
+      plan.frail_watches = value == "frail";
     } else if (name == "end" && (value == "full" || value == "brief")) {
       plan.brief = value == "brief";
     } else if (name == "stale" &&

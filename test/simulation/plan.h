@@ -24,6 +24,8 @@ enum class Strike {
   kUserRecreates,    // And makes a new one of the same name as soon as that is free.
   kWatchesExpire,    // The server forgets all earlier versions: every watch is 410.
   kNodeLost,         // A node falls silent, and is booted anew once everybody has come to rest.
+  kWatchBreaks,      // Half an event arrives, and no more: the watch is cut. At an opening, of that
+                     // watch; at another request, of every one that is open.
   kViewsStall,       // Nobody dies, and what is stale says how old a view the process is left with.
   kImexEnds,         // An IMEX ends by itself. Own daemons only, as the next.
   kDaemonDies,       // A daemon's process dies, and its IMEX with it.
@@ -31,8 +33,8 @@ enum class Strike {
 inline constexpr std::array kAllStrikes = {
     Strike::kCrashBefore,   Strike::kCrashAfter,      Strike::kReplyLost,   Strike::kConflict,
     Strike::kForbidden,     Strike::kTooManyRequests, Strike::kServerError, Strike::kUserDeletes,
-    Strike::kUserRecreates, Strike::kWatchesExpire,   Strike::kNodeLost,    Strike::kViewsStall,
-    Strike::kImexEnds,      Strike::kDaemonDies};
+    Strike::kUserRecreates, Strike::kWatchesExpire,   Strike::kNodeLost,    Strike::kWatchBreaks,
+    Strike::kViewsStall,    Strike::kImexEnds,        Strike::kDaemonDies};
 
 // What a process sees of some kinds (by plural): what was there at that revision.
 using Views = std::map<std::string, std::int64_t>;
@@ -44,7 +46,11 @@ struct Plan {
   bool own_daemons =
       false;  // The product's step is what runs in daemon pods; else they are played.
   Strike strike = Strike::kNone;
-  int at = 0;  // The request that is struck, from 1, of all but watches and renewals of the Lease.
+  // The request that is struck, from 1. Not among them are the openings of watches, which have
+  // numbers of their own, and of each process all requests for the Lease but the first four: its
+  // renewals are one request over and over. Nor is any that is sent while nothing may be.
+  int at = 0;
+  int watch = 0;  // Or the opening of a watch that is struck, from 1; one that is renewed counts.
   // The process that follows a crash first sees these kinds, such as "nodes+pods@1017", as they
   // were at that revision or, without one, when the life began, until it has come to rest. Where
   // views stall the process itself is left with the newest. Empty: it sees the truth.
@@ -53,6 +59,9 @@ struct Plan {
   // order the requests of a step are sent, of eight workers. Else everybody moves in turn, at once,
   // and one worker keeps the order.
   bool mixed = false;
+  // A watch of the controller that has lived for a second is cut amid its next event: so watches
+  // are opened while much goes on.
+  bool frail_watches = false;
   bool two_leaders = false;  // Two replicas act, without knowing of each other; `seed` mixes them.
   std::uint64_t seed = 1;
   // Once it has come to rest after the strike, its script is left: jobs finish, and domains end.

@@ -21,7 +21,7 @@ compute_domain::Facts FactsOf(const ReplicaOptions& options) {
 
 }  // namespace
 
-Replica::Replica(ApiServer& server, ReplicaOptions options, Serve serve)
+Replica::Replica(ApiServer& server, ReplicaOptions options, Serve serve, const OpenWatch& open)
     : options_(std::move(options)),
       serve_(std::move(serve)),
       clock_(server.store(), options_.skew),
@@ -36,7 +36,7 @@ Replica::Replica(ApiServer& server, ReplicaOptions options, Serve serve)
       workers_(options_.mixed ? 8 : 1),
       order_(options_.seed) {
   for (kube::Reflector& reflector : controller_.reflectors()) {
-    watches_.emplace_back(reflector, server, options_.client, serve_, clock_);
+    watches_.emplace_back(reflector, server, options_.client, serve_, clock_, Watcher::Lag(), open);
   }
 }
 
@@ -64,6 +64,10 @@ bool Replica::Step() {
 
 void Replica::ExpireWatches() {
   for (Watcher& watch : watches_) watch.Expire();
+}
+
+void Replica::BreakWatches(std::chrono::seconds lived) {
+  for (Watcher& watch : watches_) watch.Break(lived);
 }
 
 bool Replica::StepWatch(Watcher& watch) {

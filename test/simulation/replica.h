@@ -4,6 +4,7 @@
 // For one thread. Time is the store's.
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <map>
 #include <optional>
@@ -41,8 +42,9 @@ struct ReplicaOptions {
 
 class Replica {
  public:
-  // `serve` stands between the replica and the server for every request but watches.
-  Replica(ApiServer& server, ReplicaOptions options, Serve serve);
+  // `serve` stands between the replica and the server for every request but watches, and `open` for
+  // these; null: nothing does.
+  Replica(ApiServer& server, ReplicaOptions options, Serve serve, const OpenWatch& open = {});
 
   // Moves one thing: serves one request, or hands in one frame. Whether there was one to move now.
   bool Step();
@@ -57,6 +59,11 @@ class Replica {
   bool CatchUp() { return !std::exchange(options_.stale, {}).empty(); }
   // The server no longer knows the version that any open watch has come to: 410.
   void ExpireWatches();
+  // The connection of each open watch that has lived for so long is cut amid its next event.
+  void BreakWatches(std::chrono::seconds lived);
+  [[nodiscard]] bool HasOpenWatch() const {
+    return std::ranges::any_of(watches_, &Watcher::IsOpen);
+  }
 
   [[nodiscard]] const RingLogger& logger() const { return logger_; }
 

@@ -39,6 +39,12 @@ int EveryStaleOf(const std::string& workload) {
   return (workload == "W17" ? 71 : 17) * (kCoarser > 1 ? 2 : 1);
 }
 
+// How many openings of watches in a row share one.
+int EveryWatchOf(const std::string& workload) {
+  if (workload == "W1" || kEveryRequest) return kCoarser;
+  return (workload == "W17" ? 23 : 5) * kCoarser;
+}
+
 std::vector<Manner> AllManners() {
   std::vector<Manner> manners;
   for (const Script& script : Scripts()) {
@@ -98,6 +104,24 @@ TEST_P(WideSweep, WhateverStrikesWhereverIsMadeGood) {
   std::cerr << "[ sampled  ] each strike at one request in " << EveryOf(workload) << "\n";
   ExpectSwept({.workload = workload, .controller_writes = GetParam().controller_writes}, blows,
               EveryOf(workload));
+}
+
+// Those of a process that starts, and where watches are frail those of one that is at work.
+TEST_P(WideSweep, WhateverStrikesWhicheverWatchIsMadeGood) {
+  std::vector<Blow> blows;
+  for (const Strike strike : kAllStrikes) {
+    const bool is_of_watches = strike != Strike::kConflict && strike != Strike::kViewsStall &&
+                               strike != Strike::kImexEnds && strike != Strike::kDaemonDies;
+    if (is_of_watches) blows.push_back(Blow::AtWatches(strike));
+  }
+  const int every = EveryWatchOf(GetParam().workload);
+  std::cerr << "[ sampled  ] each strike at one watch in " << every << "\n";
+  for (const bool frail : {false, true}) {
+    ExpectSwept({.workload = GetParam().workload,
+                 .controller_writes = GetParam().controller_writes,
+                 .frail_watches = frail},
+                blows, every);
+  }
 }
 
 TEST_P(WideSweep, S14_TwoLeadersDoNoHarmHoweverTheyInterleave) {

@@ -32,7 +32,7 @@ constexpr auto kDelayOfOldViews = kLifeMax;
 
 // Nothing goes wrong in it.
 bool IsPlain(const Plan& plan) {
-  return plan.strike == Strike::kNone && !plan.two_leaders && !plan.mixed;
+  return plan.strike == Strike::kNone && !plan.two_leaders && !plan.mixed && !plan.frail_watches;
 }
 
 // How late what is written may follow the truth.
@@ -40,6 +40,9 @@ seconds DelayOf(const Plan& plan) {
   if (!plan.stale.empty()) return kDelayOfOldViews;
   return IsPlain(plan) ? Suspects().delay : kDelayAfterFault;
 }
+
+// One that is cut earlier is opened again ever later.
+constexpr auto kFrailAfter = seconds(1);
 
 constexpr std::chrono::seconds kClocksApart{10};
 constexpr int kDriftPerMillion = 10'000;
@@ -121,6 +124,9 @@ World::World(const Plan& plan, bool trace, BeforeRequest before_request)
           cluster_.server(), cluster_.store(),
           [this](const std::string& client, const http::Request& request) {
             return ServeRequest(client, request);
+          },
+          [this](const std::string& client, const http::Request& request) {
+            return OpenWatch(client, request);
           },
           [this](const std::string& node) { cluster_.agent(node).Wake(); }, plan.seed) {
   if (plan_.own_daemons) cluster_.RunDaemonsBy(daemons_);
@@ -288,7 +294,8 @@ void World::StartReplica(std::size_t slot, std::map<std::string, Revision> stale
                                   .skew = SkewOf(plan_, slot)};
   replicas_[slot] = std::make_unique<Replica>(
       cluster_.server(), options,
-      [this, client](const http::Request& request) { return ServeRequest(client, request); });
+      [this, client](const http::Request& request) { return ServeRequest(client, request); },
+      [this, client](const http::Request& request) { return OpenWatch(client, request); });
 }
 
 bool World::Hits(Strike strike, const http::Request& request) const {
@@ -300,6 +307,10 @@ bool World::Hits(Strike strike, const http::Request& request) const {
     case Strike::kUserDeletes:
     case Strike::kUserRecreates:
       return first_ && DomainLives(*first_);
+    case Strike::kWatchBreaks:
+      return IsWatch(request) || std::ranges::any_of(replicas_, [](const auto& replica) {
+               return replica->HasOpenWatch();
+             });
     case Strike::kImexEnds:
     case Strike::kDaemonDies:
       return daemons_.Victim(kLostNode) != nullptr;
@@ -310,10 +321,11 @@ bool World::Hits(Strike strike, const http::Request& request) const {
 
 base::Result<http::Response> World::ServeRequest(const std::string& client,
                                                  const http::Request& request) {
-  // Renewals of the Lease are one request over and over; the first ones stand for all.
+  // Renewals of the Lease are one request over and over; of each process the first ones stand for
+  // all.
   constexpr int kLeaseRequests = 4;
   const bool is_lease = request.path.find("/leases") != std::string::npos;
-  const bool counts = !is_quiet_ && (!is_lease || ++lease_requests_ <= kLeaseRequests);
+  const bool counts = !is_quiet_ && (!is_lease || ++lease_requests_[client] <= kLeaseRequests);
   if (counts) {
     ++outcome_.requests;
     if (before_request_) before_request_(request);
@@ -327,22 +339,49 @@ base::Result<http::Response> World::ServeRequest(const std::string& client,
     return response;
   }
   Note(text);
-  outcome_.struck = true;
-  return StrikeRequest(client, request);
+  return StrikeRequest<http::Response>(client, request,
+                                       [&] { return cluster_.server().Handle(client, request); });
 }
 
-base::Result<http::Response> World::StrikeRequest(const std::string& client,
-                                                  const http::Request& request) {
+base::Result<WatchStream> World::OpenWatch(const std::string& client,
+                                           const http::Request& request) {
+  const bool counts = !is_quiet_;
+  if (counts) {
+    ++outcome_.watches;
+    if (before_request_) before_request_(request);
+  }
+  const bool strikes = counts && outcome_.watches == plan_.watch && Hits(plan_.strike, request);
+  const std::string text = client + " WATCH " + request.path + (strikes ? "   <- struck" : "");
+  const auto open = [&] { return cluster_.server().OpenWatch(client, request); };
+  if (!strikes) {
+    WatchStream stream = open();
+    if (counts) Note(text + " " + std::to_string(stream.opening().status));
+    return stream;
+  }
+  Note(text);
+  if (plan_.strike != Strike::kWatchBreaks) {
+    return StrikeRequest<WatchStream>(client, request, open);
+  }
+  outcome_.struck = true;
+  WatchStream stream = open();
+  stream.Break();
+  return stream;
+}
+
+template <typename Reply>
+base::Result<Reply> World::StrikeRequest(const std::string& client, const http::Request& request,
+                                         const std::function<Reply()>& serve) {
+  outcome_.struck = true;
   switch (plan_.strike) {
     case Strike::kNone:
       break;
     case Strike::kCrashBefore:
       throw ProcessDied();
     case Strike::kCrashAfter:
-      (void)cluster_.server().Handle(client, request);
+      (void)serve();
       throw ProcessDied();
     case Strike::kReplyLost: {
-      (void)cluster_.server().Handle(client, request);
+      (void)serve();
       const bool is_write = request.method != http::Method::kGet;
       return base::Fail(
           is_write ? base::ErrorCode::kUnknownOutcome : base::ErrorCode::kDeadlineExceeded,
@@ -352,7 +391,7 @@ base::Result<http::Response> World::StrikeRequest(const std::string& client,
     case Strike::kForbidden:
     case Strike::kTooManyRequests:
     case Strike::kServerError:
-      return Refusal(plan_.strike);
+      return Reply(Refusal(plan_.strike));
     case Strike::kUserDeletes:
       UserDeletes(*first_);
       break;
@@ -363,6 +402,10 @@ base::Result<http::Response> World::StrikeRequest(const std::string& client,
       cluster_.server().Compact(cluster_.store().revision());
       for (const auto& replica : replicas_) replica->ExpireWatches();
       daemons_.ExpireWatches();
+      break;
+    case Strike::kWatchBreaks:
+      for (const auto& replica : replicas_) replica->BreakWatches(seconds(0));
+      daemons_.BreakWatches();
       break;
     case Strike::kNodeLost:
       LoseNode();
@@ -383,7 +426,7 @@ base::Result<http::Response> World::StrikeRequest(const std::string& client,
       KillDaemon(client);
       break;
   }
-  return cluster_.server().Handle(client, request);
+  return serve();
 }
 
 void World::KillDaemon(const std::string& client) {
@@ -396,6 +439,7 @@ void World::KillDaemon(const std::string& client) {
 // ---- Time.
 
 bool World::StepReplica(std::size_t slot) {
+  if (plan_.frail_watches) replicas_[slot]->BreakWatches(kFrailAfter);
   try {
     return replicas_[slot]->Step();
   } catch (const ProcessDied&) {
@@ -542,7 +586,8 @@ void World::CheckRest() {
     Say(std::move(violation));
   }
   // A branch that nothing is expected of need not say.
-  if (plan_.at > 0 && (expected_ == nullptr || !ChangesNothing(plan_))) return;
+  const bool is_to_be_struck = plan_.at > 0 || plan_.watch > 0;
+  if (is_to_be_struck && (expected_ == nullptr || !ChangesNothing(plan_))) return;
   course_.rests.push_back(DescribeEnd(cluster_.server(), suspects_));
   course_.deeds.push_back(CountDeeds(cluster_.server(), suspects_));
 }
@@ -596,7 +641,8 @@ void World::Compare() {
   if (expected_ == nullptr || !is_same) return;
   for (std::string& violation : SameEnd(course_, *expected_, plan_.brief))
     Say(std::move(violation));
-  const bool sees_all = plan_.stale.empty() && !plan_.two_leaders && !plan_.mixed;
+  const bool sees_all =
+      plan_.stale.empty() && !plan_.two_leaders && !plan_.mixed && !plan_.frail_watches;
   const Violations deeds = sees_all ? SameDeeds(course_, *expected_) : Violations();
   for (const std::string& violation : deeds) Say(violation);
 }
