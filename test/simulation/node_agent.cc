@@ -192,7 +192,8 @@ bool NodeAgent::SyncPod(const Object& pod, Time now) {
   if (!running_.contains(pod.uid())) {
     Running running = {.key = pod.key(),
                        .ip = "10." + std::to_string(number_ / 256) + "." +
-                             std::to_string(number_ % 256) + "." + std::to_string(++addresses_)};
+                             std::to_string(number_ % 256) + "." + std::to_string(++addresses_),
+                       .started = now};
     for (const auto& [uid, prepared] : prepared_) {
       if (prepared.config.is_channel || !prepared.pods.contains(pod.uid())) continue;
       running.domain = prepared.config.domain;
@@ -221,20 +222,28 @@ bool NodeAgent::WritePodStatus(const Object& pod, const Running& running, bool r
             object["status"]["podIP"] = running.ip;
             object["status"]["conditions"] = Value::Array(
                 {Condition("PodScheduled", true, now), Condition("Ready", ready, now)});
-            object["status"].Erase("containerStatuses");
-            if (health_ != Health::kCrashing || running.domain.empty()) return;
-            const Value waiting =
-                Value::Object({{"reason", kCrashLoop}, {"message", "back-off 5m0s restarting"}});
-            const Value terminated = Value::Object({{"exitCode", 1}, {"message", kLastWords}});
-            object["status"]["containerStatuses"] = Value::Array(
-                {Value::Object({{"name", "compute-domain-daemon"},
-                                {"ready", false},
-                                {"restartCount", 5},
-                                {"state", Value::Object({{"waiting", waiting}})},
-                                {"lastState", Value::Object({{"terminated", terminated}})}})});
+            object["status"]["containerStatuses"] = Value::Array({ContainerStatus(running, ready)});
           },
           Subresource::kStatus)
       .ok();
+}
+
+json::Value NodeAgent::ContainerStatus(const Running& running, bool ready) const {
+  if (health_ != Health::kCrashing || running.domain.empty()) {
+    const Value since = Value::Object({{"startedAt", base::FormatSeconds(running.started)}});
+    return Value::Object({{"name", running.domain.empty() ? "main" : "compute-domain-daemon"},
+                          {"ready", ready},
+                          {"restartCount", 0},
+                          {"state", Value::Object({{"running", since}})}});
+  }
+  const Value waiting =
+      Value::Object({{"reason", kCrashLoop}, {"message", "back-off 5m0s restarting"}});
+  const Value terminated = Value::Object({{"exitCode", 1}, {"message", kLastWords}});
+  return Value::Object({{"name", "compute-domain-daemon"},
+                        {"ready", false},
+                        {"restartCount", 5},
+                        {"state", Value::Object({{"waiting", waiting}})},
+                        {"lastState", Value::Object({{"terminated", terminated}})}});
 }
 
 bool NodeAgent::SayEnded(const Object& pod, const std::string& phase, Time now) {
@@ -284,7 +293,9 @@ bool NodeAgent::PlayDaemon(const Object& pod, const Running& running, Time now) 
     if (!is_member) return false;
   }
   const bool ready = health_ == Health::kWell;
-  const bool says_that_it_crashes = !pod["status"]["containerStatuses"].items().empty();
+  const auto waits = [](const Value& container) { return !container["state"]["waiting"].IsNull(); };
+  const bool says_that_it_crashes =
+      std::ranges::any_of(pod["status"]["containerStatuses"].items(), waits);
   const bool crashes = health_ == Health::kCrashing;
   if (ready != IsPodReady(pod) || crashes != says_that_it_crashes) {
     return WritePodStatus(pod, running, ready, now);

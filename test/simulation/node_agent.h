@@ -76,6 +76,7 @@ class NodeAgent final : public Peer {
   struct Running {
     kube::ObjectKey key = {};
     std::string ip = {};
+    Time started = {};
     std::string domain = {};  // Of a daemon; empty for a workload.
     bool writes_own_entry = false;
 
@@ -95,6 +96,7 @@ class NodeAgent final : public Peer {
   [[nodiscard]] bool Report(Time now);
   [[nodiscard]] bool Publish(Time now);
   [[nodiscard]] bool SyncPod(const Object& pod, Time now);
+  [[nodiscard]] json::Value ContainerStatus(const Running& running, bool ready) const;
   [[nodiscard]] bool PlayDaemon(const Object& pod, const Running& running, Time now);
   [[nodiscard]] bool RunDaemon(const Object& pod, const Running& running, Time now);
   [[nodiscard]] bool WritePodStatus(const Object& pod, const Running& running, bool ready,
