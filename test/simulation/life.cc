@@ -24,6 +24,7 @@ std::string Encode(const Outcome& outcome) {
                                               {"struck", outcome.struck},
                                               {"requests", outcome.requests},
                                               {"watches", outcome.watches},
+                                              {"passes_at_once", outcome.passes_at_once},
                                               {"trace", texts(outcome.trace)}}));
 }
 
@@ -35,7 +36,8 @@ Outcome Decode(const base::Result<std::string>& report) {
   };
   Outcome outcome = {.struck = (*told)["struck"].AsBool(),
                      .requests = number("requests"),
-                     .watches = number("watches")};
+                     .watches = number("watches"),
+                     .passes_at_once = number("passes_at_once")};
   for (const json::Value& line : (*told)["violations"].items()) {
     outcome.violations.push_back(line.AsString());
   }

@@ -48,16 +48,17 @@ struct Plan {
   Strike strike = Strike::kNone;
   // The request that is struck, from 1. Not among them are the openings of watches, which have
   // numbers of their own, and of each process all requests for the Lease but the first four: its
-  // renewals are one request over and over. Nor is any that is sent while nothing may be.
+  // renewals are one request over and over. Nor is what is sent while all is at rest and nothing
+  // but renewals may be.
   int at = 0;
   int watch = 0;  // Or the opening of a watch that is struck, from 1; one that is renewed counts.
   // The process that follows a crash first sees these kinds, such as "nodes+pods@1017", as they
   // were at that revision or, without one, when the life began, until it has come to rest. Where
   // views stall the process itself is left with the newest. Empty: it sees the truth.
   std::string stale = {};
-  // The seed says who moves next, how late each actor of the cluster hears of things, and in which
-  // order the requests of a step are sent, of eight workers. Else everybody moves in turn, at once,
-  // and one worker keeps the order.
+  // The seed says who moves next, how late each actor of the cluster hears of things, and the
+  // controller of each kind, and in which order the requests of a step are sent, of eight workers.
+  // Else everybody moves in turn, at once, and one worker keeps the order.
   bool mixed = false;
   // A watch of the controller that has lived for a second is cut amid its next event: so watches
   // are opened while much goes on.

@@ -28,8 +28,9 @@ struct ReplicaOptions {
   std::string client = "controller-1";
   bool elects = true;  // False: it acts as if it always led, beside others that do too.
   bool controller_writes = false;
-  // The seed says which of its parts moves next, and which request of a step is sent next, by eight
-  // workers. Else they move in turn, and one worker keeps the order.
+  // The seed says which of its parts moves next, which request of a step is sent next, by eight
+  // workers, and how late it hears of each kind. Else they move in turn, one worker keeps the
+  // order, and nothing is late.
   bool mixed = false;
   std::string image = "cdom";  // Of the daemons.
   compute_domain::Rules rules = compute_domain::kRules;
@@ -65,6 +66,9 @@ class Replica {
     return std::ranges::any_of(watches_, &Watcher::IsOpen);
   }
 
+  // The passes that have been under way at once, at the most.
+  [[nodiscard]] int passes_at_once() const { return passes_at_once_; }
+
   [[nodiscard]] const RingLogger& logger() const { return logger_; }
 
  private:
@@ -78,6 +82,7 @@ class Replica {
   };
 
   [[nodiscard]] Revision ViewOf(const kube::Reflector& reflector) const;
+  [[nodiscard]] Watcher::Lag DrawLag();
   bool StepWatch(Watcher& watch);
   bool StepElector();
   bool StepEvents();
@@ -101,6 +106,8 @@ class Replica {
   base::Clock::TimePoint events_until_ = base::Clock::TimePoint::max();
   std::deque<Worker> workers_;
   std::mt19937_64 order_;
+  std::mt19937_64 lags_;
+  int passes_at_once_ = 0;
   std::size_t turn_ = 0;
 };
 

@@ -441,7 +441,9 @@ void World::KillDaemon(const std::string& client) {
 bool World::StepReplica(std::size_t slot) {
   if (plan_.frail_watches) replicas_[slot]->BreakWatches(kFrailAfter);
   try {
-    return replicas_[slot]->Step();
+    const bool moved = replicas_[slot]->Step();
+    outcome_.passes_at_once = std::max(outcome_.passes_at_once, replicas_[slot]->passes_at_once());
+    return moved;
   } catch (const ProcessDied&) {
     std::map<std::string, Revision> stale;
     for (const auto& [kind, revision] :

@@ -25,6 +25,7 @@ struct Outcome {
   bool struck = false;                  // The fault happened.
   int requests = 0;                     // That could have been struck,
   int watches = 0;                      // and openings of watches.
+  int passes_at_once = 0;               // Of one process, at the most.
   std::vector<std::string> trace = {};  // Every request and restart, for people; only if asked for.
 };
 
