@@ -109,6 +109,7 @@ TEST(Regression, LivesThatWentWrongOnceEndAsTheyShould) {
            // Of a daemon that crashed again after a reboot it was said that it comes up by itself,
            // and not why it does not (L1).
            "workload=W30 manner=cdom strike=node-lost watch=31 watches=frail end=brief",
+           "workload=W30 strike=node-lost watch=31 watches=frail end=brief",
        }) {
     std::istringstream words(text);
     std::string error;
