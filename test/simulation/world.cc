@@ -562,8 +562,6 @@ void World::RunUntil(const std::string& phase, const std::function<bool(const Wo
     if (CatchUp()) continue;
     if (!std::exchange(node_is_lost_, false)) return;
     // At rest without a node: also that must be right, and so it must be once it is there again.
-    // Who does not know whether a label means a job waits for the grace to pass.
-    if (!suspects_.may_read_claims) RunFor(suspects_.deletion_grace + minutes(1));
     CheckRest();
     Note("-- " + kLostNode + " is booted anew");
     cluster_.RecoverNode(kLostNode, true);
