@@ -337,8 +337,11 @@ void Cache::AddNeighbours(Observed& observed) const {
 void Cache::AddReboots(Observed& observed) const {
   before_reboot_.With([&](const auto& pods) {
     for (api::DaemonPod& pod : observed.children.daemon_pods) {
-      if (!pods.contains(pod.meta.uid)) continue;
+      const auto it = pods.find(pod.meta.uid);
+      if (it == pods.end()) continue;
       pod.ready = false;
+      // Its kubelet has looked since, and says what keeps it from coming up.
+      if (it->second == kDown && !pod.trouble.empty()) continue;
       observed.rebooted.insert(pod.node);
     }
   });

@@ -185,10 +185,11 @@ class Reboot : public testing::Test {
     node.boot_id = "boot-2";
     world_.server.Put(Store(node));
   }
-  void ShowPod(bool ready, const std::string& started) {
+  void ShowPod(bool ready, const std::string& started, const std::string& trouble = "") {
     api::DaemonPod pod = Before().children.daemon_pods[0];
     pod.ready = ready;
     pod.started = started;
+    pod.trouble = trouble;
     world_.server.Put(Store(pod));
   }
   Uids Changed() { return ChangedBy(world_); }
@@ -232,6 +233,21 @@ TEST_F(Reboot, ItIsOverWhenThePodWasDownAndIsUp) {
   ShowPod(true, "2026-01-01T11:00:00Z");
   (void)Changed();
   EXPECT_FALSE(IsRebooted());
+}
+
+TEST_F(Reboot, B30_DaemonThatCrashesAfterItIsToldByItsOwnWords) {
+  ShowPod(false, "", "CrashLoopBackOff: of the boot before");
+  (void)Changed();
+  RebootNode();
+  (void)Changed();
+  EXPECT_TRUE(IsRebooted()) << "its kubelet has not looked yet";
+  ShowPod(false, "", "CrashLoopBackOff: no CDI device");
+  (void)Changed();
+  EXPECT_FALSE(IsRebooted());
+  EXPECT_FALSE(PodLooksReady());
+  ShowPod(false, "2026-01-01T12:00:00Z");
+  (void)Changed();
+  EXPECT_TRUE(IsRebooted()) << "it comes up";
 }
 
 TEST_F(Reboot, F7_PodThatItsKubeletWroteSinceIsOfTheNewBoot) {

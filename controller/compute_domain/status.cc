@@ -138,10 +138,7 @@ Trouble TroubleOf(const Observed& observed, const Findings& findings, const Memb
   const auto occupied = findings.occupied.find(member.node);
   if (occupied != findings.occupied.end()) return {api::kReasonNodeHeld, occupied->second};
   if (member.ready) return {};
-  const auto pod = findings.pods.find(member.node);
-  // It does not come up by itself if it fails over and over.
-  const bool fails = pod != findings.pods.end() && !pod->second->trouble.empty();
-  if (observed.rebooted.contains(member.node) && !fails) return {api::kReasonNodeRebooted, ""};
+  if (observed.rebooted.contains(member.node)) return {api::kReasonNodeRebooted, ""};
   if (is_known) {
     if (node->second.unschedulable) return {api::kReasonNodeDrained, "cordoned"};
     const std::string notice = NoticeOf(node->second, observed.facts.leaving_taints);
@@ -151,6 +148,7 @@ Trouble TroubleOf(const Observed& observed, const Findings& findings, const Memb
   }
   const auto fabric = observed.fabric_errors.find(member.node);
   if (fabric != observed.fabric_errors.end()) return {api::kReasonFabricError, fabric->second};
+  const auto pod = findings.pods.find(member.node);
   if (pod == findings.pods.end()) return {{}, member.ip.empty() ? "no daemon yet" : ""};
   if (pod->second->meta.deleting) return {};
   // One that only starts has yet to write its entry.

@@ -310,12 +310,6 @@ TEST(DecideStatus, P1_EachConditionSaysItsOwnPartAndReadyTheFirstThatFails) {
          o.children.daemon_pods[1].ready = false;
        },
        "MembersReady", "False", "NodeRebooted", "Rebooted: node-1"},
-      {[](Observed& o) {
-         o.rebooted = {"node-1"};
-         o.children.daemon_pods[1].ready = false;
-         o.children.daemon_pods[1].trouble = "CrashLoopBackOff: no CDI device";
-       },
-       "MembersReady", "False", "MembersNotReady", "node-1 (CrashLoopBackOff: no CDI device)"},
       {[](Observed& o) { o.others.in_clique = {{kCliqueId, {"team-a/other"}}}; }, "MembersReady",
        "True", "CliqueShared", "team-a/other in "},
       {[](Observed& o) { o.others.in_clique = {{kCliqueId, {"team-b/other"}}}; }, "MembersReady",

@@ -52,11 +52,13 @@ class Replay final : public http::Transport {
 
 }  // namespace
 
-Daemon::Daemon(ApiServer& server, Fabric& fabric, DaemonOptions options, Serve serve)
+Daemon::Daemon(ApiServer& server, Fabric& fabric, DaemonOptions options, Serve serve,
+               OpenWatch open)
     : server_(server),
       fabric_(fabric),
       options_(std::move(options)),
       serve_(std::move(serve)),
+      open_(std::move(open)),
       clock_(server.store()),
       born_(clock_.Wall()),
       random_(options_.seed),
@@ -79,14 +81,18 @@ void Daemon::Watch() {
   const auto lag = [this] {
     return microseconds(milliseconds(static_cast<int>(random_.Fraction() * kLagMaxMs)));
   };
-  watches_.emplace_back(clique_reflector_, server_, options_.client, serve_, clock_, lag);
+  watches_.emplace_back(clique_reflector_, server_, options_.client, serve_, clock_, lag, open_);
   if (memory_.manner != imexd::Manner::kDaemon) return;
   pod_reflector_.emplace(kube::OneNamed(kube::kPods, self_.pod), pods_, random_, logger_);
-  watches_.emplace_back(*pod_reflector_, server_, options_.client, serve_, clock_, lag);
+  watches_.emplace_back(*pod_reflector_, server_, options_.client, serve_, clock_, lag, open_);
 }
 
 void Daemon::ExpireWatches() {
   for (Watcher& watch : watches_) watch.Expire();
+}
+
+void Daemon::BreakWatches() {
+  for (Watcher& watch : watches_) watch.Break(seconds(0));
 }
 
 bool Daemon::Step() {

@@ -44,8 +44,9 @@ struct DaemonOptions {
 
 class Daemon {
  public:
-  // `serve` stands between the daemon and the server for every request but watches.
-  Daemon(ApiServer& server, Fabric& fabric, DaemonOptions options, Serve serve);
+  // `serve` stands between the daemon and the server for every request but watches, and `open` for
+  // these.
+  Daemon(ApiServer& server, Fabric& fabric, DaemonOptions options, Serve serve, OpenWatch open);
 
   // Moves one thing; whether there was one to move now.
   bool Step();
@@ -63,6 +64,7 @@ class Daemon {
   // Why its entry is still in its clique; empty: it is not, as far as it knows.
   [[nodiscard]] const std::string& why_it_stays() const { return why_it_stays_; }
   void ExpireWatches();
+  void BreakWatches();
 
   [[nodiscard]] const DaemonContainer& container() const { return options_.container; }
 
@@ -84,6 +86,7 @@ class Daemon {
   Fabric& fabric_;
   const DaemonOptions options_;
   const Serve serve_;
+  const OpenWatch open_;
   StoreClock clock_;
   const Time born_;
   SeededRandom random_;

@@ -27,7 +27,8 @@ void Daemons::Start(Process& process, OldView view) {
                     .rules = rules_,
                     .old_view = std::move(view),
                     .seed = seed_ * 1'000 + static_cast<std::uint64_t>(++started_)},
-      [this, client](const http::Request& request) { return serve_(client, request); });
+      [this, client](const http::Request& request) { return serve_(client, request); },
+      [this, client](const http::Request& request) { return open_(client, request); });
   if (process.told_to_stop) process.daemon->TellToStop();
 }
 
@@ -97,6 +98,12 @@ bool Daemons::AreAtRest() const {
 void Daemons::ExpireWatches() {
   for (auto& [uid, process] : processes_) {
     if (process.daemon) process.daemon->ExpireWatches();
+  }
+}
+
+void Daemons::BreakWatches() {
+  for (auto& [uid, process] : processes_) {
+    if (process.daemon) process.daemon->BreakWatches();
   }
 }
 

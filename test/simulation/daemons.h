@@ -20,13 +20,17 @@ class Daemons final : public DaemonRunner {
   // What becomes of their requests; it may throw ProcessDied.
   using ServeClient = std::function<base::Result<http::Response>(const std::string& client,
                                                                  const http::Request& request)>;
+  using OpenClient = std::function<base::Result<WatchStream>(const std::string& client,
+                                                             const http::Request& request)>;
   // Something of a node's daemon has changed that its kubelet sees.
   using Wake = std::function<void(const std::string& node)>;
 
-  Daemons(ApiServer& server, ObjectStore& store, ServeClient serve, Wake wake, std::uint64_t seed)
+  Daemons(ApiServer& server, ObjectStore& store, ServeClient serve, OpenClient open, Wake wake,
+          std::uint64_t seed)
       : server_(server),
         store_(store),
         serve_(std::move(serve)),
+        open_(std::move(open)),
         wake_(std::move(wake)),
         seed_(seed),
         fabric_(store.history()) {}
@@ -40,6 +44,7 @@ class Daemons final : public DaemonRunner {
   [[nodiscard]] std::optional<Time> NextDue() const;
   [[nodiscard]] bool AreAtRest() const;
   void ExpireWatches();
+  void BreakWatches();
   [[nodiscard]] const Fabric& fabric() const { return fabric_; }
   // By whom the simulation strikes: one whose IMEX runs, on that node if there is one; else null.
   [[nodiscard]] const DaemonContainer* Victim(const std::string& node) const;
@@ -69,6 +74,7 @@ class Daemons final : public DaemonRunner {
   ApiServer& server_;
   ObjectStore& store_;
   const ServeClient serve_;
+  const OpenClient open_;
   const Wake wake_;
   const std::uint64_t seed_;
   int started_ = 0;

@@ -52,7 +52,8 @@ void NameHashes(const History& history, Names& names) {
 Names NameGenerated(const History& history) {
   Names names;
   std::map<kube::ObjectKey, int> count;
-  for (const Kind kind : {Kind::kComputeDomain, Kind::kClaim, Kind::kPod}) {
+  // The names of pods and claims first, for they may contain a UID.
+  for (const Kind kind : {Kind::kClaim, Kind::kPod, Kind::kComputeDomain}) {
     for (const std::size_t place : history.ChangesOf(kind)) {
       const Change& change = history.changes()[place];
       if (change.type != Change::Type::kAdded) continue;

@@ -120,10 +120,11 @@ void ExpectTurns(AStrike strike, bool befalls_any, std::ptrdiff_t struck, int tu
 }
 
 // Whether it befalls any request, whatever there is.
-inline bool StrikesAnything(Strike strike) {
-  return strike != Strike::kConflict && strike != Strike::kUserDeletes &&
-         strike != Strike::kUserRecreates && strike != Strike::kImexEnds &&
-         strike != Strike::kDaemonDies;
+inline bool StrikesAnything(const Blow& blow) {
+  if (blow.strike == Strike::kWatchBreaks) return blow.at_watches;
+  return blow.strike != Strike::kConflict && blow.strike != Strike::kUserDeletes &&
+         blow.strike != Strike::kUserRecreates && blow.strike != Strike::kImexEnds &&
+         blow.strike != Strike::kDaemonDies;
 }
 
 // Lives them, and counts.
@@ -133,12 +134,13 @@ inline std::vector<Life> ExpectSwept(const Plan& base, const std::vector<Blow>& 
   const auto all_struck =
       std::ranges::count_if(lives, [](const Life& life) { return life.outcome.struck; });
   thin_sample.Add(static_cast<int>(lives.size()), static_cast<int>(all_struck));
-  const int requests = lives.back().outcome.requests;
+  const Outcome& not_struck = lives.back().outcome;
   for (std::size_t i = 0; i < blows.size(); ++i) {
+    const int requests = blows[i].at_watches ? not_struck.watches : not_struck.requests;
     const auto struck = std::ranges::count_if(
         lives, [&](const Life& life) { return life.outcome.struck && life.blow == i; });
-    ExpectTurns(blows[i].strike, StrikesAnything(blows[i].strike), struck,
-                TurnsOf(i, requests, every), 10, ToString(base));
+    ExpectTurns(blows[i].strike, StrikesAnything(blows[i]), struck, TurnsOf(i, requests, every), 10,
+                ToString(base));
   }
   EXPECT_EQ(all_struck + 1, std::ssize(lives)) << "a life was not struck that should have been";
   return lives;

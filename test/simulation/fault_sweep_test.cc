@@ -12,8 +12,11 @@
 #include <string>
 #include <vector>
 
+#include "controller/compute_domain/cache.h"
+#include "test/simulation/contract.h"
 #include "test/simulation/expect_clean.h"
 #include "test/simulation/expect_killed.h"
+#include "test/simulation/target.h"
 
 namespace simulation {
 namespace {
@@ -120,6 +123,10 @@ TEST(Regression, LivesThatWentWrongOnceEndAsTheyShould) {
            "workload=W27 strike=node-lost at=90",
            // When to read again why pods wait ran away as time passed: it never rested (L6).
            "workload=W31 strike=forbidden at=7",
+           // Of a daemon that crashed again after a reboot it was said that it comes up by itself,
+           // and not why it does not (L1).
+           "workload=W30 manner=cdom strike=node-lost watch=31 watches=frail end=brief",
+           "workload=W30 strike=node-lost watch=31 watches=frail end=brief",
        }) {
     std::istringstream words(text);
     std::string error;
@@ -147,8 +154,10 @@ TEST(Plan, IsReadBackFromItsOwnText) {
                        .own_daemons = true,
                        .strike = strike,
                        .at = 17,
+                       .watch = 5,
                        .stale = "nodes+pods@1017",
                        .mixed = true,
+                       .frail_watches = true,
                        .two_leaders = true,
                        .standby = true,
                        .seed = 9,
@@ -161,8 +170,8 @@ TEST(Plan, IsReadBackFromItsOwnText) {
     EXPECT_EQ(ToString(ParsePlan(words, error)), ToString(plan));
     EXPECT_EQ(error, "");
   }
-  for (const char* wrong :
-       {"strike=never", "end=soon", "workload=W99", "mutant=x", "at=", "seed", "stale=Pods"}) {
+  for (const char* wrong : {"strike=never", "end=soon", "workload=W99", "mutant=x",
+                            "at=", "watch=x", "watches=x", "seed", "stale=Pods"}) {
     std::string error;
     (void)ParsePlan({wrong}, error);
     EXPECT_NE(error, "") << wrong;
@@ -174,6 +183,47 @@ TEST(Life, EqualPlansGiveEqualLives) {
     const Plan plan = {
         .strike = Strike::kCrashAfter, .at = 12, .two_leaders = two_leaders, .seed = 3};
     EXPECT_EQ(Live(plan, true).trace, Live(plan, true).trace);
+  }
+}
+
+// What the controller writes, in turn, but the Lease.
+std::vector<std::string> WritesOf(const Plan& plan) {
+  std::vector<std::string> writes;
+  for (const std::string& line : Live(plan, true).trace) {
+    const std::size_t at = line.find(" controller-1 ");
+    const bool is_write = at != std::string::npos && line.find(" WATCH ") == std::string::npos &&
+                          line.find(" GET ") == std::string::npos &&
+                          line.find("/leases") == std::string::npos;
+    if (is_write) writes.push_back(line.substr(at));
+  }
+  return writes;
+}
+
+// Else all that a seed changes is for how long is waited at random.
+TEST(Life, MixedOrderIsWhatItsSeedSays) {
+  const Plan in_turn = {.seed = 1};
+  Plan other = in_turn;
+  other.seed = 2;
+  EXPECT_EQ(WritesOf(in_turn), WritesOf(other));
+  const Plan mixed = {.mixed = true, .seed = 1};
+  Plan other_mixed = mixed;
+  other_mixed.seed = 2;
+  EXPECT_NE(WritesOf(mixed), WritesOf(in_turn));
+  EXPECT_NE(WritesOf(mixed), WritesOf(other_mixed));
+  EXPECT_EQ(Live(mixed, true).trace, Live(mixed, true).trace);
+}
+
+TEST(Sweep, ALifeThatBranchesOffFromAMixedOneIsTheOneThatItsPlanLives) {
+  const std::vector<Life> lives =
+      Sweep({.mixed = true, .seed = 5},
+            {Strike::kCrashAfter, Strike::kWatchBreaks, Blow::AtWatches(Strike::kServerError)},
+            7 * kCoarser, true);
+  EXPECT_GE(lives.size(), kCoarser == 1 ? 10U : 1U);
+  for (const Life& life : lives) {
+    const Outcome anew = Live(life.plan, true);
+    EXPECT_EQ(life.outcome.trace, anew.trace) << ToString(life.plan);
+    EXPECT_EQ(life.outcome.violations, anew.violations);
+    EXPECT_EQ(life.outcome.passes_at_once, anew.passes_at_once);
   }
 }
 
@@ -189,6 +239,33 @@ TEST(Sweep, ALifeThatBranchesOffIsTheOneThatItsPlanLives) {
     EXPECT_EQ(lives[i].outcome.struck, anew.struck);
     EXPECT_EQ(lives[i].outcome.violations, anew.violations);
   }
+}
+
+TEST(Sweep, OpeningsOfWatchesOfEveryKindAreStruckByNumbersOfTheirOwn) {
+  const std::vector<Life> lives = Sweep(
+      {}, {Blow::AtWatches(Strike::kForbidden), Blow::AtWatches(Strike::kWatchBreaks)}, 1, true);
+  const int watches = lives.back().outcome.watches;
+  std::set<std::string> kinds;
+  EXPECT_EQ(lives.size(), static_cast<std::size_t>(2 * watches + 1));
+  for (std::size_t i = 0; i + 1 < lives.size(); ++i) {
+    const Life& life = lives[i];
+    EXPECT_EQ(life.plan.at, 0);
+    EXPECT_TRUE(life.outcome.struck) << ToString(life.plan);
+    const auto is_struck = [](const std::string& line) { return line.ends_with("<- struck"); };
+    const auto struck = std::ranges::find_if(life.outcome.trace, is_struck);
+    ASSERT_NE(struck, life.outcome.trace.end());
+    const std::size_t at = struck->find(" WATCH /api");
+    ASSERT_NE(at, std::string::npos) << *struck;
+    const Target target = ParseTarget(http::Method::kGet, struck->substr(struck->find('/', at)));
+    EXPECT_EQ(target.verb, "watch");
+    kinds.insert(target.kind->resource.plural);
+    EXPECT_EQ(life.outcome.trace, Live(life.plan, true).trace) << ToString(life.plan);
+  }
+  RingLogger logger;
+  compute_domain::Cache cache({std::string(kDriverNamespace)}, [](const std::string&) {}, logger);
+  std::set<std::string> reflected;
+  for (const auto& watch : cache.Watches()) reflected.insert(watch.options.resource.plural);
+  EXPECT_EQ(kinds, reflected);
 }
 
 // So a sweep leaves nothing out where it does not branch off.

@@ -24,14 +24,21 @@ std::string Encode(const Outcome& outcome) {
   return json::Serialize(json::Value::Object({{"violations", texts(outcome.violations)},
                                               {"struck", outcome.struck},
                                               {"requests", outcome.requests},
+                                              {"watches", outcome.watches},
+                                              {"passes_at_once", outcome.passes_at_once},
                                               {"trace", texts(outcome.trace)}}));
 }
 
 Outcome Decode(const base::Result<std::string>& report) {
   const auto told = report.and_then([](const std::string& text) { return json::Parse(text); });
   if (!told) return {.violations = {told.error().message}};
+  const auto number = [&](const char* name) {
+    return static_cast<int>((*told)[name].AsInt().value_or(0));
+  };
   Outcome outcome = {.struck = (*told)["struck"].AsBool(),
-                     .requests = static_cast<int>((*told)["requests"].AsInt().value_or(0))};
+                     .requests = number("requests"),
+                     .watches = number("watches"),
+                     .passes_at_once = number("passes_at_once")};
   for (const json::Value& line : (*told)["violations"].items()) {
     outcome.violations.push_back(line.AsString());
   }
@@ -47,10 +54,12 @@ const std::vector<Course>& CoursesOf(Plan plan) {
   static std::map<std::string, std::vector<Course>> all;
   plan.strike = Strike::kNone;
   plan.at = 0;
+  plan.watch = 0;
   plan.stale.clear();
   plan.two_leaders = false;
   plan.standby = false;
   plan.mixed = false;
+  plan.frail_watches = false;
   plan.brief = false;
   plan.seed = Plan().seed;  // Says nothing where all move in turn.
   const auto [it, is_new] = all.try_emplace(ToString(plan));
@@ -99,14 +108,16 @@ class Sweeper {
 
   void BranchOff(const http::Request& request) {
     if (branch_) return;
-    const int at = world_.outcome().requests;
+    const bool is_watch = IsWatch(request);
+    const int number = is_watch ? world_.outcome().watches : world_.outcome().requests;
     for (std::size_t i = 0; i < blows_.size(); ++i) {
-      const bool is_its_turn = (at + static_cast<int>(i)) % every_ == 0;
+      if (blows_[i].at_watches != is_watch) continue;
+      const bool is_its_turn = (number + static_cast<int>(i)) % every_ == 0;
       if (!is_its_turn || !world_.Hits(blows_[i].strike, request)) continue;
       Plan plan = world_.plan();
       plan.strike = blows_[i].strike;
-      plan.stale = StaleOf(blows_[i].stale(at));
-      plan.at = at;
+      plan.stale = StaleOf(blows_[i].stale(number));
+      (is_watch ? plan.watch : plan.at) = number;
       plan.brief = IsBrief(i);
       if (under_way_.size() == kAtOnce) Collect();
       world_.JudgeSoFar();

@@ -34,8 +34,15 @@ struct Blow {
   Blow(Strike what, std::string kinds = {}, int age = 0)
       : strike(what), stale([what_is = Stale{std::move(kinds), age}](int) { return what_is; }) {}
   Blow(Strike what, Draw draw) : strike(what), stale(std::move(draw)) {}
+  // At openings of watches, not at other requests.
+  [[nodiscard]] static Blow AtWatches(Strike what) {
+    Blow blow = what;
+    blow.at_watches = true;
+    return blow;
+  }
   Strike strike = Strike::kNone;
   Draw stale = {};
+  bool at_watches = false;
 };
 
 // The lives in which one of `blows` hits something, for each request of the life without: in the

@@ -147,6 +147,7 @@ class ReleaseCheck {
     if (IsDaemonPod(suspects_, pod, domain)) return NoteDaemon(change, is_there);
     const kube::Uid started = is_there ? DomainOfStartedPod(truth, change) : kube::Uid();
     if (started.empty() || WasReady({started, node}, change.time, {})) return;
+    if (CrashesAndSaysReady(truth, started, node)) return;
     report_.Say(change, "started " + Show(Kind::kPod, pod.key()) + " on " + node +
                             " where no daemon is ready");
   }
@@ -160,6 +161,28 @@ class ReleaseCheck {
       const bool is_new = old == nullptr || old->ready != entry.ready || old->ip != entry.ip;
       if (is_new) is_own_word_[{change.after->key(), entry.node}] = is_suspect;
     }
+  }
+
+  // A daemon that keeps its own entry, and crashes before it has written what it is, leaves there
+  // what it was; and NVIDIA's plugin goes by that. The controller does not write such an entry.
+  bool CrashesAndSaysReady(const Truth& truth, const kube::Uid& domain,
+                           const std::string& node) const {
+    const auto crashes = [](const Value& container) {
+      return container["state"]["waiting"]["reason"].AsString() == "CrashLoopBackOff";
+    };
+    return std::ranges::any_of(truth.Live(Kind::kPod), [&](const auto& item) {
+      const Object& pod = *item.second;
+      if (!IsDaemonPod(suspects_, pod, domain) || pod.deleting() || TargetNode(pod) != node ||
+          pod.Label(kMembershipWriterLabel) == "controller" ||
+          !std::ranges::any_of(pod["status"]["containerStatuses"].items(), crashes)) {
+        return false;
+      }
+      const Entries daemons = DaemonsOf(truth.Get(
+          Kind::kClique, {.ns = suspects_.driver_namespace,
+                          .name = CliqueName(domain, std::string(pod.Label(kCliqueLabel)))}));
+      const Entry* own = FindNode(daemons, node);
+      return own != nullptr && own->ready && own->ip == pod["status"]["podIP"].AsString();
+    });
   }
 
   void NoteDaemon(const Change& change, bool is_there) {

@@ -292,9 +292,9 @@ bool NodeAgent::PlayDaemon(const Object& pod, const Running& running, Time now) 
     if (!is_member) return false;
   }
   const bool ready = health_ == Health::kWell;
-  const bool says_that_it_crashes = std::ranges::any_of(
-      pod["status"]["containerStatuses"].items(),
-      [](const Value& container) { return !container["state"]["waiting"].IsNull(); });
+  const auto waits = [](const Value& container) { return !container["state"]["waiting"].IsNull(); };
+  const bool says_that_it_crashes =
+      std::ranges::any_of(pod["status"]["containerStatuses"].items(), waits);
   const bool crashes = health_ == Health::kCrashing;
   if (ready != IsPodReady(pod) || crashes != says_that_it_crashes) {
     return WritePodStatus(pod, running, ready, now);

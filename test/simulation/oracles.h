@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -47,6 +48,7 @@ struct Suspects {
   // How far the wall clocks of its hosts, and what they have for a minute, may be from the truth.
   std::chrono::seconds clocks_apart{0};
   int clocks_drift_per_million = 0;
+  std::map<std::string, Time> stood_still_until = {};  // Those clients that did.
   // One of its replicas leads at a time, by the Lease.
   bool elect = false;
   std::set<std::string> full_namespaces = {};  // Their quota leaves no room for a claim template.

@@ -177,7 +177,9 @@ Onlooker FailoverIsFast(const Scene& scene) {
     if (!scene.suspects.clients.contains(holder) || !leaders.insert(holder).second) return;
     const auto first = std::ranges::find(scene.server.requests(), holder, &RequestRecord::client);
     if (first == scene.server.requests().end()) return;
-    const auto took = change.time - std::max(first->time, last);
+    const auto still = scene.suspects.stood_still_until.find(holder);
+    const Time thawed = still == scene.suspects.stood_still_until.end() ? Time() : still->second;
+    const auto took = change.time - std::max({first->time, last, thawed});
     if (took <= kFailover) return;
     scene.violations.push_back("L8 FailoverIsFast: " + holder + " led only after " +
                                InSeconds(took));

@@ -399,7 +399,7 @@ TEST_F(PaceOraclesTest, D1SeesWhatIsOtherAtRestAndD2WhatWasMadeTwice) {
   const Course expected = course();
   EXPECT_EQ(all(SameEnd(course(), expected)), "");
   store().Edit("somebody", Kind::kComputeDomain, kDomain,
-               [](Value& domain) { domain["metadata"]["annotations"]["a"] = "b"; });
+               [](Value& domain) { domain["metadata"]["annotations"]["cdom.dev/joining"] = "1"; });
   EXPECT_EQ(all(SameEnd(course(), expected)), "");  // Another version of the same.
   Mislabel("node-1", uid);
   EXPECT_TRUE(Contains(all(SameEnd(course(), expected)),

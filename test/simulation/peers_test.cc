@@ -522,6 +522,53 @@ TEST_P(PeersTest, KubeletThatBeginsAnewTakesTheSlicesAwayAndThePluginPutsThemBac
   EXPECT_EQ(store().Live(Kind::kSlice).size(), 3U);
 }
 
+// Labels every node that has no label.
+class Labeller final : public Peer {
+ public:
+  explicit Labeller(ObjectStore& store) : Peer("labeller", store, {Kind::kNode}) {}
+
+ protected:
+  void Act(Time /*now*/) override {
+    for (const auto& [key, node] : store().Live(Kind::kNode)) {
+      if (!node->Label("seen").empty()) continue;
+      store().Edit(name(), Kind::kNode, key,
+                   [](Value& object) { object["metadata"]["labels"]["seen"] = "yes"; });
+      return;
+    }
+  }
+};
+
+TEST(Peer, LagIsHowLateItHearsOfWhatHappensAndThenItGoesOnAtOnce) {
+  ObjectStore store(500);
+  Labeller peer(store);
+  int asked = 0;
+  peer.SetLag([&] {
+    ++asked;
+    return seconds(5);
+  });
+  Time now = Cluster::kStart;
+  EXPECT_FALSE(peer.Step(now));
+  now += seconds(5);
+  EXPECT_FALSE(peer.Step(now)) << "it looks, and there is nothing";
+  EXPECT_FALSE(peer.due());
+
+  now += seconds(60);
+  for (const char* node : {"node-0", "node-1"}) {
+    store.Create("user", Kind::kNode, "", NodeObject(node, "b"));
+  }
+  EXPECT_FALSE(peer.Step(now));
+  EXPECT_EQ(peer.due(), now + seconds(5));
+  EXPECT_FALSE(peer.Step(now + std::chrono::milliseconds(4'999)));
+  const std::size_t before = store.history().changes().size();
+  now += seconds(5);
+  EXPECT_TRUE(peer.Step(now));
+  EXPECT_TRUE(peer.Step(now)) << "what else there is to do waits no more";
+  EXPECT_FALSE(peer.Step(now));
+  EXPECT_EQ(store.history().changes().size(), before + 2);
+  EXPECT_FALSE(peer.due());
+  EXPECT_EQ(asked, 2) << "once for each time";
+}
+
 class GarbageCollectorTest : public testing::Test {
  protected:
   GarbageCollectorTest() { cluster.AddNamespace("train"); }

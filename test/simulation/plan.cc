@@ -12,7 +12,7 @@ namespace simulation {
 
 namespace {
 
-constexpr std::array<std::pair<Strike, std::string_view>, 16> kStrikeNames = {{
+constexpr std::array<std::pair<Strike, std::string_view>, 17> kStrikeNames = {{
     {Strike::kNone, "none"},
     {Strike::kCrashBefore, "crash-before"},
     {Strike::kCrashAfter, "crash-after"},
@@ -26,6 +26,7 @@ constexpr std::array<std::pair<Strike, std::string_view>, 16> kStrikeNames = {{
     {Strike::kWatchesExpire, "watches-expire"},
     {Strike::kNodeLost, "node-lost"},
     {Strike::kFreezes, "freezes"},
+    {Strike::kWatchBreaks, "watch-breaks"},
     {Strike::kViewsStall, "views-stall"},
     {Strike::kImexEnds, "imex-ends"},
     {Strike::kDaemonDies, "daemon-dies"},
@@ -35,7 +36,8 @@ static_assert(kStrikeNames.size() == kAllStrikes.size() + 1);
 }  // namespace
 
 bool IsPlain(const Plan& plan) {
-  return plan.strike == Strike::kNone && !plan.two_leaders && !plan.standby && !plan.mixed;
+  return plan.strike == Strike::kNone && !plan.two_leaders && !plan.standby && !plan.mixed &&
+         !plan.frail_watches;
 }
 
 bool ChangesNothing(const Plan& plan) {
@@ -50,6 +52,7 @@ bool ChangesNothing(const Plan& plan) {
     case Strike::kServerError:
     case Strike::kWatchesExpire:
     case Strike::kFreezes:
+    case Strike::kWatchBreaks:
     case Strike::kViewsStall:
       return true;
     case Strike::kUserDeletes:
@@ -83,8 +86,10 @@ std::string ToString(const Plan& plan) {
   if (plan.own_daemons) text += " daemons=own";
   text += " strike=" + ToString(plan.strike);
   text += " at=" + std::to_string(plan.at);
+  if (plan.watch > 0) text += " watch=" + std::to_string(plan.watch);
   if (!plan.stale.empty()) text += " stale=" + plan.stale;
   if (plan.mixed) text += " order=mixed";
+  if (plan.frail_watches) text += " watches=frail";
   if (plan.two_leaders) text += " leaders=2";
   if (plan.standby) text += " replicas=2";
   text += " seed=" + std::to_string(plan.seed);
@@ -113,6 +118,8 @@ Plan ParsePlan(const std::vector<std::string>& words, std::string& error) {
       plan.strike = strike->first;
     } else if (name == "at" && is_number) {
       plan.at = std::stoi(value);
+    } else if (name == "watch" && is_number) {
+      plan.watch = std::stoi(value);
     } else if (name == "seed" && is_number) {
       plan.seed = std::stoull(value);
     } else if (name == "leaders" && (value == "1" || value == "2")) {
@@ -121,6 +128,8 @@ Plan ParsePlan(const std::vector<std::string>& words, std::string& error) {
       plan.standby = value == "2";
     } else if (name == "order" && (value == "fixed" || value == "mixed")) {
       plan.mixed = value == "mixed";
+    } else if (name == "watches" && (value == "sound" || value == "frail")) {
+      plan.frail_watches = value == "frail";
     } else if (name == "end" && (value == "full" || value == "brief")) {
       plan.brief = value == "brief";
     } else if (name == "stale" &&

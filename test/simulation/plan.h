@@ -24,16 +24,19 @@ enum class Strike {
   kUserRecreates,    // And makes a new one of the same name as soon as that is free.
   kWatchesExpire,    // The server forgets all earlier versions: every watch is 410.
   kNodeLost,         // A node falls silent, and is booted anew once everybody has come to rest.
-  kFreezes,     // It takes effect, and the process stands still for longer than its Lease lasts.
-  kViewsStall,  // Nobody dies, and what is stale says how old a view the process is left with.
-  kImexEnds,    // An IMEX ends by itself. Own daemons only, as the next.
-  kDaemonDies,  // A daemon's process dies, and its IMEX with it.
+  kFreezes,          // It takes effect, and the process stands still for longer than its Lease
+                     // lasts.
+  kWatchBreaks,      // Half an event arrives, and no more: the watch is cut. At an opening, of that
+                     // watch; at another request, of every one that is open.
+  kViewsStall,       // Nobody dies, and what is stale says how old a view the process is left with.
+  kImexEnds,         // An IMEX ends by itself. Own daemons only, as the next.
+  kDaemonDies,       // A daemon's process dies, and its IMEX with it.
 };
 inline constexpr std::array kAllStrikes = {
     Strike::kCrashBefore,   Strike::kCrashAfter,      Strike::kReplyLost,   Strike::kConflict,
     Strike::kForbidden,     Strike::kTooManyRequests, Strike::kServerError, Strike::kUserDeletes,
     Strike::kUserRecreates, Strike::kWatchesExpire,   Strike::kNodeLost,    Strike::kFreezes,
-    Strike::kViewsStall,    Strike::kImexEnds,        Strike::kDaemonDies};
+    Strike::kWatchBreaks,   Strike::kViewsStall,      Strike::kImexEnds,    Strike::kDaemonDies};
 
 // What a process sees of some kinds (by plural): what was there at that revision.
 using Views = std::map<std::string, std::int64_t>;
@@ -45,15 +48,23 @@ struct Plan {
   bool own_daemons =
       false;  // The product's step is what runs in daemon pods; else they are played.
   Strike strike = Strike::kNone;
-  int at = 0;  // The request that is struck, from 1, of all but watches and renewals of the Lease.
+  // The request that is struck, from 1. Not among them are the openings of watches, which have
+  // numbers of their own, and of each process all requests for the Lease but the first four: its
+  // renewals are one request over and over. Nor is what is sent while all is at rest and nothing
+  // but renewals may be.
+  int at = 0;
+  int watch = 0;  // Or the opening of a watch that is struck, from 1; one that is renewed counts.
   // The process that follows a crash first sees these kinds, such as "nodes+pods@1017", as they
   // were at that revision or, without one, when the life began, until it has come to rest. Where
   // views stall the process itself is left with the newest. Empty: it sees the truth.
   std::string stale = {};
-  // The seed says who moves next, how late each actor of the cluster hears of things, and in which
-  // order the requests of a step are sent, of eight workers. Else everybody moves in turn, at once,
-  // and one worker keeps the order.
+  // The seed says who moves next, how late each actor of the cluster hears of things, and the
+  // controller of each kind, and in which order the requests of a step are sent, of eight workers.
+  // Else everybody moves in turn, at once, and one worker keeps the order.
   bool mixed = false;
+  // A watch of the controller that has lived for a second is cut amid its next event: so watches
+  // are opened while much goes on.
+  bool frail_watches = false;
   bool two_leaders = false;  // Two replicas act, without knowing of each other; `seed` mixes them.
   bool standby = false;      // Two replicas stand for election.
   std::uint64_t seed = 1;

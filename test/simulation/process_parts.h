@@ -11,6 +11,7 @@
 #include "pkg/http/transport.h"
 #include "pkg/kube/testing/fakes.h"
 #include "test/simulation/object_store.h"
+#include "test/simulation/watch_stream.h"
 
 namespace simulation {
 
@@ -67,6 +68,9 @@ class RingLogger final : public base::Logger {
 // What becomes of a request on its way. The default serves it. It may throw ProcessDied, after
 // which the process that sent it must be destroyed.
 using Serve = std::function<base::Result<http::Response>(const http::Request& request)>;
+
+// The same of the opening of a watch.
+using OpenWatch = std::function<base::Result<WatchStream>(const http::Request& request)>;
 
 struct ProcessDied {};
 

@@ -1,6 +1,7 @@
 #include "test/simulation/replica.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "controller/api/names.h"
@@ -21,7 +22,7 @@ compute_domain::Facts FactsOf(const ReplicaOptions& options) {
 
 }  // namespace
 
-Replica::Replica(ApiServer& server, ReplicaOptions options, Serve serve)
+Replica::Replica(ApiServer& server, ReplicaOptions options, Serve serve, const OpenWatch& open)
     : options_(std::move(options)),
       serve_(std::move(serve)),
       clock_(server.store(), options_.skew),
@@ -34,15 +35,33 @@ Replica::Replica(ApiServer& server, ReplicaOptions options, Serve serve)
           clock_, random_, logger_, options_.rules),
       events_(std::string(api::kReportingController), options_.client, clock_, random_, logger_),
       workers_(options_.mixed ? 8 : 1),
-      order_(options_.seed) {
+      order_(options_.seed),
+      lags_(options_.seed) {
   for (kube::Reflector& reflector : controller_.reflectors()) {
-    watches_.emplace_back(reflector, server, options_.client, serve_, clock_);
+    watches_.emplace_back(reflector, server, options_.client, serve_, clock_, DrawLag(), open);
   }
 }
 
 Revision Replica::ViewOf(const kube::Reflector& reflector) const {
   const auto it = options_.stale.find(reflector.options().resource.plural);
   return it == options_.stale.end() ? kNewest : it->second;
+}
+
+// Each kind is as slow as it is drawn, so they are behind one another; and at every other moment it
+// is late, and what comes meanwhile arrives with the frame that is.
+Watcher::Lag Replica::DrawLag() {
+  using std::chrono::milliseconds;
+  if (!options_.mixed) return {};
+  constexpr std::array<std::uint64_t, 4> kMost = {1, 20, 400,
+                                                  kLagMax / std::chrono::milliseconds(1)};
+  const std::uint64_t most = kMost[lags_() % kMost.size()];
+  return [this, most, until = clock_.StoreTime()]() mutable {
+    const Time now = clock_.StoreTime();
+    if (now <= until || lags_() % 2 == 0) return milliseconds(0);
+    const milliseconds lag(lags_() % most);
+    until = now + lag;
+    return lag;
+  };
 }
 
 bool Replica::Step() {
@@ -65,6 +84,10 @@ bool Replica::Step() {
 
 void Replica::ExpireWatches() {
   for (Watcher& watch : watches_) watch.Expire();
+}
+
+void Replica::BreakWatches(std::chrono::seconds lived) {
+  for (Watcher& watch : watches_) watch.Break(lived);
 }
 
 bool Replica::StepWatch(Watcher& watch) {
@@ -111,6 +134,9 @@ bool Replica::StepWorker(Worker& worker) {
     if (!uid) return false;
     worker.uid = *uid;
     worker.pass.emplace(controller_.reconciler().Start(worker.uid));
+    const auto under_way =
+        std::ranges::count_if(workers_, [](const Worker& one) { return one.pass.has_value(); });
+    passes_at_once_ = std::max(passes_at_once_, static_cast<int>(under_way));
     go_on();
   }
   if (worker.missing > 0) {
@@ -183,7 +209,7 @@ bool Replica::IsAtRest(Time horizon) const {
   const bool idle = !IsFrozen() && told && !Works() && !has_work;
   return idle && controller_.HasSynced() &&
          std::ranges::all_of(watches_, [&](const Watcher& watch) {
-           return watch.IsOpen() || (watch.IsDoneWithout() && watch.NextDue() > horizon);
+           return watch.IsAtRest() || (watch.IsDoneWithout() && watch.NextDue() > horizon);
          });
 }
 

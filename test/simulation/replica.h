@@ -4,6 +4,8 @@
 // For one thread. Time is the store's.
 #pragma once
 
+#include <algorithm>
+#include <chrono>
 #include <deque>
 #include <map>
 #include <optional>
@@ -27,8 +29,9 @@ struct ReplicaOptions {
   std::string client = "controller-1";
   bool elects = true;  // False: it acts as if it always led, beside others that do too.
   bool controller_writes = false;
-  // The seed says which of its parts moves next, and which request of a step is sent next, by eight
-  // workers. Else they move in turn, and one worker keeps the order.
+  // The seed says which of its parts moves next, which request of a step is sent next, by eight
+  // workers, and how late it hears of each kind. Else they move in turn, one worker keeps the
+  // order, and nothing is late.
   bool mixed = false;
   std::string image = "cdom";  // Of the daemons.
   compute_domain::Rules rules = compute_domain::kRules;
@@ -41,8 +44,12 @@ struct ReplicaOptions {
 
 class Replica {
  public:
-  // `serve` stands between the replica and the server for every request but watches.
-  Replica(ApiServer& server, ReplicaOptions options, Serve serve);
+  // In mixed order it hears of a kind so late at the most.
+  static constexpr std::chrono::seconds kLagMax{3};
+
+  // `serve` stands between the replica and the server for every request but watches, and `open` for
+  // these; null: nothing does.
+  Replica(ApiServer& server, ReplicaOptions options, Serve serve, const OpenWatch& open = {});
 
   // Moves one thing: serves one request, or hands in one frame. Whether there was one to move now.
   bool Step();
@@ -65,6 +72,14 @@ class Replica {
   bool CatchUp() { return !std::exchange(options_.stale, {}).empty(); }
   // The server no longer knows the version that any open watch has come to: 410.
   void ExpireWatches();
+  // The connection of each open watch that has lived for so long is cut amid its next event.
+  void BreakWatches(std::chrono::seconds lived);
+  [[nodiscard]] bool HasOpenWatch() const {
+    return std::ranges::any_of(watches_, &Watcher::IsOpen);
+  }
+
+  // The passes that have been under way at once, at the most.
+  [[nodiscard]] int passes_at_once() const { return passes_at_once_; }
 
   [[nodiscard]] const RingLogger& logger() const { return logger_; }
 
@@ -79,6 +94,7 @@ class Replica {
   };
 
   [[nodiscard]] Revision ViewOf(const kube::Reflector& reflector) const;
+  [[nodiscard]] Watcher::Lag DrawLag();
   bool StepWatch(Watcher& watch);
   bool StepElector();
   bool StepEvents();
@@ -102,6 +118,8 @@ class Replica {
   base::Clock::TimePoint events_until_ = base::Clock::TimePoint::max();
   std::deque<Worker> workers_;
   std::mt19937_64 order_;
+  std::mt19937_64 lags_;
+  int passes_at_once_ = 0;
   std::size_t turn_ = 0;
   Time frozen_until_ = {};
 };

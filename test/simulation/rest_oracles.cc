@@ -238,14 +238,15 @@ void DomainCheck::CheckPlugins() {
   }
 }
 
-// Of daemons that crash over and over the last words are told, and of no others.
+// Of daemons that crash over and over the last words are told, and of no others; but of a node that
+// is lost nobody knows how they are.
 void DomainCheck::CheckTrouble() {
   const std::string& message = FindCondition(domain_.value(), "MembersReady")["message"].AsString();
   std::set<std::string> crashing;
   for (const auto& [key, pod] : truth_.Live(Kind::kPod)) {
     if (!IsDaemonPod(suspects_, *pod, domain_.uid()) || pod->deleting()) continue;
     // How it is where the kubelet is silent nobody knows.
-    if (IsNodeLost(truth_, (*pod)["spec"]["nodeName"].AsString())) continue;
+    if (IsNodeLost(truth_, TargetNode(*pod))) continue;
     for (const Value& container : (*pod)["status"]["containerStatuses"].items()) {
       const Value& waiting = container["state"]["waiting"];
       if (waiting["reason"].AsString() != "CrashLoopBackOff") continue;

@@ -537,6 +537,41 @@ void DaemonsAreUnwell(World& world) {
   world.RunToRest("its pods go");
 }
 
+const std::vector<std::pair<std::string, std::string>> kSixNodes = {
+    {"node-a", "c1.0"}, {"node-b", "c1.0"}, {"node-c", "c2.0"},
+    {"node-d", "c2.0"}, {"node-e", "c3.0"}, {"node-f", ""}};
+
+// So that their passes go on side by side, and the bound on replacements in the whole cluster meets
+// several domains: three allow them under their job. Of the others one job ends meanwhile, and one
+// goes on with a daemon of the older image.
+void FiveDomainsAreUpgraded(World& world) {
+  const std::vector<Nodes> nodes = {
+      {"node-a", "node-b"}, {"node-c"}, {"node-d"}, {"node-e"}, {"node-f"}};
+  std::vector<DomainName> domains;
+  std::vector<Workload*> jobs;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const std::string name = "many-" + std::to_string(i);
+    domains.push_back({.key = {.ns = i % 2 == 0 ? "train" : "lab", .name = name},
+                       .template_name = name + "-channel"});
+    world.CreateDomain(domains.back());
+    jobs.push_back(&world.StartJob(name, domains.back(), nodes[i]));
+  }
+  world.Rest("five domains form");
+  for (std::size_t i = 0; i < 3; ++i) {
+    world.UserEdits(Kind::kComputeDomain, domains[i].key, [](Value& domain) {
+      domain["metadata"]["annotations"][kDaemonRollAnnotation] = "Always";
+    });
+  }
+  world.UpgradeController("cdom:2");
+  world.RunFor(std::chrono::seconds(20));
+  jobs[3]->Finish();
+  world.Rest("the daemons of three are replaced");
+  jobs[4]->Finish();
+  world.Rest("the job with an older daemon ends");
+  for (Workload* job : jobs) job->Finish();
+  world.RunToRest("all jobs end");
+}
+
 constexpr int kFull = NodeAgent::kMembersMax;
 
 std::vector<std::pair<std::string, std::string>> OneNodeTooMany() {
@@ -623,6 +658,8 @@ const std::vector<Script>& Scripts() {
        kOneClique, NodesAreCountedAndDependentsHandled},
       {"W32", "a quota leaves no room for the workload's template, and is raised", kOneClique,
        QuotaIsUsedUp},
+      {"W33", "five domains form at once, and their daemons are replaced", kSixNodes,
+       FiveDomainsAreUpgraded},
   };
   return scripts;
 }

@@ -28,4 +28,8 @@ struct Target {
 
 [[nodiscard]] Target ParseTarget(http::Method method, std::string_view path_and_query);
 
+[[nodiscard]] inline bool IsWatch(const http::Request& request) {
+  return ParseTarget(request.method, request.path).verb == "watch";
+}
+
 }  // namespace simulation

@@ -62,6 +62,15 @@ const Change* WatchStream::Peek(Revision view) {
 
 std::optional<std::string> WatchStream::Next(Revision view) {
   if (!IsOpen()) return std::nullopt;
+  std::optional<std::string> frame = NextWhole(view);
+  if (frame && breaks_) {
+    frame->resize(frame->size() / 2);
+    ended_ = true;
+  }
+  return frame;
+}
+
+std::optional<std::string> WatchStream::NextWhole(Revision view) {
   if (!initial_.empty()) {
     std::string frame = std::move(initial_.front());
     initial_.pop_front();
@@ -87,6 +96,7 @@ std::optional<std::string> WatchStream::Bookmark(Revision view) {
 
 std::string WatchStream::Expire() {
   ended_ = true;
+  breaks_ = false;
   const Reply reply = Failed(410, "Expired", "too old resource version");
   return WatchFrame("ERROR", json::Serialize(reply.status));
 }

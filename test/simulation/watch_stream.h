@@ -42,8 +42,12 @@ class WatchStream {
   // An ERROR event with 410 Expired, after which there is nothing more.
   [[nodiscard]] std::string Expire();
   void Close() { ended_ = true; }
+  // Of its next event half arrives, and nothing after it: the connection is cut.
+  void Break() { breaks_ = true; }
+  [[nodiscard]] bool IsCut() const { return breaks_ && ended_; }
 
  private:
+  [[nodiscard]] std::optional<std::string> NextWhole(Revision view);
   [[nodiscard]] std::optional<std::string> FrameOf(const Change& change) const;
   [[nodiscard]] bool Selects(const Object& object) const;
   // Steps over changes that this watch does not show; the next one that it does, if `view` has it.
@@ -59,6 +63,7 @@ class WatchStream {
   std::deque<std::string> initial_;
   std::chrono::seconds timeout_{0};
   bool ended_ = false;
+  bool breaks_ = false;
 };
 
 // {"type":...,"object":...} and a newline.

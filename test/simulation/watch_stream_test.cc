@@ -127,5 +127,31 @@ TEST_F(WatchStreamTest, ExpiredStreamSaysSoOnceAndEnds) {
   EXPECT_FALSE(stream.IsOpen());
 }
 
+TEST_F(WatchStreamTest, CutStreamHasHalfAnEventAndWhoWatchesAnewHasItWhole) {
+  WatchStream stream = Watch("", start);
+  stream.Break();
+  EXPECT_TRUE(stream.IsOpen()) << "as long as nothing happens nobody notices";
+  EXPECT_EQ(Show(stream.Bookmark()), "BOOKMARK 501");
+  Label("x");
+  Label("y");
+  const auto half = stream.Next();
+  ASSERT_TRUE(half);
+  EXPECT_TRUE(stream.IsCut());
+  EXPECT_FALSE(stream.IsOpen());
+  EXPECT_EQ(Show(stream.Next()), "");
+  WatchStream anew = Watch("", start);
+  const auto whole = anew.Next();
+  EXPECT_TRUE(whole->starts_with(*half));
+  EXPECT_EQ(Show(whole), "MODIFIED 502");
+  EXPECT_EQ(Show(anew.Next()), "MODIFIED 503");
+}
+
+TEST_F(WatchStreamTest, StreamThatExpiresIsNotCut) {
+  WatchStream stream = Watch("", start);
+  stream.Break();
+  EXPECT_NE(stream.Expire().find("\"code\":410"), std::string::npos);
+  EXPECT_FALSE(stream.IsCut());
+}
+
 }  // namespace
 }  // namespace simulation

@@ -29,13 +29,35 @@ std::optional<std::string> Watcher::NextFrame(Revision view) {
 bool Watcher::MoveStream(Revision view) {
   if (const std::optional<std::string> frame = NextFrame(view)) {
     last_frame_ = clock_.StoreTime();
-    if (!reflector_.OnStreamData(clock_.Now(), *frame)) stream_.reset();
+    const bool is_cut = stream_->IsCut();
+    if (!reflector_.OnStreamData(clock_.Now(), *frame)) {
+      stream_.reset();
+    } else if (is_cut) {
+      stream_.reset();
+      reflector_.OnStreamEnd(clock_.Now(),
+                             base::Fail(base::ErrorCode::kUnavailable, "connection reset by peer"));
+    }
     return true;
   }
   if (late_ || clock_.StoreTime() - opened_ < stream_->timeout()) return false;
   stream_.reset();
   reflector_.OnStreamEnd(clock_.Now(), {});
   return true;
+}
+
+void Watcher::Open(const http::Request& request, Revision view) {
+  // As with other requests nothing strikes what a lagging server answers.
+  base::Result<WatchStream> stream =
+      view == kNewest && open_ ? open_(request) : server_.OpenWatch(client_, request, view);
+  opened_ = last_frame_ = clock_.StoreTime();
+  if (!stream) {
+    reflector_.OnReply(clock_.Now(), tl::unexpected(stream.error()));
+  } else if (stream->opening().status != 200) {
+    reflector_.OnReply(clock_.Now(), stream->opening());
+  } else {
+    stream_.emplace(*std::move(stream));
+    is_expired_ = false;
+  }
 }
 
 bool Watcher::Step(Revision view) {
@@ -55,17 +77,9 @@ bool Watcher::Step(Revision view) {
                                            ? serve_(next.request)
                                            : server_.Handle(client_, next.request, view));
       return true;
-    case kube::Reflector::Next::Kind::kStream: {
-      WatchStream stream = server_.OpenWatch(client_, next.request, view);
-      opened_ = last_frame_ = clock_.StoreTime();
-      if (stream.opening().status == 200) {
-        stream_.emplace(std::move(stream));
-        is_expired_ = false;
-      } else {
-        reflector_.OnReply(clock_.Now(), stream.opening());
-      }
+    case kube::Reflector::Next::Kind::kStream:
+      Open(next.request, view);
       return true;
-    }
   }
   return true;
 }

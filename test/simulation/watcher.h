@@ -20,14 +20,16 @@ class Watcher {
   // How late a frame is; it is asked once for each. Null: never late.
   using Lag = std::function<std::chrono::microseconds()>;
 
+  // Without `open` nothing stands between the watches and the server.
   Watcher(kube::Reflector& reflector, ApiServer& server, std::string client, const Serve& serve,
-          const StoreClock& clock, Lag lag = {})
+          const StoreClock& clock, Lag lag = {}, OpenWatch open = {})
       : reflector_(reflector),
         server_(server),
         client_(std::move(client)),
         serve_(serve),
         clock_(clock),
-        lag_(std::move(lag)) {}
+        lag_(std::move(lag)),
+        open_(std::move(open)) {}
 
   [[nodiscard]] const kube::Reflector& reflector() const { return reflector_; }
   // Whether there was something to move now: for a server that knows the truth up to `view`.
@@ -44,6 +46,10 @@ class Watcher {
   [[nodiscard]] bool IsAtRest() const { return stream_ && !late_; }
   // The server no longer knows the version that an open watch has come to: 410.
   void Expire() { is_expired_ = stream_.has_value(); }
+  // The connection of an open watch that has lived for so long is cut amid its next event.
+  void Break(std::chrono::seconds lived) {
+    if (stream_ && clock_.StoreTime() - opened_ >= lived) stream_->Break();
+  }
 
  private:
   struct Frame {
@@ -52,6 +58,7 @@ class Watcher {
   };
 
   bool MoveStream(Revision view);
+  void Open(const http::Request& request, Revision view);
   [[nodiscard]] std::optional<std::string> NextFrame(Revision view);
 
   kube::Reflector& reflector_;
@@ -60,6 +67,7 @@ class Watcher {
   const Serve& serve_;
   const StoreClock& clock_;
   const Lag lag_;
+  const OpenWatch open_;
   std::optional<WatchStream> stream_ = {};
   std::optional<Frame> late_ = {};
   Time opened_ = {};

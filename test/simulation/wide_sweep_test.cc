@@ -1,7 +1,9 @@
 // Goal: what fault_sweep_test.cc asks of two lives holds of all of them, whatever strikes. Method:
 // the same. Of the smallest life every request is struck in every way. Of the others each strike
 // takes one request in so many, and each another than the strike before it: together they take
-// nearly every request, but of the largest life every third.
+// nearly every request, but of the largest life every third. The openings of watches are struck
+// likewise, in a sweep of their own. Left out are, of each process, requests for the Lease after
+// the first four, and whatever is sent while all is at rest and nothing but that may be.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -40,6 +42,12 @@ int EveryStaleOf(const std::string& workload) {
   if (kEveryRequest) return 1;
   // Of a large life, and of one that waits for half an hour's graces, few.
   return (workload == "W17" || workload == "W27" ? 71 : 17) * (kCoarser > 1 ? 2 : 1);
+}
+
+// How many openings of watches in a row share one.
+int EveryWatchOf(const std::string& workload) {
+  if (workload == "W1" || kEveryRequest) return kCoarser;
+  return (workload == "W17" ? 23 : 5) * kCoarser;
 }
 
 std::vector<Manner> AllManners() {
@@ -103,6 +111,24 @@ TEST_P(WideSweep, WhateverStrikesWhereverIsMadeGood) {
   std::cerr << "[ sampled  ] each strike at one request in " << EveryOf(workload) << "\n";
   ExpectSwept({.workload = workload, .controller_writes = GetParam().controller_writes}, blows,
               EveryOf(workload));
+}
+
+// Those of a process that starts, and where watches are frail those of one that is at work.
+TEST_P(WideSweep, WhateverStrikesWhicheverWatchIsMadeGood) {
+  std::vector<Blow> blows;
+  for (const Strike strike : kAllStrikes) {
+    const bool is_of_watches = strike != Strike::kConflict && strike != Strike::kViewsStall &&
+                               strike != Strike::kImexEnds && strike != Strike::kDaemonDies;
+    if (is_of_watches) blows.push_back(Blow::AtWatches(strike));
+  }
+  const int every = EveryWatchOf(GetParam().workload);
+  std::cerr << "[ sampled  ] each strike at one watch in " << every << "\n";
+  for (const bool frail : {false, true}) {
+    ExpectSwept({.workload = GetParam().workload,
+                 .controller_writes = GetParam().controller_writes,
+                 .frail_watches = frail},
+                blows, every);
+  }
 }
 
 TEST_P(WideSweep, S14_TwoLeadersDoNoHarmHoweverTheyInterleave) {
@@ -211,6 +237,12 @@ TEST_P(MixedOrder, T5_T8_WhoeverMovesNextAndHoweverLateHarmsNothing) {
     lives.push_back({.plan = plan, .outcome = Live(plan)});
   }
   ExpectClean(lives, 0);
+  const Life& busiest = *std::ranges::max_element(
+      lives, {}, [](const Life& life) { return life.outcome.passes_at_once; });
+  std::cerr << "[ passes   ] " << busiest.outcome.passes_at_once << " at once\n";
+  if (GetParam().workload == "W33") {
+    EXPECT_GE(busiest.outcome.passes_at_once, 3) << "five domains, and each has one at a time";
+  }
 }
 
 // A real namespace controller empties it in any order of kinds.

@@ -48,6 +48,7 @@ bool Hinders(Strike strike) {
     case Strike::kServerError:
     case Strike::kWatchesExpire:
     case Strike::kFreezes:
+    case Strike::kWatchBreaks:
     case Strike::kViewsStall:
       return true;
     case Strike::kNone:
@@ -60,6 +61,9 @@ bool Hinders(Strike strike) {
   }
   return false;
 }
+
+// One that is cut earlier is opened again ever later.
+constexpr auto kFrailAfter = seconds(1);
 
 constexpr std::chrono::seconds kClocksApart{10};
 constexpr int kDriftPerMillion = 10'000;
@@ -139,6 +143,9 @@ World::World(const Plan& plan, bool trace, BeforeRequest before_request)
           [this](const std::string& client, const http::Request& request) {
             return ServeRequest(client, request);
           },
+          [this](const std::string& client, const http::Request& request) {
+            return OpenWatch(client, request);
+          },
           [this](const std::string& node) { cluster_.agent(node).Wake(); }, plan.seed) {
   if (plan_.own_daemons) cluster_.RunDaemonsBy(daemons_);
   if (!FindScript(plan_.workload)->has_nvidias_rights) {
@@ -175,6 +182,7 @@ World::World(const Plan& plan, bool trace, BeforeRequest before_request)
   suspects_.daemon_image = ReplicaOptions().image;
   suspects_.says_all = true;
   if (plan_.two_leaders || plan_.standby || plan_.mixed) suspects_.pace = kLongestWindow;
+  if (plan_.mixed) suspects_.delay += Replica::kLagMax;
   suspects_.elect = !plan_.two_leaders;
   if (plan_.two_leaders || plan_.standby) {
     suspects_.clocks_apart = kClocksApart;
@@ -311,7 +319,8 @@ void World::StartReplica(std::size_t slot, std::map<std::string, Revision> stale
                                   .skew = SkewOf(plan_, slot)};
   replicas_[slot] = std::make_unique<Replica>(
       cluster_.server(), options,
-      [this, client](const http::Request& request) { return ServeRequest(client, request); });
+      [this, client](const http::Request& request) { return ServeRequest(client, request); },
+      [this, client](const http::Request& request) { return OpenWatch(client, request); });
 }
 
 bool World::Hits(Strike strike, const http::Request& request) const {
@@ -323,6 +332,10 @@ bool World::Hits(Strike strike, const http::Request& request) const {
     case Strike::kUserDeletes:
     case Strike::kUserRecreates:
       return first_ && DomainLives(*first_);
+    case Strike::kWatchBreaks:
+      return IsWatch(request) || std::ranges::any_of(replicas_, [](const auto& replica) {
+               return replica->HasOpenWatch();
+             });
     case Strike::kImexEnds:
     case Strike::kDaemonDies:
       return daemons_.Victim(kLostNode) != nullptr;
@@ -333,10 +346,11 @@ bool World::Hits(Strike strike, const http::Request& request) const {
 
 base::Result<http::Response> World::ServeRequest(const std::string& client,
                                                  const http::Request& request) {
-  // Renewals of the Lease are one request over and over; the first ones stand for all.
+  // Renewals of the Lease are one request over and over; of each process the first ones stand for
+  // all.
   constexpr int kLeaseRequests = 4;
   const bool is_lease = request.path.find("/leases") != std::string::npos;
-  const bool counts = !is_quiet_ && (!is_lease || ++lease_requests_ <= kLeaseRequests);
+  const bool counts = !is_quiet_ && (!is_lease || ++lease_requests_[client] <= kLeaseRequests);
   if (counts) {
     ++outcome_.requests;
     if (before_request_) before_request_(request);
@@ -350,9 +364,34 @@ base::Result<http::Response> World::ServeRequest(const std::string& client,
     return response;
   }
   Note(text);
+  return StrikeRequest<http::Response>(client, request,
+                                       [&] { return cluster_.server().Handle(client, request); });
+}
+
+base::Result<WatchStream> World::OpenWatch(const std::string& client,
+                                           const http::Request& request) {
+  const bool counts = !is_quiet_;
+  if (counts) {
+    ++outcome_.watches;
+    if (before_request_) before_request_(request);
+  }
+  const bool strikes = counts && outcome_.watches == plan_.watch && Hits(plan_.strike, request);
+  const std::string text = client + " WATCH " + request.path + (strikes ? "   <- struck" : "");
+  const auto open = [&] { return cluster_.server().OpenWatch(client, request); };
+  if (!strikes) {
+    WatchStream stream = open();
+    if (counts) Note(text + " " + std::to_string(stream.opening().status));
+    return stream;
+  }
+  Note(text);
+  if (plan_.strike != Strike::kWatchBreaks) {
+    return StrikeRequest<WatchStream>(client, request, open);
+  }
   outcome_.struck = true;
   ExcuseStrike();
-  return StrikeRequest(client, request);
+  WatchStream stream = open();
+  stream.Break();
+  return stream;
 }
 
 void World::ExcuseStrike() {
@@ -370,18 +409,21 @@ void World::ExcuseStrike() {
   }
 }
 
-base::Result<http::Response> World::StrikeRequest(const std::string& client,
-                                                  const http::Request& request) {
+template <typename Reply>
+base::Result<Reply> World::StrikeRequest(const std::string& client, const http::Request& request,
+                                         const std::function<Reply()>& serve) {
+  outcome_.struck = true;
+  ExcuseStrike();
   switch (plan_.strike) {
     case Strike::kNone:
       break;
     case Strike::kCrashBefore:
       throw ProcessDied();
     case Strike::kCrashAfter:
-      (void)cluster_.server().Handle(client, request);
+      (void)serve();
       throw ProcessDied();
     case Strike::kReplyLost: {
-      (void)cluster_.server().Handle(client, request);
+      (void)serve();
       const bool is_write = request.method != http::Method::kGet;
       return base::Fail(
           is_write ? base::ErrorCode::kUnknownOutcome : base::ErrorCode::kDeadlineExceeded,
@@ -391,7 +433,7 @@ base::Result<http::Response> World::StrikeRequest(const std::string& client,
     case Strike::kForbidden:
     case Strike::kTooManyRequests:
     case Strike::kServerError:
-      return Refusal(plan_.strike);
+      return Reply(Refusal(plan_.strike));
     case Strike::kUserDeletes:
       UserDeletes(*first_);
       break;
@@ -403,6 +445,10 @@ base::Result<http::Response> World::StrikeRequest(const std::string& client,
       for (const auto& replica : replicas_) replica->ExpireWatches();
       daemons_.ExpireWatches();
       break;
+    case Strike::kWatchBreaks:
+      for (const auto& replica : replicas_) replica->BreakWatches(seconds(0));
+      daemons_.BreakWatches();
+      break;
     case Strike::kNodeLost:
       LoseNode();
       break;
@@ -410,6 +456,7 @@ base::Result<http::Response> World::StrikeRequest(const std::string& client,
       for (const auto& replica : replicas_) {
         if (replica->client() == client) replica->FreezeUntil(cluster_.now() + kFrozen);
       }
+      suspects_.stood_still_until[client] = cluster_.now() + kFrozen;
       break;
     case Strike::kViewsStall: {
       const auto now = static_cast<std::int64_t>(cluster_.store().revision());
@@ -427,7 +474,7 @@ base::Result<http::Response> World::StrikeRequest(const std::string& client,
       KillDaemon(client);
       break;
   }
-  return cluster_.server().Handle(client, request);
+  return serve();
 }
 
 void World::KillDaemon(const std::string& client) {
@@ -444,8 +491,11 @@ bool World::StepReplica(std::size_t slot) {
     replicas_[slot].reset();
     StartReplica(slot, {});
   }
+  if (plan_.frail_watches) replicas_[slot]->BreakWatches(kFrailAfter);
   try {
-    return replicas_[slot]->Step();
+    const bool moved = replicas_[slot]->Step();
+    outcome_.passes_at_once = std::max(outcome_.passes_at_once, replicas_[slot]->passes_at_once());
+    return moved;
   } catch (const ProcessDied&) {
     std::map<std::string, Revision> stale;
     for (const auto& [kind, revision] :
@@ -604,7 +654,8 @@ void World::CheckRest() {
     Say(std::move(violation));
   }
   // A branch that nothing is expected of need not say.
-  if (plan_.at > 0 && (expected_ == nullptr || !ChangesNothing(plan_))) return;
+  const bool is_to_be_struck = plan_.at > 0 || plan_.watch > 0;
+  if (is_to_be_struck && (expected_ == nullptr || !ChangesNothing(plan_))) return;
   course_.rests.push_back(DescribeEnd(cluster_.server(), suspects_));
   course_.deeds.push_back(CountDeeds(cluster_.server(), suspects_));
 }
@@ -664,7 +715,8 @@ void World::Compare() {
 
 Violations World::CompareWith(const Course& expected) const {
   Violations violations = SameEnd(course_, expected, plan_.brief);
-  const bool sees_all = plan_.stale.empty() && !plan_.two_leaders && !plan_.mixed;
+  const bool sees_all =
+      plan_.stale.empty() && !plan_.two_leaders && !plan_.mixed && !plan_.frail_watches;
   if (sees_all) std::ranges::move(SameDeeds(course_, expected), std::back_inserter(violations));
   return violations;
 }

@@ -24,7 +24,9 @@ namespace simulation {
 struct Outcome {
   Violations violations = {};
   bool struck = false;                  // The fault happened.
-  int requests = 0;                     // That could have been struck.
+  int requests = 0;                     // That could have been struck,
+  int watches = 0;                      // and openings of watches.
+  int passes_at_once = 0;               // Of one process, at the most.
   std::vector<std::string> trace = {};  // Every request and restart, for people; only if asked for.
 };
 
@@ -37,7 +39,8 @@ struct DomainName {
 
 class World {
  public:
-  // Called before each request that can be struck, which is number outcome().requests.
+  // Called before each request that can be struck, which is number outcome().requests or, if it is
+  // the opening of a watch, outcome().watches.
   using BeforeRequest = std::function<void(const http::Request& request)>;
 
   World(const Plan& plan, bool trace, BeforeRequest before_request = {});
@@ -112,8 +115,11 @@ class World {
   void StartReplica(std::size_t slot, std::map<std::string, Revision> stale);
   base::Result<http::Response> ServeRequest(const std::string& client,
                                             const http::Request& request);
-  base::Result<http::Response> StrikeRequest(const std::string& client,
-                                             const http::Request& request);
+  base::Result<WatchStream> OpenWatch(const std::string& client, const http::Request& request);
+  // `serve` has the server answer it.
+  template <typename Reply>
+  base::Result<Reply> StrikeRequest(const std::string& client, const http::Request& request,
+                                    const std::function<Reply()>& serve);
   void ExcuseStrike();
   void KillDaemon(const std::string& client);
   bool StepReplica(std::size_t slot);
@@ -150,7 +156,7 @@ class World {
   Suspects suspects_;
   Judge judge_{cluster_.server(), suspects_};
   int processes_ = 0;
-  int lease_requests_ = 0;
+  std::map<std::string, int> lease_requests_ = {};  // By client.
   std::map<std::string, std::size_t> quotas_ = {};  // For claim templates, by namespace.
   bool is_quiet_ = false;  // Nothing may be sent, so nothing can be struck.
   int steps_ = 0;
