@@ -179,7 +179,7 @@ computes() {
   if $built; then
     cases "sweeps and rules over the sources" release -R '^(fault_sweep_test|wide_sweep_test|daemon_sweep_test|plugin_sweep_test|tidy): '
     # Two processors for five minutes.
-    lives "sweeps and rules over the sources" 10000 9000 600
+    lives "sweeps and rules over the sources" 22000 20000 600
   fi
   build asan tests && cases "unit tests under ASan and UBSan" asan
   build tsan threads_tests compute-domain-controller &&

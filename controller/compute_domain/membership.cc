@@ -7,6 +7,7 @@
 #include "controller/compute_domain/clique_content.h"
 #include "controller/compute_domain/clique_pace.h"
 #include "controller/compute_domain/clique_write.h"
+#include "controller/compute_domain/deletion.h"
 #include "controller/compute_domain/members.h"
 
 namespace compute_domain {
@@ -52,7 +53,10 @@ Membership PlanMembership(const Observed& observed, const Instant& now) {
     }
   }
   AddWrittenByDaemons(roster, by_node);
-  if (!observed.domain->meta.deleting) KeepMembers(roster, by_node, membership);
+  // Of a domain that is being deleted they go with their pods, but under a job the daemons go on.
+  if (!observed.domain->meta.deleting || !FindConsumers(observed).empty()) {
+    KeepMembers(roster, by_node, membership);
+  }
   for (auto& [node, member] : by_node) membership.members.push_back(std::move(member));
   std::ranges::sort(membership.members, {}, [](const Member& member) {
     return std::tie(member.clique, member.index, member.node);

@@ -111,6 +111,7 @@ TEST(PlanMembership, B57_ItStaysWhileItsDomainIsBeingDeletedAndGoesWithItsPod) {
   Observed observed = WithALegacyDaemon(true);
   fixtures::Delete(observed.domain->meta, {std::string(api::kFinalizer)});
   EXPECT_EQ(PlanMembership(observed, Now()).members.size(), 2U);
+  fixtures::EndWorkload(observed.children.claims);
   for (const bool deleting : {true, false}) {
     Observed going = observed;
     if (deleting) {
@@ -948,6 +949,19 @@ TEST(PlanMembership, S10_MemberWhosePodCountsNoMoreIsReadyOnlyWhileALiveReadShow
 
 // As where a user deletes the DaemonSet, and with it the clique: the pods of before, which count no
 // more, may still run under their indices.
+// Else status forgets whose index it is, and a clique that is made anew gives it to another.
+TEST(PlanMembership, S3_MemberThatOnlyStatusKnowsStaysWhileAJobHoldsItsDomainThatIsBeingDeleted) {
+  Observed observed = Marked();
+  fixtures::Delete(observed.domain->meta, {std::string(api::kFinalizer)});
+  observed.children.cliques.clear();
+  RemovePod(observed, "node-1");
+  const Membership held = PlanMembership(observed, Now());
+  EXPECT_EQ(held.members.size(), 2U);
+  EXPECT_TRUE(held.needs_daemons);
+  fixtures::EndWorkload(observed.children.claims);
+  EXPECT_EQ(PlanMembership(observed, Now()).members.size(), 0U) << "they go";
+}
+
 TEST(PlanMembership, S3_IndexThatOnlyStatusKnowsIsNobodyElsesUntilALiveReadShowsNoPod) {
   Observed observed = Marked();
   observed.children.cliques.clear();

@@ -108,6 +108,11 @@ TEST(TwoLeaders, S14_DoNoHarmHoweverTheyInterleave) {
 TEST(Regression, LivesThatWentWrongOnceEndAsTheyShould) {
   std::vector<Life> lives;
   for (const char* text : {
+           // Under a deletion that waits for a job status forgot members whose clique somebody had
+           // deleted, and the clique made anew gave the index of one to another (S3).
+           "workload=W15 manner=cdom strike=user-recreates at=97 order=mixed seed=5 end=brief",
+           // A label that no pod followed, on a node that was silent, kept others waiting (L5).
+           "workload=W15 manner=cdom strike=node-lost at=32 end=brief",
            // An old view of a clique made nodes Ready whose daemons were gone (S1).
            "workload=W7 strike=crash-after at=62 stale=computedomaincliques",
            // A create that failed in passing made a domain Ready that had no template (L1).

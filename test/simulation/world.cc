@@ -182,7 +182,8 @@ World::World(const Plan& plan, bool trace, BeforeRequest before_request)
   suspects_.daemon_image = ReplicaOptions().image;
   suspects_.says_all = true;
   if (plan_.two_leaders || plan_.standby || plan_.mixed) suspects_.pace = kLongestWindow;
-  if (plan_.mixed) suspects_.delay += Replica::kLagMax;
+  // It is late in hearing of pods, and then of the clique that it wrote.
+  if (plan_.mixed) suspects_.delay += 2 * Replica::kLagMax;
   suspects_.elect = !plan_.two_leaders;
   if (plan_.two_leaders || plan_.standby) {
     suspects_.clocks_apart = kClocksApart;
