@@ -14,7 +14,7 @@ planner=("${planner[@]/%/.cc}")
 mapfile -t planner_tests < <(printf 'controller/compute_domain/%s_test\n' "${rules[@]}" | while read -r test; do
   if [[ -e $test.cc ]]; then echo "$test"; fi
 done)
-oracles=(test/simulation/{daemon,membership,pace,plugin,rest,safety}_oracles.cc)
+oracles=(test/simulation/{daemon,membership,pace,plugin,rest,safety}_oracles.cc test/simulation/end_state.cc)
 oracle_tests=(test/simulation/{daemon_oracles,judge,membership_oracles,oracles,pace_oracles,plugin_oracles}_test)
 
 scripts/build.sh asan "${planner_tests[@]##*/}" "${oracle_tests[@]##*/}"

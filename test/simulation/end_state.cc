@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "test/simulation/report.h"
 #include "test/simulation/truth.h"
 
 namespace simulation {
@@ -13,6 +14,7 @@ namespace simulation {
 namespace {
 
 using json::Value;
+using std::chrono::microseconds;
 
 constexpr std::string_view kLeftOut[] = {
     "uid",          "resourceVersion",   "generation",         "observedGeneration",
@@ -238,6 +240,23 @@ Violations SameEnd(const Course& course, const Course& expected, bool so_far) {
     violations.push_back("D1 SameEnd: at rest " + std::to_string(i + 1) + " of " +
                          std::to_string(rests) + " " +
                          Difference(course.rests[i], expected.rests[i]));
+  }
+  return violations;
+}
+
+Violations SameTime(const Course& course, const Course& expected, std::chrono::seconds later) {
+  Violations violations;
+  const std::size_t rests = std::min(course.times.size(), expected.times.size());
+  for (std::size_t i = 0; i < rests; ++i) {
+    const auto phase = [&](const std::vector<microseconds>& times) {
+      return times[i] - (i == 0 ? microseconds(0) : times[i - 1]);
+    };
+    const auto took = phase(course.times);
+    const auto usual = phase(expected.times);
+    if (took <= usual + later) continue;
+    violations.push_back("L1 SameTime: it came to rest " + std::to_string(i + 1) + " of " +
+                         std::to_string(rests) + " after " + InMilliseconds(took) + " instead of " +
+                         InMilliseconds(usual));
   }
   return violations;
 }

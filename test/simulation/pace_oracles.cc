@@ -5,6 +5,7 @@
 #include <set>
 
 #include "test/simulation/oracles.h"
+#include "test/simulation/report.h"
 #include "test/simulation/truth.h"
 
 namespace simulation {
@@ -12,16 +13,10 @@ namespace simulation {
 namespace {
 
 using json::Value;
-using std::chrono::duration_cast;
-using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr seconds kUnlabelled{60};  // Of a node whose domain is gone.
 constexpr seconds kFailover{19};    // A Lease's duration, and two retries, of which one may fail.
-
-std::string InSeconds(std::chrono::microseconds time) {
-  return std::to_string(duration_cast<milliseconds>(time).count()) + " ms";
-}
 
 // What is wrong, in words that name the oracle, and how long it may be.
 using Wrongs = std::map<std::string, seconds>;
@@ -133,7 +128,7 @@ class Watchman {
       const Time began = since_.try_emplace(what, since).first->second;
       const auto late = Lateness(scene_.suspects, began, now);
       if (late <= at_most || !said_.insert(what).second) continue;
-      scene_.violations.push_back(what + ", for " + InSeconds(now - began));
+      scene_.violations.push_back(what + ", for " + InMilliseconds(now - began));
     }
   }
 
@@ -182,7 +177,7 @@ Onlooker FailoverIsFast(const Scene& scene) {
     const auto took = change.time - std::max({first->time, last, thawed});
     if (took <= kFailover) return;
     scene.violations.push_back("L8 FailoverIsFast: " + holder + " led only after " +
-                               InSeconds(took));
+                               InMilliseconds(took));
   }};
 }
 

@@ -386,7 +386,7 @@ TEST_F(PaceOraclesTest, B56_K3_L1SeesAMissingPluginAndACrashLoopThatAreNotSaidOr
 
 // ---- D1, D2
 
-TEST_F(PaceOraclesTest, D1SeesWhatIsOtherAtRestAndD2WhatWasMadeTwice) {
+TEST_F(PaceOraclesTest, D1_D2_L1SeeWhatIsOtherAtRestOrWasMadeTwiceOrLate) {
   const auto course = [&] {
     return Course{.rests = {DescribeEnd(cluster.server(), suspects)},
                   .deeds = {CountDeeds(cluster.server(), suspects)}};
@@ -409,6 +409,12 @@ TEST_F(PaceOraclesTest, D1SeesWhatIsOtherAtRestAndD2WhatWasMadeTwice) {
   Settle();
   const std::string deeds = all(SameDeeds(course(), expected));
   EXPECT_TRUE(Contains(deeds, "D2 SameDeeds: deleted DaemonSet 1 times instead of 0"));
+  const Course fast = {.times = {seconds(10), seconds(30)}};
+  EXPECT_EQ(all(SameTime({.times = {seconds(70), seconds(150)}}, fast, seconds(60))), "");
+  EXPECT_TRUE(Contains(all(SameTime({.times = {seconds(10), seconds(91)}}, fast, seconds(60))),
+                       "L1 SameTime: it came to rest 2 of 2 after 81000 ms instead of 20000 ms"));
+  EXPECT_TRUE(Contains(all(SameTime({.times = {seconds(71)}}, fast, seconds(60))),
+                       "L1 SameTime: it came to rest 1 of 1 after 71000 ms instead of 10000 ms"));
   Course other = expected;
   other.rests.clear();
   EXPECT_TRUE(Contains(all(SameEnd(other, expected)), "came to rest 0 times instead of 1"));

@@ -1,12 +1,18 @@
 // What an oracle over the history has to say of one change.
 #pragma once
 
+#include <chrono>
 #include <string>
 
 #include "test/simulation/history.h"
 #include "test/simulation/oracles.h"
 
 namespace simulation {
+
+[[nodiscard]] inline std::string InMilliseconds(std::chrono::microseconds time) {
+  return std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(time).count()) +
+         " ms";
+}
 
 // Collects sentences, each with the revision at which it came true and who did it.
 class Report {

@@ -28,39 +28,18 @@ const std::string kLostNode = "node-b";
 // over, and it is tried again.
 constexpr auto kHealing = seconds(20);
 
+// And how much longer it may take until all is at rest; and who lacks rights asks for them ever
+// more rarely.
+constexpr auto kHealedWithin = seconds(180);
+constexpr auto kAsksWithin = seconds(120);
+
 // How long a process stands still: until its Lease has been over for a while.
 constexpr auto kFrozen = seconds(30);
 
 // How long who joins is kept waiting for others at the most.
 constexpr auto kLongestWindow = seconds(16);
 
-constexpr auto kOldViewMax = minutes(5);  // Of a phase.
-
-// Whether what strikes hinders the controller itself.
-bool Hinders(Strike strike) {
-  switch (strike) {
-    case Strike::kCrashBefore:
-    case Strike::kCrashAfter:
-    case Strike::kReplyLost:
-    case Strike::kConflict:
-    case Strike::kForbidden:
-    case Strike::kTooManyRequests:
-    case Strike::kServerError:
-    case Strike::kWatchesExpire:
-    case Strike::kFreezes:
-    case Strike::kWatchBreaks:
-    case Strike::kViewsStall:
-      return true;
-    case Strike::kNone:
-    case Strike::kUserDeletes:
-    case Strike::kUserRecreates:
-    case Strike::kNodeLost:
-    case Strike::kImexEnds:
-    case Strike::kDaemonDies:
-      return false;
-  }
-  return false;
-}
+constexpr seconds kOldViewMax = minutes(5);  // Of a phase.
 
 // One that is cut earlier is opened again ever later.
 constexpr auto kFrailAfter = seconds(1);
@@ -396,7 +375,7 @@ base::Result<WatchStream> World::OpenWatch(const std::string& client,
 }
 
 void World::ExcuseStrike() {
-  if (!Hinders(plan_.strike)) return;
+  if (!ChangesNothing(plan_)) return;  // It does not hinder the controller itself.
   const auto stands_still = plan_.strike == Strike::kFreezes ? kFrozen : seconds(0);
   suspects_.excuses.push_back(
       {.from = cluster_.now(), .until = cluster_.now() + stands_still + kHealing});
@@ -659,6 +638,7 @@ void World::CheckRest() {
   if (is_to_be_struck && (expected_ == nullptr || !ChangesNothing(plan_))) return;
   course_.rests.push_back(DescribeEnd(cluster_.server(), suspects_));
   course_.deeds.push_back(CountDeeds(cluster_.server(), suspects_));
+  course_.times.push_back(cluster_.now() - Cluster::kStart);
 }
 
 void World::CheckQuiet() {
@@ -719,6 +699,10 @@ Violations World::CompareWith(const Course& expected) const {
   const bool sees_all =
       plan_.stale.empty() && !plan_.two_leaders && !plan_.mixed && !plan_.frail_watches;
   if (sees_all) std::ranges::move(SameDeeds(course_, expected), std::back_inserter(violations));
+  seconds later = kHealedWithin;
+  if (!plan_.stale.empty()) later += kOldViewMax;
+  if (!suspects_.may_read_claims) later += kAsksWithin;
+  std::ranges::move(SameTime(course_, expected, later), std::back_inserter(violations));
   return violations;
 }
 
