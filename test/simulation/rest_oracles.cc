@@ -80,7 +80,7 @@ class DomainCheck {
   void CheckTrouble();
   void CheckTemplate(const Object& found, bool is_channel);
   [[nodiscard]] Members CheckMembership();
-  void AddIdle(const std::string& node, Members& members) const;
+  void AddIdle(const Object& pod, Members& members) const;
   // Of one whose daemon has its entry nowhere else.
   void TakeIndexFromStatus(const std::string& node, Members& members) const;
   void CheckEntries(const Members& members);
@@ -299,7 +299,7 @@ Members DomainCheck::CheckMembership() {
     const std::string& node = (*pod)["spec"]["nodeName"].AsString();
     if (!IsDaemonPod(suspects_, *pod, domain_.uid()) || IsTerminal(*pod)) continue;
     if (clique == nullptr || ip.empty()) {
-      AddIdle(node, members);
+      AddIdle(*pod, members);
       continue;
     }
     const bool ready = IsPodReady(*pod) && !pod->deleting() && !IsNodeLost(truth_, node);
@@ -308,7 +308,7 @@ Members DomainCheck::CheckMembership() {
     if (pod->meta()["annotations"].Find(kKeepsNoCliqueAnnotation) != nullptr) {
       TakeIndexFromStatus(node, members);
       if (pod->deleting()) members.erase(node);
-      if (pod->deleting()) AddIdle(node, members);
+      if (pod->deleting()) AddIdle(*pod, members);
       continue;
     }
     const ObjectPtr object =
@@ -327,24 +327,27 @@ Members DomainCheck::CheckMembership() {
     const bool is_ours_to_list =
         pod->Label(kMembershipWriterLabel) == "controller" && !pod->deleting();
     const std::size_t listed = object ? (*object)["daemons"].items().size() : 0;
-    if (!is_listed && is_ours_to_list && listed < 18) {
+    if (!is_listed && is_ours_to_list && std::cmp_less(listed, suspects_.members_max)) {
       Say("has no clique entry for " + Show(Kind::kPod, key));
     }
     if (!is_listed) members.erase(node);
     // One that writes its own entry may fall silent before it has.
     const bool only_starts = !is_listed && !is_ours_to_list && IsNodeLost(truth_, node);
-    if (pod->deleting() || only_starts) AddIdle(node, members);
+    if (pod->deleting() || only_starts) AddIdle(*pod, members);
   }
   CheckEntries(members);
   return members;
 }
 
 // A node whose pod does not take part, for it only starts or ends, is a member, if not a ready one,
-// as long as a clique lists it or status shows it.
-void DomainCheck::AddIdle(const std::string& node, Members& members) const {
-  const auto add = [&](const Value& entries, const char* name) {
+// as long as a clique lists it or, of one that is in none, status shows it.
+void DomainCheck::AddIdle(const Object& pod, Members& members) const {
+  const std::string& node = pod["spec"]["nodeName"].AsString();
+  const bool keeps_none = pod.meta()["annotations"].Find(kKeepsNoCliqueAnnotation) != nullptr;
+  const auto add = [&](const Value& entries, const char* name, bool any_clique) {
     for (const Value& entry : entries.items()) {
       if (entry[name].AsString() != node) continue;
+      if (!any_clique && !entry["cliqueID"].AsString().empty()) continue;
       Member idle = ReadEntry(entry);
       idle.ready = false;
       members.try_emplace(node, std::move(idle));
@@ -353,9 +356,10 @@ void DomainCheck::AddIdle(const std::string& node, Members& members) const {
   for (const auto& [key, clique] : truth_.Live(Kind::kClique)) {
     const bool is_its = clique->Label(kDomainLabel) == domain_.uid() &&
                         RoleOf(truth_, suspects_, Kind::kClique, *clique) == Role::kClique;
-    if (is_its) add((*clique)["daemons"], "nodeName");
+    if (is_its) add((*clique)["daemons"], "nodeName", true);
   }
-  add(domain_["status"]["nodes"], "name");
+  // Status is no witness of who is in a clique, unless daemons write there, or nobody knows more.
+  add(domain_["status"]["nodes"], "name", keeps_none || IsNodeLost(truth_, node));
 }
 
 void DomainCheck::TakeIndexFromStatus(const std::string& node, Members& members) const {

@@ -105,8 +105,7 @@ TEST_P(WideSweep, WhateverStrikesWhereverIsMadeGood) {
   std::vector<Blow> blows(kAllStrikes.begin(), kAllStrikes.end());
   std::erase_if(blows, [&](const Blow& b) {
     return IsInTheOtherSweep(workload, b.strike) || b.strike == Strike::kViewsStall ||
-           b.strike == Strike::kFreezes || b.strike == Strike::kImexEnds ||
-           b.strike == Strike::kDaemonDies;
+           b.strike == Strike::kImexEnds || b.strike == Strike::kDaemonDies;
   });
   std::cerr << "[ sampled  ] each strike at one request in " << EveryOf(workload) << "\n";
   ExpectSwept({.workload = workload, .controller_writes = GetParam().controller_writes}, blows,
