@@ -691,6 +691,13 @@ TEST(FindRemains, OnlyWhatANodeThatLivesHasStillToEndCounts) {
       {"another domain's claim",
        [](Observed& o) { o.children.claims[0].daemon_domain = kOtherUid; }, 1},
       {"a clique", [](Observed& o) { o.children.cliques = {fixtures::MakeClique()}; }, 2},
+      {"what is no clique of its own, and may not be deleted",
+       [](Observed& o) {
+         o.children.cliques = {fixtures::MakeClique()};
+         o.children.cliques[0].meta.key.name = "another";
+         o.facts.refused[{.verb = "delete", .resource = "computedomaincliques"}] = {};
+       },
+       2},
       {"a clique that we may not delete",
        [](Observed& o) {
          o.children.cliques = {fixtures::MakeClique()};
