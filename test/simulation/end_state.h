@@ -17,8 +17,7 @@ using EndState = std::vector<std::string>;
 using Deeds = std::map<std::string, int>;  // Such as "created DaemonSet".
 
 // At each rest of a life; how many children were made and ended until then, by whomever, and pods
-// by the controller; and how long
-// it has lasted.
+// by the controller; and how long it has lasted.
 struct Course {
   std::vector<EndState> rests = {};
   std::vector<Deeds> deeds = {};

@@ -245,7 +245,6 @@ void DomainCheck::CheckTrouble() {
   std::set<std::string> crashing;
   for (const auto& [key, pod] : truth_.Live(Kind::kPod)) {
     if (!IsDaemonPod(suspects_, *pod, domain_.uid()) || pod->deleting()) continue;
-    // How it is where the kubelet is silent nobody knows.
     if (IsNodeLost(truth_, TargetNode(*pod))) continue;
     for (const Value& container : (*pod)["status"]["containerStatuses"].items()) {
       const Value& waiting = container["state"]["waiting"];

@@ -73,12 +73,16 @@ Value Foreign(Kind kind, const Object& object) {
   return value;
 }
 
+// What it has for so long may be less by its clock.
+std::chrono::microseconds ByFastClock(const Suspects& suspects, std::chrono::microseconds time) {
+  return time * (1'000'000 - suspects.clocks_drift_per_million) / 1'000'000;
+}
+
 // A channel claim of the domain was allocated on the node at `now`, or less than kStaleLabel
 // before.
 bool WasInUse(const History& history, const Suspects& suspects, const kube::Uid& domain,
               const std::string& node, const Change& now) {
-  const auto hold = std::chrono::microseconds(kStaleLabel) *
-                    (1'000'000 - suspects.clocks_drift_per_million) / 1'000'000;
+  const auto hold = ByFastClock(suspects, kStaleLabel);
   const auto uses = [&](const ObjectPtr& claim) {
     if (!claim) return false;
     const auto config = FindConfig(*claim);
@@ -359,8 +363,7 @@ std::string FindInUse(const ApiServer& server, const Truth& truth, const Object&
 // The deletion of the domain waits for its pods no longer, by the clocks of its controller.
 bool IsGraceOver(const Suspects& suspects, const Object& domain, Time now) {
   const auto asked = base::ParseTime(domain.meta()["deletionTimestamp"].AsString());
-  const auto grace = std::chrono::microseconds(DeletionGraceOf(suspects, domain)) *
-                     (1'000'000 - suspects.clocks_drift_per_million) / 1'000'000;
+  const auto grace = ByFastClock(suspects, DeletionGraceOf(suspects, domain));
   return asked && now - *asked >= grace;
 }
 
@@ -527,9 +530,11 @@ Onlooker NoDuplicateChild(const Scene& scene) {
 
 namespace {
 
+bool IsRead(const Target& target) {
+  return target.verb == "get" || target.verb == "list" || target.verb == "watch";
+}
+
 bool MayBeRefused(const RequestRecord& request) {
-  const bool is_read = request.target.verb == "get" || request.target.verb == "list" ||
-                       request.target.verb == "watch";
   switch (request.status) {
     case 404:
     case 409:
@@ -539,7 +544,7 @@ bool MayBeRefused(const RequestRecord& request) {
              request.refusal.find("exceeded quota") != std::string::npos;
     case 410:
     case 504:
-      return is_read;
+      return IsRead(request.target);
     case 422:
       return request.target.verb == "patch" && request.body.starts_with("[") &&
              request.refusal.find("testing value ") != std::string::npos;
@@ -564,10 +569,9 @@ Onlooker NothingRefused(const Scene& scene) {
 Onlooker OnlyTheLeaderWrites(const Scene& scene) {
   return {.on_request = [scene](const Truth& truth, const RequestRecord& request) {
     if (!scene.suspects.elect || !scene.suspects.clients.contains(request.client)) return;
-    const std::string& verb = request.target.verb;
-    const bool is_read = verb == "get" || verb == "list" || verb == "watch";
     const KindInfo* kind = request.target.kind;
-    if (is_read || kind == nullptr || kind->kind == Kind::kLease || kind->kind == Kind::kEvent)
+    if (IsRead(request.target) || kind == nullptr || kind->kind == Kind::kLease ||
+        kind->kind == Kind::kEvent)
       return;
     const ObjectPtr lease = truth.Get(
         Kind::kLease, {.ns = scene.suspects.driver_namespace, .name = std::string(kLeaseName)});
@@ -598,7 +602,6 @@ std::string WhyNotNeeded(const Target& target, const Truth& truth, const Suspect
   }
   const Kind kind = target.kind->kind;
   const std::string& verb = target.verb;
-  const bool reads = verb == "get" || verb == "list" || verb == "watch";
   const bool in_driver_namespace = target.key.ns == suspects.driver_namespace;
   const bool in_domain_namespace = std::ranges::any_of(truth.domains(), [&](const auto& item) {
     return item.second.last->key().ns == target.key.ns;
@@ -609,7 +612,7 @@ std::string WhyNotNeeded(const Target& target, const Truth& truth, const Suspect
     return unless(in_driver_namespace && is_ours, "another's lease");
   }
   if (kind == Kind::kNamespace) return "namespaces are none of its business";
-  if (reads) {
+  if (IsRead(target)) {
     const bool driver_only = kind == Kind::kDaemonSet || kind == Kind::kClique;
     return unless(!driver_only || in_driver_namespace, "a read outside of the driver's namespace");
   }
