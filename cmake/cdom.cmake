@@ -169,10 +169,11 @@ add_custom_target(threads_tests)
 # Makes the static library cdom::plan from SRCS (an interface library without any), which links DEPS
 # and nothing else, and one test program for each of TESTS. TEST_DEPS is what only the tests link,
 # TEST_DEFINITIONS what only they are told. THREADS: threads meet in it. COVERED: scripts/coverage.sh looks
-# whether its tests take every line and branch. ALONE: its sources have names for themselves that others of them have, too.
+# whether its tests take every line and branch. PURE: it imports no thread, clock, socket, file or getenv, which test/lint checks;
+# so does all that lies in a folder model, rules or status. ALONE: its sources have names for themselves that others of them have, too.
 # Those of pkg are installed.
 function(cdom_library)
-  cmake_parse_arguments(ARG "THREADS;COVERED;ALONE" "NAME" "SRCS;DEPS;TESTS;TEST_DEPS;TEST_DEFINITIONS" ${ARGN})
+  cmake_parse_arguments(ARG "THREADS;COVERED;ALONE;PURE" "NAME" "SRCS;DEPS;TESTS;TEST_DEPS;TEST_DEFINITIONS;TEST_NEEDS" ${ARGN})
   set(target "cdom_${ARG_NAME}")
   if(NOT ARG_ALONE)
     cdom_together(ARG_SRCS)
@@ -191,6 +192,9 @@ function(cdom_library)
   endif()
   add_library(cdom::${ARG_NAME} ALIAS ${target})
   cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY "${PROJECT_SOURCE_DIR}" OUTPUT_VARIABLE folder)
+  if(ARG_SRCS AND (ARG_PURE OR folder MATCHES "/(model|rules|status)$"))
+    set_property(GLOBAL APPEND PROPERTY CDOM_PURE ${target})
+  endif()
   if(folder MATCHES "^pkg/" AND NOT folder MATCHES "/testing$")
     set_target_properties(${target} PROPERTIES EXPORT_NAME ${ARG_NAME})
     install(TARGETS ${target} EXPORT cdom ARCHIVE DESTINATION lib/cdom COMPONENT library)
@@ -200,44 +204,53 @@ function(cdom_library)
     set(label threads)
   endif()
   foreach(source IN LISTS ARG_TESTS)
-    get_filename_component(test "${source}" NAME_WE)
+    cmake_path(REMOVE_EXTENSION source OUTPUT_VARIABLE test)
     cdom_test(NAME ${test} SRCS ${source} DEPS ${target} ${ARG_TEST_DEPS} LABEL ${label}
-              DEFINITIONS ${ARG_TEST_DEFINITIONS})
+              DEFINITIONS ${ARG_TEST_DEFINITIONS} NEEDS ${ARG_TEST_NEEDS})
   endforeach()
 endfunction()
 
-# cdom_test(NAME plan_test SRCS plan_test.cc DEPS cdom::plan LABEL simple): a GoogleTest program. ctest
-# runs its cases one by one, and under a sanitizer all in one go: there a process takes long to start. One that takes
-# minutes there is run in CDOM_SHARDS_<name> parts, side by side and before the others.
+# cdom_test(NAME planner_test SRCS planner_test.cc DEPS cdom::compute_domain_planner LABEL simple): a GoogleTest program. It lies
+# in the build as its source does in the tree, and that path names it: the target is controller_compute_domain_planner_test, and
+# ctest says "controller/compute_domain/planner_test: Suite.Name". ctest runs its cases one by one, and under a sanitizer all in
+# one go: there a process takes long to start. One that takes minutes there is run in CDOM_SHARDS_<name> parts, side by side and
+# before the others. NEEDS: targets that the program loads.
 function(cdom_test)
   if(NOT BUILD_TESTING)
     return()
   endif()
-  cmake_parse_arguments(ARG "" "NAME;LABEL" "SRCS;DEPS;DEFINITIONS" ${ARGN})
-  add_executable(${ARG_NAME} ${ARG_SRCS})
-  target_compile_definitions(${ARG_NAME} PRIVATE ${ARG_DEFINITIONS})
-  target_link_libraries(${ARG_NAME} PRIVATE cdom_flags ${ARG_DEPS} GTest::gtest GTest::gtest_main)
-  target_compile_options(${ARG_NAME} PRIVATE ${CDOM_OPTIONS_test} ${CDOM_PRECOMPILED_test})
-  add_dependencies(tests ${ARG_NAME})
+  cmake_parse_arguments(ARG "" "NAME;LABEL" "SRCS;DEPS;DEFINITIONS;NEEDS" ${ARGN})
+  cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY "${PROJECT_SOURCE_DIR}" OUTPUT_VARIABLE path)
+  cmake_path(APPEND path "${ARG_NAME}")
+  string(REPLACE "/" "_" target "${path}")
+  add_executable(${target} ${ARG_SRCS})
+  set_target_properties(${target} PROPERTIES OUTPUT_NAME "${ARG_NAME}")
+  target_compile_definitions(${target} PRIVATE ${ARG_DEFINITIONS})
+  target_link_libraries(${target} PRIVATE cdom_flags ${ARG_DEPS} GTest::gtest GTest::gtest_main)
+  target_compile_options(${target} PRIVATE ${CDOM_OPTIONS_test} ${CDOM_PRECOMPILED_test})
+  if(ARG_NEEDS)
+    add_dependencies(${target} ${ARG_NEEDS})
+  endif()
+  add_dependencies(tests ${target})
   if(ARG_LABEL STREQUAL "threads")
-    add_dependencies(threads_tests ${ARG_NAME})
+    add_dependencies(threads_tests ${target})
   endif()
   if(CDOM_SANITIZE)
     if(CDOM_SHARDS_${ARG_NAME})
       foreach(shard RANGE 1 ${CDOM_SHARDS_${ARG_NAME}})
         math(EXPR index "${shard} - 1")
-        add_test(NAME "${ARG_NAME}: part ${shard}" COMMAND ${ARG_NAME})
-        set_tests_properties("${ARG_NAME}: part ${shard}" PROPERTIES
+        add_test(NAME "${path}: part ${shard}" COMMAND ${target})
+        set_tests_properties("${path}: part ${shard}" PROPERTIES
                              LABELS ${ARG_LABEL} COST 1000
                              ENVIRONMENT "GTEST_TOTAL_SHARDS=${CDOM_SHARDS_${ARG_NAME}};GTEST_SHARD_INDEX=${index}")
       endforeach()
     else()
-      add_test(NAME "${ARG_NAME}: all" COMMAND ${ARG_NAME})
-      set_tests_properties("${ARG_NAME}: all" PROPERTIES LABELS ${ARG_LABEL})
+      add_test(NAME "${path}: all" COMMAND ${target})
+      set_tests_properties("${path}: all" PROPERTIES LABELS ${ARG_LABEL})
     endif()
   else()
-    gtest_discover_tests(${ARG_NAME} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
-                         TEST_PREFIX "${ARG_NAME}: " PROPERTIES LABELS ${ARG_LABEL})
+    gtest_discover_tests(${target} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
+                         TEST_PREFIX "${path}: " PROPERTIES LABELS ${ARG_LABEL})
   endif()
 endfunction()
 

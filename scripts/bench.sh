@@ -162,7 +162,7 @@ daemons() {
   if $smoke; then count=4 rest=5; fi
   echo "bench: daemons ..." >&2
   wanted P17 || rest=
-  CDOM_DAEMONS=$count CDOM_REST=$rest "$repo/test/imex/daemons.sh" "$bin" eighteen_daemons daemons_at_rest daemons_that_are_told >"$out" 2>&1 ||
+  CDOM_DAEMONS=$count CDOM_REST=$rest "$repo/test/e2e/imex/daemons.sh" "$bin" eighteen_daemons daemons_at_rest daemons_that_are_told >"$out" 2>&1 ||
     tail -n 20 "$out" >&2
   ours=$(sed -nE 's/^PASS eighteen_daemons_form_[a-z_]+ \([0-9]+ s\): //p' "$out")
   theirs=$(sed -nE 's/^PASS eighteen_daemons_in_nvidias_manner_[a-z_]+ \([0-9]+ s\): //p' "$out")
@@ -205,7 +205,7 @@ if ! $smoke; then
   "$repo/scripts/deps.sh"
   "$repo/scripts/build.sh" release compute-domain-controller compute-domain-daemon nodesim standin_imex standin_ctl \
     cdom-bench | tail -n 1
-  "$repo/test/controlplane/build.sh" >/dev/null
+  "$repo/test/cluster/controlplane/build.sh" >/dev/null
 fi
 
 if wanted P1; then measure provisioning P1 "" "${sizes[@]}"; fi

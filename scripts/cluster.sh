@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
 # A Kubernetes cluster on this machine, to play with: real etcd, kube-apiserver, kube-controller-manager and
 # kube-scheduler; and with --real-nodes kubelets that run containers, else none. For people; tests call
-# test/controlplane/controlplane and test/realnodes/realnodes themselves.
+# test/cluster/controlplane/controlplane and test/cluster/realnodes/realnodes themselves.
 set -euo pipefail
 
 tests=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../test" && pwd)
-controlplane=$tests/controlplane
-realnodes=$tests/realnodes/realnodes
+controlplane=$tests/cluster/controlplane
+realnodes=$tests/cluster/realnodes/realnodes
 
 usage() {
   cat <<'USAGE'
-Usage: scripts/cluster.sh up [options]         start the cluster; options as of test/controlplane/controlplane up
+Usage: scripts/cluster.sh up [options]         start the cluster; options as of test/cluster/controlplane/controlplane up
        scripts/cluster.sh up --real-nodes N    with N nodes that run containers, 1 to 4, in namespaces of this machine
        scripts/cluster.sh kubectl ARGUMENTS    run the cluster's own kubectl as its administrator
        scripts/cluster.sh load FOLDER NAME     give all real nodes an image: an OCI layout, as scripts/image.sh makes it,

@@ -7,17 +7,17 @@ set -euo pipefail
 repo=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$repo"
 build=build/asan
-rules=(plan acceptance caveats children clique_content clique_pace clique_write daemon_pods deletion findings imex_reports labels members
-  membership ownership plugins roll rooms roster status usage)
-planner=("${rules[@]/#/controller/compute_domain/}")
-planner=("${planner[@]/%/.cc}")
-mapfile -t planner_tests < <(printf 'controller/compute_domain/%s_test\n' "${rules[@]}" | while read -r test; do
-  if [[ -e $test.cc ]]; then echo "$test"; fi
-done)
-oracles=(test/simulation/{daemon,membership,pace,plugin,rest,safety}_oracles.cc test/simulation/end_state.cc)
-oracle_tests=(test/simulation/{daemon_oracles,judge,membership_oracles,oracles,pace_oracles,plugin_oracles}_test)
+# What decides, by folder: none can be forgotten.
+core=controller/compute_domain
+mapfile -t planner < <(ls "$core"/planner.cc && find "$core"/{model,rules,status} -name '*.cc' ! -name '*_test.cc' ! -path "$core/status/events.cc" \
+  ! -path "$core/status/debug_page.cc" | sort)
+mapfile -t planner_tests < <(find "$core"/planner_test.cc "$core"/{model,rules,status} -name '*_test.cc' | sed 's/\.cc$//' | sort)
+mapfile -t oracles < <(find test/simulation/{oracles,plugin} -name '*oracles.cc' | sort)
+oracles+=(test/simulation/oracles/end_state.cc)
+oracle_tests=(test/simulation/oracles/{daemon_oracles,judge,membership_oracles,oracles,pace_oracles}_test test/simulation/plugin/oracles_test)
 
-scripts/build.sh asan "${planner_tests[@]##*/}" "${oracle_tests[@]##*/}"
+targets=("${planner_tests[@]}" "${oracle_tests[@]}")
+scripts/build.sh asan "${targets[@]//\//_}"
 profiles=$(mktemp -d)
 trap 'rm -rf "$profiles"' EXIT
 
@@ -28,7 +28,7 @@ run() {
   shift
   objects=(--instr-profile="$profiles/$name.profdata" "$build/$1")  # Each other one stands behind --object.
   for test in "$@"; do
-    LLVM_PROFILE_FILE=$profiles/$name.${test##*/}.profraw "$build/$test" --gtest_brief=1
+    LLVM_PROFILE_FILE=$profiles/$name.${test//\//_}.profraw "$build/$test" --gtest_brief=1
     if [[ $test != "$1" ]]; then objects+=(--object "$build/$test"); fi
   done
   llvm-profdata-19 merge -sparse "$profiles/$name".*.profraw -o "$profiles/$name.profdata"

@@ -46,8 +46,8 @@ esac
 
 # shellcheck source=../test/e2e/stage.sh
 source "$repo/test/e2e/stage.sh"
-# shellcheck source=../test/controlplane/quietly.sh
-source "$repo/test/controlplane/quietly.sh"
+# shellcheck source=../test/cluster/controlplane/quietly.sh
+source "$repo/test/cluster/controlplane/quietly.sh"
 
 say() { printf '\n\033[1m# %s\033[0m\n' "$*"; }     # Why the next command is run.
 show() { printf '\033[32m$ %s\033[0m\n' "$*" >&2; }  # And the command, as a reader would type it.
@@ -84,10 +84,10 @@ say "What building needs, and the build itself. The first time takes some 15 min
 run "$repo/scripts/deps.sh"
 run_quietly "$stage/build.log" steps_built \
   "$repo/scripts/build.sh" release compute-domain-controller nodesim standin_imex standin_ctl nvml_stand_in
-"$repo/test/controlplane/build.sh" >/dev/null
+"$repo/test/cluster/controlplane/build.sh" >/dev/null
 if $real_nodes; then
-  # shellcheck source=../test/realnodes/demo.sh
-  source "$repo/test/realnodes/demo.sh"
+  # shellcheck source=../test/cluster/realnodes/demo.sh
+  source "$repo/test/cluster/realnodes/demo.sh"
   exit
 fi
 started=$SECONDS
@@ -181,6 +181,6 @@ It goes on running. To look around:
 The controller's log is $stage/controller.log. To end it:
 
   kill $controller_pid $nodesim_pid
-  $repo/test/controlplane/controlplane down $stage/plane && rm -r $stage
+  $repo/test/cluster/controlplane/controlplane down $stage/plane && rm -r $stage
 KEPT
 fi

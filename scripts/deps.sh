@@ -53,10 +53,10 @@ if ((${#missing[@]} > 0)); then
 fi
 
 # Unpacked and not installed, for it would start a service.
-if [[ $words != image* ]]; then "$(dirname -- "${BASH_SOURCE[0]}")/../test/monitoring/prometheus.sh" >/dev/null; fi
+if [[ $words != image* ]]; then "$(dirname -- "${BASH_SOURCE[0]}")/../test/packaging/monitoring/prometheus.sh" >/dev/null; fi
 
 if [[ $words != image* ]] && ! command -v go >/dev/null; then
-  echo "deps: Go is missing. The test control plane is built with it (see test/controlplane/go.mod for the" \
+  echo "deps: Go is missing. The test control plane is built with it (see test/cluster/controlplane/go.mod for the" \
     "version): install it from https://go.dev/dl and put it on PATH" >&2
   exit 1
 fi

@@ -123,7 +123,7 @@ script() {
 lives() {
   local name=$1 least=$2 least_struck=$3 most=$4 log=$logs/ctest-${1//[^a-zA-Z0-9]/_}.log number struck seconds result=FAIL
   read -r number struck seconds < <(awk '
-    /^ *Start +[0-9]+: / { of_controller[$2] = /: (fault|wide)_sweep_test: / }
+    /^ *Start +[0-9]+: / { of_controller[$2] = /\/(fault|wide)_sweep_test: / }
     $2 == "[" && $3 == "lives" && of_controller[$1] { sum += $5; struck += $7 }
     $2 == "[" && $3 == "sweep" && of_controller[$1] { seconds += $5 }
     END { printf "%d %d %d\n", sum, struck, seconds + 1 }' "$log")
@@ -155,29 +155,31 @@ lint() {
   mkdir -p "$cache"
   export cache repo
   git ls-files 'pkg/*.cc' 'controller/*.cc' 'node/*.cc' | grep -vE '_test\.cc$|/testing/' |
-    xargs -P 2 -I{} "$repo/test/tidy/lint.sh" {}
+    xargs -P 2 -I{} "$repo/test/lint/clang_tidy.sh" {}
 }
 
 # What users run, and what plays the cluster around it.
 as_users_run_it() {
   build release compute-domain-controller compute-domain-daemon compute-domain-kubelet-plugin nvml_stand_in ask-plugin nodesim standin_imex standin_ctl cdom-bench &&
-    step "the test control plane is built" "$repo/test/controlplane/build.sh"
+    step "the test control plane is built" "$repo/test/cluster/controlplane/build.sh"
 }
 
 # A machine that cannot run them fails here, and says what it lacks.
 real_nodes() {
-  step "containerd is built" nice -n 19 "$repo/test/realnodes/build.sh" &&
-    step "the stand-in for the kubelet plugin is built" nice -n 19 "$repo/test/realnodes/plugin/build.sh" &&
-    step "the reader of NVIDIA's checkpoints is built" nice -n 19 "$repo/test/controlplane/checkpoint/build.sh" &&
-    script "real nodes" "$repo/test/realnodes/realnodes_test.sh" "$repo/build/release/bin"
+  step "containerd is built" nice -n 19 "$repo/test/cluster/realnodes/build.sh" &&
+    step "the stand-in for the kubelet plugin is built" nice -n 19 "$repo/test/cluster/realnodes/plugin/build.sh" &&
+    step "the reader of NVIDIA's checkpoints is built" nice -n 19 "$repo/test/cluster/controlplane/checkpoint/build.sh" &&
+    script "real nodes" "$repo/test/cluster/realnodes/realnodes_test.sh" "$repo/build/release/bin"
 }
+
+sweeps=(test_simulation_scenarios_{fault,wide,daemon}_sweep_test test_simulation_plugin_sweep_test)
 
 # What needs no more than processors, which those who wait for a cluster leave idle.
 computes() {
   local built=true
-  build release fault_sweep_test wide_sweep_test daemon_sweep_test plugin_sweep_test || built=false
+  build release "${sweeps[@]}" || built=false
   if $built; then
-    cases "sweeps and rules over the sources" release -R '^(fault_sweep_test|wide_sweep_test|daemon_sweep_test|plugin_sweep_test|tidy): '
+    cases "sweeps and rules over the sources" release -R 'sweep_test: |^lint: '
     # Two processors for five minutes.
     lives "sweeps and rules over the sources" 22000 20000 600
   fi
@@ -219,12 +221,12 @@ joined() {  # Waits for all of those, and counts them in.
 
 # What waits for kubelets most of the time.
 nodes() {
-  script "a daemon that cannot work" "$repo/test/imex/daemon_cases.sh" "$repo/build/release/bin"
-  script "daemons" "$repo/test/imex/daemons.sh" "$repo/build/release/bin"
-  script "the kubelet plugin" "$repo/test/plugin/plugin_test.sh" "$repo/build/release/bin"
+  script "a daemon that cannot work" "$repo/test/e2e/imex/daemon_cases.sh" "$repo/build/release/bin"
+  script "daemons" "$repo/test/e2e/imex/daemons.sh" "$repo/build/release/bin"
+  script "the kubelet plugin" "$repo/test/e2e/plugin/plugin_test.sh" "$repo/build/release/bin"
   real_nodes
   step "the demo with real nodes sees every step" "$repo/scripts/demo.sh" --real-nodes
-  script "the driver's image" "$repo/test/image/driver_test.sh"
+  script "the driver's image" "$repo/test/packaging/image/driver_test.sh"
 }
 
 full() {
@@ -233,11 +235,11 @@ full() {
   beside computes 19
   if $cluster; then
     beside nodes 0
-    script "control plane" "$repo/test/controlplane/controlplane_test.sh"
+    script "control plane" "$repo/test/cluster/controlplane/controlplane_test.sh"
     script "end to end" "$repo/test/e2e/e2e.sh" "$repo/build/release/bin"
     step "the demo sees every step" "$repo/scripts/demo.sh"
-    script "manifests" "$repo/test/manifests/manifests_test.sh" "$repo/build/release/bin"
-    script "image" "$repo/test/image/image_test.sh"
+    script "manifests" "$repo/test/packaging/manifests/manifests_test.sh" "$repo/build/release/bin"
+    script "image" "$repo/test/packaging/image/image_test.sh"
     script "benchmarks" "$repo/scripts/bench.sh" --smoke
   fi
   joined
@@ -248,16 +250,16 @@ full() {
 }
 
 nightly() {
-  build release fault_sweep_test wide_sweep_test daemon_sweep_test plugin_sweep_test &&
-    CDOM_SWEEP=all cases "sweeps over every request" release -R '^(fault|wide|daemon|plugin)_sweep_test: ' --timeout 21600
-  build asan fault_sweep_test wide_sweep_test daemon_sweep_test plugin_sweep_test &&
-    CDOM_SWEEP=1 cases "sweeps under ASan and UBSan" asan -R '^(fault|wide|daemon|plugin)_sweep_test: ' --timeout 21600
+  build release "${sweeps[@]}" &&
+    CDOM_SWEEP=all cases "sweeps over every request" release -R 'sweep_test: ' --timeout 21600
+  build asan "${sweeps[@]}" &&
+    CDOM_SWEEP=1 cases "sweeps under ASan and UBSan" asan -R 'sweep_test: ' --timeout 21600
   build tsan tests && cases "all tests under TSan" tsan --timeout 3600
   build dev tests && cases "all tests" dev
   script "hostile input, for minutes" "$repo/scripts/fuzz.sh" 300
   if as_users_run_it; then
     step "dependencies of the nightly tests are installed" "$repo/scripts/deps.sh" nightly &&
-      script "image, at night" "$repo/test/image/nightly_test.sh" "$repo/build/release/bin"
+      script "image, at night" "$repo/test/packaging/image/nightly_test.sh" "$repo/build/release/bin"
     CDOM_NIGHTLY=1 real_nodes
     CDOM_NIGHTLY=1 script "placement, at night" "$repo/test/e2e/e2e.sh" "$repo/build/release/bin" five_kinds
     step "benchmarks in full size" "$repo/scripts/bench.sh"
@@ -271,6 +273,6 @@ quick() {
 
 step "dependencies are installed" "$repo/scripts/deps.sh" || finish
 step "clang-format finds nothing" format
-script "rules and alerts" "$repo/test/monitoring/monitoring_test.sh"
+script "rules and alerts" "$repo/test/packaging/monitoring/monitoring_test.sh"
 "$scope"
 finish

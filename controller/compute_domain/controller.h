@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "controller/compute_domain/cache.h"
+#include "controller/compute_domain/cache/cache.h"
 #include "controller/compute_domain/reconciler.h"
 #include "pkg/base/clock.h"
 #include "pkg/base/log.h"

@@ -13,10 +13,10 @@
 #include <string>
 #include <vector>
 
-#include "controller/compute_domain/apply.h"
-#include "controller/compute_domain/cache.h"
-#include "controller/compute_domain/plan.h"
-#include "controller/compute_domain/refusals.h"
+#include "controller/compute_domain/cache/cache.h"
+#include "controller/compute_domain/planner.h"
+#include "controller/compute_domain/requests/apply.h"
+#include "controller/compute_domain/requests/permissions.h"
 #include "pkg/base/clock.h"
 #include "pkg/base/log.h"
 #include "pkg/base/mutex.h"

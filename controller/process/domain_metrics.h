@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "controller/api/types.h"
-#include "controller/compute_domain/observed.h"
+#include "controller/compute_domain/model/observed.h"
 #include "pkg/base/clock.h"
 #include "pkg/base/mutex.h"
 

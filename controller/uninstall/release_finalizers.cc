@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "controller/api/names.h"
-#include "controller/compute_domain/apply.h"
-#include "controller/compute_domain/deletion.h"
+#include "controller/compute_domain/requests/apply.h"
+#include "controller/compute_domain/rules/deletion.h"
 #include "pkg/json/repair.h"
 #include "pkg/kube/cache/list_page.h"
 #include "pkg/kube/client/request.h"

@@ -11,11 +11,11 @@
 #include <thread>
 #include <vector>
 
-#include "node/plugin/api_calls.h"
-#include "node/plugin/api_link.h"
-#include "node/plugin/look.h"
-#include "node/plugin/masks.h"
-#include "node/plugin/run.h"
+#include "node/plugin/api/api_calls.h"
+#include "node/plugin/api/api_client.h"
+#include "node/plugin/loop/run.h"
+#include "node/plugin/preflight/probe.h"
+#include "node/plugin/preflight/proc_mounts.h"
 #include "node/plugin/settings.h"
 #include "pkg/base/environment.h"
 #include "pkg/base/mailbox.h"

@@ -7,7 +7,7 @@
 #include "test/bench/objects.h"
 #include "test/bench/rows.h"
 #include "test/bench/workload.h"
-#include "test/nodesim/render.h"
+#include "test/cluster/nodesim/render.h"
 
 namespace bench {
 

@@ -1,11 +1,11 @@
 #include "test/bench/objects.h"
 
 #include "controller/api/names.h"
-#include "test/nodesim/render.h"
-#include "test/nodesim/seeded_random.h"
-#include "test/nodesim/settings.h"
-#include "test/nodesim/state.h"
-#include "test/nodesim/topology.h"
+#include "test/cluster/nodesim/render.h"
+#include "test/cluster/nodesim/seeded_random.h"
+#include "test/cluster/nodesim/settings.h"
+#include "test/cluster/nodesim/state.h"
+#include "test/cluster/nodesim/topology.h"
 
 namespace bench {
 

@@ -9,8 +9,8 @@ set -euo pipefail
 repo=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
 bin=$(cd -- "$1" && pwd)
 shift
-# shellcheck source=../cases.sh
-source "$repo/test/cases.sh"
+# shellcheck source=cases.sh
+source "$repo/test/e2e/cases.sh"
 # shellcheck source=stage.sh
 source "$repo/test/e2e/stage.sh"
 
@@ -33,7 +33,7 @@ leave() {
   for pid in "${lanes[@]}"; do stop "$pid"; done
   stop_what_was_started
   for plane in "$root"/*/plane; do
-    [[ -d $plane ]] && "$repo/test/controlplane/controlplane" down "$plane" >/dev/null
+    [[ -d $plane ]] && "$repo/test/cluster/controlplane/controlplane" down "$plane" >/dev/null
   done
   if ((status == 0)); then rm -rf "$root"; else echo "e2e: logs are in $root" >&2; fi
   exit "$status"

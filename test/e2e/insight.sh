@@ -25,9 +25,9 @@ rules_in_a_hurry() {
 }
 prometheus_up() {
   local programs dcgm port
-  programs=$("$repo/test/monitoring/prometheus.sh") || return 1
+  programs=$("$repo/test/packaging/monitoring/prometheus.sh") || return 1
   : >"$stage/gpus.txt"
-  "$repo/test/monitoring/dcgm.py" "$stage/gpus.txt" >"$stage/dcgm.port" 2>"$stage/dcgm.log" &
+  "$repo/test/packaging/monitoring/dcgm.py" "$stage/gpus.txt" >"$stage/dcgm.port" 2>"$stage/dcgm.log" &
   recorders+=($!)
   wait_for 20 "the exporter serves" test -s "$stage/dcgm.port" || return 1
   dcgm=$(<"$stage/dcgm.port")
@@ -177,7 +177,7 @@ each_panel_of_the_dashboards_has_points() {
       jq -e 'any(.data.result[].values[][1]; . != "NaN")' >/dev/null || { echo "no points: $query"; ((++bad)); }
   done < <(jq -r '.panels[].targets[].expr' "$repo/manifests/monitoring"/dashboard-*.json)
   # Who wants the picture of docs/alerts.md says where it shall be.
-  if [[ -n ${CDOM_PICTURE:-} ]]; then "$repo/test/monitoring/draw.py" "$prometheus_url" "$CDOM_PICTURE" || return 1; fi
+  if [[ -n ${CDOM_PICTURE:-} ]]; then "$repo/test/packaging/monitoring/draw.py" "$prometheus_url" "$CDOM_PICTURE" || return 1; fi
   ((bad == 0))
 }
 

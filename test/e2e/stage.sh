@@ -28,12 +28,12 @@ wait_for() {
 }
 
 plane_up() {  # plane_up [options of controlplane up]
-  plane_bin=$("$repo/test/controlplane/build.sh")
-  "$repo/test/controlplane/controlplane" up "$stage/plane" "$@"
+  plane_bin=$("$repo/test/cluster/controlplane/build.sh")
+  "$repo/test/cluster/controlplane/controlplane" up "$stage/plane" "$@"
 }
 
 plane_down() {
-  "$repo/test/controlplane/controlplane" down "$stage/plane"
+  "$repo/test/cluster/controlplane/controlplane" down "$stage/plane"
 }
 
 nodesim_up() {  # nodesim_up [options of nodesim]

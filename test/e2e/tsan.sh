@@ -8,8 +8,8 @@ set -euo pipefail
 repo=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
 program=$(cd -- "$1" && pwd)/compute-domain-controller
 bin=$(cd -- "$2" && pwd)
-# shellcheck source=../cases.sh
-source "$repo/test/cases.sh"
+# shellcheck source=cases.sh
+source "$repo/test/e2e/cases.sh"
 # shellcheck source=stage.sh
 source "$repo/test/e2e/stage.sh"
 

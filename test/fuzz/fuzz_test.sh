@@ -7,8 +7,8 @@ repo=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
 root=$(mktemp -d "${TMPDIR:-/tmp}/cdom-fuzz-test.XXXXXX")
 trap 'rm -rf "$root"' EXIT
 export TMPDIR=$root CDOM_FUZZ_UNIT_SECONDS=2 CDOM_FUZZ_PROGRAM=$repo/build/fuzz/bin/cdom-fuzz
-# shellcheck source=../cases.sh
-source "$repo/test/cases.sh"
+# shellcheck source=../e2e/cases.sh
+source "$repo/test/e2e/cases.sh"
 cases_in "$root/cases"
 
 # finds TARGET WORDS: the target fails, and the report has these words, an input, and a command that repeats it.

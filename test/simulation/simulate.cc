@@ -5,8 +5,8 @@
 
 #include <cstdio>
 
-#include "test/simulation/life.h"
-#include "test/simulation/plugin_plan.h"
+#include "test/simulation/plugin/scenario.h"
+#include "test/simulation/scenarios/run.h"
 
 namespace {
 

@@ -3,7 +3,7 @@
 //    at most 1000 hours;
 //  - GPUs are asked for in a number and of a class that a claim can have, or not at all;
 //  - what is not heeded is said, in one line, and what is heeded is not.
-#include "controller/compute_domain/acceptance.h"
+#include "controller/compute_domain/model/spec.h"
 #include "pkg/base/duration.h"
 #include "pkg/json/utf8.h"
 #include "pkg/kube/api/names.h"

@@ -3,9 +3,9 @@
 
 #include "node/cdi/files.h"
 #include "node/cdi/spec.h"
-#include "node/plugin/claim.h"
-#include "node/plugin/rule.h"
-#include "node/plugin/upkeep.h"
+#include "node/plugin/rules/claim.h"
+#include "node/plugin/rules/garbage.h"
+#include "node/plugin/rules/prepare.h"
 #include "pkg/json/utf8.h"
 #include "test/fuzz/fuzz.h"
 

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "controller/api/packed.h"
-#include "controller/compute_domain/publishers.h"
+#include "controller/compute_domain/cache/resource_slice_index.h"
 #include "pkg/kube/cache/store.h"
 #include "pkg/kube/testing/fakes.h"
 #include "test/fixtures/objects.h"

@@ -1,0 +1,445 @@
+#include "controller/compute_domain/cache/cache.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "controller/api/names.h"
+#include "controller/compute_domain/model/ownership.h"
+
+namespace compute_domain {
+
+namespace {
+
+using Keys = std::vector<std::string>;
+
+// Indexes hold UIDs and, with these prefixes, names of nodes and cliques.
+std::string OnNodeKey(const std::string& node) { return "node:" + node; }
+std::string InCliqueKey(const std::string& clique) { return "clique:" + clique; }
+
+// A claim's domainID is free text: with a colon it is no UID, and could be taken for a node's key.
+Keys OfUid(const std::string& uid) {
+  return uid.empty() || uid.find(':') != std::string::npos ? Keys() : Keys{uid};
+}
+
+// An index holds each key of an object once.
+Keys Once(const std::set<std::string>& keys) { return {keys.begin(), keys.end()}; }
+
+template <typename T>
+Keys ByDomain(const T& object) {
+  return OfUid(object.domain);
+}
+
+Keys OfPod(const api::DaemonPod& pod) {
+  Keys keys = OfUid(pod.domain);
+  if (!pod.node.empty()) keys.push_back(OnNodeKey(pod.node));
+  return keys;
+}
+
+Keys OfClique(const api::Clique& clique) {
+  std::set<std::string> keys;
+  for (const std::string& uid : OfUid(clique.domain)) keys.insert(uid);
+  for (const api::Member& member : clique.daemons) keys.insert(OnNodeKey(member.node));
+  if (!clique.id.empty() && !clique.daemons.empty()) keys.insert(InCliqueKey(clique.id));
+  return Once(keys);
+}
+
+Keys DomainsOf(const api::Claim& claim) {
+  std::set<std::string> keys;
+  for (const std::string& uid : OfUid(claim.channel_domain)) keys.insert(uid);
+  for (const std::string& uid : OfUid(claim.daemon_domain)) keys.insert(uid);
+  return Once(keys);
+}
+
+// Claims that hold a channel for no domain, or for no pod.
+constexpr const char* kStrays = "strays:";
+
+// Claims of pods that wait, behind this by the domain that they name.
+std::string WaitingKey(const std::string& uid) { return "waiting:" + uid; }
+
+bool Waits(const api::Claim& claim) {
+  return claim.node.empty() && !claim.meta.deleting && !claim.channel_domain.empty();
+}
+
+Keys OfClaim(const api::Claim& claim) {
+  Keys keys = DomainsOf(claim);
+  for (const std::string& uid : OfUid(claim.channel_domain)) {
+    if (Waits(claim)) keys.push_back(WaitingKey(uid));
+  }
+  const bool is_stray = claim.has_channel && !claim.admin_access &&
+                        (claim.channel_domain.empty() || claim.consumers.empty());
+  if (is_stray) keys.emplace_back(kStrays);
+  if (!keys.empty() && !claim.node.empty()) keys.push_back(OnNodeKey(claim.node));
+  return keys;
+}
+
+// A cluster may have many claims of other drivers, and nobody asks for one that is in no index.
+bool IsOfUse(const api::Claim& claim) { return !OfClaim(claim).empty(); }
+
+// Reports the domains that `keys` names, of the object before and after its change.
+template <typename T>
+typename kube::Store<T>::Handler Report(const Cache::Changed& changed, Keys (*domains)(const T&)) {
+  return [&changed, domains](const auto& before, const auto& after) {
+    std::set<std::string> uids;
+    for (const auto& object : {before, after}) {
+      if (!object) continue;
+      for (std::string& uid : domains(*object)) uids.insert(std::move(uid));
+    }
+    for (const std::string& uid : uids) changed(uid);
+  };
+}
+
+template <typename T>
+Keys DomainOf(const T& object) {
+  return OfUid(object.domain);
+}
+
+template <typename T, template <typename> typename Form>
+void Take(const kube::Store<T, Form>& store, const std::string& uid, std::vector<T>& into) {
+  for (const auto& object : store.ByIndex(uid)) into.push_back(*object);
+}
+
+template <typename T, template <typename> typename Form>
+bool CaughtUp(const kube::Store<T, Form>& store, const Expectation& expectation) {
+  if (expectation.gone.empty()) {
+    return !kube::IsOlder(store.resource_version(), expectation.resource_version);
+  }
+  const auto object = store.Get(expectation.key);
+  return !object || object->meta.uid != expectation.gone || object->meta.deleting;
+}
+
+void AddNodeNames(const Children& children, std::set<std::string>& names) {
+  for (const api::Node& node : children.labelled_nodes) names.insert(node.meta.key.name);
+  for (const api::DaemonPod& pod : children.daemon_pods) names.insert(pod.node);
+  for (const api::Claim& claim : children.claims) names.insert(claim.node);
+  for (const api::Clique& clique : children.cliques) {
+    for (const api::Member& member : clique.daemons) names.insert(member.node);
+  }
+}
+
+// No time: of a pod that was seen down, coming up at whatever time is coming up.
+constexpr const char* kDown = "down";
+
+const std::string& AnyLabelledDomain() {
+  static const std::string selector(api::kDomainLabel);  // Whatever its value.
+  return selector;
+}
+
+}  // namespace
+
+Cache::DriverNamespace::DriverNamespace(std::string name, Cache& cache, base::Logger& logger)
+    : ns(std::move(name)),
+      daemon_sets(api::DecodeDaemonSet, ByDomain<api::DaemonSet>,
+                  Report<api::DaemonSet>(cache.changed_, DomainOf), logger),
+      daemon_pods(
+          api::DecodeDaemonPod, OfPod,
+          [&cache](const auto& before, const auto& after) { cache.OnDaemonPod(before, after); },
+          logger),
+      cliques(
+          api::DecodeClique, OfClique,
+          [&cache](const auto& before, const auto& after) { cache.OnClique(before, after); },
+          logger) {}
+
+Cache::Cache(const std::vector<std::string>& driver_namespaces, Changed changed,
+             base::Logger& logger)
+    : changed_(std::move(changed)),
+      domains_(
+          api::DecodeComputeDomain, [](const api::ComputeDomain& d) { return OfUid(d.meta.uid); },
+          Report<api::ComputeDomain>(changed_,
+                                     [](const api::ComputeDomain& d) { return OfUid(d.meta.uid); }),
+          logger),
+      templates_(api::DecodeClaimTemplate, ByDomain<api::ClaimTemplate>,
+                 Report<api::ClaimTemplate>(changed_, DomainOf), logger),
+      claims_(
+          api::DecodeClaim, OfClaim,
+          [this](const auto& before, const auto& after) { OnClaim(before, after); }, logger,
+          IsOfUse),
+      nodes_(
+          api::DecodeNode, ByDomain<api::Node>,
+          [this](const auto& before, const auto& after) { OnNode(before, after); }, logger),
+      publishers_([this](const std::string& node) { OnPublisher(node); }) {
+  for (const std::string& ns : driver_namespaces) {
+    driver_namespaces_.push_back(std::make_unique<DriverNamespace>(ns, *this, logger));
+  }
+}
+
+std::vector<Cache::Watch> Cache::Watches() {
+  constexpr int kNodePage = 100;  // A Node is about 10 KB: a page of them stays near 1 MB.
+  std::vector<Watch> watches = {
+      {{.resource = api::kComputeDomains}, &domains_},
+      {{.resource = kube::kResourceClaimTemplates,
+        .versions = kube::kDraVersions,
+        .label_selector = AnyLabelledDomain()},
+       &templates_},
+      {{.resource = kube::kResourceClaims,
+        .versions = kube::kDraVersions,
+        .cost_without = "nobody knows who uses a domain: its deletion waits until no node has its "
+                        "label, and daemons are not replaced"},
+       &claims_},
+      {{.resource = kube::kNodes, .page_size = kNodePage}, &nodes_},
+      {{.resource = kube::kResourceSlices,
+        .versions = kube::kDraVersions,
+        .field_selector = "spec.driver=" + std::string(api::kDriver),
+        .cost_without = "nobody notices a kubelet plugin that is missing"},
+       &publishers_},
+  };
+  for (const auto& driver : driver_namespaces_) {
+    watches.push_back(
+        {{.resource = kube::kDaemonSets, .ns = driver->ns, .label_selector = AnyLabelledDomain()},
+         &driver->daemon_sets});
+    watches.push_back(
+        {{.resource = kube::kPods, .ns = driver->ns, .label_selector = AnyLabelledDomain()},
+         &driver->daemon_pods});
+    watches.push_back(
+        {{.resource = api::kComputeDomainCliques, .ns = driver->ns}, &driver->cliques});
+  }
+  return watches;
+}
+
+// A node concerns the domain that holds it, and every domain with a pod, member or claim on it once
+// its readiness changes. Heartbeats concern nobody.
+void Cache::OnNode(const std::shared_ptr<const api::Node>& before,
+                   const std::shared_ptr<const api::Node>& after) {
+  const bool came_or_went = !before || !after || before->meta.uid != after->meta.uid;
+  const bool readiness = came_or_went || before->ready != after->ready ||
+                         before->unschedulable != after->unschedulable ||
+                         before->taints != after->taints;
+  const bool label = came_or_went || before->domain != after->domain;
+  const bool rebooted = !came_or_went && !before->boot_id.empty() && !after->boot_id.empty() &&
+                        before->boot_id != after->boot_id;
+  if (rebooted) OnReboot(*after);
+  if (!readiness && !label && !rebooted) return;
+  std::set<std::string> uids = DomainsOn((after ? after : before)->meta.key.name);
+  if (before) uids.insert(before->domain);
+  if (after) uids.insert(after->domain);
+  uids.erase("");
+  for (const std::string& uid : uids) changed_(uid);
+}
+
+std::set<std::string> Cache::DomainsOn(const std::string& node) const {
+  std::set<std::string> uids;
+  const std::string key = OnNodeKey(node);
+  for (const auto& driver : driver_namespaces_) {
+    for (const auto& pod : driver->daemon_pods.ByIndex(key)) uids.insert(pod->domain);
+    for (const auto& clique : driver->cliques.ByIndex(key)) uids.insert(clique->domain);
+  }
+  for (const auto& claim : claims_.ByIndex(key)) {
+    for (std::string& uid : DomainsOf(*claim)) uids.insert(std::move(uid));
+  }
+  uids.erase("");
+  return uids;
+}
+
+void Cache::OnClaim(const std::shared_ptr<const api::Claim>& before,
+                    const std::shared_ptr<const api::Claim>& after) {
+  if (allocated_ && before && after && Waits(*before) && !after->node.empty()) allocated_(*before);
+  Report<api::Claim>(changed_, DomainsOf)(before, after);
+}
+
+void Cache::OnPublisher(const std::string& node) {
+  for (const std::string& uid : DomainsOn(node)) changed_(uid);
+  // The first of the cluster, or the last: that concerns pods that have found no node yet.
+  const bool nobody = publishers_.IsEmpty();
+  if (std::exchange(nobody_published_, nobody) == nobody) return;
+  for (const auto& domain : domains_.List()) changed_(domain->meta.uid);
+}
+
+// A clique concerns its domain; and whoever else has members in it once it gets or loses its own.
+void Cache::OnClique(const std::shared_ptr<const api::Clique>& before,
+                     const std::shared_ptr<const api::Clique>& after) {
+  std::set<std::string> uids;
+  if (before) uids.insert(before->domain);
+  if (after) uids.insert(after->domain);
+  const bool had = before && !before->daemons.empty();
+  const bool has = after && !after->daemons.empty();
+  if (had != has) {
+    const std::string key = InCliqueKey((after ? after : before)->id);
+    for (const auto& driver : driver_namespaces_) {
+      for (const auto& clique : driver->cliques.ByIndex(key)) uids.insert(clique->domain);
+    }
+  }
+  for (const std::string& uid : uids) {
+    if (!OfUid(uid).empty()) changed_(uid);
+  }
+}
+
+void Cache::OnDaemonPod(const std::shared_ptr<const api::DaemonPod>& before,
+                        const std::shared_ptr<const api::DaemonPod>& after) {
+  before_reboot_.With([&](auto& pods) {
+    const auto it = pods.find((after ? after : before)->meta.uid);
+    if (it == pods.end()) return;
+    if (after && !after->ready) it->second = kDown;
+    const bool came_up = after && after->ready && after->started != it->second;
+    if (!after || came_up) pods.erase(it);
+  });
+  std::set<std::string> uids;
+  if (before) uids.insert(before->domain);
+  if (after) uids.insert(after->domain);
+  for (const std::string& uid : uids) {
+    if (!OfUid(uid).empty()) changed_(uid);
+  }
+}
+
+// Until the kubelet is up again and says otherwise, the pods of the boot before look as they did. A
+// pod that was written after its node was has been looked at: this view of the node is an old one.
+void Cache::OnReboot(const api::Node& node) {
+  for (const auto& driver : driver_namespaces_) {
+    for (const auto& pod : driver->daemon_pods.ByIndex(OnNodeKey(node.meta.key.name))) {
+      if (!kube::IsOlder(pod->meta.resource_version, node.meta.resource_version)) continue;
+      before_reboot_.With([&](auto& pods) { pods.emplace(pod->meta.uid, pod->started); });
+    }
+  }
+}
+
+std::vector<std::shared_ptr<const api::DaemonPod>> Cache::DaemonPods(const std::string& uid) const {
+  std::vector<std::shared_ptr<const api::DaemonPod>> pods;
+  for (const auto& driver : driver_namespaces_) {
+    for (auto& pod : driver->daemon_pods.ByIndex(uid)) {
+      if (IsDaemonPod(*pod)) pods.push_back(std::move(pod));
+    }
+  }
+  return pods;
+}
+
+Observed Cache::Gather(const std::string& uid) const {
+  Observed observed;
+  observed.uid = uid;
+  for (const auto& domain : domains_.ByIndex(uid)) observed.domain = *domain;
+  Children& children = observed.children;
+  Take(templates_, uid, children.templates);
+  Take(claims_, uid, children.claims);
+  Take(nodes_, uid, children.labelled_nodes);
+  for (const auto& driver : driver_namespaces_) {
+    Take(driver->daemon_sets, uid, children.daemon_sets);
+    Take(driver->cliques, uid, children.cliques);
+  }
+  for (const auto& pod : DaemonPods(uid)) children.daemon_pods.push_back(*pod);
+  AddNodes(observed);
+  AddNeighbours(observed);
+  AddReboots(observed);
+  return observed;
+}
+
+void Cache::AddNeighbours(Observed& observed) const {
+  for (const api::Clique& clique : observed.children.cliques) {
+    if (clique.id.empty() || clique.daemons.empty()) continue;
+    for (const auto& driver : driver_namespaces_) {
+      for (const auto& other : driver->cliques.ByIndex(InCliqueKey(clique.id))) {
+        if (other->domain == observed.uid) continue;
+        for (const auto& domain : domains_.ByIndex(other->domain)) {
+          observed.others.in_clique[clique.id].insert(kube::ToString(domain->meta.key));
+        }
+      }
+    }
+  }
+}
+
+void Cache::AddReboots(Observed& observed) const {
+  before_reboot_.With([&](const auto& pods) {
+    for (api::DaemonPod& pod : observed.children.daemon_pods) {
+      const auto it = pods.find(pod.meta.uid);
+      if (it == pods.end()) continue;
+      pod.ready = false;
+      // Its kubelet has looked since, and says what keeps it from coming up.
+      if (it->second == kDown && !pod.trouble.empty()) continue;
+      observed.rebooted.insert(pod.node);
+    }
+  });
+}
+
+void Cache::AddNodes(Observed& observed) const {
+  std::set<std::string> names;
+  observed.nobody_publishes = publishers_.IsEmpty();
+  AddNodeNames(observed.children, names);
+  if (observed.evidence.children) AddNodeNames(*observed.evidence.children, names);
+  if (observed.evidence.claims) AddNodeNames({.claims = *observed.evidence.claims}, names);
+  for (const std::string& name : names) {
+    const auto node = nodes_.Get({.name = name});
+    if (!node) continue;
+    observed.nodes.emplace(name, *node);
+    if (!publishers_.Contains(name)) observed.without_slices.insert(name);
+    std::string error = publishers_.FabricErrorOf(name);
+    if (!error.empty()) observed.fabric_errors.emplace(name, std::move(error));
+    if (node->domain.empty() || node->domain == observed.uid) continue;
+    for (const auto& domain : domains_.ByIndex(node->domain)) {
+      observed.others.domains[node->domain] = kube::ToString(domain->meta.key);
+    }
+  }
+}
+
+void Cache::AddHolders(Observed& observed) const {
+  observed.others.stray_claims.clear();
+  observed.others.holders.clear();
+  for (const auto& claim : claims_.ByIndex(kStrays)) observed.others.stray_claims.push_back(*claim);
+  std::set<std::string> uids;
+  for (const auto& node : nodes_.List()) {
+    if (!node->domain.empty() && node->domain != observed.uid) uids.insert(node->domain);
+  }
+  for (const std::string& uid : uids) {
+    for (const auto& domain : domains_.ByIndex(uid)) {
+      observed.others.holders.insert(kube::ToString(domain->meta.key));
+    }
+  }
+}
+
+std::string Cache::NameOf(const std::string& uid) const {
+  const auto domains = domains_.ByIndex(uid);
+  return domains.empty() ? uid : kube::ToString(domains.front()->meta.key);
+}
+
+std::vector<std::shared_ptr<const api::Claim>> Cache::WaitingClaims(const std::string& uid) const {
+  return claims_.ByIndex(WaitingKey(uid));
+}
+
+void Cache::VisitRooms(const Facts& facts, const RoomVisitor& visit) const {
+  nodes_.Visit([&](const api::Node& node) {
+    const std::string& name = node.meta.key.name;
+    NodeContext context = {.publishes = publishers_.Contains(name),
+                           .fabric_error = publishers_.FabricErrorOf(name)};
+    if (node.domain.empty()) {
+      const auto claims = claims_.ByIndex(OnNodeKey(name));
+      context.has_channel = std::ranges::any_of(
+          claims, [](const auto& claim) { return claim->has_channel && !claim->admin_access; });
+    }
+    if (const std::optional<NodeRoom> room = RoomOf(node, context, facts)) visit(node, *room);
+  });
+}
+
+bool Cache::HasCaughtUp(const Expectation& expectation) const {
+  switch (expectation.kind) {
+    case Kind::kComputeDomain:
+      return CaughtUp(domains_, expectation);
+    case Kind::kClaimTemplate:
+      return CaughtUp(templates_, expectation);
+    case Kind::kClaim:
+      return CaughtUp(claims_, expectation);
+    case Kind::kNode:
+      return CaughtUp(nodes_, expectation);
+    case Kind::kDaemonSet:
+    case Kind::kDaemonPod:
+    case Kind::kClique:
+      break;
+  }
+  for (const auto& driver : driver_namespaces_) {
+    if (driver->ns != expectation.key.ns) continue;
+    if (expectation.kind == Kind::kDaemonSet) return CaughtUp(driver->daemon_sets, expectation);
+    if (expectation.kind == Kind::kDaemonPod) return CaughtUp(driver->daemon_pods, expectation);
+    return CaughtUp(driver->cliques, expectation);
+  }
+  return true;  // Not watched there.
+}
+
+std::vector<std::string> Cache::DomainUids() const {
+  std::set<std::string> uids;
+  for (const auto& domain : domains_.List()) uids.insert(domain->meta.uid);
+  for (const auto& found : templates_.List()) uids.insert(found->domain);
+  for (const auto& node : nodes_.List()) uids.insert(node->domain);
+  for (const auto& driver : driver_namespaces_) {
+    for (const auto& set : driver->daemon_sets.List()) uids.insert(set->domain);
+    for (const auto& clique : driver->cliques.List()) uids.insert(clique->domain);
+  }
+  uids.erase("");
+  return {uids.begin(), uids.end()};
+}
+
+}  // namespace compute_domain

@@ -1,0 +1,120 @@
+// Everything that is watched, in stores indexed by domain UID; and the snapshot of one domain.
+//
+// Thread-safe: written by the watch thread, read by workers. `changed` is called on the watch
+// thread with the UID of each domain that a change concerns.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "controller/api/packed.h"
+#include "controller/compute_domain/cache/resource_slice_index.h"
+#include "controller/compute_domain/model/observed.h"
+#include "controller/compute_domain/requests/apply.h"
+#include "controller/compute_domain/status/clique_capacity.h"
+#include "pkg/base/mutex.h"
+#include "pkg/kube/cache/reflector.h"
+#include "pkg/kube/cache/store.h"
+
+namespace compute_domain {
+
+class Cache {
+ public:
+  using Changed = std::function<void(const std::string& uid)>;
+  // On the watch thread, with a claim for a channel as it was before a node was found for it.
+  using Allocated = std::function<void(const api::Claim& before)>;
+
+  // A collection to watch and where it goes.
+  struct Watch {
+    kube::ReflectorOptions options = {};
+    kube::ReflectorSink* sink = nullptr;
+  };
+
+  Cache(const std::vector<std::string>& driver_namespaces, Changed changed, base::Logger& logger);
+
+  // Before anything is watched.
+  void OnAllocated(Allocated allocated) { allocated_ = std::move(allocated); }
+
+  [[nodiscard]] std::vector<Watch> Watches();
+
+  // What is known about the domain; without evidence and facts.
+  [[nodiscard]] Observed Gather(const std::string& uid) const;
+
+  // Looks up the nodes of what live reads found, as Gather does for what the cache shows.
+  void AddNodes(Observed& observed) const;
+
+  // Who may have the channels that pods of the domain lack.
+  void AddHolders(Observed& observed) const;
+
+  // Every node that may be part of a domain, with what became of it, in order of their names.
+  using RoomVisitor = std::function<void(const api::Node& node, const NodeRoom& room)>;
+  void VisitRooms(const Facts& facts, const RoomVisitor& visit) const;
+
+  // Whether the store of the object is as new as a write of ours.
+  [[nodiscard]] bool HasCaughtUp(const Expectation& expectation) const;
+
+  // Every domain that exists or left something behind.
+  [[nodiscard]] std::vector<std::string> DomainUids() const;
+  [[nodiscard]] std::vector<std::shared_ptr<const api::ComputeDomain>> Domains() const {
+    return domains_.List();
+  }
+  // "namespace/name" of the domain, or its UID if there is none.
+  [[nodiscard]] std::string NameOf(const std::string& uid) const;
+  // Those for a channel that no node was found for yet.
+  [[nodiscard]] std::vector<std::shared_ptr<const api::Claim>> WaitingClaims(
+      const std::string& uid) const;
+  // Claims that are kept: those of other drivers are not.
+  [[nodiscard]] std::size_t claims() const { return claims_.size(); }
+  // Those that the domain's DaemonSets made.
+  [[nodiscard]] std::vector<std::shared_ptr<const api::DaemonPod>> DaemonPods(
+      const std::string& uid) const;
+  // The nodes that carry the domain's label.
+  [[nodiscard]] std::vector<std::shared_ptr<const api::Node>> LabelledNodes(
+      const std::string& uid) const {
+    return nodes_.ByIndex(uid);
+  }
+
+ private:
+  // The kinds of one driver namespace: the rights to them are granted there.
+  struct DriverNamespace {
+    DriverNamespace(std::string name, Cache& cache, base::Logger& logger);
+    const std::string ns;
+    kube::Store<api::DaemonSet, kube::Packed> daemon_sets;
+    kube::Store<api::DaemonPod> daemon_pods;
+    kube::Store<api::Clique> cliques;
+  };
+
+  // Those with a pod, member or claim on the node.
+  [[nodiscard]] std::set<std::string> DomainsOn(const std::string& node) const;
+  void OnClaim(const std::shared_ptr<const api::Claim>& before,
+               const std::shared_ptr<const api::Claim>& after);
+  void OnPublisher(const std::string& node);
+  void OnNode(const std::shared_ptr<const api::Node>& before,
+              const std::shared_ptr<const api::Node>& after);
+  void OnClique(const std::shared_ptr<const api::Clique>& before,
+                const std::shared_ptr<const api::Clique>& after);
+  void OnDaemonPod(const std::shared_ptr<const api::DaemonPod>& before,
+                   const std::shared_ptr<const api::DaemonPod>& after);
+  void OnReboot(const api::Node& node);
+  void AddNeighbours(Observed& observed) const;
+  void AddReboots(Observed& observed) const;
+
+  const Changed changed_;
+  Allocated allocated_;
+  kube::Store<api::ComputeDomain> domains_;
+  kube::Store<api::ClaimTemplate, kube::Packed> templates_;
+  kube::Store<api::Claim, kube::Packed> claims_;
+  kube::Store<api::Node, kube::Packed> nodes_;
+  Publishers publishers_;
+  bool nobody_published_ = true;  // As of the last change. Used by the watch thread.
+  std::vector<std::unique_ptr<DriverNamespace>> driver_namespaces_;
+  // Daemon pods from before a reboot of their node, with the start of their container then: until
+  // they have come up once more.
+  base::Guarded<std::map<kube::Uid, std::string>> before_reboot_;
+};
+
+}  // namespace compute_domain

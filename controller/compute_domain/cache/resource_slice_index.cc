@@ -1,0 +1,109 @@
+#include "controller/compute_domain/cache/resource_slice_index.h"
+
+#include <algorithm>
+#include <functional>
+#include <set>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "controller/api/names.h"
+
+namespace compute_domain {
+
+namespace {
+
+constexpr auto kWhich = [](const auto& slice) { return std::tie(slice.node, slice.uid_hash); };
+
+// Of a v1beta1 device, too, which has all but its name under "basic".
+std::string FabricErrorIn(json::View device) {
+  std::string error;
+  for (const json::View taints : {device["taints"], device["basic"]["taints"]}) {
+    taints.ForEach([&](json::View taint) {
+      if (taint["key"].AsString() != api::kFabricErrorTaint) return;
+      const std::string_view value = taint["value"].AsString();
+      error = value.empty() ? "no more is known" : value;
+    });
+  }
+  return error;
+}
+
+}  // namespace
+
+bool Publishers::Contains(const std::string& node) const {
+  return slices_.With([&](const Slices& slices) { return Ask(slices, node).publishes; });
+}
+
+bool Publishers::IsEmpty() const {
+  return slices_.With([](const Slices& slices) { return slices.empty(); });
+}
+
+std::string Publishers::FabricErrorOf(const std::string& node) const {
+  return slices_.With([&](const Slices& slices) { return Ask(slices, node).fabric_error; });
+}
+
+void Publishers::BeginReplace() { incoming_.clear(); }
+
+void Publishers::ReplaceAdd(json::View object) { incoming_.push_back(Decode(object)); }
+
+void Publishers::EndReplace(const std::string& /*resource_version*/) {
+  std::ranges::sort(incoming_, {}, kWhich);
+  const auto repeated = std::ranges::unique(incoming_, {}, kWhich);
+  incoming_.erase(repeated.begin(), repeated.end());
+  incoming_.shrink_to_fit();
+  std::set<std::string> changes;
+  const auto add_nodes_that_differ = [&](const Slices& these, const Slices& others) {
+    for (const Slice& slice : these) {
+      if (Ask(these, slice.node) != Ask(others, slice.node)) changes.insert(slice.node);
+    }
+  };
+  slices_.With([&](Slices& slices) {
+    add_nodes_that_differ(slices, incoming_);
+    add_nodes_that_differ(incoming_, slices);
+    slices = std::exchange(incoming_, {});
+  });
+  for (const std::string& node : changes) changed_(node);
+}
+
+void Publishers::Apply(json::View object, bool deleted) {
+  Slice slice = Decode(object);
+  const std::string node = slice.node;
+  const bool changes = slices_.With([&](Slices& slices) {
+    const Said before = Ask(slices, node);
+    const auto at = std::ranges::lower_bound(slices, kWhich(slice), {}, kWhich);
+    const bool is_there = at != slices.end() && kWhich(*at) == kWhich(slice);
+    if (is_there && deleted) {
+      slices.erase(at);
+    } else if (is_there) {
+      *at = std::move(slice);
+    } else if (!deleted) {
+      slices.insert(at, std::move(slice));
+    }
+    return before != Ask(slices, node);
+  });
+  if (changes) changed_(node);
+}
+
+void Publishers::Advance(const std::string& /*resource_version*/) {}
+
+// A node has one pool, of its own name; the API server lets neither change.
+Publishers::Slice Publishers::Decode(json::View object) {
+  const json::View spec = object["spec"];
+  Slice slice = {.node = std::string(spec["nodeName"].AsString()),
+                 .uid_hash = std::hash<std::string_view>()(object["metadata"]["uid"].AsString())};
+  spec["devices"].ForEach([&](json::View device) {
+    if (slice.fabric_error.empty()) slice.fabric_error = FabricErrorIn(device);
+  });
+  return slice;
+}
+
+Publishers::Said Publishers::Ask(const Slices& slices, const std::string& node) {
+  const auto of_node = std::ranges::equal_range(slices, node, {}, &Slice::node);
+  Said said = {.publishes = !of_node.empty()};
+  for (const Slice& slice : of_node) {
+    if (said.fabric_error.empty()) said.fabric_error = slice.fabric_error;
+  }
+  return said;
+}
+
+}  // namespace compute_domain

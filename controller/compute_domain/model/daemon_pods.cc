@@ -1,0 +1,64 @@
+#include "controller/compute_domain/model/daemon_pods.h"
+
+#include <tuple>
+
+namespace compute_domain {
+
+using api::DaemonPod;
+
+namespace {
+
+bool IsBetter(const DaemonPod& a, const DaemonPod& b) {
+  const auto rank = [](const DaemonPod& pod) {
+    return std::tie(pod.meta.creation_timestamp, pod.meta.uid);
+  };
+  if (a.meta.deleting != b.meta.deleting) return b.meta.deleting;
+  return rank(a) > rank(b);
+}
+
+}  // namespace
+
+NodeLife LifeOf(const Observed& observed, const std::string& node) {
+  const auto it = observed.nodes.find(node);
+  if (it != observed.nodes.end()) return it->second.ready ? NodeLife::kLives : NodeLife::kLost;
+  return observed.facts.views.nodes == Sight::kNone ? NodeLife::kNotKnown : NodeLife::kLost;
+}
+
+bool IsLost(const Observed& observed, const std::string& node) {
+  return LifeOf(observed, node) == NodeLife::kLost;
+}
+
+bool Serves(const DaemonPod& pod) { return pod.ready && !pod.meta.deleting; }
+
+bool IsSoughtElsewhere(const DaemonPod& pod, const api::Member& entry) {
+  const bool writes_itself = !pod.controller_writes && pod.clique == entry.clique;
+  return writes_itself && !pod.ip.empty() && pod.ip != entry.ip;
+}
+
+bool MayBeIn(const DaemonPod& pod, const std::string& clique) {
+  return !pod.clique || *pod.clique == clique;
+}
+
+bool MayBeIn(const DaemonPod& pod, const CliquePlace& clique) {
+  return pod.meta.key.ns == clique.ns && MayBeIn(pod, clique.id);
+}
+
+PodByNode PodsThatCount(const Observed& observed) {
+  std::map<kube::Uid, std::string> our_daemon_sets;  // And where they are.
+  for (const api::DaemonSet& set : observed.children.daemon_sets) {
+    our_daemon_sets[set.meta.uid] = set.meta.key.ns;
+  }
+  PodByNode pods;
+  for (const DaemonPod& pod : observed.children.daemon_pods) {
+    const kube::OwnerReference* owner = pod.meta.ControllerOwner();
+    if (owner == nullptr) continue;
+    const auto set = our_daemon_sets.find(owner->uid);
+    const bool ours = set != our_daemon_sets.end() && set->second == pod.meta.key.ns;
+    if (!ours || pod.node.empty() || pod.terminal) continue;
+    const DaemonPod*& best = pods[pod.node];
+    if (best == nullptr || IsBetter(pod, *best)) best = &pod;
+  }
+  return pods;
+}
+
+}  // namespace compute_domain

@@ -1,0 +1,53 @@
+#include "controller/compute_domain/model/ownership.h"
+
+#include <algorithm>
+
+#include "controller/api/names.h"
+
+namespace compute_domain {
+
+bool IsDriverNamespace(const Facts& facts, const std::string& ns) {
+  return std::ranges::find(facts.driver_namespaces, ns) != facts.driver_namespaces.end();
+}
+
+bool IsDaemonSet(const Observed& observed, const api::DaemonSet& set) {
+  return set.domain == observed.uid && IsDriverNamespace(observed.facts, set.meta.key.ns);
+}
+
+bool IsDaemonTemplate(const Observed& observed, const api::ClaimTemplate& found) {
+  return found.domain == observed.uid && found.target == api::kTargetDaemon &&
+         IsDriverNamespace(observed.facts, found.meta.key.ns);
+}
+
+bool IsWorkloadTemplate(const Observed& observed, const api::ClaimTemplate& found) {
+  if (!observed.domain) return false;
+  const kube::OwnerReference* owner = found.meta.ControllerOwner();
+  return found.domain == observed.uid && found.target == api::kTargetWorkload &&
+         found.meta.key.ns == observed.domain->meta.key.ns &&
+         found.meta.key.name == observed.domain->template_name &&
+         (owner == nullptr || owner->uid == observed.uid);  // The reference sets none.
+}
+
+bool IsDaemonPod(const api::DaemonPod& pod) {
+  const kube::OwnerReference* owner = pod.meta.ControllerOwner();
+  return owner != nullptr && owner->kind == kube::kDaemonSets.kind;
+}
+
+bool NeedsLabel(const Observed& observed, const api::Claim& claim) {
+  return claim.channel_domain == observed.uid && claim.meta.key.ns == observed.domain->meta.key.ns;
+}
+
+bool IsChannelClaim(const Observed& observed, const api::Claim& claim) {
+  return NeedsLabel(observed, claim) && !claim.admin_access;
+}
+
+bool IsInUse(const Observed& observed, const api::Claim& claim) {
+  return IsChannelClaim(observed, claim) && !claim.consumers.empty();
+}
+
+bool IsClique(const Observed& observed, const api::Clique& clique) {
+  return clique.domain == observed.uid && IsDriverNamespace(observed.facts, clique.meta.key.ns) &&
+         clique.meta.key.name.starts_with(observed.uid + ".");
+}
+
+}  // namespace compute_domain

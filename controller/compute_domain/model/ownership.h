@@ -1,0 +1,30 @@
+// What belongs to a domain (R4): the label alone never decides, because everybody may set one.
+// In the driver namespaces, where only administrators write, label and kind suffice, whatever the
+// name: older releases used generated names. In a user's namespace name and owner must match too.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "controller/compute_domain/model/observed.h"
+
+namespace compute_domain {
+
+[[nodiscard]] bool IsDriverNamespace(const Facts& facts, const std::string& ns);
+
+[[nodiscard]] bool IsDaemonSet(const Observed& observed, const api::DaemonSet& set);
+[[nodiscard]] bool IsDaemonTemplate(const Observed& observed, const api::ClaimTemplate& found);
+// Known only together with the domain: its spec holds the name.
+[[nodiscard]] bool IsWorkloadTemplate(const Observed& observed, const api::ClaimTemplate& found);
+// Made by a DaemonSet. One that somebody copied by hand has the label too.
+[[nodiscard]] bool IsDaemonPod(const api::DaemonPod& pod);
+// A claim that names the domain, in its namespace: the plugin labels the claim's node. A claim
+// elsewhere may name the domain as well, and counts for nothing. REQUIRES: observed.domain.
+[[nodiscard]] bool NeedsLabel(const Observed& observed, const api::Claim& claim);
+// And it is for a channel, which those of administrators do not take from others.
+[[nodiscard]] bool IsChannelClaim(const Observed& observed, const api::Claim& claim);
+// And somebody holds it.
+[[nodiscard]] bool IsInUse(const Observed& observed, const api::Claim& claim);
+[[nodiscard]] bool IsClique(const Observed& observed, const api::Clique& clique);
+
+}  // namespace compute_domain

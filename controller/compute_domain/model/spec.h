@@ -1,0 +1,44 @@
+// Whether a domain can be provided for at all. Pure.
+#pragma once
+
+#include <optional>
+
+#include "controller/compute_domain/planner.h"
+#include "controller/resource_claim_template/render.h"
+
+namespace compute_domain {
+
+// Whether its children were made, as status says. REQUIRES: observed.domain, here and below.
+[[nodiscard]] bool IsProvisioned(const Observed& observed);
+
+// A kind that children are made and repaired by and that is not read; empty: none. A domain that is
+// provisioned goes on as it is.
+[[nodiscard]] std::optional<Failure> FindBlindness(const Observed& observed);
+
+// What keeps anything from being made for the domain; empty: nothing.
+[[nodiscard]] std::optional<Failure> FindObjection(const Observed& observed);
+
+// An annotation or label that does not read as it should, and goes unheeded; empty: none.
+// REQUIRES: observed.domain.
+[[nodiscard]] std::optional<Failure> FindInvalidAnnotation(const Observed& observed);
+
+// The GPUs that each claim of the workload asks for beside the channel.
+struct GpuWish {
+  bool is_clear = true;  // False: an annotation does not read, so nobody can say how many.
+  std::optional<resource_claim_template::Gpus> gpus = {};  // Empty: none.
+};
+// REQUIRES: observed.domain.
+[[nodiscard]] GpuWish FindGpus(const Observed& observed);
+
+// Whether all its pods are to be in one clique, or in one for each of their groups.
+// REQUIRES: observed.domain.
+[[nodiscard]] bool IsPlaced(const Observed& observed);
+
+// Whether somebody wants nothing to be done about the domain. REQUIRES: observed.domain.
+[[nodiscard]] bool IsPaused(const Observed& observed);
+
+// How long its deletion waits for those who use the domain: by its annotation, else by the facts.
+// REQUIRES: observed.domain.
+[[nodiscard]] std::chrono::seconds DeletionGrace(const Observed& observed);
+
+}  // namespace compute_domain

@@ -1,0 +1,160 @@
+#include "controller/compute_domain/model/spec.h"
+
+#include <gtest/gtest.h>
+
+#include "test/fixtures/observed.h"
+
+namespace compute_domain {
+namespace {
+
+using fixtures::Converged;
+using std::chrono::seconds;
+
+TEST(FindObjection, DomainWithNameAndSpecIsAccepted) { EXPECT_FALSE(FindObjection(Converged())); }
+
+TEST(FindObjection, B40_NameThatIsNoNameIsRefusedWithAnExample) {
+  Observed observed = Converged();
+  observed.domain->template_name = "a\nkind: Pod";
+  const auto objection = FindObjection(observed);
+  ASSERT_TRUE(objection);
+  EXPECT_EQ(objection->reason, "TemplateNameInvalid");
+  EXPECT_NE(objection->message.find("spec.channel.resourceClaimTemplate.name"), std::string::npos);
+  EXPECT_NE(objection->message.find("train-channel"), std::string::npos);
+}
+
+TEST(DeletionGrace, AnnotationOfTheDomainGoesFirst) {
+  Observed observed = Converged();
+  observed.facts.deletion_grace = seconds(600);
+  EXPECT_EQ(DeletionGrace(observed), seconds(600));
+  observed.domain->deletion_grace = "1m30s";
+  EXPECT_EQ(DeletionGrace(observed), seconds(90));
+  observed.domain->deletion_grace = "0";
+  EXPECT_EQ(DeletionGrace(observed), seconds(0));
+  EXPECT_FALSE(FindInvalidAnnotation(observed));
+}
+
+TEST(DeletionGrace, AnnotationThatIsNoDurationIsNotHeededAndNamed) {
+  Observed observed = Converged();
+  observed.facts.deletion_grace = seconds(600);
+  observed.domain->deletion_grace = "soon";
+  EXPECT_EQ(DeletionGrace(observed), seconds(600));
+  const auto invalid = FindInvalidAnnotation(observed);
+  ASSERT_TRUE(invalid);
+  EXPECT_EQ(invalid->reason, "AnnotationInvalid");
+  EXPECT_NE(invalid->message.find("cdom.dev/deletion-grace"), std::string::npos);
+  EXPECT_NE(invalid->message.find("15s"), std::string::npos);
+}
+
+TEST(IsPaused, OnlyTrueIsAPauseAndAnythingElseIsNamed) {
+  Observed observed = Converged();
+  EXPECT_FALSE(IsPaused(observed));
+  for (const char* value : {"true", "false"}) {
+    observed.domain->paused = value;
+    EXPECT_EQ(IsPaused(observed), observed.domain->paused == "true");
+    EXPECT_FALSE(FindInvalidAnnotation(observed)) << value;
+  }
+  observed.domain->paused = "yes";
+  EXPECT_FALSE(IsPaused(observed));
+  const auto invalid = FindInvalidAnnotation(observed);
+  ASSERT_TRUE(invalid);
+  EXPECT_NE(invalid->message.find("cdom.dev/paused"), std::string::npos);
+}
+
+TEST(IsProvisioned, C4_StatusSaysItWithAndWithoutConditions) {
+  Observed observed = fixtures::Converged();
+  EXPECT_TRUE(IsProvisioned(observed));
+  observed.domain->status.status = "NotReady";
+  EXPECT_TRUE(IsProvisioned(observed)) << "its condition";
+  fixtures::ConditionOf(observed.domain->status, "Provisioned").status = "False";
+  EXPECT_FALSE(IsProvisioned(observed));
+  observed.domain->status = {.status = "Ready"};
+  EXPECT_TRUE(IsProvisioned(observed)) << "a CRD without conditions";
+}
+
+TEST(FindInvalidAnnotation, C5_RollThatIsNoWordOfOursIsSaid) {
+  Observed observed = fixtures::Converged();
+  for (const char* word : {"", "Always", "WhenIdle"}) {
+    observed.domain->daemon_roll = word;
+    EXPECT_FALSE(FindInvalidAnnotation(observed)) << word;
+  }
+  observed.domain->daemon_roll = "always";
+  ASSERT_TRUE(FindInvalidAnnotation(observed));
+  EXPECT_NE(FindInvalidAnnotation(observed)->message.find("use Always or WhenIdle"),
+            std::string::npos);
+}
+
+TEST(IsPlaced, G12_OnlyByAWordThatPoliciesKnowAndAnyOtherIsNamed) {
+  Observed observed = fixtures::Converged();
+  EXPECT_FALSE(IsPlaced(observed));
+  for (const char* word : {"clique", "exclusive-clique"}) {
+    observed.domain->placement = word;
+    EXPECT_TRUE(IsPlaced(observed)) << word;
+    EXPECT_FALSE(FindInvalidAnnotation(observed)) << word;
+  }
+  observed.domain->placement = "rack";
+  EXPECT_FALSE(IsPlaced(observed));
+  const auto invalid = FindInvalidAnnotation(observed);
+  ASSERT_TRUE(invalid);
+  EXPECT_EQ(invalid->reason, "AnnotationInvalid");
+  EXPECT_EQ(invalid->message,
+            "Label cdom.dev/placement is not heeded: use clique or exclusive-clique.");
+}
+
+TEST(FindGpus, F5_AnnotationsSayHowManyAndOfWhichClass) {
+  Observed observed = Converged();
+  EXPECT_TRUE(FindGpus(observed).is_clear);
+  EXPECT_FALSE(FindGpus(observed).gpus);
+  observed.domain->gpus = "4";
+  ASSERT_TRUE(FindGpus(observed).gpus);
+  EXPECT_EQ(FindGpus(observed).gpus->count, 4);
+  EXPECT_EQ(FindGpus(observed).gpus->device_class, "gpu.nvidia.com");
+  observed.domain->gpus = "All";
+  observed.domain->gpu_class = "gpu.example.com";
+  ASSERT_TRUE(FindGpus(observed).gpus);
+  EXPECT_EQ(FindGpus(observed).gpus->count, 0);
+  EXPECT_EQ(FindGpus(observed).gpus->device_class, "gpu.example.com");
+  EXPECT_FALSE(FindInvalidAnnotation(observed));
+}
+
+TEST(FindGpus, F5_NumberThatNoClaimCanHaveIsNamedWithItsForm) {
+  Observed observed = Converged();
+  for (const char* number : {"1", "31"}) {
+    observed.domain->gpus = number;
+    EXPECT_FALSE(FindInvalidAnnotation(observed)) << number;
+  }
+  for (const char* number : {"0", "-1", "32", "99999999999", "4 ", "+4", "4.0", "all", "four"}) {
+    observed.domain->gpus = number;
+    EXPECT_FALSE(FindGpus(observed).is_clear) << number;
+    EXPECT_FALSE(FindGpus(observed).gpus) << number;
+    const auto invalid = FindInvalidAnnotation(observed);
+    ASSERT_TRUE(invalid) << number;
+    EXPECT_EQ(invalid->reason, "AnnotationInvalid");
+    EXPECT_EQ(invalid->message,
+              "Annotation cdom.dev/gpus is not heeded, and the claim template stays as it is, or "
+              "is made without GPUs: use a number from 1 to 31, or All for all of a node.");
+  }
+}
+
+TEST(FindGpus, F5_ClassThatIsNoneOfGpusIsNamedAndOneAloneAsksForNothing) {
+  Observed observed = Converged();
+  observed.domain->gpus = "4";
+  for (const char* name : {"Gpu", "a\nkind: Pod", "compute-domain-daemon.nvidia.com",
+                           "compute-domain-default-channel.nvidia.com"}) {
+    observed.domain->gpu_class = name;
+    EXPECT_FALSE(FindGpus(observed).is_clear) << name;
+    const auto invalid = FindInvalidAnnotation(observed);
+    ASSERT_TRUE(invalid) << name;
+    EXPECT_NE(invalid->message.find("Annotation cdom.dev/gpu-class is not heeded"),
+              std::string::npos);
+    EXPECT_NE(invalid->message.find("such as gpu.nvidia.com."), std::string::npos);
+  }
+  observed.domain->gpu_class = "gpu.example.com";
+  EXPECT_TRUE(FindGpus(observed).is_clear);
+  observed.domain->gpus.clear();
+  ASSERT_TRUE(FindInvalidAnnotation(observed));
+  EXPECT_NE(FindInvalidAnnotation(observed)->message.find("use it together with cdom.dev/gpus."),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace compute_domain

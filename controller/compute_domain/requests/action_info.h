@@ -1,0 +1,52 @@
+// What an action is to the API server: which resource, whether it writes, what its result is.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "controller/compute_domain/planner.h"
+#include "pkg/base/result.h"
+#include "pkg/http/transport.h"
+#include "pkg/kube/api/resource.h"
+#include "pkg/kube/api/right.h"
+
+namespace compute_domain {
+
+[[nodiscard]] const kube::Resource& ResourceOf(Kind kind);
+// In the version that is served; in the preferred one if none is.
+[[nodiscard]] kube::Resource ResourceOf(Kind kind, const Facts& facts);
+// Of resource.k8s.io the version that is served, empty if none is; nullptr for a kind whose version
+// never changes.
+[[nodiscard]] const std::string* DraVersion(Kind kind, const Facts& facts);
+
+// What a successful write leaves for the cache to catch up with.
+struct Expectation {
+  Kind kind = {};
+  kube::ObjectKey key = {};
+  std::string resource_version = {};  // The store must be as new as this; or, if empty,
+  kube::Uid gone = {};                // this incarnation must be gone or on its way.
+};
+
+struct ActionResult {
+  std::optional<base::Error> error = {};    // With what was attempted.
+  bool decide_again = false;                // It found evidence.
+  bool goes_on = false;                     // There is more to ask: see RequestsOf.
+  std::optional<kube::Right> refused = {};  // And was done without, or left.
+  std::vector<Expectation> expectations = {};
+};
+
+// What a body says of whoever has a child's name, and of any object.
+[[nodiscard]] base::Result<NameHolder> DecodeHolder(const std::string& body);
+[[nodiscard]] base::Result<kube::ObjectMeta> DecodeMetaOf(const std::string& body);
+
+// The error as the domain's condition has it; empty for what passes by itself.
+[[nodiscard]] std::optional<Failure> FailureOf(const base::Error& error);
+
+// "create DaemonSet cdom-system/x": for errors and logs.
+[[nodiscard]] std::string Describe(const Action& action);
+[[nodiscard]] bool IsWrite(const Action& action);
+// What a domain that lives is served without while it fails.
+[[nodiscard]] bool IsAside(const Action& action);
+
+}  // namespace compute_domain

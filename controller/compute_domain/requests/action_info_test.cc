@@ -1,0 +1,81 @@
+#include "controller/compute_domain/requests/action_info.h"
+
+#include <gtest/gtest.h>
+
+#include "controller/compute_domain/requests/apply.h"
+#include "pkg/kube/client/request.h"
+
+namespace compute_domain {
+namespace {
+
+Failure FailureOfBody(const std::string& body) {
+  const auto reply =
+      kube::CheckStatus(http::Response{.status = 403, .body = body}, http::Method::kPost);
+  return FailureOf(reply.error()).value_or(Failure());
+}
+
+TEST(FailureOf, M8_ForbiddenSaysWhatToDoAboutWhatForbidsIt) {
+  struct Row {
+    const char* body;
+    const char* help;
+  };
+  const std::vector<Row> rows = {
+      {R"({"kind": "Status", "code": 403, "reason": "Forbidden", "message":
+          "daemonsets.apps is forbidden: User \"a\" cannot create resource \"daemonsets\""})",
+       ". Grant the controller this right (manifests/standalone holds all that it needs); it goes "
+       "on by itself."},
+      {R"({"kind": "Status", "code": 403, "reason": "Forbidden", "message":
+          "daemonsets.apps \"d\" is forbidden: exceeded quota: few, requested: count=1"})",
+       ". Raise this quota, or free what uses it up; it goes on by itself."},
+      {R"({"kind": "Status", "code": 403, "reason": "Forbidden", "message":
+          "daemonsets.apps \"d\" is forbidden: unable to create new content in namespace n because it is being terminated",
+          "details": {"causes": [{"reason": "NamespaceTerminating"}]}})",
+       ". The namespace is being deleted; it goes on once there is one of this name again."},
+      {R"({"kind": "Status", "code": 403, "reason": "Forbidden", "message":
+          "ValidatingAdmissionPolicy 'p' denied request: no"})",
+       ". Lift what forbids it; it goes on by itself."},
+  };
+  for (const Row& row : rows) {
+    const Failure failure = FailureOfBody(row.body);
+    EXPECT_EQ(failure.reason, "Forbidden");
+    EXPECT_TRUE(failure.message.ends_with(row.help)) << failure.message;
+  }
+}
+
+// A claim template of a user, who has the name of one of ours and may put anything into it.
+TEST(DecodeHolder, S1_WhatOnlyAStrictReaderRefusesIsNoReasonNotToKnowWhoHasAName) {
+  for (const std::string& parameters :
+       {std::string(R"({"x":"\ud800"})"), std::string(600, '[') + std::string(600, ']'),
+        std::string("\"\xff\xfe\"")}) {
+    const auto holder = DecodeHolder(
+        R"({"metadata":{"name":"a","namespace":"b","uid":"c","resourceVersion":"1"},"spec":)" +
+        parameters + "}");
+    ASSERT_TRUE(holder) << holder.error().message;
+    EXPECT_EQ(holder->meta.uid, "c");
+  }
+}
+
+TEST(FailureOf, WhatPassesByItselfIsNone) {
+  EXPECT_FALSE(FailureOf({.code = base::ErrorCode::kUnavailable, .message = "refused"}));
+}
+
+// Each is a write that would hit whatever is there by now.
+TEST(RequestsOf, T12_WriteThatNothingLocksIsNeverSent) {
+  const Observed observed;
+  const kube::ObjectMeta no_version = {.key = {.ns = "n", .name = "a"}, .uid = "u"};
+  const kube::ObjectMeta no_uid = {.key = {.ns = "n", .name = "a"}, .resource_version = "1"};
+  const std::vector<Action> actions = {
+      Delete{.kind = Kind::kDaemonSet, .key = no_uid.key},
+      WriteFinalizers{.kind = Kind::kComputeDomain, .object = no_uid},
+      WriteStatus{.domain = no_version},
+      WriteClique{.clique = no_version},
+      WritePodTemplate{.daemon_set = no_version},
+      RemoveNodeLabel{.node = "a"},
+  };
+  for (const Action& action : actions) {
+    EXPECT_DEATH((void)RequestsOf(action, observed), "CHECK") << Describe(action);
+  }
+}
+
+}  // namespace
+}  // namespace compute_domain

@@ -1,0 +1,294 @@
+#include "controller/compute_domain/requests/live_reads.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "controller/api/names.h"
+#include "controller/compute_domain/model/ownership.h"
+#include "controller/compute_domain/rules/node_labels.h"
+#include "pkg/base/check.h"
+#include "pkg/json/repair.h"
+#include "pkg/kube/cache/list_page.h"
+#include "pkg/kube/client/request.h"
+
+namespace compute_domain {
+
+using base::ErrorCode;
+using base::Result;
+using http::Request;
+using http::Response;
+using Requests = std::vector<Request>;
+
+namespace {
+
+// A page is about 1 MB: a Node, Pod or DaemonSet has up to 10 KB, the others 2.5 KB. A pass reads
+// several collections side by side.
+int PageSizeOf(Kind kind) {
+  const bool is_large = kind == Kind::kNode || kind == Kind::kDaemonPod || kind == Kind::kDaemonSet;
+  return is_large ? 100 : 400;
+}
+
+Request PageRequest(const Page& page, const Observed& observed) {
+  kube::ListOptions options = {.ns = page.ns,
+                               .continue_token = page.continue_token,
+                               .limit = std::min(PageSizeOf(page.kind), page.limit.objects()),
+                               .bytes_max = page.limit.bytes_max(),
+                               .metadata_only = page.kind == Kind::kComputeDomain};
+  if (page.by_label) {
+    options.label_selector = std::string(api::kDomainLabel) + "=" + observed.uid;
+  }
+  return kube::ListRequest(ResourceOf(page.kind, observed.facts), options);
+}
+
+// The first pages of what each action reads.
+std::vector<Page> FirstPages(const ReadOwner& /*read*/, const Observed& /*observed*/) {
+  return {{.kind = Kind::kComputeDomain, .by_label = false}};  // It is found by its UID.
+}
+
+std::vector<Page> FirstPages(const ReadChildren& read, const Observed& observed) {
+  std::vector<Page> pages = {{.kind = Kind::kNode}, {.kind = Kind::kClaimTemplate}};
+  const auto& driver = observed.facts.driver_namespaces;
+  for (const std::string& ns : driver) {
+    for (const Kind kind : {Kind::kDaemonSet, Kind::kDaemonPod, Kind::kClique}) {
+      pages.push_back({.kind = kind, .ns = ns});
+    }
+    if (!observed.facts.views.claims_are_granted) continue;
+    const bool daemons_alone = ns != read.workload_namespace;
+    pages.push_back({.kind = Kind::kClaim,
+                     .ns = ns,
+                     .by_label = daemons_alone && observed.memory.claims_are_labelled});
+  }
+  const bool known = !read.workload_namespace.empty() && observed.facts.views.claims_are_granted &&
+                     std::ranges::find(driver, read.workload_namespace) == driver.end();
+  // Those of the workload may have been written by hand.
+  if (known) {
+    pages.push_back({.kind = Kind::kClaim, .ns = read.workload_namespace, .by_label = false});
+  }
+  return pages;
+}
+
+std::vector<Page> FirstPages(const ReadDaemons& /*read*/, const Observed& observed) {
+  std::vector<Page> pages;
+  for (const std::string& ns : observed.facts.driver_namespaces) {
+    for (const Kind kind : {Kind::kDaemonPod, Kind::kClique}) {
+      pages.push_back({.kind = kind, .ns = ns});
+    }
+  }
+  return pages;
+}
+
+std::vector<Page> FirstPages(const ReadClaims& read, const Observed& /*observed*/) {
+  return {{.kind = Kind::kClaim, .ns = read.ns, .by_label = false}};
+}
+
+template <typename Read>
+Requests PagesOf(const Read& action, const Observed& observed, const LiveRead& read) {
+  Requests requests;
+  for (const Page& page : read.pages.empty() ? FirstPages(action, observed) : read.pages) {
+    requests.push_back(PageRequest(page, observed));
+  }
+  return requests;
+}
+
+// Puts one item of a live list into `read`, if it belongs to the domain.
+Result<void> AddItem(Kind kind, json::View item, const std::string& uid, LiveRead& read) {
+  Children& found = read.found;
+  switch (kind) {
+    case Kind::kNode:
+      found.labelled_nodes.push_back(TRY(api::DecodeNode(item)));
+      break;
+    case Kind::kClaimTemplate:
+      found.templates.push_back(TRY(api::DecodeClaimTemplate(item)));
+      break;
+    case Kind::kDaemonSet:
+      found.daemon_sets.push_back(TRY(api::DecodeDaemonSet(item)));
+      break;
+    case Kind::kDaemonPod: {
+      api::DaemonPod pod = TRY(api::DecodeDaemonPod(item));
+      if (IsDaemonPod(pod)) found.daemon_pods.push_back(std::move(pod));
+      break;
+    }
+    case Kind::kClique:
+      found.cliques.push_back(TRY(api::DecodeClique(item)));
+      break;
+    case Kind::kClaim: {
+      api::Claim claim = TRY(api::DecodeClaim(item));
+      const bool names_it = claim.channel_domain == uid || claim.daemon_domain == uid;
+      if (names_it) found.claims.push_back(std::move(claim));
+      break;
+    }
+    case Kind::kComputeDomain: {
+      kube::ObjectMeta meta = TRY(kube::DecodeMeta(item));
+      if (meta.uid == uid) read.owner = std::move(meta);
+      break;
+    }
+  }
+  return {};
+}
+
+Result<void> TakePage(Page page, std::string_view body, const Observed& observed, LiveRead& read) {
+  kube::ListPage list = TRY(kube::ReadListPage(body));
+  // What is not the list proves nothing.
+  const bool is_it =
+      list.kind == ResourceOf(page.kind).kind + "List" ||
+      (page.kind == Kind::kComputeDomain && list.kind == "PartialObjectMetadataList");
+  if (!is_it) {
+    return base::Fail(ErrorCode::kUnavailable, "a list came as \"" + list.kind + "\"");
+  }
+  if (!list.continue_token.empty() && list.continue_token == page.continue_token) {
+    return base::Fail(ErrorCode::kUnavailable, "a page of a list leads to itself");
+  }
+  json::Parser parser;
+  for (const std::string_view item : list.items) {
+    const json::View object = TRY(json::ParseRepaired(parser, item));
+    TRY(AddItem(page.kind, object, observed.uid, read));
+  }
+  page.limit.OnPage(body.size());
+  page.continue_token = std::move(list.continue_token);
+  if (!page.continue_token.empty()) read.pages.push_back(std::move(page));
+  return {};
+}
+
+bool LacksNone(Kind /*kind*/) { return false; }
+
+// Whether they were the last; if not, the action goes on with those that follow. `may_lack`: of
+// which kinds a 404 means that there are none.
+template <typename Read, typename MayLack = bool (*)(Kind)>
+Result<bool> TakePages(const Read& action, const Replies& replies, const Observed& observed,
+                       LiveRead& read, ActionResult& result, const MayLack& may_lack = LacksNone) {
+  std::vector<Page> pages = std::exchange(read.pages, {});
+  if (pages.empty()) pages = FirstPages(action, observed);
+  CHECK(pages.size() == replies.size());
+  for (std::size_t i = 0; i < pages.size(); ++i) {
+    const Result<Response>& reply = replies[i];
+    const bool is_missing = !reply && reply.error().code == ErrorCode::kNotFound;
+    if (is_missing && may_lack(pages[i].kind)) continue;
+    const bool is_too_large = !reply && reply.error().code == ErrorCode::kTooLarge;
+    if (is_too_large && pages[i].limit.Shrink()) {
+      read.pages.push_back(std::move(pages[i]));
+      continue;
+    }
+    if (!reply) return tl::unexpected(reply.error());
+    TRY(TakePage(std::move(pages[i]), reply->body, observed, read));
+  }
+  result.goes_on = !read.pages.empty();
+  result.decide_again = !result.goes_on;
+  return result.decide_again;
+}
+
+Result<std::optional<kube::ObjectMeta>> OwnerOf(const std::string& body, const Observed& observed) {
+  kube::ObjectMeta meta = TRY(DecodeMetaOf(body));
+  if (meta.uid != observed.uid) return std::optional<kube::ObjectMeta>();
+  return std::optional(std::move(meta));
+}
+
+}  // namespace
+
+Requests RequestsOf(const ReadOwner& action, const Observed& observed, const LiveRead& read) {
+  if (action.key) return {kube::GetRequest(api::kComputeDomains, *action.key)};
+  return PagesOf(action, observed, read);
+}
+
+Result<void> TakeReplies(const ReadOwner& action, const Replies& replies, Observed& observed,
+                         LiveRead& read, ActionResult& result) {
+  if (!action.key) {
+    if (!TRY(TakePages(action, replies, observed, read, result))) return {};
+    observed.evidence.owner.emplace(std::move(read.owner));
+    return {};
+  }
+  const Result<Response>& reply = replies.front();
+  result.decide_again = true;
+  if (!reply && reply.error().code == ErrorCode::kNotFound) {
+    observed.evidence.owner.emplace(std::nullopt);
+    return {};
+  }
+  if (!reply) return tl::unexpected(reply.error());
+  observed.evidence.owner.emplace(TRY(OwnerOf(reply->body, observed)));
+  return {};
+}
+
+Requests RequestsOf(const ReadChildren& action, const Observed& observed, const LiveRead& read) {
+  return PagesOf(action, observed, read);
+}
+
+Result<void> TakeReplies(const ReadChildren& action, const Replies& replies, Observed& observed,
+                         LiveRead& read, ActionResult& result) {
+  // A kind that is not served has no objects: DRA may be switched off. But of a kind that was
+  // served a moment ago a 404 says only that its version is another one by now.
+  const auto may_lack = [&](Kind kind) {
+    const std::string* version = DraVersion(kind, observed.facts);
+    return version == nullptr || version->empty();
+  };
+  if (!TRY(TakePages(action, replies, observed, read, result, may_lack))) return {};
+  for (const api::Node& node : read.found.labelled_nodes) {
+    observed.nodes.insert_or_assign(node.meta.key.name, node);
+  }
+  observed.evidence.children = std::move(read.found);
+  return {};
+}
+
+Requests RequestsOf(const ReadDaemons& action, const Observed& observed, const LiveRead& read) {
+  return PagesOf(action, observed, read);
+}
+
+Result<void> TakeReplies(const ReadDaemons& action, const Replies& replies, Observed& observed,
+                         LiveRead& read, ActionResult& result) {
+  if (!TRY(TakePages(action, replies, observed, read, result))) return {};
+  observed.evidence.daemon_pods = std::move(read.found.daemon_pods);
+  observed.evidence.cliques = std::move(read.found.cliques);
+  return {};
+}
+
+Requests RequestsOf(const ReadClaims& action, const Observed& observed, const LiveRead& read) {
+  return PagesOf(action, observed, read);
+}
+
+Result<void> TakeReplies(const ReadClaims& action, const Replies& replies, Observed& observed,
+                         LiveRead& read, ActionResult& result) {
+  if (!TRY(TakePages(action, replies, observed, read, result))) return {};
+  const std::set<std::string> used = NodesInUse(observed, read.found.claims);
+  std::erase_if(observed.memory.labels_removed,
+                [&](const std::string& node) { return !used.contains(node); });
+  observed.evidence.claims = std::move(read.found.claims);
+  return {};
+}
+
+Requests RequestsOf(const ReadPods& action, const Observed& /*observed*/,
+                    const LiveRead& /*read*/) {
+  Requests requests;
+  for (const std::string& name : action.names) {
+    requests.push_back(kube::GetRequest(kube::kPods, {.ns = action.ns, .name = name}));
+  }
+  return requests;
+}
+
+Result<void> TakeReplies(const ReadPods& action, const Replies& replies, Observed& observed,
+                         LiveRead& /*read*/, ActionResult& /*result*/) {
+  std::map<std::string, std::string> words;
+  for (std::size_t i = 0; i < action.names.size(); ++i) {
+    words[action.names[i]] = replies[i] ? api::DecodeWaitingWords(replies[i]->body) : "";
+  }
+  observed.memory.words = words;
+  observed.evidence.words = std::move(words);
+  return {};
+}
+
+Requests RequestsOf(const ReadTaken& action, const Observed& observed, const LiveRead& /*read*/) {
+  return {kube::GetRequest(ResourceOf(action.kind, observed.facts), action.key)};
+}
+
+Result<void> TakeReplies(const ReadTaken& action, const Replies& replies, Observed& observed,
+                         LiveRead& /*read*/, ActionResult& result) {
+  const Result<Response>& reply = replies.front();
+  NameCheck& name = observed.evidence.names[{action.kind, action.key}];
+  result.decide_again = true;
+  if (!reply && reply.error().code == ErrorCode::kNotFound) {
+    name = {NameCheck::Is::kFree};
+    return {};
+  }
+  if (!reply) return tl::unexpected(reply.error());
+  name = Found(TRY(DecodeHolder(reply->body)));
+  return {};
+}
+
+}  // namespace compute_domain

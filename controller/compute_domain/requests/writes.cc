@@ -1,0 +1,270 @@
+#include "controller/compute_domain/requests/writes.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "controller/api/names.h"
+#include "pkg/base/check.h"
+#include "pkg/json/repair.h"
+#include "pkg/kube/client/patch_by_put.h"
+#include "pkg/kube/client/request.h"
+
+namespace compute_domain {
+
+using base::ErrorCode;
+using base::Result;
+using http::Request;
+using http::Response;
+using json::Value;
+
+namespace {
+
+// Locks the object: the server refuses the patch if it is another incarnation or version.
+Value LockedMeta(const kube::ObjectMeta& meta) {
+  CHECK(!meta.uid.empty() && !meta.resource_version.empty());  // Empty, it locks nothing.
+  return Value::Object({{"uid", meta.uid}, {"resourceVersion", meta.resource_version}});
+}
+
+// A label or annotation as a JSON pointer, where '/' in a key is "~1".
+std::string PathOf(const char* kind, std::string_view key) {
+  std::string escaped(key);
+  escaped.replace(escaped.find('/'), 1, "~1");
+  return std::string("/metadata/") + kind + "/" + escaped;
+}
+
+Value PatchOf(const char* verb, std::string path, Value value) {
+  return Value::Object({{"op", verb}, {"path", std::move(path)}, {"value", std::move(value)}});
+}
+
+void Expect(ActionResult& result, Kind kind, const kube::ObjectKey& key,
+            std::string resource_version) {
+  result.expectations.push_back(
+      {.kind = kind, .key = key, .resource_version = std::move(resource_version)});
+}
+
+Result<void> TakeChild(Kind kind, const kube::ObjectKey& key, const Result<Response>& reply,
+                       Observed& observed, ActionResult& result) {
+  // Gone: made anew once the cache shows it.
+  if (!reply && reply.error().code == ErrorCode::kNotFound) return {};
+  if (!reply) return tl::unexpected(reply.error());
+  const NameHolder written = TRY(DecodeHolder(reply->body));
+  const auto name = observed.evidence.names.find({kind, key});
+  if (name != observed.evidence.names.end()) name->second = Found(written);
+  Expect(result, kind, key, written.meta.resource_version);
+  return {};
+}
+
+// The API server has this sentence for a JSON patch that cannot be applied, and no other; what
+// refuses a node that the patch did make, such as a webhook, says why.
+bool SaysThatATestFailed(const base::Error& error) {
+  return error.code == ErrorCode::kInvalid &&
+         error.message.find("the server rejected our request due to an error in our request") !=
+             std::string::npos;
+}
+
+// What a patch tests of a node is not so any more; or the node is gone.
+bool NeedNotChange(const Result<Response>& reply) {
+  return !reply &&
+         (SaysThatATestFailed(reply.error()) || reply.error().cause == kube::kTestFailed ||
+          reply.error().code == ErrorCode::kNotFound);
+}
+
+}  // namespace
+
+Request RequestOf(const Create& create, const Observed& observed) {
+  return kube::CreateRequest(ResourceOf(create.kind, observed.facts), create.key.ns, create.object);
+}
+
+Result<void> TakeReply(const Create& create, const Result<Response>& reply, Observed& observed,
+                       ActionResult& result) {
+  NameCheck& name = observed.evidence.names[{create.kind, create.key}];
+  if (!reply && reply.error().code == ErrorCode::kAlreadyExists) {
+    name = {NameCheck::Is::kTaken};  // Whatever was read before.
+    result.decide_again = create.kind != Kind::kClique;
+    return {};
+  }
+  if (!reply) {
+    observed.evidence.names.erase({create.kind, create.key});
+    return tl::unexpected(reply.error());
+  }
+  name = Found(TRY(DecodeHolder(reply->body)));
+  Expect(result, create.kind, create.key, name.holder.meta.resource_version);
+  return {};
+}
+
+Request RequestOf(const Delete& remove, const Observed& observed) {
+  CHECK(!remove.uid.empty());
+  return kube::DeleteRequest(ResourceOf(remove.kind, observed.facts), remove.key, remove.uid,
+                             kube::Propagation::kBackground);
+}
+
+Result<void> TakeReply(const Delete& remove, const Result<Response>& reply, Observed& /*observed*/,
+                       ActionResult& result) {
+  // Gone, or another incarnation: means nothing; only a fresh read decides (R5).
+  const bool tolerated = !reply && (reply.error().code == ErrorCode::kNotFound ||
+                                    reply.error().code == ErrorCode::kConflict);
+  if (!reply && !tolerated) return tl::unexpected(reply.error());
+  result.expectations.push_back({.kind = remove.kind, .key = remove.key, .gone = remove.uid});
+  return {};
+}
+
+Request RequestOf(const ReplaceDaemon& replace, const Observed& observed) {
+  return RequestOf(Delete{.kind = Kind::kDaemonPod, .key = replace.key, .uid = replace.uid},
+                   observed);
+}
+
+Result<void> TakeReply(const ReplaceDaemon& replace, const Result<Response>& reply,
+                       Observed& observed, ActionResult& result) {
+  // Of a name that is never used again it does not say that the pod is another by now, but that
+  // somebody keeps it; who is taken for replaced would be waited for in vain.
+  if (!reply && reply.error().code == ErrorCode::kConflict) return tl::unexpected(reply.error());
+  return TakeReply(Delete{.kind = Kind::kDaemonPod, .key = replace.key, .uid = replace.uid}, reply,
+                   observed, result);
+}
+
+Request RequestOf(const WriteFinalizers& write, const Observed& observed) {
+  Value meta = LockedMeta(write.object);
+  for (const std::string& name : write.finalizers) meta["finalizers"].Append(name);
+  if (write.finalizers.empty()) meta["finalizers"] = Value();
+  return kube::MergePatchRequest(ResourceOf(write.kind, observed.facts), write.object.key,
+                                 Value::Object({{"metadata", std::move(meta)}}));
+}
+
+Result<void> TakeReply(const WriteFinalizers& write, const Result<Response>& reply,
+                       Observed& observed, ActionResult& result) {
+  // Gone, so nothing holds it. A finalizer that should have been added is another matter: what
+  // was to follow it must not.
+  const bool adds = std::ranges::find(write.finalizers, api::kFinalizer) != write.finalizers.end();
+  if (!reply && reply.error().code == ErrorCode::kNotFound && !adds) return {};
+  if (!reply) return tl::unexpected(reply.error());
+  const kube::ObjectMeta meta = TRY(DecodeMetaOf(reply->body));
+  if (write.kind == Kind::kComputeDomain && observed.domain) observed.domain->meta = meta;
+  Expect(result, write.kind, write.object.key, meta.resource_version);
+  return {};
+}
+
+Request RequestOf(const WriteClique& write, const Observed& /*observed*/) {
+  Value patch = Value::Object({{"daemons", api::EncodeDaemons(write.daemons)}});
+  Value& meta = patch["metadata"] = LockedMeta(write.clique);
+  meta["annotations"][api::kHeldIndicesAnnotation] = api::EncodeHeld(write.held);
+  meta["annotations"][api::kJoiningAnnotation] = std::to_string(write.joining);
+  if (!write.owners.IsNull()) meta["ownerReferences"] = write.owners;
+  return kube::MergePatchRequest(api::kComputeDomainCliques, write.clique.key, patch);
+}
+
+Result<void> TakeReply(const WriteClique& write, const Result<Response>& reply, Observed& observed,
+                       ActionResult& result) {
+  // Gone: made anew once the cache shows it.
+  if (!reply && reply.error().code == ErrorCode::kNotFound) return {};
+  if (!reply) return tl::unexpected(reply.error());
+  const kube::ObjectMeta meta = TRY(DecodeMetaOf(reply->body));
+  for (api::Clique& clique : observed.children.cliques) {
+    if (clique.meta.uid != meta.uid) continue;
+    clique.meta = meta;
+    clique.daemons = write.daemons;
+    clique.held = write.held;
+    clique.joining = write.joining;
+  }
+  Expect(result, Kind::kClique, write.clique.key, meta.resource_version);
+  return {};
+}
+
+Request RequestOf(const WritePodTemplate& write, const Observed& /*observed*/) {
+  const kube::ObjectMeta& meta = write.daemon_set;
+  CHECK(!meta.resource_version.empty());
+  // The server takes a resourceVersion that is not the object's for a conflict.
+  return kube::JsonPatchRequest(
+      kube::kDaemonSets, meta.key,
+      Value::Array(
+          {PatchOf("replace", "/metadata/resourceVersion", meta.resource_version),
+           PatchOf("replace", "/spec/template", write.pod_template),
+           PatchOf("replace", "/spec/updateStrategy", Value::Object({{"type", "OnDelete"}})),
+           PatchOf("add", PathOf("annotations", api::kTemplateHashAnnotation), write.stamp)}));
+}
+
+Result<void> TakeReply(const WritePodTemplate& write, const Result<Response>& reply,
+                       Observed& observed, ActionResult& result) {
+  return TakeChild(Kind::kDaemonSet, write.daemon_set.key, reply, observed, result);
+}
+
+Request RequestOf(const WriteIdentity& write, const Observed& observed) {
+  Value meta = LockedMeta(write.object);
+  meta["labels"] = write.labels;
+  if (!write.owners.IsNull()) meta["ownerReferences"] = write.owners;
+  return kube::MergePatchRequest(ResourceOf(write.kind, observed.facts), write.object.key,
+                                 Value::Object({{"metadata", std::move(meta)}}));
+}
+
+Result<void> TakeReply(const WriteIdentity& write, const Result<Response>& reply,
+                       Observed& observed, ActionResult& result) {
+  return TakeChild(write.kind, write.object.key, reply, observed, result);
+}
+
+Request RequestOf(const RemoveNodeLabel& remove, const Observed& /*observed*/) {
+  CHECK(!remove.domain.empty());
+  const std::string path = PathOf("labels", api::kDomainLabel);
+  return kube::JsonPatchRequest(kube::kNodes, {.name = remove.node},
+                                Value::Array({PatchOf("test", path, remove.domain),
+                                              Value::Object({{"op", "remove"}, {"path", path}})}));
+}
+
+Result<void> TakeReply(const RemoveNodeLabel& remove, const Result<Response>& reply,
+                       Observed& observed, ActionResult& result) {
+  // The label is gone or another domain's.
+  if (NeedNotChange(reply)) return {};
+  if (!reply) return tl::unexpected(reply.error());
+  const kube::ObjectMeta meta = TRY(DecodeMetaOf(reply->body));
+  Expect(result, Kind::kNode, {.name = remove.node}, meta.resource_version);
+  const bool lives = observed.domain && !observed.domain->meta.deleting;
+  if (!lives) return {};
+  std::erase_if(observed.children.labelled_nodes,
+                [&](const api::Node& node) { return node.meta.key.name == remove.node; });
+  if (const auto node = observed.nodes.find(remove.node); node != observed.nodes.end()) {
+    node->second.domain.clear();
+  }
+  observed.memory.labels_removed.insert(remove.node);
+  observed.evidence.claims.reset();  // Read before the removal: too early.
+  result.decide_again = true;
+  return {};
+}
+
+Request RequestOf(const RestoreNodeLabel& restore, const Observed& /*observed*/) {
+  const std::string path = PathOf("labels", api::kDomainLabel);
+  // To the API server what is not there is equal to null.
+  return kube::JsonPatchRequest(
+      kube::kNodes, {.name = restore.node},
+      Value::Array({PatchOf("test", path, Value()), PatchOf("add", path, restore.domain)}));
+}
+
+Result<void> TakeReply(const RestoreNodeLabel& restore, const Result<Response>& reply,
+                       Observed& observed, ActionResult& result) {
+  const bool is_labelled = NeedNotChange(reply);  // By the plugin, or for somebody else.
+  if (!reply && !is_labelled) return tl::unexpected(reply.error());
+  observed.memory.labels_removed.erase(restore.node);
+  if (is_labelled) return {};
+  const kube::ObjectMeta meta = TRY(DecodeMetaOf(reply->body));
+  Expect(result, Kind::kNode, {.name = restore.node}, meta.resource_version);
+  return {};
+}
+
+Request RequestOf(const WriteStatus& write, const Observed& /*observed*/) {
+  return kube::MergePatchRequest(
+      api::kComputeDomains, write.domain.key,
+      Value::Object({{"metadata", LockedMeta(write.domain)}, {"status", Encode(write.status)}}),
+      "status");
+}
+
+Result<void> TakeReply(const WriteStatus& write, const Result<Response>& reply, Observed& observed,
+                       ActionResult& result) {
+  if (!reply) return tl::unexpected(reply.error());
+  json::Parser parser;
+  const json::View object = TRY(json::ParseRepaired(parser, reply->body));
+  const api::ComputeDomain written = TRY(api::DecodeComputeDomain(object));
+  // Judged only here: the CRD drops fields that it does not know.
+  const bool pruned = !write.status.conditions.empty() && written.status.conditions.empty();
+  if (pruned) observed.facts.status_is_pruned = true;
+  Expect(result, Kind::kComputeDomain, write.domain.key, written.meta.resource_version);
+  return {};
+}
+
+}  // namespace compute_domain

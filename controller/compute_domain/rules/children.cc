@@ -1,0 +1,411 @@
+#include "controller/compute_domain/rules/children.h"
+
+#include <algorithm>
+
+#include "controller/api/names.h"
+#include "controller/compute_domain/model/ownership.h"
+#include "controller/compute_domain/model/spec.h"
+#include "controller/compute_domain/rules/deletion.h"
+#include "controller/compute_domain/rules/membership/clique_patch.h"
+#include "controller/compute_domain/rules/rollout.h"
+#include "controller/daemon_set/render.h"
+#include "controller/resource_claim_template/render.h"
+#include "pkg/base/fingerprint.h"
+
+namespace compute_domain {
+
+namespace {
+
+// One child that the domain should have, as it should be.
+struct Rendered {
+  json::Value object = {};
+  std::string hash = {};  // Of what was rendered.
+};
+
+// And what there is of it.
+struct Child {
+  ChildRole role = {};
+  Kind kind = {};
+  kube::ObjectKey key = {};
+  Rendered (*render)(const Observed&) = nullptr;
+  const kube::ObjectMeta* found = nullptr;  // Under whatever name; one that stays, if there is one.
+  // Empty: it stays as it is, for somebody else made it, or nobody can say how it should be.
+  std::string found_hash = {};
+  bool edited = false;    // Since we wrote it.
+  std::string hash = {};  // What `render` would give; empty: not known without.
+};
+
+template <typename T>
+const T* FindOurs(const std::vector<T>& all, const Observed& observed,
+                  bool (*is_ours)(const Observed&, const T&)) {
+  const T* found = nullptr;
+  for (const T& object : all) {
+    if (!is_ours(observed, object)) continue;
+    if (found == nullptr || found->meta.deleting) found = &object;
+  }
+  return found;
+}
+
+std::string Stamp(const std::string& hash, std::int64_t generation) {
+  return hash + ":" + std::to_string(generation);
+}
+
+kube::ObjectKey DaemonKey(const Observed& observed) {
+  return {.ns = observed.facts.driver_namespaces.front(), .name = api::DaemonName(observed.uid)};
+}
+
+Rendered RenderDaemonSet(const Observed& observed) {
+  Rendered rendered = {.object = daemon_set::Render(observed.uid, observed.facts.daemons)};
+  json::Value& pod_template = rendered.object["spec"]["template"];
+  rendered.hash = base::Fingerprint(json::Serialize(pod_template));
+  // The pods carry it too: so it shows which of them are outdated.
+  pod_template["metadata"]["annotations"][api::kTemplateHashAnnotation] = rendered.hash;
+  rendered.object["metadata"]["annotations"][api::kTemplateHashAnnotation] =
+      Stamp(rendered.hash, 1);
+  return rendered;
+}
+
+// `render` takes the version of resource.k8s.io to render for.
+template <typename Render>
+Rendered RenderTemplate(const Observed& observed, Render render) {
+  // The same whatever version is served: an upgrade of the cluster is no change of the template.
+  const std::string& stable = kube::kResourceClaimTemplates.version;
+  Rendered rendered = {.object = render(stable)};
+  // Without the labels of its claims: a template that lacks them serves, and is not made again.
+  rendered.hash = base::Fingerprint(
+      json::Serialize(json::Value::Object({{"spec", rendered.object["spec"]["spec"]}})));
+  const std::string& served = observed.facts.views.template_version;
+  if (served != stable) rendered.object = render(served);
+  rendered.object["metadata"]["annotations"][api::kTemplateHashAnnotation] = rendered.hash;
+  return rendered;
+}
+
+Rendered RenderDaemonTemplate(const Observed& observed) {
+  return RenderTemplate(observed, [&](const std::string& version) {
+    return resource_claim_template::RenderDaemon(observed.uid, DaemonKey(observed).ns, version);
+  });
+}
+
+Rendered RenderWorkloadTemplate(const Observed& observed) {
+  api::ComputeDomain domain = *observed.domain;
+  // A plugin that finds IMEX on its host knows no other.
+  if (observed.facts.imex_on_hosts) domain.allocation_mode = "Single";
+  return RenderTemplate(observed, [&](const std::string& version) {
+    return resource_claim_template::RenderWorkload(domain, FindGpus(observed).gpus, version);
+  });
+}
+
+Child FindDaemonSet(const Observed& observed) {
+  Child child = {.role = ChildRole::kDaemonSet,
+                 .kind = Kind::kDaemonSet,
+                 .key = DaemonKey(observed),
+                 .render = RenderDaemonSet,
+                 .hash = observed.memory.rendered.daemon_set};
+  const api::DaemonSet* found = FindOurs(observed.children.daemon_sets, observed, IsDaemonSet);
+  if (found == nullptr) return child;
+  child.found = &found->meta;
+  child.found_hash = found->template_hash;
+  child.edited = found->meta.generation != found->template_generation;
+  return child;
+}
+
+Child FindTemplate(const Observed& observed, ChildRole role, kube::ObjectKey key,
+                   Rendered (*render)(const Observed&),
+                   bool (*is_ours)(const Observed&, const api::ClaimTemplate&)) {
+  Child child = {
+      .role = role, .kind = Kind::kClaimTemplate, .key = std::move(key), .render = render};
+  const api::ClaimTemplate* found = FindOurs(observed.children.templates, observed, is_ours);
+  if (found == nullptr) return child;
+  child.found = &found->meta;
+  child.found_hash = found->template_hash;
+  return child;
+}
+
+Child FindWorkloadTemplate(const Observed& observed) {
+  const api::ComputeDomain& domain = *observed.domain;
+  Child child = FindTemplate(observed, ChildRole::kWorkloadTemplate,
+                             {.ns = domain.meta.key.ns, .name = domain.template_name},
+                             RenderWorkloadTemplate, IsWorkloadTemplate);
+  const GpuWish wish = FindGpus(observed);
+  // A slip of the pen takes no GPUs from pods yet to come.
+  if (!wish.is_clear) child.found_hash.clear();
+  // The reference's template has none, and who asks for them wants another.
+  if (wish.gpus && child.found_hash.empty()) child.found_hash = "of others";
+  return child;
+}
+
+std::vector<Child> ChildrenOf(const Observed& observed) {
+  Child workload = FindWorkloadTemplate(observed);
+  if (observed.facts.imex_on_hosts) return {std::move(workload)};
+  Child daemons = FindTemplate(observed, ChildRole::kDaemonTemplate, DaemonKey(observed),
+                               RenderDaemonTemplate, IsDaemonTemplate);
+  daemons.hash = observed.memory.rendered.daemon_template;
+  return {std::move(daemons), FindDaemonSet(observed), std::move(workload)};
+}
+
+bool IsRead(const NameCheck& name) {
+  return name.is == NameCheck::Is::kFree || name.is == NameCheck::Is::kFound;
+}
+
+// Somebody deleted a child that holds the finalizer which the reference gave it. It is let go, so
+// that it can be made again; like every release, only after a live read (R5).
+std::optional<Action> PlanRelease(const Observed& observed, Kind kind,
+                                  const kube::ObjectMeta& found) {
+  if (!HoldsFinalizer(found)) return {};
+  // With a DaemonSet its daemons go, and with them the job that its peers run: it stays, as it did
+  // under whoever set the finalizer.
+  const bool ends_daemons =
+      !MayRestartUnderJob(observed) &&
+      std::ranges::any_of(observed.children.daemon_pods,
+                          [&](const api::DaemonPod& pod) { return IsMadeBy(pod, found.uid); });
+  if (ends_daemons && IsClaimed(observed, observed.children.claims)) return {};
+  const NameCheck& name = observed.evidence.NameOf(kind, found.key);
+  if (!IsRead(name)) return ReadTaken{.kind = kind, .key = found.key};
+  if (ends_daemons && !observed.evidence.claims) {
+    return ReadClaims{.ns = observed.domain->meta.key.ns};
+  }
+  if (ends_daemons && IsClaimed(observed, *observed.evidence.claims)) return {};
+  if (name.is == NameCheck::Is::kFree) return {};
+  const kube::ObjectMeta& live = name.holder.meta;
+  if (live.uid != found.uid || !HoldsFinalizer(live)) return {};
+  return Release(kind, live);
+}
+
+// Whether that is known without rendering it.
+bool IsAsRendered(const Child& child) {
+  return !child.hash.empty() && child.found_hash == child.hash && !child.edited;
+}
+
+// One of ours that is not, or no more, what it should be. A claim template cannot be changed: it is
+// deleted, and made again once it is gone.
+std::optional<Action> PlanRepair(const Child& child, Rendered wanted) {
+  const json::Value& owners = wanted.object["metadata"]["ownerReferences"];
+  if (!owners.IsNull() && child.found->owners.empty()) {
+    // The reference gives its workload templates no owner: with one, they cannot outlive it (R6).
+    return WriteIdentity{.kind = child.kind,
+                         .object = *child.found,
+                         .labels = wanted.object["metadata"]["labels"],
+                         .owners = owners};
+  }
+  if (child.found_hash.empty()) return {};
+  const bool is_as_wanted = child.found_hash == wanted.hash && !child.edited;
+  if (is_as_wanted) return {};
+  if (child.kind != Kind::kDaemonSet) {
+    return Delete{.kind = child.kind, .key = child.found->key, .uid = child.found->uid};
+  }
+  json::Value pod_template = std::move(wanted.object["spec"]["template"]);
+  pod_template["metadata"]["annotations"][api::kRepairedAnnotation] =
+      std::to_string(child.found->generation);
+  return WritePodTemplate{.daemon_set = *child.found,
+                          .pod_template = std::move(pod_template),
+                          .stamp = Stamp(wanted.hash, child.found->generation + 1)};
+}
+
+// Whether what holds a child's name counts as that child (R4).
+bool IsChild(const Observed& observed, Kind kind, const NameHolder& found) {
+  if (kind == Kind::kDaemonSet) {
+    return IsDaemonSet(observed, {.meta = found.meta, .domain = found.domain});
+  }
+  const api::ClaimTemplate decoded = {
+      .meta = found.meta, .domain = found.domain, .target = found.target};
+  return IsDaemonTemplate(observed, decoded) || IsWorkloadTemplate(observed, decoded);
+}
+
+// Whether it is that child but for labels that somebody took off: its owner says so, or that it was
+// made by us.
+bool HasLostLabels(const Observed& observed, Kind kind, const NameHolder& found) {
+  NameHolder whole = found;
+  if (whole.domain.empty()) whole.domain = observed.uid;
+  if (whole.target.empty()) {
+    const bool is_daemons = found.meta.key.name == api::DaemonName(observed.uid);
+    whole.target = is_daemons ? api::kTargetDaemon : api::kTargetWorkload;
+  }
+  const kube::OwnerReference* owner = found.meta.ControllerOwner();
+  const bool is_made_by_us =
+      owner == nullptr ? !found.template_hash.empty() : owner->uid == observed.uid;
+  return is_made_by_us && !found.meta.deleting && !IsChild(observed, kind, found) &&
+         IsChild(observed, kind, whole);
+}
+
+std::optional<Action> PlanCreation(const Observed& observed, const Child& child) {
+  // Where the view still shows a domain that is gone, its children would be made, and taken away by
+  // the garbage collector or another leader, over and over: so it is not believed (R2).
+  if (observed.memory.children_seen.contains(child.role)) {
+    const auto& owner = observed.evidence.owner;
+    if (!owner || !*owner || (*owner)->deleting) return {};
+  }
+  const NameCheck& name = observed.evidence.NameOf(child.kind, child.key);
+  if (name.is == NameCheck::Is::kNotAsked || name.is == NameCheck::Is::kFree) {
+    return Create{.kind = child.kind, .key = child.key, .object = child.render(observed).object};
+  }
+  if (name.is == NameCheck::Is::kTaken) return ReadTaken{.kind = child.kind, .key = child.key};
+  if (HasLostLabels(observed, child.kind, name.holder)) {
+    return WriteIdentity{.kind = child.kind,
+                         .object = name.holder.meta,
+                         .labels = child.render(observed).object["metadata"]["labels"]};
+  }
+  return {};  // It is ours and the cache is behind, or FindTakenName says whose it is.
+}
+
+// Pods that a daemon of this DaemonSet serves in, or has begun to.
+bool MayServe(const api::DaemonSet& set, const std::vector<api::DaemonPod>& pods) {
+  return std::ranges::any_of(pods, [&](const api::DaemonPod& pod) {
+    return IsMadeBy(pod, set.meta.uid) && !pod.terminal && (pod.ready || pod.clique);
+  });
+}
+
+bool OwnsAClique(const api::DaemonSet& set, const std::vector<api::Clique>& cliques) {
+  return std::ranges::any_of(cliques, [&](const api::Clique& clique) {
+    return std::ranges::find(clique.meta.owners, set.meta.uid, &kube::OwnerReference::uid) !=
+           clique.meta.owners.end();
+  });
+}
+
+// A second DaemonSet beside the one with our name, such as two controllers at once have left: its
+// daemons and ours keep one another off the nodes. It goes once a live read shows that no daemon of
+// it serves and that ours is there.
+std::optional<Action> PlanDuplicate(const Observed& observed, const api::DaemonSet& set) {
+  const kube::ObjectKey ours = DaemonKey(observed);
+  const bool is_duplicate = IsDaemonSet(observed, set) && set.meta.key.name != ours.name;
+  if (!is_duplicate) return {};
+  if (set.meta.deleting) return PlanRelease(observed, Kind::kDaemonSet, set.meta);
+  const auto is_kept = [&](const kube::ObjectMeta& meta) {
+    return meta.key == ours && !meta.deleting;
+  };
+  const bool has_ours = std::ranges::any_of(observed.children.daemon_sets, is_kept,
+                                            [](const auto& other) { return other.meta; });
+  const bool is_needed =
+      MayServe(set, observed.children.daemon_pods) || OwnsAClique(set, observed.children.cliques);
+  if (!has_ours || is_needed) return {};
+  const NameCheck& name = observed.evidence.NameOf(Kind::kDaemonSet, ours);
+  if (!IsRead(name)) return ReadTaken{.kind = Kind::kDaemonSet, .key = ours};
+  if (name.is == NameCheck::Is::kFree || !is_kept(name.holder.meta)) return {};
+  if (!observed.evidence.daemon_pods) return ReadDaemons{};
+  if (MayServe(set, *observed.evidence.daemon_pods)) return {};
+  return Delete{.kind = Kind::kDaemonSet, .key = set.meta.key, .uid = set.meta.uid};
+}
+
+std::string NameOf(Kind kind) {
+  return kind == Kind::kDaemonSet ? "DaemonSet " : "ResourceClaimTemplate ";
+}
+
+std::string WhoseIs(const Observed& observed, const NameHolder& found) {
+  if (found.domain.empty()) return "does not belong to a ComputeDomain";
+  if (found.domain != observed.uid) {
+    return "belongs to the ComputeDomain with UID " + found.domain;
+  }
+  return "carries this domain's label, but its target or owner says otherwise";
+}
+
+}  // namespace
+
+std::vector<Action> PlanChildren(const Observed& observed) {
+  std::vector<Action> actions;
+  const std::vector<Child> children = ChildrenOf(observed);
+  const bool any_has_gone = std::ranges::any_of(children, [&](const Child& child) {
+    return child.found == nullptr && observed.memory.children_seen.contains(child.role);
+  });
+  if (any_has_gone && !observed.evidence.owner) {
+    actions.emplace_back(ReadOwner{.key = observed.domain->meta.key});
+  }
+  for (const Child& child : children) {
+    std::optional<Action> action;
+    if (child.found == nullptr) {
+      action = PlanCreation(observed, child);
+    } else if (child.found->deleting) {
+      // Made again once it is gone; its name is taken until then.
+      action = PlanRelease(observed, child.kind, *child.found);
+    } else if (!IsAsRendered(child)) {
+      action = PlanRepair(child, child.render(observed));
+    }
+    if (action) actions.push_back(*std::move(action));
+  }
+  for (const api::DaemonSet& set : observed.children.daemon_sets) {
+    if (auto action = PlanDuplicate(observed, set)) actions.push_back(*std::move(action));
+  }
+  for (const api::Clique& clique : observed.children.cliques) {
+    const bool lost_label = !clique.is_labelled && IsClique(observed, clique) && !clique.id.empty();
+    if (lost_label && !clique.meta.deleting) {
+      actions.emplace_back(WriteIdentity{.kind = Kind::kClique,
+                                         .object = clique.meta,
+                                         .labels = CliqueLabels(observed.uid, clique.id)});
+    }
+  }
+  return actions;
+}
+
+RenderedHashes HashChildren(const Observed& observed) {
+  return {.daemon_set = RenderDaemonSet(observed).hash,
+          .daemon_template = RenderDaemonTemplate(observed).hash};
+}
+
+std::set<ChildRole> FindRoles(const Observed& observed) {
+  std::set<ChildRole> roles;
+  for (const Child& child : ChildrenOf(observed)) {
+    if (child.found != nullptr) roles.insert(child.role);
+  }
+  return roles;
+}
+
+std::optional<ChildRole> RoleOf(const Observed& observed, const Create& create) {
+  for (const Child& child : ChildrenOf(observed)) {
+    if (child.kind == create.kind && child.key == create.key) return child.role;
+  }
+  return {};
+}
+
+ChildrenState FindChildren(const Observed& observed) {
+  ChildrenState state;
+  for (const Child& child : ChildrenOf(observed)) {
+    const std::string name = NameOf(child.kind) + kube::ToString(child.key);
+    if (child.found != nullptr) {
+      if (child.found->deleting) state.terminating.push_back(name + PinnedBy(*child.found));
+      continue;
+    }
+    const NameCheck& read = observed.evidence.NameOf(child.kind, child.key);
+    const bool is_there =
+        read.is == NameCheck::Is::kFound && IsChild(observed, child.kind, read.holder);
+    if (!is_there) state.missing.push_back(name);
+  }
+  return state;
+}
+
+std::vector<std::string> FindOfOtherMode(const Observed& observed) {
+  std::vector<std::string> names;
+  if (!observed.domain || observed.domain->meta.deleting) return names;
+  if (!observed.facts.imex_on_hosts) {
+    const kube::Condition* said = observed.domain->status.Find(api::kConditionMembersReady);
+    const bool was_on_hosts = said != nullptr && said->reason == api::kReasonHostManaged;
+    if (was_on_hosts) names.push_back("ComputeDomain " + kube::ToString(observed.domain->meta.key));
+    return names;
+  }
+  const auto add = [&](Kind kind, const kube::ObjectMeta& meta) {
+    names.push_back(NameOf(kind) + kube::ToString(meta.key));
+  };
+  for (const api::DaemonSet& set : observed.children.daemon_sets) {
+    if (IsDaemonSet(observed, set)) add(Kind::kDaemonSet, set.meta);
+  }
+  for (const api::ClaimTemplate& found : observed.children.templates) {
+    if (IsDaemonTemplate(observed, found)) add(Kind::kClaimTemplate, found.meta);
+  }
+  return names;
+}
+
+std::optional<Failure> FindTakenName(const Observed& observed) {
+  for (const auto& [name, read] : observed.evidence.names) {
+    const auto& [kind, key] = name;
+    if (kind == Kind::kClique || read.is != NameCheck::Is::kFound) continue;
+    const NameHolder& found = read.holder;
+    if (IsChild(observed, kind, found) || HasLostLabels(observed, kind, found)) continue;
+    const bool is_after_the_uid = key.name == api::DaemonName(observed.uid);
+    return Failure{.reason = std::string(api::kReasonTemplateNameTaken),
+                   .message = NameOf(kind) + kube::ToString(key) + " exists and " +
+                              WhoseIs(observed, found) + ". Delete it" +
+                              (is_after_the_uid ? "."
+                                                : ", or create this domain again with another "
+                                                  "spec.channel.resourceClaimTemplate.name.")};
+  }
+  return {};
+}
+
+}  // namespace compute_domain

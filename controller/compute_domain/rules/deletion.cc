@@ -1,0 +1,232 @@
+#include "controller/compute_domain/rules/deletion.h"
+
+#include <algorithm>
+
+#include "controller/api/names.h"
+#include "controller/compute_domain/model/daemon_pods.h"
+#include "controller/compute_domain/model/ownership.h"
+#include "pkg/base/rfc3339.h"
+
+namespace compute_domain {
+
+using std::chrono::milliseconds;
+
+namespace {
+
+// After the time at which the kubelet kills it.
+constexpr std::chrono::seconds kEndsWithin{5};
+
+// Deletes the object; or, if that was done, takes a finalizer of ours away that the reference put
+// there: only from an object that was read live as deleting (R5).
+void TearDown(Kind kind, const kube::ObjectMeta& object, bool is_live,
+              std::vector<Action>& actions) {
+  if (!object.deleting) {
+    actions.emplace_back(Delete{.kind = kind, .key = object.key, .uid = object.uid});
+    return;
+  }
+  if (is_live && HoldsFinalizer(object)) actions.emplace_back(Release(kind, object));
+}
+
+// A cached child that only a live read lets us release.
+bool NeedsLiveRead(const Observed& observed) {
+  const auto holds = [](const auto& object) { return HoldsFinalizer(object.meta); };
+  return std::ranges::any_of(observed.children.daemon_sets, holds) ||
+         std::ranges::any_of(observed.children.templates, holds);
+}
+
+bool IsEmpty(const Observed& observed, const Children& children) {
+  const auto is_set = [&](const auto& set) { return IsDaemonSet(observed, set); };
+  const auto is_template = [&](const auto& found) {
+    return IsDaemonTemplate(observed, found) || IsWorkloadTemplate(observed, found);
+  };
+  const auto is_clique = [&](const auto& clique) { return IsClique(observed, clique); };
+  return std::ranges::none_of(children.daemon_sets, is_set) &&
+         std::ranges::none_of(children.templates, is_template) &&
+         std::ranges::none_of(children.cliques, is_clique) && children.labelled_nodes.empty();
+}
+
+}  // namespace
+
+const Children& BestView(const Observed& observed) {
+  return observed.evidence.children ? *observed.evidence.children : observed.children;
+}
+
+bool HoldsFinalizer(const kube::ObjectMeta& object) {
+  return object.deleting && object.HasFinalizer(api::kFinalizer);
+}
+
+std::string PinnedBy(const kube::ObjectMeta& object) {
+  std::string names;
+  for (const std::string& name : object.finalizers) {
+    if (object.deleting && name != api::kFinalizer) names += (names.empty() ? "" : ", ") + name;
+  }
+  return names.empty() ? "" : " (finalizer " + names + ")";
+}
+
+WriteFinalizers Release(Kind kind, const kube::ObjectMeta& object) {
+  std::vector<std::string> others = object.finalizers;
+  std::erase(others, api::kFinalizer);
+  return {.kind = kind, .object = object, .finalizers = std::move(others)};
+}
+
+std::vector<Action> PlanProof(const Observed& observed) {
+  std::vector<Action> reads;
+  std::optional<kube::ObjectKey> key;
+  if (observed.domain) key = observed.domain->meta.key;
+  if (!observed.evidence.owner) reads.emplace_back(ReadOwner{.key = key});
+  const bool orphan = !observed.domain || (observed.evidence.owner && !*observed.evidence.owner);
+  const bool seems_gone = IsEmpty(observed, observed.children) && FindRemains(observed).empty();
+  if (!observed.evidence.children && (orphan || seems_gone || NeedsLiveRead(observed))) {
+    reads.emplace_back(ReadChildren{.workload_namespace = key ? key->ns : ""});
+  }
+  return reads;
+}
+
+std::vector<Action> PlanWorkloadTearDown(const Observed& observed, const Children& children) {
+  const bool is_live = observed.evidence.children.has_value();
+  std::vector<Action> actions;
+  for (const api::ClaimTemplate& found : children.templates) {
+    if (IsWorkloadTemplate(observed, found)) {
+      TearDown(Kind::kClaimTemplate, found.meta, is_live, actions);
+    }
+  }
+  return actions;
+}
+
+std::vector<Action> PlanTearDown(const Observed& observed, const Children& children) {
+  const bool is_live = observed.evidence.children.has_value();
+  std::vector<Action> actions;
+  for (const api::DaemonSet& set : children.daemon_sets) {
+    if (IsDaemonSet(observed, set)) TearDown(Kind::kDaemonSet, set.meta, is_live, actions);
+  }
+  for (const api::ClaimTemplate& found : children.templates) {
+    // Without its domain nobody knows the workload template's name: it is left to the garbage
+    // collector, and only our finalizer is taken off one that is being deleted already (R6).
+    const bool released =
+        !observed.domain && found.domain == observed.uid && HoldsFinalizer(found.meta);
+    if (IsDaemonTemplate(observed, found) || released) {
+      TearDown(Kind::kClaimTemplate, found.meta, is_live, actions);
+    }
+  }
+  // Else the garbage collector has them when the last pod of the daemons is gone.
+  const bool may_delete = !observed.facts.LackUntil("delete", api::kComputeDomainCliques);
+  for (const api::Clique& clique : children.cliques) {
+    if (may_delete && IsClique(observed, clique)) {
+      TearDown(Kind::kClique, clique.meta, is_live, actions);
+    }
+  }
+  for (const api::Node& node : children.labelled_nodes) {
+    actions.emplace_back(RemoveNodeLabel{.node = node.meta.key.name, .domain = observed.uid});
+  }
+  return actions;
+}
+
+std::vector<std::string> FindConsumers(const Observed& observed) {
+  std::vector<std::string> consumers;
+  if (!observed.facts.views.claims_are_granted) {
+    // The kubelet plugin takes the label off with the last claim of the node.
+    for (const api::Node& node : BestView(observed).labelled_nodes) {
+      if (IsLost(observed, node.meta.key.name)) continue;
+      consumers.push_back("pods on " + node.meta.key.name);
+    }
+    return consumers;
+  }
+  const bool only_claims = !observed.evidence.children && observed.evidence.claims;
+  for (const api::Claim& claim :
+       only_claims ? *observed.evidence.claims : BestView(observed).claims) {
+    if (!IsInUse(observed, claim) || claim.node.empty()) continue;
+    if (IsLost(observed, claim.node)) continue;
+    for (const std::string& consumer : claim.consumers) {
+      consumers.push_back(consumer + " on " + claim.node + " (claim " +
+                          kube::ToString(claim.meta.key) + ")");
+    }
+  }
+  std::ranges::sort(consumers);
+  return consumers;
+}
+
+bool AreClaimsLabelled(const Observed& observed) {
+  const auto is_bare = [&](const api::Claim& claim) {
+    return claim.daemon_domain == observed.uid && !claim.is_labelled;
+  };
+  const Children& cached = observed.children;
+  if (std::ranges::any_of(cached.claims, is_bare)) return false;
+  bool any = observed.memory.claims_are_labelled;
+  for (const api::ClaimTemplate& found : cached.templates) {
+    if (!IsDaemonTemplate(observed, found)) continue;
+    if (!found.labels_claims) return false;
+    any = true;
+  }
+  return any;
+}
+
+std::vector<std::string> FindRemains(const Observed& observed) {
+  const Children& children = BestView(observed);
+  // A kubelet that is lost will not finish; what it holds ends with its node.
+  const auto lives = [&](const std::string& name) {
+    return name.empty() || !IsLost(observed, name);
+  };
+  std::vector<std::string> remains;
+  for (const api::DaemonPod& pod : children.daemon_pods) {
+    if (!lives(pod.node)) continue;
+    remains.push_back("pods/" + kube::ToString(pod.meta.key) + PinnedBy(pod.meta));
+  }
+  for (const api::Claim& claim : children.claims) {
+    if (claim.daemon_domain == observed.uid && lives(claim.node) &&
+        IsDriverNamespace(observed.facts, claim.meta.key.ns)) {
+      remains.push_back("resourceclaims/" + kube::ToString(claim.meta.key));
+    }
+  }
+  // Cliques that we may not delete go with the last of the pods that own them, however long that
+  // hangs on a node that is lost.
+  const bool may_delete = !observed.facts.LackUntil("delete", api::kComputeDomainCliques);
+  for (const api::Clique& clique : children.cliques) {
+    if (may_delete || !IsClique(observed, clique)) continue;
+    remains.push_back("computedomaincliques/" + kube::ToString(clique.meta.key));
+  }
+  std::ranges::sort(remains);
+  return remains;
+}
+
+milliseconds UntilRemainsShouldEnd(const Observed& observed, base::Clock::WallTime now) {
+  milliseconds longest(0);
+  for (const api::DaemonPod& pod : BestView(observed).daemon_pods) {
+    if (IsLost(observed, pod.node)) continue;
+    const auto ends = base::ParseTime(pod.meta.deletion_timestamp);
+    const bool may_end = pod.meta.deleting && ends && PinnedBy(pod.meta).empty();
+    const milliseconds rest =
+        may_end ? std::chrono::ceil<milliseconds>(*ends + kEndsWithin - now) : milliseconds(0);
+    if (rest <= milliseconds(0)) return milliseconds(0);
+    longest = std::max(longest, rest);
+  }
+  return longest;
+}
+
+std::vector<std::string> FindPinned(const Observed& observed, const kube::ObjectMeta& owner) {
+  const Children& children = BestView(observed);
+  std::vector<std::string> pinned;
+  const auto add = [&](const char* kind, const kube::ObjectMeta& meta) {
+    const std::string by = PinnedBy(meta);
+    if (!by.empty()) pinned.push_back(kind + (" " + kube::ToString(meta.key)) + by);
+  };
+  for (const api::DaemonSet& set : children.daemon_sets) {
+    if (IsDaemonSet(observed, set)) add("DaemonSet", set.meta);
+  }
+  for (const api::ClaimTemplate& found : children.templates) {
+    const bool is_ours = IsDaemonTemplate(observed, found) || IsWorkloadTemplate(observed, found);
+    if (is_ours) add("ResourceClaimTemplate", found.meta);
+  }
+  for (const api::Clique& clique : children.cliques) {
+    if (IsClique(observed, clique)) add("ComputeDomainClique", clique.meta);
+  }
+  if (!pinned.empty()) return pinned;
+  // Until nothing else is left the domain is there for our own finalizer.
+  if (!HoldsFinalizer(owner)) add("ComputeDomain", owner);
+  return pinned;
+}
+
+bool MayRelease(const Observed& observed) {
+  return observed.evidence.children && IsEmpty(observed, *observed.evidence.children);
+}
+
+}  // namespace compute_domain

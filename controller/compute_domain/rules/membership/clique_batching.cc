@@ -1,0 +1,99 @@
+#include "controller/compute_domain/rules/membership/clique_batching.h"
+
+#include <algorithm>
+
+namespace compute_domain {
+
+using api::Clique;
+using api::Member;
+using std::chrono::milliseconds;
+
+namespace {
+
+// Pods whose entries are ours to write and of which more may come: they stay, and so does their
+// node.
+bool IsAwaited(const Roster& roster, const api::DaemonPod& pod) {
+  return pod.controller_writes && !pod.meta.deleting && !IsLost(roster.observed, pod.node);
+}
+
+// Whether members of the clique, or nodes that go elsewhere, are still to become ready: the domain
+// forms as a whole, and its nodes come in no order of cliques. REQUIRES: nobody joins, so that each
+// of the clique's pods has its entry.
+bool AnyToBeReady(const Roster& roster, const CliquePlace& place,
+                  const std::vector<Member>& daemons) {
+  const auto entries = ByNode(daemons);
+  return std::ranges::any_of(roster.pods, [&](const auto& node_and_pod) {
+    const auto& [node, pod] = node_and_pod;
+    if (!IsAwaited(roster, *pod)) return false;
+    if (!MayBeIn(*pod, place)) return !pod->ready;
+    return !entries.at(node)->ready;
+  });
+}
+
+bool Admits(const std::vector<Member>& before, const std::vector<Member>& after) {
+  const auto known = ByNode(before);
+  return std::ranges::any_of(after,
+                             [&](const Member& member) { return !known.contains(member.node); });
+}
+
+}  // namespace
+
+int CountJoining(const Roster& roster, const CliquePlace& place,
+                 const std::vector<Member>& daemons) {
+  const auto entries = ByNode(daemons);
+  const auto joins = std::ranges::count_if(roster.pods, [&](const auto& node_and_pod) {
+    const auto& [node, pod] = node_and_pod;
+    return IsAwaited(roster, *pod) && MayBeIn(*pod, place) && !entries.contains(node);
+  });
+  const auto has_no_pod = [&](const api::Node& node) {
+    return node.ready && !roster.pods.contains(node.meta.key.name);
+  };
+  return static_cast<int>(
+      joins + std::ranges::count_if(roster.observed.children.labelled_nodes, has_no_pod));
+}
+
+milliseconds UntilWrite(const Roster& roster, const Clique& clique,
+                        const std::vector<Member>& daemons, base::Clock::TimePoint now) {
+  const Observed& observed = roster.observed;
+  const auto pace = observed.memory.clique_paces.find(clique.meta.key.name);
+  if (pace == observed.memory.clique_paces.end()) return milliseconds(0);
+  const auto until = [&](milliseconds window) {
+    const auto rest = std::chrono::ceil<milliseconds>(pace->second.last + window - now);
+    return std::max(milliseconds(0), rest);
+  };
+  const milliseconds urgent = UrgentWindow(daemons.size());
+  if (LosesReadiness(clique.daemons, daemons)) return until(urgent);
+  const milliseconds first = observed.facts.status_window;
+  const CliquePlace place = {clique.meta.key.ns, clique.id};
+  milliseconds window = pace->second.window;
+  if (CountJoining(roster, place, daemons) > 0) return until(window);
+  const milliseconds least = std::min(urgent, first);
+  // What completes a clique that has just begun to form hardly waits: nothing more is to come.
+  if (!AnyToBeReady(roster, place, daemons)) window = std::clamp(window / 16, least, first);
+  // Who joins is not ready before it is let in: not much is gained by waiting for more.
+  if (Admits(clique.daemons, daemons)) window = std::max(window / 4, least);
+  return until(window);
+}
+
+milliseconds UrgentWindow(std::size_t members) {
+  return milliseconds(100 + static_cast<milliseconds::rep>(members));
+}
+
+Pace NextPace(const Pace& before, base::Clock::TimePoint now, milliseconds first) {
+  return {.last = now, .window = std::clamp(4 * before.window, first, 32 * first)};
+}
+
+bool IsAtRest(const Pace& pace, base::Clock::TimePoint now) {
+  return now - pace.last >= 2 * pace.window;
+}
+
+bool LosesReadiness(const std::vector<Member>& before, const std::vector<Member>& after) {
+  const auto now = ByNode(after);
+  return std::ranges::any_of(before, [&](const Member& member) {
+    if (!member.ready) return false;
+    const auto it = now.find(member.node);
+    return it == now.end() || !it->second->ready;
+  });
+}
+
+}  // namespace compute_domain

@@ -1,0 +1,226 @@
+#include "controller/compute_domain/rules/membership/clique_spec.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "pkg/base/check.h"
+#include "pkg/base/rfc3339.h"
+
+namespace compute_domain {
+
+namespace {
+
+using api::Clique;
+using api::DaemonPod;
+using api::HeldIndex;
+using api::Member;
+
+// After the time at which it should have ended.
+constexpr std::chrono::seconds kLeavesWithin{30};
+
+// One clique: what it holds now, and what it should hold.
+class CliqueRule {
+ public:
+  CliqueRule(const Roster& roster, CliquePlace place, const Clique* clique,
+             base::Clock::WallTime now)
+      : roster_(roster),
+        observed_(roster.observed),
+        place_(std::move(place)),
+        clique_(clique),
+        now_(now) {
+    const auto pods = roster.in_clique.find(place_);
+    if (pods != roster.in_clique.end()) pods_ = pods->second;
+  }
+
+  // What it should hold. Sets `needs_daemons` and adds to `refused`.
+  CliqueContent Decide(Membership& membership) {
+    if (clique_ != nullptr) {
+      // Its daemon is about to remove its own entry; a write of ours would make it fail.
+      if (OwnWriterLeaves(membership)) return {.daemons = clique_->daemons, .held = clique_->held};
+      for (const HeldIndex& held : clique_->held) {
+        if (IsHeldNow(held)) next_.held.push_back(held);
+      }
+      for (const Member& entry : clique_->daemons) Keep(entry, membership);
+    }
+    // Those that had an index before come first, so that nobody else takes it.
+    for (const DaemonPod* pod : pods_) {
+      if (!Joins(*pod)) continue;
+      if (const int index = IndexBefore(pod->node); index >= 0) Join(*pod, index);
+    }
+    for (const DaemonPod* pod : pods_) {
+      if (!Joins(*pod)) continue;
+      if (const int index = FreeIndex(membership); index >= 0) {
+        Join(*pod, index);
+      } else {
+        membership.refused.push_back(pod->node + " in clique " + place_.id);
+      }
+    }
+    return std::move(next_);
+  }
+
+ private:
+  bool IsHeldNow(const HeldIndex& held) const {
+    const auto until = base::ParseTime(held.until);
+    return until && *until > now_;
+  }
+
+  // The lowest that nobody has or is kept for; if all are, the one that is kept for the node that
+  // has been away longest. -1: none.
+  int FreeIndex(Membership& membership) {
+    const int most = observed_.facts.daemons.nodes_per_imex_domain_max;
+    const std::set<int> lost = LostIndices(membership);
+    std::set<int> taken = used_;
+    taken.insert(lost.begin(), lost.end());
+    for (const HeldIndex& held : next_.held) taken.insert(held.index);
+    if (const int index = LowestFreeIndex(taken, most); index >= 0) return index;
+    std::ranges::sort(next_.held, {},
+                      [](const HeldIndex& held) { return std::tie(held.until, held.index); });
+    for (const HeldIndex& held : next_.held) {
+      if (IsFree(held.index) && !lost.contains(held.index)) return held.index;
+    }
+    return -1;
+  }
+
+  // Indices that only status still knows, since somebody deleted the clique: the daemon of such a
+  // node may run under its index until a live read shows no pod of it (S3).
+  std::set<int> LostIndices(Membership& membership) const {
+    std::set<int> lost;
+    for (const Member& shown : observed_.domain->status.nodes) {
+      const bool is_known = entries_of_.contains(shown.node) || HadEntry(shown.node);
+      if (shown.clique != place_.id || is_known || !IsFree(shown.index)) continue;
+      if (!IsProvenGone(shown, membership)) lost.insert(shown.index);
+    }
+    return lost;
+  }
+
+  bool HadEntry(const std::string& node) const {
+    return clique_ != nullptr &&
+           std::ranges::find(clique_->daemons, node, &Member::node) != clique_->daemons.end();
+  }
+
+  // Daemons that write their own entries choose among all indices, whatever is kept.
+  void Hold(const Member& entry) {
+    const bool is_ours = observed_.facts.daemons.controller_writes && IsFree(entry.index);
+    if (!is_ours || observed_.facts.index_hold <= std::chrono::seconds(0)) return;
+    next_.held.push_back({.node = entry.node,
+                          .index = entry.index,
+                          .until = base::FormatSeconds(now_ + observed_.facts.index_hold)});
+  }
+
+  const DaemonPod* PodOf(const std::string& node) const {
+    const auto it = roster_.pods.find(node);
+    return it == roster_.pods.end() ? nullptr : it->second;
+  }
+
+  // One on a node that is lost, or that should have ended a while ago, writes nothing any more, and
+  // must not keep us from taking out who is gone. Sets when that will be so of who is waited for.
+  bool OwnWriterLeaves(Membership& membership) const {
+    return std::ranges::any_of(observed_.children.daemon_pods, [&](const DaemonPod& pod) {
+      const bool leaves = !pod.controller_writes && pod.meta.deleting && !pod.terminal &&
+                          pod.clique == place_.id && pod.meta.key.ns == place_.ns;
+      if (!leaves || IsLost(observed_, pod.node)) return false;
+      const auto ends = base::ParseTime(pod.meta.deletion_timestamp);
+      if (!ends) return true;
+      const auto rest = std::chrono::ceil<std::chrono::milliseconds>(*ends + kLeavesWithin - now_);
+      if (rest <= std::chrono::milliseconds(0)) return false;
+      BringForward(membership.look_again, rest);
+      return true;
+    });
+  }
+
+  bool IsProvenGone(const Member& entry, Membership& membership) const {
+    if (!roster_.live.was_read()) {
+      membership.needs_daemons = true;
+      return false;
+    }
+    return !roster_.live.AnyPodOn(entry.node,
+                                  [&](const DaemonPod& pod) { return MayBeIn(pod, place_); });
+  }
+
+  void Keep(const Member& entry, Membership& membership) {
+    const DaemonPod* pod = PodOf(entry.node);
+    // Nobody leaves because one cache lags, not even one whose pod seems to be elsewhere (S5).
+    if (pod == nullptr || !MayBeIn(*pod, place_)) {
+      if (IsProvenGone(entry, membership)) {
+        Hold(entry);
+      } else {
+        Put(entry);
+      }
+      return;
+    }
+    if (!pod->controller_writes) return Put(entry);
+    Member updated = entry;
+    updated.ready = pod->clique && Serves(*pod);
+    if (!pod->ip.empty()) updated.ip = pod->ip;
+    // One that is no index, or is given twice, was not given by us: its node joins afresh. But one
+    // beyond a bound that was lowered since is what its IMEX runs with.
+    if (entry.index >= 0 && !used_.contains(entry.index)) Put(updated);
+  }
+
+  bool IsFree(int index) const {
+    return index >= 0 && index < observed_.facts.daemons.nodes_per_imex_domain_max &&
+           !used_.contains(index);
+  }
+
+  bool Joins(const DaemonPod& pod) const {
+    return pod.controller_writes && !pod.ip.empty() && !pod.meta.deleting &&
+           !entries_of_.contains(pod.node);
+  }
+
+  // The free index that is kept for the node, or under which status still shows it: a clique that
+  // somebody deleted is made again as it was, since its daemons go on under their indices (S4).
+  // -1: none.
+  int IndexBefore(const std::string& node) const {
+    for (const HeldIndex& held : next_.held) {
+      if (held.node == node && IsFree(held.index)) return held.index;
+    }
+    const auto shown = roster_.shown.find(node);
+    if (shown == roster_.shown.end() || shown->second->clique != place_.id) return -1;
+    return IsFree(shown->second->index) ? shown->second->index : -1;
+  }
+
+  void Join(const DaemonPod& pod, int index) {
+    CHECK(IsFree(index));  // Two IMEX daemons under one index are two liars.
+    Put({.node = pod.node,
+         .ip = pod.ip,
+         .clique = place_.id,
+         .index = index,
+         .ready = Serves(pod)});
+  }
+
+  void Put(const Member& member) {
+    used_.insert(member.index);
+    entries_of_.insert(member.node);
+    std::erase_if(next_.held, [&](const HeldIndex& held) {
+      return held.node == member.node || held.index == member.index;
+    });
+    next_.daemons.push_back(member);
+  }
+
+  const Roster& roster_;
+  const Observed& observed_;
+  std::vector<const DaemonPod*> pods_;  // That have its label.
+  const CliquePlace place_;
+  const Clique* clique_;
+  const base::Clock::WallTime now_;
+  CliqueContent next_;
+  std::set<int> used_;
+  std::set<std::string> entries_of_;
+};
+
+}  // namespace
+
+int LowestFreeIndex(const std::set<int>& used, int members_max) {
+  for (int index = 0; index < members_max; ++index) {
+    if (!used.contains(index)) return index;
+  }
+  return -1;
+}
+
+CliqueContent DecideCliqueContent(const Roster& roster, const CliquePlace& place,
+                                  const Clique* clique, base::Clock::WallTime now,
+                                  Membership& membership) {
+  return CliqueRule(roster, place, clique, now).Decide(membership);
+}
+
+}  // namespace compute_domain

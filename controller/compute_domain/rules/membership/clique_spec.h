@@ -1,0 +1,27 @@
+// What one clique should hold. Pure.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "controller/compute_domain/planner.h"
+#include "controller/compute_domain/rules/membership/membership_index.h"
+
+namespace compute_domain {
+
+struct CliqueContent {
+  std::vector<api::Member> daemons = {};
+  std::vector<api::HeldIndex> held = {};
+};
+
+// `clique` is what there is of it; null: nothing. Sets `needs_daemons` of `membership` and adds
+// to its `refused`.
+[[nodiscard]] CliqueContent DecideCliqueContent(const Roster& roster, const CliquePlace& place,
+                                                const api::Clique* clique,
+                                                base::Clock::WallTime now, Membership& membership);
+
+// The lowest index below `members_max` that is not in `used`; -1 if there is none.
+[[nodiscard]] int LowestFreeIndex(const std::set<int>& used, int members_max);
+
+}  // namespace compute_domain

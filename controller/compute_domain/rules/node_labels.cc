@@ -1,0 +1,60 @@
+#include "controller/compute_domain/rules/node_labels.h"
+
+#include <algorithm>
+
+#include "controller/compute_domain/model/ownership.h"
+
+namespace compute_domain {
+
+std::set<std::string> NodesInUse(const Observed& observed, const std::vector<api::Claim>& claims) {
+  std::set<std::string> used;
+  for (const api::Claim& claim : claims) {
+    if (NeedsLabel(observed, claim)) used.insert(claim.node);
+  }
+  return used;
+}
+
+std::vector<std::string> IdleNodes(const Observed& observed,
+                                   const std::vector<api::Claim>& claims) {
+  const std::set<std::string> used = NodesInUse(observed, claims);
+  std::vector<std::string> idle;
+  for (const api::Node& node : observed.children.labelled_nodes) {
+    if (!used.contains(node.meta.key.name)) idle.push_back(node.meta.key.name);
+  }
+  return idle;
+}
+
+Labels PlanLabels(const Observed& observed, const Instant& now) {
+  // Claims that cannot be read may be on any node.
+  if (!observed.facts.views.claims_are_read) return {};
+  Labels labels;
+  std::vector<std::string> due;
+  for (const std::string& node : IdleNodes(observed, observed.children.claims)) {
+    const auto since = observed.memory.idle_since.find(node);
+    if (since == observed.memory.idle_since.end()) continue;
+    const auto rest = std::chrono::ceil<std::chrono::milliseconds>(
+        since->second + observed.facts.label_hold - now.monotonic);
+    if (rest <= std::chrono::milliseconds(0)) {
+      due.push_back(node);
+    } else {
+      BringForward(labels.look_again, rest);
+    }
+  }
+  const std::set<std::string>& removed = observed.memory.labels_removed;
+  if (due.empty() && removed.empty()) return labels;
+  if (!observed.evidence.claims) {
+    labels.actions.emplace_back(ReadClaims{.ns = observed.domain->meta.key.ns});
+    return labels;
+  }
+  for (const std::string& node : removed) {
+    labels.actions.emplace_back(RestoreNodeLabel{.node = node, .domain = observed.uid});
+  }
+  const std::vector<std::string> proven = IdleNodes(observed, *observed.evidence.claims);
+  for (const std::string& node : due) {
+    if (std::ranges::find(proven, node) == proven.end()) continue;  // The cache is behind.
+    labels.actions.emplace_back(RemoveNodeLabel{.node = node, .domain = observed.uid});
+  }
+  return labels;
+}
+
+}  // namespace compute_domain

@@ -1,0 +1,30 @@
+// The rule for nodes that carry a living domain's label. Pure.
+//
+// The node's kubelet plugin sets the label when it prepares a channel claim, and takes it away when
+// it unprepares the last. What stays behind because the plugin could not keeps the node from every
+// other domain, so the controller takes it away; but only after the plugin had its time, and after
+// a live read has shown that no claim of the domain is on the node. A claim that is prepared
+// between that read and the removal would lose its daemon, since the plugin found the label there:
+// another live read follows, and if such a claim is there the label comes back.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "controller/compute_domain/planner.h"
+
+namespace compute_domain {
+
+// REQUIRES: observed.domain.
+[[nodiscard]] Labels PlanLabels(const Observed& observed, const Instant& now);
+
+// Nodes on which one of `claims` is allocated that needs the label there.
+[[nodiscard]] std::set<std::string> NodesInUse(const Observed& observed,
+                                               const std::vector<api::Claim>& claims);
+
+// Labelled nodes on which none of `claims` is allocated.
+[[nodiscard]] std::vector<std::string> IdleNodes(const Observed& observed,
+                                                 const std::vector<api::Claim>& claims);
+
+}  // namespace compute_domain

@@ -1,0 +1,278 @@
+#include "controller/compute_domain/rules/rollout.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "controller/compute_domain/model/daemon_pods.h"
+#include "controller/compute_domain/model/ownership.h"
+#include "pkg/base/rfc3339.h"
+
+namespace compute_domain {
+
+namespace {
+
+using api::DaemonPod;
+
+using base::Clock;
+using std::chrono::milliseconds;
+using Hashes = std::map<kube::Uid, std::string>;
+
+// What the domain's DaemonSets of ours make pods from, by their UIDs. A pod is compared with its
+// own set alone: of another's, such as that of NVIDIA's controller, nobody knows the hash.
+Hashes TemplateHashes(const Observed& observed) {
+  Hashes hashes;
+  for (const api::DaemonSet& set : observed.children.daemon_sets) {
+    if (!set.template_hash.empty()) hashes[set.meta.uid] = set.template_hash;
+  }
+  return hashes;
+}
+
+bool IsOutdated(const DaemonPod& pod, const Hashes& hashes) {
+  if (pod.terminal || pod.meta.deleting) return false;
+  return std::ranges::any_of(hashes, [&](const auto& set) {
+    return IsMadeBy(pod, set.first) && pod.template_hash != set.second;
+  });
+}
+
+// The nodes of one clique, as live pods, labels and status show them.
+struct CliqueView {
+  std::vector<const DaemonPod*> outdated = {};
+  std::set<std::string> away = {};  // Nodes without a daemon that serves.
+};
+
+// Of each node its clique, by whatever knows: its pod, its label, its last entry in status.
+std::map<std::string, std::string> CliquesOfNodes(const Observed& observed,
+                                                  const std::vector<DaemonPod>& pods) {
+  std::map<std::string, std::string> cliques;
+  for (const DaemonPod& pod : pods) {
+    if (pod.clique) cliques.emplace(pod.node, *pod.clique);
+  }
+  for (const api::Node& node : observed.children.labelled_nodes) {
+    if (!node.clique.empty()) cliques.emplace(node.meta.key.name, node.clique);
+  }
+  for (const api::Member& member : observed.domain->status.nodes) {
+    cliques.emplace(member.node, member.clique);
+  }
+  return cliques;
+}
+
+// The pod of the clique to replace now; null: none may go.
+const DaemonPod* Choose(const Observed& observed, const CliqueView& clique) {
+  if (clique.outdated.empty() || clique.away.size() > 1) return nullptr;
+  if (clique.away.empty()) {
+    return *std::ranges::min_element(clique.outdated, {},
+                                     [](const DaemonPod* pod) { return pod->node; });
+  }
+  // One is away already. If it is outdated itself, what it waits for may be its replacement.
+  const std::string& node = *clique.away.begin();
+  const auto its = std::ranges::find(clique.outdated, node, &DaemonPod::node);
+  return its == clique.outdated.end() || IsLost(observed, node) ? nullptr : *its;
+}
+
+// Nodes of the domain without a daemon that serves.
+std::set<std::string> NodesAway(const Observed& observed, const Membership& membership,
+                                const std::vector<DaemonPod>& pods) {
+  std::set<std::string> nodes;
+  for (const api::Node& node : observed.children.labelled_nodes) nodes.insert(node.meta.key.name);
+  for (const api::Member& member : membership.members) nodes.insert(member.node);
+  for (const DaemonPod& pod : pods) {
+    if (Serves(pod) && !IsLost(observed, pod.node)) nodes.erase(pod.node);
+  }
+  return nodes;
+}
+
+// The cliques with a node that a claim of the domain is allocated on; nullopt: it may be any.
+std::optional<std::set<std::string>> CliquesInUse(const Observed& observed,
+                                                  const std::map<std::string, std::string>& cliques,
+                                                  const std::vector<api::Claim>& claims) {
+  std::set<std::string> in_use;
+  for (const api::Claim& claim : claims) {
+    if (!IsChannelClaim(observed, claim) || claim.node.empty()) continue;
+    const auto it = cliques.find(claim.node);
+    const auto node = observed.nodes.find(claim.node);
+    if (it != cliques.end()) {
+      in_use.insert(it->second);
+    } else if (node != observed.nodes.end() && !node->second.clique.empty()) {
+      in_use.insert(node->second.clique);
+    } else {
+      return {};
+    }
+  }
+  return in_use;
+}
+
+// Deletes of `pods` those that are due and that nobody needs, as `claims` show.
+std::vector<Action> PodsToReplace(const Observed& observed, const Membership& membership,
+                                  const std::vector<DaemonPod>& pods,
+                                  const std::vector<api::Claim>& claims) {
+  std::vector<Action> replacements;
+  const Hashes hashes = TemplateHashes(observed);
+  if (std::ranges::none_of(pods, [&](const auto& pod) { return IsOutdated(pod, hashes); })) {
+    return replacements;
+  }
+  const auto cliques = CliquesOfNodes(observed, pods);
+  const bool always = MayRestartUnderJob(observed);
+  const auto in_use = CliquesInUse(observed, cliques, claims);
+  if (!always && !in_use) return replacements;
+  const auto replace = [&](const DaemonPod& pod, const std::string& clique) {
+    replacements.emplace_back(ReplaceDaemon{
+        .key = pod.meta.key, .uid = pod.meta.uid, .node = pod.node, .clique = clique});
+  };
+  std::map<std::string, CliqueView> views;
+  std::set<std::string> unknown;  // Nodes that are away, and whose clique nobody knows.
+  for (const std::string& node : NodesAway(observed, membership, pods)) {
+    const auto it = cliques.find(node);
+    (it == cliques.end() ? unknown : views[it->second].away).insert(node);
+  }
+  for (const DaemonPod& pod : pods) {
+    if (!IsOutdated(pod, hashes)) continue;
+    const auto it = cliques.find(pod.node);
+    if (it != cliques.end()) {
+      views[it->second].outdated.push_back(&pod);
+    } else if (!pod.ready && !IsLost(observed, pod.node)) {
+      // It never came so far as to join a clique: nobody relies on it.
+      unknown.erase(pod.node);
+      replace(pod, pod.node);
+    }
+  }
+  for (auto& [id, view] : views) {
+    if (!always && in_use->contains(id)) continue;
+    if (observed.memory.replacements.contains(id)) continue;  // Not settled yet.
+    view.away.insert(unknown.begin(), unknown.end());
+    if (const DaemonPod* pod = Choose(observed, view)) replace(*pod, id);
+  }
+  return replacements;
+}
+
+bool IsShownReady(const Observed& observed, const std::string& node) {
+  return std::ranges::any_of(observed.domain->status.nodes, [&](const api::Member& shown) {
+    return shown.node == node && shown.ready;
+  });
+}
+
+std::string Say(const DaemonPod& pod) {
+  return "pods/" + kube::ToString(pod.meta.key) + " on " + pod.node +
+         (pod.trouble.empty() ? "" : " (" + pod.trouble + ")");
+}
+
+// A daemon of a changed template that should serve by now: one that took the place of another, or
+// that a new job needs. Adds when one may fail to `roll`.
+void FindFailure(const Observed& observed, const Instant& now, Roll& roll) {
+  const auto is_due = [&](milliseconds rest) {
+    if (rest > milliseconds(0)) BringForward(roll.look_again, rest);
+    return rest <= milliseconds(0);
+  };
+  const std::chrono::seconds deadline = observed.facts.roll.deadline;
+  for (const auto& [clique, replacement] : observed.memory.replacements) {
+    if (replacement.serves_since || IsLost(observed, replacement.node)) continue;
+    const auto rest = std::chrono::ceil<milliseconds>(replacement.began + deadline - now.monotonic);
+    if (is_due(rest)) roll.failed = "The daemon on " + replacement.node;
+  }
+  for (const api::DaemonSet& set : observed.children.daemon_sets) {
+    const bool is_changed = !set.template_hash.empty() && set.template_generation > 1;
+    if (!is_changed) continue;
+    std::vector<const DaemonPod*> made;  // From it as it is now.
+    for (const DaemonPod& pod : observed.children.daemon_pods) {
+      if (IsMadeBy(pod, set.meta.uid) && pod.template_hash == set.template_hash) {
+        made.push_back(&pod);
+      }
+    }
+    // If one serves, its template does; what is wrong with another is its node's.
+    if (std::ranges::any_of(made, [](const DaemonPod* pod) { return Serves(*pod); })) continue;
+    for (const DaemonPod* pod : made) {
+      const bool is_going = pod->terminal || pod->meta.deleting;
+      if (is_going || IsLost(observed, pod->node)) continue;
+      const auto since = base::ParseTime(pod->meta.creation_timestamp).value_or(now.wall);
+      if (is_due(std::chrono::ceil<milliseconds>(since + deadline - now.wall))) {
+        roll.failed = Say(*pod);
+      }
+    }
+  }
+  if (!roll.failed.empty()) {
+    roll.failed += ", made from the new template, does not serve after " +
+                   std::to_string(deadline.count()) + " s.";
+  }
+}
+
+}  // namespace
+
+bool IsMadeBy(const DaemonPod& pod, const kube::Uid& set) {
+  const kube::OwnerReference* owner = pod.meta.ControllerOwner();
+  return owner != nullptr && owner->uid == set;
+}
+
+bool MayRestartUnderJob(const Observed& observed) {
+  const std::string& own = observed.domain->daemon_roll;
+  if (own == "Always") return true;
+  return own.empty() && observed.facts.roll.policy == RollPolicy::kAlways;
+}
+
+bool IsClaimed(const Observed& observed, const std::vector<api::Claim>& claims) {
+  if (!observed.facts.views.claims_are_read) return true;
+  return std::ranges::any_of(claims, [&](const api::Claim& claim) {
+    return IsChannelClaim(observed, claim) && !claim.node.empty();
+  });
+}
+
+std::vector<std::string> FindOutdated(const Observed& observed) {
+  const Hashes hashes = TemplateHashes(observed);
+  std::vector<std::string> pods;
+  for (const DaemonPod& pod : observed.children.daemon_pods) {
+    if (IsOutdated(pod, hashes)) pods.push_back(pod.meta.key.name);
+  }
+  std::ranges::sort(pods);
+  return pods;
+}
+
+std::map<std::string, Replacement> FindReplacements(const Observed& observed,
+                                                    Clock::TimePoint now) {
+  std::map<std::string, Replacement> found;
+  if (!observed.domain || observed.domain->meta.deleting) return found;
+  const PodByNode pods = PodsThatCount(observed);
+  for (auto [clique, replacement] : observed.memory.replacements) {
+    const auto pod = pods.find(replacement.node);
+    const bool is_labelled = std::ranges::any_of(
+        observed.children.labelled_nodes,
+        [&](const api::Node& node) { return node.meta.key.name == replacement.node; });
+    if (pod == pods.end() && !is_labelled) continue;  // No daemon is wanted there any more.
+    const bool serves = pod != pods.end() && pod->second->meta.uid != replacement.replaced &&
+                        Serves(*pod->second) && IsShownReady(observed, replacement.node);
+    if (!serves) {
+      replacement.serves_since.reset();
+    } else if (!replacement.serves_since) {
+      replacement.serves_since = now;
+    } else if (now - *replacement.serves_since >= observed.facts.roll.settle) {
+      continue;
+    }
+    found.emplace(clique, std::move(replacement));
+  }
+  return found;
+}
+
+Roll PlanRoll(const Observed& observed, const Membership& membership, const Instant& now) {
+  Roll roll;
+  FindFailure(observed, now, roll);
+  for (const auto& [clique, replacement] : observed.memory.replacements) {
+    if (!replacement.serves_since) continue;
+    const auto rest = std::chrono::ceil<milliseconds>(*replacement.serves_since +
+                                                      observed.facts.roll.settle - now.monotonic);
+    BringForward(roll.look_again, std::max(rest, milliseconds(1)));
+  }
+  if (!roll.failed.empty() || !observed.facts.roll_stopped.empty()) return roll;
+  if (observed.facts.LackUntil("delete", kube::kPods)) return roll;
+  // Claims that cannot be read may be on any node.
+  if (!observed.facts.views.claims_are_read && !MayRestartUnderJob(observed)) return roll;
+  // Most passes end here, or find that somebody is away: only then is it worth live reads.
+  const Children& cached = observed.children;
+  if (PodsToReplace(observed, membership, cached.daemon_pods, cached.claims).empty()) return roll;
+  const bool needs_claims = !observed.evidence.claims && !MayRestartUnderJob(observed);
+  if (needs_claims) roll.actions.emplace_back(ReadClaims{.ns = observed.domain->meta.key.ns});
+  roll.needs_daemons = !observed.evidence.daemon_pods;
+  if (needs_claims || roll.needs_daemons) return roll;
+  const auto& claims = observed.evidence.claims ? *observed.evidence.claims : cached.claims;
+  roll.actions = PodsToReplace(observed, membership, *observed.evidence.daemon_pods, claims);
+  return roll;
+}
+
+}  // namespace compute_domain

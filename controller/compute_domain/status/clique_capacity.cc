@@ -1,0 +1,120 @@
+#include "controller/compute_domain/status/clique_capacity.h"
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+#include <vector>
+
+#include "controller/api/names.h"
+#include "controller/compute_domain/model/ownership.h"
+#include "controller/compute_domain/model/spec.h"
+#include "controller/compute_domain/rules/node_labels.h"
+#include "controller/compute_domain/status/usage.h"
+#include "controller/compute_domain/status/warnings.h"
+
+namespace compute_domain {
+
+namespace {
+
+using State = NodeRoom::State;
+
+// Why no pod could use the node; empty: one could.
+std::string WhyUnusable(const api::Node& node, const NodeContext& context, const Facts& facts) {
+  if (!node.ready) return "not ready";
+  if (std::string notice = NoticeOf(node, facts.leaving_taints); !notice.empty()) return notice;
+  if (!context.fabric_error.empty()) return "fabric error: " + context.fabric_error;
+  // From an old view nobody is told that what may be there is missing.
+  const bool lacks_plugin = !context.publishes && facts.views.slices == Sight::kCurrent;
+  return lacks_plugin ? "no kubelet plugin" : "";
+}
+
+// Where the domain's pods are, by the label that they are placed by.
+std::set<std::string> CliquesInUse(const Observed& observed) {
+  std::set<std::string> cliques;
+  for (const api::Claim& claim : observed.children.claims) {
+    if (!IsChannelClaim(observed, claim)) continue;
+    const auto node = observed.nodes.find(claim.node);
+    if (node != observed.nodes.end()) cliques.insert(node->second.clique);
+  }
+  cliques.erase("");
+  return cliques;
+}
+
+// Nodes of the clique that the domain holds and that none of its pods uses: free for them alone.
+int OwnFree(const Observed& observed, const std::string& clique) {
+  const std::vector<std::string> idle = IdleNodes(observed, observed.children.claims);
+  return static_cast<int>(
+      std::ranges::count_if(observed.children.labelled_nodes, [&](const api::Node& node) {
+        return node.clique == clique && node.ready &&
+               NoticeOf(node, observed.facts.leaving_taints).empty() &&
+               std::ranges::find(idle, node.meta.key.name) != idle.end();
+      }));
+}
+
+}  // namespace
+
+std::string_view ToString(State state) {
+  if (state == State::kHeld) return "held";
+  return state == State::kFree ? "free" : "unusable";
+}
+
+std::optional<NodeRoom> RoomOf(const api::Node& node, const NodeContext& context,
+                               const Facts& facts) {
+  if (!node.domain.empty()) return NodeRoom{.state = State::kHeld};
+  if (context.has_channel) return NodeRoom{.state = State::kHeld, .why = "its channel is claimed"};
+  if (node.clique.empty() && !context.publishes) return {};
+  std::string why = WhyUnusable(node, context, facts);
+  const State state = why.empty() ? State::kFree : State::kUnusable;
+  return NodeRoom{.state = state, .why = std::move(why)};
+}
+
+void Count(const std::string& clique, const NodeRoom& room, Rooms& rooms) {
+  RoomCount& count = rooms[clique];
+  if (room.state == State::kFree) ++count.free;
+  if (room.state == State::kHeld) ++count.held;
+  if (room.state == State::kUnusable) ++count.unusable;
+}
+
+bool AsksForRooms(const Observed& observed) {
+  return std::ranges::any_of(FindWaiting(observed),
+                             [](const auto& waiting) { return !waiting.first.empty(); });
+}
+
+std::string SayRooms(const Observed& observed) {
+  std::vector<std::tuple<int, std::string, std::string>> cliques;  // Most free nodes first.
+  for (const auto& [clique, count] : observed.others.rooms) {
+    if (clique.empty()) continue;
+    const int all = count.free + count.held + count.unusable;
+    std::string says = clique + " " + std::to_string(count.free) + " of " + std::to_string(all);
+    if (count.unusable > 0) says += " (" + std::to_string(count.unusable) + " unusable)";
+    cliques.emplace_back(-count.free, clique, std::move(says));
+  }
+  if (cliques.empty()) return "";
+  std::ranges::sort(cliques);
+  std::vector<std::string> texts;
+  texts.reserve(cliques.size());
+  for (auto& [less, clique, says] : cliques) texts.push_back(std::move(says));
+  return " Free nodes by clique: " + Names(texts) + ".";
+}
+
+std::optional<Failure> FindFullClique(const Observed& observed) {
+  if (!IsPlaced(observed) || !observed.domain->placement_group.empty()) return {};
+  const std::set<std::string> cliques = CliquesInUse(observed);
+  // In several: that is what is wrong then, and said of the members.
+  if (cliques.size() != 1) return {};
+  const auto room = observed.others.rooms.find(*cliques.begin());
+  if (room == observed.others.rooms.end()) return {};
+  std::size_t waiting = 0;
+  for (const auto& [words, pods] : FindWaiting(observed)) waiting += pods.size();
+  const int free = room->second.free + OwnFree(observed, room->first);
+  if (static_cast<std::size_t>(free) >= waiting) return {};
+  return Failure{
+      .reason = std::string(api::kReasonNoRoomInClique),
+      .message = "The pods of this domain are in clique " + room->first + ", where " +
+                 std::string(api::kPlacementLabel) + " keeps them together; nodes free there: " +
+                 std::to_string(free) + ", pods that wait: " + std::to_string(waiting) +
+                 ". They go on when nodes there come free; or delete all pods of the job, so that "
+                 "it begins in a clique that has room."};
+}
+
+}  // namespace compute_domain

@@ -1,0 +1,194 @@
+#include "controller/compute_domain/status/clique_capacity.h"
+
+#include <gtest/gtest.h>
+
+#include "controller/compute_domain/rules/membership/membership.h"
+#include "controller/compute_domain/status/status.h"
+#include "controller/compute_domain/status/usage.h"
+#include "test/fixtures/observed.h"
+
+namespace compute_domain {
+namespace {
+
+using fixtures::kCliqueId;
+using fixtures::kOtherCliqueId;
+using fixtures::Now;
+
+api::Node NodeOfClique(const std::string& clique = kCliqueId) {
+  api::Node node = fixtures::MakeNode("node-7", "");
+  node.clique = clique;
+  return node;
+}
+
+// "state: why"; empty: it does not count.
+std::string RoomOfNode(const api::Node& node, const NodeContext& context,
+                       Sight slices = Sight::kCurrent) {
+  Facts facts = fixtures::MakeFacts();
+  facts.views.slices = slices;
+  const auto room = RoomOf(node, context, facts);
+  if (!room) return "";
+  return std::string(ToString(room->state)) + ": " + room->why;
+}
+
+TEST(RoomOf, G21_NodeOfACliqueIsHeldUnusableOrFree) {
+  api::Node node = NodeOfClique();
+  EXPECT_EQ(RoomOfNode(node, {.publishes = true}), "free: ");
+  EXPECT_EQ(RoomOfNode(node, {.publishes = true, .fabric_error = "gpu-3"}),
+            "unusable: fabric error: gpu-3");
+  EXPECT_EQ(RoomOfNode(node, {.has_channel = true, .publishes = true}),
+            "held: its channel is claimed");
+  node.taints = {"example.com/dedicated"};
+  EXPECT_EQ(RoomOfNode(node, {.publishes = true}), "free: ") << "GPU nodes mostly have some taint";
+  node.taints = {"karpenter.sh/disrupted"};
+  EXPECT_EQ(RoomOfNode(node, {.publishes = true}), "unusable: taint karpenter.sh/disrupted");
+  node.unschedulable = true;
+  node.taints.clear();
+  EXPECT_EQ(RoomOfNode(node, {.publishes = true}), "unusable: cordoned");
+  node.ready = false;
+  EXPECT_EQ(RoomOfNode(node, {.publishes = true}), "unusable: not ready");
+  node.domain = fixtures::kUid;
+  EXPECT_EQ(RoomOfNode(node, {}), "held: ") << "a broken node that a domain holds is no room lost";
+}
+
+TEST(RoomOf, G21_NodeWithoutAPluginIsUnusableWherePluginsAreSeen) {
+  EXPECT_EQ(RoomOfNode(NodeOfClique(), {}), "unusable: no kubelet plugin");
+  EXPECT_EQ(RoomOfNode(NodeOfClique(), {}, Sight::kOld), "free: ");
+  EXPECT_EQ(RoomOfNode(NodeOfClique(), {}, Sight::kNone), "free: ");
+}
+
+TEST(RoomOf, NodeWithoutFabricCountsIfTheDriverIsThere) {
+  EXPECT_EQ(RoomOfNode(NodeOfClique(""), {}), "");
+  EXPECT_EQ(RoomOfNode(NodeOfClique(""), {.publishes = true}), "free: ");
+  EXPECT_EQ(RoomOfNode(NodeOfClique(""), {.has_channel = true}), "held: its channel is claimed");
+}
+
+TEST(Count, EachStateIsCountedByClique) {
+  Rooms rooms;
+  using State = NodeRoom::State;
+  for (const State state : {State::kFree, State::kFree, State::kHeld, State::kUnusable}) {
+    Count("a", {.state = state}, rooms);
+  }
+  Count("b", {}, rooms);
+  EXPECT_EQ(rooms, (Rooms{{"a", {.free = 2, .held = 1, .unusable = 1}}, {"b", {.free = 1}}}));
+}
+
+// Of a domain whose pods are to be in one clique: two are, and as many wait as are asked for, with
+// these free nodes left there.
+Observed Placed(int waiting, int free) {
+  Observed observed = fixtures::Converged();
+  observed.domain->placement = std::string(api::kPlacementClique);
+  for (auto& [name, node] : observed.nodes) node.clique = kCliqueId;
+  for (api::Node& node : observed.children.labelled_nodes) node.clique = kCliqueId;
+  for (int i = 0; i < waiting; ++i) {
+    const std::string pod = "train-" + std::to_string(2 + i);
+    observed.children.claims.push_back(fixtures::MakeWaitingClaim(pod));
+    observed.memory.words[pod] = "Unschedulable: node(s) didn't match pod affinity rules";
+  }
+  observed.others.rooms = {{"", {.free = 9}},
+                           {kCliqueId, {.free = free, .held = 2, .unusable = 1}},
+                           {kOtherCliqueId, {.free = 5}}};
+  return observed;
+}
+
+const std::string kFreeNodes =
+    " Free nodes by clique: " + kOtherCliqueId + " 5 of 5, " + kCliqueId + " 1 of 4 (1 unusable).";
+
+TEST(SayRooms, G22_FreeNodesAreSaidByCliqueTheMostFirst) {
+  EXPECT_EQ(SayRooms(Placed(2, 1)), kFreeNodes);
+}
+
+TEST(SayRooms, NothingIsSaidWhereNothingIsKnown) { EXPECT_EQ(SayRooms(fixtures::Converged()), ""); }
+
+TEST(AsksForRooms, OnlyWhoWaitsAndWasLookedAtAsks) {
+  EXPECT_FALSE(AsksForRooms(fixtures::Converged()));
+  Observed observed = Placed(1, 1);
+  EXPECT_TRUE(AsksForRooms(observed));
+  observed.memory.words.clear();
+  EXPECT_FALSE(AsksForRooms(observed)) << "the scheduler may be at work";
+}
+
+TEST(FindFullClique, G22_PodsThatCannotFollowTheFirstOnesIntoTheirCliqueAreToldSo) {
+  const auto full = FindFullClique(Placed(2, 1));
+  ASSERT_TRUE(full);
+  EXPECT_EQ(full->reason, "NoRoomInClique");
+  EXPECT_EQ(full->message,
+            "The pods of this domain are in clique " + kCliqueId +
+                ", where cdom.dev/placement keeps them together; nodes free there: 1, pods that "
+                "wait: 2. They go on when nodes there come free; or delete all pods of the job, so "
+                "that it begins in a clique that has room.");
+}
+
+TEST(FindFullClique, G22_CliqueWithRoomForAllThatWaitIsNotFull) {
+  EXPECT_FALSE(FindFullClique(Placed(2, 2)));
+}
+
+TEST(FindFullClique, OnlyOneCliqueThatWasAskedForCanBeFull) {
+  const std::vector<std::pair<const char*, void (*)(Observed&)>> rows = {
+      {"not placed", [](Observed& o) { o.domain->placement.clear(); }},
+      {"each group has a clique", [](Observed& o) { o.domain->placement_group = "group"; }},
+      {"used in two", [](Observed& o) { o.nodes["node-1"].clique = fixtures::kOtherCliqueId; }},
+      {"nobody uses it yet", [](Observed& o) { fixtures::EndWorkload(o.children.claims); }},
+      {"its nodes are of no clique",
+       [](Observed& o) {
+         for (auto& [name, node] : o.nodes) node.clique.clear();
+       }},
+      {"its nodes are unknown", [](Observed& o) { o.nodes.clear(); }},
+      {"nobody counted it", [](Observed& o) { o.others.rooms.erase(fixtures::kCliqueId); }},
+  };
+  for (const auto& [what, change] : rows) {
+    SCOPED_TRACE(what);
+    Observed observed = Placed(2, 1);
+    change(observed);
+    EXPECT_FALSE(FindFullClique(observed));
+  }
+}
+
+TEST(FindFullClique, NodeThatTheDomainHoldsAndDoesNotUseIsFreeForItAlone) {
+  const std::vector<std::tuple<const char*, bool, void (*)(api::Node&)>> rows = {
+      {"usable", true, [](api::Node&) {}},
+      {"in another clique", false, [](api::Node& n) { n.clique = fixtures::kOtherCliqueId; }},
+      {"not ready", false, [](api::Node& n) { n.ready = false; }},
+      {"cordoned", false, [](api::Node& n) { n.unschedulable = true; }},
+  };
+  for (const auto& [what, has_room, change] : rows) {
+    SCOPED_TRACE(what);
+    Observed observed = Placed(2, 1);
+    api::Node idle = fixtures::MakeNode("node-2");
+    idle.clique = kCliqueId;
+    change(idle);
+    observed.children.labelled_nodes.push_back(std::move(idle));
+    EXPECT_EQ(!FindFullClique(observed), has_room);
+  }
+}
+
+TEST(FindShortage, G22_FullCliqueIsFoundThoughNoWordOfTheSchedulerNamesAChannel) {
+  const auto shortage = FindShortage(Placed(2, 1));
+  ASSERT_TRUE(shortage);
+  EXPECT_EQ(shortage->reason, "NoRoomInClique");
+}
+
+TEST(FindShortage, G22_FullCliqueIsSaidRatherThanThatChannelsAreTaken) {
+  Observed observed = Placed(2, 1);
+  for (auto& [pod, words] : observed.memory.words) words = "cannot allocate all claims";
+  EXPECT_EQ(FindShortage(observed)->reason, "NoRoomInClique");
+  observed.others.stray_claims = {fixtures::MakeChannelClaim("node-9", "stray")};
+  EXPECT_EQ(FindShortage(observed)->reason, "ChannelHeldByUnrelatedClaim")
+      << "somebody can do something about that";
+}
+
+TEST(DecideStatus, G22_DomainThatDoesNotFitSaysSoWithTheFreeNodesByCliqueUntilItDoes) {
+  Observed observed = Placed(2, 1);
+  const auto condition = [&](const char* type) {
+    return *DecideStatus(observed, Find(observed, Now()), PlanMembership(observed, Now()), Now())
+                .Find(type);
+  };
+  EXPECT_EQ(condition("Ready").reason, "NoRoomInClique");
+  EXPECT_EQ(condition("Ready").status, "True") << "those that are there share memory";
+  EXPECT_EQ(condition("InUse").reason, "NoRoomInClique");
+  EXPECT_TRUE(condition("InUse").message.ends_with(kFreeNodes)) << condition("InUse").message;
+  observed.others.rooms[kCliqueId].free = 2;
+  EXPECT_EQ(condition("InUse").reason, "ClaimsReserved");
+}
+
+}  // namespace
+}  // namespace compute_domain

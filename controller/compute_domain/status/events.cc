@@ -1,0 +1,344 @@
+#include "controller/compute_domain/status/events.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "controller/api/names.h"
+#include "controller/compute_domain/rules/deletion.h"
+#include "controller/compute_domain/status/usage.h"
+
+namespace compute_domain {
+
+namespace {
+
+using kube::EventType;
+using Events = std::vector<kube::Event>;
+
+// How the reason of a condition is told; one that is not in the table is Normal.
+enum class Telling {
+  kWarning,
+  kWarningOnceReady,  // Of a domain that was Ready; before that it is how every domain begins.
+  kSilent,            // The usual course, which conditions tell well enough.
+};
+struct Reason {
+  std::string_view name = {};
+  Telling telling = Telling::kSilent;
+  bool before_children = false;  // Not all children were made yet.
+};
+constexpr Reason kReasons[] = {
+    {api::kReasonAccepted, Telling::kSilent},
+    {api::kReasonSpecMissing, Telling::kWarning, true},
+    {api::kReasonTemplateNameInvalid, Telling::kWarning, true},
+    {api::kReasonAnnotationInvalid, Telling::kWarning},
+    {api::kReasonDraNotServed, Telling::kWarning, true},
+    {api::kReasonRightMissing, Telling::kWarning, true},
+    {api::kReasonForbidden, Telling::kWarning, true},
+    {api::kReasonTemplateNameTaken, Telling::kWarning, true},
+    {api::kReasonNotAccepted, Telling::kSilent, true},
+    {api::kReasonProvisioningFailed, Telling::kWarning, true},
+    {api::kReasonChildrenMissing, Telling::kSilent, true},
+    {api::kReasonChildrenTerminating, Telling::kWarning},
+    {api::kReasonOutdated, Telling::kSilent},
+    {api::kReasonRollStopped, Telling::kWarning},
+    {api::kReasonChildrenExist, Telling::kSilent},
+    {api::kReasonCliqueFull, Telling::kWarning},
+    {api::kReasonNoMembers, Telling::kSilent},
+    {api::kReasonIdle, Telling::kSilent},
+    {api::kReasonHostManaged, Telling::kSilent},
+    {api::kReasonNodesNotRead, Telling::kWarning},
+    {api::kReasonNodeLost, Telling::kWarning},
+    {api::kReasonNodeRebooted, Telling::kWarning},
+    {api::kReasonNodeDrained, Telling::kWarning},
+    {api::kReasonNodeTainted, Telling::kWarning},
+    {api::kReasonNodeHeld, Telling::kWarning},
+    {api::kReasonPluginMissing, Telling::kWarning},
+    {api::kReasonPodsStuck, Telling::kWarning},
+    {api::kReasonFabricError, Telling::kWarning},
+    {api::kReasonImexOnHost, Telling::kWarning},
+    {api::kReasonImexWaitsForQuorum, Telling::kWarningOnceReady},
+    {api::kReasonImexAddressDiffers, Telling::kWarning},
+    {api::kReasonImexIndexDiffers, Telling::kWarning},
+    {api::kReasonImexPeersUnreachable, Telling::kWarning},
+    {api::kReasonImexRestarted, Telling::kWarning},
+    {api::kReasonMembersNotReady, Telling::kWarningOnceReady},
+    {api::kReasonWaitingForMembers, Telling::kSilent},
+    {api::kReasonNodeLeaving, Telling::kWarning},
+    {api::kReasonSpansCliques, Telling::kWarning},
+    {api::kReasonCliqueShared, Telling::kWarning},
+    {api::kReasonNoFabric, Telling::kWarning},
+    {api::kReasonDeletionBlocked, Telling::kWarning},
+    {api::kReasonHeldByFinalizer, Telling::kWarning},
+    {api::kReasonDeleting, Telling::kSilent},
+    {api::kReasonClaimsReserved, Telling::kSilent},
+    {api::kReasonPodsWaiting, Telling::kSilent},
+    {api::kReasonChannelHeld, Telling::kWarning},
+    {api::kReasonNoRoomInClique, Telling::kWarning},
+    {api::kReasonNoChannelFree, Telling::kSilent},
+    {api::kReasonNoPlugin, Telling::kWarning},
+    {api::kReasonNoClaims, Telling::kSilent},
+};
+
+const Reason* Find(std::string_view name) {
+  const auto* const it = std::ranges::find(kReasons, name, &Reason::name);
+  return it == std::end(kReasons) ? nullptr : it;
+}
+
+bool HasReason(const api::DomainStatus& status, std::string_view reason) {
+  return std::ranges::find(status.conditions, reason, &kube::Condition::reason) !=
+         status.conditions.end();
+}
+
+// Whether the daemons that a DaemonSet had made go with it. Those of one that was deleted with
+// --cascade=orphan belong to nobody, and the next one takes them over as they run.
+bool GoWithTheirSet(const std::vector<api::DaemonPod>& pods) {
+  return pods.empty() || std::ranges::any_of(pods, [](const api::DaemonPod& pod) {
+           return pod.meta.ControllerOwner() != nullptr;
+         });
+}
+
+bool WasReady(const api::DomainStatus& status) {
+  const kube::Condition* ready = status.Find(api::kConditionReady);
+  return ready != nullptr && ready->status == "True";
+}
+
+// Whether all children were there when the status was written.
+bool HadChildren(const api::DomainStatus& status) {
+  return status.Find(api::kConditionReady) != nullptr &&
+         std::ranges::none_of(status.conditions, [](const kube::Condition& condition) {
+           const Reason* reason = Find(condition.reason);
+           return reason != nullptr && reason->before_children;
+         });
+}
+
+// Empty: nothing is told.
+std::optional<EventType> TypeOf(const std::string& name, const api::DomainStatus& before) {
+  const Reason* reason = Find(name);
+  if (reason == nullptr) return EventType::kNormal;
+  switch (reason->telling) {
+    case Telling::kWarning:
+      return EventType::kWarning;
+    case Telling::kWarningOnceReady:
+      if (WasReady(before)) return EventType::kWarning;
+      break;
+    case Telling::kSilent:
+      break;
+  }
+  return {};
+}
+
+class Teller {
+ public:
+  explicit Teller(const Observed& observed) : observed_(observed) {}
+
+  // A reason that several conditions share is told once.
+  [[nodiscard]] Events operator()(const WriteStatus& write) const {
+    const api::DomainStatus& before = observed_.domain->status;
+    Events events;
+    for (const kube::Condition& condition : write.status.conditions) {
+      if (HasReason(before, condition.reason)) continue;
+      const bool told =
+          std::ranges::find(events, condition.reason, &kube::Event::reason) != events.end();
+      const std::optional<EventType> type = TypeOf(condition.reason, before);
+      if (told || !type) continue;
+      const char* const action = observed_.domain->meta.deleting ? "Deleting" : "Reconciling";
+      events.push_back(OfDomain(*type, condition.reason, action, condition.message));
+      if (condition.reason == api::kReasonTemplateNameTaken) AddHolders(events);
+    }
+    return events;
+  }
+
+  // A child that was there before is made again. With a DaemonSet that somebody deleted its daemons
+  // went, and whoever looks for why a job lost IMEX shall find it here.
+  [[nodiscard]] Events operator()(const Create& create) const {
+    if (!observed_.domain || create.kind == Kind::kClique) return {};
+    if (!HadChildren(observed_.domain->status)) return {};
+    const std::string what = create.object["kind"].AsString() + " " + kube::ToString(create.key);
+    const std::vector<std::string> consumers = FindConsumers(observed_);
+    if (create.kind == Kind::kDaemonSet && !consumers.empty() &&
+        GoWithTheirSet(observed_.children.daemon_pods)) {
+      return {
+          OfDomain(EventType::kWarning, api::kEventDaemonsInterrupted, "Creating",
+                   what +
+                       " was deleted, and has been made again. Every daemon of the domain "
+                       "restarts, which interrupts IMEX under " +
+                       Names(consumers) +
+                       ". Look at these jobs: one that lost IMEX may have to be started again.")};
+    }
+    return {OfDomain(EventType::kNormal, api::kEventRepaired, "Creating",
+                     what + " was missing and has been made again.")};
+  }
+
+  [[nodiscard]] Events operator()(const WritePodTemplate& write) const {
+    return {OfDomain(EventType::kNormal, api::kEventTemplateUpdated, "Updating",
+                     "DaemonSet " + kube::ToString(write.daemon_set.key) +
+                         " was edited or its settings changed, and has its template again.")};
+  }
+
+  [[nodiscard]] Events operator()(const WriteIdentity& write) const {
+    if (!write.owners.IsNull()) return {};  // Adopted, which changes nothing for anybody.
+    return {OfDomain(EventType::kNormal, api::kEventRepaired, "Updating",
+                     NameOf(write.kind) + " " + kube::ToString(write.object.key) +
+                         " had lost labels, and has them again.")};
+  }
+
+  // The daemons go although their channels are in use: the grace is over. Or one is replaced.
+  [[nodiscard]] Events operator()(const Delete& remove) const {
+    if (remove.kind == Kind::kDaemonPod) {
+      return {OfDomain(EventType::kNormal, api::kEventDaemonReplaced, "Rolling",
+                       "Pod " + kube::ToString(remove.key) +
+                           " was made from an older template, and is replaced.")};
+    }
+    if (remove.kind != Kind::kDaemonSet || !observed_.domain) return {};
+    if (!observed_.domain->meta.deleting) {
+      return {OfDomain(EventType::kNormal, api::kEventDuplicateRemoved, "Deleting",
+                       "DaemonSet " + kube::ToString(remove.key) +
+                           " was a second one of this domain, and none of its daemons served.")};
+    }
+    const std::vector<std::string> consumers = FindConsumers(observed_);
+    if (consumers.empty()) return {};
+    return {OfDomain(EventType::kWarning, api::kEventDeletionForced, "Deleting",
+                     "The grace for the deletion is over, and the daemons are removed from under " +
+                         Join(consumers) + ".")};
+  }
+
+  [[nodiscard]] Events operator()(const WriteClique& write) const {
+    if (!observed_.domain || observed_.domain->meta.deleting) return {};
+    const auto& cliques = observed_.children.cliques;
+    const auto clique =
+        std::ranges::find(cliques, write.clique.uid, [](const auto& c) { return c.meta.uid; });
+    if (clique == cliques.end()) return {};
+    std::vector<std::string> left;
+    for (const api::Member& member : clique->daemons) {
+      const bool stays =
+          std::ranges::find(write.daemons, member.node, &api::Member::node) != write.daemons.end();
+      if (!stays) left.push_back(member.node);
+    }
+    if (left.empty()) return {};
+    return {OfDomain(EventType::kNormal, api::kEventMemberRemoved, "UpdatingClique",
+                     "Removed from clique " + clique->id +
+                         ", since no daemon is left there: " + Join(left) + ".")};
+  }
+
+  // While a domain is being deleted, its labels go as a matter of course.
+  [[nodiscard]] Events operator()(const RemoveNodeLabel& remove) const {
+    kube::ObjectMeta meta = {.key = {.name = remove.node}};
+    const auto known = observed_.nodes.find(remove.node);
+    if (known != observed_.nodes.end()) meta = known->second.meta;
+    const kube::ObjectReference node = kube::ReferenceTo(kube::kNodes, meta);
+    if (!observed_.domain) {
+      return {{.type = EventType::kNormal,
+               .reason = std::string(api::kEventStaleLabelRemoved),
+               .action = "RemovingLabel",
+               .note = "The node was labelled for a ComputeDomain that is gone, with UID " +
+                       remove.domain + ".",
+               .regarding = node}};
+    }
+    if (observed_.domain->meta.deleting) return {};
+    kube::Event event = OfDomain(
+        EventType::kNormal, api::kEventStaleLabelRemoved, "RemovingLabel",
+        "Node " + remove.node + " was labelled for this domain, and no claim of it is there.");
+    event.related = node;
+    return {std::move(event)};
+  }
+
+  // Everything else passes without a word.
+  template <typename Other>
+  [[nodiscard]] Events operator()(const Other& /*action*/) const {
+    return {};
+  }
+
+ private:
+  static std::string NameOf(Kind kind) {
+    if (kind == Kind::kClique) return api::kComputeDomainCliques.kind;
+    return kind == Kind::kDaemonSet ? kube::kDaemonSets.kind : kube::kResourceClaimTemplates.kind;
+  }
+
+  static std::string Join(const std::vector<std::string>& names) {
+    std::string text;
+    for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+    return text;
+  }
+
+  [[nodiscard]] kube::ObjectReference Domain() const {
+    return kube::ReferenceTo(api::kComputeDomains, observed_.domain->meta);
+  }
+
+  [[nodiscard]] kube::Event OfDomain(EventType type, std::string_view reason, std::string action,
+                                     std::string note) const {
+    return {.type = type,
+            .reason = std::string(reason),
+            .action = std::move(action),
+            .note = std::move(note),
+            .regarding = Domain()};
+  }
+
+  // Who has the name hears of it, too: the domain whose template it is, else the template. They lie
+  // in the same namespace, so nobody learns of another's objects.
+  void AddHolders(Events& events) const {
+    for (const auto& [name, read] : observed_.evidence.names) {
+      const bool is_found = read.is == NameCheck::Is::kFound;
+      if (!is_found || name.second.ns != observed_.domain->meta.key.ns) continue;
+      const kube::OwnerReference* owner = read.holder.meta.ControllerOwner();
+      const bool is_a_domains = owner != nullptr && owner->kind == api::kComputeDomains.kind;
+      if (is_a_domains && owner->uid == observed_.uid) continue;
+      const std::string wanted = "ComputeDomain " + kube::ToString(observed_.domain->meta.key) +
+                                 " names ResourceClaimTemplate " + name.second.name;
+      kube::Event event = {
+          .type = EventType::kWarning,
+          .reason = std::string(api::kEventTemplateNameWanted),
+          .action = "Reconciling",
+          .note = wanted +
+                  " to be made for it, and leaves this one alone. Delete it, or "
+                  "create the domain again under another template name.",
+          .regarding = ReferenceTo(kube::kResourceClaimTemplates, read.holder.meta),
+          .related = Domain()};
+      if (is_a_domains) {
+        event.note = wanted +
+                     " as well, which is this domain's. It waits until it has a name of its own, "
+                     "or this domain is gone.";
+        event.regarding = {.api_version = owner->api_version,
+                           .kind = owner->kind,
+                           .key = {.ns = name.second.ns, .name = owner->name},
+                           .uid = owner->uid};
+      }
+      events.push_back(std::move(event));
+    }
+  }
+
+  const Observed& observed_;
+};
+
+}  // namespace
+
+std::vector<kube::Event> TellWaitingPods(Observed& observed) {
+  Events events;
+  std::map<kube::Uid, std::string> told;
+  if (const std::optional<Failure> shortage = FindShortage(observed)) {
+    for (const kube::OwnerReference& pod : FindPodsWithoutChannel(observed)) {
+      told[pod.uid] = shortage->reason;
+      const auto before = observed.memory.told.find(pod.uid);
+      if (before != observed.memory.told.end() && before->second == shortage->reason) continue;
+      const bool passes_by_itself = shortage->reason == api::kReasonNoChannelFree;
+      events.push_back({.type = passes_by_itself ? EventType::kNormal : EventType::kWarning,
+                        .reason = shortage->reason,
+                        .action = "Scheduling",
+                        .note = "The pod waits for a channel of ComputeDomain " +
+                                kube::ToString(observed.domain->meta.key) + ". " +
+                                shortage->message,
+                        .regarding = {.api_version = pod.api_version,
+                                      .kind = pod.kind,
+                                      .key = {.ns = observed.domain->meta.key.ns, .name = pod.name},
+                                      .uid = pod.uid},
+                        .related = kube::ReferenceTo(api::kComputeDomains, observed.domain->meta)});
+    }
+  }
+  observed.memory.told = std::move(told);
+  return events;
+}
+
+std::vector<kube::Event> EventsOf(const Action& done, const Observed& observed) {
+  return std::visit(Teller(observed), done);
+}
+
+}  // namespace compute_domain

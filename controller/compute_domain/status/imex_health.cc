@@ -1,0 +1,134 @@
+#include "controller/compute_domain/status/imex_health.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <utility>
+
+#include "controller/api/names.h"
+#include "controller/compute_domain/model/daemon_pods.h"
+#include "controller/compute_domain/model/ownership.h"
+#include "controller/compute_domain/status/usage.h"
+
+namespace compute_domain {
+
+namespace {
+
+using api::ImexReport;
+using api::Member;
+
+struct Reporter {
+  const Member& member;
+  const ImexReport& report;
+};
+
+// The members whose daemons have reported, in order.
+std::vector<Reporter> ReportersOf(const Observed& observed, const std::vector<Member>& expected) {
+  const PodByNode pods = PodsThatCount(observed);
+  std::vector<Reporter> reporters;
+  for (const Member& member : expected) {
+    const auto pod = pods.find(member.node);
+    if (pod == pods.end() || !pod->second->imex) continue;
+    reporters.push_back({.member = member, .report = *pod->second->imex});
+  }
+  return reporters;
+}
+
+}  // namespace
+
+ImexTrouble ImexTroubleOf(const api::DaemonPod& pod) {
+  if (!pod.imex) return {};
+  if (pod.imex->in_use) return {api::kReasonImexOnHost, ""};
+  const std::string& state = pod.imex->state;
+  const bool waits = state == api::kImexWaitingForPeers || state == api::kImexWaitingForRecovery;
+  if (waits) return {api::kReasonImexWaitsForQuorum, state};
+  return {};
+}
+
+std::map<std::string, ImexOfJob> FindImexOfJobs(const Observed& observed,
+                                                const std::map<std::string, ImexOfJob>& before) {
+  const auto reports = [](const api::DaemonPod& pod) {
+    return pod.imex && !pod.imex->started.empty();
+  };
+  const bool any = std::ranges::any_of(observed.children.daemon_pods, reports);
+  if (!observed.domain || (before.empty() && !any)) return {};  // As of NVIDIA's daemons.
+  constexpr std::hash<std::string> kHash;
+  const PodByNode pods = PodsThatCount(observed);
+  std::map<std::string, ImexOfJob> jobs;
+  for (const api::Claim& claim : observed.children.claims) {
+    if (!IsInUse(observed, claim)) continue;
+    ImexOfJob job = {.claim = kHash(claim.meta.uid)};
+    const auto known = before.find(claim.node);
+    const bool is_known = known != before.end() && known->second.claim == job.claim;
+    if (is_known) job = known->second;
+    const auto pod = pods.find(claim.node);
+    // One that does not serve yet, or no more, may be any; pods start when theirs serves.
+    const bool serves = pod != pods.end() && Serves(*pod->second) && reports(*pod->second);
+    if (serves) {
+      const std::size_t started = kHash(pod->second->imex->started);
+      if (!is_known) job.began = started;
+      if (job.began != started) job.is_another = true;
+    }
+    if (serves || is_known) jobs.emplace(claim.node, job);
+  }
+  return jobs;
+}
+
+std::optional<Barrier> FindRestarted(const Observed& observed) {
+  std::vector<std::string> nodes;
+  for (const auto& [node, job] : observed.memory.imex_of_jobs) {
+    if (job.is_another) nodes.push_back(node);
+  }
+  if (nodes.empty()) return {};
+  return Barrier{.reason = api::kReasonImexRestarted,
+                 .says = " IMEX was started again under pods that use it: " + Names(nodes) +
+                         ". The memory that they shared is lost: start their job anew if it does "
+                         "not by itself, and see the log of the daemon there."};
+}
+
+std::optional<Barrier> FindOtherIndices(const Observed& observed,
+                                        const std::vector<Member>& expected) {
+  std::vector<std::string> others;
+  for (const auto& [member, report] : ReportersOf(observed, expected)) {
+    if (report.index < 0 || report.index == member.index) continue;
+    others.push_back(member.node + " (as " + std::to_string(report.index) + ", not " +
+                     std::to_string(member.index) + ")");
+  }
+  if (others.empty()) return {};
+  return Barrier{.reason = api::kReasonImexIndexDiffers,
+                 .says = " IMEX runs under another index than its peers know: " + Names(others) +
+                         ". Delete the daemon pod of that node once no job needs it."};
+}
+
+std::optional<Barrier> FindUnreachable(const Observed& observed,
+                                       const std::vector<Member>& expected) {
+  std::map<std::pair<std::string, int>, std::string> nodes;
+  std::map<std::string_view, int> sizes;
+  for (const Member& member : expected) {
+    nodes[{member.clique, member.index}] = member.node;
+    ++sizes[member.clique];
+  }
+  std::vector<std::string> pairs;
+  for (const auto& [member, report] : ReportersOf(observed, expected)) {
+    const int peers = sizes[member.clique] - 1;
+    if (peers > 1 && report.unreachable_count >= peers) {
+      pairs.push_back(member.node +
+                      " to any other");  // Or its peers would hide who else is cut off.
+      continue;
+    }
+    for (const int index : report.unreachable) {
+      // One that is no member, or itself, says nothing of the domain.
+      const auto peer = nodes.find({member.clique, index});
+      if (peer != nodes.end() && peer->second != member.node) {
+        pairs.push_back(member.node + " to " + peer->second);
+      }
+    }
+  }
+  if (pairs.empty()) return {};
+  return Barrier{.reason = api::kReasonImexPeersUnreachable,
+                 .says = " IMEX has no connection from " + Names(pairs) +
+                         ". Pods there share no memory: see whether daemon pods reach each other "
+                         "on TCP ports 50000 and 50005."};
+}
+
+}  // namespace compute_domain

@@ -1,0 +1,144 @@
+#include "controller/compute_domain/status/imex_health.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "test/fixtures/observed.h"
+
+namespace compute_domain {
+namespace {
+
+using fixtures::Marked;
+using Jobs = std::map<std::string, ImexOfJob>;
+using Change = std::function<void(Observed&)>;
+
+constexpr const char* kFirst = "2026-01-01T11:10:00Z";
+constexpr const char* kAgain = "2026-01-01T11:50:00Z";
+
+// Daemons of ours, whose IMEX was started before the pods of the workload were.
+Observed WithAJob() {
+  Observed observed = Marked();
+  for (api::DaemonPod& pod : observed.children.daemon_pods) {
+    pod.imex = api::ImexReport{.state = "READY", .started = kFirst};
+  }
+  return observed;
+}
+
+api::DaemonPod& PodOf(Observed& observed) { return observed.children.daemon_pods[0]; }
+api::Claim& ClaimOf(Observed& observed) { return observed.children.claims[0]; }
+
+void StartAgain(Observed& observed) { PodOf(observed).imex->started = kAgain; }
+
+// What is said after passes over the world, in each of which it has changed once more.
+std::string SaidAfter(const std::vector<Change>& changes) {
+  Observed observed = WithAJob();
+  Jobs jobs = FindImexOfJobs(observed, {});
+  for (const Change& change : changes) {
+    change(observed);
+    jobs = FindImexOfJobs(observed, jobs);
+  }
+  observed.memory.imex_of_jobs = jobs;
+  const std::optional<Barrier> barrier = FindRestarted(observed);
+  return barrier ? std::string(barrier->reason) + barrier->says : "";
+}
+
+const std::string kSaid =
+    "ImexRestartedUnderJob IMEX was started again under pods that use it: node-0. The memory that "
+    "they shared is lost: start their job anew if it does not by itself, and see the log of the "
+    "daemon there.";
+
+TEST(FindRestarted, B17_ImexThatIsAnotherThanTheOneThatPodsBeganWithIsNamed) {
+  EXPECT_EQ(SaidAfter({StartAgain}), kSaid);
+}
+
+TEST(FindRestarted, ImexThatRunsOnIsNotNamed) {
+  EXPECT_EQ(SaidAfter({}), "");
+  EXPECT_EQ(SaidAfter({[](Observed& o) { PodOf(o).imex->state = "WAITING_FOR_PEERS"; }}), "");
+  EXPECT_EQ(SaidAfter({[](Observed& o) { PodOf(o).imex->started.clear(); }}), "");
+}
+
+TEST(FindRestarted, ItIsSaidForAsLongAsThesePodsUseIt) {
+  EXPECT_EQ(SaidAfter({StartAgain, [](Observed&) {}}), kSaid);
+  EXPECT_EQ(SaidAfter({StartAgain, [](Observed& o) { ClaimOf(o).consumers.clear(); }}), "");
+  EXPECT_EQ(SaidAfter({StartAgain, [](Observed& o) { ClaimOf(o).meta.uid = "of the next job"; }}),
+            "");
+}
+
+TEST(FindRestarted, ImexThatWasStartedBeforeTheNextPodsCameIsTheirFirst) {
+  EXPECT_EQ(SaidAfter({[](Observed& o) {
+              StartAgain(o);
+              ClaimOf(o).meta.uid = "of the next job";
+            }}),
+            "");
+}
+
+TEST(FindRestarted, ImexThatCameUpAtTheSecondAttemptIsTheFirstOfItsPods) {
+  Observed observed = WithAJob();
+  PodOf(observed).ready = false;
+  Jobs jobs = FindImexOfJobs(observed, {});
+  EXPECT_FALSE(jobs.contains("node-0"));
+  StartAgain(observed);
+  PodOf(observed).ready = true;
+  observed.memory.imex_of_jobs = FindImexOfJobs(observed, jobs);
+  EXPECT_FALSE(FindRestarted(observed));
+}
+
+TEST(FindRestarted, DaemonsPodThatSomebodyDeletedIsARestartOnceItsSuccessorServes) {
+  const std::vector<Change> away = {
+      [](Observed& o) { PodOf(o).meta.deleting = true; },
+      [](Observed& o) { o.children.daemon_pods.erase(o.children.daemon_pods.begin()); }};
+  EXPECT_EQ(SaidAfter(away), "");
+  std::vector<Change> back = away;
+  back.emplace_back([](Observed& o) {
+    o.children.daemon_pods.insert(o.children.daemon_pods.begin(),
+                                  WithAJob().children.daemon_pods[0]);
+    PodOf(o).meta.uid = "another";
+    PodOf(o).imex.reset();
+  });
+  EXPECT_EQ(SaidAfter(back), "");
+  back.emplace_back([](Observed& o) { PodOf(o).imex = api::ImexReport{.started = kAgain}; });
+  EXPECT_EQ(SaidAfter(back), kSaid);
+}
+
+TEST(FindRestarted, AllDaemonsMayBeAwayMeanwhile) {
+  std::vector<api::DaemonPod> away;
+  EXPECT_EQ(SaidAfter({[&](Observed& o) { std::swap(o.children.daemon_pods, away); },
+                       [&](Observed& o) {
+                         std::swap(o.children.daemon_pods, away);
+                         StartAgain(o);
+                       }}),
+            kSaid);
+}
+
+TEST(FindImexOfJobs, OfDaemonsThatReportNothingAndOfADomainThatIsGoneNothingIsKept) {
+  Observed observed = WithAJob();
+  const Jobs jobs = FindImexOfJobs(observed, {});
+  EXPECT_EQ(jobs.size(), 2U);
+  EXPECT_TRUE(FindImexOfJobs(fixtures::Converged(), {}).empty());
+  observed.domain.reset();
+  EXPECT_TRUE(FindImexOfJobs(observed, jobs).empty());
+}
+
+TEST(FindUnreachable, B17_OneThatReachesNobodyDoesNotHideWhoElseIsCutOff) {
+  Observed observed = WithAJob();
+  std::vector<api::Member> expected;
+  for (int i = 0; i < 4; ++i) {
+    expected.push_back({.node = "node-" + std::to_string(i), .clique = "c", .index = i});
+  }
+  const auto report = [&](std::size_t pod, const std::vector<int>& unreachable) {
+    api::ImexReport& of_it = *observed.children.daemon_pods[pod].imex;
+    of_it.unreachable = unreachable;
+    of_it.unreachable_count = static_cast<int>(unreachable.size());
+  };
+  report(0, {1, 2, 3});
+  report(1, {0, 3});
+  const std::optional<Barrier> barrier = FindUnreachable(observed, expected);
+  ASSERT_TRUE(barrier);
+  EXPECT_TRUE(barrier->says.starts_with(
+      " IMEX has no connection from node-0 to any other, node-1 to node-0, node-1 to node-3."))
+      << barrier->says;
+}
+
+}  // namespace
+}  // namespace compute_domain

@@ -1,0 +1,98 @@
+#include "controller/compute_domain/status/missing_plugins.h"
+
+#include <algorithm>
+#include <set>
+
+#include "controller/api/names.h"
+#include "controller/compute_domain/model/daemon_pods.h"
+#include "controller/compute_domain/model/ownership.h"
+#include "pkg/base/rfc3339.h"
+
+namespace compute_domain {
+
+namespace {
+
+using std::chrono::milliseconds;
+using TimePoint = base::Clock::TimePoint;
+
+// A pod ends within its grace, which is over at its deletionTimestamp; then its claims are given
+// back.
+constexpr std::chrono::minutes kEndsWithin{2};
+
+// A node that has only the label is as good as left: see labels.h.
+std::set<std::string> NodesInUse(const Observed& observed) {
+  std::set<std::string> nodes;
+  for (const api::DaemonPod& pod : observed.children.daemon_pods) nodes.insert(pod.node);
+  for (const api::Claim& claim : observed.children.claims) {
+    if (IsChannelClaim(observed, claim)) nodes.insert(claim.node);
+  }
+  return nodes;
+}
+
+// Whether the domain's status says already that a plugin is missing.
+bool IsTold(const Observed& observed) {
+  const kube::Condition* members = observed.domain->status.Find(api::kConditionMembersReady);
+  return members != nullptr &&
+         (members->reason == api::kReasonPluginMissing || members->reason == api::kReasonPodsStuck);
+}
+
+}  // namespace
+
+std::map<std::string, TimePoint> FindSilentNodes(const Observed& observed,
+                                                 const std::map<std::string, TimePoint>& before,
+                                                 TimePoint now) {
+  const Facts& facts = observed.facts;
+  const bool is_known = observed.domain && facts.views.slices != Sight::kNone;
+  if (!is_known || observed.without_slices.empty()) return {};
+  const bool is_told = IsTold(observed);
+  std::map<std::string, TimePoint> silent;
+  for (const std::string& node : NodesInUse(observed)) {
+    // Of a node that is lost that is said, and its plugin is lost with it.
+    if (!observed.without_slices.contains(node) || IsLost(observed, node)) continue;
+    const auto it = before.find(node);
+    TimePoint since = it == before.end() ? now : it->second;
+    if (is_told) {
+      // A process that has just started goes on with what the one before it said.
+      since = std::min(since, now - facts.plugin_patience);
+    } else if (facts.views.slices == Sight::kOld && now < since + facts.plugin_patience) {
+      since = now;  // Its slices may be there by now: from an old view nobody new is accused.
+    }
+    silent.emplace(node, since);
+  }
+  return silent;
+}
+
+MissingPlugins FindMissingPlugins(const Observed& observed, const Instant& now) {
+  MissingPlugins missing;
+  // Whether it is time; else when to look again.
+  const auto is_due = [&](milliseconds rest) {
+    if (rest <= milliseconds(0)) return true;
+    BringForward(missing.look_again, rest);
+    return false;
+  };
+  for (const auto& [node, since] : observed.memory.silent_since) {
+    const auto rest = since + observed.facts.plugin_patience - now.monotonic;
+    if (is_due(std::chrono::ceil<milliseconds>(rest))) missing.nodes.push_back(node);
+  }
+  if (missing.nodes.empty()) return missing;  // As nearly always: nothing can be stuck then.
+  const auto is_stuck = [&](const kube::ObjectMeta& meta, const std::string& node) {
+    if (!std::ranges::binary_search(missing.nodes, node)) return false;
+    const auto deleted = base::ParseTime(meta.deletion_timestamp);
+    return deleted && is_due(std::chrono::ceil<milliseconds>(*deleted + kEndsWithin - now.wall));
+  };
+  for (const api::DaemonPod& pod : observed.children.daemon_pods) {
+    if (!is_stuck(pod.meta, pod.node)) continue;
+    missing.stuck.push_back("pods/" + kube::ToString(pod.meta.key) + " on " + pod.node);
+  }
+  // Pods of the workload are not watched; that they go on once their domain is deleted shows it.
+  for (const api::Claim& claim : observed.children.claims) {
+    if (!IsInUse(observed, claim) || !is_stuck(observed.domain->meta, claim.node)) continue;
+    for (const std::string& consumer : claim.consumers) {
+      missing.stuck.push_back(consumer + " on " + claim.node);
+    }
+  }
+  std::ranges::sort(missing.stuck);
+  return missing;
+}
+
+}  // namespace compute_domain

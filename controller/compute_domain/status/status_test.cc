@@ -1,0 +1,1325 @@
+#include "controller/compute_domain/status/status.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "controller/compute_domain/rules/children.h"
+#include "controller/compute_domain/rules/membership/membership.h"
+#include "test/fixtures/observed.h"
+
+namespace compute_domain {
+namespace {
+
+using api::DomainStatus;
+using fixtures::Converged;
+using fixtures::kCliqueId;
+using fixtures::kOtherCliqueId;
+using fixtures::Now;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using Change = std::function<void(Observed&)>;
+
+DomainStatus StatusOf(const Observed& observed) {
+  return DecideStatus(observed, Find(observed, Now()), PlanMembership(observed, Now()), Now());
+}
+
+DomainStatus StatusAfter(const Change& change) {
+  Observed observed = Converged();
+  change(observed);
+  return StatusOf(observed);
+}
+
+std::string MessageOf(const DomainStatus& status, std::string_view type) {
+  const kube::Condition* condition = status.Find(type);
+  return condition == nullptr ? "" : condition->message;
+}
+
+void RemoveMembers(Observed& observed) {
+  observed.children.cliques.clear();
+  observed.children.daemon_pods.clear();
+  observed.evidence.daemon_pods.emplace();
+}
+
+// Nobody has ever used it, or nobody does any more.
+void LeaveUnused(Observed& observed) {
+  RemoveMembers(observed);
+  observed.children.claims.clear();
+  observed.children.labelled_nodes.clear();
+}
+
+TEST(DecideStatus, ConvergedDomainIsReadyInEveryTerm) {
+  EXPECT_EQ(StatusOf(Converged()), fixtures::MakeStatus());
+}
+
+// ---- Where IMEX runs on the hosts.
+
+std::string SaidOnHosts(std::string_view type, const Change& change) {
+  Observed observed = fixtures::OnHosts();
+  change(observed);
+  const DomainStatus status = StatusOf(observed);
+  const kube::Condition* condition = status.Find(type);
+  return condition->status + " " + condition->reason + ": " + condition->message;
+}
+
+TEST(DecideStatus, P23_DomainOfTheHostsIsReadyAndNobodyKnowsHowImexIs) {
+  const std::string says =
+      " HostManaged: IMEX runs on the hosts, and the kubelet plugin asks it before a pod starts."
+      " Pods use it on node-0, node-1.";
+  EXPECT_EQ(SaidOnHosts("MembersReady", [](Observed&) {}), "Unknown" + says);
+  EXPECT_EQ(SaidOnHosts("Ready", [](Observed&) {}), "True" + says);
+  EXPECT_EQ(SaidOnHosts("Provisioned", [](Observed&) {}),
+            "True ChildrenExist: The claim template exists.");
+  EXPECT_EQ(SaidOnHosts("Ready", LeaveUnused),
+            "True HostManaged: IMEX runs on the hosts, and the kubelet plugin asks it before a pod "
+            "starts.");
+  // Somebody wrote who uses it before the scheduler wrote where it is.
+  const auto nowhere = [](Observed& observed) {
+    for (api::Claim& claim : observed.children.claims) claim.node.clear();
+  };
+  EXPECT_EQ(SaidOnHosts("Ready", nowhere), SaidOnHosts("Ready", LeaveUnused));
+}
+
+TEST(DecideStatus, P23_DomainOfTheHostsHasNoMembersAndIsReadyForNvidiasUsers) {
+  Observed observed = fixtures::OnHosts();
+  observed.domain->num_nodes = 8;
+  const DomainStatus status = StatusOf(observed);
+  EXPECT_EQ(status.status, "Ready");
+  EXPECT_TRUE(status.nodes.empty() && status.cliques.empty());
+  EXPECT_EQ(status.members, "");
+  observed.failure = Failure{.reason = "Forbidden", .message = "quota"};
+  EXPECT_EQ(StatusOf(observed).status, "NotReady");
+}
+
+TEST(DecideStatus, P23_PodsThatWaitForADomainOfTheHostsMakeItUnreadyOnlyWhileNobodyUsesIt) {
+  const auto add_waiting = [](Observed& o) {
+    o.children.claims.push_back(fixtures::MakeWaitingClaim("train-9"));
+  };
+  EXPECT_EQ(SaidOnHosts("Ready", add_waiting).substr(0, 16), "True PodsWaiting");
+  EXPECT_EQ(SaidOnHosts("Ready",
+                        [&](Observed& o) {
+                          o.children.claims.clear();
+                          add_waiting(o);
+                        })
+                .substr(0, 17),
+            "False PodsWaiting");
+}
+
+TEST(DecideStatus, P23_BlindnessOnHostsKeepsWhatWasMade) {
+  EXPECT_EQ(SaidOnHosts("Provisioned",
+                        [](Observed& o) {
+                          o.facts.views.problem_reason = "RightMissing";
+                          o.facts.views.problem = "Grant list on nodes.";
+                        }),
+            "True ChildrenExist: The claim template was made.");
+}
+
+TEST(DecideStatus, P1_EachCauseHasItsReasonAndASentenceThatHelps) {
+  struct Row {
+    Change change;
+    const char* ready;
+    const char* reason;
+    const char* says;
+    const char* status;
+  };
+  const std::vector<Row> rows = {
+      {[](Observed& o) {
+         o.domain->status = {};  // It was never provisioned.
+         o.facts.views.problem_reason = "RightMissing";
+         o.facts.views.problem = "Grant list on nodes.";
+       },
+       "False", "RightMissing", "Grant list on nodes.", "NotReady"},
+      {[](Observed& o) { o.domain->has_spec = false; }, "False", "SpecMissing",
+       "spec.channel.resourceClaimTemplate.name", "NotReady"},
+      {[](Observed& o) { o.failure = Failure{.reason = "Forbidden", .message = "quota"}; }, "False",
+       "Forbidden", "quota", "NotReady"},
+      {RemoveMembers, "False", "MembersNotReady", "node-0 (no daemon yet)", "NotReady"},
+      {LeaveUnused, "True", "Idle",
+       "Provisioned; nodes join when pods that claim from train-channel are scheduled.", "Ready"},
+      {[](Observed& o) { o.nodes["node-1"].ready = false; }, "False", "NodeLost",
+       "Lost: node-1 (not ready)", "NotReady"},
+      {[](Observed& o) { o.nodes.erase("node-0"); }, "False", "NodeLost", "Lost: node-0 (gone)",
+       "NotReady"},
+      {[](Observed& o) { o.children.daemon_pods[1].ready = false; }, "False", "MembersNotReady",
+       "Not ready: node-1. Look at the daemon pod of the node in namespace cdom-system",
+       "NotReady"},
+      {[](Observed& o) { o.domain->num_nodes = 3; }, "False", "WaitingForMembers",
+       "2 of spec.numNodes 3 nodes have joined", "NotReady"},
+      {[](Observed& o) { o.domain->num_nodes = 2; }, "True", "AllMembersReady", "2/2", "Ready"},
+  };
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.reason);
+    const DomainStatus status = StatusAfter(row.change);
+    const kube::Condition* ready = status.Find("Ready");
+    ASSERT_NE(ready, nullptr);
+    EXPECT_EQ(ready->status, row.ready);
+    EXPECT_EQ(ready->reason, row.reason);
+    EXPECT_NE(ready->message.find(row.says), std::string::npos) << ready->message;
+    EXPECT_EQ(status.status, row.status);
+  }
+}
+
+// node-1 has had no plugin for five minutes.
+void LosePlugin(Observed& observed) {
+  observed.memory.silent_since = {{"node-1", Now().monotonic - seconds(300)}};
+}
+constexpr const char* kNoPlugin =
+    "No kubelet plugin of compute-domain.nvidia.com is registered on node-1: pods of the domain "
+    "neither start nor end there. Look whether the plugin's pod runs on that node.";
+
+TEST(DecideStatus, B56_NodeWhosePluginIsMissingIsNamedWithWhatToDo) {
+  struct Row {
+    const char* what;
+    Change change;
+    const char* status;
+    const char* reason;
+    const char* global;
+  };
+  const std::vector<Row> rows = {
+      {"its daemon serves all the same", [](Observed&) {}, "True", "PluginMissing", "Ready"},
+      {"its daemon does not start", [](Observed& o) { o.children.daemon_pods[1].ready = false; },
+       "False", "PluginMissing", "NotReady"},
+      {"it is no member yet",
+       [](Observed& o) {
+         o.children.cliques[0].daemons.pop_back();
+         o.children.daemon_pods.pop_back();
+         o.evidence.daemon_pods = o.children.daemon_pods;
+       },
+       "False", "PluginMissing", "NotReady"},
+      {"nobody is a member yet", RemoveMembers, "False", "PluginMissing", "NotReady"},
+      {"it rebooted",
+       [](Observed& o) {
+         o.rebooted = {"node-1"};
+         o.children.daemon_pods[1].ready = false;
+       },
+       "False", "PluginMissing", "NotReady"},
+      {"others are waited for", [](Observed& o) { o.domain->num_nodes = 3; }, "False",
+       "PluginMissing", "NotReady"},
+      {"its clique is shared",
+       [](Observed& o) { o.others.in_clique = {{kCliqueId, {"team-b/other"}}}; }, "True",
+       "PluginMissing", "Ready"},
+      {"it is about to go", [](Observed& o) { o.nodes["node-1"].unschedulable = true; }, "True",
+       "PluginMissing", "Ready"},
+      {"another node is lost", [](Observed& o) { o.nodes["node-0"].ready = false; }, "False",
+       "NodeLost", "NotReady"},
+      {"it is taken out of service",
+       [](Observed& o) {
+         o.nodes["node-1"].unschedulable = true;
+         o.children.daemon_pods[1].ready = false;
+       },
+       "False", "NodeDrained", "NotReady"},
+      {"its daemon does not end",
+       [](Observed& o) { fixtures::Delete(o.children.daemon_pods[1].meta, {}); }, "False",
+       "PluginMissing", "NotReady"},
+      {"its daemon has not ended for minutes",
+       [](Observed& o) {
+         fixtures::Delete(o.children.daemon_pods[1].meta, {});
+         o.children.daemon_pods[1].meta.deletion_timestamp = "2026-01-01T11:58:00Z";
+       },
+       "False", "PodsStuckTerminating", "NotReady"},
+  };
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.what);
+    const DomainStatus status = StatusAfter([&](Observed& o) { row.change(o), LosePlugin(o); });
+    const kube::Condition* members = status.Find("MembersReady");
+    EXPECT_EQ(members->status, row.status);
+    EXPECT_EQ(members->reason, row.reason);
+    EXPECT_NE(members->message.find(kNoPlugin), std::string::npos) << members->message;
+    EXPECT_EQ(status.status, row.global);
+    const bool names_pod =
+        members->message.find(" Pods that do not end: pods/cdom-system/daemon-node-1 on node-1.") !=
+        std::string::npos;
+    EXPECT_EQ(names_pod, members->reason == "PodsStuckTerminating");
+  }
+}
+
+TEST(DecideDeletionStatus, B26_DeletionThatIsBlockedWhereAPluginIsMissingSaysSo) {
+  const auto message = [](const std::vector<std::string>& blockers, bool is_missing) {
+    Observed observed = fixtures::Deleting();
+    if (is_missing) LosePlugin(observed);
+    return MessageOf(
+        DecideDeletionStatus(observed, Find(observed, Now()), PlanMembership(observed, Now()),
+                             {.at_most = seconds(600), .blockers = blockers}, Now()),
+        "DeletionBlocked");
+  };
+  EXPECT_NE(message({"pods/train-1 on node-1"}, true).find(kNoPlugin), std::string::npos);
+  EXPECT_EQ(message({"pods/train-1 on node-1"}, false).find("plugin"), std::string::npos);
+  EXPECT_EQ(message({}, true).find("plugin"), std::string::npos) << "it waits for nobody";
+}
+
+TEST(DecideStatus, S7_CliqueWhoseNameIsNoCliquesIsIgnoredAndTold) {
+  Observed observed = Converged();
+  const DomainStatus before = StatusOf(observed);
+  api::Clique nobodys = observed.children.cliques[0];
+  nobodys.id.clear();
+  nobodys.meta.key.name = std::string(fixtures::kUid) + "." + std::string(100, 'a');
+  nobodys.is_labelled = false;
+  observed.children.cliques.push_back(nobodys);
+  EXPECT_TRUE(PlanChildren(observed).empty()) << "nothing is written to it";
+  const DomainStatus status = StatusOf(observed);
+  EXPECT_EQ(status.nodes, before.nodes);
+  EXPECT_EQ(status.Find("Ready")->status, "True");
+  EXPECT_NE(status.Find("Provisioned")->message.find("Ignored, for their names are of no clique"),
+            std::string::npos);
+}
+
+TEST(DecideStatus, S7_CliqueOfAStrangerIsNotEvenTold) {
+  Observed observed = Converged();
+  api::Clique strangers = observed.children.cliques[0];
+  strangers.id.clear();
+  strangers.domain = fixtures::kOtherUid;
+  observed.children.cliques.push_back(strangers);
+  EXPECT_EQ(StatusOf(observed), fixtures::MakeStatus());
+}
+
+TEST(DecideStatus, C9_WhatIsLeftUndoneIsToldAndNoFault) {
+  Observed observed = Converged();
+  observed.left_undone = Failure{.reason = "Forbidden", .message = "no right"};
+  const DomainStatus status = StatusOf(observed);
+  EXPECT_EQ(status.Find("Ready")->status, "True");
+  EXPECT_EQ(status.Find("Provisioned")->status, "True");
+  EXPECT_TRUE(status.Find("Provisioned")->message.ends_with(" Left undone: no right"));
+}
+
+TEST(DecideStatus, P1_EachConditionSaysItsOwnPartAndReadyTheFirstThatFails) {
+  struct Row {
+    Change change;
+    const char* condition;
+    const char* status;
+    const char* reason;
+    const char* says;
+  };
+  const std::vector<Row> rows = {
+      {[](Observed& o) { o.domain->template_name = "No"; }, "Accepted", "False",
+       "TemplateNameInvalid", "spec.channel.resourceClaimTemplate.name"},
+      {[](Observed& o) { o.failure = Failure{.reason = "TemplateNameTaken", .message = "taken"}; },
+       "Accepted", "False", "TemplateNameTaken", "taken"},
+      {[](Observed& o) { o.failure = Failure{.reason = "Forbidden", .message = "quota"}; },
+       "Provisioned", "False", "Forbidden", "quota"},
+      {[](Observed& o) { fixtures::Delete(o.children.daemon_sets[0].meta, {"x"}); }, "Provisioned",
+       "False", "ChildrenTerminating", "DaemonSet cdom-system/computedomain-daemon-"},
+      {[](Observed& o) { o.children.templates.pop_back(); }, "Provisioned", "False",
+       "ChildrenMissing", "ResourceClaimTemplate team-a/train-channel"},
+      {[](Observed& o) {
+         o.nodes["node-1"].unschedulable = true;
+         o.children.daemon_pods[1].ready = false;
+       },
+       "MembersReady", "False", "NodeDrained", "node-1 (cordoned)"},
+      {[](Observed& o) {
+         o.rebooted = {"node-1"};
+         o.children.daemon_pods[1].ready = false;
+       },
+       "MembersReady", "False", "NodeRebooted", "Rebooted: node-1"},
+      {[](Observed& o) { o.others.in_clique = {{kCliqueId, {"team-a/other"}}}; }, "MembersReady",
+       "True", "CliqueShared", "team-a/other in "},
+      {[](Observed& o) { o.others.in_clique = {{kCliqueId, {"team-b/other"}}}; }, "MembersReady",
+       "True", "CliqueShared", "a domain in another namespace in "},
+      {[](Observed& o) {
+         o.nodes["node-1"].taints = {"example.com/repair"};
+         o.children.daemon_pods[1].ready = false;
+       },
+       "MembersReady", "False", "NodeTainted", "node-1 (taint example.com/repair)"},
+      {[](Observed& o) {
+         o.children.daemon_pods[1].ready = false;
+         o.children.daemon_pods[1].trouble = "CrashLoopBackOff: in use";
+       },
+       "MembersReady", "False", "MembersNotReady", "node-1 (CrashLoopBackOff: in use)"},
+      {[](Observed& o) {
+         api::Claim claim = fixtures::MakeChannelClaim("node-2", "train-2");
+         o.children.claims.push_back(claim);
+         o.nodes["node-2"] = fixtures::MakeNode("node-2", fixtures::kOtherUid);
+         o.others.domains = {{fixtures::kOtherUid, "team-a/other"}};
+       },
+       "MembersReady", "False", "NodeHeldByAnotherDomain", "node-2 (by team-a/other)"},
+  };
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.reason);
+    const DomainStatus status = StatusAfter(row.change);
+    for (const char* type : {row.condition, "Ready"}) {
+      ASSERT_NE(status.Find(type), nullptr);
+      EXPECT_EQ(status.Find(type)->status, row.status);
+      EXPECT_EQ(status.Find(type)->reason, row.reason);
+      EXPECT_NE(MessageOf(status, type).find(row.says), std::string::npos)
+          << MessageOf(status, type);
+    }
+  }
+}
+
+// ---- What should be known of members that serve.
+
+struct MembersRow {
+  const char* what;
+  Change change;
+  const char* status;  // Of MembersReady, as what follows.
+  const char* reason;
+  std::string message;
+};
+
+void ExpectMembers(const std::vector<MembersRow>& rows) {
+  for (const MembersRow& row : rows) {
+    SCOPED_TRACE(row.what);
+    const DomainStatus status = StatusAfter(row.change);
+    const kube::Condition* members = status.Find("MembersReady");
+    EXPECT_EQ(members->status, row.status);
+    EXPECT_EQ(members->reason, row.reason);
+    EXPECT_EQ(members->message, row.message);
+    EXPECT_EQ(fixtures::ReasonOf(status, "Ready"), row.reason);
+    EXPECT_EQ(status.status, std::string(row.status) == "True" ? "Ready" : "NotReady");
+  }
+}
+
+void Cordon(Observed& o, const char* node) { o.nodes[node].unschedulable = true; }
+void Taint(Observed& o, const char* node, std::vector<std::string> taints) {
+  o.nodes[node].taints = std::move(taints);
+}
+const std::string kStays =
+    ". They serve until they go: move their pods in time, or uncordon a node that shall stay.";
+
+TEST(DecideStatus, G11_ReadyMemberWhoseNodeIsAboutToGoIsNamedBeforeItIsLost) {
+  ExpectMembers({
+      {"one is cordoned", [](Observed& o) { Cordon(o, "node-1"); }, "True", "NodeLeaving",
+       "All 2/2 members are ready. About to leave: node-1 (cordoned)" + kStays},
+      {"an autoscaler takes it, which cordons it as well",
+       [](Observed& o) {
+         Cordon(o, "node-1");
+         Taint(o, "node-1", {"nvidia.com/gpu", "ToBeDeletedByClusterAutoscaler"});
+       },
+       "True", "NodeLeaving",
+       "All 2/2 members are ready. About to leave: node-1 (taint "
+       "ToBeDeletedByClusterAutoscaler)" +
+           kStays},
+      {"both go, one by a taint of some prefix",
+       [](Observed& o) {
+         Taint(o, "node-0", {"aws-node-termination-handler/spot-itn"});
+         Taint(o, "node-1", {"karpenter.sh/disrupted"});
+       },
+       "True", "NodeLeaving",
+       "All 2/2 members are ready. About to leave: node-0 (taint "
+       "aws-node-termination-handler/spot-itn), node-1 (taint karpenter.sh/disrupted)" +
+           kStays},
+      {"a taint that tells nothing of that kind",
+       [](Observed& o) { Taint(o, "node-0", {"aws-node-termination-handler", "example.com/x"}); },
+       "True", "AllMembersReady", "All 2/2 members are ready."},
+      {"a taint that the configuration names",
+       [](Observed& o) {
+         o.facts.leaving_taints = {"example.com/*"};
+         Taint(o, "node-0", {"example.com/x"});
+         Taint(o, "node-1", {"karpenter.sh/disrupted"});
+       },
+       "True", "NodeLeaving",
+       "All 2/2 members are ready. About to leave: node-0 (taint example.com/x)" + kStays},
+  });
+}
+
+TEST(DecideStatus, G11_LossOfAMemberOutranksThatAnotherIsAboutToGo) {
+  ExpectMembers({
+      {"the other is lost",
+       [](Observed& o) {
+         Cordon(o, "node-1");
+         o.nodes["node-0"].ready = false;
+       },
+       "False", "NodeLost",
+       "Lost: node-0 (not ready). Bring the node back or delete its pods; 1/2 members are ready. "
+       "About to leave: node-1 (cordoned)" +
+           kStays},
+      {"it does not serve any more",
+       [](Observed& o) {
+         Cordon(o, "node-1");
+         o.children.daemon_pods[1].ready = false;
+       },
+       "False", "NodeDrained",
+       "Not ready, and cordoned: node-1 (cordoned). Uncordon the node, or move its pods to others; "
+       "1/2 members are ready."},
+      {"nor does one that is tainted, by the taint that tells",
+       [](Observed& o) {
+         Taint(o, "node-1", {"nvidia.com/gpu", "karpenter.sh/disrupted"});
+         o.children.daemon_pods[1].ready = false;
+       },
+       "False", "NodeTainted",
+       "Not ready, and tainted: node-1 (taint karpenter.sh/disrupted). See who tainted the node; "
+       "its "
+       "pods may have to move; 1/2 members are ready."},
+  });
+}
+
+// node-1 is in another clique, or in none.
+void Move(Observed& o, const std::string& clique) {
+  o.children.cliques[0].daemons.pop_back();
+  o.children.daemon_pods[1].clique = clique;
+  if (clique.empty()) return;
+  api::Clique other = o.children.cliques[0];
+  other.meta = fixtures::Meta(fixtures::kDriverNs, fixtures::kUid + "." + clique, "other-clique");
+  other.id = clique;
+  other.daemons = {
+      {.node = "node-1", .ip = "10.0.0.2", .clique = clique, .index = 0, .ready = true}};
+  o.children.cliques.push_back(std::move(other));
+}
+// The same, and node-2 is a third member, in the first clique.
+void Spread(Observed& o) {
+  Move(o, kOtherCliqueId);
+  o.children.cliques[0].daemons.push_back(fixtures::MakeMember("node-2", 2));
+  o.children.daemon_pods.push_back(fixtures::MakePod("node-2", 2));
+  o.children.claims.push_back(fixtures::MakeChannelClaim("node-2", "train-2"));
+  o.nodes["node-2"] = fixtures::MakeNode("node-2");
+  o.children.labelled_nodes.push_back(o.nodes["node-2"]);
+}
+const std::string kTwoCliques = ": 2 in " + kCliqueId + ", 1 in " + kOtherCliqueId + ". ";
+const std::string kSpans =
+    "All 3/3 members are ready. Members in use are in 2 cliques although cdom.dev/placement asks "
+    "for "
+    "one" +
+    kTwoCliques +
+    "The policy of manifests/placement is not installed, or those pods were made before the label; "
+    "delete them, so that they are made again.";
+
+TEST(DecideStatus, G12_MembersOfTwoCliquesAreCountedWhereOneWasAskedFor) {
+  ExpectMembers({
+      {"nobody asked for one", Spread, "True", "AllMembersReady",
+       "All 3/3 members are ready. Members in use are in 2 cliques" + kTwoCliques +
+           "Pods share no memory across cliques; label the domain cdom.dev/placement=clique to "
+           "have them in one."},
+      {"the label asks",
+       [](Observed& o) {
+         Spread(o);
+         o.domain->placement = "clique";
+       },
+       "True", "SpansCliques", kSpans},
+      {"the label asks for more",
+       [](Observed& o) {
+         Spread(o);
+         o.domain->placement = "exclusive-clique";
+       },
+       "True", "SpansCliques", kSpans},
+      {"one for each group of pods, which may be these two",
+       [](Observed& o) {
+         Spread(o);
+         o.domain->placement = "clique";
+         o.domain->placement_group = "example.com/rank";
+       },
+       "True", "AllMembersReady", "All 3/3 members are ready."},
+      {"they are in one", [](Observed& o) { o.domain->placement = "clique"; }, "True",
+       "AllMembersReady", "All 2/2 members are ready."},
+      {"the pods of one clique have ended, and its nodes are still held",
+       [](Observed& o) {
+         Spread(o);
+         o.domain->placement = "clique";
+         std::erase_if(o.children.claims, [](const api::Claim& claim) {
+           return claim.node == "node-1" && !claim.channel_domain.empty();
+         });
+       },
+       "True", "AllMembersReady", "All 3/3 members are ready."},
+      {"one is about to go, which is more urgent",
+       [](Observed& o) {
+         Spread(o);
+         o.domain->placement = "clique";
+         Cordon(o, "node-0");
+       },
+       "True", "NodeLeaving", kSpans + " About to leave: node-0 (cordoned)" + kStays},
+      {"another domain is there as well",
+       [](Observed& o) {
+         Spread(o);
+         o.domain->placement = "clique";
+         o.others.in_clique = {{kCliqueId, {"team-b/other"}}};
+       },
+       "True", "SpansCliques",
+       kSpans +
+           " Other domains have members in the same clique: a domain in another namespace in " +
+           kCliqueId + ". Imports of memory may fail now and then; keep one domain to a clique."},
+      {"one member does not serve",
+       [](Observed& o) {
+         Spread(o);
+         o.domain->placement = "clique";
+         o.children.daemon_pods[1].ready = false;
+       },
+       "False", "MembersNotReady",
+       "Not ready: node-1. Look at the daemon pod of the node in namespace cdom-system; 2/3 "
+       "members "
+       "are ready."},
+  });
+}
+
+TEST(DecideStatus, G12_CliquesAreNamedUpToFiveAndTheRestIsCounted) {
+  const DomainStatus status = StatusAfter([](Observed& o) {
+    o.domain->placement = "clique";
+    o.children.cliques.clear();
+    o.children.daemon_pods.clear();
+    for (int i = 0; i < 12; ++i) {
+      const std::string node = "node-" + std::to_string(i);
+      const std::string id = "c" + std::to_string(i);
+      api::Clique clique = fixtures::MakeClique();
+      clique.meta.key.name = fixtures::kUid + "." + id;
+      clique.meta.uid = id;
+      clique.id = id;
+      clique.daemons = {{.node = node, .ip = "10.0.0.1", .clique = id, .index = 0, .ready = true}};
+      o.children.cliques.push_back(std::move(clique));
+      o.children.daemon_pods.push_back(fixtures::MakePod(node, 0));
+      o.children.daemon_pods.back().clique = id;
+      o.nodes[node] = fixtures::MakeNode(node);
+      o.children.claims.push_back(fixtures::MakeChannelClaim(node, "train-" + std::to_string(i)));
+    }
+  });
+  EXPECT_NE(
+      MessageOf(status, "MembersReady")
+          .find("in 12 cliques although cdom.dev/placement asks for one: 1 in c0, 1 in c1, 1 in "
+                "c10, 1 in c11, 1 in c2 and 7 more."),
+      std::string::npos)
+      << MessageOf(status, "MembersReady");
+}
+
+TEST(DecideStatus, G10_MembersWithoutFabricAreNamed) {
+  ExpectMembers({
+      {"all are",
+       [](Observed& o) {
+         o.children.cliques.clear();
+         for (api::DaemonPod& pod : o.children.daemon_pods) pod.clique = "";
+       },
+       "True", "NoFabric",
+       "All 2/2 members are ready. No member has NVLink fabric: node-0, node-1. Pods share no "
+       "memory "
+       "across nodes. Where there should be fabric, look at nvidia-smi -q | grep -A4 Fabric on the "
+       "node."},
+      {"one is", [](Observed& o) { Move(o, ""); }, "True", "AllMembersReady",
+       "All 2/2 members are ready. Without NVLink fabric: node-1. Pods there share no memory with "
+       "the "
+       "others."},
+      {"all are, and one is about to go",
+       [](Observed& o) {
+         o.children.cliques.clear();
+         for (api::DaemonPod& pod : o.children.daemon_pods) pod.clique = "";
+         Cordon(o, "node-0");
+       },
+       "True", "NodeLeaving",
+       "All 2/2 members are ready. No member has NVLink fabric: node-0, node-1. Pods share no "
+       "memory "
+       "across nodes. Where there should be fabric, look at nvidia-smi -q | grep -A4 Fabric on the "
+       "node. About to leave: node-0 (cordoned)" +
+           kStays},
+      {"one is not ready",
+       [](Observed& o) {
+         o.children.cliques.clear();
+         for (api::DaemonPod& pod : o.children.daemon_pods) pod.clique = "";
+         o.children.daemon_pods[0].ready = false;
+       },
+       "False", "MembersNotReady",
+       "Not ready: node-0. Look at the daemon pod of the node in namespace cdom-system; 1/2 "
+       "members "
+       "are ready."},
+  });
+}
+
+// Daemons of ours, both of which have reported.
+Observed Reported() {
+  Observed observed = fixtures::Marked();
+  int index = 0;
+  for (api::DaemonPod& pod : observed.children.daemon_pods) {
+    pod.imex = api::ImexReport{.index = index++, .state = "READY", .peers_known = true};
+  }
+  return observed;
+}
+// What MembersReady says then, after a change of the first report.
+std::string SaidOf(const std::function<void(Observed& observed, api::ImexReport& first)>& change) {
+  Observed observed = Reported();
+  change(observed, *observed.children.daemon_pods[0].imex);
+  const DomainStatus status = StatusOf(observed);
+  const kube::Condition* condition = status.Find("MembersReady");
+  return condition->status + " " + condition->reason + ": " + condition->message;
+}
+
+TEST(DecideStatus, ReportsOfImexThatAreAsTheyShouldBeSayNothing) {
+  EXPECT_EQ(SaidOf([](Observed&, api::ImexReport&) {}),
+            "True AllMembersReady: All 2/2 members are ready.");
+  EXPECT_EQ(SaidOf([](Observed&, api::ImexReport& first) { first.index = -1; }),
+            "True AllMembersReady: All 2/2 members are ready.");
+}
+
+TEST(DecideStatus, B2_ImexThatRunsUnderAnotherIndexIsNamed) {
+  EXPECT_EQ(SaidOf([](Observed&, api::ImexReport& first) { first.index = 5; }),
+            "True ImexIndexDiffers: All 2/2 members are ready. IMEX runs under another index than "
+            "its peers know: node-0 (as 5, not 0). Delete the daemon pod of that node once no job "
+            "needs it.");
+}
+
+TEST(DecideStatus, B17_MembersThatServeAndDoNotReachEachOtherAreNamed) {
+  EXPECT_EQ(
+      SaidOf([](Observed&, api::ImexReport& first) { first.unreachable = {1}; }),
+      "True ImexPeersUnreachable: All 2/2 members are ready. IMEX has no connection from "
+      "node-0 to node-1. Pods there share no memory: see whether daemon pods reach each other "
+      "on TCP ports 50000 and 50005.");
+}
+
+TEST(DecideStatus, WhatADaemonSaysOfWhoIsNoMemberOrItselfIsNothing) {
+  EXPECT_EQ(SaidOf([](Observed&, api::ImexReport& first) { first.unreachable = {0, 7, 9999}; }),
+            "True AllMembersReady: All 2/2 members are ready.");
+}
+
+TEST(DecideStatus, B47_DaemonThatStaysUpOverAnImexOfTheHostIsNamed) {
+  EXPECT_EQ(SaidOf([](Observed& observed, api::ImexReport& first) {
+              observed.children.daemon_pods[0].ready = false;
+              first.in_use = true;
+            }),
+            "False ImexOnHost: IMEX runs on the host already: node-0. Stop it there for good "
+            "(systemctl disable --now nvidia-imex); 1/2 members are ready.");
+}
+
+TEST(DecideStatus, B49_NodeThatDoesNotServeAndWhoseFabricHasAnErrorIsNamedWithIt) {
+  EXPECT_EQ(SaidOf([](Observed& observed, api::ImexReport& first) {
+              observed.children.daemon_pods[0].ready = false;
+              first.in_use = true;
+              observed.fabric_errors["node-0"] = "gpu-3";
+            }),
+            "False FabricError: Not ready, and the NVLink fabric has an error: node-0 (gpu-3). See "
+            "nvidia-smi -q | grep -A4 Fabric on that node, and its fabric manager; a reboot of the "
+            "node may be what it takes; 1/2 members are ready.");
+}
+
+TEST(DecideStatus, B49_NodeThatServesAndWhoseFabricHasAnErrorIsNamedAndServes) {
+  EXPECT_EQ(SaidOf([](Observed& observed, api::ImexReport& first) {
+              first.index = 5;
+              observed.fabric_errors["node-1"] = "gpu-3";
+              observed.fabric_errors["node-7"] = "no member";
+            }),
+            "True FabricError: All 2/2 members are ready. The NVLink fabric has an error: node-1 "
+            "(gpu-3). New pods get no channel there, and those that run may lose the memory that "
+            "they share; see nvidia-smi -q | grep -A4 Fabric on that node. IMEX runs under another "
+            "index than its peers know: node-0 (as 5, not 0). Delete the daemon pod of that node "
+            "once no job needs it.");
+}
+
+TEST(DecideStatus, ImexThatWaitsForItsQuorumIsNamedAndNothingIsToBeRestarted) {
+  for (const char* state : {"WAITING_FOR_RECOVERY", "WAITING_FOR_PEERS"}) {
+    EXPECT_EQ(SaidOf([state](Observed& observed, api::ImexReport& first) {
+                observed.children.daemon_pods[0].ready = false;
+                first.state = state;
+              }),
+              std::string("False ImexWaitsForQuorum: IMEX waits for its peers: node-0 (") + state +
+                  "). It begins once those are back that imported from it, and nothing needs to be "
+                  "restarted; 1/2 members are ready.");
+  }
+}
+
+TEST(DecideStatus, B11_EntryWithAnotherAddressThanItsPodIsNamedWithBoth) {
+  const std::string help =
+      ". The daemon there has not written its address into its clique: see its log, or delete its "
+      "pod; 1/2 members are ready.";
+  ExpectMembers({
+      {"of the pod before", [](Observed& o) { o.children.cliques[0].daemons[1].ip = "10.9.9.9"; },
+       "False", "ImexAddressDiffers",
+       "Peers look for IMEX at another address: node-1 (10.9.9.9, and its daemon pod has "
+       "10.0.0.2)" +
+           help},
+      {"none", [](Observed& o) { o.children.cliques[0].daemons[1].ip.clear(); }, "False",
+       "ImexAddressDiffers",
+       "Peers look for IMEX at another address: node-1 (no address, and its daemon pod has "
+       "10.0.0.2)" +
+           help},
+      {"that of its pod, which has not written yet that it is ready",
+       [](Observed& o) { o.children.cliques[0].daemons[1].ready = false; }, "False",
+       "MembersNotReady",
+       "Not ready: node-1. Look at the daemon pod of the node in namespace cdom-system; 1/2 "
+       "members are ready."},
+      {"of a pod that has just started",
+       [](Observed& o) {
+         o.children.daemon_pods[1].ip = "10.9.9.9";
+         o.children.daemon_pods[1].ready = false;
+       },
+       "False", "MembersNotReady",
+       "Not ready: node-1. Look at the daemon pod of the node in namespace cdom-system; 1/2 "
+       "members are ready."},
+  });
+}
+
+TEST(DecideStatus, ReportMakesNobodyReadyOrNot) {
+  EXPECT_EQ(SaidOf([](Observed&, api::ImexReport& first) { first.state = "ENDED"; }),
+            "True AllMembersReady: All 2/2 members are ready.");
+  const std::string said = SaidOf(
+      [](Observed& observed, api::ImexReport&) { observed.children.daemon_pods[0].ready = false; });
+  EXPECT_EQ(said.substr(0, said.find(':')), "False MembersNotReady");
+}
+
+TEST(DecideStatus, NodeThatIsCordonedOrTaintedWhileItsMemberServesIsNoTrouble) {
+  const DomainStatus status = StatusAfter([](Observed& o) {
+    o.nodes["node-0"].unschedulable = true;
+    o.nodes["node-1"].taints = {"example.com/repair"};
+  });
+  EXPECT_EQ(status.Find("Ready")->status, "True");
+}
+
+TEST(DecideStatus, B37_DaemonsOfAnOlderTemplateAreNamedAndTakeNothingFromReadiness) {
+  const DomainStatus status =
+      StatusAfter([](Observed& o) { o.children.daemon_sets[0].template_hash = "new"; });
+  EXPECT_EQ(fixtures::ReasonOf(status, "Provisioned"), "Outdated");
+  EXPECT_NE(MessageOf(status, "Provisioned").find("daemon-node-0, daemon-node-1"),
+            std::string::npos);
+  EXPECT_EQ(status.Find("Ready")->status, "True");
+}
+
+TEST(DecideStatus, NothingIsMadeBeforeTheDomainIsAccepted) {
+  const DomainStatus status = StatusAfter([](Observed& o) { o.domain->has_spec = false; });
+  EXPECT_EQ(fixtures::ReasonOf(status, "Provisioned"), "NotAccepted");
+  EXPECT_EQ(status.Find("Provisioned")->status, "False");
+}
+
+TEST(DecideStatus, G12_PlacementThatNobodyKnowsIsSaidAndAsksForNothing) {
+  const DomainStatus status = StatusAfter([](Observed& o) {
+    Spread(o);
+    o.domain->placement = "rack";
+  });
+  EXPECT_EQ(status.Find("Accepted")->status, "True");
+  EXPECT_EQ(fixtures::ReasonOf(status, "Accepted"), "AnnotationInvalid");
+  EXPECT_EQ(MessageOf(status, "Accepted"),
+            "Label cdom.dev/placement is not heeded: use clique or exclusive-clique.");
+  EXPECT_EQ(fixtures::ReasonOf(status, "Ready"), "AllMembersReady");
+}
+
+TEST(DecideStatus, AnnotationThatGoesUnheededIsSaidAndHarmsNothing) {
+  const DomainStatus status = StatusAfter([](Observed& o) { o.domain->deletion_grace = "soon"; });
+  EXPECT_EQ(status.Find("Accepted")->status, "True");
+  EXPECT_EQ(fixtures::ReasonOf(status, "Accepted"), "AnnotationInvalid");
+  EXPECT_EQ(status.Find("Ready")->status, "True");
+}
+
+TEST(DecideStatus, B52_DaemonThatDoesNotStartIsNamedBeforeItsNodeJoins) {
+  const DomainStatus status = StatusAfter([](Observed& o) {
+    RemoveMembers(o);
+    api::DaemonPod pod = fixtures::MakePod("node-0", 0);
+    pod.ready = false;
+    pod.clique.reset();
+    pod.trouble = "ImagePullBackOff: no such image";
+    o.children.daemon_pods = {pod};
+  });
+  EXPECT_EQ(fixtures::ReasonOf(status, "Ready"), "MembersNotReady");
+  EXPECT_NE(MessageOf(status, "Ready").find("node-0 (ImagePullBackOff: no such image)"),
+            std::string::npos)
+      << MessageOf(status, "Ready");
+}
+
+// Says why its daemon does not run, on a node that may be a member or not.
+api::DaemonPod TroubledPod(const std::string& node) {
+  api::DaemonPod pod = fixtures::MakePod(node, 0);
+  pod.ready = false;
+  pod.clique.reset();
+  pod.trouble = "Unschedulable: no room";
+  return pod;
+}
+
+TEST(DecideStatus, B52_DaemonThatHasNoNodeYetIsNamedByItsPodAlone) {
+  const DomainStatus status = StatusAfter([](Observed& o) {
+    RemoveMembers(o);
+    o.children.daemon_pods = {TroubledPod("node-0")};
+    o.children.daemon_pods[0].node.clear();
+  });
+  EXPECT_NE(MessageOf(status, "Ready").find(": daemon-node-0 (Unschedulable: no room)"),
+            std::string::npos)
+      << MessageOf(status, "Ready");
+}
+
+TEST(DecideStatus, TroubleOfADaemonThatEndsIsNoNews) {
+  const DomainStatus before = StatusAfter([](Observed& o) {
+    RemoveMembers(o);
+    o.children.daemon_pods = {TroubledPod("node-0")};
+    o.children.daemon_pods[0].meta.deleting = true;
+  });
+  EXPECT_EQ(MessageOf(before, "Ready").find("no room"), std::string::npos);
+  const DomainStatus member = StatusAfter([](Observed& o) {
+    o.children.daemon_pods[1].trouble = "CrashLoopBackOff: in use";
+    o.children.daemon_pods[1].meta.deleting = true;
+  });
+  EXPECT_EQ(fixtures::ReasonOf(member, "Ready"), "MembersNotReady");
+  EXPECT_EQ(MessageOf(member, "Ready").find("in use"), std::string::npos);
+}
+
+TEST(DecideStatus, P5_NodeThatAnotherHoldsIsSaidBeforeAnyNodeHasJoined) {
+  const DomainStatus status = StatusAfter([](Observed& o) {
+    RemoveMembers(o);
+    o.nodes["node-1"].domain = fixtures::kOtherUid;
+    o.others.domains = {{fixtures::kOtherUid, "team-a/other"}};
+  });
+  EXPECT_EQ(status.Find("Ready")->status, "False");
+  EXPECT_EQ(fixtures::ReasonOf(status, "Ready"), "NodeHeldByAnotherDomain");
+  EXPECT_NE(MessageOf(status, "Ready").find("node-1 (by team-a/other)"), std::string::npos);
+}
+
+TEST(DecideStatus, B7_FullCliqueIsSaidAndTheNodeNamed) {
+  const Observed observed = Converged();
+  Membership membership = PlanMembership(observed, Now());
+  membership.refused = {"node-18 in clique " + kCliqueId};
+  const DomainStatus status = DecideStatus(observed, Find(observed, Now()), membership, Now());
+  EXPECT_EQ(fixtures::ReasonOf(status, "Ready"), "CliqueFull");
+  EXPECT_NE(MessageOf(status, "Ready").find("node-18"), std::string::npos);
+  EXPECT_NE(MessageOf(status, "Ready").find("holds 18 nodes"), std::string::npos);
+}
+
+TEST(DecideStatus, P3_P18_NumNodesIsTheLeastThatIsWaitedFor) {
+  for (const std::int64_t number : {0, 1, 2, 3}) {
+    SCOPED_TRACE(number);
+    const DomainStatus status = StatusAfter([&](Observed& o) { o.domain->num_nodes = number; });
+    const bool is_enough = number <= 2;  // Two have joined.
+    EXPECT_EQ(status.status, is_enough ? "Ready" : "NotReady");
+    for (const char* type : {"MembersReady", "Ready"}) {
+      EXPECT_EQ(status.Find(type)->status, is_enough ? "True" : "False");
+      EXPECT_EQ(fixtures::ReasonOf(status, type),
+                is_enough ? "AllMembersReady" : "WaitingForMembers");
+    }
+  }
+}
+
+TEST(DecideStatus, B19_GlobalStatusFollowsTheContractAndTheConditionTheTruth) {
+  const DomainStatus empty = StatusAfter(LeaveUnused);
+  EXPECT_EQ(empty.status, "Ready") << "numNodes 0, no nodes";
+  EXPECT_EQ(empty.Find("MembersReady")->status, "Unknown");
+  EXPECT_EQ(empty.Find("Ready")->status, "True");
+  const DomainStatus waiting = StatusAfter([](Observed& o) {
+    LeaveUnused(o);
+    o.domain->num_nodes = 1;
+  });
+  EXPECT_EQ(waiting.status, "NotReady");
+}
+
+TEST(DecideStatus, P14_MembersAreCountedByClique) {
+  Observed observed = Converged();
+  Membership membership = PlanMembership(observed, Now());
+  membership.members = {{.node = "a", .clique = "", .ready = true},
+                        {.node = "b", .clique = kCliqueId, .index = 0, .ready = true},
+                        {.node = "c", .clique = kOtherCliqueId, .index = 0},
+                        {.node = "d", .clique = kOtherCliqueId, .index = 1, .ready = true}};
+  observed.children.claims.clear();
+  observed.children.labelled_nodes.clear();
+  for (const char* node : {"a", "b", "c", "d"}) {
+    observed.nodes[node] = fixtures::MakeNode(node);
+    observed.children.labelled_nodes.push_back(observed.nodes[node]);
+  }
+  const DomainStatus status = DecideStatus(observed, Find(observed, Now()), membership, Now());
+  EXPECT_EQ(status.members, "3/4");
+  EXPECT_EQ(status.cliques, (std::vector<api::CliqueSummary>{
+                                {"", 1, 1}, {kCliqueId, 1, 1}, {kOtherCliqueId, 2, 1}}));
+}
+
+TEST(DecideStatus, P8_ManyNamesAreCutShort) {
+  const DomainStatus status = StatusAfter([](Observed& o) {
+    for (int i = 2; i < 9; ++i) {
+      o.children.cliques[0].daemons.push_back(
+          fixtures::MakeMember("node-" + std::to_string(i), i, false));
+      o.nodes["node-" + std::to_string(i)] = fixtures::MakeNode("node-" + std::to_string(i));
+      o.children.labelled_nodes.push_back(o.nodes["node-" + std::to_string(i)]);
+    }
+  });
+  EXPECT_NE(MessageOf(status, "Ready")
+                .find("Not ready: node-2, node-3, node-4, node-5, node-6 and 2 more."),
+            std::string::npos)
+      << MessageOf(status, "Ready");
+}
+
+TEST(DecideStatus, S18_ClaimInAnotherNamespaceIsNotAUseOfTheDomain) {
+  const DomainStatus status = StatusAfter([](Observed& o) {
+    for (api::Claim& claim : o.children.claims) claim.meta.key.ns = "team-b";
+  });
+  EXPECT_EQ(status.Find("InUse")->status, "False");
+  EXPECT_EQ(MessageOf(status, "InUse").find("train-0"), std::string::npos);
+}
+
+TEST(DecideStatus, UnusedDomainSaysSo) {
+  const DomainStatus status =
+      StatusAfter([](Observed& o) { fixtures::EndWorkload(o.children.claims); });
+  EXPECT_EQ(status.Find("InUse")->status, "False");
+  EXPECT_EQ(fixtures::ReasonOf(status, "InUse"), "NoClaims");
+}
+
+TEST(DecideStatus, TransitionTimeMovesWithTheStatusAndNotWithTheMessage) {
+  const DomainStatus moved = StatusAfter([](Observed& o) { o.nodes["node-1"].ready = false; });
+  EXPECT_EQ(moved.Find("Ready")->last_transition_time, "2026-01-01T12:00:00Z");
+  EXPECT_EQ(moved.Find("InUse")->last_transition_time, "2026-01-01T11:20:00Z");
+  const DomainStatus same = StatusAfter([](Observed& o) {
+    fixtures::ConditionOf(o.domain->status, "Ready").message = "stale";
+    fixtures::ConditionOf(o.domain->status, "Ready").reason = "Stale";
+  });
+  EXPECT_EQ(same.Find("Ready")->last_transition_time, "2026-01-01T11:30:00Z");
+}
+
+TEST(DecideStatus, ConditionsOfOthersStay) {
+  const kube::Condition theirs = {.type = "example.com/Audited",
+                                  .status = "True",
+                                  .reason = "Fine",
+                                  .last_transition_time = "2026-01-01T00:00:00Z"};
+  const DomainStatus status =
+      StatusAfter([&](Observed& o) { o.domain->status.conditions.push_back(theirs); });
+  ASSERT_EQ(status.conditions.size(), 6U);
+  EXPECT_EQ(*status.Find("example.com/Audited"), theirs);
+}
+
+TEST(DecideStatus, S10_GenerationIsTheOneThatWasLookedAt) {
+  const DomainStatus status = StatusAfter([](Observed& o) { o.domain->meta.generation = 7; });
+  EXPECT_EQ(status.observed_generation, 7);
+  for (const kube::Condition& condition : status.conditions) {
+    EXPECT_EQ(condition.observed_generation, 7);
+  }
+}
+
+TEST(DecideStatus, B59_CrdThatDropsOurFieldsGetsThoseOfTheReferenceAlone) {
+  const DomainStatus status = StatusAfter([](Observed& o) { o.facts.status_is_pruned = true; });
+  EXPECT_EQ(status, (DomainStatus{.status = "Ready", .nodes = fixtures::MakeStatus().nodes}));
+}
+
+TEST(DecideDeletionStatus, B59_CrdThatDropsConditionsGetsNone) {
+  Observed observed = fixtures::Deleting();
+  observed.facts.status_is_pruned = true;
+  const DomainStatus status =
+      DecideDeletionStatus(observed, Find(observed, Now()), PlanMembership(observed, Now()),
+                           {.blockers = {"pods/a"}}, Now());
+  EXPECT_EQ(status.status, "NotReady");
+  EXPECT_TRUE(status.conditions.empty());
+}
+
+TEST(DecideDeletionStatus, DomainThatIsDeletedIsNotReadyWhateverItsMembersAre) {
+  const Observed observed = fixtures::Deleting();
+  const Membership membership = PlanMembership(observed, Now());
+  const DomainStatus calm =
+      DecideDeletionStatus(observed, Find(observed, Now()), membership, {}, Now());
+  EXPECT_EQ(calm.status, "NotReady");
+  EXPECT_EQ(fixtures::ReasonOf(calm, "Ready"), "Deleting");
+  EXPECT_EQ(calm.nodes.size(), 2U);
+
+  const DomainStatus blocked =
+      DecideDeletionStatus(observed, Find(observed, Now()), membership,
+                           {.at_most = seconds(600), .blockers = {"pods/a", "pods/b"}}, Now());
+  EXPECT_EQ(
+      MessageOf(blocked, "Ready"),
+      "Deletion waits for pods/a, pods/b. Delete them, or wait until 600 s after the deletion "
+      "was asked for.");
+
+  Observed failing = observed;
+  failing.failure = Failure{.reason = "Forbidden", .message = "delete DaemonSet: 403"};
+  const DomainStatus failed =
+      DecideDeletionStatus(failing, Find(failing, Now()), membership, {}, Now());
+  EXPECT_EQ(fixtures::ReasonOf(failed, "Ready"), "DeletionBlocked");
+  EXPECT_EQ(MessageOf(failed, "Ready"), "delete DaemonSet: 403");
+}
+
+// ---- When it is written.
+
+using Rest = std::optional<milliseconds>;
+
+std::optional<WriteStatus> Decide(const Observed& observed, const DomainStatus& status,
+                                  Rest& rest) {
+  return DecideStatusWrite(observed, status, Now(), rest);
+}
+
+TEST(DecideStatusWrite, B18_Q2_NothingNewIsNotWritten) {
+  Rest rest;
+  EXPECT_FALSE(Decide(Converged(), fixtures::MakeStatus(), rest));
+  EXPECT_FALSE(rest);
+}
+
+TEST(DecideStatusWrite, Q2_FieldsThatTheCrdDropsOrKeepsAreNoNewsWhereWeDoNotWriteThem) {
+  Observed observed = Converged();
+  observed.facts.status_is_pruned = true;
+  Rest rest;
+  EXPECT_FALSE(Decide(observed, StatusOf(observed), rest)) << "left by another version of the CRD";
+  observed.domain->status.nodes[1].ready = false;
+  EXPECT_TRUE(Decide(observed, StatusOf(observed), rest));
+  observed.domain->status = fixtures::MakeStatus();
+  observed.domain->num_nodes = 3;
+  EXPECT_TRUE(Decide(observed, StatusOf(observed), rest)) << "the nodes are as they were";
+}
+
+TEST(DecideStatusWrite, P8_Q3_FirstChangeIsWrittenAtOnceAndTheNextAfterTheWindow) {
+  DomainStatus news = fixtures::MakeStatus();
+  fixtures::ConditionOf(news, "InUse").message = "new";
+  Observed observed = Converged();
+  struct Row {
+    std::optional<milliseconds> written_before;
+    bool writes;
+    Rest rest;
+  };
+  const std::vector<Row> rows = {
+      {std::nullopt, true, {}},
+      {milliseconds(0), false, milliseconds(500)},
+      {milliseconds(499), false, milliseconds(1)},
+      {milliseconds(500), true, {}},
+  };
+  for (const Row& row : rows) {
+    observed.memory.status_written.reset();
+    if (row.written_before) observed.memory.status_written = Now().monotonic - *row.written_before;
+    Rest rest;
+    EXPECT_EQ(Decide(observed, news, rest).has_value(), row.writes);
+    EXPECT_EQ(rest, row.rest);
+  }
+}
+
+TEST(DecideStatusWrite, EarlierTimerOfTheTwoWins) {
+  DomainStatus news = fixtures::MakeStatus();
+  fixtures::ConditionOf(news, "InUse").message = "new";
+  Observed observed = Converged();
+  observed.memory.status_written = Now().monotonic - milliseconds(100);
+  for (const auto& [had, rest] : {std::pair{milliseconds(50), milliseconds(50)},
+                                  std::pair{milliseconds(60'000), milliseconds(400)}}) {
+    Rest timer = had;
+    EXPECT_FALSE(Decide(observed, news, timer));
+    EXPECT_EQ(timer, rest);
+  }
+}
+
+TEST(DecideStatusWrite, S1_ReadinessThatIsTakenAwayIsWrittenAtOnce) {
+  struct Row {
+    const char* what;
+    std::function<void(DomainStatus&)> change;
+    bool at_once;
+  };
+  const std::vector<Row> rows = {
+      {"the whole", [](DomainStatus& s) { s.status = "NotReady"; }, true},
+      {"a member", [](DomainStatus& s) { s.nodes[1].ready = false; }, true},
+      {"a member that left", [](DomainStatus& s) { s.nodes.pop_back(); }, true},
+      {"a member that came",
+       [](DomainStatus& s) { s.nodes.push_back(fixtures::MakeMember("node-2", 2)); }, false},
+      {"a message", [](DomainStatus& s) { fixtures::ConditionOf(s, "InUse").message = "new"; },
+       false},
+  };
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.what);
+    Observed observed = Converged();
+    observed.memory.status_written = Now().monotonic - milliseconds(102);
+    DomainStatus status = fixtures::MakeStatus();
+    row.change(status);
+    Rest rest;
+    EXPECT_EQ(Decide(observed, status, rest).has_value(), row.at_once);
+  }
+  // A member that was not ready is nobody's loss.
+  Observed observed = Converged();
+  observed.memory.status_written = Now().monotonic - milliseconds(102);
+  observed.domain->status.status = "NotReady";
+  observed.domain->status.nodes[1].ready = false;
+  DomainStatus status = observed.domain->status;
+  status.nodes.pop_back();
+  Rest rest;
+  EXPECT_FALSE(Decide(observed, status, rest));
+}
+
+TEST(DecideStatusWrite, C10_LossesOfALargeDomainFollowOneAnotherAtAPaceThatItsSizeAllows) {
+  Observed observed = Converged();
+  for (int i = 2; i < 1000; ++i) {
+    observed.domain->status.nodes.push_back(fixtures::MakeMember("n-" + std::to_string(i), i));
+  }
+  DomainStatus status = observed.domain->status;
+  status.nodes[7].ready = false;
+  observed.memory.status_written = Now().monotonic - milliseconds(1099);
+  Rest rest;
+  EXPECT_FALSE(Decide(observed, status, rest));
+  EXPECT_EQ(rest, milliseconds(1));
+  observed.memory.status_written = Now().monotonic - milliseconds(1100);
+  EXPECT_TRUE(Decide(observed, status, rest));
+}
+
+// ---- Who is expected to take part.
+
+TEST(DecideStatus, K1_NodeWithAChannelWhoseDaemonIsPendingIsNotLeftOutOfReady) {
+  for (const bool is_labelled : {true, false}) {
+    const DomainStatus status = StatusAfter([&](Observed& o) {
+      o.children.claims.push_back(fixtures::MakeChannelClaim("node-2", "train-2"));
+      o.nodes["node-2"] = fixtures::MakeNode("node-2", is_labelled ? fixtures::kUid : "");
+      if (is_labelled) o.children.labelled_nodes.push_back(o.nodes["node-2"]);
+    });
+    EXPECT_EQ(status.status, "NotReady");
+    EXPECT_EQ(status.members, "2/3");
+    EXPECT_EQ(status.nodes.size(), 2U) << "what the reference shows are members alone";
+    for (const char* type : {"MembersReady", "Ready"}) {
+      EXPECT_EQ(status.Find(type)->status, "False");
+      EXPECT_NE(MessageOf(status, type).find("node-2 (no daemon yet)"), std::string::npos);
+    }
+  }
+}
+
+TEST(DecideStatus, K1_MemberThatLeavesTakesNothingFromReadiness) {
+  const DomainStatus status = StatusAfter([](Observed& o) {  // Its pod has ended well.
+    std::erase_if(o.children.claims, [](const api::Claim& claim) {
+      return claim.has_channel && claim.node == "node-1";
+    });
+    o.children.labelled_nodes.pop_back();
+    o.nodes["node-1"].domain.clear();
+    o.children.daemon_pods[1].ready = false;
+  });
+  EXPECT_EQ(status.status, "Ready");
+  EXPECT_EQ(status.members, "1/1");
+  EXPECT_EQ(status.Find("Ready")->status, "True");
+}
+
+TEST(DecideStatus, K1_NobodyIsTakenForLeavingWhereClaimsOrNodesAreNotRead) {
+  for (const bool claims : {true, false}) {
+    const DomainStatus status = StatusAfter([&](Observed& o) {
+      if (claims) {
+        o.facts.views.claims_are_read = false;
+        o.children.claims.clear();
+      } else {
+        o.facts.views.nodes = Sight::kNone;
+      }
+      o.children.labelled_nodes.clear();
+    });
+    EXPECT_EQ(status.members, "2/2");
+  }
+}
+
+TEST(DecideStatus, K1_U2_WhilePodsWaitReadySaysWhy) {
+  const auto wait = [](Observed& o) {
+    o.children.claims.push_back(fixtures::MakeWaitingClaim("train-2"));
+  };
+  const DomainStatus with_members = StatusAfter(wait);
+  EXPECT_EQ(with_members.Find("Ready")->status, "True");
+  EXPECT_EQ(fixtures::ReasonOf(with_members, "Ready"), "PodsWaiting");
+  const DomainStatus without = StatusAfter([&](Observed& o) { LeaveUnused(o), wait(o); });
+  EXPECT_EQ(without.Find("Ready")->status, "False");
+  EXPECT_EQ(fixtures::ReasonOf(without, "Ready"), "PodsWaiting");
+  EXPECT_NE(MessageOf(without, "Ready").find("pods/train-2"), std::string::npos);
+}
+
+// ---- What cannot be read.
+
+TEST(DecideStatus, C4_ProvisionedDomainStaysAsItIsWhileAKindIsNotRead) {
+  const DomainStatus status = StatusAfter([](Observed& o) {
+    o.facts.views.problem_reason = "RightMissing";
+    o.facts.views.problem = "Grant list on daemonsets.";
+    o.children.daemon_sets.clear();
+  });
+  EXPECT_EQ(status.status, "Ready");
+  for (const char* type : {"Accepted", "Provisioned", "Ready"}) {
+    EXPECT_EQ(status.Find(type)->status, "True") << type;
+  }
+  EXPECT_EQ(fixtures::ReasonOf(status, "Accepted"), "RightMissing");
+  EXPECT_NE(MessageOf(status, "Accepted").find("Grant list on daemonsets."), std::string::npos);
+}
+
+TEST(DecideStatus, C3_NodesThatWereNeverReadTakeNobodysReadinessAndThatIsSaid) {
+  const DomainStatus status = StatusAfter([](Observed& o) {
+    o.nodes.clear();
+    o.children.labelled_nodes.clear();
+    o.facts.views.nodes = Sight::kNone;
+    o.facts.views.nodes_problem = "grant list on nodes";
+  });
+  EXPECT_EQ(status.status, "Ready");
+  EXPECT_EQ(fixtures::ReasonOf(status, "MembersReady"), "NodesNotRead");
+  EXPECT_NE(MessageOf(status, "MembersReady").find("grant list on nodes"), std::string::npos);
+}
+
+TEST(DecideStatus, C3_MemberThatIsNotReadyIsNamedAlsoWhereNodesAreNotRead) {
+  const DomainStatus status = StatusAfter([](Observed& o) {
+    o.nodes.clear();
+    o.facts.views.nodes = Sight::kNone;
+    o.children.daemon_pods[1].ready = false;
+  });
+  EXPECT_EQ(fixtures::ReasonOf(status, "MembersReady"), "MembersNotReady");
+  EXPECT_NE(MessageOf(status, "MembersReady").find("Not ready: node-1"), std::string::npos);
+}
+
+TEST(DecideStatus, C5_RollThatHasStoppedIsSaidWhereDaemonsAreOutdated) {
+  const auto stop = [](Observed& o) { o.facts.roll_stopped = "The daemon on node-77 fails."; };
+  const DomainStatus status = StatusAfter([&](Observed& o) {
+    stop(o);
+    o.children.daemon_sets[0].template_hash = "new";
+  });
+  EXPECT_EQ(fixtures::ReasonOf(status, "Provisioned"), "RollStopped");
+  EXPECT_NE(MessageOf(status, "Provisioned").find("node-77"), std::string::npos);
+  EXPECT_EQ(status.Find("Ready")->status, "True");
+  EXPECT_EQ(fixtures::ReasonOf(StatusAfter(stop), "Provisioned"), "ChildrenExist");
+}
+
+TEST(DecideStatus, C20_WhoMayNotDeletePodsSaysThatDaemonsAreReplacedByHand) {
+  const DomainStatus status = StatusAfter([](Observed& o) {
+    o.children.daemon_sets[0].template_hash = "new";
+    o.facts.refused[{.verb = "delete", .resource = "pods"}] = {};
+  });
+  EXPECT_EQ(fixtures::ReasonOf(status, "Provisioned"), "Outdated");
+  EXPECT_NE(MessageOf(status, "Provisioned").find("may not delete pods"), std::string::npos);
+}
+
+TEST(DecideStatus, C5_DomainThatAllowsItIsToldThatItsDaemonsAreReplaced) {
+  const DomainStatus status = StatusAfter([](Observed& o) {
+    o.children.daemon_sets[0].template_hash = "new";
+    o.domain->daemon_roll = "Always";
+  });
+  EXPECT_NE(MessageOf(status, "Provisioned").find("replaced one by one"), std::string::npos);
+}
+
+TEST(DecideStatus, P5_NodeThatAnotherHoldsIsSaidAlsoWhileItsDaemonServes) {
+  const DomainStatus status =
+      StatusAfter([](Observed& o) { o.nodes["node-1"].domain = fixtures::kOtherUid; });
+  EXPECT_EQ(fixtures::ReasonOf(status, "Ready"), "NodeHeldByAnotherDomain");
+}
+
+TEST(DecideStatus, B52_DaemonOnANodeThatNobodyExpectsIsNamedByPodAndNode) {
+  for (const bool goes : {false, true}) {
+    const DomainStatus status = StatusAfter([&](Observed& o) {
+      LeaveUnused(o);
+      o.children.daemon_pods = {TroubledPod("node-7")};
+      o.children.daemon_pods[0].meta.deleting = goes;
+    });
+    const bool is_named =
+        MessageOf(status, "MembersReady")
+            .find("daemon-node-7 on node-7 (Unschedulable: no room)") != std::string::npos;
+    EXPECT_NE(is_named, goes);
+  }
+}
+
+TEST(DecideStatus, C12_WhoUsesTheDomainIsUnknownWhileClaimsAreNotRead) {
+  const DomainStatus status = StatusAfter([](Observed& o) {
+    o.facts.views.claims_are_read = false;
+    o.facts.views.problem_reason = "RightMissing";
+    o.children.claims.clear();
+  });
+  EXPECT_EQ(status.Find("InUse")->status, "Unknown");
+}
+
+TEST(DecideStatus, C20_WhoMayNotReadClaimsSaysSoOfUseAlone) {
+  const DomainStatus status = StatusAfter([](Observed& o) {
+    o.facts.views.claims_are_read = o.facts.views.claims_are_granted = false;
+    o.facts.views.claims_problem = "Grant list on resourceclaims.";
+    o.children.claims.clear();
+  });
+  EXPECT_EQ(fixtures::ReasonOf(status, "InUse"), "RightMissing");
+  EXPECT_NE(MessageOf(status, "InUse").find("Grant list"), std::string::npos);
+  EXPECT_EQ(status.Find("Ready")->status, "True");
+}
+
+TEST(DecideStatus, L1_DomainWithoutItsTemplateIsNotReadyForNvidiasToolsEither) {
+  const auto lose = [](Observed& o) {
+    std::erase_if(o.children.templates, [](const auto& one) { return one.target == "Workload"; });
+  };
+  EXPECT_EQ(StatusAfter(lose).status, "NotReady");
+  const DomainStatus unseen = StatusAfter([&](Observed& o) {
+    lose(o);
+    o.facts.views.problem = "Grant list on resourceclaimtemplates.";
+    o.facts.views.problem_reason = "RightMissing";
+  });
+  EXPECT_EQ(unseen.status, "Ready") << "what is not read need not be missing";
+}
+
+TEST(DecideStatusWrite, B3_WriteIsLockedToTheVersionThatWasLookedAt) {
+  DomainStatus news = fixtures::MakeStatus();
+  news.members = "1/2";
+  Rest rest;
+  const auto write = Decide(Converged(), news, rest);
+  ASSERT_TRUE(write);
+  EXPECT_EQ(write->domain, Converged().domain->meta);
+  EXPECT_EQ(write->status, news);
+}
+
+TEST(DecideStatus, B47_ImexThatRunsOnTheHostIsSaidWithWhatToDo) {
+  const std::string words = "CrashLoopBackOff: Failed to allocate Imex: NV_ERR_IN_USE";
+  const auto stops = [](const DomainStatus& status) {
+    return MessageOf(status, "Ready").find("systemctl disable --now nvidia-imex") !=
+           std::string::npos;
+  };
+  EXPECT_TRUE(stops(StatusAfter([&](Observed& o) {
+    o.children.daemon_pods[1].ready = false;
+    o.children.daemon_pods[1].trouble = words;
+  })));
+  EXPECT_FALSE(stops(StatusAfter([&](Observed& o) {
+    o.children.daemon_pods[1].ready = false;
+    o.children.daemon_pods[1].trouble = "CrashLoopBackOff: no CDI device";
+  })));
+  EXPECT_TRUE(stops(StatusAfter([&](Observed& o) {
+    o.domain->status.nodes.clear();
+    o.children.cliques.clear();
+    o.children.daemon_pods[0].ready = false;
+    o.children.daemon_pods[0].trouble = words;
+  })));
+}
+
+}  // namespace
+}  // namespace compute_domain

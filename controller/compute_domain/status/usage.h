@@ -1,0 +1,49 @@
+// Who uses a domain, and who waits for it and why. It explains, and decides nothing. Pure.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "controller/compute_domain/planner.h"
+
+namespace compute_domain {
+
+// "a, b, c, d, e and 4 more": enough to act on, whatever the size.
+[[nodiscard]] std::string Names(const std::vector<std::string>& names);
+
+// Domains, "namespace/name" each, as the owner of the observed one may read them: those of other
+// namespaces are only counted, unless the facts say otherwise.
+// REQUIRES: observed.domain, here and below.
+[[nodiscard]] std::vector<std::string> NamesForOwner(const Observed& observed,
+                                                     const std::set<std::string>& domains);
+
+struct Usage {
+  std::vector<std::string> users = {};  // Such as "pods/train-0"; each pod of a shared claim.
+  // Pods whose claim is not allocated, with the scheduler's words as far as they were read: those
+  // of which the same is said together, and not more than a few of these by name.
+  std::vector<std::string> waiting = {};
+};
+
+[[nodiscard]] Usage FindUsage(const Observed& observed);
+
+// All pods that wait so, by the words that were said of them; empty: none were read.
+[[nodiscard]] std::map<std::string, std::vector<std::string>> FindWaiting(const Observed& observed);
+
+// Nodes that were given to pods of the domain while another domain holds them, and who holds them.
+// By node, such as "by team-b/other".
+[[nodiscard]] std::map<std::string, std::string> FindOccupiedNodes(const Observed& observed);
+
+// Pods to which the scheduler says that no node has a channel for them.
+[[nodiscard]] std::vector<kube::OwnerReference> FindPodsWithoutChannel(const Observed& observed);
+
+// Why such pods find no channel: no node has one, or who has them, as far as `stray_claims` and
+// `holders` tell; empty: all pods have one, or wait for something else.
+[[nodiscard]] std::optional<Failure> FindShortage(const Observed& observed);
+
+// The reads of pods that have waited for a while, and when to look again: soon at first, then ever
+// later.
+[[nodiscard]] Words PlanWords(const Observed& observed, const Instant& now);
+
+}  // namespace compute_domain

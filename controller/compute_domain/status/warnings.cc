@@ -1,0 +1,151 @@
+#include "controller/compute_domain/status/warnings.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "controller/api/names.h"
+#include "controller/compute_domain/model/ownership.h"
+#include "controller/compute_domain/model/spec.h"
+#include "controller/compute_domain/status/imex_health.h"
+#include "controller/compute_domain/status/usage.h"
+
+namespace compute_domain {
+
+namespace {
+
+using api::Member;
+
+bool Matches(std::string_view pattern, std::string_view taint) {
+  if (!pattern.ends_with("/*")) return taint == pattern;
+  return taint.starts_with(pattern.substr(0, pattern.size() - 1));
+}
+
+// How many members of each clique pods use, the largest first: "3 in c1.0". A job that has just
+// ended leaves members behind that nobody shares memory with.
+std::vector<std::string> CountInUse(const Observed& observed, const std::vector<Member>& expected) {
+  std::set<std::string_view> in_use;
+  for (const api::Claim& claim : observed.children.claims) {
+    if (IsChannelClaim(observed, claim)) in_use.insert(claim.node);
+  }
+  std::map<std::string, int> by_clique;
+  for (const Member& member : expected) {
+    if (!member.clique.empty() && in_use.contains(member.node)) ++by_clique[member.clique];
+  }
+  std::vector<std::pair<int, std::string>> counts;
+  counts.reserve(by_clique.size());
+  for (const auto& [clique, count] : by_clique) counts.emplace_back(-count, clique);
+  std::ranges::sort(counts);
+  std::vector<std::string> texts;
+  texts.reserve(counts.size());
+  for (const auto& [less, clique] : counts)
+    texts.push_back(std::to_string(-less) + " in " + clique);
+  return texts;
+}
+
+// Groups of pods may each be in a clique of their own: which pod is of which group is not known.
+std::optional<Barrier> FindSpread(const Observed& observed, const std::vector<Member>& expected) {
+  const bool is_placed = IsPlaced(observed);
+  if (is_placed && !observed.domain->placement_group.empty()) return {};
+  const std::vector<std::string> counts = CountInUse(observed, expected);
+  if (counts.size() < 2) return {};
+  const std::string where = " Members in use are in " + std::to_string(counts.size()) + " cliques";
+  const std::string label(api::kPlacementLabel);
+  if (!is_placed) {  // Some frameworks want it so.
+    return Barrier{.says = where + ": " + Names(counts) +
+                           ". Pods share no memory across cliques; label the domain " + label +
+                           "=" + std::string(api::kPlacementClique) + " to have them in one."};
+  }
+  return Barrier{.reason = api::kReasonSpansCliques,
+                 .says = where + " although " + label + " asks for one: " + Names(counts) +
+                         ". The policy of manifests/placement is not installed, or those pods were "
+                         "made before the label; delete them, so that they are made again."};
+}
+
+// Two domains in one clique: it mostly works, which makes it hard to find when it does not.
+std::optional<Barrier> FindSharing(const Observed& observed) {
+  std::vector<std::string> shared;
+  for (const auto& [clique, others] : observed.others.in_clique) {
+    for (const std::string& other : NamesForOwner(observed, others)) {
+      shared.push_back(other + " in " + clique);
+    }
+  }
+  if (shared.empty()) return {};
+  return Barrier{.reason = api::kReasonCliqueShared,
+                 .says = " Other domains have members in the same clique: " + Names(shared) +
+                         ". Imports of memory may fail now and then; keep one domain to a clique."};
+}
+
+// Of nodes that serve, as far as their daemons can see.
+std::optional<Barrier> FindFabricErrors(const Observed& observed,
+                                        const std::vector<Member>& expected) {
+  std::vector<std::string> errors;
+  for (const Member& member : expected) {
+    const auto error = observed.fabric_errors.find(member.node);
+    if (error != observed.fabric_errors.end()) {
+      errors.push_back(member.node + " (" + error->second + ")");
+    }
+  }
+  if (errors.empty()) return {};
+  return Barrier{.reason = api::kReasonFabricError,
+                 .says = " The NVLink fabric has an error: " + Names(errors) +
+                         ". New pods get no channel there, and those that run may lose the memory "
+                         "that they share; see nvidia-smi -q | grep -A4 Fabric on that node."};
+}
+
+std::optional<Barrier> FindNoFabric(const std::vector<Member>& expected) {
+  std::vector<std::string> without;
+  for (const Member& member : expected) {
+    if (member.clique.empty()) without.push_back(member.node);
+  }
+  if (without.empty()) return {};
+  if (without.size() < expected.size()) {
+    return Barrier{.says = " Without NVLink fabric: " + Names(without) +
+                           ". Pods there share no memory with the others."};
+  }
+  return Barrier{
+      .reason = api::kReasonNoFabric,
+      .says = " No member has NVLink fabric: " + Names(without) +
+              ". Pods share no memory across nodes. Where there should be fabric, look at "
+              "nvidia-smi -q | grep -A4 Fabric on the node."};
+}
+
+}  // namespace
+
+std::string NoticeOf(const api::Node& node, const std::vector<std::string>& taints) {
+  for (const std::string& taint : node.taints) {
+    const bool tells = std::ranges::any_of(
+        taints, [&](const std::string& pattern) { return Matches(pattern, taint); });
+    if (tells) return "taint " + taint;
+  }
+  return node.unschedulable ? "cordoned" : "";
+}
+
+std::string SayWhoLeaves(const Observed& observed, const std::vector<Member>& expected) {
+  std::vector<std::string> leaving;
+  for (const Member& member : expected) {
+    const auto node = observed.nodes.find(member.node);
+    if (!member.ready || node == observed.nodes.end()) continue;
+    const std::string notice = NoticeOf(node->second, observed.facts.leaving_taints);
+    if (!notice.empty()) leaving.push_back(member.node + " (" + notice + ")");
+  }
+  if (leaving.empty()) return "";
+  return " About to leave: " + Names(leaving) +
+         ". They serve until they go: move their pods in time, or uncordon a node that shall stay.";
+}
+
+std::vector<Barrier> FindBarriers(const Observed& observed, const std::vector<Member>& expected) {
+  std::vector<Barrier> barriers;
+  for (std::optional<Barrier>& barrier :
+       std::array{FindFabricErrors(observed, expected), FindOtherIndices(observed, expected),
+                  FindUnreachable(observed, expected), FindRestarted(observed),
+                  FindSpread(observed, expected), FindSharing(observed), FindNoFabric(expected)}) {
+    if (barrier) barriers.push_back(*std::move(barrier));
+  }
+  return barriers;
+}
+
+}  // namespace compute_domain

@@ -1,0 +1,235 @@
+#include "node/plugin/api/api_calls.h"
+
+#include <utility>
+
+#include "controller/api/names.h"
+#include "controller/api/types.h"
+#include "pkg/json/repair.h"
+#include "pkg/json/utf8.h"
+#include "pkg/kube/client/page_limit.h"
+#include "pkg/kube/client/request.h"
+
+namespace plugin {
+
+namespace {
+
+using base::ErrorCode;
+using base::Fail;
+using base::Result;
+using json::Value;
+
+// The kubelet waits for 45 s in all.
+constexpr std::chrono::seconds kTimeout{10};
+constexpr std::size_t kObjectMax = 4U << 20;
+constexpr int kPage = 250;
+// Kubelets write their nodes every few seconds at most.
+constexpr int kTriesMax = 3;
+constexpr std::size_t kRuntimeMax = 64;
+
+Result<http::Response> Send(http::Request request, http::Transport& transport,
+                            std::size_t bytes_max = kObjectMax) {
+  request.timeout = kTimeout;
+  request.response_bytes_max = bytes_max;
+  return kube::CheckStatus(transport.Send(request), request.method);
+}
+
+kube::Resource InVersion(kube::Resource resource, const std::string& version) {
+  resource.version = version;
+  return resource;
+}
+
+// `use(item)` for all objects of a collection.
+template <typename Use>
+Result<void> ForEach(http::Transport& transport, const kube::Resource& resource,
+                     const std::string& ns, Use use) {
+  kube::PageLimit page(kPage);
+  kube::ListOptions options = {.ns = ns};
+  while (true) {
+    options.limit = page.objects();
+    options.bytes_max = page.bytes_max();
+    const auto reply = Send(kube::ListRequest(resource, options), transport, page.bytes_max())
+                           .map_error(base::While("list " + resource.plural));
+    if (!reply && reply.error().code == ErrorCode::kTooLarge && page.Shrink()) continue;
+    if (!reply) return tl::unexpected(reply.error());
+    page.OnPage(reply->body.size());
+    json::Parser parser;
+    const json::View list = TRY(json::ParseRepaired(parser, reply->body));
+    list["items"].ForEach(use);
+    options.continue_token = list["metadata"]["continue"].AsString();
+    if (options.continue_token.empty()) return {};
+  }
+}
+
+bool HoldsDeviceOn(json::View claim, const std::string& node) {
+  bool holds = false;
+  claim["status"]["allocation"]["devices"]["results"].ForEach([&](json::View result) {
+    holds =
+        holds || (result["driver"].AsString() == api::kDriver && result["pool"].AsString() == node);
+  });
+  return holds;
+}
+
+Result<NodeView> NodeIn(const http::Response& reply) {
+  json::Parser parser;
+  const json::View object = TRY(json::ParseRepaired(parser, reply.body));
+  const api::Node node = TRY(api::DecodeNode(object));
+  return NodeView{.uid = node.meta.uid,
+                  .version = node.meta.resource_version,
+                  .domain = node.domain,
+                  .clique = node.clique};
+}
+
+kube::Resource SlicesIn(SliceApi api) {
+  return InVersion(kube::kResourceSlices, std::string(NameOf(api)));
+}
+
+// A slice as the server has it after a request.
+struct Seen {
+  kube::ObjectMeta meta = {};
+  SliceWritten written = {};
+};
+Result<Seen> PutSlice(http::Transport& transport, http::Request request, const Slice& slice,
+                      SliceApi api) {
+  const std::string_view method = http::ToString(request.method);
+  const auto reply = TRY(Send(std::move(request), transport)
+                             .map_error(base::While(std::string(method) + " of a ResourceSlice")));
+  json::Parser parser;
+  const json::View object = TRY(json::ParseRepaired(parser, reply.body));
+  Seen seen = {.meta = TRY(kube::DecodeMeta(object))};
+  seen.written = {.uid = seen.meta.uid,
+                  .version = seen.meta.resource_version,
+                  .holds = Says(object, slice, api)};
+  return seen;
+}
+
+Result<void> DeleteSlice(http::Transport& transport, const kube::ObjectMeta& meta, SliceApi api) {
+  const auto reply =
+      Send(kube::DeleteRequest(SlicesIn(api), meta.key, meta.uid, kube::Propagation::kBackground),
+           transport)
+          .map_error(base::While("delete ResourceSlice " + meta.key.name));
+  if (!reply && reply.error().code != ErrorCode::kNotFound) return tl::unexpected(reply.error());
+  return {};
+}
+
+// Devices that say less than they should are worse than none.
+Result<SliceWritten> KeepIfItHolds(http::Transport& transport, const Seen& seen, SliceApi api) {
+  if (!seen.written.holds) TRY(DeleteSlice(transport, seen.meta, api));
+  return seen.written;
+}
+
+}  // namespace
+
+Result<Claim> ReadClaim(http::Transport& transport, const std::string& version,
+                        const kube::ObjectKey& key, const std::string& uid) {
+  const std::string name = "claim " + kube::ToString(key);
+  const auto reply =
+      TRY(Send(kube::GetRequest(InVersion(kube::kResourceClaims, version), key), transport)
+              .map_error(base::While("read " + name)));
+  Claim claim = TRY(DecodeClaim(reply.body));
+  if (claim.uid != uid) {
+    return Fail(ErrorCode::kNotFound, name + " is another one by now: its UID is " + claim.uid);
+  }
+  return claim;
+}
+
+Result<std::vector<Claim>> ReadClaimsOf(http::Transport& transport, const std::string& version,
+                                        const std::string& node) {
+  std::vector<kube::ObjectKey> keys;
+  std::vector<Claim> claims;
+  TRY(ForEach(transport, InVersion(kube::kResourceClaims, version), "", [&](json::View claim) {
+    if (!HoldsDeviceOn(claim, node)) return;
+    keys.push_back({.ns = std::string(claim["metadata"]["namespace"].AsString()),
+                    .name = std::string(claim["metadata"]["name"].AsString())});
+  }));
+  // There are few: each is read as it stands, because what is noted of it is compared with that.
+  for (const kube::ObjectKey& key : keys) {
+    const auto reply =
+        Send(kube::GetRequest(InVersion(kube::kResourceClaims, version), key), transport);
+    if (!reply && reply.error().code == ErrorCode::kNotFound) continue;
+    if (!reply) return tl::unexpected(reply.error());
+    if (auto claim = DecodeClaim(reply->body)) claims.push_back(*std::move(claim));
+  }
+  return claims;
+}
+
+Result<std::set<std::string>> ReadDomains(http::Transport& transport, const std::string& ns) {
+  std::set<std::string> uids;
+  TRY(ForEach(transport, api::kComputeDomains, ns,
+              [&uids](json::View domain) { uids.emplace(domain["metadata"]["uid"].AsString()); }));
+  return uids;
+}
+
+Result<bool> ReadIsReady(http::Transport& transport, const kube::ObjectKey& key,
+                         const std::string& node) {
+  const auto reply = Send(kube::GetRequest(api::kComputeDomainCliques, key), transport)
+                         .map_error(base::While("read clique " + key.name));
+  if (!reply && reply.error().code == ErrorCode::kNotFound) return false;
+  if (!reply) return tl::unexpected(reply.error());
+  json::Parser parser;
+  const json::View object = TRY(json::ParseRepaired(parser, reply->body));
+  const api::Clique clique = TRY(api::DecodeClique(object));
+  for (const api::Member& member : clique.daemons) {
+    if (member.node == node) return member.ready;
+  }
+  return false;
+}
+
+Result<NodeView> ReadNode(http::Transport& transport, const std::string& node) {
+  const auto reply = TRY(Send(kube::GetRequest(kube::kNodes, {.name = node}), transport)
+                             .map_error(base::While("read node " + node)));
+  return NodeIn(reply);
+}
+
+Result<NodeView> ChangeLabel(http::Transport& transport, const std::string& node, NodeView seen,
+                             const LabelChange& change) {
+  const bool is_domain = change.which == LabelChange::Which::kDomain;
+  for (int tries = 0;; ++tries) {
+    if ((is_domain ? seen.domain : seen.clique) != change.from) return seen;
+    // A merge patch with the version is taken as a PUT is: only of what was seen.
+    Value labels = Value::Object({{is_domain ? api::kDomainLabel : api::kNodeCliqueLabel,
+                                   change.to.empty() ? Value() : Value(change.to)}});
+    const Value patch =
+        Value::Object({{"metadata", Value::Object({{"uid", seen.uid},
+                                                   {"resourceVersion", seen.version},
+                                                   {"labels", std::move(labels)}})}});
+    const auto reply = Send(kube::MergePatchRequest(kube::kNodes, {.name = node}, patch), transport)
+                           .map_error(base::While("label node " + node));
+    if (reply) return NodeIn(*reply);
+    if (reply.error().code != ErrorCode::kConflict || tries == kTriesMax) {
+      return tl::unexpected(reply.error());
+    }
+    seen = TRY(ReadNode(transport, node));
+  }
+}
+
+Result<std::string> ReadRuntime(http::Transport& transport, const std::string& node) {
+  const auto reply = TRY(Send(kube::GetRequest(kube::kNodes, {.name = node}), transport)
+                             .map_error(base::While("read node " + node)));
+  json::Parser parser;
+  const json::View object = TRY(json::ParseRepaired(parser, reply.body));
+  return json::OneLine(object["status"]["nodeInfo"]["containerRuntimeVersion"].AsString(),
+                       kRuntimeMax);
+}
+
+Result<SliceWritten> WriteSlice(http::Transport& transport, const Slice& slice, SliceApi api,
+                                const std::vector<kube::ObjectMeta>& found) {
+  for (std::size_t i = 1; i < found.size(); ++i) TRY(DeleteSlice(transport, found[i], api));
+  if (found.empty()) {
+    const auto made = TRY(PutSlice(
+        transport, kube::CreateRequest(SlicesIn(api), "", Render(slice, api)), slice, api));
+    return KeepIfItHolds(transport, made, api);
+  }
+  const kube::ObjectMeta& meta = found[0];
+  const auto is = TRY(PutSlice(transport, kube::GetRequest(SlicesIn(api), meta.key), slice, api));
+  if (is.written.holds) return is.written;
+  Value object = Render(slice, api);
+  object["metadata"].Erase("generateName");
+  object["metadata"]["name"] = meta.key.name;
+  object["metadata"]["uid"] = is.written.uid;
+  object["metadata"]["resourceVersion"] = is.written.version;
+  const auto put =
+      TRY(PutSlice(transport, kube::UpdateRequest(SlicesIn(api), meta.key, object), slice, api));
+  return KeepIfItHolds(transport, put, api);
+}
+
+}  // namespace plugin

@@ -1,0 +1,217 @@
+#include "node/plugin/api/api_calls.h"
+
+#include <gtest/gtest.h>
+
+#include "pkg/http/testing/script.h"
+
+namespace plugin {
+namespace {
+
+using base::ErrorCode;
+using http::testing::Script;
+
+constexpr const char* kUid = "73de0384-716f-480e-8caa-00bce7016114";
+constexpr const char* kForbidden =
+    R"({"kind":"Status","code":403,"reason":"Forbidden","message":"no relationship"})";
+constexpr const char* kNotFound =
+    R"({"kind":"Status","code":404,"reason":"NotFound","message":"none"})";
+constexpr const char* kConflict =
+    R"({"kind":"Status","code":409,"reason":"Conflict","message":"changed"})";
+
+std::string ClaimText(const std::string& uid, const std::string& pool = "node-a") {
+  return R"({"metadata":{"name":"c","namespace":"ns","uid":")" + uid +
+         R"(","resourceVersion":"1"},"status":{"allocation":{"devices":{"results":[{"request":"r","driver":"compute-domain.nvidia.com","pool":")" +
+         pool + R"(","device":"channel-0"}]}}}})";
+}
+
+TEST(ReadClaim, AClaimIsReadInTheVersionThatIsServed) {
+  Script script;
+  script.Answer(200, ClaimText(kUid));
+  const auto claim = ReadClaim(script, "v1beta2", {.ns = "ns", .name = "c"}, kUid);
+  ASSERT_TRUE(claim) << claim.error().message;
+  EXPECT_TRUE(claim->is_allocated);
+  EXPECT_EQ(script.asked[0].path, "/apis/resource.k8s.io/v1beta2/namespaces/ns/resourceclaims/c");
+}
+
+TEST(ReadClaim, AnotherClaimOfThatNameIsNotTheOneThatIsMeant) {
+  Script script;
+  script.Answer(200, ClaimText("another"));
+  const auto claim = ReadClaim(script, "v1", {.ns = "ns", .name = "c"}, kUid);
+  ASSERT_FALSE(claim);
+  EXPECT_EQ(claim.error().code, ErrorCode::kNotFound);
+  EXPECT_NE(claim.error().message.find("another one by now"), std::string::npos);
+}
+
+// The API server knows only after a while that the claim is of this node.
+TEST(ReadClaim, ARefusalIsNoProofThatThereIsNone) {
+  Script script;
+  script.Answer(403, kForbidden);
+  const auto claim = ReadClaim(script, "v1", {.ns = "ns", .name = "c"}, kUid);
+  ASSERT_FALSE(claim);
+  EXPECT_EQ(claim.error().code, ErrorCode::kForbidden);
+  EXPECT_NE(claim.error().message.find("read claim ns/c: 403"), std::string::npos);
+}
+
+TEST(ReadClaimsOf, ThoseOfThisNodeStay) {
+  Script script;
+  script.Answer(200, R"({"metadata":{"continue":"more"},"items":[)" +
+                         ClaimText("other-node", "node-b") + "]}");
+  script.Answer(200, R"({"metadata":{},"items":[)" + ClaimText(kUid) + "]}");
+  script.Answer(200, ClaimText(kUid));
+  const auto claims = ReadClaimsOf(script, "v1", "node-a");
+  ASSERT_TRUE(claims) << claims.error().message;
+  ASSERT_EQ(claims->size(), 1U);
+  EXPECT_EQ(claims->at(0).uid, kUid);
+}
+
+TEST(ReadRuntime, ItIsWhatTheNodeSays) {
+  Script script;
+  script.Answer(200, R"({"status":{"nodeInfo":{"containerRuntimeVersion":"containerd://2.1.4"}}})");
+  EXPECT_EQ(ReadRuntime(script, "node-a").value(), "containerd://2.1.4");
+  EXPECT_EQ(script.asked[0].path, "/api/v1/nodes/node-a");
+  script.Answer(200, R"({"status":{}})");
+  EXPECT_EQ(ReadRuntime(script, "node-a").value(), "");
+  script.Answer(403, kForbidden);
+  EXPECT_FALSE(ReadRuntime(script, "node-a"));
+}
+
+TEST(ReadDomains, AListIsReadToItsEndOrIsAnError) {
+  Script script;
+  script.Answer(200, R"({"metadata":{"continue":"x"},"items":[{"metadata":{"uid":"a"}}]})");
+  script.Answer(200, R"({"metadata":{},"items":[{"metadata":{"uid":"b"}}]})");
+  EXPECT_EQ(ReadDomains(script, "ns").value(), (std::set<std::string>{"a", "b"}));
+  script.Answer(200, R"({"metadata":{"continue":"x"},"items":[{"metadata":{"uid":"a"}}]})");
+  script.Answer(410, R"({"kind":"Status","code":410,"reason":"Expired","message":"too old"})");
+  EXPECT_FALSE(ReadDomains(script, "ns"));
+  // Of a page that is too large fewer are asked for, and none is passed over.
+  script.Answer(413, "");
+  script.Answer(200, R"({"metadata":{},"items":[{"metadata":{"uid":"c"}}]})");
+  EXPECT_EQ(ReadDomains(script, "").value(), std::set<std::string>{"c"});
+}
+
+TEST(ReadIsReady, TheNodesOwnEntryCounts) {
+  const auto is_ready = [](const std::string& daemons) {
+    Script script;
+    script.Answer(
+        200, R"({"metadata":{"name":"d.f.1","namespace":"driver","uid":"u","resourceVersion":"1"},)"
+             R"("daemons":[)" +
+                 daemons + "]}");
+    return ReadIsReady(script, {.ns = "driver", .name = "d.f.1"}, "node-a").value();
+  };
+  EXPECT_TRUE(is_ready(R"({"nodeName":"node-a","ipAddress":"10.0.0.1","status":"Ready"})"));
+  EXPECT_FALSE(is_ready(R"({"nodeName":"node-a","ipAddress":"10.0.0.1","status":"NotReady"})"));
+  EXPECT_FALSE(is_ready(R"({"nodeName":"node-b","ipAddress":"10.0.0.1","status":"Ready"})"));
+  Script script;
+  script.Answer(404, kNotFound);
+  EXPECT_FALSE(ReadIsReady(script, {.ns = "driver", .name = "d.f.1"}, "node-a").value());
+}
+
+std::string NodeText(const std::string& version, const std::string& labels) {
+  return R"({"metadata":{"name":"node-a","uid":"node-uid","resourceVersion":")" + version +
+         R"(","labels":{)" + labels + "}}}";
+}
+const NodeView kBare = {.uid = "node-uid", .version = "7"};
+
+TEST(ChangeLabel, ItIsWrittenIntoTheNodeThatWasSeen) {
+  Script script;
+  script.Answer(200, NodeText("8", R"("resource.nvidia.com/computeDomain":"dom")"));
+  const auto node = ChangeLabel(script, "node-a", kBare, {.to = "dom"});
+  ASSERT_TRUE(node) << node.error().message;
+  EXPECT_EQ(node->domain, "dom");
+  EXPECT_EQ(node->version, "8");
+  EXPECT_EQ(
+      script.asked[0].body,
+      R"({"metadata":{"uid":"node-uid","resourceVersion":"7","labels":{"resource.nvidia.com/computeDomain":"dom"}}})");
+}
+
+TEST(ChangeLabel, ANodeThatChangedIsReadAgainAndTheLabelOfAnotherDomainIsLeft) {
+  Script script;
+  script.Answer(409, kConflict);
+  script.Answer(200, NodeText("9", R"("resource.nvidia.com/computeDomain":"other")"));
+  const auto node = ChangeLabel(script, "node-a", kBare, {.to = "dom"});
+  ASSERT_TRUE(node) << node.error().message;
+  EXPECT_EQ(node->domain, "other");
+  EXPECT_EQ(script.asked.size(), 2U);
+}
+
+TEST(ChangeLabel, OneThatChangedOtherwiseIsLabelledAllTheSame) {
+  Script script;
+  script.Answer(409, kConflict);
+  script.Answer(200, NodeText("9", ""));
+  script.Answer(200, NodeText("10", R"("resource.nvidia.com/computeDomain":"dom")"));
+  EXPECT_EQ(ChangeLabel(script, "node-a", kBare, {.to = "dom"})->version, "10");
+  EXPECT_NE(script.asked[2].body.find(R"("resourceVersion":"9")"), std::string::npos);
+}
+
+TEST(ChangeLabel, ItIsTakenAwayByNull) {
+  Script script;
+  script.Answer(200, NodeText("8", ""));
+  NodeView held = kBare;
+  held.domain = "dom";
+  EXPECT_EQ(ChangeLabel(script, "node-a", held, {.from = "dom"})->domain, "");
+  EXPECT_NE(script.asked[0].body.find(R"("resource.nvidia.com/computeDomain":null)"),
+            std::string::npos);
+}
+
+const Slice kSlice = {.node = "node-a", .node_uid = "node-uid", .clique = "f.1"};
+
+std::string SliceText(const Slice& slice, const std::string& version) {
+  json::Value object = Render(slice, SliceApi::kV1);
+  object["metadata"]["name"] = "made";
+  object["metadata"]["uid"] = "slice-uid";
+  object["metadata"]["resourceVersion"] = version;
+  return json::Serialize(object);
+}
+const kube::ObjectMeta kFound = {
+    .key = {.name = "made"}, .uid = "slice-uid", .resource_version = "3"};
+
+TEST(WriteSlice, OneThatIsNotThereIsMade) {
+  Script script;
+  script.Answer(201, SliceText(kSlice, "1"));
+  EXPECT_EQ(WriteSlice(script, kSlice, SliceApi::kV1, {}).value(),
+            (SliceWritten{.uid = "slice-uid", .version = "1", .holds = true}));
+  EXPECT_EQ(script.asked[0].method, http::Method::kPost);
+}
+
+TEST(WriteSlice, OneThatSaysTheSameIsLeft) {
+  Script script;
+  script.Answer(200, SliceText(kSlice, "3"));
+  EXPECT_TRUE(WriteSlice(script, kSlice, SliceApi::kV1, {kFound})->holds);
+  EXPECT_EQ(script.asked.size(), 1U);
+}
+
+TEST(WriteSlice, OneThatSaysSomethingElseIsReplacedAsItWasRead) {
+  Script script;
+  Slice other = kSlice;
+  other.clique = "f.2";
+  script.Answer(200, SliceText(other, "4"));
+  script.Answer(200, SliceText(kSlice, "5"));
+  EXPECT_EQ(WriteSlice(script, kSlice, SliceApi::kV1, {kFound})->version, "5");
+  EXPECT_EQ(script.asked[1].method, http::Method::kPut);
+  EXPECT_NE(script.asked[1].body.find(R"("resourceVersion":"4")"), std::string::npos);
+}
+
+TEST(WriteSlice, WhatIsThereBesideItGoes) {
+  Script script;
+  kube::ObjectMeta more = kFound;
+  more.key.name = "more";
+  script.Answer(200, "{}");
+  script.Answer(200, SliceText(kSlice, "3"));
+  EXPECT_TRUE(WriteSlice(script, kSlice, SliceApi::kV1, {kFound, more})->holds);
+  EXPECT_EQ(script.asked[0].method, http::Method::kDelete);
+  EXPECT_EQ(script.asked[0].path, "/apis/resource.k8s.io/v1/resourceslices/more");
+}
+
+// Before 1.36 a server takes a slice with taints and drops them.
+TEST(WriteSlice, OneOfWhichTheTaintsWereDroppedIsTakenAway) {
+  Script script;
+  Slice tainted = kSlice;
+  tainted.taint = SliceTaint{.key = "k", .value = "v"};
+  script.Answer(201, SliceText(kSlice, "1"));
+  script.Answer(200, "{}");
+  EXPECT_FALSE(WriteSlice(script, tainted, SliceApi::kV1, {})->holds);
+  EXPECT_EQ(script.asked[1].method, http::Method::kDelete);
+}
+
+}  // namespace
+}  // namespace plugin

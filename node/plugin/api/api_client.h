@@ -1,0 +1,95 @@
+// A plugin's link to the API server: what it watches, and threads that ask and write.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "controller/api/types.h"
+#include "node/plugin/api/api_calls.h"
+#include "node/plugin/api/domain_cache.h"
+#include "pkg/base/log.h"
+#include "pkg/base/system_random.h"
+#include "pkg/base/worker.h"
+#include "pkg/http/curl_transport.h"
+#include "pkg/http/gate.h"
+#include "pkg/kube/cache/reflector.h"
+#include "pkg/kube/cache/store.h"
+#include "pkg/kube/client/config.h"
+
+namespace plugin {
+
+// By which the API server's audit log knows it.
+inline constexpr std::string_view kProgram = "compute-domain-kubelet-plugin";
+
+class ApiLink {
+ public:
+  // `on_change` is called on other threads. What is passed outlives the link.
+  ApiLink(kube::ClientConfig config, const std::string& node, const base::Clock& clock,
+          base::Logger& logger, std::function<void()> on_change);
+  ~ApiLink();
+  ApiLink(const ApiLink&) = delete;
+  ApiLink& operator=(const ApiLink&) = delete;
+
+  [[nodiscard]] const kube::ClientConfig& config() const { return config_; }
+
+  // What was read last. Thread-safe.
+  [[nodiscard]] const Domains& domains() const { return domains_; }
+  [[nodiscard]] std::optional<NodeView> node() const;
+  // Nothing: they have not been read.
+  [[nodiscard]] std::optional<std::vector<kube::ObjectMeta>> slices() const;
+  // In which the server serves slices and claims.
+  [[nodiscard]] SliceApi dra_version() const { return dra_version_; }
+
+  // Reads one clique from now on, and no other. Where that is not allowed nothing is known of it.
+  void WatchClique(const kube::ObjectKey& key);
+  // Of that clique; nothing: it has not been read.
+  [[nodiscard]] std::optional<bool> IsReadyIn(const kube::ObjectKey& key) const;
+
+  // Does a job on a thread of its kind, one after the other. By one thread. The job may block for
+  // as long as a request takes; after the link none is begun.
+  enum class Lane { kClaims, kReads, kNode, kSlices };
+  using Job = std::function<void(http::Transport& transport)>;
+  void Do(Lane lane, Job job);
+
+ private:
+  struct SliceMeta {
+    kube::ObjectMeta meta = {};
+  };
+  struct CliqueWatch;
+  struct Line {
+    std::unique_ptr<http::CurlTransport> transport;
+    std::unique_ptr<base::Worker> worker;
+  };
+  [[nodiscard]] static base::Result<SliceMeta> DecodeSliceMeta(json::View object);
+  void OnTurn();
+
+  kube::ClientConfig config_;
+  const std::string node_name_;
+  const base::Clock& clock_;
+  base::Logger& logger_;
+  const std::function<void()> on_change_;
+  base::SystemRandom random_;
+  Domains domains_;
+  kube::Store<api::Node> nodes_;
+  kube::Store<SliceMeta> slices_;
+  kube::Reflector domain_reflector_;
+  kube::Reflector node_reflector_;
+  kube::Reflector slice_reflector_;
+  std::atomic<bool> slices_read_ = false;
+  std::atomic<SliceApi> dra_version_ = SliceApi::kV1;
+  http::Gate gate_;
+  base::Clock::TimePoint watch_again_ = {};  // A clique.
+  // Last: they use the others.
+  std::array<Line, 4> lines_;
+  std::unique_ptr<CliqueWatch> clique_;
+  std::jthread watch_;
+};
+
+}  // namespace plugin

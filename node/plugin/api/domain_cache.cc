@@ -1,0 +1,62 @@
+#include "node/plugin/api/domain_cache.h"
+
+#include <utility>
+
+#include "node/plugin/rules/opaque_config.h"
+
+namespace plugin {
+
+Domains::Domains(std::string node, std::function<void()> on_change)
+    : node_(std::move(node)), on_change_(std::move(on_change)) {}
+
+Domains::Known Domains::Read(json::View object) const {
+  const json::View meta = object["metadata"];
+  Known known = {.domain = {.uid = std::string(meta["uid"].AsString()),
+                            .name = std::string(meta["name"].AsString()),
+                            .ns = std::string(meta["namespace"].AsString())}};
+  object["status"]["nodes"].ForEach([&](json::View node) {
+    if (node["name"].AsString() != node_) return;
+    known.is_ready_here = node["status"].AsString() == "Ready";
+  });
+  return known;
+}
+
+std::optional<Domains::Known> Domains::Find(const std::string& uid) const {
+  return data_.With([&](const Data& data) -> std::optional<Known> {
+    const auto it = data.domains.find(uid);
+    if (it == data.domains.end()) return {};
+    return it->second;
+  });
+}
+
+bool Domains::has_read() const {
+  return data_.With([](const Data& data) { return data.has_read; });
+}
+
+void Domains::ReplaceAdd(json::View object) {
+  Known known = Read(object);
+  if (IsUid(known.domain.uid)) incoming_.insert_or_assign(known.domain.uid, std::move(known));
+}
+
+void Domains::EndReplace(const std::string& /*resource_version*/) {
+  data_.With([&](Data& data) {
+    data.domains = std::exchange(incoming_, {});
+    data.has_read = true;
+  });
+  on_change_();
+}
+
+void Domains::Apply(json::View object, bool deleted) {
+  Known known = Read(object);
+  if (!IsUid(known.domain.uid)) return;
+  data_.With([&](Data& data) {
+    if (deleted) {
+      data.domains.erase(known.domain.uid);
+    } else {
+      data.domains.insert_or_assign(known.domain.uid, std::move(known));
+    }
+  });
+  on_change_();
+}
+
+}  // namespace plugin

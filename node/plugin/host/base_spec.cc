@@ -1,0 +1,202 @@
+#include "node/plugin/host/base_spec.h"
+
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <set>
+#include <string_view>
+#include <system_error>
+
+#include "node/cdi/files.h"
+
+namespace plugin {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// Folders of a driver's root, as distributions have them.
+constexpr std::array<std::string_view, 6> kLibraryFolders = {
+    "/usr/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu",
+    "/lib64",     "/lib/x86_64-linux-gnu",     "/lib/aarch64-linux-gnu"};
+constexpr std::array<std::string_view, 5> kProgramFolders = {"/opt/bin", "/usr/bin", "/usr/sbin",
+                                                             "/bin", "/sbin"};
+constexpr std::array<std::string_view, 7> kPrograms = {
+    "nvidia-imex",           "nvidia-imex-ctl",     "nvidia-smi",
+    "nvidia-debugdump",      "nvidia-persistenced", "nvidia-cuda-mps-control",
+    "nvidia-cuda-mps-server"};
+constexpr std::array<std::string_view, 2> kSockets = {"/run/nvidia-persistenced/socket",
+                                                      "/run/nvidia-fabricmanager/socket"};
+constexpr std::array<std::string_view, 3> kDeviceFolders = {"/dev", "/dev/nvidia-caps",
+                                                            "/dev/nvidia-caps-imex-channels"};
+constexpr std::array<std::string_view, 3> kNoDevices = {"nvidia-fs", "nvidia-nvswitch",
+                                                        "nvidia-nvlink"};
+constexpr std::size_t kEntriesMax = 100'000;
+
+// Names in a folder, in order; none if it is not there.
+std::vector<std::string> NamesIn(const std::string& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    if (names.size() == kEntriesMax) break;
+    names.push_back(it->path().filename().string());
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+// A folder that is a link to another is that one.
+bool IsLink(const std::string& path) {
+  std::error_code error;
+  return fs::is_symlink(path, error);
+}
+
+void FindLibraries(const std::string& root, const std::string& version, DriverFiles& files) {
+  const std::string end = ".so." + version;
+  for (const std::string_view folder : kLibraryFolders) {
+    const std::string path = root + std::string(folder);
+    if (IsLink(path) || IsLink(fs::path(path).parent_path())) continue;
+    const std::vector<std::string> names = NamesIn(path);
+    for (const std::string& name : names) {
+      if (!name.ends_with(end) || IsLink(path + "/" + name)) continue;
+      DriverFiles::Library library = {.path = std::string(folder) + "/" + name};
+      const std::string stem = name.substr(0, name.size() - version.size());  // "libcuda.so."
+      for (const std::string& other : names) {
+        const bool may_be = other.starts_with(stem) || other + "." == stem;
+        std::error_code error;
+        if (may_be && IsLink(path + "/" + other) &&
+            fs::equivalent(path + "/" + other, path + "/" + name, error)) {
+          library.names.push_back(other);
+        }
+      }
+      files.libraries.push_back(std::move(library));
+    }
+  }
+}
+
+void FindPrograms(const std::string& root, DriverFiles& files) {
+  for (const std::string_view program : kPrograms) {
+    for (const std::string_view folder : kProgramFolders) {
+      const std::string path = std::string(folder).append("/").append(program);
+      std::error_code error;
+      if (!fs::is_regular_file(root + path, error)) continue;
+      files.programs.push_back(path);
+      break;
+    }
+  }
+}
+
+void FindOthers(const std::string& root, const std::string& version, DriverFiles& files) {
+  const std::string firmware = "/lib/firmware/nvidia/" + version;
+  for (const std::string& name : NamesIn(root + firmware)) {
+    if (name.starts_with("gsp")) files.others.push_back(firmware + "/" + name);
+  }
+  for (const std::string_view socket : kSockets) {
+    std::error_code error;
+    if (fs::is_socket(root + std::string(socket), error)) files.others.emplace_back(socket);
+  }
+}
+
+bool IsOfUse(std::string_view name) {
+  return (name.starts_with("nvidia") || name.starts_with("channel")) &&
+         std::ranges::none_of(kNoDevices, [name](auto no) { return name.starts_with(no); });
+}
+
+void FindDevices(const std::string& root, DriverFiles& files) {
+  std::error_code error;
+  const std::string base = fs::is_directory(root + "/dev", error) ? root : "";
+  for (const std::string_view folder : kDeviceFolders) {
+    for (const std::string& name : NamesIn(base + std::string(folder))) {
+      const std::string path = std::string(folder) + "/" + name;
+      struct stat info = {};
+      if (!IsOfUse(name) || ::stat((base + path).c_str(), &info) != 0 || !S_ISCHR(info.st_mode)) {
+        continue;
+      }
+      files.devices.push_back({.path = path,
+                               .host_path = path,
+                               .major = static_cast<std::int64_t>(major(info.st_rdev)),
+                               .minor = static_cast<std::int64_t>(minor(info.st_rdev)),
+                               .mode = info.st_mode & 0777U});
+    }
+  }
+}
+
+std::string FolderOf(const std::string& path) { return path.substr(0, path.rfind('/')); }
+
+void AddHooks(const DriverFiles& files, const BaseSpecOptions& options, cdi::Edits& edits) {
+  std::set<std::string> folders;
+  std::vector<std::string> links;
+  for (const DriverFiles::Library& library : files.libraries) {
+    folders.insert(FolderOf(library.path));
+    const std::string file = library.path.substr(library.path.rfind('/') + 1);
+    for (const std::string& name : library.names) {
+      links.insert(links.end(), {"--link", file + "::" + FolderOf(library.path) + "/" + name});
+    }
+  }
+  const auto add = [&](const char* what, const std::vector<std::string>& arguments) {
+    cdi::Hook hook = {.name = "createContainer",
+                      .path = options.hook,
+                      .args = {"nvidia-cdi-hook", what},
+                      .env = {"NVIDIA_CTK_DEBUG=false"}};
+    hook.args.insert(hook.args.end(), arguments.begin(), arguments.end());
+    edits.hooks.push_back(std::move(hook));
+  };
+  if (!links.empty()) add("create-symlinks", links);
+  add("enable-cuda-compat", {"--host-driver-version=" + options.driver_version});
+  std::vector<std::string> arguments;
+  for (const std::string& folder : folders) {
+    arguments.insert(arguments.end(), {"--folder", folder});
+  }
+  if (!arguments.empty()) add("update-ldcache", arguments);
+  add("disable-device-node-modification", {});
+}
+
+}  // namespace
+
+DriverFiles FindDriverFiles(const std::string& root, const std::string& version) {
+  const std::string base = root == "/" ? "" : root;
+  DriverFiles files;
+  FindLibraries(base, version, files);
+  FindPrograms(base, files);
+  FindOthers(base, version, files);
+  FindDevices(base, files);
+  return files;
+}
+
+cdi::Spec BaseSpec(const DriverFiles& files, const BaseSpecOptions& options) {
+  const std::string root = options.host_root == "/" ? "" : options.host_root;
+  cdi::Spec spec = {.kind = std::string(cdi::kBaseKind)};
+  // A runtime refuses a device without any edits of its own.
+  spec.devices.push_back(
+      {.name = "all", .edits = {.env = {"NVIDIA_VISIBLE_DEVICES=void"}, .nodes = files.devices}});
+  cdi::Edits& edits = spec.edits;
+  const auto mount = [&](const std::string& from, const std::string& to) {
+    edits.mounts.push_back({.host_path = root + from,
+                            .container_path = to,
+                            .options = {"ro", "nosuid", "nodev", "rbind", "rprivate"}});
+  };
+  std::set<std::string> folders;
+  for (const DriverFiles::Library& library : files.libraries) {
+    mount(library.path, library.path);
+    folders.insert(FolderOf(library.path));
+    if (!options.hook.empty()) continue;
+    for (const std::string& name : library.names) {
+      mount(library.path, FolderOf(library.path) + "/" + name);
+    }
+  }
+  for (const std::string& path : files.programs) mount(path, path);
+  for (const std::string& path : files.others) mount(path, path);
+  if (!options.hook.empty()) {
+    AddHooks(files, options, edits);
+  } else if (!folders.empty()) {
+    std::string search;
+    for (const std::string& folder : folders) search += (search.empty() ? "" : ":") + folder;
+    edits.env.push_back("LD_LIBRARY_PATH=" + search);
+  }
+  return spec;
+}
+
+}  // namespace plugin

@@ -1,0 +1,87 @@
+#include "node/plugin/host/checkpoint_file.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "node/cdi/files.h"
+#include "pkg/base/file.h"
+
+namespace plugin {
+
+namespace {
+
+using base::ErrorCode;
+using base::Fail;
+using base::Result;
+
+constexpr const char* kFile = "checkpoint.json";
+constexpr const char* kLockFile = "pu.lock";
+constexpr mode_t kMode = 0600;
+constexpr std::size_t kBytesMax = std::size_t{64} << 20U;
+
+bool IsSameFile(const struct ::stat& one, const struct ::stat& other) {
+  return one.st_dev == other.st_dev && one.st_ino == other.st_ino && one.st_size == other.st_size &&
+         one.st_mtim.tv_sec == other.st_mtim.tv_sec && one.st_mtim.tv_nsec == other.st_mtim.tv_nsec;
+}
+
+// All zero if there is no file.
+struct ::stat Look(const std::string& path) {
+  struct ::stat found = {};
+  if (::stat(path.c_str(), &found) != 0) return {};
+  return found;
+}
+
+}  // namespace
+
+Notes::Notes(std::string folder, std::string boot_id)
+    : folder_(std::move(folder)), boot_id_(std::move(boot_id)) {}
+
+Notes::~Notes() { Unlock(); }
+
+Result<void> Notes::Lock() {
+  const std::string path = folder_ + "/" + kLockFile;
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, kMode);
+  if (fd < 0) {
+    return Fail(ErrorCode::kInvalid,
+                "open " + path + ": " + std::generic_category().message(errno));
+  }
+  if (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    ::close(fd);
+    return Fail(ErrorCode::kUnavailable, path + " is held by another plugin of this node");
+  }
+  lock_ = fd;
+  auto read = ReadIfChanged();
+  if (!read) Unlock();
+  return read;
+}
+
+void Notes::Unlock() {
+  if (lock_ >= 0) ::close(std::exchange(lock_, -1));  // Which unlocks it.
+}
+
+Result<void> Notes::ReadIfChanged() {
+  const std::string path = folder_ + "/" + kFile;
+  const struct ::stat now = Look(path);
+  if (has_read_ && IsSameFile(now, read_)) return {};
+  auto text = base::ReadFile(path, kBytesMax);
+  if (!text && text.error().code != ErrorCode::kNotFound) return tl::unexpected(text.error());
+  resumed_ = Resume(text ? std::optional(*std::move(text)) : std::nullopt, boot_id_);
+  read_ = now;
+  has_read_ = true;
+  return {};
+}
+
+Result<void> Notes::Save(Checkpoint next) {
+  TRY(cdi::WriteWhole(folder_, kFile, Encode(next)));
+  resumed_ = {.from = Resumed::From::kThisBoot, .checkpoint = std::move(next)};
+  read_ = Look(folder_ + "/" + kFile);
+  return {};
+}
+
+}  // namespace plugin

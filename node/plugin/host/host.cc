@@ -1,0 +1,123 @@
+#include "node/plugin/host/host.h"
+
+#include <charconv>
+#include <limits>
+
+#include "node/nvml/library.h"
+#include "pkg/base/file.h"
+
+namespace plugin {
+
+namespace {
+
+using base::ErrorCode;
+using base::Fail;
+using base::Result;
+
+constexpr std::size_t kTextMax = 64U << 10;
+constexpr const char* kChannels = "nvidia-caps-imex-channels";
+constexpr const char* kCapabilities = "nvidia-caps";
+
+// The next line; `text` goes on behind it.
+std::string_view NextLine(std::string_view& text) {
+  const std::size_t end = text.find('\n');
+  const std::string_view line = text.substr(0, end);
+  text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  return line;
+}
+
+std::string_view Trim(std::string_view text) {
+  const std::size_t begin = text.find_first_not_of(" \t\r");
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
+}
+
+std::optional<std::int64_t> NumberIn(std::string_view text) {
+  std::int64_t number = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool fits = number >= 0 && number <= std::numeric_limits<std::int32_t>::max();
+  if (error != std::errc() || stop != text.data() + text.size() || !fits) return {};
+  return number;
+}
+
+// Errors of what is read are not those of the fabric.
+base::Error NotThere(base::Error error) {
+  error.code = ErrorCode::kUnavailable;
+  return error;
+}
+
+Result<std::optional<cdi::DeviceNode>> Management(const HostPaths& paths,
+                                                  std::string_view devices) {
+  const auto major = MajorOf(devices, kCapabilities);
+  const auto text = base::ReadFile(paths.capability, kTextMax);
+  if (!text && text.error().code == ErrorCode::kNotFound) return std::optional<cdi::DeviceNode>();
+  if (!text) return tl::unexpected(text.error());
+  if (!major) {
+    return Fail(ErrorCode::kUnavailable, paths.devices + " has no " + kCapabilities + ", and " +
+                                             paths.capability + " is there");
+  }
+  return TRY(CapabilityIn(*text, *major).map_error(base::While(paths.capability)));
+}
+
+Result<void> ReadDriver(const HostPaths& paths, const HostNeeds& needs, Host& host) {
+  const std::string file = TRY(nvml::FindLibrary(paths.driver_root).map_error(NotThere));
+  const nvml::Library library = TRY(nvml::Library::Open(file).map_error(NotThere));
+  host.driver_version = TRY(library.DriverVersion().map_error(NotThere));
+  if (needs.names && !nvml::KnowsNames(host.driver_version)) {
+    return Fail(ErrorCode::kUnavailable,
+                "NVIDIA's driver is " + host.driver_version +
+                    ", and IMEX knows peers by names from 570.158.01 on: install a newer one");
+  }
+  const auto fabrics = TRY(library.Fabrics().map_error(NotThere));
+  host.clique = TRY(nvml::CliqueOf(fabrics, needs.strictness));
+  return {};
+}
+
+}  // namespace
+
+std::optional<std::int64_t> MajorOf(std::string_view devices, std::string_view name) {
+  bool is_character = false;
+  while (!devices.empty()) {
+    const std::string_view line = Trim(NextLine(devices));
+    if (line == "Character devices:") is_character = true;
+    if (line == "Block devices:") is_character = false;
+    const std::size_t gap = line.find(' ');
+    if (!is_character || gap == std::string_view::npos || Trim(line.substr(gap)) != name) continue;
+    return NumberIn(line.substr(0, gap));
+  }
+  return {};
+}
+
+Result<cdi::DeviceNode> CapabilityIn(std::string_view text, std::int64_t major) {
+  std::optional<std::int64_t> minor;
+  std::optional<std::int64_t> mode;
+  while (!text.empty()) {
+    const std::string_view line = NextLine(text);
+    const std::size_t colon = line.find(':');
+    if (colon == std::string_view::npos) continue;
+    const std::string_view name = Trim(line.substr(0, colon));
+    if (name == "DeviceFileMinor") minor = NumberIn(Trim(line.substr(colon + 1)));
+    if (name == "DeviceFileMode") mode = NumberIn(Trim(line.substr(colon + 1)));
+  }
+  if (!minor || !mode) {
+    return Fail(ErrorCode::kUnavailable, "it has no DeviceFileMinor and DeviceFileMode");
+  }
+  std::string path = "/dev/nvidia-caps/nvidia-cap" + std::to_string(*minor);
+  return cdi::DeviceNode{
+      .path = path, .host_path = path, .major = major, .minor = *minor, .mode = *mode};
+}
+
+Result<Host> ReadHost(const HostPaths& paths, const HostNeeds& needs) {
+  const std::string devices = TRY(base::ReadFile(paths.devices, kTextMax).map_error(NotThere));
+  const auto major = MajorOf(devices, kChannels);
+  if (!major) {
+    return Fail(ErrorCode::kUnavailable, paths.devices + " has no " + kChannels +
+                                             ": load NVIDIA's driver with IMEX channels");
+  }
+  Host host = {.channel_major = *major};
+  host.management = TRY(Management(paths, devices).map_error(NotThere));
+  TRY(ReadDriver(paths, needs, host));
+  return host;
+}
+
+}  // namespace plugin

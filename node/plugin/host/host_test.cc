@@ -1,0 +1,274 @@
+#include "node/plugin/host/host.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "node/cdi/files.h"
+#include "node/plugin/host/base_spec.h"
+#include "node/plugin/host/checkpoint_file.h"
+#include "node/plugin/host/domain_dirs.h"
+#include "pkg/base/file.h"
+#include "test/fixtures/in_folder.h"
+
+namespace plugin {
+namespace {
+
+namespace fs = std::filesystem;
+using base::ErrorCode;
+
+constexpr const char* kDomain = "0c6b2f0e-7b1d-4f39-8a55-3f3d0a4a9e10";
+constexpr const char* kDevices =
+    "Character devices:\n  1 mem\n235 nvidia-caps-imex-channels\n236 nvidia-caps\n\n"
+    "Block devices:\n  7 loop\n237 nvidia-caps-imex-channels\n";
+constexpr const char* kCapability =
+    "DeviceFileMinor: 512\nDeviceFileMode: 438\nDeviceFileModify: 0\n";
+
+class OnANode : public fixtures::InFolder {
+ protected:
+  ~OnANode() override { ::unsetenv("STAND_IN_NVML_GPUS"); }
+  [[nodiscard]] std::string Content(const std::string& name) const {
+    return base::ReadFile(Path(name), 1U << 20U).value_or("");
+  }
+};
+
+TEST_F(OnANode, TheMajorOfACharacterDeviceIsFoundByItsWholeName) {
+  EXPECT_EQ(MajorOf(kDevices, "nvidia-caps-imex-channels"), 235);
+  EXPECT_EQ(MajorOf(kDevices, "nvidia-caps"), 236);
+  EXPECT_FALSE(MajorOf(kDevices, "loop"));
+  EXPECT_FALSE(MajorOf(kDevices, "nvidia"));
+  EXPECT_FALSE(MajorOf("Character devices:\n99999999999 x\n", "x"));
+  EXPECT_FALSE(MajorOf("", "x"));
+}
+
+TEST_F(OnANode, ACapabilityIsADevice) {
+  const auto node = CapabilityIn(kCapability, 236);
+  ASSERT_TRUE(node);
+  EXPECT_EQ(node->path, "/dev/nvidia-caps/nvidia-cap512");
+  EXPECT_EQ(node->major, 236);
+  EXPECT_EQ(node->minor, 512);
+  EXPECT_EQ(node->mode, 0666);
+  EXPECT_FALSE(CapabilityIn("DeviceFileMinor: x\nDeviceFileMode: 438\n", 236));
+  EXPECT_FALSE(CapabilityIn("", 236));
+}
+
+class OnAHost : public OnANode {
+ protected:
+  OnAHost() {
+    Put("devices", kDevices);
+    Put("capability", kCapability);
+    fs::create_directories(Path("root/usr/lib64"));
+    fs::copy_file(CDOM_NVML_STAND_IN, Path("root/usr/lib64/libnvidia-ml.so.1"));
+  }
+  [[nodiscard]] base::Result<Host> Read(const char* gpus, const HostNeeds& needs = {}) const {
+    ::setenv("STAND_IN_NVML_GPUS", gpus, 1);
+    return ReadHost(
+        {.driver_root = Path("root"), .devices = Path("devices"), .capability = Path("capability")},
+        needs);
+  }
+};
+
+TEST_F(OnAHost, WhatIsNeededOfAHostIsRead) {
+  const auto host = Read("GB200,0,3,0,1,5");
+  ASSERT_TRUE(host) << host.error().message;
+  EXPECT_EQ(host->clique, "01010101-0101-0101-0101-010101010101.5");
+  EXPECT_EQ(host->driver_version, "580.95.05");
+  EXPECT_EQ(host->channel_major, 235);
+  EXPECT_EQ(host->management->minor, 512);
+}
+
+TEST_F(OnAHost, AFabricThatStillFormsIsNeitherAnErrorOfItNorNone) {
+  const auto host = Read("GB200,0,2,0,1,5");
+  ASSERT_FALSE(host);
+  EXPECT_EQ(host.error().code, ErrorCode::kUnavailable);
+}
+
+TEST_F(OnAHost, AFabricWithAnErrorIsOne) {
+  const auto host = Read("GB200,0,3,7,1,5");
+  ASSERT_FALSE(host);
+  EXPECT_EQ(host.error().code, ErrorCode::kInvalid);
+  EXPECT_EQ(Read("GB200,0,3,7,1,5", {.strictness = nvml::Strictness::kOnlyAttached})->clique, "");
+}
+
+TEST_F(OnAHost, WhatIsMissingIsSaidWithWhatToDoAndIsNoErrorOfTheFabric) {
+  const auto expect = [this](const char* words) {
+    const auto host = Read("");
+    ASSERT_FALSE(host) << words;
+    EXPECT_EQ(host.error().code, ErrorCode::kUnavailable);
+    EXPECT_NE(host.error().message.find(words), std::string::npos) << host.error().message;
+  };
+  Put("devices", "Character devices:\n  1 mem\n");
+  expect("load NVIDIA's driver");
+  Put("devices", kDevices);
+  fs::remove(Path("root/usr/lib64/libnvidia-ml.so.1"));
+  expect("libnvidia-ml.so.1 is nowhere");
+  Put("root/usr/lib64/libnvidia-ml.so.1", "no library");
+  expect("libnvidia-ml.so.1");
+}
+
+TEST_F(OnAHost, WithoutTheCapabilityThereIsNoDeviceOfIt) {
+  fs::remove(Path("capability"));
+  EXPECT_FALSE(Read("GB200,0,3,0,1,5")->management);
+}
+
+TEST_F(OnANode, TheDriversFilesAreFoundByItsVersion) {
+  Put("root/usr/lib64/libcuda.so.580.1", "");
+  fs::create_symlink("libcuda.so.580.1", Path("root/usr/lib64/libcuda.so.1"));
+  fs::create_symlink("libcuda.so.1", Path("root/usr/lib64/libcuda.so"));
+  Put("root/usr/lib64/libcuda.so.575.1", "");
+  Put("root/usr/lib64/libother.so.1", "");
+  Put("root/usr/bin/nvidia-imex", "");
+  Put("root/opt/bin/nvidia-imex-ctl", "");
+  Put("root/usr/bin/bash", "");
+  const DriverFiles files = FindDriverFiles(Path("root"), "580.1");
+  ASSERT_EQ(files.libraries.size(), 1U);
+  EXPECT_EQ(files.libraries[0].path, "/usr/lib64/libcuda.so.580.1");
+  EXPECT_EQ(files.libraries[0].names, (std::vector<std::string>{"libcuda.so", "libcuda.so.1"}));
+  EXPECT_EQ(files.programs,
+            (std::vector<std::string>{"/usr/bin/nvidia-imex", "/opt/bin/nvidia-imex-ctl"}));
+}
+
+const DriverFiles kFiles = {
+    .libraries = {{.path = "/usr/lib64/libcuda.so.580.1", .names = {"libcuda.so.1"}}},
+    .programs = {"/usr/bin/nvidia-imex"}};
+
+std::vector<std::string> MountsOf(const cdi::Spec& spec) {
+  std::vector<std::string> mounts;
+  for (const cdi::Mount& mount : spec.edits.mounts) {
+    mounts.push_back(mount.host_path + " " + mount.container_path);
+  }
+  return mounts;
+}
+
+TEST(BaseSpec, ADaemonIsGivenProgramsAndLibrariesFromWhereTheHostHasThem) {
+  const cdi::Spec spec = BaseSpec(kFiles, {.host_root = "/run/nvidia", .driver_version = "580.1"});
+  EXPECT_EQ(cdi::QualifiedName(spec, spec.devices.at(0)),
+            "k8s.compute-domain.nvidia.com/device=all");
+  EXPECT_EQ(MountsOf(spec),
+            (std::vector<std::string>{
+                "/run/nvidia/usr/lib64/libcuda.so.580.1 /usr/lib64/libcuda.so.580.1",
+                "/run/nvidia/usr/lib64/libcuda.so.580.1 /usr/lib64/libcuda.so.1",
+                "/run/nvidia/usr/bin/nvidia-imex /usr/bin/nvidia-imex"}));
+  EXPECT_EQ(spec.edits.env, std::vector<std::string>{"LD_LIBRARY_PATH=/usr/lib64"});
+  EXPECT_TRUE(spec.edits.hooks.empty());
+  // A runtime refuses a device without edits.
+  EXPECT_NE(spec.devices.at(0).edits, cdi::Edits());
+  EXPECT_TRUE(cdi::Parse(cdi::Render(spec), "f"));
+}
+
+TEST(BaseSpec, WithTheHookNamesOfLibrariesAreItsWork) {
+  const cdi::Spec spec = BaseSpec(kFiles, {.hook = "/plugin/hook", .driver_version = "580.1"});
+  EXPECT_EQ(spec.edits.mounts.size(), 2U);
+  EXPECT_TRUE(spec.edits.env.empty());
+  ASSERT_EQ(spec.edits.hooks.size(), 4U);
+  EXPECT_EQ(spec.edits.hooks[0].path, "/plugin/hook");
+  EXPECT_EQ(spec.edits.hooks[0].args,
+            (std::vector<std::string>{"nvidia-cdi-hook", "create-symlinks", "--link",
+                                      "libcuda.so.580.1::/usr/lib64/libcuda.so.1"}));
+}
+
+TEST_F(OnANode, ADomainsFolderIsMadeWithItsTemplateThatAllMayRead) {
+  Put("template", "A={{ .B }}\n");
+  EXPECT_FALSE(HasDomainFolder(folder_, kDomain));
+  ASSERT_TRUE(MakeDomainFolder(folder_, kDomain, Path("template")));
+  EXPECT_TRUE(HasDomainFolder(folder_, kDomain));
+  const std::string path = Path("domains/" + std::string(kDomain) + "/imexd.cfg.tmpl");
+  struct stat info = {};
+  ASSERT_EQ(::stat(path.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777U, 0644U);
+  fs::create_directories(Path("domains/stray"));
+  EXPECT_EQ(DomainFolders(folder_).value(), std::vector<std::string>{kDomain});
+  ASSERT_TRUE(RemoveDomainFolder(folder_, kDomain));
+  EXPECT_TRUE(DomainFolders(folder_)->empty());
+  EXPECT_TRUE(fs::exists(Path("domains/stray")));
+}
+
+// A daemon may write there what it likes.
+TEST_F(OnANode, ALinkInADomainsFolderIsNotFollowed) {
+  Put("template", "new");
+  Put("secret", "kept");
+  const std::string folder = "domains/" + std::string(kDomain);
+  fs::create_directories(Path(folder));
+  fs::create_symlink(Path("secret"), Path(folder + "/imexd.cfg.tmpl"));
+  fs::create_symlink(Path("secret"), Path(folder + "/.imexd.cfg.tmpl.cdom-half"));
+  EXPECT_FALSE(HasDomainFolder(folder_, kDomain));
+  ASSERT_TRUE(MakeDomainFolder(folder_, kDomain, Path("template")));
+  EXPECT_EQ(Content("secret"), "kept");
+  EXPECT_EQ(Content(folder + "/imexd.cfg.tmpl"), "new");
+  fs::create_directory_symlink(folder_, Path(folder + "/up"));
+  ASSERT_TRUE(RemoveDomainFolder(folder_, kDomain));
+  EXPECT_EQ(Content("secret"), "kept");
+}
+
+TEST_F(OnANode, ATemplateThatIsMissingIsSaidWithItsFlag) {
+  const auto made = MakeDomainFolder(folder_, kDomain, Path("none"));
+  ASSERT_FALSE(made);
+  EXPECT_NE(made.error().message.find("--config-template"), std::string::npos);
+}
+
+TEST_F(OnANode, AProgramIsCopiedSoThatTheHostCanRunIt) {
+  Put("in/hook", "program");
+  fs::create_directories(Path("out"));
+  EXPECT_EQ(CopyProgram(Path("out"), Path("in/hook")).value(), Path("out/hook"));
+  EXPECT_EQ(Content("out/hook"), "program");
+  EXPECT_EQ(::access(Path("out/hook").c_str(), X_OK), 0);
+  const auto none = CopyProgram(Path("out"), Path("in/none"));
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().code, ErrorCode::kNotFound);
+}
+
+Checkpoint With(const std::string& uid) {
+  Checkpoint checkpoint = {.boot_id = "boot"};
+  checkpoint.claims[uid] = {.state = ClaimState::kCompleted, .name = "c", .ns = "ns"};
+  return checkpoint;
+}
+
+TEST_F(OnANode, WhatIsNotedIsThereForTheNext) {
+  {
+    Notes notes(folder_, "boot");
+    ASSERT_TRUE(notes.Lock());
+    EXPECT_EQ(notes.resumed().from, Resumed::From::kNothing);
+    ASSERT_TRUE(notes.Save(With("a")));
+  }
+  Notes next(folder_, "boot");
+  ASSERT_TRUE(next.Lock());
+  EXPECT_EQ(next.resumed().from, Resumed::From::kThisBoot);
+  EXPECT_TRUE(next.checkpoint().claims.contains("a"));
+  Notes after_boot(folder_, "another");
+  next.Unlock();
+  ASSERT_TRUE(after_boot.Lock());
+  EXPECT_EQ(after_boot.resumed().from, Resumed::From::kOtherBoot);
+  EXPECT_TRUE(after_boot.checkpoint().claims.empty());
+}
+
+TEST_F(OnANode, OneOfTwoInstancesWaitsAndThenSeesWhatTheOtherHasNoted) {
+  Notes one(folder_, "boot");
+  Notes other(folder_, "boot");
+  ASSERT_TRUE(other.Lock());
+  other.Unlock();
+  ASSERT_TRUE(one.Lock());
+  const auto locked = other.Lock();
+  ASSERT_FALSE(locked);
+  EXPECT_EQ(locked.error().code, ErrorCode::kUnavailable);
+  ASSERT_TRUE(one.Save(With("a")));
+  one.Unlock();
+  ASSERT_TRUE(other.Lock());
+  EXPECT_TRUE(other.checkpoint().claims.contains("a"));
+}
+
+TEST_F(OnANode, H8_ATornCheckpointIsAValue) {
+  Put("checkpoint.json", R"({"checksum":1,)");
+  Notes notes(folder_, "boot");
+  ASSERT_TRUE(notes.Lock());
+  EXPECT_EQ(notes.resumed().from, Resumed::From::kUnreadable);
+  ASSERT_TRUE(notes.Save(With("a")));
+  EXPECT_EQ(notes.resumed().from, Resumed::From::kThisBoot);
+}
+
+}  // namespace
+}  // namespace plugin

@@ -1,0 +1,52 @@
+// What the plugin counts, in Prometheus' terms, under the names of NVIDIA's. Thread-safe.
+#pragma once
+
+#include <prometheus/collectable.h>
+#include <prometheus/counter.h>
+#include <prometheus/gauge.h>
+#include <prometheus/histogram.h>
+#include <prometheus/registry.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "node/plugin/rules/checkpoint.h"
+
+namespace plugin {
+
+class Metrics {
+ public:
+  explicit Metrics(const std::string& node);
+
+  [[nodiscard]] std::shared_ptr<const prometheus::Collectable> collectable() const {
+    return registry_;
+  }
+
+  enum class Operation { kPrepare, kUnprepare };
+  // A claim that the kubelet asked for.
+  void Began(Operation operation);
+  void Ended(Operation operation, bool done, std::chrono::nanoseconds took);
+  void Noted(const Checkpoint& checkpoint);
+
+ private:
+  struct OfOperation {
+    prometheus::Counter& done;
+    prometheus::Counter& errors;
+    prometheus::Gauge& inflight;
+    prometheus::Histogram& seconds;
+  };
+  [[nodiscard]] OfOperation MakeOf(const char* name, prometheus::Counter& errors);
+  [[nodiscard]] const OfOperation& Of(Operation operation) const {
+    return operation == Operation::kPrepare ? prepare_ : unprepare_;
+  }
+
+  const std::shared_ptr<prometheus::Registry> registry_;
+  prometheus::Gauge& channels_;
+  prometheus::Gauge& daemons_;
+  const OfOperation prepare_;
+  const OfOperation unprepare_;
+};
+
+}  // namespace plugin

@@ -1,0 +1,311 @@
+#include "node/plugin/loop/run.h"
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "controller/api/names.h"
+#include "node/cdi/files.h"
+#include "node/kubelet/service.h"
+#include "node/plugin/host/domain_dirs.h"
+#include "node/plugin/loop/claim_queue.h"
+#include "node/plugin/loop/domain_readiness.h"
+#include "node/plugin/loop/garbage_collector.h"
+#include "node/plugin/loop/host_watcher.h"
+#include "node/plugin/loop/plugin_state.h"
+#include "node/plugin/loop/slice_publisher.h"
+#include "pkg/base/file.h"
+#include "pkg/kube/runtime/health_server.h"
+#include "pkg/kube/runtime/process_metrics.h"
+
+namespace plugin {
+
+namespace {
+
+using base::Result;
+
+constexpr std::size_t kBootIdMax = 128;
+constexpr std::chrono::seconds kConfigRetry{5};
+constexpr std::chrono::milliseconds kLockPause{50};
+// Of a loop that has nothing to do; a longer silence means that it hangs.
+constexpr std::chrono::seconds kTurnMost{5};
+constexpr std::chrono::seconds kSilenceMost{90};
+constexpr std::chrono::seconds kUnlabelTime{5};
+constexpr std::chrono::milliseconds kLastLetters{10};
+// What waits is answered after 40 s at the latest.
+constexpr std::chrono::seconds kServeOutMost{42};
+
+Result<std::string> ReadBootId(const std::string& path) {
+  std::string text = TRY(base::ReadFile(path, kBootIdMax).map_error([](base::Error error) {
+    error.message += "; --boot-id says where the ID of this boot is";
+    return error;
+  }));
+  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
+  return text;
+}
+
+// All devices stand and fall with the fabric.
+std::vector<kubelet::DeviceHealth> HealthOf(const State& state) {
+  using Is = kubelet::DeviceHealth::Is;
+  Is is = state.host ? Is::kHealthy : Is::kUnknown;
+  if (state.fabric_error_since) is = Is::kUnhealthy;
+  std::vector<kubelet::DeviceHealth> devices;
+  for (const DeviceType type : {DeviceType::kChannel, DeviceType::kDaemon}) {
+    if (type == DeviceType::kDaemon && state.self.host_managed) continue;
+    devices.push_back({.is = is,
+                       .pool = state.settings.node,
+                       .name = std::string(NameOf(type)) + "-0",
+                       .message = state.host_trouble});
+  }
+  return devices;
+}
+
+// What the kubelet asks, as letters to the thread that decides.
+class Letters final : public kubelet::Claims {
+ public:
+  Letters(base::Mailbox& mailbox, const base::Clock& clock, base::Logger& logger)
+      : mailbox_(mailbox), clock_(clock), logger_(logger), alive_(clock.Now()) {}
+
+  void Serve(ClaimWork& work) { work_ = &work; }  // Before anything is asked.
+  void SayAlive() { alive_ = clock_.Now(); }
+  void SetHealth(std::vector<kubelet::DeviceHealth> health) {
+    health_.With([&](auto& known) { known = std::move(health); });
+  }
+
+  void Prepare(const std::vector<kubelet::ClaimName>& claims, kubelet::Done done) override {
+    Post(Metrics::Operation::kPrepare, claims, std::move(done));
+  }
+  void Unprepare(const std::vector<kubelet::ClaimName>& claims, kubelet::Done done) override {
+    Post(Metrics::Operation::kUnprepare, claims, std::move(done));
+  }
+  void Registered(const std::string& error) override {
+    if (error.empty()) return logger_.Info("The kubelet has registered the plugin");
+    logger_.Error("The kubelet does not register the plugin", {{"err", error}});
+  }
+  std::vector<kubelet::DeviceHealth> Health() override {
+    return health_.With([](const auto& known) { return known; });
+  }
+  std::string Trouble() override {
+    return clock_.Now() - alive_.load() > kSilenceMost ? "it hangs" : "";
+  }
+
+ private:
+  void Post(Metrics::Operation operation, std::vector<kubelet::ClaimName> claims,
+            kubelet::Done done) {
+    mailbox_.Post([this, operation, claims = std::move(claims), done = std::move(done)] {
+      work_->Add(operation, claims, done);
+    });
+  }
+
+  base::Mailbox& mailbox_;
+  const base::Clock& clock_;
+  base::Logger& logger_;
+  ClaimWork* work_ = nullptr;
+  std::atomic<TimePoint> alive_;
+  base::Guarded<std::vector<kubelet::DeviceHealth>> health_;
+};
+
+class Runner {
+ public:
+  Runner(const Context& context, base::Mailbox& mailbox, Metrics& metrics, std::string boot_id)
+      : context_(context),
+        mailbox_(mailbox),
+        state_(context.settings, context.clock, context.logger, mailbox, metrics,
+               std::move(boot_id)),
+        readiness_(state_),
+        work_(state_, readiness_),
+        caretaker_(state_,
+                   [this](const kubelet::ClaimName& claim) {
+                     work_.Add(Metrics::Operation::kUnprepare, {claim}, [](const auto&) {});
+                   }),
+        publisher_(state_),
+        host_reader_(state_),
+        letters_(mailbox, context.clock, context.logger) {
+    letters_.Serve(work_);
+  }
+  ~Runner() {
+    state_.link.reset();  // Its threads use the others.
+    service_.reset();
+  }
+  Runner(const Runner&) = delete;
+  Runner& operator=(const Runner&) = delete;
+
+  [[nodiscard]] Result<void> Run(const std::function<bool()>& stopping);
+
+ private:
+  [[nodiscard]] Result<void> Prepare();
+  void Connect();
+  // Once it is known what was prepared.
+  [[nodiscard]] Result<void> Serve();
+  [[nodiscard]] TimePoint Turn();
+  // Answers what the kubelet has asked, where the next instance is there for what it asks from now
+  // on. Told to ask again, it would do so after a minute.
+  void ServeOut();
+  void End();
+
+  const Context& context_;
+  base::Mailbox& mailbox_;
+  State state_;
+  Readiness readiness_;
+  ClaimWork work_;
+  Caretaker caretaker_;
+  Publisher publisher_;
+  HostReader host_reader_;
+  Letters letters_;
+  std::unique_ptr<kubelet::Service> service_;
+  std::atomic<bool> changed_ = false;  // By the watches, since this was looked at.
+  TimePoint config_next_ = {};
+  std::string said_ = {};
+};
+
+Result<void> Runner::Prepare() {
+  const Settings& settings = context_.settings;
+  state_.self = {.node = settings.node,
+                 .driver_namespace = settings.ns,
+                 .host_managed = settings.host_managed,
+                 .folder = settings.Folder()};
+  state_.host_trouble = "NVIDIA's driver has not been looked at yet";
+  TRY(MakeFolder(settings.Folder() + "/domains"));
+  TRY(MakeFolder(settings.cdi_folder));
+  TRY(cdi::RemoveHalves(settings.cdi_folder));
+  TRY(cdi::RemoveHalves(settings.Folder()));
+  return {};
+}
+
+void Runner::Connect() {
+  const TimePoint now = context_.clock.Now();
+  if (state_.link != nullptr || now < config_next_) return;
+  auto config = context_.load_config();
+  if (!config) {
+    config_next_ = now + kConfigRetry;
+    if (std::exchange(said_, config.error().message) != config.error().message) {
+      context_.logger.Error("No API server to talk to; looked for again every 5 s",
+                            {{"err", said_}});
+    }
+    return;
+  }
+  context_.logger.Info("Talking to the API server",
+                       {{"server", config->endpoint.url}, {"from", config->source}});
+  state_.link = std::make_unique<ApiLink>(*std::move(config), context_.settings.node,
+                                          context_.clock, context_.logger, [this] {
+                                            changed_ = true;
+                                            mailbox_.Wake();
+                                          });
+}
+
+// Before the API server is heard of: what was prepared is answered and taken back without it.
+Result<void> Runner::Serve() {
+  if (service_ != nullptr) return {};
+  if (auto locked = state_.notes.Lock(); !locked) {
+    if (locked.error().code == base::ErrorCode::kUnavailable) return {};
+    return locked;
+  }
+  // By value: what is saved replaces it.
+  const Resumed resumed = state_.notes.resumed();
+  Result<void> saved = {};
+  // Nothing of another boot is left, and an older plugin that takes over shall know.
+  if (!state_.is_rebuilding() && resumed.from != Resumed::From::kThisBoot) {
+    saved = state_.Save(resumed.checkpoint);
+  }
+  state_.notes.Unlock();
+  TRY(std::move(saved));
+  context_.logger.Info("The checkpoint is read",
+                       {{"claims", std::to_string(resumed.checkpoint.claims.size())},
+                        {"otherBoot", resumed.from == Resumed::From::kOtherBoot ? "true" : "false"},
+                        {"unreadable", resumed.why}});
+  state_.metrics.Noted(resumed.checkpoint);
+  const Settings& settings = context_.settings;
+  kubelet::ServiceOptions options = {.driver = std::string(api::kDriver),
+                                     .registry_folder = settings.registry_folder,
+                                     .plugin_folder = settings.Folder(),
+                                     .pod_uid = settings.pod_uid};
+  if (settings.health_port >= 0) options.health_port = settings.health_port;
+  service_ = TRY(kubelet::Service::Start(options, letters_));
+  context_.logger.Info("Serving the kubelet",
+                       {{"endpoint", service_->endpoint()},
+                        {"healthPort", std::to_string(service_->health_port())}});
+  return {};
+}
+
+TimePoint Runner::Turn() {
+  state_.LookAtNode();
+  host_reader_.Turn();
+  letters_.SetHealth(HealthOf(state_));
+  if (changed_.exchange(false) || work_.TookBack()) caretaker_.LookForStrays();
+  TimePoint until = work_.Turn();
+  until = std::min({until, caretaker_.Turn(), publisher_.Turn(), host_reader_.next()});
+  if (state_.link == nullptr) until = std::min(until, config_next_);
+  return until;
+}
+
+Result<void> Runner::Run(const std::function<bool()>& stopping) {
+  TRY(Prepare());
+  while (!stopping()) {
+    letters_.SayAlive();
+    Connect();
+    TRY(Serve());
+    const TimePoint until = Turn();
+    const TimePoint now = context_.clock.Now();
+    const auto most = service_ == nullptr ? std::chrono::nanoseconds(kLockPause)
+                                          : std::chrono::nanoseconds(kTurnMost);
+    for (const auto& letter : mailbox_.Wait(std::min(until - now, most))) letter();
+  }
+  End();
+  return {};
+}
+
+void Runner::ServeOut() {
+  const TimePoint deadline = context_.clock.Now() + kServeOutMost;
+  while (service_->open_calls() > 0 && context_.clock.Now() < deadline) {
+    letters_.SayAlive();
+    const TimePoint until = std::min(Turn(), deadline);
+    for (const auto& letter : mailbox_.Wait(until - context_.clock.Now())) letter();
+  }
+}
+
+void Runner::End() {
+  if (service_ != nullptr) {
+    if (!context_.settings.pod_uid.empty()) ServeOut();
+    service_->Leave();
+    do {
+      work_.AnswerAll("the plugin is ending, and asked again when it is back");
+      for (const auto& letter : mailbox_.Wait(kLastLetters)) letter();
+    } while (service_->open_calls() > 0);
+  }
+  service_.reset();
+  if (!context_.settings.labels_clique || state_.link == nullptr || !state_.node ||
+      state_.node->clique.empty() || state_.node_writing) {
+    return;
+  }
+  bool over = false;
+  state_.ChangeNodeLabel({.which = LabelChange::Which::kClique, .from = state_.node->clique},
+                         [&over](const Result<void>& /*changed*/) { over = true; });
+  const TimePoint deadline = context_.clock.Now() + kUnlabelTime;
+  while (!over && context_.clock.Now() < deadline) {
+    for (const auto& letter : mailbox_.Wait(deadline - context_.clock.Now())) letter();
+  }
+}
+
+}  // namespace
+
+Result<void> Run(const Context& context, base::Mailbox& mailbox,
+                 const std::function<bool()>& stopping) {
+  const Settings& settings = context.settings;
+  Metrics metrics(settings.node);
+  std::optional<kube::HealthServer> server;
+  if (!settings.metrics_address.empty()) {
+    server.emplace(
+        kube::HealthOptions{.metrics_path = settings.metrics_path,
+                            .metrics = {metrics.collectable(),
+                                        std::make_shared<kube::ProcessMetrics>(context.clock)}},
+        context.clock);
+    TRY(server->Start(settings.metrics_address)
+            .map_error(base::While("--http-endpoint " + settings.metrics_address)));
+  }
+  Runner runner(context, mailbox, metrics, TRY(ReadBootId(settings.boot_id)));
+  return runner.Run(stopping);
+}
+
+}  // namespace plugin

@@ -1,0 +1,116 @@
+#include "node/plugin/loop/slice_publisher.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "controller/api/names.h"
+#include "pkg/json/value.h"
+
+namespace plugin {
+
+namespace {
+
+// For the watch to see what was written.
+constexpr std::chrono::seconds kWatchTime{5};
+constexpr std::chrono::milliseconds kPauseFirst{500};
+constexpr std::chrono::milliseconds kPauseMost{30'000};
+constexpr int kDoublingsMax = 6;
+
+}  // namespace
+
+std::optional<Slice> Publisher::Wanted() const {
+  if (!state_.node || (!state_.host && !state_.fabric_error_since)) return {};
+  Slice slice = {.node = state_.settings.node,
+                 .node_uid = state_.node->uid,
+                 .clique = state_.self.clique,
+                 .has_daemon = !state_.self.host_managed};
+  if (state_.fabric_error_since) {
+    slice.taint = SliceTaint{.key = std::string(api::kFabricErrorTaint),
+                             .value = "fabric",
+                             .since = *state_.fabric_error_since};
+  }
+  return slice;
+}
+
+bool Publisher::IsThere(const std::vector<kube::ObjectMeta>& found, TimePoint now) {
+  if (!written_.holds) return found.empty();  // The server cannot hold it, so it was taken away.
+  const bool may_be_late = !was_seen_ && now < written_at_ + kWatchTime;
+  const auto ours = std::ranges::find(found, written_.uid, &kube::ObjectMeta::uid);
+  if (ours == found.end()) return may_be_late;
+  if (ours->resource_version != written_.version) {
+    return may_be_late && kube::IsOlder(ours->resource_version, written_.version);
+  }
+  was_seen_ = true;
+  return found.size() == 1;
+}
+
+TimePoint Publisher::Turn() {
+  if (state_.link == nullptr) return TimePoint::max();
+  LabelClique();
+  const TimePoint now = state_.clock.Now();
+  const auto found = state_.link->slices();
+  const auto wanted = Wanted();
+  if (!found || !wanted || writing_) return TimePoint::max();
+  if (now < next_) return next_;
+  std::string text = json::Serialize(Render(*wanted, state_.link->dra_version()));
+  if (text == text_ && IsThere(*found, now)) {
+    return was_seen_ || !written_.holds ? TimePoint::max() : written_at_ + kWatchTime;
+  }
+  Write(*wanted, std::move(text), *found);
+  return TimePoint::max();
+}
+
+void Publisher::Write(const Slice& slice, std::string text, std::vector<kube::ObjectMeta> found) {
+  writing_ = true;
+  const SliceApi api = state_.link->dra_version();
+  state_.link->Do(ApiLink::Lane::kSlices, [this, slice, api, text = std::move(text),
+                                           found = std::move(found)](http::Transport& transport) {
+    const auto written = WriteSlice(transport, slice, api, found);
+    state_.mailbox.Post([this, written, text] {
+      writing_ = false;
+      const TimePoint now = state_.clock.Now();
+      if (!written) {
+        const auto pause = kPauseFirst * (1 << std::min(failures_++, kDoublingsMax));
+        next_ = now + std::min(pause, kPauseMost);
+        const std::string& error = written.error().message;
+        if (std::exchange(said_, error) != error) {
+          state_.logger.Error("The ResourceSlice cannot be written and is tried again",
+                              {{"err", said_}});
+        }
+        return;
+      }
+      failures_ = 0;
+      said_.clear();
+      text_ = text;
+      written_ = *written;
+      written_at_ = now;
+      was_seen_ = false;
+      if (written->holds) {
+        state_.logger.Info("The node's devices are published", {{"clique", state_.self.clique}});
+      } else {
+        state_.logger.Error(
+            "The node publishes no devices: the API server drops taints of devices, and without "
+            "one they would be given away; Kubernetes 1.36 keeps them",
+            {{"err", state_.host_trouble}});
+      }
+    });
+  });
+}
+
+void Publisher::LabelClique() {
+  if (!state_.settings.labels_clique || !state_.host || !state_.node || state_.node_writing) return;
+  const std::string& clique = state_.host->clique;
+  const TimePoint now = state_.clock.Now();
+  if (clique.empty() || state_.node->clique == clique || now < label_next_) return;
+  label_next_ = now + kWatchTime;
+  state_.ChangeNodeLabel(
+      {.which = LabelChange::Which::kClique, .from = state_.node->clique, .to = clique},
+      [this](const base::Result<void>& changed) {
+        if (!changed) {
+          state_.logger.Error("The node's label with its clique cannot be written yet",
+                              {{"err", changed.error().message}});
+        }
+      });
+}
+
+}  // namespace plugin

@@ -1,0 +1,170 @@
+#include "node/plugin/preflight/preflight.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "node/nvml/fabric.h"
+
+namespace plugin {
+
+namespace {
+
+constexpr std::string_view kContainerd = "containerd://";
+
+struct Version {
+  int major = 0;
+  int minor = 0;
+};
+
+// The first two numbers of "1.7.27"; nothing: there are none.
+std::optional<Version> VersionIn(std::string_view text) {
+  Version version;
+  const char* const begin = text.data();
+  const char* const end = begin + text.size();
+  const auto major = std::from_chars(begin, end, version.major);
+  if (major.ec != std::errc() || major.ptr == end || *major.ptr != '.') return {};
+  if (std::from_chars(major.ptr + 1, end, version.minor).ec != std::errc()) return {};
+  return version;
+}
+
+class Judge {
+ public:
+  explicit Judge(const Found& found) : found_(found) {}
+
+  std::vector<Finding> Take() {
+    Driver();
+    Fabric();
+    found_.host_managed ? ImexOfHost() : ImexOfDaemons();
+    Containers();
+    return std::move(findings_);
+  }
+
+ private:
+  void Stop(std::string text) { findings_.push_back({.stops = true, .text = std::move(text)}); }
+  void Note(std::string text) { findings_.push_back({.stops = false, .text = std::move(text)}); }
+
+  void Driver();
+  void Fabric();
+  void ImexOfDaemons();
+  void ImexOfHost();
+  void Containers();
+
+  const Found& found_;
+  std::vector<Finding> findings_;
+};
+
+void Judge::Driver() {
+  if (!found_.library_trouble.empty()) {
+    Stop("NVIDIA's driver: " + found_.library_trouble + "; its root on the host is " +
+         found_.driver_root +
+         " here: install the driver, or say where it is, NVIDIA_DRIVER_ROOT, and mount that");
+  } else if (found_.needs_names && !nvml::KnowsNames(found_.driver_version)) {
+    Stop("NVIDIA's driver is " + found_.driver_version +
+         ", whose IMEX does not know its peers by names: install 570.158.01 or later");
+  }
+  if (!found_.has_channels) {
+    Stop(
+        "IMEX channels: /proc/devices has no nvidia-caps-imex-channels: load the kernel module "
+        "nvidia, of a driver that has them (modprobe nvidia)");
+  }
+}
+
+void Judge::Fabric() {
+  if (found_.fabric == Found::Fabric::kForming) {
+    Note("NVLink fabric: " + found_.fabric_trouble + "; the plugin waits for it");
+  }
+  if (found_.fabric == Found::Fabric::kBroken) {
+    Note("NVLink fabric: " + found_.fabric_trouble +
+         "; nothing new is placed here until that is put right");
+  }
+}
+
+void Judge::ImexOfDaemons() {
+  const std::string version = found_.driver_version.empty() ? "" : " " + found_.driver_version;
+  if (found_.runs_on_host) {
+    Stop(
+        "IMEX runs on the host, as nvidia-imex.service, and a domain's daemon cannot run beside "
+        "it: systemctl disable --now nvidia-imex.service (or have all domains use that one: "
+        "IMEX_MODE=hostManaged, here and for the controller)");
+  }
+  // Where there is no fabric daemons run none.
+  if (found_.fabric == Found::Fabric::kNone) return;
+  if (!found_.has_imex || !found_.has_ctl) {
+    const std::string missing = found_.has_imex  ? "nvidia-imex-ctl is"
+                                : found_.has_ctl ? "nvidia-imex is"
+                                                 : "nvidia-imex and nvidia-imex-ctl are";
+    Stop("IMEX: " + missing + " not under the driver's root, " + found_.driver_root +
+         " of the host: install NVIDIA's package nvidia-imex there, of the driver's version" +
+         version);
+  } else if (!found_.imex_version.empty() && !found_.driver_version.empty() &&
+             found_.imex_version != found_.driver_version) {
+    Note("IMEX is " + found_.imex_version + " and the driver" + version +
+         ": NVIDIA supports the same version of both alone; install nvidia-imex of the driver's");
+  }
+  if (found_.library_trouble.empty() && !found_.has_management) {
+    Note(
+        "IMEX: the driver has no capability fabric-imex-mgmt "
+        "(/proc/driver/nvidia/capabilities), without which daemons cannot manage channels: look "
+        "at the driver's log (dmesg)");
+  }
+}
+
+void Judge::ImexOfHost() {
+  if (!found_.has_ctl) {
+    Stop("IMEX: nvidia-imex-ctl is not under the driver's root, " + found_.driver_root +
+         " of the host: the plugin asks IMEX of the host by it; install NVIDIA's package "
+         "nvidia-imex there");
+  }
+  if (!found_.has_socket) {
+    Note("IMEX of the host does not listen on " + found_.imex_socket +
+         ": start nvidia-imex.service with IMEX_CMD_UNIX_DOMAIN_PATH set to that; pods wait until "
+         "it does");
+  }
+}
+
+void Judge::Containers() {
+  if (!found_.cdi_trouble.empty()) {
+    Stop("CDI: " + found_.cdi_trouble + ": mount the host's folder there, to be written");
+  }
+  if (!found_.runtime.starts_with(kContainerd)) return;
+  const std::string name = "containerd " + found_.runtime.substr(kContainerd.size());
+  const auto version = VersionIn(std::string_view(found_.runtime).substr(kContainerd.size()));
+  if (!version || version->major > 1) return;
+  if (version->minor < 7) {
+    Stop("CDI: " + name + " passes over devices without a word: install 1.7 or later");
+  } else {
+    Note("CDI: " + name +
+         " has it turned off by default: pods that get nothing need enable_cdi = true in its "
+         "configuration");
+  }
+}
+
+}  // namespace
+
+std::vector<Finding> Preflight(const Found& found) {
+  std::vector<Finding> findings = Judge(found).Take();
+  if (found.has_prepared) {
+    for (Finding& finding : findings) finding.stops = false;
+  }
+  return findings;
+}
+
+std::string ImexVersionIn(std::string_view words) {
+  constexpr std::string_view kOfVersions = "0123456789.";
+  while (!words.empty()) {
+    const std::size_t begin = words.find_first_of(kOfVersions);
+    if (begin == std::string_view::npos) return {};
+    words.remove_prefix(begin);
+    const std::string_view word = words.substr(0, words.find_first_not_of(kOfVersions));
+    if (word.front() != '.' && word.find('.') != std::string_view::npos && word.back() != '.') {
+      return std::string(word);
+    }
+    words.remove_prefix(word.size());
+  }
+  return {};
+}
+
+}  // namespace plugin

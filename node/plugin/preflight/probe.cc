@@ -1,0 +1,151 @@
+#include "node/plugin/preflight/probe.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <set>
+#include <system_error>
+
+#include "node/nvml/library.h"
+#include "node/plugin/host/base_spec.h"
+#include "node/plugin/host/domain_dirs.h"
+#include "node/plugin/host/host.h"
+#include "node/plugin/rules/checkpoint.h"
+#include "pkg/base/file.h"
+#include "pkg/base/subprocess.h"
+
+namespace plugin {
+
+namespace {
+
+namespace fs = std::filesystem;
+using base::ErrorCode;
+
+constexpr std::size_t kTextMax = 64U << 10;
+constexpr std::size_t kCheckpointMax = std::size_t{64} << 20U;
+constexpr std::size_t kWordsMax = 4096;
+constexpr std::chrono::seconds kVersionTime{5};
+constexpr std::chrono::seconds kPause{2};
+constexpr const char* kUnit = "/system.slice/nvidia-imex.service";
+
+void LookAtDriver(const Settings& settings, Found& found) {
+  const auto read = [&]() -> base::Result<void> {
+    const std::string file = TRY(nvml::FindLibrary(settings.driver_root));
+    const nvml::Library library = TRY(nvml::Library::Open(file));
+    found.driver_version = TRY(library.DriverVersion());
+    const auto fabrics = TRY(library.Fabrics());
+    const auto clique =
+        nvml::CliqueOf(fabrics, settings.crash_on_fabric_errors ? nvml::Strictness::kAllAttached
+                                                                : nvml::Strictness::kOnlyAttached);
+    if (!clique) {
+      const bool is_broken = clique.error().code == ErrorCode::kInvalid;
+      found.fabric = is_broken ? Found::Fabric::kBroken : Found::Fabric::kForming;
+      found.fabric_trouble = clique.error().message;
+    } else {
+      found.fabric = clique->empty() ? Found::Fabric::kNone : Found::Fabric::kJoined;
+    }
+    return {};
+  }();
+  if (!read) found.library_trouble = read.error().message;
+  const auto devices = base::ReadFile(settings.DevicesPath(), kTextMax);
+  found.has_channels = devices && MajorOf(*devices, "nvidia-caps-imex-channels");
+  found.has_management = base::ReadFile(settings.CapabilityPath(), kTextMax).has_value();
+}
+
+bool RunsOnHost(const std::string& cgroups) {
+  for (const char* above : {"", "/unified"}) {
+    const auto events = base::ReadFile(cgroups + above + kUnit + "/cgroup.events", kTextMax);
+    if (events && events->find("populated 1") != std::string::npos) return true;
+  }
+  // Version 1 tells nobody of processes in other namespaces; systemd takes the folder away when the
+  // last one has ended.
+  std::error_code error;
+  return fs::is_directory(cgroups + "/systemd" + kUnit, error);
+}
+
+// By what the program says of itself, on the libraries of its own host.
+std::string ImexVersion(const LookContext& context) {
+  const base::Program program = {
+      .path = "/usr/sbin/chroot",
+      .arguments = {context.settings.driver_root, "nvidia-imex", "--version"},
+      .environment = {"PATH=/opt/bin:/usr/bin:/usr/sbin:/bin:/sbin"}};
+  const auto end = base::RunProgram(program, {.time = kVersionTime, .output_bytes_max = kWordsMax},
+                                    context.clock, {});
+  const bool is_said = end && end->how == base::ProgramEnd::How::kExited && end->status == 0;
+  return is_said ? ImexVersionIn(end->output) : "";
+}
+
+void LookAtImex(const LookContext& context, Found& found) {
+  const Settings& settings = context.settings;
+  const DriverFiles files = FindDriverFiles(settings.driver_root, found.driver_version);
+  const auto has = [&](const std::string& name) {
+    return std::ranges::any_of(files.programs,
+                               [&](const std::string& path) { return path.ends_with("/" + name); });
+  };
+  found.has_imex = has("nvidia-imex");
+  found.has_ctl = has("nvidia-imex-ctl");
+  std::error_code error;
+  found.has_socket = fs::is_socket(settings.driver_root + settings.imex_socket, error);
+  found.runs_on_host = RunsOnHost(settings.host_cgroups);
+  if (found.has_imex && !settings.host_managed) found.imex_version = ImexVersion(context);
+}
+
+std::string CdiTrouble(const std::string& folder) {
+  if (auto made = MakeFolder(folder); !made) return made.error().message;
+  if (::access(folder.c_str(), W_OK) == 0) return {};
+  return folder + " cannot be written: " + std::generic_category().message(errno);
+}
+
+bool HasPrepared(const Settings& settings) {
+  auto boot = base::ReadFile(settings.boot_id, kTextMax);
+  auto text = base::ReadFile(settings.Folder() + "/checkpoint.json", kCheckpointMax);
+  if (!boot || !text) return false;
+  while (!boot->empty() && boot->back() == '\n') boot->pop_back();
+  const Resumed resumed = Resume(*std::move(text), *boot);
+  // One that cannot be read may hold some.
+  return resumed.from == Resumed::From::kUnreadable || !resumed.checkpoint.claims.empty();
+}
+
+}  // namespace
+
+Found Look(const LookContext& context) {
+  const Settings& settings = context.settings;
+  Found found = {.driver_root = settings.host_driver_root,
+                 .imex_socket = settings.imex_socket,
+                 .cdi_trouble = CdiTrouble(settings.cdi_folder),
+                 .runtime = context.runtime(),
+                 .host_managed = settings.host_managed,
+                 .needs_names = settings.names,
+                 .has_prepared = HasPrepared(settings)};
+  LookAtDriver(settings, found);
+  LookAtImex(context, found);
+  return found;
+}
+
+base::Result<void> WaitForNode(const LookContext& context) {
+  const auto until = context.clock.Now() + std::chrono::seconds(context.settings.preflight_wait);
+  std::set<std::string> said;
+  for (;;) {
+    const Found found = Look(context);
+    bool stops = false;
+    for (const Finding& finding : Preflight(found)) {
+      const std::string line = (finding.stops ? "MISSING " : "NOTE ") + finding.text;
+      if (said.insert(line).second) context.say(line);
+      stops = stops || finding.stops;
+    }
+    if (!stops) {
+      context.say("This node has what it takes: driver " +
+                  (found.driver_version.empty() ? "unknown" : found.driver_version) +
+                  (found.runtime.empty() ? "" : ", " + found.runtime));
+      return {};
+    }
+    if (context.clock.Now() >= until) {
+      return base::Fail(ErrorCode::kUnavailable, "something is missing still");
+    }
+    context.pause(kPause);
+  }
+}
+
+}  // namespace plugin

@@ -1,0 +1,185 @@
+#include "node/plugin/preflight/probe.h"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "node/plugin/rules/checkpoint.h"
+#include "pkg/base/manual_clock.h"
+#include "test/fixtures/in_folder.h"
+
+namespace plugin {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kBoot = "6f1c2b5e-0f6a-4d53-9f1e-0c8f2a1b3c4d";
+constexpr const char* kClaim = "73de0384-716f-480e-8caa-00bce7016114";
+
+// A node with all that is needed, as files. Each test takes one thing away.
+class PreflightLook : public fixtures::InFolder {
+ protected:
+  PreflightLook() {
+    ::setenv("STAND_IN_NVML_GPUS", "GB200,0,3,0,1,1", 1);
+    Put("root/usr/bin/nvidia-imex", "");
+    Put("root/usr/bin/nvidia-imex-ctl", "");
+    Put("root/proc/driver/nvidia/capabilities/fabric-imex-mgmt",
+        "DeviceFileMinor: 512\nDeviceFileMode: 438\n");
+    Put("devices", "Character devices:\n235 nvidia-caps-imex-channels\n236 nvidia-caps\n");
+    Put("boot_id", std::string(kBoot) + "\n");
+    fs::create_directories(Path("root/usr/lib64"));
+    fs::copy_file(CDOM_NVML_STAND_IN, Path("root/usr/lib64/libnvidia-ml.so.1"));
+    settings_.driver_root = Path("root");
+    settings_.devices = Path("devices");
+    settings_.boot_id = Path("boot_id");
+    settings_.host_cgroups = Path("cgroup");
+    settings_.plugins_folder = Path("plugins");
+    settings_.cdi_folder = Path("cdi");
+  }
+  ~PreflightLook() override { ::unsetenv("STAND_IN_NVML_GPUS"); }
+  [[nodiscard]] LookContext Context() {
+    return {.settings = settings_,
+            .clock = clock_,
+            .runtime = [] { return std::string("containerd://2.1.4"); },
+            .say = [this](const std::string& line) { said_ += line + "\n"; },
+            .pause =
+                [this](std::chrono::nanoseconds time) {
+                  clock_.Advance(time);
+                  if (++pauses_ == 3 && after_three_) after_three_();
+                }};
+  }
+
+  Settings settings_;
+  base::ManualClock clock_;
+  std::string said_ = {};
+  int pauses_ = 0;
+  std::function<void()> after_three_ = {};
+};
+
+TEST_F(PreflightLook, WhatIsThereIsFound) {
+  const Found found = Look(Context());
+  EXPECT_EQ(found.library_trouble, "");
+  EXPECT_EQ(found.driver_version, "580.95.05");
+  EXPECT_EQ(found.fabric, Found::Fabric::kJoined);
+  EXPECT_TRUE(found.has_channels && found.has_management && found.has_imex && found.has_ctl);
+  EXPECT_FALSE(found.runs_on_host || found.has_prepared || found.has_socket);
+  EXPECT_EQ(found.cdi_trouble, "");
+  EXPECT_EQ(found.runtime, "containerd://2.1.4");
+  EXPECT_TRUE(Preflight(found).empty());
+}
+
+TEST_F(PreflightLook, WhatIsNotThereIsFoundMissing) {
+  fs::remove(Path("root/usr/lib64/libnvidia-ml.so.1"));
+  fs::remove(Path("root/usr/bin/nvidia-imex"));
+  fs::remove(Path("devices"));
+  fs::remove_all(Path("root/proc"));
+  settings_.cdi_folder = Path("boot_id/cdi");
+  const Found found = Look(Context());
+  EXPECT_NE(found.library_trouble.find("libnvidia-ml.so.1 is nowhere"), std::string::npos);
+  EXPECT_EQ(found.fabric, Found::Fabric::kUnknown);
+  EXPECT_FALSE(found.has_channels || found.has_management || found.has_imex);
+  EXPECT_TRUE(found.has_ctl);
+  EXPECT_NE(found.cdi_trouble.find(settings_.cdi_folder), std::string::npos);
+}
+
+TEST_F(PreflightLook, FabricIsAsTheDriverSaysIt) {
+  ::setenv("STAND_IN_NVML_GPUS", "T4,0,0,0,0,0", 1);
+  EXPECT_EQ(Look(Context()).fabric, Found::Fabric::kNone);
+  ::setenv("STAND_IN_NVML_GPUS", "GB200,0,2,0,1,1", 1);
+  EXPECT_EQ(Look(Context()).fabric, Found::Fabric::kForming);
+  ::setenv("STAND_IN_NVML_GPUS", "GB200,0,3,9,1,1", 1);
+  const Found found = Look(Context());
+  EXPECT_EQ(found.fabric, Found::Fabric::kBroken);
+  EXPECT_NE(found.fabric_trouble, "");
+}
+
+TEST_F(PreflightLook, ImexOfTheHostIsSeenByTheProcessesOfItsUnit) {
+  for (const char* above : {"cgroup", "cgroup/unified"}) {
+    const std::string file = std::string(above) + "/system.slice/nvidia-imex.service/cgroup.events";
+    Put(file, "populated 0\nfrozen 0\n");  // It has ended, and its folder is there.
+    EXPECT_FALSE(Look(Context()).runs_on_host) << above;
+    Put(file, "populated 1\nfrozen 0\n");
+    EXPECT_TRUE(Look(Context()).runs_on_host) << above;
+    fs::remove(Path(file));
+  }
+}
+
+TEST_F(PreflightLook, ImexOfTheHostIsSeenByTheFolderOfItsUnitInVersion1OfCgroups) {
+  EXPECT_FALSE(Look(Context()).runs_on_host);
+  fs::create_directories(Path("cgroup/systemd/system.slice/nvidia-imex.service"));
+  EXPECT_TRUE(Look(Context()).runs_on_host);
+}
+
+TEST_F(PreflightLook, SocketOfTheHostsImexIsFoundUnderTheDriversRoot) {
+  settings_.imex_socket = "/ctl";
+  Put("root/ctl", "");
+  EXPECT_FALSE(Look(Context()).has_socket);
+  fs::remove(Path("root/ctl"));
+  const int listener = ::socket(AF_UNIX, SOCK_STREAM, 0);
+  sockaddr_un at = {};
+  at.sun_family = AF_UNIX;
+  const std::string path = Path("root/ctl");
+  ASSERT_LT(path.size(), sizeof(at.sun_path));
+  std::memcpy(at.sun_path, path.c_str(), path.size());
+  ASSERT_EQ(::bind(listener, reinterpret_cast<const sockaddr*>(&at), sizeof(at)), 0);
+  EXPECT_TRUE(Look(Context()).has_socket);
+  ::close(listener);
+}
+
+TEST_F(PreflightLook, ClaimsOfThisBootAloneAreHeldByPods) {
+  const std::string checkpoint = "plugins/compute-domain.nvidia.com/checkpoint.json";
+  Checkpoint noted = {.boot_id = kBoot};
+  Put(checkpoint, Encode(noted));
+  EXPECT_FALSE(Look(Context()).has_prepared);
+  noted.claims[kClaim] = {};
+  Put(checkpoint, Encode(noted));
+  EXPECT_TRUE(Look(Context()).has_prepared);
+  noted.boot_id = "11111111-0f6a-4d53-9f1e-0c8f2a1b3c4d";
+  Put(checkpoint, Encode(noted));
+  EXPECT_FALSE(Look(Context()).has_prepared);
+  // What cannot be read may be of pods that are there.
+  Put(checkpoint, "{");
+  EXPECT_TRUE(Look(Context()).has_prepared);
+}
+
+TEST_F(PreflightLook, NodeThatHasAllIsNotWaitedFor) {
+  EXPECT_TRUE(WaitForNode(Context()));
+  EXPECT_EQ(pauses_, 0);
+  EXPECT_EQ(said_, "This node has what it takes: driver 580.95.05, containerd://2.1.4\n");
+}
+
+TEST_F(PreflightLook, WhatIsMissingIsSaidOnceAndWaitedForAsLongAsTheSettingsSay) {
+  fs::remove(Path("root/usr/bin/nvidia-imex"));
+  settings_.preflight_wait = 10;
+  EXPECT_FALSE(WaitForNode(Context()));
+  EXPECT_EQ(pauses_, 5);
+  EXPECT_TRUE(said_.starts_with("MISSING IMEX: nvidia-imex is not under the driver's root"));
+  EXPECT_EQ(said_.find('\n'), said_.size() - 1);
+}
+
+TEST_F(PreflightLook, WhatComesMeanwhileIsEnough) {
+  fs::remove(Path("root/usr/bin/nvidia-imex"));
+  settings_.preflight_wait = 60;
+  after_three_ = [this] { Put("root/usr/bin/nvidia-imex", ""); };
+  EXPECT_TRUE(WaitForNode(Context()));
+  EXPECT_EQ(pauses_, 3);
+  EXPECT_TRUE(
+      said_.ends_with("This node has what it takes: driver 580.95.05, containerd://2.1.4\n"));
+}
+
+TEST_F(PreflightLook, NoteIsSaidAndKeepsNobody) {
+  fs::remove_all(Path("root/proc"));
+  settings_.preflight_wait = 60;
+  EXPECT_TRUE(WaitForNode(Context()));
+  EXPECT_EQ(pauses_, 0);
+  EXPECT_TRUE(said_.starts_with("NOTE IMEX: the driver has no capability fabric-imex-mgmt"));
+}
+
+}  // namespace
+}  // namespace plugin

@@ -1,0 +1,81 @@
+#include "node/plugin/preflight/proc_mounts.h"
+
+#include <sys/mount.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <sstream>
+#include <system_error>
+
+#include "pkg/base/file.h"
+
+namespace plugin {
+
+namespace {
+
+constexpr const char* kMounts = "/proc/self/mountinfo";
+constexpr std::size_t kMountsMax = 8U << 20;
+constexpr const char* kAdvice =
+    "the driver's files may look other than they are: run the plugin with "
+    "NVIDIA_VISIBLE_DEVICES=void";
+
+// As the kernel writes it, with \ooo for what would end a field.
+std::string Unescape(std::string_view text) {
+  constexpr std::size_t kEscape = 4;
+  const auto is_octal = [](char c) { return c >= '0' && c <= '7'; };
+  std::string plain;
+  while (!text.empty()) {
+    const bool is_escape = text.size() >= kEscape && text[0] == '\\' &&
+                           std::ranges::all_of(text.substr(1, kEscape - 1), is_octal);
+    if (is_escape) {
+      plain += static_cast<char>((text[1] - '0') * 64 + (text[2] - '0') * 8 + (text[3] - '0'));
+      text.remove_prefix(kEscape);
+    } else {
+      plain += text[0];
+      text.remove_prefix(1);
+    }
+  }
+  return plain;
+}
+
+}  // namespace
+
+std::vector<std::string> MountsBelow(std::string_view folder, const std::string& mountinfo) {
+  const std::string below = std::string(folder) + "/";
+  std::vector<std::string> points;
+  std::istringstream lines(mountinfo);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream fields(line);
+    std::string id;
+    std::string parent;
+    std::string device;
+    std::string root;
+    std::string point;
+    if (!(fields >> id >> parent >> device >> root >> point)) continue;
+    point = Unescape(point);
+    if (point.starts_with(below)) points.push_back(std::move(point));
+  }
+  std::ranges::reverse(points);
+  return points;
+}
+
+void LiftMasks(base::Logger& logger) {
+  const auto mounts = base::ReadFile(kMounts, kMountsMax);
+  if (!mounts) {
+    logger.Warning("What is mounted cannot be read",
+                   {{"error", mounts.error().message}, {"advice", kAdvice}});
+    return;
+  }
+  for (const std::string& point : MountsBelow(kDriverProc, *mounts)) {
+    if (::umount2(point.c_str(), MNT_DETACH) == 0) {
+      logger.Info("What hid the driver's file in this container is taken away", {{"file", point}});
+    } else {
+      logger.Warning("What hides the driver's file in this container cannot be taken away",
+                     {{"file", point},
+                      {"error", std::generic_category().message(errno)},
+                      {"advice", kAdvice}});
+    }
+  }
+}
+
+}  // namespace plugin

@@ -1,0 +1,61 @@
+#include <algorithm>
+#include <string>
+
+#include "node/cdi/files.h"
+#include "node/plugin/rules/prepare.h"
+
+namespace plugin {
+
+namespace {
+
+cdi::DeviceNode ChannelNode(const Self& self, std::int64_t id) {
+  std::string path = "/dev/nvidia-caps-imex-channels/channel" + std::to_string(id);
+  return {.path = path, .host_path = path, .major = self.channel_major, .minor = id};
+}
+
+cdi::Edits ChannelEdits(const Self& self, const Wanted& wanted) {
+  cdi::Edits edits;
+  if (!wanted.config.all_channels || self.host_managed) {
+    edits.nodes.push_back(ChannelNode(self, wanted.name.id));
+    return edits;
+  }
+  for (std::int64_t id = 0; id < kChannels; ++id) edits.nodes.push_back(ChannelNode(self, id));
+  std::ranges::sort(edits.nodes, {}, &cdi::DeviceNode::path);
+  return edits;
+}
+
+cdi::Edits DaemonEdits(const Self& self, const Domain& domain) {
+  cdi::Edits edits = {
+      .env = {"CLIQUE_ID=" + self.clique, "COMPUTE_DOMAIN_UUID=" + domain.uid,
+              "COMPUTE_DOMAIN_NAME=" + domain.name, "COMPUTE_DOMAIN_NAMESPACE=" + domain.ns},
+      .mounts = {{.host_path = self.folder + "/domains/" + domain.uid,
+                  .container_path = "/imexd",
+                  .options = {"rw", "nosuid", "nodev", "bind"}}}};
+  if (!self.clique.empty() && self.management) edits.nodes.push_back(*self.management);
+  return edits;
+}
+
+}  // namespace
+
+Plan PlanOf(const Self& self, const std::string& uid, const Wanted& wanted, const Domain& domain) {
+  const bool is_daemon = wanted.name.type == DeviceType::kDaemon;
+  PreparedDevice device = {.type = wanted.name.type,
+                           .id = wanted.name.id,
+                           .requests = {wanted.device.request},
+                           .pool = wanted.device.pool,
+                           .name = wanted.device.device};
+  Plan plan = {.spec = {.kind = std::string(cdi::kClaimKind)}};
+  // A channel leads nowhere without a fabric.
+  if (is_daemon || !self.clique.empty()) {
+    plan.spec.devices.push_back(
+        {.name = uid + "-" + wanted.device.device,
+         .edits = is_daemon ? DaemonEdits(self, domain) : ChannelEdits(self, wanted)});
+    if (is_daemon) device.cdi_ids.push_back(std::string(cdi::kBaseKind) + "=all");
+    device.cdi_ids.push_back(cdi::QualifiedName(plan.spec, plan.spec.devices[0]));
+  }
+  plan.group = {
+      .devices = {std::move(device)}, .type = wanted.name.type, .domain = wanted.config.domain};
+  return plan;
+}
+
+}  // namespace plugin

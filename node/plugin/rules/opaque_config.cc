@@ -1,0 +1,84 @@
+#include "node/plugin/rules/opaque_config.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <span>
+
+#include "controller/api/names.h"
+#include "pkg/json/utf8.h"
+
+namespace plugin {
+
+namespace {
+
+using base::ErrorCode;
+using base::Result;
+
+constexpr std::array<std::string_view, 3> kDaemonFields = {"apiVersion", "kind", "domainID"};
+constexpr std::array<std::string_view, 4> kChannelFields = {"apiVersion", "kind", "domainID",
+                                                            "allocationMode"};
+
+tl::unexpected<base::Error> Refuse(const std::string& why) {
+  return base::Fail(ErrorCode::kInvalid, "error decoding config parameters: " + why);
+}
+
+tl::unexpected<base::Error> RefuseStrictly(const char* what, std::string_view field) {
+  return Refuse(std::string("strict decoding error: ") + what + " field \"" +
+                json::OneLine(field, kShownMax) + "\"");
+}
+
+Result<void> CheckFields(json::View parameters, std::span<const std::string_view> known) {
+  std::set<std::string_view> seen;
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    const std::string_view name = parameters.name_at(i);
+    if (std::ranges::find(known, name) == known.end()) return RefuseStrictly("unknown", name);
+    if (!seen.insert(name).second) return RefuseStrictly("duplicate", name);
+  }
+  return {};
+}
+
+}  // namespace
+
+bool IsUid(std::string_view text) {
+  constexpr std::string_view kForm = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+  if (text.size() != kForm.size()) return false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    const bool is_hex = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+    if (kForm[i] == 'x' ? !is_hex : c != '-') return false;
+  }
+  return true;
+}
+
+Result<Config> DecodeConfig(json::View parameters, Decoding decoding) {
+  if (!parameters.IsObject()) return Refuse("they are no object");
+  // What is no text is empty, and so refused.
+  const std::string_view version = parameters["apiVersion"].AsString();
+  const std::string_view kind = parameters["kind"].AsString();
+  const bool is_channel = kind == api::kChannelConfigKind;
+  if (!is_channel && kind != api::kDaemonConfigKind) {
+    return Refuse("no kind \"" + json::OneLine(kind, kShownMax) + "\" is registered");
+  }
+  if (version != std::string(api::kGroup) + "/v1beta1") {
+    return Refuse("no version \"" + json::OneLine(version, kShownMax) + "\" of kind " +
+                  std::string(kind) + " is registered");
+  }
+  if (decoding == Decoding::kStrict) {
+    const std::span<const std::string_view> channel = kChannelFields;
+    const std::span<const std::string_view> daemon = kDaemonFields;
+    TRY(CheckFields(parameters, is_channel ? channel : daemon));
+  }
+  Config config = {.type = is_channel ? DeviceType::kChannel : DeviceType::kDaemon,
+                   .domain = std::string(parameters["domainID"].AsString())};
+  if (!IsUid(config.domain)) {
+    return Refuse("domainID \"" + json::OneLine(config.domain, kShownMax) +
+                  "\" is no UID of a ComputeDomain");
+  }
+  const json::View mode = parameters["allocationMode"];
+  if (!mode.IsNull() && mode.AsString().empty()) return Refuse("allocationMode is no text");
+  config.all_channels = mode.AsString() == "All";
+  return config;
+}
+
+}  // namespace plugin

@@ -1,0 +1,185 @@
+#include "node/plugin/rules/prepare.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "node/plugin/rules/go_json.h"
+
+namespace plugin {
+
+namespace {
+
+Step Answer(std::vector<PreparedGroup> groups) {
+  return {.what = Do::kAnswer, .groups = std::move(groups)};
+}
+Step Refuse(std::string why) { return {.what = Do::kAnswer, .error = std::move(why)}; }
+
+// Until it is as it should be; what it was waited for is told while the kubelet still listens.
+Step WaitFor(const Observed& observed, std::string what) {
+  const TimePoint until = observed.since + kAnswerAfter;
+  if (observed.now >= until) return Refuse(std::move(what));
+  return {.what = Do::kWait, .error = std::move(what), .until = until};
+}
+
+bool IsSameStatus(const json::Value& one, const json::Value& other) {
+  return CanonicalClaimStatus(one) == CanonicalClaimStatus(other);
+}
+
+// Another claim that holds the same device. Administrators may look at a daemon's beside it; a
+// channel is held by one claim alone.
+const CheckpointClaim* HolderOf(const Wanted& wanted, const std::string& uid,
+                                const Checkpoint& checkpoint) {
+  const auto holds = [&wanted](const PreparedDevice& device) {
+    return device.pool == wanted.device.pool && device.name == wanted.device.device;
+  };
+  if (wanted.name.type == DeviceType::kDaemon && wanted.device.admin_access) return nullptr;
+  for (const auto& [other, claim] : checkpoint.claims) {
+    if (other == uid || claim.state != ClaimState::kCompleted) continue;
+    const auto theirs = WantedBy(claim.status);
+    const bool looks_on =
+        theirs && theirs->name.type == DeviceType::kDaemon && theirs->device.admin_access;
+    if (looks_on) continue;
+    for (const PreparedGroup& group : claim.groups) {
+      if (std::ranges::any_of(group.devices, holds)) return &claim;
+    }
+  }
+  return nullptr;
+}
+
+// One that was prepared. Its spec may have been lost since, and containers start again.
+Step GoOnWithCompleted(const Self& self, const Claim& claim, const CheckpointClaim& entry,
+                       const Observed& observed) {
+  if (observed.spec || !claim.wanted) return Answer(entry.groups);
+  const bool is_channel = claim.wanted->name.type == DeviceType::kChannel;
+  if (!is_channel && !observed.domain) return Answer(entry.groups);
+  Plan plan = PlanOf(self, claim.uid, *claim.wanted, observed.domain.value_or(Domain()));
+  // What the kubelet was told of is what counts.
+  if (plan.spec.devices.empty() || entry.groups != std::vector{plan.group}) {
+    return Answer(entry.groups);
+  }
+  return {.what = Do::kWriteSpec, .spec = std::move(plan.spec)};
+}
+
+// Why this claim is never prepared as it is; empty: it may be.
+std::string Objection(const Self& self, const Claim& claim, const Observed& observed) {
+  if (!claim.is_allocated) return "the claim is not allocated";
+  if (!claim.wanted) return claim.wanted.error().message;
+  const Wanted& wanted = *claim.wanted;
+  if (wanted.device.pool != self.node) return "the claim was allocated on another node";
+  if (wanted.name.type == DeviceType::kDaemon) {
+    if (self.host_managed) return "the host runs IMEX: no claim for a daemon is prepared";
+    // A daemon's container is given every device of the node.
+    if (claim.ns != self.driver_namespace) {
+      return "claims for daemons are prepared in namespace " + self.driver_namespace + " alone";
+    }
+  }
+  const std::string domain = "ComputeDomain " + wanted.config.domain;
+  if (!observed.domain) return observed.domain_gone ? "there is no " + domain : "";
+  if (wanted.name.type == DeviceType::kChannel && observed.domain->ns != claim.ns) {
+    return domain + " is not in namespace " + claim.ns;
+  }
+  return {};
+}
+
+// What a channel needs of its node; nothing: all of that is there.
+std::optional<Step> NodeFor(const Self& self, const std::string& domain, const Observed& observed) {
+  if (self.host_managed) {
+    if (self.clique.empty() || observed.is_ready) return {};
+    return WaitFor(observed, "the host's IMEX does not say READY");
+  }
+  if (!observed.node_read) return WaitFor(observed, "node " + self.node + " cannot be read");
+  if (observed.node_domain.empty()) return Step{.what = Do::kLabelNode, .domain = domain};
+  if (observed.node_domain != domain) {
+    return WaitFor(observed, "node " + self.node + " is held by ComputeDomain " +
+                                 observed.node_domain + ", not by " + domain);
+  }
+  if (observed.is_ready) return {};
+  return WaitFor(observed,
+                 "the daemon of ComputeDomain " + domain + " is not ready on node " + self.node);
+}
+
+Step Begin(const Self& self, const Claim& claim, const CheckpointClaim* entry,
+           const Observed& observed) {
+  const bool is_noted = entry != nullptr && entry->state == ClaimState::kStarted &&
+                        IsSameStatus(entry->status, claim.status);
+  if (!is_noted) return {.what = Do::kNoteStarted};
+  const Wanted& wanted = *claim.wanted;
+  const std::string& domain = wanted.config.domain;
+  if (wanted.name.type == DeviceType::kChannel) {
+    if (auto step = NodeFor(self, domain, observed)) return *std::move(step);
+  } else if (!observed.has_folder) {
+    return {.what = Do::kMakeFolder, .domain = domain};
+  }
+  Plan plan = PlanOf(self, claim.uid, wanted, *observed.domain);
+  if (plan.spec.devices.empty()) {
+    if (observed.has_spec) return {.what = Do::kRemoveSpec};
+  } else if (observed.spec != plan.spec) {
+    return {.what = Do::kWriteSpec, .spec = std::move(plan.spec)};
+  }
+  return {.what = Do::kNoteCompleted, .groups = {std::move(plan.group)}};
+}
+
+bool IsLabelUsed(const std::string& domain, const std::string& but, const Checkpoint& checkpoint) {
+  return std::ranges::any_of(checkpoint.claims, [&](const auto& other) {
+    if (other.first == but || other.second.state == ClaimState::kAborted) return false;
+    const auto use = UseOf(other.second);
+    return use && use->type == DeviceType::kChannel && use->domain == domain;
+  });
+}
+
+}  // namespace
+
+std::optional<Use> UseOf(const CheckpointClaim& claim) {
+  if (!claim.groups.empty()) {
+    return Use{.type = claim.groups[0].type, .domain = claim.groups[0].domain};
+  }
+  const auto wanted = WantedBy(claim.status);
+  if (!wanted) return {};
+  return Use{.type = wanted->config.type, .domain = wanted->config.domain};
+}
+
+Step Prepare(const Self& self, const Claim& claim, const Checkpoint& checkpoint,
+             const Observed& observed) {
+  const auto it = checkpoint.claims.find(claim.uid);
+  const CheckpointClaim* entry = it != checkpoint.claims.end() ? &it->second : nullptr;
+  if (entry != nullptr && entry->state == ClaimState::kCompleted) {
+    return GoOnWithCompleted(self, claim, *entry, observed);
+  }
+  if (std::string why = Objection(self, claim, observed); !why.empty()) {
+    return Refuse(std::move(why));
+  }
+  if (entry != nullptr && entry->state == ClaimState::kAborted &&
+      IsSameStatus(entry->status, claim.status)) {
+    return Refuse("stale prepare: the claim was taken back while it was prepared");
+  }
+  const Wanted& wanted = *claim.wanted;
+  if (!observed.domain) {
+    return WaitFor(observed, "ComputeDomain " + wanted.config.domain + " is not known here yet");
+  }
+  if (const CheckpointClaim* holder = HolderOf(wanted, claim.uid, checkpoint)) {
+    return WaitFor(observed,
+                   wanted.device.device + " is held by claim " + holder->ns + "/" + holder->name);
+  }
+  return Begin(self, claim, entry, observed);
+}
+
+Step Unprepare(const Self& self, const std::string& uid, const Checkpoint& checkpoint,
+               const Observed& observed) {
+  // First: once the entry is gone nobody asks for the file any more.
+  if (observed.has_spec) return {.what = Do::kRemoveSpec};
+  const auto it = checkpoint.claims.find(uid);
+  if (it == checkpoint.claims.end() || it->second.state == ClaimState::kAborted) return Answer({});
+  const CheckpointClaim& entry = it->second;
+  const auto use = UseOf(entry);
+  const bool may_hold_label = use && use->type == DeviceType::kChannel && !self.host_managed &&
+                              !IsLabelUsed(use->domain, uid, checkpoint);
+  if (may_hold_label && !observed.node_read) {
+    return WaitFor(observed, "node " + self.node + " cannot be read");
+  }
+  if (may_hold_label && observed.node_domain == use->domain) {
+    return {.what = Do::kUnlabelNode, .domain = use->domain};
+  }
+  return {.what = entry.state == ClaimState::kCompleted ? Do::kForget : Do::kNoteAborted};
+}
+
+}  // namespace plugin

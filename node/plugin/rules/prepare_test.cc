@@ -1,0 +1,472 @@
+#include "node/plugin/rules/prepare.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+
+#include "node/cdi/files.h"
+
+namespace plugin {
+namespace {
+
+constexpr const char* kDomain = "0c6b2f0e-7b1d-4f39-8a55-3f3d0a4a9e10";
+constexpr const char* kOther = "11111111-7b1d-4f39-8a55-3f3d0a4a9e10";
+
+Claim ClaimOf(const std::string& uid, const std::string& device, const std::string& ns,
+              const std::string& domain = kDomain, const std::string& more = "") {
+  const bool is_channel = device.starts_with("channel");
+  auto claim = DecodeClaim(
+      R"({"metadata":{"name":"c-)" + uid + R"(","namespace":")" + ns + R"(","uid":")" + uid +
+      R"(","resourceVersion":"1"},"status":{"allocation":{"devices":{"results":[{"request":"r","driver":"compute-domain.nvidia.com","pool":"node-a","device":")" +
+      device + "\"" + more +
+      R"(}],"config":[{"source":"FromClaim","opaque":{"driver":"compute-domain.nvidia.com","parameters":{"apiVersion":"resource.nvidia.com/v1beta1","kind":")" +
+      (is_channel ? "ComputeDomainChannelConfig" : "ComputeDomainDaemonConfig") +
+      R"(","domainID":")" + domain +
+      R"("}}}]}},"reservedFor":[{"resource":"pods","name":"p","uid":")" + uid + R"("}]}})");
+  EXPECT_TRUE(claim) << claim.error().message;
+  return *claim;
+}
+
+const Claim kChannel = ClaimOf("a", "channel-0", "train");
+const Claim kDaemon = ClaimOf("d", "daemon-0", "driver");
+
+// A node, and what is known of the cluster there; does what the rule says.
+struct Node {
+  Self self = {.node = "node-a",
+               .driver_namespace = "driver",
+               .clique = "f.1",
+               .folder = "/plugin",
+               .channel_major = 235,
+               .management = cdi::DeviceNode{.path = "/dev/nvidia-caps/nvidia-cap512",
+                                             .host_path = "/dev/nvidia-caps/nvidia-cap512",
+                                             .major = 236,
+                                             .minor = 512}};
+  Checkpoint checkpoint = {};
+  std::string label = {};
+  std::map<std::string, cdi::Spec> specs = {};
+  bool has_folder = false;
+  bool is_ready = true;
+  Observed known = {.domain = Domain{.uid = kDomain, .name = "dom", .ns = "train"},
+                    .node_read = true};
+  std::vector<Do> done = {};
+
+  [[nodiscard]] Observed See(const std::string& uid) const {
+    Observed observed = known;
+    observed.node_domain = label;
+    observed.is_ready = is_ready;
+    observed.has_folder = has_folder;
+    const auto it = specs.find(uid);
+    observed.has_spec = it != specs.end();
+    if (observed.has_spec) observed.spec = it->second;
+    return observed;
+  }
+
+  [[nodiscard]] Step PrepareStep(const Claim& claim) const {
+    return Prepare(self, claim, checkpoint, See(claim.uid));
+  }
+  [[nodiscard]] Step UnprepareStep(const std::string& uid) const {
+    return Unprepare(self, uid, checkpoint, See(uid));
+  }
+
+  void Apply(const Step& step, const std::string& uid, const Claim* claim) {
+    done.push_back(step.what);
+    switch (step.what) {
+      case Do::kNoteStarted:
+        checkpoint.claims[uid] = {.status = claim->status, .name = claim->name, .ns = claim->ns};
+        break;
+      case Do::kLabelNode:
+        EXPECT_EQ(label, "");
+        label = step.domain;
+        break;
+      case Do::kMakeFolder:
+        has_folder = true;
+        break;
+      case Do::kWriteSpec:
+        specs[uid] = step.spec;
+        break;
+      case Do::kNoteCompleted:
+        checkpoint.claims[uid].state = ClaimState::kCompleted;
+        checkpoint.claims[uid].groups = step.groups;
+        break;
+      case Do::kRemoveSpec:
+        specs.erase(uid);
+        break;
+      case Do::kUnlabelNode:
+        EXPECT_EQ(label, step.domain);
+        label.clear();
+        break;
+      case Do::kNoteAborted:
+        checkpoint.claims[uid].state = ClaimState::kAborted;
+        checkpoint.claims[uid].aborted_at = "2026-11-23T03:00:00Z";
+        break;
+      case Do::kForget:
+        checkpoint.claims.erase(uid);
+        break;
+      case Do::kWait:
+      case Do::kAnswer:
+        break;
+    }
+  }
+
+  // Until it waits or answers, or `most` things are done.
+  Step PrepareAll(const Claim& claim, int most = 20) {
+    Step step = PrepareStep(claim);
+    for (; most > 0 && step.what != Do::kAnswer && step.what != Do::kWait; --most) {
+      Apply(step, claim.uid, &claim);
+      step = PrepareStep(claim);
+    }
+    return step;
+  }
+  Step UnprepareAll(const std::string& uid, int most = 20) {
+    Step step = UnprepareStep(uid);
+    for (; most > 0 && step.what != Do::kAnswer && step.what != Do::kWait; --most) {
+      Apply(step, uid, nullptr);
+      step = UnprepareStep(uid);
+    }
+    return step;
+  }
+};
+
+// An answer with devices, which nothing is wrong with.
+testing::AssertionResult IsPrepared(const Step& step) {
+  if (step.what == Do::kAnswer && step.error.empty() && step.groups.size() == 1) {
+    return testing::AssertionSuccess();
+  }
+  return testing::AssertionFailure() << static_cast<int>(step.what) << " " << step.error;
+}
+bool IsRefused(const Step& step) { return step.what == Do::kAnswer && !step.error.empty(); }
+bool Waits(const Step& step) { return step.what == Do::kWait && !step.error.empty(); }
+
+TEST(Prepare, H16_AChannelIsGivenInThisOrderAndNothingBesideItsDevice) {
+  Node node;
+  const Step step = node.PrepareAll(kChannel);
+  ASSERT_TRUE(IsPrepared(step));
+  EXPECT_EQ(node.done,
+            (std::vector{Do::kNoteStarted, Do::kLabelNode, Do::kWriteSpec, Do::kNoteCompleted}));
+  EXPECT_EQ(step.groups[0].devices[0].cdi_ids,
+            std::vector<std::string>{"k8s.compute-domain.nvidia.com/claim=a-channel-0"});
+  EXPECT_EQ(step.groups[0].devices[0].requests, std::vector<std::string>{"r"});
+  const cdi::Edits& edits = node.specs.at("a").devices.at(0).edits;
+  ASSERT_EQ(edits.nodes.size(), 1U);
+  EXPECT_EQ(edits.nodes[0].path, "/dev/nvidia-caps-imex-channels/channel0");
+  EXPECT_EQ(edits.nodes[0].major, 235);
+  EXPECT_TRUE(edits.mounts.empty());
+  EXPECT_TRUE(edits.env.empty());
+  EXPECT_EQ(node.label, kDomain);
+}
+
+TEST(Prepare, ADaemonIsGivenItsDomainAndItsFolder) {
+  Node node;
+  const Step step = node.PrepareAll(kDaemon);
+  ASSERT_TRUE(IsPrepared(step));
+  EXPECT_EQ(node.done,
+            (std::vector{Do::kNoteStarted, Do::kMakeFolder, Do::kWriteSpec, Do::kNoteCompleted}));
+  EXPECT_EQ(step.groups[0].devices[0].cdi_ids,
+            (std::vector<std::string>{"k8s.compute-domain.nvidia.com/device=all",
+                                      "k8s.compute-domain.nvidia.com/claim=d-daemon-0"}));
+  const cdi::Edits& edits = node.specs.at("d").devices.at(0).edits;
+  EXPECT_EQ(edits.env,
+            (std::vector<std::string>{
+                "CLIQUE_ID=f.1", "COMPUTE_DOMAIN_UUID=0c6b2f0e-7b1d-4f39-8a55-3f3d0a4a9e10",
+                "COMPUTE_DOMAIN_NAME=dom", "COMPUTE_DOMAIN_NAMESPACE=train"}));
+  ASSERT_EQ(edits.mounts.size(), 1U);
+  EXPECT_EQ(edits.mounts[0].host_path, "/plugin/domains/0c6b2f0e-7b1d-4f39-8a55-3f3d0a4a9e10");
+  EXPECT_EQ(edits.mounts[0].container_path, "/imexd");
+  EXPECT_EQ(edits.nodes, std::vector{*node.self.management});
+  EXPECT_EQ(node.label, "");
+}
+
+TEST(Prepare, WithoutAFabricThereIsNothingToAdd) {
+  Node node;
+  node.self.clique.clear();
+  const Step step = node.PrepareAll(kChannel);
+  ASSERT_TRUE(IsPrepared(step));
+  EXPECT_TRUE(step.groups[0].devices[0].cdi_ids.empty());
+  EXPECT_TRUE(node.specs.empty());
+  ASSERT_TRUE(IsPrepared(node.PrepareAll(kDaemon)));
+  EXPECT_TRUE(node.specs.at("d").devices.at(0).edits.nodes.empty());
+}
+
+TEST(Prepare, AllChannelsAreInOrderOfTheirPaths) {
+  Node node;
+  Claim all = kChannel;
+  all.wanted->config.all_channels = true;
+  ASSERT_TRUE(IsPrepared(node.PrepareAll(all)));
+  const auto& nodes = node.specs.at("a").devices.at(0).edits.nodes;
+  EXPECT_EQ(nodes.size(), 2048U);
+  EXPECT_TRUE(std::ranges::is_sorted(nodes, {}, &cdi::DeviceNode::path));
+}
+
+TEST(Prepare, Oracle1_NoChannelIsGivenBeforeTheNodeIsReady) {
+  Node node;
+  node.is_ready = false;
+  EXPECT_TRUE(Waits(node.PrepareAll(kChannel)));
+  EXPECT_EQ(node.done, (std::vector{Do::kNoteStarted, Do::kLabelNode}));
+  EXPECT_TRUE(node.specs.empty());
+  node.is_ready = true;
+  EXPECT_TRUE(IsPrepared(node.PrepareAll(kChannel)));
+}
+
+TEST(Prepare, Oracle2_AClaimOfAnotherNamespaceIsRefusedBeforeAnythingIsWritten) {
+  Node node;
+  EXPECT_TRUE(IsRefused(node.PrepareAll(ClaimOf("a", "channel-0", "thieves"))));
+  EXPECT_TRUE(node.done.empty());
+}
+
+TEST(Prepare, H2_S5_ADaemonsClaimOutsideOfTheDriversNamespaceIsRefused) {
+  Node node;
+  const Step step = node.PrepareAll(ClaimOf("d", "daemon-0", "train"));
+  EXPECT_TRUE(IsRefused(step));
+  EXPECT_NE(step.error.find("namespace driver alone"), std::string::npos);
+  EXPECT_TRUE(node.done.empty());
+}
+
+TEST(Prepare, H1_ADomainThatIsAPathIsRefusedBeforeAnythingIsWritten) {
+  Node node;
+  EXPECT_TRUE(IsRefused(node.PrepareAll(ClaimOf("d", "daemon-0", "driver", "../../../etc"))));
+  EXPECT_TRUE(node.done.empty());
+}
+
+TEST(Prepare, H9_WhatIsHopelessIsSaidAtOnce) {
+  Node node;
+  Claim waiting = kChannel;
+  waiting.is_allocated = false;
+  EXPECT_TRUE(IsRefused(node.PrepareAll(waiting)));
+  EXPECT_TRUE(IsRefused(node.PrepareAll(ClaimOf("x", "gpu-0", "train"))));
+  Node elsewhere;
+  elsewhere.self.node = "node-b";
+  EXPECT_TRUE(IsRefused(elsewhere.PrepareAll(kChannel)));
+  node.known.domain.reset();
+  node.known.domain_gone = true;
+  EXPECT_TRUE(IsRefused(node.PrepareAll(kChannel)));
+  EXPECT_TRUE(node.done.empty());
+}
+
+TEST(Prepare, H9_WhatItWaitedForIsSaidBeforeTheKubeletGivesUp) {
+  Node node;
+  node.is_ready = false;
+  const Step waits = node.PrepareAll(kChannel);
+  ASSERT_TRUE(Waits(waits));
+  EXPECT_EQ(waits.until, node.known.since + kAnswerAfter);
+  EXPECT_LT(kAnswerAfter, std::chrono::seconds(45));
+  node.known.now = waits.until;
+  const Step told = node.PrepareAll(kChannel);
+  EXPECT_TRUE(IsRefused(told));
+  EXPECT_EQ(told.error, waits.error);
+}
+
+TEST(Prepare, H4_ADomainThatIsNotKnownYetIsWaitedFor) {
+  Node node;
+  node.known.domain.reset();
+  EXPECT_TRUE(Waits(node.PrepareAll(kChannel)));
+  EXPECT_TRUE(Waits(node.PrepareAll(kDaemon)));
+  EXPECT_TRUE(node.done.empty());
+}
+
+TEST(Prepare, ANodeOfAnotherDomainIsWaitedForAndItsLabelLeft) {
+  Node node;
+  node.label = kOther;
+  EXPECT_TRUE(Waits(node.PrepareAll(kChannel)));
+  EXPECT_EQ(node.label, kOther);
+  node.known.node_read = false;
+  EXPECT_TRUE(Waits(node.PrepareAll(kChannel)));
+}
+
+TEST(Prepare, Oracle4_TwoClaimsNeverHoldOneChannel) {
+  Node node;
+  ASSERT_TRUE(IsPrepared(node.PrepareAll(kChannel)));
+  const Claim second = ClaimOf("b", "channel-0", "train");
+  const Step step = node.PrepareAll(second);
+  EXPECT_TRUE(Waits(step));
+  EXPECT_NE(step.error.find("train/c-a"), std::string::npos);
+  EXPECT_TRUE(Waits(
+      node.PrepareAll(ClaimOf("e", "channel-0", "train", kDomain, R"(,"adminAccess":true)"))));
+  EXPECT_FALSE(node.specs.contains("b"));
+  ASSERT_TRUE(node.UnprepareAll("a").error.empty());
+  EXPECT_TRUE(IsPrepared(node.PrepareAll(second)));
+}
+
+TEST(Prepare, AnAdministratorsClaimForADaemonIsInNobodysWay) {
+  Node node;
+  const Claim admin = ClaimOf("e", "daemon-0", "driver", kDomain, R"(,"adminAccess":true)");
+  ASSERT_TRUE(IsPrepared(node.PrepareAll(admin)));
+  ASSERT_TRUE(IsPrepared(node.PrepareAll(kDaemon)));
+  EXPECT_TRUE(Waits(node.PrepareAll(ClaimOf("f", "daemon-0", "driver"))));
+}
+
+TEST(Prepare, H5_AnEntryWithoutAllocationHoldsItsDevice) {
+  Node node;
+  ASSERT_TRUE(IsPrepared(node.PrepareAll(kChannel)));
+  node.checkpoint.claims["a"].status = json::Value();
+  EXPECT_TRUE(Waits(node.PrepareAll(ClaimOf("b", "channel-0", "train"))));
+  EXPECT_TRUE(node.UnprepareAll("a").error.empty());
+  EXPECT_TRUE(node.checkpoint.claims.empty());
+  EXPECT_EQ(node.label, "");
+}
+
+TEST(Prepare, OneThatIsPreparedIsAnsweredAsItWas) {
+  Node node;
+  const Step first = node.PrepareAll(kChannel);
+  node.is_ready = false;
+  node.done.clear();
+  EXPECT_EQ(node.PrepareAll(kChannel).groups, first.groups);
+  EXPECT_TRUE(node.done.empty());
+}
+
+TEST(Prepare, H8_ASpecThatWasLostIsWrittenAgain) {
+  Node node;
+  ASSERT_TRUE(IsPrepared(node.PrepareAll(kChannel)));
+  ASSERT_TRUE(IsPrepared(node.PrepareAll(kDaemon)));
+  const auto specs = node.specs;
+  node.specs.clear();
+  ASSERT_TRUE(IsPrepared(node.PrepareAll(kChannel)));
+  ASSERT_TRUE(IsPrepared(node.PrepareAll(kDaemon)));
+  EXPECT_EQ(node.specs, specs);
+}
+
+TEST(Prepare, ASpecOfAnotherTimeIsReplaced) {
+  Node node;
+  node.specs["a"] = {.kind = "old/spec"};
+  ASSERT_TRUE(IsPrepared(node.PrepareAll(kChannel)));
+  EXPECT_EQ(node.specs.at("a").kind, cdi::kClaimKind);
+  Node bare;
+  bare.self.clique.clear();
+  bare.specs["a"] = {.kind = "old/spec"};
+  ASSERT_TRUE(IsPrepared(bare.PrepareAll(kChannel)));
+  EXPECT_TRUE(bare.specs.empty());
+}
+
+TEST(Prepare, OneThatWasTakenBackMeanwhileIsStale) {
+  Node node;
+  node.is_ready = false;
+  static_cast<void>(node.PrepareAll(kChannel));
+  ASSERT_TRUE(node.UnprepareAll("a").error.empty());
+  node.is_ready = true;
+  EXPECT_TRUE(IsRefused(node.PrepareAll(kChannel)));
+  Claim again = kChannel;
+  again.status["reservedFor"].MutableItems()[0]["name"] = "another";
+  EXPECT_TRUE(IsPrepared(node.PrepareAll(again)));
+}
+
+TEST(Prepare, TheHostsImexNeedsNoLabelAndIsAskedItself) {
+  Node node;
+  node.self.host_managed = true;
+  node.is_ready = false;
+  EXPECT_TRUE(Waits(node.PrepareAll(kChannel)));
+  node.is_ready = true;
+  EXPECT_TRUE(IsPrepared(node.PrepareAll(kChannel)));
+  EXPECT_EQ(node.label, "");
+  EXPECT_TRUE(IsRefused(node.PrepareAll(kDaemon)));
+  node.label = kDomain;
+  EXPECT_TRUE(node.UnprepareAll("a").error.empty());
+  EXPECT_EQ(node.label, kDomain);
+  Node bare;
+  bare.self.host_managed = true;
+  bare.self.clique.clear();
+  bare.is_ready = false;
+  EXPECT_TRUE(IsPrepared(bare.PrepareAll(kChannel)));
+}
+
+TEST(Unprepare, Oracle3_NothingIsLeft) {
+  Node node;
+  ASSERT_TRUE(IsPrepared(node.PrepareAll(kChannel)));
+  node.done.clear();
+  EXPECT_TRUE(node.UnprepareAll("a").error.empty());
+  EXPECT_EQ(node.done, (std::vector{Do::kRemoveSpec, Do::kUnlabelNode, Do::kForget}));
+  EXPECT_TRUE(node.specs.empty());
+  EXPECT_TRUE(node.checkpoint.claims.empty());
+  EXPECT_EQ(node.label, "");
+}
+
+TEST(Unprepare, H7_AFileThatNobodyNotedIsRemoved) {
+  Node node;
+  node.specs["a"] = {};
+  EXPECT_TRUE(node.UnprepareAll("a").error.empty());
+  EXPECT_TRUE(node.specs.empty());
+}
+
+TEST(Unprepare, OneThatNobodyKnowsIsDone) {
+  EXPECT_EQ(Node().UnprepareStep("zzz").what, Do::kAnswer);
+}
+
+TEST(Unprepare, TheLabelOfAnotherDomainIsLeft) {
+  Node node;
+  ASSERT_TRUE(IsPrepared(node.PrepareAll(kChannel)));
+  node.label = kOther;
+  EXPECT_TRUE(node.UnprepareAll("a").error.empty());
+  EXPECT_EQ(node.label, kOther);
+}
+
+TEST(Unprepare, ADaemonsClaimLeavesTheLabel) {
+  Node node;
+  ASSERT_TRUE(IsPrepared(node.PrepareAll(kChannel)));
+  ASSERT_TRUE(IsPrepared(node.PrepareAll(kDaemon)));
+  EXPECT_TRUE(node.UnprepareAll("d").error.empty());
+  EXPECT_EQ(node.label, kDomain);
+}
+
+TEST(Unprepare, TheLabelStaysWhileAnotherClaimOfTheDomainNeedsIt) {
+  Node node;
+  ASSERT_TRUE(IsPrepared(node.PrepareAll(kChannel)));
+  node.checkpoint.claims["b"] = {.status = ClaimOf("b", "channel-0", "train").status};
+  EXPECT_TRUE(node.UnprepareAll("a").error.empty());
+  EXPECT_EQ(node.label, kDomain);
+  EXPECT_TRUE(node.UnprepareAll("b").error.empty());
+  EXPECT_EQ(node.label, "");
+}
+
+TEST(Unprepare, ANodeThatCannotBeReadIsWaitedForAndToldInTime) {
+  Node node;
+  ASSERT_TRUE(IsPrepared(node.PrepareAll(kChannel)));
+  node.known.node_read = false;
+  EXPECT_TRUE(Waits(node.UnprepareAll("a")));
+  EXPECT_TRUE(node.checkpoint.claims.contains("a"));
+  node.known.now = node.known.since + kAnswerAfter;
+  EXPECT_TRUE(IsRefused(node.UnprepareAll("a")));
+}
+
+TEST(Unprepare, AnEntryThatNobodyCanReadIsForgotten) {
+  Node node;
+  node.checkpoint.claims["a"] = {.state = ClaimState::kCompleted};
+  EXPECT_TRUE(node.UnprepareAll("a").error.empty());
+  EXPECT_TRUE(node.checkpoint.claims.empty());
+}
+
+// The process may end after each thing that it does; the kubelet asks again.
+TEST(Rule, Oracle5_WhereverTheProcessEndsTheKubeletsNextTryGetsThere) {
+  for (const Claim& claim : {kChannel, kDaemon}) {
+    Node whole;
+    const Step expected = whole.PrepareAll(claim);
+    for (int ends_after = 0; ends_after <= 5; ++ends_after) {
+      Node node;
+      static_cast<void>(node.PrepareAll(claim, ends_after));
+      EXPECT_EQ(node.PrepareAll(claim).groups, expected.groups) << ends_after;
+      EXPECT_EQ(node.specs, whole.specs);
+      EXPECT_EQ(node.checkpoint, whole.checkpoint);
+      EXPECT_EQ(node.label, whole.label);
+    }
+  }
+}
+
+TEST(Rule, Oracle3_Oracle5_WhereverItEndsTakingItBackLeavesNothing) {
+  for (const Claim& claim : {kChannel, kDaemon}) {
+    for (int prepared = 0; prepared <= 5; ++prepared) {
+      for (int ends_after = 0; ends_after <= 4; ++ends_after) {
+        Node node;
+        static_cast<void>(node.PrepareAll(claim, prepared));
+        static_cast<void>(node.UnprepareAll(claim.uid, ends_after));
+        EXPECT_EQ(node.UnprepareAll(claim.uid).what, Do::kAnswer);
+        EXPECT_TRUE(node.specs.empty());
+        EXPECT_EQ(node.label, "");
+        // One that was not ready is remembered for a while, lest a late prepare finds it new.
+        for (const auto& [uid, entry] : node.checkpoint.claims) {
+          EXPECT_EQ(entry.state, ClaimState::kAborted);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace plugin

@@ -1,0 +1,135 @@
+#include "node/plugin/rules/resource_slice.h"
+
+#include "controller/api/names.h"
+
+namespace plugin {
+
+namespace {
+
+using json::Value;
+
+Value Attributes(const Slice& slice, DeviceType type) {
+  Value attributes = Value::Object(
+      {{"type", Value::Object({{"string", NameOf(type)}})}, {"id", Value::Object({{"int", 0}})}});
+  if (!slice.clique.empty()) attributes["clique"] = Value::Object({{"string", slice.clique}});
+  return attributes;
+}
+
+Value Taints(const SliceTaint& taint) {
+  Value rendered = Value::Object({{"key", taint.key}});
+  if (!taint.value.empty()) rendered["value"] = taint.value;
+  rendered["effect"] = "NoSchedule";
+  if (!taint.since.empty()) rendered["timeAdded"] = taint.since;
+  return Value::Array({std::move(rendered)});
+}
+
+Value DeviceOf(const Slice& slice, DeviceType type, SliceApi api) {
+  Value device = Value::Object({{"name", std::string(NameOf(type)) + "-0"}});
+  Value body = Value::Object({{"attributes", Attributes(slice, type)}});
+  if (slice.taint) body["taints"] = Taints(*slice.taint);
+  if (api == SliceApi::kV1Beta1) {
+    device["basic"] = std::move(body);
+    return device;
+  }
+  for (auto& [name, value] : body.MutableMembers()) device[name] = std::move(value);
+  return device;
+}
+
+// Always in one order, so that the same is never another.
+Value Devices(const Slice& slice, SliceApi api) {
+  Value devices = Value::Array({DeviceOf(slice, DeviceType::kChannel, api)});
+  if (slice.has_daemon) devices.Append(DeviceOf(slice, DeviceType::kDaemon, api));
+  return devices;
+}
+
+// Whether all of `wanted` is in `found`; what a newer server adds beside it is its own.
+bool Holds(json::View found, const Value& wanted) {
+  if (wanted.IsObject()) {
+    for (const auto& [name, value] : wanted.members()) {
+      if (!Holds(found[name], value)) return false;
+    }
+    return found.IsObject();
+  }
+  if (wanted.IsArray()) {
+    if (!found.IsArray() || found.size() != wanted.items().size()) return false;
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      if (!Holds(found.at(i), wanted.items()[i])) return false;
+    }
+    return true;
+  }
+  if (wanted.IsString()) return found.AsString() == wanted.AsString();
+  return wanted.AsInt() ? found.AsInt() == wanted.AsInt() : found.AsBool() == wanted.AsBool();
+}
+
+// One slice is a whole pool.
+Value SpecOf(const Slice& slice, SliceApi api) {
+  return Value::Object({{"driver", api::kDriver},
+                        {"nodeName", slice.node},
+                        {"pool", Value::Object({{"name", slice.node},
+                                                {"generation", slice.generation},
+                                                {"resourceSliceCount", 1}})},
+                        {"devices", Devices(slice, api)}});
+}
+
+// What is there although nothing of it is meant: attributes and taints of a device.
+bool HasMore(json::View spec, const Slice& slice, SliceApi api) {
+  const std::size_t attributes = slice.clique.empty() ? 2 : 3;
+  const std::size_t taints = slice.taint ? 1 : 0;
+  bool more = false;
+  spec["devices"].ForEach([&](json::View device) {
+    const json::View body = api == SliceApi::kV1Beta1 ? device["basic"] : device;
+    more = more || body["attributes"].size() != attributes || body["taints"].size() != taints;
+  });
+  return more;
+}
+
+}  // namespace
+
+std::string_view NameOf(SliceApi api) {
+  switch (api) {
+    case SliceApi::kV1:
+      return "v1";
+    case SliceApi::kV1Beta2:
+      return "v1beta2";
+    case SliceApi::kV1Beta1:
+      break;
+  }
+  return "v1beta1";
+}
+
+std::optional<SliceApi> Older(SliceApi api) {
+  switch (api) {
+    case SliceApi::kV1:
+      return SliceApi::kV1Beta2;
+    case SliceApi::kV1Beta2:
+      return SliceApi::kV1Beta1;
+    case SliceApi::kV1Beta1:
+      break;
+  }
+  return {};
+}
+
+std::string SlicePrefix(const std::string& node) {
+  return "00000-" + std::string(api::kDriver) + "-" + node + "-";
+}
+
+Value Render(const Slice& slice, SliceApi api) {
+  Value owner = Value::Object({{"apiVersion", "v1"},
+                               {"kind", "Node"},
+                               {"name", slice.node},
+                               {"uid", slice.node_uid},
+                               {"controller", true}});
+  return Value::Object(
+      {{"apiVersion", "resource.k8s.io/" + std::string(NameOf(api))},
+       {"kind", "ResourceSlice"},
+       {"metadata", Value::Object({{"generateName", SlicePrefix(slice.node)},
+                                   {"ownerReferences", Value::Array({std::move(owner)})}})},
+       {"spec", SpecOf(slice, api)}});
+}
+
+bool Says(json::View object, const Slice& slice, SliceApi api) {
+  const json::View spec = object["spec"];
+  return Holds(spec, SpecOf(slice, api)) && !HasMore(spec, slice, api);
+}
+
+}  // namespace plugin

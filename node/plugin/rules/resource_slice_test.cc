@@ -1,0 +1,100 @@
+#include "node/plugin/rules/resource_slice.h"
+
+#include <gtest/gtest.h>
+
+namespace plugin {
+namespace {
+
+const Slice kSlice = {.node = "node-a", .node_uid = "n-1", .clique = "f.1", .generation = 3};
+
+bool SaysIt(const json::Value& object, const Slice& slice, SliceApi api = SliceApi::kV1) {
+  json::Parser parser;
+  const std::string text = json::Serialize(object);
+  return Says(*parser.Parse(text), slice, api);
+}
+
+TEST(Slice, IsTheReferencesAndHasTheClique) {
+  EXPECT_EQ(
+      json::Serialize(Render(kSlice, SliceApi::kV1)),
+      R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceSlice",)"
+      R"("metadata":{"generateName":"00000-compute-domain.nvidia.com-node-a-","ownerReferences":[{"apiVersion":"v1","kind":"Node","name":"node-a","uid":"n-1","controller":true}]},)"
+      R"("spec":{"driver":"compute-domain.nvidia.com","nodeName":"node-a","pool":{"name":"node-a","generation":3,"resourceSliceCount":1},)"
+      R"("devices":[{"name":"channel-0","attributes":{"type":{"string":"channel"},"id":{"int":0},"clique":{"string":"f.1"}}},)"
+      R"({"name":"daemon-0","attributes":{"type":{"string":"daemon"},"id":{"int":0},"clique":{"string":"f.1"}}}]}})");
+}
+
+TEST(Slice, OlderServersHaveItInTheirForm) {
+  const json::Value beta2 = Render(kSlice, SliceApi::kV1Beta2);
+  EXPECT_EQ(beta2["apiVersion"].AsString(), "resource.k8s.io/v1beta2");
+  EXPECT_TRUE(beta2["spec"]["devices"].items()[0]["attributes"].IsObject());
+  const json::Value beta1 = Render(kSlice, SliceApi::kV1Beta1);
+  EXPECT_EQ(beta1["apiVersion"].AsString(), "resource.k8s.io/v1beta1");
+  EXPECT_TRUE(beta1["spec"]["devices"].items()[0]["attributes"].IsNull());
+  EXPECT_EQ(beta1["spec"]["devices"].items()[0]["basic"]["attributes"]["id"]["int"].AsInt(), 0);
+  EXPECT_EQ(Older(SliceApi::kV1), SliceApi::kV1Beta2);
+  EXPECT_EQ(Older(SliceApi::kV1Beta2), SliceApi::kV1Beta1);
+  EXPECT_EQ(Older(SliceApi::kV1Beta1), std::nullopt);
+}
+
+TEST(Slice, WithoutAFabricThereIsNoCliqueAndUnderTheHostsImexNoDaemon) {
+  Slice slice = kSlice;
+  slice.clique.clear();
+  slice.has_daemon = false;
+  const json::Value rendered = Render(slice, SliceApi::kV1);
+  const auto& devices = rendered["spec"]["devices"].items();
+  ASSERT_EQ(devices.size(), 1U);
+  EXPECT_EQ(devices[0]["name"].AsString(), "channel-0");
+  EXPECT_EQ(devices[0]["attributes"].Find("clique"), nullptr);
+}
+
+TEST(Slice, WhatIsWrongWithTheFabricKeepsNewPodsOff) {
+  Slice slice = kSlice;
+  slice.taint = {.key = "k", .value = "v", .since = "2026-11-23T03:00:00Z"};
+  for (const SliceApi api : {SliceApi::kV1, SliceApi::kV1Beta2}) {
+    const json::Value rendered = Render(slice, api);
+    for (const json::Value& device : rendered["spec"]["devices"].items()) {
+      EXPECT_EQ(
+          json::Serialize(device["taints"]),
+          R"([{"key":"k","value":"v","effect":"NoSchedule","timeAdded":"2026-11-23T03:00:00Z"}])");
+    }
+  }
+  const json::Value old = Render(slice, SliceApi::kV1Beta1);
+  EXPECT_EQ(old["spec"]["devices"].items()[0]["basic"]["taints"].items().size(), 1U);
+}
+
+TEST(Slice, OneThatWasReadBackSaysTheSameInEveryVersion) {
+  for (const SliceApi api : {SliceApi::kV1, SliceApi::kV1Beta2, SliceApi::kV1Beta1}) {
+    EXPECT_TRUE(SaysIt(Render(kSlice, api), kSlice, api));
+  }
+  json::Value more = Render(kSlice, SliceApi::kV1);
+  more["spec"]["later"] = 7;
+  EXPECT_TRUE(SaysIt(more, kSlice));
+}
+
+TEST(Slice, TaintsThatTheServerDroppedAreADifference) {
+  Slice tainted = kSlice;
+  tainted.taint = {.key = "k"};
+  EXPECT_FALSE(SaysIt(Render(kSlice, SliceApi::kV1), tainted));
+  EXPECT_FALSE(SaysIt(Render(tainted, SliceApi::kV1), kSlice));
+  EXPECT_TRUE(SaysIt(Render(tainted, SliceApi::kV1), tainted));
+}
+
+TEST(Slice, AnotherCliqueDeviceOrPoolIsADifference) {
+  const json::Value published = Render(kSlice, SliceApi::kV1);
+  Slice other = kSlice;
+  other.clique = "f.2";
+  EXPECT_FALSE(SaysIt(published, other));
+  other = kSlice;
+  other.clique.clear();
+  EXPECT_FALSE(SaysIt(published, other));
+  other = kSlice;
+  other.has_daemon = false;
+  EXPECT_FALSE(SaysIt(published, other));
+  other = kSlice;
+  other.generation = 4;
+  EXPECT_FALSE(SaysIt(published, other));
+  EXPECT_FALSE(SaysIt(json::Value::Object(), kSlice));
+}
+
+}  // namespace
+}  // namespace plugin

@@ -1,0 +1,28 @@
+// The operations of a Simulator over HTTP, on 127.0.0.1 only. README.md lists them.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "pkg/base/result.h"
+#include "test/cluster/nodesim/simulator.h"
+
+namespace nodesim {
+
+class ControlServer {
+ public:
+  // `simulator` outlives the server. `on_quit` is called once /quit was handled.
+  ControlServer(Simulator& simulator, std::function<void()> on_quit);
+  ~ControlServer();  // Stops serving.
+  ControlServer(const ControlServer&) = delete;
+  ControlServer& operator=(const ControlServer&) = delete;
+
+  // Serves on threads of its own from now on, and says on which port; 0: any free one.
+  [[nodiscard]] base::Result<int> Start(int port);
+
+ private:
+  struct Server;
+  std::unique_ptr<Server> server_;
+};
+
+}  // namespace nodesim

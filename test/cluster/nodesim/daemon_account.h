@@ -1,0 +1,48 @@
+// Daemons as the API server knows them: each with a token of its pod's ServiceAccount that is bound
+// to the pod, as its kubelet would have mounted it. So rights and policies decide about their
+// writes.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "pkg/base/result.h"
+#include "pkg/http/endpoint.h"
+#include "pkg/http/transport.h"
+#include "pkg/kube/api/meta.h"
+#include "test/cluster/nodesim/action.h"
+#include "test/cluster/nodesim/state.h"
+
+namespace nodesim {
+
+struct DaemonPod {
+  kube::ObjectKey key = {};
+  kube::Uid uid = {};
+};
+
+// Whose daemon writes this; none if a kubelet or plugin does.
+[[nodiscard]] std::optional<DaemonPod> DaemonOf(const Action& action, const NodeState& node);
+
+// The connection of a node's daemon; of several, of the one that wrote last. Not thread-safe.
+class DaemonAccount {
+ public:
+  explicit DaemonAccount(http::Endpoint endpoint);
+  ~DaemonAccount();
+  DaemonAccount(const DaemonAccount&) = delete;
+  DaemonAccount& operator=(const DaemonAccount&) = delete;
+
+  // As this daemon. `kubelet` asks for its token where it has none that works.
+  [[nodiscard]] base::Result<http::Response> Send(const DaemonPod& daemon,
+                                                  const http::Request& request,
+                                                  http::Transport& kubelet);
+
+ private:
+  struct Connection;
+
+  http::Endpoint endpoint_;
+  kube::Uid daemon_ = {};
+  std::unique_ptr<Connection> connection_;  // Of `daemon_`.
+};
+
+}  // namespace nodesim

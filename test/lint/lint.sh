@@ -1,0 +1,325 @@
+#!/usr/bin/env bash
+# Tests over the sources and object files themselves. Each rule prints what breaks it, and fails.
+#
+#   lint.sh includes                who may include whom
+#   lint.sh nodiscard               a function that returns a Result says [[nodiscard]]
+#   lint.sh banned                  calls that belong behind a seam, and words that belong nowhere
+#   lint.sh size                    no file over 600 lines, no function over 70 in the product
+#   lint.sh reasons                 reasons of conditions and Events: the code, docs/reasons.md and tests know the same names
+#   lint.sh requirements            docs/requirements.md names tests that exist, and every id that tests carry
+#   lint.sh pure FILE.a...          the object files import no thread, clock, socket, file or getenv
+#   lint.sh metrics                 docs/metrics.md names the metrics in the code, and no others
+#   lint.sh finds COMPILER          each rule notices a source that breaks it
+set -euo pipefail
+
+repo=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
+tree=${LINT_TREE:-$repo}
+cd "$tree"
+
+sources() {  # sources FOLDER...: headers and sources in them
+  find "$@" -name '*.h' -o -name '*.cc' 2>/dev/null | sort
+}
+product() { sources pkg controller node cli; }
+
+fail() {
+  printf '%s\n' "$@" >&2
+  exit 1
+}
+
+# forbid REASON PATTERN FILES...: no line of the files may match.
+forbid() {
+  local reason=$1 pattern=$2
+  shift 2
+  (($# > 0)) || return 0
+  if grep -nE "$pattern" "$@" /dev/null; then fail "$reason"; fi
+}
+
+includes() {
+  local -a base kube pkg controller node
+  mapfile -t base < <(sources pkg/base)
+  forbid 'pkg/base uses nothing else of ours' '#include "(pkg/(command_line|json|http|kube|logging|systemd|tls|yaml)|controller|node|cli|test)/' "${base[@]}"
+  mapfile -t pkg < <(sources pkg)
+  forbid 'pkg never includes upwards' '#include "(controller|node|cli)/' "${pkg[@]}"
+  forbid 'pkg knows no ComputeDomain' '[Cc]ompute_?[Dd]omain|computedomain' "${pkg[@]}"
+  mapfile -t kube < <(sources pkg | grep -v '_test\.cc$' | grep -v '/testing/')
+  forbid 'the product uses nothing of test' '#include "test/' "${kube[@]}"
+  mapfile -t controller < <(sources controller)
+  forbid 'controller, node and cli do not use one another' '#include "(node|cli)/' "${controller[@]}"
+  mapfile -t node < <(sources node)
+  forbid 'node uses of controller what both share, controller/api' '#include "controller/([b-z]|a[a-oq-z])' "${node[@]}"
+  layers
+  local -a all
+  mapfile -t all < <(product)
+  forbid 'RapidJSON is included in one place' '#include [<"]rapidjson' $(printf '%s\n' "${all[@]}" | grep -v rapidjson_guard.h)
+  forbid 'gRPC is seen in one place' '#include [<"](grpcpp|google/protobuf|kubelet)/' $(printf '%s\n' "${all[@]}" | grep -vE 'node/kubelet/(service|kubelet_service_test)\.cc')
+  forbid 'includes start at the root' '#include "\.\.?/' "${all[@]}"
+  local file
+  for file in $(printf '%s\n' "${all[@]}" | grep '\.h$'); do
+    grep -q '^#pragma once' "$file" || fail "$file: no #pragma once"
+  done
+}
+
+# forbid_in REASON PATTERN FOLDER...: no source in the folders may have a line that matches, tests aside.
+forbid_in() {
+  local reason=$1 pattern=$2
+  local -a files
+  shift 2
+  mapfile -t files < <(sources "$@" | grep -v '_test\.cc$')
+  forbid "$reason" "$pattern" "${files[@]}"
+}
+
+# Which folder may include which. Folders that decide are pure: they see values, and nothing that reads or waits.
+layers() {
+  local core=controller/compute_domain plugin=node/plugin
+  local impure='pkg/(command_line|http|logging|systemd|tls|yaml|kube/(client|cache|discovery|events|lease|runtime|workqueue)/)'
+  forbid_in 'what decides sees only controller/api, pkg/base and values (pkg/json, pkg/kube/api)' \
+    "#include \"($impure|controller/(settings|process|uninstall)/)" \
+    $core/model $core/rules $core/status $core/planner.{h,cc} controller/daemon_set controller/resource_claim_template
+  forbid_in 'what a daemon and a plugin do next sees only values' "#include \"$impure" \
+    $plugin/rules node/imex node/daemon/{clique,step,pace,self}.{h,cc}
+  forbid_in "the plugin's rules include rules" "#include \"$plugin/[^r]" $plugin/rules
+  forbid_in "the plugin's host and api include rules" "#include \"$plugin/(loop|preflight)" $plugin/host $plugin/api
+  forbid_in "the plugin's api does not include its host, nor the other way round" "#include \"$plugin/host" $plugin/api
+  forbid_in "the plugin's host does not include its api" "#include \"$plugin/api" $plugin/host
+  forbid_in "the plugin's loop includes no preflight, nor the other way round" "#include \"$plugin/preflight" $plugin/loop
+  forbid_in "the plugin's preflight includes no loop" "#include \"$plugin/(loop|api)" $plugin/preflight
+}
+
+nodiscard() {
+  local -a headers
+  mapfile -t headers < <(product | grep '\.h$')
+  # A declaration that returns a Result, on a line of its own, without the attribute on it or before it.
+  awk '
+    /^[ \t]*(static |virtual |inline )*(base::)?Result<.*> [A-Za-z_]+\(/ && previous !~ /nodiscard/ {
+      print FILENAME ":" FNR ": " $0; bad = 1
+    }
+    { previous = $0 }
+    END { exit bad }' "${headers[@]}" >&2 || fail 'these return a Result without [[nodiscard]]'
+}
+
+banned() {
+  local -a all tests scripts everything
+  mapfile -t all < <(product)
+  forbid 'time comes from base::Clock' 'steady_clock::now|system_clock::now|[^_:]\btime\(nullptr\)|std::this_thread::sleep' \
+    $(printf '%s\n' "${all[@]}" | grep -vE 'pkg/base/system_clock.cc|/testing/|_test\.cc$')
+  forbid 'randomness comes from base::Random' 'std::random_device|\brand\(\)' $(printf '%s\n' "${all[@]}" | grep -v system_random.cc)
+  forbid 'logs go through base::Logger' 'std::(cout|cerr|clog)' "${all[@]}"
+  forbid 'the environment is read in main.cc' '\bgetenv\(|\benviron\b|#include "pkg/base/environment\.h"' \
+    $(printf '%s\n' "${all[@]}" | grep -vE '(controller|node/daemon|node/plugin)/main.cc|pkg/base/environment.cc|pkg/(systemd|logging)/|_test\.cc$')
+  forbid 'an exit status has a name, and its meaning is in settings.h' 'return [1-9][0-9]*;|\bE?_?[eE]xit\([0-9]' \
+    $(printf '%s\n' "${all[@]}" | grep -E '(controller|node/daemon|node/plugin)/main.cc')
+  mapfile -t tests < <(sources pkg controller node test | grep -E '_test\.cc$')
+  forbid 'tests wait for a state, not for a time' 'sleep_for|sleep_until|\busleep\(|[^a-z_]sleep\(' "${tests[@]}"
+  mapfile -t scripts < <(find scripts test -name '*.sh' 2>/dev/null | grep -v '^test/lint/')
+  forbid 'grep -q leaves before what feeds it has ended, which pipefail calls a failure: grep -q ... < <(...)' \
+    '[^|]\| *grep -[a-zA-Z]*q' "${scripts[@]}"
+  mapfile -t everything < <(git -C "$tree" ls-files 2>/dev/null | grep -vE '^test/lint/|go\.sum$' || true)
+  forbid 'no leftovers: name what would unblock it, in a TODO' 'FIXME|XXX:|HACK' "${everything[@]}"
+}
+
+size() {
+  local file lines
+  for file in $(product | grep -vE '_test\.cc$'); do
+    lines=$(wc -l <"$file")
+    ((lines <= 600)) || fail "$file: $lines lines; past 600 a file is two"
+  done
+  # A function: from a line that begins at the margin and ends in ') {', to its '}'.
+  awk '
+    FNR == 1 { start = 0 }
+    /^[A-Za-z].*\) (const )?(noexcept )?\{$/ { start = FNR; name = $0 }
+    /^}$/ && start { if (FNR - start > 70) { print FILENAME ":" start ": " FNR - start " lines: " name; bad = 1 } start = 0 }
+    END { exit bad }' $(product | grep -vE '_test\.cc$') >&2 || fail 'past 70 lines, look again'
+}
+
+reasons() {
+  local reason
+  local -a names
+  mapfile -t names < <(sed -nE 's/.* k(Reason|Event)[A-Za-z]+ = "([A-Za-z]+)";/\2/p' controller/api/names.h | sort)
+  ((${#names[@]} > 0)) || fail 'no reasons in controller/api/names.h'
+  diff <(printf '%s\n' "${names[@]}") <(sed -n 's/^### //p' docs/reasons.md | sort) >&2 ||
+    fail 'docs/reasons.md has a paragraph for each reason in controller/api/names.h, and for no other'
+  local -a all
+  mapfile -t all < <(sources controller | grep -v '_test\.cc$')
+  forbid 'a reason that people see is in controller/api/names.h' \
+    '(kNormal|kWarning), "|\.reason = (std::string\()?"|\breason = "[A-Z]' "${all[@]}"
+  for reason in "${names[@]}"; do
+    grep -rqE "\\b$reason\\b" --include='*_test.cc' --include='*.sh' controller test || fail "no test knows reason $reason"
+  done
+}
+
+# Every test by the name that a page may call it: Suite.Name, and the cases that scripts run.
+test_names() {
+  local -a files
+  mapfile -t files < <(sources pkg controller node cli test | grep '_test\.cc$')
+  cat "${files[@]}" /dev/null | tr '\n' ' ' | grep -oE '\b(TYPED_)?TEST(_F|_P)?\([A-Za-z0-9_]+, *[A-Za-z0-9_]+\)' |
+    sed -E 's/.*\(([A-Za-z0-9_]+), *([A-Za-z0-9_]+)\)/\1.\2/'
+  find test -name '*.sh' -exec sed -nE 's/^ *(run_case|check) ([a-z0-9_]+)$/\2/p' {} +
+}
+
+requirements() {
+  local page=docs/requirements.md letter id name row
+  local -a ids rows named
+  local -A is_id=() is_test=()
+  mapfile -t ids < <(sed -nE 's/^\| ([BNPX][0-9]+) \|.*/\1/p' "$page" | sort -uV)
+  ((${#ids[@]} > 0)) || fail "no ids on $page"
+  for id in "${ids[@]}"; do is_id[$id]=1; done
+  for letter in B N P X; do
+    id=$(printf '%s\n' "${ids[@]}" | grep "^$letter" | tail -n 1) || continue
+    diff <(printf '%s\n' "${ids[@]}" | grep "^$letter") <(seq -f "$letter%g" 1 "${id#"$letter"}") >&2 ||
+      fail "$page: every id up to $id is in one of its tables"
+  done
+  while read -r name; do is_test[$name]=1; done < <(test_names)
+  for id in $(printf '%s\n' "${!is_test[@]}" | sed -nE 's/^[A-Za-z0-9]+\.//p' | tr _ '\n' | grep -xE '[BNPX][0-9]+'); do
+    [[ -v is_id[$id] ]] || fail "a test carries $id, which is not on $page"
+  done
+  mapfile -t rows < <(awk '/^## / { promises = /^## What cdom promises/ } promises && /^\| [BCGKMNPSTUX][0-9]+ \|/' "$page")
+  ((${#rows[@]} > 0)) || fail "$page promises nothing"
+  for row in "${rows[@]}"; do
+    mapfile -t named < <(sed -E 's/.*\|([^|]*)\|$/\1/' <<<"$row" | grep -oE '`[^`]+`' | tr -d '`')
+    ((${#named[@]} > 0)) || fail "$page: promised without a test: $row"
+    for name in "${named[@]}"; do [[ -v is_test[$name] ]] || fail "$page: $name is no test"; done
+  done
+}
+
+# What an object file may not import to run in the simulation. Mutexes are allowed: they order, they do
+# not wait for anything outside.
+readonly kImpure='U (pthread_create|pthread_cond_.*|clock_gettime|gettimeofday|time|times|clock|nanosleep|usleep|sleep|clock_nanosleep|sched_yield|socket|connect|bind|listen|accept4?|send(to|msg)?|recv(from|msg)?|poll|ppoll|select|epoll_.*|getaddrinfo|getenv|secure_getenv|open(64)?|openat(64)?|fopen(64)?|read|write|getrandom|getentropy|rand|random|_ZNSt6thread.*|_ZNSt6chrono3_V21[0-9](steady|system)_clock3nowEv|_ZNSt18condition_variable.*|_ZNSt13random_device.*|_ZNSt3_V222.*condition_variable.*|curl_.*|sd_.*)(@.*)?$'
+
+pure() {
+  (($# > 0)) || fail 'pure: name the archives'
+  local archive bad=0
+  for archive in "$@"; do
+    [[ -s $archive ]] || fail "$archive is not there"
+    if nm -uA "$archive" | grep -E "$kImpure" >&2; then bad=1; fi
+  done
+  ((bad == 0)) || fail 'these object files reach for the world; pass it in instead'
+}
+
+metrics() {
+  local prefixes='(cdom|controller_runtime|leader_election|nvidia_dra|process|rest_client|workqueue)' in_code on_page
+  local -a all
+  mapfile -t all < <(product | grep -vE '_test\.cc$')
+  in_code=$(grep -hoE "\"${prefixes}_[a-z_]+\"" "${all[@]}" /dev/null | tr -d '"' | sort -u)
+  on_page=$(grep -oE "^\| \`[a-z_]+\`" docs/metrics.md | tr -d '|\` ' | sort)
+  [[ -n $in_code ]] || fail 'metrics: none found in the code'
+  diff <(echo "$in_code") <(echo "$on_page") >&2 ||
+    fail 'docs/metrics.md and the code differ: < is in the code alone, > on the page alone or twice'
+}
+
+# expect_red RULE NAME SOURCE [FILE]: the rule fails on a tree with this source.
+expect_red() {
+  local rule=$1 file=$2 text=$3 scratch
+  scratch=$(mktemp -d)
+  mkdir -p "$scratch/$(dirname "$file")"
+  printf '%b' "$text" >"$scratch/$file"
+  if LINT_TREE=$scratch "$repo/test/lint/lint.sh" "$rule" >/dev/null 2>&1; then
+    fail "rule $rule does not notice $file: $text"
+  fi
+  rm -r "$scratch"
+}
+
+# expect_metrics_red NAME PAGE: the rule fails on code with this metric and this page.
+expect_metrics_red() {
+  local scratch
+  scratch=$(mktemp -d)
+  mkdir -p "$scratch/controller" "$scratch/docs"
+  printf 'Gauge("%s");\n' "$1" >"$scratch/controller/a.cc"
+  printf '%b' "$2" >"$scratch/docs/metrics.md"
+  if LINT_TREE=$scratch "$repo/test/lint/lint.sh" metrics >/dev/null 2>&1; then
+    fail "rule metrics does not notice that $1 is not alone on: $2"
+  fi
+}
+
+# A page of two promises and a tree that keeps them; then each with one change for the worse.
+requirements_finds() {
+  local scratch row='| B1 | problem | promise | `A.B1_Holds`, `a_case` |'
+  scratch=$(mktemp -d)
+  mkdir -p "$scratch/controller" "$scratch/docs" "$scratch/test/e2e"
+  right() {
+    printf '## What cdom promises\n%s\n## Not yet\n| B2 | problem | | |\n' "$row" >"$scratch/docs/requirements.md"
+    printf 'TEST_F(A,\n       B1_Holds) {}\nTEST(A, B2_X) {}\n' >"$scratch/controller/a_test.cc"
+    printf 'a_case() {\n}\nrun_case a_case\n' >"$scratch/test/e2e/e2e.sh"
+  }
+  check() { LINT_TREE=$scratch "$repo/test/lint/lint.sh" requirements >/dev/null 2>&1; }
+  notices() {  # notices WHAT FILE SED
+    right
+    sed -i -E "$3" "$scratch/$2"
+    if check; then fail "requirements: $1, not noticed"; fi
+  }
+  right
+  check || fail 'requirements: a tree that is right is refused'
+  notices 'a test that is gone' controller/a_test.cc 's/B1_Holds/B1_Held/'
+  notices 'a test of another suite' controller/a_test.cc 's/_F\(A/_F(C/'
+  notices 'a case that does not run' test/e2e/e2e.sh '/run_case/d'
+  notices 'a promise without a test' docs/requirements.md 's/`.*`//'
+  notices 'an id that is missing' docs/requirements.md 's/^\| B2/| B3/'
+  notices 'an id of a test that is not there' controller/a_test.cc 's/B2_X/X1_S2_N3_Y/'
+  notices 'a page that promises nothing' docs/requirements.md 's/^## What.*/## Not yet/'
+  rm -r "$scratch"
+}
+
+finds() {
+  local compiler=$1 scratch
+  expect_red includes pkg/base/a.h '#pragma once\n#include "pkg/json/value.h"\n'
+  expect_red includes node/plugin/a.cc '#include <grpcpp/grpcpp.h>\n'
+  expect_red includes pkg/kube/a.cc '#include "controller/api/names.h"\n'
+  expect_red includes pkg/kube/a.cc '// ComputeDomain\n'
+  expect_red includes pkg/kube/a.cc '#include "test/fixtures/a.h"\n'
+  expect_red includes controller/compute_domain/planner.cc '#include "pkg/http/transport.h"\n'
+  expect_red includes node/daemon/a.cc '#include "controller/compute_domain/planner.h"\n'
+  expect_red includes node/daemon/step.cc '#include "pkg/http/transport.h"\n'
+  expect_red includes pkg/kube/a.cc '#include <rapidjson/document.h>\n'
+  expect_red includes pkg/kube/a.h 'int a;\n'
+  expect_red nodiscard pkg/kube/a.h '#pragma once\nbase::Result<int> Get(int a);\n'
+  expect_red banned pkg/kube/a.cc 'auto a = std::chrono::steady_clock::now();\n'
+  expect_red banned pkg/kube/a.cc 'std::random_device d;\n'
+  expect_red banned pkg/kube/a.cc 'std::cout << 1;\n'
+  expect_red banned pkg/kube/a.cc 'auto a = std::getenv("A");\n'
+  expect_red banned node/daemon/a.cc '#include "pkg/base/environment.h"\n'
+  expect_red banned node/daemon/a.cc 'Program{.environment = environ};\n'
+  expect_red banned controller/main.cc 'return 7;\n'
+  expect_red banned node/daemon/main.cc 'return 7;\n'
+  expect_red banned pkg/kube/a_test.cc 'std::this_thread::sleep_for(a);\n'
+  expect_red banned scripts/a.sh 'ls | grep -qx a\n'
+  expect_red size pkg/kube/a.cc "$(printf 'int A() {\\n'; printf '//\\n%.0s' {1..80}; printf '}\\n')"
+  expect_metrics_red 'workqueue_depth' ''
+  expect_metrics_red 'workqueue_depth' '| `workqueue_depth` |\n| `workqueue_adds_total` |\n'
+  expect_metrics_red 'workqueue_depth' '| `workqueue_depth` |\n| `workqueue_depth` |\n'
+  scratch=$(mktemp -d)
+  mkdir -p "$scratch/controller/api" "$scratch/docs" "$scratch/test"
+  printf 'inline constexpr std::string_view kReasonA = "A";\ninline constexpr std::string_view kEventB = "B";\n' >"$scratch/controller/api/names.h"
+  printf '### A\n### B\n' >"$scratch/docs/reasons.md"
+  printf '"A" "B"\n' >"$scratch/test/a_test.cc"
+  LINT_TREE=$scratch "$repo/test/lint/lint.sh" reasons || fail 'reasons: a tree that is right is refused'
+  printf '"B"\n' >"$scratch/test/a_test.cc"
+  if LINT_TREE=$scratch "$repo/test/lint/lint.sh" reasons 2>/dev/null; then fail 'reasons: no test, not noticed'; fi
+  printf '"A" "B"\n' >"$scratch/test/a_test.cc"
+  printf '### A\n' >"$scratch/docs/reasons.md"
+  if LINT_TREE=$scratch "$repo/test/lint/lint.sh" reasons 2>/dev/null >&2; then fail 'reasons: an Event without a paragraph, not noticed'; fi
+  printf '### A\n### B\n### C\n' >"$scratch/docs/reasons.md"
+  if LINT_TREE=$scratch "$repo/test/lint/lint.sh" reasons 2>/dev/null >&2; then fail 'reasons: a stray paragraph, not noticed'; fi
+  printf '### A\n### B\n' >"$scratch/docs/reasons.md"
+  printf 'Of(EventType::kWarning, "B");\n' >"$scratch/controller/a.cc"
+  if LINT_TREE=$scratch "$repo/test/lint/lint.sh" reasons 2>/dev/null >&2; then fail 'reasons: one that is written out, not noticed'; fi
+  rm -r "$scratch"
+  requirements_finds
+  scratch=$(mktemp -d)
+  local call
+  for call in 'getenv("A");' 'std::thread t([]{}); t.join();' 'auto n = std::chrono::steady_clock::now(); (void)n;' \
+    'socket(1, 1, 0);' 'auto n = std::chrono::system_clock::now(); (void)n;' 'sleep(1);'; do
+    printf '#include <chrono>\n#include <cstdlib>\n#include <thread>\n#include <sys/socket.h>\n#include <unistd.h>\nvoid F() { %s }\n' \
+      "$call" >"$scratch/a.cc"
+    "$compiler" -std=c++20 -c "$scratch/a.cc" -o "$scratch/a.o"
+    rm -f "$scratch/a.a"
+    ar rc "$scratch/a.a" "$scratch/a.o"
+    if "$repo/test/lint/lint.sh" pure "$scratch/a.a" >/dev/null 2>&1; then fail "pure does not notice $call"; fi
+  done
+  rm -r "$scratch"
+}
+
+rule=${1:-}
+shift || true
+case $rule in
+  includes | nodiscard | banned | size | reasons | metrics | requirements | pure | finds) "$rule" "$@" ;;
+  *) fail "lint: no rule '$rule'" ;;
+esac

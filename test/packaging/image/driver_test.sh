@@ -1,0 +1,121 @@
+#!/usr/bin/env bash
+# The driver's image: what it has beside the controller's, whose making image_test.sh tests. Needs root, for chroot.
+# Prints PASS or FAIL and a name for each case.
+#
+#   driver_test.sh [PATTERN...]   all cases, or those whose name matches a regular expression
+set -euo pipefail
+
+repo=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../../.." && pwd)
+# shellcheck source=image.sh
+source "$repo/test/packaging/image/image.sh"
+user=0
+
+compressed_it_has_30_mb_at_most() { has_compressed_at_most 30000000; }
+
+its_user_is_root_and_the_daemon_its_entry_point() {
+  config_of "$layout" | jq -e '.config.User == "0:0" and .config.Entrypoint == ["/usr/bin/compute-domain-daemon"] and
+    .config.Labels["org.opencontainers.image.title"] == "cdom-driver"'
+  diff <(printf 'root:x:0:0:root:/nonexistent:/nonexistent\n') "$rootfs/etc/passwd"
+}
+
+programs_run_with_nothing_but_the_image_and_are_found_by_bash() {
+  local program
+  for program in compute-domain-daemon compute-domain-controller compute-domain-kubelet-plugin; do
+    # As a chart's container does: the shell ends as the program does.
+    in_image /bin/bash -c "exec $program --version" >"$work/version.txt"
+    grep -qx "cdom $program $version (revision $revision)" "$work/version.txt"
+  done
+  refused_with 2 'COMPUTE_DOMAIN_UUID' in_image /usr/bin/compute-domain-daemon run
+}
+
+the_kubelet_plugin_says_what_it_takes_and_refuses_what_it_does_not() {
+  in_image /usr/bin/compute-domain-kubelet-plugin --help >"$work/help.txt"
+  grep -q -- '--node-name' "$work/help.txt"
+  refused_with 2 'node-name' in_image /usr/bin/compute-domain-kubelet-plugin
+  refused_with 2 'can be no node'\''s name' in_image /usr/bin/compute-domain-kubelet-plugin --node-name 'Not_a_node'
+  refused_with 2 'HostManagedIMEXDaemon=true' in_image /usr/bin/compute-domain-kubelet-plugin --node-name a --imex-mode hostManaged
+  refused_with 1 'libnvidia-ml.so.1 is nowhere under /driver-root' \
+    in_image /usr/bin/compute-domain-kubelet-plugin preflight --node-name a
+  # By that it asks the host's IMEX.
+  in_image /usr/sbin/chroot / /usr/bin/true
+  # It begins, as far as it comes without a kubelet.
+  refused_with 1 '/boot_id' in_image /usr/bin/compute-domain-kubelet-plugin --node-name a
+}
+
+what_the_plugin_hands_to_daemons_is_there() {
+  cmp "$repo/node/imex/imexd.cfg.tmpl" "$rootfs/templates/compute-domain-daemon-config.tmpl.cfg"
+  # By default it is looked for there.
+  grep -qF '/templates/compute-domain-daemon-config.tmpl.cfg' < <(in_image /usr/bin/compute-domain-kubelet-plugin --help)
+}
+
+scripts_of_a_node_find_what_they_call() {
+  local program
+  for program in bash ln find head date sleep env basename ls cp sed cat rm mkdir readlink stat tail; do
+    in_image /usr/bin/env PATH=/usr/bin bash -c "type -P $program && $program --version" || { echo "no $program"; return 1; }
+  done
+}
+
+# As NVIDIA's chart does it, with the driver's root in another folder than the image's.
+nvidias_chart_waits_by_its_script_until_the_nodes_driver_is_of_use() {
+  local node=$rootfs/tmp/node waits root=/tmp/node
+  mkdir -p "$node/run/driver/usr/bin" "$node/run/driver/usr/lib64" "$rootfs/dev"
+  touch "$rootfs/dev/null"  # Containers have one.
+  in_image /usr/bin/timeout 60 /usr/bin/env PATH=/usr/bin NVIDIA_DRIVER_ROOT=/run/driver bash /usr/bin/kubelet-plugin-prestart.sh "$root/run" 0.1 2>"$work/prestart.txt" &
+  waits=$!
+  until_said 'nvidia-smi is nowhere under /run/driver: install'
+  printf '#!/usr/bin/bash\n[[ $1 == --version && -z ${HOME:-} && -e /tmp/loaded ]] || { echo "no module"; exit 9; }\n' >"$node/run/driver/usr/bin/nvidia-smi"
+  chmod 755 "$node/run/driver/usr/bin/nvidia-smi"
+  until_said 'libnvidia-ml.so.1 is nowhere under /run/driver: install'
+  cp -L "$rootfs/usr/lib/x86_64-linux-gnu/libm.so.6" "$node/run/driver/usr/lib64/libnvidia-ml.so.1" 2>/dev/null ||
+    cp -L "$rootfs/usr/lib/aarch64-linux-gnu/libm.so.6" "$node/run/driver/usr/lib64/libnvidia-ml.so.1"
+  until_said 'nvidia-smi fails: is the driver loaded. It says: no module'
+  touch "$rootfs/tmp/loaded"
+  until_said 'The driver is there'
+  wait "$waits"
+  (($(grep -c 'no module' "$work/prestart.txt") == 1))  # Said once.
+  rm -r "$rootfs/tmp" "$rootfs/dev"
+}
+until_said() {
+  local deadline=$((SECONDS + 20))
+  until grep -q "$1" "$work/prestart.txt"; do ((SECONDS < deadline)) || { cat "$work/prestart.txt"; return 1; }; done
+}
+
+libraries_are_all_inside() { closed "$rootfs"; }
+
+# What a node's own nvidia-smi and nvidia-imex ask of the C library, whatever our programs need of it.
+the_c_library_is_there_whole() {
+  local archives=$cache/apt/$architecture/archives file
+  dpkg-deb --fsys-tarfile "$archives"/libc6_*.deb | tar -t | sed -nE 's#^\./(usr/)?(lib.*\.so[^/]*)$#usr/\2#p' >"$work/held.txt"
+  (($(wc -l <"$work/held.txt") > 100))
+  while read -r file; do [[ -e $rootfs/$file || -L $rootfs/$file ]] || { echo "$file"; return 1; }; done <"$work/held.txt"
+}
+
+# A chart mounts the node's driver there, and a folder of the image in its place would be taken for it.
+there_is_no_driver_root() { [[ ! -e $rootfs/driver-root && ! -e $rootfs/driver-root-parent ]]; }
+
+nothing_is_setuid_or_may_be_written_by_others_and_root_owns_it_all() { root_owns_it_all_and_nobody_else_may_write 300; }
+
+the_sbom_lists_each_package() {
+  local one
+  for one in "$rootfs"/var/lib/dpkg/status.d/*; do
+    jq -e --arg name "${one##*/}" 'any(.packages[]; .name == $name)' "$layout.$architecture.spdx.json" >/dev/null || { echo "$one"; return 1; }
+  done
+  for one in libc6 bash coreutils findutils sed libgrpc++1.51 libgrpc29 libprotobuf32 libgrpc++-dev; do [[ -s $rootfs/usr/share/doc/$one/copyright ]] || { echo "$one"; return 1; }; done
+}
+
+cases_in "$work/cases" "$@"
+image_in "$repo" "$architecture" --image driver --output "$layout" >/dev/null
+unpack "$layout" "$rootfs"
+check compressed_it_has_30_mb_at_most
+check its_user_is_root_and_the_daemon_its_entry_point
+check programs_run_with_nothing_but_the_image_and_are_found_by_bash
+check the_kubelet_plugin_says_what_it_takes_and_refuses_what_it_does_not
+check what_the_plugin_hands_to_daemons_is_there
+check scripts_of_a_node_find_what_they_call
+check nvidias_chart_waits_by_its_script_until_the_nodes_driver_is_of_use
+check libraries_are_all_inside
+check the_c_library_is_there_whole
+check there_is_no_driver_root
+check nothing_is_setuid_or_may_be_written_by_others_and_root_owns_it_all
+check the_sbom_lists_each_package
+summary

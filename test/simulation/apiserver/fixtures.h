@@ -1,0 +1,26 @@
+// Objects as their makers send them, for the simulation and its tests.
+#pragma once
+
+#include <string>
+
+#include "pkg/json/value.h"
+#include "test/simulation/apiserver/contract.h"
+
+namespace simulation {
+
+// A ComputeDomain as a user applies it.
+[[nodiscard]] json::Value ComputeDomainObject(const std::string& name,
+                                              const std::string& template_name, int num_nodes = 0);
+[[nodiscard]] json::Value NamespaceObject(const std::string& name);
+// A node that is ready, with its own name as host name.
+[[nodiscard]] json::Value NodeObject(const std::string& name, const std::string& boot_id);
+// A child of the domain as a controller makes it: what the contract asks for and no more.
+[[nodiscard]] json::Value DaemonSetObject(const std::string& domain, bool controller_writes);
+[[nodiscard]] json::Value DaemonTemplateObject(const std::string& domain);
+[[nodiscard]] json::Value WorkloadTemplateObject(const std::string& domain,
+                                                 const std::string& domain_name,
+                                                 const std::string& name);
+// A claim template that has nothing to do with any domain.
+[[nodiscard]] json::Value ForeignTemplateObject(const std::string& name);
+
+}  // namespace simulation

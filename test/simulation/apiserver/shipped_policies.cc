@@ -1,0 +1,351 @@
+#include "test/simulation/apiserver/shipped_policies.h"
+
+#include <algorithm>
+#include <functional>
+#include <regex>
+#include <set>
+
+#include "test/simulation/apiserver/contract.h"
+#include "test/simulation/apiserver/object.h"
+
+namespace simulation {
+
+namespace {
+
+using json::Value;
+
+constexpr const char* kDaemonAccount = ":compute-domain-daemon-service-account";
+
+// Of the metadata, with nothing for null: what CEL has as `.?`, `.orValue({})`.
+struct Meta {
+  explicit Meta(const Value& object)
+      : labels(object["metadata"]["labels"]),
+        annotations(object["metadata"]["annotations"]),
+        owners(object["metadata"]["ownerReferences"]),
+        finalizers(object["metadata"]["finalizers"]) {}
+  const Value& labels;
+  const Value& annotations;
+  const Value& owners;
+  const Value& finalizers;
+};
+
+bool IsEmpty(const Value& value) {
+  return value.IsNull() || (value.items().empty() && value.members().empty() &&
+                            (value.IsArray() || value.IsObject()));
+}
+
+// Nothing at all and an empty map or list are the same.
+bool Same(const Value& a, const Value& b) { return (IsEmpty(a) && IsEmpty(b)) || SameValue(a, b); }
+
+bool Has(const Value& list, const Value& wanted) {
+  return std::ranges::any_of(list.items(), [&](const Value& it) { return SameValue(it, wanted); });
+}
+
+// But for those keys, the maps are the same.
+bool SameBut(const Value& before, const Value& after, const std::set<std::string>& keys) {
+  const auto is_in = [&](const Value& map) {
+    return [&](const auto& member) {
+      const Value* found = map.Find(member.first);
+      return keys.contains(std::string(member.first)) ||
+             (found != nullptr && SameValue(*found, member.second));
+    };
+  };
+  return std::ranges::all_of(after.members(), is_in(before)) &&
+         std::ranges::all_of(before.members(), is_in(after));
+}
+
+bool IsUid(const std::string& text) {
+  static const std::regex uid("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}");
+  return std::regex_match(text, uid);
+}
+
+bool IsOfAccount(const Admitted& write, const std::string& end) {
+  return write.by.user.starts_with("system:serviceaccount:") && write.by.user.ends_with(end);
+}
+
+bool IsPlainUpdate(const Admitted& write) {
+  return write.operation == "UPDATE" && write.subresource.empty();
+}
+
+const std::string& DomainOf(const Meta& meta) { return meta.labels[kDomainLabel].AsString(); }
+
+// ---- cdom-controller-account
+
+bool TakesLabelOrPutsFirst(const Admitted& write) {
+  const Meta old(write.before);
+  const Meta now(write.after);
+  const Value* had = old.labels.Find(kDomainLabel);
+  const Value* has = now.labels.Find(kDomainLabel);
+  const bool is_right = has == nullptr || (had == nullptr ? IsUid(has->AsString()) : *had == *has);
+  return IsPlainUpdate(write) && Same(write.before["spec"], write.after["spec"]) && is_right &&
+         SameBut(old.labels, now.labels, {std::string(kDomainLabel)}) &&
+         Same(old.annotations, now.annotations) && Same(old.owners, now.owners) &&
+         Same(old.finalizers, now.finalizers);
+}
+
+bool DeletesADaemon(const Admitted& write) {
+  return write.operation == "DELETE" && write.subresource.empty() &&
+         !DomainOf(Meta(write.before)).empty() &&
+         write.before["spec"]["serviceAccountName"].AsString() ==
+             "compute-domain-daemon-service-account";
+}
+
+bool IsOfADomain(const Admitted& write) {
+  const Meta old(write.before);
+  if (write.operation == "DELETE") return !DomainOf(old).empty();
+  const Meta now(write.after);
+  const std::string& domain = DomainOf(now);
+  if (!IsUid(domain)) return false;
+  if (write.operation == "CREATE" || DomainOf(old) == domain) return true;
+  const bool is_ours = old.annotations.Find(kTemplateHashAnnotation) != nullptr ||
+                       std::ranges::any_of(old.owners.items(), [&](const Value& owner) {
+                         return owner["uid"].AsString() == domain;
+                       });
+  return DomainOf(old).empty() && is_ours;
+}
+
+bool IsPlain(const Value& container) {
+  static const std::set<std::string> allowed = {
+      "AUDIT_WRITE",      "CHOWN",   "DAC_OVERRIDE", "FOWNER",  "FSETID", "KILL",      "MKNOD",
+      "NET_BIND_SERVICE", "SETFCAP", "SETGID",       "SETPCAP", "SETUID", "SYS_CHROOT"};
+  const Value& context = container["securityContext"];
+  return !context["privileged"].AsBool() &&
+         std::ranges::all_of(context["capabilities"]["add"].items(),
+                             [](const Value& added) { return allowed.contains(added.AsString()); });
+}
+
+bool IsBaseline(const Admitted& write) {
+  const Value& old = write.before["spec"]["template"]["spec"];
+  const Value& pod = write.after["spec"]["template"]["spec"];
+  if (write.operation == "DELETE" || Same(old, pod)) return true;
+  const auto is_of_host = [](const Value& volume) { return volume.Find("hostPath") != nullptr; };
+  return pod["serviceAccountName"].AsString() == "compute-domain-daemon-service-account" &&
+         !pod["hostNetwork"].AsBool() && !pod["hostPID"].AsBool() && !pod["hostIPC"].AsBool() &&
+         std::ranges::none_of(pod["volumes"].items(), is_of_host) &&
+         std::ranges::all_of(pod["containers"].items(), IsPlain) &&
+         std::ranges::all_of(pod["initContainers"].items(), IsPlain);
+}
+
+bool WritesItsFinalizerAlone(const Admitted& write) {
+  const Meta old(write.before);
+  const Meta now(write.after);
+  const auto is_in = [](const Value& list) {
+    return [&](const Value& it) { return it.AsString() == kDomainLabel || Has(list, it); };
+  };
+  return IsPlainUpdate(write) && Same(write.before["spec"], write.after["spec"]) &&
+         Same(old.labels, now.labels) && Same(old.annotations, now.annotations) &&
+         Same(old.owners, now.owners) &&
+         std::ranges::all_of(now.finalizers.items(), is_in(old.finalizers)) &&
+         std::ranges::all_of(old.finalizers.items(), is_in(now.finalizers));
+}
+
+bool IsTheController(const Admitted& write) {
+  static const std::set<std::string> bound = {"nodes", "pods", "resourceclaimtemplates",
+                                              "daemonsets", "computedomains"};
+  const bool with_subresources = write.resource == "nodes" || write.resource == "pods";
+  return IsOfAccount(write, ":cdom-controller") && bound.contains(write.resource) &&
+         (write.subresource.empty() || with_subresources);
+}
+
+// ---- cdom-daemon-account
+
+// Empty: a pod of some other name.
+std::string DomainInName(const std::string& pod) {
+  static const std::regex name(
+      "computedomain-daemon-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})-[a-z0-9]+");
+  std::smatch match;
+  return std::regex_match(pod, match, name) ? match[1].str() : "";
+}
+
+bool HasAToken(const Admitted& write) {
+  return !write.by.node.empty() && !write.by.pod.empty() &&
+         write.by.user == "system:serviceaccount:" + write.ns + kDaemonAccount;
+}
+
+bool UpdatesOrMakesAClique(const Admitted& write) {
+  return IsPlainUpdate(write) || (write.operation == "CREATE" && write.resource != "pods");
+}
+
+bool ReportsOfItself(const Admitted& write) {
+  if (!IsPlainUpdate(write)) return true;
+  const Meta old(write.before);
+  const Meta now(write.after);
+  return write.name == write.by.pod &&
+         write.after["metadata"]["uid"].AsString() == write.by.pod_uid &&
+         Same(write.before["spec"], write.after["spec"]) && Same(old.owners, now.owners) &&
+         Same(old.finalizers, now.finalizers) &&
+         SameBut(old.labels, now.labels, {std::string(kCliqueLabel)}) &&
+         SameBut(old.annotations, now.annotations, {std::string(kImexAnnotation)});
+}
+
+bool IsOfItsDomain(const Admitted& write) {
+  const std::string domain = DomainInName(write.by.pod);
+  return write.operation == "DELETE" ||
+         (!domain.empty() && write.after["metadata"]["name"].AsString().starts_with(domain + "."));
+}
+
+bool LabelsAsItsName(const Admitted& write) {
+  if (write.operation == "DELETE") return true;
+  const Meta old(write.before);
+  const Meta now(write.after);
+  const std::string name = DomainOf(now) + "." + now.labels[kCliqueLabel].AsString();
+  const bool is_found =
+      write.operation == "CREATE"
+          ? SameBut({}, now.labels, {std::string(kDomainLabel), std::string(kCliqueLabel)}) &&
+                write.after["metadata"]["name"].AsString() == name
+          : Same(old.labels, now.labels);
+  return is_found && Same(old.annotations, now.annotations) && Same(old.finalizers, now.finalizers);
+}
+
+bool AddsItsPodToOwners(const Admitted& write) {
+  if (write.operation == "DELETE") return true;
+  const Value& old = Meta(write.before).owners;
+  const Value& now = Meta(write.after).owners;
+  return std::ranges::all_of(now.items(),
+                             [&](const Value& owner) {
+                               return Has(old, owner) ||
+                                      (owner["kind"].AsString() == "Pod" &&
+                                       owner["apiVersion"].AsString() == "v1" &&
+                                       owner["name"].AsString() == write.by.pod &&
+                                       owner["uid"].AsString() == write.by.pod_uid &&
+                                       !owner["controller"].AsBool());
+                             }) &&
+         std::ranges::all_of(old.items(), [&](const Value& owner) { return Has(now, owner); });
+}
+
+bool WritesItsEntry(const Admitted& write) {
+  if (write.operation == "DELETE") return true;
+  const Value& old = write.before["daemons"];
+  const Value& now = write.after["daemons"];
+  const auto is_in = [&](const Value& list) {
+    return [&](const Value& entry) {
+      return entry["nodeName"].AsString() == write.by.node || Has(list, entry);
+    };
+  };
+  return std::ranges::all_of(now.items(), is_in(old)) &&
+         std::ranges::all_of(old.items(), is_in(now));
+}
+
+bool TakesAFreeIndex(const Admitted& write) {
+  if (write.operation == "DELETE") return true;
+  const Value& now = write.after["daemons"];
+  const auto has_index = [](const Value& entry, const Value& index) {
+    return entry.Find("index") != nullptr && entry["index"] == index;
+  };
+  return std::ranges::all_of(now.items(), [&](const Value& entry) {
+    const Value* index = entry.Find("index");
+    if (entry["nodeName"].AsString() != write.by.node || index == nullptr) return true;
+    const auto& old = write.before["daemons"].items();
+    const bool had = std::ranges::any_of(old, [&](const Value& other) {
+      return other["nodeName"] == entry["nodeName"] && has_index(other, *index);
+    });
+    return had || std::ranges::none_of(now.items(), [&](const Value& other) {
+             return other["nodeName"] != entry["nodeName"] && has_index(other, *index);
+           });
+  });
+}
+
+bool IsADaemon(const Admitted& write) {
+  return IsOfAccount(write, kDaemonAccount) &&
+         (write.resource == "pods" ||
+          (write.resource == "computedomaincliques" && write.subresource.empty()));
+}
+
+// ---- cdom-plugin-account
+
+bool HasANode(const Admitted& write) { return !write.by.node.empty(); }
+
+bool LabelsItsNode(const Admitted& write) {
+  if (!HasANode(write)) return true;
+  const Meta old(write.before);
+  const Meta now(write.after);
+  return IsPlainUpdate(write) && write.name == write.by.node &&
+         Same(write.before["spec"], write.after["spec"]) &&
+         SameBut(old.labels, now.labels, {std::string(kDomainLabel), "nvidia.com/gpu.clique"}) &&
+         Same(old.annotations, now.annotations) && Same(old.owners, now.owners) &&
+         Same(old.finalizers, now.finalizers);
+}
+
+bool WritesItsSlices(const Admitted& write) {
+  if (!HasANode(write)) return true;
+  const auto is_its = [&](const Value& slice) {
+    return slice.IsNull() || (slice["spec"]["driver"].AsString() == "compute-domain.nvidia.com" &&
+                              slice["spec"]["nodeName"].AsString() == write.by.node);
+  };
+  return is_its(write.before) && is_its(write.after);
+}
+
+bool IsAPlugin(const Admitted& write) {
+  return IsOfAccount(write, ":cdom-kubelet-plugin") &&
+         (write.resource == "nodes" ||
+          (write.resource == "resourceslices" && write.subresource.empty()));
+}
+
+// ----
+
+using Predicate = bool (*)(const Admitted&);
+
+struct PolicyRule {
+  std::set<std::string> of = {};  // Resources; empty: all.
+  Predicate holds = nullptr;
+};
+
+struct Policy {
+  std::string name = {};
+  Predicate concerns = nullptr;
+  std::vector<PolicyRule> rules = {};
+};
+
+const std::vector<Policy>& Policies() {
+  static const std::vector<Policy> policies = {
+      {.name = "cdom-controller-account",
+       .concerns = IsTheController,
+       .rules = {{{"nodes"}, TakesLabelOrPutsFirst},
+                 {{"pods"}, DeletesADaemon},
+                 {{"resourceclaimtemplates", "daemonsets"}, IsOfADomain},
+                 {{"daemonsets"}, IsBaseline},
+                 {{"computedomains"}, WritesItsFinalizerAlone}}},
+      {.name = "cdom-daemon-account",
+       .concerns = IsADaemon,
+       .rules = {{{}, HasAToken},
+                 {{}, UpdatesOrMakesAClique},
+                 {{"pods"}, ReportsOfItself},
+                 {{"computedomaincliques"}, IsOfItsDomain},
+                 {{"computedomaincliques"}, LabelsAsItsName},
+                 {{"computedomaincliques"}, AddsItsPodToOwners},
+                 {{"computedomaincliques"}, WritesItsEntry},
+                 {{"computedomaincliques"}, TakesAFreeIndex}}},
+      {.name = "cdom-plugin-account",
+       .concerns = IsAPlugin,
+       .rules = {
+           {{}, HasANode}, {{"nodes"}, LabelsItsNode}, {{"resourceslices"}, WritesItsSlices}}}};
+  return policies;
+}
+
+}  // namespace
+
+std::vector<Objection> FindObjections(const Admitted& write) {
+  std::vector<Objection> objections;
+  for (const Policy& policy : Policies()) {
+    if (!policy.concerns(write)) continue;
+    for (std::size_t i = 0; i < policy.rules.size(); ++i) {
+      const PolicyRule& rule = policy.rules[i];
+      const bool asks = rule.of.empty() || rule.of.contains(write.resource);
+      if (asks && !rule.holds(write)) {
+        objections.push_back({.policy = policy.name, .rule = static_cast<int>(i) + 1});
+      }
+    }
+  }
+  return objections;
+}
+
+const std::vector<std::string>& KnownPolicies() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    for (const Policy& policy : Policies()) all.push_back(policy.name);
+    return all;
+  }();
+  return names;
+}
+
+}  // namespace simulation

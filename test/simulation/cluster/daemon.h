@@ -1,0 +1,113 @@
+// One daemon process in the simulation: the product's own step, its writes and the reflectors that
+// it watches with, moved one request, one frame or one decision at a time, over an IMEX that is a
+// value. To crash it is to destroy it.
+//
+// For one thread. Time is the store's.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "controller/api/types.h"
+#include "node/daemon/step.h"
+#include "node/daemon/writes.h"
+#include "pkg/kube/cache/store.h"
+#include "test/simulation/cluster/imex.h"
+#include "test/simulation/cluster/process_parts.h"
+#include "test/simulation/cluster/watcher.h"
+
+namespace simulation {
+
+// What a mutant changes.
+struct DaemonRules {
+  std::function<imexd::Step(const imexd::Self&, const imexd::Observed&, const imexd::Memory&)>
+      decide = &imexd::Decide;
+};
+
+// What a process sees for its first while: the truth as it was.
+struct OldView {
+  std::string kind = {};  // Plural; empty: it sees the truth.
+  Revision revision = 0;
+};
+
+struct DaemonOptions {
+  std::string client = {};
+  DaemonContainer container = {};
+  DaemonRules rules = {};
+  OldView old_view = {};
+  std::uint64_t seed = 1;
+};
+
+class Daemon {
+ public:
+  // `serve` stands between the daemon and the server for every request but watches, and `open` for
+  // these.
+  Daemon(ApiServer& server, Fabric& fabric, DaemonOptions options, Serve serve, OpenWatch open);
+
+  // Moves one thing; whether there was one to move now.
+  bool Step();
+  // When it has something to do although nothing changes.
+  [[nodiscard]] std::optional<Time> NextDue() const;
+  // Nothing has come of what it does for a while, and nothing is under way.
+  [[nodiscard]] bool IsAtRest() const;
+
+  void TellToStop();
+  // As its readiness probe finds.
+  [[nodiscard]] bool IsReady() const;
+  [[nodiscard]] bool IsOver() const { return over_; }
+  // Why it ended itself with a failure; empty: it did not.
+  [[nodiscard]] const std::string& fatal() const { return fatal_; }
+  // Why its entry is still in its clique; empty: it is not, as far as it knows.
+  [[nodiscard]] const std::string& why_it_stays() const { return why_it_stays_; }
+  void ExpireWatches();
+  void BreakWatches();
+
+  [[nodiscard]] const DaemonContainer& container() const { return options_.container; }
+
+ private:
+  [[nodiscard]] Revision ViewOf(const Watcher& watch) const;
+  void Watch();
+  bool StepWatches();
+  bool StepOrder();
+  bool StepAsk();
+  bool StepDecision();
+  void See();
+  bool Do(const imexd::Step& step);
+  void StartImex();
+  void EndImex();
+  void TakeWritten(const base::Result<imexd::Written>& written);
+  void NoteDeed() { last_deed_ = clock_.Wall(); }
+
+  ApiServer& server_;
+  Fabric& fabric_;
+  const DaemonOptions options_;
+  const Serve serve_;
+  const OpenWatch open_;
+  StoreClock clock_;
+  const Time born_;
+  SeededRandom random_;
+  RingLogger logger_;
+  const imexd::Self self_;
+  imexd::Observed observed_;
+  imexd::Memory memory_;
+  kube::Store<api::Clique> cliques_;
+  kube::Store<api::DaemonPod> pods_;
+  kube::Reflector clique_reflector_;
+  std::optional<kube::Reflector> pod_reflector_;
+  std::deque<Watcher> watches_;
+  // The write under way, and the replies that have come.
+  std::optional<imexd::WriteOrder> order_;
+  std::vector<base::Result<http::Response>> replies_;
+  bool is_decided_ = false;  // Nothing has changed since.
+  imexd::TimePoint look_again_ = {};
+  Time last_deed_ = {};
+  bool over_ = false;
+  std::string fatal_;
+  std::string why_it_stays_;
+};
+
+}  // namespace simulation

@@ -1,0 +1,87 @@
+// The daemons of all nodes of a world: their containers, which are started again when a process
+// dies.
+//
+// For one thread.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "test/simulation/cluster/daemon.h"
+#include "test/simulation/cluster/daemon_runner.h"
+
+namespace simulation {
+
+class Daemons final : public DaemonRunner {
+ public:
+  // What becomes of their requests; it may throw ProcessDied.
+  using ServeClient = std::function<base::Result<http::Response>(const std::string& client,
+                                                                 const http::Request& request)>;
+  using OpenClient = std::function<base::Result<WatchStream>(const std::string& client,
+                                                             const http::Request& request)>;
+  // Something of a node's daemon has changed that its kubelet sees.
+  using Wake = std::function<void(const std::string& node)>;
+
+  Daemons(ApiServer& server, ObjectStore& store, ServeClient serve, OpenClient open, Wake wake,
+          std::uint64_t seed)
+      : server_(server),
+        store_(store),
+        serve_(std::move(serve)),
+        open_(std::move(open)),
+        wake_(std::move(wake)),
+        seed_(seed),
+        fabric_(store.history()) {}
+
+  void SetRules(DaemonRules rules) { rules_ = std::move(rules); }
+  // What the process sees that follows one that died at a request.
+  void SetOldView(OldView view) { old_view_ = std::move(view); }
+
+  // Each moves one thing; whether there was one to move now.
+  bool Step();
+  [[nodiscard]] std::optional<Time> NextDue() const;
+  [[nodiscard]] bool AreAtRest() const;
+  void ExpireWatches();
+  void BreakWatches();
+  [[nodiscard]] const Fabric& fabric() const { return fabric_; }
+  // By whom the simulation strikes: one whose IMEX runs, on that node if there is one; else null.
+  [[nodiscard]] const DaemonContainer* Victim(const std::string& node) const;
+  // Its IMEX ends by itself, or the whole process.
+  void EndImex(const DaemonContainer& victim);
+  void Kill(const DaemonContainer& victim);
+
+  void Run(const DaemonContainer& container, Time now) override;
+  [[nodiscard]] bool IsReady(const kube::Uid& pod) const override;
+  [[nodiscard]] std::optional<Time> Stop(const kube::Uid& pod, Time now) override;
+  void SetSilent(const std::string& node, bool silent) override { fabric_.SetSilent(node, silent); }
+  void Lose(const std::string& node, Time now) override;
+
+ private:
+  struct Process {
+    DaemonContainer container = {};
+    std::unique_ptr<Daemon> daemon = {};  // Null: it died.
+    std::optional<Time> told_to_stop = {};
+    Time restart_at = {};
+    int starts = 0;
+  };
+
+  void Start(Process& process, OldView view);
+  void Die(Process& process);
+  bool StepOne(Process& process);
+
+  ApiServer& server_;
+  ObjectStore& store_;
+  const ServeClient serve_;
+  const OpenClient open_;
+  const Wake wake_;
+  const std::uint64_t seed_;
+  int started_ = 0;
+  DaemonRules rules_;
+  OldView old_view_;
+  Fabric fabric_;
+  std::map<kube::Uid, Process> processes_;  // By pod.
+};
+
+}  // namespace simulation

@@ -1,0 +1,42 @@
+// A controller in a page, without caches, faults or hurry: it brings domains up and down so that
+// the other actors and the oracles have something to be tested on. It is not the controller.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "pkg/kube/client/request.h"
+#include "test/simulation/apiserver/api_server.h"
+
+namespace simulation {
+
+class TinyController {
+ public:
+  // With `writes_cliques` its daemons wait for it to write their entries.
+  TinyController(ApiServer& server, std::string client, bool writes_cliques)
+      : server_(server), client_(std::move(client)), writes_cliques_(writes_cliques) {}
+
+  // One pass over all domains; whether it wrote anything. Sends nothing while nothing has changed.
+  bool Pass();
+
+ private:
+  json::Value Send(const http::Request& request);
+  [[nodiscard]] json::Value List(const kube::Resource& resource, const std::string& selector,
+                                 const std::string& ns = {});
+  void PassOver(const json::Value& domain);
+  void BringUp(const json::Value& domain);
+  void TakeDown(const json::Value& domain);
+  [[nodiscard]] bool DeleteAll(const kube::Resource& resource, const std::string& selector,
+                               const std::string& ns);
+  void SetFinalizers(const json::Value& domain, json::Value finalizers);
+  void WriteCliques(const std::string& domain, const json::Value& pods);
+  [[nodiscard]] json::Value DecideStatus(const json::Value& domain, const json::Value& pods,
+                                         const json::Value& cliques);
+
+  ApiServer& server_;
+  const std::string client_;
+  const bool writes_cliques_;
+  Revision quiet_at_ = 0;
+};
+
+}  // namespace simulation

@@ -1,0 +1,93 @@
+#include "test/simulation/cluster/watcher.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace simulation {
+
+namespace {
+
+constexpr auto kBookmarkPeriod = std::chrono::seconds(60);  // As the API server sends them.
+
+}  // namespace
+
+std::optional<std::string> Watcher::NextFrame(Revision view) {
+  if (late_) {
+    if (clock_.StoreTime() < late_->due) return {};
+    return std::exchange(late_, {})->text;
+  }
+  std::optional<std::string> frame =
+      std::exchange(is_expired_, false) ? stream_->Expire() : stream_->Next(view);
+  if (!frame && clock_.StoreTime() - last_frame_ >= kBookmarkPeriod)
+    frame = stream_->Bookmark(view);
+  const auto lag = frame && lag_ ? lag_() : std::chrono::microseconds(0);
+  if (lag == std::chrono::microseconds(0)) return frame;
+  late_ = {.text = *std::move(frame), .due = clock_.StoreTime() + lag};
+  return {};
+}
+
+bool Watcher::MoveStream(Revision view) {
+  if (const std::optional<std::string> frame = NextFrame(view)) {
+    last_frame_ = clock_.StoreTime();
+    const bool is_cut = stream_->IsCut();
+    if (!reflector_.OnStreamData(clock_.Now(), *frame)) {
+      stream_.reset();
+    } else if (is_cut) {
+      stream_.reset();
+      reflector_.OnStreamEnd(clock_.Now(),
+                             base::Fail(base::ErrorCode::kUnavailable, "connection reset by peer"));
+    }
+    return true;
+  }
+  if (late_ || clock_.StoreTime() - opened_ < stream_->timeout()) return false;
+  stream_.reset();
+  reflector_.OnStreamEnd(clock_.Now(), {});
+  return true;
+}
+
+void Watcher::Open(const http::Request& request, Revision view) {
+  // As with other requests nothing strikes what a lagging server answers.
+  base::Result<WatchStream> stream =
+      view == kNewest && open_ ? open_(request) : server_.OpenWatch(client_, request, view);
+  opened_ = last_frame_ = clock_.StoreTime();
+  if (!stream) {
+    reflector_.OnReply(clock_.Now(), tl::unexpected(stream.error()));
+  } else if (stream->opening().status != 200) {
+    reflector_.OnReply(clock_.Now(), stream->opening());
+  } else {
+    stream_.emplace(*std::move(stream));
+    is_expired_ = false;
+  }
+}
+
+bool Watcher::Step(Revision view) {
+  if (stream_ && MoveStream(view)) return true;
+  kube::Reflector::Next next = reflector_.Poll(clock_.Now());
+  if (next.abandon) {
+    stream_.reset();
+    late_.reset();
+  }
+  until_ = next.until;
+  switch (next.kind) {
+    case kube::Reflector::Next::Kind::kWait:
+      return false;
+    case kube::Reflector::Next::Kind::kSend:
+      // What a lagging server answers never reaches the truth, so nothing strikes it.
+      reflector_.OnReply(clock_.Now(), view == kNewest
+                                           ? serve_(next.request)
+                                           : server_.Handle(client_, next.request, view));
+      return true;
+    case kube::Reflector::Next::Kind::kStream:
+      Open(next.request, view);
+      return true;
+  }
+  return true;
+}
+
+std::optional<Time> Watcher::NextDue() const {
+  if (late_) return late_->due;
+  if (stream_) return std::min(last_frame_ + kBookmarkPeriod, opened_ + stream_->timeout());
+  return until_ ? std::optional(clock_.ToWall(*until_)) : std::nullopt;
+}
+
+}  // namespace simulation

@@ -1,0 +1,163 @@
+#include "node/daemon/clique.h"
+#include "test/simulation/mutants/mutants.h"
+
+namespace simulation {
+
+namespace {
+
+// The product's step, and what `change` makes of it.
+template <typename Change>
+DaemonRules After(Change change) {
+  return {.decide = [change](const imexd::Self& self, const imexd::Observed& observed,
+                             const imexd::Memory& memory) {
+    imexd::Step step = imexd::Decide(self, observed, memory);
+    change(step, self, observed, memory);
+    return step;
+  }};
+}
+
+// So that it knows its new peers at once.
+DaemonRules StartingImexAnewForPeers() {
+  return After([](imexd::Step& step, const imexd::Self&, const imexd::Observed& observed,
+                  const imexd::Memory&) {
+    if (step.hosts && observed.imex.runs) step.stop = true;
+  });
+}
+
+// As the clique wants it, whoever uses IMEX.
+DaemonRules HealingAnotherIndex() {
+  return After([](imexd::Step& step, const imexd::Self& self, const imexd::Observed& observed,
+                  const imexd::Memory&) {
+    const api::Member* own = observed.clique ? imexd::OwnEntry(*observed.clique, self) : nullptr;
+    if (!observed.imex.runs || !observed.imex.index || own == nullptr) return;
+    if (own->index != *observed.imex.index) step.stop = true;
+  });
+}
+
+// The sooner it runs the better.
+DaemonRules StartingWithoutAnIndex() {
+  return After([](imexd::Step& step, const imexd::Self&, const imexd::Observed& observed,
+                  const imexd::Memory& memory) {
+    const bool is_new = !observed.imex.runs && observed.imex.ends == 0;
+    if (memory.manner == imexd::Manner::kController && !memory.hosts && is_new) step.start = true;
+  });
+}
+
+DaemonRules WritingTheControllersClique() {
+  return After([](imexd::Step& step, const imexd::Self& self, const imexd::Observed& observed,
+                  const imexd::Memory& memory) {
+    const api::Member* own = observed.clique ? imexd::OwnEntry(*observed.clique, self) : nullptr;
+    const bool lags = own != nullptr && !own->ready && observed.imex.runs && !observed.writing;
+    const bool is_first = memory.written_version.empty();
+    if (memory.manner == imexd::Manner::kController && lags && is_first)
+      step.write = imexd::Write::kEntry;
+  });
+}
+
+// What is reported has an index that `change` says, and is written when that is news.
+template <typename Change>
+DaemonRules Reporting(Change change) {
+  return After([change](imexd::Step& step, const imexd::Self& self, const imexd::Observed& observed,
+                        const imexd::Memory& memory) {
+    const bool was_news = step.write == imexd::Write::kReport;
+    const bool is_due = memory.manner == imexd::Manner::kController && memory.reported &&
+                        observed.imex.runs && !observed.writing && !observed.stopping &&
+                        observed.now >= memory.reported_at + std::chrono::seconds(10);
+    change(step.report, self, observed);
+    if (step.write && !was_news) return;
+    step.write.reset();
+    const bool is_first = was_news && !memory.reported;
+    if (is_first || (is_due && memory.reported != step.report)) step.write = imexd::Write::kReport;
+  });
+}
+
+DaemonRules ReportingTheIndexOfTheClique() {
+  return Reporting([](api::ImexReport& report, const imexd::Self& self,
+                      const imexd::Observed& observed) {
+    const api::Member* own = observed.clique ? imexd::OwnEntry(*observed.clique, self) : nullptr;
+    if (own != nullptr) report.index = own->index;
+  });
+}
+
+DaemonRules ReportingNoIndex() {
+  return Reporting([](api::ImexReport& report, const imexd::Self&, const imexd::Observed&) {
+    report.index = -1;
+  });
+}
+
+DaemonRules ReportingOnce() {
+  return After([](imexd::Step& step, const imexd::Self&, const imexd::Observed&,
+                  const imexd::Memory& memory) {
+    if (step.write == imexd::Write::kReport && memory.reported) step.write.reset();
+  });
+}
+
+DaemonRules LeavingImexEnded() {
+  return After([](imexd::Step& step, const imexd::Self&, const imexd::Observed& observed,
+                  const imexd::Memory&) {
+    if (observed.imex.ends > 0) step.start = false;
+  });
+}
+
+DaemonRules NeverSayingReady() {
+  return {.decide = [](const imexd::Self& self, const imexd::Observed& observed,
+                       const imexd::Memory& memory) {
+    imexd::Observed blind = observed;
+    blind.pod_ready = false;
+    return imexd::Decide(self, blind, memory);
+  }};
+}
+
+// At each change, whether IMEX can hear it or not.
+DaemonRules SignallingAtOnce() {
+  return After([](imexd::Step& step, const imexd::Self&, const imexd::Observed& observed,
+                  const imexd::Memory& memory) {
+    if (memory.signals.changed && observed.imex.runs) step.signal = true;
+  });
+}
+
+DaemonRules StayingInTheClique() {
+  return After([](imexd::Step& step, const imexd::Self&, const imexd::Observed& observed,
+                  const imexd::Memory&) {
+    if (!observed.stopping) return;
+    step.write.reset();
+    step.over = !observed.imex.runs;
+  });
+}
+
+Plan ToldBy(const char* workload, bool controller_writes) {
+  return {.workload = workload, .controller_writes = controller_writes, .own_daemons = true};
+}
+
+}  // namespace
+
+const std::vector<Mutant>& DaemonMutants() {
+  static const auto mutant = [](const char* name, const char* oracle, DaemonRules rules,
+                                Plan told_by) {
+    return Mutant{.name = name,
+                  .oracle = oracle,
+                  .rules = compute_domain::kRules,
+                  .told_by = std::move(told_by),
+                  .daemon_rules = std::move(rules)};
+  };
+  static const std::vector<Mutant> mutants = {
+      mutant("imex-is-started-anew-for-peers", "I1", StartingImexAnewForPeers(),
+             ToldBy("W6", true)),
+      mutant("another-index-is-healed", "I1", HealingAnotherIndex(), ToldBy("W25", true)),
+      mutant("imex-is-started-without-an-index", "I2", StartingWithoutAnIndex(),
+             ToldBy("W1", true)),
+      mutant("daemon-writes-the-controllers-clique", "I3", WritingTheControllersClique(),
+             ToldBy("W1", true)),
+      mutant("report-repeats-the-clique", "I4", ReportingTheIndexOfTheClique(),
+             ToldBy("W25", true)),
+      mutant("report-is-made-once", "I4", ReportingOnce(), ToldBy("W26", true)),
+      mutant("imex-that-ended-is-left", "I5", LeavingImexEnded(), ToldBy("W26", true)),
+      mutant("entry-is-never-ready", "I5", NeverSayingReady(), ToldBy("W1", false)),
+      mutant("report-has-no-index", "I6", ReportingNoIndex(), ToldBy("W25", true)),
+      mutant("imex-is-signalled-at-once", "I7", SignallingAtOnce(), ToldBy("W25", true)),
+      mutant("daemon-stays-in-its-clique", "I8", StayingInTheClique(), ToldBy("W1", false)),
+  };
+  return mutants;
+}
+
+}  // namespace simulation

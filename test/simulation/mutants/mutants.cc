@@ -1,0 +1,376 @@
+#include "test/simulation/mutants/mutants.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "controller/compute_domain/rules/rollout.h"
+
+namespace simulation {
+
+namespace {
+
+using compute_domain::Action;
+using compute_domain::Create;
+using compute_domain::kRules;
+using compute_domain::Membership;
+using compute_domain::Observed;
+using compute_domain::Rules;
+using compute_domain::WriteClique;
+using Actions = std::vector<Action>;
+using Members = std::vector<api::Member>;
+
+// ---- admit
+
+Rules WithoutFinalizer() {
+  Rules rules = kRules;
+  rules.admit = [](const Observed&) -> std::optional<Action> { return {}; };
+  return rules;
+}
+
+// ---- provision
+
+Rules ForgettingTheWorkloadTemplate() {
+  Rules rules = kRules;
+  rules.provision = [](const Observed& observed) {
+    Actions actions = kRules.provision(observed);
+    std::erase_if(actions, [&](const Action& action) {
+      const auto* create = std::get_if<Create>(&action);
+      return create != nullptr && create->key.ns == observed.domain->meta.key.ns;
+    });
+    return actions;
+  };
+  return rules;
+}
+
+// What the cache does not show is made, under another name than the last time (against R3).
+Rules WithGeneratedNames() {
+  Rules rules = kRules;
+  rules.provision = [](const Observed& observed) {
+    Actions actions = kRules.provision(observed);
+    for (Action& action : actions) {
+      auto* create = std::get_if<Create>(&action);
+      if (create == nullptr || create->kind != compute_domain::Kind::kDaemonSet) continue;
+      create->key.name += observed.domain->status.conditions.empty() ? "-x" : "-y";
+      create->object["metadata"]["name"] = create->key.name;
+    }
+    return actions;
+  };
+  return rules;
+}
+
+// What somebody made of a child stays.
+Rules LeavingEdits() {
+  Rules rules = kRules;
+  rules.provision = [](const Observed& observed) {
+    Actions actions = kRules.provision(observed);
+    std::erase_if(actions, [](const Action& action) {
+      return std::holds_alternative<compute_domain::WritePodTemplate>(action);
+    });
+    return actions;
+  };
+  return rules;
+}
+
+// Daemons that ask neither whose the node is nor for its device.
+Rules PuttingDaemonsEverywhere() {
+  Rules rules = kRules;
+  rules.provision = [](const Observed& observed) {
+    Actions actions = kRules.provision(observed);
+    for (Action& action : actions) {
+      auto* create = std::get_if<Create>(&action);
+      if (create == nullptr || create->kind != compute_domain::Kind::kDaemonSet) continue;
+      json::Value& spec = create->object["spec"]["template"]["spec"];
+      spec.Erase("nodeSelector");
+      spec.Erase("resourceClaims");
+    }
+    return actions;
+  };
+  return rules;
+}
+
+// ---- membership
+
+Members DecodeDaemons(const json::Value& daemons) {
+  Members members;
+  for (const json::Value& entry : daemons.items()) {
+    members.push_back({.node = entry["nodeName"].AsString(),
+                       .ip = entry["ipAddress"].AsString(),
+                       .clique = entry["cliqueID"].AsString(),
+                       .index = static_cast<int>(entry["index"].AsInt().value_or(-1)),
+                       .ready = entry["status"].AsString() == "Ready"});
+  }
+  return members;
+}
+
+// Changes the entries of every clique that is written, as `change` says.
+template <typename Change>
+void ChangeEntries(Membership& membership, Change change) {
+  for (Action& action : membership.actions) {
+    if (auto* write = std::get_if<WriteClique>(&action)) change(write->daemons);
+    auto* create = std::get_if<Create>(&action);
+    if (create == nullptr || create->kind != compute_domain::Kind::kClique) continue;
+    Members daemons = DecodeDaemons(create->object["daemons"]);
+    change(daemons);
+    create->object["daemons"] = api::EncodeDaemons(daemons);
+  }
+}
+
+// In order of their names, whoever was there before.
+Rules CountingMembersAnew() {
+  Rules rules = kRules;
+  rules.membership = [](const Observed& observed, const auto&... rest) {
+    Membership membership = kRules.membership(observed, rest...);
+    ChangeEntries(membership, [](Members& daemons) {
+      std::ranges::sort(daemons, {}, &api::Member::node);
+      for (std::size_t i = 0; i < daemons.size(); ++i) daemons[i].index = static_cast<int>(i);
+    });
+    return membership;
+  };
+  return rules;
+}
+
+// As many as there are, plus one: what an index was given up for is given again too late or twice.
+Rules CountingMembersTogether() {
+  Rules rules = kRules;
+  rules.membership = [](const Observed& observed, const auto&... rest) {
+    Membership membership = kRules.membership(observed, rest...);
+    ChangeEntries(membership, [](Members& daemons) {
+      for (api::Member& daemon : daemons) daemon.index = static_cast<int>(daemons.size()) - 1;
+    });
+    return membership;
+  };
+  return rules;
+}
+
+Rules CallingEverybodyReady() {
+  Rules rules = kRules;
+  rules.membership = [](const Observed& observed, const auto&... rest) {
+    Membership membership = kRules.membership(observed, rest...);
+    ChangeEntries(membership, [](Members& daemons) {
+      for (api::Member& daemon : daemons) daemon.ready = true;
+    });
+    return membership;
+  };
+  return rules;
+}
+
+// A pod that the cache does not show is gone (against R2).
+Rules TrustingTheCacheForPods() {
+  Rules rules = kRules;
+  rules.membership = [](const Observed& observed, const auto&... rest) {
+    Observed blind = observed;
+    blind.evidence.daemon_pods = observed.children.daemon_pods;
+    return kRules.membership(blind, rest...);
+  };
+  return rules;
+}
+
+// What an index was given up for is the next one's, and whoever comes back finds it taken.
+Rules KeepingNoIndex() {
+  Rules rules = kRules;
+  rules.membership = [](const Observed& observed, const auto&... rest) {
+    Observed hasty = observed;
+    hasty.facts.index_hold = std::chrono::seconds(0);
+    return kRules.membership(hasty, rest...);
+  };
+  return rules;
+}
+
+// ---- roll
+
+Rules LeavingOutdatedDaemons() {
+  Rules rules = kRules;
+  rules.roll = [](const auto&...) { return compute_domain::Roll(); };
+  return rules;
+}
+
+// Whoever is outdated goes, however many of its clique are away.
+Rules ReplacingAllAtOnce() {
+  Rules rules = kRules;
+  rules.roll = [](const Observed& observed, const auto&... rest) {
+    compute_domain::Roll roll = kRules.roll(observed, rest...);
+    const auto replaces = [](const Action& action) {
+      return std::holds_alternative<compute_domain::ReplaceDaemon>(action);
+    };
+    if (std::ranges::none_of(roll.actions, replaces)) return roll;  // Still looking, or done.
+    roll.actions.clear();
+    const auto outdated = compute_domain::FindOutdated(observed);
+    for (const api::DaemonPod& pod : *observed.evidence.daemon_pods) {
+      if (std::ranges::find(outdated, pod.meta.key.name) == outdated.end()) continue;
+      roll.actions.emplace_back(compute_domain::Delete{
+          .kind = compute_domain::Kind::kDaemonPod, .key = pod.meta.key, .uid = pod.meta.uid});
+    }
+    return roll;
+  };
+  return rules;
+}
+
+// Whoever uses the clique, and without a look at who does.
+Rules ReplacingUnderAJob() {
+  Rules rules = kRules;
+  rules.roll = [](const Observed& observed, const auto&... rest) {
+    Observed reckless = observed;
+    reckless.facts.roll.policy = compute_domain::RollPolicy::kAlways;
+    return kRules.roll(reckless, rest...);
+  };
+  return rules;
+}
+
+// ---- labels
+
+Rules LeavingLabels() {
+  Rules rules = kRules;
+  rules.labels = [](const Observed&, const compute_domain::Instant&) {
+    return compute_domain::Labels();
+  };
+  return rules;
+}
+
+// The plugin is given no time.
+Rules TakingLabelsAtOnce() {
+  Rules rules = kRules;
+  rules.labels = [](const Observed& observed, const compute_domain::Instant& now) {
+    Observed hasty = observed;
+    hasty.facts.label_hold = std::chrono::seconds(0);
+    return kRules.labels(hasty, now);
+  };
+  return rules;
+}
+
+// A claim that the cache does not show is gone (against R2), and nobody looks again.
+Rules TrustingTheCacheForClaims() {
+  Rules rules = kRules;
+  rules.labels = [](const Observed& observed, const compute_domain::Instant& now) {
+    Observed blind = observed;
+    blind.evidence.claims = observed.children.claims;
+    blind.memory.labels_removed.clear();
+    return kRules.labels(blind, now);
+  };
+  return rules;
+}
+
+// Of a domain that is being deleted the daemons go, whoever uses it.
+Rules TearingDownUnderAJob() {
+  Rules rules = kRules;
+  rules.membership = [](const Observed& observed, const auto&... rest) {
+    Membership membership = kRules.membership(observed, rest...);
+    if (!observed.domain || !observed.domain->meta.deleting) return membership;
+    std::ranges::move(kRules.tear_down(observed, observed.children),
+                      std::back_inserter(membership.actions));
+    return membership;
+  };
+  return rules;
+}
+
+// ---- prove
+
+// What the cache does not show is taken to be gone (against R2).
+Rules TrustingTheCacheForOwners() {
+  Rules rules = kRules;
+  rules.prove = [](const Observed& observed) {
+    return observed.domain ? kRules.prove(observed) : Actions();
+  };
+  return rules;
+}
+
+// ---- tear_down
+
+// One role is forgotten when all is taken down (against R1).
+Rules ForgettingTheDaemonTemplate() {
+  Rules rules = kRules;
+  rules.tear_down = [](const Observed& observed, const compute_domain::Children& children) {
+    Actions actions = kRules.tear_down(observed, children);
+    std::erase_if(actions, [](const Action& action) {
+      const auto* remove = std::get_if<compute_domain::Delete>(&action);
+      return remove != nullptr && remove->kind == compute_domain::Kind::kClaimTemplate;
+    });
+    return actions;
+  };
+  return rules;
+}
+
+// Whatever has the label, wherever and of whomever it is (against R4).
+Rules TearingDownByLabel() {
+  Rules rules = kRules;
+  rules.tear_down = [](const Observed& observed, const compute_domain::Children& children) {
+    Actions actions = kRules.tear_down(observed, children);
+    for (const api::ClaimTemplate& found : children.templates) {
+      actions.emplace_back(compute_domain::Delete{.kind = compute_domain::Kind::kClaimTemplate,
+                                                  .key = found.meta.key,
+                                                  .uid = found.meta.uid});
+    }
+    return actions;
+  };
+  return rules;
+}
+
+// ---- may_release
+
+// A deletion that was asked for is taken to have happened (against R5).
+Rules ReleasingWithoutALook() {
+  Rules rules = kRules;
+  rules.may_release = [](const Observed&) { return true; };
+  return rules;
+}
+
+Plan ToldBy(const char* workload, bool controller_writes, Strike strike, const char* stale = "") {
+  return {.workload = workload,
+          .controller_writes = controller_writes,
+          .strike = strike,
+          .stale = stale};
+}
+
+}  // namespace
+
+const std::vector<Mutant>& Mutants() {
+  static const std::vector<Mutant> mutants = {
+      {"children-without-finalizer", "S8", WithoutFinalizer(), ToldBy("W1", false, Strike::kNone)},
+      {"template-is-forgotten", "L1", ForgettingTheWorkloadTemplate(),
+       ToldBy("W1", false, Strike::kNone)},
+      {"names-are-generated", "S11", WithGeneratedNames(),
+       ToldBy("W1", false, Strike::kCrashAfter, "daemonsets")},
+      {"members-are-counted-anew", "S4", CountingMembersAnew(), ToldBy("W6", true, Strike::kNone)},
+      {"members-are-counted-together", "S3", CountingMembersTogether(),
+       ToldBy("W1", true, Strike::kNone)},
+      {"everybody-is-called-ready", "S1", CallingEverybodyReady(),
+       ToldBy("W1", true, Strike::kNone)},
+      {"a-pod-missing-in-the-cache-is-gone", "S5", TrustingTheCacheForPods(),
+       ToldBy("W1", true, Strike::kCrashAfter, "pods")},
+      {"indices-are-not-kept", "S4", KeepingNoIndex(), ToldBy("W21", true, Strike::kNone)},
+      {"edits-stay", "L1", LeavingEdits(), ToldBy("W8", false, Strike::kNone)},
+      {"daemons-are-put-everywhere", "S2", PuttingDaemonsEverywhere(),
+       ToldBy("W5", false, Strike::kNone)},
+      {"outdated-daemons-stay", "L1", LeavingOutdatedDaemons(), ToldBy("W8", false, Strike::kNone)},
+      {"daemons-are-replaced-at-once", "S7", ReplacingAllAtOnce(),
+       ToldBy("W8", false, Strike::kNone)},
+      {"daemons-are-replaced-under-a-job", "S20", ReplacingUnderAJob(),
+       ToldBy("W8", false, Strike::kNone)},
+      {"labels-stay", "L1", LeavingLabels(), ToldBy("W21", false, Strike::kNone)},
+      {"labels-go-at-once", "S7", TakingLabelsAtOnce(), ToldBy("W21", false, Strike::kNone)},
+      {"labels-go-by-the-cache", "S7", TrustingTheCacheForClaims(),
+       ToldBy("W1", false, Strike::kCrashAfter, "resourceclaims")},
+      {"absence-in-the-cache-is-proof", "S7", TrustingTheCacheForOwners(),
+       ToldBy("W1", false, Strike::kCrashAfter, "computedomains")},
+      {"tear-down-forgets-a-role", "L2", ForgettingTheDaemonTemplate(),
+       ToldBy("W1", false, Strike::kNone)},
+      {"tear-down-waits-for-nobody", "S20", TearingDownUnderAJob(),
+       ToldBy("W2", false, Strike::kNone)},
+      {"tear-down-goes-by-the-label", "S6", TearingDownByLabel(),
+       ToldBy("W16", false, Strike::kNone)},
+      {"release-without-a-look", "S8", ReleasingWithoutALook(),
+       ToldBy("W1", false, Strike::kConflict)},
+  };
+  return mutants;
+}
+
+const Mutant* FindMutant(const std::string& name) {
+  static const Mutant product = {.rules = kRules};
+  if (name.empty()) return &product;
+  for (const auto* mutants : {&Mutants(), &DaemonMutants()}) {
+    const auto it = std::ranges::find(*mutants, name, &Mutant::name);
+    if (it != mutants->end()) return &*it;
+  }
+  return nullptr;
+}
+
+}  // namespace simulation

@@ -1,0 +1,184 @@
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+
+#include "test/simulation/oracles/oracles.h"
+#include "test/simulation/oracles/report.h"
+#include "test/simulation/oracles/truth.h"
+
+namespace simulation {
+
+namespace {
+
+using json::Value;
+using std::chrono::seconds;
+
+constexpr seconds kUnlabelled{60};  // Of a node whose domain is gone.
+constexpr seconds kFailover{19};    // A Lease's duration, and two retries, of which one may fail.
+
+// What is wrong, in words that name the oracle, and how long it may be.
+using Wrongs = std::map<std::string, seconds>;
+
+// A daemon that serves on its node, by the pod and the node alone.
+struct Server {
+  std::string ip = {};
+  std::string clique = {};
+  bool writes_own_entry = false;
+};
+
+std::map<std::string, Server> FindServers(const Truth& truth, const Suspects& suspects,
+                                          const kube::Uid& domain) {
+  std::map<std::string, Server> servers;
+  for (const auto& [key, pod] : truth.Live(Kind::kPod)) {
+    const std::string& node = (*pod)["spec"]["nodeName"].AsString();
+    const std::string* clique = pod->FindLabel(kCliqueLabel);
+    const bool serves = IsDaemonPod(suspects, *pod, domain) && !IsTerminal(*pod) &&
+                        !pod->deleting() && IsPodReady(*pod) && !IsNodeLost(truth, node) &&
+                        clique != nullptr;
+    if (!serves) continue;
+    servers[node] = {.ip = (*pod)["status"]["podIP"].AsString(),
+                     .clique = *clique,
+                     .writes_own_entry = pod->Label(kMembershipWriterLabel) != "controller"};
+  }
+  return servers;
+}
+
+// Whether its clique says so, where the daemon writes that itself; where the controller does it is
+// no excuse, unless there is no room.
+bool IsInClique(const Truth& truth, const Suspects& suspects, const kube::Uid& domain,
+                const std::string& node, const Server& server) {
+  if (server.clique.empty()) return true;
+  const ObjectPtr clique = truth.Get(
+      Kind::kClique, {.ns = suspects.driver_namespace, .name = CliqueName(domain, server.clique)});
+  const Value::Items entries = clique ? (*clique)["daemons"].items() : Value::Items();
+  for (const Value& entry : entries) {
+    if (entry["nodeName"].AsString() != node) continue;
+    return !server.writes_own_entry ||
+           (entry["status"].AsString() == "Ready" && entry["ipAddress"].AsString() == server.ip);
+  }
+  return !server.writes_own_entry && std::ssize(entries) < suspects.members_max;
+}
+
+void AddWrongsOfStatus(const Truth& truth, const Suspects& suspects, const Object& domain,
+                       Wrongs& wrongs) {
+  const auto add = [&](const char* oracle, const std::string& sentence,
+                       std::chrono::seconds more = std::chrono::seconds(0)) {
+    wrongs.emplace(std::string(oracle) + kube::ToString(domain.key()) + " " + sentence,
+                   suspects.delay + more);
+  };
+  const auto servers = FindServers(truth, suspects, domain.uid());
+  std::set<std::string> shown;
+  for (const Value& entry : domain["status"]["nodes"].items()) {
+    if (entry["status"].AsString() != "Ready") continue;
+    const std::string& node = entry["name"].AsString();
+    const auto server = servers.find(node);
+    if (server == servers.end()) {
+      add("L5 StatusFollows: ", "shows " + node + " Ready, where no daemon serves");
+    } else if (server->second.ip == entry["ipAddress"].AsString()) {
+      shown.insert(node);
+    }
+  }
+  for (const auto& [node, server] : servers) {
+    if (shown.contains(node)) continue;
+    if (!IsInClique(truth, suspects, domain.uid(), node, server)) continue;
+    add("L5 StatusFollows: ", "does not show " + node + " Ready, where a daemon serves",
+        suspects.pace);
+  }
+  if (FindCondition(domain.value(), "Ready")["status"].AsString() != "True") return;
+  for (const auto& [key, node] : truth.Live(Kind::kNode)) {
+    if (node->Label(kDomainLabel) != domain.uid() || servers.contains(key.name)) continue;
+    add("S10 ReadyIsTrue: ", "is Ready although nobody serves " + key.name);
+  }
+  if (!suspects.may_read_claims) return;
+  for (const auto& [key, claim] : truth.Live(Kind::kClaim)) {
+    if (!HoldsChannel(*claim, domain) || servers.contains(AllocatedNode(*claim))) continue;
+    add("S10 ReadyIsTrue: ", "is Ready although nobody serves " + AllocatedNode(*claim));
+  }
+}
+
+Wrongs FindWrongs(const Truth& truth, const Suspects& suspects) {
+  Wrongs wrongs;
+  for (const auto& [key, domain] : truth.Live(Kind::kComputeDomain)) {
+    if (!domain->deleting()) AddWrongsOfStatus(truth, suspects, *domain, wrongs);
+  }
+  for (const auto& [key, node] : truth.Live(Kind::kNode)) {
+    const DomainRecord* record = truth.FindDomain(node->Label(kDomainLabel));
+    if (record == nullptr || record->exists) continue;
+    wrongs.emplace("L4 NodesAreFreed: " + key.name + " has the label of a domain that is gone",
+                   kUnlabelled + suspects.delay);
+  }
+  return wrongs;
+}
+
+// Looks at the end of each instant, since within one nothing takes time.
+class Watchman {
+ public:
+  explicit Watchman(const Scene& scene) : scene_(scene) {}
+
+  // `truth` has been as it is since the last change, and changes at `now`.
+  void Look(const Truth& truth, Time now) {
+    const Time since = instant_.value_or(now);
+    instant_ = now;
+    if (since == now) return;
+    const Wrongs wrongs = FindWrongs(truth, scene_.suspects);
+    std::erase_if(since_, [&](const auto& item) { return !wrongs.contains(item.first); });
+    for (const auto& [what, at_most] : wrongs) {
+      const Time began = since_.try_emplace(what, since).first->second;
+      const auto late = Lateness(scene_.suspects, began, now);
+      if (late <= at_most || !said_.insert(what).second) continue;
+      scene_.violations.push_back(what + ", for " + InMilliseconds(now - began));
+    }
+  }
+
+ private:
+  const Scene scene_;
+  std::optional<Time> instant_ = {};
+  std::map<std::string, Time> since_;  // What is wrong now.
+  std::set<std::string> said_;
+};
+
+}  // namespace
+
+std::chrono::microseconds Lateness(const Suspects& suspects, Time since, Time now) {
+  std::vector<Excuse> excuses = suspects.excuses;
+  std::ranges::sort(excuses, {}, &Excuse::from);
+  std::chrono::microseconds late{0};
+  Time until = since;  // It is added up to here.
+  for (const Excuse& excuse : excuses) {
+    if (excuse.from > until) late += std::min(excuse.from, now) - std::min(until, now);
+    until = std::max(until, excuse.until);
+  }
+  return late + now - std::min(until, now);
+}
+
+Onlooker StatusFollows(const Scene& scene) {
+  const auto watchman = std::make_shared<Watchman>(scene);
+  return {.on_change =
+              [watchman](const Truth& before, const Change& change) {
+                // Leases are renewed while nothing else happens.
+                if (change.kind != Kind::kLease) watchman->Look(before, change.time);
+              },
+          .at_end = [watchman](const Truth& truth, Time now) { watchman->Look(truth, now); }};
+}
+
+Onlooker FailoverIsFast(const Scene& scene) {
+  return {.on_change = [scene, leaders = std::set<std::string>(), renewed = Time()](
+                           const Truth& /*before*/, const Change& change) mutable {
+    if (change.kind != Kind::kLease) return;
+    const Time last = std::exchange(renewed, change.time);
+    const std::string& holder = (*change.after)["spec"]["holderIdentity"].AsString();
+    if (!scene.suspects.clients.contains(holder) || !leaders.insert(holder).second) return;
+    const auto first = std::ranges::find(scene.server.requests(), holder, &RequestRecord::client);
+    if (first == scene.server.requests().end()) return;
+    const auto still = scene.suspects.stood_still_until.find(holder);
+    const Time thawed = still == scene.suspects.stood_still_until.end() ? Time() : still->second;
+    const auto took = change.time - std::max({first->time, last, thawed});
+    if (took <= kFailover) return;
+    scene.violations.push_back("L8 FailoverIsFast: " + holder + " led only after " +
+                               InMilliseconds(took));
+  }};
+}
+
+}  // namespace simulation

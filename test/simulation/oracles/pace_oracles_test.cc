@@ -1,0 +1,424 @@
+// Goal: what is late, refused, left unsaid or other than in a life that nothing struck is noticed,
+// and nothing else is.
+#include <gtest/gtest.h>
+
+#include "pkg/base/rfc3339.h"
+#include "test/simulation/oracles/end_state.h"
+#include "test/simulation/oracles/oracles_fixture.h"
+
+namespace simulation {
+namespace {
+
+using std::chrono::seconds;
+
+class PaceOraclesTest : public OraclesTest {
+ protected:
+  // The daemon there goes, and the controller does not notice.
+  void EndDaemonOn(const std::string& node) {
+    store().Edit("user", Kind::kNode, {.name = node},
+                 [](Value& object) { object["metadata"]["labels"].Erase(kDomainLabel); });
+    cluster.Settle();
+    ASSERT_EQ(DaemonOn(node), nullptr);
+  }
+  void MiseditStatus(const std::function<void(Value& status)>& change) {
+    ASSERT_TRUE(store()
+                    .Edit(
+                        "controller", Kind::kComputeDomain, kDomain,
+                        [&](Value& domain) { change(domain["status"]); }, Subresource::kStatus)
+                    .ok());
+  }
+  void SayCondition(const char* type, const char* status) {
+    MiseditStatus([&](Value& object) {
+      Value conditions = Value::Array();
+      for (const Value& one : object["conditions"].items()) {
+        if (one["type"].AsString() != type) conditions.Append(one);
+      }
+      conditions.Append(Value::Object({{"type", type},
+                                       {"status", status},
+                                       {"reason", "AllMembersReady"},
+                                       {"message", ""},
+                                       {"lastTransitionTime", "2026-01-01T00:00:00Z"}}));
+      object["conditions"] = std::move(conditions);
+    });
+  }
+  void WriteLease(const std::string& holder) {
+    const Value spec = Value::Object({{"holderIdentity", holder}});
+    const Value lease =
+        Value::Object({{"metadata", Value::Object({{"name", kLeaseName}})}, {"spec", spec}});
+    if (store().Create("controller", Kind::kLease, kSystem, lease).ok()) return;
+    store().Edit("controller", Kind::kLease, {.ns = kSystem, .name = std::string(kLeaseName)},
+                 [&](Value& object) {
+                   object["spec"] = spec;
+                   object["spec"]["renewTime"] = base::FormatSeconds(cluster.now());
+                 });
+  }
+  void Look() { (void)cluster.server().Handle("controller", kube::ListRequest(kube::kNodes, {})); }
+};
+
+// ---- S1
+
+TEST_F(PaceOraclesTest, S1SeesAMemberCalledReadyWhosePodIsGone) {
+  const std::string ip = (*DaemonOn("node-0"))["status"]["podIP"].AsString();
+  EndDaemonOn("node-0");
+  const auto set_ready = [&](const char* status) {
+    Misedit(Kind::kClique, CliqueObjectKey(), [&](Value& clique) {
+      for (Value& entry : clique["daemons"].MutableItems()) entry["status"] = status;
+    });
+  };
+  set_ready("NotReady");
+  cluster.Advance(seconds(2));
+  set_ready("Ready");
+  EXPECT_EQ(Check(ReleaseGate), "");  // It may have been on its way.
+  set_ready("NotReady");
+  cluster.Advance(seconds(1));
+  set_ready("Ready");
+  EXPECT_TRUE(Contains(Check(ReleaseGate), "where no daemon is ready under " + ip));
+}
+
+TEST_F(PaceOraclesTest, S1TakesNoWordOfACliqueThatTheControllerWrote) {
+  EndDaemonOn("node-0");
+  const auto set_ready = [&](const char* state) {
+    MiseditStatus([&](Value& status) {
+      for (Value& node : status["nodes"].MutableItems()) {
+        if (node["name"].AsString() == "node-0") node["status"] = state;
+      }
+    });
+  };
+  const auto set_entry = [&](const char* actor, const char* state) {
+    store().Edit(actor, Kind::kClique, CliqueObjectKey(), [&](Value& clique) {
+      for (Value& entry : clique["daemons"].MutableItems()) {
+        if (entry["nodeName"].AsString() == "node-0") entry["status"] = state;
+      }
+    });
+  };
+  set_ready("NotReady");
+  cluster.Advance(seconds(3));
+  set_entry("daemon", "NotReady");
+  set_entry("daemon", "Ready");
+  set_ready("Ready");
+  EXPECT_EQ(Check(ReleaseGate), "") << "so its daemon says";
+  set_ready("NotReady");
+  set_entry("controller", "NotReady");
+  set_entry("controller", "Ready");
+  set_ready("Ready");
+  EXPECT_TRUE(
+      Contains(Check(ReleaseGate), "in ComputeDomain train/cd-1, where no daemon is ready"));
+}
+
+TEST_F(PaceOraclesTest, S1SeesAWorkloadThatStartsWhenItsDaemonIsGone) {
+  const auto set_phase = [&](const char* phase) {
+    store().Edit(
+        "kubelet/node-0", Kind::kPod, {.ns = "train", .name = "job-0"},
+        [&](Value& pod) { pod["status"]["phase"] = phase; }, Subresource::kStatus);
+  };
+  set_phase("Pending");
+  set_phase("Running");
+  EXPECT_EQ(Check(ReleaseGate), "");
+  set_phase("Pending");
+  EndDaemonOn("node-0");
+  set_phase("Pending");  // As its kubelet may have said otherwise.
+  cluster.Advance(seconds(3));
+  set_phase("Running");
+  EXPECT_TRUE(Contains(Check(ReleaseGate), "started Pod train/job-0 on node-0"));
+}
+
+// ---- L4, L5, S10
+
+TEST_F(PaceOraclesTest, L5SeesANodeThatIsShownReadyForTooLong) {
+  EndDaemonOn("node-0");
+  cluster.Advance(seconds(2));
+  EXPECT_EQ(Check(StatusFollows), "");
+  cluster.Advance(seconds(1));
+  EXPECT_TRUE(Contains(Check(StatusFollows), "shows node-0 Ready, where no daemon serves"));
+}
+
+TEST_F(PaceOraclesTest, L5SeesADaemonThatIsNotShownForTooLong) {
+  MiseditStatus([](Value& status) {
+    for (Value& node : status["nodes"].MutableItems()) node["status"] = "NotReady";
+  });
+  EXPECT_EQ(Check(StatusFollows), "");
+  cluster.Advance(seconds(7));
+  const std::string violations = Check(StatusFollows);
+  EXPECT_TRUE(Contains(violations, "does not show node-0 Ready, where a daemon serves"));
+  EXPECT_TRUE(Contains(violations, "does not show node-2 Ready, where a daemon serves"));
+}
+
+TEST_F(PaceOraclesTest, L5SeesAnEntryThatIsMissingInACliqueOfOurs) {
+  Misedit(Kind::kClique, CliqueObjectKey(),
+          [](Value& clique) { clique["daemons"] = Value::Array(); });
+  MiseditStatus([](Value& status) {
+    std::erase_if(status["nodes"].MutableItems(),
+                  [](const Value& node) { return node["name"].AsString() == "node-0"; });
+  });
+  cluster.Advance(seconds(7));
+  EXPECT_TRUE(Contains(Check(StatusFollows), "does not show node-0 Ready"));
+}
+
+TEST_F(PaceOraclesTest, S10SeesADomainCalledReadyWhileANodeOfItIsNotServed) {
+  SayCondition("Ready", "True");
+  LabelIdleNode();
+  EXPECT_EQ(Check(StatusFollows), "");
+  EndDaemonOn("node-1");
+  cluster.FailNode("node-1");  // So that nothing comes up there.
+  store().Edit("user", Kind::kNode, {.name = "node-1"},
+               [&](Value& node) { node["metadata"]["labels"][kDomainLabel] = uid; });
+  Settle();
+  SayCondition("Ready", "True");
+  EXPECT_EQ(Check(StatusFollows), "");
+  cluster.Advance(seconds(3));
+  EXPECT_TRUE(Contains(Check(StatusFollows),
+                       "S10 ReadyIsTrue: train/cd-1 is Ready although nobody serves node-1"));
+}
+
+TEST_F(PaceOraclesTest, S10SeesADomainCalledReadyWhileANodeWithAClaimIsNotServed) {
+  SayCondition("Ready", "True");
+  cluster.FailNode("node-1");  // So that nothing comes up there.
+  cluster.AddWorkload({.ns = "train", .name = "more"}, "channel", {"node-1"});
+  Settle();
+  SayCondition("Ready", "True");
+  EXPECT_EQ(Check(StatusFollows), "");
+  cluster.Advance(seconds(3));
+  EXPECT_TRUE(Contains(Check(StatusFollows),
+                       "S10 ReadyIsTrue: train/cd-1 is Ready although nobody serves node-1"));
+}
+
+TEST_F(PaceOraclesTest, L4SeesALabelThatStaysAfterItsDomain) {
+  store().Edit("user", Kind::kComputeDomain, kDomain,
+               [](Value& domain) { domain["metadata"].Erase("finalizers"); });
+  cluster.DeleteDomain(kDomain);
+  cluster.Advance(seconds(61));
+  EXPECT_EQ(Check(StatusFollows), "");
+  cluster.Advance(seconds(2));
+  EXPECT_TRUE(Contains(Check(StatusFollows), "L4 NodesAreFreed: node-0"));
+}
+
+// ---- L8
+
+TEST_F(PaceOraclesTest, L8SeesAReplicaThatLeadsTooLate) {
+  suspects.clients = {"late"};
+  (void)cluster.server().Handle("late", kube::ListRequest(kube::kNodes, {}));
+  cluster.Advance(seconds(20));
+  WriteLease("late");
+  EXPECT_TRUE(Contains(Check(FailoverIsFast), "late led only after 20000 ms"));
+}
+TEST_F(PaceOraclesTest, L8LetsAReplicaWaitForALeaseToEnd) {
+  suspects.clients = {"punctual"};
+  (void)cluster.server().Handle("punctual", kube::ListRequest(kube::kNodes, {}));
+  cluster.Advance(seconds(19));
+  WriteLease("punctual");
+  EXPECT_EQ(Check(FailoverIsFast), "");
+}
+
+TEST_F(PaceOraclesTest, L8CountsFromTheLastTimeThatALeaseWasRenewed) {
+  suspects.clients = {"first", "second"};
+  for (const char* client : {"first", "second"}) {
+    (void)cluster.server().Handle(client, kube::ListRequest(kube::kNodes, {}));
+  }
+  WriteLease("first");
+  cluster.Advance(seconds(100));
+  WriteLease("first");
+  cluster.Advance(seconds(19));
+  WriteLease("second");
+  EXPECT_EQ(Check(FailoverIsFast), "");
+  suspects.clients.insert("third");
+  (void)cluster.server().Handle("third", kube::ListRequest(kube::kNodes, {}));
+  cluster.Advance(seconds(20));
+  WriteLease("third");
+  EXPECT_TRUE(Contains(Check(FailoverIsFast), "third led only after 20000 ms"));
+}
+
+// ---- S15
+
+TEST_F(PaceOraclesTest, S15SeesAWriteOfOneThatDoesNotLead) {
+  suspects.elect = true;
+  suspects.clients = {"controller", "other"};
+  const auto patch = [&] {
+    (void)cluster.server().Handle(
+        "controller", kube::JsonPatchRequest(kube::kNodes, {.name = "node-0"}, Value::Array()));
+  };
+  WriteLease("controller");
+  Settle();
+  const std::string before = Check(OnlyTheLeaderWrites);  // When nobody stood for election.
+  patch();
+  EXPECT_EQ(Check(OnlyTheLeaderWrites), before);
+  WriteLease("other");
+  (void)cluster.server().Handle("controller", kube::ListRequest(kube::kNodes, {}));
+  EXPECT_EQ(Check(OnlyTheLeaderWrites), before) << "it may look";
+  patch();
+  EXPECT_TRUE(Contains(Check(OnlyTheLeaderWrites), "controller sent patch nodes node-0"));
+  suspects.elect = false;
+  EXPECT_EQ(Check(OnlyTheLeaderWrites), "");
+}
+
+// ---- What is excused
+
+TEST(Lateness, IsWhatOfATimeIsNotExcused) {
+  const Time t0 = Cluster::kStart;
+  const auto at = [&](int s) { return t0 + seconds(s); };
+  Suspects suspects;
+  EXPECT_EQ(Lateness(suspects, at(1), at(8)), seconds(7));
+  suspects.excuses = {{.from = at(4), .until = at(6)}};
+  EXPECT_EQ(Lateness(suspects, at(1), at(8)), seconds(5));
+  EXPECT_EQ(Lateness(suspects, at(5), at(8)), seconds(2));
+  EXPECT_EQ(Lateness(suspects, at(1), at(5)), seconds(3));
+  EXPECT_EQ(Lateness(suspects, at(1), at(3)), seconds(2));
+  EXPECT_EQ(Lateness(suspects, at(7), at(8)), seconds(1));
+  suspects.excuses.push_back({.from = at(3), .until = at(5)});  // They overlap.
+  EXPECT_EQ(Lateness(suspects, at(1), at(8)), seconds(4));
+  suspects.excuses.push_back({.from = at(7)});  // One that goes on.
+  EXPECT_EQ(Lateness(suspects, at(1), at(8)), seconds(3));
+}
+
+TEST_F(PaceOraclesTest, S10_L5SeeWhatIsLateThoughAFaultWasExcusedBefore) {
+  EndDaemonOn("node-0");
+  const Time now = cluster.now();
+  suspects.excuses = {{.from = now, .until = now + seconds(20)}};
+  cluster.Advance(seconds(21));
+  EXPECT_EQ(Check(StatusFollows), "");
+  cluster.Advance(seconds(2));
+  EXPECT_TRUE(Contains(Check(StatusFollows), "shows node-0 Ready, where no daemon serves"));
+}
+
+// ---- S19, Q2
+
+TEST_F(PaceOraclesTest, S19SeesARefusedRequestButNoneThatAnotherWasFasterWith) {
+  const auto patch = [&](const Value& operations) {
+    (void)cluster.server().Handle(
+        "controller", kube::JsonPatchRequest(kube::kNodes, {.name = "node-0"}, operations));
+  };
+  const auto operation = [](const char* op, const char* path, const char* value) {
+    return Value::Object({{"op", op}, {"path", path}, {"value", value}});
+  };
+  (void)cluster.server().Handle("controller", kube::GetRequest(kube::kNodes, {.name = "nobody"}));
+  patch(Value::Array({operation("test", "/metadata/uid", "another")}));
+  EXPECT_EQ(Check(NothingRefused), "");
+  patch(Value::Array({operation("remove", "/metadata/nothing", "")}));
+  EXPECT_TRUE(
+      Contains(Check(NothingRefused), "S19 NothingRefused: controller sent patch nodes node-0: "));
+}
+
+TEST_F(PaceOraclesTest, Q2LetsWhatWasSeenBeforeBeToldLater) {
+  const auto tell = [&](const char* when) {
+    Value event = Value::Object({{"apiVersion", "events.k8s.io/v1"}, {"kind", "Event"}});
+    event["metadata"]["name"] = std::string("e.") + when;
+    event["eventTime"] = when;
+    (void)cluster.server().Handle("controller", kube::CreateRequest(kube::kEvents, "train", event));
+  };
+  cluster.Advance(seconds(60));
+  const std::size_t since = cluster.server().requests().size();
+  Look();  // Which sets when it was quiet.
+  const auto count = [&] { return QuietAtRest(cluster.server(), suspects, since).size(); };
+  ASSERT_EQ(count(), 1U);
+  tell("2026-01-01T00:00:10.000000Z");
+  EXPECT_EQ(count(), 1U);
+  tell("2026-01-01T00:05:00.000000Z");
+  EXPECT_EQ(count(), 2U);
+}
+
+// ---- L1
+
+TEST_F(PaceOraclesTest, L1SeesEachConditionThatIsMissingOrWrong) {
+  suspects.says_all = true;
+  EXPECT_TRUE(Contains(Check(ChildrenAndStatusMatch), "has no observedGeneration in status"));
+  const auto write_all = [&] {
+    for (const char* type : {"Accepted", "Provisioned", "MembersReady", "Ready", "InUse"}) {
+      SayCondition(type, "True");
+    }
+    MiseditStatus([](Value& status) {
+      status["members"] = "2/2";
+      status["observedGeneration"] = 1;
+      Value clique = Value::Object({{"id", "c.1"}, {"members", 1}, {"ready", 1}});
+      Value none = Value::Object({{"id", ""}, {"members", 1}, {"ready", 1}});
+      status["cliques"] = Value::Array({clique, none});
+      // Its caveats have tests of their own.
+      for (Value& one : status["conditions"].MutableItems()) {
+        one["message"] = "Without NVLink fabric: node-2.";
+      }
+    });
+  };
+  write_all();
+  EXPECT_EQ(Check(ChildrenAndStatusMatch), "");
+  for (const char* type : {"Accepted", "Provisioned", "MembersReady", "Ready", "InUse"}) {
+    SayCondition(type, "False");
+    EXPECT_TRUE(Contains(Check(ChildrenAndStatusMatch),
+                         "has the condition " + std::string(type) + "=False"));
+    write_all();
+  }
+  MiseditStatus([](Value& status) { status["cliques"] = Value::Array(); });
+  EXPECT_TRUE(Contains(Check(ChildrenAndStatusMatch), "does not sum up the clique c.1"));
+}
+
+TEST_F(PaceOraclesTest, L1TakesTheAddressFromThePodAndNotFromTheEntryThatTheControllerWrote) {
+  const auto move = [](Value& entries) {
+    for (Value& entry : entries.MutableItems()) {
+      if (entry["cliqueID"].AsString() == "c.1") entry["ipAddress"] = "10.9.9.9";
+    }
+  };
+  Misedit(Kind::kClique, CliqueObjectKey(), [&](Value& clique) { move(clique["daemons"]); });
+  MiseditStatus([&](Value& status) { move(status["nodes"]); });
+  EXPECT_TRUE(Contains(Check(ChildrenAndStatusMatch), "shows node-0 as {10.9.9.9 c.1"));
+}
+
+// Of nodes where a pod has a channel, and of daemons that crash.
+TEST_F(PaceOraclesTest, B56_K3_L1SeesAMissingPluginAndACrashLoopThatAreNotSaidOrNotSo) {
+  const auto say = [&](const std::string& message) {
+    SayCondition("MembersReady", "False");
+    MiseditStatus([&](Value& status) {
+      for (Value& one : status["conditions"].MutableItems()) one["message"] = message;
+    });
+    return Check(ChildrenAndStatusMatch);
+  };
+  const std::string missing = "No kubelet plugin of ours is registered on node-0: see to it. ";
+  const std::string crashes = "Not ready: node-2 (CrashLoopBackOff: no CDI device). ";
+  EXPECT_TRUE(Contains(say(missing), "says that node-0 has no plugin"));
+  EXPECT_TRUE(Contains(say(crashes), "says that a daemon crashes"));
+  cluster.agent("node-0").StopPlugin(cluster.now());
+  cluster.agent("node-2").SetHealth(NodeAgent::Health::kCrashing);
+  cluster.Settle();
+  cluster.Advance(seconds(31));
+  cluster.Settle();
+  EXPECT_TRUE(Contains(say(""), "does not say that node-0 has no plugin"));
+  EXPECT_TRUE(Contains(say(""), "does not say \"node-2 (CrashLoopBackOff: no CDI device)\""));
+  const std::string told = say(missing + crashes);
+  EXPECT_FALSE(Contains(told, "plugin"));
+  EXPECT_FALSE(Contains(told, "rash"));
+}
+
+// ---- D1, D2
+
+TEST_F(PaceOraclesTest, D1_D2_L1SeeWhatIsOtherAtRestOrWasMadeTwiceOrLate) {
+  const auto course = [&] {
+    return Course{.rests = {DescribeEnd(cluster.server(), suspects)},
+                  .deeds = {CountDeeds(cluster.server(), suspects)}};
+  };
+  const auto all = [](const Violations& violations) {
+    std::string text;
+    for (const std::string& violation : violations) text += violation + "\n";
+    return text;
+  };
+  const Course expected = course();
+  EXPECT_EQ(all(SameEnd(course(), expected)), "");
+  store().Edit("somebody", Kind::kComputeDomain, kDomain,
+               [](Value& domain) { domain["metadata"]["annotations"]["cdom.dev/joining"] = "1"; });
+  EXPECT_EQ(all(SameEnd(course(), expected)), "");  // Another version of the same.
+  Mislabel("node-1", uid);
+  EXPECT_TRUE(Contains(all(SameEnd(course(), expected)),
+                       "there is Node node-1 of train/cd-1#1 instead of Node node-1 of nobody"));
+  EXPECT_EQ(all(SameDeeds(course(), expected)), "");
+  ASSERT_TRUE(Misdelete(Kind::kDaemonSet, DaemonKey()).ok());
+  Settle();
+  const std::string deeds = all(SameDeeds(course(), expected));
+  EXPECT_TRUE(Contains(deeds, "D2 SameDeeds: deleted DaemonSet 1 times instead of 0"));
+  const Course fast = {.times = {seconds(10), seconds(30)}};
+  EXPECT_EQ(all(SameTime({.times = {seconds(70), seconds(150)}}, fast, seconds(60))), "");
+  EXPECT_TRUE(Contains(all(SameTime({.times = {seconds(10), seconds(91)}}, fast, seconds(60))),
+                       "L1 SameTime: it came to rest 2 of 2 after 81000 ms instead of 20000 ms"));
+  EXPECT_TRUE(Contains(all(SameTime({.times = {seconds(71)}}, fast, seconds(60))),
+                       "L1 SameTime: it came to rest 1 of 1 after 71000 ms instead of 10000 ms"));
+  Course other = expected;
+  other.rests.clear();
+  EXPECT_TRUE(Contains(all(SameEnd(other, expected)), "came to rest 0 times instead of 1"));
+}
+
+}  // namespace
+}  // namespace simulation

@@ -1,0 +1,133 @@
+#include "test/simulation/oracles/truth.h"
+
+#include "pkg/base/duration.h"
+
+namespace simulation {
+
+ObjectPtr Truth::Get(Kind kind, const kube::ObjectKey& key) const {
+  const auto it = Live(kind).find(key);
+  return it == Live(kind).end() ? nullptr : it->second;
+}
+
+const DomainRecord* Truth::FindDomain(const kube::Uid& uid) const {
+  const auto it = domains_.find(uid);
+  return it == domains_.end() ? nullptr : &it->second;
+}
+
+void Truth::Apply(const Change& change) {
+  Objects& objects = state_[static_cast<std::size_t>(change.kind)];
+  if (change.type == Change::Type::kDeleted) {
+    objects.erase(change.after->key());
+  } else {
+    objects.insert_or_assign(change.after->key(), change.after);
+  }
+  if (change.kind == Kind::kComputeDomain) Record(change);
+}
+
+void Truth::Record(const Change& change) {
+  DomainRecord& record = domains_[change.after->uid()];
+  record.last = change.after;
+  record.exists = change.type != Change::Type::kDeleted;
+  record.had_finalizer = record.had_finalizer || change.after->HasFinalizer(kFinalizer);
+  if (change.after->deleting() && record.deletion_asked == 0) {
+    record.deletion_asked = change.revision();
+  }
+}
+
+// As if all changes had been applied.
+Truth FinalTruth(const History& history) {
+  Truth truth;
+  for (const Kind kind : kAllKinds) {
+    truth.state_[static_cast<std::size_t>(kind)] = history.Live(kind);
+  }
+  for (const std::size_t place : history.ChangesOf(Kind::kComputeDomain)) {
+    truth.Record(history.changes()[place]);
+  }
+  return truth;
+}
+
+const char* ToString(Role role) {
+  switch (role) {
+    case Role::kNone:
+      return "nothing";
+    case Role::kDaemonSet:
+      return "DaemonSet";
+    case Role::kDaemonTemplate:
+      return "daemon template";
+    case Role::kWorkloadTemplate:
+      return "workload template";
+    case Role::kClique:
+      return "clique";
+  }
+  return "nothing";
+}
+
+Role RoleOf(const Truth& truth, const Suspects& suspects, Kind kind, const Object& object) {
+  const std::string& domain = object.Label(kDomainLabel);
+  if (domain.empty()) return Role::kNone;
+  const kube::ObjectKey& key = object.key();
+  const bool in_driver_namespace = key.ns == suspects.driver_namespace;
+  const bool has_daemon_name = suspects.any_daemon_name || key.name == DaemonName(domain);
+  if (kind == Kind::kDaemonSet) {
+    return in_driver_namespace && has_daemon_name ? Role::kDaemonSet : Role::kNone;
+  }
+  if (kind == Kind::kClique) {
+    const bool has_name = key.name.starts_with(domain + ".");
+    return in_driver_namespace && has_name ? Role::kClique : Role::kNone;
+  }
+  if (kind != Kind::kClaimTemplate) return Role::kNone;
+  const std::string& target = object.Label(kTargetLabel);
+  if (target == "Daemon") {
+    return in_driver_namespace && has_daemon_name ? Role::kDaemonTemplate : Role::kNone;
+  }
+  const DomainRecord* record = truth.FindDomain(domain);
+  if (target != "Workload" || record == nullptr) return Role::kNone;
+  const std::string& name =
+      At(record->last->value(), {"spec", "channel", "resourceClaimTemplate", "name"}).AsString();
+  const bool is_there = key.ns == record->last->key().ns && key.name == name;
+  return is_there ? Role::kWorkloadTemplate : Role::kNone;
+}
+
+bool IsDaemonPod(const Suspects& suspects, const Object& pod, const kube::Uid& domain) {
+  return pod.key().ns == suspects.driver_namespace && pod.Label(kDomainLabel) == domain &&
+         pod.ControllerOwner()["kind"].AsString() == "DaemonSet";
+}
+
+bool IsDaemonClaim(const Suspects& suspects, const Object& claim, const kube::Uid& domain) {
+  if (claim.key().ns != suspects.driver_namespace) return false;
+  const auto config = FindConfig(claim);
+  return config && !config->is_channel && config->domain == domain;
+}
+
+bool HoldsChannel(const Object& claim, const Object& domain) {
+  if (claim.key().ns != domain.key().ns || IsAdminAccess(claim)) return false;
+  const auto config = FindConfig(claim);
+  return config && config->is_channel && config->domain == domain.uid() &&
+         !AllocatedNode(claim).empty();
+}
+
+bool IsConsumer(const Object& claim, const Object& domain) {
+  return HoldsChannel(claim, domain) && !claim["status"]["reservedFor"].items().empty();
+}
+
+bool MayRollUnderJob(const Object& domain) {
+  return At(domain.meta(), {"annotations", kDaemonRollAnnotation}).AsString() == "Always";
+}
+
+std::chrono::seconds DeletionGraceOf(const Suspects& suspects, const Object& domain) {
+  const std::string& said = At(domain.meta(), {"annotations", kDeletionGraceAnnotation}).AsString();
+  const auto grace = base::ParseDuration(said);
+  return grace ? std::chrono::ceil<std::chrono::seconds>(*grace) : suspects.deletion_grace;
+}
+
+bool IsNodeLost(const Truth& truth, const std::string& node) {
+  if (node.empty()) return false;
+  const ObjectPtr found = truth.Get(Kind::kNode, {.name = node});
+  return !found || FindCondition(found->value(), "Ready")["status"].AsString() != "True";
+}
+
+std::string Show(Kind kind, const kube::ObjectKey& key) {
+  return Describe(kind).resource.kind + " " + kube::ToString(key);
+}
+
+}  // namespace simulation

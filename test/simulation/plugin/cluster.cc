@@ -1,0 +1,182 @@
+#include <algorithm>
+
+#include "node/plugin/rules/checkpoint.h"
+#include "pkg/base/check.h"
+#include "test/simulation/apiserver/contract.h"
+#include "test/simulation/plugin/world.h"
+
+namespace simulation {
+
+namespace {
+
+using json::Value;
+using State = PluginPod::State;
+
+}  // namespace
+
+// ---- Daemons
+
+std::string PluginWorld::LabelOf(const Node& node) const {
+  return store_.Get(Kind::kNode, {.name = node.name})->Label(kDomainLabel);
+}
+
+bool PluginWorld::HasEntry(const PluginPod& daemon) const {
+  const auto says = [&](const Value& members, std::string_view name) {
+    return std::ranges::any_of(
+        members.items(), [&](const Value& entry) { return entry[name].AsString() == daemon.node; });
+  };
+  if (!clique_.empty()) {
+    const ObjectPtr clique = store_.Get(
+        Kind::kClique,
+        {.ns = std::string(kDriverNamespace), .name = CliqueName(daemon.domain, clique_)});
+    return clique && says((*clique)["daemons"], "nodeName");
+  }
+  for (const auto& [key, domain] : store_.Live(Kind::kComputeDomain)) {
+    if (domain->uid() == daemon.domain) return says((*domain)["status"]["nodes"], "name");
+  }
+  return false;
+}
+
+void PluginWorld::SetEntry(const PluginPod& daemon, bool ready) {
+  const int index = daemon.node == "node-a" ? 0 : 1;
+  const auto put = [&](Value& members, const char* name) {
+    std::erase_if(members.MutableItems(),
+                  [&](const Value& entry) { return entry[name].AsString() == daemon.node; });
+    if (!ready) return;
+    Value entry = Value::Object({{name, daemon.node},
+                                 {"ipAddress", "10.0.0." + std::to_string(index + 1)},
+                                 {"cliqueID", clique_},
+                                 {"index", index},
+                                 {"status", "Ready"}});
+    members.Append(std::move(entry));
+  };
+  const std::string actor = "daemon of " + daemon.node;
+  if (clique_.empty()) {
+    for (const auto& [key, domain] : store_.Live(Kind::kComputeDomain)) {
+      if (domain->uid() != daemon.domain) continue;
+      const Reply written = store_.Edit(
+          actor, Kind::kComputeDomain, key,
+          [&](Value& object) {
+            if (!object["status"].IsObject())
+              object["status"] = Value::Object({{"status", "NotReady"}});
+            if (!object["status"]["nodes"].IsArray()) object["status"]["nodes"] = Value::Array();
+            put(object["status"]["nodes"], "name");
+          },
+          Subresource::kStatus);
+      CHECK(written.ok());
+      return;
+    }
+    return;
+  }
+  const kube::ObjectKey key = {.ns = std::string(kDriverNamespace),
+                               .name = CliqueName(daemon.domain, clique_)};
+  if (!store_.Get(Kind::kClique, key)) {
+    const Value object = Value::Object(
+        {{"metadata", Value::Object({{"name", key.name}})}, {"daemons", Value::Array()}});
+    CHECK(store_.Create(actor, Kind::kClique, key.ns, object).ok());
+  }
+  const Reply written = store_.Edit(actor, Kind::kClique, key, [&](Value& object) {
+    if (!object["daemons"].IsArray()) object["daemons"] = Value::Array();
+    put(object["daemons"], "nodeName");
+  });
+  CHECK(written.ok());
+}
+
+// The DaemonSet's pod on a node, and what it says of itself.
+bool PluginWorld::StepDaemons(Node& node) {
+  const std::string label = LabelOf(node);
+  const auto& domains = store_.Live(Kind::kComputeDomain);
+  const bool wants =
+      std::ranges::any_of(domains, [&](const auto& item) { return item.second->uid() == label; });
+  bool has_daemon = false;
+  for (const auto& pod : pods_) {
+    if (!pod->is_daemon || pod->node != node.name || pod->state == State::kGone) continue;
+    has_daemon = true;
+    const bool is_up = pod->state == State::kPrepared && daemons_work_ &&
+                       store_.now() >= pod->prepared_at + PluginPod::kDaemonStartsIn;
+    if (is_up != HasEntry(*pod)) {
+      SetEntry(*pod, is_up);
+      if (is_up == HasEntry(*pod)) return true;  // Else its domain is gone.
+    }
+    if (pod->state != State::kEnding && (!wants || pod->domain != label)) {
+      EndPod(pod->name);
+      return true;
+    }
+  }
+  if (!wants || has_daemon) return false;
+  const std::string name = "daemon-" + std::to_string(++daemons_);
+  MakePod({.pod = name,
+           .ns = std::string(kDriverNamespace),
+           .domain = label,
+           .node = node.name,
+           .device = "daemon-0"});
+  pods_.back()->is_daemon = true;
+  return true;
+}
+
+// ---- What is left
+
+// What a node is left with.
+void PluginWorld::CheckNode(const Node& node, bool is_last) {
+  const auto is_here = [&](const auto& pod) { return pod->node == node.name; };
+  for (const auto& pod : pods_) {
+    if (pod->state != State::kPrepared || !is_here(pod) || clique_.empty()) continue;
+    const bool is_whole =
+        node.disk.specs.contains(pod->uid) &&
+        (pod->is_daemon ? node.disk.folders.contains(pod->domain) : LabelOf(node) == pod->domain);
+    if (is_whole) continue;
+    outcome_.violations.push_back("N-5: pod " + pod->name + " is prepared on " + node.name +
+                                  ", and what it needs there is gone");
+  }
+  const bool is_used = std::ranges::any_of(
+      pods_, [&](const auto& pod) { return is_here(pod) && pod->state != State::kGone; });
+  if (is_used) return;
+  const auto checkpoint = plugin::DecodeCheckpoint(node.disk.checkpoint.value_or(""));
+  const bool is_clean =
+      LabelOf(node).empty() && node.disk.specs.empty() && checkpoint && checkpoint->claims.empty();
+  // One that was deleted late waits for the round after the next, as what was aborted.
+  if (!is_last && outcome_.struck) return;
+  if (!is_clean) outcome_.violations.push_back("N-3: something stays on " + node.name);
+  for (const std::string& folder : node.disk.folders) {
+    const bool lives =
+        std::ranges::any_of(store_.Live(Kind::kComputeDomain),
+                            [&](const auto& item) { return item.second->uid() == folder; });
+    if (!lives) outcome_.violations.push_back("N-3: the folder of " + folder + " stays");
+  }
+}
+
+// How a node is left, in words; without notes of what is not prepared, which upkeep takes away when
+// it comes by, or when the pod goes.
+std::string PluginWorld::Describe(const Node& node) const {
+  const auto checkpoint = plugin::DecodeCheckpoint(node.disk.checkpoint.value_or(""));
+  int entries = checkpoint ? 0 : -1;
+  if (checkpoint) {
+    for (const auto& [uid, entry] : checkpoint->claims) {
+      if (entry.state == plugin::ClaimState::kCompleted) ++entries;
+    }
+  }
+  return node.name + ": label " + LabelOf(node) + ", " + std::to_string(node.disk.specs.size()) +
+         " specs, " + std::to_string(node.disk.folders.size()) + " folders, " +
+         std::to_string(entries) + " entries; ";
+}
+
+// N-5, and the nodes.
+void PluginWorld::CheckRest(const PluginPhase& phase) {
+  std::string rest;
+  std::set<std::string> prepared;
+  for (const auto& pod : pods_) {
+    if (!pod->is_daemon && pod->state == State::kPrepared) prepared.insert(pod->name);
+  }
+  for (const std::string& name : prepared) rest += name + " is prepared; ";
+  const bool is_right = phase.any_one ? prepared.size() == 1 : prepared == *phase.prepared;
+  if (!is_right && plan_.strike != PluginStrike::kDomainDeleted)
+    outcome_.violations.push_back("N-5: other pods are prepared than should be: " + rest);
+  for (const auto& [name, node] : nodes_) {
+    CheckNode(*node, phase.is_last);
+    rest += Describe(*node);
+  }
+  Note("at rest: " + rest);
+  if (!phase.any_one) outcome_.rests.push_back(std::move(rest));
+}
+
+}  // namespace simulation

@@ -1,0 +1,152 @@
+// One kubelet plugin's process in the simulation: the product's own rules and the reflectors that
+// it watches with, moved one request, one frame or one edit of the disk at a time. To crash it is
+// to destroy it.
+//
+// For one thread. Time is the store's.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "controller/api/types.h"
+#include "node/plugin/rules/garbage.h"
+#include "pkg/kube/cache/store.h"
+#include "test/simulation/cluster/process_parts.h"
+#include "test/simulation/cluster/watcher.h"
+#include "test/simulation/plugin/disk.h"
+
+namespace simulation {
+
+// What a mutant changes.
+struct PluginRules {
+  std::function<plugin::Step(const plugin::Self&, const plugin::Claim&, const plugin::Checkpoint&,
+                             const plugin::Observed&)>
+      prepare = &plugin::Prepare;
+  std::function<plugin::Step(const plugin::Self&, const std::string&, const plugin::Checkpoint&,
+                             const plugin::Observed&)>
+      unprepare = &plugin::Unprepare;
+  std::function<plugin::Upkeep(const plugin::Self&, const plugin::Checkpoint&,
+                               const plugin::Litter&)>
+      upkeep = &plugin::FindUpkeep;
+  std::function<plugin::Resumed(const std::optional<std::string>&, const std::string&)> resume =
+      &plugin::Resume;
+  std::function<plugin::Checkpoint(const plugin::Self&, const std::string&,
+                                   const std::vector<plugin::Claim>&, const plugin::Litter&)>
+      rebuild = &plugin::Rebuild;
+};
+
+struct PluginOptions {
+  std::string client = {};
+  plugin::Self self = {};
+  PluginRules rules = {};
+  // What it sees of domains and cliques for its first while.
+  Revision old_view = kNewest;
+  std::uint64_t seed = 1;
+};
+
+// What becomes of an edit; it may throw ProcessDied.
+using EditDisk = std::function<base::Result<void>(const DiskEdit& edit)>;
+
+enum class Verb { kPrepare, kUnprepare };
+struct PluginAnswer {
+  Verb verb = Verb::kPrepare;
+  int ticket = 0;
+  kube::Uid uid = {};
+  std::string error = {};
+  std::vector<std::string> cdi_ids = {};
+};
+
+class Plugin {
+ public:
+  Plugin(ApiServer& server, const NodeDisk& disk, PluginOptions options, Serve serve,
+         EditDisk edit);
+
+  // The kubelet asks; an answer has the same ticket.
+  void Ask(Verb verb, const kube::ObjectKey& key, const kube::Uid& uid, int ticket);
+  [[nodiscard]] std::vector<PluginAnswer> TakeAnswers() { return std::exchange(answers_, {}); }
+
+  // Moves one thing; whether there was one to move now.
+  bool Step();
+  // When it has something to do although nothing changes.
+  [[nodiscard]] std::optional<Time> NextDue() const;
+  void ExpireWatches();
+
+ private:
+  struct Call {
+    Verb verb = Verb::kPrepare;
+    kube::ObjectKey key = {};
+    kube::Uid uid = {};
+    int ticket = 0;
+    plugin::TimePoint since = {};
+    std::optional<plugin::Claim> claim = {};
+    bool looked_for_domain = false;
+    std::optional<plugin::Domain> domain = {};  // By that.
+    bool tried_node = false;
+    std::optional<plugin::TimePoint> sleeps_until = {};
+    std::size_t slept_at = 0;  // News by then.
+    bool over = false;
+  };
+  struct NodeSeen {
+    std::string domain = {};
+    std::string version = {};
+  };
+
+  [[nodiscard]] Revision View() const;
+  [[nodiscard]] std::optional<std::string> Text(const http::Request& request);
+  bool StepWatches();
+  bool StepStart();
+  bool StepCall(Call& call);
+  bool StepUpkeep();
+  [[nodiscard]] bool DoUpkeep(const plugin::Upkeep& upkeep);
+  void EndRound(bool failed);
+  [[nodiscard]] bool ReadClaim(Call& call);
+  [[nodiscard]] bool ReadNode();
+  [[nodiscard]] std::optional<std::vector<api::ComputeDomain>> ListDomains();
+  [[nodiscard]] plugin::Observed See(const Call& call) const;
+  [[nodiscard]] std::optional<plugin::Domain> FindDomain(const std::string& uid) const;
+  [[nodiscard]] bool IsReady(const std::string& domain) const;
+  [[nodiscard]] plugin::Litter FindLitter() const;
+  void Do(Call& call, const plugin::Step& step);
+  [[nodiscard]] base::Result<void> Try(Call& call, const plugin::Step& step);
+  [[nodiscard]] base::Result<void> Note(plugin::Checkpoint checkpoint);
+  [[nodiscard]] base::Result<void> Label(const std::string& domain);
+  void Answer(Call& call, const plugin::Step& step);
+  void Sleep(Call& call, plugin::TimePoint until);
+  [[nodiscard]] bool Sleeps(const Call& call) const;
+
+  ApiServer& server_;
+  const NodeDisk& disk_;
+  const PluginOptions options_;
+  const Serve serve_;
+  const EditDisk edit_;
+  StoreClock clock_;
+  const Time born_;
+  SeededRandom random_;
+  RingLogger logger_;
+  kube::Store<api::ComputeDomain> domains_;
+  kube::Store<api::Clique> cliques_;
+  kube::Reflector domain_reflector_;
+  kube::Reflector clique_reflector_;
+  std::deque<Watcher> watches_;
+  std::size_t news_ = 0;
+
+  std::optional<plugin::Resumed> resumed_;
+  std::optional<std::vector<plugin::Claim>> claims_;  // To rebuild by.
+  bool started_ = false;
+  plugin::TimePoint start_again_ = {};
+  plugin::Checkpoint checkpoint_;
+  std::optional<NodeSeen> node_;
+  std::deque<Call> calls_;
+  std::vector<PluginAnswer> answers_;
+
+  plugin::TimePoint next_round_ = {};
+  bool listed_ = false;  // In this round, as the next.
+  std::set<std::string> domains_gone_;
+  std::set<std::string> looked_up_;
+};
+
+}  // namespace simulation

@@ -1,0 +1,210 @@
+#include <utility>
+
+#include "test/simulation/apiserver/contract.h"
+#include "test/simulation/plugin/world.h"
+
+namespace simulation {
+
+namespace {
+
+using Phases = std::vector<PluginPhase>;
+using Names = std::set<std::string>;
+using World = PluginWorld;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+constexpr auto kSettles = minutes(3);
+constexpr auto kAllIsOver = minutes(25);  // Two rounds of upkeep.
+
+// All end, and then the domains are deleted.
+void End(Phases& phases, const Names& pods, const Names& domains) {
+  phases.push_back({.begin =
+                        [pods](World& world) {
+                          for (const std::string& pod : pods) world.EndPod(pod);
+                        },
+                    .lasts = kAllIsOver,
+                    .prepared = Names()});
+  phases.push_back({.begin =
+                        [domains](World& world) {
+                          for (const std::string& domain : domains) world.DeleteDomain(domain);
+                        },
+                    .lasts = kAllIsOver,
+                    .prepared = Names(),
+                    .is_last = true});
+}
+
+// P1: a domain, and a pod on each of two nodes.
+Phases OneDomain() {
+  Phases phases = {{.begin =
+                        [](World& world) {
+                          world.MakeDomain("d1", "train");
+                          world.MakePod({.pod = "p1", .ns = "train", .domain = "d1"});
+                          world.MakePod(
+                              {.pod = "p2", .ns = "train", .domain = "d1", .node = "node-b"});
+                        },
+                    .lasts = kSettles,
+                    .prepared = Names{"p1", "p2"}}};
+  End(phases, {"p1", "p2"}, {"d1"});
+  return phases;
+}
+
+// P2: the next domain's pod comes to a node while the pod of another still holds the channel there;
+// and one of the same domain after the other.
+Phases TwoDomainsOneChannel() {
+  Phases phases = {{.begin =
+                        [](World& world) {
+                          world.MakeDomain("d1", "train");
+                          world.MakeDomain("d2", "other");
+                          world.MakePod({.pod = "p1", .ns = "train", .domain = "d1"});
+                        },
+                    .lasts = kSettles,
+                    .prepared = Names{"p1"}},
+                   {.begin =
+                        [](World& world) {
+                          world.MakePod({.pod = "p2", .ns = "other", .domain = "d2"});
+                          world.MakePod({.pod = "p3", .ns = "train", .domain = "d1"});
+                        },
+                    .lasts = kSettles,
+                    .prepared = Names{"p1"},
+                    .any_one = true},
+                   {.begin = [](World& world) { world.EndPod("p1"); }, .lasts = kSettles},
+                   {.begin = [](World& world) { world.EndPod("p3"); },
+                    .lasts = kSettles,
+                    .prepared = Names{"p2"}}};
+  End(phases, {"p2"}, {"d1", "d2"});
+  return phases;
+}
+
+// P3: claims that are never to be prepared, beside one that is.
+Phases WrongClaims() {
+  Phases phases = {
+      {.begin =
+           [](World& world) {
+             world.MakeDomain("d1", "train");
+             world.MakeDomain("d2", "other");
+             world.MakePod({.pod = "p1", .ns = "train", .domain = "d1"});
+             world.MakePod({.pod = "thief", .ns = "other", .domain = "d1"});
+             world.MakePod({.pod = "spy",
+                            .ns = "train",
+                            .domain = "d1",
+                            .node = "node-b",
+                            .device = "daemon-0"});
+             world.MakePod({.pod = "typo",
+                            .ns = "train",
+                            .domain = "d1",
+                            .node = "node-b",
+                            .extra_field = "allocationmode"});
+             world.MakePod({.pod = "path", .ns = "train", .domain = "../../etc", .node = "node-b"});
+           },
+       .lasts = kSettles,
+       .prepared = Names{"p1"}}};
+  End(phases, {"p1", "thief", "spy", "typo", "path"}, {"d1", "d2"});
+  return phases;
+}
+
+// P4: a domain is deleted under its pods, one of which was prepared and one is on its way.
+Phases DomainGoes() {
+  return {{.begin =
+               [](World& world) {
+                 world.MakeDomain("d1", "train");
+                 world.MakePod({.pod = "p1", .ns = "train", .domain = "d1"});
+               },
+           .lasts = kSettles,
+           .prepared = Names{"p1"}},
+          {.begin =
+               [](World& world) {
+                 world.MakePod({.pod = "p2", .ns = "train", .domain = "d1", .node = "node-b"});
+               },
+           .lasts = seconds(2)},
+          {.begin = [](World& world) { world.DeleteDomain("d1"); }, .lasts = kSettles},
+          {.begin =
+               [](World& world) {
+                 world.EndPod("p1");
+                 world.EndPod("p2");
+               },
+           .lasts = kAllIsOver,
+           .prepared = Names(),
+           .is_last = true}};
+}
+
+// P5: the nodes have no fabric.
+Phases NoFabric() {
+  Phases phases = {{.begin =
+                        [](World& world) {
+                          world.SetFabric("");
+                          world.MakeDomain("d1", "train");
+                          world.MakePod({.pod = "p1", .ns = "train", .domain = "d1"});
+                          world.MakePod({.pod = "thief", .ns = "other", .domain = "d1"});
+                        },
+                    .lasts = kSettles,
+                    .prepared = Names{"p1"}}};
+  End(phases, {"p1", "thief"}, {"d1"});
+  return phases;
+}
+
+// P6: a pod ends while it waits for a daemon that does not come up.
+Phases EndedWhileItWaits() {
+  Phases phases = {{.begin =
+                        [](World& world) {
+                          world.SetDaemonsReady(false);
+                          world.MakeDomain("d1", "train");
+                          world.MakePod({.pod = "p1", .ns = "train", .domain = "d1"});
+                        },
+                    .lasts = minutes(1)},
+                   {.begin = [](World& world) { world.EndPod("p1"); }, .lasts = kSettles},
+                   {.begin =
+                        [](World& world) {
+                          world.SetDaemonsReady(true);
+                          world.MakePod({.pod = "p2", .ns = "train", .domain = "d1"});
+                        },
+                    .lasts = kSettles,
+                    .prepared = Names{"p2"}}};
+  End(phases, {"p2"}, {"d1"});
+  return phases;
+}
+
+// P7: the same, and another pod comes for the claim while it is noted that it was taken back.
+Phases UsedAnew() {
+  Phases phases = {
+      {.begin =
+           [](World& world) {
+             world.SetDaemonsReady(false);
+             world.MakeDomain("d1", "train");
+             world.MakePod({.pod = "p1", .ns = "train", .domain = "d1", .keeps_claim = true});
+           },
+       .lasts = seconds(20)},
+      {.begin = [](World& world) { world.EndPod("p1"); }, .lasts = seconds(110)},
+      {.begin =
+           [](World& world) {
+             world.SetDaemonsReady(true);
+             world.ReplaceUserOf("p1");
+           },
+       .lasts = kSettles,
+       .prepared = Names{"p1"}}};
+  End(phases, {"p1"}, {"d1"});
+  return phases;
+}
+
+const std::map<std::string, Phases>& All() {
+  static const std::map<std::string, Phases> workloads = {
+      {"P1", OneDomain()},   {"P2", TwoDomainsOneChannel()},
+      {"P3", WrongClaims()}, {"P4", DomainGoes()},
+      {"P5", NoFabric()},    {"P6", EndedWhileItWaits()},
+      {"P7", UsedAnew()}};
+  return workloads;
+}
+
+}  // namespace
+
+const std::vector<PluginPhase>* FindPluginWorkload(const std::string& name) {
+  const auto it = All().find(name);
+  return it == All().end() ? nullptr : &it->second;
+}
+
+std::vector<std::string> PluginWorkloads() {
+  std::vector<std::string> names;
+  for (const auto& [name, phases] : All()) names.push_back(name);
+  return names;
+}
+
+}  // namespace simulation

@@ -1,0 +1,134 @@
+// Kubelets of some nodes, their plugins, and as much of a cluster as these ask for: users who make
+// and delete pods with claims, and the daemons of domains, which come to the nodes that are
+// labelled.
+//
+// For one thread.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "test/simulation/plugin/oracles.h"
+#include "test/simulation/plugin/process.h"
+#include "test/simulation/plugin/scenario.h"
+
+namespace simulation {
+
+// A pod with one claim, as its kubelet has it.
+struct PluginPod {
+  static constexpr std::chrono::seconds kDaemonStartsIn{2};
+  enum class State { kWanted, kPrepared, kEnding, kGone };
+  std::string name = {};
+  kube::ObjectKey key = {};  // Of the claim.
+  kube::Uid uid = {};
+  std::string node = {};
+  std::string domain = {};  // UID.
+  bool is_daemon = false;   // Of the DaemonSet.
+  bool keeps_claim = false;
+  State state = State::kWanted;
+  bool asked = false;         // The kubelet has asked for it to be prepared,
+  std::string asked_in = {};  // in this boot.
+  std::optional<int> ticket = {};
+  Time asked_at = {};
+  Time ask_at = {};
+  Time prepared_at = {};
+};
+
+class PluginWorld;
+struct PluginPhase {
+  std::function<void(PluginWorld&)> begin = {};
+  std::chrono::seconds lasts{0};
+  // Who must be prepared by its end, and nobody else of the users' pods; nothing: not asked.
+  std::optional<std::set<std::string>> prepared = {};
+  bool any_one = false;  // Or another one in place of it.
+  bool is_last = false;
+};
+
+class PluginWorld {
+ public:
+  PluginWorld(PluginPlan plan, bool trace);
+  void Live();
+  [[nodiscard]] const PluginOutcome& outcome() const { return outcome_; }
+
+  // What users do.
+  void MakeDomain(const std::string& name, const std::string& ns);
+  void DeleteDomain(const std::string& name);
+  struct Asks {
+    std::string pod = {};
+    std::string ns = {};
+    std::string domain = {};
+    std::string node = "node-a";
+    std::string device = "channel-0";
+    std::string extra_field = {};  // Of the configuration.
+    bool keeps_claim = false;      // It was made by a user, and outlives the pod.
+  };
+  void MakePod(const Asks& asks);
+  void EndPod(const std::string& name);
+  // Another pod for the claim of one that has ended.
+  void ReplaceUserOf(const std::string& name);
+  void SetFabric(const std::string& clique) { clique_ = clique; }
+  void SetDaemonsReady(bool ready) { daemons_work_ = ready; }
+
+ private:
+  struct Node {
+    std::string name = {};
+    int boots = 0;
+    NodeDisk disk = {};
+    std::unique_ptr<Plugin> plugin = {};
+    Time start_at = {};
+  };
+
+  void RunFor(std::chrono::seconds time);
+  bool StepAll();
+  bool StepNode(Node& node);
+  bool StepKubelet(Node& node, PluginPod& pod);
+  void Take(Node& node, const PluginAnswer& answer);
+  bool StepDaemons(Node& node);
+  void SetEntry(const PluginPod& daemon, bool ready);
+  [[nodiscard]] bool HasEntry(const PluginPod& daemon) const;
+  [[nodiscard]] std::string LabelOf(const Node& node) const;
+  void StartPlugin(Node& node, bool after_crash);
+  void Boot(Node& node, bool keeps_specs);
+  void EndLife(Node& node);
+  void CheckRest(const PluginPhase& phase);
+  void CheckNode(const Node& node, bool is_last);
+  [[nodiscard]] std::string Describe(const Node& node) const;
+  void Note(const std::string& line);
+  [[nodiscard]] Time NextDue() const;
+  PluginEvent& Log(Node& node, PluginEvent::What what, const std::string& name);
+  // Whether the strike hits now.
+  bool IsStruck(bool is_request, bool is_write, bool is_checkpoint);
+  void StrikeWorld(Node& node);
+  base::Result<http::Response> Serve(Node& node, const http::Request& request);
+  base::Result<void> Edit(Node& node, const DiskEdit& edit);
+
+  const PluginPlan plan_;
+  const bool traced_;
+  PluginRules rules_;
+  PluginOutcome outcome_;
+  ObjectStore store_;
+  ApiServer server_;
+  std::map<std::string, kube::Uid> domains_;       // By name, also those that are gone.
+  std::map<std::string, std::string> namespaces_;  // Of these.
+  std::map<std::string, std::unique_ptr<Node>> nodes_;
+  std::vector<std::unique_ptr<PluginPod>> pods_;
+  PluginEvents events_;
+  std::string clique_ = "f4b1c0de-0000-4000-8000-000000000001.1";
+  bool daemons_work_ = true;
+  Revision began_ = 0;
+  int tickets_ = 0;
+  int daemons_ = 0;
+  int starts_ = 0;
+  Time struck_at_ = {};
+};
+
+// nullptr: there is none such.
+[[nodiscard]] const std::vector<PluginPhase>* FindPluginWorkload(const std::string& name);
+[[nodiscard]] std::vector<std::string> PluginWorkloads();
+
+}  // namespace simulation

@@ -1,0 +1,672 @@
+#include "test/simulation/scenarios/scripts.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "test/simulation/apiserver/fixtures.h"
+#include "test/simulation/scenarios/world.h"
+
+namespace simulation {
+
+namespace {
+
+using json::Value;
+using Nodes = std::vector<std::string>;
+
+const DomainName kJob = {.key = {.ns = "train", .name = "job"}, .template_name = "job-channel"};
+// Another domain: beside it in its namespace, and in a namespace of its own.
+const DomainName kTwin = {.key = {.ns = "train", .name = "twin"}, .template_name = "twin-channel"};
+const DomainName kOther = {.key = {.ns = "lab", .name = "other"}, .template_name = "channel"};
+
+// Two nodes of one clique, one of another, one without fabric.
+const std::vector<std::pair<std::string, std::string>> kFourNodes = {
+    {"node-a", "c1.0"}, {"node-b", "c1.0"}, {"node-c", "c2.0"}, {"node-d", ""}};
+const Nodes kAll = {"node-a", "node-b", "node-c", "node-d"};
+
+Workload& Form(World& world, Nodes nodes) {
+  world.CreateDomain(kJob);
+  Workload& job = world.StartJob("pods", kJob, std::move(nodes));
+  world.Rest("the domain forms");
+  return job;
+}
+
+void CreateReadyDelete(World& world) {
+  Workload& job = Form(world, kAll);
+  job.Finish();
+  world.RunToRest("the workload ends");
+}
+
+void DeleteWhileForming(World& world) {
+  world.CreateDomain(kJob);
+  Workload& job = world.StartJob("pods", kJob, kAll);
+  // A node is reserved for the domain, and no daemon runs yet.
+  world.RunUntil("a node is labelled", [](const World& now) {
+    return std::ranges::any_of(now.All(Kind::kNode), [](const auto& node) {
+      return !node.second->Label(kDomainLabel).empty();
+    });
+  });
+  world.UserDeletes(kJob);
+  world.Rest("the deletion waits for the job");
+  job.Finish();
+  world.Rest("the job ends");
+}
+
+void RecreateUnderTheSameName(World& world) {
+  Workload& job = Form(world, kAll);
+  job.Finish();
+  world.UserRecreates(kJob);
+  world.Rest("the second domain forms");
+}
+
+void TwoDomainsOneAfterTheOther(World& world) {
+  Workload& job = Form(world, {"node-a", "node-b", "node-d"});
+  job.Finish();
+  world.Rest("the first job ends");
+  world.CreateDomain(kOther);
+  Workload& next = world.StartJob("next", kOther, {"node-a", "node-b", "node-d"});
+  world.Rest("the second domain takes the nodes over");
+  next.Finish();
+  world.Rest("the second job ends");
+}
+
+bool IsLabelled(const World& world, const std::string& node) {
+  const ObjectPtr found = world.Get(Kind::kNode, {.name = node});
+  return found && !found->Label(kDomainLabel).empty();
+}
+
+void CompeteForANode(World& world, const std::function<void()>& before_the_rival) {
+  world.CreateDomain(kJob);
+  world.CreateDomain(kOther);
+  Workload& job = world.StartJob("pods", kJob, {"node-a", "node-b"});
+  before_the_rival();
+  Workload& rival = world.StartJob("rival", kOther, {"node-b", "node-c"});
+  world.Rest("one of them gets the node");
+  job.Finish();
+  world.Rest("the other gets the node");
+  rival.Finish();
+  world.Rest("the other ends");
+}
+
+void TwoDomainsCompeteForANode(World& world) {
+  CompeteForANode(world, [] {});
+}
+
+// The scheduler comes to the rival's pods first, unless something held these up.
+void TheRivalComesSecond(World& world) {
+  CompeteForANode(world, [&] {
+    world.RunUntil("it has the node", [](const World& now) { return IsLabelled(now, "node-b"); });
+  });
+}
+
+void ScaleOutAndIn(World& world) {
+  Workload& job = Form(world, {"node-b"});
+  Workload& more = world.StartJob("more", kJob, {"node-a", "node-c", "node-d"});
+  world.Rest("nodes join");
+  job.Finish();
+  world.Rest("a node leaves");
+  Workload& again = world.StartJob("again", kJob, {"node-b"});
+  world.Rest("it joins again");
+  more.Finish();
+  again.Finish();
+  world.Rest("all leave");
+}
+
+void MoveToAnotherRack(World& world) {
+  Workload& job = Form(world, {"node-a", "node-b", "node-c"});
+  world.cluster().FailNode("node-a");
+  world.Rest("the node is carried away");
+  world.cluster().agent("node-a").MoveTo("c2.0");
+  world.cluster().RecoverNode("node-a", true);
+  world.Rest("it comes back in another rack");
+  job.Finish();
+  world.Rest("the workload ends");
+}
+
+ObjectPtr FindDaemonPod(const World& world, const std::string& node) {
+  for (const auto& [key, pod] : world.All(Kind::kPod)) {
+    const bool is_daemon = key.ns == kDriverNamespace && !pod->deleting();
+    if (is_daemon && TargetNode(*pod) == node) return pod;
+  }
+  return nullptr;
+}
+
+// By hand, as under the update strategy OnDelete; then by the controller, for a new image: not
+// before the user allows it, since a job runs.
+void ReplaceDaemonsOneByOne(World& world) {
+  Workload& job = Form(world, kAll);
+  for (const std::string& node : kAll) {
+    if (const ObjectPtr pod = FindDaemonPod(world, node)) {
+      world.UserDeletes(Kind::kPod, pod->key());
+    }
+    world.Rest("the daemon of " + node + " is replaced");
+  }
+  for (const auto& [key, set] : Objects(world.All(Kind::kDaemonSet))) {
+    world.UserEdits(Kind::kDaemonSet, key, [](Value& edited) {
+      edited["spec"]["updateStrategy"] = Value::Object({{"type", "RollingUpdate"}});
+    });
+    world.Rest("a user wants all daemons replaced whenever the template changes");
+    world.UserEdits(Kind::kDaemonSet, key, [](Value& edited) {
+      Value& containers = edited["spec"]["template"]["spec"]["containers"];
+      for (Value& container : containers.MutableItems()) container["image"] = "theirs";
+    });
+  }
+  world.Rest("a user has edited the DaemonSet");
+  world.UpgradeController("cdom:2");
+  world.Rest("the daemons of a job stay");
+  world.UserEdits(Kind::kComputeDomain, kJob.key, [](Value& domain) {
+    domain["metadata"]["annotations"][kDaemonRollAnnotation] = "Always";
+  });
+  world.Rest("the controller replaces them all");
+  job.Finish();
+  world.RunToRest("the workload ends");
+}
+
+void DeleteTheNamespace(World& world) {
+  world.CreateDomain(kJob);
+  world.CreateDomain(kTwin);
+  world.StartJob("pods", kJob, {"node-a", "node-b"});
+  world.StartJob("more", kTwin, {"node-c"});
+  world.Rest("both domains form");
+  world.UserDeletes(Kind::kNamespace, {.name = kJob.key.ns});
+  world.Rest("the namespace goes");
+  if (world.Get(Kind::kNamespace, {.name = kJob.key.ns})) {
+    world.Say("L2: the namespace is still there");
+  }
+}
+
+void DeleteTheChildren(World& world) {
+  Workload& job = Form(world, {"node-a", "node-b", "node-d"});
+  const auto remove = [&](Kind kind, const kube::ObjectKey& key) {
+    world.UserDeletes(kind, key);
+    world.Rest("the user has deleted " + Describe(kind).resource.kind + " " + key.name);
+  };
+  const auto daemon_key = [&] {
+    const ObjectPtr domain = world.Get(Kind::kComputeDomain, kJob.key);
+    return kube::ObjectKey{.ns = std::string(kDriverNamespace),
+                           .name = DaemonName(domain ? domain->uid() : "none")};
+  };
+  remove(Kind::kClaimTemplate, {.ns = kJob.key.ns, .name = kJob.template_name});
+  remove(Kind::kClaimTemplate, daemon_key());
+  for (const auto& [key, clique] : Objects(world.All(Kind::kClique))) remove(Kind::kClique, key);
+  remove(Kind::kDaemonSet, daemon_key());
+
+  const ObjectPtr node = world.Get(Kind::kNode, {.name = "node-b"});
+  const std::string label = node->Label(kDomainLabel);
+  world.UserLabelsNode("node-b", "");
+  world.Rest("the user has taken a label off");
+  // Only of a domain that lives: nobody would take it off again.
+  if (const ObjectPtr domain = world.Get(Kind::kComputeDomain, kJob.key);
+      domain && domain->uid() == label) {
+    world.UserLabelsNode("node-b", label);
+  }
+  world.Rest("the user has put it on again");
+  job.Finish();
+  world.Rest("the workload ends");
+}
+
+void NameOfTheTemplateIsTaken(World& world) {
+  const kube::ObjectKey taken = {.ns = kJob.key.ns, .name = kJob.template_name};
+  world.UserCreates(Kind::kClaimTemplate, taken.ns, ForeignTemplateObject(taken.name));
+  world.CreateDomain(kJob);
+  const auto says_so = [](const World& now) {
+    const ObjectPtr domain = now.Get(Kind::kComputeDomain, kJob.key);
+    return !domain ||
+           FindCondition(domain->value(), "Ready")["reason"].AsString() == "TemplateNameTaken";
+  };
+  world.RunUntil("the domain says so", says_so);
+  // The controller never comes to rest: nothing would show it that the name is free.
+  world.RunFor(std::chrono::minutes(2));
+  world.RunUntil("the domain still says so", says_so);
+  world.CheckRest();
+  world.UserDeletes(Kind::kClaimTemplate, taken);
+  world.RunUntil("the name is free", [&](const World& now) {
+    return now.Get(Kind::kClaimTemplate, taken) || !now.Get(Kind::kComputeDomain, kJob.key);
+  });
+  if (const ObjectPtr domain = world.Get(Kind::kComputeDomain, kJob.key)) {
+    // And somebody says of a template of his own that it is the domain's.
+    Value forged = WorkloadTemplateObject(domain->uid(), kJob.key.name, "forged");
+    forged["metadata"].Erase("ownerReferences");
+    world.UserCreates(Kind::kClaimTemplate, kJob.key.ns, std::move(forged));
+  }
+  Workload& job = world.StartJob("pods", kJob, {"node-a", "node-b"});
+  world.Rest("the domain forms");
+  job.Finish();
+  world.Rest("the workload ends");
+}
+
+// A quota leaves room for no template, and is raised.
+void QuotaIsUsedUp(World& world) {
+  world.SetQuota(kJob.key.ns, 0);
+  world.CreateDomain(kJob);
+  const auto says_so = [](const World& now) {
+    const ObjectPtr domain = now.Get(Kind::kComputeDomain, kJob.key);
+    if (!domain) return true;
+    const Value& ready = FindCondition(domain->value(), "Ready");
+    return ready["status"].AsString() == "False" &&
+           ready["message"].AsString().find("exceeded quota") != std::string::npos;
+  };
+  world.RunUntil("the domain says so", says_so);
+  // It never comes to rest either: nothing shows that there is room.
+  world.RunFor(std::chrono::minutes(2));
+  world.RunUntil("the domain still says so", says_so);
+  world.CheckRest();
+  world.SetQuota(kJob.key.ns, 1);
+  Workload& job = world.StartJob("pods", kJob, {"node-a", "node-b"});
+  world.Rest("the domain forms");
+  world.UserDeletes(Kind::kClaimTemplate, {.ns = kJob.key.ns, .name = kJob.template_name});
+  world.Rest("its template is made again");
+  world.SetQuota(kJob.key.ns, {});
+  job.Finish();
+  world.Rest("the workload ends");
+}
+
+const std::vector<std::pair<std::string, std::string>> kOneClique = {
+    {"node-a", "c1.0"}, {"node-b", "c1.0"}, {"node-c", "c1.0"}};
+
+void ComeBackAndFallSilent(World& world) {
+  Workload& job = Form(world, {"node-b"});
+  Workload& first = world.StartJob("first", kJob, {"node-a"});
+  world.Rest("two nodes are members");
+  job.Finish();
+  world.Rest("one leaves");
+  Workload& other = world.StartJob("other", kJob, {"node-c"});
+  world.Rest("another joins");
+  Workload& again = world.StartJob("again", kJob, {"node-b"});
+  world.Rest("it comes back");
+  // A kubelet that was booted anew knows nothing of the claims that it had prepared.
+  world.cluster().FailNode("node-c");
+  other.Finish();
+  world.Rest("the job of a silent node ends");
+  world.cluster().RecoverNode("node-c", true);
+  world.Rest("the node is swept");
+  first.Finish();
+  again.Finish();
+  world.RunToRest("the workload ends");
+}
+
+// Two nodes die for good, and somebody cleans up by force what he knows of: not the daemon pod of
+// the one, which hangs in its deletion, but that of the other, whose entry nobody else takes out.
+void DaemonHangsOnADeadNode(World& world) {
+  Workload& job = Form(world, {"node-a", "node-b", "node-c"});
+  for (const char* node : {"node-a", "node-b"}) world.cluster().FailNode(node);
+  world.Rest("two nodes are lost");
+  job.Finish();
+  world.Rest("the job ends on the third");
+  for (const auto& [key, pod] : Objects(world.All(Kind::kPod))) {
+    if (key.ns == kJob.key.ns) world.UserForceDeletes(key);
+  }
+  world.Rest("the domain leaves the dead nodes");
+  for (const auto& [key, pod] : Objects(world.All(Kind::kPod))) {
+    if (key.ns == kDriverNamespace && TargetNode(*pod) == "node-b") world.UserForceDeletes(key);
+  }
+  world.Rest("one daemon pod is gone, and the other hangs");
+  for (const char* node : {"node-a", "node-b"}) world.cluster().RecoverNode(node, true);
+  world.Rest("the nodes are back");
+}
+
+void PluginGoesAndComesBack(World& world) {
+  Workload& job = Form(world, {"node-a", "node-b"});
+  NodeAgent& agent = world.cluster().agent("node-b");
+  agent.RestartKubelet(world.cluster().now());
+  world.RunFor(NodeAgent::kPutsBackAfter + std::chrono::seconds(5));
+  world.Rest("a kubelet has begun anew");
+  agent.StopPlugin(world.cluster().now());
+  world.Rest("the plugin of a node is gone");
+  job.Finish();
+  world.Rest("a pod does not end");
+  world.UserDeletes(kJob);
+  // How long it has waited is said, so it is judged when nothing more changes and a server that is
+  // behind has caught up.
+  world.RunToRest("the deletion waits");
+  world.RunFor(std::chrono::minutes(3));
+  world.Rest("the deletion still waits");
+  agent.StartPlugin();
+  world.Rest("the plugin is back, and all ends");
+}
+
+void Cordon(World& world, const std::string& node, bool cordoned) {
+  world.UserEdits(Kind::kNode, {.name = node},
+                  [&](Value& object) { object["spec"]["unschedulable"] = cordoned; });
+}
+void Disrupt(World& world, const std::string& node, bool disrupted) {
+  world.UserEdits(Kind::kNode, {.name = node}, [&](Value& object) {
+    object["spec"].Erase("taints");
+    if (!disrupted) return;
+    object["spec"]["taints"].Append(
+        Value::Object({{"key", kDisruptedTaint}, {"effect", "NoSchedule"}}));
+  });
+}
+
+// Nobody has installed the policy that would put the pods into one clique.
+void BadlyPlacedAndOnNodesThatAreAboutToGo(World& world) {
+  world.CreateDomain(kJob);
+  world.UserEdits(Kind::kComputeDomain, kJob.key,
+                  [](Value& domain) { domain["metadata"]["labels"][kPlacementLabel] = "clique"; });
+  Workload& job = world.StartJob("pods", kJob, {"node-a", "node-c"});
+  world.Rest("the domain forms in two cliques");
+  Cordon(world, "node-a", true);
+  world.Rest("a node is cordoned");
+  Cordon(world, "node-a", false);
+  Disrupt(world, "node-c", true);
+  world.Rest("an autoscaler wants another");
+  Disrupt(world, "node-c", false);
+  world.Rest("it changes its mind");
+  job.Finish();
+  Workload& other = world.StartJob("other", kJob, {"node-d"});
+  world.Rest("the next job has no fabric");
+  other.Finish();
+  world.RunToRest("the workload ends");
+}
+
+void GiveIndex(World& world, const std::string& node, int index) {
+  for (const auto& [key, clique] : Objects(world.All(Kind::kClique))) {
+    world.UserEdits(Kind::kClique, key, [&](Value& edited) {
+      for (Value& entry : edited["daemons"].MutableItems()) {
+        if (entry["nodeName"].AsString() == node) entry["index"] = index;
+      }
+    });
+  }
+}
+
+// Its IMEX runs on, and it is said; until somebody follows the advice.
+void SomebodyGivesAnotherIndex(World& world) {
+  Workload& job = Form(world, {"node-a", "node-b", "node-c"});
+  GiveIndex(world, "node-b", 7);
+  world.RunFor(std::chrono::seconds(2));
+  GiveIndex(world, "node-b", 9);  // On second thoughts.
+  world.Rest("a user has changed an index");
+  world.CheckQuiet();
+  if (const ObjectPtr pod = FindDaemonPod(world, "node-b")) {
+    world.UserDeletes(Kind::kPod, pod->key());
+  }
+  world.Rest("its pod is another");
+  job.Finish();
+  world.RunToRest("the workload ends");
+}
+
+void ImexEndsAndDaemonsDie(World& world) {
+  Workload& job = Form(world, {"node-a", "node-b", "node-c"});
+  Daemons& daemons = world.daemons();
+  if (const auto* victim = daemons.Victim("node-b")) daemons.EndImex(*victim);
+  world.Rest("an IMEX has ended by itself");
+  if (const auto* victim = daemons.Victim("node-c")) daemons.Kill(*victim);
+  world.Rest("a daemon has died");
+  world.CheckQuiet();
+  for (const char* node : {"node-b", "node-c"}) {
+    if (const ObjectPtr pod = FindDaemonPod(world, node)) {
+      world.UserDeletes(Kind::kPod, pod->key());
+    }
+    world.RunFor(std::chrono::seconds(1));
+  }
+  world.Rest("two pods are others");
+  job.Finish();
+  world.RunToRest("the workload ends");
+}
+
+// As an autoscaler or an administrator does: the Node goes, with all pods, and is registered anew,
+// without label. Then a daemon pod goes by force, and two nodes boot with one another's addresses.
+void NodesAreMadeAnew(World& world) {
+  Workload& job = Form(world, {"node-a", "node-b", "node-c"});
+  world.UserDeletes(Kind::kNode, {.name = "node-b"});
+  world.Rest("a Node is deleted");
+  world.UserCreates(Kind::kNode, "", NodeObject("node-b", "node-b-boot-1"));
+  world.Rest("it is registered anew");
+  if (const ObjectPtr pod = FindDaemonPod(world, "node-a")) world.UserForceDeletes(pod->key());
+  world.Rest("a daemon pod is another");
+  Cluster& cluster = world.cluster();
+  const int number = cluster.agent("node-a").number();
+  for (const char* node : {"node-a", "node-b"}) cluster.FailNode(node);
+  world.RunFor(std::chrono::seconds(5));
+  cluster.agent("node-a").TakeAddressesOf(cluster.agent("node-b").number());
+  cluster.agent("node-b").TakeAddressesOf(number);
+  for (const char* node : {"node-a", "node-b"}) cluster.RecoverNode(node, true);
+  world.Rest("two nodes have one another's addresses");
+  job.Finish();
+  world.RunToRest("the workload ends");
+}
+
+// Of a domain for three nodes one is cordoned at first, and has a taint that the daemons tolerate
+// and the job does not; then one domain goes in the foreground, and one leaves orphans.
+void NodesAreCountedAndDependentsHandled(World& world) {
+  const DomainName counted = {.key = kJob.key, .template_name = kJob.template_name, .num_nodes = 3};
+  const auto set_taints = [&](const Value& taints) {
+    world.UserEdits(Kind::kNode, {.name = "node-c"}, [&](Value& node) {
+      node["spec"].Erase("taints");
+      if (!taints.IsNull()) node["spec"]["taints"] = taints;
+    });
+  };
+  set_taints(Value::Array({Value::Object({{"key", "team"}, {"effect", "NoSchedule"}})}));
+  world.CreateDomain(counted);
+  Workload& job = world.StartJob("pods", counted, {"node-a", "node-b", "node-c"});
+  world.Rest("two of three nodes have joined");
+  set_taints({});
+  world.Rest("the third has joined");
+  set_taints(Value::Array({Value::Object({{"key", "team"}, {"effect", "NoExecute"}})}));
+  world.Rest("daemons tolerate what came later, and the job's pod does not");
+  set_taints({});
+  world.Rest("it is back");
+  job.Finish();
+  world.RunToRest("the job ends");
+  world.UserDeletes(counted, "Foreground");
+  world.Rest("the domain has gone in the foreground");
+  world.CreateDomain(kOther);
+  Workload& next = world.StartJob("next", kOther, {"node-a", "node-b"});
+  world.Rest("another domain forms");
+  next.Finish();
+  world.RunToRest("its job ends");
+  world.UserDeletes(kOther, "Orphan");
+  world.Rest("the domain has gone and left no orphans");
+}
+
+// Of one clique the daemons write into the domain's status, until they are replaced by those that
+// keep cliques.
+void DaemonsKeepNoCliqueAtFirst(World& world) {
+  const auto set_keeps_cliques = [&](bool keeps_cliques) {
+    for (const char* node : {"node-a", "node-b"}) {
+      world.cluster().agent(node).SetKeepsCliques(keeps_cliques);
+    }
+  };
+  set_keeps_cliques(false);
+  Workload& rest = Form(world, {"node-c", "node-d"});
+  Workload& job = world.StartJob("first", kJob, {"node-a", "node-b"});
+  world.Rest("one clique has no object");
+  world.cluster().FailNode("node-b");
+  world.Rest("one of its nodes is lost");
+  world.cluster().RecoverNode("node-b", true);
+  world.Rest("it is back");
+  job.Finish();
+  world.RunToRest("its job ends");
+  set_keeps_cliques(true);
+  Workload& next = world.StartJob("next", kJob, {"node-a", "node-b"});
+  world.Rest("both cliques have one");
+  next.Finish();
+  rest.Finish();
+  world.RunToRest("the jobs end");
+}
+
+void EndDaemon(World& world, const std::string& node, const std::string& phase) {
+  if (const ObjectPtr pod = FindDaemonPod(world, node)) {
+    world.cluster().agent(node).EndPod(pod->uid(), phase);
+  }
+}
+
+// The node is called lost, and nobody gives it up yet: what runs there goes on.
+void CutNetwork(World& world, const std::string& node) {
+  world.cluster().FailNode(node);
+  world.RunFor(NodeController::kMonitorGrace + std::chrono::seconds(5));
+  world.cluster().RecoverNode(node, false);
+  world.Rest("the network of a node was cut, and is there again");
+}
+
+// A network is cut, readiness comes and goes, a daemon crashes over and over, one is evicted, and
+// pods of the job fail or succeed and stay.
+void DaemonsAreUnwell(World& world) {
+  Workload& job = Form(world, {"node-a", "node-b", "node-c"});
+  CutNetwork(world, "node-c");
+  NodeAgent& agent = world.cluster().agent("node-b");
+  using Health = NodeAgent::Health;
+  for (int i = 0; i < 3; ++i) {
+    agent.SetHealth(Health::kUnready);
+    world.RunFor(std::chrono::seconds(2));
+    agent.SetHealth(Health::kWell);
+    world.RunFor(std::chrono::seconds(2));
+  }
+  world.Rest("its readiness has come and gone");
+  agent.SetHealth(Health::kCrashing);
+  world.Rest("it crashes over and over");
+  agent.SetHealth(Health::kUnready);
+  world.Rest("it runs, and is not ready");
+  agent.SetHealth(Health::kLost);
+  world.Rest("its kubelet does not know how it is");
+  agent.SetHealth(Health::kWell);
+  world.Rest("it is ready again");
+  for (int i = 0; i < 3; ++i) {
+    EndDaemon(world, "node-c", "Failed");
+    world.Rest("a daemon was evicted, and is replaced later each time");
+  }
+  EndDaemon(world, "node-c", "Succeeded");
+  world.Rest("a daemon has come to its end, and is replaced");
+  for (const auto& [key, pod] : Objects(world.All(Kind::kPod))) {
+    if (key.ns != kJob.key.ns) continue;
+    const std::string node = TargetNode(*pod);
+    world.cluster().agent(node).EndPod(pod->uid(), node == "node-a" ? "Failed" : "Succeeded");
+    if (node == "node-a") world.Rest("a pod of the job has failed");
+  }
+  world.Rest("the others have succeeded");
+  job.Finish();
+  world.RunToRest("its pods go");
+}
+
+const std::vector<std::pair<std::string, std::string>> kSixNodes = {
+    {"node-a", "c1.0"}, {"node-b", "c1.0"}, {"node-c", "c2.0"},
+    {"node-d", "c2.0"}, {"node-e", "c3.0"}, {"node-f", ""}};
+
+// So that their passes go on side by side, and the bound on replacements in the whole cluster meets
+// several domains: three allow them under their job. Of the others one job ends meanwhile, and one
+// goes on with a daemon of the older image.
+void FiveDomainsAreUpgraded(World& world) {
+  const std::vector<Nodes> nodes = {
+      {"node-a", "node-b"}, {"node-c"}, {"node-d"}, {"node-e"}, {"node-f"}};
+  std::vector<DomainName> domains;
+  std::vector<Workload*> jobs;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const std::string name = "many-" + std::to_string(i);
+    domains.push_back({.key = {.ns = i % 2 == 0 ? "train" : "lab", .name = name},
+                       .template_name = name + "-channel"});
+    world.CreateDomain(domains.back());
+    jobs.push_back(&world.StartJob(name, domains.back(), nodes[i]));
+  }
+  world.Rest("five domains form");
+  for (std::size_t i = 0; i < 3; ++i) {
+    world.UserEdits(Kind::kComputeDomain, domains[i].key, [](Value& domain) {
+      domain["metadata"]["annotations"][kDaemonRollAnnotation] = "Always";
+    });
+  }
+  world.UpgradeController("cdom:2");
+  world.RunFor(std::chrono::seconds(20));
+  jobs[3]->Finish();
+  world.Rest("the daemons of three are replaced");
+  jobs[4]->Finish();
+  world.Rest("the job with an older daemon ends");
+  for (Workload* job : jobs) job->Finish();
+  world.RunToRest("all jobs end");
+}
+
+constexpr int kFull = NodeAgent::kMembersMax;
+
+std::vector<std::pair<std::string, std::string>> OneNodeTooMany() {
+  std::vector<std::pair<std::string, std::string>> nodes;
+  for (int i = 0; i <= kFull; ++i) {
+    nodes.emplace_back(std::string("node-") + static_cast<char>('a' + i), "c1.0");
+  }
+  return nodes;
+}
+
+void CliqueIsFull(World& world) {
+  Nodes nodes;
+  for (const auto& [node, clique] : OneNodeTooMany()) nodes.push_back(node);
+  const std::string late = nodes.back();
+  nodes.pop_back();
+  const std::string first = nodes.front();
+  nodes.erase(nodes.begin());
+  Workload& leaving = world.StartJob("leaving", kJob, {first});
+  Workload& job = Form(world, nodes);
+  Workload& joining = world.StartJob("joining", kJob, {late});
+  world.Rest("a node finds no room");
+  leaving.Finish();
+  world.Rest("a node makes room");
+  job.Finish();
+  joining.Finish();
+  world.RunToRest("the workload ends");
+}
+
+// A domain whose job ends before it is deleted, one that is deleted under its job, and one of the
+// same name after it.
+void UnderNvidiasRights(World& world) {
+  Workload& job = Form(world, kAll);
+  job.Finish();
+  world.Rest("the first job ends");
+  world.CreateDomain(kOther);
+  Workload& next = world.StartJob("next", kOther, {"node-a", "node-b", "node-d"});
+  world.Rest("the second domain takes the nodes over");
+  world.UserDeletes(kOther);
+  world.Rest("the deletion waits for the job");
+  next.Finish();
+  world.UserRecreates(kJob);
+  world.Rest("the second job ends, and the first domain is another");
+}
+
+}  // namespace
+
+const std::vector<Script>& Scripts() {
+  static const std::vector<Script> scripts = {
+      {"W1", "create, ready, delete", kFourNodes, CreateReadyDelete},
+      {"W2", "delete while forming", kFourNodes, DeleteWhileForming, false, true},
+      {"W3", "delete, and a new domain of the same name", kFourNodes, RecreateUnderTheSameName},
+      {"W4", "two domains on the same nodes, one after the other", kFourNodes,
+       TwoDomainsOneAfterTheOther},
+      {"W5", "two domains compete for a node", kFourNodes, TwoDomainsCompeteForANode, false, true,
+       false, TheRivalComesSecond},
+      {"W6", "nodes join, leave and join again", kFourNodes, ScaleOutAndIn},
+      {"W7", "a node is moved to another rack", kFourNodes, MoveToAnotherRack},
+      {"W8", "daemon pods are replaced one by one, by hand and by the controller", kFourNodes,
+       ReplaceDaemonsOneByOne},
+      {"W10", "the namespace of two domains is deleted", kFourNodes, DeleteTheNamespace},
+      {"W15", "a user deletes each child, and a node's label", kFourNodes, DeleteTheChildren},
+      {"W16", "somebody has the name of the workload's template", kFourNodes,
+       NameOfTheTemplateIsTaken},
+      {"W17", "a clique is full when one more node joins", OneNodeTooMany(), CliqueIsFull},
+      {"W21", "a node comes back to its clique, and one loses what it knew", kOneClique,
+       ComeBackAndFallSilent},
+      {"W22", "the kubelet plugin of a node goes, and comes back", kOneClique,
+       PluginGoesAndComesBack},
+      {"W23", "a daemon pod hangs on a dead node", kOneClique, DaemonHangsOnADeadNode},
+      {"W24", "members are badly placed, or about to go", kFourNodes,
+       BadlyPlacedAndOnNodesThatAreAboutToGo},
+      {"W25", "somebody gives a member another index", kOneClique, SomebodyGivesAnotherIndex, true},
+      {"W26", "IMEX ends, daemons die, and two pods are replaced", kOneClique,
+       ImexEndsAndDaemonsDie, true},
+      {"W27", "create, ready, delete, and again, under NVIDIA's rights", kFourNodes,
+       UnderNvidiasRights, false, false, true},
+      {"W28", "daemons write into status at first, and keep cliques later", kFourNodes,
+       DaemonsKeepNoCliqueAtFirst},
+      {"W29", "Nodes are deleted and made again, and addresses are used again", kOneClique,
+       NodesAreMadeAnew},
+      {"W30", "daemons are not ready, crash and are evicted, and a job succeeds", kOneClique,
+       DaemonsAreUnwell},
+      {"W31", "nodes are counted and tainted, domains go in the foreground or with orphans",
+       kOneClique, NodesAreCountedAndDependentsHandled},
+      {"W32", "a quota leaves no room for the workload's template, and is raised", kOneClique,
+       QuotaIsUsedUp},
+      {"W33", "five domains form at once, and their daemons are replaced", kSixNodes,
+       FiveDomainsAreUpgraded},
+  };
+  return scripts;
+}
+
+const Script* FindScript(const std::string& name) {
+  const auto it = std::ranges::find(Scripts(), name, &Script::name);
+  return it == Scripts().end() ? nullptr : &*it;
+}
+
+}  // namespace simulation

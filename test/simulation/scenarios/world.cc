@@ -1,0 +1,734 @@
+#include "test/simulation/scenarios/world.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "pkg/base/check.h"
+#include "test/fixtures/nvidias_rights.h"
+#include "test/simulation/apiserver/shipped_permissions.h"
+#include "test/simulation/apiserver/shipped_policies.h"
+#include "test/simulation/mutants/mutants.h"
+#include "test/simulation/oracles/daemon_oracles.h"
+#include "test/simulation/scenarios/scripts.h"
+
+namespace simulation {
+
+namespace {
+
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+constexpr int kStepsMax = 500'000;      // Of one life; some hundred are usual.
+constexpr auto kRest = seconds(75);     // Nothing of the controller due for this long is rest.
+constexpr auto kLifeMax = minutes(60);  // Of virtual time, for one phase.
+const std::string kLostNode = "node-b";
+
+// How long what is written may be late because of a fault: if the process dies, until its Lease is
+// over, and it is tried again.
+constexpr auto kHealing = seconds(20);
+
+// And how much longer it may take until all is at rest; and who lacks rights asks for them ever
+// more rarely.
+constexpr auto kHealedWithin = seconds(180);
+constexpr auto kAsksWithin = seconds(120);
+
+// How long a process stands still: until its Lease has been over for a while.
+constexpr auto kFrozen = seconds(30);
+
+// How long who joins is kept waiting for others at the most.
+constexpr auto kLongestWindow = seconds(16);
+
+constexpr seconds kOldViewMax = minutes(5);  // Of a phase.
+
+// One that is cut earlier is opened again ever later.
+constexpr auto kFrailAfter = seconds(1);
+
+constexpr std::chrono::seconds kClocksApart{10};
+constexpr int kDriftPerMillion = 10'000;
+
+// Of two replicas the hosts' clocks differ, and drift apart.
+Skew SkewOf(const Plan& plan, std::size_t slot) {
+  if (!plan.two_leaders && !plan.standby) return {};
+  std::mt19937_64 random(2 * plan.seed + slot);
+  const auto drawn = [&](int most) {
+    return static_cast<int>(random() % static_cast<std::uint64_t>(2 * most + 1)) - most;
+  };
+  return {.ahead = std::chrono::seconds(drawn(static_cast<int>(kClocksApart.count()))),
+          .per_million = drawn(kDriftPerMillion)};
+}
+
+Writer WriterOf(const ObjectStore& store, const std::string& client) {
+  const std::string accounts = "system:serviceaccount:" + std::string(kDriverNamespace) + ":";
+  const std::string of = client.substr(client.find('/') + 1);
+  if (client.starts_with("controller-")) return {.user = accounts + "cdom-controller"};
+  if (client.starts_with("plugin/")) {
+    return {.user = accounts + "cdom-kubelet-plugin", .node = of};
+  }
+  if (!client.starts_with("daemon/")) return {.user = client};
+  Writer daemon = {.user = accounts + "compute-domain-daemon-service-account"};
+  const ObjectPtr pod = store.Get(Kind::kPod, {.ns = std::string(kDriverNamespace), .name = of});
+  if (!pod) return daemon;  // With it the token has gone.
+  daemon.node = (*pod)["spec"]["nodeName"].AsString();
+  daemon.pod = of;
+  daemon.pod_uid = pod->uid();
+  return daemon;
+}
+
+// By the policies that ship, in their words.
+std::string WhyRefused(const ObjectStore& store, const ObjectStore::Admission& write) {
+  const char* of_one = write.before.IsNull() ? "CREATE" : "UPDATE";
+  const Admitted admitted = {
+      .by = WriterOf(store, write.actor),
+      .operation = write.after.IsNull() ? "DELETE" : of_one,
+      .resource = write.kind.resource.plural,
+      .subresource = write.subresource == Subresource::kStatus ? "status" : "",
+      .ns = write.key.ns,
+      .name = write.key.name,
+      .before = write.before,
+      .after = write.after};
+  const std::vector<Objection> objections = FindObjections(admitted);
+  if (objections.empty()) return "";
+  return "ValidatingAdmissionPolicy '" + objections.front().policy + "' denied request: rule " +
+         std::to_string(objections.front().rule);
+}
+
+// What a server says that does not do what it is asked.
+http::Response Refusal(Strike strike) {
+  Reply reply = Failed(409, "Conflict", "the object has been modified");
+  http::Response response;
+  if (strike == Strike::kForbidden) reply = Failed(403, "Forbidden", "not today");
+  if (strike == Strike::kServerError) reply = Failed(500, "InternalError", "etcd has no leader");
+  if (strike == Strike::kTooManyRequests) {
+    reply = Failed(429, "TooManyRequests", "too many requests");
+    response.retry_after = seconds(1);
+  }
+  response.status = reply.code;
+  response.body = json::Serialize(reply.status);
+  return response;
+}
+
+}  // namespace
+
+void World::GoOnWith(const Plan& plan) { plan_ = plan; }
+
+World::World(const Plan& plan, bool trace, BeforeRequest before_request)
+    : plan_(plan),
+      trace_(trace),
+      before_request_(std::move(before_request)),
+      random_(plan.seed),
+      daemons_(
+          cluster_.server(), cluster_.store(),
+          [this](const std::string& client, const http::Request& request) {
+            return ServeRequest(client, request);
+          },
+          [this](const std::string& client, const http::Request& request) {
+            return OpenWatch(client, request);
+          },
+          [this](const std::string& node) { cluster_.agent(node).Wake(); }, plan.seed) {
+  if (plan_.own_daemons) cluster_.RunDaemonsBy(daemons_);
+  if (!FindScript(plan_.workload)->has_nvidias_rights) {
+    cluster_.server().Refuse([](const std::string& client, const Target& target) {
+      return client.starts_with("controller") && !ShippedRights::OfController().Allow(target);
+    });
+    cluster_.store().Admit([this](const ObjectStore::Admission& write) {
+      const std::string why = WhyRefused(cluster_.store(), write);
+      return why.empty() ? WhyOverQuota(write) : why;
+    });
+  } else {
+    suspects_.may_read_claims = false;
+    cluster_.server().Refuse([](const std::string& client, const Target& target) {
+      const std::string& of = target.kind->resource.plural;
+      const kube::Right right = {
+          .verb = target.verb,
+          .resource = target.subresource.empty() ? of : of + "/" + target.subresource};
+      return client.starts_with("controller") && !fixtures::IsNvidiasRight(right);
+    });
+  }
+  // The first keeps the order of the kinds.
+  std::vector<Kind> kinds(kAllKinds.begin(), kAllKinds.end());
+  std::mt19937_64 order(plan.seed);
+  if (plan.seed > 1) std::ranges::shuffle(kinds, order);
+  cluster_.namespace_controller().SetOrder(std::move(kinds));
+  cluster_.AddNamespace("train");
+  cluster_.AddNamespace("lab");
+  for (const auto& [node, clique] : FindScript(plan_.workload)->nodes) {
+    NodeAgent& agent = cluster_.AddNode(node, clique);
+    if (!plan_.controller_writes) agent.LookNowAndThen();
+  }
+  cluster_.Settle();
+  start_ = cluster_.store().revision();
+  suspects_.daemon_image = ReplicaOptions().image;
+  suspects_.says_all = true;
+  if (plan_.two_leaders || plan_.standby || plan_.mixed) suspects_.pace = kLongestWindow;
+  // It is late in hearing of pods, and then of the clique that it wrote.
+  if (plan_.mixed) suspects_.delay += 2 * Replica::kLagMax;
+  suspects_.elect = !plan_.two_leaders;
+  if (plan_.two_leaders || plan_.standby) {
+    suspects_.clocks_apart = kClocksApart;
+    suspects_.clocks_drift_per_million = kDriftPerMillion;
+  }
+}
+
+void World::Note(const std::string& line) {
+  if (!trace_) return;
+  const auto age =
+      std::chrono::duration_cast<std::chrono::milliseconds>(cluster_.now() - Cluster::kStart);
+  outcome_.trace.push_back(std::to_string(age.count()) + " ms " + line);
+}
+
+std::size_t World::CountTemplates(const std::string& ns) const {
+  return static_cast<std::size_t>(std::ranges::count(
+      All(Kind::kClaimTemplate), ns, [](const auto& item) { return item.first.ns; }));
+}
+
+std::string World::WhyOverQuota(const ObjectStore::Admission& write) const {
+  const auto quota = quotas_.find(write.key.ns);
+  const bool is_counted = write.kind.kind == Kind::kClaimTemplate && write.before.IsNull();
+  if (!is_counted || quota == quotas_.end()) return "";
+  const std::size_t used = CountTemplates(quota->first);
+  if (used < quota->second) return "";
+  const std::string of = "count/resourceclaimtemplates.resource.k8s.io=";
+  return "exceeded quota: templates, requested: " + of + "1, used: " + of + std::to_string(used) +
+         ", limited: " + of + std::to_string(quota->second);
+}
+
+// ---- What users do.
+
+void World::SetQuota(const std::string& ns, std::optional<std::size_t> templates) {
+  Note("-- the quota of " + ns + " is " + (templates ? std::to_string(*templates) : "taken away"));
+  quotas_.erase(ns);
+  if (templates) quotas_[ns] = *templates;
+}
+
+void World::CreateDomain(const DomainName& domain) {
+  if (!first_) first_ = domain;
+  // A namespace that is going takes no more.
+  const ObjectPtr ns = Get(Kind::kNamespace, {.name = domain.key.ns});
+  if (!ns || ns->deleting()) return;
+  Note("-- the user creates the domain " + kube::ToString(domain.key));
+  cluster_.CreateDomain(domain.key, domain.template_name, domain.num_nodes);
+}
+
+void World::UserDeletes(const DomainName& domain, const std::string& propagation) {
+  if (!DomainLives(domain)) return;
+  Note("-- the user deletes the domain " + kube::ToString(domain.key));
+  cluster_.DeleteDomain(domain.key, propagation);
+}
+
+void World::UserRecreates(const DomainName& domain) {
+  UserDeletes(domain);
+  wanted_ = domain;
+}
+
+void World::UserDeletes(Kind kind, const kube::ObjectKey& key) {
+  Note("-- the user deletes " + Describe(kind).resource.kind + " " + kube::ToString(key));
+  (void)cluster_.store().Delete("user", kind, key, {.propagation = "Background"});
+}
+
+void World::UserForceDeletes(const kube::ObjectKey& pod) {
+  Note("-- the user deletes pod " + kube::ToString(pod) + " by force");
+  (void)cluster_.store().Delete("user", Kind::kPod, pod, {.grace = 0});
+}
+
+void World::UserCreates(Kind kind, const std::string& ns, json::Value object) {
+  Note("-- a user creates " + Describe(kind).resource.kind + " " +
+       object["metadata"]["name"].AsString());
+  (void)cluster_.store().Create("user", kind, ns, std::move(object));
+}
+
+void World::UserEdits(Kind kind, const kube::ObjectKey& key,
+                      const std::function<void(json::Value& object)>& change) {
+  Note("-- a user edits " + Describe(kind).resource.kind + " " + kube::ToString(key));
+  (void)cluster_.store().Edit("user", kind, key, change);
+}
+
+void World::UpgradeController(const std::string& image) {
+  suspects_.daemon_image = image;
+  // Who comes waits until the Lease of who went is over.
+  suspects_.excuses.push_back({.from = cluster_.now(), .until = cluster_.now() + kHealing});
+  for (std::size_t slot = 0; slot < replicas_.size(); ++slot) {
+    replicas_[slot].reset();
+    StartReplica(slot, {});
+  }
+}
+
+void World::UserLabelsNode(const std::string& node, const std::string& value) {
+  Note("-- the user labels " + node + " as of \"" + value + "\"");
+  (void)cluster_.store().Edit("user", Kind::kNode, {.name = node}, [&](json::Value& object) {
+    json::Value& labels = object["metadata"]["labels"];
+    labels.Erase(kDomainLabel);
+    if (!value.empty()) labels[kDomainLabel] = value;
+  });
+}
+
+Workload& World::StartJob(const std::string& name, const DomainName& domain,
+                          std::vector<std::string> nodes) {
+  jobs_.push_back(&cluster_.AddWorkload({.ns = domain.key.ns, .name = name}, domain.template_name,
+                                        std::move(nodes)));
+  return *jobs_.back();
+}
+
+bool World::StepUser() {
+  if (!wanted_ || Get(Kind::kComputeDomain, wanted_->key)) return false;
+  CreateDomain(*std::exchange(wanted_, {}));
+  return true;
+}
+
+void World::LoseNode() {
+  suspects_.pace = kLongestWindow;
+  Note("-- " + kLostNode + " falls silent");
+  cluster_.FailNode(kLostNode);
+  node_is_lost_ = true;
+}
+
+// ---- Requests, and what strikes them.
+
+void World::StartReplica(std::size_t slot, std::map<std::string, Revision> stale) {
+  const std::string client = "controller-" + std::to_string(++processes_);
+  suspects_.clients.insert(client);
+  Note("-- process " + client + " starts");
+  const ReplicaOptions options = {.client = client,
+                                  .elects = !plan_.two_leaders,
+                                  .controller_writes = plan_.controller_writes,
+                                  .mixed = plan_.mixed,
+                                  .image = suspects_.daemon_image,
+                                  .rules = FindMutant(plan_.mutant)->rules,
+                                  .stale = std::move(stale),
+                                  .seed = plan_.seed + static_cast<std::uint64_t>(processes_),
+                                  .skew = SkewOf(plan_, slot)};
+  replicas_[slot] = std::make_unique<Replica>(
+      cluster_.server(), options,
+      [this, client](const http::Request& request) { return ServeRequest(client, request); },
+      [this, client](const http::Request& request) { return OpenWatch(client, request); });
+}
+
+bool World::Hits(Strike strike, const http::Request& request) const {
+  switch (strike) {
+    case Strike::kNone:
+      return false;
+    case Strike::kConflict:
+      return request.method != http::Method::kGet;
+    case Strike::kUserDeletes:
+    case Strike::kUserRecreates:
+      return first_ && DomainLives(*first_);
+    case Strike::kWatchBreaks:
+      return IsWatch(request) || std::ranges::any_of(replicas_, [](const auto& replica) {
+               return replica->HasOpenWatch();
+             });
+    case Strike::kImexEnds:
+    case Strike::kDaemonDies:
+      return daemons_.Victim(kLostNode) != nullptr;
+    default:
+      return true;
+  }
+}
+
+base::Result<http::Response> World::ServeRequest(const std::string& client,
+                                                 const http::Request& request) {
+  // Renewals of the Lease are one request over and over; of each process the first ones stand for
+  // all.
+  constexpr int kLeaseRequests = 4;
+  const bool is_lease = request.path.find("/leases") != std::string::npos;
+  const bool counts = !is_quiet_ && (!is_lease || ++lease_requests_[client] <= kLeaseRequests);
+  if (counts) {
+    ++outcome_.requests;
+    if (before_request_) before_request_(request);
+  }
+  const bool strikes = counts && outcome_.requests == plan_.at && Hits(plan_.strike, request);
+  const std::string text = client + " " + std::string(http::ToString(request.method)) + " " +
+                           request.path + (strikes ? "   <- struck" : "");
+  if (!strikes) {
+    http::Response response = cluster_.server().Handle(client, request);
+    if (counts) Note(text + " " + std::to_string(response.status));
+    return response;
+  }
+  Note(text);
+  return StrikeRequest<http::Response>(client, request,
+                                       [&] { return cluster_.server().Handle(client, request); });
+}
+
+base::Result<WatchStream> World::OpenWatch(const std::string& client,
+                                           const http::Request& request) {
+  const bool counts = !is_quiet_;
+  if (counts) {
+    ++outcome_.watches;
+    if (before_request_) before_request_(request);
+  }
+  const bool strikes = counts && outcome_.watches == plan_.watch && Hits(plan_.strike, request);
+  const std::string text = client + " WATCH " + request.path + (strikes ? "   <- struck" : "");
+  const auto open = [&] { return cluster_.server().OpenWatch(client, request); };
+  if (!strikes) {
+    WatchStream stream = open();
+    if (counts) Note(text + " " + std::to_string(stream.opening().status));
+    return stream;
+  }
+  Note(text);
+  if (plan_.strike != Strike::kWatchBreaks) {
+    return StrikeRequest<WatchStream>(client, request, open);
+  }
+  outcome_.struck = true;
+  ExcuseStrike();
+  WatchStream stream = open();
+  stream.Break();
+  return stream;
+}
+
+void World::ExcuseStrike() {
+  if (!ChangesNothing(plan_)) return;  // It does not hinder the controller itself.
+  const auto stands_still = plan_.strike == Strike::kFreezes ? kFrozen : seconds(0);
+  suspects_.excuses.push_back(
+      {.from = cluster_.now(), .until = cluster_.now() + stands_still + kHealing});
+  const auto newest = plan_.strike == Strike::kViewsStall ? cluster_.store().revision() : start_;
+  for (const auto& [kind, view] : ParseStale(plan_.stale, static_cast<std::int64_t>(newest))) {
+    // Up to the next change it was the truth.
+    const std::vector<Change>& changes = cluster_.store().history().changes();
+    const auto next = std::ranges::upper_bound(changes, static_cast<Revision>(view), {},
+                                               [](const Change& c) { return c.revision(); });
+    suspects_.excuses.push_back({.from = next == changes.end() ? cluster_.now() : next->time});
+  }
+}
+
+template <typename Reply>
+base::Result<Reply> World::StrikeRequest(const std::string& client, const http::Request& request,
+                                         const std::function<Reply()>& serve) {
+  outcome_.struck = true;
+  ExcuseStrike();
+  switch (plan_.strike) {
+    case Strike::kNone:
+      break;
+    case Strike::kCrashBefore:
+      throw ProcessDied();
+    case Strike::kCrashAfter:
+      (void)serve();
+      throw ProcessDied();
+    case Strike::kReplyLost: {
+      (void)serve();
+      const bool is_write = request.method != http::Method::kGet;
+      return base::Fail(
+          is_write ? base::ErrorCode::kUnknownOutcome : base::ErrorCode::kDeadlineExceeded,
+          "the reply was lost");
+    }
+    case Strike::kConflict:
+    case Strike::kForbidden:
+    case Strike::kTooManyRequests:
+    case Strike::kServerError:
+      return Reply(Refusal(plan_.strike));
+    case Strike::kUserDeletes:
+      UserDeletes(*first_);
+      break;
+    case Strike::kUserRecreates:
+      UserRecreates(*first_);
+      break;
+    case Strike::kWatchesExpire:
+      cluster_.server().Compact(cluster_.store().revision());
+      for (const auto& replica : replicas_) replica->ExpireWatches();
+      daemons_.ExpireWatches();
+      break;
+    case Strike::kWatchBreaks:
+      for (const auto& replica : replicas_) replica->BreakWatches(seconds(0));
+      daemons_.BreakWatches();
+      break;
+    case Strike::kNodeLost:
+      LoseNode();
+      break;
+    case Strike::kFreezes:
+      for (const auto& replica : replicas_) {
+        if (replica->client() == client) replica->FreezeUntil(cluster_.now() + kFrozen);
+      }
+      suspects_.stood_still_until[client] = cluster_.now() + kFrozen;
+      break;
+    case Strike::kViewsStall: {
+      const auto now = static_cast<std::int64_t>(cluster_.store().revision());
+      for (const auto& [kind, revision] : ParseStale(plan_.stale, now)) {
+        for (const auto& replica : replicas_) {
+          replica->FallBehind(kind, static_cast<Revision>(revision));
+        }
+      }
+      break;
+    }
+    case Strike::kImexEnds:
+      daemons_.EndImex(*daemons_.Victim(kLostNode));
+      break;
+    case Strike::kDaemonDies:
+      KillDaemon(client);
+      break;
+  }
+  return serve();
+}
+
+void World::KillDaemon(const std::string& client) {
+  const DaemonContainer& victim = *daemons_.Victim(kLostNode);
+  // Who asks cannot be destroyed under its own feet.
+  if (client.ends_with("/" + victim.pod.name)) throw ProcessDied();
+  daemons_.Kill(victim);
+}
+
+// ---- Time.
+
+bool World::StepReplica(std::size_t slot) {
+  if (!replicas_[slot]->IsFrozen() && replicas_[slot]->HasEnded()) {
+    replicas_[slot].reset();
+    StartReplica(slot, {});
+  }
+  if (plan_.frail_watches) replicas_[slot]->BreakWatches(kFrailAfter);
+  try {
+    const bool moved = replicas_[slot]->Step();
+    outcome_.passes_at_once = std::max(outcome_.passes_at_once, replicas_[slot]->passes_at_once());
+    return moved;
+  } catch (const ProcessDied&) {
+    std::map<std::string, Revision> stale;
+    for (const auto& [kind, revision] :
+         ParseStale(plan_.stale, static_cast<std::int64_t>(start_))) {
+      stale[kind] = static_cast<Revision>(revision);
+    }
+    replicas_[slot].reset();
+    StartReplica(slot, std::move(stale));
+    return true;
+  }
+}
+
+// Of those who can move whom the seed names.
+bool World::StepAnybody() {
+  const std::vector<std::unique_ptr<Peer>>& peers = cluster_.peers();
+  std::vector<std::size_t> order(peers.size() + 2 + replicas_.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::ranges::shuffle(order, random_);
+  for (const std::size_t one : order) {
+    const std::size_t rest = one - std::min(one, peers.size());
+    const bool moved = one < peers.size() ? peers[one]->Step(cluster_.now())
+                       : rest == 0        ? StepUser()
+                       : rest == 1        ? plan_.own_daemons && daemons_.Step()
+                                          : StepReplica(rest - 2);
+    if (moved) return true;
+  }
+  return false;
+}
+
+bool World::StepSomebody() {
+  if (steps_ >= kStepsMax) return false;
+  if (++steps_ == kStepsMax) Say("L6: it never comes to rest");
+  if (plan_.mixed) {
+    LetPeersLag();
+    return StepAnybody();
+  }
+  bool moved = StepUser();
+  for (std::size_t slot = 0; slot < replicas_.size(); ++slot) {
+    // One replica goes a step at a time; of two the seed says how many each makes before the other.
+    const std::uint64_t steps = plan_.two_leaders ? random_() % 4 : 1;
+    for (std::uint64_t i = 0; i < steps; ++i) moved = StepReplica(slot) || moved;
+  }
+  if (plan_.own_daemons) {
+    daemons_.SetOldView({.kind = plan_.stale, .revision = start_});
+    moved = daemons_.Step() || moved;
+  }
+  for (const auto& peer : cluster_.peers()) {
+    // With two leaders the cluster too moves at its own pace.
+    if (plan_.two_leaders && random_() % 2 == 0) continue;
+    moved = peer->Step(cluster_.now()) || moved;
+  }
+  if (moved || !plan_.two_leaders) return moved;
+  // Nobody moved, perhaps because nobody was asked.
+  for (std::size_t slot = 0; slot < replicas_.size(); ++slot) moved = StepReplica(slot) || moved;
+  return cluster_.Settle() > 0 || moved;
+}
+
+// Most are fast, some take seconds, and now and then one takes long.
+void World::LetPeersLag() {
+  using std::chrono::milliseconds;
+  for (; lagging_ < cluster_.peers().size(); ++lagging_) {
+    cluster_.peers()[lagging_]->SetLag([this]() -> std::chrono::microseconds {
+      const std::uint64_t kind = random_() % 10;
+      const std::uint64_t most = kind < 5 ? 20 : kind < 9 ? 2'000 : 12'000;
+      return milliseconds(random_() % most);
+    });
+  }
+}
+
+// When something is due next, of anybody.
+std::optional<Time> World::NextDue() const {
+  std::optional<Time> due = cluster_.NextDue();
+  for (const auto& replica : replicas_) {
+    if (const auto next = replica->NextDue(); next && (!due || *next < *due)) due = next;
+  }
+  if (const auto next = daemons_.NextDue()) due = std::min(due.value_or(*next), *next);
+  return due;
+}
+
+void World::AdvanceTo(Time time) {
+  constexpr auto kTick = std::chrono::microseconds(1'000);  // Time never stands still.
+  cluster_.Advance(std::max<std::chrono::microseconds>(time - cluster_.now(), kTick));
+}
+
+// To the next moment at which something is due; false if that is rest.
+bool World::AdvanceTime() {
+  const Time horizon = cluster_.now() + kRest;
+  const bool replicas_rest =
+      std::ranges::any_of(replicas_, [](const auto& replica) { return replica->Leads(); }) &&
+      std::ranges::all_of(replicas_,
+                          [&](const auto& replica) { return replica->IsAtRest(horizon); });
+  if (!cluster_.NextDue() && replicas_rest && daemons_.AreAtRest()) return false;
+  const std::optional<Time> due = NextDue();
+  if (due) AdvanceTo(*due);
+  return due.has_value();
+}
+
+bool World::CatchUp() {
+  bool caught_up = false;
+  for (const auto& replica : replicas_) caught_up = replica->CatchUp() || caught_up;
+  for (Excuse& excuse : suspects_.excuses) {
+    excuse.until = std::min(excuse.until, cluster_.now() + kHealing);
+  }
+  return caught_up;
+}
+
+void World::RunUntil(const std::string& phase, const std::function<bool(const World&)>& done) {
+  Run(phase, done);
+  if (!outcome_.struck && !done(*this)) Say("L1: nothing more happens before " + phase);
+}
+
+void World::Run(const std::string& phase, const std::function<bool(const World&)>& done) {
+  const Time end = cluster_.now() + kLifeMax;
+  for (;;) {
+    // Who waits for what an old view does not show never rests.
+    if (cluster_.now() > end - kLifeMax + kOldViewMax) (void)CatchUp();
+    bool moved = true;
+    while (moved && !done(*this)) moved = StepSomebody();
+    if (moved || steps_ >= kStepsMax) return;
+    if (cluster_.now() > end) {
+      Say("L1: no rest within an hour while " + phase);
+      return;
+    }
+    if (AdvanceTime()) continue;
+    // At rest with an old view: the servers catch up, and it must come right.
+    if (CatchUp()) continue;
+    if (!std::exchange(node_is_lost_, false)) return;
+    // At rest without a node: also that must be right, and so it must be once it is there again.
+    CheckRest();
+    Note("-- " + kLostNode + " is booted anew");
+    cluster_.RecoverNode(kLostNode, true);
+  }
+}
+
+void World::RunFor(seconds time) {
+  const Time end = cluster_.now() + time;
+  for (;;) {
+    while (StepSomebody()) {
+    }
+    if (cluster_.now() >= end || steps_ >= kStepsMax) return;
+    AdvanceTo(std::min(NextDue().value_or(end), end));
+  }
+}
+
+// ---- Checks.
+
+void World::CheckRest() {
+  suspects_.full_namespaces.clear();
+  for (const auto& [ns, templates] : quotas_) {
+    if (CountTemplates(ns) >= templates) suspects_.full_namespaces.insert(ns);
+  }
+  for (std::string& violation : CheckDaemonsAtRest(cluster_.server(), daemons_.fabric())) {
+    Say(std::move(violation));
+  }
+  for (std::string& violation : simulation::CheckRest(cluster_.server(), suspects_)) {
+    Say(std::move(violation));
+  }
+  // A branch that nothing is expected of need not say.
+  const bool is_to_be_struck = plan_.at > 0 || plan_.watch > 0;
+  if (is_to_be_struck && (expected_ == nullptr || !ChangesNothing(plan_))) return;
+  course_.rests.push_back(DescribeEnd(cluster_.server(), suspects_));
+  course_.deeds.push_back(CountDeeds(cluster_.server(), suspects_));
+  course_.times.push_back(cluster_.now() - Cluster::kStart);
+}
+
+void World::CheckQuiet() {
+  is_quiet_ = true;
+  const std::size_t since = cluster_.server().requests().size();
+  // Long once for each workload and manner; what follows a strike or a race shows within a minute.
+  RunFor(IsPlain(plan_) ? minutes(15) : minutes(1));
+  is_quiet_ = false;
+  for (std::string& violation : QuietAtRest(cluster_.server(), suspects_, since)) {
+    Say(std::move(violation));
+  }
+  for (std::string& violation : DaemonsAreQuiet(cluster_.server(), since)) {
+    Say(std::move(violation));
+  }
+}
+
+void World::EndAllDomains() {
+  for (const auto& [key, domain] : Objects(All(Kind::kComputeDomain))) {
+    UserDeletes({.key = key});
+  }
+  RunToRest("the domains go");
+  // Who does not know whether a label means a job waits for the grace to pass.
+  if (!suspects_.may_read_claims) RunFor(suspects_.deletion_grace + minutes(1));
+  CheckQuiet();
+  for (const auto& [key, domain] : All(Kind::kComputeDomain)) {
+    Say("L2: " + kube::ToString(key) + " is still there at the end of its life");
+  }
+  CheckRest();
+}
+
+void World::TidyUp() {
+  Note("-- the script is left: what is broken is mended, and jobs finish");
+  for (const auto& [node, clique] : FindScript(plan_.workload)->nodes) {
+    NodeAgent& agent = cluster_.agent(node);
+    if (agent.silent_since()) cluster_.RecoverNode(node, true);
+    agent.StartPlugin();
+    agent.SetHealth(NodeAgent::Health::kWell);
+  }
+  quotas_.clear();
+  for (Workload* job : jobs_) job->Finish();
+  RunToRest("the jobs end");
+}
+
+// With what the life would have come to that nothing strikes.
+void World::Compare() {
+  // Who leads beside another changes when a user acts who does not wait for rest.
+  const bool is_same = ChangesNothing(plan_) && !((plan_.two_leaders || plan_.mixed) &&
+                                                  FindScript(plan_.workload)->order_counts);
+  if (expected_ == nullptr || !is_same) return;
+  const bool is_one = std::ranges::any_of(
+      *expected_, [&](const Course& course) { return CompareWith(course).empty(); });
+  if (is_one) return;
+  for (std::string& violation : CompareWith(expected_->front())) Say(std::move(violation));
+}
+
+Violations World::CompareWith(const Course& expected) const {
+  Violations violations = SameEnd(course_, expected, plan_.brief);
+  const bool sees_all =
+      plan_.stale.empty() && !plan_.two_leaders && !plan_.mixed && !plan_.frail_watches;
+  if (sees_all) std::ranges::move(SameDeeds(course_, expected), std::back_inserter(violations));
+  seconds later = kHealedWithin;
+  if (!plan_.stale.empty()) later += kOldViewMax;
+  if (!suspects_.may_read_claims) later += kAsksWithin;
+  std::ranges::move(SameTime(course_, expected, later), std::back_inserter(violations));
+  return violations;
+}
+
+void World::Live(void (*script)(World& world)) {
+  daemons_.SetRules(FindMutant(plan_.mutant)->daemon_rules);
+  replicas_.resize(plan_.two_leaders || plan_.standby ? 2 : 1);
+  for (std::size_t slot = 0; slot < replicas_.size(); ++slot) StartReplica(slot, {});
+  try {
+    script(*this);
+    CheckQuiet();
+    EndAllDomains();
+    Compare();
+  } catch (const LeavesItsScript&) {
+    Compare();
+    TidyUp();
+    EndAllDomains();
+  }
+  for (std::string& violation : CheckDaemons(cluster_.server(), daemons_.fabric())) {
+    Say(std::move(violation));
+  }
+  for (std::string& violation : judge_.Conclude()) Say(std::move(violation));
+  if (!trace_) return;
+  for (const auto& replica : replicas_) {
+    for (const std::string& line : replica->logger().lines())
+      outcome_.trace.push_back("log: " + line);
+  }
+}
+
+}  // namespace simulation
