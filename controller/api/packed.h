@@ -1,4 +1,4 @@
-// All fields of each projection that stores hold packed; see pkg/kube/cache/held.h.
+// All fields of each projection that stores hold packed; see pkg/kube/cache/packed.h.
 #pragma once
 
 #include <tuple>
@@ -12,12 +12,12 @@ inline auto Fields(DaemonSet& set) {
   return std::tie(meta, domain, template_hash, template_generation);
 }
 
-inline auto Fields(ClaimTemplate& found) {
+inline auto Fields(ResourceClaimTemplate& found) {
   auto& [meta, domain, target, template_hash, labels_claims] = found;
   return std::tie(meta, domain, target, template_hash, labels_claims);
 }
 
-inline auto Fields(Claim& claim) {
+inline auto Fields(ResourceClaim& claim) {
   auto& [meta, channel_domain, daemon_domain, node, consumers, admin_access, has_channel,
          is_labelled] = claim;
   return std::tie(meta, channel_domain, daemon_domain, node, consumers, admin_access, has_channel,

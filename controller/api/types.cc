@@ -162,7 +162,7 @@ std::string TroubleOf(json::View status) {
 }
 
 // Takes the domainID of our driver's configs out of `configs`, a claim's list of device configs.
-void DecodeConfigs(json::View configs, Claim& claim) {
+void DecodeConfigs(json::View configs, ResourceClaim& claim) {
   configs.ForEach([&](json::View config) {
     const json::View opaque = config["opaque"];
     if (opaque["driver"].AsString() != kDriver) return;
@@ -221,8 +221,8 @@ base::Result<DaemonSet> DecodeDaemonSet(json::View object) {
   return set;
 }
 
-base::Result<ClaimTemplate> DecodeClaimTemplate(json::View object) {
-  ClaimTemplate decoded;
+base::Result<ResourceClaimTemplate> DecodeResourceClaimTemplate(json::View object) {
+  ResourceClaimTemplate decoded;
   decoded.meta = TRY(kube::DecodeMeta(object));
   decoded.domain = Label(object, kDomainLabel);
   decoded.target = Label(object, kTargetLabel);
@@ -279,14 +279,14 @@ base::Result<DaemonPod> DecodeDaemonPod(json::View object) {
   return pod;
 }
 
-std::string DecodeWaitingWords(const std::string& pod) {
+std::string DecodeUnschedulableMessage(const std::string& pod) {
   json::Parser parser;
   const auto object = json::ParseRepaired(parser, pod);
   return object ? SchedulerWords((*object)["status"]) : "";
 }
 
-base::Result<Claim> DecodeClaim(json::View object) {
-  Claim claim;
+base::Result<ResourceClaim> DecodeResourceClaim(json::View object) {
+  ResourceClaim claim;
   claim.meta = TRY(kube::DecodeMeta(object));
   const json::View allocation = object["status"]["allocation"]["devices"];
   // What was allocated counts; before that, what was asked for.

@@ -72,7 +72,7 @@ struct DaemonSet {
   std::int64_t template_generation = 0;
 };
 
-struct ClaimTemplate {
+struct ResourceClaimTemplate {
   kube::ObjectMeta meta = {};
   std::string domain = {};
   std::string target = {};         // "Daemon" or "Workload".
@@ -117,7 +117,7 @@ struct DaemonPod {
   std::optional<ImexReport> imex = {};
 };
 
-struct Claim {
+struct ResourceClaim {
   // Of one that is allocated, key, UID, version and `deleting` alone; of one that waits, its owner
   // and age as well.
   kube::ObjectMeta meta = {};
@@ -143,14 +143,14 @@ struct Node {
 
 [[nodiscard]] base::Result<ComputeDomain> DecodeComputeDomain(json::View object);
 [[nodiscard]] base::Result<DaemonSet> DecodeDaemonSet(json::View object);
-[[nodiscard]] base::Result<ClaimTemplate> DecodeClaimTemplate(json::View object);
+[[nodiscard]] base::Result<ResourceClaimTemplate> DecodeResourceClaimTemplate(json::View object);
 [[nodiscard]] base::Result<Clique> DecodeClique(json::View object);
 [[nodiscard]] base::Result<DaemonPod> DecodeDaemonPod(json::View object);
-[[nodiscard]] base::Result<Claim> DecodeClaim(json::View object);
+[[nodiscard]] base::Result<ResourceClaim> DecodeResourceClaim(json::View object);
 [[nodiscard]] base::Result<Node> DecodeNode(json::View object);
 
 // What the scheduler says of a pod that it has found no node for; empty: nothing.
-[[nodiscard]] std::string DecodeWaitingWords(const std::string& pod);
+[[nodiscard]] std::string DecodeUnschedulableMessage(const std::string& pod);
 
 [[nodiscard]] json::Value Encode(const DomainStatus& status);
 // `daemons` of a clique.

@@ -110,10 +110,10 @@ TEST(Decode, ObjectWithoutIdentityIsRefused) {
     };
     EXPECT_TRUE(refuses(DecodeComputeDomain));
     EXPECT_TRUE(refuses(DecodeDaemonSet));
-    EXPECT_TRUE(refuses(DecodeClaimTemplate));
+    EXPECT_TRUE(refuses(DecodeResourceClaimTemplate));
     EXPECT_TRUE(refuses(DecodeClique));
     EXPECT_TRUE(refuses(DecodeDaemonPod));
-    EXPECT_TRUE(refuses(DecodeClaim));
+    EXPECT_TRUE(refuses(DecodeResourceClaim));
     EXPECT_TRUE(refuses(DecodeNode));
   }
 }
@@ -124,7 +124,7 @@ TEST(Decode, FieldsOfAWrongTypeAreEmpty) {
   EXPECT_EQ(Decode(DecodeDaemonSet, odd).domain, "");
   EXPECT_TRUE(Decode(DecodeClique, odd).daemons.empty());
   EXPECT_FALSE(Decode(DecodeDaemonPod, odd).ready);
-  EXPECT_TRUE(Decode(DecodeClaim, odd).consumers.empty());
+  EXPECT_TRUE(Decode(DecodeResourceClaim, odd).consumers.empty());
   EXPECT_FALSE(Decode(DecodeNode, odd).ready);
   EXPECT_EQ(Decode(DecodeComputeDomain, odd).status, DomainStatus());
 }
@@ -157,8 +157,9 @@ TEST(DecodeComputeDomain, F5_GpusAreAskedForByAnnotationsAlone) {
 }
 
 TEST(DecodeClaimTemplate, DomainAndTargetAreItsLabels) {
-  const ClaimTemplate decoded =
-      Decode(DecodeClaimTemplate, Object(R"("labels": {"resource.nvidia.com/computeDomain": "uid-1",
+  const ResourceClaimTemplate decoded =
+      Decode(DecodeResourceClaimTemplate,
+             Object(R"("labels": {"resource.nvidia.com/computeDomain": "uid-1",
           "resource.nvidia.com/computeDomainTarget": "Workload"})"));
   EXPECT_EQ(decoded.domain, "uid-1");
   EXPECT_EQ(decoded.target, kTargetWorkload);
@@ -172,7 +173,8 @@ std::string CliqueNamed(const std::string& name, const std::string& daemons = "[
 
 TEST(DecodeClaimTemplate, C13_LabelsItsClaimsOnlyWithItsOwnDomain) {
   const auto labels_claims = [&](const std::string& spec) {
-    return Decode(DecodeClaimTemplate, Object(kOurLabel, R"("spec": {"metadata": {)" + spec + "}}"))
+    return Decode(DecodeResourceClaimTemplate,
+                  Object(kOurLabel, R"("spec": {"metadata": {)" + spec + "}}"))
         .labels_claims;
   };
   EXPECT_TRUE(labels_claims(kOurLabel));
@@ -182,7 +184,7 @@ TEST(DecodeClaimTemplate, C13_LabelsItsClaimsOnlyWithItsOwnDomain) {
 
 TEST(DecodeClaim, C13_IsLabelledOnlyWithTheDomainThatItsDaemonConfigNames) {
   const auto is_labelled = [](const std::string& label, const std::string& kind) {
-    return Decode(DecodeClaim,
+    return Decode(DecodeResourceClaim,
                   Object(R"("labels": {"resource.nvidia.com/computeDomain": ")" + label + R"("})",
                          R"("spec": {"devices": {"config": [{"opaque": {
                              "driver": "compute-domain.nvidia.com", "parameters": {"kind": ")" +
@@ -293,7 +295,7 @@ TEST(DecodeClaim, WhatWasAllocatedCountsBeforeWhatWasAskedFor) {
   const std::string asked =
       Config("compute-domain.nvidia.com", "ComputeDomainChannelConfig", "asked");
   const std::string got = Config("compute-domain.nvidia.com", "ComputeDomainChannelConfig", "got");
-  const Claim claim = Decode(DecodeClaim, Object("", R"(
+  const ResourceClaim claim = Decode(DecodeResourceClaim, Object("", R"(
       "spec": {"devices": {"config": [)" + asked + R"(]}},
       "status": {"allocation": {"devices": {
           "results": [{"driver": "gpu.nvidia.com", "pool": "other", "adminAccess": true},
@@ -307,8 +309,8 @@ TEST(DecodeClaim, WhatWasAllocatedCountsBeforeWhatWasAskedFor) {
   EXPECT_FALSE(claim.admin_access) << "of another driver's device";
   EXPECT_EQ(claim.consumers, (std::vector<std::string>{"pods/train-0", "pods/train-1"}));
 
-  const Claim waiting =
-      Decode(DecodeClaim, Object("", R"("spec": {"devices": {"config": [)" + asked + "]}}"));
+  const ResourceClaim waiting = Decode(
+      DecodeResourceClaim, Object("", R"("spec": {"devices": {"config": [)" + asked + "]}}"));
   EXPECT_EQ(waiting.channel_domain, "asked");
   EXPECT_EQ(waiting.node, "");
   EXPECT_TRUE(waiting.consumers.empty());
@@ -316,11 +318,12 @@ TEST(DecodeClaim, WhatWasAllocatedCountsBeforeWhatWasAskedFor) {
 
 TEST(DecodeClaim, OnlyOurDriversConfigsCountByTheirKind) {
   const auto decode = [](const std::string& config) {
-    return Decode(DecodeClaim, Object("", R"("spec": {"devices": {"config": [)" + config + "]}}"));
+    return Decode(DecodeResourceClaim,
+                  Object("", R"("spec": {"devices": {"config": [)" + config + "]}}"));
   };
   EXPECT_EQ(decode(Config("gpu.nvidia.com", "ComputeDomainChannelConfig", "d")).channel_domain, "");
   EXPECT_EQ(decode(Config("compute-domain.nvidia.com", "GpuConfig", "d")).channel_domain, "");
-  const Claim daemon =
+  const ResourceClaim daemon =
       decode(Config("compute-domain.nvidia.com", "ComputeDomainDaemonConfig", "d"));
   EXPECT_EQ(daemon.daemon_domain, "d");
   EXPECT_EQ(daemon.channel_domain, "");
@@ -330,40 +333,41 @@ TEST(DecodeClaim, ClaimMeansTheSameInEachVersion) {
   for (const std::string& version : kube::kDraVersions) {
     SCOPED_TRACE(version);
     const std::string text = fixtures::ReadFile("resource_k8s_io/" + version + "/claim.json");
-    const Claim claim = Decode(DecodeClaim, text);
+    const ResourceClaim claim = Decode(DecodeResourceClaim, text);
     EXPECT_EQ(claim.channel_domain, "uid-1");
     EXPECT_EQ(claim.node, "node-0");
     EXPECT_EQ(claim.consumers, std::vector<std::string>{"pods/train-0"});
 
     json::Value waiting = Json(text);
     waiting.Erase("status");
-    EXPECT_EQ(Decode(DecodeClaim, json::Serialize(waiting)).channel_domain, "uid-1");
-    EXPECT_EQ(Decode(DecodeClaim, json::Serialize(waiting)).node, "");
+    EXPECT_EQ(Decode(DecodeResourceClaim, json::Serialize(waiting)).channel_domain, "uid-1");
+    EXPECT_EQ(Decode(DecodeResourceClaim, json::Serialize(waiting)).node, "");
   }
 }
 
 TEST(DecodeClaim, OwnerAndAgeAreKeptOfOneThatWaitsAlone) {
   const auto decode = [](const std::string& pool) {
-    return Decode(DecodeClaim, Object(R"(
+    return Decode(DecodeResourceClaim, Object(R"(
       "deletionTimestamp": "2026-11-21T03:04:05Z", "creationTimestamp": "2026-11-21T03:04:05Z",
       "finalizers": ["resource.kubernetes.io/delete-protection"],
       "ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u"}])",
-                                      R"("status": {"allocation": {"devices": {"results": [
+                                              R"("status": {"allocation": {"devices": {"results": [
         {"driver": "compute-domain.nvidia.com", "pool": ")" +
-                                          pool + R"("}]}}})"));
+                                                  pool + R"("}]}}})"));
   };
-  const Claim allocated = decode("node-0");
+  const ResourceClaim allocated = decode("node-0");
   EXPECT_TRUE(allocated.meta.deleting);
   EXPECT_EQ(allocated.meta.owners.capacity(), 0U);
   EXPECT_EQ(allocated.meta.finalizers.capacity(), 0U);
   EXPECT_EQ(allocated.meta.creation_timestamp, "");
-  const Claim waiting = decode("");
+  const ResourceClaim waiting = decode("");
   EXPECT_EQ(waiting.meta.owners.size(), 1U);
   EXPECT_EQ(waiting.meta.creation_timestamp, "2026-11-21T03:04:05Z");
 }
 
 TEST(DecodeClaim, AdminAccessIsSeen) {
-  const Claim claim = Decode(DecodeClaim, Object("", R"("status": {"allocation": {"devices": {
+  const ResourceClaim claim =
+      Decode(DecodeResourceClaim, Object("", R"("status": {"allocation": {"devices": {
       "results": [{"driver": "compute-domain.nvidia.com", "pool": "node-0", "adminAccess": true},
                   {"driver": "compute-domain.nvidia.com", "pool": "node-0"}]}}})"));
   EXPECT_TRUE(claim.admin_access);
@@ -559,13 +563,13 @@ TEST(DecodeDaemonPod, S6_LongWordsEndWithAWholeCharacter) {
 }
 
 TEST(DecodeWaitingWords, AreTheSchedulersOfAPodWithoutANode) {
-  EXPECT_EQ(DecodeWaitingWords(R"({"status": {"conditions": [{"type": "PodScheduled",
+  EXPECT_EQ(DecodeUnschedulableMessage(R"({"status": {"conditions": [{"type": "PodScheduled",
       "status": "False", "reason": "Unschedulable", "message": "cannot allocate all claims"}]}})"),
             "Unschedulable: cannot allocate all claims");
-  EXPECT_EQ(DecodeWaitingWords(R"({"status": {"conditions": [{"type": "PodScheduled",
+  EXPECT_EQ(DecodeUnschedulableMessage(R"({"status": {"conditions": [{"type": "PodScheduled",
       "status": "True"}]}})"),
             "");
-  EXPECT_EQ(DecodeWaitingWords("no JSON"), "");
+  EXPECT_EQ(DecodeUnschedulableMessage("no JSON"), "");
 }
 
 TEST(DecodeDaemonPod, B47_B55_OfALogTheLineThatTellsMostIsKept) {
@@ -592,10 +596,10 @@ TEST(DecodeClique, B37_NameSaysWhoseItIsWithoutALabel) {
 
 TEST(DecodeClaim, B29_ChannelIsKnownByItsDevice) {
   const auto has_channel = [](const std::string& device) {
-    return Decode(DecodeClaim, R"({"metadata": {"name": "c", "namespace": "n", "uid": "u",
+    return Decode(DecodeResourceClaim, R"({"metadata": {"name": "c", "namespace": "n", "uid": "u",
         "resourceVersion": "1"}, "status": {"allocation": {"devices": {"results": [{
         "driver": "compute-domain.nvidia.com", "pool": "node-0", "device": ")" +
-                                   device + R"("}]}}}})")
+                                           device + R"("}]}}}})")
         .has_channel;
   };
   EXPECT_TRUE(has_channel("channel-0"));

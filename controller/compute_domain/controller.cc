@@ -63,13 +63,13 @@ const Controller::Failing& Controller::FailingOf(std::size_t i) {
   return may_pass ? none : *failing;
 }
 
-Sight Controller::SightOf(std::size_t i, std::string_view reason) const {
+Freshness Controller::FreshnessOf(std::size_t i, std::string_view reason) const {
   const kube::Reflector& reflector = reflectors_[i];
-  if (!reflector.HasSynced()) return Sight::kNone;
-  return reason.empty() ? Sight::kCurrent : Sight::kOld;
+  if (!reflector.HasSynced()) return Freshness::kUnknown;
+  return reason.empty() ? Freshness::kFresh : Freshness::kStale;
 }
 
-Views Controller::See() {
+Views Controller::UpdateViews() {
   Views views;
   bool all_synced = true;
   bool all_known = true;
@@ -83,13 +83,13 @@ Views Controller::See() {
     all_synced = all_synced && (reflector.HasSynced() || (is_optional && !reason.empty()));
     all_known = all_known && (reflector.HasSynced() || (!essential && !reason.empty()));
     if (Reads(reflector, kube::kResourceSlices)) {
-      views.slices = reason.empty() ? SightOf(i, reason) : Sight::kNone;
+      views.slices = reason.empty() ? FreshnessOf(i, reason) : Freshness::kUnknown;
       const bool is_well = reflector.problem().kind == Problem::kNone;
-      if (views.slices == Sight::kCurrent && !is_well) views.slices = Sight::kOld;
+      if (views.slices == Freshness::kFresh && !is_well) views.slices = Freshness::kStale;
       continue;
     }
     if (Reads(reflector, kube::kNodes)) {
-      views.nodes = SightOf(i, reason);
+      views.nodes = FreshnessOf(i, reason);
       if (!reason.empty()) views.nodes_problem = failing.message;
       continue;
     }
@@ -121,32 +121,33 @@ Views Controller::See() {
   return views;
 }
 
-void Controller::NoticeBlindness() {
+void Controller::NoticeDisconnection() {
   const bool sees = std::ranges::any_of(reflectors_, [](const kube::Reflector& reflector) {
     return reflector.problem().kind == Problem::kNone;
   });
   if (sees) {
-    blind_since_.reset();
-  } else if (!blind_since_) {
-    blind_since_ = clock_.Now();
+    disconnected_since_.reset();
+  } else if (!disconnected_since_) {
+    disconnected_since_ = clock_.Now();
   }
-  is_blind_ = blind_since_ && clock_.Now() - *blind_since_ >= kPatience;
+  is_disconnected_ = disconnected_since_ && clock_.Now() - *disconnected_since_ >= kPatience;
 }
 
 void Controller::Observe() {
-  NoticeBlindness();
+  NoticeDisconnection();
   const bool might = may_reconcile_;
-  Views views = See();
+  Views views = UpdateViews();
   if (views != views_) reconciler_.SetViews(views);
   // That the view of ResourceSlices has become old changes nothing but for nodes that somebody
   // looks at anyway.
   Views before = std::exchange(views_, std::move(views));
-  if ((before.slices == Sight::kNone) == (views_.slices == Sight::kNone)) {
+  if ((before.slices == Freshness::kUnknown) == (views_.slices == Freshness::kUnknown)) {
     before.slices = views_.slices;
   }
   // Where one domain stops the roll, or lets it go on, all of them say so.
-  const bool roll_was_stopped = std::exchange(roll_is_stopped_, !reconciler_.RollStopped().empty());
-  const bool is_news = before != views_ || roll_is_stopped_ != roll_was_stopped;
+  const bool roll_was_stopped =
+      std::exchange(rollout_is_stopped_, !reconciler_.RolloutStopped().empty());
+  const bool is_news = before != views_ || rollout_is_stopped_ != roll_was_stopped;
   if (!may_reconcile_ || (might && !is_news)) return;
   for (const std::string& uid : cache_.DomainUids()) enqueue_(uid);
 }

@@ -36,7 +36,7 @@ class Controller {
   // Every collection without which we cannot go on, and of the others those that can be read.
   [[nodiscard]] bool HasSynced() const { return has_synced_; }
   // Nothing at all could be read for a minute. Thread-safe.
-  [[nodiscard]] bool IsBlind() const { return is_blind_; }
+  [[nodiscard]] bool IsDisconnected() const { return is_disconnected_; }
 
   [[nodiscard]] Reconciler& reconciler() { return reconciler_; }
   [[nodiscard]] const Cache& cache() const { return cache_; }
@@ -44,15 +44,15 @@ class Controller {
 
  private:
   // How well everything is seen now; sets `has_synced_` and `may_reconcile_`.
-  [[nodiscard]] Views See();
-  void NoticeBlindness();
+  [[nodiscard]] Views UpdateViews();
+  void NoticeDisconnection();
   struct Failing {
     base::Clock::TimePoint since = {};
     std::string_view reason = {};
     std::string message = {};
   };
   [[nodiscard]] const Failing& FailingOf(std::size_t reflector);
-  [[nodiscard]] Sight SightOf(std::size_t reflector, std::string_view reason) const;
+  [[nodiscard]] Freshness FreshnessOf(std::size_t reflector, std::string_view reason) const;
 
   const Enqueue enqueue_;
   const base::Clock& clock_;
@@ -62,12 +62,12 @@ class Controller {
   // Used by the watch thread:
   std::deque<kube::Reflector> reflectors_;
   std::vector<std::optional<Failing>> failing_;  // Of each of them.
-  std::optional<base::Clock::TimePoint> blind_since_;
+  std::optional<base::Clock::TimePoint> disconnected_since_;
   Views views_;
-  bool roll_is_stopped_ = false;
+  bool rollout_is_stopped_ = false;
   std::atomic<bool> may_reconcile_ = false;
   std::atomic<bool> has_synced_ = false;
-  std::atomic<bool> is_blind_ = false;
+  std::atomic<bool> is_disconnected_ = false;
 };
 
 }  // namespace compute_domain

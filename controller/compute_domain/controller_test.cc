@@ -77,11 +77,11 @@ struct World {
   }
   std::string ReadyReason() { return Reason("Ready"); }
   Outcome Run() {
-    Pass pass = controller.reconciler().Start(kUid);
+    ReconcilePass pass = controller.reconciler().Start(kUid);
     for (auto requests = pass.Next(); !requests.empty(); requests = pass.Next()) {
       std::vector<MapServer::Reply> replies;
       for (const http::Request& request : requests) replies.push_back(server.Serve(request));
-      pass.TakeReplies(std::move(replies));
+      pass.HandleReplies(std::move(replies));
     }
     return pass.outcome();
   }
@@ -254,21 +254,21 @@ TEST(Controller, M3_M7_NothingReadForAMinuteIsBlindness) {
   RefuseRenewals(world, "/nodes");
   world.TurnLater();
   world.TurnLater();
-  EXPECT_FALSE(world.controller.IsBlind()) << "all else is read";
+  EXPECT_FALSE(world.controller.IsDisconnected()) << "all else is read";
 
   RefuseRenewals(world, "/");
   world.Turn();
   world.clock.Advance(std::chrono::seconds(59));
   world.Turn();
-  EXPECT_FALSE(world.controller.IsBlind()) << "it may pass";
+  EXPECT_FALSE(world.controller.IsDisconnected()) << "it may pass";
   world.clock.Advance(std::chrono::seconds(1));
   world.Turn();
-  EXPECT_TRUE(world.controller.IsBlind());
+  EXPECT_TRUE(world.controller.IsDisconnected());
 
   world.server.Intercept({});
   world.refused.clear();
   world.TurnLater();
-  EXPECT_FALSE(world.controller.IsBlind());
+  EXPECT_FALSE(world.controller.IsDisconnected());
 }
 
 TEST(Controller, C5_RollThatFailsInOneDomainIsToldToAllOfThem) {
@@ -297,7 +297,7 @@ TEST(Controller, C3_NodesThatCannotBeReadFromTheStartAreNotTakenForLost) {
   world.Turn();
   EXPECT_TRUE(world.controller.MayReconcile());
   EXPECT_EQ(world.ReadyReason(), "NodesNotRead");
-  EXPECT_EQ(world.controller.reconciler().Gather(kUid).facts.views.nodes, Sight::kNone);
+  EXPECT_EQ(world.controller.reconciler().Gather(kUid).facts.views.nodes, Freshness::kUnknown);
   world.server.Intercept({});
   world.TurnLater();
   EXPECT_EQ(world.enqueued, (Uids{kUid})) << "nodes are known now";
@@ -313,12 +313,12 @@ TEST(Controller, B56_ResourceSlicesThatCannotBeReadAreDoneWithout) {
     (void)world.Run();
     world.clock.Advance(std::chrono::minutes(1));
     EXPECT_EQ(world.ReadyReason(), "AllMembersReady") << "no node is accused";
-    EXPECT_EQ(world.controller.reconciler().Gather(kUid).facts.views.slices, Sight::kNone);
+    EXPECT_EQ(world.controller.reconciler().Gather(kUid).facts.views.slices, Freshness::kUnknown);
 
     world.server.Intercept({});
     world.TurnLater();
     EXPECT_EQ(world.enqueued, Uids{kUid}) << "their plugins can be judged now";
-    EXPECT_EQ(world.controller.reconciler().Gather(kUid).facts.views.slices, Sight::kCurrent);
+    EXPECT_EQ(world.controller.reconciler().Gather(kUid).facts.views.slices, Freshness::kFresh);
   }
 }
 
@@ -350,7 +350,7 @@ TEST(Controller, B56_ViewOfResourceSlicesIsOldWhileTheirWatchIsBroken) {
     reflector.OnStreamEnd(world.clock.Now(), base::Fail(base::ErrorCode::kUnavailable, "cut"));
   }
   world.Turn();
-  EXPECT_EQ(world.controller.reconciler().Gather(kUid).facts.views.slices, Sight::kOld);
+  EXPECT_EQ(world.controller.reconciler().Gather(kUid).facts.views.slices, Freshness::kStale);
   EXPECT_EQ(world.enqueued, Uids()) << "it will pass";
 }
 

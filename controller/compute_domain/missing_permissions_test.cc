@@ -18,9 +18,10 @@ using fixtures::WithoutClaims;
 using std::chrono::seconds;
 using Lines = std::vector<std::string>;
 
-struct RightsWorld : PassWorld {
-  using MayDo = std::function<bool(const kube::Right&)>;
-  explicit RightsWorld(const Observed& observed, const MayDo& may = fixtures::IsNvidiasRight)
+struct PermissionsWorld : PassWorld {
+  using MayDo = std::function<bool(const kube::Permission&)>;
+  explicit PermissionsWorld(const Observed& observed,
+                            const MayDo& may = fixtures::IsNvidiasPermission)
       : PassWorld(observed) {
     server.Intercept([this, may](const std::string& line) -> std::optional<MapServer::Reply> {
       const std::size_t space = line.find(' ');
@@ -29,32 +30,32 @@ struct RightsWorld : PassWorld {
            {http::Method::kPost, http::Method::kPut, http::Method::kPatch, http::Method::kDelete}) {
         if (http::ToString(method) == line.substr(0, space)) request.method = method;
       }
-      kube::Right right = kube::RightFor(request);
-      if (right.verb.empty()) {
-        right.verb = "list";
+      kube::Permission permission = kube::PermissionFor(request);
+      if (permission.verb.empty()) {
+        permission.verb = "list";
         for (const fixtures::Grant& grant : fixtures::NvidiasGrants()) {
           const bool is_it =
               line.find("/" + std::string(grant.resource) + "?") != std::string::npos;
-          if (is_it) right.resource = grant.resource;
+          if (is_it) permission.resource = grant.resource;
         }
       }
-      if (may(right)) return {};
-      refused.push_back(right.verb + " " + right.resource);
-      return MapServer::Fail(403, "Forbidden", fixtures::SayRefused(right));
+      if (may(permission)) return {};
+      refused.push_back(permission.verb + " " + permission.resource);
+      return MapServer::Fail(403, "Forbidden", fixtures::ForbiddenMessage(permission));
     });
   }
   // Lines of the log that say so of a right.
-  int Said(const std::string& right) const {
+  int Said(const std::string& permission) const {
     return static_cast<int>(std::ranges::count_if(logger.lines(), [&](const auto& line) {
       return line.text.find("Going on without a right") != std::string::npos &&
-             line.text.find(right) != std::string::npos;
+             line.text.find(permission) != std::string::npos;
     }));
   }
   Lines refused = {};
 };
 
 TEST(Rights, C20_K2_DomainIsProvidedForUnderNvidiasRights) {
-  RightsWorld world(WithoutClaims(Fresh()));
+  PermissionsWorld world(WithoutClaims(Fresh()));
   EXPECT_LT(world.Settle(), 20);
   EXPECT_EQ(world.server.Count(Kind::kDaemonSet), 1U);
   EXPECT_EQ(world.server.Count(Kind::kClaimTemplate), 2U);
@@ -67,7 +68,7 @@ TEST(Rights, C20_K2_DomainIsProvidedForUnderNvidiasRights) {
 }
 
 TEST(Rights, C20_K2_DomainEndsUnderNvidiasRightsOnceNoNodeIsLabelled) {
-  RightsWorld world(WithoutClaims(JustDeleted()));
+  PermissionsWorld world(WithoutClaims(JustDeleted()));
   world.Settle();
   EXPECT_EQ(world.server.Count(Kind::kDaemonSet), 1U) << "its job may run";
   EXPECT_TRUE(world.Ready().starts_with("Deleti")) << world.Ready();
@@ -98,7 +99,7 @@ TEST(Rights, C20_K2_DomainEndsUnderNvidiasRightsOnceNoNodeIsLabelled) {
 TEST(Rights, C20_DomainGoesBeforeItsLabelsWhenTheGraceIsOver) {
   Observed observed = WithoutClaims(JustDeleted());
   observed.domain->meta.deletion_timestamp = "2026-01-01T11:00:00Z";
-  RightsWorld world(observed);
+  PermissionsWorld world(observed);
   world.Settle();
   EXPECT_EQ(world.server.Count(Kind::kDaemonSet), 1U);
   world.clock.Advance(std::chrono::hours(1));
@@ -110,7 +111,7 @@ TEST(Rights, C20_DomainGoesBeforeItsLabelsWhenTheGraceIsOver) {
 }
 
 TEST(Rights, C20_WhatIsRefusedOnceIsPutFromThenOn) {
-  RightsWorld world(WithoutClaims(Fresh()));
+  PermissionsWorld world(WithoutClaims(Fresh()));
   world.Settle();
   const std::size_t refused = world.refused.size();
   for (int i = 0; i < 5; ++i) {
@@ -126,8 +127,9 @@ TEST(Rights, C20_WhatIsRefusedOnceIsPutFromThenOn) {
 
 TEST(Rights, C20_RightThatIsGrantedIsUsedAgain) {
   bool granted = false;
-  RightsWorld world(WithoutClaims(Fresh()),
-                    [&](const kube::Right& right) { return granted || right.verb != "patch"; });
+  PermissionsWorld world(WithoutClaims(Fresh()), [&](const kube::Permission& permission) {
+    return granted || permission.verb != "patch";
+  });
   world.Settle();
   granted = true;
   world.clock.Advance(seconds(30));
@@ -141,7 +143,7 @@ TEST(Rights, C20_RightThatIsGrantedIsUsedAgain) {
 }
 
 TEST(Rights, C20_WhoeverChangedTheObjectMeanwhileIsNotOverwritten) {
-  RightsWorld world(WithoutClaims(Fresh()));
+  PermissionsWorld world(WithoutClaims(Fresh()));
   world.server.ShowAll(world.cache);
   json::Value domain = world.Domain();
   domain["metadata"]["labels"]["of"] = "a user";
@@ -155,7 +157,7 @@ TEST(Rights, C20_WhoeverChangedTheObjectMeanwhileIsNotOverwritten) {
 }
 
 TEST(Rights, C20_NoEventTellsOfWhatWasOnlyRead) {
-  RightsWorld world(WithoutClaims(Fresh()));
+  PermissionsWorld world(WithoutClaims(Fresh()));
   int told = 0;
   for (int i = 0; i < 5; ++i) {
     world.server.ShowAll(world.cache);
@@ -168,8 +170,9 @@ TEST(Rights, C20_NoEventTellsOfWhatWasOnlyRead) {
 }
 
 TEST(Rights, C20_WithoutPatchAndUpdateItIsTheDomainsFailure) {
-  RightsWorld world(WithoutClaims(Fresh()), [](const kube::Right& right) {
-    return right.resource != "computedomains" || (right.verb != "patch" && right.verb != "update");
+  PermissionsWorld world(WithoutClaims(Fresh()), [](const kube::Permission& permission) {
+    return permission.resource != "computedomains" ||
+           (permission.verb != "patch" && permission.verb != "update");
   });
   const Outcome outcome = world.Run();
   ASSERT_TRUE(outcome.error);
@@ -193,12 +196,12 @@ TEST(Rights, C20_PolicysRefusalOfADeleteIsNoMissingRight) {
 
 TEST(Rights, K2_WithoutARightToDeletePodsNoDaemonIsReplacedAndThatIsSaid) {
   Observed observed = Converged();
-  observed.facts.roll.policy = RollPolicy::kAlways;
+  observed.facts.rollout.policy = RolloutPolicy::kAlways;
   observed.children.daemon_sets[0].template_hash = "old";
   observed.children.daemon_sets[0].template_generation = 1;
   for (api::DaemonPod& pod : observed.children.daemon_pods) pod.template_hash = "older";
-  RightsWorld world(observed, [](const kube::Right& right) {
-    return right.verb != "delete" || right.resource != "pods";
+  PermissionsWorld world(observed, [](const kube::Permission& permission) {
+    return permission.verb != "delete" || permission.resource != "pods";
   });
   for (int i = 0; i < 20; ++i) {
     world.server.ShowAll(world.cache);

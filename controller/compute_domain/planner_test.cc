@@ -9,6 +9,7 @@
 #include "controller/compute_domain/rules/children.h"
 #include "pkg/base/rfc3339.h"
 #include "test/fixtures/observed.h"
+#include "test/fixtures/plan.h"
 
 namespace compute_domain {
 namespace {
@@ -22,9 +23,12 @@ using fixtures::kOtherUid;
 using fixtures::kTemplateName;
 using fixtures::kUid;
 using fixtures::kUserNs;
+using fixtures::Plan;
 using Change = std::function<void(Observed&)>;
 
-Plan PlanFor(const Observed& observed) { return PlanReconcile(observed, fixtures::Now()); }
+Plan PlanFor(const Observed& observed) {
+  return fixtures::PlanReconcile(observed, fixtures::Now());
+}
 
 Plan PlanFor(Observed observed, const Change& change) {
   change(observed);
@@ -35,8 +39,12 @@ bool IsEmpty(const Plan& plan) {
   return plan.steps.empty() && !plan.status && !plan.obstacle && !plan.requeue_after;
 }
 
-api::ClaimTemplate& DaemonTemplate(Observed& observed) { return observed.children.templates[0]; }
-api::ClaimTemplate& WorkloadTemplate(Observed& observed) { return observed.children.templates[1]; }
+api::ResourceClaimTemplate& DaemonTemplate(Observed& observed) {
+  return observed.children.templates[0];
+}
+api::ResourceClaimTemplate& WorkloadTemplate(Observed& observed) {
+  return observed.children.templates[1];
+}
 
 // ---- Life.
 
@@ -188,13 +196,13 @@ Observed IdleAndWaiting(std::optional<std::chrono::seconds> idle,
   const Instant now = fixtures::Now();
   Observed observed = Converged();
   if (idle) {
-    std::erase_if(observed.children.claims, [](const api::Claim& claim) {
+    std::erase_if(observed.children.claims, [](const api::ResourceClaim& claim) {
       return claim.node == "node-1" && !claim.channel_domain.empty();
     });
     observed.memory.idle_since = {{"node-1", now.monotonic - *idle}};
   }
   if (waiting) {
-    api::Claim claim = fixtures::MakeChannelClaim("", "train-2");
+    api::ResourceClaim claim = fixtures::MakeChannelClaim("", "train-2");
     claim.meta.owners = {{.kind = "Pod", .name = "train-2", .controller = true}};
     claim.meta.creation_timestamp = base::FormatSeconds(now.wall - *waiting);
     claim.consumers.clear();
@@ -222,7 +230,8 @@ TEST(PlanReconcile, EarliestOfWhatIsWaitedForIsWhenThePlanIsMadeAgain) {
   for (const Row& row : rows) {
     const Plan plan = PlanFor(IdleAndWaiting(row.idle, row.waiting));
     EXPECT_TRUE(plan.steps.empty());
-    EXPECT_EQ(plan.requeue_after, row.requeue_after);
+    EXPECT_EQ(plan.requeue_after,
+              row.requeue_after ? RequeueAfter(*row.requeue_after) : RequeueAfter());
   }
 }
 
@@ -231,8 +240,8 @@ TEST(PlanReconcile, B24_P1_LabelsThatAreDueAndPodsThatWaitAreReadInOneStep) {
   ASSERT_EQ(plan.steps.size(), 1U);
   EXPECT_EQ(plan.steps[0].size(), 2U);
   EXPECT_EQ(Actions<ReadClaims>(plan).size(), 1U);
-  ASSERT_EQ(Actions<ReadPods>(plan).size(), 1U);
-  EXPECT_EQ(Actions<ReadPods>(plan)[0].names, std::vector<std::string>{"train-2"});
+  ASSERT_EQ(Actions<ReadPodConditions>(plan).size(), 1U);
+  EXPECT_EQ(Actions<ReadPodConditions>(plan)[0].names, std::vector<std::string>{"train-2"});
 }
 
 TEST(PlanReconcile, B37_R2_OutdatedPodIsReadLiveAndThenReplaced) {
@@ -352,7 +361,7 @@ const std::pair<Kind, kube::ObjectKey> kWorkloadName = {Kind::kClaimTemplate,
                                                         {kUserNs, kTemplateName}};
 
 NameHolder Ours() {
-  const api::ClaimTemplate made = fixtures::MakeWorkloadTemplate();
+  const api::ResourceClaimTemplate made = fixtures::MakeWorkloadTemplate();
   return {.meta = made.meta, .domain = made.domain, .target = made.target};
 }
 
@@ -381,7 +390,7 @@ TEST(PlanReconcile, R3_NameThatIsTakenIsReadBeforeAnythingIsConcluded) {
 TEST(PlanReconcile, R3_TakenNameThatIsOursIsAsGoodAsMade) {
   EXPECT_TRUE(IsEmpty(PlanWithTaken(Ours())));
   Observed observed = Converged();
-  const api::ClaimTemplate made = DaemonTemplate(observed);
+  const api::ResourceClaimTemplate made = DaemonTemplate(observed);
   observed.children.templates.erase(observed.children.templates.begin());
   observed.evidence.names[{Kind::kClaimTemplate, made.meta.key}] =
       Found(NameHolder{.meta = made.meta, .domain = made.domain, .target = made.target});
@@ -566,17 +575,17 @@ TEST(PlanReconcile, OrphanThatOthersHoldIsWaitedFor) {
 
 TEST(IsInUse, OnlyAReservedClaimInTheDomainsNamespaceCounts) {
   const Observed observed = Converged();
-  const api::Claim claim = fixtures::MakeChannelClaim("node-0", "train-0");
+  const api::ResourceClaim claim = fixtures::MakeChannelClaim("node-0", "train-0");
   EXPECT_TRUE(IsInUse(observed, claim));
-  const std::vector<std::pair<const char*, std::function<void(api::Claim&)>>> rows = {
-      {"elsewhere", [](api::Claim& c) { c.meta.key.ns = "team-b"; }},
-      {"another domain's", [](api::Claim& c) { c.channel_domain = kOtherUid; }},
-      {"not reserved", [](api::Claim& c) { c.consumers.clear(); }},
-      {"of an administrator", [](api::Claim& c) { c.admin_access = true; }},
+  const std::vector<std::pair<const char*, std::function<void(api::ResourceClaim&)>>> rows = {
+      {"elsewhere", [](api::ResourceClaim& c) { c.meta.key.ns = "team-b"; }},
+      {"another domain's", [](api::ResourceClaim& c) { c.channel_domain = kOtherUid; }},
+      {"not reserved", [](api::ResourceClaim& c) { c.consumers.clear(); }},
+      {"of an administrator", [](api::ResourceClaim& c) { c.admin_access = true; }},
   };
   for (const auto& [what, change] : rows) {
     SCOPED_TRACE(what);
-    api::Claim changed = claim;
+    api::ResourceClaim changed = claim;
     change(changed);
     EXPECT_FALSE(IsInUse(observed, changed));
   }

@@ -1,9 +1,5 @@
-// Reconciles one domain at a time: gather, decide, act; again with the evidence that live reads
-// gave.
-//
-// A pass is a step function: it names the requests to send side by side, and takes their replies. A
-// worker sends them over its transport; the simulation serves them one by one, and may stop the
-// process between any two.
+// What all reconciles share: settings and how fresh each cache is, what is remembered of each
+// domain, missing permissions, and the brake on rollouts.
 #pragma once
 
 #include <chrono>
@@ -14,75 +10,14 @@
 #include <vector>
 
 #include "controller/compute_domain/cache/cache.h"
-#include "controller/compute_domain/planner.h"
-#include "controller/compute_domain/requests/apply.h"
+#include "controller/compute_domain/reconcile_pass.h"
 #include "controller/compute_domain/requests/permissions.h"
+#include "controller/compute_domain/status/clique_capacity.h"
 #include "pkg/base/clock.h"
 #include "pkg/base/log.h"
 #include "pkg/base/mutex.h"
-#include "pkg/http/transport.h"
-#include "pkg/kube/api/event.h"
 
 namespace compute_domain {
-
-class Reconciler;
-
-// How a pass ended.
-struct Outcome {
-  std::optional<base::Error> error = {};  // Try again later, with back-off.
-  bool waits = false;  // Nothing was done yet: the cache is behind our own writes.
-  std::optional<std::chrono::milliseconds> requeue_after = {};
-  std::vector<kube::Event> events = {};  // Of what succeeded, whatever came after it.
-};
-
-// One reconcile of one domain. Used by one thread; outlived by its reconciler.
-class Pass {
- public:
-  Pass(Reconciler& reconciler, std::string uid);
-
-  // What to send next, side by side; empty: the pass is over. Hand every reply to TakeReplies.
-  [[nodiscard]] std::vector<http::Request> Next();
-  void TakeReplies(std::vector<base::Result<http::Response>> replies);
-  [[nodiscard]] const Outcome& outcome() const { return outcome_; }
-
- private:
-  // One action of the step that runs.
-  struct UnderWay {
-    Action action = {};
-    LiveRead read = {};
-    std::vector<http::Method> methods = {};  // Of its requests.
-    kube::Right right = {};                  // That the first of them takes.
-  };
-
-  enum class Phase { kGather, kSteps, kStatus, kOver };
-
-  void Gather();
-  void Decide();
-  [[nodiscard]] Plan MakePlan();
-  void NextStep();  // Or the next decision; or the status, after the last of them.
-  void BeginStatus();
-  void Begin(Step step);  // Puts its actions under way.
-  [[nodiscard]] bool MayReplace(const ReplaceDaemon& replace);
-  [[nodiscard]] std::vector<http::Request> Ask();
-  void Tell(const Action& done);
-  void TakeResult(UnderWay& one, ActionResult result);
-  void Finish();
-  void Remember();
-
-  Reconciler& reconciler_;
-  Observed observed_;
-  Phase phase_ = Phase::kGather;
-  Plan plan_;
-  std::vector<UnderWay> under_way_;  // What is not done of the step that was begun last.
-  std::size_t next_step_ = 0;
-  int rounds_ = 0;
-  bool acted_ = false;                 // A step ran since the last decision.
-  bool decide_again_ = false;          // And it found evidence.
-  bool replace_later_ = false;         // Too many cliques of the cluster are under way.
-  std::map<std::string, Pace> paces_;  // Of cliques, with the writes of this pass.
-  Outcome outcome_;
-  std::vector<Expectation> expectations_;
-};
 
 class Reconciler {
  public:
@@ -90,17 +25,19 @@ class Reconciler {
   Reconciler(const Cache& cache, Facts facts, const base::Clock& clock, base::Logger& logger,
              const Rules& rules = kRules);
 
-  [[nodiscard]] Pass Start(const std::string& uid) { return Pass(*this, uid); }
+  [[nodiscard]] ReconcilePass Start(const std::string& uid) { return ReconcilePass(*this, uid); }
 
   // What a pass begins with.
   [[nodiscard]] Observed Gather(const std::string& uid) const;
 
   // What is free in each clique. It is counted at most once a second, however many ask.
-  [[nodiscard]] std::shared_ptr<const Rooms> CountRooms() const;
-  void VisitRooms(const Cache::RoomVisitor& visit) const;
+  [[nodiscard]] std::shared_ptr<const CliqueCapacities> CountCapacity() const;
+  // Every node that may be part of a domain, in order of their names.
+  using NodeVisitor = std::function<void(const api::Node& node, const NodeAvailability&)>;
+  void VisitNodes(const NodeVisitor& visit) const;
 
   // Why no daemon is replaced in any domain; empty: they are.
-  [[nodiscard]] std::string RollStopped() const;
+  [[nodiscard]] std::string RolloutStopped() const;
 
   // How well everything is seen from now on.
   void SetViews(const Views& views);
@@ -109,7 +46,7 @@ class Reconciler {
   void SetDryRun() { dry_run_ = true; }
 
  private:
-  friend class Pass;
+  friend class ReconcilePass;
 
   // What outlives a pass.
   struct Remembered {
@@ -119,11 +56,11 @@ class Reconciler {
   };
 
   // The right is missing, or there; said where that is news.
-  [[nodiscard]] base::Clock::TimePoint OnRefused(const kube::Right& right);
-  void OnGranted(const kube::Right& right);
+  [[nodiscard]] base::Clock::TimePoint OnForbidden(const kube::Permission& permission);
+  void OnGranted(const kube::Permission& permission);
   // What the domain knows of daemons of the new template; empty: that nothing is wrong.
-  void StopOrResumeRoll(const std::string& uid, const std::string& failed);
-  void AddHolders(Observed& observed) const;
+  void StopOrResumeRollout(const std::string& uid, const std::string& failed);
+  void AddNodeHolders(Observed& observed) const;
   [[nodiscard]] Remembered Recall(const std::string& uid) const;
   [[nodiscard]] Instant Now() const { return {clock_.Now(), clock_.Wall()}; }
 
@@ -133,12 +70,12 @@ class Reconciler {
   const Rules rules_;
   bool dry_run_ = false;
   base::Guarded<Facts> facts_;
-  std::string roll_stopped_by_;  // The domain's UID; under the lock of `facts_`.
+  std::string rollout_stopped_by_;  // The domain's UID; under the lock of `facts_`.
   base::Guarded<std::map<std::string, Remembered>> memories_;
-  base::Guarded<Refusals> refusals_;
+  base::Guarded<MissingPermissions> missing_permissions_;
   struct Counted {
     base::Clock::TimePoint at = {};
-    std::shared_ptr<const Rooms> rooms = {};
+    std::shared_ptr<const CliqueCapacities> capacity = {};
   };
   mutable base::Guarded<Counted> counted_;
 };

@@ -122,13 +122,13 @@ TEST(Pass, S8_NewDomainGetsFinalizerThenChildrenThenStatus) {
 
 TEST(Pass, P7_ChildrenTravelSideBySide) {
   PassWorld world(Fresh());
-  Pass pass = world.reconciler.Start(kUid);
+  ReconcilePass pass = world.reconciler.Start(kUid);
   std::vector<std::size_t> steps;
   for (auto requests = pass.Next(); !requests.empty(); requests = pass.Next()) {
     steps.push_back(requests.size());
     std::vector<MapServer::Reply> replies;
     for (const http::Request& request : requests) replies.push_back(world.server.Serve(request));
-    pass.TakeReplies(std::move(replies));
+    pass.HandleReplies(std::move(replies));
   }
   EXPECT_EQ(steps, (std::vector<std::size_t>{1, 3, 1}));
 }
@@ -253,7 +253,7 @@ TEST(Pass, R3_ChildThatExistsAlreadyAndIsOursIsAsGoodAsMade) {
 TEST(Pass, B39_ChildThatExistsAlreadyAndIsNotOursIsLeftAloneAndSaid) {
   for (const std::string& domain : {std::string(), kOtherUid}) {
     PassWorld world(WithoutWorkloadTemplate());
-    api::ClaimTemplate theirs = fixtures::MakeWorkloadTemplate();
+    api::ResourceClaimTemplate theirs = fixtures::MakeWorkloadTemplate();
     theirs.domain = domain;
     theirs.meta.uid = "theirs";
     theirs.meta.owners.clear();
@@ -351,11 +351,11 @@ TEST(Pass, B37_ChangedSettingGoesIntoTheDaemonSetInOneWriteThatIsLocked) {
   const auto pass = [&] {
     world.server.ShowAll(world.cache);
     world.server.ForgetLines();
-    Pass one = next.Start(kUid);
+    ReconcilePass one = next.Start(kUid);
     for (auto requests = one.Next(); !requests.empty(); requests = one.Next()) {
       std::vector<MapServer::Reply> replies;
       for (const http::Request& request : requests) replies.push_back(world.server.Serve(request));
-      one.TakeReplies(std::move(replies));
+      one.HandleReplies(std::move(replies));
     }
     return one.outcome();
   };
@@ -470,7 +470,7 @@ TEST(Pass, B56_MissingPluginIsToldOnceAfterAWhileAndSoIsItsReturn) {
   PassWorld world(Converged());
   world.server.PutSlice("node-0", "slice-0");
   world.server.PutSlice("node-1", "slice-1");
-  world.reconciler.SetViews({.slices = Sight::kCurrent});
+  world.reconciler.SetViews({.slices = Freshness::kFresh});
   world.Settle();
   world.server.RemoveSlice("slice-1");
   world.server.ShowAll(world.cache);
@@ -494,7 +494,7 @@ TEST(Pass, B56_MissingPluginIsToldOnceAfterAWhileAndSoIsItsReturn) {
 TEST(Pass, B26_DeletionThatWaitsDoesNotKeepAMissingPluginFromBeingNoticed) {
   PassWorld world(JustDeleted());
   world.server.PutSlice("node-0", "slice-0");
-  world.reconciler.SetViews({.slices = Sight::kCurrent});
+  world.reconciler.SetViews({.slices = Freshness::kFresh});
   world.Settle();
   world.clock.Advance(seconds(5));  // It is said what the deletion waits for.
   world.Settle();
@@ -529,7 +529,7 @@ TEST(Pass, B17_ImexThatIsStartedAgainUnderPodsThatUseItIsToldOnce) {
 TEST(Pass, C5_FewCliquesOfTheClusterAreUnderWayAtATime) {
   for (const int most : {0, 1}) {
     Observed observed = Converged();
-    observed.facts.roll = {.policy = RollPolicy::kAlways, .cliques_max = most};
+    observed.facts.rollout = {.policy = RolloutPolicy::kAlways, .cliques_max = most};
     observed.children.daemon_sets[0].template_hash = "old";
     observed.children.daemon_sets[0].template_generation = 1;
     for (api::DaemonPod& pod : observed.children.daemon_pods) pod.template_hash = "older";
@@ -551,7 +551,7 @@ TEST(Pass, C5_FewCliquesOfTheClusterAreUnderWayAtATime) {
 // As a webhook may say it, with or without cause: what was not replaced is not waited for.
 TEST(Pass, C5_DaemonWhoseDeletionConflictsIsReplacedWhenTheServerLetsIt) {
   Observed observed = Converged();
-  observed.facts.roll.policy = RollPolicy::kAlways;
+  observed.facts.rollout.policy = RolloutPolicy::kAlways;
   observed.children.daemon_sets[0].template_hash = "old";
   observed.children.daemon_sets[0].template_generation = 1;
   for (api::DaemonPod& pod : observed.children.daemon_pods) pod.template_hash = "older";
@@ -618,7 +618,7 @@ TEST(Pass, DeletedChildIsWaitedForUntilTheCacheShowsItGoneOrGoing) {
 
 TEST(Pass, StatusIsNotWrittenTwiceInAWindow) {
   PassWorld world(Converged());
-  api::Claim claim = fixtures::MakeChannelClaim("node-0", "train-9");
+  api::ResourceClaim claim = fixtures::MakeChannelClaim("node-0", "train-9");
   world.server.Put(fixtures::Store(claim));
   world.server.ShowAll(world.cache);
   world.Run();
@@ -838,7 +838,7 @@ class Burst {
       if (step < nodes_) Join(step);
       for (int node = 0; node < std::min(step, nodes_); ++node) Advance(node);
       world_.server.ShowAll(world_.cache);
-      Pass();
+      ReconcilePass();
       world_.clock.Advance(kStep);
     }
   }
@@ -881,7 +881,7 @@ class Burst {
     PutPod(node, true);
   }
 
-  void Pass() {
+  void ReconcilePass() {
     const base::Clock::TimePoint now = world_.clock.Now();
     const bool is_due = due_ && *due_ <= now;
     if (!std::exchange(is_dirty_, false) && !is_due) return;
@@ -939,7 +939,7 @@ TEST(Pass, B21_DeletionWaitsForTheWorkloadAndTheDaemonsAndEndsWithTheFinalizer) 
   EXPECT_LT(world.Settle(), 5);
   EXPECT_TRUE(world.Ready().starts_with("DeletionBlocked: Deletion waits for pods/train-0"));
 
-  for (const api::Claim& claim : observed.children.claims) {
+  for (const api::ResourceClaim& claim : observed.children.claims) {
     if (!claim.channel_domain.empty()) world.server.Remove(Kind::kClaim, claim.meta.key);
   }
   EXPECT_LT(world.Settle(), 5);
@@ -951,7 +951,7 @@ TEST(Pass, B21_DeletionWaitsForTheWorkloadAndTheDaemonsAndEndsWithTheFinalizer) 
   for (const api::DaemonPod& pod : observed.children.daemon_pods) {
     world.server.Remove(Kind::kDaemonPod, pod.meta.key);
   }
-  for (const api::Claim& claim : observed.children.claims) {
+  for (const api::ResourceClaim& claim : observed.children.claims) {
     world.server.Remove(Kind::kClaim, claim.meta.key);
   }
   world.server.ShowAll(world.cache);
@@ -992,7 +992,7 @@ TEST(Pass, R5_ToleratedErrorOnADeleteIsNoLicence) {
 
 TEST(Pass, S6_ObjectThatSomebodyMadeAnewUnderTheNameOfAChildIsNotDeleted) {
   PassWorld world(JustDeleted());
-  api::ClaimTemplate theirs = fixtures::MakeWorkloadTemplate();
+  api::ResourceClaimTemplate theirs = fixtures::MakeWorkloadTemplate();
   theirs.meta.uid = "theirs";
   theirs.domain.clear();
   theirs.meta.owners.clear();
@@ -1093,7 +1093,7 @@ TEST(Pass, R5_FinalizersOfTheReferenceAreTakenOffItsChildren) {
   observed.children.claims.clear();
   observed.children.daemon_pods.clear();
   observed.children.daemon_sets[0].meta.finalizers = {std::string(api::kFinalizer)};
-  for (api::ClaimTemplate& made : observed.children.templates) {
+  for (api::ResourceClaimTemplate& made : observed.children.templates) {
     made.meta.finalizers = {std::string(api::kFinalizer)};
     made.meta.owners.clear();
   }
@@ -1108,7 +1108,7 @@ TEST(Pass, P15_DeletionOfADomainThatWasReplacedUnderItsNameLeavesTheNewOneAlone)
   api::ComputeDomain next = fixtures::MakeDomain();
   next.meta.uid = kOtherUid;
   world.server.Put(fixtures::Store(next));
-  api::ClaimTemplate made = fixtures::MakeWorkloadTemplate();
+  api::ResourceClaimTemplate made = fixtures::MakeWorkloadTemplate();
   made.domain = kOtherUid;
   made.meta.owners = {fixtures::DomainAsOwner(kOtherUid)};
   world.server.Put(fixtures::Store(made));
@@ -1124,7 +1124,7 @@ TEST(Pass, P15_DeletionOfADomainThatWasReplacedUnderItsNameLeavesTheNewOneAlone)
 // Claims of others in the domain's namespace, before and behind the domain's own in the list.
 void PutClaimsOfOthers(MapServer& server, int count) {
   for (int i = 0; i < count; ++i) {
-    api::Claim claim = fixtures::MakeChannelClaim("node-9", "a-" + std::to_string(i));
+    api::ResourceClaim claim = fixtures::MakeChannelClaim("node-9", "a-" + std::to_string(i));
     claim.channel_domain = kOtherUid;
     server.Put(fixtures::Store(claim));
   }
@@ -1171,7 +1171,7 @@ TEST(Pass, C13_ClaimsOfDaemonsAreAskedForByTheirLabelAndThoseOfTheWorkloadAreNot
   Observed observed = JustDeleted();
   fixtures::EndWorkload(observed.children.claims);
   observed.children.templates[0].labels_claims = true;
-  for (api::Claim& claim : observed.children.claims) claim.is_labelled = true;
+  for (api::ResourceClaim& claim : observed.children.claims) claim.is_labelled = true;
   PassWorld world(observed);
   int of_daemons = 0;
   world.server.Intercept([&](const std::string& line) -> std::optional<MapServer::Reply> {
@@ -1417,7 +1417,7 @@ TEST(Pass, B28_SecondDaemonSetIsRemovedAndTheDomainGoesOn) {
 // train-2 waits for a channel, and the scheduler has none for it.
 Observed WithWaitingPod() {
   Observed observed = Converged();
-  api::Claim claim = fixtures::MakeChannelClaim("", "train-2");
+  api::ResourceClaim claim = fixtures::MakeChannelClaim("", "train-2");
   claim.meta.uid = "waiting";
   claim.consumers.clear();
   claim.meta.owners = {{.api_version = "v1",
@@ -1436,8 +1436,8 @@ void PutWaitingPod(PassWorld& world) {
   world.server.Put({.kind = Kind::kDaemonPod, .object = *pod});
 }
 
-api::Claim UnrelatedClaim() {
-  api::Claim claim = fixtures::MakeChannelClaim("node-9", "other");
+api::ResourceClaim UnrelatedClaim() {
+  api::ResourceClaim claim = fixtures::MakeChannelClaim("node-9", "other");
   claim.meta.key.ns = "team-b";
   claim.channel_domain.clear();
   return claim;
@@ -1494,11 +1494,11 @@ TEST(Pass, G22_DomainThatDoesNotFitIntoItsCliqueSaysWhatIsFreeInTheCluster) {
 
 TEST(Reconciler, G21_WhatIsFreeIsCountedOnceASecondHoweverManyAsk) {
   PassWorld world(Converged());
-  const auto counted = world.reconciler.CountRooms();
+  const auto counted = world.reconciler.CountCapacity();
   EXPECT_EQ(counted->at("").held, 2);
-  EXPECT_EQ(world.reconciler.CountRooms(), counted);
+  EXPECT_EQ(world.reconciler.CountCapacity(), counted);
   world.clock.Advance(std::chrono::seconds(1));
-  EXPECT_NE(world.reconciler.CountRooms(), counted);
+  EXPECT_NE(world.reconciler.CountCapacity(), counted);
 }
 
 TEST(Pass, DryRunTellsWaitingPodsNothing) {
@@ -1511,11 +1511,11 @@ TEST(Pass, DryRunTellsWaitingPodsNothing) {
 TEST(LiveRead, S3_PageThatIsTooLargeIsAskedForAgainInFewerObjects) {
   Observed observed = Converged();
   const Action action = ReadClaims{.ns = kUserNs};
-  LiveRead read;
+  ActionProgress read;
   const auto request = [&] { return RequestsOf(action, observed, read).at(0); };
   const auto fail = [&] {
-    return TakeReplies(action, {base::Fail(ErrorCode::kTooLarge, "passed its bound")}, observed,
-                       read);
+    return HandleReplies(action, {base::Fail(ErrorCode::kTooLarge, "passed its bound")}, observed,
+                         read);
   };
   EXPECT_NE(request().path.find("limit=400"), std::string::npos);
   for (const char* limit : {"limit=100", "limit=25", "limit=6", "limit=1"}) {
@@ -1539,13 +1539,13 @@ TEST(LiveRead, S1_ClaimThatATenantMadeUnreadableHidesNoOther) {
       R"({"x":)" + std::string(600, '[') + std::string(600, ']') + "}"};
   for (const std::string& hostile : parameters) {
     Observed observed = Converged();
-    LiveRead read;
+    ActionProgress read;
     const std::string body =
         R"({"kind":"ResourceClaimList","apiVersion":"resource.k8s.io/v1","metadata":{"resourceVersion":"9"},"items":[)"
         R"({"metadata":{"name":"bad","namespace":"team-a","uid":"u1","resourceVersion":"1"},"spec":{"devices":{"config":[{"opaque":{"driver":"x","parameters":)" +
         hostile + R"(}}]}}},)" +
         json::Serialize(fixtures::Store(observed.children.claims[0]).object) + "]}";
-    const ActionResult result = TakeReplies(
+    const ActionResult result = HandleReplies(
         ReadClaims{.ns = kUserNs}, {http::Response{.status = 200, .body = body}}, observed, read);
     EXPECT_FALSE(result.error) << result.error->message;
     ASSERT_TRUE(observed.evidence.claims);

@@ -135,13 +135,13 @@ void AddWaiting(const DomainView& view, base::Clock::WallTime now, const SeriesL
                longest);
 }
 
-void AddRooms(const compute_domain::Rooms& rooms, Families& families) {
+void AddRooms(const compute_domain::CliqueCapacities& capacity, Families& families) {
   const auto add = [&](const std::string& clique, const char* state, int nodes) {
     families.Add("cdom_clique_nodes",
                  "Nodes of the clique by what became of them; without fabric, clique is empty",
                  {{.name = "clique", .value = clique}, {.name = "state", .value = state}}, nodes);
   };
-  for (const auto& [clique, count] : rooms) {
+  for (const auto& [clique, count] : capacity) {
     add(clique, "free", count.free);
     add(clique, "held", count.held);
     add(clique, "unusable", count.unusable);
@@ -218,13 +218,13 @@ void DomainMetrics::Sample(bool leads) {
     return;
   }
   const std::vector<DomainView> views = sources_.view();
-  auto rooms = sources_.rooms ? sources_.rooms() : nullptr;
+  auto capacity = sources_.capacity ? sources_.capacity() : nullptr;
   const base::Clock::TimePoint now = clock_.Now();
   state_.With([&](State& state) {
     if (!state.leads) {
       state = {.leads = true, .leads_since = clock_.Wall(), .sampled = now};
     }
-    state.rooms = std::move(rooms);
+    state.capacity = std::move(capacity);
     const double took = Seconds(now - std::exchange(state.sampled, now));
     std::map<kube::Uid, Totals> totals;  // Of domains that are still there.
     for (const DomainView& view : views) {
@@ -251,7 +251,7 @@ void DomainMetrics::ObserveReady(const ComputeDomain& domain, base::Clock::WallT
   }
 }
 
-void DomainMetrics::Waited(const api::Claim& claim) {
+void DomainMetrics::Waited(const api::ResourceClaim& claim) {
   if (!state_.With([](const State& state) { return state.leads; })) return;
   const auto waited = SecondsBetween(claim.meta.creation_timestamp, clock_.Wall());
   if (waited) wait_.Observe(*waited);
@@ -262,7 +262,7 @@ std::vector<MetricFamily> DomainMetrics::Collect() const {
   if (!state.leads) return {};
   Families families;
   const base::Clock::WallTime now = clock_.Wall();
-  if (state.rooms) AddRooms(*state.rooms, families);
+  if (state.capacity) AddRooms(*state.capacity, families);
   for (const DomainView& view : sources_.view()) {
     const kube::ObjectMeta& meta = view.domain->meta;
     const SeriesLabels labels = {{.name = "namespace", .value = meta.key.ns},

@@ -33,16 +33,16 @@ struct DomainView {
   std::shared_ptr<const api::ComputeDomain> domain = {};
   std::vector<std::shared_ptr<const api::Node>> nodes = {};
   std::vector<std::shared_ptr<const api::DaemonPod>> daemons = {};
-  std::vector<std::shared_ptr<const api::Claim>> waiting = {};
+  std::vector<std::shared_ptr<const api::ResourceClaim>> waiting = {};
 };
 
 // Thread-safe.
 class DomainMetrics final : public prometheus::Collectable {
  public:
-  using CountRooms = std::function<std::shared_ptr<const compute_domain::Rooms>()>;
+  using CountCapacity = std::function<std::shared_ptr<const compute_domain::CliqueCapacities>()>;
   struct Sources {
     std::function<std::vector<DomainView>()> view = {};  // For Sample and Collect.
-    CountRooms rooms = {};                               // For Sample; null: nothing is counted.
+    CountCapacity capacity = {};                         // For Sample; null: nothing is counted.
     std::vector<std::string> leaving_taints = {};        // As api::kLeavingTaints.
   };
 
@@ -57,7 +57,7 @@ class DomainMetrics final : public prometheus::Collectable {
   void Sample(bool leads);
 
   // A node was found for the pod of a claim, which was so until now.
-  void Waited(const api::Claim& claim);
+  void Waited(const api::ResourceClaim& claim);
 
   [[nodiscard]] std::vector<prometheus::MetricFamily> Collect() const override;
 
@@ -73,7 +73,8 @@ class DomainMetrics final : public prometheus::Collectable {
     base::Clock::WallTime leads_since = {};
     base::Clock::TimePoint sampled = {};
     std::map<kube::Uid, Totals> totals = {};
-    std::shared_ptr<const compute_domain::Rooms> rooms = {};  // Null: nothing is counted.
+    std::shared_ptr<const compute_domain::CliqueCapacities> capacity =
+        {};  // Null: nothing is counted.
   };
 
   void ObserveReady(const api::ComputeDomain& domain, base::Clock::WallTime leads_since,

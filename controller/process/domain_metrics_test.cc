@@ -60,9 +60,9 @@ class DomainMetricsTest : public ::testing::Test {
   std::vector<DomainView> views_;
   prometheus::Histogram time_to_ready_{prometheus::Histogram::BucketBoundaries{10, 100}};
   prometheus::Histogram wait_{prometheus::Histogram::BucketBoundaries{10, 100}};
-  std::shared_ptr<const compute_domain::Rooms> rooms_;
+  std::shared_ptr<const compute_domain::CliqueCapacities> capacity_;
   DomainMetrics metrics_{{.view = [this] { return views_; },
-                          .rooms = [this] { return rooms_; },
+                          .capacity = [this] { return capacity_; },
                           .leaving_taints = {"example.com/spot"}},
                          clock_,
                          time_to_ready_,
@@ -193,15 +193,15 @@ TEST_F(DomainMetricsTest, G20_NodeOfADomainSaysItsClique) {
 }
 
 TEST_F(DomainMetricsTest, G21_NodesOfEachCliqueAreCountedByWhatBecameOfThem) {
-  rooms_ = std::make_shared<const compute_domain::Rooms>(
-      compute_domain::Rooms{{"", {.free = 1}}, {"c1.0", {.free = 2, .held = 16}}});
+  capacity_ = std::make_shared<const compute_domain::CliqueCapacities>(
+      compute_domain::CliqueCapacities{{"", {.free = 1}}, {"c1.0", {.free = 2, .held = 16}}});
   EXPECT_EQ(Text(), "") << "who does not lead counts nothing";
   metrics_.Sample(true);
   EXPECT_EQ(ValueOf(R"(cdom_clique_nodes{clique="",state="free"})"), 1);
   EXPECT_EQ(ValueOf(R"(cdom_clique_nodes{clique="c1.0",state="free"})"), 2);
   EXPECT_EQ(ValueOf(R"(cdom_clique_nodes{clique="c1.0",state="held"})"), 16);
   EXPECT_EQ(ValueOf(R"(cdom_clique_nodes{clique="c1.0",state="unusable"})"), 0);
-  rooms_ = std::make_shared<const compute_domain::Rooms>();
+  capacity_ = std::make_shared<const compute_domain::CliqueCapacities>();
   EXPECT_EQ(ValueOf(R"(cdom_clique_nodes{clique="c1.0",state="held"})"), 16)
       << "a scrape counts nothing by itself";
   metrics_.Sample(true);
@@ -214,24 +214,25 @@ TEST_F(DomainMetricsTest, G23_PodsThatWaitAreCountedAndHowLongTheFirstHasWaited)
   EXPECT_EQ(ValueOf("cdom_domain_pods_waiting" + kOfTrain), 0);
   EXPECT_EQ(ValueOf("cdom_domain_wait_age_seconds" + kOfTrain), std::nullopt);
   const auto claim = [](const char* pod, const char* created) {
-    api::Claim made = fixtures::MakeWaitingClaim(pod);
+    api::ResourceClaim made = fixtures::MakeWaitingClaim(pod);
     made.meta.creation_timestamp = created;
     return made;
   };
-  api::Claim elsewhere = claim("a", "2026-01-01T01:00:00Z");
+  api::ResourceClaim elsewhere = claim("a", "2026-01-01T01:00:00Z");
   elsewhere.meta.key.ns = "team-b";
-  api::Claim administrators = claim("b", "2026-01-01T01:00:00Z");
+  api::ResourceClaim administrators = claim("b", "2026-01-01T01:00:00Z");
   administrators.admin_access = true;
-  for (const api::Claim& made : {claim("c", "2026-01-01T11:59:30Z"), elsewhere, administrators,
-                                 claim("d", "2026-01-01T11:59:00Z"), claim("e", "unknown")}) {
-    views_[0].waiting.push_back(std::make_shared<api::Claim>(made));
+  for (const api::ResourceClaim& made :
+       {claim("c", "2026-01-01T11:59:30Z"), elsewhere, administrators,
+        claim("d", "2026-01-01T11:59:00Z"), claim("e", "unknown")}) {
+    views_[0].waiting.push_back(std::make_shared<api::ResourceClaim>(made));
   }
   EXPECT_EQ(ValueOf("cdom_domain_pods_waiting" + kOfTrain), 3);
   EXPECT_EQ(ValueOf("cdom_domain_wait_age_seconds" + kOfTrain), 60);
 }
 
 TEST_F(DomainMetricsTest, G23_ClaimThatWaitedIsCountedByHowLongWhileThisReplicaLeads) {
-  api::Claim claim = fixtures::MakeWaitingClaim("a");
+  api::ResourceClaim claim = fixtures::MakeWaitingClaim("a");
   claim.meta.creation_timestamp = "2026-01-01T11:59:30Z";
   metrics_.Waited(claim);
   EXPECT_EQ(wait_.Collect().histogram.sample_count, 0U);

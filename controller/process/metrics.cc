@@ -154,7 +154,7 @@ Metrics::Metrics(const MetricSources& sources, std::string host, int workers)
                 .Add({}, FormationBuckets())),
       domains_(std::make_shared<DomainMetrics>(
           DomainMetrics::Sources{.view = [&cache = sources.cache] { return ViewOf(cache); },
-                                 .rooms = sources.rooms,
+                                 .capacity = sources.capacity,
                                  .leaving_taints = sources.leaving_taints},
           clock_, time_to_ready_, wait_)),
       leads_(OneGauge(*registry_, "leader_election_master_status", "1 while this replica leads",

@@ -31,7 +31,7 @@ struct MetricSources {
   const kube::EventLoop& events;
   const base::Clock& clock;
   std::vector<std::string> leaving_taints = {};  // As api::kLeavingTaints.
-  DomainMetrics::CountRooms rooms = {};
+  DomainMetrics::CountCapacity capacity = {};
 };
 
 class Metrics {
@@ -48,7 +48,7 @@ class Metrics {
   void Began(std::chrono::nanoseconds waited);
   void Reconciled(const compute_domain::Outcome& outcome, std::chrono::nanoseconds took);
   // A node was found for the pod of a claim, which was so until now.
-  void Waited(const api::Claim& claim) { domains_->Waited(claim); }
+  void Waited(const api::ResourceClaim& claim) { domains_->Waited(claim); }
   // An exchange with the API server.
   void Exchanged(const http::ExchangeReport& report);
   // On the thread that drives them, after each turn.

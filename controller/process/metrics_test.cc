@@ -160,12 +160,12 @@ TEST_F(MetricsTest, G23_ClaimThatFoundItsNodeIsNoneThatWaits) {
   observed.children.claims = {fixtures::MakeWaitingClaim("train-2")};
   fixtures::MapServer server;
   server.PutAll(fixtures::StoreAll(observed));
-  cache_.OnAllocated([this](const api::Claim& before) { metrics_.Waited(before); });
+  cache_.OnAllocated([this](const api::ResourceClaim& before) { metrics_.Waited(before); });
   server.ShowAll(cache_);
   metrics_.Refresh(true);
   const std::string waiting = R"(cdom_domain_pods_waiting{namespace="team-a",name="train"})";
   EXPECT_EQ(ValueOf(waiting), 1);
-  api::Claim claim = observed.children.claims[0];
+  api::ResourceClaim claim = observed.children.claims[0];
   claim.node = "node-1";
   server.Put(fixtures::Store(claim));
   server.ShowAll(cache_);

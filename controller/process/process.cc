@@ -70,11 +70,12 @@ compute_domain::Facts FactsOf(const settings::Settings& settings) {
   facts.names_others = settings.names_others;
   facts.index_hold = settings.index_hold;
   facts.leaving_taints = settings.leaving_taints;
-  using compute_domain::RollPolicy;
-  facts.roll = {.policy = settings.roll.under_jobs ? RollPolicy::kAlways : RollPolicy::kWhenIdle,
-                .cliques_max = settings.roll.cliques,
-                .settle = settings.roll.settle,
-                .deadline = settings.roll.deadline};
+  using compute_domain::RolloutPolicy;
+  facts.rollout = {
+      .policy = settings.rollout.under_jobs ? RolloutPolicy::kAlways : RolloutPolicy::kWhenIdle,
+      .cliques_max = settings.rollout.cliques,
+      .settle = settings.rollout.settle,
+      .deadline = settings.rollout.deadline};
   return facts;
 }
 
@@ -169,9 +170,10 @@ class Runner {
                   .events = events_,
                   .clock = clock_,
                   .leaving_taints = settings_.leaving_taints,
-                  .rooms = [this] { return controller_.reconciler().CountRooms(); }},
+                  .capacity = [this] { return controller_.reconciler().CountCapacity(); }},
                  HostOf(config_.endpoint), settings_.workers) {
-    controller_.cache().OnAllocated([this](const api::Claim& before) { metrics_.Waited(before); });
+    controller_.cache().OnAllocated(
+        [this](const api::ResourceClaim& before) { metrics_.Waited(before); });
     if (settings_.dry_run) controller_.reconciler().SetDryRun();
     for (int i = 0; i < settings_.workers; ++i) busy_since_.emplace_back(0);
   }
@@ -286,9 +288,9 @@ void Runner::Work(const std::stop_token& stop, std::atomic<std::int64_t>& busy_s
 
 void Runner::Reconcile(const std::string& uid, http::Transport& transport) {
   const TimePoint start = clock_.Now();
-  compute_domain::Pass pass = controller_.reconciler().Start(uid);
+  compute_domain::ReconcilePass pass = controller_.reconciler().Start(uid);
   for (auto requests = pass.Next(); !requests.empty(); requests = pass.Next()) {
-    pass.TakeReplies(transport.SendAll(requests));
+    pass.HandleReplies(transport.SendAll(requests));
   }
   const compute_domain::Outcome& outcome = pass.outcome();
   metrics_.Reconciled(outcome, clock_.Now() - start);
@@ -347,7 +349,7 @@ kube::HealthOptions Runner::HealthOptions() {
                      }},
                     {"watches",
                      [this, check] {
-                       return check(!controller_.IsBlind(),
+                       return check(!controller_.IsDisconnected(),
                                     "nothing could be read for a minute; the log says why");
                      }},
                     {"shutdown", [this, check] { return check(!ends_, "the process is ending"); }}},
@@ -377,7 +379,7 @@ std::vector<std::string> Runner::FindOfOtherMode() {
 std::string Runner::DescribeCliques() {
   compute_domain::CliqueDescription cliques;
   const compute_domain::Cache& cache = controller_.cache();
-  controller_.reconciler().VisitRooms([&](const auto& node, const auto& room) {
+  controller_.reconciler().VisitNodes([&](const auto& node, const auto& room) {
     cliques.Add(node, room, node.domain.empty() ? "" : cache.NameOf(node.domain));
   });
   return json::Serialize(cliques.Take());

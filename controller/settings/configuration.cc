@@ -353,16 +353,16 @@ Result<void> CheckLeavingTaints(const Value& taints, const std::string& file) {
   return {};
 }
 
-void ApplyRoll(const Value& from, Settings::Roll& roll) {
-  if (!from["policy"].IsNull()) roll.under_jobs = from["policy"].AsString() == "Always";
+void ApplyRollout(const Value& from, Settings::Rollout& rollout) {
+  if (!from["policy"].IsNull()) rollout.under_jobs = from["policy"].AsString() == "Always";
   if (const auto cliques = from["cliques"].AsInt()) {
-    roll.cliques = static_cast<int>(std::clamp<std::int64_t>(*cliques, 0, 1000));
+    rollout.cliques = static_cast<int>(std::clamp<std::int64_t>(*cliques, 0, 1000));
   }
   if (const auto settle = base::ParseDuration(from["settle"].AsString())) {
-    roll.settle = std::chrono::ceil<std::chrono::seconds>(*settle);
+    rollout.settle = std::chrono::ceil<std::chrono::seconds>(*settle);
   }
   if (const auto deadline = base::ParseDuration(from["deadline"].AsString())) {
-    roll.deadline = std::chrono::ceil<std::chrono::seconds>(*deadline);
+    rollout.deadline = std::chrono::ceil<std::chrono::seconds>(*deadline);
   }
 }
 
@@ -395,7 +395,7 @@ void Apply(const Value& file, Settings& settings) {
   for (const Value& taint : leaving_taints.items()) {
     settings.leaving_taints.push_back(taint.AsString());
   }
-  ApplyRoll(file["roll"], settings.roll);
+  ApplyRollout(file["roll"], settings.rollout);
   if (const auto window = base::ParseDuration(file["status"]["window"].AsString())) {
     settings.status_window = *window;
   }

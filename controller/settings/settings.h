@@ -50,12 +50,12 @@ struct Settings {
   std::chrono::seconds index_hold{60};
   std::vector<std::string> leaving_taints = {api::kLeavingTaints.begin(),
                                              api::kLeavingTaints.end()};
-  struct Roll {
+  struct Rollout {
     bool under_jobs = false;
     int cliques = 3;
     std::chrono::seconds settle{10};
     std::chrono::seconds deadline{300};
-  } roll = {};
+  } rollout = {};
   // What --config says of their pods; the rest of it is above.
   daemon_set::Settings daemons = {};
 

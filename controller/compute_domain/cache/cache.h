@@ -13,9 +13,8 @@
 
 #include "controller/api/packed.h"
 #include "controller/compute_domain/cache/resource_slice_index.h"
+#include "controller/compute_domain/model/action.h"
 #include "controller/compute_domain/model/observed.h"
-#include "controller/compute_domain/requests/apply.h"
-#include "controller/compute_domain/status/clique_capacity.h"
 #include "pkg/base/mutex.h"
 #include "pkg/kube/cache/reflector.h"
 #include "pkg/kube/cache/store.h"
@@ -26,7 +25,7 @@ class Cache {
  public:
   using Changed = std::function<void(const std::string& uid)>;
   // On the watch thread, with a claim for a channel as it was before a node was found for it.
-  using Allocated = std::function<void(const api::Claim& before)>;
+  using Allocated = std::function<void(const api::ResourceClaim& before)>;
 
   // A collection to watch and where it goes.
   struct Watch {
@@ -48,11 +47,11 @@ class Cache {
   void AddNodes(Observed& observed) const;
 
   // Who may have the channels that pods of the domain lack.
-  void AddHolders(Observed& observed) const;
+  void AddNodeHolders(Observed& observed) const;
 
-  // Every node that may be part of a domain, with what became of it, in order of their names.
-  using RoomVisitor = std::function<void(const api::Node& node, const NodeRoom& room)>;
-  void VisitRooms(const Facts& facts, const RoomVisitor& visit) const;
+  // Every node with what is known of it, in order of their names.
+  using NodeVisitor = std::function<void(const api::Node& node, const NodeContext& context)>;
+  void VisitNodes(const NodeVisitor& visit) const;
 
   // Whether the store of the object is as new as a write of ours.
   [[nodiscard]] bool HasCaughtUp(const Expectation& expectation) const;
@@ -65,7 +64,7 @@ class Cache {
   // "namespace/name" of the domain, or its UID if there is none.
   [[nodiscard]] std::string NameOf(const std::string& uid) const;
   // Those for a channel that no node was found for yet.
-  [[nodiscard]] std::vector<std::shared_ptr<const api::Claim>> WaitingClaims(
+  [[nodiscard]] std::vector<std::shared_ptr<const api::ResourceClaim>> WaitingClaims(
       const std::string& uid) const;
   // Claims that are kept: those of other drivers are not.
   [[nodiscard]] std::size_t claims() const { return claims_.size(); }
@@ -83,15 +82,15 @@ class Cache {
   struct DriverNamespace {
     DriverNamespace(std::string name, Cache& cache, base::Logger& logger);
     const std::string ns;
-    kube::Store<api::DaemonSet, kube::Packed> daemon_sets;
+    kube::Store<api::DaemonSet, kube::PackedForm> daemon_sets;
     kube::Store<api::DaemonPod> daemon_pods;
     kube::Store<api::Clique> cliques;
   };
 
   // Those with a pod, member or claim on the node.
   [[nodiscard]] std::set<std::string> DomainsOn(const std::string& node) const;
-  void OnClaim(const std::shared_ptr<const api::Claim>& before,
-               const std::shared_ptr<const api::Claim>& after);
+  void OnClaim(const std::shared_ptr<const api::ResourceClaim>& before,
+               const std::shared_ptr<const api::ResourceClaim>& after);
   void OnPublisher(const std::string& node);
   void OnNode(const std::shared_ptr<const api::Node>& before,
               const std::shared_ptr<const api::Node>& after);
@@ -100,16 +99,16 @@ class Cache {
   void OnDaemonPod(const std::shared_ptr<const api::DaemonPod>& before,
                    const std::shared_ptr<const api::DaemonPod>& after);
   void OnReboot(const api::Node& node);
-  void AddNeighbours(Observed& observed) const;
+  void AddCliqueSharers(Observed& observed) const;
   void AddReboots(Observed& observed) const;
 
   const Changed changed_;
   Allocated allocated_;
   kube::Store<api::ComputeDomain> domains_;
-  kube::Store<api::ClaimTemplate, kube::Packed> templates_;
-  kube::Store<api::Claim, kube::Packed> claims_;
-  kube::Store<api::Node, kube::Packed> nodes_;
-  Publishers publishers_;
+  kube::Store<api::ResourceClaimTemplate, kube::PackedForm> templates_;
+  kube::Store<api::ResourceClaim, kube::PackedForm> claims_;
+  kube::Store<api::Node, kube::PackedForm> nodes_;
+  ResourceSliceIndex slice_index_;
   bool nobody_published_ = true;  // As of the last change. Used by the watch thread.
   std::vector<std::unique_ptr<DriverNamespace>> driver_namespaces_;
   // Daemon pods from before a reboot of their node, with the start of their container then: until

@@ -4,6 +4,7 @@
 
 #include <functional>
 
+#include "controller/compute_domain/status/clique_capacity.h"
 #include "test/fixtures/pass_world.h"
 
 namespace compute_domain {
@@ -312,7 +313,7 @@ TEST(Cache, DomainsAreThoseThatExistOrLeftSomething) {
 
 TEST(Cache, ClaimThatNamesTheDomainTwiceIsOneClaim) {
   Observed observed = Converged();
-  api::Claim& claim = observed.children.claims[0];
+  api::ResourceClaim& claim = observed.children.claims[0];
   claim.daemon_domain = claim.channel_domain;
   PassWorld world(observed);
   EXPECT_EQ(world.cache.Gather(kUid).children.claims.size(), 4U);
@@ -335,7 +336,7 @@ TEST(Cache, CliqueThatNamesANodeTwiceIsOneClique) {
 
 TEST(Cache, DomainIdOfAClaimIsNotTakenForSomethingElse) {
   PassWorld world(Converged());
-  api::Claim claim = fixtures::MakeChannelClaim("node-0", "mallory");
+  api::ResourceClaim claim = fixtures::MakeChannelClaim("node-0", "mallory");
   claim.channel_domain = claim.daemon_domain = "node:node-0";
   world.server.Put(Store(claim));
   EXPECT_EQ(ChangedBy(world), Uids()) << "or what is on the node would be taken for a domain's";
@@ -344,7 +345,7 @@ TEST(Cache, DomainIdOfAClaimIsNotTakenForSomethingElse) {
 TEST(Cache, C14_ClaimOfAnotherDriverIsNotKept) {
   PassWorld world(Converged());
   EXPECT_EQ(world.cache.claims(), 4U);
-  api::Claim claim = fixtures::MakeChannelClaim("node-0", "gpu");
+  api::ResourceClaim claim = fixtures::MakeChannelClaim("node-0", "gpu");
   claim.channel_domain.clear();
   claim.has_channel = false;
   world.server.Put(Store(claim));
@@ -355,7 +356,7 @@ TEST(Cache, C14_ClaimOfAnotherDriverIsNotKept) {
 TEST(Cache, C14_ClaimThatLetsItsDomainGoConcernsItOnceMoreAndIsNotKept) {
   Observed observed = Converged();
   PassWorld world(observed);
-  api::Claim& claim = observed.children.claims[0];
+  api::ResourceClaim& claim = observed.children.claims[0];
   claim.channel_domain.clear();
   claim.daemon_domain.clear();
   claim.has_channel = false;
@@ -409,25 +410,26 @@ TEST(Cache, B29_ClaimsOfNoDomainOrNoPodAndDomainsThatHoldNodesAreFoundForWhoLack
   world.server.Put(Store(fixtures::MakeNode("node-7", kOtherUid)));
   world.server.Put(Store(fixtures::MakeNode("node-8", "of-a-domain-that-is-gone")));
   world.server.Put(Store(fixtures::MakeNode("node-9", "")));
-  const auto put = [&](const std::string& name, const std::function<void(api::Claim&)>& change) {
-    api::Claim claim = fixtures::MakeChannelClaim("node-7", name);
+  const auto put = [&](const std::string& name,
+                       const std::function<void(api::ResourceClaim&)>& change) {
+    api::ResourceClaim claim = fixtures::MakeChannelClaim("node-7", name);
     claim.channel_domain = kOtherUid;
     change(claim);
     world.server.Put(Store(claim));
   };
-  put("normal", [](api::Claim&) {});
-  put("of-none", [](api::Claim& c) { c.channel_domain.clear(); });
-  put("unused", [](api::Claim& c) { c.consumers.clear(); });
-  put("daemons", [](api::Claim& c) { c.channel_domain.clear(), c.has_channel = false; });
+  put("normal", [](api::ResourceClaim&) {});
+  put("of-none", [](api::ResourceClaim& c) { c.channel_domain.clear(); });
+  put("unused", [](api::ResourceClaim& c) { c.consumers.clear(); });
+  put("daemons", [](api::ResourceClaim& c) { c.channel_domain.clear(), c.has_channel = false; });
   world.server.ShowAll(world.cache);
   Observed observed = world.cache.Gather(kUid);
-  EXPECT_TRUE(observed.others.stray_claims.empty()) << "only who lacks a channel asks";
-  world.cache.AddHolders(observed);
+  EXPECT_TRUE(observed.others.unrelated_claims.empty()) << "only who lacks a channel asks";
+  world.cache.AddNodeHolders(observed);
   std::vector<std::string> strays;
-  for (const api::Claim& claim : observed.others.stray_claims)
+  for (const api::ResourceClaim& claim : observed.others.unrelated_claims)
     strays.push_back(claim.meta.key.name);
   EXPECT_EQ(strays, (std::vector<std::string>{"of-none-channel", "unused-channel"}));
-  EXPECT_EQ(observed.others.holders, Uids{"team-a/other"});
+  EXPECT_EQ(observed.others.node_holders, Uids{"team-a/other"});
 }
 
 TEST(Cache, G21_EveryNodeThatMayBePartOfADomainIsVisitedWithWhatBecameOfIt) {
@@ -445,15 +447,16 @@ TEST(Cache, G21_EveryNodeThatMayBePartOfADomainIsVisitedWithWhatBecameOfIt) {
   put("node-5", "", "");
   world.server.PutSlice("node-3", "slice-3");
   world.server.PutSlice("node-5", "slice-5");
-  api::Claim administrators = fixtures::MakeChannelClaim("node-3", "monitor");
+  api::ResourceClaim administrators = fixtures::MakeChannelClaim("node-3", "monitor");
   administrators.admin_access = true;
   world.server.Put(Store(administrators));
   world.server.ShowAll(world.cache);
   Facts facts = fixtures::MakeFacts();
-  facts.views.slices = Sight::kCurrent;
+  facts.views.slices = Freshness::kFresh;
   std::map<std::string, std::string> seen;
-  world.cache.VisitRooms(facts, [&](const api::Node& node, const NodeRoom& room) {
-    seen[node.clique + "/" + node.meta.key.name] = ToString(room.state);
+  world.cache.VisitNodes([&](const api::Node& node, const NodeContext& context) {
+    const auto availability = AvailabilityOf(node, context, facts);
+    if (availability) seen[node.clique + "/" + node.meta.key.name] = ToString(availability->state);
   });
   EXPECT_EQ(seen, (std::map<std::string, std::string>{{"a.0/node-0", "held"},
                                                       {"a.0/node-1", "held"},
@@ -469,11 +472,11 @@ TEST(Cache, G23_ClaimIsReportedOnceWhenItsNodeIsFound) {
   observed.children.claims = {fixtures::MakeWaitingClaim("train-2")};
   PassWorld world(observed);
   std::vector<std::string> allocated;
-  world.cache.OnAllocated([&](const api::Claim& before) {
+  world.cache.OnAllocated([&](const api::ResourceClaim& before) {
     allocated.push_back(before.meta.key.name + " of " + before.meta.creation_timestamp);
   });
   EXPECT_EQ(world.cache.WaitingClaims(kUid).size(), 1U);
-  api::Claim claim = observed.children.claims[0];
+  api::ResourceClaim claim = observed.children.claims[0];
   world.server.Put(Store(claim));
   world.server.ShowAll(world.cache);
   EXPECT_EQ(allocated.size(), 0U) << "it goes on waiting";

@@ -30,23 +30,23 @@ std::string FabricErrorIn(json::View device) {
 
 }  // namespace
 
-bool Publishers::Contains(const std::string& node) const {
+bool ResourceSliceIndex::Contains(const std::string& node) const {
   return slices_.With([&](const Slices& slices) { return Ask(slices, node).publishes; });
 }
 
-bool Publishers::IsEmpty() const {
+bool ResourceSliceIndex::IsEmpty() const {
   return slices_.With([](const Slices& slices) { return slices.empty(); });
 }
 
-std::string Publishers::FabricErrorOf(const std::string& node) const {
+std::string ResourceSliceIndex::FabricErrorOf(const std::string& node) const {
   return slices_.With([&](const Slices& slices) { return Ask(slices, node).fabric_error; });
 }
 
-void Publishers::BeginReplace() { incoming_.clear(); }
+void ResourceSliceIndex::BeginReplace() { incoming_.clear(); }
 
-void Publishers::ReplaceAdd(json::View object) { incoming_.push_back(Decode(object)); }
+void ResourceSliceIndex::ReplaceAdd(json::View object) { incoming_.push_back(Decode(object)); }
 
-void Publishers::EndReplace(const std::string& /*resource_version*/) {
+void ResourceSliceIndex::EndReplace(const std::string& /*resource_version*/) {
   std::ranges::sort(incoming_, {}, kWhich);
   const auto repeated = std::ranges::unique(incoming_, {}, kWhich);
   incoming_.erase(repeated.begin(), repeated.end());
@@ -65,7 +65,7 @@ void Publishers::EndReplace(const std::string& /*resource_version*/) {
   for (const std::string& node : changes) changed_(node);
 }
 
-void Publishers::Apply(json::View object, bool deleted) {
+void ResourceSliceIndex::Apply(json::View object, bool deleted) {
   Slice slice = Decode(object);
   const std::string node = slice.node;
   const bool changes = slices_.With([&](Slices& slices) {
@@ -84,10 +84,10 @@ void Publishers::Apply(json::View object, bool deleted) {
   if (changes) changed_(node);
 }
 
-void Publishers::Advance(const std::string& /*resource_version*/) {}
+void ResourceSliceIndex::Advance(const std::string& /*resource_version*/) {}
 
 // A node has one pool, of its own name; the API server lets neither change.
-Publishers::Slice Publishers::Decode(json::View object) {
+ResourceSliceIndex::Slice ResourceSliceIndex::Decode(json::View object) {
   const json::View spec = object["spec"];
   Slice slice = {.node = std::string(spec["nodeName"].AsString()),
                  .uid_hash = std::hash<std::string_view>()(object["metadata"]["uid"].AsString())};
@@ -97,7 +97,7 @@ Publishers::Slice Publishers::Decode(json::View object) {
   return slice;
 }
 
-Publishers::Said Publishers::Ask(const Slices& slices, const std::string& node) {
+ResourceSliceIndex::Said ResourceSliceIndex::Ask(const Slices& slices, const std::string& node) {
   const auto of_node = std::ranges::equal_range(slices, node, {}, &Slice::node);
   Said said = {.publishes = !of_node.empty()};
   for (const Slice& slice : of_node) {

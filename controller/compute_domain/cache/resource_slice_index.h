@@ -17,13 +17,13 @@
 
 namespace compute_domain {
 
-class Publishers final : public kube::ReflectorSink {
+class ResourceSliceIndex final : public kube::ReflectorSink {
  public:
   // A node has its first slice, or lost its last, or its fabric is said to be another. Runs on the
   // writer's thread, outside the lock.
   using Changed = std::function<void(const std::string& node)>;
 
-  explicit Publishers(Changed changed) : changed_(std::move(changed)) {}
+  explicit ResourceSliceIndex(Changed changed) : changed_(std::move(changed)) {}
 
   [[nodiscard]] bool Contains(const std::string& node) const;
   [[nodiscard]] bool IsEmpty() const;

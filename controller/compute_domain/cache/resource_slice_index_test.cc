@@ -28,7 +28,7 @@ struct World {
 
   json::Parser parser;
   Names changed;
-  Publishers publishers{[this](const std::string& node) { changed.push_back(node); }};
+  ResourceSliceIndex publishers{[this](const std::string& node) { changed.push_back(node); }};
 };
 
 TEST(Publishers, B56_NodeIsOneFromItsFirstSliceToItsLast) {

@@ -21,7 +21,7 @@ bool IsBetter(const DaemonPod& a, const DaemonPod& b) {
 NodeLife LifeOf(const Observed& observed, const std::string& node) {
   const auto it = observed.nodes.find(node);
   if (it != observed.nodes.end()) return it->second.ready ? NodeLife::kLives : NodeLife::kLost;
-  return observed.facts.views.nodes == Sight::kNone ? NodeLife::kNotKnown : NodeLife::kLost;
+  return observed.facts.views.nodes == Freshness::kUnknown ? NodeLife::kNotKnown : NodeLife::kLost;
 }
 
 bool IsLost(const Observed& observed, const std::string& node) {

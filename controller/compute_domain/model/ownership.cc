@@ -14,12 +14,12 @@ bool IsDaemonSet(const Observed& observed, const api::DaemonSet& set) {
   return set.domain == observed.uid && IsDriverNamespace(observed.facts, set.meta.key.ns);
 }
 
-bool IsDaemonTemplate(const Observed& observed, const api::ClaimTemplate& found) {
+bool IsDaemonTemplate(const Observed& observed, const api::ResourceClaimTemplate& found) {
   return found.domain == observed.uid && found.target == api::kTargetDaemon &&
          IsDriverNamespace(observed.facts, found.meta.key.ns);
 }
 
-bool IsWorkloadTemplate(const Observed& observed, const api::ClaimTemplate& found) {
+bool IsWorkloadTemplate(const Observed& observed, const api::ResourceClaimTemplate& found) {
   if (!observed.domain) return false;
   const kube::OwnerReference* owner = found.meta.ControllerOwner();
   return found.domain == observed.uid && found.target == api::kTargetWorkload &&
@@ -33,15 +33,15 @@ bool IsDaemonPod(const api::DaemonPod& pod) {
   return owner != nullptr && owner->kind == kube::kDaemonSets.kind;
 }
 
-bool NeedsLabel(const Observed& observed, const api::Claim& claim) {
+bool NeedsLabel(const Observed& observed, const api::ResourceClaim& claim) {
   return claim.channel_domain == observed.uid && claim.meta.key.ns == observed.domain->meta.key.ns;
 }
 
-bool IsChannelClaim(const Observed& observed, const api::Claim& claim) {
+bool IsChannelClaim(const Observed& observed, const api::ResourceClaim& claim) {
   return NeedsLabel(observed, claim) && !claim.admin_access;
 }
 
-bool IsInUse(const Observed& observed, const api::Claim& claim) {
+bool IsInUse(const Observed& observed, const api::ResourceClaim& claim) {
   return IsChannelClaim(observed, claim) && !claim.consumers.empty();
 }
 

@@ -13,18 +13,20 @@ namespace compute_domain {
 [[nodiscard]] bool IsDriverNamespace(const Facts& facts, const std::string& ns);
 
 [[nodiscard]] bool IsDaemonSet(const Observed& observed, const api::DaemonSet& set);
-[[nodiscard]] bool IsDaemonTemplate(const Observed& observed, const api::ClaimTemplate& found);
+[[nodiscard]] bool IsDaemonTemplate(const Observed& observed,
+                                    const api::ResourceClaimTemplate& found);
 // Known only together with the domain: its spec holds the name.
-[[nodiscard]] bool IsWorkloadTemplate(const Observed& observed, const api::ClaimTemplate& found);
+[[nodiscard]] bool IsWorkloadTemplate(const Observed& observed,
+                                      const api::ResourceClaimTemplate& found);
 // Made by a DaemonSet. One that somebody copied by hand has the label too.
 [[nodiscard]] bool IsDaemonPod(const api::DaemonPod& pod);
 // A claim that names the domain, in its namespace: the plugin labels the claim's node. A claim
 // elsewhere may name the domain as well, and counts for nothing. REQUIRES: observed.domain.
-[[nodiscard]] bool NeedsLabel(const Observed& observed, const api::Claim& claim);
+[[nodiscard]] bool NeedsLabel(const Observed& observed, const api::ResourceClaim& claim);
 // And it is for a channel, which those of administrators do not take from others.
-[[nodiscard]] bool IsChannelClaim(const Observed& observed, const api::Claim& claim);
+[[nodiscard]] bool IsChannelClaim(const Observed& observed, const api::ResourceClaim& claim);
 // And somebody holds it.
-[[nodiscard]] bool IsInUse(const Observed& observed, const api::Claim& claim);
+[[nodiscard]] bool IsInUse(const Observed& observed, const api::ResourceClaim& claim);
 [[nodiscard]] bool IsClique(const Observed& observed, const api::Clique& clique);
 
 }  // namespace compute_domain

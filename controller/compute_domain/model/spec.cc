@@ -55,15 +55,15 @@ bool IsProvisioned(const Observed& observed) {
   return (said != nullptr && said->status == "True") || observed.domain->status.status == "Ready";
 }
 
-std::optional<Failure> FindBlindness(const Observed& observed) {
+std::optional<Failure> FindUnreadableDependency(const Observed& observed) {
   const Views& views = observed.facts.views;
   if (views.problem_reason.empty()) return {};
   return Failure{.reason = views.problem_reason, .message = views.problem};
 }
 
-std::optional<Failure> FindObjection(const Observed& observed) {
+std::optional<Failure> ValidateDomain(const Observed& observed) {
   if (!IsProvisioned(observed)) {
-    if (std::optional<Failure> blindness = FindBlindness(observed)) return blindness;
+    if (std::optional<Failure> unreadable = FindUnreadableDependency(observed)) return unreadable;
   }
   if (!observed.domain->has_spec) {
     return Failure{.reason = std::string(api::kReasonSpecMissing),
@@ -112,7 +112,7 @@ std::optional<Failure> FindInvalidAnnotation(const Observed& observed) {
                             " is not heeded: " + parsed.error().message + ", or 0."};
 }
 
-GpuWish FindGpus(const Observed& observed) {
+GpuRequest FindGpus(const Observed& observed) {
   if (FindInvalidGpus(observed)) return {.is_clear = false};
   const api::ComputeDomain& domain = *observed.domain;
   if (domain.gpus.empty()) return {};

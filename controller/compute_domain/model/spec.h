@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "controller/compute_domain/planner.h"
+#include "controller/compute_domain/model/observed.h"
 #include "controller/resource_claim_template/render.h"
 
 namespace compute_domain {
@@ -13,22 +13,22 @@ namespace compute_domain {
 
 // A kind that children are made and repaired by and that is not read; empty: none. A domain that is
 // provisioned goes on as it is.
-[[nodiscard]] std::optional<Failure> FindBlindness(const Observed& observed);
+[[nodiscard]] std::optional<Failure> FindUnreadableDependency(const Observed& observed);
 
 // What keeps anything from being made for the domain; empty: nothing.
-[[nodiscard]] std::optional<Failure> FindObjection(const Observed& observed);
+[[nodiscard]] std::optional<Failure> ValidateDomain(const Observed& observed);
 
 // An annotation or label that does not read as it should, and goes unheeded; empty: none.
 // REQUIRES: observed.domain.
 [[nodiscard]] std::optional<Failure> FindInvalidAnnotation(const Observed& observed);
 
 // The GPUs that each claim of the workload asks for beside the channel.
-struct GpuWish {
+struct GpuRequest {
   bool is_clear = true;  // False: an annotation does not read, so nobody can say how many.
   std::optional<resource_claim_template::Gpus> gpus = {};  // Empty: none.
 };
 // REQUIRES: observed.domain.
-[[nodiscard]] GpuWish FindGpus(const Observed& observed);
+[[nodiscard]] GpuRequest FindGpus(const Observed& observed);
 
 // Whether all its pods are to be in one clique, or in one for each of their groups.
 // REQUIRES: observed.domain.

@@ -10,12 +10,12 @@ namespace {
 using fixtures::Converged;
 using std::chrono::seconds;
 
-TEST(FindObjection, DomainWithNameAndSpecIsAccepted) { EXPECT_FALSE(FindObjection(Converged())); }
+TEST(FindObjection, DomainWithNameAndSpecIsAccepted) { EXPECT_FALSE(ValidateDomain(Converged())); }
 
 TEST(FindObjection, B40_NameThatIsNoNameIsRefusedWithAnExample) {
   Observed observed = Converged();
   observed.domain->template_name = "a\nkind: Pod";
-  const auto objection = FindObjection(observed);
+  const auto objection = ValidateDomain(observed);
   ASSERT_TRUE(objection);
   EXPECT_EQ(objection->reason, "TemplateNameInvalid");
   EXPECT_NE(objection->message.find("spec.channel.resourceClaimTemplate.name"), std::string::npos);

@@ -17,8 +17,8 @@ struct Overload : Arms... {
 
 // What to do about a 403, which means many things.
 std::string HelpAgainst(const base::Error& forbidden) {
-  const auto says = [&](const char* words) {
-    return forbidden.message.find(words) != std::string::npos;
+  const auto says = [&](const char* messages) {
+    return forbidden.message.find(messages) != std::string::npos;
   };
   if (forbidden.cause == "NamespaceTerminating") {
     return "The namespace is being deleted; it goes on once there is one of this name again.";
@@ -70,8 +70,8 @@ kube::Resource ResourceOf(Kind kind, const Facts& facts) {
 Result<NameHolder> DecodeHolder(const std::string& body) {
   json::Parser parser;
   const json::View object = TRY(json::ParseRepaired(parser, body));
-  const api::ClaimTemplate decoded =
-      TRY(api::DecodeClaimTemplate(object));  // Labels, as a DaemonSet has.
+  const api::ResourceClaimTemplate decoded =
+      TRY(api::DecodeResourceClaimTemplate(object));  // Labels, as a DaemonSet has.
   return NameHolder{decoded.meta, decoded.domain, decoded.target, decoded.template_hash};
 }
 
@@ -118,7 +118,7 @@ std::string Describe(const Action& action) {
           },
           [](const ReadChildren&) { return std::string("list what the domain left"); },
           [](const ReadDaemons&) { return std::string("list daemon pods and cliques"); },
-          [](const ReadPods& read) { return "get waiting Pods of " + read.ns; },
+          [](const ReadPodConditions& read) { return "get waiting Pods of " + read.ns; },
           [](const ReadClaims& read) { return "list ResourceClaims of " + read.ns; },
           [&](const ReadTaken& read) { return of("get", read.kind, read.key); }},
       action);
@@ -128,7 +128,8 @@ bool IsWrite(const Action& action) {
   return !std::holds_alternative<ReadOwner>(action) &&
          !std::holds_alternative<ReadChildren>(action) &&
          !std::holds_alternative<ReadDaemons>(action) &&
-         !std::holds_alternative<ReadClaims>(action) && !std::holds_alternative<ReadPods>(action) &&
+         !std::holds_alternative<ReadClaims>(action) &&
+         !std::holds_alternative<ReadPodConditions>(action) &&
          !std::holds_alternative<ReadTaken>(action);
 }
 
@@ -136,7 +137,8 @@ bool IsAside(const Action& action) {
   return std::holds_alternative<RemoveNodeLabel>(action) ||
          std::holds_alternative<RestoreNodeLabel>(action) ||
          std::holds_alternative<ReplaceDaemon>(action) ||
-         std::holds_alternative<ReadClaims>(action) || std::holds_alternative<ReadPods>(action);
+         std::holds_alternative<ReadClaims>(action) ||
+         std::holds_alternative<ReadPodConditions>(action);
 }
 
 std::optional<Failure> FailureOf(const base::Error& error) {

@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "controller/compute_domain/planner.h"
+#include "controller/compute_domain/model/action.h"
 #include "pkg/base/result.h"
 #include "pkg/http/transport.h"
+#include "pkg/kube/api/permission.h"
 #include "pkg/kube/api/resource.h"
-#include "pkg/kube/api/right.h"
 
 namespace compute_domain {
 
@@ -20,20 +20,13 @@ namespace compute_domain {
 // never changes.
 [[nodiscard]] const std::string* DraVersion(Kind kind, const Facts& facts);
 
-// What a successful write leaves for the cache to catch up with.
-struct Expectation {
-  Kind kind = {};
-  kube::ObjectKey key = {};
-  std::string resource_version = {};  // The store must be as new as this; or, if empty,
-  kube::Uid gone = {};                // this incarnation must be gone or on its way.
-};
-
 struct ActionResult {
-  std::optional<base::Error> error = {};    // With what was attempted.
-  bool decide_again = false;                // It found evidence.
-  bool goes_on = false;                     // There is more to ask: see RequestsOf.
-  std::optional<kube::Right> refused = {};  // And was done without, or left.
+  std::optional<base::Error> error = {};                    // With what was attempted.
+  bool decide_again = false;                                // It found evidence.
+  bool goes_on = false;                                     // There is more to ask: see RequestsOf.
+  std::optional<kube::Permission> missing_permission = {};  // And was done without, or left.
   std::vector<Expectation> expectations = {};
+  std::vector<MemoryChange> memory = {};
 };
 
 // What a body says of whoever has a child's name, and of any object.

@@ -14,7 +14,7 @@ template <typename T>
 concept Write =
     requires(const T& action, const Observed& observed) { RequestOf(action, observed); };
 
-using Way = LiveRead::Way;
+using Method = ActionProgress::Method;
 
 // What the domain's end, or its daemons, can do without: the garbage collector, and whoever
 // replaces the daemons by hand.
@@ -24,60 +24,62 @@ bool CanBeLeft(const Action& action) {
          (remove != nullptr && remove->kind == Kind::kClique);
 }
 
-// As TakeReply() of what a patch is for, on whichever way it is done.
+// As HandleReply() of what a patch is for, on whichever way it is done.
 template <typename Patch>
-base::Result<void> TakeOnItsWay(const Patch& action, const base::Result<http::Response>& reply,
-                                Observed& observed, LiveRead& read, ActionResult& result) {
-  const bool is_refused = !reply && kube::IsForWantOfRight(reply.error());
-  if (read.way == Way::kPatch && !is_refused) return TakeReply(action, reply, observed, result);
+base::Result<void> HandlePatchReply(const Patch& action, const base::Result<http::Response>& reply,
+                                    Observed& observed, ActionProgress& read,
+                                    ActionResult& result) {
+  const bool is_forbidden = !reply && kube::IsMissingPermission(reply.error());
+  if (read.method == Method::kPatch && !is_forbidden)
+    return HandleReply(action, reply, observed, result);
   const http::Request request = RequestOf(action, observed);
   if (request.method != http::Method::kPatch) {
-    if (!CanBeLeft(action)) return TakeReply(action, reply, observed, result);
-    result.refused = kube::RightFor(request);
+    if (!CanBeLeft(action)) return HandleReply(action, reply, observed, result);
+    result.missing_permission = kube::PermissionFor(request);
     result.decide_again = true;
     return {};
   }
-  switch (read.way) {
-    case Way::kPatch:
-      read.way = Way::kRead;
+  switch (read.method) {
+    case Method::kPatch:
+      read.method = Method::kRead;
       result.goes_on = true;
       return {};
-    case Way::kRead: {
-      if (!reply) return TakeReply(action, reply, observed, result);
+    case Method::kRead: {
+      if (!reply) return HandleReply(action, reply, observed, result);
       base::Result<http::Request> put = kube::PutInstead(request, reply->body);
-      if (!put) return TakeReply(action, tl::unexpected(put.error()), observed, result);
+      if (!put) return HandleReply(action, tl::unexpected(put.error()), observed, result);
       read.put = *std::move(put);
-      read.way = Way::kPut;
+      read.method = Method::kPut;
       result.goes_on = true;
       return {};
     }
-    case Way::kPut:
+    case Method::kPut:
       // Who is refused both has not found a way around.
-      if (!is_refused) result.refused = kube::RightFor(request);
-      return TakeReply(action, reply, observed, result);
+      if (!is_forbidden) result.missing_permission = kube::PermissionFor(request);
+      return HandleReply(action, reply, observed, result);
   }
   return {};
 }
 
 }  // namespace
 
-LiveRead Begin(const Action& action, const Observed& observed) {
-  LiveRead read;
-  if (observed.facts.refused.empty() || !IsWrite(action)) return read;
+ActionProgress Begin(const Action& action, const Observed& observed) {
+  ActionProgress read;
+  if (observed.facts.missing_permissions.empty() || !IsWrite(action)) return read;
   const http::Request first = RequestsOf(action, observed).front();
-  const bool is_refused = observed.facts.refused.contains(kube::RightFor(first));
-  if (is_refused && first.method == http::Method::kPatch) read.way = Way::kRead;
+  const bool is_forbidden = observed.facts.missing_permissions.contains(kube::PermissionFor(first));
+  if (is_forbidden && first.method == http::Method::kPatch) read.method = Method::kRead;
   return read;
 }
 
 std::vector<http::Request> RequestsOf(const Action& action, const Observed& observed,
-                                      const LiveRead& read) {
+                                      const ActionProgress& read) {
   return std::visit(
       [&](const auto& one) -> std::vector<http::Request> {
         if constexpr (Write<std::remove_cvref_t<decltype(one)>>) {
-          if (read.way == Way::kPut) return {read.put};
+          if (read.method == Method::kPut) return {read.put};
           http::Request request = RequestOf(one, observed);
-          if (read.way == Way::kRead) return {kube::ReadBeforePut(request)};
+          if (read.method == Method::kRead) return {kube::ReadBeforePut(request)};
           return {std::move(request)};
         } else {
           return RequestsOf(one, observed, read);
@@ -86,20 +88,21 @@ std::vector<http::Request> RequestsOf(const Action& action, const Observed& obse
       action);
 }
 
-ActionResult TakeReplies(const Action& action, const Replies& replies, Observed& observed,
-                         LiveRead& read) {
+ActionResult HandleReplies(const Action& action, const Replies& replies, Observed& observed,
+                           ActionProgress& read) {
   ActionResult result;
   const base::Result<void> taken = std::visit(
       [&](const auto& one) {
         if constexpr (Write<std::remove_cvref_t<decltype(one)>>) {
-          return TakeOnItsWay(one, replies.front(), observed, read, result);
+          return HandlePatchReply(one, replies.front(), observed, read, result);
         } else {
-          return TakeReplies(one, replies, observed, read, result);
+          return HandleReplies(one, replies, observed, read, result);
         }
       },
       action);
   if (!taken) {
-    result = {.refused = std::move(result.refused)};
+    result = {.missing_permission = std::move(result.missing_permission),
+              .memory = std::move(result.memory)};
     result.error = base::While(Describe(action))(taken.error());
   }
   return result;

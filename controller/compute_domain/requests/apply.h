@@ -10,16 +10,16 @@
 namespace compute_domain {
 
 // Where an action begins.
-[[nodiscard]] LiveRead Begin(const Action& action, const Observed& observed);
+[[nodiscard]] ActionProgress Begin(const Action& action, const Observed& observed);
 
 // Never empty. The requests of one action may travel side by side. `read` is where an action stands
 // whose result said that it goes on.
 [[nodiscard]] std::vector<http::Request> RequestsOf(const Action& action, const Observed& observed,
-                                                    const LiveRead& read = {});
+                                                    const ActionProgress& read = {});
 
 // Puts what the replies say into `observed`, so that a later decision of the same pass sees it.
 // `replies` went through kube::CheckStatus.
-[[nodiscard]] ActionResult TakeReplies(const Action& action, const Replies& replies,
-                                       Observed& observed, LiveRead& read);
+[[nodiscard]] ActionResult HandleReplies(const Action& action, const Replies& replies,
+                                         Observed& observed, ActionProgress& read);
 
 }  // namespace compute_domain

@@ -82,7 +82,7 @@ std::vector<Page> FirstPages(const ReadClaims& read, const Observed& /*observed*
 }
 
 template <typename Read>
-Requests PagesOf(const Read& action, const Observed& observed, const LiveRead& read) {
+Requests PagesOf(const Read& action, const Observed& observed, const ActionProgress& read) {
   Requests requests;
   for (const Page& page : read.pages.empty() ? FirstPages(action, observed) : read.pages) {
     requests.push_back(PageRequest(page, observed));
@@ -91,14 +91,14 @@ Requests PagesOf(const Read& action, const Observed& observed, const LiveRead& r
 }
 
 // Puts one item of a live list into `read`, if it belongs to the domain.
-Result<void> AddItem(Kind kind, json::View item, const std::string& uid, LiveRead& read) {
+Result<void> AddItem(Kind kind, json::View item, const std::string& uid, ActionProgress& read) {
   Children& found = read.found;
   switch (kind) {
     case Kind::kNode:
       found.labelled_nodes.push_back(TRY(api::DecodeNode(item)));
       break;
     case Kind::kClaimTemplate:
-      found.templates.push_back(TRY(api::DecodeClaimTemplate(item)));
+      found.templates.push_back(TRY(api::DecodeResourceClaimTemplate(item)));
       break;
     case Kind::kDaemonSet:
       found.daemon_sets.push_back(TRY(api::DecodeDaemonSet(item)));
@@ -112,7 +112,7 @@ Result<void> AddItem(Kind kind, json::View item, const std::string& uid, LiveRea
       found.cliques.push_back(TRY(api::DecodeClique(item)));
       break;
     case Kind::kClaim: {
-      api::Claim claim = TRY(api::DecodeClaim(item));
+      api::ResourceClaim claim = TRY(api::DecodeResourceClaim(item));
       const bool names_it = claim.channel_domain == uid || claim.daemon_domain == uid;
       if (names_it) found.claims.push_back(std::move(claim));
       break;
@@ -126,7 +126,8 @@ Result<void> AddItem(Kind kind, json::View item, const std::string& uid, LiveRea
   return {};
 }
 
-Result<void> TakePage(Page page, std::string_view body, const Observed& observed, LiveRead& read) {
+Result<void> TakePage(Page page, std::string_view body, const Observed& observed,
+                      ActionProgress& read) {
   kube::ListPage list = TRY(kube::ReadListPage(body));
   // What is not the list proves nothing.
   const bool is_it =
@@ -155,7 +156,8 @@ bool LacksNone(Kind /*kind*/) { return false; }
 // which kinds a 404 means that there are none.
 template <typename Read, typename MayLack = bool (*)(Kind)>
 Result<bool> TakePages(const Read& action, const Replies& replies, const Observed& observed,
-                       LiveRead& read, ActionResult& result, const MayLack& may_lack = LacksNone) {
+                       ActionProgress& read, ActionResult& result,
+                       const MayLack& may_lack = LacksNone) {
   std::vector<Page> pages = std::exchange(read.pages, {});
   if (pages.empty()) pages = FirstPages(action, observed);
   CHECK(pages.size() == replies.size());
@@ -184,13 +186,13 @@ Result<std::optional<kube::ObjectMeta>> OwnerOf(const std::string& body, const O
 
 }  // namespace
 
-Requests RequestsOf(const ReadOwner& action, const Observed& observed, const LiveRead& read) {
+Requests RequestsOf(const ReadOwner& action, const Observed& observed, const ActionProgress& read) {
   if (action.key) return {kube::GetRequest(api::kComputeDomains, *action.key)};
   return PagesOf(action, observed, read);
 }
 
-Result<void> TakeReplies(const ReadOwner& action, const Replies& replies, Observed& observed,
-                         LiveRead& read, ActionResult& result) {
+Result<void> HandleReplies(const ReadOwner& action, const Replies& replies, Observed& observed,
+                           ActionProgress& read, ActionResult& result) {
   if (!action.key) {
     if (!TRY(TakePages(action, replies, observed, read, result))) return {};
     observed.evidence.owner.emplace(std::move(read.owner));
@@ -207,12 +209,13 @@ Result<void> TakeReplies(const ReadOwner& action, const Replies& replies, Observ
   return {};
 }
 
-Requests RequestsOf(const ReadChildren& action, const Observed& observed, const LiveRead& read) {
+Requests RequestsOf(const ReadChildren& action, const Observed& observed,
+                    const ActionProgress& read) {
   return PagesOf(action, observed, read);
 }
 
-Result<void> TakeReplies(const ReadChildren& action, const Replies& replies, Observed& observed,
-                         LiveRead& read, ActionResult& result) {
+Result<void> HandleReplies(const ReadChildren& action, const Replies& replies, Observed& observed,
+                           ActionProgress& read, ActionResult& result) {
   // A kind that is not served has no objects: DRA may be switched off. But of a kind that was
   // served a moment ago a 404 says only that its version is another one by now.
   const auto may_lack = [&](Kind kind) {
@@ -227,34 +230,34 @@ Result<void> TakeReplies(const ReadChildren& action, const Replies& replies, Obs
   return {};
 }
 
-Requests RequestsOf(const ReadDaemons& action, const Observed& observed, const LiveRead& read) {
+Requests RequestsOf(const ReadDaemons& action, const Observed& observed,
+                    const ActionProgress& read) {
   return PagesOf(action, observed, read);
 }
 
-Result<void> TakeReplies(const ReadDaemons& action, const Replies& replies, Observed& observed,
-                         LiveRead& read, ActionResult& result) {
+Result<void> HandleReplies(const ReadDaemons& action, const Replies& replies, Observed& observed,
+                           ActionProgress& read, ActionResult& result) {
   if (!TRY(TakePages(action, replies, observed, read, result))) return {};
   observed.evidence.daemon_pods = std::move(read.found.daemon_pods);
   observed.evidence.cliques = std::move(read.found.cliques);
   return {};
 }
 
-Requests RequestsOf(const ReadClaims& action, const Observed& observed, const LiveRead& read) {
+Requests RequestsOf(const ReadClaims& action, const Observed& observed,
+                    const ActionProgress& read) {
   return PagesOf(action, observed, read);
 }
 
-Result<void> TakeReplies(const ReadClaims& action, const Replies& replies, Observed& observed,
-                         LiveRead& read, ActionResult& result) {
+Result<void> HandleReplies(const ReadClaims& action, const Replies& replies, Observed& observed,
+                           ActionProgress& read, ActionResult& result) {
   if (!TRY(TakePages(action, replies, observed, read, result))) return {};
-  const std::set<std::string> used = NodesInUse(observed, read.found.claims);
-  std::erase_if(observed.memory.labels_removed,
-                [&](const std::string& node) { return !used.contains(node); });
+  result.memory.emplace_back(ClaimsRead{.nodes_in_use = NodesInUse(observed, read.found.claims)});
   observed.evidence.claims = std::move(read.found.claims);
   return {};
 }
 
-Requests RequestsOf(const ReadPods& action, const Observed& /*observed*/,
-                    const LiveRead& /*read*/) {
+Requests RequestsOf(const ReadPodConditions& action, const Observed& /*observed*/,
+                    const ActionProgress& /*read*/) {
   Requests requests;
   for (const std::string& name : action.names) {
     requests.push_back(kube::GetRequest(kube::kPods, {.ns = action.ns, .name = name}));
@@ -262,23 +265,24 @@ Requests RequestsOf(const ReadPods& action, const Observed& /*observed*/,
   return requests;
 }
 
-Result<void> TakeReplies(const ReadPods& action, const Replies& replies, Observed& observed,
-                         LiveRead& /*read*/, ActionResult& /*result*/) {
-  std::map<std::string, std::string> words;
+Result<void> HandleReplies(const ReadPodConditions& action, const Replies& replies,
+                           Observed& observed, ActionProgress& /*read*/, ActionResult& result) {
+  std::map<std::string, std::string> messages;
   for (std::size_t i = 0; i < action.names.size(); ++i) {
-    words[action.names[i]] = replies[i] ? api::DecodeWaitingWords(replies[i]->body) : "";
+    messages[action.names[i]] = replies[i] ? api::DecodeUnschedulableMessage(replies[i]->body) : "";
   }
-  observed.memory.words = words;
-  observed.evidence.words = std::move(words);
+  result.memory.emplace_back(SchedulerMessagesRead{.messages = messages});
+  observed.evidence.scheduler_messages = std::move(messages);
   return {};
 }
 
-Requests RequestsOf(const ReadTaken& action, const Observed& observed, const LiveRead& /*read*/) {
+Requests RequestsOf(const ReadTaken& action, const Observed& observed,
+                    const ActionProgress& /*read*/) {
   return {kube::GetRequest(ResourceOf(action.kind, observed.facts), action.key)};
 }
 
-Result<void> TakeReplies(const ReadTaken& action, const Replies& replies, Observed& observed,
-                         LiveRead& /*read*/, ActionResult& result) {
+Result<void> HandleReplies(const ReadTaken& action, const Replies& replies, Observed& observed,
+                           ActionProgress& /*read*/, ActionResult& result) {
   const Result<Response>& reply = replies.front();
   NameCheck& name = observed.evidence.names[{action.kind, action.key}];
   result.decide_again = true;

@@ -22,51 +22,57 @@ struct Page {
 };
 
 // How far an action has come that takes several requests, one after the other.
-struct LiveRead {
+struct ActionProgress {
   // Of one that reads collections. Of each page only what belongs to the domain stays, so that
   // memory follows the domain and not what else lies in a namespace.
   std::vector<Page> pages = {};  // What comes next; empty at the beginning.
   Children found = {};
   std::optional<kube::ObjectMeta> owner = {};
   // Of one that patches. Where that is refused the object is read and put instead.
-  enum class Way { kPatch, kRead, kPut } way = Way::kPatch;
+  enum class Method { kPatch, kRead, kPut } method = Method::kPatch;
   http::Request put = {};  // kPut.
 };
 
 [[nodiscard]] std::vector<http::Request> RequestsOf(const ReadOwner& action,
-                                                    const Observed& observed, const LiveRead& read);
-[[nodiscard]] base::Result<void> TakeReplies(const ReadOwner& action, const Replies& replies,
-                                             Observed& observed, LiveRead& read,
-                                             ActionResult& result);
+                                                    const Observed& observed,
+                                                    const ActionProgress& read);
+[[nodiscard]] base::Result<void> HandleReplies(const ReadOwner& action, const Replies& replies,
+                                               Observed& observed, ActionProgress& read,
+                                               ActionResult& result);
 
 [[nodiscard]] std::vector<http::Request> RequestsOf(const ReadChildren& action,
-                                                    const Observed& observed, const LiveRead& read);
-[[nodiscard]] base::Result<void> TakeReplies(const ReadChildren& action, const Replies& replies,
-                                             Observed& observed, LiveRead& read,
-                                             ActionResult& result);
+                                                    const Observed& observed,
+                                                    const ActionProgress& read);
+[[nodiscard]] base::Result<void> HandleReplies(const ReadChildren& action, const Replies& replies,
+                                               Observed& observed, ActionProgress& read,
+                                               ActionResult& result);
 
 [[nodiscard]] std::vector<http::Request> RequestsOf(const ReadDaemons& action,
-                                                    const Observed& observed, const LiveRead& read);
-[[nodiscard]] base::Result<void> TakeReplies(const ReadDaemons& action, const Replies& replies,
-                                             Observed& observed, LiveRead& read,
-                                             ActionResult& result);
+                                                    const Observed& observed,
+                                                    const ActionProgress& read);
+[[nodiscard]] base::Result<void> HandleReplies(const ReadDaemons& action, const Replies& replies,
+                                               Observed& observed, ActionProgress& read,
+                                               ActionResult& result);
 
 [[nodiscard]] std::vector<http::Request> RequestsOf(const ReadClaims& action,
-                                                    const Observed& observed, const LiveRead& read);
-[[nodiscard]] base::Result<void> TakeReplies(const ReadClaims& action, const Replies& replies,
-                                             Observed& observed, LiveRead& read,
-                                             ActionResult& result);
+                                                    const Observed& observed,
+                                                    const ActionProgress& read);
+[[nodiscard]] base::Result<void> HandleReplies(const ReadClaims& action, const Replies& replies,
+                                               Observed& observed, ActionProgress& read,
+                                               ActionResult& result);
 
-[[nodiscard]] std::vector<http::Request> RequestsOf(const ReadPods& action,
-                                                    const Observed& observed, const LiveRead& read);
-[[nodiscard]] base::Result<void> TakeReplies(const ReadPods& action, const Replies& replies,
-                                             Observed& observed, LiveRead& read,
-                                             ActionResult& result);
+[[nodiscard]] std::vector<http::Request> RequestsOf(const ReadPodConditions& action,
+                                                    const Observed& observed,
+                                                    const ActionProgress& read);
+[[nodiscard]] base::Result<void> HandleReplies(const ReadPodConditions& action,
+                                               const Replies& replies, Observed& observed,
+                                               ActionProgress& read, ActionResult& result);
 
 [[nodiscard]] std::vector<http::Request> RequestsOf(const ReadTaken& action,
-                                                    const Observed& observed, const LiveRead& read);
-[[nodiscard]] base::Result<void> TakeReplies(const ReadTaken& action, const Replies& replies,
-                                             Observed& observed, LiveRead& read,
-                                             ActionResult& result);
+                                                    const Observed& observed,
+                                                    const ActionProgress& read);
+[[nodiscard]] base::Result<void> HandleReplies(const ReadTaken& action, const Replies& replies,
+                                               Observed& observed, ActionProgress& read,
+                                               ActionResult& result);
 
 }  // namespace compute_domain

@@ -11,9 +11,10 @@ constexpr std::chrono::seconds kPauseMost{3600};
 
 }  // namespace
 
-Refusals::Noted Refusals::OnRefused(const kube::Right& right, TimePoint now) {
-  const auto [it, is_first] = refusals_.try_emplace(right);
-  Refusal& refusal = it->second;
+MissingPermissions::Noted MissingPermissions::OnForbidden(const kube::Permission& permission,
+                                                          TimePoint now) {
+  const auto [it, is_first] = missing_permissions_.try_emplace(permission);
+  Missing& refusal = it->second;
   // Requests that were under way together are refused together.
   if (refusal.until <= now) {
     refusal.pause = std::clamp(refusal.pause * 2, kPauseFirst, kPauseMost);
@@ -22,19 +23,23 @@ Refusals::Noted Refusals::OnRefused(const kube::Right& right, TimePoint now) {
   return {.until = refusal.until, .is_first = is_first};
 }
 
-bool Refusals::OnGranted(const kube::Right& right) { return refusals_.erase(right) != 0; }
+bool MissingPermissions::OnGranted(const kube::Permission& permission) {
+  return missing_permissions_.erase(permission) != 0;
+}
 
-std::map<kube::Right, Refusals::TimePoint> Refusals::InForce(TimePoint now) const {
-  std::map<kube::Right, TimePoint> in_force;
-  for (const auto& [right, refusal] : refusals_) {
-    if (now < refusal.until) in_force.emplace(right, refusal.until);
+std::map<kube::Permission, MissingPermissions::TimePoint> MissingPermissions::InForce(
+    TimePoint now) const {
+  std::map<kube::Permission, TimePoint> in_force;
+  for (const auto& [permission, refusal] : missing_permissions_) {
+    if (now < refusal.until) in_force.emplace(permission, refusal.until);
   }
   return in_force;
 }
 
-const char* CostOf(const kube::Right& right) {
-  if (right.verb == "patch") return "each such write costs a read more: update is used instead";
-  if (right.resource == "pods") return "daemons of an older template are not replaced";
+const char* CostOf(const kube::Permission& permission) {
+  if (permission.verb == "patch")
+    return "each such write costs a read more: update is used instead";
+  if (permission.resource == "pods") return "daemons of an older template are not replaced";
   return "what is left of them goes with its owners, by the garbage collector";
 }
 

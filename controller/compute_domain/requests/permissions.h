@@ -7,12 +7,12 @@
 #include <map>
 
 #include "pkg/base/clock.h"
-#include "pkg/kube/api/right.h"
+#include "pkg/kube/api/permission.h"
 
 namespace compute_domain {
 
 // Not thread-safe.
-class Refusals {
+class MissingPermissions {
  public:
   using TimePoint = base::Clock::TimePoint;
 
@@ -21,22 +21,22 @@ class Refusals {
     TimePoint until = {};
     bool is_first = false;
   };
-  Noted OnRefused(const kube::Right& right, TimePoint now);
+  Noted OnForbidden(const kube::Permission& permission, TimePoint now);
   // Whether it was known to be missing.
-  bool OnGranted(const kube::Right& right);
+  bool OnGranted(const kube::Permission& permission);
 
   // Those to do without now, and until when.
-  [[nodiscard]] std::map<kube::Right, TimePoint> InForce(TimePoint now) const;
+  [[nodiscard]] std::map<kube::Permission, TimePoint> InForce(TimePoint now) const;
 
  private:
-  struct Refusal {
+  struct Missing {
     TimePoint until = {};
     std::chrono::seconds pause{0};
   };
-  std::map<kube::Right, Refusal> refusals_;
+  std::map<kube::Permission, Missing> missing_permissions_;
 };
 
 // What it costs us to be without the right, for the log.
-[[nodiscard]] const char* CostOf(const kube::Right& right);
+[[nodiscard]] const char* CostOf(const kube::Permission& permission);
 
 }  // namespace compute_domain

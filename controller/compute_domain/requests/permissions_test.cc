@@ -8,18 +8,18 @@ namespace {
 using std::chrono::hours;
 using std::chrono::seconds;
 
-const kube::Right kPatchNodes = {.verb = "patch", .resource = "nodes"};
-const kube::Right kDeletePods = {.verb = "delete", .resource = "pods"};
+const kube::Permission kPatchNodes = {.verb = "patch", .resource = "nodes"};
+const kube::Permission kDeletePods = {.verb = "delete", .resource = "pods"};
 
 TEST(Refusals, C20_K2_WhatIsRefusedForEverIsAskedForEverMoreRarely) {
-  Refusals refusals;
-  Refusals::TimePoint now{};
+  MissingPermissions missing;
+  MissingPermissions::TimePoint now{};
   int asked = 0;
   int told = 0;
-  for (; now < Refusals::TimePoint(hours(24)); now += seconds(10)) {
-    if (refusals.InForce(now).contains(kPatchNodes)) continue;
+  for (; now < MissingPermissions::TimePoint(hours(24)); now += seconds(10)) {
+    if (missing.InForce(now).contains(kPatchNodes)) continue;
     ++asked;
-    told += refusals.OnRefused(kPatchNodes, now).is_first ? 1 : 0;
+    told += missing.OnForbidden(kPatchNodes, now).is_first ? 1 : 0;
   }
   EXPECT_EQ(told, 1);
   EXPECT_LT(asked, 32) << "of 8640 times";
@@ -27,22 +27,22 @@ TEST(Refusals, C20_K2_WhatIsRefusedForEverIsAskedForEverMoreRarely) {
 }
 
 TEST(Refusals, C20_PassingOneIsSoonOver) {
-  Refusals refusals;
-  const Refusals::TimePoint now{};
-  (void)refusals.OnRefused(kPatchNodes, now);
-  EXPECT_TRUE(refusals.InForce(now + seconds(29)).contains(kPatchNodes));
-  EXPECT_TRUE(refusals.InForce(now + seconds(30)).empty());
-  EXPECT_TRUE(refusals.OnGranted(kPatchNodes));
-  EXPECT_FALSE(refusals.OnGranted(kPatchNodes));
-  EXPECT_TRUE(refusals.OnRefused(kPatchNodes, now + seconds(60)).is_first);
-  EXPECT_TRUE(refusals.InForce(now + seconds(90)).empty()) << "it begins anew";
+  MissingPermissions missing;
+  const MissingPermissions::TimePoint now{};
+  (void)missing.OnForbidden(kPatchNodes, now);
+  EXPECT_TRUE(missing.InForce(now + seconds(29)).contains(kPatchNodes));
+  EXPECT_TRUE(missing.InForce(now + seconds(30)).empty());
+  EXPECT_TRUE(missing.OnGranted(kPatchNodes));
+  EXPECT_FALSE(missing.OnGranted(kPatchNodes));
+  EXPECT_TRUE(missing.OnForbidden(kPatchNodes, now + seconds(60)).is_first);
+  EXPECT_TRUE(missing.InForce(now + seconds(90)).empty()) << "it begins anew";
 }
 
 TEST(Refusals, C20_RequestsThatWereUnderWayTogetherAreOneRefusal) {
-  Refusals refusals;
-  const Refusals::TimePoint now{};
-  for (int i = 0; i < 8; ++i) (void)refusals.OnRefused(kPatchNodes, now + seconds(i));
-  EXPECT_EQ(refusals.InForce(now).at(kPatchNodes), now + seconds(30));
+  MissingPermissions missing;
+  const MissingPermissions::TimePoint now{};
+  for (int i = 0; i < 8; ++i) (void)missing.OnForbidden(kPatchNodes, now + seconds(i));
+  EXPECT_EQ(missing.InForce(now).at(kPatchNodes), now + seconds(30));
 }
 
 TEST(CostOf, C20_EachSaysSomethingElse) {

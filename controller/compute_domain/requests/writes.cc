@@ -75,8 +75,8 @@ Request RequestOf(const Create& create, const Observed& observed) {
   return kube::CreateRequest(ResourceOf(create.kind, observed.facts), create.key.ns, create.object);
 }
 
-Result<void> TakeReply(const Create& create, const Result<Response>& reply, Observed& observed,
-                       ActionResult& result) {
+Result<void> HandleReply(const Create& create, const Result<Response>& reply, Observed& observed,
+                         ActionResult& result) {
   NameCheck& name = observed.evidence.names[{create.kind, create.key}];
   if (!reply && reply.error().code == ErrorCode::kAlreadyExists) {
     name = {NameCheck::Is::kTaken};  // Whatever was read before.
@@ -98,8 +98,8 @@ Request RequestOf(const Delete& remove, const Observed& observed) {
                              kube::Propagation::kBackground);
 }
 
-Result<void> TakeReply(const Delete& remove, const Result<Response>& reply, Observed& /*observed*/,
-                       ActionResult& result) {
+Result<void> HandleReply(const Delete& remove, const Result<Response>& reply,
+                         Observed& /*observed*/, ActionResult& result) {
   // Gone, or another incarnation: means nothing; only a fresh read decides (R5).
   const bool tolerated = !reply && (reply.error().code == ErrorCode::kNotFound ||
                                     reply.error().code == ErrorCode::kConflict);
@@ -113,13 +113,13 @@ Request RequestOf(const ReplaceDaemon& replace, const Observed& observed) {
                    observed);
 }
 
-Result<void> TakeReply(const ReplaceDaemon& replace, const Result<Response>& reply,
-                       Observed& observed, ActionResult& result) {
+Result<void> HandleReply(const ReplaceDaemon& replace, const Result<Response>& reply,
+                         Observed& observed, ActionResult& result) {
   // Of a name that is never used again it does not say that the pod is another by now, but that
   // somebody keeps it; who is taken for replaced would be waited for in vain.
   if (!reply && reply.error().code == ErrorCode::kConflict) return tl::unexpected(reply.error());
-  return TakeReply(Delete{.kind = Kind::kDaemonPod, .key = replace.key, .uid = replace.uid}, reply,
-                   observed, result);
+  return HandleReply(Delete{.kind = Kind::kDaemonPod, .key = replace.key, .uid = replace.uid},
+                     reply, observed, result);
 }
 
 Request RequestOf(const WriteFinalizers& write, const Observed& observed) {
@@ -130,8 +130,8 @@ Request RequestOf(const WriteFinalizers& write, const Observed& observed) {
                                  Value::Object({{"metadata", std::move(meta)}}));
 }
 
-Result<void> TakeReply(const WriteFinalizers& write, const Result<Response>& reply,
-                       Observed& observed, ActionResult& result) {
+Result<void> HandleReply(const WriteFinalizers& write, const Result<Response>& reply,
+                         Observed& observed, ActionResult& result) {
   // Gone, so nothing holds it. A finalizer that should have been added is another matter: what
   // was to follow it must not.
   const bool adds = std::ranges::find(write.finalizers, api::kFinalizer) != write.finalizers.end();
@@ -152,8 +152,8 @@ Request RequestOf(const WriteClique& write, const Observed& /*observed*/) {
   return kube::MergePatchRequest(api::kComputeDomainCliques, write.clique.key, patch);
 }
 
-Result<void> TakeReply(const WriteClique& write, const Result<Response>& reply, Observed& observed,
-                       ActionResult& result) {
+Result<void> HandleReply(const WriteClique& write, const Result<Response>& reply,
+                         Observed& observed, ActionResult& result) {
   // Gone: made anew once the cache shows it.
   if (!reply && reply.error().code == ErrorCode::kNotFound) return {};
   if (!reply) return tl::unexpected(reply.error());
@@ -182,8 +182,8 @@ Request RequestOf(const WritePodTemplate& write, const Observed& /*observed*/) {
            PatchOf("add", PathOf("annotations", api::kTemplateHashAnnotation), write.stamp)}));
 }
 
-Result<void> TakeReply(const WritePodTemplate& write, const Result<Response>& reply,
-                       Observed& observed, ActionResult& result) {
+Result<void> HandleReply(const WritePodTemplate& write, const Result<Response>& reply,
+                         Observed& observed, ActionResult& result) {
   return TakeChild(Kind::kDaemonSet, write.daemon_set.key, reply, observed, result);
 }
 
@@ -195,8 +195,8 @@ Request RequestOf(const WriteIdentity& write, const Observed& observed) {
                                  Value::Object({{"metadata", std::move(meta)}}));
 }
 
-Result<void> TakeReply(const WriteIdentity& write, const Result<Response>& reply,
-                       Observed& observed, ActionResult& result) {
+Result<void> HandleReply(const WriteIdentity& write, const Result<Response>& reply,
+                         Observed& observed, ActionResult& result) {
   return TakeChild(write.kind, write.object.key, reply, observed, result);
 }
 
@@ -208,8 +208,8 @@ Request RequestOf(const RemoveNodeLabel& remove, const Observed& /*observed*/) {
                                               Value::Object({{"op", "remove"}, {"path", path}})}));
 }
 
-Result<void> TakeReply(const RemoveNodeLabel& remove, const Result<Response>& reply,
-                       Observed& observed, ActionResult& result) {
+Result<void> HandleReply(const RemoveNodeLabel& remove, const Result<Response>& reply,
+                         Observed& observed, ActionResult& result) {
   // The label is gone or another domain's.
   if (NeedNotChange(reply)) return {};
   if (!reply) return tl::unexpected(reply.error());
@@ -222,7 +222,7 @@ Result<void> TakeReply(const RemoveNodeLabel& remove, const Result<Response>& re
   if (const auto node = observed.nodes.find(remove.node); node != observed.nodes.end()) {
     node->second.domain.clear();
   }
-  observed.memory.labels_removed.insert(remove.node);
+  result.memory.emplace_back(LabelRemoved{.node = remove.node});
   observed.evidence.claims.reset();  // Read before the removal: too early.
   result.decide_again = true;
   return {};
@@ -236,11 +236,11 @@ Request RequestOf(const RestoreNodeLabel& restore, const Observed& /*observed*/)
       Value::Array({PatchOf("test", path, Value()), PatchOf("add", path, restore.domain)}));
 }
 
-Result<void> TakeReply(const RestoreNodeLabel& restore, const Result<Response>& reply,
-                       Observed& observed, ActionResult& result) {
+Result<void> HandleReply(const RestoreNodeLabel& restore, const Result<Response>& reply,
+                         Observed& /*observed*/, ActionResult& result) {
   const bool is_labelled = NeedNotChange(reply);  // By the plugin, or for somebody else.
   if (!reply && !is_labelled) return tl::unexpected(reply.error());
-  observed.memory.labels_removed.erase(restore.node);
+  result.memory.emplace_back(LabelRestored{.node = restore.node});
   if (is_labelled) return {};
   const kube::ObjectMeta meta = TRY(DecodeMetaOf(reply->body));
   Expect(result, Kind::kNode, {.name = restore.node}, meta.resource_version);
@@ -254,8 +254,8 @@ Request RequestOf(const WriteStatus& write, const Observed& /*observed*/) {
       "status");
 }
 
-Result<void> TakeReply(const WriteStatus& write, const Result<Response>& reply, Observed& observed,
-                       ActionResult& result) {
+Result<void> HandleReply(const WriteStatus& write, const Result<Response>& reply,
+                         Observed& observed, ActionResult& result) {
   if (!reply) return tl::unexpected(reply.error());
   json::Parser parser;
   const json::View object = TRY(json::ParseRepaired(parser, reply->body));

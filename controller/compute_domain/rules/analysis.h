@@ -1,34 +1,33 @@
-// What is found out about a domain, once a plan: rules and status read it. Pure.
+// What rules and conditions ask about a domain more than once. Pure.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "controller/compute_domain/model/daemon_pods.h"
-#include "controller/compute_domain/status/missing_plugins.h"
-#include "controller/compute_domain/status/usage.h"
+#include "controller/compute_domain/rules/children.h"
+#include "controller/compute_domain/rules/membership/membership_plan.h"
 
 namespace compute_domain {
 
-struct Findings {
-  PodByNode pods = {};                               // They point into what was observed.
-  Usage usage = {};                                  // Who uses the domain, and who waits for it.
-  std::optional<Failure> shortage = {};              // Why pods find no channel.
-  std::string rooms = {};                            // What SayRooms says of the cluster.
-  std::map<std::string, std::string> occupied = {};  // Nodes that others hold, and by whom.
-  std::vector<std::string> outdated = {};            // Daemon pods of an older template.
-  MissingPlugins plugins = {};
+// Computed once per plan. It points into what was observed.
+struct Analysis {
+  std::optional<Failure> objection = {};  // Why nothing is made for the domain. Empty: it is valid.
+  std::optional<Failure> unreadable = {};  // A kind that children depend on and that is not read.
+  // A child's name that another object holds. No action of ours frees it, and no watch shows it.
+  std::optional<Failure> obstacle = {};
+  std::optional<Failure> failure = {};  // `obstacle`, or else what failed in this pass.
+  ChildrenState children = {};
+  PodByNode pods = {};                     // The daemon pod that counts for each node.
+  std::vector<std::string> outdated = {};  // Daemon pods of an older template.
+  // Who takes part, or should; those who do not yet are not ready. The members that do not leave,
+  // the nodes that carry the domain's label, and those on which a channel of it is allocated.
+  // Sorted as members are.
+  std::vector<api::Member> expected = {};
 };
 
 // REQUIRES: observed.domain.
-[[nodiscard]] Findings Find(const Observed& observed, const Instant& now);
-
-// Who takes part, or should, with those who do not yet as not ready: the members that nobody says
-// are leaving, the nodes that carry the domain's label, and those on which a channel of it is
-// allocated. Sorted as members are. REQUIRES: observed.domain.
-[[nodiscard]] std::vector<api::Member> FindExpected(const Observed& observed,
-                                                    const Membership& membership);
+[[nodiscard]] Analysis Analyze(const Observed& observed, const Membership& membership);
 
 }  // namespace compute_domain

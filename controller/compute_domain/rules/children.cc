@@ -111,10 +111,11 @@ Child FindDaemonSet(const Observed& observed) {
 
 Child FindTemplate(const Observed& observed, ChildRole role, kube::ObjectKey key,
                    Rendered (*render)(const Observed&),
-                   bool (*is_ours)(const Observed&, const api::ClaimTemplate&)) {
+                   bool (*is_ours)(const Observed&, const api::ResourceClaimTemplate&)) {
   Child child = {
       .role = role, .kind = Kind::kClaimTemplate, .key = std::move(key), .render = render};
-  const api::ClaimTemplate* found = FindOurs(observed.children.templates, observed, is_ours);
+  const api::ResourceClaimTemplate* found =
+      FindOurs(observed.children.templates, observed, is_ours);
   if (found == nullptr) return child;
   child.found = &found->meta;
   child.found_hash = found->template_hash;
@@ -126,7 +127,7 @@ Child FindWorkloadTemplate(const Observed& observed) {
   Child child = FindTemplate(observed, ChildRole::kWorkloadTemplate,
                              {.ns = domain.meta.key.ns, .name = domain.template_name},
                              RenderWorkloadTemplate, IsWorkloadTemplate);
-  const GpuWish wish = FindGpus(observed);
+  const GpuRequest wish = FindGpus(observed);
   // A slip of the pen takes no GPUs from pods yet to come.
   if (!wish.is_clear) child.found_hash.clear();
   // The reference's template has none, and who asks for them wants another.
@@ -206,7 +207,7 @@ bool IsChild(const Observed& observed, Kind kind, const NameHolder& found) {
   if (kind == Kind::kDaemonSet) {
     return IsDaemonSet(observed, {.meta = found.meta, .domain = found.domain});
   }
-  const api::ClaimTemplate decoded = {
+  const api::ResourceClaimTemplate decoded = {
       .meta = found.meta, .domain = found.domain, .target = found.target};
   return IsDaemonTemplate(observed, decoded) || IsWorkloadTemplate(observed, decoded);
 }
@@ -385,7 +386,7 @@ std::vector<std::string> FindOfOtherMode(const Observed& observed) {
   for (const api::DaemonSet& set : observed.children.daemon_sets) {
     if (IsDaemonSet(observed, set)) add(Kind::kDaemonSet, set.meta);
   }
-  for (const api::ClaimTemplate& found : observed.children.templates) {
+  for (const api::ResourceClaimTemplate& found : observed.children.templates) {
     if (IsDaemonTemplate(observed, found)) add(Kind::kClaimTemplate, found.meta);
   }
   return names;

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "controller/compute_domain/planner.h"
+#include "controller/compute_domain/model/action.h"
 
 namespace compute_domain {
 

@@ -162,7 +162,7 @@ TEST(PlanChildren, B37_EditOfTheDaemonSetIsUndone) {
 TEST(PlanChildren, B37_ClaimTemplateOfAnotherHashIsDeletedToBeMadeAgain) {
   for (const std::size_t i : {0U, 1U}) {
     Observed observed = Stamped();
-    api::ClaimTemplate& outdated = observed.children.templates[i];
+    api::ResourceClaimTemplate& outdated = observed.children.templates[i];
     outdated.template_hash = "older";
     const auto actions = PlanChildren(observed);
     const auto deletions = Actions<Delete>(actions);
@@ -182,7 +182,7 @@ TEST(PlanChildren, F5_TemplateOfADomainThatAsksForNoGpusIsNotMadeAgain) {
 
 TEST(PlanChildren, F5_ChangedGpusReplaceTheWorkloadsTemplateAlone) {
   Observed observed = Stamped();
-  const api::ClaimTemplate& workload = observed.children.templates[1];
+  const api::ResourceClaimTemplate& workload = observed.children.templates[1];
   observed.domain->gpus = "4";
   const auto actions = PlanChildren(observed);
   const auto deletions = Actions<Delete>(actions);
@@ -269,7 +269,7 @@ TEST(PlanChildren, B27_TemplateThatStaysCountsBeforeOneThatGoes) {
   for (const bool deleted_first : {false, true}) {
     Observed observed = Converged();
     auto& templates = observed.children.templates;
-    api::ClaimTemplate old = templates[0];
+    api::ResourceClaimTemplate old = templates[0];
     old.meta.key.name = "computedomain-daemon-x2b4";
     fixtures::Delete(old.meta, {std::string(api::kFinalizer)});
     templates.insert(deleted_first ? templates.begin() : templates.end(), old);
@@ -303,7 +303,7 @@ TEST(PlanChildren, K4_DaemonSetIsLetGoOnlyWhenNoChannelIsAllocated) {
   Observed in_use = WithDeletedDaemonSet();
   EXPECT_TRUE(PlanChildren(in_use).empty());
   Observed idle = WithDeletedDaemonSet();
-  std::vector<api::Claim> claims = std::exchange(idle.children.claims, {});
+  std::vector<api::ResourceClaim> claims = std::exchange(idle.children.claims, {});
   EXPECT_EQ(Actions<ReadClaims>(PlanChildren(idle)).size(), 1U) << "a cache is no proof";
   EXPECT_TRUE(Actions<WriteFinalizers>(PlanChildren(idle)).empty());
   idle.evidence.claims = claims;
@@ -436,7 +436,7 @@ TEST(PlanChildren, B37_LabelsOfACliqueAreKnownByItsNameAndPutBack) {
 
 TEST(PlanChildren, R6_WorkloadTemplateOfTheReferenceGetsTheDomainAsOwner) {
   Observed observed = Converged();
-  api::ClaimTemplate& theirs = observed.children.templates[1];
+  api::ResourceClaimTemplate& theirs = observed.children.templates[1];
   theirs.meta.owners.clear();
   const auto actions = PlanChildren(observed);
   const auto writes = Actions<WriteIdentity>(actions);

@@ -85,7 +85,7 @@ std::vector<Action> PlanProof(const Observed& observed) {
 std::vector<Action> PlanWorkloadTearDown(const Observed& observed, const Children& children) {
   const bool is_live = observed.evidence.children.has_value();
   std::vector<Action> actions;
-  for (const api::ClaimTemplate& found : children.templates) {
+  for (const api::ResourceClaimTemplate& found : children.templates) {
     if (IsWorkloadTemplate(observed, found)) {
       TearDown(Kind::kClaimTemplate, found.meta, is_live, actions);
     }
@@ -99,7 +99,7 @@ std::vector<Action> PlanTearDown(const Observed& observed, const Children& child
   for (const api::DaemonSet& set : children.daemon_sets) {
     if (IsDaemonSet(observed, set)) TearDown(Kind::kDaemonSet, set.meta, is_live, actions);
   }
-  for (const api::ClaimTemplate& found : children.templates) {
+  for (const api::ResourceClaimTemplate& found : children.templates) {
     // Without its domain nobody knows the workload template's name: it is left to the garbage
     // collector, and only our finalizer is taken off one that is being deleted already (R6).
     const bool released =
@@ -109,7 +109,7 @@ std::vector<Action> PlanTearDown(const Observed& observed, const Children& child
     }
   }
   // Else the garbage collector has them when the last pod of the daemons is gone.
-  const bool may_delete = !observed.facts.LackUntil("delete", api::kComputeDomainCliques);
+  const bool may_delete = !observed.facts.MissingUntil("delete", api::kComputeDomainCliques);
   for (const api::Clique& clique : children.cliques) {
     if (may_delete && IsClique(observed, clique)) {
       TearDown(Kind::kClique, clique.meta, is_live, actions);
@@ -132,7 +132,7 @@ std::vector<std::string> FindConsumers(const Observed& observed) {
     return consumers;
   }
   const bool only_claims = !observed.evidence.children && observed.evidence.claims;
-  for (const api::Claim& claim :
+  for (const api::ResourceClaim& claim :
        only_claims ? *observed.evidence.claims : BestView(observed).claims) {
     if (!IsInUse(observed, claim) || claim.node.empty()) continue;
     if (IsLost(observed, claim.node)) continue;
@@ -146,13 +146,13 @@ std::vector<std::string> FindConsumers(const Observed& observed) {
 }
 
 bool AreClaimsLabelled(const Observed& observed) {
-  const auto is_bare = [&](const api::Claim& claim) {
+  const auto is_bare = [&](const api::ResourceClaim& claim) {
     return claim.daemon_domain == observed.uid && !claim.is_labelled;
   };
   const Children& cached = observed.children;
   if (std::ranges::any_of(cached.claims, is_bare)) return false;
   bool any = observed.memory.claims_are_labelled;
-  for (const api::ClaimTemplate& found : cached.templates) {
+  for (const api::ResourceClaimTemplate& found : cached.templates) {
     if (!IsDaemonTemplate(observed, found)) continue;
     if (!found.labels_claims) return false;
     any = true;
@@ -171,7 +171,7 @@ std::vector<std::string> FindRemains(const Observed& observed) {
     if (!lives(pod.node)) continue;
     remains.push_back("pods/" + kube::ToString(pod.meta.key) + PinnedBy(pod.meta));
   }
-  for (const api::Claim& claim : children.claims) {
+  for (const api::ResourceClaim& claim : children.claims) {
     if (claim.daemon_domain == observed.uid && lives(claim.node) &&
         IsDriverNamespace(observed.facts, claim.meta.key.ns)) {
       remains.push_back("resourceclaims/" + kube::ToString(claim.meta.key));
@@ -179,7 +179,7 @@ std::vector<std::string> FindRemains(const Observed& observed) {
   }
   // Cliques that we may not delete go with the last of the pods that own them, however long that
   // hangs on a node that is lost.
-  const bool may_delete = !observed.facts.LackUntil("delete", api::kComputeDomainCliques);
+  const bool may_delete = !observed.facts.MissingUntil("delete", api::kComputeDomainCliques);
   for (const api::Clique& clique : children.cliques) {
     if (may_delete || !IsClique(observed, clique)) continue;
     remains.push_back("computedomaincliques/" + kube::ToString(clique.meta.key));
@@ -212,7 +212,7 @@ std::vector<std::string> FindPinned(const Observed& observed, const kube::Object
   for (const api::DaemonSet& set : children.daemon_sets) {
     if (IsDaemonSet(observed, set)) add("DaemonSet", set.meta);
   }
-  for (const api::ClaimTemplate& found : children.templates) {
+  for (const api::ResourceClaimTemplate& found : children.templates) {
     const bool is_ours = IsDaemonTemplate(observed, found) || IsWorkloadTemplate(observed, found);
     if (is_ours) add("ResourceClaimTemplate", found.meta);
   }

@@ -7,6 +7,7 @@
 
 #include "pkg/base/rfc3339.h"
 #include "test/fixtures/observed.h"
+#include "test/fixtures/plan.h"
 
 namespace compute_domain {
 namespace {
@@ -18,6 +19,7 @@ using fixtures::DeletingUnused;
 using fixtures::kOtherUid;
 using fixtures::kUid;
 using fixtures::kUserNs;
+using fixtures::Plan;
 using fixtures::ReadLive;
 using fixtures::WithoutClaims;
 using std::chrono::minutes;
@@ -25,13 +27,15 @@ using std::chrono::seconds;
 using Change = std::function<void(Observed&)>;
 using Names = std::vector<std::string>;
 
-Plan PlanFor(const Observed& observed) { return PlanReconcile(observed, fixtures::Now()); }
+Plan PlanFor(const Observed& observed) {
+  return fixtures::PlanReconcile(observed, fixtures::Now());
+}
 
 // The deletion was asked for a minute before Now().
 Plan PlanAfter(const Observed& observed, seconds since_deletion) {
   Instant now = fixtures::Now();
   now.wall += since_deletion - minutes(1);
-  return PlanReconcile(observed, now);
+  return fixtures::PlanReconcile(observed, now);
 }
 
 bool Writes(const Plan& plan) {
@@ -325,7 +329,7 @@ TEST(PlanDeletion, C20_R2_ThatNoNodeIsLabelledIsReadLive) {
 
 TEST(PlanDeletion, C20_WhoMayNotDeleteCliquesLeavesThemAndAsksAgainWhenItIsTime) {
   Observed observed = ReadLive(DeletingUnused());
-  observed.facts.refused[{.verb = "delete", .resource = "computedomaincliques"}] =
+  observed.facts.missing_permissions[{.verb = "delete", .resource = "computedomaincliques"}] =
       fixtures::Now().monotonic + seconds(20);
   const Plan plan = PlanFor(observed);
   EXPECT_EQ(DeletedUids(plan), (Names{"workload-template", "daemon-set", "daemon-template"}));
@@ -364,7 +368,8 @@ TEST(FindConsumers, B22_OnlyAnAllocatedClaimOnANodeThatLivesCounts) {
 TEST(AreClaimsLabelled, C13_OnlyWhereEveryClaimIsKnownToBe) {
   const Change label_all = [](Observed& o) {
     o.children.templates[0].labels_claims = true;
-    for (api::Claim& claim : o.children.claims) claim.is_labelled = !claim.daemon_domain.empty();
+    for (api::ResourceClaim& claim : o.children.claims)
+      claim.is_labelled = !claim.daemon_domain.empty();
   };
   struct Row {
     const char* what;
@@ -502,16 +507,19 @@ TEST(PlanTearDown, N3_S6_WhatIsNotOursIsNotTouched) {
 }
 
 TEST(PlanWorkloadTearDown, N3_ForgedTemplateIsNeitherDeletedNorWaitedFor) {
-  const std::vector<std::pair<const char*, std::function<void(api::ClaimTemplate&)>>> rows = {
-      {"in another namespace", [](api::ClaimTemplate& t) { t.meta.key.ns = "team-b"; }},
-      {"under another name", [](api::ClaimTemplate& t) { t.meta.key.name = "forged"; }},
-      {"owned by somebody else",
-       [](api::ClaimTemplate& t) { t.meta.owners = {fixtures::DomainAsOwner(kOtherUid)}; }},
-  };
+  const std::vector<std::pair<const char*, std::function<void(api::ResourceClaimTemplate&)>>> rows =
+      {
+          {"in another namespace", [](api::ResourceClaimTemplate& t) { t.meta.key.ns = "team-b"; }},
+          {"under another name", [](api::ResourceClaimTemplate& t) { t.meta.key.name = "forged"; }},
+          {"owned by somebody else",
+           [](api::ResourceClaimTemplate& t) {
+             t.meta.owners = {fixtures::DomainAsOwner(kOtherUid)};
+           }},
+      };
   for (const auto& [what, change] : rows) {
     SCOPED_TRACE(what);
     Observed observed = DeletingLast();
-    api::ClaimTemplate forged = fixtures::MakeWorkloadTemplate();
+    api::ResourceClaimTemplate forged = fixtures::MakeWorkloadTemplate();
     change(forged);
     observed.evidence.children->templates = {forged};
     const Plan plan = PlanFor(observed);
@@ -523,7 +531,7 @@ TEST(PlanWorkloadTearDown, N3_ForgedTemplateIsNeitherDeletedNorWaitedFor) {
 TEST(PlanTearDown, R5_FinalizerOfAChildGoesOnlyAfterALiveRead) {
   Observed observed = DeletingUnused();
   const Names finalizers = {std::string(api::kFinalizer), "example.com/theirs"};
-  for (api::ClaimTemplate& found : observed.children.templates) {
+  for (api::ResourceClaimTemplate& found : observed.children.templates) {
     fixtures::Delete(found.meta, finalizers);
   }
   fixtures::Delete(observed.children.daemon_sets[0].meta, finalizers);
@@ -566,7 +574,7 @@ TEST(FindPinned, B25_EachChildThatAFinalizerOfOthersKeepsIsNamedWithIt) {
              "ComputeDomainClique cdom-system/" + kUid + "." + fixtures::kCliqueId +
                  " (finalizer a.com/x)"}));
   for (api::DaemonSet& set : observed.children.daemon_sets) set.domain = kOtherUid;
-  for (api::ClaimTemplate& one : observed.children.templates) one.domain = kOtherUid;
+  for (api::ResourceClaimTemplate& one : observed.children.templates) one.domain = kOtherUid;
   for (api::Clique& clique : observed.children.cliques) clique.domain = kOtherUid;
   EXPECT_EQ(FindPinned(observed, owner), Names()) << "what is not the domain's does not keep it";
 }
@@ -695,13 +703,13 @@ TEST(FindRemains, OnlyWhatANodeThatLivesHasStillToEndCounts) {
        [](Observed& o) {
          o.children.cliques = {fixtures::MakeClique()};
          o.children.cliques[0].meta.key.name = "another";
-         o.facts.refused[{.verb = "delete", .resource = "computedomaincliques"}] = {};
+         o.facts.missing_permissions[{.verb = "delete", .resource = "computedomaincliques"}] = {};
        },
        2},
       {"a clique that we may not delete",
        [](Observed& o) {
          o.children.cliques = {fixtures::MakeClique()};
-         o.facts.refused[{.verb = "delete", .resource = "computedomaincliques"}] = {};
+         o.facts.missing_permissions[{.verb = "delete", .resource = "computedomaincliques"}] = {};
        },
        3},
   };

@@ -6,16 +6,17 @@
 
 namespace compute_domain {
 
-std::set<std::string> NodesInUse(const Observed& observed, const std::vector<api::Claim>& claims) {
+std::set<std::string> NodesInUse(const Observed& observed,
+                                 const std::vector<api::ResourceClaim>& claims) {
   std::set<std::string> used;
-  for (const api::Claim& claim : claims) {
+  for (const api::ResourceClaim& claim : claims) {
     if (NeedsLabel(observed, claim)) used.insert(claim.node);
   }
   return used;
 }
 
 std::vector<std::string> IdleNodes(const Observed& observed,
-                                   const std::vector<api::Claim>& claims) {
+                                   const std::vector<api::ResourceClaim>& claims) {
   const std::set<std::string> used = NodesInUse(observed, claims);
   std::vector<std::string> idle;
   for (const api::Node& node : observed.children.labelled_nodes) {
@@ -24,10 +25,10 @@ std::vector<std::string> IdleNodes(const Observed& observed,
   return idle;
 }
 
-Labels PlanLabels(const Observed& observed, const Instant& now) {
+NodeLabels PlanNodeLabels(const Observed& observed, const Instant& now) {
   // Claims that cannot be read may be on any node.
   if (!observed.facts.views.claims_are_read) return {};
-  Labels labels;
+  NodeLabels labels;
   std::vector<std::string> due;
   for (const std::string& node : IdleNodes(observed, observed.children.claims)) {
     const auto since = observed.memory.idle_since.find(node);
@@ -37,7 +38,7 @@ Labels PlanLabels(const Observed& observed, const Instant& now) {
     if (rest <= std::chrono::milliseconds(0)) {
       due.push_back(node);
     } else {
-      BringForward(labels.look_again, rest);
+      labels.requeue_after.AtMost(rest);
     }
   }
   const std::set<std::string>& removed = observed.memory.labels_removed;

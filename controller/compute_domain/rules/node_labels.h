@@ -12,19 +12,26 @@
 #include <string>
 #include <vector>
 
-#include "controller/compute_domain/planner.h"
+#include "controller/compute_domain/model/action.h"
+#include "controller/compute_domain/model/requeue_after.h"
 
 namespace compute_domain {
 
+// Which nodes keep the domain's label, and what must be done about the others.
+struct NodeLabels {
+  std::vector<Action> actions = {};
+  RequeueAfter requeue_after = {};  // Then a node may have to lose it.
+};
+
 // REQUIRES: observed.domain.
-[[nodiscard]] Labels PlanLabels(const Observed& observed, const Instant& now);
+[[nodiscard]] NodeLabels PlanNodeLabels(const Observed& observed, const Instant& now);
 
 // Nodes on which one of `claims` is allocated that needs the label there.
 [[nodiscard]] std::set<std::string> NodesInUse(const Observed& observed,
-                                               const std::vector<api::Claim>& claims);
+                                               const std::vector<api::ResourceClaim>& claims);
 
 // Labelled nodes on which none of `claims` is allocated.
 [[nodiscard]] std::vector<std::string> IdleNodes(const Observed& observed,
-                                                 const std::vector<api::Claim>& claims);
+                                                 const std::vector<api::ResourceClaim>& claims);
 
 }  // namespace compute_domain

@@ -17,7 +17,7 @@ using Names = std::vector<std::string>;
 // node-1 has the label and no claim, for so long.
 Observed Idle(milliseconds since) {
   Observed observed = Converged();
-  std::erase_if(observed.children.claims, [](const api::Claim& claim) {
+  std::erase_if(observed.children.claims, [](const api::ResourceClaim& claim) {
     return !claim.channel_domain.empty() && claim.node == "node-1";
   });
   observed.memory.idle_since = {{"node-1", Now().monotonic - since}};
@@ -25,15 +25,15 @@ Observed Idle(milliseconds since) {
 }
 
 TEST(PlanLabels, Q2_NodeInUseIsLeftAlone) {
-  const Labels labels = PlanLabels(Converged(), Now());
+  const NodeLabels labels = PlanNodeLabels(Converged(), Now());
   EXPECT_TRUE(labels.actions.empty());
-  EXPECT_FALSE(labels.look_again);
+  EXPECT_FALSE(labels.requeue_after);
 }
 
 TEST(PlanLabels, B24_PluginHasItsTimeFirst) {
-  const Labels labels = PlanLabels(Idle(seconds(29)), Now());
+  const NodeLabels labels = PlanNodeLabels(Idle(seconds(29)), Now());
   EXPECT_TRUE(labels.actions.empty());
-  EXPECT_EQ(labels.look_again, seconds(1));
+  EXPECT_EQ(labels.requeue_after, seconds(1));
 }
 
 TEST(PlanLabels, B24_OfSeveralIdleNodesTheOneThatIsDueFirstIsWaitedFor) {
@@ -42,12 +42,12 @@ TEST(PlanLabels, B24_OfSeveralIdleNodesTheOneThatIsDueFirstIsWaitedFor) {
     Observed observed = Idle(second);
     observed.children.claims.clear();
     observed.memory.idle_since["node-0"] = Now().monotonic - first;
-    EXPECT_EQ(PlanLabels(observed, Now()).look_again, seconds(1));
+    EXPECT_EQ(PlanNodeLabels(observed, Now()).requeue_after, seconds(1));
   }
 }
 
 TEST(PlanLabels, B24_NothingIsTakenBeforeALiveReadOfTheDomainsNamespace) {
-  const Labels labels = PlanLabels(Idle(seconds(30)), Now());
+  const NodeLabels labels = PlanNodeLabels(Idle(seconds(30)), Now());
   const auto reads = Actions<ReadClaims>(labels.actions);
   ASSERT_EQ(labels.actions.size(), 1U);
   ASSERT_EQ(reads.size(), 1U);
@@ -57,7 +57,7 @@ TEST(PlanLabels, B24_NothingIsTakenBeforeALiveReadOfTheDomainsNamespace) {
 TEST(PlanLabels, B24_LabelThatStayedBehindIsTakenAway) {
   Observed observed = Idle(seconds(30));
   observed.evidence.claims = observed.children.claims;
-  const Labels labels = PlanLabels(observed, Now());
+  const NodeLabels labels = PlanNodeLabels(observed, Now());
   const auto removals = Actions<RemoveNodeLabel>(labels.actions);
   ASSERT_EQ(removals.size(), 1U);
   EXPECT_EQ(removals[0].node, "node-1");
@@ -68,7 +68,7 @@ TEST(PlanLabels, B24_LabelThatStayedBehindIsTakenAway) {
 TEST(PlanLabels, S3_ClaimThatOnlyTheLiveReadShowsKeepsTheLabel) {
   Observed observed = Idle(seconds(30));
   observed.evidence.claims = Converged().children.claims;
-  EXPECT_TRUE(PlanLabels(observed, Now()).actions.empty());
+  EXPECT_TRUE(PlanNodeLabels(observed, Now()).actions.empty());
 }
 
 // node-1, which has no label of ours any more.
@@ -81,7 +81,7 @@ Observed Removed() {
 }
 
 TEST(PlanLabels, C8_AfterARemovalClaimsAreReadOnceMore) {
-  const Labels labels = PlanLabels(Removed(), Now());
+  const NodeLabels labels = PlanNodeLabels(Removed(), Now());
   EXPECT_EQ(Actions<ReadClaims>(labels.actions).size(), 1U);
   EXPECT_EQ(labels.actions.size(), 1U);
 }
@@ -89,7 +89,7 @@ TEST(PlanLabels, C8_AfterARemovalClaimsAreReadOnceMore) {
 TEST(PlanLabels, C8_NodeToWhichAClaimCameMeanwhileGetsItsLabelBack) {
   Observed observed = Removed();
   observed.evidence.claims = Converged().children.claims;
-  const Labels labels = PlanLabels(observed, Now());
+  const NodeLabels labels = PlanNodeLabels(observed, Now());
   const auto restored = Actions<RestoreNodeLabel>(labels.actions);
   ASSERT_EQ(restored.size(), 1U);
   EXPECT_EQ(restored[0].node, "node-1");
@@ -100,20 +100,20 @@ TEST(PlanLabels, C8_NodeToWhichAClaimCameMeanwhileGetsItsLabelBack) {
 TEST(PlanLabels, ClaimsThatCannotBeReadMayBeAnywhere) {
   Observed observed = Idle(seconds(30));
   observed.facts.views.claims_are_read = false;
-  EXPECT_TRUE(PlanLabels(observed, Now()).actions.empty());
+  EXPECT_TRUE(PlanNodeLabels(observed, Now()).actions.empty());
 }
 
 TEST(PlanLabels, NodeThatWasOnlySeenNowWaitsForItsFirstLook) {
   Observed observed = Idle(seconds(30));
   observed.memory.idle_since.clear();
-  const Labels labels = PlanLabels(observed, Now());
+  const NodeLabels labels = PlanNodeLabels(observed, Now());
   EXPECT_TRUE(labels.actions.empty());
-  EXPECT_FALSE(labels.look_again);
+  EXPECT_FALSE(labels.requeue_after);
 }
 
 TEST(IdleNodes, C7_AdminClaimsUseANodeAndClaimsElsewhereDoNot) {
   Observed observed = Converged();
-  for (api::Claim& claim : observed.children.claims) {
+  for (api::ResourceClaim& claim : observed.children.claims) {
     if (claim.node == "node-0") claim.meta.key.ns = "team-b";
     if (claim.node == "node-1") claim.admin_access = true;
   }

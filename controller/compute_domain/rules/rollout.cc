@@ -85,9 +85,9 @@ std::set<std::string> NodesAway(const Observed& observed, const Membership& memb
 // The cliques with a node that a claim of the domain is allocated on; nullopt: it may be any.
 std::optional<std::set<std::string>> CliquesInUse(const Observed& observed,
                                                   const std::map<std::string, std::string>& cliques,
-                                                  const std::vector<api::Claim>& claims) {
+                                                  const std::vector<api::ResourceClaim>& claims) {
   std::set<std::string> in_use;
-  for (const api::Claim& claim : claims) {
+  for (const api::ResourceClaim& claim : claims) {
     if (!IsChannelClaim(observed, claim) || claim.node.empty()) continue;
     const auto it = cliques.find(claim.node);
     const auto node = observed.nodes.find(claim.node);
@@ -105,7 +105,7 @@ std::optional<std::set<std::string>> CliquesInUse(const Observed& observed,
 // Deletes of `pods` those that are due and that nobody needs, as `claims` show.
 std::vector<Action> PodsToReplace(const Observed& observed, const Membership& membership,
                                   const std::vector<DaemonPod>& pods,
-                                  const std::vector<api::Claim>& claims) {
+                                  const std::vector<api::ResourceClaim>& claims) {
   std::vector<Action> replacements;
   const Hashes hashes = TemplateHashes(observed);
   if (std::ranges::none_of(pods, [&](const auto& pod) { return IsOutdated(pod, hashes); })) {
@@ -158,16 +158,16 @@ std::string Say(const DaemonPod& pod) {
 
 // A daemon of a changed template that should serve by now: one that took the place of another, or
 // that a new job needs. Adds when one may fail to `roll`.
-void FindFailure(const Observed& observed, const Instant& now, Roll& roll) {
+void FindFailure(const Observed& observed, const Instant& now, Rollout& rollout) {
   const auto is_due = [&](milliseconds rest) {
-    if (rest > milliseconds(0)) BringForward(roll.look_again, rest);
+    if (rest > milliseconds(0)) rollout.requeue_after.AtMost(rest);
     return rest <= milliseconds(0);
   };
-  const std::chrono::seconds deadline = observed.facts.roll.deadline;
+  const std::chrono::seconds deadline = observed.facts.rollout.deadline;
   for (const auto& [clique, replacement] : observed.memory.replacements) {
     if (replacement.serves_since || IsLost(observed, replacement.node)) continue;
     const auto rest = std::chrono::ceil<milliseconds>(replacement.began + deadline - now.monotonic);
-    if (is_due(rest)) roll.failed = "The daemon on " + replacement.node;
+    if (is_due(rest)) rollout.failed = "The daemon on " + replacement.node;
   }
   for (const api::DaemonSet& set : observed.children.daemon_sets) {
     const bool is_changed = !set.template_hash.empty() && set.template_generation > 1;
@@ -185,13 +185,13 @@ void FindFailure(const Observed& observed, const Instant& now, Roll& roll) {
       if (is_going || IsLost(observed, pod->node)) continue;
       const auto since = base::ParseTime(pod->meta.creation_timestamp).value_or(now.wall);
       if (is_due(std::chrono::ceil<milliseconds>(since + deadline - now.wall))) {
-        roll.failed = Say(*pod);
+        rollout.failed = Say(*pod);
       }
     }
   }
-  if (!roll.failed.empty()) {
-    roll.failed += ", made from the new template, does not serve after " +
-                   std::to_string(deadline.count()) + " s.";
+  if (!rollout.failed.empty()) {
+    rollout.failed += ", made from the new template, does not serve after " +
+                      std::to_string(deadline.count()) + " s.";
   }
 }
 
@@ -205,12 +205,12 @@ bool IsMadeBy(const DaemonPod& pod, const kube::Uid& set) {
 bool MayRestartUnderJob(const Observed& observed) {
   const std::string& own = observed.domain->daemon_roll;
   if (own == "Always") return true;
-  return own.empty() && observed.facts.roll.policy == RollPolicy::kAlways;
+  return own.empty() && observed.facts.rollout.policy == RolloutPolicy::kAlways;
 }
 
-bool IsClaimed(const Observed& observed, const std::vector<api::Claim>& claims) {
+bool IsClaimed(const Observed& observed, const std::vector<api::ResourceClaim>& claims) {
   if (!observed.facts.views.claims_are_read) return true;
-  return std::ranges::any_of(claims, [&](const api::Claim& claim) {
+  return std::ranges::any_of(claims, [&](const api::ResourceClaim& claim) {
     return IsChannelClaim(observed, claim) && !claim.node.empty();
   });
 }
@@ -242,7 +242,7 @@ std::map<std::string, Replacement> FindReplacements(const Observed& observed,
       replacement.serves_since.reset();
     } else if (!replacement.serves_since) {
       replacement.serves_since = now;
-    } else if (now - *replacement.serves_since >= observed.facts.roll.settle) {
+    } else if (now - *replacement.serves_since >= observed.facts.rollout.settle) {
       continue;
     }
     found.emplace(clique, std::move(replacement));
@@ -250,29 +250,30 @@ std::map<std::string, Replacement> FindReplacements(const Observed& observed,
   return found;
 }
 
-Roll PlanRoll(const Observed& observed, const Membership& membership, const Instant& now) {
-  Roll roll;
-  FindFailure(observed, now, roll);
+Rollout PlanRollout(const Observed& observed, const Membership& membership, const Instant& now) {
+  Rollout rollout;
+  FindFailure(observed, now, rollout);
   for (const auto& [clique, replacement] : observed.memory.replacements) {
     if (!replacement.serves_since) continue;
-    const auto rest = std::chrono::ceil<milliseconds>(*replacement.serves_since +
-                                                      observed.facts.roll.settle - now.monotonic);
-    BringForward(roll.look_again, std::max(rest, milliseconds(1)));
+    const auto rest = std::chrono::ceil<milliseconds>(
+        *replacement.serves_since + observed.facts.rollout.settle - now.monotonic);
+    rollout.requeue_after.AtMost(std::max(rest, milliseconds(1)));
   }
-  if (!roll.failed.empty() || !observed.facts.roll_stopped.empty()) return roll;
-  if (observed.facts.LackUntil("delete", kube::kPods)) return roll;
+  if (!rollout.failed.empty() || !observed.facts.rollout_stopped.empty()) return rollout;
+  if (observed.facts.MissingUntil("delete", kube::kPods)) return rollout;
   // Claims that cannot be read may be on any node.
-  if (!observed.facts.views.claims_are_read && !MayRestartUnderJob(observed)) return roll;
+  if (!observed.facts.views.claims_are_read && !MayRestartUnderJob(observed)) return rollout;
   // Most passes end here, or find that somebody is away: only then is it worth live reads.
   const Children& cached = observed.children;
-  if (PodsToReplace(observed, membership, cached.daemon_pods, cached.claims).empty()) return roll;
+  if (PodsToReplace(observed, membership, cached.daemon_pods, cached.claims).empty())
+    return rollout;
   const bool needs_claims = !observed.evidence.claims && !MayRestartUnderJob(observed);
-  if (needs_claims) roll.actions.emplace_back(ReadClaims{.ns = observed.domain->meta.key.ns});
-  roll.needs_daemons = !observed.evidence.daemon_pods;
-  if (needs_claims || roll.needs_daemons) return roll;
+  if (needs_claims) rollout.actions.emplace_back(ReadClaims{.ns = observed.domain->meta.key.ns});
+  rollout.needs_daemons = !observed.evidence.daemon_pods;
+  if (needs_claims || rollout.needs_daemons) return rollout;
   const auto& claims = observed.evidence.claims ? *observed.evidence.claims : cached.claims;
-  roll.actions = PodsToReplace(observed, membership, *observed.evidence.daemon_pods, claims);
-  return roll;
+  rollout.actions = PodsToReplace(observed, membership, *observed.evidence.daemon_pods, claims);
+  return rollout;
 }
 
 }  // namespace compute_domain

@@ -14,12 +14,22 @@
 #include <string>
 #include <vector>
 
-#include "controller/compute_domain/planner.h"
+#include "controller/compute_domain/model/requeue_after.h"
+#include "controller/compute_domain/rules/membership/membership_plan.h"
 
 namespace compute_domain {
 
-[[nodiscard]] Roll PlanRoll(const Observed& observed, const Membership& membership,
-                            const Instant& now);
+// The replacement of daemon pods.
+struct Rollout {
+  std::vector<Action> actions = {};
+  bool needs_daemons = false;  // A pod seems to be due: read before it is deleted.
+  // A daemon of the new template that should serve by now; empty: none.
+  std::string failed = {};
+  RequeueAfter requeue_after = {};  // Then one settles, or fails.
+};
+
+[[nodiscard]] Rollout PlanRollout(const Observed& observed, const Membership& membership,
+                                  const Instant& now);
 
 // Daemon pods that are due, as far as the cache shows.
 [[nodiscard]] std::vector<std::string> FindOutdated(const Observed& observed);
@@ -38,6 +48,7 @@ namespace compute_domain {
 // Whether a channel of the domain is allocated among `claims`: its job needs its daemons. Where
 // claims are not read one may be.
 // REQUIRES: observed.domain.
-[[nodiscard]] bool IsClaimed(const Observed& observed, const std::vector<api::Claim>& claims);
+[[nodiscard]] bool IsClaimed(const Observed& observed,
+                             const std::vector<api::ResourceClaim>& claims);
 
 }  // namespace compute_domain

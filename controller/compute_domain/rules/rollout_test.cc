@@ -28,8 +28,8 @@ Observed Outdated() {
   return observed;
 }
 
-Roll RollOf(const Observed& observed) {
-  return PlanRoll(observed, PlanMembership(observed, Now()), Now());
+Rollout RollOf(const Observed& observed) {
+  return PlanRollout(observed, PlanMembership(observed, Now()), Now());
 }
 
 // The pods that go, where a live read shows what the cache does.
@@ -69,9 +69,9 @@ TEST(PlanRoll, PodsOfADaemonSetThatSomebodyElseMadeStay) {
 }
 
 TEST(PlanRoll, R2_NoPodGoesBeforeALiveRead) {
-  const Roll roll = RollOf(Outdated());
-  EXPECT_TRUE(roll.needs_daemons);
-  EXPECT_TRUE(roll.actions.empty());
+  const Rollout rollout = RollOf(Outdated());
+  EXPECT_TRUE(rollout.needs_daemons);
+  EXPECT_TRUE(rollout.actions.empty());
 }
 
 TEST(PlanRoll, B37_OneNodeOfEachCliqueGoesAtATime) {
@@ -212,7 +212,7 @@ TEST(PlanRoll, C5_DaemonOfAnIdleCliqueIsReplaced) {
 
 TEST(PlanRoll, C5_WhatTheDomainSaysStandsAboveTheConfiguration) {
   Observed observed = OutdatedByDefault();
-  observed.facts.roll.policy = RollPolicy::kAlways;
+  observed.facts.rollout.policy = RolloutPolicy::kAlways;
   EXPECT_EQ(Replaced(observed), Names{"daemon-node-0"});
   observed.domain->daemon_roll = "WhenIdle";
   EXPECT_EQ(Replaced(observed), Names());
@@ -232,14 +232,14 @@ TEST(PlanRoll, C5_ClaimsThatCannotBeReadCountAsInUse) {
 TEST(PlanRoll, C20_WhoMayNotDeletePodsReplacesNone) {
   Observed observed = OutdatedByDefault();
   observed.children.claims.clear();
-  observed.facts.refused[{.verb = "delete", .resource = "pods"}] = {};
+  observed.facts.missing_permissions[{.verb = "delete", .resource = "pods"}] = {};
   EXPECT_EQ(Replaced(observed), Names());
 }
 
 TEST(PlanRoll, C5_R2_ThatACliqueIsIdleIsNotBelievedOfACache) {
   Observed observed = OutdatedByDefault();
-  const std::vector<api::Claim> claims = std::exchange(observed.children.claims, {});
-  const Roll reads = RollOf(observed);
+  const std::vector<api::ResourceClaim> claims = std::exchange(observed.children.claims, {});
+  const Rollout reads = RollOf(observed);
   EXPECT_EQ(Actions<ReadClaims>(reads.actions).size(), 1U);
   EXPECT_TRUE(reads.needs_daemons);
   EXPECT_TRUE(Actions<ReplaceDaemon>(reads.actions).empty());
@@ -330,9 +330,9 @@ TEST(PlanRoll, K8_NobodyIsReplacedBeforeTheLastReplacementHasSettled) {
 TEST(PlanRoll, C5_ReplacementThatDoesNotServeInTimeFails) {
   Observed observed = Replacing(std::chrono::seconds(299));
   observed.children.daemon_pods[0].ready = false;
-  const Roll waits = RollOf(observed);
+  const Rollout waits = RollOf(observed);
   EXPECT_EQ(waits.failed, "");
-  EXPECT_EQ(waits.look_again, std::chrono::seconds(1));
+  EXPECT_EQ(waits.requeue_after, std::chrono::seconds(1));
   observed.memory.replacements[kCliqueId].began -= std::chrono::seconds(1);
   EXPECT_NE(RollOf(observed).failed.find("node-0"), std::string::npos);
 }
@@ -357,7 +357,7 @@ TEST(PlanRoll, C5_PodOfANewJobIsAReplacementToo) {
 
 TEST(PlanRoll, C5_NobodyIsReplacedWhereSomebodyElseHasFailed) {
   Observed observed = Outdated();
-  observed.facts.roll_stopped = "The daemon on node-77 does not serve.";
+  observed.facts.rollout_stopped = "The daemon on node-77 does not serve.";
   EXPECT_EQ(Replaced(observed), Names());
 }
 
@@ -406,9 +406,9 @@ TEST(PlanRoll, C5_ReplacementOnANodeThatIsLostFailsNobody) {
 TEST(PlanRoll, K8_ReplacementThatServesIsLookedAtWhenItHasSettled) {
   Observed observed = Replacing(std::chrono::seconds(20));
   observed.memory.replacements[kCliqueId].serves_since = Now().monotonic - std::chrono::seconds(7);
-  EXPECT_EQ(RollOf(observed).look_again, std::chrono::seconds(3));
+  EXPECT_EQ(RollOf(observed).requeue_after, std::chrono::seconds(3));
   observed.memory.replacements[kCliqueId].serves_since = Now().monotonic - std::chrono::seconds(10);
-  EXPECT_EQ(RollOf(observed).look_again, std::chrono::milliseconds(1));
+  EXPECT_EQ(RollOf(observed).requeue_after, std::chrono::milliseconds(1));
 }
 
 TEST(FindReplacements, C5_DomainThatGoesReplacesNobody) {

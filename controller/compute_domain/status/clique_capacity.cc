@@ -9,6 +9,7 @@
 #include "controller/compute_domain/model/ownership.h"
 #include "controller/compute_domain/model/spec.h"
 #include "controller/compute_domain/rules/node_labels.h"
+#include "controller/compute_domain/rules/scheduler_messages.h"
 #include "controller/compute_domain/status/usage.h"
 #include "controller/compute_domain/status/warnings.h"
 
@@ -16,7 +17,7 @@ namespace compute_domain {
 
 namespace {
 
-using State = NodeRoom::State;
+using State = NodeAvailability::State;
 
 // Why no pod could use the node; empty: one could.
 std::string WhyUnusable(const api::Node& node, const NodeContext& context, const Facts& facts) {
@@ -24,14 +25,14 @@ std::string WhyUnusable(const api::Node& node, const NodeContext& context, const
   if (std::string notice = NoticeOf(node, facts.leaving_taints); !notice.empty()) return notice;
   if (!context.fabric_error.empty()) return "fabric error: " + context.fabric_error;
   // From an old view nobody is told that what may be there is missing.
-  const bool lacks_plugin = !context.publishes && facts.views.slices == Sight::kCurrent;
+  const bool lacks_plugin = !context.publishes && facts.views.slices == Freshness::kFresh;
   return lacks_plugin ? "no kubelet plugin" : "";
 }
 
 // Where the domain's pods are, by the label that they are placed by.
 std::set<std::string> CliquesInUse(const Observed& observed) {
   std::set<std::string> cliques;
-  for (const api::Claim& claim : observed.children.claims) {
+  for (const api::ResourceClaim& claim : observed.children.claims) {
     if (!IsChannelClaim(observed, claim)) continue;
     const auto node = observed.nodes.find(claim.node);
     if (node != observed.nodes.end()) cliques.insert(node->second.clique);
@@ -58,31 +59,32 @@ std::string_view ToString(State state) {
   return state == State::kFree ? "free" : "unusable";
 }
 
-std::optional<NodeRoom> RoomOf(const api::Node& node, const NodeContext& context,
-                               const Facts& facts) {
-  if (!node.domain.empty()) return NodeRoom{.state = State::kHeld};
-  if (context.has_channel) return NodeRoom{.state = State::kHeld, .why = "its channel is claimed"};
+std::optional<NodeAvailability> AvailabilityOf(const api::Node& node, const NodeContext& context,
+                                               const Facts& facts) {
+  if (!node.domain.empty()) return NodeAvailability{.state = State::kHeld};
+  if (context.has_channel)
+    return NodeAvailability{.state = State::kHeld, .why = "its channel is claimed"};
   if (node.clique.empty() && !context.publishes) return {};
   std::string why = WhyUnusable(node, context, facts);
   const State state = why.empty() ? State::kFree : State::kUnusable;
-  return NodeRoom{.state = state, .why = std::move(why)};
+  return NodeAvailability{.state = state, .why = std::move(why)};
 }
 
-void Count(const std::string& clique, const NodeRoom& room, Rooms& rooms) {
-  RoomCount& count = rooms[clique];
+void Count(const std::string& clique, const NodeAvailability& room, CliqueCapacities& capacity) {
+  CliqueCapacity& count = capacity[clique];
   if (room.state == State::kFree) ++count.free;
   if (room.state == State::kHeld) ++count.held;
   if (room.state == State::kUnusable) ++count.unusable;
 }
 
-bool AsksForRooms(const Observed& observed) {
+bool NeedsCapacity(const Observed& observed) {
   return std::ranges::any_of(FindWaiting(observed),
                              [](const auto& waiting) { return !waiting.first.empty(); });
 }
 
-std::string SayRooms(const Observed& observed) {
+std::string DescribeCapacity(const Observed& observed) {
   std::vector<std::tuple<int, std::string, std::string>> cliques;  // Most free nodes first.
-  for (const auto& [clique, count] : observed.others.rooms) {
+  for (const auto& [clique, count] : observed.others.capacity) {
     if (clique.empty()) continue;
     const int all = count.free + count.held + count.unusable;
     std::string says = clique + " " + std::to_string(count.free) + " of " + std::to_string(all);
@@ -102,10 +104,10 @@ std::optional<Failure> FindFullClique(const Observed& observed) {
   const std::set<std::string> cliques = CliquesInUse(observed);
   // In several: that is what is wrong then, and said of the members.
   if (cliques.size() != 1) return {};
-  const auto room = observed.others.rooms.find(*cliques.begin());
-  if (room == observed.others.rooms.end()) return {};
+  const auto room = observed.others.capacity.find(*cliques.begin());
+  if (room == observed.others.capacity.end()) return {};
   std::size_t waiting = 0;
-  for (const auto& [words, pods] : FindWaiting(observed)) waiting += pods.size();
+  for (const auto& [messages, pods] : FindWaiting(observed)) waiting += pods.size();
   const int free = room->second.free + OwnFree(observed, room->first);
   if (static_cast<std::size_t>(free) >= waiting) return {};
   return Failure{

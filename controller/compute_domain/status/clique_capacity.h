@@ -9,34 +9,28 @@
 
 namespace compute_domain {
 
-// What is known of a node beside what it says itself.
-struct NodeContext {
-  bool has_channel = false;  // A claim is allocated that took its channel.
-  bool publishes = false;    // ResourceSlices of our driver.
-  std::string fabric_error = {};
-};
-
-struct NodeRoom {
+struct NodeAvailability {
   enum class State { kFree, kHeld, kUnusable };
   State state = State::kFree;
   std::string why = {};  // Empty: it is free, or carries the label of the domain that holds it.
 };
 
-[[nodiscard]] std::string_view ToString(NodeRoom::State state);
+[[nodiscard]] std::string_view ToString(NodeAvailability::State state);
 
 // Empty: the node is in no clique and nothing of our driver is there.
-[[nodiscard]] std::optional<NodeRoom> RoomOf(const api::Node& node, const NodeContext& context,
-                                             const Facts& facts);
+[[nodiscard]] std::optional<NodeAvailability> AvailabilityOf(const api::Node& node,
+                                                             const NodeContext& context,
+                                                             const Facts& facts);
 
 // Adds the node to the counts of its clique; "" is that of nodes without fabric.
-void Count(const std::string& clique, const NodeRoom& room, Rooms& rooms);
+void Count(const std::string& clique, const NodeAvailability& room, CliqueCapacities& capacity);
 
 // Whether pods of the domain wait of which the scheduler has said why, so that somebody asks for
 // rooms. REQUIRES: observed.domain, here and below.
-[[nodiscard]] bool AsksForRooms(const Observed& observed);
+[[nodiscard]] bool NeedsCapacity(const Observed& observed);
 
 // A sentence, beginning with a space; empty: no rooms are known.
-[[nodiscard]] std::string SayRooms(const Observed& observed);
+[[nodiscard]] std::string DescribeCapacity(const Observed& observed);
 
 // Why the pods that wait cannot follow the first ones into their clique; empty: they need not, or
 // it has room.

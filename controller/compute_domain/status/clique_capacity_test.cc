@@ -6,6 +6,7 @@
 #include "controller/compute_domain/status/status.h"
 #include "controller/compute_domain/status/usage.h"
 #include "test/fixtures/observed.h"
+#include "test/fixtures/plan.h"
 
 namespace compute_domain {
 namespace {
@@ -22,10 +23,10 @@ api::Node NodeOfClique(const std::string& clique = kCliqueId) {
 
 // "state: why"; empty: it does not count.
 std::string RoomOfNode(const api::Node& node, const NodeContext& context,
-                       Sight slices = Sight::kCurrent) {
+                       Freshness slices = Freshness::kFresh) {
   Facts facts = fixtures::MakeFacts();
   facts.views.slices = slices;
-  const auto room = RoomOf(node, context, facts);
+  const auto room = AvailabilityOf(node, context, facts);
   if (!room) return "";
   return std::string(ToString(room->state)) + ": " + room->why;
 }
@@ -52,8 +53,8 @@ TEST(RoomOf, G21_NodeOfACliqueIsHeldUnusableOrFree) {
 
 TEST(RoomOf, G21_NodeWithoutAPluginIsUnusableWherePluginsAreSeen) {
   EXPECT_EQ(RoomOfNode(NodeOfClique(), {}), "unusable: no kubelet plugin");
-  EXPECT_EQ(RoomOfNode(NodeOfClique(), {}, Sight::kOld), "free: ");
-  EXPECT_EQ(RoomOfNode(NodeOfClique(), {}, Sight::kNone), "free: ");
+  EXPECT_EQ(RoomOfNode(NodeOfClique(), {}, Freshness::kStale), "free: ");
+  EXPECT_EQ(RoomOfNode(NodeOfClique(), {}, Freshness::kUnknown), "free: ");
 }
 
 TEST(RoomOf, NodeWithoutFabricCountsIfTheDriverIsThere) {
@@ -63,13 +64,14 @@ TEST(RoomOf, NodeWithoutFabricCountsIfTheDriverIsThere) {
 }
 
 TEST(Count, EachStateIsCountedByClique) {
-  Rooms rooms;
-  using State = NodeRoom::State;
+  CliqueCapacities capacity;
+  using State = NodeAvailability::State;
   for (const State state : {State::kFree, State::kFree, State::kHeld, State::kUnusable}) {
-    Count("a", {.state = state}, rooms);
+    Count("a", {.state = state}, capacity);
   }
-  Count("b", {}, rooms);
-  EXPECT_EQ(rooms, (Rooms{{"a", {.free = 2, .held = 1, .unusable = 1}}, {"b", {.free = 1}}}));
+  Count("b", {}, capacity);
+  EXPECT_EQ(capacity,
+            (CliqueCapacities{{"a", {.free = 2, .held = 1, .unusable = 1}}, {"b", {.free = 1}}}));
 }
 
 // Of a domain whose pods are to be in one clique: two are, and as many wait as are asked for, with
@@ -82,11 +84,12 @@ Observed Placed(int waiting, int free) {
   for (int i = 0; i < waiting; ++i) {
     const std::string pod = "train-" + std::to_string(2 + i);
     observed.children.claims.push_back(fixtures::MakeWaitingClaim(pod));
-    observed.memory.words[pod] = "Unschedulable: node(s) didn't match pod affinity rules";
+    observed.memory.scheduler_messages[pod] =
+        "Unschedulable: node(s) didn't match pod affinity rules";
   }
-  observed.others.rooms = {{"", {.free = 9}},
-                           {kCliqueId, {.free = free, .held = 2, .unusable = 1}},
-                           {kOtherCliqueId, {.free = 5}}};
+  observed.others.capacity = {{"", {.free = 9}},
+                              {kCliqueId, {.free = free, .held = 2, .unusable = 1}},
+                              {kOtherCliqueId, {.free = 5}}};
   return observed;
 }
 
@@ -94,17 +97,19 @@ const std::string kFreeNodes =
     " Free nodes by clique: " + kOtherCliqueId + " 5 of 5, " + kCliqueId + " 1 of 4 (1 unusable).";
 
 TEST(SayRooms, G22_FreeNodesAreSaidByCliqueTheMostFirst) {
-  EXPECT_EQ(SayRooms(Placed(2, 1)), kFreeNodes);
+  EXPECT_EQ(DescribeCapacity(Placed(2, 1)), kFreeNodes);
 }
 
-TEST(SayRooms, NothingIsSaidWhereNothingIsKnown) { EXPECT_EQ(SayRooms(fixtures::Converged()), ""); }
+TEST(SayRooms, NothingIsSaidWhereNothingIsKnown) {
+  EXPECT_EQ(DescribeCapacity(fixtures::Converged()), "");
+}
 
 TEST(AsksForRooms, OnlyWhoWaitsAndWasLookedAtAsks) {
-  EXPECT_FALSE(AsksForRooms(fixtures::Converged()));
+  EXPECT_FALSE(NeedsCapacity(fixtures::Converged()));
   Observed observed = Placed(1, 1);
-  EXPECT_TRUE(AsksForRooms(observed));
-  observed.memory.words.clear();
-  EXPECT_FALSE(AsksForRooms(observed)) << "the scheduler may be at work";
+  EXPECT_TRUE(NeedsCapacity(observed));
+  observed.memory.scheduler_messages.clear();
+  EXPECT_FALSE(NeedsCapacity(observed)) << "the scheduler may be at work";
 }
 
 TEST(FindFullClique, G22_PodsThatCannotFollowTheFirstOnesIntoTheirCliqueAreToldSo) {
@@ -133,7 +138,7 @@ TEST(FindFullClique, OnlyOneCliqueThatWasAskedForCanBeFull) {
          for (auto& [name, node] : o.nodes) node.clique.clear();
        }},
       {"its nodes are unknown", [](Observed& o) { o.nodes.clear(); }},
-      {"nobody counted it", [](Observed& o) { o.others.rooms.erase(fixtures::kCliqueId); }},
+      {"nobody counted it", [](Observed& o) { o.others.capacity.erase(fixtures::kCliqueId); }},
   };
   for (const auto& [what, change] : rows) {
     SCOPED_TRACE(what);
@@ -169,24 +174,22 @@ TEST(FindShortage, G22_FullCliqueIsFoundThoughNoWordOfTheSchedulerNamesAChannel)
 
 TEST(FindShortage, G22_FullCliqueIsSaidRatherThanThatChannelsAreTaken) {
   Observed observed = Placed(2, 1);
-  for (auto& [pod, words] : observed.memory.words) words = "cannot allocate all claims";
+  for (auto& [pod, messages] : observed.memory.scheduler_messages)
+    messages = "cannot allocate all claims";
   EXPECT_EQ(FindShortage(observed)->reason, "NoRoomInClique");
-  observed.others.stray_claims = {fixtures::MakeChannelClaim("node-9", "stray")};
+  observed.others.unrelated_claims = {fixtures::MakeChannelClaim("node-9", "stray")};
   EXPECT_EQ(FindShortage(observed)->reason, "ChannelHeldByUnrelatedClaim")
       << "somebody can do something about that";
 }
 
 TEST(DecideStatus, G22_DomainThatDoesNotFitSaysSoWithTheFreeNodesByCliqueUntilItDoes) {
   Observed observed = Placed(2, 1);
-  const auto condition = [&](const char* type) {
-    return *DecideStatus(observed, Find(observed, Now()), PlanMembership(observed, Now()), Now())
-                .Find(type);
-  };
+  const auto condition = [&](const char* type) { return *fixtures::StatusOf(observed).Find(type); };
   EXPECT_EQ(condition("Ready").reason, "NoRoomInClique");
   EXPECT_EQ(condition("Ready").status, "True") << "those that are there share memory";
   EXPECT_EQ(condition("InUse").reason, "NoRoomInClique");
   EXPECT_TRUE(condition("InUse").message.ends_with(kFreeNodes)) << condition("InUse").message;
-  observed.others.rooms[kCliqueId].free = 2;
+  observed.others.capacity[kCliqueId].free = 2;
   EXPECT_EQ(condition("InUse").reason, "ClaimsReserved");
 }
 

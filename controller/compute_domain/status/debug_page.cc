@@ -2,6 +2,7 @@
 
 #include "controller/compute_domain/rules/membership/membership.h"
 #include "controller/compute_domain/rules/node_labels.h"
+#include "controller/compute_domain/rules/scheduler_messages.h"
 #include "controller/compute_domain/status/status.h"
 
 namespace compute_domain {
@@ -24,9 +25,9 @@ std::vector<std::string> WithHolders(const std::map<std::string, std::string>& o
 // Each by itself, such as "pods/train-2 (Unschedulable: ...)".
 std::vector<std::string> EachThatWaits(const Observed& observed) {
   std::vector<std::string> texts;
-  for (const auto& [words, pods] : FindWaiting(observed)) {
+  for (const auto& [messages, pods] : FindWaiting(observed)) {
     for (const std::string& pod : pods) {
-      texts.push_back("pods/" + pod + (words.empty() ? "" : " (" + words + ")"));
+      texts.push_back("pods/" + pod + (messages.empty() ? "" : " (" + messages + ")"));
     }
   }
   return texts;
@@ -38,26 +39,30 @@ json::Value Describe(const Observed& seen, const Instant& now) {
   Observed observed = seen;
   observed.facts.names_others = true;
   const kube::ObjectMeta& meta = observed.domain->meta;
-  const Findings findings = Find(observed, now);
-  const Usage& usage = findings.usage;
-  const api::DomainStatus status =
-      DecideStatus(observed, findings, PlanMembership(observed, now), now);
+  const Membership membership = PlanMembership(observed, now);
+  const Analysis analysis = Analyze(observed, membership);
+  const Explanation explanation = Explain(observed, now);
+  const api::DomainStatus status = DecideStatus({.observed = observed,
+                                                 .analysis = analysis,
+                                                 .explanation = explanation,
+                                                 .membership = membership,
+                                                 .now = now});
   return json::Value::Object({{"namespace", meta.key.ns},
                               {"name", meta.key.name},
                               {"uid", meta.uid},
                               {"deleting", meta.deleting},
-                              {"users", List(usage.users)},
+                              {"users", List(explanation.usage.users)},
                               {"waiting", List(EachThatWaits(observed))},
-                              {"heldByOthers", List(WithHolders(findings.occupied))},
+                              {"heldByOthers", List(WithHolders(explanation.occupied))},
                               {"idleNodes", List(IdleNodes(observed, observed.children.claims))},
-                              {"nodesWithoutPlugin", List(findings.plugins.nodes)},
-                              {"outdatedDaemons", List(findings.outdated)},
+                              {"nodesWithoutPlugin", List(explanation.plugins.nodes)},
+                              {"outdatedDaemons", List(analysis.outdated)},
                               {"status", api::Encode(status)}});
 }
 
-void CliqueDescription::Add(const api::Node& node, const NodeRoom& room,
+void CliqueDescription::Add(const api::Node& node, const NodeAvailability& room,
                             const std::string& domain) {
-  Count(node.clique, room, rooms_);
+  Count(node.clique, room, capacity_);
   nodes_.try_emplace(node.clique, json::Value::Array())
       .first->second.Append(json::Value::Object({{"name", node.meta.key.name},
                                                  {"state", ToString(room.state)},
@@ -68,7 +73,7 @@ void CliqueDescription::Add(const api::Node& node, const NodeRoom& room,
 json::Value CliqueDescription::Take() {
   json::Value cliques = json::Value::Array();
   for (auto& [clique, nodes] : nodes_) {
-    const RoomCount& count = rooms_[clique];
+    const CliqueCapacity& count = capacity_[clique];
     cliques.Append(json::Value::Object({{"clique", clique},
                                         {"free", count.free},
                                         {"held", count.held},

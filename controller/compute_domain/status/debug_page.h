@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-#include "controller/compute_domain/planner.h"
+#include "controller/compute_domain/model/action.h"
 #include "controller/compute_domain/status/clique_capacity.h"
 #include "pkg/json/value.h"
 
@@ -22,12 +22,12 @@ namespace compute_domain {
 class CliqueDescription {
  public:
   // `domain` is whose label the node carries.
-  void Add(const api::Node& node, const NodeRoom& room, const std::string& domain);
+  void Add(const api::Node& node, const NodeAvailability& room, const std::string& domain);
   // [{"clique", "free", "held", "unusable", "nodes": [{"name", "state", "domain", "why"}]}]
   [[nodiscard]] json::Value Take();
 
  private:
-  Rooms rooms_;
+  CliqueCapacities capacity_;
   std::map<std::string, json::Value> nodes_;
 };
 

@@ -15,7 +15,7 @@ TEST(Describe, P13_NamesEverybodyHoweverMany) {
   for (int i = 0; i < 20; ++i) {
     const std::string pod = "late-" + std::to_string(i);
     observed.children.claims.push_back(fixtures::MakeWaitingClaim(pod));
-    if (i > 0) observed.memory.words[pod] = "Unschedulable: no node";
+    if (i > 0) observed.memory.scheduler_messages[pod] = "Unschedulable: no node";
   }
   observed.nodes["node-1"].domain = fixtures::kOtherUid;
   observed.memory.silent_since["node-1"] = fixtures::Now().monotonic - std::chrono::minutes(1);
@@ -50,7 +50,7 @@ TEST(CliqueDescription, G21_EachCliqueHasItsNodesWithWhoHoldsThemOrWhyTheyAreOfN
     return made;
   };
   CliqueDescription description;
-  using State = NodeRoom::State;
+  using State = NodeAvailability::State;
   description.Add(node("n0", "b.0"), {.state = State::kHeld}, "team-a/train");
   description.Add(node("n1", "b.0"), {.state = State::kUnusable, .why = "cordoned"}, "");
   description.Add(node("n2", "a.0"), {}, "");

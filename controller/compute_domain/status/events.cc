@@ -6,6 +6,7 @@
 
 #include "controller/api/names.h"
 #include "controller/compute_domain/rules/deletion.h"
+#include "controller/compute_domain/rules/scheduler_messages.h"
 #include "controller/compute_domain/status/usage.h"
 
 namespace compute_domain {
@@ -143,7 +144,7 @@ class Teller {
       if (told || !type) continue;
       const char* const action = observed_.domain->meta.deleting ? "Deleting" : "Reconciling";
       events.push_back(OfDomain(*type, condition.reason, action, condition.message));
-      if (condition.reason == api::kReasonTemplateNameTaken) AddHolders(events);
+      if (condition.reason == api::kReasonTemplateNameTaken) AddNameHolders(events);
     }
     return events;
   }
@@ -275,7 +276,7 @@ class Teller {
 
   // Who has the name hears of it, too: the domain whose template it is, else the template. They lie
   // in the same namespace, so nobody learns of another's objects.
-  void AddHolders(Events& events) const {
+  void AddNameHolders(Events& events) const {
     for (const auto& [name, read] : observed_.evidence.names) {
       const bool is_found = read.is == NameCheck::Is::kFound;
       if (!is_found || name.second.ns != observed_.domain->meta.key.ns) continue;
@@ -311,30 +312,29 @@ class Teller {
 
 }  // namespace
 
-std::vector<kube::Event> TellWaitingPods(Observed& observed) {
-  Events events;
-  std::map<kube::Uid, std::string> told;
+PendingPodEvents EventsForPendingPods(const Observed& observed) {
+  PendingPodEvents found;
   if (const std::optional<Failure> shortage = FindShortage(observed)) {
     for (const kube::OwnerReference& pod : FindPodsWithoutChannel(observed)) {
-      told[pod.uid] = shortage->reason;
-      const auto before = observed.memory.told.find(pod.uid);
-      if (before != observed.memory.told.end() && before->second == shortage->reason) continue;
+      found.sent.reasons[pod.uid] = shortage->reason;
+      const auto before = observed.memory.event_reasons.find(pod.uid);
+      if (before != observed.memory.event_reasons.end() && before->second == shortage->reason)
+        continue;
       const bool passes_by_itself = shortage->reason == api::kReasonNoChannelFree;
-      events.push_back({.type = passes_by_itself ? EventType::kNormal : EventType::kWarning,
-                        .reason = shortage->reason,
-                        .action = "Scheduling",
-                        .note = "The pod waits for a channel of ComputeDomain " +
-                                kube::ToString(observed.domain->meta.key) + ". " +
-                                shortage->message,
-                        .regarding = {.api_version = pod.api_version,
-                                      .kind = pod.kind,
-                                      .key = {.ns = observed.domain->meta.key.ns, .name = pod.name},
-                                      .uid = pod.uid},
-                        .related = kube::ReferenceTo(api::kComputeDomains, observed.domain->meta)});
+      found.events.push_back(
+          {.type = passes_by_itself ? EventType::kNormal : EventType::kWarning,
+           .reason = shortage->reason,
+           .action = "Scheduling",
+           .note = "The pod waits for a channel of ComputeDomain " +
+                   kube::ToString(observed.domain->meta.key) + ". " + shortage->message,
+           .regarding = {.api_version = pod.api_version,
+                         .kind = pod.kind,
+                         .key = {.ns = observed.domain->meta.key.ns, .name = pod.name},
+                         .uid = pod.uid},
+           .related = kube::ReferenceTo(api::kComputeDomains, observed.domain->meta)});
     }
   }
-  observed.memory.told = std::move(told);
-  return events;
+  return found;
 }
 
 std::vector<kube::Event> EventsOf(const Action& done, const Observed& observed) {

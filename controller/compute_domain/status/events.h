@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "controller/compute_domain/planner.h"
+#include "controller/compute_domain/model/action.h"
 #include "pkg/kube/api/event.h"
 
 namespace compute_domain {
@@ -12,8 +12,11 @@ namespace compute_domain {
 // A write of status tells the reasons that no condition had before, so nothing is told at rest.
 [[nodiscard]] std::vector<kube::Event> EventsOf(const Action& done, const Observed& observed);
 
-// What pods that wait for a channel hear, beside themselves, beyond the scheduler's words: once for
-// each cause. Updates `observed.memory.told`.
-[[nodiscard]] std::vector<kube::Event> TellWaitingPods(Observed& observed);
+// Events on pods that wait for a channel, beyond the scheduler's messages: once for each cause.
+struct PendingPodEvents {
+  std::vector<kube::Event> events = {};
+  EventsSent sent = {};
+};
+[[nodiscard]] PendingPodEvents EventsForPendingPods(const Observed& observed);
 
 }  // namespace compute_domain

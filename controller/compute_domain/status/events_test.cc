@@ -7,9 +7,11 @@
 #include <vector>
 
 #include "controller/api/names.h"
+#include "controller/compute_domain/next_memory.h"
 #include "controller/compute_domain/rules/membership/membership.h"
 #include "controller/compute_domain/status/status.h"
 #include "test/fixtures/observed.h"
+#include "test/fixtures/plan.h"
 
 namespace compute_domain {
 namespace {
@@ -71,8 +73,7 @@ TEST(EventsOfStatus, LossOfANodeIsAWarningWithTheConditionsWords) {
 TEST(EventsOfStatus, RealStatusOfALostNodeTellsIt) {
   Observed observed = Converged();
   observed.nodes["node-1"].ready = false;
-  const api::DomainStatus status =
-      DecideStatus(observed, Find(observed, Now()), PlanMembership(observed, Now()), Now());
+  const api::DomainStatus status = fixtures::StatusOf(observed);
   EXPECT_EQ(
       Summaries(EventsOf(WriteStatus{.domain = observed.domain->meta, .status = status}, observed)),
       (Texts{"Warning NodeLost of ComputeDomain team-a/train"}));
@@ -344,7 +345,7 @@ TEST(EventsOfActions, B37_LabelsThatArePutBackAreToldAndAnOwnerIsNot) {
 Observed Short() {
   Observed observed = Converged();
   for (const char* pod : {"train-2", "train-3"}) {
-    api::Claim claim = fixtures::MakeChannelClaim("", pod);
+    api::ResourceClaim claim = fixtures::MakeChannelClaim("", pod);
     claim.consumers.clear();
     claim.meta.owners = {{.api_version = "v1",
                           .kind = "Pod",
@@ -352,44 +353,50 @@ Observed Short() {
                           .uid = std::string("uid-of-") + pod,
                           .controller = true}};
     observed.children.claims.push_back(claim);
-    observed.memory.words[pod] = "Unschedulable: cannot allocate all claims";
+    observed.memory.scheduler_messages[pod] = "Unschedulable: cannot allocate all claims";
   }
   return observed;
 }
 
+// And remembers that they were sent.
+std::vector<kube::Event> Send(Observed& observed) {
+  PendingPodEvents found = EventsForPendingPods(observed);
+  observed.memory = NextMemory(std::move(observed.memory), found.sent, Now().monotonic);
+  return std::move(found.events);
+}
+
 TEST(TellWaitingPods, B29_EachPodHearsOfEachCauseOnce) {
   Observed observed = Short();
-  const std::vector<kube::Event> events = TellWaitingPods(observed);
+  const std::vector<kube::Event> events = Send(observed);
   EXPECT_EQ(Summaries(events), (Texts{"Normal NoChannelFree of Pod team-a/train-2",
                                       "Normal NoChannelFree of Pod team-a/train-3"}));
   EXPECT_EQ(events.at(0).regarding.uid, "uid-of-train-2") << "kubectl describe looks for it";
   EXPECT_EQ(events[0].regarding.api_version, "v1");
   EXPECT_NE(events[0].note.find("ComputeDomain team-a/train"), std::string::npos);
   EXPECT_EQ(events[0].related->uid, kUid);
-  EXPECT_EQ(Summaries(TellWaitingPods(observed)), Texts());
+  EXPECT_EQ(Summaries(Send(observed)), Texts());
 
-  api::Claim stray = fixtures::MakeChannelClaim("node-3", "b");
+  api::ResourceClaim stray = fixtures::MakeChannelClaim("node-3", "b");
   stray.channel_domain.clear();
-  observed.others.stray_claims = {stray};
-  const std::vector<kube::Event> strays = TellWaitingPods(observed);
+  observed.others.unrelated_claims = {stray};
+  const std::vector<kube::Event> strays = Send(observed);
   EXPECT_EQ(Summaries(strays),
             (Texts{"Warning ChannelHeldByUnrelatedClaim of Pod team-a/train-2",
                    "Warning ChannelHeldByUnrelatedClaim of Pod team-a/train-3"}));
   EXPECT_NE(strays.at(0).note.find("team-a/b-channel"), std::string::npos) << strays[0].note;
 
   observed.nobody_publishes = true;
-  observed.facts.views.slices = Sight::kCurrent;
-  EXPECT_EQ(
-      Summaries(TellWaitingPods(observed)),
-      (Texts{"Warning NoPlugin of Pod team-a/train-2", "Warning NoPlugin of Pod team-a/train-3"}));
+  observed.facts.views.slices = Freshness::kFresh;
+  EXPECT_EQ(Summaries(Send(observed)), (Texts{"Warning NoPlugin of Pod team-a/train-2",
+                                              "Warning NoPlugin of Pod team-a/train-3"}));
 }
 
 TEST(TellWaitingPods, PodThatWaitsForSomethingElseHearsNothingAndIsForgotten) {
   Observed observed = Short();
-  EXPECT_EQ(TellWaitingPods(observed).size(), 2U);
-  observed.memory.words = {{"train-2", "Unschedulable: 3 Insufficient cpu"}};
-  EXPECT_EQ(Summaries(TellWaitingPods(observed)), Texts());
-  EXPECT_TRUE(observed.memory.told.empty());
+  EXPECT_EQ(Send(observed).size(), 2U);
+  observed.memory.scheduler_messages = {{"train-2", "Unschedulable: 3 Insufficient cpu"}};
+  EXPECT_EQ(Summaries(Send(observed)), Texts());
+  EXPECT_TRUE(observed.memory.event_reasons.empty());
 }
 
 }  // namespace

@@ -55,7 +55,7 @@ std::map<std::string, ImexOfJob> FindImexOfJobs(const Observed& observed,
   constexpr std::hash<std::string> kHash;
   const PodByNode pods = PodsThatCount(observed);
   std::map<std::string, ImexOfJob> jobs;
-  for (const api::Claim& claim : observed.children.claims) {
+  for (const api::ResourceClaim& claim : observed.children.claims) {
     if (!IsInUse(observed, claim)) continue;
     ImexOfJob job = {.claim = kHash(claim.meta.uid)};
     const auto known = before.find(claim.node);
@@ -74,20 +74,21 @@ std::map<std::string, ImexOfJob> FindImexOfJobs(const Observed& observed,
   return jobs;
 }
 
-std::optional<Barrier> FindRestarted(const Observed& observed) {
+std::optional<SharingIssue> FindRestarted(const Observed& observed) {
   std::vector<std::string> nodes;
   for (const auto& [node, job] : observed.memory.imex_of_jobs) {
     if (job.is_another) nodes.push_back(node);
   }
   if (nodes.empty()) return {};
-  return Barrier{.reason = api::kReasonImexRestarted,
-                 .says = " IMEX was started again under pods that use it: " + Names(nodes) +
-                         ". The memory that they shared is lost: start their job anew if it does "
-                         "not by itself, and see the log of the daemon there."};
+  return SharingIssue{
+      .reason = api::kReasonImexRestarted,
+      .says = " IMEX was started again under pods that use it: " + Names(nodes) +
+              ". The memory that they shared is lost: start their job anew if it does "
+              "not by itself, and see the log of the daemon there."};
 }
 
-std::optional<Barrier> FindOtherIndices(const Observed& observed,
-                                        const std::vector<Member>& expected) {
+std::optional<SharingIssue> FindOtherIndices(const Observed& observed,
+                                             const std::vector<Member>& expected) {
   std::vector<std::string> others;
   for (const auto& [member, report] : ReportersOf(observed, expected)) {
     if (report.index < 0 || report.index == member.index) continue;
@@ -95,13 +96,14 @@ std::optional<Barrier> FindOtherIndices(const Observed& observed,
                      std::to_string(member.index) + ")");
   }
   if (others.empty()) return {};
-  return Barrier{.reason = api::kReasonImexIndexDiffers,
-                 .says = " IMEX runs under another index than its peers know: " + Names(others) +
-                         ". Delete the daemon pod of that node once no job needs it."};
+  return SharingIssue{
+      .reason = api::kReasonImexIndexDiffers,
+      .says = " IMEX runs under another index than its peers know: " + Names(others) +
+              ". Delete the daemon pod of that node once no job needs it."};
 }
 
-std::optional<Barrier> FindUnreachable(const Observed& observed,
-                                       const std::vector<Member>& expected) {
+std::optional<SharingIssue> FindUnreachable(const Observed& observed,
+                                            const std::vector<Member>& expected) {
   std::map<std::pair<std::string, int>, std::string> nodes;
   std::map<std::string_view, int> sizes;
   for (const Member& member : expected) {
@@ -125,10 +127,11 @@ std::optional<Barrier> FindUnreachable(const Observed& observed,
     }
   }
   if (pairs.empty()) return {};
-  return Barrier{.reason = api::kReasonImexPeersUnreachable,
-                 .says = " IMEX has no connection from " + Names(pairs) +
-                         ". Pods there share no memory: see whether daemon pods reach each other "
-                         "on TCP ports 50000 and 50005."};
+  return SharingIssue{
+      .reason = api::kReasonImexPeersUnreachable,
+      .says = " IMEX has no connection from " + Names(pairs) +
+              ". Pods there share no memory: see whether daemon pods reach each other "
+              "on TCP ports 50000 and 50005."};
 }
 
 }  // namespace compute_domain

@@ -31,13 +31,13 @@ struct ImexTrouble {
     const Observed& observed, const std::map<std::string, ImexOfJob>& before);
 
 // Claims in use whose IMEX was started again: by itself, or with its daemon.
-[[nodiscard]] std::optional<Barrier> FindRestarted(const Observed& observed);
+[[nodiscard]] std::optional<SharingIssue> FindRestarted(const Observed& observed);
 
-// Members that serve under another index than their peers know. REQUIRES: as of FindBarriers.
-[[nodiscard]] std::optional<Barrier> FindOtherIndices(const Observed& observed,
-                                                      const std::vector<api::Member>& expected);
-// Members that serve and do not reach each other. REQUIRES: as of FindBarriers.
-[[nodiscard]] std::optional<Barrier> FindUnreachable(const Observed& observed,
-                                                     const std::vector<api::Member>& expected);
+// Members that serve under another index than their peers know. REQUIRES: as of FindSharingIssues.
+[[nodiscard]] std::optional<SharingIssue> FindOtherIndices(
+    const Observed& observed, const std::vector<api::Member>& expected);
+// Members that serve and do not reach each other. REQUIRES: as of FindSharingIssues.
+[[nodiscard]] std::optional<SharingIssue> FindUnreachable(const Observed& observed,
+                                                          const std::vector<api::Member>& expected);
 
 }  // namespace compute_domain

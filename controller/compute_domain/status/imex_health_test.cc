@@ -26,7 +26,7 @@ Observed WithAJob() {
 }
 
 api::DaemonPod& PodOf(Observed& observed) { return observed.children.daemon_pods[0]; }
-api::Claim& ClaimOf(Observed& observed) { return observed.children.claims[0]; }
+api::ResourceClaim& ClaimOf(Observed& observed) { return observed.children.claims[0]; }
 
 void StartAgain(Observed& observed) { PodOf(observed).imex->started = kAgain; }
 
@@ -39,8 +39,8 @@ std::string SaidAfter(const std::vector<Change>& changes) {
     jobs = FindImexOfJobs(observed, jobs);
   }
   observed.memory.imex_of_jobs = jobs;
-  const std::optional<Barrier> barrier = FindRestarted(observed);
-  return barrier ? std::string(barrier->reason) + barrier->says : "";
+  const std::optional<SharingIssue> issue = FindRestarted(observed);
+  return issue ? std::string(issue->reason) + issue->says : "";
 }
 
 const std::string kSaid =
@@ -133,11 +133,11 @@ TEST(FindUnreachable, B17_OneThatReachesNobodyDoesNotHideWhoElseIsCutOff) {
   };
   report(0, {1, 2, 3});
   report(1, {0, 3});
-  const std::optional<Barrier> barrier = FindUnreachable(observed, expected);
-  ASSERT_TRUE(barrier);
-  EXPECT_TRUE(barrier->says.starts_with(
+  const std::optional<SharingIssue> issue = FindUnreachable(observed, expected);
+  ASSERT_TRUE(issue);
+  EXPECT_TRUE(issue->says.starts_with(
       " IMEX has no connection from node-0 to any other, node-1 to node-0, node-1 to node-3."))
-      << barrier->says;
+      << issue->says;
 }
 
 }  // namespace

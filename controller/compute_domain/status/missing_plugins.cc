@@ -23,7 +23,7 @@ constexpr std::chrono::minutes kEndsWithin{2};
 std::set<std::string> NodesInUse(const Observed& observed) {
   std::set<std::string> nodes;
   for (const api::DaemonPod& pod : observed.children.daemon_pods) nodes.insert(pod.node);
-  for (const api::Claim& claim : observed.children.claims) {
+  for (const api::ResourceClaim& claim : observed.children.claims) {
     if (IsChannelClaim(observed, claim)) nodes.insert(claim.node);
   }
   return nodes;
@@ -42,7 +42,7 @@ std::map<std::string, TimePoint> FindSilentNodes(const Observed& observed,
                                                  const std::map<std::string, TimePoint>& before,
                                                  TimePoint now) {
   const Facts& facts = observed.facts;
-  const bool is_known = observed.domain && facts.views.slices != Sight::kNone;
+  const bool is_known = observed.domain && facts.views.slices != Freshness::kUnknown;
   if (!is_known || observed.without_slices.empty()) return {};
   const bool is_told = IsTold(observed);
   std::map<std::string, TimePoint> silent;
@@ -54,7 +54,7 @@ std::map<std::string, TimePoint> FindSilentNodes(const Observed& observed,
     if (is_told) {
       // A process that has just started goes on with what the one before it said.
       since = std::min(since, now - facts.plugin_patience);
-    } else if (facts.views.slices == Sight::kOld && now < since + facts.plugin_patience) {
+    } else if (facts.views.slices == Freshness::kStale && now < since + facts.plugin_patience) {
       since = now;  // Its slices may be there by now: from an old view nobody new is accused.
     }
     silent.emplace(node, since);
@@ -67,7 +67,7 @@ MissingPlugins FindMissingPlugins(const Observed& observed, const Instant& now) 
   // Whether it is time; else when to look again.
   const auto is_due = [&](milliseconds rest) {
     if (rest <= milliseconds(0)) return true;
-    BringForward(missing.look_again, rest);
+    missing.requeue_after.AtMost(rest);
     return false;
   };
   for (const auto& [node, since] : observed.memory.silent_since) {
@@ -85,7 +85,7 @@ MissingPlugins FindMissingPlugins(const Observed& observed, const Instant& now) 
     missing.stuck.push_back("pods/" + kube::ToString(pod.meta.key) + " on " + pod.node);
   }
   // Pods of the workload are not watched; that they go on once their domain is deleted shows it.
-  for (const api::Claim& claim : observed.children.claims) {
+  for (const api::ResourceClaim& claim : observed.children.claims) {
     if (!IsInUse(observed, claim) || !is_stuck(observed.domain->meta, claim.node)) continue;
     for (const std::string& consumer : claim.consumers) {
       missing.stuck.push_back(consumer + " on " + claim.node);

@@ -8,7 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "controller/compute_domain/planner.h"
+#include "controller/compute_domain/model/action.h"
+#include "controller/compute_domain/model/requeue_after.h"
 
 namespace compute_domain {
 
@@ -23,7 +24,7 @@ struct MissingPlugins {
   // Pods that have not ended there for minutes, such as "pods/train-0 on node-1".
   std::vector<std::string> stuck = {};
   // When there may be more of either.
-  std::optional<std::chrono::milliseconds> look_again = {};
+  RequeueAfter requeue_after = {};
 };
 
 // REQUIRES: observed.domain.

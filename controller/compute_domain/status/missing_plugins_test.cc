@@ -22,7 +22,7 @@ using Times = std::map<std::string, base::Clock::TimePoint>;
 
 // The plugin of node-1 publishes nothing, and this process saw it so for `since`.
 Observed Without(seconds since, Observed observed = Converged()) {
-  observed.facts.views.slices = Sight::kCurrent;
+  observed.facts.views.slices = Freshness::kFresh;
   observed.without_slices = {"node-1"};
   observed.memory.silent_since = {{"node-1", Now().monotonic - since}};
   return observed;
@@ -69,7 +69,7 @@ TEST(FindSilentNodes, B56_NobodyIsAccusedWhoPublishesOrIsLostOrCannotBeSeen) {
       {"it publishes", [](Observed& o) { o.without_slices = {"node-7"}; }},
       {"all publish", [](Observed& o) { o.without_slices.clear(); }},
       {"the node is not ready", [](Observed& o) { o.nodes["node-1"].ready = false; }},
-      {"slices cannot be read", [](Observed& o) { o.facts.views.slices = Sight::kNone; }},
+      {"slices cannot be read", [](Observed& o) { o.facts.views.slices = Freshness::kUnknown; }},
       {"the domain is gone", [](Observed& o) { o.domain.reset(); }},
   };
   for (const auto& [what, change] : rows) {
@@ -81,7 +81,7 @@ TEST(FindSilentNodes, B56_NobodyIsAccusedWhoPublishesOrIsLostOrCannotBeSeen) {
 
 TEST(FindSilentNodes, B56_OldViewAccusesNobodyWhoWasNotAccusedBefore) {
   Observed observed = Without(seconds(0));
-  observed.facts.views.slices = Sight::kOld;
+  observed.facts.views.slices = Freshness::kStale;
   const base::Clock::TimePoint now = Now().monotonic;
   for (const auto& [before, after] :
        {std::pair{seconds(59), seconds(0)}, std::pair{seconds(60), seconds(60)}}) {
@@ -112,16 +112,16 @@ TEST(FindMissingPlugins, Q2_NothingIsWaitedForWhereAllIsWell) {
   const MissingPlugins missing = FindMissingPlugins(Converged(), Now());
   EXPECT_EQ(missing.nodes, Names());
   EXPECT_EQ(missing.stuck, Names());
-  EXPECT_FALSE(missing.look_again);
+  EXPECT_FALSE(missing.requeue_after);
 }
 
 TEST(FindMissingPlugins, B56_K7_RestartOfAKubeletAndItsPluginIsGivenItsTime) {
   const MissingPlugins soon = FindMissingPlugins(Without(seconds(59)), Now());
   EXPECT_EQ(soon.nodes, Names());
-  EXPECT_EQ(soon.look_again, seconds(1));
+  EXPECT_EQ(soon.requeue_after, seconds(1));
   const MissingPlugins now = FindMissingPlugins(Without(seconds(60)), Now());
   EXPECT_EQ(now.nodes, Names{"node-1"});
-  EXPECT_FALSE(now.look_again) << "what changes then, a watch shows";
+  EXPECT_FALSE(now.requeue_after) << "what changes then, a watch shows";
 }
 
 TEST(FindMissingPlugins, OfSeveralTheOneThatIsDueFirstIsWaitedFor) {
@@ -129,14 +129,14 @@ TEST(FindMissingPlugins, OfSeveralTheOneThatIsDueFirstIsWaitedFor) {
        {std::pair{seconds(59), seconds(10)}, std::pair{seconds(10), seconds(59)}}) {
     Observed observed = Without(second);
     observed.memory.silent_since["node-0"] = Now().monotonic - first;
-    EXPECT_EQ(FindMissingPlugins(observed, Now()).look_again, seconds(1));
+    EXPECT_EQ(FindMissingPlugins(observed, Now()).requeue_after, seconds(1));
   }
 }
 
 TEST(FindMissingPlugins, B26_DaemonPodThatDoesNotEndForMinutesIsNamedWithItsNode) {
   const MissingPlugins soon = FindMissingPlugins(WithDyingDaemon(seconds(119)), Now());
   EXPECT_EQ(soon.stuck, Names());
-  EXPECT_EQ(soon.look_again, seconds(1));
+  EXPECT_EQ(soon.requeue_after, seconds(1));
   EXPECT_EQ(FindMissingPlugins(WithDyingDaemon(seconds(120)), Now()).stuck,
             Names{"pods/cdom-system/daemon-node-1 on node-1"});
 }
@@ -146,7 +146,7 @@ TEST(FindMissingPlugins, B26_PodWhosePluginIsThereIsNotSaidToBeStuck) {
   observed.memory.silent_since.clear();
   const MissingPlugins missing = FindMissingPlugins(observed, Now());
   EXPECT_EQ(missing.stuck, Names());
-  EXPECT_FALSE(missing.look_again);
+  EXPECT_FALSE(missing.requeue_after);
 }
 
 TEST(FindMissingPlugins, B26_WhoStillUsesADomainMinutesAfterItsDeletionIsNamed) {
@@ -156,7 +156,7 @@ TEST(FindMissingPlugins, B26_WhoStillUsesADomainMinutesAfterItsDeletionIsNamed) 
     return FindMissingPlugins(observed, Now());
   };
   EXPECT_EQ(after(seconds(119)).stuck, Names());
-  EXPECT_EQ(after(seconds(119)).look_again, seconds(1));
+  EXPECT_EQ(after(seconds(119)).requeue_after, seconds(1));
   EXPECT_EQ(after(seconds(120)).stuck, Names{"pods/train-1 on node-1"});
 }
 

@@ -7,6 +7,7 @@
 #include "controller/compute_domain/rules/children.h"
 #include "controller/compute_domain/rules/membership/membership.h"
 #include "test/fixtures/observed.h"
+#include "test/fixtures/plan.h"
 
 namespace compute_domain {
 namespace {
@@ -16,13 +17,10 @@ using fixtures::Converged;
 using fixtures::kCliqueId;
 using fixtures::kOtherCliqueId;
 using fixtures::Now;
+using fixtures::StatusOf;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 using Change = std::function<void(Observed&)>;
-
-DomainStatus StatusOf(const Observed& observed) {
-  return DecideStatus(observed, Find(observed, Now()), PlanMembership(observed, Now()), Now());
-}
 
 DomainStatus StatusAfter(const Change& change) {
   Observed observed = Converged();
@@ -75,7 +73,7 @@ TEST(DecideStatus, P23_DomainOfTheHostsIsReadyAndNobodyKnowsHowImexIs) {
             "starts.");
   // Somebody wrote who uses it before the scheduler wrote where it is.
   const auto nowhere = [](Observed& observed) {
-    for (api::Claim& claim : observed.children.claims) claim.node.clear();
+    for (api::ResourceClaim& claim : observed.children.claims) claim.node.clear();
   };
   EXPECT_EQ(SaidOnHosts("Ready", nowhere), SaidOnHosts("Ready", LeaveUnused));
 }
@@ -238,8 +236,7 @@ TEST(DecideDeletionStatus, B26_DeletionThatIsBlockedWhereAPluginIsMissingSaysSo)
     Observed observed = fixtures::Deleting();
     if (is_missing) LosePlugin(observed);
     return MessageOf(
-        DecideDeletionStatus(observed, Find(observed, Now()), PlanMembership(observed, Now()),
-                             {.at_most = seconds(600), .blockers = blockers}, Now()),
+        StatusOf(observed, DeletionWait{.at_most = seconds(600), .blockers = blockers}),
         "DeletionBlocked");
   };
   EXPECT_NE(message({"pods/train-1 on node-1"}, true).find(kNoPlugin), std::string::npos);
@@ -325,7 +322,7 @@ TEST(DecideStatus, P1_EachConditionSaysItsOwnPartAndReadyTheFirstThatFails) {
        },
        "MembersReady", "False", "MembersNotReady", "node-1 (CrashLoopBackOff: in use)"},
       {[](Observed& o) {
-         api::Claim claim = fixtures::MakeChannelClaim("node-2", "train-2");
+         api::ResourceClaim claim = fixtures::MakeChannelClaim("node-2", "train-2");
          o.children.claims.push_back(claim);
          o.nodes["node-2"] = fixtures::MakeNode("node-2", fixtures::kOtherUid);
          o.others.domains = {{fixtures::kOtherUid, "team-a/other"}};
@@ -503,7 +500,7 @@ TEST(DecideStatus, G12_MembersOfTwoCliquesAreCountedWhereOneWasAskedFor) {
        [](Observed& o) {
          Spread(o);
          o.domain->placement = "clique";
-         std::erase_if(o.children.claims, [](const api::Claim& claim) {
+         std::erase_if(o.children.claims, [](const api::ResourceClaim& claim) {
            return claim.node == "node-1" && !claim.channel_domain.empty();
          });
        },
@@ -842,8 +839,8 @@ TEST(DecideStatus, P5_NodeThatAnotherHoldsIsSaidBeforeAnyNodeHasJoined) {
 TEST(DecideStatus, B7_FullCliqueIsSaidAndTheNodeNamed) {
   const Observed observed = Converged();
   Membership membership = PlanMembership(observed, Now());
-  membership.refused = {"node-18 in clique " + kCliqueId};
-  const DomainStatus status = DecideStatus(observed, Find(observed, Now()), membership, Now());
+  membership.without_index = {"node-18 in clique " + kCliqueId};
+  const DomainStatus status = StatusOf(observed, {}, membership);
   EXPECT_EQ(fixtures::ReasonOf(status, "Ready"), "CliqueFull");
   EXPECT_NE(MessageOf(status, "Ready").find("node-18"), std::string::npos);
   EXPECT_NE(MessageOf(status, "Ready").find("holds 18 nodes"), std::string::npos);
@@ -888,7 +885,7 @@ TEST(DecideStatus, P14_MembersAreCountedByClique) {
     observed.nodes[node] = fixtures::MakeNode(node);
     observed.children.labelled_nodes.push_back(observed.nodes[node]);
   }
-  const DomainStatus status = DecideStatus(observed, Find(observed, Now()), membership, Now());
+  const DomainStatus status = StatusOf(observed, {}, membership);
   EXPECT_EQ(status.members, "3/4");
   EXPECT_EQ(status.cliques, (std::vector<api::CliqueSummary>{
                                 {"", 1, 1}, {kCliqueId, 1, 1}, {kOtherCliqueId, 2, 1}}));
@@ -911,7 +908,7 @@ TEST(DecideStatus, P8_ManyNamesAreCutShort) {
 
 TEST(DecideStatus, S18_ClaimInAnotherNamespaceIsNotAUseOfTheDomain) {
   const DomainStatus status = StatusAfter([](Observed& o) {
-    for (api::Claim& claim : o.children.claims) claim.meta.key.ns = "team-b";
+    for (api::ResourceClaim& claim : o.children.claims) claim.meta.key.ns = "team-b";
   });
   EXPECT_EQ(status.Find("InUse")->status, "False");
   EXPECT_EQ(MessageOf(status, "InUse").find("train-0"), std::string::npos);
@@ -962,9 +959,7 @@ TEST(DecideStatus, B59_CrdThatDropsOurFieldsGetsThoseOfTheReferenceAlone) {
 TEST(DecideDeletionStatus, B59_CrdThatDropsConditionsGetsNone) {
   Observed observed = fixtures::Deleting();
   observed.facts.status_is_pruned = true;
-  const DomainStatus status =
-      DecideDeletionStatus(observed, Find(observed, Now()), PlanMembership(observed, Now()),
-                           {.blockers = {"pods/a"}}, Now());
+  const DomainStatus status = StatusOf(observed, DeletionWait{.blockers = {"pods/a"}});
   EXPECT_EQ(status.status, "NotReady");
   EXPECT_TRUE(status.conditions.empty());
 }
@@ -972,15 +967,14 @@ TEST(DecideDeletionStatus, B59_CrdThatDropsConditionsGetsNone) {
 TEST(DecideDeletionStatus, DomainThatIsDeletedIsNotReadyWhateverItsMembersAre) {
   const Observed observed = fixtures::Deleting();
   const Membership membership = PlanMembership(observed, Now());
-  const DomainStatus calm =
-      DecideDeletionStatus(observed, Find(observed, Now()), membership, {}, Now());
+  const DomainStatus calm = StatusOf(observed, DeletionWait{}, membership);
   EXPECT_EQ(calm.status, "NotReady");
   EXPECT_EQ(fixtures::ReasonOf(calm, "Ready"), "Deleting");
   EXPECT_EQ(calm.nodes.size(), 2U);
 
   const DomainStatus blocked =
-      DecideDeletionStatus(observed, Find(observed, Now()), membership,
-                           {.at_most = seconds(600), .blockers = {"pods/a", "pods/b"}}, Now());
+      StatusOf(observed, DeletionWait{.at_most = seconds(600), .blockers = {"pods/a", "pods/b"}},
+               membership);
   EXPECT_EQ(
       MessageOf(blocked, "Ready"),
       "Deletion waits for pods/a, pods/b. Delete them, or wait until 600 s after the deletion "
@@ -988,15 +982,14 @@ TEST(DecideDeletionStatus, DomainThatIsDeletedIsNotReadyWhateverItsMembersAre) {
 
   Observed failing = observed;
   failing.failure = Failure{.reason = "Forbidden", .message = "delete DaemonSet: 403"};
-  const DomainStatus failed =
-      DecideDeletionStatus(failing, Find(failing, Now()), membership, {}, Now());
+  const DomainStatus failed = StatusOf(failing, DeletionWait{}, membership);
   EXPECT_EQ(fixtures::ReasonOf(failed, "Ready"), "DeletionBlocked");
   EXPECT_EQ(MessageOf(failed, "Ready"), "delete DaemonSet: 403");
 }
 
 // ---- When it is written.
 
-using Rest = std::optional<milliseconds>;
+using Rest = RequeueAfter;
 
 std::optional<WriteStatus> Decide(const Observed& observed, const DomainStatus& status,
                                   Rest& rest) {
@@ -1129,7 +1122,7 @@ TEST(DecideStatus, K1_NodeWithAChannelWhoseDaemonIsPendingIsNotLeftOutOfReady) {
 
 TEST(DecideStatus, K1_MemberThatLeavesTakesNothingFromReadiness) {
   const DomainStatus status = StatusAfter([](Observed& o) {  // Its pod has ended well.
-    std::erase_if(o.children.claims, [](const api::Claim& claim) {
+    std::erase_if(o.children.claims, [](const api::ResourceClaim& claim) {
       return claim.has_channel && claim.node == "node-1";
     });
     o.children.labelled_nodes.pop_back();
@@ -1148,7 +1141,7 @@ TEST(DecideStatus, K1_NobodyIsTakenForLeavingWhereClaimsOrNodesAreNotRead) {
         o.facts.views.claims_are_read = false;
         o.children.claims.clear();
       } else {
-        o.facts.views.nodes = Sight::kNone;
+        o.facts.views.nodes = Freshness::kUnknown;
       }
       o.children.labelled_nodes.clear();
     });
@@ -1189,7 +1182,7 @@ TEST(DecideStatus, C3_NodesThatWereNeverReadTakeNobodysReadinessAndThatIsSaid) {
   const DomainStatus status = StatusAfter([](Observed& o) {
     o.nodes.clear();
     o.children.labelled_nodes.clear();
-    o.facts.views.nodes = Sight::kNone;
+    o.facts.views.nodes = Freshness::kUnknown;
     o.facts.views.nodes_problem = "grant list on nodes";
   });
   EXPECT_EQ(status.status, "Ready");
@@ -1200,7 +1193,7 @@ TEST(DecideStatus, C3_NodesThatWereNeverReadTakeNobodysReadinessAndThatIsSaid) {
 TEST(DecideStatus, C3_MemberThatIsNotReadyIsNamedAlsoWhereNodesAreNotRead) {
   const DomainStatus status = StatusAfter([](Observed& o) {
     o.nodes.clear();
-    o.facts.views.nodes = Sight::kNone;
+    o.facts.views.nodes = Freshness::kUnknown;
     o.children.daemon_pods[1].ready = false;
   });
   EXPECT_EQ(fixtures::ReasonOf(status, "MembersReady"), "MembersNotReady");
@@ -1208,7 +1201,7 @@ TEST(DecideStatus, C3_MemberThatIsNotReadyIsNamedAlsoWhereNodesAreNotRead) {
 }
 
 TEST(DecideStatus, C5_RollThatHasStoppedIsSaidWhereDaemonsAreOutdated) {
-  const auto stop = [](Observed& o) { o.facts.roll_stopped = "The daemon on node-77 fails."; };
+  const auto stop = [](Observed& o) { o.facts.rollout_stopped = "The daemon on node-77 fails."; };
   const DomainStatus status = StatusAfter([&](Observed& o) {
     stop(o);
     o.children.daemon_sets[0].template_hash = "new";
@@ -1222,7 +1215,7 @@ TEST(DecideStatus, C5_RollThatHasStoppedIsSaidWhereDaemonsAreOutdated) {
 TEST(DecideStatus, C20_WhoMayNotDeletePodsSaysThatDaemonsAreReplacedByHand) {
   const DomainStatus status = StatusAfter([](Observed& o) {
     o.children.daemon_sets[0].template_hash = "new";
-    o.facts.refused[{.verb = "delete", .resource = "pods"}] = {};
+    o.facts.missing_permissions[{.verb = "delete", .resource = "pods"}] = {};
   });
   EXPECT_EQ(fixtures::ReasonOf(status, "Provisioned"), "Outdated");
   EXPECT_NE(MessageOf(status, "Provisioned").find("may not delete pods"), std::string::npos);
@@ -1300,14 +1293,14 @@ TEST(DecideStatusWrite, B3_WriteIsLockedToTheVersionThatWasLookedAt) {
 }
 
 TEST(DecideStatus, B47_ImexThatRunsOnTheHostIsSaidWithWhatToDo) {
-  const std::string words = "CrashLoopBackOff: Failed to allocate Imex: NV_ERR_IN_USE";
+  const std::string messages = "CrashLoopBackOff: Failed to allocate Imex: NV_ERR_IN_USE";
   const auto stops = [](const DomainStatus& status) {
     return MessageOf(status, "Ready").find("systemctl disable --now nvidia-imex") !=
            std::string::npos;
   };
   EXPECT_TRUE(stops(StatusAfter([&](Observed& o) {
     o.children.daemon_pods[1].ready = false;
-    o.children.daemon_pods[1].trouble = words;
+    o.children.daemon_pods[1].trouble = messages;
   })));
   EXPECT_FALSE(stops(StatusAfter([&](Observed& o) {
     o.children.daemon_pods[1].ready = false;
@@ -1317,7 +1310,7 @@ TEST(DecideStatus, B47_ImexThatRunsOnTheHostIsSaidWithWhatToDo) {
     o.domain->status.nodes.clear();
     o.children.cliques.clear();
     o.children.daemon_pods[0].ready = false;
-    o.children.daemon_pods[0].trouble = words;
+    o.children.daemon_pods[0].trouble = messages;
   })));
 }
 

@@ -6,35 +6,13 @@
 #include "controller/api/names.h"
 #include "controller/compute_domain/model/ownership.h"
 #include "controller/compute_domain/model/spec.h"
+#include "controller/compute_domain/rules/scheduler_messages.h"
 #include "controller/compute_domain/status/clique_capacity.h"
 #include "pkg/base/rfc3339.h"
 
 namespace compute_domain {
 
 namespace {
-
-using std::chrono::milliseconds;
-using std::chrono::seconds;
-
-// A scheduler at work needs no explanation; one that has found nothing for this long does.
-constexpr seconds kPatience{5};
-constexpr seconds kLookAgainMin{10};
-constexpr seconds kLookAgainMax{300};
-// In the scheduler's words when no device is left for a claim, of kube-scheduler as of others.
-constexpr std::string_view kNoDevice = "cannot allocate all claims";
-// So many pods are read: conditions name no more, and those that wait mostly wait for the same.
-constexpr std::size_t kPodsMax = 5;
-
-// The pod that a claim was made for; null: it stands by itself, or was made for something else.
-const kube::OwnerReference* PodOf(const api::Claim& claim) {
-  const kube::OwnerReference* owner = claim.meta.ControllerOwner();
-  return owner != nullptr && owner->kind == "Pod" && !owner->name.empty() ? owner : nullptr;
-}
-
-bool IsWaiting(const Observed& observed, const api::Claim& claim) {
-  return IsChannelClaim(observed, claim) && claim.node.empty() && !claim.meta.deleting &&
-         PodOf(claim) != nullptr;
-}
 
 bool MayName(const Observed& observed, std::string_view ns) {
   return observed.facts.names_others || ns == observed.domain->meta.key.ns;
@@ -60,18 +38,6 @@ std::string Names(const std::vector<std::string>& names) {
   return text;
 }
 
-std::map<std::string, std::vector<std::string>> FindWaiting(const Observed& observed) {
-  std::map<std::string, std::vector<std::string>> waiting;
-  for (const api::Claim& claim : observed.children.claims) {
-    if (!IsWaiting(observed, claim)) continue;
-    const std::string& pod = PodOf(claim)->name;
-    const auto words = observed.memory.words.find(pod);
-    waiting[words == observed.memory.words.end() ? "" : words->second].push_back(pod);
-  }
-  for (auto& [words, pods] : waiting) std::ranges::sort(pods);
-  return waiting;
-}
-
 std::vector<std::string> NamesForOwner(const Observed& observed,
                                        const std::set<std::string>& domains) {
   std::vector<std::string> names;
@@ -90,28 +56,17 @@ std::vector<std::string> NamesForOwner(const Observed& observed,
 
 Usage FindUsage(const Observed& observed) {
   Usage usage;
-  for (const api::Claim& claim : observed.children.claims) {
+  for (const api::ResourceClaim& claim : observed.children.claims) {
     if (!IsInUse(observed, claim)) continue;
     usage.users.insert(usage.users.end(), claim.consumers.begin(), claim.consumers.end());
   }
-  for (const auto& [words, pods] : FindWaiting(observed)) {
-    usage.waiting.push_back("pods/" + Names(pods) + (words.empty() ? "" : " (" + words + ")"));
+  for (const auto& [messages, pods] : FindWaiting(observed)) {
+    usage.waiting.push_back("pods/" + Names(pods) +
+                            (messages.empty() ? "" : " (" + messages + ")"));
   }
   std::ranges::sort(usage.users);
   std::ranges::sort(usage.waiting);
   return usage;
-}
-
-std::vector<kube::OwnerReference> FindPodsWithoutChannel(const Observed& observed) {
-  std::vector<kube::OwnerReference> pods;
-  for (const api::Claim& claim : observed.children.claims) {
-    if (!IsWaiting(observed, claim)) continue;
-    const auto words = observed.memory.words.find(PodOf(claim)->name);
-    const bool lacks =
-        words != observed.memory.words.end() && words->second.find(kNoDevice) != std::string::npos;
-    if (lacks) pods.push_back(*PodOf(claim));
-  }
-  return pods;
 }
 
 std::optional<Failure> FindShortage(const Observed& observed) {
@@ -119,7 +74,7 @@ std::optional<Failure> FindShortage(const Observed& observed) {
   std::optional<Failure> full = FindFullClique(observed);
   if (FindPodsWithoutChannel(observed).empty()) return full;
   // From an old view nobody is told to install what may be there by now.
-  if (observed.nobody_publishes && observed.facts.views.slices == Sight::kCurrent) {
+  if (observed.nobody_publishes && observed.facts.views.slices == Freshness::kFresh) {
     return Failure{.reason = std::string(api::kReasonNoPlugin),
                    .message = "No node of the cluster publishes devices of " +
                               std::string(api::kDriver) +
@@ -128,7 +83,7 @@ std::optional<Failure> FindShortage(const Observed& observed) {
   }
   std::vector<std::string> strays;
   bool is_all_named = true;
-  const auto add = [&](const api::Claim& claim) {
+  const auto add = [&](const api::ResourceClaim& claim) {
     const bool names_none = claim.channel_domain.empty();
     const bool is_named = MayName(observed, claim.meta.key.ns);
     if (!is_named) is_all_named = false;
@@ -139,8 +94,8 @@ std::optional<Failure> FindShortage(const Observed& observed) {
                       : names_none            ? " (of no ComputeDomain)"
                                               : " (of a domain in another namespace)"));
   };
-  for (const api::Claim& claim : observed.others.stray_claims) add(claim);
-  for (const api::Claim& claim : observed.children.claims) {
+  for (const api::ResourceClaim& claim : observed.others.unrelated_claims) add(claim);
+  for (const api::ResourceClaim& claim : observed.children.claims) {
     const bool is_elsewhere = claim.has_channel && claim.channel_domain == observed.uid &&
                               !claim.admin_access && !IsChannelClaim(observed, claim);
     if (is_elsewhere && !claim.consumers.empty()) add(claim);
@@ -155,7 +110,7 @@ std::optional<Failure> FindShortage(const Observed& observed) {
                                               "namespaces in /debug/domains.")};
   }
   if (full) return full;
-  const std::vector<std::string> holders = NamesForOwner(observed, observed.others.holders);
+  const std::vector<std::string> holders = NamesForOwner(observed, observed.others.node_holders);
   return Failure{
       .reason = std::string(api::kReasonNoChannelFree),
       .message = "The scheduler found nodes without a free channel" + WithoutGpus(observed) + ". " +
@@ -165,7 +120,7 @@ std::optional<Failure> FindShortage(const Observed& observed) {
 
 std::map<std::string, std::string> FindOccupiedNodes(const Observed& observed) {
   std::map<std::string, std::string> occupied;
-  for (const api::Claim& claim : observed.children.claims) {
+  for (const api::ResourceClaim& claim : observed.children.claims) {
     if (!IsInUse(observed, claim)) continue;
     const auto node = observed.nodes.find(claim.node);
     if (node == observed.nodes.end()) continue;
@@ -177,38 +132,6 @@ std::map<std::string, std::string> FindOccupiedNodes(const Observed& observed) {
                                         : NamesForOwner(observed, {name->second}).front());
   }
   return occupied;
-}
-
-Words PlanWords(const Observed& observed, const Instant& now) {
-  Words words;
-  std::vector<std::string> pods;
-  std::optional<base::Clock::WallTime> first;
-  for (const api::Claim& claim : observed.children.claims) {
-    if (!IsWaiting(observed, claim)) continue;
-    pods.push_back(PodOf(claim)->name);
-    const auto created = base::ParseTime(claim.meta.creation_timestamp);
-    if (created && (!first || *created < *first)) first = created;
-  }
-  if (!first) return words;
-  const auto waited = std::chrono::floor<milliseconds>(now.wall - *first);
-  milliseconds rest = kPatience - waited;
-  const std::optional<base::Clock::TimePoint> read =
-      observed.evidence.words ? now.monotonic : observed.memory.words_read;
-  if (read) {
-    // Ever later, since what the scheduler says changes less and less. By how long they had waited
-    // when it was read: how long they have waited by now grows as fast as time passes.
-    const auto had_waited = std::chrono::floor<milliseconds>(waited - (now.monotonic - *read));
-    const milliseconds pace = std::clamp<milliseconds>(had_waited, kLookAgainMin, kLookAgainMax);
-    rest = std::chrono::ceil<milliseconds>(*read + pace - now.monotonic);
-  }
-  if (rest > milliseconds(0)) {
-    words.look_again = rest;
-    return words;
-  }
-  std::ranges::sort(pods);
-  pods.resize(std::min(pods.size(), kPodsMax));
-  words.read = ReadPods{.ns = observed.domain->meta.key.ns, .names = std::move(pods)};
-  return words;
 }
 
 }  // namespace compute_domain

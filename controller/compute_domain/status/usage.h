@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "controller/compute_domain/planner.h"
+#include "controller/compute_domain/model/action.h"
 
 namespace compute_domain {
 
@@ -28,22 +28,12 @@ struct Usage {
 
 [[nodiscard]] Usage FindUsage(const Observed& observed);
 
-// All pods that wait so, by the words that were said of them; empty: none were read.
-[[nodiscard]] std::map<std::string, std::vector<std::string>> FindWaiting(const Observed& observed);
-
 // Nodes that were given to pods of the domain while another domain holds them, and who holds them.
 // By node, such as "by team-b/other".
 [[nodiscard]] std::map<std::string, std::string> FindOccupiedNodes(const Observed& observed);
 
-// Pods to which the scheduler says that no node has a channel for them.
-[[nodiscard]] std::vector<kube::OwnerReference> FindPodsWithoutChannel(const Observed& observed);
-
-// Why such pods find no channel: no node has one, or who has them, as far as `stray_claims` and
+// Why such pods find no channel: no node has one, or who has them, as far as `unrelated_claims` and
 // `holders` tell; empty: all pods have one, or wait for something else.
 [[nodiscard]] std::optional<Failure> FindShortage(const Observed& observed);
-
-// The reads of pods that have waited for a while, and when to look again: soon at first, then ever
-// later.
-[[nodiscard]] Words PlanWords(const Observed& observed, const Instant& now);
 
 }  // namespace compute_domain

@@ -8,6 +8,7 @@
 #include "controller/compute_domain/status/status.h"
 #include "pkg/base/rfc3339.h"
 #include "test/fixtures/observed.h"
+#include "test/fixtures/plan.h"
 
 namespace compute_domain {
 namespace {
@@ -19,8 +20,8 @@ using std::chrono::seconds;
 using Names = std::vector<std::string>;
 
 // A claim that was made for the pod and has found no node for so long.
-api::Claim WaitingClaim(const std::string& pod, seconds since) {
-  api::Claim claim = fixtures::MakeWaitingClaim(pod);
+api::ResourceClaim WaitingClaim(const std::string& pod, seconds since) {
+  api::ResourceClaim claim = fixtures::MakeWaitingClaim(pod);
   const auto created = Now().wall - since;
   claim.meta.creation_timestamp = base::FormatSeconds(created);
   return claim;
@@ -41,9 +42,9 @@ TEST(FindUsage, EachPodOfASharedClaimIsAUser) {
 TEST(FindUsage, PodWithoutANodeWaitsInTheSchedulersWords) {
   Observed observed = Waiting(seconds(60));
   EXPECT_EQ(FindUsage(observed).waiting, Names{"pods/train-2"});
-  observed.memory.words = {{"train-2", ""}};
+  observed.memory.scheduler_messages = {{"train-2", ""}};
   EXPECT_EQ(FindUsage(observed).waiting, Names{"pods/train-2"}) << "it was asked, and said nothing";
-  observed.memory.words = {{"train-2", "Unschedulable: 0/36 nodes are available"}};
+  observed.memory.scheduler_messages = {{"train-2", "Unschedulable: 0/36 nodes are available"}};
   EXPECT_EQ(FindUsage(observed).waiting,
             Names{"pods/train-2 (Unschedulable: 0/36 nodes are available)"});
 }
@@ -53,7 +54,7 @@ TEST(FindUsage, U2_PodsOfWhichTheSameIsSaidAreNamedTogether) {
   for (const char* pod : {"train-4", "train-3", "train-5"}) {
     observed.children.claims.push_back(WaitingClaim(pod, seconds(60)));
   }
-  observed.memory.words = {{"train-2", "no"}, {"train-3", "no"}, {"train-5", "never"}};
+  observed.memory.scheduler_messages = {{"train-2", "no"}, {"train-3", "no"}, {"train-5", "never"}};
   EXPECT_EQ(FindUsage(observed).waiting,
             (Names{"pods/train-2, train-3 (no)", "pods/train-4", "pods/train-5 (never)"}));
 }
@@ -62,19 +63,19 @@ TEST(FindUsage, U2_PodsOfWhichTheSameIsSaidAreNamedTogether) {
 TEST(PlanWords, T12_OwnerWithoutANameIsNoPod) {
   Observed observed = Waiting(seconds(60));
   observed.children.claims.back().meta.owners[0].name.clear();
-  EXPECT_FALSE(PlanWords(observed, Now()).read);
+  EXPECT_FALSE(PlanSchedulerMessages(observed, Now()).read);
 }
 
 TEST(FindUsage, ClaimThatNoPodWaitsForIsNotWaitedFor) {
   struct Row {
     const char* what;
-    void (*change)(api::Claim&);
+    void (*change)(api::ResourceClaim&);
   };
   const std::vector<Row> rows = {
-      {"nobody's", [](api::Claim& claim) { claim.meta.owners.clear(); }},
-      {"made for no pod", [](api::Claim& claim) { claim.meta.owners[0].kind = "Job"; }},
-      {"elsewhere", [](api::Claim& claim) { claim.meta.key.ns = "team-b"; }},
-      {"going", [](api::Claim& claim) { claim.meta.deleting = true; }},
+      {"nobody's", [](api::ResourceClaim& claim) { claim.meta.owners.clear(); }},
+      {"made for no pod", [](api::ResourceClaim& claim) { claim.meta.owners[0].kind = "Job"; }},
+      {"elsewhere", [](api::ResourceClaim& claim) { claim.meta.key.ns = "team-b"; }},
+      {"going", [](api::ResourceClaim& claim) { claim.meta.deleting = true; }},
   };
   for (const Row& row : rows) {
     Observed observed = Waiting(seconds(60));
@@ -121,20 +122,20 @@ TEST(NamesForOwner, G3_DomainsOfOtherNamespacesAreCountedBehindThoseOfTheOwn) {
 }
 
 TEST(PlanWords, Q2_NothingIsReadWhileNobodyWaits) {
-  const Words words = PlanWords(Converged(), Now());
-  EXPECT_FALSE(words.read);
-  EXPECT_FALSE(words.look_again);
+  const SchedulerMessages messages = PlanSchedulerMessages(Converged(), Now());
+  EXPECT_FALSE(messages.read);
+  EXPECT_FALSE(messages.requeue_after);
 }
 
 TEST(PlanWords, SchedulerAtWorkIsNotAsked) {
-  const Words words = PlanWords(Waiting(seconds(2)), Now());
-  EXPECT_FALSE(words.read);
-  EXPECT_EQ(words.look_again, seconds(3));
+  const SchedulerMessages messages = PlanSchedulerMessages(Waiting(seconds(2)), Now());
+  EXPECT_FALSE(messages.read);
+  EXPECT_EQ(messages.requeue_after, seconds(3));
 }
 
 TEST(PlanWords, PodThatHasWaitedIsReadThenEverLater) {
   Observed observed = Waiting(seconds(5));
-  const Words first = PlanWords(observed, Now());
+  const SchedulerMessages first = PlanSchedulerMessages(observed, Now());
   ASSERT_TRUE(first.read);
   EXPECT_EQ(first.read->ns, fixtures::kUserNs);
   EXPECT_EQ(first.read->names, Names{"train-2"});
@@ -146,14 +147,14 @@ TEST(PlanWords, PodThatHasWaitedIsReadThenEverLater) {
   for (const Row& row : {Row{seconds(5), seconds(10)}, Row{seconds(60), seconds(60)},
                          Row{seconds(3600), seconds(300)}}) {
     observed = Waiting(row.waited);
-    observed.memory.words_read = Now().monotonic;
-    EXPECT_EQ(PlanWords(observed, Now()).look_again, row.pace);
-    EXPECT_FALSE(PlanWords(observed, Now()).read);
-    observed.memory.words_read = Now().monotonic - row.pace;
-    EXPECT_TRUE(PlanWords(observed, Now()).read);
-    observed.evidence.words.emplace();
-    EXPECT_FALSE(PlanWords(observed, Now()).read) << "it was just read";
-    EXPECT_EQ(PlanWords(observed, Now()).look_again, row.pace);
+    observed.memory.scheduler_messages_read = Now().monotonic;
+    EXPECT_EQ(PlanSchedulerMessages(observed, Now()).requeue_after, row.pace);
+    EXPECT_FALSE(PlanSchedulerMessages(observed, Now()).read);
+    observed.memory.scheduler_messages_read = Now().monotonic - row.pace;
+    EXPECT_TRUE(PlanSchedulerMessages(observed, Now()).read);
+    observed.evidence.scheduler_messages.emplace();
+    EXPECT_FALSE(PlanSchedulerMessages(observed, Now()).read) << "it was just read";
+    EXPECT_EQ(PlanSchedulerMessages(observed, Now()).requeue_after, row.pace);
   }
 }
 
@@ -167,13 +168,13 @@ TEST(PlanWords, WhenToLookAgainDoesNotRunAwayWhileTimePasses) {
       Instant now = Now();
       now.wall += waited;
       now.monotonic += waited;
-      observed.memory.words_read = Now().monotonic + read;
-      const Words words = PlanWords(observed, now);
-      if (words.read) {
+      observed.memory.scheduler_messages_read = Now().monotonic + read;
+      const SchedulerMessages messages = PlanSchedulerMessages(observed, now);
+      if (messages.read) {
         read = waited;
         reads.push_back(waited);
       } else {
-        waited += words.look_again.value_or(milliseconds(0));
+        waited += messages.requeue_after ? *messages.requeue_after : milliseconds(0);
       }
     }
     EXPECT_GE(waited, seconds(300)) << "it looks all the time";
@@ -186,18 +187,18 @@ TEST(PlanWords, PodThatHasWaitedLongestSaysWhenAllAreRead) {
        {std::pair{seconds(1), seconds(5)}, std::pair{seconds(5), seconds(1)}}) {
     Observed observed = Waiting(one);
     observed.children.claims.push_back(WaitingClaim("train-3", other));
-    const Words words = PlanWords(observed, Now());
-    ASSERT_TRUE(words.read);
-    EXPECT_EQ(words.read->names, (Names{"train-2", "train-3"}));
+    const SchedulerMessages messages = PlanSchedulerMessages(observed, Now());
+    ASSERT_TRUE(messages.read);
+    EXPECT_EQ(messages.read->names, (Names{"train-2", "train-3"}));
   }
 }
 
 TEST(PlanWords, ClaimOfUnknownAgeIsNoReasonToAsk) {
   Observed observed = Waiting(seconds(60));
   observed.children.claims.back().meta.creation_timestamp.clear();
-  const Words words = PlanWords(observed, Now());
-  EXPECT_FALSE(words.read);
-  EXPECT_FALSE(words.look_again);
+  const SchedulerMessages messages = PlanSchedulerMessages(observed, Now());
+  EXPECT_FALSE(messages.read);
+  EXPECT_FALSE(messages.requeue_after);
 }
 
 TEST(PlanWords, OnlyAsManyPodsAreReadAsAConditionNames) {
@@ -205,17 +206,16 @@ TEST(PlanWords, OnlyAsManyPodsAreReadAsAConditionNames) {
   for (int i = 0; i < 9; ++i) {
     observed.children.claims.push_back(WaitingClaim("w-" + std::to_string(i), seconds(60)));
   }
-  const Words words = PlanWords(observed, Now());
-  ASSERT_TRUE(words.read);
-  EXPECT_EQ(words.read->names, (Names{"w-0", "w-1", "w-2", "w-3", "w-4"}));
+  const SchedulerMessages messages = PlanSchedulerMessages(observed, Now());
+  ASSERT_TRUE(messages.read);
+  EXPECT_EQ(messages.read->names, (Names{"w-0", "w-1", "w-2", "w-3", "w-4"}));
 }
 
 TEST(DecideStatus, UseSaysWhoWaitsAndWhy) {
   Observed observed = Waiting(seconds(60));
-  observed.memory.words = {{"train-2", "Unschedulable: no GPU"}};
+  observed.memory.scheduler_messages = {{"train-2", "Unschedulable: no GPU"}};
   const auto in_use = [&] {
-    const auto status =
-        DecideStatus(observed, Find(observed, Now()), PlanMembership(observed, Now()), Now());
+    const auto status = fixtures::StatusOf(observed);
     return *status.Find("InUse");
   };
   EXPECT_EQ(in_use().message,
@@ -223,7 +223,7 @@ TEST(DecideStatus, UseSaysWhoWaitsAndWhy) {
             "no GPU).");
   EXPECT_EQ(in_use().status, "True");
   std::erase_if(observed.children.claims,
-                [](const api::Claim& claim) { return !claim.node.empty(); });
+                [](const api::ResourceClaim& claim) { return !claim.node.empty(); });
   EXPECT_EQ(in_use().status, "False");
   EXPECT_EQ(in_use().reason, "PodsWaiting");
 }
@@ -231,14 +231,15 @@ TEST(DecideStatus, UseSaysWhoWaitsAndWhy) {
 // train-2 waits, since no channel is left for it.
 Observed Short() {
   Observed observed = Waiting(seconds(60));
-  observed.memory.words = {{"train-2",
-                            "Unschedulable: 0/36 nodes are available: 36 cannot allocate all "
-                            "claims."}};
+  observed.memory.scheduler_messages = {
+      {"train-2",
+       "Unschedulable: 0/36 nodes are available: 36 cannot allocate all "
+       "claims."}};
   return observed;
 }
 
-api::Claim Stray(const std::string& ns, const std::string& domain, Names consumers) {
-  api::Claim claim = fixtures::MakeChannelClaim("node-3", "x");
+api::ResourceClaim Stray(const std::string& ns, const std::string& domain, Names consumers) {
+  api::ResourceClaim claim = fixtures::MakeChannelClaim("node-3", "x");
   claim.meta.key = {.ns = ns, .name = "stray"};
   claim.channel_domain = domain;
   claim.consumers = std::move(consumers);
@@ -250,46 +251,44 @@ TEST(FindShortage, OnlyPodsThatLackAChannelAreShortOfOne) {
   EXPECT_FALSE(FindShortage(Converged()));
   EXPECT_FALSE(FindShortage(Waiting(seconds(60)))) << "nobody has asked the scheduler";
   Observed observed = Waiting(seconds(60));
-  observed.memory.words = {
+  observed.memory.scheduler_messages = {
       {"train-2", "Unschedulable: 0/36 nodes are available: 36 Insufficient cpu."}};
-  observed.others.stray_claims = {Stray("team-b", "", {"pods/b"})};
+  observed.others.unrelated_claims = {Stray("team-b", "", {"pods/b"})};
   EXPECT_FALSE(FindShortage(observed));
   EXPECT_TRUE(FindShortage(Short()));
 }
 
 TEST(FindShortage, B56_WhereNoNodeOfTheClusterHasAPluginThatIsSaidAndNothingElse) {
   Observed observed = Short();
-  observed.others.stray_claims = {Stray("team-b", "", {"pods/b"})};
-  observed.others.holders = {"team-b/other"};
+  observed.others.unrelated_claims = {Stray("team-b", "", {"pods/b"})};
+  observed.others.node_holders = {"team-b/other"};
   observed.nobody_publishes = true;
-  observed.facts.views.slices = Sight::kCurrent;
+  observed.facts.views.slices = Freshness::kFresh;
   EXPECT_EQ(FindShortage(observed)->reason, "NoPlugin");
   EXPECT_NE(FindShortage(observed)->message.find("Install NVIDIA's kubelet plugin"),
             std::string::npos);
-  for (const Sight unsure : {Sight::kNone, Sight::kOld}) {
+  for (const Freshness unsure : {Freshness::kUnknown, Freshness::kStale}) {
     observed.facts.views.slices = unsure;
     EXPECT_EQ(FindShortage(observed)->reason, "ChannelHeldByUnrelatedClaim");
   }
-  observed.facts.views.slices = Sight::kCurrent;
+  observed.facts.views.slices = Freshness::kFresh;
   observed.nobody_publishes = false;
   EXPECT_EQ(FindShortage(observed)->reason, "ChannelHeldByUnrelatedClaim");
   observed.nobody_publishes = true;
-  observed.memory.words.clear();
+  observed.memory.scheduler_messages.clear();
   EXPECT_FALSE(FindShortage(observed)) << "no pod is known to wait for a channel";
 }
 
 TEST(DecideStatus, B56_DomainWhosePodsWaitInAClusterWithoutPluginIsNotReadyAndSaysWhy) {
   Observed observed = Short();
   observed.nobody_publishes = true;
-  observed.facts.views.slices = Sight::kCurrent;
+  observed.facts.views.slices = Freshness::kFresh;
   observed.children.daemon_pods.clear();
   observed.children.labelled_nodes.clear();
   observed.children.cliques.clear();
-  const auto status = [&] {
-    return DecideStatus(observed, Find(observed, Now()), PlanMembership(observed, Now()), Now());
-  };
+  const auto status = [&] { return fixtures::StatusOf(observed); };
   std::erase_if(observed.children.claims,
-                [](const api::Claim& claim) { return !claim.node.empty(); });
+                [](const api::ResourceClaim& claim) { return !claim.node.empty(); });
   for (const char* type : {"Ready", "InUse"}) {
     SCOPED_TRACE(type);
     EXPECT_EQ(status().Find(type)->status, "False");
@@ -304,7 +303,7 @@ TEST(DecideStatus, B56_DomainWhosePodsWaitInAClusterWithoutPluginIsNotReadyAndSa
 
 TEST(FindShortage, B29_ClaimThatHoldsAChannelForNoDomainOrNoPodIsNamed) {
   struct Row {
-    api::Claim claim;
+    api::ResourceClaim claim;
     const char* said;
   };
   for (const Row& row : {Row{Stray("team-b", "", {"pods/b"}), "(of no ComputeDomain)"},
@@ -312,7 +311,7 @@ TEST(FindShortage, B29_ClaimThatHoldsAChannelForNoDomainOrNoPodIsNamed) {
                          Row{Stray("team-b", fixtures::kOtherUid, {}), "(used by no pod)"}}) {
     Observed observed = Short();
     observed.facts.names_others = true;
-    observed.others.stray_claims = {row.claim};
+    observed.others.unrelated_claims = {row.claim};
     const auto shortage = FindShortage(observed);
     ASSERT_TRUE(shortage);
     EXPECT_EQ(shortage->reason, "ChannelHeldByUnrelatedClaim");
@@ -330,12 +329,12 @@ TEST(FindShortage, B29_ClaimThatNamesTheDomainFromAnotherNamespaceIsNamed) {
   EXPECT_EQ(FindShortage(observed)->reason, "ChannelHeldByUnrelatedClaim");
   EXPECT_NE(FindShortage(observed)->message.find("(of a domain in another namespace)"),
             std::string::npos);
-  for (const auto& change : std::vector<std::function<void(api::Claim&)>>{
-           [](api::Claim& c) { c.has_channel = false; },
-           [](api::Claim& c) { c.admin_access = true; },
-           [](api::Claim& c) { c.channel_domain = fixtures::kOtherUid; },
-           [](api::Claim& c) { c.meta.key.ns = fixtures::kUserNs; },
-           [](api::Claim& c) { c.consumers.clear(); }}) {
+  for (const auto& change : std::vector<std::function<void(api::ResourceClaim&)>>{
+           [](api::ResourceClaim& c) { c.has_channel = false; },
+           [](api::ResourceClaim& c) { c.admin_access = true; },
+           [](api::ResourceClaim& c) { c.channel_domain = fixtures::kOtherUid; },
+           [](api::ResourceClaim& c) { c.meta.key.ns = fixtures::kUserNs; },
+           [](api::ResourceClaim& c) { c.consumers.clear(); }}) {
     observed.children.claims.back() = Stray("team-b", fixtures::kUid, {"pods/b"});
     change(observed.children.claims.back());
     EXPECT_EQ(FindShortage(observed)->reason, "NoChannelFree");
@@ -344,12 +343,12 @@ TEST(FindShortage, B29_ClaimThatNamesTheDomainFromAnotherNamespaceIsNamed) {
 
 TEST(FindShortage, G3_ClaimOfAnotherNamespaceIsNotNamedAndIsLeftToTheAdministrator) {
   Observed observed = Short();
-  observed.others.stray_claims = {Stray("team-b", "", {"pods/b"})};
+  observed.others.unrelated_claims = {Stray("team-b", "", {"pods/b"})};
   EXPECT_EQ(FindShortage(observed)->message,
             "Channels are held by unrelated claims: the channel of node-3 by a ResourceClaim in "
             "another namespace (of no ComputeDomain). Delete such a claim, or the pods that use "
             "it. Who administers the cluster finds those of other namespaces in /debug/domains.");
-  observed.others.stray_claims = {Stray(fixtures::kUserNs, "", {"pods/b"})};
+  observed.others.unrelated_claims = {Stray(fixtures::kUserNs, "", {"pods/b"})};
   EXPECT_NE(FindShortage(observed)->message.find("by ResourceClaim team-a/stray (of no"),
             std::string::npos);
   EXPECT_EQ(FindShortage(observed)->message.find("/debug/domains"), std::string::npos);
@@ -357,7 +356,7 @@ TEST(FindShortage, G3_ClaimOfAnotherNamespaceIsNotNamedAndIsLeftToTheAdministrat
 
 TEST(FindShortage, G3_HoldersInOtherNamespacesAreCounted) {
   Observed observed = Short();
-  observed.others.holders = {"team-a/mine", "team-b/other", "team-c/third"};
+  observed.others.node_holders = {"team-a/mine", "team-b/other", "team-c/third"};
   EXPECT_NE(FindShortage(observed)->message.find(
                 "Other domains hold nodes: team-a/mine, 2 domains in other namespaces."),
             std::string::npos)
@@ -370,7 +369,7 @@ TEST(FindShortage, P5_DomainsThatHoldNodesAreNamed) {
   const auto alone = FindShortage(observed);
   EXPECT_EQ(alone->reason, "NoChannelFree");
   EXPECT_EQ(alone->message.find("Other domains"), std::string::npos);
-  observed.others.holders = {"team-b/other", "team-c/third"};
+  observed.others.node_holders = {"team-b/other", "team-c/third"};
   EXPECT_NE(
       FindShortage(observed)->message.find("Other domains hold nodes: team-b/other, team-c/third."),
       std::string::npos);
@@ -390,21 +389,20 @@ TEST(FindShortage, F5_GpusThatAClaimAsksForAreNamedAsWhatMayLackToo) {
 TEST(DecideStatus, B29_UseSaysWhoHasTheChannelThatAPodLacks) {
   Observed observed = Short();
   const auto in_use = [&] {
-    const auto status =
-        DecideStatus(observed, Find(observed, Now()), PlanMembership(observed, Now()), Now());
+    const auto status = fixtures::StatusOf(observed);
     return *status.Find("InUse");
   };
   EXPECT_EQ(in_use().reason, "ClaimsReserved");
   EXPECT_NE(in_use().message.find("The scheduler found nodes without a free channel."),
             std::string::npos);
-  observed.others.stray_claims = {Stray("team-b", "", {"pods/b"})};
+  observed.others.unrelated_claims = {Stray("team-b", "", {"pods/b"})};
   EXPECT_EQ(in_use().reason, "ChannelHeldByUnrelatedClaim");
   EXPECT_EQ(in_use().status, "True");
   std::erase_if(observed.children.claims,
-                [](const api::Claim& claim) { return !claim.node.empty(); });
+                [](const api::ResourceClaim& claim) { return !claim.node.empty(); });
   EXPECT_EQ(in_use().reason, "ChannelHeldByUnrelatedClaim");
   EXPECT_EQ(in_use().status, "False");
-  observed.others.stray_claims.clear();
+  observed.others.unrelated_claims.clear();
   EXPECT_EQ(in_use().reason, "NoChannelFree");
 }
 

@@ -28,7 +28,7 @@ bool Matches(std::string_view pattern, std::string_view taint) {
 // ended leaves members behind that nobody shares memory with.
 std::vector<std::string> CountInUse(const Observed& observed, const std::vector<Member>& expected) {
   std::set<std::string_view> in_use;
-  for (const api::Claim& claim : observed.children.claims) {
+  for (const api::ResourceClaim& claim : observed.children.claims) {
     if (IsChannelClaim(observed, claim)) in_use.insert(claim.node);
   }
   std::map<std::string, int> by_clique;
@@ -47,7 +47,8 @@ std::vector<std::string> CountInUse(const Observed& observed, const std::vector<
 }
 
 // Groups of pods may each be in a clique of their own: which pod is of which group is not known.
-std::optional<Barrier> FindSpread(const Observed& observed, const std::vector<Member>& expected) {
+std::optional<SharingIssue> FindSpread(const Observed& observed,
+                                       const std::vector<Member>& expected) {
   const bool is_placed = IsPlaced(observed);
   if (is_placed && !observed.domain->placement_group.empty()) return {};
   const std::vector<std::string> counts = CountInUse(observed, expected);
@@ -55,18 +56,19 @@ std::optional<Barrier> FindSpread(const Observed& observed, const std::vector<Me
   const std::string where = " Members in use are in " + std::to_string(counts.size()) + " cliques";
   const std::string label(api::kPlacementLabel);
   if (!is_placed) {  // Some frameworks want it so.
-    return Barrier{.says = where + ": " + Names(counts) +
-                           ". Pods share no memory across cliques; label the domain " + label +
-                           "=" + std::string(api::kPlacementClique) + " to have them in one."};
+    return SharingIssue{.says = where + ": " + Names(counts) +
+                                ". Pods share no memory across cliques; label the domain " + label +
+                                "=" + std::string(api::kPlacementClique) + " to have them in one."};
   }
-  return Barrier{.reason = api::kReasonSpansCliques,
-                 .says = where + " although " + label + " asks for one: " + Names(counts) +
-                         ". The policy of manifests/placement is not installed, or those pods were "
-                         "made before the label; delete them, so that they are made again."};
+  return SharingIssue{
+      .reason = api::kReasonSpansCliques,
+      .says = where + " although " + label + " asks for one: " + Names(counts) +
+              ". The policy of manifests/placement is not installed, or those pods were "
+              "made before the label; delete them, so that they are made again."};
 }
 
 // Two domains in one clique: it mostly works, which makes it hard to find when it does not.
-std::optional<Barrier> FindSharing(const Observed& observed) {
+std::optional<SharingIssue> FindSharing(const Observed& observed) {
   std::vector<std::string> shared;
   for (const auto& [clique, others] : observed.others.in_clique) {
     for (const std::string& other : NamesForOwner(observed, others)) {
@@ -74,14 +76,15 @@ std::optional<Barrier> FindSharing(const Observed& observed) {
     }
   }
   if (shared.empty()) return {};
-  return Barrier{.reason = api::kReasonCliqueShared,
-                 .says = " Other domains have members in the same clique: " + Names(shared) +
-                         ". Imports of memory may fail now and then; keep one domain to a clique."};
+  return SharingIssue{
+      .reason = api::kReasonCliqueShared,
+      .says = " Other domains have members in the same clique: " + Names(shared) +
+              ". Imports of memory may fail now and then; keep one domain to a clique."};
 }
 
 // Of nodes that serve, as far as their daemons can see.
-std::optional<Barrier> FindFabricErrors(const Observed& observed,
-                                        const std::vector<Member>& expected) {
+std::optional<SharingIssue> FindFabricErrors(const Observed& observed,
+                                             const std::vector<Member>& expected) {
   std::vector<std::string> errors;
   for (const Member& member : expected) {
     const auto error = observed.fabric_errors.find(member.node);
@@ -90,23 +93,24 @@ std::optional<Barrier> FindFabricErrors(const Observed& observed,
     }
   }
   if (errors.empty()) return {};
-  return Barrier{.reason = api::kReasonFabricError,
-                 .says = " The NVLink fabric has an error: " + Names(errors) +
-                         ". New pods get no channel there, and those that run may lose the memory "
-                         "that they share; see nvidia-smi -q | grep -A4 Fabric on that node."};
+  return SharingIssue{
+      .reason = api::kReasonFabricError,
+      .says = " The NVLink fabric has an error: " + Names(errors) +
+              ". New pods get no channel there, and those that run may lose the memory "
+              "that they share; see nvidia-smi -q | grep -A4 Fabric on that node."};
 }
 
-std::optional<Barrier> FindNoFabric(const std::vector<Member>& expected) {
+std::optional<SharingIssue> FindNoFabric(const std::vector<Member>& expected) {
   std::vector<std::string> without;
   for (const Member& member : expected) {
     if (member.clique.empty()) without.push_back(member.node);
   }
   if (without.empty()) return {};
   if (without.size() < expected.size()) {
-    return Barrier{.says = " Without NVLink fabric: " + Names(without) +
-                           ". Pods there share no memory with the others."};
+    return SharingIssue{.says = " Without NVLink fabric: " + Names(without) +
+                                ". Pods there share no memory with the others."};
   }
-  return Barrier{
+  return SharingIssue{
       .reason = api::kReasonNoFabric,
       .says = " No member has NVLink fabric: " + Names(without) +
               ". Pods share no memory across nodes. Where there should be fabric, look at "
@@ -137,15 +141,16 @@ std::string SayWhoLeaves(const Observed& observed, const std::vector<Member>& ex
          ". They serve until they go: move their pods in time, or uncordon a node that shall stay.";
 }
 
-std::vector<Barrier> FindBarriers(const Observed& observed, const std::vector<Member>& expected) {
-  std::vector<Barrier> barriers;
-  for (std::optional<Barrier>& barrier :
+std::vector<SharingIssue> FindSharingIssues(const Observed& observed,
+                                            const std::vector<Member>& expected) {
+  std::vector<SharingIssue> issues;
+  for (std::optional<SharingIssue>& issue :
        std::array{FindFabricErrors(observed, expected), FindOtherIndices(observed, expected),
                   FindUnreachable(observed, expected), FindRestarted(observed),
                   FindSpread(observed, expected), FindSharing(observed), FindNoFabric(expected)}) {
-    if (barrier) barriers.push_back(*std::move(barrier));
+    if (issue) issues.push_back(*std::move(issue));
   }
-  return barriers;
+  return issues;
 }
 
 }  // namespace compute_domain

@@ -19,14 +19,14 @@ namespace compute_domain {
 [[nodiscard]] std::string SayWhoLeaves(const Observed& observed,
                                        const std::vector<api::Member>& expected);
 
-struct Barrier {
+struct SharingIssue {
   std::string_view reason = {};  // For the condition; empty: it may be meant so.
   std::string says = {};         // A sentence, beginning with a space.
 };
 
 // What keeps pods of the domain from sharing memory, now and then or always: the gravest first.
 // REQUIRES: observed.domain; all `expected` are ready.
-[[nodiscard]] std::vector<Barrier> FindBarriers(const Observed& observed,
-                                                const std::vector<api::Member>& expected);
+[[nodiscard]] std::vector<SharingIssue> FindSharingIssues(const Observed& observed,
+                                                          const std::vector<api::Member>& expected);
 
 }  // namespace compute_domain

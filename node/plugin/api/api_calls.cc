@@ -125,7 +125,7 @@ Result<Claim> ReadClaim(http::Transport& transport, const std::string& version,
   const auto reply =
       TRY(Send(kube::GetRequest(InVersion(kube::kResourceClaims, version), key), transport)
               .map_error(base::While("read " + name)));
-  Claim claim = TRY(DecodeClaim(reply.body));
+  Claim claim = TRY(DecodeResourceClaim(reply.body));
   if (claim.uid != uid) {
     return Fail(ErrorCode::kNotFound, name + " is another one by now: its UID is " + claim.uid);
   }
@@ -147,7 +147,7 @@ Result<std::vector<Claim>> ReadClaimsOf(http::Transport& transport, const std::s
         Send(kube::GetRequest(InVersion(kube::kResourceClaims, version), key), transport);
     if (!reply && reply.error().code == ErrorCode::kNotFound) continue;
     if (!reply) return tl::unexpected(reply.error());
-    if (auto claim = DecodeClaim(reply->body)) claims.push_back(*std::move(claim));
+    if (auto claim = DecodeResourceClaim(reply->body)) claims.push_back(*std::move(claim));
   }
   return claims;
 }

@@ -115,7 +115,7 @@ std::optional<DeviceName> ParseDeviceName(std::string_view name) {
   return parsed;
 }
 
-Result<Claim> DecodeClaim(std::string_view text) {
+Result<Claim> DecodeResourceClaim(std::string_view text) {
   json::Parser parser;
   const json::View object = TRY(parser.Parse(text));
   const kube::ObjectMeta meta = TRY(kube::DecodeMeta(object));

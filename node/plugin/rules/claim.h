@@ -49,7 +49,7 @@ struct Claim {
 };
 
 // `text`: of the object, as the API server hands it out. kInvalid: it cannot be one.
-[[nodiscard]] base::Result<Claim> DecodeClaim(std::string_view text);
+[[nodiscard]] base::Result<Claim> DecodeResourceClaim(std::string_view text);
 
 // The same of the status that was noted when it was prepared, decoded leniently. kInvalid, in words
 // for the user: it asks for what this driver cannot give, and will until the claim is another.

@@ -117,7 +117,7 @@ std::string ConfigOf(const std::string& source, const std::string& requests,
          R"("domainID":")" + domain + "\"}}}";
 }
 base::Result<Wanted> WantedOf(const std::string& results, const std::string& configs) {
-  auto claim = DecodeClaim(ClaimText(results, configs));
+  auto claim = DecodeResourceClaim(ClaimText(results, configs));
   EXPECT_TRUE(claim) << claim.error().message;
   return claim->wanted;
 }
@@ -125,8 +125,8 @@ base::Result<Wanted> WantedOf(const std::string& results, const std::string& con
 constexpr const char* kClassDomain = "11111111-7b1d-4f39-8a55-3f3d0a4a9e10";
 
 TEST(Claim, IsReadWithWhatItWants) {
-  const auto claim = DecodeClaim(ClaimText(ResultOf("channel", "channel-0"),
-                                           ConfigOf("FromClaim", R"("channel")", kChannelKind)));
+  const auto claim = DecodeResourceClaim(ClaimText(
+      ResultOf("channel", "channel-0"), ConfigOf("FromClaim", R"("channel")", kChannelKind)));
   ASSERT_TRUE(claim);
   EXPECT_EQ(claim->uid, "u");
   EXPECT_EQ(claim->name, "c");
@@ -140,14 +140,14 @@ TEST(Claim, IsReadWithWhatItWants) {
 }
 
 TEST(Claim, OneThatIsNotAllocatedIsToldByThat) {
-  const auto claim =
-      DecodeClaim(R"({"metadata":{"name":"c","namespace":"ns","uid":"u","resourceVersion":"1"}})");
+  const auto claim = DecodeResourceClaim(
+      R"({"metadata":{"name":"c","namespace":"ns","uid":"u","resourceVersion":"1"}})");
   ASSERT_TRUE(claim);
   EXPECT_FALSE(claim->is_allocated);
 }
 
 TEST(Claim, H1_AUidThatIsAPathIsNone) {
-  EXPECT_FALSE(DecodeClaim(
+  EXPECT_FALSE(DecodeResourceClaim(
       R"({"metadata":{"name":"c","namespace":"ns","uid":"../x","resourceVersion":"1"}})"));
 }
 
@@ -202,7 +202,7 @@ TEST(Claim, AFieldThatIsThereTwiceIsSeenInTheWholeObject) {
       ClaimText(ResultOf("channel", "channel-0"), ConfigOf("FromClaim", "", kChannelKind));
   const std::string twice = kDomainId + "," + kDomainId;
   text.replace(text.find(kDomainId), kDomainId.size(), twice);
-  const auto claim = DecodeClaim(text);
+  const auto claim = DecodeResourceClaim(text);
   ASSERT_TRUE(claim);
   ASSERT_FALSE(claim->wanted);
   EXPECT_NE(claim->wanted.error().message.find("duplicate field"), std::string::npos);

@@ -78,7 +78,7 @@ TEST(Upkeep, Oracle3_AFolderGoesWhenItsDomainIsGoneAndNoClaimNamesIt) {
 
 Claim ClaimOf(const std::string& uid, const std::string& device, const std::string& ns) {
   const bool is_channel = device.starts_with("channel");
-  auto claim = DecodeClaim(
+  auto claim = DecodeResourceClaim(
       R"({"metadata":{"name":"c","namespace":")" + ns + R"(","uid":")" + uid +
       R"(","resourceVersion":"1"},"status":{"allocation":{"devices":{"results":[{"request":"r","driver":"compute-domain.nvidia.com","pool":"node-a","device":")" +
       device +

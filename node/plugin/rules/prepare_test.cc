@@ -16,7 +16,7 @@ constexpr const char* kOther = "11111111-7b1d-4f39-8a55-3f3d0a4a9e10";
 Claim ClaimOf(const std::string& uid, const std::string& device, const std::string& ns,
               const std::string& domain = kDomain, const std::string& more = "") {
   const bool is_channel = device.starts_with("channel");
-  auto claim = DecodeClaim(
+  auto claim = DecodeResourceClaim(
       R"({"metadata":{"name":"c-)" + uid + R"(","namespace":")" + ns + R"(","uid":")" + uid +
       R"(","resourceVersion":"1"},"status":{"allocation":{"devices":{"results":[{"request":"r","driver":"compute-domain.nvidia.com","pool":"node-a","device":")" +
       device + "\"" + more +

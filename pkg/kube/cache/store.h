@@ -30,7 +30,7 @@
 #include "pkg/base/result.h"
 #include "pkg/json/reader.h"
 #include "pkg/kube/api/meta.h"
-#include "pkg/kube/cache/held.h"
+#include "pkg/kube/cache/packed.h"
 #include "pkg/kube/cache/reflector.h"
 
 namespace kube {
@@ -43,7 +43,7 @@ inline auto OnAnyChange(const std::function<void()>& call) {
   return [&call](const auto& /*before*/, const auto& /*after*/) { call(); };
 }
 
-template <typename T, template <typename> typename Form = Whole>
+template <typename T, template <typename> typename Form = SharedForm>
 class Store final : public ReflectorSink {
  public:
   using Ptr = std::shared_ptr<const T>;

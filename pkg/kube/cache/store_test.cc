@@ -109,7 +109,7 @@ class Hooked {
   static inline std::function<void()> hook;
 
  private:
-  Packed<T> packed_;
+  PackedForm<T> packed_;
 };
 
 TEST(StoreTest, M10_WriterNeedNotWaitForAReaderThatUnpacks) {
@@ -130,7 +130,7 @@ TEST(StoreTest, M10_WriterNeedNotWaitForAReaderThatUnpacks) {
   EXPECT_EQ(waited, 0);
 }
 
-using Forms = testing::Types<Store<Thing, Whole>, Store<Thing, Packed>>;
+using Forms = testing::Types<Store<Thing, SharedForm>, Store<Thing, PackedForm>>;
 TYPED_TEST_SUITE(StoreTest, Forms);
 
 TYPED_TEST(StoreTest, LW1_ListReplacesEverythingAtOnce) {

@@ -145,15 +145,15 @@ const char* VerbOf(Method method) {
 
 }  // namespace
 
-Right RightFor(const Request& request) {
+Permission PermissionFor(const Request& request) {
   const PathParts path = Split(request.path);
   if (path.plural.empty() || (path.name.empty() && request.method != Method::kPost)) return {};
-  Right right = {.verb = VerbOf(request.method), .resource = std::string(path.plural)};
+  Permission right = {.verb = VerbOf(request.method), .resource = std::string(path.plural)};
   if (!path.subresource.empty()) right.resource.append("/").append(path.subresource);
   return right;
 }
 
-bool IsForWantOfRight(const base::Error& error) {
+bool IsMissingPermission(const base::Error& error) {
   // User "x" cannot patch resource "nodes" in API group "" ...
   return error.code == ErrorCode::kForbidden &&
          error.message.find(" cannot ") != std::string::npos &&

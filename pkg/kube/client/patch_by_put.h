@@ -6,18 +6,18 @@
 
 #include "pkg/base/result.h"
 #include "pkg/http/transport.h"
-#include "pkg/kube/api/right.h"
+#include "pkg/kube/api/permission.h"
 
 namespace kube {
 
 // The right to send the request, which is for one object or creates one; of anything else empty.
-[[nodiscard]] Right RightFor(const http::Request& request);
+[[nodiscard]] Permission PermissionFor(const http::Request& request);
 
 // Whether the API server refused for want of a right; else somebody else did, such as a policy or a
 // quota, and who has every right is refused too.
-[[nodiscard]] bool IsForWantOfRight(const base::Error& error);
+[[nodiscard]] bool IsMissingPermission(const base::Error& error);
 
-// Reads the object that `patch` would change. REQUIRES: RightFor(patch).verb is "patch".
+// Reads the object that `patch` would change. REQUIRES: PermissionFor(patch).verb is "patch".
 [[nodiscard]] http::Request ReadBeforePut(const http::Request& patch);
 
 // `cause` of the error when a test of a JSON patch did not hold.

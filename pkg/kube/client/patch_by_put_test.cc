@@ -36,7 +36,7 @@ std::string WrittenBy(const http::Request& patch, std::string_view stored = kSto
 
 TEST(RightFor, C20_NamesWhatRbacNames) {
   const auto text = [](const http::Request& request) {
-    const Right right = RightFor(request);
+    const Permission right = PermissionFor(request);
     return right.verb + " " + right.resource;
   };
   EXPECT_EQ(text(MergePatchRequest(kJobs, kTrain, {}, "status")), "patch jobs/status");
@@ -47,13 +47,14 @@ TEST(RightFor, C20_NamesWhatRbacNames) {
   EXPECT_EQ(text(CreateRequest(kJobs, "team-a", {})), "create jobs");
   EXPECT_EQ(text(DeleteRequest(kJobs, kTrain, "u1", Propagation::kBackground)), "delete jobs");
   for (const std::string& ns : {std::string(), std::string("team-a")}) {
-    EXPECT_EQ(RightFor(ListRequest(kJobs, {.ns = ns, .limit = 5})), Right()) << "a collection";
+    EXPECT_EQ(PermissionFor(ListRequest(kJobs, {.ns = ns, .limit = 5})), Permission())
+        << "a collection";
   }
 }
 
 TEST(IsForWantOfRight, C20_OnlyAnAuthorizersWords) {
   const auto is = [](const char* message, ErrorCode code = ErrorCode::kForbidden) {
-    return IsForWantOfRight({.code = code, .message = message});
+    return IsMissingPermission({.code = code, .message = message});
   };
   const char* const authorizers =
       "403 Forbidden: nodes \"n\" is forbidden: User \"c\" cannot patch resource \"nodes\" in API "

@@ -259,7 +259,7 @@ base::Result<Pod> DecodePod(json::View object) {
   return pod;
 }
 
-base::Result<Claim> DecodeClaim(json::View object) {
+base::Result<Claim> DecodeResourceClaim(json::View object) {
   Claim claim;
   claim.meta = TRY(kube::DecodeMeta(object));
   const json::View status = object["status"];

@@ -161,7 +161,7 @@ struct Clique {
 [[nodiscard]] base::Result<Node> DecodeNode(json::View object);
 [[nodiscard]] base::Result<Slice> DecodeSlice(json::View object);
 [[nodiscard]] base::Result<Pod> DecodePod(json::View object);
-[[nodiscard]] base::Result<Claim> DecodeClaim(json::View object);
+[[nodiscard]] base::Result<Claim> DecodeResourceClaim(json::View object);
 [[nodiscard]] base::Result<Domain> DecodeDomain(json::View object);
 [[nodiscard]] base::Result<Clique> DecodeClique(json::View object);
 

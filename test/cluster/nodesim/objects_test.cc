@@ -22,10 +22,11 @@ const std::string kMeta =
 
 // A claim with one channel, and these configurations.
 Grant ChannelWith(const std::string& configs) {
-  const Claim claim = Decode(
-      DecodeClaim, "{" + kMeta + R"(,"status":{"allocation":{"devices":{"results":[{"driver":)" +
-                       R"("compute-domain.nvidia.com","pool":"node-000","device":"channel-0",)" +
-                       R"("request":"channel"}],"config":[)" + configs + "]}}}}");
+  const Claim claim =
+      Decode(DecodeResourceClaim,
+             "{" + kMeta + R"(,"status":{"allocation":{"devices":{"results":[{"driver":)" +
+                 R"("compute-domain.nvidia.com","pool":"node-000","device":"channel-0",)" +
+                 R"("request":"channel"}],"config":[)" + configs + "]}}}}");
   EXPECT_EQ(claim.grants.size(), 1U);
   return claim.grants.front();
 }
@@ -88,7 +89,7 @@ TEST(DecodeClaim, ChannelWithoutADomainIsAProblemThatMayPass) {
 
 TEST(DecodeClaim, DevicesOfOtherDriversAreNoGrants) {
   const Claim claim = Decode(
-      DecodeClaim,
+      DecodeResourceClaim,
       "{" + kMeta +
           R"(,"status":{"allocation":{"devices":{"results":[{"driver":"gpu.nvidia.com",)" +
           R"("pool":"p","device":"gpu-0","request":"gpu"}]}},"reservedFor":[)" +

@@ -65,7 +65,7 @@ World::World(Wake wake, std::uint64_t seed, base::Logger& logger)
           [this](const auto& before, const auto& after) { wake_((after ? after : before)->node); },
           logger),
       claims_(
-          DecodeClaim, ByDomain,
+          DecodeResourceClaim, ByDomain,
           [this](const auto& before, const auto& after) { OnClaim(before, after); }, logger),
       domains_(
           DecodeDomain, ByUid,

@@ -22,7 +22,7 @@ std::chrono::milliseconds AnyPause(fuzz::Input& input) {
                                                        : input.ConsumeIntegralInRange(500, 20'000));
 }
 
-Reply Refusal(int status, const char* reason) {
+Reply Missing(int status, const char* reason) {
   const json::Value body =
       json::Value::Object({{"kind", "Status"}, {"code", status}, {"reason", reason}});
   return http::Response{.status = status, .body = json::Serialize(body)};
@@ -47,7 +47,7 @@ Reply AnyReply(fuzz::Input& input) {
                                   ErrorCode::kDeadlineExceeded, ErrorCode::kUnauthorized}),
           "no reply");
     case 1:
-      return Refusal(input.PickValueInArray({401, 403, 404, 409, 422, 429, 500, 503}),
+      return Missing(input.PickValueInArray({401, 403, 404, 409, 422, 429, 500, 503}),
                      input.PickValueInArray({"Conflict", "AlreadyExists", "x"}));
     case 2:
       return http::Response{.status = 200, .body = fuzz::Text(input)};
@@ -112,13 +112,13 @@ class LeaseServer {
     if (request.method == Method::kGet) return Stored();
     json::Value object = *json::Parse(request.body);
     if (request.method == Method::kPost) {
-      if (!lease_.IsNull()) return Refusal(409, "AlreadyExists");
+      if (!lease_.IsNull()) return Missing(409, "AlreadyExists");
       object["metadata"]["uid"] = "uid";
     } else {
-      if (lease_.IsNull()) return Refusal(404, "NotFound");
+      if (lease_.IsNull()) return Missing(404, "NotFound");
       const bool is_current =
           object["metadata"]["resourceVersion"] == lease_["metadata"]["resourceVersion"];
-      if (!is_current) return Refusal(409, "Conflict");
+      if (!is_current) return Missing(409, "Conflict");
     }
     object["metadata"]["resourceVersion"] = std::to_string(++version_);
     lease_ = std::move(object);
@@ -127,7 +127,7 @@ class LeaseServer {
 
  private:
   [[nodiscard]] Reply Stored() const {
-    if (lease_.IsNull()) return Refusal(404, "NotFound");
+    if (lease_.IsNull()) return Missing(404, "NotFound");
     return http::Response{.status = 200, .body = json::Serialize(lease_)};
   }
   json::Value lease_;

@@ -45,7 +45,7 @@ Action AnyRead(fuzz::Input& input) {
     case 4:
       return ReadClaims{.ns = fixtures::kUserNs};
     case 5:
-      return ReadPods{.ns = fixtures::kUserNs, .names = {"train-0", "train-1"}};
+      return ReadPodConditions{.ns = fixtures::kUserNs, .names = {"train-0", "train-1"}};
     default:
       return ReadTaken{.kind = Kind::kClaimTemplate,
                        .key = {fixtures::kUserNs, fixtures::kTemplateName}};
@@ -58,27 +58,27 @@ FUZZ_TARGET(live_reads, bytes) {
   fuzz::Input input = fuzz::InputOf(bytes);
   Observed observed = fixtures::Converged();
   const Action action = AnyRead(input);
-  LiveRead read;
+  ActionProgress read;
   Replies replies;
   for (const http::Request& request : RequestsOf(action, observed, read)) {
     const bool is_list = request.path.find("?") != std::string::npos;
     replies.push_back(
         http::Response{.status = 200, .body = is_list ? ListFor(input, request) : Item(input)});
   }
-  const ActionResult result = TakeReplies(action, replies, observed, read);
+  const ActionResult result = HandleReplies(action, replies, observed, read);
   if (result.error) fuzz::CheckSame(result.error->message, "");
   CHECK(!result.goes_on);
   const Evidence& evidence = observed.evidence;
   if (evidence.owner && *evidence.owner) CHECK((*evidence.owner)->uid == observed.uid);
-  const auto check_claims = [&](const std::vector<api::Claim>& claims) {
-    for (const api::Claim& claim : claims) {
+  const auto check_claims = [&](const std::vector<api::ResourceClaim>& claims) {
+    for (const api::ResourceClaim& claim : claims) {
       CHECK(claim.channel_domain == observed.uid || claim.daemon_domain == observed.uid);
     }
   };
   if (evidence.claims) check_claims(*evidence.claims);
   if (evidence.children) check_claims(evidence.children->claims);
-  if (!evidence.words) return;
-  for (const auto& [pod, words] : *evidence.words) {
+  if (!evidence.scheduler_messages) return;
+  for (const auto& [pod, words] : *evidence.scheduler_messages) {
     CHECK(words.size() < 8192);
   }
 }

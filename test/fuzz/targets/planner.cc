@@ -8,6 +8,7 @@
 #include "controller/compute_domain/status/events.h"
 #include "pkg/json/repair.h"
 #include "pkg/json/utf8.h"
+#include "test/fixtures/plan.h"
 #include "test/fuzz/worlds.h"
 
 namespace {
@@ -42,9 +43,9 @@ Observed Gather(fuzz::Input& input, const Observed& world) {
   if (input.ConsumeBool()) observed.evidence.children = observed.children;
   if (input.ConsumeBool()) observed.evidence.daemon_pods = observed.children.daemon_pods;
   if (input.ConsumeBool()) observed.evidence.claims = observed.children.claims;
-  if (input.ConsumeBool()) observed.memory.words["train-2"] = fuzz::Text(input);
+  if (input.ConsumeBool()) observed.memory.scheduler_messages["train-2"] = fuzz::Text(input);
   cache.AddNodes(observed);
-  cache.AddHolders(observed);
+  cache.AddNodeHolders(observed);
   return observed;
 }
 
@@ -94,7 +95,7 @@ FUZZ_TARGET(planner, bytes) {
   fuzz::Input input = fuzz::InputOf(bytes);
   Observed observed = Gather(input, fuzz::AnyWorld(input));
   const Instant now = fixtures::Now();
-  const Plan plan = PlanReconcile(observed, now);
+  const fixtures::Plan plan = fixtures::PlanReconcile(observed, now);
   for (const Step& step : plan.steps) {
     for (const Action& action : step) {
       CheckRequests(action, observed);
@@ -105,6 +106,6 @@ FUZZ_TARGET(planner, bytes) {
     CheckRequests(*plan.status, observed);
     CheckReadsBack(*plan.status);
   }
-  static_cast<void>(TellWaitingPods(observed));
+  static_cast<void>(EventsForPendingPods(observed));
   if (observed.domain) CHECK(json::Parse(json::Serialize(Describe(observed, now))));
 }

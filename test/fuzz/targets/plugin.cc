@@ -74,7 +74,7 @@ FUZZ_TARGET(claim_config, bytes) {
 //  - a daemon's is of the driver's namespace, and what is mounted is a folder of its domain;
 //  - a channel's is of the namespace of its domain.
 FUZZ_TARGET(claim, bytes) {
-  const auto claim = plugin::DecodeClaim(bytes);
+  const auto claim = plugin::DecodeResourceClaim(bytes);
   if (!claim) return;
   const plugin::Self self = {
       .node = "node-a", .driver_namespace = "driver", .clique = "f.1", .folder = "/p"};

@@ -7,7 +7,7 @@
 #include "pkg/json/repair.h"
 #include "pkg/json/utf8.h"
 #include "pkg/kube/api/names.h"
-#include "pkg/kube/cache/held.h"
+#include "pkg/kube/cache/packed.h"
 #include "test/fixtures/objects.h"
 #include "test/fixtures/observed.h"
 #include "test/fuzz/hostile.h"
@@ -72,7 +72,7 @@ std::string Show(const api::DaemonPod& pod) {
 template <typename T>
 void CheckPacked(const T& object) {
   if constexpr (IsPacked<T>) {
-    const kube::Packed<T> packed(object);
+    const kube::PackedForm<T> packed(object);
     CHECK(packed.key().ns == object.meta.key.ns && packed.key().name == object.meta.key.name);
     fuzz::CheckSame(Show(*packed.Open()), Show(object));
   }
@@ -150,8 +150,8 @@ FUZZ_TARGET(project_daemon_set, bytes) {
 }
 
 FUZZ_TARGET(project_claim_template, bytes) {
-  static_cast<void>(Keep<api::ClaimTemplate>(bytes, Ours(fixtures::MakeWorkloadTemplate()),
-                                             api::DecodeClaimTemplate));
+  static_cast<void>(Keep<api::ResourceClaimTemplate>(bytes, Ours(fixtures::MakeWorkloadTemplate()),
+                                                     api::DecodeResourceClaimTemplate));
 }
 
 // And its members have names of nodes and addresses or none, its ID is a label's value; written and
@@ -182,8 +182,8 @@ FUZZ_TARGET(project_pod, bytes) {
 }
 
 FUZZ_TARGET(project_claim, bytes) {
-  static_cast<void>(Keep<api::Claim>(bytes, Ours(fixtures::MakeChannelClaim("node-0", "train-0")),
-                                     api::DecodeClaim));
+  static_cast<void>(Keep<api::ResourceClaim>(
+      bytes, Ours(fixtures::MakeChannelClaim("node-0", "train-0")), api::DecodeResourceClaim));
 }
 
 FUZZ_TARGET(project_node, bytes) {

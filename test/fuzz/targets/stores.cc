@@ -13,11 +13,11 @@
 
 namespace {
 
-std::vector<std::string> KeysOf(const api::Claim& claim) {
+std::vector<std::string> KeysOf(const api::ResourceClaim& claim) {
   return {claim.channel_domain, "node:" + claim.node, claim.channel_domain};
 }
 
-std::string Show(const api::Claim& claim) {
+std::string Show(const api::ResourceClaim& claim) {
   return kube::ToString(claim.meta.key) + " " + claim.meta.uid + " " + claim.meta.resource_version +
          " " + claim.channel_domain + " " + claim.node;
 }
@@ -27,12 +27,12 @@ template <template <typename> typename Form>
 struct Watched {
   kube::RecordingLogger logger;
   std::string told;
-  kube::Store<api::Claim, Form> store{&api::DecodeClaim, &KeysOf,
-                                      [this](const auto& before, const auto& after) {
-                                        told += (before ? Show(*before) : "-") + " > " +
-                                                (after ? Show(*after) : "-") + "\n";
-                                      },
-                                      logger};
+  kube::Store<api::ResourceClaim, Form> store{&api::DecodeResourceClaim, &KeysOf,
+                                              [this](const auto& before, const auto& after) {
+                                                told += (before ? Show(*before) : "-") + " > " +
+                                                        (after ? Show(*after) : "-") + "\n";
+                                              },
+                                              logger};
 
   [[nodiscard]] std::string State() const {
     std::string state = told + store.resource_version() + "\n";
@@ -42,8 +42,8 @@ struct Watched {
 };
 
 json::Value AnyClaim(fuzz::Input& input) {
-  api::Claim claim = fixtures::MakeChannelClaim(input.PickValueInArray({"node-0", "node-1", ""}),
-                                                input.PickValueInArray({"a", "b", "c"}));
+  api::ResourceClaim claim = fixtures::MakeChannelClaim(
+      input.PickValueInArray({"node-0", "node-1", ""}), input.PickValueInArray({"a", "b", "c"}));
   claim.meta.uid = input.PickValueInArray({"uid-1", "uid-2"});
   claim.meta.resource_version = std::to_string(input.ConsumeIntegralInRange(1, 30));
   json::Value object = fixtures::Store(claim).object;
@@ -59,8 +59,8 @@ json::Value AnyClaim(fuzz::Input& input) {
 //  - after a whole list, holds what was listed and nothing else.
 FUZZ_TARGET(store, bytes) {
   fuzz::Input input = fuzz::InputOf(bytes);
-  Watched<kube::Whole> whole;
-  Watched<kube::Packed> packed;
+  Watched<kube::SharedForm> whole;
+  Watched<kube::PackedForm> packed;
   json::Parser parser;
   const auto both = [&](auto act) {
     act(whole.store);
@@ -106,7 +106,7 @@ FUZZ_TARGET(resource_slices, bytes) {
   fuzz::Input input = fuzz::InputOf(bytes);
   std::set<std::pair<std::string, std::string>> model;  // Node and UID.
   std::map<std::string, int> told;
-  compute_domain::Publishers publishers([&](const std::string& node) { ++told[node]; });
+  compute_domain::ResourceSliceIndex publishers([&](const std::string& node) { ++told[node]; });
   json::Parser parser;
   const auto any_slice = [&] {
     json::Value slice;

@@ -180,15 +180,15 @@ Rules KeepingNoIndex() {
 
 Rules LeavingOutdatedDaemons() {
   Rules rules = kRules;
-  rules.roll = [](const auto&...) { return compute_domain::Roll(); };
+  rules.rollout = [](const auto&...) { return compute_domain::Rollout(); };
   return rules;
 }
 
 // Whoever is outdated goes, however many of its clique are away.
 Rules ReplacingAllAtOnce() {
   Rules rules = kRules;
-  rules.roll = [](const Observed& observed, const auto&... rest) {
-    compute_domain::Roll roll = kRules.roll(observed, rest...);
+  rules.rollout = [](const Observed& observed, const auto&... rest) {
+    compute_domain::Rollout roll = kRules.rollout(observed, rest...);
     const auto replaces = [](const Action& action) {
       return std::holds_alternative<compute_domain::ReplaceDaemon>(action);
     };
@@ -208,10 +208,10 @@ Rules ReplacingAllAtOnce() {
 // Whoever uses the clique, and without a look at who does.
 Rules ReplacingUnderAJob() {
   Rules rules = kRules;
-  rules.roll = [](const Observed& observed, const auto&... rest) {
+  rules.rollout = [](const Observed& observed, const auto&... rest) {
     Observed reckless = observed;
-    reckless.facts.roll.policy = compute_domain::RollPolicy::kAlways;
-    return kRules.roll(reckless, rest...);
+    reckless.facts.rollout.policy = compute_domain::RolloutPolicy::kAlways;
+    return kRules.rollout(reckless, rest...);
   };
   return rules;
 }
@@ -221,7 +221,7 @@ Rules ReplacingUnderAJob() {
 Rules LeavingLabels() {
   Rules rules = kRules;
   rules.labels = [](const Observed&, const compute_domain::Instant&) {
-    return compute_domain::Labels();
+    return compute_domain::NodeLabels();
   };
   return rules;
 }
@@ -294,7 +294,7 @@ Rules TearingDownByLabel() {
   Rules rules = kRules;
   rules.tear_down = [](const Observed& observed, const compute_domain::Children& children) {
     Actions actions = kRules.tear_down(observed, children);
-    for (const api::ClaimTemplate& found : children.templates) {
+    for (const api::ResourceClaimTemplate& found : children.templates) {
       actions.emplace_back(compute_domain::Delete{.kind = compute_domain::Kind::kClaimTemplate,
                                                   .key = found.meta.key,
                                                   .uid = found.meta.uid});

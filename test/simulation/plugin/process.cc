@@ -180,7 +180,8 @@ bool Plugin::StepStart() {
     if (!claims_) {
       const auto text = Text(kube::ListRequest(kube::kResourceClaims, kEverything));
       if (!text) return true;
-      claims_ = ItemsOf(*text, [](const std::string& item) { return plugin::DecodeClaim(item); });
+      claims_ =
+          ItemsOf(*text, [](const std::string& item) { return plugin::DecodeResourceClaim(item); });
       start_again_ = now;
       return true;
     }
@@ -205,7 +206,7 @@ void Plugin::Sleep(Call& call, plugin::TimePoint until) {
 bool Plugin::ReadClaim(Call& call) {
   const auto text = Text(kube::GetRequest(kube::kResourceClaims, call.key));
   if (!text) return false;
-  auto claim = plugin::DecodeClaim(*text);
+  auto claim = plugin::DecodeResourceClaim(*text);
   if (!claim || claim->uid != call.uid) return false;
   call.claim = *std::move(claim);
   return true;
@@ -437,7 +438,7 @@ bool Plugin::DoUpkeep(const plugin::Upkeep& upkeep) {
     const kube::ObjectKey key = {.ns = entry.ns, .name = entry.name};
     const auto reply = serve_(kube::GetRequest(kube::kResourceClaims, key));
     if (!reply || (reply->status != 200 && reply->status != 404)) return false;
-    const auto claim = plugin::DecodeClaim(reply->body);
+    const auto claim = plugin::DecodeResourceClaim(reply->body);
     const bool is_there = reply->status == 200 && claim && claim->uid == uid;
     if (!is_there) Ask(Verb::kUnprepare, key, uid, kNobodysTicket);
     return true;

@@ -140,11 +140,11 @@ class Process {
   }
 
   void Reconcile(const std::string& uid) {
-    compute_domain::Pass pass = controller_.reconciler().Start(uid);
+    compute_domain::ReconcilePass pass = controller_.reconciler().Start(uid);
     for (auto requests = pass.Next(); !requests.empty(); requests = pass.Next()) {
       std::vector<base::Result<http::Response>> replies;
       for (const http::Request& request : requests) replies.push_back(Send(request));
-      pass.TakeReplies(std::move(replies));
+      pass.HandleReplies(std::move(replies));
     }
     const compute_domain::Outcome& outcome = pass.outcome();
     const std::scoped_lock lock(queue_mutex_);

@@ -151,7 +151,7 @@ bool Replica::StepWorker(Worker& worker) {
   if (!worker.requests.empty()) {
     std::vector<base::Result<http::Response>> replies;
     for (auto& reply : worker.replies) replies.push_back(*std::move(reply));
-    worker.pass->TakeReplies(std::move(replies));
+    worker.pass->HandleReplies(std::move(replies));
     go_on();
   }
   if (worker.requests.empty()) EndPass(worker);

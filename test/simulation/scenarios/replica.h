@@ -87,7 +87,7 @@ class Replica {
   // The pass under way, its requests and the replies that have come.
   struct Worker {
     std::string uid = {};
-    std::optional<compute_domain::Pass> pass = {};
+    std::optional<compute_domain::ReconcilePass> pass = {};
     std::vector<http::Request> requests = {};
     std::vector<std::optional<base::Result<http::Response>>> replies = {};
     std::size_t missing = 0;

@@ -88,14 +88,14 @@ class Sweeper {
     world_.Expect(CoursesOf(world_.plan()));
     world_.Live();
     if (branch_) branch_->End(Encode(world_.outcome()));
-    while (!under_way_.empty()) Collect();
+    while (!in_flight_.empty()) Collect();
     lives_.push_back({.plan = world_.plan(), .outcome = world_.outcome()});
     return std::move(lives_);
   }
 
  private:
   static constexpr std::size_t kAtOnce = 2;
-  struct UnderWay {
+  struct InFlightAction {
     Branch branch = {};
     std::size_t life = 0;  // In lives_.
   };
@@ -119,7 +119,7 @@ class Sweeper {
       plan.stale = StaleOf(blows_[i].stale(number));
       (is_watch ? plan.watch : plan.at) = number;
       plan.brief = IsBrief(i);
-      if (under_way_.size() == kAtOnce) Collect();
+      if (in_flight_.size() == kAtOnce) Collect();
       world_.JudgeSoFar();
       const Branch branch = Branch::Begin();
       if (branch.IsHere()) {
@@ -127,15 +127,15 @@ class Sweeper {
         world_.GoOnWith(plan);
         return;
       }
-      under_way_.push_back({.branch = branch, .life = lives_.size()});
+      in_flight_.push_back({.branch = branch, .life = lives_.size()});
       lives_.push_back({.plan = plan, .outcome = {}, .blow = i});
     }
   }
 
   // What has become of the oldest branch.
   void Collect() {
-    const UnderWay oldest = under_way_.front();
-    under_way_.pop_front();
+    const InFlightAction oldest = in_flight_.front();
+    in_flight_.pop_front();
     lives_[oldest.life].outcome = Decode(oldest.branch.Wait());
   }
 
@@ -158,7 +158,7 @@ class Sweeper {
   const bool may_be_brief_;
   std::vector<std::size_t> tried_;  // How often, of each blow.
   std::vector<Life> lives_;
-  std::deque<UnderWay> under_way_;
+  std::deque<InFlightAction> in_flight_;
   std::optional<Branch> branch_;  // In a branch: itself.
   World world_;
 };

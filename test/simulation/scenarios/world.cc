@@ -94,7 +94,7 @@ std::string WhyRefused(const ObjectStore& store, const ObjectStore::Admission& w
 }
 
 // What a server says that does not do what it is asked.
-http::Response Refusal(Strike strike) {
+http::Response Missing(Strike strike) {
   Reply reply = Failed(409, "Conflict", "the object has been modified");
   http::Response response;
   if (strike == Strike::kForbidden) reply = Failed(403, "Forbidden", "not today");
@@ -139,10 +139,10 @@ World::World(const Plan& plan, bool trace, BeforeRequest before_request)
     suspects_.may_read_claims = false;
     cluster_.server().Refuse([](const std::string& client, const Target& target) {
       const std::string& of = target.kind->resource.plural;
-      const kube::Right right = {
+      const kube::Permission right = {
           .verb = target.verb,
           .resource = target.subresource.empty() ? of : of + "/" + target.subresource};
-      return client.starts_with("controller") && !fixtures::IsNvidiasRight(right);
+      return client.starts_with("controller") && !fixtures::IsNvidiasPermission(right);
     });
   }
   // The first keeps the order of the kinds.
@@ -413,7 +413,7 @@ base::Result<Reply> World::StrikeRequest(const std::string& client, const http::
     case Strike::kForbidden:
     case Strike::kTooManyRequests:
     case Strike::kServerError:
-      return Reply(Refusal(plan_.strike));
+      return Reply(Missing(plan_.strike));
     case Strike::kUserDeletes:
       UserDeletes(*first_);
       break;

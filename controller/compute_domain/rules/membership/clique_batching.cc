@@ -12,19 +12,19 @@ namespace {
 
 // Pods whose entries are ours to write and of which more may come: they stay, and so does their
 // node.
-bool IsAwaited(const Roster& roster, const api::DaemonPod& pod) {
-  return pod.controller_writes && !pod.meta.deleting && !IsLost(roster.observed, pod.node);
+bool IsAwaited(const MembershipIndex& index, const api::DaemonPod& pod) {
+  return pod.controller_writes && !pod.meta.deleting && !IsLost(index.observed, pod.node);
 }
 
 // Whether members of the clique, or nodes that go elsewhere, are still to become ready: the domain
 // forms as a whole, and its nodes come in no order of cliques. REQUIRES: nobody joins, so that each
 // of the clique's pods has its entry.
-bool AnyToBeReady(const Roster& roster, const CliquePlace& place,
+bool AnyToBeReady(const MembershipIndex& index, const CliquePlace& place,
                   const std::vector<Member>& daemons) {
   const auto entries = ByNode(daemons);
-  return std::ranges::any_of(roster.pods, [&](const auto& node_and_pod) {
+  return std::ranges::any_of(index.pods, [&](const auto& node_and_pod) {
     const auto& [node, pod] = node_and_pod;
-    if (!IsAwaited(roster, *pod)) return false;
+    if (!IsAwaited(index, *pod)) return false;
     if (!MayBeIn(*pod, place)) return !pod->ready;
     return !entries.at(node)->ready;
   });
@@ -38,38 +38,38 @@ bool Admits(const std::vector<Member>& before, const std::vector<Member>& after)
 
 }  // namespace
 
-int CountJoining(const Roster& roster, const CliquePlace& place,
+int CountJoining(const MembershipIndex& index, const CliquePlace& place,
                  const std::vector<Member>& daemons) {
   const auto entries = ByNode(daemons);
-  const auto joins = std::ranges::count_if(roster.pods, [&](const auto& node_and_pod) {
+  const auto joins = std::ranges::count_if(index.pods, [&](const auto& node_and_pod) {
     const auto& [node, pod] = node_and_pod;
-    return IsAwaited(roster, *pod) && MayBeIn(*pod, place) && !entries.contains(node);
+    return IsAwaited(index, *pod) && MayBeIn(*pod, place) && !entries.contains(node);
   });
   const auto has_no_pod = [&](const api::Node& node) {
-    return node.ready && !roster.pods.contains(node.meta.key.name);
+    return node.ready && !index.pods.contains(node.meta.key.name);
   };
   return static_cast<int>(
-      joins + std::ranges::count_if(roster.observed.children.labelled_nodes, has_no_pod));
+      joins + std::ranges::count_if(index.observed.children.labelled_nodes, has_no_pod));
 }
 
-milliseconds UntilWrite(const Roster& roster, const Clique& clique,
+milliseconds UntilWrite(const MembershipIndex& index, const Clique& clique,
                         const std::vector<Member>& daemons, base::Clock::TimePoint now) {
-  const Observed& observed = roster.observed;
-  const auto pace = observed.memory.clique_paces.find(clique.meta.key.name);
-  if (pace == observed.memory.clique_paces.end()) return milliseconds(0);
+  const Observed& observed = index.observed;
+  const auto batching = observed.memory.clique_batching.find(clique.meta.key.name);
+  if (batching == observed.memory.clique_batching.end()) return milliseconds(0);
   const auto until = [&](milliseconds window) {
-    const auto rest = std::chrono::ceil<milliseconds>(pace->second.last + window - now);
+    const auto rest = std::chrono::ceil<milliseconds>(batching->second.last + window - now);
     return std::max(milliseconds(0), rest);
   };
   const milliseconds urgent = UrgentWindow(daemons.size());
   if (LosesReadiness(clique.daemons, daemons)) return until(urgent);
   const milliseconds first = observed.facts.status_window;
   const CliquePlace place = {clique.meta.key.ns, clique.id};
-  milliseconds window = pace->second.window;
-  if (CountJoining(roster, place, daemons) > 0) return until(window);
+  milliseconds window = batching->second.window;
+  if (CountJoining(index, place, daemons) > 0) return until(window);
   const milliseconds least = std::min(urgent, first);
   // What completes a clique that has just begun to form hardly waits: nothing more is to come.
-  if (!AnyToBeReady(roster, place, daemons)) window = std::clamp(window / 16, least, first);
+  if (!AnyToBeReady(index, place, daemons)) window = std::clamp(window / 16, least, first);
   // Who joins is not ready before it is let in: not much is gained by waiting for more.
   if (Admits(clique.daemons, daemons)) window = std::max(window / 4, least);
   return until(window);
@@ -79,12 +79,13 @@ milliseconds UrgentWindow(std::size_t members) {
   return milliseconds(100 + static_cast<milliseconds::rep>(members));
 }
 
-Pace NextPace(const Pace& before, base::Clock::TimePoint now, milliseconds first) {
+CliqueBatching NextBatching(const CliqueBatching& before, base::Clock::TimePoint now,
+                            milliseconds first) {
   return {.last = now, .window = std::clamp(4 * before.window, first, 32 * first)};
 }
 
-bool IsAtRest(const Pace& pace, base::Clock::TimePoint now) {
-  return now - pace.last >= 2 * pace.window;
+bool IsAtRest(const CliqueBatching& batching, base::Clock::TimePoint now) {
+  return now - batching.last >= 2 * batching.window;
 }
 
 bool LosesReadiness(const std::vector<Member>& before, const std::vector<Member>& after) {

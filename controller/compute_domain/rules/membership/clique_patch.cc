@@ -63,16 +63,16 @@ kube::ObjectKey KeyOf(const Observed& observed, const CliquePlace& place) {
 
 // Whom a clique shall belong to that daemons have made, once an entry in it is ours to write: the
 // DaemonSet too, or it goes with the last pod of theirs (B58). Null: those who own it.
-json::Value OwnersOf(const Roster& roster, const CliquePlace& place, const Clique& clique,
+json::Value OwnersOf(const MembershipIndex& index, const CliquePlace& place, const Clique& clique,
                      const CliqueContent& next) {
   const bool any_ours = std::ranges::any_of(next.daemons, [&](const Member& member) {
-    const auto pod = roster.pods.find(member.node);
-    return pod != roster.pods.end() && pod->second->controller_writes &&
+    const auto pod = index.pods.find(member.node);
+    return pod != index.pods.end() && pod->second->controller_writes &&
            MayBeIn(*pod->second, place);
   });
   if (!any_ours) return {};
   std::vector<kube::OwnerReference> owners = clique.meta.owners;
-  const kube::OwnerReference ours = OwnerOf(roster.observed, place);
+  const kube::OwnerReference ours = OwnerOf(index.observed, place);
   if (std::ranges::find(owners, ours.uid, &kube::OwnerReference::uid) != owners.end()) return {};
   owners.push_back(ours);
   return RenderOwners(owners);
@@ -96,24 +96,24 @@ bool IsWritten(const Observed& observed, const CliquePlace& place, const Clique*
   });
 }
 
-std::optional<Action> WriteOf(const Roster& roster, const CliquePlace& place, const Clique* clique,
-                              const CliqueContent& next) {
+std::optional<Action> WriteOf(const MembershipIndex& index, const CliquePlace& place,
+                              const Clique* clique, const CliqueContent& next) {
   if (clique != nullptr) {
     // An index that is no longer kept is no reason for a write.
     if (clique->meta.deleting || clique->daemons == next.daemons) return {};
     return WriteClique{.clique = clique->meta,
                        .daemons = next.daemons,
                        .held = next.held,
-                       .joining = CountJoining(roster, place, next.daemons),
-                       .owners = OwnersOf(roster, place, *clique, next)};
+                       .joining = CountJoining(index, place, next.daemons),
+                       .owners = OwnersOf(index, place, *clique, next)};
   }
   if (next.daemons.empty()) return {};
-  const Observed& observed = roster.observed;
+  const Observed& observed = index.observed;
   const kube::OwnerReference owner = OwnerOf(observed, place);
   const kube::ObjectKey key = KeyOf(observed, place);
   // Taken: the cache is behind, and what is there will arrive.
   if (observed.evidence.NameOf(Kind::kClique, key).is != NameCheck::Is::kNotAsked) return {};
-  if (observed.memory.clique_paces.contains(key.name)) {
+  if (observed.memory.clique_batching.contains(key.name)) {
     // We made it a moment ago, and it is gone: of a DaemonSet that is gone while the view still
     // shows it, the garbage collector takes away each that we make. So the view is not believed
     // (R2).
@@ -126,7 +126,7 @@ std::optional<Action> WriteOf(const Roster& roster, const CliquePlace& place, co
   return Create{.kind = Kind::kClique,
                 .key = key,
                 .object = RenderClique(key, observed, place.id, next.daemons,
-                                       CountJoining(roster, place, next.daemons), owner)};
+                                       CountJoining(index, place, next.daemons), owner)};
 }
 
 }  // namespace compute_domain

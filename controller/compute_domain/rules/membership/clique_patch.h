@@ -12,7 +12,7 @@ namespace compute_domain {
 [[nodiscard]] json::Value CliqueLabels(const std::string& domain, const std::string& clique);
 
 // Empty: it holds `next`, or cannot be written now. `clique` is null if there is none yet.
-[[nodiscard]] std::optional<Action> WriteOf(const Roster& roster, const CliquePlace& place,
+[[nodiscard]] std::optional<Action> WriteOf(const MembershipIndex& index, const CliquePlace& place,
                                             const api::Clique* clique, const CliqueContent& next);
 
 // Whether the clique holds the member, under this index, as far as we know.

@@ -21,15 +21,15 @@ constexpr std::chrono::seconds kLeavesWithin{30};
 // One clique: what it holds now, and what it should hold.
 class CliqueRule {
  public:
-  CliqueRule(const Roster& roster, CliquePlace place, const Clique* clique,
+  CliqueRule(const MembershipIndex& index, CliquePlace place, const Clique* clique,
              base::Clock::WallTime now)
-      : roster_(roster),
-        observed_(roster.observed),
+      : index_(index),
+        observed_(index.observed),
         place_(std::move(place)),
         clique_(clique),
         now_(now) {
-    const auto pods = roster.in_clique.find(place_);
-    if (pods != roster.in_clique.end()) pods_ = pods->second;
+    const auto pods = index.in_clique.find(place_);
+    if (pods != index.in_clique.end()) pods_ = pods->second;
   }
 
   // What it should hold. Sets `needs_daemons` and adds to `refused`.
@@ -52,7 +52,7 @@ class CliqueRule {
       if (const int index = FreeIndex(membership); index >= 0) {
         Join(*pod, index);
       } else {
-        membership.refused.push_back(pod->node + " in clique " + place_.id);
+        membership.without_index.push_back(pod->node + " in clique " + place_.id);
       }
     }
     return std::move(next_);
@@ -108,8 +108,8 @@ class CliqueRule {
   }
 
   const DaemonPod* PodOf(const std::string& node) const {
-    const auto it = roster_.pods.find(node);
-    return it == roster_.pods.end() ? nullptr : it->second;
+    const auto it = index_.pods.find(node);
+    return it == index_.pods.end() ? nullptr : it->second;
   }
 
   // One on a node that is lost, or that should have ended a while ago, writes nothing any more, and
@@ -123,18 +123,18 @@ class CliqueRule {
       if (!ends) return true;
       const auto rest = std::chrono::ceil<std::chrono::milliseconds>(*ends + kLeavesWithin - now_);
       if (rest <= std::chrono::milliseconds(0)) return false;
-      BringForward(membership.look_again, rest);
+      membership.requeue_after.AtMost(rest);
       return true;
     });
   }
 
   bool IsProvenGone(const Member& entry, Membership& membership) const {
-    if (!roster_.live.was_read()) {
+    if (!index_.live.was_read()) {
       membership.needs_daemons = true;
       return false;
     }
-    return !roster_.live.AnyPodOn(entry.node,
-                                  [&](const DaemonPod& pod) { return MayBeIn(pod, place_); });
+    return !index_.live.AnyPodOn(entry.node,
+                                 [&](const DaemonPod& pod) { return MayBeIn(pod, place_); });
   }
 
   void Keep(const Member& entry, Membership& membership) {
@@ -174,8 +174,8 @@ class CliqueRule {
     for (const HeldIndex& held : next_.held) {
       if (held.node == node && IsFree(held.index)) return held.index;
     }
-    const auto shown = roster_.shown.find(node);
-    if (shown == roster_.shown.end() || shown->second->clique != place_.id) return -1;
+    const auto shown = index_.shown.find(node);
+    if (shown == index_.shown.end() || shown->second->clique != place_.id) return -1;
     return IsFree(shown->second->index) ? shown->second->index : -1;
   }
 
@@ -197,7 +197,7 @@ class CliqueRule {
     next_.daemons.push_back(member);
   }
 
-  const Roster& roster_;
+  const MembershipIndex& index_;
   const Observed& observed_;
   std::vector<const DaemonPod*> pods_;  // That have its label.
   const CliquePlace place_;
@@ -217,10 +217,10 @@ int LowestFreeIndex(const std::set<int>& used, int members_max) {
   return -1;
 }
 
-CliqueContent DecideCliqueContent(const Roster& roster, const CliquePlace& place,
+CliqueContent DecideCliqueContent(const MembershipIndex& index, const CliquePlace& place,
                                   const Clique* clique, base::Clock::WallTime now,
                                   Membership& membership) {
-  return CliqueRule(roster, place, clique, now).Decide(membership);
+  return CliqueRule(index, place, clique, now).Decide(membership);
 }
 
 }  // namespace compute_domain

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "controller/compute_domain/planner.h"
 #include "controller/compute_domain/rules/membership/membership_index.h"
+#include "controller/compute_domain/rules/membership/membership_plan.h"
 
 namespace compute_domain {
 
@@ -17,8 +17,8 @@ struct CliqueContent {
 
 // `clique` is what there is of it; null: nothing. Sets `needs_daemons` of `membership` and adds
 // to its `refused`.
-[[nodiscard]] CliqueContent DecideCliqueContent(const Roster& roster, const CliquePlace& place,
-                                                const api::Clique* clique,
+[[nodiscard]] CliqueContent DecideCliqueContent(const MembershipIndex& index,
+                                                const CliquePlace& place, const api::Clique* clique,
                                                 base::Clock::WallTime now, Membership& membership);
 
 // The lowest index below `members_max` that is not in `used`; -1 if there is none.

@@ -15,11 +15,11 @@ namespace {
 // Of a member whose pod the cache lacks, or that is of a DaemonSet that somebody deleted. It stays
 // ready, for the cache may lag, unless a live read shows that none serves; and does not become it,
 // for it may be the clique that is old.
-bool StaysReady(const Roster& roster, const Member& member) {
-  const auto shown = roster.shown.find(member.node);
+bool StaysReady(const MembershipIndex& index, const Member& member) {
+  const auto shown = index.shown.find(member.node);
   const bool is_shown =
-      shown != roster.shown.end() && shown->second->ready && shown->second->ip == member.ip;
-  return is_shown && (!roster.live.was_read() || roster.live.AnyPodOn(member.node, Serves));
+      shown != index.shown.end() && shown->second->ready && shown->second->ip == member.ip;
+  return is_shown && (!index.live.was_read() || index.live.AnyPodOn(member.node, Serves));
 }
 
 // Whether a member that only status still shows is one no longer. Nobody leaves because one cache
@@ -46,9 +46,9 @@ bool HasTakenItselfOut(const LiveView& live, const Member& shown) {
 
 // Whether the member stands in status because its daemon put it there: NVIDIA's do, where their
 // feature gate ComputeDomainCliques is off, and keep no clique.
-bool IsWrittenByItsDaemon(const Roster& roster, const Member& shown) {
-  const auto pod = roster.pods.find(shown.node);
-  if (shown.clique.empty() || pod == roster.pods.end()) return false;
+bool IsWrittenByItsDaemon(const MembershipIndex& index, const Member& shown) {
+  const auto pod = index.pods.find(shown.node);
+  if (shown.clique.empty() || pod == index.pods.end()) return false;
   const DaemonPod& daemon = *pod->second;
   const bool may_write = !daemon.controller_writes && !daemon.meta.deleting &&
                          daemon.clique == shown.clique && daemon.ip == shown.ip;
@@ -56,41 +56,42 @@ bool IsWrittenByItsDaemon(const Roster& roster, const Member& shown) {
     return clique.id == shown.clique && clique.meta.key.ns == daemon.meta.key.ns;
   };
   const bool is_gone =
-      roster.live.was_read() && !roster.live.AnyPodOn(shown.node, [&](const DaemonPod& other) {
+      index.live.was_read() && !index.live.AnyPodOn(shown.node, [&](const DaemonPod& other) {
         return MayBeIn(other, shown.clique);
       });
-  return may_write && !is_gone && std::ranges::none_of(roster.observed.children.cliques, is_its);
+  return may_write && !is_gone && std::ranges::none_of(index.observed.children.cliques, is_its);
 }
 
 }  // namespace
 
-void AddWrittenByDaemons(const Roster& roster, MemberByNode& members) {
-  for (const Member& shown : roster.observed.domain->status.nodes) {
-    if (members.contains(shown.node) || !IsWrittenByItsDaemon(roster, shown)) continue;
+void AddWrittenByDaemons(const MembershipIndex& index, MemberByNode& members) {
+  for (const Member& shown : index.observed.domain->status.nodes) {
+    if (members.contains(shown.node) || !IsWrittenByItsDaemon(index, shown)) continue;
     Member member = shown;
     // The daemon says no more than its pod does; and says it again only when that changes.
     member.ready = true;
-    AddMember(roster, roster.pods.at(shown.node)->meta.key.ns, std::move(member), members);
+    AddMember(index, index.pods.at(shown.node)->meta.key.ns, std::move(member), members);
   }
 }
 
-void AddMember(const Roster& roster, const std::string& ns, Member member, MemberByNode& members) {
-  const auto pod = roster.pods.find(member.node);
-  const bool serves = pod == roster.pods.end()
-                          ? StaysReady(roster, member)
+void AddMember(const MembershipIndex& index, const std::string& ns, Member member,
+               MemberByNode& members) {
+  const auto pod = index.pods.find(member.node);
+  const bool serves = pod == index.pods.end()
+                          ? StaysReady(index, member)
                           : Serves(*pod->second) && !IsSoughtElsewhere(*pod->second, member);
-  const bool is_lost = LifeOf(roster.observed, member.node) == NodeLife::kLost;
+  const bool is_lost = LifeOf(index.observed, member.node) == NodeLife::kLost;
   member.ready = member.ready && serves && !is_lost;
   const auto [it, added] = members.emplace(member.node, member);
   // A node that moved may still stand in its old clique; its pod says where it is.
-  const bool is_where_pod_is = pod != roster.pods.end() && pod->second->clique == member.clique &&
+  const bool is_where_pod_is = pod != index.pods.end() && pod->second->clique == member.clique &&
                                pod->second->meta.key.ns == ns;
   if (!added && is_where_pod_is) it->second = member;
 }
 
-void KeepMembers(const Roster& roster, MemberByNode& members, Membership& membership) {
-  const std::vector<Member>& shown_members = roster.observed.domain->status.nodes;
-  const LiveView& live = roster.live;
+void KeepMembers(const MembershipIndex& index, MemberByNode& members, Membership& membership) {
+  const std::vector<Member>& shown_members = index.observed.domain->status.nodes;
+  const LiveView& live = index.live;
   std::set<std::pair<std::string, int>> taken;  // Indices, by clique.
   for (const auto& [node, member] : members) taken.emplace(member.clique, member.index);
   std::set<std::string> left;
@@ -108,7 +109,7 @@ void KeepMembers(const Roster& roster, MemberByNode& members, Membership& member
   std::erase_if(members, [&](const auto& item) { return old_views.contains(item.second.clique); });
   for (const Member& shown : shown_members) {
     const bool is_known = members.contains(shown.node);
-    if (!is_known && !left.contains(shown.node)) AddMember(roster, "", shown, members);
+    if (!is_known && !left.contains(shown.node)) AddMember(index, "", shown, members);
   }
 }
 

@@ -17,30 +17,30 @@ using api::Member;
 using std::chrono::milliseconds;
 
 Membership PlanMembership(const Observed& observed, const Instant& now) {
-  const Roster roster(observed);
+  const MembershipIndex index(observed);
   std::map<CliquePlace, const Clique*> cliques;
   for (const Clique& clique : observed.children.cliques) {
     if (!clique.id.empty()) cliques[{clique.meta.key.ns, clique.id}] = &clique;
   }
   Membership membership;
   MemberByNode by_node;
-  for (const auto& [node, pod] : roster.pods) {
+  for (const auto& [node, pod] : index.pods) {
     if (!pod->clique) continue;
     if (!pod->clique->empty()) {
       if (pod->controller_writes) cliques.try_emplace({pod->meta.key.ns, *pod->clique});
     } else if (!pod->ip.empty()) {  // No fabric: known by its pod alone.
-      AddMember(roster, pod->meta.key.ns, {.node = node, .ip = pod->ip, .ready = pod->ready},
+      AddMember(index, pod->meta.key.ns, {.node = node, .ip = pod->ip, .ready = pod->ready},
                 by_node);
     }
   }
   for (const auto& [place, clique] : cliques) {
-    CliqueContent next = DecideCliqueContent(roster, place, clique, now.wall, membership);
-    if (std::optional<Action> write = WriteOf(roster, place, clique, next)) {
+    CliqueContent next = DecideCliqueContent(index, place, clique, now.wall, membership);
+    if (std::optional<Action> write = WriteOf(index, place, clique, next)) {
       const milliseconds wait = clique == nullptr
                                     ? milliseconds(0)
-                                    : UntilWrite(roster, *clique, next.daemons, now.monotonic);
+                                    : UntilWrite(index, *clique, next.daemons, now.monotonic);
       if (wait > milliseconds(0)) {
-        BringForward(membership.look_again, wait);
+        membership.requeue_after.AtMost(wait);
         next.daemons = clique->daemons;  // Status says what the clique does.
       } else {
         membership.actions.push_back(*std::move(write));
@@ -49,13 +49,13 @@ Membership PlanMembership(const Observed& observed, const Instant& now) {
     for (Member member : next.daemons) {
       if (!IsWritten(observed, place, clique, member)) continue;
       member.clique = place.id;
-      AddMember(roster, place.ns, std::move(member), by_node);
+      AddMember(index, place.ns, std::move(member), by_node);
     }
   }
-  AddWrittenByDaemons(roster, by_node);
+  AddWrittenByDaemons(index, by_node);
   // Of a domain that is being deleted they go with their pods, but under a job the daemons go on.
   if (!observed.domain->meta.deleting || !FindConsumers(observed).empty()) {
-    KeepMembers(roster, by_node, membership);
+    KeepMembers(index, by_node, membership);
   }
   for (auto& [node, member] : by_node) membership.members.push_back(std::move(member));
   std::ranges::sort(membership.members, {}, [](const Member& member) {

@@ -23,7 +23,7 @@
 // what status shows of it, and becomes ready only with its pod.
 #pragma once
 
-#include "controller/compute_domain/planner.h"
+#include "controller/compute_domain/rules/membership/membership_plan.h"
 
 namespace compute_domain {
 

@@ -24,7 +24,7 @@ bool LiveView::Lists(const std::string& id, const std::string& node) const {
   return nodes != listed_.end() && nodes->second.contains(node);
 }
 
-Roster::Roster(const Observed& everything)
+MembershipIndex::MembershipIndex(const Observed& everything)
     : observed(everything),
       pods(PodsThatCount(everything)),
       shown(ByNode(everything.domain->status.nodes)),

@@ -43,8 +43,8 @@ class LiveView {
 };
 
 // It points into `observed`, which must outlive it. REQUIRES: observed.domain.
-struct Roster {
-  explicit Roster(const Observed& everything);
+struct MembershipIndex {
+  explicit MembershipIndex(const Observed& everything);
 
   const Observed& observed;
   const PodByNode pods;

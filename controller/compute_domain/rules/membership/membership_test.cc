@@ -227,7 +227,7 @@ TEST(PlanMembership, C16_CliqueThatNoDaemonSetIsBesideIsGivenNoOwner) {
 
 TEST(PlanMembership, C3_NodeThatStatusNeverShowedIsAsItsEntryAndItsPodSay) {
   Observed observed = Converged();
-  observed.facts.views.nodes = Sight::kNone;
+  observed.facts.views.nodes = Freshness::kUnknown;
   observed.nodes.clear();
   observed.domain->status.nodes.clear();
   EXPECT_EQ(PlanMembership(observed, Now()).members,
@@ -243,7 +243,8 @@ const std::string kCliqueName = api::CliqueName(kUid, kCliqueId);
 // The clique was written so long ago, with such a window behind it.
 Change WrittenBefore(milliseconds ago, milliseconds window = milliseconds(500)) {
   return [=](Observed& observed) {
-    observed.memory.clique_paces[kCliqueName] = {.last = Now().monotonic - ago, .window = window};
+    observed.memory.clique_batching[kCliqueName] = {.last = Now().monotonic - ago,
+                                                    .window = window};
   };
 }
 
@@ -264,22 +265,23 @@ Observed Forming() {
 TEST(PlanMembership, Q3_FirstChangeOfACliqueIsWrittenAtOnce) {
   const Membership membership = PlanMembership(WithANodeThatJoins(), Now());
   EXPECT_EQ(Written(membership).size(), 3U);
-  EXPECT_FALSE(membership.look_again);
+  EXPECT_FALSE(membership.requeue_after);
 }
 
 TEST(PlanMembership, Q3_ChangeSoonAfterAWriteWaitsForOthersAndStatusSaysWhatTheCliqueDoes) {
   const Membership waits = PlanFor(WithANodeThatJoins(), WrittenBefore(milliseconds(50)));
   EXPECT_TRUE(waits.actions.empty());
-  EXPECT_EQ(waits.look_again, milliseconds(53));
+  EXPECT_EQ(waits.requeue_after, milliseconds(53));
   EXPECT_EQ(waits.members.size(), 2U);
   const Membership later = PlanFor(WithANodeThatJoins(), WrittenBefore(milliseconds(103)));
   EXPECT_EQ(Written(later).size(), 3U);
-  EXPECT_FALSE(later.look_again);
+  EXPECT_FALSE(later.requeue_after);
 }
 
 TEST(PlanMembership, Q3_WindowOfAnotherCliqueIsNoReasonToWait) {
   Observed observed = WithANodeThatJoins();
-  observed.memory.clique_paces["another"] = {.last = Now().monotonic, .window = milliseconds(500)};
+  observed.memory.clique_batching["another"] = {.last = Now().monotonic,
+                                                .window = milliseconds(500)};
   EXPECT_EQ(Written(PlanMembership(observed, Now())).size(), 3U);
 }
 
@@ -289,7 +291,7 @@ TEST(PlanMembership, C10_LossesOfAFlappingCliqueFollowOneAnotherAtAPace) {
     observed.children.daemon_pods[0].ready = false;
   });
   EXPECT_TRUE(membership.actions.empty());
-  EXPECT_EQ(membership.look_again, milliseconds(1));
+  EXPECT_EQ(membership.requeue_after, milliseconds(1));
 }
 
 TEST(PlanMembership, Q3_ReadinessThatIsLostIsWrittenAtOnce) {
@@ -346,7 +348,7 @@ TEST(PlanMembership, R2_CliqueThatIsGoneSoonAfterAWriteIsNotMadeForADaemonSetTha
 
 TEST(PlanMembership, Q3_GrownWindowIsForACliqueThatStillForms) {
   const Change written = WrittenBefore(milliseconds(600), milliseconds(4000));
-  EXPECT_EQ(PlanFor(Forming(), written).look_again, milliseconds(3400));
+  EXPECT_EQ(PlanFor(Forming(), written).requeue_after, milliseconds(3400));
   EXPECT_EQ(Written(PlanFor(WithANodeThatJoins(), written)).size(), 3U)
       << "nobody else is on the way";
 }
@@ -358,7 +360,7 @@ TEST(PlanMembership, Q3_WhoIsOnTheWayMakesACliqueOneThatForms) {
       AddNode(observed, "node-3", 3);
       change(observed);
     });
-    return membership.look_again.has_value();
+    return membership.requeue_after;
   };
   const auto pod = [](Observed& observed) -> DaemonPod& {
     return observed.children.daemon_pods.back();
@@ -397,7 +399,7 @@ TEST(PlanMembership, Q3_WhoJoinsWaitsAQuarterOfTheTimeIfNobodyElseIsToJoin) {
       WrittenBefore(milliseconds(100), window)(observed);
       observed.children.daemon_pods.back().ready = false;
     });
-    return membership.look_again;
+    return membership.requeue_after;
   };
   EXPECT_EQ(wait(milliseconds(4000)), milliseconds(900));
   EXPECT_EQ(wait(milliseconds(300)), milliseconds(3)) << "but as long as what is urgent";
@@ -409,7 +411,7 @@ TEST(PlanMembership, Q3_ReadinessOfAllHardlyWaitsInACliqueThatHasJustBegunToForm
       WrittenBefore(milliseconds(50), window)(observed);
       for (api::Member& entry : observed.children.cliques[0].daemons) entry.ready = false;
     });
-    return membership.look_again;
+    return membership.requeue_after;
   };
   EXPECT_EQ(wait(milliseconds(500)), milliseconds(52));
   EXPECT_EQ(wait(milliseconds(2000)), milliseconds(75));
@@ -423,7 +425,7 @@ TEST(PlanMembership, Q3_ReadinessIsWrittenTogetherWithThatOfOthersWhoAreAboutToB
       for (api::Member& entry : observed.children.cliques[0].daemons) entry.ready = false;
       observed.children.daemon_pods[1].ready = other_is_ready;
     });
-    return membership.look_again.has_value();
+    return membership.requeue_after;
   };
   EXPECT_TRUE(waits(false));
   EXPECT_FALSE(waits(true));
@@ -455,23 +457,23 @@ TEST(PlanMembership, Q3_OfSeveralCliquesTheFirstThatIsDueSaysWhenToLookAgain) {
     observed.children.cliques.push_back(other);
     AddNode(observed, "node-3", 3);
     observed.children.daemon_pods.back().clique = kOtherCliqueId;
-    observed.memory.clique_paces[other.meta.key.name] = {.last = Now().monotonic - milliseconds(50),
-                                                         .window = milliseconds(500)};
+    observed.memory.clique_batching[other.meta.key.name] = {
+        .last = Now().monotonic - milliseconds(50), .window = milliseconds(500)};
   });
-  EXPECT_EQ(membership.look_again, milliseconds(51));
+  EXPECT_EQ(membership.requeue_after, milliseconds(51));
 }
 
 TEST(NextPace, Q3_WindowGrowsWhileWritesFollowOneAnother) {
-  Pace pace;
+  CliqueBatching batching;
   std::vector<int> windows;
   for (int i = 0; i < 6; ++i) {
-    pace = NextPace(pace, Now().monotonic, milliseconds(500));
-    windows.push_back(static_cast<int>(pace.window.count()));
+    batching = NextBatching(batching, Now().monotonic, milliseconds(500));
+    windows.push_back(static_cast<int>(batching.window.count()));
   }
   EXPECT_EQ(windows, (std::vector<int>{500, 2000, 8000, 16'000, 16'000, 16'000}));
-  EXPECT_FALSE(IsAtRest(pace, Now().monotonic + milliseconds(31'999)));
-  EXPECT_TRUE(IsAtRest(pace, Now().monotonic + milliseconds(32'000)));
-  EXPECT_TRUE(IsAtRest(NextPace({}, Now().monotonic, milliseconds(0)), Now().monotonic));
+  EXPECT_FALSE(IsAtRest(batching, Now().monotonic + milliseconds(31'999)));
+  EXPECT_TRUE(IsAtRest(batching, Now().monotonic + milliseconds(32'000)));
+  EXPECT_TRUE(IsAtRest(NextBatching({}, Now().monotonic, milliseconds(0)), Now().monotonic));
 }
 
 // ---- Leaving.
@@ -758,7 +760,7 @@ TEST(PlanMembership, C3_OfWhoHasNoPodAndWhoseNodeIsNotKnownStatusStaysAsItIs) {
     Observed observed = Converged();
     RemovePod(observed, "node-1");
     observed.nodes.clear();
-    observed.facts.views.nodes = Sight::kNone;
+    observed.facts.views.nodes = Freshness::kUnknown;
     observed.domain->status.nodes[1].ready = shown_ready;
     const Membership membership = PlanMembership(observed, Now());
     ASSERT_EQ(membership.members.size(), 2U);
@@ -806,7 +808,7 @@ TEST(PlanMembership, C1_PodThatHangsOnADeadNodeDoesNotKeepTheCliqueFromBeingWrit
     });
     EXPECT_EQ(Actions<WriteClique>(membership.actions).size(), row.writes ? 1U : 0U) << row.what;
     if (row.writes) continue;
-    EXPECT_EQ(membership.look_again, std::chrono::seconds(1)) << row.what;
+    EXPECT_EQ(membership.requeue_after, std::chrono::seconds(1)) << row.what;
   }
 }
 
@@ -827,7 +829,7 @@ TEST(PlanMembership, B7_FullCliqueIsNoReasonToRefuseANodeOfAnother) {
   AddNode(observed, "node-2", 2);
   observed.children.daemon_pods.back().clique = kOtherCliqueId;
   const Membership membership = PlanMembership(observed, Now());
-  EXPECT_TRUE(membership.refused.empty());
+  EXPECT_TRUE(membership.without_index.empty());
   ASSERT_EQ(Actions<Create>(membership.actions).size(), 1U);
   EXPECT_EQ(Actions<Create>(membership.actions)[0].key.name, kUid + "." + kOtherCliqueId);
 }
@@ -838,7 +840,7 @@ TEST(PlanMembership, B7_NodeWithoutRoomIsNamedAndNobodyElseMoves) {
     AddNode(o, "a-node", 2);
   });
   EXPECT_TRUE(membership.actions.empty());
-  EXPECT_EQ(membership.refused, (Names{"a-node in clique " + kCliqueId}));
+  EXPECT_EQ(membership.without_index, (Names{"a-node in clique " + kCliqueId}));
   EXPECT_EQ(membership.members.size(), 2U);
 }
 
@@ -983,7 +985,7 @@ TEST(PlanMembership, S3_IndexThatOnlyStatusKnowsIsNobodyElsesUntilALiveReadShows
   observed.facts.daemons.nodes_per_imex_domain_max = 1;
   const Membership full = PlanMembership(observed, Now());
   EXPECT_EQ(index_given(full), std::nullopt) << "node-0 lives";
-  EXPECT_EQ(full.refused.size(), 1U);
+  EXPECT_EQ(full.without_index.size(), 1U);
   ShowPods(observed, observed.children.daemon_pods);
   EXPECT_EQ(index_given(PlanMembership(observed, Now())), 0);
 }
@@ -997,7 +999,7 @@ TEST(PlanMembership, S3_LastIndexIsNotTakenFromWhoOnlyStatusKnowsThoughItIsKeptT
   observed.facts.daemons.nodes_per_imex_domain_max = 2;
   RemovePod(observed, "node-0");
   AddNode(observed, "node-2", 2);
-  EXPECT_EQ(PlanMembership(observed, Now()).refused.size(), 1U);
+  EXPECT_EQ(PlanMembership(observed, Now()).without_index.size(), 1U);
 }
 
 TEST(PlanMembership, IndexThatStatusRemembersIsNotTakenFromWhoHoldsIt) {
@@ -1546,7 +1548,7 @@ TEST(PlanMembership, IndexThatIsKeptIsGivenUpWhenTheCliqueIsFull) {
   const Membership two = PlanMembership(observed, Now());
   EXPECT_EQ(IndexByNode(Written(two)),
             (std::map<std::string, int>{{"node-1", 1}, {"node-3", 2}, {"node-4", 0}}));
-  EXPECT_TRUE(two.refused.empty());
+  EXPECT_TRUE(two.without_index.empty());
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "pkg/kube/cache/held.h"
+#include "pkg/kube/cache/packed.h"
 
 #include <gtest/gtest.h>
 
@@ -44,34 +44,34 @@ Thing Full() {
 }
 
 TEST(Packed, ObjectComesOutAsItWentIn) {
-  EXPECT_EQ(*Packed<Thing>(Full()).Open(), Full());
-  EXPECT_EQ(*Packed<Thing>(Thing()).Open(), Thing());
+  EXPECT_EQ(*PackedForm<Thing>(Full()).Open(), Full());
+  EXPECT_EQ(*PackedForm<Thing>(Thing()).Open(), Thing());
 }
 
 TEST(Packed, WhatOnlyLooksLikeAUidComesOutAsItWentIn) {
   for (const std::string text :
        {"0F8FAD5B-D9CB-469F-A165-70867728950E", "0f8fad5b+d9cb-469f-a165-70867728950e",
         "0f8fad5b-d9cb-469f-a165-70867728950g", "0f8fad5b-d9cb-469f-a165-70867728950"}) {
-    EXPECT_EQ(Packed<Thing>({.text = text}).Open()->text, text);
+    EXPECT_EQ(PackedForm<Thing>({.text = text}).Open()->text, text);
   }
 }
 
 TEST(Packed, KeyIsReadWithoutTheRestWhateverTheName) {
-  const Packed<Thing> named({.meta = {.key = {.ns = "team-a", .name = kUid}}});
+  const PackedForm<Thing> named({.meta = {.key = {.ns = "team-a", .name = kUid}}});
   EXPECT_EQ(named.key(), (KeyView{.ns = "team-a", .name = kUid}));
   EXPECT_EQ(named.Open()->meta.key.name, kUid);
 }
 
 TEST(Packed, KeysSortByNamespaceThenName) {
   const auto held = [](const char* ns, const char* name) {
-    return Packed<Thing>({.meta = {.key = {.ns = ns, .name = name}}});
+    return PackedForm<Thing>({.meta = {.key = {.ns = ns, .name = name}}});
   };
   EXPECT_LT(held("a", "z").key(), held("b", "a").key());
   EXPECT_LT(held("a", "a").key(), held("a", "b").key());
 }
 
 TEST(Whole, ReadersShareOneObject) {
-  const Whole<Thing> held(Full());
+  const SharedForm<Thing> held(Full());
   EXPECT_EQ(held.Open(), held.Open());
   EXPECT_EQ(held.key(), (KeyView{.ns = "team-a", .name = "train"}));
 }

@@ -27,9 +27,9 @@ struct KeyView {
 
 // As it is, shared with readers: for what is read often, or large and rare.
 template <typename T>
-class Whole {
+class SharedForm {
  public:
-  explicit Whole(T object) : object_(std::make_shared<const T>(std::move(object))) {}
+  explicit SharedForm(T object) : object_(std::make_shared<const T>(std::move(object))) {}
   [[nodiscard]] KeyView key() const { return {object_->meta.key.ns, object_->meta.key.name}; }
   [[nodiscard]] std::shared_ptr<const T> Open() const { return object_; }
 
@@ -186,9 +186,9 @@ class Unpacker {
 // One small block for an object that there are many of, which is made anew for each reader. For T,
 // Fields(T&) is found where T is, and names `meta` first.
 template <typename T>
-class Packed {
+class PackedForm {
  public:
-  explicit Packed(T object) {
+  explicit PackedForm(T object) {
     packing::Packer packer;
     packer(object);
     const std::string& bytes = packer.bytes();

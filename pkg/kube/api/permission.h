@@ -6,10 +6,10 @@
 
 namespace kube {
 
-struct Right {
+struct Permission {
   std::string verb = {};      // get, create, update, patch, delete.
   std::string resource = {};  // With its subresource, such as "nodes/status".
-  friend auto operator<=>(const Right&, const Right&) = default;
+  friend auto operator<=>(const Permission&, const Permission&) = default;
 };
 
 }  // namespace kube

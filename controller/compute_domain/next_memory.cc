@@ -1,0 +1,88 @@
+#include "controller/compute_domain/next_memory.h"
+
+#include <utility>
+#include <variant>
+
+#include "controller/compute_domain/rules/children.h"
+#include "controller/compute_domain/rules/deletion.h"
+#include "controller/compute_domain/rules/membership/clique_batching.h"
+#include "controller/compute_domain/rules/node_labels.h"
+#include "controller/compute_domain/rules/rollout.h"
+#include "controller/compute_domain/status/imex_health.h"
+#include "controller/compute_domain/status/missing_plugins.h"
+
+namespace compute_domain {
+
+namespace {
+
+using TimePoint = base::Clock::TimePoint;
+
+// Since when each node that is idle now has been.
+std::map<std::string, TimePoint> StillIdle(const Observed& observed,
+                                           const std::map<std::string, TimePoint>& before,
+                                           TimePoint now) {
+  std::map<std::string, TimePoint> idle;
+  if (!observed.domain) return idle;
+  for (std::string& node : IdleNodes(observed, observed.children.claims)) {
+    const auto it = before.find(node);
+    idle.emplace(std::move(node), it == before.end() ? now : it->second);
+  }
+  return idle;
+}
+
+struct Apply {
+  Memory& memory;
+  const TimePoint now;
+
+  void operator()(const StatusWritten& /*change*/) const { memory.status_written = now; }
+  void operator()(const ChildMade& child) const { memory.children_seen.insert(child.role); }
+  void operator()(const CliqueWritten& write) const {
+    CliqueBatching& batching = memory.clique_batching[write.clique];
+    batching = NextBatching(batching, now, write.first_window);
+  }
+  void operator()(const ReplacementBegan& begun) const {
+    memory.replacements[begun.clique] = {
+        .node = begun.node, .replaced = begun.replaced, .began = now};
+  }
+  void operator()(const ReplacementFailed& failed) const {
+    memory.replacements.erase(failed.clique);
+  }
+  void operator()(const LabelRemoved& removed) const { memory.labels_removed.insert(removed.node); }
+  void operator()(const LabelRestored& restored) const {
+    memory.labels_removed.erase(restored.node);
+  }
+  void operator()(const ClaimsRead& read) const {
+    std::erase_if(memory.labels_removed,
+                  [&](const std::string& node) { return !read.nodes_in_use.contains(node); });
+  }
+  void operator()(const SchedulerMessagesRead& read) const {
+    memory.scheduler_messages = read.messages;
+    memory.scheduler_messages_read = now;
+  }
+  void operator()(const EventsSent& sent) const { memory.event_reasons = sent.reasons; }
+};
+
+}  // namespace
+
+Memory NextMemory(const Observed& observed, TimePoint now) {
+  const Memory& before = observed.memory;
+  Memory next = before;
+  std::erase_if(next.clique_batching, [&](const auto& one) { return IsAtRest(one.second, now); });
+  next.idle_since = StillIdle(observed, before.idle_since, now);
+  next.silent_since = FindSilentNodes(observed, before.silent_since, now);
+  next.imex_of_jobs = FindImexOfJobs(observed, before.imex_of_jobs);
+  next.claims_are_labelled = AreClaimsLabelled(observed);
+  next.replacements = FindReplacements(observed, now);
+  if (!observed.domain) return next;
+  if (observed.domain->meta.deleting && !next.deletion_seen) next.deletion_seen = now;
+  if (next.rendered.daemon_set.empty()) next.rendered = HashChildren(observed);
+  next.children_seen.merge(FindRoles(observed));
+  return next;
+}
+
+Memory NextMemory(Memory memory, const MemoryChange& change, TimePoint now) {
+  std::visit(Apply{.memory = memory, .now = now}, change);
+  return memory;
+}
+
+}  // namespace compute_domain

@@ -1,0 +1,16 @@
+// The only place that changes what is remembered of a domain. Pure.
+#pragma once
+
+#include "controller/compute_domain/model/observed.h"
+
+namespace compute_domain {
+
+// At the beginning of a pass: `observed.memory`, which is that of the pass before, brought up to
+// what is seen now.
+[[nodiscard]] Memory NextMemory(const Observed& observed, base::Clock::TimePoint now);
+
+// After an action.
+[[nodiscard]] Memory NextMemory(Memory memory, const MemoryChange& change,
+                                base::Clock::TimePoint now);
+
+}  // namespace compute_domain

@@ -1,0 +1,298 @@
+#include "controller/compute_domain/reconcile_pass.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "controller/compute_domain/next_memory.h"
+#include "controller/compute_domain/reconciler.h"
+#include "controller/compute_domain/rules/children.h"
+#include "controller/compute_domain/status/events.h"
+#include "pkg/base/check.h"
+#include "pkg/kube/client/patch_by_put.h"
+#include "pkg/kube/client/request.h"
+
+namespace compute_domain {
+
+namespace {
+
+using base::ErrorCode;
+using http::Request;
+using http::Response;
+using std::chrono::milliseconds;
+
+constexpr int kRoundsMax = 4;
+// As long as too many cliques of the cluster are under way.
+constexpr milliseconds kReplaceLater{5'000};
+// The cache is given this long to show a write of ours; then it is trusted as it is.
+constexpr auto kCatchUp = std::chrono::seconds(10);
+
+// The clique that the action writes; empty: none.
+std::optional<std::string> CliqueOf(const Action& action) {
+  if (const auto* write = std::get_if<WriteClique>(&action)) return write->clique.key.name;
+  const auto* create = std::get_if<Create>(&action);
+  if (create == nullptr || create->kind != Kind::kClique) return {};
+  return create->key.name;
+}
+
+}  // namespace
+
+ReconcilePass::ReconcilePass(Reconciler& reconciler, std::string uid) : reconciler_(reconciler) {
+  observed_.uid = std::move(uid);
+}
+
+std::vector<Request> ReconcilePass::Next() {
+  while (phase_ != Phase::kOver) {
+    if (!in_flight_.empty()) return BuildRequests();
+    switch (phase_) {
+      case Phase::kGather:
+        Gather();
+        break;
+      case Phase::kSteps:
+        NextStep();
+        break;
+      case Phase::kStatus:
+        Finish();
+        break;
+      case Phase::kOver:
+        break;
+    }
+  }
+  return {};
+}
+
+void ReconcilePass::Gather() {
+  const Reconciler::Remembered before = reconciler_.Recall(observed_.uid);
+  // Deciding from a view older than our own writes would do them twice.
+  const base::Clock::TimePoint now = reconciler_.clock_.Now();
+  const bool behind = std::ranges::any_of(before.expectations, [&](const Expectation& expected) {
+    return !reconciler_.cache_.HasCaughtUp(expected);
+  });
+  if (behind && now < before.expect_until) {
+    outcome_.requeue_after = std::chrono::ceil<milliseconds>(before.expect_until - now);
+    outcome_.waits = true;
+    phase_ = Phase::kOver;
+    return;
+  }
+  observed_ = reconciler_.Gather(observed_.uid);
+  phase_ = Phase::kSteps;
+  Decide();
+}
+
+void ReconcilePass::Decide() {
+  ++rounds_;
+  next_step_ = 0;
+  decide_again_ = false;
+  Planner planner = MakePlanner();
+  steps_ = planner.PlanSteps();
+  status_.reset();
+  if (steps_.empty()) status_ = planner.PlanStatus();
+}
+
+Planner ReconcilePass::MakePlanner() {
+  const bool knows_more = observed_.evidence.children || observed_.evidence.claims;
+  if (knows_more) reconciler_.cache_.AddNodes(observed_);
+  return {observed_, reconciler_.Now(), reconciler_.rules_};
+}
+
+void ReconcilePass::NextStep() {
+  if (!outcome_.error && next_step_ < steps_.size()) {
+    return StartStep(std::move(steps_[next_step_++]));
+  }
+  if (!outcome_.error && decide_again_) {
+    if (rounds_ < kRoundsMax) return Decide();
+    // What was found is not acted on yet, and nothing else may bring it up again.
+    outcome_.error = base::Error{.code = ErrorCode::kUnavailable,
+                                 .message = "live reads kept finding something new"};
+  }
+  BeginStatus();
+}
+
+void ReconcilePass::BeginStatus() {
+  phase_ = Phase::kStatus;
+  // What was written, or failed, since the decision is part of what status says.
+  if (!status_) status_ = MakePlanner().PlanStatus();
+  if (status_->write) StartStep({*status_->write});
+}
+
+void ReconcilePass::StartStep(Step step) {
+  for (Action& action : step) {
+    const auto* replace = std::get_if<ReplaceDaemon>(&action);
+    if (reconciler_.dry_run_) {
+      reconciler_.logger_.Info("Would act",
+                               {{"domain", observed_.uid}, {"action", Describe(action)}});
+      if (IsWrite(action)) continue;
+    } else if (replace != nullptr && !MayReplace(*replace)) {
+      continue;
+    } else if (IsWrite(action)) {
+      reconciler_.logger_.Debug("Acting",
+                                {{"domain", observed_.uid}, {"action", Describe(action)}});
+    }
+    ActionProgress beginning = compute_domain::Begin(action, observed_);
+    in_flight_.push_back({.action = std::move(action), .read = std::move(beginning)});
+  }
+}
+
+// Whether its clique is one of few that are under way in the cluster; then it is from now on.
+bool ReconcilePass::MayReplace(const ReplaceDaemon& replace) {
+  const MemoryChange begun =
+      ReplacementBegan{.clique = replace.clique, .node = replace.node, .replaced = replace.uid};
+  const base::Clock::TimePoint now = reconciler_.clock_.Now();
+  const bool may = reconciler_.memories_.With([&](auto& memories) {
+    std::size_t under_way = 0;
+    for (const auto& [uid, remembered] : memories) {
+      under_way += remembered.memory.replacements.size();
+    }
+    const auto most = static_cast<std::size_t>(observed_.facts.rollout.cliques_max);
+    if (under_way >= most) return false;
+    Memory& memory = memories[observed_.uid].memory;
+    memory = NextMemory(std::move(memory), begun, now);
+    return true;
+  });
+  if (may) {
+    Change(begun);
+  } else {
+    replace_later_ = true;
+  }
+  return may;
+}
+
+void ReconcilePass::Change(const MemoryChange& change) {
+  observed_.memory = NextMemory(std::move(observed_.memory), change, reconciler_.clock_.Now());
+}
+
+std::vector<Request> ReconcilePass::BuildRequests() {
+  std::vector<Request> requests;
+  for (InFlightAction& one : in_flight_) {
+    one.methods.clear();
+    one.permission = {};
+    for (Request& request : RequestsOf(one.action, observed_, one.read)) {
+      if (one.methods.empty()) one.permission = kube::PermissionFor(request);
+      one.methods.push_back(request.method);
+      requests.push_back(std::move(request));
+    }
+  }
+  return requests;
+}
+
+void ReconcilePass::HandleReplies(std::vector<base::Result<Response>> replies) {
+  CHECK(!in_flight_.empty());
+  std::vector<InFlightAction> asked = std::exchange(in_flight_, {});
+  auto reply = replies.begin();
+  for (InFlightAction& one : asked) {
+    std::vector<base::Result<Response>> checked;
+    for (const http::Method method : one.methods) {
+      CHECK(reply != replies.end());
+      checked.push_back(kube::CheckStatus(std::move(*reply++), method));
+    }
+    const bool is_read = one.methods.front() == http::Method::kGet;
+    if (std::ranges::all_of(checked, [](const auto& each) { return each.has_value(); })) {
+      if (!is_read) reconciler_.OnGranted(one.permission);
+      if (!is_read || !IsWrite(one.action)) RecordEvents(one.action);
+    }
+    TakeResult(one, compute_domain::HandleReplies(one.action, checked, observed_, one.read));
+  }
+  CHECK(reply == replies.end());
+}
+
+void ReconcilePass::RecordEvents(const Action& done) {
+  for (kube::Event& event : EventsOf(done, observed_)) {
+    // What was done and may harm a job is in the log, too; what is so, conditions keep.
+    if (event.type == kube::EventType::kWarning && !std::holds_alternative<WriteStatus>(done)) {
+      reconciler_.logger_.Warning(event.note, {{"domain", kube::ToString(event.regarding.key)}});
+    }
+    outcome_.events.push_back(std::move(event));
+  }
+}
+
+void ReconcilePass::TakeResult(InFlightAction& one, ActionResult result) {
+  for (const MemoryChange& change : result.memory) Change(change);
+  if (std::holds_alternative<ReadPodConditions>(one.action)) RecordPendingPodEvents();
+  decide_again_ = decide_again_ || result.decide_again;
+  std::ranges::move(result.expectations, std::back_inserter(expectations_));
+  if (result.missing_permission) {
+    observed_.facts.missing_permissions[*result.missing_permission] =
+        reconciler_.OnForbidden(*result.missing_permission);
+  }
+  const auto* replace = std::get_if<ReplaceDaemon>(&one.action);
+  if (replace != nullptr && (result.missing_permission || result.error)) {
+    Change(ReplacementFailed{.clique = replace->clique});
+  }
+  if (result.error) return TakeError(one.action, *std::move(result.error));
+  RememberSuccess(one.action, result);
+  if (result.goes_on) in_flight_.push_back(std::move(one));
+}
+
+void ReconcilePass::RecordPendingPodEvents() {
+  reconciler_.AddNodeHolders(observed_);
+  if (reconciler_.dry_run_) return;
+  PendingPodEvents found = EventsForPendingPods(observed_);
+  std::ranges::move(found.events, std::back_inserter(outcome_.events));
+  Change(std::move(found.sent));
+}
+
+// The first error is the pass's; what it means to users goes into the condition.
+void ReconcilePass::TakeError(const Action& action, base::Error error) {
+  if (std::optional<Failure> failure = FailureOf(error)) {
+    const bool lives = observed_.domain && !observed_.domain->meta.deleting;
+    (lives && IsAside(action) ? observed_.left_undone : observed_.failure) = failure;
+  }
+  if (!outcome_.error) outcome_.error = std::move(error);
+}
+
+void ReconcilePass::RememberSuccess(const Action& action, const ActionResult& result) {
+  if (std::holds_alternative<WriteStatus>(action)) Change(StatusWritten{});
+  // A child may be deleted again before any watch shows it.
+  const auto* create = std::get_if<Create>(&action);
+  if (create != nullptr && observed_.domain && !result.decide_again) {
+    if (const auto role = RoleOf(observed_, *create)) Change(ChildMade{.role = *role});
+  }
+  if (std::optional<std::string> clique = CliqueOf(action)) {
+    changes_for_later_.emplace_back(
+        CliqueWritten{.clique = *std::move(clique), .first_window = observed_.facts.status_window},
+        reconciler_.clock_.Now());
+  }
+}
+
+void ReconcilePass::Finish() {
+  phase_ = Phase::kOver;
+  outcome_.requeue_after = status_->requeue_after;
+  if (replace_later_) outcome_.requeue_after.AtMost(kReplaceLater);
+  if (!outcome_.error && status_->obstacle) {
+    outcome_.error =
+        base::Error{.code = ErrorCode::kAlreadyExists, .message = status_->obstacle->message};
+  }
+  reconciler_.StopOrResumeRollout(observed_.uid, status_->rollout_failed);
+  const bool found_pruned = reconciler_.facts_.With([&](Facts& facts) {
+    const bool is_new = observed_.facts.status_is_pruned && !facts.status_is_pruned;
+    facts.status_is_pruned = facts.status_is_pruned || is_new;
+    return is_new;
+  });
+  if (found_pruned) {
+    reconciler_.logger_.Warning(
+        "The installed CRD drops the conditions of ComputeDomains, so they are not written; apply "
+        "crds/ and restart to see them");
+  }
+  Remember();
+}
+
+void ReconcilePass::Remember() {
+  const base::Clock::TimePoint now = reconciler_.clock_.Now();
+  for (const auto& [change, at] : changes_for_later_) {
+    observed_.memory = NextMemory(std::move(observed_.memory), change, at);
+  }
+  if (observed_.evidence.scheduler_messages) {
+    Change(SchedulerMessagesRead{.messages = *observed_.evidence.scheduler_messages});
+  }
+  reconciler_.memories_.With([&](auto& memories) {
+    if (!observed_.domain && expectations_.empty()) {
+      memories.erase(observed_.uid);
+      return;
+    }
+    memories[observed_.uid] = {.memory = std::move(observed_.memory),
+                               .expectations = std::move(expectations_),
+                               .expect_until = now + kCatchUp};
+  });
+}
+
+}  // namespace compute_domain

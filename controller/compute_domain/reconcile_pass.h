@@ -1,0 +1,85 @@
+// One reconcile of one domain: gather, decide, act; again with the evidence that live reads gave.
+//
+// A pass is a step function: it names the requests to send side by side, and takes their replies. A
+// worker sends them over its transport; the simulation serves them one by one, and may stop the
+// process between any two.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "controller/compute_domain/planner.h"
+#include "controller/compute_domain/requests/apply.h"
+#include "pkg/http/transport.h"
+#include "pkg/kube/api/event.h"
+
+namespace compute_domain {
+
+class Reconciler;
+
+// How a pass ended.
+struct Outcome {
+  std::optional<base::Error> error = {};  // Try again later, with back-off.
+  bool waits = false;  // Nothing was done yet: the cache is behind our own writes.
+  RequeueAfter requeue_after = {};
+  std::vector<kube::Event> events = {};  // Of what succeeded, whatever came after it.
+};
+
+// One reconcile of one domain. Used by one thread; outlived by its reconciler.
+class ReconcilePass {
+ public:
+  ReconcilePass(Reconciler& reconciler, std::string uid);
+
+  // What to send next, side by side; empty: the pass is over. Hand every reply to HandleReplies.
+  [[nodiscard]] std::vector<http::Request> Next();
+  void HandleReplies(std::vector<base::Result<http::Response>> replies);
+  [[nodiscard]] const Outcome& outcome() const { return outcome_; }
+
+ private:
+  // One action of the step that runs.
+  struct InFlightAction {
+    Action action = {};
+    ActionProgress read = {};
+    std::vector<http::Method> methods = {};  // Of its requests.
+    kube::Permission permission = {};        // That the first of them takes.
+  };
+
+  enum class Phase { kGather, kSteps, kStatus, kOver };
+
+  void Gather();
+  void Decide();
+  [[nodiscard]] Planner MakePlanner();
+  void NextStep();  // Or the next decision; or the status, after the last of them.
+  void BeginStatus();
+  void StartStep(Step step);  // Puts its actions under way.
+  [[nodiscard]] bool MayReplace(const ReplaceDaemon& replace);
+  [[nodiscard]] std::vector<http::Request> BuildRequests();
+  void RecordEvents(const Action& done);
+  void TakeResult(InFlightAction& one, ActionResult result);
+  void TakeError(const Action& action, base::Error error);
+  void RecordPendingPodEvents();
+  void RememberSuccess(const Action& action, const ActionResult& result);
+  void Finish();
+  void Remember();
+  void Change(const MemoryChange& change);
+
+  Reconciler& reconciler_;
+  Observed observed_;
+  Phase phase_ = Phase::kGather;
+  std::vector<Step> steps_;
+  std::optional<StatusPlan> status_;       // Empty while the steps of a decision run.
+  std::vector<InFlightAction> in_flight_;  // What is not done of the step that was begun last.
+  std::size_t next_step_ = 0;
+  int rounds_ = 0;
+  bool decide_again_ = false;   // An action found evidence since the last decision.
+  bool replace_later_ = false;  // Too many cliques of the cluster are under way.
+  // What the next pass remembers, and this one does not go by: two writes of a clique in one pass
+  // do not wait for each other.
+  std::vector<std::pair<MemoryChange, base::Clock::TimePoint>> changes_for_later_;
+  Outcome outcome_;
+  std::vector<Expectation> expectations_;
+};
+
+}  // namespace compute_domain

@@ -1,0 +1,95 @@
+#include "controller/compute_domain/rules/scheduler_messages.h"
+
+#include <algorithm>
+
+#include "controller/compute_domain/model/ownership.h"
+#include "pkg/base/rfc3339.h"
+
+namespace compute_domain {
+
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+// A scheduler at work needs no explanation; one that has found nothing for this long does.
+constexpr seconds kPatience{5};
+constexpr seconds kLookAgainMin{10};
+constexpr seconds kLookAgainMax{300};
+// In the scheduler's words when no device is left for a claim, of kube-scheduler as of others.
+constexpr std::string_view kNoDevice = "cannot allocate all claims";
+// So many pods are read: conditions name no more, and those that wait mostly wait for the same.
+constexpr std::size_t kPodsMax = 5;
+
+// The pod that a claim was made for; null: it stands by itself, or was made for something else.
+const kube::OwnerReference* PodOf(const api::ResourceClaim& claim) {
+  const kube::OwnerReference* owner = claim.meta.ControllerOwner();
+  return owner != nullptr && owner->kind == "Pod" && !owner->name.empty() ? owner : nullptr;
+}
+
+bool IsWaiting(const Observed& observed, const api::ResourceClaim& claim) {
+  return IsChannelClaim(observed, claim) && claim.node.empty() && !claim.meta.deleting &&
+         PodOf(claim) != nullptr;
+}
+
+}  // namespace
+
+std::map<std::string, std::vector<std::string>> FindWaiting(const Observed& observed) {
+  std::map<std::string, std::vector<std::string>> waiting;
+  for (const api::ResourceClaim& claim : observed.children.claims) {
+    if (!IsWaiting(observed, claim)) continue;
+    const std::string& pod = PodOf(claim)->name;
+    const auto messages = observed.memory.scheduler_messages.find(pod);
+    waiting[messages == observed.memory.scheduler_messages.end() ? "" : messages->second].push_back(
+        pod);
+  }
+  for (auto& [messages, pods] : waiting) std::ranges::sort(pods);
+  return waiting;
+}
+
+std::vector<kube::OwnerReference> FindPodsWithoutChannel(const Observed& observed) {
+  std::vector<kube::OwnerReference> pods;
+  for (const api::ResourceClaim& claim : observed.children.claims) {
+    if (!IsWaiting(observed, claim)) continue;
+    const auto messages = observed.memory.scheduler_messages.find(PodOf(claim)->name);
+    const bool lacks = messages != observed.memory.scheduler_messages.end() &&
+                       messages->second.find(kNoDevice) != std::string::npos;
+    if (lacks) pods.push_back(*PodOf(claim));
+  }
+  return pods;
+}
+
+SchedulerMessages PlanSchedulerMessages(const Observed& observed, const Instant& now) {
+  SchedulerMessages messages;
+  std::vector<std::string> pods;
+  std::optional<base::Clock::WallTime> first;
+  for (const api::ResourceClaim& claim : observed.children.claims) {
+    if (!IsWaiting(observed, claim)) continue;
+    pods.push_back(PodOf(claim)->name);
+    const auto created = base::ParseTime(claim.meta.creation_timestamp);
+    if (created && (!first || *created < *first)) first = created;
+  }
+  if (!first) return messages;
+  const auto waited = std::chrono::floor<milliseconds>(now.wall - *first);
+  milliseconds rest = kPatience - waited;
+  const std::optional<base::Clock::TimePoint> read = observed.evidence.scheduler_messages
+                                                         ? now.monotonic
+                                                         : observed.memory.scheduler_messages_read;
+  if (read) {
+    // Ever later, since what the scheduler says changes less and less. By how long they had waited
+    // when it was read: how long they have waited by now grows as fast as time passes.
+    const auto had_waited = std::chrono::floor<milliseconds>(waited - (now.monotonic - *read));
+    const milliseconds pace = std::clamp<milliseconds>(had_waited, kLookAgainMin, kLookAgainMax);
+    rest = std::chrono::ceil<milliseconds>(*read + pace - now.monotonic);
+  }
+  if (rest > milliseconds(0)) {
+    messages.requeue_after = rest;
+    return messages;
+  }
+  std::ranges::sort(pods);
+  pods.resize(std::min(pods.size(), kPodsMax));
+  messages.read = ReadPodConditions{.ns = observed.domain->meta.key.ns, .names = std::move(pods)};
+  return messages;
+}
+
+}  // namespace compute_domain

@@ -1,0 +1,30 @@
+#include "controller/api/names.h"
+#include "controller/compute_domain/model/spec.h"
+#include "controller/compute_domain/status/conditions/condition.h"
+
+namespace compute_domain {
+
+Verdict JudgeAccepted(const StatusInput& input) {
+  const Observed& observed = input.observed;
+  const Analysis& analysis = input.analysis;
+  if (analysis.objection) return Verdict(*analysis.objection);
+  if (analysis.failure && analysis.failure->reason == api::kReasonTemplateNameTaken) {
+    return Verdict(*analysis.failure);
+  }
+  // What was made goes on, whether or not we see it.
+  if (analysis.unreadable) {
+    return {"True", analysis.unreadable->reason,
+            "Nothing is made or repaired: " + analysis.unreadable->message};
+  }
+  if (IsPaused(observed)) {
+    return {"True", api::kReasonPaused,
+            "Annotation " + std::string(api::kPausedAnnotation) +
+                ": nothing is made, repaired or removed until it is taken off."};
+  }
+  if (const std::optional<Failure> invalid = FindInvalidAnnotation(observed)) {
+    return {"True", api::kReasonAnnotationInvalid, invalid->message};
+  }
+  return {"True", api::kReasonAccepted, "The domain can be provided for."};
+}
+
+}  // namespace compute_domain

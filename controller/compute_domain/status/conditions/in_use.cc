@@ -1,0 +1,41 @@
+#include "controller/api/names.h"
+#include "controller/compute_domain/status/conditions/condition.h"
+
+namespace compute_domain {
+
+Verdict JudgePendingPods(const StatusInput& input) {
+  const Explanation& explanation = input.explanation;
+  if (explanation.usage.waiting.empty()) return {};
+  Verdict verdict = {"False", api::kReasonPodsWaiting,
+                     "Waiting for a node: " + Names(explanation.usage.waiting) + "."};
+  if (explanation.shortage) {
+    verdict.reason = explanation.shortage->reason;
+    verdict.message += " " + explanation.shortage->message;
+  }
+  verdict.message += explanation.capacity;
+  return verdict;
+}
+
+Verdict JudgeInUse(const StatusInput& input) {
+  const Observed& observed = input.observed;
+  if (!observed.facts.views.claims_are_read) {
+    const Views& views = observed.facts.views;
+    return {"Unknown",
+            views.claims_are_granted ? views.problem_reason : std::string(api::kReasonRightMissing),
+            "Claims are not read, so nobody knows who uses the domain: " + views.claims_problem};
+  }
+  const Verdict waiting = JudgePendingPods(input);
+  const std::string says = waiting.reason.empty() ? "" : " " + waiting.message;
+  const std::vector<std::string>& users = input.explanation.usage.users;
+  if (!users.empty()) {
+    // What somebody has to do something about.
+    const bool matters =
+        waiting.reason == api::kReasonChannelHeld || waiting.reason == api::kReasonNoRoomInClique;
+    return {"True", matters ? waiting.reason : std::string(api::kReasonClaimsReserved),
+            "Used by " + Names(users) + "." + says};
+  }
+  return {"False", waiting.reason.empty() ? api::kReasonNoClaims : waiting.reason,
+          "No pod holds a channel of the domain." + says};
+}
+
+}  // namespace compute_domain

@@ -1,0 +1,221 @@
+#include <algorithm>
+#include <set>
+
+#include "controller/api/names.h"
+#include "controller/compute_domain/model/ownership.h"
+#include "controller/compute_domain/status/conditions/condition.h"
+#include "controller/compute_domain/status/imex_health.h"
+#include "controller/compute_domain/status/warnings.h"
+
+namespace compute_domain {
+
+namespace {
+
+using api::Member;
+
+// Why a member is not ready, or soon will not be.
+struct Trouble {
+  std::string_view reason = {};  // Empty: none is known.
+  std::string detail = {};
+};
+
+Trouble TroubleOf(const StatusInput& input, const Member& member) {
+  const Observed& observed = input.observed;
+  const auto node = observed.nodes.find(member.node);
+  const bool is_known = node != observed.nodes.end();
+  if (IsLost(observed, member.node)) return {api::kReasonNodeLost, is_known ? "not ready" : "gone"};
+  const auto occupied = input.explanation.occupied.find(member.node);
+  if (occupied != input.explanation.occupied.end()) return {api::kReasonNodeHeld, occupied->second};
+  if (member.ready) return {};
+  if (observed.rebooted.contains(member.node)) return {api::kReasonNodeRebooted, ""};
+  if (is_known) {
+    if (node->second.unschedulable) return {api::kReasonNodeDrained, "cordoned"};
+    const std::string notice = NoticeOf(node->second, observed.facts.leaving_taints);
+    if (!notice.empty()) return {api::kReasonNodeTainted, notice};
+    const std::vector<std::string>& taints = node->second.taints;
+    if (!taints.empty()) return {api::kReasonNodeTainted, "taint " + taints.front()};
+  }
+  const auto fabric = observed.fabric_errors.find(member.node);
+  if (fabric != observed.fabric_errors.end()) return {api::kReasonFabricError, fabric->second};
+  const auto pod = input.analysis.pods.find(member.node);
+  if (pod == input.analysis.pods.end()) return {{}, member.ip.empty() ? "no daemon yet" : ""};
+  if (pod->second->meta.deleting) return {};
+  // One that only starts has yet to write its entry.
+  if (Serves(*pod->second) && IsSoughtElsewhere(*pod->second, member)) {
+    return {api::kReasonImexAddressDiffers, (member.ip.empty() ? "no address" : member.ip) +
+                                                ", and its daemon pod has " + pod->second->ip};
+  }
+  if (const ImexTrouble imex = ImexTroubleOf(*pod->second); !imex.reason.empty()) {
+    return {imex.reason, imex.detail};
+  }
+  return {{}, pod->second->trouble};
+}
+
+// What to do about words of a daemon that are known; empty: they are not.
+std::string Hint(const std::string& messages) {
+  if (messages.find(api::kImexInUse) == std::string::npos) return "";
+  return " IMEX runs on the host of that node already: stop it there for good (systemctl disable "
+         "--now nvidia-imex).";
+}
+
+// Members that are not ready, the gravest reason, and what to do about it.
+Verdict JudgeUnready(const StatusInput& input) {
+  const std::vector<Member>& members = input.analysis.expected;
+  std::vector<Trouble> troubles;
+  troubles.reserve(members.size());
+  for (const Member& member : members) troubles.push_back(TroubleOf(input, member));
+  struct Rank {
+    std::string_view reason = {};
+    const char* says = "";
+    const char* help = "";
+  };
+  static constexpr Rank kRanks[] = {
+      {api::kReasonNodeLost, "Lost: ", "Bring the node back or delete its pods"},
+      {api::kReasonNodeRebooted, "Rebooted: ", "Its daemon comes up again by itself"},
+      {api::kReasonNodeDrained,
+       "Not ready, and cordoned: ", "Uncordon the node, or move its pods to others"},
+      {api::kReasonNodeTainted,
+       "Not ready, and tainted: ", "See who tainted the node; its pods may have to move"},
+      {api::kReasonNodeHeld, "Held by another domain: ", "Pods there wait until it lets go"},
+      {api::kReasonFabricError, "Not ready, and the NVLink fabric has an error: ",
+       "See nvidia-smi -q | grep -A4 Fabric on that node, and its fabric manager; a reboot of the "
+       "node may be what it takes"},
+      {api::kReasonImexOnHost, "IMEX runs on the host already: ",
+       "Stop it there for good (systemctl disable --now nvidia-imex)"},
+      {api::kReasonImexWaitsForQuorum, "IMEX waits for its peers: ",
+       "It begins once those are back that imported from it, and nothing needs to be restarted"},
+      {api::kReasonImexAddressDiffers, "Peers look for IMEX at another address: ",
+       "The daemon there has not written its address into its clique: see its log, or delete its "
+       "pod"},
+      {{}, "Not ready: ", "Look at the daemon pod of the node in namespace "}};
+  for (const Rank& rank : kRanks) {
+    std::vector<std::string> nodes;
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      const Member& member = members[i];
+      const Trouble& trouble = troubles[i];
+      if (trouble.reason != rank.reason || (member.ready && rank.reason.empty())) continue;
+      nodes.push_back(trouble.detail.empty() ? member.node
+                                             : member.node + " (" + trouble.detail + ")");
+    }
+    if (nodes.empty()) continue;
+    std::string message = rank.says + Names(nodes) + ". " + rank.help;
+    if (rank.reason.empty()) message += input.observed.facts.driver_namespaces.front();
+    return {"False", rank.reason.empty() ? api::kReasonMembersNotReady : rank.reason,
+            message + "; " + ReadyOf(members) + " members are ready." + Hint(message)};
+  }
+  return {};
+}
+
+// Daemons that run into something on no node of `members`, such as those that find none.
+std::string TroubleBefore(const Observed& observed, const std::vector<Member>& members) {
+  std::set<std::string> nodes;
+  for (const Member& member : members) nodes.insert(member.node);
+  std::vector<std::string> pods;
+  for (const api::DaemonPod& pod : observed.children.daemon_pods) {
+    if (nodes.contains(pod.node) || pod.trouble.empty() || pod.meta.deleting) continue;
+    pods.push_back(pod.meta.key.name + (pod.node.empty() ? "" : " on " + pod.node) + " (" +
+                   pod.trouble + ")");
+  }
+  std::ranges::sort(pods);
+  if (pods.empty()) return "";
+  const std::string names = Names(pods);
+  return " Daemons that do not start: " + names + "." + Hint(names);
+}
+
+// Where IMEX is somebody else's nobody here knows how it is.
+Verdict JudgeHosts(const Observed& observed) {
+  const std::vector<std::string> nodes = NodesThatUse(observed);
+  return {"Unknown", api::kReasonHostManaged,
+          "IMEX runs on the hosts, and the kubelet plugin asks it before a pod starts." +
+              (nodes.empty() ? "" : " Pods use it on " + Names(nodes) + ".")};
+}
+
+Verdict JudgeMembership(const StatusInput& input) {
+  const Observed& observed = input.observed;
+  const Membership& membership = input.membership;
+  const std::vector<Member>& expected = input.analysis.expected;
+  if (observed.facts.imex_on_hosts) return JudgeHosts(observed);
+  if (!membership.without_index.empty()) {
+    return {"False", api::kReasonCliqueFull,
+            "No IMEX index is free for " + Names(membership.without_index) + "; a clique holds " +
+                std::to_string(observed.facts.daemons.nodes_per_imex_domain_max) +
+                " nodes. Run the workload on fewer nodes of it."};
+  }
+  if (expected.empty()) {
+    return {"Unknown", api::kReasonNoMembers,
+            "No node takes part." + TroubleBefore(observed, expected)};
+  }
+  if (Verdict unready = JudgeUnready(input); !unready.reason.empty()) {
+    unready.message += TroubleBefore(observed, expected);
+    return unready;
+  }
+  if (static_cast<std::int64_t>(membership.members.size()) < observed.domain->num_nodes) {
+    return {"False", api::kReasonWaitingForMembers,
+            std::to_string(membership.members.size()) + " of spec.numNodes " +
+                std::to_string(observed.domain->num_nodes) + " nodes have joined." +
+                TroubleBefore(observed, expected)};
+  }
+  Verdict all_ready = {"True", api::kReasonAllMembersReady,
+                       "All " + ReadyOf(expected) + " members are ready."};
+  for (const SharingIssue& issue : FindSharingIssues(observed, expected)) {
+    all_ready.message += issue.says;
+    if (all_ready.reason == api::kReasonAllMembersReady && !issue.reason.empty()) {
+      all_ready.reason = issue.reason;
+    }
+  }
+  return all_ready;
+}
+
+}  // namespace
+
+std::string ReadyOf(const std::vector<api::Member>& members) {
+  const auto ready = std::ranges::count_if(members, &api::Member::ready);
+  return std::to_string(ready) + "/" + std::to_string(members.size());
+}
+
+// Which plugins are missing, and what to do about it.
+std::string DescribeMissing(const MissingPlugins& missing) {
+  return " No kubelet plugin of " + std::string(api::kDriver) + " is registered on " +
+         Names(missing.nodes) +
+         ": pods of the domain neither start nor end there. Look whether the plugin's pod runs on "
+         "that node." +
+         (missing.stuck.empty() ? "" : " Pods that do not end: " + Names(missing.stuck) + ".");
+}
+
+// Nodes on which pods hold channels of the domain. Sorted.
+std::vector<std::string> NodesThatUse(const Observed& observed) {
+  std::set<std::string> nodes;
+  for (const api::ResourceClaim& claim : observed.children.claims) {
+    if (IsInUse(observed, claim) && !claim.node.empty()) nodes.insert(claim.node);
+  }
+  return {nodes.begin(), nodes.end()};
+}
+
+Verdict JudgeMembersReady(const StatusInput& input) {
+  const Observed& observed = input.observed;
+  Verdict verdict = JudgeMembership(input);
+  if (const std::string leaving = SayWhoLeaves(observed, input.analysis.expected);
+      !leaving.empty()) {
+    if (verdict.status == "True") verdict.reason = api::kReasonNodeLeaving;
+    verdict.message += leaving;
+  }
+  if (observed.facts.views.nodes != Freshness::kFresh) {
+    if (verdict.status == "True") verdict.reason = api::kReasonNodesNotRead;
+    verdict.message += " Nodes are not read, so nobody notices one that is lost: " +
+                       observed.facts.views.nodes_problem + ".";
+  }
+  const MissingPlugins& missing = input.explanation.plugins;
+  if (missing.nodes.empty()) return verdict;
+  // Those say why the node as such is of no use, with or without its plugin.
+  static constexpr std::string_view kGraver[] = {api::kReasonCliqueFull, api::kReasonNodeLost,
+                                                 api::kReasonNodeDrained, api::kReasonNodeTainted,
+                                                 api::kReasonNodeHeld};
+  const bool is_graver = std::ranges::find(kGraver, verdict.reason) != std::end(kGraver);
+  if (!is_graver) {
+    verdict.reason = missing.stuck.empty() ? api::kReasonPluginMissing : api::kReasonPodsStuck;
+  }
+  verdict.message += DescribeMissing(missing);
+  return verdict;
+}
+
+}  // namespace compute_domain

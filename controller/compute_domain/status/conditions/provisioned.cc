@@ -1,0 +1,83 @@
+#include "controller/api/names.h"
+#include "controller/compute_domain/model/ownership.h"
+#include "controller/compute_domain/model/spec.h"
+#include "controller/compute_domain/rules/rollout.h"
+#include "controller/compute_domain/status/conditions/condition.h"
+
+namespace compute_domain {
+
+namespace {
+
+// What does the domain no harm, but should be known.
+std::string Remarks(const Observed& observed) {
+  std::string remarks;
+  if (observed.left_undone) remarks += " Left undone: " + observed.left_undone->message;
+  std::vector<std::string> nobodys;
+  for (const api::Clique& clique : observed.children.cliques) {
+    const bool is_nobodys = clique.id.empty() && IsClique(observed, clique);
+    if (is_nobodys) nobodys.push_back(kube::ToString(clique.meta.key));
+  }
+  if (!nobodys.empty()) {
+    remarks += " Ignored, for their names are of no clique: " + Names(nobodys) + ".";
+  }
+  return remarks;
+}
+
+// Daemons of an older template, and when they are replaced.
+Verdict JudgeOutdated(const Observed& observed, const std::vector<std::string>& outdated) {
+  const std::string& stopped = observed.facts.rollout_stopped;
+  const std::string names = Names(outdated);
+  if (!stopped.empty()) {
+    return {"True", api::kReasonRollStopped,
+            "Daemons of an older template go on: " + names + ". None is replaced in any domain: " +
+                stopped + " Mend the image or the settings of the daemons, or that node."};
+  }
+  if (observed.facts.MissingUntil("delete", kube::kPods)) {
+    return {"True", api::kReasonOutdated,
+            "Daemons of an older template: " + names +
+                ". The controller may not delete pods: delete them once no pod uses their "
+                "clique, or grant it that."};
+  }
+  return {"True", api::kReasonOutdated,
+          "Daemons of an older template: " + names +
+              (MayRestartUnderJob(observed)
+                   ? ". They are replaced one by one in each clique."
+                   : ". They are replaced once no pod uses their clique; annotation " +
+                         std::string(api::kDaemonRollAnnotation) +
+                         ": Always does not wait, and ends the job.")};
+}
+
+}  // namespace
+
+Verdict JudgeProvisioned(const StatusInput& input) {
+  const Observed& observed = input.observed;
+  const Analysis& analysis = input.analysis;
+  if (analysis.objection) {
+    return {"False", api::kReasonNotAccepted, "Nothing is made before the domain is accepted."};
+  }
+  if (analysis.unreadable) {
+    return {"True", api::kReasonChildrenExist,
+            observed.facts.imex_on_hosts ? "The claim template was made."
+                                         : "DaemonSet and claim templates were made."};
+  }
+  if (analysis.failure) return Verdict(*analysis.failure);
+  const ChildrenState& children = analysis.children;
+  if (!children.terminating.empty()) {
+    return {"False", api::kReasonChildrenTerminating,
+            "Being deleted: " + Names(children.terminating) +
+                ". Made again once it is gone; pods that use it may wait until then."};
+  }
+  if (!children.missing.empty() && IsPaused(observed)) {
+    return {"False", api::kReasonPaused, "Not made while paused: " + Names(children.missing) + "."};
+  }
+  if (!children.missing.empty()) {
+    return {"False", api::kReasonChildrenMissing, "Being made: " + Names(children.missing) + "."};
+  }
+  if (!analysis.outdated.empty()) return JudgeOutdated(observed, analysis.outdated);
+  return {"True", api::kReasonChildrenExist,
+          (observed.facts.imex_on_hosts ? "The claim template exists."
+                                        : "DaemonSet and claim templates exist.") +
+              Remarks(observed)};
+}
+
+}  // namespace compute_domain

@@ -1,0 +1,26 @@
+#include "controller/api/names.h"
+#include "controller/compute_domain/status/conditions/condition.h"
+
+namespace compute_domain {
+
+Verdict JudgeReady(const StatusInput& input, const Verdict& accepted, const Verdict& provisioned,
+                   const Verdict& members) {
+  const Observed& observed = input.observed;
+  if (accepted.status != "True") return accepted;
+  if (provisioned.status != "True") return provisioned;
+  if (members.status == "False") return members;
+  const Verdict waiting = JudgePendingPods(input);
+  const bool is_on_hosts = observed.facts.imex_on_hosts;
+  if (!waiting.reason.empty()) {
+    const bool serves =
+        members.status == "True" || (is_on_hosts && !NodesThatUse(observed).empty());
+    return {serves ? "True" : "False", waiting.reason, members.message + " " + waiting.message};
+  }
+  if (members.status == "True") return members;
+  if (is_on_hosts) return {"True", members.reason, members.message};
+  return {"True", api::kReasonIdle,
+          "Provisioned; nodes join when pods that claim from " + observed.domain->template_name +
+              " are scheduled."};
+}
+
+}  // namespace compute_domain
