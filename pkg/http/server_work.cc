@@ -4,60 +4,31 @@
 
 namespace http {
 
-using base::MutexLock;
-
 void FreeCounted::operator()(ServerReply* reply) const {
   if (bytes != nullptr) bytes->GiveBack(reply->body.capacity());
   delete reply;
 }
 
 WorkThread::WorkThread(AnswerBytes& bytes, std::function<void()> on_made)
-    : bytes_(bytes),
-      on_made_(std::move(on_made)),
-      thread_([this](const std::stop_token& stop) { Run(stop); }) {}
-
-WorkThread::~WorkThread() {
-  thread_.request_stop();
-  {
-    const MutexLock lock(mutex_);
-    changed_cv_.notify_all();
-  }
-  thread_.join();
-}
+    : bytes_(bytes), on_made_(std::move(on_made)) {}
 
 void WorkThread::Add(std::uint64_t id, ServerWork work) {
-  const MutexLock lock(mutex_);
-  waiting_.push_back({.id = id, .work = std::move(work)});
-  changed_cv_.notify_all();
+  waiting_.With([id](auto& waiting) { waiting.insert(id); });
+  executor_.Post([this, id, work = std::move(work)](const std::stop_token& /*stop*/) {
+    const bool is_wanted = waiting_.With([id](auto& waiting) { return waiting.erase(id) > 0; });
+    if (!is_wanted) return;
+    Made made = {.id = id, .reply = Hold(work())};
+    made_.With([&](auto& all) { all.push_back(std::move(made)); });
+    on_made_();
+  });
 }
 
 void WorkThread::Drop(std::uint64_t id) {
-  const MutexLock lock(mutex_);
-  std::erase_if(waiting_, [id](const Piece& piece) { return piece.id == id; });
+  waiting_.With([id](auto& waiting) { waiting.erase(id); });
 }
 
 std::vector<WorkThread::Made> WorkThread::TakeMade() {
-  const MutexLock lock(mutex_);
-  return std::exchange(made_, {});
-}
-
-void WorkThread::Run(const std::stop_token& stop) {
-  while (true) {
-    Piece piece;
-    {
-      const MutexLock lock(mutex_);
-      while (waiting_.empty() && !stop.stop_requested()) changed_cv_.wait(mutex_);
-      if (stop.stop_requested()) return;
-      piece = std::move(waiting_.front());
-      waiting_.pop_front();
-    }
-    Made made = {.id = piece.id, .reply = Hold(piece.work())};
-    {
-      const MutexLock lock(mutex_);
-      made_.push_back(std::move(made));
-    }
-    on_made_();
-  }
+  return made_.With([](auto& made) { return std::exchange(made, {}); });
 }
 
 HeldReply WorkThread::Hold(ServerReply reply) {

@@ -1,17 +1,15 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
-#include <stop_token>
-#include <thread>
+#include <set>
 #include <vector>
 
 #include "pkg/base/mutex.h"
+#include "pkg/base/serial_executor.h"
 #include "pkg/http/server.h"
 
 namespace http {
@@ -50,11 +48,8 @@ class WorkThread {
   };
 
   // `on_made` is called on the thread when there is something to take. `bytes` outlives this, and
-  // all that was made.
+  // all that was made. The destructor waits for the work that is done, and begins no other.
   WorkThread(AnswerBytes& bytes, std::function<void()> on_made);
-  ~WorkThread();  // Returns once no work is being done; what waits is not done any more.
-  WorkThread(const WorkThread&) = delete;
-  WorkThread& operator=(const WorkThread&) = delete;
 
   void Add(std::uint64_t id, ServerWork work);
   // Nobody waits for it any more: it is not begun. If it was, it will be among what was made.
@@ -62,20 +57,13 @@ class WorkThread {
   [[nodiscard]] std::vector<Made> TakeMade();
 
  private:
-  struct Piece {
-    std::uint64_t id = 0;
-    ServerWork work = {};
-  };
-  void Run(const std::stop_token& stop);
   [[nodiscard]] HeldReply Hold(ServerReply reply);
 
   AnswerBytes& bytes_;
   const std::function<void()> on_made_;
-  base::Mutex mutex_;
-  std::condition_variable_any changed_cv_;
-  std::deque<Piece> waiting_ GUARDED_BY(mutex_);
-  std::vector<Made> made_ GUARDED_BY(mutex_);
-  std::jthread thread_;
+  base::Guarded<std::set<std::uint64_t>> waiting_;
+  base::Guarded<std::vector<Made>> made_;
+  base::SerialExecutor executor_;  // Last: it uses the others.
 };
 
 }  // namespace http

@@ -7,7 +7,6 @@
 #include <openssl/x509.h>
 
 #include <algorithm>
-#include <cstdint>
 #include <limits>
 #include <memory>
 
@@ -52,57 +51,42 @@ bool LastErrorIsEndOfText() {
   return is_end;
 }
 
-int SixBitsOf(char c) {
-  if (c >= 'A' && c <= 'Z') return c - 'A';
-  if (c >= 'a' && c <= 'z') return c - 'a' + 26;
-  if (c >= '0' && c <= '9') return c - '0' + 52;
-  if (c == '+') return 62;
-  if (c == '/') return 63;
-  return -1;
+bool IsBase64Digit(char c) {
+  return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '+' ||
+         c == '/';
+}
+
+const unsigned char* Bytes(std::string_view text) {
+  return reinterpret_cast<const unsigned char*>(text.data());
 }
 
 }  // namespace
 
+// OpenSSL ignores what it takes for the end of the text, and padding anywhere: checked here.
 Result<std::string> DecodeBase64(std::string_view text) {
-  std::string bytes;
-  std::uint32_t group = 0;
-  int digits = 0;  // In the group of four.
-  int padding = 0;
+  std::string digits;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
     if (c == ' ' || c == '\t' || c == '\r' || c == '\n') continue;
-    const int bits = SixBitsOf(c);
-    const bool is_padding = c == '=' && digits >= 2;
-    if (is_padding ? padding == 2 : bits < 0 || padding > 0) {
+    const bool is_padding = c == '=' && digits.size() % 4 >= 2;
+    if (!is_padding && (!IsBase64Digit(c) || digits.ends_with('='))) {
       return Fail(ErrorCode::kInvalid, "not base64 at character " + std::to_string(i + 1));
     }
-    padding += is_padding ? 1 : 0;
-    group = group << 6 | static_cast<std::uint32_t>(is_padding ? 0 : bits);
-    if (++digits < 4) continue;
-    const char decoded[] = {static_cast<char>(group >> 16), static_cast<char>(group >> 8),
-                            static_cast<char>(group)};
-    bytes.append(decoded, static_cast<std::size_t>(3 - padding));
-    group = 0;
-    digits = 0;
+    digits += c;
   }
-  if (digits != 0) return Fail(ErrorCode::kInvalid, "base64 that breaks off");
+  if (digits.size() % 4 != 0) return Fail(ErrorCode::kInvalid, "base64 that breaks off");
+  std::string bytes(digits.size() / 4 * 3, '\0');
+  EVP_DecodeBlock(reinterpret_cast<unsigned char*>(bytes.data()), Bytes(digits),
+                  static_cast<int>(digits.size()));
+  bytes.resize(bytes.size() - static_cast<std::size_t>(std::ranges::count(digits, '=')));
   return bytes;
 }
 
 std::string EncodeBase64(std::string_view bytes) {
-  constexpr std::string_view kDigits =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    const std::size_t count = std::min<std::size_t>(bytes.size() - i, 3);
-    std::uint32_t group = 0;
-    for (std::size_t j = 0; j < 3; ++j) {
-      group = group << 8 | (j < count ? static_cast<unsigned char>(bytes[i + j]) : 0U);
-    }
-    for (std::size_t j = 0; j < 4; ++j) {
-      text += j > count ? '=' : kDigits[group >> (18 - 6 * j) & 63U];
-    }
-  }
+  std::string text((bytes.size() + 2) / 3 * 4 + 1, '\0');  // OpenSSL ends it with a zero.
+  EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()), Bytes(bytes),
+                  static_cast<int>(bytes.size()));
+  text.pop_back();
   return text;
 }
 

@@ -6,21 +6,20 @@ namespace compute_domain {
 
 namespace {
 
-constexpr std::chrono::seconds kPauseFirst{30};
-constexpr std::chrono::seconds kPauseMost{3600};
+constexpr base::BackoffPolicy kBackoff = {.first = std::chrono::seconds(30),
+                                          .most = std::chrono::hours(1)};
 
 }  // namespace
 
 MissingPermissions::Noted MissingPermissions::OnForbidden(const kube::Permission& permission,
                                                           TimePoint now) {
   const auto [it, is_first] = missing_permissions_.try_emplace(permission);
-  Missing& refusal = it->second;
+  Missing& missing = it->second;
   // Requests that were under way together are refused together.
-  if (refusal.until <= now) {
-    refusal.pause = std::clamp(refusal.pause * 2, kPauseFirst, kPauseMost);
-    refusal.until = now + refusal.pause;
+  if (missing.until <= now) {
+    missing.until = now + missing.backoff.Next(kBackoff);
   }
-  return {.until = refusal.until, .is_first = is_first};
+  return {.until = missing.until, .is_first = is_first};
 }
 
 bool MissingPermissions::OnGranted(const kube::Permission& permission) {
@@ -30,8 +29,8 @@ bool MissingPermissions::OnGranted(const kube::Permission& permission) {
 std::map<kube::Permission, MissingPermissions::TimePoint> MissingPermissions::InForce(
     TimePoint now) const {
   std::map<kube::Permission, TimePoint> in_force;
-  for (const auto& [permission, refusal] : missing_permissions_) {
-    if (now < refusal.until) in_force.emplace(permission, refusal.until);
+  for (const auto& [permission, missing] : missing_permissions_) {
+    if (now < missing.until) in_force.emplace(permission, missing.until);
   }
   return in_force;
 }

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <map>
 
+#include "pkg/base/backoff.h"
 #include "pkg/base/clock.h"
 #include "pkg/kube/api/permission.h"
 
@@ -31,7 +32,7 @@ class MissingPermissions {
  private:
   struct Missing {
     TimePoint until = {};
-    std::chrono::seconds pause{0};
+    base::Backoff backoff = {};
   };
   std::map<kube::Permission, Missing> missing_permissions_;
 };

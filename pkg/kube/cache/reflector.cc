@@ -22,14 +22,16 @@ using std::chrono::nanoseconds;
 using std::chrono::seconds;
 using Kind = ReflectorProblem::Kind;
 
-// Back-off: client-go's 0.8 s and doubling. Its jitter adds up to as much again; so does ours, and
-// to stay below 30 s with it, the doubling ends at half of that.
-constexpr nanoseconds kBackOffFirst = milliseconds(800);
-constexpr nanoseconds kBackOffMost = seconds(15);
-// What only an administrator can put right is looked at often enough that it is noticed soon.
-constexpr nanoseconds kBackOffMostForPeople = seconds(5);
-// Unless we can do without, and may have to for ever.
-constexpr nanoseconds kBackOffMostWithout = std::chrono::minutes(10);
+// Client-go's 0.8 s and doubling. Its jitter adds up to as much again; so does ours, and to stay
+// below 30 s with it, the doubling ends at half of that.
+constexpr base::BackoffPolicy kBackoff = {.first = milliseconds(800), .most = seconds(15)};
+// Of a resource without which we can do, and may have to for ever.
+constexpr base::BackoffPolicy kBackoffWithout = {.first = milliseconds(800),
+                                                 .most = std::chrono::minutes(10)};
+constexpr double kJitter = 1.0;
+constexpr double kAskedJitter = 0.2;  // Of a time that the server asked for.
+// What only an administrator can repair is looked at often enough that a repair is noticed soon.
+constexpr nanoseconds kMostForPeople = seconds(5);
 constexpr nanoseconds kHealthy =
     std::chrono::minutes(2);  // After that a failure is a first one again.
 
@@ -72,8 +74,8 @@ Reflector::Reflector(ReflectorOptions options, ReflectorSink& sink, base::Random
 
 Reflector::Next Reflector::Poll(TimePoint now) {
   Next next;
-  if (under_way_) {
-    if (now < deadline_) return {.until = deadline_};
+  if (stalls_at_) {
+    if (now < *stalls_at_) return {.until = *stalls_at_};
     next.abandon = true;
     OnStall(now);
   }
@@ -81,41 +83,38 @@ Reflector::Next Reflector::Poll(TimePoint now) {
     next.until = retry_at_;
     return next;
   }
-  next.kind = phase_ == Phase::kWatch ? Next::Kind::kStream : Next::Kind::kSend;
-  next.request = Start(now);
+  const bool watches = std::holds_alternative<Watching>(state_);
+  next.kind = watches ? Next::Kind::kStream : Next::Kind::kSend;
+  next.request = watches ? StartWatch(now) : Start(now);
   return next;
 }
 
 http::Request Reflector::Start(TimePoint now) {
-  under_way_ = true;
-  started_ = now;
-  if (phase_ != Phase::kWatch) {
-    if (phase_ == Phase::kList && continue_token_.empty()) ++lists_;
-    http::Request request =
-        phase_ == Phase::kDiscover
-            ? search_->Next()
-            : ListRequest(resource_, {.ns = options_.ns,
-                                      .label_selector = options_.label_selector,
-                                      .field_selector = options_.field_selector,
-                                      .continue_token = continue_token_,
-                                      .limit = in_one_page_ ? 0 : page_.objects(),
-                                      .bytes_max = page_.bytes_max()});
-    deadline_ = now + request.timeout + kDriverGrace;
-    return request;
-  }
+  const Listing* list = std::get_if<Listing>(&state_);
+  if (list != nullptr && list->continue_token.empty()) ++lists_;
+  http::Request request = list == nullptr
+                              ? search_->Next()
+                              : ListRequest(resource_, {.ns = options_.ns,
+                                                        .label_selector = options_.label_selector,
+                                                        .field_selector = options_.field_selector,
+                                                        .continue_token = list->continue_token,
+                                                        .limit = in_one_page_ ? 0 : page_.objects(),
+                                                        .bytes_max = page_.bytes_max()});
+  stalls_at_ = now + request.timeout + kDriverGrace;
+  return request;
+}
+
+http::Request Reflector::StartWatch(TimePoint now) {
   ++watches_;
-  stream_version_ = resource_version_;
-  buffer_.clear();
-  scanner_ = Scanner();
-  frames_ = 0;
   const auto extra = static_cast<int>(random_.Fraction() * kWatchTimeoutSpread);
   http::Request request = WatchRequest(resource_, {.ns = options_.ns,
                                                    .label_selector = options_.label_selector,
                                                    .field_selector = options_.field_selector,
                                                    .resource_version = resource_version_,
                                                    .timeout = kWatchTimeoutMin + seconds(extra)});
-  hard_deadline_ = now + request.timeout + kDriverGrace;
-  deadline_ = std::min(now + options_.stall_timeout, hard_deadline_);
+  const TimePoint hard_deadline = now + request.timeout + kDriverGrace;
+  state_ = Watching{.started = now, .hard_deadline = hard_deadline};
+  stalls_at_ = std::min(now + options_.stall_timeout, hard_deadline);
   return request;
 }
 
@@ -123,33 +122,34 @@ http::Request Reflector::Start(TimePoint now) {
 // of complaint; but if its renewals stay silent too, the version may be what the server cannot
 // serve.
 void Reflector::OnStall(TimePoint now) {
-  under_way_ = false;
-  if (phase_ != Phase::kWatch) {
+  stalls_at_.reset();
+  const Watching* watch = std::get_if<Watching>(&state_);
+  if (watch == nullptr) {
     OnListError(now, {.code = ErrorCode::kDeadlineExceeded, .message = "no reply"});
     return;
   }
   logger_.Info("Renewing a watch that shows no sign of life",
                {{"resource", resource_.QualifiedName()}});
-  empty_watches_ = frames_ == 0 ? empty_watches_ + 1 : 0;
+  empty_watches_ = watch->frames == 0 ? empty_watches_ + 1 : 0;
   if (empty_watches_ >= kEmptyWatchesMax) Relist();
 }
 
 void Reflector::OnReply(TimePoint now, Result<http::Response> reply) {
-  if (!under_way_) return;
+  if (!stalls_at_) return;
   if (reply) last_progress_ = now;
   const Result<http::Response> checked = CheckStatus(std::move(reply), http::Method::kGet);
-  if (phase_ == Phase::kWatch && checked) {  // A body that was over at once.
+  if (std::holds_alternative<Watching>(state_) && checked) {  // A body that was over at once.
     if (OnStreamData(now, checked->body)) OnStreamEnd(now, {});
     return;
   }
-  under_way_ = false;
-  if (phase_ == Phase::kDiscover) {
+  stalls_at_.reset();
+  if (std::holds_alternative<Discovering>(state_)) {
     OnDiscovery(now, checked);
   } else if (checked) {
     OnListReply(now, *checked);
   } else if (search_ && checked.error().code == ErrorCode::kNotFound) {
     OnNotServed(now, checked.error());
-  } else if (phase_ == Phase::kList) {
+  } else if (std::holds_alternative<Listing>(state_)) {
     OnListError(now, checked.error());
   } else {
     const bool version_is_fine =
@@ -167,7 +167,7 @@ void Reflector::OnNotServed(TimePoint now, const Error& error) {
   } else {
     Relist();
   }
-  phase_ = Phase::kDiscover;
+  state_ = Discovering();
 }
 
 void Reflector::OnDiscovery(TimePoint now, const Result<http::Response>& reply) {
@@ -186,7 +186,8 @@ void Reflector::OnDiscovery(TimePoint now, const Result<http::Response>& reply) 
 }
 
 void Reflector::OnListError(TimePoint now, const Error& error) {
-  const bool had_pages = !continue_token_.empty();
+  const Listing* list = std::get_if<Listing>(&state_);
+  const bool had_pages = list != nullptr && !list->continue_token.empty();
   switch (error.code) {
     case ErrorCode::kGone:
       // The pages took longer than the server keeps their version. Its Status offers a token that
@@ -233,51 +234,52 @@ void Reflector::OnGone(TimePoint now, const Error& error) {
 }
 
 void Reflector::OnListReply(TimePoint now, const http::Response& reply) {
-  const Result<void> taken = TakePage(reply.body);
+  Listing& list = std::get<Listing>(state_);
+  const Result<void> taken = TakePage(list, reply.body);
   if (!taken) {
     // That the server cannot answer properly says nothing about the request: not kInvalid.
     BackOff(now, Unavailable("read the list: " + taken.error().message), Then::kListAgain);
     return;
   }
   if (!healthy_since_) healthy_since_ = now;
-  if (!continue_token_.empty()) return;
+  if (!list.continue_token.empty()) return;
 
-  if (GoesBack(list_version_)) {
+  if (GoesBack(list.version)) {
     ++versions_gone_back_;
     logger_.Warning("The server went back in time, as after a restore of etcd",
                     {{"resource", resource_.QualifiedName()},
                      {"before", resource_version_},
-                     {"after", list_version_}});
+                     {"after", list.version}});
   }
-  sink_.EndReplace(list_version_);
-  resource_version_ = list_version_;
+  sink_.EndReplace(list.version);
+  resource_version_ = list.version;
   has_synced_ = true;
   in_one_page_ = false;
   empty_watches_ = 0;
-  phase_ = Phase::kWatch;
+  state_ = Watching();
   if (healed_by_ == HealedBy::kList) Recovered();
 }
 
-Result<void> Reflector::TakePage(std::string_view body) {
+Result<void> Reflector::TakePage(Listing& list, std::string_view body) {
   const ListPage page = TRY(ReadListPage(body));
   if (page.kind != resource_.kind + "List") {
     return Fail(ErrorCode::kInvalid,
                 "its kind is \"" + page.kind + "\", not " + resource_.kind + "List");
   }
-  const bool first = continue_token_.empty();
+  const bool first = list.continue_token.empty();
   if (first) {
     // A watch from no version, or from "0", begins with events in no order.
     if (page.resource_version.empty() || page.resource_version == "0") {
       return Fail(ErrorCode::kInvalid, "it has no resourceVersion");
     }
     // The first page's version counts: should later pages be newer, the watch tells the rest.
-    list_version_ = page.resource_version;
+    list.version = page.resource_version;
     sink_.BeginReplace();
-  } else if (page.continue_token == continue_token_) {
+  } else if (page.continue_token == list.continue_token) {
     return Fail(ErrorCode::kInvalid, "a page leads to itself");
   }
   for (const std::string_view item : page.items) TRY(AddItem(item));
-  continue_token_ = page.continue_token;
+  list.continue_token = page.continue_token;
   if (!in_one_page_) page_.OnPage(body.size());
   return {};
 }
@@ -289,39 +291,40 @@ Result<void> Reflector::AddItem(std::string_view item) {
 }
 
 bool Reflector::OnStreamData(TimePoint now, std::string_view bytes) {
-  if (!under_way_ || phase_ != Phase::kWatch) return false;
+  auto* const watch = std::get_if<Watching>(&state_);
+  if (!stalls_at_ || watch == nullptr) return false;
   last_progress_ = now;
   if (healed_by_ == HealedBy::kOpenStream) Recovered();
   while (!bytes.empty()) {
-    const Scanner::Result scanned = scanner_.Scan(bytes);
+    const Scanner::Result scanned = watch->scanner.Scan(bytes);
     std::string_view piece = bytes.substr(0, scanned.used);
     bytes.remove_prefix(scanned.used);
     // Without the newline that ends the frame before, and the blank lines of a proxy.
-    if (buffer_.empty())
+    if (watch->buffer.empty())
       piece.remove_prefix(std::min(piece.find_first_not_of(" \t\r\n"), piece.size()));
 
     if (scanned.found == Scanner::Found::kBad) {
       EndStream(now, Unavailable("the watch delivers what is not JSON"), Then::kListAgain);
       return false;
     }
-    if (buffer_.size() + piece.size() > kFrameMax) {
+    if (watch->buffer.size() + piece.size() > kFrameMax) {
       EndStream(now, Unavailable("the watch delivers an event of more than 16 MiB"),
                 Then::kListAgain);
       return false;
     }
-    if (scanned.found == Scanner::Found::kValue && buffer_.empty()) {
-      if (!OnFrame(now, piece)) return false;
+    if (scanned.found == Scanner::Found::kValue && watch->buffer.empty()) {
+      if (!OnFrame(now, *watch, piece)) return false;
       continue;
     }
-    buffer_ += piece;
+    watch->buffer += piece;
     if (scanned.found == Scanner::Found::kMore) break;
-    const std::string frame = std::exchange(buffer_, std::string());
-    if (!OnFrame(now, frame)) return false;
+    const std::string frame = std::exchange(watch->buffer, std::string());
+    if (!OnFrame(now, *watch, frame)) return false;
   }
   return true;
 }
 
-bool Reflector::OnFrame(TimePoint now, std::string_view frame) {
+bool Reflector::OnFrame(TimePoint now, Watching& watch, std::string_view frame) {
   const Result<json::View> event = json::ParseRepaired(parser_, frame);
   if (event && (*event)["type"].AsString() == "ERROR") {
     const Error error = StatusError((*event)["object"], 0);
@@ -337,10 +340,10 @@ bool Reflector::OnFrame(TimePoint now, std::string_view frame) {
     EndStream(now, Unavailable("read an event: " + taken.error().message), Then::kListAgain);
     return false;
   }
-  ++frames_;
+  ++watch.frames;
   empty_watches_ = 0;
-  Prosper(now);
-  deadline_ = std::min(now + options_.stall_timeout, hard_deadline_);
+  Prosper(now, watch);
+  stalls_at_ = std::min(now + options_.stall_timeout, watch.hard_deadline);
   Recovered();
   return true;
 }
@@ -382,14 +385,15 @@ Result<void> Reflector::TakeEvent(json::View event) {
 }
 
 void Reflector::OnStreamEnd(TimePoint now, const Result<void>& result) {
-  if (!under_way_ || phase_ != Phase::kWatch) return;
-  const nanoseconds lived = now - started_;
+  const auto* const watch = std::get_if<Watching>(&state_);
+  if (!stalls_at_ || watch == nullptr) return;
+  const nanoseconds lived = now - watch->started;
   if (!result && lived < kVeryShort) {
-    under_way_ = false;
+    stalls_at_.reset();
     OnWatchError(now, result.error(), Then::kGoOn);
     return;
   }
-  const bool empty = frames_ == 0;
+  const bool empty = watch->frames == 0;
   // A connection that was cut says nothing about the version.
   empty_watches_ = result && empty && lived < kShort ? empty_watches_ + 1 : 0;
   const bool expired = empty_watches_ >= kEmptyWatchesMax;
@@ -398,12 +402,12 @@ void Reflector::OnStreamEnd(TimePoint now, const Result<void>& result) {
               expired ? Then::kListAgain : Then::kGoOn);
     return;
   }
-  under_way_ = false;
+  stalls_at_.reset();
   if (!result) OnCut(lived, result.error());
-  Prosper(now);
+  Prosper(now, *watch);
   Recovered();
   short_watches_ = lived < kVeryShort ? short_watches_ + 1 : 0;
-  if (short_watches_ > kShortWatchesMax) retry_at_ = started_ + kVeryShort;
+  if (short_watches_ > kShortWatchesMax) retry_at_ = watch->started + kVeryShort;
   if (expired) OnGone(now, Unavailable("its watches end soon, without an event"));
 }
 
@@ -418,44 +422,37 @@ void Reflector::OnCut(nanoseconds lived, const Error& error) {
 }
 
 // The watch delivered something, or lasted.
-void Reflector::Prosper(TimePoint now) {
+void Reflector::Prosper(TimePoint now, const Watching& watch) {
   if (!healthy_since_) healthy_since_ = now;
-  if (now - started_ < kShort) return;
+  if (now - watch.started < kShort) return;
   gone_ = false;
   searched_ = false;
 }
 
 void Reflector::EndStream(TimePoint now, const Error& error, Then then) {
-  under_way_ = false;
-  buffer_ = std::string();
+  stalls_at_.reset();
+  if (auto* const watch = std::get_if<Watching>(&state_)) watch->buffer = std::string();
   OnWatchError(now, error, then);
   healed_by_ = HealedBy::kFrame;
 }
 
 void Reflector::Relist() {
-  phase_ = Phase::kList;
-  continue_token_.clear();
+  state_ = Listing();
   empty_watches_ = 0;
 }
 
 void Reflector::BackOff(TimePoint now, const Error& error, Then then) {
   Report(error);
-  if (healthy_since_ && now - *healthy_since_ >= kHealthy) back_off_ = nanoseconds(0);
+  if (healthy_since_ && now - *healthy_since_ >= kHealthy) backoff_.Reset();
   healthy_since_.reset();
   const bool do_without = problem_.kind == Kind::kForbidden && !options_.cost_without.empty();
   const bool for_people = problem_.kind != Kind::kUnavailable && !do_without;
-  back_off_ =
-      std::clamp(back_off_ * 2, kBackOffFirst, do_without ? kBackOffMostWithout : kBackOffMost);
-  const nanoseconds base = for_people ? std::min(back_off_, kBackOffMostForPeople) : back_off_;
+  const nanoseconds delay = backoff_.Next(do_without ? kBackoffWithout : kBackoff);
+  const nanoseconds least = for_people ? std::min(delay, kMostForPeople) : delay;
   const nanoseconds asked = error.retry_after.value_or(seconds(0));
-  retry_at_ = now + std::max(Jittered(base, 1.0), Jittered(asked, 0.2));
+  retry_at_ = now + std::max(base::Jittered(least, kJitter, random_),
+                             base::Jittered(asked, kAskedJitter, random_));
   if (then == Then::kListAgain) Relist();
-}
-
-// `least`, plus up to `share` of it.
-nanoseconds Reflector::Jittered(nanoseconds least, double share) {
-  const double extra = static_cast<double>(least.count()) * share * random_.Fraction();
-  return least + nanoseconds(static_cast<nanoseconds::rep>(extra));
 }
 
 // What is wrong and what to do, for an administrator.
@@ -464,14 +461,14 @@ std::string Reflector::Advice(const Error& error) const {
   const std::string said = " (" + error.message + ")";
   switch (KindOf(error)) {
     case Kind::kForbidden: {
-      if (phase_ == Phase::kDiscover) {
+      if (std::holds_alternative<Discovering>(state_)) {
         return "let this identity read /apis/" + resource_.group +
                ", as the ClusterRole system:discovery does" + said;
       }
       const std::string where =
           options_.ns.empty() ? "at cluster scope" : "in namespace " + options_.ns;
-      return std::string("grant ") + (phase_ == Phase::kWatch ? "watch" : "list") + " on " + name +
-             " " + where + " to this identity" + said;
+      return std::string("grant ") + (std::holds_alternative<Watching>(state_) ? "watch" : "list") +
+             " on " + name + " " + where + " to this identity" + said;
     }
     case Kind::kNotServed:
       if (search_) return "enable one version of " + name + " at the API server" + said;
@@ -483,7 +480,7 @@ std::string Reflector::Advice(const Error& error) const {
 }
 
 void Reflector::Report(const Error& error) {
-  const bool watch = phase_ == Phase::kWatch;
+  const bool watch = std::holds_alternative<Watching>(state_);
   problem_ = {.kind = KindOf(error), .message = Advice(error)};
   healed_by_ = watch ? HealedBy::kOpenStream : HealedBy::kList;
   const bool known = reported_ == error.code;

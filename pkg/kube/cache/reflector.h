@@ -14,8 +14,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
+#include "pkg/base/backoff.h"
 #include "pkg/base/clock.h"
 #include "pkg/base/log.h"
 #include "pkg/base/random.h"
@@ -126,29 +128,41 @@ class Reflector {
 
  private:
   using TimePoint = base::Clock::TimePoint;
-  enum class Phase { kDiscover, kList, kWatch };
+  // What it is doing. Each case has the data that lives for as long.
+  struct Discovering {};  // Which version of the resource is served.
+  struct Listing {
+    std::string continue_token = {};  // Of the next page. Empty: the first.
+    std::string version = {};         // Of the first page.
+  };
+  struct Watching {
+    TimePoint started = {};
+    TimePoint hard_deadline = {};  // Whatever it delivers.
+    std::string buffer = {};       // Of a frame whose end has not come.
+    json::Scanner scanner = {};    // Stands at the end of `buffer`.
+    std::uint64_t frames = 0;
+  };
   enum class Then { kListAgain, kGoOn };  // After a back-off; kGoOn: the same page or version.
   enum class HealedBy { kList, kOpenStream, kFrame };  // What proves that a problem is over.
 
   [[nodiscard]] http::Request Start(TimePoint now);
+  [[nodiscard]] http::Request StartWatch(TimePoint now);
   void OnStall(TimePoint now);
   void OnDiscovery(TimePoint now, const base::Result<http::Response>& reply);
   void OnNotServed(TimePoint now, const base::Error& error);
   void OnListError(TimePoint now, const base::Error& error);
   void OnWatchError(TimePoint now, const base::Error& error, Then then);
   void OnListReply(TimePoint now, const http::Response& reply);
-  [[nodiscard]] base::Result<void> TakePage(std::string_view body);
+  [[nodiscard]] base::Result<void> TakePage(Listing& list, std::string_view body);
   [[nodiscard]] base::Result<void> AddItem(std::string_view item);
   void OnGone(TimePoint now, const base::Error& error);
   void OnCut(std::chrono::nanoseconds lived, const base::Error& error);
-  void Prosper(TimePoint now);
+  void Prosper(TimePoint now, const Watching& watch);
   void EndStream(TimePoint now, const base::Error& error, Then then);
-  [[nodiscard]] bool OnFrame(TimePoint now, std::string_view frame);
+  [[nodiscard]] bool OnFrame(TimePoint now, Watching& watch, std::string_view frame);
   [[nodiscard]] base::Result<void> TakeEvent(json::View event);
 
   void Relist();
   void BackOff(TimePoint now, const base::Error& error, Then then);
-  [[nodiscard]] std::chrono::nanoseconds Jittered(std::chrono::nanoseconds least, double share);
   [[nodiscard]] std::string Advice(const base::Error& error) const;
   void Report(const base::Error& error);
   void Recovered();
@@ -164,30 +178,19 @@ class Reflector {
   std::optional<VersionSearch> search_;  // Of a resource with several versions.
   bool searched_ = false;                // 404, and no good watch since.
 
-  Phase phase_ = Phase::kList;
-  bool under_way_ = false;        // A request or stream.
-  TimePoint started_ = {};        // The request under way.
-  TimePoint deadline_ = {};       // When it has stalled.
-  TimePoint hard_deadline_ = {};  // For a stream: whatever it delivers.
+  std::variant<Discovering, Listing, Watching> state_ = Listing();
+  std::optional<TimePoint> stalls_at_;  // When the request or stream under way has. Empty: none is.
 
-  // Back-off.
   TimePoint retry_at_ = TimePoint::min();
-  std::chrono::nanoseconds back_off_{0};
+  base::Backoff backoff_;
   std::optional<TimePoint> healthy_since_;  // Since the first good answer after a failure.
 
-  // The list being read.
+  // How lists are paged.
   PageLimit page_;
   bool in_one_page_ = false;
-  bool has_synced_ = false;
-  std::string continue_token_;
-  std::string list_version_;
 
-  // The watch.
-  std::string resource_version_;  // Of the last event that reached the sink.
-  std::string stream_version_;    // The same when the stream began.
-  std::string buffer_;            // Of a frame whose end has not come.
-  json::Scanner scanner_;         // Stands at the end of `buffer_`.
-  std::uint64_t frames_ = 0;      // Of this stream.
+  bool has_synced_ = false;
+  std::string resource_version_;  // Of the last list or event that reached the sink.
   int empty_watches_ = 0;         // In a row, from one version.
   int short_watches_ = 0;         // In a row, however much they delivered.
   bool gone_ = false;             // 410, and no good watch since.

@@ -1,5 +1,5 @@
 // What an exec plugin printed, kept fresh: the plugin is run again before that expires and when the
-// API server rejects it (see ExecPace). Requests never wait for it.
+// API server rejects it (see ExecSchedule). Requests never wait for it.
 //
 // Thread-safe, but one thread runs the plugin: RunIfDue() and WaitUntilDue() by turns. While it
 // fails the last credential stays, also after it has expired: the API server's word for that is
@@ -18,7 +18,7 @@
 #include "pkg/base/mutex.h"
 #include "pkg/base/result.h"
 #include "pkg/http/endpoint.h"
-#include "pkg/kube/client/exec_pace.h"
+#include "pkg/kube/client/exec_schedule.h"
 #include "pkg/kube/client/exec_plugin.h"
 
 namespace kube {
@@ -57,7 +57,7 @@ class ExecCredentials final : public http::Credentials {
   base::Logger& logger_;
   mutable base::Mutex mutex_;
   mutable std::condition_variable_any changed_cv_;
-  ExecPace pace_ GUARDED_BY(mutex_);
+  ExecSchedule pace_ GUARDED_BY(mutex_);
   std::optional<ExecCredential> credential_ GUARDED_BY(mutex_);  // The last good one.
   std::optional<TimePoint> expires_at_ GUARDED_BY(mutex_);       // Of that.
   std::optional<base::Error> error_ GUARDED_BY(mutex_);          // Of the last run, if it failed.

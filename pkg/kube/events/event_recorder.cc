@@ -35,8 +35,7 @@ constexpr std::chrono::milliseconds kPace{50};  // Between requests: other write
 constexpr seconds kTimeout{5};
 constexpr seconds kRetry{10};  // Give or take a quarter.
 constexpr int kAttemptsMax = 12;
-constexpr minutes kMutedFirst{1};
-constexpr minutes kMutedMost{60};
+constexpr base::BackoffPolicy kMuted = {.first = minutes(1), .most = minutes(60)};
 constexpr minutes kReportPace{10};
 
 // An Event lies beside what it regards; what lies in no namespace has its Events in this one.
@@ -133,8 +132,9 @@ bool EventRecorder::MakeRoom() {
 bool EventRecorder::IsMuted(const std::string& ns) {
   const TimePoint now = clock_.Now();
   // How long it was is remembered for as long again.
-  std::erase_if(muted_,
-                [&](const auto& entry) { return entry.second.until + entry.second.pause <= now; });
+  std::erase_if(muted_, [&](const auto& entry) {
+    return entry.second.until + entry.second.backoff.delay() <= now;
+  });
   const auto muted = muted_.find(ns);
   return muted != muted_.end() && now < muted->second.until;
 }
@@ -255,8 +255,7 @@ void EventRecorder::OnError(AllSeries::iterator told, const base::Error& error) 
 
 void EventRecorder::Mute(const std::string& ns, const base::Error& error) {
   Muted& muted = muted_[ns];
-  muted.pause = std::clamp(muted.pause * 2, kMutedFirst, kMutedMost);
-  muted.until = clock_.Now() + muted.pause;
+  muted.until = clock_.Now() + muted.backoff.Next(kMuted);
   const auto lost =
       std::erase_if(series_, [&](const auto& entry) { return NamespaceOf(entry.first) == ns; });
   Lose(lost, error.code, error.message);

@@ -20,6 +20,7 @@
 #include <optional>
 #include <string>
 
+#include "pkg/base/backoff.h"
 #include "pkg/base/clock.h"
 #include "pkg/base/log.h"
 #include "pkg/base/random.h"
@@ -98,7 +99,7 @@ class EventRecorder {
   std::map<Uid, Bucket> buckets_;            // Those that are not full.
   struct Muted {
     TimePoint until = {};
-    std::chrono::minutes pause{0};
+    base::Backoff backoff = {};
   };
   std::map<std::string, Muted> muted_;  // Namespaces.
   Counts counts_;

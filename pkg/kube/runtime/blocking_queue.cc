@@ -13,8 +13,8 @@ constexpr std::chrono::seconds kWaitMax{1};
 }  // namespace
 
 BlockingQueue::BlockingQueue(base::Random& random, const base::Clock& clock,
-                             WorkQueue::BackOff back_off)
-    : clock_(clock), queue_(random, back_off) {}
+                             const base::BackoffPolicy& backoff)
+    : clock_(clock), queue_(random, backoff) {}
 
 // Waking one thread is enough, because it wakes the next if it leaves something behind.
 void BlockingQueue::Add(const std::string& key) {

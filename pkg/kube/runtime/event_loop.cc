@@ -9,10 +9,9 @@ namespace kube {
 
 namespace {
 
-using base::MutexLock;
-
 constexpr std::size_t kInboxMax = 1000;
 constexpr std::chrono::seconds kFlush{2};
+constexpr std::chrono::nanoseconds kWaitMost = std::chrono::hours(1);  // Where nothing is due.
 
 }  // namespace
 
@@ -22,44 +21,27 @@ EventLoop::EventLoop(std::string controller, const std::string& instance, const 
 
 void EventLoop::Record(std::vector<Event> events) {
   if (events.empty()) return;
-  const MutexLock lock(mutex_);
-  for (Event& event : events) {
-    if (inbox_.size() < kInboxMax) {
-      inbox_.push_back(std::move(event));
-    } else {
-      ++overflow_;
+  inbox_.With([&](Inbox& inbox) {
+    for (Event& event : events) {
+      if (inbox.events.size() < kInboxMax) {
+        inbox.events.push_back(std::move(event));
+      } else {
+        ++inbox.overflow;
+      }
     }
-  }
-  changed_cv_.notify_all();
+  });
+  wakes_.Wake();
 }
 
 void EventLoop::TakeInbox() {
-  std::vector<Event> events;
-  {
-    const MutexLock lock(mutex_);
-    events.swap(inbox_);
-  }
+  std::vector<Event> events =
+      inbox_.With([](Inbox& inbox) { return std::exchange(inbox.events, {}); });
   for (Event& event : events) recorder_.Record(std::move(event));
-  const MutexLock lock(mutex_);
-  counts_ = recorder_.counts();
-}
-
-// Returns early when there is something new, which may be that `stop` was requested.
-void EventLoop::Wait(TimePoint until, const std::stop_token& stop, bool is_stopping) {
-  const MutexLock lock(mutex_);
-  if (!inbox_.empty() || stop.stop_requested() != is_stopping) return;
-  if (until == TimePoint::max()) {
-    changed_cv_.wait(mutex_);
-  } else {
-    changed_cv_.wait_for(mutex_, until - clock_.Now());
-  }
+  inbox_.With([&](Inbox& inbox) { inbox.counts = recorder_.counts(); });
 }
 
 void EventLoop::Run(const std::stop_token& stop, http::Transport& transport) {
-  const std::stop_callback wake(stop, [this] {
-    const MutexLock lock(mutex_);
-    changed_cv_.notify_all();
-  });
+  const std::stop_callback wake(stop, [this] { wakes_.Wake(); });
   std::optional<TimePoint> end;
   while (true) {
     if (stop.stop_requested() && !end) end = clock_.Now() + kFlush;
@@ -71,13 +53,16 @@ void EventLoop::Run(const std::stop_token& stop, http::Transport& transport) {
       continue;
     }
     if (end && next.until >= *end) return;
-    Wait(next.until, stop, end.has_value());
+    const bool is_due = next.until < clock_.Now() + kWaitMost;
+    static_cast<void>(wakes_.Wait(is_due ? next.until - clock_.Now() : kWaitMost));
   }
 }
 
 EventRecorder::Counts EventLoop::counts() const {
-  const MutexLock lock(mutex_);
-  return {.sent = counts_.sent, .dropped = counts_.dropped + overflow_};
+  return inbox_.With([](const Inbox& inbox) {
+    return EventRecorder::Counts{.sent = inbox.counts.sent,
+                                 .dropped = inbox.counts.dropped + inbox.overflow};
+  });
 }
 
 }  // namespace kube

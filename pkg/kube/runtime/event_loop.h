@@ -3,7 +3,6 @@
 // Thread-safe. Bound: 1000 events that the sending thread has not looked at yet; more are dropped.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <stop_token>
 #include <string>
@@ -13,6 +12,7 @@
 #include "pkg/base/log.h"
 #include "pkg/base/mutex.h"
 #include "pkg/base/random.h"
+#include "pkg/base/task_queue.h"
 #include "pkg/http/transport.h"
 #include "pkg/kube/events/event_recorder.h"
 
@@ -35,17 +35,18 @@ class EventLoop {
 
  private:
   using TimePoint = base::Clock::TimePoint;
+  struct Inbox {
+    std::vector<Event> events = {};
+    std::uint64_t overflow = 0;
+    EventRecorder::Counts counts = {};  // Of the recorder.
+  };
 
   void TakeInbox();
-  void Wait(TimePoint until, const std::stop_token& stop, bool is_stopping);
 
   const base::Clock& clock_;
   EventRecorder recorder_;  // Used by the thread in Run().
-  mutable base::Mutex mutex_;
-  std::condition_variable_any changed_cv_;
-  std::vector<Event> inbox_ GUARDED_BY(mutex_);
-  std::uint64_t overflow_ GUARDED_BY(mutex_) = 0;
-  EventRecorder::Counts counts_ GUARDED_BY(mutex_);  // Of the recorder.
+  base::Guarded<Inbox> inbox_;
+  base::TaskQueue wakes_;  // Tells Run() that there is something new.
 };
 
 }  // namespace kube

@@ -28,17 +28,8 @@ void WorkQueue::AddAt(const std::string& key, TimePoint when, TimePoint now) {
 
 void WorkQueue::AddAfterFailure(const std::string& key, TimePoint now,
                                 std::chrono::seconds at_least) {
-  using std::chrono::nanoseconds;
-  constexpr double kJitter = 0.2;  // So that keys that failed together do not come back together.
-  nanoseconds delay = back_off_.first;
-  int& failures = failures_[key];
-  for (int i = 0; i < failures && delay < back_off_.most; ++i) delay *= 2;
-  ++failures;
   ++retries_;
-  delay = std::max<nanoseconds>(std::min<nanoseconds>(delay, back_off_.most), at_least);
-  const auto jitter = static_cast<nanoseconds::rep>(static_cast<double>(delay.count()) * kJitter *
-                                                    random_.Fraction());
-  AddAt(key, now + delay + nanoseconds(jitter), now);
+  AddAt(key, now + failures_[key].Next(backoff_, random_, at_least), now);
 }
 
 std::optional<std::string> WorkQueue::Get(TimePoint now) {

@@ -17,6 +17,7 @@
 #include <string>
 #include <utility>
 
+#include "pkg/base/backoff.h"
 #include "pkg/base/clock.h"
 #include "pkg/base/random.h"
 
@@ -26,14 +27,12 @@ class WorkQueue {
  public:
   using TimePoint = base::Clock::TimePoint;
 
-  // How a key that fails is paced: doubling from `first` to `most`, plus up to 20 % at random.
-  struct BackOff {
-    std::chrono::milliseconds first{5};
-    std::chrono::milliseconds most{30'000};
-  };
+  // For keys that fail.
+  static constexpr base::BackoffPolicy kBackoff = {
+      .first = std::chrono::milliseconds(5), .most = std::chrono::seconds(30), .jitter = 0.2};
 
-  explicit WorkQueue(base::Random& random) : WorkQueue(random, BackOff()) {}
-  WorkQueue(base::Random& random, BackOff back_off) : random_(random), back_off_(back_off) {}
+  explicit WorkQueue(base::Random& random, const base::BackoffPolicy& backoff = kBackoff)
+      : random_(random), backoff_(backoff) {}
 
   // Hands `key` out as soon as may be; a delay that it still had is over.
   void Add(const std::string& key, TimePoint now);
@@ -83,13 +82,13 @@ class WorkQueue {
   void MoveDue(TimePoint now);
 
   base::Random& random_;
-  const BackOff back_off_;
+  const base::BackoffPolicy backoff_;
   std::deque<std::string> ready_;
   std::map<std::string, TimePoint> dirty_;   // Waits in `ready_`, or for Done(); since when.
   std::map<std::string, Held> in_progress_;  // Held by a worker until Done().
   std::map<std::string, TimePoint> waiting_;
   std::set<std::pair<TimePoint, std::string>> by_time_;  // The same, in order of time.
-  std::map<std::string, int> failures_;                  // In a row, since the last Forget().
+  std::map<std::string, base::Backoff> failures_;        // Since the last Forget().
   std::uint64_t adds_ = 0;
   std::uint64_t retries_ = 0;
 };

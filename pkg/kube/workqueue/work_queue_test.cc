@@ -153,7 +153,7 @@ TEST_F(WorkQueueTest, WQ3_SuccessForgetsTheFailures) {
 }
 
 TEST_F(WorkQueueTest, WQ3_JitterAddsUpToAFifth) {
-  WorkQueue queue(high_, {.first = milliseconds(1000), .most = milliseconds(8000)});
+  WorkQueue queue(high_, {.first = milliseconds(1000), .most = milliseconds(8000), .jitter = 0.2});
   EXPECT_EQ(Fail(queue), milliseconds(1199));
   EXPECT_EQ(Fail(queue), milliseconds(2399));
   for (int i = 0; i < 9; ++i) (void)Fail(queue);

@@ -7,16 +7,17 @@
 #include <chrono>
 #include <optional>
 
+#include "pkg/base/backoff.h"
 #include "pkg/base/clock.h"
 
 namespace kube {
 
-class ExecPace {
+class ExecSchedule {
  public:
   using TimePoint = base::Clock::TimePoint;
 
   // The first run is due at once.
-  explicit ExecPace(TimePoint now) : due_(now) {}
+  explicit ExecSchedule(TimePoint now) : due_(now) {}
 
   // The result of a run that has just ended. `life`: for how long its credential is good; empty:
   // for as long as the API server takes it.
@@ -32,8 +33,8 @@ class ExecPace {
   TimePoint due_;
   TimePoint succeeded_at_ = {};
   bool is_taken_ = false;  // The last run succeeded, and nothing was rejected since.
-  int failures_ = 0;       // In a row.
-  int rejections_ = 0;     // Of credentials in a row that were rejected soon.
+  base::Backoff failures_;
+  base::Backoff rejections_;  // Of credentials that were rejected soon.
 };
 
 }  // namespace kube

@@ -1,4 +1,4 @@
-#include "pkg/kube/client/exec_pace.h"
+#include "pkg/kube/client/exec_schedule.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@ using std::chrono::hours;
 using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
-using TimePoint = ExecPace::TimePoint;
+using TimePoint = ExecSchedule::TimePoint;
 
 constexpr TimePoint kStart{hours(1)};
 
@@ -29,14 +29,14 @@ TEST(ExecPace, CR5_RunsAgainATenthOfTheLifeBeforeItEnds) {
       {hours(24 * 365), hours(24 * 365) - minutes(5)},
   };
   for (const Row& row : rows) {
-    ExecPace pace(kStart);
+    ExecSchedule pace(kStart);
     pace.Succeeded(kStart, row.life);
     EXPECT_EQ(pace.due() - kStart, row.want) << row.life.count();
   }
 }
 
 TEST(ExecPace, CR5_WhatNeverExpiresIsKeptUntilItIsRejected) {
-  ExecPace pace(kStart);
+  ExecSchedule pace(kStart);
   EXPECT_EQ(pace.due(), kStart);
   pace.Succeeded(kStart, {});
   EXPECT_EQ(pace.due(), TimePoint::max());
@@ -45,7 +45,7 @@ TEST(ExecPace, CR5_WhatNeverExpiresIsKeptUntilItIsRejected) {
 }
 
 TEST(ExecPace, CR5_FailuresAreTriedAgainEverMoreRarelyUntilOneSucceeds) {
-  ExecPace pace(kStart);
+  ExecSchedule pace(kStart);
   for (const int count : {1, 2, 4, 8, 16, 32, 60, 60}) {
     const seconds want(count);
     pace.Failed(kStart);
@@ -59,7 +59,7 @@ TEST(ExecPace, CR5_FailuresAreTriedAgainEverMoreRarelyUntilOneSucceeds) {
 }
 
 TEST(ExecPace, CR2_ServerThatRejectsEverythingCausesFewRuns) {
-  ExecPace pace(kStart);
+  ExecSchedule pace(kStart);
   TimePoint now = kStart;
   int runs = 0;
   while (now < kStart + hours(1)) {
@@ -74,7 +74,7 @@ TEST(ExecPace, CR2_ServerThatRejectsEverythingCausesFewRuns) {
 }
 
 TEST(ExecPace, CR2_RejectionAfterAQuietTimeIsAnsweredAtOnce) {
-  ExecPace pace(kStart);
+  ExecSchedule pace(kStart);
   TimePoint now = kStart;
   for (int i = 0; i < 10; ++i) {  // Rejected soon after each of them.
     pace.Succeeded(now, {});
@@ -87,7 +87,7 @@ TEST(ExecPace, CR2_RejectionAfterAQuietTimeIsAnsweredAtOnce) {
 }
 
 TEST(ExecPace, CR2_RejectionNeverPutsOffARunThatIsDueAnyway) {
-  ExecPace pace(kStart);
+  ExecSchedule pace(kStart);
   TimePoint now = kStart;
   for (int i = 0; i < 10; ++i) {
     pace.Succeeded(now, seconds(30));

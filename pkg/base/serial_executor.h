@@ -1,0 +1,42 @@
+// A thread that runs tasks one after the other. They may block.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <stop_token>
+#include <thread>
+#include <utility>
+
+#include "pkg/base/task_queue.h"
+
+namespace base {
+
+// Post() is thread-safe. Bound: as of TaskQueue. The destructor waits for the task that runs, and
+// begins no other.
+class SerialExecutor {
+ public:
+  // Ends soon once `stop` is requested.
+  using Task = std::function<void(const std::stop_token& stop)>;
+
+  SerialExecutor() : thread_([this](const std::stop_token& stop) { Run(stop); }) {}
+
+  void Post(Task task) {
+    tasks_.Post([this, task = std::move(task)] { task(thread_.get_stop_token()); });
+  }
+
+ private:
+  void Run(const std::stop_token& stop) {
+    const std::stop_callback wake(stop, [this] { tasks_.Wake(); });
+    while (!stop.stop_requested()) {
+      for (const TaskQueue::Task& task : tasks_.Wait(std::chrono::hours(1))) {
+        if (stop.stop_requested()) return;
+        task();
+      }
+    }
+  }
+
+  TaskQueue tasks_;
+  std::jthread thread_;  // Last: it uses the others.
+};
+
+}  // namespace base
