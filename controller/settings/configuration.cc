@@ -1,13 +1,13 @@
 #include "controller/settings/configuration.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <numeric>
 #include <set>
 #include <vector>
 
 #include "controller/api/names.h"
+#include "controller/settings/table.h"
 #include "pkg/base/duration.h"
 #include "pkg/kube/api/names.h"
 #include "pkg/yaml/document.h"
@@ -23,110 +23,6 @@ using json::Value;
 
 constexpr std::string_view kApiVersion = "cdom.dev/v1alpha1";
 constexpr std::string_view kKind = "ControllerConfiguration";
-
-constexpr std::array kFields = {
-    Field{"daemons.priorityClassName", FieldType::kText, "system-node-critical",
-          "Priority class of the daemon pods. The default keeps them from being evicted and lets "
-          "them in first; no quota is needed for it. Empty: the cluster's default"},
-    Field{
-        "daemons.resources.requests", FieldType::kQuantities, "none",
-        "Resources that a daemon asks for, such as `{cpu: 100m, memory: 256Mi}`. Where the pods of "
-        "a job ask for all of a node, it would drive them out"},
-    Field{"daemons.resources.limits", FieldType::kQuantities, "none",
-          "And may not exceed. A memory limit that is too low ends IMEX, and with it the jobs of "
-          "all peers"},
-    Field{"daemons.imagePullPolicy", FieldType::kText, "Kubernetes' own",
-          "When the daemons' image is pulled", "Always|IfNotPresent|Never"},
-    Field{"daemons.imagePullSecrets", FieldType::kTexts, "none",
-          "Names of pull secrets in the driver namespace. The flag "
-          "`--cd-daemon-image-pull-secret-names` takes precedence"},
-    Field{"daemons.tolerations[].key", FieldType::kText, "any",
-          "Taint that the daemons tolerate. Without `daemons.tolerations` they tolerate every "
-          "taint; an empty list: none"},
-    Field{"daemons.tolerations[].operator", FieldType::kText, "Equal",
-          "How the taint's value is compared", "Equal|Exists"},
-    Field{"daemons.tolerations[].value", FieldType::kText, "empty", "Value of the taint"},
-    Field{"daemons.tolerations[].effect", FieldType::kText, "any", "Effect of the taint",
-          "NoSchedule|NoExecute|PreferNoSchedule"},
-    Field{"daemons.tolerations[].tolerationSeconds", FieldType::kInteger, "for ever",
-          "How long a NoExecute taint is tolerated"},
-    Field{"daemons.dnsConfig.nameservers", FieldType::kTexts, "none", "Further name servers"},
-    Field{"daemons.dnsConfig.searches", FieldType::kTexts, "none", "Further search domains"},
-    Field{
-        "daemons.dnsConfig.options[].name", FieldType::kText, "ndots",
-        "Option of the resolver. Without `daemons.dnsConfig` it is `ndots` with value `1`: a name "
-        "with a dot is looked up as it stands, and not with each search domain first"},
-    Field{"daemons.dnsConfig.options[].value", FieldType::kText, "1", "Its value"},
-    Field{"daemons.securityContext.runAsUser", FieldType::kInteger, "the image's",
-          "User of the daemon's container"},
-    Field{"daemons.securityContext.runAsGroup", FieldType::kInteger, "the image's", "Its group"},
-    Field{"daemons.securityContext.runAsNonRoot", FieldType::kFlag, "false",
-          "Whether Kubernetes refuses to start it as root"},
-    Field{"daemons.securityContext.privileged", FieldType::kFlag, "false",
-          "Whether it may do anything on the node; no daemon needs it"},
-    Field{"daemons.securityContext.allowPrivilegeEscalation", FieldType::kFlag, "true",
-          "Whether it may gain rights that it did not start with"},
-    Field{"daemons.securityContext.readOnlyRootFilesystem", FieldType::kFlag, "false",
-          "Whether its files are read-only. NVIDIA's daemon writes its configuration to a mount, "
-          "and its statistics to `/var/log`"},
-    Field{"daemons.securityContext.capabilities.add", FieldType::kTexts, "none",
-          "Capabilities that it gets"},
-    Field{"daemons.securityContext.capabilities.drop", FieldType::kTexts, "none",
-          "Capabilities that it loses"},
-    Field{"daemons.securityContext.seccompProfile.type", FieldType::kText, "Kubernetes' own",
-          "Filter of system calls", "RuntimeDefault|Unconfined|Localhost"},
-    Field{"daemons.securityContext.seccompProfile.localhostProfile", FieldType::kText, "none",
-          "Its file on the node, with type `Localhost`"},
-    Field{"daemons.seLinuxOptions.user", FieldType::kText, "the runtime's",
-          "SELinux user of the container"},
-    Field{"daemons.seLinuxOptions.role", FieldType::kText, "the runtime's", "Its role"},
-    Field{"daemons.seLinuxOptions.type", FieldType::kText, "the runtime's", "Its type"},
-    Field{"daemons.seLinuxOptions.level", FieldType::kText, "the runtime's", "Its level"},
-    Field{"daemons.schedulerName", FieldType::kText, "Kubernetes' own",
-          "Scheduler that places the daemon pods"},
-    Field{"daemons.nodeSelector", FieldType::kMap, "none",
-          "Labels that a node must have, besides the domain's own"},
-    Field{"daemons.imex.nodeDisconnectedGraceTime", FieldType::kInteger, "-1",
-          "Seconds for which IMEX keeps the memory of a peer that is gone; -1: for ever. Goes to "
-          "the daemon as `IMEX_NODE_DISCONNECTED_GRACE_TIME`"},
-    Field{"daemons.imex.authEncryption", FieldType::kFlag, "false",
-          "Whether IMEX authenticates and encrypts. Goes to the daemon as "
-          "`IMEX_ENABLE_AUTH_ENCRYPTION`; its keys are the daemon image's affair"},
-    Field{"deletion.grace", FieldType::kDuration, "10m",
-          "How long a deletion waits for pods that use the domain. The flag `--deletion-grace` "
-          "takes precedence"},
-    Field{"membership.indexHold", FieldType::kDuration, "60s",
-          "How long a node that went away keeps its IMEX index, with "
-          "`--membership-writer=controller`; 0: it does not"},
-    Field{
-        "nodes.leavingTaints", FieldType::kTexts,
-        "`ToBeDeletedByClusterAutoscaler`, `karpenter.sh/disrupted`, "
-        "`cloud.google.com/impending-node-termination`, `aws-node-termination-handler/*`, "
-        "`node.kubernetes.io/out-of-service`",
-        "Keys of taints by which a node is known to be about to go, as one that is cordoned is in "
-        "any case (`NodeLeaving`). With `/*` at its end one stands for all keys of a prefix. A "
-        "taint with effect PreferNoSchedule says nothing"},
-    Field{
-        "roll.policy", FieldType::kText, "WhenIdle",
-        "When a daemon of an older template is replaced: while no claim of its domain is on a node "
-        "of its clique, or also under a job, which that ends. The annotation "
-        "`cdom.dev/daemon-roll` of a domain takes precedence",
-        "WhenIdle|Always"},
-    Field{"roll.cliques", FieldType::kInteger, "3",
-          "In so many cliques of the whole cluster daemons are replaced at a time"},
-    Field{"roll.settle", FieldType::kDuration, "10s",
-          "A replacement serves for so long before the next daemon is replaced"},
-    Field{"roll.deadline", FieldType::kDuration, "5m",
-          "A replacement that does not serve after this time stops the roll in all domains"},
-    Field{"status.window", FieldType::kDuration, "500ms",
-          "Changes of a status or a clique that come within this time after a write are written "
-          "together. What takes readiness away is written at once"},
-    Field{"status.nameOthers", FieldType::kText, "SameNamespace",
-          "Whether conditions and Events of a domain name the domains and claims of other "
-          "namespaces that stand in its way, or only say that there are such. `/debug/domains` "
-          "always names them",
-          "SameNamespace|Always"},
-};
 
 // Changes needed to make one word of the other.
 std::size_t Distance(std::string_view a, std::string_view b) {
@@ -147,8 +43,8 @@ std::size_t Distance(std::string_view a, std::string_view b) {
 std::set<std::string> NamesBelow(const std::string& prefix) {
   std::set<std::string> names;
   if (prefix.empty()) names = {"apiVersion", "kind"};
-  for (const Field& field : kFields) {
-    if (!field.path.starts_with(prefix)) continue;
+  for (const Setting& field : Table()) {
+    if (field.path.empty() || !field.path.starts_with(prefix)) continue;
     const std::string_view rest = field.path.substr(prefix.size());
     names.emplace(rest.substr(0, rest.find_first_of(".[")));
   }
@@ -160,14 +56,15 @@ std::string Nearest(const std::string& name, const std::set<std::string>& names)
                                    [&](const std::string& known) { return Distance(name, known); });
 }
 
-const Field* FindField(const std::string& path) {
-  const auto it = std::ranges::find(kFields, path, &Field::path);
-  return it == kFields.end() ? nullptr : &*it;
+const Setting* FindField(const std::string& path) {
+  const auto table = Table();
+  const auto it = std::ranges::find(table, path, &Setting::path);
+  return it == table.end() ? nullptr : &*it;
 }
 
 bool HasFieldsBelow(const std::string& prefix) {
-  return std::ranges::any_of(kFields,
-                             [&](const Field& field) { return field.path.starts_with(prefix); });
+  return std::ranges::any_of(Table(),
+                             [&](const Setting& field) { return field.path.starts_with(prefix); });
 }
 
 bool IsAllowed(std::string_view allowed, std::string_view value) {
@@ -234,7 +131,7 @@ class Reader {
 
   [[nodiscard]] Result<Value> Member(const YAML::Node& node, const std::string& path,
                                      const std::string& shown) const {
-    if (const Field* field = FindField(path)) return Leaf(node, *field, shown);
+    if (const Setting* field = FindField(path)) return Leaf(node, *field, shown);
     if (path == "apiVersion" || path == "kind") return Text(node, shown);
     if (!HasFieldsBelow(path + "[].")) {
       if (!node.IsMap()) return Wrong(node, shown, "write a map");
@@ -250,7 +147,7 @@ class Reader {
     return list;
   }
 
-  [[nodiscard]] Result<Value> Leaf(const YAML::Node& node, const Field& field,
+  [[nodiscard]] Result<Value> Leaf(const YAML::Node& node, const Setting& field,
                                    const std::string& shown) const {
     switch (field.type) {
       case FieldType::kTexts: {
@@ -288,7 +185,7 @@ class Reader {
   }
 
   [[nodiscard]] Result<Value> Scalar(const std::string& text, const YAML::Node& node,
-                                     const Field& field, const std::string& shown) const {
+                                     const Setting& field, const std::string& shown) const {
     if (field.type == FieldType::kFlag) {
       if (text != "true" && text != "false") return Wrong(node, shown, "write true or false");
       return Value(text == "true");
@@ -313,23 +210,6 @@ class Reader {
   const std::string& file_;
 };
 
-void SetIfThere(const Value& value, std::string& into) {
-  if (!value.IsNull()) into = value.AsString();
-}
-void SetIfThere(const Value& value, Value& into) {
-  if (!value.IsNull()) into = value;
-}
-
-void ApplyImex(const Value& imex, daemon_set::Settings& daemons) {
-  if (const auto grace = imex["nodeDisconnectedGraceTime"].AsInt()) {
-    daemons.environment.emplace_back("IMEX_NODE_DISCONNECTED_GRACE_TIME", std::to_string(*grace));
-  }
-  if (!imex["authEncryption"].IsNull()) {
-    daemons.environment.emplace_back("IMEX_ENABLE_AUTH_ENCRYPTION",
-                                     imex["authEncryption"].AsBool() ? "1" : "0");
-  }
-}
-
 // Or a prefix of some, which ends in "/*". Of Kubernetes' own, but for one, the controller keeps no
 // trace: they repeat what it knows.
 bool IsLeavingTaint(std::string_view text) {
@@ -353,82 +233,32 @@ Result<void> CheckLeavingTaints(const Value& taints, const std::string& file) {
   return {};
 }
 
-void ApplyRollout(const Value& from, Settings::Rollout& rollout) {
-  if (!from["policy"].IsNull()) rollout.under_jobs = from["policy"].AsString() == "Always";
-  if (const auto cliques = from["cliques"].AsInt()) {
-    rollout.cliques = static_cast<int>(std::clamp<std::int64_t>(*cliques, 0, 1000));
+// The value at "a.b.c". Null if the file does not set it.
+const Value& At(const Value& file, std::string_view path) {
+  const Value* value = &file;
+  while (!path.empty()) {
+    const std::size_t dot = std::min(path.find('.'), path.size());
+    value = &(*value)[path.substr(0, dot)];
+    path.remove_prefix(std::min(dot + 1, path.size()));
   }
-  if (const auto settle = base::ParseDuration(from["settle"].AsString())) {
-    rollout.settle = std::chrono::ceil<std::chrono::seconds>(*settle);
-  }
-  if (const auto deadline = base::ParseDuration(from["deadline"].AsString())) {
-    rollout.deadline = std::chrono::ceil<std::chrono::seconds>(*deadline);
-  }
+  return *value;
 }
 
-void Apply(const Value& file, Settings& settings) {
-  const Value& from = file["daemons"];
-  daemon_set::Settings& daemons = settings.daemons;
-  SetIfThere(from["priorityClassName"], daemons.priority_class);
-  SetIfThere(from["resources"], daemons.resources);
-  SetIfThere(from["imagePullPolicy"], daemons.image_pull_policy);
-  SetIfThere(from["tolerations"], daemons.tolerations);
-  SetIfThere(from["dnsConfig"], daemons.dns_config);
-  SetIfThere(from["securityContext"], daemons.security_context);
-  if (!from["seLinuxOptions"].IsNull()) {
-    daemons.security_context["seLinuxOptions"] = from["seLinuxOptions"];
+void Apply(const Value& file, const IsGiven& is_given, Settings& settings) {
+  for (const Map& map : Maps()) {
+    if (const Value& value = At(file, map.path); !value.IsNull()) map.apply(value, settings);
   }
-  SetIfThere(from["schedulerName"], daemons.scheduler_name);
-  SetIfThere(from["nodeSelector"], daemons.node_selector);
-  for (const Value& secret : from["imagePullSecrets"].items()) {
-    settings.pull_secrets.push_back(secret.AsString());
+  for (const Setting& setting : Table()) {
+    if (setting.apply == nullptr || (is_given && is_given(setting.flag))) continue;
+    if (const Value& value = At(file, setting.path); !value.IsNull())
+      setting.apply(value, settings);
   }
-  ApplyImex(from["imex"], daemons);
-  if (const auto grace = base::ParseDuration(file["deletion"]["grace"].AsString())) {
-    settings.deletion_grace = std::chrono::ceil<std::chrono::seconds>(*grace);
-  }
-  if (const auto hold = base::ParseDuration(file["membership"]["indexHold"].AsString())) {
-    settings.index_hold = std::chrono::ceil<std::chrono::seconds>(*hold);
-  }
-  const Value& leaving_taints = file["nodes"]["leavingTaints"];
-  if (!leaving_taints.IsNull()) settings.leaving_taints.clear();
-  for (const Value& taint : leaving_taints.items()) {
-    settings.leaving_taints.push_back(taint.AsString());
-  }
-  ApplyRollout(file["roll"], settings.rollout);
-  if (const auto window = base::ParseDuration(file["status"]["window"].AsString())) {
-    settings.status_window = *window;
-  }
-  const Value& name_others = file["status"]["nameOthers"];
-  if (!name_others.IsNull()) settings.names_others = name_others.AsString() == "Always";
 }
 
 }  // namespace
 
-std::string_view ToString(FieldType type) {
-  switch (type) {
-    case FieldType::kText:
-      return "text";
-    case FieldType::kFlag:
-      return "true or false";
-    case FieldType::kInteger:
-      return "whole number";
-    case FieldType::kDuration:
-      return "duration";
-    case FieldType::kTexts:
-      return "list of texts";
-    case FieldType::kMap:
-      return "map of texts";
-    case FieldType::kQuantities:
-      return "map of quantities";
-  }
-  return "";
-}
-
-std::span<const Field> Fields() { return kFields; }
-
-Result<void> ReadConfiguration(const std::string& text, const std::string& file,
-                               Settings& settings) {
+Result<void> ReadConfiguration(const std::string& text, const std::string& file, Settings& settings,
+                               const IsGiven& is_given) {
   const YAML::Node root = TRY(yaml::ParseOnly(text, file));
   try {
     const Value value = TRY(Reader(file).Read(root));
@@ -438,7 +268,7 @@ Result<void> ReadConfiguration(const std::string& text, const std::string& file,
                                            ", which is the domain's");
     }
     TRY(CheckLeavingTaints(value["nodes"]["leavingTaints"], file));
-    Apply(value, settings);
+    Apply(value, is_given, settings);
     return {};
   } catch (const YAML::Exception& exception) {  // The checks above should leave none.
     return Fail(ErrorCode::kInvalid, file + ": " + exception.msg);

@@ -1,8 +1,8 @@
 // The file of --config: what NVIDIA's controller hard-codes. docs/configuration.md is its
-// reference, and Fields() what both that page and the reader are held to.
+// reference; table.h has its fields.
 #pragma once
 
-#include <span>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -11,24 +11,14 @@
 
 namespace settings {
 
-enum class FieldType { kText, kFlag, kInteger, kDuration, kTexts, kMap, kQuantities };
-[[nodiscard]] std::string_view ToString(FieldType type);
-
-struct Field {
-  std::string_view path = {};  // "daemons.tolerations[].key": of each item of a list.
-  FieldType type = {};
-  std::string_view fallback = {};  // The default, as the page has it.
-  std::string_view meaning = {};
-  std::string_view allowed = {};  // Values, separated by '|'; empty: any of the type.
-};
-
-// In the order of the page.
-[[nodiscard]] std::span<const Field> Fields();
+// Whether a flag, or its variable, was given: what it set stays. Null: none was.
+using IsGiven = std::function<bool(const std::string& flag)>;
 
 // Takes everything that the text sets into `settings`; what it does not set stays. kInvalid names
 // "file:line", the field and the fix; an unknown field, the nearest one that is known. `file` is
 // for messages.
 [[nodiscard]] base::Result<void> ReadConfiguration(const std::string& text, const std::string& file,
-                                                   Settings& settings);
+                                                   Settings& settings,
+                                                   const IsGiven& is_given = {});
 
 }  // namespace settings

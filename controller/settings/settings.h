@@ -61,6 +61,7 @@ struct Settings {
 
   // The API server.
   std::string kubeconfig = {};
+  std::string config = {};  // Path of a file: see configuration.h. Empty: none.
   int workers = 8;
 
   // Leader election.
@@ -90,10 +91,7 @@ inline constexpr auto kExitStatuses = std::to_array<command_line::ExitStatus>({
     command_line::kDefect,
 });
 
-struct Parsed {
-  Settings settings = {};
-  std::optional<command_line::Exit> exit = {};
-};
+using Parsed = command_line::Parsed<Settings>;
 
 // A flag as --help has it. All have a variable of the environment that sets the same.
 struct Flag {

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "pkg/base/version.h"
+#include "test/fixtures/page_rows.h"
 
 namespace settings {
 namespace {
@@ -232,17 +233,11 @@ TEST(Settings, U7_FileAndForceCanBeGivenByVariablesToo) {
 }
 
 TEST(Settings, PageHasEveryFlagWithItsVariableAndNoOther) {
-  std::ifstream page(CDOM_DOCS "/flags.md");
-  ASSERT_TRUE(page);
-  Words rows;
-  for (std::string line; std::getline(page, line);) {
-    if (line.starts_with("| `")) rows.push_back(line);
-  }
   Words expected;
   for (const Flag& flag : Flags()) {
     expected.push_back("| `" + flag.name + "` | `" + flag.variable + "` | " + flag.meaning + " |");
   }
-  EXPECT_EQ(rows, expected);
+  EXPECT_EQ(fixtures::RowsOf(CDOM_DOCS "/flags.md", expected), expected);
 }
 
 TEST(Settings, U6_HelpAndPageSayWithWhatTheProcessEnds) {

@@ -1,6 +1,7 @@
 // With what a program ends, and what it says instead of running.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -26,5 +27,12 @@ struct Exit {
 [[nodiscard]] inline Exit Misused(std::string text) {
   return {.text = std::move(text), .status = kMisused};
 }
+
+// What reading the settings of a program came to: them, or what to say instead of running.
+template <typename Settings>
+struct Parsed {
+  Settings settings = {};
+  std::optional<Exit> exit = {};
+};
 
 }  // namespace command_line

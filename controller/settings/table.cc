@@ -1,0 +1,422 @@
+#include "controller/settings/table.h"
+
+#include <algorithm>
+#include <array>
+
+#include "pkg/base/duration.h"
+
+namespace settings {
+
+namespace {
+
+using json::Value;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr const char* kProcess = "This process and its API server";
+constexpr const char* kServing = "What others see of it";
+constexpr const char* kDaemons = "IMEX daemons";
+constexpr const char* kElection = "Leader election";
+
+std::vector<std::string> SplitList(const std::string& text) {
+  std::vector<std::string> items;
+  std::string item;
+  for (const char c : text + ",") {
+    if (c != ',' && c != ' ') {
+      item += c;
+    } else if (!item.empty()) {
+      items.push_back(std::move(item));
+      item.clear();
+    }
+  }
+  return items;
+}
+
+// ---- Ways to add a flag.
+
+template <auto Member>
+void Any(CLI::App& app, const Setting& setting, Settings& settings) {
+  command_line::Add(app, setting.flag, setting.variable, settings.*Member, setting.help);
+}
+
+template <auto Member>
+void Required(CLI::App& app, const Setting& setting, Settings& settings) {
+  command_line::Add(app, setting.flag, setting.variable, settings.*Member, setting.help)
+      ->required();
+}
+
+template <auto Member, int kLeast, int kMost>
+void Number(CLI::App& app, const Setting& setting, Settings& settings) {
+  command_line::Add(app, setting.flag, setting.variable, settings.*Member, setting.help)
+      ->check(CLI::Range(kLeast, kMost));
+}
+
+// `Read` takes the text, and returns what is wrong with it. Empty if nothing is.
+template <auto Read>
+void Text(CLI::App& app, const Setting& setting, Settings& settings) {
+  app.add_option_function<std::string>(
+         setting.flag,
+         [flag = setting.flag, &settings](const std::string& text) {
+           if (const std::string wrong = Read(text, settings); !wrong.empty()) {
+             throw CLI::ValidationError(std::string(flag) + " \"" + text + "\"", wrong);
+           }
+         },
+         setting.help)
+      ->envname(setting.variable);
+}
+
+template <auto Member>
+void List(CLI::App& app, const Setting& setting, Settings& settings) {
+  Text<[](const std::string& text, Settings& into) {
+    into.*Member = SplitList(text);
+    return std::string();
+  }>(app, setting, settings);
+}
+
+template <auto Set>
+void Duration(CLI::App& app, const Setting& setting, Settings& settings) {
+  Text<[](const std::string& text, Settings& into) {
+    const auto duration = base::ParseDuration(text);
+    if (!duration) return duration.error().message;
+    Set(*duration, into);
+    return std::string();
+  }>(app, setting, settings);
+}
+
+// Taken so that a command line for NVIDIA's controller works here.
+void Ignored(CLI::App& app, const Setting& setting, Settings& settings) {
+  Text<[](const std::string& /*text*/, Settings& /*into*/) { return std::string(); }>(app, setting,
+                                                                                      settings);
+}
+
+// Gates of the reference that daemons of ours cannot do without. Those of other components are in
+// the same list, and theirs. Sets whether IMEX may run on the hosts.
+std::string ReadGates(const std::string& text, Settings& settings) {
+  for (const std::string& gate : SplitList(text)) {
+    const std::size_t equals = gate.find('=');
+    const std::string name = gate.substr(0, equals);
+    const bool on = equals != std::string::npos && gate.substr(equals + 1) == "true";
+    if (name == kHostManagedGate) settings.may_be_on_hosts = on;
+    const bool is_needed = name == "ComputeDomainCliques" || name == "IMEXDaemonsWithDNSNames";
+    if (is_needed && !on) {
+      return name + " cannot be switched off with this controller; leave the gate out";
+    }
+  }
+  return {};
+}
+
+std::string ReadMembershipWriter(const std::string& text, Settings& settings) {
+  settings.controller_writes_membership = text == "controller";
+  return text == "controller" || text == "daemon" ? "" : "use daemon or controller";
+}
+
+std::string ReadImexMode(const std::string& text, Settings& settings) {
+  settings.imex_on_hosts = text == "hostManaged";
+  const bool is_known = settings.imex_on_hosts || text.empty() || text == "driverManaged";
+  return is_known ? "" : "use driverManaged or hostManaged";
+}
+
+std::string ReadImexIsolation(const std::string& text, Settings& /*settings*/) {
+  return text.empty() || text == "domain" ? "" : "only domain is supported by this controller";
+}
+
+std::string ReadElects(const std::string& text, Settings& settings) {
+  settings.elects = text == "true" || text == "1";
+  return settings.elects || text == "false" || text == "0" ? "" : "use true or false";
+}
+
+// ---- Ways to take a value of the file, which was checked.
+
+milliseconds DurationOf(const Value& value) {
+  return base::ParseDuration(value.AsString()).value_or(milliseconds(0));
+}
+seconds SecondsOf(const Value& value) { return std::chrono::ceil<seconds>(DurationOf(value)); }
+
+std::vector<std::string> TextsOf(const Value& value) {
+  std::vector<std::string> texts;
+  for (const Value& text : value.items()) texts.push_back(text.AsString());
+  return texts;
+}
+
+// ---- Rows.
+
+constexpr Setting Flag(const char* flag, const char* variable, const char* group, const char* help,
+                       decltype(Setting::add) add) {
+  return {.flag = flag, .variable = variable, .group = group, .help = help, .add = add};
+}
+// Flags that other programs have too.
+constexpr Setting Shared(const char* group, decltype(Setting::add) add) {
+  return {.group = group, .add = add};
+}
+constexpr Setting Field(std::string_view path, FieldType type, std::string_view fallback,
+                        std::string_view meaning, decltype(Setting::apply) apply = nullptr,
+                        std::string_view allowed = {}) {
+  return {.path = path,
+          .type = type,
+          .fallback = fallback,
+          .meaning = meaning,
+          .allowed = allowed,
+          .apply = apply};
+}
+constexpr Setting Both(Setting flag, const Setting& field) {
+  flag.path = field.path;
+  flag.type = field.type;
+  flag.fallback = field.fallback;
+  flag.meaning = field.meaning;
+  flag.apply = field.apply;
+  return flag;
+}
+
+using enum FieldType;
+
+constexpr auto kTable = std::to_array<Setting>({
+    Flag("--pod-name", "POD_NAME", kProcess, "Name of this pod, for the Lease; required",
+         Required<&Settings::pod_name>),
+    Flag("--namespace", "NAMESPACE", kProcess, "Namespace of the daemons (default)",
+         Any<&Settings::ns>),
+    Flag("--additional-namespaces", "ADDITIONAL_NAMESPACES", kProcess,
+         "Further namespaces where daemons are, as of an earlier installation",
+         List<&Settings::additional_namespaces>),
+    Shared(kProcess, [](CLI::App& app, const Setting& /*setting*/,
+                        Settings& s) { command_line::AddKubeconfig(app, s.kubeconfig); }),
+    Flag("--config", "CONFIG", kProcess,
+         "Path of a ControllerConfiguration: see docs/configuration.md", Any<&Settings::config>),
+    Flag("--workers", "WORKERS", kProcess, "Domains reconciled side by side (8)",
+         Number<&Settings::workers, 1, 64>),
+    Flag("--kube-api-qps", "KUBE_API_QPS", kProcess,
+         "Accepted and ignored: requests are not limited by number", Ignored),
+    Flag("--kube-api-burst", "KUBE_API_BURST", kProcess, "Accepted and ignored, as --kube-api-qps",
+         Ignored),
+    Flag("--feature-gates", "FEATURE_GATES", kProcess,
+         "NVIDIA's feature gates as name=bool, separated by commas; one that cannot be served is "
+         "refused",
+         Text<ReadGates>),
+    Flag("--dry-run", "DRY_RUN", kProcess, "Log what would be done, and write nothing",
+         [](CLI::App& app, const Setting& setting, Settings& s) {
+           app.add_flag(setting.flag, s.dry_run, setting.help)->envname(setting.variable);
+         }),
+    Flag("--http-endpoint", "HTTP_ENDPOINT", kServing,
+         "host:port for health and metrics (none); empty: none", Any<&Settings::http_endpoint>),
+    Flag("--debug-endpoint", "DEBUG_ENDPOINT", kServing,
+         "host:port for /debug/domains and /debug/cliques, which name all users (127.0.0.1:8081); "
+         "empty: none",
+         Any<&Settings::debug_endpoint>),
+    Flag("--metrics-path", "METRICS_PATH", kServing, "Path of the metrics (/metrics); empty: none",
+         Any<&Settings::metrics_path>),
+    Flag("--pprof-path", "PPROF_PATH", kServing, "Accepted and ignored: there are no profiles",
+         Ignored),
+    Shared(kServing,
+           [](CLI::App& app, const Setting& /*setting*/, Settings& s) {
+             command_line::AddLogging(app, s.verbosity, s.log_format, s.unused_flags);
+           }),
+    Flag("--image-name", "IMAGE_NAME", kDaemons, "Image of the IMEX daemons; required",
+         Required<&Settings::image>),
+    Field("daemons.priorityClassName", kText, "system-node-critical",
+          "Priority class of the daemon pods. The default keeps them from being evicted and lets "
+          "them in first; no quota is needed for it. Empty: the cluster's default",
+          [](const Value& v, Settings& s) { s.daemons.priority_class = v.AsString(); }),
+    Field(
+        "daemons.resources.requests", kQuantities, "none",
+        "Resources that a daemon asks for, such as `{cpu: 100m, memory: 256Mi}`. Where the pods of "
+        "a job ask for all of a node, it would drive them out"),
+    Field("daemons.resources.limits", kQuantities, "none",
+          "And may not exceed. A memory limit that is too low ends IMEX, and with it the jobs of "
+          "all peers"),
+    Field(
+        "daemons.imagePullPolicy", kText, "Kubernetes' own", "When the daemons' image is pulled",
+        [](const Value& v, Settings& s) { s.daemons.image_pull_policy = v.AsString(); },
+        "Always|IfNotPresent|Never"),
+    Both(Flag("--cd-daemon-image-pull-secret-names", "CD_DAEMON_IMAGE_PULL_SECRET_NAMES", kDaemons,
+              "Pull secrets of the daemons, separated by commas or spaces",
+              List<&Settings::pull_secrets>),
+         Field("daemons.imagePullSecrets", kTexts, "none",
+               "Names of pull secrets in the driver namespace. The flag "
+               "`--cd-daemon-image-pull-secret-names` takes precedence",
+               [](const Value& v, Settings& s) { s.pull_secrets = TextsOf(v); })),
+    Field("daemons.tolerations[].key", kText, "any",
+          "Taint that the daemons tolerate. Without `daemons.tolerations` they tolerate every "
+          "taint; an empty list: none"),
+    Field("daemons.tolerations[].operator", kText, "Equal", "How the taint's value is compared",
+          nullptr, "Equal|Exists"),
+    Field("daemons.tolerations[].value", kText, "empty", "Value of the taint"),
+    Field("daemons.tolerations[].effect", kText, "any", "Effect of the taint", nullptr,
+          "NoSchedule|NoExecute|PreferNoSchedule"),
+    Field("daemons.tolerations[].tolerationSeconds", kInteger, "for ever",
+          "How long a NoExecute taint is tolerated"),
+    Field("daemons.dnsConfig.nameservers", kTexts, "none", "Further name servers"),
+    Field("daemons.dnsConfig.searches", kTexts, "none", "Further search domains"),
+    Field(
+        "daemons.dnsConfig.options[].name", kText, "ndots",
+        "Option of the resolver. Without `daemons.dnsConfig` it is `ndots` with value `1`: a name "
+        "with a dot is looked up as it stands, and not with each search domain first"),
+    Field("daemons.dnsConfig.options[].value", kText, "1", "Its value"),
+    Field("daemons.securityContext.runAsUser", kInteger, "the image's",
+          "User of the daemon's container"),
+    Field("daemons.securityContext.runAsGroup", kInteger, "the image's", "Its group"),
+    Field("daemons.securityContext.runAsNonRoot", kFlag, "false",
+          "Whether Kubernetes refuses to start it as root"),
+    Field("daemons.securityContext.privileged", kFlag, "false",
+          "Whether it may do anything on the node; no daemon needs it"),
+    Field("daemons.securityContext.allowPrivilegeEscalation", kFlag, "true",
+          "Whether it may gain rights that it did not start with"),
+    Field("daemons.securityContext.readOnlyRootFilesystem", kFlag, "false",
+          "Whether its files are read-only. NVIDIA's daemon writes its configuration to a mount, "
+          "and its statistics to `/var/log`"),
+    Field("daemons.securityContext.capabilities.add", kTexts, "none", "Capabilities that it gets"),
+    Field("daemons.securityContext.capabilities.drop", kTexts, "none",
+          "Capabilities that it loses"),
+    Field("daemons.securityContext.seccompProfile.type", kText, "Kubernetes' own",
+          "Filter of system calls", nullptr, "RuntimeDefault|Unconfined|Localhost"),
+    Field("daemons.securityContext.seccompProfile.localhostProfile", kText, "none",
+          "Its file on the node, with type `Localhost`"),
+    Field("daemons.seLinuxOptions.user", kText, "the runtime's", "SELinux user of the container"),
+    Field("daemons.seLinuxOptions.role", kText, "the runtime's", "Its role"),
+    Field("daemons.seLinuxOptions.type", kText, "the runtime's", "Its type"),
+    Field("daemons.seLinuxOptions.level", kText, "the runtime's", "Its level"),
+    Field("daemons.schedulerName", kText, "Kubernetes' own",
+          "Scheduler that places the daemon pods",
+          [](const Value& v, Settings& s) { s.daemons.scheduler_name = v.AsString(); }),
+    Field("daemons.nodeSelector", kMap, "none",
+          "Labels that a node must have, besides the domain's own",
+          [](const Value& v, Settings& s) { s.daemons.node_selector = v; }),
+    Field("daemons.imex.nodeDisconnectedGraceTime", kInteger, "-1",
+          "Seconds for which IMEX keeps the memory of a peer that is gone; -1: for ever. Goes to "
+          "the daemon as `IMEX_NODE_DISCONNECTED_GRACE_TIME`",
+          [](const Value& v, Settings& s) {
+            s.daemons.environment.emplace_back("IMEX_NODE_DISCONNECTED_GRACE_TIME",
+                                               std::to_string(v.AsInt().value_or(-1)));
+          }),
+    Field("daemons.imex.authEncryption", kFlag, "false",
+          "Whether IMEX authenticates and encrypts. Goes to the daemon as "
+          "`IMEX_ENABLE_AUTH_ENCRYPTION`; its keys are the daemon image's affair",
+          [](const Value& v, Settings& s) {
+            s.daemons.environment.emplace_back("IMEX_ENABLE_AUTH_ENCRYPTION",
+                                               v.AsBool() ? "1" : "0");
+          }),
+    Flag("--max-nodes-per-imex-domain", "MAX_NODES_PER_IMEX_DOMAIN", kDaemons,
+         "How many nodes one clique may have (18)",
+         Number<&Settings::nodes_per_imex_domain_max, 1, 10'000>),
+    Flag("--log-verbosity-cd-daemon", "LOG_VERBOSITY_CD_DAEMON", kDaemons,
+         "Log verbosity of the daemons (0)", Number<&Settings::daemon_log_verbosity, 0, 10>),
+    Flag("--membership-writer", "MEMBERSHIP_WRITER", kDaemons,
+         "Who writes a daemon's entry in its clique: daemon, as NVIDIA's does, or controller, for "
+         "daemons that only label their pod (daemon)",
+         Text<ReadMembershipWriter>),
+    Both(
+        Flag("--deletion-grace", "DELETION_GRACE", kDaemons,
+             "How long a deletion waits for pods that use the domain (10m)",
+             Duration<[](milliseconds time, Settings& s) {
+               s.deletion_grace = std::chrono::ceil<seconds>(time);
+             }>),
+        Field("deletion.grace", kDuration, "10m",
+              "How long a deletion waits for pods that use the domain. The flag `--deletion-grace` "
+              "takes precedence",
+              [](const Value& v, Settings& s) { s.deletion_grace = SecondsOf(v); })),
+    Field("membership.indexHold", kDuration, "60s",
+          "How long a node that went away keeps its IMEX index, with "
+          "`--membership-writer=controller`; 0: it does not",
+          [](const Value& v, Settings& s) { s.index_hold = SecondsOf(v); }),
+    Field(
+        "nodes.leavingTaints", kTexts,
+        "`ToBeDeletedByClusterAutoscaler`, `karpenter.sh/disrupted`, "
+        "`cloud.google.com/impending-node-termination`, `aws-node-termination-handler/*`, "
+        "`node.kubernetes.io/out-of-service`",
+        "Keys of taints by which a node is known to be about to go, as one that is cordoned is in "
+        "any case (`NodeLeaving`). With `/*` at its end one stands for all keys of a prefix. A "
+        "taint with effect PreferNoSchedule says nothing",
+        [](const Value& v, Settings& s) { s.leaving_taints = TextsOf(v); }),
+    Field(
+        "roll.policy", kText, "WhenIdle",
+        "When a daemon of an older template is replaced: while no claim of its domain is on a node "
+        "of its clique, or also under a job, which that ends. The annotation "
+        "`cdom.dev/daemon-roll` of a domain takes precedence",
+        [](const Value& v, Settings& s) { s.rollout.under_jobs = v.AsString() == "Always"; },
+        "WhenIdle|Always"),
+    Field("roll.cliques", kInteger, "3",
+          "In so many cliques of the whole cluster daemons are replaced at a time",
+          [](const Value& v, Settings& s) {
+            s.rollout.cliques =
+                static_cast<int>(std::clamp<std::int64_t>(v.AsInt().value_or(0), 0, 1000));
+          }),
+    Field("roll.settle", kDuration, "10s",
+          "A replacement serves for so long before the next daemon is replaced",
+          [](const Value& v, Settings& s) { s.rollout.settle = SecondsOf(v); }),
+    Field("roll.deadline", kDuration, "5m",
+          "A replacement that does not serve after this time stops the roll in all domains",
+          [](const Value& v, Settings& s) { s.rollout.deadline = SecondsOf(v); }),
+    Field("status.window", kDuration, "500ms",
+          "Changes of a status or a clique that come within this time after a write are written "
+          "together. What takes readiness away is written at once",
+          [](const Value& v, Settings& s) { s.status_window = DurationOf(v); }),
+    Field(
+        "status.nameOthers", kText, "SameNamespace",
+        "Whether conditions and Events of a domain name the domains and claims of other "
+        "namespaces that stand in its way, or only say that there are such. `/debug/domains` "
+        "always names them",
+        [](const Value& v, Settings& s) { s.names_others = v.AsString() == "Always"; },
+        "SameNamespace|Always"),
+    Flag("--imex-mode", "IMEX_MODE", kDaemons,
+         "Who runs IMEX: driverManaged, daemons in pods; or hostManaged, somebody else on the "
+         "hosts, with the feature gate HostManagedIMEXDaemon (driverManaged)",
+         Text<ReadImexMode>),
+    Flag("--imex-isolation", "IMEX_ISOLATION", kDaemons,
+         "What has an IMEX domain of its own: domain, a ComputeDomain, and nothing else here "
+         "(domain)",
+         Text<ReadImexIsolation>),
+    Flag("--leader-election-enabled", "LEADER_ELECTION_ENABLED", kElection,
+         "Whether one replica of several acts (true)", Text<ReadElects>),
+    Flag("--leader-election-lease-lock-name", "LEADER_ELECTION_LEASE_LOCK_NAME", kElection,
+         "Name of the Lease (nvidia-compute-domain-controller)", Any<&Settings::lease_name>),
+    Flag("--leader-election-lease-lock-namespace", "LEADER_ELECTION_LEASE_LOCK_NAMESPACE",
+         kElection, "Its namespace (that of --namespace)", Any<&Settings::lease_namespace>),
+    Flag("--leader-election-lease-duration", "LEADER_ELECTION_LEASE_DURATION", kElection,
+         "How long others wait for a silent leader (15s)",
+         Duration<[](milliseconds time, Settings& s) { s.lease.lease_duration = time; }>),
+    Flag("--leader-election-renew-deadline", "LEADER_ELECTION_RENEW_DEADLINE", kElection,
+         "How long a leader acts after a renewal (10s)",
+         Duration<[](milliseconds time, Settings& s) { s.lease.renew_deadline = time; }>),
+    Flag("--leader-election-retry-period", "LEADER_ELECTION_RETRY_PERIOD", kElection,
+         "How long between attempts to take or renew the Lease (2s)",
+         Duration<[](milliseconds time, Settings& s) { s.lease.retry_period = time; }>),
+});
+
+constexpr std::array kMaps = {
+    Map{"daemons.resources", [](const Value& value, Settings& s) { s.daemons.resources = value; }},
+    Map{"daemons.tolerations",
+        [](const Value& value, Settings& s) { s.daemons.tolerations = value; }},
+    Map{"daemons.dnsConfig", [](const Value& value, Settings& s) { s.daemons.dns_config = value; }},
+    Map{"daemons.securityContext",
+        [](const Value& value, Settings& s) { s.daemons.security_context = value; }},
+    Map{"daemons.seLinuxOptions",
+        [](const Value& value, Settings& s) {
+          s.daemons.security_context["seLinuxOptions"] = value;
+        }},
+};
+
+}  // namespace
+
+std::span<const Setting> Table() { return kTable; }
+
+std::span<const Map> Maps() { return kMaps; }
+
+std::string_view ToString(FieldType type) {
+  switch (type) {
+    case FieldType::kText:
+      return "text";
+    case FieldType::kFlag:
+      return "true or false";
+    case FieldType::kInteger:
+      return "whole number";
+    case FieldType::kDuration:
+      return "duration";
+    case FieldType::kTexts:
+      return "list of texts";
+    case FieldType::kMap:
+      return "map of texts";
+    case FieldType::kQuantities:
+      return "map of quantities";
+  }
+  return "";
+}
+
+}  // namespace settings
