@@ -29,6 +29,14 @@ struct ActionResult {
   std::vector<MemoryChange> memory = {};
 };
 
+using Reply = base::Result<http::Response>;
+
+// What replies change.
+struct ReplyContext {
+  Observed& observed;
+  ActionResult& result;
+};
+
 // What a body says of whoever has a child's name, and of any object.
 [[nodiscard]] base::Result<NameHolder> DecodeHolder(const std::string& body);
 [[nodiscard]] base::Result<kube::ObjectMeta> DecodeMetaOf(const std::string& body);

@@ -26,37 +26,35 @@ bool CanBeLeft(const Action& action) {
 
 // As HandleReply() of what a patch is for, on whichever way it is done.
 template <typename Patch>
-base::Result<void> HandlePatchReply(const Patch& action, const base::Result<http::Response>& reply,
-                                    Observed& observed, ActionProgress& read,
-                                    ActionResult& result) {
+base::Result<void> HandlePatchReply(const Patch& action, const Reply& reply, ActionProgress& read,
+                                    ReplyContext& to) {
   const bool is_forbidden = !reply && kube::IsMissingPermission(reply.error());
-  if (read.method == Method::kPatch && !is_forbidden)
-    return HandleReply(action, reply, observed, result);
-  const http::Request request = RequestOf(action, observed);
+  if (read.method == Method::kPatch && !is_forbidden) return HandleReply(action, reply, to);
+  const http::Request request = RequestOf(action, to.observed);
   if (request.method != http::Method::kPatch) {
-    if (!CanBeLeft(action)) return HandleReply(action, reply, observed, result);
-    result.missing_permission = kube::PermissionFor(request);
-    result.decide_again = true;
+    if (!CanBeLeft(action)) return HandleReply(action, reply, to);
+    to.result.missing_permission = kube::PermissionFor(request);
+    to.result.decide_again = true;
     return {};
   }
   switch (read.method) {
     case Method::kPatch:
       read.method = Method::kRead;
-      result.goes_on = true;
+      to.result.goes_on = true;
       return {};
     case Method::kRead: {
-      if (!reply) return HandleReply(action, reply, observed, result);
+      if (!reply) return HandleReply(action, reply, to);
       base::Result<http::Request> put = kube::PutInstead(request, reply->body);
-      if (!put) return HandleReply(action, tl::unexpected(put.error()), observed, result);
+      if (!put) return HandleReply(action, tl::unexpected(put.error()), to);
       read.put = *std::move(put);
       read.method = Method::kPut;
-      result.goes_on = true;
+      to.result.goes_on = true;
       return {};
     }
     case Method::kPut:
       // Who is refused both has not found a way around.
-      if (!is_forbidden) result.missing_permission = kube::PermissionFor(request);
-      return HandleReply(action, reply, observed, result);
+      if (!is_forbidden) to.result.missing_permission = kube::PermissionFor(request);
+      return HandleReply(action, reply, to);
   }
   return {};
 }
@@ -91,12 +89,13 @@ std::vector<http::Request> RequestsOf(const Action& action, const Observed& obse
 ActionResult HandleReplies(const Action& action, const Replies& replies, Observed& observed,
                            ActionProgress& read) {
   ActionResult result;
+  ReplyContext to = {.observed = observed, .result = result};
   const base::Result<void> taken = std::visit(
       [&](const auto& one) {
         if constexpr (Write<std::remove_cvref_t<decltype(one)>>) {
-          return HandlePatchReply(one, replies.front(), observed, read, result);
+          return HandlePatchReply(one, replies.front(), read, to);
         } else {
-          return HandleReplies(one, replies, observed, read, result);
+          return HandleReplies(one, replies, read, to);
         }
       },
       action);

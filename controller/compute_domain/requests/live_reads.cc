@@ -17,7 +17,6 @@ using base::ErrorCode;
 using base::Result;
 using http::Request;
 using http::Response;
-using Requests = std::vector<Request>;
 
 namespace {
 
@@ -155,14 +154,13 @@ bool LacksNone(Kind /*kind*/) { return false; }
 // Whether they were the last; if not, the action goes on with those that follow. `may_lack`: of
 // which kinds a 404 means that there are none.
 template <typename Read, typename MayLack = bool (*)(Kind)>
-Result<bool> TakePages(const Read& action, const Replies& replies, const Observed& observed,
-                       ActionProgress& read, ActionResult& result,
-                       const MayLack& may_lack = LacksNone) {
+Result<bool> TakePages(const Read& action, const Replies& replies, ActionProgress& read,
+                       ReplyContext& to, const MayLack& may_lack = LacksNone) {
   std::vector<Page> pages = std::exchange(read.pages, {});
-  if (pages.empty()) pages = FirstPages(action, observed);
+  if (pages.empty()) pages = FirstPages(action, to.observed);
   CHECK(pages.size() == replies.size());
   for (std::size_t i = 0; i < pages.size(); ++i) {
-    const Result<Response>& reply = replies[i];
+    const Reply& reply = replies[i];
     const bool is_missing = !reply && reply.error().code == ErrorCode::kNotFound;
     if (is_missing && may_lack(pages[i].kind)) continue;
     const bool is_too_large = !reply && reply.error().code == ErrorCode::kTooLarge;
@@ -171,11 +169,11 @@ Result<bool> TakePages(const Read& action, const Replies& replies, const Observe
       continue;
     }
     if (!reply) return tl::unexpected(reply.error());
-    TRY(TakePage(std::move(pages[i]), reply->body, observed, read));
+    TRY(TakePage(std::move(pages[i]), reply->body, to.observed, read));
   }
-  result.goes_on = !read.pages.empty();
-  result.decide_again = !result.goes_on;
-  return result.decide_again;
+  to.result.goes_on = !read.pages.empty();
+  to.result.decide_again = !to.result.goes_on;
+  return to.result.decide_again;
 }
 
 Result<std::optional<kube::ObjectMeta>> OwnerOf(const std::string& body, const Observed& observed) {
@@ -191,21 +189,21 @@ Requests RequestsOf(const ReadOwner& action, const Observed& observed, const Act
   return PagesOf(action, observed, read);
 }
 
-Result<void> HandleReplies(const ReadOwner& action, const Replies& replies, Observed& observed,
-                           ActionProgress& read, ActionResult& result) {
+Result<void> HandleReplies(const ReadOwner& action, const Replies& replies, ActionProgress& read,
+                           ReplyContext& to) {
   if (!action.key) {
-    if (!TRY(TakePages(action, replies, observed, read, result))) return {};
-    observed.evidence.owner.emplace(std::move(read.owner));
+    if (!TRY(TakePages(action, replies, read, to))) return {};
+    to.observed.evidence.owner.emplace(std::move(read.owner));
     return {};
   }
-  const Result<Response>& reply = replies.front();
-  result.decide_again = true;
+  const Reply& reply = replies.front();
+  to.result.decide_again = true;
   if (!reply && reply.error().code == ErrorCode::kNotFound) {
-    observed.evidence.owner.emplace(std::nullopt);
+    to.observed.evidence.owner.emplace(std::nullopt);
     return {};
   }
   if (!reply) return tl::unexpected(reply.error());
-  observed.evidence.owner.emplace(TRY(OwnerOf(reply->body, observed)));
+  to.observed.evidence.owner.emplace(TRY(OwnerOf(reply->body, to.observed)));
   return {};
 }
 
@@ -214,19 +212,19 @@ Requests RequestsOf(const ReadChildren& action, const Observed& observed,
   return PagesOf(action, observed, read);
 }
 
-Result<void> HandleReplies(const ReadChildren& action, const Replies& replies, Observed& observed,
-                           ActionProgress& read, ActionResult& result) {
+Result<void> HandleReplies(const ReadChildren& action, const Replies& replies, ActionProgress& read,
+                           ReplyContext& to) {
   // A kind that is not served has no objects: DRA may be switched off. But of a kind that was
   // served a moment ago a 404 says only that its version is another one by now.
   const auto may_lack = [&](Kind kind) {
-    const std::string* version = DraVersion(kind, observed.facts);
+    const std::string* version = DraVersion(kind, to.observed.facts);
     return version == nullptr || version->empty();
   };
-  if (!TRY(TakePages(action, replies, observed, read, result, may_lack))) return {};
+  if (!TRY(TakePages(action, replies, read, to, may_lack))) return {};
   for (const api::Node& node : read.found.labelled_nodes) {
-    observed.nodes.insert_or_assign(node.meta.key.name, node);
+    to.observed.nodes.insert_or_assign(node.meta.key.name, node);
   }
-  observed.evidence.children = std::move(read.found);
+  to.observed.evidence.children = std::move(read.found);
   return {};
 }
 
@@ -235,11 +233,11 @@ Requests RequestsOf(const ReadDaemons& action, const Observed& observed,
   return PagesOf(action, observed, read);
 }
 
-Result<void> HandleReplies(const ReadDaemons& action, const Replies& replies, Observed& observed,
-                           ActionProgress& read, ActionResult& result) {
-  if (!TRY(TakePages(action, replies, observed, read, result))) return {};
-  observed.evidence.daemon_pods = std::move(read.found.daemon_pods);
-  observed.evidence.cliques = std::move(read.found.cliques);
+Result<void> HandleReplies(const ReadDaemons& action, const Replies& replies, ActionProgress& read,
+                           ReplyContext& to) {
+  if (!TRY(TakePages(action, replies, read, to))) return {};
+  to.observed.evidence.daemon_pods = std::move(read.found.daemon_pods);
+  to.observed.evidence.cliques = std::move(read.found.cliques);
   return {};
 }
 
@@ -248,11 +246,12 @@ Requests RequestsOf(const ReadClaims& action, const Observed& observed,
   return PagesOf(action, observed, read);
 }
 
-Result<void> HandleReplies(const ReadClaims& action, const Replies& replies, Observed& observed,
-                           ActionProgress& read, ActionResult& result) {
-  if (!TRY(TakePages(action, replies, observed, read, result))) return {};
-  result.memory.emplace_back(ClaimsRead{.nodes_in_use = NodesInUse(observed, read.found.claims)});
-  observed.evidence.claims = std::move(read.found.claims);
+Result<void> HandleReplies(const ReadClaims& action, const Replies& replies, ActionProgress& read,
+                           ReplyContext& to) {
+  if (!TRY(TakePages(action, replies, read, to))) return {};
+  to.result.memory.emplace_back(
+      ClaimsRead{.nodes_in_use = NodesInUse(to.observed, read.found.claims)});
+  to.observed.evidence.claims = std::move(read.found.claims);
   return {};
 }
 
@@ -266,13 +265,13 @@ Requests RequestsOf(const ReadPodConditions& action, const Observed& /*observed*
 }
 
 Result<void> HandleReplies(const ReadPodConditions& action, const Replies& replies,
-                           Observed& observed, ActionProgress& /*read*/, ActionResult& result) {
+                           ActionProgress& /*read*/, ReplyContext& to) {
   std::map<std::string, std::string> messages;
   for (std::size_t i = 0; i < action.names.size(); ++i) {
     messages[action.names[i]] = replies[i] ? api::DecodeUnschedulableMessage(replies[i]->body) : "";
   }
-  result.memory.emplace_back(SchedulerMessagesRead{.messages = messages});
-  observed.evidence.scheduler_messages = std::move(messages);
+  to.result.memory.emplace_back(SchedulerMessagesRead{.messages = messages});
+  to.observed.evidence.scheduler_messages = std::move(messages);
   return {};
 }
 
@@ -281,11 +280,11 @@ Requests RequestsOf(const ReadTaken& action, const Observed& observed,
   return {kube::GetRequest(ResourceOf(action.kind, observed.facts), action.key)};
 }
 
-Result<void> HandleReplies(const ReadTaken& action, const Replies& replies, Observed& observed,
-                           ActionProgress& /*read*/, ActionResult& result) {
-  const Result<Response>& reply = replies.front();
-  NameCheck& name = observed.evidence.names[{action.kind, action.key}];
-  result.decide_again = true;
+Result<void> HandleReplies(const ReadTaken& action, const Replies& replies,
+                           ActionProgress& /*read*/, ReplyContext& to) {
+  const Reply& reply = replies.front();
+  NameCheck& name = to.observed.evidence.names[{action.kind, action.key}];
+  to.result.decide_again = true;
   if (!reply && reply.error().code == ErrorCode::kNotFound) {
     name = {NameCheck::Is::kFree};
     return {};

@@ -10,7 +10,8 @@
 
 namespace compute_domain {
 
-using Replies = std::vector<base::Result<http::Response>>;
+using Requests = std::vector<http::Request>;
+using Replies = std::vector<Reply>;
 
 // One page of a collection that is read live.
 struct Page {
@@ -33,46 +34,28 @@ struct ActionProgress {
   http::Request put = {};  // kPut.
 };
 
-[[nodiscard]] std::vector<http::Request> RequestsOf(const ReadOwner& action,
-                                                    const Observed& observed,
-                                                    const ActionProgress& read);
-[[nodiscard]] base::Result<void> HandleReplies(const ReadOwner& action, const Replies& replies,
-                                               Observed& observed, ActionProgress& read,
-                                               ActionResult& result);
+[[nodiscard]] Requests RequestsOf(const ReadOwner&, const Observed&, const ActionProgress&);
+[[nodiscard]] base::Result<void> HandleReplies(const ReadOwner&, const Replies&, ActionProgress&,
+                                               ReplyContext&);
 
-[[nodiscard]] std::vector<http::Request> RequestsOf(const ReadChildren& action,
-                                                    const Observed& observed,
-                                                    const ActionProgress& read);
-[[nodiscard]] base::Result<void> HandleReplies(const ReadChildren& action, const Replies& replies,
-                                               Observed& observed, ActionProgress& read,
-                                               ActionResult& result);
+[[nodiscard]] Requests RequestsOf(const ReadChildren&, const Observed&, const ActionProgress&);
+[[nodiscard]] base::Result<void> HandleReplies(const ReadChildren&, const Replies&, ActionProgress&,
+                                               ReplyContext&);
 
-[[nodiscard]] std::vector<http::Request> RequestsOf(const ReadDaemons& action,
-                                                    const Observed& observed,
-                                                    const ActionProgress& read);
-[[nodiscard]] base::Result<void> HandleReplies(const ReadDaemons& action, const Replies& replies,
-                                               Observed& observed, ActionProgress& read,
-                                               ActionResult& result);
+[[nodiscard]] Requests RequestsOf(const ReadDaemons&, const Observed&, const ActionProgress&);
+[[nodiscard]] base::Result<void> HandleReplies(const ReadDaemons&, const Replies&, ActionProgress&,
+                                               ReplyContext&);
 
-[[nodiscard]] std::vector<http::Request> RequestsOf(const ReadClaims& action,
-                                                    const Observed& observed,
-                                                    const ActionProgress& read);
-[[nodiscard]] base::Result<void> HandleReplies(const ReadClaims& action, const Replies& replies,
-                                               Observed& observed, ActionProgress& read,
-                                               ActionResult& result);
+[[nodiscard]] Requests RequestsOf(const ReadClaims&, const Observed&, const ActionProgress&);
+[[nodiscard]] base::Result<void> HandleReplies(const ReadClaims&, const Replies&, ActionProgress&,
+                                               ReplyContext&);
 
-[[nodiscard]] std::vector<http::Request> RequestsOf(const ReadPodConditions& action,
-                                                    const Observed& observed,
-                                                    const ActionProgress& read);
-[[nodiscard]] base::Result<void> HandleReplies(const ReadPodConditions& action,
-                                               const Replies& replies, Observed& observed,
-                                               ActionProgress& read, ActionResult& result);
+[[nodiscard]] Requests RequestsOf(const ReadPodConditions&, const Observed&, const ActionProgress&);
+[[nodiscard]] base::Result<void> HandleReplies(const ReadPodConditions&, const Replies&,
+                                               ActionProgress&, ReplyContext&);
 
-[[nodiscard]] std::vector<http::Request> RequestsOf(const ReadTaken& action,
-                                                    const Observed& observed,
-                                                    const ActionProgress& read);
-[[nodiscard]] base::Result<void> HandleReplies(const ReadTaken& action, const Replies& replies,
-                                               Observed& observed, ActionProgress& read,
-                                               ActionResult& result);
+[[nodiscard]] Requests RequestsOf(const ReadTaken&, const Observed&, const ActionProgress&);
+[[nodiscard]] base::Result<void> HandleReplies(const ReadTaken&, const Replies&, ActionProgress&,
+                                               ReplyContext&);
 
 }  // namespace compute_domain

@@ -42,15 +42,15 @@ void Expect(ActionResult& result, Kind kind, const kube::ObjectKey& key,
       {.kind = kind, .key = key, .resource_version = std::move(resource_version)});
 }
 
-Result<void> TakeChild(Kind kind, const kube::ObjectKey& key, const Result<Response>& reply,
-                       Observed& observed, ActionResult& result) {
+Result<void> TakeChild(Kind kind, const kube::ObjectKey& key, const Reply& reply,
+                       ReplyContext& to) {
   // Gone: made anew once the cache shows it.
   if (!reply && reply.error().code == ErrorCode::kNotFound) return {};
   if (!reply) return tl::unexpected(reply.error());
   const NameHolder written = TRY(DecodeHolder(reply->body));
-  const auto name = observed.evidence.names.find({kind, key});
-  if (name != observed.evidence.names.end()) name->second = Found(written);
-  Expect(result, kind, key, written.meta.resource_version);
+  const auto name = to.observed.evidence.names.find({kind, key});
+  if (name != to.observed.evidence.names.end()) name->second = Found(written);
+  Expect(to.result, kind, key, written.meta.resource_version);
   return {};
 }
 
@@ -63,7 +63,7 @@ bool SaysThatATestFailed(const base::Error& error) {
 }
 
 // What a patch tests of a node is not so any more; or the node is gone.
-bool NeedNotChange(const Result<Response>& reply) {
+bool NeedNotChange(const Reply& reply) {
   return !reply &&
          (SaysThatATestFailed(reply.error()) || reply.error().cause == kube::kTestFailed ||
           reply.error().code == ErrorCode::kNotFound);
@@ -75,20 +75,19 @@ Request RequestOf(const Create& create, const Observed& observed) {
   return kube::CreateRequest(ResourceOf(create.kind, observed.facts), create.key.ns, create.object);
 }
 
-Result<void> HandleReply(const Create& create, const Result<Response>& reply, Observed& observed,
-                         ActionResult& result) {
-  NameCheck& name = observed.evidence.names[{create.kind, create.key}];
+Result<void> HandleReply(const Create& create, const Reply& reply, ReplyContext& to) {
+  NameCheck& name = to.observed.evidence.names[{create.kind, create.key}];
   if (!reply && reply.error().code == ErrorCode::kAlreadyExists) {
     name = {NameCheck::Is::kTaken};  // Whatever was read before.
-    result.decide_again = create.kind != Kind::kClique;
+    to.result.decide_again = create.kind != Kind::kClique;
     return {};
   }
   if (!reply) {
-    observed.evidence.names.erase({create.kind, create.key});
+    to.observed.evidence.names.erase({create.kind, create.key});
     return tl::unexpected(reply.error());
   }
   name = Found(TRY(DecodeHolder(reply->body)));
-  Expect(result, create.kind, create.key, name.holder.meta.resource_version);
+  Expect(to.result, create.kind, create.key, name.holder.meta.resource_version);
   return {};
 }
 
@@ -98,13 +97,12 @@ Request RequestOf(const Delete& remove, const Observed& observed) {
                              kube::Propagation::kBackground);
 }
 
-Result<void> HandleReply(const Delete& remove, const Result<Response>& reply,
-                         Observed& /*observed*/, ActionResult& result) {
+Result<void> HandleReply(const Delete& remove, const Reply& reply, ReplyContext& to) {
   // Gone, or another incarnation: means nothing; only a fresh read decides (R5).
   const bool tolerated = !reply && (reply.error().code == ErrorCode::kNotFound ||
                                     reply.error().code == ErrorCode::kConflict);
   if (!reply && !tolerated) return tl::unexpected(reply.error());
-  result.expectations.push_back({.kind = remove.kind, .key = remove.key, .gone = remove.uid});
+  to.result.expectations.push_back({.kind = remove.kind, .key = remove.key, .gone = remove.uid});
   return {};
 }
 
@@ -113,13 +111,12 @@ Request RequestOf(const ReplaceDaemon& replace, const Observed& observed) {
                    observed);
 }
 
-Result<void> HandleReply(const ReplaceDaemon& replace, const Result<Response>& reply,
-                         Observed& observed, ActionResult& result) {
+Result<void> HandleReply(const ReplaceDaemon& replace, const Reply& reply, ReplyContext& to) {
   // Of a name that is never used again it does not say that the pod is another by now, but that
   // somebody keeps it; who is taken for replaced would be waited for in vain.
   if (!reply && reply.error().code == ErrorCode::kConflict) return tl::unexpected(reply.error());
   return HandleReply(Delete{.kind = Kind::kDaemonPod, .key = replace.key, .uid = replace.uid},
-                     reply, observed, result);
+                     reply, to);
 }
 
 Request RequestOf(const WriteFinalizers& write, const Observed& observed) {
@@ -130,16 +127,15 @@ Request RequestOf(const WriteFinalizers& write, const Observed& observed) {
                                  Value::Object({{"metadata", std::move(meta)}}));
 }
 
-Result<void> HandleReply(const WriteFinalizers& write, const Result<Response>& reply,
-                         Observed& observed, ActionResult& result) {
+Result<void> HandleReply(const WriteFinalizers& write, const Reply& reply, ReplyContext& to) {
   // Gone, so nothing holds it. A finalizer that should have been added is another matter: what
   // was to follow it must not.
   const bool adds = std::ranges::find(write.finalizers, api::kFinalizer) != write.finalizers.end();
   if (!reply && reply.error().code == ErrorCode::kNotFound && !adds) return {};
   if (!reply) return tl::unexpected(reply.error());
   const kube::ObjectMeta meta = TRY(DecodeMetaOf(reply->body));
-  if (write.kind == Kind::kComputeDomain && observed.domain) observed.domain->meta = meta;
-  Expect(result, write.kind, write.object.key, meta.resource_version);
+  if (write.kind == Kind::kComputeDomain && to.observed.domain) to.observed.domain->meta = meta;
+  Expect(to.result, write.kind, write.object.key, meta.resource_version);
   return {};
 }
 
@@ -152,20 +148,19 @@ Request RequestOf(const WriteClique& write, const Observed& /*observed*/) {
   return kube::MergePatchRequest(api::kComputeDomainCliques, write.clique.key, patch);
 }
 
-Result<void> HandleReply(const WriteClique& write, const Result<Response>& reply,
-                         Observed& observed, ActionResult& result) {
+Result<void> HandleReply(const WriteClique& write, const Reply& reply, ReplyContext& to) {
   // Gone: made anew once the cache shows it.
   if (!reply && reply.error().code == ErrorCode::kNotFound) return {};
   if (!reply) return tl::unexpected(reply.error());
   const kube::ObjectMeta meta = TRY(DecodeMetaOf(reply->body));
-  for (api::Clique& clique : observed.children.cliques) {
+  for (api::Clique& clique : to.observed.children.cliques) {
     if (clique.meta.uid != meta.uid) continue;
     clique.meta = meta;
     clique.daemons = write.daemons;
     clique.held = write.held;
     clique.joining = write.joining;
   }
-  Expect(result, Kind::kClique, write.clique.key, meta.resource_version);
+  Expect(to.result, Kind::kClique, write.clique.key, meta.resource_version);
   return {};
 }
 
@@ -182,9 +177,8 @@ Request RequestOf(const WritePodTemplate& write, const Observed& /*observed*/) {
            PatchOf("add", PathOf("annotations", api::kTemplateHashAnnotation), write.stamp)}));
 }
 
-Result<void> HandleReply(const WritePodTemplate& write, const Result<Response>& reply,
-                         Observed& observed, ActionResult& result) {
-  return TakeChild(Kind::kDaemonSet, write.daemon_set.key, reply, observed, result);
+Result<void> HandleReply(const WritePodTemplate& write, const Reply& reply, ReplyContext& to) {
+  return TakeChild(Kind::kDaemonSet, write.daemon_set.key, reply, to);
 }
 
 Request RequestOf(const WriteIdentity& write, const Observed& observed) {
@@ -195,9 +189,8 @@ Request RequestOf(const WriteIdentity& write, const Observed& observed) {
                                  Value::Object({{"metadata", std::move(meta)}}));
 }
 
-Result<void> HandleReply(const WriteIdentity& write, const Result<Response>& reply,
-                         Observed& observed, ActionResult& result) {
-  return TakeChild(write.kind, write.object.key, reply, observed, result);
+Result<void> HandleReply(const WriteIdentity& write, const Reply& reply, ReplyContext& to) {
+  return TakeChild(write.kind, write.object.key, reply, to);
 }
 
 Request RequestOf(const RemoveNodeLabel& remove, const Observed& /*observed*/) {
@@ -208,23 +201,22 @@ Request RequestOf(const RemoveNodeLabel& remove, const Observed& /*observed*/) {
                                               Value::Object({{"op", "remove"}, {"path", path}})}));
 }
 
-Result<void> HandleReply(const RemoveNodeLabel& remove, const Result<Response>& reply,
-                         Observed& observed, ActionResult& result) {
+Result<void> HandleReply(const RemoveNodeLabel& remove, const Reply& reply, ReplyContext& to) {
   // The label is gone or another domain's.
   if (NeedNotChange(reply)) return {};
   if (!reply) return tl::unexpected(reply.error());
   const kube::ObjectMeta meta = TRY(DecodeMetaOf(reply->body));
-  Expect(result, Kind::kNode, {.name = remove.node}, meta.resource_version);
-  const bool lives = observed.domain && !observed.domain->meta.deleting;
+  Expect(to.result, Kind::kNode, {.name = remove.node}, meta.resource_version);
+  const bool lives = to.observed.domain && !to.observed.domain->meta.deleting;
   if (!lives) return {};
-  std::erase_if(observed.children.labelled_nodes,
+  std::erase_if(to.observed.children.labelled_nodes,
                 [&](const api::Node& node) { return node.meta.key.name == remove.node; });
-  if (const auto node = observed.nodes.find(remove.node); node != observed.nodes.end()) {
+  if (const auto node = to.observed.nodes.find(remove.node); node != to.observed.nodes.end()) {
     node->second.domain.clear();
   }
-  result.memory.emplace_back(LabelRemoved{.node = remove.node});
-  observed.evidence.claims.reset();  // Read before the removal: too early.
-  result.decide_again = true;
+  to.result.memory.emplace_back(LabelRemoved{.node = remove.node});
+  to.observed.evidence.claims.reset();  // Read before the removal: too early.
+  to.result.decide_again = true;
   return {};
 }
 
@@ -236,14 +228,13 @@ Request RequestOf(const RestoreNodeLabel& restore, const Observed& /*observed*/)
       Value::Array({PatchOf("test", path, Value()), PatchOf("add", path, restore.domain)}));
 }
 
-Result<void> HandleReply(const RestoreNodeLabel& restore, const Result<Response>& reply,
-                         Observed& /*observed*/, ActionResult& result) {
+Result<void> HandleReply(const RestoreNodeLabel& restore, const Reply& reply, ReplyContext& to) {
   const bool is_labelled = NeedNotChange(reply);  // By the plugin, or for somebody else.
   if (!reply && !is_labelled) return tl::unexpected(reply.error());
-  result.memory.emplace_back(LabelRestored{.node = restore.node});
+  to.result.memory.emplace_back(LabelRestored{.node = restore.node});
   if (is_labelled) return {};
   const kube::ObjectMeta meta = TRY(DecodeMetaOf(reply->body));
-  Expect(result, Kind::kNode, {.name = restore.node}, meta.resource_version);
+  Expect(to.result, Kind::kNode, {.name = restore.node}, meta.resource_version);
   return {};
 }
 
@@ -254,16 +245,15 @@ Request RequestOf(const WriteStatus& write, const Observed& /*observed*/) {
       "status");
 }
 
-Result<void> HandleReply(const WriteStatus& write, const Result<Response>& reply,
-                         Observed& observed, ActionResult& result) {
+Result<void> HandleReply(const WriteStatus& write, const Reply& reply, ReplyContext& to) {
   if (!reply) return tl::unexpected(reply.error());
   json::Parser parser;
   const json::View object = TRY(json::ParseRepaired(parser, reply->body));
   const api::ComputeDomain written = TRY(api::DecodeComputeDomain(object));
   // Judged only here: the CRD drops fields that it does not know.
   const bool pruned = !write.status.conditions.empty() && written.status.conditions.empty();
-  if (pruned) observed.facts.status_is_pruned = true;
-  Expect(result, Kind::kComputeDomain, write.domain.key, written.meta.resource_version);
+  if (pruned) to.observed.facts.status_is_pruned = true;
+  Expect(to.result, Kind::kComputeDomain, write.domain.key, written.meta.resource_version);
   return {};
 }
 

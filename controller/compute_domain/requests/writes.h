@@ -1,6 +1,6 @@
 // What each writing action asks of the API server, and what its reply means.
 //
-// HandleReply puts it into `observed` and `result`; its error is the reply's, unless that is as
+// HandleReply puts it into the context; its error is the reply's, unless that is as
 // good as success.
 #pragma once
 
@@ -8,54 +8,34 @@
 
 namespace compute_domain {
 
-[[nodiscard]] http::Request RequestOf(const Create& action, const Observed& observed);
-[[nodiscard]] base::Result<void> HandleReply(const Create& action,
-                                             const base::Result<http::Response>& reply,
-                                             Observed& observed, ActionResult& result);
+[[nodiscard]] http::Request RequestOf(const Create&, const Observed&);
+[[nodiscard]] base::Result<void> HandleReply(const Create&, const Reply&, ReplyContext&);
 
-[[nodiscard]] http::Request RequestOf(const Delete& action, const Observed& observed);
-[[nodiscard]] base::Result<void> HandleReply(const Delete& action,
-                                             const base::Result<http::Response>& reply,
-                                             Observed& observed, ActionResult& result);
+[[nodiscard]] http::Request RequestOf(const Delete&, const Observed&);
+[[nodiscard]] base::Result<void> HandleReply(const Delete&, const Reply&, ReplyContext&);
 
-[[nodiscard]] http::Request RequestOf(const ReplaceDaemon& action, const Observed& observed);
-[[nodiscard]] base::Result<void> HandleReply(const ReplaceDaemon& action,
-                                             const base::Result<http::Response>& reply,
-                                             Observed& observed, ActionResult& result);
+[[nodiscard]] http::Request RequestOf(const ReplaceDaemon&, const Observed&);
+[[nodiscard]] base::Result<void> HandleReply(const ReplaceDaemon&, const Reply&, ReplyContext&);
 
-[[nodiscard]] http::Request RequestOf(const WriteFinalizers& action, const Observed& observed);
-[[nodiscard]] base::Result<void> HandleReply(const WriteFinalizers& action,
-                                             const base::Result<http::Response>& reply,
-                                             Observed& observed, ActionResult& result);
+[[nodiscard]] http::Request RequestOf(const WriteFinalizers&, const Observed&);
+[[nodiscard]] base::Result<void> HandleReply(const WriteFinalizers&, const Reply&, ReplyContext&);
 
-[[nodiscard]] http::Request RequestOf(const WriteClique& action, const Observed& observed);
-[[nodiscard]] base::Result<void> HandleReply(const WriteClique& action,
-                                             const base::Result<http::Response>& reply,
-                                             Observed& observed, ActionResult& result);
+[[nodiscard]] http::Request RequestOf(const WriteClique&, const Observed&);
+[[nodiscard]] base::Result<void> HandleReply(const WriteClique&, const Reply&, ReplyContext&);
 
-[[nodiscard]] http::Request RequestOf(const WritePodTemplate& action, const Observed& observed);
-[[nodiscard]] base::Result<void> HandleReply(const WritePodTemplate& action,
-                                             const base::Result<http::Response>& reply,
-                                             Observed& observed, ActionResult& result);
+[[nodiscard]] http::Request RequestOf(const WritePodTemplate&, const Observed&);
+[[nodiscard]] base::Result<void> HandleReply(const WritePodTemplate&, const Reply&, ReplyContext&);
 
-[[nodiscard]] http::Request RequestOf(const WriteIdentity& action, const Observed& observed);
-[[nodiscard]] base::Result<void> HandleReply(const WriteIdentity& action,
-                                             const base::Result<http::Response>& reply,
-                                             Observed& observed, ActionResult& result);
+[[nodiscard]] http::Request RequestOf(const WriteIdentity&, const Observed&);
+[[nodiscard]] base::Result<void> HandleReply(const WriteIdentity&, const Reply&, ReplyContext&);
 
-[[nodiscard]] http::Request RequestOf(const RemoveNodeLabel& action, const Observed& observed);
-[[nodiscard]] base::Result<void> HandleReply(const RemoveNodeLabel& action,
-                                             const base::Result<http::Response>& reply,
-                                             Observed& observed, ActionResult& result);
+[[nodiscard]] http::Request RequestOf(const RemoveNodeLabel&, const Observed&);
+[[nodiscard]] base::Result<void> HandleReply(const RemoveNodeLabel&, const Reply&, ReplyContext&);
 
-[[nodiscard]] http::Request RequestOf(const RestoreNodeLabel& action, const Observed& observed);
-[[nodiscard]] base::Result<void> HandleReply(const RestoreNodeLabel& action,
-                                             const base::Result<http::Response>& reply,
-                                             Observed& observed, ActionResult& result);
+[[nodiscard]] http::Request RequestOf(const RestoreNodeLabel&, const Observed&);
+[[nodiscard]] base::Result<void> HandleReply(const RestoreNodeLabel&, const Reply&, ReplyContext&);
 
-[[nodiscard]] http::Request RequestOf(const WriteStatus& action, const Observed& observed);
-[[nodiscard]] base::Result<void> HandleReply(const WriteStatus& action,
-                                             const base::Result<http::Response>& reply,
-                                             Observed& observed, ActionResult& result);
+[[nodiscard]] http::Request RequestOf(const WriteStatus&, const Observed&);
+[[nodiscard]] base::Result<void> HandleReply(const WriteStatus&, const Reply&, ReplyContext&);
 
 }  // namespace compute_domain
