@@ -6,6 +6,7 @@
 #   lint.sh banned                  calls that belong behind a seam, and words that belong nowhere
 #   lint.sh size                    no file over 600 lines, no function over 70 in the product
 #   lint.sh reasons                 reasons of conditions and Events: the code, docs/reasons.md and tests know the same names
+#   lint.sh conditions              each condition has its file, and is in the CRD, the docs, a fixture and an oracle
 #   lint.sh requirements            docs/requirements.md names tests that exist, and every id that tests carry
 #   lint.sh pure FILE.a...          the object files import no thread, clock, socket, file or getenv
 #   lint.sh metrics                 docs/metrics.md names the metrics in the code, and no others
@@ -154,6 +155,26 @@ reasons() {
   done
 }
 
+# A condition is a file in status/conditions. What goes with it is named here, so that nothing of it is forgotten.
+conditions() {
+  local type file core=controller/compute_domain/status
+  local -a types
+  mapfile -t types < <(sed -nE 's/.* kCondition[A-Za-z]+ = "([A-Za-z]+)";.*/\1/p' controller/api/names.h)
+  ((${#types[@]} > 0)) || fail 'no conditions in controller/api/names.h'
+  for type in "${types[@]}"; do
+    file=$core/conditions/$(sed -E 's/([a-z])([A-Z])/\1_\2/g' <<<"$type" | tr '[:upper:]' '[:lower:]').cc
+    [[ -s $file ]] || fail "condition $type has no file $file"
+    grep -q "kCondition$type\b" $core/status.cc || fail "condition $type is not added in $core/status.cc"
+    grep -qE "^ +$type: " crds/computedomains.yaml || fail "crds/computedomains.yaml does not describe condition $type"
+    grep -q "\`$type\`" docs/reasons.md || fail "docs/reasons.md does not say what condition $type is"
+    grep -rqE "\"$type\"" test/fixtures || grep -rqE --include='*_test.cc' "\"$type\"" controller || fail "no fixture or test has condition $type"
+    grep -rqE "\"$type\"" test/simulation/oracles --include='*.cc' || fail "no oracle of the simulation knows condition $type"
+  done
+  for type in $(sed -nE 's/.* (kReason[A-Za-z]+) = .*/\1/p' controller/api/names.h); do
+    grep -q "api::$type\b" $core/reasons.cc || fail "reason $type is not in the table of $core/reasons.cc"
+  done
+}
+
 # Every test by the name that a page may call it: Suite.Name, and the cases that scripts run.
 test_names() {
   local -a files
@@ -265,6 +286,31 @@ requirements_finds() {
   rm -r "$scratch"
 }
 
+# A tree with one condition that has all that goes with it; then each without one thing.
+conditions_finds() {
+  local scratch missing
+  scratch=$(mktemp -d)
+  mkdir -p "$scratch"/{controller/api,controller/compute_domain/status/conditions,crds,docs,test/fixtures,test/simulation/oracles}
+  right() {
+    printf 'inline constexpr std::string_view kConditionInUse = "InUse";\ninline constexpr std::string_view kReasonA = "A";\n' >"$scratch/controller/api/names.h"
+    printf 'x\n' >"$scratch/controller/compute_domain/status/conditions/in_use.cc"
+    printf 'kConditionInUse\n' >"$scratch/controller/compute_domain/status/status.cc"
+    printf '{api::kReasonA, x},\n' >"$scratch/controller/compute_domain/status/reasons.cc"
+    printf '  InUse: a workload holds a channel.\n' >"$scratch/crds/computedomains.yaml"
+    printf '`InUse` says who\n' >"$scratch/docs/reasons.md"
+    printf '"InUse"\n' | tee "$scratch/test/fixtures/a.h" >"$scratch/test/simulation/oracles/a.cc"
+  }
+  right
+  LINT_TREE=$scratch "$repo/test/lint/lint.sh" conditions || fail 'conditions: a tree that is right is refused'
+  for missing in controller/compute_domain/status/conditions/in_use.cc controller/compute_domain/status/status.cc \
+    controller/compute_domain/status/reasons.cc crds/computedomains.yaml docs/reasons.md test/fixtures/a.h test/simulation/oracles/a.cc; do
+    right
+    : >"$scratch/$missing"
+    if LINT_TREE=$scratch "$repo/test/lint/lint.sh" conditions >/dev/null 2>&1; then fail "conditions: without $missing, not noticed"; fi
+  done
+  rm -r "$scratch"
+}
+
 finds() {
   local compiler=$1 scratch
   expect_red includes pkg/base/a.h '#pragma once\n#include "pkg/json/value.h"\n'
@@ -310,6 +356,7 @@ finds() {
   if LINT_TREE=$scratch "$repo/test/lint/lint.sh" reasons 2>/dev/null >&2; then fail 'reasons: one that is written out, not noticed'; fi
   rm -r "$scratch"
   requirements_finds
+  conditions_finds
   scratch=$(mktemp -d)
   local call
   for call in 'getenv("A");' 'std::thread t([]{}); t.join();' 'auto n = std::chrono::steady_clock::now(); (void)n;' \
@@ -327,6 +374,6 @@ finds() {
 rule=${1:-}
 shift || true
 case $rule in
-  includes | nodiscard | banned | size | reasons | metrics | requirements | pure | finds) "$rule" "$@" ;;
+  includes | nodiscard | banned | size | reasons | conditions | metrics | requirements | pure | finds) "$rule" "$@" ;;
   *) fail "lint: no rule '$rule'" ;;
 esac

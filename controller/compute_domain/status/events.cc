@@ -7,6 +7,7 @@
 #include "controller/api/names.h"
 #include "controller/compute_domain/rules/deletion.h"
 #include "controller/compute_domain/rules/scheduler_messages.h"
+#include "controller/compute_domain/status/reasons.h"
 #include "controller/compute_domain/status/usage.h"
 
 namespace compute_domain {
@@ -15,75 +16,6 @@ namespace {
 
 using kube::EventType;
 using Events = std::vector<kube::Event>;
-
-// How the reason of a condition is told; one that is not in the table is Normal.
-enum class Telling {
-  kWarning,
-  kWarningOnceReady,  // Of a domain that was Ready; before that it is how every domain begins.
-  kSilent,            // The usual course, which conditions tell well enough.
-};
-struct Reason {
-  std::string_view name = {};
-  Telling telling = Telling::kSilent;
-  bool before_children = false;  // Not all children were made yet.
-};
-constexpr Reason kReasons[] = {
-    {api::kReasonAccepted, Telling::kSilent},
-    {api::kReasonSpecMissing, Telling::kWarning, true},
-    {api::kReasonTemplateNameInvalid, Telling::kWarning, true},
-    {api::kReasonAnnotationInvalid, Telling::kWarning},
-    {api::kReasonDraNotServed, Telling::kWarning, true},
-    {api::kReasonRightMissing, Telling::kWarning, true},
-    {api::kReasonForbidden, Telling::kWarning, true},
-    {api::kReasonTemplateNameTaken, Telling::kWarning, true},
-    {api::kReasonNotAccepted, Telling::kSilent, true},
-    {api::kReasonProvisioningFailed, Telling::kWarning, true},
-    {api::kReasonChildrenMissing, Telling::kSilent, true},
-    {api::kReasonChildrenTerminating, Telling::kWarning},
-    {api::kReasonOutdated, Telling::kSilent},
-    {api::kReasonRollStopped, Telling::kWarning},
-    {api::kReasonChildrenExist, Telling::kSilent},
-    {api::kReasonCliqueFull, Telling::kWarning},
-    {api::kReasonNoMembers, Telling::kSilent},
-    {api::kReasonIdle, Telling::kSilent},
-    {api::kReasonHostManaged, Telling::kSilent},
-    {api::kReasonNodesNotRead, Telling::kWarning},
-    {api::kReasonNodeLost, Telling::kWarning},
-    {api::kReasonNodeRebooted, Telling::kWarning},
-    {api::kReasonNodeDrained, Telling::kWarning},
-    {api::kReasonNodeTainted, Telling::kWarning},
-    {api::kReasonNodeHeld, Telling::kWarning},
-    {api::kReasonPluginMissing, Telling::kWarning},
-    {api::kReasonPodsStuck, Telling::kWarning},
-    {api::kReasonFabricError, Telling::kWarning},
-    {api::kReasonImexOnHost, Telling::kWarning},
-    {api::kReasonImexWaitsForQuorum, Telling::kWarningOnceReady},
-    {api::kReasonImexAddressDiffers, Telling::kWarning},
-    {api::kReasonImexIndexDiffers, Telling::kWarning},
-    {api::kReasonImexPeersUnreachable, Telling::kWarning},
-    {api::kReasonImexRestarted, Telling::kWarning},
-    {api::kReasonMembersNotReady, Telling::kWarningOnceReady},
-    {api::kReasonWaitingForMembers, Telling::kSilent},
-    {api::kReasonNodeLeaving, Telling::kWarning},
-    {api::kReasonSpansCliques, Telling::kWarning},
-    {api::kReasonCliqueShared, Telling::kWarning},
-    {api::kReasonNoFabric, Telling::kWarning},
-    {api::kReasonDeletionBlocked, Telling::kWarning},
-    {api::kReasonHeldByFinalizer, Telling::kWarning},
-    {api::kReasonDeleting, Telling::kSilent},
-    {api::kReasonClaimsReserved, Telling::kSilent},
-    {api::kReasonPodsWaiting, Telling::kSilent},
-    {api::kReasonChannelHeld, Telling::kWarning},
-    {api::kReasonNoRoomInClique, Telling::kWarning},
-    {api::kReasonNoChannelFree, Telling::kSilent},
-    {api::kReasonNoPlugin, Telling::kWarning},
-    {api::kReasonNoClaims, Telling::kSilent},
-};
-
-const Reason* Find(std::string_view name) {
-  const auto* const it = std::ranges::find(kReasons, name, &Reason::name);
-  return it == std::end(kReasons) ? nullptr : it;
-}
 
 bool HasReason(const api::DomainStatus& status, std::string_view reason) {
   return std::ranges::find(status.conditions, reason, &kube::Condition::reason) !=
@@ -107,16 +39,18 @@ bool WasReady(const api::DomainStatus& status) {
 bool HadChildren(const api::DomainStatus& status) {
   return status.Find(api::kConditionReady) != nullptr &&
          std::ranges::none_of(status.conditions, [](const kube::Condition& condition) {
-           const Reason* reason = Find(condition.reason);
+           const Reason* reason = FindReason(condition.reason);
            return reason != nullptr && reason->before_children;
          });
 }
 
 // Empty: nothing is told.
 std::optional<EventType> TypeOf(const std::string& name, const api::DomainStatus& before) {
-  const Reason* reason = Find(name);
+  const Reason* reason = FindReason(name);
   if (reason == nullptr) return EventType::kNormal;
   switch (reason->telling) {
+    case Telling::kNormal:
+      return EventType::kNormal;
     case Telling::kWarning:
       return EventType::kWarning;
     case Telling::kWarningOnceReady:

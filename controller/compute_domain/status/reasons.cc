@@ -1,0 +1,74 @@
+#include "controller/compute_domain/status/reasons.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "controller/api/names.h"
+
+namespace compute_domain {
+
+namespace {
+
+constexpr Reason kReasons[] = {
+    {api::kReasonAccepted, Telling::kSilent},
+    {api::kReasonPaused, Telling::kNormal},
+    {api::kReasonSpecMissing, Telling::kWarning, true},
+    {api::kReasonTemplateNameInvalid, Telling::kWarning, true},
+    {api::kReasonAnnotationInvalid, Telling::kWarning},
+    {api::kReasonDraNotServed, Telling::kWarning, true},
+    {api::kReasonRightMissing, Telling::kWarning, true},
+    {api::kReasonForbidden, Telling::kWarning, true},
+    {api::kReasonTemplateNameTaken, Telling::kWarning, true},
+    {api::kReasonNotAccepted, Telling::kSilent, true},
+    {api::kReasonProvisioningFailed, Telling::kWarning, true},
+    {api::kReasonChildrenMissing, Telling::kSilent, true},
+    {api::kReasonChildrenTerminating, Telling::kWarning},
+    {api::kReasonOutdated, Telling::kSilent},
+    {api::kReasonRollStopped, Telling::kWarning},
+    {api::kReasonChildrenExist, Telling::kSilent},
+    {api::kReasonCliqueFull, Telling::kWarning},
+    {api::kReasonNoMembers, Telling::kSilent},
+    {api::kReasonIdle, Telling::kSilent},
+    {api::kReasonHostManaged, Telling::kSilent},
+    {api::kReasonNodesNotRead, Telling::kWarning},
+    {api::kReasonNodeLost, Telling::kWarning},
+    {api::kReasonNodeRebooted, Telling::kWarning},
+    {api::kReasonNodeDrained, Telling::kWarning},
+    {api::kReasonNodeTainted, Telling::kWarning},
+    {api::kReasonNodeHeld, Telling::kWarning},
+    {api::kReasonPluginMissing, Telling::kWarning},
+    {api::kReasonPodsStuck, Telling::kWarning},
+    {api::kReasonFabricError, Telling::kWarning},
+    {api::kReasonImexOnHost, Telling::kWarning},
+    {api::kReasonImexWaitsForQuorum, Telling::kWarningOnceReady},
+    {api::kReasonImexAddressDiffers, Telling::kWarning},
+    {api::kReasonImexIndexDiffers, Telling::kWarning},
+    {api::kReasonImexPeersUnreachable, Telling::kWarning},
+    {api::kReasonImexRestarted, Telling::kWarning},
+    {api::kReasonAllMembersReady, Telling::kNormal},
+    {api::kReasonMembersNotReady, Telling::kWarningOnceReady},
+    {api::kReasonWaitingForMembers, Telling::kSilent},
+    {api::kReasonNodeLeaving, Telling::kWarning},
+    {api::kReasonSpansCliques, Telling::kWarning},
+    {api::kReasonCliqueShared, Telling::kWarning},
+    {api::kReasonNoFabric, Telling::kWarning},
+    {api::kReasonDeletionBlocked, Telling::kWarning},
+    {api::kReasonHeldByFinalizer, Telling::kWarning},
+    {api::kReasonDeleting, Telling::kSilent},
+    {api::kReasonClaimsReserved, Telling::kSilent},
+    {api::kReasonPodsWaiting, Telling::kSilent},
+    {api::kReasonChannelHeld, Telling::kWarning},
+    {api::kReasonNoRoomInClique, Telling::kWarning},
+    {api::kReasonNoChannelFree, Telling::kSilent},
+    {api::kReasonNoPlugin, Telling::kWarning},
+    {api::kReasonNoClaims, Telling::kSilent},
+};
+
+}  // namespace
+
+const Reason* FindReason(std::string_view name) {
+  const auto* const it = std::ranges::find(kReasons, name, &Reason::name);
+  return it == std::end(kReasons) ? nullptr : it;
+}
+
+}  // namespace compute_domain
