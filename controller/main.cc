@@ -25,13 +25,13 @@
 #include "pkg/http/curl_transport.h"
 #include "pkg/kube/client/config.h"
 #include "pkg/kube/client/exec_runner.h"
+#include "pkg/kube/runtime/api_session.h"
 #include "pkg/kube/runtime/wait.h"
 #include "pkg/logging/logger.h"
 #include "pkg/systemd/notify.h"
 
 namespace {
 
-constexpr auto kConfigRetry = std::chrono::seconds(5);
 // For the first answer of an exec plugin. The thread that waits has other duties in the controller.
 constexpr auto kPluginPatience = std::chrono::seconds(5);
 constexpr auto kPluginPatienceOfACommand = std::chrono::seconds(70);
@@ -66,16 +66,11 @@ void GiveLoadedPagesBack() {
 // Waits for a configuration that can be used; says what is wrong each time that changes.
 std::optional<kube::ClientConfig> WaitForConfig(const process::Context& context,
                                                 const std::stop_token& stop) {
-  std::string said;
+  kube::ConfigLoader loader(context.load_config, context.clock, context.logger);
   while (!stop.stop_requested()) {
-    auto config = context.load_config();
-    if (config) return *std::move(config);
-    if (config.error().message != said) {
-      said = config.error().message;
-      context.logger.Error("No API server to talk to; looked for again every 5 s", {{"err", said}});
-      systemd::Status(said);
-    }
-    kube::WaitUntil(context.clock, context.clock.Now() + kConfigRetry, stop);
+    if (auto config = loader.Poll({})) return config;
+    systemd::Status(loader.error());
+    kube::WaitUntil(context.clock, loader.next(), stop);
   }
   return {};
 }
@@ -146,14 +141,14 @@ int main(int argc, char** argv) {
                  {{"server", config->endpoint.url}, {"from", config->source}});
     GiveLoadedPagesBack();
     switch (process::Run(context, *std::move(config), stop.get_token())) {
-      case process::End::kStopped:
+      case process::ExitReason::kStopped:
         return 0;
-      case process::End::kLeaseLost:
+      case process::ExitReason::kLeaseLost:
         logger->Error("The Lease was lost; ending, so that nothing of this term survives");
         return command_line::kFailed;
-      case process::End::kOtherMode:
+      case process::ExitReason::kOtherMode:
         return command_line::kFailed;
-      case process::End::kConfigChanged:
+      case process::ExitReason::kConfigChanged:
         logger->Info("The configuration has changed; starting over with it");
         break;
     }

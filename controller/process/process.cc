@@ -27,6 +27,7 @@
 #include "pkg/http/gate.h"
 #include "pkg/json/value.h"
 #include "pkg/kube/lease/leader_elector.h"
+#include "pkg/kube/runtime/api_session.h"
 #include "pkg/kube/runtime/blocking_queue.h"
 #include "pkg/kube/runtime/event_loop.h"
 #include "pkg/kube/runtime/health_server.h"
@@ -142,13 +143,9 @@ std::string HostOf(const http::Endpoint& endpoint) {
   return endpoint.url.substr(begin, endpoint.url.find('/', begin) - begin);
 }
 
-bool IsSameConfig(const kube::ClientConfig& a, const kube::ClientConfig& b) {
-  return a.endpoint == b.endpoint && a.credentials->Source() == b.credentials->Source();
-}
-
-class Runner {
+class ControllerProcess {
  public:
-  Runner(const Context& context, kube::ClientConfig config)
+  ControllerProcess(const Context& context, kube::ClientConfig config)
       : settings_(context.settings),
         clock_(context.clock),
         logger_(context.logger),
@@ -178,7 +175,7 @@ class Runner {
     for (int i = 0; i < settings_.workers; ++i) busy_since_.emplace_back(0);
   }
 
-  End Run(const std::stop_token& stop);
+  ExitReason Run(const std::stop_token& stop);
 
  private:
   [[nodiscard]] bool MayWrite() const { return !settings_.elects || elector_.IsLeader(); }
@@ -236,7 +233,7 @@ class Runner {
   TimePoint next_watchdog_ = {};
 };
 
-void Runner::Watch(const std::stop_token& stop) {
+void ControllerProcess::Watch(const std::stop_token& stop) {
   kube::WatchLoop loop(config_.endpoint, *config_.credentials, base::UserAgent(kProgram), clock_,
                        [this](const auto& report) { metrics_.Exchanged(report); });
   for (kube::Reflector& reflector : controller_.reflectors()) loop.Add(reflector);
@@ -247,7 +244,7 @@ void Runner::Watch(const std::stop_token& stop) {
   });
 }
 
-void Runner::KeepLease(const std::stop_token& stop) {
+void ControllerProcess::KeepLease(const std::stop_token& stop) {
   http::CurlTransport transport(
       config_.endpoint, *config_.credentials, base::UserAgent(kProgram),
       [this](const http::ExchangeReport& report) { metrics_.Exchanged(report); }, nullptr,
@@ -263,14 +260,14 @@ void Runner::KeepLease(const std::stop_token& stop) {
   }
 }
 
-void Runner::TellEvents(const std::stop_token& stop) {
+void ControllerProcess::TellEvents(const std::stop_token& stop) {
   http::CurlTransport transport = MakeTransport();
   // Here, since nobody waits for this thread while it begins.
   WarnOfUnlabelled(settings_.DriverNamespaces(), transport, logger_, stop);
   events_.Run(stop, transport);
 }
 
-void Runner::Work(const std::stop_token& stop, std::atomic<std::int64_t>& busy_since) {
+void ControllerProcess::Work(const std::stop_token& stop, std::atomic<std::int64_t>& busy_since) {
   const auto replied = [&](const http::ExchangeReport& report) {
     metrics_.Exchanged(report);
     busy_since = clock_.Now().time_since_epoch().count();
@@ -286,7 +283,7 @@ void Runner::Work(const std::stop_token& stop, std::atomic<std::int64_t>& busy_s
   }
 }
 
-void Runner::Reconcile(const std::string& uid, http::Transport& transport) {
+void ControllerProcess::Reconcile(const std::string& uid, http::Transport& transport) {
   const TimePoint start = clock_.Now();
   compute_domain::ReconcilePass pass = controller_.reconciler().Start(uid);
   for (auto requests = pass.Next(); !requests.empty(); requests = pass.Next()) {
@@ -307,7 +304,7 @@ void Runner::Reconcile(const std::string& uid, http::Transport& transport) {
   if (outcome.requeue_after) queue_.AddAt(uid, clock_.Now() + *outcome.requeue_after);
 }
 
-void Runner::ReleaseLease() {
+void ControllerProcess::ReleaseLease() {
   const std::optional<http::Request> release = elector_.Release();
   if (!release) return;
   http::CurlTransport transport = MakeTransport();
@@ -318,7 +315,7 @@ void Runner::ReleaseLease() {
 }
 
 // What hangs; empty: nothing.
-std::string Runner::Stuck(TimePoint now) const {
+std::string ControllerProcess::Stuck(TimePoint now) const {
   if (!watch_alive_.IsAlive(now, kSilenceMax)) return "the watch thread";
   if (settings_.elects && !lease_alive_.IsAlive(now, kSilenceMax)) return "the lease thread";
   for (const auto& since : busy_since_) {
@@ -331,7 +328,7 @@ std::string Runner::Stuck(TimePoint now) const {
   return {};
 }
 
-kube::HealthOptions Runner::HealthOptions() {
+kube::HealthOptions ControllerProcess::HealthOptions() {
   const auto check = [](bool good, const std::string& wrong) -> base::Result<void> {
     if (good) return {};
     return base::Fail(base::ErrorCode::kUnavailable, wrong);
@@ -357,7 +354,7 @@ kube::HealthOptions Runner::HealthOptions() {
           .metrics = std::move(served)};
 }
 
-std::string Runner::DescribeDomains() {
+std::string ControllerProcess::DescribeDomains() {
   json::Value domains = json::Value::Array();
   const compute_domain::Instant now = {.monotonic = clock_.Now(), .wall = clock_.Wall()};
   for (const auto& domain : controller_.cache().Domains()) {
@@ -367,7 +364,7 @@ std::string Runner::DescribeDomains() {
   return json::Serialize(domains);
 }
 
-std::vector<std::string> Runner::FindOfOtherMode() {
+std::vector<std::string> ControllerProcess::FindOfOtherMode() {
   std::vector<std::string> names;
   for (const auto& domain : controller_.cache().Domains()) {
     const auto observed = controller_.reconciler().Gather(domain->meta.uid);
@@ -376,7 +373,7 @@ std::vector<std::string> Runner::FindOfOtherMode() {
   return names;
 }
 
-std::string Runner::DescribeCliques() {
+std::string ControllerProcess::DescribeCliques() {
   compute_domain::CliqueDescription cliques;
   const compute_domain::Cache& cache = controller_.cache();
   controller_.reconciler().VisitNodes([&](const auto& node, const auto& room) {
@@ -388,21 +385,21 @@ std::string Runner::DescribeCliques() {
 // Whether the files say something else by now, and do so twice in a row: they may be written one
 // after the other, as a certificate and its key are. A connection that still works is no reason to
 // wait: it lasts only until it has to be made anew.
-bool Runner::ConfigChanged(TimePoint now) {
+bool ControllerProcess::ConfigChanged(TimePoint now) {
   if (now < next_reload_) return false;
   next_reload_ = now + reload_period_;
   auto latest = load_config_();
-  if (!latest || IsSameConfig(*latest, config_)) {
+  if (!latest || kube::IsSameConfig(*latest, config_)) {
     next_config_.reset();
     return false;
   }
-  if (next_config_ && IsSameConfig(*latest, *next_config_)) return true;
+  if (next_config_ && kube::IsSameConfig(*latest, *next_config_)) return true;
   next_config_ = *std::move(latest);
   return false;
 }
 
 // Tells systemd and the log where we are, when it changes; and that we live, as long as we do.
-void Runner::Announce(TimePoint now) {
+void ControllerProcess::Announce(TimePoint now) {
   std::string state = "Waiting for the caches";
   if (controller_.MayReconcile()) state = MayWrite() ? "Reconciling" : "Standing by";
   if (state != announced_) {
@@ -425,8 +422,8 @@ void Runner::Announce(TimePoint now) {
   }
 }
 
-void Runner::Serve(kube::HealthServer& server, const std::string& endpoint, const std::string& what,
-                   const std::string& flag) {
+void ControllerProcess::Serve(kube::HealthServer& server, const std::string& endpoint,
+                              const std::string& what, const std::string& flag) {
   if (endpoint.empty()) return;
   const base::Result<int> port = server.Start(endpoint);
   if (port) {
@@ -436,7 +433,7 @@ void Runner::Serve(kube::HealthServer& server, const std::string& endpoint, cons
   }
 }
 
-End Runner::Run(const std::stop_token& stop) {
+ExitReason ControllerProcess::Run(const std::stop_token& stop) {
   const TimePoint start = clock_.Now();
   watch_alive_.Beat(start);
   lease_alive_.Beat(start);
@@ -456,15 +453,15 @@ End Runner::Run(const std::stop_token& stop) {
   std::jthread events([this](const std::stop_token& token) { TellEvents(token); });
   std::vector<std::jthread> workers;
 
-  End end = End::kStopped;
+  ExitReason end = ExitReason::kStopped;
   while (!stop.stop_requested()) {
     const TimePoint now = clock_.Now();
     if (settings_.elects && elector_.TermEnded()) {
-      end = End::kLeaseLost;
+      end = ExitReason::kLeaseLost;
       break;
     }
     if (ConfigChanged(now)) {
-      end = End::kConfigChanged;
+      end = ExitReason::kConfigChanged;
       break;
     }
     if (workers.empty() && MayWork()) {
@@ -473,7 +470,7 @@ End Runner::Run(const std::stop_token& stop) {
             "Domains are served in the other mode of --imex-mode: delete them first, or "
             "go on with that mode",
             {{"children", compute_domain::Names(others)}});
-        end = End::kOtherMode;
+        end = ExitReason::kOtherMode;
         break;
       }
       for (auto& busy : busy_since_) {
@@ -488,7 +485,7 @@ End Runner::Run(const std::stop_token& stop) {
   ends_ = true;
   gate_.Close(kDrain);
   logger_.Info("Nothing is written any more");
-  if (end != End::kConfigChanged) systemd::Stopping();
+  if (end != ExitReason::kConfigChanged) systemd::Stopping();
   // Workers first: the Lease may only be handed over once the last write has returned.
   for (std::jthread& worker : workers) worker.request_stop();
   queue_.ShutDown();
@@ -498,7 +495,7 @@ End Runner::Run(const std::stop_token& stop) {
     lease.request_stop();
     lease_gate_.Close(kLeaseDrain);
     lease = std::jthread();
-    if (end != End::kLeaseLost) ReleaseLease();
+    if (end != ExitReason::kLeaseLost) ReleaseLease();
   }
   watch.request_stop();
   return end;
@@ -506,8 +503,8 @@ End Runner::Run(const std::stop_token& stop) {
 
 }  // namespace
 
-End Run(const Context& context, kube::ClientConfig config, const std::stop_token& stop) {
-  Runner runner(context, std::move(config));
+ExitReason Run(const Context& context, kube::ClientConfig config, const std::stop_token& stop) {
+  ControllerProcess runner(context, std::move(config));
   return runner.Run(stop);
 }
 

@@ -15,7 +15,7 @@
 namespace process {
 
 // Why a run ended.
-enum class End {
+enum class ExitReason {
   kStopped,        // `stop` was requested; the Lease was handed over.
   kLeaseLost,      // Another may lead: the process must end.
   kOtherMode,      // Domains are served in the other mode of --imex-mode; the log names them.
@@ -32,7 +32,7 @@ struct Context {
 };
 
 // Blocks until the end. `config` was just loaded.
-[[nodiscard]] End Run(const Context& context, kube::ClientConfig config,
-                      const std::stop_token& stop);
+[[nodiscard]] ExitReason Run(const Context& context, kube::ClientConfig config,
+                             const std::stop_token& stop);
 
 }  // namespace process

@@ -125,7 +125,7 @@ class ProcessTest : public ::testing::Test {
       EXPECT_EQ(process::Run(
                     {.settings = settings_, .clock = clock_, .logger = logger_, .load_config = {}},
                     std::move(config), stop_.get_token()),
-                End::kStopped);
+                ExitReason::kStopped);
     });
     lease_asked_.wait();
     health_ = logger_.PortOf("Serving health and metrics");
@@ -191,8 +191,8 @@ using Change = std::function<void(kube::ClientConfig&)>;
 
 // A run that is synced, where there are `domains`, of which it says whether it wrote; of how it was
 // begun the files say by then what `change` makes of it.
-End RunWhoseFilesAre(const Change& change, std::stop_source& stop, const std::string& domains = "",
-                     bool* writes = nullptr) {
+ExitReason RunWhoseFilesAre(const Change& change, std::stop_source& stop,
+                            const std::string& domains = "", bool* writes = nullptr) {
   std::atomic<bool> wrote = false;
   RawServer api_server([&](RawServer::Connection& connection) {
     for (;;) {
@@ -220,13 +220,13 @@ End RunWhoseFilesAre(const Change& change, std::stop_source& stop, const std::st
     change(latest);
     return latest;
   };
-  const End end = Run({.settings = settings,
-                       .clock = clock,
-                       .logger = logger,
-                       .load_config = load,
-                       .reload_period = milliseconds(300)},
-                      config(), stop.get_token());
-  EXPECT_TRUE(end == End::kOtherMode || logger.Said("Reconciling")) << "it was never synced";
+  const ExitReason end = Run({.settings = settings,
+                              .clock = clock,
+                              .logger = logger,
+                              .load_config = load,
+                              .reload_period = milliseconds(300)},
+                             config(), stop.get_token());
+  EXPECT_TRUE(end == ExitReason::kOtherMode || logger.Said("Reconciling")) << "it was never synced";
   if (writes != nullptr) *writes = wrote;
   return end;
 }
@@ -241,7 +241,7 @@ constexpr const char* kOfTheHosts =
 TEST(Process, P23_RunDoesNotBeginWhereADomainIsServedInTheOtherMode) {
   std::stop_source stop;
   bool writes = false;
-  EXPECT_EQ(RunWhoseFilesAre([](auto&) {}, stop, kOfTheHosts, &writes), End::kOtherMode);
+  EXPECT_EQ(RunWhoseFilesAre([](auto&) {}, stop, kOfTheHosts, &writes), ExitReason::kOtherMode);
   EXPECT_FALSE(writes);
 }
 
@@ -254,13 +254,13 @@ TEST(Process, M3_RunThatIsSyncedStartsOverWithNewCredentials) {
       {"key", [](auto& config) { config.endpoint.client_key_pem = "new"; }}};
   for (const auto& [what, change] : rows) {
     std::stop_source stop;
-    EXPECT_EQ(RunWhoseFilesAre(change, stop), End::kConfigChanged) << what;
+    EXPECT_EQ(RunWhoseFilesAre(change, stop), ExitReason::kConfigChanged) << what;
   }
 }
 
 TEST(Process, M3_RunGoesOnWithTheCredentialsThatItHas) {
   std::stop_source stop;
-  EXPECT_EQ(RunWhoseFilesAre([](auto&) {}, stop), End::kStopped);
+  EXPECT_EQ(RunWhoseFilesAre([](auto&) {}, stop), ExitReason::kStopped);
 }
 
 }  // namespace

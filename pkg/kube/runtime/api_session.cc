@@ -1,0 +1,67 @@
+#include "pkg/kube/runtime/api_session.h"
+
+#include <utility>
+
+#include "pkg/base/version.h"
+#include "pkg/kube/runtime/watch_loop.h"
+
+namespace kube {
+
+namespace {
+
+constexpr std::chrono::seconds kRetry{5};
+
+}  // namespace
+
+bool IsSameConfig(const ClientConfig& a, const ClientConfig& b) {
+  return a.endpoint == b.endpoint && a.credentials->Source() == b.credentials->Source();
+}
+
+std::optional<ClientConfig> ConfigLoader::Poll(std::chrono::nanoseconds again) {
+  const base::Clock::TimePoint now = clock_.Now();
+  if (now < next_) return {};
+  base::Result<ClientConfig> config = load_();
+  next_ = now + (config ? again : kRetry);
+  if (config) {
+    error_.clear();
+    return *std::move(config);
+  }
+  if (std::exchange(error_, config.error().message) != error_) {
+    logger_.Error("No API server to talk to; looked for again every 5 s", {{"err", error_}});
+  }
+  return {};
+}
+
+ApiSession::ApiSession(ClientConfig config, std::string_view program, const base::Clock& clock,
+                       std::size_t queues)
+    : config_(std::move(config)),
+      user_agent_(base::UserAgent(program)),
+      clock_(clock),
+      gate_([] { return true; }, clock) {
+  for (std::size_t i = 0; i < queues; ++i) {
+    queues_.push_back({.transport = std::make_unique<http::CurlTransport>(
+                           config_.endpoint, *config_.credentials, user_agent_, http::OnExchange(),
+                           nullptr, &gate_),
+                       .executor = std::make_unique<base::SerialExecutor>()});
+  }
+}
+
+ApiSession::~ApiSession() { gate_.Close(std::chrono::milliseconds(0)); }
+
+void ApiSession::Post(std::size_t queue, Task task) {
+  const Queue& to = queues_.at(queue);
+  to.executor->Post([task = std::move(task), &transport = *to.transport](
+                        const std::stop_token& /*stop*/) { task(transport); });
+}
+
+std::jthread ApiSession::Watch(std::initializer_list<Reflector*> reflectors,
+                               std::function<void()> on_turn) const {
+  return std::jthread([this, all = std::vector<Reflector*>(reflectors),
+                       on_turn = std::move(on_turn)](const std::stop_token& stop) {
+    WatchLoop loop(config_.endpoint, *config_.credentials, user_agent_, clock_);
+    for (Reflector* reflector : all) loop.Add(*reflector);
+    loop.Run(stop, on_turn);
+  });
+}
+
+}  // namespace kube
