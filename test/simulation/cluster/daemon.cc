@@ -30,7 +30,7 @@ imexd::Self SelfOf(const DaemonContainer& container) {
           .pod_uid = container.uid};
 }
 
-// Plays a write of several requests one at a time: it is performed anew with the replies so far,
+// Plays a write of several requests one at a time: it is performed again with the replies so far,
 // which lead it to the same requests, until it has asked for one more.
 class Replay final : public http::Transport {
  public:

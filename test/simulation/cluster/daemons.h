@@ -46,7 +46,7 @@ class Daemons final : public DaemonRunner {
   void ExpireWatches();
   void BreakWatches();
   [[nodiscard]] const Fabric& fabric() const { return fabric_; }
-  // By whom the simulation strikes: one whose IMEX runs, on that node if there is one; else null.
+  // The daemon for a fault: one whose IMEX runs, on that node if possible. Null if there is none.
   [[nodiscard]] const DaemonContainer* Victim(const std::string& node) const;
   // Its IMEX ends by itself, or the whole process.
   void EndImex(const DaemonContainer& victim);

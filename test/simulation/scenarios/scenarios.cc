@@ -1,4 +1,4 @@
-#include "test/simulation/scenarios/scripts.h"
+#include "test/simulation/scenarios/scenarios.h"
 
 #include <algorithm>
 #include <functional>
@@ -194,7 +194,7 @@ void DeleteTheChildren(World& world) {
   const std::string label = node->Label(kDomainLabel);
   world.UserLabelsNode("node-b", "");
   world.Rest("the user has taken a label off");
-  // Only of a domain that lives: nobody would take it off again.
+  // Only of a live domain: else no controller would remove it.
   if (const ObjectPtr domain = world.Get(Kind::kComputeDomain, kJob.key);
       domain && domain->uid() == label) {
     world.UserLabelsNode("node-b", label);
@@ -273,7 +273,7 @@ void ComeBackAndFallSilent(World& world) {
   world.Rest("another joins");
   Workload& again = world.StartJob("again", kJob, {"node-b"});
   world.Rest("it comes back");
-  // A kubelet that was booted anew knows nothing of the claims that it had prepared.
+  // After a reboot a kubelet knows nothing of the claims that it had prepared.
   world.cluster().FailNode("node-c");
   other.Finish();
   world.Rest("the job of a silent node ends");
@@ -309,14 +309,14 @@ void PluginGoesAndComesBack(World& world) {
   NodeAgent& agent = world.cluster().agent("node-b");
   agent.RestartKubelet(world.cluster().now());
   world.RunFor(NodeAgent::kPutsBackAfter + std::chrono::seconds(5));
-  world.Rest("a kubelet has begun anew");
+  world.Rest("a kubelet has restarted");
   agent.StopPlugin(world.cluster().now());
   world.Rest("the plugin of a node is gone");
   job.Finish();
   world.Rest("a pod does not end");
   world.UserDeletes(kJob);
-  // How long it has waited is said, so it is judged when nothing more changes and a server that is
-  // behind has caught up.
+  // A message says how long it has waited, so the oracles look when nothing more changes and a
+  // server that is behind has caught up.
   world.RunToRest("the deletion waits");
   world.RunFor(std::chrono::minutes(3));
   world.Rest("the deletion still waits");
@@ -403,14 +403,15 @@ void ImexEndsAndDaemonsDie(World& world) {
   world.RunToRest("the workload ends");
 }
 
-// As an autoscaler or an administrator does: the Node goes, with all pods, and is registered anew,
-// without label. Then a daemon pod goes by force, and two nodes boot with one another's addresses.
+// As an autoscaler or an administrator does: the Node is deleted with all pods, and registered
+// again, without label. Then a daemon pod goes by force, and two nodes boot with one another's
+// addresses.
 void NodesAreMadeAnew(World& world) {
   Workload& job = Form(world, {"node-a", "node-b", "node-c"});
   world.UserDeletes(Kind::kNode, {.name = "node-b"});
   world.Rest("a Node is deleted");
   world.UserCreates(Kind::kNode, "", NodeObject("node-b", "node-b-boot-1"));
-  world.Rest("it is registered anew");
+  world.Rest("it is registered again");
   if (const ObjectPtr pod = FindDaemonPod(world, "node-a")) world.UserForceDeletes(pod->key());
   world.Rest("a daemon pod is another");
   Cluster& cluster = world.cluster();
@@ -602,7 +603,7 @@ void CliqueIsFull(World& world) {
 
 // A domain whose job ends before it is deleted, one that is deleted under its job, and one of the
 // same name after it.
-void UnderNvidiasRights(World& world) {
+void UnderNvidiaPermissions(World& world) {
   Workload& job = Form(world, kAll);
   job.Finish();
   world.Rest("the first job ends");
@@ -618,55 +619,198 @@ void UnderNvidiasRights(World& world) {
 
 }  // namespace
 
-const std::vector<Script>& Scripts() {
-  static const std::vector<Script> scripts = {
-      {"W1", "create, ready, delete", kFourNodes, CreateReadyDelete},
-      {"W2", "delete while forming", kFourNodes, DeleteWhileForming, false, true},
-      {"W3", "delete, and a new domain of the same name", kFourNodes, RecreateUnderTheSameName},
-      {"W4", "two domains on the same nodes, one after the other", kFourNodes,
-       TwoDomainsOneAfterTheOther},
-      {"W5", "two domains compete for a node", kFourNodes, TwoDomainsCompeteForANode, false, true,
-       false, TheRivalComesSecond},
-      {"W6", "nodes join, leave and join again", kFourNodes, ScaleOutAndIn},
-      {"W7", "a node is moved to another rack", kFourNodes, MoveToAnotherRack},
-      {"W8", "daemon pods are replaced one by one, by hand and by the controller", kFourNodes,
-       ReplaceDaemonsOneByOne},
-      {"W10", "the namespace of two domains is deleted", kFourNodes, DeleteTheNamespace},
-      {"W15", "a user deletes each child, and a node's label", kFourNodes, DeleteTheChildren},
-      {"W16", "somebody has the name of the workload's template", kFourNodes,
-       NameOfTheTemplateIsTaken},
-      {"W17", "a clique is full when one more node joins", OneNodeTooMany(), CliqueIsFull},
-      {"W21", "a node comes back to its clique, and one loses what it knew", kOneClique,
-       ComeBackAndFallSilent},
-      {"W22", "the kubelet plugin of a node goes, and comes back", kOneClique,
-       PluginGoesAndComesBack},
-      {"W23", "a daemon pod hangs on a dead node", kOneClique, DaemonHangsOnADeadNode},
-      {"W24", "members are badly placed, or about to go", kFourNodes,
-       BadlyPlacedAndOnNodesThatAreAboutToGo},
-      {"W25", "somebody gives a member another index", kOneClique, SomebodyGivesAnotherIndex, true},
-      {"W26", "IMEX ends, daemons die, and two pods are replaced", kOneClique,
-       ImexEndsAndDaemonsDie, true},
-      {"W27", "create, ready, delete, and again, under NVIDIA's rights", kFourNodes,
-       UnderNvidiasRights, false, false, true},
-      {"W28", "daemons write into status at first, and keep cliques later", kFourNodes,
-       DaemonsKeepNoCliqueAtFirst},
-      {"W29", "Nodes are deleted and made again, and addresses are used again", kOneClique,
-       NodesAreMadeAnew},
-      {"W30", "daemons are not ready, crash and are evicted, and a job succeeds", kOneClique,
-       DaemonsAreUnwell},
-      {"W31", "nodes are counted and tainted, domains go in the foreground or with orphans",
-       kOneClique, NodesAreCountedAndDependentsHandled},
-      {"W32", "a quota leaves no room for the workload's template, and is raised", kOneClique,
-       QuotaIsUsedUp},
-      {"W33", "five domains form at once, and their daemons are replaced", kSixNodes,
-       FiveDomainsAreUpgraded},
+const std::vector<Scenario>& Scenarios() {
+  static const std::vector<Scenario> scenarios = {
+      {
+          .name = "create-ready-delete",
+          .alias = "W1",
+          .what = "Pods form a domain, the job ends, and a user deletes the domain",
+          .nodes = kFourNodes,
+          .run = CreateReadyDelete,
+      },
+      {
+          .name = "delete-while-forming",
+          .alias = "W2",
+          .what = "A user deletes the domain before its first daemon runs",
+          .nodes = kFourNodes,
+          .run = DeleteWhileForming,
+          .order_matters = true,
+      },
+      {
+          .name = "recreate-same-name",
+          .alias = "W3",
+          .what = "A user deletes the domain and creates another of the same name",
+          .nodes = kFourNodes,
+          .run = RecreateUnderTheSameName,
+      },
+      {
+          .name = "two-domains-in-turn",
+          .alias = "W4",
+          .what = "Two domains use the same nodes, one after the other",
+          .nodes = kFourNodes,
+          .run = TwoDomainsOneAfterTheOther,
+      },
+      {
+          .name = "two-domains-compete",
+          .alias = "W5",
+          .what = "Two domains compete for a node",
+          .nodes = kFourNodes,
+          .run = TwoDomainsCompeteForANode,
+          .order_matters = true,
+          .run_otherwise = TheRivalComesSecond,
+      },
+      {
+          .name = "join-leave-rejoin",
+          .alias = "W6",
+          .what = "Nodes join, leave and join again",
+          .nodes = kFourNodes,
+          .run = ScaleOutAndIn,
+      },
+      {
+          .name = "move-to-another-rack",
+          .alias = "W7",
+          .what = "A node is lost, and comes back in another rack",
+          .nodes = kFourNodes,
+          .run = MoveToAnotherRack,
+      },
+      {
+          .name = "replace-daemons",
+          .alias = "W8",
+          .what = "Daemon pods are replaced one by one, by a user and by the controller",
+          .nodes = kFourNodes,
+          .run = ReplaceDaemonsOneByOne,
+      },
+      {
+          .name = "delete-namespace",
+          .alias = "W10",
+          .what = "A user deletes the namespace of two domains",
+          .nodes = kFourNodes,
+          .run = DeleteTheNamespace,
+      },
+      {
+          .name = "delete-children",
+          .alias = "W15",
+          .what = "A user deletes each child of the domain, and a node's label",
+          .nodes = kFourNodes,
+          .run = DeleteTheChildren,
+      },
+      {
+          .name = "template-name-taken",
+          .alias = "W16",
+          .what = "Another object has the name of the workload's claim template",
+          .nodes = kFourNodes,
+          .run = NameOfTheTemplateIsTaken,
+      },
+      {
+          .name = "clique-full",
+          .alias = "W17",
+          .what = "One more node joins than a clique can hold",
+          .nodes = OneNodeTooMany(),
+          .run = CliqueIsFull,
+      },
+      {
+          .name = "rejoin-clique",
+          .alias = "W21",
+          .what = "A node comes back to its clique, and another reboots",
+          .nodes = kOneClique,
+          .run = ComeBackAndFallSilent,
+      },
+      {
+          .name = "plugin-outage",
+          .alias = "W22",
+          .what = "The kubelet plugin of a node stops, and starts again",
+          .nodes = kOneClique,
+          .run = PluginGoesAndComesBack,
+      },
+      {
+          .name = "daemon-on-dead-node",
+          .alias = "W23",
+          .what = "A daemon pod cannot end because its node is dead",
+          .nodes = kOneClique,
+          .run = DaemonHangsOnADeadNode,
+      },
+      {
+          .name = "bad-placement",
+          .alias = "W24",
+          .what = "Members are in two cliques, on a cordoned node, or without fabric",
+          .nodes = kFourNodes,
+          .run = BadlyPlacedAndOnNodesThatAreAboutToGo,
+      },
+      {
+          .name = "index-changed",
+          .alias = "W25",
+          .what = "A user gives a member another index",
+          .nodes = kOneClique,
+          .run = SomebodyGivesAnotherIndex,
+          .needs_own_daemons = true,
+      },
+      {
+          .name = "imex-and-daemons-die",
+          .alias = "W26",
+          .what = "IMEX ends, a daemon dies, and a user deletes two daemon pods",
+          .nodes = kOneClique,
+          .run = ImexEndsAndDaemonsDie,
+          .needs_own_daemons = true,
+      },
+      {
+          .name = "nvidia-permissions",
+          .alias = "W27",
+          .what = "Domains form and end with only the permissions of NVIDIA's chart",
+          .nodes = kFourNodes,
+          .run = UnderNvidiaPermissions,
+          .has_nvidia_permissions = true,
+      },
+      {
+          .name = "daemons-without-cliques",
+          .alias = "W28",
+          .what = "Daemons write membership into status first, and into cliques later",
+          .nodes = kFourNodes,
+          .run = DaemonsKeepNoCliqueAtFirst,
+      },
+      {
+          .name = "nodes-recreated",
+          .alias = "W29",
+          .what = "Nodes are deleted and created again, and addresses are reused",
+          .nodes = kOneClique,
+          .run = NodesAreMadeAnew,
+      },
+      {
+          .name = "unhealthy-daemons",
+          .alias = "W30",
+          .what = "Daemons are not ready, crash and are evicted; the pods of the job end",
+          .nodes = kOneClique,
+          .run = DaemonsAreUnwell,
+      },
+      {
+          .name = "taints-and-propagation",
+          .alias = "W31",
+          .what = "Nodes are tainted; domains are deleted in the foreground and with orphans",
+          .nodes = kOneClique,
+          .run = NodesAreCountedAndDependentsHandled,
+      },
+      {
+          .name = "quota-exhausted",
+          .alias = "W32",
+          .what = "A quota leaves no room for the workload's claim template, and is raised",
+          .nodes = kOneClique,
+          .run = QuotaIsUsedUp,
+      },
+      {
+          .name = "upgrade-five-domains",
+          .alias = "W33",
+          .what = "Five domains form at once, and an upgrade replaces their daemons",
+          .nodes = kSixNodes,
+          .run = FiveDomainsAreUpgraded,
+      },
   };
-  return scripts;
+  return scenarios;
 }
 
-const Script* FindScript(const std::string& name) {
-  const auto it = std::ranges::find(Scripts(), name, &Script::name);
-  return it == Scripts().end() ? nullptr : &*it;
+const Scenario* FindScenario(const std::string& name) {
+  const auto it = std::ranges::find_if(Scenarios(), [&](const Scenario& scenario) {
+    return name == scenario.name || name == scenario.alias;
+  });
+  return it == Scenarios().end() ? nullptr : &*it;
 }
 
 }  // namespace simulation
