@@ -58,7 +58,7 @@ Rules WithGeneratedNames() {
   return rules;
 }
 
-// What somebody made of a child stays.
+// Edits of a child by a user stay.
 Rules LeavingEdits() {
   Rules rules = kRules;
   rules.provision = [](const Observed& observed) {
@@ -142,7 +142,7 @@ Rules CountingMembersTogether() {
   return rules;
 }
 
-Rules CallingEverybodyReady() {
+Rules CallingEveryMemberReady() {
   Rules rules = kRules;
   rules.membership = [](const Observed& observed, const auto&... rest) {
     Membership membership = kRules.membership(observed, rest...);
@@ -176,7 +176,7 @@ Rules KeepingNoIndex() {
   return rules;
 }
 
-// ---- roll
+// ---- rollout
 
 Rules LeavingOutdatedDaemons() {
   Rules rules = kRules;
@@ -188,19 +188,19 @@ Rules LeavingOutdatedDaemons() {
 Rules ReplacingAllAtOnce() {
   Rules rules = kRules;
   rules.rollout = [](const Observed& observed, const auto&... rest) {
-    compute_domain::Rollout roll = kRules.rollout(observed, rest...);
+    compute_domain::Rollout rollout = kRules.rollout(observed, rest...);
     const auto replaces = [](const Action& action) {
       return std::holds_alternative<compute_domain::ReplaceDaemon>(action);
     };
-    if (std::ranges::none_of(roll.actions, replaces)) return roll;  // Still looking, or done.
-    roll.actions.clear();
+    if (std::ranges::none_of(rollout.actions, replaces)) return rollout;  // Still looking, or done.
+    rollout.actions.clear();
     const auto outdated = compute_domain::FindOutdated(observed);
     for (const api::DaemonPod& pod : *observed.evidence.daemon_pods) {
       if (std::ranges::find(outdated, pod.meta.key.name) == outdated.end()) continue;
-      roll.actions.emplace_back(compute_domain::Delete{
+      rollout.actions.emplace_back(compute_domain::Delete{
           .kind = compute_domain::Kind::kDaemonPod, .key = pod.meta.key, .uid = pod.meta.uid});
     }
-    return roll;
+    return rollout;
   };
   return rules;
 }
@@ -332,7 +332,7 @@ const std::vector<Mutant>& Mutants() {
        ToldBy("join-leave-rejoin", true, Fault::kNone)},
       {"members-are-counted-together", "S3", CountingMembersTogether(),
        ToldBy("create-ready-delete", true, Fault::kNone)},
-      {"everybody-is-called-ready", "S1", CallingEverybodyReady(),
+      {"every-member-is-called-ready", "S1", CallingEveryMemberReady(),
        ToldBy("create-ready-delete", true, Fault::kNone)},
       {"a-pod-missing-in-the-cache-is-gone", "S5", TrustingTheCacheForPods(),
        ToldBy("create-ready-delete", true, Fault::kCrashAfter, "pods")},
@@ -355,7 +355,7 @@ const std::vector<Mutant>& Mutants() {
        ToldBy("create-ready-delete", false, Fault::kCrashAfter, "computedomains")},
       {"tear-down-forgets-a-role", "L2", ForgettingTheDaemonTemplate(),
        ToldBy("create-ready-delete", false, Fault::kNone)},
-      {"tear-down-waits-for-nobody", "S20", TearingDownUnderAJob(),
+      {"tear-down-does-not-wait", "S20", TearingDownUnderAJob(),
        ToldBy("delete-while-forming", false, Fault::kNone)},
       {"tear-down-goes-by-the-label", "S6", TearingDownByLabel(),
        ToldBy("template-name-taken", false, Fault::kNone)},

@@ -51,14 +51,14 @@ void DeleteWhileForming(World& world) {
   world.Rest("the job ends");
 }
 
-void RecreateUnderTheSameName(World& world) {
+void RecreateSameName(World& world) {
   Workload& job = Form(world, kAll);
   job.Finish();
   world.UserRecreates(kJob);
   world.Rest("the second domain forms");
 }
 
-void TwoDomainsOneAfterTheOther(World& world) {
+void TwoDomainsInTurn(World& world) {
   Workload& job = Form(world, {"node-a", "node-b", "node-d"});
   job.Finish();
   world.Rest("the first job ends");
@@ -87,7 +87,7 @@ void CompeteForANode(World& world, const std::function<void()>& before_the_rival
   world.Rest("the other ends");
 }
 
-void TwoDomainsCompeteForANode(World& world) {
+void TwoDomainsCompete(World& world) {
   CompeteForANode(world, [] {});
 }
 
@@ -98,7 +98,7 @@ void TheRivalComesSecond(World& world) {
   });
 }
 
-void ScaleOutAndIn(World& world) {
+void JoinLeaveRejoin(World& world) {
   Workload& job = Form(world, {"node-b"});
   Workload& more = world.StartJob("more", kJob, {"node-a", "node-c", "node-d"});
   world.Rest("nodes join");
@@ -132,7 +132,7 @@ ObjectPtr FindDaemonPod(const World& world, const std::string& node) {
 
 // By hand, as under the update strategy OnDelete; then by the controller, for a new image: not
 // before the user allows it, since a job runs.
-void ReplaceDaemonsOneByOne(World& world) {
+void ReplaceDaemons(World& world) {
   Workload& job = Form(world, kAll);
   for (const std::string& node : kAll) {
     if (const ObjectPtr pod = FindDaemonPod(world, node)) {
@@ -161,7 +161,7 @@ void ReplaceDaemonsOneByOne(World& world) {
   world.RunToRest("the workload ends");
 }
 
-void DeleteTheNamespace(World& world) {
+void DeleteNamespace(World& world) {
   world.CreateDomain(kJob);
   world.CreateDomain(kTwin);
   world.StartJob("pods", kJob, {"node-a", "node-b"});
@@ -174,7 +174,7 @@ void DeleteTheNamespace(World& world) {
   }
 }
 
-void DeleteTheChildren(World& world) {
+void DeleteChildren(World& world) {
   Workload& job = Form(world, {"node-a", "node-b", "node-d"});
   const auto remove = [&](Kind kind, const kube::ObjectKey& key) {
     world.UserDeletes(kind, key);
@@ -204,7 +204,7 @@ void DeleteTheChildren(World& world) {
   world.Rest("the workload ends");
 }
 
-void NameOfTheTemplateIsTaken(World& world) {
+void TemplateNameTaken(World& world) {
   const kube::ObjectKey taken = {.ns = kJob.key.ns, .name = kJob.template_name};
   world.UserCreates(Kind::kClaimTemplate, taken.ns, ForeignTemplateObject(taken.name));
   world.CreateDomain(kJob);
@@ -223,7 +223,7 @@ void NameOfTheTemplateIsTaken(World& world) {
     return now.Get(Kind::kClaimTemplate, taken) || !now.Get(Kind::kComputeDomain, kJob.key);
   });
   if (const ObjectPtr domain = world.Get(Kind::kComputeDomain, kJob.key)) {
-    // And somebody says of a template of his own that it is the domain's.
+    // A user labels a template of their own as the domain's.
     Value forged = WorkloadTemplateObject(domain->uid(), kJob.key.name, "forged");
     forged["metadata"].Erase("ownerReferences");
     world.UserCreates(Kind::kClaimTemplate, kJob.key.ns, std::move(forged));
@@ -235,7 +235,7 @@ void NameOfTheTemplateIsTaken(World& world) {
 }
 
 // A quota leaves room for no template, and is raised.
-void QuotaIsUsedUp(World& world) {
+void QuotaExhausted(World& world) {
   world.SetQuota(kJob.key.ns, 0);
   world.CreateDomain(kJob);
   const auto says_so = [](const World& now) {
@@ -263,7 +263,7 @@ void QuotaIsUsedUp(World& world) {
 const std::vector<std::pair<std::string, std::string>> kOneClique = {
     {"node-a", "c1.0"}, {"node-b", "c1.0"}, {"node-c", "c1.0"}};
 
-void ComeBackAndFallSilent(World& world) {
+void RejoinClique(World& world) {
   Workload& job = Form(world, {"node-b"});
   Workload& first = world.StartJob("first", kJob, {"node-a"});
   world.Rest("two nodes are members");
@@ -284,9 +284,9 @@ void ComeBackAndFallSilent(World& world) {
   world.RunToRest("the workload ends");
 }
 
-// Two nodes die for good, and somebody cleans up by force what he knows of: not the daemon pod of
-// the one, which hangs in its deletion, but that of the other, whose entry nobody else takes out.
-void DaemonHangsOnADeadNode(World& world) {
+// Two nodes die for good, and a user force-deletes pods: not the daemon pod of the first node,
+// which stays in its deletion, but that of the second, whose entry no daemon removes.
+void DaemonOnDeadNode(World& world) {
   Workload& job = Form(world, {"node-a", "node-b", "node-c"});
   for (const char* node : {"node-a", "node-b"}) world.cluster().FailNode(node);
   world.Rest("two nodes are lost");
@@ -304,7 +304,7 @@ void DaemonHangsOnADeadNode(World& world) {
   world.Rest("the nodes are back");
 }
 
-void PluginGoesAndComesBack(World& world) {
+void PluginOutage(World& world) {
   Workload& job = Form(world, {"node-a", "node-b"});
   NodeAgent& agent = world.cluster().agent("node-b");
   agent.RestartKubelet(world.cluster().now());
@@ -337,8 +337,8 @@ void Disrupt(World& world, const std::string& node, bool disrupted) {
   });
 }
 
-// Nobody has installed the policy that would put the pods into one clique.
-void BadlyPlacedAndOnNodesThatAreAboutToGo(World& world) {
+// The policy that would put the pods into one clique is not installed.
+void BadPlacement(World& world) {
   world.CreateDomain(kJob);
   world.UserEdits(Kind::kComputeDomain, kJob.key,
                   [](Value& domain) { domain["metadata"]["labels"][kPlacementLabel] = "clique"; });
@@ -368,8 +368,8 @@ void GiveIndex(World& world, const std::string& node, int index) {
   }
 }
 
-// Its IMEX runs on, and it is said; until somebody follows the advice.
-void SomebodyGivesAnotherIndex(World& world) {
+// IMEX keeps running and status says so, until a user follows the advice.
+void IndexChanged(World& world) {
   Workload& job = Form(world, {"node-a", "node-b", "node-c"});
   GiveIndex(world, "node-b", 7);
   world.RunFor(std::chrono::seconds(2));
@@ -384,7 +384,7 @@ void SomebodyGivesAnotherIndex(World& world) {
   world.RunToRest("the workload ends");
 }
 
-void ImexEndsAndDaemonsDie(World& world) {
+void ImexAndDaemonsDie(World& world) {
   Workload& job = Form(world, {"node-a", "node-b", "node-c"});
   Daemons& daemons = world.daemons();
   if (const auto* victim = daemons.Victim("node-b")) daemons.EndImex(*victim);
@@ -406,7 +406,7 @@ void ImexEndsAndDaemonsDie(World& world) {
 // As an autoscaler or an administrator does: the Node is deleted with all pods, and registered
 // again, without label. Then a daemon pod goes by force, and two nodes boot with one another's
 // addresses.
-void NodesAreMadeAnew(World& world) {
+void NodesRecreated(World& world) {
   Workload& job = Form(world, {"node-a", "node-b", "node-c"});
   world.UserDeletes(Kind::kNode, {.name = "node-b"});
   world.Rest("a Node is deleted");
@@ -428,7 +428,7 @@ void NodesAreMadeAnew(World& world) {
 
 // Of a domain for three nodes one is cordoned at first, and has a taint that the daemons tolerate
 // and the job does not; then one domain goes in the foreground, and one leaves orphans.
-void NodesAreCountedAndDependentsHandled(World& world) {
+void TaintsAndPropagation(World& world) {
   const DomainName counted = {.key = kJob.key, .template_name = kJob.template_name, .num_nodes = 3};
   const auto set_taints = [&](const Value& taints) {
     world.UserEdits(Kind::kNode, {.name = "node-c"}, [&](Value& node) {
@@ -461,7 +461,7 @@ void NodesAreCountedAndDependentsHandled(World& world) {
 
 // Of one clique the daemons write into the domain's status, until they are replaced by those that
 // keep cliques.
-void DaemonsKeepNoCliqueAtFirst(World& world) {
+void DaemonsWithoutCliques(World& world) {
   const auto set_keeps_cliques = [&](bool keeps_cliques) {
     for (const char* node : {"node-a", "node-b"}) {
       world.cluster().agent(node).SetKeepsCliques(keeps_cliques);
@@ -491,7 +491,7 @@ void EndDaemon(World& world, const std::string& node, const std::string& phase) 
   }
 }
 
-// The node is called lost, and nobody gives it up yet: what runs there goes on.
+// The node is lost for a moment, and no pod of it is evicted: what runs there keeps running.
 void CutNetwork(World& world, const std::string& node) {
   world.cluster().FailNode(node);
   world.RunFor(NodeController::kMonitorGrace + std::chrono::seconds(5));
@@ -501,7 +501,7 @@ void CutNetwork(World& world, const std::string& node) {
 
 // A network is cut, readiness comes and goes, a daemon crashes over and over, one is evicted, and
 // pods of the job fail or succeed and stay.
-void DaemonsAreUnwell(World& world) {
+void UnhealthyDaemons(World& world) {
   Workload& job = Form(world, {"node-a", "node-b", "node-c"});
   CutNetwork(world, "node-c");
   NodeAgent& agent = world.cluster().agent("node-b");
@@ -545,7 +545,7 @@ const std::vector<std::pair<std::string, std::string>> kSixNodes = {
 // So that their passes go on side by side, and the bound on replacements in the whole cluster meets
 // several domains: three allow them under their job. Of the others one job ends meanwhile, and one
 // goes on with a daemon of the older image.
-void FiveDomainsAreUpgraded(World& world) {
+void UpgradeFiveDomains(World& world) {
   const std::vector<Nodes> nodes = {
       {"node-a", "node-b"}, {"node-c"}, {"node-d"}, {"node-e"}, {"node-f"}};
   std::vector<DomainName> domains;
@@ -583,7 +583,7 @@ std::vector<std::pair<std::string, std::string>> OneNodeTooMany() {
   return nodes;
 }
 
-void CliqueIsFull(World& world) {
+void CliqueFull(World& world) {
   Nodes nodes;
   for (const auto& [node, clique] : OneNodeTooMany()) nodes.push_back(node);
   const std::string late = nodes.back();
@@ -603,7 +603,7 @@ void CliqueIsFull(World& world) {
 
 // A domain whose job ends before it is deleted, one that is deleted under its job, and one of the
 // same name after it.
-void UnderNvidiaPermissions(World& world) {
+void NvidiaPermissions(World& world) {
   Workload& job = Form(world, kAll);
   job.Finish();
   world.Rest("the first job ends");
@@ -641,21 +641,21 @@ const std::vector<Scenario>& Scenarios() {
           .alias = "W3",
           .what = "A user deletes the domain and creates another of the same name",
           .nodes = kFourNodes,
-          .run = RecreateUnderTheSameName,
+          .run = RecreateSameName,
       },
       {
           .name = "two-domains-in-turn",
           .alias = "W4",
           .what = "Two domains use the same nodes, one after the other",
           .nodes = kFourNodes,
-          .run = TwoDomainsOneAfterTheOther,
+          .run = TwoDomainsInTurn,
       },
       {
           .name = "two-domains-compete",
           .alias = "W5",
           .what = "Two domains compete for a node",
           .nodes = kFourNodes,
-          .run = TwoDomainsCompeteForANode,
+          .run = TwoDomainsCompete,
           .order_matters = true,
           .run_otherwise = TheRivalComesSecond,
       },
@@ -664,7 +664,7 @@ const std::vector<Scenario>& Scenarios() {
           .alias = "W6",
           .what = "Nodes join, leave and join again",
           .nodes = kFourNodes,
-          .run = ScaleOutAndIn,
+          .run = JoinLeaveRejoin,
       },
       {
           .name = "move-to-another-rack",
@@ -678,70 +678,70 @@ const std::vector<Scenario>& Scenarios() {
           .alias = "W8",
           .what = "Daemon pods are replaced one by one, by a user and by the controller",
           .nodes = kFourNodes,
-          .run = ReplaceDaemonsOneByOne,
+          .run = ReplaceDaemons,
       },
       {
           .name = "delete-namespace",
           .alias = "W10",
           .what = "A user deletes the namespace of two domains",
           .nodes = kFourNodes,
-          .run = DeleteTheNamespace,
+          .run = DeleteNamespace,
       },
       {
           .name = "delete-children",
           .alias = "W15",
           .what = "A user deletes each child of the domain, and a node's label",
           .nodes = kFourNodes,
-          .run = DeleteTheChildren,
+          .run = DeleteChildren,
       },
       {
           .name = "template-name-taken",
           .alias = "W16",
           .what = "Another object has the name of the workload's claim template",
           .nodes = kFourNodes,
-          .run = NameOfTheTemplateIsTaken,
+          .run = TemplateNameTaken,
       },
       {
           .name = "clique-full",
           .alias = "W17",
           .what = "One more node joins than a clique can hold",
           .nodes = OneNodeTooMany(),
-          .run = CliqueIsFull,
+          .run = CliqueFull,
       },
       {
           .name = "rejoin-clique",
           .alias = "W21",
           .what = "A node comes back to its clique, and another reboots",
           .nodes = kOneClique,
-          .run = ComeBackAndFallSilent,
+          .run = RejoinClique,
       },
       {
           .name = "plugin-outage",
           .alias = "W22",
           .what = "The kubelet plugin of a node stops, and starts again",
           .nodes = kOneClique,
-          .run = PluginGoesAndComesBack,
+          .run = PluginOutage,
       },
       {
           .name = "daemon-on-dead-node",
           .alias = "W23",
           .what = "A daemon pod cannot end because its node is dead",
           .nodes = kOneClique,
-          .run = DaemonHangsOnADeadNode,
+          .run = DaemonOnDeadNode,
       },
       {
           .name = "bad-placement",
           .alias = "W24",
           .what = "Members are in two cliques, on a cordoned node, or without fabric",
           .nodes = kFourNodes,
-          .run = BadlyPlacedAndOnNodesThatAreAboutToGo,
+          .run = BadPlacement,
       },
       {
           .name = "index-changed",
           .alias = "W25",
           .what = "A user gives a member another index",
           .nodes = kOneClique,
-          .run = SomebodyGivesAnotherIndex,
+          .run = IndexChanged,
           .needs_own_daemons = true,
       },
       {
@@ -749,7 +749,7 @@ const std::vector<Scenario>& Scenarios() {
           .alias = "W26",
           .what = "IMEX ends, a daemon dies, and a user deletes two daemon pods",
           .nodes = kOneClique,
-          .run = ImexEndsAndDaemonsDie,
+          .run = ImexAndDaemonsDie,
           .needs_own_daemons = true,
       },
       {
@@ -757,7 +757,7 @@ const std::vector<Scenario>& Scenarios() {
           .alias = "W27",
           .what = "Domains form and end with only the permissions of NVIDIA's chart",
           .nodes = kFourNodes,
-          .run = UnderNvidiaPermissions,
+          .run = NvidiaPermissions,
           .has_nvidia_permissions = true,
       },
       {
@@ -765,42 +765,42 @@ const std::vector<Scenario>& Scenarios() {
           .alias = "W28",
           .what = "Daemons write membership into status first, and into cliques later",
           .nodes = kFourNodes,
-          .run = DaemonsKeepNoCliqueAtFirst,
+          .run = DaemonsWithoutCliques,
       },
       {
           .name = "nodes-recreated",
           .alias = "W29",
           .what = "Nodes are deleted and created again, and addresses are reused",
           .nodes = kOneClique,
-          .run = NodesAreMadeAnew,
+          .run = NodesRecreated,
       },
       {
           .name = "unhealthy-daemons",
           .alias = "W30",
           .what = "Daemons are not ready, crash and are evicted; the pods of the job end",
           .nodes = kOneClique,
-          .run = DaemonsAreUnwell,
+          .run = UnhealthyDaemons,
       },
       {
           .name = "taints-and-propagation",
           .alias = "W31",
           .what = "Nodes are tainted; domains are deleted in the foreground and with orphans",
           .nodes = kOneClique,
-          .run = NodesAreCountedAndDependentsHandled,
+          .run = TaintsAndPropagation,
       },
       {
           .name = "quota-exhausted",
           .alias = "W32",
           .what = "A quota leaves no room for the workload's claim template, and is raised",
           .nodes = kOneClique,
-          .run = QuotaIsUsedUp,
+          .run = QuotaExhausted,
       },
       {
           .name = "upgrade-five-domains",
           .alias = "W33",
           .what = "Five domains form at once, and an upgrade replaces their daemons",
           .nodes = kSixNodes,
-          .run = FiveDomainsAreUpgraded,
+          .run = UpgradeFiveDomains,
       },
   };
   return scenarios;

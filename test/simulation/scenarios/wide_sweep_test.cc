@@ -164,7 +164,7 @@ std::vector<std::string> KindsAndPairs() {
   return all;
 }
 
-class OldViews : public WideSweep {
+class StaleCaches : public WideSweep {
  protected:
   // If this program had enough of these runs, each kind and pair was stale in some.
   static void TearDownTestSuite() {
@@ -181,8 +181,8 @@ class OldViews : public WideSweep {
 // The fault with that number, of `faults`. At each of its turns, one in `every`, another kind or
 // pair is stale, beginning with `first`, and of another age. Now and then a pair is as old as the
 // run, as single kinds are in StaleFirstList. Caches that stall are new.
-FaultSpec DrawOldView(Fault fault, std::size_t number, std::size_t faults, int every,
-                      std::size_t first) {
+FaultSpec DrawStale(Fault fault, std::size_t number, std::size_t faults, int every,
+                    std::size_t first) {
   const auto draw = [=, all = KindsAndPairs()](int at) -> Stale {
     const std::size_t turn = first + faults * static_cast<std::size_t>(at / every) + number;
     const std::size_t which = turn % all.size();
@@ -195,7 +195,7 @@ FaultSpec DrawOldView(Fault fault, std::size_t number, std::size_t faults, int e
 
 // A stale cache may also show what does not exist any more: a deleted domain, pods and labels of
 // the last job. Two kinds may be stale at once, with or without a crash.
-TEST_P(OldViews, F8_F9_ViewsOfAnyAgeHarmNothing) {
+TEST_P(StaleCaches, F8_F9_StaleCachesOfAnyAgeHarmNothing) {
   const int every = EveryStaleOf(GetParam().scenario) * 3;
   const auto first =
       static_cast<std::size_t>(FindScenario(GetParam().scenario) - Scenarios().data());
@@ -203,10 +203,10 @@ TEST_P(OldViews, F8_F9_ViewsOfAnyAgeHarmNothing) {
   constexpr std::size_t kStalls = 13;
   std::vector<FaultSpec> faults;
   for (std::size_t i = 0; i < kCrashes; ++i) {
-    faults.push_back(DrawOldView(Fault::kCrashAfter, i, kCrashes, every, first));
+    faults.push_back(DrawStale(Fault::kCrashAfter, i, kCrashes, every, first));
   }
   for (std::size_t i = 0; i < kStalls; ++i) {
-    faults.push_back(DrawOldView(Fault::kViewsStall, i, kStalls, every, first));
+    faults.push_back(DrawStale(Fault::kViewsStall, i, kStalls, every, first));
   }
   if (kCoarser > 1) faults.erase(faults.begin() + 1, faults.end());
   std::cerr << "[ sampled  ] each at one request in " << every << "\n";
@@ -310,7 +310,7 @@ INSTANTIATE_TEST_SUITE_P(Runs, WideSweep, testing::ValuesIn(AllVariants()), Name
 // fault_sweep_test.cc has those of create-ready-delete.
 INSTANTIATE_TEST_SUITE_P(Runs, StaleFirstList,
                          testing::ValuesIn(Few(VariantsBut({"create-ready-delete"}))), NameOf);
-INSTANTIATE_TEST_SUITE_P(Runs, OldViews, testing::ValuesIn(Few(AllVariants())), NameOf);
+INSTANTIATE_TEST_SUITE_P(Runs, StaleCaches, testing::ValuesIn(Few(AllVariants())), NameOf);
 INSTANTIATE_TEST_SUITE_P(Runs, MixedOrder, testing::ValuesIn(AllVariants()), NameOf);
 INSTANTIATE_TEST_SUITE_P(Runs, Elected, testing::ValuesIn(Few(AllVariants())), NameOf);
 INSTANTIATE_TEST_SUITE_P(Runs, MixedOrderWithFaults, testing::ValuesIn(Few(AllVariants())), NameOf);

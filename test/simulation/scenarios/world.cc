@@ -39,7 +39,7 @@ constexpr auto kFrozen = seconds(30);
 // How long a node that joins waits for others at most.
 constexpr auto kLongestWindow = seconds(16);
 
-constexpr seconds kOldViewMax = minutes(5);  // Of a phase.
+constexpr seconds kStaleMax = minutes(5);  // Of a phase.
 
 // The back-off of a watch that breaks earlier grows.
 constexpr auto kFlakyAfter = seconds(1);
@@ -489,7 +489,7 @@ bool World::StepReplica(std::size_t slot) {
 }
 
 // Of those who can move whom the seed names.
-bool World::StepAnybody() {
+bool World::StepRandomActor() {
   const std::vector<std::unique_ptr<Peer>>& peers = cluster_.peers();
   std::vector<std::size_t> order(peers.size() + 2 + replicas_.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -505,12 +505,12 @@ bool World::StepAnybody() {
   return false;
 }
 
-bool World::StepSomebody() {
+bool World::StepActors() {
   if (steps_ >= kStepsMax) return false;
   if (++steps_ == kStepsMax) Say("L6: it never comes to rest");
   if (spec_.mixed) {
     LetPeersLag();
-    return StepAnybody();
+    return StepRandomActor();
   }
   bool moved = StepUser();
   for (std::size_t slot = 0; slot < replicas_.size(); ++slot) {
@@ -519,7 +519,7 @@ bool World::StepSomebody() {
     for (std::uint64_t i = 0; i < steps; ++i) moved = StepReplica(slot) || moved;
   }
   if (spec_.own_daemons) {
-    daemons_.SetOldView({.kind = spec_.stale, .revision = start_});
+    daemons_.SetStaleView({.kind = spec_.stale, .revision = start_});
     moved = daemons_.Step() || moved;
   }
   for (const auto& peer : cluster_.peers()) {
@@ -528,7 +528,7 @@ bool World::StepSomebody() {
     moved = peer->Step(cluster_.now()) || moved;
   }
   if (moved || !spec_.two_leaders) return moved;
-  // Nobody moved, perhaps because nobody was asked.
+  // No actor moved, perhaps because none had a turn.
   for (std::size_t slot = 0; slot < replicas_.size(); ++slot) moved = StepReplica(slot) || moved;
   return cluster_.Settle() > 0 || moved;
 }
@@ -591,16 +591,16 @@ void World::RunPhase(const std::string& phase, const std::function<bool(const Wo
   const Time end = cluster_.now() + kPhaseMax;
   for (;;) {
     // A process that waits for what its stale cache does not show never rests.
-    if (cluster_.now() > end - kPhaseMax + kOldViewMax) (void)CatchUp();
+    if (cluster_.now() > end - kPhaseMax + kStaleMax) (void)CatchUp();
     bool moved = true;
-    while (moved && !done(*this)) moved = StepSomebody();
+    while (moved && !done(*this)) moved = StepActors();
     if (moved || steps_ >= kStepsMax) return;
     if (cluster_.now() > end) {
       Say("L1: no rest within an hour while " + phase);
       return;
     }
     if (AdvanceTime()) continue;
-    // At rest with an old view: the servers catch up, and it must come right.
+    // At rest with a stale cache: the servers catch up, and the run must come to the right state.
     if (CatchUp()) continue;
     if (!std::exchange(node_is_lost_, false)) return;
     // At rest without a node: also that must be right, and so it must be once it is there again.
@@ -613,7 +613,7 @@ void World::RunPhase(const std::string& phase, const std::function<bool(const Wo
 void World::RunFor(seconds time) {
   const Time end = cluster_.now() + time;
   for (;;) {
-    while (StepSomebody()) {
+    while (StepActors()) {
     }
     if (cluster_.now() >= end || steps_ >= kStepsMax) return;
     AdvanceTo(std::min(NextDue().value_or(end), end));
@@ -701,7 +701,7 @@ Violations World::CompareWith(const Course& expected) const {
       spec_.stale.empty() && !spec_.two_leaders && !spec_.mixed && !spec_.flaky_watches;
   if (sees_all) std::ranges::move(SameDeeds(course_, expected), std::back_inserter(violations));
   seconds later = kHealedWithin;
-  if (!spec_.stale.empty()) later += kOldViewMax;
+  if (!spec_.stale.empty()) later += kStaleMax;
   if (!system_.may_read_claims) later += kAsksWithin;
   std::ranges::move(SameTime(course_, expected, later), std::back_inserter(violations));
   return violations;

@@ -51,7 +51,7 @@ class World {
   void Execute(void (*scenario)(World& world));
 
   [[nodiscard]] const RunSpec& spec() const { return spec_; }
-  // When the nodes were there, and nobody had begun.
+  // When the nodes existed, and no process had started.
   [[nodiscard]] Revision start() const { return start_; }
   // Continues as the run of `spec`. REQUIRES: both runs are the same until now.
   void ContinueAs(const RunSpec& spec);
@@ -90,8 +90,8 @@ class World {
   // Pods named after `name`, one for each node, that use the domain.
   Workload& StartJob(const std::string& name, const DomainName& domain,
                      std::vector<std::string> nodes);
-  // and how time goes by: until nobody has anything to do; or until `done` holds, which it must by
-  // then, unless there was a fault;
+  // and how time advances: until no actor has anything to do; or until `done` holds, which it must
+  // by then, unless there was a fault;
   void RunToRest(const std::string& phase) {
     RunPhase(phase, [](const World&) { return false; });
   }
@@ -124,8 +124,8 @@ class World {
   void KillDaemon(const std::string& client);
   bool StepReplica(std::size_t slot);
   bool StepUser();
-  bool StepAnybody();
-  bool StepSomebody();
+  bool StepRandomActor();
+  bool StepActors();
   void LetPeersLag();  // Those that are new, too.
   [[nodiscard]] std::optional<Time> NextDue() const;
   void AdvanceTo(Time time);
