@@ -14,7 +14,7 @@ mapfile -t planner < <(ls "$core"/planner.cc && find "$core"/{model,rules,status
 mapfile -t planner_tests < <(find "$core"/planner_test.cc "$core"/{model,rules,status} -name '*_test.cc' | sed 's/\.cc$//' | sort)
 mapfile -t oracles < <(find test/simulation/{oracles,plugin} -name '*oracles.cc' | sort)
 oracles+=(test/simulation/oracles/end_state.cc)
-oracle_tests=(test/simulation/oracles/{daemon_oracles,judge,membership_oracles,oracles,pace_oracles}_test test/simulation/plugin/oracles_test)
+oracle_tests=(test/simulation/oracles/{daemon_oracles,membership_oracles,oracle_runner,oracles,pace_oracles}_test test/simulation/plugin/oracles_test)
 
 targets=("${planner_tests[@]}" "${oracle_tests[@]}")
 scripts/build.sh asan "${targets[@]//\//_}"

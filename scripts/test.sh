@@ -12,7 +12,7 @@
 #                              under libFuzzer              what reads bytes of others
 #                              and clang-tidy, and coverage of the planner and of the oracles
 #   scripts/test.sh quick      unit tests and the simulation without sanitizers, rules over the sources
-#   scripts/test.sh nightly    what takes hours: sweeps that strike every request, all tests in all presets,
+#   scripts/test.sh nightly    what takes hours: sweeps with every fault at every request, all tests in all presets,
 #                              the benchmarks in full size, the image for arm64
 set -uo pipefail
 
@@ -117,21 +117,21 @@ script() {
   echo "$name: $good passed, $bad failed ($((SECONDS - began)) s)"
 }
 
-# lives NAME LEAST STRUCK SECONDS: the sweeps of that name have lived so many lives of the controller at the least, so
-# many of them struck (each another pair of a plan's request and a strike), and in so many seconds of processor at the
-# most: how long they took otherwise depends on what runs beside them.
-lives() {
-  local name=$1 least=$2 least_struck=$3 most=$4 log=$logs/ctest-${1//[^a-zA-Z0-9]/_}.log number struck seconds result=FAIL
-  read -r number struck seconds < <(awk '
+# simulated_runs NAME LEAST LEAST_FAULTED SECONDS: the sweeps of the controller in that log had at least so many runs, at
+# least so many of them with a fault (each another pair of a request and a fault), in at most so many seconds of
+# processor. Wall time depends on what else runs.
+simulated_runs() {
+  local name=$1 least=$2 least_faulted=$3 most=$4 log=$logs/ctest-${1//[^a-zA-Z0-9]/_}.log number faulted seconds result=FAIL
+  read -r number faulted seconds < <(awk '
     /^ *Start +[0-9]+: / { of_controller[$2] = /\/(fault|wide)_sweep_test: / }
-    $2 == "[" && $3 == "lives" && of_controller[$1] { sum += $5; struck += $7 }
+    $2 == "[" && $3 == "runs" && of_controller[$1] { sum += $5; faulted += $7 }
     $2 == "[" && $3 == "sweep" && of_controller[$1] { seconds += $5 }
-    END { printf "%d %d %d\n", sum, struck, seconds + 1 }' "$log")
-  number=${number:-0} struck=${struck:-0} seconds=${seconds:-1}
-  ((number >= least && struck >= least_struck && seconds <= most)) && result=PASS
+    END { printf "%d %d %d\n", sum, faulted, seconds + 1 }' "$log")
+  number=${number:-0} faulted=${faulted:-0} seconds=${seconds:-1}
+  ((number >= least && faulted >= least_faulted && seconds <= most)) && result=PASS
   if [[ $result == PASS ]]; then count 1 0; else count 0 1; fi
-  echo "$result $number lives of the controller, $struck struck pairs of request and strike, in $seconds s of processor," \
-    "$((number / seconds)) a second (at least $least and $least_struck, at most $most s)"
+  echo "$result $number simulated runs of the controller, $faulted pairs of request and fault, in $seconds s of processor," \
+    "$((number / seconds)) a second (at least $least and $least_faulted, at most $most s)"
 }
 
 build() {  # build PRESET TARGET...
@@ -181,7 +181,7 @@ computes() {
   if $built; then
     cases "sweeps and rules over the sources" release -R 'sweep_test: |^lint: '
     # Two processors for five minutes.
-    lives "sweeps and rules over the sources" 22000 20000 600
+    simulated_runs "sweeps and rules over the sources" 22000 20000 600
   fi
   build asan tests && cases "unit tests under ASan and UBSan" asan
   build tsan threads_tests compute-domain-controller &&

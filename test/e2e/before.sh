@@ -59,12 +59,12 @@ workers_are_ready() { serves worker-a 3 && serves worker-b 2; }
 serves() {  # serves NAME COUNT
   [[ $(condition Ready "$1" status) == True && $(workers_on "$1" | wc -l) == "$2" && $(workers_on "$1") == "$(member_nodes "$1")" ]]
 }
-upgrade_in_manner() {  # upgrade_in_manner reference|cdom
+upgrade_with_membership_writer() {  # upgrade_with_membership_writer daemon|controller
   local outcome=0
   stop_controller
   stage=$root/before-$1
   mkdir -p "$stage"
-  is_upgraded "$([[ $1 == cdom ]] && echo controller || echo daemon)" || outcome=1
+  is_upgraded "$1" || outcome=1
   ((outcome == 0)) || kubectl get computedomains,pods,nodes --all-namespaces -o wide --show-labels >"$stage/left.txt" || true
   stop_recording
   stop_controller
@@ -145,5 +145,5 @@ without_next() {
 domain_uids() { kubectl get computedomains -o json | jq -r '[.items[] | .metadata.uid] | join("|")'; }
 no_children() { [[ -z $(kubectl get daemonsets,resourceclaimtemplates,computedomaincliques --all-namespaces -o name) ]]; }
 
-an_upgrade_from_the_tree_before_restarts_nothing_and_no_domain_leaves_ready_in_the_manner_of_the_reference() { upgrade_in_manner reference; }
-an_upgrade_from_the_tree_before_restarts_nothing_and_no_domain_leaves_ready_in_the_manner_of_cdom() { upgrade_in_manner cdom; }
+an_upgrade_from_the_tree_before_restarts_nothing_and_no_domain_leaves_ready_in_the_manner_of_the_reference() { upgrade_with_membership_writer daemon; }
+an_upgrade_from_the_tree_before_restarts_nothing_and_no_domain_leaves_ready_in_the_manner_of_cdom() { upgrade_with_membership_writer controller; }

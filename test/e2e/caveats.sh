@@ -8,7 +8,7 @@ leaving_members() { [[ $(metric cdom_domain_members_leaving) == "cdom_domain_mem
 a_member_whose_node_is_cordoned_or_tainted_by_an_autoscaler_is_told_before_it_is_lost_and_no_more_when_it_stays() {
   local node workers
   stop_controller  # Cases before this one may have used up the Events that it sends of one object.
-  crew cdom 4 || return 1
+  crew controller 4 || return 1
   node=$(crew_node) workers=$(lives_of -l app=crew)
   leaving_members 0 || return 1
   kubectl cordon "$node" || return 1
@@ -37,7 +37,7 @@ a_member_whose_node_is_cordoned_or_tainted_by_an_autoscaler_is_told_before_it_is
 a_domain_that_was_asked_into_one_clique_and_is_in_two_says_so_and_one_that_was_not_hears_how_to_ask() {
   local node old new
   stop_controller  # The same.
-  crew cdom 4 || return 1
+  crew controller 4 || return 1
   node=$(crew_node) old=$(member crew "$(crew_node)" cliqueID)
   new=$(kubectl get nodes -o json | jq -r --arg old "$old" '[.items[].metadata.labels["nvidia.com/gpu.clique"]] | unique - [$old] | .[0]')
   kubectl label cdom crew cdom.dev/placement=rack || return 1
@@ -60,7 +60,7 @@ a_domain_that_was_asked_into_one_clique_and_is_in_two_says_so_and_one_that_was_n
 
 members_without_fabric_are_named_and_a_domain_that_has_none_but_these_says_that_nothing_is_shared() {
   local node clique others
-  crew cdom 4 || return 1
+  crew controller 4 || return 1
   node=$(crew_node) clique=$(member crew "$(crew_node)" cliqueID)
   nodesim "move?node=$node" || return 1
   wait_for 60 "it is named" condition_says crew AllMembersReady "^All 4/4 members are ready\. Without NVLink fabric: $node\. Pods there share no memory" || return 1

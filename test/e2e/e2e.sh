@@ -21,7 +21,7 @@ lanes=()        # Who run beside this shell.
 listener=       # Who stands in for systemd.
 way_pid=        # A way to the API server that can be cut.
 recorders=()    # Who writes down what the API server tells.
-manner=none     # In which the controller runs: reference or cdom.
+membership_writer=none  # With which the controller runs: daemon or controller, and its other flags.
 
 stop_what_was_started() {
   local pid
@@ -108,16 +108,14 @@ start_controller() {
 stop_controller() {
   stop "$controller_pid"
   controller_pid=
-  manner=none
+  membership_writer=none
 }
-in_manner() {  # in_manner reference|cdom [flags]: a controller runs in this manner
-  [[ $manner != "$*" ]] || return 0
-  local writer=daemon
-  [[ $1 == cdom ]] && writer=controller
+with_membership_writer() {  # with_membership_writer daemon|controller [flags]: a controller runs with this writer
+  [[ $membership_writer != "$*" ]] || return 0
   stop_controller
-  start_controller --membership-writer "$writer" "${@:2}"
+  start_controller --membership-writer "$1" "${@:2}"
   wait_for 60 "the controller leads" leads || return 1
-  manner=$*
+  membership_writer=$*
 }
 
 domain() {  # domain NAME TEMPLATE
@@ -308,9 +306,9 @@ a_right_to_list_that_is_missing_is_named_and_used_once_granted_and_who_is_provis
   kubectl delete cdom nolist kept --timeout=30s
 }
 
-life() {  # life MANNER: a whole life, seen from outside
+lifecycle() {  # lifecycle MEMBERSHIP_WRITER: from creation to deletion, seen from outside
   local victim nodes
-  in_manner "$1" || return 1
+  with_membership_writer "$1" || return 1
   snapshot "$stage/before.json" || return 1
   kubectl apply -f "$repo/examples/quickstart.yaml" || return 1
   wait_for 60 "four members are ready" condition_says quickstart AllMembersReady '4/4' || return 1
@@ -319,8 +317,8 @@ life() {  # life MANNER: a whole life, seen from outside
   [[ $(kubectl get cdom quickstart -o json | jq -c '[.status.nodes[].name] | sort') == "$nodes" ]] || return 1
   # Every index once, none out of range.
   [[ $(kubectl get cdom quickstart -o json | jq -c '[.status.nodes[].index] | sort') == '[0,1,2,3]' ]] || return 1
-  # The clique is written by whom the manner says.
-  if [[ $1 == cdom ]]; then
+  # The membership writer creates the clique.
+  if [[ $1 == controller ]]; then
     [[ $(kubectl get computedomaincliques -n cdom-system -o jsonpath='{.items[0].metadata.ownerReferences[0].kind}') == DaemonSet ]] || return 1
   else
     [[ $(kubectl get computedomaincliques -n cdom-system -o jsonpath='{.items[0].metadata.ownerReferences[0].kind}') == Pod ]] || return 1
@@ -343,8 +341,8 @@ succeeded() { [[ $(kubectl get job "$1" -o jsonpath='{.status.succeeded}') == "$
 in_use() { [[ $(condition InUse "$1" status) == "$2" ]]; }
 nothing_left() { snapshot "$stage/after.json" && cmp -s "$stage/before.json" "$stage/after.json"; }
 
-the_whole_life_of_a_domain_in_the_manner_of_the_reference() { life reference; }
-the_whole_life_of_a_domain_in_the_manner_of_cdom() { life cdom; }
+the_whole_life_of_a_domain_in_the_manner_of_the_reference() { lifecycle daemon; }
+the_whole_life_of_a_domain_in_the_manner_of_cdom() { lifecycle controller; }
 
 # The example, whose workers go on until they are deleted; four of them.
 endless() {  # endless NAME
@@ -515,13 +513,13 @@ unlabelled() { kubectl get node "$1" -o json | jq -e '.metadata.labels | has("re
 controller_entries() {  # controller_entries LINE: what the audit log has of the controller, by its user agent, after that line
   tail -n "+$(($1 + 1))" "$stage/plane/audit.log" | jq -c 'select((.userAgent // "") | startswith("cdom/"))'
 }
-rights_used() {  # "verb resource", as RBAC names them.
+permissions_used() {  # "verb resource", as RBAC names them.
   controller_entries 0 | jq -r 'select(.responseStatus.code < 400 and .objectRef.resource != null)
     | .verb + " " + .objectRef.resource
       + (if .objectRef.subresource then "/" + .objectRef.subresource else "" end)
       + (if .objectRef.apiGroup then "." + .objectRef.apiGroup else "" end)' | sort -u
 }
-rights_granted() {
+permissions_granted() {
   {
     kubectl get clusterroles -o json | jq -c '.items[]'
     kubectl get roles -n cdom-system -o json | jq -c '.items[]'
@@ -555,8 +553,8 @@ the_daemons_used_their_own_account_and_were_refused_nothing() {
 }
 
 every_right_it_has_was_used() {
-  rights_used >"$stage/used.txt"
-  rights_granted >"$stage/granted.txt"
+  permissions_used >"$stage/used.txt"
+  permissions_granted >"$stage/granted.txt"
   [[ -s $stage/granted.txt && -s $stage/used.txt ]] || return 1
   if grep customresourcedefinitions "$stage/granted.txt"; then echo "CRDs are none of its business"; return 1; fi
   diff <(comm -23 "$stage/granted.txt" "$stage/used.txt") /dev/null && echo "used $(wc -l <"$stage/used.txt") rights"
@@ -779,13 +777,13 @@ versions_of_kubernetes() {
   run_case a_control_plane_without_dra_is_named_and_waited_for
 }
 
-nvidias_rights() {
+nvidia_permissions() {
   stage_up nvidia
   kubectl delete -k "$repo/manifests/policies" >/dev/null  # NVIDIA's chart has others.
   kubectl apply -k "$repo/manifests/placement" >/dev/null  # The example's workers are to be in one clique.
   after_failure=clean_up
   nodesim_up --nodes 8 --cliques 1 --job-duration 12000 --daemon-account
-  start_under_nvidias_rights
+  start_with_nvidia_permissions
   run_case a_domain_lives_and_goes_under_the_rights_of_nvidias_chart
   run_case each_right_that_is_missing_is_said_once_with_what_it_costs
   run_case what_was_refused_is_hardly_asked_for_again
@@ -886,8 +884,8 @@ robbed() {
   plane_down
 }
 
-strikes() {
-  stage_up strikes
+faults() {
+  stage_up faults
   after_failure=clean_up
   nodesim_up --nodes 16 --cliques 2 --daemon-account
   run_case a_right_to_watch_that_goes_for_less_than_a_minute_changes_no_status
@@ -981,8 +979,8 @@ source "$repo/test/e2e/versions.sh"
 source "$repo/test/e2e/policies.sh"
 # shellcheck source=before.sh
 source "$repo/test/e2e/before.sh"
-# shellcheck source=strikes.sh
-source "$repo/test/e2e/strikes.sh"
+# shellcheck source=faults.sh
+source "$repo/test/e2e/faults.sh"
 # shellcheck source=library.sh
 source "$repo/test/e2e/library.sh"
 # shellcheck source=hostile.sh
@@ -997,8 +995,8 @@ source "$repo/test/e2e/placement.sh"
 source "$repo/test/e2e/gpus.sh"
 # shellcheck source=insight.sh
 source "$repo/test/e2e/insight.sh"
-# shellcheck source=nvidias_rights.sh
-source "$repo/test/e2e/nvidias_rights.sh"
+# shellcheck source=nvidia_permissions.sh
+source "$repo/test/e2e/nvidia_permissions.sh"
 # The later one of two would do the work of both, and a case might ask nothing of what it means to.
 mapfile -t sourced < <(sed -nE 's|^source "\$repo/(test/e2e/.*)"$|\1|p' "${BASH_SOURCE[0]}")
 twice=$(cd "$repo" && sed -nE 's/^([a-z0-9_]+)\(\).*/\1/p' test/e2e/e2e.sh "${sourced[@]}" | sort | uniq -d | tr '\n' ' ')
@@ -1008,7 +1006,7 @@ if [[ -n $twice ]]; then
 fi
 
 beside workloads insight
-beside silent_plugin policies tree_before robbed strikes tenants gpus nvidias_rights
+beside silent_plugin policies tree_before robbed faults tenants gpus nvidia_permissions
 lane settings_and_children versions_of_kubernetes placement
 for pid in "${lanes[@]}"; do
   wait "$pid" || echo "FAIL stages that ran beside others ended before their last case" | tee -a "$case_root/results"

@@ -18,7 +18,7 @@ written_nothing_since() {
 
 a_paused_domain_is_left_alone_says_so_and_goes_on_when_it_is_not() {
   local line
-  in_manner cdom || return 1
+  with_membership_writer controller || return 1
   snapshot "$stage/before.json" || return 1
   line=$(wc -l <"$stage/plane/audit.log")
   domain_in default resting resting-channel |
@@ -114,7 +114,7 @@ is_reserved() { kubectl get resourceclaim "$1" -o json | jq -e '.status.reserved
 # As two controllers at once leave it: a copy under another name.
 a_second_daemon_set_of_a_domain_goes_with_its_pods_while_the_first_serves_on() {
   local set was line
-  in_manner reference || return 1
+  with_membership_writer daemon || return 1
   used_domain tended node-001 || return 1
   set=$(set_of tended) was=$(daemon_on node-001)
   stop_controller
@@ -124,7 +124,7 @@ a_second_daemon_set_of_a_domain_goes_with_its_pods_while_the_first_serves_on() {
   wait_for 30 "it has a pod" has_pods second 1 || return 1
   watch_of tended '{.status.members}' "$stage/members.txt"
   line=$(wc -l <"$stage/plane/audit.log")
-  in_manner reference || return 1
+  with_membership_writer daemon || return 1
   wait_for 30 "it is gone" gone daemonset -n "$driver" second || return 1
   wait_for 30 "its pod is gone" has_pods second 0 || return 1
   wait_for 10 "an event tells of it" tells tended "Normal +DuplicateRemoved .*$driver/second" || return 1

@@ -38,7 +38,7 @@ forbidden() {  # forbidden COMMAND...: the API server says no
 # ---- Rights
 
 # The page's table, one right a line: who, where, verb and object, with tabs between the first three.
-page_rights() {
+page_permissions() {
   awk -F ' *[|] *' '
     !/^\|/ { inside = 0 }
     /^\| Who \| Where \|/ { inside = 1; next }
@@ -50,8 +50,8 @@ page_rights() {
             print whos[who] "\t" $3 "\t" verbs[verb] " " objects[object]
     }' "$repo/docs/tenants.md"
 }
-# rights_of USER NAMESPACE: as the API server has them, written like the page's.
-rights_of() {
+# permissions_of USER NAMESPACE: as the API server has them, written like the page's.
+permissions_of() {
   printf '{"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectRulesReview", "spec": {"namespace": "%s"}}' "$2" |
     kubectl create --as "$1" --raw /apis/authorization.k8s.io/v1/selfsubjectrulesreviews -f - | jq -r '.status.resourceRules[]
       | .apiGroups[] as $group | .verbs[] as $verb | (.resourceNames // [""])[] as $name | .resources[] | split("/")
@@ -59,11 +59,11 @@ rights_of() {
         + (if .[1] then "/" + .[1] else "" end) + (if $name == "" then "" else " named " + $name end)' | sort -u
 }
 # Of a tenant only what is ours, of an account of ours all but what everybody may.
-our_rights_of() {  # our_rights_of WHO USER NAMESPACE
+our_permissions_of() {  # our_permissions_of WHO USER NAMESPACE
   if [[ $2 == system:* ]]; then
-    comm -23 <(rights_of "$2" "$3") <(rights_of nobody "$3")
+    comm -23 <(permissions_of "$2" "$3") <(permissions_of nobody "$3")
   else
-    rights_of "$2" "$3" | grep -E '\.resource\.nvidia\.com( |/|$)'
+    permissions_of "$2" "$3" | grep -E '\.resource\.nvidia\.com( |/|$)'
   fi
 }
 user_of() {  # user_of WHO: as the page calls them
@@ -77,14 +77,14 @@ user_of() {  # user_of WHO: as the page calls them
 who_may_do_what_is_what_the_page_says() {
   local who user own bad=0
   local -a whos
-  mapfile -t whos < <(page_rights | cut -f 1 | sort -u)
+  mapfile -t whos < <(page_permissions | cut -f 1 | sort -u)
   ((${#whos[@]} == 5)) || { echo "no table"; return 1; }
   for who in "${whos[@]}"; do
     read -r user own < <(user_of "$who") || { echo "who is $who?"; return 1; }
-    diff <(page_rights | awk -F '\t' -v who="$who" '$1 == who { print $3 }' | sort -u) <(our_rights_of "$who" "$user" "$own") ||
+    diff <(page_permissions | awk -F '\t' -v who="$who" '$1 == who { print $3 }' | sort -u) <(our_permissions_of "$who" "$user" "$own") ||
       { echo "$who in $own"; ((++bad)); }
-    diff <(page_rights | awk -F '\t' -v who="$who" '$1 == who && $2 == "everywhere" { print $3 }' | sort -u) \
-      <(our_rights_of "$who" "$user" other) || { echo "$who elsewhere"; ((++bad)); }
+    diff <(page_permissions | awk -F '\t' -v who="$who" '$1 == who && $2 == "everywhere" { print $3 }' | sort -u) \
+      <(our_permissions_of "$who" "$user" other) || { echo "$who elsewhere"; ((++bad)); }
   done
   ((bad == 0))
 }

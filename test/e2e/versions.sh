@@ -120,7 +120,7 @@ status_is() { [[ $(kubectl get computedomain "$1" -o jsonpath='{.status.status} 
 
 a_downgrade_to_nvidias_controller_finds_what_it_needs_and_the_way_back_works_on_its_crds() {
   local uid set before template
-  in_manner reference || return 1
+  with_membership_writer daemon || return 1
   snapshot "$stage/before.json" || return 1
   domain_in default newer newer-channel | kubectl apply -f - || return 1
   # One that has GPUs in its template, for which NVIDIA's controller has no field.
@@ -154,7 +154,7 @@ a_downgrade_to_nvidias_controller_finds_what_it_needs_and_the_way_back_works_on_
   nvidias_write newer && nvidias_write wide || return 1
 
   watch_of newer '{.status.nodes[*].name}' "$stage/newer.txt"
-  in_manner reference || return 1
+  with_membership_writer daemon || return 1
   # On CRDs that drop conditions: a second domain shows that it works.
   domain_in default beside beside-channel | kubectl apply -f - || return 1
   wait_for 30 "a domain is made" kubectl get resourceclaimtemplate beside-channel || return 1
@@ -198,13 +198,13 @@ an_upgrade_from_nvidias_controller_keeps_the_workload_and_what_it_left_ends_in_t
   generation=$(kubectl get daemonset -n "$driver" "$set" -o jsonpath='{.metadata.generation}')
 
   watch_of older '{.status.nodes[*].name}' "$stage/older.txt"
-  in_manner reference || return 1
+  with_membership_writer daemon || return 1
   wait_for 30 "the workload's template is owned by its domain" owned_by older older-channel || return 1
   stop_controller
   install_crds_of cdom || return 1
   stop "$watcher"
   watch_of older '{.status.nodes[*].name}' "$stage/older.txt"
-  in_manner reference || return 1
+  with_membership_writer daemon || return 1
   wait_for 30 "the conditions are there" in_step older 3 || return 1
   stop "$watcher"
   none_left "$stage/older.txt" || return 1
@@ -219,8 +219,8 @@ owned_by() {  # owned_by DOMAIN TEMPLATE
 
 # The two differ in everything that can differ: the daemons' image and settings, who writes the cliques, and what is
 # stored. Nothing of one version is in the code of the other, so what a version to come stores is made up.
-older() { image=cdom:0.0.9 in_manner reference --config "$stage/older.yaml"; }
-newer() { in_manner cdom; }
+older() { image=cdom:0.0.9 with_membership_writer daemon --config "$stage/older.yaml"; }
+newer() { with_membership_writer controller; }
 two_versions_take_turns_replacing_one_daemon_of_a_clique_at_a_time_and_keep_what_they_do_not_know() {
   local workers template serving
   cat >"$stage/older.yaml" <<<'{apiVersion: cdom.dev/v1alpha1, kind: ControllerConfiguration, daemons: {imex: {nodeDisconnectedGraceTime: 300}, priorityClassName: ""}}'

@@ -1,6 +1,6 @@
 # Cases with workloads that come, go and lose their nodes, on a control plane of their own: what NVIDIA's
 # end-to-end tests and its platform's acceptance tests (SDN...) ask of a domain, as far as no GPU is needed.
-# Sourced by e2e.sh. `membership` cases run in both manners, that of the reference and that of cdom.
+# Sourced by e2e.sh. Membership cases run once with each membership writer, daemon and controller.
 # shellcheck shell=bash disable=SC2154
 
 driver=cdom-system
@@ -10,7 +10,7 @@ clean_up() {
   local all
   stop_controller
   kubectl apply -k "$repo/crds"
-  in_manner reference
+  with_membership_writer daemon
   kubectl get nodes -o name | cut -d/ -f2 | while read -r node; do
     nodesim "revive?node=$node"
     nodesim "unstall-daemon?node=$node"
@@ -158,8 +158,8 @@ end_domain() {  # end_domain NAME: with its pod
 }
 
 # A domain with a Deployment of that many workers: made if it is not there, each of them a ready member.
-crew() {  # crew MANNER COUNT
-  in_manner "$1" || return 1
+crew() {  # crew MEMBERSHIP_WRITER COUNT
+  with_membership_writer "$1" || return 1
   if gone cdom crew; then
     snapshot "$stage/before-crew.json" || return 1
     domain_in default crew crew-channel | kubectl apply -f - || return 1
@@ -170,7 +170,7 @@ crew() {  # crew MANNER COUNT
 }
 crew_node() { member_nodes crew | head -n 1; }
 
-# ---- Membership, in both manners
+# ---- Membership, with each writer
 
 joins_and_rejoins() {
   local began=$SECONDS bound node was before
@@ -186,8 +186,8 @@ joins_and_rejoins() {
   wait_for "$bound" "its node has rejoined" in_step crew 4 || return 1
   [[ $(indices crew) == "$before" ]] || { echo "indices moved: $before"; indices crew; return 1; }
 }
-sdn18_02_each_node_of_the_workload_is_a_member_and_rejoins_after_its_daemon_was_deleted_in_the_manner_of_the_reference() { joins_and_rejoins reference; }
-sdn18_02_each_node_of_the_workload_is_a_member_and_rejoins_after_its_daemon_was_deleted_in_the_manner_of_cdom() { joins_and_rejoins cdom; }
+sdn18_02_each_node_of_the_workload_is_a_member_and_rejoins_after_its_daemon_was_deleted_in_the_manner_of_the_reference() { joins_and_rejoins daemon; }
+sdn18_02_each_node_of_the_workload_is_a_member_and_rejoins_after_its_daemon_was_deleted_in_the_manner_of_cdom() { joins_and_rejoins controller; }
 
 shrinks_and_grows() {
   local before left rest
@@ -209,8 +209,8 @@ shrinks_and_grows() {
   kubectl scale deployment crew --replicas 4 || return 1
   wait_for 60 "four nodes are left" in_step crew 4
 }
-sdn19_02_a_node_whose_channel_is_withdrawn_leaves_and_the_others_go_on_in_the_manner_of_the_reference() { shrinks_and_grows reference; }
-sdn19_02_a_node_whose_channel_is_withdrawn_leaves_and_the_others_go_on_in_the_manner_of_cdom() { shrinks_and_grows cdom; }
+sdn19_02_a_node_whose_channel_is_withdrawn_leaves_and_the_others_go_on_in_the_manner_of_the_reference() { shrinks_and_grows daemon; }
+sdn19_02_a_node_whose_channel_is_withdrawn_leaves_and_the_others_go_on_in_the_manner_of_cdom() { shrinks_and_grows controller; }
 
 boot_id() { kubectl get node "$1" -o jsonpath='{.status.nodeInfo.bootID}'; }
 another_boot() { [[ $(boot_id "$1") != "$2" ]]; }
@@ -234,8 +234,8 @@ reboots() {
   [[ $(kubectl get pods -l app=crew -o jsonpath='{.items[*].metadata.uid}') == "$workers" ]] || { echo "other workers"; return 1; }
   wait_for 10 "an event tells of it" tells crew "Warning +NodeRebooted .*$node"
 }
-sdn20_02_a_node_that_reboots_is_named_and_rejoins_for_the_same_workload_in_the_manner_of_the_reference() { reboots reference; }
-sdn20_02_a_node_that_reboots_is_named_and_rejoins_for_the_same_workload_in_the_manner_of_cdom() { reboots cdom; }
+sdn20_02_a_node_that_reboots_is_named_and_rejoins_for_the_same_workload_in_the_manner_of_the_reference() { reboots daemon; }
+sdn20_02_a_node_that_reboots_is_named_and_rejoins_for_the_same_workload_in_the_manner_of_cdom() { reboots controller; }
 
 # The node dies and comes back; then its Node is deleted.
 loses_nodes() {
@@ -262,8 +262,8 @@ loses_nodes() {
   wait_for 60 "the node is back" is_ready "node/$node" || return 1
   is_no_member crew "$node" && unlabelled "$node"
 }
-a_node_that_is_lost_or_deleted_is_replaced_and_returns_free_in_the_manner_of_the_reference() { loses_nodes reference; }
-a_node_that_is_lost_or_deleted_is_replaced_and_returns_free_in_the_manner_of_cdom() { loses_nodes cdom; }
+a_node_that_is_lost_or_deleted_is_replaced_and_returns_free_in_the_manner_of_the_reference() { loses_nodes daemon; }
+a_node_that_is_lost_or_deleted_is_replaced_and_returns_free_in_the_manner_of_cdom() { loses_nodes controller; }
 
 drains() {
   local node
@@ -284,8 +284,8 @@ drains() {
   wait_for 30 "its daemon has ended" no_daemon_on "$node" || return 1
   kubectl uncordon "$node"
 }
-a_cordoned_node_is_named_if_it_does_not_serve_and_replaced_when_it_is_drained_in_the_manner_of_the_reference() { drains reference; }
-a_cordoned_node_is_named_if_it_does_not_serve_and_replaced_when_it_is_drained_in_the_manner_of_cdom() { drains cdom; }
+a_cordoned_node_is_named_if_it_does_not_serve_and_replaced_when_it_is_drained_in_the_manner_of_the_reference() { drains daemon; }
+a_cordoned_node_is_named_if_it_does_not_serve_and_replaced_when_it_is_drained_in_the_manner_of_cdom() { drains controller; }
 
 moves() {
   local node old new
@@ -302,8 +302,8 @@ moves() {
   [[ $(kubectl get cdom crew -o jsonpath='{.status.cliqueCount}') == 1 ]]
 }
 moved() { all_ready crew 4 && [[ $(member crew "$1" cliqueID) == "$2" ]]; }
-a_node_that_moves_to_another_clique_is_counted_there_and_nowhere_else_in_the_manner_of_the_reference() { moves reference; }
-a_node_that_moves_to_another_clique_is_counted_there_and_nowhere_else_in_the_manner_of_cdom() { moves cdom; }
+a_node_that_moves_to_another_clique_is_counted_there_and_nowhere_else_in_the_manner_of_the_reference() { moves daemon; }
+a_node_that_moves_to_another_clique_is_counted_there_and_nowhere_else_in_the_manner_of_cdom() { moves controller; }
 
 # The crew is there from case to case; with it everything goes.
 crew_goes() {
@@ -312,13 +312,13 @@ crew_goes() {
   kubectl delete cdom crew --timeout=90s || return 1
   nothing_more_in_shape_than "$stage/before-crew.json"
 }
-a_domain_that_went_through_all_this_leaves_nothing_in_the_manner_of_the_reference() { crew_goes reference; }
-a_domain_that_went_through_all_this_leaves_nothing_in_the_manner_of_cdom() { crew_goes cdom; }
+a_domain_that_went_through_all_this_leaves_nothing_in_the_manner_of_the_reference() { crew_goes daemon; }
+a_domain_that_went_through_all_this_leaves_nothing_in_the_manner_of_cdom() { crew_goes controller; }
 
 # Failover: the rows "force-delete worker pod 0", "force-delete all IMEX daemons", "regular-delete worker pod 1".
 fails_over() {
   local workers
-  in_manner "$1" || return 1
+  with_membership_writer "$1" || return 1
   snapshot "$stage/before.json" || return 1
   domain_in default failover failover-channel | kubectl apply -f - || return 1
   job failover failover-channel 4 8 | kubectl apply -f - || return 1
@@ -334,8 +334,8 @@ fails_over() {
   kubectl delete cdom failover --timeout=60s || return 1
   nothing_more_than "$stage/before.json"
 }
-a_job_survives_that_workers_and_all_daemons_are_force_deleted_in_the_manner_of_the_reference() { fails_over reference; }
-a_job_survives_that_workers_and_all_daemons_are_force_deleted_in_the_manner_of_cdom() { fails_over cdom; }
+a_job_survives_that_workers_and_all_daemons_are_force_deleted_in_the_manner_of_the_reference() { fails_over daemon; }
+a_job_survives_that_workers_and_all_daemons_are_force_deleted_in_the_manner_of_cdom() { fails_over controller; }
 
 # ---- What does not depend on who writes the cliques
 
@@ -367,7 +367,7 @@ injects_channel() {  # injects_channel MODE
 }
 nodeless() { kubectl get cdom "$1" -o json | jq -e '.status | has("status") and (has("nodes") | not)'; }
 a_pod_gets_its_channel_and_when_it_goes_status_has_no_nodes() {
-  in_manner reference || return 1
+  with_membership_writer daemon || return 1
   snapshot "$stage/before.json" || return 1
   injects_channel Single || return 1
   injects_channel All || return 1
@@ -375,7 +375,7 @@ a_pod_gets_its_channel_and_when_it_goes_status_has_no_nodes() {
 }
 
 num_nodes_is_waited_for_and_does_not_limit() {
-  in_manner reference || return 1
+  with_membership_writer daemon || return 1
   snapshot "$stage/before.json" || return 1
   domain_in default counted counted-channel 2 | kubectl apply -f - || return 1
   deployment counted counted-channel 1 | kubectl apply -f - || return 1
@@ -392,7 +392,7 @@ num_nodes_is_waited_for_and_does_not_limit() {
 
 kubectl_shows_the_columns_that_the_readme_shows_and_describe_the_conditions_and_events() {
   local wide described readme
-  in_manner reference || return 1
+  with_membership_writer daemon || return 1
   used_domain columns node-006 || return 1
   [[ $(kubectl get cdom | tr -s ' ' | sed 's/ $//') =~ ^'NAME STATUS MEMBERS CLIQUES IN-USE AGE'$'\n''columns Ready 1/1 1 True '[0-9]+[sm][0-9s]*$ ]] || {
     kubectl get cdom
@@ -422,7 +422,7 @@ kubectl_shows_the_columns_that_the_readme_shows_and_describe_the_conditions_and_
 
 four_domains_that_compete_for_two_cliques_all_finish_and_say_meanwhile_who_waits_and_why() {
   local name names=(red green blue white)
-  in_manner cdom || return 1
+  with_membership_writer controller || return 1
   snapshot "$stage/before.json" || return 1
   for name in "${names[@]}"; do
     domain_in default "$name" "$name-channel"
@@ -452,7 +452,7 @@ each_that_waits_says_why() {  # In one look, since it changes.
 
 a_name_may_be_used_again_at_once_however_often() {
   local before after
-  in_manner cdom || return 1
+  with_membership_writer controller || return 1
   snapshot "$stage/before.json" || return 1
   for _ in 1 2 3 4 5 6 7 8; do
     domain_in default again again-channel | kubectl create -f - || return 1
@@ -478,7 +478,7 @@ a_name_may_be_used_again_at_once_however_often() {
 
 a_namespace_that_is_deleted_in_use_ends_and_the_same_names_elsewhere_go_on() {
   local ns version
-  in_manner cdom || return 1
+  with_membership_writer controller || return 1
   snapshot "$stage/before.json" || return 1
   for ns in team-a team-b; do
     kubectl create namespace "$ns" || return 1
@@ -500,7 +500,7 @@ a_namespace_that_is_deleted_in_use_ends_and_the_same_names_elsewhere_go_on() {
 used_in() { [[ $(kubectl get cdom same -n "$1" -o jsonpath='{.status.status} {.status.members} {.status.conditions[?(@.type=="InUse")].status}') == 'Ready 1/1 True' ]]; }
 
 crds_that_are_deleted_and_made_again_take_the_domains_and_nothing_else() {
-  in_manner cdom || return 1
+  with_membership_writer controller || return 1
   snapshot "$stage/before.json" || return 1
   used_domain swept node-002 || return 1
   kubectl annotate cdom swept cdom.dev/deletion-grace=0 || return 1
@@ -518,7 +518,7 @@ crds_that_are_deleted_and_made_again_take_the_domains_and_nothing_else() {
 
 a_driver_namespace_that_is_deleted_ends_and_its_domains_heal_once_it_is_there_again() {
   local uid
-  in_manner cdom || return 1
+  with_membership_writer controller || return 1
   snapshot "$stage/before.json" || return 1
   used_domain uprooted node-003 || return 1
   uid=$(kubectl get cdom uprooted -o jsonpath='{.metadata.uid}')
@@ -527,7 +527,7 @@ a_driver_namespace_that_is_deleted_ends_and_its_domains_heal_once_it_is_there_ag
   stop_controller
   kubectl apply -k "$repo/manifests/local" || return 1
   controller_kubeconfig || return 1
-  in_manner cdom || return 1
+  with_membership_writer controller || return 1
   wait_for 90 "the domain has healed" ready_in_use uprooted || return 1
   [[ $(kubectl get cdom uprooted -o jsonpath='{.metadata.uid}') == "$uid" ]] || return 1
   end_domain uprooted || return 1
@@ -537,7 +537,7 @@ a_driver_namespace_that_is_deleted_ends_and_its_domains_heal_once_it_is_there_ag
 # The rows "controller verbosity levels" and "daemon verbosity".
 a_controller_that_starts_at_every_log_level_writes_nothing_to_a_domain_at_rest() {
   local level line version lives
-  in_manner reference || return 1
+  with_membership_writer daemon || return 1
   snapshot "$stage/before.json" || return 1
   used_domain rests node-004 || return 1
   version=$(kubectl get cdom rests -o jsonpath='{.metadata.resourceVersion}')
@@ -608,7 +608,7 @@ lease_time() { kubectl get lease -n "$driver" cdom-controller -o jsonpath="{.spe
 # A plugin that is not registered: nothing starts and nothing ends there.
 a_node_whose_kubelet_plugin_is_gone_is_named_with_the_pods_that_hang_and_all_heals_when_it_is_back() {
   local daemon lives
-  in_manner cdom || return 1
+  with_membership_writer controller || return 1
   snapshot "$stage/before.json" || return 1
   domain_in default lonely lonely-channel | kubectl apply -f - || return 1
   pod_on lonely node-008 lonely-channel | kubectl apply -f - || return 1
@@ -647,7 +647,7 @@ a_node_whose_kubelet_plugin_is_gone_is_named_with_the_pods_that_hang_and_all_hea
 # What a kubelet plugin says of its node's fabric, by a taint on its devices.
 a_fabric_error_is_told_with_its_node_and_goes_with_the_taint() {
   local slice lives
-  in_manner cdom || return 1
+  with_membership_writer controller || return 1
   snapshot "$stage/before.json" || return 1
   domain_in default broken broken-channel | kubectl apply -f - || return 1
   pod_on broken node-007 broken-channel | kubectl apply -f - || return 1
@@ -668,7 +668,7 @@ a_fabric_error_is_told_with_its_node_and_goes_with_the_taint() {
 
 # Where daemons report what their IMEX runs with.
 a_daemon_that_is_deleted_under_a_pod_is_told_as_imex_that_was_started_again_until_the_pod_is_another() {
-  in_manner cdom || return 1
+  with_membership_writer controller || return 1
   snapshot "$stage/before.json" || return 1
   used_domain again node-006 || return 1
   kubectl delete pods -n "$driver" --field-selector spec.nodeName=node-006 --grace-period=1 || return 1
@@ -703,15 +703,15 @@ nothing_but_the_template_of() {  # nothing_but_the_template_of DOMAIN
 }
 runs_on() { [[ $(kubectl get pod "$1" -o jsonpath='{.status.phase} {.spec.nodeName}') == "Running $2" ]]; }
 a_domain_lives_where_imex_runs_on_the_hosts_and_neither_mode_begins_over_the_other() {
-  in_manner cdom || return 1
+  with_membership_writer controller || return 1
   snapshot "$stage/before.json" || return 1
   domain_in default daemons daemons-channel | kubectl apply -f - || return 1
   wait_for 30 "it is provided for" is_idle daemons || return 1
   ends_and_names "DaemonSet $driver/computedomain-daemon-$(uid_of daemons)" --membership-writer controller "${on_hosts[@]}" || return 1
-  in_manner cdom || return 1
+  with_membership_writer controller || return 1
   kubectl delete cdom daemons --timeout=60s || return 1
 
-  in_manner cdom "${on_hosts[@]}" || return 1
+  with_membership_writer controller "${on_hosts[@]}" || return 1
   domain_in default hosted hosted-channel | kubectl apply -f - || return 1
   pod_on hosted node-004 hosted-channel | kubectl apply -f - || return 1
   wait_for 60 "its pod runs" runs_on hosted node-004 || return 1
@@ -722,9 +722,9 @@ a_domain_lives_where_imex_runs_on_the_hosts_and_neither_mode_begins_over_the_oth
   nothing_but_the_template_of hosted || { kubectl get daemonsets,computedomaincliques,resourceclaimtemplates -A; return 1; }
 
   ends_and_names 'ComputeDomain default/hosted' --membership-writer controller || return 1
-  in_manner cdom "${on_hosts[@]}" || return 1
+  with_membership_writer controller "${on_hosts[@]}" || return 1
   end_domain hosted || return 1
-  in_manner cdom || return 1
+  with_membership_writer controller || return 1
   nothing_more_in_shape_than "$stage/before.json"
 }
 slices_of() {  # slices_of NODE COUNT

@@ -7,6 +7,7 @@
 #   lint.sh size                    no file over 600 lines, no function over 70 in the product
 #   lint.sh reasons                 reasons of conditions and Events: the code, docs/reasons.md and tests know the same names
 #   lint.sh conditions              each condition has its file, and is in the CRD, the docs, a fixture and an oracle
+#   lint.sh scenarios               test/simulation/README.md lists the simulated scenarios in the code, and no others
 #   lint.sh requirements            docs/requirements.md names tests that exist, and every id that tests carry
 #   lint.sh pure FILE.a...          the object files import no thread, clock, socket, file or getenv
 #   lint.sh metrics                 docs/metrics.md names the metrics in the code, and no others
@@ -209,6 +210,15 @@ requirements() {
   done
 }
 
+scenarios() {
+  local table=test/simulation/scenarios/scenarios.cc page=test/simulation/README.md rows
+  rows=$(awk -F'"' '/^ +\.name = "/ { name = $2 } /^ +\.what = "/ { print "| `" name "` | " $2 " |" }' "$table")
+  [[ -n $rows && $(grep -cE '^ +\.name = "' "$table") == $(wc -l <<<"$rows") ]] ||
+    fail "$table: each scenario has a .name and a .what, each on a line of its own"
+  diff <(echo "$rows") <(sed -n '/^## Scenarios$/,$p' "$page" | grep '^| `') >&2 ||
+    fail "$page and $table differ: < is in the code alone, > on the page alone"
+}
+
 # What an object file may not import to run in the simulation. Mutexes are allowed: they order, they do
 # not wait for anything outside.
 readonly kImpure='U (pthread_create|pthread_cond_.*|clock_gettime|gettimeofday|time|times|clock|nanosleep|usleep|sleep|clock_nanosleep|sched_yield|socket|connect|bind|listen|accept4?|send(to|msg)?|recv(from|msg)?|poll|ppoll|select|epoll_.*|getaddrinfo|getenv|secure_getenv|open(64)?|openat(64)?|fopen(64)?|read|write|getrandom|getentropy|rand|random|_ZNSt6thread.*|_ZNSt6chrono3_V21[0-9](steady|system)_clock3nowEv|_ZNSt18condition_variable.*|_ZNSt13random_device.*|_ZNSt3_V222.*condition_variable.*|curl_.*|sd_.*)(@.*)?$'
@@ -311,6 +321,27 @@ conditions_finds() {
   rm -r "$scratch"
 }
 
+# A page and a table that are equal; then each with one change.
+scenarios_finds() {
+  local scratch
+  scratch=$(mktemp -d)
+  mkdir -p "$scratch/test/simulation/scenarios"
+  notices() {  # notices WHAT FILE SED
+    printf '      {\n          .name = "a-b",\n          .what = "A, then B",\n      },\n' >"$scratch/test/simulation/scenarios/scenarios.cc"
+    printf '## Scenarios\n\n| Name | What happens |\n|---|---|\n| `a-b` | A, then B |\n' >"$scratch/test/simulation/README.md"
+    sed -i -E "$3" "$scratch/test/simulation/$2"
+    if LINT_TREE=$scratch "$repo/test/lint/lint.sh" scenarios >/dev/null 2>&1; then [[ -z $1 ]]; else [[ -n $1 ]]; fi ||
+      fail "scenarios: ${1:-a tree that is right is refused}"
+  }
+  notices '' README.md ''
+  notices 'a row that is missing, not noticed' README.md '/a-b/d'
+  notices 'a row that differs, not noticed' README.md 's/then B/then C/'
+  notices 'a row without a scenario, not noticed' README.md '$a| `c` | C |'
+  notices 'a scenario without a row, not noticed' scenarios/scenarios.cc '$a\          .name = "c",\n          .what = "C",'
+  notices 'a scenario without words, not noticed' scenarios/scenarios.cc '/what/d'
+  rm -r "$scratch"
+}
+
 finds() {
   local compiler=$1 scratch
   expect_red includes pkg/base/a.h '#pragma once\n#include "pkg/json/value.h"\n'
@@ -357,6 +388,7 @@ finds() {
   rm -r "$scratch"
   requirements_finds
   conditions_finds
+  scenarios_finds
   scratch=$(mktemp -d)
   local call
   for call in 'getenv("A");' 'std::thread t([]{}); t.join();' 'auto n = std::chrono::steady_clock::now(); (void)n;' \
@@ -374,6 +406,6 @@ finds() {
 rule=${1:-}
 shift || true
 case $rule in
-  includes | nodiscard | banned | size | reasons | conditions | metrics | requirements | pure | finds) "$rule" "$@" ;;
+  includes | nodiscard | banned | size | reasons | conditions | scenarios | metrics | requirements | pure | finds) "$rule" "$@" ;;
   *) fail "lint: no rule '$rule'" ;;
 esac

@@ -1,6 +1,6 @@
-// Lives one plan and prints what happened: every request, every restart, every violation.
+// Executes one run and prints every request, every restart and every violation. See README.md.
 //
-//   simulate workload=W1 manner=cdom strike=crash-after at=17 stale=pods
+//   simulate scenario=create-ready-delete writer=controller fault=crash-after at=17 stale=pods
 //   simulate plugin workload=P1 strike=torn at=17
 
 #include <cstdio>
@@ -10,16 +10,16 @@
 
 namespace {
 
-template <typename AnyPlan>
-int Show(const AnyPlan& plan, const std::string& error) {
+template <typename AnySpec>
+int Show(const AnySpec& spec, const std::string& error) {
   if (!error.empty()) {
     std::fprintf(stderr, "simulate: %s\n", error.c_str());
     return 2;
   }
-  const auto outcome = simulation::Live(plan, true);
+  const auto outcome = simulation::Execute(spec, true);
   for (const std::string& line : outcome.trace) std::printf("%s\n", line.c_str());
-  std::printf("%s: %d requests%s\n", ToString(plan).c_str(), outcome.requests,
-              outcome.struck ? ", struck" : "");
+  std::printf("%s: %d requests%s\n", ToString(spec).c_str(), outcome.requests,
+              outcome.faulted ? ", with a fault" : "");
   for (const std::string& violation : outcome.violations) {
     std::printf("VIOLATION %s\n", violation.c_str());
   }
@@ -32,9 +32,9 @@ int main(int argc, char** argv) {
   const std::vector<std::string> words(argv + 1, argv + argc);
   std::string error;
   if (!words.empty() && words.front() == "plugin") {
-    const simulation::PluginPlan plan = simulation::ParsePluginPlan(words, error);
-    return Show(plan, error);
+    const simulation::PluginPlan spec = simulation::ParsePluginPlan(words, error);
+    return Show(spec, error);
   }
-  const simulation::Plan plan = simulation::ParsePlan(words, error);
-  return Show(plan, error);
+  const simulation::RunSpec spec = simulation::ParseRunSpec(words, error);
+  return Show(spec, error);
 }

@@ -52,7 +52,7 @@ a_domain_lives_on_real_nodes_under_nvidias_chart_and_leaves_nothing() {
   wait_for 120 "the workers run" workers_run || { what_keeps_the_chart; return 1; }
   wait_for 30 "the domain is ready" is_ready || { what_keeps_the_chart; return 1; }
   has_channel || return 1
-  # In the manner of the reference.
+  # The daemons write membership, as in NVIDIA's driver.
   [[ $(kubectl get computedomaincliques -A -o 'jsonpath={.items[*].metadata.ownerReferences[0].kind}') == Pod ]] || return 1
   [[ $(kubectl get cdom real -o 'jsonpath={.status.conditions[?(@.type=="InUse")].reason}') == RightMissing ]] || return 1
   imex_domain | kubectl delete --timeout=120s -f - || { what_keeps_the_chart; return 1; }

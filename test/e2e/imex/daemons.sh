@@ -335,7 +335,7 @@ daemons_in_nvidias_manner_that_end_take_their_entries_out() {
 
 stage_up() {
   plane_up || return 1
-  # With no more rights than docs/node.md says that they need in this manner.
+  # With only the permissions that docs/node.md names for this membership writer.
   mkdir "$stage/site" || return 1
   cat >"$stage/site/kustomization.yaml" <<YAML
 resources: [$(realpath --relative-to "$stage/site" "$repo/manifests/local")]

@@ -127,7 +127,7 @@ bool IsAccessReview(const Target& target) {
 }
 
 // As the authorizer says it.
-Reply WantOfRight(const Target& target) {
+Reply MissingPermission(const Target& target) {
   return Failed(403, "Forbidden",
                 "User \"controller\" cannot " + target.verb + " resource \"" +
                     target.kind->resource.plural + "\" in API group \"" +
@@ -160,7 +160,7 @@ WatchStream ApiServer::OpenWatch(const std::string& client, const http::Request&
                                  Revision view) {
   Target target = ParseTarget(request.method, request.path);
   const bool is_refused = refuses_ && refuses_(client, target);
-  WatchStream stream = is_refused ? WatchStream(ToResponse(WantOfRight(target)))
+  WatchStream stream = is_refused ? WatchStream(ToResponse(MissingPermission(target)))
                                   : Open(target, std::min(view, store_.revision()));
   Record(client, request, std::move(target), stream.opening(), view);
   return stream;
@@ -188,7 +188,7 @@ http::Response ApiServer::Answer(const std::string& client, const http::Request&
     }
     return Discover(target);
   }
-  if (refuses_ && refuses_(client, target)) return ToResponse(WantOfRight(target));
+  if (refuses_ && refuses_(client, target)) return ToResponse(MissingPermission(target));
   const bool is_served = store_.IsServed(target.kind->kind);
   if (!is_served) return ToResponse(Failed(404, "NotFound", "404 page not found"));
   if (target.verb == "get") return Get(request, target, view);

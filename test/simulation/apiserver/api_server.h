@@ -54,7 +54,7 @@ class ApiServer {
   // servers did once), or as the first event of the stream.
   void SetGoneAsStatus(bool as_status) { gone_as_status_ = as_status; }
 
-  // Whom to refuse with 403, for want of a right.
+  // Which requests to refuse with 403, because a permission is missing.
   using Refuses = std::function<bool(const std::string& client, const Target& target)>;
   void Refuse(Refuses refuses) { refuses_ = std::move(refuses); }
 

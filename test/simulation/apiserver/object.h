@@ -35,7 +35,7 @@ class Object {
   // The owner reference with controller: true, or null.
   [[nodiscard]] const json::Value& ControllerOwner() const;
 
-  // As JSON. Written once, whoever asks.
+  // As JSON. Serialized once.
   [[nodiscard]] const std::string& text() const;
 
  private:

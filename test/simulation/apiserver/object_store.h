@@ -1,6 +1,6 @@
-// What the API server does to its objects, whoever asks: names, versions, generations, finalizers,
-// grace periods, optimistic locks, subresources, validation. Below HTTP; the other actors of the
-// simulated cluster call it directly.
+// What the API server does to its objects, for any client: names, versions, generations,
+// finalizers, grace periods, optimistic locks, subresources, validation. Below HTTP; the other
+// actors of the simulated cluster call it directly.
 //
 // For one thread; no clocks: the caller says what time it is. Deterministic: names and UIDs are
 // counted. Not modelled: managedFields, server-side apply, strategic merge patch, quotas, foreign

@@ -36,7 +36,7 @@ bool Binds(const YAML::Node& binding, const YAML::Node& role, const std::string&
 
 }  // namespace
 
-ShippedRights::ShippedRights(const std::string& yaml, const std::string& account) {
+ShippedPermissions::ShippedPermissions(const std::string& yaml, const std::string& account) {
   const std::vector<YAML::Node> documents = YAML::LoadAll(yaml);
   for (const YAML::Node& role : documents) {
     for (const YAML::Node& binding : documents) {
@@ -52,17 +52,17 @@ ShippedRights::ShippedRights(const std::string& yaml, const std::string& account
   }
 }
 
-const ShippedRights& ShippedRights::OfController() {
-  static const ShippedRights rights = [] {
+const ShippedPermissions& ShippedPermissions::OfController() {
+  static const ShippedPermissions rights = [] {
     std::ifstream file(CDOM_MANIFESTS "/base/controller-access.yaml");
     const std::string yaml{std::istreambuf_iterator<char>(file), {}};
     CHECK(!yaml.empty());
-    return ShippedRights(yaml, "cdom-controller");
+    return ShippedPermissions(yaml, "cdom-controller");
   }();
   return rights;
 }
 
-bool ShippedRights::Allow(const Target& target) const {
+bool ShippedPermissions::Allow(const Target& target) const {
   const kube::Resource& kind = target.kind->resource;
   const std::string resource =
       target.subresource.empty() ? kind.plural : kind.plural + "/" + target.subresource;

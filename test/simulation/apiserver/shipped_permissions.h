@@ -12,13 +12,13 @@
 
 namespace simulation {
 
-class ShippedRights {
+class ShippedPermissions {
  public:
   // Of manifests/base/controller-access.yaml, read once.
-  [[nodiscard]] static const ShippedRights& OfController();
+  [[nodiscard]] static const ShippedPermissions& OfController();
   // From the text of such a file: what is bound to the account. Of nothing bound nothing is
   // granted.
-  ShippedRights(const std::string& yaml, const std::string& account);
+  ShippedPermissions(const std::string& yaml, const std::string& account);
 
   // REQUIRES: target.kind.
   [[nodiscard]] bool Allow(const Target& target) const;

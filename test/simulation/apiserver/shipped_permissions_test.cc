@@ -36,10 +36,10 @@ rules:
 )";
 
 bool Allows(http::Method method, const std::string& path, const std::string& account = "us") {
-  return ShippedRights(kRoles, account).Allow(ParseTarget(method, path));
+  return ShippedPermissions(kRoles, account).Allow(ParseTarget(method, path));
 }
 
-TEST(ShippedRights, AClusterRoleGoesForAllNamespacesAndARoleForItsOwn) {
+TEST(ShippedPermissions, AClusterRoleGoesForAllNamespacesAndARoleForItsOwn) {
   EXPECT_TRUE(Allows(http::Method::kGet, "/api/v1/namespaces/train/pods/a"));
   EXPECT_FALSE(Allows(http::Method::kDelete, "/api/v1/namespaces/train/pods/a"));
   EXPECT_TRUE(Allows(http::Method::kGet, "/api/v1/namespaces/cdom-system/pods"));
@@ -47,30 +47,30 @@ TEST(ShippedRights, AClusterRoleGoesForAllNamespacesAndARoleForItsOwn) {
   EXPECT_FALSE(Allows(http::Method::kGet, "/api/v1/pods")) << "a Role is not for all of them";
 }
 
-TEST(ShippedRights, ANamespaceLiesInItself) {
+TEST(ShippedPermissions, ANamespaceLiesInItself) {
   EXPECT_TRUE(Allows(http::Method::kGet, "/api/v1/namespaces/cdom-system"));
   EXPECT_FALSE(Allows(http::Method::kGet, "/api/v1/namespaces/train"));
 }
 
-TEST(ShippedRights, ASubresourceIsAnotherResource) {
+TEST(ShippedPermissions, ASubresourceIsAnotherResource) {
   const std::string domain = "/apis/resource.nvidia.com/v1beta1/namespaces/train/computedomains/a";
   EXPECT_TRUE(Allows(http::Method::kPatch, domain + "/status"));
   EXPECT_FALSE(Allows(http::Method::kPatch, domain));
 }
 
-TEST(ShippedRights, ANameLimitsARight) {
+TEST(ShippedPermissions, ANameLimitsARight) {
   const std::string leases = "/apis/coordination.k8s.io/v1/namespaces/cdom-system/leases/";
   EXPECT_TRUE(Allows(http::Method::kPut, leases + "mine"));
   EXPECT_FALSE(Allows(http::Method::kPut, leases + "yours"));
 }
 
-TEST(ShippedRights, ARoleThatNobodyBindsGrantsNothing) {
+TEST(ShippedPermissions, ARoleThatNobodyBindsGrantsNothing) {
   EXPECT_FALSE(Allows(http::Method::kDelete, "/api/v1/nodes/a"));
   EXPECT_FALSE(Allows(http::Method::kGet, "/api/v1/namespaces/train/pods/a", "somebody-else"));
 }
 
-TEST(ShippedRights, TheControllerMayPatchDomainsAndNotDeleteThem) {
-  const ShippedRights& rights = ShippedRights::OfController();
+TEST(ShippedPermissions, TheControllerMayPatchDomainsAndNotDeleteThem) {
+  const ShippedPermissions& rights = ShippedPermissions::OfController();
   const std::string domain = "/apis/resource.nvidia.com/v1beta1/namespaces/train/computedomains/a";
   EXPECT_TRUE(rights.Allow(ParseTarget(http::Method::kPatch, domain)));
   EXPECT_FALSE(rights.Allow(ParseTarget(http::Method::kDelete, domain)));

@@ -2,7 +2,7 @@
 // to its work. Which rule objects is held to what a real API server says, row by row of
 // test/e2e/policies.tsv.
 //
-// Pure. Not modelled: the policies that bind tenants; users in lives are those of a cluster without
+// Pure. Not modelled: the policies that bind tenants; users in runs are those of a cluster without
 // them.
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace simulation {
 
-// Who writes, as his token says.
+// The client of a write, as its token says.
 struct Writer {
   std::string user = {};
   // Of a token that a kubelet gave to a pod; else empty.

@@ -201,7 +201,7 @@ TEST_F(PolicyRows, ThePredicatesObjectWhereTheApiServerDoesAndByTheSameRule) {
   for (const std::string& policy : KnownPolicies()) EXPECT_GT(asked[policy], 20) << policy;
 }
 
-// Which those are that lives go without.
+// Which policies runs go without.
 TEST_F(PolicyRows, OnlyWhatBindsTenantsIsNotKnown) {
   std::set<std::string> others;
   for (const Row& row : rows_) {

@@ -139,11 +139,11 @@ TEST_F(WatchStreamTest, CutStreamHasHalfAnEventAndWhoWatchesAnewHasItWhole) {
   EXPECT_TRUE(stream.IsCut());
   EXPECT_FALSE(stream.IsOpen());
   EXPECT_EQ(Show(stream.Next()), "");
-  WatchStream anew = Watch("", start);
-  const auto whole = anew.Next();
+  WatchStream second = Watch("", start);
+  const auto whole = second.Next();
   EXPECT_TRUE(whole->starts_with(*half));
   EXPECT_EQ(Show(whole), "MODIFIED 502");
-  EXPECT_EQ(Show(anew.Next()), "MODIFIED 503");
+  EXPECT_EQ(Show(second.Next()), "MODIFIED 503");
 }
 
 TEST_F(WatchStreamTest, StreamThatExpiresIsNotCut) {

@@ -86,7 +86,7 @@ class Scheduler final : public Peer {
   [[nodiscard]] bool SayUnschedulable(const Object& pod);
 };
 
-// Deletes what has no living owner, drops references to owners that are gone, and carries out
+// Deletes what has no living owner, drops references to owners that do not exist, and carries out
 // foreground and orphan deletion. Owners are looked up in the dependent's own namespace, or in
 // none.
 class GarbageCollector final : public Peer {
@@ -124,7 +124,7 @@ class NamespaceController final : public Peer {
   std::vector<Kind> kinds_;
 };
 
-// Notices nodes whose kubelet has gone silent, evicts their pods in time, and others whose taints
+// Notices nodes whose kubelet is silent, evicts their pods in time, and others whose taints
 // say so at once, and removes pods of nodes that no longer exist.
 class NodeController final : public Peer {
  public:

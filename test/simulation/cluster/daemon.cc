@@ -30,7 +30,7 @@ imexd::Self SelfOf(const DaemonContainer& container) {
           .pod_uid = container.uid};
 }
 
-// Plays a write of several requests one at a time: it is performed anew with the replies so far,
+// Plays a write of several requests one at a time: it is performed again with the replies so far,
 // which lead it to the same requests, until it has asked for one more.
 class Replay final : public http::Transport {
  public:
@@ -70,7 +70,7 @@ Daemon::Daemon(ApiServer& server, Fabric& fabric, DaemonOptions options, Serve s
       last_deed_(born_) {}
 
 Revision Daemon::ViewOf(const Watcher& watch) const {
-  const OldView& old = options_.old_view;
+  const StaleView& old = options_.stale_view;
   const bool is_old =
       watch.reflector().options().resource.plural == old.kind && clock_.Wall() < born_ + kOldFor;
   return is_old ? old.revision : kNewest;
@@ -245,7 +245,7 @@ std::optional<Time> Daemon::NextDue() const {
   Time due = clock_.ToWall(look_again_);
   for (const Watcher& watch : watches_) due = std::min(due, watch.NextDue().value_or(due));
   const Time new_view = born_ + kOldFor;
-  if (!options_.old_view.kind.empty() && clock_.Wall() < new_view) due = std::min(due, new_view);
+  if (!options_.stale_view.kind.empty() && clock_.Wall() < new_view) due = std::min(due, new_view);
   return due;
 }
 

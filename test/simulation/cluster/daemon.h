@@ -29,7 +29,7 @@ struct DaemonRules {
 };
 
 // What a process sees for its first while: the truth as it was.
-struct OldView {
+struct StaleView {
   std::string kind = {};  // Plural; empty: it sees the truth.
   Revision revision = 0;
 };
@@ -38,7 +38,7 @@ struct DaemonOptions {
   std::string client = {};
   DaemonContainer container = {};
   DaemonRules rules = {};
-  OldView old_view = {};
+  StaleView stale_view = {};
   std::uint64_t seed = 1;
 };
 

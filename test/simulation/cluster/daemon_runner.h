@@ -1,4 +1,4 @@
-// Who runs the containers of daemons, for a kubelet that does not play them itself.
+// Runs the containers of daemons, for a kubelet that does not play them itself.
 #pragma once
 
 #include <optional>
@@ -22,7 +22,7 @@ class DaemonRunner {
   [[nodiscard]] virtual std::optional<Time> Stop(const kube::Uid& pod, Time now) = 0;
   // The node falls silent, or is heard again.
   virtual void SetSilent(const std::string& node, bool silent) = 0;
-  // The machine was off: whatever ran there is gone.
+  // The machine was off: nothing runs there any more.
   virtual void Lose(const std::string& node, Time now) = 0;
 };
 

@@ -16,7 +16,7 @@ constexpr auto kRestartLater = seconds(10);  // A kubelet backs off.
 
 }  // namespace
 
-void Daemons::Start(Process& process, OldView view) {
+void Daemons::Start(Process& process, StaleView view) {
   fabric_.StartContainer(process.container, store_.now());
   ++process.starts;
   const std::string client = "daemon/" + process.container.pod.name;
@@ -25,7 +25,7 @@ void Daemons::Start(Process& process, OldView view) {
       DaemonOptions{.client = client,
                     .container = process.container,
                     .rules = rules_,
-                    .old_view = std::move(view),
+                    .stale_view = std::move(view),
                     .seed = seed_ * 1'000 + static_cast<std::uint64_t>(++started_)},
       [this, client](const http::Request& request) { return serve_(client, request); },
       [this, client](const http::Request& request) { return open_(client, request); });
@@ -52,7 +52,7 @@ bool Daemons::StepOne(Process& process) {
     if (!daemon.Step()) return false;
   } catch (const ProcessDied&) {
     Die(process);
-    if (!process.told_to_stop) Start(process, old_view_);
+    if (!process.told_to_stop) Start(process, stale_view_);
     return true;
   }
   if (!daemon.fatal().empty()) {

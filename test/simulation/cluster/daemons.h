@@ -37,7 +37,7 @@ class Daemons final : public DaemonRunner {
 
   void SetRules(DaemonRules rules) { rules_ = std::move(rules); }
   // What the process sees that follows one that died at a request.
-  void SetOldView(OldView view) { old_view_ = std::move(view); }
+  void SetStaleView(StaleView view) { stale_view_ = std::move(view); }
 
   // Each moves one thing; whether there was one to move now.
   bool Step();
@@ -46,7 +46,7 @@ class Daemons final : public DaemonRunner {
   void ExpireWatches();
   void BreakWatches();
   [[nodiscard]] const Fabric& fabric() const { return fabric_; }
-  // By whom the simulation strikes: one whose IMEX runs, on that node if there is one; else null.
+  // The daemon for a fault: one whose IMEX runs, on that node if possible. Null if there is none.
   [[nodiscard]] const DaemonContainer* Victim(const std::string& node) const;
   // Its IMEX ends by itself, or the whole process.
   void EndImex(const DaemonContainer& victim);
@@ -67,7 +67,7 @@ class Daemons final : public DaemonRunner {
     int starts = 0;
   };
 
-  void Start(Process& process, OldView view);
+  void Start(Process& process, StaleView view);
   void Die(Process& process);
   bool StepOne(Process& process);
 
@@ -79,7 +79,7 @@ class Daemons final : public DaemonRunner {
   const std::uint64_t seed_;
   int started_ = 0;
   DaemonRules rules_;
-  OldView old_view_;
+  StaleView stale_view_;
   Fabric fabric_;
   std::map<kube::Uid, Process> processes_;  // By pod.
 };

@@ -75,7 +75,7 @@ class Fabric {
   // ---- The truth about them.
   [[nodiscard]] const RunningImex* Find(const kube::Uid& pod) const;  // Null: it does not run.
   [[nodiscard]] const std::map<kube::Uid, RunningImex>& running() const { return running_; }
-  // The containers that live, by pod: on silent nodes too.
+  // The containers that run, by pod; also on silent nodes.
   [[nodiscard]] const std::map<kube::Uid, DaemonContainer>& containers() const {
     return containers_;
   }

@@ -110,7 +110,7 @@ void NodeAgent::Act(Time now) {
   for (const auto& [key, pod] : store().Live(Kind::kPod)) {
     if ((*pod)["spec"]["nodeName"].AsString() == node_ && SyncPod(*pod, now)) return;
   }
-  // What runs for a pod object that is gone was deleted by force.
+  // A container without a pod object: the pod was deleted by force.
   std::vector<kube::Uid> gone;
   for (const auto& [uid, running] : running_) {
     const ObjectPtr pod = store().Get(Kind::kPod, running.key);

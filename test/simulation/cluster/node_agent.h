@@ -1,10 +1,10 @@
 // What runs on one node: the kubelet, our driver's kubelet plugin, and the IMEX daemons in their
 // pods.
 //
-// A daemon behaves in the manner that its pod's marker label asks for. Without it, in the
-// reference's: it joins its clique, keeps its own entry and takes it out when it ends. With it: the
-// controller writes the entry, and the daemon waits until it is there. That much is played here, as
-// of NVIDIA's daemons; of the product's own a DaemonRunner runs the containers.
+// The label of its pod says who writes membership. Without it the daemon does, as in the reference
+// driver: it joins its clique, updates its own entry and removes it when it ends. With it the
+// controller writes the entry, and the daemon waits for that. The agent plays such daemons; a
+// DaemonRunner runs the product's own.
 #pragma once
 
 #include <chrono>
@@ -44,7 +44,7 @@ class NodeAgent final : public Peer {
   // kubelet takes the node's ResourceSlices away.
   void StopPlugin(Time now);
   void StartPlugin();
-  // The kubelet begins anew: it takes the node's ResourceSlices away, and the plugin puts them back
+  // The kubelet restarts: it takes the node's ResourceSlices away, and the plugin puts them back
   // kPutsBackAfter later, as NVIDIA's does.
   static constexpr std::chrono::seconds kPutsBackAfter{30};
   void RestartKubelet(Time now);

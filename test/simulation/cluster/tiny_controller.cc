@@ -137,13 +137,13 @@ Value TinyController::DecideStatus(const Value& domain, const Value& pods, const
     const std::string& node = pod["spec"]["nodeName"].AsString();
     if (label == nullptr) continue;
     const ObjectPtr object = server_.store().Get(Kind::kNode, {.name = node});
-    const bool node_lives =
+    const bool node_is_live =
         object && FindCondition(object->value(), "Ready")["status"].AsString() == "True";
     Value member = Value::Object({{"name", node},
                                   {"ipAddress", pod["status"]["podIP"]},
                                   {"cliqueID", *label},
                                   {"index", -1},
-                                  {"status", Word(IsReady(pod) && node_lives)}});
+                                  {"status", Word(IsReady(pod) && node_is_live)}});
     bool is_listed = label->AsString().empty();
     for (const Value& clique : cliques["items"].items()) {
       for (const Value& entry : clique["daemons"].items()) {

@@ -46,7 +46,7 @@ bool Watcher::MoveStream(Revision view) {
 }
 
 void Watcher::Open(const http::Request& request, Revision view) {
-  // As with other requests nothing strikes what a lagging server answers.
+  // As with other requests, no fault happens at the reply of a lagging server.
   base::Result<WatchStream> stream =
       view == kNewest && open_ ? open_(request) : server_.OpenWatch(client_, request, view);
   opened_ = last_frame_ = clock_.StoreTime();
@@ -72,7 +72,7 @@ bool Watcher::Step(Revision view) {
     case kube::Reflector::Next::Kind::kWait:
       return false;
     case kube::Reflector::Next::Kind::kSend:
-      // What a lagging server answers never reaches the truth, so nothing strikes it.
+      // The reply of a lagging server shows no new state, so no fault happens at it.
       reflector_.OnReply(clock_.Now(), view == kNewest
                                            ? serve_(next.request)
                                            : server_.Handle(client_, next.request, view));

@@ -46,7 +46,7 @@ class Watcher {
   [[nodiscard]] bool IsAtRest() const { return stream_ && !late_; }
   // The server no longer knows the version that an open watch has come to: 410.
   void Expire() { is_expired_ = stream_.has_value(); }
-  // The connection of an open watch that has lived for so long is cut amid its next event.
+  // Breaks the connection of an open watch of at least this age, in the middle of its next event.
   void Break(std::chrono::seconds lived) {
     if (stream_ && clock_.StoreTime() - opened_ >= lived) stream_->Break();
   }

@@ -17,14 +17,14 @@ DaemonRules After(Change change) {
 }
 
 // So that it knows its new peers at once.
-DaemonRules StartingImexAnewForPeers() {
+DaemonRules RestartingImexForPeers() {
   return After([](imexd::Step& step, const imexd::Self&, const imexd::Observed& observed,
                   const imexd::Memory&) {
     if (step.hosts && observed.imex.runs) step.stop = true;
   });
 }
 
-// As the clique wants it, whoever uses IMEX.
+// As the clique wants it, also while a job uses IMEX.
 DaemonRules HealingAnotherIndex() {
   return After([](imexd::Step& step, const imexd::Self& self, const imexd::Observed& observed,
                   const imexd::Memory&) {
@@ -125,15 +125,15 @@ DaemonRules StayingInTheClique() {
   });
 }
 
-Plan ToldBy(const char* workload, bool controller_writes) {
-  return {.workload = workload, .controller_writes = controller_writes, .own_daemons = true};
+RunSpec ToldBy(const char* scenario, bool controller_writes) {
+  return {.scenario = scenario, .controller_writes = controller_writes, .own_daemons = true};
 }
 
 }  // namespace
 
 const std::vector<Mutant>& DaemonMutants() {
   static const auto mutant = [](const char* name, const char* oracle, DaemonRules rules,
-                                Plan told_by) {
+                                RunSpec told_by) {
     return Mutant{.name = name,
                   .oracle = oracle,
                   .rules = compute_domain::kRules,
@@ -141,21 +141,24 @@ const std::vector<Mutant>& DaemonMutants() {
                   .daemon_rules = std::move(rules)};
   };
   static const std::vector<Mutant> mutants = {
-      mutant("imex-is-started-anew-for-peers", "I1", StartingImexAnewForPeers(),
-             ToldBy("W6", true)),
-      mutant("another-index-is-healed", "I1", HealingAnotherIndex(), ToldBy("W25", true)),
+      mutant("imex-is-restarted-for-peers", "I1", RestartingImexForPeers(),
+             ToldBy("join-leave-rejoin", true)),
+      mutant("another-index-is-healed", "I1", HealingAnotherIndex(), ToldBy("index-changed", true)),
       mutant("imex-is-started-without-an-index", "I2", StartingWithoutAnIndex(),
-             ToldBy("W1", true)),
+             ToldBy("create-ready-delete", true)),
       mutant("daemon-writes-the-controllers-clique", "I3", WritingTheControllersClique(),
-             ToldBy("W1", true)),
+             ToldBy("create-ready-delete", true)),
       mutant("report-repeats-the-clique", "I4", ReportingTheIndexOfTheClique(),
-             ToldBy("W25", true)),
-      mutant("report-is-made-once", "I4", ReportingOnce(), ToldBy("W26", true)),
-      mutant("imex-that-ended-is-left", "I5", LeavingImexEnded(), ToldBy("W26", true)),
-      mutant("entry-is-never-ready", "I5", NeverSayingReady(), ToldBy("W1", false)),
-      mutant("report-has-no-index", "I6", ReportingNoIndex(), ToldBy("W25", true)),
-      mutant("imex-is-signalled-at-once", "I7", SignallingAtOnce(), ToldBy("W25", true)),
-      mutant("daemon-stays-in-its-clique", "I8", StayingInTheClique(), ToldBy("W1", false)),
+             ToldBy("index-changed", true)),
+      mutant("report-is-made-once", "I4", ReportingOnce(), ToldBy("imex-and-daemons-die", true)),
+      mutant("imex-that-ended-is-left", "I5", LeavingImexEnded(),
+             ToldBy("imex-and-daemons-die", true)),
+      mutant("entry-is-never-ready", "I5", NeverSayingReady(),
+             ToldBy("create-ready-delete", false)),
+      mutant("report-has-no-index", "I6", ReportingNoIndex(), ToldBy("index-changed", true)),
+      mutant("imex-is-signalled-at-once", "I7", SignallingAtOnce(), ToldBy("index-changed", true)),
+      mutant("daemon-stays-in-its-clique", "I8", StayingInTheClique(),
+             ToldBy("create-ready-delete", false)),
   };
   return mutants;
 }

@@ -1,4 +1,4 @@
-// What a table of mutants expects of its lives.
+// How a mutant must be noticed.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,30 +12,31 @@
 
 namespace simulation {
 
-// By the oracle that is named for it, in the life that is, in which the product is clean.
+// By its oracle, in its run, in which the product is clean.
 template <typename AMutant>
 void ExpectKilled(const AMutant& mutant) {
   std::string killed_by;
-  auto plan = mutant.told_by;
-  const bool is_struck = plan.strike != decltype(plan.strike)::kNone;
-  for (plan.at = is_struck ? 1 : 0; killed_by.empty(); ++plan.at) {
-    plan.mutant = mutant.name;
-    const auto wrong = Live(plan);
+  auto spec = mutant.told_by;
+  const bool has_fault = spec.fault != decltype(spec.fault)::kNone;
+  for (spec.at = has_fault ? 1 : 0; killed_by.empty(); ++spec.at) {
+    spec.mutant = mutant.name;
+    const auto wrong = Execute(spec);
     for (const std::string& violation : wrong.violations) {
       if (violation.substr(0, violation.find_first_of(" :")) != mutant.oracle) continue;
-      auto right = plan;
+      auto right = spec;
       right.mutant.clear();
-      EXPECT_EQ(Live(right).violations, Violations()) << ToString(right);
-      killed_by = ToString(plan) + ": " + violation;
+      EXPECT_EQ(Execute(right).violations, Violations()) << ToString(right);
+      killed_by = ToString(spec) + ": " + violation;
       break;
     }
-    if (!is_struck || wrong.requests < plan.at) break;
+    if (!has_fault || wrong.requests < spec.at) break;
   }
-  EXPECT_FALSE(killed_by.empty()) << mutant.name << " lives: " << mutant.oracle << " never noticed";
+  EXPECT_FALSE(killed_by.empty()) << mutant.name << " survives: " << mutant.oracle
+                                  << " never noticed";
   std::cerr << "[ killed   ] " << killed_by << "\n";
 }
 
-// Of letters and digits alone.
+// The name in letters and digits only.
 template <typename Mutants>
 std::string TestName(const Mutants& mutants, int number) {
   std::string name = mutants[static_cast<std::size_t>(number)].name;

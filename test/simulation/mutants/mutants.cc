@@ -58,7 +58,7 @@ Rules WithGeneratedNames() {
   return rules;
 }
 
-// What somebody made of a child stays.
+// Edits of a child by a user stay.
 Rules LeavingEdits() {
   Rules rules = kRules;
   rules.provision = [](const Observed& observed) {
@@ -115,8 +115,8 @@ void ChangeEntries(Membership& membership, Change change) {
   }
 }
 
-// In order of their names, whoever was there before.
-Rules CountingMembersAnew() {
+// In order of their names, regardless of the members before.
+Rules RenumberingMembers() {
   Rules rules = kRules;
   rules.membership = [](const Observed& observed, const auto&... rest) {
     Membership membership = kRules.membership(observed, rest...);
@@ -142,7 +142,7 @@ Rules CountingMembersTogether() {
   return rules;
 }
 
-Rules CallingEverybodyReady() {
+Rules CallingEveryMemberReady() {
   Rules rules = kRules;
   rules.membership = [](const Observed& observed, const auto&... rest) {
     Membership membership = kRules.membership(observed, rest...);
@@ -154,7 +154,7 @@ Rules CallingEverybodyReady() {
   return rules;
 }
 
-// A pod that the cache does not show is gone (against R2).
+// A pod that the cache does not show does not exist (against R2).
 Rules TrustingTheCacheForPods() {
   Rules rules = kRules;
   rules.membership = [](const Observed& observed, const auto&... rest) {
@@ -165,7 +165,7 @@ Rules TrustingTheCacheForPods() {
   return rules;
 }
 
-// What an index was given up for is the next one's, and whoever comes back finds it taken.
+// A free index goes to the next member at once, so a node that comes back finds its index taken.
 Rules KeepingNoIndex() {
   Rules rules = kRules;
   rules.membership = [](const Observed& observed, const auto&... rest) {
@@ -176,7 +176,7 @@ Rules KeepingNoIndex() {
   return rules;
 }
 
-// ---- roll
+// ---- rollout
 
 Rules LeavingOutdatedDaemons() {
   Rules rules = kRules;
@@ -188,19 +188,19 @@ Rules LeavingOutdatedDaemons() {
 Rules ReplacingAllAtOnce() {
   Rules rules = kRules;
   rules.rollout = [](const Observed& observed, const auto&... rest) {
-    compute_domain::Rollout roll = kRules.rollout(observed, rest...);
+    compute_domain::Rollout rollout = kRules.rollout(observed, rest...);
     const auto replaces = [](const Action& action) {
       return std::holds_alternative<compute_domain::ReplaceDaemon>(action);
     };
-    if (std::ranges::none_of(roll.actions, replaces)) return roll;  // Still looking, or done.
-    roll.actions.clear();
+    if (std::ranges::none_of(rollout.actions, replaces)) return rollout;  // Still looking, or done.
+    rollout.actions.clear();
     const auto outdated = compute_domain::FindOutdated(observed);
     for (const api::DaemonPod& pod : *observed.evidence.daemon_pods) {
       if (std::ranges::find(outdated, pod.meta.key.name) == outdated.end()) continue;
-      roll.actions.emplace_back(compute_domain::Delete{
+      rollout.actions.emplace_back(compute_domain::Delete{
           .kind = compute_domain::Kind::kDaemonPod, .key = pod.meta.key, .uid = pod.meta.uid});
     }
-    return roll;
+    return rollout;
   };
   return rules;
 }
@@ -237,7 +237,7 @@ Rules TakingLabelsAtOnce() {
   return rules;
 }
 
-// A claim that the cache does not show is gone (against R2), and nobody looks again.
+// A claim that the cache does not show does not exist (against R2), and is not read again.
 Rules TrustingTheCacheForClaims() {
   Rules rules = kRules;
   rules.labels = [](const Observed& observed, const compute_domain::Instant& now) {
@@ -249,7 +249,7 @@ Rules TrustingTheCacheForClaims() {
   return rules;
 }
 
-// Of a domain that is being deleted the daemons go, whoever uses it.
+// Deletes the daemons of a domain that is being deleted although jobs use it.
 Rules TearingDownUnderAJob() {
   Rules rules = kRules;
   rules.membership = [](const Observed& observed, const auto&... rest) {
@@ -264,7 +264,7 @@ Rules TearingDownUnderAJob() {
 
 // ---- prove
 
-// What the cache does not show is taken to be gone (against R2).
+// An owner that the cache does not show does not exist (against R2).
 Rules TrustingTheCacheForOwners() {
   Rules rules = kRules;
   rules.prove = [](const Observed& observed) {
@@ -313,52 +313,54 @@ Rules ReleasingWithoutALook() {
   return rules;
 }
 
-Plan ToldBy(const char* workload, bool controller_writes, Strike strike, const char* stale = "") {
-  return {.workload = workload,
-          .controller_writes = controller_writes,
-          .strike = strike,
-          .stale = stale};
+RunSpec ToldBy(const char* scenario, bool controller_writes, Fault fault, const char* stale = "") {
+  return {
+      .scenario = scenario, .controller_writes = controller_writes, .fault = fault, .stale = stale};
 }
 
 }  // namespace
 
 const std::vector<Mutant>& Mutants() {
   static const std::vector<Mutant> mutants = {
-      {"children-without-finalizer", "S8", WithoutFinalizer(), ToldBy("W1", false, Strike::kNone)},
+      {"children-without-finalizer", "S8", WithoutFinalizer(),
+       ToldBy("create-ready-delete", false, Fault::kNone)},
       {"template-is-forgotten", "L1", ForgettingTheWorkloadTemplate(),
-       ToldBy("W1", false, Strike::kNone)},
+       ToldBy("create-ready-delete", false, Fault::kNone)},
       {"names-are-generated", "S11", WithGeneratedNames(),
-       ToldBy("W1", false, Strike::kCrashAfter, "daemonsets")},
-      {"members-are-counted-anew", "S4", CountingMembersAnew(), ToldBy("W6", true, Strike::kNone)},
+       ToldBy("create-ready-delete", false, Fault::kCrashAfter, "daemonsets")},
+      {"members-are-renumbered", "S4", RenumberingMembers(),
+       ToldBy("join-leave-rejoin", true, Fault::kNone)},
       {"members-are-counted-together", "S3", CountingMembersTogether(),
-       ToldBy("W1", true, Strike::kNone)},
-      {"everybody-is-called-ready", "S1", CallingEverybodyReady(),
-       ToldBy("W1", true, Strike::kNone)},
+       ToldBy("create-ready-delete", true, Fault::kNone)},
+      {"every-member-is-called-ready", "S1", CallingEveryMemberReady(),
+       ToldBy("create-ready-delete", true, Fault::kNone)},
       {"a-pod-missing-in-the-cache-is-gone", "S5", TrustingTheCacheForPods(),
-       ToldBy("W1", true, Strike::kCrashAfter, "pods")},
-      {"indices-are-not-kept", "S4", KeepingNoIndex(), ToldBy("W21", true, Strike::kNone)},
-      {"edits-stay", "L1", LeavingEdits(), ToldBy("W8", false, Strike::kNone)},
+       ToldBy("create-ready-delete", true, Fault::kCrashAfter, "pods")},
+      {"indices-are-not-kept", "S4", KeepingNoIndex(), ToldBy("rejoin-clique", true, Fault::kNone)},
+      {"edits-stay", "L1", LeavingEdits(), ToldBy("replace-daemons", false, Fault::kNone)},
       {"daemons-are-put-everywhere", "S2", PuttingDaemonsEverywhere(),
-       ToldBy("W5", false, Strike::kNone)},
-      {"outdated-daemons-stay", "L1", LeavingOutdatedDaemons(), ToldBy("W8", false, Strike::kNone)},
+       ToldBy("two-domains-compete", false, Fault::kNone)},
+      {"outdated-daemons-stay", "L1", LeavingOutdatedDaemons(),
+       ToldBy("replace-daemons", false, Fault::kNone)},
       {"daemons-are-replaced-at-once", "S7", ReplacingAllAtOnce(),
-       ToldBy("W8", false, Strike::kNone)},
+       ToldBy("replace-daemons", false, Fault::kNone)},
       {"daemons-are-replaced-under-a-job", "S20", ReplacingUnderAJob(),
-       ToldBy("W8", false, Strike::kNone)},
-      {"labels-stay", "L1", LeavingLabels(), ToldBy("W21", false, Strike::kNone)},
-      {"labels-go-at-once", "S7", TakingLabelsAtOnce(), ToldBy("W21", false, Strike::kNone)},
+       ToldBy("replace-daemons", false, Fault::kNone)},
+      {"labels-stay", "L1", LeavingLabels(), ToldBy("rejoin-clique", false, Fault::kNone)},
+      {"labels-go-at-once", "S7", TakingLabelsAtOnce(),
+       ToldBy("rejoin-clique", false, Fault::kNone)},
       {"labels-go-by-the-cache", "S7", TrustingTheCacheForClaims(),
-       ToldBy("W1", false, Strike::kCrashAfter, "resourceclaims")},
+       ToldBy("create-ready-delete", false, Fault::kCrashAfter, "resourceclaims")},
       {"absence-in-the-cache-is-proof", "S7", TrustingTheCacheForOwners(),
-       ToldBy("W1", false, Strike::kCrashAfter, "computedomains")},
+       ToldBy("create-ready-delete", false, Fault::kCrashAfter, "computedomains")},
       {"tear-down-forgets-a-role", "L2", ForgettingTheDaemonTemplate(),
-       ToldBy("W1", false, Strike::kNone)},
-      {"tear-down-waits-for-nobody", "S20", TearingDownUnderAJob(),
-       ToldBy("W2", false, Strike::kNone)},
+       ToldBy("create-ready-delete", false, Fault::kNone)},
+      {"tear-down-does-not-wait", "S20", TearingDownUnderAJob(),
+       ToldBy("delete-while-forming", false, Fault::kNone)},
       {"tear-down-goes-by-the-label", "S6", TearingDownByLabel(),
-       ToldBy("W16", false, Strike::kNone)},
+       ToldBy("template-name-taken", false, Fault::kNone)},
       {"release-without-a-look", "S8", ReleasingWithoutALook(),
-       ToldBy("W1", false, Strike::kConflict)},
+       ToldBy("create-ready-delete", false, Fault::kConflict)},
   };
   return mutants;
 }

@@ -6,7 +6,7 @@
 
 #include "pkg/base/rfc3339.h"
 #include "pkg/json/value.h"
-#include "test/simulation/oracles/truth.h"
+#include "test/simulation/oracles/ground_truth.h"
 
 namespace simulation {
 
@@ -233,7 +233,7 @@ Violations DaemonsLeave(const ApiServer& server, const Fabric& fabric) {
 
 namespace {
 
-// One that lives on a node that is heard, of a domain that lives; and what there is of it.
+// A daemon that runs on a node that is not silent, of a domain that exists, and its state.
 struct Living {
   const DaemonContainer& container;
   ObjectPtr pod = nullptr;
@@ -250,9 +250,9 @@ std::vector<Living> LivingIn(const ApiServer& server, const Fabric& fabric) {
   for (const auto& [uid, container] : fabric.containers()) {
     const ObjectPtr pod = store.Get(Kind::kPod, container.pod);
     const ObjectPtr domain = FindByUid(store.Live(Kind::kComputeDomain), container.domain);
-    const bool lives = pod && pod->uid() == uid && !pod->deleting() && domain &&
-                       !domain->deleting() && !fabric.IsSilent(container.node);
-    if (!lives || container.clique.empty()) continue;
+    const bool is_live = pod && pod->uid() == uid && !pod->deleting() && domain &&
+                         !domain->deleting() && !fabric.IsSilent(container.node);
+    if (!is_live || container.clique.empty()) continue;
     all.push_back({.container = container,
                    .pod = pod,
                    .domain = domain,

@@ -71,7 +71,7 @@ class OwnEntryOraclesTest : public DaemonOraclesTest {
   OwnEntryOraclesTest() : DaemonOraclesTest(false) {}
 };
 
-TEST_F(DaemonOraclesTest, ALifeInWhichNobodyDoesWrongIsGreen) {
+TEST_F(DaemonOraclesTest, RunWithoutViolations_IsGreen) {
   EXPECT_EQ(CheckDaemon(CheckDaemons), "");
   EXPECT_EQ(CheckDaemon(CheckDaemonsAtRest), "");
 }

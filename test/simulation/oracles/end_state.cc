@@ -6,8 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include "test/simulation/oracles/ground_truth.h"
 #include "test/simulation/oracles/report.h"
-#include "test/simulation/oracles/truth.h"
 
 namespace simulation {
 
@@ -172,7 +172,7 @@ std::string Tell(Kind kind, const Object& object) {
   return what + json::Serialize(value);
 }
 
-bool Matters(Kind kind, const Object& object, const Suspects& suspects) {
+bool Matters(Kind kind, const Object& object, const SystemUnderTest& system) {
   switch (kind) {
     case Kind::kComputeDomain:
     case Kind::kDaemonSet:
@@ -181,7 +181,7 @@ bool Matters(Kind kind, const Object& object, const Suspects& suspects) {
     case Kind::kNode:
       return true;
     case Kind::kPod:
-      return object.key().ns == suspects.driver_namespace;
+      return object.key().ns == system.driver_namespace;
     default:
       return false;
   }
@@ -199,25 +199,25 @@ std::string Difference(const EndState& state, const EndState& expected) {
 
 }  // namespace
 
-EndState DescribeEnd(const ApiServer& server, const Suspects& suspects) {
+EndState DescribeEnd(const ApiServer& server, const SystemUnderTest& system) {
   const History& history = server.store().history();
   const Names names = NameGenerated(history);
   EndState state;
   for (const Kind kind : kAllKinds) {
     for (const auto& [key, object] : history.Live(kind)) {
-      if (Matters(kind, *object, suspects)) state.push_back(Rename(Tell(kind, *object), names));
+      if (Matters(kind, *object, system)) state.push_back(Rename(Tell(kind, *object), names));
     }
   }
   std::ranges::sort(state);
   return state;
 }
 
-Deeds CountDeeds(const ApiServer& server, const Suspects& suspects) {
+Deeds CountDeeds(const ApiServer& server, const SystemUnderTest& system) {
   Deeds deeds;
   for (const Change& change : server.store().history().changes()) {
     const bool is_child = change.kind == Kind::kDaemonSet || change.kind == Kind::kClaimTemplate ||
                           change.kind == Kind::kClique;
-    const bool is_pod = change.kind == Kind::kPod && suspects.clients.contains(change.actor);
+    const bool is_pod = change.kind == Kind::kPod && system.clients.contains(change.actor);
     if (!is_child && !is_pod) continue;
     const std::string& kind = Describe(change.kind).resource.kind;
     if (change.type == Change::Type::kAdded) ++deeds["created " + kind];

@@ -1,4 +1,4 @@
-// What a life comes to, as far as it must be the same whatever struck on the way.
+// What a run comes to, as far as it must be the same with any fault.
 #pragma once
 
 #include <chrono>
@@ -16,25 +16,25 @@ using EndState = std::vector<std::string>;
 
 using Deeds = std::map<std::string, int>;  // Such as "created DaemonSet".
 
-// At each rest of a life; how many children were made and ended until then, by whomever, and pods
-// by the controller; and how long it has lasted.
+// The states at each rest of a run; how many children any actor, and pods the controller, had
+// created and deleted until then; and the time.
 struct Course {
   std::vector<EndState> rests = {};
   std::vector<Deeds> deeds = {};
   std::vector<std::chrono::microseconds> times = {};
 };
 
-[[nodiscard]] EndState DescribeEnd(const ApiServer& server, const Suspects& suspects);
-[[nodiscard]] Deeds CountDeeds(const ApiServer& server, const Suspects& suspects);
+[[nodiscard]] EndState DescribeEnd(const ApiServer& server, const SystemUnderTest& system);
+[[nodiscard]] Deeds CountDeeds(const ApiServer& server, const SystemUnderTest& system);
 
-// D1: a life that was struck comes to the same states as the one that was not. `so_far`: it may
-// have rested less often.
+// D1: a run with a fault comes to the same states as the run without. `so_far`: it may have rested
+// less often.
 [[nodiscard]] Violations SameEnd(const Course& course, const Course& expected, bool so_far = false);
 // L1: and to each of them at most so much later than the other, beside what came before.
 [[nodiscard]] Violations SameTime(const Course& course, const Course& expected,
                                   std::chrono::seconds later);
-// D2: and nothing was made or deleted more or less often on the way. Who has an old view makes
-// things once more, and takes them down.
+// D2: and no child was created or deleted more or less often on the way. With a stale cache the
+// controller may create a child again, and delete it.
 [[nodiscard]] Violations SameDeeds(const Course& course, const Course& expected);
 
 }  // namespace simulation

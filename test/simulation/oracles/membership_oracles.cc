@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "test/simulation/oracles/ground_truth.h"
 #include "test/simulation/oracles/oracles.h"
 #include "test/simulation/oracles/report.h"
-#include "test/simulation/oracles/truth.h"
 
 namespace simulation {
 
@@ -62,18 +62,18 @@ struct Place {
 
 // A daemon pod that makes its node a member there: one that has not ended, and has not said that it
 // is in another clique.
-bool IsPodOf(const Suspects& suspects, const Place& place, const Object& pod) {
+bool IsPodOf(const SystemUnderTest& system, const Place& place, const Object& pod) {
   const std::string* clique = pod.FindLabel(kCliqueLabel);
-  return IsDaemonPod(suspects, pod, place.domain) && !IsTerminal(pod) &&
+  return IsDaemonPod(system, pod, place.domain) && !IsTerminal(pod) &&
          pod["spec"]["nodeName"].AsString() == place.node &&
          (clique == nullptr || *clique == place.clique);
 }
 
 // The pod that an entry is about: the one with its address.
-ObjectPtr FindPodOf(const Truth& truth, const Suspects& suspects, const Place& place,
+ObjectPtr FindPodOf(const GroundTruth& truth, const SystemUnderTest& system, const Place& place,
                     const std::string& ip) {
   for (const auto& [key, pod] : truth.Live(Kind::kPod)) {
-    const bool is_it = IsPodOf(suspects, place, *pod) && (*pod)["status"]["podIP"].AsString() == ip;
+    const bool is_it = IsPodOf(system, place, *pod) && (*pod)["status"]["podIP"].AsString() == ip;
     if (is_it) return pod;
   }
   return nullptr;
@@ -97,7 +97,7 @@ bool IsDomainWrite(const Change& change) {
 namespace {
 
 // The domain whose channel the pod holds, if it has just begun to run; else empty.
-kube::Uid DomainOfStartedPod(const Truth& truth, const Change& change) {
+kube::Uid DomainOfStartedPod(const GroundTruth& truth, const Change& change) {
   const Object& pod = *change.after;
   const auto runs = [](const Object& version) {
     return version["status"]["phase"].AsString() == "Running";
@@ -118,14 +118,14 @@ using ReadyDaemons = std::map<std::pair<kube::Uid, std::string>, Daemons>;  // B
 
 class ReleaseCheck {
  public:
-  explicit ReleaseCheck(const Scene& scene)
-      : suspects_(scene.suspects), report_("S1 ReleaseGate", scene.violations) {}
+  explicit ReleaseCheck(const OracleContext& context)
+      : system_(context.system), report_("S1 ReleaseGate", context.violations) {}
 
-  void Look(const Truth& truth, const Change& change) {
+  void Look(const GroundTruth& truth, const Change& change) {
     if (change.kind == Kind::kPod) return LookAtPod(truth, change);
     if (change.type == Change::Type::kDeleted) return;
     if (change.kind == Kind::kClique) NoteWriter(change);
-    if (!suspects_.clients.contains(change.actor)) return;
+    if (!system_.clients.contains(change.actor)) return;
     if (change.kind == Kind::kClique) {
       CheckReady(change, change.after->Label(kDomainLabel), DaemonsOf(change.before),
                  DaemonsOf(change.after));
@@ -139,12 +139,12 @@ class ReleaseCheck {
   }
 
  private:
-  void LookAtPod(const Truth& truth, const Change& change) {
+  void LookAtPod(const GroundTruth& truth, const Change& change) {
     const Object& pod = *change.after;
     const std::string& node = pod["spec"]["nodeName"].AsString();
     const kube::Uid& domain = pod.Label(kDomainLabel);
     const bool is_there = change.type != Change::Type::kDeleted;
-    if (IsDaemonPod(suspects_, pod, domain)) return NoteDaemon(change, is_there);
+    if (IsDaemonPod(system_, pod, domain)) return NoteDaemon(change, is_there);
     const kube::Uid started = is_there ? DomainOfStartedPod(truth, change) : kube::Uid();
     if (started.empty() || WasReady({started, node}, change.time, {})) return;
     if (CrashesAndSaysReady(truth, started, node)) return;
@@ -152,33 +152,33 @@ class ReleaseCheck {
                             " where no daemon is ready");
   }
 
-  // Of each entry of a clique, whether a suspect wrote it as it is.
+  // By entry of a clique: whether the controller wrote it as it is.
   void NoteWriter(const Change& change) {
-    const bool is_suspect = suspects_.clients.contains(change.actor);
+    const bool is_controller = system_.clients.contains(change.actor);
     const Entries before = DaemonsOf(change.before);
     for (const Entry& entry : DaemonsOf(change.after)) {
       const Entry* old = FindNode(before, entry.node);
       const bool is_new = old == nullptr || old->ready != entry.ready || old->ip != entry.ip;
-      if (is_new) is_own_word_[{change.after->key(), entry.node}] = is_suspect;
+      if (is_new) is_own_word_[{change.after->key(), entry.node}] = is_controller;
     }
   }
 
   // A daemon that keeps its own entry, and crashes before it has written what it is, leaves there
   // what it was; and NVIDIA's plugin goes by that. The controller does not write such an entry.
-  bool CrashesAndSaysReady(const Truth& truth, const kube::Uid& domain,
+  bool CrashesAndSaysReady(const GroundTruth& truth, const kube::Uid& domain,
                            const std::string& node) const {
     const auto crashes = [](const Value& container) {
       return container["state"]["waiting"]["reason"].AsString() == "CrashLoopBackOff";
     };
     return std::ranges::any_of(truth.Live(Kind::kPod), [&](const auto& item) {
       const Object& pod = *item.second;
-      if (!IsDaemonPod(suspects_, pod, domain) || pod.deleting() || TargetNode(pod) != node ||
+      if (!IsDaemonPod(system_, pod, domain) || pod.deleting() || TargetNode(pod) != node ||
           pod.Label(kMembershipWriterLabel) == "controller" ||
           !std::ranges::any_of(pod["status"]["containerStatuses"].items(), crashes)) {
         return false;
       }
       const Entries daemons = DaemonsOf(truth.Get(
-          Kind::kClique, {.ns = suspects_.driver_namespace,
+          Kind::kClique, {.ns = system_.driver_namespace,
                           .name = CliqueName(domain, std::string(pod.Label(kCliqueLabel)))}));
       const Entry* own = FindNode(daemons, node);
       return own != nullptr && own->ready && own->ip == pod["status"]["podIP"].AsString();
@@ -190,7 +190,7 @@ class ReleaseCheck {
     auto& daemons = ready_[{pod.Label(kDomainLabel), pod["spec"]["nodeName"].AsString()}];
     const std::string& ip = pod["status"]["podIP"].AsString();
     const bool is_ready = is_there && IsPodReady(pod) && !pod.deleting();
-    // One that was started anew with its node has another address.
+    // A pod that started again with its node has another address.
     for (auto& [daemon, until] : daemons) {
       const bool was_it = daemon.first == pod.uid() && !until;
       if (was_it && (!is_ready || daemon.second != ip)) until = change.time;
@@ -207,13 +207,13 @@ class ReleaseCheck {
     return std::ranges::any_of(daemons->second, [&](const auto& item) {
       const auto& [daemon, until] = item;
       return (!ip || *ip == daemon.second) &&
-             (!until || Lateness(suspects_, *until, now) <= suspects_.delay);
+             (!until || Lateness(system_, *until, now) <= system_.delay);
     });
   }
 
-  // By the daemon: what a suspect wrote itself excuses nothing.
-  bool IsSaidInClique(const Truth& truth, const Change& change, const Entry& entry) const {
-    const kube::ObjectKey key = {.ns = suspects_.driver_namespace,
+  // By the daemon: what the controller wrote itself excuses nothing.
+  bool IsSaidInClique(const GroundTruth& truth, const Change& change, const Entry& entry) const {
+    const kube::ObjectKey key = {.ns = system_.driver_namespace,
                                  .name = CliqueName(change.after->uid(), entry.clique)};
     const Entries daemons = DaemonsOf(truth.Get(Kind::kClique, key));
     const Entry* said = FindNode(daemons, entry.node);
@@ -235,7 +235,7 @@ class ReleaseCheck {
     }
   }
 
-  const Suspects& suspects_;
+  const SystemUnderTest& system_;
   Report report_;
   ReadyDaemons ready_;
   std::map<std::pair<kube::ObjectKey, std::string>, bool> is_own_word_;  // By clique and node.
@@ -243,38 +243,38 @@ class ReleaseCheck {
 
 }  // namespace
 
-Onlooker ReleaseGate(const Scene& scene) {
-  return {
-      .on_change = [check = ReleaseCheck(scene)](const Truth& truth, const Change& change) mutable {
-        check.Look(truth, change);
-      }};
+Oracle ReleaseGate(const OracleContext& context) {
+  return {.on_change = [check = ReleaseCheck(context)](const GroundTruth& truth,
+                                                       const Change& change) mutable {
+    check.Look(truth, change);
+  }};
 }
 
 // ---- S2
 
 namespace {
 
-bool RunsDaemon(const Suspects& suspects, const Object& pod, const std::string& node) {
-  return IsDaemonPod(suspects, pod, pod.Label(kDomainLabel)) &&
+bool RunsDaemon(const SystemUnderTest& system, const Object& pod, const std::string& node) {
+  return IsDaemonPod(system, pod, pod.Label(kDomainLabel)) &&
          pod["spec"]["nodeName"].AsString() == node &&
          pod["status"]["phase"].AsString() == "Running";
 }
 
 }  // namespace
 
-Onlooker OneDomainPerNode(const Scene& scene) {
-  return {.on_change = [&suspects = scene.suspects,
-                        report = Report("S2 OneDomainPerNode", scene.violations)](
-                           const Truth& truth, const Change& change) {
+Oracle OneDomainPerNode(const OracleContext& context) {
+  return {.on_change = [&system = context.system,
+                        report = Report("S2 OneDomainPerNode", context.violations)](
+                           const GroundTruth& truth, const Change& change) {
     if (change.kind != Kind::kPod || change.type == Change::Type::kDeleted) return;
     const Object& pod = *change.after;
     const std::string& node = pod["spec"]["nodeName"].AsString();
-    if (!RunsDaemon(suspects, pod, node) ||
-        (change.before && RunsDaemon(suspects, *change.before, node)))
+    if (!RunsDaemon(system, pod, node) ||
+        (change.before && RunsDaemon(system, *change.before, node)))
       return;
     for (const auto& [key, other] : truth.Live(Kind::kPod)) {
-      const bool is_rival = RunsDaemon(suspects, *other, node) &&
-                            other->Label(kDomainLabel) != pod.Label(kDomainLabel);
+      const bool is_rival =
+          RunsDaemon(system, *other, node) && other->Label(kDomainLabel) != pod.Label(kDomainLabel);
       if (!is_rival) continue;
       report.Say(change, "started " + Show(Kind::kPod, pod.key()) + " on " + node + ", where " +
                              kube::ToString(key) + " of another domain runs");
@@ -289,19 +289,19 @@ namespace {
 // The pods that have had an index, by clique and index.
 using Holders = std::map<std::pair<kube::ObjectKey, std::int64_t>, std::set<kube::Uid>>;
 
-// The pod of another node that lives and had the index; nullptr if there is none.
-ObjectPtr FindHolder(const Truth& truth, const Suspects& suspects, const Object& clique,
+// The pod of another node that exists and had the index. Null if there is none.
+ObjectPtr FindHolder(const GroundTruth& truth, const SystemUnderTest& system, const Object& clique,
                      const Entry& entry, const std::set<kube::Uid>& holders) {
   for (const auto& [key, pod] : truth.Live(Kind::kPod)) {
     const std::string& node = (*pod)["spec"]["nodeName"].AsString();
     const bool is_one = holders.contains(pod->uid()) && node != entry.node &&
-                        IsPodOf(suspects, PlaceIn(clique, node), *pod);
+                        IsPodOf(system, PlaceIn(clique, node), *pod);
     if (is_one) return pod;
   }
   return nullptr;
 }
 
-void CheckIndices(const Truth& truth, const Suspects& suspects, const Change& change,
+void CheckIndices(const GroundTruth& truth, const SystemUnderTest& system, const Change& change,
                   Holders& holders, const Report& report) {
   const Object& clique = *change.after;
   const Entries before = DaemonsOf(change.before);
@@ -309,11 +309,11 @@ void CheckIndices(const Truth& truth, const Suspects& suspects, const Change& ch
     const Entry* old = FindNode(before, entry.node);
     if (old != nullptr && old->index == entry.index) continue;
     const std::string gave = "gave " + entry.node + " the index " + std::to_string(entry.index);
-    if (entry.index < 0 || entry.index >= suspects.members_max) {
+    if (entry.index < 0 || entry.index >= system.members_max) {
       report.Say(change, gave + ", which does not exist");
     }
     const ObjectPtr holder =
-        FindHolder(truth, suspects, clique, entry, holders[{clique.key(), entry.index}]);
+        FindHolder(truth, system, clique, entry, holders[{clique.key(), entry.index}]);
     if (holder)
       report.Say(change, gave + " of " + Show(Kind::kPod, holder->key()) + ", which lives");
   }
@@ -321,23 +321,23 @@ void CheckIndices(const Truth& truth, const Suspects& suspects, const Change& ch
 
 }  // namespace
 
-Onlooker IndexUniqueness(const Scene& scene) {
-  return {.on_change = [&suspects = scene.suspects,
-                        report = Report("S3 IndexUniqueness", scene.violations),
-                        holders = Holders()](const Truth& truth, const Change& change) mutable {
+Oracle IndexUniqueness(const OracleContext& context) {
+  return {.on_change = [&system = context.system,
+                        report = Report("S3 IndexUniqueness", context.violations),
+                        holders = Holders()](const GroundTruth& truth,
+                                             const Change& change) mutable {
     const bool is_clique = IsCliqueWrite(change);
     if (!is_clique && !IsDomainWrite(change)) return;
-    const bool is_suspect = suspects.clients.contains(change.actor);
+    const bool is_controller = system.clients.contains(change.actor);
     const Entries before = is_clique ? DaemonsOf(change.before) : NodesOf(change.before);
     const Entries after = is_clique ? DaemonsOf(change.after) : NodesOf(change.after);
-    if (is_suspect && HasIndexTwice(after) && !HasIndexTwice(before)) {
+    if (is_controller && HasIndexTwice(after) && !HasIndexTwice(before)) {
       report.Say(change, "gave an index twice in " + Show(change.kind, change.after->key()));
     }
     if (!is_clique) return;
-    if (is_suspect) CheckIndices(truth, suspects, change, holders, report);
+    if (is_controller) CheckIndices(truth, system, change, holders, report);
     for (const Entry& entry : after) {
-      const ObjectPtr pod =
-          FindPodOf(truth, suspects, PlaceIn(*change.after, entry.node), entry.ip);
+      const ObjectPtr pod = FindPodOf(truth, system, PlaceIn(*change.after, entry.node), entry.ip);
       if (pod) holders[{change.after->key(), entry.index}].insert(pod->uid());
     }
   }};
@@ -347,7 +347,7 @@ Onlooker IndexUniqueness(const Scene& scene) {
 
 namespace {
 
-// Nodes that a suspect took out of one clique, under which index and when.
+// Nodes that the controller took out of one clique, under which index and when.
 struct Left {
   std::int64_t index = -1;
   Time time = {};
@@ -362,14 +362,14 @@ using Indices = std::map<std::pair<kube::Uid, kube::ObjectKey>, std::int64_t>;
 constexpr std::chrono::seconds kKept{55};
 
 // Whether some index is neither in use nor kept for anybody.
-bool HasFreeIndex(const Suspects& suspects, const Entries& entries, const LeftByNode& kept) {
+bool HasFreeIndex(const SystemUnderTest& system, const Entries& entries, const LeftByNode& kept) {
   std::set<std::int64_t> taken;
   for (const Entry& entry : entries) taken.insert(entry.index);
   for (const auto& [node, left] : kept) taken.insert(left.index);
-  return std::ssize(taken) < suspects.members_max;
+  return std::ssize(taken) < system.members_max;
 }
 
-void CheckKept(const Suspects& suspects, const Change& change, LeftByNode& left,
+void CheckKept(const SystemUnderTest& system, const Change& change, LeftByNode& left,
                const Report& report) {
   const Entries before = DaemonsOf(change.before);
   const Entries after = DaemonsOf(change.after);
@@ -382,7 +382,7 @@ void CheckKept(const Suspects& suspects, const Change& change, LeftByNode& left,
       if (is_its_own) {
         const auto holds = [&](const Entry& one) { return one.index == was.index; };
         if (std::ranges::any_of(before, holds)) continue;
-      } else if (!HasFreeIndex(suspects, after, left)) {
+      } else if (!HasFreeIndex(system, after, left)) {
         continue;
       }
       const std::string kept =
@@ -400,23 +400,22 @@ void CheckKept(const Suspects& suspects, const Change& change, LeftByNode& left,
 
 }  // namespace
 
-Onlooker IndexStability(const Scene& scene) {
-  return {.on_change = [&suspects = scene.suspects,
-                        report = Report("S4 IndexStability", scene.violations),
-                        left = LeftByClique(),
-                        indices = Indices()](const Truth& truth, const Change& change) mutable {
+Oracle IndexStability(const OracleContext& context) {
+  return {.on_change = [&system = context.system,
+                        report = Report("S4 IndexStability", context.violations),
+                        left = LeftByClique(), indices = Indices()](const GroundTruth& truth,
+                                                                    const Change& change) mutable {
     if (!IsCliqueWrite(change)) return;
-    if (suspects.clients.contains(change.actor)) {
-      CheckKept(suspects, change, left[change.after->uid()], report);
+    if (system.clients.contains(change.actor)) {
+      CheckKept(system, change, left[change.after->uid()], report);
     }
     for (const Entry& entry : DaemonsOf(change.after)) {
-      const ObjectPtr pod =
-          FindPodOf(truth, suspects, PlaceIn(*change.after, entry.node), entry.ip);
+      const ObjectPtr pod = FindPodOf(truth, system, PlaceIn(*change.after, entry.node), entry.ip);
       if (!pod) continue;
       const auto [it, is_first] =
           indices.try_emplace({pod->uid(), change.after->key()}, entry.index);
       const std::int64_t before = std::exchange(it->second, entry.index);
-      if (is_first || before == entry.index || !suspects.clients.contains(change.actor)) continue;
+      if (is_first || before == entry.index || !system.clients.contains(change.actor)) continue;
       report.Say(change, "moved " + entry.node + " from index " + std::to_string(before) + " to " +
                              std::to_string(entry.index) + " while " +
                              Show(Kind::kPod, pod->key()) + " lives");
@@ -430,14 +429,14 @@ namespace {
 
 // While which revisions, the last one excluded, there was a pod for the place.
 std::vector<std::pair<Revision, Revision>> PresenceOf(const History& history,
-                                                      const Suspects& suspects,
+                                                      const SystemUnderTest& system,
                                                       const Place& place) {
   std::map<kube::Uid, Revision> began;
   std::vector<std::pair<Revision, Revision>> presence;
   for (const std::size_t position : history.ChangesOf(Kind::kPod)) {
     const Change& change = history.changes()[position];
     const Object& pod = *change.after;
-    const bool is_there = change.type != Change::Type::kDeleted && IsPodOf(suspects, place, pod);
+    const bool is_there = change.type != Change::Type::kDeleted && IsPodOf(system, place, pod);
     if (is_there) {
       began.emplace(pod.uid(), change.revision());
     } else if (const auto it = began.find(pod.uid()); it != began.end()) {
@@ -451,9 +450,9 @@ std::vector<std::pair<Revision, Revision>> PresenceOf(const History& history,
 
 // Whether the client read pods live, after the entry was made and before the change, when there was
 // none for the place.
-bool HasProof(const ApiServer& server, const Suspects& suspects, const Place& place,
+bool HasProof(const ApiServer& server, const SystemUnderTest& system, const Place& place,
               Revision entry_since, const Change& change) {
-  const auto presence = PresenceOf(server.store().history(), suspects, place);
+  const auto presence = PresenceOf(server.store().history(), system, place);
   return std::ranges::any_of(server.requests(), [&](const RequestRecord& request) {
     const bool is_look = request.target.verb == "list" || request.target.verb == "get";
     const bool is_live = is_look && request.client == change.actor && request.status == 200 &&
@@ -470,14 +469,14 @@ bool HasProof(const ApiServer& server, const Suspects& suspects, const Place& pl
 // Since when an entry has been in its clique, by clique and node.
 using EntriesSince = std::map<std::pair<kube::ObjectKey, std::string>, Revision>;
 
-void CheckLeavers(const Truth& truth, const Suspects& suspects, const Change& change,
+void CheckLeavers(const GroundTruth& truth, const SystemUnderTest& system, const Change& change,
                   const EntriesSince& since, const Report& report) {
   const Entries after = NodesOf(change.after);
   for (const Entry& entry : NodesOf(change.before)) {
     if (FindNode(after, entry.node) != nullptr) continue;
     const Place place = {.domain = change.after->uid(), .clique = entry.clique, .node = entry.node};
-    const ObjectPtr pod = FindPodOf(truth, suspects, place, entry.ip);
-    const kube::ObjectKey key = {.ns = suspects.driver_namespace,
+    const ObjectPtr pod = FindPodOf(truth, system, place, entry.ip);
+    const kube::ObjectKey key = {.ns = system.driver_namespace,
                                  .name = CliqueName(place.domain, place.clique)};
     const Entries daemons = DaemonsOf(truth.Get(Kind::kClique, key));
     const Entry* listed = FindNode(daemons, entry.node);
@@ -493,13 +492,14 @@ void CheckLeavers(const Truth& truth, const Suspects& suspects, const Change& ch
 
 }  // namespace
 
-Onlooker NoPruneWithoutProof(const Scene& scene) {
-  return {.on_change = [&server = scene.server, &suspects = scene.suspects,
-                        report = Report("S5 NoPruneWithoutProof", scene.violations),
-                        since = EntriesSince()](const Truth& truth, const Change& change) mutable {
-    const bool is_suspect = suspects.clients.contains(change.actor);
+Oracle NoPruneWithoutProof(const OracleContext& context) {
+  return {.on_change = [&server = context.server, &system = context.system,
+                        report = Report("S5 NoPruneWithoutProof", context.violations),
+                        since = EntriesSince()](const GroundTruth& truth,
+                                                const Change& change) mutable {
+    const bool is_controller = system.clients.contains(change.actor);
     const bool lets_loose = IsDomainWrite(change) && !change.after->deleting();
-    if (is_suspect && lets_loose) CheckLeavers(truth, suspects, change, since, report);
+    if (is_controller && lets_loose) CheckLeavers(truth, system, change, since, report);
     if (!IsCliqueWrite(change)) return;
     const Object& clique = *change.after;
     const Entries after = DaemonsOf(change.after);
@@ -508,9 +508,9 @@ Onlooker NoPruneWithoutProof(const Scene& scene) {
       if (is_new) since[{clique.key(), entry.node}] = change.revision();
     }
     for (const Entry& entry : DaemonsOf(change.before)) {
-      if (!is_suspect || FindNode(after, entry.node) != nullptr) continue;
+      if (!is_controller || FindNode(after, entry.node) != nullptr) continue;
       const Place place = PlaceIn(clique, entry.node);
-      if (HasProof(server, suspects, place, since[{clique.key(), entry.node}], change)) continue;
+      if (HasProof(server, system, place, since[{clique.key(), entry.node}], change)) continue;
       report.Say(change, "took " + entry.node + " out of " + Show(Kind::kClique, clique.key()) +
                              " without having seen that its pod is gone");
     }

@@ -1,4 +1,4 @@
-// Goal: the oracles over who is in which clique (S1-S5) are green over whole lives in which nobody
+// Goal: the oracles over who is in which clique (S1-S5) are green over whole runs in which nobody
 // does wrong (see oracles_test.cc), and red after each wrong that they are there for.
 #include <gtest/gtest.h>
 
@@ -160,7 +160,7 @@ TEST_F(MembershipOraclesTest, S4SeesAnIndexGivenAwayWithinAMinute) {
   replace_by("node-2")();
   EXPECT_TRUE(
       Contains(Check(IndexStability), "gave node-2 the index 0 although it is kept for node-1"));
-  suspects.members_max = 1;
+  system.members_max = 1;
   EXPECT_EQ(Check(IndexStability), "") << "there is no other";
 }
 

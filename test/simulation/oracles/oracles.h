@@ -1,10 +1,12 @@
-// What must always hold, and what must hold once everything has come to rest. Each oracle looks at
-// the truth (every version of every object, and who made it) and at the requests that were sent,
-// never at what a controller believes, and says each violation in one sentence. Those of safety
-// look on while a life is lived, see judge.h; those of liveness look once, at rest.
+// The oracles: what must always hold, and what must hold at rest.
 //
-// The letters are those of the test plan: S safety, L liveness, Q efficiency. So are the numbers,
-// but for S19 and S20, which it has not.
+// Each looks at the ground truth (every version of every object, and who made it) and at the
+// requests that were sent, never at what a controller believes, and says each violation in one
+// sentence. Oracles of safety look during a run, see oracle_runner.h; oracles of liveness look
+// once, at rest.
+//
+// The ids are those of the test plan, but for S19 and S20, which are new: S safety, L liveness, Q
+// efficiency.
 #pragma once
 
 #include <chrono>
@@ -22,14 +24,14 @@ namespace simulation {
 
 using Violations = std::vector<std::string>;
 
-// While what the controller writes may be late: a fault struck it, or it sees what is old.
+// A time in which the controller may write late, because of a fault or a stale cache.
 struct Excuse {
   Time from = {};
   Time until = Time::max();
 };
 
 // The controller under test.
-struct Suspects {
+struct SystemUnderTest {
   std::set<std::string> clients = {};  // Its replicas, as the API server knows them.
   std::string driver_namespace = std::string(kDriverNamespace);
   // Whether a child in the driver's namespace may have any name, because older releases generated
@@ -57,89 +59,89 @@ struct Suspects {
 };
 
 // From `since` to `now`, less what is excused.
-[[nodiscard]] std::chrono::microseconds Lateness(const Suspects& suspects, Time since, Time now);
+[[nodiscard]] std::chrono::microseconds Lateness(const SystemUnderTest& system, Time since,
+                                                 Time now);
 
-class Truth;
+class GroundTruth;
 
 // What an oracle looks at, and where it says what is wrong. All outlive it.
-struct Scene {
+struct OracleContext {
   const ApiServer& server;
-  const Suspects& suspects;
+  const SystemUnderTest& system;
   Violations& violations;
 };
 
 // An oracle that is shown each change and each request once, in the order in which they came about,
 // and how all stands at the end. What it is not interested in is null.
-struct Onlooker {
-  std::function<void(const Truth& before, const Change& change)> on_change = {};
-  std::function<void(const Truth& truth, const RequestRecord& request)> on_request = {};
-  std::function<void(const Truth& truth, Time now)> at_end = {};
+struct Oracle {
+  std::function<void(const GroundTruth& before, const Change& change)> on_change = {};
+  std::function<void(const GroundTruth& truth, const RequestRecord& request)> on_request = {};
+  std::function<void(const GroundTruth& truth, Time now)> at_end = {};
 };
 
-// S1: no container of a workload starts on a node unless a daemon pod that lives, or did so within
-// the delay, is ready there; and the controller calls no member ready but of such a pod, under its
-// address. It may repeat in `status` what a daemon says in its clique.
-[[nodiscard]] Onlooker ReleaseGate(const Scene& scene);
-// S10, L4, L5, in virtual time: no domain is called Ready for longer than the delay while a node
-// that is its, or where it has a channel, is served by no daemon; what status says of each node
-// follows its pod as fast; and a node has the label of a domain that is gone no longer than a
-// minute.
-[[nodiscard]] Onlooker StatusFollows(const Scene& scene);
-// L8: once a leader has renewed its Lease for the last time, whoever is there leads within the
-// Lease's duration and a retry.
-[[nodiscard]] Onlooker FailoverIsFast(const Scene& scene);
-// S2: on a node runs a daemon of one domain at most.
-[[nodiscard]] Onlooker OneDomainPerNode(const Scene& scene);
-// S3: the controller gives an index to one member of a clique or status, from the range that there
-// is, and not while a pod lives that had it.
-[[nodiscard]] Onlooker IndexUniqueness(const Scene& scene);
+// S1: a container of a workload starts on a node only if a daemon pod that exists, or did so within
+// the delay, is ready there; and the controller calls a member ready only if it has such a pod with
+// its address. The controller may repeat in `status` what a daemon says in its clique.
+[[nodiscard]] Oracle ReleaseGate(const OracleContext& context);
+// S10, L4, L5, in virtual time: no domain is Ready for longer than the delay while one of its
+// nodes, or a node where it has a channel, has no daemon that serves; status.nodes follows each pod
+// within the delay; and a node keeps the label of a deleted domain for at most a minute.
+[[nodiscard]] Oracle StatusFollows(const OracleContext& context);
+// L8: after the last renewal of a leader another replica leads within the Lease's duration and a
+// retry.
+[[nodiscard]] Oracle FailoverIsFast(const OracleContext& context);
+// S2: a node runs daemons of at most one domain.
+[[nodiscard]] Oracle OneDomainPerNode(const OracleContext& context);
+// S3: the controller gives an index to one member of a clique or status, within the range, and only
+// once the pod that had it does not exist.
+[[nodiscard]] Oracle IndexUniqueness(const OracleContext& context);
 // S4: the controller never changes the index of a daemon pod in its clique, and keeps the index of
 // a node that it took out for a minute, while there are others.
-[[nodiscard]] Onlooker IndexStability(const Scene& scene);
-// S5: the controller takes a member out of its clique only after it has looked, live, and found no
-// pod of it; and out of the `status` of a domain that stays only if it is no member any more.
-[[nodiscard]] Onlooker NoPruneWithoutProof(const Scene& scene);
+[[nodiscard]] Oracle IndexStability(const OracleContext& context);
+// S5: the controller removes a member from its clique only after a live read found no pod of it;
+// and from the `status` of a domain that stays only if it is no member any more.
+[[nodiscard]] Oracle NoPruneWithoutProof(const OracleContext& context);
 
-// S6: deletes, and takes finalizers and labels off, only what belongs to a domain that is being
-// deleted or gone, by name, namespace and UID; and changes nothing that is others' on what it
-// writes to.
-[[nodiscard]] Onlooker OwnOnly(const Scene& scene);
-// S7: nothing of a domain that lives is deleted, neither by the controller nor, through owner
-// references it set, by the garbage collector; but what somebody else deleted may be finished off,
-// and a daemon pod is replaced that its DaemonSet would make otherwise now, unless another node of
-// its clique was without its daemon when the controller looked.
-[[nodiscard]] Onlooker LiveChildrenAreSafe(const Scene& scene);
+// S6: the controller deletes, and removes finalizers and labels from, only objects of a domain that
+// is being deleted or does not exist, by name, namespace and UID; and changes no field of others on
+// what it writes.
+[[nodiscard]] Oracle OwnOnly(const OracleContext& context);
+// S7: no object of a live domain is deleted by the controller or, through owner references that it
+// set, by the garbage collector. The controller may finish what another client deleted, and replace
+// a daemon pod that is outdated, unless another node of its clique had no daemon at that time.
+[[nodiscard]] Oracle LiveChildrenAreSafe(const OracleContext& context);
 // S20: no daemon of a clique is replaced while a claim holds a channel of the domain on one of the
 // clique's nodes, unless the domain allows it: the job would end with it. Nor is a DaemonSet
 // deleted while a pod that runs uses a channel of the domain, unless the grace of its deletion is
 // over.
-[[nodiscard]] Onlooker DaemonsInUseStay(const Scene& scene);
+[[nodiscard]] Oracle DaemonsInUseStay(const OracleContext& context);
 // S8: the domain's finalizer is there before its first child, and goes only when no child, node
 // label, daemon pod or claim in use is left (or the deadline for it has passed).
-[[nodiscard]] Onlooker FinalizerDiscipline(const Scene& scene);
+[[nodiscard]] Oracle FinalizerDiscipline(const OracleContext& context);
 // S11: a domain has at most one child in each role.
-[[nodiscard]] Onlooker NoDuplicateChild(const Scene& scene);
+[[nodiscard]] Oracle NoDuplicateChild(const OracleContext& context);
 // S19: the API server refuses no request: what was meant to be there may be gone (404), another may
 // have been first (409, or the test of a JSON patch that fails), a version too old or not known yet
 // (410, 504); and a namespace that goes takes nothing new (403).
-[[nodiscard]] Onlooker NothingRefused(const Scene& scene);
+[[nodiscard]] Oracle NothingRefused(const OracleContext& context);
 // S15: only the holder of the Lease writes anything but Events, also when it has stood still.
-[[nodiscard]] Onlooker OnlyTheLeaderWrites(const Scene& scene);
+[[nodiscard]] Oracle OnlyTheLeaderWrites(const OracleContext& context);
 // S13: only requests that the contract needs, only where it needs them.
-[[nodiscard]] Onlooker Confinement(const Scene& scene);
+[[nodiscard]] Oracle Confinement(const OracleContext& context);
 
-// L1: at rest, every domain that lives has exactly its children as the controller makes them now,
-// no node that it does not use, and its status is the truth.
-[[nodiscard]] Violations ChildrenAndStatusMatch(const ApiServer& server, const Suspects& suspects);
-// L2: at rest, a domain is being deleted only while something holds it, and then it says what.
-[[nodiscard]] Violations DeletionCompletes(const ApiServer& server, const Suspects& suspects);
-// L3: at rest, nothing is left of a domain that is gone.
-[[nodiscard]] Violations NothingLeaked(const ApiServer& server, const Suspects& suspects);
+// L1: at rest, every live domain has exactly its children as the controller would create them now,
+// no node that it does not use, and a true status.
+[[nodiscard]] Violations ChildrenAndStatusMatch(const ApiServer& server,
+                                                const SystemUnderTest& system);
+// L2: at rest, a domain is being deleted only while something blocks it, and its status says what.
+[[nodiscard]] Violations DeletionCompletes(const ApiServer& server, const SystemUnderTest& system);
+// L3: at rest, nothing is left of a deleted domain.
+[[nodiscard]] Violations NothingLeaked(const ApiServer& server, const SystemUnderTest& system);
 // Q2: from request `since` on, nothing but watches, the lease, and how often an Event was seen.
-[[nodiscard]] Violations QuietAtRest(const ApiServer& server, const Suspects& suspects,
+[[nodiscard]] Violations QuietAtRest(const ApiServer& server, const SystemUnderTest& system,
                                      std::size_t since);
 
 // All of L.
-[[nodiscard]] Violations CheckRest(const ApiServer& server, const Suspects& suspects);
+[[nodiscard]] Violations CheckRest(const ApiServer& server, const SystemUnderTest& system);
 
 }  // namespace simulation

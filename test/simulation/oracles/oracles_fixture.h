@@ -10,7 +10,7 @@
 #include "test/simulation/apiserver/fixtures.h"
 #include "test/simulation/cluster/peers.h"
 #include "test/simulation/cluster/tiny_controller.h"
-#include "test/simulation/oracles/judge.h"
+#include "test/simulation/oracles/oracle_runner.h"
 #include "test/simulation/oracles/oracles.h"
 
 namespace simulation {
@@ -104,14 +104,14 @@ class OraclesTest : public testing::Test {
   }
 
   // The violations of one oracle, or of all of safety.
-  std::string Check(Violations (*oracle)(const ApiServer&, const Suspects&)) {
-    return Lines(oracle(cluster.server(), suspects));
+  std::string Check(Violations (*oracle)(const ApiServer&, const SystemUnderTest&)) {
+    return Lines(oracle(cluster.server(), system));
   }
-  std::string Check(MakeOnlooker oracle) { return Lines(Find(oracle)); }
-  Violations Find(MakeOnlooker oracle) {
-    return Judge(cluster.server(), suspects, {oracle}).Conclude();
+  std::string Check(MakeOracle oracle) { return Lines(Find(oracle)); }
+  Violations Find(MakeOracle oracle) {
+    return OracleRunner(cluster.server(), system, {oracle}).Finish();
   }
-  std::string CheckSafety() { return Lines(Judge(cluster.server(), suspects).Conclude()); }
+  std::string CheckSafety() { return Lines(OracleRunner(cluster.server(), system).Finish()); }
   static std::string Lines(const Violations& violations) {
     std::string all;
     for (const std::string& violation : violations) all += violation + "\n";
@@ -124,7 +124,7 @@ class OraclesTest : public testing::Test {
 
   Cluster cluster;
   TinyController controller;
-  Suspects suspects = {.clients = {"controller"}};
+  SystemUnderTest system = {.clients = {"controller"}};
   kube::Uid uid;
   Workload* workload = nullptr;
 };

@@ -1,4 +1,4 @@
-// Goal: each oracle is green over whole lives in which nobody does wrong, and red after each wrong
+// Goal: each oracle is green over whole runs in which nobody does wrong, and red after each wrong
 // that it is there for.
 #include "test/simulation/oracles/oracles.h"
 
@@ -15,7 +15,7 @@ namespace {
 
 using std::chrono::seconds;
 
-TEST_F(OraclesTest, WholeLifeIsGreen) {
+TEST_F(OraclesTest, WholeRunIsGreen) {
   EXPECT_EQ(CheckSafety(), "");
   EXPECT_EQ(Check(CheckRest), "");
   AskForDeletion();
@@ -25,7 +25,7 @@ TEST_F(OraclesTest, WholeLifeIsGreen) {
   EXPECT_EQ(store().Get(Kind::kComputeDomain, kDomain), nullptr);
 }
 
-TEST_F(DaemonWritesOraclesTest, WholeLifeIsGreen) {
+TEST_F(DaemonWritesOraclesTest, WholeRunIsGreen) {
   EXPECT_EQ(Check(CheckRest), "");
   AskForDeletion();
   Settle();
@@ -33,7 +33,7 @@ TEST_F(DaemonWritesOraclesTest, WholeLifeIsGreen) {
   EXPECT_EQ(Check(CheckRest), "");
 }
 
-TEST_F(OraclesTest, SecondLifeUnderTheSameNameIsGreenToo) {
+TEST_F(OraclesTest, SecondDomainOfTheSameNameIsGreenToo) {
   AskForDeletion();
   Settle();
   cluster.CreateDomain(kDomain, "channel");
@@ -61,7 +61,7 @@ TEST_F(OraclesTest, S6SeesADeleteUnderTheWrongName) {
   AskForDeletion();
   Misdelete(Kind::kClaimTemplate, {.ns = kSystem, .name = "twin"});
   EXPECT_TRUE(Contains(Check(OwnOnly), "twin"));
-  suspects.any_daemon_name = true;
+  system.any_daemon_name = true;
   EXPECT_EQ(Check(OwnOnly), "");
 }
 
@@ -448,7 +448,7 @@ TEST_F(OraclesTest, L1SeesEachChildThatIsMissing) {
 }
 
 TEST_F(OraclesTest, L1SeesAChildThatIsThereTwiceOrGoesAndADomainWithoutFinalizer) {
-  suspects.any_daemon_name = true;
+  system.any_daemon_name = true;
   Value twin = DaemonTemplateObject(uid);
   twin["metadata"]["name"] = "twin";
   twin["metadata"]["finalizers"] = Value::Array({"b/foreign"});
@@ -469,9 +469,9 @@ TEST_F(OraclesTest, L1SeesAMemberThatTheControllersCliqueDoesNotList) {
 }
 
 TEST_F(OraclesTest, L1SeesDaemonsOfAnotherImageOrAnOlderTemplate) {
-  suspects.daemon_image = "other";
+  system.daemon_image = "other";
   EXPECT_TRUE(Contains(Check(ChildrenAndStatusMatch), "with a wrong image daemon"));
-  suspects.daemon_image = "daemon";
+  system.daemon_image = "daemon";
   EXPECT_EQ(Check(ChildrenAndStatusMatch), "");
   ChangeTemplate();
   EXPECT_EQ(Check(ChildrenAndStatusMatch), "") << "a job runs";
@@ -653,7 +653,7 @@ TEST_F(OraclesTest, L1SeesAnEntryInACliqueThatItsNodeHasLeft) {
 TEST_F(OraclesTest, L1SeesADomainThatDoesNotSayThatAQuotaLeavesNoRoom) {
   store().Delete("user", Kind::kClaimTemplate, kWorkloadTemplate);
   EXPECT_TRUE(Contains(Check(ChildrenAndStatusMatch), "has no workload template"));
-  suspects.full_namespaces = {"train"};
+  system.full_namespaces = {"train"};
   EXPECT_TRUE(Contains(Check(ChildrenAndStatusMatch), "does not say that a quota"));
   store().Edit(
       "user", Kind::kComputeDomain, kDomain,
@@ -678,7 +678,7 @@ TEST_F(OraclesTest, L1SeesADomainCalledReadyWhoseTemplatesNameIsTaken) {
 // ---- D1
 
 TEST_F(OraclesTest, D1SeesAnAnnotationThatIsAnother) {
-  const auto end = [&] { return Course{.rests = {DescribeEnd(cluster.server(), suspects)}}; };
+  const auto end = [&] { return Course{.rests = {DescribeEnd(cluster.server(), system)}}; };
   const auto annotate = [&](Kind kind, const kube::ObjectKey& key, std::string_view name,
                             const char* value) {
     store().Edit("user", kind, key,
@@ -694,7 +694,7 @@ TEST_F(OraclesTest, D1SeesAnAnnotationThatIsAnother) {
 }
 
 TEST_F(OraclesTest, D1SeesAHashThatIsNotTheLatestOrThatPodsDoNotGet) {
-  const auto end = [&] { return Course{.rests = {DescribeEnd(cluster.server(), suspects)}}; };
+  const auto end = [&] { return Course{.rests = {DescribeEnd(cluster.server(), system)}}; };
   const auto stamp = [&](const char* hash) {
     store().Edit("user", Kind::kDaemonSet, DaemonKey(), [&](Value& set) {
       set["metadata"]["annotations"][kTemplateHashAnnotation] = std::string(hash) + ":7";
@@ -776,10 +776,10 @@ TEST_F(OraclesTest, Q2SeesAnyRequestAtRestButWatchesAndTheLease) {
       "controller",
       kube::GetRequest(kube::kLeases, {.ns = kSystem, .name = std::string(kLeaseName)}));
   (void)cluster.server().Handle("somebody", kube::ListRequest(kube::kNodes, {}));
-  EXPECT_TRUE(QuietAtRest(server, suspects, since).empty());
+  EXPECT_TRUE(QuietAtRest(server, system, since).empty());
   (void)cluster.server().Handle("controller", kube::ListRequest(kube::kNodes, {}));
-  ASSERT_EQ(QuietAtRest(server, suspects, since).size(), 1U);
-  EXPECT_EQ(QuietAtRest(server, suspects, since).front(),
+  ASSERT_EQ(QuietAtRest(server, system, since).size(), 1U);
+  EXPECT_EQ(QuietAtRest(server, system, since).front(),
             "Q2 QuietAtRest: controller sent list nodes");
 }
 

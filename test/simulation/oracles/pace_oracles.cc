@@ -4,9 +4,9 @@
 #include <optional>
 #include <set>
 
+#include "test/simulation/oracles/ground_truth.h"
 #include "test/simulation/oracles/oracles.h"
 #include "test/simulation/oracles/report.h"
-#include "test/simulation/oracles/truth.h"
 
 namespace simulation {
 
@@ -28,13 +28,13 @@ struct Server {
   bool writes_own_entry = false;
 };
 
-std::map<std::string, Server> FindServers(const Truth& truth, const Suspects& suspects,
+std::map<std::string, Server> FindServers(const GroundTruth& truth, const SystemUnderTest& system,
                                           const kube::Uid& domain) {
   std::map<std::string, Server> servers;
   for (const auto& [key, pod] : truth.Live(Kind::kPod)) {
     const std::string& node = (*pod)["spec"]["nodeName"].AsString();
     const std::string* clique = pod->FindLabel(kCliqueLabel);
-    const bool serves = IsDaemonPod(suspects, *pod, domain) && !IsTerminal(*pod) &&
+    const bool serves = IsDaemonPod(system, *pod, domain) && !IsTerminal(*pod) &&
                         !pod->deleting() && IsPodReady(*pod) && !IsNodeLost(truth, node) &&
                         clique != nullptr;
     if (!serves) continue;
@@ -47,28 +47,28 @@ std::map<std::string, Server> FindServers(const Truth& truth, const Suspects& su
 
 // Whether its clique says so, where the daemon writes that itself; where the controller does it is
 // no excuse, unless there is no room.
-bool IsInClique(const Truth& truth, const Suspects& suspects, const kube::Uid& domain,
+bool IsInClique(const GroundTruth& truth, const SystemUnderTest& system, const kube::Uid& domain,
                 const std::string& node, const Server& server) {
   if (server.clique.empty()) return true;
   const ObjectPtr clique = truth.Get(
-      Kind::kClique, {.ns = suspects.driver_namespace, .name = CliqueName(domain, server.clique)});
+      Kind::kClique, {.ns = system.driver_namespace, .name = CliqueName(domain, server.clique)});
   const Value::Items entries = clique ? (*clique)["daemons"].items() : Value::Items();
   for (const Value& entry : entries) {
     if (entry["nodeName"].AsString() != node) continue;
     return !server.writes_own_entry ||
            (entry["status"].AsString() == "Ready" && entry["ipAddress"].AsString() == server.ip);
   }
-  return !server.writes_own_entry && std::ssize(entries) < suspects.members_max;
+  return !server.writes_own_entry && std::ssize(entries) < system.members_max;
 }
 
-void AddWrongsOfStatus(const Truth& truth, const Suspects& suspects, const Object& domain,
-                       Wrongs& wrongs) {
+void AddWrongsOfStatus(const GroundTruth& truth, const SystemUnderTest& system,
+                       const Object& domain, Wrongs& wrongs) {
   const auto add = [&](const char* oracle, const std::string& sentence,
                        std::chrono::seconds more = std::chrono::seconds(0)) {
     wrongs.emplace(std::string(oracle) + kube::ToString(domain.key()) + " " + sentence,
-                   suspects.delay + more);
+                   system.delay + more);
   };
-  const auto servers = FindServers(truth, suspects, domain.uid());
+  const auto servers = FindServers(truth, system, domain.uid());
   std::set<std::string> shown;
   for (const Value& entry : domain["status"]["nodes"].items()) {
     if (entry["status"].AsString() != "Ready") continue;
@@ -82,32 +82,32 @@ void AddWrongsOfStatus(const Truth& truth, const Suspects& suspects, const Objec
   }
   for (const auto& [node, server] : servers) {
     if (shown.contains(node)) continue;
-    if (!IsInClique(truth, suspects, domain.uid(), node, server)) continue;
+    if (!IsInClique(truth, system, domain.uid(), node, server)) continue;
     add("L5 StatusFollows: ", "does not show " + node + " Ready, where a daemon serves",
-        suspects.pace);
+        system.pace);
   }
   if (FindCondition(domain.value(), "Ready")["status"].AsString() != "True") return;
   for (const auto& [key, node] : truth.Live(Kind::kNode)) {
     if (node->Label(kDomainLabel) != domain.uid() || servers.contains(key.name)) continue;
     add("S10 ReadyIsTrue: ", "is Ready although nobody serves " + key.name);
   }
-  if (!suspects.may_read_claims) return;
+  if (!system.may_read_claims) return;
   for (const auto& [key, claim] : truth.Live(Kind::kClaim)) {
     if (!HoldsChannel(*claim, domain) || servers.contains(AllocatedNode(*claim))) continue;
     add("S10 ReadyIsTrue: ", "is Ready although nobody serves " + AllocatedNode(*claim));
   }
 }
 
-Wrongs FindWrongs(const Truth& truth, const Suspects& suspects) {
+Wrongs FindWrongs(const GroundTruth& truth, const SystemUnderTest& system) {
   Wrongs wrongs;
   for (const auto& [key, domain] : truth.Live(Kind::kComputeDomain)) {
-    if (!domain->deleting()) AddWrongsOfStatus(truth, suspects, *domain, wrongs);
+    if (!domain->deleting()) AddWrongsOfStatus(truth, system, *domain, wrongs);
   }
   for (const auto& [key, node] : truth.Live(Kind::kNode)) {
     const DomainRecord* record = truth.FindDomain(node->Label(kDomainLabel));
     if (record == nullptr || record->exists) continue;
     wrongs.emplace("L4 NodesAreFreed: " + key.name + " has the label of a domain that is gone",
-                   kUnlabelled + suspects.delay);
+                   kUnlabelled + system.delay);
   }
   return wrongs;
 }
@@ -115,25 +115,25 @@ Wrongs FindWrongs(const Truth& truth, const Suspects& suspects) {
 // Looks at the end of each instant, since within one nothing takes time.
 class Watchman {
  public:
-  explicit Watchman(const Scene& scene) : scene_(scene) {}
+  explicit Watchman(const OracleContext& context) : context_(context) {}
 
   // `truth` has been as it is since the last change, and changes at `now`.
-  void Look(const Truth& truth, Time now) {
+  void Look(const GroundTruth& truth, Time now) {
     const Time since = instant_.value_or(now);
     instant_ = now;
     if (since == now) return;
-    const Wrongs wrongs = FindWrongs(truth, scene_.suspects);
+    const Wrongs wrongs = FindWrongs(truth, context_.system);
     std::erase_if(since_, [&](const auto& item) { return !wrongs.contains(item.first); });
     for (const auto& [what, at_most] : wrongs) {
       const Time began = since_.try_emplace(what, since).first->second;
-      const auto late = Lateness(scene_.suspects, began, now);
+      const auto late = Lateness(context_.system, began, now);
       if (late <= at_most || !said_.insert(what).second) continue;
-      scene_.violations.push_back(what + ", for " + InMilliseconds(now - began));
+      context_.violations.push_back(what + ", for " + InMilliseconds(now - began));
     }
   }
 
  private:
-  const Scene scene_;
+  const OracleContext context_;
   std::optional<Time> instant_ = {};
   std::map<std::string, Time> since_;  // What is wrong now.
   std::set<std::string> said_;
@@ -141,8 +141,8 @@ class Watchman {
 
 }  // namespace
 
-std::chrono::microseconds Lateness(const Suspects& suspects, Time since, Time now) {
-  std::vector<Excuse> excuses = suspects.excuses;
+std::chrono::microseconds Lateness(const SystemUnderTest& system, Time since, Time now) {
+  std::vector<Excuse> excuses = system.excuses;
   std::ranges::sort(excuses, {}, &Excuse::from);
   std::chrono::microseconds late{0};
   Time until = since;  // It is added up to here.
@@ -153,31 +153,31 @@ std::chrono::microseconds Lateness(const Suspects& suspects, Time since, Time no
   return late + now - std::min(until, now);
 }
 
-Onlooker StatusFollows(const Scene& scene) {
-  const auto watchman = std::make_shared<Watchman>(scene);
+Oracle StatusFollows(const OracleContext& context) {
+  const auto watchman = std::make_shared<Watchman>(context);
   return {.on_change =
-              [watchman](const Truth& before, const Change& change) {
+              [watchman](const GroundTruth& before, const Change& change) {
                 // Leases are renewed while nothing else happens.
                 if (change.kind != Kind::kLease) watchman->Look(before, change.time);
               },
-          .at_end = [watchman](const Truth& truth, Time now) { watchman->Look(truth, now); }};
+          .at_end = [watchman](const GroundTruth& truth, Time now) { watchman->Look(truth, now); }};
 }
 
-Onlooker FailoverIsFast(const Scene& scene) {
-  return {.on_change = [scene, leaders = std::set<std::string>(), renewed = Time()](
-                           const Truth& /*before*/, const Change& change) mutable {
+Oracle FailoverIsFast(const OracleContext& context) {
+  return {.on_change = [context, leaders = std::set<std::string>(), renewed = Time()](
+                           const GroundTruth& /*before*/, const Change& change) mutable {
     if (change.kind != Kind::kLease) return;
     const Time last = std::exchange(renewed, change.time);
     const std::string& holder = (*change.after)["spec"]["holderIdentity"].AsString();
-    if (!scene.suspects.clients.contains(holder) || !leaders.insert(holder).second) return;
-    const auto first = std::ranges::find(scene.server.requests(), holder, &RequestRecord::client);
-    if (first == scene.server.requests().end()) return;
-    const auto still = scene.suspects.stood_still_until.find(holder);
-    const Time thawed = still == scene.suspects.stood_still_until.end() ? Time() : still->second;
+    if (!context.system.clients.contains(holder) || !leaders.insert(holder).second) return;
+    const auto first = std::ranges::find(context.server.requests(), holder, &RequestRecord::client);
+    if (first == context.server.requests().end()) return;
+    const auto still = context.system.stood_still_until.find(holder);
+    const Time thawed = still == context.system.stood_still_until.end() ? Time() : still->second;
     const auto took = change.time - std::max({first->time, last, thawed});
     if (took <= kFailover) return;
-    scene.violations.push_back("L8 FailoverIsFast: " + holder + " led only after " +
-                               InMilliseconds(took));
+    context.violations.push_back("L8 FailoverIsFast: " + holder + " led only after " +
+                                 InMilliseconds(took));
   }};
 }
 

@@ -1,4 +1,4 @@
-// Goal: what is late, refused, left unsaid or other than in a life that nothing struck is noticed,
+// Goal: what is late, refused, left unsaid or other than in a run without a fault is noticed,
 // and nothing else is.
 #include <gtest/gtest.h>
 
@@ -195,14 +195,14 @@ TEST_F(PaceOraclesTest, L4SeesALabelThatStaysAfterItsDomain) {
 // ---- L8
 
 TEST_F(PaceOraclesTest, L8SeesAReplicaThatLeadsTooLate) {
-  suspects.clients = {"late"};
+  system.clients = {"late"};
   (void)cluster.server().Handle("late", kube::ListRequest(kube::kNodes, {}));
   cluster.Advance(seconds(20));
   WriteLease("late");
   EXPECT_TRUE(Contains(Check(FailoverIsFast), "late led only after 20000 ms"));
 }
 TEST_F(PaceOraclesTest, L8LetsAReplicaWaitForALeaseToEnd) {
-  suspects.clients = {"punctual"};
+  system.clients = {"punctual"};
   (void)cluster.server().Handle("punctual", kube::ListRequest(kube::kNodes, {}));
   cluster.Advance(seconds(19));
   WriteLease("punctual");
@@ -210,7 +210,7 @@ TEST_F(PaceOraclesTest, L8LetsAReplicaWaitForALeaseToEnd) {
 }
 
 TEST_F(PaceOraclesTest, L8CountsFromTheLastTimeThatALeaseWasRenewed) {
-  suspects.clients = {"first", "second"};
+  system.clients = {"first", "second"};
   for (const char* client : {"first", "second"}) {
     (void)cluster.server().Handle(client, kube::ListRequest(kube::kNodes, {}));
   }
@@ -220,7 +220,7 @@ TEST_F(PaceOraclesTest, L8CountsFromTheLastTimeThatALeaseWasRenewed) {
   cluster.Advance(seconds(19));
   WriteLease("second");
   EXPECT_EQ(Check(FailoverIsFast), "");
-  suspects.clients.insert("third");
+  system.clients.insert("third");
   (void)cluster.server().Handle("third", kube::ListRequest(kube::kNodes, {}));
   cluster.Advance(seconds(20));
   WriteLease("third");
@@ -230,8 +230,8 @@ TEST_F(PaceOraclesTest, L8CountsFromTheLastTimeThatALeaseWasRenewed) {
 // ---- S15
 
 TEST_F(PaceOraclesTest, S15SeesAWriteOfOneThatDoesNotLead) {
-  suspects.elect = true;
-  suspects.clients = {"controller", "other"};
+  system.elect = true;
+  system.clients = {"controller", "other"};
   const auto patch = [&] {
     (void)cluster.server().Handle(
         "controller", kube::JsonPatchRequest(kube::kNodes, {.name = "node-0"}, Value::Array()));
@@ -246,7 +246,7 @@ TEST_F(PaceOraclesTest, S15SeesAWriteOfOneThatDoesNotLead) {
   EXPECT_EQ(Check(OnlyTheLeaderWrites), before) << "it may look";
   patch();
   EXPECT_TRUE(Contains(Check(OnlyTheLeaderWrites), "controller sent patch nodes node-0"));
-  suspects.elect = false;
+  system.elect = false;
   EXPECT_EQ(Check(OnlyTheLeaderWrites), "");
 }
 
@@ -255,24 +255,24 @@ TEST_F(PaceOraclesTest, S15SeesAWriteOfOneThatDoesNotLead) {
 TEST(Lateness, IsWhatOfATimeIsNotExcused) {
   const Time t0 = Cluster::kStart;
   const auto at = [&](int s) { return t0 + seconds(s); };
-  Suspects suspects;
-  EXPECT_EQ(Lateness(suspects, at(1), at(8)), seconds(7));
-  suspects.excuses = {{.from = at(4), .until = at(6)}};
-  EXPECT_EQ(Lateness(suspects, at(1), at(8)), seconds(5));
-  EXPECT_EQ(Lateness(suspects, at(5), at(8)), seconds(2));
-  EXPECT_EQ(Lateness(suspects, at(1), at(5)), seconds(3));
-  EXPECT_EQ(Lateness(suspects, at(1), at(3)), seconds(2));
-  EXPECT_EQ(Lateness(suspects, at(7), at(8)), seconds(1));
-  suspects.excuses.push_back({.from = at(3), .until = at(5)});  // They overlap.
-  EXPECT_EQ(Lateness(suspects, at(1), at(8)), seconds(4));
-  suspects.excuses.push_back({.from = at(7)});  // One that goes on.
-  EXPECT_EQ(Lateness(suspects, at(1), at(8)), seconds(3));
+  SystemUnderTest system;
+  EXPECT_EQ(Lateness(system, at(1), at(8)), seconds(7));
+  system.excuses = {{.from = at(4), .until = at(6)}};
+  EXPECT_EQ(Lateness(system, at(1), at(8)), seconds(5));
+  EXPECT_EQ(Lateness(system, at(5), at(8)), seconds(2));
+  EXPECT_EQ(Lateness(system, at(1), at(5)), seconds(3));
+  EXPECT_EQ(Lateness(system, at(1), at(3)), seconds(2));
+  EXPECT_EQ(Lateness(system, at(7), at(8)), seconds(1));
+  system.excuses.push_back({.from = at(3), .until = at(5)});  // They overlap.
+  EXPECT_EQ(Lateness(system, at(1), at(8)), seconds(4));
+  system.excuses.push_back({.from = at(7)});  // One that goes on.
+  EXPECT_EQ(Lateness(system, at(1), at(8)), seconds(3));
 }
 
 TEST_F(PaceOraclesTest, S10_L5SeeWhatIsLateThoughAFaultWasExcusedBefore) {
   EndDaemonOn("node-0");
   const Time now = cluster.now();
-  suspects.excuses = {{.from = now, .until = now + seconds(20)}};
+  system.excuses = {{.from = now, .until = now + seconds(20)}};
   cluster.Advance(seconds(21));
   EXPECT_EQ(Check(StatusFollows), "");
   cluster.Advance(seconds(2));
@@ -307,7 +307,7 @@ TEST_F(PaceOraclesTest, Q2LetsWhatWasSeenBeforeBeToldLater) {
   cluster.Advance(seconds(60));
   const std::size_t since = cluster.server().requests().size();
   Look();  // Which sets when it was quiet.
-  const auto count = [&] { return QuietAtRest(cluster.server(), suspects, since).size(); };
+  const auto count = [&] { return QuietAtRest(cluster.server(), system, since).size(); };
   ASSERT_EQ(count(), 1U);
   tell("2026-01-01T00:00:10.000000Z");
   EXPECT_EQ(count(), 1U);
@@ -318,7 +318,7 @@ TEST_F(PaceOraclesTest, Q2LetsWhatWasSeenBeforeBeToldLater) {
 // ---- L1
 
 TEST_F(PaceOraclesTest, L1SeesEachConditionThatIsMissingOrWrong) {
-  suspects.says_all = true;
+  system.says_all = true;
   EXPECT_TRUE(Contains(Check(ChildrenAndStatusMatch), "has no observedGeneration in status"));
   const auto write_all = [&] {
     for (const char* type : {"Accepted", "Provisioned", "MembersReady", "Ready", "InUse"}) {
@@ -388,8 +388,8 @@ TEST_F(PaceOraclesTest, B56_K3_L1SeesAMissingPluginAndACrashLoopThatAreNotSaidOr
 
 TEST_F(PaceOraclesTest, D1_D2_L1SeeWhatIsOtherAtRestOrWasMadeTwiceOrLate) {
   const auto course = [&] {
-    return Course{.rests = {DescribeEnd(cluster.server(), suspects)},
-                  .deeds = {CountDeeds(cluster.server(), suspects)}};
+    return Course{.rests = {DescribeEnd(cluster.server(), system)},
+                  .deeds = {CountDeeds(cluster.server(), system)}};
   };
   const auto all = [](const Violations& violations) {
     std::string text;

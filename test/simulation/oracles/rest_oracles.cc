@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "pkg/base/rfc3339.h"
+#include "test/simulation/oracles/ground_truth.h"
 #include "test/simulation/oracles/oracles.h"
-#include "test/simulation/oracles/truth.h"
 
 namespace simulation {
 
@@ -47,9 +47,9 @@ std::size_t CountReady(const Members& members, const std::set<std::string>& node
 // Looks at one domain at rest.
 class DomainCheck {
  public:
-  DomainCheck(const Truth& truth, const Suspects& suspects, const Object& domain,
+  DomainCheck(const GroundTruth& truth, const SystemUnderTest& system, const Object& domain,
               Violations& violations)
-      : truth_(truth), suspects_(suspects), domain_(domain), violations_(violations) {}
+      : truth_(truth), system_(system), domain_(domain), violations_(violations) {}
 
   void CheckAll() {
     if (domain_.value().Find("spec") != nullptr) CheckChildren();
@@ -94,8 +94,8 @@ class DomainCheck {
   [[nodiscard]] std::set<std::string> ExpectedNodes() const;
   [[nodiscard]] bool HasWaitingPod() const;
 
-  const Truth& truth_;
-  const Suspects& suspects_;
+  const GroundTruth& truth_;
+  const SystemUnderTest& system_;
   const Object& domain_;
   bool is_accepted_ = true;     // Nothing that its user asks for is in the way of its being ready,
   bool is_provisioned_ = true;  // nor is a child missing.
@@ -107,7 +107,7 @@ ObjectPtr DomainCheck::FindChild(Role role, Kind kind) {
   ObjectPtr found;
   for (const auto& [key, object] : truth_.Live(kind)) {
     const bool is_it = object->Label(kDomainLabel) == domain_.uid() &&
-                       RoleOf(truth_, suspects_, kind, *object) == role;
+                       RoleOf(truth_, system_, kind, *object) == role;
     if (!is_it) continue;
     if (found) Say(std::string("has two children in the role ") + simulation::ToString(role));
     if (object->deleting()) Say("has " + Show(kind, key) + ", which is being deleted");
@@ -136,7 +136,7 @@ void DomainCheck::CheckChildren() {
       At(domain_.value(), {"spec", "channel", "resourceClaimTemplate", "name"}).AsString();
   const bool is_taken =
       truth_.Get(Kind::kClaimTemplate, {.ns = domain_.key().ns, .name = name}) != nullptr;
-  const bool is_full = suspects_.full_namespaces.contains(domain_.key().ns);
+  const bool is_full = system_.full_namespaces.contains(domain_.key().ns);
   is_provisioned_ = false;
   if (!is_taken && is_full) {
     const Value& ready = FindCondition(domain_.value(), "Ready");
@@ -165,7 +165,7 @@ void DomainCheck::CheckDaemonSet(const Object& set) {
   Expect(set, set.meta()["ownerReferences"].items().empty(), "owner: it is in another namespace");
   for (const Value& container : At(spec, {"template", "spec", "containers"}).items()) {
     const bool is_right =
-        suspects_.daemon_image.empty() || container["image"].AsString() == suspects_.daemon_image;
+        system_.daemon_image.empty() || container["image"].AsString() == system_.daemon_image;
     Expect(set, is_right, "image " + container["image"].AsString());
   }
   CheckDaemonsAreCurrent(set);
@@ -180,7 +180,7 @@ void DomainCheck::CheckDaemonsAreCurrent(const Object& set) {
   std::map<std::string, std::string> cliques;  // Of nodes.
   for (const auto& [key, pod] : truth_.Live(Kind::kPod)) {
     const std::string* clique = pod->FindLabel(kCliqueLabel);
-    if (clique == nullptr || !IsDaemonPod(suspects_, *pod, domain_.uid())) continue;
+    if (clique == nullptr || !IsDaemonPod(system_, *pod, domain_.uid())) continue;
     cliques[(*pod)["spec"]["nodeName"].AsString()] = *clique;
   }
   std::set<std::string> in_use;
@@ -193,7 +193,7 @@ void DomainCheck::CheckDaemonsAreCurrent(const Object& set) {
   std::set<std::string> served;
   std::string outdated;
   for (const auto& [key, pod] : truth_.Live(Kind::kPod)) {
-    if (!IsDaemonPod(suspects_, *pod, domain_.uid())) continue;
+    if (!IsDaemonPod(system_, *pod, domain_.uid())) continue;
     const std::string& node = (*pod)["spec"]["nodeName"].AsString();
     if (IsPodReady(*pod) && !pod->deleting() && !IsNodeLost(truth_, node)) served.insert(node);
     const auto clique = cliques.find(node);
@@ -244,7 +244,7 @@ void DomainCheck::CheckTrouble() {
   const std::string& message = FindCondition(domain_.value(), "MembersReady")["message"].AsString();
   std::set<std::string> crashing;
   for (const auto& [key, pod] : truth_.Live(Kind::kPod)) {
-    if (!IsDaemonPod(suspects_, *pod, domain_.uid()) || pod->deleting()) continue;
+    if (!IsDaemonPod(system_, *pod, domain_.uid()) || pod->deleting()) continue;
     if (IsNodeLost(truth_, TargetNode(*pod))) continue;
     for (const Value& container : (*pod)["status"]["containerStatuses"].items()) {
       const Value& waiting = container["state"]["waiting"];
@@ -289,14 +289,14 @@ void DomainCheck::CheckTemplate(const Object& found, bool is_channel) {
   Expect(found, is_owned == is_channel, "owner");
 }
 
-// Who belongs to the domain, by its daemon pods and what the cliques say of them.
+// The members of the domain, by its daemon pods and their entries in cliques.
 Members DomainCheck::CheckMembership() {
   Members members;
   for (const auto& [key, pod] : truth_.Live(Kind::kPod)) {
     const std::string* clique = pod->FindLabel(kCliqueLabel);
     const std::string& ip = (*pod)["status"]["podIP"].AsString();
     const std::string& node = (*pod)["spec"]["nodeName"].AsString();
-    if (!IsDaemonPod(suspects_, *pod, domain_.uid()) || IsTerminal(*pod)) continue;
+    if (!IsDaemonPod(system_, *pod, domain_.uid()) || IsTerminal(*pod)) continue;
     if (clique == nullptr || ip.empty()) {
       AddIdle(*pod, members);
       continue;
@@ -312,7 +312,7 @@ Members DomainCheck::CheckMembership() {
     }
     const ObjectPtr object =
         truth_.Get(Kind::kClique,
-                   {.ns = suspects_.driver_namespace, .name = CliqueName(domain_.uid(), *clique)});
+                   {.ns = system_.driver_namespace, .name = CliqueName(domain_.uid(), *clique)});
     bool is_listed = false;
     for (const Value& entry : object ? (*object)["daemons"].items() : Value::Items()) {
       if (entry["nodeName"].AsString() != node) continue;
@@ -326,7 +326,7 @@ Members DomainCheck::CheckMembership() {
     const bool is_ours_to_list =
         pod->Label(kMembershipWriterLabel) == "controller" && !pod->deleting();
     const std::size_t listed = object ? (*object)["daemons"].items().size() : 0;
-    if (!is_listed && is_ours_to_list && std::cmp_less(listed, suspects_.members_max)) {
+    if (!is_listed && is_ours_to_list && std::cmp_less(listed, system_.members_max)) {
       Say("has no clique entry for " + Show(Kind::kPod, key));
     }
     if (!is_listed) members.erase(node);
@@ -354,7 +354,7 @@ void DomainCheck::AddIdle(const Object& pod, Members& members) const {
   };
   for (const auto& [key, clique] : truth_.Live(Kind::kClique)) {
     const bool is_its = clique->Label(kDomainLabel) == domain_.uid() &&
-                        RoleOf(truth_, suspects_, Kind::kClique, *clique) == Role::kClique;
+                        RoleOf(truth_, system_, Kind::kClique, *clique) == Role::kClique;
     if (is_its) add((*clique)["daemons"], "nodeName", true);
   }
   // Status is no witness of who is in a clique, unless daemons write there, or nobody knows more.
@@ -370,7 +370,7 @@ void DomainCheck::TakeIndexFromStatus(const std::string& node, Members& members)
 void DomainCheck::CheckEntries(const Members& members) {
   for (const auto& [key, clique] : truth_.Live(Kind::kClique)) {
     if (clique->Label(kDomainLabel) != domain_.uid()) continue;
-    if (RoleOf(truth_, suspects_, Kind::kClique, *clique) != Role::kClique) continue;
+    if (RoleOf(truth_, system_, Kind::kClique, *clique) != Role::kClique) continue;
     std::set<std::int64_t> used;
     for (const Value& entry : (*clique)["daemons"].items()) {
       const std::string& node = entry["nodeName"].AsString();
@@ -411,7 +411,7 @@ void DomainCheck::CheckStatus(const Members& members) {
   if (status["status"].AsString() != (is_ready ? "Ready" : "NotReady")) {
     Say("says \"" + status["status"].AsString() + "\"");
   }
-  // Nobody's domain is as good as a ready one, for whoever waits until it is provided.
+  // A domain without members counts as ready, for clients that wait until it is provisioned.
   const bool is_usable = expected.empty() ? is_provisioned_ && !HasWaitingPod() : is_ready;
   const std::string& said = FindCondition(domain_.value(), "Ready")["status"].AsString();
   const bool has_conditions = status.Find("conditions") != nullptr;
@@ -419,7 +419,7 @@ void DomainCheck::CheckStatus(const Members& members) {
     Say("has the condition Ready=" + said + (is_usable ? " though it is" : " though it is not"));
   }
   CheckSummary(members, expected);
-  if (suspects_.says_all) CheckConditions(members, expected);
+  if (system_.says_all) CheckConditions(members, expected);
 }
 
 // By labels, and claims that may be read, alone: those that are reserved for the domain, or have a
@@ -430,7 +430,7 @@ std::set<std::string> DomainCheck::ExpectedNodes() const {
     if (node->Label(kDomainLabel) == domain_.uid()) nodes.insert(key.name);
   }
   for (const auto& [key, claim] : truth_.Live(Kind::kClaim)) {
-    const bool is_known = suspects_.may_read_claims && HoldsChannel(*claim, domain_);
+    const bool is_known = system_.may_read_claims && HoldsChannel(*claim, domain_);
     if (is_known) nodes.insert(AllocatedNode(*claim));
   }
   return nodes;
@@ -462,7 +462,7 @@ void DomainCheck::CheckConditions(const Members& members, const std::set<std::st
   const bool is_used = std::ranges::any_of(truth_.Live(Kind::kClaim), [&](const auto& item) {
     return IsConsumer(*item.second, domain_);
   });
-  expect("InUse", !suspects_.may_read_claims ? "Unknown" : is_used ? "True" : "False");
+  expect("InUse", !system_.may_read_claims ? "Unknown" : is_used ? "True" : "False");
   const bool finds_no_room = HasPodWithoutRoom();
   expect("MembersReady", finds_no_room                           ? "False"
                          : expected.empty()                      ? "Unknown"
@@ -488,14 +488,14 @@ bool DomainCheck::HasPodWithoutRoom() const {
     const Object& pod = *item.second;
     const std::string* clique = pod.FindLabel(kCliqueLabel);
     if (clique == nullptr || clique->empty() || IsTerminal(pod) || pod.deleting()) return false;
-    if (!IsDaemonPod(suspects_, pod, domain_.uid())) return false;
+    if (!IsDaemonPod(system_, pod, domain_.uid())) return false;
     if (pod.Label(kMembershipWriterLabel) != "controller") return false;
     const ObjectPtr object =
         truth_.Get(Kind::kClique,
-                   {.ns = suspects_.driver_namespace, .name = CliqueName(domain_.uid(), *clique)});
+                   {.ns = system_.driver_namespace, .name = CliqueName(domain_.uid(), *clique)});
     if (!object) return false;
     const Value::Items& entries = (*object)["daemons"].items();
-    return std::ssize(entries) >= suspects_.members_max &&
+    return std::ssize(entries) >= system_.members_max &&
            std::ranges::none_of(entries, [&](const Value& entry) {
              return entry["nodeName"].AsString() == pod["spec"]["nodeName"].AsString();
            });
@@ -538,7 +538,7 @@ bool IsAboutToGo(const Object& node) {
 // Those in which pods hold channels of the domain, as far as the controller may know.
 std::set<std::string> DomainCheck::CliquesInUse(const Members& members) const {
   std::set<std::string> cliques;
-  if (!suspects_.may_read_claims) return cliques;
+  if (!system_.may_read_claims) return cliques;
   for (const auto& [key, claim] : truth_.Live(Kind::kClaim)) {
     if (!HoldsChannel(*claim, domain_)) continue;
     const auto member = members.find(AllocatedNode(*claim));
@@ -605,7 +605,7 @@ void DomainCheck::CheckCaveats(const Members& members) {
 }
 
 // One of the pods that own it is being deleted on a node that is lost, which does not end it.
-bool HasOwnerThatHangs(const Truth& truth, const Object& owned) {
+bool HasOwnerThatHangs(const GroundTruth& truth, const Object& owned) {
   return std::ranges::any_of(owned.meta()["ownerReferences"].items(), [&](const Value& owner) {
     const ObjectPtr pod = FindByUid(truth.Live(Kind::kPod), owner["uid"].AsString());
     return pod && pod->deleting() && IsNodeLost(truth, (*pod)["spec"]["nodeName"].AsString());
@@ -613,22 +613,22 @@ bool HasOwnerThatHangs(const Truth& truth, const Object& owned) {
 }
 
 // What still holds a domain that is being deleted.
-std::vector<kube::ObjectKey> FindHolders(const Truth& truth, const Suspects& suspects,
+std::vector<kube::ObjectKey> FindHolders(const GroundTruth& truth, const SystemUnderTest& system,
                                          const Object& domain) {
   std::vector<kube::ObjectKey> holders;
   for (const auto& [key, claim] : truth.Live(Kind::kClaim)) {
-    const bool holds = IsConsumer(*claim, domain) || IsDaemonClaim(suspects, *claim, domain.uid());
+    const bool holds = IsConsumer(*claim, domain) || IsDaemonClaim(system, *claim, domain.uid());
     if (holds && !IsNodeLost(truth, AllocatedNode(*claim))) holders.push_back(key);
   }
   for (const auto& [key, pod] : truth.Live(Kind::kPod)) {
-    const bool holds = IsDaemonPod(suspects, *pod, domain.uid()) &&
+    const bool holds = IsDaemonPod(system, *pod, domain.uid()) &&
                        !IsNodeLost(truth, (*pod)["spec"]["nodeName"].AsString());
     if (holds) holders.push_back(key);
   }
-  // Who may not delete cliques waits for the garbage collector, and that for the pods that own
-  // them: also for one that hangs on a node that is lost.
+  // A controller that may not delete cliques waits for the garbage collector, and that for the pods
+  // that own them: also for one that hangs on a node that is lost.
   for (const auto& [key, clique] : truth.Live(Kind::kClique)) {
-    const bool waits = !suspects.may_read_claims && clique->Label(kDomainLabel) == domain.uid() &&
+    const bool waits = !system.may_read_claims && clique->Label(kDomainLabel) == domain.uid() &&
                        HasOwnerThatHangs(truth, *clique);
     if (waits) holders.push_back(key);
   }
@@ -637,17 +637,17 @@ std::vector<kube::ObjectKey> FindHolders(const Truth& truth, const Suspects& sus
 
 }  // namespace
 
-Violations ChildrenAndStatusMatch(const ApiServer& server, const Suspects& suspects) {
-  const Truth truth = FinalTruth(server.store().history());
+Violations ChildrenAndStatusMatch(const ApiServer& server, const SystemUnderTest& system) {
+  const GroundTruth truth = FinalGroundTruth(server.store().history());
   Violations violations;
   for (const auto& [key, domain] : truth.Live(Kind::kComputeDomain)) {
-    if (!domain->deleting()) DomainCheck(truth, suspects, *domain, violations).CheckAll();
+    if (!domain->deleting()) DomainCheck(truth, system, *domain, violations).CheckAll();
   }
   return violations;
 }
 
-Violations DeletionCompletes(const ApiServer& server, const Suspects& suspects) {
-  const Truth truth = FinalTruth(server.store().history());
+Violations DeletionCompletes(const ApiServer& server, const SystemUnderTest& system) {
+  const GroundTruth truth = FinalGroundTruth(server.store().history());
   Violations violations;
   for (const auto& [key, domain] : truth.Live(Kind::kComputeDomain)) {
     if (!domain->deleting() || !domain->HasFinalizer(kFinalizer)) continue;
@@ -655,7 +655,7 @@ Violations DeletionCompletes(const ApiServer& server, const Suspects& suspects) 
       violations.push_back("L2 DeletionCompletes: " + kube::ToString(domain->key()) + " " +
                            sentence);
     };
-    const std::vector<kube::ObjectKey> holders = FindHolders(truth, suspects, *domain);
+    const std::vector<kube::ObjectKey> holders = FindHolders(truth, system, *domain);
     if (holders.empty()) {
       say("is still being deleted although nothing holds it");
       continue;
@@ -663,7 +663,7 @@ Violations DeletionCompletes(const ApiServer& server, const Suspects& suspects) 
     const Value& blocked = FindCondition(domain->value(), "DeletionBlocked");
     const std::string& message = blocked["message"].AsString();
     const bool names_nodes =
-        !suspects.may_read_claims && message.find("pods on ") != std::string::npos;
+        !system.may_read_claims && message.find("pods on ") != std::string::npos;
     const bool names_one =
         names_nodes || std::ranges::any_of(holders, [&](const kube::ObjectKey& holder) {
           return message.find(holder.name) != std::string::npos;
@@ -676,13 +676,13 @@ Violations DeletionCompletes(const ApiServer& server, const Suspects& suspects) 
   return violations;
 }
 
-Violations NothingLeaked(const ApiServer& server, const Suspects& suspects) {
+Violations NothingLeaked(const ApiServer& server, const SystemUnderTest& system) {
   const History& history = server.store().history();
-  const Truth truth = FinalTruth(history);
-  std::set<kube::Uid> made;  // By a suspect.
+  const GroundTruth truth = FinalGroundTruth(history);
+  std::set<kube::Uid> made;  // By the controller.
   for (const Change& change : history.changes()) {
     const bool is_made =
-        change.type == Change::Type::kAdded && suspects.clients.contains(change.actor);
+        change.type == Change::Type::kAdded && system.clients.contains(change.actor);
     if (is_made) made.insert(change.after->uid());
   }
   Violations violations;
@@ -700,14 +700,14 @@ Violations NothingLeaked(const ApiServer& server, const Suspects& suspects) {
   for (const Kind kind : {Kind::kDaemonSet, Kind::kClaimTemplate, Kind::kClique}) {
     look(kind, [&, kind](const Object& object) {
       const bool is_ours =
-          made.contains(object.uid()) || RoleOf(truth, suspects, kind, object) != Role::kNone;
+          made.contains(object.uid()) || RoleOf(truth, system, kind, object) != Role::kNone;
       return is_ours && is_dead(object.Label(kDomainLabel));
     });
   }
   look(Kind::kNode, [&](const Object& node) { return is_dead(node.Label(kDomainLabel)); });
   look(Kind::kPod, [&](const Object& pod) {
     const std::string& domain = pod.Label(kDomainLabel);
-    return IsDaemonPod(suspects, pod, domain) && is_dead(domain) &&
+    return IsDaemonPod(system, pod, domain) && is_dead(domain) &&
            !IsNodeLost(truth, pod["spec"]["nodeName"].AsString());
   });
   return violations;
@@ -717,17 +717,17 @@ namespace {
 
 // What was seen before may be told minutes later: how often, or at all where Events are refused or
 // many.
-bool TellsOfBefore(const RequestRecord& request, const Suspects& suspects, Time then) {
+bool TellsOfBefore(const RequestRecord& request, const SystemUnderTest& system, Time then) {
   if (request.target.kind == nullptr || request.target.kind->kind != Kind::kEvent) return false;
   if (request.target.verb == "patch") return true;
   const auto event = json::Parse(request.body);
   const auto seen = base::ParseTime(event ? (*event)["eventTime"].AsString() : "");
-  return seen && *seen < then + suspects.clocks_apart;
+  return seen && *seen < then + system.clocks_apart;
 }
 
 }  // namespace
 
-Violations QuietAtRest(const ApiServer& server, const Suspects& suspects, std::size_t since) {
+Violations QuietAtRest(const ApiServer& server, const SystemUnderTest& system, std::size_t since) {
   Violations violations;
   int refused = 0;  // Lists that were: who has no right to them asks ever more rarely.
   for (std::size_t i = since; i < server.requests().size(); ++i) {
@@ -735,18 +735,18 @@ Violations QuietAtRest(const ApiServer& server, const Suspects& suspects, std::s
     if (request.target.verb == "list" && request.status == 403 && ++refused <= 24) continue;
     const bool is_lease =
         request.target.kind != nullptr && request.target.kind->kind == Kind::kLease;
-    if (!suspects.clients.contains(request.client) || is_lease) continue;
+    if (!system.clients.contains(request.client) || is_lease) continue;
     if (request.target.verb == "watch") continue;
-    if (TellsOfBefore(request, suspects, server.requests()[since].time)) continue;
+    if (TellsOfBefore(request, system, server.requests()[since].time)) continue;
     violations.push_back("Q2 QuietAtRest: " + request.client + " sent " + request.ToString());
   }
   return violations;
 }
 
-Violations CheckRest(const ApiServer& server, const Suspects& suspects) {
+Violations CheckRest(const ApiServer& server, const SystemUnderTest& system) {
   Violations all;
   for (const auto oracle : {ChildrenAndStatusMatch, DeletionCompletes, NothingLeaked}) {
-    std::ranges::move(oracle(server, suspects), std::back_inserter(all));
+    std::ranges::move(oracle(server, system), std::back_inserter(all));
   }
   return all;
 }

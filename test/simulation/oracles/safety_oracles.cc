@@ -3,9 +3,9 @@
 #include <utility>
 
 #include "pkg/base/rfc3339.h"
+#include "test/simulation/oracles/ground_truth.h"
 #include "test/simulation/oracles/oracles.h"
 #include "test/simulation/oracles/report.h"
-#include "test/simulation/oracles/truth.h"
 
 namespace simulation {
 
@@ -13,7 +13,7 @@ namespace {
 
 using json::Value;
 
-// A label that outlived its claim by this long may be swept off a domain that lives.
+// A label that is this much older than its claim may be removed although its domain exists.
 constexpr std::chrono::seconds kStaleLabel{30};
 
 std::vector<std::string> LostFinalizers(const Change& change) {
@@ -35,9 +35,9 @@ bool AsksForEnd(const Change& change) {
 }
 
 // Of a daemon pod, so that its DaemonSet makes another.
-bool IsReplacement(const Suspects& suspects, const Change& change) {
+bool IsReplacement(const SystemUnderTest& system, const Change& change) {
   return change.kind == Kind::kPod && AsksForEnd(change) &&
-         IsDaemonPod(suspects, *change.before, change.before->Label(kDomainLabel));
+         IsDaemonPod(system, *change.before, change.before->Label(kDomainLabel));
 }
 
 bool LosesDomainLabel(const Change& change) {
@@ -74,15 +74,16 @@ Value Foreign(Kind kind, const Object& object) {
 }
 
 // What it has for so long may be less by its clock.
-std::chrono::microseconds ByFastClock(const Suspects& suspects, std::chrono::microseconds time) {
-  return time * (1'000'000 - suspects.clocks_drift_per_million) / 1'000'000;
+std::chrono::microseconds ByFastClock(const SystemUnderTest& system,
+                                      std::chrono::microseconds time) {
+  return time * (1'000'000 - system.clocks_drift_per_million) / 1'000'000;
 }
 
 // A channel claim of the domain was allocated on the node at `now`, or less than kStaleLabel
 // before.
-bool WasInUse(const History& history, const Suspects& suspects, const kube::Uid& domain,
+bool WasInUse(const History& history, const SystemUnderTest& system, const kube::Uid& domain,
               const std::string& node, const Change& now) {
-  const auto hold = ByFastClock(suspects, kStaleLabel);
+  const auto hold = ByFastClock(system, kStaleLabel);
   const auto uses = [&](const ObjectPtr& claim) {
     if (!claim) return false;
     const auto config = FindConfig(*claim);
@@ -99,14 +100,14 @@ bool WasInUse(const History& history, const Suspects& suspects, const kube::Uid&
 }
 
 // Why a domain does not let its things be torn down; empty: it does.
-std::string WhyNot(const Truth& truth, const kube::Uid& domain) {
+std::string WhyNot(const GroundTruth& truth, const kube::Uid& domain) {
   const DomainRecord* record = truth.FindDomain(domain);
   return record != nullptr && record->IsLive()
              ? "of the live domain " + kube::ToString(record->last->key())
              : "";
 }
 
-void CheckChild(const Truth& truth, const Suspects& suspects, const Change& change,
+void CheckChild(const GroundTruth& truth, const SystemUnderTest& system, const Change& change,
                 const Report& report) {
   if (!change.before) return;
   const Object& before = *change.before;
@@ -119,7 +120,7 @@ void CheckChild(const Truth& truth, const Suspects& suspects, const Change& chan
   // gone.
   const bool releases = before.deleting() && owner_is_gone &&
                         lost == std::vector<std::string>{std::string(kFinalizer)};
-  if (RoleOf(truth, suspects, change.kind, before) == Role::kNone && !releases) {
+  if (RoleOf(truth, system, change.kind, before) == Role::kNone && !releases) {
     report.Say(change, "wrote to " + what + ", which belongs to no domain");
     return;
   }
@@ -150,7 +151,7 @@ void CheckDomain(const Change& change, const Report& report) {
   if (!is_kept) report.Say(change, "changed more than finalizers and status of " + what);
 }
 
-void CheckNode(const ApiServer& server, const Truth& truth, const Suspects& suspects,
+void CheckNode(const ApiServer& server, const GroundTruth& truth, const SystemUnderTest& system,
                const Change& change, const Report& report) {
   if (!change.before || change.type == Change::Type::kDeleted) {
     report.Say(change, "created or deleted a Node");
@@ -168,37 +169,37 @@ void CheckNode(const ApiServer& server, const Truth& truth, const Suspects& susp
   const std::string& domain = change.before->Label(kDomainLabel);
   const std::string why_not = WhyNot(truth, domain);
   const bool is_stale =
-      !WasInUse(server.store().history(), suspects, domain, change.before->key().name, change);
+      !WasInUse(server.store().history(), system, domain, change.before->key().name, change);
   if (!why_not.empty() && !is_stale)
     report.Say(change, "took the label off " + what + " " + why_not);
 }
 
 }  // namespace
 
-Onlooker OwnOnly(const Scene& scene) {
-  return {.on_change = [&server = scene.server, &suspects = scene.suspects,
-                        report = Report("S6 OwnOnly", scene.violations)](const Truth& truth,
-                                                                         const Change& change) {
-    if (!suspects.clients.contains(change.actor)) return;
+Oracle OwnOnly(const OracleContext& context) {
+  return {.on_change = [&server = context.server, &system = context.system,
+                        report = Report("S6 OwnOnly", context.violations)](const GroundTruth& truth,
+                                                                           const Change& change) {
+    if (!system.clients.contains(change.actor)) return;
     const std::string what = Show(change.kind, change.after->key());
     switch (change.kind) {
       case Kind::kDaemonSet:
       case Kind::kClaimTemplate:
       case Kind::kClique:
-        CheckChild(truth, suspects, change, report);
+        CheckChild(truth, system, change, report);
         break;
       case Kind::kComputeDomain:
         CheckDomain(change, report);
         break;
       case Kind::kNode:
-        CheckNode(server, truth, suspects, change, report);
+        CheckNode(server, truth, system, change, report);
         break;
       case Kind::kLease:
       case Kind::kEvent:
         if (AsksForEnd(change)) report.Say(change, "deleted " + what);
         break;
       case Kind::kPod:
-        if (!IsReplacement(suspects, change)) report.Say(change, "wrote to " + what);
+        if (!IsReplacement(system, change)) report.Say(change, "wrote to " + what);
         break;
       case Kind::kClaim:
       case Kind::kSlice:
@@ -227,7 +228,7 @@ Revision LastLook(const ApiServer& server, const Change& change, Kind kind, cons
 
 // Another node of the clique whose daemon was away when the client looked, or that it took away
 // since; empty: none.
-std::string FindAway(const History& history, const Suspects& suspects, const Object& domain,
+std::string FindAway(const History& history, const SystemUnderTest& system, const Object& domain,
                      const Change& replacement, Revision look) {
   const std::string& clique = replacement.before->Label(kCliqueLabel);
   std::map<std::string, bool> serves;  // By node.
@@ -244,7 +245,7 @@ std::string FindAway(const History& history, const Suspects& suspects, const Obj
     // One without the label has not said yet that it is in none.
     const std::string* its = pod.FindLabel(kCliqueLabel);
     const bool is_in_it =
-        IsDaemonPod(suspects, pod, domain.uid()) && its != nullptr && *its == clique;
+        IsDaemonPod(system, pod, domain.uid()) && its != nullptr && *its == clique;
     if (!is_in_it) return;
     serves[pod["spec"]["nodeName"].AsString()] = IsPodReady(pod) && !pod.deleting();
   };
@@ -265,8 +266,8 @@ const std::string& TemplateHash(const Value& metadata) {
   return At(metadata, {"annotations", kTemplateHashAnnotation}).AsString();
 }
 
-void CheckReplacement(const ApiServer& server, const Truth& truth, const Suspects& suspects,
-                      const Change& change, const Report& report) {
+void CheckReplacement(const ApiServer& server, const GroundTruth& truth,
+                      const SystemUnderTest& system, const Change& change, const Report& report) {
   const Object& pod = *change.before;
   const DomainRecord* record = truth.FindDomain(pod.Label(kDomainLabel));
   if (record == nullptr || !record->IsLive()) return;
@@ -277,33 +278,33 @@ void CheckReplacement(const ApiServer& server, const Truth& truth, const Suspect
       set &&
       TemplateHash(pod.meta()) != TemplateHash(At(set->value(), {"spec", "template", "metadata"}));
   if (!is_outdated) report.Say(change, what + ", which is as its DaemonSet would make it");
-  const std::string away = FindAway(server.store().history(), suspects, *record->last, change,
+  const std::string away = FindAway(server.store().history(), system, *record->last, change,
                                     LastLook(server, change, Kind::kPod, pod.key().ns));
   if (!away.empty()) report.Say(change, what + " while " + away + " was without its daemon");
 }
 
 }  // namespace
 
-Onlooker LiveChildrenAreSafe(const Scene& scene) {
-  return {.on_change = [&server = scene.server, &suspects = scene.suspects,
-                        report = Report("S7 LiveChildrenAreSafe", scene.violations)](
-                           const Truth& truth, const Change& change) {
-    const bool is_suspect = suspects.clients.contains(change.actor);
-    if (!change.before || (!is_suspect && change.actor != "garbage-collector")) return;
-    if (is_suspect && IsReplacement(suspects, change)) {
-      CheckReplacement(server, truth, suspects, change, report);
+Oracle LiveChildrenAreSafe(const OracleContext& context) {
+  return {.on_change = [&server = context.server, &system = context.system,
+                        report = Report("S7 LiveChildrenAreSafe", context.violations)](
+                           const GroundTruth& truth, const Change& change) {
+    const bool is_controller = system.clients.contains(change.actor);
+    if (!change.before || (!is_controller && change.actor != "garbage-collector")) return;
+    if (is_controller && IsReplacement(system, change)) {
+      CheckReplacement(server, truth, system, change, report);
     }
     const std::string what = Show(change.kind, change.before->key());
     const std::string& domain = change.before->Label(kDomainLabel);
     const std::string why_not = WhyNot(truth, domain);
     if (why_not.empty()) return;
-    if (is_suspect && LosesDomainLabel(change) &&
-        WasInUse(server.store().history(), suspects, domain, change.before->key().name, change)) {
+    if (is_controller && LosesDomainLabel(change) &&
+        WasInUse(server.store().history(), system, domain, change.before->key().name, change)) {
       report.Say(change, "took the label off " + what + " " + why_not);
     }
-    // A clique in the reference's manner goes with the last of the pods that own it.
-    const Role role = RoleOf(truth, suspects, change.kind, *change.before);
-    const bool is_child = role != Role::kNone && (is_suspect || role != Role::kClique);
+    // A clique that daemons write is deleted with the last of the pods that own it.
+    const Role role = RoleOf(truth, system, change.kind, *change.before);
+    const bool is_child = role != Role::kNone && (is_controller || role != Role::kClique);
     if (is_child && AsksForEnd(change)) report.Say(change, "deleted " + what + " " + why_not);
   }};
 }
@@ -323,7 +324,7 @@ void NoteClique(const Change& change, CliquesOfNodes& cliques) {
 
 // The claim of which `needs` is true, and was when the client last looked for such, for nobody can
 // exclude one that came since; empty: there is none.
-std::string FindNeedy(const ApiServer& server, const Truth& truth, const Object& domain,
+std::string FindNeedy(const ApiServer& server, const GroundTruth& truth, const Object& domain,
                       const Change& change, const std::function<bool(const Object&)>& needs) {
   const Revision look = LastLook(server, change, Kind::kClaim, domain.key().ns);
   const Objects seen = look == 0 ? Objects() : server.store().history().StateAt(Kind::kClaim, look);
@@ -336,7 +337,7 @@ std::string FindNeedy(const ApiServer& server, const Truth& truth, const Object&
 }
 
 // The claim that needs the clique of the pod that is replaced.
-std::string FindInClique(const ApiServer& server, const Truth& truth, const Object& domain,
+std::string FindInClique(const ApiServer& server, const GroundTruth& truth, const Object& domain,
                          const Change& replacement, const CliquesOfNodes& cliques) {
   const Object& pod = *replacement.before;
   const std::string* clique = pod.FindLabel(kCliqueLabel);
@@ -350,7 +351,7 @@ std::string FindInClique(const ApiServer& server, const Truth& truth, const Obje
 }
 
 // The claim of the domain whose pod runs, on a node that does, too.
-std::string FindInUse(const ApiServer& server, const Truth& truth, const Object& domain,
+std::string FindInUse(const ApiServer& server, const GroundTruth& truth, const Object& domain,
                       const Change& change) {
   return FindNeedy(server, truth, domain, change, [&](const Object& claim) {
     if (!IsConsumer(claim, domain) || IsNodeLost(truth, AllocatedNode(claim))) return false;
@@ -361,29 +362,29 @@ std::string FindInUse(const ApiServer& server, const Truth& truth, const Object&
 }
 
 // The deletion of the domain waits for its pods no longer, by the clocks of its controller.
-bool IsGraceOver(const Suspects& suspects, const Object& domain, Time now) {
+bool IsGraceOver(const SystemUnderTest& system, const Object& domain, Time now) {
   const auto asked = base::ParseTime(domain.meta()["deletionTimestamp"].AsString());
-  const auto grace = ByFastClock(suspects, DeletionGraceOf(suspects, domain));
+  const auto grace = ByFastClock(system, DeletionGraceOf(system, domain));
   return asked && now - *asked >= grace;
 }
 
 }  // namespace
 
-Onlooker DaemonsInUseStay(const Scene& scene) {
-  return {.on_change = [&server = scene.server, &suspects = scene.suspects,
-                        report = Report("S20 DaemonsInUseStay", scene.violations),
-                        cliques = CliquesOfNodes()](const Truth& truth,
+Oracle DaemonsInUseStay(const OracleContext& context) {
+  return {.on_change = [&server = context.server, &system = context.system,
+                        report = Report("S20 DaemonsInUseStay", context.violations),
+                        cliques = CliquesOfNodes()](const GroundTruth& truth,
                                                     const Change& change) mutable {
     NoteClique(change, cliques);
-    if (!suspects.clients.contains(change.actor) || !AsksForEnd(change)) return;
-    const bool is_replacement = IsReplacement(suspects, change);
-    const bool is_set = RoleOf(truth, suspects, change.kind, *change.before) == Role::kDaemonSet;
+    if (!system.clients.contains(change.actor) || !AsksForEnd(change)) return;
+    const bool is_replacement = IsReplacement(system, change);
+    const bool is_set = RoleOf(truth, system, change.kind, *change.before) == Role::kDaemonSet;
     const DomainRecord* record = truth.FindDomain(change.before->Label(kDomainLabel));
     if ((!is_replacement && !is_set) || record == nullptr || !record->exists) return;
     const Object& domain = *record->last;
-    if (domain.deleting() && IsGraceOver(suspects, domain, change.time)) return;
-    // Who may not read claims knows no more than the nodes' labels.
-    if (domain.deleting() && !suspects.may_read_claims) return;
+    if (domain.deleting() && IsGraceOver(system, domain, change.time)) return;
+    // A controller that may not read claims knows only the nodes' labels.
+    if (domain.deleting() && !system.may_read_claims) return;
     if (is_replacement && MayRollUnderJob(domain)) return;
     const std::string needy = is_set ? FindInUse(server, truth, domain, change)
                                      : FindInClique(server, truth, domain, change, cliques);
@@ -418,8 +419,8 @@ Revision Since(const History& history, Kind kind, const Object& object,
   return since;
 }
 
-std::vector<Remnant> FindRemnants(const ApiServer& server, const Truth& truth,
-                                  const Suspects& suspects, const Object& domain, Time now) {
+std::vector<Remnant> FindRemnants(const ApiServer& server, const GroundTruth& truth,
+                                  const SystemUnderTest& system, const Object& domain, Time now) {
   const History& history = server.store().history();
   std::vector<Remnant> remnants;
   const auto look = [&](Kind kind, const std::function<bool(const Object&)>& holds) {
@@ -431,25 +432,25 @@ std::vector<Remnant> FindRemnants(const ApiServer& server, const Truth& truth,
   for (const Kind kind : {Kind::kDaemonSet, Kind::kClaimTemplate, Kind::kClique}) {
     look(kind, [&, kind](const Object& object) {
       return object.Label(kDomainLabel) == domain.uid() &&
-             RoleOf(truth, suspects, kind, object) != Role::kNone;
+             RoleOf(truth, system, kind, object) != Role::kNone;
     });
   }
   look(Kind::kNode, [&](const Object& node) { return node.Label(kDomainLabel) == domain.uid(); });
   const auto asked = base::ParseTime(domain.meta()["deletionTimestamp"].AsString());
   const auto waited = asked ? now - *asked : std::chrono::microseconds(0);
-  const auto grace = DeletionGraceOf(suspects, domain);
+  const auto grace = DeletionGraceOf(system, domain);
   if (waited < 2 * grace) {
     look(Kind::kPod, [&](const Object& pod) {
-      return IsDaemonPod(suspects, pod, domain.uid()) &&
+      return IsDaemonPod(system, pod, domain.uid()) &&
              !IsNodeLost(truth, pod["spec"]["nodeName"].AsString());
     });
     look(Kind::kClaim, [&](const Object& claim) {
-      return suspects.may_read_claims && IsDaemonClaim(suspects, claim, domain.uid()) &&
+      return system.may_read_claims && IsDaemonClaim(system, claim, domain.uid()) &&
              !IsNodeLost(truth, AllocatedNode(claim));
     });
   }
-  // Who may not read claims knows no more than the nodes' labels.
-  if (suspects.may_read_claims && waited < grace) {
+  // A controller that may not read claims knows only the nodes' labels.
+  if (system.may_read_claims && waited < grace) {
     look(Kind::kClaim, [&](const Object& claim) {
       return IsConsumer(claim, domain) && !IsNodeLost(truth, AllocatedNode(claim));
     });
@@ -470,7 +471,7 @@ bool CameAfterALook(const ApiServer& server, const std::string& client, Kind kin
   });
 }
 
-void CheckRelease(const ApiServer& server, const Truth& truth, const Suspects& suspects,
+void CheckRelease(const ApiServer& server, const GroundTruth& truth, const SystemUnderTest& system,
                   const Change& change, const Report& report) {
   const Object& domain = *change.before;
   const std::string what = Show(change.kind, domain.key());
@@ -479,7 +480,7 @@ void CheckRelease(const ApiServer& server, const Truth& truth, const Suspects& s
     return;
   }
   const Revision asked = truth.FindDomain(domain.uid())->deletion_asked;
-  for (const Remnant& remnant : FindRemnants(server, truth, suspects, domain, change.time)) {
+  for (const Remnant& remnant : FindRemnants(server, truth, system, domain, change.time)) {
     if (CameAfterALook(server, change.actor, remnant.kind, asked, remnant.since)) continue;
     report.Say(change, "took the finalizer off " + what + " while " +
                            Show(remnant.kind, remnant.key) + " remained");
@@ -488,14 +489,14 @@ void CheckRelease(const ApiServer& server, const Truth& truth, const Suspects& s
 
 }  // namespace
 
-Onlooker FinalizerDiscipline(const Scene& scene) {
-  return {.on_change = [&server = scene.server, &suspects = scene.suspects,
-                        report = Report("S8 FinalizerDiscipline", scene.violations)](
-                           const Truth& truth, const Change& change) {
-    if (!suspects.clients.contains(change.actor)) return;
+Oracle FinalizerDiscipline(const OracleContext& context) {
+  return {.on_change = [&server = context.server, &system = context.system,
+                        report = Report("S8 FinalizerDiscipline", context.violations)](
+                           const GroundTruth& truth, const Change& change) {
+    if (!system.clients.contains(change.actor)) return;
     const std::string what = Show(change.kind, change.after->key());
     const bool is_new = change.type == Change::Type::kAdded;
-    if (is_new && RoleOf(truth, suspects, change.kind, *change.after) != Role::kNone) {
+    if (is_new && RoleOf(truth, system, change.kind, *change.after) != Role::kNone) {
       const DomainRecord* record = truth.FindDomain(change.after->Label(kDomainLabel));
       if (record == nullptr || !record->had_finalizer) {
         report.Say(change, "created " + what + " before its domain had the finalizer");
@@ -503,19 +504,19 @@ Onlooker FinalizerDiscipline(const Scene& scene) {
     }
     const bool releases = change.kind == Kind::kComputeDomain &&
                           std::ranges::count(LostFinalizers(change), kFinalizer) > 0;
-    if (releases) CheckRelease(server, truth, suspects, change, report);
+    if (releases) CheckRelease(server, truth, system, change, report);
   }};
 }
 
-Onlooker NoDuplicateChild(const Scene& scene) {
-  return {.on_change = [&suspects = scene.suspects,
-                        report = Report("S11 NoDuplicateChild", scene.violations),
-                        made = std::set<kube::Uid>()](const Truth& truth,
+Oracle NoDuplicateChild(const OracleContext& context) {
+  return {.on_change = [&system = context.system,
+                        report = Report("S11 NoDuplicateChild", context.violations),
+                        made = std::set<kube::Uid>()](const GroundTruth& truth,
                                                       const Change& change) mutable {
     const bool is_template = change.kind == Kind::kClaimTemplate;
     const bool is_new = change.type == Change::Type::kAdded;
     if (!is_new || (!is_template && change.kind != Kind::kDaemonSet)) return;
-    if (!suspects.clients.contains(change.actor)) return;
+    if (!system.clients.contains(change.actor)) return;
     for (const auto& [key, other] : truth.Live(change.kind)) {
       const bool is_same = made.contains(other->uid()) && !other->deleting() &&
                            other->Label(kDomainLabel) == change.after->Label(kDomainLabel) &&
@@ -555,30 +556,30 @@ bool MayBeRefused(const RequestRecord& request) {
 
 }  // namespace
 
-Onlooker NothingRefused(const Scene& scene) {
-  return {.on_request = [scene](const Truth& /*truth*/, const RequestRecord& request) {
-    if (!scene.suspects.clients.contains(request.client) || MayBeRefused(request)) return;
-    // Who lacks rights hears of it: see QuietAtRest for how often.
-    if (!scene.suspects.may_read_claims && request.status == 403) return;
-    scene.violations.push_back("S19 NothingRefused: " + request.client + " sent " +
-                               request.ToString() + ": " + std::to_string(request.status) + " " +
-                               request.refusal);
+Oracle NothingRefused(const OracleContext& context) {
+  return {.on_request = [context](const GroundTruth& /*truth*/, const RequestRecord& request) {
+    if (!context.system.clients.contains(request.client) || MayBeRefused(request)) return;
+    // A controller that lacks permissions asks again: see QuietAtRest for how often.
+    if (!context.system.may_read_claims && request.status == 403) return;
+    context.violations.push_back("S19 NothingRefused: " + request.client + " sent " +
+                                 request.ToString() + ": " + std::to_string(request.status) + " " +
+                                 request.refusal);
   }};
 }
 
-Onlooker OnlyTheLeaderWrites(const Scene& scene) {
-  return {.on_request = [scene](const Truth& truth, const RequestRecord& request) {
-    if (!scene.suspects.elect || !scene.suspects.clients.contains(request.client)) return;
+Oracle OnlyTheLeaderWrites(const OracleContext& context) {
+  return {.on_request = [context](const GroundTruth& truth, const RequestRecord& request) {
+    if (!context.system.elect || !context.system.clients.contains(request.client)) return;
     const KindInfo* kind = request.target.kind;
     if (IsRead(request.target) || kind == nullptr || kind->kind == Kind::kLease ||
         kind->kind == Kind::kEvent)
       return;
     const ObjectPtr lease = truth.Get(
-        Kind::kLease, {.ns = scene.suspects.driver_namespace, .name = std::string(kLeaseName)});
+        Kind::kLease, {.ns = context.system.driver_namespace, .name = std::string(kLeaseName)});
     const std::string holder = lease ? (*lease)["spec"]["holderIdentity"].AsString() : "";
     if (holder == request.client) return;
-    scene.violations.push_back("S15 OnlyTheLeaderWrites: " + request.client + " sent " +
-                               request.ToString() + " while \"" + holder + "\" leads");
+    context.violations.push_back("S15 OnlyTheLeaderWrites: " + request.client + " sent " +
+                                 request.ToString() + " while \"" + holder + "\" leads");
   }};
 }
 
@@ -596,13 +597,14 @@ bool IsDiscovery(const Target& target) {
 }
 
 // Why the request is outside of what the contract needs; empty: it is not.
-std::string WhyNotNeeded(const Target& target, const Truth& truth, const Suspects& suspects) {
+std::string WhyNotNeeded(const Target& target, const GroundTruth& truth,
+                         const SystemUnderTest& system) {
   if (target.kind == nullptr) {
     return IsReview(target) || IsDiscovery(target) ? "" : "no resource of ours";
   }
   const Kind kind = target.kind->kind;
   const std::string& verb = target.verb;
-  const bool in_driver_namespace = target.key.ns == suspects.driver_namespace;
+  const bool in_driver_namespace = target.key.ns == system.driver_namespace;
   const bool in_domain_namespace = std::ranges::any_of(truth.domains(), [&](const auto& item) {
     return item.second.last->key().ns == target.key.ns;
   });
@@ -641,13 +643,13 @@ std::string WhyNotNeeded(const Target& target, const Truth& truth, const Suspect
 
 }  // namespace
 
-Onlooker Confinement(const Scene& scene) {
-  return {.on_request = [scene](const Truth& truth, const RequestRecord& request) {
-    if (!scene.suspects.clients.contains(request.client)) return;
-    const std::string why = WhyNotNeeded(request.target, truth, scene.suspects);
+Oracle Confinement(const OracleContext& context) {
+  return {.on_request = [context](const GroundTruth& truth, const RequestRecord& request) {
+    if (!context.system.clients.contains(request.client)) return;
+    const std::string why = WhyNotNeeded(request.target, truth, context.system);
     if (why.empty()) return;
-    scene.violations.push_back("S13 Confinement: " + request.client + " sent " +
-                               request.ToString() + ": " + why);
+    context.violations.push_back("S13 Confinement: " + request.client + " sent " +
+                                 request.ToString() + ": " + why);
   }};
 }
 

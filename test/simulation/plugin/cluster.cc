@@ -135,7 +135,7 @@ void PluginWorld::CheckNode(const Node& node, bool is_last) {
   const bool is_clean =
       LabelOf(node).empty() && node.disk.specs.empty() && checkpoint && checkpoint->claims.empty();
   // One that was deleted late waits for the round after the next, as what was aborted.
-  if (!is_last && outcome_.struck) return;
+  if (!is_last && outcome_.faulted) return;
   if (!is_clean) outcome_.violations.push_back("N-3: something stays on " + node.name);
   for (const std::string& folder : node.disk.folders) {
     const bool lives =
@@ -169,7 +169,7 @@ void PluginWorld::CheckRest(const PluginPhase& phase) {
   }
   for (const std::string& name : prepared) rest += name + " is prepared; ";
   const bool is_right = phase.any_one ? prepared.size() == 1 : prepared == *phase.prepared;
-  if (!is_right && plan_.strike != PluginStrike::kDomainDeleted)
+  if (!is_right && plan_.fault != PluginStrike::kDomainDeleted)
     outcome_.violations.push_back("N-5: other pods are prepared than should be: " + rest);
   for (const auto& [name, node] : nodes_) {
     CheckNode(*node, phase.is_last);

@@ -132,7 +132,7 @@ PluginRules AnsweringBeforeTheSpecIsWritten() {
 
 const std::vector<PluginMutant>& PluginMutants() {
   static const auto told_by = [](const char* workload, PluginStrike strike = PluginStrike::kNone) {
-    return PluginPlan{.workload = workload, .strike = strike};
+    return PluginPlan{.workload = workload, .fault = strike};
   };
   static const std::vector<PluginMutant> mutants = {
       {"channel-does-not-wait-for-the-daemon", "N-1", NotWaitingForTheDaemon(), told_by("P1")},

@@ -63,8 +63,8 @@ std::string ToString(PluginStrike strike) {
 
 std::string ToString(const PluginPlan& plan) {
   std::string text = "plugin workload=" + plan.workload;
-  if (plan.strike != PluginStrike::kNone)
-    text += " strike=" + ToString(plan.strike) + " at=" + std::to_string(plan.at);
+  if (plan.fault != PluginStrike::kNone)
+    text += " strike=" + ToString(plan.fault) + " at=" + std::to_string(plan.at);
   if (plan.stale) text += " stale=yes";
   if (!plan.mutant.empty()) text += " mutant=" + plan.mutant;
   return text;
@@ -79,7 +79,7 @@ PluginPlan ParsePluginPlan(const std::vector<std::string>& words, std::string& e
     } else if (const auto name = ValueOf(word, "workload"); FindPluginWorkload(name) != nullptr) {
       plan.workload = name;
     } else if (const auto strike = ParsePluginStrike(ValueOf(word, "strike"))) {
-      plan.strike = *strike;
+      plan.fault = *strike;
     } else if (const auto at = ValueOf(word, "at"); !at.empty()) {
       std::from_chars(at.data(), at.data() + at.size(), plan.at);
     } else if (const auto mutant = ValueOf(word, "mutant");
@@ -92,29 +92,29 @@ PluginPlan ParsePluginPlan(const std::vector<std::string>& words, std::string& e
   return plan;
 }
 
-PluginOutcome Live(const PluginPlan& plan, bool trace) {
+PluginOutcome Execute(const PluginPlan& plan, bool trace) {
   PluginWorld world(plan, trace);
   world.Live();
   return world.outcome();
 }
 
 std::vector<PluginLife> SweepPlugins(const PluginPlan& base, int every) {
-  CHECK(base.strike == PluginStrike::kNone && every > 0);
-  const PluginOutcome whole = Live(base);
+  CHECK(base.fault == PluginStrike::kNone && every > 0);
+  const PluginOutcome whole = Execute(base);
   std::vector<PluginLife> lives;
   const auto live = [&](PluginStrike strike, int at, bool stale) {
     PluginPlan plan = base;
-    plan.strike = strike;
+    plan.fault = strike;
     plan.at = at;
     plan.stale = stale;
-    PluginOutcome outcome = Live(plan);
+    PluginOutcome outcome = Execute(plan);
     if (EndsAlike(strike) && outcome.violations.empty() && outcome.rests != whole.rests) {
       const auto differ = std::ranges::mismatch(outcome.rests, whole.rests);
       outcome.violations.push_back("N-5: it leaves other than a life that is not struck: " +
                                    *differ.in1 + ", not " + *differ.in2);
     }
     // What cannot hit there is none of the lives that are counted.
-    if (outcome.struck) lives.push_back({.plan = plan, .outcome = std::move(outcome)});
+    if (outcome.faulted) lives.push_back({.spec = plan, .outcome = std::move(outcome)});
   };
   for (int at = 1; at <= whole.requests; ++at) {
     for (std::size_t i = 0; i < kAllPluginStrikes.size(); ++i) {
@@ -122,7 +122,7 @@ std::vector<PluginLife> SweepPlugins(const PluginPlan& base, int every) {
     }
     if (at % every == 0) live(PluginStrike::kCrashAfter, at, true);
   }
-  lives.push_back({.plan = base, .outcome = whole});
+  lives.push_back({.spec = base, .outcome = whole});
   return lives;
 }
 

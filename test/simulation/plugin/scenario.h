@@ -39,7 +39,7 @@ inline constexpr std::array kAllPluginStrikes = {PluginStrike::kCrashBefore,
 // Equal plans give equal lives.
 struct PluginPlan {
   std::string workload = "P1";  // See plugin_world.cc.
-  PluginStrike strike = PluginStrike::kNone;
+  PluginStrike fault = PluginStrike::kNone;
   int at = 0;  // The request or edit that is struck, from 1, of all but watches.
   // The process that follows a crash first sees domains and cliques as when the life began.
   bool stale = false;
@@ -48,7 +48,7 @@ struct PluginPlan {
 
 struct PluginOutcome {
   std::vector<std::string> violations = {};
-  bool struck = false;
+  bool faulted = false;
   int requests = 0;  // And edits.
   // What was left on the nodes each time that all had come to rest.
   std::vector<std::string> rests = {};
@@ -60,10 +60,10 @@ struct PluginOutcome {
 [[nodiscard]] std::string ToString(const PluginPlan& plan);
 [[nodiscard]] PluginPlan ParsePluginPlan(const std::vector<std::string>& words, std::string& error);
 
-[[nodiscard]] PluginOutcome Live(const PluginPlan& plan, bool trace = false);
+[[nodiscard]] PluginOutcome Execute(const PluginPlan& plan, bool trace = false);
 
 struct PluginLife {
-  PluginPlan plan = {};
+  PluginPlan spec = {};
   PluginOutcome outcome = {};
 };
 // Each strike at one of each `every` requests and edits in a row, each at another than the one

@@ -26,13 +26,13 @@ void ExpectSwept(const PluginPlan& base, int every) {
   const std::vector<PluginLife> lives = SweepPlugins(base, every);
   ExpectClean(lives, 0);
   const auto all_struck =
-      std::ranges::count_if(lives, [](const PluginLife& life) { return life.outcome.struck; });
+      std::ranges::count_if(lives, [](const PluginLife& life) { return life.outcome.faulted; });
   thin_sample.Add(static_cast<int>(lives.size()), static_cast<int>(all_struck));
   constexpr int kEnough = 20;
   const int requests = lives.back().outcome.requests;
   const auto count = [&](PluginStrike strike, bool stale) {
     return std::ranges::count_if(lives, [&](const PluginLife& life) {
-      return life.outcome.struck && life.plan.strike == strike && life.plan.stale == stale;
+      return life.outcome.faulted && life.spec.fault == strike && life.spec.stale == stale;
     });
   };
   for (std::size_t i = 0; i < kAllPluginStrikes.size(); ++i) {
@@ -51,7 +51,7 @@ class PluginSweep : public testing::TestWithParam<const char*> {
 };
 
 TEST_P(PluginSweep, Oracle5_ALifeWithoutStrikesIsClean) {
-  const PluginLife life = {.plan = Base(), .outcome = Live(Base())};
+  const PluginLife life = {.spec = Base(), .outcome = Execute(Base())};
   ExpectClean(std::vector{life}, 0);
   EXPECT_GT(life.outcome.requests, 15);
 }

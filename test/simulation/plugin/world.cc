@@ -290,7 +290,7 @@ void PluginWorld::Boot(Node& node, bool keeps_specs) {
 bool PluginWorld::IsStruck(bool is_request, bool is_write, bool is_checkpoint) {
   if (++outcome_.requests != plan_.at) return false;
   const bool hits = [&] {
-    switch (plan_.strike) {
+    switch (plan_.fault) {
       case PluginStrike::kNone:
         return false;
       case PluginStrike::kForbidden:
@@ -303,14 +303,14 @@ bool PluginWorld::IsStruck(bool is_request, bool is_write, bool is_checkpoint) {
         return true;
     }
   }();
-  outcome_.struck = hits;
+  outcome_.faulted = hits;
   struck_at_ = store_.now();
   return hits;
 }
 
 // Just before what it strikes.
 void PluginWorld::StrikeWorld(Node& node) {
-  switch (plan_.strike) {
+  switch (plan_.fault) {
     case PluginStrike::kDomainDeleted:
       DeleteDomain(domains_.begin()->first);
       break;
@@ -341,7 +341,7 @@ base::Result<http::Response> PluginWorld::Serve(Node& node, const http::Request&
   const auto serve = [&] { return server_.Handle("plugin/" + node.name, request); };
   if (!hits) return serve();
   StrikeWorld(node);
-  switch (plan_.strike) {
+  switch (plan_.fault) {
     case PluginStrike::kCrashBefore:
     case PluginStrike::kReboot:
     case PluginStrike::kRebootKeepsSpecs:
@@ -384,7 +384,7 @@ base::Result<void> PluginWorld::Edit(Node& node, const DiskEdit& edit) {
         });
   };
   if (hits) StrikeWorld(node);
-  switch (hits ? plan_.strike : PluginStrike::kNone) {
+  switch (hits ? plan_.fault : PluginStrike::kNone) {
     case PluginStrike::kCrashBefore:
     case PluginStrike::kReboot:
     case PluginStrike::kRebootKeepsSpecs:
@@ -411,7 +411,7 @@ base::Result<void> PluginWorld::Edit(Node& node, const DiskEdit& edit) {
 bool PluginWorld::StepNode(Node& node) {
   if (!node.plugin) {
     if (store_.now() < node.start_at) return false;
-    StartPlugin(node, outcome_.struck);
+    StartPlugin(node, outcome_.faulted);
     return true;
   }
   bool moved = false;
@@ -421,8 +421,8 @@ bool PluginWorld::StepNode(Node& node) {
   try {
     moved = node.plugin->Step() || moved;
   } catch (const ProcessDied&) {
-    const bool keeps = plan_.strike == PluginStrike::kRebootKeepsSpecs;
-    if (keeps || plan_.strike == PluginStrike::kReboot) {
+    const bool keeps = plan_.fault == PluginStrike::kRebootKeepsSpecs;
+    if (keeps || plan_.fault == PluginStrike::kReboot) {
       Boot(node, keeps);
     } else {
       EndLife(node);

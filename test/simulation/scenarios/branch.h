@@ -24,7 +24,7 @@ class Branch {
   // Ends the branch, without running any destructor. REQUIRES: IsHere().
   [[noreturn]] void End(const std::string& report) const;
   // What the branch said at its end, which is waited for. An error if it never came to that;
-  // whoever has what the beginning came from can play it again. Once. REQUIRES: !IsHere().
+  // the caller can execute the whole run again. Once. REQUIRES: !IsHere().
   [[nodiscard]] base::Result<std::string> Wait() const;
 
  private:

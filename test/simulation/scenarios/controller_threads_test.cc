@@ -43,7 +43,7 @@ class SharedClock final : public base::Clock {
   std::atomic<std::chrono::microseconds> passed_ = {};
 };
 
-// The cluster, and what tells everybody that its time has gone on.
+// The cluster, and a signal that its time has advanced.
 struct Shared {
   std::mutex mutex = {};
   Cluster cluster = Cluster();  // Under `mutex`.

@@ -1,6 +1,6 @@
-// Goal: what the other sweeps ask of the controller holds beside the product's own daemons, and
-// what daemon_oracles.h asks of these, whatever strikes whichever of them. Method: the same, with
-// the step of the daemon in every daemon pod instead of one that is played.
+// Goal: beside the product's own daemons the controller does what the other sweeps ask of it, and
+// the daemons do what daemon_oracles.h asks of them, for each fault at either. Method: the same,
+// with the daemon's step in every daemon pod.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,77 +13,81 @@
 namespace simulation {
 namespace {
 
-struct Manner {
-  const char* workload;
+struct Variant {
+  const char* scenario;
   bool controller_writes;
-  int every;  // How many requests in a row share one blow of each strike.
+  int every;  // Each fault is tried at one in so many successive requests.
 };
-void PrintTo(const Manner& manner, std::ostream* out) {
-  *out << manner.workload << (manner.controller_writes ? " cdom" : " reference");
+void PrintTo(const Variant& variant, std::ostream* out) {
+  *out << ParameterName(variant.scenario, variant.controller_writes);
 }
-std::string NameOf(const testing::TestParamInfo<Manner>& info) {
-  return std::string(info.param.workload) + (info.param.controller_writes ? "Cdom" : "Reference");
+std::string NameOf(const testing::TestParamInfo<Variant>& info) {
+  return ParameterName(info.param.scenario, info.param.controller_writes);
 }
 
-class DaemonSweep : public testing::TestWithParam<Manner> {
+class DaemonSweep : public testing::TestWithParam<Variant> {
  protected:
-  static Plan Base() {
-    return {.workload = GetParam().workload,
+  static RunSpec Base() {
+    return {.scenario = GetParam().scenario,
             .controller_writes = GetParam().controller_writes,
             .own_daemons = true};
   }
 };
 
-int EveryOf(const Manner& manner) {
-  // Lives are many here as it is, and of a thin sample too few would be struck.
-  return kEveryRequest ? 1 : manner.every * std::max(kCoarser / 5, 1);
+int EveryOf(const Variant& variant) {
+  // A thin sample takes more of these than of others: else too few runs would have a fault.
+  return kEveryRequest ? 1 : variant.every * std::max(kCoarser / 5, 1);
 }
 
-TEST_P(DaemonSweep, ALifeWithoutFaultsIsCleanAndQuiet) {
-  const Life life = {.plan = Base(), .outcome = Live(Base())};
-  ExpectClean(std::vector{life}, 0);
-  EXPECT_GT(life.outcome.requests, 15);
+TEST_P(DaemonSweep, RunWithoutFaults_IsCleanAndQuiet) {
+  const RunResult run = {.spec = Base(), .outcome = Execute(Base())};
+  ExpectClean(std::vector{run}, 0);
+  EXPECT_GT(run.outcome.requests, 15);
 }
 
-TEST_P(DaemonSweep, WhateverStrikesWhereverIsMadeGood) {
-  std::cerr << "[ sampled  ] each strike at one request in " << EveryOf(GetParam()) << "\n";
-  std::vector<Blow> strikes(kAllStrikes.begin(), kAllStrikes.end());
-  std::erase_if(strikes, [](const Blow& b) { return b.strike == Strike::kViewsStall; });
-  ExpectSwept(Base(), strikes, EveryOf(GetParam()));
+TEST_P(DaemonSweep, AnyFaultAtAnyRequest_IsRepaired) {
+  std::cerr << "[ sampled  ] each fault at one request in " << EveryOf(GetParam()) << "\n";
+  std::vector<FaultSpec> faults(kAllFaults.begin(), kAllFaults.end());
+  std::erase_if(faults, [](const FaultSpec& b) { return b.fault == Fault::kViewsStall; });
+  ExpectSwept(Base(), faults, EveryOf(GetParam()));
 }
 
-// F7: of the process that follows a crash one watch is behind for a while.
+// F7: in the process after a crash one watch is stale for a while.
 TEST_P(DaemonSweep, F7_AStaleFirstListAfterACrashHarmsNothing) {
-  const std::vector<Blow> blows = {{Strike::kCrashAfter, "computedomaincliques"},
-                                   {Strike::kCrashAfter, "pods"}};
-  ExpectSwept(Base(), blows, EveryOf(GetParam()));
+  const std::vector<FaultSpec> faults = {{Fault::kCrashAfter, "computedomaincliques"},
+                                         {Fault::kCrashAfter, "pods"}};
+  ExpectSwept(Base(), faults, EveryOf(GetParam()));
 }
 
 TEST_P(DaemonSweep, S14_TwoLeadersDoNoHarmHoweverTheyInterleave) {
-  std::vector<Life> lives;
-  Plan plan = Base();
-  plan.two_leaders = true;
-  lives.push_back({.plan = plan, .outcome = Live(plan)});
-  ExpectClean(lives, 0);
+  std::vector<RunResult> runs;
+  RunSpec spec = Base();
+  spec.two_leaders = true;
+  runs.push_back({.spec = spec, .outcome = Execute(spec)});
+  ExpectClean(runs, 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Lives, DaemonSweep,
-    testing::Values(Manner{"W1", true, 17}, Manner{"W1", false, 17}, Manner{"W3", true, 31},
-                    Manner{"W3", false, 31}, Manner{"W6", true, 53}, Manner{"W6", false, 53},
-                    Manner{"W8", true, 101}, Manner{"W8", false, 101}, Manner{"W15", true, 67},
-                    Manner{"W15", false, 67}, Manner{"W21", true, 67}, Manner{"W21", false, 67},
-                    Manner{"W23", true, 31}, Manner{"W23", false, 31}, Manner{"W25", true, 29},
-                    Manner{"W25", false, 41}, Manner{"W26", true, 37}, Manner{"W26", false, 53}),
+    Runs, DaemonSweep,
+    testing::Values(
+        Variant{"create-ready-delete", true, 17}, Variant{"create-ready-delete", false, 17},
+        Variant{"recreate-same-name", true, 31}, Variant{"recreate-same-name", false, 31},
+        Variant{"join-leave-rejoin", true, 53}, Variant{"join-leave-rejoin", false, 53},
+        Variant{"replace-daemons", true, 101}, Variant{"replace-daemons", false, 101},
+        Variant{"delete-children", true, 67}, Variant{"delete-children", false, 67},
+        Variant{"rejoin-clique", true, 67}, Variant{"rejoin-clique", false, 67},
+        Variant{"daemon-on-dead-node", true, 31}, Variant{"daemon-on-dead-node", false, 31},
+        Variant{"index-changed", true, 29}, Variant{"index-changed", false, 41},
+        Variant{"imex-and-daemons-die", true, 37}, Variant{"imex-and-daemons-die", false, 53}),
     NameOf);
 
-// Numbers of the requests by which the controller deletes a daemon pod, in a life that nothing
-// strikes: all that is said of such a life but what users do, and watches, which have numbers of
-// their own, are its requests, in turn.
-std::vector<int> DeletionsOfDaemons(const Plan& plan) {
+// Numbers of the requests by which the controller deletes a daemon pod, in a run without a fault.
+// The lines of its trace are its requests in turn, but for logs, what users do, and watches, which
+// have their own numbers.
+std::vector<int> DeletionsOfDaemons(const RunSpec& spec) {
   std::vector<int> numbers;
   int number = 0;
-  for (const std::string& line : Live(plan, true).trace) {
+  for (const std::string& line : Execute(spec, true).trace) {
     const bool is_other = line.starts_with("log: ") || line.find(" ms -- ") != std::string::npos ||
                           line.find(" WATCH ") != std::string::npos;
     if (is_other) continue;
@@ -96,22 +100,23 @@ std::vector<int> DeletionsOfDaemons(const Plan& plan) {
   return numbers;
 }
 
-// A daemon that a refused request has kept is not taken for replaced, and is replaced in the end;
-// and one that has yet to say its clique is away from none.
-TEST(DaemonSweepOnce, C5_LivesInWhichARollWasHinderedEndAsTheyShould) {
-  std::vector<Life> lives;
+// A daemon whose deletion is refused does not count as replaced, and is replaced in the end; and a
+// daemon that has not reported its clique is missing from none.
+TEST(DaemonSweepOnce, C5_RunsWithAHinderedRolloutEndAsTheyShould) {
+  std::vector<RunResult> runs;
   for (const bool writes : {true, false}) {
-    const Plan roll = {.workload = "W8", .controller_writes = writes, .own_daemons = true};
-    const std::vector<int> deletions = DeletionsOfDaemons(roll);
+    const RunSpec rollout = {
+        .scenario = "replace-daemons", .controller_writes = writes, .own_daemons = true};
+    const std::vector<int> deletions = DeletionsOfDaemons(rollout);
     EXPECT_GE(deletions.size(), 4U) << "one for each daemon";
     for (const int at : deletions) {
-      Plan plan = roll;
-      plan.at = at;
-      plan.strike = lives.size() % 2 == 0 ? Strike::kConflict : Strike::kForbidden;
-      lives.push_back({.plan = plan, .outcome = Live(plan)});
+      RunSpec spec = rollout;
+      spec.at = at;
+      spec.fault = runs.size() % 2 == 0 ? Fault::kConflict : Fault::kForbidden;
+      runs.push_back({.spec = spec, .outcome = Execute(spec)});
     }
   }
-  ExpectClean(lives, static_cast<int>(lives.size()));
+  ExpectClean(runs, static_cast<int>(runs.size()));
 }
 
 class DaemonMutant : public testing::TestWithParam<int> {};

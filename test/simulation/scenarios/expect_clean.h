@@ -1,4 +1,4 @@
-// What both sweeps expect of their lives.
+// What all sweeps expect of their runs.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <chrono>
 #include <cstddef>
 #include <cstdlib>
@@ -19,9 +20,9 @@
 
 namespace simulation {
 
-// How thorough a sweep is. "all": every request of every life gets every blow, which takes hours. A
-// number N: a sample that takes minutes, and N times as few of it. The usual one is from CMake: 1,
-// or more where a life takes many times as long, under sanitizers.
+// How thorough a sweep is. "all": every fault at every request of every run, which takes hours. A
+// number N: one in N of a sample that takes minutes. The default is from CMake: 1, or more under
+// sanitizers, where a run takes many times as long.
 inline const std::string_view kSweep = [] {
   const char* asked = std::getenv("CDOM_SWEEP");
   return asked == nullptr ? CDOM_SWEEP_COARSER : asked;
@@ -39,7 +40,7 @@ inline constexpr std::array kWatchedKinds = {"pods",
                                              "computedomaincliques",
                                              "resourceslices"};
 
-// Seconds of processor that this program took, and the branches of its lives.
+// Seconds of processor that this program and the branches of its runs took.
 inline double Processor() {
   double seconds = 0;
   for (const int of : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
@@ -52,26 +53,38 @@ inline double Processor() {
   return seconds;
 }
 
-// Of a thin sample one sweep may strike nothing; all of them together may not.
+// In a thin sample one sweep may have no run with a fault; all sweeps together may not.
 class ThinSample final : public ::testing::Environment {
  public:
-  void Add(int lives, int struck) {
-    lives_ += lives;
-    struck_ += struck;
+  void Add(int runs, int faulted) {
+    runs_ += runs;
+    faulted_ += faulted;
   }
   void TearDown() override {
-    const int least = kCoarser > 1 ? lives_ / 3 : 0;
-    EXPECT_GE(struck_, least) << "so few of the lives were struck";
-    // scripts/test.sh adds these up, whichever lives they were.
+    const int least = kCoarser > 1 ? runs_ / 3 : 0;
+    EXPECT_GE(faulted_, least) << "so few of the runs had a fault";
+    // scripts/test.sh adds these up.
     std::cerr << "[ sweep    ] " << Processor() << " s of processor\n";
   }
 
  private:
-  int lives_ = 0;
-  int struck_ = 0;
+  int runs_ = 0;
+  int faulted_ = 0;
 };
 inline ThinSample& thin_sample = *static_cast<ThinSample*>(
     ::testing::AddGlobalTestEnvironment(new ThinSample));  // GoogleTest deletes it.
+
+// A scenario and who writes membership, as the name of a test's parameter: GoogleTest allows only
+// letters, digits and underscores. "CreateReadyDelete_controller".
+inline std::string ParameterName(const std::string& scenario, bool controller_writes) {
+  std::string name;
+  bool starts_word = true;
+  for (const char c : scenario) {
+    if (c != '-') name += starts_word ? static_cast<char>(std::toupper(c)) : c;
+    starts_word = c == '-';
+  }
+  return name + "_" + WriterName(controller_writes);
+}
 
 // How long the test has run.
 inline double Elapsed() {
@@ -82,68 +95,69 @@ inline double Elapsed() {
   return std::max(static_cast<double>(now.count() - began) / 1000, 0.001);
 }
 
-template <typename Lives>
-void ExpectClean(const Lives& lives, int struck_min) {
-  int struck = 0;
-  for (const auto& life : lives) {
-    const auto& plan = life.plan;
-    const auto& outcome = life.outcome;
-    struck += outcome.struck ? 1 : 0;
+template <typename Runs>
+void ExpectClean(const Runs& runs, int faulted_min) {
+  int faulted = 0;
+  for (const auto& run : runs) {
+    const auto& spec = run.spec;
+    const auto& outcome = run.outcome;
+    faulted += outcome.faulted ? 1 : 0;
     if (outcome.violations.empty()) continue;
-    ADD_FAILURE() << ToString(plan) << ": " << outcome.violations.front()
+    ADD_FAILURE() << ToString(spec) << ": " << outcome.violations.front()
                   << "\n  replay: scripts/build.sh dev simulate && build/dev/bin/simulate "
-                  << ToString(plan);
+                  << ToString(spec);
   }
-  // A sweep over nothing would be green as well.
-  EXPECT_GE(struck, kCoarser == 1 ? struck_min : 0);
+  // A sweep over nothing would be green too.
+  EXPECT_GE(faulted, kCoarser == 1 ? faulted_min : 0);
   // scripts/test.sh adds these up.
-  std::cerr << "[ lives    ] " << lives.size() << " lives, " << struck << " struck, "
-            << static_cast<int>(static_cast<double>(lives.size()) / Elapsed()) << " a second\n";
+  std::cerr << "[ runs     ] " << runs.size() << " runs, " << faulted << " with a fault, "
+            << static_cast<int>(static_cast<double>(runs.size()) / Elapsed()) << " a second\n";
 }
 
-// How many requests, of those from 1 on, are the turn of the strike with that number where each
-// takes one in `every`.
-inline int TurnsOf(std::size_t strike, int requests, int every) {
-  return (requests + static_cast<int>(strike)) / every - static_cast<int>(strike) / every;
+// How many of `requests` are the turn of the fault with that number, if each fault takes one in
+// `every`.
+inline int TurnsOf(std::size_t fault, int requests, int every) {
+  return (requests + static_cast<int>(fault)) / every - static_cast<int>(fault) / every;
 }
 
-// Of a strike that befalls any request no request is left out whose turn it is, and others find
-// something, too, if they have so many turns.
-template <typename AStrike>
-void ExpectTurns(AStrike strike, bool befalls_any, std::ptrdiff_t struck, int turns, int enough,
+// A fault that applies to any request happened at each of its turns; any other fault happened at
+// least once if it had `enough` turns.
+template <typename AFault>
+void ExpectTurns(AFault fault, bool is_any, std::ptrdiff_t faulted, int turns, int enough,
                  const std::string& base) {
-  if (befalls_any) {
-    EXPECT_EQ(struck, turns) << ToString(strike) << " of " << base;
+  if (is_any) {
+    EXPECT_EQ(faulted, turns) << ToString(fault) << " of " << base;
   } else if (turns >= enough) {
-    EXPECT_GT(struck, 0) << ToString(strike) << " of " << base;
+    EXPECT_GT(faulted, 0) << ToString(fault) << " of " << base;
   }
 }
 
-// Whether it befalls any request, whatever there is.
-inline bool StrikesAnything(const Blow& blow) {
-  if (blow.strike == Strike::kWatchBreaks) return blow.at_watches;
-  return blow.strike != Strike::kConflict && blow.strike != Strike::kUserDeletes &&
-         blow.strike != Strike::kUserRecreates && blow.strike != Strike::kImexEnds &&
-         blow.strike != Strike::kDaemonDies;
+// Whether it applies to any request, whatever the state of the cluster.
+inline bool AffectsAnyRequest(const FaultSpec& spec) {
+  if (spec.fault == Fault::kWatchBreaks) return spec.at_watches;
+  return spec.fault != Fault::kConflict && spec.fault != Fault::kUserDeletes &&
+         spec.fault != Fault::kUserRecreates && spec.fault != Fault::kImexEnds &&
+         spec.fault != Fault::kDaemonDies;
 }
 
-// Lives them, and counts.
-inline std::vector<Life> ExpectSwept(const Plan& base, const std::vector<Blow>& blows, int every) {
-  std::vector<Life> lives = Sweep(base, blows, every);
-  ExpectClean(lives, 0);
-  const auto all_struck =
-      std::ranges::count_if(lives, [](const Life& life) { return life.outcome.struck; });
-  thin_sample.Add(static_cast<int>(lives.size()), static_cast<int>(all_struck));
-  const Outcome& not_struck = lives.back().outcome;
-  for (std::size_t i = 0; i < blows.size(); ++i) {
-    const int requests = blows[i].at_watches ? not_struck.watches : not_struck.requests;
-    const auto struck = std::ranges::count_if(
-        lives, [&](const Life& life) { return life.outcome.struck && life.blow == i; });
-    ExpectTurns(blows[i].strike, StrikesAnything(blows[i]), struck, TurnsOf(i, requests, every), 10,
-                ToString(base));
+// Sweeps, expects all runs to be clean, and counts.
+inline std::vector<RunResult> ExpectSwept(const RunSpec& base, const std::vector<FaultSpec>& faults,
+                                          int every) {
+  std::vector<RunResult> runs = Sweep(base, faults, every);
+  ExpectClean(runs, 0);
+  const auto all_faulted =
+      std::ranges::count_if(runs, [](const RunResult& run) { return run.outcome.faulted; });
+  thin_sample.Add(static_cast<int>(runs.size()), static_cast<int>(all_faulted));
+  const Outcome& without_fault = runs.back().outcome;
+  for (std::size_t i = 0; i < faults.size(); ++i) {
+    const int requests = faults[i].at_watches ? without_fault.watches : without_fault.requests;
+    const auto faulted = std::ranges::count_if(
+        runs, [&](const RunResult& run) { return run.outcome.faulted && run.fault_number == i; });
+    ExpectTurns(faults[i].fault, AffectsAnyRequest(faults[i]), faulted, TurnsOf(i, requests, every),
+                10, ToString(base));
   }
-  EXPECT_EQ(all_struck + 1, std::ssize(lives)) << "a life was not struck that should have been";
-  return lives;
+  EXPECT_EQ(all_faulted + 1, std::ssize(runs)) << "a run had no fault that should have had one";
+  return runs;
 }
 
 }  // namespace simulation

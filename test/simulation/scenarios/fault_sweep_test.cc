@@ -1,7 +1,7 @@
-// Goal: wherever a request fails or the controller dies, a domain ends converged, a deleted one
-// leaves nothing behind, and nothing that lives is harmed on the way. Method: live a whole life,
-// and at request 1, 2, 3, ... of it let the same life go on with a strike there, in a branch of the
-// process. Every life is judged by the oracles over the truth and the request log.
+// Goal: at whichever request a fault happens or the controller dies, a domain converges, a deleted
+// domain leaves nothing behind, and nothing in use is harmed on the way. Method: execute a run, and
+// at its requests 1, 2, 3, ... branch off the same run with a fault there. The oracles check every
+// run against the history of all objects and the log of requests.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,51 +17,53 @@
 #include "test/simulation/apiserver/target.h"
 #include "test/simulation/mutants/expect_killed.h"
 #include "test/simulation/scenarios/expect_clean.h"
+#include "test/simulation/scenarios/scenarios.h"
 
 namespace simulation {
 namespace {
 
-struct Manner {
-  const char* workload;
+struct Variant {
+  const char* scenario;
   bool controller_writes;
 };
-void PrintTo(const Manner& manner, std::ostream* out) {
-  *out << manner.workload << (manner.controller_writes ? " cdom" : " reference");
+void PrintTo(const Variant& variant, std::ostream* out) {
+  *out << ParameterName(variant.scenario, variant.controller_writes);
 }
-constexpr std::array kManners = {Manner{"W1", false}, Manner{"W1", true}, Manner{"W3", false},
-                                 Manner{"W3", true}};
+constexpr std::array kVariants = {
+    Variant{"create-ready-delete", false}, Variant{"create-ready-delete", true},
+    Variant{"recreate-same-name", false}, Variant{"recreate-same-name", true}};
 
-class FaultSweep : public testing::TestWithParam<Manner> {
+class FaultSweep : public testing::TestWithParam<Variant> {
  protected:
-  static Plan Base() {
-    return {.workload = GetParam().workload, .controller_writes = GetParam().controller_writes};
+  static RunSpec Base() {
+    return {.scenario = GetParam().scenario, .controller_writes = GetParam().controller_writes};
   }
 };
 
 TEST_P(FaultSweep, ALifeWithoutFaultsIsCleanAndQuiet) {
-  const Life life = {.plan = Base(), .outcome = Live(Base())};
-  ExpectClean(std::vector{life}, 0);
-  EXPECT_GT(life.outcome.requests, 15);
+  const RunResult run = {.spec = Base(), .outcome = Execute(Base())};
+  ExpectClean(std::vector{run}, 0);
+  EXPECT_GT(run.outcome.requests, 15);
 }
 
 TEST_P(FaultSweep, F1_ACrashAfterAnyRequestIsMadeGood) {
-  ExpectSwept(Base(), {Strike::kCrashAfter}, kCoarser);
+  ExpectSwept(Base(), {Fault::kCrashAfter}, kCoarser);
 }
 TEST_P(FaultSweep, F2_ACrashBeforeAnyRequestIsMadeGood) {
-  ExpectSwept(Base(), {Strike::kCrashBefore}, kCoarser);
+  ExpectSwept(Base(), {Fault::kCrashBefore}, kCoarser);
 }
 TEST_P(FaultSweep, F3_ALostReplyToAnyRequestIsMadeGood) {
-  ExpectSwept(Base(), {Strike::kReplyLost}, kCoarser);
+  ExpectSwept(Base(), {Fault::kReplyLost}, kCoarser);
 }
 TEST_P(FaultSweep, F6_AConflictAtAnyWriteIsMadeGood) {
-  ExpectSwept(Base(), {Strike::kConflict}, kCoarser);
+  ExpectSwept(Base(), {Fault::kConflict}, kCoarser);
 }
 TEST_P(FaultSweep, F24_TheUserMayDeleteTheDomainAtAnyRequest) {
-  ExpectSwept(Base(), {Strike::kUserDeletes}, kCoarser);
+  ExpectSwept(Base(), {Fault::kUserDeletes}, kCoarser);
 }
 
-INSTANTIATE_TEST_SUITE_P(Lives, FaultSweep, testing::ValuesIn(kManners), [](const auto& param) {
-  return std::string(param.param.workload) + (param.param.controller_writes ? "Cdom" : "Reference");
+INSTANTIATE_TEST_SUITE_P(Runs, FaultSweep, testing::ValuesIn(kVariants), [](const auto& param) {
+  return ParameterName(param.param.scenario, param.param.controller_writes);
 });
 
 // F7: after a crash anywhere, one kind's first LIST is older than the domain.
@@ -69,8 +71,8 @@ class StaleFirstList : public testing::TestWithParam<const char*> {};
 
 TEST_P(StaleFirstList, F7_HarmsNothingAndIsMadeGood) {
   for (const bool controller_writes : {false, true}) {
-    ExpectSwept({.workload = "W1", .controller_writes = controller_writes},
-                {{Strike::kCrashAfter, GetParam()}}, kCoarser);
+    ExpectSwept({.scenario = "create-ready-delete", .controller_writes = controller_writes},
+                {{Fault::kCrashAfter, GetParam()}}, kCoarser);
   }
 }
 
@@ -79,7 +81,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds, StaleFirstList, testing::ValuesIn(kWatchedKinds)
 
 TEST(WatchedKinds, AreAllThatTheControllerWatches) {
   World world({}, false);
-  world.Live();
+  world.Execute();
   std::set<std::string> watched;
   for (const RequestRecord& request : world.cluster().server().requests()) {
     const bool is_one = request.client.starts_with("controller-") &&
@@ -90,56 +92,61 @@ TEST(WatchedKinds, AreAllThatTheControllerWatches) {
 }
 
 TEST(TwoLeaders, S14_DoNoHarmHoweverTheyInterleave) {
-  std::vector<Life> lives;
+  std::vector<RunResult> runs;
   const auto seeds = static_cast<std::uint64_t>(std::max(16 / kCoarser, 1));
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
-    for (const Manner& manner : kManners) {
-      const Plan plan = {.workload = manner.workload,
-                         .controller_writes = manner.controller_writes,
-                         .two_leaders = true,
-                         .seed = seed};
-      lives.push_back({.plan = plan, .outcome = Live(plan)});
+    for (const Variant& variant : kVariants) {
+      const RunSpec spec = {.scenario = variant.scenario,
+                            .controller_writes = variant.controller_writes,
+                            .two_leaders = true,
+                            .seed = seed};
+      runs.push_back({.spec = spec, .outcome = Execute(spec)});
     }
   }
-  ExpectClean(lives, 0);
+  ExpectClean(runs, 0);
 }
 
-// Lives in which the product once did wrong, each with what.
-TEST(Regression, LivesThatWentWrongOnceEndAsTheyShould) {
-  std::vector<Life> lives;
+// Runs in which the product once went wrong, each with what it did.
+TEST(Regression, RunsThatOnceWentWrongEndAsTheyShould) {
+  std::vector<RunResult> runs;
   for (const char* text : {
-           // Under a deletion that waits for a job status forgot members whose clique somebody had
-           // deleted, and the clique made anew gave the index of one to another (S3).
-           "workload=W15 manner=cdom strike=user-recreates at=97 order=mixed seed=5 end=brief",
-           // A label that no pod followed, on a node that was silent, kept others waiting (L5).
-           "workload=W15 manner=cdom strike=node-lost at=32 end=brief",
-           // An old view of a clique made nodes Ready whose daemons were gone (S1).
-           "workload=W7 strike=crash-after at=62 stale=computedomaincliques",
-           // A create that failed in passing made a domain Ready that had no template (L1).
-           "workload=W16 strike=server-error at=49",
-           "workload=W16 manner=cdom strike=too-many-requests at=50",
-           // An old view of a domain that is gone made its template over and over (L6).
-           "workload=W5 strike=crash-after at=85 stale=computedomains@1250+pods@1250 end=brief",
-           "workload=W29 strike=crash-after at=99 stale=computedomains@1298",
-           // Of an old view of a DaemonSet that is gone its clique was made over and over (L6).
-           "workload=W15 manner=cdom strike=crash-after at=40 stale=daemonsets@1037+pods@1037 "
-           "end=brief",
-           // A clique that nobody may delete held a domain, and nobody said so (L2).
-           "workload=W27 strike=node-lost at=90",
-           // When to read again why pods wait ran away as time passed: it never rested (L6).
-           "workload=W31 strike=forbidden at=7",
-           // Of a daemon that crashed again after a reboot it was said that it comes up by itself,
-           // and not why it does not (L1).
-           "workload=W30 manner=cdom strike=node-lost watch=31 watches=frail end=brief",
-           "workload=W30 strike=node-lost watch=31 watches=frail end=brief",
+           // While a deletion waited for a job, status lost the members of a deleted clique, and
+           // the clique that was created again gave the index of one to another (S3).
+           "scenario=delete-children writer=controller fault=user-recreates at=97 order=mixed "
+           "seed=5 tail=short",
+           // A node label without a pod, on a silent node, kept other domains waiting (L5).
+           "scenario=delete-children writer=controller fault=node-lost at=32 tail=short",
+           // A stale clique made nodes Ready whose daemons did not exist (S1).
+           "scenario=move-to-another-rack fault=crash-after at=62 stale=computedomaincliques",
+           // After a create that failed once, a domain without a template was Ready (L1).
+           "scenario=template-name-taken fault=server-error at=49",
+           "scenario=template-name-taken writer=controller fault=too-many-requests at=50",
+           // From a stale cache of a deleted domain its template was created again and again (L6).
+           "scenario=two-domains-compete fault=crash-after at=85 "
+           "stale=computedomains@1250+pods@1250 tail=short",
+           "scenario=nodes-recreated fault=crash-after at=99 stale=computedomains@1298",
+           // From a stale cache of a deleted DaemonSet its clique was created again and again (L6).
+           "scenario=delete-children writer=controller fault=crash-after at=40 "
+           "stale=daemonsets@1037+pods@1037 "
+           "tail=short",
+           // A clique that the controller may not delete blocked a domain, and no condition said so
+           // (L2).
+           "scenario=nvidia-permissions fault=node-lost at=90",
+           // The next time to read why pods wait moved on with the clock: no rest (L6).
+           "scenario=taints-and-propagation fault=forbidden at=7",
+           // A condition said of a daemon that crashed after a reboot that it starts by itself, and
+           // not why it does not (L1).
+           "scenario=unhealthy-daemons writer=controller fault=node-lost watch=31 watches=flaky "
+           "tail=short",
+           "scenario=unhealthy-daemons fault=node-lost watch=31 watches=flaky tail=short",
        }) {
     std::istringstream words(text);
     std::string error;
-    const Plan plan = ParsePlan({std::istream_iterator<std::string>(words), {}}, error);
+    const RunSpec spec = ParseRunSpec({std::istream_iterator<std::string>(words), {}}, error);
     ASSERT_EQ(error, "");
-    lives.push_back({.plan = plan, .outcome = Live(plan)});
+    runs.push_back({.spec = spec, .outcome = Execute(spec)});
   }
-  ExpectClean(lives, static_cast<int>(lives.size()));
+  ExpectClean(runs, static_cast<int>(runs.size()));
 }
 
 class PlannerMutant : public testing::TestWithParam<int> {};
@@ -152,49 +159,74 @@ INSTANTIATE_TEST_SUITE_P(Rules, PlannerMutant,
                          testing::Range(0, static_cast<int>(Mutants().size())),
                          [](const auto& param) { return TestName(Mutants(), param.param); });
 
-TEST(Plan, IsReadBackFromItsOwnText) {
-  for (const Strike strike : kAllStrikes) {
-    const Plan plan = {.workload = "W17",
-                       .controller_writes = true,
-                       .own_daemons = true,
-                       .strike = strike,
-                       .at = 17,
-                       .watch = 5,
-                       .stale = "nodes+pods@1017",
-                       .mixed = true,
-                       .frail_watches = true,
-                       .two_leaders = true,
-                       .standby = true,
-                       .seed = 9,
-                       .brief = true,
-                       .mutant = "tear-down-forgets-a-role"};
-    std::istringstream text(ToString(plan));
+TEST(RunSpec, IsReadBackFromItsOwnText) {
+  for (const Fault fault : kAllFaults) {
+    const RunSpec spec = {.scenario = "clique-full",
+                          .controller_writes = true,
+                          .own_daemons = true,
+                          .fault = fault,
+                          .at = 17,
+                          .watch = 5,
+                          .stale = "nodes+pods@1017",
+                          .mixed = true,
+                          .flaky_watches = true,
+                          .two_leaders = true,
+                          .standby = true,
+                          .seed = 9,
+                          .short_tail = true,
+                          .mutant = "tear-down-forgets-a-role"};
+    std::istringstream text(ToString(spec));
     std::vector<std::string> words;
     for (std::string word; text >> word;) words.push_back(word);
     std::string error;
-    EXPECT_EQ(ToString(ParsePlan(words, error)), ToString(plan));
+    EXPECT_EQ(ToString(ParseRunSpec(words, error)), ToString(spec));
     EXPECT_EQ(error, "");
   }
-  for (const char* wrong : {"strike=never", "end=soon", "workload=W99", "mutant=x",
-                            "at=", "watch=x", "watches=x", "seed", "stale=Pods"}) {
+  for (const char* wrong : {"fault=never", "end=soon", "tail=brief", "manner=x", "scenario=W99",
+                            "mutant=x", "at=", "watch=x", "watches=x", "seed", "stale=Pods"}) {
     std::string error;
-    (void)ParsePlan({wrong}, error);
+    (void)ParseRunSpec({wrong}, error);
     EXPECT_NE(error, "") << wrong;
   }
 }
 
-TEST(Life, EqualPlansGiveEqualLives) {
+// Old failures stay replayable.
+TEST(RunSpec, IsReadFromTheTextOfOlderReplays) {
+  std::string error;
+  const auto read = [&](const std::vector<std::string>& words) {
+    return ToString(ParseRunSpec(words, error));
+  };
+  EXPECT_EQ(read({"workload=W15", "manner=cdom", "strike=node-lost", "at=32", "watches=frail",
+                  "seed=1", "end=brief"}),
+            "scenario=delete-children writer=controller fault=node-lost at=32 watches=flaky seed=1 "
+            "tail=short");
+  EXPECT_EQ(read({"workload=W1", "manner=reference", "strike=none", "watches=sound", "end=full"}),
+            "scenario=create-ready-delete writer=daemon fault=none at=0 seed=1");
+  EXPECT_EQ(error, "");
+}
+
+TEST(Scenarios, HaveNamesOfTheirOwn) {
+  std::set<std::string> names;
+  for (const Scenario& scenario : Scenarios()) {
+    names.insert({scenario.name, scenario.alias});
+    EXPECT_EQ(FindScenario(scenario.name), &scenario);
+    EXPECT_EQ(FindScenario(scenario.alias), &scenario);
+  }
+  EXPECT_EQ(names.size(), 2 * Scenarios().size());
+}
+
+TEST(Run, EqualSpecsGiveEqualRuns) {
   for (const bool two_leaders : {false, true}) {
-    const Plan plan = {
-        .strike = Strike::kCrashAfter, .at = 12, .two_leaders = two_leaders, .seed = 3};
-    EXPECT_EQ(Live(plan, true).trace, Live(plan, true).trace);
+    const RunSpec spec = {
+        .fault = Fault::kCrashAfter, .at = 12, .two_leaders = two_leaders, .seed = 3};
+    EXPECT_EQ(Execute(spec, true).trace, Execute(spec, true).trace);
   }
 }
 
 // What the controller writes, in turn, but the Lease.
-std::vector<std::string> WritesOf(const Plan& plan) {
+std::vector<std::string> WritesOf(const RunSpec& spec) {
   std::vector<std::string> writes;
-  for (const std::string& line : Live(plan, true).trace) {
+  for (const std::string& line : Execute(spec, true).trace) {
     const std::size_t at = line.find(" controller-1 ");
     const bool is_write = at != std::string::npos && line.find(" WATCH ") == std::string::npos &&
                           line.find(" GET ") == std::string::npos &&
@@ -204,67 +236,68 @@ std::vector<std::string> WritesOf(const Plan& plan) {
   return writes;
 }
 
-// Else all that a seed changes is for how long is waited at random.
-TEST(Life, MixedOrderIsWhatItsSeedSays) {
-  const Plan in_turn = {.seed = 1};
-  Plan other = in_turn;
+// Without it a seed changes only random waits.
+TEST(Run, MixedOrderIsWhatItsSeedSays) {
+  const RunSpec in_turn = {.seed = 1};
+  RunSpec other = in_turn;
   other.seed = 2;
   EXPECT_EQ(WritesOf(in_turn), WritesOf(other));
-  const Plan mixed = {.mixed = true, .seed = 1};
-  Plan other_mixed = mixed;
+  const RunSpec mixed = {.mixed = true, .seed = 1};
+  RunSpec other_mixed = mixed;
   other_mixed.seed = 2;
   EXPECT_NE(WritesOf(mixed), WritesOf(in_turn));
   EXPECT_NE(WritesOf(mixed), WritesOf(other_mixed));
-  EXPECT_EQ(Live(mixed, true).trace, Live(mixed, true).trace);
+  EXPECT_EQ(Execute(mixed, true).trace, Execute(mixed, true).trace);
 }
 
-TEST(Sweep, ALifeThatBranchesOffFromAMixedOneIsTheOneThatItsPlanLives) {
-  const std::vector<Life> lives =
+TEST(Sweep, BranchOfAMixedRun_IsTheRunOfItsSpec) {
+  const std::vector<RunResult> runs =
       Sweep({.mixed = true, .seed = 5},
-            {Strike::kCrashAfter, Strike::kWatchBreaks, Blow::AtWatches(Strike::kServerError)},
+            {Fault::kCrashAfter, Fault::kWatchBreaks, FaultSpec::AtWatches(Fault::kServerError)},
             7 * kCoarser, true);
-  EXPECT_GE(lives.size(), kCoarser == 1 ? 10U : 1U);
-  for (const Life& life : lives) {
-    const Outcome anew = Live(life.plan, true);
-    EXPECT_EQ(life.outcome.trace, anew.trace) << ToString(life.plan);
-    EXPECT_EQ(life.outcome.violations, anew.violations);
-    EXPECT_EQ(life.outcome.passes_at_once, anew.passes_at_once);
+  EXPECT_GE(runs.size(), kCoarser == 1 ? 10U : 1U);
+  for (const RunResult& run : runs) {
+    const Outcome again = Execute(run.spec, true);
+    EXPECT_EQ(run.outcome.trace, again.trace) << ToString(run.spec);
+    EXPECT_EQ(run.outcome.violations, again.violations);
+    EXPECT_EQ(run.outcome.passes_at_once, again.passes_at_once);
   }
 }
 
-TEST(Sweep, ALifeThatBranchesOffIsTheOneThatItsPlanLives) {
-  const std::vector<Life> lives =
-      Sweep({.controller_writes = true}, {{Strike::kCrashAfter, "pods"}, Strike::kConflict},
-            kCoarser, true);
-  // Not every life: those of both strikes come in turn.
+TEST(Sweep, BranchOfARun_IsTheRunOfItsSpec) {
+  const std::vector<RunResult> runs =
+      Sweep({.controller_writes = true}, {{Fault::kCrashAfter, "pods"}, Fault::kConflict}, kCoarser,
+            true);
+  // Not every run: the runs of both faults alternate.
   const std::size_t step = kCoarser == 1 ? 15 : 5;
-  for (std::size_t i = 0; i < lives.size(); i += step) {
-    const Outcome anew = Live(lives[i].plan, true);
-    EXPECT_EQ(lives[i].outcome.trace, anew.trace) << ToString(lives[i].plan);
-    EXPECT_EQ(lives[i].outcome.struck, anew.struck);
-    EXPECT_EQ(lives[i].outcome.violations, anew.violations);
+  for (std::size_t i = 0; i < runs.size(); i += step) {
+    const Outcome again = Execute(runs[i].spec, true);
+    EXPECT_EQ(runs[i].outcome.trace, again.trace) << ToString(runs[i].spec);
+    EXPECT_EQ(runs[i].outcome.faulted, again.faulted);
+    EXPECT_EQ(runs[i].outcome.violations, again.violations);
   }
 }
 
-TEST(Sweep, OpeningsOfWatchesOfEveryKindAreStruckByNumbersOfTheirOwn) {
-  const std::vector<Life> lives = Sweep(
-      {}, {Blow::AtWatches(Strike::kForbidden), Blow::AtWatches(Strike::kWatchBreaks)}, 1, true);
-  const int watches = lives.back().outcome.watches;
+TEST(Sweep, FaultsAtWatches_HitEveryKind_UnderTheirOwnNumbers) {
+  const std::vector<RunResult> runs = Sweep(
+      {}, {FaultSpec::AtWatches(Fault::kForbidden), FaultSpec::AtWatches(Fault::kWatchBreaks)}, 1,
+      true);
+  const int watches = runs.back().outcome.watches;
   std::set<std::string> kinds;
-  EXPECT_EQ(lives.size(), static_cast<std::size_t>(2 * watches + 1));
-  for (std::size_t i = 0; i + 1 < lives.size(); ++i) {
-    const Life& life = lives[i];
-    EXPECT_EQ(life.plan.at, 0);
-    EXPECT_TRUE(life.outcome.struck) << ToString(life.plan);
-    const auto is_struck = [](const std::string& line) { return line.ends_with("<- struck"); };
-    const auto struck = std::ranges::find_if(life.outcome.trace, is_struck);
-    ASSERT_NE(struck, life.outcome.trace.end());
-    const std::size_t at = struck->find(" WATCH /api");
-    ASSERT_NE(at, std::string::npos) << *struck;
-    const Target target = ParseTarget(http::Method::kGet, struck->substr(struck->find('/', at)));
+  EXPECT_EQ(runs.size(), static_cast<std::size_t>(2 * watches + 1));
+  for (std::size_t i = 0; i + 1 < runs.size(); ++i) {
+    const RunResult& run = runs[i];
+    EXPECT_EQ(run.spec.at, 0);
+    EXPECT_TRUE(run.outcome.faulted) << ToString(run.spec);
+    const auto has_fault = [](const std::string& line) { return line.ends_with("<- fault"); };
+    const auto faulted = std::ranges::find_if(run.outcome.trace, has_fault);
+    ASSERT_NE(faulted, run.outcome.trace.end());
+    const std::size_t at = faulted->find(" WATCH /api");
+    ASSERT_NE(at, std::string::npos) << *faulted;
+    const Target target = ParseTarget(http::Method::kGet, faulted->substr(faulted->find('/', at)));
     EXPECT_EQ(target.verb, "watch");
     kinds.insert(target.kind->resource.plural);
-    EXPECT_EQ(life.outcome.trace, Live(life.plan, true).trace) << ToString(life.plan);
+    EXPECT_EQ(run.outcome.trace, Execute(run.spec, true).trace) << ToString(run.spec);
   }
   RingLogger logger;
   compute_domain::Cache cache({std::string(kDriverNamespace)}, [](const std::string&) {}, logger);
@@ -273,21 +306,21 @@ TEST(Sweep, OpeningsOfWatchesOfEveryKindAreStruckByNumbersOfTheirOwn) {
   EXPECT_EQ(kinds, reflected);
 }
 
-// So a sweep leaves nothing out where it does not branch off.
-TEST(Sweep, AStrikeThatHitsNothingChangesNothing) {
-  const std::vector<Strike> strikes = {Strike::kConflict, Strike::kUserDeletes};
-  const std::vector<Life> lives = Sweep({}, {strikes.begin(), strikes.end()}, 1, true);
-  const Life& not_struck = lives.back();
-  EXPECT_FALSE(not_struck.outcome.struck);
+// So a sweep misses nothing where it does not branch off.
+TEST(Sweep, FaultThatDoesNotApply_ChangesNothing) {
+  const std::vector<Fault> faults = {Fault::kConflict, Fault::kUserDeletes};
+  const std::vector<RunResult> runs = Sweep({}, {faults.begin(), faults.end()}, 1, true);
+  const RunResult& without_fault = runs.back();
+  EXPECT_FALSE(without_fault.outcome.faulted);
   int hit_nothing = 0;
-  for (const Strike strike : strikes) {
-    for (int at = 1; at <= not_struck.outcome.requests; ++at) {
-      const bool was_lived = std::ranges::any_of(
-          lives, [&](const Life& l) { return l.plan.strike == strike && l.plan.at == at; });
-      if (was_lived || ++hit_nothing % (8 * kCoarser) != 0) continue;
-      const Outcome outcome = Live({.strike = strike, .at = at}, true);
-      EXPECT_FALSE(outcome.struck);
-      EXPECT_EQ(outcome.trace, not_struck.outcome.trace) << at;
+  for (const Fault fault : faults) {
+    for (int at = 1; at <= without_fault.outcome.requests; ++at) {
+      const bool was_run = std::ranges::any_of(
+          runs, [&](const RunResult& l) { return l.spec.fault == fault && l.spec.at == at; });
+      if (was_run || ++hit_nothing % (8 * kCoarser) != 0) continue;
+      const Outcome outcome = Execute({.fault = fault, .at = at}, true);
+      EXPECT_FALSE(outcome.faulted);
+      EXPECT_EQ(outcome.trace, without_fault.outcome.trace) << at;
     }
   }
   EXPECT_GT(hit_nothing, 20);

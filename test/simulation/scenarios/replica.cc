@@ -105,7 +105,7 @@ bool Replica::StepElector() {
   return true;
 }
 
-// What was seen is told whoever leads by now, as in the process.
+// Events are recorded whichever replica leads by now, as in the process.
 bool Replica::StepEvents() {
   const kube::EventRecorder::Next next = events_.Poll();
   events_until_ = next.until;
@@ -114,7 +114,7 @@ bool Replica::StepEvents() {
   return true;
 }
 
-// Of a step's requests each asks anew as it starts, as in the process.
+// Each request of a step asks the gate again as it starts, as in the process.
 base::Result<http::Response> Replica::SendOfPass(const http::Request& request) {
   if (const auto admitted = gate_.Admit(request); !admitted) {
     return tl::unexpected(admitted.error());

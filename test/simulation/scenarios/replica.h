@@ -72,7 +72,7 @@ class Replica {
   bool CatchUp() { return !std::exchange(options_.stale, {}).empty(); }
   // The server no longer knows the version that any open watch has come to: 410.
   void ExpireWatches();
-  // The connection of each open watch that has lived for so long is cut amid its next event.
+  // Breaks the connection of each open watch of at least this age, in the middle of its next event.
   void BreakWatches(std::chrono::seconds lived);
   [[nodiscard]] bool HasOpenWatch() const {
     return std::ranges::any_of(watches_, &Watcher::IsOpen);

@@ -10,19 +10,19 @@
 #include "pkg/base/check.h"
 #include "pkg/json/value.h"
 #include "test/simulation/scenarios/branch.h"
-#include "test/simulation/scenarios/scripts.h"
+#include "test/simulation/scenarios/scenarios.h"
 
 namespace simulation {
 
 namespace {
 
-// How a branch tells its outcome.
+// How a branch reports its outcome.
 std::string Encode(const Outcome& outcome) {
   const auto texts = [](const std::vector<std::string>& lines) {
     return json::Value::Array(json::Value::Items(lines.begin(), lines.end()));
   };
   return json::Serialize(json::Value::Object({{"violations", texts(outcome.violations)},
-                                              {"struck", outcome.struck},
+                                              {"faulted", outcome.faulted},
                                               {"requests", outcome.requests},
                                               {"watches", outcome.watches},
                                               {"passes_at_once", outcome.passes_at_once},
@@ -35,7 +35,7 @@ Outcome Decode(const base::Result<std::string>& report) {
   const auto number = [&](const char* name) {
     return static_cast<int>((*told)[name].AsInt().value_or(0));
   };
-  Outcome outcome = {.struck = (*told)["struck"].AsBool(),
+  Outcome outcome = {.faulted = (*told)["faulted"].AsBool(),
                      .requests = number("requests"),
                      .watches = number("watches"),
                      .passes_at_once = number("passes_at_once")};
@@ -48,98 +48,98 @@ Outcome Decode(const base::Result<std::string>& report) {
   return outcome;
 }
 
-// Of the life in which nothing strikes `plan`, and that one replica leads; and of the one that it
-// may come to as well, if there is one. They are lived once.
-const std::vector<Course>& CoursesOf(Plan plan) {
+// The courses of `spec` without a fault and with one leader: the usual one, and the other one that
+// the scenario may take, if any. Each is run once.
+const std::vector<Course>& CoursesOf(RunSpec spec) {
   static std::map<std::string, std::vector<Course>> all;
-  plan.strike = Strike::kNone;
-  plan.at = 0;
-  plan.watch = 0;
-  plan.stale.clear();
-  plan.two_leaders = false;
-  plan.standby = false;
-  plan.mixed = false;
-  plan.frail_watches = false;
-  plan.brief = false;
-  plan.seed = Plan().seed;  // Says nothing where all move in turn.
-  const auto [it, is_new] = all.try_emplace(ToString(plan));
+  spec.fault = Fault::kNone;
+  spec.at = 0;
+  spec.watch = 0;
+  spec.stale.clear();
+  spec.two_leaders = false;
+  spec.standby = false;
+  spec.mixed = false;
+  spec.flaky_watches = false;
+  spec.short_tail = false;
+  spec.seed = RunSpec().seed;  // Without effect where actors move in turn.
+  const auto [it, is_new] = all.try_emplace(ToString(spec));
   if (!is_new) return it->second;
-  const Script& script = *FindScript(plan.workload);
-  for (const auto& live : {script.live, script.live_otherwise}) {
-    if (live == nullptr) continue;
-    World world(plan, false);
-    world.Live(live);
+  const Scenario& scenario = *FindScenario(spec.scenario);
+  for (const auto& course : {scenario.run, scenario.run_otherwise}) {
+    if (course == nullptr) continue;
+    World world(spec, false);
+    world.Execute(course);
     it->second.push_back(world.course());
   }
   return it->second;
 }
 
-// Lives the life that is not struck, and from each of its requests on the struck ones.
+// Executes the run without a fault; each run with a fault branches off at its request.
 class Sweeper {
  public:
-  Sweeper(const Plan& plan, std::vector<Blow> blows, int every, bool trace)
-      : blows_(std::move(blows)),
+  Sweeper(const RunSpec& spec, std::vector<FaultSpec> faults, int every, bool trace)
+      : faults_(std::move(faults)),
         every_(every),
-        may_be_brief_(every > 1),
-        tried_(blows_.size()),
-        world_(plan, trace, [this](const http::Request& request) { BranchOff(request); }) {}
+        may_be_short_(every > 1),
+        tried_(faults_.size()),
+        world_(spec, trace, [this](const http::Request& request) { BranchOff(request); }) {}
 
-  std::vector<Life> Run() {
-    world_.Expect(CoursesOf(world_.plan()));
-    world_.Live();
+  std::vector<RunResult> Execute() {
+    world_.Expect(CoursesOf(world_.spec()));
+    world_.Execute();
     if (branch_) branch_->End(Encode(world_.outcome()));
     while (!in_flight_.empty()) Collect();
-    lives_.push_back({.plan = world_.plan(), .outcome = world_.outcome()});
-    return std::move(lives_);
+    runs_.push_back({.spec = world_.spec(), .outcome = world_.outcome()});
+    return std::move(runs_);
   }
 
  private:
   static constexpr std::size_t kAtOnce = 2;
-  struct InFlightAction {
+  struct InFlightBranch {
     Branch branch = {};
-    std::size_t life = 0;  // In lives_.
+    std::size_t run = 0;  // In runs_.
   };
 
-  // Of each blow's lives one in four goes on to the end of the script.
-  bool IsBrief(std::size_t blow) {
+  // Of the runs of each fault, one in four goes on to the end of its scenario.
+  bool EndsShort(std::size_t fault) {
     constexpr std::size_t kInFull = 4;
-    return may_be_brief_ && (blow + tried_[blow]++) % kInFull != 0;
+    return may_be_short_ && (fault + tried_[fault]++) % kInFull != 0;
   }
 
   void BranchOff(const http::Request& request) {
     if (branch_) return;
     const bool is_watch = IsWatch(request);
     const int number = is_watch ? world_.outcome().watches : world_.outcome().requests;
-    for (std::size_t i = 0; i < blows_.size(); ++i) {
-      if (blows_[i].at_watches != is_watch) continue;
+    for (std::size_t i = 0; i < faults_.size(); ++i) {
+      if (faults_[i].at_watches != is_watch) continue;
       const bool is_its_turn = (number + static_cast<int>(i)) % every_ == 0;
-      if (!is_its_turn || !world_.Hits(blows_[i].strike, request)) continue;
-      Plan plan = world_.plan();
-      plan.strike = blows_[i].strike;
-      plan.stale = StaleOf(blows_[i].stale(number));
-      (is_watch ? plan.watch : plan.at) = number;
-      plan.brief = IsBrief(i);
+      if (!is_its_turn || !world_.Applies(faults_[i].fault, request)) continue;
+      RunSpec spec = world_.spec();
+      spec.fault = faults_[i].fault;
+      spec.stale = StaleOf(faults_[i].stale(number));
+      (is_watch ? spec.watch : spec.at) = number;
+      spec.short_tail = EndsShort(i);
       if (in_flight_.size() == kAtOnce) Collect();
-      world_.JudgeSoFar();
+      world_.RunOraclesSoFar();
       const Branch branch = Branch::Begin();
       if (branch.IsHere()) {
         branch_ = branch;
-        world_.GoOnWith(plan);
+        world_.ContinueAs(spec);
         return;
       }
-      in_flight_.push_back({.branch = branch, .life = lives_.size()});
-      lives_.push_back({.plan = plan, .outcome = {}, .blow = i});
+      in_flight_.push_back({.branch = branch, .run = runs_.size()});
+      runs_.push_back({.spec = spec, .outcome = {}, .fault_number = i});
     }
   }
 
-  // What has become of the oldest branch.
+  // Takes the outcome of the oldest branch.
   void Collect() {
-    const InFlightAction oldest = in_flight_.front();
+    const InFlightBranch oldest = in_flight_.front();
     in_flight_.pop_front();
-    lives_[oldest.life].outcome = Decode(oldest.branch.Wait());
+    runs_[oldest.run].outcome = Decode(oldest.branch.Wait());
   }
 
-  // Each kind with the revision that so many writes ago was the newest, but none before the life.
+  // Each kind with the revision that was the newest `age` writes ago, or the start of the run.
   std::string StaleOf(const Stale& view) {
     if (view.age == 0) return view.kinds;
     const std::vector<Change>& changes = world_.cluster().store().history().changes();
@@ -153,30 +153,31 @@ class Sweeper {
     return stale;
   }
 
-  const std::vector<Blow> blows_;
+  const std::vector<FaultSpec> faults_;
   const int every_;
-  const bool may_be_brief_;
-  std::vector<std::size_t> tried_;  // How often, of each blow.
-  std::vector<Life> lives_;
-  std::deque<InFlightAction> in_flight_;
+  const bool may_be_short_;
+  std::vector<std::size_t> tried_;  // How often, by fault.
+  std::vector<RunResult> runs_;
+  std::deque<InFlightBranch> in_flight_;
   std::optional<Branch> branch_;  // In a branch: itself.
   World world_;
 };
 
 }  // namespace
 
-Outcome Live(const Plan& plan, bool trace) {
-  World world(plan, trace);
-  if (!IsPlain(plan)) world.Expect(CoursesOf(plan));
-  world.Live();
+Outcome Execute(const RunSpec& spec, bool trace) {
+  World world(spec, trace);
+  if (!IsPlain(spec)) world.Expect(CoursesOf(spec));
+  world.Execute();
   return world.outcome();
 }
 
-std::vector<Life> Sweep(const Plan& base, std::vector<Blow> blows, int every, bool trace) {
-  CHECK(!blows.empty() && base.strike == Strike::kNone && base.stale.empty() && every > 0);
-  Plan plan = base;
-  plan.strike = blows.front().strike;  // At no request, but a life that may be struck.
-  return Sweeper(plan, std::move(blows), every, trace).Run();
+std::vector<RunResult> Sweep(const RunSpec& base, std::vector<FaultSpec> faults, int every,
+                             bool trace) {
+  CHECK(!faults.empty() && base.fault == Fault::kNone && base.stale.empty() && every > 0);
+  RunSpec spec = base;
+  spec.fault = faults.front().fault;  // At no request; but the run is one with a fault.
+  return Sweeper(spec, std::move(faults), every, trace).Execute();
 }
 
 }  // namespace simulation

@@ -1,4 +1,4 @@
-// Whole lives in the simulation: one plan, or a plan and every strike at every request of it.
+// Whole runs of the simulation: one run, or one run for each fault at each request.
 #pragma once
 
 #include <cstddef>
@@ -7,51 +7,51 @@
 #include <utility>
 #include <vector>
 
-#include "test/simulation/scenarios/scenario.h"
+#include "test/simulation/scenarios/run_spec.h"
 #include "test/simulation/scenarios/world.h"
 
 namespace simulation {
 
-[[nodiscard]] Outcome Live(const Plan& plan, bool trace = false);
+[[nodiscard]] Outcome Execute(const RunSpec& spec, bool trace = false);
 
-// A life that was lived, and the plan that lives it again.
-struct Life {
-  Plan plan = {};
+// A run that was executed; `spec` executes it again.
+struct RunResult {
+  RunSpec spec = {};
   Outcome outcome = {};
-  std::size_t blow = 0;  // Of a sweep's: which.
+  std::size_t fault_number = 0;  // Its place in the faults of the sweep.
 };
 
-// What is old after a strike: of kinds by plural ("nodes+pods"; empty: nothing), and by how many
-// writes; 0: as old as the life.
+// Which kinds (by plural: "nodes+pods"; empty: none) are stale after a fault, and by how many
+// writes. 0: since the start of the run.
 struct Stale {
   std::string kinds = {};
   int age = 0;
 };
 
-// What strikes, and what is old then: the same at each request, or what is drawn for it.
-struct Blow {
+// A fault, and what is stale then: the same at each request, or drawn for each.
+struct FaultSpec {
   using Draw = std::function<Stale(int at)>;
-  Blow(Strike what, std::string kinds = {}, int age = 0)
-      : strike(what), stale([what_is = Stale{std::move(kinds), age}](int) { return what_is; }) {}
-  Blow(Strike what, Draw draw) : strike(what), stale(std::move(draw)) {}
+  FaultSpec(Fault what, std::string kinds = {}, int age = 0)
+      : fault(what), stale([what_is = Stale{std::move(kinds), age}](int) { return what_is; }) {}
+  FaultSpec(Fault what, Draw draw) : fault(what), stale(std::move(draw)) {}
   // At openings of watches, not at other requests.
-  [[nodiscard]] static Blow AtWatches(Strike what) {
-    Blow blow = what;
-    blow.at_watches = true;
-    return blow;
+  [[nodiscard]] static FaultSpec AtWatches(Fault what) {
+    FaultSpec spec = what;
+    spec.at_watches = true;
+    return spec;
   }
-  Strike strike = Strike::kNone;
+  Fault fault = Fault::kNone;
   Draw stale = {};
   bool at_watches = false;
 };
 
-// The lives in which one of `blows` hits something, for each request of the life without: in the
-// order of the requests, and last the life that none hits, under the first blow at request 0. A
-// life begins as the one that is not struck, so it branches off from that at its request.
+// One run for each pair of a request of `base` and a fault that applies there, in the order of the
+// requests; and last the run without a fault, which has the first fault at request 0. A run with a
+// fault begins as the run without, so it branches off from that at its request.
 //
-// With `every` n, of each n requests in a row a blow is tried at one, each blow at another than
-// the one before it. `base` has neither strike nor stale kind.
-[[nodiscard]] std::vector<Life> Sweep(const Plan& base, std::vector<Blow> blows, int every = 1,
-                                      bool trace = false);
+// With `every` n, each fault is tried at one of n successive requests, each fault at another than
+// the one before it. `base` has neither a fault nor a stale kind.
+[[nodiscard]] std::vector<RunResult> Sweep(const RunSpec& base, std::vector<FaultSpec> faults,
+                                           int every = 1, bool trace = false);
 
 }  // namespace simulation

@@ -9,40 +9,42 @@
 namespace simulation {
 namespace {
 
-// W6 has a phase for each way to join and to leave.
-constexpr const char* kLong = "W6";
+// It has a phase for each way to join and to leave.
+constexpr const char* kLongScenario = "join-leave-rejoin";
 
-TEST(BriefLife, IsCleanAndShorterThanTheWholeOne) {
-  Plan plan = {.workload = kLong, .strike = Strike::kCrashAfter, .at = 12};
-  const Outcome whole = Live(plan);
-  plan.brief = true;
-  const Outcome brief = Live(plan);
-  EXPECT_EQ(brief.violations, std::vector<std::string>());
-  EXPECT_TRUE(brief.struck);
-  EXPECT_LT(brief.requests, whole.requests * 3 / 4);
+TEST(ShortTail, IsCleanAndShorterThanAFullOne) {
+  RunSpec spec = {.scenario = kLongScenario, .fault = Fault::kCrashAfter, .at = 12};
+  const Outcome full_run = Execute(spec);
+  spec.short_tail = true;
+  const Outcome short_run = Execute(spec);
+  EXPECT_EQ(short_run.violations, std::vector<std::string>());
+  EXPECT_TRUE(short_run.faulted);
+  EXPECT_LT(short_run.requests, full_run.requests * 3 / 4);
 }
 
-TEST(BriefLife, IsWholeWhereNothingStrikes) {
-  const Plan whole = {.workload = kLong};
-  Plan brief = whole;
-  brief.brief = true;
-  EXPECT_EQ(Live(brief, true).trace, Live(whole, true).trace);
+TEST(ShortTail, IsFull_WithoutAFault) {
+  const RunSpec full_run = {.scenario = kLongScenario};
+  RunSpec short_run = full_run;
+  short_run.short_tail = true;
+  EXPECT_EQ(Execute(short_run, true).trace, Execute(full_run, true).trace);
 }
 
-TEST(Sweep, MostLivesOfASampleAreBriefAndEachIsTheOneThatItsPlanLives) {
-  const std::vector<Life> lives = Sweep({.workload = kLong}, {Strike::kCrashAfter}, 11, true);
-  const auto brief = std::ranges::count_if(lives, [](const Life& life) { return life.plan.brief; });
-  EXPECT_GT(brief, std::ssize(lives) / 2);
-  EXPECT_LT(brief, std::ssize(lives) - 1) << "none of those that are struck is whole";
-  for (const Life& life : lives) {
-    EXPECT_EQ(life.outcome.trace, Live(life.plan, true).trace) << ToString(life.plan);
+TEST(Sweep, MostRunsOfASampleHaveAShortTail_AndAreTheRunsOfTheirSpecs) {
+  const std::vector<RunResult> runs =
+      Sweep({.scenario = kLongScenario}, {Fault::kCrashAfter}, 11, true);
+  const auto short_run =
+      std::ranges::count_if(runs, [](const RunResult& run) { return run.spec.short_tail; });
+  EXPECT_GT(short_run, std::ssize(runs) / 2);
+  EXPECT_LT(short_run, std::ssize(runs) - 1) << "no run with a fault has a full tail";
+  for (const RunResult& run : runs) {
+    EXPECT_EQ(run.outcome.trace, Execute(run.spec, true).trace) << ToString(run.spec);
   }
 }
 
-// The reasons of the controller's Events of its domains that are there when the life is over.
-std::set<std::string> ToldIn(const Plan& plan) {
-  World world(plan, false);
-  world.Live();
+// The reasons of the Events that the controller has recorded at the end of the run.
+std::set<std::string> ReasonsIn(const RunSpec& spec) {
+  World world(spec, false);
+  world.Execute();
   EXPECT_EQ(world.outcome().violations, Violations());
   std::set<std::string> reasons;
   for (const auto& [key, event] : world.All(Kind::kEvent)) {
@@ -54,10 +56,10 @@ std::set<std::string> ToldIn(const Plan& plan) {
   return reasons;
 }
 
-TEST(Events, OfTheControllerTellWhatBefellItsDomains) {
-  EXPECT_EQ(ToldIn({.workload = "W1"}),
+TEST(Events, OfTheControllerSayWhatHappenedToItsDomains) {
+  EXPECT_EQ(ReasonsIn({.scenario = "create-ready-delete"}),
             std::set<std::string>({"AllMembersReady", "MembersNotReady"}));
-  EXPECT_EQ(ToldIn({.workload = "W16"}),
+  EXPECT_EQ(ReasonsIn({.scenario = "template-name-taken"}),
             std::set<std::string>({"AllMembersReady", "TemplateNameTaken"}));
 }
 

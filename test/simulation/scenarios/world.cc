@@ -10,7 +10,7 @@
 #include "test/simulation/apiserver/shipped_policies.h"
 #include "test/simulation/mutants/mutants.h"
 #include "test/simulation/oracles/daemon_oracles.h"
-#include "test/simulation/scenarios/scripts.h"
+#include "test/simulation/scenarios/scenarios.h"
 
 namespace simulation {
 
@@ -19,38 +19,38 @@ namespace {
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-constexpr int kStepsMax = 500'000;      // Of one life; some hundred are usual.
-constexpr auto kRest = seconds(75);     // Nothing of the controller due for this long is rest.
-constexpr auto kLifeMax = minutes(60);  // Of virtual time, for one phase.
+constexpr int kStepsMax = 500'000;       // Of one run; some hundreds are usual.
+constexpr auto kRest = seconds(75);      // Nothing of the controller due for this long is rest.
+constexpr auto kPhaseMax = minutes(60);  // Of virtual time, for one phase.
 const std::string kLostNode = "node-b";
 
 // How long what is written may be late because of a fault: if the process dies, until its Lease is
 // over, and it is tried again.
 constexpr auto kHealing = seconds(20);
 
-// And how much longer it may take until all is at rest; and who lacks rights asks for them ever
-// more rarely.
+// And how much longer it may take until all is at rest; and a controller that lacks permissions
+// backs off.
 constexpr auto kHealedWithin = seconds(180);
 constexpr auto kAsksWithin = seconds(120);
 
 // How long a process stands still: until its Lease has been over for a while.
 constexpr auto kFrozen = seconds(30);
 
-// How long who joins is kept waiting for others at the most.
+// How long a node that joins waits for others at most.
 constexpr auto kLongestWindow = seconds(16);
 
-constexpr seconds kOldViewMax = minutes(5);  // Of a phase.
+constexpr seconds kStaleMax = minutes(5);  // Of a phase.
 
-// One that is cut earlier is opened again ever later.
-constexpr auto kFrailAfter = seconds(1);
+// The back-off of a watch that breaks earlier grows.
+constexpr auto kFlakyAfter = seconds(1);
 
 constexpr std::chrono::seconds kClocksApart{10};
 constexpr int kDriftPerMillion = 10'000;
 
 // Of two replicas the hosts' clocks differ, and drift apart.
-Skew SkewOf(const Plan& plan, std::size_t slot) {
-  if (!plan.two_leaders && !plan.standby) return {};
-  std::mt19937_64 random(2 * plan.seed + slot);
+Skew SkewOf(const RunSpec& spec, std::size_t slot) {
+  if (!spec.two_leaders && !spec.standby) return {};
+  std::mt19937_64 random(2 * spec.seed + slot);
   const auto drawn = [&](int most) {
     return static_cast<int>(random() % static_cast<std::uint64_t>(2 * most + 1)) - most;
   };
@@ -94,12 +94,12 @@ std::string WhyRefused(const ObjectStore& store, const ObjectStore::Admission& w
 }
 
 // What a server says that does not do what it is asked.
-http::Response Missing(Strike strike) {
+http::Response Missing(Fault fault) {
   Reply reply = Failed(409, "Conflict", "the object has been modified");
   http::Response response;
-  if (strike == Strike::kForbidden) reply = Failed(403, "Forbidden", "not today");
-  if (strike == Strike::kServerError) reply = Failed(500, "InternalError", "etcd has no leader");
-  if (strike == Strike::kTooManyRequests) {
+  if (fault == Fault::kForbidden) reply = Failed(403, "Forbidden", "not today");
+  if (fault == Fault::kServerError) reply = Failed(500, "InternalError", "etcd has no leader");
+  if (fault == Fault::kTooManyRequests) {
     reply = Failed(429, "TooManyRequests", "too many requests");
     response.retry_after = seconds(1);
   }
@@ -110,13 +110,13 @@ http::Response Missing(Strike strike) {
 
 }  // namespace
 
-void World::GoOnWith(const Plan& plan) { plan_ = plan; }
+void World::ContinueAs(const RunSpec& spec) { spec_ = spec; }
 
-World::World(const Plan& plan, bool trace, BeforeRequest before_request)
-    : plan_(plan),
+World::World(const RunSpec& spec, bool trace, BeforeRequest before_request)
+    : spec_(spec),
       trace_(trace),
       before_request_(std::move(before_request)),
-      random_(plan.seed),
+      random_(spec.seed),
       daemons_(
           cluster_.server(), cluster_.store(),
           [this](const std::string& client, const http::Request& request) {
@@ -125,18 +125,18 @@ World::World(const Plan& plan, bool trace, BeforeRequest before_request)
           [this](const std::string& client, const http::Request& request) {
             return OpenWatch(client, request);
           },
-          [this](const std::string& node) { cluster_.agent(node).Wake(); }, plan.seed) {
-  if (plan_.own_daemons) cluster_.RunDaemonsBy(daemons_);
-  if (!FindScript(plan_.workload)->has_nvidias_rights) {
+          [this](const std::string& node) { cluster_.agent(node).Wake(); }, spec.seed) {
+  if (spec_.own_daemons) cluster_.RunDaemonsBy(daemons_);
+  if (!FindScenario(spec_.scenario)->has_nvidia_permissions) {
     cluster_.server().Refuse([](const std::string& client, const Target& target) {
-      return client.starts_with("controller") && !ShippedRights::OfController().Allow(target);
+      return client.starts_with("controller") && !ShippedPermissions::OfController().Allow(target);
     });
     cluster_.store().Admit([this](const ObjectStore::Admission& write) {
       const std::string why = WhyRefused(cluster_.store(), write);
       return why.empty() ? WhyOverQuota(write) : why;
     });
   } else {
-    suspects_.may_read_claims = false;
+    system_.may_read_claims = false;
     cluster_.server().Refuse([](const std::string& client, const Target& target) {
       const std::string& of = target.kind->resource.plural;
       const kube::Permission right = {
@@ -147,26 +147,26 @@ World::World(const Plan& plan, bool trace, BeforeRequest before_request)
   }
   // The first keeps the order of the kinds.
   std::vector<Kind> kinds(kAllKinds.begin(), kAllKinds.end());
-  std::mt19937_64 order(plan.seed);
-  if (plan.seed > 1) std::ranges::shuffle(kinds, order);
+  std::mt19937_64 order(spec.seed);
+  if (spec.seed > 1) std::ranges::shuffle(kinds, order);
   cluster_.namespace_controller().SetOrder(std::move(kinds));
   cluster_.AddNamespace("train");
   cluster_.AddNamespace("lab");
-  for (const auto& [node, clique] : FindScript(plan_.workload)->nodes) {
+  for (const auto& [node, clique] : FindScenario(spec_.scenario)->nodes) {
     NodeAgent& agent = cluster_.AddNode(node, clique);
-    if (!plan_.controller_writes) agent.LookNowAndThen();
+    if (!spec_.controller_writes) agent.LookNowAndThen();
   }
   cluster_.Settle();
   start_ = cluster_.store().revision();
-  suspects_.daemon_image = ReplicaOptions().image;
-  suspects_.says_all = true;
-  if (plan_.two_leaders || plan_.standby || plan_.mixed) suspects_.pace = kLongestWindow;
+  system_.daemon_image = ReplicaOptions().image;
+  system_.says_all = true;
+  if (spec_.two_leaders || spec_.standby || spec_.mixed) system_.pace = kLongestWindow;
   // It is late in hearing of pods, and then of the clique that it wrote.
-  if (plan_.mixed) suspects_.delay += 2 * Replica::kLagMax;
-  suspects_.elect = !plan_.two_leaders;
-  if (plan_.two_leaders || plan_.standby) {
-    suspects_.clocks_apart = kClocksApart;
-    suspects_.clocks_drift_per_million = kDriftPerMillion;
+  if (spec_.mixed) system_.delay += 2 * Replica::kLagMax;
+  system_.elect = !spec_.two_leaders;
+  if (spec_.two_leaders || spec_.standby) {
+    system_.clocks_apart = kClocksApart;
+    system_.clocks_drift_per_million = kDriftPerMillion;
   }
 }
 
@@ -211,7 +211,7 @@ void World::CreateDomain(const DomainName& domain) {
 }
 
 void World::UserDeletes(const DomainName& domain, const std::string& propagation) {
-  if (!DomainLives(domain)) return;
+  if (!DomainIsLive(domain)) return;
   Note("-- the user deletes the domain " + kube::ToString(domain.key));
   cluster_.DeleteDomain(domain.key, propagation);
 }
@@ -244,9 +244,9 @@ void World::UserEdits(Kind kind, const kube::ObjectKey& key,
 }
 
 void World::UpgradeController(const std::string& image) {
-  suspects_.daemon_image = image;
-  // Who comes waits until the Lease of who went is over.
-  suspects_.excuses.push_back({.from = cluster_.now(), .until = cluster_.now() + kHealing});
+  system_.daemon_image = image;
+  // The new process waits until the Lease of the old one has expired.
+  system_.excuses.push_back({.from = cluster_.now(), .until = cluster_.now() + kHealing});
   for (std::size_t slot = 0; slot < replicas_.size(); ++slot) {
     replicas_[slot].reset();
     StartReplica(slot, {});
@@ -276,48 +276,48 @@ bool World::StepUser() {
 }
 
 void World::LoseNode() {
-  suspects_.pace = kLongestWindow;
+  system_.pace = kLongestWindow;
   Note("-- " + kLostNode + " falls silent");
   cluster_.FailNode(kLostNode);
   node_is_lost_ = true;
 }
 
-// ---- Requests, and what strikes them.
+// ---- Requests and faults.
 
 void World::StartReplica(std::size_t slot, std::map<std::string, Revision> stale) {
   const std::string client = "controller-" + std::to_string(++processes_);
-  suspects_.clients.insert(client);
+  system_.clients.insert(client);
   Note("-- process " + client + " starts");
   const ReplicaOptions options = {.client = client,
-                                  .elects = !plan_.two_leaders,
-                                  .controller_writes = plan_.controller_writes,
-                                  .mixed = plan_.mixed,
-                                  .image = suspects_.daemon_image,
-                                  .rules = FindMutant(plan_.mutant)->rules,
+                                  .elects = !spec_.two_leaders,
+                                  .controller_writes = spec_.controller_writes,
+                                  .mixed = spec_.mixed,
+                                  .image = system_.daemon_image,
+                                  .rules = FindMutant(spec_.mutant)->rules,
                                   .stale = std::move(stale),
-                                  .seed = plan_.seed + static_cast<std::uint64_t>(processes_),
-                                  .skew = SkewOf(plan_, slot)};
+                                  .seed = spec_.seed + static_cast<std::uint64_t>(processes_),
+                                  .skew = SkewOf(spec_, slot)};
   replicas_[slot] = std::make_unique<Replica>(
       cluster_.server(), options,
       [this, client](const http::Request& request) { return ServeRequest(client, request); },
       [this, client](const http::Request& request) { return OpenWatch(client, request); });
 }
 
-bool World::Hits(Strike strike, const http::Request& request) const {
-  switch (strike) {
-    case Strike::kNone:
+bool World::Applies(Fault fault, const http::Request& request) const {
+  switch (fault) {
+    case Fault::kNone:
       return false;
-    case Strike::kConflict:
+    case Fault::kConflict:
       return request.method != http::Method::kGet;
-    case Strike::kUserDeletes:
-    case Strike::kUserRecreates:
-      return first_ && DomainLives(*first_);
-    case Strike::kWatchBreaks:
+    case Fault::kUserDeletes:
+    case Fault::kUserRecreates:
+      return first_ && DomainIsLive(*first_);
+    case Fault::kWatchBreaks:
       return IsWatch(request) || std::ranges::any_of(replicas_, [](const auto& replica) {
                return replica->HasOpenWatch();
              });
-    case Strike::kImexEnds:
-    case Strike::kDaemonDies:
+    case Fault::kImexEnds:
+    case Fault::kDaemonDies:
       return daemons_.Victim(kLostNode) != nullptr;
     default:
       return true;
@@ -335,17 +335,17 @@ base::Result<http::Response> World::ServeRequest(const std::string& client,
     ++outcome_.requests;
     if (before_request_) before_request_(request);
   }
-  const bool strikes = counts && outcome_.requests == plan_.at && Hits(plan_.strike, request);
+  const bool has_fault = counts && outcome_.requests == spec_.at && Applies(spec_.fault, request);
   const std::string text = client + " " + std::string(http::ToString(request.method)) + " " +
-                           request.path + (strikes ? "   <- struck" : "");
-  if (!strikes) {
+                           request.path + (has_fault ? "   <- fault" : "");
+  if (!has_fault) {
     http::Response response = cluster_.server().Handle(client, request);
     if (counts) Note(text + " " + std::to_string(response.status));
     return response;
   }
   Note(text);
-  return StrikeRequest<http::Response>(client, request,
-                                       [&] { return cluster_.server().Handle(client, request); });
+  return InjectFault<http::Response>(client, request,
+                                     [&] { return cluster_.server().Handle(client, request); });
 }
 
 base::Result<WatchStream> World::OpenWatch(const std::string& client,
@@ -355,102 +355,102 @@ base::Result<WatchStream> World::OpenWatch(const std::string& client,
     ++outcome_.watches;
     if (before_request_) before_request_(request);
   }
-  const bool strikes = counts && outcome_.watches == plan_.watch && Hits(plan_.strike, request);
-  const std::string text = client + " WATCH " + request.path + (strikes ? "   <- struck" : "");
+  const bool has_fault = counts && outcome_.watches == spec_.watch && Applies(spec_.fault, request);
+  const std::string text = client + " WATCH " + request.path + (has_fault ? "   <- fault" : "");
   const auto open = [&] { return cluster_.server().OpenWatch(client, request); };
-  if (!strikes) {
+  if (!has_fault) {
     WatchStream stream = open();
     if (counts) Note(text + " " + std::to_string(stream.opening().status));
     return stream;
   }
   Note(text);
-  if (plan_.strike != Strike::kWatchBreaks) {
-    return StrikeRequest<WatchStream>(client, request, open);
+  if (spec_.fault != Fault::kWatchBreaks) {
+    return InjectFault<WatchStream>(client, request, open);
   }
-  outcome_.struck = true;
-  ExcuseStrike();
+  outcome_.faulted = true;
+  ExcuseFault();
   WatchStream stream = open();
   stream.Break();
   return stream;
 }
 
-void World::ExcuseStrike() {
-  if (!ChangesNothing(plan_)) return;  // It does not hinder the controller itself.
-  const auto stands_still = plan_.strike == Strike::kFreezes ? kFrozen : seconds(0);
-  suspects_.excuses.push_back(
+void World::ExcuseFault() {
+  if (!ChangesNothing(spec_)) return;  // It does not hinder the controller itself.
+  const auto stands_still = spec_.fault == Fault::kFreezes ? kFrozen : seconds(0);
+  system_.excuses.push_back(
       {.from = cluster_.now(), .until = cluster_.now() + stands_still + kHealing});
-  const auto newest = plan_.strike == Strike::kViewsStall ? cluster_.store().revision() : start_;
-  for (const auto& [kind, view] : ParseStale(plan_.stale, static_cast<std::int64_t>(newest))) {
+  const auto newest = spec_.fault == Fault::kViewsStall ? cluster_.store().revision() : start_;
+  for (const auto& [kind, view] : ParseStale(spec_.stale, static_cast<std::int64_t>(newest))) {
     // Up to the next change it was the truth.
     const std::vector<Change>& changes = cluster_.store().history().changes();
     const auto next = std::ranges::upper_bound(changes, static_cast<Revision>(view), {},
                                                [](const Change& c) { return c.revision(); });
-    suspects_.excuses.push_back({.from = next == changes.end() ? cluster_.now() : next->time});
+    system_.excuses.push_back({.from = next == changes.end() ? cluster_.now() : next->time});
   }
 }
 
 template <typename Reply>
-base::Result<Reply> World::StrikeRequest(const std::string& client, const http::Request& request,
-                                         const std::function<Reply()>& serve) {
-  outcome_.struck = true;
-  ExcuseStrike();
-  switch (plan_.strike) {
-    case Strike::kNone:
+base::Result<Reply> World::InjectFault(const std::string& client, const http::Request& request,
+                                       const std::function<Reply()>& serve) {
+  outcome_.faulted = true;
+  ExcuseFault();
+  switch (spec_.fault) {
+    case Fault::kNone:
       break;
-    case Strike::kCrashBefore:
+    case Fault::kCrashBefore:
       throw ProcessDied();
-    case Strike::kCrashAfter:
+    case Fault::kCrashAfter:
       (void)serve();
       throw ProcessDied();
-    case Strike::kReplyLost: {
+    case Fault::kReplyLost: {
       (void)serve();
       const bool is_write = request.method != http::Method::kGet;
       return base::Fail(
           is_write ? base::ErrorCode::kUnknownOutcome : base::ErrorCode::kDeadlineExceeded,
           "the reply was lost");
     }
-    case Strike::kConflict:
-    case Strike::kForbidden:
-    case Strike::kTooManyRequests:
-    case Strike::kServerError:
-      return Reply(Missing(plan_.strike));
-    case Strike::kUserDeletes:
+    case Fault::kConflict:
+    case Fault::kForbidden:
+    case Fault::kTooManyRequests:
+    case Fault::kServerError:
+      return Reply(Missing(spec_.fault));
+    case Fault::kUserDeletes:
       UserDeletes(*first_);
       break;
-    case Strike::kUserRecreates:
+    case Fault::kUserRecreates:
       UserRecreates(*first_);
       break;
-    case Strike::kWatchesExpire:
+    case Fault::kWatchesExpire:
       cluster_.server().Compact(cluster_.store().revision());
       for (const auto& replica : replicas_) replica->ExpireWatches();
       daemons_.ExpireWatches();
       break;
-    case Strike::kWatchBreaks:
+    case Fault::kWatchBreaks:
       for (const auto& replica : replicas_) replica->BreakWatches(seconds(0));
       daemons_.BreakWatches();
       break;
-    case Strike::kNodeLost:
+    case Fault::kNodeLost:
       LoseNode();
       break;
-    case Strike::kFreezes:
+    case Fault::kFreezes:
       for (const auto& replica : replicas_) {
         if (replica->client() == client) replica->FreezeUntil(cluster_.now() + kFrozen);
       }
-      suspects_.stood_still_until[client] = cluster_.now() + kFrozen;
+      system_.stood_still_until[client] = cluster_.now() + kFrozen;
       break;
-    case Strike::kViewsStall: {
+    case Fault::kViewsStall: {
       const auto now = static_cast<std::int64_t>(cluster_.store().revision());
-      for (const auto& [kind, revision] : ParseStale(plan_.stale, now)) {
+      for (const auto& [kind, revision] : ParseStale(spec_.stale, now)) {
         for (const auto& replica : replicas_) {
           replica->FallBehind(kind, static_cast<Revision>(revision));
         }
       }
       break;
     }
-    case Strike::kImexEnds:
+    case Fault::kImexEnds:
       daemons_.EndImex(*daemons_.Victim(kLostNode));
       break;
-    case Strike::kDaemonDies:
+    case Fault::kDaemonDies:
       KillDaemon(client);
       break;
   }
@@ -459,7 +459,7 @@ base::Result<Reply> World::StrikeRequest(const std::string& client, const http::
 
 void World::KillDaemon(const std::string& client) {
   const DaemonContainer& victim = *daemons_.Victim(kLostNode);
-  // Who asks cannot be destroyed under its own feet.
+  // The daemon that sends this request cannot be destroyed during the call.
   if (client.ends_with("/" + victim.pod.name)) throw ProcessDied();
   daemons_.Kill(victim);
 }
@@ -471,7 +471,7 @@ bool World::StepReplica(std::size_t slot) {
     replicas_[slot].reset();
     StartReplica(slot, {});
   }
-  if (plan_.frail_watches) replicas_[slot]->BreakWatches(kFrailAfter);
+  if (spec_.flaky_watches) replicas_[slot]->BreakWatches(kFlakyAfter);
   try {
     const bool moved = replicas_[slot]->Step();
     outcome_.passes_at_once = std::max(outcome_.passes_at_once, replicas_[slot]->passes_at_once());
@@ -479,7 +479,7 @@ bool World::StepReplica(std::size_t slot) {
   } catch (const ProcessDied&) {
     std::map<std::string, Revision> stale;
     for (const auto& [kind, revision] :
-         ParseStale(plan_.stale, static_cast<std::int64_t>(start_))) {
+         ParseStale(spec_.stale, static_cast<std::int64_t>(start_))) {
       stale[kind] = static_cast<Revision>(revision);
     }
     replicas_[slot].reset();
@@ -489,7 +489,7 @@ bool World::StepReplica(std::size_t slot) {
 }
 
 // Of those who can move whom the seed names.
-bool World::StepAnybody() {
+bool World::StepRandomActor() {
   const std::vector<std::unique_ptr<Peer>>& peers = cluster_.peers();
   std::vector<std::size_t> order(peers.size() + 2 + replicas_.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -498,37 +498,37 @@ bool World::StepAnybody() {
     const std::size_t rest = one - std::min(one, peers.size());
     const bool moved = one < peers.size() ? peers[one]->Step(cluster_.now())
                        : rest == 0        ? StepUser()
-                       : rest == 1        ? plan_.own_daemons && daemons_.Step()
+                       : rest == 1        ? spec_.own_daemons && daemons_.Step()
                                           : StepReplica(rest - 2);
     if (moved) return true;
   }
   return false;
 }
 
-bool World::StepSomebody() {
+bool World::StepActors() {
   if (steps_ >= kStepsMax) return false;
   if (++steps_ == kStepsMax) Say("L6: it never comes to rest");
-  if (plan_.mixed) {
+  if (spec_.mixed) {
     LetPeersLag();
-    return StepAnybody();
+    return StepRandomActor();
   }
   bool moved = StepUser();
   for (std::size_t slot = 0; slot < replicas_.size(); ++slot) {
     // One replica goes a step at a time; of two the seed says how many each makes before the other.
-    const std::uint64_t steps = plan_.two_leaders ? random_() % 4 : 1;
+    const std::uint64_t steps = spec_.two_leaders ? random_() % 4 : 1;
     for (std::uint64_t i = 0; i < steps; ++i) moved = StepReplica(slot) || moved;
   }
-  if (plan_.own_daemons) {
-    daemons_.SetOldView({.kind = plan_.stale, .revision = start_});
+  if (spec_.own_daemons) {
+    daemons_.SetStaleView({.kind = spec_.stale, .revision = start_});
     moved = daemons_.Step() || moved;
   }
   for (const auto& peer : cluster_.peers()) {
     // With two leaders the cluster too moves at its own pace.
-    if (plan_.two_leaders && random_() % 2 == 0) continue;
+    if (spec_.two_leaders && random_() % 2 == 0) continue;
     moved = peer->Step(cluster_.now()) || moved;
   }
-  if (moved || !plan_.two_leaders) return moved;
-  // Nobody moved, perhaps because nobody was asked.
+  if (moved || !spec_.two_leaders) return moved;
+  // No actor moved, perhaps because none had a turn.
   for (std::size_t slot = 0; slot < replicas_.size(); ++slot) moved = StepReplica(slot) || moved;
   return cluster_.Settle() > 0 || moved;
 }
@@ -576,36 +576,36 @@ bool World::AdvanceTime() {
 bool World::CatchUp() {
   bool caught_up = false;
   for (const auto& replica : replicas_) caught_up = replica->CatchUp() || caught_up;
-  for (Excuse& excuse : suspects_.excuses) {
+  for (Excuse& excuse : system_.excuses) {
     excuse.until = std::min(excuse.until, cluster_.now() + kHealing);
   }
   return caught_up;
 }
 
 void World::RunUntil(const std::string& phase, const std::function<bool(const World&)>& done) {
-  Run(phase, done);
-  if (!outcome_.struck && !done(*this)) Say("L1: nothing more happens before " + phase);
+  RunPhase(phase, done);
+  if (!outcome_.faulted && !done(*this)) Say("L1: nothing more happens before " + phase);
 }
 
-void World::Run(const std::string& phase, const std::function<bool(const World&)>& done) {
-  const Time end = cluster_.now() + kLifeMax;
+void World::RunPhase(const std::string& phase, const std::function<bool(const World&)>& done) {
+  const Time end = cluster_.now() + kPhaseMax;
   for (;;) {
-    // Who waits for what an old view does not show never rests.
-    if (cluster_.now() > end - kLifeMax + kOldViewMax) (void)CatchUp();
+    // A process that waits for what its stale cache does not show never rests.
+    if (cluster_.now() > end - kPhaseMax + kStaleMax) (void)CatchUp();
     bool moved = true;
-    while (moved && !done(*this)) moved = StepSomebody();
+    while (moved && !done(*this)) moved = StepActors();
     if (moved || steps_ >= kStepsMax) return;
     if (cluster_.now() > end) {
       Say("L1: no rest within an hour while " + phase);
       return;
     }
     if (AdvanceTime()) continue;
-    // At rest with an old view: the servers catch up, and it must come right.
+    // At rest with a stale cache: the servers catch up, and the run must come to the right state.
     if (CatchUp()) continue;
     if (!std::exchange(node_is_lost_, false)) return;
     // At rest without a node: also that must be right, and so it must be once it is there again.
     CheckRest();
-    Note("-- " + kLostNode + " is booted anew");
+    Note("-- " + kLostNode + " boots again");
     cluster_.RecoverNode(kLostNode, true);
   }
 }
@@ -613,7 +613,7 @@ void World::Run(const std::string& phase, const std::function<bool(const World&)
 void World::RunFor(seconds time) {
   const Time end = cluster_.now() + time;
   for (;;) {
-    while (StepSomebody()) {
+    while (StepActors()) {
     }
     if (cluster_.now() >= end || steps_ >= kStepsMax) return;
     AdvanceTo(std::min(NextDue().value_or(end), end));
@@ -623,31 +623,31 @@ void World::RunFor(seconds time) {
 // ---- Checks.
 
 void World::CheckRest() {
-  suspects_.full_namespaces.clear();
+  system_.full_namespaces.clear();
   for (const auto& [ns, templates] : quotas_) {
-    if (CountTemplates(ns) >= templates) suspects_.full_namespaces.insert(ns);
+    if (CountTemplates(ns) >= templates) system_.full_namespaces.insert(ns);
   }
   for (std::string& violation : CheckDaemonsAtRest(cluster_.server(), daemons_.fabric())) {
     Say(std::move(violation));
   }
-  for (std::string& violation : simulation::CheckRest(cluster_.server(), suspects_)) {
+  for (std::string& violation : simulation::CheckRest(cluster_.server(), system_)) {
     Say(std::move(violation));
   }
   // A branch that nothing is expected of need not say.
-  const bool is_to_be_struck = plan_.at > 0 || plan_.watch > 0;
-  if (is_to_be_struck && (expected_ == nullptr || !ChangesNothing(plan_))) return;
-  course_.rests.push_back(DescribeEnd(cluster_.server(), suspects_));
-  course_.deeds.push_back(CountDeeds(cluster_.server(), suspects_));
+  const bool will_be_faulted = spec_.at > 0 || spec_.watch > 0;
+  if (will_be_faulted && (expected_ == nullptr || !ChangesNothing(spec_))) return;
+  course_.rests.push_back(DescribeEnd(cluster_.server(), system_));
+  course_.deeds.push_back(CountDeeds(cluster_.server(), system_));
   course_.times.push_back(cluster_.now() - Cluster::kStart);
 }
 
 void World::CheckQuiet() {
   is_quiet_ = true;
   const std::size_t since = cluster_.server().requests().size();
-  // Long once for each workload and manner; what follows a strike or a race shows within a minute.
-  RunFor(IsPlain(plan_) ? minutes(15) : minutes(1));
+  // Long in plain runs; the effect of a fault or a race shows within a minute.
+  RunFor(IsPlain(spec_) ? minutes(15) : minutes(1));
   is_quiet_ = false;
-  for (std::string& violation : QuietAtRest(cluster_.server(), suspects_, since)) {
+  for (std::string& violation : QuietAtRest(cluster_.server(), system_, since)) {
     Say(std::move(violation));
   }
   for (std::string& violation : DaemonsAreQuiet(cluster_.server(), since)) {
@@ -660,18 +660,18 @@ void World::EndAllDomains() {
     UserDeletes({.key = key});
   }
   RunToRest("the domains go");
-  // Who does not know whether a label means a job waits for the grace to pass.
-  if (!suspects_.may_read_claims) RunFor(suspects_.deletion_grace + minutes(1));
+  // A controller that may not read claims waits for the end of the grace period.
+  if (!system_.may_read_claims) RunFor(system_.deletion_grace + minutes(1));
   CheckQuiet();
   for (const auto& [key, domain] : All(Kind::kComputeDomain)) {
-    Say("L2: " + kube::ToString(key) + " is still there at the end of its life");
+    Say("L2: " + kube::ToString(key) + " still exists at the end of the run");
   }
   CheckRest();
 }
 
 void World::TidyUp() {
-  Note("-- the script is left: what is broken is mended, and jobs finish");
-  for (const auto& [node, clique] : FindScript(plan_.workload)->nodes) {
+  Note("-- the scenario is left: what is broken is repaired, and jobs finish");
+  for (const auto& [node, clique] : FindScenario(spec_.scenario)->nodes) {
     NodeAgent& agent = cluster_.agent(node);
     if (agent.silent_since()) cluster_.RecoverNode(node, true);
     agent.StartPlugin();
@@ -682,11 +682,12 @@ void World::TidyUp() {
   RunToRest("the jobs end");
 }
 
-// With what the life would have come to that nothing strikes.
+// With the run without a fault.
 void World::Compare() {
-  // Who leads beside another changes when a user acts who does not wait for rest.
-  const bool is_same = ChangesNothing(plan_) && !((plan_.two_leaders || plan_.mixed) &&
-                                                  FindScript(plan_.workload)->order_counts);
+  // With two leaders, or mixed order, actions of a user who does not wait for rest come at other
+  // times.
+  const bool is_same = ChangesNothing(spec_) && !((spec_.two_leaders || spec_.mixed) &&
+                                                  FindScenario(spec_.scenario)->order_matters);
   if (expected_ == nullptr || !is_same) return;
   const bool is_one = std::ranges::any_of(
       *expected_, [&](const Course& course) { return CompareWith(course).empty(); });
@@ -695,27 +696,27 @@ void World::Compare() {
 }
 
 Violations World::CompareWith(const Course& expected) const {
-  Violations violations = SameEnd(course_, expected, plan_.brief);
+  Violations violations = SameEnd(course_, expected, spec_.short_tail);
   const bool sees_all =
-      plan_.stale.empty() && !plan_.two_leaders && !plan_.mixed && !plan_.frail_watches;
+      spec_.stale.empty() && !spec_.two_leaders && !spec_.mixed && !spec_.flaky_watches;
   if (sees_all) std::ranges::move(SameDeeds(course_, expected), std::back_inserter(violations));
   seconds later = kHealedWithin;
-  if (!plan_.stale.empty()) later += kOldViewMax;
-  if (!suspects_.may_read_claims) later += kAsksWithin;
+  if (!spec_.stale.empty()) later += kStaleMax;
+  if (!system_.may_read_claims) later += kAsksWithin;
   std::ranges::move(SameTime(course_, expected, later), std::back_inserter(violations));
   return violations;
 }
 
-void World::Live(void (*script)(World& world)) {
-  daemons_.SetRules(FindMutant(plan_.mutant)->daemon_rules);
-  replicas_.resize(plan_.two_leaders || plan_.standby ? 2 : 1);
+void World::Execute(void (*scenario)(World& world)) {
+  daemons_.SetRules(FindMutant(spec_.mutant)->daemon_rules);
+  replicas_.resize(spec_.two_leaders || spec_.standby ? 2 : 1);
   for (std::size_t slot = 0; slot < replicas_.size(); ++slot) StartReplica(slot, {});
   try {
-    script(*this);
+    scenario(*this);
     CheckQuiet();
     EndAllDomains();
     Compare();
-  } catch (const LeavesItsScript&) {
+  } catch (const LeavesScenario&) {
     Compare();
     TidyUp();
     EndAllDomains();
@@ -723,7 +724,7 @@ void World::Live(void (*script)(World& world)) {
   for (std::string& violation : CheckDaemons(cluster_.server(), daemons_.fabric())) {
     Say(std::move(violation));
   }
-  for (std::string& violation : judge_.Conclude()) Say(std::move(violation));
+  for (std::string& violation : oracle_runner_.Finish()) Say(std::move(violation));
   if (!trace_) return;
   for (const auto& replica : replicas_) {
     for (const std::string& line : replica->logger().lines())

@@ -1,6 +1,6 @@
-// The world of one life: a cluster, the controller's processes in it, and what strikes them.
+// The world of one run: a cluster, the controller's processes, and the fault.
 //
-// For one thread. A script lives in it; whatever is wrong is collected, and never ends a life.
+// For one thread. A scenario acts on it. Violations are collected, and never end a run.
 #pragma once
 
 #include <functional>
@@ -14,17 +14,17 @@
 #include "test/simulation/cluster/daemons.h"
 #include "test/simulation/cluster/peers.h"
 #include "test/simulation/oracles/end_state.h"
-#include "test/simulation/oracles/judge.h"
+#include "test/simulation/oracles/oracle_runner.h"
 #include "test/simulation/scenarios/replica.h"
-#include "test/simulation/scenarios/scenario.h"
-#include "test/simulation/scenarios/scripts.h"
+#include "test/simulation/scenarios/run_spec.h"
+#include "test/simulation/scenarios/scenarios.h"
 
 namespace simulation {
 
 struct Outcome {
   Violations violations = {};
-  bool struck = false;                  // The fault happened.
-  int requests = 0;                     // That could have been struck,
+  bool faulted = false;                 // The fault happened.
+  int requests = 0;                     // At which a fault could have happened,
   int watches = 0;                      // and openings of watches.
   int passes_at_once = 0;               // Of one process, at the most.
   std::vector<std::string> trace = {};  // Every request and restart, for people; only if asked for.
@@ -39,33 +39,33 @@ struct DomainName {
 
 class World {
  public:
-  // Called before each request that can be struck, which is number outcome().requests or, if it is
-  // the opening of a watch, outcome().watches.
+  // Called before each request at which a fault can happen. Its number is outcome().requests or, if
+  // it opens a watch, outcome().watches.
   using BeforeRequest = std::function<void(const http::Request& request)>;
 
-  World(const Plan& plan, bool trace, BeforeRequest before_request = {});
+  World(const RunSpec& spec, bool trace, BeforeRequest before_request = {});
 
-  // The whole life: the script of the plan's workload, or one in its place, then the end of all
-  // domains. Once.
-  void Live() { Live(FindScript(plan_.workload)->live); }
-  void Live(void (*script)(World& world));
+  // The whole run: the scenario of the spec, or another in its place, then the end of all domains.
+  // Once.
+  void Execute() { Execute(FindScenario(spec_.scenario)->run); }
+  void Execute(void (*scenario)(World& world));
 
-  [[nodiscard]] const Plan& plan() const { return plan_; }
-  // When the nodes were there, and nobody had begun.
+  [[nodiscard]] const RunSpec& spec() const { return spec_; }
+  // When the nodes existed, and no process had started.
   [[nodiscard]] Revision start() const { return start_; }
-  // From now on the life that `plan` says. REQUIRES: up to here they are the same.
-  void GoOnWith(const Plan& plan);
-  // What has been lived so far is judged, once for all that branch off here.
-  void JudgeSoFar() { judge_.Look(); }
-  // Whether the strike would change anything at this request.
-  [[nodiscard]] bool Hits(Strike strike, const http::Request& request) const;
+  // Continues as the run of `spec`. REQUIRES: both runs are the same until now.
+  void ContinueAs(const RunSpec& spec);
+  // Shows the oracles what has happened so far, once for all runs that branch off here.
+  void RunOraclesSoFar() { oracle_runner_.CatchUp(); }
+  // Whether the fault changes anything at this request.
+  [[nodiscard]] bool Applies(Fault fault, const http::Request& request) const;
   [[nodiscard]] const Outcome& outcome() const { return outcome_; }
-  // What the life has come to so far; and one of what it shall, if its plan may change nothing of
-  // it. These outlive the world, and the first is the one that is usual.
+  // What the run has come to so far; and what it may come to, if its spec ChangesNothing(): the
+  // first is the usual course. `courses` outlives the world.
   [[nodiscard]] const Course& course() const { return course_; }
   void Expect(const std::vector<Course>& courses) { expected_ = &courses; }
 
-  // For scripts: what there is,
+  // For scenarios: what exists,
   [[nodiscard]] Cluster& cluster() { return cluster_; }
   [[nodiscard]] Daemons& daemons() { return daemons_; }
   [[nodiscard]] const Objects& All(Kind kind) const { return cluster_.store().Live(kind); }
@@ -90,42 +90,42 @@ class World {
   // Pods named after `name`, one for each node, that use the domain.
   Workload& StartJob(const std::string& name, const DomainName& domain,
                      std::vector<std::string> nodes);
-  // and how time goes by: until nobody has anything to do; or until `done` holds, which it must by
-  // then, unless something struck;
+  // and how time advances: until no actor has anything to do; or until `done` holds, which it must
+  // by then, unless there was a fault;
   void RunToRest(const std::string& phase) {
-    Run(phase, [](const World&) { return false; });
+    RunPhase(phase, [](const World&) { return false; });
   }
   void RunUntil(const std::string& phase, const std::function<bool(const World&)>& done);
   void RunFor(std::chrono::seconds time);
-  // what must hold at rest does; a life that is brief may leave its script there;
+  // what must hold at rest does; a run with a short tail may leave its scenario there;
   void CheckRest();
   void Rest(const std::string& phase) {
     RunToRest(phase);
     CheckRest();
-    if (plan_.brief && outcome_.struck) throw LeavesItsScript();
+    if (spec_.short_tail && outcome_.faulted) throw LeavesScenario();
   }
   // nothing is sent while nothing happens.
   void CheckQuiet();
   void Say(std::string violation) { outcome_.violations.push_back(std::move(violation)); }
 
  private:
-  struct LeavesItsScript {};
+  struct LeavesScenario {};
 
-  void Run(const std::string& phase, const std::function<bool(const World&)>& done);
+  void RunPhase(const std::string& phase, const std::function<bool(const World&)>& done);
   void StartReplica(std::size_t slot, std::map<std::string, Revision> stale);
   base::Result<http::Response> ServeRequest(const std::string& client,
                                             const http::Request& request);
   base::Result<WatchStream> OpenWatch(const std::string& client, const http::Request& request);
   // `serve` has the server answer it.
   template <typename Reply>
-  base::Result<Reply> StrikeRequest(const std::string& client, const http::Request& request,
-                                    const std::function<Reply()>& serve);
-  void ExcuseStrike();
+  base::Result<Reply> InjectFault(const std::string& client, const http::Request& request,
+                                  const std::function<Reply()>& serve);
+  void ExcuseFault();
   void KillDaemon(const std::string& client);
   bool StepReplica(std::size_t slot);
   bool StepUser();
-  bool StepAnybody();
-  bool StepSomebody();
+  bool StepRandomActor();
+  bool StepActors();
   void LetPeersLag();  // Those that are new, too.
   [[nodiscard]] std::optional<Time> NextDue() const;
   void AdvanceTo(Time time);
@@ -133,11 +133,11 @@ class World {
   bool CatchUp();
   void LoseNode();
   void Note(const std::string& line);
-  [[nodiscard]] bool DomainLives(const DomainName& domain) const {
+  [[nodiscard]] bool DomainIsLive(const DomainName& domain) const {
     const ObjectPtr found = Get(Kind::kComputeDomain, domain.key);
     return found && !found->deleting();
   }
-  // Once more all is as a script that ends leaves it: nodes run, and jobs are done.
+  // Leaves the cluster as a scenario does at its end: nodes run, and jobs are done.
   void TidyUp();
   [[nodiscard]] std::size_t CountTemplates(const std::string& ns) const;
   [[nodiscard]] std::string WhyOverQuota(const ObjectStore::Admission& write) const;
@@ -145,7 +145,7 @@ class World {
   void Compare();
   [[nodiscard]] Violations CompareWith(const Course& expected) const;
 
-  Plan plan_;
+  RunSpec spec_;
   const bool trace_;
   const BeforeRequest before_request_;
   std::mt19937_64 random_;
@@ -153,18 +153,18 @@ class World {
   Daemons daemons_;  // None where they are played.
   Revision start_ = 0;
   std::vector<std::unique_ptr<Replica>> replicas_;
-  Suspects suspects_;
-  Judge judge_{cluster_.server(), suspects_};
+  SystemUnderTest system_;
+  OracleRunner oracle_runner_{cluster_.server(), system_};
   int processes_ = 0;
   std::map<std::string, int> lease_requests_ = {};  // By client.
   std::map<std::string, std::size_t> quotas_ = {};  // For claim templates, by namespace.
-  bool is_quiet_ = false;  // Nothing may be sent, so nothing can be struck.
+  bool is_quiet_ = false;  // No request is expected, so no fault can happen.
   int steps_ = 0;
   std::vector<Workload*> jobs_;
   std::size_t lagging_ = 0;  // Of the cluster's actors, so many.
   bool node_is_lost_ = false;
   std::optional<DomainName> wanted_ = {};  // By a user who waits for its name.
-  std::optional<DomainName> first_ = {};   // What strikes users' domains strikes this one.
+  std::optional<DomainName> first_ = {};   // The domain that the fault of a user hits.
   Outcome outcome_;
   Course course_;
   const std::vector<Course>* expected_ = nullptr;

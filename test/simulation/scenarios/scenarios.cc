@@ -1,4 +1,4 @@
-#include "test/simulation/scenarios/scripts.h"
+#include "test/simulation/scenarios/scenarios.h"
 
 #include <algorithm>
 #include <functional>
@@ -51,14 +51,14 @@ void DeleteWhileForming(World& world) {
   world.Rest("the job ends");
 }
 
-void RecreateUnderTheSameName(World& world) {
+void RecreateSameName(World& world) {
   Workload& job = Form(world, kAll);
   job.Finish();
   world.UserRecreates(kJob);
   world.Rest("the second domain forms");
 }
 
-void TwoDomainsOneAfterTheOther(World& world) {
+void TwoDomainsInTurn(World& world) {
   Workload& job = Form(world, {"node-a", "node-b", "node-d"});
   job.Finish();
   world.Rest("the first job ends");
@@ -87,7 +87,7 @@ void CompeteForANode(World& world, const std::function<void()>& before_the_rival
   world.Rest("the other ends");
 }
 
-void TwoDomainsCompeteForANode(World& world) {
+void TwoDomainsCompete(World& world) {
   CompeteForANode(world, [] {});
 }
 
@@ -98,7 +98,7 @@ void TheRivalComesSecond(World& world) {
   });
 }
 
-void ScaleOutAndIn(World& world) {
+void JoinLeaveRejoin(World& world) {
   Workload& job = Form(world, {"node-b"});
   Workload& more = world.StartJob("more", kJob, {"node-a", "node-c", "node-d"});
   world.Rest("nodes join");
@@ -132,7 +132,7 @@ ObjectPtr FindDaemonPod(const World& world, const std::string& node) {
 
 // By hand, as under the update strategy OnDelete; then by the controller, for a new image: not
 // before the user allows it, since a job runs.
-void ReplaceDaemonsOneByOne(World& world) {
+void ReplaceDaemons(World& world) {
   Workload& job = Form(world, kAll);
   for (const std::string& node : kAll) {
     if (const ObjectPtr pod = FindDaemonPod(world, node)) {
@@ -161,7 +161,7 @@ void ReplaceDaemonsOneByOne(World& world) {
   world.RunToRest("the workload ends");
 }
 
-void DeleteTheNamespace(World& world) {
+void DeleteNamespace(World& world) {
   world.CreateDomain(kJob);
   world.CreateDomain(kTwin);
   world.StartJob("pods", kJob, {"node-a", "node-b"});
@@ -174,7 +174,7 @@ void DeleteTheNamespace(World& world) {
   }
 }
 
-void DeleteTheChildren(World& world) {
+void DeleteChildren(World& world) {
   Workload& job = Form(world, {"node-a", "node-b", "node-d"});
   const auto remove = [&](Kind kind, const kube::ObjectKey& key) {
     world.UserDeletes(kind, key);
@@ -194,7 +194,7 @@ void DeleteTheChildren(World& world) {
   const std::string label = node->Label(kDomainLabel);
   world.UserLabelsNode("node-b", "");
   world.Rest("the user has taken a label off");
-  // Only of a domain that lives: nobody would take it off again.
+  // Only of a live domain: else no controller would remove it.
   if (const ObjectPtr domain = world.Get(Kind::kComputeDomain, kJob.key);
       domain && domain->uid() == label) {
     world.UserLabelsNode("node-b", label);
@@ -204,7 +204,7 @@ void DeleteTheChildren(World& world) {
   world.Rest("the workload ends");
 }
 
-void NameOfTheTemplateIsTaken(World& world) {
+void TemplateNameTaken(World& world) {
   const kube::ObjectKey taken = {.ns = kJob.key.ns, .name = kJob.template_name};
   world.UserCreates(Kind::kClaimTemplate, taken.ns, ForeignTemplateObject(taken.name));
   world.CreateDomain(kJob);
@@ -223,7 +223,7 @@ void NameOfTheTemplateIsTaken(World& world) {
     return now.Get(Kind::kClaimTemplate, taken) || !now.Get(Kind::kComputeDomain, kJob.key);
   });
   if (const ObjectPtr domain = world.Get(Kind::kComputeDomain, kJob.key)) {
-    // And somebody says of a template of his own that it is the domain's.
+    // A user labels a template of their own as the domain's.
     Value forged = WorkloadTemplateObject(domain->uid(), kJob.key.name, "forged");
     forged["metadata"].Erase("ownerReferences");
     world.UserCreates(Kind::kClaimTemplate, kJob.key.ns, std::move(forged));
@@ -235,7 +235,7 @@ void NameOfTheTemplateIsTaken(World& world) {
 }
 
 // A quota leaves room for no template, and is raised.
-void QuotaIsUsedUp(World& world) {
+void QuotaExhausted(World& world) {
   world.SetQuota(kJob.key.ns, 0);
   world.CreateDomain(kJob);
   const auto says_so = [](const World& now) {
@@ -263,7 +263,7 @@ void QuotaIsUsedUp(World& world) {
 const std::vector<std::pair<std::string, std::string>> kOneClique = {
     {"node-a", "c1.0"}, {"node-b", "c1.0"}, {"node-c", "c1.0"}};
 
-void ComeBackAndFallSilent(World& world) {
+void RejoinClique(World& world) {
   Workload& job = Form(world, {"node-b"});
   Workload& first = world.StartJob("first", kJob, {"node-a"});
   world.Rest("two nodes are members");
@@ -273,7 +273,7 @@ void ComeBackAndFallSilent(World& world) {
   world.Rest("another joins");
   Workload& again = world.StartJob("again", kJob, {"node-b"});
   world.Rest("it comes back");
-  // A kubelet that was booted anew knows nothing of the claims that it had prepared.
+  // After a reboot a kubelet knows nothing of the claims that it had prepared.
   world.cluster().FailNode("node-c");
   other.Finish();
   world.Rest("the job of a silent node ends");
@@ -284,9 +284,9 @@ void ComeBackAndFallSilent(World& world) {
   world.RunToRest("the workload ends");
 }
 
-// Two nodes die for good, and somebody cleans up by force what he knows of: not the daemon pod of
-// the one, which hangs in its deletion, but that of the other, whose entry nobody else takes out.
-void DaemonHangsOnADeadNode(World& world) {
+// Two nodes die for good, and a user force-deletes pods: not the daemon pod of the first node,
+// which stays in its deletion, but that of the second, whose entry no daemon removes.
+void DaemonOnDeadNode(World& world) {
   Workload& job = Form(world, {"node-a", "node-b", "node-c"});
   for (const char* node : {"node-a", "node-b"}) world.cluster().FailNode(node);
   world.Rest("two nodes are lost");
@@ -304,19 +304,19 @@ void DaemonHangsOnADeadNode(World& world) {
   world.Rest("the nodes are back");
 }
 
-void PluginGoesAndComesBack(World& world) {
+void PluginOutage(World& world) {
   Workload& job = Form(world, {"node-a", "node-b"});
   NodeAgent& agent = world.cluster().agent("node-b");
   agent.RestartKubelet(world.cluster().now());
   world.RunFor(NodeAgent::kPutsBackAfter + std::chrono::seconds(5));
-  world.Rest("a kubelet has begun anew");
+  world.Rest("a kubelet has restarted");
   agent.StopPlugin(world.cluster().now());
   world.Rest("the plugin of a node is gone");
   job.Finish();
   world.Rest("a pod does not end");
   world.UserDeletes(kJob);
-  // How long it has waited is said, so it is judged when nothing more changes and a server that is
-  // behind has caught up.
+  // A message says how long it has waited, so the oracles look when nothing more changes and a
+  // server that is behind has caught up.
   world.RunToRest("the deletion waits");
   world.RunFor(std::chrono::minutes(3));
   world.Rest("the deletion still waits");
@@ -337,8 +337,8 @@ void Disrupt(World& world, const std::string& node, bool disrupted) {
   });
 }
 
-// Nobody has installed the policy that would put the pods into one clique.
-void BadlyPlacedAndOnNodesThatAreAboutToGo(World& world) {
+// The policy that would put the pods into one clique is not installed.
+void BadPlacement(World& world) {
   world.CreateDomain(kJob);
   world.UserEdits(Kind::kComputeDomain, kJob.key,
                   [](Value& domain) { domain["metadata"]["labels"][kPlacementLabel] = "clique"; });
@@ -368,8 +368,8 @@ void GiveIndex(World& world, const std::string& node, int index) {
   }
 }
 
-// Its IMEX runs on, and it is said; until somebody follows the advice.
-void SomebodyGivesAnotherIndex(World& world) {
+// IMEX keeps running and status says so, until a user follows the advice.
+void IndexChanged(World& world) {
   Workload& job = Form(world, {"node-a", "node-b", "node-c"});
   GiveIndex(world, "node-b", 7);
   world.RunFor(std::chrono::seconds(2));
@@ -384,7 +384,7 @@ void SomebodyGivesAnotherIndex(World& world) {
   world.RunToRest("the workload ends");
 }
 
-void ImexEndsAndDaemonsDie(World& world) {
+void ImexAndDaemonsDie(World& world) {
   Workload& job = Form(world, {"node-a", "node-b", "node-c"});
   Daemons& daemons = world.daemons();
   if (const auto* victim = daemons.Victim("node-b")) daemons.EndImex(*victim);
@@ -403,14 +403,15 @@ void ImexEndsAndDaemonsDie(World& world) {
   world.RunToRest("the workload ends");
 }
 
-// As an autoscaler or an administrator does: the Node goes, with all pods, and is registered anew,
-// without label. Then a daemon pod goes by force, and two nodes boot with one another's addresses.
-void NodesAreMadeAnew(World& world) {
+// As an autoscaler or an administrator does: the Node is deleted with all pods, and registered
+// again, without label. Then a daemon pod goes by force, and two nodes boot with one another's
+// addresses.
+void NodesRecreated(World& world) {
   Workload& job = Form(world, {"node-a", "node-b", "node-c"});
   world.UserDeletes(Kind::kNode, {.name = "node-b"});
   world.Rest("a Node is deleted");
   world.UserCreates(Kind::kNode, "", NodeObject("node-b", "node-b-boot-1"));
-  world.Rest("it is registered anew");
+  world.Rest("it is registered again");
   if (const ObjectPtr pod = FindDaemonPod(world, "node-a")) world.UserForceDeletes(pod->key());
   world.Rest("a daemon pod is another");
   Cluster& cluster = world.cluster();
@@ -427,7 +428,7 @@ void NodesAreMadeAnew(World& world) {
 
 // Of a domain for three nodes one is cordoned at first, and has a taint that the daemons tolerate
 // and the job does not; then one domain goes in the foreground, and one leaves orphans.
-void NodesAreCountedAndDependentsHandled(World& world) {
+void TaintsAndPropagation(World& world) {
   const DomainName counted = {.key = kJob.key, .template_name = kJob.template_name, .num_nodes = 3};
   const auto set_taints = [&](const Value& taints) {
     world.UserEdits(Kind::kNode, {.name = "node-c"}, [&](Value& node) {
@@ -460,7 +461,7 @@ void NodesAreCountedAndDependentsHandled(World& world) {
 
 // Of one clique the daemons write into the domain's status, until they are replaced by those that
 // keep cliques.
-void DaemonsKeepNoCliqueAtFirst(World& world) {
+void DaemonsWithoutCliques(World& world) {
   const auto set_keeps_cliques = [&](bool keeps_cliques) {
     for (const char* node : {"node-a", "node-b"}) {
       world.cluster().agent(node).SetKeepsCliques(keeps_cliques);
@@ -490,7 +491,7 @@ void EndDaemon(World& world, const std::string& node, const std::string& phase) 
   }
 }
 
-// The node is called lost, and nobody gives it up yet: what runs there goes on.
+// The node is lost for a moment, and no pod of it is evicted: what runs there keeps running.
 void CutNetwork(World& world, const std::string& node) {
   world.cluster().FailNode(node);
   world.RunFor(NodeController::kMonitorGrace + std::chrono::seconds(5));
@@ -500,7 +501,7 @@ void CutNetwork(World& world, const std::string& node) {
 
 // A network is cut, readiness comes and goes, a daemon crashes over and over, one is evicted, and
 // pods of the job fail or succeed and stay.
-void DaemonsAreUnwell(World& world) {
+void UnhealthyDaemons(World& world) {
   Workload& job = Form(world, {"node-a", "node-b", "node-c"});
   CutNetwork(world, "node-c");
   NodeAgent& agent = world.cluster().agent("node-b");
@@ -544,7 +545,7 @@ const std::vector<std::pair<std::string, std::string>> kSixNodes = {
 // So that their passes go on side by side, and the bound on replacements in the whole cluster meets
 // several domains: three allow them under their job. Of the others one job ends meanwhile, and one
 // goes on with a daemon of the older image.
-void FiveDomainsAreUpgraded(World& world) {
+void UpgradeFiveDomains(World& world) {
   const std::vector<Nodes> nodes = {
       {"node-a", "node-b"}, {"node-c"}, {"node-d"}, {"node-e"}, {"node-f"}};
   std::vector<DomainName> domains;
@@ -582,7 +583,7 @@ std::vector<std::pair<std::string, std::string>> OneNodeTooMany() {
   return nodes;
 }
 
-void CliqueIsFull(World& world) {
+void CliqueFull(World& world) {
   Nodes nodes;
   for (const auto& [node, clique] : OneNodeTooMany()) nodes.push_back(node);
   const std::string late = nodes.back();
@@ -602,7 +603,7 @@ void CliqueIsFull(World& world) {
 
 // A domain whose job ends before it is deleted, one that is deleted under its job, and one of the
 // same name after it.
-void UnderNvidiasRights(World& world) {
+void NvidiaPermissions(World& world) {
   Workload& job = Form(world, kAll);
   job.Finish();
   world.Rest("the first job ends");
@@ -618,55 +619,198 @@ void UnderNvidiasRights(World& world) {
 
 }  // namespace
 
-const std::vector<Script>& Scripts() {
-  static const std::vector<Script> scripts = {
-      {"W1", "create, ready, delete", kFourNodes, CreateReadyDelete},
-      {"W2", "delete while forming", kFourNodes, DeleteWhileForming, false, true},
-      {"W3", "delete, and a new domain of the same name", kFourNodes, RecreateUnderTheSameName},
-      {"W4", "two domains on the same nodes, one after the other", kFourNodes,
-       TwoDomainsOneAfterTheOther},
-      {"W5", "two domains compete for a node", kFourNodes, TwoDomainsCompeteForANode, false, true,
-       false, TheRivalComesSecond},
-      {"W6", "nodes join, leave and join again", kFourNodes, ScaleOutAndIn},
-      {"W7", "a node is moved to another rack", kFourNodes, MoveToAnotherRack},
-      {"W8", "daemon pods are replaced one by one, by hand and by the controller", kFourNodes,
-       ReplaceDaemonsOneByOne},
-      {"W10", "the namespace of two domains is deleted", kFourNodes, DeleteTheNamespace},
-      {"W15", "a user deletes each child, and a node's label", kFourNodes, DeleteTheChildren},
-      {"W16", "somebody has the name of the workload's template", kFourNodes,
-       NameOfTheTemplateIsTaken},
-      {"W17", "a clique is full when one more node joins", OneNodeTooMany(), CliqueIsFull},
-      {"W21", "a node comes back to its clique, and one loses what it knew", kOneClique,
-       ComeBackAndFallSilent},
-      {"W22", "the kubelet plugin of a node goes, and comes back", kOneClique,
-       PluginGoesAndComesBack},
-      {"W23", "a daemon pod hangs on a dead node", kOneClique, DaemonHangsOnADeadNode},
-      {"W24", "members are badly placed, or about to go", kFourNodes,
-       BadlyPlacedAndOnNodesThatAreAboutToGo},
-      {"W25", "somebody gives a member another index", kOneClique, SomebodyGivesAnotherIndex, true},
-      {"W26", "IMEX ends, daemons die, and two pods are replaced", kOneClique,
-       ImexEndsAndDaemonsDie, true},
-      {"W27", "create, ready, delete, and again, under NVIDIA's rights", kFourNodes,
-       UnderNvidiasRights, false, false, true},
-      {"W28", "daemons write into status at first, and keep cliques later", kFourNodes,
-       DaemonsKeepNoCliqueAtFirst},
-      {"W29", "Nodes are deleted and made again, and addresses are used again", kOneClique,
-       NodesAreMadeAnew},
-      {"W30", "daemons are not ready, crash and are evicted, and a job succeeds", kOneClique,
-       DaemonsAreUnwell},
-      {"W31", "nodes are counted and tainted, domains go in the foreground or with orphans",
-       kOneClique, NodesAreCountedAndDependentsHandled},
-      {"W32", "a quota leaves no room for the workload's template, and is raised", kOneClique,
-       QuotaIsUsedUp},
-      {"W33", "five domains form at once, and their daemons are replaced", kSixNodes,
-       FiveDomainsAreUpgraded},
+const std::vector<Scenario>& Scenarios() {
+  static const std::vector<Scenario> scenarios = {
+      {
+          .name = "create-ready-delete",
+          .alias = "W1",
+          .what = "Pods form a domain, the job ends, and a user deletes the domain",
+          .nodes = kFourNodes,
+          .run = CreateReadyDelete,
+      },
+      {
+          .name = "delete-while-forming",
+          .alias = "W2",
+          .what = "A user deletes the domain before its first daemon runs",
+          .nodes = kFourNodes,
+          .run = DeleteWhileForming,
+          .order_matters = true,
+      },
+      {
+          .name = "recreate-same-name",
+          .alias = "W3",
+          .what = "A user deletes the domain and creates another of the same name",
+          .nodes = kFourNodes,
+          .run = RecreateSameName,
+      },
+      {
+          .name = "two-domains-in-turn",
+          .alias = "W4",
+          .what = "Two domains use the same nodes, one after the other",
+          .nodes = kFourNodes,
+          .run = TwoDomainsInTurn,
+      },
+      {
+          .name = "two-domains-compete",
+          .alias = "W5",
+          .what = "Two domains compete for a node",
+          .nodes = kFourNodes,
+          .run = TwoDomainsCompete,
+          .order_matters = true,
+          .run_otherwise = TheRivalComesSecond,
+      },
+      {
+          .name = "join-leave-rejoin",
+          .alias = "W6",
+          .what = "Nodes join, leave and join again",
+          .nodes = kFourNodes,
+          .run = JoinLeaveRejoin,
+      },
+      {
+          .name = "move-to-another-rack",
+          .alias = "W7",
+          .what = "A node is lost, and comes back in another rack",
+          .nodes = kFourNodes,
+          .run = MoveToAnotherRack,
+      },
+      {
+          .name = "replace-daemons",
+          .alias = "W8",
+          .what = "Daemon pods are replaced one by one, by a user and by the controller",
+          .nodes = kFourNodes,
+          .run = ReplaceDaemons,
+      },
+      {
+          .name = "delete-namespace",
+          .alias = "W10",
+          .what = "A user deletes the namespace of two domains",
+          .nodes = kFourNodes,
+          .run = DeleteNamespace,
+      },
+      {
+          .name = "delete-children",
+          .alias = "W15",
+          .what = "A user deletes each child of the domain, and a node's label",
+          .nodes = kFourNodes,
+          .run = DeleteChildren,
+      },
+      {
+          .name = "template-name-taken",
+          .alias = "W16",
+          .what = "Another object has the name of the workload's claim template",
+          .nodes = kFourNodes,
+          .run = TemplateNameTaken,
+      },
+      {
+          .name = "clique-full",
+          .alias = "W17",
+          .what = "One more node joins than a clique can hold",
+          .nodes = OneNodeTooMany(),
+          .run = CliqueFull,
+      },
+      {
+          .name = "rejoin-clique",
+          .alias = "W21",
+          .what = "A node comes back to its clique, and another reboots",
+          .nodes = kOneClique,
+          .run = RejoinClique,
+      },
+      {
+          .name = "plugin-outage",
+          .alias = "W22",
+          .what = "The kubelet plugin of a node stops, and starts again",
+          .nodes = kOneClique,
+          .run = PluginOutage,
+      },
+      {
+          .name = "daemon-on-dead-node",
+          .alias = "W23",
+          .what = "A daemon pod cannot end because its node is dead",
+          .nodes = kOneClique,
+          .run = DaemonOnDeadNode,
+      },
+      {
+          .name = "bad-placement",
+          .alias = "W24",
+          .what = "Members are in two cliques, on a cordoned node, or without fabric",
+          .nodes = kFourNodes,
+          .run = BadPlacement,
+      },
+      {
+          .name = "index-changed",
+          .alias = "W25",
+          .what = "A user gives a member another index",
+          .nodes = kOneClique,
+          .run = IndexChanged,
+          .needs_own_daemons = true,
+      },
+      {
+          .name = "imex-and-daemons-die",
+          .alias = "W26",
+          .what = "IMEX ends, a daemon dies, and a user deletes two daemon pods",
+          .nodes = kOneClique,
+          .run = ImexAndDaemonsDie,
+          .needs_own_daemons = true,
+      },
+      {
+          .name = "nvidia-permissions",
+          .alias = "W27",
+          .what = "Domains form and end with only the permissions of NVIDIA's chart",
+          .nodes = kFourNodes,
+          .run = NvidiaPermissions,
+          .has_nvidia_permissions = true,
+      },
+      {
+          .name = "daemons-without-cliques",
+          .alias = "W28",
+          .what = "Daemons write membership into status first, and into cliques later",
+          .nodes = kFourNodes,
+          .run = DaemonsWithoutCliques,
+      },
+      {
+          .name = "nodes-recreated",
+          .alias = "W29",
+          .what = "Nodes are deleted and created again, and addresses are reused",
+          .nodes = kOneClique,
+          .run = NodesRecreated,
+      },
+      {
+          .name = "unhealthy-daemons",
+          .alias = "W30",
+          .what = "Daemons are not ready, crash and are evicted; the pods of the job end",
+          .nodes = kOneClique,
+          .run = UnhealthyDaemons,
+      },
+      {
+          .name = "taints-and-propagation",
+          .alias = "W31",
+          .what = "Nodes are tainted; domains are deleted in the foreground and with orphans",
+          .nodes = kOneClique,
+          .run = TaintsAndPropagation,
+      },
+      {
+          .name = "quota-exhausted",
+          .alias = "W32",
+          .what = "A quota leaves no room for the workload's claim template, and is raised",
+          .nodes = kOneClique,
+          .run = QuotaExhausted,
+      },
+      {
+          .name = "upgrade-five-domains",
+          .alias = "W33",
+          .what = "Five domains form at once, and an upgrade replaces their daemons",
+          .nodes = kSixNodes,
+          .run = UpgradeFiveDomains,
+      },
   };
-  return scripts;
+  return scenarios;
 }
 
-const Script* FindScript(const std::string& name) {
-  const auto it = std::ranges::find(Scripts(), name, &Script::name);
-  return it == Scripts().end() ? nullptr : &*it;
+const Scenario* FindScenario(const std::string& name) {
+  const auto it = std::ranges::find_if(Scenarios(), [&](const Scenario& scenario) {
+    return name == scenario.name || name == scenario.alias;
+  });
+  return it == Scenarios().end() ? nullptr : &*it;
 }
 
 }  // namespace simulation

@@ -23,7 +23,7 @@ struct DomainRecord {
 };
 
 // The state of the cluster, as far as it has been walked.
-class Truth {
+class GroundTruth {
  public:
   [[nodiscard]] const Objects& Live(Kind kind) const {
     return state_[static_cast<std::size_t>(kind)];
@@ -36,7 +36,7 @@ class Truth {
   void Apply(const Change& change);
 
  private:
-  friend Truth FinalTruth(const History& history);
+  friend GroundTruth FinalGroundTruth(const History& history);
   void Record(const Change& change);  // REQUIRES: it is one of a domain.
 
   std::array<Objects, kKindCount> state_;
@@ -44,7 +44,7 @@ class Truth {
 };
 
 // The state at the end.
-[[nodiscard]] Truth FinalTruth(const History& history);
+[[nodiscard]] GroundTruth FinalGroundTruth(const History& history);
 
 // Which of a domain's children an object is.
 enum class Role { kNone, kDaemonSet, kDaemonTemplate, kWorkloadTemplate, kClique };
@@ -53,13 +53,13 @@ enum class Role { kNone, kDaemonSet, kDaemonTemplate, kWorkloadTemplate, kClique
 // The role that the object has for the domain that its label names: by that label, its name and its
 // namespace together (R4). A workload template's name comes from the domain's spec, so without the
 // domain it has none.
-[[nodiscard]] Role RoleOf(const Truth& truth, const Suspects& suspects, Kind kind,
+[[nodiscard]] Role RoleOf(const GroundTruth& truth, const SystemUnderTest& system, Kind kind,
                           const Object& object);
 
 // Daemon pods and claims of a domain, and whether a node can still be expected to do its part.
-[[nodiscard]] bool IsDaemonPod(const Suspects& suspects, const Object& pod,
+[[nodiscard]] bool IsDaemonPod(const SystemUnderTest& system, const Object& pod,
                                const kube::Uid& domain);
-[[nodiscard]] bool IsDaemonClaim(const Suspects& suspects, const Object& claim,
+[[nodiscard]] bool IsDaemonClaim(const SystemUnderTest& system, const Object& claim,
                                  const kube::Uid& domain);
 // A channel claim of the domain, in its namespace, that is allocated: its daemon there is needed.
 [[nodiscard]] bool HoldsChannel(const Object& claim, const Object& domain);
@@ -68,8 +68,9 @@ enum class Role { kNone, kDaemonSet, kDaemonTemplate, kWorkloadTemplate, kClique
 // Whether its daemons may be replaced while claims hold channels of it.
 [[nodiscard]] bool MayRollUnderJob(const Object& domain);
 // How long its deletion waits for those who use it.
-[[nodiscard]] std::chrono::seconds DeletionGraceOf(const Suspects& suspects, const Object& domain);
-[[nodiscard]] bool IsNodeLost(const Truth& truth, const std::string& node);
+[[nodiscard]] std::chrono::seconds DeletionGraceOf(const SystemUnderTest& system,
+                                                   const Object& domain);
+[[nodiscard]] bool IsNodeLost(const GroundTruth& truth, const std::string& node);
 
 // "DaemonSet cdom-system/computedomain-daemon-u", for people.
 [[nodiscard]] std::string Show(Kind kind, const kube::ObjectKey& key);

@@ -1,20 +1,20 @@
-#include "test/simulation/oracles/truth.h"
+#include "test/simulation/oracles/ground_truth.h"
 
 #include "pkg/base/duration.h"
 
 namespace simulation {
 
-ObjectPtr Truth::Get(Kind kind, const kube::ObjectKey& key) const {
+ObjectPtr GroundTruth::Get(Kind kind, const kube::ObjectKey& key) const {
   const auto it = Live(kind).find(key);
   return it == Live(kind).end() ? nullptr : it->second;
 }
 
-const DomainRecord* Truth::FindDomain(const kube::Uid& uid) const {
+const DomainRecord* GroundTruth::FindDomain(const kube::Uid& uid) const {
   const auto it = domains_.find(uid);
   return it == domains_.end() ? nullptr : &it->second;
 }
 
-void Truth::Apply(const Change& change) {
+void GroundTruth::Apply(const Change& change) {
   Objects& objects = state_[static_cast<std::size_t>(change.kind)];
   if (change.type == Change::Type::kDeleted) {
     objects.erase(change.after->key());
@@ -24,7 +24,7 @@ void Truth::Apply(const Change& change) {
   if (change.kind == Kind::kComputeDomain) Record(change);
 }
 
-void Truth::Record(const Change& change) {
+void GroundTruth::Record(const Change& change) {
   DomainRecord& record = domains_[change.after->uid()];
   record.last = change.after;
   record.exists = change.type != Change::Type::kDeleted;
@@ -35,8 +35,8 @@ void Truth::Record(const Change& change) {
 }
 
 // As if all changes had been applied.
-Truth FinalTruth(const History& history) {
-  Truth truth;
+GroundTruth FinalGroundTruth(const History& history) {
+  GroundTruth truth;
   for (const Kind kind : kAllKinds) {
     truth.state_[static_cast<std::size_t>(kind)] = history.Live(kind);
   }
@@ -62,12 +62,13 @@ const char* ToString(Role role) {
   return "nothing";
 }
 
-Role RoleOf(const Truth& truth, const Suspects& suspects, Kind kind, const Object& object) {
+Role RoleOf(const GroundTruth& truth, const SystemUnderTest& system, Kind kind,
+            const Object& object) {
   const std::string& domain = object.Label(kDomainLabel);
   if (domain.empty()) return Role::kNone;
   const kube::ObjectKey& key = object.key();
-  const bool in_driver_namespace = key.ns == suspects.driver_namespace;
-  const bool has_daemon_name = suspects.any_daemon_name || key.name == DaemonName(domain);
+  const bool in_driver_namespace = key.ns == system.driver_namespace;
+  const bool has_daemon_name = system.any_daemon_name || key.name == DaemonName(domain);
   if (kind == Kind::kDaemonSet) {
     return in_driver_namespace && has_daemon_name ? Role::kDaemonSet : Role::kNone;
   }
@@ -88,13 +89,13 @@ Role RoleOf(const Truth& truth, const Suspects& suspects, Kind kind, const Objec
   return is_there ? Role::kWorkloadTemplate : Role::kNone;
 }
 
-bool IsDaemonPod(const Suspects& suspects, const Object& pod, const kube::Uid& domain) {
-  return pod.key().ns == suspects.driver_namespace && pod.Label(kDomainLabel) == domain &&
+bool IsDaemonPod(const SystemUnderTest& system, const Object& pod, const kube::Uid& domain) {
+  return pod.key().ns == system.driver_namespace && pod.Label(kDomainLabel) == domain &&
          pod.ControllerOwner()["kind"].AsString() == "DaemonSet";
 }
 
-bool IsDaemonClaim(const Suspects& suspects, const Object& claim, const kube::Uid& domain) {
-  if (claim.key().ns != suspects.driver_namespace) return false;
+bool IsDaemonClaim(const SystemUnderTest& system, const Object& claim, const kube::Uid& domain) {
+  if (claim.key().ns != system.driver_namespace) return false;
   const auto config = FindConfig(claim);
   return config && !config->is_channel && config->domain == domain;
 }
@@ -114,13 +115,13 @@ bool MayRollUnderJob(const Object& domain) {
   return At(domain.meta(), {"annotations", kDaemonRollAnnotation}).AsString() == "Always";
 }
 
-std::chrono::seconds DeletionGraceOf(const Suspects& suspects, const Object& domain) {
+std::chrono::seconds DeletionGraceOf(const SystemUnderTest& system, const Object& domain) {
   const std::string& said = At(domain.meta(), {"annotations", kDeletionGraceAnnotation}).AsString();
   const auto grace = base::ParseDuration(said);
-  return grace ? std::chrono::ceil<std::chrono::seconds>(*grace) : suspects.deletion_grace;
+  return grace ? std::chrono::ceil<std::chrono::seconds>(*grace) : system.deletion_grace;
 }
 
-bool IsNodeLost(const Truth& truth, const std::string& node) {
+bool IsNodeLost(const GroundTruth& truth, const std::string& node) {
   if (node.empty()) return false;
   const ObjectPtr found = truth.Get(Kind::kNode, {.name = node});
   return !found || FindCondition(found->value(), "Ready")["status"].AsString() != "True";

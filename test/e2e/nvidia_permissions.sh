@@ -1,4 +1,4 @@
-# Cases of the controller under the rights that NVIDIA's chart grants, and no other. Sourced by e2e.sh.
+# Cases of the controller with only the permissions that NVIDIA's chart grants. Sourced by e2e.sh.
 # shellcheck shell=bash disable=SC2154
 
 chart_account=system:serviceaccount:cdom-system:chart-controller
@@ -8,7 +8,7 @@ refused_to_it() {
   jq -r --arg user "$chart_account" 'select(.user.username == $user and .responseStatus.code == 403)
     | .verb + " " + .objectRef.resource + (if .objectRef.subresource then "/" + .objectRef.subresource else "" end)' "$stage/plane/audit.log"
 }
-start_under_nvidias_rights() {
+start_with_nvidia_permissions() {
   kubectl apply -f "$repo/test/e2e/nvidia_chart_controller.yaml" || return 1
   jq --arg token "$(kubectl create token chart-controller -n cdom-system --duration 2h)" '.users[0].user.token = $token' \
     "$stage/controller.kubeconfig" >"$stage/chart.kubeconfig" || return 1

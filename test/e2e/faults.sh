@@ -1,5 +1,5 @@
-# Cases of what strikes a controller while it works: its Lease is taken away, a right goes for a while, the daemons'
-# image does not exist. On control planes of their own. Sourced by e2e.sh.
+# Cases of faults while a controller works: another client takes its Lease, a permission is missing for a while, the
+# daemons' image does not exist. On control planes of their own. Sourced by e2e.sh.
 # shellcheck shell=bash disable=SC2154
 
 status_writes_since() {  # status_writes_since LINE NAME...: of the audit log
@@ -149,7 +149,7 @@ roll_stopped() {  # roll_stopped DOMAIN
   says Provisioned "$1" RollStopped 'None is replaced in any domain: pods/cdom-system/[a-z0-9-]+ on node-[0-9]+ \(.*ImagePullBackOff|None is replaced in any domain: The daemon on node-[0-9]+, made from the new template'
 }
 with_image() {  # with_image IMAGE: a controller that gives daemons this image
-  image=$1 in_manner cdom --config "$stage/roll.yaml" --log-verbosity-cd-daemon "$2"
+  image=$1 with_membership_writer controller --config "$stage/roll.yaml" --log-verbosity-cd-daemon "$2"
 }
 
 a_daemon_image_that_does_not_exist_costs_one_daemon_where_it_may_and_none_under_a_job() {

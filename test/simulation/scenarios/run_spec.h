@@ -1,0 +1,95 @@
+// Everything that decides one simulated run: scenario, membership writer, fault and schedule.
+//
+// A value: equal specs give equal runs. Its text form is what `simulate` reads, see ToString().
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace simulation {
+
+// What goes wrong at one request. The first five happen to the request, the next two to its reply,
+// and the rest to the cluster just before the request.
+enum class Fault {
+  kNone,
+  kCrashBefore,      // The process dies; the request never leaves.
+  kCrashAfter,       // The request takes effect, and the process dies before the reply.
+  kReplyLost,        // The request takes effect, and no reply arrives.
+  kConflict,         // 409; nothing happens. Writes only.
+  kForbidden,        // 403; nothing happens.
+  kTooManyRequests,  // 429 with a Retry-After of one second; nothing happens.
+  kServerError,      // 500; nothing happens.
+  kUserDeletes,      // The user deletes the domain.
+  kUserRecreates,    // The user also creates a domain of the same name once that is free.
+  kWatchesExpire,    // The server forgets all earlier versions: every watch is 410.
+  kNodeLost,         // A node falls silent, and boots again once everything is at rest.
+  kFreezes,          // The request takes effect, and the process pauses for longer than its Lease.
+  kWatchBreaks,      // The connection breaks in the middle of an event. At an opening: of that
+                     // watch; at another request: of every open watch.
+  kViewsStall,       // The process keeps running and sees an old state, see RunSpec::stale.
+  kImexEnds,         // An IMEX ends by itself. Own daemons only, as the next.
+  kDaemonDies,       // A daemon's process dies, and its IMEX with it.
+};
+inline constexpr std::array kAllFaults = {
+    Fault::kCrashBefore,   Fault::kCrashAfter,      Fault::kReplyLost,   Fault::kConflict,
+    Fault::kForbidden,     Fault::kTooManyRequests, Fault::kServerError, Fault::kUserDeletes,
+    Fault::kUserRecreates, Fault::kWatchesExpire,   Fault::kNodeLost,    Fault::kFreezes,
+    Fault::kWatchBreaks,   Fault::kViewsStall,      Fault::kImexEnds,    Fault::kDaemonDies};
+
+// The revision at which a process sees a kind (by plural).
+using Views = std::map<std::string, std::int64_t>;
+
+struct RunSpec {
+  std::string scenario = "create-ready-delete";  // See scenarios.h.
+  bool controller_writes = false;                // The membership writer; false: daemons.
+  bool own_daemons = false;  // The product's step runs in daemon pods; else they are played.
+  Fault fault = Fault::kNone;
+  // The request at which the fault happens, from 1. Not counted are: openings of watches, which
+  // have their own numbers; of each process, requests for the Lease after the first four; and
+  // requests while everything is at rest.
+  int at = 0;
+  int watch = 0;  // Or the opening of a watch, from 1. A renewed watch counts.
+  // The kinds that the process after a crash sees in an old state, such as "nodes+pods@1017": at
+  // that revision or, without one, at the start of the run, until it comes to rest. With
+  // kViewsStall the running process sees them; without a revision, in the newest state. Empty:
+  // none.
+  std::string stale = {};
+  // The seed decides who moves next, how late each actor of the cluster and each cache of the
+  // controller is, and in which order eight workers send the requests of a step. Else actors move
+  // in turn, without delay, and one worker keeps the order.
+  bool mixed = false;
+  // A watch of the controller breaks at its next event once it is a second old, so that watches
+  // are opened during all phases.
+  bool flaky_watches = false;
+  bool two_leaders = false;  // Two replicas act without knowing of each other; see `seed`.
+  bool standby = false;      // Two replicas take part in leader election.
+  std::uint64_t seed = 1;
+  // The run leaves its scenario at the first rest after the fault: jobs finish and domains end.
+  // Other runs cover what the scenario does after that.
+  bool short_tail = false;
+  std::string mutant = {};  // Name of a wrong rule, see mutants.h. Empty if none.
+};
+
+// Whether the run has no fault, and actors move in turn.
+[[nodiscard]] bool IsPlain(const RunSpec& spec);
+
+// Whether the run comes to the same states at rest as without a fault and with one leader.
+[[nodiscard]] bool ChangesNothing(const RunSpec& spec);
+
+// Kinds without a revision get `first`.
+[[nodiscard]] Views ParseStale(const std::string& stale, std::int64_t first);
+
+[[nodiscard]] std::string ToString(Fault fault);
+// "controller" or "daemon".
+[[nodiscard]] std::string WriterName(bool controller_writes);
+// "scenario=create-ready-delete writer=controller fault=crash-before at=17 ...": as `simulate`
+// reads it.
+[[nodiscard]] std::string ToString(const RunSpec& spec);
+// Reads also the older form "workload=W1 manner=cdom strike=crash-before ... end=brief". On error
+// says in `error` what is wrong; then the spec is invalid.
+[[nodiscard]] RunSpec ParseRunSpec(const std::vector<std::string>& words, std::string& error);
+
+}  // namespace simulation
