@@ -14,9 +14,10 @@
 
 namespace plugin {
 
-class ClaimWork {
+class ClaimQueue {
  public:
-  ClaimWork(State& state, Readiness& readiness) : state_(state), readiness_(readiness) {}
+  ClaimQueue(PluginState& state, DomainReadiness& readiness)
+      : state_(state), readiness_(readiness) {}
 
   using Operation = Metrics::Operation;
   void Add(Operation operation, const std::vector<kubelet::ClaimName>& claims, kubelet::Done done);
@@ -29,46 +30,47 @@ class ClaimWork {
 
  private:
   // What the kubelet asked for in one go, which is answered in one go.
-  struct Batch {
+  struct BatchCall {
     kubelet::Answers answers = {};
     std::size_t open = 0;
     kubelet::Done done = {};
   };
-  struct One {
+  struct ClaimRequest {
     Operation operation = Operation::kPrepare;
     kubelet::ClaimName name = {};
-    std::shared_ptr<Batch> batch = {};
+    std::shared_ptr<BatchCall> batch = {};
     TimePoint since = {};
-    std::optional<Claim> claim = {};  // As it was read.
-    bool asking = false;              // An answer is on its way, without which nothing goes on.
-    std::string failed = {};          // What went wrong last.
+    std::optional<ClaimToPrepare> claim = {};  // As it was read.
+    bool asking = false;      // An answer is on its way, without which nothing goes on.
+    std::string failed = {};  // What went wrong last.
     int failures = 0;
     TimePoint next = {};  // Not before.
     bool domain_asked = false;
     bool domain_gone = false;
     bool is_answered = false;
-    std::string said = {};
+    std::string logged_reason = {};
   };
 
   // Until it waits or is answered; returns when to look again.
-  [[nodiscard]] TimePoint Advance(One& one);
-  [[nodiscard]] Step Decide(One& one);
-  [[nodiscard]] Step DecidePrepare(One& one);
-  [[nodiscard]] Observed Observe(One& one, const std::string& domain);
-  [[nodiscard]] Step Hold(const One& one, std::string what) const;
+  [[nodiscard]] TimePoint Advance(ClaimRequest& request);
+  [[nodiscard]] ClaimStep Decide(ClaimRequest& request);
+  [[nodiscard]] ClaimStep DecidePrepare(ClaimRequest& request);
+  [[nodiscard]] NodeObservation Observe(ClaimRequest& request, const std::string& domain);
+  [[nodiscard]] ClaimStep WaitOrAnswer(const ClaimRequest& request, std::string what) const;
   // Whether it can be answered by what is noted, whatever cannot be read now.
-  [[nodiscard]] bool IsOnDisk(const One& one, const Observed& observed) const;
-  void Read(One& one);
-  void AskForDomain(One& one, const std::string& domain);
+  [[nodiscard]] bool IsOnDisk(const ClaimRequest& request, const NodeObservation& observed) const;
+  void ReadFromApi(ClaimRequest& request);
+  void AskForDomain(ClaimRequest& request, const std::string& domain);
   // What changes a file.
-  [[nodiscard]] base::Result<void> Do(const One& one, const Step& step);
-  void ChangeLabel(One& one, const Step& step);
-  void Fail(One& one, const base::Error& error);
-  void Answer(One& one, const Step& step);
+  [[nodiscard]] base::Result<void> Do(const ClaimRequest& request, const ClaimStep& step);
+  void ChangeLabel(ClaimRequest& request, const ClaimStep& step);
+  void Fail(ClaimRequest& request, const base::Error& error);
+  void Answer(ClaimRequest& request, const ClaimStep& step);
 
-  State& state_;
-  Readiness& readiness_;
-  std::list<One> all_;  // Where each stays until it is answered and nothing is asked for it.
+  PluginState& state_;
+  DomainReadiness& readiness_;
+  std::list<ClaimRequest>
+      requests_;  // Where each stays until it is answered and nothing is asked for it.
   bool took_back_ = false;
 };
 

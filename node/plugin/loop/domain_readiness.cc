@@ -26,7 +26,7 @@ std::string Trimmed(const std::string& text) {
 
 }  // namespace
 
-bool Readiness::Is(const std::string& domain) {
+bool DomainReadiness::IsReady(const std::string& domain) {
   const TimePoint now = state_.clock.Now();
   if (state_.self.host_managed) return IsHost();
   if (domain_ != domain) {
@@ -36,31 +36,32 @@ bool Readiness::Is(const std::string& domain) {
     poll_next_ = {};
     polled_ = false;
   }
-  const auto known = state_.link->domains().Find(domain);
+  const auto known = state_.api_client->domains().Find(domain);
   if (known && known->is_ready_here) return true;
   return !state_.self.clique.empty() && IsInClique(domain);
 }
 
-bool Readiness::IsInClique(const std::string& domain) {
+bool DomainReadiness::IsInClique(const std::string& domain) {
   const kube::ObjectKey key = {.ns = state_.settings.ns,
                                .name = api::CliqueName(domain, state_.self.clique)};
-  state_.link->WatchClique(key);
-  if (const auto is_ready = state_.link->IsReadyIn(key)) return *is_ready;
+  state_.api_client->WatchClique(key);
+  if (const auto is_ready = state_.api_client->IsReadyIn(key)) return *is_ready;
   // NVIDIA's roles let a plugin read cliques and not watch them.
   const TimePoint now = state_.clock.Now();
   const TimePoint next = std::max(poll_next_, since_ + kWatchTime);
   ForgetOld(now);
   if (!polling_ && now >= next) {
     polling_ = true;
-    state_.link->Do(ApiLink::Lane::kReads, [this, key, domain](http::Transport& transport) {
-      const auto is_ready = ReadIsReady(transport, key, state_.settings.node);
-      state_.mailbox.Post([this, domain, is_ready] {
-        polling_ = false;
-        if (domain == domain_) polled_ = is_ready.value_or(false);
-        poll_next_ = state_.clock.Now() + pause_;
-        pause_ = std::min(pause_ * 2, kPauseMost);
-      });
-    });
+    state_.api_client->Enqueue(
+        ApiClient::Queue::kReads, [this, key, domain](http::Transport& transport) {
+          const auto is_ready = ReadIsReady(transport, key, state_.settings.node);
+          state_.mailbox.Post([this, domain, is_ready] {
+            polling_ = false;
+            if (domain == domain_) polled_ = is_ready.value_or(false);
+            poll_next_ = state_.clock.Now() + pause_;
+            pause_ = std::min(pause_ * 2, kPauseMost);
+          });
+        });
   } else if (!polling_) {
     look_again_ = std::min(look_again_, next);
   }
@@ -68,13 +69,13 @@ bool Readiness::IsInClique(const std::string& domain) {
 }
 
 // What was said when somebody waited before.
-void Readiness::ForgetOld(TimePoint now) {
+void DomainReadiness::ForgetOld(TimePoint now) {
   if (polling_ || now < poll_next_ + kPauseMost) return;
   polled_ = false;
   pause_ = kPauseFirst;
 }
 
-bool Readiness::IsHost() {
+bool DomainReadiness::IsHost() {
   const TimePoint now = state_.clock.Now();
   ForgetOld(now);
   if (!polling_ && now >= poll_next_) {

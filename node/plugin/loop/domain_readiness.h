@@ -10,12 +10,12 @@
 
 namespace plugin {
 
-class Readiness {
+class DomainReadiness {
  public:
-  explicit Readiness(State& state) : state_(state) {}
+  explicit DomainReadiness(PluginState& state) : state_(state) {}
 
   // By what is known now; and somebody waits for it, so more is found out. `state.host` is there.
-  [[nodiscard]] bool Is(const std::string& domain);
+  [[nodiscard]] bool IsReady(const std::string& domain);
   // When to ask again, should nothing have changed; of what was asked since this was called.
   void BeginTurn() { look_again_ = TimePoint::max(); }
   [[nodiscard]] TimePoint look_again() const { return look_again_; }
@@ -26,7 +26,7 @@ class Readiness {
   [[nodiscard]] bool IsHost();
   void ForgetOld(TimePoint now);
 
-  State& state_;
+  PluginState& state_;
   std::string domain_ = {};  // That was asked for last.
   TimePoint since_ = {};
   TimePoint look_again_ = TimePoint::max();

@@ -8,12 +8,12 @@ namespace plugin {
 
 namespace {
 
-cdi::DeviceNode ChannelNode(const Self& self, std::int64_t id) {
+cdi::DeviceNode ChannelNode(const NodeIdentity& self, std::int64_t id) {
   std::string path = "/dev/nvidia-caps-imex-channels/channel" + std::to_string(id);
   return {.path = path, .host_path = path, .major = self.channel_major, .minor = id};
 }
 
-cdi::Edits ChannelEdits(const Self& self, const Wanted& wanted) {
+cdi::Edits ChannelEdits(const NodeIdentity& self, const Wanted& wanted) {
   cdi::Edits edits;
   if (!wanted.config.all_channels || self.host_managed) {
     edits.nodes.push_back(ChannelNode(self, wanted.name.id));
@@ -24,7 +24,7 @@ cdi::Edits ChannelEdits(const Self& self, const Wanted& wanted) {
   return edits;
 }
 
-cdi::Edits DaemonEdits(const Self& self, const Domain& domain) {
+cdi::Edits DaemonEdits(const NodeIdentity& self, const DomainIdentity& domain) {
   cdi::Edits edits = {
       .env = {"CLIQUE_ID=" + self.clique, "COMPUTE_DOMAIN_UUID=" + domain.uid,
               "COMPUTE_DOMAIN_NAME=" + domain.name, "COMPUTE_DOMAIN_NAMESPACE=" + domain.ns},
@@ -37,25 +37,26 @@ cdi::Edits DaemonEdits(const Self& self, const Domain& domain) {
 
 }  // namespace
 
-Plan PlanOf(const Self& self, const std::string& uid, const Wanted& wanted, const Domain& domain) {
+ClaimDevices ClaimDevicesOf(const NodeIdentity& self, const std::string& uid, const Wanted& wanted,
+                            const DomainIdentity& domain) {
   const bool is_daemon = wanted.name.type == DeviceType::kDaemon;
   PreparedDevice device = {.type = wanted.name.type,
                            .id = wanted.name.id,
                            .requests = {wanted.device.request},
                            .pool = wanted.device.pool,
                            .name = wanted.device.device};
-  Plan plan = {.spec = {.kind = std::string(cdi::kClaimKind)}};
+  ClaimDevices prepared = {.spec = {.kind = std::string(cdi::kClaimKind)}};
   // A channel leads nowhere without a fabric.
   if (is_daemon || !self.clique.empty()) {
-    plan.spec.devices.push_back(
+    prepared.spec.devices.push_back(
         {.name = uid + "-" + wanted.device.device,
          .edits = is_daemon ? DaemonEdits(self, domain) : ChannelEdits(self, wanted)});
     if (is_daemon) device.cdi_ids.push_back(std::string(cdi::kBaseKind) + "=all");
-    device.cdi_ids.push_back(cdi::QualifiedName(plan.spec, plan.spec.devices[0]));
+    device.cdi_ids.push_back(cdi::QualifiedName(prepared.spec, prepared.spec.devices[0]));
   }
-  plan.group = {
+  prepared.group = {
       .devices = {std::move(device)}, .type = wanted.name.type, .domain = wanted.config.domain};
-  return plan;
+  return prepared;
 }
 
 }  // namespace plugin

@@ -9,13 +9,13 @@ namespace plugin {
 
 namespace {
 
-Step Answer(std::vector<PreparedGroup> groups) {
+ClaimStep Answer(std::vector<PreparedGroup> groups) {
   return {.what = Do::kAnswer, .groups = std::move(groups)};
 }
-Step Refuse(std::string why) { return {.what = Do::kAnswer, .error = std::move(why)}; }
+ClaimStep Refuse(std::string why) { return {.what = Do::kAnswer, .error = std::move(why)}; }
 
 // Until it is as it should be; what it was waited for is told while the kubelet still listens.
-Step WaitFor(const Observed& observed, std::string what) {
+ClaimStep WaitFor(const NodeObservation& observed, std::string what) {
   const TimePoint until = observed.since + kAnswerAfter;
   if (observed.now >= until) return Refuse(std::move(what));
   return {.what = Do::kWait, .error = std::move(what), .until = until};
@@ -47,21 +47,23 @@ const CheckpointClaim* HolderOf(const Wanted& wanted, const std::string& uid,
 }
 
 // One that was prepared. Its spec may have been lost since, and containers start again.
-Step GoOnWithCompleted(const Self& self, const Claim& claim, const CheckpointClaim& entry,
-                       const Observed& observed) {
+ClaimStep GoOnWithCompleted(const NodeIdentity& self, const ClaimToPrepare& claim,
+                            const CheckpointClaim& entry, const NodeObservation& observed) {
   if (observed.spec || !claim.wanted) return Answer(entry.groups);
   const bool is_channel = claim.wanted->name.type == DeviceType::kChannel;
   if (!is_channel && !observed.domain) return Answer(entry.groups);
-  Plan plan = PlanOf(self, claim.uid, *claim.wanted, observed.domain.value_or(Domain()));
+  ClaimDevices prepared =
+      ClaimDevicesOf(self, claim.uid, *claim.wanted, observed.domain.value_or(DomainIdentity()));
   // What the kubelet was told of is what counts.
-  if (plan.spec.devices.empty() || entry.groups != std::vector{plan.group}) {
+  if (prepared.spec.devices.empty() || entry.groups != std::vector{prepared.group}) {
     return Answer(entry.groups);
   }
-  return {.what = Do::kWriteSpec, .spec = std::move(plan.spec)};
+  return {.what = Do::kWriteSpec, .spec = std::move(prepared.spec)};
 }
 
 // Why this claim is never prepared as it is; empty: it may be.
-std::string Objection(const Self& self, const Claim& claim, const Observed& observed) {
+std::string Objection(const NodeIdentity& self, const ClaimToPrepare& claim,
+                      const NodeObservation& observed) {
   if (!claim.is_allocated) return "the claim is not allocated";
   if (!claim.wanted) return claim.wanted.error().message;
   const Wanted& wanted = *claim.wanted;
@@ -82,13 +84,14 @@ std::string Objection(const Self& self, const Claim& claim, const Observed& obse
 }
 
 // What a channel needs of its node; nothing: all of that is there.
-std::optional<Step> NodeFor(const Self& self, const std::string& domain, const Observed& observed) {
+std::optional<ClaimStep> NodeFor(const NodeIdentity& self, const std::string& domain,
+                                 const NodeObservation& observed) {
   if (self.host_managed) {
     if (self.clique.empty() || observed.is_ready) return {};
     return WaitFor(observed, "the host's IMEX does not say READY");
   }
   if (!observed.node_read) return WaitFor(observed, "node " + self.node + " cannot be read");
-  if (observed.node_domain.empty()) return Step{.what = Do::kLabelNode, .domain = domain};
+  if (observed.node_domain.empty()) return ClaimStep{.what = Do::kLabelNode, .domain = domain};
   if (observed.node_domain != domain) {
     return WaitFor(observed, "node " + self.node + " is held by ComputeDomain " +
                                  observed.node_domain + ", not by " + domain);
@@ -98,8 +101,8 @@ std::optional<Step> NodeFor(const Self& self, const std::string& domain, const O
                  "the daemon of ComputeDomain " + domain + " is not ready on node " + self.node);
 }
 
-Step Begin(const Self& self, const Claim& claim, const CheckpointClaim* entry,
-           const Observed& observed) {
+ClaimStep Begin(const NodeIdentity& self, const ClaimToPrepare& claim, const CheckpointClaim* entry,
+                const NodeObservation& observed) {
   const bool is_noted = entry != nullptr && entry->state == ClaimState::kStarted &&
                         IsSameStatus(entry->status, claim.status);
   if (!is_noted) return {.what = Do::kNoteStarted};
@@ -110,13 +113,13 @@ Step Begin(const Self& self, const Claim& claim, const CheckpointClaim* entry,
   } else if (!observed.has_folder) {
     return {.what = Do::kMakeFolder, .domain = domain};
   }
-  Plan plan = PlanOf(self, claim.uid, wanted, *observed.domain);
-  if (plan.spec.devices.empty()) {
+  ClaimDevices prepared = ClaimDevicesOf(self, claim.uid, wanted, *observed.domain);
+  if (prepared.spec.devices.empty()) {
     if (observed.has_spec) return {.what = Do::kRemoveSpec};
-  } else if (observed.spec != plan.spec) {
-    return {.what = Do::kWriteSpec, .spec = std::move(plan.spec)};
+  } else if (observed.spec != prepared.spec) {
+    return {.what = Do::kWriteSpec, .spec = std::move(prepared.spec)};
   }
-  return {.what = Do::kNoteCompleted, .groups = {std::move(plan.group)}};
+  return {.what = Do::kNoteCompleted, .groups = {std::move(prepared.group)}};
 }
 
 bool IsLabelUsed(const std::string& domain, const std::string& but, const Checkpoint& checkpoint) {
@@ -138,8 +141,8 @@ std::optional<Use> UseOf(const CheckpointClaim& claim) {
   return Use{.type = wanted->config.type, .domain = wanted->config.domain};
 }
 
-Step Prepare(const Self& self, const Claim& claim, const Checkpoint& checkpoint,
-             const Observed& observed) {
+ClaimStep Prepare(const NodeIdentity& self, const ClaimToPrepare& claim,
+                  const Checkpoint& checkpoint, const NodeObservation& observed) {
   const auto it = checkpoint.claims.find(claim.uid);
   const CheckpointClaim* entry = it != checkpoint.claims.end() ? &it->second : nullptr;
   if (entry != nullptr && entry->state == ClaimState::kCompleted) {
@@ -163,8 +166,8 @@ Step Prepare(const Self& self, const Claim& claim, const Checkpoint& checkpoint,
   return Begin(self, claim, entry, observed);
 }
 
-Step Unprepare(const Self& self, const std::string& uid, const Checkpoint& checkpoint,
-               const Observed& observed) {
+ClaimStep Unprepare(const NodeIdentity& self, const std::string& uid, const Checkpoint& checkpoint,
+                    const NodeObservation& observed) {
   // First: once the entry is gone nobody asks for the file any more.
   if (observed.has_spec) return {.what = Do::kRemoveSpec};
   const auto it = checkpoint.claims.find(uid);

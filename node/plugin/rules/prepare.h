@@ -29,7 +29,7 @@ using TimePoint = base::Clock::TimePoint;
 inline constexpr std::chrono::seconds kAnswerAfter{40};
 
 // What does not change while the plugin runs, but for the clique.
-struct Self {
+struct NodeIdentity {
   std::string node = {};
   std::string driver_namespace = {};
   std::string clique = {};  // Empty: the node has no fabric.
@@ -40,16 +40,16 @@ struct Self {
   std::optional<cdi::DeviceNode> management = {};
 };
 
-struct Domain {
+struct DomainIdentity {
   std::string uid = {};
   std::string name = {};
   std::string ns = {};
 };
 
-struct Observed {
+struct NodeObservation {
   // That the claim names, if it is known here; and whether a live read has found that there is
   // none.
-  std::optional<Domain> domain = {};
+  std::optional<DomainIdentity> domain = {};
   bool domain_gone = false;
   bool node_read = false;
   std::string node_domain = {};  // The node's label.
@@ -76,7 +76,7 @@ enum class Do {
   kAnswer,  // `error`, or that it is done.
 };
 
-struct Step {
+struct ClaimStep {
   Do what = Do::kWait;
   std::string domain = {};                 // Of kLabelNode, kUnlabelNode, kMakeFolder.
   cdi::Spec spec = {};                     // Of kWriteSpec.
@@ -85,11 +85,11 @@ struct Step {
   TimePoint until = {};                    // Of kWait.
 };
 
-[[nodiscard]] Step Prepare(const Self& self, const Claim& claim, const Checkpoint& checkpoint,
-                           const Observed& observed);
+[[nodiscard]] ClaimStep Prepare(const NodeIdentity& self, const ClaimToPrepare& claim,
+                                const Checkpoint& checkpoint, const NodeObservation& observed);
 // `observed.domain` is not looked at.
-[[nodiscard]] Step Unprepare(const Self& self, const std::string& uid, const Checkpoint& checkpoint,
-                             const Observed& observed);
+[[nodiscard]] ClaimStep Unprepare(const NodeIdentity& self, const std::string& uid,
+                                  const Checkpoint& checkpoint, const NodeObservation& observed);
 
 // What a claim that was noted is used for. Nothing: that cannot be told any more.
 struct Use {
@@ -99,11 +99,11 @@ struct Use {
 [[nodiscard]] std::optional<Use> UseOf(const CheckpointClaim& claim);
 
 // The spec of a claim, and what the kubelet is told of it. No devices: there is nothing to add.
-struct Plan {
+struct ClaimDevices {
   cdi::Spec spec = {};
   PreparedGroup group = {};
 };
-[[nodiscard]] Plan PlanOf(const Self& self, const std::string& uid, const Wanted& wanted,
-                          const Domain& domain);
+[[nodiscard]] ClaimDevices ClaimDevicesOf(const NodeIdentity& self, const std::string& uid,
+                                          const Wanted& wanted, const DomainIdentity& domain);
 
 }  // namespace plugin

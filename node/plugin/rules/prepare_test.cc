@@ -13,8 +13,8 @@ namespace {
 constexpr const char* kDomain = "0c6b2f0e-7b1d-4f39-8a55-3f3d0a4a9e10";
 constexpr const char* kOther = "11111111-7b1d-4f39-8a55-3f3d0a4a9e10";
 
-Claim ClaimOf(const std::string& uid, const std::string& device, const std::string& ns,
-              const std::string& domain = kDomain, const std::string& more = "") {
+ClaimToPrepare ClaimOf(const std::string& uid, const std::string& device, const std::string& ns,
+                       const std::string& domain = kDomain, const std::string& more = "") {
   const bool is_channel = device.starts_with("channel");
   auto claim = DecodeResourceClaim(
       R"({"metadata":{"name":"c-)" + uid + R"(","namespace":")" + ns + R"(","uid":")" + uid +
@@ -28,31 +28,31 @@ Claim ClaimOf(const std::string& uid, const std::string& device, const std::stri
   return *claim;
 }
 
-const Claim kChannel = ClaimOf("a", "channel-0", "train");
-const Claim kDaemon = ClaimOf("d", "daemon-0", "driver");
+const ClaimToPrepare kChannel = ClaimOf("a", "channel-0", "train");
+const ClaimToPrepare kDaemon = ClaimOf("d", "daemon-0", "driver");
 
 // A node, and what is known of the cluster there; does what the rule says.
 struct Node {
-  Self self = {.node = "node-a",
-               .driver_namespace = "driver",
-               .clique = "f.1",
-               .folder = "/plugin",
-               .channel_major = 235,
-               .management = cdi::DeviceNode{.path = "/dev/nvidia-caps/nvidia-cap512",
-                                             .host_path = "/dev/nvidia-caps/nvidia-cap512",
-                                             .major = 236,
-                                             .minor = 512}};
+  NodeIdentity self = {.node = "node-a",
+                       .driver_namespace = "driver",
+                       .clique = "f.1",
+                       .folder = "/plugin",
+                       .channel_major = 235,
+                       .management = cdi::DeviceNode{.path = "/dev/nvidia-caps/nvidia-cap512",
+                                                     .host_path = "/dev/nvidia-caps/nvidia-cap512",
+                                                     .major = 236,
+                                                     .minor = 512}};
   Checkpoint checkpoint = {};
   std::string label = {};
   std::map<std::string, cdi::Spec> specs = {};
   bool has_folder = false;
   bool is_ready = true;
-  Observed known = {.domain = Domain{.uid = kDomain, .name = "dom", .ns = "train"},
-                    .node_read = true};
+  NodeObservation known = {.domain = DomainIdentity{.uid = kDomain, .name = "dom", .ns = "train"},
+                           .node_read = true};
   std::vector<Do> done = {};
 
-  [[nodiscard]] Observed See(const std::string& uid) const {
-    Observed observed = known;
+  [[nodiscard]] NodeObservation See(const std::string& uid) const {
+    NodeObservation observed = known;
     observed.node_domain = label;
     observed.is_ready = is_ready;
     observed.has_folder = has_folder;
@@ -62,14 +62,14 @@ struct Node {
     return observed;
   }
 
-  [[nodiscard]] Step PrepareStep(const Claim& claim) const {
+  [[nodiscard]] ClaimStep PrepareStep(const ClaimToPrepare& claim) const {
     return Prepare(self, claim, checkpoint, See(claim.uid));
   }
-  [[nodiscard]] Step UnprepareStep(const std::string& uid) const {
+  [[nodiscard]] ClaimStep UnprepareStep(const std::string& uid) const {
     return Unprepare(self, uid, checkpoint, See(uid));
   }
 
-  void Apply(const Step& step, const std::string& uid, const Claim* claim) {
+  void Apply(const ClaimStep& step, const std::string& uid, const ClaimToPrepare* claim) {
     done.push_back(step.what);
     switch (step.what) {
       case Do::kNoteStarted:
@@ -110,16 +110,16 @@ struct Node {
   }
 
   // Until it waits or answers, or `most` things are done.
-  Step PrepareAll(const Claim& claim, int most = 20) {
-    Step step = PrepareStep(claim);
+  ClaimStep PrepareAll(const ClaimToPrepare& claim, int most = 20) {
+    ClaimStep step = PrepareStep(claim);
     for (; most > 0 && step.what != Do::kAnswer && step.what != Do::kWait; --most) {
       Apply(step, claim.uid, &claim);
       step = PrepareStep(claim);
     }
     return step;
   }
-  Step UnprepareAll(const std::string& uid, int most = 20) {
-    Step step = UnprepareStep(uid);
+  ClaimStep UnprepareAll(const std::string& uid, int most = 20) {
+    ClaimStep step = UnprepareStep(uid);
     for (; most > 0 && step.what != Do::kAnswer && step.what != Do::kWait; --most) {
       Apply(step, uid, nullptr);
       step = UnprepareStep(uid);
@@ -129,18 +129,18 @@ struct Node {
 };
 
 // An answer with devices, which nothing is wrong with.
-testing::AssertionResult IsPrepared(const Step& step) {
+testing::AssertionResult IsPrepared(const ClaimStep& step) {
   if (step.what == Do::kAnswer && step.error.empty() && step.groups.size() == 1) {
     return testing::AssertionSuccess();
   }
   return testing::AssertionFailure() << static_cast<int>(step.what) << " " << step.error;
 }
-bool IsRefused(const Step& step) { return step.what == Do::kAnswer && !step.error.empty(); }
-bool Waits(const Step& step) { return step.what == Do::kWait && !step.error.empty(); }
+bool IsRefused(const ClaimStep& step) { return step.what == Do::kAnswer && !step.error.empty(); }
+bool Waits(const ClaimStep& step) { return step.what == Do::kWait && !step.error.empty(); }
 
 TEST(Prepare, H16_AChannelIsGivenInThisOrderAndNothingBesideItsDevice) {
   Node node;
-  const Step step = node.PrepareAll(kChannel);
+  const ClaimStep step = node.PrepareAll(kChannel);
   ASSERT_TRUE(IsPrepared(step));
   EXPECT_EQ(node.done,
             (std::vector{Do::kNoteStarted, Do::kLabelNode, Do::kWriteSpec, Do::kNoteCompleted}));
@@ -158,7 +158,7 @@ TEST(Prepare, H16_AChannelIsGivenInThisOrderAndNothingBesideItsDevice) {
 
 TEST(Prepare, ADaemonIsGivenItsDomainAndItsFolder) {
   Node node;
-  const Step step = node.PrepareAll(kDaemon);
+  const ClaimStep step = node.PrepareAll(kDaemon);
   ASSERT_TRUE(IsPrepared(step));
   EXPECT_EQ(node.done,
             (std::vector{Do::kNoteStarted, Do::kMakeFolder, Do::kWriteSpec, Do::kNoteCompleted}));
@@ -180,7 +180,7 @@ TEST(Prepare, ADaemonIsGivenItsDomainAndItsFolder) {
 TEST(Prepare, WithoutAFabricThereIsNothingToAdd) {
   Node node;
   node.self.clique.clear();
-  const Step step = node.PrepareAll(kChannel);
+  const ClaimStep step = node.PrepareAll(kChannel);
   ASSERT_TRUE(IsPrepared(step));
   EXPECT_TRUE(step.groups[0].devices[0].cdi_ids.empty());
   EXPECT_TRUE(node.specs.empty());
@@ -190,7 +190,7 @@ TEST(Prepare, WithoutAFabricThereIsNothingToAdd) {
 
 TEST(Prepare, AllChannelsAreInOrderOfTheirPaths) {
   Node node;
-  Claim all = kChannel;
+  ClaimToPrepare all = kChannel;
   all.wanted->config.all_channels = true;
   ASSERT_TRUE(IsPrepared(node.PrepareAll(all)));
   const auto& nodes = node.specs.at("a").devices.at(0).edits.nodes;
@@ -216,7 +216,7 @@ TEST(Prepare, Oracle2_AClaimOfAnotherNamespaceIsRefusedBeforeAnythingIsWritten) 
 
 TEST(Prepare, H2_S5_ADaemonsClaimOutsideOfTheDriversNamespaceIsRefused) {
   Node node;
-  const Step step = node.PrepareAll(ClaimOf("d", "daemon-0", "train"));
+  const ClaimStep step = node.PrepareAll(ClaimOf("d", "daemon-0", "train"));
   EXPECT_TRUE(IsRefused(step));
   EXPECT_NE(step.error.find("namespace driver alone"), std::string::npos);
   EXPECT_TRUE(node.done.empty());
@@ -230,7 +230,7 @@ TEST(Prepare, H1_ADomainThatIsAPathIsRefusedBeforeAnythingIsWritten) {
 
 TEST(Prepare, H9_WhatIsHopelessIsSaidAtOnce) {
   Node node;
-  Claim waiting = kChannel;
+  ClaimToPrepare waiting = kChannel;
   waiting.is_allocated = false;
   EXPECT_TRUE(IsRefused(node.PrepareAll(waiting)));
   EXPECT_TRUE(IsRefused(node.PrepareAll(ClaimOf("x", "gpu-0", "train"))));
@@ -246,12 +246,12 @@ TEST(Prepare, H9_WhatIsHopelessIsSaidAtOnce) {
 TEST(Prepare, H9_WhatItWaitedForIsSaidBeforeTheKubeletGivesUp) {
   Node node;
   node.is_ready = false;
-  const Step waits = node.PrepareAll(kChannel);
+  const ClaimStep waits = node.PrepareAll(kChannel);
   ASSERT_TRUE(Waits(waits));
   EXPECT_EQ(waits.until, node.known.since + kAnswerAfter);
   EXPECT_LT(kAnswerAfter, std::chrono::seconds(45));
   node.known.now = waits.until;
-  const Step told = node.PrepareAll(kChannel);
+  const ClaimStep told = node.PrepareAll(kChannel);
   EXPECT_TRUE(IsRefused(told));
   EXPECT_EQ(told.error, waits.error);
 }
@@ -276,8 +276,8 @@ TEST(Prepare, ANodeOfAnotherDomainIsWaitedForAndItsLabelLeft) {
 TEST(Prepare, Oracle4_TwoClaimsNeverHoldOneChannel) {
   Node node;
   ASSERT_TRUE(IsPrepared(node.PrepareAll(kChannel)));
-  const Claim second = ClaimOf("b", "channel-0", "train");
-  const Step step = node.PrepareAll(second);
+  const ClaimToPrepare second = ClaimOf("b", "channel-0", "train");
+  const ClaimStep step = node.PrepareAll(second);
   EXPECT_TRUE(Waits(step));
   EXPECT_NE(step.error.find("train/c-a"), std::string::npos);
   EXPECT_TRUE(Waits(
@@ -289,7 +289,8 @@ TEST(Prepare, Oracle4_TwoClaimsNeverHoldOneChannel) {
 
 TEST(Prepare, AnAdministratorsClaimForADaemonIsInNobodysWay) {
   Node node;
-  const Claim admin = ClaimOf("e", "daemon-0", "driver", kDomain, R"(,"adminAccess":true)");
+  const ClaimToPrepare admin =
+      ClaimOf("e", "daemon-0", "driver", kDomain, R"(,"adminAccess":true)");
   ASSERT_TRUE(IsPrepared(node.PrepareAll(admin)));
   ASSERT_TRUE(IsPrepared(node.PrepareAll(kDaemon)));
   EXPECT_TRUE(Waits(node.PrepareAll(ClaimOf("f", "daemon-0", "driver"))));
@@ -307,7 +308,7 @@ TEST(Prepare, H5_AnEntryWithoutAllocationHoldsItsDevice) {
 
 TEST(Prepare, OneThatIsPreparedIsAnsweredAsItWas) {
   Node node;
-  const Step first = node.PrepareAll(kChannel);
+  const ClaimStep first = node.PrepareAll(kChannel);
   node.is_ready = false;
   node.done.clear();
   EXPECT_EQ(node.PrepareAll(kChannel).groups, first.groups);
@@ -344,7 +345,7 @@ TEST(Prepare, OneThatWasTakenBackMeanwhileIsStale) {
   ASSERT_TRUE(node.UnprepareAll("a").error.empty());
   node.is_ready = true;
   EXPECT_TRUE(IsRefused(node.PrepareAll(kChannel)));
-  Claim again = kChannel;
+  ClaimToPrepare again = kChannel;
   again.status["reservedFor"].MutableItems()[0]["name"] = "another";
   EXPECT_TRUE(IsPrepared(node.PrepareAll(again)));
 }
@@ -435,9 +436,9 @@ TEST(Unprepare, AnEntryThatNobodyCanReadIsForgotten) {
 
 // The process may end after each thing that it does; the kubelet asks again.
 TEST(Rule, Oracle5_WhereverTheProcessEndsTheKubeletsNextTryGetsThere) {
-  for (const Claim& claim : {kChannel, kDaemon}) {
+  for (const ClaimToPrepare& claim : {kChannel, kDaemon}) {
     Node whole;
-    const Step expected = whole.PrepareAll(claim);
+    const ClaimStep expected = whole.PrepareAll(claim);
     for (int ends_after = 0; ends_after <= 5; ++ends_after) {
       Node node;
       static_cast<void>(node.PrepareAll(claim, ends_after));
@@ -450,7 +451,7 @@ TEST(Rule, Oracle5_WhereverTheProcessEndsTheKubeletsNextTryGetsThere) {
 }
 
 TEST(Rule, Oracle3_Oracle5_WhereverItEndsTakingItBackLeavesNothing) {
-  for (const Claim& claim : {kChannel, kDaemon}) {
+  for (const ClaimToPrepare& claim : {kChannel, kDaemon}) {
     for (int prepared = 0; prepared <= 5; ++prepared) {
       for (int ends_after = 0; ends_after <= 4; ++ends_after) {
         Node node;

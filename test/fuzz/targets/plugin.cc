@@ -49,7 +49,7 @@ FUZZ_TARGET(checkpoint, bytes) {
     CHECK(resumed.from == plugin::Resumed::From::kThisBoot || resumed.checkpoint.claims.empty());
     if (!read) continue;
     for (const auto& [uid, claim] : read->claims) static_cast<void>(plugin::UseOf(claim));
-    static_cast<void>(plugin::FindUpkeep({}, *read, {.specs = {"a"}, .node_domain = "b"}));
+    static_cast<void>(plugin::FindGarbage({}, *read, {.specs = {"a"}, .node_domain = "b"}));
   }
 }
 
@@ -76,17 +76,17 @@ FUZZ_TARGET(claim_config, bytes) {
 FUZZ_TARGET(claim, bytes) {
   const auto claim = plugin::DecodeResourceClaim(bytes);
   if (!claim) return;
-  const plugin::Self self = {
+  const plugin::NodeIdentity self = {
       .node = "node-a", .driver_namespace = "driver", .clique = "f.1", .folder = "/p"};
-  plugin::Observed observed = {.node_read = true, .is_ready = true, .has_folder = true};
+  plugin::NodeObservation observed = {.node_read = true, .is_ready = true, .has_folder = true};
   if (claim->wanted) {
     observed.domain =
-        plugin::Domain{.uid = claim->wanted->config.domain, .name = "d", .ns = "train"};
+        plugin::DomainIdentity{.uid = claim->wanted->config.domain, .name = "d", .ns = "train"};
     observed.node_domain = claim->wanted->config.domain;
   }
   plugin::Checkpoint checkpoint;
   int steps = 0;
-  plugin::Step step = plugin::Prepare(self, *claim, checkpoint, observed);
+  plugin::ClaimStep step = plugin::Prepare(self, *claim, checkpoint, observed);
   for (; step.what != plugin::Do::kAnswer; ++steps) {
     CHECK(steps < 5);
     if (step.what == plugin::Do::kWriteSpec) {

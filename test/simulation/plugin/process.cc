@@ -32,7 +32,7 @@ constexpr int kNobodysTicket = -1;
 
 const kube::ListOptions kEverything;
 
-kube::ReflectorOptions Cliques(const plugin::Self& self) {
+kube::ReflectorOptions Cliques(const plugin::NodeIdentity& self) {
   return {.resource = api::kComputeDomainCliques, .ns = self.driver_namespace};
 }
 
@@ -111,7 +111,7 @@ bool Plugin::Step() {
       return true;
     }
   }
-  return StepUpkeep();
+  return StepGarbage();
 }
 
 bool Plugin::StepWatches() {
@@ -185,7 +185,7 @@ bool Plugin::StepStart() {
       start_again_ = now;
       return true;
     }
-    checkpoint = options_.rules.rebuild(options_.self, disk_.boot_id, *claims_, FindLitter());
+    checkpoint = options_.rules.rebuild(options_.self, disk_.boot_id, *claims_, FindResidue());
   }
   started_ = Note(std::move(checkpoint)).has_value();
   node_.reset();
@@ -244,23 +244,24 @@ bool Plugin::StepCall(Call& call) {
     }
     return true;
   }
-  const plugin::Observed observed = See(call);
+  const plugin::NodeObservation observed = See(call);
   Do(call, call.verb == Verb::kPrepare
                ? options_.rules.prepare(options_.self, *call.claim, checkpoint_, observed)
                : options_.rules.unprepare(options_.self, call.uid, checkpoint_, observed));
   return true;
 }
 
-std::optional<plugin::Domain> Plugin::FindDomain(const std::string& uid) const {
+std::optional<plugin::DomainIdentity> Plugin::FindDomain(const std::string& uid) const {
   for (const auto& domain : domains_.List()) {
     if (domain->meta.uid != uid) continue;
-    return plugin::Domain{.uid = uid, .name = domain->meta.key.name, .ns = domain->meta.key.ns};
+    return plugin::DomainIdentity{
+        .uid = uid, .name = domain->meta.key.name, .ns = domain->meta.key.ns};
   }
   return {};
 }
 
 bool Plugin::IsReady(const std::string& domain) const {
-  const plugin::Self& self = options_.self;
+  const plugin::NodeIdentity& self = options_.self;
   const auto clique = cliques_.Get(
       {.ns = self.driver_namespace, .name = simulation::CliqueName(domain, self.clique)});
   if (clique && IsReadyIn(clique->daemons, self.node)) return true;
@@ -270,11 +271,11 @@ bool Plugin::IsReady(const std::string& domain) const {
   });
 }
 
-plugin::Observed Plugin::See(const Call& call) const {
-  plugin::Observed observed = {.node_read = node_.has_value(),
-                               .node_domain = node_ ? node_->domain : "",
-                               .since = call.since,
-                               .now = clock_.Now()};
+plugin::NodeObservation Plugin::See(const Call& call) const {
+  plugin::NodeObservation observed = {.node_read = node_.has_value(),
+                                      .node_domain = node_ ? node_->domain : "",
+                                      .since = call.since,
+                                      .now = clock_.Now()};
   if (const auto spec = disk_.specs.find(call.uid); spec != disk_.specs.end()) {
     observed.has_spec = true;
     if (auto parsed = cdi::Parse(spec->second, call.uid)) observed.spec = *std::move(parsed);
@@ -291,7 +292,7 @@ plugin::Observed Plugin::See(const Call& call) const {
   return observed;
 }
 
-void Plugin::Do(Call& call, const plugin::Step& step) {
+void Plugin::Do(Call& call, const plugin::ClaimStep& step) {
   if (step.what == plugin::Do::kAnswer) return Answer(call, step);
   const auto now = clock_.Now();
   if (step.what == plugin::Do::kWait) return Sleep(call, std::min(step.until, now + kLookAgain));
@@ -323,7 +324,7 @@ Result<void> Plugin::Label(const std::string& domain) {
   return {};
 }
 
-Result<void> Plugin::Try(Call& call, const plugin::Step& step) {
+Result<void> Plugin::Try(Call& call, const plugin::ClaimStep& step) {
   plugin::Checkpoint next = checkpoint_;
   switch (step.what) {
     case plugin::Do::kNoteStarted:
@@ -360,7 +361,7 @@ Result<void> Plugin::Try(Call& call, const plugin::Step& step) {
   return {};
 }
 
-void Plugin::Answer(Call& call, const plugin::Step& step) {
+void Plugin::Answer(Call& call, const plugin::ClaimStep& step) {
   call.over = true;
   if (call.ticket == kNobodysTicket) return;
   PluginAnswer answer = {
@@ -375,13 +376,13 @@ void Plugin::Answer(Call& call, const plugin::Step& step) {
 
 // ---- Upkeep
 
-plugin::Litter Plugin::FindLitter() const {
-  plugin::Litter litter = {.domains_gone = domains_gone_,
-                           .node_domain = node_ ? node_->domain : "",
-                           .now = clock_.Wall()};
-  for (const auto& [uid, spec] : disk_.specs) litter.specs.push_back(uid);
-  litter.folders = {disk_.folders.begin(), disk_.folders.end()};
-  return litter;
+plugin::NodeResidue Plugin::FindResidue() const {
+  plugin::NodeResidue residue = {.domains_gone = domains_gone_,
+                                 .node_domain = node_ ? node_->domain : "",
+                                 .now = clock_.Wall()};
+  for (const auto& [uid, spec] : disk_.specs) residue.specs.push_back(uid);
+  residue.folders = {disk_.folders.begin(), disk_.folders.end()};
+  return residue;
 }
 
 void Plugin::EndRound(bool failed) {
@@ -393,7 +394,7 @@ void Plugin::EndRound(bool failed) {
 
 // Each time at most one request or edit. What there is to do is found anew each time, since a call
 // may have noted something in between.
-bool Plugin::StepUpkeep() {
+bool Plugin::StepGarbage() {
   if (clock_.Now() < next_round_) return false;
   if (!listed_) {
     const auto domains = ListDomains();
@@ -411,28 +412,29 @@ bool Plugin::StepUpkeep() {
     if (!ReadNode()) EndRound(true);
     return true;
   }
-  const plugin::Upkeep upkeep = options_.rules.upkeep(options_.self, checkpoint_, FindLitter());
-  if (!DoUpkeep(upkeep)) EndRound(true);
+  const plugin::GarbagePlan garbage =
+      options_.rules.find_garbage(options_.self, checkpoint_, FindResidue());
+  if (!CollectGarbage(garbage)) EndRound(true);
   return true;
 }
 
 // The first thing of it. False: it failed.
-bool Plugin::DoUpkeep(const plugin::Upkeep& upkeep) {
-  if (!upkeep.remove_specs.empty()) {
-    return edit_({.what = DiskEdit::What::kRemoveSpec, .name = upkeep.remove_specs.front()})
+bool Plugin::CollectGarbage(const plugin::GarbagePlan& garbage) {
+  if (!garbage.remove_specs.empty()) {
+    return edit_({.what = DiskEdit::What::kRemoveSpec, .name = garbage.remove_specs.front()})
         .has_value();
   }
-  if (upkeep.unlabel) return Label("").has_value();
-  if (!upkeep.remove_folders.empty()) {
-    return edit_({.what = DiskEdit::What::kRemoveFolder, .name = upkeep.remove_folders.front()})
+  if (garbage.unlabel) return Label("").has_value();
+  if (!garbage.remove_folders.empty()) {
+    return edit_({.what = DiskEdit::What::kRemoveFolder, .name = garbage.remove_folders.front()})
         .has_value();
   }
-  if (!upkeep.forget.empty()) {
+  if (!garbage.forget.empty()) {
     plugin::Checkpoint next = checkpoint_;
-    for (const std::string& uid : upkeep.forget) next.claims.erase(uid);
+    for (const std::string& uid : garbage.forget) next.claims.erase(uid);
     return Note(std::move(next)).has_value();
   }
-  for (const std::string& uid : upkeep.look_up) {
+  for (const std::string& uid : garbage.look_up) {
     if (!looked_up_.insert(uid).second) continue;
     const auto& entry = checkpoint_.claims.at(uid);
     const kube::ObjectKey key = {.ns = entry.ns, .name = entry.name};
