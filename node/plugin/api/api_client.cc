@@ -128,6 +128,7 @@ void ApiClient::WatchClique(const kube::ObjectKey& key) {
 
 std::optional<bool> ApiClient::IsReadyIn(const kube::ObjectKey& key) const {
   if (clique_ == nullptr || clique_->key != key || !clique_->has_read) return {};
+  if (clique_->is_refused) return {};  // What was read before may be stale.
   const auto clique = clique_->cliques.Get(key);
   if (clique == nullptr) return false;
   for (const api::Member& member : clique->daemons) {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "node/plugin/rules/prepare.h"
+#include "node/plugin/rules/identity.h"
 #include "pkg/base/mutex.h"
 #include "pkg/kube/cache/reflector.h"
 

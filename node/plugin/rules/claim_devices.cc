@@ -1,8 +1,9 @@
+#include "node/plugin/rules/claim_devices.h"
+
 #include <algorithm>
-#include <string>
+#include <utility>
 
 #include "node/cdi/files.h"
-#include "node/plugin/rules/prepare.h"
 
 namespace plugin {
 
@@ -45,18 +46,18 @@ ClaimDevices ClaimDevicesOf(const NodeIdentity& self, const std::string& uid, co
                            .requests = {wanted.device.request},
                            .pool = wanted.device.pool,
                            .name = wanted.device.device};
-  ClaimDevices prepared = {.spec = {.kind = std::string(cdi::kClaimKind)}};
-  // A channel leads nowhere without a fabric.
+  ClaimDevices given = {.spec = {.kind = std::string(cdi::kClaimKind)}};
+  // Without a fabric a channel is of no use, so none is injected.
   if (is_daemon || !self.clique.empty()) {
-    prepared.spec.devices.push_back(
+    given.spec.devices.push_back(
         {.name = uid + "-" + wanted.device.device,
          .edits = is_daemon ? DaemonEdits(self, domain) : ChannelEdits(self, wanted)});
     if (is_daemon) device.cdi_ids.push_back(std::string(cdi::kBaseKind) + "=all");
-    device.cdi_ids.push_back(cdi::QualifiedName(prepared.spec, prepared.spec.devices[0]));
+    device.cdi_ids.push_back(cdi::QualifiedName(given.spec, given.spec.devices[0]));
   }
-  prepared.group = {
+  given.group = {
       .devices = {std::move(device)}, .type = wanted.name.type, .domain = wanted.config.domain};
-  return prepared;
+  return given;
 }
 
 }  // namespace plugin

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <utility>
 
+#include "node/plugin/rules/claim_devices.h"
+#include "node/plugin/rules/prepare.h"
 #include "pkg/base/rfc3339.h"
 
 namespace plugin {
@@ -28,12 +30,12 @@ std::optional<PreparedGroup> GroupOf(const NodeIdentity& self, const ClaimToPrep
   if (wanted.device.pool != self.node) return {};
   const bool is_daemon = wanted.name.type == DeviceType::kDaemon;
   if (is_daemon && (self.host_managed || claim.ns != self.driver_namespace)) return {};
-  ClaimDevices prepared = ClaimDevicesOf(self, claim.uid, wanted, DomainIdentity());
-  const bool is_there = prepared.spec.devices.empty()
+  ClaimDevices devices = ClaimDevicesOf(self, claim.uid, wanted, DomainIdentity());
+  const bool is_there = devices.spec.devices.empty()
                             ? residue.node_domain == wanted.config.domain
                             : std::ranges::find(residue.specs, claim.uid) != residue.specs.end();
   if (!is_there) return {};
-  return std::move(prepared.group);
+  return std::move(devices.group);
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 
 #include "node/plugin/rules/checkpoint.h"
 #include "node/plugin/rules/claim.h"
-#include "node/plugin/rules/prepare.h"
+#include "node/plugin/rules/identity.h"
 #include "pkg/base/clock.h"
 
 namespace plugin {

@@ -86,30 +86,35 @@ FUZZ_TARGET(claim, bytes) {
   }
   plugin::Checkpoint checkpoint;
   int steps = 0;
-  plugin::ClaimStep step = plugin::Prepare(self, *claim, checkpoint, observed);
-  for (; step.what != plugin::Do::kAnswer; ++steps) {
+  const auto next = [&] {
+    return plugin::Prepare(self, claim->uid, &*claim, checkpoint, observed);
+  };
+  plugin::ClaimStep step = next();
+  for (; !std::holds_alternative<plugin::AnswerKubelet>(step); ++steps) {
     CHECK(steps < 5);
-    if (step.what == plugin::Do::kWriteSpec) {
+    if (const auto* write = std::get_if<plugin::WriteSpec>(&step)) {
       CHECK(claim->ns ==
             (claim->wanted->name.type == plugin::DeviceType::kDaemon ? "driver" : "train"));
-      for (const cdi::Mount& mount : step.spec.devices.at(0).edits.mounts) {
+      for (const cdi::Mount& mount : write->spec.devices.at(0).edits.mounts) {
         CHECK(mount.host_path == "/p/domains/" + claim->wanted->config.domain);
       }
-      CHECK(cdi::Parse(cdi::Render(step.spec), "f").has_value());
+      CHECK(cdi::Parse(cdi::Render(write->spec), "f").has_value());
       observed.has_spec = true;
-      observed.spec = step.spec;
+      observed.spec = write->spec;
     } else {
-      CHECK(step.what == plugin::Do::kNoteStarted || step.what == plugin::Do::kNoteCompleted);
+      const auto* completed = std::get_if<plugin::CheckpointCompleted>(&step);
+      CHECK(completed != nullptr || std::holds_alternative<plugin::CheckpointStarted>(step));
       auto& entry = checkpoint.claims[claim->uid];
-      entry.state = step.what == plugin::Do::kNoteStarted ? plugin::ClaimState::kStarted
-                                                          : plugin::ClaimState::kCompleted;
+      entry.state =
+          completed != nullptr ? plugin::ClaimState::kCompleted : plugin::ClaimState::kStarted;
       entry.status = claim->status;
-      entry.groups = step.groups;
+      if (completed != nullptr) entry.groups = completed->groups;
     }
-    step = plugin::Prepare(self, *claim, checkpoint, observed);
+    step = next();
   }
-  CHECK(step.error.empty() != checkpoint.claims.empty());
-  if (step.error.empty()) CheckWrittenAgain(checkpoint);
+  const auto& answer = std::get<plugin::AnswerKubelet>(step);
+  CHECK(answer.error.empty() != checkpoint.claims.empty());
+  if (answer.error.empty()) CheckWrittenAgain(checkpoint);
 }
 
 // A CDI spec:

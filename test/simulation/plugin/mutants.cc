@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "node/plugin/rules/claim_devices.h"
+
 namespace simulation {
 
 namespace {
@@ -18,10 +20,12 @@ using plugin::NodeResidue;
 // The product's rule over what `change` makes of what it is given.
 template <typename Change>
 PluginRules PreparingWith(Change change) {
-  return {.prepare = [change](const NodeIdentity& self, ClaimToPrepare claim, Checkpoint checkpoint,
+  return {.prepare = [change](const NodeIdentity& self, const std::string& uid,
+                              const ClaimToPrepare* read, Checkpoint checkpoint,
                               NodeObservation observed) {
+    ClaimToPrepare claim = *read;
     change(self, claim, checkpoint, observed);
-    return plugin::Prepare(self, claim, checkpoint, observed);
+    return plugin::Prepare(self, uid, &claim, checkpoint, observed);
   }};
 }
 
@@ -112,25 +116,29 @@ PluginRules RefusingWhatWasEverAborted() {
 
 // As if the process that noted it were still at it.
 PluginRules LeavingALabelledNodeToOthers() {
-  return {.prepare = [](const NodeIdentity& self, const ClaimToPrepare& claim,
-                        const Checkpoint& checkpoint, const NodeObservation& observed) {
-    plugin::ClaimStep step = plugin::Prepare(self, claim, checkpoint, observed);
-    const bool is_first = step.what == plugin::Do::kNoteStarted;
-    if (is_first && !observed.node_domain.empty())
-      return plugin::ClaimStep{.what = plugin::Do::kAnswer, .error = "somebody prepares it"};
+  return {.prepare = [](const NodeIdentity& self, const std::string& uid,
+                        const ClaimToPrepare* claim, const Checkpoint& checkpoint,
+                        const NodeObservation& observed) {
+    plugin::ClaimStep step = plugin::Prepare(self, uid, claim, checkpoint, observed);
+    const bool is_first = std::holds_alternative<plugin::CheckpointStarted>(step);
+    if (is_first && !observed.node_domain.empty()) {
+      step = plugin::AnswerKubelet{.error = "somebody prepares it"};
+    }
     return step;
   }};
 }
 
 // Before it can be resolved.
 PluginRules AnsweringBeforeTheSpecIsWritten() {
-  return {.prepare = [](const NodeIdentity& self, const ClaimToPrepare& claim,
-                        const Checkpoint& checkpoint, const NodeObservation& observed) {
-    plugin::ClaimStep step = plugin::Prepare(self, claim, checkpoint, observed);
-    if (step.what != plugin::Do::kWriteSpec || !claim.wanted || !observed.domain) return step;
-    return plugin::ClaimStep{
-        .what = plugin::Do::kAnswer,
-        .groups = {plugin::ClaimDevicesOf(self, claim.uid, *claim.wanted, *observed.domain).group}};
+  return {.prepare = [](const NodeIdentity& self, const std::string& uid,
+                        const ClaimToPrepare* claim, const Checkpoint& checkpoint,
+                        const NodeObservation& observed) {
+    plugin::ClaimStep step = plugin::Prepare(self, uid, claim, checkpoint, observed);
+    const bool writes = std::holds_alternative<plugin::WriteSpec>(step);
+    if (!writes || !claim->wanted || !observed.domain) return step;
+    step = plugin::AnswerKubelet{
+        {plugin::ClaimDevicesOf(self, uid, *claim->wanted, *observed.domain).group}};
+    return step;
   }};
 }
 

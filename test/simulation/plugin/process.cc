@@ -32,6 +32,11 @@ constexpr int kNobodysTicket = -1;
 
 const kube::ListOptions kEverything;
 
+template <typename... Arms>
+struct Overload : Arms... {
+  using Arms::operator()...;
+};
+
 kube::ReflectorOptions Cliques(const plugin::NodeIdentity& self) {
   return {.resource = api::kComputeDomainCliques, .ns = self.driver_namespace};
 }
@@ -245,9 +250,10 @@ bool Plugin::StepCall(Call& call) {
     return true;
   }
   const plugin::NodeObservation observed = See(call);
-  Do(call, call.verb == Verb::kPrepare
-               ? options_.rules.prepare(options_.self, *call.claim, checkpoint_, observed)
-               : options_.rules.unprepare(options_.self, call.uid, checkpoint_, observed));
+  Do(call,
+     call.verb == Verb::kPrepare
+         ? options_.rules.prepare(options_.self, call.uid, &*call.claim, checkpoint_, observed)
+         : options_.rules.unprepare(options_.self, call.uid, checkpoint_, observed));
   return true;
 }
 
@@ -293,9 +299,11 @@ plugin::NodeObservation Plugin::See(const Call& call) const {
 }
 
 void Plugin::Do(Call& call, const plugin::ClaimStep& step) {
-  if (step.what == plugin::Do::kAnswer) return Answer(call, step);
+  if (const auto* answer = std::get_if<plugin::AnswerKubelet>(&step)) return Answer(call, *answer);
   const auto now = clock_.Now();
-  if (step.what == plugin::Do::kWait) return Sleep(call, std::min(step.until, now + kLookAgain));
+  if (const auto* wait = std::get_if<plugin::WaitForChange>(&step)) {
+    return Sleep(call, std::min(wait->until, now + kLookAgain));
+  }
   const auto done = Try(call, step);
   if (done) return;
   if (now >= call.since + plugin::kAnswerAfter)
@@ -325,48 +333,59 @@ Result<void> Plugin::Label(const std::string& domain) {
 }
 
 Result<void> Plugin::Try(Call& call, const plugin::ClaimStep& step) {
-  plugin::Checkpoint next = checkpoint_;
-  switch (step.what) {
-    case plugin::Do::kNoteStarted:
-      next.claims[call.uid] = {
-          .status = call.claim->status, .name = call.claim->name, .ns = call.claim->ns};
-      return Note(std::move(next));
-    case plugin::Do::kNoteCompleted:
-      next.claims[call.uid].state = ClaimState::kCompleted;
-      next.claims[call.uid].groups = step.groups;
-      return Note(std::move(next));
-    case plugin::Do::kNoteAborted:
-      next.claims[call.uid].state = ClaimState::kAborted;
-      next.claims[call.uid].groups.clear();
-      next.claims[call.uid].aborted_at = base::FormatSeconds(clock_.Wall());
-      return Note(std::move(next));
-    case plugin::Do::kForget:
-      next.claims.erase(call.uid);
-      return Note(std::move(next));
-    case plugin::Do::kLabelNode:
-      return Label(step.domain);
-    case plugin::Do::kUnlabelNode:
-      return Label("");
-    case plugin::Do::kMakeFolder:
-      return edit_({.what = DiskEdit::What::kMakeFolder, .name = step.domain});
-    case plugin::Do::kWriteSpec:
-      return edit_(
-          {.what = DiskEdit::What::kWriteSpec, .name = call.uid, .text = cdi::Render(step.spec)});
-    case plugin::Do::kRemoveSpec:
-      return edit_({.what = DiskEdit::What::kRemoveSpec, .name = call.uid});
-    case plugin::Do::kWait:
-    case plugin::Do::kAnswer:
-      break;
-  }
-  return {};
+  const auto note = [&](const auto& change) {
+    plugin::Checkpoint next = checkpoint_;
+    change(next.claims);
+    return Note(std::move(next));
+  };
+  return std::visit(
+      Overload{
+          [&](const plugin::CheckpointStarted&) {
+            return note([&](auto& claims) {
+              claims[call.uid] = {
+                  .status = call.claim->status, .name = call.claim->name, .ns = call.claim->ns};
+            });
+          },
+          [&](const plugin::CheckpointCompleted& completed) {
+            return note([&](auto& claims) {
+              claims[call.uid].state = ClaimState::kCompleted;
+              claims[call.uid].groups = completed.groups;
+            });
+          },
+          [&](const plugin::CheckpointAborted&) {
+            return note([&](auto& claims) {
+              claims[call.uid].state = ClaimState::kAborted;
+              claims[call.uid].groups.clear();
+              claims[call.uid].aborted_at = base::FormatSeconds(clock_.Wall());
+            });
+          },
+          [&](const plugin::RemoveFromCheckpoint&) {
+            return note([&](auto& claims) { claims.erase(call.uid); });
+          },
+          [&](const plugin::LabelNode& label) { return Label(label.domain); },
+          [&](const plugin::UnlabelNode&) { return Label(""); },
+          [&](const plugin::CreateDomainFolder& create) {
+            return edit_({.what = DiskEdit::What::kMakeFolder, .name = create.domain});
+          },
+          [&](const plugin::WriteSpec& write) {
+            return edit_({.what = DiskEdit::What::kWriteSpec,
+                          .name = call.uid,
+                          .text = cdi::Render(write.spec)});
+          },
+          [&](const plugin::RemoveSpec&) {
+            return edit_({.what = DiskEdit::What::kRemoveSpec, .name = call.uid});
+          },
+          [](const auto&) { return Result<void>(); },
+      },
+      step);
 }
 
-void Plugin::Answer(Call& call, const plugin::ClaimStep& step) {
+void Plugin::Answer(Call& call, const plugin::AnswerKubelet& told) {
   call.over = true;
   if (call.ticket == kNobodysTicket) return;
   PluginAnswer answer = {
-      .verb = call.verb, .ticket = call.ticket, .uid = call.uid, .error = step.error};
-  for (const plugin::PreparedGroup& group : step.groups) {
+      .verb = call.verb, .ticket = call.ticket, .uid = call.uid, .error = told.error};
+  for (const plugin::PreparedGroup& group : told.groups) {
     for (const plugin::PreparedDevice& device : group.devices) {
       answer.cdi_ids.insert(answer.cdi_ids.end(), device.cdi_ids.begin(), device.cdi_ids.end());
     }
@@ -374,7 +393,7 @@ void Plugin::Answer(Call& call, const plugin::ClaimStep& step) {
   answers_.push_back(std::move(answer));
 }
 
-// ---- Upkeep
+// ---- Garbage collection
 
 plugin::NodeResidue Plugin::FindResidue() const {
   plugin::NodeResidue residue = {.domains_gone = domains_gone_,

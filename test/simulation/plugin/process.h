@@ -14,6 +14,7 @@
 
 #include "controller/api/types.h"
 #include "node/plugin/rules/garbage.h"
+#include "node/plugin/rules/prepare.h"
 #include "pkg/kube/cache/store.h"
 #include "test/simulation/cluster/process_parts.h"
 #include "test/simulation/cluster/watcher.h"
@@ -23,8 +24,9 @@ namespace simulation {
 
 // What a mutant changes.
 struct PluginRules {
-  std::function<plugin::ClaimStep(const plugin::NodeIdentity&, const plugin::ClaimToPrepare&,
-                                  const plugin::Checkpoint&, const plugin::NodeObservation&)>
+  std::function<plugin::ClaimStep(const plugin::NodeIdentity&, const std::string&,
+                                  const plugin::ClaimToPrepare*, const plugin::Checkpoint&,
+                                  const plugin::NodeObservation&)>
       prepare = &plugin::Prepare;
   std::function<plugin::ClaimStep(const plugin::NodeIdentity&, const std::string&,
                                   const plugin::Checkpoint&, const plugin::NodeObservation&)>
@@ -115,7 +117,7 @@ class Plugin {
   [[nodiscard]] base::Result<void> Try(Call& call, const plugin::ClaimStep& step);
   [[nodiscard]] base::Result<void> Note(plugin::Checkpoint checkpoint);
   [[nodiscard]] base::Result<void> Label(const std::string& domain);
-  void Answer(Call& call, const plugin::ClaimStep& step);
+  void Answer(Call& call, const plugin::AnswerKubelet& told);
   void Sleep(Call& call, plugin::TimePoint until);
   [[nodiscard]] bool Sleeps(const Call& call) const;
 
