@@ -1,5 +1,5 @@
-// What a container runtime adds to a container for a device, as a CDI spec says it. Pure;
-// files.h has the files.
+// A CDI spec: what a container runtime adds to a container for a device. Pure; files.h reads and
+// writes the files.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@
 
 namespace cdi {
 
-// The oldest version of the specification that knows all of what is used here.
+// The oldest version of the CDI specification that has every field used here.
 inline constexpr std::string_view kVersion = "0.5.0";
 
-// A character device. With major and minor the runtime makes it: the host need not have the node.
+// A character device. The runtime creates it from major and minor: the host need not have the node.
 struct DeviceNode {
   std::string path = {};
   std::string host_path = {};
@@ -57,18 +57,19 @@ struct Device {
 struct Spec {
   std::string kind = {};  // "<vendor>/<class>".
   std::vector<Device> devices = {};
-  Edits edits = {};  // Of every device.
+  Edits edits = {};  // For every device.
   friend bool operator==(const Spec&, const Spec&) = default;
 };
 
-// How a device is called where it is asked for: "<kind>=<name>".
+// Returns the name by which a container asks for the device: "<kind>=<name>".
 [[nodiscard]] std::string QualifiedName(const Spec& spec, const Device& device);
 
-// In YAML, as the reference's encoder lays it out.
+// Returns the spec as JSON, on one line. JSON is YAML, which is what runtimes and NVIDIA's plugin
+// read.
 [[nodiscard]] std::string Render(const Spec& spec);
 
-// kInvalid, with the place: no such YAML, or something in it that a Spec cannot hold and that
-// would be lost if it were written again.
+// Reads YAML or JSON. Returns kInvalid, with the place, if it is neither, or if a Spec cannot hold
+// all of it: writing it again would lose the rest.
 [[nodiscard]] base::Result<Spec> Parse(const std::string& text, const std::string& file);
 
 }  // namespace cdi

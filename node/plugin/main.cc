@@ -57,7 +57,7 @@ int Run(const plugin::Settings& settings, const base::Clock& clock, base::Logger
                            {"namespace", settings.ns}});
   command_line::SayUnused(settings.unused_flags, logger);
   // Where devices are read from another file than the kernel's, so are the driver's.
-  if (settings.devices.empty()) plugin::LiftMasks(logger);
+  if (settings.devices.empty()) plugin::UnmountProcMasks(logger);
   kube::ExecRunner exec(base::Environment(), kPluginPatience, clock, logger);
   const plugin::Context context = {
       .settings = settings, .clock = clock, .logger = logger, .load_config = [&] {
@@ -88,7 +88,7 @@ int Preflight(const plugin::Settings& settings, const base::Clock& clock, base::
     std::signal(signal, [](int /*signal*/) { std::_Exit(command_line::kFailed); });
   }
   std::optional<std::string> runtime;
-  const plugin::LookContext context = {
+  const plugin::ProbeContext context = {
       .settings = settings,
       .clock = clock,
       .runtime =

@@ -119,23 +119,24 @@ Result<SliceWritten> KeepIfItHolds(http::Transport& transport, const Seen& seen,
 
 }  // namespace
 
-Result<Claim> ReadClaim(http::Transport& transport, const std::string& version,
-                        const kube::ObjectKey& key, const std::string& uid) {
+Result<ClaimToPrepare> ReadClaim(http::Transport& transport, const std::string& version,
+                                 const kube::ObjectKey& key, const std::string& uid) {
   const std::string name = "claim " + kube::ToString(key);
   const auto reply =
       TRY(Send(kube::GetRequest(InVersion(kube::kResourceClaims, version), key), transport)
               .map_error(base::While("read " + name)));
-  Claim claim = TRY(DecodeResourceClaim(reply.body));
+  ClaimToPrepare claim = TRY(DecodeResourceClaim(reply.body));
   if (claim.uid != uid) {
     return Fail(ErrorCode::kNotFound, name + " is another one by now: its UID is " + claim.uid);
   }
   return claim;
 }
 
-Result<std::vector<Claim>> ReadClaimsOf(http::Transport& transport, const std::string& version,
-                                        const std::string& node) {
+Result<std::vector<ClaimToPrepare>> ReadClaimsOf(http::Transport& transport,
+                                                 const std::string& version,
+                                                 const std::string& node) {
   std::vector<kube::ObjectKey> keys;
-  std::vector<Claim> claims;
+  std::vector<ClaimToPrepare> claims;
   TRY(ForEach(transport, InVersion(kube::kResourceClaims, version), "", [&](json::View claim) {
     if (!HoldsDeviceOn(claim, node)) return;
     keys.push_back({.ns = std::string(claim["metadata"]["namespace"].AsString()),

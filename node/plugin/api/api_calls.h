@@ -15,13 +15,15 @@
 namespace plugin {
 
 // kNotFound: there is none of that name, or it is another one by now.
-[[nodiscard]] base::Result<Claim> ReadClaim(http::Transport& transport, const std::string& version,
-                                            const kube::ObjectKey& key, const std::string& uid);
+[[nodiscard]] base::Result<ClaimToPrepare> ReadClaim(http::Transport& transport,
+                                                     const std::string& version,
+                                                     const kube::ObjectKey& key,
+                                                     const std::string& uid);
 
 // All of them, page by page, of which those stay that hold a device of ours on this node.
-[[nodiscard]] base::Result<std::vector<Claim>> ReadClaimsOf(http::Transport& transport,
-                                                            const std::string& version,
-                                                            const std::string& node);
+[[nodiscard]] base::Result<std::vector<ClaimToPrepare>> ReadClaimsOf(http::Transport& transport,
+                                                                     const std::string& version,
+                                                                     const std::string& node);
 
 // UIDs of the domains that are in the namespace now; empty: of all that there are.
 [[nodiscard]] base::Result<std::set<std::string>> ReadDomains(http::Transport& transport,

@@ -30,8 +30,8 @@ SliceApi SliceApiOf(std::string_view version) {
 }  // namespace
 
 // One clique, on a thread of its own.
-struct ApiLink::CliqueWatch {
-  CliqueWatch(ApiLink& link, kube::ObjectKey which)
+struct ApiClient::CliqueWatch {
+  CliqueWatch(ApiClient& link, kube::ObjectKey which)
       : key(std::move(which)),
         cliques(&api::DecodeClique, kube::kNoKeys, kube::OnAnyChange(link.on_change_),
                 link.logger_),
@@ -55,8 +55,8 @@ struct ApiLink::CliqueWatch {
   std::jthread thread;  // Last: it uses the others.
 };
 
-ApiLink::ApiLink(kube::ClientConfig config, const std::string& node, const base::Clock& clock,
-                 base::Logger& logger, std::function<void()> on_change)
+ApiClient::ApiClient(kube::ClientConfig config, const std::string& node, const base::Clock& clock,
+                     base::Logger& logger, std::function<void()> on_change)
     : config_(std::move(config)),
       node_name_(node),
       clock_(clock),
@@ -69,11 +69,11 @@ ApiLink::ApiLink(kube::ClientConfig config, const std::string& node, const base:
       node_reflector_(kube::OneNamed(kube::kNodes, {.name = node}), nodes_, random_, logger),
       slice_reflector_(SlicesOf(node), slices_, random_, logger),
       gate_([] { return true; }, clock) {
-  for (Line& line : lines_) {
-    line.transport = std::make_unique<http::CurlTransport>(config_.endpoint, *config_.credentials,
-                                                           base::UserAgent(kProgram),
-                                                           http::OnExchange(), nullptr, &gate_);
-    line.worker = std::make_unique<base::Worker>();
+  for (RequestQueue& queue : queues_) {
+    queue.transport = std::make_unique<http::CurlTransport>(config_.endpoint, *config_.credentials,
+                                                            base::UserAgent(kProgram),
+                                                            http::OnExchange(), nullptr, &gate_);
+    queue.worker = std::make_unique<base::Worker>();
   }
   watch_ = std::jthread([this](const std::stop_token& stop) {
     kube::WatchLoop loop(config_.endpoint, *config_.credentials, base::UserAgent(kProgram), clock_);
@@ -84,23 +84,23 @@ ApiLink::ApiLink(kube::ClientConfig config, const std::string& node, const base:
   });
 }
 
-ApiLink::~ApiLink() {
+ApiClient::~ApiClient() {
   gate_.Close(std::chrono::milliseconds(0));  // Who ends waits for nobody.
-  for (Line& line : lines_) line.worker.reset();
+  for (RequestQueue& queue : queues_) queue.worker.reset();
 }
 
-void ApiLink::OnTurn() {
+void ApiClient::OnTurn() {
   const SliceApi version = SliceApiOf(slice_reflector_.resource().version);
   if (!slice_reflector_.HasSynced()) return;
   dra_version_ = version;
   if (!slices_read_.exchange(true)) on_change_();
 }
 
-base::Result<ApiLink::SliceMeta> ApiLink::DecodeSliceMeta(json::View object) {
+base::Result<ApiClient::SliceMeta> ApiClient::DecodeSliceMeta(json::View object) {
   return SliceMeta{.meta = TRY(kube::DecodeMeta(object))};
 }
 
-std::optional<NodeView> ApiLink::node() const {
+std::optional<NodeView> ApiClient::node() const {
   const auto node = nodes_.Get({.name = node_name_});
   if (node == nullptr) return {};
   return NodeView{.uid = node->meta.uid,
@@ -109,14 +109,14 @@ std::optional<NodeView> ApiLink::node() const {
                   .clique = node->clique};
 }
 
-std::optional<std::vector<kube::ObjectMeta>> ApiLink::slices() const {
+std::optional<std::vector<kube::ObjectMeta>> ApiClient::slices() const {
   if (!slices_read_) return {};
   std::vector<kube::ObjectMeta> found;
   for (const auto& slice : slices_.List()) found.push_back(slice->meta);
   return found;
 }
 
-void ApiLink::WatchClique(const kube::ObjectKey& key) {
+void ApiClient::WatchClique(const kube::ObjectKey& key) {
   if (clique_ != nullptr && clique_->is_refused) {
     clique_.reset();
     watch_again_ = clock_.Now() + kRefusedFor;
@@ -126,8 +126,9 @@ void ApiLink::WatchClique(const kube::ObjectKey& key) {
   clique_ = std::make_unique<CliqueWatch>(*this, key);
 }
 
-std::optional<bool> ApiLink::IsReadyIn(const kube::ObjectKey& key) const {
+std::optional<bool> ApiClient::IsReadyIn(const kube::ObjectKey& key) const {
   if (clique_ == nullptr || clique_->key != key || !clique_->has_read) return {};
+  if (clique_->is_refused) return {};  // What was read before may be stale.
   const auto clique = clique_->cliques.Get(key);
   if (clique == nullptr) return false;
   for (const api::Member& member : clique->daemons) {
@@ -136,10 +137,10 @@ std::optional<bool> ApiLink::IsReadyIn(const kube::ObjectKey& key) const {
   return false;
 }
 
-void ApiLink::Do(Lane lane, Job job) {
-  Line& line = lines_.at(static_cast<std::size_t>(lane));
-  line.worker->Do([job = std::move(job), &transport = *line.transport](
-                      const std::stop_token& /*stop*/) { job(transport); });
+void ApiClient::Enqueue(Queue queue, Job job) {
+  RequestQueue& requests = queues_.at(static_cast<std::size_t>(queue));
+  requests.worker->Do([job = std::move(job), &transport = *requests.transport](
+                          const std::stop_token& /*stop*/) { job(transport); });
 }
 
 }  // namespace plugin

@@ -28,19 +28,19 @@ namespace plugin {
 // By which the API server's audit log knows it.
 inline constexpr std::string_view kProgram = "compute-domain-kubelet-plugin";
 
-class ApiLink {
+class ApiClient {
  public:
   // `on_change` is called on other threads. What is passed outlives the link.
-  ApiLink(kube::ClientConfig config, const std::string& node, const base::Clock& clock,
-          base::Logger& logger, std::function<void()> on_change);
-  ~ApiLink();
-  ApiLink(const ApiLink&) = delete;
-  ApiLink& operator=(const ApiLink&) = delete;
+  ApiClient(kube::ClientConfig config, const std::string& node, const base::Clock& clock,
+            base::Logger& logger, std::function<void()> on_change);
+  ~ApiClient();
+  ApiClient(const ApiClient&) = delete;
+  ApiClient& operator=(const ApiClient&) = delete;
 
   [[nodiscard]] const kube::ClientConfig& config() const { return config_; }
 
   // What was read last. Thread-safe.
-  [[nodiscard]] const Domains& domains() const { return domains_; }
+  [[nodiscard]] const DomainCache& domains() const { return domains_; }
   [[nodiscard]] std::optional<NodeView> node() const;
   // Nothing: they have not been read.
   [[nodiscard]] std::optional<std::vector<kube::ObjectMeta>> slices() const;
@@ -54,16 +54,16 @@ class ApiLink {
 
   // Does a job on a thread of its kind, one after the other. By one thread. The job may block for
   // as long as a request takes; after the link none is begun.
-  enum class Lane { kClaims, kReads, kNode, kSlices };
+  enum class Queue { kClaims, kReads, kNode, kSlices };
   using Job = std::function<void(http::Transport& transport)>;
-  void Do(Lane lane, Job job);
+  void Enqueue(Queue queue, Job job);
 
  private:
   struct SliceMeta {
     kube::ObjectMeta meta = {};
   };
   struct CliqueWatch;
-  struct Line {
+  struct RequestQueue {
     std::unique_ptr<http::CurlTransport> transport;
     std::unique_ptr<base::Worker> worker;
   };
@@ -76,7 +76,7 @@ class ApiLink {
   base::Logger& logger_;
   const std::function<void()> on_change_;
   base::SystemRandom random_;
-  Domains domains_;
+  DomainCache domains_;
   kube::Store<api::Node> nodes_;
   kube::Store<SliceMeta> slices_;
   kube::Reflector domain_reflector_;
@@ -87,7 +87,7 @@ class ApiLink {
   http::Gate gate_;
   base::Clock::TimePoint watch_again_ = {};  // A clique.
   // Last: they use the others.
-  std::array<Line, 4> lines_;
+  std::array<RequestQueue, 4> queues_;
   std::unique_ptr<CliqueWatch> clique_;
   std::jthread watch_;
 };

@@ -6,10 +6,10 @@
 
 namespace plugin {
 
-Domains::Domains(std::string node, std::function<void()> on_change)
+DomainCache::DomainCache(std::string node, std::function<void()> on_change)
     : node_(std::move(node)), on_change_(std::move(on_change)) {}
 
-Domains::Known Domains::Read(json::View object) const {
+DomainCache::Known DomainCache::Read(json::View object) const {
   const json::View meta = object["metadata"];
   Known known = {.domain = {.uid = std::string(meta["uid"].AsString()),
                             .name = std::string(meta["name"].AsString()),
@@ -21,7 +21,7 @@ Domains::Known Domains::Read(json::View object) const {
   return known;
 }
 
-std::optional<Domains::Known> Domains::Find(const std::string& uid) const {
+std::optional<DomainCache::Known> DomainCache::Find(const std::string& uid) const {
   return data_.With([&](const Data& data) -> std::optional<Known> {
     const auto it = data.domains.find(uid);
     if (it == data.domains.end()) return {};
@@ -29,16 +29,16 @@ std::optional<Domains::Known> Domains::Find(const std::string& uid) const {
   });
 }
 
-bool Domains::has_read() const {
+bool DomainCache::has_read() const {
   return data_.With([](const Data& data) { return data.has_read; });
 }
 
-void Domains::ReplaceAdd(json::View object) {
+void DomainCache::ReplaceAdd(json::View object) {
   Known known = Read(object);
   if (IsUid(known.domain.uid)) incoming_.insert_or_assign(known.domain.uid, std::move(known));
 }
 
-void Domains::EndReplace(const std::string& /*resource_version*/) {
+void DomainCache::EndReplace(const std::string& /*resource_version*/) {
   data_.With([&](Data& data) {
     data.domains = std::exchange(incoming_, {});
     data.has_read = true;
@@ -46,7 +46,7 @@ void Domains::EndReplace(const std::string& /*resource_version*/) {
   on_change_();
 }
 
-void Domains::Apply(json::View object, bool deleted) {
+void DomainCache::Apply(json::View object, bool deleted) {
   Known known = Read(object);
   if (!IsUid(known.domain.uid)) return;
   data_.With([&](Data& data) {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "node/plugin/rules/prepare.h"
+#include "node/plugin/rules/identity.h"
 #include "pkg/base/mutex.h"
 #include "pkg/kube/cache/reflector.h"
 
@@ -16,13 +16,13 @@ namespace plugin {
 // that cannot be read is as one that is not there, which is waited for and never cleaned up after.
 //
 // Thread-safe. Bound: some 200 bytes for each domain.
-class Domains final : public kube::ReflectorSink {
+class DomainCache final : public kube::ReflectorSink {
  public:
   // `on_change` is called on the reflector's thread.
-  Domains(std::string node, std::function<void()> on_change);
+  DomainCache(std::string node, std::function<void()> on_change);
 
   struct Known {
-    Domain domain = {};
+    DomainIdentity domain = {};
     bool is_ready_here = false;  // The node's entry in its status says Ready.
   };
   [[nodiscard]] std::optional<Known> Find(const std::string& uid) const;

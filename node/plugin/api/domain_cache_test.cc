@@ -10,7 +10,7 @@ namespace {
 constexpr const char* kOne = "0c6b2f0e-7b1d-4f39-8a55-3f3d0a4a9e10";
 constexpr const char* kTwo = "11111111-7b1d-4f39-8a55-3f3d0a4a9e10";
 
-class DomainsTest : public testing::Test {
+class DomainCacheTest : public testing::Test {
  protected:
   json::View Read(const std::string& text) {
     const auto view = parser_.Parse(text);
@@ -24,10 +24,10 @@ class DomainsTest : public testing::Test {
 
   json::Parser parser_;
   int changes_ = 0;
-  Domains domains_{"node-a", [this] { ++changes_; }};
+  DomainCache domains_{"node-a", [this] { ++changes_; }};
 };
 
-TEST_F(DomainsTest, NothingIsKnownBeforeTheEndOfTheFirstList) {
+TEST_F(DomainCacheTest, NothingIsKnownBeforeTheEndOfTheFirstList) {
   domains_.BeginReplace();
   domains_.ReplaceAdd(Read(Text(kOne)));
   EXPECT_FALSE(domains_.has_read());
@@ -38,7 +38,7 @@ TEST_F(DomainsTest, NothingIsKnownBeforeTheEndOfTheFirstList) {
   EXPECT_EQ(changes_, 1);
 }
 
-TEST_F(DomainsTest, WhatALaterListDoesNotHaveIsGone) {
+TEST_F(DomainCacheTest, WhatALaterListDoesNotHaveIsGone) {
   domains_.BeginReplace();
   domains_.ReplaceAdd(Read(Text(kOne)));
   domains_.EndReplace("1");
@@ -52,7 +52,7 @@ TEST_F(DomainsTest, WhatALaterListDoesNotHaveIsGone) {
   EXPECT_TRUE(domains_.Find(kTwo));
 }
 
-TEST_F(DomainsTest, TheNodesOwnEntryCountsAndNoOthers) {
+TEST_F(DomainCacheTest, TheNodesOwnEntryCountsAndNoOthers) {
   domains_.Apply(Read(Text(kOne, R"({"name":"node-b","status":"Ready"})")), false);
   EXPECT_FALSE(domains_.Find(kOne)->is_ready_here);
   domains_.Apply(Read(Text(kOne, R"({"name":"node-a","status":"NotReady"})")), false);
@@ -64,7 +64,7 @@ TEST_F(DomainsTest, TheNodesOwnEntryCountsAndNoOthers) {
   EXPECT_EQ(changes_, 4);
 }
 
-TEST_F(DomainsTest, WhatHasNoUidIsLeftOut) {
+TEST_F(DomainCacheTest, WhatHasNoUidIsLeftOut) {
   domains_.Apply(Read(Text("../x")), false);
   domains_.Apply(Read("{}"), false);
   EXPECT_EQ(changes_, 0);

@@ -31,7 +31,7 @@ bool IsSameFile(const struct ::stat& one, const struct ::stat& other) {
 }
 
 // All zero if there is no file.
-struct ::stat Look(const std::string& path) {
+struct ::stat StatOf(const std::string& path) {
   struct ::stat found = {};
   if (::stat(path.c_str(), &found) != 0) return {};
   return found;
@@ -39,12 +39,12 @@ struct ::stat Look(const std::string& path) {
 
 }  // namespace
 
-Notes::Notes(std::string folder, std::string boot_id)
+CheckpointFile::CheckpointFile(std::string folder, std::string boot_id)
     : folder_(std::move(folder)), boot_id_(std::move(boot_id)) {}
 
-Notes::~Notes() { Unlock(); }
+CheckpointFile::~CheckpointFile() { Unlock(); }
 
-Result<void> Notes::Lock() {
+Result<void> CheckpointFile::Lock() {
   const std::string path = folder_ + "/" + kLockFile;
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, kMode);
   if (fd < 0) {
@@ -61,13 +61,13 @@ Result<void> Notes::Lock() {
   return read;
 }
 
-void Notes::Unlock() {
+void CheckpointFile::Unlock() {
   if (lock_ >= 0) ::close(std::exchange(lock_, -1));  // Which unlocks it.
 }
 
-Result<void> Notes::ReadIfChanged() {
+Result<void> CheckpointFile::ReadIfChanged() {
   const std::string path = folder_ + "/" + kFile;
-  const struct ::stat now = Look(path);
+  const struct ::stat now = StatOf(path);
   if (has_read_ && IsSameFile(now, read_)) return {};
   auto text = base::ReadFile(path, kBytesMax);
   if (!text && text.error().code != ErrorCode::kNotFound) return tl::unexpected(text.error());
@@ -77,10 +77,10 @@ Result<void> Notes::ReadIfChanged() {
   return {};
 }
 
-Result<void> Notes::Save(Checkpoint next) {
+Result<void> CheckpointFile::Save(Checkpoint next) {
   TRY(cdi::WriteWhole(folder_, kFile, Encode(next)));
   resumed_ = {.from = Resumed::From::kThisBoot, .checkpoint = std::move(next)};
-  read_ = Look(folder_ + "/" + kFile);
+  read_ = StatOf(folder_ + "/" + kFile);
   return {};
 }
 

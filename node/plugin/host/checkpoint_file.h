@@ -12,13 +12,13 @@ namespace plugin {
 
 // Used by one thread. While a new instance takes over from an old one both are at work, so each
 // holds the lock for as long as it decides and writes, and reads again what the other has written.
-class Notes {
+class CheckpointFile {
  public:
   // `folder` is there.
-  Notes(std::string folder, std::string boot_id);
-  ~Notes();
-  Notes(const Notes&) = delete;
-  Notes& operator=(const Notes&) = delete;
+  CheckpointFile(std::string folder, std::string boot_id);
+  ~CheckpointFile();
+  CheckpointFile(const CheckpointFile&) = delete;
+  CheckpointFile& operator=(const CheckpointFile&) = delete;
 
   // Does not wait. kUnavailable: another process has it, ask again soon. kInvalid: files cannot be
   // opened or read, with the reason.

@@ -230,16 +230,16 @@ Checkpoint With(const std::string& uid) {
 
 TEST_F(OnANode, WhatIsNotedIsThereForTheNext) {
   {
-    Notes notes(folder_, "boot");
-    ASSERT_TRUE(notes.Lock());
-    EXPECT_EQ(notes.resumed().from, Resumed::From::kNothing);
-    ASSERT_TRUE(notes.Save(With("a")));
+    CheckpointFile checkpoint_file(folder_, "boot");
+    ASSERT_TRUE(checkpoint_file.Lock());
+    EXPECT_EQ(checkpoint_file.resumed().from, Resumed::From::kNothing);
+    ASSERT_TRUE(checkpoint_file.Save(With("a")));
   }
-  Notes next(folder_, "boot");
+  CheckpointFile next(folder_, "boot");
   ASSERT_TRUE(next.Lock());
   EXPECT_EQ(next.resumed().from, Resumed::From::kThisBoot);
   EXPECT_TRUE(next.checkpoint().claims.contains("a"));
-  Notes after_boot(folder_, "another");
+  CheckpointFile after_boot(folder_, "another");
   next.Unlock();
   ASSERT_TRUE(after_boot.Lock());
   EXPECT_EQ(after_boot.resumed().from, Resumed::From::kOtherBoot);
@@ -247,8 +247,8 @@ TEST_F(OnANode, WhatIsNotedIsThereForTheNext) {
 }
 
 TEST_F(OnANode, OneOfTwoInstancesWaitsAndThenSeesWhatTheOtherHasNoted) {
-  Notes one(folder_, "boot");
-  Notes other(folder_, "boot");
+  CheckpointFile one(folder_, "boot");
+  CheckpointFile other(folder_, "boot");
   ASSERT_TRUE(other.Lock());
   other.Unlock();
   ASSERT_TRUE(one.Lock());
@@ -263,11 +263,11 @@ TEST_F(OnANode, OneOfTwoInstancesWaitsAndThenSeesWhatTheOtherHasNoted) {
 
 TEST_F(OnANode, H8_ATornCheckpointIsAValue) {
   Put("checkpoint.json", R"({"checksum":1,)");
-  Notes notes(folder_, "boot");
-  ASSERT_TRUE(notes.Lock());
-  EXPECT_EQ(notes.resumed().from, Resumed::From::kUnreadable);
-  ASSERT_TRUE(notes.Save(With("a")));
-  EXPECT_EQ(notes.resumed().from, Resumed::From::kThisBoot);
+  CheckpointFile checkpoint_file(folder_, "boot");
+  ASSERT_TRUE(checkpoint_file.Lock());
+  EXPECT_EQ(checkpoint_file.resumed().from, Resumed::From::kUnreadable);
+  ASSERT_TRUE(checkpoint_file.Save(With("a")));
+  EXPECT_EQ(checkpoint_file.resumed().from, Resumed::From::kThisBoot);
 }
 
 }  // namespace

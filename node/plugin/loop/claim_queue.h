@@ -1,5 +1,5 @@
-// The claims that the kubelet waits for: what the rule says is done for each, until it is answered.
-// Used by the thread that decides.
+// The claims that the kubelet waits for: carries out what the rule says for each, until it is
+// answered. Used by the deciding thread.
 #pragma once
 
 #include <list>
@@ -14,61 +14,72 @@
 
 namespace plugin {
 
-class ClaimWork {
+class ClaimQueue {
  public:
-  ClaimWork(State& state, Readiness& readiness) : state_(state), readiness_(readiness) {}
+  ClaimQueue(PluginState& state, DomainReadiness& readiness)
+      : state_(state), readiness_(readiness) {}
 
   using Operation = Metrics::Operation;
+  // `done` is called when every claim is answered.
   void Add(Operation operation, const std::vector<kubelet::ClaimName>& claims, kubelet::Done done);
-  // Takes each as far as it comes. When to do so again, should nothing have changed.
+  // Carries out what is possible now. Returns when to call it again if nothing changes.
   [[nodiscard]] TimePoint Turn();
-  // Answers all that is left with this error.
+  // Answers every open claim with this error.
   void AnswerAll(const std::string& error);
-  // Whether something was taken back since this was asked last.
+  // Returns whether a claim was unprepared since the last call.
   [[nodiscard]] bool TookBack() { return std::exchange(took_back_, false); }
 
  private:
-  // What the kubelet asked for in one go, which is answered in one go.
-  struct Batch {
+  // One call of the kubelet, answered when all of its claims are.
+  struct BatchCall {
     kubelet::Answers answers = {};
     std::size_t open = 0;
     kubelet::Done done = {};
   };
-  struct One {
+  struct ClaimRequest {
     Operation operation = Operation::kPrepare;
     kubelet::ClaimName name = {};
-    std::shared_ptr<Batch> batch = {};
+    std::shared_ptr<BatchCall> batch = {};
     TimePoint since = {};
-    std::optional<Claim> claim = {};  // As it was read.
-    bool asking = false;              // An answer is on its way, without which nothing goes on.
-    std::string failed = {};          // What went wrong last.
+    std::optional<ClaimToPrepare> claim = {};  // Empty until it is read.
+    bool asking = false;  // A request to the API server is in flight; nothing happens meanwhile.
+    std::string failed = {};  // The last error. Empty if there is none.
     int failures = 0;
-    TimePoint next = {};  // Not before.
+    TimePoint next = {};  // Earliest time of the next step.
     bool domain_asked = false;
     bool domain_gone = false;
     bool is_answered = false;
-    std::string said = {};
+    std::string logged_reason = {};
+
+    // Null while the claim is not read, and if it is invalid.
+    [[nodiscard]] const Wanted* wanted() const {
+      return claim && claim->wanted ? &*claim->wanted : nullptr;
+    }
   };
 
-  // Until it waits or is answered; returns when to look again.
-  [[nodiscard]] TimePoint Advance(One& one);
-  [[nodiscard]] Step Decide(One& one);
-  [[nodiscard]] Step DecidePrepare(One& one);
-  [[nodiscard]] Observed Observe(One& one, const std::string& domain);
-  [[nodiscard]] Step Hold(const One& one, std::string what) const;
-  // Whether it can be answered by what is noted, whatever cannot be read now.
-  [[nodiscard]] bool IsOnDisk(const One& one, const Observed& observed) const;
-  void Read(One& one);
-  void AskForDomain(One& one, const std::string& domain);
-  // What changes a file.
-  [[nodiscard]] base::Result<void> Do(const One& one, const Step& step);
-  void ChangeLabel(One& one, const Step& step);
-  void Fail(One& one, const base::Error& error);
-  void Answer(One& one, const Step& step);
+  // Runs until the claim waits or is answered; returns when to call it again.
+  [[nodiscard]] TimePoint Advance(ClaimRequest& request);
+  [[nodiscard]] ClaimStep Decide(ClaimRequest& request);
+  [[nodiscard]] ClaimStep DecidePrepare(ClaimRequest& request);
+  [[nodiscard]] NodeObservation Observe(const ClaimRequest& request) const;
+  // Whether the claim is of a channel that needs the domain to be ready here.
+  [[nodiscard]] bool NeedsReadiness(const ClaimRequest& request,
+                                    const NodeObservation& observed) const;
+  // Requests what the observation of a claim lacks.
+  void FetchMissing(ClaimRequest& request, const NodeObservation& observed);
+  void FetchClaimOf(ClaimRequest& request);
+  void FetchDomain(ClaimRequest& request, const std::string& domain);
+  [[nodiscard]] ClaimStep WaitOrAnswer(const ClaimRequest& request, std::string what) const;
+  // Carries out a step that changes a file; any other has no effect.
+  [[nodiscard]] base::Result<void> WriteFiles(const ClaimRequest& request, const ClaimStep& step);
+  void ChangeLabel(ClaimRequest& request, LabelChange change);
+  void Fail(ClaimRequest& request, const base::Error& error);
+  void Answer(ClaimRequest& request, const AnswerKubelet& answer);
 
-  State& state_;
-  Readiness& readiness_;
-  std::list<One> all_;  // Where each stays until it is answered and nothing is asked for it.
+  PluginState& state_;
+  DomainReadiness& readiness_;
+  // A request stays in its place until it is answered and nothing is in flight for it.
+  std::list<ClaimRequest> requests_;
   bool took_back_ = false;
 };
 

@@ -14,16 +14,16 @@ namespace plugin {
 namespace {
 
 namespace fs = std::filesystem;
-using Operation = ClaimWork::Operation;
+using Operation = ClaimQueue::Operation;
 
 constexpr const char* kUid = "73de0384-716f-480e-8caa-00bce7016114";
 constexpr const char* kDomain = "0c6b2f0e-7b1d-4f39-8a55-3f3d0a4a9e10";
 const kubelet::ClaimName kClaim = {.ns = "ns", .uid = kUid, .name = "c"};
 
 // A plugin on a node from which the API server cannot be reached.
-class WorkTest : public testing::Test {
+class ClaimQueueTest : public testing::Test {
  protected:
-  WorkTest() {
+  ClaimQueueTest() {
     std::string folder = (fs::temp_directory_path() / "plugin_work.XXXXXX").string();
     if (::mkdtemp(folder.data()) != nullptr) folder_ = folder;
     settings_.node = "node-a";
@@ -33,19 +33,19 @@ class WorkTest : public testing::Test {
     fs::create_directories(settings_.cdi_folder);
     Start();
   }
-  ~WorkTest() override {
+  ~ClaimQueueTest() override {
     std::error_code ignored;
     fs::remove_all(folder_, ignored);
   }
   void Start() {
-    work_.reset();
+    queue_.reset();
     readiness_.reset();
     state_.reset();
     state_.emplace(settings_, clock_, log_, mailbox_, metrics_, "boot");
     state_->self = {.node = "node-a", .folder = settings_.Folder()};
     state_->host_trouble = "the fabric still forms";
     readiness_.emplace(*state_);
-    work_.emplace(*state_, *readiness_);
+    queue_.emplace(*state_, *readiness_);
   }
   // What was noted by a plugin that ended since.
   void Note(DeviceType type, const std::vector<std::string>& cdi_ids) {
@@ -58,9 +58,9 @@ class WorkTest : public testing::Test {
                                   .cdi_ids = cdi_ids}},
                      .type = type,
                      .domain = kDomain}};
-    ASSERT_TRUE(state_->notes.Lock());
+    ASSERT_TRUE(state_->checkpoint_file.Lock());
     ASSERT_TRUE(state_->Save({.claims = {{kUid, entry}}, .boot_id = "boot"}));
-    state_->notes.Unlock();
+    state_->checkpoint_file.Unlock();
     Start();
   }
   void PutSpec() {
@@ -73,7 +73,7 @@ class WorkTest : public testing::Test {
   }
   void Ask(Operation operation, const std::vector<kubelet::ClaimName>& claims = {kClaim}) {
     answers_.reset();
-    work_->Add(operation, claims, [this](const kubelet::Answers& answers) { answers_ = answers; });
+    queue_->Add(operation, claims, [this](const kubelet::Answers& answers) { answers_ = answers; });
   }
 
   std::string folder_ = {};
@@ -82,17 +82,17 @@ class WorkTest : public testing::Test {
   kube::RecordingLogger log_;
   base::Mailbox mailbox_;
   Metrics metrics_{"node-a"};
-  std::optional<State> state_;
-  std::optional<Readiness> readiness_;
-  std::optional<ClaimWork> work_;
+  std::optional<PluginState> state_;
+  std::optional<DomainReadiness> readiness_;
+  std::optional<ClaimQueue> queue_;
   std::optional<kubelet::Answers> answers_;
 };
 
-TEST_F(WorkTest, H4_WhatWasPreparedIsAnsweredWhileTheApiServerIsAway) {
+TEST_F(ClaimQueueTest, H4_WhatWasPreparedIsAnsweredWhileTheApiServerIsAway) {
   Note(DeviceType::kChannel, {"k=1"});
   PutSpec();
   Ask(Operation::kPrepare);
-  static_cast<void>(work_->Turn());
+  static_cast<void>(queue_->Turn());
   ASSERT_TRUE(answers_);
   EXPECT_EQ(answers_->at(kUid).error, "");
   EXPECT_EQ(answers_->at(kUid).devices,
@@ -100,120 +100,120 @@ TEST_F(WorkTest, H4_WhatWasPreparedIsAnsweredWhileTheApiServerIsAway) {
                 {.requests = {"r"}, .pool = "node-a", .name = "channel-0", .cdi_ids = {"k=1"}}}));
 }
 
-TEST_F(WorkTest, WithoutItsFileWhatWasPreparedIsNotHandedOut) {
+TEST_F(ClaimQueueTest, WithoutItsFileWhatWasPreparedIsNotHandedOut) {
   Note(DeviceType::kChannel, {"k=1"});
   Ask(Operation::kPrepare);
-  static_cast<void>(work_->Turn());
+  static_cast<void>(queue_->Turn());
   EXPECT_FALSE(answers_);
 }
 
-TEST_F(WorkTest, H9_WhatItWaitsForIsAnsweredAt40Seconds) {
+TEST_F(ClaimQueueTest, H9_WhatItWaitsForIsAnsweredAt40Seconds) {
   Ask(Operation::kPrepare);
-  const TimePoint until = work_->Turn();
+  const TimePoint until = queue_->Turn();
   EXPECT_FALSE(answers_);
   EXPECT_EQ(until, clock_.Now() + std::chrono::seconds(40));
   clock_.Advance(std::chrono::milliseconds(39'999));
-  static_cast<void>(work_->Turn());
+  static_cast<void>(queue_->Turn());
   EXPECT_FALSE(answers_);
   clock_.Advance(std::chrono::milliseconds(1));
-  static_cast<void>(work_->Turn());
+  static_cast<void>(queue_->Turn());
   ASSERT_TRUE(answers_);
   EXPECT_EQ(answers_->at(kUid).error, "the claim cannot be read");
 }
 
-TEST_F(WorkTest, ADaemonsClaimIsTakenBackWhileTheApiServerIsAway) {
+TEST_F(ClaimQueueTest, ADaemonsClaimIsTakenBackWhileTheApiServerIsAway) {
   Note(DeviceType::kDaemon, {"k=1"});
   PutSpec();
   Ask(Operation::kUnprepare);
-  static_cast<void>(work_->Turn());
+  static_cast<void>(queue_->Turn());
   ASSERT_TRUE(answers_);
   EXPECT_EQ(answers_->at(kUid).error, "");
   EXPECT_FALSE(HasSpec());
-  EXPECT_TRUE(state_->notes.checkpoint().claims.empty());
-  EXPECT_TRUE(work_->TookBack());
-  EXPECT_FALSE(work_->TookBack());
+  EXPECT_TRUE(state_->checkpoint_file.checkpoint().claims.empty());
+  EXPECT_TRUE(queue_->TookBack());
+  EXPECT_FALSE(queue_->TookBack());
 }
 
 // Its label would stay, and nobody would take it away.
-TEST_F(WorkTest, WhatTheDiskDoesNotTakeIsToldWithTheFileAndSucceedsOnceItDoes) {
+TEST_F(ClaimQueueTest, WhatTheDiskDoesNotTakeIsToldWithTheFileAndSucceedsOnceItDoes) {
   Note(DeviceType::kDaemon, {"k=1"});
   // What is written whole goes by way of this name.
   const std::string half = settings_.Folder() + "/.checkpoint.json.cdom-half";
   fs::create_directories(half + "/in-the-way");
   Ask(Operation::kUnprepare);
-  EXPECT_LE(work_->Turn(), clock_.Now() + std::chrono::seconds(2));
+  EXPECT_LE(queue_->Turn(), clock_.Now() + std::chrono::seconds(2));
   clock_.Advance(std::chrono::milliseconds(39'999));
-  EXPECT_LE(work_->Turn(), clock_.Now() + std::chrono::seconds(2));
+  EXPECT_LE(queue_->Turn(), clock_.Now() + std::chrono::seconds(2));
   EXPECT_FALSE(answers_);
   clock_.Advance(std::chrono::milliseconds(1));
-  static_cast<void>(work_->Turn());
+  static_cast<void>(queue_->Turn());
   ASSERT_TRUE(answers_);
   EXPECT_EQ(answers_->at(kUid).error, "open " + half + ": File exists");
   // Of a thing that goes on failing there is one line.
   EXPECT_EQ(log_.Count("failed and is tried again"), 1U);
   Ask(Operation::kUnprepare);
-  static_cast<void>(work_->Turn());
+  static_cast<void>(queue_->Turn());
   fs::remove_all(half);
   clock_.Advance(std::chrono::seconds(2));
-  static_cast<void>(work_->Turn());
+  static_cast<void>(queue_->Turn());
   ASSERT_TRUE(answers_);
   EXPECT_EQ(answers_->at(kUid).error, "");
 }
 
-TEST_F(WorkTest, AChannelsClaimIsNotForgottenWhileTheNodeCannotBeRead) {
+TEST_F(ClaimQueueTest, AChannelsClaimIsNotForgottenWhileTheNodeCannotBeRead) {
   Note(DeviceType::kChannel, {"k=1"});
   PutSpec();
   Ask(Operation::kUnprepare);
-  static_cast<void>(work_->Turn());
+  static_cast<void>(queue_->Turn());
   EXPECT_FALSE(answers_);
-  EXPECT_TRUE(state_->notes.checkpoint().claims.contains(kUid));
+  EXPECT_TRUE(state_->checkpoint_file.checkpoint().claims.contains(kUid));
   state_->node = NodeView{.uid = "u", .version = "1"};
   state_->node_writing = true;
-  static_cast<void>(work_->Turn());
+  static_cast<void>(queue_->Turn());
   EXPECT_FALSE(answers_);
   state_->node_writing = false;
-  static_cast<void>(work_->Turn());
+  static_cast<void>(queue_->Turn());
   ASSERT_TRUE(answers_);
   EXPECT_EQ(answers_->at(kUid).error, "");
 }
 
-TEST_F(WorkTest, H8_NothingIsDecidedByACheckpointThatCannotBeRead) {
+TEST_F(ClaimQueueTest, H8_NothingIsDecidedByACheckpointThatCannotBeRead) {
   std::ofstream(settings_.Folder() + "/checkpoint.json") << "torn";
   PutSpec();
   Start();
   Ask(Operation::kUnprepare);
-  static_cast<void>(work_->Turn());
+  static_cast<void>(queue_->Turn());
   EXPECT_FALSE(answers_);
   EXPECT_TRUE(HasSpec());
   clock_.Advance(kAnswerAfter);
-  static_cast<void>(work_->Turn());
+  static_cast<void>(queue_->Turn());
   ASSERT_TRUE(answers_);
   EXPECT_NE(answers_->at(kUid).error.find("prepared before is found out"), std::string::npos);
 }
 
-TEST_F(WorkTest, AnotherInstanceThatIsAtWorkIsWaitedFor) {
-  Notes other(settings_.Folder(), "boot");
+TEST_F(ClaimQueueTest, AnotherInstanceThatIsAtWorkIsWaitedFor) {
+  CheckpointFile other(settings_.Folder(), "boot");
   ASSERT_TRUE(other.Lock());
   Ask(Operation::kUnprepare);
-  EXPECT_LT(work_->Turn(), clock_.Now() + std::chrono::seconds(1));
+  EXPECT_LT(queue_->Turn(), clock_.Now() + std::chrono::seconds(1));
   EXPECT_FALSE(answers_);
   other.Unlock();
   clock_.Advance(std::chrono::seconds(1));
-  static_cast<void>(work_->Turn());
+  static_cast<void>(queue_->Turn());
   ASSERT_TRUE(answers_);
   EXPECT_EQ(answers_->at(kUid).error, "");
 }
 
-TEST_F(WorkTest, ARequestIsAnsweredWhenItsLastClaimIs) {
+TEST_F(ClaimQueueTest, ARequestIsAnsweredWhenItsLastClaimIs) {
   Note(DeviceType::kChannel, {"k=1"});
   PutSpec();
   kubelet::ClaimName second = kClaim;
   second.uid = "another";
   Ask(Operation::kPrepare, {kClaim, second});
-  static_cast<void>(work_->Turn());
+  static_cast<void>(queue_->Turn());
   EXPECT_FALSE(answers_);
   clock_.Advance(kAnswerAfter);
-  static_cast<void>(work_->Turn());
+  static_cast<void>(queue_->Turn());
   ASSERT_TRUE(answers_);
   EXPECT_EQ(answers_->at(kUid).error, "");
   EXPECT_NE(answers_->at("another").error, "");
@@ -221,13 +221,13 @@ TEST_F(WorkTest, ARequestIsAnsweredWhenItsLastClaimIs) {
   EXPECT_TRUE(answers_);
 }
 
-TEST_F(WorkTest, H1_AUidThatIsAPathIsRefusedAtOnce) {
+TEST_F(ClaimQueueTest, H1_AUidThatIsAPathIsRefusedAtOnce) {
   Ask(Operation::kPrepare, {{.ns = "ns", .uid = "../../x", .name = "c"}});
   ASSERT_TRUE(answers_);
   EXPECT_NE(answers_->at("../../x").error, "");
 }
 
-TEST_F(WorkTest, H15_AnAnsweredClaimIsARequestOrAnErrorAndEachCountsOnce) {
+TEST_F(ClaimQueueTest, H15_AnAnsweredClaimIsARequestOrAnErrorAndEachCountsOnce) {
   const auto counted = [&](const std::string& name) {
     double sum = 0;
     for (const auto& family : metrics_.collectable()->Collect()) {
@@ -238,24 +238,24 @@ TEST_F(WorkTest, H15_AnAnsweredClaimIsARequestOrAnErrorAndEachCountsOnce) {
   };
   Note(DeviceType::kChannel, {"k=1"});
   Ask(Operation::kPrepare);
-  static_cast<void>(work_->Turn());
+  static_cast<void>(queue_->Turn());
   clock_.Advance(std::chrono::seconds(39));
-  static_cast<void>(work_->Turn());
+  static_cast<void>(queue_->Turn());
   EXPECT_EQ(counted("nvidia_dra_requests_total"), 0);
   clock_.Advance(std::chrono::seconds(1));
-  static_cast<void>(work_->Turn());
+  static_cast<void>(queue_->Turn());
   EXPECT_EQ(counted("nvidia_dra_requests_total"), 0);
   EXPECT_EQ(counted("nvidia_dra_node_prepare_errors_total"), 1);
   PutSpec();
   Ask(Operation::kPrepare);
-  static_cast<void>(work_->Turn());
+  static_cast<void>(queue_->Turn());
   EXPECT_EQ(counted("nvidia_dra_requests_total"), 1);
   EXPECT_EQ(counted("nvidia_dra_node_prepare_errors_total"), 1);
 }
 
-TEST_F(WorkTest, WhoEndsAnswersAll) {
+TEST_F(ClaimQueueTest, WhoEndsAnswersAll) {
   Ask(Operation::kPrepare);
-  work_->AnswerAll("the plugin is ending");
+  queue_->AnswerAll("the plugin is ending");
   ASSERT_TRUE(answers_);
   EXPECT_EQ(answers_->at(kUid).error, "the plugin is ending");
 }

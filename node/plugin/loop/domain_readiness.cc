@@ -26,33 +26,56 @@ std::string Trimmed(const std::string& text) {
 
 }  // namespace
 
-bool Readiness::Is(const std::string& domain) {
-  const TimePoint now = state_.clock.Now();
-  if (state_.self.host_managed) return IsHost();
+bool DomainReadiness::IsReady(const std::string& domain) const {
+  if (state_.self.host_managed) return polled_ && !IsOld();
+  if (IsKnownReady(domain)) return true;
+  if (state_.self.clique.empty()) return false;
+  if (const auto is_ready = state_.api_client->IsReadyIn(CliqueKey(domain))) return *is_ready;
+  return domain_ == domain && polled_ && !IsOld();
+}
+
+void DomainReadiness::Fetch(const std::string& domain) {
+  if (state_.self.host_managed) return PollHost();
   if (domain_ != domain) {
     domain_ = domain;
-    since_ = now;
+    since_ = state_.clock.Now();
     pause_ = kPauseFirst;
     poll_next_ = {};
     polled_ = false;
   }
-  const auto known = state_.link->domains().Find(domain);
-  if (known && known->is_ready_here) return true;
-  return !state_.self.clique.empty() && IsInClique(domain);
+  if (IsKnownReady(domain) || state_.self.clique.empty()) return;
+  const kube::ObjectKey key = CliqueKey(domain);
+  state_.api_client->WatchClique(key);
+  if (!state_.api_client->IsReadyIn(key)) PollClique(domain);
 }
 
-bool Readiness::IsInClique(const std::string& domain) {
-  const kube::ObjectKey key = {.ns = state_.settings.ns,
-                               .name = api::CliqueName(domain, state_.self.clique)};
-  state_.link->WatchClique(key);
-  if (const auto is_ready = state_.link->IsReadyIn(key)) return *is_ready;
-  // NVIDIA's roles let a plugin read cliques and not watch them.
-  const TimePoint now = state_.clock.Now();
+bool DomainReadiness::IsKnownReady(const std::string& domain) const {
+  const auto known = state_.api_client->domains().Find(domain);
+  return known && known->is_ready_here;
+}
+
+kube::ObjectKey DomainReadiness::CliqueKey(const std::string& domain) const {
+  return {.ns = state_.settings.ns, .name = api::CliqueName(domain, state_.self.clique)};
+}
+
+bool DomainReadiness::IsOld() const {
+  return !polling_ && state_.clock.Now() >= poll_next_ + kPauseMost;
+}
+
+void DomainReadiness::ForgetOld() {
+  if (!IsOld()) return;
+  polled_ = false;
+  pause_ = kPauseFirst;
+}
+
+// NVIDIA's roles let a plugin read cliques and not watch them.
+void DomainReadiness::PollClique(const std::string& domain) {
   const TimePoint next = std::max(poll_next_, since_ + kWatchTime);
-  ForgetOld(now);
-  if (!polling_ && now >= next) {
+  ForgetOld();
+  if (!polling_ && state_.clock.Now() >= next) {
     polling_ = true;
-    state_.link->Do(ApiLink::Lane::kReads, [this, key, domain](http::Transport& transport) {
+    state_.api_client->Enqueue(ApiClient::Queue::kReads, [this, key = CliqueKey(domain),
+                                                          domain](http::Transport& transport) {
       const auto is_ready = ReadIsReady(transport, key, state_.settings.node);
       state_.mailbox.Post([this, domain, is_ready] {
         polling_ = false;
@@ -64,22 +87,13 @@ bool Readiness::IsInClique(const std::string& domain) {
   } else if (!polling_) {
     look_again_ = std::min(look_again_, next);
   }
-  return polled_;
 }
 
-// What was said when somebody waited before.
-void Readiness::ForgetOld(TimePoint now) {
-  if (polling_ || now < poll_next_ + kPauseMost) return;
-  polled_ = false;
-  pause_ = kPauseFirst;
-}
-
-bool Readiness::IsHost() {
-  const TimePoint now = state_.clock.Now();
-  ForgetOld(now);
-  if (!polling_ && now >= poll_next_) {
+void DomainReadiness::PollHost() {
+  ForgetOld();
+  if (!polling_ && state_.clock.Now() >= poll_next_) {
     polling_ = true;
-    asker_.Do([this](const std::stop_token& stop) {
+    imex_poller_.Do([this](const std::stop_token& stop) {
       const base::Program program = {.path = "/usr/sbin/chroot",
                                      .arguments = {state_.settings.driver_root, "nvidia-imex-ctl",
                                                    "-q", "--u=" + state_.settings.imex_socket},
@@ -97,7 +111,6 @@ bool Readiness::IsHost() {
   } else if (!polling_) {
     look_again_ = std::min(look_again_, poll_next_);
   }
-  return polled_;
 }
 
 }  // namespace plugin

@@ -1,5 +1,4 @@
-// Whether this node is ready for a channel of a domain, as far as one is waiting for that. Used by
-// the thread that decides.
+// Whether this node is ready for channels of a domain. Used by the deciding thread.
 #pragma once
 
 #include <optional>
@@ -10,32 +9,39 @@
 
 namespace plugin {
 
-class Readiness {
+class DomainReadiness {
  public:
-  explicit Readiness(State& state) : state_(state) {}
+  explicit DomainReadiness(PluginState& state) : state_(state) {}
 
-  // By what is known now; and somebody waits for it, so more is found out. `state.host` is there.
-  [[nodiscard]] bool Is(const std::string& domain);
-  // When to ask again, should nothing have changed; of what was asked since this was called.
+  // Returns what is known now. REQUIRES, here and below: `state.host` and `state.api_client`.
+  [[nodiscard]] bool IsReady(const std::string& domain) const;
+  // A claim waits for the domain: watches its clique, or polls it where that is forbidden. If the
+  // host runs IMEX, polls that.
+  void Fetch(const std::string& domain);
+  // Begins a round of Fetch() calls.
   void BeginTurn() { look_again_ = TimePoint::max(); }
+  // When to call Fetch() again if nothing changes, as of this round.
   [[nodiscard]] TimePoint look_again() const { return look_again_; }
 
  private:
-  [[nodiscard]] bool IsInClique(const std::string& domain);
-  // The host's own IMEX.
-  [[nodiscard]] bool IsHost();
-  void ForgetOld(TimePoint now);
+  [[nodiscard]] bool IsKnownReady(const std::string& domain) const;
+  [[nodiscard]] kube::ObjectKey CliqueKey(const std::string& domain) const;
+  // An old answer to a poll, of an earlier wait.
+  [[nodiscard]] bool IsOld() const;
+  void ForgetOld();
+  void PollClique(const std::string& domain);
+  void PollHost();
 
-  State& state_;
-  std::string domain_ = {};  // That was asked for last.
+  PluginState& state_;
+  std::string domain_ = {};  // Of the last Fetch().
   TimePoint since_ = {};
   TimePoint look_again_ = TimePoint::max();
-  // Of what is polled: a clique that may not be watched, the host's IMEX.
+  // Polling of a clique that may not be watched, or of the host's IMEX.
   TimePoint poll_next_ = {};
   std::chrono::milliseconds pause_{0};
   bool polling_ = false;
-  bool polled_ = false;  // What it said last.
-  base::Worker asker_;   // Of the host's IMEX.
+  bool polled_ = false;       // The last answer.
+  base::Worker imex_poller_;  // Of the host's IMEX.
 };
 
 }  // namespace plugin

@@ -14,32 +14,33 @@
 
 namespace plugin {
 
-class Caretaker {
+class GarbageCollector {
  public:
   // `take_back` is called for claims that are gone, and nobody went on with.
   using TakeBack = std::function<void(const kubelet::ClaimName& claim)>;
-  Caretaker(State& state, TakeBack take_back) : state_(state), take_back_(std::move(take_back)) {}
+  GarbageCollector(PluginState& state, TakeBack take_back)
+      : state_(state), take_back_(std::move(take_back)) {}
 
   // When to do so again, should nothing have changed.
   [[nodiscard]] TimePoint Turn();
   // Something was taken back, or what is known of the cluster is another: looks whether a folder
   // lies about.
-  void LookForStrays();
+  void CheckForUnknownDomains();
 
  private:
   [[nodiscard]] bool MayBegin() const;
-  void Look();
-  [[nodiscard]] base::Result<Litter> Find() const;
+  void CollectSoon();
+  [[nodiscard]] base::Result<NodeResidue> FindResidue() const;
   // Folders of domains that are not known here.
-  [[nodiscard]] bool HasStrays(const Litter& litter) const;
+  [[nodiscard]] bool HasUnknownDomains(const NodeResidue& residue) const;
   void AskForDomains(std::vector<std::string> folders);
-  void PutRight(std::set<std::string> domains_gone);
-  [[nodiscard]] base::Result<void> Do(const Upkeep& upkeep);
-  void LookUp(const std::string& uid);
+  void CollectGarbage(std::set<std::string> domains_gone);
+  [[nodiscard]] base::Result<void> Remove(const GarbagePlan& garbage);
+  void LookUpClaim(const std::string& uid);
   void Rebuild();
   void TryLater(const base::Error& error);
 
-  State& state_;
+  PluginState& state_;
   const TakeBack take_back_;
   TimePoint next_ = {};
   bool asking_ = false;

@@ -28,9 +28,9 @@ constexpr const char* kStray = "0c6b2f0e-7b1d-4f39-8a55-3f3d0a4a9e10";
 constexpr const char* kFresh = "73de0384-716f-480e-8caa-00bce7016114";
 
 // A plugin on node-a of a cluster that has no domains.
-class CaretakerTest : public testing::Test {
+class GarbageCollectorTest : public testing::Test {
  protected:
-  CaretakerTest() {
+  GarbageCollectorTest() {
     std::string folder = (fs::temp_directory_path() / "plugin_caretaker.XXXXXX").string();
     if (::mkdtemp(folder.data()) != nullptr) folder_ = folder;
     settings_.node = "node-a";
@@ -42,11 +42,11 @@ class CaretakerTest : public testing::Test {
     state_->self = {.node = "node-a", .folder = settings_.Folder()};
     kube::ClientConfig config = {.endpoint = {.url = server_.url()},
                                  .credentials = std::make_unique<http::testing::FakeCredentials>()};
-    state_->link = std::make_unique<ApiLink>(std::move(config), settings_.node, clock_, log_,
-                                             [this] { mailbox_.Wake(); });
+    state_->api_client = std::make_unique<ApiClient>(std::move(config), settings_.node, clock_,
+                                                     log_, [this] { mailbox_.Wake(); });
   }
-  ~CaretakerTest() override {
-    state_->link.reset();
+  ~GarbageCollectorTest() override {
+    state_->api_client.reset();
     std::error_code ignored;
     fs::remove_all(folder_, ignored);
   }
@@ -87,15 +87,15 @@ class CaretakerTest : public testing::Test {
   Metrics metrics_{"node-a"};
   std::atomic<int> lists_ = 0;
   RawServer server_{[this](RawServer::Connection& connection) { Serve(connection); }};
-  std::optional<State> state_;
+  std::optional<PluginState> state_;
 };
 
-TEST_F(CaretakerTest, B31_AFolderThatCameAfterTheDomainsWereAskedForStays) {
-  Caretaker caretaker(*state_, [](const kubelet::ClaimName& /*claim*/) {});
+TEST_F(GarbageCollectorTest, B31_AFolderThatCameAfterTheDomainsWereAskedForStays) {
+  GarbageCollector garbage_collector(*state_, [](const kubelet::ClaimName& /*claim*/) {});
   const auto deadline = clock_.Now() + std::chrono::seconds(30);
   while (Has(kStray) && clock_.Now() < deadline) {
     state_->LookAtNode();
-    const auto until = caretaker.Turn();
+    const auto until = garbage_collector.Turn();
     const auto most =
         std::min<std::chrono::nanoseconds>(until - clock_.Now(), deadline - clock_.Now());
     for (const auto& letter : mailbox_.Wait(most)) letter();

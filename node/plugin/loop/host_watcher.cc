@@ -20,7 +20,7 @@ constexpr const char* kOwnHook = "/usr/bin/nvidia-cdi-hook";
 
 }  // namespace
 
-Result<HostReader::Read> HostReader::ReadAll(const Settings& settings, const std::string& hook) {
+Result<HostWatcher::Read> HostWatcher::ReadAll(const Settings& settings, const std::string& hook) {
   Read read = {.host = TRY(ReadHost(
                    {.driver_root = settings.driver_root,
                     .devices = settings.DevicesPath(),
@@ -35,7 +35,7 @@ Result<HostReader::Read> HostReader::ReadAll(const Settings& settings, const std
   return read;
 }
 
-void HostReader::Turn() {
+void HostWatcher::Turn() {
   const TimePoint now = state_.clock.Now();
   if (reading_ || now < next_) return;
   const Settings& settings = state_.settings;
@@ -60,7 +60,7 @@ void HostReader::Turn() {
   });
 }
 
-void HostReader::Take(const Result<Read>& read) {
+void HostWatcher::Take(const Result<Read>& read) {
   const bool is_of_fabric = !read && read.error().code == ErrorCode::kInvalid;
   const Result<void> taken = read ? TakeOver(*read) : tl::unexpected(read.error());
   next_ = state_.clock.Now() + (taken ? std::chrono::nanoseconds(kPeriod) : kRetry);
@@ -80,7 +80,7 @@ void HostReader::Take(const Result<Read>& read) {
                       {{"err", error.message}});
 }
 
-Result<void> HostReader::TakeOver(const Read& read) {
+Result<void> HostWatcher::TakeOver(const Read& read) {
   TRY(cdi::WriteWhole(state_.settings.cdi_folder, std::string(cdi::kBaseFile), read.base_spec));
   // A fabric that is there no longer was lost, and what was given goes by it.
   const bool keeps = read.host.clique.empty() && !state_.self.clique.empty();

@@ -10,9 +10,9 @@
 
 namespace plugin {
 
-class HostReader {
+class HostWatcher {
  public:
-  explicit HostReader(State& state) : state_(state) {}
+  explicit HostWatcher(PluginState& state) : state_(state) {}
 
   void Turn();
   [[nodiscard]] TimePoint next() const { return reading_ ? TimePoint::max() : next_; }
@@ -27,7 +27,7 @@ class HostReader {
   void Take(const base::Result<Read>& read);
   [[nodiscard]] base::Result<void> TakeOver(const Read& read);
 
-  State& state_;
+  PluginState& state_;
   TimePoint next_ = {};
   bool reading_ = false;
   std::optional<std::string> hook_ = {};  // On the host; empty: there is none.

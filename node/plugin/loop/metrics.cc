@@ -94,7 +94,7 @@ void Metrics::Ended(Operation operation, bool done, std::chrono::nanoseconds too
   of.seconds.Observe(std::chrono::duration<double>(took).count());
 }
 
-void Metrics::Noted(const Checkpoint& checkpoint) {
+void Metrics::CountPrepared(const Checkpoint& checkpoint) {
   std::map<DeviceType, int> count;
   for (const auto& [uid, claim] : checkpoint.claims) {
     if (claim.state != ClaimState::kCompleted) continue;

@@ -28,7 +28,7 @@ class Metrics {
   // A claim that the kubelet asked for.
   void Began(Operation operation);
   void Ended(Operation operation, bool done, std::chrono::nanoseconds took);
-  void Noted(const Checkpoint& checkpoint);
+  void CountPrepared(const Checkpoint& checkpoint);
 
  private:
   struct OfOperation {

@@ -18,16 +18,16 @@
 
 namespace plugin {
 
-struct State {
-  State(const Settings& which, const base::Clock& time, base::Logger& log, base::Mailbox& letters,
-        Metrics& counts, std::string boot)
+struct PluginState {
+  PluginState(const Settings& which, const base::Clock& time, base::Logger& log,
+              base::Mailbox& letters, Metrics& counts, std::string boot)
       : settings(which),
         clock(time),
         logger(log),
         mailbox(letters),
         metrics(counts),
         boot_id(std::move(boot)),
-        notes(which.Folder(), boot_id) {}
+        checkpoint_file(which.Folder(), boot_id) {}
 
   const Settings& settings;
   const base::Clock& clock;
@@ -36,19 +36,19 @@ struct State {
   Metrics& metrics;
   const std::string boot_id;
 
-  Notes notes;
-  Self self = {};
+  CheckpointFile checkpoint_file;
+  NodeIdentity self = {};
   // What the host was found to have; nothing before that.
   std::optional<Host> host = {};
   std::string host_trouble = {};  // Why it has not; or what is wrong with it by now.
   std::optional<std::string> fabric_error_since = {};  // RFC 3339.
-  std::unique_ptr<ApiLink> link = {};                  // Null: no API server is known.
+  std::unique_ptr<ApiClient> api_client = {};          // Null: no API server is known.
   // As of the watch or of our own last write, whichever is later.
   std::optional<NodeView> node = {};
   bool node_writing = false;
 
   [[nodiscard]] bool is_rebuilding() const {
-    return notes.resumed().from == Resumed::From::kUnreadable;
+    return checkpoint_file.resumed().from == Resumed::From::kUnreadable;
   }
   // Takes over what the watch has read of the node.
   void LookAtNode();

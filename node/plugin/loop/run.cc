@@ -47,7 +47,7 @@ Result<std::string> ReadBootId(const std::string& path) {
 }
 
 // All devices stand and fall with the fabric.
-std::vector<kubelet::DeviceHealth> HealthOf(const State& state) {
+std::vector<kubelet::DeviceHealth> HealthOf(const PluginState& state) {
   using Is = kubelet::DeviceHealth::Is;
   Is is = state.host ? Is::kHealthy : Is::kUnknown;
   if (state.fabric_error_since) is = Is::kUnhealthy;
@@ -63,12 +63,12 @@ std::vector<kubelet::DeviceHealth> HealthOf(const State& state) {
 }
 
 // What the kubelet asks, as letters to the thread that decides.
-class Letters final : public kubelet::Claims {
+class KubeletRequestHandler final : public kubelet::Claims {
  public:
-  Letters(base::Mailbox& mailbox, const base::Clock& clock, base::Logger& logger)
+  KubeletRequestHandler(base::Mailbox& mailbox, const base::Clock& clock, base::Logger& logger)
       : mailbox_(mailbox), clock_(clock), logger_(logger), alive_(clock.Now()) {}
 
-  void Serve(ClaimWork& work) { work_ = &work; }  // Before anything is asked.
+  void Serve(ClaimQueue& claim_queue) { claim_queue_ = &claim_queue; }  // Before anything is asked.
   void SayAlive() { alive_ = clock_.Now(); }
   void SetHealth(std::vector<kubelet::DeviceHealth> health) {
     health_.With([&](auto& known) { known = std::move(health); });
@@ -95,42 +95,44 @@ class Letters final : public kubelet::Claims {
   void Post(Metrics::Operation operation, std::vector<kubelet::ClaimName> claims,
             kubelet::Done done) {
     mailbox_.Post([this, operation, claims = std::move(claims), done = std::move(done)] {
-      work_->Add(operation, claims, done);
+      claim_queue_->Add(operation, claims, done);
     });
   }
 
   base::Mailbox& mailbox_;
   const base::Clock& clock_;
   base::Logger& logger_;
-  ClaimWork* work_ = nullptr;
+  ClaimQueue* claim_queue_ = nullptr;
   std::atomic<TimePoint> alive_;
   base::Guarded<std::vector<kubelet::DeviceHealth>> health_;
 };
 
-class Runner {
+class PluginProcess {
  public:
-  Runner(const Context& context, base::Mailbox& mailbox, Metrics& metrics, std::string boot_id)
+  PluginProcess(const Context& context, base::Mailbox& mailbox, Metrics& metrics,
+                std::string boot_id)
       : context_(context),
         mailbox_(mailbox),
         state_(context.settings, context.clock, context.logger, mailbox, metrics,
                std::move(boot_id)),
         readiness_(state_),
-        work_(state_, readiness_),
-        caretaker_(state_,
-                   [this](const kubelet::ClaimName& claim) {
-                     work_.Add(Metrics::Operation::kUnprepare, {claim}, [](const auto&) {});
-                   }),
-        publisher_(state_),
-        host_reader_(state_),
-        letters_(mailbox, context.clock, context.logger) {
-    letters_.Serve(work_);
+        claim_queue_(state_, readiness_),
+        garbage_collector_(state_,
+                           [this](const kubelet::ClaimName& claim) {
+                             claim_queue_.Add(Metrics::Operation::kUnprepare, {claim},
+                                              [](const auto&) {});
+                           }),
+        slice_publisher_(state_),
+        host_watcher_(state_),
+        request_handler_(mailbox, context.clock, context.logger) {
+    request_handler_.Serve(claim_queue_);
   }
-  ~Runner() {
-    state_.link.reset();  // Its threads use the others.
+  ~PluginProcess() {
+    state_.api_client.reset();  // Its threads use the others.
     service_.reset();
   }
-  Runner(const Runner&) = delete;
-  Runner& operator=(const Runner&) = delete;
+  PluginProcess(const PluginProcess&) = delete;
+  PluginProcess& operator=(const PluginProcess&) = delete;
 
   [[nodiscard]] Result<void> Run(const std::function<bool()>& stopping);
 
@@ -143,24 +145,24 @@ class Runner {
   // Answers what the kubelet has asked, where the next instance is there for what it asks from now
   // on. Told to ask again, it would do so after a minute.
   void ServeOut();
-  void End();
+  void Shutdown();
 
   const Context& context_;
   base::Mailbox& mailbox_;
-  State state_;
-  Readiness readiness_;
-  ClaimWork work_;
-  Caretaker caretaker_;
-  Publisher publisher_;
-  HostReader host_reader_;
-  Letters letters_;
+  PluginState state_;
+  DomainReadiness readiness_;
+  ClaimQueue claim_queue_;
+  GarbageCollector garbage_collector_;
+  SlicePublisher slice_publisher_;
+  HostWatcher host_watcher_;
+  KubeletRequestHandler request_handler_;
   std::unique_ptr<kubelet::Service> service_;
   std::atomic<bool> changed_ = false;  // By the watches, since this was looked at.
   TimePoint config_next_ = {};
   std::string said_ = {};
 };
 
-Result<void> Runner::Prepare() {
+Result<void> PluginProcess::Prepare() {
   const Settings& settings = context_.settings;
   state_.self = {.node = settings.node,
                  .driver_namespace = settings.ns,
@@ -174,9 +176,9 @@ Result<void> Runner::Prepare() {
   return {};
 }
 
-void Runner::Connect() {
+void PluginProcess::Connect() {
   const TimePoint now = context_.clock.Now();
-  if (state_.link != nullptr || now < config_next_) return;
+  if (state_.api_client != nullptr || now < config_next_) return;
   auto config = context_.load_config();
   if (!config) {
     config_next_ = now + kConfigRetry;
@@ -188,62 +190,64 @@ void Runner::Connect() {
   }
   context_.logger.Info("Talking to the API server",
                        {{"server", config->endpoint.url}, {"from", config->source}});
-  state_.link = std::make_unique<ApiLink>(*std::move(config), context_.settings.node,
-                                          context_.clock, context_.logger, [this] {
-                                            changed_ = true;
-                                            mailbox_.Wake();
-                                          });
+  state_.api_client = std::make_unique<ApiClient>(*std::move(config), context_.settings.node,
+                                                  context_.clock, context_.logger, [this] {
+                                                    changed_ = true;
+                                                    mailbox_.Wake();
+                                                  });
 }
 
 // Before the API server is heard of: what was prepared is answered and taken back without it.
-Result<void> Runner::Serve() {
+Result<void> PluginProcess::Serve() {
   if (service_ != nullptr) return {};
-  if (auto locked = state_.notes.Lock(); !locked) {
+  if (auto locked = state_.checkpoint_file.Lock(); !locked) {
     if (locked.error().code == base::ErrorCode::kUnavailable) return {};
     return locked;
   }
   // By value: what is saved replaces it.
-  const Resumed resumed = state_.notes.resumed();
+  const Resumed resumed = state_.checkpoint_file.resumed();
   Result<void> saved = {};
   // Nothing of another boot is left, and an older plugin that takes over shall know.
   if (!state_.is_rebuilding() && resumed.from != Resumed::From::kThisBoot) {
     saved = state_.Save(resumed.checkpoint);
   }
-  state_.notes.Unlock();
+  state_.checkpoint_file.Unlock();
   TRY(std::move(saved));
   context_.logger.Info("The checkpoint is read",
                        {{"claims", std::to_string(resumed.checkpoint.claims.size())},
                         {"otherBoot", resumed.from == Resumed::From::kOtherBoot ? "true" : "false"},
                         {"unreadable", resumed.why}});
-  state_.metrics.Noted(resumed.checkpoint);
+  state_.metrics.CountPrepared(resumed.checkpoint);
   const Settings& settings = context_.settings;
   kubelet::ServiceOptions options = {.driver = std::string(api::kDriver),
                                      .registry_folder = settings.registry_folder,
                                      .plugin_folder = settings.Folder(),
                                      .pod_uid = settings.pod_uid};
   if (settings.health_port >= 0) options.health_port = settings.health_port;
-  service_ = TRY(kubelet::Service::Start(options, letters_));
+  service_ = TRY(kubelet::Service::Start(options, request_handler_));
   context_.logger.Info("Serving the kubelet",
                        {{"endpoint", service_->endpoint()},
                         {"healthPort", std::to_string(service_->health_port())}});
   return {};
 }
 
-TimePoint Runner::Turn() {
+TimePoint PluginProcess::Turn() {
   state_.LookAtNode();
-  host_reader_.Turn();
-  letters_.SetHealth(HealthOf(state_));
-  if (changed_.exchange(false) || work_.TookBack()) caretaker_.LookForStrays();
-  TimePoint until = work_.Turn();
-  until = std::min({until, caretaker_.Turn(), publisher_.Turn(), host_reader_.next()});
-  if (state_.link == nullptr) until = std::min(until, config_next_);
+  host_watcher_.Turn();
+  request_handler_.SetHealth(HealthOf(state_));
+  if (changed_.exchange(false) || claim_queue_.TookBack())
+    garbage_collector_.CheckForUnknownDomains();
+  TimePoint until = claim_queue_.Turn();
+  until =
+      std::min({until, garbage_collector_.Turn(), slice_publisher_.Turn(), host_watcher_.next()});
+  if (state_.api_client == nullptr) until = std::min(until, config_next_);
   return until;
 }
 
-Result<void> Runner::Run(const std::function<bool()>& stopping) {
+Result<void> PluginProcess::Run(const std::function<bool()>& stopping) {
   TRY(Prepare());
   while (!stopping()) {
-    letters_.SayAlive();
+    request_handler_.SayAlive();
     Connect();
     TRY(Serve());
     const TimePoint until = Turn();
@@ -252,30 +256,30 @@ Result<void> Runner::Run(const std::function<bool()>& stopping) {
                                           : std::chrono::nanoseconds(kTurnMost);
     for (const auto& letter : mailbox_.Wait(std::min(until - now, most))) letter();
   }
-  End();
+  Shutdown();
   return {};
 }
 
-void Runner::ServeOut() {
+void PluginProcess::ServeOut() {
   const TimePoint deadline = context_.clock.Now() + kServeOutMost;
   while (service_->open_calls() > 0 && context_.clock.Now() < deadline) {
-    letters_.SayAlive();
+    request_handler_.SayAlive();
     const TimePoint until = std::min(Turn(), deadline);
     for (const auto& letter : mailbox_.Wait(until - context_.clock.Now())) letter();
   }
 }
 
-void Runner::End() {
+void PluginProcess::Shutdown() {
   if (service_ != nullptr) {
     if (!context_.settings.pod_uid.empty()) ServeOut();
     service_->Leave();
     do {
-      work_.AnswerAll("the plugin is ending, and asked again when it is back");
+      claim_queue_.AnswerAll("the plugin is ending, and asked again when it is back");
       for (const auto& letter : mailbox_.Wait(kLastLetters)) letter();
     } while (service_->open_calls() > 0);
   }
   service_.reset();
-  if (!context_.settings.labels_clique || state_.link == nullptr || !state_.node ||
+  if (!context_.settings.labels_clique || state_.api_client == nullptr || !state_.node ||
       state_.node->clique.empty() || state_.node_writing) {
     return;
   }
@@ -304,7 +308,7 @@ Result<void> Run(const Context& context, base::Mailbox& mailbox,
     TRY(server->Start(settings.metrics_address)
             .map_error(base::While("--http-endpoint " + settings.metrics_address)));
   }
-  Runner runner(context, mailbox, metrics, TRY(ReadBootId(settings.boot_id)));
+  PluginProcess runner(context, mailbox, metrics, TRY(ReadBootId(settings.boot_id)));
   return runner.Run(stopping);
 }
 

@@ -18,7 +18,7 @@ constexpr int kDoublingsMax = 6;
 
 }  // namespace
 
-std::optional<Slice> Publisher::Wanted() const {
+std::optional<Slice> SlicePublisher::Wanted() const {
   if (!state_.node || (!state_.host && !state_.fabric_error_since)) return {};
   Slice slice = {.node = state_.settings.node,
                  .node_uid = state_.node->uid,
@@ -32,7 +32,7 @@ std::optional<Slice> Publisher::Wanted() const {
   return slice;
 }
 
-bool Publisher::IsThere(const std::vector<kube::ObjectMeta>& found, TimePoint now) {
+bool SlicePublisher::IsThere(const std::vector<kube::ObjectMeta>& found, TimePoint now) {
   if (!written_.holds) return found.empty();  // The server cannot hold it, so it was taken away.
   const bool may_be_late = !was_seen_ && now < written_at_ + kWatchTime;
   const auto ours = std::ranges::find(found, written_.uid, &kube::ObjectMeta::uid);
@@ -44,15 +44,15 @@ bool Publisher::IsThere(const std::vector<kube::ObjectMeta>& found, TimePoint no
   return found.size() == 1;
 }
 
-TimePoint Publisher::Turn() {
-  if (state_.link == nullptr) return TimePoint::max();
+TimePoint SlicePublisher::Turn() {
+  if (state_.api_client == nullptr) return TimePoint::max();
   LabelClique();
   const TimePoint now = state_.clock.Now();
-  const auto found = state_.link->slices();
+  const auto found = state_.api_client->slices();
   const auto wanted = Wanted();
   if (!found || !wanted || writing_) return TimePoint::max();
   if (now < next_) return next_;
-  std::string text = json::Serialize(Render(*wanted, state_.link->dra_version()));
+  std::string text = json::Serialize(Render(*wanted, state_.api_client->dra_version()));
   if (text == text_ && IsThere(*found, now)) {
     return was_seen_ || !written_.holds ? TimePoint::max() : written_at_ + kWatchTime;
   }
@@ -60,11 +60,13 @@ TimePoint Publisher::Turn() {
   return TimePoint::max();
 }
 
-void Publisher::Write(const Slice& slice, std::string text, std::vector<kube::ObjectMeta> found) {
+void SlicePublisher::Write(const Slice& slice, std::string text,
+                           std::vector<kube::ObjectMeta> found) {
   writing_ = true;
-  const SliceApi api = state_.link->dra_version();
-  state_.link->Do(ApiLink::Lane::kSlices, [this, slice, api, text = std::move(text),
-                                           found = std::move(found)](http::Transport& transport) {
+  const SliceApi api = state_.api_client->dra_version();
+  state_.api_client->Enqueue(ApiClient::Queue::kSlices, [this, slice, api, text = std::move(text),
+                                                         found = std::move(found)](
+                                                            http::Transport& transport) {
     const auto written = WriteSlice(transport, slice, api, found);
     state_.mailbox.Post([this, written, text] {
       writing_ = false;
@@ -97,7 +99,7 @@ void Publisher::Write(const Slice& slice, std::string text, std::vector<kube::Ob
   });
 }
 
-void Publisher::LabelClique() {
+void SlicePublisher::LabelClique() {
   if (!state_.settings.labels_clique || !state_.host || !state_.node || state_.node_writing) return;
   const std::string& clique = state_.host->clique;
   const TimePoint now = state_.clock.Now();

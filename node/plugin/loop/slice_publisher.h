@@ -9,9 +9,9 @@
 
 namespace plugin {
 
-class Publisher {
+class SlicePublisher {
  public:
-  explicit Publisher(State& state) : state_(state) {}
+  explicit SlicePublisher(PluginState& state) : state_(state) {}
 
   // When to do so again, should nothing have changed.
   [[nodiscard]] TimePoint Turn();
@@ -24,7 +24,7 @@ class Publisher {
   void Write(const Slice& slice, std::string text, std::vector<kube::ObjectMeta> found);
   void LabelClique();
 
-  State& state_;
+  PluginState& state_;
   bool writing_ = false;
   TimePoint next_ = {};
   TimePoint label_next_ = {};

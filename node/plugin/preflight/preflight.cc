@@ -32,7 +32,7 @@ std::optional<Version> VersionIn(std::string_view text) {
 
 class Judge {
  public:
-  explicit Judge(const Found& found) : found_(found) {}
+  explicit Judge(const NodeProbe& found) : found_(found) {}
 
   std::vector<Finding> Take() {
     Driver();
@@ -52,7 +52,7 @@ class Judge {
   void ImexOfHost();
   void Containers();
 
-  const Found& found_;
+  const NodeProbe& found_;
   std::vector<Finding> findings_;
 };
 
@@ -73,10 +73,10 @@ void Judge::Driver() {
 }
 
 void Judge::Fabric() {
-  if (found_.fabric == Found::Fabric::kForming) {
+  if (found_.fabric == NodeProbe::Fabric::kForming) {
     Note("NVLink fabric: " + found_.fabric_trouble + "; the plugin waits for it");
   }
-  if (found_.fabric == Found::Fabric::kBroken) {
+  if (found_.fabric == NodeProbe::Fabric::kBroken) {
     Note("NVLink fabric: " + found_.fabric_trouble +
          "; nothing new is placed here until that is put right");
   }
@@ -91,7 +91,7 @@ void Judge::ImexOfDaemons() {
         "IMEX_MODE=hostManaged, here and for the controller)");
   }
   // Where there is no fabric daemons run none.
-  if (found_.fabric == Found::Fabric::kNone) return;
+  if (found_.fabric == NodeProbe::Fabric::kNone) return;
   if (!found_.has_imex || !found_.has_ctl) {
     const std::string missing = found_.has_imex  ? "nvidia-imex-ctl is"
                                 : found_.has_ctl ? "nvidia-imex is"
@@ -144,7 +144,7 @@ void Judge::Containers() {
 
 }  // namespace
 
-std::vector<Finding> Preflight(const Found& found) {
+std::vector<Finding> Preflight(const NodeProbe& found) {
   std::vector<Finding> findings = Judge(found).Take();
   if (found.has_prepared) {
     for (Finding& finding : findings) finding.stops = false;

@@ -8,7 +8,7 @@
 
 namespace plugin {
 
-struct Found {
+struct NodeProbe {
   // As the plugin is to run.
   std::string driver_root = {};  // On the host.
   std::string imex_socket = {};  // Of the host's IMEX.
@@ -47,7 +47,7 @@ struct Finding {
 
 // In the order in which things are to be put right; none: all is there. Where pods hold devices
 // nothing stops: a plugin that does not run cannot take them back.
-[[nodiscard]] std::vector<Finding> Preflight(const Found& found);
+[[nodiscard]] std::vector<Finding> Preflight(const NodeProbe& found);
 
 // In what "nvidia-imex --version" prints, such as "IMEX version is: 580.95.05"; empty: there is
 // none.

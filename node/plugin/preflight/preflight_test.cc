@@ -8,20 +8,20 @@ namespace plugin {
 namespace {
 
 // A node of a rack, on which all is well. Each test changes one thing.
-Found Rack() {
+NodeProbe Rack() {
   return {.driver_root = "/",
           .imex_socket = "/etc/nvidia-imex/imex_ctrl.sock",
           .driver_version = "580.95.05",
           .imex_version = "580.95.05",
           .runtime = "containerd://2.1.4",
-          .fabric = Found::Fabric::kJoined,
+          .fabric = NodeProbe::Fabric::kJoined,
           .has_channels = true,
           .has_management = true,
           .has_imex = true,
           .has_ctl = true};
 }
-Found HostManaged() {
-  Found found = Rack();
+NodeProbe HostManaged() {
+  NodeProbe found = Rack();
   found.host_managed = true;
   found.needs_names = false;
   found.has_imex = false;
@@ -30,7 +30,7 @@ Found HostManaged() {
   return found;
 }
 
-std::vector<std::string> Texts(const Found& found, bool stops) {
+std::vector<std::string> Texts(const NodeProbe& found, bool stops) {
   std::vector<std::string> texts;
   for (const Finding& finding : Preflight(found)) {
     if (finding.stops == stops) texts.push_back(finding.text);
@@ -38,12 +38,12 @@ std::vector<std::string> Texts(const Found& found, bool stops) {
   return texts;
 }
 // The one thing that is found, and it stops.
-std::string Stop(const Found& found) {
+std::string Stop(const NodeProbe& found) {
   EXPECT_EQ(Preflight(found).size(), 1);
   const auto texts = Texts(found, true);
   return texts.size() == 1 ? texts[0] : "";
 }
-std::string Note(const Found& found) {
+std::string Note(const NodeProbe& found) {
   EXPECT_EQ(Preflight(found).size(), 1);
   const auto texts = Texts(found, false);
   return texts.size() == 1 ? texts[0] : "";
@@ -55,12 +55,12 @@ TEST(Preflight, NodeThatHasAllIsToldNothing) {
 }
 
 TEST(Preflight, WithoutTheDriverTheRootIsNamedAndHowToSayAnother) {
-  Found found = Rack();
+  NodeProbe found = Rack();
   found.driver_root = "/run/nvidia/driver";
   found.library_trouble = "libnvidia-ml.so.1 is nowhere";
   found.driver_version = "";
   found.imex_version = "";
-  found.fabric = Found::Fabric::kUnknown;
+  found.fabric = NodeProbe::Fabric::kUnknown;
   EXPECT_EQ(Stop(found),
             "NVIDIA's driver: libnvidia-ml.so.1 is nowhere; its root on the host is "
             "/run/nvidia/driver here: install the driver, or say where it is, NVIDIA_DRIVER_ROOT, "
@@ -68,7 +68,7 @@ TEST(Preflight, WithoutTheDriverTheRootIsNamedAndHowToSayAnother) {
 }
 
 TEST(Preflight, DriverWhoseImexKnowsNoNamesIsTooOldWhereDaemonsUseThem) {
-  Found found = Rack();
+  NodeProbe found = Rack();
   found.driver_version = found.imex_version = "570.133.20";
   EXPECT_EQ(Stop(found),
             "NVIDIA's driver is 570.133.20, whose IMEX does not know its peers by names: install "
@@ -78,7 +78,7 @@ TEST(Preflight, DriverWhoseImexKnowsNoNamesIsTooOldWhereDaemonsUseThem) {
 }
 
 TEST(Preflight, KernelWithoutChannelsIsToldWhichModule) {
-  Found found = Rack();
+  NodeProbe found = Rack();
   found.has_channels = false;
   EXPECT_EQ(Stop(found),
             "IMEX channels: /proc/devices has no nvidia-caps-imex-channels: load the kernel "
@@ -86,7 +86,7 @@ TEST(Preflight, KernelWithoutChannelsIsToldWhichModule) {
 }
 
 TEST(Preflight, MissingProgramsOfImexAreNamedWithPackageAndVersion) {
-  Found found = Rack();
+  NodeProbe found = Rack();
   found.has_imex = false;
   EXPECT_EQ(Stop(found),
             "IMEX: nvidia-imex is not under the driver's root, / of the host: install NVIDIA's "
@@ -98,17 +98,17 @@ TEST(Preflight, MissingProgramsOfImexAreNamedWithPackageAndVersion) {
 }
 
 TEST(Preflight, NodeWithoutAFabricNeedsNoImex) {
-  Found found = Rack();
-  found.fabric = Found::Fabric::kNone;
+  NodeProbe found = Rack();
+  found.fabric = NodeProbe::Fabric::kNone;
   found.has_imex = found.has_ctl = found.has_management = false;
   EXPECT_EQ(Preflight(found), std::vector<Finding>());
   // One of which it is not known yet does.
-  found.fabric = Found::Fabric::kUnknown;
+  found.fabric = NodeProbe::Fabric::kUnknown;
   EXPECT_FALSE(Texts(found, true).empty());
 }
 
 TEST(Preflight, ImexOfTheHostIsInTheDaemonsWayWithTheCommandThatEndsIt) {
-  Found found = Rack();
+  NodeProbe found = Rack();
   found.runs_on_host = true;
   EXPECT_NE(Stop(found).find("systemctl disable --now nvidia-imex.service"), std::string::npos);
   found = HostManaged();
@@ -117,7 +117,7 @@ TEST(Preflight, ImexOfTheHostIsInTheDaemonsWayWithTheCommandThatEndsIt) {
 }
 
 TEST(Preflight, ImexOfAnotherVersionThanTheDriverIsToldAndStopsNobody) {
-  Found found = Rack();
+  NodeProbe found = Rack();
   found.imex_version = "580.82.07";
   EXPECT_EQ(Note(found),
             "IMEX is 580.82.07 and the driver 580.95.05: NVIDIA supports the same version of both "
@@ -127,24 +127,24 @@ TEST(Preflight, ImexOfAnotherVersionThanTheDriverIsToldAndStopsNobody) {
 }
 
 TEST(Preflight, FabricThatFormsOrHasAnErrorStopsNobody) {
-  Found found = Rack();
+  NodeProbe found = Rack();
   found.fabric_trouble = "GPU 3 has not joined";
-  found.fabric = Found::Fabric::kForming;
+  found.fabric = NodeProbe::Fabric::kForming;
   EXPECT_EQ(Note(found), "NVLink fabric: GPU 3 has not joined; the plugin waits for it");
-  found.fabric = Found::Fabric::kBroken;
+  found.fabric = NodeProbe::Fabric::kBroken;
   EXPECT_EQ(Note(found),
             "NVLink fabric: GPU 3 has not joined; nothing new is placed here until that is put "
             "right");
 }
 
 TEST(Preflight, DriverWithoutTheCapabilityIsTold) {
-  Found found = Rack();
+  NodeProbe found = Rack();
   found.has_management = false;
   EXPECT_NE(Note(found).find("fabric-imex-mgmt"), std::string::npos);
 }
 
 TEST(Preflight, WhereTheHostRunsImexItsControlProgramAndSocketCount) {
-  Found found = HostManaged();
+  NodeProbe found = HostManaged();
   found.has_ctl = false;
   EXPECT_TRUE(Stop(found).starts_with("IMEX: nvidia-imex-ctl is not"));
   found = HostManaged();
@@ -153,7 +153,7 @@ TEST(Preflight, WhereTheHostRunsImexItsControlProgramAndSocketCount) {
 }
 
 TEST(Preflight, FolderOfCdiThatCannotBeWrittenStops) {
-  Found found = Rack();
+  NodeProbe found = Rack();
   found.cdi_trouble = "/var/run/cdi cannot be written: Read-only file system";
   EXPECT_EQ(Stop(found),
             "CDI: /var/run/cdi cannot be written: Read-only file system: mount the host's folder "
@@ -161,7 +161,7 @@ TEST(Preflight, FolderOfCdiThatCannotBeWrittenStops) {
 }
 
 TEST(Preflight, RuntimeThatKnowsNoCdiStopsAndOneThatMayNotIsTold) {
-  Found found = Rack();
+  NodeProbe found = Rack();
   found.runtime = "containerd://1.6.20~ds1";
   EXPECT_EQ(Stop(found),
             "CDI: containerd 1.6.20~ds1 passes over devices without a word: install 1.7 or later");
@@ -174,10 +174,10 @@ TEST(Preflight, RuntimeThatKnowsNoCdiStopsAndOneThatMayNotIsTold) {
 }
 
 TEST(Preflight, NodeWhosePodsHoldDevicesIsToldAllAndStoppedByNothing) {
-  Found found = {.driver_root = "/",
-                 .library_trouble = "libnvidia-ml.so.1 is nowhere",
-                 .cdi_trouble = "it is gone",
-                 .runs_on_host = true};
+  NodeProbe found = {.driver_root = "/",
+                     .library_trouble = "libnvidia-ml.so.1 is nowhere",
+                     .cdi_trouble = "it is gone",
+                     .runs_on_host = true};
   const auto stops = Texts(found, true);
   EXPECT_GE(stops.size(), 5U);
   found.has_prepared = true;

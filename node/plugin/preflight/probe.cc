@@ -30,7 +30,7 @@ constexpr std::chrono::seconds kVersionTime{5};
 constexpr std::chrono::seconds kPause{2};
 constexpr const char* kUnit = "/system.slice/nvidia-imex.service";
 
-void LookAtDriver(const Settings& settings, Found& found) {
+void ProbeDriver(const Settings& settings, NodeProbe& found) {
   const auto read = [&]() -> base::Result<void> {
     const std::string file = TRY(nvml::FindLibrary(settings.driver_root));
     const nvml::Library library = TRY(nvml::Library::Open(file));
@@ -41,10 +41,10 @@ void LookAtDriver(const Settings& settings, Found& found) {
                                                                 : nvml::Strictness::kOnlyAttached);
     if (!clique) {
       const bool is_broken = clique.error().code == ErrorCode::kInvalid;
-      found.fabric = is_broken ? Found::Fabric::kBroken : Found::Fabric::kForming;
+      found.fabric = is_broken ? NodeProbe::Fabric::kBroken : NodeProbe::Fabric::kForming;
       found.fabric_trouble = clique.error().message;
     } else {
-      found.fabric = clique->empty() ? Found::Fabric::kNone : Found::Fabric::kJoined;
+      found.fabric = clique->empty() ? NodeProbe::Fabric::kNone : NodeProbe::Fabric::kJoined;
     }
     return {};
   }();
@@ -66,7 +66,7 @@ bool RunsOnHost(const std::string& cgroups) {
 }
 
 // By what the program says of itself, on the libraries of its own host.
-std::string ImexVersion(const LookContext& context) {
+std::string ImexVersion(const ProbeContext& context) {
   const base::Program program = {
       .path = "/usr/sbin/chroot",
       .arguments = {context.settings.driver_root, "nvidia-imex", "--version"},
@@ -77,7 +77,7 @@ std::string ImexVersion(const LookContext& context) {
   return is_said ? ImexVersionIn(end->output) : "";
 }
 
-void LookAtImex(const LookContext& context, Found& found) {
+void ProbeImex(const ProbeContext& context, NodeProbe& found) {
   const Settings& settings = context.settings;
   const DriverFiles files = FindDriverFiles(settings.driver_root, found.driver_version);
   const auto has = [&](const std::string& name) {
@@ -110,25 +110,25 @@ bool HasPrepared(const Settings& settings) {
 
 }  // namespace
 
-Found Look(const LookContext& context) {
+NodeProbe ProbeNode(const ProbeContext& context) {
   const Settings& settings = context.settings;
-  Found found = {.driver_root = settings.host_driver_root,
-                 .imex_socket = settings.imex_socket,
-                 .cdi_trouble = CdiTrouble(settings.cdi_folder),
-                 .runtime = context.runtime(),
-                 .host_managed = settings.host_managed,
-                 .needs_names = settings.names,
-                 .has_prepared = HasPrepared(settings)};
-  LookAtDriver(settings, found);
-  LookAtImex(context, found);
+  NodeProbe found = {.driver_root = settings.host_driver_root,
+                     .imex_socket = settings.imex_socket,
+                     .cdi_trouble = CdiTrouble(settings.cdi_folder),
+                     .runtime = context.runtime(),
+                     .host_managed = settings.host_managed,
+                     .needs_names = settings.names,
+                     .has_prepared = HasPrepared(settings)};
+  ProbeDriver(settings, found);
+  ProbeImex(context, found);
   return found;
 }
 
-base::Result<void> WaitForNode(const LookContext& context) {
+base::Result<void> WaitForNode(const ProbeContext& context) {
   const auto until = context.clock.Now() + std::chrono::seconds(context.settings.preflight_wait);
   std::set<std::string> said;
   for (;;) {
-    const Found found = Look(context);
+    const NodeProbe found = ProbeNode(context);
     bool stops = false;
     for (const Finding& finding : Preflight(found)) {
       const std::string line = (finding.stops ? "MISSING " : "NOTE ") + finding.text;

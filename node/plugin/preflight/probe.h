@@ -12,7 +12,7 @@
 
 namespace plugin {
 
-struct LookContext {
+struct ProbeContext {
   const Settings& settings;
   const base::Clock& clock;
   // The container runtime, as the Node has it; empty: it cannot be asked.
@@ -24,10 +24,10 @@ struct LookContext {
 
 // Runs a program of the driver's, for its version, for 5 s at most. It changes nothing but that it
 // makes the folder of CDI specs, if it is not there.
-[[nodiscard]] Found Look(const LookContext& context);
+[[nodiscard]] NodeProbe ProbeNode(const ProbeContext& context);
 
 // Looks again every 2 s while something is missing without which no pod gets a channel, for as long
 // as the settings say, and says what it finds, once. kUnavailable: it is missing still.
-[[nodiscard]] base::Result<void> WaitForNode(const LookContext& context);
+[[nodiscard]] base::Result<void> WaitForNode(const ProbeContext& context);
 
 }  // namespace plugin

@@ -23,9 +23,9 @@ constexpr const char* kBoot = "6f1c2b5e-0f6a-4d53-9f1e-0c8f2a1b3c4d";
 constexpr const char* kClaim = "73de0384-716f-480e-8caa-00bce7016114";
 
 // A node with all that is needed, as files. Each test takes one thing away.
-class PreflightLook : public fixtures::InFolder {
+class ProbeNodeTest : public fixtures::InFolder {
  protected:
-  PreflightLook() {
+  ProbeNodeTest() {
     ::setenv("STAND_IN_NVML_GPUS", "GB200,0,3,0,1,1", 1);
     Put("root/usr/bin/nvidia-imex", "");
     Put("root/usr/bin/nvidia-imex-ctl", "");
@@ -42,8 +42,8 @@ class PreflightLook : public fixtures::InFolder {
     settings_.plugins_folder = Path("plugins");
     settings_.cdi_folder = Path("cdi");
   }
-  ~PreflightLook() override { ::unsetenv("STAND_IN_NVML_GPUS"); }
-  [[nodiscard]] LookContext Context() {
+  ~ProbeNodeTest() override { ::unsetenv("STAND_IN_NVML_GPUS"); }
+  [[nodiscard]] ProbeContext Context() {
     return {.settings = settings_,
             .clock = clock_,
             .runtime = [] { return std::string("containerd://2.1.4"); },
@@ -62,11 +62,11 @@ class PreflightLook : public fixtures::InFolder {
   std::function<void()> after_three_ = {};
 };
 
-TEST_F(PreflightLook, WhatIsThereIsFound) {
-  const Found found = Look(Context());
+TEST_F(ProbeNodeTest, WhatIsThereIsFound) {
+  const NodeProbe found = ProbeNode(Context());
   EXPECT_EQ(found.library_trouble, "");
   EXPECT_EQ(found.driver_version, "580.95.05");
-  EXPECT_EQ(found.fabric, Found::Fabric::kJoined);
+  EXPECT_EQ(found.fabric, NodeProbe::Fabric::kJoined);
   EXPECT_TRUE(found.has_channels && found.has_management && found.has_imex && found.has_ctl);
   EXPECT_FALSE(found.runs_on_host || found.has_prepared || found.has_socket);
   EXPECT_EQ(found.cdi_trouble, "");
@@ -74,52 +74,52 @@ TEST_F(PreflightLook, WhatIsThereIsFound) {
   EXPECT_TRUE(Preflight(found).empty());
 }
 
-TEST_F(PreflightLook, WhatIsNotThereIsFoundMissing) {
+TEST_F(ProbeNodeTest, WhatIsNotThereIsFoundMissing) {
   fs::remove(Path("root/usr/lib64/libnvidia-ml.so.1"));
   fs::remove(Path("root/usr/bin/nvidia-imex"));
   fs::remove(Path("devices"));
   fs::remove_all(Path("root/proc"));
   settings_.cdi_folder = Path("boot_id/cdi");
-  const Found found = Look(Context());
+  const NodeProbe found = ProbeNode(Context());
   EXPECT_NE(found.library_trouble.find("libnvidia-ml.so.1 is nowhere"), std::string::npos);
-  EXPECT_EQ(found.fabric, Found::Fabric::kUnknown);
+  EXPECT_EQ(found.fabric, NodeProbe::Fabric::kUnknown);
   EXPECT_FALSE(found.has_channels || found.has_management || found.has_imex);
   EXPECT_TRUE(found.has_ctl);
   EXPECT_NE(found.cdi_trouble.find(settings_.cdi_folder), std::string::npos);
 }
 
-TEST_F(PreflightLook, FabricIsAsTheDriverSaysIt) {
+TEST_F(ProbeNodeTest, FabricIsAsTheDriverSaysIt) {
   ::setenv("STAND_IN_NVML_GPUS", "T4,0,0,0,0,0", 1);
-  EXPECT_EQ(Look(Context()).fabric, Found::Fabric::kNone);
+  EXPECT_EQ(ProbeNode(Context()).fabric, NodeProbe::Fabric::kNone);
   ::setenv("STAND_IN_NVML_GPUS", "GB200,0,2,0,1,1", 1);
-  EXPECT_EQ(Look(Context()).fabric, Found::Fabric::kForming);
+  EXPECT_EQ(ProbeNode(Context()).fabric, NodeProbe::Fabric::kForming);
   ::setenv("STAND_IN_NVML_GPUS", "GB200,0,3,9,1,1", 1);
-  const Found found = Look(Context());
-  EXPECT_EQ(found.fabric, Found::Fabric::kBroken);
+  const NodeProbe found = ProbeNode(Context());
+  EXPECT_EQ(found.fabric, NodeProbe::Fabric::kBroken);
   EXPECT_NE(found.fabric_trouble, "");
 }
 
-TEST_F(PreflightLook, ImexOfTheHostIsSeenByTheProcessesOfItsUnit) {
+TEST_F(ProbeNodeTest, ImexOfTheHostIsSeenByTheProcessesOfItsUnit) {
   for (const char* above : {"cgroup", "cgroup/unified"}) {
     const std::string file = std::string(above) + "/system.slice/nvidia-imex.service/cgroup.events";
     Put(file, "populated 0\nfrozen 0\n");  // It has ended, and its folder is there.
-    EXPECT_FALSE(Look(Context()).runs_on_host) << above;
+    EXPECT_FALSE(ProbeNode(Context()).runs_on_host) << above;
     Put(file, "populated 1\nfrozen 0\n");
-    EXPECT_TRUE(Look(Context()).runs_on_host) << above;
+    EXPECT_TRUE(ProbeNode(Context()).runs_on_host) << above;
     fs::remove(Path(file));
   }
 }
 
-TEST_F(PreflightLook, ImexOfTheHostIsSeenByTheFolderOfItsUnitInVersion1OfCgroups) {
-  EXPECT_FALSE(Look(Context()).runs_on_host);
+TEST_F(ProbeNodeTest, ImexOfTheHostIsSeenByTheFolderOfItsUnitInVersion1OfCgroups) {
+  EXPECT_FALSE(ProbeNode(Context()).runs_on_host);
   fs::create_directories(Path("cgroup/systemd/system.slice/nvidia-imex.service"));
-  EXPECT_TRUE(Look(Context()).runs_on_host);
+  EXPECT_TRUE(ProbeNode(Context()).runs_on_host);
 }
 
-TEST_F(PreflightLook, SocketOfTheHostsImexIsFoundUnderTheDriversRoot) {
+TEST_F(ProbeNodeTest, SocketOfTheHostsImexIsFoundUnderTheDriversRoot) {
   settings_.imex_socket = "/ctl";
   Put("root/ctl", "");
-  EXPECT_FALSE(Look(Context()).has_socket);
+  EXPECT_FALSE(ProbeNode(Context()).has_socket);
   fs::remove(Path("root/ctl"));
   const int listener = ::socket(AF_UNIX, SOCK_STREAM, 0);
   sockaddr_un at = {};
@@ -128,33 +128,33 @@ TEST_F(PreflightLook, SocketOfTheHostsImexIsFoundUnderTheDriversRoot) {
   ASSERT_LT(path.size(), sizeof(at.sun_path));
   std::memcpy(at.sun_path, path.c_str(), path.size());
   ASSERT_EQ(::bind(listener, reinterpret_cast<const sockaddr*>(&at), sizeof(at)), 0);
-  EXPECT_TRUE(Look(Context()).has_socket);
+  EXPECT_TRUE(ProbeNode(Context()).has_socket);
   ::close(listener);
 }
 
-TEST_F(PreflightLook, ClaimsOfThisBootAloneAreHeldByPods) {
+TEST_F(ProbeNodeTest, ClaimsOfThisBootAloneAreHeldByPods) {
   const std::string checkpoint = "plugins/compute-domain.nvidia.com/checkpoint.json";
   Checkpoint noted = {.boot_id = kBoot};
   Put(checkpoint, Encode(noted));
-  EXPECT_FALSE(Look(Context()).has_prepared);
+  EXPECT_FALSE(ProbeNode(Context()).has_prepared);
   noted.claims[kClaim] = {};
   Put(checkpoint, Encode(noted));
-  EXPECT_TRUE(Look(Context()).has_prepared);
+  EXPECT_TRUE(ProbeNode(Context()).has_prepared);
   noted.boot_id = "11111111-0f6a-4d53-9f1e-0c8f2a1b3c4d";
   Put(checkpoint, Encode(noted));
-  EXPECT_FALSE(Look(Context()).has_prepared);
+  EXPECT_FALSE(ProbeNode(Context()).has_prepared);
   // What cannot be read may be of pods that are there.
   Put(checkpoint, "{");
-  EXPECT_TRUE(Look(Context()).has_prepared);
+  EXPECT_TRUE(ProbeNode(Context()).has_prepared);
 }
 
-TEST_F(PreflightLook, NodeThatHasAllIsNotWaitedFor) {
+TEST_F(ProbeNodeTest, NodeThatHasAllIsNotWaitedFor) {
   EXPECT_TRUE(WaitForNode(Context()));
   EXPECT_EQ(pauses_, 0);
   EXPECT_EQ(said_, "This node has what it takes: driver 580.95.05, containerd://2.1.4\n");
 }
 
-TEST_F(PreflightLook, WhatIsMissingIsSaidOnceAndWaitedForAsLongAsTheSettingsSay) {
+TEST_F(ProbeNodeTest, WhatIsMissingIsSaidOnceAndWaitedForAsLongAsTheSettingsSay) {
   fs::remove(Path("root/usr/bin/nvidia-imex"));
   settings_.preflight_wait = 10;
   EXPECT_FALSE(WaitForNode(Context()));
@@ -163,7 +163,7 @@ TEST_F(PreflightLook, WhatIsMissingIsSaidOnceAndWaitedForAsLongAsTheSettingsSay)
   EXPECT_EQ(said_.find('\n'), said_.size() - 1);
 }
 
-TEST_F(PreflightLook, WhatComesMeanwhileIsEnough) {
+TEST_F(ProbeNodeTest, WhatComesMeanwhileIsEnough) {
   fs::remove(Path("root/usr/bin/nvidia-imex"));
   settings_.preflight_wait = 60;
   after_three_ = [this] { Put("root/usr/bin/nvidia-imex", ""); };
@@ -173,7 +173,7 @@ TEST_F(PreflightLook, WhatComesMeanwhileIsEnough) {
       said_.ends_with("This node has what it takes: driver 580.95.05, containerd://2.1.4\n"));
 }
 
-TEST_F(PreflightLook, NoteIsSaidAndKeepsNobody) {
+TEST_F(ProbeNodeTest, NoteIsSaidAndKeepsNobody) {
   fs::remove_all(Path("root/proc"));
   settings_.preflight_wait = 60;
   EXPECT_TRUE(WaitForNode(Context()));

@@ -59,7 +59,7 @@ std::vector<std::string> MountsBelow(std::string_view folder, const std::string&
   return points;
 }
 
-void LiftMasks(base::Logger& logger) {
+void UnmountProcMasks(base::Logger& logger) {
   const auto mounts = base::ReadFile(kMounts, kMountsMax);
   if (!mounts) {
     logger.Warning("What is mounted cannot be read",

@@ -17,6 +17,6 @@ inline constexpr const char* kDriverProc = "/proc/driver/nvidia";
                                                    const std::string& mountinfo);
 
 // Takes away all that is mounted below kDriverProc. What stays is logged with what to do.
-void LiftMasks(base::Logger& logger);
+void UnmountProcMasks(base::Logger& logger);
 
 }  // namespace plugin

@@ -8,7 +8,7 @@
 namespace plugin {
 namespace {
 
-TEST(Masks, AreTheMountsBelowTheDriversFolderTheLastOneFirst) {
+TEST(MountsBelow, AreTheMountsBelowTheDriversFolderTheLastOneFirst) {
   const std::string mountinfo =
       "22 1 0:21 / /proc rw,nosuid - proc proc rw\n"
       "40 22 0:50 / /proc/driver/nvidia ro - tmpfs tmpfs rw\n"

@@ -115,7 +115,7 @@ std::optional<DeviceName> ParseDeviceName(std::string_view name) {
   return parsed;
 }
 
-Result<Claim> DecodeResourceClaim(std::string_view text) {
+Result<ClaimToPrepare> DecodeResourceClaim(std::string_view text) {
   json::Parser parser;
   const json::View object = TRY(parser.Parse(text));
   const kube::ObjectMeta meta = TRY(kube::DecodeMeta(object));
@@ -123,7 +123,7 @@ Result<Claim> DecodeResourceClaim(std::string_view text) {
     return Fail(ErrorCode::kInvalid, "UID \"" + json::OneLine(meta.uid, kShownMax) + "\" is none");
   }
   Value whole = TRY(json::Parse(text));
-  Claim claim = {.uid = meta.uid, .name = meta.key.name, .ns = meta.key.ns};
+  ClaimToPrepare claim = {.uid = meta.uid, .name = meta.key.name, .ns = meta.key.ns};
   if (Value* status = whole.Find("status")) claim.status = std::move(*status);
   claim.is_allocated = claim.status["allocation"].IsObject();
   // Not from the Value: of two members with one name that keeps the last.

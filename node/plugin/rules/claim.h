@@ -39,7 +39,7 @@ struct Wanted {
   Config config = {};
   friend bool operator==(const Wanted&, const Wanted&) = default;
 };
-struct Claim {
+struct ClaimToPrepare {
   std::string uid = {};  // cdi::IsFileSafe holds.
   std::string name = {};
   std::string ns = {};
@@ -49,7 +49,7 @@ struct Claim {
 };
 
 // `text`: of the object, as the API server hands it out. kInvalid: it cannot be one.
-[[nodiscard]] base::Result<Claim> DecodeResourceClaim(std::string_view text);
+[[nodiscard]] base::Result<ClaimToPrepare> DecodeResourceClaim(std::string_view text);
 
 // The same of the status that was noted when it was prepared, decoded leniently. kInvalid, in words
 // for the user: it asks for what this driver cannot give, and will until the claim is another.

@@ -1,19 +1,20 @@
+#include "node/plugin/rules/claim_devices.h"
+
 #include <algorithm>
-#include <string>
+#include <utility>
 
 #include "node/cdi/files.h"
-#include "node/plugin/rules/prepare.h"
 
 namespace plugin {
 
 namespace {
 
-cdi::DeviceNode ChannelNode(const Self& self, std::int64_t id) {
+cdi::DeviceNode ChannelNode(const NodeIdentity& self, std::int64_t id) {
   std::string path = "/dev/nvidia-caps-imex-channels/channel" + std::to_string(id);
   return {.path = path, .host_path = path, .major = self.channel_major, .minor = id};
 }
 
-cdi::Edits ChannelEdits(const Self& self, const Wanted& wanted) {
+cdi::Edits ChannelEdits(const NodeIdentity& self, const Wanted& wanted) {
   cdi::Edits edits;
   if (!wanted.config.all_channels || self.host_managed) {
     edits.nodes.push_back(ChannelNode(self, wanted.name.id));
@@ -24,7 +25,7 @@ cdi::Edits ChannelEdits(const Self& self, const Wanted& wanted) {
   return edits;
 }
 
-cdi::Edits DaemonEdits(const Self& self, const Domain& domain) {
+cdi::Edits DaemonEdits(const NodeIdentity& self, const DomainIdentity& domain) {
   cdi::Edits edits = {
       .env = {"CLIQUE_ID=" + self.clique, "COMPUTE_DOMAIN_UUID=" + domain.uid,
               "COMPUTE_DOMAIN_NAME=" + domain.name, "COMPUTE_DOMAIN_NAMESPACE=" + domain.ns},
@@ -37,25 +38,26 @@ cdi::Edits DaemonEdits(const Self& self, const Domain& domain) {
 
 }  // namespace
 
-Plan PlanOf(const Self& self, const std::string& uid, const Wanted& wanted, const Domain& domain) {
+ClaimDevices ClaimDevicesOf(const NodeIdentity& self, const std::string& uid, const Wanted& wanted,
+                            const DomainIdentity& domain) {
   const bool is_daemon = wanted.name.type == DeviceType::kDaemon;
   PreparedDevice device = {.type = wanted.name.type,
                            .id = wanted.name.id,
                            .requests = {wanted.device.request},
                            .pool = wanted.device.pool,
                            .name = wanted.device.device};
-  Plan plan = {.spec = {.kind = std::string(cdi::kClaimKind)}};
-  // A channel leads nowhere without a fabric.
+  ClaimDevices given = {.spec = {.kind = std::string(cdi::kClaimKind)}};
+  // Without a fabric a channel is of no use, so none is injected.
   if (is_daemon || !self.clique.empty()) {
-    plan.spec.devices.push_back(
+    given.spec.devices.push_back(
         {.name = uid + "-" + wanted.device.device,
          .edits = is_daemon ? DaemonEdits(self, domain) : ChannelEdits(self, wanted)});
     if (is_daemon) device.cdi_ids.push_back(std::string(cdi::kBaseKind) + "=all");
-    device.cdi_ids.push_back(cdi::QualifiedName(plan.spec, plan.spec.devices[0]));
+    device.cdi_ids.push_back(cdi::QualifiedName(given.spec, given.spec.devices[0]));
   }
-  plan.group = {
+  given.group = {
       .devices = {std::move(device)}, .type = wanted.name.type, .domain = wanted.config.domain};
-  return plan;
+  return given;
 }
 
 }  // namespace plugin

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <utility>
 
+#include "node/plugin/rules/claim_devices.h"
+#include "node/plugin/rules/prepare.h"
 #include "pkg/base/rfc3339.h"
 
 namespace plugin {
@@ -21,54 +23,56 @@ bool IsOver(const CheckpointClaim& claim, base::Clock::WallTime now) {
 }
 
 // What a claim that was prepared got; none if it cannot have been.
-std::optional<PreparedGroup> GroupOf(const Self& self, const Claim& claim, const Litter& litter) {
+std::optional<PreparedGroup> GroupOf(const NodeIdentity& self, const ClaimToPrepare& claim,
+                                     const NodeResidue& residue) {
   if (!claim.is_allocated || !claim.wanted) return {};
   const Wanted& wanted = *claim.wanted;
   if (wanted.device.pool != self.node) return {};
   const bool is_daemon = wanted.name.type == DeviceType::kDaemon;
   if (is_daemon && (self.host_managed || claim.ns != self.driver_namespace)) return {};
-  Plan plan = PlanOf(self, claim.uid, wanted, Domain());
-  const bool is_there = plan.spec.devices.empty()
-                            ? litter.node_domain == wanted.config.domain
-                            : std::ranges::find(litter.specs, claim.uid) != litter.specs.end();
+  ClaimDevices devices = ClaimDevicesOf(self, claim.uid, wanted, DomainIdentity());
+  const bool is_there = devices.spec.devices.empty()
+                            ? residue.node_domain == wanted.config.domain
+                            : std::ranges::find(residue.specs, claim.uid) != residue.specs.end();
   if (!is_there) return {};
-  return std::move(plan.group);
+  return std::move(devices.group);
 }
 
 }  // namespace
 
-Upkeep FindUpkeep(const Self& self, const Checkpoint& checkpoint, const Litter& litter) {
-  Upkeep upkeep;
+GarbagePlan FindGarbage(const NodeIdentity& self, const Checkpoint& checkpoint,
+                        const NodeResidue& residue) {
+  GarbagePlan garbage;
   std::set<std::string> used;  // Domains.
   bool is_label_used = false;
   for (const auto& [uid, claim] : checkpoint.claims) {
-    if (IsOver(claim, litter.now)) upkeep.forget.push_back(uid);
-    if (claim.state == ClaimState::kStarted && !claim.name.empty()) upkeep.look_up.push_back(uid);
+    if (IsOver(claim, residue.now)) garbage.forget.push_back(uid);
+    if (claim.state == ClaimState::kStarted && !claim.name.empty()) garbage.look_up.push_back(uid);
     const auto use = UseOf(claim);
     // What cannot be told may be any domain's.
     if (!use) is_label_used = is_label_used || claim.state != ClaimState::kAborted;
     if (!use || claim.state == ClaimState::kAborted) continue;
     used.insert(use->domain);
-    if (use->type == DeviceType::kChannel && use->domain == litter.node_domain)
+    if (use->type == DeviceType::kChannel && use->domain == residue.node_domain)
       is_label_used = true;
   }
-  for (const std::string& uid : litter.specs) {
-    if (!checkpoint.claims.contains(uid)) upkeep.remove_specs.push_back(uid);
+  for (const std::string& uid : residue.specs) {
+    if (!checkpoint.claims.contains(uid)) garbage.remove_specs.push_back(uid);
   }
-  for (const std::string& domain : litter.folders) {
-    if (IsUid(domain) && litter.domains_gone.contains(domain) && !used.contains(domain)) {
-      upkeep.remove_folders.push_back(domain);
+  for (const std::string& domain : residue.folders) {
+    if (IsUid(domain) && residue.domains_gone.contains(domain) && !used.contains(domain)) {
+      garbage.remove_folders.push_back(domain);
     }
   }
-  upkeep.unlabel = !self.host_managed && !litter.node_domain.empty() && !is_label_used;
-  return upkeep;
+  garbage.unlabel = !self.host_managed && !residue.node_domain.empty() && !is_label_used;
+  return garbage;
 }
 
-Checkpoint Rebuild(const Self& self, const std::string& boot_id, const std::vector<Claim>& claims,
-                   const Litter& litter) {
+Checkpoint Rebuild(const NodeIdentity& self, const std::string& boot_id,
+                   const std::vector<ClaimToPrepare>& claims, const NodeResidue& residue) {
   Checkpoint checkpoint = {.boot_id = boot_id};
-  for (const Claim& claim : claims) {
-    auto group = GroupOf(self, claim, litter);
+  for (const ClaimToPrepare& claim : claims) {
+    auto group = GroupOf(self, claim, residue);
     if (!group) continue;
     CheckpointClaim entry = {.status = claim.status, .name = claim.name, .ns = claim.ns};
     // Without a spec nothing tells that it was ever answered, nor that its domain is of its

@@ -8,13 +8,13 @@
 
 #include "node/plugin/rules/checkpoint.h"
 #include "node/plugin/rules/claim.h"
-#include "node/plugin/rules/prepare.h"
+#include "node/plugin/rules/identity.h"
 #include "pkg/base/clock.h"
 
 namespace plugin {
 
 // What lies about on the node.
-struct Litter {
+struct NodeResidue {
   std::vector<std::string> specs = {};    // Claims that have a CDI file.
   std::vector<std::string> folders = {};  // Of domains, by UID.
   std::set<std::string> domains_gone =
@@ -23,7 +23,7 @@ struct Litter {
   base::Clock::WallTime now = {};
 };
 
-struct Upkeep {
+struct GarbagePlan {
   std::vector<std::string> remove_specs = {};
   std::vector<std::string> remove_folders = {};
   std::vector<std::string> forget = {};  // Entries of the checkpoint.
@@ -33,13 +33,14 @@ struct Upkeep {
 };
 
 // Nothing of a claim that is noted goes: it is noted before anything of it is written.
-[[nodiscard]] Upkeep FindUpkeep(const Self& self, const Checkpoint& checkpoint,
-                                const Litter& litter);
+[[nodiscard]] GarbagePlan FindGarbage(const NodeIdentity& self, const Checkpoint& checkpoint,
+                                      const NodeResidue& residue);
 
 // What was noted, when the checkpoint cannot be read: by the claims of this node as the API server
 // has them, and the CDI specs that are still there. A claim that has no edits has no spec; if
 // the node is labelled with its domain it is taken for begun.
-[[nodiscard]] Checkpoint Rebuild(const Self& self, const std::string& boot_id,
-                                 const std::vector<Claim>& claims, const Litter& litter);
+[[nodiscard]] Checkpoint Rebuild(const NodeIdentity& self, const std::string& boot_id,
+                                 const std::vector<ClaimToPrepare>& claims,
+                                 const NodeResidue& residue);
 
 }  // namespace plugin

@@ -11,7 +11,7 @@ constexpr const char* kDomain = "0c6b2f0e-7b1d-4f39-8a55-3f3d0a4a9e10";
 constexpr const char* kOther = "11111111-7b1d-4f39-8a55-3f3d0a4a9e10";
 using Names = std::vector<std::string>;
 
-const Self kSelf = {.node = "node-a", .driver_namespace = "driver", .clique = "f.1"};
+const NodeIdentity kSelf = {.node = "node-a", .driver_namespace = "driver", .clique = "f.1"};
 
 CheckpointClaim EntryOf(ClaimState state, DeviceType type = DeviceType::kChannel) {
   return {
@@ -20,63 +20,63 @@ CheckpointClaim EntryOf(ClaimState state, DeviceType type = DeviceType::kChannel
 CheckpointClaim AbortedAt(const std::string& time) {
   return {.state = ClaimState::kAborted, .aborted_at = time};
 }
-Litter LitterAt(const std::string& time) { return {.now = base::ParseTime(time).value()}; }
+NodeResidue ResidueAt(const std::string& time) { return {.now = base::ParseTime(time).value()}; }
 
-TEST(Upkeep, H7_FilesOfClaimsThatNobodyNotedGo) {
+TEST(FindGarbage, H7_FilesOfClaimsThatNobodyNotedGo) {
   Checkpoint checkpoint;
   checkpoint.claims["a"] = EntryOf(ClaimState::kCompleted);
-  const Upkeep upkeep = FindUpkeep(kSelf, checkpoint, {.specs = {"a", "b"}});
-  EXPECT_EQ(upkeep.remove_specs, Names{"b"});
+  const GarbagePlan garbage = FindGarbage(kSelf, checkpoint, {.specs = {"a", "b"}});
+  EXPECT_EQ(garbage.remove_specs, Names{"b"});
 }
 
-TEST(Upkeep, H6_ALabelThatNoClaimNeedsGoes) {
+TEST(FindGarbage, H6_ALabelThatNoClaimNeedsGoes) {
   Checkpoint checkpoint;
-  EXPECT_TRUE(FindUpkeep(kSelf, checkpoint, {.node_domain = kDomain}).unlabel);
-  EXPECT_FALSE(FindUpkeep(kSelf, checkpoint, {}).unlabel);
+  EXPECT_TRUE(FindGarbage(kSelf, checkpoint, {.node_domain = kDomain}).unlabel);
+  EXPECT_FALSE(FindGarbage(kSelf, checkpoint, {}).unlabel);
   checkpoint.claims["a"] = EntryOf(ClaimState::kStarted);
-  EXPECT_FALSE(FindUpkeep(kSelf, checkpoint, {.node_domain = kDomain}).unlabel);
-  EXPECT_TRUE(FindUpkeep(kSelf, checkpoint, {.node_domain = kOther}).unlabel);
+  EXPECT_FALSE(FindGarbage(kSelf, checkpoint, {.node_domain = kDomain}).unlabel);
+  EXPECT_TRUE(FindGarbage(kSelf, checkpoint, {.node_domain = kOther}).unlabel);
   checkpoint.claims["a"] = EntryOf(ClaimState::kCompleted, DeviceType::kDaemon);
-  EXPECT_TRUE(FindUpkeep(kSelf, checkpoint, {.node_domain = kDomain}).unlabel);
+  EXPECT_TRUE(FindGarbage(kSelf, checkpoint, {.node_domain = kDomain}).unlabel);
   checkpoint.claims["a"] = EntryOf(ClaimState::kAborted);
-  EXPECT_TRUE(FindUpkeep(kSelf, checkpoint, {.node_domain = kDomain}).unlabel);
+  EXPECT_TRUE(FindGarbage(kSelf, checkpoint, {.node_domain = kDomain}).unlabel);
 }
 
-TEST(Upkeep, ALabelStaysWhileItCannotBeToldWhoNeedsIt) {
+TEST(FindGarbage, ALabelStaysWhileItCannotBeToldWhoNeedsIt) {
   Checkpoint checkpoint;
   checkpoint.claims["a"] = {.state = ClaimState::kStarted};
-  EXPECT_FALSE(FindUpkeep(kSelf, checkpoint, {.node_domain = kDomain}).unlabel);
-  Self host = kSelf;
+  EXPECT_FALSE(FindGarbage(kSelf, checkpoint, {.node_domain = kDomain}).unlabel);
+  NodeIdentity host = kSelf;
   host.host_managed = true;
-  EXPECT_FALSE(FindUpkeep(host, {}, {.node_domain = kDomain}).unlabel);
+  EXPECT_FALSE(FindGarbage(host, {}, {.node_domain = kDomain}).unlabel);
 }
 
-TEST(Upkeep, WhatWasAbortedIsForgottenWhenNoLatePrepareCanCome) {
+TEST(FindGarbage, WhatWasAbortedIsForgottenWhenNoLatePrepareCanCome) {
   Checkpoint checkpoint;
   checkpoint.claims["young"] = AbortedAt("2026-11-23T03:00:00Z");
   checkpoint.claims["old"] = AbortedAt("2026-11-23T02:58:00Z");
   checkpoint.claims["never"] = AbortedAt("");
   checkpoint.claims["tomorrow"] = AbortedAt("2026-11-24T03:00:00Z");
-  EXPECT_EQ(FindUpkeep(kSelf, checkpoint, LitterAt("2026-11-23T03:01:00Z")).forget,
+  EXPECT_EQ(FindGarbage(kSelf, checkpoint, ResidueAt("2026-11-23T03:01:00Z")).forget,
             (Names{"never", "old", "tomorrow"}));
 }
 
-TEST(Upkeep, ClaimsThatWereBegunAreLookedUp) {
+TEST(FindGarbage, ClaimsThatWereBegunAreLookedUp) {
   Checkpoint checkpoint;
   checkpoint.claims["a"] = EntryOf(ClaimState::kStarted);
   checkpoint.claims["b"] = EntryOf(ClaimState::kCompleted);
-  EXPECT_EQ(FindUpkeep(kSelf, checkpoint, {}).look_up, Names{"a"});
+  EXPECT_EQ(FindGarbage(kSelf, checkpoint, {}).look_up, Names{"a"});
 }
 
-TEST(Upkeep, Oracle3_AFolderGoesWhenItsDomainIsGoneAndNoClaimNamesIt) {
+TEST(FindGarbage, Oracle3_AFolderGoesWhenItsDomainIsGoneAndNoClaimNamesIt) {
   Checkpoint checkpoint;
-  const Litter litter = {.folders = {kDomain, kOther, ".."}, .domains_gone = {kDomain, ".."}};
-  EXPECT_EQ(FindUpkeep(kSelf, checkpoint, litter).remove_folders, Names{kDomain});
+  const NodeResidue residue = {.folders = {kDomain, kOther, ".."}, .domains_gone = {kDomain, ".."}};
+  EXPECT_EQ(FindGarbage(kSelf, checkpoint, residue).remove_folders, Names{kDomain});
   checkpoint.claims["a"] = EntryOf(ClaimState::kCompleted, DeviceType::kDaemon);
-  EXPECT_TRUE(FindUpkeep(kSelf, checkpoint, litter).remove_folders.empty());
+  EXPECT_TRUE(FindGarbage(kSelf, checkpoint, residue).remove_folders.empty());
 }
 
-Claim ClaimOf(const std::string& uid, const std::string& device, const std::string& ns) {
+ClaimToPrepare ClaimOf(const std::string& uid, const std::string& device, const std::string& ns) {
   const bool is_channel = device.starts_with("channel");
   auto claim = DecodeResourceClaim(
       R"({"metadata":{"name":"c","namespace":")" + ns + R"(","uid":")" + uid +
@@ -90,9 +90,9 @@ Claim ClaimOf(const std::string& uid, const std::string& device, const std::stri
 }
 
 TEST(Rebuild, H8_ClaimsWhoseSpecsAreThereWerePrepared) {
-  const std::vector<Claim> claims = {ClaimOf("a", "channel-0", "train"),
-                                     ClaimOf("d", "daemon-0", "driver"),
-                                     ClaimOf("x", "daemon-0", "driver")};
+  const std::vector<ClaimToPrepare> claims = {ClaimOf("a", "channel-0", "train"),
+                                              ClaimOf("d", "daemon-0", "driver"),
+                                              ClaimOf("x", "daemon-0", "driver")};
   const Checkpoint rebuilt = Rebuild(kSelf, "boot", claims, {.specs = {"a", "d", "stranger"}});
   ASSERT_EQ(rebuilt.claims.size(), 2U);
   EXPECT_EQ(rebuilt.boot_id, "boot");
@@ -105,29 +105,29 @@ TEST(Rebuild, H8_ClaimsWhoseSpecsAreThereWerePrepared) {
 // Whether they were, and to whom the domain belongs, the kubelet's next question shows; until then
 // the label stays.
 TEST(Rebuild, Oracle2_WithoutAFabricClaimsOfTheLabelsDomainWereBegun) {
-  Self bare = kSelf;
+  NodeIdentity bare = kSelf;
   bare.clique.clear();
-  const std::vector<Claim> claims = {ClaimOf("a", "channel-0", "train")};
-  const Litter litter = {.node_domain = kDomain};
-  const Checkpoint rebuilt = Rebuild(bare, "boot", claims, litter);
+  const std::vector<ClaimToPrepare> claims = {ClaimOf("a", "channel-0", "train")};
+  const NodeResidue residue = {.node_domain = kDomain};
+  const Checkpoint rebuilt = Rebuild(bare, "boot", claims, residue);
   ASSERT_EQ(rebuilt.claims.size(), 1U);
   EXPECT_EQ(rebuilt.claims.at("a").state, ClaimState::kStarted);
   EXPECT_TRUE(rebuilt.claims.at("a").groups.empty());
-  EXPECT_FALSE(FindUpkeep(bare, rebuilt, litter).unlabel);
+  EXPECT_FALSE(FindGarbage(bare, rebuilt, residue).unlabel);
   EXPECT_TRUE(Rebuild(bare, "boot", claims, {.node_domain = kOther}).claims.empty());
 }
 
 TEST(Rebuild, H2_ClaimsThatWouldNotBePreparedAreNot) {
-  Claim waiting = ClaimOf("a", "channel-0", "train");
+  ClaimToPrepare waiting = ClaimOf("a", "channel-0", "train");
   waiting.is_allocated = false;
-  const Litter litter = {.specs = {"a", "d"}};
+  const NodeResidue residue = {.specs = {"a", "d"}};
   EXPECT_TRUE(
-      Rebuild(kSelf, "boot", {waiting, ClaimOf("d", "daemon-0", "train")}, litter).claims.empty());
-  Self elsewhere = kSelf;
+      Rebuild(kSelf, "boot", {waiting, ClaimOf("d", "daemon-0", "train")}, residue).claims.empty());
+  NodeIdentity elsewhere = kSelf;
   elsewhere.node = "node-b";
   EXPECT_TRUE(
-      Rebuild(elsewhere, "boot", {ClaimOf("a", "channel-0", "train")}, litter).claims.empty());
-  EXPECT_TRUE(Rebuild(kSelf, "boot", {ClaimOf("a", "gpu-0", "train")}, litter).claims.empty());
+      Rebuild(elsewhere, "boot", {ClaimOf("a", "channel-0", "train")}, residue).claims.empty());
+  EXPECT_TRUE(Rebuild(kSelf, "boot", {ClaimOf("a", "gpu-0", "train")}, residue).claims.empty());
 }
 
 }  // namespace

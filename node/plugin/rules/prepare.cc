@@ -3,22 +3,20 @@
 #include <algorithm>
 #include <utility>
 
+#include "node/plugin/rules/claim_devices.h"
 #include "node/plugin/rules/go_json.h"
 
 namespace plugin {
 
 namespace {
 
-Step Answer(std::vector<PreparedGroup> groups) {
-  return {.what = Do::kAnswer, .groups = std::move(groups)};
-}
-Step Refuse(std::string why) { return {.what = Do::kAnswer, .error = std::move(why)}; }
+ClaimStep Refuse(std::string why) { return AnswerKubelet{.error = std::move(why)}; }
 
-// Until it is as it should be; what it was waited for is told while the kubelet still listens.
-Step WaitFor(const Observed& observed, std::string what) {
+// Waits while the kubelet still listens, and then answers with the reason.
+ClaimStep WaitFor(const NodeObservation& observed, std::string what) {
   const TimePoint until = observed.since + kAnswerAfter;
   if (observed.now >= until) return Refuse(std::move(what));
-  return {.what = Do::kWait, .error = std::move(what), .until = until};
+  return WaitForChange{.reason = std::move(what), .until = until};
 }
 
 bool IsSameStatus(const json::Value& one, const json::Value& other) {
@@ -46,22 +44,32 @@ const CheckpointClaim* HolderOf(const Wanted& wanted, const std::string& uid,
   return nullptr;
 }
 
-// One that was prepared. Its spec may have been lost since, and containers start again.
-Step GoOnWithCompleted(const Self& self, const Claim& claim, const CheckpointClaim& entry,
-                       const Observed& observed) {
-  if (observed.spec || !claim.wanted) return Answer(entry.groups);
-  const bool is_channel = claim.wanted->name.type == DeviceType::kChannel;
-  if (!is_channel && !observed.domain) return Answer(entry.groups);
-  Plan plan = PlanOf(self, claim.uid, *claim.wanted, observed.domain.value_or(Domain()));
-  // What the kubelet was told of is what counts.
-  if (plan.spec.devices.empty() || entry.groups != std::vector{plan.group}) {
-    return Answer(entry.groups);
-  }
-  return {.what = Do::kWriteSpec, .spec = std::move(plan.spec)};
+// Whether containers find the claim's devices: in its CDI file, or because it has none to inject.
+bool IsResolvable(const CheckpointClaim& entry, const NodeObservation& observed) {
+  if (observed.spec) return true;
+  return std::ranges::none_of(entry.groups, [](const PreparedGroup& group) {
+    return std::ranges::any_of(
+        group.devices, [](const PreparedDevice& device) { return !device.cdi_ids.empty(); });
+  });
 }
 
-// Why this claim is never prepared as it is; empty: it may be.
-std::string Objection(const Self& self, const Claim& claim, const Observed& observed) {
+// Writes the spec of a prepared claim again if it was lost: containers may restart.
+ClaimStep RestoreSpec(const NodeIdentity& self, const ClaimToPrepare& claim,
+                      const CheckpointClaim& entry, const NodeObservation& observed) {
+  AnswerKubelet answer = {.groups = entry.groups};
+  if (!claim.wanted) return answer;
+  const bool is_channel = claim.wanted->name.type == DeviceType::kChannel;
+  if (!is_channel && !observed.domain) return answer;
+  ClaimDevices devices =
+      ClaimDevicesOf(self, claim.uid, *claim.wanted, observed.domain.value_or(DomainIdentity()));
+  // The kubelet keeps the names of the devices that it was told first.
+  if (devices.spec.devices.empty() || entry.groups != std::vector{devices.group}) return answer;
+  return WriteSpec{std::move(devices.spec)};
+}
+
+// Returns why the claim is never prepared as it is. Empty if it may be.
+std::string Objection(const NodeIdentity& self, const ClaimToPrepare& claim,
+                      const NodeObservation& observed) {
   if (!claim.is_allocated) return "the claim is not allocated";
   if (!claim.wanted) return claim.wanted.error().message;
   const Wanted& wanted = *claim.wanted;
@@ -81,14 +89,15 @@ std::string Objection(const Self& self, const Claim& claim, const Observed& obse
   return {};
 }
 
-// What a channel needs of its node; nothing: all of that is there.
-std::optional<Step> NodeFor(const Self& self, const std::string& domain, const Observed& observed) {
+// Returns the next step to make the node ready for a channel. Empty if it is.
+std::optional<ClaimStep> NodeFor(const NodeIdentity& self, const std::string& domain,
+                                 const NodeObservation& observed) {
   if (self.host_managed) {
     if (self.clique.empty() || observed.is_ready) return {};
     return WaitFor(observed, "the host's IMEX does not say READY");
   }
   if (!observed.node_read) return WaitFor(observed, "node " + self.node + " cannot be read");
-  if (observed.node_domain.empty()) return Step{.what = Do::kLabelNode, .domain = domain};
+  if (observed.node_domain.empty()) return LabelNode{domain};
   if (observed.node_domain != domain) {
     return WaitFor(observed, "node " + self.node + " is held by ComputeDomain " +
                                  observed.node_domain + ", not by " + domain);
@@ -98,25 +107,25 @@ std::optional<Step> NodeFor(const Self& self, const std::string& domain, const O
                  "the daemon of ComputeDomain " + domain + " is not ready on node " + self.node);
 }
 
-Step Begin(const Self& self, const Claim& claim, const CheckpointClaim* entry,
-           const Observed& observed) {
+ClaimStep Begin(const NodeIdentity& self, const ClaimToPrepare& claim, const CheckpointClaim* entry,
+                const NodeObservation& observed) {
   const bool is_noted = entry != nullptr && entry->state == ClaimState::kStarted &&
                         IsSameStatus(entry->status, claim.status);
-  if (!is_noted) return {.what = Do::kNoteStarted};
+  if (!is_noted) return CheckpointStarted();
   const Wanted& wanted = *claim.wanted;
   const std::string& domain = wanted.config.domain;
   if (wanted.name.type == DeviceType::kChannel) {
     if (auto step = NodeFor(self, domain, observed)) return *std::move(step);
   } else if (!observed.has_folder) {
-    return {.what = Do::kMakeFolder, .domain = domain};
+    return CreateDomainFolder{domain};
   }
-  Plan plan = PlanOf(self, claim.uid, wanted, *observed.domain);
-  if (plan.spec.devices.empty()) {
-    if (observed.has_spec) return {.what = Do::kRemoveSpec};
-  } else if (observed.spec != plan.spec) {
-    return {.what = Do::kWriteSpec, .spec = std::move(plan.spec)};
+  ClaimDevices devices = ClaimDevicesOf(self, claim.uid, wanted, *observed.domain);
+  if (devices.spec.devices.empty()) {
+    if (observed.has_spec) return RemoveSpec();
+  } else if (observed.spec != devices.spec) {
+    return WriteSpec{std::move(devices.spec)};
   }
-  return {.what = Do::kNoteCompleted, .groups = {std::move(plan.group)}};
+  return CheckpointCompleted{{std::move(devices.group)}};
 }
 
 bool IsLabelUsed(const std::string& domain, const std::string& but, const Checkpoint& checkpoint) {
@@ -138,37 +147,39 @@ std::optional<Use> UseOf(const CheckpointClaim& claim) {
   return Use{.type = wanted->config.type, .domain = wanted->config.domain};
 }
 
-Step Prepare(const Self& self, const Claim& claim, const Checkpoint& checkpoint,
-             const Observed& observed) {
-  const auto it = checkpoint.claims.find(claim.uid);
+ClaimStep Prepare(const NodeIdentity& self, const std::string& uid, const ClaimToPrepare* claim,
+                  const Checkpoint& checkpoint, const NodeObservation& observed) {
+  const auto it = checkpoint.claims.find(uid);
   const CheckpointClaim* entry = it != checkpoint.claims.end() ? &it->second : nullptr;
-  if (entry != nullptr && entry->state == ClaimState::kCompleted) {
-    return GoOnWithCompleted(self, claim, *entry, observed);
-  }
-  if (std::string why = Objection(self, claim, observed); !why.empty()) {
+  const bool is_completed = entry != nullptr && entry->state == ClaimState::kCompleted;
+  if (is_completed && IsResolvable(*entry, observed)) return AnswerKubelet{entry->groups};
+  if (claim == nullptr) return FetchClaim();
+  if (is_completed) return RestoreSpec(self, *claim, *entry, observed);
+  if (std::string why = Objection(self, *claim, observed); !why.empty()) {
     return Refuse(std::move(why));
   }
   if (entry != nullptr && entry->state == ClaimState::kAborted &&
-      IsSameStatus(entry->status, claim.status)) {
+      IsSameStatus(entry->status, claim->status)) {
     return Refuse("stale prepare: the claim was taken back while it was prepared");
   }
-  const Wanted& wanted = *claim.wanted;
+  const Wanted& wanted = *claim->wanted;
   if (!observed.domain) {
     return WaitFor(observed, "ComputeDomain " + wanted.config.domain + " is not known here yet");
   }
-  if (const CheckpointClaim* holder = HolderOf(wanted, claim.uid, checkpoint)) {
+  if (const CheckpointClaim* holder = HolderOf(wanted, uid, checkpoint)) {
     return WaitFor(observed,
                    wanted.device.device + " is held by claim " + holder->ns + "/" + holder->name);
   }
-  return Begin(self, claim, entry, observed);
+  return Begin(self, *claim, entry, observed);
 }
 
-Step Unprepare(const Self& self, const std::string& uid, const Checkpoint& checkpoint,
-               const Observed& observed) {
-  // First: once the entry is gone nobody asks for the file any more.
-  if (observed.has_spec) return {.what = Do::kRemoveSpec};
+ClaimStep Unprepare(const NodeIdentity& self, const std::string& uid, const Checkpoint& checkpoint,
+                    const NodeObservation& observed) {
+  // First: once the entry is removed, nothing refers to the file.
+  if (observed.has_spec) return RemoveSpec();
   const auto it = checkpoint.claims.find(uid);
-  if (it == checkpoint.claims.end() || it->second.state == ClaimState::kAborted) return Answer({});
+  if (it == checkpoint.claims.end() || it->second.state == ClaimState::kAborted)
+    return AnswerKubelet();
   const CheckpointClaim& entry = it->second;
   const auto use = UseOf(entry);
   const bool may_hold_label = use && use->type == DeviceType::kChannel && !self.host_managed &&
@@ -177,9 +188,10 @@ Step Unprepare(const Self& self, const std::string& uid, const Checkpoint& check
     return WaitFor(observed, "node " + self.node + " cannot be read");
   }
   if (may_hold_label && observed.node_domain == use->domain) {
-    return {.what = Do::kUnlabelNode, .domain = use->domain};
+    return UnlabelNode{use->domain};
   }
-  return {.what = entry.state == ClaimState::kCompleted ? Do::kForget : Do::kNoteAborted};
+  if (entry.state == ClaimState::kCompleted) return RemoveFromCheckpoint();
+  return CheckpointAborted();
 }
 
 }  // namespace plugin

@@ -1,109 +1,110 @@
-// What a plugin does next for a claim that the kubelet wants prepared or taken back. Pure: what is
-// known goes in, one thing to do comes out, and then it is asked again with what is known by then.
+// What a plugin does next for a claim that the kubelet wants prepared or unprepared.
 //
-// So each thing to do follows from what is there, not from what was done before it: wherever the
-// process ends, the kubelet asks again and it goes on from there.
+// Pure. The caller passes everything that is known, carries out the one step that is returned, and
+// asks again with what is known by then. Each step follows from what exists, not from earlier
+// steps. So the process may end anywhere: the kubelet asks again, and the next process continues.
 //
-//   prepare:    note it - label the node - wait until the node is ready - write the spec - note it
-//   take back:  remove the spec - remove the label - forget it
+//   prepare:    checkpoint "started" - label the node - wait until the node is ready - write the
+//               CDI spec - checkpoint "completed"
+//   unprepare:  remove the CDI spec - remove the label - remove the claim from the checkpoint
 //
-// A claim is checked before anything of it is written, since a user wrote it.
+// A user wrote the claim, so it is checked before anything is written for it.
 #pragma once
 
 #include <chrono>
 #include <optional>
-#include <set>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "node/cdi/spec.h"
 #include "node/plugin/rules/checkpoint.h"
 #include "node/plugin/rules/claim.h"
+#include "node/plugin/rules/identity.h"
 #include "pkg/base/clock.h"
 
 namespace plugin {
 
 using TimePoint = base::Clock::TimePoint;
 
-// The kubelet gives up at 45 s, and would then tell the user nothing but that.
+// The kubelet times out after 45 s, and then the user learns only that. So every call is answered
+// before, with what it waited for.
 inline constexpr std::chrono::seconds kAnswerAfter{40};
 
-// What does not change while the plugin runs, but for the clique.
-struct Self {
-  std::string node = {};
-  std::string driver_namespace = {};
-  std::string clique = {};  // Empty: the node has no fabric.
-  bool host_managed = false;
-  std::string folder = {};         // The plugin's, on the host.
-  std::int64_t channel_major = 0;  // Of the devices of channels.
-  // The capability that IMEX manages the fabric by.
-  std::optional<cdi::DeviceNode> management = {};
-};
-
-struct Domain {
-  std::string uid = {};
-  std::string name = {};
-  std::string ns = {};
-};
-
-struct Observed {
-  // That the claim names, if it is known here; and whether a live read has found that there is
-  // none.
-  std::optional<Domain> domain = {};
-  bool domain_gone = false;
-  bool node_read = false;
-  std::string node_domain = {};  // The node's label.
-  // The node's own entry says Ready; with an IMEX of the host, that one does.
+// What is known of the node and the cluster when a step is decided for a claim.
+struct NodeObservation {
+  // The domain that the claim names. Empty if the cache does not have it.
+  std::optional<DomainIdentity> domain = {};
+  bool domain_gone = false;      // A live read found no such domain.
+  bool node_read = false;        // The Node has been read, and no write to it is in flight.
+  std::string node_domain = {};  // Domain in the node's label. Empty if it has none.
+  // The node is Ready in the domain; if the host runs IMEX, that IMEX is ready.
   bool is_ready = false;
-  bool has_folder = false;  // Of the domain, with the template.
-  bool has_spec = false;    // The claim has a file, whatever is in it.
-  std::optional<cdi::Spec> spec = {};
-  TimePoint since = {};  // That the kubelet waits.
+  bool has_folder = false;             // The domain has a folder with the IMEX template.
+  bool has_spec = false;               // The claim has a CDI file, readable or not.
+  std::optional<cdi::Spec> spec = {};  // Its content. Empty if unreadable.
+  TimePoint since = {};                // When the kubelet called.
   TimePoint now = {};
 };
 
-enum class Do {
-  kNoteStarted,
-  kLabelNode,
-  kMakeFolder,
-  kWriteSpec,
-  kNoteCompleted,
-  kRemoveSpec,
-  kUnlabelNode,
-  kNoteAborted,
-  kForget,
-  kWait,    // For anything of Observed to change, or `until`.
-  kAnswer,  // `error`, or that it is done.
+// Steps. Each carries what the caller needs to carry it out.
+
+// Writes the claim into the checkpoint as started.
+struct CheckpointStarted {};
+// Sets the node's label, which is empty, to this domain's UID.
+struct LabelNode {
+  std::string domain = {};
+};
+struct CreateDomainFolder {
+  std::string domain = {};
+};
+struct WriteSpec {
+  cdi::Spec spec = {};
+};
+// Writes the claim's devices into the checkpoint, as prepared.
+struct CheckpointCompleted {
+  std::vector<PreparedGroup> groups = {};
+};
+struct RemoveSpec {};
+// Removes the node's label if it still has this domain's UID.
+struct UnlabelNode {
+  std::string domain = {};
+};
+// Marks the claim as aborted, so that a late prepare of it is refused.
+struct CheckpointAborted {};
+struct RemoveFromCheckpoint {};
+// Reads the claim from the API server: the checkpoint alone does not answer the kubelet.
+struct FetchClaim {};
+// Waits for any change of NodeObservation, at most until `until`.
+struct WaitForChange {
+  std::string reason = {};
+  TimePoint until = {};
+};
+// Answers the kubelet.
+struct AnswerKubelet {
+  std::vector<PreparedGroup> groups = {};  // Of a claim that is prepared.
+  std::string error = {};                  // Empty if the call succeeded.
 };
 
-struct Step {
-  Do what = Do::kWait;
-  std::string domain = {};                 // Of kLabelNode, kUnlabelNode, kMakeFolder.
-  cdi::Spec spec = {};                     // Of kWriteSpec.
-  std::vector<PreparedGroup> groups = {};  // Of kNoteCompleted and kAnswer.
-  std::string error = {};                  // Of kAnswer; of kWait: for what.
-  TimePoint until = {};                    // Of kWait.
-};
+using ClaimStep = std::variant<CheckpointStarted, LabelNode, CreateDomainFolder, WriteSpec,
+                               CheckpointCompleted, RemoveSpec, UnlabelNode, CheckpointAborted,
+                               RemoveFromCheckpoint, FetchClaim, WaitForChange, AnswerKubelet>;
 
-[[nodiscard]] Step Prepare(const Self& self, const Claim& claim, const Checkpoint& checkpoint,
-                           const Observed& observed);
-// `observed.domain` is not looked at.
-[[nodiscard]] Step Unprepare(const Self& self, const std::string& uid, const Checkpoint& checkpoint,
-                             const Observed& observed);
+// Returns the next step to prepare the claim with this UID. `claim` is null while it has not been
+// read; FetchClaim is returned if, and only if, it is null and needed.
+[[nodiscard]] ClaimStep Prepare(const NodeIdentity& self, const std::string& uid,
+                                const ClaimToPrepare* claim, const Checkpoint& checkpoint,
+                                const NodeObservation& observed);
+// Returns the next step to unprepare it. Ignores `observed.domain`.
+[[nodiscard]] ClaimStep Unprepare(const NodeIdentity& self, const std::string& uid,
+                                  const Checkpoint& checkpoint, const NodeObservation& observed);
 
-// What a claim that was noted is used for. Nothing: that cannot be told any more.
+// What a claim in the checkpoint is used for.
 struct Use {
   DeviceType type = DeviceType::kChannel;
   std::string domain = {};
 };
+// Empty if the entry does not tell.
 [[nodiscard]] std::optional<Use> UseOf(const CheckpointClaim& claim);
-
-// The spec of a claim, and what the kubelet is told of it. No devices: there is nothing to add.
-struct Plan {
-  cdi::Spec spec = {};
-  PreparedGroup group = {};
-};
-[[nodiscard]] Plan PlanOf(const Self& self, const std::string& uid, const Wanted& wanted,
-                          const Domain& domain);
 
 }  // namespace plugin

@@ -13,8 +13,8 @@ namespace {
 constexpr const char* kDomain = "0c6b2f0e-7b1d-4f39-8a55-3f3d0a4a9e10";
 constexpr const char* kOther = "11111111-7b1d-4f39-8a55-3f3d0a4a9e10";
 
-Claim ClaimOf(const std::string& uid, const std::string& device, const std::string& ns,
-              const std::string& domain = kDomain, const std::string& more = "") {
+ClaimToPrepare ClaimOf(const std::string& uid, const std::string& device, const std::string& ns,
+                       const std::string& domain = kDomain, const std::string& more = "") {
   const bool is_channel = device.starts_with("channel");
   auto claim = DecodeResourceClaim(
       R"({"metadata":{"name":"c-)" + uid + R"(","namespace":")" + ns + R"(","uid":")" + uid +
@@ -28,31 +28,50 @@ Claim ClaimOf(const std::string& uid, const std::string& device, const std::stri
   return *claim;
 }
 
-const Claim kChannel = ClaimOf("a", "channel-0", "train");
-const Claim kDaemon = ClaimOf("d", "daemon-0", "driver");
+const ClaimToPrepare kChannel = ClaimOf("a", "channel-0", "train");
+const ClaimToPrepare kDaemon = ClaimOf("d", "daemon-0", "driver");
+
+using Kinds = std::vector<std::size_t>;
+// The alternatives of ClaimStep, as they come.
+template <typename... Steps>
+Kinds KindsOf() {
+  return {ClaimStep(Steps()).index()...};
+}
+
+const std::vector<PreparedGroup>& GroupsIn(const ClaimStep& step) {
+  return std::get<AnswerKubelet>(step).groups;
+}
+// Why it waits or is refused.
+const std::string& ErrorIn(const ClaimStep& step) {
+  const auto* wait = std::get_if<WaitForChange>(&step);
+  return wait != nullptr ? wait->reason : std::get<AnswerKubelet>(step).error;
+}
+bool IsLast(const ClaimStep& step) {
+  return std::holds_alternative<AnswerKubelet>(step) || std::holds_alternative<WaitForChange>(step);
+}
 
 // A node, and what is known of the cluster there; does what the rule says.
 struct Node {
-  Self self = {.node = "node-a",
-               .driver_namespace = "driver",
-               .clique = "f.1",
-               .folder = "/plugin",
-               .channel_major = 235,
-               .management = cdi::DeviceNode{.path = "/dev/nvidia-caps/nvidia-cap512",
-                                             .host_path = "/dev/nvidia-caps/nvidia-cap512",
-                                             .major = 236,
-                                             .minor = 512}};
+  NodeIdentity self = {.node = "node-a",
+                       .driver_namespace = "driver",
+                       .clique = "f.1",
+                       .folder = "/plugin",
+                       .channel_major = 235,
+                       .management = cdi::DeviceNode{.path = "/dev/nvidia-caps/nvidia-cap512",
+                                                     .host_path = "/dev/nvidia-caps/nvidia-cap512",
+                                                     .major = 236,
+                                                     .minor = 512}};
   Checkpoint checkpoint = {};
   std::string label = {};
   std::map<std::string, cdi::Spec> specs = {};
   bool has_folder = false;
   bool is_ready = true;
-  Observed known = {.domain = Domain{.uid = kDomain, .name = "dom", .ns = "train"},
-                    .node_read = true};
-  std::vector<Do> done = {};
+  NodeObservation known = {.domain = DomainIdentity{.uid = kDomain, .name = "dom", .ns = "train"},
+                           .node_read = true};
+  Kinds done = {};
 
-  [[nodiscard]] Observed See(const std::string& uid) const {
-    Observed observed = known;
+  [[nodiscard]] NodeObservation See(const std::string& uid) const {
+    NodeObservation observed = known;
     observed.node_domain = label;
     observed.is_ready = is_ready;
     observed.has_folder = has_folder;
@@ -62,65 +81,55 @@ struct Node {
     return observed;
   }
 
-  [[nodiscard]] Step PrepareStep(const Claim& claim) const {
-    return Prepare(self, claim, checkpoint, See(claim.uid));
+  [[nodiscard]] ClaimStep PrepareStep(const ClaimToPrepare& claim) const {
+    return Prepare(self, claim.uid, &claim, checkpoint, See(claim.uid));
   }
-  [[nodiscard]] Step UnprepareStep(const std::string& uid) const {
+  [[nodiscard]] ClaimStep UnprepareStep(const std::string& uid) const {
     return Unprepare(self, uid, checkpoint, See(uid));
   }
 
-  void Apply(const Step& step, const std::string& uid, const Claim* claim) {
-    done.push_back(step.what);
-    switch (step.what) {
-      case Do::kNoteStarted:
-        checkpoint.claims[uid] = {.status = claim->status, .name = claim->name, .ns = claim->ns};
-        break;
-      case Do::kLabelNode:
-        EXPECT_EQ(label, "");
-        label = step.domain;
-        break;
-      case Do::kMakeFolder:
-        has_folder = true;
-        break;
-      case Do::kWriteSpec:
-        specs[uid] = step.spec;
-        break;
-      case Do::kNoteCompleted:
-        checkpoint.claims[uid].state = ClaimState::kCompleted;
-        checkpoint.claims[uid].groups = step.groups;
-        break;
-      case Do::kRemoveSpec:
-        specs.erase(uid);
-        break;
-      case Do::kUnlabelNode:
-        EXPECT_EQ(label, step.domain);
-        label.clear();
-        break;
-      case Do::kNoteAborted:
-        checkpoint.claims[uid].state = ClaimState::kAborted;
-        checkpoint.claims[uid].aborted_at = "2026-11-23T03:00:00Z";
-        break;
-      case Do::kForget:
-        checkpoint.claims.erase(uid);
-        break;
-      case Do::kWait:
-      case Do::kAnswer:
-        break;
+  void Apply(const ClaimStep& step, const std::string& uid, const ClaimToPrepare* claim) {
+    done.push_back(step.index());
+    auto& claims = checkpoint.claims;
+    if (std::holds_alternative<CheckpointStarted>(step)) {
+      claims[uid] = {.status = claim->status, .name = claim->name, .ns = claim->ns};
+    } else if (const auto* set = std::get_if<LabelNode>(&step)) {
+      EXPECT_EQ(label, "");
+      label = set->domain;
+    } else if (std::holds_alternative<CreateDomainFolder>(step)) {
+      has_folder = true;
+    } else if (const auto* write = std::get_if<WriteSpec>(&step)) {
+      specs[uid] = write->spec;
+    } else if (const auto* completed = std::get_if<CheckpointCompleted>(&step)) {
+      claims[uid].state = ClaimState::kCompleted;
+      claims[uid].groups = completed->groups;
+    } else if (std::holds_alternative<RemoveSpec>(step)) {
+      specs.erase(uid);
+    } else if (const auto* removed = std::get_if<UnlabelNode>(&step)) {
+      EXPECT_EQ(label, removed->domain);
+      label.clear();
+    } else if (std::holds_alternative<CheckpointAborted>(step)) {
+      claims[uid].state = ClaimState::kAborted;
+      claims[uid].aborted_at = "2026-11-23T03:00:00Z";
+    } else if (std::holds_alternative<RemoveFromCheckpoint>(step)) {
+      claims.erase(uid);
+    } else {
+      ADD_FAILURE() << step.index();
     }
   }
 
   // Until it waits or answers, or `most` things are done.
-  Step PrepareAll(const Claim& claim, int most = 20) {
-    Step step = PrepareStep(claim);
-    for (; most > 0 && step.what != Do::kAnswer && step.what != Do::kWait; --most) {
+  ClaimStep PrepareAll(const ClaimToPrepare& claim, int most = 20) {
+    ClaimStep step = PrepareStep(claim);
+    for (; most > 0 && !IsLast(step); --most) {
       Apply(step, claim.uid, &claim);
       step = PrepareStep(claim);
     }
     return step;
   }
-  Step UnprepareAll(const std::string& uid, int most = 20) {
-    Step step = UnprepareStep(uid);
-    for (; most > 0 && step.what != Do::kAnswer && step.what != Do::kWait; --most) {
+  ClaimStep UnprepareAll(const std::string& uid, int most = 20) {
+    ClaimStep step = UnprepareStep(uid);
+    for (; most > 0 && !IsLast(step); --most) {
       Apply(step, uid, nullptr);
       step = UnprepareStep(uid);
     }
@@ -129,24 +138,28 @@ struct Node {
 };
 
 // An answer with devices, which nothing is wrong with.
-testing::AssertionResult IsPrepared(const Step& step) {
-  if (step.what == Do::kAnswer && step.error.empty() && step.groups.size() == 1) {
+testing::AssertionResult IsPrepared(const ClaimStep& step) {
+  const auto* answer = std::get_if<AnswerKubelet>(&step);
+  if (answer != nullptr && answer->error.empty() && answer->groups.size() == 1) {
     return testing::AssertionSuccess();
   }
-  return testing::AssertionFailure() << static_cast<int>(step.what) << " " << step.error;
+  return testing::AssertionFailure() << step.index() << " " << (IsLast(step) ? ErrorIn(step) : "");
 }
-bool IsRefused(const Step& step) { return step.what == Do::kAnswer && !step.error.empty(); }
-bool Waits(const Step& step) { return step.what == Do::kWait && !step.error.empty(); }
+bool IsRefused(const ClaimStep& step) {
+  return std::holds_alternative<AnswerKubelet>(step) && !ErrorIn(step).empty();
+}
+bool Waits(const ClaimStep& step) {
+  return std::holds_alternative<WaitForChange>(step) && !ErrorIn(step).empty();
+}
 
 TEST(Prepare, H16_AChannelIsGivenInThisOrderAndNothingBesideItsDevice) {
   Node node;
-  const Step step = node.PrepareAll(kChannel);
+  const ClaimStep step = node.PrepareAll(kChannel);
   ASSERT_TRUE(IsPrepared(step));
-  EXPECT_EQ(node.done,
-            (std::vector{Do::kNoteStarted, Do::kLabelNode, Do::kWriteSpec, Do::kNoteCompleted}));
-  EXPECT_EQ(step.groups[0].devices[0].cdi_ids,
+  EXPECT_EQ(node.done, (KindsOf<CheckpointStarted, LabelNode, WriteSpec, CheckpointCompleted>()));
+  EXPECT_EQ(GroupsIn(step)[0].devices[0].cdi_ids,
             std::vector<std::string>{"k8s.compute-domain.nvidia.com/claim=a-channel-0"});
-  EXPECT_EQ(step.groups[0].devices[0].requests, std::vector<std::string>{"r"});
+  EXPECT_EQ(GroupsIn(step)[0].devices[0].requests, std::vector<std::string>{"r"});
   const cdi::Edits& edits = node.specs.at("a").devices.at(0).edits;
   ASSERT_EQ(edits.nodes.size(), 1U);
   EXPECT_EQ(edits.nodes[0].path, "/dev/nvidia-caps-imex-channels/channel0");
@@ -158,11 +171,11 @@ TEST(Prepare, H16_AChannelIsGivenInThisOrderAndNothingBesideItsDevice) {
 
 TEST(Prepare, ADaemonIsGivenItsDomainAndItsFolder) {
   Node node;
-  const Step step = node.PrepareAll(kDaemon);
+  const ClaimStep step = node.PrepareAll(kDaemon);
   ASSERT_TRUE(IsPrepared(step));
   EXPECT_EQ(node.done,
-            (std::vector{Do::kNoteStarted, Do::kMakeFolder, Do::kWriteSpec, Do::kNoteCompleted}));
-  EXPECT_EQ(step.groups[0].devices[0].cdi_ids,
+            (KindsOf<CheckpointStarted, CreateDomainFolder, WriteSpec, CheckpointCompleted>()));
+  EXPECT_EQ(GroupsIn(step)[0].devices[0].cdi_ids,
             (std::vector<std::string>{"k8s.compute-domain.nvidia.com/device=all",
                                       "k8s.compute-domain.nvidia.com/claim=d-daemon-0"}));
   const cdi::Edits& edits = node.specs.at("d").devices.at(0).edits;
@@ -180,9 +193,9 @@ TEST(Prepare, ADaemonIsGivenItsDomainAndItsFolder) {
 TEST(Prepare, WithoutAFabricThereIsNothingToAdd) {
   Node node;
   node.self.clique.clear();
-  const Step step = node.PrepareAll(kChannel);
+  const ClaimStep step = node.PrepareAll(kChannel);
   ASSERT_TRUE(IsPrepared(step));
-  EXPECT_TRUE(step.groups[0].devices[0].cdi_ids.empty());
+  EXPECT_TRUE(GroupsIn(step)[0].devices[0].cdi_ids.empty());
   EXPECT_TRUE(node.specs.empty());
   ASSERT_TRUE(IsPrepared(node.PrepareAll(kDaemon)));
   EXPECT_TRUE(node.specs.at("d").devices.at(0).edits.nodes.empty());
@@ -190,7 +203,7 @@ TEST(Prepare, WithoutAFabricThereIsNothingToAdd) {
 
 TEST(Prepare, AllChannelsAreInOrderOfTheirPaths) {
   Node node;
-  Claim all = kChannel;
+  ClaimToPrepare all = kChannel;
   all.wanted->config.all_channels = true;
   ASSERT_TRUE(IsPrepared(node.PrepareAll(all)));
   const auto& nodes = node.specs.at("a").devices.at(0).edits.nodes;
@@ -202,7 +215,7 @@ TEST(Prepare, Oracle1_NoChannelIsGivenBeforeTheNodeIsReady) {
   Node node;
   node.is_ready = false;
   EXPECT_TRUE(Waits(node.PrepareAll(kChannel)));
-  EXPECT_EQ(node.done, (std::vector{Do::kNoteStarted, Do::kLabelNode}));
+  EXPECT_EQ(node.done, (KindsOf<CheckpointStarted, LabelNode>()));
   EXPECT_TRUE(node.specs.empty());
   node.is_ready = true;
   EXPECT_TRUE(IsPrepared(node.PrepareAll(kChannel)));
@@ -216,9 +229,9 @@ TEST(Prepare, Oracle2_AClaimOfAnotherNamespaceIsRefusedBeforeAnythingIsWritten) 
 
 TEST(Prepare, H2_S5_ADaemonsClaimOutsideOfTheDriversNamespaceIsRefused) {
   Node node;
-  const Step step = node.PrepareAll(ClaimOf("d", "daemon-0", "train"));
+  const ClaimStep step = node.PrepareAll(ClaimOf("d", "daemon-0", "train"));
   EXPECT_TRUE(IsRefused(step));
-  EXPECT_NE(step.error.find("namespace driver alone"), std::string::npos);
+  EXPECT_NE(ErrorIn(step).find("namespace driver alone"), std::string::npos);
   EXPECT_TRUE(node.done.empty());
 }
 
@@ -230,7 +243,7 @@ TEST(Prepare, H1_ADomainThatIsAPathIsRefusedBeforeAnythingIsWritten) {
 
 TEST(Prepare, H9_WhatIsHopelessIsSaidAtOnce) {
   Node node;
-  Claim waiting = kChannel;
+  ClaimToPrepare waiting = kChannel;
   waiting.is_allocated = false;
   EXPECT_TRUE(IsRefused(node.PrepareAll(waiting)));
   EXPECT_TRUE(IsRefused(node.PrepareAll(ClaimOf("x", "gpu-0", "train"))));
@@ -246,14 +259,14 @@ TEST(Prepare, H9_WhatIsHopelessIsSaidAtOnce) {
 TEST(Prepare, H9_WhatItWaitedForIsSaidBeforeTheKubeletGivesUp) {
   Node node;
   node.is_ready = false;
-  const Step waits = node.PrepareAll(kChannel);
+  const ClaimStep waits = node.PrepareAll(kChannel);
   ASSERT_TRUE(Waits(waits));
-  EXPECT_EQ(waits.until, node.known.since + kAnswerAfter);
+  EXPECT_EQ(std::get<WaitForChange>(waits).until, node.known.since + kAnswerAfter);
   EXPECT_LT(kAnswerAfter, std::chrono::seconds(45));
-  node.known.now = waits.until;
-  const Step told = node.PrepareAll(kChannel);
+  node.known.now = std::get<WaitForChange>(waits).until;
+  const ClaimStep told = node.PrepareAll(kChannel);
   EXPECT_TRUE(IsRefused(told));
-  EXPECT_EQ(told.error, waits.error);
+  EXPECT_EQ(ErrorIn(told), ErrorIn(waits));
 }
 
 TEST(Prepare, H4_ADomainThatIsNotKnownYetIsWaitedFor) {
@@ -276,20 +289,21 @@ TEST(Prepare, ANodeOfAnotherDomainIsWaitedForAndItsLabelLeft) {
 TEST(Prepare, Oracle4_TwoClaimsNeverHoldOneChannel) {
   Node node;
   ASSERT_TRUE(IsPrepared(node.PrepareAll(kChannel)));
-  const Claim second = ClaimOf("b", "channel-0", "train");
-  const Step step = node.PrepareAll(second);
+  const ClaimToPrepare second = ClaimOf("b", "channel-0", "train");
+  const ClaimStep step = node.PrepareAll(second);
   EXPECT_TRUE(Waits(step));
-  EXPECT_NE(step.error.find("train/c-a"), std::string::npos);
+  EXPECT_NE(ErrorIn(step).find("train/c-a"), std::string::npos);
   EXPECT_TRUE(Waits(
       node.PrepareAll(ClaimOf("e", "channel-0", "train", kDomain, R"(,"adminAccess":true)"))));
   EXPECT_FALSE(node.specs.contains("b"));
-  ASSERT_TRUE(node.UnprepareAll("a").error.empty());
+  ASSERT_TRUE(ErrorIn(node.UnprepareAll("a")).empty());
   EXPECT_TRUE(IsPrepared(node.PrepareAll(second)));
 }
 
 TEST(Prepare, AnAdministratorsClaimForADaemonIsInNobodysWay) {
   Node node;
-  const Claim admin = ClaimOf("e", "daemon-0", "driver", kDomain, R"(,"adminAccess":true)");
+  const ClaimToPrepare admin =
+      ClaimOf("e", "daemon-0", "driver", kDomain, R"(,"adminAccess":true)");
   ASSERT_TRUE(IsPrepared(node.PrepareAll(admin)));
   ASSERT_TRUE(IsPrepared(node.PrepareAll(kDaemon)));
   EXPECT_TRUE(Waits(node.PrepareAll(ClaimOf("f", "daemon-0", "driver"))));
@@ -300,17 +314,17 @@ TEST(Prepare, H5_AnEntryWithoutAllocationHoldsItsDevice) {
   ASSERT_TRUE(IsPrepared(node.PrepareAll(kChannel)));
   node.checkpoint.claims["a"].status = json::Value();
   EXPECT_TRUE(Waits(node.PrepareAll(ClaimOf("b", "channel-0", "train"))));
-  EXPECT_TRUE(node.UnprepareAll("a").error.empty());
+  EXPECT_TRUE(ErrorIn(node.UnprepareAll("a")).empty());
   EXPECT_TRUE(node.checkpoint.claims.empty());
   EXPECT_EQ(node.label, "");
 }
 
 TEST(Prepare, OneThatIsPreparedIsAnsweredAsItWas) {
   Node node;
-  const Step first = node.PrepareAll(kChannel);
+  const ClaimStep first = node.PrepareAll(kChannel);
   node.is_ready = false;
   node.done.clear();
-  EXPECT_EQ(node.PrepareAll(kChannel).groups, first.groups);
+  EXPECT_EQ(GroupsIn(node.PrepareAll(kChannel)), GroupsIn(first));
   EXPECT_TRUE(node.done.empty());
 }
 
@@ -341,10 +355,10 @@ TEST(Prepare, OneThatWasTakenBackMeanwhileIsStale) {
   Node node;
   node.is_ready = false;
   static_cast<void>(node.PrepareAll(kChannel));
-  ASSERT_TRUE(node.UnprepareAll("a").error.empty());
+  ASSERT_TRUE(ErrorIn(node.UnprepareAll("a")).empty());
   node.is_ready = true;
   EXPECT_TRUE(IsRefused(node.PrepareAll(kChannel)));
-  Claim again = kChannel;
+  ClaimToPrepare again = kChannel;
   again.status["reservedFor"].MutableItems()[0]["name"] = "another";
   EXPECT_TRUE(IsPrepared(node.PrepareAll(again)));
 }
@@ -359,7 +373,7 @@ TEST(Prepare, TheHostsImexNeedsNoLabelAndIsAskedItself) {
   EXPECT_EQ(node.label, "");
   EXPECT_TRUE(IsRefused(node.PrepareAll(kDaemon)));
   node.label = kDomain;
-  EXPECT_TRUE(node.UnprepareAll("a").error.empty());
+  EXPECT_TRUE(ErrorIn(node.UnprepareAll("a")).empty());
   EXPECT_EQ(node.label, kDomain);
   Node bare;
   bare.self.host_managed = true;
@@ -372,8 +386,8 @@ TEST(Unprepare, Oracle3_NothingIsLeft) {
   Node node;
   ASSERT_TRUE(IsPrepared(node.PrepareAll(kChannel)));
   node.done.clear();
-  EXPECT_TRUE(node.UnprepareAll("a").error.empty());
-  EXPECT_EQ(node.done, (std::vector{Do::kRemoveSpec, Do::kUnlabelNode, Do::kForget}));
+  EXPECT_TRUE(ErrorIn(node.UnprepareAll("a")).empty());
+  EXPECT_EQ(node.done, (KindsOf<RemoveSpec, UnlabelNode, RemoveFromCheckpoint>()));
   EXPECT_TRUE(node.specs.empty());
   EXPECT_TRUE(node.checkpoint.claims.empty());
   EXPECT_EQ(node.label, "");
@@ -382,19 +396,19 @@ TEST(Unprepare, Oracle3_NothingIsLeft) {
 TEST(Unprepare, H7_AFileThatNobodyNotedIsRemoved) {
   Node node;
   node.specs["a"] = {};
-  EXPECT_TRUE(node.UnprepareAll("a").error.empty());
+  EXPECT_TRUE(ErrorIn(node.UnprepareAll("a")).empty());
   EXPECT_TRUE(node.specs.empty());
 }
 
 TEST(Unprepare, OneThatNobodyKnowsIsDone) {
-  EXPECT_EQ(Node().UnprepareStep("zzz").what, Do::kAnswer);
+  EXPECT_TRUE(std::holds_alternative<AnswerKubelet>(Node().UnprepareStep("zzz")));
 }
 
 TEST(Unprepare, TheLabelOfAnotherDomainIsLeft) {
   Node node;
   ASSERT_TRUE(IsPrepared(node.PrepareAll(kChannel)));
   node.label = kOther;
-  EXPECT_TRUE(node.UnprepareAll("a").error.empty());
+  EXPECT_TRUE(ErrorIn(node.UnprepareAll("a")).empty());
   EXPECT_EQ(node.label, kOther);
 }
 
@@ -402,7 +416,7 @@ TEST(Unprepare, ADaemonsClaimLeavesTheLabel) {
   Node node;
   ASSERT_TRUE(IsPrepared(node.PrepareAll(kChannel)));
   ASSERT_TRUE(IsPrepared(node.PrepareAll(kDaemon)));
-  EXPECT_TRUE(node.UnprepareAll("d").error.empty());
+  EXPECT_TRUE(ErrorIn(node.UnprepareAll("d")).empty());
   EXPECT_EQ(node.label, kDomain);
 }
 
@@ -410,9 +424,9 @@ TEST(Unprepare, TheLabelStaysWhileAnotherClaimOfTheDomainNeedsIt) {
   Node node;
   ASSERT_TRUE(IsPrepared(node.PrepareAll(kChannel)));
   node.checkpoint.claims["b"] = {.status = ClaimOf("b", "channel-0", "train").status};
-  EXPECT_TRUE(node.UnprepareAll("a").error.empty());
+  EXPECT_TRUE(ErrorIn(node.UnprepareAll("a")).empty());
   EXPECT_EQ(node.label, kDomain);
-  EXPECT_TRUE(node.UnprepareAll("b").error.empty());
+  EXPECT_TRUE(ErrorIn(node.UnprepareAll("b")).empty());
   EXPECT_EQ(node.label, "");
 }
 
@@ -429,19 +443,19 @@ TEST(Unprepare, ANodeThatCannotBeReadIsWaitedForAndToldInTime) {
 TEST(Unprepare, AnEntryThatNobodyCanReadIsForgotten) {
   Node node;
   node.checkpoint.claims["a"] = {.state = ClaimState::kCompleted};
-  EXPECT_TRUE(node.UnprepareAll("a").error.empty());
+  EXPECT_TRUE(ErrorIn(node.UnprepareAll("a")).empty());
   EXPECT_TRUE(node.checkpoint.claims.empty());
 }
 
 // The process may end after each thing that it does; the kubelet asks again.
 TEST(Rule, Oracle5_WhereverTheProcessEndsTheKubeletsNextTryGetsThere) {
-  for (const Claim& claim : {kChannel, kDaemon}) {
+  for (const ClaimToPrepare& claim : {kChannel, kDaemon}) {
     Node whole;
-    const Step expected = whole.PrepareAll(claim);
+    const ClaimStep expected = whole.PrepareAll(claim);
     for (int ends_after = 0; ends_after <= 5; ++ends_after) {
       Node node;
       static_cast<void>(node.PrepareAll(claim, ends_after));
-      EXPECT_EQ(node.PrepareAll(claim).groups, expected.groups) << ends_after;
+      EXPECT_EQ(GroupsIn(node.PrepareAll(claim)), GroupsIn(expected)) << ends_after;
       EXPECT_EQ(node.specs, whole.specs);
       EXPECT_EQ(node.checkpoint, whole.checkpoint);
       EXPECT_EQ(node.label, whole.label);
@@ -450,13 +464,13 @@ TEST(Rule, Oracle5_WhereverTheProcessEndsTheKubeletsNextTryGetsThere) {
 }
 
 TEST(Rule, Oracle3_Oracle5_WhereverItEndsTakingItBackLeavesNothing) {
-  for (const Claim& claim : {kChannel, kDaemon}) {
+  for (const ClaimToPrepare& claim : {kChannel, kDaemon}) {
     for (int prepared = 0; prepared <= 5; ++prepared) {
       for (int ends_after = 0; ends_after <= 4; ++ends_after) {
         Node node;
         static_cast<void>(node.PrepareAll(claim, prepared));
         static_cast<void>(node.UnprepareAll(claim.uid, ends_after));
-        EXPECT_EQ(node.UnprepareAll(claim.uid).what, Do::kAnswer);
+        EXPECT_TRUE(std::holds_alternative<AnswerKubelet>(node.UnprepareAll(claim.uid)));
         EXPECT_TRUE(node.specs.empty());
         EXPECT_EQ(node.label, "");
         // One that was not ready is remembered for a while, lest a late prepare finds it new.

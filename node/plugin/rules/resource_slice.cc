@@ -1,6 +1,7 @@
 #include "node/plugin/rules/resource_slice.h"
 
 #include "controller/api/names.h"
+#include "node/plugin/rules/checkpoint.h"
 
 namespace plugin {
 

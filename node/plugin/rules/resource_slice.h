@@ -6,7 +6,6 @@
 #include <string>
 #include <string_view>
 
-#include "node/plugin/rules/prepare.h"
 #include "pkg/json/reader.h"
 #include "pkg/json/value.h"
 

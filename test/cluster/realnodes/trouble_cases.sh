@@ -97,34 +97,46 @@ a_disk_that_is_full_is_told_to_the_pod_and_once_there_is_room_the_kubelets_next_
 swapped_run() { containers_of "$(kubectl get pods -l app=real -o json | jq --arg but "$small_disk" '.items |= map(select(.spec.nodeName != $but))')"; }
 no_plugin_on_swapped() { [[ $(own_pods json | jq -r '.items[].spec.nodeName') == "$small_disk" ]]; }
 # CDI specs as NVIDIA's plugin writes them, made of what the API server says and nothing else.
-vector() {  # vector CLAIM_JSON: the text of its file
+nvidias_spec() {  # nvidias_spec CLAIM_JSON: the text of its file
   local uid device
   uid=$(jq -r .metadata.uid <<<"$1") && device=$(jq -r '.status.allocation.devices.results[0].device' <<<"$1") || return 1
   printf '%s\n' '---' 'cdiVersion: 0.5.0' "kind: k8s.$kDriver/claim" 'devices:' "    - name: $uid-$device" '      containerEdits:'
   if [[ $device == channel-0 ]]; then
-    vector_of_node /dev/nvidia-caps-imex-channels/channel0 235
+    yaml_of_node /dev/nvidia-caps-imex-channels/channel0 235
     return
   fi
   printf '        %s\n' 'env:' "    - CLIQUE_ID=$kOwnClique" "    - COMPUTE_DOMAIN_UUID=$(domain_uid)" '    - COMPUTE_DOMAIN_NAME=real' \
     '    - COMPUTE_DOMAIN_NAMESPACE=default'
-  vector_of_node /dev/nvidia-caps/nvidia-cap512 236 512
+  yaml_of_node /dev/nvidia-caps/nvidia-cap512 236 512
   printf '        %s\n' 'mounts:' "    - hostPath: $kPluginFolder/domains/$(domain_uid)" '      containerPath: /imexd' '      options:' \
     '        - rw' '        - nosuid' '        - nodev' '        - bind'
 }
-vector_of_node() {  # vector_of_node PATH MAJOR [MINOR]
+yaml_of_node() {  # yaml_of_node PATH MAJOR [MINOR]
   printf '        %s\n' 'deviceNodes:' "    - path: $1" "      hostPath: $1" '      type: c' "      major: $2" ${3:+"      minor: $3"} '      fileMode: 438'
 }
+# The same content as our plugin writes it: JSON on one line.
+own_spec() {  # own_spec CLAIM_JSON: the text of its file
+  jq -c --arg driver "$kDriver" --arg clique "$kOwnClique" --arg uid "$(domain_uid)" --arg folder "$kPluginFolder" '
+    def node($path; $major): {path: $path, hostPath: $path, type: "c", major: $major};
+    .status.allocation.devices.results[0].device as $device |
+    {cdiVersion: "0.5.0", kind: "k8s.\($driver)/claim", devices: [{name: "\(.metadata.uid)-\($device)", containerEdits:
+      (if $device == "channel-0" then {deviceNodes: [node("/dev/nvidia-caps-imex-channels/channel0"; 235) + {fileMode: 438}]}
+       else {env: ["CLIQUE_ID=\($clique)", "COMPUTE_DOMAIN_UUID=\($uid)", "COMPUTE_DOMAIN_NAME=real", "COMPUTE_DOMAIN_NAMESPACE=default"],
+         deviceNodes: [node("/dev/nvidia-caps/nvidia-cap512"; 236) + {minor: 512, fileMode: 438}],
+         mounts: [{hostPath: "\($folder)/domains/\($uid)", containerPath: "/imexd", options: ["rw", "nosuid", "nodev", "bind"]}]}
+       end)}]}' <<<"$1"
+}
+spec_file() { echo "/run/cdi/k8s.$kDriver-claim_$(jq -r .metadata.uid <<<"$1").yaml"; }
 claims_on() {  # claims_on NODE: one a line
   kubectl get resourceclaims -A -o json | jq -c --arg node "$1" '.items[] | select(.status.allocation.devices.results[0].pool == $node)'
 }
-is_as_nvidias() {  # is_as_nvidias NODE: each claim is completed by NVIDIA's reader, and has the CDI file of the vectors
-  local claim uid file
+is_as_nvidias() {  # is_as_nvidias NODE: each claim is completed by NVIDIA's reader, and has a CDI file with NVIDIA's content
+  local claim file
   local -a uids=()
   while read -r claim; do
-    uid=$(jq -r .metadata.uid <<<"$claim")
-    uids+=("$uid PrepareCompleted")
-    file=/run/cdi/k8s.$kDriver-claim_$uid.yaml
-    diff <(vector "$claim") <(in_node "$1" cat "$file") || return 1
+    uids+=("$(jq -r .metadata.uid <<<"$claim") PrepareCompleted")
+    file=$(spec_file "$claim")
+    diff <(own_spec "$claim") <(in_node "$1" cat "$file") || return 1
     [[ $(in_node "$1" stat -c %a "$file") == 600 ]] || return 1
   done < <(claims_on "$1")
   ((${#uids[@]} == 2)) || { echo "$1 has ${#uids[@]} claims"; return 1; }
@@ -145,7 +157,7 @@ what_our_plugin_notes_under_a_job_is_what_nvidias_would_have_written() {
 # It is ended on two nodes, and begins over what NVIDIA's would have left there: of one that knew neither states nor boots, and of one
 # that says its layout's version, and was killed while it prepared a claim.
 a_job_whose_claims_nvidias_plugin_prepared_goes_on_under_ours() {
-  local node before bases begun=11111111-1111-4111-8111-111111111111 over=22222222-2222-4222-8222-222222222222
+  local node before bases claim begun=11111111-1111-4111-8111-111111111111 over=22222222-2222-4222-8222-222222222222
   before=$(swapped_run) && bases=$(for node in "${swapped[@]}"; do base_spec_of "$node"; done) || return 1
   kubectl label nodes "${swapped[@]}" nvidia.com/gpu.present- || return 1
   wait_for 60 "our plugin is gone from them" no_plugin_on_swapped || { own_pods wide; return 1; }
@@ -154,6 +166,9 @@ a_job_whose_claims_nvidias_plugin_prepared_goes_on_under_ours() {
   for node in "${swapped[@]}"; do
     printf -- '---\ncdiVersion: 0.5.0\nkind: k8s.%s/device\ndevices:\n    - name: all\n      containerEdits: {env: [A=b]}\n' "$kDriver" |
       in_node "$node" bash -c "cat >/run/cdi/k8s.$kDriver-device_base.yaml" || return 1
+    while read -r claim; do
+      nvidias_spec "$claim" | in_node "$node" bash -c "cat >$(spec_file "$claim")" || return 1
+    done < <(claims_on "$node")
   done
   kubectl label nodes "${swapped[@]}" nvidia.com/gpu.present=true || return 1
   wait_for 60 "ours has gone on from the first's notes" own_logged "${swapped[0]}" 'The checkpoint is read.*claims="2".*unreadable=""' || { what_keeps_our_plugin; return 1; }

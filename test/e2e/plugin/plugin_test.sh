@@ -135,7 +135,7 @@ a_channel_is_given_once_the_nodes_daemon_is_ready_and_taken_back_with_all_its_tr
   node_serves Ready || return 1
   wait "$given" || return 1
   grep -q "^k8s.$kDriver/claim=" "$stage/given" || { cat "$stage/given"; return 1; }
-  [[ $(grep -h ' path: ' "$stage"/cdi/k8s."$kDriver"-claim_*) =~ ^' '*'- path: /dev/nvidia-caps-imex-channels/channel0'$ ]] || return 1
+  [[ $(jq -r '.devices[].containerEdits.deviceNodes[].path' "$stage"/cdi/k8s."$kDriver"-claim_*) == /dev/nvidia-caps-imex-channels/channel0 ]] || return 1
   ask unprepare "$claim" || return 1
   wait_for 20 "the node has no label" has_label resource.nvidia.com/computeDomain '' || return 1
   kubectl delete resourceclaim first --wait=true || return 1

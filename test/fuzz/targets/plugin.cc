@@ -49,7 +49,7 @@ FUZZ_TARGET(checkpoint, bytes) {
     CHECK(resumed.from == plugin::Resumed::From::kThisBoot || resumed.checkpoint.claims.empty());
     if (!read) continue;
     for (const auto& [uid, claim] : read->claims) static_cast<void>(plugin::UseOf(claim));
-    static_cast<void>(plugin::FindUpkeep({}, *read, {.specs = {"a"}, .node_domain = "b"}));
+    static_cast<void>(plugin::FindGarbage({}, *read, {.specs = {"a"}, .node_domain = "b"}));
   }
 }
 
@@ -76,40 +76,45 @@ FUZZ_TARGET(claim_config, bytes) {
 FUZZ_TARGET(claim, bytes) {
   const auto claim = plugin::DecodeResourceClaim(bytes);
   if (!claim) return;
-  const plugin::Self self = {
+  const plugin::NodeIdentity self = {
       .node = "node-a", .driver_namespace = "driver", .clique = "f.1", .folder = "/p"};
-  plugin::Observed observed = {.node_read = true, .is_ready = true, .has_folder = true};
+  plugin::NodeObservation observed = {.node_read = true, .is_ready = true, .has_folder = true};
   if (claim->wanted) {
     observed.domain =
-        plugin::Domain{.uid = claim->wanted->config.domain, .name = "d", .ns = "train"};
+        plugin::DomainIdentity{.uid = claim->wanted->config.domain, .name = "d", .ns = "train"};
     observed.node_domain = claim->wanted->config.domain;
   }
   plugin::Checkpoint checkpoint;
   int steps = 0;
-  plugin::Step step = plugin::Prepare(self, *claim, checkpoint, observed);
-  for (; step.what != plugin::Do::kAnswer; ++steps) {
+  const auto next = [&] {
+    return plugin::Prepare(self, claim->uid, &*claim, checkpoint, observed);
+  };
+  plugin::ClaimStep step = next();
+  for (; !std::holds_alternative<plugin::AnswerKubelet>(step); ++steps) {
     CHECK(steps < 5);
-    if (step.what == plugin::Do::kWriteSpec) {
+    if (const auto* write = std::get_if<plugin::WriteSpec>(&step)) {
       CHECK(claim->ns ==
             (claim->wanted->name.type == plugin::DeviceType::kDaemon ? "driver" : "train"));
-      for (const cdi::Mount& mount : step.spec.devices.at(0).edits.mounts) {
+      for (const cdi::Mount& mount : write->spec.devices.at(0).edits.mounts) {
         CHECK(mount.host_path == "/p/domains/" + claim->wanted->config.domain);
       }
-      CHECK(cdi::Parse(cdi::Render(step.spec), "f").has_value());
+      CHECK(cdi::Parse(cdi::Render(write->spec), "f").has_value());
       observed.has_spec = true;
-      observed.spec = step.spec;
+      observed.spec = write->spec;
     } else {
-      CHECK(step.what == plugin::Do::kNoteStarted || step.what == plugin::Do::kNoteCompleted);
+      const auto* completed = std::get_if<plugin::CheckpointCompleted>(&step);
+      CHECK(completed != nullptr || std::holds_alternative<plugin::CheckpointStarted>(step));
       auto& entry = checkpoint.claims[claim->uid];
-      entry.state = step.what == plugin::Do::kNoteStarted ? plugin::ClaimState::kStarted
-                                                          : plugin::ClaimState::kCompleted;
+      entry.state =
+          completed != nullptr ? plugin::ClaimState::kCompleted : plugin::ClaimState::kStarted;
       entry.status = claim->status;
-      entry.groups = step.groups;
+      if (completed != nullptr) entry.groups = completed->groups;
     }
-    step = plugin::Prepare(self, *claim, checkpoint, observed);
+    step = next();
   }
-  CHECK(step.error.empty() != checkpoint.claims.empty());
-  if (step.error.empty()) CheckWrittenAgain(checkpoint);
+  const auto& answer = std::get<plugin::AnswerKubelet>(step);
+  CHECK(answer.error.empty() != checkpoint.claims.empty());
+  if (answer.error.empty()) CheckWrittenAgain(checkpoint);
 }
 
 // A CDI spec:

@@ -3,32 +3,36 @@
 #include <algorithm>
 #include <utility>
 
+#include "node/plugin/rules/claim_devices.h"
+
 namespace simulation {
 
 namespace {
 
 using plugin::Checkpoint;
-using plugin::Claim;
 using plugin::ClaimState;
+using plugin::ClaimToPrepare;
 using plugin::DeviceType;
-using plugin::Litter;
-using plugin::Observed;
-using plugin::Self;
+using plugin::NodeIdentity;
+using plugin::NodeObservation;
+using plugin::NodeResidue;
 
 // The product's rule over what `change` makes of what it is given.
 template <typename Change>
 PluginRules PreparingWith(Change change) {
-  return {
-      .prepare = [change](const Self& self, Claim claim, Checkpoint checkpoint, Observed observed) {
-        change(self, claim, checkpoint, observed);
-        return plugin::Prepare(self, claim, checkpoint, observed);
-      }};
+  return {.prepare = [change](const NodeIdentity& self, const std::string& uid,
+                              const ClaimToPrepare* read, Checkpoint checkpoint,
+                              NodeObservation observed) {
+    ClaimToPrepare claim = *read;
+    change(self, claim, checkpoint, observed);
+    return plugin::Prepare(self, uid, &claim, checkpoint, observed);
+  }};
 }
 
 template <typename Change>
 PluginRules UnpreparingWith(Change change) {
-  return {.unprepare = [change](const Self& self, const std::string& uid,
-                                const Checkpoint& checkpoint, Observed observed) {
+  return {.unprepare = [change](const NodeIdentity& self, const std::string& uid,
+                                const Checkpoint& checkpoint, NodeObservation observed) {
     change(observed);
     return plugin::Unprepare(self, uid, checkpoint, observed);
   }};
@@ -36,15 +40,16 @@ PluginRules UnpreparingWith(Change change) {
 
 template <typename Change>
 PluginRules TidyingWith(Change change) {
-  return {.upkeep = [change](const Self& self, const Checkpoint& checkpoint, Litter litter) {
-    change(litter);
-    return plugin::FindUpkeep(self, checkpoint, litter);
+  return {.find_garbage = [change](const NodeIdentity& self, const Checkpoint& checkpoint,
+                                   NodeResidue residue) {
+    change(residue);
+    return plugin::FindGarbage(self, checkpoint, residue);
   }};
 }
 
 PluginRules NotWaitingForTheDaemon() {
-  return PreparingWith(
-      [](const Self&, Claim&, Checkpoint&, Observed& observed) { observed.is_ready = true; });
+  return PreparingWith([](const NodeIdentity&, ClaimToPrepare&, Checkpoint&,
+                          NodeObservation& observed) { observed.is_ready = true; });
 }
 
 PluginRules OverlookingABoot() {
@@ -58,73 +63,82 @@ PluginRules OverlookingABoot() {
 
 // Whoever asks for it.
 PluginRules GivingAway(DeviceType type) {
-  return PreparingWith([type](const Self& self, Claim& claim, Checkpoint&, Observed& observed) {
+  return PreparingWith([type](const NodeIdentity& self, ClaimToPrepare& claim, Checkpoint&,
+                              NodeObservation& observed) {
     if (!claim.wanted || claim.wanted->name.type != type || !observed.domain) return;
     claim.ns = type == DeviceType::kDaemon ? self.driver_namespace : observed.domain->ns;
   });
 }
 
 PluginRules LeavingTheSpec() {
-  return UnpreparingWith([](Observed& observed) { observed.has_spec = false; });
+  return UnpreparingWith([](NodeObservation& observed) { observed.has_spec = false; });
 }
 
 PluginRules LeavingTheLabel() {
-  return UnpreparingWith([](Observed& observed) { observed.node_domain.clear(); });
+  return UnpreparingWith([](NodeObservation& observed) { observed.node_domain.clear(); });
 }
 
 PluginRules LeavingALabelThatNobodyNeeds() {
-  return TidyingWith([](Litter& litter) { litter.node_domain.clear(); });
+  return TidyingWith([](NodeResidue& residue) { residue.node_domain.clear(); });
 }
 
 PluginRules LeavingFolders() {
-  return TidyingWith([](Litter& litter) { litter.folders.clear(); });
+  return TidyingWith([](NodeResidue& residue) { residue.folders.clear(); });
 }
 
 PluginRules TidyingWithoutALook() {
-  return TidyingWith(
-      [](Litter& litter) { litter.domains_gone = {litter.folders.begin(), litter.folders.end()}; });
+  return TidyingWith([](NodeResidue& residue) {
+    residue.domains_gone = {residue.folders.begin(), residue.folders.end()};
+  });
 }
 
 PluginRules OverlookingTheHolder() {
-  return PreparingWith([](const Self&, Claim& claim, Checkpoint& checkpoint, Observed&) {
-    std::erase_if(checkpoint.claims, [&](const auto& item) { return item.first != claim.uid; });
-  });
+  return PreparingWith(
+      [](const NodeIdentity&, ClaimToPrepare& claim, Checkpoint& checkpoint, NodeObservation&) {
+        std::erase_if(checkpoint.claims, [&](const auto& item) { return item.first != claim.uid; });
+      });
 }
 
 PluginRules TakingATornCheckpointForNone() {
-  return {.rebuild = [](const Self&, const std::string& boot_id, const std::vector<Claim>&,
-                        const Litter&) { return Checkpoint{.boot_id = boot_id}; }};
+  return {.rebuild = [](const NodeIdentity&, const std::string& boot_id,
+                        const std::vector<ClaimToPrepare>&,
+                        const NodeResidue&) { return Checkpoint{.boot_id = boot_id}; }};
 }
 
 PluginRules RefusingWhatWasEverAborted() {
-  return PreparingWith([](const Self&, Claim& claim, Checkpoint& checkpoint, Observed&) {
-    const auto it = checkpoint.claims.find(claim.uid);
-    if (it == checkpoint.claims.end() || it->second.state != ClaimState::kAborted) return;
-    it->second.status = claim.status;
-  });
+  return PreparingWith(
+      [](const NodeIdentity&, ClaimToPrepare& claim, Checkpoint& checkpoint, NodeObservation&) {
+        const auto it = checkpoint.claims.find(claim.uid);
+        if (it == checkpoint.claims.end() || it->second.state != ClaimState::kAborted) return;
+        it->second.status = claim.status;
+      });
 }
 
 // As if the process that noted it were still at it.
 PluginRules LeavingALabelledNodeToOthers() {
-  return {.prepare = [](const Self& self, const Claim& claim, const Checkpoint& checkpoint,
-                        const Observed& observed) {
-    plugin::Step step = plugin::Prepare(self, claim, checkpoint, observed);
-    const bool is_first = step.what == plugin::Do::kNoteStarted;
-    if (is_first && !observed.node_domain.empty())
-      return plugin::Step{.what = plugin::Do::kAnswer, .error = "somebody prepares it"};
+  return {.prepare = [](const NodeIdentity& self, const std::string& uid,
+                        const ClaimToPrepare* claim, const Checkpoint& checkpoint,
+                        const NodeObservation& observed) {
+    plugin::ClaimStep step = plugin::Prepare(self, uid, claim, checkpoint, observed);
+    const bool is_first = std::holds_alternative<plugin::CheckpointStarted>(step);
+    if (is_first && !observed.node_domain.empty()) {
+      step = plugin::AnswerKubelet{.error = "somebody prepares it"};
+    }
     return step;
   }};
 }
 
 // Before it can be resolved.
 PluginRules AnsweringBeforeTheSpecIsWritten() {
-  return {.prepare = [](const Self& self, const Claim& claim, const Checkpoint& checkpoint,
-                        const Observed& observed) {
-    plugin::Step step = plugin::Prepare(self, claim, checkpoint, observed);
-    if (step.what != plugin::Do::kWriteSpec || !claim.wanted || !observed.domain) return step;
-    return plugin::Step{
-        .what = plugin::Do::kAnswer,
-        .groups = {plugin::PlanOf(self, claim.uid, *claim.wanted, *observed.domain).group}};
+  return {.prepare = [](const NodeIdentity& self, const std::string& uid,
+                        const ClaimToPrepare* claim, const Checkpoint& checkpoint,
+                        const NodeObservation& observed) {
+    plugin::ClaimStep step = plugin::Prepare(self, uid, claim, checkpoint, observed);
+    const bool writes = std::holds_alternative<plugin::WriteSpec>(step);
+    if (!writes || !claim->wanted || !observed.domain) return step;
+    step = plugin::AnswerKubelet{
+        {plugin::ClaimDevicesOf(self, uid, *claim->wanted, *observed.domain).group}};
+    return step;
   }};
 }
 

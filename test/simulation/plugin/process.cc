@@ -32,7 +32,12 @@ constexpr int kNobodysTicket = -1;
 
 const kube::ListOptions kEverything;
 
-kube::ReflectorOptions Cliques(const plugin::Self& self) {
+template <typename... Arms>
+struct Overload : Arms... {
+  using Arms::operator()...;
+};
+
+kube::ReflectorOptions Cliques(const plugin::NodeIdentity& self) {
   return {.resource = api::kComputeDomainCliques, .ns = self.driver_namespace};
 }
 
@@ -111,7 +116,7 @@ bool Plugin::Step() {
       return true;
     }
   }
-  return StepUpkeep();
+  return StepGarbage();
 }
 
 bool Plugin::StepWatches() {
@@ -185,7 +190,7 @@ bool Plugin::StepStart() {
       start_again_ = now;
       return true;
     }
-    checkpoint = options_.rules.rebuild(options_.self, disk_.boot_id, *claims_, FindLitter());
+    checkpoint = options_.rules.rebuild(options_.self, disk_.boot_id, *claims_, FindResidue());
   }
   started_ = Note(std::move(checkpoint)).has_value();
   node_.reset();
@@ -244,23 +249,25 @@ bool Plugin::StepCall(Call& call) {
     }
     return true;
   }
-  const plugin::Observed observed = See(call);
-  Do(call, call.verb == Verb::kPrepare
-               ? options_.rules.prepare(options_.self, *call.claim, checkpoint_, observed)
-               : options_.rules.unprepare(options_.self, call.uid, checkpoint_, observed));
+  const plugin::NodeObservation observed = See(call);
+  Do(call,
+     call.verb == Verb::kPrepare
+         ? options_.rules.prepare(options_.self, call.uid, &*call.claim, checkpoint_, observed)
+         : options_.rules.unprepare(options_.self, call.uid, checkpoint_, observed));
   return true;
 }
 
-std::optional<plugin::Domain> Plugin::FindDomain(const std::string& uid) const {
+std::optional<plugin::DomainIdentity> Plugin::FindDomain(const std::string& uid) const {
   for (const auto& domain : domains_.List()) {
     if (domain->meta.uid != uid) continue;
-    return plugin::Domain{.uid = uid, .name = domain->meta.key.name, .ns = domain->meta.key.ns};
+    return plugin::DomainIdentity{
+        .uid = uid, .name = domain->meta.key.name, .ns = domain->meta.key.ns};
   }
   return {};
 }
 
 bool Plugin::IsReady(const std::string& domain) const {
-  const plugin::Self& self = options_.self;
+  const plugin::NodeIdentity& self = options_.self;
   const auto clique = cliques_.Get(
       {.ns = self.driver_namespace, .name = simulation::CliqueName(domain, self.clique)});
   if (clique && IsReadyIn(clique->daemons, self.node)) return true;
@@ -270,11 +277,11 @@ bool Plugin::IsReady(const std::string& domain) const {
   });
 }
 
-plugin::Observed Plugin::See(const Call& call) const {
-  plugin::Observed observed = {.node_read = node_.has_value(),
-                               .node_domain = node_ ? node_->domain : "",
-                               .since = call.since,
-                               .now = clock_.Now()};
+plugin::NodeObservation Plugin::See(const Call& call) const {
+  plugin::NodeObservation observed = {.node_read = node_.has_value(),
+                                      .node_domain = node_ ? node_->domain : "",
+                                      .since = call.since,
+                                      .now = clock_.Now()};
   if (const auto spec = disk_.specs.find(call.uid); spec != disk_.specs.end()) {
     observed.has_spec = true;
     if (auto parsed = cdi::Parse(spec->second, call.uid)) observed.spec = *std::move(parsed);
@@ -291,10 +298,12 @@ plugin::Observed Plugin::See(const Call& call) const {
   return observed;
 }
 
-void Plugin::Do(Call& call, const plugin::Step& step) {
-  if (step.what == plugin::Do::kAnswer) return Answer(call, step);
+void Plugin::Do(Call& call, const plugin::ClaimStep& step) {
+  if (const auto* answer = std::get_if<plugin::AnswerKubelet>(&step)) return Answer(call, *answer);
   const auto now = clock_.Now();
-  if (step.what == plugin::Do::kWait) return Sleep(call, std::min(step.until, now + kLookAgain));
+  if (const auto* wait = std::get_if<plugin::WaitForChange>(&step)) {
+    return Sleep(call, std::min(wait->until, now + kLookAgain));
+  }
   const auto done = Try(call, step);
   if (done) return;
   if (now >= call.since + plugin::kAnswerAfter)
@@ -323,49 +332,60 @@ Result<void> Plugin::Label(const std::string& domain) {
   return {};
 }
 
-Result<void> Plugin::Try(Call& call, const plugin::Step& step) {
-  plugin::Checkpoint next = checkpoint_;
-  switch (step.what) {
-    case plugin::Do::kNoteStarted:
-      next.claims[call.uid] = {
-          .status = call.claim->status, .name = call.claim->name, .ns = call.claim->ns};
-      return Note(std::move(next));
-    case plugin::Do::kNoteCompleted:
-      next.claims[call.uid].state = ClaimState::kCompleted;
-      next.claims[call.uid].groups = step.groups;
-      return Note(std::move(next));
-    case plugin::Do::kNoteAborted:
-      next.claims[call.uid].state = ClaimState::kAborted;
-      next.claims[call.uid].groups.clear();
-      next.claims[call.uid].aborted_at = base::FormatSeconds(clock_.Wall());
-      return Note(std::move(next));
-    case plugin::Do::kForget:
-      next.claims.erase(call.uid);
-      return Note(std::move(next));
-    case plugin::Do::kLabelNode:
-      return Label(step.domain);
-    case plugin::Do::kUnlabelNode:
-      return Label("");
-    case plugin::Do::kMakeFolder:
-      return edit_({.what = DiskEdit::What::kMakeFolder, .name = step.domain});
-    case plugin::Do::kWriteSpec:
-      return edit_(
-          {.what = DiskEdit::What::kWriteSpec, .name = call.uid, .text = cdi::Render(step.spec)});
-    case plugin::Do::kRemoveSpec:
-      return edit_({.what = DiskEdit::What::kRemoveSpec, .name = call.uid});
-    case plugin::Do::kWait:
-    case plugin::Do::kAnswer:
-      break;
-  }
-  return {};
+Result<void> Plugin::Try(Call& call, const plugin::ClaimStep& step) {
+  const auto note = [&](const auto& change) {
+    plugin::Checkpoint next = checkpoint_;
+    change(next.claims);
+    return Note(std::move(next));
+  };
+  return std::visit(
+      Overload{
+          [&](const plugin::CheckpointStarted&) {
+            return note([&](auto& claims) {
+              claims[call.uid] = {
+                  .status = call.claim->status, .name = call.claim->name, .ns = call.claim->ns};
+            });
+          },
+          [&](const plugin::CheckpointCompleted& completed) {
+            return note([&](auto& claims) {
+              claims[call.uid].state = ClaimState::kCompleted;
+              claims[call.uid].groups = completed.groups;
+            });
+          },
+          [&](const plugin::CheckpointAborted&) {
+            return note([&](auto& claims) {
+              claims[call.uid].state = ClaimState::kAborted;
+              claims[call.uid].groups.clear();
+              claims[call.uid].aborted_at = base::FormatSeconds(clock_.Wall());
+            });
+          },
+          [&](const plugin::RemoveFromCheckpoint&) {
+            return note([&](auto& claims) { claims.erase(call.uid); });
+          },
+          [&](const plugin::LabelNode& label) { return Label(label.domain); },
+          [&](const plugin::UnlabelNode&) { return Label(""); },
+          [&](const plugin::CreateDomainFolder& create) {
+            return edit_({.what = DiskEdit::What::kMakeFolder, .name = create.domain});
+          },
+          [&](const plugin::WriteSpec& write) {
+            return edit_({.what = DiskEdit::What::kWriteSpec,
+                          .name = call.uid,
+                          .text = cdi::Render(write.spec)});
+          },
+          [&](const plugin::RemoveSpec&) {
+            return edit_({.what = DiskEdit::What::kRemoveSpec, .name = call.uid});
+          },
+          [](const auto&) { return Result<void>(); },
+      },
+      step);
 }
 
-void Plugin::Answer(Call& call, const plugin::Step& step) {
+void Plugin::Answer(Call& call, const plugin::AnswerKubelet& told) {
   call.over = true;
   if (call.ticket == kNobodysTicket) return;
   PluginAnswer answer = {
-      .verb = call.verb, .ticket = call.ticket, .uid = call.uid, .error = step.error};
-  for (const plugin::PreparedGroup& group : step.groups) {
+      .verb = call.verb, .ticket = call.ticket, .uid = call.uid, .error = told.error};
+  for (const plugin::PreparedGroup& group : told.groups) {
     for (const plugin::PreparedDevice& device : group.devices) {
       answer.cdi_ids.insert(answer.cdi_ids.end(), device.cdi_ids.begin(), device.cdi_ids.end());
     }
@@ -373,15 +393,15 @@ void Plugin::Answer(Call& call, const plugin::Step& step) {
   answers_.push_back(std::move(answer));
 }
 
-// ---- Upkeep
+// ---- Garbage collection
 
-plugin::Litter Plugin::FindLitter() const {
-  plugin::Litter litter = {.domains_gone = domains_gone_,
-                           .node_domain = node_ ? node_->domain : "",
-                           .now = clock_.Wall()};
-  for (const auto& [uid, spec] : disk_.specs) litter.specs.push_back(uid);
-  litter.folders = {disk_.folders.begin(), disk_.folders.end()};
-  return litter;
+plugin::NodeResidue Plugin::FindResidue() const {
+  plugin::NodeResidue residue = {.domains_gone = domains_gone_,
+                                 .node_domain = node_ ? node_->domain : "",
+                                 .now = clock_.Wall()};
+  for (const auto& [uid, spec] : disk_.specs) residue.specs.push_back(uid);
+  residue.folders = {disk_.folders.begin(), disk_.folders.end()};
+  return residue;
 }
 
 void Plugin::EndRound(bool failed) {
@@ -393,7 +413,7 @@ void Plugin::EndRound(bool failed) {
 
 // Each time at most one request or edit. What there is to do is found anew each time, since a call
 // may have noted something in between.
-bool Plugin::StepUpkeep() {
+bool Plugin::StepGarbage() {
   if (clock_.Now() < next_round_) return false;
   if (!listed_) {
     const auto domains = ListDomains();
@@ -411,28 +431,29 @@ bool Plugin::StepUpkeep() {
     if (!ReadNode()) EndRound(true);
     return true;
   }
-  const plugin::Upkeep upkeep = options_.rules.upkeep(options_.self, checkpoint_, FindLitter());
-  if (!DoUpkeep(upkeep)) EndRound(true);
+  const plugin::GarbagePlan garbage =
+      options_.rules.find_garbage(options_.self, checkpoint_, FindResidue());
+  if (!CollectGarbage(garbage)) EndRound(true);
   return true;
 }
 
 // The first thing of it. False: it failed.
-bool Plugin::DoUpkeep(const plugin::Upkeep& upkeep) {
-  if (!upkeep.remove_specs.empty()) {
-    return edit_({.what = DiskEdit::What::kRemoveSpec, .name = upkeep.remove_specs.front()})
+bool Plugin::CollectGarbage(const plugin::GarbagePlan& garbage) {
+  if (!garbage.remove_specs.empty()) {
+    return edit_({.what = DiskEdit::What::kRemoveSpec, .name = garbage.remove_specs.front()})
         .has_value();
   }
-  if (upkeep.unlabel) return Label("").has_value();
-  if (!upkeep.remove_folders.empty()) {
-    return edit_({.what = DiskEdit::What::kRemoveFolder, .name = upkeep.remove_folders.front()})
+  if (garbage.unlabel) return Label("").has_value();
+  if (!garbage.remove_folders.empty()) {
+    return edit_({.what = DiskEdit::What::kRemoveFolder, .name = garbage.remove_folders.front()})
         .has_value();
   }
-  if (!upkeep.forget.empty()) {
+  if (!garbage.forget.empty()) {
     plugin::Checkpoint next = checkpoint_;
-    for (const std::string& uid : upkeep.forget) next.claims.erase(uid);
+    for (const std::string& uid : garbage.forget) next.claims.erase(uid);
     return Note(std::move(next)).has_value();
   }
-  for (const std::string& uid : upkeep.look_up) {
+  for (const std::string& uid : garbage.look_up) {
     if (!looked_up_.insert(uid).second) continue;
     const auto& entry = checkpoint_.claims.at(uid);
     const kube::ObjectKey key = {.ns = entry.ns, .name = entry.name};

@@ -14,6 +14,7 @@
 
 #include "controller/api/types.h"
 #include "node/plugin/rules/garbage.h"
+#include "node/plugin/rules/prepare.h"
 #include "pkg/kube/cache/store.h"
 #include "test/simulation/cluster/process_parts.h"
 #include "test/simulation/cluster/watcher.h"
@@ -23,25 +24,27 @@ namespace simulation {
 
 // What a mutant changes.
 struct PluginRules {
-  std::function<plugin::Step(const plugin::Self&, const plugin::Claim&, const plugin::Checkpoint&,
-                             const plugin::Observed&)>
+  std::function<plugin::ClaimStep(const plugin::NodeIdentity&, const std::string&,
+                                  const plugin::ClaimToPrepare*, const plugin::Checkpoint&,
+                                  const plugin::NodeObservation&)>
       prepare = &plugin::Prepare;
-  std::function<plugin::Step(const plugin::Self&, const std::string&, const plugin::Checkpoint&,
-                             const plugin::Observed&)>
+  std::function<plugin::ClaimStep(const plugin::NodeIdentity&, const std::string&,
+                                  const plugin::Checkpoint&, const plugin::NodeObservation&)>
       unprepare = &plugin::Unprepare;
-  std::function<plugin::Upkeep(const plugin::Self&, const plugin::Checkpoint&,
-                               const plugin::Litter&)>
-      upkeep = &plugin::FindUpkeep;
+  std::function<plugin::GarbagePlan(const plugin::NodeIdentity&, const plugin::Checkpoint&,
+                                    const plugin::NodeResidue&)>
+      find_garbage = &plugin::FindGarbage;
   std::function<plugin::Resumed(const std::optional<std::string>&, const std::string&)> resume =
       &plugin::Resume;
-  std::function<plugin::Checkpoint(const plugin::Self&, const std::string&,
-                                   const std::vector<plugin::Claim>&, const plugin::Litter&)>
+  std::function<plugin::Checkpoint(const plugin::NodeIdentity&, const std::string&,
+                                   const std::vector<plugin::ClaimToPrepare>&,
+                                   const plugin::NodeResidue&)>
       rebuild = &plugin::Rebuild;
 };
 
 struct PluginOptions {
   std::string client = {};
-  plugin::Self self = {};
+  plugin::NodeIdentity self = {};
   PluginRules rules = {};
   // What it sees of domains and cliques for its first while.
   Revision old_view = kNewest;
@@ -82,9 +85,9 @@ class Plugin {
     kube::Uid uid = {};
     int ticket = 0;
     plugin::TimePoint since = {};
-    std::optional<plugin::Claim> claim = {};
+    std::optional<plugin::ClaimToPrepare> claim = {};
     bool looked_for_domain = false;
-    std::optional<plugin::Domain> domain = {};  // By that.
+    std::optional<plugin::DomainIdentity> domain = {};  // By that.
     bool tried_node = false;
     std::optional<plugin::TimePoint> sleeps_until = {};
     std::size_t slept_at = 0;  // News by then.
@@ -100,21 +103,21 @@ class Plugin {
   bool StepWatches();
   bool StepStart();
   bool StepCall(Call& call);
-  bool StepUpkeep();
-  [[nodiscard]] bool DoUpkeep(const plugin::Upkeep& upkeep);
+  bool StepGarbage();
+  [[nodiscard]] bool CollectGarbage(const plugin::GarbagePlan& garbage);
   void EndRound(bool failed);
   [[nodiscard]] bool ReadClaim(Call& call);
   [[nodiscard]] bool ReadNode();
   [[nodiscard]] std::optional<std::vector<api::ComputeDomain>> ListDomains();
-  [[nodiscard]] plugin::Observed See(const Call& call) const;
-  [[nodiscard]] std::optional<plugin::Domain> FindDomain(const std::string& uid) const;
+  [[nodiscard]] plugin::NodeObservation See(const Call& call) const;
+  [[nodiscard]] std::optional<plugin::DomainIdentity> FindDomain(const std::string& uid) const;
   [[nodiscard]] bool IsReady(const std::string& domain) const;
-  [[nodiscard]] plugin::Litter FindLitter() const;
-  void Do(Call& call, const plugin::Step& step);
-  [[nodiscard]] base::Result<void> Try(Call& call, const plugin::Step& step);
+  [[nodiscard]] plugin::NodeResidue FindResidue() const;
+  void Do(Call& call, const plugin::ClaimStep& step);
+  [[nodiscard]] base::Result<void> Try(Call& call, const plugin::ClaimStep& step);
   [[nodiscard]] base::Result<void> Note(plugin::Checkpoint checkpoint);
   [[nodiscard]] base::Result<void> Label(const std::string& domain);
-  void Answer(Call& call, const plugin::Step& step);
+  void Answer(Call& call, const plugin::AnswerKubelet& told);
   void Sleep(Call& call, plugin::TimePoint until);
   [[nodiscard]] bool Sleeps(const Call& call) const;
 
@@ -135,7 +138,7 @@ class Plugin {
   std::size_t news_ = 0;
 
   std::optional<plugin::Resumed> resumed_;
-  std::optional<std::vector<plugin::Claim>> claims_;  // To rebuild by.
+  std::optional<std::vector<plugin::ClaimToPrepare>> claims_;  // To rebuild by.
   bool started_ = false;
   plugin::TimePoint start_again_ = {};
   plugin::Checkpoint checkpoint_;

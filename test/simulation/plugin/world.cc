@@ -50,7 +50,7 @@ Value ClaimStatus(const PluginWorld::Asks& asks, const std::string& domain) {
       {{"allocation", Value::Object({{"devices", devices}})}, {"reservedFor", Consumer(asks.pod)}});
 }
 
-plugin::Self SelfOf(const std::string& node, const std::string& clique) {
+plugin::NodeIdentity IdentityOf(const std::string& node, const std::string& clique) {
   const std::string capability = "/dev/nvidia-caps/nvidia-cap512";
   return {.node = node,
           .driver_namespace = std::string(kDriverNamespace),
@@ -254,7 +254,7 @@ void PluginWorld::StartPlugin(Node& node, bool after_crash) {
   node.plugin = std::make_unique<Plugin>(
       server_, node.disk,
       PluginOptions{.client = client,
-                    .self = SelfOf(node.name, clique_),
+                    .self = IdentityOf(node.name, clique_),
                     .rules = rules_,
                     .old_view = after_crash && plan_.stale ? began_ : kNewest,
                     .seed = static_cast<std::uint64_t>(++starts_)},

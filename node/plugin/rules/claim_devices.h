@@ -1,0 +1,21 @@
+// The devices that a claim is given. Pure.
+#pragma once
+
+#include <string>
+
+#include "node/cdi/spec.h"
+#include "node/plugin/rules/checkpoint.h"
+#include "node/plugin/rules/claim.h"
+#include "node/plugin/rules/identity.h"
+
+namespace plugin {
+
+struct ClaimDevices {
+  cdi::Spec spec = {};       // Of the claim. Without devices if there is nothing to inject.
+  PreparedGroup group = {};  // For the checkpoint and the kubelet.
+};
+// Returns what the claim with this UID is given. `domain` is the one that `wanted` names.
+[[nodiscard]] ClaimDevices ClaimDevicesOf(const NodeIdentity& self, const std::string& uid,
+                                          const Wanted& wanted, const DomainIdentity& domain);
+
+}  // namespace plugin
