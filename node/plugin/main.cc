@@ -18,8 +18,8 @@
 #include "node/plugin/preflight/proc_mounts.h"
 #include "node/plugin/settings.h"
 #include "pkg/base/environment.h"
-#include "pkg/base/mailbox.h"
 #include "pkg/base/system_clock.h"
+#include "pkg/base/task_queue.h"
 #include "pkg/base/version.h"
 #include "pkg/command_line/exit.h"
 #include "pkg/command_line/flags.h"
@@ -41,14 +41,14 @@ int Fail(const base::Error& error) {
 }
 
 int Run(const plugin::Settings& settings, const base::Clock& clock, base::Logger& logger) {
-  base::Mailbox mailbox;
+  base::TaskQueue tasks;
   std::atomic<bool> stopping = false;
   const std::jthread signals =
       command_line::HandleSignals({.ends = {SIGTERM, SIGINT, SIGHUP, SIGQUIT},
                                    .end =
                                        [&] {
                                          stopping = true;
-                                         mailbox.Wake();
+                                         tasks.Wake();
                                        }},
                                   logger);
   logger.Info("Starting", {{"version", std::string(base::Version())},
@@ -64,7 +64,7 @@ int Run(const plugin::Settings& settings, const base::Clock& clock, base::Logger
         return kube::LoadConfig(
             {.kubeconfig = settings.kubeconfig, .environment = base::GetEnv, .exec = &exec}, clock);
       }};
-  const auto ended = plugin::Run(context, mailbox, [&] { return stopping.load(); });
+  const auto ended = plugin::Run(context, tasks, [&] { return stopping.load(); });
   return ended ? 0 : Fail(ended.error());
 }
 

@@ -4,8 +4,6 @@
 #include <utility>
 
 #include "controller/api/names.h"
-#include "pkg/base/version.h"
-#include "pkg/kube/runtime/watch_loop.h"
 
 namespace plugin {
 
@@ -19,6 +17,8 @@ kube::ReflectorOptions SlicesOf(const std::string& node) {
 
 // Who may not watch cliques is told so once, and looks whether that is still so from time to time.
 constexpr std::chrono::minutes kRefusedFor(10);
+
+constexpr std::size_t kQueues = 4;  // Of ApiClient::Queue.
 
 SliceApi SliceApiOf(std::string_view version) {
   for (const SliceApi api : {SliceApi::kV1, SliceApi::kV1Beta2}) {
@@ -36,15 +36,10 @@ struct ApiClient::CliqueWatch {
         cliques(&api::DecodeClique, kube::kNoKeys, kube::OnAnyChange(link.on_change_),
                 link.logger_),
         reflector(kube::OneNamed(api::kComputeDomainCliques, key), cliques, random, link.logger_),
-        thread([this, &link](const std::stop_token& stop) {
-          kube::WatchLoop loop(link.config_.endpoint, *link.config_.credentials,
-                               base::UserAgent(kProgram), link.clock_);
-          loop.Add(reflector);
-          loop.Run(stop, [this, &link] {
-            if (reflector.HasSynced() && !has_read.exchange(true)) link.on_change_();
-            is_refused = reflector.problem().kind == kube::ReflectorProblem::Kind::kForbidden;
-          });
-        }) {}
+        thread(link.session_.Watch({&reflector}, [this, &link] {
+          if (reflector.HasSynced() && !has_read.exchange(true)) link.on_change_();
+          is_refused = reflector.problem().kind == kube::ReflectorProblem::Kind::kForbidden;
+        })) {}
 
   const kube::ObjectKey key;
   base::SystemRandom random;
@@ -57,8 +52,7 @@ struct ApiClient::CliqueWatch {
 
 ApiClient::ApiClient(kube::ClientConfig config, const std::string& node, const base::Clock& clock,
                      base::Logger& logger, std::function<void()> on_change)
-    : config_(std::move(config)),
-      node_name_(node),
+    : node_name_(node),
       clock_(clock),
       logger_(logger),
       on_change_(std::move(on_change)),
@@ -68,26 +62,11 @@ ApiClient::ApiClient(kube::ClientConfig config, const std::string& node, const b
       domain_reflector_({.resource = api::kComputeDomains}, domains_, random_, logger),
       node_reflector_(kube::OneNamed(kube::kNodes, {.name = node}), nodes_, random_, logger),
       slice_reflector_(SlicesOf(node), slices_, random_, logger),
-      gate_([] { return true; }, clock) {
-  for (RequestQueue& queue : queues_) {
-    queue.transport = std::make_unique<http::CurlTransport>(config_.endpoint, *config_.credentials,
-                                                            base::UserAgent(kProgram),
-                                                            http::OnExchange(), nullptr, &gate_);
-    queue.worker = std::make_unique<base::Worker>();
-  }
-  watch_ = std::jthread([this](const std::stop_token& stop) {
-    kube::WatchLoop loop(config_.endpoint, *config_.credentials, base::UserAgent(kProgram), clock_);
-    loop.Add(domain_reflector_);
-    loop.Add(node_reflector_);
-    loop.Add(slice_reflector_);
-    loop.Run(stop, [this] { OnTurn(); });
-  });
-}
+      session_(std::move(config), kProgram, clock, kQueues),
+      watch_(session_.Watch({&domain_reflector_, &node_reflector_, &slice_reflector_},
+                            [this] { OnTurn(); })) {}
 
-ApiClient::~ApiClient() {
-  gate_.Close(std::chrono::milliseconds(0));  // Who ends waits for nobody.
-  for (RequestQueue& queue : queues_) queue.worker.reset();
-}
+ApiClient::~ApiClient() = default;
 
 void ApiClient::OnTurn() {
   const SliceApi version = SliceApiOf(slice_reflector_.resource().version);
@@ -135,12 +114,6 @@ std::optional<bool> ApiClient::IsReadyIn(const kube::ObjectKey& key) const {
     if (member.node == node_name_) return member.ready;
   }
   return false;
-}
-
-void ApiClient::Enqueue(Queue queue, Job job) {
-  RequestQueue& requests = queues_.at(static_cast<std::size_t>(queue));
-  requests.worker->Do([job = std::move(job), &transport = *requests.transport](
-                          const std::stop_token& /*stop*/) { job(transport); });
 }
 
 }  // namespace plugin

@@ -1,7 +1,6 @@
 // A plugin's link to the API server: what it watches, and threads that ask and write.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -16,12 +15,10 @@
 #include "node/plugin/api/domain_cache.h"
 #include "pkg/base/log.h"
 #include "pkg/base/system_random.h"
-#include "pkg/base/worker.h"
-#include "pkg/http/curl_transport.h"
-#include "pkg/http/gate.h"
 #include "pkg/kube/cache/reflector.h"
 #include "pkg/kube/cache/store.h"
 #include "pkg/kube/client/config.h"
+#include "pkg/kube/runtime/api_session.h"
 
 namespace plugin {
 
@@ -36,8 +33,6 @@ class ApiClient {
   ~ApiClient();
   ApiClient(const ApiClient&) = delete;
   ApiClient& operator=(const ApiClient&) = delete;
-
-  [[nodiscard]] const kube::ClientConfig& config() const { return config_; }
 
   // What was read last. Thread-safe.
   [[nodiscard]] const DomainCache& domains() const { return domains_; }
@@ -55,22 +50,18 @@ class ApiClient {
   // Does a job on a thread of its kind, one after the other. By one thread. The job may block for
   // as long as a request takes; after the link none is begun.
   enum class Queue { kClaims, kReads, kNode, kSlices };
-  using Job = std::function<void(http::Transport& transport)>;
-  void Enqueue(Queue queue, Job job);
+  void Enqueue(Queue queue, kube::ApiSession::Task task) {
+    session_.Post(static_cast<std::size_t>(queue), std::move(task));
+  }
 
  private:
   struct SliceMeta {
     kube::ObjectMeta meta = {};
   };
   struct CliqueWatch;
-  struct RequestQueue {
-    std::unique_ptr<http::CurlTransport> transport;
-    std::unique_ptr<base::Worker> worker;
-  };
   [[nodiscard]] static base::Result<SliceMeta> DecodeSliceMeta(json::View object);
   void OnTurn();
 
-  kube::ClientConfig config_;
   const std::string node_name_;
   const base::Clock& clock_;
   base::Logger& logger_;
@@ -84,10 +75,9 @@ class ApiClient {
   kube::Reflector slice_reflector_;
   std::atomic<bool> slices_read_ = false;
   std::atomic<SliceApi> dra_version_ = SliceApi::kV1;
-  http::Gate gate_;
   base::Clock::TimePoint watch_again_ = {};  // A clique.
   // Last: they use the others.
-  std::array<RequestQueue, 4> queues_;
+  kube::ApiSession session_;
   std::unique_ptr<CliqueWatch> clique_;
   std::jthread watch_;
 };

@@ -15,9 +15,8 @@ namespace {
 using base::Result;
 
 constexpr std::chrono::milliseconds kLockPause{20};
-constexpr std::chrono::milliseconds kPauseFirst{100};
-constexpr std::chrono::milliseconds kPauseMost{2'000};
-constexpr int kDoublingsMax = 5;
+constexpr base::BackoffPolicy kBackoff = {.first = std::chrono::milliseconds(100),
+                                          .most = std::chrono::seconds(2)};
 // More than the rule ever returns in a row.
 constexpr int kStepsMax = 32;
 
@@ -200,7 +199,7 @@ void ClaimQueue::FetchClaimOf(ClaimRequest& request) {
   state_.api_client->Enqueue(ApiClient::Queue::kClaims, [this, &request, version,
                                                          key](http::Transport& transport) {
     auto claim = ReadClaim(transport, version, key, request.name.uid);
-    state_.mailbox.Post([this, &request, claim = std::move(claim)] {
+    state_.tasks.Post([this, &request, claim = std::move(claim)] {
       request.asking = false;
       if (claim) {
         request.claim = *claim;
@@ -223,7 +222,7 @@ void ClaimQueue::FetchDomain(ClaimRequest& request, const std::string& domain) {
       ApiClient::Queue::kReads,
       [this, &request, domain, ns = request.name.ns](http::Transport& transport) {
         const auto found = ReadDomains(transport, ns);
-        state_.mailbox.Post([&request, domain, found] {
+        state_.tasks.Post([&request, domain, found] {
           request.asking = false;
           request.domain_gone = found && !found->contains(domain);
         });
@@ -282,7 +281,7 @@ void ClaimQueue::ChangeLabel(ClaimRequest& request, LabelChange change) {
     request.asking = false;
     if (changed) {
       request.failed.clear();
-      request.failures = 0;
+      request.backoff.Reset();
     } else {
       Fail(request, changed.error());
     }
@@ -291,8 +290,7 @@ void ClaimQueue::ChangeLabel(ClaimRequest& request, LabelChange change) {
 
 void ClaimQueue::Fail(ClaimRequest& request, const base::Error& error) {
   const std::string before = std::exchange(request.failed, json::OneLine(error.message, 1000));
-  const auto pause = kPauseFirst * (1 << std::min(request.failures++, kDoublingsMax));
-  request.next = state_.clock.Now() + std::min(pause, kPauseMost);
+  request.next = state_.clock.Now() + request.backoff.Next(kBackoff);
   // The kubelet is told at the deadline.
   state_.logger.Log(
       before == request.failed ? base::LogLevel::kDebug : base::LogLevel::kInfo,

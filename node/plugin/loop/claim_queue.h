@@ -11,6 +11,7 @@
 #include "node/kubelet/claims.h"
 #include "node/plugin/loop/domain_readiness.h"
 #include "node/plugin/loop/plugin_state.h"
+#include "pkg/base/backoff.h"
 
 namespace plugin {
 
@@ -44,7 +45,7 @@ class ClaimQueue {
     std::optional<ClaimToPrepare> claim = {};  // Empty until it is read.
     bool asking = false;  // A request to the API server is in flight; nothing happens meanwhile.
     std::string failed = {};  // The last error. Empty if there is none.
-    int failures = 0;
+    base::Backoff backoff = {};
     TimePoint next = {};  // Earliest time of the next step.
     bool domain_asked = false;
     bool domain_gone = false;

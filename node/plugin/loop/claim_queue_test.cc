@@ -41,7 +41,7 @@ class ClaimQueueTest : public testing::Test {
     queue_.reset();
     readiness_.reset();
     state_.reset();
-    state_.emplace(settings_, clock_, log_, mailbox_, metrics_, "boot");
+    state_.emplace(settings_, clock_, log_, tasks_, metrics_, "boot");
     state_->self = {.node = "node-a", .folder = settings_.Folder()};
     state_->host_trouble = "the fabric still forms";
     readiness_.emplace(*state_);
@@ -80,7 +80,7 @@ class ClaimQueueTest : public testing::Test {
   Settings settings_ = {};
   base::ManualClock clock_;
   kube::RecordingLogger log_;
-  base::Mailbox mailbox_;
+  base::TaskQueue tasks_;
   Metrics metrics_{"node-a"};
   std::optional<PluginState> state_;
   std::optional<DomainReadiness> readiness_;

@@ -11,8 +11,8 @@ namespace {
 
 // For the watch to have read it.
 constexpr std::chrono::milliseconds kWatchTime{300};
-constexpr std::chrono::milliseconds kPauseFirst{250};
-constexpr std::chrono::milliseconds kPauseMost{2'000};
+constexpr base::BackoffPolicy kBackoff = {.first = std::chrono::milliseconds(250),
+                                          .most = std::chrono::seconds(2)};
 constexpr std::chrono::milliseconds kHostPause{1'000};
 constexpr std::chrono::seconds kHostTime{5};
 constexpr std::size_t kHostWordsMax = 4096;
@@ -39,7 +39,7 @@ void DomainReadiness::Fetch(const std::string& domain) {
   if (domain_ != domain) {
     domain_ = domain;
     since_ = state_.clock.Now();
-    pause_ = kPauseFirst;
+    backoff_.Reset();
     poll_next_ = {};
     polled_ = false;
   }
@@ -59,13 +59,13 @@ kube::ObjectKey DomainReadiness::CliqueKey(const std::string& domain) const {
 }
 
 bool DomainReadiness::IsOld() const {
-  return !polling_ && state_.clock.Now() >= poll_next_ + kPauseMost;
+  return !polling_ && state_.clock.Now() >= poll_next_ + kBackoff.most;
 }
 
 void DomainReadiness::ForgetOld() {
   if (!IsOld()) return;
   polled_ = false;
-  pause_ = kPauseFirst;
+  backoff_.Reset();
 }
 
 // NVIDIA's roles let a plugin read cliques and not watch them.
@@ -77,11 +77,10 @@ void DomainReadiness::PollClique(const std::string& domain) {
     state_.api_client->Enqueue(ApiClient::Queue::kReads, [this, key = CliqueKey(domain),
                                                           domain](http::Transport& transport) {
       const auto is_ready = ReadIsReady(transport, key, state_.settings.node);
-      state_.mailbox.Post([this, domain, is_ready] {
+      state_.tasks.Post([this, domain, is_ready] {
         polling_ = false;
         if (domain == domain_) polled_ = is_ready.value_or(false);
-        poll_next_ = state_.clock.Now() + pause_;
-        pause_ = std::min(pause_ * 2, kPauseMost);
+        poll_next_ = state_.clock.Now() + backoff_.Next(kBackoff);
       });
     });
   } else if (!polling_) {
@@ -93,7 +92,7 @@ void DomainReadiness::PollHost() {
   ForgetOld();
   if (!polling_ && state_.clock.Now() >= poll_next_) {
     polling_ = true;
-    imex_poller_.Do([this](const std::stop_token& stop) {
+    imex_poller_.Post([this](const std::stop_token& stop) {
       const base::Program program = {.path = "/usr/sbin/chroot",
                                      .arguments = {state_.settings.driver_root, "nvidia-imex-ctl",
                                                    "-q", "--u=" + state_.settings.imex_socket},
@@ -102,7 +101,7 @@ void DomainReadiness::PollHost() {
           program, {.time = kHostTime, .output_bytes_max = kHostWordsMax}, state_.clock, stop);
       const bool is_ready = end && end->how == base::ProgramEnd::How::kExited && end->status == 0 &&
                             Trimmed(end->output) == "READY";
-      state_.mailbox.Post([this, is_ready] {
+      state_.tasks.Post([this, is_ready] {
         polling_ = false;
         polled_ = is_ready;
         poll_next_ = state_.clock.Now() + kHostPause;

@@ -5,7 +5,8 @@
 #include <string>
 
 #include "node/plugin/loop/plugin_state.h"
-#include "pkg/base/worker.h"
+#include "pkg/base/backoff.h"
+#include "pkg/base/serial_executor.h"
 
 namespace plugin {
 
@@ -38,10 +39,10 @@ class DomainReadiness {
   TimePoint look_again_ = TimePoint::max();
   // Polling of a clique that may not be watched, or of the host's IMEX.
   TimePoint poll_next_ = {};
-  std::chrono::milliseconds pause_{0};
+  base::Backoff backoff_;
   bool polling_ = false;
-  bool polled_ = false;       // The last answer.
-  base::Worker imex_poller_;  // Of the host's IMEX.
+  bool polled_ = false;               // The last answer.
+  base::SerialExecutor imex_poller_;  // Of the host's IMEX.
 };
 
 }  // namespace plugin

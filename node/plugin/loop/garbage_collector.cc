@@ -80,7 +80,7 @@ void GarbageCollector::AskForDomains(std::vector<std::string> folders) {
   state_.api_client->Enqueue(ApiClient::Queue::kReads,
                              [this, folders = std::move(folders)](http::Transport& transport) {
                                auto found = ReadDomains(transport, "");
-                               state_.mailbox.Post([this, folders, found = std::move(found)] {
+                               state_.tasks.Post([this, folders, found = std::move(found)] {
                                  asking_ = false;
                                  if (!found) return TryLater(found.error());
                                  std::set<std::string> gone;
@@ -140,7 +140,7 @@ void GarbageCollector::LookUpClaim(const std::string& uid) {
         const auto found =
             ReadClaim(transport, version, {.ns = claim.ns, .name = claim.name}, claim.uid);
         if (found || found.error().code != base::ErrorCode::kNotFound) return;
-        state_.mailbox.Post([this, claim] { take_back_(claim); });
+        state_.tasks.Post([this, claim] { take_back_(claim); });
       });
 }
 
@@ -149,7 +149,7 @@ void GarbageCollector::Rebuild() {
   const std::string version(NameOf(state_.api_client->dra_version()));
   state_.api_client->Enqueue(ApiClient::Queue::kReads, [this, version](http::Transport& transport) {
     auto claims = ReadClaimsOf(transport, version, state_.settings.node);
-    state_.mailbox.Post([this, claims = std::move(claims)] {
+    state_.tasks.Post([this, claims = std::move(claims)] {
       asking_ = false;
       if (!claims) return TryLater(claims.error());
       const auto residue = FindResidue();

@@ -38,12 +38,12 @@ class GarbageCollectorTest : public testing::Test {
     settings_.cdi_folder = folder_ + "/cdi";
     fs::create_directories(FolderOf(kStray));
     fs::create_directories(settings_.cdi_folder);
-    state_.emplace(settings_, clock_, log_, mailbox_, metrics_, "boot");
+    state_.emplace(settings_, clock_, log_, tasks_, metrics_, "boot");
     state_->self = {.node = "node-a", .folder = settings_.Folder()};
     kube::ClientConfig config = {.endpoint = {.url = server_.url()},
                                  .credentials = std::make_unique<http::testing::FakeCredentials>()};
     state_->api_client = std::make_unique<ApiClient>(std::move(config), settings_.node, clock_,
-                                                     log_, [this] { mailbox_.Wake(); });
+                                                     log_, [this] { tasks_.Wake(); });
   }
   ~GarbageCollectorTest() override {
     state_->api_client.reset();
@@ -83,7 +83,7 @@ class GarbageCollectorTest : public testing::Test {
   Settings settings_ = {};
   base::SystemClock clock_;
   kube::NoLog log_;
-  base::Mailbox mailbox_;
+  base::TaskQueue tasks_;
   Metrics metrics_{"node-a"};
   std::atomic<int> lists_ = 0;
   RawServer server_{[this](RawServer::Connection& connection) { Serve(connection); }};
@@ -98,7 +98,7 @@ TEST_F(GarbageCollectorTest, B31_AFolderThatCameAfterTheDomainsWereAskedForStays
     const auto until = garbage_collector.Turn();
     const auto most =
         std::min<std::chrono::nanoseconds>(until - clock_.Now(), deadline - clock_.Now());
-    for (const auto& letter : mailbox_.Wait(most)) letter();
+    for (const auto& task : tasks_.Wait(most)) task();
   }
   EXPECT_FALSE(Has(kStray)) << "its domain is not in the list";
   EXPECT_TRUE(Has(kFresh));

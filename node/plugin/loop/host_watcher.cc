@@ -51,9 +51,9 @@ void HostWatcher::Turn() {
     hook_ = copied.value_or("");
   }
   reading_ = true;
-  reader_.Do([this, &settings, hook = *hook_](const std::stop_token& /*stop*/) {
+  reader_.Post([this, &settings, hook = *hook_](const std::stop_token& /*stop*/) {
     auto read = ReadAll(settings, hook);
-    state_.mailbox.Post([this, read = std::move(read)] {
+    state_.tasks.Post([this, read = std::move(read)] {
       reading_ = false;
       Take(read);
     });

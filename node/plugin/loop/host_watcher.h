@@ -6,7 +6,7 @@
 #include <string>
 
 #include "node/plugin/loop/plugin_state.h"
-#include "pkg/base/worker.h"
+#include "pkg/base/serial_executor.h"
 
 namespace plugin {
 
@@ -32,7 +32,7 @@ class HostWatcher {
   bool reading_ = false;
   std::optional<std::string> hook_ = {};  // On the host; empty: there is none.
   std::string said_ = {};
-  base::Worker reader_;  // Last: it uses the others.
+  base::SerialExecutor reader_;  // Last: it uses the others.
 };
 
 }  // namespace plugin

@@ -22,7 +22,7 @@ void PluginState::ChangeNodeLabel(LabelChange change,
       ApiClient::Queue::kNode, [this, change = std::move(change), seen = *node,
                                 done = std::move(done)](http::Transport& transport) {
         auto changed = ChangeLabel(transport, settings.node, seen, change);
-        mailbox.Post([this, changed = std::move(changed), done] {
+        tasks.Post([this, changed = std::move(changed), done] {
           node_writing = false;
           if (changed) node = *changed;
           done(changed ? Result<void>() : Result<void>(tl::unexpected(changed.error())));

@@ -14,17 +14,17 @@
 #include "node/plugin/settings.h"
 #include "pkg/base/clock.h"
 #include "pkg/base/log.h"
-#include "pkg/base/mailbox.h"
+#include "pkg/base/task_queue.h"
 
 namespace plugin {
 
 struct PluginState {
   PluginState(const Settings& which, const base::Clock& time, base::Logger& log,
-              base::Mailbox& letters, Metrics& counts, std::string boot)
+              base::TaskQueue& its_tasks, Metrics& counts, std::string boot)
       : settings(which),
         clock(time),
         logger(log),
-        mailbox(letters),
+        tasks(its_tasks),
         metrics(counts),
         boot_id(std::move(boot)),
         checkpoint_file(which.Folder(), boot_id) {}
@@ -32,7 +32,7 @@ struct PluginState {
   const Settings& settings;
   const base::Clock& clock;
   base::Logger& logger;
-  base::Mailbox& mailbox;
+  base::TaskQueue& tasks;
   Metrics& metrics;
   const std::string boot_id;
 

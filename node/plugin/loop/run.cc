@@ -27,7 +27,6 @@ namespace {
 using base::Result;
 
 constexpr std::size_t kBootIdMax = 128;
-constexpr std::chrono::seconds kConfigRetry{5};
 constexpr std::chrono::milliseconds kLockPause{50};
 // Of a loop that has nothing to do; a longer silence means that it hangs.
 constexpr std::chrono::seconds kTurnMost{5};
@@ -65,8 +64,8 @@ std::vector<kubelet::DeviceHealth> HealthOf(const PluginState& state) {
 // What the kubelet asks, as letters to the thread that decides.
 class KubeletRequestHandler final : public kubelet::Claims {
  public:
-  KubeletRequestHandler(base::Mailbox& mailbox, const base::Clock& clock, base::Logger& logger)
-      : mailbox_(mailbox), clock_(clock), logger_(logger), alive_(clock.Now()) {}
+  KubeletRequestHandler(base::TaskQueue& tasks, const base::Clock& clock, base::Logger& logger)
+      : tasks_(tasks), clock_(clock), logger_(logger), alive_(clock.Now()) {}
 
   void Serve(ClaimQueue& claim_queue) { claim_queue_ = &claim_queue; }  // Before anything is asked.
   void SayAlive() { alive_ = clock_.Now(); }
@@ -94,12 +93,12 @@ class KubeletRequestHandler final : public kubelet::Claims {
  private:
   void Post(Metrics::Operation operation, std::vector<kubelet::ClaimName> claims,
             kubelet::Done done) {
-    mailbox_.Post([this, operation, claims = std::move(claims), done = std::move(done)] {
+    tasks_.Post([this, operation, claims = std::move(claims), done = std::move(done)] {
       claim_queue_->Add(operation, claims, done);
     });
   }
 
-  base::Mailbox& mailbox_;
+  base::TaskQueue& tasks_;
   const base::Clock& clock_;
   base::Logger& logger_;
   ClaimQueue* claim_queue_ = nullptr;
@@ -109,12 +108,12 @@ class KubeletRequestHandler final : public kubelet::Claims {
 
 class PluginProcess {
  public:
-  PluginProcess(const Context& context, base::Mailbox& mailbox, Metrics& metrics,
+  PluginProcess(const Context& context, base::TaskQueue& tasks, Metrics& metrics,
                 std::string boot_id)
       : context_(context),
-        mailbox_(mailbox),
-        state_(context.settings, context.clock, context.logger, mailbox, metrics,
-               std::move(boot_id)),
+        tasks_(tasks),
+        config_(context.load_config, context.clock, context.logger),
+        state_(context.settings, context.clock, context.logger, tasks, metrics, std::move(boot_id)),
         readiness_(state_),
         claim_queue_(state_, readiness_),
         garbage_collector_(state_,
@@ -124,7 +123,7 @@ class PluginProcess {
                            }),
         slice_publisher_(state_),
         host_watcher_(state_),
-        request_handler_(mailbox, context.clock, context.logger) {
+        request_handler_(tasks, context.clock, context.logger) {
     request_handler_.Serve(claim_queue_);
   }
   ~PluginProcess() {
@@ -148,7 +147,8 @@ class PluginProcess {
   void Shutdown();
 
   const Context& context_;
-  base::Mailbox& mailbox_;
+  base::TaskQueue& tasks_;
+  kube::ConfigLoader config_;
   PluginState state_;
   DomainReadiness readiness_;
   ClaimQueue claim_queue_;
@@ -158,8 +158,6 @@ class PluginProcess {
   KubeletRequestHandler request_handler_;
   std::unique_ptr<kubelet::Service> service_;
   std::atomic<bool> changed_ = false;  // By the watches, since this was looked at.
-  TimePoint config_next_ = {};
-  std::string said_ = {};
 };
 
 Result<void> PluginProcess::Prepare() {
@@ -177,23 +175,15 @@ Result<void> PluginProcess::Prepare() {
 }
 
 void PluginProcess::Connect() {
-  const TimePoint now = context_.clock.Now();
-  if (state_.api_client != nullptr || now < config_next_) return;
-  auto config = context_.load_config();
-  if (!config) {
-    config_next_ = now + kConfigRetry;
-    if (std::exchange(said_, config.error().message) != config.error().message) {
-      context_.logger.Error("No API server to talk to; looked for again every 5 s",
-                            {{"err", said_}});
-    }
-    return;
-  }
+  if (state_.api_client != nullptr) return;
+  auto config = config_.Poll({});
+  if (!config) return;
   context_.logger.Info("Talking to the API server",
                        {{"server", config->endpoint.url}, {"from", config->source}});
   state_.api_client = std::make_unique<ApiClient>(*std::move(config), context_.settings.node,
                                                   context_.clock, context_.logger, [this] {
                                                     changed_ = true;
-                                                    mailbox_.Wake();
+                                                    tasks_.Wake();
                                                   });
 }
 
@@ -240,7 +230,7 @@ TimePoint PluginProcess::Turn() {
   TimePoint until = claim_queue_.Turn();
   until =
       std::min({until, garbage_collector_.Turn(), slice_publisher_.Turn(), host_watcher_.next()});
-  if (state_.api_client == nullptr) until = std::min(until, config_next_);
+  if (state_.api_client == nullptr) until = std::min(until, config_.next());
   return until;
 }
 
@@ -254,7 +244,7 @@ Result<void> PluginProcess::Run(const std::function<bool()>& stopping) {
     const TimePoint now = context_.clock.Now();
     const auto most = service_ == nullptr ? std::chrono::nanoseconds(kLockPause)
                                           : std::chrono::nanoseconds(kTurnMost);
-    for (const auto& letter : mailbox_.Wait(std::min(until - now, most))) letter();
+    for (const auto& task : tasks_.Wait(std::min(until - now, most))) task();
   }
   Shutdown();
   return {};
@@ -265,7 +255,7 @@ void PluginProcess::ServeOut() {
   while (service_->open_calls() > 0 && context_.clock.Now() < deadline) {
     request_handler_.SayAlive();
     const TimePoint until = std::min(Turn(), deadline);
-    for (const auto& letter : mailbox_.Wait(until - context_.clock.Now())) letter();
+    for (const auto& task : tasks_.Wait(until - context_.clock.Now())) task();
   }
 }
 
@@ -275,7 +265,7 @@ void PluginProcess::Shutdown() {
     service_->Leave();
     do {
       claim_queue_.AnswerAll("the plugin is ending, and asked again when it is back");
-      for (const auto& letter : mailbox_.Wait(kLastLetters)) letter();
+      for (const auto& task : tasks_.Wait(kLastLetters)) task();
     } while (service_->open_calls() > 0);
   }
   service_.reset();
@@ -288,13 +278,13 @@ void PluginProcess::Shutdown() {
                          [&over](const Result<void>& /*changed*/) { over = true; });
   const TimePoint deadline = context_.clock.Now() + kUnlabelTime;
   while (!over && context_.clock.Now() < deadline) {
-    for (const auto& letter : mailbox_.Wait(deadline - context_.clock.Now())) letter();
+    for (const auto& task : tasks_.Wait(deadline - context_.clock.Now())) task();
   }
 }
 
 }  // namespace
 
-Result<void> Run(const Context& context, base::Mailbox& mailbox,
+Result<void> Run(const Context& context, base::TaskQueue& tasks,
                  const std::function<bool()>& stopping) {
   const Settings& settings = context.settings;
   Metrics metrics(settings.node);
@@ -308,7 +298,7 @@ Result<void> Run(const Context& context, base::Mailbox& mailbox,
     TRY(server->Start(settings.metrics_address)
             .map_error(base::While("--http-endpoint " + settings.metrics_address)));
   }
-  PluginProcess runner(context, mailbox, metrics, TRY(ReadBootId(settings.boot_id)));
+  PluginProcess runner(context, tasks, metrics, TRY(ReadBootId(settings.boot_id)));
   return runner.Run(stopping);
 }
 

@@ -12,9 +12,8 @@ namespace {
 
 // For the watch to see what was written.
 constexpr std::chrono::seconds kWatchTime{5};
-constexpr std::chrono::milliseconds kPauseFirst{500};
-constexpr std::chrono::milliseconds kPauseMost{30'000};
-constexpr int kDoublingsMax = 6;
+constexpr base::BackoffPolicy kBackoff = {.first = std::chrono::milliseconds(500),
+                                          .most = std::chrono::seconds(30)};
 
 }  // namespace
 
@@ -68,12 +67,11 @@ void SlicePublisher::Write(const Slice& slice, std::string text,
                                                          found = std::move(found)](
                                                             http::Transport& transport) {
     const auto written = WriteSlice(transport, slice, api, found);
-    state_.mailbox.Post([this, written, text] {
+    state_.tasks.Post([this, written, text] {
       writing_ = false;
       const TimePoint now = state_.clock.Now();
       if (!written) {
-        const auto pause = kPauseFirst * (1 << std::min(failures_++, kDoublingsMax));
-        next_ = now + std::min(pause, kPauseMost);
+        next_ = now + backoff_.Next(kBackoff);
         const std::string& error = written.error().message;
         if (std::exchange(said_, error) != error) {
           state_.logger.Error("The ResourceSlice cannot be written and is tried again",
@@ -81,7 +79,7 @@ void SlicePublisher::Write(const Slice& slice, std::string text,
         }
         return;
       }
-      failures_ = 0;
+      backoff_.Reset();
       said_.clear();
       text_ = text;
       written_ = *written;

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "node/plugin/loop/plugin_state.h"
+#include "pkg/base/backoff.h"
 
 namespace plugin {
 
@@ -28,7 +29,7 @@ class SlicePublisher {
   bool writing_ = false;
   TimePoint next_ = {};
   TimePoint label_next_ = {};
-  int failures_ = 0;
+  base::Backoff backoff_;
   std::string said_ = {};
   std::string text_ = {};  // Of what was written last, or found to be there.
   SliceWritten written_ = {};
