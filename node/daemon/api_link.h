@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "controller/api/types.h"
-#include "node/daemon/self.h"
+#include "node/daemon/identity.h"
 #include "node/daemon/writes.h"
 #include "pkg/base/log.h"
 #include "pkg/base/system_random.h"
@@ -25,7 +25,7 @@ namespace imexd {
 class ApiLink {
  public:
   // `on_change` is called on another thread. Everything that is passed outlives the link.
-  ApiLink(kube::ClientConfig config, const Self& self, const base::Clock& clock,
+  ApiLink(kube::ClientConfig config, const DaemonIdentity& self, const base::Clock& clock,
           base::Logger& logger, std::function<void()> on_change);
   ~ApiLink();
   ApiLink(const ApiLink&) = delete;
@@ -47,7 +47,7 @@ class ApiLink {
 
  private:
   kube::ClientConfig config_;
-  const Self& self_;
+  const DaemonIdentity& self_;
   const base::Clock& clock_;
   base::Logger& logger_;
   const std::function<void()> on_change_;

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "node/daemon/self.h"
+#include "node/daemon/identity.h"
 #include "pkg/command_line/exit.h"
 
 namespace imexd {
@@ -19,7 +19,7 @@ enum class Command {
 
 struct Settings {
   Command command = Command::kRun;
-  Self self = {};
+  DaemonIdentity self = {};
   std::string domain_name = {};  // Of the ComputeDomain, for the log.
   std::string domain_namespace = "default";
   int verbosity = 0;

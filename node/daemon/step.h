@@ -19,8 +19,8 @@
 
 #include "controller/api/imex_report.h"
 #include "controller/api/types.h"
+#include "node/daemon/identity.h"
 #include "node/daemon/pace.h"
-#include "node/daemon/self.h"
 #include "node/imex/answers.h"
 #include "node/imex/hosts_file.h"
 #include "node/imex/signal_pace.h"
@@ -106,7 +106,8 @@ struct Step {
   TimePoint look_again = {};    // If nothing happens before.
 };
 
-[[nodiscard]] Step Decide(const Self& self, const Observed& observed, const Memory& memory);
+[[nodiscard]] Step Decide(const DaemonIdentity& self, const Observed& observed,
+                          const Memory& memory);
 
 // What became of it.
 void OnStopping(Memory& memory, TimePoint now);

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "controller/api/imex_report.h"
-#include "node/daemon/self.h"
+#include "node/daemon/identity.h"
 #include "node/daemon/step.h"
 #include "pkg/base/result.h"
 #include "pkg/http/transport.h"
@@ -24,7 +24,7 @@ struct Written {
 
 // The clique is read live before an entry in it is written, and written only as it was read: a
 // kConflict is somebody else who was faster.
-[[nodiscard]] base::Result<Written> Perform(const Self& self, const WriteOrder& order,
+[[nodiscard]] base::Result<Written> Perform(const DaemonIdentity& self, const WriteOrder& order,
                                             http::Transport& transport);
 
 }  // namespace imexd
