@@ -30,7 +30,7 @@ bool DomainReadiness::IsReady(const std::string& domain) const {
   if (state_.self.host_managed) return polled_ && !IsOld();
   if (IsKnownReady(domain)) return true;
   if (state_.self.clique.empty()) return false;
-  if (const auto is_ready = state_.api_client->IsReadyIn(CliqueKey(domain))) return *is_ready;
+  if (const auto is_ready = state_.api->IsReadyIn(CliqueKey(domain))) return *is_ready;
   return domain_ == domain && polled_ && !IsOld();
 }
 
@@ -45,12 +45,12 @@ void DomainReadiness::Fetch(const std::string& domain) {
   }
   if (IsKnownReady(domain) || state_.self.clique.empty()) return;
   const kube::ObjectKey key = CliqueKey(domain);
-  state_.api_client->WatchClique(key);
-  if (!state_.api_client->IsReadyIn(key)) PollClique(domain);
+  state_.api->WatchClique(key);
+  if (!state_.api->IsReadyIn(key)) PollClique(domain);
 }
 
 bool DomainReadiness::IsKnownReady(const std::string& domain) const {
-  const auto known = state_.api_client->domains().Find(domain);
+  const auto known = state_.api->domains().Find(domain);
   return known && known->is_ready_here;
 }
 
@@ -62,55 +62,49 @@ bool DomainReadiness::IsOld() const {
   return !polling_ && state_.clock.Now() >= poll_next_ + kPauseMost;
 }
 
-void DomainReadiness::ForgetOld() {
-  if (!IsOld()) return;
-  polled_ = false;
-  pause_ = kPauseFirst;
+bool DomainReadiness::BeginPoll(TimePoint next) {
+  if (IsOld()) {
+    polled_ = false;
+    pause_ = kPauseFirst;
+  }
+  if (polling_) return false;
+  polling_ = state_.clock.Now() >= next;
+  if (!polling_) look_again_ = std::min(look_again_, next);
+  return polling_;
 }
 
 // NVIDIA's roles let a plugin read cliques and not watch them.
 void DomainReadiness::PollClique(const std::string& domain) {
-  const TimePoint next = std::max(poll_next_, since_ + kWatchTime);
-  ForgetOld();
-  if (!polling_ && state_.clock.Now() >= next) {
-    polling_ = true;
-    state_.api_client->Enqueue(ApiClient::Queue::kReads, [this, key = CliqueKey(domain),
-                                                          domain](http::Transport& transport) {
-      const auto is_ready = ReadIsReady(transport, key, state_.settings.node);
-      state_.mailbox.Post([this, domain, is_ready] {
-        polling_ = false;
-        if (domain == domain_) polled_ = is_ready.value_or(false);
-        poll_next_ = state_.clock.Now() + pause_;
-        pause_ = std::min(pause_ * 2, kPauseMost);
-      });
-    });
-  } else if (!polling_) {
-    look_again_ = std::min(look_again_, next);
-  }
+  if (!BeginPoll(std::max(poll_next_, since_ + kWatchTime))) return;
+  state_.api->Enqueue(ApiClient::Queue::kReads,
+                      [this, key = CliqueKey(domain), domain](http::Transport& transport) {
+                        const auto is_ready = ReadIsReady(transport, key, state_.settings.node);
+                        state_.mailbox.Post([this, domain, is_ready] {
+                          polling_ = false;
+                          if (domain == domain_) polled_ = is_ready.value_or(false);
+                          poll_next_ = state_.clock.Now() + pause_;
+                          pause_ = std::min(pause_ * 2, kPauseMost);
+                        });
+                      });
 }
 
 void DomainReadiness::PollHost() {
-  ForgetOld();
-  if (!polling_ && state_.clock.Now() >= poll_next_) {
-    polling_ = true;
-    imex_poller_.Do([this](const std::stop_token& stop) {
-      const base::Program program = {.path = "/usr/sbin/chroot",
-                                     .arguments = {state_.settings.driver_root, "nvidia-imex-ctl",
-                                                   "-q", "--u=" + state_.settings.imex_socket},
-                                     .environment = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin"}};
-      const auto end = base::RunProgram(
-          program, {.time = kHostTime, .output_bytes_max = kHostWordsMax}, state_.clock, stop);
-      const bool is_ready = end && end->how == base::ProgramEnd::How::kExited && end->status == 0 &&
-                            Trimmed(end->output) == "READY";
-      state_.mailbox.Post([this, is_ready] {
-        polling_ = false;
-        polled_ = is_ready;
-        poll_next_ = state_.clock.Now() + kHostPause;
-      });
+  if (!BeginPoll(poll_next_)) return;
+  imex_poller_.Do([this](const std::stop_token& stop) {
+    const base::Program program = {.path = "/usr/sbin/chroot",
+                                   .arguments = {state_.settings.driver_root, "nvidia-imex-ctl",
+                                                 "-q", "--u=" + state_.settings.imex_socket},
+                                   .environment = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin"}};
+    const auto end = base::RunProgram(
+        program, {.time = kHostTime, .output_bytes_max = kHostWordsMax}, state_.clock, stop);
+    const bool is_ready = end && end->how == base::ProgramEnd::How::kExited && end->status == 0 &&
+                          Trimmed(end->output) == "READY";
+    state_.mailbox.Post([this, is_ready] {
+      polling_ = false;
+      polled_ = is_ready;
+      poll_next_ = state_.clock.Now() + kHostPause;
     });
-  } else if (!polling_) {
-    look_again_ = std::min(look_again_, poll_next_);
-  }
+  });
 }
 
 }  // namespace plugin

@@ -29,8 +29,8 @@ void GarbageCollector::CollectSoon() { next_ = std::min(next_, state_.clock.Now(
 
 // Everything that it goes by has been read.
 bool GarbageCollector::MayBegin() const {
-  return state_.api_client != nullptr && state_.api_client->domains().has_read() &&
-         state_.api_client->slices() && state_.node && !state_.node_writing && !asking_;
+  return state_.api != nullptr && state_.api->domains().has_read() && state_.api->slices() &&
+         state_.node && !state_.node_writing && !asking_;
 }
 
 TimePoint GarbageCollector::Turn() {
@@ -69,7 +69,7 @@ Result<NodeResidue> GarbageCollector::FindResidue() const {
 
 bool GarbageCollector::HasUnknownDomains(const NodeResidue& residue) const {
   return std::ranges::any_of(residue.folders, [this](const std::string& domain) {
-    return !state_.api_client->domains().Find(domain);
+    return !state_.api->domains().Find(domain);
   });
 }
 
@@ -77,19 +77,19 @@ bool GarbageCollector::HasUnknownDomains(const NodeResidue& residue) const {
 // before it is asked: the domain of one that comes meanwhile may be younger than the answer.
 void GarbageCollector::AskForDomains(std::vector<std::string> folders) {
   asking_ = true;
-  state_.api_client->Enqueue(ApiClient::Queue::kReads,
-                             [this, folders = std::move(folders)](http::Transport& transport) {
-                               auto found = ReadDomains(transport, "");
-                               state_.mailbox.Post([this, folders, found = std::move(found)] {
-                                 asking_ = false;
-                                 if (!found) return TryLater(found.error());
-                                 std::set<std::string> gone;
-                                 for (const std::string& domain : folders) {
-                                   if (!found->contains(domain)) gone.insert(domain);
-                                 }
-                                 CollectGarbage(std::move(gone));
-                               });
-                             });
+  state_.api->Enqueue(ApiClient::Queue::kReads,
+                      [this, folders = std::move(folders)](http::Transport& transport) {
+                        auto found = ReadDomains(transport, "");
+                        state_.mailbox.Post([this, folders, found = std::move(found)] {
+                          asking_ = false;
+                          if (!found) return TryLater(found.error());
+                          std::set<std::string> gone;
+                          for (const std::string& domain : folders) {
+                            if (!found->contains(domain)) gone.insert(domain);
+                          }
+                          CollectGarbage(std::move(gone));
+                        });
+                      });
 }
 
 void GarbageCollector::CollectGarbage(std::set<std::string> domains_gone) {
@@ -134,20 +134,19 @@ void GarbageCollector::LookUpClaim(const std::string& uid) {
   const auto it = state_.checkpoint_file.checkpoint().claims.find(uid);
   if (it == state_.checkpoint_file.checkpoint().claims.end() || it->second.ns.empty()) return;
   const kubelet::ClaimName claim = {.ns = it->second.ns, .uid = uid, .name = it->second.name};
-  const std::string version(NameOf(state_.api_client->dra_version()));
-  state_.api_client->Enqueue(
-      ApiClient::Queue::kReads, [this, claim, version](http::Transport& transport) {
-        const auto found =
-            ReadClaim(transport, version, {.ns = claim.ns, .name = claim.name}, claim.uid);
-        if (found || found.error().code != base::ErrorCode::kNotFound) return;
-        state_.mailbox.Post([this, claim] { take_back_(claim); });
-      });
+  const std::string version(NameOf(state_.api->dra_version()));
+  state_.api->Enqueue(ApiClient::Queue::kReads, [this, claim, version](http::Transport& transport) {
+    const auto found =
+        ReadClaim(transport, version, {.ns = claim.ns, .name = claim.name}, claim.uid);
+    if (found || found.error().code != base::ErrorCode::kNotFound) return;
+    state_.mailbox.Post([this, claim] { take_back_(claim); });
+  });
 }
 
 void GarbageCollector::Rebuild() {
   asking_ = true;
-  const std::string version(NameOf(state_.api_client->dra_version()));
-  state_.api_client->Enqueue(ApiClient::Queue::kReads, [this, version](http::Transport& transport) {
+  const std::string version(NameOf(state_.api->dra_version()));
+  state_.api->Enqueue(ApiClient::Queue::kReads, [this, version](http::Transport& transport) {
     auto claims = ReadClaimsOf(transport, version, state_.settings.node);
     state_.mailbox.Post([this, claims = std::move(claims)] {
       asking_ = false;

@@ -42,11 +42,11 @@ class GarbageCollectorTest : public testing::Test {
     state_->self = {.node = "node-a", .folder = settings_.Folder()};
     kube::ClientConfig config = {.endpoint = {.url = server_.url()},
                                  .credentials = std::make_unique<http::testing::FakeCredentials>()};
-    state_->api_client = std::make_unique<ApiClient>(std::move(config), settings_.node, clock_,
-                                                     log_, [this] { mailbox_.Wake(); });
+    state_->api = std::make_unique<ApiClient>(std::move(config), settings_.node, clock_, log_,
+                                              [this] { mailbox_.Wake(); });
   }
   ~GarbageCollectorTest() override {
-    state_->api_client.reset();
+    state_->api.reset();
     std::error_code ignored;
     fs::remove_all(folder_, ignored);
   }

@@ -7,8 +7,8 @@ namespace plugin {
 using base::Result;
 
 void PluginState::LookAtNode() {
-  if (api_client == nullptr) return;
-  const auto seen = api_client->node();
+  if (api == nullptr) return;
+  const auto seen = api->node();
   if (!seen) return;
   const bool is_older =
       node && node->uid == seen->uid && kube::IsOlder(seen->version, node->version);
@@ -18,16 +18,15 @@ void PluginState::LookAtNode() {
 void PluginState::ChangeNodeLabel(LabelChange change,
                                   std::function<void(const Result<void>&)> done) {
   node_writing = true;
-  api_client->Enqueue(
-      ApiClient::Queue::kNode, [this, change = std::move(change), seen = *node,
-                                done = std::move(done)](http::Transport& transport) {
-        auto changed = ChangeLabel(transport, settings.node, seen, change);
-        mailbox.Post([this, changed = std::move(changed), done] {
-          node_writing = false;
-          if (changed) node = *changed;
-          done(changed ? Result<void>() : Result<void>(tl::unexpected(changed.error())));
-        });
-      });
+  api->Enqueue(ApiClient::Queue::kNode, [this, change = std::move(change), seen = *node,
+                                         done = std::move(done)](http::Transport& transport) {
+    auto changed = ChangeLabel(transport, settings.node, seen, change);
+    mailbox.Post([this, changed = std::move(changed), done] {
+      node_writing = false;
+      if (changed) node = *changed;
+      done(changed ? Result<void>() : Result<void>(tl::unexpected(changed.error())));
+    });
+  });
 }
 
 Result<void> PluginState::Save(Checkpoint next) {

@@ -128,7 +128,7 @@ class PluginProcess {
     request_handler_.Serve(claim_queue_);
   }
   ~PluginProcess() {
-    state_.api_client.reset();  // Its threads use the others.
+    state_.api.reset();  // Its threads use the others.
     service_.reset();
   }
   PluginProcess(const PluginProcess&) = delete;
@@ -178,7 +178,7 @@ Result<void> PluginProcess::Prepare() {
 
 void PluginProcess::Connect() {
   const TimePoint now = context_.clock.Now();
-  if (state_.api_client != nullptr || now < config_next_) return;
+  if (state_.api != nullptr || now < config_next_) return;
   auto config = context_.load_config();
   if (!config) {
     config_next_ = now + kConfigRetry;
@@ -190,11 +190,11 @@ void PluginProcess::Connect() {
   }
   context_.logger.Info("Talking to the API server",
                        {{"server", config->endpoint.url}, {"from", config->source}});
-  state_.api_client = std::make_unique<ApiClient>(*std::move(config), context_.settings.node,
-                                                  context_.clock, context_.logger, [this] {
-                                                    changed_ = true;
-                                                    mailbox_.Wake();
-                                                  });
+  state_.api = std::make_unique<ApiClient>(*std::move(config), context_.settings.node,
+                                           context_.clock, context_.logger, [this] {
+                                             changed_ = true;
+                                             mailbox_.Wake();
+                                           });
 }
 
 // Before the API server is heard of: what was prepared is answered and taken back without it.
@@ -240,7 +240,7 @@ TimePoint PluginProcess::Turn() {
   TimePoint until = claim_queue_.Turn();
   until =
       std::min({until, garbage_collector_.Turn(), slice_publisher_.Turn(), host_watcher_.next()});
-  if (state_.api_client == nullptr) until = std::min(until, config_next_);
+  if (state_.api == nullptr) until = std::min(until, config_next_);
   return until;
 }
 
@@ -279,7 +279,7 @@ void PluginProcess::Shutdown() {
     } while (service_->open_calls() > 0);
   }
   service_.reset();
-  if (!context_.settings.labels_clique || state_.api_client == nullptr || !state_.node ||
+  if (!context_.settings.labels_clique || state_.api == nullptr || !state_.node ||
       state_.node->clique.empty() || state_.node_writing) {
     return;
   }
