@@ -15,7 +15,7 @@ constexpr std::string_view kProgram = "compute-domain-daemon";
 
 }  // namespace
 
-ApiLink::ApiLink(kube::ClientConfig config, const Self& self, const base::Clock& clock,
+ApiLink::ApiLink(kube::ClientConfig config, const DaemonIdentity& self, const base::Clock& clock,
                  base::Logger& logger, std::function<void()> on_change)
     : config_(std::move(config)),
       self_(self),

@@ -1,4 +1,4 @@
-// A daemon's link to the API server: what it watches, and its writes, one at a time.
+// A daemon's connection to the API server: watches, and writes, one at a time.
 #pragma once
 
 #include <atomic>
@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "controller/api/types.h"
-#include "node/daemon/self.h"
+#include "node/daemon/identity.h"
 #include "node/daemon/writes.h"
 #include "pkg/base/log.h"
 #include "pkg/base/system_random.h"
@@ -24,8 +24,8 @@ namespace imexd {
 
 class ApiLink {
  public:
-  // `on_change` is called on another thread. Everything that is passed outlives the link.
-  ApiLink(kube::ClientConfig config, const Self& self, const base::Clock& clock,
+  // `on_change` is called on another thread. The arguments must outlive the link.
+  ApiLink(kube::ClientConfig config, const DaemonIdentity& self, const base::Clock& clock,
           base::Logger& logger, std::function<void()> on_change);
   ~ApiLink();
   ApiLink(const ApiLink&) = delete;
@@ -33,9 +33,9 @@ class ApiLink {
 
   [[nodiscard]] const kube::ClientConfig& config() const { return config_; }
 
-  // Begins to read the clique, and the daemon's own pod as well. Once.
+  // Begins to watch the clique and, if `pod_too`, the daemon's pod. To be called once.
   void Watch(bool pod_too);
-  // Thread-safe. What was read last; false and null: nothing yet.
+  // As of the watches. False and null until then. Thread-safe.
   [[nodiscard]] bool clique_read() const { return clique_read_; }
   [[nodiscard]] std::shared_ptr<const api::Clique> clique() const {
     return cliques_.Get(self_.CliqueKey());
@@ -47,7 +47,7 @@ class ApiLink {
 
  private:
   kube::ClientConfig config_;
-  const Self& self_;
+  const DaemonIdentity& self_;
   const base::Clock& clock_;
   base::Logger& logger_;
   const std::function<void()> on_change_;
@@ -59,7 +59,7 @@ class ApiLink {
   std::atomic<bool> clique_read_ = false;
   http::Gate gate_;
   http::CurlTransport transport_;
-  // Last: they use the others.
+  // Last: they use the other members.
   base::Worker writer_;
   std::jthread watch_;
 };

@@ -14,14 +14,14 @@ using api::Clique;
 using api::Member;
 using json::Value;
 
-bool IsIndex(int index, const Self& self) { return index >= 0 && index < self.nodes_max; }
+bool IsIndex(int index, const DaemonIdentity& self) { return index >= 0 && index < self.nodes_max; }
 
-Value OwnerOf(const Self& self) {
+Value OwnerOf(const DaemonIdentity& self) {
   return Value::Object(
       {{"apiVersion", "v1"}, {"kind", "Pod"}, {"name", self.pod.name}, {"uid", self.pod_uid}});
 }
 
-Value EntryOf(const Self& self, int index, bool ready) {
+Value EntryOf(const DaemonIdentity& self, int index, bool ready) {
   return Value::Object({{"nodeName", self.node},
                         {"ipAddress", self.ip},
                         {"cliqueID", self.clique},
@@ -29,7 +29,7 @@ Value EntryOf(const Self& self, int index, bool ready) {
                         {"status", ready ? "Ready" : "NotReady"}});
 }
 
-int LowestFreeIndex(const Value& daemons, const Self& self) {
+int LowestFreeIndex(const Value& daemons, const DaemonIdentity& self) {
   std::set<std::int64_t> used;
   for (const Value& daemon : daemons.items()) used.insert(daemon["index"].AsInt().value_or(0));
   int index = 0;
@@ -44,7 +44,7 @@ bool Set(Value& object, const char* name, const std::string& text) {
   return true;
 }
 
-bool AddOwner(Value& clique, const Self& self) {
+bool AddOwner(Value& clique, const DaemonIdentity& self) {
   Value& owners = clique["metadata"]["ownerReferences"];
   for (const Value& owner : owners.items()) {
     if (owner["uid"].AsString() == self.pod_uid) return false;
@@ -55,14 +55,14 @@ bool AddOwner(Value& clique, const Self& self) {
 
 }  // namespace
 
-const Member* OwnEntry(const Clique& clique, const Self& self) {
+const Member* OwnEntry(const Clique& clique, const DaemonIdentity& self) {
   const auto own = std::ranges::find(clique.daemons, self.node, &Member::node);
   const bool is_ours = own != clique.daemons.end() && own->ip == self.ip &&
                        own->clique == self.clique && IsIndex(own->index, self);
   return is_ours ? &*own : nullptr;
 }
 
-std::vector<imex::Host> HostsIn(const Clique& clique, const Self& self, int runs_as) {
+std::vector<imex::Host> HostsIn(const Clique& clique, const DaemonIdentity& self, int runs_as) {
   const Member* own = OwnEntry(clique, self);
   const int own_index = own != nullptr ? own->index : runs_as;
   std::vector<imex::Host> hosts;
@@ -81,7 +81,7 @@ std::vector<imex::Host> HostsIn(const Clique& clique, const Self& self, int runs
   return hosts;
 }
 
-Value NewClique(const Self& self, bool ready) {
+Value NewClique(const DaemonIdentity& self, bool ready) {
   return Value::Object(
       {{"apiVersion", api::kComputeDomainCliques.ApiVersion()},
        {"kind", api::kComputeDomainCliques.kind},
@@ -93,7 +93,7 @@ Value NewClique(const Self& self, bool ready) {
        {"daemons", Value::Array({EntryOf(self, 0, ready)})}});
 }
 
-base::Result<bool> PutOwnEntry(Value& clique, const Self& self, bool ready) {
+base::Result<bool> PutOwnEntry(Value& clique, const DaemonIdentity& self, bool ready) {
   Value& daemons = clique["daemons"];
   Value* own = nullptr;
   for (Value& daemon : daemons.MutableItems()) {
@@ -120,7 +120,7 @@ base::Result<bool> PutOwnEntry(Value& clique, const Self& self, bool ready) {
   return AddOwner(clique, self) || changed;
 }
 
-bool TakeOutOwnEntry(Value& clique, const Self& self) {
+bool TakeOutOwnEntry(Value& clique, const DaemonIdentity& self) {
   return std::erase_if(clique["daemons"].MutableItems(), [&](const Value& daemon) {
            return daemon["nodeName"].AsString() == self.node &&
                   daemon["ipAddress"].AsString() == self.ip;

@@ -5,13 +5,13 @@
 namespace imexd {
 namespace {
 
-const Self kSelf = {.domain = "0c3b2d84-7a1f-4d1e-9d5a-1f2e3d4c5b6a",
-                    .clique = "f0e1.7",
-                    .node = "node-a",
-                    .ip = "10.0.0.7",
-                    .pod = {.ns = "driver", .name = "computedomain-daemon-x"},
-                    .pod_uid = "pod-uid",
-                    .nodes_max = 4};
+const DaemonIdentity kSelf = {.domain = "0c3b2d84-7a1f-4d1e-9d5a-1f2e3d4c5b6a",
+                              .clique = "f0e1.7",
+                              .node = "node-a",
+                              .ip = "10.0.0.7",
+                              .pod = {.ns = "driver", .name = "computedomain-daemon-x"},
+                              .pod_uid = "pod-uid",
+                              .nodes_max = 4};
 
 api::Member At(const std::string& node, const std::string& ip, int index) {
   return {.node = node, .ip = ip, .clique = kSelf.clique, .index = index};

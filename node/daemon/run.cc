@@ -53,9 +53,9 @@ Answers AskImex(const Context& context, int index, const std::stop_token& stop) 
   return answers;
 }
 
-class Runner {
+class DaemonProcess {
  public:
-  Runner(const Context& context, base::Mailbox& mailbox)
+  DaemonProcess(const Context& context, base::Mailbox& mailbox)
       : context_(context),
         self_(context.settings.self),
         clock_(context.clock),
@@ -79,7 +79,7 @@ class Runner {
   void Say(const Step& step);
 
   const Context& context_;
-  const Self& self_;
+  const DaemonIdentity& self_;
   const base::Clock& clock_;
   base::Logger& logger_;
   base::Mailbox& mailbox_;
@@ -100,7 +100,7 @@ class Runner {
 };
 
 // To the API server, as soon as it is known where it is; and anew when that has changed.
-void Runner::Connect() {
+void DaemonProcess::Connect() {
   const TimePoint now = clock_.Now();
   if (now < config_next_) return;
   auto config = context_.load_config();
@@ -125,7 +125,7 @@ void Runner::Connect() {
   }
 }
 
-Observed Runner::Observe() {
+Observed DaemonProcess::Observe() {
   observed_.now = clock_.Now();
   observed_.imex = seen_;
   if (link_ != nullptr) {
@@ -137,7 +137,7 @@ Observed Runner::Observe() {
   return observed_;
 }
 
-void Runner::SeeWhetherImexEnded() {
+void DaemonProcess::SeeWhetherImexEnded() {
   if (imex_ == nullptr) return;
   const auto ended = imex_->Ended();
   if (!ended) return;
@@ -158,7 +158,7 @@ void Runner::SeeWhetherImexEnded() {
                 {{"with", how}, {"ends", std::to_string(seen_.ends)}});
 }
 
-void Runner::WriteHosts(std::vector<imex::Host> hosts) {
+void DaemonProcess::WriteHosts(std::vector<imex::Host> hosts) {
   const std::string& path = context_.settings.hosts_file;
   const TimePoint now = clock_.Now();
   Result<void> written = {};
@@ -178,7 +178,7 @@ void Runner::WriteHosts(std::vector<imex::Host> hosts) {
   OnHostsWritten(memory_, std::move(hosts), seen_.runs, now);
 }
 
-void Runner::StartImex() {
+void DaemonProcess::StartImex() {
   const TimePoint now = clock_.Now();
   base::Program program = {.path = context_.programs.imex,
                            .arguments = {"-c", context_.settings.PathOf(imex::kConfigFile)},
@@ -210,13 +210,13 @@ void Runner::StartImex() {
   logger_.Info("IMEX is started", {{"program", program.path}});
 }
 
-void Runner::TakeLine(int instance, std::string_view line) {
+void DaemonProcess::TakeLine(int instance, std::string_view line) {
   if (instance != instance_) return;
   if (const auto index = imex::IndexInLine(line)) seen_.index = index;
   if (imex::SaysInUse(line)) seen_.in_use = true;
 }
 
-void Runner::Ask(int runs_as) {
+void DaemonProcess::Ask(int runs_as) {
   observed_.asking = true;
   asker_.Do([this, index = runs_as, instance = instance_](const std::stop_token& stop) {
     Answers answers = AskImex(context_, index, stop);
@@ -229,7 +229,7 @@ void Runner::Ask(int runs_as) {
   });
 }
 
-void Runner::WriteToApi(const Step& step) {
+void DaemonProcess::WriteToApi(const Step& step) {
   if (link_ == nullptr) return;
   observed_.writing = true;
   const WriteOrder order = {
@@ -239,7 +239,7 @@ void Runner::WriteToApi(const Step& step) {
   });
 }
 
-void Runner::TakeWritten(const WriteOrder& order, const Result<Written>& written) {
+void DaemonProcess::TakeWritten(const WriteOrder& order, const Result<Written>& written) {
   const TimePoint now = clock_.Now();
   observed_.writing = false;
   if (!written) {
@@ -265,7 +265,7 @@ void Runner::TakeWritten(const WriteOrder& order, const Result<Written>& written
   if (!self_.clique.empty()) link_->Watch(written->manner == Manner::kDaemon);
 }
 
-void Runner::Do(const Step& step) {
+void DaemonProcess::Do(const Step& step) {
   if (step.hosts) WriteHosts(*step.hosts);
   if (step.start) StartImex();
   if (step.signal && imex_ != nullptr) {
@@ -278,13 +278,13 @@ void Runner::Do(const Step& step) {
   if (step.write) WriteToApi(step);
 }
 
-void Runner::Say(const Step& step) {
+void DaemonProcess::Say(const Step& step) {
   if (step.state == said_ || step.state.empty()) return;
   said_ = step.state;
   logger_.Info(said_);
 }
 
-Result<void> Runner::Run(const std::function<bool()>& stopping) {
+Result<void> DaemonProcess::Run(const std::function<bool()>& stopping) {
   while (true) {
     if (!observed_.stopping && stopping()) {
       observed_.stopping = true;
@@ -308,7 +308,7 @@ Result<void> Runner::Run(const std::function<bool()>& stopping) {
 
 Result<void> Run(const Context& context, base::Mailbox& mailbox,
                  const std::function<bool()>& stopping) {
-  Runner runner(context, mailbox);
+  DaemonProcess runner(context, mailbox);
   return runner.Run(stopping);
 }
 

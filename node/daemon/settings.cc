@@ -42,7 +42,7 @@ std::string CheckGates(const std::string& text) {
 }
 
 // What is wrong with what the container was given; empty: nothing.
-std::string CheckSelf(const Self& self) {
+std::string CheckIdentity(const DaemonIdentity& self) {
   if (self.domain.empty()) {
     return "COMPUTE_DOMAIN_UUID is empty: the CDI edits of this pod's claim did not apply; switch "
            "CDI on in the node's container runtime, and see the log of its kubelet plugin";
@@ -68,7 +68,7 @@ std::string CheckSelf(const Self& self) {
 
 void AddGiven(CLI::App& app, Settings& settings, std::string& gates) {
   app.option_defaults()->group("What the container is given");
-  Self& self = settings.self;
+  DaemonIdentity& self = settings.self;
   Add(app, "--cliqueid", "CLIQUE_ID", self.clique, "NVLink clique of this node; empty: no fabric");
   Add(app, "--compute-domain-uuid", "COMPUTE_DOMAIN_UUID", self.domain, "UID of the ComputeDomain");
   Add(app, "--compute-domain-name", "COMPUTE_DOMAIN_NAME", settings.domain_name, "Its name");
@@ -126,7 +126,7 @@ Parsed Parse(const std::vector<std::string>& arguments) {
   parsed.exit = command_line::Parse(app, arguments);
   if (parsed.exit) return parsed;
   if (parsed.settings.command == Command::kCheck) return parsed;
-  std::string wrong = CheckSelf(parsed.settings.self);
+  std::string wrong = CheckIdentity(parsed.settings.self);
   if (wrong.empty()) wrong = CheckGates(gates);
   if (!wrong.empty()) parsed.exit = command_line::Misused(wrong + "\n");
   return parsed;

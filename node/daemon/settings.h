@@ -1,4 +1,4 @@
-// Flags and environment of the daemon, under the names of NVIDIA's.
+// The daemon's flags and environment, under the names of NVIDIA's daemon.
 #pragma once
 
 #include <array>
@@ -7,39 +7,39 @@
 #include <string_view>
 #include <vector>
 
-#include "node/daemon/self.h"
+#include "node/daemon/identity.h"
 #include "pkg/command_line/exit.h"
 
 namespace imexd {
 
 enum class Command {
   kRun,
-  kCheck,  // Whether IMEX is ready, for the probes of the pod.
+  kCheck,  // Reports whether IMEX is ready, for the pod's probes.
 };
 
 struct Settings {
   Command command = Command::kRun;
-  Self self = {};
+  DaemonIdentity self = {};
   std::string domain_name = {};  // Of the ComputeDomain, for the log.
   std::string domain_namespace = "default";
   int verbosity = 0;
   std::string log_format = "auto";
-  std::vector<std::string> unused_flags = {};  // Given, and without any effect.
+  std::vector<std::string> unused_flags = {};  // Given on the command line, and ignored.
 
-  // Where things are; the defaults are those of the pod that a controller makes.
+  // Paths. The defaults match the controller's pod template.
   std::string kubeconfig = {};
-  std::string folder = "/imexd";  // The template, and what is made of it.
+  std::string folder = "/imexd";  // The IMEX configuration template, and the files made from it.
   std::string hosts_file = "/etc/hosts";
   std::string program = "nvidia-imex";
   std::string ctl_program = "nvidia-imex-ctl";
-  std::vector<std::string> program_arguments = {};  // Behind those that it needs.
+  std::vector<std::string> program_arguments = {};  // In addition to the daemon's own.
 
   [[nodiscard]] std::string PathOf(std::string_view file) const {
     return folder + "/" + std::string(file);
   }
 };
 
-// With what the process ends. --help says the same at its end.
+// Exit statuses of the process. --help prints them.
 inline constexpr auto kExitStatuses = std::to_array<command_line::ExitStatus>({
     {0, "It ended as it was told to, by SIGTERM or SIGINT; check: IMEX is ready"},
     {command_line::kFailed,
@@ -53,7 +53,7 @@ struct Parsed {
   std::optional<command_line::Exit> exit = {};
 };
 
-// Reads the command line and the process's environment. An Exit with a status other than 0 is one
+// Reads the command line and the environment. The text of an Exit with a status other than 0 is one
 // line that says what is wrong and what to do.
 [[nodiscard]] Parsed Parse(const std::vector<std::string>& arguments);
 

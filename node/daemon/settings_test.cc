@@ -47,7 +47,7 @@ TEST_F(DaemonSettings, TakesItsPlaceFromTheVariablesThatTheReferenceUses) {
   SetAll();
   const Parsed parsed = Parse({"-v", "6", "run"});
   ASSERT_FALSE(parsed.exit) << parsed.exit->text;
-  const Self& self = parsed.settings.self;
+  const DaemonIdentity& self = parsed.settings.self;
   EXPECT_EQ(self.clique, "f0e1.7");
   EXPECT_EQ(
       self.CliqueKey(),

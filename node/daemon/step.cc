@@ -40,13 +40,13 @@ void BringForward(Step& step, TimePoint until) {
 
 bool WasStarted(const Observed& observed) { return observed.imex.runs || observed.imex.ends > 0; }
 
-const api::Member* Own(const Self& self, const Observed& observed) {
+const api::Member* Own(const DaemonIdentity& self, const Observed& observed) {
   return observed.clique == nullptr ? nullptr : OwnEntry(*observed.clique, self);
 }
 
 // The index that IMEX runs with: as it says, or before it does, as the hosts file had it when it
 // was started. -1: none.
-int RunsAs(const Self& self, const Observed& observed, const Memory& memory) {
+int RunsAs(const DaemonIdentity& self, const Observed& observed, const Memory& memory) {
   if (!WasStarted(observed)) return -1;
   if (observed.imex.index) return *observed.imex.index;
   if (!memory.hosts) return -1;
@@ -54,7 +54,8 @@ int RunsAs(const Self& self, const Observed& observed, const Memory& memory) {
   return own == memory.hosts->end() ? -1 : own->index;
 }
 
-void DecideHosts(const Self& self, const Observed& observed, const Memory& memory, Step& step) {
+void DecideHosts(const DaemonIdentity& self, const Observed& observed, const Memory& memory,
+                 Step& step) {
   // A clique that is gone will be back; its daemons are where they were.
   if (observed.clique == nullptr) return;
   if (Own(self, observed) == nullptr && !WasStarted(observed)) return;
@@ -72,7 +73,8 @@ TimePoint WhenGathered(const Observed& observed, const Memory& memory) {
   return *joining == 0 ? memory.hosts_at : at_most;
 }
 
-void DecideStart(const Self& self, const Observed& observed, const Memory& memory, Step& step) {
+void DecideStart(const DaemonIdentity& self, const Observed& observed, const Memory& memory,
+                 Step& step) {
   if (observed.imex.runs || step.hosts || !memory.hosts) return;
   // The first time with an index; in place afterwards, with the files as they are.
   TimePoint due = memory.starts.next;
@@ -92,7 +94,8 @@ void DecideSignal(const Observed& observed, const Memory& memory, Step& step) {
   step.signal = true;
 }
 
-void DecideAsk(const Self& self, const Observed& observed, const Memory& memory, Step& step) {
+void DecideAsk(const DaemonIdentity& self, const Observed& observed, const Memory& memory,
+               Step& step) {
   if (!observed.imex.runs || observed.asking) return;
   if (observed.now < memory.ask_next) return BringForward(step, memory.ask_next);
   step.ask = true;
@@ -110,8 +113,8 @@ bool IsBehind(const Observed& observed, const Memory& memory, Step& step) {
   return behind;
 }
 
-std::optional<Write> EntryWrite(const Self& self, const Observed& observed, const Memory& memory,
-                                Step& step) {
+std::optional<Write> EntryWrite(const DaemonIdentity& self, const Observed& observed,
+                                const Memory& memory, Step& step) {
   if (!observed.clique_read || IsBehind(observed, memory, step)) return {};
   if (observed.clique == nullptr) return Write::kCreate;
   if (observed.clique->meta.deleting) return {};
@@ -128,7 +131,7 @@ TimePoint ReachedUntil(const Observed& observed, const Memory& memory) {
   return std::max(memory.hosts_at, observed.imex.since) + kReachWithin;
 }
 
-ImexReport ReportOf(const Self& self, const Observed& observed, const Memory& memory) {
+ImexReport ReportOf(const DaemonIdentity& self, const Observed& observed, const Memory& memory) {
   const Imex& process = observed.imex;
   ImexReport report = {.index = process.index.value_or(-1),
                        .state = std::string(process.runs ? imex::kUnknown : api::kImexEnded),
@@ -151,8 +154,8 @@ ImexReport ReportOf(const Self& self, const Observed& observed, const Memory& me
   return report;
 }
 
-std::optional<Write> ReportWrite(const Self& self, const Observed& observed, const Memory& memory,
-                                 Step& step) {
+std::optional<Write> ReportWrite(const DaemonIdentity& self, const Observed& observed,
+                                 const Memory& memory, Step& step) {
   if (!WasStarted(observed)) return {};
   step.report = ReportOf(self, observed, memory);
   const TimePoint reached_until = ReachedUntil(observed, memory);
@@ -168,7 +171,8 @@ std::optional<Write> ReportWrite(const Self& self, const Observed& observed, con
   return {};
 }
 
-void DecideWrite(const Self& self, const Observed& observed, const Memory& memory, Step& step) {
+void DecideWrite(const DaemonIdentity& self, const Observed& observed, const Memory& memory,
+                 Step& step) {
   if (observed.writing) return;
   if (observed.now < memory.writes.next) return BringForward(step, memory.writes.next);
   if (memory.manner == Manner::kUnknown) {
@@ -183,7 +187,8 @@ void DecideWrite(const Self& self, const Observed& observed, const Memory& memor
 }
 
 // Out of the clique, and IMEX ended.
-void DecideEnd(const Self& self, const Observed& observed, const Memory& memory, Step& step) {
+void DecideEnd(const DaemonIdentity& self, const Observed& observed, const Memory& memory,
+               Step& step) {
   const TimePoint give_up = memory.stopping_since.value_or(observed.now) + kLeaveWithin;
   const bool is_in = memory.manner == Manner::kDaemon && !self.clique.empty() && !memory.left;
   const bool leaves = (is_in || observed.writing) && observed.now < give_up;
@@ -197,7 +202,7 @@ void DecideEnd(const Self& self, const Observed& observed, const Memory& memory,
   step.write = Write::kLeave;
 }
 
-std::string StateOf(const Self& self, const Observed& observed, const Memory& memory) {
+std::string StateOf(const DaemonIdentity& self, const Observed& observed, const Memory& memory) {
   if (memory.manner == Manner::kUnknown) return "Labelling the pod";
   if (self.clique.empty()) return "This node has no fabric: there is no IMEX to run";
   const api::Member* own = Own(self, observed);
@@ -221,7 +226,7 @@ std::string StateOf(const Self& self, const Observed& observed, const Memory& me
 
 }  // namespace
 
-Step Decide(const Self& self, const Observed& observed, const Memory& memory) {
+Step Decide(const DaemonIdentity& self, const Observed& observed, const Memory& memory) {
   Step step = {.look_again = observed.now + kIdle};
   if (!memory.fatal.empty() && !WasStarted(observed)) {
     step.fatal = memory.fatal;

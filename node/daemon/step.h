@@ -1,15 +1,14 @@
-// What a daemon does next. Pure: everything that it knows goes in, everything that it does comes
-// out, and what became of that is handed in again.
+// What a daemon does next. Pure: Decide() takes everything that is known and returns everything to
+// do; the On...() functions take the results.
 //
-// Two manners, and the pod says which. In one the daemon writes its own entry into its clique, as
-// NVIDIA's daemons do, so that it works under any controller. In the other, of pods that carry the
-// controller's marker, the controller writes the clique: the daemon labels its pod once, waits for
-// its entry, and tells by an annotation on its pod what IMEX runs with.
+// Two modes; a marker on the pod says which. Without it the daemon writes its own entry into its
+// clique, as NVIDIA's daemons do, and works under any controller. With it the controller writes the
+// clique: the daemon labels its pod once, waits for its entry, and reports IMEX in an annotation on
+// its pod.
 //
-// IMEX is started once the daemon's index is known and no more peers come for a moment, and from
-// then on it is kept: whoever restarts it ends the jobs that use it. What goes wrong before ends
-// the process with a sentence that says what to do; what goes wrong afterwards is told, and tried
-// again.
+// IMEX starts once the daemon's index is known and no more peers have come for a moment. Then it
+// keeps running: a restart ends the jobs that use it. An error before the start ends the process
+// with a message that says what to do; a later error is reported and retried.
 #pragma once
 
 #include <memory>
@@ -19,8 +18,8 @@
 
 #include "controller/api/imex_report.h"
 #include "controller/api/types.h"
+#include "node/daemon/identity.h"
 #include "node/daemon/pace.h"
-#include "node/daemon/self.h"
 #include "node/imex/answers.h"
 #include "node/imex/hosts_file.h"
 #include "node/imex/signal_pace.h"
@@ -34,30 +33,30 @@ using TimePoint = base::Clock::TimePoint;
 
 enum class Manner { kUnknown, kDaemon, kController };
 
-// The IMEX process, as far as it can be seen from here.
+// The IMEX process, as the daemon sees it.
 struct Imex {
   bool runs = false;
-  TimePoint since = {};           // That it runs.
+  TimePoint since = {};           // When it started.
   std::string started = {};       // The same, RFC 3339.
-  int ends = 0;                   // How often it ended by itself.
-  std::optional<int> index = {};  // That it says it runs with.
-  bool in_use = false;            // It said so.
+  int ends = 0;                   // How often it ended without being told to.
+  std::optional<int> index = {};  // That IMEX printed. Empty until then.
+  bool in_use = false;            // IMEX printed that its resources are in use.
 };
 
-// What nvidia-imex-ctl said of the instance that runs.
+// Answers of nvidia-imex-ctl about the running instance.
 struct Answers {
   std::string state = std::string(imex::kUnknown);
-  std::optional<imex::OwnView> own = {};  // Nothing: peers could not be learned of.
+  std::optional<imex::OwnView> own = {};  // Empty if the peers could not be read.
 };
 
 struct Observed {
-  bool pod_ready = false;    // As the API server has it.
-  bool clique_read = false;  // Else it is not known whether there is one.
+  bool pod_ready = false;    // In the API server.
+  bool clique_read = false;  // Else it is unknown whether one exists.
   std::shared_ptr<const api::Clique> clique = {};
   Imex imex = {};
   std::optional<Answers> answers = {};
-  bool writing = false;  // A write is under way; at most one is.
-  bool asking = false;   // The same of nvidia-imex-ctl.
+  bool writing = false;  // A write is in flight; at most one is.
+  bool asking = false;   // A question to nvidia-imex-ctl is in flight.
   bool stopping = false;
   TimePoint now = {};
 };
@@ -65,21 +64,22 @@ struct Observed {
 enum class Write {
   kLabel,   // The pod, with the clique.
   kCreate,  // The clique.
-  kEntry,   // This daemon's, into the clique.
-  kLeave,   // It is taken out.
+  kEntry,   // This daemon's entry in the clique.
+  kLeave,   // Removes that entry.
   kReport,  // On the pod.
 };
 
-// What outlives a step. Changed by the functions below, and by nobody else.
+// State carried from one step to the next. Only the On...() functions below modify it.
 struct Memory {
   Manner manner = Manner::kUnknown;  // Known from when the pod is labelled.
-  std::string fatal = {};            // Why it must end, if IMEX was never started.
+  std::string fatal = {};            // Why the daemon must end if IMEX never started.
   Pace writes = {};
-  std::string written_version = {};  // Of the clique, as we wrote it last.
+  std::string written_version = {};  // resourceVersion of the clique after our last write.
   TimePoint written_at = {};
-  std::optional<std::vector<imex::Host>> hosts = {};  // As they stand in the file.
-  TimePoint hosts_at = {};                            // Since when they do.
-  TimePoint hosts_first = {};                         // When any were written first.
+  std::optional<std::vector<imex::Host>> hosts =
+      {};                      // Content of the hosts file. Empty until it is written.
+  TimePoint hosts_at = {};     // When it was last written.
+  TimePoint hosts_first = {};  // When it was first written.
   Pace hosts_pace = {};
   imex::SignalPace signals = {};
   Pace starts = {};
@@ -92,26 +92,27 @@ struct Memory {
 };
 
 struct Step {
-  std::optional<std::vector<imex::Host>> hosts = {};  // To be written.
+  std::optional<std::vector<imex::Host>> hosts = {};  // To write. Empty if up to date.
   bool start = false;                                 // IMEX.
-  bool signal = false;                                // Tell it to look names up again.
-  bool stop = false;                                  // Tell it to end.
-  bool ask = false;                                   // nvidia-imex-ctl, of
+  bool signal = false;                                // Tell IMEX to resolve names again.
+  bool stop = false;                                  // Tell IMEX to end.
+  bool ask = false;                                   // nvidia-imex-ctl, about
   int runs_as = -1;                                   // the index that IMEX runs with.
   std::optional<Write> write = {};
   api::ImexReport report = {};  // Of Write::kReport.
-  bool over = false;            // Nothing is left to do.
-  std::string fatal = {};       // End with this sentence.
+  bool over = false;            // Everything is done.
+  std::string fatal = {};       // Why to end. Empty if there is no reason.
   std::string state = {};       // For the log, when it changes.
-  TimePoint look_again = {};    // If nothing happens before.
+  TimePoint look_again = {};    // When to decide again if nothing changes.
 };
 
-[[nodiscard]] Step Decide(const Self& self, const Observed& observed, const Memory& memory);
+[[nodiscard]] Step Decide(const DaemonIdentity& self, const Observed& observed,
+                          const Memory& memory);
 
-// What became of it.
+// Results of a step.
 void OnStopping(Memory& memory, TimePoint now);
 void OnLabelled(Memory& memory, Manner manner, TimePoint now, base::Random& random);
-// `version`: the clique's, of what was written into it; else empty.
+// `version` is the clique's resourceVersion after the write. Empty if it was not written.
 void OnWritten(Memory& memory, Write write, const std::string& version, TimePoint now);
 void OnReported(Memory& memory, const api::ImexReport& report, TimePoint now);
 void OnWriteFailed(Memory& memory, Write write, const base::Error& error, TimePoint now,
@@ -121,12 +122,12 @@ void OnHostsFailed(Memory& memory, const std::string& error, TimePoint now, base
 void OnStarted(Memory& memory, TimePoint now);
 void OnStartFailed(Memory& memory, const std::string& error, TimePoint now, base::Random& random);
 void OnSignalled(Memory& memory, TimePoint now);
-// It ended although nobody told it to, after `lived`.
+// IMEX ended without being told to, after `lived`.
 void OnEnded(Memory& memory, std::chrono::nanoseconds lived, TimePoint now, base::Random& random);
 void OnAnswered(Memory& memory, const Answers& answers, TimePoint now);
 
-// Of the indices that stand in `hosts`, those of peers that IMEX has no connection with. Who has
-// `own_ip` is no peer, under whatever index its clique has it by now.
+// Returns the indices in `hosts` of peers that IMEX has no connection with. The host with `own_ip`
+// is no peer, whatever its index is now.
 [[nodiscard]] std::vector<int> UnreachableIn(const std::vector<imex::Host>& hosts,
                                              const std::string& own_ip, const imex::OwnView& view);
 

@@ -106,13 +106,13 @@ class DaemonTest : public ::testing::Test {
     OnEnded(memory_, lived, observed_.now, random_);
   }
 
-  Self self_ = {.domain = "0c3b2d84-7a1f-4d1e-9d5a-1f2e3d4c5b6a",
-                .clique = "f0e1.7",
-                .node = "node-a",
-                .ip = "10.0.0.7",
-                .pod = {.ns = "driver", .name = "pod"},
-                .pod_uid = "pod-uid",
-                .nodes_max = 18};
+  DaemonIdentity self_ = {.domain = "0c3b2d84-7a1f-4d1e-9d5a-1f2e3d4c5b6a",
+                          .clique = "f0e1.7",
+                          .node = "node-a",
+                          .ip = "10.0.0.7",
+                          .pod = {.ns = "driver", .name = "pod"},
+                          .pod_uid = "pod-uid",
+                          .nodes_max = 18};
   Observed observed_;
   Memory memory_;
   HalfRandom random_;

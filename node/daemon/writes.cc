@@ -25,13 +25,14 @@ Result<http::Response> Send(http::Request request, http::Transport& transport) {
 }
 
 // Of this very pod: one of the same name that came after it has another UID, which is a conflict.
-Value PodPatch(const Self& self, const char* map, std::string_view key, std::string value) {
+Value PodPatch(const DaemonIdentity& self, const char* map, std::string_view key,
+               std::string value) {
   Value metadata = Value::Object({{"uid", self.pod_uid}});
   metadata[map] = Value::Object({{key, std::move(value)}});
   return Value::Object({{"metadata", std::move(metadata)}});
 }
 
-Result<Written> Label(const Self& self, http::Transport& transport) {
+Result<Written> Label(const DaemonIdentity& self, http::Transport& transport) {
   const auto reply = TRY(
       Send(kube::MergePatchRequest(kube::kPods, self.pod,
                                    PodPatch(self, "labels", api::kCliqueLabel, self.clique)),
@@ -43,7 +44,7 @@ Result<Written> Label(const Self& self, http::Transport& transport) {
   return Written{.manner = pod.controller_writes ? Manner::kController : Manner::kDaemon};
 }
 
-Result<Written> Report(const Self& self, const api::ImexReport& report,
+Result<Written> Report(const DaemonIdentity& self, const api::ImexReport& report,
                        http::Transport& transport) {
   TRY(Send(kube::MergePatchRequest(
                kube::kPods, self.pod,
@@ -59,7 +60,7 @@ Result<Written> VersionIn(const http::Response& reply) {
   return Written{.version = std::string(object["metadata"]["resourceVersion"].AsString())};
 }
 
-Result<Written> CreateClique(const Self& self, bool ready, http::Transport& transport) {
+Result<Written> CreateClique(const DaemonIdentity& self, bool ready, http::Transport& transport) {
   const auto reply =
       TRY(Send(kube::CreateRequest(api::kComputeDomainCliques, self.pod.ns, NewClique(self, ready)),
                transport)
@@ -67,7 +68,7 @@ Result<Written> CreateClique(const Self& self, bool ready, http::Transport& tran
   return VersionIn(reply);
 }
 
-Result<Written> ChangeClique(const Self& self, const WriteOrder& order,
+Result<Written> ChangeClique(const DaemonIdentity& self, const WriteOrder& order,
                              http::Transport& transport) {
   const kube::ObjectKey key = self.CliqueKey();
   const auto read = TRY(Send(kube::GetRequest(api::kComputeDomainCliques, key), transport)
@@ -85,7 +86,8 @@ Result<Written> ChangeClique(const Self& self, const WriteOrder& order,
 
 }  // namespace
 
-Result<Written> Perform(const Self& self, const WriteOrder& order, http::Transport& transport) {
+Result<Written> Perform(const DaemonIdentity& self, const WriteOrder& order,
+                        http::Transport& transport) {
   switch (order.write) {
     case Write::kLabel:
       return Label(self, transport);

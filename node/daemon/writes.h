@@ -1,10 +1,10 @@
-// The writes of a daemon, each of them at most one change to one object. Over any Transport.
+// A daemon's writes, each at most one change to one object. Over any Transport.
 #pragma once
 
 #include <string>
 
 #include "controller/api/imex_report.h"
-#include "node/daemon/self.h"
+#include "node/daemon/identity.h"
 #include "node/daemon/step.h"
 #include "pkg/base/result.h"
 #include "pkg/http/transport.h"
@@ -18,13 +18,13 @@ struct WriteOrder {
 };
 
 struct Written {
-  Manner manner = Manner::kUnknown;  // As the pod says that was labelled.
-  std::string version = {};          // Of the clique; empty: nothing was written into one.
+  Manner manner = Manner::kUnknown;  // Of the labelled pod.
+  std::string version = {};          // resourceVersion of the clique. Empty if it was not written.
 };
 
-// The clique is read live before an entry in it is written, and written only as it was read: a
-// kConflict is somebody else who was faster.
-[[nodiscard]] base::Result<Written> Perform(const Self& self, const WriteOrder& order,
+// Reads the clique live before it writes an entry, and writes it only if it is unchanged since:
+// returns kConflict if another writer was faster.
+[[nodiscard]] base::Result<Written> Perform(const DaemonIdentity& self, const WriteOrder& order,
                                             http::Transport& transport);
 
 }  // namespace imexd

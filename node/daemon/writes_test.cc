@@ -20,13 +20,13 @@ class PerformTest : public ::testing::Test {
     return Perform(self_, {.write = write, .ready = ready, .report = {.state = "READY"}}, script_);
   }
 
-  const Self self_ = {.domain = "d",
-                      .clique = "c.1",
-                      .node = "node-a",
-                      .ip = "10.0.0.7",
-                      .pod = {.ns = "driver", .name = "pod"},
-                      .pod_uid = "pod-uid",
-                      .nodes_max = 18};
+  const DaemonIdentity self_ = {.domain = "d",
+                                .clique = "c.1",
+                                .node = "node-a",
+                                .ip = "10.0.0.7",
+                                .pod = {.ns = "driver", .name = "pod"},
+                                .pod_uid = "pod-uid",
+                                .nodes_max = 18};
   Script script_;
 };
 

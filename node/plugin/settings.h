@@ -1,4 +1,4 @@
-// Flags and environment of the kubelet plugin, under the names of NVIDIA's.
+// The kubelet plugin's flags and environment, under the names of NVIDIA's plugin.
 #pragma once
 
 #include <array>

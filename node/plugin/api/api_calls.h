@@ -1,4 +1,4 @@
-// What a plugin asks of the API server, one thing each. Over any Transport.
+// The plugin's requests to the API server, as blocking calls over any Transport.
 #pragma once
 
 #include <set>
@@ -14,60 +14,61 @@
 
 namespace plugin {
 
-// kNotFound: there is none of that name, or it is another one by now.
+// Returns kNotFound if there is no claim of that name, or if its UID differs.
 [[nodiscard]] base::Result<ClaimToPrepare> ReadClaim(http::Transport& transport,
                                                      const std::string& version,
                                                      const kube::ObjectKey& key,
                                                      const std::string& uid);
 
-// All of them, page by page, of which those stay that hold a device of ours on this node.
+// Lists all claims, page by page, and returns those that hold a device of this driver and node.
 [[nodiscard]] base::Result<std::vector<ClaimToPrepare>> ReadClaimsOf(http::Transport& transport,
                                                                      const std::string& version,
                                                                      const std::string& node);
 
-// UIDs of the domains that are in the namespace now; empty: of all that there are.
+// Returns the UIDs of the domains in the namespace, or of all if `ns` is empty.
 [[nodiscard]] base::Result<std::set<std::string>> ReadDomains(http::Transport& transport,
                                                               const std::string& ns);
 
-// Whether the node's entry in the clique says Ready. No clique has no entries.
+// Returns whether the node's entry in the clique is Ready. False if there is no clique.
 [[nodiscard]] base::Result<bool> ReadIsReady(http::Transport& transport, const kube::ObjectKey& key,
                                              const std::string& node);
 
-// What a node says of itself, as far as a plugin goes by it.
+// The part of a Node that a plugin decides by.
 struct NodeView {
   kube::Uid uid = {};
   std::string version = {};  // Of the object.
-  std::string domain = {};   // Labels; empty: none.
+  std::string domain = {};   // Of the labels. Empty if absent.
   std::string clique = {};
   friend bool operator==(const NodeView&, const NodeView&) = default;
 };
 [[nodiscard]] base::Result<NodeView> ReadNode(http::Transport& transport, const std::string& node);
 
-// The container runtime and its version, as the node says it: "containerd://2.1.4".
+// Returns the container runtime and its version in the node's status: "containerd://2.1.4".
 [[nodiscard]] base::Result<std::string> ReadRuntime(http::Transport& transport,
                                                     const std::string& node);
 
-// One label, `from` what it has to be before; empty: not there.
+// One label. Empty values mean that it is absent.
 struct LabelChange {
   enum class Which { kDomain, kClique } which = Which::kDomain;
   std::string from = {};
   std::string to = {};
 };
-// Makes the change if the label is as it should be before, and otherwise nothing; how the node is
-// after that. `seen`: what is known of the node, which may be old.
+// Changes the label if it is `from`, and returns the node as it is afterwards. `seen` is what is
+// known of the node, and may be stale.
 [[nodiscard]] base::Result<NodeView> ChangeLabel(http::Transport& transport,
                                                  const std::string& node, NodeView seen,
                                                  const LabelChange& change);
 
-// Makes the node's slices be this one alone, whatever there is, in a version that is served.
+// A slice, as the server stored it.
 struct SliceWritten {
   kube::Uid uid = {};
   std::string version = {};  // Of the object.
-  // Whether it says what it should. A server may drop what it does not know, such as taints; then
-  // the slice is gone again.
+  // Whether the server kept all of it. It may drop unknown fields, such as taints; then the slice
+  // is deleted again.
   bool holds = false;
   friend bool operator==(const SliceWritten&, const SliceWritten&) = default;
 };
+// Makes `slice` the node's only one. `found` is what exists.
 [[nodiscard]] base::Result<SliceWritten> WriteSlice(http::Transport& transport, const Slice& slice,
                                                     SliceApi api,
                                                     const std::vector<kube::ObjectMeta>& found);

@@ -1,4 +1,4 @@
-// A plugin's link to the API server: what it watches, and threads that ask and write.
+// A plugin's connection to the API server: watches, and queues of requests on own threads.
 #pragma once
 
 #include <atomic>
@@ -22,12 +22,12 @@
 
 namespace plugin {
 
-// By which the API server's audit log knows it.
+// User agent in the API server's audit log.
 inline constexpr std::string_view kProgram = "compute-domain-kubelet-plugin";
 
 class ApiClient {
  public:
-  // `on_change` is called on other threads. What is passed outlives the link.
+  // `on_change` is called on other threads. The arguments must outlive the client.
   ApiClient(kube::ClientConfig config, const std::string& node, const base::Clock& clock,
             base::Logger& logger, std::function<void()> on_change);
   ~ApiClient();
@@ -37,18 +37,18 @@ class ApiClient {
   // What was read last. Thread-safe.
   [[nodiscard]] const DomainCache& domains() const { return domains_; }
   [[nodiscard]] std::optional<NodeView> node() const;
-  // Nothing: they have not been read.
+  // Empty until they are read.
   [[nodiscard]] std::optional<std::vector<kube::ObjectMeta>> slices() const;
-  // In which the server serves slices and claims.
+  // The version in which the server serves slices and claims.
   [[nodiscard]] SliceApi dra_version() const { return dra_version_; }
 
-  // Reads one clique from now on, and no other. Where that is not allowed nothing is known of it.
+  // Watches this clique, and no other. If that is forbidden, IsReadyIn() stays empty.
   void WatchClique(const kube::ObjectKey& key);
-  // Of that clique; nothing: it has not been read.
+  // Whether the node is Ready in that clique. Empty until it is read.
   [[nodiscard]] std::optional<bool> IsReadyIn(const kube::ObjectKey& key) const;
 
-  // Does a job on a thread of its kind, one after the other. By one thread. The job may block for
-  // as long as a request takes; after the link none is begun.
+  // Runs a job on the thread of its queue, in order. To be called by one thread. A job may block
+  // for one request. Jobs that have not begun when the client is destroyed are dropped.
   enum class Queue { kClaims, kReads, kNode, kSlices };
   void Enqueue(Queue queue, kube::ApiSession::Task task) {
     session_.Post(static_cast<std::size_t>(queue), std::move(task));

@@ -1,4 +1,4 @@
-// What a plugin knows of all ComputeDomains: which there are, and whether this node serves in them.
+// A cache of all ComputeDomains: which exist, and whether this node is Ready in them.
 #pragma once
 
 #include <functional>
@@ -12,10 +12,9 @@
 
 namespace plugin {
 
-// A cache that a reflector fills; every node reads every domain, so little of each stays. A domain
-// that cannot be read is as one that is not there, which is waited for and never cleaned up after.
-//
-// Thread-safe. Bound: some 200 bytes for each domain.
+// Filled by a reflector. Every node reads every domain, so it keeps little of each: some 200 bytes.
+// An unreadable domain counts as absent: claims wait for it, and its folder is not removed without
+// a live read. Thread-safe.
 class DomainCache final : public kube::ReflectorSink {
  public:
   // `on_change` is called on the reflector's thread.
@@ -23,10 +22,10 @@ class DomainCache final : public kube::ReflectorSink {
 
   struct Known {
     DomainIdentity domain = {};
-    bool is_ready_here = false;  // The node's entry in its status says Ready.
+    bool is_ready_here = false;  // In the domain's status.
   };
   [[nodiscard]] std::optional<Known> Find(const std::string& uid) const;
-  // Whether all that there were have been read once.
+  // Whether the first list is complete.
   [[nodiscard]] bool has_read() const;
 
   void BeginReplace() override { incoming_.clear(); }
@@ -46,7 +45,7 @@ class DomainCache final : public kube::ReflectorSink {
 
   const std::string node_;
   const std::function<void()> on_change_;
-  ByUid incoming_;  // Used by the reflector's thread.
+  ByUid incoming_;  // Only the reflector's thread uses it.
   base::Guarded<Data> data_;
 };
 

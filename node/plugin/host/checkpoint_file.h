@@ -1,4 +1,4 @@
-// The checkpoint as it lies on the disk, and the lock that all plugins of a node share.
+// The checkpoint on the disk, and the lock that all plugins of a node share.
 #pragma once
 
 #include <sys/stat.h>
@@ -10,27 +10,27 @@
 
 namespace plugin {
 
-// Used by one thread. While a new instance takes over from an old one both are at work, so each
-// holds the lock for as long as it decides and writes, and reads again what the other has written.
+// Used by one thread. During a rolling update two plugins run, so each holds the lock while it
+// decides and writes, and re-reads what the other one wrote.
 class CheckpointFile {
  public:
-  // `folder` is there.
+  // REQUIRES: `folder` exists.
   CheckpointFile(std::string folder, std::string boot_id);
   ~CheckpointFile();
   CheckpointFile(const CheckpointFile&) = delete;
   CheckpointFile& operator=(const CheckpointFile&) = delete;
 
-  // Does not wait. kUnavailable: another process has it, ask again soon. kInvalid: files cannot be
-  // opened or read, with the reason.
+  // Does not block. Returns kUnavailable if another process holds the lock: retry soon. Returns
+  // kInvalid, with the reason, if a file cannot be opened or read.
   [[nodiscard]] base::Result<void> Lock();
   void Unlock();
 
-  // As of the last Lock(). REQUIRES: it was locked once.
+  // As of the last Lock(). REQUIRES: Lock() succeeded once.
   [[nodiscard]] const Checkpoint& checkpoint() const { return resumed_.checkpoint; }
-  // What was found when something was read last; kUnreadable until something is saved.
+  // What the last read found. An unreadable file stays kUnreadable until Save().
   [[nodiscard]] const Resumed& resumed() const { return resumed_; }
 
-  // Replaces what is noted, on the disk first. REQUIRES: locked.
+  // Replaces the checkpoint, on the disk first. REQUIRES: locked.
   [[nodiscard]] base::Result<void> Save(Checkpoint next);
 
  private:
@@ -40,7 +40,7 @@ class CheckpointFile {
   const std::string boot_id_;
   Resumed resumed_;
   bool has_read_ = false;
-  struct ::stat read_ = {};  // Of the file that was read or written last.
+  struct ::stat read_ = {};  // Of the file, when it was last read or written.
   int lock_ = -1;
 };
 

@@ -20,11 +20,6 @@ constexpr base::BackoffPolicy kBackoff = {.first = std::chrono::milliseconds(100
 // More than the rule ever returns in a row.
 constexpr int kStepsMax = 32;
 
-template <typename... Arms>
-struct Overload : Arms... {
-  using Arms::operator()...;
-};
-
 kubelet::Device DeviceOf(const PreparedDevice& device) {
   return {.requests = device.requests,
           .pool = device.pool,
@@ -161,10 +156,10 @@ NodeObservation ClaimQueue::Observe(const ClaimRequest& request) const {
   observed.has_spec = !spec || *spec;
   if (spec) observed.spec = *spec;
   const Wanted* wanted = request.wanted();
-  if (wanted == nullptr || state_.api_client == nullptr) return observed;
+  if (wanted == nullptr || state_.api == nullptr) return observed;
   const std::string& domain = wanted->config.domain;
   observed.has_folder = HasDomainFolder(state_.self.folder, domain);
-  if (const auto known = state_.api_client->domains().Find(domain)) {
+  if (const auto known = state_.api->domains().Find(domain)) {
     observed.domain = known->domain;
   } else {
     observed.domain_gone = request.domain_gone;
@@ -183,21 +178,21 @@ bool ClaimQueue::NeedsReadiness(const ClaimRequest& request,
 void ClaimQueue::FetchMissing(ClaimRequest& request, const NodeObservation& observed) {
   const Wanted* wanted = request.wanted();
   if (wanted == nullptr || wanted->name.type != DeviceType::kChannel) return;
-  if (state_.api_client == nullptr) return;
+  if (state_.api == nullptr) return;
   const std::string& domain = wanted->config.domain;
-  const bool is_unknown = !observed.domain && state_.api_client->domains().has_read();
+  const bool is_unknown = !observed.domain && state_.api->domains().has_read();
   if (is_unknown && !std::exchange(request.domain_asked, true)) FetchDomain(request, domain);
   if (NeedsReadiness(request, observed)) readiness_.Fetch(domain);
 }
 
 void ClaimQueue::FetchClaimOf(ClaimRequest& request) {
   // The version in which the server serves claims is known once the slices are read.
-  if (state_.api_client == nullptr || !state_.api_client->slices()) return;
+  if (state_.api == nullptr || !state_.api->slices()) return;
   request.asking = true;
-  const std::string version(NameOf(state_.api_client->dra_version()));
+  const std::string version(NameOf(state_.api->dra_version()));
   const kube::ObjectKey key = {.ns = request.name.ns, .name = request.name.name};
-  state_.api_client->Enqueue(ApiClient::Queue::kClaims, [this, &request, version,
-                                                         key](http::Transport& transport) {
+  state_.api->Enqueue(ApiClient::Queue::kClaims, [this, &request, version,
+                                                  key](http::Transport& transport) {
     auto claim = ReadClaim(transport, version, key, request.name.uid);
     state_.tasks.Post([this, &request, claim = std::move(claim)] {
       request.asking = false;
@@ -232,47 +227,30 @@ void ClaimQueue::FetchDomain(ClaimRequest& request, const std::string& domain) {
 Result<void> ClaimQueue::WriteFiles(const ClaimRequest& request, const ClaimStep& step) {
   const std::string& uid = request.name.uid;
   const std::string& cdi_folder = state_.settings.cdi_folder;
-  const auto save = [&](const auto& change) {
-    Checkpoint next = state_.checkpoint_file.checkpoint();
-    change(next.claims);
-    return state_.Save(std::move(next));
-  };
-  return std::visit(
-      Overload{
-          [&](const CheckpointStarted&) {
-            return save([&](auto& claims) {
-              claims[uid] = {.status = request.claim->status,
-                             .name = request.claim->name,
-                             .ns = request.claim->ns};
-            });
-          },
-          [&](const CheckpointCompleted& completed) {
-            return save([&](auto& claims) {
-              claims[uid].state = ClaimState::kCompleted;
-              claims[uid].groups = completed.groups;
-            });
-          },
-          [&](const CheckpointAborted&) {
-            return save([&](auto& claims) {
-              claims[uid].state = ClaimState::kAborted;
-              claims[uid].groups.clear();
-              claims[uid].aborted_at = base::FormatSeconds(state_.clock.Wall());
-            });
-          },
-          [&](const RemoveFromCheckpoint&) {
-            return save([&](auto& claims) { claims.erase(uid); });
-          },
-          [&](const CreateDomainFolder& create) {
-            return MakeDomainFolder(state_.self.folder, create.domain,
-                                    state_.settings.config_template);
-          },
-          [&](const WriteSpec& write) {
-            return cdi::WriteWhole(cdi_folder, cdi::ClaimFile(uid), cdi::Render(write.spec));
-          },
-          [&](const RemoveSpec&) { return cdi::Remove(cdi_folder, cdi::ClaimFile(uid)); },
-          [](const auto&) { return Result<void>(); },
-      },
-      step);
+  if (const auto* create = std::get_if<CreateDomainFolder>(&step)) {
+    return MakeDomainFolder(state_.self.folder, create->domain, state_.settings.config_template);
+  }
+  if (const auto* write = std::get_if<WriteSpec>(&step)) {
+    return cdi::WriteWhole(cdi_folder, cdi::ClaimFile(uid), cdi::Render(write->spec));
+  }
+  if (std::holds_alternative<RemoveSpec>(step)) return cdi::Remove(cdi_folder, cdi::ClaimFile(uid));
+  Checkpoint next = state_.checkpoint_file.checkpoint();
+  if (std::holds_alternative<RemoveFromCheckpoint>(step)) {
+    next.claims.erase(uid);
+  } else if (std::holds_alternative<CheckpointStarted>(step)) {
+    next.claims[uid] = {
+        .status = request.claim->status, .name = request.claim->name, .ns = request.claim->ns};
+  } else if (const auto* completed = std::get_if<CheckpointCompleted>(&step)) {
+    next.claims[uid].state = ClaimState::kCompleted;
+    next.claims[uid].groups = completed->groups;
+  } else if (std::holds_alternative<CheckpointAborted>(step)) {
+    next.claims[uid].state = ClaimState::kAborted;
+    next.claims[uid].groups.clear();
+    next.claims[uid].aborted_at = base::FormatSeconds(state_.clock.Wall());
+  } else {
+    return {};
+  }
+  return state_.Save(std::move(next));
 }
 
 void ClaimQueue::ChangeLabel(ClaimRequest& request, LabelChange change) {

@@ -30,7 +30,7 @@ bool DomainReadiness::IsReady(const std::string& domain) const {
   if (state_.self.host_managed) return polled_ && !IsOld();
   if (IsKnownReady(domain)) return true;
   if (state_.self.clique.empty()) return false;
-  if (const auto is_ready = state_.api_client->IsReadyIn(CliqueKey(domain))) return *is_ready;
+  if (const auto is_ready = state_.api->IsReadyIn(CliqueKey(domain))) return *is_ready;
   return domain_ == domain && polled_ && !IsOld();
 }
 
@@ -45,12 +45,12 @@ void DomainReadiness::Fetch(const std::string& domain) {
   }
   if (IsKnownReady(domain) || state_.self.clique.empty()) return;
   const kube::ObjectKey key = CliqueKey(domain);
-  state_.api_client->WatchClique(key);
-  if (!state_.api_client->IsReadyIn(key)) PollClique(domain);
+  state_.api->WatchClique(key);
+  if (!state_.api->IsReadyIn(key)) PollClique(domain);
 }
 
 bool DomainReadiness::IsKnownReady(const std::string& domain) const {
-  const auto known = state_.api_client->domains().Find(domain);
+  const auto known = state_.api->domains().Find(domain);
   return known && known->is_ready_here;
 }
 
@@ -107,9 +107,7 @@ void DomainReadiness::PollHost() {
         poll_next_ = state_.clock.Now() + kHostPause;
       });
     });
-  } else if (!polling_) {
-    look_again_ = std::min(look_again_, poll_next_);
-  }
+  });
 }
 
 }  // namespace plugin

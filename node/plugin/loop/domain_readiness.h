@@ -1,7 +1,6 @@
 // Whether this node is ready for channels of a domain. Used by the deciding thread.
 #pragma once
 
-#include <optional>
 #include <string>
 
 #include "node/plugin/loop/plugin_state.h"
@@ -14,7 +13,7 @@ class DomainReadiness {
  public:
   explicit DomainReadiness(PluginState& state) : state_(state) {}
 
-  // Returns what is known now. REQUIRES, here and below: `state.host` and `state.api_client`.
+  // Returns what is known now. REQUIRES, here and below: `state.host` and `state.api`.
   [[nodiscard]] bool IsReady(const std::string& domain) const;
   // A claim waits for the domain: watches its clique, or polls it where that is forbidden. If the
   // host runs IMEX, polls that.
@@ -29,7 +28,8 @@ class DomainReadiness {
   [[nodiscard]] kube::ObjectKey CliqueKey(const std::string& domain) const;
   // An old answer to a poll, of an earlier wait.
   [[nodiscard]] bool IsOld() const;
-  void ForgetOld();
+  // Returns whether the caller is to poll now. Otherwise look_again() says when.
+  [[nodiscard]] bool BeginPoll(TimePoint next);
   void PollClique(const std::string& domain);
   void PollHost();
 

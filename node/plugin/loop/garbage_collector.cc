@@ -29,8 +29,8 @@ void GarbageCollector::CollectSoon() { next_ = std::min(next_, state_.clock.Now(
 
 // Everything that it goes by has been read.
 bool GarbageCollector::MayBegin() const {
-  return state_.api_client != nullptr && state_.api_client->domains().has_read() &&
-         state_.api_client->slices() && state_.node && !state_.node_writing && !asking_;
+  return state_.api != nullptr && state_.api->domains().has_read() && state_.api->slices() &&
+         state_.node && !state_.node_writing && !asking_;
 }
 
 TimePoint GarbageCollector::Turn() {
@@ -69,7 +69,7 @@ Result<NodeResidue> GarbageCollector::FindResidue() const {
 
 bool GarbageCollector::HasUnknownDomains(const NodeResidue& residue) const {
   return std::ranges::any_of(residue.folders, [this](const std::string& domain) {
-    return !state_.api_client->domains().Find(domain);
+    return !state_.api->domains().Find(domain);
   });
 }
 
@@ -146,8 +146,8 @@ void GarbageCollector::LookUpClaim(const std::string& uid) {
 
 void GarbageCollector::Rebuild() {
   asking_ = true;
-  const std::string version(NameOf(state_.api_client->dra_version()));
-  state_.api_client->Enqueue(ApiClient::Queue::kReads, [this, version](http::Transport& transport) {
+  const std::string version(NameOf(state_.api->dra_version()));
+  state_.api->Enqueue(ApiClient::Queue::kReads, [this, version](http::Transport& transport) {
     auto claims = ReadClaimsOf(transport, version, state_.settings.node);
     state_.tasks.Post([this, claims = std::move(claims)] {
       asking_ = false;

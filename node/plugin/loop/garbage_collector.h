@@ -1,6 +1,5 @@
-// Puts right what lies about on the node, at the start, every ten minutes, and soon after something
-// was taken back or a domain went; and finds out what was prepared if that cannot be read. Used by
-// the thread that decides.
+// Garbage-collects on the node: at start-up, every 10 minutes, and soon after an unprepare or a
+// domain's deletion. Rebuilds the checkpoint if it is unreadable. Used by the deciding thread.
 #pragma once
 
 #include <functional>
@@ -16,22 +15,22 @@ namespace plugin {
 
 class GarbageCollector {
  public:
-  // `take_back` is called for claims that are gone, and nobody went on with.
+  // `take_back` is called for started claims that no longer exist.
   using TakeBack = std::function<void(const kubelet::ClaimName& claim)>;
   GarbageCollector(PluginState& state, TakeBack take_back)
       : state_(state), take_back_(std::move(take_back)) {}
 
-  // When to do so again, should nothing have changed.
+  // Collects if it is due. Returns when to call it again if nothing changes.
   [[nodiscard]] TimePoint Turn();
-  // Something was taken back, or what is known of the cluster is another: looks whether a folder
-  // lies about.
+  // Collects soon if a domain has a folder and is not in the cache. To be called after an
+  // unprepare, and when a cache has changed.
   void CheckForUnknownDomains();
 
  private:
   [[nodiscard]] bool MayBegin() const;
   void CollectSoon();
   [[nodiscard]] base::Result<NodeResidue> FindResidue() const;
-  // Folders of domains that are not known here.
+  // Whether a folder is of a domain that is not in the cache.
   [[nodiscard]] bool HasUnknownDomains(const NodeResidue& residue) const;
   void AskForDomains(std::vector<std::string> folders);
   void CollectGarbage(std::set<std::string> domains_gone);

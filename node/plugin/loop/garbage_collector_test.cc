@@ -46,7 +46,7 @@ class GarbageCollectorTest : public testing::Test {
                                                      log_, [this] { tasks_.Wake(); });
   }
   ~GarbageCollectorTest() override {
-    state_->api_client.reset();
+    state_->api.reset();
     std::error_code ignored;
     fs::remove_all(folder_, ignored);
   }

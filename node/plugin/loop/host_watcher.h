@@ -1,5 +1,5 @@
-// Looks at the host on a thread of its own, and keeps the base CDI spec: soon again until there is
-// something, and then every ten minutes. Used by the thread that decides.
+// Reads the host's driver and writes the base CDI spec: every 2 s until it succeeds, and then every
+// 10 minutes. Reads on its own thread. Used by the deciding thread.
 #pragma once
 
 #include <optional>
@@ -30,7 +30,7 @@ class HostWatcher {
   PluginState& state_;
   TimePoint next_ = {};
   bool reading_ = false;
-  std::optional<std::string> hook_ = {};  // On the host; empty: there is none.
+  std::optional<std::string> hook_ = {};  // On the host. Empty if there is none.
   std::string said_ = {};
   base::SerialExecutor reader_;  // Last: it uses the others.
 };

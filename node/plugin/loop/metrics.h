@@ -1,4 +1,4 @@
-// What the plugin counts, in Prometheus' terms, under the names of NVIDIA's. Thread-safe.
+// The plugin's Prometheus metrics, under the names of NVIDIA's plugin. Thread-safe.
 #pragma once
 
 #include <prometheus/collectable.h>
@@ -25,7 +25,7 @@ class Metrics {
   }
 
   enum class Operation { kPrepare, kUnprepare };
-  // A claim that the kubelet asked for.
+  // The kubelet asks for an operation on a claim.
   void Began(Operation operation);
   void Ended(Operation operation, bool done, std::chrono::nanoseconds took);
   void CountPrepared(const Checkpoint& checkpoint);

@@ -7,8 +7,8 @@ namespace plugin {
 using base::Result;
 
 void PluginState::LookAtNode() {
-  if (api_client == nullptr) return;
-  const auto seen = api_client->node();
+  if (api == nullptr) return;
+  const auto seen = api->node();
   if (!seen) return;
   const bool is_older =
       node && node->uid == seen->uid && kube::IsOlder(seen->version, node->version);

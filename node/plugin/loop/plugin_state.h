@@ -1,4 +1,4 @@
-// What the parts of a running plugin share. Used by the thread that decides, and by no other.
+// What the parts of a running plugin share. Only the deciding thread uses it.
 #pragma once
 
 #include <functional>
@@ -38,24 +38,24 @@ struct PluginState {
 
   CheckpointFile checkpoint_file;
   NodeIdentity self = {};
-  // What the host was found to have; nothing before that.
+  // Empty until the host is read.
   std::optional<Host> host = {};
-  std::string host_trouble = {};  // Why it has not; or what is wrong with it by now.
+  std::string host_trouble = {};  // Why the host is not read, or what is wrong with it now.
   std::optional<std::string> fabric_error_since = {};  // RFC 3339.
-  std::unique_ptr<ApiClient> api_client = {};          // Null: no API server is known.
-  // As of the watch or of our own last write, whichever is later.
+  std::unique_ptr<ApiClient> api = {};  // Null until the client configuration is loaded.
+  // As of the watch or of this plugin's last write, whichever is later.
   std::optional<NodeView> node = {};
   bool node_writing = false;
 
   [[nodiscard]] bool is_rebuilding() const {
     return checkpoint_file.resumed().from == Resumed::From::kUnreadable;
   }
-  // Takes over what the watch has read of the node.
+  // Updates `node` from the watch.
   void LookAtNode();
-  // Asks for a change of a label, and calls `done` on this thread. REQUIRES: node, not
+  // Changes a label of the node; calls `done` on the deciding thread. REQUIRES: node, not
   // node_writing.
   void ChangeNodeLabel(LabelChange change, std::function<void(const base::Result<void>&)> done);
-  // Replaces what is noted. REQUIRES: the notes are locked.
+  // Replaces the checkpoint. REQUIRES: the checkpoint file is locked.
   [[nodiscard]] base::Result<void> Save(Checkpoint next);
 };
 

@@ -127,7 +127,7 @@ class PluginProcess {
     request_handler_.Serve(claim_queue_);
   }
   ~PluginProcess() {
-    state_.api_client.reset();  // Its threads use the others.
+    state_.api.reset();  // Its threads use the others.
     service_.reset();
   }
   PluginProcess(const PluginProcess&) = delete;
@@ -269,7 +269,7 @@ void PluginProcess::Shutdown() {
     } while (service_->open_calls() > 0);
   }
   service_.reset();
-  if (!context_.settings.labels_clique || state_.api_client == nullptr || !state_.node ||
+  if (!context_.settings.labels_clique || state_.api == nullptr || !state_.node ||
       state_.node->clique.empty() || state_.node_writing) {
     return;
   }

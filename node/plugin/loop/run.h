@@ -1,4 +1,4 @@
-// One run of the plugin: its threads around the rule, from start to end.
+// One run of the plugin, from start to end.
 //
 // Threads: the caller's decides, and alone touches files; gRPC's take what the kubelet asks; one
 // watches, one more watches the clique that somebody waits for, four ask the API server and write,

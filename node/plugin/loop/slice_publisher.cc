@@ -44,14 +44,14 @@ bool SlicePublisher::IsThere(const std::vector<kube::ObjectMeta>& found, TimePoi
 }
 
 TimePoint SlicePublisher::Turn() {
-  if (state_.api_client == nullptr) return TimePoint::max();
+  if (state_.api == nullptr) return TimePoint::max();
   LabelClique();
   const TimePoint now = state_.clock.Now();
-  const auto found = state_.api_client->slices();
+  const auto found = state_.api->slices();
   const auto wanted = Wanted();
   if (!found || !wanted || writing_) return TimePoint::max();
   if (now < next_) return next_;
-  std::string text = json::Serialize(Render(*wanted, state_.api_client->dra_version()));
+  std::string text = json::Serialize(Render(*wanted, state_.api->dra_version()));
   if (text == text_ && IsThere(*found, now)) {
     return was_seen_ || !written_.holds ? TimePoint::max() : written_at_ + kWatchTime;
   }
@@ -62,10 +62,10 @@ TimePoint SlicePublisher::Turn() {
 void SlicePublisher::Write(const Slice& slice, std::string text,
                            std::vector<kube::ObjectMeta> found) {
   writing_ = true;
-  const SliceApi api = state_.api_client->dra_version();
-  state_.api_client->Enqueue(ApiClient::Queue::kSlices, [this, slice, api, text = std::move(text),
-                                                         found = std::move(found)](
-                                                            http::Transport& transport) {
+  const SliceApi api = state_.api->dra_version();
+  state_.api->Enqueue(ApiClient::Queue::kSlices, [this, slice, api, text = std::move(text),
+                                                  found = std::move(found)](
+                                                     http::Transport& transport) {
     const auto written = WriteSlice(transport, slice, api, found);
     state_.tasks.Post([this, written, text] {
       writing_ = false;

@@ -1,5 +1,5 @@
-// Keeps the node's ResourceSlice as it should be, and its label with the clique if that is wanted.
-// Used by the thread that decides.
+// Publishes the node's ResourceSlice and, if the settings ask for it, the node's clique label. Used
+// by the deciding thread.
 #pragma once
 
 #include <optional>
@@ -14,13 +14,13 @@ class SlicePublisher {
  public:
   explicit SlicePublisher(PluginState& state) : state_(state) {}
 
-  // When to do so again, should nothing have changed.
+  // Writes what is outdated. Returns when to call it again if nothing changes.
   [[nodiscard]] TimePoint Turn();
 
  private:
-  // Nothing: it is not known yet.
+  // Empty until node and host are known.
   [[nodiscard]] std::optional<Slice> Wanted() const;
-  // Whether the server is known to have it as it should be.
+  // Whether the server has the slice that was written last, and no other.
   [[nodiscard]] bool IsThere(const std::vector<kube::ObjectMeta>& found, TimePoint now);
   void Write(const Slice& slice, std::string text, std::vector<kube::ObjectMeta> found);
   void LabelClique();
@@ -31,10 +31,10 @@ class SlicePublisher {
   TimePoint label_next_ = {};
   base::Backoff backoff_;
   std::string said_ = {};
-  std::string text_ = {};  // Of what was written last, or found to be there.
+  std::string text_ = {};  // Of the slice that was written last.
   SliceWritten written_ = {};
   TimePoint written_at_ = {};
-  bool was_seen_ = false;  // By the watch, since it was written.
+  bool was_seen_ = false;  // By the watch, since the write.
 };
 
 }  // namespace plugin

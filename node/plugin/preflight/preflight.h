@@ -1,5 +1,5 @@
-// What a node lacks for the plugin to be of use on it, and what to do about that: a rule over what
-// was found there. look.h finds it.
+// What a node lacks for the plugin, and what to do about it. Pure; probe.h finds out what the node
+// has.
 #pragma once
 
 #include <string>
@@ -9,16 +9,16 @@
 namespace plugin {
 
 struct NodeProbe {
-  // As the plugin is to run.
+  // From the settings.
   std::string driver_root = {};  // On the host.
   std::string imex_socket = {};  // Of the host's IMEX.
 
-  std::string library_trouble = {};  // Why NVIDIA's library is of no use; empty: it is.
-  std::string driver_version = {};   // Empty: unknown.
-  std::string fabric_trouble = {};   // Of one that forms or is broken.
-  std::string imex_version = {};     // Empty: unknown.
-  std::string cdi_trouble = {};      // Why CDI specs cannot be written; empty: they can.
-  std::string runtime = {};          // As the Node has it, "containerd://2.1.4"; empty: unknown.
+  std::string library_trouble = {};  // Why NVIDIA's library cannot be used. Empty if it can.
+  std::string driver_version = {};   // Empty if unknown.
+  std::string fabric_trouble = {};   // Of a fabric that forms or is broken.
+  std::string imex_version = {};     // Empty if unknown.
+  std::string cdi_trouble = {};      // Why CDI specs cannot be written. Empty if they can.
+  std::string runtime = {};  // In the Node's status, "containerd://2.1.4". Empty if unknown.
 
   enum class Fabric {
     kUnknown,
@@ -29,28 +29,28 @@ struct NodeProbe {
   } fabric = Fabric::kUnknown;
 
   bool host_managed = false;    // IMEX is the host's.
-  bool needs_names = true;      // Daemons tell IMEX its peers by names.
-  bool has_channels = false;    // Devices of them, in the kernel.
-  bool has_management = false;  // The device by which a daemon manages them.
-  bool has_imex = false;        // The programs.
+  bool needs_names = true;      // Daemons pass peers to IMEX by name.
+  bool has_channels = false;    // The kernel has IMEX channel devices.
+  bool has_management = false;  // The device by which IMEX manages the fabric exists.
+  bool has_imex = false;        // nvidia-imex and, below, nvidia-imex-ctl exist.
   bool has_ctl = false;
   bool has_socket = false;    // Of the host's IMEX.
   bool runs_on_host = false;  // IMEX, as nvidia-imex.service.
-  bool has_prepared = false;  // Pods of this boot hold devices, which have to be taken back.
+  bool has_prepared = false;  // Pods of this boot hold devices, which need a plugin to be released.
 };
 
 struct Finding {
-  bool stops = false;  // Without it no pod gets a channel here.
+  bool stops = false;  // No pod gets a channel without it.
   std::string text = {};
   friend bool operator==(const Finding&, const Finding&) = default;
 };
 
-// In the order in which things are to be put right; none: all is there. Where pods hold devices
-// nothing stops: a plugin that does not run cannot take them back.
+// Returns what is missing, in the order in which to fix it. Empty if nothing is. If pods hold
+// devices no finding stops the plugin: only a running plugin can release them.
 [[nodiscard]] std::vector<Finding> Preflight(const NodeProbe& found);
 
-// In what "nvidia-imex --version" prints, such as "IMEX version is: 580.95.05"; empty: there is
-// none.
+// Returns the version in the output of "nvidia-imex --version", such as "IMEX version is:
+// 580.95.05". Empty if there is none.
 [[nodiscard]] std::string ImexVersionIn(std::string_view words);
 
 }  // namespace plugin

@@ -1,4 +1,4 @@
-// Finds on a node what preflight.h judges, and says it until nothing is missing.
+// Probes the node for what preflight.h judges, until nothing is missing.
 #pragma once
 
 #include <chrono>
@@ -15,19 +15,19 @@ namespace plugin {
 struct ProbeContext {
   const Settings& settings;
   const base::Clock& clock;
-  // The container runtime, as the Node has it; empty: it cannot be asked.
+  // Returns the container runtime in the Node's status. Empty if it cannot be read.
   std::function<std::string()> runtime = {};
-  // One line for a person.
+  // Prints one line.
   std::function<void(const std::string& line)> say = {};
   std::function<void(std::chrono::nanoseconds time)> pause = {};
 };
 
-// Runs a program of the driver's, for its version, for 5 s at most. It changes nothing but that it
-// makes the folder of CDI specs, if it is not there.
+// Returns what the node has. Runs nvidia-imex of the driver for its version, for at most 5 s.
+// Creates the folder of CDI specs if it does not exist, and changes nothing else.
 [[nodiscard]] NodeProbe ProbeNode(const ProbeContext& context);
 
-// Looks again every 2 s while something is missing without which no pod gets a channel, for as long
-// as the settings say, and says what it finds, once. kUnavailable: it is missing still.
+// Probes every 2 s while something is missing that every channel needs, for as long as the settings
+// say, and prints each finding once. Returns kUnavailable if it is still missing.
 [[nodiscard]] base::Result<void> WaitForNode(const ProbeContext& context);
 
 }  // namespace plugin

@@ -1,4 +1,4 @@
-// What a container runtime mounts over the driver's files in /proc, in this container alone.
+// Mounts that the container runtime puts over the driver's files in /proc of this container.
 #pragma once
 
 #include <string>
@@ -11,12 +11,12 @@ namespace plugin {
 
 inline constexpr const char* kDriverProc = "/proc/driver/nvidia";
 
-// The mount points below the folder, the last one mounted first, in the text of mountinfo, as of
-// proc(5).
+// Returns the mount points below `folder`, the latest first. `mountinfo` is the text of proc(5)'s
+// file of that name.
 [[nodiscard]] std::vector<std::string> MountsBelow(std::string_view folder,
                                                    const std::string& mountinfo);
 
-// Takes away all that is mounted below kDriverProc. What stays is logged with what to do.
+// Unmounts everything below kDriverProc. Logs what stays mounted, and what to do.
 void UnmountProcMasks(base::Logger& logger);
 
 }  // namespace plugin

@@ -1,4 +1,4 @@
-// A ResourceClaim, as far as a plugin decides by it. Pure.
+// The part of a ResourceClaim that a plugin decides by. Pure.
 #pragma once
 
 #include <cstdint>
@@ -13,16 +13,16 @@
 
 namespace plugin {
 
-// A device of this driver that was allocated.
+// An allocated device of this driver.
 struct Allocated {
-  std::string request = {};  // Without what stands behind a '/': a subrequest.
+  std::string request = {};  // Without a subrequest, which follows a '/'.
   std::string pool = {};
   std::string device = {};
   bool admin_access = false;
   friend bool operator==(const Allocated&, const Allocated&) = default;
 };
 
-// A device by its name: "channel-0", "daemon-0".
+// The name of a device: "channel-0", "daemon-0".
 struct DeviceName {
   DeviceType type = DeviceType::kChannel;
   std::int64_t id = 0;
@@ -31,8 +31,8 @@ struct DeviceName {
 inline constexpr std::int64_t kChannels = 2048;
 [[nodiscard]] std::optional<DeviceName> ParseDeviceName(std::string_view name);
 
-// The one device of ours that was allocated, and what it is prepared by: a configuration of the
-// class counts less than one of the claim, and of each of these the last one counts.
+// The allocated device of this driver, and its configuration. A configuration of the claim takes
+// precedence over one of the class; the last one of each takes precedence over the others.
 struct Wanted {
   Allocated device = {};
   DeviceName name = {};
@@ -40,7 +40,7 @@ struct Wanted {
   friend bool operator==(const Wanted&, const Wanted&) = default;
 };
 struct ClaimToPrepare {
-  std::string uid = {};  // cdi::IsFileSafe holds.
+  std::string uid = {};  // IsFileSafe() holds.
   std::string name = {};
   std::string ns = {};
   bool is_allocated = false;
@@ -48,11 +48,11 @@ struct ClaimToPrepare {
   base::Result<Wanted> wanted = {};  // Decoded strictly.
 };
 
-// `text`: of the object, as the API server hands it out. kInvalid: it cannot be one.
+// Decodes `text`, the object as the API server returns it. Returns kInvalid if it is no claim.
 [[nodiscard]] base::Result<ClaimToPrepare> DecodeResourceClaim(std::string_view text);
 
-// The same of the status that was noted when it was prepared, decoded leniently. kInvalid, in words
-// for the user: it asks for what this driver cannot give, and will until the claim is another.
+// Decodes the status in the checkpoint, leniently. Returns kInvalid, with a message for the user,
+// if this driver cannot prepare it; no retry helps.
 [[nodiscard]] base::Result<Wanted> WantedBy(const json::Value& status);
 
 }  // namespace plugin

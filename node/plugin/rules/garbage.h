@@ -1,5 +1,5 @@
-// What a plugin puts right when it starts and every few minutes, beside what the kubelet asks for.
-// Pure.
+// What a plugin garbage-collects on its node: stale CDI specs, folders, labels and entries of the
+// checkpoint. Pure.
 #pragma once
 
 #include <set>
@@ -13,32 +13,33 @@
 
 namespace plugin {
 
-// What lies about on the node.
+// What exists on the node.
 struct NodeResidue {
-  std::vector<std::string> specs = {};    // Claims that have a CDI file.
-  std::vector<std::string> folders = {};  // Of domains, by UID.
-  std::set<std::string> domains_gone =
-      {};                        // Of which a live read has found that they are not there.
-  std::string node_domain = {};  // The node's label; empty: it has none, or was not read.
+  std::vector<std::string> specs = {};      // UIDs of claims that have a CDI file.
+  std::vector<std::string> folders = {};    // UIDs of domains that have a folder.
+  std::set<std::string> domains_gone = {};  // Domains that a live read did not find.
+  std::string node_domain =
+      {};  // Domain in the node's label. Empty if it has none, or is not read.
   base::Clock::WallTime now = {};
 };
 
 struct GarbagePlan {
   std::vector<std::string> remove_specs = {};
   std::vector<std::string> remove_folders = {};
-  std::vector<std::string> forget = {};  // Entries of the checkpoint.
+  std::vector<std::string> forget = {};  // UIDs to remove from the checkpoint.
   std::vector<std::string> look_up =
-      {};                // Claims that may be gone, since nobody went on with them.
-  bool unlabel = false;  // The node.
+      {};                // UIDs of claims that were started, and may be deleted by now.
+  bool unlabel = false;  // Whether to remove the node's label.
 };
 
-// Nothing of a claim that is noted goes: it is noted before anything of it is written.
+// Returns what to remove. Everything of a claim in the checkpoint stays: a claim is written there
+// before anything else is written for it.
 [[nodiscard]] GarbagePlan FindGarbage(const NodeIdentity& self, const Checkpoint& checkpoint,
                                       const NodeResidue& residue);
 
-// What was noted, when the checkpoint cannot be read: by the claims of this node as the API server
-// has them, and the CDI specs that are still there. A claim that has no edits has no spec; if
-// the node is labelled with its domain it is taken for begun.
+// Returns a checkpoint in place of an unreadable one, made of the claims that the API server has
+// for this node, and of the CDI specs. A claim without a fabric has no spec: it counts as started
+// if the node's label has its domain.
 [[nodiscard]] Checkpoint Rebuild(const NodeIdentity& self, const std::string& boot_id,
                                  const std::vector<ClaimToPrepare>& claims,
                                  const NodeResidue& residue);

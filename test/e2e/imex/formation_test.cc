@@ -39,7 +39,7 @@ struct Size {
 struct Daemon {
   Daemon(std::uint64_t seed, const std::string& node) : random(seed, node) {}
 
-  Self self = {};
+  DaemonIdentity self = {};
   Observed observed = {};
   Memory memory = {};
   SeededRandom random;
@@ -317,7 +317,7 @@ class World {
   }
 
   // A controller: who has labelled its pod is let in, in windows that grow.
-  void Admit(const Self& self) {
+  void Admit(const DaemonIdentity& self) {
     auto& waiting = waiting_[self.clique];
     waiting.push_back(self);
     if (waiting.size() > 1) return;
@@ -327,7 +327,7 @@ class World {
       if (const auto stored = cliques_.find(clique); stored != cliques_.end()) {
         object = stored->second.object;
       }
-      for (const Self& one : std::exchange(waiting_[clique], {})) {
+      for (const DaemonIdentity& one : std::exchange(waiting_[clique], {})) {
         if (object.IsNull()) {
           object = NewClique(one, false);
         } else {
@@ -355,7 +355,7 @@ class World {
   std::vector<std::unique_ptr<Daemon>> daemons_;
   std::vector<std::unique_ptr<Daemon>> retired_;  // Events may still name them.
   std::map<std::string, Stored> cliques_;
-  std::map<std::string, std::vector<Self>> waiting_;
+  std::map<std::string, std::vector<DaemonIdentity>> waiting_;
   std::map<std::string, milliseconds> windows_;
   std::size_t begun_ = 0;
   bool looked_up_ = false;  // Somebody did, and nobody has asked since whether all are connected.

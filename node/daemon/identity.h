@@ -1,4 +1,4 @@
-// Who a daemon is: what its container was given.
+// Which daemon this is: what its container was given.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace imexd {
 
-struct Self {
+struct DaemonIdentity {
   std::string domain = {};  // UID of the ComputeDomain.
-  std::string clique = {};  // "<uuid>.<n>"; empty: no fabric here, so no IMEX.
+  std::string clique = {};  // "<uuid>.<n>". Empty if the node has no fabric, and so no IMEX.
   std::string node = {};
   std::string ip = {};  // Of the pod.
   kube::ObjectKey pod = {};
@@ -20,5 +20,7 @@ struct Self {
     return {.ns = pod.ns, .name = domain + "." + clique};
   }
 };
+// TODO: remove once test/simulation/{cluster,mutants} and test/cluster/nodesim say DaemonIdentity.
+using Self = DaemonIdentity;
 
 }  // namespace imexd
