@@ -6,7 +6,7 @@
 
 #include "controller/api/names.h"
 
-namespace imexd {
+namespace imex_daemon {
 
 namespace {
 
@@ -127,4 +127,4 @@ bool TakeOutOwnEntry(Value& clique, const DaemonIdentity& self) {
          }) > 0;
 }
 
-}  // namespace imexd
+}  // namespace imex_daemon

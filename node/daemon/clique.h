@@ -11,7 +11,7 @@
 #include "pkg/base/result.h"
 #include "pkg/json/value.h"
 
-namespace imexd {
+namespace imex_daemon {
 
 // Returns this daemon's entry. Null if there is none with its address and a valid index.
 [[nodiscard]] const api::Member* OwnEntry(const api::Clique& clique, const DaemonIdentity& self);
@@ -34,4 +34,4 @@ namespace imexd {
 // Removes this daemon's entry. Returns whether there was one.
 [[nodiscard]] bool TakeOutOwnEntry(json::Value& clique, const DaemonIdentity& self);
 
-}  // namespace imexd
+}  // namespace imex_daemon

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace imexd {
+namespace imex_daemon {
 namespace {
 
 const DaemonIdentity kSelf = {.domain = "0c3b2d84-7a1f-4d1e-9d5a-1f2e3d4c5b6a",
@@ -142,4 +142,4 @@ TEST(NewClique, CarriesTheLabelsOwnerAndFirstEntryByWhichOthersKnowIt) {
 }
 
 }  // namespace
-}  // namespace imexd
+}  // namespace imex_daemon

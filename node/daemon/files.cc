@@ -13,7 +13,7 @@
 #include "pkg/base/file.h"
 #include "pkg/base/open_file.h"
 
-namespace imexd {
+namespace imex_daemon {
 
 namespace {
 
@@ -82,4 +82,4 @@ Result<std::string> FindProgram(const std::string& name, const std::string& sear
   return base::Fail(ErrorCode::kNotFound, name + " is in no folder of PATH (" + search + ")");
 }
 
-}  // namespace imexd
+}  // namespace imex_daemon

@@ -5,7 +5,7 @@
 
 #include "pkg/base/result.h"
 
-namespace imexd {
+namespace imex_daemon {
 
 // Messages of all name the path and the cause.
 
@@ -23,4 +23,4 @@ namespace imexd {
 [[nodiscard]] base::Result<std::string> FindProgram(const std::string& name,
                                                     const std::string& search);
 
-}  // namespace imexd
+}  // namespace imex_daemon

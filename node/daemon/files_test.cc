@@ -9,7 +9,7 @@
 
 #include "pkg/base/file.h"
 
-namespace imexd {
+namespace imex_daemon {
 namespace {
 
 namespace fs = std::filesystem;
@@ -99,4 +99,4 @@ TEST_F(DaemonFiles, ProgramIsFoundAsAShellWould) {
 }
 
 }  // namespace
-}  // namespace imexd
+}  // namespace imex_daemon

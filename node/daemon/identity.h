@@ -5,7 +5,7 @@
 
 #include "pkg/kube/api/meta.h"
 
-namespace imexd {
+namespace imex_daemon {
 
 struct DaemonIdentity {
   std::string domain = {};  // UID of the ComputeDomain.
@@ -23,4 +23,4 @@ struct DaemonIdentity {
 // TODO: remove once test/simulation/{cluster,mutants} and test/cluster/nodesim say DaemonIdentity.
 using Self = DaemonIdentity;
 
-}  // namespace imexd
+}  // namespace imex_daemon

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-namespace imexd {
+namespace imex_daemon {
 
 namespace {
 
@@ -59,4 +59,4 @@ void ImexProcess::PassOn(const std::stop_token& stop) {
   }
 }
 
-}  // namespace imexd
+}  // namespace imex_daemon

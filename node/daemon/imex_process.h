@@ -10,7 +10,7 @@
 #include "pkg/base/result.h"
 #include "pkg/base/subprocess.h"
 
-namespace imexd {
+namespace imex_daemon {
 
 class ImexProcess {
  public:
@@ -34,4 +34,4 @@ class ImexProcess {
   std::jthread listener_;
 };
 
-}  // namespace imexd
+}  // namespace imex_daemon

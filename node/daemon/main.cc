@@ -17,8 +17,8 @@
 #include "node/daemon/settings.h"
 #include "pkg/base/environment.h"
 #include "pkg/base/file.h"
-#include "pkg/base/mailbox.h"
 #include "pkg/base/system_clock.h"
+#include "pkg/base/task_queue.h"
 #include "pkg/base/version.h"
 #include "pkg/command_line/exit.h"
 #include "pkg/command_line/flags.h"
@@ -46,27 +46,27 @@ std::chrono::milliseconds Age() {
   const auto stat = base::ReadFile("/proc/1/stat", kFileMax);
   const auto uptime = base::ReadFile("/proc/uptime", kFileMax);
   if (!stat || !uptime) return std::chrono::milliseconds::max();
-  return imexd::AgeOf(*stat, *uptime, ::sysconf(_SC_CLK_TCK))
+  return imex_daemon::AgeOf(*stat, *uptime, ::sysconf(_SC_CLK_TCK))
       .value_or(std::chrono::milliseconds::max());
 }
 
-int Check(const imexd::Settings& settings, const base::Clock& clock) {
-  const auto ready =
-      imexd::Check(settings, Search(), base::Environment(), imexd::PatienceFor(Age()), clock);
+int Check(const imex_daemon::Settings& settings, const base::Clock& clock) {
+  const auto ready = imex_daemon::Check(settings, Search(), base::Environment(),
+                                        imex_daemon::PatienceFor(Age()), clock);
   return ready ? 0 : Fail(ready.error(), command_line::kFailed);
 }
 
-int Run(const imexd::Settings& settings, const base::Clock& clock, base::Logger& logger) {
-  base::Mailbox mailbox;
+int Run(const imex_daemon::Settings& settings, const base::Clock& clock, base::Logger& logger) {
+  base::TaskQueue tasks;
   std::atomic<bool> stopping = false;
   const std::jthread signals = command_line::HandleSignals({.ends = {SIGTERM, SIGINT},
                                                             .end =
                                                                 [&] {
                                                                   stopping = true;
-                                                                  mailbox.Wake();
+                                                                  tasks.Wake();
                                                                 },
                                                             .wakes = {SIGCHLD},
-                                                            .wake = [&] { mailbox.Wake(); }},
+                                                            .wake = [&] { tasks.Wake(); }},
                                                            logger);
   logger.Info("Starting", {{"version", std::string(base::Version())},
                            {"revision", std::string(base::Revision())},
@@ -75,14 +75,14 @@ int Run(const imexd::Settings& settings, const base::Clock& clock, base::Logger&
                            {"clique", settings.self.clique},
                            {"node", settings.self.node}});
   command_line::SayUnused(settings.unused_flags, logger);
-  imexd::Programs programs;
+  imex_daemon::Programs programs;
   if (!settings.self.clique.empty()) {
-    auto prepared = imexd::Prepare(settings, Search());
+    auto prepared = imex_daemon::Prepare(settings, Search());
     if (!prepared) return Fail(prepared.error(), command_line::kFailed);
     programs = *std::move(prepared);
   }
   kube::ExecRunner exec(base::Environment(), kPluginPatience, clock, logger);
-  const imexd::Context context = {
+  const imex_daemon::Context context = {
       .settings = settings,
       .clock = clock,
       .logger = logger,
@@ -92,7 +92,7 @@ int Run(const imexd::Settings& settings, const base::Clock& clock, base::Logger&
         return kube::LoadConfig(
             {.kubeconfig = settings.kubeconfig, .environment = base::GetEnv, .exec = &exec}, clock);
       }};
-  const auto ended = imexd::Run(context, mailbox, [&] { return stopping.load(); });
+  const auto ended = imex_daemon::Run(context, tasks, [&] { return stopping.load(); });
   return ended ? 0 : Fail(ended.error(), command_line::kFailed);
 }
 
@@ -101,15 +101,16 @@ int Run(const imexd::Settings& settings, const base::Clock& clock, base::Logger&
 int main(int argc, char** argv) {
   // A heap for each thread would be most of what this process needs.
   mallopt(M_ARENA_MAX, 1);
-  const imexd::Parsed parsed = imexd::Parse(std::vector<std::string>(argv + 1, argv + argc));
+  const imex_daemon::Parsed parsed =
+      imex_daemon::Parse(std::vector<std::string>(argv + 1, argv + argc));
   if (parsed.exit) {
     std::fputs(parsed.exit->text.c_str(), parsed.exit->status == 0 ? stdout : stderr);
     return parsed.exit->status;
   }
-  const imexd::Settings& settings = parsed.settings;
+  const imex_daemon::Settings& settings = parsed.settings;
   const base::SystemClock clock;
   std::signal(SIGCHLD, SIG_DFL);  // Or how a program ends is hidden, if it was ignored.
-  if (settings.command == imexd::Command::kCheck) {
+  if (settings.command == imex_daemon::Command::kCheck) {
     return Check(settings, clock);
   }
   const auto logger = logging::MakeLogger({.format = *logging::ParseFormat(settings.log_format),

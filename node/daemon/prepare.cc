@@ -9,11 +9,11 @@
 #include "node/imex/config_template.h"
 #include "node/imex/names.h"
 #include "pkg/base/file.h"
-#include "pkg/base/mailbox.h"
 #include "pkg/base/subprocess.h"
+#include "pkg/base/task_queue.h"
 #include "pkg/json/utf8.h"
 
-namespace imexd {
+namespace imex_daemon {
 
 namespace {
 
@@ -91,7 +91,7 @@ Result<void> Check(const Settings& settings, const std::string& search,
   if (settings.self.clique.empty()) return {};
   const std::string ctl = TRY(FindImex(settings.ctl_program, search));
   const auto began = clock.Now();
-  base::Mailbox nothing;
+  base::TaskQueue nothing;
   for (;;) {
     const auto until_now = std::chrono::floor<std::chrono::milliseconds>(clock.Now() - began);
     Result<void> ready = Ask(ctl, settings, environment, kCheckTime - until_now, clock);
@@ -119,4 +119,4 @@ std::optional<std::chrono::milliseconds> AgeOf(const std::string& stat, const st
   return std::chrono::round<std::chrono::milliseconds>(std::chrono::duration<double>(age));
 }
 
-}  // namespace imexd
+}  // namespace imex_daemon

@@ -10,7 +10,7 @@
 #include "pkg/base/clock.h"
 #include "pkg/base/result.h"
 
-namespace imexd {
+namespace imex_daemon {
 
 // Where they were found.
 struct Programs {
@@ -43,4 +43,4 @@ inline constexpr const char* kHostsAdvice =
                                                              const std::string& uptime,
                                                              long ticks_per_second);
 
-}  // namespace imexd
+}  // namespace imex_daemon

@@ -10,7 +10,7 @@
 #include "pkg/base/file.h"
 #include "pkg/base/system_clock.h"
 
-namespace imexd {
+namespace imex_daemon {
 namespace {
 
 namespace fs = std::filesystem;
@@ -175,4 +175,4 @@ TEST_F(PrepareTest, WithoutFabricThereIsNothingToCheck) {
 }
 
 }  // namespace
-}  // namespace imexd
+}  // namespace imex_daemon

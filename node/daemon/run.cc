@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "node/daemon/api_link.h"
+#include "node/daemon/api_client.h"
 #include "node/daemon/files.h"
 #include "node/daemon/imex_process.h"
 #include "node/daemon/step.h"
@@ -13,11 +13,11 @@
 #include "node/imex/names.h"
 #include "pkg/base/file.h"
 #include "pkg/base/rfc3339.h"
+#include "pkg/base/serial_executor.h"
 #include "pkg/base/subprocess.h"
 #include "pkg/base/system_random.h"
-#include "pkg/base/worker.h"
 
-namespace imexd {
+namespace imex_daemon {
 
 namespace {
 
@@ -26,7 +26,6 @@ using base::Result;
 constexpr std::size_t kHostsMax = 4U << 20;
 constexpr std::chrono::seconds kAskTime{5};
 constexpr std::size_t kAnswerMax = 32U << 20;  // Of 10,000 nodes the daemon's own part.
-constexpr std::chrono::seconds kConfigRetry{5};
 constexpr std::chrono::seconds kConfigLook{60};
 
 // What it prints; an error if it does not print it in time, or fails.
@@ -55,12 +54,13 @@ Answers AskImex(const Context& context, int index, const std::stop_token& stop) 
 
 class DaemonProcess {
  public:
-  DaemonProcess(const Context& context, base::Mailbox& mailbox)
+  DaemonProcess(const Context& context, base::TaskQueue& tasks)
       : context_(context),
         self_(context.settings.self),
         clock_(context.clock),
         logger_(context.logger),
-        mailbox_(mailbox) {}
+        tasks_(tasks),
+        config_(context.load_config, context.clock, context.logger) {}
 
   Result<void> Run(const std::function<bool()>& stopping);
 
@@ -82,7 +82,8 @@ class DaemonProcess {
   const DaemonIdentity& self_;
   const base::Clock& clock_;
   base::Logger& logger_;
-  base::Mailbox& mailbox_;
+  base::TaskQueue& tasks_;
+  kube::ConfigLoader config_;
   base::SystemRandom random_;
 
   Observed observed_;
@@ -90,49 +91,38 @@ class DaemonProcess {
   Memory memory_;
   std::string said_;
   std::string error_said_;
-  TimePoint config_next_ = {};
   bool told_to_stop_ = false;
   int instance_ = 0;  // Of IMEX: what an earlier one said does not count.
 
-  std::unique_ptr<ApiLink> link_;
+  std::unique_ptr<ApiClient> api_client_;
   std::unique_ptr<ImexProcess> imex_;
-  base::Worker asker_;
+  base::SerialExecutor asker_;
 };
 
 // To the API server, as soon as it is known where it is; and anew when that has changed.
 void DaemonProcess::Connect() {
-  const TimePoint now = clock_.Now();
-  if (now < config_next_) return;
-  auto config = context_.load_config();
-  config_next_ = now + (config ? std::chrono::nanoseconds(kConfigLook) : kConfigRetry);
-  if (!config) {
-    if (error_said_ != config.error().message) {
-      error_said_ = config.error().message;
-      logger_.Error("No API server to talk to; looked for again every 5 s", {{"err", error_said_}});
-    }
-    return;
-  }
-  const bool is_same = link_ != nullptr && link_->config().endpoint == config->endpoint &&
-                       link_->config().credentials->Source() == config->credentials->Source();
+  auto config = config_.Poll(kConfigLook);
+  if (!config) return;
+  const bool is_same = api_client_ != nullptr && kube::IsSameConfig(api_client_->config(), *config);
   if (is_same || observed_.writing) return;
   logger_.Info("Talking to the API server",
                {{"server", config->endpoint.url}, {"from", config->source}});
-  link_.reset();
-  link_ = std::make_unique<ApiLink>(*std::move(config), self_, clock_, logger_,
-                                    [this] { mailbox_.Wake(); });
+  api_client_.reset();
+  api_client_ = std::make_unique<ApiClient>(*std::move(config), self_, clock_, logger_,
+                                            [this] { tasks_.Wake(); });
   if (memory_.manner != Manner::kUnknown && !self_.clique.empty()) {
-    link_->Watch(memory_.manner == Manner::kDaemon);
+    api_client_->Watch(memory_.manner == Manner::kDaemon);
   }
 }
 
 Observed DaemonProcess::Observe() {
   observed_.now = clock_.Now();
   observed_.imex = seen_;
-  if (link_ != nullptr) {
+  if (api_client_ != nullptr) {
     // In this order: what was read is in the store before it is called read.
-    observed_.clique_read = link_->clique_read();
-    observed_.clique = link_->clique();
-    observed_.pod_ready = link_->pod_ready();
+    observed_.clique_read = api_client_->clique_read();
+    observed_.clique = api_client_->clique();
+    observed_.pod_ready = api_client_->pod_ready();
   }
   return observed_;
 }
@@ -189,7 +179,7 @@ void DaemonProcess::StartImex() {
   auto started = ImexProcess::Start(program, [this, instance](std::string_view line) {
     // Only what is of interest is worth a letter.
     if (imex::IndexInLine(line) || imex::SaysInUse(line)) {
-      mailbox_.Post([this, instance, text = std::string(line)] { TakeLine(instance, text); });
+      tasks_.Post([this, instance, text = std::string(line)] { TakeLine(instance, text); });
     }
   });
   if (!started) {
@@ -218,9 +208,9 @@ void DaemonProcess::TakeLine(int instance, std::string_view line) {
 
 void DaemonProcess::Ask(int runs_as) {
   observed_.asking = true;
-  asker_.Do([this, index = runs_as, instance = instance_](const std::stop_token& stop) {
+  asker_.Post([this, index = runs_as, instance = instance_](const std::stop_token& stop) {
     Answers answers = AskImex(context_, index, stop);
-    mailbox_.Post([this, instance, answers = std::move(answers)] {
+    tasks_.Post([this, instance, answers = std::move(answers)] {
       observed_.asking = false;
       if (instance != instance_) return;
       observed_.answers = answers;
@@ -230,12 +220,12 @@ void DaemonProcess::Ask(int runs_as) {
 }
 
 void DaemonProcess::WriteToApi(const Step& step) {
-  if (link_ == nullptr) return;
+  if (api_client_ == nullptr) return;
   observed_.writing = true;
   const WriteOrder order = {
       .write = *step.write, .ready = observed_.pod_ready, .report = step.report};
-  link_->Do(order, [this, order](Result<Written> written) {
-    mailbox_.Post([this, order, written = std::move(written)] { TakeWritten(order, written); });
+  api_client_->Do(order, [this, order](Result<Written> written) {
+    tasks_.Post([this, order, written = std::move(written)] { TakeWritten(order, written); });
   });
 }
 
@@ -262,7 +252,7 @@ void DaemonProcess::TakeWritten(const WriteOrder& order, const Result<Written>& 
   logger_.Info("The pod is labelled with its clique",
                {{"clique", self_.clique},
                 {"writer", written->manner == Manner::kController ? "controller" : "daemon"}});
-  if (!self_.clique.empty()) link_->Watch(written->manner == Manner::kDaemon);
+  if (!self_.clique.empty()) api_client_->Watch(written->manner == Manner::kDaemon);
 }
 
 void DaemonProcess::Do(const Step& step) {
@@ -299,17 +289,17 @@ Result<void> DaemonProcess::Run(const std::function<bool()>& stopping) {
     Do(step);
     // What was done may be the reason for more.
     const bool did = step.hosts || step.start || step.signal;
-    const TimePoint until = did ? clock_.Now() : std::min(step.look_again, config_next_);
-    for (const auto& letter : mailbox_.Wait(until - clock_.Now())) letter();
+    const TimePoint until = did ? clock_.Now() : std::min(step.look_again, config_.next());
+    for (const auto& task : tasks_.Wait(until - clock_.Now())) task();
   }
 }
 
 }  // namespace
 
-Result<void> Run(const Context& context, base::Mailbox& mailbox,
+Result<void> Run(const Context& context, base::TaskQueue& tasks,
                  const std::function<bool()>& stopping) {
-  DaemonProcess runner(context, mailbox);
+  DaemonProcess runner(context, tasks);
   return runner.Run(stopping);
 }
 
-}  // namespace imexd
+}  // namespace imex_daemon

@@ -1,7 +1,7 @@
 // One run of the daemon: its threads around Decide(), from start to end.
 //
 // Threads: the caller's decides, and alone touches files and IMEX; one watches, one writes to the
-// API server, one asks nvidia-imex-ctl, and one passes IMEX's words on. They meet in a Mailbox.
+// API server, one asks nvidia-imex-ctl, and one passes IMEX's words on. They meet in a TaskQueue.
 #pragma once
 
 #include <functional>
@@ -12,10 +12,10 @@
 #include "node/daemon/settings.h"
 #include "pkg/base/clock.h"
 #include "pkg/base/log.h"
-#include "pkg/base/mailbox.h"
+#include "pkg/base/task_queue.h"
 #include "pkg/kube/client/config.h"
 
-namespace imexd {
+namespace imex_daemon {
 
 struct Context {
   const Settings& settings;
@@ -27,8 +27,8 @@ struct Context {
 };
 
 // Blocks until `stopping` says so, and all is over, or until IMEX cannot be started: then the error
-// says why and what to do. Who asks for the stop, or sees that a child has ended, wakes `mailbox`.
-[[nodiscard]] base::Result<void> Run(const Context& context, base::Mailbox& mailbox,
+// says why and what to do. Who asks for the stop, or sees that a child has ended, wakes `tasks`.
+[[nodiscard]] base::Result<void> Run(const Context& context, base::TaskQueue& tasks,
                                      const std::function<bool()>& stopping);
 
-}  // namespace imexd
+}  // namespace imex_daemon

@@ -10,7 +10,7 @@
 #include "pkg/json/utf8.h"
 #include "pkg/kube/api/names.h"
 
-namespace imexd {
+namespace imex_daemon {
 
 namespace {
 
@@ -132,4 +132,4 @@ Parsed Parse(const std::vector<std::string>& arguments) {
   return parsed;
 }
 
-}  // namespace imexd
+}  // namespace imex_daemon

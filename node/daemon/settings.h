@@ -10,7 +10,7 @@
 #include "node/daemon/identity.h"
 #include "pkg/command_line/exit.h"
 
-namespace imexd {
+namespace imex_daemon {
 
 enum class Command {
   kRun,
@@ -48,13 +48,10 @@ inline constexpr auto kExitStatuses = std::to_array<command_line::ExitStatus>({
     command_line::kDefect,
 });
 
-struct Parsed {
-  Settings settings = {};
-  std::optional<command_line::Exit> exit = {};
-};
+using Parsed = command_line::Parsed<Settings>;
 
 // Reads the command line and the environment. The text of an Exit with a status other than 0 is one
 // line that says what is wrong and what to do.
 [[nodiscard]] Parsed Parse(const std::vector<std::string>& arguments);
 
-}  // namespace imexd
+}  // namespace imex_daemon

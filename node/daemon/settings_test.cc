@@ -5,7 +5,7 @@
 
 #include <map>
 
-namespace imexd {
+namespace imex_daemon {
 namespace {
 
 class DaemonSettings : public ::testing::Test {
@@ -166,4 +166,4 @@ TEST_F(DaemonSettings, HelpNamesEachExitStatus) {
 }
 
 }  // namespace
-}  // namespace imexd
+}  // namespace imex_daemon

@@ -5,7 +5,7 @@
 #include "node/daemon/clique.h"
 #include "pkg/kube/api/meta.h"
 
-namespace imexd {
+namespace imex_daemon {
 
 namespace {
 
@@ -16,14 +16,18 @@ using std::chrono::seconds;
 constexpr auto kIdle = std::chrono::minutes(10);
 // The daemons of a clique begin at once, and each of them has to change the same object.
 constexpr auto kSpread = milliseconds(500);
-constexpr BackOff kWrites = {.first = milliseconds(400), .most = seconds(6)};
+// Anywhere in the upper nine tenths of a delay, so that daemons that met once do not meet again.
+constexpr base::BackoffPolicy kWrites = {
+    .first = milliseconds(40), .most = milliseconds(600), .jitter = 9};
 constexpr auto kForbiddenFor = seconds(60);
 // Peers come one after another, and IMEX, once told of new ones, is deaf for 5 s: one that starts
 // with those that are on their way need not be told of them.
 constexpr auto kQuiet = milliseconds(500);
 constexpr auto kQuietWithin = seconds(2);
-constexpr BackOff kStarts = {.first = seconds(1), .most = seconds(60)};
-constexpr BackOff kFiles = {.first = seconds(1), .most = seconds(30)};
+constexpr base::BackoffPolicy kStarts = {
+    .first = milliseconds(100), .most = seconds(6), .jitter = 9};
+constexpr base::BackoffPolicy kFiles = {
+    .first = milliseconds(100), .most = seconds(3), .jitter = 9};
 constexpr auto kLivedLong = seconds(60);  // What ends after that has not failed to start.
 // A write of ours is seen in the cache soon; after this it is looked at anew.
 constexpr auto kSeenWithin = seconds(2);
@@ -61,7 +65,7 @@ void DecideHosts(const DaemonIdentity& self, const Observed& observed, const Mem
   if (Own(self, observed) == nullptr && !WasStarted(observed)) return;
   std::vector<imex::Host> hosts = HostsIn(*observed.clique, self, RunsAs(self, observed, memory));
   if (memory.hosts == hosts) return;
-  if (observed.now < memory.hosts_pace.next) return BringForward(step, memory.hosts_pace.next);
+  if (observed.now < memory.hosts_retry.next) return BringForward(step, memory.hosts_retry.next);
   step.hosts = std::move(hosts);
 }
 
@@ -277,7 +281,7 @@ void OnReported(Memory& memory, const ImexReport& report, TimePoint now) {
 void OnWriteFailed(Memory& memory, Write write, const base::Error& error, TimePoint now,
                    base::Random& random) {
   using base::ErrorCode;
-  memory.writes = AfterFailure(memory.writes, kWrites, now, random);
+  memory.writes.next = now + memory.writes.backoff.Next(kWrites, random);
   if (error.retry_after)
     memory.writes.next = std::max(memory.writes.next, now + *error.retry_after);
   // Only an administrator can mend that.
@@ -294,7 +298,7 @@ void OnHostsWritten(Memory& memory, std::vector<imex::Host> hosts, bool imex_run
   if (!memory.hosts) memory.hosts_first = now;
   memory.hosts = std::move(hosts);
   memory.hosts_at = now;
-  memory.hosts_pace = {};
+  memory.hosts_retry = {};
   if (!imex_runs) return;
   memory.signals = AfterChange(memory.signals, now);
   memory.ask_next = std::min(memory.ask_next, now + kAskFirst);
@@ -302,7 +306,7 @@ void OnHostsWritten(Memory& memory, std::vector<imex::Host> hosts, bool imex_run
 }
 
 void OnHostsFailed(Memory& memory, const std::string& error, TimePoint now, base::Random& random) {
-  memory.hosts_pace = AfterFailure(memory.hosts_pace, kFiles, now, random);
+  memory.hosts_retry.next = now + memory.hosts_retry.backoff.Next(kFiles, random);
   memory.fatal = error;
 }
 
@@ -313,7 +317,7 @@ void OnStarted(Memory& memory, TimePoint now) {
 }
 
 void OnStartFailed(Memory& memory, const std::string& error, TimePoint now, base::Random& random) {
-  memory.starts = AfterFailure(memory.starts, kStarts, now, random);
+  memory.starts.next = now + memory.starts.backoff.Next(kStarts, random);
   memory.fatal = error;
 }
 
@@ -321,7 +325,7 @@ void OnSignalled(Memory& memory, TimePoint now) { memory.signals = imex::AfterSi
 
 void OnEnded(Memory& memory, std::chrono::nanoseconds lived, TimePoint now, base::Random& random) {
   if (lived >= kLivedLong) memory.starts = {};
-  memory.starts = AfterFailure(memory.starts, kStarts, now, random);
+  memory.starts.next = now + memory.starts.backoff.Next(kStarts, random);
 }
 
 void OnAnswered(Memory& memory, const Answers& answers, TimePoint now) {
@@ -342,4 +346,4 @@ std::vector<int> UnreachableIn(const std::vector<imex::Host>& hosts, const std::
   return unreachable;
 }
 
-}  // namespace imexd
+}  // namespace imex_daemon

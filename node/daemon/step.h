@@ -19,15 +19,15 @@
 #include "controller/api/imex_report.h"
 #include "controller/api/types.h"
 #include "node/daemon/identity.h"
-#include "node/daemon/pace.h"
 #include "node/imex/answers.h"
 #include "node/imex/hosts_file.h"
 #include "node/imex/signal_pace.h"
+#include "pkg/base/backoff.h"
 #include "pkg/base/clock.h"
 #include "pkg/base/random.h"
 #include "pkg/base/result.h"
 
-namespace imexd {
+namespace imex_daemon {
 
 using TimePoint = base::Clock::TimePoint;
 
@@ -69,20 +69,26 @@ enum class Write {
   kReport,  // On the pod.
 };
 
+// When something that failed is tried again.
+struct Retry {
+  TimePoint next = TimePoint::min();  // Not before then.
+  base::Backoff backoff = {};
+};
+
 // State carried from one step to the next. Only the On...() functions below modify it.
 struct Memory {
   Manner manner = Manner::kUnknown;  // Known from when the pod is labelled.
   std::string fatal = {};            // Why the daemon must end if IMEX never started.
-  Pace writes = {};
+  Retry writes = {};
   std::string written_version = {};  // resourceVersion of the clique after our last write.
   TimePoint written_at = {};
   std::optional<std::vector<imex::Host>> hosts =
       {};                      // Content of the hosts file. Empty until it is written.
   TimePoint hosts_at = {};     // When it was last written.
   TimePoint hosts_first = {};  // When it was first written.
-  Pace hosts_pace = {};
+  Retry hosts_retry = {};
   imex::SignalPace signals = {};
-  Pace starts = {};
+  Retry starts = {};
   TimePoint ask_next = {};
   std::chrono::milliseconds ask_period{0};
   std::optional<api::ImexReport> reported = {};
@@ -131,4 +137,4 @@ void OnAnswered(Memory& memory, const Answers& answers, TimePoint now);
 [[nodiscard]] std::vector<int> UnreachableIn(const std::vector<imex::Host>& hosts,
                                              const std::string& own_ip, const imex::OwnView& view);
 
-}  // namespace imexd
+}  // namespace imex_daemon

@@ -4,7 +4,7 @@
 
 #include "pkg/base/random.h"
 
-namespace imexd {
+namespace imex_daemon {
 namespace {
 
 using std::chrono::milliseconds;
@@ -692,4 +692,4 @@ TEST_F(DaemonTest, StopBeforeThePodIsLabelledIsOverAtOnce) {
 }
 
 }  // namespace
-}  // namespace imexd
+}  // namespace imex_daemon

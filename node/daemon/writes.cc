@@ -7,7 +7,7 @@
 #include "pkg/json/value.h"
 #include "pkg/kube/client/request.h"
 
-namespace imexd {
+namespace imex_daemon {
 
 namespace {
 
@@ -106,4 +106,4 @@ Result<Written> Perform(const DaemonIdentity& self, const WriteOrder& order,
   return Written{};
 }
 
-}  // namespace imexd
+}  // namespace imex_daemon

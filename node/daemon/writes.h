@@ -9,7 +9,7 @@
 #include "pkg/base/result.h"
 #include "pkg/http/transport.h"
 
-namespace imexd {
+namespace imex_daemon {
 
 struct WriteOrder {
   Write write = Write::kLabel;
@@ -27,4 +27,4 @@ struct Written {
 [[nodiscard]] base::Result<Written> Perform(const DaemonIdentity& self, const WriteOrder& order,
                                             http::Transport& transport);
 
-}  // namespace imexd
+}  // namespace imex_daemon

@@ -5,7 +5,7 @@
 #include "pkg/http/testing/script.h"
 #include "pkg/json/value.h"
 
-namespace imexd {
+namespace imex_daemon {
 namespace {
 
 using http::testing::Script;
@@ -118,4 +118,4 @@ TEST_F(PerformTest, ReportIsAnAnnotationOfThisVeryPod) {
 }
 
 }  // namespace
-}  // namespace imexd
+}  // namespace imex_daemon

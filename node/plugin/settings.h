@@ -61,10 +61,7 @@ inline constexpr auto kExitStatuses = std::to_array<command_line::ExitStatus>({
     command_line::kDefect,
 });
 
-struct Parsed {
-  Settings settings = {};
-  std::optional<command_line::Exit> exit = {};
-};
+using Parsed = command_line::Parsed<Settings>;
 
 // Reads the command line and the process's environment. An Exit with a status other than 0 is one
 // line that says what is wrong and what to do.

@@ -16,7 +16,6 @@ namespace base {
 class TaskQueue {
  public:
   using Task = std::function<void()>;
-  using Letter = Task;
 
   void Post(Task task) {
     {

@@ -85,7 +85,7 @@ layers() {
   forbid_in 'requests do not include the cache' "#include \"$core/cache" $core/requests
   forbid_in 'the cache does not include requests' "#include \"$core/requests" $core/cache
   forbid_in 'what a daemon and a plugin do next sees only values' "#include \"$impure" \
-    $plugin/rules node/imex node/daemon/{clique,step,pace,identity}.{h,cc}
+    $plugin/rules node/imex node/daemon/{clique,identity,step}.*
   forbid_in "the plugin's rules include rules" "#include \"$plugin/[^r]" $plugin/rules
   forbid_in "the plugin's host and api include rules" "#include \"$plugin/(loop|preflight)" $plugin/host $plugin/api
   forbid_in "the plugin's api does not include its host, nor the other way round" "#include \"$plugin/host" $plugin/api

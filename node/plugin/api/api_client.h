@@ -34,7 +34,7 @@ class ApiClient {
   ApiClient(const ApiClient&) = delete;
   ApiClient& operator=(const ApiClient&) = delete;
 
-  // What was read last. Thread-safe.
+  // As of the watches. Thread-safe.
   [[nodiscard]] const DomainCache& domains() const { return domains_; }
   [[nodiscard]] std::optional<NodeView> node() const;
   // Empty until they are read.
@@ -75,8 +75,8 @@ class ApiClient {
   kube::Reflector slice_reflector_;
   std::atomic<bool> slices_read_ = false;
   std::atomic<SliceApi> dra_version_ = SliceApi::kV1;
-  base::Clock::TimePoint watch_again_ = {};  // A clique.
-  // Last: they use the others.
+  base::Clock::TimePoint watch_again_ = {};  // When to watch a clique again after a refusal.
+  // Last: they use the other members.
   kube::ApiSession session_;
   std::unique_ptr<CliqueWatch> clique_;
   std::jthread watch_;

@@ -213,15 +213,14 @@ void ClaimQueue::FetchClaimOf(ClaimRequest& request) {
 // its UID was assigned when it was created.
 void ClaimQueue::FetchDomain(ClaimRequest& request, const std::string& domain) {
   request.asking = true;
-  state_.api_client->Enqueue(
-      ApiClient::Queue::kReads,
-      [this, &request, domain, ns = request.name.ns](http::Transport& transport) {
-        const auto found = ReadDomains(transport, ns);
-        state_.tasks.Post([&request, domain, found] {
-          request.asking = false;
-          request.domain_gone = found && !found->contains(domain);
-        });
-      });
+  state_.api->Enqueue(ApiClient::Queue::kReads,
+                      [this, &request, domain, ns = request.name.ns](http::Transport& transport) {
+                        const auto found = ReadDomains(transport, ns);
+                        state_.tasks.Post([&request, domain, found] {
+                          request.asking = false;
+                          request.domain_gone = found && !found->contains(domain);
+                        });
+                      });
 }
 
 Result<void> ClaimQueue::WriteFiles(const ClaimRequest& request, const ClaimStep& step) {

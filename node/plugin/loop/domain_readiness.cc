@@ -62,50 +62,46 @@ bool DomainReadiness::IsOld() const {
   return !polling_ && state_.clock.Now() >= poll_next_ + kBackoff.most;
 }
 
-void DomainReadiness::ForgetOld() {
-  if (!IsOld()) return;
-  polled_ = false;
-  backoff_.Reset();
+bool DomainReadiness::BeginPoll(TimePoint next) {
+  if (IsOld()) {
+    polled_ = false;
+    backoff_.Reset();
+  }
+  if (polling_) return false;
+  polling_ = state_.clock.Now() >= next;
+  if (!polling_) look_again_ = std::min(look_again_, next);
+  return polling_;
 }
 
 // NVIDIA's roles let a plugin read cliques and not watch them.
 void DomainReadiness::PollClique(const std::string& domain) {
-  const TimePoint next = std::max(poll_next_, since_ + kWatchTime);
-  ForgetOld();
-  if (!polling_ && state_.clock.Now() >= next) {
-    polling_ = true;
-    state_.api_client->Enqueue(ApiClient::Queue::kReads, [this, key = CliqueKey(domain),
-                                                          domain](http::Transport& transport) {
-      const auto is_ready = ReadIsReady(transport, key, state_.settings.node);
-      state_.tasks.Post([this, domain, is_ready] {
-        polling_ = false;
-        if (domain == domain_) polled_ = is_ready.value_or(false);
-        poll_next_ = state_.clock.Now() + backoff_.Next(kBackoff);
-      });
-    });
-  } else if (!polling_) {
-    look_again_ = std::min(look_again_, next);
-  }
+  if (!BeginPoll(std::max(poll_next_, since_ + kWatchTime))) return;
+  state_.api->Enqueue(ApiClient::Queue::kReads,
+                      [this, key = CliqueKey(domain), domain](http::Transport& transport) {
+                        const auto is_ready = ReadIsReady(transport, key, state_.settings.node);
+                        state_.tasks.Post([this, domain, is_ready] {
+                          polling_ = false;
+                          if (domain == domain_) polled_ = is_ready.value_or(false);
+                          poll_next_ = state_.clock.Now() + backoff_.Next(kBackoff);
+                        });
+                      });
 }
 
 void DomainReadiness::PollHost() {
-  ForgetOld();
-  if (!polling_ && state_.clock.Now() >= poll_next_) {
-    polling_ = true;
-    imex_poller_.Post([this](const std::stop_token& stop) {
-      const base::Program program = {.path = "/usr/sbin/chroot",
-                                     .arguments = {state_.settings.driver_root, "nvidia-imex-ctl",
-                                                   "-q", "--u=" + state_.settings.imex_socket},
-                                     .environment = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin"}};
-      const auto end = base::RunProgram(
-          program, {.time = kHostTime, .output_bytes_max = kHostWordsMax}, state_.clock, stop);
-      const bool is_ready = end && end->how == base::ProgramEnd::How::kExited && end->status == 0 &&
-                            Trimmed(end->output) == "READY";
-      state_.tasks.Post([this, is_ready] {
-        polling_ = false;
-        polled_ = is_ready;
-        poll_next_ = state_.clock.Now() + kHostPause;
-      });
+  if (!BeginPoll(poll_next_)) return;
+  imex_poller_.Post([this](const std::stop_token& stop) {
+    const base::Program program = {.path = "/usr/sbin/chroot",
+                                   .arguments = {state_.settings.driver_root, "nvidia-imex-ctl",
+                                                 "-q", "--u=" + state_.settings.imex_socket},
+                                   .environment = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin"}};
+    const auto end = base::RunProgram(
+        program, {.time = kHostTime, .output_bytes_max = kHostWordsMax}, state_.clock, stop);
+    const bool is_ready = end && end->how == base::ProgramEnd::How::kExited && end->status == 0 &&
+                          Trimmed(end->output) == "READY";
+    state_.tasks.Post([this, is_ready] {
+      polling_ = false;
+      polled_ = is_ready;
+      poll_next_ = state_.clock.Now() + kHostPause;
     });
   });
 }

@@ -77,19 +77,19 @@ bool GarbageCollector::HasUnknownDomains(const NodeResidue& residue) const {
 // before it is asked: the domain of one that comes meanwhile may be younger than the answer.
 void GarbageCollector::AskForDomains(std::vector<std::string> folders) {
   asking_ = true;
-  state_.api_client->Enqueue(ApiClient::Queue::kReads,
-                             [this, folders = std::move(folders)](http::Transport& transport) {
-                               auto found = ReadDomains(transport, "");
-                               state_.tasks.Post([this, folders, found = std::move(found)] {
-                                 asking_ = false;
-                                 if (!found) return TryLater(found.error());
-                                 std::set<std::string> gone;
-                                 for (const std::string& domain : folders) {
-                                   if (!found->contains(domain)) gone.insert(domain);
-                                 }
-                                 CollectGarbage(std::move(gone));
-                               });
-                             });
+  state_.api->Enqueue(ApiClient::Queue::kReads,
+                      [this, folders = std::move(folders)](http::Transport& transport) {
+                        auto found = ReadDomains(transport, "");
+                        state_.tasks.Post([this, folders, found = std::move(found)] {
+                          asking_ = false;
+                          if (!found) return TryLater(found.error());
+                          std::set<std::string> gone;
+                          for (const std::string& domain : folders) {
+                            if (!found->contains(domain)) gone.insert(domain);
+                          }
+                          CollectGarbage(std::move(gone));
+                        });
+                      });
 }
 
 void GarbageCollector::CollectGarbage(std::set<std::string> domains_gone) {
@@ -134,14 +134,13 @@ void GarbageCollector::LookUpClaim(const std::string& uid) {
   const auto it = state_.checkpoint_file.checkpoint().claims.find(uid);
   if (it == state_.checkpoint_file.checkpoint().claims.end() || it->second.ns.empty()) return;
   const kubelet::ClaimName claim = {.ns = it->second.ns, .uid = uid, .name = it->second.name};
-  const std::string version(NameOf(state_.api_client->dra_version()));
-  state_.api_client->Enqueue(
-      ApiClient::Queue::kReads, [this, claim, version](http::Transport& transport) {
-        const auto found =
-            ReadClaim(transport, version, {.ns = claim.ns, .name = claim.name}, claim.uid);
-        if (found || found.error().code != base::ErrorCode::kNotFound) return;
-        state_.tasks.Post([this, claim] { take_back_(claim); });
-      });
+  const std::string version(NameOf(state_.api->dra_version()));
+  state_.api->Enqueue(ApiClient::Queue::kReads, [this, claim, version](http::Transport& transport) {
+    const auto found =
+        ReadClaim(transport, version, {.ns = claim.ns, .name = claim.name}, claim.uid);
+    if (found || found.error().code != base::ErrorCode::kNotFound) return;
+    state_.tasks.Post([this, claim] { take_back_(claim); });
+  });
 }
 
 void GarbageCollector::Rebuild() {

@@ -42,8 +42,8 @@ class GarbageCollectorTest : public testing::Test {
     state_->self = {.node = "node-a", .folder = settings_.Folder()};
     kube::ClientConfig config = {.endpoint = {.url = server_.url()},
                                  .credentials = std::make_unique<http::testing::FakeCredentials>()};
-    state_->api_client = std::make_unique<ApiClient>(std::move(config), settings_.node, clock_,
-                                                     log_, [this] { tasks_.Wake(); });
+    state_->api = std::make_unique<ApiClient>(std::move(config), settings_.node, clock_, log_,
+                                              [this] { tasks_.Wake(); });
   }
   ~GarbageCollectorTest() override {
     state_->api.reset();

@@ -32,7 +32,7 @@ class HostWatcher {
   bool reading_ = false;
   std::optional<std::string> hook_ = {};  // On the host. Empty if there is none.
   std::string said_ = {};
-  base::SerialExecutor reader_;  // Last: it uses the others.
+  base::SerialExecutor reader_;  // Last: it uses the other members.
 };
 
 }  // namespace plugin

@@ -18,16 +18,15 @@ void PluginState::LookAtNode() {
 void PluginState::ChangeNodeLabel(LabelChange change,
                                   std::function<void(const Result<void>&)> done) {
   node_writing = true;
-  api_client->Enqueue(
-      ApiClient::Queue::kNode, [this, change = std::move(change), seen = *node,
-                                done = std::move(done)](http::Transport& transport) {
-        auto changed = ChangeLabel(transport, settings.node, seen, change);
-        tasks.Post([this, changed = std::move(changed), done] {
-          node_writing = false;
-          if (changed) node = *changed;
-          done(changed ? Result<void>() : Result<void>(tl::unexpected(changed.error())));
-        });
-      });
+  api->Enqueue(ApiClient::Queue::kNode, [this, change = std::move(change), seen = *node,
+                                         done = std::move(done)](http::Transport& transport) {
+    auto changed = ChangeLabel(transport, settings.node, seen, change);
+    tasks.Post([this, changed = std::move(changed), done] {
+      node_writing = false;
+      if (changed) node = *changed;
+      done(changed ? Result<void>() : Result<void>(tl::unexpected(changed.error())));
+    });
+  });
 }
 
 Result<void> PluginState::Save(Checkpoint next) {

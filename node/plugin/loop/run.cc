@@ -175,16 +175,16 @@ Result<void> PluginProcess::Prepare() {
 }
 
 void PluginProcess::Connect() {
-  if (state_.api_client != nullptr) return;
+  if (state_.api != nullptr) return;
   auto config = config_.Poll({});
   if (!config) return;
   context_.logger.Info("Talking to the API server",
                        {{"server", config->endpoint.url}, {"from", config->source}});
-  state_.api_client = std::make_unique<ApiClient>(*std::move(config), context_.settings.node,
-                                                  context_.clock, context_.logger, [this] {
-                                                    changed_ = true;
-                                                    tasks_.Wake();
-                                                  });
+  state_.api = std::make_unique<ApiClient>(*std::move(config), context_.settings.node,
+                                           context_.clock, context_.logger, [this] {
+                                             changed_ = true;
+                                             tasks_.Wake();
+                                           });
 }
 
 // Before the API server is heard of: what was prepared is answered and taken back without it.
@@ -230,7 +230,7 @@ TimePoint PluginProcess::Turn() {
   TimePoint until = claim_queue_.Turn();
   until =
       std::min({until, garbage_collector_.Turn(), slice_publisher_.Turn(), host_watcher_.next()});
-  if (state_.api_client == nullptr) until = std::min(until, config_.next());
+  if (state_.api == nullptr) until = std::min(until, config_.next());
   return until;
 }
 

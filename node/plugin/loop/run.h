@@ -1,8 +1,8 @@
 // One run of the plugin, from start to end.
 //
-// Threads: the caller's decides, and alone touches files; gRPC's take what the kubelet asks; one
-// watches, one more watches the clique that somebody waits for, four ask the API server and write,
-// one reads the host. They meet in a TaskQueue.
+// Threads: the caller's decides, and alone writes files; gRPC's receive the kubelet's calls; one
+// watches the API server, one more the clique that a claim waits for; four send requests; one reads
+// the host. They post to the deciding thread's Mailbox.
 #pragma once
 
 #include <functional>
@@ -24,8 +24,9 @@ struct Context {
   std::function<base::Result<kube::ClientConfig>()> load_config = {};
 };
 
-// Blocks until `stopping` says so, and all is over, or until the kubelet cannot be served: then the
-// error says why and what to do. Who asks for the stop wakes `tasks`.
+// Blocks until `stopping()` returns true and shutdown is complete, or until the kubelet cannot be
+// served: then the error says why and what to do. The caller must wake `tasks` when `stopping()`
+// changes.
 [[nodiscard]] base::Result<void> Run(const Context& context, base::TaskQueue& tasks,
                                      const std::function<bool()>& stopping);
 

@@ -149,16 +149,16 @@ class Noter {
     if (run == nullptr || !run->daemon) return;
     Pace(run->daemon->label_pace);
     if (!run->daemon->own) return;
-    imexd::Memory& memory = run->daemon->own->memory;
-    if (!outcome_) return WriteFailed(memory, imexd::Write::kLabel);
-    imexd::OnLabelled(memory, imexd::Manner::kController, now_, random_);
+    imex_daemon::Memory& memory = run->daemon->own->memory;
+    if (!outcome_) return WriteFailed(memory, imex_daemon::Write::kLabel);
+    imex_daemon::OnLabelled(memory, imex_daemon::Manner::kController, now_, random_);
   }
   void operator()(const ReportImex& action) {
     PodRun* run = FindRun(node_, action.uid);
     if (run == nullptr || !run->daemon || !run->daemon->own) return;
-    imexd::Memory& memory = run->daemon->own->memory;
-    if (!outcome_) return WriteFailed(memory, imexd::Write::kReport);
-    imexd::OnReported(memory, action.report, now_);
+    imex_daemon::Memory& memory = run->daemon->own->memory;
+    if (!outcome_) return WriteFailed(memory, imex_daemon::Write::kReport);
+    imex_daemon::OnReported(memory, action.report, now_);
   }
   void operator()(const CreateClique& action) { CliqueWritten(action.pod); }
   void operator()(const UpdateClique& action) { CliqueWritten(action.pod); }
@@ -197,8 +197,8 @@ class Noter {
     lease.due = NextSlot(node_, settings_, settings_.lease_period, now_);
     lease.pace.Succeeded(now_, "");  // No watch shows Leases.
   }
-  void WriteFailed(imexd::Memory& memory, imexd::Write write) {
-    imexd::OnWriteFailed(memory, write, outcome_.error(), now_, random_);
+  void WriteFailed(imex_daemon::Memory& memory, imex_daemon::Write write) {
+    imex_daemon::OnWriteFailed(memory, write, outcome_.error(), now_, random_);
   }
   void CliqueWritten(const kube::Uid& pod) {
     PodRun* run = FindRun(node_, pod);

@@ -28,7 +28,7 @@ std::optional<int> JoiningIn(const Clique& clique) {
   return count;
 }
 
-std::shared_ptr<const api::Clique> CliqueOf(const Turn& turn, const imexd::Self& self) {
+std::shared_ptr<const api::Clique> CliqueOf(const Turn& turn, const imex_daemon::Self& self) {
   const auto seen = turn.cluster.GetClique(self.CliqueKey());
   if (!seen) return nullptr;
   api::Clique clique = {
@@ -67,11 +67,11 @@ void StartImex(const Turn& turn, OwnDaemon& own) {
   const auto& hosts = *own.memory.hosts;
   const auto found = std::ranges::find(hosts, own.self.ip, &imex::Host::ip);
   if (found != hosts.end()) own.observed.imex.index = found->index;
-  imexd::OnStarted(own.memory, turn.now);
+  imex_daemon::OnStarted(own.memory, turn.now);
 }
 
 void Signal(const Turn& turn, OwnDaemon& own) {
-  imexd::OnSignalled(own.memory, turn.now);
+  imex_daemon::OnSignalled(own.memory, turn.now);
   if (turn.now < own.deaf_until) return;
   own.deaf_until = turn.now + kDeaf;
   LookUp(own);
@@ -79,17 +79,17 @@ void Signal(const Turn& turn, OwnDaemon& own) {
 
 void Answer(const Turn& turn, OwnDaemon& own) {
   const std::string state(turn.node.daemons_stalled ? imex::kUnknown : imex::kReady);
-  own.observed.answers = imexd::Answers{
+  own.observed.answers = imex_daemon::Answers{
       .state = state,
       .own = imex::OwnView{.state = state, .version = kVersion, .connected = ConnectedWith(own)}};
-  imexd::OnAnswered(own.memory, *own.observed.answers, turn.now);
+  imex_daemon::OnAnswered(own.memory, *own.observed.answers, turn.now);
 }
 
 // What the step says of this node; whether there was anything.
-bool Do(const Turn& turn, const imexd::Step& step, OwnDaemon& own) {
+bool Do(const Turn& turn, const imex_daemon::Step& step, OwnDaemon& own) {
   const bool stops = step.stop && own.observed.imex.runs;
   if (step.hosts) {
-    imexd::OnHostsWritten(own.memory, *step.hosts, own.observed.imex.runs, turn.now);
+    imex_daemon::OnHostsWritten(own.memory, *step.hosts, own.observed.imex.runs, turn.now);
   }
   if (step.start) StartImex(turn, own);
   if (step.signal) Signal(turn, own);
@@ -99,12 +99,12 @@ bool Do(const Turn& turn, const imexd::Step& step, OwnDaemon& own) {
 }
 
 // Decides and does until nothing is left for now but a write.
-imexd::Step Settle(const Turn& turn, OwnDaemon& own) {
+imex_daemon::Step Settle(const Turn& turn, OwnDaemon& own) {
   own.observed.now = turn.now;
   own.observed.clique = CliqueOf(turn, own.self);
   own.observed.clique_read = true;
-  imexd::Step step = imexd::Decide(own.self, own.observed, own.memory);
-  while (Do(turn, step, own)) step = imexd::Decide(own.self, own.observed, own.memory);
+  imex_daemon::Step step = imex_daemon::Decide(own.self, own.observed, own.memory);
+  while (Do(turn, step, own)) step = imex_daemon::Decide(own.self, own.observed, own.memory);
   return step;
 }
 
@@ -121,7 +121,7 @@ OwnDaemon StartOwnDaemon(const Turn& turn, const PodRun& run, const Daemon& daem
 }
 
 void AdoptOwnDaemon(const Turn& turn, const Pod& pod, OwnDaemon& own) {
-  own.memory.manner = imexd::Manner::kController;
+  own.memory.manner = imex_daemon::Manner::kController;
   if (own.self.clique.empty() || !pod.imex) return;
   own.memory.reported = pod.imex;
   own.memory.reported_at = turn.now;
@@ -132,7 +132,7 @@ void AdoptOwnDaemon(const Turn& turn, const Pod& pod, OwnDaemon& own) {
   own.observed.clique = CliqueOf(turn, own.self);
   if (!own.observed.clique) return;
   own.memory.hosts =
-      imexd::HostsIn(*own.observed.clique, own.self, own.observed.imex.index.value_or(-1));
+      imex_daemon::HostsIn(*own.observed.clique, own.self, own.observed.imex.index.value_or(-1));
   own.memory.hosts_at = own.memory.hosts_first = turn.now;
   LookUp(own);
 }
@@ -145,15 +145,15 @@ void AdvanceOwnDaemon(Turn& turn, PodRun& run) {
     run.started = turn.wall;
     own = StartOwnDaemon(turn, run, *run.daemon);
   }
-  const imexd::Step step = Settle(turn, own);
+  const imex_daemon::Step step = Settle(turn, own);
   run.daemon->problem = step.fatal;
   if (!step.fatal.empty()) {
     own.dead_until = turn.now + kRestartAfter;
     return turn.At(*own.dead_until);
   }
-  if (step.write == imexd::Write::kLabel) {
+  if (step.write == imex_daemon::Write::kLabel) {
     turn.Do(LabelPod{.key = run.key, .uid = run.uid, .clique_id = own.self.clique});
-  } else if (step.write == imexd::Write::kReport && turn.settings.imex_reports) {
+  } else if (step.write == imex_daemon::Write::kReport && turn.settings.imex_reports) {
     turn.Do(ReportImex{.key = run.key, .uid = run.uid, .report = step.report});
   }
   turn.At(step.look_again);
@@ -162,8 +162,8 @@ void AdvanceOwnDaemon(Turn& turn, PodRun& run) {
 bool StopOwnDaemon(Turn& turn, PodRun& run) {
   OwnDaemon& own = *run.daemon->own;
   own.observed.stopping = true;
-  imexd::OnStopping(own.memory, turn.now);
-  const imexd::Step step = Settle(turn, own);
+  imex_daemon::OnStopping(own.memory, turn.now);
+  const imex_daemon::Step step = Settle(turn, own);
   turn.At(step.look_again);
   return step.over || !step.fatal.empty();
 }

@@ -32,9 +32,9 @@ struct Identity {
 // The product's daemon, of pods whose entry the controller writes: its own rules decide. Its IMEX
 // is ready at once and reaches every peer where it has looked it up.
 struct OwnDaemon {
-  imexd::Self self = {};
-  imexd::Observed observed = {};
-  imexd::Memory memory = {};
+  imex_daemon::Self self = {};
+  imex_daemon::Observed observed = {};
+  imex_daemon::Memory memory = {};
   std::map<int, std::string> knows = {};     // By IMEX: addresses, by index.
   TimePoint deaf_until = {};                 // To signals.
   std::optional<TimePoint> dead_until = {};  // It ended with a failure.

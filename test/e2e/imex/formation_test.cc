@@ -19,7 +19,7 @@
 #include "pkg/kube/api/meta.h"
 #include "test/cluster/nodesim/seeded_random.h"
 
-namespace imexd {
+namespace imex_daemon {
 namespace {
 
 using nodesim::SeededRandom;
@@ -233,7 +233,7 @@ class World {
     });
   }
 
-  void Write(Daemon& daemon, imexd::Write write, const api::ImexReport& report) {
+  void Write(Daemon& daemon, imex_daemon::Write write, const api::ImexReport& report) {
     daemon.observed.writing = true;
     const auto takes = Drawn(5, 40);
     if (write == Write::kLabel || write == Write::kReport) {
@@ -265,7 +265,7 @@ class World {
          Turn(daemon);
        });
   }
-  base::Result<std::string> Commit(const Daemon& daemon, imexd::Write write, bool was_there,
+  base::Result<std::string> Commit(const Daemon& daemon, imex_daemon::Write write, bool was_there,
                                    json::Value object, int read) {
     const std::string& clique = daemon.self.clique;
     const auto stored = cliques_.find(clique);
@@ -445,4 +445,4 @@ TEST(FormationOfOne, SameSeedIsTheSameRun) {
 }
 
 }  // namespace
-}  // namespace imexd
+}  // namespace imex_daemon

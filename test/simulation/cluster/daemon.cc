@@ -11,7 +11,7 @@ namespace simulation {
 
 namespace {
 
-using imexd::Write;
+using imex_daemon::Write;
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
@@ -21,7 +21,7 @@ constexpr auto kOldFor = seconds(15);
 constexpr auto kCalm = seconds(45);
 constexpr int kLagMaxMs = 400;
 
-imexd::Self SelfOf(const DaemonContainer& container) {
+imex_daemon::Self SelfOf(const DaemonContainer& container) {
   return {.domain = container.domain,
           .clique = container.clique,
           .node = container.node,
@@ -82,7 +82,7 @@ void Daemon::Watch() {
     return microseconds(milliseconds(static_cast<int>(random_.Fraction() * kLagMaxMs)));
   };
   watches_.emplace_back(clique_reflector_, server_, options_.client, serve_, clock_, lag, open_);
-  if (memory_.manner != imexd::Manner::kDaemon) return;
+  if (memory_.manner != imex_daemon::Manner::kDaemon) return;
   pod_reflector_.emplace(kube::OneNamed(kube::kPods, self_.pod), pods_, random_, logger_);
   watches_.emplace_back(*pod_reflector_, server_, options_.client, serve_, clock_, lag, open_);
 }
@@ -110,7 +110,7 @@ bool Daemon::StepWatches() {
 bool Daemon::StepOrder() {
   if (!order_) return false;
   Replay replay(replies_);
-  const auto written = imexd::Perform(self_, *order_, replay);
+  const auto written = imex_daemon::Perform(self_, *order_, replay);
   if (replay.asks()) {
     replies_.push_back(serve_(*replay.asks()));
   } else {
@@ -121,20 +121,20 @@ bool Daemon::StepOrder() {
 }
 
 // As Runner::TakeWritten.
-void Daemon::TakeWritten(const base::Result<imexd::Written>& written) {
+void Daemon::TakeWritten(const base::Result<imex_daemon::Written>& written) {
   const auto now = clock_.Now();
-  const imexd::WriteOrder order = *std::exchange(order_, {});
+  const imex_daemon::WriteOrder order = *std::exchange(order_, {});
   observed_.writing = false;
   if (!written) {
     if (order.write == Write::kLeave) why_it_stays_ = written.error().message;
-    return imexd::OnWriteFailed(memory_, order.write, written.error(), now, random_);
+    return imex_daemon::OnWriteFailed(memory_, order.write, written.error(), now, random_);
   }
-  if (order.write == Write::kReport) return imexd::OnReported(memory_, order.report, now);
+  if (order.write == Write::kReport) return imex_daemon::OnReported(memory_, order.report, now);
   if (order.write != Write::kLabel) {
     why_it_stays_.clear();
-    return imexd::OnWritten(memory_, order.write, written->version, now);
+    return imex_daemon::OnWritten(memory_, order.write, written->version, now);
   }
-  imexd::OnLabelled(memory_, written->manner, now, random_);
+  imex_daemon::OnLabelled(memory_, written->manner, now, random_);
   if (!self_.clique.empty()) Watch();
 }
 
@@ -144,7 +144,7 @@ bool Daemon::StepAsk() {
   observed_.asking = false;
   const RunningImex* imex = fabric_.Find(self_.pod_uid);
   if (imex == nullptr || !observed_.imex.runs) return true;
-  imexd::Answers answers = {
+  imex_daemon::Answers answers = {
       .state = "READY",
       .own = imex::OwnView{
           .state = "READY", .version = "580.1", .connected = fabric_.ConnectedWith(*imex)}};
@@ -152,7 +152,7 @@ bool Daemon::StepAsk() {
   if (is_news) NoteDeed();
   observed_.imex.index = imex->index;
   observed_.answers = std::move(answers);
-  imexd::OnAnswered(memory_, *observed_.answers, clock_.Now());
+  imex_daemon::OnAnswered(memory_, *observed_.answers, clock_.Now());
   return true;
 }
 
@@ -166,7 +166,7 @@ void Daemon::See() {
   // As Runner::SeeWhetherImexEnded.
   const auto lived = observed_.now - observed_.imex.since;
   EndImex();
-  imexd::OnEnded(memory_, lived, observed_.now, random_);
+  imex_daemon::OnEnded(memory_, lived, observed_.now, random_);
 }
 
 void Daemon::EndImex() {
@@ -180,7 +180,7 @@ bool Daemon::StepDecision() {
   const bool has_ended = observed_.imex.runs && fabric_.Find(self_.pod_uid) == nullptr;
   if (is_decided_ && !has_ended && clock_.Now() < look_again_) return false;
   See();
-  const imexd::Step step = options_.rules.decide(self_, observed_, memory_);
+  const imex_daemon::Step step = options_.rules.decide(self_, observed_, memory_);
   is_decided_ = true;
   look_again_ = step.look_again;
   fatal_ = step.fatal;
@@ -192,15 +192,15 @@ bool Daemon::StepDecision() {
 }
 
 // Whether there was anything to do.
-bool Daemon::Do(const imexd::Step& step) {
+bool Daemon::Do(const imex_daemon::Step& step) {
   const auto now = clock_.Now();
   const bool signals = step.signal && observed_.imex.runs;
   const bool stops = step.stop && observed_.imex.runs;
-  if (step.hosts) imexd::OnHostsWritten(memory_, *step.hosts, observed_.imex.runs, now);
+  if (step.hosts) imex_daemon::OnHostsWritten(memory_, *step.hosts, observed_.imex.runs, now);
   if (step.start) StartImex();
   if (signals) {
     fabric_.Signal(options_.container, *memory_.hosts, clock_.Wall());
-    imexd::OnSignalled(memory_, now);
+    imex_daemon::OnSignalled(memory_, now);
   }
   if (stops) {
     fabric_.TellToEnd(options_.container, clock_.Wall());
@@ -225,18 +225,18 @@ void Daemon::StartImex() {
                     .started = base::FormatSeconds(clock_.Wall()),
                     .ends = observed_.imex.ends};
   observed_.answers.reset();
-  imexd::OnStarted(memory_, clock_.Now());
+  imex_daemon::OnStarted(memory_, clock_.Now());
 }
 
 void Daemon::TellToStop() {
   if (observed_.stopping) return;
   observed_.stopping = true;
   is_decided_ = false;
-  imexd::OnStopping(memory_, clock_.Now());
+  imex_daemon::OnStopping(memory_, clock_.Now());
 }
 
 bool Daemon::IsReady() const {
-  if (self_.clique.empty()) return memory_.manner != imexd::Manner::kUnknown;
+  if (self_.clique.empty()) return memory_.manner != imex_daemon::Manner::kUnknown;
   return fabric_.Find(self_.pod_uid) != nullptr;
 }
 

@@ -24,8 +24,9 @@ namespace simulation {
 
 // What a mutant changes.
 struct DaemonRules {
-  std::function<imexd::Step(const imexd::Self&, const imexd::Observed&, const imexd::Memory&)>
-      decide = &imexd::Decide;
+  std::function<imex_daemon::Step(const imex_daemon::Self&, const imex_daemon::Observed&,
+                                  const imex_daemon::Memory&)>
+      decide = &imex_daemon::Decide;
 };
 
 // What a process sees for its first while: the truth as it was.
@@ -76,10 +77,10 @@ class Daemon {
   bool StepAsk();
   bool StepDecision();
   void See();
-  bool Do(const imexd::Step& step);
+  bool Do(const imex_daemon::Step& step);
   void StartImex();
   void EndImex();
-  void TakeWritten(const base::Result<imexd::Written>& written);
+  void TakeWritten(const base::Result<imex_daemon::Written>& written);
   void NoteDeed() { last_deed_ = clock_.Wall(); }
 
   ApiServer& server_;
@@ -91,19 +92,19 @@ class Daemon {
   const Time born_;
   SeededRandom random_;
   RingLogger logger_;
-  const imexd::Self self_;
-  imexd::Observed observed_;
-  imexd::Memory memory_;
+  const imex_daemon::Self self_;
+  imex_daemon::Observed observed_;
+  imex_daemon::Memory memory_;
   kube::Store<api::Clique> cliques_;
   kube::Store<api::DaemonPod> pods_;
   kube::Reflector clique_reflector_;
   std::optional<kube::Reflector> pod_reflector_;
   std::deque<Watcher> watches_;
   // The write under way, and the replies that have come.
-  std::optional<imexd::WriteOrder> order_;
+  std::optional<imex_daemon::WriteOrder> order_;
   std::vector<base::Result<http::Response>> replies_;
   bool is_decided_ = false;  // Nothing has changed since.
-  imexd::TimePoint look_again_ = {};
+  imex_daemon::TimePoint look_again_ = {};
   Time last_deed_ = {};
   bool over_ = false;
   std::string fatal_;

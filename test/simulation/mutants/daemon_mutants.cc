@@ -8,9 +8,9 @@ namespace {
 // The product's step, and what `change` makes of it.
 template <typename Change>
 DaemonRules After(Change change) {
-  return {.decide = [change](const imexd::Self& self, const imexd::Observed& observed,
-                             const imexd::Memory& memory) {
-    imexd::Step step = imexd::Decide(self, observed, memory);
+  return {.decide = [change](const imex_daemon::Self& self, const imex_daemon::Observed& observed,
+                             const imex_daemon::Memory& memory) {
+    imex_daemon::Step step = imex_daemon::Decide(self, observed, memory);
     change(step, self, observed, memory);
     return step;
   }};
@@ -18,17 +18,18 @@ DaemonRules After(Change change) {
 
 // So that it knows its new peers at once.
 DaemonRules RestartingImexForPeers() {
-  return After([](imexd::Step& step, const imexd::Self&, const imexd::Observed& observed,
-                  const imexd::Memory&) {
+  return After([](imex_daemon::Step& step, const imex_daemon::Self&,
+                  const imex_daemon::Observed& observed, const imex_daemon::Memory&) {
     if (step.hosts && observed.imex.runs) step.stop = true;
   });
 }
 
 // As the clique wants it, also while a job uses IMEX.
 DaemonRules HealingAnotherIndex() {
-  return After([](imexd::Step& step, const imexd::Self& self, const imexd::Observed& observed,
-                  const imexd::Memory&) {
-    const api::Member* own = observed.clique ? imexd::OwnEntry(*observed.clique, self) : nullptr;
+  return After([](imex_daemon::Step& step, const imex_daemon::Self& self,
+                  const imex_daemon::Observed& observed, const imex_daemon::Memory&) {
+    const api::Member* own =
+        observed.clique ? imex_daemon::OwnEntry(*observed.clique, self) : nullptr;
     if (!observed.imex.runs || !observed.imex.index || own == nullptr) return;
     if (own->index != *observed.imex.index) step.stop = true;
   });
@@ -36,89 +37,92 @@ DaemonRules HealingAnotherIndex() {
 
 // The sooner it runs the better.
 DaemonRules StartingWithoutAnIndex() {
-  return After([](imexd::Step& step, const imexd::Self&, const imexd::Observed& observed,
-                  const imexd::Memory& memory) {
+  return After([](imex_daemon::Step& step, const imex_daemon::Self&,
+                  const imex_daemon::Observed& observed, const imex_daemon::Memory& memory) {
     const bool is_new = !observed.imex.runs && observed.imex.ends == 0;
-    if (memory.manner == imexd::Manner::kController && !memory.hosts && is_new) step.start = true;
+    if (memory.manner == imex_daemon::Manner::kController && !memory.hosts && is_new)
+      step.start = true;
   });
 }
 
 DaemonRules WritingTheControllersClique() {
-  return After([](imexd::Step& step, const imexd::Self& self, const imexd::Observed& observed,
-                  const imexd::Memory& memory) {
-    const api::Member* own = observed.clique ? imexd::OwnEntry(*observed.clique, self) : nullptr;
+  return After([](imex_daemon::Step& step, const imex_daemon::Self& self,
+                  const imex_daemon::Observed& observed, const imex_daemon::Memory& memory) {
+    const api::Member* own =
+        observed.clique ? imex_daemon::OwnEntry(*observed.clique, self) : nullptr;
     const bool lags = own != nullptr && !own->ready && observed.imex.runs && !observed.writing;
     const bool is_first = memory.written_version.empty();
-    if (memory.manner == imexd::Manner::kController && lags && is_first)
-      step.write = imexd::Write::kEntry;
+    if (memory.manner == imex_daemon::Manner::kController && lags && is_first)
+      step.write = imex_daemon::Write::kEntry;
   });
 }
 
 // What is reported has an index that `change` says, and is written when that is news.
 template <typename Change>
 DaemonRules Reporting(Change change) {
-  return After([change](imexd::Step& step, const imexd::Self& self, const imexd::Observed& observed,
-                        const imexd::Memory& memory) {
-    const bool was_news = step.write == imexd::Write::kReport;
-    const bool is_due = memory.manner == imexd::Manner::kController && memory.reported &&
+  return After([change](imex_daemon::Step& step, const imex_daemon::Self& self,
+                        const imex_daemon::Observed& observed, const imex_daemon::Memory& memory) {
+    const bool was_news = step.write == imex_daemon::Write::kReport;
+    const bool is_due = memory.manner == imex_daemon::Manner::kController && memory.reported &&
                         observed.imex.runs && !observed.writing && !observed.stopping &&
                         observed.now >= memory.reported_at + std::chrono::seconds(10);
     change(step.report, self, observed);
     if (step.write && !was_news) return;
     step.write.reset();
     const bool is_first = was_news && !memory.reported;
-    if (is_first || (is_due && memory.reported != step.report)) step.write = imexd::Write::kReport;
+    if (is_first || (is_due && memory.reported != step.report))
+      step.write = imex_daemon::Write::kReport;
   });
 }
 
 DaemonRules ReportingTheIndexOfTheClique() {
-  return Reporting([](api::ImexReport& report, const imexd::Self& self,
-                      const imexd::Observed& observed) {
-    const api::Member* own = observed.clique ? imexd::OwnEntry(*observed.clique, self) : nullptr;
+  return Reporting([](api::ImexReport& report, const imex_daemon::Self& self,
+                      const imex_daemon::Observed& observed) {
+    const api::Member* own =
+        observed.clique ? imex_daemon::OwnEntry(*observed.clique, self) : nullptr;
     if (own != nullptr) report.index = own->index;
   });
 }
 
 DaemonRules ReportingNoIndex() {
-  return Reporting([](api::ImexReport& report, const imexd::Self&, const imexd::Observed&) {
-    report.index = -1;
-  });
+  return Reporting([](api::ImexReport& report, const imex_daemon::Self&,
+                      const imex_daemon::Observed&) { report.index = -1; });
 }
 
 DaemonRules ReportingOnce() {
-  return After([](imexd::Step& step, const imexd::Self&, const imexd::Observed&,
-                  const imexd::Memory& memory) {
-    if (step.write == imexd::Write::kReport && memory.reported) step.write.reset();
+  return After([](imex_daemon::Step& step, const imex_daemon::Self&, const imex_daemon::Observed&,
+                  const imex_daemon::Memory& memory) {
+    if (step.write == imex_daemon::Write::kReport && memory.reported) step.write.reset();
   });
 }
 
 DaemonRules LeavingImexEnded() {
-  return After([](imexd::Step& step, const imexd::Self&, const imexd::Observed& observed,
-                  const imexd::Memory&) {
+  return After([](imex_daemon::Step& step, const imex_daemon::Self&,
+                  const imex_daemon::Observed& observed, const imex_daemon::Memory&) {
     if (observed.imex.ends > 0) step.start = false;
   });
 }
 
 DaemonRules NeverSayingReady() {
-  return {.decide = [](const imexd::Self& self, const imexd::Observed& observed,
-                       const imexd::Memory& memory) {
-    imexd::Observed blind = observed;
+  return {.decide = [](const imex_daemon::Self& self, const imex_daemon::Observed& observed,
+                       const imex_daemon::Memory& memory) {
+    imex_daemon::Observed blind = observed;
     blind.pod_ready = false;
-    return imexd::Decide(self, blind, memory);
+    return imex_daemon::Decide(self, blind, memory);
   }};
 }
 
 // At each change, whether IMEX can hear it or not.
 DaemonRules SignallingAtOnce() {
-  return After([](imexd::Step& step, const imexd::Self&, const imexd::Observed& observed,
-                  const imexd::Memory& memory) {
+  return After([](imex_daemon::Step& step, const imex_daemon::Self&,
+                  const imex_daemon::Observed& observed, const imex_daemon::Memory& memory) {
     if (memory.signals.changed && observed.imex.runs) step.signal = true;
   });
 }
 
 DaemonRules StayingInTheClique() {
-  return After([](imexd::Step& step, const imexd::Self&, const imexd::Observed& observed,
-                  const imexd::Memory&) {
+  return After([](imex_daemon::Step& step, const imex_daemon::Self&,
+                  const imex_daemon::Observed& observed, const imex_daemon::Memory&) {
     if (!observed.stopping) return;
     step.write.reset();
     step.over = !observed.imex.runs;

@@ -13,25 +13,20 @@
 #include "node/daemon/writes.h"
 #include "pkg/base/log.h"
 #include "pkg/base/system_random.h"
-#include "pkg/base/worker.h"
-#include "pkg/http/curl_transport.h"
-#include "pkg/http/gate.h"
 #include "pkg/kube/cache/reflector.h"
 #include "pkg/kube/cache/store.h"
 #include "pkg/kube/client/config.h"
+#include "pkg/kube/runtime/api_session.h"
 
-namespace imexd {
+namespace imex_daemon {
 
-class ApiLink {
+class ApiClient {
  public:
   // `on_change` is called on another thread. The arguments must outlive the link.
-  ApiLink(kube::ClientConfig config, const DaemonIdentity& self, const base::Clock& clock,
-          base::Logger& logger, std::function<void()> on_change);
-  ~ApiLink();
-  ApiLink(const ApiLink&) = delete;
-  ApiLink& operator=(const ApiLink&) = delete;
+  ApiClient(kube::ClientConfig config, const DaemonIdentity& self, const base::Clock& clock,
+            base::Logger& logger, std::function<void()> on_change);
 
-  [[nodiscard]] const kube::ClientConfig& config() const { return config_; }
+  [[nodiscard]] const kube::ClientConfig& config() const { return session_.config(); }
 
   // Begins to watch the clique and, if `pod_too`, the daemon's pod. To be called once.
   void Watch(bool pod_too);
@@ -46,9 +41,7 @@ class ApiLink {
   void Do(const WriteOrder& order, std::function<void(base::Result<Written>)> done);
 
  private:
-  kube::ClientConfig config_;
   const DaemonIdentity& self_;
-  const base::Clock& clock_;
   base::Logger& logger_;
   const std::function<void()> on_change_;
   base::SystemRandom random_;
@@ -57,11 +50,9 @@ class ApiLink {
   kube::Reflector clique_reflector_;
   std::optional<kube::Reflector> pod_reflector_;
   std::atomic<bool> clique_read_ = false;
-  http::Gate gate_;
-  http::CurlTransport transport_;
   // Last: they use the other members.
-  base::Worker writer_;
+  kube::ApiSession session_;
   std::jthread watch_;
 };
 
-}  // namespace imexd
+}  // namespace imex_daemon

@@ -1,0 +1,51 @@
+#include "node/daemon/api_client.h"
+
+#include <string_view>
+#include <utility>
+
+#include "controller/api/names.h"
+
+namespace imex_daemon {
+
+namespace {
+
+constexpr std::string_view kProgram = "compute-domain-daemon";
+
+}  // namespace
+
+ApiClient::ApiClient(kube::ClientConfig config, const DaemonIdentity& self,
+                     const base::Clock& clock, base::Logger& logger,
+                     std::function<void()> on_change)
+    : self_(self),
+      logger_(logger),
+      on_change_(std::move(on_change)),
+      cliques_(&api::DecodeClique, kube::kNoKeys, kube::OnAnyChange(on_change_), logger),
+      pods_(&api::DecodeDaemonPod, kube::kNoKeys, kube::OnAnyChange(on_change_), logger),
+      clique_reflector_(kube::OneNamed(api::kComputeDomainCliques, self.CliqueKey()), cliques_,
+                        random_, logger),
+      session_(std::move(config), kProgram, clock, 1) {}
+
+void ApiClient::Watch(bool pod_too) {
+  const auto on_turn = [this] {
+    if (clique_reflector_.HasSynced() && !clique_read_.exchange(true)) on_change_();
+  };
+  if (!pod_too) {
+    watch_ = session_.Watch({&clique_reflector_}, on_turn);
+    return;
+  }
+  pod_reflector_.emplace(kube::OneNamed(kube::kPods, self_.pod), pods_, random_, logger_);
+  watch_ = session_.Watch({&clique_reflector_, &*pod_reflector_}, on_turn);
+}
+
+bool ApiClient::pod_ready() const {
+  const auto pod = pods_.Get(self_.pod);
+  return pod != nullptr && pod->meta.uid == self_.pod_uid && pod->ready;
+}
+
+void ApiClient::Do(const WriteOrder& order, std::function<void(base::Result<Written>)> done) {
+  session_.Post(0, [this, order, done = std::move(done)](http::Transport& transport) {
+    done(Perform(self_, order, transport));
+  });
+}
+
+}  // namespace imex_daemon

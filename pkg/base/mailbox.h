@@ -1,5 +1,0 @@
-#pragma once
-#include "pkg/base/task_queue.h"
-namespace base {
-using Mailbox = TaskQueue;
-}
