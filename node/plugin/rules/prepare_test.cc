@@ -84,6 +84,9 @@ struct Node {
   [[nodiscard]] ClaimStep PrepareStep(const ClaimToPrepare& claim) const {
     return Prepare(self, claim.uid, &claim, checkpoint, See(claim.uid));
   }
+  [[nodiscard]] ClaimStep PrepareUnread(const std::string& uid) const {
+    return Prepare(self, uid, nullptr, checkpoint, See(uid));
+  }
   [[nodiscard]] ClaimStep UnprepareStep(const std::string& uid) const {
     return Unprepare(self, uid, checkpoint, See(uid));
   }
@@ -380,6 +383,25 @@ TEST(Prepare, TheHostsImexNeedsNoLabelAndIsAskedItself) {
   bare.self.clique.clear();
   bare.is_ready = false;
   EXPECT_TRUE(IsPrepared(bare.PrepareAll(kChannel)));
+}
+
+TEST(Prepare, ClaimNotRead_IsFetched) {
+  Node node;
+  EXPECT_TRUE(std::holds_alternative<FetchClaim>(node.PrepareUnread("a")));
+  ASSERT_TRUE(IsPrepared(node.PrepareAll(kChannel)));
+  node.specs.clear();
+  EXPECT_TRUE(std::holds_alternative<FetchClaim>(node.PrepareUnread("a")));
+}
+
+TEST(Prepare, CompletedClaim_IsAnsweredUnread) {
+  Node node;
+  const ClaimStep first = node.PrepareAll(kChannel);
+  ASSERT_TRUE(IsPrepared(first));
+  EXPECT_EQ(GroupsIn(node.PrepareUnread("a")), GroupsIn(first));
+  Node bare;
+  bare.self.clique.clear();
+  ASSERT_TRUE(IsPrepared(bare.PrepareAll(kChannel)));
+  EXPECT_TRUE(IsPrepared(bare.PrepareUnread("a")));
 }
 
 TEST(Unprepare, Oracle3_NothingIsLeft) {
