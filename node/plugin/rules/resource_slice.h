@@ -25,7 +25,7 @@ struct SliceTaint {
   friend bool operator==(const SliceTaint&, const SliceTaint&) = default;
 };
 
-struct Slice {
+struct ResourceSlice {
   std::string node = {};
   std::string node_uid = {};
   std::string clique = {};  // Empty if the node has no fabric.
@@ -38,10 +38,10 @@ struct Slice {
 [[nodiscard]] std::string SlicePrefix(const std::string& node);
 
 // Returns the object to create. The server generates its name.
-[[nodiscard]] json::Value Render(const Slice& slice, SliceApi api);
+[[nodiscard]] json::Value Render(const ResourceSlice& slice, SliceApi api);
 
 // Returns whether the server's `object` has the content of `slice`. It has not if the server
 // dropped a field, such as a taint.
-[[nodiscard]] bool Says(json::View object, const Slice& slice, SliceApi api);
+[[nodiscard]] bool Says(json::View object, const ResourceSlice& slice, SliceApi api);
 
 }  // namespace plugin
