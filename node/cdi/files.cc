@@ -28,7 +28,7 @@ constexpr std::string_view kSuffix = ".yaml";
 constexpr std::string_view kHalf = ".cdom-half";
 constexpr mode_t kMode = 0600;
 constexpr std::size_t kUidMax = 64;
-// All 2048 channels make 450 KiB.
+// All 2048 channels make 320 KiB.
 constexpr std::size_t kBytesMax = std::size_t{4} << 20U;
 constexpr int kEntriesMax = 100'000;
 

@@ -88,7 +88,7 @@ struct Seen {
   kube::ObjectMeta meta = {};
   SliceWritten written = {};
 };
-Result<Seen> PutSlice(http::Transport& transport, http::Request request, const Slice& slice,
+Result<Seen> PutSlice(http::Transport& transport, http::Request request, const ResourceSlice& slice,
                       SliceApi api) {
   const std::string_view method = http::ToString(request.method);
   const auto reply = TRY(Send(std::move(request), transport)
@@ -212,8 +212,8 @@ Result<std::string> ReadRuntime(http::Transport& transport, const std::string& n
                        kRuntimeMax);
 }
 
-Result<SliceWritten> WriteSlice(http::Transport& transport, const Slice& slice, SliceApi api,
-                                const std::vector<kube::ObjectMeta>& found) {
+Result<SliceWritten> WriteSlice(http::Transport& transport, const ResourceSlice& slice,
+                                SliceApi api, const std::vector<kube::ObjectMeta>& found) {
   for (std::size_t i = 1; i < found.size(); ++i) TRY(DeleteSlice(transport, found[i], api));
   if (found.empty()) {
     const auto made = TRY(PutSlice(

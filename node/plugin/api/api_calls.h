@@ -69,8 +69,8 @@ struct SliceWritten {
   friend bool operator==(const SliceWritten&, const SliceWritten&) = default;
 };
 // Makes `slice` the node's only one. `found` is what exists.
-[[nodiscard]] base::Result<SliceWritten> WriteSlice(http::Transport& transport, const Slice& slice,
-                                                    SliceApi api,
+[[nodiscard]] base::Result<SliceWritten> WriteSlice(http::Transport& transport,
+                                                    const ResourceSlice& slice, SliceApi api,
                                                     const std::vector<kube::ObjectMeta>& found);
 
 }  // namespace plugin

@@ -153,9 +153,9 @@ TEST(ChangeLabel, ItIsTakenAwayByNull) {
             std::string::npos);
 }
 
-const Slice kSlice = {.node = "node-a", .node_uid = "node-uid", .clique = "f.1"};
+const ResourceSlice kSlice = {.node = "node-a", .node_uid = "node-uid", .clique = "f.1"};
 
-std::string SliceText(const Slice& slice, const std::string& version) {
+std::string SliceText(const ResourceSlice& slice, const std::string& version) {
   json::Value object = Render(slice, SliceApi::kV1);
   object["metadata"]["name"] = "made";
   object["metadata"]["uid"] = "slice-uid";
@@ -182,7 +182,7 @@ TEST(WriteSlice, OneThatSaysTheSameIsLeft) {
 
 TEST(WriteSlice, OneThatSaysSomethingElseIsReplacedAsItWasRead) {
   Script script;
-  Slice other = kSlice;
+  ResourceSlice other = kSlice;
   other.clique = "f.2";
   script.Answer(200, SliceText(other, "4"));
   script.Answer(200, SliceText(kSlice, "5"));
@@ -205,7 +205,7 @@ TEST(WriteSlice, WhatIsThereBesideItGoes) {
 // Before 1.36 a server takes a slice with taints and drops them.
 TEST(WriteSlice, OneOfWhichTheTaintsWereDroppedIsTakenAway) {
   Script script;
-  Slice tainted = kSlice;
+  ResourceSlice tainted = kSlice;
   tainted.taint = SliceTaint{.key = "k", .value = "v"};
   script.Answer(201, SliceText(kSlice, "1"));
   script.Answer(200, "{}");

@@ -1,5 +1,5 @@
-// The CDI spec "device=all": everything of NVIDIA's driver that a daemon's container is given,
-// nvidia-imex and nvidia-imex-ctl first. No other container is.
+// The CDI spec "device=all": the files of NVIDIA's driver for daemons' containers, among them
+// nvidia-imex and nvidia-imex-ctl. No other container gets them.
 #pragma once
 
 #include <string>
@@ -9,27 +9,27 @@
 
 namespace plugin {
 
-// What lies under the root of a driver; paths begin there.
+// Files under a driver's root. Paths are relative to it, and begin with '/'.
 struct DriverFiles {
   struct Library {
     std::string path = {};                // "/usr/lib64/libcuda.so.580.1".
-    std::vector<std::string> names = {};  // Links to it beside it, "libcuda.so.1".
+    std::vector<std::string> names = {};  // Links to it in the same folder, "libcuda.so.1".
   };
   std::vector<Library> libraries = {};
   std::vector<std::string> programs = {};
-  std::vector<std::string> others = {};  // Firmware, and sockets of services of the host.
+  std::vector<std::string> others = {};  // Firmware, and sockets of host services.
   std::vector<cdi::DeviceNode> devices = {};
 };
 
-// Looks it up for a version of the driver. What is not there is left out.
+// Finds the files of this version of the driver. Omits what does not exist.
 [[nodiscard]] DriverFiles FindDriverFiles(const std::string& root, const std::string& version);
 
 struct BaseSpecOptions {
   std::string host_root = "/";  // Of the driver, on the host.
-  std::string hook = {};        // nvidia-cdi-hook, on the host; empty: there is none.
+  std::string hook = {};        // Path of nvidia-cdi-hook on the host. Empty if there is none.
   std::string driver_version = {};
 };
-// Pure. Without the hook names of libraries are mounted one by one, and LD_LIBRARY_PATH says where.
+// Pure. Without the hook, mounts each name of a library, and sets LD_LIBRARY_PATH.
 [[nodiscard]] cdi::Spec BaseSpec(const DriverFiles& files, const BaseSpecOptions& options);
 
 }  // namespace plugin

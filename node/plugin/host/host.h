@@ -1,4 +1,4 @@
-// What a plugin reads of its host: NVIDIA's driver, the fabric, numbers of devices.
+// What a plugin reads from its host: NVIDIA's driver, the fabric, device numbers.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,14 @@
 namespace plugin {
 
 struct HostPaths {
-  std::string driver_root = "/driver-root";  // As it is seen here.
+  std::string driver_root = "/driver-root";  // As seen by the plugin.
   std::string devices = "/proc/devices";
   std::string capability = "/proc/driver/nvidia/capabilities/fabric-imex-mgmt";
 };
 
 struct Host {
   std::string driver_version = {};
-  std::string clique = {};  // Empty: no fabric.
+  std::string clique = {};  // Empty if there is no fabric.
   std::int64_t channel_major = 0;
   std::optional<cdi::DeviceNode> management = {};
   friend bool operator==(const Host&, const Host&) = default;
@@ -28,16 +28,16 @@ struct Host {
 
 struct HostNeeds {
   nvml::Strictness strictness = nvml::Strictness::kAllAttached;
-  bool names = true;  // Daemons tell IMEX peers by their names.
+  bool names = true;  // Daemons pass peers to IMEX by name.
 };
 
-// kInvalid: the fabric has an error, for which devices are not to be given to anybody new. Any
-// other: it is not there yet, or lacks what is needed; look again. In words that say what to do.
+// Returns kInvalid if the fabric has an error: no more devices are given out. Any other error means
+// that the driver is not ready, or lacks something: retry. Messages say what to do.
 [[nodiscard]] base::Result<Host> ReadHost(const HostPaths& paths, const HostNeeds& needs);
 
-// Of a character device, in the text of /proc/devices.
+// Returns the major number of a character device in the text of /proc/devices. Empty if absent.
 [[nodiscard]] std::optional<std::int64_t> MajorOf(std::string_view devices, std::string_view name);
-// The device of a capability, in the text of its file. kInvalid: it is none.
+// Returns the device of a capability in the text of its file. Returns an error if it names none.
 [[nodiscard]] base::Result<cdi::DeviceNode> CapabilityIn(std::string_view text, std::int64_t major);
 
 }  // namespace plugin

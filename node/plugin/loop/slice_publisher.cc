@@ -17,12 +17,12 @@ constexpr base::BackoffPolicy kBackoff = {.first = std::chrono::milliseconds(500
 
 }  // namespace
 
-std::optional<Slice> SlicePublisher::Wanted() const {
+std::optional<ResourceSlice> SlicePublisher::Wanted() const {
   if (!state_.node || (!state_.host && !state_.fabric_error_since)) return {};
-  Slice slice = {.node = state_.settings.node,
-                 .node_uid = state_.node->uid,
-                 .clique = state_.self.clique,
-                 .has_daemon = !state_.self.host_managed};
+  ResourceSlice slice = {.node = state_.settings.node,
+                         .node_uid = state_.node->uid,
+                         .clique = state_.self.clique,
+                         .has_daemon = !state_.self.host_managed};
   if (state_.fabric_error_since) {
     slice.taint = SliceTaint{.key = std::string(api::kFabricErrorTaint),
                              .value = "fabric",
@@ -59,7 +59,7 @@ TimePoint SlicePublisher::Turn() {
   return TimePoint::max();
 }
 
-void SlicePublisher::Write(const Slice& slice, std::string text,
+void SlicePublisher::Write(const ResourceSlice& slice, std::string text,
                            std::vector<kube::ObjectMeta> found) {
   writing_ = true;
   const SliceApi api = state_.api->dra_version();

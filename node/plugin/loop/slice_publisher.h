@@ -19,10 +19,10 @@ class SlicePublisher {
 
  private:
   // Empty until node and host are known.
-  [[nodiscard]] std::optional<Slice> Wanted() const;
+  [[nodiscard]] std::optional<ResourceSlice> Wanted() const;
   // Whether the server has the slice that was written last, and no other.
   [[nodiscard]] bool IsThere(const std::vector<kube::ObjectMeta>& found, TimePoint now);
-  void Write(const Slice& slice, std::string text, std::vector<kube::ObjectMeta> found);
+  void Write(const ResourceSlice& slice, std::string text, std::vector<kube::ObjectMeta> found);
   void LabelClique();
 
   PluginState& state_;

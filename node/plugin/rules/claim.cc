@@ -36,7 +36,7 @@ std::vector<Allocated> DevicesIn(json::View status) {
 
 struct Entry {
   std::vector<std::string> requests = {};
-  Config config = {};
+  OpaqueConfig config = {};
 };
 
 // Those of this driver, by rising precedence.
@@ -62,8 +62,8 @@ Result<std::vector<Entry>> EntriesIn(json::View list, Decoding decoding) {
   return of_class;
 }
 
-Result<Config> ConfigFor(const Allocated& device, DeviceType type,
-                         const std::vector<Entry>& entries) {
+Result<OpaqueConfig> ConfigFor(const Allocated& device, DeviceType type,
+                               const std::vector<Entry>& entries) {
   for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) {
     const bool is_named = std::ranges::any_of(entry->requests, [&](const std::string& request) {
       return MainRequest(request) == device.request;

@@ -36,7 +36,7 @@ inline constexpr std::int64_t kChannels = 2048;
 struct Wanted {
   Allocated device = {};
   DeviceName name = {};
-  Config config = {};
+  OpaqueConfig config = {};
   friend bool operator==(const Wanted&, const Wanted&) = default;
 };
 struct ClaimToPrepare {

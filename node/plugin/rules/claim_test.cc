@@ -11,7 +11,7 @@ const std::string kChannelKind = R"("kind":"ComputeDomainChannelConfig",)";
 const std::string kDaemonKind = R"("kind":"ComputeDomainDaemonConfig",)";
 const std::string kDomainId = R"("domainID":"0c6b2f0e-7b1d-4f39-8a55-3f3d0a4a9e10")";
 
-base::Result<Config> Decode(const std::string& text, Decoding decoding = Decoding::kStrict) {
+base::Result<OpaqueConfig> Decode(const std::string& text, Decoding decoding = Decoding::kStrict) {
   json::Parser parser;
   const auto view = parser.Parse(text);
   EXPECT_TRUE(view) << text;
@@ -24,13 +24,13 @@ std::string WhyNot(const std::string& text) {
 
 TEST(ClaimConfig, SaysTypeDomainAndMode) {
   EXPECT_EQ(Decode("{" + kVersion + kChannelKind + kDomainId + "}"),
-            (Config{.type = DeviceType::kChannel, .domain = kDomain}));
+            (OpaqueConfig{.type = DeviceType::kChannel, .domain = kDomain}));
   EXPECT_EQ(Decode("{" + kVersion + kChannelKind + kDomainId + R"(,"allocationMode":"All"})"),
-            (Config{.type = DeviceType::kChannel, .domain = kDomain, .all_channels = true}));
+            (OpaqueConfig{.type = DeviceType::kChannel, .domain = kDomain, .all_channels = true}));
   EXPECT_EQ(Decode("{" + kVersion + kChannelKind + kDomainId + R"(,"allocationMode":"Single"})"),
-            (Config{.type = DeviceType::kChannel, .domain = kDomain}));
+            (OpaqueConfig{.type = DeviceType::kChannel, .domain = kDomain}));
   EXPECT_EQ(Decode("{" + kVersion + kDaemonKind + kDomainId + "}"),
-            (Config{.type = DeviceType::kDaemon, .domain = kDomain}));
+            (OpaqueConfig{.type = DeviceType::kDaemon, .domain = kDomain}));
 }
 
 TEST(ClaimConfig, AFieldThatIsUnknownIsNamed) {

@@ -51,7 +51,7 @@ bool IsUid(std::string_view text) {
   return true;
 }
 
-Result<Config> DecodeConfig(json::View parameters, Decoding decoding) {
+Result<OpaqueConfig> DecodeConfig(json::View parameters, Decoding decoding) {
   if (!parameters.IsObject()) return Refuse("they are no object");
   // What is no text is empty, and so refused.
   const std::string_view version = parameters["apiVersion"].AsString();
@@ -69,8 +69,8 @@ Result<Config> DecodeConfig(json::View parameters, Decoding decoding) {
     const std::span<const std::string_view> daemon = kDaemonFields;
     TRY(CheckFields(parameters, is_channel ? channel : daemon));
   }
-  Config config = {.type = is_channel ? DeviceType::kChannel : DeviceType::kDaemon,
-                   .domain = std::string(parameters["domainID"].AsString())};
+  OpaqueConfig config = {.type = is_channel ? DeviceType::kChannel : DeviceType::kDaemon,
+                         .domain = std::string(parameters["domainID"].AsString())};
   if (!IsUid(config.domain)) {
     return Refuse("domainID \"" + json::OneLine(config.domain, kShownMax) +
                   "\" is no UID of a ComputeDomain");

@@ -1,5 +1,5 @@
-// What a claim asks of this driver: the opaque parameters that a user or the controller wrote.
-// Pure, and every byte of it is somebody else's.
+// A claim's configuration for this driver: opaque parameters that a user or the controller wrote.
+// Pure. The input is untrusted.
 #pragma once
 
 #include <cstddef>
@@ -12,26 +12,26 @@
 
 namespace plugin {
 
-// Bytes that people are shown of a text that anybody may have written.
+// At most so many bytes of an untrusted text appear in a message.
 inline constexpr std::size_t kShownMax = 64;
 
-struct Config {
+struct OpaqueConfig {
   DeviceType type = DeviceType::kChannel;
   std::string domain = {};    // A UID; IsUid() holds.
   bool all_channels = false;  // Of type kChannel.
-  friend bool operator==(const Config&, const Config&) = default;
+  friend bool operator==(const OpaqueConfig&, const OpaqueConfig&) = default;
 };
 
-// Whether Kubernetes could have made it: "73de0384-716f-480e-8caa-00bce7016114". It goes into
-// paths, names and labels.
+// Returns whether `text` has the form of a UID: "73de0384-716f-480e-8caa-00bce7016114". UIDs become
+// part of paths, names and labels.
 [[nodiscard]] bool IsUid(std::string_view text);
 
 enum class Decoding {
-  kStrict,   // To prepare: what is unknown may be what was meant.
-  kLenient,  // To take away what an older or newer plugin has prepared.
+  kStrict,   // To prepare: an unknown field may matter, so it is an error.
+  kLenient,  // To unprepare what an older or newer plugin prepared.
 };
 
-// kInvalid, with the field: it is no configuration of ours.
-[[nodiscard]] base::Result<Config> DecodeConfig(json::View parameters, Decoding decoding);
+// Returns kInvalid, with the field, if it is no configuration of this driver.
+[[nodiscard]] base::Result<OpaqueConfig> DecodeConfig(json::View parameters, Decoding decoding);
 
 }  // namespace plugin

@@ -9,7 +9,7 @@ namespace {
 
 using json::Value;
 
-Value Attributes(const Slice& slice, DeviceType type) {
+Value Attributes(const ResourceSlice& slice, DeviceType type) {
   Value attributes = Value::Object(
       {{"type", Value::Object({{"string", NameOf(type)}})}, {"id", Value::Object({{"int", 0}})}});
   if (!slice.clique.empty()) attributes["clique"] = Value::Object({{"string", slice.clique}});
@@ -24,7 +24,7 @@ Value Taints(const SliceTaint& taint) {
   return Value::Array({std::move(rendered)});
 }
 
-Value DeviceOf(const Slice& slice, DeviceType type, SliceApi api) {
+Value DeviceOf(const ResourceSlice& slice, DeviceType type, SliceApi api) {
   Value device = Value::Object({{"name", std::string(NameOf(type)) + "-0"}});
   Value body = Value::Object({{"attributes", Attributes(slice, type)}});
   if (slice.taint) body["taints"] = Taints(*slice.taint);
@@ -37,7 +37,7 @@ Value DeviceOf(const Slice& slice, DeviceType type, SliceApi api) {
 }
 
 // Always in one order, so that the same is never another.
-Value Devices(const Slice& slice, SliceApi api) {
+Value Devices(const ResourceSlice& slice, SliceApi api) {
   Value devices = Value::Array({DeviceOf(slice, DeviceType::kChannel, api)});
   if (slice.has_daemon) devices.Append(DeviceOf(slice, DeviceType::kDaemon, api));
   return devices;
@@ -63,7 +63,7 @@ bool Holds(json::View found, const Value& wanted) {
 }
 
 // One slice is a whole pool.
-Value SpecOf(const Slice& slice, SliceApi api) {
+Value SpecOf(const ResourceSlice& slice, SliceApi api) {
   return Value::Object({{"driver", api::kDriver},
                         {"nodeName", slice.node},
                         {"pool", Value::Object({{"name", slice.node},
@@ -73,7 +73,7 @@ Value SpecOf(const Slice& slice, SliceApi api) {
 }
 
 // What is there although nothing of it is meant: attributes and taints of a device.
-bool HasMore(json::View spec, const Slice& slice, SliceApi api) {
+bool HasMore(json::View spec, const ResourceSlice& slice, SliceApi api) {
   const std::size_t attributes = slice.clique.empty() ? 2 : 3;
   const std::size_t taints = slice.taint ? 1 : 0;
   bool more = false;
@@ -114,7 +114,7 @@ std::string SlicePrefix(const std::string& node) {
   return "00000-" + std::string(api::kDriver) + "-" + node + "-";
 }
 
-Value Render(const Slice& slice, SliceApi api) {
+Value Render(const ResourceSlice& slice, SliceApi api) {
   Value owner = Value::Object({{"apiVersion", "v1"},
                                {"kind", "Node"},
                                {"name", slice.node},
@@ -128,7 +128,7 @@ Value Render(const Slice& slice, SliceApi api) {
        {"spec", SpecOf(slice, api)}});
 }
 
-bool Says(json::View object, const Slice& slice, SliceApi api) {
+bool Says(json::View object, const ResourceSlice& slice, SliceApi api) {
   const json::View spec = object["spec"];
   return Holds(spec, SpecOf(slice, api)) && !HasMore(spec, slice, api);
 }

@@ -1,4 +1,4 @@
-// The ResourceSlice by which a node tells the scheduler what it has. Pure.
+// The ResourceSlice in which a node publishes its devices to the scheduler. Pure.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,13 @@
 
 namespace plugin {
 
-// Versions of the API, the best one first; a server has one of them at least from 1.32 on.
+// Versions of the API, newest first. Kubernetes 1.32 and later serve at least one of them.
 enum class SliceApi { kV1, kV1Beta2, kV1Beta1 };
 [[nodiscard]] std::string_view NameOf(SliceApi api);  // "v1".
-// The one to try next where a server does not know this one.
+// Returns the next version to try if the server does not serve this one. Empty if there is none.
 [[nodiscard]] std::optional<SliceApi> Older(SliceApi api);
 
-// A problem of the fabric, as a taint of the devices: the scheduler allocates them to nobody new.
+// A fabric error, as a taint of the devices: the scheduler no longer allocates them.
 struct SliceTaint {
   std::string key = {};
   std::string value = {};
@@ -25,23 +25,23 @@ struct SliceTaint {
   friend bool operator==(const SliceTaint&, const SliceTaint&) = default;
 };
 
-struct Slice {
+struct ResourceSlice {
   std::string node = {};
   std::string node_uid = {};
-  std::string clique = {};  // Empty: no attribute.
-  bool has_daemon = true;   // Not if the host runs IMEX.
+  std::string clique = {};  // Empty if the node has no fabric.
+  bool has_daemon = true;   // False if the host runs IMEX.
   std::optional<SliceTaint> taint = {};
   std::int64_t generation = 1;  // Of the pool.
 };
 
-// Names of slices of this driver on a node begin with it.
+// Returns the prefix of the names of this driver's slices on a node.
 [[nodiscard]] std::string SlicePrefix(const std::string& node);
 
-// The object, to be created: the server makes its name.
-[[nodiscard]] json::Value Render(const Slice& slice, SliceApi api);
+// Returns the object to create. The server generates its name.
+[[nodiscard]] json::Value Render(const ResourceSlice& slice, SliceApi api);
 
-// Whether the server's `object` says what `slice` does. Devices that it did not take over, such as
-// those whose taints it dropped, are a difference.
-[[nodiscard]] bool Says(json::View object, const Slice& slice, SliceApi api);
+// Returns whether the server's `object` has the content of `slice`. It has not if the server
+// dropped a field, such as a taint.
+[[nodiscard]] bool Says(json::View object, const ResourceSlice& slice, SliceApi api);
 
 }  // namespace plugin

@@ -5,9 +5,10 @@
 namespace plugin {
 namespace {
 
-const Slice kSlice = {.node = "node-a", .node_uid = "n-1", .clique = "f.1", .generation = 3};
+const ResourceSlice kSlice = {
+    .node = "node-a", .node_uid = "n-1", .clique = "f.1", .generation = 3};
 
-bool SaysIt(const json::Value& object, const Slice& slice, SliceApi api = SliceApi::kV1) {
+bool SaysIt(const json::Value& object, const ResourceSlice& slice, SliceApi api = SliceApi::kV1) {
   json::Parser parser;
   const std::string text = json::Serialize(object);
   return Says(*parser.Parse(text), slice, api);
@@ -37,7 +38,7 @@ TEST(Slice, OlderServersHaveItInTheirForm) {
 }
 
 TEST(Slice, WithoutAFabricThereIsNoCliqueAndUnderTheHostsImexNoDaemon) {
-  Slice slice = kSlice;
+  ResourceSlice slice = kSlice;
   slice.clique.clear();
   slice.has_daemon = false;
   const json::Value rendered = Render(slice, SliceApi::kV1);
@@ -48,7 +49,7 @@ TEST(Slice, WithoutAFabricThereIsNoCliqueAndUnderTheHostsImexNoDaemon) {
 }
 
 TEST(Slice, WhatIsWrongWithTheFabricKeepsNewPodsOff) {
-  Slice slice = kSlice;
+  ResourceSlice slice = kSlice;
   slice.taint = {.key = "k", .value = "v", .since = "2026-11-23T03:00:00Z"};
   for (const SliceApi api : {SliceApi::kV1, SliceApi::kV1Beta2}) {
     const json::Value rendered = Render(slice, api);
@@ -72,7 +73,7 @@ TEST(Slice, OneThatWasReadBackSaysTheSameInEveryVersion) {
 }
 
 TEST(Slice, TaintsThatTheServerDroppedAreADifference) {
-  Slice tainted = kSlice;
+  ResourceSlice tainted = kSlice;
   tainted.taint = {.key = "k"};
   EXPECT_FALSE(SaysIt(Render(kSlice, SliceApi::kV1), tainted));
   EXPECT_FALSE(SaysIt(Render(tainted, SliceApi::kV1), kSlice));
@@ -81,7 +82,7 @@ TEST(Slice, TaintsThatTheServerDroppedAreADifference) {
 
 TEST(Slice, AnotherCliqueDeviceOrPoolIsADifference) {
   const json::Value published = Render(kSlice, SliceApi::kV1);
-  Slice other = kSlice;
+  ResourceSlice other = kSlice;
   other.clique = "f.2";
   EXPECT_FALSE(SaysIt(published, other));
   other = kSlice;
