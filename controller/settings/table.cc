@@ -163,6 +163,7 @@ constexpr Setting Both(Setting flag, const Setting& field) {
   flag.type = field.type;
   flag.fallback = field.fallback;
   flag.meaning = field.meaning;
+  flag.allowed = field.allowed;
   flag.apply = field.apply;
   return flag;
 }

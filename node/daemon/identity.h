@@ -20,7 +20,5 @@ struct DaemonIdentity {
     return {.ns = pod.ns, .name = domain + "." + clique};
   }
 };
-// TODO: remove once test/simulation/{cluster,mutants} and test/cluster/nodesim say DaemonIdentity.
-using Self = DaemonIdentity;
 
 }  // namespace imex_daemon

@@ -18,8 +18,8 @@
 #include "pkg/base/mutex.h"
 #include "pkg/base/result.h"
 #include "pkg/http/endpoint.h"
-#include "pkg/kube/client/exec_schedule.h"
 #include "pkg/kube/client/exec_plugin.h"
+#include "pkg/kube/client/exec_schedule.h"
 
 namespace kube {
 

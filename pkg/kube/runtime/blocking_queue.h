@@ -22,7 +22,8 @@ class BlockingQueue {
  public:
   using TimePoint = base::Clock::TimePoint;
 
-  BlockingQueue(base::Random& random, const base::Clock& clock, const base::BackoffPolicy& backoff = WorkQueue::kBackoff);
+  BlockingQueue(base::Random& random, const base::Clock& clock,
+                const base::BackoffPolicy& backoff = WorkQueue::kBackoff);
   BlockingQueue(const BlockingQueue&) = delete;
   BlockingQueue& operator=(const BlockingQueue&) = delete;
 

@@ -28,7 +28,8 @@ std::optional<int> JoiningIn(const Clique& clique) {
   return count;
 }
 
-std::shared_ptr<const api::Clique> CliqueOf(const Turn& turn, const imex_daemon::Self& self) {
+std::shared_ptr<const api::Clique> CliqueOf(const Turn& turn,
+                                            const imex_daemon::DaemonIdentity& self) {
   const auto seen = turn.cluster.GetClique(self.CliqueKey());
   if (!seen) return nullptr;
   api::Clique clique = {

@@ -32,7 +32,7 @@ struct Identity {
 // The product's daemon, of pods whose entry the controller writes: its own rules decide. Its IMEX
 // is ready at once and reaches every peer where it has looked it up.
 struct OwnDaemon {
-  imex_daemon::Self self = {};
+  imex_daemon::DaemonIdentity self = {};
   imex_daemon::Observed observed = {};
   imex_daemon::Memory memory = {};
   std::map<int, std::string> knows = {};     // By IMEX: addresses, by index.

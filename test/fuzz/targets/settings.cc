@@ -15,12 +15,12 @@ using settings::Settings;
 
 void CheckBounds(const Settings& settings) {
   using std::chrono::hours, std::chrono::seconds;
-  for (const auto& time : {settings.deletion_grace, settings.index_hold, settings.roll.settle,
-                           settings.roll.deadline}) {
+  for (const auto& time : {settings.deletion_grace, settings.index_hold, settings.rollout.settle,
+                           settings.rollout.deadline}) {
     CHECK(time >= seconds(0) && time <= hours(1000));
   }
   CHECK(settings.status_window >= seconds(0) && settings.status_window <= hours(1000));
-  CHECK(settings.roll.cliques >= 0 && settings.roll.cliques <= 1000);
+  CHECK(settings.rollout.cliques >= 0 && settings.rollout.cliques <= 1000);
   for (const std::string& taint : settings.leaving_taints) {
     CHECK(!taint.empty() && json::OneLine(taint, 320) == taint);
   }

@@ -21,7 +21,7 @@ constexpr auto kOldFor = seconds(15);
 constexpr auto kCalm = seconds(45);
 constexpr int kLagMaxMs = 400;
 
-imex_daemon::Self SelfOf(const DaemonContainer& container) {
+imex_daemon::DaemonIdentity SelfOf(const DaemonContainer& container) {
   return {.domain = container.domain,
           .clique = container.clique,
           .node = container.node,

@@ -24,7 +24,7 @@ namespace simulation {
 
 // What a mutant changes.
 struct DaemonRules {
-  std::function<imex_daemon::Step(const imex_daemon::Self&, const imex_daemon::Observed&,
+  std::function<imex_daemon::Step(const imex_daemon::DaemonIdentity&, const imex_daemon::Observed&,
                                   const imex_daemon::Memory&)>
       decide = &imex_daemon::Decide;
 };
@@ -92,7 +92,7 @@ class Daemon {
   const Time born_;
   SeededRandom random_;
   RingLogger logger_;
-  const imex_daemon::Self self_;
+  const imex_daemon::DaemonIdentity self_;
   imex_daemon::Observed observed_;
   imex_daemon::Memory memory_;
   kube::Store<api::Clique> cliques_;

@@ -8,7 +8,8 @@ namespace {
 // The product's step, and what `change` makes of it.
 template <typename Change>
 DaemonRules After(Change change) {
-  return {.decide = [change](const imex_daemon::Self& self, const imex_daemon::Observed& observed,
+  return {.decide = [change](const imex_daemon::DaemonIdentity& self,
+                             const imex_daemon::Observed& observed,
                              const imex_daemon::Memory& memory) {
     imex_daemon::Step step = imex_daemon::Decide(self, observed, memory);
     change(step, self, observed, memory);
@@ -18,7 +19,7 @@ DaemonRules After(Change change) {
 
 // So that it knows its new peers at once.
 DaemonRules RestartingImexForPeers() {
-  return After([](imex_daemon::Step& step, const imex_daemon::Self&,
+  return After([](imex_daemon::Step& step, const imex_daemon::DaemonIdentity&,
                   const imex_daemon::Observed& observed, const imex_daemon::Memory&) {
     if (step.hosts && observed.imex.runs) step.stop = true;
   });
@@ -26,7 +27,7 @@ DaemonRules RestartingImexForPeers() {
 
 // As the clique wants it, also while a job uses IMEX.
 DaemonRules HealingAnotherIndex() {
-  return After([](imex_daemon::Step& step, const imex_daemon::Self& self,
+  return After([](imex_daemon::Step& step, const imex_daemon::DaemonIdentity& self,
                   const imex_daemon::Observed& observed, const imex_daemon::Memory&) {
     const api::Member* own =
         observed.clique ? imex_daemon::OwnEntry(*observed.clique, self) : nullptr;
@@ -37,7 +38,7 @@ DaemonRules HealingAnotherIndex() {
 
 // The sooner it runs the better.
 DaemonRules StartingWithoutAnIndex() {
-  return After([](imex_daemon::Step& step, const imex_daemon::Self&,
+  return After([](imex_daemon::Step& step, const imex_daemon::DaemonIdentity&,
                   const imex_daemon::Observed& observed, const imex_daemon::Memory& memory) {
     const bool is_new = !observed.imex.runs && observed.imex.ends == 0;
     if (memory.manner == imex_daemon::Manner::kController && !memory.hosts && is_new)
@@ -46,7 +47,7 @@ DaemonRules StartingWithoutAnIndex() {
 }
 
 DaemonRules WritingTheControllersClique() {
-  return After([](imex_daemon::Step& step, const imex_daemon::Self& self,
+  return After([](imex_daemon::Step& step, const imex_daemon::DaemonIdentity& self,
                   const imex_daemon::Observed& observed, const imex_daemon::Memory& memory) {
     const api::Member* own =
         observed.clique ? imex_daemon::OwnEntry(*observed.clique, self) : nullptr;
@@ -60,7 +61,7 @@ DaemonRules WritingTheControllersClique() {
 // What is reported has an index that `change` says, and is written when that is news.
 template <typename Change>
 DaemonRules Reporting(Change change) {
-  return After([change](imex_daemon::Step& step, const imex_daemon::Self& self,
+  return After([change](imex_daemon::Step& step, const imex_daemon::DaemonIdentity& self,
                         const imex_daemon::Observed& observed, const imex_daemon::Memory& memory) {
     const bool was_news = step.write == imex_daemon::Write::kReport;
     const bool is_due = memory.manner == imex_daemon::Manner::kController && memory.reported &&
@@ -76,7 +77,7 @@ DaemonRules Reporting(Change change) {
 }
 
 DaemonRules ReportingTheIndexOfTheClique() {
-  return Reporting([](api::ImexReport& report, const imex_daemon::Self& self,
+  return Reporting([](api::ImexReport& report, const imex_daemon::DaemonIdentity& self,
                       const imex_daemon::Observed& observed) {
     const api::Member* own =
         observed.clique ? imex_daemon::OwnEntry(*observed.clique, self) : nullptr;
@@ -85,27 +86,27 @@ DaemonRules ReportingTheIndexOfTheClique() {
 }
 
 DaemonRules ReportingNoIndex() {
-  return Reporting([](api::ImexReport& report, const imex_daemon::Self&,
+  return Reporting([](api::ImexReport& report, const imex_daemon::DaemonIdentity&,
                       const imex_daemon::Observed&) { report.index = -1; });
 }
 
 DaemonRules ReportingOnce() {
-  return After([](imex_daemon::Step& step, const imex_daemon::Self&, const imex_daemon::Observed&,
-                  const imex_daemon::Memory& memory) {
+  return After([](imex_daemon::Step& step, const imex_daemon::DaemonIdentity&,
+                  const imex_daemon::Observed&, const imex_daemon::Memory& memory) {
     if (step.write == imex_daemon::Write::kReport && memory.reported) step.write.reset();
   });
 }
 
 DaemonRules LeavingImexEnded() {
-  return After([](imex_daemon::Step& step, const imex_daemon::Self&,
+  return After([](imex_daemon::Step& step, const imex_daemon::DaemonIdentity&,
                   const imex_daemon::Observed& observed, const imex_daemon::Memory&) {
     if (observed.imex.ends > 0) step.start = false;
   });
 }
 
 DaemonRules NeverSayingReady() {
-  return {.decide = [](const imex_daemon::Self& self, const imex_daemon::Observed& observed,
-                       const imex_daemon::Memory& memory) {
+  return {.decide = [](const imex_daemon::DaemonIdentity& self,
+                       const imex_daemon::Observed& observed, const imex_daemon::Memory& memory) {
     imex_daemon::Observed blind = observed;
     blind.pod_ready = false;
     return imex_daemon::Decide(self, blind, memory);
@@ -114,14 +115,14 @@ DaemonRules NeverSayingReady() {
 
 // At each change, whether IMEX can hear it or not.
 DaemonRules SignallingAtOnce() {
-  return After([](imex_daemon::Step& step, const imex_daemon::Self&,
+  return After([](imex_daemon::Step& step, const imex_daemon::DaemonIdentity&,
                   const imex_daemon::Observed& observed, const imex_daemon::Memory& memory) {
     if (memory.signals.changed && observed.imex.runs) step.signal = true;
   });
 }
 
 DaemonRules StayingInTheClique() {
-  return After([](imex_daemon::Step& step, const imex_daemon::Self&,
+  return After([](imex_daemon::Step& step, const imex_daemon::DaemonIdentity&,
                   const imex_daemon::Observed& observed, const imex_daemon::Memory&) {
     if (!observed.stopping) return;
     step.write.reset();
