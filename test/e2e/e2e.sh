@@ -997,8 +997,9 @@ source "$repo/test/e2e/gpus.sh"
 source "$repo/test/e2e/insight.sh"
 # shellcheck source=nvidia_permissions.sh
 source "$repo/test/e2e/nvidia_permissions.sh"
-# The later one of two would do the work of both, and a case might ask nothing of what it means to.
-mapfile -t sourced < <(sed -nE 's|^source "\$repo/(test/e2e/.*)"$|\1|p' "${BASH_SOURCE[0]}")
+# The later one of two would do the work of both, and a case might ask nothing of what it means to. cases.sh has defaults that are
+# meant to be replaced.
+mapfile -t sourced < <(sed -nE '/cases\.sh/d; s|^source "\$repo/(test/e2e/.*)"$|\1|p' "${BASH_SOURCE[0]}")
 twice=$(cd "$repo" && sed -nE 's/^([a-z0-9_]+)\(\).*/\1/p' test/e2e/e2e.sh "${sourced[@]}" | sort | uniq -d | tr '\n' ' ')
 if [[ -n $twice ]]; then
   echo "FAIL two functions have one name: $twice" >&2
