@@ -164,9 +164,9 @@ endfunction()
 add_custom_target(tests)
 add_custom_target(threads_tests)
 
-# cdom_library(NAME plan SRCS plan.cc DEPS cdom::api TESTS plan_test.cc)
+# cdom_library(NAME compute_domain_planner SRCS planner.cc DEPS cdom::compute_domain_status TESTS planner_test.cc)
 #
-# Makes the static library cdom::plan from SRCS (an interface library without any), which links DEPS
+# Makes the static library cdom::compute_domain_planner from SRCS (an interface library without any), which links DEPS
 # and nothing else, and one test program for each of TESTS. TEST_DEPS is what only the tests link,
 # TEST_DEFINITIONS what only they are told. THREADS: threads meet in it. COVERED: scripts/coverage.sh looks
 # whether its tests take every line and branch. PURE: it imports no thread, clock, socket, file or getenv, which test/lint checks;

@@ -9,7 +9,7 @@ cd "$repo"
 build=build/asan
 # What decides, by folder: none can be forgotten.
 core=controller/compute_domain
-mapfile -t planner < <(ls "$core"/planner.cc && find "$core"/{model,rules,status} -name '*.cc' ! -name '*_test.cc' ! -path "$core/status/events.cc" \
+mapfile -t planner < <(ls "$core"/{next_memory,planner}.cc && find "$core"/{model,rules,status} -name '*.cc' ! -name '*_test.cc' ! -path "$core/status/events.cc" \
   ! -path "$core/status/debug_page.cc" | sort)
 mapfile -t planner_tests < <(find "$core"/planner_test.cc "$core"/{model,rules,status} -name '*_test.cc' | sed 's/\.cc$//' | sort)
 mapfile -t oracles < <(find test/simulation/{oracles,plugin} -name '*oracles.cc' | sort)

@@ -125,6 +125,22 @@ TEST(Rights, C20_WhatIsRefusedOnceIsPutFromThenOn) {
   EXPECT_EQ(world.Said("computedomains/status"), 1);
 }
 
+// Sent as PATCH, which is refused, then GET and PUT: one write all the same.
+TEST(Rights, C10_CliqueWrittenByPut_CountsAsOneWrite) {
+  Observed observed = fixtures::Marked();
+  observed.children.daemon_pods.push_back(fixtures::MakePod("node-2", 2));
+  observed.children.daemon_pods.back().controller_writes = true;
+  observed.nodes["node-2"] = fixtures::MakeNode("node-2", "");
+  PermissionsWorld world(observed, [](const kube::Permission& permission) {
+    return permission.verb != "patch" || permission.resource != "computedomaincliques";
+  });
+  EXPECT_FALSE(world.Run().error);
+  EXPECT_EQ(world.refused, (Lines{"patch computedomaincliques"}));
+  const auto batching = world.reconciler.Gather(fixtures::kUid).memory.clique_batching;
+  ASSERT_EQ(batching.size(), 1U);
+  EXPECT_EQ(batching.begin()->second.window, observed.facts.status_window);
+}
+
 TEST(Rights, C20_RightThatIsGrantedIsUsedAgain) {
   bool granted = false;
   PermissionsWorld world(WithoutClaims(Fresh()), [&](const kube::Permission& permission) {

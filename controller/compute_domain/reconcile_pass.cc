@@ -247,10 +247,8 @@ void ReconcilePass::RememberSuccess(const Action& action, const ActionResult& re
   if (create != nullptr && observed_.domain && !result.decide_again) {
     if (const auto role = RoleOf(observed_, *create)) Change(ChildMade{.role = *role});
   }
-  if (std::optional<std::string> clique = CliqueOf(action)) {
-    changes_for_later_.emplace_back(
-        CliqueWritten{.clique = *std::move(clique), .first_window = observed_.facts.status_window},
-        reconciler_.clock_.Now());
+  if (const std::optional<std::string> clique = CliqueOf(action)) {
+    cliques_written_[*clique] = reconciler_.clock_.Now();
   }
 }
 
@@ -278,8 +276,9 @@ void ReconcilePass::Finish() {
 
 void ReconcilePass::Remember() {
   const base::Clock::TimePoint now = reconciler_.clock_.Now();
-  for (const auto& [change, at] : changes_for_later_) {
-    observed_.memory = NextMemory(std::move(observed_.memory), change, at);
+  for (const auto& [clique, at] : cliques_written_) {
+    const CliqueWritten written = {.clique = clique, .first_window = observed_.facts.status_window};
+    observed_.memory = NextMemory(std::move(observed_.memory), written, at);
   }
   if (observed_.evidence.scheduler_messages) {
     Change(SchedulerMessagesRead{.messages = *observed_.evidence.scheduler_messages});

@@ -5,6 +5,7 @@
 // process between any two.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -75,9 +76,9 @@ class ReconcilePass {
   int rounds_ = 0;
   bool decide_again_ = false;   // An action found evidence since the last decision.
   bool replace_later_ = false;  // Too many cliques of the cluster are under way.
-  // What the next pass remembers, and this one does not go by: two writes of a clique in one pass
-  // do not wait for each other.
-  std::vector<std::pair<MemoryChange, base::Clock::TimePoint>> changes_for_later_;
+  // When each clique was written last in this pass. Only the next pass remembers that: two writes
+  // of a clique in one pass do not wait for each other, and count as one.
+  std::map<std::string, base::Clock::TimePoint> cliques_written_;
   Outcome outcome_;
   std::vector<Expectation> expectations_;
 };

@@ -76,11 +76,11 @@ layers() {
   local impure='pkg/(command_line|http|logging|systemd|tls|yaml|kube/(client|cache|discovery|events|lease|runtime|workqueue)/)'
   forbid_in 'what decides sees only controller/api, pkg/base and values (pkg/json, pkg/kube/api)' \
     "#include \"($impure|controller/(settings|process|uninstall)/)" \
-    $core/model $core/rules $core/status $core/planner.{h,cc} controller/daemon_set controller/resource_claim_template
+    $core/model $core/rules $core/status $core/{planner,next_memory}.* controller/daemon_set controller/resource_claim_template
   forbid_in 'the model includes only the model' "#include \"$core/([^m]|m[^o])" $core/model
   forbid_in 'rules include rules and the model' "#include \"$core/([^mr]|m[^o]|r[^u])" $core/rules
   forbid_in 'status includes rules and the model' "#include \"$core/([^mrs]|m[^o]|r[^u])" $core/status
-  forbid_in 'the planner includes status, rules and the model' "#include \"$core/(cache|requests|reconcile|reconciler|controller)" $core/planner.{h,cc}
+  forbid_in 'the planner includes status, rules and the model' "#include \"$core/(cache|requests|reconcile|reconciler|controller)" $core/{planner,next_memory}.*
   forbid_in 'requests and cache include rules and the model' "#include \"$core/(status|planner|reconcile|reconciler|controller)" $core/requests $core/cache
   forbid_in 'requests do not include the cache' "#include \"$core/cache" $core/requests
   forbid_in 'the cache does not include requests' "#include \"$core/requests" $core/cache

@@ -19,7 +19,7 @@ using TimePoint = base::Clock::TimePoint;
 // back.
 constexpr std::chrono::minutes kEndsWithin{2};
 
-// A node that has only the label is as good as left: see labels.h.
+// A node that has only the label is as good as left: see node_labels.h.
 std::set<std::string> NodesInUse(const Observed& observed) {
   std::set<std::string> nodes;
   for (const api::DaemonPod& pod : observed.children.daemon_pods) nodes.insert(pod.node);

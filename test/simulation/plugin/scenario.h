@@ -38,7 +38,7 @@ inline constexpr std::array kAllPluginStrikes = {PluginStrike::kCrashBefore,
 
 // Equal plans give equal lives.
 struct PluginPlan {
-  std::string workload = "P1";  // See plugin_world.cc.
+  std::string workload = "P1";  // See world.cc.
   PluginStrike fault = PluginStrike::kNone;
   int at = 0;  // The request or edit that is struck, from 1, of all but watches.
   // The process that follows a crash first sees domains and cliques as when the life began.

@@ -28,7 +28,8 @@
 namespace compute_domain {
 
 // Decides what the cliques of the domain should hold, when they are written, and who is a member:
-// clique_content.h, clique_pace.h, clique_write.h and members.h. REQUIRES: observed.domain.
+// clique_spec.h, clique_batching.h, clique_patch.h and member_readiness.h. REQUIRES:
+// observed.domain.
 [[nodiscard]] Membership PlanMembership(const Observed& observed, const Instant& now);
 
 }  // namespace compute_domain
