@@ -54,6 +54,7 @@ std::vector<api::CliqueSummary> SummarizeCliques(const std::vector<Member>& memb
     clique.ready += member.ready ? 1 : 0;
   }
   std::vector<api::CliqueSummary> summaries;
+  summaries.reserve(cliques.size());
   for (auto& [id, clique] : cliques) summaries.push_back(std::move(clique));
   return summaries;
 }
