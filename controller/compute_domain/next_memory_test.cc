@@ -1,0 +1,121 @@
+#include "controller/compute_domain/next_memory.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+#include <string>
+
+#include "test/fixtures/observed.h"
+
+namespace compute_domain {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using TimePoint = base::Clock::TimePoint;
+
+TimePoint Time() { return fixtures::Now().monotonic; }
+
+// ---- At the beginning of a pass.
+
+TEST(NextMemory, IdleNode_IsRememberedSinceItWasFirstSeenIdle) {
+  Observed observed = fixtures::Converged();
+  observed.children.claims.clear();
+  observed.memory.idle_since = {{"node-0", Time() - seconds(9)}, {"elsewhere", Time()}};
+  EXPECT_EQ(
+      NextMemory(observed, Time()).idle_since,
+      (std::map<std::string, TimePoint>{{"node-0", Time() - seconds(9)}, {"node-1", Time()}}));
+  EXPECT_TRUE(NextMemory(fixtures::Converged(), Time()).idle_since.empty()) << "all are in use";
+}
+
+TEST(NextMemory, DomainThatDoesNotExist_HasNeitherIdleNodesNorChildren) {
+  Observed observed = fixtures::Converged();
+  observed.children.claims.clear();
+  observed.domain.reset();
+  const Memory next = NextMemory(observed, Time());
+  EXPECT_TRUE(next.idle_since.empty());
+  EXPECT_TRUE(next.children_seen.empty());
+  EXPECT_TRUE(next.rendered.daemon_set.empty());
+}
+
+TEST(NextMemory, Deletion_IsRememberedSinceItWasFirstSeen) {
+  EXPECT_FALSE(NextMemory(fixtures::Converged(), Time()).deletion_seen);
+  Observed deleting = fixtures::Deleting();
+  EXPECT_EQ(NextMemory(deleting, Time()).deletion_seen, Time());
+  deleting.memory.deletion_seen = Time() - seconds(30);
+  EXPECT_EQ(NextMemory(deleting, Time()).deletion_seen, Time() - seconds(30));
+}
+
+TEST(NextMemory, Children_AreRenderedOnceAndRememberedOnceSeen) {
+  Observed observed = fixtures::Converged();
+  const Memory next = NextMemory(observed, Time());
+  EXPECT_FALSE(next.rendered.daemon_set.empty());
+  EXPECT_EQ(next.children_seen.size(), 3U);
+  observed.children.daemon_sets.clear();
+  observed.memory = next;
+  observed.memory.rendered.daemon_set = "as before";
+  EXPECT_EQ(NextMemory(observed, Time()).rendered.daemon_set, "as before");
+  EXPECT_EQ(NextMemory(observed, Time()).children_seen.size(), 3U) << "it was seen";
+}
+
+TEST(NextMemory, CliqueAtRest_IsForgotten) {
+  Observed observed = fixtures::Converged();
+  observed.memory.clique_batching = {
+      {"resting", {.last = Time() - seconds(1), .window = milliseconds(500)}},
+      {"written", {.last = Time(), .window = milliseconds(500)}}};
+  const auto next = NextMemory(observed, Time()).clique_batching;
+  EXPECT_FALSE(next.contains("resting"));
+  EXPECT_TRUE(next.contains("written"));
+}
+
+// ---- After an action.
+
+Memory After(const MemoryChange& change, Memory memory = {}) {
+  return NextMemory(std::move(memory), change, Time());
+}
+
+TEST(NextMemory, Write_IsRememberedWithItsTime) {
+  EXPECT_EQ(After(StatusWritten{}).status_written, Time());
+  const Memory once = After(CliqueWritten{.clique = "c", .first_window = milliseconds(500)});
+  EXPECT_EQ(once.clique_batching.at("c"),
+            (CliqueBatching{.last = Time(), .window = milliseconds(500)}));
+  const Memory twice = After(CliqueWritten{.clique = "c", .first_window = milliseconds(500)}, once);
+  EXPECT_EQ(twice.clique_batching.at("c").window, milliseconds(2000));
+}
+
+TEST(NextMemory, Child_IsSeenOnceItIsMade) {
+  EXPECT_EQ(After(ChildMade{.role = ChildRole::kDaemonSet}).children_seen,
+            std::set<ChildRole>{ChildRole::kDaemonSet});
+}
+
+TEST(NextMemory, Replacement_IsRememberedUntilItFails) {
+  const Memory begun =
+      After(ReplacementBegan{.clique = "c", .node = "node-0", .replaced = "uid-0"});
+  EXPECT_EQ(begun.replacements.at("c"),
+            (Replacement{.node = "node-0", .replaced = "uid-0", .began = Time()}));
+  EXPECT_TRUE(After(ReplacementFailed{.clique = "c"}, begun).replacements.empty());
+}
+
+TEST(NextMemory, RemovedLabel_IsRememberedUntilItIsRestoredOrNoClaimCame) {
+  Memory removed = After(LabelRemoved{.node = "node-0"});
+  removed = After(LabelRemoved{.node = "node-1"}, removed);
+  EXPECT_EQ(After(LabelRestored{.node = "node-0"}, removed).labels_removed,
+            std::set<std::string>{"node-1"});
+  EXPECT_EQ(After(ClaimsRead{.nodes_in_use = {"node-0"}}, removed).labels_removed,
+            std::set<std::string>{"node-0"});
+}
+
+TEST(NextMemory, MessagesAndEvents_ReplaceThoseOfBefore) {
+  Memory before;
+  before.scheduler_messages = {{"train-0", "old"}};
+  before.event_reasons = {{"uid-0", "Old"}};
+  const Memory read = After(SchedulerMessagesRead{.messages = {{"train-1", "no node"}}}, before);
+  EXPECT_EQ(read.scheduler_messages, (std::map<std::string, std::string>{{"train-1", "no node"}}));
+  EXPECT_EQ(read.scheduler_messages_read, Time());
+  EXPECT_EQ(After(EventsSent{.reasons = {{"uid-1", "New"}}}, before).event_reasons,
+            (std::map<kube::Uid, std::string>{{"uid-1", "New"}}));
+}
+
+}  // namespace
+}  // namespace compute_domain
