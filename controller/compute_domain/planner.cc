@@ -248,8 +248,7 @@ void Planner::RequeueDeletion(RequeueAfter& requeue_after) {
   const std::optional<DeletionWait>& wait = deletion().wait;
   if (wait && !wait->blockers.empty()) {
     requeue_after.AtMost(deletion().until);
-    const milliseconds patience = std::max(wait->patience, UntilSeenFor(kWarnAfter));
-    if (patience > milliseconds(0)) requeue_after.AtMost(patience);
+    if (wait->patience > milliseconds(0)) requeue_after.AtMost(wait->patience);
   }
   if (deletion().keeps_daemons) requeue_after.AtMost(membership().requeue_after);
 }
@@ -269,10 +268,8 @@ api::DomainStatus Planner::DecideStatus() {
                              .membership = membership(),
                              .now = now_};
   if (!IsDeleting()) return compute_domain::DecideStatus(input);
-  if (IsPaused(observed_)) return compute_domain::DecideStatus(input, DeletionWait());
-  DeletionWait wait = *deletion().wait;
-  wait.patience = std::max(wait.patience, UntilSeenFor(kWarnAfter));
-  return compute_domain::DecideStatus(input, wait);
+  return compute_domain::DecideStatus(input,
+                                      IsPaused(observed_) ? DeletionWait() : deletion().wait);
 }
 
 bool Planner::IsDeleting() const { return observed_.domain->meta.deleting; }
@@ -308,7 +305,11 @@ const SchedulerMessages& Planner::messages() {
 }
 
 const Planner::Deletion& Planner::deletion() {
-  if (!deletion_) deletion_ = PlanDeletion();
+  if (deletion_) return *deletion_;
+  deletion_ = PlanDeletion();
+  if (std::optional<DeletionWait>& wait = deletion_->wait) {
+    wait->patience = std::max(wait->patience, UntilSeenFor(kWarnAfter));
+  }
   return *deletion_;
 }
 
