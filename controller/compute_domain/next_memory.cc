@@ -30,6 +30,15 @@ std::map<std::string, TimePoint> StillIdle(const Observed& observed,
   return idle;
 }
 
+// A conflict is over as soon as the cache is newer.
+constexpr base::BackoffPolicy kConflict = {.first = std::chrono::milliseconds(5),
+                                           .most = std::chrono::seconds(1)};
+constexpr base::BackoffPolicy kFailure = {.first = std::chrono::milliseconds(5),
+                                          .most = std::chrono::seconds(30)};
+constexpr double kSpreadMost = 0.2;  // Of the delay.
+// What was not tried again for so long fails for the first time again.
+constexpr std::chrono::minutes kForgotten{2};
+
 struct Apply {
   Memory& memory;
   const TimePoint now;
@@ -60,6 +69,25 @@ struct Apply {
     memory.scheduler_messages_read = now;
   }
   void operator()(const EventsSent& sent) const { memory.event_reasons = sent.reasons; }
+  void operator()(const ActionDelayed& delayed) const {
+    Retry& retry = memory.retries[delayed.action];
+    retry.is_wanted = !delayed.is_done;
+    if (now < retry.until) return;  // It waits already.
+    const auto least = std::max(retry.backoff.Next(delayed.is_conflict ? kConflict : kFailure),
+                                delayed.at_least);
+    const double extra = static_cast<double>(least.count()) * kSpreadMost * delayed.spread;
+    retry.concern = delayed.concern;
+    retry.until = now + least + std::chrono::nanoseconds(static_cast<std::int64_t>(extra));
+    retry.failure = delayed.failure;
+    retry.taken = delayed.taken;
+  }
+  void operator()(const ActionDone& done) const { memory.retries.erase(done.action); }
+  void operator()(const PlanMade& /*plan*/) const {
+    for (auto& [action, retry] : memory.retries) {
+      // An object that holds a child's name keeps that child out of the plan.
+      retry.is_wanted = retry.taken && now < retry.until;
+    }
+  }
 };
 
 }  // namespace
@@ -73,6 +101,8 @@ Memory NextMemory(const Observed& observed, TimePoint now) {
   next.imex_of_jobs = FindImexOfJobs(observed, before.imex_of_jobs);
   next.claims_are_labelled = AreClaimsLabelled(observed);
   next.replacements = FindReplacements(observed, now);
+  std::erase_if(next.retries,
+                [&](const auto& one) { return one.second.until + kForgotten <= now; });
   if (!observed.domain) return next;
   if (observed.domain->meta.deleting && !next.deletion_seen) next.deletion_seen = now;
   if (next.rendered.daemon_set.empty()) next.rendered = HashChildren(observed);

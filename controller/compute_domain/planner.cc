@@ -164,7 +164,8 @@ milliseconds Planner::UntilDeadline(int times) const {
 // Reads before it goes on. A read that was refused is what the deletion waits for.
 Planner::Deletion Planner::Read(Deletion deletion, Step reads) const {
   deletion.steps.push_back(std::move(reads));
-  if (observed_.failure) deletion.wait.emplace();
+  const auto is_told = [](const auto& one) { return one.second.is_wanted && one.second.failure; };
+  if (std::ranges::any_of(observed_.memory.retries, is_told)) deletion.wait.emplace();
   return deletion;
 }
 

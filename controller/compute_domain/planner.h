@@ -39,7 +39,7 @@ extern const Rules kRules;
 struct StatusPlan {
   std::optional<WriteStatus> write = {};
   // What no action of ours removes and no watch shows: try again with back-off.
-  std::optional<Failure> obstacle = {};
+  std::optional<NameTaken> obstacle = {};
   // Why no daemon is to be replaced anywhere. Empty if this domain knows of no reason.
   std::string rollout_failed = {};
   RequeueAfter requeue_after = {};
@@ -53,8 +53,9 @@ class Planner {
   Planner(const Observed& observed, const Instant& now, const Rules& rules = kRules)
       : observed_(observed), now_(now), rules_(rules) {}
 
-  // Done in order; a failure ends them, after the rest of its step. What a live read finds, and a
-  // create whose name is taken, is a reason to decide again.
+  // Done in order. Each action fails by itself; only children and cliques need the finalizer that
+  // was to be stored before them. What a live read finds, and a create whose name is taken, is a
+  // reason to decide again.
   [[nodiscard]] std::vector<Step> PlanSteps();
 
   // Written last, whether the steps succeeded or not: from what was observed then.

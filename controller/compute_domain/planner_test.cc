@@ -426,10 +426,10 @@ TEST(PlanReconcile, B39_NameThatSomebodyElseHoldsIsSaidAndTriedAgain) {
     const Plan plan = PlanWithTaken(taken);
     EXPECT_TRUE(plan.steps.empty());
     ASSERT_TRUE(plan.obstacle);
-    EXPECT_EQ(plan.obstacle->reason, "TemplateNameTaken");
-    EXPECT_NE(plan.obstacle->message.find(row.said), std::string::npos) << plan.obstacle->message;
-    EXPECT_NE(plan.obstacle->message.find("team-a/train-channel"), std::string::npos);
-    EXPECT_NE(plan.obstacle->message.find("another spec.channel"), std::string::npos);
+    EXPECT_EQ(plan.obstacle->failure.reason, "TemplateNameTaken");
+    EXPECT_NE(plan.obstacle->failure.message.find(row.said), std::string::npos) << plan.obstacle->failure.message;
+    EXPECT_NE(plan.obstacle->failure.message.find("team-a/train-channel"), std::string::npos);
+    EXPECT_NE(plan.obstacle->failure.message.find("another spec.channel"), std::string::npos);
     ASSERT_TRUE(plan.status);
     EXPECT_EQ(fixtures::ReasonOf(plan.status->status, "Ready"), "TemplateNameTaken");
     EXPECT_EQ(plan.status->status.status, "NotReady");
@@ -443,8 +443,8 @@ TEST(PlanReconcile, B39_NameOfADaemonSetThatIsTakenIsSaidToo) {
       Found(NameHolder{.meta = fixtures::Meta(kDriverNs, kDaemonName, "theirs")});
   const Plan plan = PlanFor(observed);
   ASSERT_TRUE(plan.obstacle);
-  EXPECT_TRUE(plan.obstacle->message.starts_with("DaemonSet cdom-system/" + kDaemonName));
-  EXPECT_TRUE(plan.obstacle->message.ends_with("Delete it.")) << plan.obstacle->message;
+  EXPECT_TRUE(plan.obstacle->failure.message.starts_with("DaemonSet cdom-system/" + kDaemonName));
+  EXPECT_TRUE(plan.obstacle->failure.message.ends_with("Delete it.")) << plan.obstacle->failure.message;
   observed.evidence.names[kDaemonSetName] =
       Found(NameHolder{.meta = fixtures::MakeDaemonSet().meta, .domain = kUid});
   EXPECT_FALSE(PlanFor(observed).obstacle);

@@ -35,10 +35,22 @@ std::optional<std::string> CliqueOf(const Action& action) {
   return create->key.name;
 }
 
+// Whether it stores the finalizer that comes before every child.
+bool Admits(const Action& action) {
+  const auto* write = std::get_if<WriteFinalizers>(&action);
+  return write != nullptr && write->kind == Kind::kComputeDomain && !write->object.deleting;
+}
+
 }  // namespace
 
 ReconcilePass::ReconcilePass(Reconciler& reconciler, std::string uid) : reconciler_(reconciler) {
   observed_.uid = std::move(uid);
+}
+
+kube::WorkQueue::Ended EndOf(const Outcome& outcome) {
+  kube::WorkQueue::Ended ended = {.failed = outcome.error.has_value()};
+  if (outcome.requeue_after) ended.again_after = *outcome.requeue_after;
+  return ended;
 }
 
 std::vector<Request> ReconcilePass::Next() {
@@ -86,7 +98,11 @@ void ReconcilePass::Decide() {
   Planner planner = MakePlanner();
   steps_ = planner.PlanSteps();
   status_.reset();
-  if (steps_.empty()) status_ = planner.PlanStatus();
+  if (!observed_.memory.retries.empty()) {
+    Change(PlanMade{});
+  } else if (steps_.empty()) {
+    status_ = planner.PlanStatus();
+  }
 }
 
 Planner ReconcilePass::MakePlanner() {
@@ -96,14 +112,15 @@ Planner ReconcilePass::MakePlanner() {
 }
 
 void ReconcilePass::NextStep() {
-  if (!outcome_.error && next_step_ < steps_.size()) {
-    return StartStep(std::move(steps_[next_step_++]));
-  }
-  if (!outcome_.error && decide_again_) {
+  if (next_step_ < steps_.size()) return StartStep(std::move(steps_[next_step_++]));
+  if (decide_again_) {
     if (rounds_ < kRoundsMax) return Decide();
     // What was found is not acted on yet, and nothing else may bring it up again.
-    outcome_.error = base::Error{.code = ErrorCode::kUnavailable,
-                                 .message = "live reads kept finding something new"};
+    const char* const kNoEnd = "live reads kept finding something new";
+    TryAgain({.action = kNoEnd, .concern = Concern::kReads});
+    if (!outcome_.error) {
+      outcome_.error = base::Error{.code = ErrorCode::kUnavailable, .message = kNoEnd};
+    }
   }
   BeginStatus();
 }
@@ -117,6 +134,7 @@ void ReconcilePass::BeginStatus() {
 
 void ReconcilePass::StartStep(Step step) {
   for (Action& action : step) {
+    if (!MayStart(action)) continue;
     const auto* replace = std::get_if<ReplaceDaemon>(&action);
     if (reconciler_.dry_run_) {
       reconciler_.logger_.Info("Would act",
@@ -131,6 +149,18 @@ void ReconcilePass::StartStep(Step step) {
     ActionProgress beginning = compute_domain::Begin(action, observed_);
     in_flight_.push_back({.action = std::move(action), .read = std::move(beginning)});
   }
+}
+
+bool ReconcilePass::MayStart(const Action& action) {
+  const Concern concern = ConcernOf(action);
+  const bool creates = concern == Concern::kChildren || concern == Concern::kMembership;
+  if (lacks_finalizer_ && creates && IsWrite(action)) return false;
+  const auto& retries = observed_.memory.retries;
+  const auto retry = retries.empty() ? retries.end() : retries.find(Describe(action));
+  if (retry == retries.end() || retry->second.until <= reconciler_.clock_.Now()) return true;
+  Change(ActionDelayed{.action = retry->first});
+  if (Admits(action)) lacks_finalizer_ = true;
+  return false;
 }
 
 // Whether its clique is one of few that are under way in the cluster; then it is from now on.
@@ -231,19 +261,36 @@ void ReconcilePass::RecordPendingPodEvents() {
   Change(std::move(found.sent));
 }
 
-// The first error is the pass's; what it means to users goes into the condition.
+// The first error is the pass's; what each means to users goes into the conditions.
 void ReconcilePass::TakeError(const Action& action, base::Error error) {
-  if (std::optional<Failure> failure = FailureOf(error)) {
-    const bool lives = observed_.domain && !observed_.domain->meta.deleting;
-    (lives && IsAside(action) ? observed_.left_undone : observed_.failure) = failure;
-  }
+  const Concern concern = ConcernOf(action);
+  if (Admits(action)) lacks_finalizer_ = true;
+  TryAgain({.action = Describe(action),
+            .concern = concern,
+            .at_least = error.retry_after.value_or(std::chrono::seconds(0)),
+            .is_conflict = error.code == ErrorCode::kConflict,
+            .failure = FailureOf(error)});
   if (!outcome_.error) outcome_.error = std::move(error);
 }
 
+void ReconcilePass::TryAgain(ActionDelayed delayed) {
+  constexpr std::size_t kParts = 1000;
+  delayed.spread = static_cast<double>(std::hash<std::string>()(observed_.uid) % kParts) / kParts;
+  Change(delayed);
+}
+
 void ReconcilePass::RememberSuccess(const Action& action, const ActionResult& result) {
+  const auto* create = std::get_if<Create>(&action);
+  // Whether the name of a child is free now, the read that follows says.
+  const bool is_open = result.goes_on || (create != nullptr && result.decide_again);
+  if (std::holds_alternative<RemoveNodeLabel>(action)) {
+    // A kubelet plugin may put the label back: no fight goes on without a pause.
+    TryAgain({.action = Describe(action), .concern = Concern::kLabels, .is_done = true});
+  } else if (!is_open && !observed_.memory.retries.empty()) {
+    Change(ActionDone{.action = Describe(action)});
+  }
   if (std::holds_alternative<WriteStatus>(action)) Change(StatusWritten{});
   // A child may be deleted again before any watch shows it.
-  const auto* create = std::get_if<Create>(&action);
   if (create != nullptr && observed_.domain && !result.decide_again) {
     if (const auto role = RoleOf(observed_, *create)) Change(ChildMade{.role = *role});
   }
@@ -256,9 +303,24 @@ void ReconcilePass::Finish() {
   phase_ = Phase::kOver;
   outcome_.requeue_after = status_->requeue_after;
   if (replace_later_) outcome_.requeue_after.AtMost(kReplaceLater);
-  if (!outcome_.error && status_->obstacle) {
-    outcome_.error =
-        base::Error{.code = ErrorCode::kAlreadyExists, .message = status_->obstacle->message};
+  if (const std::optional<NameTaken>& taken = status_->obstacle) {
+    TryAgain({.action = Describe(Create{.kind = taken->kind, .key = taken->key}),
+              .concern = Concern::kChildren,
+              .failure = taken->failure,
+              .taken = taken});
+    if (!outcome_.error) {
+      outcome_.error =
+          base::Error{.code = ErrorCode::kAlreadyExists, .message = taken->failure.message};
+    }
+  }
+  const base::Clock::TimePoint now = reconciler_.clock_.Now();
+  for (const auto& [action, retry] : observed_.memory.retries) {
+    if (!retry.is_wanted) continue;
+    outcome_.is_failing = true;
+    // One whose time has come was kept back by another, which has a time of its own.
+    if (now < retry.until) {
+      outcome_.requeue_after.AtMost(std::chrono::ceil<milliseconds>(retry.until - now));
+    }
   }
   reconciler_.StopOrResumeRollout(observed_.uid, status_->rollout_failed);
   const bool found_pruned = reconciler_.facts_.With([&](Facts& facts) {
@@ -284,7 +346,7 @@ void ReconcilePass::Remember() {
     Change(SchedulerMessagesRead{.messages = *observed_.evidence.scheduler_messages});
   }
   reconciler_.memories_.With([&](auto& memories) {
-    if (!observed_.domain && expectations_.empty()) {
+    if (!observed_.domain && expectations_.empty() && !outcome_.is_failing) {
       memories.erase(observed_.uid);
       return;
     }

@@ -15,6 +15,7 @@
 #include "controller/compute_domain/requests/apply.h"
 #include "pkg/http/transport.h"
 #include "pkg/kube/api/event.h"
+#include "pkg/kube/workqueue/work_queue.h"
 
 namespace compute_domain {
 
@@ -22,11 +23,15 @@ class Reconciler;
 
 // How a pass ended.
 struct Outcome {
-  std::optional<base::Error> error = {};  // Try again later, with back-off.
-  bool waits = false;  // Nothing was done yet: the cache is behind our own writes.
+  std::optional<base::Error> error = {};  // The first one; every action was tried.
+  bool waits = false;       // Nothing was done yet: the cache is behind our own writes.
+  bool is_failing = false;  // An action failed, now or before, and is tried again.
   RequeueAfter requeue_after = {};
   std::vector<kube::Event> events = {};  // Of what succeeded, whatever came after it.
 };
+
+// For the queue, whose worker has ended the pass: when the domain is due again.
+[[nodiscard]] kube::WorkQueue::Ended EndOf(const Outcome& outcome);
 
 // One reconcile of one domain. Used by one thread; outlived by its reconciler.
 class ReconcilePass {
@@ -55,11 +60,14 @@ class ReconcilePass {
   void NextStep();  // Or the next decision; or the status, after the last of them.
   void BeginStatus();
   void StartStep(Step step);  // Puts its actions under way.
+  // Whether the action may go now, or waits for its back-off or for what has to come before it.
+  [[nodiscard]] bool MayStart(const Action& action);
   [[nodiscard]] bool MayReplace(const ReplaceDaemon& replace);
   [[nodiscard]] std::vector<http::Request> BuildRequests();
   void RecordEvents(const Action& done);
   void TakeResult(InFlightAction& one, ActionResult result);
   void TakeError(const Action& action, base::Error error);
+  void TryAgain(ActionDelayed delayed);
   void RecordPendingPodEvents();
   void RememberSuccess(const Action& action, const ActionResult& result);
   void Finish();
@@ -76,6 +84,7 @@ class ReconcilePass {
   int rounds_ = 0;
   bool decide_again_ = false;   // An action found evidence since the last decision.
   bool replace_later_ = false;  // Too many cliques of the cluster are under way.
+  bool lacks_finalizer_ = false;  // It could not be stored: no child may be created.
   // When each clique was written last in this pass. Only the next pass remembers that: two writes
   // of a clique in one pass do not wait for each other, and count as one.
   std::map<std::string, base::Clock::TimePoint> cliques_written_;

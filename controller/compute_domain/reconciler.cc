@@ -29,6 +29,11 @@ Observed Reconciler::Gather(const std::string& uid) const {
       [&](const MissingPermissions& missing) { return missing.InForce(now); });
   observed.memory = Recall(uid).memory;
   observed.memory = NextMemory(observed, now);
+  for (const auto& [action, retry] : observed.memory.retries) {
+    if (!retry.taken || retry.until <= now) continue;
+    // Read again only when its time has come.
+    observed.evidence.names[{retry.taken->kind, retry.taken->key}] = Found(retry.taken->holder);
+  }
   AddNodeHolders(observed);
   return observed;
 }

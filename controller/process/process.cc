@@ -191,7 +191,8 @@ class ControllerProcess {
   void KeepLease(const std::stop_token& stop);
   void TellEvents(const std::stop_token& stop);
   void Work(const std::stop_token& stop, std::atomic<std::int64_t>& busy_since);
-  void Reconcile(const std::string& uid, http::Transport& transport);
+  [[nodiscard]] kube::WorkQueue::Ended Reconcile(const std::string& uid,
+                                                 http::Transport& transport);
   void ReleaseLease();
   [[nodiscard]] kube::HealthOptions HealthOptions();
   // Of the debug pages.
@@ -277,13 +278,12 @@ void ControllerProcess::Work(const std::stop_token& stop, std::atomic<std::int64
   while (const std::optional<std::string> uid = queue_.Get(stop)) {
     busy_since = clock_.Now().time_since_epoch().count();
     metrics_.Began(queue_.Waited(*uid));
-    Reconcile(*uid, transport);
-    queue_.Done(*uid);
+    queue_.Done(*uid, Reconcile(*uid, transport));
     busy_since = 0;
   }
 }
 
-void ControllerProcess::Reconcile(const std::string& uid, http::Transport& transport) {
+kube::WorkQueue::Ended ControllerProcess::Reconcile(const std::string& uid, http::Transport& transport) {
   const TimePoint start = clock_.Now();
   compute_domain::ReconcilePass pass = controller_.reconciler().Start(uid);
   for (auto requests = pass.Next(); !requests.empty(); requests = pass.Next()) {
@@ -294,14 +294,10 @@ void ControllerProcess::Reconcile(const std::string& uid, http::Transport& trans
   events_.Record(outcome.events);
   if (outcome.error) {
     errors_.Failed(uid, *outcome.error);
-    queue_.AddAfterFailure(uid, outcome.error->retry_after.value_or(seconds(0)));
-    return;
-  }
-  if (!outcome.waits) {
+  } else if (!outcome.waits && !outcome.is_failing) {
     errors_.Succeeded(uid);
-    queue_.Forget(uid);
   }
-  if (outcome.requeue_after) queue_.AddAt(uid, clock_.Now() + *outcome.requeue_after);
+  return compute_domain::EndOf(outcome);
 }
 
 void ControllerProcess::ReleaseLease() {

@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "controller/compute_domain/model/concern.h"
 #include "controller/compute_domain/model/observed.h"
 #include "pkg/json/value.h"
 
@@ -110,6 +111,14 @@ using Action =
                  WriteIdentity, RemoveNodeLabel, RestoreNodeLabel, WriteStatus, ReadOwner,
                  ReadChildren, ReadDaemons, ReadClaims, ReadPodConditions, ReadTaken>;
 using Step = std::vector<Action>;  // Its actions may travel side by side.
+
+[[nodiscard]] Concern ConcernOf(const Action& action);
+
+// "create DaemonSet cdom-system/x": for errors and logs, and it says which action is tried again.
+[[nodiscard]] std::string Describe(const Action& action);
+[[nodiscard]] bool IsWrite(const Action& action);
+// In the version that is preferred.
+[[nodiscard]] const kube::Resource& ResourceOf(Kind kind);
 
 // What a successful write leaves for the cache to catch up with.
 struct Expectation {

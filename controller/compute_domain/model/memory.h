@@ -9,6 +9,9 @@
 #include <string>
 #include <variant>
 
+#include "controller/compute_domain/model/concern.h"
+#include "controller/compute_domain/model/kind.h"
+#include "pkg/base/backoff.h"
 #include "pkg/base/clock.h"
 #include "pkg/kube/api/meta.h"
 
@@ -46,6 +49,17 @@ struct RenderedHashes {
   std::string daemon_template = {};
 };
 
+// An action that failed, and is tried again; or one that was done and is not repeated at once.
+struct Retry {
+  Concern concern = {};
+  base::Backoff backoff = {};
+  base::Clock::TimePoint until = {};  // Not before.
+  bool is_wanted = true;              // The last plan has it.
+  // What a person has to know of it. Empty: it passes by itself.
+  std::optional<Failure> failure = {};
+  std::optional<NameTaken> taken = {};  // Of a child that cannot be created.
+};
+
 enum class ChildRole { kDaemonTemplate, kDaemonSet, kWorkloadTemplate };
 
 // What this process remembers of the domain from one pass to the next. It paces and explains: a new
@@ -75,6 +89,7 @@ struct Memory {
   std::optional<base::Clock::TimePoint> scheduler_messages_read = {};
   // What was told of pods that wait: the reason, by the pod's UID.
   std::map<kube::Uid, std::string> event_reasons = {};
+  std::map<std::string, Retry> retries = {};  // By what Describe() says of the action.
 };
 
 // What an action changes in what is remembered.
@@ -110,8 +125,25 @@ struct SchedulerMessagesRead {
 struct EventsSent {
   std::map<kube::Uid, std::string> reasons = {};  // By the UID of a pod that waits.
 };
+// It is not sent (again) before a back-off is over; if it waits for one already, for that.
+struct ActionDelayed {
+  std::string action = {};  // As Describe() says it, here and below.
+  Concern concern = {};
+  std::chrono::nanoseconds at_least{0};  // As the server asked.
+  double spread = 0;        // From 0 to 1: so that domains that failed together are apart then.
+  bool is_conflict = false;  // The cache was behind, which passes soon.
+  bool is_done = false;      // It succeeded, and is not to be repeated at once.
+  std::optional<Failure> failure = {};
+  std::optional<NameTaken> taken = {};
+};
+struct ActionDone {
+  std::string action = {};
+};
+// A plan was made: what it does not have is not tried again.
+struct PlanMade {};
 using MemoryChange =
     std::variant<StatusWritten, ChildMade, CliqueWritten, ReplacementBegan, ReplacementFailed,
-                 LabelRemoved, LabelRestored, ClaimsRead, SchedulerMessagesRead, EventsSent>;
+                 LabelRemoved, LabelRestored, ClaimsRead, SchedulerMessagesRead, EventsSent,
+                 ActionDelayed, ActionDone, PlanMade>;
 
 }  // namespace compute_domain

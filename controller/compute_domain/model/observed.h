@@ -9,12 +9,11 @@
 
 #include "controller/api/types.h"
 #include "controller/compute_domain/model/facts.h"
+#include "controller/compute_domain/model/kind.h"
 #include "controller/compute_domain/model/memory.h"
 #include "pkg/kube/api/meta.h"
 
 namespace compute_domain {
-
-enum class Kind { kComputeDomain, kDaemonSet, kClaimTemplate, kClique, kDaemonPod, kClaim, kNode };
 
 // What carries the domain's UID, or was made for it. `daemon_pods` have the domain's label and a
 // DaemonSet as controller; `claims` name the domain in a device config.
@@ -25,14 +24,6 @@ struct Children {
   std::vector<api::DaemonPod> daemon_pods = {};
   std::vector<api::ResourceClaim> claims = {};
   std::vector<api::Node> labelled_nodes = {};
-};
-
-// What has the name of a child.
-struct NameHolder {
-  kube::ObjectMeta meta = {};
-  std::string domain = {};
-  std::string target = {};
-  std::string template_hash = {};
 };
 
 // What is known of the name under which a child is to be created.
@@ -68,13 +59,6 @@ struct Evidence {
     const auto it = names.find({kind, key});
     return it == names.end() ? not_asked : it->second;
   }
-};
-
-// What failed or stands in the way, for the domain's condition.
-struct Failure {
-  std::string reason = {};
-  std::string message = {};
-  friend bool operator==(const Failure&, const Failure&) = default;
 };
 
 // Nodes of a clique by what became of them; those that a domain holds count as held, even broken.
@@ -124,9 +108,6 @@ struct Observed {
   Evidence evidence = {};
   Memory memory = {};
   OtherDomains others = {};
-  std::optional<Failure> failure = {};  // Of this pass.
-  // The same of what the domain is served without, such as a label of a node that nobody uses.
-  std::optional<Failure> left_undone = {};
 };
 
 }  // namespace compute_domain

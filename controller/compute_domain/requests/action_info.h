@@ -13,7 +13,6 @@
 
 namespace compute_domain {
 
-[[nodiscard]] const kube::Resource& ResourceOf(Kind kind);
 // In the version that is served; in the preferred one if none is.
 [[nodiscard]] kube::Resource ResourceOf(Kind kind, const Facts& facts);
 // Of resource.k8s.io the version that is served, empty if none is; nullptr for a kind whose version
@@ -43,11 +42,5 @@ struct ReplyContext {
 
 // The error as the domain's condition has it; empty for what passes by itself.
 [[nodiscard]] std::optional<Failure> FailureOf(const base::Error& error);
-
-// "create DaemonSet cdom-system/x": for errors and logs.
-[[nodiscard]] std::string Describe(const Action& action);
-[[nodiscard]] bool IsWrite(const Action& action);
-// What a domain that lives is served without while it fails.
-[[nodiscard]] bool IsAside(const Action& action);
 
 }  // namespace compute_domain

@@ -39,7 +39,17 @@ Analysis Analyze(const Observed& observed, const Membership& membership) {
                        .expected = FindExpected(observed, membership)};
   const bool is_served = !observed.domain->meta.deleting && !IsPaused(observed);
   if (is_served && !analysis.objection) analysis.obstacle = FindTakenName(observed);
-  analysis.failure = analysis.obstacle ? analysis.obstacle : observed.failure;
+  if (analysis.obstacle) analysis.failure = analysis.obstacle->failure;
+  // What is refused changes nothing for a domain that has what it needs.
+  const bool lacks_child = !analysis.children.missing.empty();
+  for (const auto& [action, retry] : observed.memory.retries) {
+    if (!retry.is_wanted || !retry.failure) continue;
+    const bool makes_children =
+        retry.concern == Concern::kFinalizer || retry.concern == Concern::kChildren;
+    const bool is_needed = observed.domain->meta.deleting || (makes_children && lacks_child);
+    std::optional<Failure>& failure = is_needed ? analysis.failure : analysis.left_undone;
+    if (!failure) failure = retry.failure;
+  }
   return analysis;
 }
 

@@ -16,8 +16,12 @@ struct Analysis {
   std::optional<Failure> objection = {};  // Why nothing is made for the domain. Empty: it is valid.
   std::optional<Failure> unreadable = {};  // A kind that children depend on and that is not read.
   // A child's name that another object holds. No action of ours frees it, and no watch shows it.
-  std::optional<Failure> obstacle = {};
-  std::optional<Failure> failure = {};  // `obstacle`, or else what failed in this pass.
+  std::optional<NameTaken> obstacle = {};
+  // Why the domain lacks what it needs, or, if it is being deleted, why that does not go on: the
+  // obstacle, or what failed and is tried again. Empty: nothing is known to fail.
+  std::optional<Failure> failure = {};
+  // What failed and is tried again, while the domain is served without.
+  std::optional<Failure> left_undone = {};
   ChildrenState children = {};
   PodByNode pods = {};                     // The daemon pod that counts for each node.
   std::vector<std::string> outdated = {};  // Daemon pods of an older template.

@@ -392,19 +392,23 @@ std::vector<std::string> FindOfOtherMode(const Observed& observed) {
   return names;
 }
 
-std::optional<Failure> FindTakenName(const Observed& observed) {
+std::optional<NameTaken> FindTakenName(const Observed& observed) {
   for (const auto& [name, read] : observed.evidence.names) {
     const auto& [kind, key] = name;
     if (kind == Kind::kClique || read.is != NameCheck::Is::kFound) continue;
     const NameHolder& found = read.holder;
     if (IsChild(observed, kind, found) || HasLostLabels(observed, kind, found)) continue;
     const bool is_after_the_uid = key.name == api::DaemonName(observed.uid);
-    return Failure{.reason = std::string(api::kReasonTemplateNameTaken),
-                   .message = NameOf(kind) + kube::ToString(key) + " exists and " +
-                              WhoseIs(observed, found) + ". Delete it" +
-                              (is_after_the_uid ? "."
-                                                : ", or create this domain again with another "
-                                                  "spec.channel.resourceClaimTemplate.name.")};
+    return NameTaken{
+        .kind = kind,
+        .key = key,
+        .holder = found,
+        .failure = {.reason = std::string(api::kReasonTemplateNameTaken),
+                    .message = NameOf(kind) + kube::ToString(key) + " exists and " +
+                               WhoseIs(observed, found) + ". Delete it" +
+                               (is_after_the_uid ? "."
+                                                 : ", or create this domain again with another "
+                                                   "spec.channel.resourceClaimTemplate.name.")}};
   }
   return {};
 }

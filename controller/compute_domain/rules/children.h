@@ -33,7 +33,7 @@ struct ChildrenState {
 // had none but its workload's template, itself. Empty: none, or the domain is going.
 [[nodiscard]] std::vector<std::string> FindOfOtherMode(const Observed& observed);
 
-// A name that somebody else holds, as a failure for the domain's condition; empty: none.
-[[nodiscard]] std::optional<Failure> FindTakenName(const Observed& observed);
+// A child's name that another object holds. Empty if none is known.
+[[nodiscard]] std::optional<NameTaken> FindTakenName(const Observed& observed);
 
 }  // namespace compute_domain

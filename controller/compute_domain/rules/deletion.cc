@@ -34,10 +34,20 @@ bool NeedsLiveRead(const Observed& observed) {
          std::ranges::any_of(observed.children.templates, holds);
 }
 
+// It may not be deleted, and its owner reference has it deleted with the domain.
+bool IsLeftToGarbageCollector(const Observed& observed, const kube::ObjectMeta& found) {
+  const std::string deletion = Describe(Delete{.kind = Kind::kClaimTemplate, .key = found.key});
+  return !found.deleting && !found.HasFinalizer(api::kFinalizer) &&
+         observed.memory.retries.contains(deletion) &&
+         std::ranges::find(found.owners, observed.uid, &kube::OwnerReference::uid) !=
+             found.owners.end();
+}
+
 bool IsEmpty(const Observed& observed, const Children& children) {
   const auto is_set = [&](const auto& set) { return IsDaemonSet(observed, set); };
   const auto is_template = [&](const auto& found) {
-    return IsDaemonTemplate(observed, found) || IsWorkloadTemplate(observed, found);
+    return IsDaemonTemplate(observed, found) ||
+           (IsWorkloadTemplate(observed, found) && !IsLeftToGarbageCollector(observed, found.meta));
   };
   const auto is_clique = [&](const auto& clique) { return IsClique(observed, clique); };
   return std::ranges::none_of(children.daemon_sets, is_set) &&

@@ -19,7 +19,6 @@ bool IsGloballyReady(const StatusInput& input) {
   const Observed& observed = input.observed;
   const Analysis& analysis = input.analysis;
   const bool accepted = !analysis.objection && !analysis.failure && !observed.domain->meta.deleting;
-  // A creation that fails in passing is no failure to tell, but nobody can use what is missing.
   const bool is_seen = !analysis.unreadable;
   if (!accepted || (is_seen && !analysis.children.missing.empty())) return false;
   if (observed.facts.imex_on_hosts) return true;

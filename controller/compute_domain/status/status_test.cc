@@ -85,7 +85,7 @@ TEST(DecideStatus, P23_DomainOfTheHostsHasNoMembersAndIsReadyForNvidiasUsers) {
   EXPECT_EQ(status.status, "Ready");
   EXPECT_TRUE(status.nodes.empty() && status.cliques.empty());
   EXPECT_EQ(status.members, "");
-  observed.failure = Failure{.reason = "Forbidden", .message = "quota"};
+  fixtures::FailToCreate(observed, {.reason = "Forbidden", .message = "quota"});
   EXPECT_EQ(StatusOf(observed).status, "NotReady");
 }
 
@@ -129,8 +129,10 @@ TEST(DecideStatus, P1_EachCauseHasItsReasonAndASentenceThatHelps) {
        "False", "RightMissing", "Grant list on nodes.", "NotReady"},
       {[](Observed& o) { o.domain->has_spec = false; }, "False", "SpecMissing",
        "spec.channel.resourceClaimTemplate.name", "NotReady"},
-      {[](Observed& o) { o.failure = Failure{.reason = "Forbidden", .message = "quota"}; }, "False",
-       "Forbidden", "quota", "NotReady"},
+      {[](Observed& o) {
+         fixtures::FailToCreate(o, {.reason = "Forbidden", .message = "quota"});
+       },
+       "False", "Forbidden", "quota", "NotReady"},
       {RemoveMembers, "False", "MembersNotReady", "node-0 (no daemon yet)", "NotReady"},
       {LeaveUnused, "True", "Idle",
        "Provisioned; nodes join when pods that claim from train-channel are scheduled.", "Ready"},
@@ -271,7 +273,7 @@ TEST(DecideStatus, S7_CliqueOfAStrangerIsNotEvenTold) {
 
 TEST(DecideStatus, C9_WhatIsLeftUndoneIsToldAndNoFault) {
   Observed observed = Converged();
-  observed.left_undone = Failure{.reason = "Forbidden", .message = "no right"};
+  fixtures::Fail(observed, Concern::kLabels, {.reason = "Forbidden", .message = "no right"});
   const DomainStatus status = StatusOf(observed);
   EXPECT_EQ(status.Find("Ready")->status, "True");
   EXPECT_EQ(status.Find("Provisioned")->status, "True");
@@ -289,9 +291,13 @@ TEST(DecideStatus, P1_EachConditionSaysItsOwnPartAndReadyTheFirstThatFails) {
   const std::vector<Row> rows = {
       {[](Observed& o) { o.domain->template_name = "No"; }, "Accepted", "False",
        "TemplateNameInvalid", "spec.channel.resourceClaimTemplate.name"},
-      {[](Observed& o) { o.failure = Failure{.reason = "TemplateNameTaken", .message = "taken"}; },
+      {[](Observed& o) {
+         fixtures::FailToCreate(o, {.reason = "TemplateNameTaken", .message = "taken"});
+       },
        "Accepted", "False", "TemplateNameTaken", "taken"},
-      {[](Observed& o) { o.failure = Failure{.reason = "Forbidden", .message = "quota"}; },
+      {[](Observed& o) {
+         fixtures::FailToCreate(o, {.reason = "Forbidden", .message = "quota"});
+       },
        "Provisioned", "False", "Forbidden", "quota"},
       {[](Observed& o) { fixtures::Delete(o.children.daemon_sets[0].meta, {"x"}); }, "Provisioned",
        "False", "ChildrenTerminating", "DaemonSet cdom-system/computedomain-daemon-"},
@@ -981,7 +987,8 @@ TEST(DecideDeletionStatus, DomainThatIsDeletedIsNotReadyWhateverItsMembersAre) {
       "was asked for.");
 
   Observed failing = observed;
-  failing.failure = Failure{.reason = "Forbidden", .message = "delete DaemonSet: 403"};
+  fixtures::Fail(failing, Concern::kChildren,
+                 {.reason = "Forbidden", .message = "delete DaemonSet: 403"});
   const DomainStatus failed = StatusOf(failing, DeletionWait{}, membership);
   EXPECT_EQ(fixtures::ReasonOf(failed, "Ready"), "DeletionBlocked");
   EXPECT_EQ(MessageOf(failed, "Ready"), "delete DaemonSet: 403");

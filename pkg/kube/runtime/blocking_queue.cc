@@ -43,9 +43,9 @@ void BlockingQueue::Forget(const std::string& key) {
   queue_.Forget(key);
 }
 
-void BlockingQueue::Done(const std::string& key) {
+void BlockingQueue::Done(const std::string& key, const WorkQueue::Ended& ended) {
   const MutexLock lock(mutex_);
-  queue_.Done(key, clock_.Now());
+  queue_.Done(key, clock_.Now(), ended);
   changed_cv_.notify_one();
 }
 

@@ -32,7 +32,7 @@ class BlockingQueue {
   void AddAt(const std::string& key, TimePoint when);
   void AddAfterFailure(const std::string& key, std::chrono::seconds at_least = {});
   void Forget(const std::string& key);
-  void Done(const std::string& key);
+  void Done(const std::string& key, const WorkQueue::Ended& ended = {});
 
   // Blocks until a key is due. Empty once `stop` is requested or ShutDown() was called, even if
   // keys are left. Call Done() on every key you get.

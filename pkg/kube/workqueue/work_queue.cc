@@ -42,7 +42,9 @@ std::optional<std::string> WorkQueue::Get(TimePoint now) {
   return key;
 }
 
-void WorkQueue::Done(const std::string& key, TimePoint now) {
+void WorkQueue::Done(const std::string& key, TimePoint now, const Ended& ended) {
+  if (ended.failed) ++retries_;
+  if (ended.again_after) AddAt(key, now + *ended.again_after, now);
   MoveDue(now);  // While it is held, so that a delay of its own makes it dirty and no more.
   CHECK(in_progress_.erase(key) == 1);
   if (dirty_.contains(key)) ready_.push_back(key);

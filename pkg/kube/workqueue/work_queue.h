@@ -46,7 +46,12 @@ class WorkQueue {
 
   // The next key that is due, if any. Call Done() on every key you get.
   std::optional<std::string> Get(TimePoint now);
-  void Done(const std::string& key, TimePoint now);
+  struct Ended {
+    std::optional<std::chrono::nanoseconds> again_after = {};  // Empty: only when it is added.
+    bool failed = false;                                       // It counts as a retry then.
+  };
+  void Done(const std::string& key, TimePoint now, const Ended& ended);
+  void Done(const std::string& key, TimePoint now) { Done(key, now, {}); }
 
   // When the next delayed key is due; nothing if none waits.
   [[nodiscard]] std::optional<TimePoint> NextDue() const;

@@ -166,15 +166,7 @@ void Replica::EndPass(Worker& worker) {
     events_until_ = clock_.Now();
   }
   worker.pass.reset();
-  const std::string& uid = worker.uid;
-  const base::Clock::TimePoint now = clock_.Now();
-  if (outcome.error) {
-    queue_.AddAfterFailure(uid, now, outcome.error->retry_after.value_or(std::chrono::seconds(0)));
-  } else {
-    if (!outcome.waits) queue_.Forget(uid);
-    if (outcome.requeue_after) queue_.AddAt(uid, now + *outcome.requeue_after, now);
-  }
-  queue_.Done(uid, now);
+  queue_.Done(worker.uid, clock_.Now(), EndOf(outcome));
 }
 
 std::optional<Time> Replica::NextDue() const {

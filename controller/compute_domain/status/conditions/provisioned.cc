@@ -9,9 +9,11 @@ namespace compute_domain {
 namespace {
 
 // What does the domain no harm, but should be known.
-std::string Remarks(const Observed& observed) {
+std::string Remarks(const StatusInput& input) {
+  const Observed& observed = input.observed;
+  const std::optional<Failure>& left_undone = input.analysis.left_undone;
   std::string remarks;
-  if (observed.left_undone) remarks += " Left undone: " + observed.left_undone->message;
+  if (left_undone) remarks += " Left undone: " + left_undone->message;
   std::vector<std::string> nobodys;
   for (const api::Clique& clique : observed.children.cliques) {
     const bool is_nobodys = clique.id.empty() && IsClique(observed, clique);
@@ -77,7 +79,7 @@ Verdict JudgeProvisioned(const StatusInput& input) {
   return {"True", api::kReasonChildrenExist,
           (observed.facts.imex_on_hosts ? "The claim template exists."
                                         : "DaemonSet and claim templates exist.") +
-              Remarks(observed)};
+              Remarks(input)};
 }
 
 }  // namespace compute_domain

@@ -1,0 +1,218 @@
+// Each concern of a domain fails, waits and is tried again by itself, and what is refused never
+// takes readiness from a domain that is served.
+#include <gtest/gtest.h>
+
+#include "controller/compute_domain/rules/children.h"
+#include "test/fixtures/pass_world.h"
+
+namespace compute_domain {
+namespace {
+
+using fixtures::Converged;
+using fixtures::JustDeleted;
+using fixtures::kUserNs;
+using fixtures::MapServer;
+using fixtures::PassWorld;
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+
+constexpr const char* kPatchDaemonSet = "PATCH /apis/apps/v1/namespaces/cdom-system/daemonsets";
+
+// After an upgrade, or a changed setting: the DaemonSet has another template than it should.
+Observed WithOldTemplate() {
+  Observed observed = Converged();
+  api::DaemonSet& set = observed.children.daemon_sets[0];
+  set.template_hash = "of-the-version-before";
+  set.template_generation = set.meta.generation = 1;
+  for (api::DaemonPod& pod : observed.children.daemon_pods) {
+    pod.template_hash = "of-the-version-before";
+  }
+  return observed;
+}
+
+std::string LabelOf(const PassWorld& world, const std::string& node) {
+  return world.server.Get(Kind::kNode, {.name = node})["metadata"]["labels"][api::kDomainLabel]
+      .AsString();
+}
+
+std::string StatusOf(const PassWorld& world) {
+  return world.Domain()["status"]["status"].AsString();
+}
+
+void RunFor(minutes time, PassWorld& world) {
+  for (const auto end = world.clock.Now() + time; world.clock.Now() < end;) {
+    world.server.ShowAll(world.cache);
+    (void)world.Run();
+    world.clock.Advance(std::chrono::seconds(20));
+  }
+}
+
+struct Refusal {
+  int status;
+  const char* reason;
+};
+constexpr Refusal kRefusals[] = {{403, "Forbidden"},
+                                 {422, "Invalid"},
+                                 {500, "InternalError"},
+                                 {503, "ServiceUnavailable"},
+                                 {429, "TooManyRequests"}};
+
+TEST(Concerns, REV3_F2_RefusedRepairLeavesAServingDomainReady) {
+  for (const Refusal& refusal : kRefusals) {
+    PassWorld world(WithOldTemplate());
+    world.server.Refuse(kPatchDaemonSet, refusal.status, refusal.reason);
+    const Outcome outcome = world.Run();
+    EXPECT_TRUE(outcome.error) << "it is tried again";
+    EXPECT_EQ(StatusOf(world), "Ready") << refusal.status;
+    EXPECT_EQ(world.Condition("Ready")["status"].AsString(), "True") << refusal.status;
+    EXPECT_EQ(world.Condition("Provisioned")["status"].AsString(), "True") << refusal.status;
+    if (refusal.status != 403) continue;
+    EXPECT_NE(world.Condition("Provisioned")["message"].AsString().find(" Left undone: replace"),
+              std::string::npos)
+        << "it is told";
+  }
+}
+
+// Its adoption, its cliques, and live reads.
+TEST(Concerns, REV3_F2_NoRefusedRequestTakesReadinessFromAServingDomain) {
+  for (const char* request :
+       {"PATCH /apis/resource.nvidia.com/v1beta1/namespaces/cdom-system/computedomaincliques",
+        "GET /api/v1/namespaces/cdom-system/pods",
+        "GET /apis/resource.nvidia.com/v1beta1/namespaces/cdom-system/computedomaincliques",
+        "PATCH /apis/resource.k8s.io/v1/namespaces/team-a/resourceclaimtemplates",
+        "GET /apis/resource.k8s.io/v1/namespaces/team-a/resourceclaims"}) {
+    Observed observed = Converged();
+    for (api::ResourceClaimTemplate& found : observed.children.templates) {
+      if (found.meta.key.ns == kUserNs) found.meta.owners.clear();  // To be adopted.
+    }
+    PassWorld world(observed);
+    // A member leaves, and its node keeps the label for a while.
+    world.server.Remove(Kind::kDaemonPod, observed.children.daemon_pods[1].meta.key);
+    world.server.Remove(Kind::kClaim, observed.children.claims[1].meta.key);
+    world.server.Refuse(request, 403, "Forbidden", "authorizer timed out");
+    for (int i = 0; i < 3; ++i) {
+      world.server.ShowAll(world.cache);
+      (void)world.Run();
+      world.clock.Advance(minutes(1));
+      const json::Value members = world.Domain()["status"]["nodes"];
+      for (const json::Value& member : members.items()) {
+        if (member["name"].AsString() == "node-0") {
+          EXPECT_EQ(member["status"].AsString(), "Ready") << request;
+        }
+      }
+      EXPECT_EQ(world.Condition("Provisioned")["status"].AsString(), "True") << request;
+    }
+  }
+}
+
+TEST(Concerns, REV3_F2_LabelOfAnIdleNodeGoesWhileARepairIsRefused) {
+  for (const Refusal& refusal : kRefusals) {
+    Observed observed = WithOldTemplate();
+    PassWorld world(observed);
+    // The pod on node-1 and its claim are gone; its plugin died before it took the label off.
+    world.server.Remove(Kind::kClaim, observed.children.claims[1].meta.key);
+    world.server.Refuse(kPatchDaemonSet, refusal.status, refusal.reason);
+    RunFor(minutes(3), world);
+    EXPECT_EQ(LabelOf(world, "node-1"), "") << refusal.status;
+    EXPECT_NE(LabelOf(world, "node-0"), "") << "it is in use";
+  }
+}
+
+TEST(Concerns, REV3_F9_WhatAFailingPassWantsSoonIsNotForgotten) {
+  Observed observed = WithOldTemplate();
+  PassWorld world(observed);
+  world.server.Refuse(kPatchDaemonSet, 403, "Forbidden", "denied");
+  for (int i = 0; i < 14; ++i) (void)world.Run();  // Until its back-off is long.
+  world.server.ShowAll(world.cache);
+  (void)world.Run();
+  world.clock.Advance(milliseconds(20));
+  observed.children.daemon_pods[1].ready = false;  // A daemon fails just now.
+  world.server.Put(fixtures::Store(observed.children.daemon_pods[1]));
+  world.server.ShowAll(world.cache);
+  const Outcome outcome = world.Run();
+  const kube::WorkQueue::Ended ended = EndOf(outcome);
+  if (world.Position("/status") >= 0) return;  // Written at once.
+  ASSERT_TRUE(ended.again_after);
+  EXPECT_LT(*ended.again_after, milliseconds(200)) << "as status.h promises";
+}
+
+TEST(Concerns, ActionThatFailsIsTriedAgainEverMoreRarelyAndHoldsUpNoOther) {
+  Observed observed = WithOldTemplate();
+  PassWorld world(observed);
+  world.server.Refuse(kPatchDaemonSet, 500, "InternalError");
+  int tries = 0;
+  for (int i = 0; i < 100; ++i) {  // Something of the domain changes every 100 ms.
+    world.server.ShowAll(world.cache);
+    (void)world.reconciler.Gather(fixtures::kUid);
+    ReconcilePass pass = world.reconciler.Start(fixtures::kUid);
+    for (auto requests = pass.Next(); !requests.empty(); requests = pass.Next()) {
+      std::vector<MapServer::Reply> replies;
+      for (const http::Request& request : requests) {
+        tries += request.method == http::Method::kPatch &&
+                         request.path.find("/daemonsets/") != std::string::npos
+                     ? 1
+                     : 0;
+        replies.push_back(world.server.Serve(request));
+      }
+      pass.HandleReplies(std::move(replies));
+    }
+    world.clock.Advance(milliseconds(100));
+  }
+  EXPECT_GE(tries, 5);
+  EXPECT_LE(tries, 12) << "5 ms, and twice as long each time";
+}
+
+TEST(Concerns, REV3_F17_TemplateThatMayNotBeDeletedKeepsNothingElse) {
+  for (const Refusal& refusal : kRefusals) {
+    Observed observed = JustDeleted();
+    fixtures::EndWorkload(observed.children.claims);
+    PassWorld world(observed);
+    world.server.Refuse(
+        "DELETE /apis/resource.k8s.io/v1/namespaces/team-a/resourceclaimtemplates", refusal.status,
+        refusal.reason, "admission webhook denied the request: nothing is deleted in team-a");
+    for (int i = 0; i < 20; ++i) {
+      world.server.ShowAll(world.cache);
+      (void)world.Run();
+      if (world.server.Count(Kind::kDaemonSet) == 0) {  // Its pods go, and their claims.
+        for (const auto& pod : observed.children.daemon_pods) {
+          world.server.Remove(Kind::kDaemonPod, pod.meta.key);
+        }
+        for (const auto& claim : observed.children.claims) {
+          world.server.Remove(Kind::kClaim, claim.meta.key);
+        }
+      }
+      world.clock.Advance(std::chrono::seconds(20));
+    }
+    EXPECT_EQ(world.server.Count(Kind::kDaemonSet), 0U) << refusal.status;
+    EXPECT_EQ(LabelOf(world, "node-1"), "") << refusal.status;
+    const json::Value domain = world.Domain();
+    EXPECT_TRUE(domain.IsNull() || domain["metadata"]["finalizers"].IsNull())
+        << "its owner reference takes the template";
+  }
+}
+
+// The plugin's prepare goes on, and labels the node again as soon as the label is gone.
+TEST(Concerns, REV3_H1_LabelThatComesBackIsRemovedEverMoreRarely) {
+  Observed observed = JustDeleted();
+  observed.facts.deletion_grace = std::chrono::seconds(0);
+  PassWorld world(observed);
+  int removals = 0;
+  world.server.Intercept([&](const std::string& line) -> std::optional<MapServer::Reply> {
+    if (line != "PATCH /api/v1/nodes/node-1") return {};
+    ++removals;
+    json::Value node = world.server.Get(Kind::kNode, {.name = "node-1"});
+    node["metadata"]["annotations"]["prepared"] = std::to_string(removals);
+    world.server.Put({Kind::kNode, node});  // It has the label, once more.
+    return MapServer::Ok(world.server.Get(Kind::kNode, {.name = "node-1"}));
+  });
+  for (int i = 0; i < 600; ++i) {
+    world.server.ShowAll(world.cache);
+    (void)world.Run();
+    world.clock.Advance(milliseconds(100));
+  }
+  EXPECT_GE(removals, 5) << "it is not given up";
+  EXPECT_LE(removals, 16) << "in a minute";
+}
+
+}  // namespace
+}  // namespace compute_domain
