@@ -167,9 +167,9 @@ TEST(Concerns, REV3_F17_TemplateThatMayNotBeDeletedKeepsNothingElse) {
     Observed observed = JustDeleted();
     fixtures::EndWorkload(observed.children.claims);
     PassWorld world(observed);
-    world.server.Refuse(
-        "DELETE /apis/resource.k8s.io/v1/namespaces/team-a/resourceclaimtemplates", refusal.status,
-        refusal.reason, "admission webhook denied the request: nothing is deleted in team-a");
+    world.server.Refuse("DELETE /apis/resource.k8s.io/v1/namespaces/team-a/resourceclaimtemplates",
+                        refusal.status, refusal.reason,
+                        "admission webhook denied the request: nothing is deleted in team-a");
     for (int i = 0; i < 20; ++i) {
       world.server.ShowAll(world.cache);
       (void)world.Run();

@@ -17,17 +17,16 @@ namespace {
 
 using TimePoint = base::Clock::TimePoint;
 
-// Since when each node that is idle now has been.
-std::map<std::string, TimePoint> StillIdle(const Observed& observed,
-                                           const std::map<std::string, TimePoint>& before,
-                                           TimePoint now) {
-  std::map<std::string, TimePoint> idle;
-  if (!observed.domain) return idle;
-  for (std::string& node : IdleNodes(observed, observed.children.claims)) {
+using Since = std::map<std::string, TimePoint>;
+
+// Since when each of `nodes`, which are so now, has been.
+Since StillSo(const std::vector<std::string>& nodes, const Since& before, TimePoint now) {
+  Since since;
+  for (const std::string& node : nodes) {
     const auto it = before.find(node);
-    idle.emplace(std::move(node), it == before.end() ? now : it->second);
+    since.emplace(node, it == before.end() ? now : it->second);
   }
-  return idle;
+  return since;
 }
 
 // A conflict is over as soon as the cache is newer.
@@ -72,9 +71,10 @@ struct Apply {
   void operator()(const ActionDelayed& delayed) const {
     Retry& retry = memory.retries[delayed.action];
     retry.is_wanted = !delayed.is_done;
-    if (now < retry.until) return;  // It waits already.
-    const auto least = std::max(retry.backoff.Next(delayed.is_conflict ? kConflict : kFailure),
-                                delayed.at_least);
+    if (delayed.is_waiting) return;
+    retry.is_first = retry.backoff.delay() == std::chrono::nanoseconds(0);
+    const auto least =
+        std::max(retry.backoff.Next(delayed.is_conflict ? kConflict : kFailure), delayed.at_least);
     const double extra = static_cast<double>(least.count()) * kSpreadMost * delayed.spread;
     retry.concern = delayed.concern;
     retry.until = now + least + std::chrono::nanoseconds(static_cast<std::int64_t>(extra));
@@ -96,7 +96,10 @@ Memory NextMemory(const Observed& observed, TimePoint now) {
   const Memory& before = observed.memory;
   Memory next = before;
   std::erase_if(next.clique_batching, [&](const auto& one) { return IsAtRest(one.second, now); });
-  next.idle_since = StillIdle(observed, before.idle_since, now);
+  const auto idle =
+      observed.domain ? IdleNodes(observed, observed.children.claims) : std::vector<std::string>();
+  next.idle_since = StillSo(idle, before.idle_since, now);
+  next.unlabelled_since = StillSo(UnlabelledNodes(observed), before.unlabelled_since, now);
   next.silent_since = FindSilentNodes(observed, before.silent_since, now);
   next.imex_of_jobs = FindImexOfJobs(observed, before.imex_of_jobs);
   next.claims_are_labelled = AreClaimsLabelled(observed);

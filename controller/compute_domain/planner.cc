@@ -105,6 +105,7 @@ StatusPlan Planner::PlanStatus() {
     if (!is_paused && !IsDeleting()) {
       RequeueLife(plan.requeue_after);
       plan.rollout_failed = rollout().failed;
+      plan.waits_for_room = rollout().waits_for_room;
       plan.obstacle = analysis().obstacle;
     }
     if (!is_paused && IsDeleting()) RequeueDeletion(plan.requeue_after);

@@ -42,6 +42,7 @@ struct StatusPlan {
   std::optional<NameTaken> obstacle = {};
   // Why no daemon is to be replaced anywhere. Empty if this domain knows of no reason.
   std::string rollout_failed = {};
+  bool waits_for_room = false;  // For its turn in the rollout of the cluster.
   RequeueAfter requeue_after = {};
 };
 

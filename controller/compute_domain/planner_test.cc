@@ -427,7 +427,8 @@ TEST(PlanReconcile, B39_NameThatSomebodyElseHoldsIsSaidAndTriedAgain) {
     EXPECT_TRUE(plan.steps.empty());
     ASSERT_TRUE(plan.obstacle);
     EXPECT_EQ(plan.obstacle->failure.reason, "TemplateNameTaken");
-    EXPECT_NE(plan.obstacle->failure.message.find(row.said), std::string::npos) << plan.obstacle->failure.message;
+    EXPECT_NE(plan.obstacle->failure.message.find(row.said), std::string::npos)
+        << plan.obstacle->failure.message;
     EXPECT_NE(plan.obstacle->failure.message.find("team-a/train-channel"), std::string::npos);
     EXPECT_NE(plan.obstacle->failure.message.find("another spec.channel"), std::string::npos);
     ASSERT_TRUE(plan.status);
@@ -444,7 +445,8 @@ TEST(PlanReconcile, B39_NameOfADaemonSetThatIsTakenIsSaidToo) {
   const Plan plan = PlanFor(observed);
   ASSERT_TRUE(plan.obstacle);
   EXPECT_TRUE(plan.obstacle->failure.message.starts_with("DaemonSet cdom-system/" + kDaemonName));
-  EXPECT_TRUE(plan.obstacle->failure.message.ends_with("Delete it.")) << plan.obstacle->failure.message;
+  EXPECT_TRUE(plan.obstacle->failure.message.ends_with("Delete it."))
+      << plan.obstacle->failure.message;
   observed.evidence.names[kDaemonSetName] =
       Found(NameHolder{.meta = fixtures::MakeDaemonSet().meta, .domain = kUid});
   EXPECT_FALSE(PlanFor(observed).obstacle);

@@ -22,8 +22,6 @@ using http::Response;
 using std::chrono::milliseconds;
 
 constexpr int kRoundsMax = 4;
-// As long as too many cliques of the cluster are under way.
-constexpr milliseconds kReplaceLater{5'000};
 // The cache is given this long to show a write of ours; then it is trusted as it is.
 constexpr auto kCatchUp = std::chrono::seconds(10);
 
@@ -146,6 +144,11 @@ void ReconcilePass::StartStep(Step step) {
       reconciler_.logger_.Debug("Acting",
                                 {{"domain", observed_.uid}, {"action", Describe(action)}});
     }
+    const auto* unlabel = std::get_if<RemoveNodeLabel>(&action);
+    if (unlabel != nullptr && observed_.domain && !observed_.domain->meta.deleting) {
+      // From here on it may happen, whatever becomes of the reply.
+      Change(LabelRemoved{.node = unlabel->node});
+    }
     ActionProgress beginning = compute_domain::Begin(action, observed_);
     in_flight_.push_back({.action = std::move(action), .read = std::move(beginning)});
   }
@@ -157,8 +160,11 @@ bool ReconcilePass::MayStart(const Action& action) {
   if (lacks_finalizer_ && creates && IsWrite(action)) return false;
   const auto& retries = observed_.memory.retries;
   const auto retry = retries.empty() ? retries.end() : retries.find(Describe(action));
-  if (retry == retries.end() || retry->second.until <= reconciler_.clock_.Now()) return true;
-  Change(ActionDelayed{.action = retry->first});
+  if (retry == retries.end()) return true;
+  const bool is_due = retry->second.until <= reconciler_.clock_.Now() ||
+                      (retry->second.is_first && !tried_.contains(retry->first));
+  if (is_due) return true;
+  Change(ActionDelayed{.action = retry->first, .is_waiting = true});
   if (Admits(action)) lacks_finalizer_ = true;
   return false;
 }
@@ -169,21 +175,14 @@ bool ReconcilePass::MayReplace(const ReplaceDaemon& replace) {
       ReplacementBegan{.clique = replace.clique, .node = replace.node, .replaced = replace.uid};
   const base::Clock::TimePoint now = reconciler_.clock_.Now();
   const bool may = reconciler_.memories_.With([&](auto& memories) {
-    std::size_t under_way = 0;
-    for (const auto& [uid, remembered] : memories) {
-      under_way += remembered.memory.replacements.size();
-    }
-    const auto most = static_cast<std::size_t>(observed_.facts.rollout.cliques_max);
-    if (under_way >= most) return false;
-    Memory& memory = memories[observed_.uid].memory;
-    memory = NextMemory(std::move(memory), begun, now);
+    if (memories.replacing >= reconciler_.replacing_max_) return false;
+    Reconciler::Remembered remembered = memories.of[observed_.uid];
+    remembered.memory = NextMemory(std::move(remembered.memory), begun, now);
+    memories.Keep(observed_.uid, std::move(remembered));
     return true;
   });
-  if (may) {
-    Change(begun);
-  } else {
-    replace_later_ = true;
-  }
+  if (may) Change(begun);
+  waits_for_room_ = waits_for_room_ || !may;
   return may;
 }
 
@@ -245,9 +244,9 @@ void ReconcilePass::TakeResult(InFlightAction& one, ActionResult result) {
         reconciler_.OnForbidden(*result.missing_permission);
   }
   const auto* replace = std::get_if<ReplaceDaemon>(&one.action);
-  if (replace != nullptr && (result.missing_permission || result.error)) {
-    Change(ReplacementFailed{.clique = replace->clique});
-  }
+  const bool is_not_done =
+      result.missing_permission || (result.error && !result.error->MayBeDone());
+  if (replace != nullptr && is_not_done) Change(ReplacementFailed{.clique = replace->clique});
   if (result.error) return TakeError(one.action, *std::move(result.error));
   RememberSuccess(one.action, result);
   if (result.goes_on) in_flight_.push_back(std::move(one));
@@ -275,6 +274,7 @@ void ReconcilePass::TakeError(const Action& action, base::Error error) {
 
 void ReconcilePass::TryAgain(ActionDelayed delayed) {
   constexpr std::size_t kParts = 1000;
+  tried_.insert(delayed.action);
   delayed.spread = static_cast<double>(std::hash<std::string>()(observed_.uid) % kParts) / kParts;
   Change(delayed);
 }
@@ -301,10 +301,15 @@ void ReconcilePass::RememberSuccess(const Action& action, const ActionResult& re
 
 void ReconcilePass::Finish() {
   phase_ = Phase::kOver;
+  const base::Clock::TimePoint now = reconciler_.clock_.Now();
   outcome_.requeue_after = status_->requeue_after;
-  if (replace_later_) outcome_.requeue_after.AtMost(kReplaceLater);
+  waits_for_room_ = waits_for_room_ || status_->waits_for_room;
   if (const std::optional<NameTaken>& taken = status_->obstacle) {
-    TryAgain({.action = Describe(Create{.kind = taken->kind, .key = taken->key}),
+    const std::string action = Describe(Create{.kind = taken->kind, .key = taken->key});
+    const auto retry = observed_.memory.retries.find(action);
+    const bool is_waiting = retry != observed_.memory.retries.end() && retry->second.until > now;
+    TryAgain({.action = action,
+              .is_waiting = is_waiting,
               .concern = Concern::kChildren,
               .failure = taken->failure,
               .taken = taken});
@@ -313,7 +318,6 @@ void ReconcilePass::Finish() {
           base::Error{.code = ErrorCode::kAlreadyExists, .message = taken->failure.message};
     }
   }
-  const base::Clock::TimePoint now = reconciler_.clock_.Now();
   for (const auto& [action, retry] : observed_.memory.retries) {
     if (!retry.is_wanted) continue;
     outcome_.is_failing = true;
@@ -347,13 +351,14 @@ void ReconcilePass::Remember() {
   }
   reconciler_.memories_.With([&](auto& memories) {
     if (!observed_.domain && expectations_.empty() && !outcome_.is_failing) {
-      memories.erase(observed_.uid);
+      memories.Forget(observed_.uid);
       return;
     }
-    memories[observed_.uid] = {.memory = std::move(observed_.memory),
-                               .expectations = std::move(expectations_),
-                               .expect_until = now + kCatchUp};
+    memories.Keep(observed_.uid, {.memory = std::move(observed_.memory),
+                                  .expectations = std::move(expectations_),
+                                  .expect_until = now + kCatchUp});
   });
+  outcome_.wake = reconciler_.NextForRoom(waits_for_room_ ? observed_.uid : "");
 }
 
 }  // namespace compute_domain

@@ -7,6 +7,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,6 +28,7 @@ struct Outcome {
   bool waits = false;       // Nothing was done yet: the cache is behind our own writes.
   bool is_failing = false;  // An action failed, now or before, and is tried again.
   RequeueAfter requeue_after = {};
+  std::string wake = {};                 // UID of a domain whose turn it is now. Empty: none.
   std::vector<kube::Event> events = {};  // Of what succeeded, whatever came after it.
 };
 
@@ -82,9 +84,10 @@ class ReconcilePass {
   std::vector<InFlightAction> in_flight_;  // What is not done of the step that was begun last.
   std::size_t next_step_ = 0;
   int rounds_ = 0;
-  bool decide_again_ = false;   // An action found evidence since the last decision.
-  bool replace_later_ = false;  // Too many cliques of the cluster are under way.
+  bool decide_again_ = false;     // An action found evidence since the last decision.
+  bool waits_for_room_ = false;   // Too many cliques of the cluster are under way.
   bool lacks_finalizer_ = false;  // It could not be stored: no child may be created.
+  std::set<std::string> tried_;   // Actions that are not tried again in this pass.
   // When each clique was written last in this pass. Only the next pass remembers that: two writes
   // of a clique in one pass do not wait for each other, and count as one.
   std::map<std::string, base::Clock::TimePoint> cliques_written_;

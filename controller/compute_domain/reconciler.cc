@@ -19,7 +19,12 @@ constexpr auto kCapacityAge = std::chrono::seconds(1);
 
 Reconciler::Reconciler(const Cache& cache, Facts facts, const base::Clock& clock,
                        base::Logger& logger, const Rules& rules)
-    : cache_(cache), clock_(clock), logger_(logger), rules_(rules), facts_(std::move(facts)) {}
+    : cache_(cache),
+      clock_(clock),
+      logger_(logger),
+      rules_(rules),
+      facts_(facts),
+      replacing_max_(static_cast<std::size_t>(facts.rollout.cliques_max)) {}
 
 Observed Reconciler::Gather(const std::string& uid) const {
   const base::Clock::TimePoint now = clock_.Now();
@@ -28,6 +33,8 @@ Observed Reconciler::Gather(const std::string& uid) const {
   observed.facts.missing_permissions = missing_permissions_.With(
       [&](const MissingPermissions& missing) { return missing.InForce(now); });
   observed.memory = Recall(uid).memory;
+  observed.facts.rollout_has_room =
+      memories_.With([&](const auto& memories) { return memories.replacing < replacing_max_; });
   observed.memory = NextMemory(observed, now);
   for (const auto& [action, retry] : observed.memory.retries) {
     if (!retry.taken || retry.until <= now) continue;
@@ -64,10 +71,34 @@ std::shared_ptr<const CliqueCapacities> Reconciler::CountCapacity() const {
   return counted.capacity;
 }
 
+void Reconciler::Memories::Keep(const std::string& uid, Remembered remembered) {
+  Remembered& kept = of[uid];
+  replacing += remembered.memory.replacements.size();
+  replacing -= kept.memory.replacements.size();
+  kept = std::move(remembered);
+}
+
+void Reconciler::Memories::Forget(const std::string& uid) {
+  Keep(uid, {});
+  of.erase(uid);
+}
+
+std::string Reconciler::NextForRoom(const std::string& waits) {
+  return memories_.With([&](Memories& memories) -> std::string {
+    std::deque<std::string>& waiting = memories.waiting;
+    const bool is_there = std::ranges::find(waiting, waits) != waiting.end();
+    if (!waits.empty() && !is_there) waiting.push_back(waits);
+    if (waiting.empty() || memories.replacing >= replacing_max_) return {};
+    std::string next = std::move(waiting.front());
+    waiting.pop_front();
+    return next;
+  });
+}
+
 Reconciler::Remembered Reconciler::Recall(const std::string& uid) const {
   return memories_.With([&](const auto& memories) {
-    const auto it = memories.find(uid);
-    return it == memories.end() ? Remembered() : it->second;
+    const auto it = memories.of.find(uid);
+    return it == memories.of.end() ? Remembered() : it->second;
   });
 }
 

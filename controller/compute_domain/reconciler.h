@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -61,6 +62,18 @@ class Reconciler {
   // What the domain knows of daemons of the new template; empty: that nothing is wrong.
   void StopOrResumeRollout(const std::string& uid, const std::string& failed);
   void AddNodeHolders(Observed& observed) const;
+  struct Memories {
+    std::map<std::string, Remembered> of = {};  // By UID.
+    std::size_t replacing = 0;                  // Cliques, of all domains.
+    std::deque<std::string> waiting = {};       // Until there are fewer. Each UID once.
+
+    void Keep(const std::string& uid, Remembered remembered);
+    void Forget(const std::string& uid);
+  };
+  // Has `waits`, if it is not empty, wait for room in the rollout, after all that do. Returns whose
+  // turn it is: of those that wait the first, who waits no more. Empty if there is no room, or
+  // none.
+  [[nodiscard]] std::string NextForRoom(const std::string& waits);
   [[nodiscard]] Remembered Recall(const std::string& uid) const;
   [[nodiscard]] Instant Now() const { return {clock_.Now(), clock_.Wall()}; }
 
@@ -71,7 +84,8 @@ class Reconciler {
   bool dry_run_ = false;
   base::Guarded<Facts> facts_;
   std::string rollout_stopped_by_;  // The domain's UID; under the lock of `facts_`.
-  base::Guarded<std::map<std::string, Remembered>> memories_;
+  base::Guarded<Memories> memories_;
+  const std::size_t replacing_max_;
   base::Guarded<MissingPermissions> missing_permissions_;
   struct Counted {
     base::Clock::TimePoint at = {};

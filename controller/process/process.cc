@@ -283,7 +283,8 @@ void ControllerProcess::Work(const std::stop_token& stop, std::atomic<std::int64
   }
 }
 
-kube::WorkQueue::Ended ControllerProcess::Reconcile(const std::string& uid, http::Transport& transport) {
+kube::WorkQueue::Ended ControllerProcess::Reconcile(const std::string& uid,
+                                                    http::Transport& transport) {
   const TimePoint start = clock_.Now();
   compute_domain::ReconcilePass pass = controller_.reconciler().Start(uid);
   for (auto requests = pass.Next(); !requests.empty(); requests = pass.Next()) {
@@ -292,6 +293,7 @@ kube::WorkQueue::Ended ControllerProcess::Reconcile(const std::string& uid, http
   const compute_domain::Outcome& outcome = pass.outcome();
   metrics_.Reconciled(outcome, clock_.Now() - start);
   events_.Record(outcome.events);
+  if (!outcome.wake.empty()) queue_.Add(outcome.wake);
   if (outcome.error) {
     errors_.Failed(uid, *outcome.error);
   } else if (!outcome.waits && !outcome.is_failing) {

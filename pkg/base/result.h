@@ -29,6 +29,10 @@ struct Error {
   std::string message = {};
   std::optional<std::chrono::seconds> retry_after = {};  // What the server asked for.
   std::string cause = {};  // Its word for why, such as NamespaceTerminating; empty: it has none.
+
+  // A write ends in one of three ways: done, not done (an error), or unknown. Of an unknown one
+  // nothing is concluded before its object was read again.
+  [[nodiscard]] bool MayBeDone() const { return code == ErrorCode::kUnknownOutcome; }
 };
 
 template <typename T>

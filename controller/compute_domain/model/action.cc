@@ -91,20 +91,19 @@ Concern ConcernOf(const Action& action) {
            : kind == Kind::kClique      ? Concern::kMembership
                                         : Concern::kChildren;
   };
-  return std::visit(
-      Overload{[&](const Create& create) { return of_kind(create.kind); },
-               [&](const Delete& remove) { return of_kind(remove.kind); },
-               [](const ReplaceDaemon&) { return Concern::kRollout; },
-               [&](const WriteFinalizers& write) { return of_kind(write.kind); },
-               [](const WriteClique&) { return Concern::kMembership; },
-               [](const WritePodTemplate&) { return Concern::kChildren; },
-               [&](const WriteIdentity& write) { return of_kind(write.kind); },
-               [](const RemoveNodeLabel&) { return Concern::kLabels; },
-               [](const RestoreNodeLabel&) { return Concern::kLabels; },
-               [](const WriteStatus&) { return Concern::kStatus; },
-               [&](const ReadTaken& read) { return of_kind(read.kind); },
-               [](const auto&) { return Concern::kReads; }},
-      action);
+  return std::visit(Overload{[&](const Create& create) { return of_kind(create.kind); },
+                             [&](const Delete& remove) { return of_kind(remove.kind); },
+                             [](const ReplaceDaemon&) { return Concern::kRollout; },
+                             [&](const WriteFinalizers& write) { return of_kind(write.kind); },
+                             [](const WriteClique&) { return Concern::kMembership; },
+                             [](const WritePodTemplate&) { return Concern::kChildren; },
+                             [&](const WriteIdentity& write) { return of_kind(write.kind); },
+                             [](const RemoveNodeLabel&) { return Concern::kLabels; },
+                             [](const RestoreNodeLabel&) { return Concern::kLabels; },
+                             [](const WriteStatus&) { return Concern::kStatus; },
+                             [&](const ReadTaken& read) { return of_kind(read.kind); },
+                             [](const auto&) { return Concern::kReads; }},
+                    action);
 }
 
 }  // namespace compute_domain

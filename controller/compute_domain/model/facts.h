@@ -73,6 +73,8 @@ struct Facts {
   RolloutSettings rollout = {};
   // A daemon of the new template that does not serve, and where: no more are replaced anywhere.
   std::string rollout_stopped = {};
+  // Whether another clique of the cluster may begin to be replaced.
+  bool rollout_has_room = true;
   // A node may be without for this long before that is said: while its plugin starts, for instance.
   // A kubelet that restarts takes its slices away, and the plugin needs 30 s to put them back.
   std::chrono::seconds plugin_patience{60};

@@ -53,8 +53,10 @@ struct RenderedHashes {
 struct Retry {
   Concern concern = {};
   base::Backoff backoff = {};
-  base::Clock::TimePoint until = {};  // Not before.
-  bool is_wanted = true;              // The last plan has it.
+  // Not before, unless it failed for the first time and something has changed since.
+  base::Clock::TimePoint until = {};
+  bool is_first = false;
+  bool is_wanted = true;  // The last plan has it.
   // What a person has to know of it. Empty: it passes by itself.
   std::optional<Failure> failure = {};
   std::optional<NameTaken> taken = {};  // Of a child that cannot be created.
@@ -72,6 +74,8 @@ struct Memory {
   // Labelled nodes without an allocated channel claim of the domain, and since when they are seen
   // so.
   std::map<std::string, base::Clock::TimePoint> idle_since = {};
+  // Nodes that pods of the domain use without its label, and since when they are seen so.
+  std::map<std::string, base::Clock::TimePoint> unlabelled_since = {};
   // Nodes that we took the label off, until a live read shows that no claim came meanwhile.
   std::set<std::string> labels_removed = {};
   // Nodes that pods of the domain are on and that publish no ResourceSlice of our driver, and since
@@ -125,12 +129,13 @@ struct SchedulerMessagesRead {
 struct EventsSent {
   std::map<kube::Uid, std::string> reasons = {};  // By the UID of a pod that waits.
 };
-// It is not sent (again) before a back-off is over; if it waits for one already, for that.
+// It is not sent (again) before a back-off is over.
 struct ActionDelayed {
   std::string action = {};  // As Describe() says it, here and below.
+  bool is_waiting = false;  // For one that began before. Nothing else is set then.
   Concern concern = {};
   std::chrono::nanoseconds at_least{0};  // As the server asked.
-  double spread = 0;        // From 0 to 1: so that domains that failed together are apart then.
+  double spread = 0;         // From 0 to 1: so that domains that failed together are apart then.
   bool is_conflict = false;  // The cache was behind, which passes soon.
   bool is_done = false;      // It succeeded, and is not to be repeated at once.
   std::optional<Failure> failure = {};

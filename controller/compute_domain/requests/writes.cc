@@ -202,20 +202,22 @@ Request RequestOf(const RemoveNodeLabel& remove, const Observed& /*observed*/) {
 }
 
 Result<void> HandleReply(const RemoveNodeLabel& remove, const Reply& reply, ReplyContext& to) {
-  // The label is gone or another domain's.
-  if (NeedNotChange(reply)) return {};
+  const bool is_other = NeedNotChange(reply);  // The label is gone or another domain's.
+  if (is_other || (!reply && !reply.error().MayBeDone())) {
+    to.result.memory.emplace_back(LabelRestored{.node = remove.node});
+    return is_other ? Result<void>() : tl::unexpected(reply.error());
+  }
+  const bool lives = to.observed.domain && !to.observed.domain->meta.deleting;
+  if (lives) to.observed.evidence.claims.reset();  // Read before the removal: too early.
   if (!reply) return tl::unexpected(reply.error());
   const kube::ObjectMeta meta = TRY(DecodeMetaOf(reply->body));
   Expect(to.result, Kind::kNode, {.name = remove.node}, meta.resource_version);
-  const bool lives = to.observed.domain && !to.observed.domain->meta.deleting;
   if (!lives) return {};
   std::erase_if(to.observed.children.labelled_nodes,
                 [&](const api::Node& node) { return node.meta.key.name == remove.node; });
   if (const auto node = to.observed.nodes.find(remove.node); node != to.observed.nodes.end()) {
     node->second.domain.clear();
   }
-  to.result.memory.emplace_back(LabelRemoved{.node = remove.node});
-  to.observed.evidence.claims.reset();  // Read before the removal: too early.
   to.result.decide_again = true;
   return {};
 }

@@ -34,11 +34,13 @@ bool NeedsLiveRead(const Observed& observed) {
          std::ranges::any_of(observed.children.templates, holds);
 }
 
-// It may not be deleted, and its owner reference has it deleted with the domain.
+// Its deletion fails again and again, and its owner reference has it deleted with the domain.
 bool IsLeftToGarbageCollector(const Observed& observed, const kube::ObjectMeta& found) {
+  constexpr std::chrono::seconds kDelay{1};
   const std::string deletion = Describe(Delete{.kind = Kind::kClaimTemplate, .key = found.key});
+  const auto retry = observed.memory.retries.find(deletion);
   return !found.deleting && !found.HasFinalizer(api::kFinalizer) &&
-         observed.memory.retries.contains(deletion) &&
+         retry != observed.memory.retries.end() && retry->second.backoff.delay() >= kDelay &&
          std::ranges::find(found.owners, observed.uid, &kube::OwnerReference::uid) !=
              found.owners.end();
 }

@@ -82,7 +82,8 @@ TEST(PlanDeletion, R2_CachedDeletionAloneStartsNothing) {
   EXPECT_EQ(reads[0].key, observed.domain->meta.key);
   EXPECT_FALSE(Writes(plan));
   // Not even a report of what failed: that would be a write, too.
-  fixtures::Fail(observed, Concern::kReads, {.reason = "Forbidden", .message = "get ComputeDomain"});
+  fixtures::Fail(observed, Concern::kReads,
+                 {.reason = "Forbidden", .message = "get ComputeDomain"});
   EXPECT_FALSE(Writes(PlanFor(observed)));
 }
 
@@ -98,7 +99,8 @@ TEST(PlanDeletion, R2_DomainThatLivesAfterAllIsNotSaidToBeBlockedByARead) {
   Observed observed = DeletingLast();
   observed.evidence.children.reset();
   (*observed.evidence.owner)->deleting = false;
-  fixtures::Fail(observed, Concern::kReads, {.reason = "Forbidden", .message = "list what the domain left: 403"});
+  fixtures::Fail(observed, Concern::kReads,
+                 {.reason = "Forbidden", .message = "list what the domain left: 403"});
   EXPECT_FALSE(PlanFor(observed).status);
 }
 

@@ -6,6 +6,13 @@
 
 namespace compute_domain {
 
+namespace {
+
+// A plugin has labelled the node of a pod that starts long before.
+constexpr std::chrono::seconds kUnlabelledMax{60};
+
+}  // namespace
+
 std::set<std::string> NodesInUse(const Observed& observed,
                                  const std::vector<api::ResourceClaim>& claims) {
   std::set<std::string> used;
@@ -25,6 +32,23 @@ std::vector<std::string> IdleNodes(const Observed& observed,
   return idle;
 }
 
+std::vector<std::string> UnlabelledNodes(const Observed& observed) {
+  const Facts& facts = observed.facts;
+  const bool is_seen =
+      observed.domain && facts.views.claims_are_read && facts.views.nodes == Freshness::kFresh;
+  if (!is_seen || facts.imex_on_hosts) return {};
+  std::set<std::string> nodes;
+  for (const api::ResourceClaim& claim : observed.children.claims) {
+    const auto node = observed.nodes.find(claim.node);
+    const bool may_need = node != observed.nodes.end() && node->second.ready;
+    const bool is_used = NeedsLabel(observed, claim) && !claim.consumers.empty();
+    if (may_need && is_used && node->second.domain.empty()) {
+      nodes.insert(claim.node);
+    }
+  }
+  return {nodes.begin(), nodes.end()};
+}
+
 NodeLabels PlanNodeLabels(const Observed& observed, const Instant& now) {
   // Claims that cannot be read may be on any node.
   if (!observed.facts.views.claims_are_read) return {};
@@ -37,6 +61,15 @@ NodeLabels PlanNodeLabels(const Observed& observed, const Instant& now) {
         since->second + observed.facts.label_hold - now.monotonic);
     if (rest <= std::chrono::milliseconds(0)) {
       due.push_back(node);
+    } else {
+      labels.requeue_after.AtMost(rest);
+    }
+  }
+  for (const auto& [node, since] : observed.memory.unlabelled_since) {
+    const auto rest =
+        std::chrono::ceil<std::chrono::milliseconds>(since + kUnlabelledMax - now.monotonic);
+    if (rest <= std::chrono::milliseconds(0)) {
+      labels.actions.emplace_back(RestoreNodeLabel{.node = node, .domain = observed.uid});
     } else {
       labels.requeue_after.AtMost(rest);
     }

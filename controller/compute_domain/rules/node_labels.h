@@ -5,7 +5,9 @@
 // other domain, so the controller takes it away; but only after the plugin had its time, and after
 // a live read has shown that no claim of the domain is on the node. A claim that is prepared
 // between that read and the removal would lose its daemon, since the plugin found the label there:
-// another live read follows, and if such a claim is there the label comes back.
+// another live read follows, and if such a claim is there the label comes back. It comes back, too,
+// to a node that pods of the domain have used without it for a minute: the reply to a removal may
+// have been lost with the process that waited for it.
 #pragma once
 
 #include <set>
@@ -29,6 +31,10 @@ struct NodeLabels {
 // Nodes on which one of `claims` is allocated that needs the label there.
 [[nodiscard]] std::set<std::string> NodesInUse(const Observed& observed,
                                                const std::vector<api::ResourceClaim>& claims);
+
+// Nodes that live, that pods of the domain use, and that have no domain's label. Empty where that
+// is not known.
+[[nodiscard]] std::vector<std::string> UnlabelledNodes(const Observed& observed);
 
 // Labelled nodes on which none of `claims` is allocated.
 [[nodiscard]] std::vector<std::string> IdleNodes(const Observed& observed,

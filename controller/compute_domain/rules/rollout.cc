@@ -267,6 +267,10 @@ Rollout PlanRollout(const Observed& observed, const Membership& membership, cons
   const Children& cached = observed.children;
   if (PodsToReplace(observed, membership, cached.daemon_pods, cached.claims).empty())
     return rollout;
+  if (!observed.facts.rollout_has_room) {
+    rollout.waits_for_room = true;
+    return rollout;
+  }
   const bool needs_claims = !observed.evidence.claims && !MayRestartUnderJob(observed);
   if (needs_claims) rollout.actions.emplace_back(ReadClaims{.ns = observed.domain->meta.key.ns});
   rollout.needs_daemons = !observed.evidence.daemon_pods;

@@ -22,7 +22,8 @@ namespace compute_domain {
 // The replacement of daemon pods.
 struct Rollout {
   std::vector<Action> actions = {};
-  bool needs_daemons = false;  // A pod seems to be due: read before it is deleted.
+  bool needs_daemons = false;   // A pod seems to be due: read before it is deleted.
+  bool waits_for_room = false;  // A pod seems to be due, and too many cliques are under way.
   // A daemon of the new template that should serve by now; empty: none.
   std::string failed = {};
   RequeueAfter requeue_after = {};  // Then one settles, or fails.

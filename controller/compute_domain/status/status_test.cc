@@ -129,9 +129,7 @@ TEST(DecideStatus, P1_EachCauseHasItsReasonAndASentenceThatHelps) {
        "False", "RightMissing", "Grant list on nodes.", "NotReady"},
       {[](Observed& o) { o.domain->has_spec = false; }, "False", "SpecMissing",
        "spec.channel.resourceClaimTemplate.name", "NotReady"},
-      {[](Observed& o) {
-         fixtures::FailToCreate(o, {.reason = "Forbidden", .message = "quota"});
-       },
+      {[](Observed& o) { fixtures::FailToCreate(o, {.reason = "Forbidden", .message = "quota"}); },
        "False", "Forbidden", "quota", "NotReady"},
       {RemoveMembers, "False", "MembersNotReady", "node-0 (no daemon yet)", "NotReady"},
       {LeaveUnused, "True", "Idle",
@@ -295,9 +293,7 @@ TEST(DecideStatus, P1_EachConditionSaysItsOwnPartAndReadyTheFirstThatFails) {
          fixtures::FailToCreate(o, {.reason = "TemplateNameTaken", .message = "taken"});
        },
        "Accepted", "False", "TemplateNameTaken", "taken"},
-      {[](Observed& o) {
-         fixtures::FailToCreate(o, {.reason = "Forbidden", .message = "quota"});
-       },
+      {[](Observed& o) { fixtures::FailToCreate(o, {.reason = "Forbidden", .message = "quota"}); },
        "Provisioned", "False", "Forbidden", "quota"},
       {[](Observed& o) { fixtures::Delete(o.children.daemon_sets[0].meta, {"x"}); }, "Provisioned",
        "False", "ChildrenTerminating", "DaemonSet cdom-system/computedomain-daemon-"},

@@ -166,6 +166,7 @@ void Replica::EndPass(Worker& worker) {
     events_until_ = clock_.Now();
   }
   worker.pass.reset();
+  if (!outcome.wake.empty()) queue_.Add(outcome.wake, clock_.Now());
   queue_.Done(worker.uid, clock_.Now(), EndOf(outcome));
 }
 
