@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "pkg/base/check.h"
+#include "pkg/base/open_file.h"
 #include "pkg/http/listener.h"
 #include "pkg/http/server_work.h"
 
@@ -85,7 +86,7 @@ MHD_Result Send(MHD_Connection* connection, HeldReply held, const char* name = n
 
 MHD_Result SendAtOnce(MHD_Connection* connection, ServerReply reply, const char* name = nullptr,
                       const char* value = nullptr) {
-  return Send(connection, HeldReply(new ServerReply(std::move(reply))), name, value);
+  return Send(connection, std::make_shared<const ServerReply>(std::move(reply)), name, value);
 }
 
 MHD_Result SendMade(MHD_Connection* connection, HeldReply reply) {
@@ -98,13 +99,11 @@ MHD_Result SendMade(MHD_Connection* connection, HeldReply reply) {
 
 struct Server::State {
   State(Handler handles, const base::Clock& tells) : handler(std::move(handles)), clock(tells) {}
-  ~State() { ::close(wake); }
 
   const Handler handler;
   const base::Clock& clock;
-  const int wake = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  const base::OpenFile wake{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
   std::optional<Listener> listener = {};
-  AnswerBytes bytes{kAnswerBytesMax};
   std::optional<WorkThread> works = {};
   // From here on of the thread alone.
   MHD_Daemon* daemon = nullptr;
@@ -135,18 +134,18 @@ struct Server::State {
 
 Server::Server(Handler handler, const base::Clock& clock)
     : state_(std::make_unique<State>(std::move(handler), clock)) {
-  CHECK(state_->wake >= 0);
+  CHECK(state_->wake.is_open());
 }
 
 Server::~Server() { Stop(); }
 
 Result<int> Server::Start(const std::string& address) {
   CHECK(!state_->thread.joinable() && !state_->is_over);
-  state_->listener = TRY(Listener::On(address));
+  state_->listener.emplace(TRY(Listener::On(address)));
   if (!state_->StartDaemon()) {
     return base::Fail(base::ErrorCode::kUnavailable, "listen on " + address + ": out of memory");
   }
-  state_->works.emplace(state_->bytes, [this] { state_->Wake(); });
+  state_->works.emplace(kAnswerBytesMax, [this] { state_->Wake(); });
   state_->thread = std::jthread([this](const std::stop_token& stop) { state_->Serve(stop); });
   return state_->listener->port();
 }
@@ -179,7 +178,7 @@ void Server::State::Serve(const std::stop_token& stop) {
 
 void Server::State::Turn() {
   const int of_daemon = MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
-  std::array<pollfd, 3> fds = {{{.fd = wake, .events = POLLIN, .revents = 0},
+  std::array<pollfd, 3> fds = {{{.fd = wake.fd(), .events = POLLIN, .revents = 0},
                                 {.fd = listener->fd(), .events = POLLIN, .revents = 0},
                                 {.fd = of_daemon, .events = POLLIN, .revents = 0}}};
   if (::poll(fds.data(), fds.size(), WaitMs()) < 0) return;  // A signal.
@@ -224,7 +223,7 @@ void Server::State::MakeRoom() {
 
 void Server::State::FinishWork() {
   std::uint64_t count = 0;
-  std::ignore = ::read(wake, &count, sizeof count);
+  std::ignore = ::read(wake.fd(), &count, sizeof count);
   for (WorkThread::Made& made : works->TakeMade()) {
     const auto it = std::ranges::find(connections, made.id, &Connection::id);
     if (it == connections.end() || it->waits_for_work == nullptr) continue;
@@ -306,7 +305,7 @@ int Server::State::WaitMs() {
 
 void Server::State::Wake() const {
   const std::uint64_t one = 1;
-  CHECK(::write(wake, &one, sizeof one) == sizeof one);
+  CHECK(::write(wake.fd(), &one, sizeof one) == sizeof one);
 }
 
 }  // namespace http

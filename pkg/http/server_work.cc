@@ -4,13 +4,8 @@
 
 namespace http {
 
-void FreeCounted::operator()(ServerReply* reply) const {
-  if (bytes != nullptr) bytes->GiveBack(reply->body.capacity());
-  delete reply;
-}
-
-WorkThread::WorkThread(AnswerBytes& bytes, std::function<void()> on_made)
-    : bytes_(bytes), on_made_(std::move(on_made)) {}
+WorkThread::WorkThread(std::size_t bytes_max, std::function<void()> on_made)
+    : bytes_max_(bytes_max), on_made_(std::move(on_made)) {}
 
 void WorkThread::Add(std::uint64_t id, ServerWork work) {
   waiting_.With([id](auto& waiting) { waiting.insert(id); });
@@ -33,8 +28,14 @@ std::vector<WorkThread::Made> WorkThread::TakeMade() {
 
 HeldReply WorkThread::Hold(ServerReply reply) {
   const std::size_t bytes = reply.body.capacity();
-  if (!bytes_.TryTake(bytes)) return {};
-  return {new ServerReply(std::move(reply)), FreeCounted{.bytes = &bytes_}};
+  if (bytes_.fetch_add(bytes) + bytes > bytes_max_) {
+    bytes_ -= bytes;
+    return {};
+  }
+  return {new ServerReply(std::move(reply)), [this, bytes](const ServerReply* held) {
+            bytes_ -= bytes;
+            delete held;
+          }};
 }
 
 }  // namespace http
