@@ -5,10 +5,12 @@
 #include <sys/socket.h>
 
 #include <cerrno>
-#include <charconv>
 #include <memory>
+#include <string_view>
 #include <system_error>
 #include <utility>
+
+#include "pkg/base/number.h"
 
 namespace http {
 namespace {
@@ -29,12 +31,8 @@ struct HostAndPort {
 
 Result<HostAndPort> Split(const std::string& address) {
   const std::size_t colon = address.rfind(':');
-  int port = -1;
-  if (colon != std::string::npos) {
-    const char* const end = address.data() + address.size();
-    const auto parsed = std::from_chars(address.data() + colon + 1, end, port);
-    if (parsed.ec != std::errc() || parsed.ptr != end) port = -1;
-  }
+  const std::string_view digits = std::string_view(address).substr(colon + 1);
+  const int port = colon == std::string::npos ? -1 : base::ParseNumber<int>(digits).value_or(-1);
   if (port < 0 || port > kPortMax) {
     return Fail(ErrorCode::kInvalid, "listen on \"" + address + "\": write host:port or :port");
   }
