@@ -27,22 +27,11 @@ constexpr std::chrono::seconds kSamplePeriod{5};
 const Labels kQueue = {{"name", "compute-domain"}};
 const Labels kController = {{"controller", "compute-domain"}};
 
-const Buckets& ReconcileBuckets() {
-  static const Buckets buckets = {0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60};
-  return buckets;
-}
-const Buckets& QueueBuckets() {  // As client-go has them.
-  static const Buckets buckets = {1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1, 10};
-  return buckets;
-}
-const Buckets& RequestBuckets() {  // The same.
-  static const Buckets buckets = {0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60};
-  return buckets;
-}
-const Buckets& FormationBuckets() {
-  static const Buckets buckets = {1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800};
-  return buckets;
-}
+const Buckets kReconcileBuckets = {0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60};
+// As client-go has them, and so the next.
+const Buckets kQueueBuckets = {1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1, 10};
+const Buckets kRequestBuckets = {0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60};
+const Buckets kFormationBuckets = {1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800};
 
 Family<Counter>& Counters(Registry& registry, const char* name, const char* help) {
   return BuildCounter().Name(name).Help(help).Register(registry);
@@ -148,10 +137,10 @@ Metrics::Metrics(const MetricSources& sources, std::string host, int workers)
       time_to_ready_(
           Histograms(*registry_, "cdom_domain_time_to_ready_seconds",
                      "From the creation of a domain until it was Ready for the first time")
-              .Add({}, FormationBuckets())),
+              .Add({}, kFormationBuckets)),
       wait_(Histograms(*registry_, "cdom_claim_wait_seconds",
                        "From the creation of a claim for a channel until a node was found for it")
-                .Add({}, FormationBuckets())),
+                .Add({}, kFormationBuckets)),
       domains_(std::make_shared<DomainMetrics>(
           DomainMetrics::Sources{.view = [&cache = sources.cache] { return ViewOf(cache); },
                                  .capacity = sources.capacity,
@@ -167,13 +156,13 @@ Metrics::Metrics(const MetricSources& sources, std::string host, int workers)
                   .Add(kController)),
       reconcile_seconds_(Histograms(*registry_, "controller_runtime_reconcile_time_seconds",
                                     "How long a reconcile took")
-                             .Add(kController, ReconcileBuckets())),
+                             .Add(kController, kReconcileBuckets)),
       queue_seconds_(Histograms(*registry_, "workqueue_queue_duration_seconds",
                                 "How long a domain waited for a worker")
-                         .Add(kQueue, QueueBuckets())),
+                         .Add(kQueue, kQueueBuckets)),
       work_seconds_(Histograms(*registry_, "workqueue_work_duration_seconds",
                                "How long a worker held a domain")
-                        .Add(kQueue, QueueBuckets())),
+                        .Add(kQueue, kQueueBuckets)),
       requests_(Counters(*registry_, "rest_client_requests_total",
                          "Requests to the API server that ended, by what it answered")),
       request_seconds_(Histograms(*registry_, "rest_client_request_duration_seconds",
@@ -202,7 +191,7 @@ void Metrics::Exchanged(const http::ExchangeReport& report) {
   const std::string method(http::ToString(report.method));
   const std::string code = report.status == 0 ? "<error>" : std::to_string(report.status);
   requests_.Add({{"code", code}, {"method", method}, {"host", host_}}).Increment();
-  request_seconds_.Add({{"verb", method}, {"host", host_}}, RequestBuckets())
+  request_seconds_.Add({{"verb", method}, {"host", host_}}, kRequestBuckets)
       .Observe(Seconds(report.took));
 }
 

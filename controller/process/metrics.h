@@ -18,7 +18,7 @@
 #include "controller/compute_domain/controller.h"
 #include "controller/process/domain_metrics.h"
 #include "pkg/base/clock.h"
-#include "pkg/http/exchange_report.h"
+#include "pkg/http/transport.h"
 #include "pkg/kube/runtime/blocking_queue.h"
 #include "pkg/kube/runtime/event_loop.h"
 

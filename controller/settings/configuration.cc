@@ -9,6 +9,7 @@
 #include "controller/api/names.h"
 #include "controller/settings/table.h"
 #include "pkg/base/duration.h"
+#include "pkg/base/number.h"
 #include "pkg/kube/api/names.h"
 #include "pkg/yaml/document.h"
 
@@ -191,11 +192,9 @@ class Reader {
       return Value(text == "true");
     }
     if (field.type == FieldType::kInteger) {
-      std::int64_t number = 0;
-      const char* end = text.data() + text.size();
-      const auto [rest, error] = std::from_chars(text.data(), end, number);
-      if (error != std::errc() || rest != end) return Wrong(node, shown, "write a whole number");
-      return Value(number);
+      const auto number = base::ParseNumber<std::int64_t>(text);
+      if (!number) return Wrong(node, shown, "write a whole number");
+      return Value(*number);
     }
     if (field.type == FieldType::kDuration) {
       if (const auto duration = base::ParseDuration(text); !duration) {

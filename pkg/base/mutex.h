@@ -18,7 +18,6 @@
 #define REQUIRES(...) CDOM_THREAD_ANNOTATION(requires_capability(__VA_ARGS__))
 #define ACQUIRE(...) CDOM_THREAD_ANNOTATION(acquire_capability(__VA_ARGS__))
 #define RELEASE(...) CDOM_THREAD_ANNOTATION(release_capability(__VA_ARGS__))
-#define NO_THREAD_SAFETY_ANALYSIS CDOM_THREAD_ANNOTATION(no_thread_safety_analysis)
 
 namespace base {
 

@@ -4,17 +4,21 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace base {
 
-// A file that is open until this goes. What is wrong is one of errno's numbers; 0: nothing.
+// A file, pipe or socket that is open until this goes. What is wrong is one of errno's numbers; 0:
+// nothing.
 class OpenFile {
  public:
   // `flags` and `mode` are open(2)'s. It is not passed on to programs that are started.
   OpenFile(const std::string& path, int flags, mode_t mode = 0);
+  // Takes over `fd`; below 0: it is not open.
+  explicit OpenFile(int fd) : fd_(fd) {}
   ~OpenFile() { Close(); }
-  OpenFile(const OpenFile&) = delete;
-  OpenFile& operator=(const OpenFile&) = delete;
+  OpenFile(OpenFile&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  OpenFile& operator=(OpenFile&&) = delete;
 
   [[nodiscard]] bool is_open() const { return fd_ >= 0; }  // If not, errno says why.
   [[nodiscard]] int fd() const { return fd_; }

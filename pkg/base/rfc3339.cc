@@ -1,9 +1,10 @@
 #include "pkg/base/rfc3339.h"
 
 #include <array>
-#include <charconv>
 #include <chrono>
 #include <cstdio>
+
+#include "pkg/base/number.h"
 
 namespace base {
 
@@ -35,12 +36,7 @@ std::string Format(Clock::WallTime time, bool micros) {
 // Digits from `position` on, all of them; empty if one is something else.
 std::optional<int> Digits(std::string_view text, std::size_t position, std::size_t count) {
   const std::string_view digits = text.substr(position, count);
-  int value = 0;
-  const char* const begin = digits.data();
-  const char* const end = begin + digits.size();
-  const auto [stop, error] = std::from_chars(begin, end, value);
-  if (error != std::errc() || stop != end || digits.front() == '-') return {};
-  return value;
+  return digits.starts_with('-') ? std::nullopt : ParseNumber<int>(digits);
 }
 
 }  // namespace

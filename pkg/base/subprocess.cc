@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "pkg/base/check.h"
+#include "pkg/base/open_file.h"
 
 namespace base {
 namespace {
@@ -23,33 +24,15 @@ constexpr int kReadsInATurn = 64;
 
 std::string Words(int error) { return std::generic_category().message(error); }
 
-class Descriptor {
- public:
-  explicit Descriptor(int fd = -1) : fd_(fd) {}
-  ~Descriptor() { Close(); }
-  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Descriptor& operator=(Descriptor&&) = delete;
-
-  void Close() {
-    if (fd_ >= 0) ::close(fd_);
-    fd_ = -1;
-  }
-  [[nodiscard]] int fd() const { return fd_; }
-  [[nodiscard]] bool is_open() const { return fd_ >= 0; }
-
- private:
-  int fd_;
-};
-
 struct Pipe {
-  Descriptor read_end;  // Reading from it does not block.
-  Descriptor write_end;
+  OpenFile read_end;  // Reading from it does not block.
+  OpenFile write_end;
 };
 
 Result<Pipe> MakePipe() {
   std::array<int, 2> fds = {};
   if (::pipe2(fds.data(), O_CLOEXEC) != 0) return Fail(ErrorCode::kUnavailable, Words(errno));
-  Pipe pipe = {.read_end = Descriptor(fds[0]), .write_end = Descriptor(fds[1])};
+  Pipe pipe = {.read_end = OpenFile(fds[0]), .write_end = OpenFile(fds[1])};
   CHECK(::fcntl(fds[0], F_SETFL, O_NONBLOCK) == 0);
   return pipe;
 }
@@ -115,8 +98,7 @@ ErrorCode CodeOf(int error) {
 
 // posix_spawn shares our memory until the program runs, without a thread or a lock of ours being
 // copied half-way, and tells us why it does not run.
-Result<pid_t> Spawn(const Program& program, const Descriptor& output,
-                    const Descriptor& complaints) {
+Result<pid_t> Spawn(const Program& program, const OpenFile& output, const OpenFile& complaints) {
   posix_spawn_file_actions_t files;
   CHECK(::posix_spawn_file_actions_init(&files) == 0);
   ::posix_spawn_file_actions_adddup2(&files, output.fd(), STDOUT_FILENO);
@@ -161,7 +143,10 @@ void Read(Pipe& pipe, std::string& text) {
   for (int i = 0; i < kReadsInATurn && pipe.read_end.is_open(); ++i) {
     const ssize_t count = ::read(pipe.read_end.fd(), bytes.data(), bytes.size());
     if (count < 0 && (errno == EINTR || errno == EAGAIN)) return;
-    if (count <= 0) return pipe.read_end.Close();
+    if (count <= 0) {
+      pipe.read_end.Close();
+      return;
+    }
     text.append(bytes.data(), static_cast<std::size_t>(count));
   }
 }

@@ -1,11 +1,11 @@
 #include "pkg/command_line/flags.h"
 
 #include <algorithm>
-#include <charconv>
 #include <sstream>
 #include <utility>
 
 #include "pkg/base/duration.h"
+#include "pkg/base/number.h"
 #include "pkg/base/version.h"
 
 namespace command_line {
@@ -32,10 +32,8 @@ std::string CheckModules(const std::string& text) {
     if (item.empty()) continue;
     const std::size_t equals = std::min(item.find('='), item.size());
     const std::string level = item.substr(std::min(equals + 1, item.size()));
-    int number = 0;
-    const auto [end, error] = std::from_chars(level.data(), level.data() + level.size(), number);
-    const bool is_level = error == std::errc() && end == level.data() + level.size() && number >= 0;
-    if (equals == 0 || !is_level) return "use pattern=N, and commas between several";
+    const std::optional<int> number = base::ParseNumber<int>(level);
+    if (equals == 0 || number.value_or(-1) < 0) return "use pattern=N, and commas between several";
   }
   return {};
 }

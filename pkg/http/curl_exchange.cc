@@ -56,14 +56,25 @@ void CurlExchange::Prepare(const std::string& token) {
     }
     curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, method.c_str());
   }
-  curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, &CurlExchange::BodyFunction);
+  curl_easy_setopt(
+      easy, CURLOPT_WRITEFUNCTION,
+      +[](char* data, std::size_t size, std::size_t count, void* self) noexcept {
+        return static_cast<CurlExchange*>(self)->OnBody({data, size * count});
+      });
   curl_easy_setopt(easy, CURLOPT_WRITEDATA, this);
   if (IsStream()) {
-    curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, &CurlExchange::HeaderFunction);
+    curl_easy_setopt(
+        easy, CURLOPT_HEADERFUNCTION,
+        +[](char* data, std::size_t size, std::size_t count, void* self) noexcept {
+          return static_cast<CurlExchange*>(self)->OnHeader({data, size * count});
+        });
     curl_easy_setopt(easy, CURLOPT_HEADERDATA, this);
     curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);  // A proxy's 200 is another's.
   }
-  curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, &CurlExchange::SendingFunction);
+  curl_easy_setopt(
+      easy, CURLOPT_PREREQFUNCTION,
+      +[](void* self, char* /*remote_ip*/, char* /*local_ip*/, int /*remote_port*/,
+          int /*local_port*/) noexcept { return static_cast<CurlExchange*>(self)->OnSending(); });
   curl_easy_setopt(easy, CURLOPT_PREREQDATA, this);
   SetTimeout(request_.timeout);
   SetHeaders(token);
@@ -188,21 +199,6 @@ base::Error CurlExchange::Failure(CURLcode code) const {
                   .passed_its_bound = passed_its_bound_,
                   .host_and_port = target_.host_and_port(),
                   .server_name = target_.server_name()});
-}
-
-std::size_t CurlExchange::BodyFunction(char* data, std::size_t size, std::size_t count,
-                                       void* exchange) noexcept {
-  return static_cast<CurlExchange*>(exchange)->OnBody({data, size * count});
-}
-
-std::size_t CurlExchange::HeaderFunction(char* data, std::size_t size, std::size_t count,
-                                         void* exchange) noexcept {
-  return static_cast<CurlExchange*>(exchange)->OnHeader({data, size * count});
-}
-
-int CurlExchange::SendingFunction(void* exchange, char* /*remote_ip*/, char* /*local_ip*/,
-                                  int /*remote_port*/, int /*local_port*/) noexcept {
-  return static_cast<CurlExchange*>(exchange)->OnSending();
 }
 
 }  // namespace http

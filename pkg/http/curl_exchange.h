@@ -53,13 +53,6 @@ class CurlExchange {
   void SetHeaders(const std::string& token);
   void SetTimeout(std::chrono::milliseconds timeout);
 
-  static std::size_t BodyFunction(char* data, std::size_t size, std::size_t count,
-                                  void* exchange) noexcept;
-  static std::size_t HeaderFunction(char* data, std::size_t size, std::size_t count,
-                                    void* exchange) noexcept;
-  static int SendingFunction(void* exchange, char* remote_ip, char* local_ip, int remote_port,
-                             int local_port) noexcept;
-
   const CurlTarget& target_;
   const Request request_;
   const CurlMulti::Stream handlers_;

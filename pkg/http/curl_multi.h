@@ -25,7 +25,6 @@
 #include "pkg/base/result.h"
 #include "pkg/http/curl_target.h"
 #include "pkg/http/endpoint.h"
-#include "pkg/http/exchange_report.h"
 #include "pkg/http/gate.h"
 #include "pkg/http/transport.h"
 

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "pkg/http/endpoint.h"
-#include "pkg/http/exchange_report.h"
 #include "pkg/http/gate.h"
 #include "pkg/http/in_flight.h"
 #include "pkg/http/transport.h"

@@ -3,13 +3,14 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <memory>
+#include <string_view>
 #include <system_error>
 #include <utility>
+
+#include "pkg/base/number.h"
 
 namespace http {
 namespace {
@@ -30,12 +31,8 @@ struct HostAndPort {
 
 Result<HostAndPort> Split(const std::string& address) {
   const std::size_t colon = address.rfind(':');
-  int port = -1;
-  if (colon != std::string::npos) {
-    const char* const end = address.data() + address.size();
-    const auto parsed = std::from_chars(address.data() + colon + 1, end, port);
-    if (parsed.ec != std::errc() || parsed.ptr != end) port = -1;
-  }
+  const std::string_view digits = std::string_view(address).substr(colon + 1);
+  const int port = colon == std::string::npos ? -1 : base::ParseNumber<int>(digits).value_or(-1);
   if (port < 0 || port > kPortMax) {
     return Fail(ErrorCode::kInvalid, "listen on \"" + address + "\": write host:port or :port");
   }
@@ -59,22 +56,15 @@ Result<Addresses> Resolve(const std::string& host, const std::string& port) {
   return Addresses(found);
 }
 
-// The socket, or -1 with errno.
-int Open(const addrinfo& address) {
-  const int fd = ::socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (fd < 0) return -1;
+// Whether `fd` listens there now; else errno says why not.
+bool Listens(int fd, const addrinfo& address) {
   const int on = 1;
   const int off = 0;
   ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   ::setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &kSocketBytes, sizeof kSocketBytes);
   ::setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &kSocketBytes, sizeof kSocketBytes);
   ::setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);  // Refused for IPv4, and no loss.
-  if (::bind(fd, address.ai_addr, address.ai_addrlen) == 0 && ::listen(fd, kBacklog) == 0)
-    return fd;
-  const int error = errno;
-  ::close(fd);
-  errno = error;
-  return -1;
+  return ::bind(fd, address.ai_addr, address.ai_addrlen) == 0 && ::listen(fd, kBacklog) == 0;
 }
 
 int PortOf(int fd) {
@@ -97,8 +87,9 @@ Result<Listener> Listener::On(const std::string& address) {
   int error = 0;
   for (const addrinfo* candidate = addresses.get(); candidate != nullptr;
        candidate = candidate->ai_next) {
-    const int fd = Open(*candidate);
-    if (fd >= 0) return Listener(fd, PortOf(fd));
+    constexpr int kType = SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK;
+    base::OpenFile socket(::socket(candidate->ai_family, kType, 0));
+    if (socket.is_open() && Listens(socket.fd(), *candidate)) return Listener(std::move(socket));
     error = errno;
   }
   const bool has_no_ipv6 = error == EAFNOSUPPORT || error == EADDRNOTAVAIL;
@@ -106,17 +97,7 @@ Result<Listener> Listener::On(const std::string& address) {
   return Fail(ErrorCode::kUnavailable, attempt + ": " + std::generic_category().message(error));
 }
 
-Listener::Listener(Listener&& other) noexcept
-    : fd_(std::exchange(other.fd_, -1)), port_(other.port_) {}
-
-Listener& Listener::operator=(Listener&& other) noexcept {
-  std::swap(fd_, other.fd_);
-  std::swap(port_, other.port_);
-  return *this;
-}
-
-Listener::~Listener() {
-  if (fd_ >= 0) ::close(fd_);
-}
+Listener::Listener(base::OpenFile socket)
+    : socket_(std::move(socket)), port_(PortOf(socket_.fd())) {}
 
 }  // namespace http

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "pkg/base/open_file.h"
 #include "pkg/base/result.h"
 
 namespace http {
@@ -15,18 +16,14 @@ class Listener {
   // listened on, for example because somebody else does.
   [[nodiscard]] static base::Result<Listener> On(const std::string& address);
 
-  Listener(Listener&& other) noexcept;
-  Listener& operator=(Listener&& other) noexcept;
-  ~Listener();
-
-  [[nodiscard]] int fd() const { return fd_; }
+  [[nodiscard]] int fd() const { return socket_.fd(); }
   [[nodiscard]] int port() const { return port_; }
 
  private:
-  Listener(int fd, int port) : fd_(fd), port_(port) {}
+  explicit Listener(base::OpenFile socket);
 
-  int fd_ = -1;
-  int port_ = 0;
+  base::OpenFile socket_;
+  int port_;
 };
 
 }  // namespace http

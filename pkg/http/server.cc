@@ -8,19 +8,24 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
 #include <list>
 #include <optional>
+#include <set>
 #include <stop_token>
 #include <string_view>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "pkg/base/check.h"
+#include "pkg/base/mutex.h"
+#include "pkg/base/open_file.h"
+#include "pkg/base/serial_executor.h"
 #include "pkg/http/listener.h"
-#include "pkg/http/server_work.h"
 
 namespace http {
 namespace {
@@ -36,6 +41,59 @@ constexpr std::size_t kConnectionBytesMax = 16U << 10;
 constexpr std::size_t kAnswerBytesMax = 16U << 20;
 constexpr std::chrono::seconds kExchangeMax{5};
 constexpr std::chrono::milliseconds kPauseWithoutDescriptors{100};
+
+// An answer. Those that work made are counted for as long as they live.
+using HeldReply = std::shared_ptr<const ServerReply>;
+
+// Does the work, one piece after the other, on a thread of its own. All that it made ends before
+// it does.
+class WorkThread {
+ public:
+  struct Made {
+    std::uint64_t id = 0;
+    HeldReply reply = {};  // Null: there was no room for it.
+  };
+
+  // `on_made` is called on the thread when there is something to take.
+  explicit WorkThread(std::function<void()> on_made) : on_made_(std::move(on_made)) {}
+
+  void Add(std::uint64_t id, ServerWork work) {
+    waiting_.With([id](auto& waiting) { waiting.insert(id); });
+    executor_.Post([this, id, work = std::move(work)](const std::stop_token& /*stop*/) {
+      const bool is_wanted = waiting_.With([id](auto& waiting) { return waiting.erase(id) > 0; });
+      if (!is_wanted) return;
+      Made made = {.id = id, .reply = Hold(work())};
+      made_.With([&](auto& all) { all.push_back(std::move(made)); });
+      on_made_();
+    });
+  }
+  // Nobody waits for it any more: it is not begun. If it was, it will be among what was made.
+  void Drop(std::uint64_t id) {
+    waiting_.With([id](auto& waiting) { waiting.erase(id); });
+  }
+  [[nodiscard]] std::vector<Made> TakeMade() {
+    return made_.With([](auto& made) { return std::exchange(made, {}); });
+  }
+
+ private:
+  [[nodiscard]] HeldReply Hold(ServerReply reply) {
+    const std::size_t bytes = reply.body.capacity();
+    if (bytes_.fetch_add(bytes) + bytes > kAnswerBytesMax) {
+      bytes_ -= bytes;
+      return {};
+    }
+    return {new ServerReply(std::move(reply)), [this, bytes](const ServerReply* held) {
+              bytes_ -= bytes;
+              delete held;
+            }};
+  }
+
+  std::atomic<std::size_t> bytes_ = 0;  // Of the answers that live.
+  const std::function<void()> on_made_;
+  base::Guarded<std::set<std::uint64_t>> waiting_;
+  base::Guarded<std::vector<Made>> made_;
+  base::SerialExecutor executor_;  // Last: it uses the others.
+};
 
 // One that is cut stays in the list until libmicrohttpd has closed it.
 struct Connection {
@@ -85,7 +143,7 @@ MHD_Result Send(MHD_Connection* connection, HeldReply held, const char* name = n
 
 MHD_Result SendAtOnce(MHD_Connection* connection, ServerReply reply, const char* name = nullptr,
                       const char* value = nullptr) {
-  return Send(connection, HeldReply(new ServerReply(std::move(reply))), name, value);
+  return Send(connection, std::make_shared<const ServerReply>(std::move(reply)), name, value);
 }
 
 MHD_Result SendMade(MHD_Connection* connection, HeldReply reply) {
@@ -98,13 +156,11 @@ MHD_Result SendMade(MHD_Connection* connection, HeldReply reply) {
 
 struct Server::State {
   State(Handler handles, const base::Clock& tells) : handler(std::move(handles)), clock(tells) {}
-  ~State() { ::close(wake); }
 
   const Handler handler;
   const base::Clock& clock;
-  const int wake = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  const base::OpenFile wake{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
   std::optional<Listener> listener = {};
-  AnswerBytes bytes{kAnswerBytesMax};
   std::optional<WorkThread> works = {};
   // From here on of the thread alone.
   MHD_Daemon* daemon = nullptr;
@@ -135,18 +191,18 @@ struct Server::State {
 
 Server::Server(Handler handler, const base::Clock& clock)
     : state_(std::make_unique<State>(std::move(handler), clock)) {
-  CHECK(state_->wake >= 0);
+  CHECK(state_->wake.is_open());
 }
 
 Server::~Server() { Stop(); }
 
 Result<int> Server::Start(const std::string& address) {
   CHECK(!state_->thread.joinable() && !state_->is_over);
-  state_->listener = TRY(Listener::On(address));
+  state_->listener.emplace(TRY(Listener::On(address)));
   if (!state_->StartDaemon()) {
     return base::Fail(base::ErrorCode::kUnavailable, "listen on " + address + ": out of memory");
   }
-  state_->works.emplace(state_->bytes, [this] { state_->Wake(); });
+  state_->works.emplace([this] { state_->Wake(); });
   state_->thread = std::jthread([this](const std::stop_token& stop) { state_->Serve(stop); });
   return state_->listener->port();
 }
@@ -179,7 +235,7 @@ void Server::State::Serve(const std::stop_token& stop) {
 
 void Server::State::Turn() {
   const int of_daemon = MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
-  std::array<pollfd, 3> fds = {{{.fd = wake, .events = POLLIN, .revents = 0},
+  std::array<pollfd, 3> fds = {{{.fd = wake.fd(), .events = POLLIN, .revents = 0},
                                 {.fd = listener->fd(), .events = POLLIN, .revents = 0},
                                 {.fd = of_daemon, .events = POLLIN, .revents = 0}}};
   if (::poll(fds.data(), fds.size(), WaitMs()) < 0) return;  // A signal.
@@ -224,7 +280,7 @@ void Server::State::MakeRoom() {
 
 void Server::State::FinishWork() {
   std::uint64_t count = 0;
-  std::ignore = ::read(wake, &count, sizeof count);
+  std::ignore = ::read(wake.fd(), &count, sizeof count);
   for (WorkThread::Made& made : works->TakeMade()) {
     const auto it = std::ranges::find(connections, made.id, &Connection::id);
     if (it == connections.end() || it->waits_for_work == nullptr) continue;
@@ -306,7 +362,7 @@ int Server::State::WaitMs() {
 
 void Server::State::Wake() const {
   const std::uint64_t one = 1;
-  CHECK(::write(wake, &one, sizeof one) == sizeof one);
+  CHECK(::write(wake.fd(), &one, sizeof one) == sizeof one);
 }
 
 }  // namespace http

@@ -2,8 +2,10 @@
 // unchanged: requests as values out, replies as values in.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,19 +18,8 @@ namespace http {
 enum class Method { kGet, kPost, kPut, kPatch, kDelete };
 
 [[nodiscard]] constexpr std::string_view ToString(Method method) {
-  switch (method) {
-    case Method::kGet:
-      return "GET";
-    case Method::kPost:
-      return "POST";
-    case Method::kPut:
-      return "PUT";
-    case Method::kPatch:
-      return "PATCH";
-    case Method::kDelete:
-      return "DELETE";
-  }
-  return "GET";
+  constexpr std::array<std::string_view, 5> kNames = {"GET", "POST", "PUT", "PATCH", "DELETE"};
+  return kNames.at(static_cast<std::size_t>(method));
 }
 
 struct Request {
@@ -48,6 +39,16 @@ struct Response {
   std::string body = {};
   std::optional<std::chrono::seconds> retry_after = {};
 };
+
+// What an exchange tells whoever counts them, at its end. One that was abandoned tells nothing.
+struct ExchangeReport {
+  Method method = Method::kGet;
+  int status = 0;                     // 0: there was no reply.
+  std::chrono::microseconds took{0};  // Of a stream: until its first byte.
+};
+
+// Called on the thread that drives the exchange; must not block.
+using OnExchange = std::function<void(const ExchangeReport& report)>;
 
 // Sends requests and waits for the replies.
 //

@@ -14,7 +14,7 @@
 
 #include "pkg/base/check.h"
 #include "pkg/base/result.h"
-#include "pkg/json/limits.h"
+#include "pkg/json/reader.h"
 #include "pkg/json/utf8.h"
 
 #define RAPIDJSON_ASSERT(condition) CHECK(condition)
@@ -75,12 +75,16 @@ class Filter {
   int depth_ = 0;
 };
 
-// The error of a parse of `size` bytes that ended at `end`, if it is one. The parser takes a NUL
-// for the end; what stands behind one must not be ignored.
-template <typename Handler>
-[[nodiscard]] base::Result<void> CheckParse(const rapidjson::ParseResult& result,
-                                            const Filter<Handler>& filter, std::size_t end,
-                                            std::size_t size) {
+// Parses the `size` bytes of `stream`, and tells `handler` of them. The parser takes a NUL for the
+// end; what stands behind one must not be ignored.
+template <unsigned kFlags, typename Stream, typename Handler>
+[[nodiscard]] base::Result<void> ParseInto(Handler& handler, Stream& stream, std::size_t size) {
+  Filter<Handler> filter(handler);
+  rapidjson::Reader reader;
+  constexpr unsigned kAllFlags =
+      kFlags | rapidjson::kParseIterativeFlag | rapidjson::kParseNumbersAsStringsFlag;
+  const rapidjson::ParseResult result = reader.Parse<kAllFlags>(stream, filter);
+  const std::size_t end = stream.Tell();
   if (!result.IsError() && end == size) return {};
   const char* why = !result.IsError()             ? "a NUL byte"
                     : filter.refused() != nullptr ? filter.refused()

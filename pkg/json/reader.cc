@@ -1,11 +1,11 @@
 #include "pkg/json/reader.h"
 
-#include <charconv>
 #include <limits>
 #include <string>
 #include <vector>
 
 #include "pkg/base/check.h"
+#include "pkg/base/number.h"
 #include "pkg/json/rapidjson_guard.h"
 
 namespace json {
@@ -120,13 +120,7 @@ std::string_view View::AsString() const {
 
 std::optional<std::int64_t> View::AsInt() const {
   if (node_ == nullptr || node_->kind != Kind::kNumber) return std::nullopt;
-  const std::string_view text = internal::TextOf(*tree_, *node_);
-  const char* const begin = text.data();
-  const char* const end = begin + text.size();
-  std::int64_t value = 0;
-  const auto [stop, error] = std::from_chars(begin, end, value);
-  if (error != std::errc() || stop != end) return std::nullopt;
-  return value;
+  return base::ParseNumber<std::int64_t>(internal::TextOf(*tree_, *node_));
 }
 
 bool View::AsBool() const { return node_ != nullptr && node_->kind == Kind::kTrue; }
@@ -163,13 +157,8 @@ base::Result<View> Parser::Parse(std::string_view text) {
   tree.text.insert(tree.text.end(), internal::kPadding, '\0');
 
   rapidjson::InsituStringStream stream(tree.text.data());
-  rapidjson::Reader reader;
   internal::TreeBuilder builder(tree);
-  internal::Filter<internal::TreeBuilder> filter(builder);
-  constexpr unsigned kFlags = rapidjson::kParseInsituFlag | rapidjson::kParseIterativeFlag |
-                              rapidjson::kParseNumbersAsStringsFlag;
-  const rapidjson::ParseResult result = reader.Parse<kFlags>(stream, filter);
-  TRY(internal::CheckParse(result, filter, stream.Tell(), text.size()));
+  TRY(internal::ParseInto<rapidjson::kParseInsituFlag>(builder, stream, text.size()));
   CHECK(tree.open.size() == 1);
   tree.nodes.push_back(tree.open.front());
   return View(tree, tree.nodes.back());

@@ -1,11 +1,9 @@
 #include "pkg/json/repair.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cstdint>
 #include <optional>
 
-#include "pkg/json/limits.h"
+#include "pkg/base/number.h"
 #include "pkg/json/utf8.h"
 
 namespace json {
@@ -82,10 +80,7 @@ class Copy {
   // The UTF-16 unit that `text` begins with, as in "\ud83d".
   static std::optional<unsigned> Unit(std::string_view text) {
     if (text.size() < 6 || !text.starts_with("\\u")) return std::nullopt;
-    unsigned unit = 0;
-    const auto [stop, error] = std::from_chars(text.data() + 2, text.data() + 6, unit, 16);
-    if (error != std::errc() || stop != text.data() + 6) return std::nullopt;
-    return unit;
+    return base::ParseNumber<unsigned>(text.substr(2, 4), 16);
   }
 
   // A double ends at 1.8e308: out of range, for the parser, is an exponent of three digits or a

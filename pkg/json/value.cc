@@ -1,9 +1,9 @@
 #include "pkg/json/value.h"
 
 #include <algorithm>
-#include <charconv>
 #include <unordered_set>
 
+#include "pkg/base/number.h"
 #include "pkg/json/rapidjson_guard.h"
 #include "pkg/json/utf8.h"
 
@@ -72,12 +72,7 @@ const std::string& Value::AsString() const {
 
 std::optional<std::int64_t> Value::AsInt() const {
   const auto* number = std::get_if<Number>(&data_);
-  if (number == nullptr) return std::nullopt;
-  std::int64_t value = 0;
-  const char* end = number->text.data() + number->text.size();
-  const auto [stop, error] = std::from_chars(number->text.data(), end, value);
-  if (error != std::errc() || stop != end) return std::nullopt;
-  return value;
+  return number == nullptr ? std::nullopt : base::ParseNumber<std::int64_t>(number->text);
 }
 
 bool Value::AsBool() const {
@@ -244,13 +239,8 @@ class ValueBuilder {
 
 base::Result<Value> Parse(std::string_view text) {
   rapidjson::MemoryStream stream(text.data(), text.size());
-  rapidjson::Reader reader;
   ValueBuilder builder;
-  internal::Filter<ValueBuilder> filter(builder);
-  constexpr unsigned kFlags =
-      rapidjson::kParseIterativeFlag | rapidjson::kParseNumbersAsStringsFlag;
-  const rapidjson::ParseResult result = reader.Parse<kFlags>(stream, filter);
-  TRY(internal::CheckParse(result, filter, stream.Tell(), text.size()));
+  TRY(internal::ParseInto<rapidjson::kParseDefaultFlags>(builder, stream, text.size()));
   return builder.Take();
 }
 

@@ -16,47 +16,16 @@ namespace {
 using base::LogField;
 using base::LogLevel;
 
-char Letter(LogLevel level) {
-  switch (level) {
-    case LogLevel::kError:
-      return 'E';
-    case LogLevel::kWarning:
-      return 'W';
-    case LogLevel::kInfo:
-      return 'I';
-    case LogLevel::kDebug:
-      return 'D';
-  }
-  return 'I';
-}
-
-const char* Name(LogLevel level) {
-  switch (level) {
-    case LogLevel::kError:
-      return "error";
-    case LogLevel::kWarning:
-      return "warning";
-    case LogLevel::kInfo:
-      return "info";
-    case LogLevel::kDebug:
-      return "debug";
-  }
-  return "info";
-}
-
-// Of syslog(3).
-const char* Priority(LogLevel level) {
-  switch (level) {
-    case LogLevel::kError:
-      return "3";
-    case LogLevel::kWarning:
-      return "4";
-    case LogLevel::kInfo:
-      return "6";
-    case LogLevel::kDebug:
-      return "7";
-  }
-  return "6";
+// What a level is called: by klog, in JSON, and by syslog(3).
+struct LevelNames {
+  char letter;
+  const char* name;
+  const char* priority;
+};
+const LevelNames& NamesOf(LogLevel level) {
+  static constexpr std::array<LevelNames, 4> kNames = {
+      {{'E', "error", "3"}, {'W', "warning", "4"}, {'I', "info", "6"}, {'D', "debug", "7"}}};
+  return kNames.at(static_cast<std::size_t>(level));
 }
 
 std::string LocalTime(base::Clock::WallTime time) {
@@ -99,13 +68,13 @@ std::string JournalName(std::string_view key) {
 }  // namespace
 
 std::string TextLine(const Record& record) {
-  return Letter(record.level) + LocalTime(record.time) + " " + MessageWithFields(record);
+  return NamesOf(record.level).letter + LocalTime(record.time) + " " + MessageWithFields(record);
 }
 
 std::string JsonLine(const Record& record) {
   static const std::set<std::string, std::less<>> kOurs = {"ts", "level", "msg"};
   json::Value object = json::Value::Object({{"ts", base::FormatMicros(record.time)},
-                                            {"level", Name(record.level)},
+                                            {"level", NamesOf(record.level).name},
                                             {"msg", Clean(record.message)}});
   for (const LogField& field : record.fields) {
     const std::string key(field.key);
@@ -116,7 +85,7 @@ std::string JsonLine(const Record& record) {
 
 std::vector<std::string> JournalFields(const Record& record, std::string_view identifier) {
   std::vector<std::string> fields = {"MESSAGE=" + MessageWithFields(record),
-                                     std::string("PRIORITY=") + Priority(record.level),
+                                     std::string("PRIORITY=") + NamesOf(record.level).priority,
                                      "SYSLOG_IDENTIFIER=" + std::string(identifier)};
   for (const LogField& field : record.fields) {
     fields.push_back(JournalName(field.key) + "=" + Escape(Clean(field.value)));

@@ -1,16 +1,78 @@
 #include "pkg/logging/logger.h"
 
+#include <spdlog/logger.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#define SD_JOURNAL_SUPPRESS_LOCATION  // Of this file, which would be in every record.
+#include <systemd/sd-journal.h>
 
 #include <cstdlib>
+#include <vector>
 
-#include "pkg/logging/journal_logger.h"
-#include "pkg/logging/spdlog_logger.h"
+#include "pkg/logging/lines.h"
 
 namespace logging {
 namespace {
+
+// What all have in common: which lines are let through, and what time it is.
+class TimedLogger : public base::Logger {
+ public:
+  TimedLogger(int verbosity, const base::Clock& clock) : verbosity_(verbosity), clock_(clock) {}
+
+  void Log(base::LogLevel level, std::string_view message,
+           std::initializer_list<base::LogField> fields) final {
+    if (level == base::LogLevel::kDebug && verbosity_ < kDebugVerbosity) return;
+    Write({.level = level, .time = clock_.Wall(), .message = message, .fields = fields});
+  }
+  virtual void Write(const Record& record) = 0;
+
+ private:
+  const int verbosity_;
+  const base::Clock& clock_;
+};
+
+// Writes lines to standard error by spdlog, which orders the threads. The lines come ready made,
+// because spdlog's own patterns escape nothing.
+class StderrLogger final : public TimedLogger {
+ public:
+  StderrLogger(bool is_json, int verbosity, const base::Clock& clock)
+      : TimedLogger(verbosity, clock), make_line_(is_json ? &JsonLine : &TextLine) {
+    logger_.set_pattern("%v");
+    logger_.set_level(spdlog::level::trace);  // What is let through is decided in Log().
+  }
+  void Write(const Record& record) override {
+    logger_.log(spdlog::level::info, spdlog::string_view_t(make_line_(record)));
+  }
+
+ private:
+  std::string (*const make_line_)(const Record& record);
+  spdlog::logger logger_{"", std::make_shared<spdlog::sinks::stderr_sink_mt>()};
+};
+
+// Sends structured fields to the systemd journal; what the journal does not take goes to standard
+// error.
+class JournalLogger final : public TimedLogger {
+ public:
+  JournalLogger(const Options& options, const base::Clock& clock)
+      : TimedLogger(options.verbosity, clock),
+        identifier_(options.identifier),
+        fallback_(false, options.verbosity, clock) {}
+  void Write(const Record& record) override {
+    std::vector<std::string> texts = JournalFields(record, identifier_);
+    std::vector<iovec> parts;
+    parts.reserve(texts.size());
+    for (std::string& text : texts) {
+      parts.push_back({.iov_base = text.data(), .iov_len = text.size()});
+    }
+    const int count = static_cast<int>(parts.size());
+    if (::sd_journal_sendv(parts.data(), count) < 0) fallback_.Write(record);
+  }
+
+ private:
+  const std::string identifier_;
+  StderrLogger fallback_;
+};
 
 Format Resolve(Format format) {
   if (format != Format::kAuto) return format;
@@ -36,12 +98,8 @@ bool IsJournal(const std::string& journal_stream, int fd) {
 
 std::unique_ptr<base::Logger> MakeLogger(const Options& options, const base::Clock& clock) {
   const Format format = Resolve(options.format);
-  auto standard_error = std::make_unique<SpdlogLogger>(
-      format == Format::kJson ? &JsonLine : &TextLine, options.verbosity, clock,
-      std::make_shared<spdlog::sinks::stderr_sink_mt>());
-  if (format != Format::kJournal) return standard_error;
-  return std::make_unique<JournalLogger>(options.verbosity, options.identifier, clock,
-                                         std::move(standard_error));
+  if (format == Format::kJournal) return std::make_unique<JournalLogger>(options, clock);
+  return std::make_unique<StderrLogger>(format == Format::kJson, options.verbosity, clock);
 }
 
 }  // namespace logging

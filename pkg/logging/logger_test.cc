@@ -1,7 +1,6 @@
 #include "pkg/logging/logger.h"
 
 #include <gtest/gtest.h>
-#include <spdlog/sinks/ostream_sink.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,65 +11,62 @@
 
 #include "pkg/base/manual_clock.h"
 #include "pkg/json/value.h"
-#include "pkg/logging/spdlog_logger.h"
 
 namespace logging {
 namespace {
 
+// What is written to standard error until All() is called.
 class Lines {
  public:
-  std::vector<std::string> All() const {
-    std::istringstream text(text_.str());
+  Lines() { ::testing::internal::CaptureStderr(); }
+  static std::vector<std::string> All() {
+    std::istringstream text(::testing::internal::GetCapturedStderr());
     std::vector<std::string> lines;
     for (std::string line; std::getline(text, line);) lines.push_back(line);
     return lines;
   }
-  std::shared_ptr<spdlog::sinks::sink> sink() { return sink_; }
-
- private:
-  std::ostringstream text_;
-  std::shared_ptr<spdlog::sinks::sink> sink_ =
-      std::make_shared<spdlog::sinks::ostream_sink_mt>(text_);
 };
 
 TEST(Logger, DebugLinesAreWrittenFromVerbosityFourAndTheOthersAlways) {
   const base::ManualClock clock;
   for (const int verbosity : {0, 3, 4, 9}) {
-    Lines lines;
-    SpdlogLogger logger(&TextLine, verbosity, clock, lines.sink());
-    logger.Error("e");
-    logger.Warning("w");
-    logger.Info("i");
-    logger.Debug("d");
-    EXPECT_EQ(lines.All().size(), verbosity < 4 ? 3U : 4U) << "-v=" << verbosity;
+    const Lines lines;
+    const auto logger = MakeLogger({.format = Format::kText, .verbosity = verbosity}, clock);
+    logger->Error("e");
+    logger->Warning("w");
+    logger->Info("i");
+    logger->Debug("d");
+    EXPECT_EQ(Lines::All().size(), verbosity < 4 ? 3U : 4U) << "-v=" << verbosity;
   }
 }
 
 TEST(Logger, LinesOfManyThreadsStayWhole) {
   const base::ManualClock clock;
-  Lines lines;
-  SpdlogLogger logger(&JsonLine, 0, clock, lines.sink());
+  const Lines lines;
+  const auto logger = MakeLogger({.format = Format::kJson}, clock);
   {
     std::vector<std::jthread> threads;
     for (int i = 0; i < 4; ++i) {
       threads.emplace_back([&, i] {
         for (int n = 0; n < 100; ++n) {
-          logger.Info("A line", {{.key = "thread", .value = std::to_string(i)}});
+          logger->Info("A line", {{.key = "thread", .value = std::to_string(i)}});
         }
       });
     }
   }
-  ASSERT_EQ(lines.All().size(), 400U);
-  for (const std::string& line : lines.All()) ASSERT_TRUE(json::Parse(line)) << line;
+  const std::vector<std::string> all = Lines::All();
+  ASSERT_EQ(all.size(), 400U);
+  for (const std::string& line : all) ASSERT_TRUE(json::Parse(line)) << line;
 }
 
 TEST(Logger, BracesInATextAreNotAFormat) {
   const base::ManualClock clock;
-  Lines lines;
-  SpdlogLogger logger(&TextLine, 0, clock, lines.sink());
-  logger.Info("{} %v", {{.key = "json", .value = R"({"a":{}} %v)"}});
-  ASSERT_EQ(lines.All().size(), 1U);
-  EXPECT_TRUE(lines.All()[0].ends_with(R"( {} %v json="{\"a\":{}} %v")")) << lines.All()[0];
+  const Lines lines;
+  const auto logger = MakeLogger({.format = Format::kText}, clock);
+  logger->Info("{} %v", {{.key = "json", .value = R"({"a":{}} %v)"}});
+  const std::vector<std::string> all = Lines::All();
+  ASSERT_EQ(all.size(), 1U);
+  EXPECT_TRUE(all[0].ends_with(R"( {} %v json="{\"a\":{}} %v")")) << all[0];
 }
 
 TEST(Logger, FormatsHaveNames) {

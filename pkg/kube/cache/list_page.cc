@@ -20,8 +20,7 @@ class Walk {
 
   // Steps over `c` if it comes next, white space aside.
   bool Skip(char c) {
-    at_ = std::min(text_.find_first_not_of(" \t\r\n", at_), text_.size());
-    if (at_ == text_.size() || text_[at_] != c) return false;
+    if (!NextIs(c)) return false;
     ++at_;
     return true;
   }
@@ -55,10 +54,8 @@ class Walk {
     return text_.find_first_not_of(" \t\r\n", at_) == std::string_view::npos;
   }
   [[nodiscard]] bool NextIs(char c) {
-    const std::size_t start = at_;
-    const bool is = Skip(c);
-    at_ = start;
-    return is;
+    at_ = std::min(text_.find_first_not_of(" \t\r\n", at_), text_.size());
+    return at_ < text_.size() && text_[at_] == c;
   }
 
  private:

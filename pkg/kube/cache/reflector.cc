@@ -136,7 +136,6 @@ void Reflector::OnStall(TimePoint now) {
 
 void Reflector::OnReply(TimePoint now, Result<http::Response> reply) {
   if (!stalls_at_) return;
-  if (reply) last_progress_ = now;
   const Result<http::Response> checked = CheckStatus(std::move(reply), http::Method::kGet);
   if (std::holds_alternative<Watching>(state_) && checked) {  // A body that was over at once.
     if (OnStreamData(now, checked->body)) OnStreamEnd(now, {});
@@ -244,7 +243,7 @@ void Reflector::OnListReply(TimePoint now, const http::Response& reply) {
   if (!healthy_since_) healthy_since_ = now;
   if (!list.continue_token.empty()) return;
 
-  if (GoesBack(list.version)) {
+  if (IsOlder(list.version, resource_version_)) {
     ++versions_gone_back_;
     logger_.Warning("The server went back in time, as after a restore of etcd",
                     {{"resource", resource_.QualifiedName()},
@@ -278,22 +277,17 @@ Result<void> Reflector::TakePage(Listing& list, std::string_view body) {
   } else if (page.continue_token == list.continue_token) {
     return Fail(ErrorCode::kInvalid, "a page leads to itself");
   }
-  for (const std::string_view item : page.items) TRY(AddItem(item));
+  for (const std::string_view item : page.items) {
+    sink_.ReplaceAdd(TRY(json::ParseRepaired(parser_, item)));
+  }
   list.continue_token = page.continue_token;
   if (!in_one_page_) page_.OnPage(body.size());
-  return {};
-}
-
-Result<void> Reflector::AddItem(std::string_view item) {
-  const json::View object = TRY(json::ParseRepaired(parser_, item));
-  sink_.ReplaceAdd(object);
   return {};
 }
 
 bool Reflector::OnStreamData(TimePoint now, std::string_view bytes) {
   auto* const watch = std::get_if<Watching>(&state_);
   if (!stalls_at_ || watch == nullptr) return false;
-  last_progress_ = now;
   if (healed_by_ == HealedBy::kOpenStream) Recovered();
   while (!bytes.empty()) {
     const Scanner::Result scanned = watch->scanner.Scan(bytes);
@@ -359,7 +353,7 @@ Result<void> Reflector::TakeEvent(json::View event) {
       return Fail(ErrorCode::kInvalid, "its object is a " + std::string(kind));
     }
     if (version.empty()) return Fail(ErrorCode::kInvalid, "its object has no resourceVersion");
-    if (GoesBack(version)) {
+    if (IsOlder(version, resource_version_)) {
       ++versions_gone_back_;
       return Fail(ErrorCode::kInvalid,
                   "it goes back from version " + resource_version_ + " to " + version);
@@ -373,7 +367,7 @@ Result<void> Reflector::TakeEvent(json::View event) {
     logger_.Warning("Skipping watch events of an unknown type",
                     {{"resource", resource_.QualifiedName()}, {"type", std::string(type)}});
   }
-  if (GoesBack(version)) {
+  if (IsOlder(version, resource_version_)) {
     ++versions_gone_back_;
   } else if (type == "BOOKMARK" && !version.empty()) {
     sink_.Advance(version);
@@ -505,10 +499,6 @@ void Reflector::Recovered() {
   problem_ = {};
   reported_.reset();
   healed_by_ = HealedBy::kList;
-}
-
-bool Reflector::GoesBack(std::string_view version) const {
-  return IsOlder(version, resource_version_);
 }
 
 }  // namespace kube

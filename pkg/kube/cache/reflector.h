@@ -118,8 +118,6 @@ class Reflector {
   [[nodiscard]] const ReflectorOptions& options() const { return options_; }
   // In the version that is read now.
   [[nodiscard]] const Resource& resource() const { return resource_; }
-  // When something last came from the server; for the watchdog.
-  [[nodiscard]] base::Clock::TimePoint last_progress() const { return last_progress_; }
   // How often it began to read everything, and to watch: once each, and again after every loss.
   [[nodiscard]] std::uint64_t lists() const { return lists_; }
   [[nodiscard]] std::uint64_t watches() const { return watches_; }
@@ -153,7 +151,6 @@ class Reflector {
   void OnWatchError(TimePoint now, const base::Error& error, Then then);
   void OnListReply(TimePoint now, const http::Response& reply);
   [[nodiscard]] base::Result<void> TakePage(Listing& list, std::string_view body);
-  [[nodiscard]] base::Result<void> AddItem(std::string_view item);
   void OnGone(TimePoint now, const base::Error& error);
   void OnCut(std::chrono::nanoseconds lived, const base::Error& error);
   void Prosper(TimePoint now, const Watching& watch);
@@ -166,7 +163,6 @@ class Reflector {
   [[nodiscard]] std::string Advice(const base::Error& error) const;
   void Report(const base::Error& error);
   void Recovered();
-  [[nodiscard]] bool GoesBack(std::string_view version) const;
 
   const ReflectorOptions options_;
   ReflectorSink& sink_;
@@ -203,7 +199,6 @@ class Reflector {
   std::uint64_t lists_ = 0;
   std::uint64_t watches_ = 0;
   std::uint64_t versions_gone_back_ = 0;
-  TimePoint last_progress_ = {};
 };
 
 }  // namespace kube

@@ -1228,19 +1228,6 @@ TEST(Reflector, ListThatWorksDoesNotHideAWatchThatDoesNot) {
   EXPECT_EQ(world.ProblemKind(), Problem::kNone);
 }
 
-TEST(Reflector, LastProgressIsWhenTheServerLastSaidSomething) {
-  World world;
-  world.Sync();
-  const TimePoint synced = world.clock.Now();
-  EXPECT_EQ(world.reflector->last_progress(), synced);
-  world.clock.Advance(seconds(10));
-  (void)world.Feed("{");
-  EXPECT_EQ(world.reflector->last_progress(), synced + seconds(10));
-  world.clock.Advance(seconds(10));
-  world.Breaks();
-  EXPECT_EQ(world.reflector->last_progress(), synced + seconds(10));
-}
-
 // ---- Properties.
 
 // A random history of a collection: a stream of events, and what is there after it.

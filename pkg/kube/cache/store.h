@@ -85,19 +85,12 @@ class Store final : public ReflectorSink {
   }
 
   // In order of namespace and name.
-  [[nodiscard]] std::vector<Ptr> List() const {
-    return OpenAll(data_.With([](const Data& data) {
-      return std::vector<Held>(data.objects.begin(), data.objects.end());
-    }));
-  }
+  [[nodiscard]] std::vector<Ptr> List() const { return OpenAll(All()); }
 
   // The same one by one: what lies packed is open only while it is visited.
   template <typename Visitor>
   void Visit(const Visitor& visit) const {
-    const std::vector<Held> all = data_.With([](const Data& data) {
-      return std::vector<Held>(data.objects.begin(), data.objects.end());
-    });
-    for (const Held& held : all) visit(*held.Open());
+    for (const Held& held : All()) visit(*held.Open());
   }
 
   [[nodiscard]] std::size_t size() const {
@@ -227,6 +220,12 @@ class Store final : public ReflectorSink {
   static const Held* Find(const Objects& objects, const Key& key) {
     const auto it = objects.find(key);
     return it == objects.end() ? nullptr : &*it;
+  }
+
+  [[nodiscard]] std::vector<Held> All() const {
+    return data_.With([](const Data& data) {
+      return std::vector<Held>(data.objects.begin(), data.objects.end());
+    });
   }
 
   // Not under the lock, which keeps the writer from its watch: to unpack takes its time.

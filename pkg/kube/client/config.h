@@ -34,7 +34,7 @@ struct ConfigSource {
 
 struct ClientConfig {
   http::Endpoint endpoint = {};
-  std::unique_ptr<http::Credentials> credentials = {};  // Never nullptr.
+  std::shared_ptr<http::Credentials> credentials = {};  // Never nullptr.
   std::string ns = "default";                           // The context's, or the pod's.
   std::string source = {};  // "kubeconfig /path, context x" or "in-cluster", for the log.
 };

@@ -10,14 +10,47 @@ using base::ErrorCode;
 using base::Fail;
 using base::MutexLock;
 using base::Result;
+using std::chrono::minutes;
+using std::chrono::nanoseconds;
+using std::chrono::seconds;
 
 // A wait ends after these, should the clock jump ahead, as it does when a machine wakes up.
-constexpr std::chrono::nanoseconds kWaitMax = std::chrono::seconds(5);
-constexpr std::chrono::nanoseconds kWaitLeast = std::chrono::microseconds(100);
+constexpr nanoseconds kWaitMax = seconds(5);
+constexpr nanoseconds kWaitLeast = std::chrono::microseconds(100);
 // Longer is not told apart, and fits into nanoseconds.
 constexpr std::chrono::microseconds kLifeMax = std::chrono::hours(24 * 365);
 
+// Before it expires by a tenth of its life: a run takes seconds, and may fail a few times.
+constexpr nanoseconds kMarginLeast = seconds(10);
+constexpr nanoseconds kMarginMost = minutes(5);
+// Between a success and the next run. Many plugins print what they printed before until that has
+// expired, so asking them in its last seconds would only repeat itself.
+constexpr base::BackoffPolicy kRest = {.first = seconds(5), .most = minutes(5)};
+constexpr base::BackoffPolicy kRetry = {.first = seconds(1), .most = minutes(1)};
+
 }  // namespace
+
+void ExecSchedule::Succeeded(TimePoint now, std::optional<nanoseconds> life) {
+  is_taken_ = true;
+  failures_.Reset();
+  succeeded_at_ = now;
+  due_ = TimePoint::max();
+  if (!life || *life > due_ - now) return;
+  due_ = now + std::max(*life - std::clamp(*life / 10, kMarginLeast, kMarginMost), kRest.first);
+}
+
+void ExecSchedule::Failed(TimePoint now) {
+  is_taken_ = false;
+  due_ = now + failures_.Next(kRetry);
+}
+
+bool ExecSchedule::Rejected(TimePoint now) {
+  if (!is_taken_) return false;  // A run is due already, or under way.
+  is_taken_ = false;
+  if (now - succeeded_at_ >= kRest.most) rejections_.Reset();
+  due_ = std::min(due_, std::max(now, succeeded_at_ + rejections_.Next(kRest)));
+  return true;
+}
 
 ExecCredentials::ExecCredentials(const std::string& plugin, Run run, const base::Clock& clock,
                                  base::Logger& logger)
@@ -61,7 +94,7 @@ void ExecCredentials::Take(Result<ExecCredential> result) {
       error_.reset();
       credential_ = *std::move(result);
       expires_at_.reset();
-      std::optional<std::chrono::nanoseconds> life;
+      std::optional<nanoseconds> life;
       if (credential_->expires_at) {
         life = std::min(*credential_->expires_at - clock_.Wall(), kLifeMax);
         expires_at_ = now + *life;
@@ -92,32 +125,23 @@ void ExecCredentials::WaitUntilDue(const std::stop_token& stop) {
     changed_cv_.notify_all();
   });
   const MutexLock lock(mutex_);
-  const std::chrono::nanoseconds left = pace_.due() - clock_.Now();
+  const nanoseconds left = pace_.due() - clock_.Now();
   if (left.count() <= 0 || stop.stop_requested()) return;
   changed_cv_.wait_for(mutex_, std::clamp(left, kWaitLeast, kWaitMax));
-}
-
-Result<ExecCredential> ExecCredentials::CurrentLocked() const {
-  const bool is_good = credential_ && (!expires_at_ || clock_.Now() < *expires_at_);
-  if (is_good) return *credential_;
-  if (error_) return tl::unexpected(*error_);
-  if (credential_) return *credential_;  // It has just expired, and a run is under way.
-  return Fail(ErrorCode::kUnavailable, "has not answered yet, for which it is given a minute");
-}
-
-Result<ExecCredential> ExecCredentials::Current() const {
-  const MutexLock lock(mutex_);
-  return CurrentLocked();
 }
 
 Result<ExecCredential> ExecCredentials::FirstUntil(TimePoint until) const {
   const MutexLock lock(mutex_);
   while (!credential_ && !error_) {
-    const std::chrono::nanoseconds left = until - clock_.Now();
+    const nanoseconds left = until - clock_.Now();
     if (left.count() <= 0) break;
     changed_cv_.wait_for(mutex_, std::clamp(left, kWaitLeast, kWaitMax));
   }
-  return CurrentLocked();
+  const bool is_good = credential_ && (!expires_at_ || clock_.Now() < *expires_at_);
+  if (is_good) return *credential_;
+  if (error_) return tl::unexpected(*error_);
+  if (credential_) return *credential_;  // It has just expired, and a run is under way.
+  return Fail(ErrorCode::kUnavailable, "has not answered yet, for which it is given a minute");
 }
 
 }  // namespace kube

@@ -7,21 +7,51 @@
 // cause once, and that what it printed is rejected, once for each run.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <optional>
 #include <stop_token>
 #include <string>
 
+#include "pkg/base/backoff.h"
 #include "pkg/base/clock.h"
 #include "pkg/base/log.h"
 #include "pkg/base/mutex.h"
 #include "pkg/base/result.h"
 #include "pkg/http/endpoint.h"
 #include "pkg/kube/client/exec_plugin.h"
-#include "pkg/kube/client/exec_schedule.h"
 
 namespace kube {
+
+// When an exec plugin is run again: before what it printed expires, when the API server rejects
+// that, and after a failure; never so often that it is a load, whatever plugin and server do.
+//
+// A value, for one thread.
+class ExecSchedule {
+ public:
+  using TimePoint = base::Clock::TimePoint;
+
+  // The first run is due at once.
+  explicit ExecSchedule(TimePoint now) : due_(now) {}
+
+  // The result of a run that has just ended. `life`: for how long its credential is good; empty:
+  // for as long as the API server takes it.
+  void Succeeded(TimePoint now, std::optional<std::chrono::nanoseconds> life);
+  void Failed(TimePoint now);
+  // The API server answered 401. Returns whether that is news.
+  bool Rejected(TimePoint now);
+
+  // TimePoint::max(): not before a rejection.
+  [[nodiscard]] TimePoint due() const { return due_; }
+
+ private:
+  TimePoint due_;
+  TimePoint succeeded_at_ = {};
+  bool is_taken_ = false;  // The last run succeeded, and nothing was rejected since.
+  base::Backoff failures_;
+  base::Backoff rejections_;  // Of credentials that were rejected soon.
+};
 
 class ExecCredentials final : public http::Credentials {
  public:
@@ -40,16 +70,14 @@ class ExecCredentials final : public http::Credentials {
   // Blocks until it is due by the clock, or `stop` is requested; may return sooner.
   void WaitUntilDue(const std::stop_token& stop);
 
-  // What there is. An error is why there is none, or why what there was has expired.
-  [[nodiscard]] base::Result<ExecCredential> Current() const;
-  // The same, but blocks until a first run has ended or `until` has come.
+  // What there is. An error is why there is none, or why what there was has expired. Blocks until a
+  // first run has ended or `until` has come.
   [[nodiscard]] base::Result<ExecCredential> FirstUntil(base::Clock::TimePoint until) const;
 
  private:
   using TimePoint = base::Clock::TimePoint;
 
   void Take(base::Result<ExecCredential> result);
-  [[nodiscard]] base::Result<ExecCredential> CurrentLocked() const REQUIRES(mutex_);
 
   const std::string source_;
   const Run run_;

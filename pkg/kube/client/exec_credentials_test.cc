@@ -38,7 +38,7 @@ class ExecCredentialsTest : public ::testing::Test {
     }
   }
   std::string WhyNone() const {
-    const auto current = credentials_.Current();
+    const auto current = credentials_.FirstUntil(clock_.Now());
     return current ? "" : current.error().message;
   }
 

@@ -3,11 +3,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <sstream>
 #include <system_error>
 
+#include "pkg/base/number.h"
 #include "pkg/base/rfc3339.h"
 #include "pkg/base/subprocess.h"
 #include "pkg/json/utf8.h"
@@ -145,9 +145,7 @@ std::optional<base::Clock::WallTime> TimeOf(const std::string& text) {
   const std::string zone = text.substr(text.size() - kZone);
   const auto local = base::ParseTime(text.substr(0, text.size() - kZone) + "Z");
   const auto number = [&](std::size_t at) {
-    int value = -1;
-    const char* const end = zone.data() + at + 2;
-    return std::from_chars(zone.data() + at, end, value).ptr == end ? value : -1;
+    return base::ParseNumber<int>(std::string_view(zone).substr(at, 2)).value_or(-1);
   };
   const int hour = number(1);
   const int minute = number(4);

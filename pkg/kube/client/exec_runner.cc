@@ -30,23 +30,6 @@ struct ExecRunner::Running {
   std::jthread thread;  // Last: it uses the others.
 };
 
-namespace {
-
-// A share of those that run.
-class Shared final : public http::Credentials {
- public:
-  explicit Shared(std::shared_ptr<http::Credentials> credentials)
-      : credentials_(std::move(credentials)) {}
-  std::string BearerToken() override { return credentials_->BearerToken(); }
-  void Invalidate() override { credentials_->Invalidate(); }
-  [[nodiscard]] std::string Source() const override { return credentials_->Source(); }
-
- private:
-  const std::shared_ptr<http::Credentials> credentials_;
-};
-
-}  // namespace
-
 ExecRunner::ExecRunner(std::vector<std::string> environment, std::chrono::milliseconds patience,
                        const base::Clock& clock, base::Logger& logger)
     : environment_(std::move(environment)), patience_(patience), clock_(clock), logger_(logger) {}
@@ -74,8 +57,7 @@ base::Result<ExecRunner::User> ExecRunner::Get(const ExecPlugin& plugin) {
                 }
                 return error;
               }));
-  const std::shared_ptr<http::Credentials> shared(running, &running->credentials);
-  return User{.credentials = std::make_unique<Shared>(shared),
+  return User{.credentials = {running, &running->credentials},
               .client_certificate_pem = credential.client_certificate_pem,
               .client_key_pem = credential.client_key_pem};
 }

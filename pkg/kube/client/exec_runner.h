@@ -28,8 +28,8 @@ class ExecRunner {
   ~ExecRunner();
 
   struct User {
-    std::unique_ptr<http::Credentials> credentials = {};
-    std::string client_certificate_pem = {};  // As of now; empty: none.
+    std::shared_ptr<http::Credentials> credentials = {};  // Their plugin runs as long.
+    std::string client_certificate_pem = {};              // As of now; empty: none.
     std::string client_key_pem = {};
   };
   // kInvalid: what is wrong with the plugin, or what it did. kUnavailable: ask again.

@@ -59,7 +59,7 @@ class ExecRunnerTest : public ::testing::Test {
     for (std::string line; std::getline(file, line);) ++count;
     return count;
   }
-  std::unique_ptr<http::Credentials> Get(const ExecPlugin& plugin) {
+  std::shared_ptr<http::Credentials> Get(const ExecPlugin& plugin) {
     auto user = runner_->Get(plugin);
     EXPECT_TRUE(user) << user.error().message;
     return user ? std::move(user->credentials) : nullptr;

@@ -1,8 +1,8 @@
-#include "pkg/kube/client/exec_schedule.h"
-
 #include <gtest/gtest.h>
 
 #include <vector>
+
+#include "pkg/kube/client/exec_credentials.h"
 
 namespace kube {
 namespace {

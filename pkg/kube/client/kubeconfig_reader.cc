@@ -170,7 +170,7 @@ Result<void> RefuseWhatIsNotSupported(const Entry& user, bool has_static_credent
 }
 
 // What its plugin prints is the rest of the endpoint.
-Result<std::unique_ptr<http::Credentials>> ReadExecUser(const Entry& user, const Entry& cluster,
+Result<std::shared_ptr<http::Credentials>> ReadExecUser(const Entry& user, const Entry& cluster,
                                                         ExecRunner* runner,
                                                         http::Endpoint& endpoint) {
   const ExecPlugin plugin = TRY(ReadExecPlugin(user, cluster, endpoint));
@@ -184,7 +184,7 @@ Result<std::unique_ptr<http::Credentials>> ReadExecUser(const Entry& user, const
   return std::move(ran.credentials);
 }
 
-Result<std::unique_ptr<http::Credentials>> ReadUser(const Entry& user, const Entry& cluster,
+Result<std::shared_ptr<http::Credentials>> ReadUser(const Entry& user, const Entry& cluster,
                                                     ExecRunner* runner, http::Endpoint& endpoint,
                                                     const base::Clock& clock) {
   TRY(ReadClientCertificate(user, endpoint));

@@ -1,6 +1,7 @@
 #include "pkg/kube/client/patch_by_put.h"
 
 #include <algorithm>
+#include <array>
 #include <span>
 #include <string>
 #include <utility>
@@ -128,19 +129,8 @@ Result<void> MergeLocked(const Value& patch, Value& object) {
 
 // As RBAC calls it; of one object.
 const char* VerbOf(Method method) {
-  switch (method) {
-    case Method::kGet:
-      return "get";
-    case Method::kPost:
-      return "create";
-    case Method::kPut:
-      return "update";
-    case Method::kPatch:
-      return "patch";
-    case Method::kDelete:
-      return "delete";
-  }
-  return "";
+  constexpr std::array<const char*, 5> kVerbs = {"get", "create", "update", "patch", "delete"};
+  return kVerbs.at(static_cast<std::size_t>(method));
 }
 
 }  // namespace

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <charconv>
 #include <set>
 #include <sstream>
 #include <string_view>
 
+#include "pkg/base/number.h"
 #include "pkg/kube/client/url.h"
 
 namespace kube {
@@ -53,11 +53,9 @@ std::optional<bool> InNetwork(const std::string& entry, const std::optional<Addr
   if (slash == std::string::npos) return std::nullopt;
   const std::string network_text = entry.substr(0, slash);
   const std::optional<Address> network = ParseAddress(network_text);
-  int bits = 0;
-  const char* const end = entry.data() + entry.size();
-  const auto parsed = std::from_chars(entry.data() + slash + 1, end, bits);
-  if (!network || parsed.ec != std::errc() || parsed.ptr != end) return std::nullopt;
-  if (bits < 0 || bits > kBits) return std::nullopt;
+  const std::string_view length = std::string_view(entry).substr(slash + 1);
+  int bits = base::ParseNumber<int>(length).value_or(-1);
+  if (!network || bits < 0 || bits > kBits) return std::nullopt;
   if (network_text.find(':') == std::string::npos) bits += kMappedBits;
   if (bits > kBits) return std::nullopt;
   return address && HavePrefixInCommon(*address, *network, bits);

@@ -1,6 +1,7 @@
 #include "pkg/kube/client/request.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <utility>
 
@@ -220,17 +221,8 @@ http::Request JsonPatchRequest(const Resource& resource, const ObjectKey& key,
 
 http::Request DeleteRequest(const Resource& resource, const ObjectKey& key, const Uid& uid,
                             Propagation propagation) {
-  const auto policy = [&]() -> std::string_view {
-    switch (propagation) {
-      case Propagation::kBackground:
-        return "Background";
-      case Propagation::kForeground:
-        return "Foreground";
-      case Propagation::kOrphan:
-        return "Orphan";
-    }
-    return "Background";
-  }();
+  constexpr std::array<const char*, 3> kPolicies = {"Background", "Foreground", "Orphan"};
+  const char* const policy = kPolicies.at(static_cast<std::size_t>(propagation));
   json::Value options = json::Value::Object(
       {{"kind", "DeleteOptions"}, {"apiVersion", "v1"}, {"propagationPolicy", policy}});
   if (!uid.empty()) options["preconditions"]["uid"] = uid;

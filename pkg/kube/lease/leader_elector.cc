@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "pkg/base/backoff.h"
 #include "pkg/base/check.h"
 #include "pkg/base/rfc3339.h"
 #include "pkg/kube/api/resource.h"
@@ -311,10 +312,7 @@ json::Value LeaderElector::Written(const Record& record) const {
 }
 
 nanoseconds LeaderElector::Period() {
-  const double share = kJitter * random_.Fraction() * (term_began_ ? 1.0 : -1.0);
-  const nanoseconds period = timing_.retry_period;
-  return period +
-         nanoseconds(static_cast<nanoseconds::rep>(static_cast<double>(period.count()) * share));
+  return base::Jittered(timing_.retry_period, term_began_ ? kJitter : -kJitter, random_);
 }
 
 void LeaderElector::ReportFailure(Request request, const Error& error) {

@@ -17,13 +17,6 @@ BlockingQueue::BlockingQueue(base::Random& random, const base::Clock& clock,
     : clock_(clock), queue_(random, backoff) {}
 
 // Waking one thread is enough, because it wakes the next if it leaves something behind.
-void BlockingQueue::Add(const std::string& key) {
-  const MutexLock lock(mutex_);
-  if (is_shut_down_) return;
-  queue_.Add(key, clock_.Now());
-  changed_cv_.notify_one();
-}
-
 void BlockingQueue::AddAt(const std::string& key, TimePoint when) {
   const MutexLock lock(mutex_);
   if (is_shut_down_) return;
@@ -92,21 +85,6 @@ WorkQueue::Stats BlockingQueue::Stats() const {
 std::chrono::nanoseconds BlockingQueue::Waited(const std::string& key) const {
   const MutexLock lock(mutex_);
   return queue_.Waited(key);
-}
-
-std::size_t BlockingQueue::depth() const {
-  const MutexLock lock(mutex_);
-  return queue_.depth();
-}
-
-std::size_t BlockingQueue::in_progress() const {
-  const MutexLock lock(mutex_);
-  return queue_.in_progress();
-}
-
-bool BlockingQueue::Idle() const {
-  const MutexLock lock(mutex_);
-  return queue_.Idle();
 }
 
 }  // namespace kube

@@ -6,7 +6,6 @@
 
 #include <chrono>
 #include <condition_variable>
-#include <cstddef>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -28,7 +27,7 @@ class BlockingQueue {
   BlockingQueue& operator=(const BlockingQueue&) = delete;
 
   // As WorkQueue's. After ShutDown() nothing is added any more.
-  void Add(const std::string& key);
+  void Add(const std::string& key) { AddAt(key, TimePoint::min()); }
   void AddAt(const std::string& key, TimePoint when);
   void AddAfterFailure(const std::string& key, std::chrono::seconds at_least = {});
   void Forget(const std::string& key);
@@ -44,10 +43,6 @@ class BlockingQueue {
   [[nodiscard]] WorkQueue::Stats Stats() const;
   // Of a key that you hold.
   [[nodiscard]] std::chrono::nanoseconds Waited(const std::string& key) const;
-  [[nodiscard]] std::size_t depth() const;
-  [[nodiscard]] std::size_t in_progress() const;
-  // No key ready, delayed or held.
-  [[nodiscard]] bool Idle() const;
 
  private:
   void Wait() REQUIRES(mutex_);

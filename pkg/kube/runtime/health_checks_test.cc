@@ -1,9 +1,9 @@
-#include "pkg/kube/runtime/health_checks.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
+
+#include "pkg/kube/runtime/health_server.h"
 
 namespace kube {
 namespace {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <condition_variable>
+#include <mutex>
 #include <stop_token>
 
 #include "pkg/base/clock.h"
@@ -7,6 +9,12 @@
 namespace kube {
 
 // Blocks until `until` has come by `clock`, or `stop` is requested.
-void WaitUntil(const base::Clock& clock, base::Clock::TimePoint until, const std::stop_token& stop);
+inline void WaitUntil(const base::Clock& clock, base::Clock::TimePoint until,
+                      const std::stop_token& stop) {
+  std::mutex mutex;
+  std::condition_variable_any stopped_cv;
+  std::unique_lock lock(mutex);
+  stopped_cv.wait_for(lock, stop, until - clock.Now(), [] { return false; });
+}
 
 }  // namespace kube

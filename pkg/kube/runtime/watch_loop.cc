@@ -36,8 +36,6 @@ struct WatchLoop::State {
   // Does what the reflector asks for; returns when to ask again.
   TimePoint Step(Slot& slot);
   void Drop(Slot& slot) { multi.Abandon(std::exchange(slot.id, 0)); }
-  void Send(Slot& slot, http::Request request);
-  void Open(Slot& slot, http::Request request);
 };
 
 WatchLoop::WatchLoop(http::Endpoint endpoint, http::Credentials& credentials,
@@ -72,44 +70,28 @@ TimePoint WatchLoop::State::Step(Slot& slot) {
   const TimePoint now = clock.Now();
   Next next = slot.reflector.Poll(now);
   if (next.abandon) Drop(slot);
-  switch (next.kind) {
-    case Next::Kind::kWait:
-      return next.until;
-    case Next::Kind::kSend:
-      Send(slot, std::move(next.request));
-      break;
-    case Next::Kind::kStream:
-      Open(slot, std::move(next.request));
-      break;
-  }
-  return now + kTurnMax;  // Asked again then, it tells its deadline.
-}
-
-void WatchLoop::State::Send(Slot& slot, http::Request request) {
+  if (next.kind == Next::Kind::kWait) return next.until;
   Drop(slot);
-  slot.id = multi.Send(std::move(request), [this, &slot](Result<http::Response> reply) {
+  const auto on_reply = [this, &slot](Result<http::Response> reply) {
     slot.id = 0;
     slot.reflector.OnReply(clock.Now(), std::move(reply));
-  });
-}
-
-void WatchLoop::State::Open(Slot& slot, http::Request request) {
-  Drop(slot);
-  slot.id =
-      multi.Open(std::move(request), {.on_data =
-                                          [this, &slot](std::string_view bytes) {
-                                            return slot.reflector.OnStreamData(clock.Now(), bytes);
-                                          },
-                                      .on_reply =
-                                          [this, &slot](Result<http::Response> reply) {
-                                            slot.id = 0;
-                                            slot.reflector.OnReply(clock.Now(), std::move(reply));
-                                          },
-                                      .on_end =
-                                          [this, &slot](const Result<void>& result) {
-                                            slot.id = 0;
-                                            slot.reflector.OnStreamEnd(clock.Now(), result);
-                                          }});
+  };
+  if (next.kind == Next::Kind::kSend) {
+    slot.id = multi.Send(std::move(next.request), on_reply);
+  } else {
+    slot.id = multi.Open(std::move(next.request),
+                         {.on_data =
+                              [this, &slot](std::string_view bytes) {
+                                return slot.reflector.OnStreamData(clock.Now(), bytes);
+                              },
+                          .on_reply = on_reply,
+                          .on_end =
+                              [this, &slot](const Result<void>& result) {
+                                slot.id = 0;
+                                slot.reflector.OnStreamEnd(clock.Now(), result);
+                              }});
+  }
+  return now + kTurnMax;  // Asked again then, it tells its deadline.
 }
 
 }  // namespace kube

@@ -12,7 +12,7 @@
 
 #include "pkg/base/clock.h"
 #include "pkg/http/endpoint.h"
-#include "pkg/http/exchange_report.h"
+#include "pkg/http/transport.h"
 #include "pkg/kube/cache/reflector.h"
 
 namespace kube {

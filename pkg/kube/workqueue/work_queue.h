@@ -70,11 +70,6 @@ class WorkQueue {
     return in_progress_.at(key).waited;
   }
   [[nodiscard]] std::size_t depth() const { return ready_.size(); }
-  [[nodiscard]] std::size_t in_progress() const { return in_progress_.size(); }
-  // No key ready, delayed or held.
-  [[nodiscard]] bool Idle() const {
-    return ready_.empty() && waiting_.empty() && in_progress_.empty();
-  }
 
  private:
   struct Held {

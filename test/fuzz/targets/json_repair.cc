@@ -5,7 +5,7 @@
 //  - to repair it again changes nothing.
 #include <array>
 
-#include "pkg/json/limits.h"
+#include "pkg/json/reader.h"
 #include "pkg/json/repair.h"
 #include "pkg/json/value.h"
 #include "test/fuzz/fuzz.h"

@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "pkg/json/limits.h"
 #include "pkg/json/reader.h"
 #include "pkg/json/value.h"
 #include "test/fuzz/fuzz.h"
