@@ -11,8 +11,8 @@ namespace {
 
 using Problem = kube::ReflectorProblem::Kind;
 
-// What was read once counts as unreadable only after this long without success: an authorizer that
-// times out, and a server that starts, answer 403 to a renewal now and then.
+// What was read once counts as current for this long: an authorizer that times out, and a server
+// that starts, answer 403 to a renewal now and then.
 constexpr std::chrono::seconds kPatience{60};
 
 bool Reads(const kube::Reflector& reflector, const kube::Resource& resource) {
@@ -35,38 +35,40 @@ Controller::Controller(const Facts& facts, Enqueue enqueue, const base::Clock& c
       clock_(clock),
       ns_(facts.driver_namespaces.front()),
       cache_(facts.driver_namespaces, enqueue_, logger),
-      reconciler_(cache_, facts, clock, logger, rules) {
+      reconciler_(cache_, facts, clock, logger, rules),
+      last_current_(clock.Now()),
+      connected_since_(clock.Now()) {
   for (const Cache::Watch& watch : cache_.Watches()) {
     reflectors_.emplace_back(watch.options, *watch.sink, random, logger);
   }
-  failing_.resize(reflectors_.size());
+  seen_.resize(reflectors_.size());
 }
 
-// Why the collection is not read, as conditions say it; empty: it is, or that will pass.
-const Controller::Failing& Controller::FailingOf(std::size_t i) {
+// What is known of the collection. Its reason is empty while it is fresh, and where what keeps it
+// from being read passes by itself.
+Controller::View Controller::ViewOf(std::size_t i) {
   const kube::Reflector& reflector = reflectors_[i];
-  std::optional<Failing>& failing = failing_[i];
-  static const Failing none;
-  const Problem problem = reflector.problem().kind;
-  if (problem == Problem::kNone) failing.reset();
-  if (problem == Problem::kNone || problem == Problem::kUnavailable) {
-    // What was never read is as unknown as before, whatever keeps it from being read now.
-    return failing && !reflector.HasSynced() ? *failing : none;
+  const base::Clock::TimePoint now = clock_.Now();
+  const kube::ReflectorProblem& problem = reflector.problem();
+  View& view = seen_[i];
+  const auto as_of = reflector.CurrentAsOf(now);
+  view.freshness = !as_of                     ? Freshness::kUnknown
+                   : now - *as_of < kPatience ? Freshness::kFresh
+                                              : Freshness::kStale;
+  // An answer of another kind does not end a refusal, only a success does.
+  if (problem.kind == Problem::kNone) view.reason = {};
+  if (problem.kind == Problem::kForbidden || problem.kind == Problem::kNotServed) {
+    const bool dra = reflector.options().resource.group == kube::kResourceClaims.group;
+    view.reason = problem.kind == Problem::kForbidden ? api::kReasonRightMissing
+                  : dra                               ? api::kReasonDraNotServed
+                                                      : std::string_view();
+    view.message = problem.message;
+  } else if (view.reason.empty()) {
+    view.message = problem.message;
   }
-  if (!failing) failing = Failing{.since = clock_.Now()};
-  const bool dra = reflector.options().resource.group == kube::kResourceClaims.group;
-  failing->reason = problem == Problem::kForbidden ? api::kReasonRightMissing
-                    : dra                          ? api::kReasonDraNotServed
-                                                   : std::string_view();
-  failing->message = reflector.problem().message;
-  const bool may_pass = reflector.HasSynced() && clock_.Now() - failing->since < kPatience;
-  return may_pass ? none : *failing;
-}
-
-Freshness Controller::FreshnessOf(std::size_t i, std::string_view reason) const {
-  const kube::Reflector& reflector = reflectors_[i];
-  if (!reflector.HasSynced()) return Freshness::kUnknown;
-  return reason.empty() ? Freshness::kFresh : Freshness::kStale;
+  View seen = view;
+  if (seen.freshness == Freshness::kFresh) seen.reason = {};
+  return seen;
 }
 
 Views Controller::UpdateViews() {
@@ -75,45 +77,54 @@ Views Controller::UpdateViews() {
   bool all_known = true;
   for (std::size_t i = 0; i < reflectors_.size(); ++i) {
     const kube::Reflector& reflector = reflectors_[i];
-    const Failing& failing = FailingOf(i);
-    const std::string_view reason = failing.reason;
-    const bool is_optional = IsOptional(reflector, reason);
+    const View view = ViewOf(i);
+    const bool is_refused = !view.reason.empty();
+    const bool is_optional = IsOptional(reflector, view.reason);
     // The domains themselves must have been read: without them everything looks like an orphan.
     const bool essential = Reads(reflector, api::kComputeDomains);
-    all_synced = all_synced && (reflector.HasSynced() || (is_optional && !reason.empty()));
-    all_known = all_known && (reflector.HasSynced() || (!essential && !reason.empty()));
+    all_synced = all_synced && (reflector.HasSynced() || (is_optional && is_refused));
+    all_known = all_known && (reflector.HasSynced() || (!essential && is_refused));
     if (Reads(reflector, kube::kResourceSlices)) {
-      views.slices = reason.empty() ? FreshnessOf(i, reason) : Freshness::kUnknown;
+      views.slices = is_refused ? Freshness::kUnknown : view.freshness;
       const bool is_well = reflector.problem().kind == Problem::kNone;
       if (views.slices == Freshness::kFresh && !is_well) views.slices = Freshness::kStale;
       continue;
     }
     if (Reads(reflector, kube::kNodes)) {
-      views.nodes = FreshnessOf(i, reason);
-      if (!reason.empty()) views.nodes_problem = failing.message;
+      views.nodes = view.freshness;
+      // While nothing at all can be read, nodes are not what is wrong.
+      const bool is_told = is_refused || clock_.Now() - connected_since_ >= kPatience;
+      if (view.freshness != Freshness::kFresh && is_told) {
+        views.nodes_problem =
+            views_.nodes_problem.empty() || is_refused ? view.message : views_.nodes_problem;
+      }
       continue;
     }
     const bool is_served = reflector.problem().kind != Problem::kNotServed;
     const std::string served = is_served ? reflector.resource().version : "";
     if (Reads(reflector, kube::kResourceClaimTemplates)) views.template_version = served;
+    // What is missing in an additional namespace says nothing about those whose children lie in the
+    // first, and the log says it.
+    const bool is_everybodys = reflector.options().ns.empty() || reflector.options().ns == ns_;
+    const bool are_children =
+        Reads(reflector, kube::kResourceClaimTemplates) || Reads(reflector, kube::kDaemonSets);
+    if (are_children && is_everybodys) views.children = std::min(views.children, view.freshness);
     if (Reads(reflector, kube::kResourceClaims)) {
+      views.claims = view.freshness;
       views.claim_version = served;
-      views.claims_are_read = reason.empty();
+      views.claims_are_read = !is_refused;
       views.claims_are_granted = !is_optional;
       // Always in the same words, or each other refusal were a change of every domain.
       if (is_optional) {
         views.claims_problem = "this identity may not list and watch ResourceClaims.";
-      } else if (!reason.empty()) {
-        views.claims_problem = failing.message;
+      } else if (is_refused) {
+        views.claims_problem = view.message;
       }
       if (is_optional) continue;
     }
-    // What is missing in an additional namespace says nothing about those whose children lie in the
-    // first, and the log says it.
-    const bool is_everybodys = reflector.options().ns.empty() || reflector.options().ns == ns_;
     if (views.problem_reason.empty() && is_everybodys) {
-      views.problem_reason = reason;
-      if (!reason.empty()) views.problem = failing.message;
+      views.problem_reason = view.reason;
+      if (is_refused) views.problem = view.message;
     }
   }
   has_synced_ = all_synced;
@@ -121,16 +132,14 @@ Views Controller::UpdateViews() {
   return views;
 }
 
+// Whether anything can be read, and since when.
 void Controller::NoticeDisconnection() {
-  const bool sees = std::ranges::any_of(reflectors_, [](const kube::Reflector& reflector) {
-    return reflector.problem().kind == Problem::kNone;
-  });
-  if (sees) {
-    disconnected_since_.reset();
-  } else if (!disconnected_since_) {
-    disconnected_since_ = clock_.Now();
+  const base::Clock::TimePoint now = clock_.Now();
+  for (const kube::Reflector& reflector : reflectors_) {
+    last_current_ = std::max(last_current_, reflector.CurrentAsOf(now).value_or(last_current_));
   }
-  is_disconnected_ = disconnected_since_ && clock_.Now() - *disconnected_since_ >= kPatience;
+  if (last_current_ < now) connected_since_ = now;
+  is_disconnected_ = now - last_current_ >= kPatience;
 }
 
 void Controller::Observe() {

@@ -46,13 +46,13 @@ class Controller {
   // How well everything is seen now; sets `has_synced_` and `may_reconcile_`.
   [[nodiscard]] Views UpdateViews();
   void NoticeDisconnection();
-  struct Failing {
-    base::Clock::TimePoint since = {};
-    std::string_view reason = {};
+  // Of one collection.
+  struct View {
+    Freshness freshness = Freshness::kUnknown;
+    std::string_view reason = {};  // What a person has to mend; see ReflectorProblem.
     std::string message = {};
   };
-  [[nodiscard]] const Failing& FailingOf(std::size_t reflector);
-  [[nodiscard]] Freshness FreshnessOf(std::size_t reflector, std::string_view reason) const;
+  [[nodiscard]] View ViewOf(std::size_t reflector);
 
   const Enqueue enqueue_;
   const base::Clock& clock_;
@@ -61,8 +61,9 @@ class Controller {
   Reconciler reconciler_;
   // Used by the watch thread:
   std::deque<kube::Reflector> reflectors_;
-  std::vector<std::optional<Failing>> failing_;  // Of each of them.
-  std::optional<base::Clock::TimePoint> disconnected_since_;
+  std::vector<View> seen_;                  // Of each of them.
+  base::Clock::TimePoint last_current_;     // Any of them; before, the beginning.
+  base::Clock::TimePoint connected_since_;  // At least one of them has been current.
   Views views_;
   bool rollout_is_stopped_ = false;
   std::atomic<bool> may_reconcile_ = false;

@@ -20,8 +20,9 @@ bool IsBetter(const DaemonPod& a, const DaemonPod& b) {
 
 NodeLife LifeOf(const Observed& observed, const std::string& node) {
   const auto it = observed.nodes.find(node);
-  if (it != observed.nodes.end()) return it->second.ready ? NodeLife::kLives : NodeLife::kLost;
-  return observed.facts.views.nodes == Freshness::kUnknown ? NodeLife::kNotKnown : NodeLife::kLost;
+  if (it != observed.nodes.end() && it->second.ready) return NodeLife::kLives;
+  const bool is_current = observed.facts.views.nodes == Freshness::kFresh;
+  return is_current ? NodeLife::kLost : NodeLife::kNotKnown;
 }
 
 bool IsLost(const Observed& observed, const std::string& node) {

@@ -9,7 +9,7 @@
 
 namespace compute_domain {
 
-// What is known of a node. Of nodes that were never read nothing is.
+// What is known of a node. Of one that an old view lacks, or shows as not ready, nothing is.
 enum class NodeLife { kLives, kLost, kNotKnown };
 [[nodiscard]] NodeLife LifeOf(const Observed& observed, const std::string& node);
 

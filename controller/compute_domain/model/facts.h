@@ -26,18 +26,21 @@ struct RolloutSettings {
   std::chrono::seconds deadline{300};               // And must begin to within this.
 };
 
-// How well a kind is seen without which we go on.
+// How current the view of a kind is. What is missing from one that is not fresh is unknown, and
+// what is unknown changes nothing.
 enum class Freshness {
-  kUnknown,  // It is not served, or we have no right to it.
-  kStale,    // As it was some time ago.
-  kFresh,    // As it is.
+  kUnknown,  // It was never read: it is not served, or we have no right to it.
+  kStale,    // As it was a minute ago, or longer.
+  kFresh,
 };
 
 // How well everything is seen.
 struct Views {
   Freshness slices = Freshness::kUnknown;  // ResourceSlices of our driver.
   Freshness nodes = Freshness::kFresh;
-  std::string nodes_problem = {};  // Why they are not read, and what to do; empty: they are.
+  std::string nodes_problem = {};  // Why they are not read, and what to do. Empty: nothing to tell.
+  Freshness children = Freshness::kFresh;  // The oldest of DaemonSets and claim templates.
+  Freshness claims = Freshness::kFresh;
   bool claims_are_read = true;
   // False: we have no right to them, and go on without. Who uses a domain is not known then.
   bool claims_are_granted = true;

@@ -17,7 +17,8 @@ std::vector<api::Member> FindExpected(const Observed& observed, const Membership
     if (IsChannelClaim(observed, claim) && !claim.node.empty()) wanted.insert(claim.node);
   }
   const Views& views = observed.facts.views;
-  const bool all_seen = views.claims_are_read && views.nodes != Freshness::kUnknown;
+  const bool all_seen = views.claims_are_read && views.claims == Freshness::kFresh &&
+                        views.nodes == Freshness::kFresh;
   std::vector<api::Member> expected;
   for (const api::Member& member : membership.members) {
     const bool leaves = all_seen && !wanted.contains(member.node);

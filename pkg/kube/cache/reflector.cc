@@ -253,6 +253,7 @@ void Reflector::OnListReply(TimePoint now, const http::Response& reply) {
   sink_.EndReplace(list.version);
   resource_version_ = list.version;
   has_synced_ = true;
+  current_at_ = now;
   in_one_page_ = false;
   empty_watches_ = 0;
   state_ = Watching();
@@ -285,9 +286,17 @@ Result<void> Reflector::TakePage(Listing& list, std::string_view body) {
   return {};
 }
 
+std::optional<Reflector::TimePoint> Reflector::CurrentAsOf(TimePoint now) const {
+  if (!has_synced_) return {};
+  const auto* const watch = std::get_if<Watching>(&state_);
+  const bool is_open = watch != nullptr && stalls_at_ && watch->is_open;
+  return is_open ? now : current_at_;
+}
+
 bool Reflector::OnStreamData(TimePoint now, std::string_view bytes) {
   auto* const watch = std::get_if<Watching>(&state_);
   if (!stalls_at_ || watch == nullptr) return false;
+  watch->is_open = true;
   if (healed_by_ == HealedBy::kOpenStream) Recovered();
   while (!bytes.empty()) {
     const Scanner::Result scanned = watch->scanner.Scan(bytes);
@@ -335,6 +344,7 @@ bool Reflector::OnFrame(TimePoint now, Watching& watch, std::string_view frame) 
     return false;
   }
   ++watch.frames;
+  current_at_ = now;
   empty_watches_ = 0;
   Prosper(now, watch);
   stalls_at_ = std::min(now + options_.stall_timeout, watch.hard_deadline);
@@ -397,6 +407,7 @@ void Reflector::OnStreamEnd(TimePoint now, const Result<void>& result) {
     return;
   }
   stalls_at_.reset();
+  current_at_ = now;
   if (!result) OnCut(lived, result.error());
   Prosper(now, *watch);
   Recovered();

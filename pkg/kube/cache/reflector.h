@@ -112,6 +112,9 @@ class Reflector {
   // The stream of a 200 ended: cleanly, or by an error of the connection. Ignored after a false.
   void OnStreamEnd(base::Clock::TimePoint now, const base::Result<void>& result);
 
+  // When the sink was last known to hold the collection as it was: `now` while a watch is open.
+  // Empty if it was never read. A watch that has stalled counts as open until it is given up.
+  [[nodiscard]] std::optional<base::Clock::TimePoint> CurrentAsOf(base::Clock::TimePoint now) const;
   // A list was read to its end once.
   [[nodiscard]] bool HasSynced() const { return has_synced_; }
   [[nodiscard]] const ReflectorProblem& problem() const { return problem_; }
@@ -138,6 +141,7 @@ class Reflector {
     std::string buffer = {};       // Of a frame whose end has not come.
     json::Scanner scanner = {};    // Stands at the end of `buffer`.
     std::uint64_t frames = 0;
+    bool is_open = false;  // Its 200 has arrived.
   };
   enum class Then { kListAgain, kGoOn };  // After a back-off; kGoOn: the same page or version.
   enum class HealedBy { kList, kOpenStream, kFrame };  // What proves that a problem is over.
@@ -186,6 +190,7 @@ class Reflector {
   bool in_one_page_ = false;
 
   bool has_synced_ = false;
+  TimePoint current_at_ = {};  // At the last list, and at the last sign of life of a watch.
   std::string resource_version_;  // Of the last list or event that reached the sink.
   int empty_watches_ = 0;         // In a row, from one version.
   int short_watches_ = 0;         // In a row, however much they delivered.

@@ -57,6 +57,8 @@ void Watcher::Open(const http::Request& request, Revision view) {
   } else {
     stream_.emplace(*std::move(stream));
     is_expired_ = false;
+    // As of libcurl's, which hands on that the 200 has arrived.
+    if (!reflector_.OnStreamData(clock_.Now(), {})) stream_.reset();
   }
 }
 

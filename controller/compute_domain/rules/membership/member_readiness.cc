@@ -80,8 +80,13 @@ void AddMember(const MembershipIndex& index, const std::string& ns, Member membe
   const bool serves = pod == index.pods.end()
                           ? StaysReady(index, member)
                           : Serves(*pod->second) && !IsSoughtElsewhere(*pod->second, member);
-  const bool is_lost = LifeOf(index.observed, member.node) == NodeLife::kLost;
-  member.ready = member.ready && serves && !is_lost;
+  const NodeLife life = LifeOf(index.observed, member.node);
+  // An old view that shows the node as not ready makes nobody ready.
+  const auto shown = index.shown.find(member.node);
+  const bool may_become_ready = life == NodeLife::kLives ||
+                                !index.observed.nodes.contains(member.node) ||
+                                (shown != index.shown.end() && shown->second->ready);
+  member.ready = member.ready && serves && life != NodeLife::kLost && may_become_ready;
   const auto [it, added] = members.emplace(member.node, member);
   // A node that moved may still stand in its old clique; its pod says where it is.
   const bool is_where_pod_is = pod != index.pods.end() && pod->second->clique == member.clique &&

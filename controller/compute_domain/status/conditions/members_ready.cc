@@ -199,7 +199,7 @@ Verdict JudgeMembersReady(const StatusInput& input) {
     if (verdict.status == "True") verdict.reason = api::kReasonNodeLeaving;
     verdict.message += leaving;
   }
-  if (observed.facts.views.nodes != Freshness::kFresh) {
+  if (!observed.facts.views.nodes_problem.empty()) {
     if (verdict.status == "True") verdict.reason = api::kReasonNodesNotRead;
     verdict.message += " Nodes are not read, so nobody notices one that is lost: " +
                        observed.facts.views.nodes_problem + ".";

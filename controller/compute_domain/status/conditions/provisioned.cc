@@ -57,7 +57,10 @@ Verdict JudgeProvisioned(const StatusInput& input) {
   if (analysis.objection) {
     return {"False", api::kReasonNotAccepted, "Nothing is made before the domain is accepted."};
   }
-  if (analysis.unreadable) {
+  // What an old view lacks may be there.
+  const bool may_exist =
+      observed.facts.views.children != Freshness::kFresh && IsProvisioned(observed);
+  if (analysis.unreadable || (may_exist && !analysis.children.missing.empty())) {
     return {"True", api::kReasonChildrenExist,
             observed.facts.imex_on_hosts ? "The claim template was made."
                                          : "DaemonSet and claim templates were made."};
