@@ -42,6 +42,9 @@ Controller::Controller(const Facts& facts, Enqueue enqueue, const base::Clock& c
     reflectors_.emplace_back(watch.options, *watch.sink, random, logger);
   }
   seen_.resize(reflectors_.size());
+  for (const kube::Reflector& reflector : reflectors_) {
+    if (Reads(reflector, api::kComputeDomains)) domains_ = &reflector;
+  }
 }
 
 // What is known of the collection. Its reason is empty while it is fresh, and where what keeps it
@@ -156,7 +159,12 @@ void Controller::Observe() {
   // Where one domain stops the roll, or lets it go on, all of them say so.
   const bool roll_was_stopped =
       std::exchange(rollout_is_stopped_, !reconciler_.RolloutStopped().empty());
-  const bool is_news = before != views_ || rollout_is_stopped_ != roll_was_stopped;
+  // The API server ends a watch of ComputeDomains when their CRD changes.
+  const std::uint64_t watches = domains_->watches();
+  const bool crd_may_differ =
+      std::exchange(domain_watches_, watches) != watches && reconciler_.TryConditionsAgain();
+  const bool is_news =
+      before != views_ || rollout_is_stopped_ != roll_was_stopped || crd_may_differ;
   if (!may_reconcile_ || (might && !is_news)) return;
   for (const std::string& uid : cache_.DomainUids()) enqueue_(uid);
 }

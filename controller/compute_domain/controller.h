@@ -61,9 +61,11 @@ class Controller {
   Reconciler reconciler_;
   // Used by the watch thread:
   std::deque<kube::Reflector> reflectors_;
-  std::vector<View> seen_;                  // Of each of them.
-  base::Clock::TimePoint last_current_;     // Any of them; before, the beginning.
-  base::Clock::TimePoint connected_since_;  // At least one of them has been current.
+  const kube::Reflector* domains_ = nullptr;  // That of ComputeDomains.
+  std::uint64_t domain_watches_ = 0;          // As Observe() saw them last.
+  std::vector<View> seen_;                    // Of each of them.
+  base::Clock::TimePoint last_current_;       // Any of them; before, the beginning.
+  base::Clock::TimePoint connected_since_;    // At least one of them has been current.
   Views views_;
   bool rollout_is_stopped_ = false;
   std::atomic<bool> may_reconcile_ = false;

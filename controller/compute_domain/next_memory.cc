@@ -3,6 +3,7 @@
 #include <utility>
 #include <variant>
 
+#include "controller/compute_domain/model/daemon_pods.h"
 #include "controller/compute_domain/rules/children.h"
 #include "controller/compute_domain/rules/deletion.h"
 #include "controller/compute_domain/rules/membership/clique_batching.h"
@@ -16,6 +17,9 @@ namespace compute_domain {
 namespace {
 
 using TimePoint = base::Clock::TimePoint;
+
+// As Kubernetes waits before it evicts the pods of a node that is not ready.
+constexpr std::chrono::minutes kLostForLong{5};
 
 using Since = std::map<std::string, TimePoint>;
 
@@ -99,6 +103,15 @@ Memory NextMemory(const Observed& observed, TimePoint now) {
   const auto idle =
       observed.domain ? IdleNodes(observed, observed.children.claims) : std::vector<std::string>();
   next.idle_since = StillSo(idle, before.idle_since, now);
+  std::vector<std::string> lost;
+  for (const auto& [name, node] : observed.nodes) {
+    if (LifeOf(observed, name) == NodeLife::kLost) lost.push_back(name);
+  }
+  next.lost_since = StillSo(lost, before.lost_since, now);
+  next.lost_for_long.clear();
+  for (const auto& [node, since] : next.lost_since) {
+    if (now - since >= kLostForLong) next.lost_for_long.insert(node);
+  }
   next.unlabelled_since = StillSo(UnlabelledNodes(observed), before.unlabelled_since, now);
   next.silent_since = FindSilentNodes(observed, before.silent_since, now);
   next.imex_of_jobs = FindImexOfJobs(observed, before.imex_of_jobs);
@@ -111,6 +124,16 @@ Memory NextMemory(const Observed& observed, TimePoint now) {
   if (next.rendered.daemon_set.empty()) next.rendered = HashChildren(observed);
   next.children_seen.merge(FindRoles(observed));
   return next;
+}
+
+RequeueAfter UntilLostForLong(const Memory& memory, TimePoint now) {
+  RequeueAfter requeue_after;
+  for (const auto& [node, since] : memory.lost_since) {
+    if (memory.lost_for_long.contains(node)) continue;
+    const auto rest = std::chrono::ceil<std::chrono::milliseconds>(since + kLostForLong - now);
+    requeue_after.AtMost(std::max(rest, std::chrono::milliseconds(1)));
+  }
+  return requeue_after;
 }
 
 Memory NextMemory(Memory memory, const MemoryChange& change, TimePoint now) {

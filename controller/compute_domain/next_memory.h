@@ -2,12 +2,15 @@
 #pragma once
 
 #include "controller/compute_domain/model/observed.h"
+#include "controller/compute_domain/model/requeue_after.h"
 
 namespace compute_domain {
 
 // At the beginning of a pass: `observed.memory`, which is that of the pass before, brought up to
 // what is seen now.
 [[nodiscard]] Memory NextMemory(const Observed& observed, base::Clock::TimePoint now);
+// Until the next node of `memory` has been lost for long. Empty if none is about to be.
+[[nodiscard]] RequeueAfter UntilLostForLong(const Memory& memory, base::Clock::TimePoint now);
 
 // After an action.
 [[nodiscard]] Memory NextMemory(Memory memory, const MemoryChange& change,

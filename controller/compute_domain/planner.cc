@@ -6,6 +6,7 @@
 #include "controller/api/names.h"
 #include "controller/compute_domain/model/ownership.h"
 #include "controller/compute_domain/model/spec.h"
+#include "controller/compute_domain/next_memory.h"
 #include "controller/compute_domain/rules/children.h"
 #include "controller/compute_domain/rules/deletion.h"
 #include "controller/compute_domain/rules/membership/membership.h"
@@ -192,6 +193,9 @@ Planner::Deletion Planner::PlanDeletion() {
   const bool may_be_used = !views.claims_are_read && views.claims_are_granted;
   if (may_be_used) wait.blockers.push_back(views.claims_problem);
   if (!wait.blockers.empty() && grace > milliseconds(0)) {
+    if (Step nodes = PlanNodeProof(observed_); !nodes.empty()) {
+      std::ranges::move(nodes, std::back_inserter(workload));
+    }
     return WaitForConsumers(std::move(workload), std::move(wait));
   }
   Deletion deletion;
@@ -252,7 +256,10 @@ void Planner::RequeueDeletion(RequeueAfter& requeue_after) {
     requeue_after.AtMost(deletion().until);
     if (wait->patience > milliseconds(0)) requeue_after.AtMost(wait->patience);
   }
-  if (deletion().keeps_daemons) requeue_after.AtMost(membership().requeue_after);
+  if (deletion().keeps_daemons) {
+    requeue_after.AtMost(membership().requeue_after);
+    requeue_after.AtMost(UntilLostForLong(observed_.memory, now_.monotonic));
+  }
 }
 
 // Cliques that may not be deleted: nothing tells when the permission is granted.

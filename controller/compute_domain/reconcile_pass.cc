@@ -239,6 +239,7 @@ void ReconcilePass::TakeResult(InFlightAction& one, ActionResult result) {
   if (std::holds_alternative<ReadPodConditions>(one.action)) RecordPendingPodEvents();
   decide_again_ = decide_again_ || result.decide_again;
   std::ranges::move(result.expectations, std::back_inserter(expectations_));
+  if (result.shows_crd) reconciler_.OnConditions(!observed_.facts.status_is_pruned);
   if (result.missing_permission) {
     observed_.facts.missing_permissions[*result.missing_permission] =
         reconciler_.OnForbidden(*result.missing_permission);
@@ -327,15 +328,8 @@ void ReconcilePass::Finish() {
     }
   }
   reconciler_.StopOrResumeRollout(observed_.uid, status_->rollout_failed);
-  const bool found_pruned = reconciler_.facts_.With([&](Facts& facts) {
-    const bool is_new = observed_.facts.status_is_pruned && !facts.status_is_pruned;
-    facts.status_is_pruned = facts.status_is_pruned || is_new;
-    return is_new;
-  });
-  if (found_pruned) {
-    reconciler_.logger_.Warning(
-        "The installed CRD drops the conditions of ComputeDomains, so they are not written; apply "
-        "crds/ and restart to see them");
+  if (observed_.facts.status_is_pruned) {
+    outcome_.requeue_after.AtMost(reconciler_.UntilConditionsAreTried());
   }
   Remember();
 }

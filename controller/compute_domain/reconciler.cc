@@ -14,6 +14,8 @@ namespace {
 
 // A count of what is free is used for this long: it costs a pass over all nodes.
 constexpr auto kCapacityAge = std::chrono::seconds(1);
+constexpr base::BackoffPolicy kConditions = {.first = std::chrono::minutes(1),
+                                             .most = std::chrono::hours(1)};
 
 }  // namespace
 
@@ -30,6 +32,8 @@ Observed Reconciler::Gather(const std::string& uid) const {
   const base::Clock::TimePoint now = clock_.Now();
   Observed observed = cache_.Gather(uid);
   observed.facts = facts_.With([](const Facts& facts) { return facts; });
+  observed.facts.status_is_pruned =
+      pruned_.With([&](const Pruned& pruned) { return now < pruned.until; });
   observed.facts.missing_permissions = missing_permissions_.With(
       [&](const MissingPermissions& missing) { return missing.InForce(now); });
   observed.memory = Recall(uid).memory;
@@ -118,6 +122,40 @@ void Reconciler::OnGranted(const kube::Permission& permission) {
       [&](MissingPermissions& missing) { return missing.OnGranted(permission); });
   if (is_news)
     logger_.Info("A right is granted", {{"right", permission.verb + " " + permission.resource}});
+}
+
+void Reconciler::OnConditions(bool kept) {
+  const base::Clock::TimePoint now = clock_.Now();
+  const bool is_news = pruned_.With([&](Pruned& pruned) {
+    const bool is_first = pruned.backoff.delay() == std::chrono::nanoseconds(0);
+    if (kept) {
+      pruned = {};
+    } else if (pruned.until <= now) {  // Requests that were under way together count once.
+      pruned.until = now + pruned.backoff.Next(kConditions);
+    }
+    return kept != is_first;
+  });
+  if (!is_news) return;
+  if (kept) {
+    logger_.Info("The installed CRD keeps the conditions of ComputeDomains");
+  } else {
+    logger_.Warning(
+        "The installed CRD drops the conditions of ComputeDomains; they are written again after "
+        "crds/ is applied");
+  }
+}
+
+bool Reconciler::TryConditionsAgain() {
+  return pruned_.With([&](Pruned& pruned) {
+    const bool is_pruned = clock_.Now() < pruned.until;
+    if (is_pruned) pruned.until = clock_.Now();
+    return is_pruned;
+  });
+}
+
+std::chrono::milliseconds Reconciler::UntilConditionsAreTried() const {
+  const auto rest = pruned_.With([&](const Pruned& pruned) { return pruned.until - clock_.Now(); });
+  return std::max(std::chrono::ceil<std::chrono::milliseconds>(rest), std::chrono::milliseconds(1));
 }
 
 void Reconciler::StopOrResumeRollout(const std::string& uid, const std::string& failed) {

@@ -43,6 +43,9 @@ class Reconciler {
   // How well everything is seen from now on.
   void SetViews(const Views& views);
 
+  // The CRD may have changed: conditions that it dropped may be kept now. Whether it did drop any.
+  [[nodiscard]] bool TryConditionsAgain();
+
   // Plans are logged and nothing is written.
   void SetDryRun() { dry_run_ = true; }
 
@@ -62,6 +65,9 @@ class Reconciler {
   // What the domain knows of daemons of the new template; empty: that nothing is wrong.
   void StopOrResumeRollout(const std::string& uid, const std::string& failed);
   void AddNodeHolders(Observed& observed) const;
+  // Conditions were written, and the installed CRD has kept them, or dropped them.
+  void OnConditions(bool kept);
+  [[nodiscard]] std::chrono::milliseconds UntilConditionsAreTried() const;
   struct Memories {
     std::map<std::string, Remembered> of = {};  // By UID.
     std::size_t replacing = 0;                  // Cliques, of all domains.
@@ -87,6 +93,13 @@ class Reconciler {
   base::Guarded<Memories> memories_;
   const std::size_t replacing_max_;
   base::Guarded<MissingPermissions> missing_permissions_;
+  // The installed CRD drops conditions, and they are not written before `until`: one API server of
+  // several may know an older CRD for some seconds.
+  struct Pruned {
+    base::Backoff backoff = {};
+    base::Clock::TimePoint until = {};
+  };
+  base::Guarded<Pruned> pruned_;
   struct Counted {
     base::Clock::TimePoint at = {};
     std::shared_ptr<const CliqueCapacities> capacity = {};

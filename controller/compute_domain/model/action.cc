@@ -70,6 +70,7 @@ std::string Describe(const Action& action) {
           },
           [](const ReadChildren&) { return std::string("list what the domain left"); },
           [](const ReadDaemons&) { return std::string("list daemon pods and cliques"); },
+          [](const ReadNodes&) { return std::string("list Nodes by name"); },
           [](const ReadPodConditions& read) { return "get waiting Pods of " + read.ns; },
           [](const ReadClaims& read) { return "list ResourceClaims of " + read.ns; },
           [&](const ReadTaken& read) { return of("get", read.kind, read.key); }},
@@ -81,6 +82,7 @@ bool IsWrite(const Action& action) {
          !std::holds_alternative<ReadChildren>(action) &&
          !std::holds_alternative<ReadDaemons>(action) &&
          !std::holds_alternative<ReadClaims>(action) &&
+         !std::holds_alternative<ReadNodes>(action) &&
          !std::holds_alternative<ReadPodConditions>(action) &&
          !std::holds_alternative<ReadTaken>(action);
 }

@@ -97,6 +97,10 @@ struct ReadDaemons {};  // Their pods, and the cliques.
 struct ReadClaims {
   std::string ns = {};
 };
+// Whether these Nodes exist.
+struct ReadNodes {
+  std::vector<std::string> names = {};
+};
 struct ReadPodConditions {
   std::string ns = {};
   std::vector<std::string> names = {};
@@ -109,7 +113,7 @@ struct ReadTaken {
 using Action =
     std::variant<Create, Delete, ReplaceDaemon, WriteFinalizers, WriteClique, WritePodTemplate,
                  WriteIdentity, RemoveNodeLabel, RestoreNodeLabel, WriteStatus, ReadOwner,
-                 ReadChildren, ReadDaemons, ReadClaims, ReadPodConditions, ReadTaken>;
+                 ReadChildren, ReadDaemons, ReadClaims, ReadNodes, ReadPodConditions, ReadTaken>;
 using Step = std::vector<Action>;  // Its actions may travel side by side.
 
 [[nodiscard]] Concern ConcernOf(const Action& action);

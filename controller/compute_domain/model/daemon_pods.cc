@@ -29,6 +29,17 @@ bool IsLost(const Observed& observed, const std::string& node) {
   return LifeOf(observed, node) == NodeLife::kLost;
 }
 
+bool HasEnded(const Observed& observed, const std::string& node) {
+  const auto read = observed.evidence.nodes.find(node);
+  if (read != observed.evidence.nodes.end()) return !read->second;
+  return observed.memory.lost_for_long.contains(node);
+}
+
+bool MayHaveEnded(const Observed& observed, const std::string& node) {
+  return IsLost(observed, node) && !observed.nodes.contains(node) &&
+         !observed.evidence.nodes.contains(node);
+}
+
 bool Serves(const DaemonPod& pod) { return pod.ready && !pod.meta.deleting; }
 
 bool IsSoughtElsewhere(const DaemonPod& pod, const api::Member& entry) {

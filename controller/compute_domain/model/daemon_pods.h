@@ -16,6 +16,13 @@ enum class NodeLife { kLives, kLost, kNotKnown };
 // Whether the node is known to be gone or not ready.
 [[nodiscard]] bool IsLost(const Observed& observed, const std::string& node);
 
+// Whether what ran on the node has ended with it: it has been lost for as long as Kubernetes waits
+// before it evicts pods, or a live read has shown that there is no such Node. A node that is not
+// ready may only have lost its network.
+[[nodiscard]] bool HasEnded(const Observed& observed, const std::string& node);
+// Whether a live read could show that: the view, which is current, lacks the node.
+[[nodiscard]] bool MayHaveEnded(const Observed& observed, const std::string& node);
+
 // Whether the daemon is ready and stays.
 [[nodiscard]] bool Serves(const api::DaemonPod& pod);
 

@@ -74,6 +74,9 @@ struct Memory {
   // Labelled nodes without an allocated channel claim of the domain, and since when they are seen
   // so.
   std::map<std::string, base::Clock::TimePoint> idle_since = {};
+  // Nodes that are not ready, and since when they are seen so.
+  std::map<std::string, base::Clock::TimePoint> lost_since = {};
+  std::set<std::string> lost_for_long = {};  // Those of them for which it has been five minutes.
   // Nodes that pods of the domain use without its label, and since when they are seen so.
   std::map<std::string, base::Clock::TimePoint> unlabelled_since = {};
   // Nodes that we took the label off, until a live read shows that no claim came meanwhile.

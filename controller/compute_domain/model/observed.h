@@ -49,6 +49,7 @@ struct Evidence {
   std::optional<std::vector<api::DaemonPod>> daemon_pods = {};
   std::vector<api::Clique> cliques = {};                       // Read together with them.
   std::optional<std::vector<api::ResourceClaim>> claims = {};  // Of the domain's namespace.
+  std::map<std::string, bool> nodes = {};                      // Whether they exist, by name.
   // Why pods wait, by name: the scheduler's own words; empty: it said nothing.
   std::optional<std::map<std::string, std::string>> scheduler_messages = {};
   std::map<std::pair<Kind, kube::ObjectKey>, NameCheck> names = {};  // Of children.

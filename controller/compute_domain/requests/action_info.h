@@ -23,6 +23,7 @@ struct ActionResult {
   std::optional<base::Error> error = {};                    // With what was attempted.
   bool decide_again = false;                                // It found evidence.
   bool goes_on = false;                                     // There is more to ask: see RequestsOf.
+  bool shows_crd = false;                                   // Whether it keeps conditions.
   std::optional<kube::Permission> missing_permission = {};  // And was done without, or left.
   std::vector<Expectation> expectations = {};
   std::vector<MemoryChange> memory = {};

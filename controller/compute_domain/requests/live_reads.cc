@@ -125,16 +125,18 @@ Result<void> AddItem(Kind kind, json::View item, const std::string& uid, ActionP
   return {};
 }
 
+// What is not the list proves nothing.
+Result<void> CheckList(Kind kind, const kube::ListPage& list, bool metadata_only) {
+  const bool is_it = list.kind == ResourceOf(kind).kind + "List" ||
+                     (metadata_only && list.kind == "PartialObjectMetadataList");
+  if (is_it) return {};
+  return base::Fail(ErrorCode::kUnavailable, "a list came as \"" + list.kind + "\"");
+}
+
 Result<void> TakePage(Page page, std::string_view body, const Observed& observed,
                       ActionProgress& read) {
   kube::ListPage list = TRY(kube::ReadListPage(body));
-  // What is not the list proves nothing.
-  const bool is_it =
-      list.kind == ResourceOf(page.kind).kind + "List" ||
-      (page.kind == Kind::kComputeDomain && list.kind == "PartialObjectMetadataList");
-  if (!is_it) {
-    return base::Fail(ErrorCode::kUnavailable, "a list came as \"" + list.kind + "\"");
-  }
+  TRY(CheckList(page.kind, list, page.kind == Kind::kComputeDomain));
   if (!list.continue_token.empty() && list.continue_token == page.continue_token) {
     return base::Fail(ErrorCode::kUnavailable, "a page of a list leads to itself");
   }
@@ -149,11 +151,11 @@ Result<void> TakePage(Page page, std::string_view body, const Observed& observed
   return {};
 }
 
-bool LacksNone(Kind /*kind*/) { return false; }
+bool LacksNone(Kind /*kind*/, const base::Error& /*not_found*/) { return false; }
 
 // Whether they were the last; if not, the action goes on with those that follow. `may_lack`: of
 // which kinds a 404 means that there are none.
-template <typename Read, typename MayLack = bool (*)(Kind)>
+template <typename Read, typename MayLack = bool (*)(Kind, const base::Error&)>
 Result<bool> TakePages(const Read& action, const Replies& replies, ActionProgress& read,
                        ReplyContext& to, const MayLack& may_lack = LacksNone) {
   std::vector<Page> pages = std::exchange(read.pages, {});
@@ -162,7 +164,7 @@ Result<bool> TakePages(const Read& action, const Replies& replies, ActionProgres
   for (std::size_t i = 0; i < pages.size(); ++i) {
     const Reply& reply = replies[i];
     const bool is_missing = !reply && reply.error().code == ErrorCode::kNotFound;
-    if (is_missing && may_lack(pages[i].kind)) continue;
+    if (is_missing && may_lack(pages[i].kind, reply.error())) continue;
     const bool is_too_large = !reply && reply.error().code == ErrorCode::kTooLarge;
     if (is_too_large && pages[i].limit.Shrink()) {
       read.pages.push_back(std::move(pages[i]));
@@ -198,7 +200,7 @@ Result<void> HandleReplies(const ReadOwner& action, const Replies& replies, Acti
   }
   const Reply& reply = replies.front();
   to.result.decide_again = true;
-  if (!reply && reply.error().code == ErrorCode::kNotFound) {
+  if (!reply && kube::ProvesAbsence(reply.error(), action.key->name)) {
     to.observed.evidence.owner.emplace(std::nullopt);
     return {};
   }
@@ -214,11 +216,13 @@ Requests RequestsOf(const ReadChildren& action, const Observed& observed,
 
 Result<void> HandleReplies(const ReadChildren& action, const Replies& replies, ActionProgress& read,
                            ReplyContext& to) {
-  // A kind that is not served has no objects: DRA may be switched off. But of a kind that was
-  // served a moment ago a 404 says only that its version is another one by now.
-  const auto may_lack = [&](Kind kind) {
+  // A kind that is not served has no objects: DRA may be switched off, or the CRD of cliques not
+  // installed. But of a kind that was served a moment ago a 404 says only that its version is
+  // another one by now; and of one that every cluster has, that something else has answered.
+  const auto may_lack = [&](Kind kind, const base::Error& not_found) {
     const std::string* version = DraVersion(kind, to.observed.facts);
-    return version == nullptr || version->empty();
+    if (version != nullptr) return version->empty();
+    return kind == Kind::kClique && kube::ProvesAbsence(not_found, "");
   };
   if (!TRY(TakePages(action, replies, read, to, may_lack))) return {};
   for (const api::Node& node : read.found.labelled_nodes) {
@@ -255,6 +259,29 @@ Result<void> HandleReplies(const ReadClaims& action, const Replies& replies, Act
   return {};
 }
 
+// By LIST, for which we have the right. A list without the object is proof, and no 404 is.
+Requests RequestsOf(const ReadNodes& action, const Observed& /*observed*/,
+                    const ActionProgress& /*read*/) {
+  Requests requests;
+  for (const std::string& name : action.names) {
+    requests.push_back(kube::ListRequest(
+        kube::kNodes, {.field_selector = "metadata.name=" + name, .metadata_only = true}));
+  }
+  return requests;
+}
+
+Result<void> HandleReplies(const ReadNodes& action, const Replies& replies,
+                           ActionProgress& /*read*/, ReplyContext& to) {
+  to.result.decide_again = true;
+  for (std::size_t i = 0; i < action.names.size(); ++i) {
+    if (!replies[i]) return tl::unexpected(replies[i].error());
+    const kube::ListPage list = TRY(kube::ReadListPage(replies[i]->body));
+    TRY(CheckList(Kind::kNode, list, true));
+    to.observed.evidence.nodes[action.names[i]] = !list.items.empty();
+  }
+  return {};
+}
+
 Requests RequestsOf(const ReadPodConditions& action, const Observed& /*observed*/,
                     const ActionProgress& /*read*/) {
   Requests requests;
@@ -285,7 +312,7 @@ Result<void> HandleReplies(const ReadTaken& action, const Replies& replies,
   const Reply& reply = replies.front();
   NameCheck& name = to.observed.evidence.names[{action.kind, action.key}];
   to.result.decide_again = true;
-  if (!reply && reply.error().code == ErrorCode::kNotFound) {
+  if (!reply && kube::ProvesAbsence(reply.error(), action.key.name)) {
     name = {NameCheck::Is::kFree};
     return {};
   }

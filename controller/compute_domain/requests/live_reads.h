@@ -50,6 +50,10 @@ struct ActionProgress {
 [[nodiscard]] base::Result<void> HandleReplies(const ReadClaims&, const Replies&, ActionProgress&,
                                                ReplyContext&);
 
+[[nodiscard]] Requests RequestsOf(const ReadNodes&, const Observed&, const ActionProgress&);
+[[nodiscard]] base::Result<void> HandleReplies(const ReadNodes&, const Replies&, ActionProgress&,
+                                               ReplyContext&);
+
 [[nodiscard]] Requests RequestsOf(const ReadPodConditions&, const Observed&, const ActionProgress&);
 [[nodiscard]] base::Result<void> HandleReplies(const ReadPodConditions&, const Replies&,
                                                ActionProgress&, ReplyContext&);

@@ -253,8 +253,10 @@ Result<void> HandleReply(const WriteStatus& write, const Reply& reply, ReplyCont
   const json::View object = TRY(json::ParseRepaired(parser, reply->body));
   const api::ComputeDomain written = TRY(api::DecodeComputeDomain(object));
   // Judged only here: the CRD drops fields that it does not know.
-  const bool pruned = !write.status.conditions.empty() && written.status.conditions.empty();
-  if (pruned) to.observed.facts.status_is_pruned = true;
+  if (!write.status.conditions.empty()) {
+    to.observed.facts.status_is_pruned = written.status.conditions.empty();
+    to.result.shows_crd = true;
+  }
   Expect(to.result, Kind::kComputeDomain, write.domain.key, written.meta.resource_version);
   return {};
 }

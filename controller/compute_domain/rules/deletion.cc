@@ -57,6 +57,12 @@ bool IsEmpty(const Observed& observed, const Children& children) {
          std::ranges::none_of(children.cliques, is_clique) && children.labelled_nodes.empty();
 }
 
+// As a live read shows them, if there was one.
+const std::vector<api::ResourceClaim>& ClaimsThatCount(const Observed& observed) {
+  const bool only_claims = !observed.evidence.children && observed.evidence.claims;
+  return only_claims ? *observed.evidence.claims : BestView(observed).claims;
+}
+
 }  // namespace
 
 const Children& BestView(const Observed& observed) {
@@ -133,21 +139,36 @@ std::vector<Action> PlanTearDown(const Observed& observed, const Children& child
   return actions;
 }
 
+std::vector<Action> PlanNodeProof(const Observed& observed) {
+  std::set<std::string> names;
+  const Children& children = BestView(observed);
+  for (const api::ResourceClaim& claim : ClaimsThatCount(observed)) {
+    if (IsInUse(observed, claim) && !claim.node.empty()) names.insert(claim.node);
+  }
+  if (!observed.facts.views.claims_are_granted) {
+    for (const api::Node& node : children.labelled_nodes) names.insert(node.meta.key.name);
+  }
+  ReadNodes read;
+  for (const std::string& name : names) {
+    if (MayHaveEnded(observed, name)) read.names.push_back(name);
+  }
+  if (read.names.empty()) return {};
+  return {std::move(read)};
+}
+
 std::vector<std::string> FindConsumers(const Observed& observed) {
   std::vector<std::string> consumers;
   if (!observed.facts.views.claims_are_granted) {
     // The kubelet plugin takes the label off with the last claim of the node.
     for (const api::Node& node : BestView(observed).labelled_nodes) {
-      if (IsLost(observed, node.meta.key.name)) continue;
+      if (HasEnded(observed, node.meta.key.name)) continue;
       consumers.push_back("pods on " + node.meta.key.name);
     }
     return consumers;
   }
-  const bool only_claims = !observed.evidence.children && observed.evidence.claims;
-  for (const api::ResourceClaim& claim :
-       only_claims ? *observed.evidence.claims : BestView(observed).claims) {
+  for (const api::ResourceClaim& claim : ClaimsThatCount(observed)) {
     if (!IsInUse(observed, claim) || claim.node.empty()) continue;
-    if (IsLost(observed, claim.node)) continue;
+    if (HasEnded(observed, claim.node)) continue;
     for (const std::string& consumer : claim.consumers) {
       consumers.push_back(consumer + " on " + claim.node + " (claim " +
                           kube::ToString(claim.meta.key) + ")");

@@ -35,8 +35,11 @@ namespace compute_domain {
 // from labels them, and so did any before it. What was known of it stays known when that is gone.
 [[nodiscard]] bool AreClaimsLabelled(const Observed& observed);
 
-// Who still uses the domain: allocated, reserved channel claims in its namespace on nodes that
-// live. Without a right to claims: such nodes, while they are labelled.
+// The live read of the Nodes that the view lacks and pods of the domain were on; empty: of none.
+[[nodiscard]] std::vector<Action> PlanNodeProof(const Observed& observed);
+
+// Who still uses the domain: allocated, reserved channel claims in its namespace on nodes that have
+// not ended. Without a right to claims: such nodes, while they are labelled.
 [[nodiscard]] std::vector<std::string> FindConsumers(const Observed& observed);
 
 // What is the domain's or the domain itself, is being deleted, and is kept by a finalizer of

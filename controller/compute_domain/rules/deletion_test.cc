@@ -316,7 +316,7 @@ TEST(PlanDeletion, C20_WhoMayNotReadClaimsWaitsForThePodsOfLabelledNodesThatLive
   const Plan waits = PlanFor(observed);
   EXPECT_EQ(DeletedUids(waits), Names{"workload-template"});
   EXPECT_NE(MessageOf(waits).find("pods on node-0"), std::string::npos);
-  observed.nodes["node-0"].ready = false;
+  observed.memory.lost_for_long = {"node-0"};
   EXPECT_EQ(FindConsumers(observed), Names{"pods on node-1"});
   EXPECT_EQ(DeletedUids(PlanAfter(observed, minutes(10))).size(), 4U) << "the grace is over";
 }
@@ -353,8 +353,18 @@ TEST(FindConsumers, B22_OnlyAnAllocatedClaimOnANodeThatLivesCounts) {
       {"in another namespace", [](Observed& o) { o.children.claims[0].meta.key.ns = "team-b"; }, 1},
       {"of an administrator", [](Observed& o) { o.children.claims[0].admin_access = true; }, 1},
       {"another domain's", [](Observed& o) { o.children.claims[0].channel_domain = kOtherUid; }, 1},
-      {"on a node that is lost", [](Observed& o) { o.nodes["node-0"].ready = false; }, 1},
-      {"on a node that is gone", [](Observed& o) { o.nodes.erase("node-0"); }, 1},
+      {"on a node that is not ready", [](Observed& o) { o.nodes["node-0"].ready = false; }, 2},
+      {"on a node that has been lost for long",
+       [](Observed& o) { o.memory.lost_for_long = {"node-0"}; }, 1},
+      {"on a node that the view lacks", [](Observed& o) { o.nodes.erase("node-0"); }, 2},
+      {"on a node that a live read lacks", [](Observed& o) { o.evidence.nodes["node-0"] = false; },
+       1},
+      {"on a node that a live read shows, and that was lost for long",
+       [](Observed& o) {
+         o.memory.lost_for_long = {"node-0"};
+         o.evidence.nodes["node-0"] = true;
+       },
+       2},
       {"a live read that shows none", [](Observed& o) { o.evidence.children.emplace(); }, 0},
       {"a live read of the claims that shows none",
        [](Observed& o) { o.evidence.claims.emplace(); }, 0},

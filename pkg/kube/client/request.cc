@@ -17,6 +17,7 @@ using std::chrono::seconds;
 constexpr seconds kListTimeout{60};
 constexpr seconds kWatchGrace{30};  // Added to the timeout that the server is asked to keep.
 constexpr std::size_t kCauseMax = 64;
+constexpr std::size_t kNameMax = 253;  // Of an object.
 constexpr std::size_t kMessageMax = 2048;  // client-go keeps as much of an error's body.
 constexpr std::size_t kStatusBodyMax = 1U
                                        << 20;  // A Status is small; do not parse anything larger.
@@ -75,6 +76,9 @@ bool HasCause(json::View status, std::string_view reason) {
       [&](json::View cause) { found = found || cause["reason"].AsString() == reason; });
   return found;
 }
+
+// Before the name of an object that the API server does not have.
+constexpr const char* kAbsent = "NotFound ";
 
 ErrorCode CodeOf(int status, json::View body) {
   switch (status) {
@@ -258,7 +262,14 @@ base::Error StatusError(json::View status, int http_status) {
   status["details"]["causes"].ForEach([&](json::View cause) {
     if (error.cause.empty()) error.cause = json::OneLine(cause["reason"].AsString(), kCauseMax);
   });
+  if (error.code == ErrorCode::kNotFound && status["reason"].AsString() == "NotFound") {
+    error.cause = kAbsent + json::OneLine(status["details"]["name"].AsString(), kNameMax);
+  }
   return error;
+}
+
+bool ProvesAbsence(const base::Error& error, const std::string& name) {
+  return error.code == ErrorCode::kNotFound && error.cause == kAbsent + name;
 }
 
 }  // namespace kube

@@ -1,0 +1,281 @@
+// What is missing from a view that is not current is unknown, and unknown changes nothing. And what
+// is no word of the API server proves nothing.
+#include <gtest/gtest.h>
+
+#include "controller/compute_domain/controller.h"
+#include "pkg/kube/client/request.h"
+#include "test/fixtures/pass_world.h"
+
+namespace compute_domain {
+namespace {
+
+using fixtures::Converged;
+using fixtures::JustDeleted;
+using fixtures::kUid;
+using fixtures::MapServer;
+using fixtures::PassWorld;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+constexpr const char* kDeleteDaemonSet = "DELETE /apis/apps/v1/namespaces/cdom-system/daemonsets";
+
+// A controller whose lists are answered by a map server; its watches stay silent.
+struct World {
+  explicit World(const Observed& observed)
+      : controller(
+            observed.facts, [this](const std::string& uid) { enqueued.insert(uid); }, clock, random,
+            logger) {
+    server.PutAll(fixtures::StoreAll(observed));
+  }
+
+  // Every reflector sends what it has to send now, and is answered.
+  void Turn() {
+    using Next = kube::Reflector::Next::Kind;
+    for (kube::Reflector& reflector : controller.reflectors()) {
+      for (;;) {
+        const auto next = reflector.Poll(clock.Now());
+        const bool is_open =
+            next.kind == Next::kStream &&
+            (refused.empty() || next.request.path.find(refused) == std::string::npos);
+        if (is_open) {
+          EXPECT_TRUE(reflector.OnStreamData(clock.Now(), ""));
+        }
+        if (next.kind == Next::kWait || is_open) break;
+        reflector.OnReply(clock.Now(),
+                          kube::CheckStatus(server.Serve(next.request), next.request.method));
+      }
+    }
+    enqueued.clear();
+    controller.Observe();
+  }
+
+  // The watch breaks, and every renewal is answered so, for an hour.
+  void Break(const kube::Resource& resource, int status, const std::string& reason) {
+    Turn();
+    for (kube::Reflector& reflector : controller.reflectors()) {
+      if (reflector.options().resource == resource) {
+        reflector.OnStreamEnd(clock.Now(), base::Fail(base::ErrorCode::kUnavailable, "cut"));
+      }
+    }
+    refused = "/" + resource.plural;
+    server.Refuse(refused, status, reason);
+    for (int i = 0; i < 60; ++i) {
+      clock.Advance(minutes(1));
+      Turn();
+    }
+    server.Intercept({});
+  }
+
+  Outcome Run() {
+    ReconcilePass pass = controller.reconciler().Start(kUid);
+    for (auto requests = pass.Next(); !requests.empty(); requests = pass.Next()) {
+      std::vector<MapServer::Reply> replies;
+      for (const http::Request& request : requests) replies.push_back(server.Serve(request));
+      pass.HandleReplies(std::move(replies));
+    }
+    return pass.outcome();
+  }
+  json::Value Status() const {
+    return server.Get(Kind::kComputeDomain, {fixtures::kUserNs, "train"})["status"];
+  }
+
+  base::ManualClock clock{fixtures::Now().wall};
+  kube::RecordingLogger logger;
+  kube::FixedRandom random{kube::FixedRandom::Side::kLow};
+  std::set<std::string> enqueued;
+  std::string refused = {};  // Part of the paths of watches that are refused.
+  MapServer server;
+  Controller controller;
+};
+
+// A third node joins the cluster, and the domain, while nodes cannot be read.
+TEST(Freshness, REV3_F3_NodeThatAnOldViewLacksIsNotLost) {
+  Observed observed = Converged();
+  World world(observed);
+  world.Break(kube::kNodes, 503, "ServiceUnavailable");
+  observed.children.daemon_pods.push_back(fixtures::MakePod("node-2", 2));
+  observed.children.cliques[0].daemons.push_back(fixtures::MakeMember("node-2", 2));
+  observed.children.claims.push_back(fixtures::MakeChannelClaim("node-2", "train-2"));
+  world.server.Put(fixtures::Store(observed.children.daemon_pods[2]));
+  world.server.Put(fixtures::Store(observed.children.cliques[0]));
+  world.server.Put(fixtures::Store(observed.children.claims.back()));
+  for (const Kind kind : {Kind::kDaemonPod, Kind::kClique, Kind::kClaim}) {
+    world.server.ShowOnly(kind, world.controller.cache());
+  }
+  const Views views = world.controller.reconciler().Gather(kUid).facts.views;
+  EXPECT_EQ(views.nodes, Freshness::kStale);
+  EXPECT_FALSE(views.nodes_problem.empty()) << "it is told";
+  (void)world.Run();
+  EXPECT_EQ(world.Status()["status"].AsString(), "Ready");
+  EXPECT_EQ(world.Status()["nodes"].items().size(), 3U);
+}
+
+TEST(Freshness, REV3_F3_ViewOfNodesIsStaleAfterAMinuteWhateverTheAnswer) {
+  for (const int status : {403, 429, 500, 503}) {
+    World world(Converged());
+    world.Break(kube::kNodes, status, "Any");
+    EXPECT_EQ(world.controller.reconciler().Gather(kUid).facts.views.nodes, Freshness::kStale)
+        << status;
+  }
+}
+
+// The autoscaler adds nodes for the job, the view of nodes is old, and the domain is deleted.
+TEST(Freshness, REV3_F3_JobOnNodesThatTheViewLacksKeepsItsDaemons) {
+  const Observed observed = JustDeleted();
+  PassWorld world(observed, false);
+  for (const char* node : {"node-0", "node-1"}) world.server.Remove(Kind::kNode, {.name = node});
+  world.server.ShowAll(world.cache);
+  for (const fixtures::Stored& stored : fixtures::StoreAll(observed)) {
+    if (stored.kind == Kind::kNode) world.server.Put(stored);
+  }
+  (void)world.Run();
+  EXPECT_EQ(world.Position(kDeleteDaemonSet), -1);
+  EXPECT_GE(world.Position("GET /api/v1/nodes?fieldSelector"), 0) << "a live read says whether";
+}
+
+TEST(Freshness, REV3_F3_JobOnNodesThatDoNotExistKeepsNothing) {
+  const Observed observed = JustDeleted();
+  PassWorld world(observed, false);
+  for (const char* node : {"node-0", "node-1"}) world.server.Remove(Kind::kNode, {.name = node});
+  world.server.ShowAll(world.cache);
+  (void)world.Run();
+  EXPECT_GE(world.Position(kDeleteDaemonSet), 0);
+}
+
+// The network between nodes and control plane is cut while all jobs run.
+TEST(Freshness, REV3_F3_JobOnANodeThatIsNotReadyKeepsItsDaemonsForFiveMinutes) {
+  Observed observed = JustDeleted();
+  for (auto& [name, node] : observed.nodes) node.ready = false;
+  for (api::Node& node : observed.children.labelled_nodes) node.ready = false;
+  PassWorld world(observed);
+  std::chrono::nanoseconds waited(0);
+  for (int i = 0; i < 100 && world.Position(kDeleteDaemonSet) < 0; ++i) {
+    world.server.ShowAll(world.cache);
+    const Outcome outcome = world.Run();
+    if (world.Position(kDeleteDaemonSet) >= 0) break;
+    ASSERT_TRUE(outcome.requeue_after);
+    world.clock.Advance(*outcome.requeue_after);
+    waited += *outcome.requeue_after;
+  }
+  EXPECT_GE(waited, minutes(5));
+  EXPECT_LT(waited, minutes(6)) << "then it is over, before the grace period of ten minutes";
+}
+
+// A right that is taken away, asked for through an API server that now and then answers 503.
+TEST(Freshness, REV3_F13_RefusalThatIsMixedWithOtherErrorsIsToldOnce) {
+  World world(Converged());
+  world.Turn();
+  for (kube::Reflector& reflector : world.controller.reflectors()) {
+    if (reflector.options().resource == kube::kResourceClaimTemplates) {
+      reflector.OnStreamEnd(world.clock.Now(), base::Fail(base::ErrorCode::kUnavailable, "cut"));
+    }
+  }
+  world.refused = "/resourceclaimtemplates";
+  int asked = 0;
+  world.server.Intercept([&](const std::string& line) -> std::optional<MapServer::Reply> {
+    if (line.find("GET /apis/resource.k8s.io/v1/resourceclaimtemplates") == std::string::npos) {
+      return {};
+    }
+    return ++asked % 2 == 0 ? MapServer::Fail(503, "ServiceUnavailable")
+                            : MapServer::Fail(403, "Forbidden");
+  });
+  int storms = 0;
+  for (int i = 0; i < 360; ++i) {
+    world.clock.Advance(seconds(10));
+    world.Turn();
+    storms += world.enqueued.contains(kUid) ? 1 : 0;
+  }
+  EXPECT_GT(asked, 10);
+  EXPECT_LE(storms, 2);
+}
+
+// While nothing can be read nobody is told that nodes are not.
+TEST(Freshness, OutageOfTheApiServerChangesNoStatus) {
+  World world(Converged());
+  world.Turn();
+  (void)world.Run();
+  const auto is_told = [&] {
+    return json::Serialize(world.Status()).find("Nodes are not read") != std::string::npos;
+  };
+  for (kube::Reflector& reflector : world.controller.reflectors()) {
+    reflector.OnStreamEnd(world.clock.Now(), base::Fail(base::ErrorCode::kUnavailable, "cut"));
+  }
+  world.refused = "/";
+  world.server.Refuse("GET ", 503, "ServiceUnavailable");
+  for (int i = 0; i < 10; ++i) {
+    world.clock.Advance(minutes(1));
+    world.Turn();
+  }
+  EXPECT_TRUE(world.controller.IsDisconnected());
+  world.server.Intercept({});
+  (void)world.Run();  // A worker is back before the watches are.
+  EXPECT_EQ(world.Status()["status"].AsString(), "Ready");
+  EXPECT_FALSE(is_told());
+  world.refused.clear();
+  world.clock.Advance(minutes(1));
+  world.Turn();
+  EXPECT_FALSE(world.controller.IsDisconnected());
+  (void)world.Run();
+  EXPECT_EQ(world.Status()["status"].AsString(), "Ready");
+  EXPECT_FALSE(is_told());
+}
+
+MapServer::Reply PageOfAProxy() {
+  return http::Response{.status = 404, .body = "<html>default backend - 404</html>"};
+}
+
+TEST(Freshness, REV3_F12_PageOfAProxyDoesNotProveThatADomainIsGone) {
+  PassWorld world(JustDeleted());
+  world.server.Intercept([](const std::string& line) -> std::optional<MapServer::Reply> {
+    if (line.find("/computedomains/train") == std::string::npos) return {};
+    return PageOfAProxy();
+  });
+  const Outcome outcome = world.Run();
+  EXPECT_TRUE(outcome.error) << "it is tried again";
+  EXPECT_TRUE(world.Writes().empty());
+}
+
+TEST(Freshness, REV3_F12_PagesOfAProxyDoNotProveThatNothingIsLeft) {
+  Observed observed = JustDeleted();
+  fixtures::EndWorkload(observed.children.claims);
+  PassWorld world(observed, false);
+  world.server.ShowOnly(Kind::kComputeDomain, world.cache);  // Everything else is behind.
+  world.server.Intercept([](const std::string& line) -> std::optional<MapServer::Reply> {
+    for (const char* list : {"/daemonsets?", "/pods?", "/computedomaincliques?", "/nodes?"}) {
+      if (line.find(list) != std::string::npos) return PageOfAProxy();
+    }
+    return {};
+  });
+  for (int i = 0; i < 4; ++i) {
+    (void)world.Run();
+    world.server.ShowOnly(Kind::kComputeDomain, world.cache);
+    world.clock.Advance(seconds(11));
+  }
+  EXPECT_EQ(world.Domain()["metadata"]["finalizers"].items().size(), 1U);
+  EXPECT_EQ(world.server.Count(Kind::kDaemonSet), 1U);
+}
+
+// One of several API servers still decodes by the CRD of before.
+TEST(Freshness, REV3_F8_ConditionsAreWrittenAgainAfterOneReplyThatDroppedThem) {
+  Observed observed = Converged();
+  observed.domain->status = {};
+  PassWorld world(observed);
+  int writes = 0;
+  world.server.Intercept([&](const std::string& line) -> std::optional<MapServer::Reply> {
+    if (!line.starts_with("PATCH") || !line.ends_with("/status") || writes++ > 0) return {};
+    json::Value object = world.server.Get(Kind::kComputeDomain, {"team-a", "train"});
+    object["status"]["status"] = "Ready";
+    return MapServer::Ok(object);
+  });
+  const Outcome outcome = world.Run();
+  EXPECT_TRUE(world.Condition("Ready").IsNull());
+  ASSERT_TRUE(outcome.requeue_after);
+  EXPECT_LE(*outcome.requeue_after, minutes(1));
+  world.server.ShowAll(world.cache);
+  world.clock.Advance(minutes(1));
+  (void)world.Run();
+  EXPECT_EQ(world.Condition("Ready")["status"].AsString(), "True");
+}
+
+}  // namespace
+}  // namespace compute_domain
