@@ -63,6 +63,23 @@ void GiveLoadedPagesBack() {
       nullptr);
 }
 
+// A Lease that is lost now and then is an API server that was away, and no reason to end: whoever
+// restarts a process waits longer each time. One that is lost again and again is something else.
+class LeaseLosses {
+ public:
+  // Whether to go on.
+  [[nodiscard]] bool Counts(base::Clock::TimePoint now) {
+    constexpr std::size_t kMost = 5;
+    constexpr std::chrono::minutes kWithin{10};
+    std::erase_if(losses_, [&](base::Clock::TimePoint loss) { return loss + kWithin < now; });
+    losses_.push_back(now);
+    return losses_.size() <= kMost;
+  }
+
+ private:
+  std::vector<base::Clock::TimePoint> losses_;
+};
+
 // Waits for a configuration that can be used; says what is wrong each time that changes.
 std::optional<kube::ClientConfig> WaitForConfig(const process::Context& context,
                                                 const std::stop_token& stop) {
@@ -136,6 +153,7 @@ int main(int argc, char** argv) {
         return kube::LoadConfig(
             {.kubeconfig = settings.kubeconfig, .environment = base::GetEnv, .exec = &exec}, clock);
       }};
+  LeaseLosses losses;
   while (auto config = WaitForConfig(context, stop.get_token())) {
     logger->Info("Talking to the API server",
                  {{"server", config->endpoint.url}, {"from", config->source}});
@@ -144,8 +162,9 @@ int main(int argc, char** argv) {
       case process::ExitReason::kStopped:
         return 0;
       case process::ExitReason::kLeaseLost:
-        logger->Error("The Lease was lost; ending, so that nothing of this term survives");
-        return command_line::kFailed;
+        if (!losses.Counts(clock.Now())) return command_line::kFailed;
+        logger->Error("The Lease was lost; starting over, so that nothing of this term survives");
+        break;
       case process::ExitReason::kOtherMode:
         return command_line::kFailed;
       case process::ExitReason::kConfigChanged:

@@ -118,6 +118,63 @@ TEST(Concerns, REV3_F2_LabelOfAnIdleNodeGoesWhileARepairIsRefused) {
   }
 }
 
+// An additional driver namespace that somebody deleted, and with it the RoleBinding: RBAC is asked
+// before existence, so every LIST in it is refused.
+TEST(Concerns, REV3_F1_DeletedAdditionalNamespaceHoldsNoDeletion) {
+  Observed observed = JustDeleted();
+  fixtures::EndWorkload(observed.children.claims);
+  observed.facts.views.refused_namespaces = {fixtures::kOldDriverNs};
+  PassWorld world(observed);
+  world.server.Refuse("/namespaces/nvidia-system/", 403, "Forbidden",
+                      "cannot list resource \"pods\" in the namespace nvidia-system");
+  for (int i = 0; i < 10; ++i) {
+    world.server.ShowAll(world.cache);
+    (void)world.Run();
+    if (world.server.Count(Kind::kDaemonSet) == 0) {  // Its pods go, and their claims.
+      for (const auto& pod : observed.children.daemon_pods) {
+        world.server.Remove(Kind::kDaemonPod, pod.meta.key);
+      }
+      for (const auto& claim : observed.children.claims) {
+        world.server.Remove(Kind::kClaim, claim.meta.key);
+      }
+    }
+    world.clock.Advance(minutes(1));
+  }
+  const json::Value domain = world.Domain();
+  EXPECT_TRUE(domain.IsNull() || domain["metadata"]["finalizers"].IsNull());
+}
+
+TEST(Concerns, REV3_F1_NamespaceInWhichSomethingWasSeenHoldsItsDomainAlone) {
+  Observed observed = JustDeleted();
+  fixtures::EndWorkload(observed.children.claims);
+  observed.facts.views.refused_namespaces = {fixtures::kOldDriverNs};
+  observed.children.daemon_sets[0].meta.key.ns = fixtures::kOldDriverNs;
+  PassWorld world(observed);
+  world.server.Refuse("/namespaces/nvidia-system/", 403, "Forbidden", "cannot list");
+  for (int i = 0; i < 10; ++i) {
+    world.server.ShowAll(world.cache);
+    (void)world.Run();
+    world.clock.Advance(minutes(1));
+  }
+  EXPECT_EQ(world.Domain()["metadata"]["finalizers"].items().size(), 1U);
+}
+
+TEST(Concerns, REV3_F1_MemberLeavesWhileAnAdditionalNamespaceIsRefused) {
+  Observed observed = Converged();
+  observed.facts.views.refused_namespaces = {fixtures::kOldDriverNs};
+  PassWorld world(observed);
+  world.server.Remove(Kind::kDaemonPod, observed.children.daemon_pods[1].meta.key);
+  world.server.Remove(Kind::kClaim, observed.children.claims[1].meta.key);
+  json::Value node = world.server.Get(Kind::kNode, {.name = "node-1"});
+  node["metadata"]["labels"].Erase(std::string(api::kDomainLabel));
+  world.server.Put({Kind::kNode, node});
+  world.server.Refuse("/namespaces/nvidia-system/", 403, "Forbidden", "cannot list");
+  RunFor(minutes(2), world);
+  const json::Value clique = world.server.Get(Kind::kClique, observed.children.cliques[0].meta.key);
+  EXPECT_EQ(StatusOf(world), "Ready");
+  EXPECT_EQ(clique["daemons"].items().size(), 1U);
+}
+
 TEST(Concerns, REV3_F9_WhatAFailingPassWantsSoonIsNotForgotten) {
   Observed observed = WithOldTemplate();
   PassWorld world(observed);

@@ -109,6 +109,7 @@ Views Controller::UpdateViews() {
     // What is missing in an additional namespace says nothing about those whose children lie in the
     // first, and the log says it.
     const bool is_everybodys = reflector.options().ns.empty() || reflector.options().ns == ns_;
+    if (is_refused && !is_everybodys) views.refused_namespaces.insert(reflector.options().ns);
     const bool are_children =
         Reads(reflector, kube::kResourceClaimTemplates) || Reads(reflector, kube::kDaemonSets);
     if (are_children && is_everybodys) views.children = std::min(views.children, view.freshness);

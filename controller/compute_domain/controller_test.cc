@@ -246,6 +246,8 @@ TEST(Controller, C4_RightThatIsMissingInAnAdditionalNamespaceIsNobodysObjection)
   world.Turn();
   EXPECT_TRUE(world.controller.MayReconcile());
   EXPECT_EQ(world.Reason("Accepted"), "Accepted");
+  EXPECT_EQ(world.controller.reconciler().Gather(fixtures::kUid).facts.views.refused_namespaces,
+            std::set<std::string>{fixtures::kOldDriverNs});
 }
 
 TEST(Controller, M3_M7_NothingReadForAMinuteIsBlindness) {

@@ -45,15 +45,16 @@ using std::chrono::seconds;
 using TimePoint = base::Clock::TimePoint;
 
 constexpr auto kTurn = milliseconds(200);  // How often the caller's thread looks around.
+constexpr auto kBeat = seconds(1);
 constexpr auto kSilenceMax = seconds(30);  // A thread that shows no progress for longer hangs.
 constexpr int kInFlightMax = 16;           // Requests of all workers.
 // What is in flight when nothing begins any more is given up after these. A pod has 30 s to end,
 // and the Lease is to be handed over in them even if the API server hangs.
 constexpr auto kDrain = seconds(5);
 constexpr auto kLeaseDrain = seconds(3);
-// A worker hangs that has had no reply for longer: a request waits for its turn as long as others
-// have theirs, 30 s, and is then given as long itself.
-constexpr auto kReplyMax = seconds(90);
+// A worker hangs that has had no reply for longer. All workers together read up to about a hundred
+// collections at once, 16 at a time, and a slow server takes its 60 s for each.
+constexpr auto kReplyMax = std::chrono::minutes(7);
 
 compute_domain::Facts FactsOf(const settings::Settings& settings) {
   compute_domain::Facts facts;
@@ -157,8 +158,11 @@ class ControllerProcess {
                  settings_.pod_name + "-" + RandomUuid(lease_random_), settings_.lease, clock_,
                  lease_random_, logger_),
         controller_(
-            FactsOf(settings_), [this](const std::string& uid) { queue_.Add(uid); }, clock_,
-            watch_random_, logger_),
+            FactsOf(settings_),
+            [this](const std::string& uid) {
+              if (works_) queue_.Add(uid);
+            },
+            clock_, watch_random_, logger_),
         errors_(logger_),
         events_(std::string(api::kReportingController), settings_.pod_name, clock_, event_random_,
                 logger_),
@@ -227,6 +231,7 @@ class ControllerProcess {
   Heartbeat watch_alive_;
   Heartbeat lease_alive_;
   std::deque<std::atomic<std::int64_t>> busy_since_;  // Each worker's last reply; 0: idle.
+  std::atomic<bool> works_ = false;  // Else nothing is queued: a standby would only collect.
   std::atomic<bool> ends_ = false;
   std::string announced_;
   TimePoint next_reload_ = {};
@@ -257,7 +262,8 @@ void ControllerProcess::KeepLease(const std::stop_token& stop) {
       elector_.OnReply(transport.Send(*next.request));
       continue;
     }
-    kube::WaitUntil(clock_, next.until, stop);
+    // It may be minutes, as the server asked; the thread is alive all the while.
+    kube::WaitUntil(clock_, std::min(next.until, clock_.Now() + kBeat), stop);
   }
 }
 
@@ -471,6 +477,8 @@ ExitReason ControllerProcess::Run(const std::stop_token& stop) {
         end = ExitReason::kOtherMode;
         break;
       }
+      works_ = true;
+      for (const std::string& uid : controller_.cache().DomainUids()) queue_.Add(uid);
       for (auto& busy : busy_since_) {
         workers.emplace_back([this, &busy](const std::stop_token& token) { Work(token, busy); });
       }
@@ -483,7 +491,7 @@ ExitReason ControllerProcess::Run(const std::stop_token& stop) {
   ends_ = true;
   gate_.Close(kDrain);
   logger_.Info("Nothing is written any more");
-  if (end != ExitReason::kConfigChanged) systemd::Stopping();
+  if (end == ExitReason::kStopped || end == ExitReason::kOtherMode) systemd::Stopping();
   // Workers first: the Lease may only be handed over once the last write has returned.
   for (std::jthread& worker : workers) worker.request_stop();
   queue_.ShutDown();

@@ -85,7 +85,8 @@ struct Settings {
 inline constexpr auto kExitStatuses = std::to_array<command_line::ExitStatus>({
     {0, "It ended as it was told to: by SIGTERM or SIGINT, or the command did all of it"},
     {command_line::kFailed,
-     "The Lease was lost, the command failed or refused, or two signals came"},
+     "The Lease was lost six times in ten minutes, the command failed or refused, or two signals "
+     "came"},
     {command_line::kMisused,
      "A flag, a variable or the file of --config is wrong; nothing was begun"},
     command_line::kDefect,

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,8 @@ struct Views {
   // False: we have no right to them, and go on without. Who uses a domain is not known then.
   bool claims_are_granted = true;
   std::string claims_problem = {};  // Why they are not read, and what to do; empty: they are.
+  // Additional driver namespaces that are refused to us: deleted, or without their Role.
+  std::set<std::string> refused_namespaces = {};
   // Of resource.k8s.io, for each kind of ours on its own: what the API server serves; empty: none.
   std::string template_version = kube::kResourceClaimTemplates.version;
   std::string claim_version = kube::kResourceClaims.version;

@@ -10,6 +10,21 @@ bool IsDriverNamespace(const Facts& facts, const std::string& ns) {
   return std::ranges::find(facts.driver_namespaces, ns) != facts.driver_namespaces.end();
 }
 
+std::vector<std::string> NamespacesToRead(const Observed& observed) {
+  const Children& children = observed.children;
+  const auto holds = [](const std::string& ns, const auto& objects) {
+    return std::ranges::any_of(objects, [&](const auto& one) { return one.meta.key.ns == ns; });
+  };
+  std::vector<std::string> namespaces = observed.facts.driver_namespaces;
+  std::erase_if(namespaces, [&](const std::string& ns) {
+    return observed.facts.views.refused_namespaces.contains(ns) &&
+           !holds(ns, children.daemon_sets) && !holds(ns, children.templates) &&
+           !holds(ns, children.cliques) && !holds(ns, children.daemon_pods) &&
+           !holds(ns, children.claims);
+  });
+  return namespaces;
+}
+
 bool IsDaemonSet(const Observed& observed, const api::DaemonSet& set) {
   return set.domain == observed.uid && IsDriverNamespace(observed.facts, set.meta.key.ns);
 }

@@ -5,12 +5,16 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "controller/compute_domain/model/observed.h"
 
 namespace compute_domain {
 
 [[nodiscard]] bool IsDriverNamespace(const Facts& facts, const std::string& ns);
+// The driver namespaces that may hold something of the domain: all but those that are refused to us
+// and in which nothing of it was ever seen.
+[[nodiscard]] std::vector<std::string> NamespacesToRead(const Observed& observed);
 
 [[nodiscard]] bool IsDaemonSet(const Observed& observed, const api::DaemonSet& set);
 [[nodiscard]] bool IsDaemonTemplate(const Observed& observed,

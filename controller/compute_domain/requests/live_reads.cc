@@ -46,7 +46,7 @@ std::vector<Page> FirstPages(const ReadOwner& /*read*/, const Observed& /*observ
 
 std::vector<Page> FirstPages(const ReadChildren& read, const Observed& observed) {
   std::vector<Page> pages = {{.kind = Kind::kNode}, {.kind = Kind::kClaimTemplate}};
-  const auto& driver = observed.facts.driver_namespaces;
+  const std::vector<std::string> driver = NamespacesToRead(observed);
   for (const std::string& ns : driver) {
     for (const Kind kind : {Kind::kDaemonSet, Kind::kDaemonPod, Kind::kClique}) {
       pages.push_back({.kind = kind, .ns = ns});
@@ -68,7 +68,7 @@ std::vector<Page> FirstPages(const ReadChildren& read, const Observed& observed)
 
 std::vector<Page> FirstPages(const ReadDaemons& /*read*/, const Observed& observed) {
   std::vector<Page> pages;
-  for (const std::string& ns : observed.facts.driver_namespaces) {
+  for (const std::string& ns : NamespacesToRead(observed)) {
     for (const Kind kind : {Kind::kDaemonPod, Kind::kClique}) {
       pages.push_back({.kind = kind, .ns = ns});
     }
