@@ -69,22 +69,6 @@ Result<void> SyncFolder(const std::string& folder) {
   return {};
 }
 
-// `use(name)` for what lies in the folder; names alone, in no order.
-Result<void> ForEachName(const std::string& folder,
-                         const std::function<void(const std::string&)>& use) {
-  std::error_code error;
-  int entries = 0;
-  for (std::filesystem::directory_iterator it(folder, error), end; !error && it != end;
-       it.increment(error)) {
-    if (++entries > kEntriesMax) {
-      return base::Fail(ErrorCode::kTooLarge, "list " + folder + ": more than 100,000 files");
-    }
-    use(it->path().filename().string());
-  }
-  if (!error || error == std::errc::no_such_file_or_directory) return {};
-  return base::Fail(ErrorCode::kInvalid, "list " + folder + ": " + error.message());
-}
-
 }  // namespace
 
 std::string ClaimFile(std::string_view uid) {
@@ -120,6 +104,21 @@ Result<void> Remove(const std::string& folder, const std::string& file) {
   return FailedTo("remove", path, errno);
 }
 
+Result<void> ForEachName(const std::string& folder,
+                         const std::function<void(const std::string&)>& use) {
+  std::error_code error;
+  int entries = 0;
+  for (std::filesystem::directory_iterator it(folder, error), end; !error && it != end;
+       it.increment(error)) {
+    if (++entries > kEntriesMax) {
+      return base::Fail(ErrorCode::kTooLarge, "list " + folder + ": more than 100,000 files");
+    }
+    use(it->path().filename().string());
+  }
+  if (!error || error == std::errc::no_such_file_or_directory) return {};
+  return base::Fail(ErrorCode::kInvalid, "list " + folder + ": " + error.message());
+}
+
 Result<std::vector<std::string>> ClaimsIn(const std::string& folder) {
   std::vector<std::string> uids;
   TRY(ForEachName(folder, [&uids](std::string_view name) {
@@ -132,13 +131,13 @@ Result<std::vector<std::string>> ClaimsIn(const std::string& folder) {
   return uids;
 }
 
-Result<int> RemoveHalves(const std::string& folder) {
+Result<void> RemoveHalves(const std::string& folder) {
   std::vector<std::string> halves;
   TRY(ForEachName(folder, [&halves](const std::string& name) {
     if (name.starts_with('.') && name.ends_with(kHalf)) halves.push_back(name);
   }));
   for (const std::string& half : halves) TRY(Remove(folder, half));
-  return static_cast<int>(halves.size());
+  return {};
 }
 
 Result<std::optional<Spec>> ReadClaim(const std::string& folder, std::string_view uid) {

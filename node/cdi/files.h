@@ -32,10 +32,15 @@ enum class Access { kOwner, kAllRead, kAllRun };
 // Succeeds if there is no such file.
 [[nodiscard]] base::Result<void> Remove(const std::string& folder, const std::string& file);
 
+// Calls `use` with the name of each entry of a folder, in no order; not at all if there is no such
+// folder. Returns kTooLarge after 100,000 entries.
+[[nodiscard]] base::Result<void> ForEachName(const std::string& folder,
+                                             const std::function<void(const std::string&)>& use);
+
 // Returns the UIDs of the claims that have a file, sorted. Empty if the folder does not exist.
 [[nodiscard]] base::Result<std::vector<std::string>> ClaimsIn(const std::string& folder);
-// Removes what interrupted writes have left. Returns how many files.
-[[nodiscard]] base::Result<int> RemoveHalves(const std::string& folder);
+// Removes what interrupted writes have left.
+[[nodiscard]] base::Result<void> RemoveHalves(const std::string& folder);
 
 // Returns a claim's spec. Empty if it has no file; kInvalid if the file is no spec.
 [[nodiscard]] base::Result<std::optional<Spec>> ReadClaim(const std::string& folder,

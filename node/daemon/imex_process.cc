@@ -39,8 +39,6 @@ ImexProcess::ImexProcess(std::unique_ptr<base::LastingProgram> program,
   listener_ = std::jthread([this](const std::stop_token& stop) { PassOn(stop); });
 }
 
-ImexProcess::~ImexProcess() = default;
-
 void ImexProcess::PassOn(const std::stop_token& stop) {
   std::string words;
   bool goes_on = true;

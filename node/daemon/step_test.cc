@@ -91,9 +91,8 @@ class DaemonTest : public ::testing::Test {
   // IMEX says that it runs with `index`, is ready and connected with `peers`.
   void ImexSays(int index, std::set<int> peers, const std::string& state = "READY") {
     observed_.imex.index = index;
-    answers_ = {
-        .state = state,
-        .own = imex::OwnView{.state = state, .version = "580", .connected = std::move(peers)}};
+    answers_ = {.state = state,
+                .own = imex::OwnView{.version = "580", .connected = std::move(peers)}};
     observed_.answers = answers_;
   }
 

@@ -47,8 +47,7 @@ base::Result<OwnView> ParseOwnView(std::string_view printed, int index) {
     return base::Fail(base::ErrorCode::kNotFound,
                       "node " + std::to_string(index) + " is not in it");
   }
-  OwnView view = {.state = StateIn(own["status"].AsString()),
-                  .version = json::OneLine(own["version"].AsString(), kWordMax)};
+  OwnView view = {.version = json::OneLine(own["version"].AsString(), kWordMax)};
   own["connections"].ForEachMember([&](std::string_view name, json::View connection) {
     const auto peer = ReadIndex(name);
     if (peer && connection["status"].AsString() == "CONNECTED") view.connected.insert(*peer);

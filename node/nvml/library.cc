@@ -119,7 +119,6 @@ struct Library::Functions {
 Library::Library(std::unique_ptr<Functions> functions) : functions_(std::move(functions)) {}
 Library::~Library() = default;
 Library::Library(Library&&) noexcept = default;
-Library& Library::operator=(Library&&) noexcept = default;
 
 Result<Library> Library::Open(const std::string& path) {
   auto functions = std::make_unique<Functions>();

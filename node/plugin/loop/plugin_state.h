@@ -44,7 +44,7 @@ struct PluginState {
   std::optional<std::string> fabric_error_since = {};  // RFC 3339.
   std::unique_ptr<ApiClient> api = {};  // Null until the client configuration is loaded.
   // As of the watch or of this plugin's last write, whichever is later.
-  std::optional<NodeView> node = {};
+  std::optional<api::Node> node = {};
   bool node_writing = false;
 
   [[nodiscard]] bool is_rebuilding() const {

@@ -146,8 +146,7 @@ bool Daemon::StepAsk() {
   if (imex == nullptr || !observed_.imex.runs) return true;
   imex_daemon::Answers answers = {
       .state = "READY",
-      .own = imex::OwnView{
-          .state = "READY", .version = "580.1", .connected = fabric_.ConnectedWith(*imex)}};
+      .own = imex::OwnView{.version = "580.1", .connected = fabric_.ConnectedWith(*imex)}};
   const bool is_news = !observed_.answers || observed_.answers->own != answers.own;
   if (is_news) NoteDeed();
   observed_.imex.index = imex->index;
