@@ -115,7 +115,7 @@ void AddGiven(CLI::App& app, Settings& settings, Given& given) {
 
 void AddPlaces(CLI::App& app, Settings& settings, Given& given) {
   app.option_defaults()->group("Where things are");
-  command_line::AddKubeconfig(app, settings.kubeconfig);
+  command_line::AddKubeconfig(app, settings);
   Add(app, "--kubelet-registrar-directory-path", "KUBELET_REGISTRAR_DIRECTORY_PATH",
       settings.registry_folder,
       "Where the kubelet looks for plugins (/var/lib/kubelet/plugins_registry)");
@@ -163,7 +163,7 @@ void AddSeen(CLI::App& app, Settings& settings, Given& given) {
   Add(app, "--http-endpoint", "HTTP_ENDPOINT", settings.metrics_address,
       "Where metrics are served, such as :8081; empty: nowhere");
   Add(app, "--metrics-path", "METRICS_PATH", settings.metrics_path, "Under which path (/metrics)");
-  command_line::AddLogging(app, settings.verbosity, settings.log_format, settings.unused_flags);
+  command_line::AddLogging(app, settings);
   Add(app, "--kube-api-qps", "KUBE_API_QPS", given.qps, "Taken and not needed");
   Add(app, "--kube-api-burst", "KUBE_API_BURST", given.burst, "Taken and not needed");
 }
