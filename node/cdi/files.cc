@@ -37,18 +37,6 @@ tl::unexpected<base::Error> FailedTo(const char* verb, const std::string& path, 
                     std::string(verb) + " " + path + ": " + std::generic_category().message(error));
 }
 
-mode_t ModeOf(Access access) {
-  switch (access) {
-    case Access::kAllRead:
-      return 0644;
-    case Access::kAllRun:
-      return 0755;
-    case Access::kOwner:
-      break;
-  }
-  return kMode;
-}
-
 Result<void> WriteHalf(const std::string& path, std::string_view content, Access access) {
   // One that a crash left may have any mode, or be a link.
   ::unlink(path.c_str());
@@ -56,7 +44,7 @@ Result<void> WriteHalf(const std::string& path, std::string_view content, Access
   if (!file.is_open()) return FailedTo("open", path, errno);
   if (const int error = file.Write(content); error != 0) return FailedTo("write", path, error);
   // Whatever the process's mask is, and of this very file.
-  if (::fchmod(file.fd(), ModeOf(access)) != 0) return FailedTo("write", path, errno);
+  if (::fchmod(file.fd(), static_cast<mode_t>(access)) != 0) return FailedTo("write", path, errno);
   if (::fsync(file.fd()) != 0) return FailedTo("write", path, errno);
   if (const int error = file.Close(); error != 0) return FailedTo("write", path, error);
   return {};

@@ -7,7 +7,6 @@
 #include "node/imex/hosts_file.h"
 #include "node/imex/names.h"
 #include "pkg/command_line/flags.h"
-#include "pkg/json/utf8.h"
 #include "pkg/kube/api/names.h"
 
 namespace imex_daemon {
@@ -15,12 +14,7 @@ namespace imex_daemon {
 namespace {
 
 using command_line::Add;
-
-constexpr std::size_t kQuotedMax = 80;
-
-std::string Quoted(const std::string& text) {
-  return "\"" + json::OneLine(text, kQuotedMax) + "\"";
-}
+using command_line::Quoted;
 
 // What the reference's gates must be for this daemon, where that matters.
 constexpr auto kNeeded =

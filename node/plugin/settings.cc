@@ -5,7 +5,6 @@
 #include "controller/api/feature_gates.h"
 #include "controller/api/names.h"
 #include "pkg/command_line/flags.h"
-#include "pkg/json/utf8.h"
 #include "pkg/kube/api/names.h"
 
 namespace plugin {
@@ -13,15 +12,11 @@ namespace plugin {
 namespace {
 
 using command_line::Add;
+using command_line::Quoted;
 
-constexpr std::size_t kQuotedMax = 80;
 constexpr int kPortMax = 65'535;
 constexpr int kWaitMost = 3600;
 constexpr const char* kCapability = "/proc/driver/nvidia/capabilities/fabric-imex-mgmt";
-
-std::string Quoted(const std::string& text) {
-  return "\"" + json::OneLine(text, kQuotedMax) + "\"";
-}
 
 // What is taken so that what is written for NVIDIA's plugin works here, and what is read of it.
 struct Given {
@@ -32,8 +27,7 @@ struct Given {
   const CLI::Option* driver_root = nullptr;
   double qps = 0;
   int burst = 0;
-  std::map<std::string, bool> gate = {{"ComputeDomainCliques", true},
-                                      {"IMEXDaemonsWithDNSNames", true},
+  std::map<std::string, bool> gate = {{"IMEXDaemonsWithDNSNames", true},
                                       {"HostManagedIMEXDaemon", false},
                                       {"CrashOnNVLinkFabricErrors", true},
                                       {"FabricManagerPartitioning", false}};

@@ -7,6 +7,7 @@
 
 #include "pkg/base/duration.h"
 #include "pkg/base/version.h"
+#include "pkg/json/utf8.h"
 
 namespace command_line {
 
@@ -93,6 +94,11 @@ void SayUnused(const std::vector<std::string>& flags, base::Logger& logger) {
   for (const std::string& flag : flags) {
     logger.Warning("A flag has no effect with this program", {{"flag", flag}});
   }
+}
+
+std::string Quoted(const std::string& text) {
+  constexpr std::size_t kBytesMax = 80;
+  return "\"" + json::OneLine(text, kBytesMax) + "\"";
 }
 
 std::optional<Exit> Parse(CLI::App& app, std::vector<std::string> arguments) {

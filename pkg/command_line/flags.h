@@ -32,6 +32,9 @@ void AddKubeconfig(CLI::App& app, CommonSettings& settings);
 void AddLogging(CLI::App& app, CommonSettings& settings);
 void SayUnused(const std::vector<std::string>& flags, base::Logger& logger);
 
+// A value in quotes, on one line, for a message that says what is wrong with it.
+[[nodiscard]] std::string Quoted(const std::string& text);
+
 // Reads the command line and the environment. An Exit: --help or --version was asked for, or
 // something is wrong, and it says with what flag.
 [[nodiscard]] std::optional<Exit> Parse(CLI::App& app, std::vector<std::string> arguments);

@@ -33,8 +33,8 @@ Result<http::Response> Send(http::Request request, http::Transport& transport,
   return kube::CheckStatus(transport.Send(request), request.method);
 }
 
-kube::Resource InVersion(kube::Resource resource, const std::string& version) {
-  resource.version = version;
+kube::Resource InVersion(kube::Resource resource, SliceApi version) {
+  resource.version = NameOf(version);
   return resource;
 }
 
@@ -80,9 +80,7 @@ Result<http::Response> ReadNode(http::Transport& transport, const std::string& n
       .map_error(base::While("read node " + node));
 }
 
-kube::Resource SlicesIn(SliceApi api) {
-  return InVersion(kube::kResourceSlices, std::string(NameOf(api)));
-}
+kube::Resource SlicesIn(SliceApi api) { return InVersion(kube::kResourceSlices, api); }
 
 // Returns the slice as the server has it after the request.
 Result<SliceWritten> PutSlice(http::Transport& transport, http::Request request,
@@ -112,7 +110,7 @@ Result<SliceWritten> KeepIfItHolds(http::Transport& transport, SliceWritten writ
 
 }  // namespace
 
-Result<ClaimToPrepare> ReadClaim(http::Transport& transport, const std::string& version,
+Result<ClaimToPrepare> ReadClaim(http::Transport& transport, SliceApi version,
                                  const kube::ObjectKey& key, const std::string& uid) {
   const std::string name = "claim " + kube::ToString(key);
   const auto reply =
@@ -125,8 +123,7 @@ Result<ClaimToPrepare> ReadClaim(http::Transport& transport, const std::string& 
   return claim;
 }
 
-Result<std::vector<ClaimToPrepare>> ReadClaimsOf(http::Transport& transport,
-                                                 const std::string& version,
+Result<std::vector<ClaimToPrepare>> ReadClaimsOf(http::Transport& transport, SliceApi version,
                                                  const std::string& node) {
   std::vector<kube::ObjectKey> keys;
   std::vector<ClaimToPrepare> claims;

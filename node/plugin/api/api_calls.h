@@ -16,14 +16,13 @@
 namespace plugin {
 
 // Returns kNotFound if there is no claim of that name, or if its UID differs.
-[[nodiscard]] base::Result<ClaimToPrepare> ReadClaim(http::Transport& transport,
-                                                     const std::string& version,
+[[nodiscard]] base::Result<ClaimToPrepare> ReadClaim(http::Transport& transport, SliceApi version,
                                                      const kube::ObjectKey& key,
                                                      const std::string& uid);
 
 // Lists all claims, page by page, and returns those that hold a device of this driver and node.
 [[nodiscard]] base::Result<std::vector<ClaimToPrepare>> ReadClaimsOf(http::Transport& transport,
-                                                                     const std::string& version,
+                                                                     SliceApi version,
                                                                      const std::string& node);
 
 // Returns the UIDs of the domains in the namespace, or of all if `ns` is empty.

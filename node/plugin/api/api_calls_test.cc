@@ -27,7 +27,7 @@ std::string ClaimText(const std::string& uid, const std::string& pool = "node-a"
 TEST(ReadClaim, AClaimIsReadInTheVersionThatIsServed) {
   Script script;
   script.Answer(200, ClaimText(kUid));
-  const auto claim = ReadClaim(script, "v1beta2", {.ns = "ns", .name = "c"}, kUid);
+  const auto claim = ReadClaim(script, SliceApi::kV1Beta2, {.ns = "ns", .name = "c"}, kUid);
   ASSERT_TRUE(claim) << claim.error().message;
   EXPECT_TRUE(claim->is_allocated);
   EXPECT_EQ(script.asked[0].path, "/apis/resource.k8s.io/v1beta2/namespaces/ns/resourceclaims/c");
@@ -36,7 +36,7 @@ TEST(ReadClaim, AClaimIsReadInTheVersionThatIsServed) {
 TEST(ReadClaim, AnotherClaimOfThatNameIsNotTheOneThatIsMeant) {
   Script script;
   script.Answer(200, ClaimText("another"));
-  const auto claim = ReadClaim(script, "v1", {.ns = "ns", .name = "c"}, kUid);
+  const auto claim = ReadClaim(script, SliceApi::kV1, {.ns = "ns", .name = "c"}, kUid);
   ASSERT_FALSE(claim);
   EXPECT_EQ(claim.error().code, ErrorCode::kNotFound);
   EXPECT_NE(claim.error().message.find("another one by now"), std::string::npos);
@@ -46,7 +46,7 @@ TEST(ReadClaim, AnotherClaimOfThatNameIsNotTheOneThatIsMeant) {
 TEST(ReadClaim, ARefusalIsNoProofThatThereIsNone) {
   Script script;
   script.Answer(403, kForbidden);
-  const auto claim = ReadClaim(script, "v1", {.ns = "ns", .name = "c"}, kUid);
+  const auto claim = ReadClaim(script, SliceApi::kV1, {.ns = "ns", .name = "c"}, kUid);
   ASSERT_FALSE(claim);
   EXPECT_EQ(claim.error().code, ErrorCode::kForbidden);
   EXPECT_NE(claim.error().message.find("read claim ns/c: 403"), std::string::npos);
@@ -58,7 +58,7 @@ TEST(ReadClaimsOf, ThoseOfThisNodeStay) {
                          ClaimText("other-node", "node-b") + "]}");
   script.Answer(200, R"({"metadata":{},"items":[)" + ClaimText(kUid) + "]}");
   script.Answer(200, ClaimText(kUid));
-  const auto claims = ReadClaimsOf(script, "v1", "node-a");
+  const auto claims = ReadClaimsOf(script, SliceApi::kV1, "node-a");
   ASSERT_TRUE(claims) << claims.error().message;
   ASSERT_EQ(claims->size(), 1U);
   EXPECT_EQ(claims->at(0).uid, kUid);

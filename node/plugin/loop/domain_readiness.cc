@@ -17,13 +17,6 @@ constexpr std::chrono::milliseconds kHostPause{1'000};
 constexpr std::chrono::seconds kHostTime{5};
 constexpr std::size_t kHostWordsMax = 4096;
 
-// What the program prints, without the white space around it.
-std::string Trimmed(const std::string& text) {
-  const std::size_t begin = text.find_first_not_of(" \t\r\n");
-  if (begin == std::string::npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t\r\n") - begin + 1);
-}
-
 }  // namespace
 
 bool DomainReadiness::IsReady(const std::string& domain) const {
@@ -97,7 +90,7 @@ void DomainReadiness::PollHost() {
     const auto end = base::RunProgram(
         program, {.time = kHostTime, .output_bytes_max = kHostWordsMax}, state_.clock, stop);
     const bool is_ready = end && end->how == base::ProgramEnd::How::kExited && end->status == 0 &&
-                          Trimmed(end->output) == "READY";
+                          Trim(end->output) == "READY";
     state_.tasks.Post([this, is_ready] {
       polling_ = false;
       polled_ = is_ready;

@@ -115,7 +115,7 @@ class PluginProcess {
         logger_(frame.logger()),
         tasks_(frame.tasks()),
         config_([&frame] { return frame.LoadConfig(); }, clock_, logger_),
-        state_(settings, clock_, logger_, tasks_, metrics, std::move(boot_id)),
+        state_{settings, clock_, logger_, tasks_, metrics, std::move(boot_id)},
         readiness_(state_),
         claim_queue_(state_, readiness_),
         garbage_collector_(state_,

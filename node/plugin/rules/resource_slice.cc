@@ -2,6 +2,7 @@
 
 #include "controller/api/names.h"
 #include "node/plugin/rules/checkpoint.h"
+#include "pkg/kube/api/resource.h"
 
 namespace plugin {
 
@@ -85,17 +86,7 @@ bool HasMore(json::View spec, const ResourceSlice& slice, SliceApi api) {
 
 }  // namespace
 
-std::string_view NameOf(SliceApi api) {
-  switch (api) {
-    case SliceApi::kV1:
-      return "v1";
-    case SliceApi::kV1Beta2:
-      return "v1beta2";
-    case SliceApi::kV1Beta1:
-      break;
-  }
-  return "v1beta1";
-}
+std::string_view NameOf(SliceApi api) { return kube::kDraVersions[static_cast<std::size_t>(api)]; }
 
 Value Render(const ResourceSlice& slice, SliceApi api) {
   const std::string prefix = "00000-" + std::string(api::kDriver) + "-" + slice.node + "-";

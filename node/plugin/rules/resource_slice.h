@@ -10,7 +10,8 @@
 
 namespace plugin {
 
-// Versions of the API, newest first. Kubernetes 1.32 and later serve at least one of them.
+// Versions of the API, in the order of kube::kDraVersions: newest first. Kubernetes 1.32 and later
+// serve at least one of them.
 enum class SliceApi { kV1, kV1Beta2, kV1Beta1 };
 [[nodiscard]] std::string_view NameOf(SliceApi api);  // "v1".
 
