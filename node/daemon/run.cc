@@ -120,8 +120,8 @@ void DaemonProcess::Connect() {
   api_client_.reset();
   api_client_ = std::make_unique<ApiClient>(*std::move(config), self_, clock_, logger_,
                                             [this] { tasks_.Wake(); });
-  if (memory_.manner != Manner::kUnknown && !self_.clique.empty()) {
-    api_client_->Watch(memory_.manner == Manner::kDaemon);
+  if (memory_.membership_writer != MembershipWriter::kUnknown && !self_.clique.empty()) {
+    api_client_->Watch(memory_.membership_writer == MembershipWriter::kDaemon);
   }
 }
 
@@ -256,11 +256,14 @@ void DaemonProcess::TakeWritten(const WriteOrder& order, const Result<Written>& 
   error_said_.clear();
   if (order.write == Write::kReport) return OnReported(memory_, order.report, now);
   if (order.write != Write::kLabel) return OnWritten(memory_, order.write, written->version, now);
-  OnLabelled(memory_, written->manner, now, random_);
-  logger_.Info("The pod is labelled with its clique",
-               {{"clique", self_.clique},
-                {"writer", written->manner == Manner::kController ? "controller" : "daemon"}});
-  if (!self_.clique.empty()) api_client_->Watch(written->manner == Manner::kDaemon);
+  OnLabelled(memory_, written->membership_writer, now, random_);
+  logger_.Info(
+      "The pod is labelled with its clique",
+      {{"clique", self_.clique},
+       {"writer",
+        written->membership_writer == MembershipWriter::kController ? "controller" : "daemon"}});
+  if (!self_.clique.empty())
+    api_client_->Watch(written->membership_writer == MembershipWriter::kDaemon);
 }
 
 void DaemonProcess::Do(const Step& step) {
@@ -297,7 +300,7 @@ Result<void> DaemonProcess::Run(const std::stop_token& stop) {
     Do(step);
     // What was done may be the reason for more.
     const bool did = step.hosts || step.start || step.signal;
-    const TimePoint until = did ? clock_.Now() : std::min(step.look_again, config_.next());
+    const TimePoint until = did ? clock_.Now() : std::min(step.requeue_at, config_.next());
     for (const auto& task : tasks_.Wait(until - clock_.Now())) task();
   }
 }

@@ -57,10 +57,10 @@ base::Result<OwnView> ParseOwnView(std::string_view printed, int index) {
 }
 
 std::optional<int> IndexInLine(std::string_view line) {
-  constexpr std::string_view kWords = "Identified this node as ID ";
-  const std::size_t at = line.find(kWords);
+  constexpr std::string_view kPrefix = "Identified this node as ID ";
+  const std::size_t at = line.find(kPrefix);
   if (at == std::string_view::npos) return {};
-  line.remove_prefix(at + kWords.size());
+  line.remove_prefix(at + kPrefix.size());
   return ReadIndex(line.substr(0, line.find_first_not_of("0123456789")));
 }
 

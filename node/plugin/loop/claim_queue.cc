@@ -105,7 +105,7 @@ TimePoint ClaimQueue::Advance(ClaimRequest& request) {
       state_.logger.Info("A claim waits", {{"claim", request.name.ns + "/" + request.name.name},
                                            {"for", request.logged_reason}});
     }
-    return std::min({wait->until, deadline, readiness_.look_again()});
+    return std::min({wait->until, deadline, readiness_.requeue_at()});
   }
   return state_.clock.Now() + kLockPause;
 }

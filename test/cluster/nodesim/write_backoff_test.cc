@@ -1,4 +1,4 @@
-#include "test/cluster/nodesim/pace.h"
+#include "test/cluster/nodesim/write_backoff.h"
 
 #include <gtest/gtest.h>
 
@@ -10,47 +10,48 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr Pace::TimePoint kNow{std::chrono::hours(1)};
+constexpr WriteBackoff::TimePoint kNow{std::chrono::hours(1)};
 
-TEST(Pace, FirstWriteWaitsForNothing) { EXPECT_TRUE(Pace().MayWrite(kNow, "")); }
+TEST(WriteBackoff, FirstWriteWaitsForNothing) { EXPECT_TRUE(WriteBackoff().MayWrite(kNow, "")); }
 
-TEST(Pace, NothingIsWrittenUntilTheWatchHasShownTheLastWrite) {
-  Pace pace;
-  pace.Succeeded(kNow, "12");
-  EXPECT_FALSE(pace.MayWrite(kNow, "9")) << "9 is older than 12, though not as text";
-  EXPECT_FALSE(pace.MayWrite(kNow, "")) << "it is not in the cache yet";
-  EXPECT_TRUE(pace.MayWrite(kNow, "12"));
-  EXPECT_TRUE(pace.MayWrite(kNow, "13"));
+TEST(WriteBackoff, NothingIsWrittenUntilTheWatchHasShownTheLastWrite) {
+  WriteBackoff backoff;
+  backoff.Succeeded(kNow, "12");
+  EXPECT_FALSE(backoff.MayWrite(kNow, "9")) << "9 is older than 12, though not as text";
+  EXPECT_FALSE(backoff.MayWrite(kNow, "")) << "it is not in the cache yet";
+  EXPECT_TRUE(backoff.MayWrite(kNow, "12"));
+  EXPECT_TRUE(backoff.MayWrite(kNow, "13"));
 }
 
-TEST(Pace, WriteThatNoWatchShowsIsRepeatedInTheEnd) {
-  Pace pace;
-  pace.Succeeded(kNow, "12");
-  EXPECT_EQ(pace.Next("9"), kNow + Pace::kPatience);
-  EXPECT_TRUE(pace.MayWrite(kNow + Pace::kPatience, "9"));
+TEST(WriteBackoff, WriteThatNoWatchShowsIsRepeatedInTheEnd) {
+  WriteBackoff backoff;
+  backoff.Succeeded(kNow, "12");
+  EXPECT_EQ(backoff.Next("9"), kNow + WriteBackoff::kPatience);
+  EXPECT_TRUE(backoff.MayWrite(kNow + WriteBackoff::kPatience, "9"));
 }
 
-TEST(Pace, DelayDoublesWithEachFailureUpToItsMost) {
+TEST(WriteBackoff, DelayDoublesWithEachFailureUpToItsMost) {
   SeededRandom random(1);
-  Pace pace;
-  constexpr Pace::BackOff kBackOff = {.first = milliseconds(100), .most = milliseconds(1'000)};
+  WriteBackoff backoff;
+  constexpr WriteBackoff::Policy kPolicy = {.first = milliseconds(100),
+                                            .most = milliseconds(1'000)};
   for (const int expected : {100, 200, 400, 800, 1'000, 1'000}) {
-    pace.Failed(kNow, kBackOff, random);
-    const auto delay = pace.Next("") - kNow;
+    backoff.Failed(kNow, kPolicy, random);
+    const auto delay = backoff.Next("") - kNow;
     EXPECT_GE(delay, milliseconds(expected) * 3 / 4);
     EXPECT_LE(delay, milliseconds(expected) * 5 / 4);
-    EXPECT_FALSE(pace.MayWrite(kNow, ""));
+    EXPECT_FALSE(backoff.MayWrite(kNow, ""));
   }
-  pace.Succeeded(kNow, "");
-  pace.Failed(kNow, kBackOff, random);
-  EXPECT_LE(pace.Next(""), kNow + milliseconds(125)) << "a success makes the failures forgotten";
+  backoff.Succeeded(kNow, "");
+  backoff.Failed(kNow, kPolicy, random);
+  EXPECT_LE(backoff.Next(""), kNow + milliseconds(125)) << "a success makes the failures forgotten";
 }
 
-TEST(Pace, DeletedObjectIsLeftAloneForASecond) {
-  Pace pace;
-  pace.Deleted(kNow);
-  EXPECT_FALSE(pace.MayWrite(kNow, ""));
-  EXPECT_TRUE(pace.MayWrite(kNow + seconds(1), ""));
+TEST(WriteBackoff, DeletedObjectIsLeftAloneForASecond) {
+  WriteBackoff backoff;
+  backoff.Deleted(kNow);
+  EXPECT_FALSE(backoff.MayWrite(kNow, ""));
+  EXPECT_TRUE(backoff.MayWrite(kNow + seconds(1), ""));
 }
 
 }  // namespace
