@@ -14,7 +14,6 @@
 #include "pkg/base/environment.h"
 #include "pkg/base/file.h"
 #include "pkg/base/version.h"
-#include "pkg/command_line/exit.h"
 #include "pkg/command_line/flags.h"
 #include "pkg/command_line/frame.h"
 
