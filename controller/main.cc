@@ -10,29 +10,24 @@
 #include <csignal>
 #include <cstdio>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "controller/process/process.h"
 #include "controller/settings/settings.h"
 #include "controller/uninstall/release_finalizers.h"
-#include "pkg/base/environment.h"
-#include "pkg/base/system_clock.h"
 #include "pkg/base/version.h"
 #include "pkg/command_line/exit.h"
 #include "pkg/command_line/flags.h"
-#include "pkg/command_line/signals.h"
+#include "pkg/command_line/frame.h"
 #include "pkg/http/curl_transport.h"
 #include "pkg/kube/client/config.h"
-#include "pkg/kube/client/exec_runner.h"
 #include "pkg/kube/runtime/api_session.h"
 #include "pkg/kube/runtime/wait.h"
-#include "pkg/logging/logger.h"
 #include "pkg/systemd/notify.h"
 
 namespace {
 
-// For the first answer of an exec plugin. The thread that waits has other duties in the controller.
+// For the first answer of an exec plugin. In a run, the thread that waits has other duties.
 constexpr auto kPluginPatience = std::chrono::seconds(5);
 constexpr auto kPluginPatienceOfACommand = std::chrono::seconds(70);
 
@@ -67,8 +62,8 @@ void GiveLoadedPagesBack() {
 // restarts a process waits longer each time. One that is lost again and again is something else.
 class LeaseLosses {
  public:
-  // Whether to go on.
-  [[nodiscard]] bool Counts(base::Clock::TimePoint now) {
+  // After one more.
+  [[nodiscard]] bool MayGoOn(base::Clock::TimePoint now) {
     constexpr std::size_t kMost = 5;
     constexpr std::chrono::minutes kWithin{10};
     std::erase_if(losses_, [&](base::Clock::TimePoint loss) { return loss + kWithin < now; });
@@ -92,30 +87,24 @@ std::optional<kube::ClientConfig> WaitForConfig(const process::Context& context,
   return {};
 }
 
-// Runs `release-finalizers`. Returns the exit status.
-int ReleaseFinalizers(const settings::Settings& settings, const base::Clock& clock,
-                      base::Logger& logger, const std::stop_token& stop) {
-  const auto fail = [](const base::Error& error) {
-    std::fputs((error.message + "\n").c_str(), stderr);
-    return command_line::kFailed;
-  };
-  kube::ExecRunner exec(base::Environment(), kPluginPatienceOfACommand, clock, logger);
-  auto config = kube::LoadConfig(
-      {.kubeconfig = settings.kubeconfig, .environment = base::GetEnv, .exec = &exec}, clock);
-  if (!config) return fail(config.error());
-  http::CurlTransport transport(config->endpoint, *config->credentials,
+// Runs `release-finalizers`.
+base::Result<void> ReleaseFinalizers(const settings::Settings& settings,
+                                     command_line::Frame& frame) {
+  const kube::ClientConfig config = TRY(frame.LoadConfig());
+  http::CurlTransport transport(config.endpoint, *config.credentials,
                                 base::UserAgent("release-finalizers"));
   const uninstall::Options options = {
       .driver_namespaces = settings.DriverNamespaces(),
       .lease = {.ns = settings.lease_namespace, .name = settings.lease_name},
       .force = settings.force,
       .dry_run = settings.dry_run};
-  const auto released = uninstall::ReleaseFinalizers(
-      options,
-      {.transport = transport,
-       .wait = [&](std::chrono::seconds time) { kube::WaitUntil(clock, clock.Now() + time, stop); },
-       .say = [](const std::string& line) { std::puts(line.c_str()); }});
-  return released ? 0 : fail(released.error());
+  const auto wait = [&](std::chrono::seconds time) {
+    kube::WaitUntil(frame.clock(), frame.clock().Now() + time, frame.stop());
+  };
+  return uninstall::ReleaseFinalizers(
+      options, {.transport = transport, .wait = wait, .say = [](const std::string& line) {
+                  std::puts(line.c_str());
+                }});
 }
 
 }  // namespace
@@ -123,52 +112,41 @@ int ReleaseFinalizers(const settings::Settings& settings, const base::Clock& clo
 int main(int argc, char** argv) {
   GiveLargeBlocksBack();
   const settings::Parsed parsed = settings::Parse(std::vector<std::string>(argv + 1, argv + argc));
-  if (parsed.exit) {
-    std::fputs(parsed.exit->text.c_str(), parsed.exit->status == 0 ? stdout : stderr);
-    return parsed.exit->status;
-  }
+  if (parsed.exit) return command_line::Print(*parsed.exit);
   const settings::Settings& settings = parsed.settings;
-  const base::SystemClock clock;
-  std::stop_source stop;
-  const auto logger = logging::MakeLogger({.format = *logging::ParseFormat(settings.log_format),
-                                           .verbosity = settings.verbosity,
-                                           .identifier = "compute-domain-controller"},
-                                          clock);
-  std::signal(SIGCHLD, SIG_DFL);  // Or how an exec plugin ends is hidden, if it was ignored.
-  if (settings.command == settings::Command::kReleaseFinalizers) {
-    return ReleaseFinalizers(settings, clock, *logger, stop.get_token());
-  }
-  const std::jthread signals = command_line::HandleSignals(
-      {.ends = {SIGTERM, SIGINT}, .end = [&] { stop.request_stop(); }}, *logger);
-  logger->Info("Starting", {{"version", std::string(base::Version())},
-                            {"revision", std::string(base::Revision())},
-                            {"namespace", settings.ns},
-                            {"image", settings.image},
-                            {"election", settings.elects ? "on" : "off"}});
-  command_line::SayUnused(settings.unused_flags, *logger);
+  const bool releases = settings.command == settings::Command::kReleaseFinalizers;
+  command_line::Frame frame("compute-domain-controller", settings,
+                            releases ? kPluginPatienceOfACommand : kPluginPatience);
+  if (releases) return command_line::StatusOf(ReleaseFinalizers(settings, frame));
+  frame.HandleSignals({SIGTERM, SIGINT});
+  base::Logger& logger = frame.logger();
+  logger.Info("Starting", {{"version", std::string(base::Version())},
+                           {"revision", std::string(base::Revision())},
+                           {"namespace", settings.ns},
+                           {"image", settings.image},
+                           {"election", settings.elects ? "on" : "off"}});
+  command_line::SayUnused(settings.unused_flags, logger);
 
-  kube::ExecRunner exec(base::Environment(), kPluginPatience, clock, *logger);
   const process::Context context = {
-      .settings = settings, .clock = clock, .logger = *logger, .load_config = [&] {
-        return kube::LoadConfig(
-            {.kubeconfig = settings.kubeconfig, .environment = base::GetEnv, .exec = &exec}, clock);
+      .settings = settings, .clock = frame.clock(), .logger = logger, .load_config = [&] {
+        return frame.LoadConfig();
       }};
   LeaseLosses losses;
-  while (auto config = WaitForConfig(context, stop.get_token())) {
-    logger->Info("Talking to the API server",
-                 {{"server", config->endpoint.url}, {"from", config->source}});
+  while (auto config = WaitForConfig(context, frame.stop())) {
+    logger.Info("Talking to the API server",
+                {{"server", config->endpoint.url}, {"from", config->source}});
     GiveLoadedPagesBack();
-    switch (process::Run(context, *std::move(config), stop.get_token())) {
+    switch (process::Run(context, *std::move(config), frame.stop())) {
       case process::ExitReason::kStopped:
         return 0;
       case process::ExitReason::kLeaseLost:
-        if (!losses.Counts(clock.Now())) return command_line::kFailed;
-        logger->Error("The Lease was lost; starting over, so that nothing of this term survives");
+        if (!losses.MayGoOn(frame.clock().Now())) return command_line::kFailed;
+        logger.Error("The Lease was lost; starting over, so that nothing of this term survives");
         break;
       case process::ExitReason::kOtherMode:
         return command_line::kFailed;
       case process::ExitReason::kConfigChanged:
-        logger->Info("The configuration has changed; starting over with it");
+        logger.Info("The configuration has changed; starting over with it");
         break;
     }
   }

@@ -12,6 +12,7 @@
 #include "controller/daemon_set/render.h"
 #include "pkg/base/result.h"
 #include "pkg/command_line/exit.h"
+#include "pkg/command_line/settings.h"
 #include "pkg/kube/lease/leader_elector.h"
 
 namespace settings {
@@ -21,7 +22,7 @@ enum class Command {
   kReleaseFinalizers,  // And end.
 };
 
-struct Settings {
+struct Settings : command_line::CommonSettings {
   Command command = Command::kRun;
   bool force = false;  // Release finalizers although the Lease is held.
 
@@ -60,7 +61,6 @@ struct Settings {
   daemon_set::Settings daemons = {};
 
   // The API server.
-  std::string kubeconfig = {};
   std::string config = {};  // Path of a file: see configuration.h. Empty: none.
   int workers = 8;
 
@@ -75,9 +75,6 @@ struct Settings {
   // Of pages that name all users: for who is on the same host, or in the same pod. Empty: off.
   std::string debug_endpoint = "127.0.0.1:8081";
   std::string metrics_path = "/metrics";
-  int verbosity = 0;
-  std::string log_format = "auto";             // As logging::ParseFormat knows them.
-  std::vector<std::string> unused_flags = {};  // Given, and without any effect.
   bool dry_run = false;
 };
 

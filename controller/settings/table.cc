@@ -179,7 +179,7 @@ constexpr auto kTable = std::to_array<Setting>({
          "Further namespaces where daemons are, as of an earlier installation",
          List<&Settings::additional_namespaces>),
     Shared(kProcess, [](CLI::App& app, const Setting& /*setting*/,
-                        Settings& s) { command_line::AddKubeconfig(app, s.kubeconfig); }),
+                        Settings& s) { command_line::AddKubeconfig(app, s); }),
     Flag("--config", "CONFIG", kProcess,
          "Path of a ControllerConfiguration: see docs/configuration.md", Any<&Settings::config>),
     Flag("--workers", "WORKERS", kProcess, "Domains reconciled side by side (8)",
@@ -206,10 +206,8 @@ constexpr auto kTable = std::to_array<Setting>({
          Any<&Settings::metrics_path>),
     Flag("--pprof-path", "PPROF_PATH", kServing, "Accepted and ignored: there are no profiles",
          Ignored),
-    Shared(kServing,
-           [](CLI::App& app, const Setting& /*setting*/, Settings& s) {
-             command_line::AddLogging(app, s.verbosity, s.log_format, s.unused_flags);
-           }),
+    Shared(kServing, [](CLI::App& app, const Setting& /*setting*/,
+                        Settings& s) { command_line::AddLogging(app, s); }),
     Flag("--image-name", "IMAGE_NAME", kDaemons, "Image of the IMEX daemons; required",
          Required<&Settings::image>),
     Field("daemons.priorityClassName", kText, "system-node-critical",

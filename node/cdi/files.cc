@@ -37,18 +37,6 @@ tl::unexpected<base::Error> FailedTo(const char* verb, const std::string& path, 
                     std::string(verb) + " " + path + ": " + std::generic_category().message(error));
 }
 
-mode_t ModeOf(Access access) {
-  switch (access) {
-    case Access::kAllRead:
-      return 0644;
-    case Access::kAllRun:
-      return 0755;
-    case Access::kOwner:
-      break;
-  }
-  return kMode;
-}
-
 Result<void> WriteHalf(const std::string& path, std::string_view content, Access access) {
   // One that a crash left may have any mode, or be a link.
   ::unlink(path.c_str());
@@ -56,7 +44,7 @@ Result<void> WriteHalf(const std::string& path, std::string_view content, Access
   if (!file.is_open()) return FailedTo("open", path, errno);
   if (const int error = file.Write(content); error != 0) return FailedTo("write", path, error);
   // Whatever the process's mask is, and of this very file.
-  if (::fchmod(file.fd(), ModeOf(access)) != 0) return FailedTo("write", path, errno);
+  if (::fchmod(file.fd(), static_cast<mode_t>(access)) != 0) return FailedTo("write", path, errno);
   if (::fsync(file.fd()) != 0) return FailedTo("write", path, errno);
   if (const int error = file.Close(); error != 0) return FailedTo("write", path, error);
   return {};
@@ -67,22 +55,6 @@ Result<void> SyncFolder(const std::string& folder) {
   if (!file.is_open()) return FailedTo("open", folder, errno);
   if (::fsync(file.fd()) != 0) return FailedTo("write", folder, errno);
   return {};
-}
-
-// `use(name)` for what lies in the folder; names alone, in no order.
-Result<void> ForEachName(const std::string& folder,
-                         const std::function<void(const std::string&)>& use) {
-  std::error_code error;
-  int entries = 0;
-  for (std::filesystem::directory_iterator it(folder, error), end; !error && it != end;
-       it.increment(error)) {
-    if (++entries > kEntriesMax) {
-      return base::Fail(ErrorCode::kTooLarge, "list " + folder + ": more than 100,000 files");
-    }
-    use(it->path().filename().string());
-  }
-  if (!error || error == std::errc::no_such_file_or_directory) return {};
-  return base::Fail(ErrorCode::kInvalid, "list " + folder + ": " + error.message());
 }
 
 }  // namespace
@@ -120,6 +92,21 @@ Result<void> Remove(const std::string& folder, const std::string& file) {
   return FailedTo("remove", path, errno);
 }
 
+Result<void> ForEachName(const std::string& folder,
+                         const std::function<void(const std::string&)>& use) {
+  std::error_code error;
+  int entries = 0;
+  for (std::filesystem::directory_iterator it(folder, error), end; !error && it != end;
+       it.increment(error)) {
+    if (++entries > kEntriesMax) {
+      return base::Fail(ErrorCode::kTooLarge, "list " + folder + ": more than 100,000 files");
+    }
+    use(it->path().filename().string());
+  }
+  if (!error || error == std::errc::no_such_file_or_directory) return {};
+  return base::Fail(ErrorCode::kInvalid, "list " + folder + ": " + error.message());
+}
+
 Result<std::vector<std::string>> ClaimsIn(const std::string& folder) {
   std::vector<std::string> uids;
   TRY(ForEachName(folder, [&uids](std::string_view name) {
@@ -132,13 +119,13 @@ Result<std::vector<std::string>> ClaimsIn(const std::string& folder) {
   return uids;
 }
 
-Result<int> RemoveHalves(const std::string& folder) {
+Result<void> RemoveHalves(const std::string& folder) {
   std::vector<std::string> halves;
   TRY(ForEachName(folder, [&halves](const std::string& name) {
     if (name.starts_with('.') && name.ends_with(kHalf)) halves.push_back(name);
   }));
   for (const std::string& half : halves) TRY(Remove(folder, half));
-  return static_cast<int>(halves.size());
+  return {};
 }
 
 Result<std::optional<Spec>> ReadClaim(const std::string& folder, std::string_view uid) {

@@ -24,7 +24,7 @@ inline constexpr std::string_view kBaseFile = "k8s.compute-domain.nvidia.com-dev
 [[nodiscard]] bool IsFileSafe(std::string_view uid);
 
 // Who may do what with a file.
-enum class Access { kOwner, kAllRead, kAllRun };
+enum class Access { kOwner = 0600, kAllRead = 0644, kAllRun = 0755 };
 // Replaces the file atomically and syncs it to the disk: a crash leaves the old or the new one.
 [[nodiscard]] base::Result<void> WriteWhole(const std::string& folder, const std::string& file,
                                             std::string_view content,
@@ -32,10 +32,15 @@ enum class Access { kOwner, kAllRead, kAllRun };
 // Succeeds if there is no such file.
 [[nodiscard]] base::Result<void> Remove(const std::string& folder, const std::string& file);
 
+// Calls `use` with the name of each entry of a folder, in no order; not at all if there is no such
+// folder. Returns kTooLarge after 100,000 entries.
+[[nodiscard]] base::Result<void> ForEachName(const std::string& folder,
+                                             const std::function<void(const std::string&)>& use);
+
 // Returns the UIDs of the claims that have a file, sorted. Empty if the folder does not exist.
 [[nodiscard]] base::Result<std::vector<std::string>> ClaimsIn(const std::string& folder);
-// Removes what interrupted writes have left. Returns how many files.
-[[nodiscard]] base::Result<int> RemoveHalves(const std::string& folder);
+// Removes what interrupted writes have left.
+[[nodiscard]] base::Result<void> RemoveHalves(const std::string& folder);
 
 // Returns a claim's spec. Empty if it has no file; kInvalid if the file is no spec.
 [[nodiscard]] base::Result<std::optional<Spec>> ReadClaim(const std::string& folder,

@@ -39,17 +39,15 @@ ImexProcess::ImexProcess(std::unique_ptr<base::LastingProgram> program,
   listener_ = std::jthread([this](const std::stop_token& stop) { PassOn(stop); });
 }
 
-ImexProcess::~ImexProcess() = default;
-
 void ImexProcess::PassOn(const std::stop_token& stop) {
-  std::string words;
+  std::string output;
   bool goes_on = true;
   while (goes_on) {
-    goes_on = program_->Listen(kTurn, words) && !stop.stop_requested();
-    const bool is_all = !goes_on || words.size() > kLineMax;
-    const std::size_t end = is_all ? words.size() : words.rfind('\n') + 1;
-    const std::string lines = words.substr(0, end);
-    words.erase(0, end);
+    goes_on = program_->Listen(kTurn, output) && !stop.stop_requested();
+    const bool is_all = !goes_on || output.size() > kLineMax;
+    const std::size_t end = is_all ? output.size() : output.rfind('\n') + 1;
+    const std::string lines = output.substr(0, end);
+    output.erase(0, end);
     WriteToStderr(lines);
     for (std::size_t begin = 0; begin < lines.size();) {
       const std::size_t newline = std::min(lines.find('\n', begin), lines.size());

@@ -17,9 +17,6 @@ class ImexProcess {
   // `on_line` is called on a thread of its own, until the destructor returns.
   [[nodiscard]] static base::Result<std::unique_ptr<ImexProcess>> Start(
       const base::Program& program, std::function<void(std::string_view line)> on_line);
-  ~ImexProcess();
-  ImexProcess(const ImexProcess&) = delete;
-  ImexProcess& operator=(const ImexProcess&) = delete;
 
   [[nodiscard]] std::optional<base::ProgramEnd> Ended() const { return program_->Ended(); }
   void Signal(int signal) const { program_->Signal(signal); }

@@ -52,20 +52,15 @@ Result<std::string> Configuration(const Settings& settings) {
       .map_error(Advise("put the template of the kubelet plugin right"));
 }
 
-Result<void> Ask(const std::string& ctl, const Settings& settings,
-                 const std::vector<std::string>& environment, std::chrono::milliseconds time,
+Result<void> Ask(const base::Program& ctl, std::chrono::milliseconds time,
                  const base::Clock& clock) {
-  const auto end =
-      TRY(base::RunProgram({.path = ctl,
-                            .arguments = {"-c", settings.PathOf(imex::kConfigFile), "-q"},
-                            .environment = environment},
-                           {.time = time}, clock, std::stop_token())
-              .map_error(base::While(ctl)));
+  const auto end = TRY(base::RunProgram(ctl, {.time = time}, clock, std::stop_token())
+                           .map_error(base::While(ctl.path)));
   const bool exited = end.how == base::ProgramEnd::How::kExited && end.status == 0;
   if (exited && end.complaints.empty() && imex::SaysReady(end.output)) return {};
   const std::string said = json::OneLine(end.output + end.complaints, kSaidMax);
   return base::Fail(base::ErrorCode::kUnavailable,
-                    "IMEX is not ready: " + (said.empty() ? ctl + " did not answer" : said));
+                    "IMEX is not ready: " + (said.empty() ? ctl.path + " did not answer" : said));
 }
 
 }  // namespace
@@ -89,12 +84,14 @@ Result<void> Check(const Settings& settings, const std::string& search,
                    const std::vector<std::string>& environment, std::chrono::milliseconds patience,
                    const base::Clock& clock) {
   if (settings.self.clique.empty()) return {};
-  const std::string ctl = TRY(FindImex(settings.ctl_program, search));
+  const base::Program ctl = {.path = TRY(FindImex(settings.ctl_program, search)),
+                             .arguments = {"-c", settings.PathOf(imex::kConfigFile), "-q"},
+                             .environment = environment};
   const auto began = clock.Now();
   base::TaskQueue nothing;
   for (;;) {
     const auto until_now = std::chrono::floor<std::chrono::milliseconds>(clock.Now() - began);
-    Result<void> ready = Ask(ctl, settings, environment, kCheckTime - until_now, clock);
+    Result<void> ready = Ask(ctl, kCheckTime - until_now, clock);
     if (ready || clock.Now() - began + kAskAgain > patience) return ready;
     static_cast<void>(nothing.Wait(kAskAgain));
   }

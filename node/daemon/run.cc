@@ -29,24 +29,24 @@ constexpr std::size_t kAnswerMax = 32U << 20;  // Of 10,000 nodes the daemon's o
 constexpr std::chrono::seconds kConfigLook{60};
 
 // What it prints; an error if it does not print it in time, or fails.
-Result<std::string> AskCtl(const Context& context, std::vector<std::string> question,
-                           const std::stop_token& stop) {
-  question.insert(question.begin(), {"-c", context.settings.PathOf(imex::kConfigFile)});
-  const auto end = TRY(base::RunProgram({.path = context.programs.ctl,
-                                         .arguments = std::move(question),
-                                         .environment = context.environment},
-                                        {.time = kAskTime, .output_bytes_max = kAnswerMax},
-                                        context.clock, stop));
+Result<std::string> AskCtl(base::Program ctl, std::initializer_list<std::string> question,
+                           const base::Clock& clock, const std::stop_token& stop) {
+  ctl.arguments.insert(ctl.arguments.end(), question);
+  const auto end =
+      TRY(base::RunProgram(ctl, {.time = kAskTime, .output_bytes_max = kAnswerMax}, clock, stop));
   if (end.how == base::ProgramEnd::How::kExited && end.status == 0) return end.output;
   return base::Fail(base::ErrorCode::kUnavailable, "no answer");
 }
 
 // Peers hang where readiness does not: each is asked for itself. `index`: -1 if it is not known.
-Answers AskImex(const Context& context, int index, const std::stop_token& stop) {
+Answers AskImex(const base::Program& ctl, int index, const base::Clock& clock,
+                const std::stop_token& stop) {
   Answers answers;
-  if (const auto printed = AskCtl(context, {"-q"}, stop)) answers.state = imex::StateIn(*printed);
+  if (const auto printed = AskCtl(ctl, {"-q"}, clock, stop)) {
+    answers.state = imex::StateIn(*printed);
+  }
   if (index < 0) return answers;
-  if (const auto printed = AskCtl(context, {"-N", "-j"}, stop)) {
+  if (const auto printed = AskCtl(ctl, {"-N", "-j"}, clock, stop)) {
     if (auto own = imex::ParseOwnView(*printed, index)) answers.own = *std::move(own);
   }
   return answers;
@@ -54,15 +54,17 @@ Answers AskImex(const Context& context, int index, const std::stop_token& stop) 
 
 class DaemonProcess {
  public:
-  DaemonProcess(const Context& context, base::TaskQueue& tasks)
-      : context_(context),
-        self_(context.settings.self),
-        clock_(context.clock),
-        logger_(context.logger),
-        tasks_(tasks),
-        config_(context.load_config, context.clock, context.logger) {}
+  DaemonProcess(const Settings& settings, const Programs& programs, command_line::Frame& frame)
+      : settings_(settings),
+        programs_(programs),
+        environment_(frame.environment()),
+        self_(settings.self),
+        clock_(frame.clock()),
+        logger_(frame.logger()),
+        tasks_(frame.tasks()),
+        config_([&frame] { return frame.LoadConfig(); }, clock_, logger_) {}
 
-  Result<void> Run(const std::function<bool()>& stopping);
+  Result<void> Run(const std::stop_token& stop);
 
  private:
   void Connect();
@@ -71,6 +73,12 @@ class DaemonProcess {
 
   void Do(const Step& step);
   void WriteHosts(std::vector<imex::Host> hosts);
+  // One of the programs, with IMEX's configuration.
+  [[nodiscard]] base::Program ProgramAt(const std::string& path) const {
+    return {.path = path,
+            .arguments = {"-c", settings_.PathOf(imex::kConfigFile)},
+            .environment = environment_};
+  }
   void StartImex();
   void TakeLine(int instance, std::string_view line);
   void Ask(int runs_as);
@@ -78,7 +86,9 @@ class DaemonProcess {
   void TakeWritten(const WriteOrder& order, const Result<Written>& written);
   void Say(const Step& step);
 
-  const Context& context_;
+  const Settings& settings_;
+  const Programs& programs_;
+  const std::vector<std::string>& environment_;  // Of IMEX and its control program.
   const DaemonIdentity& self_;
   const base::Clock& clock_;
   base::Logger& logger_;
@@ -110,8 +120,8 @@ void DaemonProcess::Connect() {
   api_client_.reset();
   api_client_ = std::make_unique<ApiClient>(*std::move(config), self_, clock_, logger_,
                                             [this] { tasks_.Wake(); });
-  if (memory_.manner != Manner::kUnknown && !self_.clique.empty()) {
-    api_client_->Watch(memory_.manner == Manner::kDaemon);
+  if (memory_.membership_writer != MembershipWriter::kUnknown && !self_.clique.empty()) {
+    api_client_->Watch(memory_.membership_writer == MembershipWriter::kDaemon);
   }
 }
 
@@ -149,7 +159,7 @@ void DaemonProcess::SeeWhetherImexEnded() {
 }
 
 void DaemonProcess::WriteHosts(std::vector<imex::Host> hosts) {
-  const std::string& path = context_.settings.hosts_file;
+  const std::string& path = settings_.hosts_file;
   const TimePoint now = clock_.Now();
   Result<void> written = {};
   if (const auto before = base::ReadFile(path, kHostsMax)) {
@@ -170,10 +180,8 @@ void DaemonProcess::WriteHosts(std::vector<imex::Host> hosts) {
 
 void DaemonProcess::StartImex() {
   const TimePoint now = clock_.Now();
-  base::Program program = {.path = context_.programs.imex,
-                           .arguments = {"-c", context_.settings.PathOf(imex::kConfigFile)},
-                           .environment = context_.environment};
-  const auto& more = context_.settings.program_arguments;
+  base::Program program = ProgramAt(programs_.imex);
+  const auto& more = settings_.program_arguments;
   program.arguments.insert(program.arguments.end(), more.begin(), more.end());
   const int instance = ++instance_;
   auto started = ImexProcess::Start(program, [this, instance](std::string_view line) {
@@ -209,7 +217,7 @@ void DaemonProcess::TakeLine(int instance, std::string_view line) {
 void DaemonProcess::Ask(int runs_as) {
   observed_.asking = true;
   asker_.Post([this, index = runs_as, instance = instance_](const std::stop_token& stop) {
-    Answers answers = AskImex(context_, index, stop);
+    Answers answers = AskImex(ProgramAt(programs_.ctl), index, clock_, stop);
     tasks_.Post([this, instance, answers = std::move(answers)] {
       observed_.asking = false;
       if (instance != instance_) return;
@@ -248,11 +256,14 @@ void DaemonProcess::TakeWritten(const WriteOrder& order, const Result<Written>& 
   error_said_.clear();
   if (order.write == Write::kReport) return OnReported(memory_, order.report, now);
   if (order.write != Write::kLabel) return OnWritten(memory_, order.write, written->version, now);
-  OnLabelled(memory_, written->manner, now, random_);
-  logger_.Info("The pod is labelled with its clique",
-               {{"clique", self_.clique},
-                {"writer", written->manner == Manner::kController ? "controller" : "daemon"}});
-  if (!self_.clique.empty()) api_client_->Watch(written->manner == Manner::kDaemon);
+  OnLabelled(memory_, written->membership_writer, now, random_);
+  logger_.Info(
+      "The pod is labelled with its clique",
+      {{"clique", self_.clique},
+       {"writer",
+        written->membership_writer == MembershipWriter::kController ? "controller" : "daemon"}});
+  if (!self_.clique.empty())
+    api_client_->Watch(written->membership_writer == MembershipWriter::kDaemon);
 }
 
 void DaemonProcess::Do(const Step& step) {
@@ -274,9 +285,9 @@ void DaemonProcess::Say(const Step& step) {
   logger_.Info(said_);
 }
 
-Result<void> DaemonProcess::Run(const std::function<bool()>& stopping) {
+Result<void> DaemonProcess::Run(const std::stop_token& stop) {
   while (true) {
-    if (!observed_.stopping && stopping()) {
+    if (!observed_.stopping && stop.stop_requested()) {
       observed_.stopping = true;
       OnStopping(memory_, clock_.Now());
     }
@@ -289,17 +300,15 @@ Result<void> DaemonProcess::Run(const std::function<bool()>& stopping) {
     Do(step);
     // What was done may be the reason for more.
     const bool did = step.hosts || step.start || step.signal;
-    const TimePoint until = did ? clock_.Now() : std::min(step.look_again, config_.next());
+    const TimePoint until = did ? clock_.Now() : std::min(step.requeue_at, config_.next());
     for (const auto& task : tasks_.Wait(until - clock_.Now())) task();
   }
 }
 
 }  // namespace
 
-Result<void> Run(const Context& context, base::TaskQueue& tasks,
-                 const std::function<bool()>& stopping) {
-  DaemonProcess runner(context, tasks);
-  return runner.Run(stopping);
+Result<void> Run(const Settings& settings, const Programs& programs, command_line::Frame& frame) {
+  return DaemonProcess(settings, programs, frame).Run(frame.stop());
 }
 
 }  // namespace imex_daemon

@@ -7,7 +7,6 @@
 #include "node/imex/hosts_file.h"
 #include "node/imex/names.h"
 #include "pkg/command_line/flags.h"
-#include "pkg/json/utf8.h"
 #include "pkg/kube/api/names.h"
 
 namespace imex_daemon {
@@ -15,12 +14,7 @@ namespace imex_daemon {
 namespace {
 
 using command_line::Add;
-
-constexpr std::size_t kQuotedMax = 80;
-
-std::string Quoted(const std::string& text) {
-  return "\"" + json::OneLine(text, kQuotedMax) + "\"";
-}
+using command_line::Quoted;
 
 // What the reference's gates must be for this daemon, where that matters.
 constexpr auto kNeeded =
@@ -88,7 +82,7 @@ void AddGiven(CLI::App& app, Settings& settings, std::string& gates) {
 
 void AddPlaces(CLI::App& app, Settings& settings) {
   app.option_defaults()->group("Where things are");
-  command_line::AddKubeconfig(app, settings.kubeconfig);
+  command_line::AddKubeconfig(app, settings);
   Add(app, "--imex-folder", "IMEX_FOLDER", settings.folder,
       "Of the template of IMEX's configuration, and of what is made of it (/imexd)");
   Add(app, "--hosts-file", "HOSTS_FILE", settings.hosts_file,
@@ -108,7 +102,7 @@ void AddAll(CLI::App& app, Settings& settings, std::string& gates) {
   AddGiven(app, settings, gates);
   AddPlaces(app, settings);
   app.option_defaults()->group("What others see of it");
-  command_line::AddLogging(app, settings.verbosity, settings.log_format, settings.unused_flags);
+  command_line::AddLogging(app, settings);
   app.require_subcommand(1);
   app.fallthrough();
   app.add_subcommand("run", "Joins the clique and runs IMEX, until SIGTERM");

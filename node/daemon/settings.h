@@ -9,6 +9,7 @@
 
 #include "node/daemon/identity.h"
 #include "pkg/command_line/exit.h"
+#include "pkg/command_line/settings.h"
 
 namespace imex_daemon {
 
@@ -17,17 +18,13 @@ enum class Command {
   kCheck,  // Reports whether IMEX is ready, for the pod's probes.
 };
 
-struct Settings {
+struct Settings : command_line::CommonSettings {
   Command command = Command::kRun;
   DaemonIdentity self = {};
   std::string domain_name = {};  // Of the ComputeDomain, for the log.
   std::string domain_namespace = "default";
-  int verbosity = 0;
-  std::string log_format = "auto";
-  std::vector<std::string> unused_flags = {};  // Given on the command line, and ignored.
 
   // Paths. The defaults match the controller's pod template.
-  std::string kubeconfig = {};
   std::string folder = "/imexd";  // The IMEX configuration template, and the files made from it.
   std::string hosts_file = "/etc/hosts";
   std::string program = "nvidia-imex";

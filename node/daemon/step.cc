@@ -38,9 +38,7 @@ constexpr auto kReachWithin = seconds(15);
 constexpr auto kAskFirst = milliseconds(250);
 constexpr auto kAskMost = seconds(30);
 
-void BringForward(Step& step, TimePoint until) {
-  step.look_again = std::min(step.look_again, until);
-}
+void RequeueAt(Step& step, TimePoint until) { step.requeue_at = std::min(step.requeue_at, until); }
 
 bool WasStarted(const Observed& observed) { return observed.imex.runs || observed.imex.ends > 0; }
 
@@ -65,7 +63,7 @@ void DecideHosts(const DaemonIdentity& self, const Observed& observed, const Mem
   if (Own(self, observed) == nullptr && !WasStarted(observed)) return;
   std::vector<imex::Host> hosts = HostsIn(*observed.clique, self, RunsAs(self, observed, memory));
   if (memory.hosts == hosts) return;
-  if (observed.now < memory.hosts_retry.next) return BringForward(step, memory.hosts_retry.next);
+  if (observed.now < memory.hosts_retry.next) return RequeueAt(step, memory.hosts_retry.next);
   step.hosts = std::move(hosts);
 }
 
@@ -86,7 +84,7 @@ void DecideStart(const DaemonIdentity& self, const Observed& observed, const Mem
     if (Own(self, observed) == nullptr) return;
     due = std::max(due, WhenGathered(observed, memory));
   }
-  if (observed.now < due) return BringForward(step, due);
+  if (observed.now < due) return RequeueAt(step, due);
   step.start = true;
 }
 
@@ -94,14 +92,14 @@ void DecideSignal(const Observed& observed, const Memory& memory, Step& step) {
   const bool others_come = observed.clique != nullptr && observed.clique->joining.value_or(0) > 0;
   const auto due = imex::WhenToSignal(memory.signals, others_come);
   if (!observed.imex.runs || !due) return;
-  if (observed.now < *due) return BringForward(step, *due);
+  if (observed.now < *due) return RequeueAt(step, *due);
   step.signal = true;
 }
 
 void DecideAsk(const DaemonIdentity& self, const Observed& observed, const Memory& memory,
                Step& step) {
   if (!observed.imex.runs || observed.asking) return;
-  if (observed.now < memory.ask_next) return BringForward(step, memory.ask_next);
+  if (observed.now < memory.ask_next) return RequeueAt(step, memory.ask_next);
   step.ask = true;
   step.runs_as = RunsAs(self, observed, memory);
 }
@@ -113,7 +111,7 @@ bool IsBehind(const Observed& observed, const Memory& memory, Step& step) {
   }
   const bool behind = observed.clique == nullptr ||
                       kube::IsOlder(observed.clique->meta.resource_version, memory.written_version);
-  if (behind) BringForward(step, memory.written_at + kSeenWithin);
+  if (behind) RequeueAt(step, memory.written_at + kSeenWithin);
   return behind;
 }
 
@@ -163,7 +161,7 @@ std::optional<Write> ReportWrite(const DaemonIdentity& self, const Observed& obs
   if (!WasStarted(observed)) return {};
   step.report = ReportOf(self, observed, memory);
   const TimePoint reached_until = ReachedUntil(observed, memory);
-  if (observed.now < reached_until) BringForward(step, reached_until);
+  if (observed.now < reached_until) RequeueAt(step, reached_until);
   if (memory.reported == step.report) return {};
   TimePoint due = memory.reported_at + kReportEvery;
   // At first there is nothing to say but that it forms.
@@ -171,19 +169,19 @@ std::optional<Write> ReportWrite(const DaemonIdentity& self, const Observed& obs
     due = step.report.state == imex::kReady ? observed.now : observed.imex.since + kFirstReport;
   }
   if (observed.now >= due) return Write::kReport;
-  BringForward(step, due);
+  RequeueAt(step, due);
   return {};
 }
 
 void DecideWrite(const DaemonIdentity& self, const Observed& observed, const Memory& memory,
                  Step& step) {
   if (observed.writing) return;
-  if (observed.now < memory.writes.next) return BringForward(step, memory.writes.next);
-  if (memory.manner == Manner::kUnknown) {
+  if (observed.now < memory.writes.next) return RequeueAt(step, memory.writes.next);
+  if (memory.membership_writer == MembershipWriter::kUnknown) {
     step.write = Write::kLabel;
   } else if (self.clique.empty()) {
     return;
-  } else if (memory.manner == Manner::kDaemon) {
+  } else if (memory.membership_writer == MembershipWriter::kDaemon) {
     step.write = EntryWrite(self, observed, memory, step);
   } else {
     step.write = ReportWrite(self, observed, memory, step);
@@ -194,25 +192,26 @@ void DecideWrite(const DaemonIdentity& self, const Observed& observed, const Mem
 void DecideEnd(const DaemonIdentity& self, const Observed& observed, const Memory& memory,
                Step& step) {
   const TimePoint give_up = memory.stopping_since.value_or(observed.now) + kLeaveWithin;
-  const bool is_in = memory.manner == Manner::kDaemon && !self.clique.empty() && !memory.left;
+  const bool is_in =
+      memory.membership_writer == MembershipWriter::kDaemon && !self.clique.empty() && !memory.left;
   const bool leaves = (is_in || observed.writing) && observed.now < give_up;
   step.state = "Stopping";
   step.stop = observed.imex.runs;
   step.over = !observed.imex.runs && !leaves;
   if (!leaves) return;
-  BringForward(step, give_up);
+  RequeueAt(step, give_up);
   if (!is_in || observed.writing) return;
-  if (observed.now < memory.writes.next) return BringForward(step, memory.writes.next);
+  if (observed.now < memory.writes.next) return RequeueAt(step, memory.writes.next);
   step.write = Write::kLeave;
 }
 
 std::string StateOf(const DaemonIdentity& self, const Observed& observed, const Memory& memory) {
-  if (memory.manner == Manner::kUnknown) return "Labelling the pod";
+  if (memory.membership_writer == MembershipWriter::kUnknown) return "Labelling the pod";
   if (self.clique.empty()) return "This node has no fabric: there is no IMEX to run";
   const api::Member* own = Own(self, observed);
   if (!WasStarted(observed)) {
     if (own != nullptr) return "Starting IMEX";
-    return memory.manner == Manner::kController
+    return memory.membership_writer == MembershipWriter::kController
                ? "Waiting for the controller to give this node an index"
                : "Joining the clique";
   }
@@ -231,7 +230,7 @@ std::string StateOf(const DaemonIdentity& self, const Observed& observed, const 
 }  // namespace
 
 Step Decide(const DaemonIdentity& self, const Observed& observed, const Memory& memory) {
-  Step step = {.look_again = observed.now + kIdle};
+  Step step = {.requeue_at = observed.now + kIdle};
   if (!memory.fatal.empty() && !WasStarted(observed)) {
     step.fatal = memory.fatal;
     return step;
@@ -241,7 +240,7 @@ Step Decide(const DaemonIdentity& self, const Observed& observed, const Memory& 
     return step;
   }
   step.state = StateOf(self, observed, memory);
-  if (memory.manner != Manner::kUnknown && !self.clique.empty()) {
+  if (memory.membership_writer != MembershipWriter::kUnknown && !self.clique.empty()) {
     DecideHosts(self, observed, memory, step);
     DecideStart(self, observed, memory, step);
     DecideSignal(observed, memory, step);
@@ -256,10 +255,10 @@ void OnStopping(Memory& memory, TimePoint now) {
   memory.writes = {};
 }
 
-void OnLabelled(Memory& memory, Manner manner, TimePoint now, base::Random& random) {
-  memory.manner = manner;
+void OnLabelled(Memory& memory, MembershipWriter writer, TimePoint now, base::Random& random) {
+  memory.membership_writer = writer;
   memory.writes = {};
-  if (manner != Manner::kDaemon) return;
+  if (writer != MembershipWriter::kDaemon) return;
   const std::chrono::duration<double, std::milli> wait = kSpread * random.Fraction();
   memory.writes.next = now + std::chrono::duration_cast<std::chrono::nanoseconds>(wait);
 }

@@ -31,7 +31,7 @@ namespace imex_daemon {
 
 using TimePoint = base::Clock::TimePoint;
 
-enum class Manner { kUnknown, kDaemon, kController };
+enum class MembershipWriter { kUnknown, kDaemon, kController };
 
 // The IMEX process, as the daemon sees it.
 struct Imex {
@@ -77,8 +77,9 @@ struct Retry {
 
 // State carried from one step to the next. Only the On...() functions below modify it.
 struct Memory {
-  Manner manner = Manner::kUnknown;  // Known from when the pod is labelled.
-  std::string fatal = {};            // Why the daemon must end if IMEX never started.
+  MembershipWriter membership_writer =
+      MembershipWriter::kUnknown;  // Known from when the pod is labelled.
+  std::string fatal = {};          // Why the daemon must end if IMEX never started.
   Retry writes = {};
   std::string written_version = {};  // resourceVersion of the clique after our last write.
   TimePoint written_at = {};
@@ -109,7 +110,7 @@ struct Step {
   bool over = false;            // Everything is done.
   std::string fatal = {};       // Why to end. Empty if there is no reason.
   std::string state = {};       // For the log, when it changes.
-  TimePoint look_again = {};    // When to decide again if nothing changes.
+  TimePoint requeue_at = {};    // When to decide again if nothing changes.
 };
 
 [[nodiscard]] Step Decide(const DaemonIdentity& self, const Observed& observed,
@@ -117,7 +118,7 @@ struct Step {
 
 // Results of a step.
 void OnStopping(Memory& memory, TimePoint now);
-void OnLabelled(Memory& memory, Manner manner, TimePoint now, base::Random& random);
+void OnLabelled(Memory& memory, MembershipWriter writer, TimePoint now, base::Random& random);
 // `version` is the clique's resourceVersion after the write. Empty if it was not written.
 void OnWritten(Memory& memory, Write write, const std::string& version, TimePoint now);
 void OnReported(Memory& memory, const api::ImexReport& report, TimePoint now);

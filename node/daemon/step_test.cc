@@ -21,8 +21,8 @@ class DaemonTest : public ::testing::Test {
  protected:
   DaemonTest() { observed_.now = TimePoint(std::chrono::hours(1)); }
 
-  void Labelled(Manner manner) {
-    OnLabelled(memory_, manner, observed_.now, random_);
+  void Labelled(MembershipWriter writer) {
+    OnLabelled(memory_, writer, observed_.now, random_);
     observed_.now += seconds(1);
   }
 
@@ -79,7 +79,7 @@ class DaemonTest : public ::testing::Test {
     const TimePoint end = observed_.now + time;
     while (true) {
       Settle();
-      const TimePoint next = Decide(self_, observed_, memory_).look_again;
+      const TimePoint next = Decide(self_, observed_, memory_).requeue_at;
       ASSERT_GT(next, observed_.now);
       if (next > end) break;
       observed_.now = next;
@@ -91,9 +91,8 @@ class DaemonTest : public ::testing::Test {
   // IMEX says that it runs with `index`, is ready and connected with `peers`.
   void ImexSays(int index, std::set<int> peers, const std::string& state = "READY") {
     observed_.imex.index = index;
-    answers_ = {
-        .state = state,
-        .own = imex::OwnView{.state = state, .version = "580", .connected = std::move(peers)}};
+    answers_ = {.state = state,
+                .own = imex::OwnView{.version = "580", .connected = std::move(peers)}};
     observed_.answers = answers_;
   }
 
@@ -173,7 +172,7 @@ class DaemonTest : public ::testing::Test {
         reports_.push_back(step.report);
         OnReported(memory_, step.report, now);
       } else if (*step.write == Write::kLabel) {
-        OnLabelled(memory_, Manner::kController, now, random_);
+        OnLabelled(memory_, MembershipWriter::kController, now, random_);
       } else {
         OnWritten(memory_, *step.write, std::to_string(version_ + 1), now);
       }
@@ -183,14 +182,14 @@ class DaemonTest : public ::testing::Test {
 };
 
 // Of pods that carry the controller's marker.
-class ControllerManner : public DaemonTest {
+class ControllerWrites : public DaemonTest {
  protected:
-  ControllerManner() { Labelled(Manner::kController); }
+  ControllerWrites() { Labelled(MembershipWriter::kController); }
 };
 // Of all others.
-class DaemonManner : public DaemonTest {
+class DaemonWrites : public DaemonTest {
  protected:
-  DaemonManner() { Labelled(Manner::kDaemon); }
+  DaemonWrites() { Labelled(MembershipWriter::kDaemon); }
 };
 
 TEST_F(DaemonTest, LabelsItsPodBeforeAnythingElse) {
@@ -214,7 +213,7 @@ TEST_F(DaemonTest, LabelThatDidNotArriveIsTriedAgainAfterAWhile) {
   const Step step = Decide(self_, observed_, memory_);
   EXPECT_EQ(step.fatal, "");
   EXPECT_EQ(step.write, std::nullopt);
-  observed_.now = step.look_again;
+  observed_.now = step.requeue_at;
   EXPECT_EQ(Decide(self_, observed_, memory_).write, Write::kLabel);
 }
 
@@ -228,7 +227,7 @@ TEST_F(DaemonTest, WithoutFabricNothingRunsAndNothingIsWrittenButTheLabel) {
   EXPECT_TRUE(Settle().over);
 }
 
-TEST_F(ControllerManner, StartsImexOnceTheControllerHasGivenItAnIndex) {
+TEST_F(ControllerWrites, StartsImexOnceTheControllerHasGivenItAnIndex) {
   NoClique();
   Pass(seconds(10));
   CliqueHas({Peer(0)});
@@ -239,7 +238,7 @@ TEST_F(ControllerManner, StartsImexOnceTheControllerHasGivenItAnIndex) {
   EXPECT_EQ(memory_.hosts, (std::vector<imex::Host>{{0, "10.0.1.0"}, {1, "10.0.0.7"}}));
 }
 
-TEST_F(ControllerManner, ImexIsStartedWhenNoMorePeersComeAndKnowsThemAllWithoutASignal) {
+TEST_F(ControllerWrites, ImexIsStartedWhenNoMorePeersComeAndKnowsThemAllWithoutASignal) {
   std::vector<api::Member> daemons = {Own(0)};
   for (int i = 1; i <= 4; ++i) {
     CliqueHas(daemons);
@@ -253,7 +252,7 @@ TEST_F(ControllerManner, ImexIsStartedWhenNoMorePeersComeAndKnowsThemAllWithoutA
   EXPECT_TRUE(signals_.empty());
 }
 
-TEST_F(ControllerManner, ImexIsStartedAfterTwoSecondsHoweverManyPeersStillCome) {
+TEST_F(ControllerWrites, ImexIsStartedAfterTwoSecondsHoweverManyPeersStillCome) {
   std::vector<api::Member> daemons = {Own(0)};
   const TimePoint begin = observed_.now;
   for (int i = 1; starts_.empty() && i < 20; ++i) {
@@ -265,7 +264,7 @@ TEST_F(ControllerManner, ImexIsStartedAfterTwoSecondsHoweverManyPeersStillCome) 
   EXPECT_EQ(starts_[0], begin + seconds(2));
 }
 
-TEST_F(ControllerManner, ImexIsStartedAtOnceWhenNobodyElseIsOnTheWay) {
+TEST_F(ControllerWrites, ImexIsStartedAtOnceWhenNobodyElseIsOnTheWay) {
   const TimePoint begin = observed_.now;
   CliqueHas({Own(0)}, 2);
   Pass(milliseconds(1'200));
@@ -278,7 +277,7 @@ TEST_F(ControllerManner, ImexIsStartedAtOnceWhenNobodyElseIsOnTheWay) {
   EXPECT_TRUE(signals_.empty());
 }
 
-TEST_F(ControllerManner, ImexIsStartedAfterTwoSecondsWithoutThoseWhoDoNotCome) {
+TEST_F(ControllerWrites, ImexIsStartedAfterTwoSecondsWithoutThoseWhoDoNotCome) {
   const TimePoint begin = observed_.now;
   CliqueHas({Own(0), Peer(1)}, 1);
   Pass(seconds(10));
@@ -286,7 +285,7 @@ TEST_F(ControllerManner, ImexIsStartedAfterTwoSecondsWithoutThoseWhoDoNotCome) {
   EXPECT_EQ(starts_[0], begin + seconds(2));
 }
 
-TEST_F(ControllerManner, SignalWaitsForThoseOnTheWay) {
+TEST_F(ControllerWrites, SignalWaitsForThoseOnTheWay) {
   Forms({Own(0)});
   const TimePoint begin = observed_.now;
   CliqueHas({Own(0), Peer(1)}, 1);
@@ -298,7 +297,7 @@ TEST_F(ControllerManner, SignalWaitsForThoseOnTheWay) {
   EXPECT_LE(signals_[0], begin + milliseconds(1'500));
 }
 
-TEST_F(ControllerManner, NeverWritesTheClique) {
+TEST_F(ControllerWrites, NeverWritesTheClique) {
   NoClique();
   Pass(minutes(1));
   CliqueHas({Peer(0)});
@@ -312,7 +311,7 @@ TEST_F(ControllerManner, NeverWritesTheClique) {
   for (const Write write : writes_) EXPECT_EQ(write, Write::kReport);
 }
 
-TEST_F(ControllerManner, H11_EntryWithTheAddressOfAnEarlierPodStartsNothing) {
+TEST_F(ControllerWrites, H11_EntryWithTheAddressOfAnEarlierPodStartsNothing) {
   api::Member stale = Own(1);
   stale.ip = "10.0.0.6";
   CliqueHas({stale});
@@ -320,7 +319,7 @@ TEST_F(ControllerManner, H11_EntryWithTheAddressOfAnEarlierPodStartsNothing) {
   EXPECT_TRUE(starts_.empty());
 }
 
-TEST_F(ControllerManner, PeersThatJoinTogetherAreOneSignalAndLaterOnesOneMore) {
+TEST_F(ControllerWrites, PeersThatJoinTogetherAreOneSignalAndLaterOnesOneMore) {
   Forms({Own(0)});
   for (int peers = 1; peers <= 5; ++peers) {
     std::vector<api::Member> daemons = {Own(0)};
@@ -338,14 +337,14 @@ TEST_F(ControllerManner, PeersThatJoinTogetherAreOneSignalAndLaterOnesOneMore) {
   EXPECT_GT(signals_[1] - signals_[0], seconds(5));  // IMEX hears no other within these.
 }
 
-TEST_F(ControllerManner, CliqueThatOnlyChangesReadinessIsNoNews) {
+TEST_F(ControllerWrites, CliqueThatOnlyChangesReadinessIsNoNews) {
   Forms({Own(0), Peer(1)});
   CliqueHas({Own(0, true), Peer(1)});
   Pass(minutes(1));
   EXPECT_TRUE(signals_.empty());
 }
 
-TEST_F(ControllerManner, SwappedIndicesAmongTheSameAddressesAreNews) {
+TEST_F(ControllerWrites, SwappedIndicesAmongTheSameAddressesAreNews) {
   Forms({Own(0), Peer(1), Peer(2)});
   std::vector<api::Member> swapped = {Own(0), Peer(1), Peer(2)};
   std::swap(swapped[1].index, swapped[2].index);
@@ -355,7 +354,7 @@ TEST_F(ControllerManner, SwappedIndicesAmongTheSameAddressesAreNews) {
   EXPECT_EQ(memory_.hosts->at(1).ip, "10.0.1.2");
 }
 
-TEST_F(ControllerManner, CliqueThatIsGoneChangesNothing) {
+TEST_F(ControllerWrites, CliqueThatIsGoneChangesNothing) {
   Forms({Own(0), Peer(1)});
   NoClique();
   Pass(minutes(1));
@@ -364,7 +363,7 @@ TEST_F(ControllerManner, CliqueThatIsGoneChangesNothing) {
   EXPECT_EQ(starts_.size(), 1U);
 }
 
-TEST_F(ControllerManner, ImexRunsOnWhateverTheCliqueSaysNext) {
+TEST_F(ControllerWrites, ImexRunsOnWhateverTheCliqueSaysNext) {
   CliqueHas({Own(0), Peer(1)});
   ImexSays(0, {1});
   Pass(minutes(1));
@@ -378,7 +377,7 @@ TEST_F(ControllerManner, ImexRunsOnWhateverTheCliqueSaysNext) {
   EXPECT_TRUE(observed_.imex.runs);
 }
 
-TEST_F(ControllerManner, B2_ReportsTheIndexThatImexRunsWithNotThatOfTheClique) {
+TEST_F(ControllerWrites, B2_ReportsTheIndexThatImexRunsWithNotThatOfTheClique) {
   CliqueHas({Own(0), Peer(1)});
   ImexSays(0, {1});
   Pass(minutes(1));
@@ -390,7 +389,7 @@ TEST_F(ControllerManner, B2_ReportsTheIndexThatImexRunsWithNotThatOfTheClique) {
             "IMEX runs as 0 and the clique says 5: delete this pod when no job needs it");
 }
 
-TEST_F(ControllerManner, B2_OwnNameUnderAnotherIndexIsNoPeerThatCannotBeReached) {
+TEST_F(ControllerWrites, B2_OwnNameUnderAnotherIndexIsNoPeerThatCannotBeReached) {
   CliqueHas({Own(0), Peer(1)});
   ImexSays(0, {1});
   Pass(minutes(1));
@@ -400,7 +399,7 @@ TEST_F(ControllerManner, B2_OwnNameUnderAnotherIndexIsNoPeerThatCannotBeReached)
   EXPECT_TRUE(reports_.back().unreachable.empty());
 }
 
-TEST_F(ControllerManner, B17_ReportsPeersThatHaveAnAddressAndNoConnection) {
+TEST_F(ControllerWrites, B17_ReportsPeersThatHaveAnAddressAndNoConnection) {
   CliqueHas({Own(0), Peer(1), Peer(2)});
   ImexSays(0, {2});
   Pass(minutes(1));
@@ -412,7 +411,7 @@ TEST_F(ControllerManner, B17_ReportsPeersThatHaveAnAddressAndNoConnection) {
   EXPECT_TRUE(reports_.back().unreachable.empty());
 }
 
-TEST_F(ControllerManner, PeerThatHasJustComeIsNotYetCalledUnreachable) {
+TEST_F(ControllerWrites, PeerThatHasJustComeIsNotYetCalledUnreachable) {
   CliqueHas({Own(0)});
   ImexSays(0, {});
   Pass(minutes(1));
@@ -423,7 +422,7 @@ TEST_F(ControllerManner, PeerThatHasJustComeIsNotYetCalledUnreachable) {
   EXPECT_EQ(reports_.back().unreachable, (std::vector<int>{1}));
 }
 
-TEST_F(ControllerManner, B17_PeersThatCannotBeLearnedOfAreNotCalledReached) {
+TEST_F(ControllerWrites, B17_PeersThatCannotBeLearnedOfAreNotCalledReached) {
   CliqueHas({Own(0), Peer(1)});
   ImexSays(0, {});
   answers_.own.reset();
@@ -432,14 +431,14 @@ TEST_F(ControllerManner, B17_PeersThatCannotBeLearnedOfAreNotCalledReached) {
   EXPECT_FALSE(reports_.back().peers_known);
 }
 
-TEST_F(ControllerManner, NamesOfTheNodesFileWithoutAnAddressAreNoFault) {
+TEST_F(ControllerWrites, NamesOfTheNodesFileWithoutAnAddressAreNoFault) {
   CliqueHas({Own(3)});
   ImexSays(3, {});
   Pass(minutes(1));
   EXPECT_EQ(reports_.back().unreachable_count, 0);
 }
 
-TEST_F(ControllerManner, ReportsAtChangeAndAtMostEveryTenSeconds) {
+TEST_F(ControllerWrites, ReportsAtChangeAndAtMostEveryTenSeconds) {
   CliqueHas({Own(0), Peer(1)});
   ImexSays(0, {1});
   Pass(milliseconds(500));
@@ -457,7 +456,7 @@ TEST_F(ControllerManner, ReportsAtChangeAndAtMostEveryTenSeconds) {
   EXPECT_EQ(reports_.size(), at_rest);
 }
 
-TEST_F(ControllerManner, OneThatDoesNotBecomeReadySaysSoAfterAWhile) {
+TEST_F(ControllerWrites, OneThatDoesNotBecomeReadySaysSoAfterAWhile) {
   CliqueHas({Own(0)});
   ImexSays(0, {}, "WAITING_FOR_RECOVERY");
   Pass(seconds(4));
@@ -467,7 +466,7 @@ TEST_F(ControllerManner, OneThatDoesNotBecomeReadySaysSoAfterAWhile) {
   EXPECT_EQ(reports_[0].state, "WAITING_FOR_RECOVERY");
 }
 
-TEST_F(ControllerManner, WaitingForAQuorumIsNoReasonToRestartIt) {
+TEST_F(ControllerWrites, WaitingForAQuorumIsNoReasonToRestartIt) {
   CliqueHas({Own(0)});
   ImexSays(0, {}, "WAITING_FOR_RECOVERY");
   Pass(std::chrono::hours(2));
@@ -475,7 +474,7 @@ TEST_F(ControllerManner, WaitingForAQuorumIsNoReasonToRestartIt) {
   EXPECT_LT(asks_, 300);
 }
 
-TEST_F(ControllerManner, ImexThatEndsByItselfIsStartedAgainInPlaceAndTold) {
+TEST_F(ControllerWrites, ImexThatEndsByItselfIsStartedAgainInPlaceAndTold) {
   CliqueHas({Own(0)});
   ImexSays(0, {});
   Pass(minutes(5));
@@ -486,7 +485,7 @@ TEST_F(ControllerManner, ImexThatEndsByItselfIsStartedAgainInPlaceAndTold) {
   EXPECT_EQ(reports_.back().started, "t2");
 }
 
-TEST_F(ControllerManner, H11_ImexThatCrashesAgainAndAgainIsStartedEverMoreRarely) {
+TEST_F(ControllerWrites, H11_ImexThatCrashesAgainAndAgainIsStartedEverMoreRarely) {
   Forms({Own(0)});
   const TimePoint end = observed_.now + std::chrono::hours(1);
   while (observed_.now < end) {
@@ -498,14 +497,14 @@ TEST_F(ControllerManner, H11_ImexThatCrashesAgainAndAgainIsStartedEverMoreRarely
   EXPECT_GT(starts_.size(), 55U);
 }
 
-TEST_F(ControllerManner, HostsFileThatCannotBeWrittenEndsTheProcessBeforeImexRuns) {
+TEST_F(ControllerWrites, HostsFileThatCannotBeWrittenEndsTheProcessBeforeImexRuns) {
   fails_ = true;
   CliqueHas({Own(0)});
   EXPECT_TRUE(Settle().hosts);
   EXPECT_EQ(Decide(self_, observed_, memory_).fatal, "the file cannot be written");
 }
 
-TEST_F(ControllerManner, HostsFileThatCannotBeWrittenLaterIsTriedAgainAndImexIsKept) {
+TEST_F(ControllerWrites, HostsFileThatCannotBeWrittenLaterIsTriedAgainAndImexIsKept) {
   Forms({Own(0)});
   fails_ = true;
   CliqueHas({Own(0), Peer(1)});
@@ -518,17 +517,17 @@ TEST_F(ControllerManner, HostsFileThatCannotBeWrittenLaterIsTriedAgainAndImexIsK
   EXPECT_EQ(starts_.size(), 1U);
 }
 
-TEST_F(ControllerManner, ImexThatCannotBeStartedEndsTheProcess) {
+TEST_F(ControllerWrites, ImexThatCannotBeStartedEndsTheProcess) {
   CliqueHas({Own(0)});
   const Step hosts = Decide(self_, observed_, memory_);
   OnHostsWritten(memory_, *hosts.hosts, false, observed_.now);
   fails_ = true;
-  observed_.now = Decide(self_, observed_, memory_).look_again;
+  observed_.now = Decide(self_, observed_, memory_).requeue_at;
   EXPECT_TRUE(Settle().start);
   EXPECT_EQ(Decide(self_, observed_, memory_).fatal, "it cannot be started");
 }
 
-TEST_F(ControllerManner, LabelRightThatIsLostLaterDoesNotEndIt) {
+TEST_F(ControllerWrites, LabelRightThatIsLostLaterDoesNotEndIt) {
   CliqueHas({Own(0)});
   ImexSays(0, {});
   Pass(minutes(1));
@@ -538,7 +537,7 @@ TEST_F(ControllerManner, LabelRightThatIsLostLaterDoesNotEndIt) {
   EXPECT_EQ(Decide(self_, observed_, memory_).fatal, "");
 }
 
-TEST_F(ControllerManner, RightThatIsMissingIsTriedOnceAMinute) {
+TEST_F(ControllerWrites, RightThatIsMissingIsTriedOnceAMinute) {
   CliqueHas({Own(0)});
   ImexSays(0, {});
   int tried = 0;
@@ -554,7 +553,7 @@ TEST_F(ControllerManner, RightThatIsMissingIsTriedOnceAMinute) {
   EXPECT_LE(tried, 10);
 }
 
-TEST_F(ControllerManner, AtRestItDoesNextToNothing) {
+TEST_F(ControllerWrites, AtRestItDoesNextToNothing) {
   CliqueHas({Own(0), Peer(1)});
   ImexSays(0, {1});
   Pass(minutes(1));
@@ -565,7 +564,7 @@ TEST_F(ControllerManner, AtRestItDoesNextToNothing) {
   EXPECT_TRUE(writes_.empty());
 }
 
-TEST_F(ControllerManner, StopsImexAndIsOverOnceThatHasEnded) {
+TEST_F(ControllerWrites, StopsImexAndIsOverOnceThatHasEnded) {
   Forms({Own(0)});
   IsToldToStop();
   const Step step = Decide(self_, observed_, memory_);
@@ -577,16 +576,16 @@ TEST_F(ControllerManner, StopsImexAndIsOverOnceThatHasEnded) {
 }
 
 TEST_F(DaemonTest, ThoseThatWriteTheCliqueDoNotAllBeginAtOnce) {
-  OnLabelled(memory_, Manner::kDaemon, observed_.now, random_);
+  OnLabelled(memory_, MembershipWriter::kDaemon, observed_.now, random_);
   NoClique();
   EXPECT_EQ(Decide(self_, observed_, memory_).write, std::nullopt);
-  const TimePoint begins = Decide(self_, observed_, memory_).look_again;
+  const TimePoint begins = Decide(self_, observed_, memory_).requeue_at;
   EXPECT_EQ(begins, observed_.now + milliseconds(250));  // Half of the most.
   observed_.now = begins;
   EXPECT_EQ(Decide(self_, observed_, memory_).write, Write::kCreate);
 }
 
-TEST_F(DaemonManner, MakesACliqueThatIsNotThereAndJoinsOneThatIs) {
+TEST_F(DaemonWrites, MakesACliqueThatIsNotThereAndJoinsOneThatIs) {
   EXPECT_EQ(Decide(self_, observed_, memory_).write, std::nullopt);  // It is not known yet.
   NoClique();
   EXPECT_EQ(Decide(self_, observed_, memory_).write, Write::kCreate);
@@ -594,7 +593,7 @@ TEST_F(DaemonManner, MakesACliqueThatIsNotThereAndJoinsOneThatIs) {
   EXPECT_EQ(Decide(self_, observed_, memory_).write, Write::kEntry);
 }
 
-TEST_F(DaemonManner, B38_CliqueThatSomebodyDeletesIsMadeAgainAndImexRunsOn) {
+TEST_F(DaemonWrites, B38_CliqueThatSomebodyDeletesIsMadeAgainAndImexRunsOn) {
   Forms({Own(0)});
   observed_.now += minutes(1);
   NoClique();
@@ -603,7 +602,7 @@ TEST_F(DaemonManner, B38_CliqueThatSomebodyDeletesIsMadeAgainAndImexRunsOn) {
   EXPECT_EQ(starts_.size(), 1U);
 }
 
-TEST_F(DaemonManner, SaysInItsEntryWhenThePodIsReadyAndWhenItIsNotAnyMore) {
+TEST_F(DaemonWrites, SaysInItsEntryWhenThePodIsReadyAndWhenItIsNotAnyMore) {
   Forms({Own(0)});
   EXPECT_TRUE(writes_.empty());
   observed_.pod_ready = true;
@@ -614,14 +613,14 @@ TEST_F(DaemonManner, SaysInItsEntryWhenThePodIsReadyAndWhenItIsNotAnyMore) {
   EXPECT_EQ(Decide(self_, observed_, memory_).write, Write::kEntry);
 }
 
-TEST_F(DaemonManner, H11_AddressOfAnEarlierPodInItsEntryIsPutRight) {
+TEST_F(DaemonWrites, H11_AddressOfAnEarlierPodInItsEntryIsPutRight) {
   api::Member stale = Own(0, true);
   stale.ip = "10.0.0.6";
   CliqueHas({stale});
   EXPECT_EQ(Decide(self_, observed_, memory_).write, Write::kEntry);
 }
 
-TEST_F(DaemonManner, DoesNotWriteAgainBeforeItHasSeenItsWrite) {
+TEST_F(DaemonWrites, DoesNotWriteAgainBeforeItHasSeenItsWrite) {
   CliqueHas({Peer(0)});
   EXPECT_EQ(Settle().write, Write::kEntry);
   EXPECT_EQ(writes_.size(), 1U);
@@ -629,7 +628,7 @@ TEST_F(DaemonManner, DoesNotWriteAgainBeforeItHasSeenItsWrite) {
   EXPECT_EQ(Decide(self_, observed_, memory_).write, Write::kEntry);
 }
 
-TEST_F(DaemonManner, ConflictsAreTriedAgainEverMoreRarelyAndNotInStep) {
+TEST_F(DaemonWrites, ConflictsAreTriedAgainEverMoreRarelyAndNotInStep) {
   CliqueHas({Peer(0)});
   std::chrono::nanoseconds last{0};
   for (int i = 0; i < 12; ++i) {
@@ -645,7 +644,7 @@ TEST_F(DaemonManner, ConflictsAreTriedAgainEverMoreRarelyAndNotInStep) {
   }
 }
 
-TEST_F(DaemonManner, ServerThatAsksForPatienceGetsIt) {
+TEST_F(DaemonWrites, ServerThatAsksForPatienceGetsIt) {
   CliqueHas({Peer(0)});
   OnWriteFailed(memory_, Write::kEntry,
                 {.code = base::ErrorCode::kTooManyRequests, .retry_after = seconds(30)},
@@ -656,14 +655,14 @@ TEST_F(DaemonManner, ServerThatAsksForPatienceGetsIt) {
   EXPECT_EQ(Decide(self_, observed_, memory_).write, Write::kEntry);
 }
 
-TEST_F(DaemonManner, WritesNoAnnotationWhichNvidiasControllerDoesNotKnow) {
+TEST_F(DaemonWrites, WritesNoAnnotationWhichNvidiasControllerDoesNotKnow) {
   CliqueHas({Own(0)});
   ImexSays(0, {});
   Pass(minutes(1));
   EXPECT_TRUE(writes_.empty());
 }
 
-TEST_F(DaemonManner, LeavesItsCliqueWhileImexEnds) {
+TEST_F(DaemonWrites, LeavesItsCliqueWhileImexEnds) {
   Forms({Own(0)});
   IsToldToStop();
   const Step step = Decide(self_, observed_, memory_);
@@ -673,7 +672,7 @@ TEST_F(DaemonManner, LeavesItsCliqueWhileImexEnds) {
   EXPECT_TRUE(Decide(self_, observed_, memory_).over);
 }
 
-TEST_F(DaemonManner, H11_GivesUpLeavingAfterTenSeconds) {
+TEST_F(DaemonWrites, H11_GivesUpLeavingAfterTenSeconds) {
   CliqueHas({Own(0)});
   IsToldToStop();
   const TimePoint end = observed_.now + seconds(10);
@@ -681,7 +680,7 @@ TEST_F(DaemonManner, H11_GivesUpLeavingAfterTenSeconds) {
     ASSERT_LT(observed_.now, end);
     OnWriteFailed(memory_, Write::kLeave, {.code = base::ErrorCode::kUnavailable}, observed_.now,
                   random_);
-    observed_.now = Decide(self_, observed_, memory_).look_again;
+    observed_.now = Decide(self_, observed_, memory_).requeue_at;
   }
   EXPECT_EQ(observed_.now, end);
 }

@@ -41,7 +41,8 @@ Result<Written> Label(const DaemonIdentity& self, http::Transport& transport) {
   json::Parser parser;
   const json::View object = TRY(json::ParseRepaired(parser, reply.body));
   const api::DaemonPod pod = TRY(api::DecodeDaemonPod(object));
-  return Written{.manner = pod.controller_writes ? Manner::kController : Manner::kDaemon};
+  return Written{.membership_writer = pod.controller_writes ? MembershipWriter::kController
+                                                            : MembershipWriter::kDaemon};
 }
 
 Result<Written> Report(const DaemonIdentity& self, const api::ImexReport& report,

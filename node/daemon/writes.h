@@ -18,8 +18,8 @@ struct WriteOrder {
 };
 
 struct Written {
-  Manner manner = Manner::kUnknown;  // Of the labelled pod.
-  std::string version = {};          // resourceVersion of the clique. Empty if it was not written.
+  MembershipWriter membership_writer = MembershipWriter::kUnknown;  // Of the labelled pod.
+  std::string version = {};  // resourceVersion of the clique. Empty if it was not written.
 };
 
 // Reads the clique live before it writes an entry, and writes it only if it is unchanged since:

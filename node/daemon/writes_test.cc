@@ -39,7 +39,7 @@ TEST_F(PerformTest, LabelsThisVeryPodAndLearnsWhoWritesItsEntry) {
                         "labels":{"cdom.dev/membership-writer":"controller"}}})");
   const auto written = Do(Write::kLabel);
   ASSERT_TRUE(written) << written.error().message;
-  EXPECT_EQ(written->manner, Manner::kController);
+  EXPECT_EQ(written->membership_writer, MembershipWriter::kController);
   ASSERT_EQ(script_.asked.size(), 1U);
   EXPECT_EQ(script_.asked[0].method, http::Method::kPatch);
   EXPECT_EQ(script_.asked[0].path, "/api/v1/namespaces/driver/pods/pod");
@@ -52,7 +52,7 @@ TEST_F(PerformTest, PodWithoutTheMarkerIsOfADaemonThatWritesItself) {
   script_.Answer(
       200,
       R"({"metadata":{"name":"pod","namespace":"driver","uid":"pod-uid","resourceVersion":"7"}})");
-  EXPECT_EQ(Do(Write::kLabel)->manner, Manner::kDaemon);
+  EXPECT_EQ(Do(Write::kLabel)->membership_writer, MembershipWriter::kDaemon);
 }
 
 TEST_F(PerformTest, RightThatIsMissingIsSaidWithWhatWasTried) {

@@ -47,8 +47,7 @@ base::Result<OwnView> ParseOwnView(std::string_view printed, int index) {
     return base::Fail(base::ErrorCode::kNotFound,
                       "node " + std::to_string(index) + " is not in it");
   }
-  OwnView view = {.state = StateIn(own["status"].AsString()),
-                  .version = json::OneLine(own["version"].AsString(), kWordMax)};
+  OwnView view = {.version = json::OneLine(own["version"].AsString(), kWordMax)};
   own["connections"].ForEachMember([&](std::string_view name, json::View connection) {
     const auto peer = ReadIndex(name);
     if (peer && connection["status"].AsString() == "CONNECTED") view.connected.insert(*peer);
@@ -58,10 +57,10 @@ base::Result<OwnView> ParseOwnView(std::string_view printed, int index) {
 }
 
 std::optional<int> IndexInLine(std::string_view line) {
-  constexpr std::string_view kWords = "Identified this node as ID ";
-  const std::size_t at = line.find(kWords);
+  constexpr std::string_view kPrefix = "Identified this node as ID ";
+  const std::size_t at = line.find(kPrefix);
   if (at == std::string_view::npos) return {};
-  line.remove_prefix(at + kWords.size());
+  line.remove_prefix(at + kPrefix.size());
   return ReadIndex(line.substr(0, line.find_first_not_of("0123456789")));
 }
 

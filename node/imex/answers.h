@@ -23,7 +23,6 @@ inline constexpr std::string_view kUnknown = "UNKNOWN";
 
 // Of what `-N -j` prints, the daemon's own part: what is said of the others is not their word.
 struct OwnView {
-  std::string state = {};        // As StateIn.
   std::string version = {};      // Of IMEX, at most 32 bytes.
   std::set<int> connected = {};  // Indices of peers.
   friend bool operator==(const OwnView&, const OwnView&) = default;

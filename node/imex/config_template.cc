@@ -23,7 +23,7 @@ std::string_view TrimBack(std::string_view text) {
 
 // What stands between {{ and }}, and whether white space goes before and after it.
 struct Action {
-  std::string_view words = {};
+  std::string_view text = {};
   bool trims_before = false;
   bool trims_after = false;
 };
@@ -39,14 +39,14 @@ Action ReadAction(std::string_view inside) {
     action.trims_after = true;
     inside.remove_suffix(1);
   }
-  action.words = TrimBack(TrimFront(inside));
+  action.text = TrimBack(TrimFront(inside));
   return action;
 }
 
-std::optional<std::string_view> ValueOf(std::string_view words, const ConfigValues& values) {
-  if (words == ".IMEXCmdBindInterfaceIP") return values.cmd_bind_ip;
-  if (words == ".IMEXDaemonNodesConfigPath") return values.nodes_path;
-  if (words.size() >= 4 && words.starts_with("/*") && words.ends_with("*/")) return "";
+std::optional<std::string_view> ValueOf(std::string_view text, const ConfigValues& values) {
+  if (text == ".IMEXCmdBindInterfaceIP") return values.cmd_bind_ip;
+  if (text == ".IMEXDaemonNodesConfigPath") return values.nodes_path;
+  if (text.size() >= 4 && text.starts_with("/*") && text.ends_with("*/")) return "";
   return {};
 }
 
@@ -74,7 +74,7 @@ base::Result<std::string> RenderConfig(std::string_view text, const ConfigValues
       return Wrong(text.substr(0, open), text.substr(open), "has no }} behind it");
     }
     const Action action = ReadAction(text.substr(open + 2, close - open - 2));
-    const auto value = ValueOf(action.words, values);
+    const auto value = ValueOf(action.text, values);
     if (!value) {
       return Wrong(text.substr(0, open), text.substr(open, close + 2 - open),
                    "is not understood; what is: {{ .IMEXCmdBindInterfaceIP }} and "

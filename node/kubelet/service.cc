@@ -159,15 +159,8 @@ class Dra final : public Version::Service {
 using HealthList = v1alpha1::NodeWatchResourcesResponse;
 
 v1alpha1::HealthStatus StatusOf(DeviceHealth::Is is) {
-  switch (is) {
-    case DeviceHealth::Is::kHealthy:
-      return v1alpha1::HEALTHY;
-    case DeviceHealth::Is::kUnhealthy:
-      return v1alpha1::UNHEALTHY;
-    case DeviceHealth::Is::kUnknown:
-      break;
-  }
-  return v1alpha1::UNKNOWN;
+  if (is == DeviceHealth::Is::kHealthy) return v1alpha1::HEALTHY;
+  return is == DeviceHealth::Is::kUnhealthy ? v1alpha1::UNHEALTHY : v1alpha1::UNKNOWN;
 }
 
 void Put(const DeviceHealth& health, v1alpha1::DeviceHealth& put) {

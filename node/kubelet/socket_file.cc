@@ -58,14 +58,6 @@ SocketFile::SocketFile(SocketFile&& other) noexcept
       device_(other.device_),
       inode_(std::exchange(other.inode_, 0)) {}
 
-SocketFile& SocketFile::operator=(SocketFile&& other) noexcept {
-  std::swap(path_, other.path_);
-  std::swap(bind_path_, other.bind_path_);
-  std::swap(device_, other.device_);
-  std::swap(inode_, other.inode_);
-  return *this;
-}
-
 SocketFile::~SocketFile() {
   if (IsOurs()) ::unlink(path_.c_str());
 }

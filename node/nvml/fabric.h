@@ -13,6 +13,7 @@ namespace nvml {
 
 // Of one GPU.
 struct Fabric {
+  // With the numbers of NVML.
   enum class State { kNotSupported = 0, kNotStarted = 1, kInProgress = 2, kCompleted = 3 };
   int gpu = 0;  // Its index.
   State state = State::kNotSupported;

@@ -38,19 +38,10 @@ std::string TextIn(const std::array<char, abi::kTextMax>& text) {
   return {text.begin(), std::ranges::find(text, '\0')};
 }
 
+// Values of NVML that are not known count as in progress.
 Fabric::State StateOf(std::uint8_t state) {
-  switch (state) {
-    case 0:
-      return Fabric::State::kNotSupported;
-    case 1:
-      return Fabric::State::kNotStarted;
-    case 3:
-      return Fabric::State::kCompleted;
-    default:
-      break;
-  }
-  // One that nobody knows yet is not there yet.
-  return Fabric::State::kInProgress;
+  constexpr auto kLast = static_cast<std::uint8_t>(Fabric::State::kCompleted);
+  return state <= kLast ? static_cast<Fabric::State>(state) : Fabric::State::kInProgress;
 }
 
 template <typename Info>
@@ -119,7 +110,6 @@ struct Library::Functions {
 Library::Library(std::unique_ptr<Functions> functions) : functions_(std::move(functions)) {}
 Library::~Library() = default;
 Library::Library(Library&&) noexcept = default;
-Library& Library::operator=(Library&&) noexcept = default;
 
 Result<Library> Library::Open(const std::string& path) {
   auto functions = std::make_unique<Functions>();

@@ -22,7 +22,7 @@ class Library {
   [[nodiscard]] static base::Result<Library> Open(const std::string& path);
   ~Library();
   Library(Library&&) noexcept;
-  Library& operator=(Library&&) noexcept;
+  Library& operator=(Library&&) = delete;
 
   [[nodiscard]] base::Result<std::string> DriverVersion() const;
   // Of all GPUs but displays, which have none.

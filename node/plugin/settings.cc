@@ -5,7 +5,6 @@
 #include "controller/api/feature_gates.h"
 #include "controller/api/names.h"
 #include "pkg/command_line/flags.h"
-#include "pkg/json/utf8.h"
 #include "pkg/kube/api/names.h"
 
 namespace plugin {
@@ -13,15 +12,11 @@ namespace plugin {
 namespace {
 
 using command_line::Add;
+using command_line::Quoted;
 
-constexpr std::size_t kQuotedMax = 80;
 constexpr int kPortMax = 65'535;
 constexpr int kWaitMost = 3600;
 constexpr const char* kCapability = "/proc/driver/nvidia/capabilities/fabric-imex-mgmt";
-
-std::string Quoted(const std::string& text) {
-  return "\"" + json::OneLine(text, kQuotedMax) + "\"";
-}
 
 // What is taken so that what is written for NVIDIA's plugin works here, and what is read of it.
 struct Given {
@@ -32,8 +27,7 @@ struct Given {
   const CLI::Option* driver_root = nullptr;
   double qps = 0;
   int burst = 0;
-  std::map<std::string, bool> gate = {{"ComputeDomainCliques", true},
-                                      {"IMEXDaemonsWithDNSNames", true},
+  std::map<std::string, bool> gate = {{"IMEXDaemonsWithDNSNames", true},
                                       {"HostManagedIMEXDaemon", false},
                                       {"CrashOnNVLinkFabricErrors", true},
                                       {"FabricManagerPartitioning", false}};
@@ -115,7 +109,7 @@ void AddGiven(CLI::App& app, Settings& settings, Given& given) {
 
 void AddPlaces(CLI::App& app, Settings& settings, Given& given) {
   app.option_defaults()->group("Where things are");
-  command_line::AddKubeconfig(app, settings.kubeconfig);
+  command_line::AddKubeconfig(app, settings);
   Add(app, "--kubelet-registrar-directory-path", "KUBELET_REGISTRAR_DIRECTORY_PATH",
       settings.registry_folder,
       "Where the kubelet looks for plugins (/var/lib/kubelet/plugins_registry)");
@@ -163,7 +157,7 @@ void AddSeen(CLI::App& app, Settings& settings, Given& given) {
   Add(app, "--http-endpoint", "HTTP_ENDPOINT", settings.metrics_address,
       "Where metrics are served, such as :8081; empty: nowhere");
   Add(app, "--metrics-path", "METRICS_PATH", settings.metrics_path, "Under which path (/metrics)");
-  command_line::AddLogging(app, settings.verbosity, settings.log_format, settings.unused_flags);
+  command_line::AddLogging(app, settings);
   Add(app, "--kube-api-qps", "KUBE_API_QPS", given.qps, "Taken and not needed");
   Add(app, "--kube-api-burst", "KUBE_API_BURST", given.burst, "Taken and not needed");
 }

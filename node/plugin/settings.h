@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "pkg/command_line/exit.h"
+#include "pkg/command_line/settings.h"
 
 namespace plugin {
 
@@ -15,7 +16,7 @@ enum class Command {
   kPreflight,  // Whether the node has what it takes, before anything is begun.
 };
 
-struct Settings {
+struct Settings : command_line::CommonSettings {
   Command command = Command::kServe;
   std::string node = {};
   std::string ns = "default";  // Of the driver: of daemons and cliques.
@@ -35,7 +36,6 @@ struct Settings {
   std::string config_template = "/templates/compute-domain-daemon-config.tmpl.cfg";
   std::string devices = {};  // In place of /proc/devices.
   std::string boot_id = "/proc/sys/kernel/random/boot_id";
-  std::string kubeconfig = {};
 
   int preflight_wait = 0;  // Seconds, for what is missing.
   std::string host_cgroups = "/host/cgroup";
@@ -43,9 +43,6 @@ struct Settings {
   int health_port = -1;              // Negative: no health check; 0: any.
   std::string metrics_address = {};  // Empty: none are served.
   std::string metrics_path = "/metrics";
-  int verbosity = 0;
-  std::string log_format = "auto";
-  std::vector<std::string> unused_flags = {};  // Given, and without any effect.
 
   [[nodiscard]] std::string Folder() const;  // The plugin's.
   [[nodiscard]] std::string DevicesPath() const;

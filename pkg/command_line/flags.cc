@@ -7,6 +7,7 @@
 #include "pkg/base/duration.h"
 #include "pkg/base/number.h"
 #include "pkg/base/version.h"
+#include "pkg/json/utf8.h"
 
 namespace command_line {
 
@@ -66,30 +67,36 @@ void Begin(CLI::App& app, std::span<const ExitStatus> statuses) {
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 }
 
-void AddKubeconfig(CLI::App& app, std::string& path) {
+void AddKubeconfig(CLI::App& app, CommonSettings& settings) {
   // KUBECONFIG is read where the API server is looked for: it may be a list.
-  app.add_option("--kubeconfig", path,
+  app.add_option("--kubeconfig", settings.kubeconfig,
                  "Path of a kubeconfig; else $KUBECONFIG, the pod's account, ~/.kube/config");
 }
 
-void AddLogging(CLI::App& app, int& verbosity, std::string& format,
-                std::vector<std::string>& unused) {
-  Add(app, "-v,--v", "LOG_VERBOSITY", verbosity,
+void AddLogging(CLI::App& app, CommonSettings& settings) {
+  Add(app, "-v,--v", "LOG_VERBOSITY", settings.verbosity,
       "Log verbosity, 0 to 10 (0); 4 and above: every action")
       ->check(CLI::Range(0, 10));
-  Add(app, "--logging-format", "LOGGING_FORMAT", format,
+  Add(app, "--logging-format", "LOGGING_FORMAT", settings.log_format,
       "text, json, journal, or auto: the journal under systemd, else text (auto)")
       ->check(CLI::IsMember({"auto", "text", "json", "journal"}));
   AddUnused(app, "--vmodule", "VMODULE",
-            "Accepted and ignored, as pattern=N: there is one verbosity", CheckModules, unused);
+            "Accepted and ignored, as pattern=N: there is one verbosity", CheckModules,
+            settings.unused_flags);
   AddUnused(app, "--log-flush-frequency", "LOG_FLUSH_FREQUENCY",
-            "Accepted and ignored, as 5s: each line is written at once", CheckDuration, unused);
+            "Accepted and ignored, as 5s: each line is written at once", CheckDuration,
+            settings.unused_flags);
 }
 
 void SayUnused(const std::vector<std::string>& flags, base::Logger& logger) {
   for (const std::string& flag : flags) {
     logger.Warning("A flag has no effect with this program", {{"flag", flag}});
   }
+}
+
+std::string Quoted(const std::string& text) {
+  constexpr std::size_t kBytesMax = 80;
+  return "\"" + json::OneLine(text, kBytesMax) + "\"";
 }
 
 std::optional<Exit> Parse(CLI::App& app, std::vector<std::string> arguments) {

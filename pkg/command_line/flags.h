@@ -10,6 +10,7 @@
 
 #include "pkg/base/log.h"
 #include "pkg/command_line/exit.h"
+#include "pkg/command_line/settings.h"
 
 namespace command_line {
 
@@ -25,12 +26,14 @@ CLI::Option* Add(CLI::App& app, const char* flag, const char* variable, T& value
 void Begin(CLI::App& app, std::span<const ExitStatus> statuses);
 
 // --kubeconfig, without a variable.
-void AddKubeconfig(CLI::App& app, std::string& path);
+void AddKubeconfig(CLI::App& app, CommonSettings& settings);
 // -v, 0 to 10, and --logging-format, as logging::ParseFormat knows it. klog's other flags are read,
-// change nothing, and are added to `unused` by their name if they are given.
-void AddLogging(CLI::App& app, int& verbosity, std::string& format,
-                std::vector<std::string>& unused);
+// change nothing, and are added to `unused_flags` by their name if they are given.
+void AddLogging(CLI::App& app, CommonSettings& settings);
 void SayUnused(const std::vector<std::string>& flags, base::Logger& logger);
+
+// A value in quotes, on one line, for a message that says what is wrong with it.
+[[nodiscard]] std::string Quoted(const std::string& text);
 
 // Reads the command line and the environment. An Exit: --help or --version was asked for, or
 // something is wrong, and it says with what flag.

@@ -15,16 +15,13 @@ constexpr auto kStatuses = std::to_array<ExitStatus>({{0, "It went well"}, kDefe
 struct Program {
   CLI::App app{"Counts.", "counter"};
   int count = 0;
-  std::string kubeconfig = {};
-  int verbosity = 0;
-  std::string format = "auto";
-  std::vector<std::string> unused = {};
+  CommonSettings settings = {};
 
   std::optional<Exit> Reads(const std::vector<std::string>& arguments) {
     Begin(app, kStatuses);
     Add(app, "--count", "COMMAND_LINE_TEST_COUNT", count, "How many");
-    AddKubeconfig(app, kubeconfig);
-    AddLogging(app, verbosity, format, unused);
+    AddKubeconfig(app, settings);
+    AddLogging(app, settings);
     return Parse(app, arguments);
   }
 };
@@ -41,7 +38,7 @@ TEST(Flags, OfOneThatIsGivenTwiceTheLastCounts) {
   Program program;
   EXPECT_FALSE(program.Reads({"--count", "1", "--kubeconfig=a", "--count=2"}));
   EXPECT_EQ(program.count, 2);
-  EXPECT_EQ(program.kubeconfig, "a");
+  EXPECT_EQ(program.settings.kubeconfig, "a");
 }
 
 TEST(Flags, TheFlagComesBeforeItsVariable) {
@@ -95,14 +92,15 @@ TEST(Flags, WhatIsWrongIsNamedByItsFlagAndIsMisuse) {
 TEST(Flags, ThoseOfKlogWithoutAnEffectAreTakenByFlagAndVariableAndEachIsToldOnce) {
   Program none;
   EXPECT_FALSE(none.Reads({}));
-  EXPECT_TRUE(none.unused.empty());
+  EXPECT_TRUE(none.settings.unused_flags.empty());
   ::setenv("LOG_FLUSH_FREQUENCY", "5s", 1);
   Program both;
   EXPECT_FALSE(both.Reads({"--vmodule=a=1", "--vmodule", "round*=2,dir/file=0,"}));
   ::unsetenv("LOG_FLUSH_FREQUENCY");
-  EXPECT_EQ(both.unused, (std::vector<std::string>{"--vmodule", "--log-flush-frequency"}));
+  EXPECT_EQ(both.settings.unused_flags,
+            (std::vector<std::string>{"--vmodule", "--log-flush-frequency"}));
   Lines lines;
-  SayUnused(both.unused, lines);
+  SayUnused(both.settings.unused_flags, lines);
   EXPECT_EQ(lines.said, (std::vector<std::string>{"--vmodule", "--log-flush-frequency"}));
 }
 

@@ -987,8 +987,8 @@ source "$repo/test/e2e/library.sh"
 source "$repo/test/e2e/hostile.sh"
 # shellcheck source=tenants.sh
 source "$repo/test/e2e/tenants.sh"
-# shellcheck source=caveats.sh
-source "$repo/test/e2e/caveats.sh"
+# shellcheck source=warnings.sh
+source "$repo/test/e2e/warnings.sh"
 # shellcheck source=placement.sh
 source "$repo/test/e2e/placement.sh"
 # shellcheck source=gpus.sh

@@ -1,7 +1,7 @@
 // Executes one run and prints every request, every restart and every violation. See README.md.
 //
 //   simulate scenario=create-ready-delete writer=controller fault=crash-after at=17 stale=pods
-//   simulate plugin workload=P1 strike=torn at=17
+//   simulate plugin scenario=one-domain fault=torn at=17
 
 #include <cstdio>
 
@@ -32,7 +32,7 @@ int main(int argc, char** argv) {
   const std::vector<std::string> words(argv + 1, argv + argc);
   std::string error;
   if (!words.empty() && words.front() == "plugin") {
-    const simulation::PluginPlan spec = simulation::ParsePluginPlan(words, error);
+    const simulation::PluginRunSpec spec = simulation::ParsePluginRunSpec(words, error);
     return Show(spec, error);
   }
   const simulation::RunSpec spec = simulation::ParseRunSpec(words, error);

@@ -1,9 +1,9 @@
 #include "node/plugin/api/api_calls.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "controller/api/names.h"
-#include "controller/api/types.h"
 #include "pkg/json/repair.h"
 #include "pkg/json/utf8.h"
 #include "pkg/kube/client/page_limit.h"
@@ -33,8 +33,8 @@ Result<http::Response> Send(http::Request request, http::Transport& transport,
   return kube::CheckStatus(transport.Send(request), request.method);
 }
 
-kube::Resource InVersion(kube::Resource resource, const std::string& version) {
-  resource.version = version;
+kube::Resource InVersion(kube::Resource resource, SliceApi version) {
+  resource.version = NameOf(version);
   return resource;
 }
 
@@ -69,37 +69,28 @@ bool HoldsDeviceOn(json::View claim, const std::string& node) {
   return holds;
 }
 
-Result<NodeView> NodeIn(const http::Response& reply) {
+Result<api::Node> NodeIn(const http::Response& reply) {
   json::Parser parser;
   const json::View object = TRY(json::ParseRepaired(parser, reply.body));
-  const api::Node node = TRY(api::DecodeNode(object));
-  return NodeView{.uid = node.meta.uid,
-                  .version = node.meta.resource_version,
-                  .domain = node.domain,
-                  .clique = node.clique};
+  return api::DecodeNode(object);
 }
 
-kube::Resource SlicesIn(SliceApi api) {
-  return InVersion(kube::kResourceSlices, std::string(NameOf(api)));
+Result<http::Response> ReadNode(http::Transport& transport, const std::string& node) {
+  return Send(kube::GetRequest(kube::kNodes, {.name = node}), transport)
+      .map_error(base::While("read node " + node));
 }
 
-// A slice as the server has it after a request.
-struct Seen {
-  kube::ObjectMeta meta = {};
-  SliceWritten written = {};
-};
-Result<Seen> PutSlice(http::Transport& transport, http::Request request, const ResourceSlice& slice,
-                      SliceApi api) {
+kube::Resource SlicesIn(SliceApi api) { return InVersion(kube::kResourceSlices, api); }
+
+// Returns the slice as the server has it after the request.
+Result<SliceWritten> PutSlice(http::Transport& transport, http::Request request,
+                              const ResourceSlice& slice, SliceApi api) {
   const std::string_view method = http::ToString(request.method);
   const auto reply = TRY(Send(std::move(request), transport)
                              .map_error(base::While(std::string(method) + " of a ResourceSlice")));
   json::Parser parser;
   const json::View object = TRY(json::ParseRepaired(parser, reply.body));
-  Seen seen = {.meta = TRY(kube::DecodeMeta(object))};
-  seen.written = {.uid = seen.meta.uid,
-                  .version = seen.meta.resource_version,
-                  .holds = Says(object, slice, api)};
-  return seen;
+  return SliceWritten{.meta = TRY(kube::DecodeMeta(object)), .holds = Says(object, slice, api)};
 }
 
 Result<void> DeleteSlice(http::Transport& transport, const kube::ObjectMeta& meta, SliceApi api) {
@@ -112,14 +103,14 @@ Result<void> DeleteSlice(http::Transport& transport, const kube::ObjectMeta& met
 }
 
 // Devices that say less than they should are worse than none.
-Result<SliceWritten> KeepIfItHolds(http::Transport& transport, const Seen& seen, SliceApi api) {
-  if (!seen.written.holds) TRY(DeleteSlice(transport, seen.meta, api));
-  return seen.written;
+Result<SliceWritten> KeepIfItHolds(http::Transport& transport, SliceWritten written, SliceApi api) {
+  if (!written.holds) TRY(DeleteSlice(transport, written.meta, api));
+  return written;
 }
 
 }  // namespace
 
-Result<ClaimToPrepare> ReadClaim(http::Transport& transport, const std::string& version,
+Result<ClaimToPrepare> ReadClaim(http::Transport& transport, SliceApi version,
                                  const kube::ObjectKey& key, const std::string& uid) {
   const std::string name = "claim " + kube::ToString(key);
   const auto reply =
@@ -132,8 +123,7 @@ Result<ClaimToPrepare> ReadClaim(http::Transport& transport, const std::string& 
   return claim;
 }
 
-Result<std::vector<ClaimToPrepare>> ReadClaimsOf(http::Transport& transport,
-                                                 const std::string& version,
+Result<std::vector<ClaimToPrepare>> ReadClaimsOf(http::Transport& transport, SliceApi version,
                                                  const std::string& node) {
   std::vector<kube::ObjectKey> keys;
   std::vector<ClaimToPrepare> claims;
@@ -160,6 +150,11 @@ Result<std::set<std::string>> ReadDomains(http::Transport& transport, const std:
   return uids;
 }
 
+bool IsReadyIn(const api::Clique& clique, const std::string& node) {
+  const auto own = std::ranges::find(clique.daemons, node, &api::Member::node);
+  return own != clique.daemons.end() && own->ready;
+}
+
 Result<bool> ReadIsReady(http::Transport& transport, const kube::ObjectKey& key,
                          const std::string& node) {
   const auto reply = Send(kube::GetRequest(api::kComputeDomainCliques, key), transport)
@@ -168,21 +163,11 @@ Result<bool> ReadIsReady(http::Transport& transport, const kube::ObjectKey& key,
   if (!reply) return tl::unexpected(reply.error());
   json::Parser parser;
   const json::View object = TRY(json::ParseRepaired(parser, reply->body));
-  const api::Clique clique = TRY(api::DecodeClique(object));
-  for (const api::Member& member : clique.daemons) {
-    if (member.node == node) return member.ready;
-  }
-  return false;
+  return IsReadyIn(TRY(api::DecodeClique(object)), node);
 }
 
-Result<NodeView> ReadNode(http::Transport& transport, const std::string& node) {
-  const auto reply = TRY(Send(kube::GetRequest(kube::kNodes, {.name = node}), transport)
-                             .map_error(base::While("read node " + node)));
-  return NodeIn(reply);
-}
-
-Result<NodeView> ChangeLabel(http::Transport& transport, const std::string& node, NodeView seen,
-                             const LabelChange& change) {
+Result<api::Node> ChangeLabel(http::Transport& transport, const std::string& node, api::Node seen,
+                              const LabelChange& change) {
   const bool is_domain = change.which == LabelChange::Which::kDomain;
   for (int tries = 0;; ++tries) {
     if ((is_domain ? seen.domain : seen.clique) != change.from) return seen;
@@ -190,8 +175,8 @@ Result<NodeView> ChangeLabel(http::Transport& transport, const std::string& node
     Value labels = Value::Object({{is_domain ? api::kDomainLabel : api::kNodeCliqueLabel,
                                    change.to.empty() ? Value() : Value(change.to)}});
     const Value patch =
-        Value::Object({{"metadata", Value::Object({{"uid", seen.uid},
-                                                   {"resourceVersion", seen.version},
+        Value::Object({{"metadata", Value::Object({{"uid", seen.meta.uid},
+                                                   {"resourceVersion", seen.meta.resource_version},
                                                    {"labels", std::move(labels)}})}});
     const auto reply = Send(kube::MergePatchRequest(kube::kNodes, {.name = node}, patch), transport)
                            .map_error(base::While("label node " + node));
@@ -199,13 +184,13 @@ Result<NodeView> ChangeLabel(http::Transport& transport, const std::string& node
     if (reply.error().code != ErrorCode::kConflict || tries == kTriesMax) {
       return tl::unexpected(reply.error());
     }
-    seen = TRY(ReadNode(transport, node));
+    const auto again = TRY(ReadNode(transport, node));
+    seen = TRY(NodeIn(again));
   }
 }
 
 Result<std::string> ReadRuntime(http::Transport& transport, const std::string& node) {
-  const auto reply = TRY(Send(kube::GetRequest(kube::kNodes, {.name = node}), transport)
-                             .map_error(base::While("read node " + node)));
+  const auto reply = TRY(ReadNode(transport, node));
   json::Parser parser;
   const json::View object = TRY(json::ParseRepaired(parser, reply.body));
   return json::OneLine(object["status"]["nodeInfo"]["containerRuntimeVersion"].AsString(),
@@ -216,21 +201,21 @@ Result<SliceWritten> WriteSlice(http::Transport& transport, const ResourceSlice&
                                 SliceApi api, const std::vector<kube::ObjectMeta>& found) {
   for (std::size_t i = 1; i < found.size(); ++i) TRY(DeleteSlice(transport, found[i], api));
   if (found.empty()) {
-    const auto made = TRY(PutSlice(
-        transport, kube::CreateRequest(SlicesIn(api), "", Render(slice, api)), slice, api));
-    return KeepIfItHolds(transport, made, api);
+    auto made = TRY(PutSlice(transport, kube::CreateRequest(SlicesIn(api), "", Render(slice, api)),
+                             slice, api));
+    return KeepIfItHolds(transport, std::move(made), api);
   }
   const kube::ObjectMeta& meta = found[0];
   const auto is = TRY(PutSlice(transport, kube::GetRequest(SlicesIn(api), meta.key), slice, api));
-  if (is.written.holds) return is.written;
+  if (is.holds) return is;
   Value object = Render(slice, api);
   object["metadata"].Erase("generateName");
   object["metadata"]["name"] = meta.key.name;
-  object["metadata"]["uid"] = is.written.uid;
-  object["metadata"]["resourceVersion"] = is.written.version;
-  const auto put =
+  object["metadata"]["uid"] = is.meta.uid;
+  object["metadata"]["resourceVersion"] = is.meta.resource_version;
+  auto put =
       TRY(PutSlice(transport, kube::UpdateRequest(SlicesIn(api), meta.key, object), slice, api));
-  return KeepIfItHolds(transport, put, api);
+  return KeepIfItHolds(transport, std::move(put), api);
 }
 
 }  // namespace plugin

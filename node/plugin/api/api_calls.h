@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "controller/api/types.h"
 #include "node/plugin/rules/claim.h"
 #include "node/plugin/rules/resource_slice.h"
 #include "pkg/base/result.h"
@@ -15,33 +16,24 @@
 namespace plugin {
 
 // Returns kNotFound if there is no claim of that name, or if its UID differs.
-[[nodiscard]] base::Result<ClaimToPrepare> ReadClaim(http::Transport& transport,
-                                                     const std::string& version,
+[[nodiscard]] base::Result<ClaimToPrepare> ReadClaim(http::Transport& transport, SliceApi version,
                                                      const kube::ObjectKey& key,
                                                      const std::string& uid);
 
 // Lists all claims, page by page, and returns those that hold a device of this driver and node.
 [[nodiscard]] base::Result<std::vector<ClaimToPrepare>> ReadClaimsOf(http::Transport& transport,
-                                                                     const std::string& version,
+                                                                     SliceApi version,
                                                                      const std::string& node);
 
 // Returns the UIDs of the domains in the namespace, or of all if `ns` is empty.
 [[nodiscard]] base::Result<std::set<std::string>> ReadDomains(http::Transport& transport,
                                                               const std::string& ns);
 
-// Returns whether the node's entry in the clique is Ready. False if there is no clique.
+// Returns whether the node's entry in the clique is Ready. False if it has none.
+[[nodiscard]] bool IsReadyIn(const api::Clique& clique, const std::string& node);
+// The same of the clique as the API server has it. False if there is no clique.
 [[nodiscard]] base::Result<bool> ReadIsReady(http::Transport& transport, const kube::ObjectKey& key,
                                              const std::string& node);
-
-// The part of a Node that a plugin decides by.
-struct NodeView {
-  kube::Uid uid = {};
-  std::string version = {};  // Of the object.
-  std::string domain = {};   // Of the labels. Empty if absent.
-  std::string clique = {};
-  friend bool operator==(const NodeView&, const NodeView&) = default;
-};
-[[nodiscard]] base::Result<NodeView> ReadNode(http::Transport& transport, const std::string& node);
 
 // Returns the container runtime and its version in the node's status: "containerd://2.1.4".
 [[nodiscard]] base::Result<std::string> ReadRuntime(http::Transport& transport,
@@ -55,18 +47,16 @@ struct LabelChange {
 };
 // Changes the label if it is `from`, and returns the node as it is afterwards. `seen` is what is
 // known of the node, and may be stale.
-[[nodiscard]] base::Result<NodeView> ChangeLabel(http::Transport& transport,
-                                                 const std::string& node, NodeView seen,
-                                                 const LabelChange& change);
+[[nodiscard]] base::Result<api::Node> ChangeLabel(http::Transport& transport,
+                                                  const std::string& node, api::Node seen,
+                                                  const LabelChange& change);
 
 // A slice, as the server stored it.
 struct SliceWritten {
-  kube::Uid uid = {};
-  std::string version = {};  // Of the object.
+  kube::ObjectMeta meta = {};
   // Whether the server kept all of it. It may drop unknown fields, such as taints; then the slice
   // is deleted again.
   bool holds = false;
-  friend bool operator==(const SliceWritten&, const SliceWritten&) = default;
 };
 // Makes `slice` the node's only one. `found` is what exists.
 [[nodiscard]] base::Result<SliceWritten> WriteSlice(http::Transport& transport,

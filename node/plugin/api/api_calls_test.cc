@@ -27,7 +27,7 @@ std::string ClaimText(const std::string& uid, const std::string& pool = "node-a"
 TEST(ReadClaim, AClaimIsReadInTheVersionThatIsServed) {
   Script script;
   script.Answer(200, ClaimText(kUid));
-  const auto claim = ReadClaim(script, "v1beta2", {.ns = "ns", .name = "c"}, kUid);
+  const auto claim = ReadClaim(script, SliceApi::kV1Beta2, {.ns = "ns", .name = "c"}, kUid);
   ASSERT_TRUE(claim) << claim.error().message;
   EXPECT_TRUE(claim->is_allocated);
   EXPECT_EQ(script.asked[0].path, "/apis/resource.k8s.io/v1beta2/namespaces/ns/resourceclaims/c");
@@ -36,7 +36,7 @@ TEST(ReadClaim, AClaimIsReadInTheVersionThatIsServed) {
 TEST(ReadClaim, AnotherClaimOfThatNameIsNotTheOneThatIsMeant) {
   Script script;
   script.Answer(200, ClaimText("another"));
-  const auto claim = ReadClaim(script, "v1", {.ns = "ns", .name = "c"}, kUid);
+  const auto claim = ReadClaim(script, SliceApi::kV1, {.ns = "ns", .name = "c"}, kUid);
   ASSERT_FALSE(claim);
   EXPECT_EQ(claim.error().code, ErrorCode::kNotFound);
   EXPECT_NE(claim.error().message.find("another one by now"), std::string::npos);
@@ -46,7 +46,7 @@ TEST(ReadClaim, AnotherClaimOfThatNameIsNotTheOneThatIsMeant) {
 TEST(ReadClaim, ARefusalIsNoProofThatThereIsNone) {
   Script script;
   script.Answer(403, kForbidden);
-  const auto claim = ReadClaim(script, "v1", {.ns = "ns", .name = "c"}, kUid);
+  const auto claim = ReadClaim(script, SliceApi::kV1, {.ns = "ns", .name = "c"}, kUid);
   ASSERT_FALSE(claim);
   EXPECT_EQ(claim.error().code, ErrorCode::kForbidden);
   EXPECT_NE(claim.error().message.find("read claim ns/c: 403"), std::string::npos);
@@ -58,7 +58,7 @@ TEST(ReadClaimsOf, ThoseOfThisNodeStay) {
                          ClaimText("other-node", "node-b") + "]}");
   script.Answer(200, R"({"metadata":{},"items":[)" + ClaimText(kUid) + "]}");
   script.Answer(200, ClaimText(kUid));
-  const auto claims = ReadClaimsOf(script, "v1", "node-a");
+  const auto claims = ReadClaimsOf(script, SliceApi::kV1, "node-a");
   ASSERT_TRUE(claims) << claims.error().message;
   ASSERT_EQ(claims->size(), 1U);
   EXPECT_EQ(claims->at(0).uid, kUid);
@@ -110,7 +110,7 @@ std::string NodeText(const std::string& version, const std::string& labels) {
   return R"({"metadata":{"name":"node-a","uid":"node-uid","resourceVersion":")" + version +
          R"(","labels":{)" + labels + "}}}";
 }
-const NodeView kBare = {.uid = "node-uid", .version = "7"};
+const api::Node kBare = {.meta = {.uid = "node-uid", .resource_version = "7"}};
 
 TEST(ChangeLabel, ItIsWrittenIntoTheNodeThatWasSeen) {
   Script script;
@@ -118,7 +118,7 @@ TEST(ChangeLabel, ItIsWrittenIntoTheNodeThatWasSeen) {
   const auto node = ChangeLabel(script, "node-a", kBare, {.to = "dom"});
   ASSERT_TRUE(node) << node.error().message;
   EXPECT_EQ(node->domain, "dom");
-  EXPECT_EQ(node->version, "8");
+  EXPECT_EQ(node->meta.resource_version, "8");
   EXPECT_EQ(
       script.asked[0].body,
       R"({"metadata":{"uid":"node-uid","resourceVersion":"7","labels":{"resource.nvidia.com/computeDomain":"dom"}}})");
@@ -139,14 +139,14 @@ TEST(ChangeLabel, OneThatChangedOtherwiseIsLabelledAllTheSame) {
   script.Answer(409, kConflict);
   script.Answer(200, NodeText("9", ""));
   script.Answer(200, NodeText("10", R"("resource.nvidia.com/computeDomain":"dom")"));
-  EXPECT_EQ(ChangeLabel(script, "node-a", kBare, {.to = "dom"})->version, "10");
+  EXPECT_EQ(ChangeLabel(script, "node-a", kBare, {.to = "dom"})->meta.resource_version, "10");
   EXPECT_NE(script.asked[2].body.find(R"("resourceVersion":"9")"), std::string::npos);
 }
 
 TEST(ChangeLabel, ItIsTakenAwayByNull) {
   Script script;
   script.Answer(200, NodeText("8", ""));
-  NodeView held = kBare;
+  api::Node held = kBare;
   held.domain = "dom";
   EXPECT_EQ(ChangeLabel(script, "node-a", held, {.from = "dom"})->domain, "");
   EXPECT_NE(script.asked[0].body.find(R"("resource.nvidia.com/computeDomain":null)"),
@@ -168,8 +168,10 @@ const kube::ObjectMeta kFound = {
 TEST(WriteSlice, OneThatIsNotThereIsMade) {
   Script script;
   script.Answer(201, SliceText(kSlice, "1"));
-  EXPECT_EQ(WriteSlice(script, kSlice, SliceApi::kV1, {}).value(),
-            (SliceWritten{.uid = "slice-uid", .version = "1", .holds = true}));
+  const auto written = WriteSlice(script, kSlice, SliceApi::kV1, {}).value();
+  EXPECT_EQ(written.meta.uid, "slice-uid");
+  EXPECT_EQ(written.meta.resource_version, "1");
+  EXPECT_TRUE(written.holds);
   EXPECT_EQ(script.asked[0].method, http::Method::kPost);
 }
 
@@ -186,7 +188,7 @@ TEST(WriteSlice, OneThatSaysSomethingElseIsReplacedAsItWasRead) {
   other.clique = "f.2";
   script.Answer(200, SliceText(other, "4"));
   script.Answer(200, SliceText(kSlice, "5"));
-  EXPECT_EQ(WriteSlice(script, kSlice, SliceApi::kV1, {kFound})->version, "5");
+  EXPECT_EQ(WriteSlice(script, kSlice, SliceApi::kV1, {kFound})->meta.resource_version, "5");
   EXPECT_EQ(script.asked[1].method, http::Method::kPut);
   EXPECT_NE(script.asked[1].body.find(R"("resourceVersion":"4")"), std::string::npos);
 }
@@ -206,7 +208,7 @@ TEST(WriteSlice, WhatIsThereBesideItGoes) {
 TEST(WriteSlice, OneOfWhichTheTaintsWereDroppedIsTakenAway) {
   Script script;
   ResourceSlice tainted = kSlice;
-  tainted.taint = SliceTaint{.key = "k", .value = "v"};
+  tainted.fabric_error_since = "2026-11-23T03:00:00Z";
   script.Answer(201, SliceText(kSlice, "1"));
   script.Answer(200, "{}");
   EXPECT_FALSE(WriteSlice(script, tainted, SliceApi::kV1, {})->holds);

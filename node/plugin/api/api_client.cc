@@ -79,15 +79,6 @@ base::Result<ApiClient::SliceMeta> ApiClient::DecodeSliceMeta(json::View object)
   return SliceMeta{.meta = TRY(kube::DecodeMeta(object))};
 }
 
-std::optional<NodeView> ApiClient::node() const {
-  const auto node = nodes_.Get({.name = node_name_});
-  if (node == nullptr) return {};
-  return NodeView{.uid = node->meta.uid,
-                  .version = node->meta.resource_version,
-                  .domain = node->domain,
-                  .clique = node->clique};
-}
-
 std::optional<std::vector<kube::ObjectMeta>> ApiClient::slices() const {
   if (!slices_read_) return {};
   std::vector<kube::ObjectMeta> found;
@@ -109,11 +100,7 @@ std::optional<bool> ApiClient::IsReadyIn(const kube::ObjectKey& key) const {
   if (clique_ == nullptr || clique_->key != key || !clique_->has_read) return {};
   if (clique_->is_refused) return {};  // What was read before may be stale.
   const auto clique = clique_->cliques.Get(key);
-  if (clique == nullptr) return false;
-  for (const api::Member& member : clique->daemons) {
-    if (member.node == node_name_) return member.ready;
-  }
-  return false;
+  return clique != nullptr && plugin::IsReadyIn(*clique, node_name_);
 }
 
 }  // namespace plugin

@@ -34,9 +34,11 @@ class ApiClient {
   ApiClient(const ApiClient&) = delete;
   ApiClient& operator=(const ApiClient&) = delete;
 
-  // As of the watches. Thread-safe.
+  // As of the watches. Thread-safe. Null until the node is read.
   [[nodiscard]] const DomainCache& domains() const { return domains_; }
-  [[nodiscard]] std::optional<NodeView> node() const;
+  [[nodiscard]] std::shared_ptr<const api::Node> node() const {
+    return nodes_.Get({.name = node_name_});
+  }
   // Empty until they are read.
   [[nodiscard]] std::optional<std::vector<kube::ObjectMeta>> slices() const;
   // The version in which the server serves slices and claims.

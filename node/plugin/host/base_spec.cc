@@ -34,16 +34,11 @@ constexpr std::array<std::string_view, 3> kDeviceFolders = {"/dev", "/dev/nvidia
                                                             "/dev/nvidia-caps-imex-channels"};
 constexpr std::array<std::string_view, 3> kNoDevices = {"nvidia-fs", "nvidia-nvswitch",
                                                         "nvidia-nvlink"};
-constexpr std::size_t kEntriesMax = 100'000;
 
 // Names in a folder, in order; none if it is not there.
 std::vector<std::string> NamesIn(const std::string& folder) {
   std::vector<std::string> names;
-  std::error_code error;
-  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-    if (names.size() == kEntriesMax) break;
-    names.push_back(it->path().filename().string());
-  }
+  static_cast<void>(cdi::ForEachName(folder, [&](const auto& name) { names.push_back(name); }));
   std::ranges::sort(names);
   return names;
 }

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <optional>
@@ -39,30 +38,20 @@ struct ::stat StatOf(const std::string& path) {
 
 }  // namespace
 
-CheckpointFile::CheckpointFile(std::string folder, std::string boot_id)
-    : folder_(std::move(folder)), boot_id_(std::move(boot_id)) {}
-
-CheckpointFile::~CheckpointFile() { Unlock(); }
-
 Result<void> CheckpointFile::Lock() {
   const std::string path = folder_ + "/" + kLockFile;
-  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, kMode);
-  if (fd < 0) {
+  lock_.emplace(path, O_RDWR | O_CREAT | O_NOFOLLOW, kMode);
+  if (!lock_->is_open()) {
     return Fail(ErrorCode::kInvalid,
                 "open " + path + ": " + std::generic_category().message(errno));
   }
-  if (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
-    ::close(fd);
+  if (::flock(lock_->fd(), LOCK_EX | LOCK_NB) != 0) {
+    Unlock();
     return Fail(ErrorCode::kUnavailable, path + " is held by another plugin of this node");
   }
-  lock_ = fd;
   auto read = ReadIfChanged();
   if (!read) Unlock();
   return read;
-}
-
-void CheckpointFile::Unlock() {
-  if (lock_ >= 0) ::close(std::exchange(lock_, -1));  // Which unlocks it.
 }
 
 Result<void> CheckpointFile::ReadIfChanged() {

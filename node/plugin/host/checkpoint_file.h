@@ -3,9 +3,12 @@
 
 #include <sys/stat.h>
 
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "node/plugin/rules/checkpoint.h"
+#include "pkg/base/open_file.h"
 #include "pkg/base/result.h"
 
 namespace plugin {
@@ -15,15 +18,13 @@ namespace plugin {
 class CheckpointFile {
  public:
   // REQUIRES: `folder` exists.
-  CheckpointFile(std::string folder, std::string boot_id);
-  ~CheckpointFile();
-  CheckpointFile(const CheckpointFile&) = delete;
-  CheckpointFile& operator=(const CheckpointFile&) = delete;
+  CheckpointFile(std::string folder, std::string boot_id)
+      : folder_(std::move(folder)), boot_id_(std::move(boot_id)) {}
 
   // Does not block. Returns kUnavailable if another process holds the lock: retry soon. Returns
   // kInvalid, with the reason, if a file cannot be opened or read.
   [[nodiscard]] base::Result<void> Lock();
-  void Unlock();
+  void Unlock() { lock_.reset(); }
 
   // As of the last Lock(). REQUIRES: Lock() succeeded once.
   [[nodiscard]] const Checkpoint& checkpoint() const { return resumed_.checkpoint; }
@@ -41,7 +42,7 @@ class CheckpointFile {
   Resumed resumed_;
   bool has_read_ = false;
   struct ::stat read_ = {};  // Of the file, when it was last read or written.
-  int lock_ = -1;
+  std::optional<base::OpenFile> lock_ = {};
 };
 
 }  // namespace plugin

@@ -45,17 +45,10 @@ Result<void> MakeFolder(const std::string& folder) {
 }
 
 Result<std::vector<std::string>> DomainFolders(const std::string& folder) {
-  const std::string path = folder + "/domains";
   std::vector<std::string> domains;
-  std::error_code error;
-  for (fs::directory_iterator it(path, error), end; !error && it != end; it.increment(error)) {
-    std::string name = it->path().filename().string();
-    if (IsUid(name)) domains.push_back(std::move(name));
-    if (domains.size() > kFoldersMax) break;
-  }
-  if (error && error != std::errc::no_such_file_or_directory) {
-    return FailedTo("list", path, error.message());
-  }
+  TRY(cdi::ForEachName(folder + "/domains", [&domains](const std::string& name) {
+    if (IsUid(name) && domains.size() <= kFoldersMax) domains.push_back(name);
+  }));
   std::ranges::sort(domains);
   return domains;
 }

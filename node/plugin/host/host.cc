@@ -26,12 +26,6 @@ std::string_view NextLine(std::string_view& text) {
   return line;
 }
 
-std::string_view Trim(std::string_view text) {
-  const std::size_t begin = text.find_first_not_of(" \t\r");
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
-}
-
 std::optional<std::int64_t> NumberIn(std::string_view text) {
   std::int64_t number = 0;
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -74,6 +68,12 @@ Result<void> ReadDriver(const HostPaths& paths, const HostNeeds& needs, Host& ho
 }
 
 }  // namespace
+
+std::string_view Trim(std::string_view text) {
+  const std::size_t begin = text.find_first_not_of(" \t\r\n");
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(" \t\r\n") - begin + 1);
+}
 
 std::optional<std::int64_t> MajorOf(std::string_view devices, std::string_view name) {
   bool is_character = false;

@@ -35,6 +35,8 @@ struct HostNeeds {
 // that the driver is not ready, or lacks something: retry. Messages say what to do.
 [[nodiscard]] base::Result<Host> ReadHost(const HostPaths& paths, const HostNeeds& needs);
 
+// Returns the text without the white space around it.
+[[nodiscard]] std::string_view Trim(std::string_view text);
 // Returns the major number of a character device in the text of /proc/devices. Empty if absent.
 [[nodiscard]] std::optional<std::int64_t> MajorOf(std::string_view devices, std::string_view name);
 // Returns the device of a capability in the text of its file. Returns an error if it names none.

@@ -96,11 +96,11 @@ TEST_F(OnAHost, AFabricWithAnErrorIsOne) {
 }
 
 TEST_F(OnAHost, WhatIsMissingIsSaidWithWhatToDoAndIsNoErrorOfTheFabric) {
-  const auto expect = [this](const char* words) {
+  const auto expect = [this](const char* message) {
     const auto host = Read("");
-    ASSERT_FALSE(host) << words;
+    ASSERT_FALSE(host) << message;
     EXPECT_EQ(host.error().code, ErrorCode::kUnavailable);
-    EXPECT_NE(host.error().message.find(words), std::string::npos) << host.error().message;
+    EXPECT_NE(host.error().message.find(message), std::string::npos) << host.error().message;
   };
   Put("devices", "Character devices:\n  1 mem\n");
   expect("load NVIDIA's driver");

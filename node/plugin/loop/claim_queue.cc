@@ -5,7 +5,6 @@
 
 #include "node/cdi/files.h"
 #include "node/plugin/host/domain_dirs.h"
-#include "pkg/base/rfc3339.h"
 #include "pkg/json/utf8.h"
 
 namespace plugin {
@@ -87,7 +86,7 @@ TimePoint ClaimQueue::Advance(ClaimRequest& request) {
       continue;
     }
     const ClaimStep step = Decide(request);
-    const Result<void> done = WriteFiles(request, step);
+    const Result<void> done = Execute(request, step);
     state_.checkpoint_file.Unlock();
     if (!done) {
       Fail(request, done.error());
@@ -96,11 +95,6 @@ TimePoint ClaimQueue::Advance(ClaimRequest& request) {
     if (const auto* answer = std::get_if<AnswerKubelet>(&step)) {
       Answer(request, *answer);
       return TimePoint::max();
-    }
-    if (const auto* label = std::get_if<LabelNode>(&step)) {
-      ChangeLabel(request, {.to = label->domain});
-    } else if (const auto* unlabel = std::get_if<UnlabelNode>(&step)) {
-      ChangeLabel(request, {.from = unlabel->domain});
     }
     const auto* wait = std::get_if<WaitForChange>(&step);
     if (wait == nullptr) continue;
@@ -111,16 +105,14 @@ TimePoint ClaimQueue::Advance(ClaimRequest& request) {
       state_.logger.Info("A claim waits", {{"claim", request.name.ns + "/" + request.name.name},
                                            {"for", request.logged_reason}});
     }
-    return std::min({wait->until, deadline, readiness_.look_again()});
+    return std::min({wait->until, deadline, readiness_.requeue_at()});
   }
   return state_.clock.Now() + kLockPause;
 }
 
 ClaimStep ClaimQueue::WaitOrAnswer(const ClaimRequest& request, std::string what) const {
-  const TimePoint until = request.since + kAnswerAfter;
   if (!request.failed.empty()) what += ": " + request.failed;
-  if (state_.clock.Now() >= until) return AnswerKubelet{.error = std::move(what)};
-  return WaitForChange{.reason = std::move(what), .until = until};
+  return WaitFor({.since = request.since, .now = state_.clock.Now()}, std::move(what));
 }
 
 ClaimStep ClaimQueue::Decide(ClaimRequest& request) {
@@ -189,7 +181,7 @@ void ClaimQueue::FetchClaimOf(ClaimRequest& request) {
   // The version in which the server serves claims is known once the slices are read.
   if (state_.api == nullptr || !state_.api->slices()) return;
   request.asking = true;
-  const std::string version(NameOf(state_.api->dra_version()));
+  const SliceApi version = state_.api->dra_version();
   const kube::ObjectKey key = {.ns = request.name.ns, .name = request.name.name};
   state_.api->Enqueue(ApiClient::Queue::kClaims, [this, &request, version,
                                                   key](http::Transport& transport) {
@@ -223,46 +215,55 @@ void ClaimQueue::FetchDomain(ClaimRequest& request, const std::string& domain) {
                       });
 }
 
-Result<void> ClaimQueue::WriteFiles(const ClaimRequest& request, const ClaimStep& step) {
+Result<void> ClaimQueue::Execute(ClaimRequest& request, const ClaimStep& step) {
   const std::string& uid = request.name.uid;
   const std::string& cdi_folder = state_.settings.cdi_folder;
-  if (const auto* create = std::get_if<CreateDomainFolder>(&step)) {
-    return MakeDomainFolder(state_.self.folder, create->domain, state_.settings.config_template);
-  }
-  if (const auto* write = std::get_if<WriteSpec>(&step)) {
-    return cdi::WriteWhole(cdi_folder, cdi::ClaimFile(uid), cdi::Render(write->spec));
-  }
-  if (std::holds_alternative<RemoveSpec>(step)) return cdi::Remove(cdi_folder, cdi::ClaimFile(uid));
-  Checkpoint next = state_.checkpoint_file.checkpoint();
-  if (std::holds_alternative<RemoveFromCheckpoint>(step)) {
-    next.claims.erase(uid);
-  } else if (std::holds_alternative<CheckpointStarted>(step)) {
-    next.claims[uid] = {
-        .status = request.claim->status, .name = request.claim->name, .ns = request.claim->ns};
-  } else if (const auto* completed = std::get_if<CheckpointCompleted>(&step)) {
-    next.claims[uid].state = ClaimState::kCompleted;
-    next.claims[uid].groups = completed->groups;
-  } else if (std::holds_alternative<CheckpointAborted>(step)) {
-    next.claims[uid].state = ClaimState::kAborted;
-    next.claims[uid].groups.clear();
-    next.claims[uid].aborted_at = base::FormatSeconds(state_.clock.Wall());
-  } else {
-    return {};
-  }
-  return state_.Save(std::move(next));
+  const auto save = [&](const auto& change) {
+    Checkpoint next = state_.checkpoint_file.checkpoint();
+    change(next.claims);
+    return state_.Save(std::move(next));
+  };
+  return std::visit(
+      Overload{
+          [&](const LabelNode& label) { return ChangeLabel(request, {.to = label.domain}); },
+          [&](const UnlabelNode& label) { return ChangeLabel(request, {.from = label.domain}); },
+          [&](const CreateDomainFolder& create) {
+            return MakeDomainFolder(state_.self.folder, create.domain,
+                                    state_.settings.config_template);
+          },
+          [&](const WriteSpec& write) {
+            return cdi::WriteWhole(cdi_folder, cdi::ClaimFile(uid), cdi::Render(write.spec));
+          },
+          [&](const RemoveSpec&) { return cdi::Remove(cdi_folder, cdi::ClaimFile(uid)); },
+          [&](const RemoveFromCheckpoint&) {
+            return save([&](auto& claims) { claims.erase(uid); });
+          },
+          [&](const CheckpointStarted&) {
+            return save([&](auto& claims) { claims[uid] = StartedClaim(*request.claim); });
+          },
+          [&](const CheckpointCompleted& completed) {
+            return save([&](auto& claims) {
+              claims[uid].state = ClaimState::kCompleted;
+              claims[uid].groups = completed.groups;
+            });
+          },
+          [&](const CheckpointAborted&) {
+            return save([&](auto& claims) { Abort(claims[uid], state_.clock.Wall()); });
+          },
+          [](const auto&) { return Result<void>(); },
+      },
+      step);
 }
 
-void ClaimQueue::ChangeLabel(ClaimRequest& request, LabelChange change) {
+Result<void> ClaimQueue::ChangeLabel(ClaimRequest& request, LabelChange change) {
   request.asking = true;
   state_.ChangeNodeLabel(std::move(change), [this, &request](const Result<void>& changed) {
     request.asking = false;
-    if (changed) {
-      request.failed.clear();
-      request.backoff.Reset();
-    } else {
-      Fail(request, changed.error());
-    }
+    if (!changed) return Fail(request, changed.error());
+    request.failed.clear();
+    request.backoff.Reset();
   });
+  return {};
 }
 
 void ClaimQueue::Fail(ClaimRequest& request, const base::Error& error) {

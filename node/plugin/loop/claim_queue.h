@@ -71,9 +71,10 @@ class ClaimQueue {
   void FetchClaimOf(ClaimRequest& request);
   void FetchDomain(ClaimRequest& request, const std::string& domain);
   [[nodiscard]] ClaimStep WaitOrAnswer(const ClaimRequest& request, std::string what) const;
-  // Carries out a step that changes a file; any other has no effect.
-  [[nodiscard]] base::Result<void> WriteFiles(const ClaimRequest& request, const ClaimStep& step);
-  void ChangeLabel(ClaimRequest& request, LabelChange change);
+  // Carries out a step that changes a file or a label; any other has no effect.
+  [[nodiscard]] base::Result<void> Execute(ClaimRequest& request, const ClaimStep& step);
+  // Begins to. The result comes later.
+  [[nodiscard]] base::Result<void> ChangeLabel(ClaimRequest& request, LabelChange change);
   void Fail(ClaimRequest& request, const base::Error& error);
   void Answer(ClaimRequest& request, const AnswerKubelet& answer);
 

@@ -167,7 +167,7 @@ TEST_F(ClaimQueueTest, AChannelsClaimIsNotForgottenWhileTheNodeCannotBeRead) {
   static_cast<void>(queue_->Turn());
   EXPECT_FALSE(answers_);
   EXPECT_TRUE(state_->checkpoint_file.checkpoint().claims.contains(kUid));
-  state_->node = NodeView{.uid = "u", .version = "1"};
+  state_->node = api::Node{.meta = {.uid = "u", .resource_version = "1"}};
   state_->node_writing = true;
   static_cast<void>(queue_->Turn());
   EXPECT_FALSE(answers_);

@@ -15,14 +15,7 @@ constexpr base::BackoffPolicy kBackoff = {.first = std::chrono::milliseconds(250
                                           .most = std::chrono::seconds(2)};
 constexpr std::chrono::milliseconds kHostPause{1'000};
 constexpr std::chrono::seconds kHostTime{5};
-constexpr std::size_t kHostWordsMax = 4096;
-
-// What the program prints, without the white space around it.
-std::string Trimmed(const std::string& text) {
-  const std::size_t begin = text.find_first_not_of(" \t\r\n");
-  if (begin == std::string::npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t\r\n") - begin + 1);
-}
+constexpr std::size_t kHostOutputMax = 4096;
 
 }  // namespace
 
@@ -69,7 +62,7 @@ bool DomainReadiness::BeginPoll(TimePoint next) {
   }
   if (polling_) return false;
   polling_ = state_.clock.Now() >= next;
-  if (!polling_) look_again_ = std::min(look_again_, next);
+  if (!polling_) requeue_at_ = std::min(requeue_at_, next);
   return polling_;
 }
 
@@ -95,9 +88,9 @@ void DomainReadiness::PollHost() {
                                                  "-q", "--u=" + state_.settings.imex_socket},
                                    .environment = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin"}};
     const auto end = base::RunProgram(
-        program, {.time = kHostTime, .output_bytes_max = kHostWordsMax}, state_.clock, stop);
+        program, {.time = kHostTime, .output_bytes_max = kHostOutputMax}, state_.clock, stop);
     const bool is_ready = end && end->how == base::ProgramEnd::How::kExited && end->status == 0 &&
-                          Trimmed(end->output) == "READY";
+                          Trim(end->output) == "READY";
     state_.tasks.Post([this, is_ready] {
       polling_ = false;
       polled_ = is_ready;

@@ -19,16 +19,16 @@ class DomainReadiness {
   // host runs IMEX, polls that.
   void Fetch(const std::string& domain);
   // Begins a round of Fetch() calls.
-  void BeginTurn() { look_again_ = TimePoint::max(); }
+  void BeginTurn() { requeue_at_ = TimePoint::max(); }
   // When to call Fetch() again if nothing changes, as of this round.
-  [[nodiscard]] TimePoint look_again() const { return look_again_; }
+  [[nodiscard]] TimePoint requeue_at() const { return requeue_at_; }
 
  private:
   [[nodiscard]] bool IsKnownReady(const std::string& domain) const;
   [[nodiscard]] kube::ObjectKey CliqueKey(const std::string& domain) const;
   // An old answer to a poll, of an earlier wait.
   [[nodiscard]] bool IsOld() const;
-  // Returns whether the caller is to poll now. Otherwise look_again() says when.
+  // Returns whether the caller is to poll now. Otherwise requeue_at() says when.
   [[nodiscard]] bool BeginPoll(TimePoint next);
   void PollClique(const std::string& domain);
   void PollHost();
@@ -36,7 +36,7 @@ class DomainReadiness {
   PluginState& state_;
   std::string domain_ = {};  // Of the last Fetch().
   TimePoint since_ = {};
-  TimePoint look_again_ = TimePoint::max();
+  TimePoint requeue_at_ = TimePoint::max();
   // Polling of a clique that may not be watched, or of the host's IMEX.
   TimePoint poll_next_ = {};
   base::Backoff backoff_;

@@ -41,13 +41,11 @@ TimePoint GarbageCollector::Turn() {
     next_ = now + kLockPause;
     return next_;
   }
+  state_.checkpoint_file.Unlock();
   if (state_.is_rebuilding()) {
-    state_.checkpoint_file.Unlock();
-    if (!state_.host) return TimePoint::max();
-    Rebuild();
+    if (state_.host) Rebuild();
     return TimePoint::max();
   }
-  state_.checkpoint_file.Unlock();
   next_ = now + kPeriod;
   const auto residue = FindResidue();
   if (!residue) {
@@ -134,7 +132,7 @@ void GarbageCollector::LookUpClaim(const std::string& uid) {
   const auto it = state_.checkpoint_file.checkpoint().claims.find(uid);
   if (it == state_.checkpoint_file.checkpoint().claims.end() || it->second.ns.empty()) return;
   const kubelet::ClaimName claim = {.ns = it->second.ns, .uid = uid, .name = it->second.name};
-  const std::string version(NameOf(state_.api->dra_version()));
+  const SliceApi version = state_.api->dra_version();
   state_.api->Enqueue(ApiClient::Queue::kReads, [this, claim, version](http::Transport& transport) {
     const auto found =
         ReadClaim(transport, version, {.ns = claim.ns, .name = claim.name}, claim.uid);
@@ -145,7 +143,7 @@ void GarbageCollector::LookUpClaim(const std::string& uid) {
 
 void GarbageCollector::Rebuild() {
   asking_ = true;
-  const std::string version(NameOf(state_.api->dra_version()));
+  const SliceApi version = state_.api->dra_version();
   state_.api->Enqueue(ApiClient::Queue::kReads, [this, version](http::Transport& transport) {
     auto claims = ReadClaimsOf(transport, version, state_.settings.node);
     state_.tasks.Post([this, claims = std::move(claims)] {

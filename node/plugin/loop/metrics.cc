@@ -12,7 +12,6 @@ namespace {
 using prometheus::BuildCounter;
 using prometheus::BuildGauge;
 using prometheus::BuildHistogram;
-using prometheus::Counter;
 using prometheus::Gauge;
 using prometheus::Registry;
 
@@ -33,30 +32,14 @@ Gauge& Prepared(Registry& registry, const std::string& node, DeviceType type) {
       .Add({{"node", node}, {"driver", Driver()}, {"device_type", std::string(NameOf(type))}});
 }
 
-Counter& PrepareErrors(Registry& registry) {
-  return BuildCounter()
-      .Name("nvidia_dra_node_prepare_errors_total")
-      .Help("Claims that the kubelet was told an error of when it asked to prepare them")
-      .Register(registry)
-      .Add({{"driver", Driver()}, {"error_type", "prepare_devices"}});
-}
-
-Counter& UnprepareErrors(Registry& registry) {
-  return BuildCounter()
-      .Name("nvidia_dra_node_unprepare_errors_total")
-      .Help("Claims that the kubelet was told an error of when it asked to take them back")
-      .Register(registry)
-      .Add({{"driver", Driver()}, {"error_type", "unprepare_devices"}});
-}
-
 }  // namespace
 
 Metrics::Metrics(const std::string& node)
     : registry_(std::make_shared<Registry>()),
       channels_(Prepared(*registry_, node, DeviceType::kChannel)),
       daemons_(Prepared(*registry_, node, DeviceType::kDaemon)),
-      prepare_(MakeOf("prepare", PrepareErrors(*registry_))),
-      unprepare_(MakeOf("unprepare", UnprepareErrors(*registry_))) {
+      prepare_(MakeOf("prepare", "nvidia_dra_node_prepare_errors_total", "prepare them")),
+      unprepare_(MakeOf("unprepare", "nvidia_dra_node_unprepare_errors_total", "take them back")) {
   BuildGauge()
       .Name("cdom_build_info")
       .Help("1, with the version and the commit")
@@ -65,24 +48,32 @@ Metrics::Metrics(const std::string& node)
       .Set(1);
 }
 
-Metrics::OfOperation Metrics::MakeOf(const char* name, Counter& errors) {
+Metrics::OfOperation Metrics::MakeOf(const std::string& name, const char* errors,
+                                     const char* what) {
   const prometheus::Labels labels = {{"driver", Driver()}, {"operation", name}};
-  return {.done = BuildCounter()
-                      .Name("nvidia_dra_requests_total")
-                      .Help("Claims that were prepared or taken back as the kubelet asked")
+  return {
+      .done = BuildCounter()
+                  .Name("nvidia_dra_requests_total")
+                  .Help("Claims that were prepared or taken back as the kubelet asked")
+                  .Register(*registry_)
+                  .Add(labels),
+      .errors =
+          BuildCounter()
+              .Name(errors)
+              .Help(std::string("Claims that the kubelet was told an error of when it asked to ") +
+                    what)
+              .Register(*registry_)
+              .Add({{"driver", Driver()}, {"error_type", name + "_devices"}}),
+      .inflight = BuildGauge()
+                      .Name("nvidia_dra_requests_inflight")
+                      .Help("Claims that the kubelet waits for")
                       .Register(*registry_)
                       .Add(labels),
-          .errors = errors,
-          .inflight = BuildGauge()
-                          .Name("nvidia_dra_requests_inflight")
-                          .Help("Claims that the kubelet waits for")
-                          .Register(*registry_)
-                          .Add(labels),
-          .seconds = BuildHistogram()
-                         .Name("nvidia_dra_request_duration_seconds")
-                         .Help("How long the kubelet waited for a claim")
-                         .Register(*registry_)
-                         .Add(labels, Buckets())};
+      .seconds = BuildHistogram()
+                     .Name("nvidia_dra_request_duration_seconds")
+                     .Help("How long the kubelet waited for a claim")
+                     .Register(*registry_)
+                     .Add(labels, Buckets())};
 }
 
 void Metrics::Began(Operation operation) { Of(operation).inflight.Increment(); }

@@ -37,7 +37,8 @@ class Metrics {
     prometheus::Gauge& inflight;
     prometheus::Histogram& seconds;
   };
-  [[nodiscard]] OfOperation MakeOf(const char* name, prometheus::Counter& errors);
+  // `errors` names the counter of errors. `what` ends its help "... when it asked to ...".
+  [[nodiscard]] OfOperation MakeOf(const std::string& name, const char* errors, const char* what);
   [[nodiscard]] const OfOperation& Of(Operation operation) const {
     return operation == Operation::kPrepare ? prepare_ : unprepare_;
   }

@@ -9,10 +9,10 @@ using base::Result;
 void PluginState::LookAtNode() {
   if (api == nullptr) return;
   const auto seen = api->node();
-  if (!seen) return;
-  const bool is_older =
-      node && node->uid == seen->uid && kube::IsOlder(seen->version, node->version);
-  if (!is_older) node = seen;
+  if (seen == nullptr) return;
+  const bool is_older = node && node->meta.uid == seen->meta.uid &&
+                        kube::IsOlder(seen->meta.resource_version, node->meta.resource_version);
+  if (!is_older) node = *seen;
 }
 
 void PluginState::ChangeNodeLabel(LabelChange change,

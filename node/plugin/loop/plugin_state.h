@@ -19,16 +19,6 @@
 namespace plugin {
 
 struct PluginState {
-  PluginState(const Settings& which, const base::Clock& time, base::Logger& log,
-              base::TaskQueue& its_tasks, Metrics& counts, std::string boot)
-      : settings(which),
-        clock(time),
-        logger(log),
-        tasks(its_tasks),
-        metrics(counts),
-        boot_id(std::move(boot)),
-        checkpoint_file(which.Folder(), boot_id) {}
-
   const Settings& settings;
   const base::Clock& clock;
   base::Logger& logger;
@@ -36,7 +26,7 @@ struct PluginState {
   Metrics& metrics;
   const std::string boot_id;
 
-  CheckpointFile checkpoint_file;
+  CheckpointFile checkpoint_file{settings.Folder(), boot_id};
   NodeIdentity self = {};
   // Empty until the host is read.
   std::optional<Host> host = {};
@@ -44,7 +34,7 @@ struct PluginState {
   std::optional<std::string> fabric_error_since = {};  // RFC 3339.
   std::unique_ptr<ApiClient> api = {};  // Null until the client configuration is loaded.
   // As of the watch or of this plugin's last write, whichever is later.
-  std::optional<NodeView> node = {};
+  std::optional<api::Node> node = {};
   bool node_writing = false;
 
   [[nodiscard]] bool is_rebuilding() const {

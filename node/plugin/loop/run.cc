@@ -108,12 +108,14 @@ class KubeletRequestHandler final : public kubelet::Claims {
 
 class PluginProcess {
  public:
-  PluginProcess(const Context& context, base::TaskQueue& tasks, Metrics& metrics,
+  PluginProcess(const Settings& settings, command_line::Frame& frame, Metrics& metrics,
                 std::string boot_id)
-      : context_(context),
-        tasks_(tasks),
-        config_(context.load_config, context.clock, context.logger),
-        state_(context.settings, context.clock, context.logger, tasks, metrics, std::move(boot_id)),
+      : settings_(settings),
+        clock_(frame.clock()),
+        logger_(frame.logger()),
+        tasks_(frame.tasks()),
+        config_([&frame] { return frame.LoadConfig(); }, clock_, logger_),
+        state_{settings, clock_, logger_, tasks_, metrics, std::move(boot_id)},
         readiness_(state_),
         claim_queue_(state_, readiness_),
         garbage_collector_(state_,
@@ -123,7 +125,7 @@ class PluginProcess {
                            }),
         slice_publisher_(state_),
         host_watcher_(state_),
-        request_handler_(tasks, context.clock, context.logger) {
+        request_handler_(tasks_, clock_, logger_) {
     request_handler_.Serve(claim_queue_);
   }
   ~PluginProcess() {
@@ -133,7 +135,7 @@ class PluginProcess {
   PluginProcess(const PluginProcess&) = delete;
   PluginProcess& operator=(const PluginProcess&) = delete;
 
-  [[nodiscard]] Result<void> Run(const std::function<bool()>& stopping);
+  [[nodiscard]] Result<void> Run(const std::stop_token& stop);
 
  private:
   [[nodiscard]] Result<void> Prepare();
@@ -146,7 +148,9 @@ class PluginProcess {
   void ServeOut();
   void Shutdown();
 
-  const Context& context_;
+  const Settings& settings_;
+  const base::Clock& clock_;
+  base::Logger& logger_;
   base::TaskQueue& tasks_;
   kube::ConfigLoader config_;
   PluginState state_;
@@ -161,30 +165,28 @@ class PluginProcess {
 };
 
 Result<void> PluginProcess::Prepare() {
-  const Settings& settings = context_.settings;
-  state_.self = {.node = settings.node,
-                 .driver_namespace = settings.ns,
-                 .host_managed = settings.host_managed,
-                 .folder = settings.Folder()};
+  state_.self = {.node = settings_.node,
+                 .driver_namespace = settings_.ns,
+                 .host_managed = settings_.host_managed,
+                 .folder = settings_.Folder()};
   state_.host_trouble = "NVIDIA's driver has not been looked at yet";
-  TRY(MakeFolder(settings.Folder() + "/domains"));
-  TRY(MakeFolder(settings.cdi_folder));
-  TRY(cdi::RemoveHalves(settings.cdi_folder));
-  TRY(cdi::RemoveHalves(settings.Folder()));
-  return {};
+  TRY(MakeFolder(settings_.Folder() + "/domains"));
+  TRY(MakeFolder(settings_.cdi_folder));
+  TRY(cdi::RemoveHalves(settings_.cdi_folder));
+  return cdi::RemoveHalves(settings_.Folder());
 }
 
 void PluginProcess::Connect() {
   if (state_.api != nullptr) return;
   auto config = config_.Poll({});
   if (!config) return;
-  context_.logger.Info("Talking to the API server",
-                       {{"server", config->endpoint.url}, {"from", config->source}});
-  state_.api = std::make_unique<ApiClient>(*std::move(config), context_.settings.node,
-                                           context_.clock, context_.logger, [this] {
-                                             changed_ = true;
-                                             tasks_.Wake();
-                                           });
+  logger_.Info("Talking to the API server",
+               {{"server", config->endpoint.url}, {"from", config->source}});
+  state_.api =
+      std::make_unique<ApiClient>(*std::move(config), settings_.node, clock_, logger_, [this] {
+        changed_ = true;
+        tasks_.Wake();
+      });
 }
 
 // Before the API server is heard of: what was prepared is answered and taken back without it.
@@ -203,21 +205,19 @@ Result<void> PluginProcess::Serve() {
   }
   state_.checkpoint_file.Unlock();
   TRY(std::move(saved));
-  context_.logger.Info("The checkpoint is read",
-                       {{"claims", std::to_string(resumed.checkpoint.claims.size())},
-                        {"otherBoot", resumed.from == Resumed::From::kOtherBoot ? "true" : "false"},
-                        {"unreadable", resumed.why}});
+  logger_.Info("The checkpoint is read",
+               {{"claims", std::to_string(resumed.checkpoint.claims.size())},
+                {"otherBoot", resumed.from == Resumed::From::kOtherBoot ? "true" : "false"},
+                {"unreadable", resumed.why}});
   state_.metrics.CountPrepared(resumed.checkpoint);
-  const Settings& settings = context_.settings;
   kubelet::ServiceOptions options = {.driver = std::string(api::kDriver),
-                                     .registry_folder = settings.registry_folder,
-                                     .plugin_folder = settings.Folder(),
-                                     .pod_uid = settings.pod_uid};
-  if (settings.health_port >= 0) options.health_port = settings.health_port;
+                                     .registry_folder = settings_.registry_folder,
+                                     .plugin_folder = settings_.Folder(),
+                                     .pod_uid = settings_.pod_uid};
+  if (settings_.health_port >= 0) options.health_port = settings_.health_port;
   service_ = TRY(kubelet::Service::Start(options, request_handler_));
-  context_.logger.Info("Serving the kubelet",
-                       {{"endpoint", service_->endpoint()},
-                        {"healthPort", std::to_string(service_->health_port())}});
+  logger_.Info("Serving the kubelet", {{"endpoint", service_->endpoint()},
+                                       {"healthPort", std::to_string(service_->health_port())}});
   return {};
 }
 
@@ -234,14 +234,14 @@ TimePoint PluginProcess::Turn() {
   return until;
 }
 
-Result<void> PluginProcess::Run(const std::function<bool()>& stopping) {
+Result<void> PluginProcess::Run(const std::stop_token& stop) {
   TRY(Prepare());
-  while (!stopping()) {
+  while (!stop.stop_requested()) {
     request_handler_.SayAlive();
     Connect();
     TRY(Serve());
     const TimePoint until = Turn();
-    const TimePoint now = context_.clock.Now();
+    const TimePoint now = clock_.Now();
     const auto most = service_ == nullptr ? std::chrono::nanoseconds(kLockPause)
                                           : std::chrono::nanoseconds(kTurnMost);
     for (const auto& task : tasks_.Wait(std::min(until - now, most))) task();
@@ -251,17 +251,17 @@ Result<void> PluginProcess::Run(const std::function<bool()>& stopping) {
 }
 
 void PluginProcess::ServeOut() {
-  const TimePoint deadline = context_.clock.Now() + kServeOutMost;
-  while (service_->open_calls() > 0 && context_.clock.Now() < deadline) {
+  const TimePoint deadline = clock_.Now() + kServeOutMost;
+  while (service_->open_calls() > 0 && clock_.Now() < deadline) {
     request_handler_.SayAlive();
     const TimePoint until = std::min(Turn(), deadline);
-    for (const auto& task : tasks_.Wait(until - context_.clock.Now())) task();
+    for (const auto& task : tasks_.Wait(until - clock_.Now())) task();
   }
 }
 
 void PluginProcess::Shutdown() {
   if (service_ != nullptr) {
-    if (!context_.settings.pod_uid.empty()) ServeOut();
+    if (!settings_.pod_uid.empty()) ServeOut();
     service_->Leave();
     do {
       claim_queue_.AnswerAll("the plugin is ending, and asked again when it is back");
@@ -269,37 +269,35 @@ void PluginProcess::Shutdown() {
     } while (service_->open_calls() > 0);
   }
   service_.reset();
-  if (!context_.settings.labels_clique || state_.api == nullptr || !state_.node ||
+  if (!settings_.labels_clique || state_.api == nullptr || !state_.node ||
       state_.node->clique.empty() || state_.node_writing) {
     return;
   }
   bool over = false;
   state_.ChangeNodeLabel({.which = LabelChange::Which::kClique, .from = state_.node->clique},
                          [&over](const Result<void>& /*changed*/) { over = true; });
-  const TimePoint deadline = context_.clock.Now() + kUnlabelTime;
-  while (!over && context_.clock.Now() < deadline) {
-    for (const auto& task : tasks_.Wait(deadline - context_.clock.Now())) task();
+  const TimePoint deadline = clock_.Now() + kUnlabelTime;
+  while (!over && clock_.Now() < deadline) {
+    for (const auto& task : tasks_.Wait(deadline - clock_.Now())) task();
   }
 }
 
 }  // namespace
 
-Result<void> Run(const Context& context, base::TaskQueue& tasks,
-                 const std::function<bool()>& stopping) {
-  const Settings& settings = context.settings;
+Result<void> Run(const Settings& settings, command_line::Frame& frame) {
   Metrics metrics(settings.node);
   std::optional<kube::HealthServer> server;
   if (!settings.metrics_address.empty()) {
     server.emplace(
         kube::HealthOptions{.metrics_path = settings.metrics_path,
                             .metrics = {metrics.collectable(),
-                                        std::make_shared<kube::ProcessMetrics>(context.clock)}},
-        context.clock);
+                                        std::make_shared<kube::ProcessMetrics>(frame.clock())}},
+        frame.clock());
     TRY(server->Start(settings.metrics_address)
             .map_error(base::While("--http-endpoint " + settings.metrics_address)));
   }
-  PluginProcess runner(context, tasks, metrics, TRY(ReadBootId(settings.boot_id)));
-  return runner.Run(stopping);
+  PluginProcess runner(settings, frame, metrics, TRY(ReadBootId(settings.boot_id)));
+  return runner.Run(frame.stop());
 }
 
 }  // namespace plugin

@@ -5,29 +5,14 @@
 // the host. They post to the deciding thread's Mailbox.
 #pragma once
 
-#include <functional>
-
 #include "node/plugin/settings.h"
-#include "pkg/base/clock.h"
-#include "pkg/base/log.h"
 #include "pkg/base/result.h"
-#include "pkg/base/task_queue.h"
-#include "pkg/kube/client/config.h"
-#include "pkg/kube/runtime/api_session.h"
+#include "pkg/command_line/frame.h"
 
 namespace plugin {
 
-struct Context {
-  const Settings& settings;
-  const base::Clock& clock;
-  base::Logger& logger;
-  std::function<base::Result<kube::ClientConfig>()> load_config = {};
-};
-
-// Blocks until `stopping()` returns true and shutdown is complete, or until the kubelet cannot be
-// served: then the error says why and what to do. The caller must wake `tasks` when `stopping()`
-// changes.
-[[nodiscard]] base::Result<void> Run(const Context& context, base::TaskQueue& tasks,
-                                     const std::function<bool()>& stopping);
+// Blocks until the frame's stop is requested and shutdown is complete, or until the kubelet cannot
+// be served: then the error says why and what to do.
+[[nodiscard]] base::Result<void> Run(const Settings& settings, command_line::Frame& frame);
 
 }  // namespace plugin

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "controller/api/names.h"
 #include "pkg/json/value.h"
 
 namespace plugin {
@@ -19,25 +18,20 @@ constexpr base::BackoffPolicy kBackoff = {.first = std::chrono::milliseconds(500
 
 std::optional<ResourceSlice> SlicePublisher::Wanted() const {
   if (!state_.node || (!state_.host && !state_.fabric_error_since)) return {};
-  ResourceSlice slice = {.node = state_.settings.node,
-                         .node_uid = state_.node->uid,
-                         .clique = state_.self.clique,
-                         .has_daemon = !state_.self.host_managed};
-  if (state_.fabric_error_since) {
-    slice.taint = SliceTaint{.key = std::string(api::kFabricErrorTaint),
-                             .value = "fabric",
-                             .since = *state_.fabric_error_since};
-  }
-  return slice;
+  return ResourceSlice{.node = state_.settings.node,
+                       .node_uid = state_.node->meta.uid,
+                       .clique = state_.self.clique,
+                       .has_daemon = !state_.self.host_managed,
+                       .fabric_error_since = state_.fabric_error_since};
 }
 
 bool SlicePublisher::IsThere(const std::vector<kube::ObjectMeta>& found, TimePoint now) {
   if (!written_.holds) return found.empty();  // The server cannot hold it, so it was taken away.
   const bool may_be_late = !was_seen_ && now < written_at_ + kWatchTime;
-  const auto ours = std::ranges::find(found, written_.uid, &kube::ObjectMeta::uid);
+  const auto ours = std::ranges::find(found, written_.meta.uid, &kube::ObjectMeta::uid);
   if (ours == found.end()) return may_be_late;
-  if (ours->resource_version != written_.version) {
-    return may_be_late && kube::IsOlder(ours->resource_version, written_.version);
+  if (ours->resource_version != written_.meta.resource_version) {
+    return may_be_late && kube::IsOlder(ours->resource_version, written_.meta.resource_version);
   }
   was_seen_ = true;
   return found.size() == 1;

@@ -152,17 +152,17 @@ std::vector<Finding> Preflight(const NodeProbe& found) {
   return findings;
 }
 
-std::string ImexVersionIn(std::string_view words) {
+std::string ImexVersionIn(std::string_view output) {
   constexpr std::string_view kOfVersions = "0123456789.";
-  while (!words.empty()) {
-    const std::size_t begin = words.find_first_of(kOfVersions);
+  while (!output.empty()) {
+    const std::size_t begin = output.find_first_of(kOfVersions);
     if (begin == std::string_view::npos) return {};
-    words.remove_prefix(begin);
-    const std::string_view word = words.substr(0, words.find_first_not_of(kOfVersions));
+    output.remove_prefix(begin);
+    const std::string_view word = output.substr(0, output.find_first_not_of(kOfVersions));
     if (word.front() != '.' && word.find('.') != std::string_view::npos && word.back() != '.') {
       return std::string(word);
     }
-    words.remove_prefix(word.size());
+    output.remove_prefix(word.size());
   }
   return {};
 }

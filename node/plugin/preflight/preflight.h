@@ -51,6 +51,6 @@ struct Finding {
 
 // Returns the version in the output of "nvidia-imex --version", such as "IMEX version is:
 // 580.95.05". Empty if there is none.
-[[nodiscard]] std::string ImexVersionIn(std::string_view words);
+[[nodiscard]] std::string ImexVersionIn(std::string_view output);
 
 }  // namespace plugin

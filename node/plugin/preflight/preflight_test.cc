@@ -188,8 +188,8 @@ TEST(Preflight, NodeWhosePodsHoldDevicesIsToldAllAndStoppedByNothing) {
 TEST(Preflight, VersionOfImexIsTheFirstWordThatLooksLikeOne) {
   EXPECT_EQ(ImexVersionIn("IMEX version is: 580.95.05\n"), "580.95.05");
   EXPECT_EQ(ImexVersionIn("nvidia-imex 2: 1... 595.1"), "595.1");
-  for (const char* words : {"", "no version", "12", "...", "1."}) {
-    EXPECT_EQ(ImexVersionIn(words), "") << words;
+  for (const char* output : {"", "no version", "12", "...", "1."}) {
+    EXPECT_EQ(ImexVersionIn(output), "") << output;
   }
 }
 

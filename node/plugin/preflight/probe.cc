@@ -25,7 +25,7 @@ using base::ErrorCode;
 
 constexpr std::size_t kTextMax = 64U << 10;
 constexpr std::size_t kCheckpointMax = std::size_t{64} << 20U;
-constexpr std::size_t kWordsMax = 4096;
+constexpr std::size_t kOutputMax = 4096;
 constexpr std::chrono::seconds kVersionTime{5};
 constexpr std::chrono::seconds kPause{2};
 constexpr const char* kUnit = "/system.slice/nvidia-imex.service";
@@ -71,7 +71,7 @@ std::string ImexVersion(const ProbeContext& context) {
       .path = "/usr/sbin/chroot",
       .arguments = {context.settings.driver_root, "nvidia-imex", "--version"},
       .environment = {"PATH=/opt/bin:/usr/bin:/usr/sbin:/bin:/sbin"}};
-  const auto end = base::RunProgram(program, {.time = kVersionTime, .output_bytes_max = kWordsMax},
+  const auto end = base::RunProgram(program, {.time = kVersionTime, .output_bytes_max = kOutputMax},
                                     context.clock, {});
   const bool is_said = end && end->how == base::ProgramEnd::How::kExited && end->status == 0;
   return is_said ? ImexVersionIn(end->output) : "";

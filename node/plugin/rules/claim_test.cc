@@ -34,15 +34,15 @@ TEST(ClaimConfig, SaysTypeDomainAndMode) {
 }
 
 TEST(ClaimConfig, AFieldThatIsUnknownIsNamed) {
-  const std::string words = "error decoding config parameters: strict decoding error: ";
+  const std::string message = "error decoding config parameters: strict decoding error: ";
   EXPECT_EQ(WhyNot("{" + kVersion + kChannelKind + kDomainId + R"(,"x":1})"),
-            words + "unknown field \"x\"");
+            message + "unknown field \"x\"");
   EXPECT_EQ(WhyNot("{" + kVersion + kDaemonKind + kDomainId + R"(,"allocationMode":"All"})"),
-            words + "unknown field \"allocationMode\"");
+            message + "unknown field \"allocationMode\"");
   EXPECT_EQ(WhyNot("{" + kVersion + kDaemonKind + kDomainId + R"(,"DomainID":"x"})"),
-            words + "unknown field \"DomainID\"");
+            message + "unknown field \"DomainID\"");
   EXPECT_EQ(WhyNot("{" + kVersion + kDaemonKind + kDomainId + R"(,"metadata":{}})"),
-            words + "unknown field \"metadata\"");
+            message + "unknown field \"metadata\"");
 }
 
 TEST(ClaimConfig, AFieldThatIsThereTwiceIsNamed) {

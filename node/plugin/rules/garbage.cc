@@ -74,7 +74,7 @@ Checkpoint Rebuild(const NodeIdentity& self, const std::string& boot_id,
   for (const ClaimToPrepare& claim : claims) {
     auto group = GroupOf(self, claim, residue);
     if (!group) continue;
-    CheckpointClaim entry = {.status = claim.status, .name = claim.name, .ns = claim.ns};
+    CheckpointClaim entry = StartedClaim(claim);
     // Without a spec nothing tells that it was ever answered, nor that its domain is of its
     // namespace: to begin anew costs nothing.
     const bool has_spec = !group->devices[0].cdi_ids.empty();

@@ -15,9 +15,9 @@ namespace {
 using base::ErrorCode;
 using base::Result;
 
-constexpr std::array<std::string_view, 3> kDaemonFields = {"apiVersion", "kind", "domainID"};
-constexpr std::array<std::string_view, 4> kChannelFields = {"apiVersion", "kind", "domainID",
-                                                            "allocationMode"};
+// The last one is a channel's.
+constexpr std::array<std::string_view, 4> kFields = {"apiVersion", "kind", "domainID",
+                                                     "allocationMode"};
 
 tl::unexpected<base::Error> Refuse(const std::string& why) {
   return base::Fail(ErrorCode::kInvalid, "error decoding config parameters: " + why);
@@ -65,9 +65,7 @@ Result<OpaqueConfig> DecodeConfig(json::View parameters, Decoding decoding) {
                   std::string(kind) + " is registered");
   }
   if (decoding == Decoding::kStrict) {
-    const std::span<const std::string_view> channel = kChannelFields;
-    const std::span<const std::string_view> daemon = kDaemonFields;
-    TRY(CheckFields(parameters, is_channel ? channel : daemon));
+    TRY(CheckFields(parameters, std::span(kFields).first(is_channel ? 4 : 3)));
   }
   OpaqueConfig config = {.type = is_channel ? DeviceType::kChannel : DeviceType::kDaemon,
                          .domain = std::string(parameters["domainID"].AsString())};

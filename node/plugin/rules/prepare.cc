@@ -5,19 +5,13 @@
 
 #include "node/plugin/rules/claim_devices.h"
 #include "node/plugin/rules/go_json.h"
+#include "pkg/base/rfc3339.h"
 
 namespace plugin {
 
 namespace {
 
 ClaimStep Refuse(std::string why) { return AnswerKubelet{.error = std::move(why)}; }
-
-// Waits while the kubelet still listens, and then answers with the reason.
-ClaimStep WaitFor(const NodeObservation& observed, std::string what) {
-  const TimePoint until = observed.since + kAnswerAfter;
-  if (observed.now >= until) return Refuse(std::move(what));
-  return WaitForChange{.reason = std::move(what), .until = until};
-}
 
 bool IsSameStatus(const json::Value& one, const json::Value& other) {
   return CanonicalClaimStatus(one) == CanonicalClaimStatus(other);
@@ -137,6 +131,22 @@ bool IsLabelUsed(const std::string& domain, const std::string& but, const Checkp
 }
 
 }  // namespace
+
+ClaimStep WaitFor(const NodeObservation& observed, std::string what) {
+  const TimePoint until = observed.since + kAnswerAfter;
+  if (observed.now >= until) return Refuse(std::move(what));
+  return WaitForChange{.reason = std::move(what), .until = until};
+}
+
+CheckpointClaim StartedClaim(const ClaimToPrepare& claim) {
+  return {.status = claim.status, .name = claim.name, .ns = claim.ns};
+}
+
+void Abort(CheckpointClaim& entry, base::Clock::WallTime now) {
+  entry.state = ClaimState::kAborted;
+  entry.groups.clear();
+  entry.aborted_at = base::FormatSeconds(now);
+}
 
 std::optional<Use> UseOf(const CheckpointClaim& claim) {
   if (!claim.groups.empty()) {

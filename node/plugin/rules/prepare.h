@@ -90,6 +90,19 @@ using ClaimStep = std::variant<CheckpointStarted, LabelNode, CreateDomainFolder,
                                CheckpointCompleted, RemoveSpec, UnlabelNode, CheckpointAborted,
                                RemoveFromCheckpoint, FetchClaim, WaitForChange, AnswerKubelet>;
 
+// For std::visit.
+template <typename... Visitors>
+struct Overload : Visitors... {
+  using Visitors::operator()...;
+};
+
+// Waits while the kubelet still listens to the call of `observed`, and then answers with `what`.
+[[nodiscard]] ClaimStep WaitFor(const NodeObservation& observed, std::string what);
+
+// The entry of a claim that is started, and what an abort makes of an entry.
+[[nodiscard]] CheckpointClaim StartedClaim(const ClaimToPrepare& claim);
+void Abort(CheckpointClaim& entry, base::Clock::WallTime now);
+
 // Returns the next step to prepare the claim with this UID. `claim` is null while it has not been
 // read; FetchClaim is returned if, and only if, it is null and needed.
 [[nodiscard]] ClaimStep Prepare(const NodeIdentity& self, const std::string& uid,

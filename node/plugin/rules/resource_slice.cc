@@ -2,6 +2,7 @@
 
 #include "controller/api/names.h"
 #include "node/plugin/rules/checkpoint.h"
+#include "pkg/kube/api/resource.h"
 
 namespace plugin {
 
@@ -16,18 +17,17 @@ Value Attributes(const ResourceSlice& slice, DeviceType type) {
   return attributes;
 }
 
-Value Taints(const SliceTaint& taint) {
-  Value rendered = Value::Object({{"key", taint.key}});
-  if (!taint.value.empty()) rendered["value"] = taint.value;
-  rendered["effect"] = "NoSchedule";
-  if (!taint.since.empty()) rendered["timeAdded"] = taint.since;
-  return Value::Array({std::move(rendered)});
+Value Taints(const std::string& since) {
+  return Value::Array({Value::Object({{"key", api::kFabricErrorTaint},
+                                      {"value", "fabric"},
+                                      {"effect", "NoSchedule"},
+                                      {"timeAdded", since}})});
 }
 
 Value DeviceOf(const ResourceSlice& slice, DeviceType type, SliceApi api) {
   Value device = Value::Object({{"name", std::string(NameOf(type)) + "-0"}});
   Value body = Value::Object({{"attributes", Attributes(slice, type)}});
-  if (slice.taint) body["taints"] = Taints(*slice.taint);
+  if (slice.fabric_error_since) body["taints"] = Taints(*slice.fabric_error_since);
   if (api == SliceApi::kV1Beta1) {
     device["basic"] = std::move(body);
     return device;
@@ -64,18 +64,18 @@ bool Holds(json::View found, const Value& wanted) {
 
 // One slice is a whole pool.
 Value SpecOf(const ResourceSlice& slice, SliceApi api) {
-  return Value::Object({{"driver", api::kDriver},
-                        {"nodeName", slice.node},
-                        {"pool", Value::Object({{"name", slice.node},
-                                                {"generation", slice.generation},
-                                                {"resourceSliceCount", 1}})},
-                        {"devices", Devices(slice, api)}});
+  return Value::Object(
+      {{"driver", api::kDriver},
+       {"nodeName", slice.node},
+       {"pool",
+        Value::Object({{"name", slice.node}, {"generation", 1}, {"resourceSliceCount", 1}})},
+       {"devices", Devices(slice, api)}});
 }
 
 // What is there although nothing of it is meant: attributes and taints of a device.
 bool HasMore(json::View spec, const ResourceSlice& slice, SliceApi api) {
   const std::size_t attributes = slice.clique.empty() ? 2 : 3;
-  const std::size_t taints = slice.taint ? 1 : 0;
+  const std::size_t taints = slice.fabric_error_since ? 1 : 0;
   bool more = false;
   spec["devices"].ForEach([&](json::View device) {
     const json::View body = api == SliceApi::kV1Beta1 ? device["basic"] : device;
@@ -86,35 +86,10 @@ bool HasMore(json::View spec, const ResourceSlice& slice, SliceApi api) {
 
 }  // namespace
 
-std::string_view NameOf(SliceApi api) {
-  switch (api) {
-    case SliceApi::kV1:
-      return "v1";
-    case SliceApi::kV1Beta2:
-      return "v1beta2";
-    case SliceApi::kV1Beta1:
-      break;
-  }
-  return "v1beta1";
-}
-
-std::optional<SliceApi> Older(SliceApi api) {
-  switch (api) {
-    case SliceApi::kV1:
-      return SliceApi::kV1Beta2;
-    case SliceApi::kV1Beta2:
-      return SliceApi::kV1Beta1;
-    case SliceApi::kV1Beta1:
-      break;
-  }
-  return {};
-}
-
-std::string SlicePrefix(const std::string& node) {
-  return "00000-" + std::string(api::kDriver) + "-" + node + "-";
-}
+std::string_view NameOf(SliceApi api) { return kube::kDraVersions[static_cast<std::size_t>(api)]; }
 
 Value Render(const ResourceSlice& slice, SliceApi api) {
+  const std::string prefix = "00000-" + std::string(api::kDriver) + "-" + slice.node + "-";
   Value owner = Value::Object({{"apiVersion", "v1"},
                                {"kind", "Node"},
                                {"name", slice.node},
@@ -123,7 +98,7 @@ Value Render(const ResourceSlice& slice, SliceApi api) {
   return Value::Object(
       {{"apiVersion", "resource.k8s.io/" + std::string(NameOf(api))},
        {"kind", "ResourceSlice"},
-       {"metadata", Value::Object({{"generateName", SlicePrefix(slice.node)},
+       {"metadata", Value::Object({{"generateName", prefix},
                                    {"ownerReferences", Value::Array({std::move(owner)})}})},
        {"spec", SpecOf(slice, api)}});
 }

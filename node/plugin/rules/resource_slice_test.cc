@@ -5,8 +5,7 @@
 namespace plugin {
 namespace {
 
-const ResourceSlice kSlice = {
-    .node = "node-a", .node_uid = "n-1", .clique = "f.1", .generation = 3};
+const ResourceSlice kSlice = {.node = "node-a", .node_uid = "n-1", .clique = "f.1"};
 
 bool SaysIt(const json::Value& object, const ResourceSlice& slice, SliceApi api = SliceApi::kV1) {
   json::Parser parser;
@@ -19,7 +18,7 @@ TEST(Slice, IsTheReferencesAndHasTheClique) {
       json::Serialize(Render(kSlice, SliceApi::kV1)),
       R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceSlice",)"
       R"("metadata":{"generateName":"00000-compute-domain.nvidia.com-node-a-","ownerReferences":[{"apiVersion":"v1","kind":"Node","name":"node-a","uid":"n-1","controller":true}]},)"
-      R"("spec":{"driver":"compute-domain.nvidia.com","nodeName":"node-a","pool":{"name":"node-a","generation":3,"resourceSliceCount":1},)"
+      R"("spec":{"driver":"compute-domain.nvidia.com","nodeName":"node-a","pool":{"name":"node-a","generation":1,"resourceSliceCount":1},)"
       R"("devices":[{"name":"channel-0","attributes":{"type":{"string":"channel"},"id":{"int":0},"clique":{"string":"f.1"}}},)"
       R"({"name":"daemon-0","attributes":{"type":{"string":"daemon"},"id":{"int":0},"clique":{"string":"f.1"}}}]}})");
 }
@@ -32,9 +31,6 @@ TEST(Slice, OlderServersHaveItInTheirForm) {
   EXPECT_EQ(beta1["apiVersion"].AsString(), "resource.k8s.io/v1beta1");
   EXPECT_TRUE(beta1["spec"]["devices"].items()[0]["attributes"].IsNull());
   EXPECT_EQ(beta1["spec"]["devices"].items()[0]["basic"]["attributes"]["id"]["int"].AsInt(), 0);
-  EXPECT_EQ(Older(SliceApi::kV1), SliceApi::kV1Beta2);
-  EXPECT_EQ(Older(SliceApi::kV1Beta2), SliceApi::kV1Beta1);
-  EXPECT_EQ(Older(SliceApi::kV1Beta1), std::nullopt);
 }
 
 TEST(Slice, WithoutAFabricThereIsNoCliqueAndUnderTheHostsImexNoDaemon) {
@@ -50,13 +46,13 @@ TEST(Slice, WithoutAFabricThereIsNoCliqueAndUnderTheHostsImexNoDaemon) {
 
 TEST(Slice, WhatIsWrongWithTheFabricKeepsNewPodsOff) {
   ResourceSlice slice = kSlice;
-  slice.taint = {.key = "k", .value = "v", .since = "2026-11-23T03:00:00Z"};
+  slice.fabric_error_since = "2026-11-23T03:00:00Z";
   for (const SliceApi api : {SliceApi::kV1, SliceApi::kV1Beta2}) {
     const json::Value rendered = Render(slice, api);
     for (const json::Value& device : rendered["spec"]["devices"].items()) {
       EXPECT_EQ(
           json::Serialize(device["taints"]),
-          R"([{"key":"k","value":"v","effect":"NoSchedule","timeAdded":"2026-11-23T03:00:00Z"}])");
+          R"([{"key":"cdom.dev/fabric-error","value":"fabric","effect":"NoSchedule","timeAdded":"2026-11-23T03:00:00Z"}])");
     }
   }
   const json::Value old = Render(slice, SliceApi::kV1Beta1);
@@ -74,7 +70,7 @@ TEST(Slice, OneThatWasReadBackSaysTheSameInEveryVersion) {
 
 TEST(Slice, TaintsThatTheServerDroppedAreADifference) {
   ResourceSlice tainted = kSlice;
-  tainted.taint = {.key = "k"};
+  tainted.fabric_error_since = "2026-11-23T03:00:00Z";
   EXPECT_FALSE(SaysIt(Render(kSlice, SliceApi::kV1), tainted));
   EXPECT_FALSE(SaysIt(Render(tainted, SliceApi::kV1), kSlice));
   EXPECT_TRUE(SaysIt(Render(tainted, SliceApi::kV1), tainted));
@@ -92,7 +88,7 @@ TEST(Slice, AnotherCliqueDeviceOrPoolIsADifference) {
   other.has_daemon = false;
   EXPECT_FALSE(SaysIt(published, other));
   other = kSlice;
-  other.generation = 4;
+  other.node = "node-b";
   EXPECT_FALSE(SaysIt(published, other));
   EXPECT_FALSE(SaysIt(json::Value::Object(), kSlice));
 }

@@ -91,7 +91,7 @@ PodRun* FindRun(NodeState& node, const kube::Uid& uid) {
   return it == node.pods.end() ? nullptr : &it->second;
 }
 
-// How one kind of write went. `pace` is that of what it wrote to.
+// How one kind of write went. `backoff` is that of what it wrote to.
 class Noter {
  public:
   Noter(NodeState& node, const base::Result<Written>& outcome, const Settings& settings,
@@ -99,59 +99,62 @@ class Noter {
       : node_(node), outcome_(outcome), settings_(settings), now_(now), random_(random) {}
 
   void operator()(const CreateNode&) {
-    Pace(node_.status_pace);
+    Record(node_.status_backoff);
     if (!outcome_) return;
     node_.whole_status_due = false;
     node_.status_due = NextSlot(node_, settings_, settings_.status_period, now_);
   }
   void operator()(const WriteNodeStatus&) {
-    Pace(node_.status_pace);
+    Record(node_.status_backoff);
     if (!outcome_) return;
     node_.whole_status_due = false;
     node_.status_due = NextSlot(node_, settings_, settings_.status_period, now_);
   }
-  void operator()(const SetNodeLabels&) { Pace(node_.node_pace); }
-  void operator()(const SetTaints&) { Pace(node_.node_pace); }
-  void operator()(const SetDomainLabel&) { Pace(node_.node_pace); }
+  void operator()(const SetNodeLabels&) { Record(node_.node_backoff); }
+  void operator()(const SetTaints&) { Record(node_.node_backoff); }
+  void operator()(const SetDomainLabel&) { Record(node_.node_backoff); }
 
   void operator()(const ReadLease&) {
     using Step = LeaseState::Step;
-    if (!outcome_) return Fail(node_.lease.pace, Is(ErrorCode::kNotFound), Step::kCreate);
+    if (!outcome_) return Fail(node_.lease.backoff, Is(ErrorCode::kNotFound), Step::kCreate);
     node_.lease.version = outcome_->version;
     node_.lease.step = Step::kUpdate;
   }
   void operator()(const CreateLease&) {
     if (!outcome_) {
-      return Fail(node_.lease.pace, Is(ErrorCode::kAlreadyExists), LeaseState::Step::kRead);
+      return Fail(node_.lease.backoff, Is(ErrorCode::kAlreadyExists), LeaseState::Step::kRead);
     }
     node_.lease.created = true;
     Renewed();
   }
   void operator()(const UpdateLease&) {
     // Whatever went wrong, what is there now decides.
-    if (!outcome_) return Fail(node_.lease.pace, Is(ErrorCode::kConflict), LeaseState::Step::kRead);
+    if (!outcome_)
+      return Fail(node_.lease.backoff, Is(ErrorCode::kConflict), LeaseState::Step::kRead);
     Renewed();
   }
 
   void operator()(const WritePodStatus& action) {
-    if (PodRun* run = FindRun(node_, action.pod->meta.uid)) Pace(run->status_pace);
+    if (PodRun* run = FindRun(node_, action.pod->meta.uid)) Record(run->status_backoff);
   }
   void operator()(const DeletePod& action) {
     PodRun* run = FindRun(node_, action.uid);
     if (run == nullptr) return;
-    run->deleted = Delete(run->delete_pace);
+    run->deleted = Delete(run->delete_backoff);
   }
-  void operator()(const CreateSlice& a) { Pace(a.gpus > 0 ? node_.gpu_pace : node_.slice_pace); }
-  void operator()(const DeleteSlice&) { Delete(node_.slice_delete_pace); }
+  void operator()(const CreateSlice& a) {
+    Record(a.gpus > 0 ? node_.gpu_backoff : node_.slice_backoff);
+  }
+  void operator()(const DeleteSlice&) { Delete(node_.slice_delete_backoff); }
 
   void operator()(const LabelPod& action) {
     PodRun* run = FindRun(node_, action.uid);
     if (run == nullptr || !run->daemon) return;
-    Pace(run->daemon->label_pace);
+    Record(run->daemon->label_backoff);
     if (!run->daemon->own) return;
     imex_daemon::Memory& memory = run->daemon->own->memory;
     if (!outcome_) return WriteFailed(memory, imex_daemon::Write::kLabel);
-    imex_daemon::OnLabelled(memory, imex_daemon::Manner::kController, now_, random_);
+    imex_daemon::OnLabelled(memory, imex_daemon::MembershipWriter::kController, now_, random_);
   }
   void operator()(const ReportImex& action) {
     PodRun* run = FindRun(node_, action.uid);
@@ -165,29 +168,29 @@ class Noter {
 
  private:
   [[nodiscard]] bool Is(ErrorCode code) const { return !outcome_ && outcome_.error().code == code; }
-  void Pace(nodesim::Pace& pace, nodesim::Pace::BackOff back_off = {}) {
+  void Record(WriteBackoff& backoff, WriteBackoff::Policy policy = {}) {
     if (outcome_) {
-      pace.Succeeded(now_, outcome_->version);
+      backoff.Succeeded(now_, outcome_->version);
     } else {
-      pace.Failed(now_, back_off, random_);
+      backoff.Failed(now_, policy, random_);
     }
   }
-  bool Delete(nodesim::Pace& pace) {
+  bool Delete(WriteBackoff& backoff) {
     const bool done = outcome_ || Is(ErrorCode::kNotFound);
     if (done) {
-      pace.Deleted(now_);
+      backoff.Deleted(now_);
     } else {
-      pace.Failed(now_, {}, random_);
+      backoff.Failed(now_, {}, random_);
     }
     return done;
   }
-  void Fail(nodesim::Pace& pace, bool at_once, LeaseState::Step step) {
+  void Fail(WriteBackoff& backoff, bool at_once, LeaseState::Step step) {
     if (at_once) {
       node_.lease.step = step;
       return;
     }
     node_.lease.step = LeaseState::Step::kRead;
-    pace.Failed(now_, {}, random_);
+    backoff.Failed(now_, {}, random_);
   }
   void Renewed() {
     LeaseState& lease = node_.lease;
@@ -195,7 +198,7 @@ class Noter {
     lease.step = LeaseState::Step::kUpdate;
     lease.renewed = true;
     lease.due = NextSlot(node_, settings_, settings_.lease_period, now_);
-    lease.pace.Succeeded(now_, "");  // No watch shows Leases.
+    lease.backoff.Succeeded(now_, "");  // No watch shows Leases.
   }
   void WriteFailed(imex_daemon::Memory& memory, imex_daemon::Write write) {
     imex_daemon::OnWriteFailed(memory, write, outcome_.error(), now_, random_);
@@ -204,7 +207,7 @@ class Noter {
     PodRun* run = FindRun(node_, pod);
     if (run == nullptr || !run->daemon) return;
     // That of NVIDIA's daemon.
-    Pace(run->daemon->clique_pace, {.first = milliseconds(5), .most = milliseconds(6'000)});
+    Record(run->daemon->clique_backoff, {.first = milliseconds(5), .most = milliseconds(6'000)});
   }
 
   NodeState& node_;

@@ -1,5 +1,6 @@
-// The IMEX daemon of a daemon pod, as far as the API server sees it. In NVIDIA's manner it keeps
-// its own entry in the clique, and is played here; in ours own_daemon.cc has the product's.
+// The IMEX daemon of a daemon pod, as far as the API server sees it. Where daemons
+// write membership it keeps its own entry in the clique, and is played here; else own_daemon.cc has
+// the product's.
 #include <algorithm>
 #include <set>
 
@@ -66,18 +67,18 @@ bool Join(const NodeState& node, PodRun& run, Clique& clique) {
   return true;
 }
 
-// NVIDIA's manner: from its cache, with the version it has seen; a conflict is tried again.
+// Where the daemon writes: from its cache, with the version it has seen; a conflict is tried again.
 void KeepOwnEntry(Turn& turn, PodRun& run) {
   Daemon& daemon = *run.daemon;
   const auto clique = turn.cluster.GetClique(CliqueKey(run));
   daemon.problem.clear();
   if (!clique) {
-    if (turn.MayWrite(daemon.clique_pace, "")) CreateItsClique(turn, run);
+    if (turn.MayWrite(daemon.clique_backoff, "")) CreateItsClique(turn, run);
     return;
   }
   Clique next = *clique;
   if (!Join(turn.node, run, next)) return;
-  if (turn.MayWrite(daemon.clique_pace, clique->meta.resource_version)) {
+  if (turn.MayWrite(daemon.clique_backoff, clique->meta.resource_version)) {
     turn.Do(UpdateClique{.pod = run.uid, .clique = std::move(next)});
   }
 }
@@ -146,7 +147,7 @@ void AdvanceDaemon(Turn& turn, PodRun& run, const Pod* pod) {
   // Once and for all: a daemon does not look at its label again.
   if (pod != nullptr && pod->clique_label == daemon.clique_id) daemon.labelled = true;
   if (pod != nullptr && !daemon.labelled && !elsewhere && !daemon.own &&
-      turn.MayWrite(daemon.label_pace, pod->meta.resource_version)) {
+      turn.MayWrite(daemon.label_backoff, pod->meta.resource_version)) {
     turn.Do(LabelPod{.key = run.key, .uid = run.uid, .clique_id = daemon.clique_id});
   }
   if (!daemon.restarting && daemon.labelled && !daemon.clique_id.empty()) {
@@ -172,10 +173,10 @@ void LeaveClique(Turn& turn, PodRun& run) {
   // Whatever this daemon wrote last must have been read back, or an entry of ours could be missed.
   const std::string version = clique == nullptr ? "" : clique->meta.resource_version;
   const bool stale =
-      !daemon.clique_pace.HasSeen(version) && turn.now < daemon.clique_pace.Next(version);
+      !daemon.clique_backoff.HasSeen(version) && turn.now < daemon.clique_backoff.Next(version);
   if (daemon.clique_id.empty() || (removed == 0 && !stale)) {
     daemon.left = true;
-  } else if (turn.MayWrite(daemon.clique_pace, version)) {
+  } else if (turn.MayWrite(daemon.clique_backoff, version)) {
     turn.Do(UpdateClique{.pod = run.uid, .clique = std::move(next)});
   }
 }

@@ -23,7 +23,7 @@ class DaemonTest : public testing::Test {
     world_.log.clear();
   }
 
-  // What the controller does in our manner.
+  // What the controller does where it writes membership.
   void WriteEntry(const std::string& ip, std::optional<int> index) {
     Clique& clique = world_.cliques[kCliqueName];
     clique.meta.key = {.ns = world_.settings.driver_namespace, .name = kCliqueName};
@@ -57,7 +57,7 @@ class DaemonTest : public testing::Test {
   TestWorld world_;
 };
 
-// ---- Our manner: the controller writes the clique.
+// ---- The controller writes the clique.
 
 TEST_F(DaemonTest, DaemonOfOursLabelsItsPodAndWritesNothingElse) {
   world_.AddDaemon("d", true);
@@ -221,7 +221,7 @@ TEST_F(DaemonTest, DaemonWithoutFabricHasAnEmptyLabelAndIsReadyByItself) {
   }
 }
 
-// ---- NVIDIA's manner: the daemon writes its own entry.
+// ---- The daemon writes its own entry.
 
 TEST_F(DaemonTest, DaemonLabelsItsPodBeforeItJoins) {
   world_.AddDaemon("d", false);

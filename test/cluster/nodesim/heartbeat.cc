@@ -22,7 +22,8 @@ void RemoveStaleTaints(Turn& turn) {
   if (!turn.node.tainted_since) turn.node.tainted_since = turn.now;
   const TimePoint due = *turn.node.tainted_since + turn.settings.taint_patience;
   if (turn.now < due) return turn.At(due);
-  if (turn.writes_node || !turn.MayWrite(turn.node.node_pace, object.meta.resource_version)) return;
+  if (turn.writes_node || !turn.MayWrite(turn.node.node_backoff, object.meta.resource_version))
+    return;
   turn.writes_node = true;
   turn.Do(SetTaints{.version = object.meta.resource_version, .taints = std::move(others)});
 }
@@ -32,12 +33,13 @@ struct WantedSlice {
   std::string_view driver = {};
   CreateSlice slice = {};
   std::vector<std::string> devices = {};  // None: it is not there, and neither is a slice.
-  Pace& pace;
+  WriteBackoff& backoff;
 };
 
 WantedSlice OfDomains(Turn& turn) {
-  WantedSlice wanted = {
-      .driver = kDriver, .slice = {.node = turn.object->meta.uid}, .pace = turn.node.slice_pace};
+  WantedSlice wanted = {.driver = kDriver,
+                        .slice = {.node = turn.object->meta.uid},
+                        .backoff = turn.node.slice_backoff};
   if (!turn.node.plugin_stopped) wanted.devices = {"channel-0", "daemon-0"};
   return wanted;
 }
@@ -46,7 +48,7 @@ WantedSlice OfGpus(Turn& turn) {
   const int gpus = turn.settings.gpus;
   WantedSlice wanted = {.driver = kGpuDriver,
                         .slice = {.node = turn.object->meta.uid, .gpus = gpus},
-                        .pace = turn.node.gpu_pace};
+                        .backoff = turn.node.gpu_backoff};
   for (int i = 0; i < gpus; ++i) wanted.devices.push_back("gpu-" + std::to_string(i));
   return wanted;
 }
@@ -67,13 +69,13 @@ bool Publish(Turn& turn, const WantedSlice& wanted) {
                       IsCurrent(*slice, *turn.object, wanted);
     if (keep) {
       published = true;
-    } else if (turn.MayWrite(turn.node.slice_delete_pace, "")) {
+    } else if (turn.MayWrite(turn.node.slice_delete_backoff, "")) {
       turn.Do(DeleteSlice{.name = slice->meta.key.name, .uid = slice->meta.uid});
       break;
     }
   }
   if (wanted.devices.empty() || published) return true;
-  if (turn.MayWrite(wanted.pace, "")) turn.Do(wanted.slice);
+  if (turn.MayWrite(wanted.backoff, "")) turn.Do(wanted.slice);
   return false;
 }
 
@@ -83,7 +85,7 @@ void AdvanceNode(Turn& turn) {
   NodeState& node = turn.node;
   if (!turn.object) {
     // A kubelet creates its Node when it starts, and not again when somebody deletes it.
-    if (!node.registered && turn.MayWrite(node.status_pace, "")) turn.Do(CreateNode());
+    if (!node.registered && turn.MayWrite(node.status_backoff, "")) turn.Do(CreateNode());
     return;
   }
   node.registered = true;
@@ -92,14 +94,14 @@ void AdvanceNode(Turn& turn) {
   const std::string& version = object.meta.resource_version;
 
   const bool labels_differ = object.clique != node.clique_id || !object.gpu_present;
-  if (labels_differ && turn.MayWrite(node.node_pace, version)) {
+  if (labels_differ && turn.MayWrite(node.node_backoff, version)) {
     turn.writes_node = true;
     turn.Do(SetNodeLabels{.version = version});
   }
   const bool transition = object.ready != "True";
   const bool due = turn.now >= node.status_due || node.whole_status_due || transition ||
                    object.boot_id != node.boot_id;
-  if (due && turn.MayWrite(node.status_pace, version)) {
+  if (due && turn.MayWrite(node.status_backoff, version)) {
     turn.Do(WriteNodeStatus{.whole = node.whole_status_due || object.boot_id != node.boot_id,
                             .transition = transition});
   }
@@ -109,7 +111,7 @@ void AdvanceNode(Turn& turn) {
 
 std::optional<Action> Beat(const NodeState& node, const Cluster& cluster, TimePoint now) {
   const LeaseState& lease = node.lease;
-  if (!node.alive || now < lease.due || !lease.pace.MayWrite(now, "")) return std::nullopt;
+  if (!node.alive || now < lease.due || !lease.backoff.MayWrite(now, "")) return std::nullopt;
   const auto object = cluster.GetNode(node.identity.name);
   if (!object) return std::nullopt;
   const kube::Uid& owner = object->meta.uid;

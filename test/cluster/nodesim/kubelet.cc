@@ -187,7 +187,7 @@ void Report(Turn& turn, PodRun& run, const std::shared_ptr<const Pod>& pod) {
   const PodStatus wanted = Wanted(run);
   const bool same = pod->status == wanted;
   if (same && run.stage == Stage::kReporting) run.stage = Stage::kFinished;
-  if (same || !turn.MayWrite(run.status_pace, pod->meta.resource_version)) return;
+  if (same || !turn.MayWrite(run.status_backoff, pod->meta.resource_version)) return;
   turn.Do(WritePodStatus{.pod = pod,
                          .status = wanted,
                          .admitted = run.admitted,
@@ -200,7 +200,7 @@ void Finish(Turn& turn, PodRun& run, const Pod& pod) {
   // A pod that stays after the delete waits for its finalizers, not for us.
   const bool accepted = run.deleted && pod.grace_period == std::chrono::seconds(0);
   if (!pod.meta.deleting || accepted) return;
-  if (turn.MayWrite(run.delete_pace, "")) turn.Do(DeletePod{.key = run.key, .uid = run.uid});
+  if (turn.MayWrite(run.delete_backoff, "")) turn.Do(DeletePod{.key = run.key, .uid = run.uid});
 }
 
 // ---- Lives

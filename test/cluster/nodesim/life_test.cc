@@ -1,7 +1,7 @@
 // Goal: whatever happens to single writes, a node ends where it should: with its workload done, its
 // domain label gone, its claims given back, and, where its daemon was told to stop, its entry gone.
-// Method: live one whole life, in both manners, with every write struck at random; a second life
-// without strikes says what the end looks like.
+// Method: live one whole life, under both membership writers, with every write struck at random; a
+// second life without strikes says what the end looks like.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -14,7 +14,7 @@ namespace {
 using base::ErrorCode;
 using std::chrono::seconds;
 
-// What the DaemonSet controller and, in our manner, the ComputeDomain controller do.
+// What the DaemonSet controller does, and the ComputeDomain controller where it writes membership.
 void PlayTheOthers(TestWorld& world, bool controller_writes, int& daemons) {
   const bool wanted = world.node && world.node->domain == kDomainUid;
   std::string daemon;

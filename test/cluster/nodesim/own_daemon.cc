@@ -1,6 +1,6 @@
 // The product's daemon in a daemon pod: node/daemon/step.h decides, and what it says is done here,
-// to an IMEX that is a value. In this manner it writes its pod's label and its report, and reads
-// its clique.
+// to an IMEX that is a value. The controller writes membership: the daemon writes its pod's label
+// and its report, and reads its clique.
 #include <algorithm>
 #include <charconv>
 
@@ -81,8 +81,7 @@ void Signal(const Turn& turn, OwnDaemon& own) {
 void Answer(const Turn& turn, OwnDaemon& own) {
   const std::string state(turn.node.daemons_stalled ? imex::kUnknown : imex::kReady);
   own.observed.answers = imex_daemon::Answers{
-      .state = state,
-      .own = imex::OwnView{.state = state, .version = kVersion, .connected = ConnectedWith(own)}};
+      .state = state, .own = imex::OwnView{.version = kVersion, .connected = ConnectedWith(own)}};
   imex_daemon::OnAnswered(own.memory, *own.observed.answers, turn.now);
 }
 
@@ -122,7 +121,7 @@ OwnDaemon StartOwnDaemon(const Turn& turn, const PodRun& run, const Daemon& daem
 }
 
 void AdoptOwnDaemon(const Turn& turn, const Pod& pod, OwnDaemon& own) {
-  own.memory.manner = imex_daemon::Manner::kController;
+  own.memory.membership_writer = imex_daemon::MembershipWriter::kController;
   if (own.self.clique.empty() || !pod.imex) return;
   own.memory.reported = pod.imex;
   own.memory.reported_at = turn.now;
@@ -157,7 +156,7 @@ void AdvanceOwnDaemon(Turn& turn, PodRun& run) {
   } else if (step.write == imex_daemon::Write::kReport && turn.settings.imex_reports) {
     turn.Do(ReportImex{.key = run.key, .uid = run.uid, .report = step.report});
   }
-  turn.At(step.look_again);
+  turn.At(step.requeue_at);
 }
 
 bool StopOwnDaemon(Turn& turn, PodRun& run) {
@@ -165,7 +164,7 @@ bool StopOwnDaemon(Turn& turn, PodRun& run) {
   own.observed.stopping = true;
   imex_daemon::OnStopping(own.memory, turn.now);
   const imex_daemon::Step step = Settle(turn, own);
-  turn.At(step.look_again);
+  turn.At(step.requeue_at);
   return step.over || !step.fatal.empty();
 }
 

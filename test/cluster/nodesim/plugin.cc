@@ -40,7 +40,7 @@ const ClaimRun* Holder(const NodeState& node, const ClaimRun& claim) {
 // turn.
 void WriteDomainLabel(Turn& turn, const std::string& domain) {
   const std::string& version = turn.object->meta.resource_version;
-  if (turn.writes_node || !turn.MayWrite(turn.node.node_pace, version)) return;
+  if (turn.writes_node || !turn.MayWrite(turn.node.node_backoff, version)) return;
   turn.writes_node = true;
   turn.Do(SetDomainLabel{.version = version, .domain = domain});
 }
@@ -144,13 +144,13 @@ bool Unprepare(Turn& turn, const kube::Uid& claim) {
   for (const Grant& grant : it->second.grants) {
     if (grant.kind != DeviceKind::kChannel || grant.domain.empty() || !turn.object) continue;
     // The label that a prepare wrote may not be visible yet.
-    const Pace& pace = turn.node.node_pace;
+    const WriteBackoff& backoff = turn.node.node_backoff;
     const std::string& version = turn.object->meta.resource_version;
-    const bool may_be_stale = !pace.HasSeen(version) && turn.now < pace.Next(version);
+    const bool may_be_stale = !backoff.HasSeen(version) && turn.now < backoff.Next(version);
     if (turn.object->domain == grant.domain) {
       WriteDomainLabel(turn, "");
     } else if (may_be_stale) {
-      turn.At(pace.Next(version));
+      turn.At(backoff.Next(version));
     } else {
       continue;
     }

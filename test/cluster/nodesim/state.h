@@ -14,7 +14,7 @@
 #include "pkg/base/clock.h"
 #include "pkg/kube/api/meta.h"
 #include "test/cluster/nodesim/objects.h"
-#include "test/cluster/nodesim/pace.h"
+#include "test/cluster/nodesim/write_backoff.h"
 
 namespace nodesim {
 
@@ -51,8 +51,8 @@ struct Daemon {
   bool restarting = false;
   std::optional<TimePoint> member_since = {};  // Its entry was there, with its own address.
   std::string problem = {};                    // Why it cannot join.
-  Pace label_pace = {};
-  Pace clique_pace = {};
+  WriteBackoff label_backoff = {};
+  WriteBackoff clique_backoff = {};
   std::optional<OwnDaemon> own = {};  // None: it is one of NVIDIA's, or runs elsewhere.
 };
 
@@ -96,8 +96,8 @@ struct PodRun {
   WallTime ready_changed = {};
   WallTime ended = {};
 
-  Pace status_pace = {};
-  Pace delete_pace = {};
+  WriteBackoff status_backoff = {};
+  WriteBackoff delete_backoff = {};
 };
 
 [[nodiscard]] constexpr std::string_view ToString(PodRun::Stage stage) {
@@ -137,7 +137,7 @@ struct LeaseState {
   TimePoint due = {};
   bool renewed = false;
   bool created = false;  // By this process.
-  Pace pace = {};
+  WriteBackoff backoff = {};
 };
 
 struct NodeState {
@@ -160,11 +160,11 @@ struct NodeState {
   TimePoint status_due = {};
   std::optional<TimePoint> tainted_since = {};
   LeaseState lease = {};
-  Pace node_pace = {};  // The Node's labels and taints.
-  Pace status_pace = {};
-  Pace slice_pace = {};
-  Pace gpu_pace = {};
-  Pace slice_delete_pace = {};
+  WriteBackoff node_backoff = {};  // The Node's labels and taints.
+  WriteBackoff status_backoff = {};
+  WriteBackoff slice_backoff = {};
+  WriteBackoff gpu_backoff = {};
+  WriteBackoff slice_delete_backoff = {};
 
   std::map<kube::Uid, PodRun> pods = {};
   std::map<kube::Uid, ClaimRun> claims = {};

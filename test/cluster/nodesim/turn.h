@@ -27,10 +27,11 @@ struct Turn {
   void At(TimePoint when) {
     if (when > now) plan.wake = std::min(plan.wake, when);
   }
-  // Whether `pace` lets an object of that version be written now; if not, looks again when it does.
-  [[nodiscard]] bool MayWrite(const Pace& pace, std::string_view version) {
-    if (pace.MayWrite(now, version)) return true;
-    At(pace.Next(version));
+  // Whether `backoff` lets an object of that version be written now; if not, looks again when it
+  // does.
+  [[nodiscard]] bool MayWrite(const WriteBackoff& backoff, std::string_view version) {
+    if (backoff.MayWrite(now, version)) return true;
+    At(backoff.Next(version));
     return false;
   }
 };

@@ -53,8 +53,8 @@ struct Daemon {
 
 class World {
  public:
-  World(Size size, Manner manner, std::uint64_t seed)
-      : manner_(manner), random_(seed, "world"), now_(std::chrono::hours(1)) {
+  World(Size size, MembershipWriter writer, std::uint64_t seed)
+      : writer_(writer), random_(seed, "world"), now_(std::chrono::hours(1)) {
     for (int i = 0; i < size.daemons; ++i) {
       const std::string number = std::to_string(i);
       auto daemon = std::make_unique<Daemon>(seed, "node-" + number);
@@ -173,7 +173,7 @@ class World {
       if (daemon.observed.stopping) return;
       const Step step = Decide(daemon.self, daemon.observed, daemon.memory);
       ASSERT_EQ(step.fatal, "");
-      if (!Do(daemon, step)) return WakeAt(daemon, step.look_again);
+      if (!Do(daemon, step)) return WakeAt(daemon, step.requeue_at);
     }
   }
   void WakeAt(Daemon& daemon, TimePoint when) {
@@ -227,7 +227,7 @@ class World {
       }
       daemon.observed.asking = false;
       daemon.observed.answers =
-          Answers{.state = "READY", .own = imex::OwnView{.state = "READY", .connected = connected}};
+          Answers{.state = "READY", .own = imex::OwnView{.connected = connected}};
       OnAnswered(daemon.memory, *daemon.observed.answers, now_);
       Turn(daemon);
     });
@@ -242,8 +242,8 @@ class World {
         if (write == Write::kReport) {
           OnReported(daemon.memory, report, now_);
         } else {
-          OnLabelled(daemon.memory, manner_, now_, daemon.random);
-          if (manner_ == Manner::kController) Admit(daemon.self);
+          OnLabelled(daemon.memory, writer_, now_, daemon.random);
+          if (writer_ == MembershipWriter::kController) Admit(daemon.self);
         }
         Turn(daemon);
       });
@@ -348,7 +348,7 @@ class World {
             what + "\n";
   }
 
-  const Manner manner_;
+  const MembershipWriter writer_;
   SeededRandom random_;
   TimePoint now_;
   std::multimap<TimePoint, std::function<void()>> events_;
@@ -374,12 +374,12 @@ std::set<int> UpTo(int count) {
   return numbers;
 }
 
-class Formation : public ::testing::TestWithParam<std::pair<Manner, Size>> {};
+class Formation : public ::testing::TestWithParam<std::pair<MembershipWriter, Size>> {};
 
 TEST_P(Formation, AllAreConnectedUnderIndicesOfTheirOwnAndNoImexIsStartedTwice) {
-  const auto [manner, size] = GetParam();
+  const auto [writer, size] = GetParam();
   for (std::uint64_t seed = 1; seed <= (size.daemons > 100 ? 1U : 20U); ++seed) {
-    World world(size, manner, seed);
+    World world(size, writer, seed);
     const auto took = world.UntilConnected();
     ASSERT_TRUE(took) << "seed " << seed << ": not in ten minutes";
     world.Pass(minutes(2));
@@ -390,7 +390,7 @@ TEST_P(Formation, AllAreConnectedUnderIndicesOfTheirOwnAndNoImexIsStartedTwice) 
                 UpTo(std::min(size.clique, size.daemons - first)))
           << "seed " << seed;
     }
-    if (manner == Manner::kController) {
+    if (writer == MembershipWriter::kController) {
       EXPECT_EQ(world.conflicts(), 0);
     }
     RecordProperty("connected_ms", static_cast<int>(took->count()));
@@ -400,10 +400,10 @@ TEST_P(Formation, AllAreConnectedUnderIndicesOfTheirOwnAndNoImexIsStartedTwice) 
   }
 }
 
-std::string NameOf(const ::testing::TestParamInfo<std::pair<Manner, Size>>& info) {
-  const auto [manner, size] = info.param;
-  return std::string(manner == Manner::kController ? "ByTheController" : "ByThemselves") + "_" +
-         std::to_string(size.daemons) + "InCliquesOf" + std::to_string(size.clique);
+std::string NameOf(const ::testing::TestParamInfo<std::pair<MembershipWriter, Size>>& info) {
+  const auto [writer, size] = info.param;
+  return std::string(writer == MembershipWriter::kController ? "ByTheController" : "ByThemselves") +
+         "_" + std::to_string(size.daemons) + "InCliquesOf" + std::to_string(size.clique);
 }
 
 constexpr Size kRack = {18, 18};
@@ -412,18 +412,18 @@ constexpr Size kTwoPods = {144, 72};
 constexpr Size kAHall = {1000, 18};
 
 INSTANTIATE_TEST_SUITE_P(Sizes, Formation,
-                         ::testing::Values(std::pair(Manner::kController, kRack),
-                                           std::pair(Manner::kController, kEightRacks),
-                                           std::pair(Manner::kController, kTwoPods),
-                                           std::pair(Manner::kController, kAHall),
-                                           std::pair(Manner::kDaemon, kRack),
-                                           std::pair(Manner::kDaemon, kEightRacks),
-                                           std::pair(Manner::kDaemon, kTwoPods)),
+                         ::testing::Values(std::pair(MembershipWriter::kController, kRack),
+                                           std::pair(MembershipWriter::kController, kEightRacks),
+                                           std::pair(MembershipWriter::kController, kTwoPods),
+                                           std::pair(MembershipWriter::kController, kAHall),
+                                           std::pair(MembershipWriter::kDaemon, kRack),
+                                           std::pair(MembershipWriter::kDaemon, kEightRacks),
+                                           std::pair(MembershipWriter::kDaemon, kTwoPods)),
                          NameOf);
 
 TEST(FormationOfOne, DaemonWhosePodIsReplacedIsReachedAtItsNewAddressAndNobodyElseIsStartedAgain) {
-  for (const Manner manner : {Manner::kController, Manner::kDaemon}) {
-    World world({}, manner, 7);
+  for (const MembershipWriter writer : {MembershipWriter::kController, MembershipWriter::kDaemon}) {
+    World world({}, writer, 7);
     ASSERT_TRUE(world.UntilConnected());
     world.Pass(minutes(1));
     world.Replace(3);
@@ -435,9 +435,9 @@ TEST(FormationOfOne, DaemonWhosePodIsReplacedIsReachedAtItsNewAddressAndNobodyEl
 }
 
 TEST(FormationOfOne, SameSeedIsTheSameRun) {
-  World one({}, Manner::kDaemon, 5);
-  World again({}, Manner::kDaemon, 5);
-  World other({}, Manner::kDaemon, 6);
+  World one({}, MembershipWriter::kDaemon, 5);
+  World again({}, MembershipWriter::kDaemon, 5);
+  World other({}, MembershipWriter::kDaemon, 6);
   EXPECT_EQ(one.UntilConnected(), again.UntilConnected());
   ASSERT_TRUE(other.UntilConnected());
   EXPECT_EQ(one.log(), again.log());

@@ -82,7 +82,7 @@ void Daemon::Watch() {
     return microseconds(milliseconds(static_cast<int>(random_.Fraction() * kLagMaxMs)));
   };
   watches_.emplace_back(clique_reflector_, server_, options_.client, serve_, clock_, lag, open_);
-  if (memory_.manner != imex_daemon::Manner::kDaemon) return;
+  if (memory_.membership_writer != imex_daemon::MembershipWriter::kDaemon) return;
   pod_reflector_.emplace(kube::OneNamed(kube::kPods, self_.pod), pods_, random_, logger_);
   watches_.emplace_back(*pod_reflector_, server_, options_.client, serve_, clock_, lag, open_);
 }
@@ -134,7 +134,7 @@ void Daemon::TakeWritten(const base::Result<imex_daemon::Written>& written) {
     why_it_stays_.clear();
     return imex_daemon::OnWritten(memory_, order.write, written->version, now);
   }
-  imex_daemon::OnLabelled(memory_, written->manner, now, random_);
+  imex_daemon::OnLabelled(memory_, written->membership_writer, now, random_);
   if (!self_.clique.empty()) Watch();
 }
 
@@ -146,8 +146,7 @@ bool Daemon::StepAsk() {
   if (imex == nullptr || !observed_.imex.runs) return true;
   imex_daemon::Answers answers = {
       .state = "READY",
-      .own = imex::OwnView{
-          .state = "READY", .version = "580.1", .connected = fabric_.ConnectedWith(*imex)}};
+      .own = imex::OwnView{.version = "580.1", .connected = fabric_.ConnectedWith(*imex)}};
   const bool is_news = !observed_.answers || observed_.answers->own != answers.own;
   if (is_news) NoteDeed();
   observed_.imex.index = imex->index;
@@ -178,11 +177,11 @@ void Daemon::EndImex() {
 
 bool Daemon::StepDecision() {
   const bool has_ended = observed_.imex.runs && fabric_.Find(self_.pod_uid) == nullptr;
-  if (is_decided_ && !has_ended && clock_.Now() < look_again_) return false;
+  if (is_decided_ && !has_ended && clock_.Now() < requeue_at_) return false;
   See();
   const imex_daemon::Step step = options_.rules.decide(self_, observed_, memory_);
   is_decided_ = true;
-  look_again_ = step.look_again;
+  requeue_at_ = step.requeue_at;
   fatal_ = step.fatal;
   over_ = step.over;
   if (over_ || !fatal_.empty()) return true;
@@ -236,13 +235,14 @@ void Daemon::TellToStop() {
 }
 
 bool Daemon::IsReady() const {
-  if (self_.clique.empty()) return memory_.manner != imex_daemon::Manner::kUnknown;
+  if (self_.clique.empty())
+    return memory_.membership_writer != imex_daemon::MembershipWriter::kUnknown;
   return fabric_.Find(self_.pod_uid) != nullptr;
 }
 
 std::optional<Time> Daemon::NextDue() const {
   if (over_ || !fatal_.empty()) return {};
-  Time due = clock_.ToWall(look_again_);
+  Time due = clock_.ToWall(requeue_at_);
   for (const Watcher& watch : watches_) due = std::min(due, watch.NextDue().value_or(due));
   const Time new_view = born_ + kOldFor;
   if (!options_.stale_view.kind.empty() && clock_.Wall() < new_view) due = std::min(due, new_view);

@@ -104,7 +104,7 @@ class Daemon {
   std::optional<imex_daemon::WriteOrder> order_;
   std::vector<base::Result<http::Response>> replies_;
   bool is_decided_ = false;  // Nothing has changed since.
-  imex_daemon::TimePoint look_again_ = {};
+  imex_daemon::TimePoint requeue_at_ = {};
   Time last_deed_ = {};
   bool over_ = false;
   std::string fatal_;

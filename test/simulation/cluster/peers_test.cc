@@ -71,8 +71,8 @@ class PeersTest : public testing::TestWithParam<bool> {
   Workload* workload = nullptr;
 };
 
-INSTANTIATE_TEST_SUITE_P(Manners, PeersTest, testing::Bool(), [](const auto& manner) {
-  return std::string(manner.param ? "ControllerWrites" : "DaemonWrites");
+INSTANTIATE_TEST_SUITE_P(Writers, PeersTest, testing::Bool(), [](const auto& writer) {
+  return std::string(writer.param ? "ControllerWrites" : "DaemonWrites");
 });
 
 TEST_P(PeersTest, WorkloadRunsOnceItsNodesHaveReadyDaemons) {

@@ -41,7 +41,8 @@ DaemonRules StartingWithoutAnIndex() {
   return After([](imex_daemon::Step& step, const imex_daemon::DaemonIdentity&,
                   const imex_daemon::Observed& observed, const imex_daemon::Memory& memory) {
     const bool is_new = !observed.imex.runs && observed.imex.ends == 0;
-    if (memory.manner == imex_daemon::Manner::kController && !memory.hosts && is_new)
+    if (memory.membership_writer == imex_daemon::MembershipWriter::kController && !memory.hosts &&
+        is_new)
       step.start = true;
   });
 }
@@ -53,7 +54,7 @@ DaemonRules WritingTheControllersClique() {
         observed.clique ? imex_daemon::OwnEntry(*observed.clique, self) : nullptr;
     const bool lags = own != nullptr && !own->ready && observed.imex.runs && !observed.writing;
     const bool is_first = memory.written_version.empty();
-    if (memory.manner == imex_daemon::Manner::kController && lags && is_first)
+    if (memory.membership_writer == imex_daemon::MembershipWriter::kController && lags && is_first)
       step.write = imex_daemon::Write::kEntry;
   });
 }
@@ -64,8 +65,9 @@ DaemonRules Reporting(Change change) {
   return After([change](imex_daemon::Step& step, const imex_daemon::DaemonIdentity& self,
                         const imex_daemon::Observed& observed, const imex_daemon::Memory& memory) {
     const bool was_news = step.write == imex_daemon::Write::kReport;
-    const bool is_due = memory.manner == imex_daemon::Manner::kController && memory.reported &&
-                        observed.imex.runs && !observed.writing && !observed.stopping &&
+    const bool is_due = memory.membership_writer == imex_daemon::MembershipWriter::kController &&
+                        memory.reported && observed.imex.runs && !observed.writing &&
+                        !observed.stopping &&
                         observed.now >= memory.reported_at + std::chrono::seconds(10);
     change(step.report, self, observed);
     if (step.write && !was_news) return;

@@ -330,7 +330,7 @@ TEST_F(PaceOraclesTest, L1SeesEachConditionThatIsMissingOrWrong) {
       Value clique = Value::Object({{"id", "c.1"}, {"members", 1}, {"ready", 1}});
       Value none = Value::Object({{"id", ""}, {"members", 1}, {"ready", 1}});
       status["cliques"] = Value::Array({clique, none});
-      // Its caveats have tests of their own.
+      // Its warnings have tests of their own.
       for (Value& one : status["conditions"].MutableItems()) {
         one["message"] = "Without NVLink fabric: node-2.";
       }

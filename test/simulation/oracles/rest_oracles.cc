@@ -58,7 +58,7 @@ class DomainCheck {
     CheckTrouble();
     const Members members = CheckMembership();
     CheckStatus(members);
-    CheckCaveats(members);
+    CheckWarnings(members);
   }
 
  private:
@@ -88,7 +88,7 @@ class DomainCheck {
   void CheckSummary(const Members& members, const std::set<std::string>& expected);
   void CheckConditions(const Members& members, const std::set<std::string>& expected);
   [[nodiscard]] bool HasPodWithoutRoom() const;
-  void CheckCaveats(const Members& members);
+  void CheckWarnings(const Members& members);
   void CheckWhoLeaves(const Members& members, const std::string& message);
   [[nodiscard]] std::set<std::string> CliquesInUse(const Members& members) const;
   [[nodiscard]] std::set<std::string> ExpectedNodes() const;
@@ -564,7 +564,7 @@ void DomainCheck::CheckWhoLeaves(const Members& members, const std::string& mess
 }
 
 // What its members should know although all of them serve, and the gravest of it as the reason.
-void DomainCheck::CheckCaveats(const Members& members) {
+void DomainCheck::CheckWarnings(const Members& members) {
   const Value& said = FindCondition(domain_.value(), "MembersReady");
   const std::string& message = said["message"].AsString();
   if (!said.IsNull()) CheckWhoLeaves(members, message);

@@ -169,7 +169,7 @@ void PluginWorld::CheckRest(const PluginPhase& phase) {
   }
   for (const std::string& name : prepared) rest += name + " is prepared; ";
   const bool is_right = phase.any_one ? prepared.size() == 1 : prepared == *phase.prepared;
-  if (!is_right && plan_.fault != PluginStrike::kDomainDeleted)
+  if (!is_right && spec_.fault != PluginFault::kDomainDeleted)
     outcome_.violations.push_back("N-5: other pods are prepared than should be: " + rest);
   for (const auto& [name, node] : nodes_) {
     CheckNode(*node, phase.is_last);

@@ -145,27 +145,33 @@ PluginRules AnsweringBeforeTheSpecIsWritten() {
 }  // namespace
 
 const std::vector<PluginMutant>& PluginMutants() {
-  static const auto told_by = [](const char* workload, PluginStrike strike = PluginStrike::kNone) {
-    return PluginPlan{.workload = workload, .fault = strike};
+  static const auto told_by = [](const char* scenario, PluginFault fault = PluginFault::kNone) {
+    return PluginRunSpec{.scenario = scenario, .fault = fault};
   };
   static const std::vector<PluginMutant> mutants = {
-      {"channel-does-not-wait-for-the-daemon", "N-1", NotWaitingForTheDaemon(), told_by("P1")},
-      {"boot-is-overlooked", "N-1", OverlookingABoot(), told_by("P3", PluginStrike::kReboot)},
-      {"channel-is-given-to-any-namespace", "N-2", GivingAway(DeviceType::kChannel), told_by("P3")},
-      {"daemon-is-given-to-any-namespace", "N-2", GivingAway(DeviceType::kDaemon), told_by("P3")},
-      {"spec-is-left", "N-3", LeavingTheSpec(), told_by("P1")},
-      {"label-is-left", "N-3", LeavingTheLabel(), told_by("P1")},
+      {"channel-does-not-wait-for-the-daemon", "N-1", NotWaitingForTheDaemon(),
+       told_by("one-domain")},
+      {"boot-is-overlooked", "N-1", OverlookingABoot(),
+       told_by("wrong-claims", PluginFault::kReboot)},
+      {"channel-is-given-to-any-namespace", "N-2", GivingAway(DeviceType::kChannel),
+       told_by("wrong-claims")},
+      {"daemon-is-given-to-any-namespace", "N-2", GivingAway(DeviceType::kDaemon),
+       told_by("wrong-claims")},
+      {"spec-is-left", "N-3", LeavingTheSpec(), told_by("one-domain")},
+      {"label-is-left", "N-3", LeavingTheLabel(), told_by("one-domain")},
       {"label-that-nobody-needs-is-left", "N-3", LeavingALabelThatNobodyNeeds(),
-       told_by("P1", PluginStrike::kReboot)},
-      {"folder-is-left", "N-3", LeavingFolders(), told_by("P1")},
-      {"folder-goes-without-a-look", "N-3", TidyingWithoutALook(), told_by("P1")},
-      {"holder-is-overlooked", "N-4", OverlookingTheHolder(), told_by("P2")},
+       told_by("one-domain", PluginFault::kReboot)},
+      {"folder-is-left", "N-3", LeavingFolders(), told_by("one-domain")},
+      {"folder-goes-without-a-look", "N-3", TidyingWithoutALook(), told_by("one-domain")},
+      {"holder-is-overlooked", "N-4", OverlookingTheHolder(), told_by("two-domains-one-channel")},
       {"torn-checkpoint-is-taken-for-none", "N-5", TakingATornCheckpointForNone(),
-       told_by("P1", PluginStrike::kTorn)},
-      {"aborted-claim-is-refused-for-ever", "N-5", RefusingWhatWasEverAborted(), told_by("P7")},
+       told_by("one-domain", PluginFault::kTorn)},
+      {"aborted-claim-is-refused-for-ever", "N-5", RefusingWhatWasEverAborted(),
+       told_by("claim-used-again")},
       {"labelled-node-is-left-to-others", "N-5", LeavingALabelledNodeToOthers(),
-       told_by("P2", PluginStrike::kNone)},
-      {"answer-comes-before-the-spec", "N-5", AnsweringBeforeTheSpecIsWritten(), told_by("P1")},
+       told_by("two-domains-one-channel")},
+      {"answer-comes-before-the-spec", "N-5", AnsweringBeforeTheSpecIsWritten(),
+       told_by("one-domain")},
   };
   return mutants;
 }

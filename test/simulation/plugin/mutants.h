@@ -1,4 +1,4 @@
-// Wrong rules of the kubelet plugin, each with the oracle that must notice it and the life that
+// Wrong rules of the kubelet plugin, each with the oracle that must notice it and the run that
 // shows it, as in mutants.h.
 #pragma once
 
@@ -14,7 +14,7 @@ struct PluginMutant {
   std::string name = {};
   std::string oracle = {};
   PluginRules rules = {};
-  PluginPlan told_by = {};
+  PluginRunSpec told_by = {};
 };
 
 [[nodiscard]] const std::vector<PluginMutant>& PluginMutants();

@@ -32,11 +32,6 @@ constexpr int kNobodysTicket = -1;
 
 const kube::ListOptions kEverything;
 
-template <typename... Arms>
-struct Overload : Arms... {
-  using Arms::operator()...;
-};
-
 kube::ReflectorOptions Cliques(const plugin::NodeIdentity& self) {
   return {.resource = api::kComputeDomainCliques, .ns = self.driver_namespace};
 }
@@ -339,12 +334,10 @@ Result<void> Plugin::Try(Call& call, const plugin::ClaimStep& step) {
     return Note(std::move(next));
   };
   return std::visit(
-      Overload{
+      plugin::Overload{
           [&](const plugin::CheckpointStarted&) {
-            return note([&](auto& claims) {
-              claims[call.uid] = {
-                  .status = call.claim->status, .name = call.claim->name, .ns = call.claim->ns};
-            });
+            return note(
+                [&](auto& claims) { claims[call.uid] = plugin::StartedClaim(*call.claim); });
           },
           [&](const plugin::CheckpointCompleted& completed) {
             return note([&](auto& claims) {
@@ -353,11 +346,7 @@ Result<void> Plugin::Try(Call& call, const plugin::ClaimStep& step) {
             });
           },
           [&](const plugin::CheckpointAborted&) {
-            return note([&](auto& claims) {
-              claims[call.uid].state = ClaimState::kAborted;
-              claims[call.uid].groups.clear();
-              claims[call.uid].aborted_at = base::FormatSeconds(clock_.Wall());
-            });
+            return note([&](auto& claims) { plugin::Abort(claims[call.uid], clock_.Wall()); });
           },
           [&](const plugin::RemoveFromCheckpoint&) {
             return note([&](auto& claims) { claims.erase(call.uid); });

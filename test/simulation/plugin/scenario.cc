@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
-#include <optional>
+#include <string_view>
+#include <utility>
 
 #include "pkg/base/check.h"
 #include "test/simulation/plugin/mutants.h"
@@ -12,118 +13,108 @@ namespace simulation {
 
 namespace {
 
-// Words of the plan, as "strike=torn".
+constexpr std::array<std::pair<PluginFault, std::string_view>, 13> kFaultNames = {{
+    {PluginFault::kNone, "none"},
+    {PluginFault::kCrashBefore, "crash-before"},
+    {PluginFault::kCrashAfter, "crash-after"},
+    {PluginFault::kFails, "fails"},
+    {PluginFault::kReplyLost, "reply-lost"},
+    {PluginFault::kForbidden, "forbidden"},
+    {PluginFault::kConflict, "conflict"},
+    {PluginFault::kTorn, "torn"},
+    {PluginFault::kDomainDeleted, "domain-deleted"},
+    {PluginFault::kReboot, "reboot"},
+    {PluginFault::kRebootKeepsSpecs, "reboot-keeps-specs"},
+    {PluginFault::kKubeletRestarts, "kubelet-restarts"},
+    {PluginFault::kWatchesExpire, "watches-expire"},
+}};
+static_assert(kFaultNames.size() == kAllPluginFaults.size() + 1);
+
+// The value of "name=value". Empty if the word is another.
 std::string ValueOf(const std::string& word, const std::string& name) {
   return word.starts_with(name + "=") ? word.substr(name.size() + 1) : "";
 }
-
-std::optional<PluginStrike> ParsePluginStrike(const std::string& text) {
-  for (const PluginStrike strike : kAllPluginStrikes) {
-    if (ToString(strike) == text) return strike;
-  }
-  return {};
+// The same under the name that older replays have.
+std::string ValueOf(const std::string& word, const std::string& name, const std::string& old) {
+  const std::string value = ValueOf(word, name);
+  return value.empty() ? ValueOf(word, old) : value;
 }
 
-// Whether the nodes are left as by a life without: not if the life itself became another.
-bool EndsAlike(PluginStrike strike) { return strike != PluginStrike::kDomainDeleted; }
+// Whether the nodes are left as by a run without the fault.
+bool EndsAlike(PluginFault fault) { return fault != PluginFault::kDomainDeleted; }
 
 }  // namespace
 
-std::string ToString(PluginStrike strike) {
-  switch (strike) {
-    case PluginStrike::kNone:
-      return "none";
-    case PluginStrike::kCrashBefore:
-      return "crash-before";
-    case PluginStrike::kCrashAfter:
-      return "crash-after";
-    case PluginStrike::kFails:
-      return "fails";
-    case PluginStrike::kReplyLost:
-      return "reply-lost";
-    case PluginStrike::kForbidden:
-      return "forbidden";
-    case PluginStrike::kConflict:
-      return "conflict";
-    case PluginStrike::kTorn:
-      return "torn";
-    case PluginStrike::kDomainDeleted:
-      return "domain-deleted";
-    case PluginStrike::kReboot:
-      return "reboot";
-    case PluginStrike::kRebootKeepsSpecs:
-      return "reboot-keeps-specs";
-    case PluginStrike::kKubeletRestarts:
-      return "kubelet-restarts";
-    case PluginStrike::kWatchesExpire:
-      return "watches-expire";
-  }
-  return "none";
+std::string ToString(PluginFault fault) {
+  return std::string(
+      std::ranges::find(kFaultNames, fault, &decltype(kFaultNames)::value_type::first)->second);
 }
 
-std::string ToString(const PluginPlan& plan) {
-  std::string text = "plugin workload=" + plan.workload;
-  if (plan.fault != PluginStrike::kNone)
-    text += " strike=" + ToString(plan.fault) + " at=" + std::to_string(plan.at);
-  if (plan.stale) text += " stale=yes";
-  if (!plan.mutant.empty()) text += " mutant=" + plan.mutant;
+std::string ToString(const PluginRunSpec& spec) {
+  std::string text = "plugin scenario=" + spec.scenario;
+  if (spec.fault != PluginFault::kNone)
+    text += " fault=" + ToString(spec.fault) + " at=" + std::to_string(spec.at);
+  if (spec.stale) text += " stale=yes";
+  if (!spec.mutant.empty()) text += " mutant=" + spec.mutant;
   return text;
 }
 
-PluginPlan ParsePluginPlan(const std::vector<std::string>& words, std::string& error) {
-  PluginPlan plan;
+PluginRunSpec ParsePluginRunSpec(const std::vector<std::string>& words, std::string& error) {
+  PluginRunSpec spec;
   for (const std::string& word : words) {
     if (word == "plugin") continue;
     if (word == "stale=yes") {
-      plan.stale = true;
-    } else if (const auto name = ValueOf(word, "workload"); FindPluginWorkload(name) != nullptr) {
-      plan.workload = name;
-    } else if (const auto strike = ParsePluginStrike(ValueOf(word, "strike"))) {
-      plan.fault = *strike;
+      spec.stale = true;
+    } else if (const auto* scenario = FindPluginScenario(ValueOf(word, "scenario", "workload"))) {
+      spec.scenario = scenario->name;
+    } else if (const auto fault = std::ranges::find(kFaultNames, ValueOf(word, "fault", "strike"),
+                                                    &decltype(kFaultNames)::value_type::second);
+               fault != kFaultNames.end()) {
+      spec.fault = fault->first;
     } else if (const auto at = ValueOf(word, "at"); !at.empty()) {
-      std::from_chars(at.data(), at.data() + at.size(), plan.at);
+      std::from_chars(at.data(), at.data() + at.size(), spec.at);
     } else if (const auto mutant = ValueOf(word, "mutant");
                !mutant.empty() && FindPluginMutant(mutant) != nullptr) {
-      plan.mutant = mutant;
+      spec.mutant = mutant;
     } else {
       error = "what is " + word + "?";
     }
   }
-  return plan;
+  return spec;
 }
 
-PluginOutcome Execute(const PluginPlan& plan, bool trace) {
-  PluginWorld world(plan, trace);
-  world.Live();
+PluginOutcome Execute(const PluginRunSpec& spec, bool trace) {
+  PluginWorld world(spec, trace);
+  world.Run();
   return world.outcome();
 }
 
-std::vector<PluginLife> SweepPlugins(const PluginPlan& base, int every) {
-  CHECK(base.fault == PluginStrike::kNone && every > 0);
+std::vector<PluginRunResult> SweepPlugins(const PluginRunSpec& base, int every) {
+  CHECK(base.fault == PluginFault::kNone && every > 0);
   const PluginOutcome whole = Execute(base);
-  std::vector<PluginLife> lives;
-  const auto live = [&](PluginStrike strike, int at, bool stale) {
-    PluginPlan plan = base;
-    plan.fault = strike;
-    plan.at = at;
-    plan.stale = stale;
-    PluginOutcome outcome = Execute(plan);
-    if (EndsAlike(strike) && outcome.violations.empty() && outcome.rests != whole.rests) {
+  std::vector<PluginRunResult> results;
+  const auto run = [&](PluginFault fault, int at, bool stale) {
+    PluginRunSpec spec = base;
+    spec.fault = fault;
+    spec.at = at;
+    spec.stale = stale;
+    PluginOutcome outcome = Execute(spec);
+    if (EndsAlike(fault) && outcome.violations.empty() && outcome.rests != whole.rests) {
       const auto differ = std::ranges::mismatch(outcome.rests, whole.rests);
-      outcome.violations.push_back("N-5: it leaves other than a life that is not struck: " +
+      outcome.violations.push_back("N-5: it leaves other than a run without the fault: " +
                                    *differ.in1 + ", not " + *differ.in2);
     }
-    // What cannot hit there is none of the lives that are counted.
-    if (outcome.faulted) lives.push_back({.spec = plan, .outcome = std::move(outcome)});
+    // A fault that cannot happen there does not count.
+    if (outcome.faulted) results.push_back({.spec = spec, .outcome = std::move(outcome)});
   };
   for (int at = 1; at <= whole.requests; ++at) {
-    for (std::size_t i = 0; i < kAllPluginStrikes.size(); ++i) {
-      if ((at + static_cast<int>(i)) % every == 0) live(kAllPluginStrikes[i], at, false);
+    for (std::size_t i = 0; i < kAllPluginFaults.size(); ++i) {
+      if ((at + static_cast<int>(i)) % every == 0) run(kAllPluginFaults[i], at, false);
     }
-    if (at % every == 0) live(PluginStrike::kCrashAfter, at, true);
+    if (at % every == 0) run(PluginFault::kCrashAfter, at, true);
   }
-  lives.push_back({.spec = base, .outcome = whole});
-  return lives;
+  results.push_back({.spec = base, .outcome = whole});
+  return results;
 }
 
 }  // namespace simulation

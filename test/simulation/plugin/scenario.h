@@ -1,4 +1,4 @@
-// All that decides one life of kubelet plugins in the simulation.
+// Everything that decides one simulated run of kubelet plugins.
 #pragma once
 
 #include <array>
@@ -7,8 +7,8 @@
 
 namespace simulation {
 
-// What happens at the request or the edit of the disk that is struck.
-enum class PluginStrike {
+// What goes wrong at one request, or one edit of the disk.
+enum class PluginFault {
   kNone,
   kCrashBefore,       // The plugin's process dies; nothing was done.
   kCrashAfter,        // It was done, and the process dies before it knows.
@@ -23,25 +23,25 @@ enum class PluginStrike {
   kKubeletRestarts,   // What it asked goes on without it, and it asks again.
   kWatchesExpire,     // Every watch is 410.
 };
-inline constexpr std::array kAllPluginStrikes = {PluginStrike::kCrashBefore,
-                                                 PluginStrike::kCrashAfter,
-                                                 PluginStrike::kFails,
-                                                 PluginStrike::kReplyLost,
-                                                 PluginStrike::kForbidden,
-                                                 PluginStrike::kConflict,
-                                                 PluginStrike::kTorn,
-                                                 PluginStrike::kDomainDeleted,
-                                                 PluginStrike::kReboot,
-                                                 PluginStrike::kRebootKeepsSpecs,
-                                                 PluginStrike::kKubeletRestarts,
-                                                 PluginStrike::kWatchesExpire};
+inline constexpr std::array kAllPluginFaults = {PluginFault::kCrashBefore,
+                                                PluginFault::kCrashAfter,
+                                                PluginFault::kFails,
+                                                PluginFault::kReplyLost,
+                                                PluginFault::kForbidden,
+                                                PluginFault::kConflict,
+                                                PluginFault::kTorn,
+                                                PluginFault::kDomainDeleted,
+                                                PluginFault::kReboot,
+                                                PluginFault::kRebootKeepsSpecs,
+                                                PluginFault::kKubeletRestarts,
+                                                PluginFault::kWatchesExpire};
 
-// Equal plans give equal lives.
-struct PluginPlan {
-  std::string workload = "P1";  // See world.cc.
-  PluginStrike fault = PluginStrike::kNone;
-  int at = 0;  // The request or edit that is struck, from 1, of all but watches.
-  // The process that follows a crash first sees domains and cliques as when the life began.
+// Equal specs give equal runs.
+struct PluginRunSpec {
+  std::string scenario = "one-domain";  // See scripts.cc.
+  PluginFault fault = PluginFault::kNone;
+  int at = 0;  // The request or edit at which it goes wrong, from 1, of all but watches.
+  // The process that follows a crash first sees domains and cliques as when the run began.
   bool stale = false;
   std::string mutant = {};
 };
@@ -55,19 +55,21 @@ struct PluginOutcome {
   std::vector<std::string> trace = {};
 };
 
-[[nodiscard]] std::string ToString(PluginStrike strike);
-// "plugin workload=P1 strike=torn at=17": as `simulate` takes it.
-[[nodiscard]] std::string ToString(const PluginPlan& plan);
-[[nodiscard]] PluginPlan ParsePluginPlan(const std::vector<std::string>& words, std::string& error);
+[[nodiscard]] std::string ToString(PluginFault fault);
+// "plugin scenario=one-domain fault=torn at=17": as `simulate` reads it.
+[[nodiscard]] std::string ToString(const PluginRunSpec& spec);
+// Reads also the older form "plugin workload=P1 strike=torn at=17".
+[[nodiscard]] PluginRunSpec ParsePluginRunSpec(const std::vector<std::string>& words,
+                                               std::string& error);
 
-[[nodiscard]] PluginOutcome Execute(const PluginPlan& plan, bool trace = false);
+[[nodiscard]] PluginOutcome Execute(const PluginRunSpec& spec, bool trace = false);
 
-struct PluginLife {
-  PluginPlan spec = {};
+struct PluginRunResult {
+  PluginRunSpec spec = {};
   PluginOutcome outcome = {};
 };
-// Each strike at one of each `every` requests and edits in a row, each at another than the one
-// before it; and last the life that none hits. One that is made good leaves what that life leaves.
-[[nodiscard]] std::vector<PluginLife> SweepPlugins(const PluginPlan& base, int every);
+// Each fault at one of each `every` requests and edits in a row, each at another than the one
+// before it; and last the run without a fault. A run that recovers leaves what that one leaves.
+[[nodiscard]] std::vector<PluginRunResult> SweepPlugins(const PluginRunSpec& base, int every);
 
 }  // namespace simulation

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <utility>
 
 #include "test/simulation/apiserver/contract.h"
@@ -33,7 +34,7 @@ void End(Phases& phases, const Names& pods, const Names& domains) {
                     .is_last = true});
 }
 
-// P1: a domain, and a pod on each of two nodes.
+// A domain, and a pod on each of two nodes.
 Phases OneDomain() {
   Phases phases = {{.begin =
                         [](World& world) {
@@ -48,7 +49,7 @@ Phases OneDomain() {
   return phases;
 }
 
-// P2: the next domain's pod comes to a node while the pod of another still holds the channel there;
+// The next domain's pod comes to a node while the pod of another still holds the channel there;
 // and one of the same domain after the other.
 Phases TwoDomainsOneChannel() {
   Phases phases = {{.begin =
@@ -75,7 +76,7 @@ Phases TwoDomainsOneChannel() {
   return phases;
 }
 
-// P3: claims that are never to be prepared, beside one that is.
+// Claims that are never to be prepared, beside one that is.
 Phases WrongClaims() {
   Phases phases = {
       {.begin =
@@ -102,7 +103,7 @@ Phases WrongClaims() {
   return phases;
 }
 
-// P4: a domain is deleted under its pods, one of which was prepared and one is on its way.
+// A domain is deleted under its pods, one of which was prepared and one is on its way.
 Phases DomainGoes() {
   return {{.begin =
                [](World& world) {
@@ -127,7 +128,7 @@ Phases DomainGoes() {
            .is_last = true}};
 }
 
-// P5: the nodes have no fabric.
+// The nodes have no fabric.
 Phases NoFabric() {
   Phases phases = {{.begin =
                         [](World& world) {
@@ -142,7 +143,7 @@ Phases NoFabric() {
   return phases;
 }
 
-// P6: a pod ends while it waits for a daemon that does not come up.
+// A pod ends while it waits for a daemon that does not come up.
 Phases EndedWhileItWaits() {
   Phases phases = {{.begin =
                         [](World& world) {
@@ -163,7 +164,8 @@ Phases EndedWhileItWaits() {
   return phases;
 }
 
-// P7: the same, and another pod comes for the claim while it is noted that it was taken back.
+// A pod ends while it waits for a daemon, and another pod comes for the claim while it is noted
+// that it was taken back.
 Phases UsedAnew() {
   Phases phases = {
       {.begin =
@@ -185,26 +187,25 @@ Phases UsedAnew() {
   return phases;
 }
 
-const std::map<std::string, Phases>& All() {
-  static const std::map<std::string, Phases> workloads = {
-      {"P1", OneDomain()},   {"P2", TwoDomainsOneChannel()},
-      {"P3", WrongClaims()}, {"P4", DomainGoes()},
-      {"P5", NoFabric()},    {"P6", EndedWhileItWaits()},
-      {"P7", UsedAnew()}};
-  return workloads;
-}
-
 }  // namespace
 
-const std::vector<PluginPhase>* FindPluginWorkload(const std::string& name) {
-  const auto it = All().find(name);
-  return it == All().end() ? nullptr : &it->second;
+const std::vector<PluginScenario>& PluginScenarios() {
+  static const std::vector<PluginScenario> scenarios = {
+      {"one-domain", "P1", OneDomain()},
+      {"two-domains-one-channel", "P2", TwoDomainsOneChannel()},
+      {"wrong-claims", "P3", WrongClaims()},
+      {"domain-deleted-under-pods", "P4", DomainGoes()},
+      {"no-fabric", "P5", NoFabric()},
+      {"pod-ends-while-waiting", "P6", EndedWhileItWaits()},
+      {"claim-used-again", "P7", UsedAnew()}};
+  return scenarios;
 }
 
-std::vector<std::string> PluginWorkloads() {
-  std::vector<std::string> names;
-  for (const auto& [name, phases] : All()) names.push_back(name);
-  return names;
+const PluginScenario* FindPluginScenario(const std::string& name) {
+  const auto it = std::ranges::find_if(PluginScenarios(), [&](const PluginScenario& scenario) {
+    return name == scenario.name || name == scenario.alias;
+  });
+  return it == PluginScenarios().end() ? nullptr : &*it;
 }
 
 }  // namespace simulation

@@ -1,6 +1,6 @@
-// Goal: what plugin_oracles.h asks of the kubelet plugin's rules holds, and a claim that is struck
-// ends as one that is not, whatever strikes whichever request or edit of the disk. Method: the
-// product's rules, over a disk that is a value, for kubelets that ask again.
+// Goal: what oracles.h asks of the kubelet plugin's rules holds, and a run with a fault ends as one
+// without, whichever request or edit of the disk it hits. Method: the product's rules, over a disk
+// that is a value, for kubelets that ask again.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,58 +15,73 @@
 namespace simulation {
 namespace {
 
-// Whether it befalls any request and any edit.
-bool StrikesAnything(PluginStrike strike) {
-  return strike != PluginStrike::kForbidden && strike != PluginStrike::kConflict &&
-         strike != PluginStrike::kTorn;
+// Whether it can happen at any request and any edit.
+bool AppliesToAnything(PluginFault fault) {
+  return fault != PluginFault::kForbidden && fault != PluginFault::kConflict &&
+         fault != PluginFault::kTorn;
 }
 
 // As the other sweeps do. Of a plugin's requests and edits few are writes to the API.
-void ExpectSwept(const PluginPlan& base, int every) {
-  const std::vector<PluginLife> lives = SweepPlugins(base, every);
-  ExpectClean(lives, 0);
-  const auto all_struck =
-      std::ranges::count_if(lives, [](const PluginLife& life) { return life.outcome.faulted; });
-  thin_sample.Add(static_cast<int>(lives.size()), static_cast<int>(all_struck));
+void ExpectSwept(const PluginRunSpec& base, int every) {
+  const std::vector<PluginRunResult> results = SweepPlugins(base, every);
+  ExpectClean(results, 0);
+  const auto all_faulted = std::ranges::count_if(
+      results, [](const PluginRunResult& result) { return result.outcome.faulted; });
+  thin_sample.Add(static_cast<int>(results.size()), static_cast<int>(all_faulted));
   constexpr int kEnough = 20;
-  const int requests = lives.back().outcome.requests;
-  const auto count = [&](PluginStrike strike, bool stale) {
-    return std::ranges::count_if(lives, [&](const PluginLife& life) {
-      return life.outcome.faulted && life.spec.fault == strike && life.spec.stale == stale;
+  const int requests = results.back().outcome.requests;
+  const auto count = [&](PluginFault fault, bool stale) {
+    return std::ranges::count_if(results, [&](const PluginRunResult& result) {
+      return result.outcome.faulted && result.spec.fault == fault && result.spec.stale == stale;
     });
   };
-  for (std::size_t i = 0; i < kAllPluginStrikes.size(); ++i) {
-    const PluginStrike strike = kAllPluginStrikes[i];
-    ExpectTurns(strike, StrikesAnything(strike), count(strike, false), TurnsOf(i, requests, every),
+  for (std::size_t i = 0; i < kAllPluginFaults.size(); ++i) {
+    const PluginFault fault = kAllPluginFaults[i];
+    ExpectTurns(fault, AppliesToAnything(fault), count(fault, false), TurnsOf(i, requests, every),
                 kEnough, ToString(base));
   }
-  ExpectTurns(PluginStrike::kCrashAfter, true, count(PluginStrike::kCrashAfter, true),
+  ExpectTurns(PluginFault::kCrashAfter, true, count(PluginFault::kCrashAfter, true),
               TurnsOf(0, requests, every), kEnough, ToString(base));
 }
 
-class PluginSweep : public testing::TestWithParam<const char*> {
+class PluginSweep : public testing::TestWithParam<int> {
  protected:
-  static PluginPlan Base() { return {.workload = GetParam()}; }
-  static constexpr int kEvery = 5;  // Requests and edits in a row share one blow of each strike.
+  static PluginRunSpec Base() {
+    return {.scenario = PluginScenarios().at(static_cast<std::size_t>(GetParam())).name};
+  }
+  static constexpr int kEvery = 5;  // Requests and edits in a row share one run of each fault.
 };
 
-TEST_P(PluginSweep, Oracle5_ALifeWithoutStrikesIsClean) {
-  const PluginLife life = {.spec = Base(), .outcome = Execute(Base())};
-  ExpectClean(std::vector{life}, 0);
-  EXPECT_GT(life.outcome.requests, 15);
+TEST_P(PluginSweep, Oracle5_ARunWithoutFaultsIsClean) {
+  const PluginRunResult result = {.spec = Base(), .outcome = Execute(Base())};
+  ExpectClean(std::vector{result}, 0);
+  EXPECT_GT(result.outcome.requests, 15);
 }
 
-TEST_P(PluginSweep, Oracle5_WhateverStrikesWhereverIsMadeGood) {
+TEST_P(PluginSweep, Oracle5_AnyFaultAnywhereIsMadeGood) {
   const int every = kEveryRequest ? 1 : kEvery * kCoarser;
-  std::cerr << "[ sampled  ] each strike at one request or edit in " << every << "\n";
+  std::cerr << "[ sampled  ] each fault at one request or edit in " << every << "\n";
   ExpectSwept(Base(), every);
 }
 
-INSTANTIATE_TEST_SUITE_P(Lives, PluginSweep,
-                         testing::Values("P1", "P2", "P3", "P4", "P5", "P6", "P7"),
-                         [](const auto& param) { return std::string(param.param); });
+INSTANTIATE_TEST_SUITE_P(Scenarios, PluginSweep,
+                         testing::Range(0, static_cast<int>(PluginScenarios().size())),
+                         [](const auto& param) {
+                           return TestName(PluginScenarios(), param.param);
+                         });
 
-TEST(PluginSweepOnce, EveryWorkloadIsSwept) { EXPECT_EQ(PluginWorkloads().size(), 7U); }
+TEST(PluginSweepOnce, OlderReplaysAreRead) {
+  std::string error;
+  const PluginRunSpec spec =
+      ParsePluginRunSpec({"plugin", "workload=P3", "strike=torn", "at=7"}, error);
+  EXPECT_EQ(ToString(spec), "plugin scenario=wrong-claims fault=torn at=7");
+  EXPECT_EQ(error, "");
+  EXPECT_EQ(ToString(ParsePluginRunSpec({"plugin", "scenario=wrong-claims", "fault=torn", "at=7"},
+                                        error)),
+            ToString(spec));
+  static_cast<void>(ParsePluginRunSpec({"plugin", "fault=never"}, error));
+  EXPECT_EQ(error, "what is fault=never?");
+}
 
 class PluginMutantTest : public testing::TestWithParam<int> {};
 

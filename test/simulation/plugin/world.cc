@@ -89,10 +89,10 @@ void NodeDisk::Apply(const DiskEdit& edit) {
   }
 }
 
-PluginWorld::PluginWorld(PluginPlan plan, bool trace)
-    : plan_(std::move(plan)), traced_(trace), server_(store_) {
-  if (!plan_.mutant.empty()) {
-    const PluginMutant* mutant = FindPluginMutant(plan_.mutant);
+PluginWorld::PluginWorld(PluginRunSpec spec, bool trace)
+    : spec_(std::move(spec)), traced_(trace), server_(store_) {
+  if (!spec_.mutant.empty()) {
+    const PluginMutant* mutant = FindPluginMutant(spec_.mutant);
     CHECK(mutant != nullptr);
     rules_ = mutant->rules;
   }
@@ -256,14 +256,14 @@ void PluginWorld::StartPlugin(Node& node, bool after_crash) {
       PluginOptions{.client = client,
                     .self = IdentityOf(node.name, clique_),
                     .rules = rules_,
-                    .old_view = after_crash && plan_.stale ? began_ : kNewest,
+                    .old_view = after_crash && spec_.stale ? began_ : kNewest,
                     .seed = static_cast<std::uint64_t>(++starts_)},
       [this, &node](const http::Request& request) { return Serve(node, request); },
       [this, &node](const DiskEdit& edit) { return Edit(node, edit); });
 }
 
 // What was asked of it is asked again.
-void PluginWorld::EndLife(Node& node) {
+void PluginWorld::EndProcess(Node& node) {
   node.plugin.reset();
   node.start_at = store_.now() + kPluginStartsIn;
   for (const auto& pod : pods_) {
@@ -275,7 +275,7 @@ void PluginWorld::EndLife(Node& node) {
 }
 
 void PluginWorld::Boot(Node& node, bool keeps_specs) {
-  EndLife(node);
+  EndProcess(node);
   node.start_at = store_.now() + kBootTakes;
   node.disk.boot_id = node.name + "-boot-" + std::to_string(++node.boots);
   if (!keeps_specs) node.disk.specs.clear();
@@ -287,34 +287,34 @@ void PluginWorld::Boot(Node& node, bool keeps_specs) {
   Note(node.name + " boots");
 }
 
-bool PluginWorld::IsStruck(bool is_request, bool is_write, bool is_checkpoint) {
-  if (++outcome_.requests != plan_.at) return false;
+bool PluginWorld::IsFaulted(bool is_request, bool is_write, bool is_checkpoint) {
+  if (++outcome_.requests != spec_.at) return false;
   const bool hits = [&] {
-    switch (plan_.fault) {
-      case PluginStrike::kNone:
+    switch (spec_.fault) {
+      case PluginFault::kNone:
         return false;
-      case PluginStrike::kForbidden:
+      case PluginFault::kForbidden:
         return is_request;
-      case PluginStrike::kConflict:
+      case PluginFault::kConflict:
         return is_request && is_write;
-      case PluginStrike::kTorn:
+      case PluginFault::kTorn:
         return is_checkpoint;
       default:
         return true;
     }
   }();
   outcome_.faulted = hits;
-  struck_at_ = store_.now();
+  faulted_at_ = store_.now();
   return hits;
 }
 
-// Just before what it strikes.
-void PluginWorld::StrikeWorld(Node& node) {
-  switch (plan_.fault) {
-    case PluginStrike::kDomainDeleted:
+// Just before the request or edit at which the fault happens.
+void PluginWorld::DisturbWorld(Node& node) {
+  switch (spec_.fault) {
+    case PluginFault::kDomainDeleted:
       DeleteDomain(domains_.begin()->first);
       break;
-    case PluginStrike::kKubeletRestarts:
+    case PluginFault::kKubeletRestarts:
       for (const auto& pod : pods_) {
         if (pod->node != node.name) continue;
         pod->ticket.reset();
@@ -322,7 +322,7 @@ void PluginWorld::StrikeWorld(Node& node) {
         if (pod->state == State::kPrepared) pod->state = State::kWanted;
       }
       break;
-    case PluginStrike::kWatchesExpire:
+    case PluginFault::kWatchesExpire:
       server_.Compact(store_.revision());
       for (auto& [name, other] : nodes_) {
         if (other->plugin) other->plugin->ExpireWatches();
@@ -335,28 +335,28 @@ void PluginWorld::StrikeWorld(Node& node) {
 
 base::Result<http::Response> PluginWorld::Serve(Node& node, const http::Request& request) {
   const bool is_write = request.method != http::Method::kGet;
-  const bool hits = IsStruck(true, is_write, false);
+  const bool hits = IsFaulted(true, is_write, false);
   Note(std::to_string(outcome_.requests) + " " + node.name + " " +
        std::string(http::ToString(request.method)) + " " + request.path + (hits ? ", struck" : ""));
   const auto serve = [&] { return server_.Handle("plugin/" + node.name, request); };
   if (!hits) return serve();
-  StrikeWorld(node);
-  switch (plan_.fault) {
-    case PluginStrike::kCrashBefore:
-    case PluginStrike::kReboot:
-    case PluginStrike::kRebootKeepsSpecs:
+  DisturbWorld(node);
+  switch (spec_.fault) {
+    case PluginFault::kCrashBefore:
+    case PluginFault::kReboot:
+    case PluginFault::kRebootKeepsSpecs:
       throw ProcessDied();
-    case PluginStrike::kCrashAfter:
+    case PluginFault::kCrashAfter:
       static_cast<void>(serve());
       throw ProcessDied();
-    case PluginStrike::kReplyLost:
+    case PluginFault::kReplyLost:
       static_cast<void>(serve());
       return base::Fail(base::ErrorCode::kUnknownOutcome, "the reply was lost");
-    case PluginStrike::kFails:
+    case PluginFault::kFails:
       return http::Response{.status = 500};
-    case PluginStrike::kForbidden:
+    case PluginFault::kForbidden:
       return http::Response{.status = 403};
-    case PluginStrike::kConflict:
+    case PluginFault::kConflict:
       return http::Response{.status = 409};
     default:
       return serve();
@@ -364,7 +364,7 @@ base::Result<http::Response> PluginWorld::Serve(Node& node, const http::Request&
 }
 
 base::Result<void> PluginWorld::Edit(Node& node, const DiskEdit& edit) {
-  const bool hits = IsStruck(false, true, edit.what == DiskEdit::What::kCheckpoint);
+  const bool hits = IsFaulted(false, true, edit.what == DiskEdit::What::kCheckpoint);
   Note(std::to_string(outcome_.requests) + " " + node.name + " " + edit.ToString() +
        (hits ? ", struck" : ""));
   const auto apply = [&] {
@@ -383,22 +383,22 @@ base::Result<void> PluginWorld::Edit(Node& node, const DiskEdit& edit) {
                  pod->state == State::kPrepared;
         });
   };
-  if (hits) StrikeWorld(node);
-  switch (hits ? plan_.fault : PluginStrike::kNone) {
-    case PluginStrike::kCrashBefore:
-    case PluginStrike::kReboot:
-    case PluginStrike::kRebootKeepsSpecs:
+  if (hits) DisturbWorld(node);
+  switch (hits ? spec_.fault : PluginFault::kNone) {
+    case PluginFault::kCrashBefore:
+    case PluginFault::kReboot:
+    case PluginFault::kRebootKeepsSpecs:
       throw ProcessDied();
-    case PluginStrike::kCrashAfter:
+    case PluginFault::kCrashAfter:
       apply();
       throw ProcessDied();
-    case PluginStrike::kTorn:
+    case PluginFault::kTorn:
       node.disk.checkpoint = edit.text.substr(0, edit.text.size() / 2);
       throw ProcessDied();
-    case PluginStrike::kReplyLost:
+    case PluginFault::kReplyLost:
       apply();
       return base::Fail(base::ErrorCode::kUnavailable, "fsync failed");
-    case PluginStrike::kFails:
+    case PluginFault::kFails:
       return base::Fail(base::ErrorCode::kUnavailable, "no space left");
     default:
       apply();
@@ -421,11 +421,11 @@ bool PluginWorld::StepNode(Node& node) {
   try {
     moved = node.plugin->Step() || moved;
   } catch (const ProcessDied&) {
-    const bool keeps = plan_.fault == PluginStrike::kRebootKeepsSpecs;
-    if (keeps || plan_.fault == PluginStrike::kReboot) {
+    const bool keeps = spec_.fault == PluginFault::kRebootKeepsSpecs;
+    if (keeps || spec_.fault == PluginFault::kReboot) {
       Boot(node, keeps);
     } else {
-      EndLife(node);
+      EndProcess(node);
     }
     return true;
   }
@@ -473,14 +473,14 @@ void PluginWorld::RunFor(seconds time) {
   }
 }
 
-void PluginWorld::Live() {
+void PluginWorld::Run() {
   constexpr auto kSettlesIn = std::chrono::minutes(3);
-  const std::vector<PluginPhase>* phases = FindPluginWorkload(plan_.workload);
-  CHECK(phases != nullptr);
-  for (const PluginPhase& phase : *phases) {
+  const PluginScenario* scenario = FindPluginScenario(spec_.scenario);
+  CHECK(scenario != nullptr);
+  for (const PluginPhase& phase : scenario->phases) {
     if (phase.begin) phase.begin(*this);
     RunFor(phase.lasts);
-    const auto since = store_.now() - struck_at_;
+    const auto since = store_.now() - faulted_at_;
     if (phase.prepared && since < kSettlesIn)
       RunFor(std::chrono::ceil<seconds>(kSettlesIn - since));
     if (phase.prepared) CheckRest(phase);

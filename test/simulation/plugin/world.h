@@ -51,8 +51,8 @@ struct PluginPhase {
 
 class PluginWorld {
  public:
-  PluginWorld(PluginPlan plan, bool trace);
-  void Live();
+  PluginWorld(PluginRunSpec spec, bool trace);
+  void Run();
   [[nodiscard]] const PluginOutcome& outcome() const { return outcome_; }
 
   // What users do.
@@ -94,20 +94,20 @@ class PluginWorld {
   [[nodiscard]] std::string LabelOf(const Node& node) const;
   void StartPlugin(Node& node, bool after_crash);
   void Boot(Node& node, bool keeps_specs);
-  void EndLife(Node& node);
+  void EndProcess(Node& node);
   void CheckRest(const PluginPhase& phase);
   void CheckNode(const Node& node, bool is_last);
   [[nodiscard]] std::string Describe(const Node& node) const;
   void Note(const std::string& line);
   [[nodiscard]] Time NextDue() const;
   PluginEvent& Log(Node& node, PluginEvent::What what, const std::string& name);
-  // Whether the strike hits now.
-  bool IsStruck(bool is_request, bool is_write, bool is_checkpoint);
-  void StrikeWorld(Node& node);
+  // Whether the fault happens now.
+  bool IsFaulted(bool is_request, bool is_write, bool is_checkpoint);
+  void DisturbWorld(Node& node);
   base::Result<http::Response> Serve(Node& node, const http::Request& request);
   base::Result<void> Edit(Node& node, const DiskEdit& edit);
 
-  const PluginPlan plan_;
+  const PluginRunSpec spec_;
   const bool traced_;
   PluginRules rules_;
   PluginOutcome outcome_;
@@ -124,11 +124,16 @@ class PluginWorld {
   int tickets_ = 0;
   int daemons_ = 0;
   int starts_ = 0;
-  Time struck_at_ = {};
+  Time faulted_at_ = {};
 };
 
-// nullptr: there is none such.
-[[nodiscard]] const std::vector<PluginPhase>* FindPluginWorkload(const std::string& name);
-[[nodiscard]] std::vector<std::string> PluginWorkloads();
+struct PluginScenario {
+  const char* name = "";
+  const char* alias = "";  // Its number, as in older replays.
+  std::vector<PluginPhase> phases = {};
+};
+[[nodiscard]] const std::vector<PluginScenario>& PluginScenarios();
+// By name or alias. Null if none has it.
+[[nodiscard]] const PluginScenario* FindPluginScenario(const std::string& name);
 
 }  // namespace simulation

@@ -15,7 +15,7 @@ namespace nodesim {
 // after a failure. Without the first, a stale cache would have everything written twice.
 //
 // A plain value, used by one thread at a time.
-class Pace {
+class WriteBackoff {
  public:
   using TimePoint = base::Clock::TimePoint;
   using Millis = std::chrono::milliseconds;
@@ -23,7 +23,7 @@ class Pace {
   // A watch that has not shown a write by now is not waited for: writes are safe to repeat.
   static constexpr std::chrono::seconds kPatience{5};
 
-  struct BackOff {
+  struct Policy {
     Millis first{100};
     Millis most{5'000};
     double jitter = 0.25;  // Of the delay, both ways.
@@ -55,11 +55,11 @@ class Pace {
     failures_ = 0;
     retry_at_ = now + std::chrono::seconds(1);
   }
-  void Failed(TimePoint now, BackOff back_off, base::Random& random) {
-    Millis delay = back_off.first;
-    for (int i = 0; i < failures_ && delay < back_off.most; ++i) delay *= 2;
-    delay = std::min(delay, back_off.most);
-    const double factor = 1 + back_off.jitter * (2 * random.Fraction() - 1);
+  void Failed(TimePoint now, Policy policy, base::Random& random) {
+    Millis delay = policy.first;
+    for (int i = 0; i < failures_ && delay < policy.most; ++i) delay *= 2;
+    delay = std::min(delay, policy.most);
+    const double factor = 1 + policy.jitter * (2 * random.Fraction() - 1);
     const auto jittered = std::chrono::duration<double, std::milli>(delay) * factor;
     retry_at_ = now + std::chrono::duration_cast<std::chrono::nanoseconds>(jittered);
     ++failures_;

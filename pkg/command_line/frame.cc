@@ -1,0 +1,48 @@
+#include "pkg/command_line/frame.h"
+
+#include <csignal>
+#include <cstdio>
+#include <utility>
+
+#include "pkg/base/environment.h"
+#include "pkg/command_line/signals.h"
+#include "pkg/logging/logger.h"
+
+namespace command_line {
+
+int Print(const Exit& exit) {
+  std::fputs(exit.text.c_str(), exit.status == 0 ? stdout : stderr);
+  return exit.status;
+}
+
+int StatusOf(const base::Result<void>& ended) {
+  return ended ? 0 : Print({.text = ended.error().message + "\n", .status = kFailed});
+}
+
+Frame::Frame(const char* program, const CommonSettings& settings, std::chrono::seconds patience)
+    : settings_(settings),
+      logger_(logging::MakeLogger({.format = *logging::ParseFormat(settings.log_format),
+                                   .verbosity = settings.verbosity,
+                                   .identifier = program},
+                                  clock_)),
+      environment_(base::Environment()),
+      exec_(environment_, patience, clock_, *logger_) {
+  std::signal(SIGCHLD, SIG_DFL);  // Or how a program ends is hidden, if it was ignored.
+}
+
+void Frame::HandleSignals(std::vector<int> ends, std::vector<int> wakes) {
+  const auto wake = [this] { tasks_.Wake(); };
+  const auto end = [this] {
+    stop_.request_stop();
+    tasks_.Wake();
+  };
+  signals_ = command_line::HandleSignals(
+      {.ends = std::move(ends), .end = end, .wakes = std::move(wakes), .wake = wake}, *logger_);
+}
+
+base::Result<kube::ClientConfig> Frame::LoadConfig() {
+  return kube::LoadConfig(
+      {.kubeconfig = settings_.kubeconfig, .environment = base::GetEnv, .exec = &exec_}, clock_);
+}
+
+}  // namespace command_line
