@@ -19,8 +19,27 @@ std::string Label(json::View object, std::string_view key) {
   return Text(object["metadata"]["labels"][key]);
 }
 
+// Everybody may write it: what is longer than anything of ours is cut, and reads as invalid.
 std::string Annotation(json::View object, std::string_view key) {
-  return Text(object["metadata"]["annotations"][key]);
+  constexpr std::size_t kMax = 254;  // One more than the name of an object.
+  return std::string(object["metadata"]["annotations"][key].AsString().substr(0, kMax));
+}
+
+// Of an object that everybody may write.
+base::Result<kube::ObjectMeta> DecodeFewOfMeta(json::View object) {
+  kube::ObjectMeta meta = TRY(kube::DecodeMeta(object));
+  kube::KeepFew(kFinalizer, meta);
+  return meta;
+}
+
+// The UID of a domain, in the form that the API server gives it. Empty: it is none.
+std::string DecodeUid(json::View value) {
+  constexpr std::size_t kMax = 64;
+  const std::string_view text = value.AsString();
+  const bool is_uid =
+      text.size() <= kMax &&
+      text.find_first_not_of("0123456789abcdefghijklmnopqrstuvwxyz-") == std::string_view::npos;
+  return is_uid ? std::string(text) : "";
 }
 
 bool HasTrueCondition(json::View conditions, std::string_view type) {
@@ -167,7 +186,7 @@ void DecodeConfigs(json::View configs, ResourceClaim& claim) {
     const json::View opaque = config["opaque"];
     if (opaque["driver"].AsString() != kDriver) return;
     const json::View parameters = opaque["parameters"];
-    const std::string domain = Text(parameters["domainID"]);
+    const std::string domain = DecodeUid(parameters["domainID"]);
     if (parameters["kind"].AsString() == kChannelConfigKind) claim.channel_domain = domain;
     if (parameters["kind"].AsString() == kDaemonConfigKind) claim.daemon_domain = domain;
   });
@@ -191,12 +210,12 @@ const kube::Condition* DomainStatus::Find(std::string_view type) const {
 
 base::Result<ComputeDomain> DecodeComputeDomain(json::View object) {
   ComputeDomain domain;
-  domain.meta = TRY(kube::DecodeMeta(object));
+  domain.meta = TRY(DecodeFewOfMeta(object));
   const json::View spec = object["spec"];
   domain.has_spec = spec["channel"].IsObject();
   domain.num_nodes = spec["numNodes"].AsInt().value_or(0);
-  domain.template_name = Text(spec["channel"]["resourceClaimTemplate"]["name"]);
-  domain.allocation_mode = Text(spec["channel"]["allocationMode"]);
+  domain.template_name = Text(spec["channel"]["resourceClaimTemplate"]["name"]).substr(0, 254);
+  domain.allocation_mode = Text(spec["channel"]["allocationMode"]).substr(0, 254);
   if (domain.allocation_mode.empty()) domain.allocation_mode = "Single";
   domain.deletion_grace = Annotation(object, kDeletionGraceAnnotation);
   domain.paused = Annotation(object, kPausedAnnotation);
@@ -211,7 +230,7 @@ base::Result<ComputeDomain> DecodeComputeDomain(json::View object) {
 
 base::Result<DaemonSet> DecodeDaemonSet(json::View object) {
   DaemonSet set;
-  set.meta = TRY(kube::DecodeMeta(object));
+  set.meta = TRY(DecodeFewOfMeta(object));
   set.domain = Label(object, kDomainLabel);
   const std::string stamp = Annotation(object, kTemplateHashAnnotation);
   const std::size_t colon = std::min(stamp.find(':'), stamp.size());
@@ -223,7 +242,7 @@ base::Result<DaemonSet> DecodeDaemonSet(json::View object) {
 
 base::Result<ResourceClaimTemplate> DecodeResourceClaimTemplate(json::View object) {
   ResourceClaimTemplate decoded;
-  decoded.meta = TRY(kube::DecodeMeta(object));
+  decoded.meta = TRY(DecodeFewOfMeta(object));
   decoded.domain = Label(object, kDomainLabel);
   decoded.target = Label(object, kTargetLabel);
   decoded.template_hash = Annotation(object, kTemplateHashAnnotation);
@@ -250,14 +269,14 @@ base::Result<Clique> DecodeClique(json::View object) {
     Member member = DecodeMember(daemon, "nodeName");
     if (kube::IsDnsSubdomain(member.node)) clique.daemons.push_back(std::move(member));
   });
-  clique.held = DecodeHeld(Annotation(object, kHeldIndicesAnnotation));
+  clique.held = DecodeHeld(Text(object["metadata"]["annotations"][kHeldIndicesAnnotation]));
   clique.joining = DecodeCount(Annotation(object, kJoiningAnnotation));
   return clique;
 }
 
 base::Result<DaemonPod> DecodeDaemonPod(json::View object) {
   DaemonPod pod;
-  pod.meta = TRY(kube::DecodeMeta(object));
+  pod.meta = TRY(DecodeFewOfMeta(object));
   pod.domain = Label(object, kDomainLabel);
   pod.node = Text(object["spec"]["nodeName"]);
   const json::View status = object["status"];
@@ -287,7 +306,7 @@ std::string DecodeUnschedulableMessage(const std::string& pod) {
 
 base::Result<ResourceClaim> DecodeResourceClaim(json::View object) {
   ResourceClaim claim;
-  claim.meta = TRY(kube::DecodeMeta(object));
+  claim.meta = TRY(DecodeFewOfMeta(object));
   const json::View allocation = object["status"]["allocation"]["devices"];
   // What was allocated counts; before that, what was asked for.
   DecodeConfigs(allocation.IsNull() ? object["spec"]["devices"]["config"] : allocation["config"],

@@ -606,5 +606,56 @@ TEST(DecodeClaim, B29_ChannelIsKnownByItsDevice) {
   EXPECT_FALSE(has_channel("daemon-0"));
 }
 
+// What a tenant may write as large as the API server takes it, kept in a projection.
+TEST(Decode, REV3_F4_WhatAUserWritesIsKeptUpToABound) {
+  json::Value object = json::Value::Object({{"kind", "Any"}});
+  json::Value& meta = object["metadata"] = json::Value::Object(
+      {{"name", "a"}, {"namespace", "tenant"}, {"uid", "u"}, {"resourceVersion", "5"}});
+  for (int i = 0; i < 5000; ++i) {
+    meta["finalizers"].Append("example.com/" + std::string(200, 'x') + std::to_string(i));
+    meta["ownerReferences"].Append(json::Value::Object({{"apiVersion", std::string(5000, 'v')},
+                                                        {"kind", std::string(5000, 'k')},
+                                                        {"name", std::string(5000, 'n')},
+                                                        {"uid", std::string(5000, 'u')}}));
+  }
+  meta["finalizers"].Append(kFinalizer);
+  const std::string large(250'000, 'x');
+  for (const std::string_view key :
+       {kDeletionGraceAnnotation, kPausedAnnotation, kDaemonRollAnnotation, kGpusAnnotation,
+        kGpuClassAnnotation, kPlacementGroupAnnotation, kTemplateHashAnnotation}) {
+    meta["annotations"][std::string(key)] = large;
+  }
+  object["spec"]["devices"]["config"] = json::Value::Array({json::Value::Object(
+      {{"opaque",
+        json::Value::Object({{"driver", kDriver},
+                             {"parameters", json::Value::Object({{"kind", kChannelConfigKind},
+                                                                 {"domainID", large}})}})}})});
+  const std::string text = json::Serialize(object);
+  json::Parser parser;
+  const json::View view = *parser.Parse(text);
+  constexpr std::size_t kMost = 16 << 10;
+  const auto size_of = [](const auto& decoded) {
+    std::size_t size = 0;
+    kube::ObjectMeta copy = decoded->meta;
+    for (const std::string& name : copy.finalizers) size += name.size();
+    for (const kube::OwnerReference& owner : copy.owners) {
+      size += owner.api_version.size() + owner.kind.size() + owner.name.size() + owner.uid.size();
+    }
+    EXPECT_TRUE(copy.HasFinalizer(kFinalizer));
+    EXPECT_FALSE(copy.is_whole);
+    return size;
+  };
+  const auto domain = DecodeComputeDomain(view);
+  EXPECT_LT(size_of(domain) + domain->deletion_grace.size() + domain->paused.size() +
+                domain->daemon_roll.size() + domain->gpus.size() + domain->gpu_class.size() +
+                domain->placement_group.size(),
+            kMost);
+  const auto found = DecodeResourceClaimTemplate(view);
+  EXPECT_LT(size_of(found) + found->template_hash.size(), kMost);
+  const auto claim = DecodeResourceClaim(view);
+  EXPECT_LT(size_of(claim) + claim->channel_domain.size(), kMost);
+  EXPECT_EQ(claim->channel_domain, "") << "no UID looks like that";
+}
+
 }  // namespace
 }  // namespace api

@@ -99,6 +99,13 @@ void Take(const kube::Store<T, Form>& store, const std::string& uid, std::vector
   for (const auto& object : store.ByIndex(uid)) into.push_back(*object);
 }
 
+// Anybody may label a template with any domain. Outside the driver namespaces it counts in the
+// namespace of its domain; or, of a domain that is gone, where it waits for our finalizer.
+bool MayBeOf(const api::ResourceClaimTemplate& found, const Observed& observed) {
+  if (!observed.domain) return found.meta.deleting || found.target == api::kTargetDaemon;
+  return found.target == api::kTargetDaemon || found.meta.key.ns == observed.domain->meta.key.ns;
+}
+
 template <typename T, template <typename> typename Form>
 bool CaughtUp(const kube::Store<T, Form>& store, const Expectation& expectation) {
   if (expectation.gone.empty()) {
@@ -306,7 +313,9 @@ Observed Cache::Gather(const std::string& uid) const {
   observed.uid = uid;
   for (const auto& domain : domains_.ByIndex(uid)) observed.domain = *domain;
   Children& children = observed.children;
-  Take(templates_, uid, children.templates);
+  for (const auto& found : templates_.ByIndex(uid)) {
+    if (MayBeOf(*found, observed)) children.templates.push_back(*found);
+  }
   Take(claims_, uid, children.claims);
   Take(nodes_, uid, children.labelled_nodes);
   for (const auto& driver : driver_namespaces_) {

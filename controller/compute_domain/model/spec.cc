@@ -71,6 +71,14 @@ std::optional<Failure> ValidateDomain(const Observed& observed) {
                        "The domain has no spec.channel, so there is nothing to make. Delete it and "
                        "create it again with spec.channel.resourceClaimTemplate.name."};
   }
+  const kube::ObjectMeta& meta = observed.domain->meta;
+  if (!meta.is_whole && !meta.HasFinalizer(api::kFinalizer)) {
+    return Failure{
+        .reason = std::string(api::kReasonProvisioningFailed),
+        .message =
+            "metadata.finalizers or metadata.ownerReferences has more than 8 entries, so "
+            "the controller does not add its finalizer. Remove what nobody needs."};
+  }
   if (!kube::IsDnsSubdomain(observed.domain->template_name)) {
     return Failure{
         .reason = std::string(api::kReasonTemplateNameInvalid),

@@ -70,7 +70,7 @@ const Children& BestView(const Observed& observed) {
 }
 
 bool HoldsFinalizer(const kube::ObjectMeta& object) {
-  return object.deleting && object.HasFinalizer(api::kFinalizer);
+  return object.deleting && object.is_whole && object.HasFinalizer(api::kFinalizer);
 }
 
 std::string PinnedBy(const kube::ObjectMeta& object) {

@@ -20,7 +20,8 @@ namespace compute_domain {
 [[nodiscard]] std::vector<Action> PlanWorkloadTearDown(const Observed& observed,
                                                        const Children& children);
 
-// It is being deleted, and our finalizer, which the reference gives to children, keeps it.
+// It is being deleted, and our finalizer, which the reference gives to children, keeps it. Where
+// not all of its finalizers are known, none can be taken off: such an object is not one of ours.
 [[nodiscard]] bool HoldsFinalizer(const kube::ObjectMeta& object);
 // " (finalizer a, b)": those of others, while they keep an object that is being deleted; else
 // empty.

@@ -54,6 +54,32 @@ base::Result<ObjectMeta> DecodeMeta(json::View object) {
   return meta;
 }
 
+void KeepFew(std::string_view ours, ObjectMeta& meta) {
+  constexpr std::size_t kOthersMax = 8;
+  constexpr std::size_t kTextMax = 253;
+  const std::size_t size = meta.finalizers.size() + meta.owners.size();
+  std::size_t others = 0;
+  std::erase_if(meta.finalizers,
+                [&](const std::string& name) { return name != ours && ++others > kOthersMax; });
+  others = 0;
+  std::erase_if(meta.owners, [&](const OwnerReference& owner) {
+    return !owner.controller && ++others > kOthersMax;
+  });
+  if (meta.finalizers.size() + meta.owners.size() != size) meta.is_whole = false;
+  const auto cut = [&](std::string& text) {
+    if (text.size() <= kTextMax) return;
+    text.resize(kTextMax);
+    text.shrink_to_fit();
+    meta.is_whole = false;
+  };
+  for (std::string& name : meta.finalizers) cut(name);
+  for (OwnerReference& owner : meta.owners) {
+    for (std::string* text : {&owner.api_version, &owner.kind, &owner.name, &owner.uid}) cut(*text);
+  }
+  meta.finalizers.shrink_to_fit();
+  meta.owners.shrink_to_fit();
+}
+
 Condition DecodeCondition(json::View condition) {
   return {.type = std::string(condition["type"].AsString()),
           .status = std::string(condition["status"].AsString()),

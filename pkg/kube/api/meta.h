@@ -42,6 +42,7 @@ struct ObjectMeta {
   std::string creation_timestamp = {};
   std::vector<std::string> finalizers = {};
   std::vector<OwnerReference> owners = {};
+  bool is_whole = true;  // All finalizers and owners are here; see KeepFew().
   friend bool operator==(const ObjectMeta&, const ObjectMeta&) = default;
 
   [[nodiscard]] const OwnerReference* ControllerOwner() const;
@@ -50,6 +51,10 @@ struct ObjectMeta {
 
 // Reads `object`.metadata. kInvalid if name, uid or resourceVersion is missing.
 [[nodiscard]] base::Result<ObjectMeta> DecodeMeta(json::View object);
+
+// Drops what an object's author may fill memory with: of finalizers it keeps `ours` and the first 8
+// others, of owners the controller and the first 8 others, of each text 253 bytes. Sets `is_whole`.
+void KeepFew(std::string_view ours, ObjectMeta& meta);
 
 // A condition as metav1.Condition has it.
 struct Condition {

@@ -44,10 +44,10 @@ inline auto Fields(OwnerReference& owner) {
   return std::tie(api_version, kind, name, uid, controller);
 }
 inline auto Fields(ObjectMeta& meta) {
-  auto& [key, uid, version, generation, deleting, deleted_at, created_at, finalizers, owners] =
-      meta;
+  auto& [key, uid, version, generation, deleting, deleted_at, created_at, finalizers, owners,
+         is_whole] = meta;
   return std::tie(key, uid, version, generation, deleting, deleted_at, created_at, finalizers,
-                  owners);
+                  owners, is_whole);
 }
 
 namespace packing {
