@@ -112,7 +112,8 @@ Memory NextMemory(const Observed& observed, TimePoint now) {
   for (const auto& [node, since] : next.lost_since) {
     if (now - since >= kLostForLong) next.lost_for_long.insert(node);
   }
-  next.unlabelled_since = StillSo(UnlabelledNodes(observed), before.unlabelled_since, now);
+  next.unlabelled_since =
+      StillSo(UnlabelledNodes(observed, observed.children.claims), before.unlabelled_since, now);
   next.silent_since = FindSilentNodes(observed, before.silent_since, now);
   next.imex_of_jobs = FindImexOfJobs(observed, before.imex_of_jobs);
   next.claims_are_labelled = AreClaimsLabelled(observed);

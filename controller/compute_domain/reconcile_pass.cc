@@ -174,8 +174,9 @@ bool ReconcilePass::MayReplace(const ReplaceDaemon& replace) {
   const MemoryChange begun =
       ReplacementBegan{.clique = replace.clique, .node = replace.node, .replaced = replace.uid};
   const base::Clock::TimePoint now = reconciler_.clock_.Now();
+  const bool has_room = observed_.memory.replacements.contains(replace.clique);
   const bool may = reconciler_.memories_.With([&](auto& memories) {
-    if (memories.replacing >= reconciler_.replacing_max_) return false;
+    if (!has_room && memories.replacing >= reconciler_.replacing_max_) return false;
     Reconciler::Remembered remembered = memories.of[observed_.uid];
     remembered.memory = NextMemory(std::move(remembered.memory), begun, now);
     memories.Keep(observed_.uid, std::move(remembered));

@@ -1528,6 +1528,30 @@ TEST(LiveRead, S3_PageThatIsTooLargeIsAskedForAgainInFewerObjects) {
   EXPECT_TRUE(fail().error) << "one object cannot be smaller";
 }
 
+TEST(LiveRead, REV3_F14_WhatALabelSelectsIsAskedForWithoutALimitUntilThatIsTooMuch) {
+  Observed observed = Converged();
+  const Action action = ReadDaemons{};
+  ActionProgress read;
+  const auto first = [&] { return RequestsOf(action, observed, read).at(0).path; };
+  EXPECT_EQ(first().find("limit="), std::string::npos);
+  for (const char* limit : {"limit=100", "limit=100", "limit=25"}) {
+    const Replies too_large(RequestsOf(action, observed, read).size(),
+                            base::Fail(ErrorCode::kTooLarge, "passed its bound"));
+    EXPECT_TRUE(HandleReplies(action, too_large, observed, read).goes_on);
+    EXPECT_NE(first().find(limit), std::string::npos) << first();
+  }
+}
+
+TEST(Writes, REV3_F18_PatchOfANodeIsAnsweredByItsMetadataAlone) {
+  const Observed observed = Converged();
+  for (const Action& action :
+       {Action(RemoveNodeLabel{.node = "node-0", .domain = fixtures::kUid}),
+        Action(RestoreNodeLabel{.node = "node-0", .domain = fixtures::kUid})}) {
+    EXPECT_NE(RequestsOf(action, observed).at(0).accept.find("as=PartialObjectMetadata;"),
+              std::string::npos);
+  }
+}
+
 // What a tenant may store in an object, and the API server hands out as it is.
 const char* const kHostileParameters[] = {R"({"x":"\ud800"})", R"({"x":")"
                                                                "\xff\xfe"

@@ -107,6 +107,22 @@ TEST(WriteOutcomes, REV3_F7_LostReplyOfAReplacementKeepsItsPlace) {
   EXPECT_EQ(world.reconciler.Gather(kUid).memory.replacements.size(), 1U);
 }
 
+// The server failed before it did anything.
+TEST(WriteOutcomes, REV3_F7_ReplacementThatWasNotDoneAfterAllIsDoneAgain) {
+  PassWorld world(WithRolloutUnderJobs());
+  int tries = 0;
+  world.server.Intercept([&](const std::string& line) -> std::optional<MapServer::Reply> {
+    if (!line.starts_with(kDeletePod) || ++tries > 1) return {};
+    return kLost;
+  });
+  for (int i = 0; i < 3; ++i) {
+    world.server.ShowAll(world.cache);
+    (void)world.Run();
+  }
+  EXPECT_EQ(tries, 2);
+  EXPECT_EQ(world.server.Count(Kind::kDaemonPod), 1U);
+}
+
 TEST(WriteOutcomes, REV3_F7_RefusedReplacementFreesItsPlace) {
   PassWorld world(WithRolloutUnderJobs());
   world.server.Refuse(kDeletePod, 409, "Conflict");

@@ -30,7 +30,9 @@ int PageSizeOf(Kind kind) {
 Request PageRequest(const Page& page, const Observed& observed) {
   kube::ListOptions options = {.ns = page.ns,
                                .continue_token = page.continue_token,
-                               .limit = std::min(PageSizeOf(page.kind), page.limit.objects()),
+                               .limit = page.by_label && !page.is_paged
+                                            ? 0
+                                            : std::min(PageSizeOf(page.kind), page.limit.objects()),
                                .bytes_max = page.limit.bytes_max(),
                                .metadata_only = page.kind == Kind::kComputeDomain};
   if (page.by_label) {
@@ -166,7 +168,9 @@ Result<bool> TakePages(const Read& action, const Replies& replies, ActionProgres
     const bool is_missing = !reply && reply.error().code == ErrorCode::kNotFound;
     if (is_missing && may_lack(pages[i].kind, reply.error())) continue;
     const bool is_too_large = !reply && reply.error().code == ErrorCode::kTooLarge;
-    if (is_too_large && pages[i].limit.Shrink()) {
+    const bool is_first =
+        is_too_large && pages[i].by_label && !std::exchange(pages[i].is_paged, true);
+    if (is_first || (is_too_large && pages[i].limit.Shrink())) {
       read.pages.push_back(std::move(pages[i]));
       continue;
     }

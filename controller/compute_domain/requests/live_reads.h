@@ -20,6 +20,9 @@ struct Page {
   std::string continue_token = {};  // Empty: the first.
   kube::PageLimit limit = kube::PageLimit(400);
   bool by_label = true;  // Only what carries the domain's label.
+  // The answer was too large for one page. Before, what is selected by label is asked for without a
+  // limit: with one, API servers up to 1.32 read all of the kind from etcd.
+  bool is_paged = false;
 };
 
 // How far an action has come that takes several requests, one after the other.

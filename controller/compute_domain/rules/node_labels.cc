@@ -32,19 +32,18 @@ std::vector<std::string> IdleNodes(const Observed& observed,
   return idle;
 }
 
-std::vector<std::string> UnlabelledNodes(const Observed& observed) {
+std::vector<std::string> UnlabelledNodes(const Observed& observed,
+                                         const std::vector<api::ResourceClaim>& claims) {
   const Facts& facts = observed.facts;
   const bool is_seen =
       observed.domain && facts.views.claims_are_read && facts.views.nodes == Freshness::kFresh;
   if (!is_seen || facts.imex_on_hosts) return {};
   std::set<std::string> nodes;
-  for (const api::ResourceClaim& claim : observed.children.claims) {
+  for (const api::ResourceClaim& claim : claims) {
     const auto node = observed.nodes.find(claim.node);
     const bool may_need = node != observed.nodes.end() && node->second.ready;
     const bool is_used = NeedsLabel(observed, claim) && !claim.consumers.empty();
-    if (may_need && is_used && node->second.domain.empty()) {
-      nodes.insert(claim.node);
-    }
+    if (may_need && is_used && node->second.domain.empty()) nodes.insert(claim.node);
   }
   return {nodes.begin(), nodes.end()};
 }
@@ -65,20 +64,25 @@ NodeLabels PlanNodeLabels(const Observed& observed, const Instant& now) {
       labels.requeue_after.AtMost(rest);
     }
   }
+  std::set<std::string> bare;
   for (const auto& [node, since] : observed.memory.unlabelled_since) {
     const auto rest =
         std::chrono::ceil<std::chrono::milliseconds>(since + kUnlabelledMax - now.monotonic);
     if (rest <= std::chrono::milliseconds(0)) {
-      labels.actions.emplace_back(RestoreNodeLabel{.node = node, .domain = observed.uid});
+      bare.insert(node);
     } else {
       labels.requeue_after.AtMost(rest);
     }
   }
   const std::set<std::string>& removed = observed.memory.labels_removed;
-  if (due.empty() && removed.empty()) return labels;
+  if (due.empty() && removed.empty() && bare.empty()) return labels;
   if (!observed.evidence.claims) {
     labels.actions.emplace_back(ReadClaims{.ns = observed.domain->meta.key.ns});
     return labels;
+  }
+  for (const std::string& node : UnlabelledNodes(observed, *observed.evidence.claims)) {
+    if (!bare.contains(node) || removed.contains(node)) continue;
+    labels.actions.emplace_back(RestoreNodeLabel{.node = node, .domain = observed.uid});
   }
   for (const std::string& node : removed) {
     labels.actions.emplace_back(RestoreNodeLabel{.node = node, .domain = observed.uid});

@@ -32,9 +32,10 @@ struct NodeLabels {
 [[nodiscard]] std::set<std::string> NodesInUse(const Observed& observed,
                                                const std::vector<api::ResourceClaim>& claims);
 
-// Nodes that live, that pods of the domain use, and that have no domain's label. Empty where that
-// is not known.
-[[nodiscard]] std::vector<std::string> UnlabelledNodes(const Observed& observed);
+// Nodes that live, that pods use through one of `claims`, and that have no domain's label. Empty
+// where that is not known.
+[[nodiscard]] std::vector<std::string> UnlabelledNodes(
+    const Observed& observed, const std::vector<api::ResourceClaim>& claims);
 
 // Labelled nodes on which none of `claims` is allocated.
 [[nodiscard]] std::vector<std::string> IdleNodes(const Observed& observed,

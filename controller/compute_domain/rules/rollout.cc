@@ -20,10 +20,15 @@ using Hashes = std::map<kube::Uid, std::string>;
 
 // What the domain's DaemonSets of ours make pods from, by their UIDs. A pod is compared with its
 // own set alone: of another's, such as that of NVIDIA's controller, nobody knows the hash.
+//
+// A set that is not as it should be is about to change, or the view of it is old: no pod is
+// replaced for it.
 Hashes TemplateHashes(const Observed& observed) {
   Hashes hashes;
+  const std::string& wanted = observed.memory.rendered.daemon_set;
   for (const api::DaemonSet& set : observed.children.daemon_sets) {
-    if (!set.template_hash.empty()) hashes[set.meta.uid] = set.template_hash;
+    const bool is_as_wanted = wanted.empty() || set.template_hash == wanted;
+    if (!set.template_hash.empty() && is_as_wanted) hashes[set.meta.uid] = set.template_hash;
   }
   return hashes;
 }
@@ -68,6 +73,14 @@ const DaemonPod* Choose(const Observed& observed, const CliqueView& clique) {
   const std::string& node = *clique.away.begin();
   const auto its = std::ranges::find(clique.outdated, node, &DaemonPod::node);
   return its == clique.outdated.end() || IsLost(observed, node) ? nullptr : *its;
+}
+
+// The pod that was to go, and has not; null: it has.
+const DaemonPod* FindReplaced(const std::vector<DaemonPod>& pods, const Replacement& begun) {
+  const auto pod = std::ranges::find_if(pods, [&](const DaemonPod& one) {
+    return one.meta.uid == begun.replaced && !one.meta.deleting;
+  });
+  return pod == pods.end() ? nullptr : &*pod;
 }
 
 // Nodes of the domain without a daemon that serves.
@@ -138,7 +151,13 @@ std::vector<Action> PodsToReplace(const Observed& observed, const Membership& me
   }
   for (auto& [id, view] : views) {
     if (!always && in_use->contains(id)) continue;
-    if (observed.memory.replacements.contains(id)) continue;  // Not settled yet.
+    if (const auto begun = observed.memory.replacements.find(id);
+        begun != observed.memory.replacements.end()) {
+      // Not settled yet. What became of its deletion is not known if the pod is still there.
+      const DaemonPod* pod = FindReplaced(pods, begun->second);
+      if (pod != nullptr) replace(*pod, id);
+      continue;
+    }
     view.away.insert(unknown.begin(), unknown.end());
     if (const DaemonPod* pod = Choose(observed, view)) replace(*pod, id);
   }
@@ -265,9 +284,12 @@ Rollout PlanRollout(const Observed& observed, const Membership& membership, cons
   if (!observed.facts.views.claims_are_read && !MayRestartUnderJob(observed)) return rollout;
   // Most passes end here, or find that somebody is away: only then is it worth live reads.
   const Children& cached = observed.children;
-  if (PodsToReplace(observed, membership, cached.daemon_pods, cached.claims).empty())
-    return rollout;
-  if (!observed.facts.rollout_has_room) {
+  const auto due = PodsToReplace(observed, membership, cached.daemon_pods, cached.claims);
+  if (due.empty()) return rollout;
+  const bool any_is_under_way = std::ranges::any_of(due, [&](const Action& action) {
+    return observed.memory.replacements.contains(std::get<ReplaceDaemon>(action).clique);
+  });
+  if (!observed.facts.rollout_has_room && !any_is_under_way) {
     rollout.waits_for_room = true;
     return rollout;
   }

@@ -162,8 +162,14 @@ void CheckNode(const ApiServer& server, const GroundTruth& truth, const SystemUn
     report.Say(change, "changed more than the domain label of " + what);
   }
   if (change.after->Label(kDomainLabel) == change.before->Label(kDomainLabel)) return;
-  if (!change.after->Label(kDomainLabel).empty()) {
-    report.Say(change, "put a domain label on " + what);
+  // It goes back where pods that hold claims of the domain are without it.
+  const std::string& after = change.after->Label(kDomainLabel);
+  if (!after.empty()) {
+    const bool is_used =
+        WasInUse(server.store().history(), system, after, change.before->key().name, change);
+    if (!is_used || !change.before->Label(kDomainLabel).empty()) {
+      report.Say(change, "put a domain label on " + what);
+    }
     return;
   }
   const std::string& domain = change.before->Label(kDomainLabel);
