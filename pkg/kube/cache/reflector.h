@@ -190,7 +190,7 @@ class Reflector {
   bool in_one_page_ = false;
 
   bool has_synced_ = false;
-  TimePoint current_at_ = {};  // At the last list, and at the last sign of life of a watch.
+  TimePoint current_at_ = {};     // At the last list, and at the last sign of life of a watch.
   std::string resource_version_;  // Of the last list or event that reached the sink.
   int empty_watches_ = 0;         // In a row, from one version.
   int short_watches_ = 0;         // In a row, however much they delivered.

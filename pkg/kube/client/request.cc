@@ -17,7 +17,7 @@ using std::chrono::seconds;
 constexpr seconds kListTimeout{60};
 constexpr seconds kWatchGrace{30};  // Added to the timeout that the server is asked to keep.
 constexpr std::size_t kCauseMax = 64;
-constexpr std::size_t kNameMax = 253;  // Of an object.
+constexpr std::size_t kNameMax = 253;      // Of an object.
 constexpr std::size_t kMessageMax = 2048;  // client-go keeps as much of an error's body.
 constexpr std::size_t kStatusBodyMax = 1U
                                        << 20;  // A Status is small; do not parse anything larger.
