@@ -63,6 +63,14 @@ const std::vector<api::ResourceClaim>& ClaimsThatCount(const Observed& observed)
   return only_claims ? *observed.evidence.claims : BestView(observed).claims;
 }
 
+// Whether the domain's label was taken off the node again and again.
+bool ComesBack(const Observed& observed, const std::string& node) {
+  constexpr std::chrono::seconds kDelay{1};
+  const auto retry =
+      observed.memory.retries.find(Describe(RemoveNodeLabel{.node = node, .domain = observed.uid}));
+  return retry != observed.memory.retries.end() && retry->second.backoff.delay() >= kDelay;
+}
+
 }  // namespace
 
 const Children& BestView(const Observed& observed) {
@@ -216,6 +224,17 @@ std::vector<std::string> FindRemains(const Observed& observed) {
   for (const api::Clique& clique : children.cliques) {
     if (may_delete || !IsClique(observed, clique)) continue;
     remains.push_back("computedomaincliques/" + kube::ToString(clique.meta.key));
+  }
+  for (const api::Node& node : children.labelled_nodes) {
+    const std::string& name = node.meta.key.name;
+    if (!ComesBack(observed, name)) continue;
+    std::string pods;
+    for (const api::ResourceClaim& claim : ClaimsThatCount(observed)) {
+      if (claim.node != name || !IsInUse(observed, claim)) continue;
+      for (const std::string& pod : claim.consumers) pods += (pods.empty() ? "" : ", ") + pod;
+    }
+    remains.push_back("the label of nodes/" + name + ", which its kubelet plugin puts back" +
+                      (pods.empty() ? "" : " for " + pods));
   }
   std::ranges::sort(remains);
   return remains;

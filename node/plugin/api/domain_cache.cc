@@ -13,7 +13,8 @@ DomainCache::Known DomainCache::Read(json::View object) const {
   const json::View meta = object["metadata"];
   Known known = {.domain = {.uid = std::string(meta["uid"].AsString()),
                             .name = std::string(meta["name"].AsString()),
-                            .ns = std::string(meta["namespace"].AsString())}};
+                            .ns = std::string(meta["namespace"].AsString()),
+                            .is_deleting = !meta["deletionTimestamp"].IsNull()}};
   object["status"]["nodes"].ForEach([&](json::View node) {
     if (node["name"].AsString() != node_) return;
     known.is_ready_here = node["status"].AsString() == "Ready";

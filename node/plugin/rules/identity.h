@@ -26,6 +26,7 @@ struct DomainIdentity {
   std::string uid = {};
   std::string name = {};
   std::string ns = {};
+  bool is_deleting = false;
 };
 
 }  // namespace plugin

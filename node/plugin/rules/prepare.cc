@@ -91,7 +91,11 @@ std::optional<ClaimStep> NodeFor(const NodeIdentity& self, const std::string& do
     return WaitFor(observed, "the host's IMEX does not say READY");
   }
   if (!observed.node_read) return WaitFor(observed, "node " + self.node + " cannot be read");
-  if (observed.node_domain.empty()) return LabelNode{domain};
+  if (observed.node_domain.empty()) {
+    // Its controller takes labels off, and none is to be put back behind it.
+    if (!observed.domain->is_deleting) return LabelNode{domain};
+    return WaitFor(observed, "ComputeDomain " + domain + " is being deleted");
+  }
   if (observed.node_domain != domain) {
     return WaitFor(observed, "node " + self.node + " is held by ComputeDomain " +
                                  observed.node_domain + ", not by " + domain);

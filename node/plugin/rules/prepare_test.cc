@@ -214,6 +214,15 @@ TEST(Prepare, AllChannelsAreInOrderOfTheirPaths) {
   EXPECT_TRUE(std::ranges::is_sorted(nodes, {}, &cdi::DeviceNode::path));
 }
 
+TEST(Prepare, REV3_H1_NoNodeIsLabelledForADomainThatIsBeingDeleted) {
+  Node node;
+  node.known.domain->is_deleting = true;
+  EXPECT_TRUE(Waits(node.PrepareAll(kChannel)));
+  EXPECT_EQ(node.label, "");
+  node.label = kDomain;  // As long as it has the label, its claims are prepared.
+  EXPECT_TRUE(IsPrepared(node.PrepareAll(kChannel)));
+}
+
 TEST(Prepare, Oracle1_NoChannelIsGivenBeforeTheNodeIsReady) {
   Node node;
   node.is_ready = false;

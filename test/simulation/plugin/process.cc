@@ -255,8 +255,10 @@ bool Plugin::StepCall(Call& call) {
 std::optional<plugin::DomainIdentity> Plugin::FindDomain(const std::string& uid) const {
   for (const auto& domain : domains_.List()) {
     if (domain->meta.uid != uid) continue;
-    return plugin::DomainIdentity{
-        .uid = uid, .name = domain->meta.key.name, .ns = domain->meta.key.ns};
+    return plugin::DomainIdentity{.uid = uid,
+                                  .name = domain->meta.key.name,
+                                  .ns = domain->meta.key.ns,
+                                  .is_deleting = domain->meta.deleting};
   }
   return {};
 }
