@@ -117,5 +117,67 @@ TEST(NextMemory, MessagesAndEvents_ReplaceThoseOfBefore) {
             (std::map<kube::Uid, std::string>{{"uid-1", "New"}}));
 }
 
+TEST(NextMemory, ActionThatFails_WaitsTwiceAsLongEachTime) {
+  Memory memory = After(ActionDelayed{.action = "a", .concern = Concern::kChildren});
+  EXPECT_TRUE(memory.retries.at("a").is_first && memory.retries.at("a").is_wanted);
+  EXPECT_EQ(memory.retries.at("a").until, Time() + milliseconds(5));
+  memory = After(ActionDelayed{.action = "a", .spread = 1}, memory);
+  EXPECT_FALSE(memory.retries.at("a").is_first);
+  EXPECT_EQ(memory.retries.at("a").until, Time() + milliseconds(12)) << "a fifth more, at the most";
+  for (int i = 0; i < 20; ++i) memory = After(ActionDelayed{.action = "a"}, memory);
+  EXPECT_EQ(memory.retries.at("a").until, Time() + seconds(30));
+  memory = After(ActionDelayed{.action = "a", .at_least = seconds(70)}, memory);
+  EXPECT_EQ(memory.retries.at("a").until, Time() + seconds(70));
+  EXPECT_TRUE(After(ActionDone{.action = "a"}, memory).retries.empty());
+}
+
+TEST(NextMemory, ActionThatConflicts_WaitsASecondAtMost) {
+  Memory memory;
+  for (int i = 0; i < 20; ++i) {
+    memory = After(ActionDelayed{.action = "a", .is_conflict = true}, memory);
+  }
+  EXPECT_EQ(memory.retries.at("a").until, Time() + seconds(1));
+}
+
+TEST(NextMemory, ActionThatWaitsOrIsDone_KeepsItsTime) {
+  Memory memory = After(ActionDelayed{.action = "a", .is_done = true});
+  EXPECT_FALSE(memory.retries.at("a").is_wanted) << "it is not to be tried again";
+  memory = After(ActionDelayed{.action = "a", .is_waiting = true}, memory);
+  EXPECT_TRUE(memory.retries.at("a").is_wanted);
+  EXPECT_EQ(memory.retries.at("a").until, Time() + milliseconds(5));
+}
+
+TEST(NextMemory, Plan_WantsOnlyWhatItHasAndNamesThatAreTaken) {
+  Memory memory = After(ActionDelayed{.action = "a"});
+  memory = After(ActionDelayed{.action = "b", .taken = NameTaken()}, memory);
+  memory = After(ActionDelayed{.action = "c", .taken = NameTaken()}, memory);
+  memory.retries.at("c").until = Time();
+  memory = After(PlanMade{}, memory);
+  EXPECT_FALSE(memory.retries.at("a").is_wanted);
+  EXPECT_TRUE(memory.retries.at("b").is_wanted);
+  EXPECT_FALSE(memory.retries.at("c").is_wanted) << "it is read again";
+}
+
+TEST(NextMemory, ActionThatDidNotFailForTwoMinutes_FailsForTheFirstTimeAgain) {
+  Observed observed = fixtures::Converged();
+  observed.memory.retries["old"] = {.until = Time() - std::chrono::minutes(2)};
+  observed.memory.retries["new"] = {.until = Time() - seconds(119)};
+  EXPECT_EQ(NextMemory(observed, Time()).retries.size(), 1U);
+}
+
+TEST(NextMemory, NodeThatIsNotReady_IsLostForLongAfterFiveMinutes) {
+  Observed observed = fixtures::Converged();
+  observed.nodes["node-0"].ready = false;
+  observed.nodes["node-1"].ready = false;
+  observed.memory.lost_since = {{"node-0", Time() - std::chrono::minutes(5)},
+                                {"node-1", Time() - std::chrono::minutes(4)}};
+  const Memory next = NextMemory(observed, Time());
+  EXPECT_EQ(next.lost_for_long, std::set<std::string>{"node-0"});
+  EXPECT_EQ(UntilLostForLong(next, Time()), milliseconds(60'000));
+  observed.facts.views.nodes = Freshness::kStale;
+  EXPECT_TRUE(NextMemory(observed, Time()).lost_since.empty()) << "nobody knows";
+  EXPECT_FALSE(UntilLostForLong(Memory(), Time()));
+}
+
 }  // namespace
 }  // namespace compute_domain

@@ -1,5 +1,7 @@
 #include "controller/compute_domain/model/action.h"
 
+#include <array>
+
 #include "controller/api/names.h"
 
 namespace compute_domain {
@@ -14,23 +16,14 @@ struct Overload : Arms... {
 }  // namespace
 
 const kube::Resource& ResourceOf(Kind kind) {
-  switch (kind) {
-    case Kind::kComputeDomain:
-      return api::kComputeDomains;
-    case Kind::kDaemonSet:
-      return kube::kDaemonSets;
-    case Kind::kClaimTemplate:
-      return kube::kResourceClaimTemplates;
-    case Kind::kClique:
-      return api::kComputeDomainCliques;
-    case Kind::kDaemonPod:
-      return kube::kPods;
-    case Kind::kClaim:
-      return kube::kResourceClaims;
-    case Kind::kNode:
-      return kube::kNodes;
-  }
-  return kube::kNodes;
+  static const std::array<const kube::Resource*, 7> kOfKind = {&api::kComputeDomains,
+                                                               &kube::kDaemonSets,
+                                                               &kube::kResourceClaimTemplates,
+                                                               &api::kComputeDomainCliques,
+                                                               &kube::kPods,
+                                                               &kube::kResourceClaims,
+                                                               &kube::kNodes};
+  return *kOfKind.at(static_cast<std::size_t>(kind));
 }
 
 std::string Describe(const Action& action) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "controller/compute_domain/model/ownership.h"
 #include "test/fixtures/observed.h"
 
 namespace compute_domain {
@@ -154,6 +155,35 @@ TEST(FindGpus, F5_ClassThatIsNoneOfGpusIsNamedAndOneAloneAsksForNothing) {
   ASSERT_TRUE(FindInvalidAnnotation(observed));
   EXPECT_NE(FindInvalidAnnotation(observed)->message.find("use it together with cdom.dev/gpus."),
             std::string::npos);
+}
+
+TEST(ValidateDomain, REV3_F4_DomainWithMoreFinalizersThanAreKeptGetsNone) {
+  Observed observed = fixtures::Converged();
+  observed.domain->meta.is_whole = false;
+  EXPECT_FALSE(ValidateDomain(observed)) << "it has ours";
+  observed.domain->meta.finalizers.clear();
+  const std::optional<Failure> objection = ValidateDomain(observed);
+  ASSERT_TRUE(objection);
+  EXPECT_EQ(objection->reason, "ProvisioningFailed");
+}
+
+TEST(NamespacesToRead, REV3_F1_RefusedNamespaceIsReadOnlyWhereSomethingWasSeenInIt) {
+  using Change = void (*)(Observed&);
+  const std::vector<Change> seen = {
+      [](Observed& o) { o.children.daemon_sets[0].meta.key.ns = fixtures::kOldDriverNs; },
+      [](Observed& o) { o.children.templates[0].meta.key.ns = fixtures::kOldDriverNs; },
+      [](Observed& o) { o.children.cliques[0].meta.key.ns = fixtures::kOldDriverNs; },
+      [](Observed& o) { o.children.daemon_pods[0].meta.key.ns = fixtures::kOldDriverNs; },
+      [](Observed& o) { o.children.claims[0].meta.key.ns = fixtures::kOldDriverNs; }};
+  Observed observed = fixtures::Converged();
+  EXPECT_EQ(NamespacesToRead(observed).size(), 2U);
+  observed.facts.views.refused_namespaces = {fixtures::kOldDriverNs};
+  EXPECT_EQ(NamespacesToRead(observed).size(), 1U);
+  for (const Change& change : seen) {
+    Observed holds = observed;
+    change(holds);
+    EXPECT_EQ(NamespacesToRead(holds).size(), 2U);
+  }
 }
 
 }  // namespace

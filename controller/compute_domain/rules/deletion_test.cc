@@ -753,5 +753,84 @@ TEST(PlanDeletion, ReadThatIsRefusedIsWhatTheDeletionWaitsFor) {
   }
 }
 
+TEST(PlanNodeProof, REV3_F3_NodesThatTheViewLacksAreReadWhereSomethingUsedThem) {
+  Observed observed = Deleting();
+  EXPECT_TRUE(PlanNodeProof(observed).empty()) << "all are there";
+  observed.nodes.clear();
+  observed.children.claims[1].consumers.clear();
+  observed.children.claims.push_back(observed.children.claims[0]);
+  observed.children.claims.back().node.clear();
+  const auto names = [&] {
+    const auto reads = fixtures::Actions<ReadNodes>(PlanNodeProof(observed));
+    return reads.empty() ? Names() : reads[0].names;
+  };
+  EXPECT_EQ(names(), Names{"node-0"});
+  observed.evidence.nodes["node-0"] = true;
+  EXPECT_EQ(names(), Names()) << "it was read";
+  observed = WithoutClaims(Deleting());
+  observed.nodes.clear();
+  EXPECT_EQ(names(), (Names{"node-0", "node-1"})) << "of labelled nodes nobody knows better";
+}
+
+TEST(FindRemains, REV3_H1_LabelThatComesBackIsNamedWithThePodsItComesBackFor) {
+  Observed observed = ReadLive(DeletingUnused());
+  observed.evidence.children->daemon_pods.clear();
+  observed.evidence.children->claims.clear();
+  Retry& retry =
+      observed.memory.retries[Describe(RemoveNodeLabel{.node = "node-0", .domain = observed.uid})];
+  EXPECT_TRUE(FindRemains(observed).empty()) << "it was removed once";
+  const base::BackoffPolicy second = {.first = seconds(1), .most = seconds(1)};
+  (void)retry.backoff.Next(second);
+  EXPECT_EQ(FindRemains(observed),
+            Names{"the label of nodes/node-0, which its kubelet plugin puts back"});
+  api::ResourceClaim claim = fixtures::MakeChannelClaim("node-0", "train-0");
+  claim.consumers = {"pods/a", "pods/b"};
+  api::ResourceClaim unused = claim;
+  unused.consumers.clear();
+  observed.evidence.children->claims = {claim, unused,
+                                        fixtures::MakeChannelClaim("node-1", "train-1")};
+  EXPECT_EQ(FindRemains(observed),
+            Names{"the label of nodes/node-0, which its kubelet plugin puts back for pods/a, "
+                  "pods/b"});
+}
+
+// Of a template that is refused: whether its domain may be released.
+TEST(MayRelease, REV3_F17_TemplateIsLeftToTheGarbageCollectorOnlyIfItEndsWithItsDomain) {
+  struct Row {
+    const char* what;
+    void (*change)(api::ResourceClaimTemplate&);
+    bool releases;
+  };
+  const std::vector<Row> rows = {
+      {"as it is", [](api::ResourceClaimTemplate&) {}, true},
+      {"it goes already", [](auto& t) { t.meta.deleting = true; }, false},
+      {"it has our finalizer", [](auto& t) { t.meta.finalizers = {std::string(api::kFinalizer)}; },
+       false},
+      {"it has no owner", [](auto& t) { t.meta.owners.clear(); }, false},
+  };
+  for (const Row& row : rows) {
+    Observed observed = DeletingUnused();
+    observed.evidence.children.emplace();
+    api::ResourceClaimTemplate found = fixtures::MakeWorkloadTemplate();
+    row.change(found);
+    observed.evidence.children->templates = {found};
+    EXPECT_FALSE(MayRelease(observed)) << "its deletion was not tried";
+    Retry& retry =
+        observed.memory
+            .retries[Describe(Delete{.kind = Kind::kClaimTemplate, .key = found.meta.key})];
+    EXPECT_FALSE(MayRelease(observed)) << "it may pass";
+    const base::BackoffPolicy second = {.first = seconds(1), .most = seconds(1)};
+    (void)retry.backoff.Next(second);
+    EXPECT_EQ(MayRelease(observed), row.releases) << row.what;
+  }
+}
+
+TEST(HoldsFinalizer, REV3_F4_NoneIsTakenOffAnObjectOfWhichNotAllAreKnown) {
+  kube::ObjectMeta meta = {.deleting = true, .finalizers = {std::string(api::kFinalizer)}};
+  EXPECT_TRUE(HoldsFinalizer(meta));
+  meta.is_whole = false;
+  EXPECT_FALSE(HoldsFinalizer(meta));
+}
+
 }  // namespace
 }  // namespace compute_domain

@@ -120,5 +120,50 @@ TEST(IdleNodes, C7_AdminClaimsUseANodeAndClaimsElsewhereDoNot) {
   EXPECT_EQ(IdleNodes(observed, observed.children.claims), (Names{"node-0"}));
 }
 
+TEST(UnlabelledNodes, REV3_F5_OnlyNodesThatLiveAndThatPodsUseWithoutALabelCount) {
+  struct Row {
+    const char* what;
+    void (*change)(Observed&);
+    std::size_t nodes;
+  };
+  const std::vector<Row> rows = {
+      {"as it is", [](Observed&) {}, 1},
+      {"no domain", [](Observed& o) { o.domain.reset(); }, 0},
+      {"claims are not read", [](Observed& o) { o.facts.views.claims_are_read = false; }, 0},
+      {"an old view", [](Observed& o) { o.facts.views.nodes = Freshness::kStale; }, 0},
+      {"IMEX on the hosts", [](Observed& o) { o.facts.imex_on_hosts = true; }, 0},
+      {"an unknown node", [](Observed& o) { o.nodes.clear(); }, 0},
+      {"not ready", [](Observed& o) { o.nodes["node-0"].ready = false; }, 0},
+      {"another's", [](Observed& o) { o.nodes["node-0"].domain = "another"; }, 0},
+      {"nobody uses it", [](Observed& o) { o.children.claims[0].consumers.clear(); }, 0},
+      {"another's claim", [](Observed& o) { o.children.claims[0].channel_domain = "another"; }, 0},
+  };
+  for (const Row& row : rows) {
+    Observed observed = Converged();
+    observed.nodes["node-0"].domain.clear();
+    row.change(observed);
+    EXPECT_EQ(UnlabelledNodes(observed, observed.children.claims).size(), row.nodes) << row.what;
+  }
+}
+
+TEST(PlanNodeLabels, REV3_F5_NodeIsLabelledAgainAfterAMinuteAndALiveRead) {
+  Observed observed = Converged();
+  observed.nodes["node-0"].domain.clear();
+  observed.nodes["node-1"].domain.clear();
+  const auto now = fixtures::Now();
+  observed.memory.unlabelled_since = {{"node-0", now.monotonic - std::chrono::seconds(60)},
+                                      {"node-1", now.monotonic - std::chrono::seconds(59)}};
+  const NodeLabels reads = PlanNodeLabels(observed, now);
+  EXPECT_EQ(reads.requeue_after, std::chrono::seconds(1));
+  EXPECT_EQ(fixtures::Actions<ReadClaims>(reads.actions).size(), 1U);
+  observed.evidence.claims = observed.children.claims;
+  const auto restores = fixtures::Actions<RestoreNodeLabel>(PlanNodeLabels(observed, now).actions);
+  ASSERT_EQ(restores.size(), 1U);
+  EXPECT_EQ(restores[0].node, "node-0");
+  observed.memory.labels_removed = {"node-0"};
+  EXPECT_EQ(fixtures::Actions<RestoreNodeLabel>(PlanNodeLabels(observed, now).actions).size(), 1U)
+      << "once";
+}
+
 }  // namespace
 }  // namespace compute_domain

@@ -455,5 +455,34 @@ TEST(PlanRoll, C5_ClaimKeepsTheCliqueOfItsNodeAndNoOther) {
   }
 }
 
+TEST(PlanRoll, REV3_F6_PodThatIsDueWaitsForRoomAndReadsNothing) {
+  Observed observed = Outdated();
+  observed.facts.rollout_has_room = false;
+  const Rollout rollout = RollOf(observed);
+  EXPECT_TRUE(rollout.waits_for_room);
+  EXPECT_TRUE(rollout.actions.empty() && !rollout.needs_daemons);
+}
+
+// The reply to its deletion was lost.
+TEST(PlanRoll, REV3_F7_PodThatShouldHaveGoneAndIsThereIsReplacedAgain) {
+  Observed observed = Outdated();
+  observed.facts.rollout_has_room = false;  // It has its place already.
+  const DaemonPod& pod = observed.children.daemon_pods[0];
+  observed.memory.replacements[kCliqueId] = {
+      .node = pod.node, .replaced = pod.meta.uid, .began = Now().monotonic};
+  EXPECT_EQ(Replaced(observed), Names{pod.meta.key.name});
+  observed.children.daemon_pods[0].meta.deleting = true;
+  EXPECT_TRUE(Replaced(observed).empty()) << "it goes";
+}
+
+TEST(PlanRoll, PodsStayWhileTheirDaemonSetIsNotAsItShouldBe) {
+  Observed observed = Outdated();
+  observed.memory.rendered.daemon_set = "newer";
+  EXPECT_TRUE(Replaced(observed).empty());
+  EXPECT_TRUE(FindOutdated(observed).empty());
+  observed.memory.rendered.daemon_set = observed.children.daemon_sets[0].template_hash;
+  EXPECT_FALSE(Replaced(observed).empty());
+}
+
 }  // namespace
 }  // namespace compute_domain

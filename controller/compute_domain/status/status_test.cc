@@ -1317,5 +1317,51 @@ TEST(DecideStatus, B47_ImexThatRunsOnTheHostIsSaidWithWhatToDo) {
   })));
 }
 
+TEST(DecideStatus, FailureMatters_OnlyWhereAChildThatIsNeededIsMissing) {
+  const Failure refused = {.reason = "Forbidden", .message = "no"};
+  for (const Concern concern : {Concern::kFinalizer, Concern::kChildren, Concern::kMembership,
+                                Concern::kLabels, Concern::kRollout, Concern::kReads}) {
+    Observed observed = Converged();
+    fixtures::Fail(observed, concern, refused);
+    EXPECT_EQ(StatusOf(observed).status, "Ready");
+    EXPECT_TRUE(MessageOf(StatusOf(observed), "Provisioned").ends_with(" Left undone: no"));
+    observed.children.templates.pop_back();
+    const bool makes = concern == Concern::kFinalizer || concern == Concern::kChildren;
+    EXPECT_EQ(fixtures::ReasonOf(StatusOf(observed), "Provisioned"),
+              makes ? "Forbidden" : "ChildrenMissing");
+    observed.memory.retries.at("act").is_wanted = false;
+    EXPECT_EQ(fixtures::ReasonOf(StatusOf(observed), "Provisioned"), "ChildrenMissing");
+  }
+  Observed twice = Converged();
+  fixtures::Fail(twice, Concern::kLabels, refused);
+  twice.memory.retries["more"] = {.concern = Concern::kLabels, .failure = refused};
+  twice.memory.retries["silent"] = {.concern = Concern::kLabels};
+  EXPECT_TRUE(MessageOf(StatusOf(twice), "Provisioned").ends_with(" Left undone: no"));
+}
+
+TEST(DecideStatus, REV3_F3_ChildThatAnOldViewLacksIsNotMissing) {
+  Observed observed = Converged();
+  observed.children.templates.pop_back();
+  observed.facts.views.children = Freshness::kStale;
+  EXPECT_EQ(StatusOf(observed).status, "Ready");
+  EXPECT_EQ(fixtures::ReasonOf(StatusOf(observed), "Provisioned"), "ChildrenExist");
+  observed.children = Converged().children;
+  EXPECT_EQ(fixtures::ReasonOf(StatusOf(observed), "Provisioned"), "ChildrenExist");
+  observed.domain->status = {};  // It never was provisioned.
+  observed.children.templates.pop_back();
+  EXPECT_EQ(fixtures::ReasonOf(StatusOf(observed), "Provisioned"), "ChildrenMissing");
+}
+
+TEST(DecideStatus, REV3_F3_NodesThatAreNotReadAreToldBesideWhatIsWrong) {
+  Observed observed = Converged();
+  observed.facts.views.nodes = Freshness::kStale;
+  observed.facts.views.nodes_problem = "503";
+  EXPECT_EQ(fixtures::ReasonOf(StatusOf(observed), "MembersReady"), "NodesNotRead");
+  observed.children.daemon_pods[0].ready = false;
+  EXPECT_EQ(fixtures::ReasonOf(StatusOf(observed), "MembersReady"), "MembersNotReady");
+  EXPECT_NE(MessageOf(StatusOf(observed), "MembersReady").find("Nodes are not read"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace compute_domain

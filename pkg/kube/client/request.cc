@@ -77,6 +77,7 @@ bool HasCause(json::View status, std::string_view reason) {
   return found;
 }
 
+constexpr std::string_view kNotServed = "404 page not found";
 // Before the name of an object that the API server does not have.
 constexpr const char* kAbsent = "NotFound ";
 
@@ -127,8 +128,12 @@ base::Error ErrorOf(const http::Response& reply) {
     const base::Result<json::View> body = parser.Parse(reply.body);
     if (body && (*body)["kind"].AsString() == "Status") return StatusError(*body, reply.status);
   }
-  return {.code = CodeOf(reply.status, json::View()),
-          .message = Message(reply.status, {}, Describe(reply.body))};
+  base::Error error = {.code = CodeOf(reply.status, json::View()),
+                       .message = Message(reply.status, {}, Describe(reply.body))};
+  // How the API server answers for a path that it does not serve, such as that of a CRD that is
+  // gone.
+  if (reply.status == 404 && reply.body.starts_with(kNotServed)) error.cause = kAbsent;
+  return error;
 }
 
 }  // namespace

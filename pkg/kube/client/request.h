@@ -75,7 +75,8 @@ enum class Propagation { kBackground, kForeground, kOrphan };
 [[nodiscard]] base::Result<http::Response> CheckStatus(base::Result<http::Response> reply,
                                                        http::Method method);
 // Whether a 404 is the API server's word that there is no object of this name; with an empty one,
-// that it does not serve the resource. Any proxy in between may send a 404 of its own.
+// that it does not serve the resource, which it says in plain text. Any proxy in between may send a
+// 404 of its own.
 [[nodiscard]] bool ProvesAbsence(const base::Error& error, const std::string& name);
 // The Error of a Status object, also of a watch's ERROR event; its `code` member counts before
 // `http_status`. Something that is not a Status counts as 500 unless `http_status` is an error.

@@ -316,5 +316,24 @@ TEST(StatusError, WA5_WhatIsNotAStatusCountsAs500) {
   }
 }
 
+TEST(CheckStatus, REV3_F12_Only404OfTheApiServerProvesThatAnObjectOrAResourceIsAbsent) {
+  const auto error = [](const char* body) {
+    return CheckStatus(http::Response{.status = 404, .body = body}, http::Method::kGet).error();
+  };
+  const base::Error object =
+      error(R"({"kind":"Status","code":404,"reason":"NotFound","details":{"name":"train"}})");
+  EXPECT_TRUE(ProvesAbsence(object, "train"));
+  EXPECT_FALSE(ProvesAbsence(object, "other") || ProvesAbsence(object, ""));
+  const base::Error resource = error(R"({"kind":"Status","code":404,"reason":"NotFound"})");
+  EXPECT_TRUE(ProvesAbsence(resource, ""));
+  EXPECT_FALSE(ProvesAbsence(resource, "train"));
+  EXPECT_TRUE(ProvesAbsence(error("404 page not found\n"), "")) << "as of a CRD that is gone";
+  for (const char* page : {"<html>default backend - 404</html>", "", "404 page not found\n"}) {
+    EXPECT_FALSE(ProvesAbsence(error(page), "train")) << page;
+    EXPECT_EQ(error(page).code, base::ErrorCode::kNotFound);
+  }
+  EXPECT_FALSE(ProvesAbsence(error("<html>default backend - 404</html>"), ""));
+}
+
 }  // namespace
 }  // namespace kube

@@ -284,6 +284,17 @@ TEST_F(WorkQueueTest, StatsTellHowLongKeysWaitAndAreHeld) {
   EXPECT_EQ(stats.longest_held, seconds(6));
 }
 
+TEST_F(WorkQueueTest, WorkerThatEndsSaysWhenItsKeyIsDueAgainAndWhetherItFailed) {
+  queue_.Add("a", kStart);
+  ASSERT_EQ(queue_.Get(kStart), "a");
+  queue_.Done("a", kStart, {.again_after = seconds(3), .failed = true});
+  EXPECT_EQ(queue_.NextDue(), kStart + seconds(3));
+  EXPECT_EQ(queue_.StatsAt(kStart).retries, 1U);
+  ASSERT_EQ(queue_.Get(kStart + seconds(3)), "a");
+  queue_.Done("a", kStart + seconds(3), {});
+  EXPECT_EQ(queue_.NextDue(), std::nullopt);
+}
+
 TEST_F(WorkQueueTest, StatsCountFailuresAsRetriesAndDelaysNot) {
   queue_.AddAt("a", kStart + seconds(1), kStart);
   EXPECT_EQ(queue_.StatsAt(kStart).retries, 0U);

@@ -1551,5 +1551,18 @@ TEST(PlanMembership, IndexThatIsKeptIsGivenUpWhenTheCliqueIsFull) {
   EXPECT_TRUE(two.without_index.empty());
 }
 
+// The view froze while the node was not ready: it makes the member neither lost nor ready.
+TEST(PlanMembership, REV3_F3_NodeThatAnOldViewShowsAsNotReadyChangesNothing) {
+  Observed observed = Converged();
+  observed.nodes["node-0"].ready = false;
+  observed.facts.views.nodes = Freshness::kStale;
+  const auto is_ready = [&] { return PlanMembership(observed, fixtures::Now()).members[0].ready; };
+  EXPECT_TRUE(is_ready()) << "status shows it so";
+  observed.domain->status.nodes[0].ready = false;
+  EXPECT_FALSE(is_ready());
+  observed.domain->status.nodes.clear();
+  EXPECT_FALSE(is_ready());
+}
+
 }  // namespace
 }  // namespace compute_domain
