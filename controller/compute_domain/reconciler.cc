@@ -19,7 +19,7 @@ constexpr base::BackoffPolicy kConditions = {.first = std::chrono::minutes(1),
 
 }  // namespace
 
-Reconciler::Reconciler(const Cache& cache, Facts facts, const base::Clock& clock,
+Reconciler::Reconciler(const Cache& cache, const Facts& facts, const base::Clock& clock,
                        base::Logger& logger, const Rules& rules)
     : cache_(cache),
       clock_(clock),

@@ -23,7 +23,7 @@ namespace compute_domain {
 class Reconciler {
  public:
   // All outlive the reconciler. Thread-safe, as long as one domain has one pass at a time.
-  Reconciler(const Cache& cache, Facts facts, const base::Clock& clock, base::Logger& logger,
+  Reconciler(const Cache& cache, const Facts& facts, const base::Clock& clock, base::Logger& logger,
              const Rules& rules = kRules);
 
   [[nodiscard]] ReconcilePass Start(const std::string& uid) { return ReconcilePass(*this, uid); }
