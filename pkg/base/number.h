@@ -13,9 +13,8 @@ namespace base {
 template <typename T>
 [[nodiscard]] std::optional<T> ParseNumber(std::string_view text, int radix = 10) {
   T number = {};
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, number, radix);
-  if (error != std::errc() || stop != end) return std::nullopt;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number, radix);
+  if (error != std::errc() || stop != text.data() + text.size()) return std::nullopt;
   return number;
 }
 
