@@ -3,17 +3,11 @@
 #include <array>
 
 #include "controller/api/names.h"
+#include "pkg/base/overload.h"
 
 namespace compute_domain {
 
-namespace {
-
-template <typename... Arms>
-struct Overload : Arms... {
-  using Arms::operator()...;
-};
-
-}  // namespace
+using base::Overload;
 
 const kube::Resource& ResourceOf(Kind kind) {
   static const std::array<const kube::Resource*, 7> kOfKind = {&api::kComputeDomains,

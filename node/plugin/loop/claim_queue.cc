@@ -5,6 +5,7 @@
 
 #include "node/cdi/files.h"
 #include "node/plugin/host/domain_dirs.h"
+#include "pkg/base/overload.h"
 #include "pkg/json/utf8.h"
 
 namespace plugin {
@@ -224,7 +225,7 @@ Result<void> ClaimQueue::Execute(ClaimRequest& request, const ClaimStep& step) {
     return state_.Save(std::move(next));
   };
   return std::visit(
-      Overload{
+      base::Overload{
           [&](const LabelNode& label) { return ChangeLabel(request, {.to = label.domain}); },
           [&](const UnlabelNode& label) { return ChangeLabel(request, {.from = label.domain}); },
           [&](const CreateDomainFolder& create) {

@@ -90,12 +90,6 @@ using ClaimStep = std::variant<CheckpointStarted, LabelNode, CreateDomainFolder,
                                CheckpointCompleted, RemoveSpec, UnlabelNode, CheckpointAborted,
                                RemoveFromCheckpoint, FetchClaim, WaitForChange, AnswerKubelet>;
 
-// For std::visit.
-template <typename... Visitors>
-struct Overload : Visitors... {
-  using Visitors::operator()...;
-};
-
 // Waits while the kubelet still listens to the call of `observed`, and then answers with `what`.
 [[nodiscard]] ClaimStep WaitFor(const NodeObservation& observed, std::string what);
 

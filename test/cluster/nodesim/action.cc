@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "pkg/base/overload.h"
 #include "pkg/json/reader.h"
 #include "pkg/kube/client/request.h"
 #include "test/cluster/nodesim/names.h"
@@ -14,11 +15,6 @@ namespace {
 using base::ErrorCode;
 using json::Value;
 using std::chrono::milliseconds;
-
-template <typename... Arms>
-struct Overloaded : Arms... {
-  using Arms::operator()...;
-};
 
 constexpr milliseconds kRequestTimeout{10'000};
 constexpr milliseconds kLeaseTimeout{5'000};  // The next heartbeats wait for it.
@@ -221,7 +217,7 @@ class Noter {
 
 std::string Describe(const Action& action) {
   return std::visit(
-      Overloaded{
+      base::Overload{
           [](const CreateNode&) -> std::string { return "create Node"; },
           [](const WriteNodeStatus&) -> std::string { return "write Node status"; },
           [](const SetNodeLabels&) -> std::string { return "label Node"; },
@@ -264,7 +260,7 @@ http::Request ToRequest(const Action& action, const NodeState& node, WallTime wa
   const kube::ObjectKey key = NodeKey(node);
   const std::string& name = node.identity.name;
   http::Request request = std::visit(
-      Overloaded{
+      base::Overload{
           [&](const CreateNode&) {
             return kube::CreateRequest(kube::kNodes, "", RenderNode(node, wall));
           },

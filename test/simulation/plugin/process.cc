@@ -5,6 +5,7 @@
 
 #include "controller/api/names.h"
 #include "node/cdi/files.h"
+#include "pkg/base/overload.h"
 #include "pkg/base/rfc3339.h"
 #include "pkg/json/value.h"
 #include "pkg/kube/client/request.h"
@@ -336,7 +337,7 @@ Result<void> Plugin::Try(Call& call, const plugin::ClaimStep& step) {
     return Note(std::move(next));
   };
   return std::visit(
-      plugin::Overload{
+      base::Overload{
           [&](const plugin::CheckpointStarted&) {
             return note(
                 [&](auto& claims) { claims[call.uid] = plugin::StartedClaim(*call.claim); });
