@@ -47,6 +47,17 @@ void RunFor(minutes time, PassWorld& world) {
   }
 }
 
+// As the garbage collector and the kubelets do, once the DaemonSet is gone.
+void EndDaemonsWithTheirSet(const Observed& observed, PassWorld& world) {
+  if (world.server.Count(Kind::kDaemonSet) != 0) return;
+  for (const auto& pod : observed.children.daemon_pods) {
+    world.server.Remove(Kind::kDaemonPod, pod.meta.key);
+  }
+  for (const auto& claim : observed.children.claims) {
+    world.server.Remove(Kind::kClaim, claim.meta.key);
+  }
+}
+
 struct Refusal {
   int status;
   const char* reason;
@@ -130,14 +141,7 @@ TEST(Concerns, REV3_F1_DeletedAdditionalNamespaceHoldsNoDeletion) {
   for (int i = 0; i < 10; ++i) {
     world.server.ShowAll(world.cache);
     (void)world.Run();
-    if (world.server.Count(Kind::kDaemonSet) == 0) {  // Its pods go, and their claims.
-      for (const auto& pod : observed.children.daemon_pods) {
-        world.server.Remove(Kind::kDaemonPod, pod.meta.key);
-      }
-      for (const auto& claim : observed.children.claims) {
-        world.server.Remove(Kind::kClaim, claim.meta.key);
-      }
-    }
+    EndDaemonsWithTheirSet(observed, world);
     world.clock.Advance(minutes(1));
   }
   const json::Value domain = world.Domain();
@@ -200,7 +204,6 @@ TEST(Concerns, ActionThatFailsIsTriedAgainEverMoreRarelyAndHoldsUpNoOther) {
   int tries = 0;
   for (int i = 0; i < 100; ++i) {  // Something of the domain changes every 100 ms.
     world.server.ShowAll(world.cache);
-    (void)world.reconciler.Gather(fixtures::kUid);
     ReconcilePass pass = world.reconciler.Start(fixtures::kUid);
     for (auto requests = pass.Next(); !requests.empty(); requests = pass.Next()) {
       std::vector<MapServer::Reply> replies;
@@ -230,14 +233,7 @@ TEST(Concerns, REV3_F17_TemplateThatMayNotBeDeletedKeepsNothingElse) {
     for (int i = 0; i < 20; ++i) {
       world.server.ShowAll(world.cache);
       (void)world.Run();
-      if (world.server.Count(Kind::kDaemonSet) == 0) {  // Its pods go, and their claims.
-        for (const auto& pod : observed.children.daemon_pods) {
-          world.server.Remove(Kind::kDaemonPod, pod.meta.key);
-        }
-        for (const auto& claim : observed.children.claims) {
-          world.server.Remove(Kind::kClaim, claim.meta.key);
-        }
-      }
+      EndDaemonsWithTheirSet(observed, world);
       world.clock.Advance(std::chrono::seconds(20));
     }
     EXPECT_EQ(world.server.Count(Kind::kDaemonSet), 0U) << refusal.status;

@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "pkg/kube/client/request.h"
-#include "test/fixtures/pass_world.h"
+#include "test/fixtures/controller_world.h"
 
 namespace compute_domain {
 namespace {
@@ -12,90 +11,8 @@ using fixtures::Converged;
 using fixtures::kOtherUid;
 using fixtures::kUid;
 using fixtures::MapServer;
+using World = fixtures::ControllerWorld;
 using Uids = std::set<std::string>;
-
-// A controller whose lists are answered by a map server; its watches stay silent.
-struct World {
-  explicit World(const Observed& observed)
-      : controller(observed.facts, Enqueue(), clock, random, logger) {
-    server.PutAll(fixtures::StoreAll(observed));
-  }
-
-  Controller::Enqueue Enqueue() {
-    return [this](const std::string& uid) { enqueued.insert(uid); };
-  }
-
-  // Every reflector sends what it has to send now, and is answered.
-  void Turn() {
-    using Next = kube::Reflector::Next::Kind;
-    for (kube::Reflector& reflector : controller.reflectors()) {
-      for (;;) {
-        const auto next = reflector.Poll(clock.Now());
-        const bool stays_open =
-            next.kind == Next::kStream && IsServed(next.request.path) &&
-            (refused.empty() || next.request.path.find(refused) == std::string::npos);
-        if (next.kind == Next::kStream) watches.push_back(next.request.path);
-        if (stays_open) {
-          EXPECT_TRUE(reflector.OnStreamData(clock.Now(), ""));
-        }
-        if (next.kind == Next::kWait || stays_open) break;
-        reflector.OnReply(clock.Now(),
-                          kube::CheckStatus(server.Serve(next.request), next.request.method));
-      }
-    }
-    enqueued.clear();
-    controller.Observe();
-  }
-  // The server starts again with this version of resource.k8s.io alone; "": with none.
-  void ServeDra(const std::string& version) {
-    served = version;
-    for (kube::Reflector& reflector : controller.reflectors()) {
-      reflector.OnStreamEnd(clock.Now(), base::Fail(base::ErrorCode::kUnavailable, "restart"));
-    }
-    server.Intercept([this](const std::string& line) -> std::optional<MapServer::Reply> {
-      if (!IsServed(line)) return MapServer::Fail(404, "NotFound");
-      return {};
-    });
-  }
-  bool IsServed(const std::string& line) const {
-    return line.find("/apis/resource.k8s.io/") == std::string::npos ||
-           (line + "/").find("/apis/resource.k8s.io/" + served + "/") != std::string::npos;
-  }
-  void TurnLater() {
-    clock.Advance(std::chrono::minutes(1));
-    Turn();
-  }
-
-  // Of the condition, after a pass.
-  std::string Reason(const std::string& type) {
-    (void)Run();
-    const json::Value domain = server.Get(Kind::kComputeDomain, {fixtures::kUserNs, "train"});
-    for (const json::Value& condition : domain["status"]["conditions"].items()) {
-      if (condition["type"].AsString() == type) return condition["reason"].AsString();
-    }
-    return {};
-  }
-  std::string ReadyReason() { return Reason("Ready"); }
-  Outcome Run() {
-    ReconcilePass pass = controller.reconciler().Start(kUid);
-    for (auto requests = pass.Next(); !requests.empty(); requests = pass.Next()) {
-      std::vector<MapServer::Reply> replies;
-      for (const http::Request& request : requests) replies.push_back(server.Serve(request));
-      pass.HandleReplies(std::move(replies));
-    }
-    return pass.outcome();
-  }
-
-  base::ManualClock clock{fixtures::Now().wall};
-  kube::RecordingLogger logger;
-  kube::FixedRandom random{kube::FixedRandom::Side::kLow};
-  std::set<std::string> enqueued;
-  std::vector<std::string> watches;  // That were asked for.
-  std::string served = "v1";
-  std::string refused = {};  // Part of the paths of watches that are refused.
-  MapServer server;
-  Controller controller;
-};
 
 TEST(Controller, DomainsAreLookedAtOnceEveryCollectionWasRead) {
   World world(Converged());

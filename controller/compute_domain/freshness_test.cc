@@ -2,8 +2,7 @@
 // is no word of the API server proves nothing.
 #include <gtest/gtest.h>
 
-#include "controller/compute_domain/controller.h"
-#include "pkg/kube/client/request.h"
+#include "test/fixtures/controller_world.h"
 #include "test/fixtures/pass_world.h"
 
 namespace compute_domain {
@@ -14,85 +13,31 @@ using fixtures::JustDeleted;
 using fixtures::kUid;
 using fixtures::MapServer;
 using fixtures::PassWorld;
+using World = fixtures::ControllerWorld;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
 constexpr const char* kDeleteDaemonSet = "DELETE /apis/apps/v1/namespaces/cdom-system/daemonsets";
 
-// A controller whose lists are answered by a map server; its watches stay silent.
-struct World {
-  explicit World(const Observed& observed)
-      : controller(
-            observed.facts, [this](const std::string& uid) { enqueued.insert(uid); }, clock, random,
-            logger) {
-    server.PutAll(fixtures::StoreAll(observed));
-  }
-
-  // Every reflector sends what it has to send now, and is answered.
-  void Turn() {
-    using Next = kube::Reflector::Next::Kind;
-    for (kube::Reflector& reflector : controller.reflectors()) {
-      for (;;) {
-        const auto next = reflector.Poll(clock.Now());
-        const bool is_open =
-            next.kind == Next::kStream &&
-            (refused.empty() || next.request.path.find(refused) == std::string::npos);
-        if (is_open) {
-          EXPECT_TRUE(reflector.OnStreamData(clock.Now(), ""));
-        }
-        if (next.kind == Next::kWait || is_open) break;
-        reflector.OnReply(clock.Now(),
-                          kube::CheckStatus(server.Serve(next.request), next.request.method));
-      }
+// The watch breaks, and every renewal is answered so, for an hour.
+void Break(const kube::Resource& resource, int status, const std::string& reason, World& world) {
+  world.Turn();
+  for (kube::Reflector& reflector : world.controller.reflectors()) {
+    if (reflector.options().resource == resource) {
+      reflector.OnStreamEnd(world.clock.Now(), base::Fail(base::ErrorCode::kUnavailable, "cut"));
     }
-    enqueued.clear();
-    controller.Observe();
   }
-
-  // The watch breaks, and every renewal is answered so, for an hour.
-  void Break(const kube::Resource& resource, int status, const std::string& reason) {
-    Turn();
-    for (kube::Reflector& reflector : controller.reflectors()) {
-      if (reflector.options().resource == resource) {
-        reflector.OnStreamEnd(clock.Now(), base::Fail(base::ErrorCode::kUnavailable, "cut"));
-      }
-    }
-    refused = "/" + resource.plural;
-    server.Refuse(refused, status, reason);
-    for (int i = 0; i < 60; ++i) {
-      clock.Advance(minutes(1));
-      Turn();
-    }
-    server.Intercept({});
-  }
-
-  Outcome Run() {
-    ReconcilePass pass = controller.reconciler().Start(kUid);
-    for (auto requests = pass.Next(); !requests.empty(); requests = pass.Next()) {
-      std::vector<MapServer::Reply> replies;
-      for (const http::Request& request : requests) replies.push_back(server.Serve(request));
-      pass.HandleReplies(std::move(replies));
-    }
-    return pass.outcome();
-  }
-  json::Value Status() const {
-    return server.Get(Kind::kComputeDomain, {fixtures::kUserNs, "train"})["status"];
-  }
-
-  base::ManualClock clock{fixtures::Now().wall};
-  kube::RecordingLogger logger;
-  kube::FixedRandom random{kube::FixedRandom::Side::kLow};
-  std::set<std::string> enqueued;
-  std::string refused = {};  // Part of the paths of watches that are refused.
-  MapServer server;
-  Controller controller;
-};
+  world.refused = "/" + resource.plural;
+  world.server.Refuse(world.refused, status, reason);
+  for (int i = 0; i < 60; ++i) world.TurnLater();
+  world.server.Intercept({});
+}
 
 // A third node joins the cluster, and the domain, while nodes cannot be read.
 TEST(Freshness, REV3_F3_NodeThatAnOldViewLacksIsNotLost) {
   Observed observed = Converged();
   World world(observed);
-  world.Break(kube::kNodes, 503, "ServiceUnavailable");
+  Break(kube::kNodes, 503, "ServiceUnavailable", world);
   observed.children.daemon_pods.push_back(fixtures::MakePod("node-2", 2));
   observed.children.cliques[0].daemons.push_back(fixtures::MakeMember("node-2", 2));
   observed.children.claims.push_back(fixtures::MakeChannelClaim("node-2", "train-2"));
@@ -113,7 +58,7 @@ TEST(Freshness, REV3_F3_NodeThatAnOldViewLacksIsNotLost) {
 TEST(Freshness, REV3_F3_ViewOfNodesIsStaleAfterAMinuteWhateverTheAnswer) {
   for (const int status : {403, 429, 500, 503}) {
     World world(Converged());
-    world.Break(kube::kNodes, status, "Any");
+    Break(kube::kNodes, status, "Any", world);
     EXPECT_EQ(world.controller.reconciler().Gather(kUid).facts.views.nodes, Freshness::kStale)
         << status;
   }
