@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "controller/api/names.h"
+#include "pkg/base/number.h"
 #include "pkg/json/repair.h"
 #include "pkg/json/utf8.h"
 #include "pkg/kube/api/names.h"
@@ -19,10 +20,14 @@ std::string Label(json::View object, std::string_view key) {
   return Text(object["metadata"]["labels"][key]);
 }
 
-// Everybody may write it: what is longer than anything of ours is cut, and reads as invalid.
-std::string Annotation(json::View object, std::string_view key) {
+// Of what everybody may write. What is longer than anything of ours is cut, and reads as invalid.
+std::string ShortText(json::View value) {
   constexpr std::size_t kMax = 254;  // One more than the name of an object.
-  return std::string(object["metadata"]["annotations"][key].AsString().substr(0, kMax));
+  return std::string(value.AsString().substr(0, kMax));
+}
+
+std::string Annotation(json::View object, std::string_view key) {
+  return ShortText(object["metadata"]["annotations"][key]);
 }
 
 // Of an object that everybody may write.
@@ -102,10 +107,8 @@ DomainStatus DecodeStatus(json::View status) {
 
 // A number that is no less than 0; what is none says nothing.
 std::optional<int> DecodeCount(std::string_view digits) {
-  int count = 0;
-  const auto [last, error] = std::from_chars(digits.data(), digits.data() + digits.size(), count);
-  if (error != std::errc() || last != digits.data() + digits.size() || count < 0) return {};
-  return count;
+  const std::optional<int> count = base::ParseNumber<int>(digits);
+  return count && *count >= 0 ? count : std::nullopt;
 }
 
 // Held indices as EncodeHeld writes them: "node-a=3@2026-01-01T12:00:00Z,...". What does not read
@@ -214,8 +217,8 @@ base::Result<ComputeDomain> DecodeComputeDomain(json::View object) {
   const json::View spec = object["spec"];
   domain.has_spec = spec["channel"].IsObject();
   domain.num_nodes = spec["numNodes"].AsInt().value_or(0);
-  domain.template_name = Text(spec["channel"]["resourceClaimTemplate"]["name"]).substr(0, 254);
-  domain.allocation_mode = Text(spec["channel"]["allocationMode"]).substr(0, 254);
+  domain.template_name = ShortText(spec["channel"]["resourceClaimTemplate"]["name"]);
+  domain.allocation_mode = ShortText(spec["channel"]["allocationMode"]);
   if (domain.allocation_mode.empty()) domain.allocation_mode = "Single";
   domain.deletion_grace = Annotation(object, kDeletionGraceAnnotation);
   domain.paused = Annotation(object, kPausedAnnotation);

@@ -79,9 +79,8 @@ struct Apply {
     retry.is_first = retry.backoff.delay() == std::chrono::nanoseconds(0);
     const auto least =
         std::max(retry.backoff.Next(delayed.is_conflict ? kConflict : kFailure), delayed.at_least);
-    const double extra = static_cast<double>(least.count()) * kSpreadMost * delayed.spread;
     retry.concern = delayed.concern;
-    retry.until = now + least + std::chrono::nanoseconds(static_cast<std::int64_t>(extra));
+    retry.until = now + base::Jittered(least, kSpreadMost, delayed.spread);
     retry.failure = delayed.failure;
     retry.taken = delayed.taken;
   }

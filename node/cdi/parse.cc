@@ -1,7 +1,7 @@
-#include <charconv>
 #include <optional>
 
 #include "node/cdi/spec.h"
+#include "pkg/base/number.h"
 #include "pkg/yaml/document.h"
 
 namespace cdi {
@@ -50,12 +50,9 @@ class Reader {
     const auto value = Take(name);
     if (!value) return absent;
     if (!value->IsScalar()) return Wrong(name, "not a number");
-    const std::string& text = value->Scalar();
-    std::int64_t number = 0;
-    const char* end = text.data() + text.size();
-    const auto [stop, error] = std::from_chars(text.data(), end, number);
-    if (error != std::errc() || stop != end) return Wrong(name, "not a number");
-    return number;
+    const auto number = base::ParseNumber<std::int64_t>(value->Scalar());
+    if (!number) return Wrong(name, "not a number");
+    return *number;
   }
 
   [[nodiscard]] Result<std::vector<std::string>> Texts(std::string_view name) {

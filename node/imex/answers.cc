@@ -1,10 +1,10 @@
 #include "node/imex/answers.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "controller/api/names.h"
 #include "node/imex/names.h"
+#include "pkg/base/number.h"
 #include "pkg/json/reader.h"
 #include "pkg/json/repair.h"
 #include "pkg/json/utf8.h"
@@ -16,12 +16,8 @@ namespace {
 constexpr std::size_t kWordMax = 32;
 
 std::optional<int> ReadIndex(std::string_view digits) {
-  int index = 0;
-  const auto [stop, error] = std::from_chars(digits.data(), digits.data() + digits.size(), index);
-  if (error != std::errc() || stop != digits.data() + digits.size() || index < 0 ||
-      index >= kNodesMax)
-    return {};
-  return index;
+  const std::optional<int> index = base::ParseNumber<int>(digits);
+  return index && *index >= 0 && *index < kNodesMax ? index : std::nullopt;
 }
 
 }  // namespace

@@ -16,11 +16,16 @@ struct BackoffPolicy {
   double jitter = 0;
 };
 
+// `least`, and `fraction` of `share` of it more; from 0 to 1.
+[[nodiscard]] inline std::chrono::nanoseconds Jittered(std::chrono::nanoseconds least, double share,
+                                                       double fraction) {
+  const double extra = static_cast<double>(least.count()) * share * fraction;
+  return least + std::chrono::nanoseconds(static_cast<std::chrono::nanoseconds::rep>(extra));
+}
 // `least`, and up to `share` of it more.
 [[nodiscard]] inline std::chrono::nanoseconds Jittered(std::chrono::nanoseconds least, double share,
                                                        Random& random) {
-  const double extra = static_cast<double>(least.count()) * share * random.Fraction();
-  return least + std::chrono::nanoseconds(static_cast<std::chrono::nanoseconds::rep>(extra));
+  return Jittered(least, share, random.Fraction());
 }
 
 // The failures in a row of one thing: the first delay of the policy, then twice the last one, up to

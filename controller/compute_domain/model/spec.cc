@@ -1,10 +1,10 @@
 #include "controller/compute_domain/model/spec.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "controller/api/names.h"
 #include "pkg/base/duration.h"
+#include "pkg/base/number.h"
 #include "pkg/kube/api/names.h"
 
 namespace compute_domain {
@@ -14,10 +14,9 @@ namespace {
 // The API server takes claims of up to 32 devices, one of which is the channel.
 constexpr int kGpusMax = 31;
 
-bool IsGpuCount(std::string_view text, int& count) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-  return error == std::errc() && end == text.data() + text.size() && count >= 1 &&
-         count <= kGpusMax;
+std::optional<int> ParseGpuCount(std::string_view text) {
+  const std::optional<int> count = base::ParseNumber<int>(text);
+  return count && *count >= 1 && *count <= kGpusMax ? count : std::nullopt;
 }
 
 // The driver's own devices are none: a claim takes one channel, and no user's takes a daemon's.
@@ -32,14 +31,13 @@ std::optional<Failure> FindInvalidGpus(const Observed& observed) {
   const std::string& asked = observed.domain->gpus;
   const std::string& device_class = observed.domain->gpu_class;
   std::string fault;
-  int count = 0;
   if (!device_class.empty() && !IsGpuClass(device_class)) {
     fault = std::string(api::kGpuClassAnnotation) + std::string(kMeanwhile) +
             "the name of a DeviceClass of GPUs, such as " + std::string(api::kGpuDeviceClass) + ".";
   } else if (!device_class.empty() && asked.empty()) {
     fault = std::string(api::kGpuClassAnnotation) + std::string(kMeanwhile) + "it together with " +
             std::string(api::kGpusAnnotation) + ".";
-  } else if (!asked.empty() && asked != "All" && !IsGpuCount(asked, count)) {
+  } else if (!asked.empty() && asked != "All" && !ParseGpuCount(asked)) {
     fault = std::string(api::kGpusAnnotation) + std::string(kMeanwhile) + "a number from 1 to " +
             std::to_string(kGpusMax) + ", or All for all of a node.";
   }
@@ -126,7 +124,7 @@ GpuRequest FindGpus(const Observed& observed) {
   if (domain.gpus.empty()) return {};
   resource_claim_template::Gpus gpus = {.device_class = domain.gpu_class};
   if (gpus.device_class.empty()) gpus.device_class = api::kGpuDeviceClass;
-  if (!IsGpuCount(domain.gpus, gpus.count)) gpus.count = 0;  // All.
+  gpus.count = ParseGpuCount(domain.gpus).value_or(0);  // 0: all.
   return {.gpus = std::move(gpus)};
 }
 

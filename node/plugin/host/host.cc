@@ -1,10 +1,8 @@
 #include "node/plugin/host/host.h"
 
-#include <charconv>
-#include <limits>
-
 #include "node/nvml/library.h"
 #include "pkg/base/file.h"
+#include "pkg/base/number.h"
 
 namespace plugin {
 
@@ -27,11 +25,9 @@ std::string_view NextLine(std::string_view& text) {
 }
 
 std::optional<std::int64_t> NumberIn(std::string_view text) {
-  std::int64_t number = 0;
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const bool fits = number >= 0 && number <= std::numeric_limits<std::int32_t>::max();
-  if (error != std::errc() || stop != text.data() + text.size() || !fits) return {};
-  return number;
+  const auto number = base::ParseNumber<std::int32_t>(text);
+  if (!number || *number < 0) return {};
+  return *number;
 }
 
 // Errors of what is read are not those of the fabric.

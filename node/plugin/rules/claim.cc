@@ -1,11 +1,11 @@
 #include "node/plugin/rules/claim.h"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 #include "controller/api/names.h"
 #include "node/cdi/files.h"
+#include "pkg/base/number.h"
 #include "pkg/json/utf8.h"
 #include "pkg/kube/api/meta.h"
 
@@ -106,12 +106,9 @@ std::optional<DeviceName> ParseDeviceName(std::string_view name) {
   if (name == "daemon-0") return DeviceName{.type = DeviceType::kDaemon};
   if (!name.starts_with(api::kChannelDevicePrefix)) return {};
   name.remove_prefix(api::kChannelDevicePrefix.size());
-  const auto [stop, error] = std::from_chars(name.data(), name.data() + name.size(), parsed.id);
-  // One number has one name.
-  if (error != std::errc() || stop != name.data() + name.size() ||
-      std::to_string(parsed.id) != name)
-    return {};
+  parsed.id = base::ParseNumber<std::int64_t>(name).value_or(-1);
   if (parsed.id < 0 || parsed.id >= kChannels) return {};
+  if (std::to_string(parsed.id) != name) return {};  // One number has one name.
   return parsed;
 }
 

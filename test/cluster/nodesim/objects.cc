@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "pkg/base/number.h"
 #include "pkg/base/rfc3339.h"
 #include "test/cluster/nodesim/names.h"
 
@@ -13,13 +14,6 @@ namespace nodesim {
 namespace {
 
 std::string Text(json::View view) { return std::string(view.AsString()); }
-
-std::optional<int> ParseInt(std::string_view text) {
-  int value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
 
 std::optional<double> ParseDouble(std::string_view text) {
   double value = 0;
@@ -238,7 +232,7 @@ base::Result<Pod> DecodePod(json::View object) {
       labels[kMembershipWriterLabel].AsString() == kMembershipWriterController;
   pod.imex = api::DecodeImexReport(annotations[api::kImexAnnotation].AsString());
   pod.run_seconds = ParseDouble(annotations[kRunSecondsAnnotation].AsString());
-  pod.exit_code = ParseInt(annotations[kExitCodeAnnotation].AsString()).value_or(0);
+  pod.exit_code = base::ParseNumber<int>(annotations[kExitCodeAnnotation].AsString()).value_or(0);
   pod.host_network = spec["hostNetwork"].AsBool();
   const std::string_view restart = spec["restartPolicy"].AsString();
   if (restart == "OnFailure") pod.restart = Pod::Restart::kOnFailure;
@@ -249,7 +243,8 @@ base::Result<Pod> DecodePod(json::View object) {
   spec["containers"].ForEach([&](json::View container) {
     container["env"].ForEach([&](json::View variable) {
       if (variable["name"].AsString() != "MAX_NODES_PER_IMEX_DOMAIN") return;
-      pod.members_max = ParseInt(variable["value"].AsString()).value_or(pod.members_max);
+      pod.members_max =
+          base::ParseNumber<int>(variable["value"].AsString()).value_or(pod.members_max);
     });
   });
   pod.grace_period = std::chrono::seconds(IntOr(metadata["deletionGracePeriodSeconds"], 0));

@@ -2,10 +2,10 @@
 // to an IMEX that is a value. The controller writes membership: the daemon writes its pod's label
 // and its report, and reads its clique.
 #include <algorithm>
-#include <charconv>
 
 #include "controller/api/names.h"
 #include "node/daemon/clique.h"
+#include "pkg/base/number.h"
 #include "pkg/base/rfc3339.h"
 #include "test/cluster/nodesim/turn.h"
 
@@ -21,11 +21,8 @@ constexpr const char* kVersion = "580.nodesim";
 std::optional<int> JoiningIn(const Clique& clique) {
   const auto it = clique.annotations.find(std::string(api::kJoiningAnnotation));
   if (it == clique.annotations.end()) return {};
-  int count = 0;
-  const char* const end = it->second.data() + it->second.size();
-  const auto [last, error] = std::from_chars(it->second.data(), end, count);
-  if (error != std::errc() || last != end || count < 0) return {};
-  return count;
+  const std::optional<int> count = base::ParseNumber<int>(it->second);
+  return count && *count >= 0 ? count : std::nullopt;
 }
 
 std::shared_ptr<const api::Clique> CliqueOf(const Turn& turn,

@@ -1,11 +1,12 @@
 #include "test/simulation/apiserver/api_server.h"
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <deque>
 #include <optional>
 #include <utility>
+
+#include "pkg/base/number.h"
 
 namespace simulation {
 
@@ -23,11 +24,7 @@ http::Response ToResponse(const Reply& reply) {
 
 // A version in a query. Empty and "0" are 0; nothing if it is no number.
 std::optional<Revision> ParseRevision(const std::string& text) {
-  Revision revision = 0;
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), revision);
-  if (text.empty()) return 0;
-  if (error != std::errc() || stop != text.data() + text.size()) return std::nullopt;
-  return revision;
+  return text.empty() ? std::optional<Revision>(0) : base::ParseNumber<Revision>(text);
 }
 
 bool WantsMetadata(const http::Request& request, std::string_view kind) {

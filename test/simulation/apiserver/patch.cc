@@ -1,12 +1,12 @@
 #include "test/simulation/apiserver/patch.h"
 
-#include <charconv>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "pkg/base/number.h"
 #include "test/simulation/apiserver/object.h"
 
 namespace simulation {
@@ -37,12 +37,8 @@ std::optional<std::vector<std::string>> ParsePointer(std::string_view pointer) {
 
 // The place that `segment` names in an array of `size` items, at most `most`.
 std::optional<std::size_t> ParseIndex(std::string_view segment, std::size_t most) {
-  std::size_t index = 0;
-  const auto [stop, error] =
-      std::from_chars(segment.data(), segment.data() + segment.size(), index);
-  const bool whole = stop == segment.data() + segment.size();
-  if (segment.empty() || error != std::errc() || !whole || index > most) return std::nullopt;
-  return index;
+  const auto index = base::ParseNumber<std::size_t>(segment);
+  return index && *index <= most ? index : std::nullopt;
 }
 
 json::Value* Child(json::Value& parent, const std::string& segment) {
