@@ -60,14 +60,14 @@ Controller::View Controller::ViewOf(std::size_t i) {
                                               : Freshness::kStale;
   // An answer of another kind does not end a refusal, only a success does.
   if (problem.kind == Problem::kNone) view.reason = {};
-  if (problem.kind == Problem::kForbidden || problem.kind == Problem::kNotServed) {
+  const bool is_refusal =
+      problem.kind == Problem::kForbidden || problem.kind == Problem::kNotServed;
+  if (is_refusal || view.reason.empty()) view.message = problem.message;
+  if (is_refusal) {
     const bool dra = reflector.options().resource.group == kube::kResourceClaims.group;
     view.reason = problem.kind == Problem::kForbidden ? api::kReasonRightMissing
                   : dra                               ? api::kReasonDraNotServed
                                                       : std::string_view();
-    view.message = problem.message;
-  } else if (view.reason.empty()) {
-    view.message = problem.message;
   }
   View seen = view;
   if (seen.freshness == Freshness::kFresh) seen.reason = {};

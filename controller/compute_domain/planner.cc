@@ -193,9 +193,7 @@ Planner::Deletion Planner::PlanDeletion() {
   const bool may_be_used = !views.claims_are_read && views.claims_are_granted;
   if (may_be_used) wait.blockers.push_back(views.claims_problem);
   if (!wait.blockers.empty() && grace > milliseconds(0)) {
-    if (Step nodes = PlanNodeProof(observed_); !nodes.empty()) {
-      std::ranges::move(nodes, std::back_inserter(workload));
-    }
+    std::ranges::copy(PlanNodeProof(observed_), std::back_inserter(workload));
     return WaitForConsumers(std::move(workload), std::move(wait));
   }
   Deletion deletion;

@@ -285,7 +285,7 @@ void ReconcilePass::RememberSuccess(const Action& action, const ActionResult& re
   const auto* create = std::get_if<Create>(&action);
   // Whether the name of a child is free now, the read that follows says.
   const bool is_open = result.goes_on || (create != nullptr && result.decide_again);
-  if (std::holds_alternative<RemoveNodeLabel>(action) && !result.goes_on) {
+  if (!is_open && std::holds_alternative<RemoveNodeLabel>(action)) {
     // A kubelet plugin may put the label back: no fight goes on without a pause.
     TryAgain({.action = Describe(action), .concern = Concern::kLabels, .is_done = true});
   } else if (!is_open && !observed_.memory.retries.empty()) {

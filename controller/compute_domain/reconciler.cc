@@ -90,8 +90,8 @@ void Reconciler::Memories::Forget(const std::string& uid) {
 std::string Reconciler::NextForRoom(const std::string& waits) {
   return memories_.With([&](Memories& memories) -> std::string {
     std::deque<std::string>& waiting = memories.waiting;
-    const bool is_there = std::ranges::find(waiting, waits) != waiting.end();
-    if (!waits.empty() && !is_there) waiting.push_back(waits);
+    const bool joins = !waits.empty() && std::ranges::find(waiting, waits) == waiting.end();
+    if (joins) waiting.push_back(waits);
     if (waiting.empty() || memories.replacing >= replacing_max_) return {};
     std::string next = std::move(waiting.front());
     waiting.pop_front();

@@ -34,13 +34,17 @@ bool NeedsLiveRead(const Observed& observed) {
          std::ranges::any_of(observed.children.templates, holds);
 }
 
-// Its deletion fails again and again, and its owner reference has it deleted with the domain.
-bool IsLeftToGarbageCollector(const Observed& observed, const kube::ObjectMeta& found) {
+// The action failed again and again, or was undone as often.
+bool WasInVain(const Observed& observed, const Action& action) {
   constexpr std::chrono::seconds kDelay{1};
-  const std::string deletion = Describe(Delete{.kind = Kind::kClaimTemplate, .key = found.key});
-  const auto retry = observed.memory.retries.find(deletion);
+  const auto retry = observed.memory.retries.find(Describe(action));
+  return retry != observed.memory.retries.end() && retry->second.backoff.delay() >= kDelay;
+}
+
+// It may not be deleted, and its owner reference has it deleted with the domain.
+bool IsLeftToGarbageCollector(const Observed& observed, const kube::ObjectMeta& found) {
   return !found.deleting && !found.HasFinalizer(api::kFinalizer) &&
-         retry != observed.memory.retries.end() && retry->second.backoff.delay() >= kDelay &&
+         WasInVain(observed, Delete{.kind = Kind::kClaimTemplate, .key = found.key}) &&
          std::ranges::find(found.owners, observed.uid, &kube::OwnerReference::uid) !=
              found.owners.end();
 }
@@ -61,14 +65,6 @@ bool IsEmpty(const Observed& observed, const Children& children) {
 const std::vector<api::ResourceClaim>& ClaimsThatCount(const Observed& observed) {
   const bool only_claims = !observed.evidence.children && observed.evidence.claims;
   return only_claims ? *observed.evidence.claims : BestView(observed).claims;
-}
-
-// Whether the domain's label was taken off the node again and again.
-bool ComesBack(const Observed& observed, const std::string& node) {
-  constexpr std::chrono::seconds kDelay{1};
-  const auto retry =
-      observed.memory.retries.find(Describe(RemoveNodeLabel{.node = node, .domain = observed.uid}));
-  return retry != observed.memory.retries.end() && retry->second.backoff.delay() >= kDelay;
 }
 
 }  // namespace
@@ -149,12 +145,13 @@ std::vector<Action> PlanTearDown(const Observed& observed, const Children& child
 
 std::vector<Action> PlanNodeProof(const Observed& observed) {
   std::set<std::string> names;
-  const Children& children = BestView(observed);
   for (const api::ResourceClaim& claim : ClaimsThatCount(observed)) {
     if (IsInUse(observed, claim) && !claim.node.empty()) names.insert(claim.node);
   }
   if (!observed.facts.views.claims_are_granted) {
-    for (const api::Node& node : children.labelled_nodes) names.insert(node.meta.key.name);
+    for (const api::Node& node : BestView(observed).labelled_nodes) {
+      names.insert(node.meta.key.name);
+    }
   }
   ReadNodes read;
   for (const std::string& name : names) {
@@ -227,7 +224,7 @@ std::vector<std::string> FindRemains(const Observed& observed) {
   }
   for (const api::Node& node : children.labelled_nodes) {
     const std::string& name = node.meta.key.name;
-    if (!ComesBack(observed, name)) continue;
+    if (!WasInVain(observed, RemoveNodeLabel{.node = name})) continue;
     std::string pods;
     for (const api::ResourceClaim& claim : ClaimsThatCount(observed)) {
       if (claim.node != name || !IsInUse(observed, claim)) continue;
