@@ -134,6 +134,9 @@ TEST(Regression, RunsThatOnceWentWrongEndAsTheyShould) {
            "scenario=nvidia-permissions fault=node-lost at=90",
            // The next time to read why pods wait moved on with the clock: no rest (L6).
            "scenario=taints-and-propagation fault=forbidden at=7",
+           // A daemon whose deletion was answered 500 was waited for, and stopped the rollout (L1).
+           "scenario=replace-daemons writer=controller fault=server-error at=133 order=mixed "
+           "replicas=2 seed=11 tail=short",
            // A condition said of a daemon that crashed after a reboot that it starts by itself, and
            // not why it does not (L1).
            "scenario=unhealthy-daemons writer=controller fault=node-lost watch=31 watches=flaky "
