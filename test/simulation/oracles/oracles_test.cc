@@ -441,6 +441,17 @@ TEST_F(OraclesTest, S8SeesAChildMadeBeforeTheFinalizer) {
   EXPECT_TRUE(Contains(Check(FinalizerDiscipline), "before its domain had the finalizer"));
 }
 
+TEST_F(OraclesTest, S8_S20AllowTheSameFastClock) {
+  cluster.DeleteDomain(kDomain);
+  cluster.Advance(seconds(595));
+  Misedit(Kind::kComputeDomain, kDomain,
+          [](Value& domain) { domain["metadata"].Erase("finalizers"); });
+  EXPECT_TRUE(Contains(Check(FinalizerDiscipline), "ResourceClaim train/job-0-channel-"));
+  system.clocks_drift_per_million = 10'000;
+  EXPECT_FALSE(Contains(Check(FinalizerDiscipline), "ResourceClaim train/"));
+  EXPECT_TRUE(Contains(Check(FinalizerDiscipline), "DaemonSet cdom-system/"));
+}
+
 TEST_F(OraclesTest, S8SeesTheFinalizerGoWhileAnythingRemains) {
   AskForDeletion();
   store().Edit("user", Kind::kNode, {.name = "node-1"},

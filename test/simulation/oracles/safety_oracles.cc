@@ -445,7 +445,7 @@ std::vector<Remnant> FindRemnants(const ApiServer& server, const GroundTruth& tr
   look(Kind::kNode, [&](const Object& node) { return node.Label(kDomainLabel) == domain.uid(); });
   const auto asked = base::ParseTime(domain.meta()["deletionTimestamp"].AsString());
   const auto waited = asked ? now - *asked : std::chrono::microseconds(0);
-  const auto grace = DeletionGraceOf(system, domain);
+  const auto grace = ByFastClock(system, DeletionGraceOf(system, domain));
   if (waited < 2 * grace) {
     look(Kind::kPod, [&](const Object& pod) {
       return IsDaemonPod(system, pod, domain.uid()) &&
