@@ -65,22 +65,24 @@ NodeLabels PlanNodeLabels(const Observed& observed, const Instant& now) {
       labels.requeue_after.AtMost(rest);
     }
   }
+  std::set<std::string> without = observed.memory.labels_removed;
   for (const auto& [node, since] : observed.memory.unlabelled_since) {
     const auto rest =
         std::chrono::ceil<std::chrono::milliseconds>(since + kUnlabelledMax - now.monotonic);
     if (rest <= std::chrono::milliseconds(0)) {
-      labels.actions.emplace_back(RestoreNodeLabel{.node = node, .domain = observed.uid});
+      without.insert(node);
     } else {
       labels.requeue_after.AtMost(rest);
     }
   }
-  const std::set<std::string>& removed = observed.memory.labels_removed;
-  if (due.empty() && removed.empty()) return labels;
+  if (due.empty() && without.empty()) return labels;
   if (!observed.evidence.claims) {
     labels.actions.emplace_back(ReadClaims{.ns = observed.domain->meta.key.ns});
     return labels;
   }
-  for (const std::string& node : removed) {
+  const std::set<std::string> used = NodesInUse(observed, *observed.evidence.claims);
+  for (const std::string& node : without) {
+    if (!used.contains(node)) continue;
     labels.actions.emplace_back(RestoreNodeLabel{.node = node, .domain = observed.uid});
   }
   const std::vector<std::string> proven = IdleNodes(observed, *observed.evidence.claims);

@@ -97,6 +97,21 @@ TEST(PlanLabels, C8_NodeToWhichAClaimCameMeanwhileGetsItsLabelBack) {
   EXPECT_EQ(labels.actions.size(), 1U);
 }
 
+TEST(PlanLabels, MissingLabel_IsRestored_OnceALiveReadShowsAClaim) {
+  Observed observed = Converged();
+  observed.memory.unlabelled_since["node-1"] = Now().monotonic - seconds(59);
+  EXPECT_TRUE(PlanNodeLabels(observed, Now()).actions.empty());
+  observed.memory.unlabelled_since["node-1"] = Now().monotonic - seconds(60);
+  EXPECT_EQ(Actions<ReadClaims>(PlanNodeLabels(observed, Now()).actions).size(), 1U);
+  observed.evidence.claims.emplace();
+  EXPECT_TRUE(Actions<RestoreNodeLabel>(PlanNodeLabels(observed, Now()).actions).empty())
+      << "the cache is behind";
+  observed.evidence.claims = Converged().children.claims;
+  const auto restored = Actions<RestoreNodeLabel>(PlanNodeLabels(observed, Now()).actions);
+  ASSERT_EQ(restored.size(), 1U);
+  EXPECT_EQ(restored[0].node, "node-1");
+}
+
 TEST(PlanLabels, ClaimsThatCannotBeReadMayBeAnywhere) {
   Observed observed = Idle(seconds(30));
   observed.facts.views.claims_are_read = false;
