@@ -141,6 +141,8 @@ TEST(Regression, RunsThatOnceWentWrongEndAsTheyShould) {
            // created
            // it (L6).
            "scenario=delete-while-pods-wait fault=crash-after at=27 stale=daemonsets@989+nodes@989",
+           // By an old view of their DaemonSet daemons were replaced a second time (D1).
+           "scenario=replace-daemons fault=crash-after at=82 stale=daemonsets tail=short",
            // A daemon whose deletion was answered 500 was waited for, and stopped the rollout (L1).
            "scenario=replace-daemons writer=controller fault=server-error at=133 order=mixed "
            "replicas=2 seed=11 tail=short",
