@@ -127,11 +127,15 @@ std::vector<Step> Planner::PlanLife() {
     // Do not create children while a cache is unreadable: they may already exist.
     if (!analysis().unreadable) children = rules_.provision(observed_);
   }
+  // Its pods are compared with a template that is about to change, or that an old view shows.
+  const bool is_repaired = std::ranges::any_of(children, [](const Action& action) {
+    return std::holds_alternative<WritePodTemplate>(action);
+  });
   AddStep(WithMembership(std::move(children), membership(),
                          membership().needs_daemons || rollout().needs_daemons),
           steps);
   Step aside = labels().actions;
-  std::ranges::copy(rollout().actions, std::back_inserter(aside));
+  if (!is_repaired) std::ranges::copy(rollout().actions, std::back_inserter(aside));
   if (messages().read) aside.emplace_back(*messages().read);
   AddStep(std::move(aside), steps);
   return steps;

@@ -246,8 +246,9 @@ TEST(PlanReconcile, B24_P1_LabelsThatAreDueAndPodsThatWaitAreReadInOneStep) {
 
 TEST(PlanReconcile, B37_R2_OutdatedPodIsReadLiveAndThenReplaced) {
   Observed observed = Converged();
-  observed.children.daemon_sets[0].template_hash = "old";
-  observed.children.daemon_sets[0].template_generation = 1;
+  observed.children.daemon_sets[0].template_hash = HashChildren(observed).daemon_set;
+  observed.children.daemon_sets[0].template_generation =
+      observed.children.daemon_sets[0].meta.generation;
   observed.domain->daemon_roll = "Always";
   const Plan reads = PlanFor(observed);
   EXPECT_EQ(Actions<ReadDaemons>(reads).size(), 1U);
@@ -256,6 +257,12 @@ TEST(PlanReconcile, B37_R2_OutdatedPodIsReadLiveAndThenReplaced) {
   const auto deletions = Actions<ReplaceDaemon>(PlanFor(observed));
   ASSERT_EQ(deletions.size(), 1U);
   EXPECT_EQ(deletions[0].uid, "pod-node-0");
+  // An old view of the set shows another template: its repair comes first.
+  observed.children.daemon_sets[0].template_hash = "older";
+  observed.children.daemon_sets[0].template_generation = 1;
+  const Plan repair = PlanFor(observed);
+  EXPECT_EQ(Actions<WritePodTemplate>(repair).size(), 1U);
+  EXPECT_TRUE(Actions<ReplaceDaemon>(repair).empty());
 }
 
 TEST(PlanReconcile, StatusThatIsNotUrgentWaitsForTheRestOfItsWindow) {

@@ -285,8 +285,11 @@ void ReconcilePass::RememberSuccess(const Action& action, const ActionResult& re
   const auto* create = std::get_if<Create>(&action);
   // Whether the name of a child is free now, the read that follows says.
   const bool is_open = result.goes_on || (create != nullptr && result.decide_again);
-  if (!is_open && std::holds_alternative<RemoveNodeLabel>(action)) {
-    // A kubelet plugin may put the label back: no fight goes on without a pause.
+  const auto* remove = std::get_if<Delete>(&action);
+  const bool removes_clique = remove != nullptr && remove->kind == Kind::kClique;
+  if (!is_open && (std::holds_alternative<RemoveNodeLabel>(action) || removes_clique)) {
+    // A kubelet plugin may put the label back, a daemon its clique: no fight goes on without a
+    // pause.
     TryAgain({.action = Describe(action), .concern = Concern::kLabels, .is_done = true});
   } else if (!is_open && !observed_.memory.retries.empty()) {
     Change(ActionDone{.action = Describe(action)});

@@ -76,15 +76,20 @@ NodeLabels PlanNodeLabels(const Observed& observed, const Instant& now) {
   }
   const std::set<std::string>& removed = observed.memory.labels_removed;
   if (due.empty() && removed.empty() && bare.empty()) return labels;
+  const kube::ObjectKey& domain = observed.domain->meta.key;
   if (!observed.evidence.claims) {
-    labels.actions.emplace_back(ReadClaims{.ns = observed.domain->meta.key.ns});
+    labels.actions.emplace_back(ReadClaims{.ns = domain.ns});
     return labels;
   }
+  std::set<std::string> restored = removed;
   for (const std::string& node : UnlabelledNodes(observed, *observed.evidence.claims)) {
-    if (!bare.contains(node) || removed.contains(node)) continue;
-    labels.actions.emplace_back(RestoreNodeLabel{.node = node, .domain = observed.uid});
+    if (bare.contains(node)) restored.insert(node);
   }
-  for (const std::string& node : removed) {
+  const auto& owner = observed.evidence.owner;
+  if (!restored.empty() && !owner) labels.actions.emplace_back(ReadOwner{.key = domain});
+  // The label of a domain that goes would come back after its teardown.
+  if (!owner || !*owner || (*owner)->deleting) restored.clear();
+  for (const std::string& node : restored) {
     labels.actions.emplace_back(RestoreNodeLabel{.node = node, .domain = observed.uid});
   }
   const std::vector<std::string> proven = IdleNodes(observed, *observed.evidence.claims);

@@ -89,12 +89,27 @@ TEST(PlanLabels, C8_AfterARemovalClaimsAreReadOnceMore) {
 TEST(PlanLabels, C8_NodeToWhichAClaimCameMeanwhileGetsItsLabelBack) {
   Observed observed = Removed();
   observed.evidence.claims = Converged().children.claims;
+  observed.evidence.owner.emplace(observed.domain->meta);
   const NodeLabels labels = PlanNodeLabels(observed, Now());
   const auto restored = Actions<RestoreNodeLabel>(labels.actions);
   ASSERT_EQ(restored.size(), 1U);
   EXPECT_EQ(restored[0].node, "node-1");
   EXPECT_EQ(restored[0].domain, fixtures::kUid);
   EXPECT_EQ(labels.actions.size(), 1U);
+}
+
+TEST(PlanLabels, R2_LabelComesBackOnlyForADomainThatALiveReadShowsAlive) {
+  Observed observed = Removed();
+  observed.evidence.claims = Converged().children.claims;
+  const NodeLabels reads = PlanNodeLabels(observed, Now());
+  EXPECT_EQ(Actions<ReadOwner>(reads.actions).size(), 1U);
+  EXPECT_EQ(reads.actions.size(), 1U);
+  observed.evidence.owner.emplace(std::nullopt);
+  EXPECT_TRUE(PlanNodeLabels(observed, Now()).actions.empty());
+  observed.evidence.owner.emplace(observed.domain->meta);
+  EXPECT_EQ(PlanNodeLabels(observed, Now()).actions.size(), 1U);
+  (*observed.evidence.owner)->deleting = true;
+  EXPECT_TRUE(PlanNodeLabels(observed, Now()).actions.empty());
 }
 
 TEST(PlanLabels, ClaimsThatCannotBeReadMayBeAnywhere) {
@@ -157,6 +172,7 @@ TEST(PlanNodeLabels, REV3_F5_NodeIsLabelledAgainAfterAMinuteAndALiveRead) {
   EXPECT_EQ(reads.requeue_after, std::chrono::seconds(1));
   EXPECT_EQ(fixtures::Actions<ReadClaims>(reads.actions).size(), 1U);
   observed.evidence.claims = observed.children.claims;
+  observed.evidence.owner.emplace(observed.domain->meta);
   const auto restores = fixtures::Actions<RestoreNodeLabel>(PlanNodeLabels(observed, now).actions);
   ASSERT_EQ(restores.size(), 1U);
   EXPECT_EQ(restores[0].node, "node-0");

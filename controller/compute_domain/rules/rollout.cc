@@ -18,6 +18,9 @@ using base::Clock;
 using std::chrono::milliseconds;
 using Hashes = std::map<kube::Uid, std::string>;
 
+// A deletion whose outcome is unknown did not happen if the cache still shows the pod then.
+constexpr std::chrono::seconds kShownWithin{10};
+
 // What the domain's DaemonSets of ours make pods from, by their UIDs. A pod is compared with its
 // own set alone: of another's, such as that of NVIDIA's controller, nobody knows the hash.
 //
@@ -255,6 +258,9 @@ std::map<std::string, Replacement> FindReplacements(const Observed& observed,
         observed.children.labelled_nodes,
         [&](const api::Node& node) { return node.meta.key.name == replacement.node; });
     if (pod == pods.end() && !is_labelled) continue;  // No daemon is wanted there any more.
+    const bool is_kept = pod != pods.end() && pod->second->meta.uid == replacement.replaced &&
+                         !pod->second->meta.deleting;
+    if (is_kept && now - replacement.began >= kShownWithin) continue;
     const bool serves = pod != pods.end() && pod->second->meta.uid != replacement.replaced &&
                         Serves(*pod->second) && IsShownReady(observed, replacement.node);
     if (!serves) {
@@ -273,9 +279,11 @@ Rollout PlanRollout(const Observed& observed, const Membership& membership, cons
   Rollout rollout;
   FindFailure(observed, now, rollout);
   for (const auto& [clique, replacement] : observed.memory.replacements) {
-    if (!replacement.serves_since) continue;
-    const auto rest = std::chrono::ceil<milliseconds>(
-        *replacement.serves_since + observed.facts.rollout.settle - now.monotonic);
+    const auto due = replacement.serves_since
+                         ? *replacement.serves_since + observed.facts.rollout.settle
+                         : replacement.began + kShownWithin;
+    const auto rest = std::chrono::ceil<milliseconds>(due - now.monotonic);
+    if (!replacement.serves_since && rest <= milliseconds(0)) continue;
     rollout.requeue_after.AtMost(std::max(rest, milliseconds(1)));
   }
   if (!rollout.failed.empty() || !observed.facts.rollout_stopped.empty()) return rollout;

@@ -310,6 +310,18 @@ TEST(FindReplacements, K8_ReplacementHasSettledAfterItsTime) {
   }
 }
 
+TEST(FindReplacements, K8_DaemonThatIsStillThere_IsReplacedAgain) {
+  for (const auto& [began, under_way] :
+       {std::pair{std::chrono::seconds(9), 1U}, std::pair{std::chrono::seconds(10), 0U}}) {
+    Observed observed = Replacing(began);
+    api::DaemonPod& pod = observed.children.daemon_pods[0];
+    pod.meta.uid = "pod-node-0";
+    EXPECT_EQ(FindReplacements(observed, Now().monotonic).size(), under_way);
+    pod.meta.deleting = true;
+    EXPECT_EQ(FindReplacements(observed, Now().monotonic).size(), 1U) << "it ends";
+  }
+}
+
 TEST(FindReplacements, C5_NodeThatTheDomainHasLeftIsWaitedForNoMore) {
   Observed observed = Replacing(std::chrono::seconds(1));
   observed.children.daemon_pods.erase(observed.children.daemon_pods.begin());

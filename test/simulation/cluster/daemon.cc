@@ -251,7 +251,8 @@ std::optional<Time> Daemon::NextDue() const {
 
 bool Daemon::IsAtRest() const {
   if (over_) return true;
-  const bool is_calm = clock_.Wall() >= last_deed_ + kCalm && clock_.Wall() >= born_ + kCalm;
+  const Time last = std::max({last_deed_, born_, fabric_.silenced_at()});
+  const bool is_calm = clock_.Wall() >= last + kCalm;
   return is_calm && fatal_.empty() && !order_ && memory_.writes.next <= clock_.Now() &&
          std::ranges::all_of(watches_, &Watcher::IsAtRest);
 }

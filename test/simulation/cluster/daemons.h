@@ -55,7 +55,9 @@ class Daemons final : public DaemonRunner {
   void Run(const DaemonContainer& container, Time now) override;
   [[nodiscard]] bool IsReady(const kube::Uid& pod) const override;
   [[nodiscard]] std::optional<Time> Stop(const kube::Uid& pod, Time now) override;
-  void SetSilent(const std::string& node, bool silent) override { fabric_.SetSilent(node, silent); }
+  void SetSilent(const std::string& node, bool silent) override {
+    fabric_.SetSilent(node, silent, store_.now());
+  }
   void Lose(const std::string& node, Time now) override;
 
  private:

@@ -77,7 +77,8 @@ void Fabric::End(const kube::Uid& pod, Time now) {
   running_.erase(it);
 }
 
-void Fabric::SetSilent(const std::string& node, bool silent) {
+void Fabric::SetSilent(const std::string& node, bool silent, Time now) {
+  silenced_at_ = now;
   if (silent) {
     silent_.insert(node);
   } else {

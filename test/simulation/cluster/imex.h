@@ -70,7 +70,7 @@ class Fabric {
   void TellToEnd(const DaemonContainer& container, Time now);
   void End(const kube::Uid& pod, Time now);  // By itself. REQUIRES: it runs.
   // What runs on a silent node reaches nobody.
-  void SetSilent(const std::string& node, bool silent);
+  void SetSilent(const std::string& node, bool silent, Time now);
 
   // ---- The truth about them.
   [[nodiscard]] const RunningImex* Find(const kube::Uid& pod) const;  // Null: it does not run.
@@ -79,6 +79,8 @@ class Fabric {
   [[nodiscard]] const std::map<kube::Uid, DaemonContainer>& containers() const {
     return containers_;
   }
+  // When a node was silenced, or heard again, last.
+  [[nodiscard]] Time silenced_at() const { return silenced_at_; }
   [[nodiscard]] bool IsSilent(const std::string& node) const { return silent_.contains(node); }
   // The indices of the peers that it has a connection with.
   [[nodiscard]] std::set<int> ConnectedWith(const RunningImex& imex) const;
@@ -93,6 +95,7 @@ class Fabric {
   std::map<kube::Uid, RunningImex> running_;
   std::map<kube::Uid, int> ends_;  // By pod: of this container's.
   std::set<std::string> silent_;   // Nodes.
+  Time silenced_at_ = {};
   std::vector<ImexEvent> events_;
 };
 

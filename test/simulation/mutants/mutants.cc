@@ -313,6 +313,36 @@ Rules ReleasingWithoutALook() {
   return rules;
 }
 
+// ---- at every moment
+
+// What was refused takes readiness away.
+Rules CountingFailuresAsNotReady() {
+  Rules rules = kRules;
+  rules.membership = [](const Observed& observed, const auto&... rest) {
+    Membership membership = kRules.membership(observed, rest...);
+    const bool has_failed = std::ranges::any_of(
+        observed.memory.retries, [](const auto& one) { return one.second.failure.has_value(); });
+    for (api::Member& member : membership.members) member.ready = member.ready && !has_failed;
+    return membership;
+  };
+  return rules;
+}
+
+// Frees the nodes of a domain that is being deleted although jobs are on them.
+Rules FreeingNodesUnderAJob() {
+  Rules rules = kRules;
+  rules.membership = [](const Observed& observed, const auto&... rest) {
+    Membership membership = kRules.membership(observed, rest...);
+    if (!observed.domain || !observed.domain->meta.deleting) return membership;
+    for (const api::Node& node : observed.children.labelled_nodes) {
+      membership.actions.emplace_back(
+          compute_domain::RemoveNodeLabel{.node = node.meta.key.name, .domain = observed.uid});
+    }
+    return membership;
+  };
+  return rules;
+}
+
 RunSpec ToldBy(const char* scenario, bool controller_writes, Fault fault, const char* stale = "") {
   return {
       .scenario = scenario, .controller_writes = controller_writes, .fault = fault, .stale = stale};
@@ -359,6 +389,10 @@ const std::vector<Mutant>& Mutants() {
        ToldBy("delete-while-forming", false, Fault::kNone)},
       {"tear-down-goes-by-the-label", "S6", TearingDownByLabel(),
        ToldBy("template-name-taken", false, Fault::kNone)},
+      {"a-failure-takes-readiness", "S21", CountingFailuresAsNotReady(),
+       ToldBy("repair-refused", true, Fault::kNone)},
+      {"nodes-are-freed-under-a-job", "S22", FreeingNodesUnderAJob(),
+       ToldBy("delete-while-forming", false, Fault::kNone)},
       {"release-without-a-look", "S8", ReleasingWithoutALook(),
        ToldBy("create-ready-delete", false, Fault::kConflict)},
   };

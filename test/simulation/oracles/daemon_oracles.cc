@@ -19,6 +19,7 @@ using std::chrono::seconds;
 // The longest that a watch is behind.
 constexpr auto kLate = seconds(20);
 constexpr auto kDeaf = seconds(5);
+constexpr std::ptrdiff_t kMembersMax = 18;  // Of a clique.
 constexpr std::string_view kClient = "daemon/";
 
 class Complaints {
@@ -313,6 +314,10 @@ Violations DaemonsAreReady(const ApiServer& server, const Fabric& fabric) {
   Complaints report("I5 DaemonsAreReady");
   for (const Living& living : LivingIn(server, fabric)) {
     const std::string& node = living.container.node;
+    const bool is_known = (*living.pod)["status"]["phase"].AsString() != "Unknown";
+    const bool has_room = living.Index() >= 0 || !living.clique ||
+                          std::ssize((*living.clique)["daemons"].items()) < kMembersMax;
+    if (!is_known || !has_room) continue;
     if (living.imex == nullptr) {
       report.Say("on " + node + " no IMEX runs");
       continue;

@@ -26,7 +26,8 @@ namespace simulation {
 
 // I4: at rest, what a daemon reports of its IMEX is the truth, and none is silent that should.
 [[nodiscard]] Violations ReportsAreTrue(const ApiServer& server, const Fabric& fabric);
-// I5: at rest, each daemon that runs is Ready: its IMEX, its pod and its entry.
+// I5: at rest, each daemon that runs is Ready: its IMEX, its pod and its entry. One that finds no
+// room in its clique cannot be, nor one whose kubelet does not know how it is.
 [[nodiscard]] Violations DaemonsAreReady(const ApiServer& server, const Fabric& fabric);
 // I6: at rest, its domain says of each member whose IMEX runs under another index than its entry
 // that it does, and of nobody else.

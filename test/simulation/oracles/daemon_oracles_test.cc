@@ -208,7 +208,34 @@ TEST_F(DaemonOraclesTest, I5SeesAPodThatIsNotReady) {
 
 TEST_F(DaemonOraclesTest, I5LeavesOutWhoIsSilentOrGoes) {
   fabric_.End(container_.uid, cluster.now());
-  fabric_.SetSilent("node-0", true);
+  fabric_.SetSilent("node-0", true, cluster.now());
+  EXPECT_EQ(CheckDaemon(DaemonsAreReady), "");
+}
+
+TEST_F(DaemonOraclesTest, I5LeavesOutADaemonWithoutRoomInItsClique) {
+  fabric_.End(container_.uid, cluster.now());
+  const auto fill = [&](int others) {
+    store().Edit("user", Kind::kClique, CliqueObjectKey(), [&](Value& clique) {
+      clique["daemons"] = Value::Array();
+      for (int i = 0; i < others; ++i) {
+        clique["daemons"].Append(Value::Object({{"nodeName", "other-" + std::to_string(i)},
+                                                {"ipAddress", "10.8.0." + std::to_string(i)},
+                                                {"cliqueID", "c.1"},
+                                                {"index", i},
+                                                {"status", "Ready"}}));
+      }
+    });
+    return CheckDaemon(DaemonsAreReady);
+  };
+  EXPECT_TRUE(Contains(fill(17), "on node-0 no IMEX runs"));
+  EXPECT_EQ(fill(18), "");
+}
+
+TEST_F(DaemonOraclesTest, I5LeavesOutAPodThatItsKubeletDoesNotKnow) {
+  fabric_.End(container_.uid, cluster.now());
+  store().Edit(
+      "kubelet", Kind::kPod, container_.pod, [](Value& pod) { pod["status"]["phase"] = "Unknown"; },
+      Subresource::kStatus);
   EXPECT_EQ(CheckDaemon(DaemonsAreReady), "");
 }
 

@@ -283,4 +283,25 @@ Violations SameDeeds(const Course& course, const Course& expected) {
   return violations;
 }
 
+int CountRequests(const ApiServer& server, const SystemUnderTest& system) {
+  return static_cast<int>(
+      std::ranges::count_if(server.requests(), [&](const RequestRecord& request) {
+        const KindInfo* kind = request.target.kind;
+        const bool is_lease = kind != nullptr && kind->kind == Kind::kLease;
+        return system.clients.contains(request.client) && request.target.verb != "watch" &&
+               !is_lease;
+      }));
+}
+
+Violations FewMoreRequests(const Course& course, const Course& expected, int more) {
+  const std::size_t rests = std::min(course.requests.size(), expected.requests.size());
+  for (std::size_t i = 0; i < rests; ++i) {
+    if (course.requests[i] <= expected.requests[i] + more) continue;
+    return {"D3 FewMoreRequests: until rest " + std::to_string(i + 1) + " of " +
+            std::to_string(rests) + " it sent " + std::to_string(course.requests[i]) +
+            " requests instead of " + std::to_string(expected.requests[i])};
+  }
+  return {};
+}
+
 }  // namespace simulation

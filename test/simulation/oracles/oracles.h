@@ -5,7 +5,7 @@
 // sentence. Oracles of safety look during a run, see oracle_runner.h; oracles of liveness look
 // once, at rest.
 //
-// The ids are those of the test plan, but for S19 and S20, which are new: S safety, L liveness, Q
+// The ids are those of the test plan, but for S19 to S22, which are new: S safety, L liveness, Q
 // efficiency.
 #pragma once
 
@@ -46,6 +46,8 @@ struct SystemUnderTest {
   // What is excused does not count.
   std::chrono::seconds delay{2};
   std::chrono::seconds pace{4};
+  // How far its views may be behind one another, and behind what it wrote.
+  std::chrono::seconds view_lag{0};
   std::vector<Excuse> excuses = {};
   // How far the wall clocks of its hosts, and what they have for a minute, may be from the truth.
   std::chrono::seconds clocks_apart{0};
@@ -54,6 +56,8 @@ struct SystemUnderTest {
   // One of its replicas leads at a time, by the Lease.
   bool elect = false;
   std::set<std::string> full_namespaces = {};  // Their quota leaves no room for a claim template.
+  // Verbs of the controller's that have no budget yet.
+  std::set<std::string> unbudgeted = {};
   // It says in status all that ours says beside the reference's.
   bool says_all = false;
 };
@@ -104,7 +108,8 @@ struct Oracle {
 
 // S6: the controller deletes, and removes finalizers and labels from, only objects of a domain that
 // is being deleted or does not exist, by name, namespace and UID; and changes no field of others on
-// what it writes.
+// what it writes. It labels a node only again: one without a label, for a domain that exists
+// and has a channel there.
 [[nodiscard]] Oracle OwnOnly(const OracleContext& context);
 // S7: no object of a live domain is deleted by the controller or, through owner references that it
 // set, by the garbage collector. The controller may finish what another client deleted, and replace
@@ -124,9 +129,25 @@ struct Oracle {
 // have been first (409, or the test of a JSON patch that fails), a version too old or not known yet
 // (410, 504); and a namespace that goes takes nothing new (403).
 [[nodiscard]] Oracle NothingRefused(const OracleContext& context);
+// S21: a domain that was Ready becomes NotReady only for what the API server has held about its
+// members, or what they need, since it was called Ready: never for a request that was refused,
+// delayed or lost, and never by an older view. No fault excuses it; but two that lead at once, with
+// views of their own, cannot know whose is older, and are not judged.
+[[nodiscard]] Oracle ReadinessHasCause(const OracleContext& context);
+// S22: while a domain is being deleted and its grace period is not over, the controller takes
+// nothing that a live job uses: no DaemonSet, daemon template, clique, daemon pod, finalizer, nor
+// the label of a node that the job is on. A job is over when its claims are free, its pods have
+// ended, or their node does not exist or was lost for five minutes; a claim that came after a live
+// look of the same pass is excused, and so is a replacement that the domain allows.
+[[nodiscard]] Oracle LiveJobsKeepAll(const OracleContext& context);
+// Q1: one object and verb (a POST by the name that it makes), or one collection with its selector
+// and LIST or watch, is asked for at most 20 times in a virtual second by one process. Verbs that
+// `unbudgeted` names do not count.
+[[nodiscard]] Oracle RequestsHaveABudget(const OracleContext& context);
 // S15: only the holder of the Lease writes anything but Events, also when it has stood still.
 [[nodiscard]] Oracle OnlyTheLeaderWrites(const OracleContext& context);
-// S13: only requests that the contract needs, only where it needs them.
+// S13: only requests that the contract needs, only where it needs them. Events of nodes are in the
+// namespace "default".
 [[nodiscard]] Oracle Confinement(const OracleContext& context);
 
 // L1: at rest, every live domain has exactly its children as the controller would create them now,

@@ -79,6 +79,15 @@ TEST_F(OraclesTest, S6SeesForeignLabelsOfANodeChanged) {
   EXPECT_TRUE(Contains(Check(OwnOnly), "more than the domain label of Node node-0"));
 }
 
+TEST_F(OraclesTest, S6LetsALabelBeRestoredWhereTheDomainHasAChannel) {
+  store().Edit("user", Kind::kNode, {.name = "node-0"},
+               [](Value& node) { node["metadata"]["labels"].Erase(kDomainLabel); });
+  Mislabel("node-0", uid);
+  EXPECT_EQ(Check(OwnOnly), "");
+  Mislabel("node-0", "another");
+  EXPECT_TRUE(Contains(Check(OwnOnly), "put a domain label on Node node-0"));
+}
+
 TEST_F(OraclesTest, S6SeesANodeLabelledByTheController) {
   Mislabel("node-1", uid);
   EXPECT_TRUE(Contains(Check(OwnOnly), "put a domain label on Node node-1"));
@@ -323,12 +332,124 @@ TEST_F(OraclesTest, B21_S20ForgivesADaemonSetThatIsDeletedAfterALookThatFoundNob
   EXPECT_EQ(Check(DaemonsInUseStay), "");
 }
 
+// ---- S22
+
+TEST_F(OraclesTest, S22SeesWhatAJobUsesTakenInTheGracePeriod) {
+  ChangeTemplate();
+  cluster.DeleteDomain(kDomain);
+  cluster.Advance(seconds(599));
+  const auto sees = [&](const std::string& what) {
+    return Contains(Check(LiveJobsKeepAll), "took " + what);
+  };
+  EXPECT_EQ(Check(LiveJobsKeepAll), "");
+  Mislabel("node-0", "");
+  EXPECT_TRUE(sees("Node node-0 from the job with ResourceClaim job-0-channel-"));
+  ASSERT_TRUE(Misdelete(Kind::kPod, DaemonOn("node-0")->key()).ok());
+  EXPECT_TRUE(sees("Pod cdom-system/"));
+  ASSERT_TRUE(Misdelete(Kind::kClique, CliqueObjectKey()).ok());
+  EXPECT_TRUE(sees("ComputeDomainClique cdom-system/"));
+  ASSERT_TRUE(Misdelete(Kind::kDaemonSet, DaemonKey()).ok());
+  EXPECT_TRUE(sees("DaemonSet cdom-system/"));
+  ASSERT_TRUE(Misdelete(Kind::kClaimTemplate, DaemonKey()).ok());
+  EXPECT_TRUE(sees("ResourceClaimTemplate cdom-system/"));
+  Misedit(Kind::kComputeDomain, kDomain,
+          [](Value& domain) { domain["metadata"].Erase("finalizers"); });
+  EXPECT_TRUE(sees("ComputeDomain train/cd-1"));
+  system.may_read_claims = false;
+  EXPECT_EQ(Check(LiveJobsKeepAll), "");
+}
+
+TEST_F(OraclesTest, S22LetsAllGoAfterTheGracePeriod) {
+  cluster.DeleteDomain(kDomain);
+  cluster.Advance(seconds(600));
+  ASSERT_TRUE(Misdelete(Kind::kDaemonSet, DaemonKey()).ok());
+  EXPECT_EQ(Check(LiveJobsKeepAll), "");
+}
+
+TEST_F(OraclesTest, S22LetsGoWhatNoJobUses) {
+  LabelIdleNode();
+  AllowRollUnderJob();
+  cluster.DeleteDomain(kDomain);
+  Mislabel("node-1", "");
+  ASSERT_TRUE(Misdelete(Kind::kPod, DaemonOn("node-0")->key()).ok());  // The domain allows it.
+  ASSERT_TRUE(Misdelete(Kind::kClaimTemplate, kWorkloadTemplate).ok());
+  EXPECT_EQ(Check(LiveJobsKeepAll), "");
+}
+
+TEST_F(OraclesTest, S22LetsJobsGoWhosePodsHaveEnded) {
+  cluster.DeleteDomain(kDomain);
+  for (const char* pod : {"job-0", "job-1"}) {
+    store().Edit(
+        "kubelet", Kind::kPod, {.ns = "train", .name = pod},
+        [](Value& object) { object["status"]["phase"] = "Succeeded"; }, Subresource::kStatus);
+  }
+  ASSERT_TRUE(Misdelete(Kind::kDaemonSet, DaemonKey()).ok());
+  EXPECT_EQ(Check(LiveJobsKeepAll), "");
+}
+
+TEST_F(OraclesTest, S22CountsAJobAsOverWhenItsNodeWasLostForFiveMinutes) {
+  SetDeletionGrace("20m");
+  for (const char* node : {"node-0", "node-2"}) {
+    store().Edit(
+        "node-controller", Kind::kNode, {.name = node},
+        [](Value& object) {
+          for (Value& one : object["status"]["conditions"].MutableItems()) {
+            if (one["type"].AsString() == "Ready") one["status"] = "Unknown";
+          }
+        },
+        Subresource::kStatus);
+  }
+  cluster.DeleteDomain(kDomain);
+  cluster.Advance(seconds(299));
+  ASSERT_TRUE(Misdelete(Kind::kDaemonSet, DaemonKey()).ok());
+  EXPECT_TRUE(Contains(Check(LiveJobsKeepAll), "took DaemonSet"));
+  const std::size_t before = Find(LiveJobsKeepAll).size();
+  cluster.Advance(seconds(1));
+  ASSERT_TRUE(Misdelete(Kind::kClaimTemplate, DaemonKey()).ok());
+  EXPECT_EQ(Find(LiveJobsKeepAll).size(), before);
+}
+
+TEST_F(OraclesTest, S22CountsAJobAsOverWhenItsNodeDoesNotExist) {
+  for (const char* node : {"node-0", "node-2"}) {
+    ASSERT_TRUE(store().Delete("user", Kind::kNode, {.name = node}).ok());
+  }
+  cluster.DeleteDomain(kDomain);
+  ASSERT_TRUE(Misdelete(Kind::kDaemonSet, DaemonKey()).ok());
+  EXPECT_EQ(Check(LiveJobsKeepAll), "");
+}
+
+TEST_F(OraclesTest, S22ForgivesAJobThatCameAfterALookOfTheSamePass) {
+  workload->Finish();
+  Settle();
+  LookAtClaims();
+  cluster.AddWorkload({.ns = "train", .name = "late"}, "channel", {"node-0"});
+  cluster.Settle();
+  cluster.DeleteDomain(kDomain);
+  cluster.Advance(seconds(2));
+  ASSERT_TRUE(Misdelete(Kind::kDaemonSet, DaemonKey()).ok());
+  EXPECT_EQ(Check(LiveJobsKeepAll), "");
+  cluster.Advance(seconds(1));
+  ASSERT_TRUE(Misdelete(Kind::kClaimTemplate, DaemonKey()).ok());
+  EXPECT_TRUE(Contains(Check(LiveJobsKeepAll), "took ResourceClaimTemplate cdom-system/"));
+}
+
 // ---- S8
 
 TEST_F(OraclesTest, S8SeesAChildMadeBeforeTheFinalizer) {
   const kube::Uid second = cluster.CreateDomain({.ns = "train", .name = "cd-2"}, "other");
   store().Create("controller", Kind::kClaimTemplate, kSystem, DaemonTemplateObject(second));
   EXPECT_TRUE(Contains(Check(FinalizerDiscipline), "before its domain had the finalizer"));
+}
+
+TEST_F(OraclesTest, S8_S20AllowTheSameFastClock) {
+  cluster.DeleteDomain(kDomain);
+  cluster.Advance(seconds(595));
+  Misedit(Kind::kComputeDomain, kDomain,
+          [](Value& domain) { domain["metadata"].Erase("finalizers"); });
+  EXPECT_TRUE(Contains(Check(FinalizerDiscipline), "ResourceClaim train/job-0-channel-"));
+  system.clocks_drift_per_million = 10'000;
+  EXPECT_FALSE(Contains(Check(FinalizerDiscipline), "ResourceClaim train/"));
+  EXPECT_TRUE(Contains(Check(FinalizerDiscipline), "DaemonSet cdom-system/"));
 }
 
 TEST_F(OraclesTest, S8SeesTheFinalizerGoWhileAnythingRemains) {

@@ -1,9 +1,13 @@
 #include <algorithm>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
+#include <string>
+#include <utility>
 
+#include "pkg/json/value.h"
 #include "test/simulation/oracles/ground_truth.h"
 #include "test/simulation/oracles/oracles.h"
 #include "test/simulation/oracles/report.h"
@@ -177,6 +181,140 @@ Oracle FailoverIsFast(const OracleContext& context) {
     const auto took = change.time - std::max({first->time, last, thawed});
     if (took <= kFailover) return;
     context.violations.push_back("L8 FailoverIsFast: " + holder + " led only after " +
+                                 InMilliseconds(took));
+  }};
+}
+
+namespace {
+
+// Whether the API server holds something for which the domain is not ready: of its members, or of
+// what these need.
+bool HasCause(const GroundTruth& truth, const SystemUnderTest& system, const Object& domain) {
+  constexpr std::size_t kChildren = 3;
+  if (domain.deleting()) return true;
+  std::set<Role> children;
+  for (const Kind kind : {Kind::kDaemonSet, Kind::kClaimTemplate}) {
+    for (const auto& [key, object] : truth.Live(kind)) {
+      const bool is_its = object->Label(kDomainLabel) == domain.uid() && !object->deleting();
+      if (is_its) children.insert(RoleOf(truth, system, kind, *object));
+    }
+  }
+  children.erase(Role::kNone);
+  if (children.size() < kChildren) return true;
+  std::set<std::string> members;
+  for (const Value& entry : domain["status"]["nodes"].items()) {
+    members.insert(entry["name"].AsString());
+  }
+  for (const auto& [key, node] : truth.Live(Kind::kNode)) {
+    if (node->Label(kDomainLabel) == domain.uid()) members.insert(key.name);
+  }
+  for (const auto& [key, claim] : truth.Live(Kind::kClaim)) {
+    if (HoldsChannel(*claim, domain)) members.insert(AllocatedNode(*claim));
+  }
+  const auto servers = FindServers(truth, system, domain.uid());
+  if (std::ssize(servers) < domain["spec"]["numNodes"].AsInt().value_or(0)) return true;
+  return std::ranges::any_of(members, [&](const std::string& member) {
+    const auto server = servers.find(member);
+    return server == servers.end() ||
+           !IsInClique(truth, system, domain.uid(), member, server->second);
+  });
+}
+
+// When a domain was called Ready.
+struct CalledReady {
+  Time time = {};
+  Revision revision = 0;
+};
+
+// Whether there was such a thing from when the domain was called Ready until the change. A view
+// that is behind may show something after it that came before.
+bool HadCause(const OracleContext& context, const GroundTruth& truth, const Change& change,
+              const CalledReady& since) {
+  if (HasCause(truth, context.system, *change.before)) return true;
+  const auto lag = context.system.view_lag;
+  GroundTruth past;
+  for (const Change& next : context.server.store().history().changes()) {
+    if (next.revision() >= change.revision()) return false;
+    // It is as in `past` until now. Leases and Events say nothing of members.
+    const bool is_since =
+        next.revision() > since.revision || (lag > seconds(0) && next.time >= since.time - lag);
+    const bool counts = is_since && next.kind != Kind::kLease && next.kind != Kind::kEvent;
+    const DomainRecord* record = counts ? past.FindDomain(change.before->uid()) : nullptr;
+    if (record != nullptr && HasCause(past, context.system, *record->last)) return true;
+    past.Apply(next);
+  }
+  return false;
+}
+
+bool SaysReady(const Object& domain) { return domain["status"]["status"].AsString() == "Ready"; }
+bool HasReadyTrue(const Object& domain) {
+  return FindCondition(domain.value(), "Ready")["status"].AsString() == "True";
+}
+
+}  // namespace
+
+Oracle ReadinessHasCause(const OracleContext& context) {
+  return {.on_change = [context, report = Report("S21 ReadinessHasCause", context.violations),
+                        since = std::map<std::string, CalledReady>()](
+                           const GroundTruth& truth, const Change& change) mutable {
+    if (change.kind != Kind::kComputeDomain || change.type == Change::Type::kDeleted) return;
+    if (!context.system.elect) return;
+    for (const auto& [what, says] : {std::pair("status.status", &SaysReady),
+                                     std::pair("the condition Ready", &HasReadyTrue)}) {
+      const bool was_ready = change.before && says(*change.before);
+      const bool is_ready = says(*change.after);
+      CalledReady& began = since[what + change.after->uid()];
+      if (!was_ready && is_ready) began = {.time = change.time, .revision = change.revision()};
+      if (!was_ready || is_ready || !context.system.clients.contains(change.actor)) continue;
+      if (HadCause(context, truth, change, began)) continue;
+      report.Say(change, std::string("took back ") + what + " of " +
+                             kube::ToString(change.after->key()) +
+                             ", whose members all serve, as they did since " +
+                             InMilliseconds(change.time - began.time) + " before");
+    }
+  }};
+}
+
+namespace {
+
+constexpr std::size_t kRequestsMax = 20;  // Of one object and verb, or of one LIST,
+constexpr seconds kRequestsIn{1};         // within this time.
+
+// What the request is about, and how; empty: it has no budget. Pages of one LIST are one.
+std::string BudgetOf(const RequestRecord& request) {
+  const Target& target = request.target;
+  if (!target.Query("continue").empty()) return "";
+  std::string name = target.key.name;
+  if (target.verb == "create") {
+    const auto body = json::Parse(request.body);
+    const std::string& made = body ? (*body)["metadata"]["name"].AsString() : request.body;
+    name = made.empty() ? request.body : made;
+  }
+  std::string path;
+  for (const std::string& segment : target.segments) path += "/" + segment;
+  return request.client + " sent " + target.verb + " " + path + " " + name + " " +
+         target.Query("labelSelector") + target.Query("fieldSelector");
+}
+
+}  // namespace
+
+Oracle RequestsHaveABudget(const OracleContext& context) {
+  return {.on_request = [context, last = std::map<std::string, std::deque<Time>>(),
+                         said = std::set<std::string>()](const GroundTruth& /*truth*/,
+                                                         const RequestRecord& request) mutable {
+    const bool is_controller = context.system.clients.contains(request.client) &&
+                               !context.system.unbudgeted.contains(request.target.verb);
+    const bool is_ours = is_controller || request.client.starts_with("daemon/");
+    const std::string budget = is_ours ? BudgetOf(request) : "";
+    if (budget.empty()) return;
+    std::deque<Time>& times = last[budget];
+    times.push_back(request.time);
+    if (times.size() <= kRequestsMax) return;
+    const auto took = request.time - times.front();
+    times.pop_front();
+    if (took >= kRequestsIn || !said.insert(budget).second) return;
+    context.violations.push_back("Q1 RequestsHaveABudget: " + budget + " " +
+                                 std::to_string(kRequestsMax + 1) + " times within " +
                                  InMilliseconds(took));
   }};
 }

@@ -122,6 +122,168 @@ TEST_F(PaceOraclesTest, S1SeesAWorkloadThatStartsWhenItsDaemonIsGone) {
   EXPECT_TRUE(Contains(Check(ReleaseGate), "started Pod train/job-0 on node-0"));
 }
 
+// ---- S21
+
+class ReadinessTest : public PaceOraclesTest {
+ protected:
+  // All serve for a while when the domain is called Ready.
+  ReadinessTest() {
+    system.elect = true;
+    for (const char* ready : {"NotReady", "Ready"}) {
+      cluster.Advance(seconds(10));
+      store().Edit(
+          "user", Kind::kComputeDomain, kDomain,
+          [&](Value& domain) { domain["status"]["status"] = ready; }, Subresource::kStatus);
+    }
+  }
+  void Say(const char* ready) {
+    MiseditStatus([&](Value& status) { status["status"] = ready; });
+  }
+  std::string Check() { return OraclesTest::Check(ReadinessHasCause); }
+  void SetPodReady(const char* status) {
+    store().Edit(
+        "kubelet", Kind::kPod, DaemonOn("node-0")->key(),
+        [&](Value& pod) {
+          for (Value& one : pod["status"]["conditions"].MutableItems()) {
+            if (one["type"].AsString() == "Ready") one["status"] = status;
+          }
+        },
+        Subresource::kStatus);
+  }
+};
+
+TEST_F(ReadinessTest, S21SeesADomainCalledNotReadyWithoutACause) {
+  cluster.Advance(seconds(10));
+  EXPECT_EQ(Check(), "");
+  Say("NotReady");
+  EXPECT_TRUE(Contains(Check(), "took back status.status of train/cd-1"));
+  system.elect = false;
+  EXPECT_EQ(Check(), "") << "two that lead";
+}
+
+TEST_F(ReadinessTest, S21SeesAConditionTakenBackWithoutACause) {
+  SayCondition("Ready", "True");
+  cluster.Advance(seconds(10));
+  SayCondition("Ready", "False");
+  EXPECT_TRUE(Contains(Check(), "took back the condition Ready of train/cd-1"));
+}
+
+TEST_F(ReadinessTest, S21TakesAPodThatIsNotReadyAsACauseUntilAllServeAgain) {
+  cluster.Advance(seconds(10));
+  SetPodReady("False");
+  Say("NotReady");
+  EXPECT_EQ(Check(), "");
+  SetPodReady("True");
+  cluster.Advance(seconds(3));
+  Say("Ready");
+  cluster.Advance(seconds(3));
+  Say("NotReady");  // As an older view has it.
+  EXPECT_TRUE(Contains(Check(), "as they did since 3000 ms before"));
+  system.view_lag = seconds(2);
+  EXPECT_TRUE(Contains(Check(), "as they did since 3000 ms before"));
+  system.view_lag = seconds(3);
+  EXPECT_EQ(Check(), "");
+}
+
+TEST_F(ReadinessTest, S21TakesWhatWasSoMeanwhileAsACause) {
+  cluster.Advance(seconds(10));
+  SetPodReady("False");
+  SetPodReady("True");
+  cluster.Advance(seconds(10));
+  Say("NotReady");
+  EXPECT_EQ(Check(), "");
+}
+
+TEST_F(ReadinessTest, S21TakesAMissingChildAsACause) {
+  cluster.Advance(seconds(10));
+  store().Delete("user", Kind::kClaimTemplate, kWorkloadTemplate);
+  Say("NotReady");
+  EXPECT_EQ(Check(), "");
+}
+
+TEST_F(ReadinessTest, S21TakesANodeWithoutADaemonAsACause) {
+  cluster.Advance(seconds(10));
+  store().Edit("user", Kind::kNode, {.name = "node-1"},
+               [&](Value& node) { node["metadata"]["labels"][kDomainLabel] = uid; });
+  Say("NotReady");
+  EXPECT_EQ(Check(), "");
+}
+
+TEST_F(ReadinessTest, S21TakesAClaimWithoutADaemonAsACause) {
+  cluster.Advance(seconds(10));
+  cluster.agent("node-1").StopPlugin(cluster.now());  // So that the node gets no label.
+  cluster.AddWorkload({.ns = "train", .name = "more"}, "channel", {"node-1"});
+  cluster.Settle();
+  Say("NotReady");
+  EXPECT_EQ(Check(), "");
+}
+
+TEST_F(ReadinessTest, S21TakesTooFewNodesAsACause) {
+  const kube::ObjectKey second = {.ns = "train", .name = "cd-2"};
+  cluster.CreateDomain(second, "other", 1);
+  Settle();
+  for (const char* ready : {"Ready", "NotReady"}) {
+    cluster.Advance(seconds(10));
+    store().Edit(
+        "controller", Kind::kComputeDomain, second,
+        [&](Value& domain) { domain["status"]["status"] = ready; }, Subresource::kStatus);
+  }
+  EXPECT_EQ(Check(), "");
+}
+
+TEST_F(ReadinessTest, S21TakesADeletionAsACause) {
+  cluster.Advance(seconds(10));
+  cluster.DeleteDomain(kDomain);
+  Say("NotReady");
+  EXPECT_EQ(Check(), "");
+}
+
+// ---- Q1
+
+TEST_F(PaceOraclesTest, Q1SeesMoreThan20RequestsOfOneKindInASecond) {
+  cluster.Advance(seconds(10));
+  const auto patch = [&](const char* client, const char* node) {
+    (void)cluster.server().Handle(
+        client, kube::JsonPatchRequest(kube::kNodes, {.name = node}, Value::Array()));
+  };
+  for (int i = 0; i < 20; ++i) {
+    patch("controller", "node-0");
+    patch("controller", "node-1");
+    patch("user", "node-0");
+    patch("user", "node-0");
+    cluster.Advance(std::chrono::milliseconds(10));
+  }
+  EXPECT_EQ(Check(RequestsHaveABudget), "");
+  cluster.Advance(std::chrono::milliseconds(800));
+  patch("controller", "node-0");  // A second after the first.
+  EXPECT_EQ(Check(RequestsHaveABudget), "");
+  patch("controller", "node-0");
+  EXPECT_TRUE(
+      Contains(Check(RequestsHaveABudget),
+               "controller sent patch /api/v1/nodes/node-0 node-0  21 times within 990 ms"));
+  system.unbudgeted = {"patch"};
+  EXPECT_EQ(Check(RequestsHaveABudget), "");
+}
+
+TEST_F(PaceOraclesTest, Q1CountsPostsByNameAndPagesOfOneListOnce) {
+  cluster.Advance(seconds(10));
+  const auto send = [&](http::Request request) {
+    (void)cluster.server().Handle("daemon/x", request);
+  };
+  const auto create = [&](const std::string& name) {
+    send(kube::CreateRequest(kube::kResourceClaimTemplates, "other", ForeignTemplateObject(name)));
+  };
+  for (int i = 0; i < 30; ++i) {
+    create("name-" + std::to_string(i));
+    http::Request page = kube::ListRequest(kube::kNodes, {});
+    page.path += (page.path.find('?') == std::string::npos ? "?" : "&") + std::string("continue=x");
+    send(page);
+  }
+  EXPECT_EQ(Check(RequestsHaveABudget), "");
+  for (int i = 0; i < 21; ++i) create("one");
+  EXPECT_TRUE(Contains(Check(RequestsHaveABudget), "/resourceclaimtemplates one  21 times"));
+}
+
 // ---- L4, L5, S10
 
 TEST_F(PaceOraclesTest, L5SeesANodeThatIsShownReadyForTooLong) {
@@ -415,6 +577,13 @@ TEST_F(PaceOraclesTest, D1_D2_L1SeeWhatIsOtherAtRestOrWasMadeTwiceOrLate) {
                        "L1 SameTime: it came to rest 2 of 2 after 81000 ms instead of 20000 ms"));
   EXPECT_TRUE(Contains(all(SameTime({.times = {seconds(71)}}, fast, seconds(60))),
                        "L1 SameTime: it came to rest 1 of 1 after 71000 ms instead of 10000 ms"));
+  const Course few = {.requests = {10, 20}};
+  EXPECT_EQ(all(FewMoreRequests({.requests = {15, 25, 99}}, few, 5)), "");
+  EXPECT_TRUE(Contains(all(FewMoreRequests({.requests = {10, 26}}, few, 5)),
+                       "until rest 2 of 2 it sent 26 requests instead of 20"));
+  const int sent = CountRequests(cluster.server(), system);
+  Look();
+  EXPECT_EQ(CountRequests(cluster.server(), system), sent + 1);
   Course other = expected;
   other.rests.clear();
   EXPECT_TRUE(Contains(all(SameEnd(other, expected)), "came to rest 0 times instead of 1"));

@@ -162,20 +162,19 @@ void CheckNode(const ApiServer& server, const GroundTruth& truth, const SystemUn
     report.Say(change, "changed more than the domain label of " + what);
   }
   if (change.after->Label(kDomainLabel) == change.before->Label(kDomainLabel)) return;
-  // It goes back where pods that hold claims of the domain are without it.
-  const std::string& after = change.after->Label(kDomainLabel);
-  if (!after.empty()) {
-    const bool is_used =
-        WasInUse(server.store().history(), system, after, change.before->key().name, change);
-    if (!is_used || !change.before->Label(kDomainLabel).empty()) {
-      report.Say(change, "put a domain label on " + what);
-    }
+  const History& history = server.store().history();
+  const std::string& given = change.after->Label(kDomainLabel);
+  if (!given.empty()) {
+    const DomainRecord* record = truth.FindDomain(given);
+    const bool is_restored = change.before->Label(kDomainLabel).empty() && record != nullptr &&
+                             record->exists &&
+                             WasInUse(history, system, given, change.before->key().name, change);
+    if (!is_restored) report.Say(change, "put a domain label on " + what);
     return;
   }
   const std::string& domain = change.before->Label(kDomainLabel);
   const std::string why_not = WhyNot(truth, domain);
-  const bool is_stale =
-      !WasInUse(server.store().history(), system, domain, change.before->key().name, change);
+  const bool is_stale = !WasInUse(history, system, domain, change.before->key().name, change);
   if (!why_not.empty() && !is_stale)
     report.Say(change, "took the label off " + what + " " + why_not);
 }
@@ -218,15 +217,16 @@ Oracle OwnOnly(const OracleContext& context) {
 
 namespace {
 
-// The state in which the client last saw objects of the kind there, live, before the change; 0:
-// never.
-Revision LastLook(const ApiServer& server, const Change& change, Kind kind, const std::string& ns) {
+// The state in which the client last saw objects of the kind there, live, before the change, and
+// not before `earliest`; 0: never.
+Revision LastLook(const ApiServer& server, const Change& change, Kind kind, const std::string& ns,
+                  Time earliest = Time::min()) {
   Revision last = 0;
   for (const RequestRecord& request : server.requests()) {
     const bool is_look = request.client == change.actor && request.target.verb == "list" &&
                          request.target.kind != nullptr && request.target.kind->kind == kind &&
                          request.target.key.ns == ns && request.status == 200 &&
-                         request.view == request.revision;
+                         request.view == request.revision && request.time >= earliest;
     if (is_look && request.revision < change.revision()) last = request.revision;
   }
   return last;
@@ -331,8 +331,9 @@ void NoteClique(const Change& change, CliquesOfNodes& cliques) {
 // The claim of which `needs` is true, and was when the client last looked for such, for nobody can
 // exclude one that came since; empty: there is none.
 std::string FindNeedy(const ApiServer& server, const GroundTruth& truth, const Object& domain,
-                      const Change& change, const std::function<bool(const Object&)>& needs) {
-  const Revision look = LastLook(server, change, Kind::kClaim, domain.key().ns);
+                      const Change& change, const std::function<bool(const Object&)>& needs,
+                      Time earliest = Time::min()) {
+  const Revision look = LastLook(server, change, Kind::kClaim, domain.key().ns, earliest);
   const Objects seen = look == 0 ? Objects() : server.store().history().StateAt(Kind::kClaim, look);
   for (const auto& [key, claim] : truth.Live(Kind::kClaim)) {
     if (!needs(*claim)) continue;
@@ -444,7 +445,7 @@ std::vector<Remnant> FindRemnants(const ApiServer& server, const GroundTruth& tr
   look(Kind::kNode, [&](const Object& node) { return node.Label(kDomainLabel) == domain.uid(); });
   const auto asked = base::ParseTime(domain.meta()["deletionTimestamp"].AsString());
   const auto waited = asked ? now - *asked : std::chrono::microseconds(0);
-  const auto grace = DeletionGraceOf(system, domain);
+  const auto grace = ByFastClock(system, DeletionGraceOf(system, domain));
   if (waited < 2 * grace) {
     look(Kind::kPod, [&](const Object& pod) {
       return IsDaemonPod(system, pod, domain.uid()) &&
@@ -511,6 +512,75 @@ Oracle FinalizerDiscipline(const OracleContext& context) {
     const bool releases = change.kind == Kind::kComputeDomain &&
                           std::ranges::count(LostFinalizers(change), kFinalizer) > 0;
     if (releases) CheckRelease(server, truth, system, change, report);
+  }};
+}
+
+namespace {
+
+// A node that is not ready for this long has lost its pods.
+constexpr std::chrono::minutes kNodeEnds{5};
+// A pass acts at once on what it read live.
+constexpr std::chrono::seconds kPassTakes{2};
+
+// Whether what ran on the node is over: it does not exist, or has been lost for long.
+bool HasNodeEnded(const History& history, const GroundTruth& truth, const SystemUnderTest& system,
+                  const std::string& node, Time now) {
+  const ObjectPtr found = truth.Get(Kind::kNode, {.name = node});
+  if (!found || !IsNodeLost(truth, node)) return !found;
+  const Revision since = Since(history, Kind::kNode, *found, [](const Object& object) {
+    return FindCondition(object.value(), "Ready")["status"].AsString() != "True";
+  });
+  const std::vector<Change>& changes = history.changes();
+  const auto began = std::ranges::lower_bound(changes, since, {}, &Change::revision);
+  return now - began->time >= ByFastClock(system, kNodeEnds);
+}
+
+// The domain from which a change takes something that its jobs use; null: none.
+const DomainRecord* TakenFrom(const GroundTruth& truth, const SystemUnderTest& system,
+                              const Change& change) {
+  if (!change.before) return nullptr;
+  const Object& before = *change.before;
+  if (change.kind == Kind::kComputeDomain) {
+    const bool releases = std::ranges::count(LostFinalizers(change), kFinalizer) > 0;
+    return releases ? truth.FindDomain(before.uid()) : nullptr;
+  }
+  const Role role = RoleOf(truth, system, change.kind, before);
+  const bool is_child = role != Role::kNone && role != Role::kWorkloadTemplate;
+  const bool takes =
+      LosesDomainLabel(change) || IsReplacement(system, change) || (is_child && AsksForEnd(change));
+  return takes ? truth.FindDomain(before.Label(kDomainLabel)) : nullptr;
+}
+
+}  // namespace
+
+Oracle LiveJobsKeepAll(const OracleContext& context) {
+  return {.on_change = [&server = context.server, &system = context.system,
+                        report = Report("S22 LiveJobsKeepAll", context.violations)](
+                           const GroundTruth& truth, const Change& change) {
+    // A controller that may not read claims knows only the nodes' labels.
+    if (!system.clients.contains(change.actor) || !system.may_read_claims) return;
+    const DomainRecord* record = TakenFrom(truth, system, change);
+    if (record == nullptr || !record->exists || !record->last->deleting()) return;
+    const Object& domain = *record->last;
+    if (IsGraceOver(system, domain, change.time)) return;
+    if (IsReplacement(system, change) && MayRollUnderJob(domain)) return;
+    const History& history = server.store().history();
+    const bool is_node = change.kind == Kind::kNode;
+    const std::string job = FindNeedy(
+        server, truth, domain, change,
+        [&](const Object& claim) {
+          const std::string node = AllocatedNode(claim);
+          const bool is_there = !is_node || node == change.before->key().name;
+          if (!is_there || !IsConsumer(claim, domain)) return false;
+          if (HasNodeEnded(history, truth, system, node, change.time)) return false;
+          return std::ranges::any_of(truth.Live(Kind::kPod), [&](const auto& item) {
+            return IsReservedFor(claim, item.second->uid()) && !IsTerminal(*item.second);
+          });
+        },
+        change.time - kPassTakes);
+    if (job.empty()) return;
+    report.Say(change, "took " + Show(change.kind, change.before->key()) + " from the job with " +
+                           "ResourceClaim " + job + " in the grace period");
   }};
 }
 
@@ -639,9 +709,9 @@ std::string WhyNotNeeded(const Target& target, const GroundTruth& truth,
       return unless((verb == "patch" || verb == "update") && target.subresource.empty(),
                     "of a node only labels are patched");
     case Kind::kEvent:
-      return unless(
-          (verb == "create" || verb == "patch") && (in_driver_namespace || in_domain_namespace),
-          "a namespace without a domain");
+      return unless((verb == "create" || verb == "patch") &&
+                        (in_driver_namespace || in_domain_namespace || target.key.ns == "default"),
+                    "a namespace without a domain");
     default:
       return "this kind is never written";
   }

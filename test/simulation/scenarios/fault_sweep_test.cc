@@ -134,6 +134,18 @@ TEST(Regression, RunsThatOnceWentWrongEndAsTheyShould) {
            "scenario=nvidia-permissions fault=node-lost at=90",
            // The next time to read why pods wait moved on with the clock: no rest (L6).
            "scenario=taints-and-propagation fault=forbidden at=7",
+           // From stale claims a node was labelled that nobody used (S6).
+           "scenario=create-ready-delete fault=crash-after at=29 "
+           "stale=resourceclaims@1059+resourceclaimtemplates@1059 tail=short",
+           // From a stale cache of a DaemonSet its clique was deleted as often as its daemons
+           // created
+           // it (L6).
+           "scenario=delete-while-pods-wait fault=crash-after at=27 stale=daemonsets@989+nodes@989",
+           // By an old view of their DaemonSet daemons were replaced a second time (D1).
+           "scenario=replace-daemons fault=crash-after at=82 stale=daemonsets tail=short",
+           // A daemon whose deletion was answered 500 was waited for, and stopped the rollout (L1).
+           "scenario=replace-daemons writer=controller fault=server-error at=133 order=mixed "
+           "replicas=2 seed=11 tail=short",
            // A condition said of a daemon that crashed after a reboot that it starts by itself, and
            // not why it does not (L1).
            "scenario=unhealthy-daemons writer=controller fault=node-lost watch=31 watches=flaky "

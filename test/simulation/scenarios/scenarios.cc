@@ -538,6 +538,53 @@ void UnhealthyDaemons(World& world) {
   world.RunToRest("its pods go");
 }
 
+// Daemons that never become ready, so that the job's pods wait for their channels until the grace
+// period of the deletion is over, and after it. It does not rest then: a plugin that answers its
+// kubelet labels the nodes again, and the controller takes the labels off ever more rarely.
+void DeleteWhilePodsWait(World& world) {
+  for (const char* node : {"node-a", "node-b", "node-c"}) {
+    world.cluster().agent(node).SetHealth(NodeAgent::Health::kUnready);
+  }
+  Workload& job = Form(world, {"node-a", "node-b"});
+  world.UserDeletes(kJob);
+  world.RunFor(std::chrono::minutes(45));
+  job.Finish();
+  world.Rest("the job ends");
+}
+
+// A user edits the DaemonSet, and what the controller does about it is refused for minutes: the
+// daemons serve meanwhile.
+void RepairRefused(World& world) {
+  Workload& job = Form(world, {"node-a", "node-b"});
+  world.RunFor(std::chrono::seconds(30));
+  world.RefuseWrites(Kind::kDaemonSet);
+  for (const auto& [key, set] : Objects(world.All(Kind::kDaemonSet))) {
+    world.UserEdits(Kind::kDaemonSet, key, [](Value& edited) {
+      Value& containers = edited["spec"]["template"]["spec"]["containers"];
+      for (Value& container : containers.MutableItems()) container["image"] = "theirs";
+    });
+  }
+  world.RunFor(std::chrono::minutes(3));
+  world.RefuseWrites({});
+  world.Rest("the DaemonSet is repaired");
+  job.Finish();
+  world.Rest("the job ends");
+}
+
+// The only node of a job is lost, and back before its pods are evicted; meanwhile a user deletes
+// the domain.
+void DeleteWhileNodeIsLost(World& world) {
+  Workload& job = Form(world, {"node-b"});
+  world.cluster().FailNode("node-b");
+  world.RunFor(NodeController::kMonitorGrace + std::chrono::seconds(5));
+  world.UserDeletes(kJob);
+  world.RunFor(std::chrono::minutes(2));
+  world.cluster().RecoverNode("node-b", false);
+  world.RunFor(std::chrono::minutes(1));
+  job.Finish();
+  world.Rest("the job ends");
+}
+
 const std::vector<std::pair<std::string, std::string>> kSixNodes = {
     {"node-a", "c1.0"}, {"node-b", "c1.0"}, {"node-c", "c2.0"},
     {"node-d", "c2.0"}, {"node-e", "c3.0"}, {"node-f", ""}};
@@ -801,6 +848,29 @@ const std::vector<Scenario>& Scenarios() {
           .what = "Five domains form at once, and an upgrade replaces their daemons",
           .nodes = kSixNodes,
           .run = UpgradeFiveDomains,
+      },
+      {
+          .name = "delete-while-pods-wait",
+          .alias = "W34",
+          .what = "A user deletes the domain, and its pods wait past the grace period",
+          .nodes = kOneClique,
+          .run = DeleteWhilePodsWait,
+          .never_rests = true,
+      },
+      {
+          .name = "repair-refused",
+          .alias = "W35",
+          .what = "A user edits the DaemonSet, and its repair is refused for minutes",
+          .nodes = kOneClique,
+          .run = RepairRefused,
+      },
+      {
+          .name = "delete-while-node-is-lost",
+          .alias = "W36",
+          .what = "A user deletes the domain while the node of its job is lost for minutes",
+          .nodes = kOneClique,
+          .run = DeleteWhileNodeIsLost,
+          .order_matters = true,
       },
   };
   return scenarios;

@@ -33,6 +33,10 @@ constexpr auto kHealing = seconds(20);
 constexpr auto kHealedWithin = seconds(180);
 constexpr auto kAsksWithin = seconds(120);
 
+// How many requests more a fault may cost: a process that starts reads all that it watches, and
+// what failed is tried again, ever more rarely.
+constexpr int kMoreRequests = 60;
+
 // How long a process stands still: until its Lease has been over for a while.
 constexpr auto kFrozen = seconds(30);
 
@@ -162,8 +166,15 @@ World::World(const RunSpec& spec, bool trace, BeforeRequest before_request)
   system_.says_all = true;
   if (spec_.two_leaders || spec_.standby || spec_.mixed) system_.pace = kLongestWindow;
   // It is late in hearing of pods, and then of the clique that it wrote.
-  if (spec_.mixed) system_.delay += 2 * Replica::kLagMax;
+  if (spec_.mixed) {
+    system_.view_lag = 2 * Replica::kLagMax;
+    system_.delay += system_.view_lag;
+  }
   system_.elect = !spec_.two_leaders;
+  // A pass that needs evidence reads live again, and here each change of an instant begins a pass
+  // of its own, which takes no time. In a cluster they come together while a pass waits for
+  // replies.
+  system_.unbudgeted = {"get", "list"};
   if (spec_.two_leaders || spec_.standby) {
     system_.clocks_apart = kClocksApart;
     system_.clocks_drift_per_million = kDriftPerMillion;
@@ -324,6 +335,12 @@ bool World::Applies(Fault fault, const http::Request& request) const {
   }
 }
 
+bool World::IsRefused(const std::string& client, const http::Request& request) const {
+  if (!refused_ || request.method == http::Method::kGet) return false;
+  const KindInfo* kind = ParseTarget(request.method, request.path).kind;
+  return client.starts_with("controller") && kind != nullptr && kind->kind == *refused_;
+}
+
 base::Result<http::Response> World::ServeRequest(const std::string& client,
                                                  const http::Request& request) {
   // Renewals of the Lease are one request over and over; of each process the first ones stand for
@@ -339,7 +356,9 @@ base::Result<http::Response> World::ServeRequest(const std::string& client,
   const std::string text = client + " " + std::string(http::ToString(request.method)) + " " +
                            request.path + (has_fault ? "   <- fault" : "");
   if (!has_fault) {
-    http::Response response = cluster_.server().Handle(client, request);
+    const bool is_refused = IsRefused(client, request);
+    http::Response response =
+        is_refused ? Missing(Fault::kForbidden) : cluster_.server().Handle(client, request);
     if (counts) Note(text + " " + std::to_string(response.status));
     return response;
   }
@@ -639,6 +658,7 @@ void World::CheckRest() {
   course_.rests.push_back(DescribeEnd(cluster_.server(), system_));
   course_.deeds.push_back(CountDeeds(cluster_.server(), system_));
   course_.times.push_back(cluster_.now() - Cluster::kStart);
+  course_.requests.push_back(CountRequests(cluster_.server(), system_));
 }
 
 void World::CheckQuiet() {
@@ -678,6 +698,7 @@ void World::TidyUp() {
     agent.SetHealth(NodeAgent::Health::kWell);
   }
   quotas_.clear();
+  refused_.reset();
   for (Workload* job : jobs_) job->Finish();
   RunToRest("the jobs end");
 }
@@ -699,7 +720,13 @@ Violations World::CompareWith(const Course& expected) const {
   Violations violations = SameEnd(course_, expected, spec_.short_tail);
   const bool sees_all =
       spec_.stale.empty() && !spec_.two_leaders && !spec_.mixed && !spec_.flaky_watches;
-  if (sees_all) std::ranges::move(SameDeeds(course_, expected), std::back_inserter(violations));
+  if (sees_all) {
+    std::ranges::move(SameDeeds(course_, expected), std::back_inserter(violations));
+    if (!FindScenario(spec_.scenario)->never_rests) {
+      std::ranges::move(FewMoreRequests(course_, expected, kMoreRequests),
+                        std::back_inserter(violations));
+    }
+  }
   seconds later = kHealedWithin;
   if (!spec_.stale.empty()) later += kStaleMax;
   if (!system_.may_read_claims) later += kAsksWithin;

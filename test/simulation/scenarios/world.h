@@ -84,6 +84,8 @@ class World {
                  const std::function<void(json::Value& object)>& change);
   // A ResourceQuota of the namespace for claim templates; none: it is taken away.
   void SetQuota(const std::string& ns, std::optional<std::size_t> templates);
+  // Until it is called without, every write of the kind by the controller is answered 403.
+  void RefuseWrites(std::optional<Kind> kind) { refused_ = kind; }
   void UserLabelsNode(const std::string& node, const std::string& value);  // Empty: takes it off.
   // Every process of the controller makes room for one that gives daemons this image.
   void UpgradeController(const std::string& image);
@@ -127,6 +129,7 @@ class World {
   bool StepRandomActor();
   bool StepActors();
   void LetPeersLag();  // Those that are new, too.
+  [[nodiscard]] bool IsRefused(const std::string& client, const http::Request& request) const;
   [[nodiscard]] std::optional<Time> NextDue() const;
   void AdvanceTo(Time time);
   bool AdvanceTime();
@@ -158,6 +161,7 @@ class World {
   int processes_ = 0;
   std::map<std::string, int> lease_requests_ = {};  // By client.
   std::map<std::string, std::size_t> quotas_ = {};  // For claim templates, by namespace.
+  std::optional<Kind> refused_ = {};                // Writes of it fail.
   bool is_quiet_ = false;  // No request is expected, so no fault can happen.
   int steps_ = 0;
   std::vector<Workload*> jobs_;
