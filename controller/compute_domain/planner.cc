@@ -60,8 +60,10 @@ void AddStep(Step step, std::vector<Step>& steps) {
 
 // One step with `others`: a failed create must not leave a terminating pod listed as Ready in its
 // clique, because workloads start on that.
-Step WithMembership(Step others, const Membership& membership, bool needs_daemons) {
+Step WithMembership(Step others, const Observed& observed, const Membership& membership,
+                    bool needs_daemons) {
   std::ranges::copy(membership.actions, std::back_inserter(others));
+  if (membership.needs_owner) others.emplace_back(ReadOwner{.key = observed.domain->meta.key});
   if (needs_daemons) others.emplace_back(ReadDaemons{});
   return others;
 }
@@ -131,7 +133,7 @@ std::vector<Step> Planner::PlanLife() {
   const bool is_repaired = std::ranges::any_of(children, [](const Action& action) {
     return std::holds_alternative<WritePodTemplate>(action);
   });
-  AddStep(WithMembership(std::move(children), membership(),
+  AddStep(WithMembership(std::move(children), observed_, membership(),
                          membership().needs_daemons || rollout().needs_daemons),
           steps);
   Step aside = labels().actions;
@@ -218,7 +220,7 @@ Planner::Deletion Planner::PlanDeletion() {
 // Their jobs go on: so do the daemons.
 Planner::Deletion Planner::WaitForConsumers(Step workload, DeletionWait wait) {
   Deletion deletion = {.wait = std::move(wait), .until = UntilDeadline(1), .keeps_daemons = true};
-  AddStep(WithMembership(std::move(workload), membership(), membership().needs_daemons),
+  AddStep(WithMembership(std::move(workload), observed_, membership(), membership().needs_daemons),
           deletion.steps);
   return deletion;
 }

@@ -97,7 +97,8 @@ bool IsWritten(const Observed& observed, const CliquePlace& place, const Clique*
 }
 
 std::optional<Action> WriteOf(const MembershipIndex& index, const CliquePlace& place,
-                              const Clique* clique, const CliqueContent& next) {
+                              const Clique* clique, const CliqueContent& next,
+                              Membership& membership) {
   if (clique != nullptr) {
     // An index that is no longer kept is no reason for a write.
     if (clique->meta.deleting || clique->daemons == next.daemons) return {};
@@ -109,6 +110,12 @@ std::optional<Action> WriteOf(const MembershipIndex& index, const CliquePlace& p
   }
   if (next.daemons.empty()) return {};
   const Observed& observed = index.observed;
+  // Daemons may run under the indices of a clique that was there before. Only the domain's status
+  // knows these, so an old view of it is not believed (R2).
+  const kube::ObjectMeta& domain = observed.domain->meta;
+  const auto& live = observed.evidence.owner;
+  membership.needs_owner = membership.needs_owner || !live;
+  if (!live || !*live || (*live)->resource_version != domain.resource_version) return {};
   const kube::OwnerReference owner = OwnerOf(observed, place);
   const kube::ObjectKey key = KeyOf(observed, place);
   // Taken: the cache is behind, and what is there will arrive.

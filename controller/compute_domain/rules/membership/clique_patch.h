@@ -11,9 +11,11 @@ namespace compute_domain {
 // The labels that a clique has.
 [[nodiscard]] json::Value CliqueLabels(const std::string& domain, const std::string& clique);
 
-// Empty: it holds `next`, or cannot be written now. `clique` is null if there is none yet.
+// Empty: it holds `next`, or cannot be written now. `clique` is null if there is none yet. Sets
+// `needs_owner` of `membership`.
 [[nodiscard]] std::optional<Action> WriteOf(const MembershipIndex& index, const CliquePlace& place,
-                                            const api::Clique* clique, const CliqueContent& next);
+                                            const api::Clique* clique, const CliqueContent& next,
+                                            Membership& membership);
 
 // Whether the clique holds the member, under this index, as far as we know.
 [[nodiscard]] bool IsWritten(const Observed& observed, const CliquePlace& place,

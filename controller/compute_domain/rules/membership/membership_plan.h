@@ -16,6 +16,7 @@ struct Membership {
   std::vector<api::Member> members = {};  // Sorted by clique, index, node.
   std::vector<Action> actions = {};
   std::vector<std::string> without_index = {};  // Nodes without room: "node in clique".
+  bool needs_owner = false;                     // A clique is missing: read before one is made.
   bool needs_daemons = false;                   // A member seems gone: read before it is removed.
   RequeueAfter requeue_after = {};              // Then a write is due that waits now.
 };

@@ -31,7 +31,9 @@ using Change = std::function<void(Observed&)>;
 using Members = std::vector<Member>;
 using Names = std::vector<std::string>;
 
+// The view of the domain is the newest, as a live read showed.
 Membership PlanFor(Observed observed, const Change& change) {
+  observed.evidence.owner.emplace(observed.domain->meta);
   change(observed);
   return PlanMembership(observed, Now());
 }
@@ -322,6 +324,27 @@ TEST(PlanMembership, Q3_CliqueThatIsMadeAnewWaitsForNothing) {
     FindDaemonSet(observed, observed.children.daemon_sets.at(0).meta.uid);
   });
   EXPECT_EQ(Actions<Create>(membership.actions).size(), 1U);
+}
+
+TEST(PlanMembership, S3_CliqueIsMadeOnlyFromTheNewestViewOfItsDomain) {
+  const auto plan = [](const Change& find) {
+    return PlanFor(WithANodeThatJoins(), [&](Observed& observed) {
+      observed.children.cliques.clear();
+      find(observed);
+    });
+  };
+  EXPECT_EQ(Actions<Create>(plan([](Observed&) {}).actions).size(), 1U);
+  const Membership unread = plan([](Observed& observed) { observed.evidence.owner.reset(); });
+  EXPECT_TRUE(unread.needs_owner);
+  EXPECT_TRUE(unread.actions.empty());
+  const std::vector<Change> others = {
+      [](Observed& observed) { observed.evidence.owner.emplace(std::nullopt); },
+      [](Observed& observed) { (*observed.evidence.owner)->resource_version = "another"; }};
+  for (const Change& other : others) {
+    const Membership membership = plan(other);
+    EXPECT_FALSE(membership.needs_owner);
+    EXPECT_TRUE(membership.actions.empty());
+  }
 }
 
 // An old view shows a DaemonSet that is gone: the garbage collector takes away what belongs to it.
