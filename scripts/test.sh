@@ -237,6 +237,7 @@ full() {
     beside nodes 0
     script "control plane" "$repo/test/cluster/controlplane/controlplane_test.sh"
     script "end to end" "$repo/test/e2e/e2e.sh" "$repo/build/release/bin"
+    script "end to end, with pytest" /usr/bin/python3 -m pytest -sq -p no:cacheprovider "$repo/test/e2e" --programs "$repo/build/release/bin"
     step "the demo sees every step" "$repo/scripts/demo.sh"
     script "manifests" "$repo/test/packaging/manifests/manifests_test.sh" "$repo/build/release/bin"
     script "image" "$repo/test/packaging/image/image_test.sh"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "controller/api/names.h"
 #include "pkg/kube/client/request.h"
 #include "test/bench/objects.h"
 #include "test/bench/rows.h"
@@ -43,7 +44,8 @@ Result<void> MakeNodes(Stage& stage, const std::vector<Value>& nodes) {
   return load.Run();
 }
 
-// Each allocated, and reserved for a pod, so that the controller keeps all that it reads of one.
+// Each allocated, and reserved for a pod, so that the controller keeps all that it reads of one;
+// and the node has the domain's label, which the plugin puts there before the pod runs.
 Result<void> MakeClaims(Stage& stage, const std::vector<Value>& nodes, int domains, int claims) {
   const auto templates = TRY(WorkloadTemplates(stage));
   Load load = stage.NewLoad();
@@ -56,6 +58,13 @@ Result<void> MakeClaims(Stage& stage, const std::vector<Value>& nodes, int domai
     const std::string name = domain + "-claim-" + std::to_string(i / domains);
     const std::string& node =
         nodes[static_cast<std::size_t>(i) % nodes.size()]["metadata"]["name"].AsString();
+    if (static_cast<std::size_t>(i) < nodes.size()) {
+      const Value& uid = found->second["metadata"]["labels"][api::kDomainLabel];
+      const Value labels = Value::Object({{std::string(api::kDomainLabel), uid}});
+      load.Add(kube::MergePatchRequest(
+          kube::kNodes, {.name = node},
+          Value::Object({{"metadata", Value::Object({{"labels", labels}})}})));
+    }
     load.Add(kube::CreateRequest(kube::kResourceClaims, kNamespace, Claim(name, found->second)),
              [&load, name, node](const http::Response& reply) -> Result<void> {
                const Value claim = TRY(json::Parse(reply.body));

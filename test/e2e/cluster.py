@@ -1,0 +1,187 @@
+"""A real control plane on loopback, simulated nodes, and the controller as a process under its own account.
+
+Everything that is started here is ended here, by its process id. A wait has a deadline and says what it waited for.
+"""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import time
+import urllib.request
+
+REPO = pathlib.Path(__file__).resolve().parents[2]
+CONTROL_PLANE = REPO / "test/cluster/controlplane"
+ACCOUNT = "system:serviceaccount:cdom-system:cdom-controller"
+
+
+class TimedOut(AssertionError):
+    """What was waited for did not happen."""
+
+
+def wait_until(what, is_so, seconds=60):
+    """Returns the first true answer of is_so(). Raises TimedOut with `what` after that many seconds."""
+    deadline = time.monotonic() + seconds
+    while True:
+        if answer := is_so():
+            return answer
+        if time.monotonic() > deadline:
+            raise TimedOut(f"after {seconds} s it is not so that {what}")
+        time.sleep(0.2)  # Between two looks.
+
+
+class Process:
+    """A program of ours, with what it writes in a file."""
+
+    def __init__(self, name, command, folder, env=None):
+        self.log = folder / f"{name}.log"
+        self.out = folder / f"{name}.out"
+        with self.log.open("ab") as log, self.out.open("wb") as out:
+            self._process = subprocess.Popen(command, stdout=out, stderr=log, env={**os.environ, **(env or {})})
+
+    def is_running(self):
+        return self._process.poll() is None
+
+    def says(self, text):
+        return text in self.log.read_text() or text in self.out.read_text()
+
+    def end(self):
+        if self.is_running():
+            self._process.send_signal(signal.SIGTERM)
+        try:
+            self._process.wait(30)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+class Cluster:
+    """One plane for all cases of a run. `folder` is made and left by the caller."""
+
+    def __init__(self, bin_folder, folder):
+        self._bin = bin_folder
+        self.folder = folder
+        self._plane = folder / "plane"
+        programs = subprocess.run([CONTROL_PLANE / "build.sh"], check=True, capture_output=True, text=True)
+        self._kubectl = pathlib.Path(programs.stdout.strip()) / "kubectl"
+        self._nodesim = None
+        self._controller = None
+
+    def start(self):
+        subprocess.run([CONTROL_PLANE / "controlplane", "up", self._plane], check=True)
+        self.kubectl("apply", "-k", REPO / "manifests/local")
+        config = self._config_of("cdom-controller")
+        self._controller_config = self.folder / "controller.kubeconfig"
+        self._controller_config.write_text(json.dumps(config))
+        self._nodesim = Process(
+            "nodesim",
+            [self._bin / "nodesim", "--kubeconfig", self._plane / "nodesim.kubeconfig", "--control-port", "0",
+             "--nodes", "8", "--cliques", "2", "--daemon-account"],
+            self.folder)
+        wait_until("the simulated nodes are there", lambda: self._nodesim.says(" ready\n"), 120)
+
+    def stop(self):
+        for process in (self._controller, self._nodesim):
+            if process:
+                process.end()
+        subprocess.run([CONTROL_PLANE / "controlplane", "down", self._plane], check=False, stdout=subprocess.DEVNULL)
+
+    def run_controller(self, *flags):
+        """Ends the controller that runs, if any, and waits until one with these flags leads."""
+        if self._controller:
+            self._controller.end()
+        (self.folder / "controller.log").write_text("")
+        self._controller = Process(
+            "controller",
+            [self._bin / "compute-domain-controller", "--kubeconfig", self._controller_config,
+             "--pod-name", f"cdom-controller-{time.monotonic_ns()}", "--namespace", "cdom-system",
+             "--image-name", "cdom:0.1.0", "--leader-election-lease-lock-name", "cdom-controller",
+             "--http-endpoint", "127.0.0.1:0", *flags],
+            self.folder)
+        wait_until("the controller leads", lambda: self._controller.says("Reconciling"))
+
+    def controller_says(self, text):
+        return self._controller.says(text)
+
+    def kubectl(self, *arguments, stdin=None, check=True):
+        """What kubectl prints, as text. Raises with its error unless `check` is False."""
+        done = subprocess.run(
+            [self._kubectl, "--kubeconfig", self._plane / "admin.kubeconfig", *arguments],
+            input=stdin, capture_output=True, text=True, check=False, timeout=120)
+        if check and done.returncode != 0:
+            raise AssertionError(f"kubectl {' '.join(map(str, arguments))}: {done.stderr}")
+        return done.stdout
+
+    def apply(self, *objects):
+        listed = {"apiVersion": "v1", "kind": "List", "items": list(objects)}
+        self.kubectl("apply", "-f", "-", stdin=json.dumps(listed))
+
+    def get(self, kind, name, namespace="default"):
+        """The object, or None if there is none."""
+        found = self.kubectl("get", kind, name, "-n", namespace, "--ignore-not-found", "-o", "json")
+        return json.loads(found) if found.strip() else None
+
+    def list(self, kind, namespace, selector=""):
+        found = self.kubectl("get", kind, "-n", namespace, "-l", selector, "-o", "json")
+        return json.loads(found)["items"]
+
+    def condition(self, domain, kind):
+        """The condition of that type; an empty one if it is not there."""
+        found = self.get("computedomain", domain) or {}
+        conditions = found.get("status", {}).get("conditions", [])
+        return next((one for one in conditions if one["type"] == kind), {})
+
+    def audited(self, verb, resource, since=0):
+        """What the controller has asked, by the API server's audit log: one entry an answered request."""
+        entries = []
+        with (self._plane / "audit.log").open() as log:
+            log.seek(since)
+            for line in log:
+                entry = json.loads(line)
+                asked = entry.get("objectRef", {})
+                if (entry["user"]["username"] == ACCOUNT and entry["stage"] == "ResponseComplete" and
+                        entry["verb"] == verb and asked.get("resource") == resource):
+                    entries.append(entry)
+        return entries
+
+    def audit_size(self):
+        return (self._plane / "audit.log").stat().st_size
+
+    def _config_of(self, account):
+        token = self.kubectl("create", "token", account, "-n", "cdom-system", "--duration", "2h").strip()
+        admin = json.loads(self.kubectl("config", "view", "--raw", "-o", "json"))
+        admin["users"][0]["user"] = {"token": token}
+        return admin
+
+
+def domain(name):
+    """A ComputeDomain in `default` whose claim template is NAME-channel."""
+    return {"apiVersion": "resource.nvidia.com/v1beta1", "kind": "ComputeDomain",
+            "metadata": {"name": name, "namespace": "default"},
+            "spec": {"numNodes": 0, "channel": {"resourceClaimTemplate": {"name": f"{name}-channel"}}}}
+
+
+def workers(name, count):
+    """A Deployment of that many pods, each on a node of its own, that use the domain until they are deleted."""
+    pod = {"terminationGracePeriodSeconds": 1,
+           "resourceClaims": [{"name": "channel", "resourceClaimTemplateName": f"{name}-channel"}],
+           "tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists"}],
+           "containers": [{"name": "worker", "image": "busybox", "resources": {"claims": [{"name": "channel"}]}}]}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name, "namespace": "default"},
+            "spec": {"replicas": count, "selector": {"matchLabels": {"app": name}},
+                     "template": {"metadata": {"labels": {"app": name},
+                                               "annotations": {"nodesim.cdom.dev/run-seconds": "-1"}},
+                                  "spec": pod}}}
+
+
+def refusal(name, operation, group, resource):
+    """A policy, and its binding, that refuses the controller this operation on the resource."""
+    kind = "admissionregistration.k8s.io/v1"
+    return ({"apiVersion": kind, "kind": "ValidatingAdmissionPolicy", "metadata": {"name": name},
+             "spec": {"matchConstraints": {"resourceRules": [{
+                 "apiGroups": [group], "apiVersions": ["*"], "operations": [operation], "resources": [resource]}]},
+                 "validations": [{"expression": f"request.userInfo.username != '{ACCOUNT}'",
+                                  "message": "refused by the test"}]}},
+            {"apiVersion": kind, "kind": "ValidatingAdmissionPolicyBinding", "metadata": {"name": name},
+             "spec": {"policyName": name, "validationActions": ["Deny"]}})

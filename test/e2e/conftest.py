@@ -1,0 +1,54 @@
+"""Options and fixtures of the end-to-end cases. Run them with
+
+    python3 -m pytest test/e2e --programs build/release/bin [-k PATTERN]
+"""
+
+import pathlib
+import shutil
+import tempfile
+
+import cluster as stage
+import pytest
+
+
+def pytest_addoption(parser):
+    parser.addoption("--programs", required=True, type=pathlib.Path, help="folder of the release programs")
+
+
+def pytest_runtest_logreport(report):
+    """The lines that scripts/test.sh counts."""
+    if report.when == "call" or (report.when == "setup" and not report.passed):
+        name = report.nodeid.rpartition("::")[2]
+        print(f"\n{'PASS' if report.passed else 'FAIL'} {name} ({report.duration:.0f} s)", flush=True)
+
+
+@pytest.fixture(scope="session")
+def cluster(request):
+    """The one cluster of this run. What it logged is kept if a case failed."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="cdom-e2e."))
+    made = stage.Cluster(request.config.getoption("--programs").resolve(), folder)
+    try:
+        made.start()
+        yield made
+    finally:
+        made.stop()
+    if request.session.testsfailed:
+        print(f"\nlogs are in {folder}")
+    else:
+        shutil.rmtree(folder)
+
+
+@pytest.fixture
+def removed_later(cluster):
+    """removed_later(OBJECT...): applies them, and deletes them when the case is over."""
+    made = []
+
+    def apply(*objects):
+        made.extend(objects)
+        cluster.apply(*objects)
+
+    yield apply
+    for one in reversed(made):
+        namespace = one["metadata"].get("namespace", "default")
+        cluster.kubectl("delete", one["kind"], one["metadata"]["name"], "-n", namespace,
+                        "--ignore-not-found", "--timeout=90s")

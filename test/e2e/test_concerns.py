@@ -1,0 +1,91 @@
+"""What fails for one object or one namespace is told there, and nothing else stops for it."""
+
+import pytest
+from cluster import domain, refusal, wait_until, workers
+
+
+def is_ready(cluster, name, members):
+    found = cluster.get("computedomain", name) or {}
+    status = found.get("status", {})
+    return status.get("status") == "Ready" and status.get("members") == f"{members}/{members}"
+
+
+def serve(cluster, removed_later, name, members):
+    removed_later(domain(name), workers(name, members))
+    wait_until(f"{name} serves {members} nodes", lambda: is_ready(cluster, name, members), 120)
+    return cluster.get("computedomain", name)
+
+
+def daemon_set_of(cluster, found):
+    return f"computedomain-daemon-{found['metadata']['uid']}"
+
+
+def last_transition(cluster, name):
+    return cluster.condition(name, "Ready").get("lastTransitionTime")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def controller(cluster):
+    cluster.run_controller()
+
+
+def test_REV3_F2_a_repair_that_a_policy_refuses_is_told_and_the_domain_stays_ready(cluster, removed_later):
+    found = serve(cluster, removed_later, "repaired", 2)
+    became_ready = last_transition(cluster, "repaired")
+    daemons = daemon_set_of(cluster, found)
+    policy = refusal("no-repair", "UPDATE", "apps", "daemonsets")
+    removed_later(*policy)
+    # A policy is in force some time after it is stored; until then the controller repairs what is edited.
+    def edit():
+        cluster.kubectl("set", "env", "daemonset", daemons, "-n", "cdom-system", "EDITED=yes")
+        return "Left undone" in cluster.condition("repaired", "Provisioned").get("message", "")
+    wait_until("the refusal is told", edit, 60)
+    assert "refused by the test" in cluster.condition("repaired", "Provisioned")["message"]
+    assert cluster.condition("repaired", "Ready")["status"] == "True"
+    assert last_transition(cluster, "repaired") == became_ready, "it was not ready meanwhile"
+    assert is_ready(cluster, "repaired", 2)
+    cluster.kubectl("delete", "validatingadmissionpolicybinding", "no-repair")
+
+    def is_repaired():
+        return "EDITED" not in cluster.kubectl("get", "daemonset", daemons, "-n", "cdom-system", "-o", "json")
+    wait_until("the DaemonSet is repaired", is_repaired, 60)
+    assert last_transition(cluster, "repaired") == became_ready
+
+
+def test_REV3_F17_a_template_that_may_not_be_deleted_keeps_no_domain(cluster, removed_later):
+    removed_later(domain("unused"))
+    wait_until("its template is there", lambda: cluster.get("resourceclaimtemplate", "unused-channel"))
+    removed_later(*refusal("no-deletion", "DELETE", "resource.k8s.io", "resourceclaimtemplates"))
+    since = cluster.audit_size()
+    cluster.kubectl("delete", "computedomain", "unused", "--wait=false")
+    wait_until("the domain is gone", lambda: not cluster.get("computedomain", "unused"), 90)
+    answers = [one["responseStatus"]["code"] for one in
+               cluster.audited("delete", "resourceclaimtemplates", since)]
+    assert 422 in answers or 403 in answers, f"the policy refused none of {answers}"
+    wait_until("the garbage collector has taken the template",
+               lambda: not cluster.get("resourceclaimtemplate", "unused-channel"))
+
+
+def test_REV3_F5_a_node_whose_label_somebody_took_off_under_a_job_gets_it_back(cluster, removed_later):
+    found = serve(cluster, removed_later, "labelled", 2)
+    uid = found["metadata"]["uid"]
+    node = found["status"]["nodes"][0]["name"]
+    cluster.kubectl("label", "node", node, "resource.nvidia.com/computeDomain-")
+
+    def label():
+        return cluster.get("node", node)["metadata"]["labels"].get("resource.nvidia.com/computeDomain")
+    wait_until("the label is back", lambda: label() == uid, 100)
+    wait_until("both nodes serve again", lambda: is_ready(cluster, "labelled", 2), 90)
+
+
+def test_REV3_F1_an_additional_namespace_that_does_not_exist_stops_no_domain(cluster, removed_later):
+    cluster.run_controller("--additional-namespaces", "nvidia-system")
+    serve(cluster, removed_later, "beside", 2)
+    since = cluster.audit_size()
+    cluster.kubectl("scale", "deployment", "beside", "--replicas", "1")
+    wait_until("one node has left", lambda: is_ready(cluster, "beside", 1), 90)
+    cluster.kubectl("delete", "deployment", "beside", "--timeout=60s")
+    cluster.kubectl("delete", "computedomain", "beside", "--timeout=90s")
+    refused = [one for one in cluster.audited("list", "pods", since)
+               if one["objectRef"].get("namespace") == "nvidia-system" and one["responseStatus"]["code"] == 403]
+    assert refused, "nothing was asked in the namespace that is gone"
