@@ -75,18 +75,17 @@ NodeLabels PlanNodeLabels(const Observed& observed, const Instant& now) {
     }
   }
   const std::set<std::string>& removed = observed.memory.labels_removed;
-  if (due.empty() && removed.empty() && bare.empty()) return labels;
+  const bool restores = !removed.empty() || !bare.empty();
+  if (due.empty() && !restores) return labels;
   const kube::ObjectKey& domain = observed.domain->meta.key;
-  if (!observed.evidence.claims) {
-    labels.actions.emplace_back(ReadClaims{.ns = domain.ns});
-    return labels;
-  }
+  const auto& owner = observed.evidence.owner;
+  if (!observed.evidence.claims) labels.actions.emplace_back(ReadClaims{.ns = domain.ns});
+  if (restores && !owner) labels.actions.emplace_back(ReadOwner{.key = domain});
+  if (!labels.actions.empty()) return labels;
   std::set<std::string> restored = removed;
   for (const std::string& node : UnlabelledNodes(observed, *observed.evidence.claims)) {
     if (bare.contains(node)) restored.insert(node);
   }
-  const auto& owner = observed.evidence.owner;
-  if (!restored.empty() && !owner) labels.actions.emplace_back(ReadOwner{.key = domain});
   // The label of a domain that goes would come back after its teardown.
   if (!owner || !*owner || (*owner)->deleting) restored.clear();
   for (const std::string& node : restored) {

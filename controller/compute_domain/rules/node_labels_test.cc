@@ -83,7 +83,8 @@ Observed Removed() {
 TEST(PlanLabels, C8_AfterARemovalClaimsAreReadOnceMore) {
   const NodeLabels labels = PlanNodeLabels(Removed(), Now());
   EXPECT_EQ(Actions<ReadClaims>(labels.actions).size(), 1U);
-  EXPECT_EQ(labels.actions.size(), 1U);
+  EXPECT_EQ(Actions<ReadOwner>(labels.actions).size(), 1U);
+  EXPECT_EQ(labels.actions.size(), 2U);
 }
 
 TEST(PlanLabels, C8_NodeToWhichAClaimCameMeanwhileGetsItsLabelBack) {

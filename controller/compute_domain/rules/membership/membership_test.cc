@@ -32,6 +32,11 @@ using Members = std::vector<Member>;
 using Names = std::vector<std::string>;
 
 // The view of the domain is the newest, as a live read showed.
+Membership Plan(Observed observed) {
+  observed.evidence.owner.emplace(observed.domain->meta);
+  return PlanMembership(observed, Now());
+}
+
 Membership PlanFor(Observed observed, const Change& change) {
   observed.evidence.owner.emplace(observed.domain->meta);
   change(observed);
@@ -88,7 +93,7 @@ Observed WithALegacyDaemon(bool has_clique) {
 TEST(PlanMembership, B57_EntryOfADaemonThatKeepsNoCliqueCountsBesideThoseOfCliques) {
   for (const bool has_clique : {true, false}) {
     const Observed observed = WithALegacyDaemon(has_clique);
-    const Membership membership = PlanMembership(observed, Now());
+    const Membership membership = Plan(observed);
     EXPECT_FALSE(membership.needs_daemons) << "each change would be read live";
     EXPECT_TRUE(membership.actions.empty()) << "no clique is made for it";
     const Members& shown = observed.domain->status.nodes;
@@ -101,18 +106,18 @@ TEST(PlanMembership, B57_ItIsAsReadyAsItsPodWhateverStatusSaid) {
     Observed observed = WithALegacyDaemon(true);
     observed.domain->status.nodes[0].ready = !serves;
     observed.children.daemon_pods[0].ready = serves;
-    EXPECT_EQ(PlanMembership(observed, Now()).members[1].ready, serves);
+    EXPECT_EQ(Plan(observed).members[1].ready, serves);
   }
   Observed lost = WithALegacyDaemon(true);
   lost.nodes["node-0"].ready = false;
-  EXPECT_FALSE(PlanMembership(lost, Now()).members[1].ready);
+  EXPECT_FALSE(Plan(lost).members[1].ready);
 }
 
 // A deletion that waits for the job would else take the entry out, its daemon put it in, and so on.
 TEST(PlanMembership, B57_ItStaysWhileItsDomainIsBeingDeletedAndGoesWithItsPod) {
   Observed observed = WithALegacyDaemon(true);
   fixtures::Delete(observed.domain->meta, {std::string(api::kFinalizer)});
-  EXPECT_EQ(PlanMembership(observed, Now()).members.size(), 2U);
+  EXPECT_EQ(Plan(observed).members.size(), 2U);
   fixtures::EndWorkload(observed.children.claims);
   for (const bool deleting : {true, false}) {
     Observed going = observed;
@@ -121,7 +126,7 @@ TEST(PlanMembership, B57_ItStaysWhileItsDomainIsBeingDeletedAndGoesWithItsPod) {
     } else {
       RemovePod(going, "node-0");
     }
-    EXPECT_EQ(PlanMembership(going, Now()).members, (Members{MakeMember("node-1", 1)}));
+    EXPECT_EQ(Plan(going).members, (Members{MakeMember("node-1", 1)}));
   }
 }
 
@@ -148,12 +153,12 @@ TEST(PlanMembership, B57_CliqueOfThatIdInAnotherNamespaceIsNotItsDaemons) {
   other.id = kOtherCliqueId;
   other.daemons.clear();
   observed.children.cliques.push_back(other);
-  EXPECT_EQ(PlanMembership(observed, Now()).members.size(), 2U);
+  EXPECT_EQ(Plan(observed).members.size(), 2U);
 }
 
 TEST(PlanMembership, Q2_CliqueThatIsAsItShouldBeIsNotWritten) {
   for (const Observed& observed : {Converged(), Marked()}) {
-    const Membership membership = PlanMembership(observed, Now());
+    const Membership membership = Plan(observed);
     EXPECT_TRUE(membership.actions.empty());
     EXPECT_FALSE(membership.needs_daemons);
     EXPECT_EQ(membership.members, (Members{MakeMember("node-0", 0), MakeMember("node-1", 1)}));
@@ -165,7 +170,7 @@ TEST(PlanMembership, Q2_CliqueThatIsAsItShouldBeIsNotWritten) {
 TEST(PlanMembership, C16_CliquesOfOneIdInTwoNamespacesKeepTheirMembers) {
   for (const Observed& observed :
        {fixtures::InTwoNamespaces(), Marked(fixtures::InTwoNamespaces())}) {
-    const Membership membership = PlanMembership(observed, Now());
+    const Membership membership = Plan(observed);
     EXPECT_EQ(membership.members, (Members{MakeMember("node-0", 0), MakeMember("node-1", 1)}));
     EXPECT_TRUE(membership.actions.empty());
     EXPECT_FALSE(membership.needs_daemons);
@@ -175,7 +180,7 @@ TEST(PlanMembership, C16_CliquesOfOneIdInTwoNamespacesKeepTheirMembers) {
 TEST(PlanMembership, C16_CliqueIsMadeWhereItsPodsAreAndOwnedByTheDaemonSetThere) {
   Observed observed = Marked(fixtures::InTwoNamespaces());
   observed.children.cliques.pop_back();
-  const auto creates = Actions<Create>(PlanMembership(observed, Now()).actions);
+  const auto creates = Actions<Create>(Plan(observed).actions);
   ASSERT_EQ(creates.size(), 1U);
   EXPECT_EQ(creates[0].key.ns, fixtures::kOldDriverNs);
   const json::Value& owner = creates[0].object["metadata"]["ownerReferences"].items().at(0);
@@ -189,8 +194,7 @@ TEST(PlanMembership, C16_EntryOfANodeIsTheOneInItsPodsNamespace) {
     Observed both = observed;
     Member stale = MakeMember(other == 0 ? "node-1" : "node-0", 7);
     both.children.cliques[other].daemons.push_back(stale);
-    EXPECT_EQ(PlanMembership(both, Now()).members,
-              (Members{MakeMember("node-0", 0), MakeMember("node-1", 1)}));
+    EXPECT_EQ(Plan(both).members, (Members{MakeMember("node-0", 0), MakeMember("node-1", 1)}));
   }
 }
 
@@ -199,7 +203,7 @@ TEST(PlanMembership, C16_PodOfADaemonSetInAnotherNamespaceCountsForNothing) {
   Observed observed = Marked();
   AddNode(observed, "node-2", 2);
   observed.children.daemon_pods.back().meta.key.ns = fixtures::kOldDriverNs;
-  const Membership membership = PlanMembership(observed, Now());
+  const Membership membership = Plan(observed);
   EXPECT_TRUE(membership.actions.empty());
   EXPECT_EQ(membership.members.size(), 2U);
 }
@@ -209,7 +213,7 @@ TEST(PlanMembership, C16_DaemonThatLeavesTheOneCliqueDoesNotHoldUpTheOther) {
   observed.children.cliques[0].daemons.push_back(MakeMember("node-9", 5));
   observed.children.daemon_pods[1].meta.deleting = true;
   ShowPods(observed, observed.children.daemon_pods);
-  EXPECT_EQ(Written(PlanMembership(observed, Now())), Members{MakeMember("node-0", 0)});
+  EXPECT_EQ(Written(Plan(observed)), Members{MakeMember("node-0", 0)});
 }
 
 // Nobody there could own it.
@@ -221,7 +225,7 @@ TEST(PlanMembership, C16_CliqueThatNoDaemonSetIsBesideIsGivenNoOwner) {
   DaemonPod other = fixtures::MakePod("node-0", 0);
   other.meta.key.ns = fixtures::kOldDriverNs;
   ShowPods(observed, {observed.children.daemon_pods[0], other});
-  const auto writes = Actions<WriteClique>(PlanMembership(observed, Now()).actions);
+  const auto writes = Actions<WriteClique>(Plan(observed).actions);
   ASSERT_EQ(writes.size(), 1U);
   EXPECT_EQ(writes[0].daemons, Members{stale});
   EXPECT_TRUE(writes[0].owners.IsNull());
@@ -232,8 +236,7 @@ TEST(PlanMembership, C3_NodeThatStatusNeverShowedIsAsItsEntryAndItsPodSay) {
   observed.facts.views.nodes = Freshness::kUnknown;
   observed.nodes.clear();
   observed.domain->status.nodes.clear();
-  EXPECT_EQ(PlanMembership(observed, Now()).members,
-            (Members{MakeMember("node-0", 0), MakeMember("node-1", 1)}));
+  EXPECT_EQ(Plan(observed).members, (Members{MakeMember("node-0", 0), MakeMember("node-1", 1)}));
 }
 
 // ---- The pace of a clique that is written.
@@ -265,7 +268,7 @@ Observed Forming() {
 }
 
 TEST(PlanMembership, Q3_FirstChangeOfACliqueIsWrittenAtOnce) {
-  const Membership membership = PlanMembership(WithANodeThatJoins(), Now());
+  const Membership membership = Plan(WithANodeThatJoins());
   EXPECT_EQ(Written(membership).size(), 3U);
   EXPECT_FALSE(membership.requeue_after);
 }
@@ -284,7 +287,7 @@ TEST(PlanMembership, Q3_WindowOfAnotherCliqueIsNoReasonToWait) {
   Observed observed = WithANodeThatJoins();
   observed.memory.clique_batching["another"] = {.last = Now().monotonic,
                                                 .window = milliseconds(500)};
-  EXPECT_EQ(Written(PlanMembership(observed, Now())).size(), 3U);
+  EXPECT_EQ(Written(Plan(observed)).size(), 3U);
 }
 
 TEST(PlanMembership, C10_LossesOfAFlappingCliqueFollowOneAnotherAtAPace) {
@@ -556,7 +559,7 @@ TEST(PlanMembership, B1_S5_MemberLeavesOnlyIfALiveReadShowsItsPodGoneTerminalOrE
     Observed gone = base;
     RemovePod(gone, "node-1");
     ShowPods(gone, gone.children.daemon_pods);
-    EXPECT_EQ(Written(PlanMembership(gone, Now())), (Members{MakeMember("node-0", 0)})) << "gone";
+    EXPECT_EQ(Written(Plan(gone)), (Members{MakeMember("node-0", 0)})) << "gone";
     for (const Row& row : rows) {
       SCOPED_TRACE(row.what);
       Observed observed = base;
@@ -564,7 +567,7 @@ TEST(PlanMembership, B1_S5_MemberLeavesOnlyIfALiveReadShowsItsPodGoneTerminalOrE
       row.change(live);
       RemovePod(observed, "node-1");
       ShowPods(observed, {live});
-      const Membership membership = PlanMembership(observed, Now());
+      const Membership membership = Plan(observed);
       EXPECT_FALSE(membership.needs_daemons);
       EXPECT_EQ(membership.members.size(), row.leaves ? 1U : 2U);
       if (row.leaves) {
@@ -594,7 +597,7 @@ TEST(PlanMembership, B4_B50_NodeThatMovedLeavesItsOldCliqueAndIsInTheNewOne) {
   Observed observed = Marked();
   observed.children.daemon_pods[1].clique = kOtherCliqueId;
   ShowPods(observed, observed.children.daemon_pods);
-  const Membership membership = PlanMembership(observed, Now());
+  const Membership membership = Plan(observed);
   EXPECT_EQ(Written(membership), (Members{MakeMember("node-0", 0)}));
   const auto creates = Actions<Create>(membership.actions);
   ASSERT_EQ(creates.size(), 1U);
@@ -617,7 +620,7 @@ TEST(PlanMembership, B5_NodeInTwoCliquesStandsInStatusOnceWhereItsPodIs) {
       if (was_read) {
         ShowPods(observed, {fixtures::MakePod("node-1", 1), observed.children.daemon_pods[1]});
       }
-      const Membership membership = PlanMembership(observed, Now());
+      const Membership membership = Plan(observed);
       ASSERT_EQ(membership.members.size(), 2U);
       EXPECT_EQ(membership.members[1].node, "node-1");
       EXPECT_EQ(membership.members[1].clique, where);
@@ -647,16 +650,16 @@ TEST(PlanMembership, B10_CliqueIsNotWrittenWhileADaemonThatWritesItselfLeaves) {
   Observed observed = Converged();
   RemovePod(observed, "node-1");
   ShowPods(observed, {});  // So that the entry of node-1 may go.
-  ASSERT_EQ(Written(PlanMembership(observed, Now())).size(), 1U);
+  ASSERT_EQ(Written(Plan(observed)).size(), 1U);
 
   observed.children.daemon_pods[0].meta.deleting = true;
-  EXPECT_TRUE(PlanMembership(observed, Now()).actions.empty());
+  EXPECT_TRUE(Plan(observed).actions.empty());
   // Its entry is its own until the container has ended; and it leaves this clique, no other.
   observed.children.daemon_pods[0].terminal = true;
-  EXPECT_EQ(Actions<WriteClique>(PlanMembership(observed, Now()).actions).size(), 1U);
+  EXPECT_EQ(Actions<WriteClique>(Plan(observed).actions).size(), 1U);
   observed.children.daemon_pods[0].terminal = false;
   observed.children.daemon_pods[0].clique = kOtherCliqueId;
-  EXPECT_EQ(Actions<WriteClique>(PlanMembership(observed, Now()).actions).size(), 1U);
+  EXPECT_EQ(Actions<WriteClique>(Plan(observed).actions).size(), 1U);
 }
 
 TEST(PlanMembership, BothKindsOfDaemonsShareACliqueAndNoIndex) {
@@ -712,7 +715,7 @@ TEST(PlanMembership, CliqueIsNotMadeBeforeAPodJoinsIt) {
   observed.children.cliques.clear();
   observed.domain->status.nodes.clear();
   for (DaemonPod& pod : observed.children.daemon_pods) pod.ip.clear();
-  EXPECT_TRUE(PlanMembership(observed, Now()).actions.empty());
+  EXPECT_TRUE(Plan(observed).actions.empty());
 }
 
 TEST(PlanMembership, ManyNodesJoinInOneWriteInOrderOfName) {
@@ -785,7 +788,7 @@ TEST(PlanMembership, C3_OfWhoHasNoPodAndWhoseNodeIsNotKnownStatusStaysAsItIs) {
     observed.nodes.clear();
     observed.facts.views.nodes = Freshness::kUnknown;
     observed.domain->status.nodes[1].ready = shown_ready;
-    const Membership membership = PlanMembership(observed, Now());
+    const Membership membership = Plan(observed);
     ASSERT_EQ(membership.members.size(), 2U);
     EXPECT_EQ(membership.members[1].ready, shown_ready);
     EXPECT_TRUE(membership.members[0].ready) << "its pod serves";
@@ -797,7 +800,7 @@ TEST(PlanMembership, C5_IndexOfAPodThatLivesIsRespectedBeyondABoundThatWasLowere
   observed.children.cliques[0].daemons[1].index = 17;
   observed.domain->status.nodes[1].index = 17;
   observed.facts.daemons.nodes_per_imex_domain_max = 2;
-  const Membership membership = PlanMembership(observed, Now());
+  const Membership membership = Plan(observed);
   EXPECT_TRUE(membership.actions.empty());
   EXPECT_EQ(membership.members.size(), 2U);
 }
@@ -841,7 +844,7 @@ TEST(PlanMembership, S3_IndexThatIsHeldTwiceOrNoneIsGivenAnew) {
     Observed observed = Marked();
     observed.children.cliques[0].daemons[1].index = index;
     observed.domain->status.nodes[1].index = index;
-    EXPECT_EQ(IndexByNode(Written(PlanMembership(observed, Now()))),
+    EXPECT_EQ(IndexByNode(Written(Plan(observed))),
               (std::map<std::string, int>{{"node-0", 0}, {"node-1", 1}}));
   }
 }
@@ -851,7 +854,7 @@ TEST(PlanMembership, B7_FullCliqueIsNoReasonToRefuseANodeOfAnother) {
   observed.facts.daemons.nodes_per_imex_domain_max = 2;
   AddNode(observed, "node-2", 2);
   observed.children.daemon_pods.back().clique = kOtherCliqueId;
-  const Membership membership = PlanMembership(observed, Now());
+  const Membership membership = Plan(observed);
   EXPECT_TRUE(membership.without_index.empty());
   ASSERT_EQ(Actions<Create>(membership.actions).size(), 1U);
   EXPECT_EQ(Actions<Create>(membership.actions)[0].key.name, kUid + "." + kOtherCliqueId);
@@ -882,12 +885,12 @@ TEST(PlanMembership, B11_EntryFollowsItsPod) {
   pod.ready = false;
   Member changed = MakeMember("node-1", 1, false);
   changed.ip = "10.9.9.9";
-  EXPECT_EQ(Written(PlanMembership(observed, Now())), (Members{MakeMember("node-0", 0), changed}));
+  EXPECT_EQ(Written(Plan(observed)), (Members{MakeMember("node-0", 0), changed}));
   // The next incarnation, before it has an address or says where it is: the last address stays.
   pod.ip.clear();
   pod.ready = true;
   pod.clique.reset();
-  EXPECT_EQ(Written(PlanMembership(observed, Now())),
+  EXPECT_EQ(Written(Plan(observed)),
             (Members{MakeMember("node-0", 0), MakeMember("node-1", 1, false)}));
 }
 
@@ -907,7 +910,7 @@ TEST(PlanMembership, B11_MemberWhoseEntryHasAnotherAddressThanItsPodIsNotReady) 
     SCOPED_TRACE(row.what);
     Observed observed = Converged();
     row.change(observed.children.daemon_pods[1], observed.children.cliques[0].daemons[1]);
-    const Membership membership = PlanMembership(observed, Now());
+    const Membership membership = Plan(observed);
     ASSERT_EQ(membership.members.size(), 2U);
     EXPECT_EQ(membership.members[1].ip, observed.children.cliques[0].daemons[1].ip);
     EXPECT_EQ(membership.members[1].ready, row.ready);
@@ -919,7 +922,7 @@ TEST(PlanMembership, B11_AddressInACliqueThatANodeHasLeftIsNotComparedWithItsPod
   Observed observed = Converged();
   observed.children.daemon_pods[1].ip = "10.9.9.9";
   observed.children.daemon_pods[1].clique = kOtherCliqueId;
-  EXPECT_TRUE(PlanMembership(observed, Now()).members[1].ready);
+  EXPECT_TRUE(Plan(observed).members[1].ready);
 }
 
 TEST(PlanMembership, OnlyAPodThatStaysAndHasAnAddressJoins) {
@@ -937,7 +940,7 @@ TEST(PlanMembership, OnlyAPodThatStaysAndHasAnAddressJoins) {
     Observed observed = Marked();
     AddNode(observed, "node-2", 2);
     change(observed.children.daemon_pods.back());
-    const Membership membership = PlanMembership(observed, Now());
+    const Membership membership = Plan(observed);
     EXPECT_TRUE(membership.actions.empty());
     EXPECT_EQ(membership.members.size(), 2U);
   }
@@ -948,7 +951,7 @@ TEST(PlanMembership, B38_S4_CliqueThatSomebodyDeletedIsMadeAgainAsItWas) {
   observed.children.cliques.clear();
   observed.domain->status.nodes = {MakeMember("node-0", 5), MakeMember("node-1", 0)};
   AddNode(observed, "a-node", 2);
-  const auto creates = Actions<Create>(PlanMembership(observed, Now()).actions);
+  const auto creates = Actions<Create>(Plan(observed).actions);
   ASSERT_EQ(creates.size(), 1U);
   std::map<std::string, std::int64_t> indices;
   for (const json::Value& daemon : creates[0].object["daemons"].items()) {
@@ -963,9 +966,9 @@ TEST(PlanMembership, S10_MemberWhosePodCountsNoMoreIsReadyOnlyWhileALiveReadShow
   Observed observed = Converged();
   DaemonPod& pod = observed.children.daemon_pods[1];
   pod.meta.owners[0].uid = "deleted";
-  const auto is_ready = [&] { return PlanMembership(observed, Now()).members[1].ready; };
+  const auto is_ready = [&] { return Plan(observed).members[1].ready; };
   EXPECT_TRUE(is_ready());
-  EXPECT_TRUE(PlanMembership(observed, Now()).needs_daemons);
+  EXPECT_TRUE(Plan(observed).needs_daemons);
   ShowPods(observed, observed.children.daemon_pods);
   EXPECT_TRUE(is_ready());
   (*observed.evidence.daemon_pods)[1].meta.deleting = true;
@@ -980,11 +983,11 @@ TEST(PlanMembership, S3_MemberThatOnlyStatusKnowsStaysWhileAJobHoldsItsDomainTha
   fixtures::Delete(observed.domain->meta, {std::string(api::kFinalizer)});
   observed.children.cliques.clear();
   RemovePod(observed, "node-1");
-  const Membership held = PlanMembership(observed, Now());
+  const Membership held = Plan(observed);
   EXPECT_EQ(held.members.size(), 2U);
   EXPECT_TRUE(held.needs_daemons);
   fixtures::EndWorkload(observed.children.claims);
-  EXPECT_EQ(PlanMembership(observed, Now()).members.size(), 0U) << "they go";
+  EXPECT_EQ(Plan(observed).members.size(), 0U) << "they go";
 }
 
 TEST(PlanMembership, S3_IndexThatOnlyStatusKnowsIsNobodyElsesUntilALiveReadShowsNoPod) {
@@ -998,19 +1001,19 @@ TEST(PlanMembership, S3_IndexThatOnlyStatusKnowsIsNobodyElsesUntilALiveReadShows
     return creates.empty() ? std::nullopt
                            : creates[0].object["daemons"].items()[0]["index"].AsInt();
   };
-  const Membership not_read = PlanMembership(observed, Now());
+  const Membership not_read = Plan(observed);
   EXPECT_EQ(index_given(not_read), 2);
   EXPECT_TRUE(not_read.needs_daemons);
 
   ShowPods(observed, {before[0], observed.children.daemon_pods[0]});
-  EXPECT_EQ(index_given(PlanMembership(observed, Now())), 1) << "node-1 is gone";
+  EXPECT_EQ(index_given(Plan(observed)), 1) << "node-1 is gone";
 
   observed.facts.daemons.nodes_per_imex_domain_max = 1;
-  const Membership full = PlanMembership(observed, Now());
+  const Membership full = Plan(observed);
   EXPECT_EQ(index_given(full), std::nullopt) << "node-0 lives";
   EXPECT_EQ(full.without_index.size(), 1U);
   ShowPods(observed, observed.children.daemon_pods);
-  EXPECT_EQ(index_given(PlanMembership(observed, Now())), 0);
+  EXPECT_EQ(index_given(Plan(observed)), 0);
 }
 
 // Nor where it is kept for a third: the clique was deleted, made again without it, and all is full.
@@ -1022,13 +1025,13 @@ TEST(PlanMembership, S3_LastIndexIsNotTakenFromWhoOnlyStatusKnowsThoughItIsKeptT
   observed.facts.daemons.nodes_per_imex_domain_max = 2;
   RemovePod(observed, "node-0");
   AddNode(observed, "node-2", 2);
-  EXPECT_EQ(PlanMembership(observed, Now()).without_index.size(), 1U);
+  EXPECT_EQ(Plan(observed).without_index.size(), 1U);
 }
 
 TEST(PlanMembership, IndexThatStatusRemembersIsNotTakenFromWhoHoldsIt) {
   Observed observed = Marked();
   observed.children.cliques[0].daemons = {MakeMember("node-1", 0)};
-  EXPECT_EQ(IndexByNode(Written(PlanMembership(observed, Now()))),
+  EXPECT_EQ(IndexByNode(Written(Plan(observed))),
             (std::map<std::string, int>{{"node-0", 1}, {"node-1", 0}}));
 }
 
@@ -1049,7 +1052,7 @@ TEST(PlanMembership, CliqueIsNotWrittenWhenThatCannotHelp) {
     Observed observed = Marked();
     AddNode(observed, "node-2", 2);
     change(observed);
-    EXPECT_TRUE(Actions<WriteClique>(PlanMembership(observed, Now()).actions).empty());
+    EXPECT_TRUE(Actions<WriteClique>(Plan(observed).actions).empty());
   }
 }
 
@@ -1058,9 +1061,9 @@ TEST(PlanMembership, CliqueIsNotWrittenWhenThatCannotHelp) {
 TEST(PlanMembership, S10_NodeThatTheCliqueDoesNotHoldYetIsNoMember) {
   Observed observed = Marked();
   AddNode(observed, "node-2", 2);
-  EXPECT_EQ(PlanMembership(observed, Now()).members.size(), 2U);
-  observed.children.cliques[0].daemons = Written(PlanMembership(observed, Now()));
-  EXPECT_EQ(PlanMembership(observed, Now()).members.size(), 3U);
+  EXPECT_EQ(Plan(observed).members.size(), 2U);
+  observed.children.cliques[0].daemons = Written(Plan(observed));
+  EXPECT_EQ(Plan(observed).members.size(), 3U);
 }
 
 TEST(PlanMembership, S5_MemberStaysInStatusWhileOnlyACacheLacksWhatMakesItOne) {
@@ -1097,15 +1100,15 @@ TEST(PlanMembership, S5_MemberStaysInStatusWhileOnlyACacheLacksWhatMakesItOne) {
     std::vector<DaemonPod> pods = observed.children.daemon_pods;
     change(observed);
     for (DaemonPod& pod : pods) pod.clique = observed.domain->status.nodes[0].clique;
-    Membership membership = PlanMembership(observed, Now());
+    Membership membership = Plan(observed);
     // Without one its daemon may be one of those that keep none (B57).
     EXPECT_EQ(membership.needs_daemons, std::string_view(what) != "the clique");
     EXPECT_EQ(membership.members, observed.domain->status.nodes);
     ShowPods(observed, pods);
-    EXPECT_EQ(PlanMembership(observed, Now()).members.size(), 2U) << "a live read shows both pods";
+    EXPECT_EQ(Plan(observed).members.size(), 2U) << "a live read shows both pods";
     ShowPods(observed, {});
-    EXPECT_FALSE(PlanMembership(observed, Now()).needs_daemons);
-    EXPECT_LT(PlanMembership(observed, Now()).members.size(), 2U) << "a live read shows no pod";
+    EXPECT_FALSE(Plan(observed).needs_daemons);
+    EXPECT_LT(Plan(observed).members.size(), 2U) << "a live read shows no pod";
   }
 }
 
@@ -1122,13 +1125,13 @@ TEST(PlanMembership, S3_S5_WhoseIndexAnotherHasLeavesStatusOnceALiveReadShowsNoP
   const std::vector<DaemonPod> pods = observed.children.daemon_pods;
   const Member other = UnderIndex(pods[0], 1);
   observed.children.cliques[0].daemons = {other};
-  const Membership unproven = PlanMembership(observed, Now());
+  const Membership unproven = Plan(observed);
   EXPECT_TRUE(unproven.needs_daemons);
   EXPECT_EQ(unproven.members, shown);
   ShowPods(observed, pods);
-  EXPECT_EQ(PlanMembership(observed, Now()).members, shown) << "the view of the clique is old";
+  EXPECT_EQ(Plan(observed).members, shown) << "the view of the clique is old";
   ShowPods(observed, {pods[0]});
-  EXPECT_EQ(PlanMembership(observed, Now()).members, (Members{other}));
+  EXPECT_EQ(Plan(observed).members, (Members{other}));
 }
 
 // On a node that died: it ends for ever, and takes nothing out.
@@ -1141,9 +1144,9 @@ TEST(PlanMembership, S5_DaemonThatEndsHasNotLeftWhileALiveReadShowsItsEntry) {
   observed.children.daemon_pods[1].meta.deleting = true;
   ShowPods(observed, observed.children.daemon_pods);
   const auto is_node_1 = [](const Member& member) { return member.node == "node-1"; };
-  EXPECT_TRUE(std::ranges::any_of(PlanMembership(observed, Now()).members, is_node_1));
+  EXPECT_TRUE(std::ranges::any_of(Plan(observed).members, is_node_1));
   observed.evidence.cliques = {clique};
-  EXPECT_FALSE(std::ranges::any_of(PlanMembership(observed, Now()).members, is_node_1));
+  EXPECT_FALSE(std::ranges::any_of(Plan(observed).members, is_node_1));
 }
 
 // Its daemon crashes again and again, and another has taken the index meanwhile.
@@ -1155,12 +1158,12 @@ TEST(PlanMembership, C6_WhoTookItselfOutOfItsCliqueHoldsUpNobodyElse) {
   clique.daemons = {other};
   ShowPods(observed, observed.children.daemon_pods);
   observed.evidence.cliques = {clique};
-  EXPECT_EQ(PlanMembership(observed, Now()).members, (Members{other}));
+  EXPECT_EQ(Plan(observed).members, (Members{other}));
 
   observed.evidence.cliques[0].daemons = shown;
-  EXPECT_EQ(PlanMembership(observed, Now()).members, shown) << "the cache is behind";
+  EXPECT_EQ(Plan(observed).members, shown) << "the cache is behind";
   observed.evidence.cliques[0].id = kOtherCliqueId;
-  EXPECT_EQ(PlanMembership(observed, Now()).members, shown) << "nothing is known of the clique";
+  EXPECT_EQ(Plan(observed).members, shown) << "nothing is known of the clique";
 }
 
 TEST(PlanMembership, S5_WhoHasLeftIsNotKeptBecauseTheViewOfItsCliqueIsOld) {
@@ -1170,8 +1173,7 @@ TEST(PlanMembership, S5_WhoHasLeftIsNotKeptBecauseTheViewOfItsCliqueIsOld) {
   observed.domain->status.nodes.push_back(MakeMember("node-2", 2));
   observed.children.cliques[0].daemons = {MakeMember("node-0", 1)};
   ShowPods(observed, {pods[0], pods[1]});
-  EXPECT_EQ(PlanMembership(observed, Now()).members,
-            (Members{MakeMember("node-0", 0), MakeMember("node-1", 1)}));
+  EXPECT_EQ(Plan(observed).members, (Members{MakeMember("node-0", 0), MakeMember("node-1", 1)}));
 }
 
 TEST(PlanMembership, S5_SameIndexInAnotherCliqueTakesNobodysPlace) {
@@ -1181,7 +1183,7 @@ TEST(PlanMembership, S5_SameIndexInAnotherCliqueTakesNobodysPlace) {
   clique.daemons = {MakeMember("node-0", 1)};
   observed.children.daemon_pods[0].clique = kOtherCliqueId;
   RemovePod(observed, "node-1");
-  const Membership membership = PlanMembership(observed, Now());
+  const Membership membership = Plan(observed);
   EXPECT_EQ(membership.members.size(), 2U);
   EXPECT_TRUE(membership.needs_daemons) << "nobody knows yet whether node-1 has left";
 }
@@ -1194,13 +1196,13 @@ TEST(PlanMembership, S5_DaemonThatACacheShowsEndingDoesNotRemoveItsMember) {
   const DaemonPod next = observed.children.daemon_pods[1];
   DaemonPod& ending = observed.children.daemon_pods[1];
   ending.meta.deleting = true;
-  const Membership unproven = PlanMembership(observed, Now());
+  const Membership unproven = Plan(observed);
   EXPECT_TRUE(unproven.needs_daemons);
   EXPECT_EQ(unproven.members.size(), 2U);
   ShowPods(observed, {observed.children.daemon_pods[0], ending});
-  EXPECT_EQ(PlanMembership(observed, Now()).members.size(), 1U) << "it is ending";
+  EXPECT_EQ(Plan(observed).members.size(), 1U) << "it is ending";
   ShowPods(observed, {observed.children.daemon_pods[0], next});
-  EXPECT_EQ(PlanMembership(observed, Now()).members.size(), 2U) << "the next one is there";
+  EXPECT_EQ(Plan(observed).members.size(), 2U) << "the next one is there";
 }
 
 TEST(PlanMembership, S5_DaemonThatKeepsNoEntryOfItsOwnHasNotLeftBeforeItsPodHas) {
@@ -1209,10 +1211,10 @@ TEST(PlanMembership, S5_DaemonThatKeepsNoEntryOfItsOwnHasNotLeftBeforeItsPodHas)
   DaemonPod& ending = observed.children.daemon_pods[1];
   ending.meta.deleting = true;
   ShowPods(observed, observed.children.daemon_pods);
-  EXPECT_EQ(PlanMembership(observed, Now()).members.size(), 2U);
+  EXPECT_EQ(Plan(observed).members.size(), 2U);
   ending.terminal = true;
   ShowPods(observed, observed.children.daemon_pods);
-  EXPECT_EQ(PlanMembership(observed, Now()).members.size(), 1U);
+  EXPECT_EQ(Plan(observed).members.size(), 1U);
 }
 
 TEST(PlanMembership, S5_NodeWithoutFabricIsAMemberUntilItsPodHasGone) {
@@ -1222,10 +1224,10 @@ TEST(PlanMembership, S5_NodeWithoutFabricIsAMemberUntilItsPodHasGone) {
   ending.clique = "";
   ending.meta.deleting = true;
   ShowPods(observed, {ending});
-  EXPECT_EQ(PlanMembership(observed, Now()).members[0].node, "node-2") << "it has no entry to take";
+  EXPECT_EQ(Plan(observed).members[0].node, "node-2") << "it has no entry to take";
   ending.terminal = true;
   ShowPods(observed, {ending});
-  EXPECT_EQ(PlanMembership(observed, Now()).members[0].node, "node-0");
+  EXPECT_EQ(Plan(observed).members[0].node, "node-0");
 }
 
 TEST(PlanMembership, B28_CliqueBelongsToTheDaemonSetThatStays) {
@@ -1237,7 +1239,7 @@ TEST(PlanMembership, B28_CliqueBelongsToTheDaemonSetThatStays) {
     second.meta.uid = "second";
     observed.children.daemon_sets.insert(observed.children.daemon_sets.begin(), second);
     change(observed);
-    const auto creates = Actions<Create>(PlanMembership(observed, Now()).actions);
+    const auto creates = Actions<Create>(Plan(observed).actions);
     return std::string(
         creates.at(0).object["metadata"]["ownerReferences"].items()[0]["uid"].AsString());
   };
@@ -1257,7 +1259,7 @@ TEST(PlanMembership, B58_CliqueThatDaemonsMadeOutlivesTheirPodsOnceAnEntryIsOurs
     AddNode(observed, "node-2", 2);
     change(observed);
     Names uids;
-    const auto writes = Actions<WriteClique>(PlanMembership(observed, Now()).actions);
+    const auto writes = Actions<WriteClique>(Plan(observed).actions);
     for (const json::Value& owner : writes.at(0).owners.items()) {
       uids.emplace_back(owner["uid"].AsString());
     }
@@ -1281,10 +1283,10 @@ TEST(PlanMembership, MembersOfACliqueThatWasJustMadeAreMembers) {
   Observed observed = Marked();
   observed.domain->status.nodes.clear();
   observed.children.cliques.clear();
-  EXPECT_TRUE(PlanMembership(observed, Now()).members.empty());
+  EXPECT_TRUE(Plan(observed).members.empty());
   observed.evidence.names[{Kind::kClique, {kDriverNs, kUid + "." + kCliqueId}}] =
       Found(NameHolder{.domain = kUid});
-  EXPECT_EQ(PlanMembership(observed, Now()).members.size(), 2U);
+  EXPECT_EQ(Plan(observed).members.size(), 2U);
 }
 
 TEST(PlanMembership, B9_B16_S1_MemberIsReadyOnlyWhileItsNodeLivesAndItsPodIsReadyAndStays) {
@@ -1310,16 +1312,16 @@ TEST(PlanMembership, B8_NodeWithoutFabricIsAMemberByItsPodAlone) {
   pod.clique = "";
   observed.children.daemon_pods.push_back(pod);
   observed.nodes["node-2"] = fixtures::MakeNode("node-2");
-  const Membership membership = PlanMembership(observed, Now());
+  const Membership membership = Plan(observed);
   ASSERT_EQ(membership.members.size(), 3U);
   EXPECT_EQ(membership.members[0],
             (Member{.node = "node-2", .ip = "10.0.0.3", .clique = "", .index = -1, .ready = true}));
   EXPECT_TRUE(membership.actions.empty());
 
   observed.children.daemon_pods[2].ready = false;
-  EXPECT_FALSE(PlanMembership(observed, Now()).members[0].ready);
+  EXPECT_FALSE(Plan(observed).members[0].ready);
   observed.children.daemon_pods[2].ip.clear();
-  EXPECT_EQ(PlanMembership(observed, Now()).members.size(), 2U);
+  EXPECT_EQ(Plan(observed).members.size(), 2U);
 }
 
 TEST(PlanMembership, B6_OfSeveralPodsOnANodeTheOneThatStaysAndThenTheNewestCounts) {
@@ -1347,7 +1349,7 @@ TEST(PlanMembership, B6_OfSeveralPodsOnANodeTheOneThatStaysAndThenTheNewestCount
     for (const auto& pods : {std::vector{counts, other}, std::vector{other, counts}}) {
       Observed observed = Converged();
       for (const DaemonPod& pod : pods) observed.children.daemon_pods.push_back(pod);
-      EXPECT_EQ(PlanMembership(observed, Now()).members[0].ip, "10.0.0.99");
+      EXPECT_EQ(Plan(observed).members[0].ip, "10.0.0.99");
     }
   }
 }
@@ -1425,7 +1427,7 @@ class Churn {
 
   void RunPass() {
     for (int round = 0; round < 2; ++round) {
-      const Membership membership = PlanMembership(observed_, Now());
+      const Membership membership = Plan(observed_);
       for (const WriteClique& write : Actions<WriteClique>(membership.actions)) {
         observed_.children.cliques[0].daemons = write.daemons;
       }
@@ -1444,7 +1446,7 @@ class Churn {
       if (!membership.needs_daemons) break;
       observed_.evidence.daemon_pods = Pods();
     }
-    observed_.domain->status.nodes = PlanMembership(observed_, Now()).members;
+    observed_.domain->status.nodes = Plan(observed_).members;
   }
 
   std::mt19937 random_;
@@ -1477,7 +1479,7 @@ Observed WithoutNode0() {
 }
 
 TEST(PlanMembership, B2_S4_IndexOfANodeWhoseDaemonWentIsKeptForIt) {
-  const Membership membership = PlanMembership(WithoutNode0(), Now());
+  const Membership membership = Plan(WithoutNode0());
   const auto writes = Actions<WriteClique>(membership.actions);
   ASSERT_EQ(writes.size(), 1U);
   EXPECT_EQ(IndexByNode(writes[0].daemons), (std::map<std::string, int>{{"node-1", 1}}));
@@ -1488,7 +1490,7 @@ TEST(PlanMembership, B2_S4_IndexOfANodeWhoseDaemonWentIsKeptForIt) {
 TEST(PlanMembership, DaemonsThatChooseForThemselvesGetNoIndexKept) {
   Observed observed = WithoutNode0();
   observed.facts.daemons.controller_writes = false;
-  EXPECT_TRUE(Actions<WriteClique>(PlanMembership(observed, Now()).actions).at(0).held.empty());
+  EXPECT_TRUE(Actions<WriteClique>(Plan(observed).actions).at(0).held.empty());
 }
 
 // node-0 left a while ago, and its index is kept until `until`.
@@ -1505,12 +1507,12 @@ Observed Held(const std::string& until) {
 TEST(PlanMembership, B2_S4_NodeThatComesBackFindsItsIndexAndOthersDoNotTakeIt) {
   Observed observed = Held("2026-01-01T12:00:01Z");
   AddNode(observed, "node-2", 2);
-  const Membership other = PlanMembership(observed, Now());
+  const Membership other = Plan(observed);
   EXPECT_EQ(IndexByNode(Written(other)),
             (std::map<std::string, int>{{"node-1", 1}, {"node-2", 2}}));
   EXPECT_EQ(Actions<WriteClique>(other.actions)[0].held, observed.children.cliques[0].held);
   AddNode(observed, "node-0", 0);
-  const Membership both = PlanMembership(observed, Now());
+  const Membership both = Plan(observed);
   EXPECT_EQ(IndexByNode(Written(both)),
             (std::map<std::string, int>{{"node-0", 0}, {"node-1", 1}, {"node-2", 2}}));
   EXPECT_TRUE(Actions<WriteClique>(both.actions)[0].held.empty());
@@ -1518,9 +1520,9 @@ TEST(PlanMembership, B2_S4_NodeThatComesBackFindsItsIndexAndOthersDoNotTakeIt) {
 
 TEST(PlanMembership, IndexIsKeptNoLongerThanItsTime) {
   Observed observed = Held("2026-01-01T12:00:00Z");
-  EXPECT_TRUE(PlanMembership(observed, Now()).actions.empty()) << "no write of its own";
+  EXPECT_TRUE(Plan(observed).actions.empty()) << "no write of its own";
   AddNode(observed, "node-2", 2);
-  const Membership membership = PlanMembership(observed, Now());
+  const Membership membership = Plan(observed);
   EXPECT_EQ(IndexByNode(Written(membership)),
             (std::map<std::string, int>{{"node-1", 1}, {"node-2", 0}}));
   EXPECT_TRUE(Actions<WriteClique>(membership.actions)[0].held.empty());
@@ -1532,7 +1534,7 @@ TEST(PlanMembership, IndexThatWasNotItsOwnOrDoesNotExistIsNotKept) {
     Observed observed = WithoutNode0();
     Members& daemons = observed.children.cliques[0].daemons;
     daemons = {MakeMember("node-1", 1), MakeMember("node-0", index)};
-    const auto writes = Actions<WriteClique>(PlanMembership(observed, Now()).actions);
+    const auto writes = Actions<WriteClique>(Plan(observed).actions);
     ASSERT_EQ(writes.size(), 1U);
     EXPECT_TRUE(writes[0].held.empty());
   }
@@ -1541,7 +1543,7 @@ TEST(PlanMembership, IndexThatWasNotItsOwnOrDoesNotExistIsNotKept) {
 TEST(PlanMembership, IndexIsNotKeptUntilATimeThatNobodyCanRead) {
   Observed observed = Held("tomorrow");
   AddNode(observed, "node-2", 2);
-  EXPECT_EQ(IndexByNode(Written(PlanMembership(observed, Now()))),
+  EXPECT_EQ(IndexByNode(Written(Plan(observed))),
             (std::map<std::string, int>{{"node-1", 1}, {"node-2", 0}}));
 }
 
@@ -1551,10 +1553,10 @@ TEST(PlanMembership, S3_IndexThatIsKeptBeyondALowerLimitIsGivenToNobody) {
   observed.children.cliques[0].held.push_back(
       {.node = "node-2", .index = 7, .until = "2026-01-01T12:00:10Z"});
   AddNode(observed, "node-2", 2);
-  EXPECT_EQ(IndexByNode(Written(PlanMembership(observed, Now()))),
+  EXPECT_EQ(IndexByNode(Written(Plan(observed))),
             (std::map<std::string, int>{{"node-1", 1}, {"node-2", 0}}));
   observed.children.daemon_pods.back() = MakeMarkedPod("node-3", 3);
-  EXPECT_EQ(IndexByNode(Written(PlanMembership(observed, Now()))),
+  EXPECT_EQ(IndexByNode(Written(Plan(observed))),
             (std::map<std::string, int>{{"node-1", 1}, {"node-3", 0}}));
 }
 
@@ -1565,10 +1567,10 @@ TEST(PlanMembership, IndexThatIsKeptIsGivenUpWhenTheCliqueIsFull) {
   observed.children.cliques[0].held.push_back(
       {.node = "node-9", .index = 2, .until = "2026-01-01T12:00:10Z"});
   AddNode(observed, "node-3", 3);
-  const Membership one = PlanMembership(observed, Now());
+  const Membership one = Plan(observed);
   EXPECT_EQ(IndexByNode(Written(one)), (std::map<std::string, int>{{"node-1", 1}, {"node-3", 2}}));
   AddNode(observed, "node-4", 4);
-  const Membership two = PlanMembership(observed, Now());
+  const Membership two = Plan(observed);
   EXPECT_EQ(IndexByNode(Written(two)),
             (std::map<std::string, int>{{"node-1", 1}, {"node-3", 2}, {"node-4", 0}}));
   EXPECT_TRUE(two.without_index.empty());
