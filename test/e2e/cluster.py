@@ -14,6 +14,7 @@ import urllib.request
 REPO = pathlib.Path(__file__).resolve().parents[2]
 CONTROL_PLANE = REPO / "test/cluster/controlplane"
 ACCOUNT = "system:serviceaccount:cdom-system:cdom-controller"
+REFUSAL = "refused by the test"
 
 
 class TimedOut(AssertionError):
@@ -113,6 +114,14 @@ class Cluster:
             raise AssertionError(f"kubectl {' '.join(map(str, arguments))}: {done.stderr}")
         return done.stdout
 
+    def is_refused_to_the_controller(self, *arguments):
+        """Whether a policy of refusal() stops this command of kubectl, were it the controller's."""
+        tried = subprocess.run(
+            [self._kubectl, "--kubeconfig", self._plane / "admin.kubeconfig", *arguments, "--as", ACCOUNT,
+             "--dry-run=server"],
+            capture_output=True, text=True, check=False, timeout=60)
+        return REFUSAL in tried.stderr
+
     def apply(self, *objects):
         listed = {"apiVersion": "v1", "kind": "List", "items": list(objects)}
         self.kubectl("apply", "-f", "-", stdin=json.dumps(listed))
@@ -175,13 +184,15 @@ def workers(name, count):
                                   "spec": pod}}}
 
 
-def refusal(name, operation, group, resource):
-    """A policy, and its binding, that refuses the controller this operation on the resource."""
+def refusal(name, operation, group, resource, namespace):
+    """A policy, and its binding, that refuses the controller this operation on the resource in that namespace."""
     kind = "admissionregistration.k8s.io/v1"
     return ({"apiVersion": kind, "kind": "ValidatingAdmissionPolicy", "metadata": {"name": name},
-             "spec": {"matchConstraints": {"resourceRules": [{
-                 "apiGroups": [group], "apiVersions": ["*"], "operations": [operation], "resources": [resource]}]},
+             "spec": {"matchConstraints": {
+                 "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}},
+                 "resourceRules": [{"apiGroups": [group], "apiVersions": ["*"], "operations": [operation],
+                                    "resources": [resource]}]},
                  "validations": [{"expression": f"request.userInfo.username != '{ACCOUNT}'",
-                                  "message": "refused by the test"}]}},
+                                  "message": REFUSAL}]}},
             {"apiVersion": kind, "kind": "ValidatingAdmissionPolicyBinding", "metadata": {"name": name},
              "spec": {"policyName": name, "validationActions": ["Deny"]}})

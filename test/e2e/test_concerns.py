@@ -1,7 +1,7 @@
 """What fails for one object or one namespace is told there, and nothing else stops for it."""
 
 import pytest
-from cluster import domain, refusal, wait_until, workers
+from cluster import REFUSAL, domain, refusal, wait_until, workers
 
 
 def is_ready(cluster, name, members):
@@ -33,14 +33,14 @@ def test_REV3_F2_a_repair_that_a_policy_refuses_is_told_and_the_domain_stays_rea
     found = serve(cluster, removed_later, "repaired", 2)
     became_ready = last_transition(cluster, "repaired")
     daemons = daemon_set_of(cluster, found)
-    policy = refusal("no-repair", "UPDATE", "apps", "daemonsets")
+    policy = refusal("no-repair", "UPDATE", "apps", "daemonsets", "cdom-system")
     removed_later(*policy)
-    # A policy is in force some time after it is stored; until then the controller repairs what is edited.
-    def edit():
-        cluster.kubectl("set", "env", "daemonset", daemons, "-n", "cdom-system", "EDITED=yes")
-        return "Left undone" in cluster.condition("repaired", "Provisioned").get("message", "")
-    wait_until("the refusal is told", edit, 60)
-    assert "refused by the test" in cluster.condition("repaired", "Provisioned")["message"]
+    wait_until("the policy is in force", lambda: cluster.is_refused_to_the_controller(
+        "set", "env", "daemonset", daemons, "-n", "cdom-system", "EDITED=no"))
+    cluster.kubectl("set", "env", "daemonset", daemons, "-n", "cdom-system", "EDITED=yes")
+    wait_until("the refusal is told",
+               lambda: REFUSAL in cluster.condition("repaired", "Provisioned").get("message", ""))
+    assert "Left undone" in cluster.condition("repaired", "Provisioned")["message"]
     assert cluster.condition("repaired", "Ready")["status"] == "True"
     assert last_transition(cluster, "repaired") == became_ready, "it was not ready meanwhile"
     assert is_ready(cluster, "repaired", 2)
@@ -55,7 +55,9 @@ def test_REV3_F2_a_repair_that_a_policy_refuses_is_told_and_the_domain_stays_rea
 def test_REV3_F17_a_template_that_may_not_be_deleted_keeps_no_domain(cluster, removed_later):
     removed_later(domain("unused"))
     wait_until("its template is there", lambda: cluster.get("resourceclaimtemplate", "unused-channel"))
-    removed_later(*refusal("no-deletion", "DELETE", "resource.k8s.io", "resourceclaimtemplates"))
+    removed_later(*refusal("no-deletion", "DELETE", "resource.k8s.io", "resourceclaimtemplates", "default"))
+    wait_until("the policy is in force", lambda: cluster.is_refused_to_the_controller(
+        "delete", "resourceclaimtemplate", "unused-channel"))
     since = cluster.audit_size()
     cluster.kubectl("delete", "computedomain", "unused", "--wait=false")
     wait_until("the domain is gone", lambda: not cluster.get("computedomain", "unused"), 90)
