@@ -78,7 +78,7 @@ class Cluster:
         self._nodesim = Process(
             "nodesim",
             [self._bin / "nodesim", "--kubeconfig", self._plane / "nodesim.kubeconfig", "--control-port", "0",
-             "--nodes", "8", "--cliques", "2", "--daemon-account"],
+             "--nodes", "8", "--cliques", "2", "--gpus", "4", "--daemon-account"],
             self.folder)
         wait_until("the simulated nodes are there", lambda: self._nodesim.says(" ready\n"), 120)
 

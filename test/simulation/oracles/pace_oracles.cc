@@ -270,7 +270,8 @@ Oracle ReadinessHasCause(const OracleContext& context) {
       report.Say(change, std::string("took back ") + what + " of " +
                              kube::ToString(change.after->key()) +
                              ", whose members all serve, as they did since " +
-                             InMilliseconds(change.time - began.time) + " before");
+                             InMilliseconds(change.time - began.time) + " before: " +
+                             FindCondition(change.after->value(), "Ready")["message"].AsString());
     }
   }};
 }

@@ -1,0 +1,42 @@
+"""Examples do what their pages promise, with what a user has installed beside them."""
+
+import json
+
+import pytest
+from cluster import REPO, wait_until
+
+
+@pytest.fixture(scope="module", autouse=True)
+def placement(cluster):
+    """The policy behind the label cdom.dev/placement, and the class of GPUs that NVIDIA's driver brings."""
+    cluster.run_controller()
+    cluster.kubectl("apply", "-k", REPO / "manifests/placement")
+    gpus = {"selectors": [{"cel": {"expression": "device.driver == 'gpu.nvidia.com' && "
+                                                "device.attributes['gpu.nvidia.com'].type == 'gpu'"}}]}
+    cluster.apply({"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass",
+                   "metadata": {"name": "gpu.nvidia.com"}, "spec": gpus})
+    yield
+    cluster.kubectl("delete", "deviceclass", "gpu.nvidia.com")
+    cluster.kubectl("delete", "-k", REPO / "manifests/placement")
+
+
+def test_G15_four_workers_of_the_example_with_gpus_are_in_one_clique(cluster):
+    example = REPO / "examples/gpu-and-channel.yaml"
+    domain, job = json.loads(cluster.kubectl("apply", "--dry-run=client", "-o", "json", "-f", example))["items"]
+    cluster.apply(domain)
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "tried", "namespace": "default"},
+           "spec": job["spec"]["template"]["spec"]}
+    # A policy is in force some time after it is stored.
+    wait_until("pods of the domain are placed", lambda: "podAffinity" in cluster.kubectl(
+        "create", "--dry-run=server", "-o", "json", "-f", "-", stdin=json.dumps(pod)))
+    cluster.apply(job)
+    try:
+        def nodes():
+            pods = cluster.list("pods", "default", "app=gpu-and-channel")
+            placed = {one["spec"].get("nodeName") for one in pods}
+            return placed if len(placed) == 4 and None not in placed else None
+        where = wait_until("four workers have a node each", nodes, 90)
+        cliques = {cluster.get("node", name)["metadata"]["labels"]["nvidia.com/gpu.clique"] for name in where}
+        assert len(cliques) == 1, f"{where} are in {cliques}"
+    finally:
+        cluster.kubectl("delete", "-f", example, "--timeout=90s")
