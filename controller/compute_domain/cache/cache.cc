@@ -240,6 +240,13 @@ std::set<std::string> Cache::DomainsOn(const std::string& node) const {
 void Cache::OnClaim(const std::shared_ptr<const api::ResourceClaim>& before,
                     const std::shared_ptr<const api::ResourceClaim>& after) {
   if (allocated_ && before && after && Waits(*before) && !after->node.empty()) allocated_(*before);
+  released_.With([&](auto& released) {
+    const bool is_released =
+        before && after && !before->node.empty() && Waits(*after) && !after->meta.owners.empty();
+    const bool is_over = !after || !after->node.empty();
+    if (is_released) released.insert(after->meta.uid);
+    if (is_over && before) released.erase(before->meta.uid);
+  });
   Report<api::ResourceClaim>(changed_, DomainsOf)(before, after);
 }
 
@@ -317,6 +324,10 @@ Observed Cache::Gather(const std::string& uid) const {
     if (MayBeOf(*found, observed)) children.templates.push_back(*found);
   }
   Take(claims_, uid, children.claims);
+  released_.With([&](const auto& released) {
+    std::erase_if(children.claims,
+                  [&](const auto& claim) { return released.contains(claim.meta.uid); });
+  });
   Take(nodes_, uid, children.labelled_nodes);
   for (const auto& driver : driver_namespaces_) {
     Take(driver->daemon_sets, uid, children.daemon_sets);
@@ -399,7 +410,11 @@ std::string Cache::NameOf(const std::string& uid) const {
 
 std::vector<std::shared_ptr<const api::ResourceClaim>> Cache::WaitingClaims(
     const std::string& uid) const {
-  return claims_.ByIndex(WaitingKey(uid));
+  auto waiting = claims_.ByIndex(WaitingKey(uid));
+  released_.With([&](const auto& released) {
+    std::erase_if(waiting, [&](const auto& claim) { return released.contains(claim->meta.uid); });
+  });
+  return waiting;
 }
 
 void Cache::VisitNodes(const NodeVisitor& visit) const {

@@ -114,6 +114,10 @@ class Cache {
   // Daemon pods from before a reboot of their node, with the start of their container then: until
   // they have come up once more.
   base::Guarded<std::map<kube::Uid, std::string>> before_reboot_;
+  // Claims that lost their allocation and are not gone yet: their pods have ended, and wait for
+  // nothing. (The scheduler may take an allocation back to try another node: until there is one,
+  // nobody is told that such a pod waits.) Bound: those of `claims_`.
+  base::Guarded<std::set<kube::Uid>> released_;
 };
 
 }  // namespace compute_domain

@@ -490,5 +490,33 @@ TEST(Cache, G23_ClaimIsReportedOnceWhenItsNodeIsFound) {
   EXPECT_TRUE(world.cache.WaitingClaims(kUid).empty());
 }
 
+TEST(Cache, S21_ClaimThatLostItsNodeIsOfNoPodThatWaits) {
+  Observed observed = Converged();
+  api::ResourceClaim claim = fixtures::MakeWaitingClaim("train-2");
+  claim.node = "node-1";
+  observed.children.claims = {claim};
+  PassWorld world(observed);
+  const auto seen = [&] {
+    EXPECT_EQ(world.cache.WaitingClaims(kUid).size(),
+              std::ranges::count(world.cache.Gather(kUid).children.claims, std::string(),
+                                 &api::ResourceClaim::node));
+    return world.cache.Gather(kUid).children.claims.size();
+  };
+  const auto show = [&](const std::string& node, const kube::Uid& uid) {
+    claim.node = node;
+    claim.meta.uid = uid;
+    world.server.Put(Store(claim));
+    world.server.ShowAll(world.cache);
+  };
+  EXPECT_EQ(seen(), 1U);
+  show("", claim.meta.uid);
+  EXPECT_EQ(seen(), 0U) << "its pod has ended";
+  show("node-1", claim.meta.uid);
+  EXPECT_EQ(seen(), 1U);
+  show("", claim.meta.uid);
+  show("", "another");
+  EXPECT_EQ(seen(), 1U) << "another claim, of a pod that waits";
+}
+
 }  // namespace
 }  // namespace compute_domain
