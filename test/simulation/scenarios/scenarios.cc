@@ -546,8 +546,11 @@ void DeleteWhilePodsWait(World& world) {
     world.cluster().agent(node).SetHealth(NodeAgent::Health::kUnready);
   }
   Workload& job = Form(world, {"node-a", "node-b"});
+  world.UserEdits(Kind::kComputeDomain, kJob.key, [](Value& domain) {
+    domain["metadata"]["annotations"][kDeletionGraceAnnotation] = "30s";
+  });
   world.UserDeletes(kJob);
-  world.RunFor(std::chrono::minutes(45));
+  world.RunFor(std::chrono::minutes(3));
   job.Finish();
   world.Rest("the job ends");
 }
