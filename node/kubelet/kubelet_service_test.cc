@@ -11,6 +11,8 @@
 #include <mutex>
 
 #include "kubelet/dra_health.grpc.pb.h"
+#include <stop_token>
+#include <thread>
 #include "kubelet/dra_v1.grpc.pb.h"
 #include "kubelet/dra_v1beta1.grpc.pb.h"
 #include "kubelet/health.grpc.pb.h"
@@ -42,10 +44,15 @@ class Folder {
 // Answers at once, or keeps what was asked until it is told.
 class FakeClaims final : public Claims {
  public:
-  void Prepare(const std::vector<ClaimName>& claims, Done done) override {
+  void Prepare(const std::vector<ClaimName>& claims, std::stop_token token, Done done) override {
+    {
+      const std::lock_guard lock(mutex);
+      cancelled = std::move(token);
+    }
     Take(claims, std::move(done), true);
   }
-  void Unprepare(const std::vector<ClaimName>& claims, Done done) override {
+  void Unprepare(const std::vector<ClaimName>& claims, std::stop_token /*token*/,
+                 Done done) override {
     Take(claims, std::move(done), false);
   }
   void Registered(const std::string& error) override {
@@ -98,6 +105,7 @@ class FakeClaims final : public Claims {
   bool holds = false;
   std::string trouble = {};
   std::vector<DeviceHealth> health = {{.is = DeviceHealth::Is::kHealthy, .pool = "p", .name = "d"}};
+  std::stop_token cancelled = {};  // Of the last prepare.
   std::vector<ClaimName> asked = {};
   std::vector<std::string> registered = {};
   std::vector<std::function<void()>> held = {};

@@ -4,6 +4,7 @@
 #include <grpcpp/resource_quota.h>
 
 #include <array>
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -110,6 +111,19 @@ template <typename Version>
 class Dra final : public Version::Service {
  public:
   Dra(Claims& claims, Calls& calls) : claims_(claims), calls_(calls) {}
+// A call that is answered later. Owns itself until gRPC is done with it.
+class PendingCall final : public ServerUnaryReactor {
+ public:
+  [[nodiscard]] std::stop_token cancelled() const { return cancel_.get_token(); }
+  void OnCancel() override { cancel_.request_stop(); }
+  void OnDone() override { delete this; }
+
+ private:
+  ~PendingCall() override = default;
+
+  std::stop_source cancel_;
+};
+
 
   ServerUnaryReactor* NodePrepareResources(CallbackServerContext* context,
                                            const typename Version::PrepareRequest* request,
@@ -125,7 +139,8 @@ class Dra final : public Version::Service {
   }
 
  private:
-  using What = void (Claims::*)(const std::vector<ClaimName>& claims, Done done);
+  using What = void (Claims::*)(const std::vector<ClaimName>& claims, std::stop_token cancelled,
+                                Done done);
 
   template <typename Request>
   ServerUnaryReactor* Ask(CallbackServerContext* context, const Request& request, const Done& put,
@@ -143,13 +158,14 @@ class Dra final : public Version::Service {
       --calls_.open;
       return FinishWith(context, Refused(grpc::RESOURCE_EXHAUSTED, "more than 64 calls at once"));
     }
-    ServerUnaryReactor* reactor = context->DefaultReactor();
-    (claims_.*what)(NamesIn(request), [this, put, reactor](const Answers& answers) {
+    auto* call = new PendingCall();
+    const auto finish = [this, put, call](const Answers& answers) {
       put(answers);
       --calls_.open;
-      reactor->Finish(grpc::Status::OK);  // Last: the call and its response go with it.
-    });
-    return reactor;
+      call->Finish(grpc::Status::OK);  // Last: the call and its response go with it.
+    };
+    (claims_.*what)(NamesIn(request), call->cancelled(), finish);
+    return call;
   }
 
   Claims& claims_;

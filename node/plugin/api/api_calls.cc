@@ -137,6 +137,16 @@ Result<std::vector<ClaimToPrepare>> ReadClaimsOf(http::Transport& transport, Sli
     const auto reply =
         Send(kube::GetRequest(InVersion(kube::kResourceClaims, version), key), transport);
     if (!reply && reply.error().code == ErrorCode::kNotFound) continue;
+Result<bool> ClaimExists(http::Transport& transport, SliceApi version, const kube::ObjectKey& key,
+                         const std::string& uid) {
+  const auto reply =
+      Send(kube::GetRequest(InVersion(kube::kResourceClaims, version), key), transport)
+          .map_error(base::While("look up claim " + kube::ToString(key)));
+  if (!reply && kube::ProvesAbsence(reply.error(), key.name)) return false;
+  if (!reply) return tl::unexpected(reply.error());
+  return TRY(DecodeResourceClaim(reply->body)).uid == uid;
+}
+
     if (!reply) return tl::unexpected(reply.error());
     if (auto claim = DecodeResourceClaim(reply->body)) claims.push_back(*std::move(claim));
   }

@@ -20,6 +20,11 @@ namespace plugin {
                                                      const kube::ObjectKey& key,
                                                      const std::string& uid);
 
+// Returns whether that claim exists. An answer that proves neither, such as a proxy's 404, is an
+// error.
+[[nodiscard]] base::Result<bool> ClaimExists(http::Transport& transport, SliceApi version,
+                                             const kube::ObjectKey& key, const std::string& uid);
+
 // Lists all claims, page by page, and returns those that hold a device of this driver and node.
 [[nodiscard]] base::Result<std::vector<ClaimToPrepare>> ReadClaimsOf(http::Transport& transport,
                                                                      SliceApi version,

@@ -52,6 +52,21 @@ TEST(ReadClaim, ARefusalIsNoProofThatThereIsNone) {
   EXPECT_NE(claim.error().message.find("read claim ns/c: 403"), std::string::npos);
 }
 
+TEST(ClaimExists, REV3_N1_OnlyTheServersOwn404OrAnotherUidProvesThatItIsGone) {
+  const auto exists = [](int status, const std::string& body) {
+    Script script;
+    script.Answer(status, body);
+    return ClaimExists(script, SliceApi::kV1, {.ns = "ns", .name = "c"}, kUid);
+  };
+  EXPECT_TRUE(exists(200, ClaimText(kUid)).value());
+  EXPECT_FALSE(exists(200, ClaimText("another")).value());
+  const std::string gone =
+      R"({"kind":"Status","code":404,"reason":"NotFound","details":{"name":"c"}})";
+  EXPECT_FALSE(exists(404, gone).value());
+  EXPECT_FALSE(exists(404, "404 page not found").has_value());
+  EXPECT_FALSE(exists(403, kForbidden).has_value());
+}
+
 TEST(ReadClaimsOf, ThoseOfThisNodeStay) {
   Script script;
   script.Answer(200, R"({"metadata":{"continue":"more"},"items":[)" +

@@ -37,14 +37,25 @@ kubelet::Answer AnswerOf(const AnswerKubelet& step) {
 
 }  // namespace
 
+ClaimQueue::BatchCall::BatchCall(std::size_t claims, std::stop_token token, kubelet::Done answer,
+                                 std::function<void()> wake)
+    : open(claims),
+      done(std::move(answer)),
+      cancelled(std::move(token)),
+      on_cancel(cancelled, std::move(wake)) {}
+
 void ClaimQueue::Add(Operation operation, const std::vector<kubelet::ClaimName>& claims,
-                     kubelet::Done done) {
-  auto batch =
-      std::make_shared<BatchCall>(BatchCall{.open = claims.size(), .done = std::move(done)});
-  if (claims.empty()) return batch->done({});
+                     std::stop_token cancelled, kubelet::Done done) {
+  if (claims.empty()) return done({});
+  const auto batch = std::make_shared<BatchCall>(claims.size(), std::move(cancelled),
+                                                 std::move(done), [this] { state_.tasks.Wake(); });
   const TimePoint now = state_.clock.Now();
   for (const kubelet::ClaimName& claim : claims) {
     state_.metrics.Began(operation);
+    for (ClaimRequest& earlier : requests_) {
+      const bool is_opposite = earlier.name.uid == claim.uid && earlier.operation != operation;
+      earlier.is_overtaken = earlier.is_overtaken || is_opposite;
+    }
     ClaimRequest& request = requests_.emplace_back(
         ClaimRequest{.operation = operation, .name = claim, .batch = batch, .since = now});
     if (!cdi::IsFileSafe(claim.uid) || claim.name.empty() || claim.ns.empty()) {
@@ -80,7 +91,7 @@ TimePoint ClaimQueue::Advance(ClaimRequest& request) {
       return TimePoint::max();
     }
     if (request.asking) return deadline;
-    if (now < request.next) return std::min(request.next, deadline);
+    if (now < request.next && !request.is_withdrawn()) return std::min(request.next, deadline);
     if (auto locked = state_.checkpoint_file.Lock(); !locked) {
       request.next = now + kLockPause;
       request.failed = locked.error().message;
@@ -141,6 +152,7 @@ ClaimStep ClaimQueue::DecidePrepare(ClaimRequest& request) {
 
 NodeObservation ClaimQueue::Observe(const ClaimRequest& request) const {
   NodeObservation observed = {.node_read = state_.node && !state_.node_writing,
+                              .is_withdrawn = request.is_withdrawn(),
                               .since = request.since,
                               .now = state_.clock.Now()};
   if (observed.node_read) observed.node_domain = state_.node->domain;
@@ -281,13 +293,14 @@ void ClaimQueue::Answer(ClaimRequest& request, const AnswerKubelet& answer) {
   request.is_answered = true;
   const bool prepares = request.operation == Operation::kPrepare;
   const bool done = answer.error.empty();
+  const auto level = request.is_withdrawn() ? base::LogLevel::kInfo : base::LogLevel::kError;
   const std::string claim = request.name.ns + "/" + request.name.name;
   if (done) {
     state_.logger.Info(prepares ? "A claim is prepared" : "A claim is taken back",
                        {{"claim", claim}, {"uid", request.name.uid}});
   } else {
-    state_.logger.Error(prepares ? "A claim is not prepared" : "A claim is not taken back",
-                        {{"claim", claim}, {"uid", request.name.uid}, {"err", answer.error}});
+    state_.logger.Log(level, prepares ? "A claim is not prepared" : "A claim is not taken back",
+                      {{"claim", claim}, {"uid", request.name.uid}, {"err", answer.error}});
   }
   state_.metrics.Ended(request.operation, done, state_.clock.Now() - request.since);
   took_back_ = took_back_ || (!prepares && done);

@@ -16,6 +16,9 @@ constexpr std::chrono::minutes kPeriod{10};
 constexpr std::chrono::seconds kSoon{1};
 constexpr std::chrono::seconds kRetry{5};
 constexpr std::chrono::milliseconds kLockPause{50};
+// A container may outlive its claim, if the pod was deleted by force. The kubelet ends it, and then
+// unprepares the claim.
+constexpr std::chrono::minutes kMissingFor{1};
 
 }  // namespace
 
@@ -134,11 +137,27 @@ void GarbageCollector::LookUpClaim(const std::string& uid) {
   const kubelet::ClaimName claim = {.ns = it->second.ns, .uid = uid, .name = it->second.name};
   const SliceApi version = state_.api->dra_version();
   state_.api->Enqueue(ApiClient::Queue::kReads, [this, claim, version](http::Transport& transport) {
-    const auto found =
-        ReadClaim(transport, version, {.ns = claim.ns, .name = claim.name}, claim.uid);
-    if (found || found.error().code != base::ErrorCode::kNotFound) return;
-    state_.tasks.Post([this, claim] { take_back_(claim); });
+    const auto exists =
+        ClaimExists(transport, version, {.ns = claim.ns, .name = claim.name}, claim.uid);
+    if (exists) state_.tasks.Post([this, claim, exists = *exists] { OnLookUp(claim, exists); });
   });
+}
+
+void GarbageCollector::OnLookUp(const kubelet::ClaimName& claim, bool exists) {
+  const auto& claims = state_.checkpoint_file.checkpoint().claims;
+  const auto it = claims.find(claim.uid);
+  if (exists || it == claims.end()) {
+    missing_.erase(claim.uid);
+    return;
+  }
+  const TimePoint now = state_.clock.Now();
+  const TimePoint since = missing_.emplace(claim.uid, now).first->second;
+  if (it->second.state == ClaimState::kCompleted && now < since + kMissingFor) {
+    next_ = std::min(next_, since + kMissingFor);
+    return;
+  }
+  missing_.erase(claim.uid);
+  take_back_(claim);
 }
 
 void GarbageCollector::Rebuild() {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -15,7 +16,7 @@ namespace plugin {
 
 class GarbageCollector {
  public:
-  // `take_back` is called for started claims that no longer exist.
+  // `take_back` is called for noted claims that no longer exist.
   using TakeBack = std::function<void(const kubelet::ClaimName& claim)>;
   GarbageCollector(PluginState& state, TakeBack take_back)
       : state_(state), take_back_(std::move(take_back)) {}
@@ -36,6 +37,7 @@ class GarbageCollector {
   void CollectGarbage(std::set<std::string> domains_gone);
   [[nodiscard]] base::Result<void> Remove(const GarbagePlan& garbage);
   void LookUpClaim(const std::string& uid);
+  void OnLookUp(const kubelet::ClaimName& claim, bool exists);
   void Rebuild();
   void TryLater(const base::Error& error);
 
@@ -44,6 +46,8 @@ class GarbageCollector {
   TimePoint next_ = {};
   bool asking_ = false;
   std::string said_ = {};
+  // Prepared claims that a live read did not find, by UID, and since when.
+  std::map<std::string, TimePoint> missing_;
 };
 
 }  // namespace plugin

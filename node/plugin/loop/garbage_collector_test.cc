@@ -7,11 +7,14 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "pkg/base/manual_clock.h"
 #include "pkg/base/system_clock.h"
 #include "pkg/http/testing/fake_credentials.h"
 #include "pkg/http/testing/raw_server.h"
@@ -38,7 +41,7 @@ class GarbageCollectorTest : public testing::Test {
     settings_.cdi_folder = folder_ + "/cdi";
     fs::create_directories(FolderOf(kStray));
     fs::create_directories(settings_.cdi_folder);
-    state_.emplace(settings_, clock_, log_, tasks_, metrics_, "boot");
+    state_.emplace(settings_, time_, log_, tasks_, metrics_, "boot");
     state_->self = {.node = "node-a", .folder = settings_.Folder()};
     kube::ClientConfig config = {.endpoint = {.url = server_.url()},
                                  .credentials = std::make_unique<http::testing::FakeCredentials>()};
@@ -64,6 +67,9 @@ class GarbageCollectorTest : public testing::Test {
         const std::string_view node =
             R"({"metadata": {"name": "node-a", "uid": "n", "resourceVersion": "1"}})";
         connection.Write(ListOf("Node", node));
+      } else if (request.find("/resourceclaims/c") != std::string::npos) {
+        connection.Write(
+            Reply(404, R"({"kind": "Status", "reason": "NotFound", "details": {"name": "c"}})"));
       } else if (request.find("/resourceslices") != std::string::npos) {
         connection.Write(ListOf("ResourceSlice", ""));
       } else {
@@ -73,6 +79,17 @@ class GarbageCollectorTest : public testing::Test {
       }
     }
   }
+  // Whether it became so within 30 s.
+  [[nodiscard]] bool RunUntil(GarbageCollector& collector,
+                              const std::function<bool(TimePoint next)>& is_so) {
+    const auto deadline = clock_.Now() + std::chrono::seconds(30);
+    while (clock_.Now() < deadline) {
+      state_->LookAtNode();
+      if (is_so(collector.Turn())) return true;
+      for (const auto& task : tasks_.Wait(deadline - clock_.Now())) task();
+    }
+    return false;
+  }
   static std::string ListOf(std::string_view kind, std::string_view items) {
     return Reply(200, R"({"kind": ")" + std::string(kind) +
                           R"(List", "metadata": {"resourceVersion": "1"}, "items": [)" +
@@ -81,7 +98,8 @@ class GarbageCollectorTest : public testing::Test {
 
   std::string folder_ = {};
   Settings settings_ = {};
-  base::SystemClock clock_;
+  base::SystemClock clock_;  // Of the connection.
+  base::ManualClock time_;   // Of what is decided.
   kube::NoLog log_;
   base::TaskQueue tasks_;
   Metrics metrics_{"node-a"};
@@ -92,16 +110,25 @@ class GarbageCollectorTest : public testing::Test {
 
 TEST_F(GarbageCollectorTest, B31_AFolderThatCameAfterTheDomainsWereAskedForStays) {
   GarbageCollector garbage_collector(*state_, [](const kubelet::ClaimName& /*claim*/) {});
-  const auto deadline = clock_.Now() + std::chrono::seconds(30);
-  while (Has(kStray) && clock_.Now() < deadline) {
-    state_->LookAtNode();
-    const auto until = garbage_collector.Turn();
-    const auto most =
-        std::min<std::chrono::nanoseconds>(until - clock_.Now(), deadline - clock_.Now());
-    for (const auto& task : tasks_.Wait(most)) task();
-  }
-  EXPECT_FALSE(Has(kStray)) << "its domain is not in the list";
+  EXPECT_TRUE(RunUntil(garbage_collector, [&](TimePoint /*next*/) { return !Has(kStray); }))
+      << "its domain is not in the list";
   EXPECT_TRUE(Has(kFresh));
+}
+
+TEST_F(GarbageCollectorTest, REV3_N1_PreparedClaimThatIsGoneIsTakenBackAfterAMinute) {
+  const CheckpointClaim entry = {.state = ClaimState::kCompleted, .name = "c", .ns = "train"};
+  ASSERT_TRUE(state_->checkpoint_file.Lock());
+  ASSERT_TRUE(state_->Save({.claims = {{"gone", entry}}, .boot_id = "boot"}));
+  state_->checkpoint_file.Unlock();
+  std::vector<kubelet::ClaimName> taken;
+  GarbageCollector garbage_collector(*state_, [&](const auto& claim) { taken.push_back(claim); });
+  const TimePoint after = time_.Now() + std::chrono::minutes(1);
+  EXPECT_TRUE(RunUntil(garbage_collector, [&](TimePoint next) { return next == after; }))
+      << "it is looked up once more";
+  EXPECT_TRUE(taken.empty()) << "its container may still be ending";
+  time_.Advance(std::chrono::minutes(1));
+  EXPECT_TRUE(RunUntil(garbage_collector, [&](TimePoint /*next*/) { return !taken.empty(); }));
+  EXPECT_EQ(taken, (std::vector<kubelet::ClaimName>{{.ns = "train", .uid = "gone", .name = "c"}}));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <utility>
 
 #include "controller/api/names.h"
@@ -73,11 +74,13 @@ class KubeletRequestHandler final : public kubelet::Claims {
     health_.With([&](auto& known) { known = std::move(health); });
   }
 
-  void Prepare(const std::vector<kubelet::ClaimName>& claims, kubelet::Done done) override {
-    Post(Metrics::Operation::kPrepare, claims, std::move(done));
+  void Prepare(const std::vector<kubelet::ClaimName>& claims, std::stop_token cancelled,
+               kubelet::Done done) override {
+    Post(Metrics::Operation::kPrepare, claims, std::move(cancelled), std::move(done));
   }
-  void Unprepare(const std::vector<kubelet::ClaimName>& claims, kubelet::Done done) override {
-    Post(Metrics::Operation::kUnprepare, claims, std::move(done));
+  void Unprepare(const std::vector<kubelet::ClaimName>& claims, std::stop_token cancelled,
+                 kubelet::Done done) override {
+    Post(Metrics::Operation::kUnprepare, claims, std::move(cancelled), std::move(done));
   }
   void Registered(const std::string& error) override {
     if (error.empty()) return logger_.Info("The kubelet has registered the plugin");
@@ -92,10 +95,10 @@ class KubeletRequestHandler final : public kubelet::Claims {
 
  private:
   void Post(Metrics::Operation operation, std::vector<kubelet::ClaimName> claims,
-            kubelet::Done done) {
-    tasks_.Post([this, operation, claims = std::move(claims), done = std::move(done)] {
-      claim_queue_->Add(operation, claims, done);
-    });
+            std::stop_token cancelled, kubelet::Done done) {
+    tasks_.Post(
+        [this, operation, claims = std::move(claims), cancelled = std::move(cancelled),
+         done = std::move(done)] { claim_queue_->Add(operation, claims, cancelled, done); });
   }
 
   base::TaskQueue& tasks_;
@@ -120,7 +123,7 @@ class PluginProcess {
         claim_queue_(state_, readiness_),
         garbage_collector_(state_,
                            [this](const kubelet::ClaimName& claim) {
-                             claim_queue_.Add(Metrics::Operation::kUnprepare, {claim},
+                             claim_queue_.Add(Metrics::Operation::kUnprepare, {claim}, {},
                                               [](const auto&) {});
                            }),
         slice_publisher_(state_),

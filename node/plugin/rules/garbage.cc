@@ -47,7 +47,8 @@ GarbagePlan FindGarbage(const NodeIdentity& self, const Checkpoint& checkpoint,
   bool is_label_used = false;
   for (const auto& [uid, claim] : checkpoint.claims) {
     if (IsOver(claim, residue.now)) garbage.forget.push_back(uid);
-    if (claim.state == ClaimState::kStarted && !claim.name.empty()) garbage.look_up.push_back(uid);
+    const bool is_held = claim.state != ClaimState::kAborted;
+    if (is_held && !claim.name.empty()) garbage.look_up.push_back(uid);
     const auto use = UseOf(claim);
     // What cannot be told may be any domain's.
     if (!use) is_label_used = is_label_used || claim.state != ClaimState::kAborted;

@@ -27,8 +27,7 @@ struct GarbagePlan {
   std::vector<std::string> remove_specs = {};
   std::vector<std::string> remove_folders = {};
   std::vector<std::string> forget = {};  // UIDs to remove from the checkpoint.
-  std::vector<std::string> look_up =
-      {};                // UIDs of claims that were started, and may be deleted by now.
+  std::vector<std::string> look_up = {};  // UIDs of claims that may be deleted by now.
   bool unlabel = false;  // Whether to remove the node's label.
 };
 

@@ -61,11 +61,13 @@ TEST(FindGarbage, WhatWasAbortedIsForgottenWhenNoLatePrepareCanCome) {
             (Names{"never", "old", "tomorrow"}));
 }
 
-TEST(FindGarbage, ClaimsThatWereBegunAreLookedUp) {
+TEST(FindGarbage, REV3_N1_ClaimsThatHoldSomethingAreLookedUp) {
   Checkpoint checkpoint;
   checkpoint.claims["a"] = EntryOf(ClaimState::kStarted);
   checkpoint.claims["b"] = EntryOf(ClaimState::kCompleted);
-  EXPECT_EQ(FindGarbage(kSelf, checkpoint, {}).look_up, Names{"a"});
+  checkpoint.claims["c"] = EntryOf(ClaimState::kAborted);
+  checkpoint.claims["old"] = {.state = ClaimState::kCompleted};  // Whose name is not known.
+  EXPECT_EQ(FindGarbage(kSelf, checkpoint, {}).look_up, (Names{"a", "b"}));
 }
 
 TEST(FindGarbage, Oracle3_AFolderGoesWhenItsDomainIsGoneAndNoClaimNamesIt) {

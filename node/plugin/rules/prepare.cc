@@ -11,6 +11,8 @@ namespace plugin {
 
 namespace {
 
+constexpr const char* kWithdrawn = "the kubelet has withdrawn the call";
+
 ClaimStep Refuse(std::string why) { return AnswerKubelet{.error = std::move(why)}; }
 
 bool IsSameStatus(const json::Value& one, const json::Value& other) {
@@ -163,6 +165,8 @@ std::optional<Use> UseOf(const CheckpointClaim& claim) {
 
 ClaimStep Prepare(const NodeIdentity& self, const std::string& uid, const ClaimToPrepare* claim,
                   const Checkpoint& checkpoint, const NodeObservation& observed) {
+  // Before anything else: nobody would unprepare what is prepared from here on.
+  if (observed.is_withdrawn) return Refuse(kWithdrawn);
   const auto it = checkpoint.claims.find(uid);
   const CheckpointClaim* entry = it != checkpoint.claims.end() ? &it->second : nullptr;
   const bool is_completed = entry != nullptr && entry->state == ClaimState::kCompleted;
@@ -189,6 +193,7 @@ ClaimStep Prepare(const NodeIdentity& self, const std::string& uid, const ClaimT
 
 ClaimStep Unprepare(const NodeIdentity& self, const std::string& uid, const Checkpoint& checkpoint,
                     const NodeObservation& observed) {
+  if (observed.is_withdrawn) return Refuse(kWithdrawn);
   // First: once the entry is removed, nothing refers to the file.
   if (observed.has_spec) return RemoveSpec();
   const auto it = checkpoint.claims.find(uid);

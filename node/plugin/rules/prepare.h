@@ -43,7 +43,9 @@ struct NodeObservation {
   bool has_folder = false;             // The domain has a folder with the IMEX template.
   bool has_spec = false;               // The claim has a CDI file, readable or not.
   std::optional<cdi::Spec> spec = {};  // Its content. Empty if unreadable.
-  TimePoint since = {};                // When the kubelet called.
+  // The kubelet no longer waits for the call, or has asked for the opposite since.
+  bool is_withdrawn = false;
+  TimePoint since = {};  // When the kubelet called.
   TimePoint now = {};
 };
 

@@ -128,6 +128,11 @@ PluginRules LeavingALabelledNodeToOthers() {
   }};
 }
 
+PluginRules GoingOnAfterTheKubelet() {
+  return PreparingWith([](const NodeIdentity&, ClaimToPrepare&, Checkpoint&,
+                          NodeObservation& observed) { observed.is_withdrawn = false; });
+}
+
 // Before it can be resolved.
 PluginRules AnsweringBeforeTheSpecIsWritten() {
   return {.prepare = [](const NodeIdentity& self, const std::string& uid,
@@ -172,6 +177,8 @@ const std::vector<PluginMutant>& PluginMutants() {
        told_by("two-domains-one-channel")},
       {"answer-comes-before-the-spec", "N-5", AnsweringBeforeTheSpecIsWritten(),
        told_by("one-domain")},
+      {"withdrawn-prepare-goes-on", "N-6", GoingOnAfterTheKubelet(),
+       told_by("pod-given-up-while-waiting")},
   };
   return mutants;
 }

@@ -192,12 +192,28 @@ Violations AnswersAreTrue(const PluginEvents& events) {
   return violations;
 }
 
+Violations UnpreparedStays(const PluginEvents& events) {
+  Violations violations;
+  std::set<std::pair<std::string, std::string>> unprepared;  // Node and claim.
+  for (const PluginEvent& event : events) {
+    const std::pair key(event.node, event.name);
+    if (event.what == What::kUnprepared) unprepared.insert(key);
+    if (event.what == What::kAsked) unprepared.erase(key);
+    const bool returns =
+        event.what == What::kNoted || event.what == What::kSpecWritten || event.what == What::kPrepared;
+    if (!returns || !unprepared.contains(key)) continue;
+    violations.push_back(At("N-6", event) + "claim " + event.name +
+                         " was taken back, and comes back without a prepare");
+  }
+  return violations;
+}
+
 Violations CheckPlugins(const ApiServer& server, const PluginEvents& events) {
   Violations all;
   for (const Violations& some :
        {ChannelsNeedAReadyNode(server, events), ClaimsAreOfTheirNamespace(server, events),
         NothingStays(server, events), ChannelsHaveOneHolder(server, events),
-        AnswersAreTrue(events)}) {
+        AnswersAreTrue(events), UnpreparedStays(events)}) {
     all.insert(all.end(), some.begin(), some.end());
   }
   return all;

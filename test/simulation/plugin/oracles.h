@@ -24,6 +24,9 @@ namespace simulation {
 // N-5: what a kubelet is told of is there, and stays while containers run with it.
 [[nodiscard]] Violations AnswersAreTrue(const PluginEvents& events);
 
+// N-6: after an unprepare nothing of a claim comes back, unless the kubelet asks for it again.
+[[nodiscard]] Violations UnpreparedStays(const PluginEvents& events);
+
 // All of these.
 [[nodiscard]] Violations CheckPlugins(const ApiServer& server, const PluginEvents& events);
 

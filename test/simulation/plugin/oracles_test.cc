@@ -131,5 +131,13 @@ TEST_F(PluginOraclesTest, N5SeesASpecThatIsNotThereOrGoesUnderItsContainers) {
   EXPECT_TRUE(Contains(CheckAll({removed}), "goes although its containers run"));
 }
 
+TEST_F(PluginOraclesTest, REV3_N1_N6SeesAClaimThatComesBackUnasked) {
+  const PluginEvent taken = Event(What::kUnprepared, channel_);
+  for (const What what : {What::kNoted, What::kSpecWritten}) {
+    EXPECT_TRUE(Contains(CheckAll({taken, Event(what, channel_)}), "comes back without a prepare"));
+    EXPECT_EQ(CheckAll({taken, Event(What::kAsked, channel_), Event(what, channel_)}), "");
+  }
+}
+
 }  // namespace
 }  // namespace simulation

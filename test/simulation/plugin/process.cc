@@ -28,6 +28,7 @@ constexpr auto kAgain = seconds(1);      // After what failed.
 constexpr auto kLookAgain = seconds(5);  // At what no watch tells.
 constexpr auto kRoundEvery = minutes(10);
 constexpr auto kFailedRoundEvery = seconds(30);
+constexpr auto kMissingFor = minutes(1);
 constexpr int kFrameLagMaxMs = 400;
 constexpr int kNobodysTicket = -1;
 
@@ -84,7 +85,21 @@ Plugin::Plugin(ApiServer& server, const NodeDisk& disk, PluginOptions options, S
 }
 
 void Plugin::Ask(Verb verb, const kube::ObjectKey& key, const kube::Uid& uid, int ticket) {
+  for (Call& call : calls_) {
+    if (call.uid == uid && call.verb != verb) Withdraw(call);
+  }
   calls_.push_back({.verb = verb, .key = key, .uid = uid, .ticket = ticket, .since = clock_.Now()});
+}
+
+void Plugin::Cancel(int ticket) {
+  for (Call& call : calls_) {
+    if (call.ticket == ticket) Withdraw(call);
+  }
+}
+
+void Plugin::Withdraw(Call& call) {
+  call.is_withdrawn = true;
+  if (call.sleeps_until) call.sleeps_until = clock_.Now();
 }
 
 Revision Plugin::View() const {
@@ -278,6 +293,7 @@ bool Plugin::IsReady(const std::string& domain) const {
 plugin::NodeObservation Plugin::See(const Call& call) const {
   plugin::NodeObservation observed = {.node_read = node_.has_value(),
                                       .node_domain = node_ ? node_->domain : "",
+                                      .is_withdrawn = call.is_withdrawn,
                                       .since = call.since,
                                       .now = clock_.Now()};
   if (const auto spec = disk_.specs.find(call.uid); spec != disk_.specs.end()) {
@@ -398,6 +414,7 @@ plugin::NodeResidue Plugin::FindResidue() const {
 
 void Plugin::EndRound(bool failed) {
   next_round_ = clock_.Now() + (failed ? seconds(kFailedRoundEvery) : seconds(kRoundEvery));
+  if (!missing_.empty()) next_round_ = std::min(next_round_, clock_.Now() + kMissingFor);
   listed_ = false;
   domains_gone_.clear();
   looked_up_.clear();
@@ -453,7 +470,16 @@ bool Plugin::CollectGarbage(const plugin::GarbagePlan& garbage) {
     if (!reply || (reply->status != 200 && reply->status != 404)) return false;
     const auto claim = plugin::DecodeResourceClaim(reply->body);
     const bool is_there = reply->status == 200 && claim && claim->uid == uid;
-    if (!is_there) Ask(Verb::kUnprepare, key, uid, kNobodysTicket);
+    if (is_there) {
+      missing_.erase(uid);
+      return true;
+    }
+    const plugin::TimePoint since = missing_.emplace(uid, clock_.Now()).first->second;
+    const bool may_run =
+        entry.state == ClaimState::kCompleted && clock_.Now() < since + kMissingFor;
+    if (may_run) return true;
+    missing_.erase(uid);
+    Ask(Verb::kUnprepare, key, uid, kNobodysTicket);
     return true;
   }
   EndRound(false);

@@ -34,6 +34,7 @@ struct PluginPod {
   bool asked = false;         // The kubelet has asked for it to be prepared,
   std::string asked_in = {};  // in this boot.
   std::optional<int> ticket = {};
+  Verb asks = Verb::kPrepare;  // Of the ticket.
   Time asked_at = {};
   Time ask_at = {};
   Time prepared_at = {};
