@@ -63,9 +63,10 @@ struct SliceWritten {
   // is deleted again.
   bool holds = false;
 };
-// Makes `slice` the node's only one. `found` is what exists.
-[[nodiscard]] base::Result<SliceWritten> WriteSlice(http::Transport& transport,
-                                                    const ResourceSlice& slice, SliceApi api,
+// Makes `slice` the node's only one. `found` is what exists. A fabric error that the server already
+// has keeps its time, so that two instances of the plugin do not write against each other.
+[[nodiscard]] base::Result<SliceWritten> WriteSlice(http::Transport& transport, ResourceSlice slice,
+                                                    SliceApi api,
                                                     const std::vector<kube::ObjectMeta>& found);
 
 }  // namespace plugin

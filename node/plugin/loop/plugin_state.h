@@ -36,6 +36,9 @@ struct PluginState {
   // As of the watch or of this plugin's last write, whichever is later.
   std::optional<api::Node> node = {};
   bool node_writing = false;
+  // Returns whether another instance of the plugin serves the kubelet by now, or this one is
+  // ending.
+  std::function<bool()> is_superseded = [] { return false; };
 
   [[nodiscard]] bool is_rebuilding() const {
     return checkpoint_file.resumed().from == Resumed::From::kUnreadable;

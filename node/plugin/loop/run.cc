@@ -164,6 +164,7 @@ class PluginProcess {
   HostWatcher host_watcher_;
   KubeletRequestHandler request_handler_;
   std::unique_ptr<kubelet::Service> service_;
+  bool is_leaving_ = false;
   std::atomic<bool> changed_ = false;  // By the watches, since this was looked at.
 };
 
@@ -173,6 +174,9 @@ Result<void> PluginProcess::Prepare() {
                  .host_managed = settings_.host_managed,
                  .folder = settings_.Folder()};
   state_.host_trouble = "NVIDIA's driver has not been looked at yet";
+  state_.is_superseded = [this] {
+    return is_leaving_ || (service_ != nullptr && service_->IsSuperseded());
+  };
   TRY(MakeFolder(settings_.Folder() + "/domains"));
   TRY(MakeFolder(settings_.cdi_folder));
   TRY(cdi::RemoveHalves(settings_.cdi_folder));
@@ -263,6 +267,9 @@ void PluginProcess::ServeOut() {
 }
 
 void PluginProcess::Shutdown() {
+  is_leaving_ = true;
+  // Another instance needs the clique's label.
+  const bool has_successor = service_ != nullptr && service_->IsSuperseded();
   if (service_ != nullptr) {
     if (!settings_.pod_uid.empty()) ServeOut();
     service_->Leave();
@@ -272,7 +279,7 @@ void PluginProcess::Shutdown() {
     } while (service_->open_calls() > 0);
   }
   service_.reset();
-  if (!settings_.labels_clique || state_.api == nullptr || !state_.node ||
+  if (has_successor || !settings_.labels_clique || state_.api == nullptr || !state_.node ||
       state_.node->clique.empty() || state_.node_writing) {
     return;
   }
