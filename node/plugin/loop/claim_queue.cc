@@ -15,6 +15,8 @@ namespace {
 using base::Result;
 
 constexpr std::chrono::milliseconds kLockPause{20};
+// The time in which a pod is replaced on its node, as by a StatefulSet or a Job.
+constexpr std::chrono::seconds kLabelKept{5};
 constexpr base::BackoffPolicy kBackoff = {.first = std::chrono::milliseconds(100),
                                           .most = std::chrono::seconds(2)};
 // More than the rule ever returns in a row.
@@ -66,13 +68,14 @@ void ClaimQueue::Add(Operation operation, const std::vector<kubelet::ClaimName>&
 
 TimePoint ClaimQueue::Turn() {
   TimePoint until = TimePoint::max();
+  const std::uint64_t saves = state_.saves;
   readiness_.BeginTurn();
   for (ClaimRequest& request : requests_) {
     if (!request.is_answered) until = std::min(until, Advance(request));
   }
   std::erase_if(requests_,
                 [](const ClaimRequest& request) { return request.is_answered && !request.asking; });
-  return until;
+  return state_.saves == saves ? until : state_.clock.Now();
 }
 
 void ClaimQueue::AnswerAll(const std::string& error) {
@@ -133,8 +136,20 @@ ClaimStep ClaimQueue::Decide(ClaimRequest& request) {
         request, "what was prepared before is found out: " + state_.checkpoint_file.resumed().why);
   }
   if (request.operation == Operation::kPrepare) return DecidePrepare(request);
-  return Unprepare(state_.self, request.name.uid, state_.checkpoint_file.checkpoint(),
-                   Observe(request));
+  NodeObservation observed = Observe(request);
+  observed.keeps_label = KeepsLabel(request);
+  if (observed.keeps_label) state_.label_kept_until = observed.now + kLabelKept;
+  return Unprepare(state_.self, request.name.uid, state_.checkpoint_file.checkpoint(), observed);
+}
+
+bool ClaimQueue::KeepsLabel(const ClaimRequest& request) const {
+  const auto& claims = state_.checkpoint_file.checkpoint().claims;
+  const auto it = claims.find(request.name.uid);
+  const auto use = it == claims.end() ? std::nullopt : UseOf(it->second);
+  const bool has_label =
+      use && use->type == DeviceType::kChannel && state_.node && state_.node->domain == use->domain;
+  // Only this instance knows until when, so it must still run then.
+  return has_label && state_.IsAlive(use->domain) && !state_.is_superseded();
 }
 
 ClaimStep ClaimQueue::DecidePrepare(ClaimRequest& request) {

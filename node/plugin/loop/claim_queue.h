@@ -27,7 +27,8 @@ class ClaimQueue {
   // of the same claim, and ends without result once a stop of `cancelled` is requested.
   void Add(Operation operation, const std::vector<kubelet::ClaimName>& claims,
            std::stop_token cancelled, kubelet::Done done);
-  // Carries out what is possible now. Returns when to call it again if nothing changes.
+  // Carries out what is possible now. Returns when to call it again if nothing changes: at once if
+  // a claim that waits may have been freed something.
   [[nodiscard]] TimePoint Turn();
   // Answers every open claim with this error.
   void AnswerAll(const std::string& error);
@@ -76,6 +77,8 @@ class ClaimQueue {
   [[nodiscard]] ClaimStep Decide(ClaimRequest& request);
   [[nodiscard]] ClaimStep DecidePrepare(ClaimRequest& request);
   [[nodiscard]] NodeObservation Observe(const ClaimRequest& request) const;
+  // Whether the label of the claim's domain may stay for a while after its unprepare.
+  [[nodiscard]] bool KeepsLabel(const ClaimRequest& request) const;
   // Whether the claim is of a channel that needs the domain to be ready here.
   [[nodiscard]] bool NeedsReadiness(const ClaimRequest& request,
                                     const NodeObservation& observed) const;

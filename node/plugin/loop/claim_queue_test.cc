@@ -171,6 +171,15 @@ TEST_F(ClaimQueueTest, REV3_N1_CancelledCallEndsItsClaims) {
   EXPECT_FALSE(answers_);
 }
 
+TEST_F(ClaimQueueTest, REV3_N5_PassThatFreedSomethingIsFollowedByAnotherAtOnce) {
+  Note(DeviceType::kDaemon, {"k=1"});
+  PutSpec();
+  Ask(Operation::kUnprepare);
+  EXPECT_EQ(queue_->Turn(), clock_.Now());
+  ASSERT_TRUE(answers_);
+  EXPECT_EQ(queue_->Turn(), TimePoint::max());
+}
+
 // Its label would stay, and nobody would take it away.
 TEST_F(ClaimQueueTest, WhatTheDiskDoesNotTakeIsToldWithTheFileAndSucceedsOnceItDoes) {
   Note(DeviceType::kDaemon, {"k=1"});

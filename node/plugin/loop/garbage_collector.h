@@ -10,6 +10,7 @@
 
 #include "node/kubelet/claims.h"
 #include "node/plugin/loop/plugin_state.h"
+#include "node/plugin/loop/repeat_limit.h"
 #include "node/plugin/rules/garbage.h"
 
 namespace plugin {
@@ -23,16 +24,20 @@ class GarbageCollector {
 
   // Collects if it is due. Returns when to call it again if nothing changes.
   [[nodiscard]] TimePoint Turn();
-  // Collects soon if a domain has a folder and is not in the cache. To be called after an
-  // unprepare, and when a cache has changed.
-  void CheckForUnknownDomains();
+  // Collects soon if a domain has a folder that no claim uses and is not in the cache, or if the
+  // node lost its label under a claim. To be called after an unprepare, and when a cache has
+  // changed.
+  void CheckForGarbage();
 
  private:
   [[nodiscard]] bool MayBegin() const;
-  void CollectSoon();
+  // Not before `least`.
+  void CollectSoon(TimePoint least = {});
   [[nodiscard]] base::Result<NodeResidue> FindResidue() const;
-  // Whether a folder is of a domain that is not in the cache.
+  // Whether a folder that no claim uses is of a domain that is not in the cache.
   [[nodiscard]] bool HasUnknownDomains(const NodeResidue& residue) const;
+  [[nodiscard]] GarbagePlan Find(const NodeResidue& residue) const;
+  void PutLabelBack(const std::string& domain);
   void AskForDomains(std::vector<std::string> folders);
   void CollectGarbage(std::set<std::string> domains_gone);
   [[nodiscard]] base::Result<void> Remove(const GarbagePlan& garbage);
@@ -46,6 +51,9 @@ class GarbageCollector {
   TimePoint next_ = {};
   bool asking_ = false;
   std::string said_ = {};
+  // Lists of all domains that bring nothing, and labels that do not stay.
+  RepeatLimit lists_{{.first = std::chrono::seconds(10), .most = std::chrono::minutes(10)}};
+  RepeatLimit relabels_{{.first = std::chrono::seconds(10), .most = std::chrono::minutes(10)}};
   // Prepared claims that a live read did not find, by UID, and since when.
   std::map<std::string, TimePoint> missing_;
 };

@@ -6,6 +6,12 @@ namespace plugin {
 
 using base::Result;
 
+bool PluginState::IsAlive(const std::string& domain) const {
+  if (api == nullptr) return false;
+  const auto known = api->domains().Find(domain);
+  return known && !known->domain.is_deleting;
+}
+
 void PluginState::LookAtNode() {
   if (api == nullptr) return;
   const auto seen = api->node();
@@ -32,6 +38,7 @@ void PluginState::ChangeNodeLabel(LabelChange change,
 Result<void> PluginState::Save(Checkpoint next) {
   TRY(checkpoint_file.Save(std::move(next)));
   metrics.CountPrepared(checkpoint_file.checkpoint());
+  ++saves;
   return {};
 }
 

@@ -1,6 +1,7 @@
 // What the parts of a running plugin share. Only the deciding thread uses it.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -36,6 +37,10 @@ struct PluginState {
   // As of the watch or of this plugin's last write, whichever is later.
   std::optional<api::Node> node = {};
   bool node_writing = false;
+  // Until then a label stays that no claim needs.
+  TimePoint label_kept_until = {};
+  // How often the checkpoint was saved.
+  std::uint64_t saves = 0;
   // Returns whether another instance of the plugin serves the kubelet by now, or this one is
   // ending.
   std::function<bool()> is_superseded = [] { return false; };
@@ -43,6 +48,8 @@ struct PluginState {
   [[nodiscard]] bool is_rebuilding() const {
     return checkpoint_file.resumed().from == Resumed::From::kUnreadable;
   }
+  // Returns whether the cache has the domain, and it is not being deleted.
+  [[nodiscard]] bool IsAlive(const std::string& domain) const;
   // Updates `node` from the watch.
   void LookAtNode();
   // Changes a label of the node; calls `done` on the deciding thread. REQUIRES: node, not

@@ -232,8 +232,7 @@ TimePoint PluginProcess::Turn() {
   state_.LookAtNode();
   host_watcher_.Turn();
   request_handler_.SetHealth(HealthOf(state_));
-  if (changed_.exchange(false) || claim_queue_.TookBack())
-    garbage_collector_.CheckForUnknownDomains();
+  if (changed_.exchange(false) || claim_queue_.TookBack()) garbage_collector_.CheckForGarbage();
   TimePoint until = claim_queue_.Turn();
   until =
       std::min({until, garbage_collector_.Turn(), slice_publisher_.Turn(), host_watcher_.next()});

@@ -29,6 +29,7 @@ constexpr auto kLookAgain = seconds(5);  // At what no watch tells.
 constexpr auto kRoundEvery = minutes(10);
 constexpr auto kFailedRoundEvery = seconds(30);
 constexpr auto kMissingFor = minutes(1);
+constexpr auto kLabelKept = seconds(5);
 constexpr int kFrameLagMaxMs = 400;
 constexpr int kNobodysTicket = -1;
 
@@ -260,7 +261,12 @@ bool Plugin::StepCall(Call& call) {
     }
     return true;
   }
-  const plugin::NodeObservation observed = See(call);
+  plugin::NodeObservation observed = See(call);
+  if (call.verb == Verb::kUnprepare && KeepsLabel(call)) {
+    observed.keeps_label = true;
+    label_kept_until_ = observed.now + kLabelKept;
+    next_round_ = std::min(next_round_, label_kept_until_);
+  }
   Do(call,
      call.verb == Verb::kPrepare
          ? options_.rules.prepare(options_.self, call.uid, &*call.claim, checkpoint_, observed)
@@ -277,6 +283,18 @@ std::optional<plugin::DomainIdentity> Plugin::FindDomain(const std::string& uid)
                                   .is_deleting = domain->meta.deleting};
   }
   return {};
+}
+
+bool Plugin::IsAlive(const std::string& domain) const {
+  const auto found = FindDomain(domain);
+  return found && !found->is_deleting;
+}
+
+bool Plugin::KeepsLabel(const Call& call) const {
+  const auto it = checkpoint_.claims.find(call.uid);
+  const auto use = it == checkpoint_.claims.end() ? std::nullopt : plugin::UseOf(it->second);
+  return use && use->type == plugin::DeviceType::kChannel && node_ &&
+         node_->domain == use->domain && IsAlive(use->domain);
 }
 
 bool Plugin::IsReady(const std::string& domain) const {
@@ -407,6 +425,10 @@ plugin::NodeResidue Plugin::FindResidue() const {
   plugin::NodeResidue residue = {.domains_gone = domains_gone_,
                                  .node_domain = node_ ? node_->domain : "",
                                  .now = clock_.Wall()};
+  for (const std::string& domain : plugin::UsedDomains(checkpoint_)) {
+    if (IsAlive(domain)) residue.domains_alive.insert(domain);
+  }
+  residue.keeps_label = clock_.Now() < label_kept_until_ && IsAlive(residue.node_domain);
   for (const auto& [uid, spec] : disk_.specs) residue.specs.push_back(uid);
   residue.folders = {disk_.folders.begin(), disk_.folders.end()};
   return residue;
@@ -414,6 +436,7 @@ plugin::NodeResidue Plugin::FindResidue() const {
 
 void Plugin::EndRound(bool failed) {
   next_round_ = clock_.Now() + (failed ? seconds(kFailedRoundEvery) : seconds(kRoundEvery));
+  if (label_kept_until_ > clock_.Now()) next_round_ = std::min(next_round_, label_kept_until_);
   if (!missing_.empty()) next_round_ = std::min(next_round_, clock_.Now() + kMissingFor);
   listed_ = false;
   domains_gone_.clear();
@@ -453,6 +476,7 @@ bool Plugin::CollectGarbage(const plugin::GarbagePlan& garbage) {
         .has_value();
   }
   if (garbage.unlabel) return Label("").has_value();
+  if (!garbage.relabel.empty()) return Label(garbage.relabel).has_value();
   if (!garbage.remove_folders.empty()) {
     return edit_({.what = DiskEdit::What::kRemoveFolder, .name = garbage.remove_folders.front()})
         .has_value();

@@ -117,6 +117,8 @@ class Plugin {
   [[nodiscard]] plugin::NodeObservation See(const Call& call) const;
   [[nodiscard]] std::optional<plugin::DomainIdentity> FindDomain(const std::string& uid) const;
   [[nodiscard]] bool IsReady(const std::string& domain) const;
+  [[nodiscard]] bool IsAlive(const std::string& domain) const;
+  [[nodiscard]] bool KeepsLabel(const Call& call) const;
   [[nodiscard]] plugin::NodeResidue FindResidue() const;
   void Do(Call& call, const plugin::ClaimStep& step);
   [[nodiscard]] base::Result<void> Try(Call& call, const plugin::ClaimStep& step);
@@ -154,6 +156,7 @@ class Plugin {
   plugin::TimePoint next_round_ = {};
   bool listed_ = false;  // In this round, as the next.
   std::set<std::string> domains_gone_;
+  plugin::TimePoint label_kept_until_ = {};
   std::set<std::string> looked_up_;
   std::map<std::string, plugin::TimePoint> missing_;  // Prepared claims, and since when.
 };

@@ -218,6 +218,22 @@ Phases GivenUpWhileItWaits() {
   return phases;
 }
 
+// Somebody takes the label off under a running pod.
+Phases LabelIsLost() {
+  Phases phases = {{.begin =
+                        [](World& world) {
+                          world.MakeDomain("d1", "train");
+                          world.MakePod({.pod = "p1", .ns = "train", .domain = "d1"});
+                        },
+                    .lasts = kSettles,
+                    .prepared = Names{"p1"}},
+                   {.begin = [](World& world) { world.RemoveLabel("node-a"); },
+                    .lasts = kAllIsOver,
+                    .prepared = Names{"p1"}}};
+  End(phases, {"p1"}, {"d1"});
+  return phases;
+}
+
 }  // namespace
 
 const std::vector<PluginScenario>& PluginScenarios() {
@@ -229,7 +245,8 @@ const std::vector<PluginScenario>& PluginScenarios() {
       {"no-fabric", "P5", NoFabric()},
       {"pod-ends-while-waiting", "P6", EndedWhileItWaits()},
       {"claim-used-again", "P7", UsedAnew()},
-      {"pod-given-up-while-waiting", "P8", GivenUpWhileItWaits()}};
+      {"pod-given-up-while-waiting", "P8", GivenUpWhileItWaits()},
+      {"label-lost-under-a-pod", "P9", LabelIsLost()}};
   return scenarios;
 }
 

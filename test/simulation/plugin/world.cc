@@ -189,6 +189,13 @@ void PluginWorld::ReplaceUserOf(const std::string& name) {
   }
 }
 
+void PluginWorld::RemoveLabel(const std::string& node) {
+  CHECK(store_
+            .Edit("admin", Kind::kNode, {.name = node},
+                  [](Value& object) { object["metadata"]["labels"].Erase(kDomainLabel); })
+            .ok());
+}
+
 // ---- Kubelets
 
 bool PluginWorld::StepKubelet(Node& node, PluginPod& pod) {
