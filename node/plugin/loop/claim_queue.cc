@@ -159,6 +159,12 @@ ClaimStep ClaimQueue::DecidePrepare(ClaimRequest& request) {
   const ClaimToPrepare* claim = request.claim && state_.host ? &*request.claim : nullptr;
   ClaimStep step = plugin::Prepare(state_.self, request.name.uid, claim,
                                    state_.checkpoint_file.checkpoint(), observed);
+  // Device numbers and files of a driver that was replaced are another device's, or do not exist.
+  if (std::holds_alternative<WriteSpec>(step) && state_.NoticeOtherDriver()) {
+    return WaitOrAnswer(request,
+                        "NVIDIA's driver has changed and is read again" +
+                            (state_.host_trouble.empty() ? "" : ": " + state_.host_trouble));
+  }
   if (!std::holds_alternative<FetchClaim>(step)) return step;
   if (request.claim) return WaitOrAnswer(request, state_.host_trouble);
   FetchClaimOf(request);

@@ -6,6 +6,12 @@ namespace plugin {
 
 using base::Result;
 
+bool PluginState::NoticeOtherDriver() {
+  if (DriverMark(host_paths()) == driver_mark) return false;
+  if (!std::exchange(is_host_outdated, true)) tasks.Wake();
+  return true;
+}
+
 bool PluginState::IsAlive(const std::string& domain) const {
   if (api == nullptr) return false;
   const auto known = api->domains().Find(domain);

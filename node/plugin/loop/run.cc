@@ -51,13 +51,15 @@ std::vector<kubelet::DeviceHealth> HealthOf(const PluginState& state) {
   using Is = kubelet::DeviceHealth::Is;
   Is is = state.host ? Is::kHealthy : Is::kUnknown;
   if (state.fabric_error_since) is = Is::kUnhealthy;
+  // What NVML reports of a fabric that works all the same is told, and judged by the reader.
+  const std::string health = state.host ? state.host->fabric_health : "";
   std::vector<kubelet::DeviceHealth> devices;
   for (const DeviceType type : {DeviceType::kChannel, DeviceType::kDaemon}) {
     if (type == DeviceType::kDaemon && state.self.host_managed) continue;
     devices.push_back({.is = is,
                        .pool = state.settings.node,
                        .name = std::string(NameOf(type)) + "-0",
-                       .message = state.host_trouble});
+                       .message = state.host_trouble.empty() ? health : state.host_trouble});
   }
   return devices;
 }
