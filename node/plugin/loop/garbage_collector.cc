@@ -24,6 +24,11 @@ constexpr std::chrono::minutes kMissingFor{1};
 
 void GarbageCollector::CheckForGarbage() {
   if (!MayBegin()) return;
+  // The deletion of a domain waits for its labels.
+  const bool is_label_kept = state_.label_kept_until != TimePoint();
+  if (is_label_kept && !state_.IsAlive(state_.node->domain)) {
+    state_.label_kept_until = state_.clock.Now();
+  }
   const auto residue = FindResidue();
   if (!residue) return;
   if (HasUnknownDomains(*residue)) CollectSoon(lists_.next());

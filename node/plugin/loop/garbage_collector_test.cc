@@ -67,6 +67,10 @@ class GarbageCollectorTest : public testing::Test {
         const std::string_view node =
             R"({"metadata": {"name": "node-a", "uid": "n", "resourceVersion": "1"}})";
         connection.Write(ListOf("Node", node));
+      } else if (request.starts_with("PATCH /api/v1/nodes/node-a")) {
+        ++labels_;
+        connection.Write(
+            Reply(200, R"({"metadata": {"name": "node-a", "uid": "n", "resourceVersion": "9"}})"));
       } else if (request.find("/resourceclaims/c") != std::string::npos) {
         connection.Write(
             Reply(404, R"({"kind": "Status", "reason": "NotFound", "details": {"name": "c"}})"));
@@ -74,10 +78,16 @@ class GarbageCollectorTest : public testing::Test {
         connection.Write(ListOf("ResourceSlice", ""));
       } else {
         // The first is the cache's. What the second says is old when it arrives.
-        if (lists_++ == 1) fs::create_directories(FolderOf(kFresh));
-        connection.Write(ListOf("ComputeDomain", ""));
+        const bool is_of_cache = lists_++ == 0;
+        if (!is_of_cache && live_.empty()) fs::create_directories(FolderOf(kFresh));
+        connection.Write(ListOf("ComputeDomain", is_of_cache ? "" : live_));
       }
     }
+  }
+  void Note(const CheckpointClaim& entry) {
+    ASSERT_TRUE(state_->checkpoint_file.Lock());
+    ASSERT_TRUE(state_->Save({.claims = {{"gone", entry}}, .boot_id = "boot"}));
+    state_->checkpoint_file.Unlock();
   }
   // Whether it became so within 30 s.
   [[nodiscard]] bool RunUntil(GarbageCollector& collector,
@@ -104,6 +114,8 @@ class GarbageCollectorTest : public testing::Test {
   base::TaskQueue tasks_;
   Metrics metrics_{"node-a"};
   std::atomic<int> lists_ = 0;
+  std::atomic<int> labels_ = 0;
+  std::string live_ = {};  // Domains that the server has, and the cache has not.
   RawServer server_{[this](RawServer::Connection& connection) { Serve(connection); }};
   std::optional<PluginState> state_;
 };
@@ -116,10 +128,7 @@ TEST_F(GarbageCollectorTest, B31_AFolderThatCameAfterTheDomainsWereAskedForStays
 }
 
 TEST_F(GarbageCollectorTest, REV3_N1_PreparedClaimThatIsGoneIsTakenBackAfterAMinute) {
-  const CheckpointClaim entry = {.state = ClaimState::kCompleted, .name = "c", .ns = "train"};
-  ASSERT_TRUE(state_->checkpoint_file.Lock());
-  ASSERT_TRUE(state_->Save({.claims = {{"gone", entry}}, .boot_id = "boot"}));
-  state_->checkpoint_file.Unlock();
+  Note({.state = ClaimState::kCompleted, .name = "c", .ns = "train"});
   std::vector<kubelet::ClaimName> taken;
   GarbageCollector garbage_collector(*state_, [&](const auto& claim) { taken.push_back(claim); });
   const TimePoint after = time_.Now() + std::chrono::minutes(1);
@@ -129,6 +138,39 @@ TEST_F(GarbageCollectorTest, REV3_N1_PreparedClaimThatIsGoneIsTakenBackAfterAMin
   time_.Advance(std::chrono::minutes(1));
   EXPECT_TRUE(RunUntil(garbage_collector, [&](TimePoint /*next*/) { return !taken.empty(); }));
   EXPECT_EQ(taken, (std::vector<kubelet::ClaimName>{{.ns = "train", .uid = "gone", .name = "c"}}));
+}
+
+TEST_F(GarbageCollectorTest, REV3_N10_ListOfDomainsThatBringsNothingIsRepeatedEverMoreRarely) {
+  live_ = R"({"metadata": {"uid": ")" + std::string(kStray) + R"("}})";
+  GarbageCollector garbage_collector(*state_, [](const kubelet::ClaimName& /*claim*/) {});
+  for (const int pause : {10, 20}) {
+    const int before = std::max(lists_.load(), 1);
+    ASSERT_TRUE(RunUntil(garbage_collector, [&](TimePoint next) {
+      return lists_ == before + 1 && next == time_.Now() + std::chrono::minutes(10);
+    }));
+    garbage_collector.CheckForGarbage();
+    EXPECT_EQ(garbage_collector.Turn(), time_.Now() + std::chrono::seconds(pause));
+    time_.Advance(std::chrono::seconds(pause));
+  }
+}
+
+TEST_F(GarbageCollectorTest, REV3_N10_FolderThatAClaimUsesIsNotAskedFor) {
+  Note({.state = ClaimState::kCompleted, .groups = {{.domain = kStray}}});
+  GarbageCollector garbage_collector(*state_, [](const kubelet::ClaimName& /*claim*/) {});
+  EXPECT_TRUE(RunUntil(garbage_collector, [&](TimePoint next) {
+    return next == time_.Now() + std::chrono::minutes(10);
+  }));
+  EXPECT_EQ(lists_, 1) << "the cache's";
+  EXPECT_TRUE(Has(kStray));
+}
+
+TEST_F(GarbageCollectorTest, REV3_N6_LabelIsKeptNoLongerThanItsDomainLives) {
+  GarbageCollector garbage_collector(*state_, [](const kubelet::ClaimName& /*claim*/) {});
+  ASSERT_TRUE(RunUntil(garbage_collector, [&](TimePoint /*next*/) { return !Has(kStray); }));
+  state_->node = api::Node{.meta = {.uid = "n", .resource_version = "5"}, .domain = kStray};
+  state_->label_kept_until = time_.Now() + std::chrono::seconds(5);
+  garbage_collector.CheckForGarbage();
+  EXPECT_TRUE(RunUntil(garbage_collector, [&](TimePoint /*next*/) { return labels_ == 1; }));
 }
 
 }  // namespace
