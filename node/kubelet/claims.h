@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <map>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -48,8 +49,12 @@ class Claims {
   Claims& operator=(const Claims&) = delete;
   virtual ~Claims() = default;
 
-  virtual void Prepare(const std::vector<ClaimName>& claims, Done done) = 0;
-  virtual void Unprepare(const std::vector<ClaimName>& claims, Done done) = 0;
+  // A stop of `cancelled` is requested when the kubelet no longer waits for the call; `done` is
+  // still to be called.
+  virtual void Prepare(const std::vector<ClaimName>& claims, std::stop_token cancelled,
+                       Done done) = 0;
+  virtual void Unprepare(const std::vector<ClaimName>& claims, std::stop_token cancelled,
+                         Done done) = 0;
   // Whether the kubelet took the plugin; empty: it did.
   virtual void Registered(const std::string& error) = 0;
   // Of all devices; asked every second while a kubelet listens.

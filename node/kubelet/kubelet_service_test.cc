@@ -1,6 +1,8 @@
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <array>
@@ -9,6 +11,8 @@
 #include <fstream>
 #include <future>
 #include <mutex>
+#include <stop_token>
+#include <thread>
 
 #include "kubelet/dra_health.grpc.pb.h"
 #include "kubelet/dra_v1.grpc.pb.h"
@@ -42,10 +46,15 @@ class Folder {
 // Answers at once, or keeps what was asked until it is told.
 class FakeClaims final : public Claims {
  public:
-  void Prepare(const std::vector<ClaimName>& claims, Done done) override {
+  void Prepare(const std::vector<ClaimName>& claims, std::stop_token token, Done done) override {
+    {
+      const std::lock_guard lock(mutex);
+      cancelled = std::move(token);
+    }
     Take(claims, std::move(done), true);
   }
-  void Unprepare(const std::vector<ClaimName>& claims, Done done) override {
+  void Unprepare(const std::vector<ClaimName>& claims, std::stop_token /*token*/,
+                 Done done) override {
     Take(claims, std::move(done), false);
   }
   void Registered(const std::string& error) override {
@@ -96,6 +105,7 @@ class FakeClaims final : public Claims {
   std::condition_variable changed;
   Answer given = {};
   bool holds = false;
+  std::stop_token cancelled = {};  // Of the last prepare.
   std::string trouble = {};
   std::vector<DeviceHealth> health = {{.is = DeviceHealth::Is::kHealthy, .pool = "p", .name = "d"}};
   std::vector<ClaimName> asked = {};
@@ -484,6 +494,84 @@ TEST_F(KubeletService, NoMoreThan8ListenAtOnce) {
   }
   EXPECT_EQ(streams.back()->Finish().error_code(), grpc::RESOURCE_EXHAUSTED);
   for (grpc::ClientContext& context : contexts) context.TryCancel();
+}
+
+TEST_F(KubeletService, REV3_N1_KubeletThatCancelsIsNoticed) {
+  claims_.holds = true;
+  const auto service = StartWith(Options());
+  grpc::ClientContext context;
+  SetDeadline(context);
+  grpc::Status status;
+  std::jthread kubelet([&] {
+    v1::NodePrepareResourcesRequest request;
+    request.add_claims()->set_uid("u");
+    v1::NodePrepareResourcesResponse response;
+    status = v1::DRAPlugin::NewStub(Dial(service->endpoint()))
+                 ->NodePrepareResources(&context, request, &response);
+  });
+  claims_.WaitForHeld(1);
+  const std::stop_token cancelled = claims_.cancelled;
+  EXPECT_FALSE(cancelled.stop_requested());
+  std::promise<void> noticed;
+  const std::stop_callback notice(cancelled, [&] { noticed.set_value(); });
+  context.TryCancel();
+  EXPECT_EQ(noticed.get_future().wait_for(std::chrono::seconds(20)), std::future_status::ready);
+  kubelet.join();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::CANCELLED);
+  EXPECT_EQ(service->open_calls(), 1) << "it is to be answered all the same";
+  claims_.Release();
+  EXPECT_EQ(service->open_calls(), 0);
+}
+
+// A socket of a process that was killed.
+void LeaveSocket(const std::string& path) {
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  path.copy(&address.sun_path[0], sizeof(address.sun_path) - 1);
+  const int socket = ::socket(AF_UNIX, SOCK_STREAM, 0);
+  ASSERT_EQ(::bind(socket, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
+  ::close(socket);
+}
+
+TEST_F(KubeletService, REV3_N3_InstanceWithAYoungerSocketSupersedesTheOther) {
+  ServiceOptions older = Options();
+  older.pod_uid = "bbbb";
+  ServiceOptions younger = Options();
+  younger.pod_uid = "aaaa";
+  const auto first = StartWith(older);
+  EXPECT_FALSE(first->IsSuperseded());
+  auto second = StartWith(younger);
+  EXPECT_TRUE(first->IsSuperseded());
+  EXPECT_FALSE(second->IsSuperseded());
+  second.reset();
+  EXPECT_FALSE(first->IsSuperseded());
+  LeaveSocket(folder_.path() + "/registry/driver.test-cccc-reg.sock");
+  EXPECT_FALSE(first->IsSuperseded()) << "nobody listens there";
+}
+
+TEST_F(KubeletService, REV3_N3_InstanceWhoseSocketWasReplacedIsSuperseded) {
+  const auto first = StartWith(Options());
+  const auto second = StartWith(Options());
+  EXPECT_TRUE(first->IsSuperseded());
+  EXPECT_FALSE(second->IsSuperseded());
+}
+
+TEST_F(KubeletService, REV3_N20_SocketsOfKilledInstancesAreRemoved) {
+  ServiceOptions options = Options();
+  options.pod_uid = "aaaa";
+  const auto alive = StartWith(options);
+  const std::string registry = folder_.path() + "/registry/";
+  LeaveSocket(registry + "driver.test-dead-reg.sock");
+  LeaveSocket(registry + "other.test-reg.sock");
+  LeaveSocket(Options().plugin_folder + "/dra-dead.sock");
+  options.pod_uid = "bbbb";
+  const auto service = StartWith(options);
+  namespace fs = std::filesystem;
+  EXPECT_FALSE(fs::exists(registry + "driver.test-dead-reg.sock"));
+  EXPECT_FALSE(fs::exists(Options().plugin_folder + "/dra-dead.sock"));
+  EXPECT_TRUE(fs::exists(registry + "other.test-reg.sock")) << "it is another driver's";
+  EXPECT_TRUE(fs::exists(alive->registration()));
+  EXPECT_TRUE(fs::exists(alive->endpoint()));
 }
 
 }  // namespace

@@ -2,13 +2,17 @@
 
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/resource_quota.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <map>
 #include <mutex>
+#include <stop_token>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -19,6 +23,7 @@
 #include "kubelet/health.grpc.pb.h"
 #include "kubelet/registration.grpc.pb.h"
 #include "node/kubelet/socket_file.h"
+#include "pkg/json/utf8.h"
 
 namespace kubelet {
 
@@ -106,6 +111,19 @@ struct Calls {
   std::atomic<bool> leaving = false;
 };
 
+// A call that is answered later. Owns itself until gRPC is done with it.
+class PendingCall final : public ServerUnaryReactor {
+ public:
+  [[nodiscard]] std::stop_token cancelled() const { return cancel_.get_token(); }
+  void OnCancel() override { cancel_.request_stop(); }
+  void OnDone() override { delete this; }
+
+ private:
+  ~PendingCall() override = default;
+
+  std::stop_source cancel_;
+};
+
 template <typename Version>
 class Dra final : public Version::Service {
  public:
@@ -125,7 +143,8 @@ class Dra final : public Version::Service {
   }
 
  private:
-  using What = void (Claims::*)(const std::vector<ClaimName>& claims, Done done);
+  using What = void (Claims::*)(const std::vector<ClaimName>& claims, std::stop_token cancelled,
+                                Done done);
 
   template <typename Request>
   ServerUnaryReactor* Ask(CallbackServerContext* context, const Request& request, const Done& put,
@@ -143,13 +162,14 @@ class Dra final : public Version::Service {
       --calls_.open;
       return FinishWith(context, Refused(grpc::RESOURCE_EXHAUSTED, "more than 64 calls at once"));
     }
-    ServerUnaryReactor* reactor = context->DefaultReactor();
-    (claims_.*what)(NamesIn(request), [this, put, reactor](const Answers& answers) {
+    auto* call = new PendingCall();
+    const auto finish = [this, put, call](const Answers& answers) {
       put(answers);
       --calls_.open;
-      reactor->Finish(grpc::Status::OK);  // Last: the call and its response go with it.
-    });
-    return reactor;
+      call->Finish(grpc::Status::OK);  // Last: the call and its response go with it.
+    };
+    (claims_.*what)(NamesIn(request), call->cancelled(), finish);
+    return call;
   }
 
   Claims& claims_;
@@ -169,7 +189,8 @@ void Put(const DeviceHealth& health, v1alpha1::DeviceHealth& put) {
   put.set_health(StatusOf(health.is));
   put.set_last_updated_time(gpr_now(GPR_CLOCK_REALTIME).tv_sec);
   put.set_health_check_timeout_seconds(kBelievedFor.count());
-  put.set_message(health.message.substr(0, kHealthMessageMax));
+  // gRPC refuses a message with half of a character.
+  put.set_message(std::string(json::Prefix(health.message, kHealthMessageMax)));
 }
 
 // A kubelet that listens. One message at a time; what it missed is in the next one.
@@ -356,11 +377,24 @@ class Health final : public grpc::health::v1::Health::CallbackService {
   const std::map<std::string, std::function<bool()>> is_well_;
 };
 
+constexpr std::string_view kRegistrationSuffix = "-reg.sock";
+constexpr std::string_view kDraPrefix = "dra";
+constexpr std::string_view kDraSuffix = ".sock";
+
+// Instances that were killed leave their sockets, and a kubelet that starts dials each of them.
+void RemoveDead(const std::vector<std::string>& sockets) {
+  for (const std::string& path : sockets) {
+    if (!IsServed(path)) ::unlink(path.c_str());
+  }
+}
+
 }  // namespace
 
 struct Service::State {
   State(const ServiceOptions& options, Claims& who, SocketFile serves, SocketFile registers)
-      : claims(who),
+      : driver(options.driver),
+        registry_folder(options.registry_folder),
+        claims(who),
         dra_socket(std::move(serves)),
         registration_socket(std::move(registers)),
         dra_v1(who, calls),
@@ -381,6 +415,8 @@ struct Service::State {
     return claims.Trouble().empty() && dra_socket.IsOurs() && registration_socket.IsOurs();
   }
 
+  const std::string driver;
+  const std::string registry_folder;
   Claims& claims;
   SocketFile dra_socket;
   SocketFile registration_socket;
@@ -438,12 +474,24 @@ Service::Service(std::unique_ptr<State> state) : state_(std::move(state)) {}
 
 Result<std::unique_ptr<Service>> Service::Start(const ServiceOptions& options, Claims& claims) {
   const std::string mark = options.pod_uid.empty() ? "" : "-" + options.pod_uid;
-  auto serves = TRY(SocketFile::At(options.plugin_folder, "dra" + mark + ".sock"));
-  auto registers =
-      TRY(SocketFile::At(options.registry_folder, options.driver + mark + "-reg.sock"));
+  auto serves = TRY(SocketFile::At(options.plugin_folder,
+                                   std::string(kDraPrefix) + mark + std::string(kDraSuffix)));
+  auto registers = TRY(SocketFile::At(options.registry_folder,
+                                      options.driver + mark + std::string(kRegistrationSuffix)));
+  RemoveDead(SocketsIn(options.plugin_folder, kDraPrefix, kDraSuffix));
+  RemoveDead(SocketsIn(options.registry_folder, options.driver, kRegistrationSuffix));
   auto state = std::make_unique<State>(options, claims, std::move(serves), std::move(registers));
   TRY(state->Start(options.health_port));
   return std::unique_ptr<Service>(new Service(std::move(state)));
+}
+
+bool Service::IsSuperseded() const {
+  const SocketFile& own = state_->registration_socket;
+  if (!own.IsOurs()) return true;
+  const auto sockets = SocketsIn(state_->registry_folder, state_->driver, kRegistrationSuffix);
+  return std::ranges::any_of(sockets, [&own](const std::string& path) {
+    return IsYounger(path, own.path()) && IsServed(path);
+  });
 }
 
 void Service::Leave() {

@@ -37,6 +37,9 @@ class Service {
   [[nodiscard]] std::string endpoint() const;
   [[nodiscard]] std::string registration() const;
   [[nodiscard]] int health_port() const;  // 0: there is none.
+  // Whether another instance of this driver serves the kubelet in place of this one. Asks the file
+  // system.
+  [[nodiscard]] bool IsSuperseded() const;
   // From now on what arrives is refused, so that what was asked before can be answered to its end.
   void Leave();
   // How many have not been answered. After Leave() there are no more.

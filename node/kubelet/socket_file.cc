@@ -1,5 +1,6 @@
 #include "node/kubelet/socket_file.h"
 
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -8,7 +9,10 @@
 #include <cstdio>
 #include <filesystem>
 #include <system_error>
+#include <tuple>
 #include <utility>
+
+#include "pkg/base/open_file.h"
 
 namespace kubelet {
 
@@ -35,6 +39,43 @@ Result<void> MakeFolder(const std::string& folder) {
 }
 
 }  // namespace
+
+std::vector<std::string> SocketsIn(const std::string& folder, std::string_view prefix,
+                                   std::string_view suffix) {
+  std::vector<std::string> paths;
+  std::error_code error;
+  for (std::filesystem::directory_iterator file(folder, error), end; !error && file != end;
+       file.increment(error)) {
+    const std::string name = file->path().filename().string();
+    std::error_code ignored;
+    if (name.starts_with(prefix) && name.ends_with(suffix) && file->is_socket(ignored)) {
+      paths.push_back(file->path().string());
+    }
+  }
+  return paths;
+}
+
+bool IsServed(const std::string& path) {
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  if (path.size() > kPathMax) return false;
+  path.copy(&address.sun_path[0], kPathMax);
+  const base::OpenFile socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket.is_open()) return true;  // Not known.
+  const int status =
+      ::connect(socket.fd(), reinterpret_cast<const sockaddr*>(&address), sizeof(address));
+  return status == 0 || (errno != ECONNREFUSED && errno != ENOENT);
+}
+
+bool IsYounger(const std::string& path, const std::string& other) {
+  struct stat one = {};
+  struct stat two = {};
+  if (::lstat(path.c_str(), &one) != 0 || ::lstat(other.c_str(), &two) != 0) return false;
+  const auto age = [](const struct stat& file, const std::string& name) {
+    return std::tuple(file.st_mtim.tv_sec, file.st_mtim.tv_nsec, name);
+  };
+  return age(one, path) > age(two, other);
+}
 
 SocketFile::SocketFile(std::string path, std::string bind_path)
     : path_(std::move(path)), bind_path_(std::move(bind_path)) {}

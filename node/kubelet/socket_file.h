@@ -4,10 +4,21 @@
 #include <sys/types.h>
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "pkg/base/result.h"
 
 namespace kubelet {
+
+// Returns the paths of the sockets in a folder whose names begin and end so. Empty if the folder
+// cannot be read.
+[[nodiscard]] std::vector<std::string> SocketsIn(const std::string& folder, std::string_view prefix,
+                                                 std::string_view suffix);
+// Returns whether a process listens on the socket.
+[[nodiscard]] bool IsServed(const std::string& path);
+// Returns whether `path` was bound after `other`. False if one of them does not exist.
+[[nodiscard]] bool IsYounger(const std::string& path, const std::string& other);
 
 // Used by one thread. A socket is bound under a name that nobody looks for, and then put in the
 // place of whatever was there, in one go: who connects meets the one before or this one.

@@ -33,4 +33,16 @@ struct FabricInfo2 {
 static_assert(sizeof(FabricInfo) == 28 && sizeof(FabricInfo2) == 36);
 inline constexpr unsigned kFabricInfo2 = sizeof(FabricInfo2) | (2U << 24U);
 
+// Fields of FabricInfo2::health: a shift, and the mask of what is there. A driver that does not
+// know a field leaves it 0.
+inline constexpr unsigned kTrue = 1;  // Of the fields of two bits.
+inline constexpr unsigned kFlagMask = 3;
+inline constexpr unsigned kDegradedBandwidth = 0;
+inline constexpr unsigned kRouteRecovery = 2;
+inline constexpr unsigned kRouteUnhealthy = 4;
+inline constexpr unsigned kAccessTimeoutRecovery = 6;
+inline constexpr unsigned kConfiguration = 8;
+inline constexpr unsigned kConfigurationMask = 15;
+inline constexpr unsigned kConfigurationNone = 1;  // It is not incorrect. More than that: it is.
+
 }  // namespace nvml::abi

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
+
+#include "node/nvml/abi.h"
 
 namespace nvml {
 
@@ -27,10 +30,11 @@ bool HasCluster(const Fabric& fabric) {
 }
 
 // Whether the GPU is in a fabric.
-Result<bool> IsAttached(const Fabric& fabric) {
+Result<bool> IsAttached(const Fabric& fabric, Strictness strictness) {
   const std::string gpu = "GPU " + std::to_string(fabric.gpu);
   if (fabric.state == Fabric::State::kNotSupported) return false;
   if (fabric.state != Fabric::State::kCompleted) {
+    if (strictness == Strictness::kCompletedOnes) return false;
     return Fail(ErrorCode::kUnavailable, gpu + " has not joined its NVLink fabric yet");
   }
   if (fabric.status != 0) {
@@ -40,14 +44,44 @@ Result<bool> IsAttached(const Fabric& fabric) {
   return HasCluster(fabric);
 }
 
+constexpr std::array<std::pair<unsigned, std::string_view>, 4> kFlags = {
+    {{abi::kDegradedBandwidth, "degraded bandwidth"},
+     {abi::kRouteRecovery, "route recovery in progress"},
+     {abi::kRouteUnhealthy, "route unhealthy"},
+     {abi::kAccessTimeoutRecovery, "recovery from an access timeout"}}};
+
+std::string TroubleOf(std::uint32_t health) {
+  std::string trouble;
+  const auto add = [&trouble](std::string_view what) {
+    trouble.append(trouble.empty() ? "" : ", ").append(what);
+  };
+  for (const auto& [shift, name] : kFlags) {
+    if (((health >> shift) & abi::kFlagMask) == abi::kTrue) add(name);
+  }
+  const unsigned configuration = (health >> abi::kConfiguration) & abi::kConfigurationMask;
+  if (configuration > abi::kConfigurationNone) add("incorrect configuration");
+  return trouble;
+}
+
 }  // namespace
+
+std::string HealthTrouble(const std::vector<Fabric>& gpus) {
+  std::string text;
+  for (const Fabric& fabric : gpus) {
+    const std::string trouble = TroubleOf(fabric.health);
+    if (trouble.empty()) continue;
+    text.append(text.empty() ? "" : "; ");
+    text += "GPU " + std::to_string(fabric.gpu) + ": " + trouble;
+  }
+  return text;
+}
 
 Result<std::string> CliqueOf(const std::vector<Fabric>& gpus, Strictness strictness) {
   std::string clique;
   int first = 0;
   for (const Fabric& fabric : gpus) {
-    auto attached = IsAttached(fabric);
-    if (!attached && strictness == Strictness::kAllAttached) {
+    auto attached = IsAttached(fabric, strictness);
+    if (!attached && strictness != Strictness::kOnlyAttached) {
       return tl::unexpected(std::move(attached).error());
     }
     if (!attached.value_or(false)) continue;

@@ -69,5 +69,28 @@ TEST(DriverVersion, IsComparedByItsNumbers) {
   }
 }
 
+TEST(HealthTrouble, REV3_EachConditionIsNamedWithItsGpu) {
+  constexpr std::uint32_t kAllWell = 2U | 2U << 2U | 2U << 4U | 2U << 6U | 1U << 8U;
+  const auto trouble = [](std::uint32_t health) {
+    return HealthTrouble({{.gpu = 0, .health = kAllWell}, {.gpu = 3, .health = health}});
+  };
+  EXPECT_EQ(trouble(0), "");
+  EXPECT_EQ(trouble(kAllWell), "");
+  EXPECT_EQ(trouble(1U << 2U), "GPU 3: route recovery in progress");
+  EXPECT_EQ(trouble(1U | 1U << 4U), "GPU 3: degraded bandwidth, route unhealthy");
+  EXPECT_EQ(trouble(1U << 6U), "GPU 3: recovery from an access timeout");
+  EXPECT_EQ(trouble(4U << 8U), "GPU 3: incorrect configuration");
+  EXPECT_EQ(HealthTrouble({{.gpu = 1, .health = 1}, {.gpu = 2, .health = 1}}),
+            "GPU 1: degraded bandwidth; GPU 2: degraded bandwidth");
+}
+
+TEST(CliqueOf, REV3_PartitionedGpuThatDidNotCompleteIsLeftOut) {
+  const Fabric forming = {.gpu = 1, .state = Fabric::State::kInProgress};
+  EXPECT_EQ(CliqueOf({forming}, Strictness::kCompletedOnes).value(), "");
+  EXPECT_FALSE(CliqueOf({forming}, Strictness::kAllAttached));
+  const Fabric failed = {.gpu = 1, .state = Fabric::State::kCompleted, .status = 7};
+  EXPECT_FALSE(CliqueOf({failed}, Strictness::kCompletedOnes));
+}
+
 }  // namespace
 }  // namespace nvml

@@ -22,10 +22,7 @@ using base::Result;
 // More than any machine has: what the library says is not taken as it comes.
 constexpr unsigned kGpusMax = 1024;
 constexpr std::size_t kVersionMax = 32;
-
-tl::unexpected<base::Error> Said(const char* function, int code) {
-  return Fail(ErrorCode::kInvalid, std::string(function) + ": NVML says " + std::to_string(code));
-}
+constexpr std::size_t kErrorMax = 100;
 
 // The function of that name, if the library has it.
 template <typename Function>
@@ -44,9 +41,15 @@ Fabric::State StateOf(std::uint8_t state) {
   return state <= kLast ? static_cast<Fabric::State>(state) : Fabric::State::kInProgress;
 }
 
+std::uint32_t HealthOf(const abi::FabricInfo& /*info*/) { return 0; }
+std::uint32_t HealthOf(const abi::FabricInfo2& info) { return info.health; }
+
 template <typename Info>
 Fabric FabricOf(const Info& info) {
-  Fabric fabric = {.state = StateOf(info.state), .status = info.status, .clique = info.clique};
+  Fabric fabric = {.state = StateOf(info.state),
+                   .status = info.status,
+                   .clique = info.clique,
+                   .health = HealthOf(info)};
   std::ranges::copy(info.cluster, fabric.cluster.begin());
   return fabric;
 }
@@ -66,6 +69,7 @@ struct Library::Functions {
   int (*count)(unsigned*) = nullptr;
   int (*device)(unsigned, abi::Device*) = nullptr;
   int (*name)(abi::Device, char*, unsigned) = nullptr;
+  const char* (*error_string)(int) = nullptr;  // Null in a library that has it not.
   int (*fabric)(abi::Device, abi::FabricInfo*) = nullptr;
   int (*fabric2)(abi::Device, abi::FabricInfo2*) = nullptr;
 
@@ -77,7 +81,16 @@ struct Library::Functions {
     if (library != nullptr) ::dlclose(library);
   }
 
+  [[nodiscard]] tl::unexpected<base::Error> Said(const char* what, int code) const {
+    const char* text = error_string != nullptr ? error_string(code) : nullptr;
+    const std::string number = std::to_string(code);
+    const std::string said =
+        text == nullptr ? number : json::OneLine(text, kErrorMax) + " (" + number + ")";
+    return Fail(ErrorCode::kInvalid, std::string(what) + ": NVML says " + said);
+  }
+
   bool LoadAll() {
+    static_cast<void>(Load(library, "nvmlErrorString", error_string));
     const bool has_old = Load(library, "nvmlDeviceGetGpuFabricInfo", fabric);
     const bool has_new = Load(library, "nvmlDeviceGetGpuFabricInfoV", fabric2);
     return Load(library, "nvmlInitWithFlags", init) && Load(library, "nvmlShutdown", shutdown) &&
@@ -124,7 +137,7 @@ Result<Library> Library::Open(const std::string& path) {
                                          "too old");
   }
   if (const int code = functions->init(abi::kNoInitFlags); code != abi::kSuccess) {
-    return Said("start", code);
+    return functions->Said("start", code);
   }
   functions->is_started = true;
   return Library(std::move(functions));
@@ -133,24 +146,24 @@ Result<Library> Library::Open(const std::string& path) {
 Result<std::string> Library::DriverVersion() const {
   std::array<char, abi::kTextMax> text = {};
   const int code = functions_->driver_version(text.data(), abi::kTextMax);
-  if (code != abi::kSuccess) return Said("version of the driver", code);
+  if (code != abi::kSuccess) return functions_->Said("version of the driver", code);
   return json::OneLine(TextIn(text), kVersionMax);
 }
 
 Result<std::vector<Fabric>> Library::Fabrics() const {
   unsigned count = 0;
   if (const int code = functions_->count(&count); code != abi::kSuccess) {
-    return Said("number of GPUs", code);
+    return functions_->Said("number of GPUs", code);
   }
   std::vector<Fabric> fabrics;
   for (unsigned i = 0; i < std::min(count, kGpusMax); ++i) {
     abi::Device gpu = nullptr;
     if (const int code = functions_->device(i, &gpu); code != abi::kSuccess) {
-      return Said("a GPU", code);
+      return functions_->Said("a GPU", code);
     }
     std::array<char, abi::kTextMax> name = {};
     if (const int code = functions_->name(gpu, name.data(), abi::kTextMax); code != abi::kSuccess) {
-      return Said("name of a GPU", code);
+      return functions_->Said("name of a GPU", code);
     }
     if (IsDisplay(TextIn(name))) continue;
     Fabric fabric = TRY(functions_->FabricOfGpu(gpu));

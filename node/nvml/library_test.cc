@@ -16,7 +16,8 @@ class NvmlLibrary : public testing::Test {
     if (::mkdtemp(folder.data()) != nullptr) folder_ = folder;
   }
   ~NvmlLibrary() override {
-    for (const char* name : {"STAND_IN_NVML_INIT", "STAND_IN_NVML_OLD", "STAND_IN_NVML_GPUS"}) {
+    for (const char* name : {"STAND_IN_NVML_INIT", "STAND_IN_NVML_OLD", "STAND_IN_NVML_HEALTH",
+                             "STAND_IN_NVML_GPUS"}) {
       ::unsetenv(name);
     }
     std::error_code ignored;
@@ -71,7 +72,7 @@ TEST_F(NvmlLibrary, DisplaysAreLeftOut) {
 TEST_F(NvmlLibrary, AGpuThatIsLostIsAnErrorThatSaysSo) {
   const auto fabrics = FabricsOf("GB200,15,0,0,0,0");
   ASSERT_FALSE(fabrics);
-  EXPECT_NE(fabrics.error().message.find("NVML says 15"), std::string::npos);
+  EXPECT_NE(fabrics.error().message.find("NVML says GPU is lost (15)"), std::string::npos);
 }
 
 TEST_F(NvmlLibrary, OneThatDoesNotStartSaysWhy) {
@@ -79,7 +80,7 @@ TEST_F(NvmlLibrary, OneThatDoesNotStartSaysWhy) {
   const auto library = Library::Open(CDOM_NVML_STAND_IN);
   ASSERT_FALSE(library);
   EXPECT_EQ(library.error().code, base::ErrorCode::kInvalid);
-  EXPECT_NE(library.error().message.find("NVML says 9"), std::string::npos);
+  EXPECT_NE(library.error().message.find("(9)"), std::string::npos);
 }
 
 TEST_F(NvmlLibrary, OneThatIsNotThereAndOneThatIsNoneAreTold) {
@@ -97,6 +98,19 @@ TEST_F(NvmlLibrary, IsFoundUnderTheDriversRootByTheFileItself) {
   EXPECT_EQ(FindLibrary(folder_).error().code, base::ErrorCode::kNotFound);
   std::ofstream(file) << "x";
   EXPECT_EQ(FindLibrary(folder_), std::filesystem::canonical(file).string());
+}
+
+TEST_F(NvmlLibrary, REV3_N17_ErrorIsSaidInNvmlsWords) {
+  const auto fabrics = FabricsOf("GB200,15,0,0,0,0");
+  ASSERT_FALSE(fabrics);
+  EXPECT_EQ(fabrics.error().message, "fabric of a GPU: NVML says GPU is lost (15)");
+}
+
+TEST_F(NvmlLibrary, REV3_FabricHealthIsReadWhereTheDriverTellsIt) {
+  Set("STAND_IN_NVML_HEALTH", "1");
+  EXPECT_EQ(HealthTrouble(FabricsOf("GB200,0,3,0,9,5").value()), "GPU 0: degraded bandwidth");
+  Set("STAND_IN_NVML_OLD", "1");
+  EXPECT_EQ(HealthTrouble(FabricsOf("GB200,0,3,0,9,5").value()), "");
 }
 
 }  // namespace

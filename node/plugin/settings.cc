@@ -27,7 +27,8 @@ struct Given {
   const CLI::Option* driver_root = nullptr;
   double qps = 0;
   int burst = 0;
-  std::map<std::string, bool> gate = {{"IMEXDaemonsWithDNSNames", true},
+  std::map<std::string, bool> gate = {{"ComputeDomainCliques", true},
+                                      {"IMEXDaemonsWithDNSNames", true},
                                       {"HostManagedIMEXDaemon", false},
                                       {"CrashOnNVLinkFabricErrors", true},
                                       {"FabricManagerPartitioning", false}};
@@ -36,13 +37,14 @@ struct Given {
 std::string ReadGates(Given& given, Settings& settings) {
   const auto gates = api::ReadFeatureGates(given.gates, "plugin");
   if (!gates) return gates.error().message;
-  for (const auto& [name, on] : *gates) given.gate[name] = on;
-  if (given.gate["FabricManagerPartitioning"]) {
-    return "feature gate FabricManagerPartitioning=true cannot be served by this plugin: leave the "
-           "gate out, or use NVIDIA's plugin";
+  // What is on by default is beta, what is off is alpha. A gate that is named is as it is named.
+  for (auto& [name, on] : given.gate) {
+    const auto all = gates->find(on ? "AllBeta" : "AllAlpha");
+    if (all != gates->end()) on = all->second;
   }
+  for (const auto& [name, on] : *gates) given.gate[name] = on;
   settings.crash_on_fabric_errors = given.gate["CrashOnNVLinkFabricErrors"];
-  settings.names = given.gate["IMEXDaemonsWithDNSNames"];
+  settings.partitions = given.gate["FabricManagerPartitioning"];
   return {};
 }
 
@@ -58,7 +60,12 @@ std::string ReadImex(Given& given, Settings& settings) {
     return "--imex-mode=hostManaged needs the feature gate HostManagedIMEXDaemon=true, here as for "
            "the controller";
   }
-  if (settings.host_managed) settings.names = false;
+  if (settings.host_managed) return {};
+  for (const char* gate : {"ComputeDomainCliques", "IMEXDaemonsWithDNSNames"}) {
+    if (given.gate[gate]) continue;
+    return std::string("feature gate ") + gate +
+           "=false is not served: the daemons that this plugin prepares would not start";
+  }
   return {};
 }
 

@@ -24,7 +24,7 @@ struct Settings : command_line::CommonSettings {
   bool host_managed = false;   // IMEX runs on the hosts.
   std::string imex_socket = "/etc/nvidia-imex/imex_ctrl.sock";  // Of the host's.
   bool crash_on_fabric_errors = true;  // Else GPUs outside of the fabric are left out.
-  bool names = true;                   // Daemons tell IMEX its peers by names.
+  bool partitions = false;             // GPUs outside of their node's partition are left out, too.
   bool labels_clique = false;          // The node, with nvidia.com/gpu.clique.
 
   std::string registry_folder = "/var/lib/kubelet/plugins_registry";

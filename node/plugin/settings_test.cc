@@ -36,7 +36,7 @@ TEST(PluginSettings, DefaultsAreThoseOfNvidias) {
   EXPECT_EQ(settings.health_port, -1);
   EXPECT_EQ(settings.metrics_address, "");
   EXPECT_FALSE(settings.host_managed);
-  EXPECT_TRUE(settings.names);
+  EXPECT_FALSE(settings.partitions);
   EXPECT_TRUE(settings.crash_on_fabric_errors);
   EXPECT_EQ(settings.DevicesPath(), "/proc/devices");
   EXPECT_EQ(settings.CapabilityPath(), "/proc/driver/nvidia/capabilities/fabric-imex-mgmt");
@@ -140,9 +140,33 @@ TEST(PluginSettings, WhatIsWrongIsSaidWithItsFlag) {
   EXPECT_TRUE(Names(WrongOnNode({"--healthcheck-port", "70000"}), "--healthcheck-port"));
   EXPECT_TRUE(Names(WrongOnNode({"--feature-gates", "Unknown=true"}), "\"Unknown\""));
   EXPECT_TRUE(Names(WrongOnNode({"--feature-gates", "ComputeDomainCliques"}), "=true"));
-  EXPECT_TRUE(Names(WrongOnNode({"--feature-gates", "FabricManagerPartitioning=true"}),
-                    "use NVIDIA's plugin"));
   EXPECT_TRUE(Names(WrongOnNode({"stray"}), "stray"));
+}
+
+TEST(PluginSettings, REV3_GateOfPartitionsIsServed) {
+  EXPECT_TRUE(Good({"--feature-gates", "FabricManagerPartitioning=true"}).partitions);
+}
+
+TEST(PluginSettings, REV3_GatesThatDaemonsNeedAreRefused) {
+  for (const char* gate : {"ComputeDomainCliques", "IMEXDaemonsWithDNSNames"}) {
+    const std::string off = std::string(gate) + "=false";
+    EXPECT_TRUE(
+        Names(WrongOnNode({"--feature-gates", off}), "the daemons that this plugin prepares"));
+    EXPECT_TRUE(
+        Good({"--imex-mode", "hostManaged", "--feature-gates", "HostManagedIMEXDaemon=true," + off})
+            .host_managed)
+        << "there are no daemons";
+  }
+}
+
+TEST(PluginSettings, REV3_N25_AllAlphaAndAllBetaSetWhatIsNotNamed) {
+  EXPECT_TRUE(Good({"--feature-gates", "AllAlpha=true"}).partitions);
+  EXPECT_FALSE(
+      Good({"--feature-gates", "FabricManagerPartitioning=false,AllAlpha=true"}).partitions);
+  const std::string named = "ComputeDomainCliques=true,IMEXDaemonsWithDNSNames=true,";
+  EXPECT_FALSE(Good({"--feature-gates", named + "AllBeta=false"}).crash_on_fabric_errors);
+  EXPECT_TRUE(
+      Names(WrongOnNode({"--feature-gates", "AllBeta=false"}), "ComputeDomainCliques=false"));
 }
 
 TEST(PluginSettings, PreflightTakesWhatThePluginTakesBeforeItsNameOrBehind) {

@@ -93,6 +93,20 @@ Result<SliceWritten> PutSlice(http::Transport& transport, http::Request request,
   return SliceWritten{.meta = TRY(kube::DecodeMeta(object)), .holds = Says(object, slice, api)};
 }
 
+// Returns the slice as the server has it. `slice` takes over the time of its fabric error.
+Result<SliceWritten> ReadSlice(http::Transport& transport, const kube::ObjectMeta& meta,
+                               SliceApi version, ResourceSlice& slice) {
+  const auto reply = TRY(Send(kube::GetRequest(SlicesIn(version), meta.key), transport)
+                             .map_error(base::While("read ResourceSlice " + meta.key.name)));
+  json::Parser parser;
+  const json::View object = TRY(json::ParseRepaired(parser, reply.body));
+  if (slice.fabric_error_since) {
+    slice.fabric_error_since =
+        FabricErrorSince(object, version).value_or(*slice.fabric_error_since);
+  }
+  return SliceWritten{.meta = TRY(kube::DecodeMeta(object)), .holds = Says(object, slice, version)};
+}
+
 Result<void> DeleteSlice(http::Transport& transport, const kube::ObjectMeta& meta, SliceApi api) {
   const auto reply =
       Send(kube::DeleteRequest(SlicesIn(api), meta.key, meta.uid, kube::Propagation::kBackground),
@@ -121,6 +135,16 @@ Result<ClaimToPrepare> ReadClaim(http::Transport& transport, SliceApi version,
     return Fail(ErrorCode::kNotFound, name + " is another one by now: its UID is " + claim.uid);
   }
   return claim;
+}
+
+Result<bool> ClaimExists(http::Transport& transport, SliceApi version, const kube::ObjectKey& key,
+                         const std::string& uid) {
+  const auto reply =
+      Send(kube::GetRequest(InVersion(kube::kResourceClaims, version), key), transport)
+          .map_error(base::While("look up claim " + kube::ToString(key)));
+  if (!reply && kube::ProvesAbsence(reply.error(), key.name)) return false;
+  if (!reply) return tl::unexpected(reply.error());
+  return TRY(DecodeResourceClaim(reply->body)).uid == uid;
 }
 
 Result<std::vector<ClaimToPrepare>> ReadClaimsOf(http::Transport& transport, SliceApi version,
@@ -197,8 +221,8 @@ Result<std::string> ReadRuntime(http::Transport& transport, const std::string& n
                        kRuntimeMax);
 }
 
-Result<SliceWritten> WriteSlice(http::Transport& transport, const ResourceSlice& slice,
-                                SliceApi api, const std::vector<kube::ObjectMeta>& found) {
+Result<SliceWritten> WriteSlice(http::Transport& transport, ResourceSlice slice, SliceApi api,
+                                const std::vector<kube::ObjectMeta>& found) {
   for (std::size_t i = 1; i < found.size(); ++i) TRY(DeleteSlice(transport, found[i], api));
   if (found.empty()) {
     auto made = TRY(PutSlice(transport, kube::CreateRequest(SlicesIn(api), "", Render(slice, api)),
@@ -206,7 +230,7 @@ Result<SliceWritten> WriteSlice(http::Transport& transport, const ResourceSlice&
     return KeepIfItHolds(transport, std::move(made), api);
   }
   const kube::ObjectMeta& meta = found[0];
-  const auto is = TRY(PutSlice(transport, kube::GetRequest(SlicesIn(api), meta.key), slice, api));
+  const SliceWritten is = TRY(ReadSlice(transport, meta, api, slice));
   if (is.holds) return is;
   Value object = Render(slice, api);
   object["metadata"].Erase("generateName");

@@ -20,6 +20,11 @@ namespace plugin {
                                                      const kube::ObjectKey& key,
                                                      const std::string& uid);
 
+// Returns whether that claim exists. An answer that proves neither, such as a proxy's 404, is an
+// error.
+[[nodiscard]] base::Result<bool> ClaimExists(http::Transport& transport, SliceApi version,
+                                             const kube::ObjectKey& key, const std::string& uid);
+
 // Lists all claims, page by page, and returns those that hold a device of this driver and node.
 [[nodiscard]] base::Result<std::vector<ClaimToPrepare>> ReadClaimsOf(http::Transport& transport,
                                                                      SliceApi version,
@@ -58,9 +63,10 @@ struct SliceWritten {
   // is deleted again.
   bool holds = false;
 };
-// Makes `slice` the node's only one. `found` is what exists.
-[[nodiscard]] base::Result<SliceWritten> WriteSlice(http::Transport& transport,
-                                                    const ResourceSlice& slice, SliceApi api,
+// Makes `slice` the node's only one. `found` is what exists. A fabric error that the server already
+// has keeps its time, so that two instances of the plugin do not write against each other.
+[[nodiscard]] base::Result<SliceWritten> WriteSlice(http::Transport& transport, ResourceSlice slice,
+                                                    SliceApi api,
                                                     const std::vector<kube::ObjectMeta>& found);
 
 }  // namespace plugin

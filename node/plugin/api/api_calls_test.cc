@@ -52,6 +52,21 @@ TEST(ReadClaim, ARefusalIsNoProofThatThereIsNone) {
   EXPECT_NE(claim.error().message.find("read claim ns/c: 403"), std::string::npos);
 }
 
+TEST(ClaimExists, REV3_N1_OnlyTheServersOwn404OrAnotherUidProvesThatItIsGone) {
+  const auto exists = [](int status, const std::string& body) {
+    Script script;
+    script.Answer(status, body);
+    return ClaimExists(script, SliceApi::kV1, {.ns = "ns", .name = "c"}, kUid);
+  };
+  EXPECT_TRUE(exists(200, ClaimText(kUid)).value());
+  EXPECT_FALSE(exists(200, ClaimText("another")).value());
+  const std::string gone =
+      R"({"kind":"Status","code":404,"reason":"NotFound","details":{"name":"c"}})";
+  EXPECT_FALSE(exists(404, gone).value());
+  EXPECT_FALSE(exists(404, "404 page not found").has_value());
+  EXPECT_FALSE(exists(403, kForbidden).has_value());
+}
+
 TEST(ReadClaimsOf, ThoseOfThisNodeStay) {
   Script script;
   script.Answer(200, R"({"metadata":{"continue":"more"},"items":[)" +
@@ -155,8 +170,9 @@ TEST(ChangeLabel, ItIsTakenAwayByNull) {
 
 const ResourceSlice kSlice = {.node = "node-a", .node_uid = "node-uid", .clique = "f.1"};
 
-std::string SliceText(const ResourceSlice& slice, const std::string& version) {
-  json::Value object = Render(slice, SliceApi::kV1);
+std::string SliceText(const ResourceSlice& slice, const std::string& version,
+                      SliceApi served = SliceApi::kV1) {
+  json::Value object = Render(slice, served);
   object["metadata"]["name"] = "made";
   object["metadata"]["uid"] = "slice-uid";
   object["metadata"]["resourceVersion"] = version;
@@ -202,6 +218,26 @@ TEST(WriteSlice, WhatIsThereBesideItGoes) {
   EXPECT_TRUE(WriteSlice(script, kSlice, SliceApi::kV1, {kFound, more})->holds);
   EXPECT_EQ(script.asked[0].method, http::Method::kDelete);
   EXPECT_EQ(script.asked[0].path, "/apis/resource.k8s.io/v1/resourceslices/more");
+}
+
+TEST(WriteSlice, REV3_N3_FabricErrorThatTheServerHasKeepsItsTime) {
+  for (const SliceApi version : {SliceApi::kV1, SliceApi::kV1Beta1}) {
+    ResourceSlice first = kSlice;
+    first.fabric_error_since = "2026-11-23T03:00:00Z";
+    ResourceSlice later = kSlice;
+    later.fabric_error_since = "2026-11-23T04:00:00Z";
+    Script script;
+    script.Answer(200, SliceText(first, "3", version));
+    EXPECT_TRUE(WriteSlice(script, later, version, {kFound})->holds);
+    EXPECT_EQ(script.asked.size(), 1U) << "nothing is written";
+    // What else differs is written, with the time that was there.
+    later.clique = "f.2";
+    script.Answer(200, SliceText(first, "3", version));
+    first.clique = "f.2";
+    script.Answer(200, SliceText(first, "4", version));
+    EXPECT_TRUE(WriteSlice(script, later, version, {kFound})->holds);
+    EXPECT_NE(script.asked[2].body.find("2026-11-23T03:00:00Z"), std::string::npos);
+  }
 }
 
 // Before 1.36 a server takes a slice with taints and drops them.

@@ -19,11 +19,15 @@ namespace {
 namespace fs = std::filesystem;
 
 // Folders of a driver's root, as distributions have them.
-constexpr std::array<std::string_view, 6> kLibraryFolders = {
-    "/usr/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu",
-    "/lib64",     "/lib/x86_64-linux-gnu",     "/lib/aarch64-linux-gnu"};
-constexpr std::array<std::string_view, 5> kProgramFolders = {"/opt/bin", "/usr/bin", "/usr/sbin",
-                                                             "/bin", "/sbin"};
+constexpr std::array<std::string_view, 7> kLibraryFolders = {"",
+                                                             "/usr/lib64",
+                                                             "/usr/lib/x86_64-linux-gnu",
+                                                             "/usr/lib/aarch64-linux-gnu",
+                                                             "/lib64",
+                                                             "/lib/x86_64-linux-gnu",
+                                                             "/lib/aarch64-linux-gnu"};
+constexpr std::array<std::string_view, 6> kProgramFolders = {"",          "/opt/bin", "/usr/bin",
+                                                             "/usr/sbin", "/bin",     "/sbin"};
 constexpr std::array<std::string_view, 7> kPrograms = {
     "nvidia-imex",           "nvidia-imex-ctl",     "nvidia-smi",
     "nvidia-debugdump",      "nvidia-persistenced", "nvidia-cuda-mps-control",
@@ -119,7 +123,9 @@ void FindDevices(const std::string& root, DriverFiles& files) {
   }
 }
 
-std::string FolderOf(const std::string& path) { return path.substr(0, path.rfind('/')); }
+std::string FolderOf(const std::string& path) {
+  return path.substr(0, std::max<std::size_t>(path.rfind('/'), 1));
+}
 
 void AddHooks(const DriverFiles& files, const BaseSpecOptions& options, cdi::Edits& edits) {
   std::set<std::string> folders;
@@ -159,6 +165,14 @@ DriverFiles FindDriverFiles(const std::string& root, const std::string& version)
   FindOthers(base, version, files);
   FindDevices(base, files);
   return files;
+}
+
+bool HasGpu(const DriverFiles& files) {
+  constexpr std::string_view kGpu = "/dev/nvidia";
+  return std::ranges::any_of(files.devices, [&](const cdi::DeviceNode& node) {
+    return node.path.starts_with(kGpu) && node.path.size() > kGpu.size() &&
+           node.path[kGpu.size()] >= '0' && node.path[kGpu.size()] <= '9';
+  });
 }
 
 cdi::Spec BaseSpec(const DriverFiles& files, const BaseSpecOptions& options) {

@@ -24,6 +24,9 @@ struct DriverFiles {
 // Finds the files of this version of the driver. Omits what does not exist.
 [[nodiscard]] DriverFiles FindDriverFiles(const std::string& root, const std::string& version);
 
+// Returns whether the device node of a GPU is among them, /dev/nvidia0 or another.
+[[nodiscard]] bool HasGpu(const DriverFiles& files);
+
 struct BaseSpecOptions {
   std::string host_root = "/";  // Of the driver, on the host.
   std::string hook = {};        // Path of nvidia-cdi-hook on the host. Empty if there is none.

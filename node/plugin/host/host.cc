@@ -1,5 +1,10 @@
 #include "node/plugin/host/host.h"
 
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <system_error>
+
 #include "node/nvml/library.h"
 #include "pkg/base/file.h"
 #include "pkg/base/number.h"
@@ -32,7 +37,7 @@ std::optional<std::int64_t> NumberIn(std::string_view text) {
 
 // Errors of what is read are not those of the fabric.
 base::Error NotThere(base::Error error) {
-  error.code = ErrorCode::kUnavailable;
+  error.code = ErrorCode::kNotFound;
   return error;
 }
 
@@ -53,17 +58,58 @@ Result<void> ReadDriver(const HostPaths& paths, const HostNeeds& needs, Host& ho
   const std::string file = TRY(nvml::FindLibrary(paths.driver_root).map_error(NotThere));
   const nvml::Library library = TRY(nvml::Library::Open(file).map_error(NotThere));
   host.driver_version = TRY(library.DriverVersion().map_error(NotThere));
-  if (needs.names && !nvml::KnowsNames(host.driver_version)) {
-    return Fail(ErrorCode::kUnavailable,
+  if (needs.daemons && !nvml::KnowsNames(host.driver_version)) {
+    return Fail(ErrorCode::kNotFound,
                 "NVIDIA's driver is " + host.driver_version +
                     ", and IMEX knows peers by names from 570.158.01 on: install a newer one");
   }
   const auto fabrics = TRY(library.Fabrics().map_error(NotThere));
-  host.clique = TRY(nvml::CliqueOf(fabrics, needs.strictness));
+  host.clique = TRY(nvml::CliqueOf(fabrics, StrictnessOn(paths.driver_root, needs)));
+  host.fabric_health = nvml::HealthTrouble(fabrics);
+  if (needs.daemons && !host.clique.empty() && !host.management) {
+    return Fail(ErrorCode::kUnavailable,
+                paths.capability +
+                    " does not exist, and without it IMEX cannot manage channels: look at the "
+                    "driver's log (dmesg)");
+  }
   return {};
 }
 
+// Whether the host has NVLink switches of its own: as devices, or behind a management port.
+bool HasSwitches(const std::string& driver_root) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const std::string root = fs::is_directory(driver_root + "/dev", error) ? driver_root : "";
+  if (!fs::is_empty(root + "/proc/driver/nvidia-nvswitch/devices", error) && !error) return true;
+  for (fs::directory_iterator port(root + "/sys/class/infiniband", error), end;
+       !error && port != end; port.increment(error)) {
+    const auto vpd = base::ReadFile((port->path() / "device/vpd").string(), kTextMax);
+    if (vpd && vpd->find("SW_MNG") != std::string::npos) return true;
+  }
+  return false;
+}
+
 }  // namespace
+
+nvml::Strictness StrictnessOn(const std::string& driver_root, const HostNeeds& needs) {
+  const bool is_partitioned = needs.partitions &&
+                              needs.strictness == nvml::Strictness::kAllAttached &&
+                              HasSwitches(driver_root);
+  return is_partitioned ? nvml::Strictness::kCompletedOnes : needs.strictness;
+}
+
+std::string DriverMark(const HostPaths& paths) {
+  std::string mark = base::ReadFile(paths.devices, kTextMax).value_or("");
+  const auto library = nvml::FindLibrary(paths.driver_root);
+  struct stat file = {};
+  if (!library || ::stat(library->c_str(), &file) != 0) return mark;
+  for (const auto number : {static_cast<std::uint64_t>(file.st_dev), file.st_ino,
+                            static_cast<std::uint64_t>(file.st_mtim.tv_sec),
+                            static_cast<std::uint64_t>(file.st_mtim.tv_nsec)}) {
+    mark += " " + std::to_string(number);
+  }
+  return mark + " " + *library;
+}
 
 std::string_view Trim(std::string_view text) {
   const std::size_t begin = text.find_first_not_of(" \t\r\n");
@@ -107,8 +153,8 @@ Result<Host> ReadHost(const HostPaths& paths, const HostNeeds& needs) {
   const std::string devices = TRY(base::ReadFile(paths.devices, kTextMax).map_error(NotThere));
   const auto major = MajorOf(devices, kChannels);
   if (!major) {
-    return Fail(ErrorCode::kUnavailable, paths.devices + " has no " + kChannels +
-                                             ": load NVIDIA's driver with IMEX channels");
+    return Fail(ErrorCode::kNotFound, paths.devices + " has no " + kChannels +
+                                          ": load NVIDIA's driver with IMEX channels");
   }
   Host host = {.channel_major = *major};
   host.management = TRY(Management(paths, devices).map_error(NotThere));

@@ -23,16 +23,30 @@ struct Host {
   std::string clique = {};  // Empty if there is no fabric.
   std::int64_t channel_major = 0;
   std::optional<cdi::DeviceNode> management = {};
+  std::string fabric_health = {};  // What NVML reports as wrong with it. Empty if nothing.
   friend bool operator==(const Host&, const Host&) = default;
 };
 
 struct HostNeeds {
   nvml::Strictness strictness = nvml::Strictness::kAllAttached;
-  bool names = true;  // Daemons pass peers to IMEX by name.
+  // IMEX runs in daemons: they pass it peers by name, and need the capability where there is a
+  // fabric.
+  bool daemons = true;
+  // GPUs that the fabric manager left out of their partition may have no fabric.
+  bool partitions = false;
 };
 
-// Returns kInvalid if the fabric has an error: no more devices are given out. Any other error means
-// that the driver is not ready, or lacks something: retry. Messages say what to do.
+// Returns how strictly the fabric of this host is judged. Partitions exist only in a system whose
+// NVLink switches are its own.
+[[nodiscard]] nvml::Strictness StrictnessOn(const std::string& driver_root, const HostNeeds& needs);
+
+// Returns what the driver is known by, cheaply: device numbers, and the file of NVIDIA's library.
+// Another one means that the driver was replaced or reloaded.
+[[nodiscard]] std::string DriverMark(const HostPaths& paths);
+
+// Returns kInvalid if the fabric has an error: no more devices are given out. kUnavailable: the
+// fabric is forming, or a device of the driver does not exist yet: retry soon. kNotFound: the
+// driver lacks something, or fails: retry. Messages say what to do.
 [[nodiscard]] base::Result<Host> ReadHost(const HostPaths& paths, const HostNeeds& needs);
 
 // Returns the text without the white space around it.

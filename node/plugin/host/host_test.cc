@@ -99,7 +99,7 @@ TEST_F(OnAHost, WhatIsMissingIsSaidWithWhatToDoAndIsNoErrorOfTheFabric) {
   const auto expect = [this](const char* message) {
     const auto host = Read("");
     ASSERT_FALSE(host) << message;
-    EXPECT_EQ(host.error().code, ErrorCode::kUnavailable);
+    EXPECT_EQ(host.error().code, ErrorCode::kNotFound);
     EXPECT_NE(host.error().message.find(message), std::string::npos) << host.error().message;
   };
   Put("devices", "Character devices:\n  1 mem\n");
@@ -111,9 +111,56 @@ TEST_F(OnAHost, WhatIsMissingIsSaidWithWhatToDoAndIsNoErrorOfTheFabric) {
   expect("libnvidia-ml.so.1");
 }
 
-TEST_F(OnAHost, WithoutTheCapabilityThereIsNoDeviceOfIt) {
+TEST_F(OnAHost, REV3_N8_FabricWithoutTheCapabilityIsNotReadyForDaemons) {
   fs::remove(Path("capability"));
-  EXPECT_FALSE(Read("GB200,0,3,0,1,5")->management);
+  const auto host = Read("GB200,0,3,0,1,5");
+  ASSERT_FALSE(host);
+  EXPECT_EQ(host.error().code, ErrorCode::kUnavailable);
+  EXPECT_NE(host.error().message.find("capability does not exist"), std::string::npos);
+  EXPECT_FALSE(Read("GB200,0,3,0,1,5", {.daemons = false})->management);
+  EXPECT_FALSE(Read("H100,3,0,0,0,0")->management) << "without a fabric daemons run no IMEX";
+}
+
+TEST_F(OnANode, REV3_N8_GpuIsKnownByItsDeviceNode) {
+  EXPECT_FALSE(HasGpu({}));
+  EXPECT_FALSE(HasGpu({.devices = {{.path = "/dev/nvidiactl"}, {.path = "/dev/nvidia"}}}));
+  EXPECT_TRUE(HasGpu({.devices = {{.path = "/dev/nvidiactl"}, {.path = "/dev/nvidia3"}}}));
+}
+
+TEST_F(OnAHost, REV3_N11_DriverMarkChangesWithLibraryAndDeviceNumbers) {
+  const HostPaths paths = {.driver_root = Path("root"), .devices = Path("devices")};
+  const std::string first = DriverMark(paths);
+  EXPECT_EQ(DriverMark(paths), first);
+  Put("devices", "Character devices:\n234 nvidia-caps-imex-channels\n");
+  const std::string reloaded = DriverMark(paths);
+  EXPECT_NE(reloaded, first);
+  fs::remove(Path("root/usr/lib64/libnvidia-ml.so.1"));
+  Put("root/usr/lib64/libnvidia-ml.so.1", "another");
+  EXPECT_NE(DriverMark(paths), reloaded);
+}
+
+TEST_F(OnAHost, REV3_PartitionsMatterWhereTheSwitchesAreTheHosts) {
+  const HostNeeds needs = {.partitions = true};
+  fs::create_directories(Path("root/dev"));
+  EXPECT_FALSE(Read("B200,0,2,0,0,0", needs)) << "it may be of a rack, and forming";
+  fs::create_directories(Path("root/proc/driver/nvidia-nvswitch/devices"));
+  EXPECT_FALSE(Read("B200,0,2,0,0,0", needs)) << "there are none";
+  Put("root/proc/driver/nvidia-nvswitch/devices/0000:05:00.0", "");
+  EXPECT_EQ(Read("B200,0,2,0,0,0", needs)->clique, "");
+  EXPECT_FALSE(Read("B200,0,2,0,0,0")) << "the gate is off";
+  fs::remove_all(Path("root/proc/driver/nvidia-nvswitch"));
+  Put("root/sys/class/infiniband/mlx5_0/device/vpd", "...SW_MNG...");
+  EXPECT_EQ(Read("B200,0,2,0,0,0", needs)->clique, "");
+}
+
+TEST_F(OnANode, REV3_N23_FilesInTheRootItselfAreFound) {
+  Put("root/libcuda.so.580.1", "");
+  Put("root/nvidia-imex", "");
+  const DriverFiles files = FindDriverFiles(Path("root"), "580.1");
+  ASSERT_EQ(files.libraries.size(), 1U);
+  EXPECT_EQ(files.libraries[0].path, "/libcuda.so.580.1");
+  EXPECT_EQ(files.programs, std::vector<std::string>{"/nvidia-imex"});
+  EXPECT_EQ(BaseSpec(files, {}).edits.env, std::vector<std::string>{"LD_LIBRARY_PATH=/"});
 }
 
 TEST_F(OnANode, TheDriversFilesAreFoundByItsVersion) {

@@ -15,6 +15,8 @@ namespace {
 using base::Result;
 
 constexpr std::chrono::milliseconds kLockPause{20};
+// The time in which a pod is replaced on its node, as by a StatefulSet or a Job.
+constexpr std::chrono::seconds kLabelKept{5};
 constexpr base::BackoffPolicy kBackoff = {.first = std::chrono::milliseconds(100),
                                           .most = std::chrono::seconds(2)};
 // More than the rule ever returns in a row.
@@ -37,14 +39,25 @@ kubelet::Answer AnswerOf(const AnswerKubelet& step) {
 
 }  // namespace
 
+ClaimQueue::BatchCall::BatchCall(std::size_t claims, std::stop_token token, kubelet::Done answer,
+                                 std::function<void()> wake)
+    : open(claims),
+      done(std::move(answer)),
+      cancelled(std::move(token)),
+      on_cancel(cancelled, std::move(wake)) {}
+
 void ClaimQueue::Add(Operation operation, const std::vector<kubelet::ClaimName>& claims,
-                     kubelet::Done done) {
-  auto batch =
-      std::make_shared<BatchCall>(BatchCall{.open = claims.size(), .done = std::move(done)});
-  if (claims.empty()) return batch->done({});
+                     std::stop_token cancelled, kubelet::Done done) {
+  if (claims.empty()) return done({});
+  const auto batch = std::make_shared<BatchCall>(claims.size(), std::move(cancelled),
+                                                 std::move(done), [this] { state_.tasks.Wake(); });
   const TimePoint now = state_.clock.Now();
   for (const kubelet::ClaimName& claim : claims) {
     state_.metrics.Began(operation);
+    for (ClaimRequest& earlier : requests_) {
+      const bool is_opposite = earlier.name.uid == claim.uid && earlier.operation != operation;
+      earlier.is_overtaken = earlier.is_overtaken || is_opposite;
+    }
     ClaimRequest& request = requests_.emplace_back(
         ClaimRequest{.operation = operation, .name = claim, .batch = batch, .since = now});
     if (!cdi::IsFileSafe(claim.uid) || claim.name.empty() || claim.ns.empty()) {
@@ -55,13 +68,14 @@ void ClaimQueue::Add(Operation operation, const std::vector<kubelet::ClaimName>&
 
 TimePoint ClaimQueue::Turn() {
   TimePoint until = TimePoint::max();
+  const std::uint64_t saves = state_.saves;
   readiness_.BeginTurn();
   for (ClaimRequest& request : requests_) {
     if (!request.is_answered) until = std::min(until, Advance(request));
   }
   std::erase_if(requests_,
                 [](const ClaimRequest& request) { return request.is_answered && !request.asking; });
-  return until;
+  return state_.saves == saves ? until : state_.clock.Now();
 }
 
 void ClaimQueue::AnswerAll(const std::string& error) {
@@ -80,7 +94,7 @@ TimePoint ClaimQueue::Advance(ClaimRequest& request) {
       return TimePoint::max();
     }
     if (request.asking) return deadline;
-    if (now < request.next) return std::min(request.next, deadline);
+    if (now < request.next && !request.is_withdrawn()) return std::min(request.next, deadline);
     if (auto locked = state_.checkpoint_file.Lock(); !locked) {
       request.next = now + kLockPause;
       request.failed = locked.error().message;
@@ -122,8 +136,20 @@ ClaimStep ClaimQueue::Decide(ClaimRequest& request) {
         request, "what was prepared before is found out: " + state_.checkpoint_file.resumed().why);
   }
   if (request.operation == Operation::kPrepare) return DecidePrepare(request);
-  return Unprepare(state_.self, request.name.uid, state_.checkpoint_file.checkpoint(),
-                   Observe(request));
+  NodeObservation observed = Observe(request);
+  observed.keeps_label = KeepsLabel(request);
+  if (observed.keeps_label) state_.label_kept_until = observed.now + kLabelKept;
+  return Unprepare(state_.self, request.name.uid, state_.checkpoint_file.checkpoint(), observed);
+}
+
+bool ClaimQueue::KeepsLabel(const ClaimRequest& request) const {
+  const auto& claims = state_.checkpoint_file.checkpoint().claims;
+  const auto it = claims.find(request.name.uid);
+  const auto use = it == claims.end() ? std::nullopt : UseOf(it->second);
+  const bool has_label =
+      use && use->type == DeviceType::kChannel && state_.node && state_.node->domain == use->domain;
+  // Only this instance knows until when, so it must still run then.
+  return has_label && state_.IsAlive(use->domain) && !state_.is_superseded();
 }
 
 ClaimStep ClaimQueue::DecidePrepare(ClaimRequest& request) {
@@ -133,6 +159,12 @@ ClaimStep ClaimQueue::DecidePrepare(ClaimRequest& request) {
   const ClaimToPrepare* claim = request.claim && state_.host ? &*request.claim : nullptr;
   ClaimStep step = plugin::Prepare(state_.self, request.name.uid, claim,
                                    state_.checkpoint_file.checkpoint(), observed);
+  // Device numbers and files of a driver that was replaced are another device's, or do not exist.
+  if (std::holds_alternative<WriteSpec>(step) && state_.NoticeOtherDriver()) {
+    return WaitOrAnswer(request,
+                        "NVIDIA's driver has changed and is read again" +
+                            (state_.host_trouble.empty() ? "" : ": " + state_.host_trouble));
+  }
   if (!std::holds_alternative<FetchClaim>(step)) return step;
   if (request.claim) return WaitOrAnswer(request, state_.host_trouble);
   FetchClaimOf(request);
@@ -141,6 +173,7 @@ ClaimStep ClaimQueue::DecidePrepare(ClaimRequest& request) {
 
 NodeObservation ClaimQueue::Observe(const ClaimRequest& request) const {
   NodeObservation observed = {.node_read = state_.node && !state_.node_writing,
+                              .is_withdrawn = request.is_withdrawn(),
                               .since = request.since,
                               .now = state_.clock.Now()};
   if (observed.node_read) observed.node_domain = state_.node->domain;
@@ -281,13 +314,14 @@ void ClaimQueue::Answer(ClaimRequest& request, const AnswerKubelet& answer) {
   request.is_answered = true;
   const bool prepares = request.operation == Operation::kPrepare;
   const bool done = answer.error.empty();
+  const auto level = request.is_withdrawn() ? base::LogLevel::kInfo : base::LogLevel::kError;
   const std::string claim = request.name.ns + "/" + request.name.name;
   if (done) {
     state_.logger.Info(prepares ? "A claim is prepared" : "A claim is taken back",
                        {{"claim", claim}, {"uid", request.name.uid}});
   } else {
-    state_.logger.Error(prepares ? "A claim is not prepared" : "A claim is not taken back",
-                        {{"claim", claim}, {"uid", request.name.uid}, {"err", answer.error}});
+    state_.logger.Log(level, prepares ? "A claim is not prepared" : "A claim is not taken back",
+                      {{"claim", claim}, {"uid", request.name.uid}, {"err", answer.error}});
   }
   state_.metrics.Ended(request.operation, done, state_.clock.Now() - request.since);
   took_back_ = took_back_ || (!prepares && done);

@@ -2,9 +2,11 @@
 // answered. Used by the deciding thread.
 #pragma once
 
+#include <functional>
 #include <list>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -21,9 +23,12 @@ class ClaimQueue {
       : state_(state), readiness_(readiness) {}
 
   using Operation = Metrics::Operation;
-  // `done` is called when every claim is answered.
-  void Add(Operation operation, const std::vector<kubelet::ClaimName>& claims, kubelet::Done done);
-  // Carries out what is possible now. Returns when to call it again if nothing changes.
+  // `done` is called when every claim is answered. A call withdraws earlier calls for the opposite
+  // of the same claim, and ends without result once a stop of `cancelled` is requested.
+  void Add(Operation operation, const std::vector<kubelet::ClaimName>& claims,
+           std::stop_token cancelled, kubelet::Done done);
+  // Carries out what is possible now. Returns when to call it again if nothing changes: at once if
+  // a claim that waits may have been freed something.
   [[nodiscard]] TimePoint Turn();
   // Answers every open claim with this error.
   void AnswerAll(const std::string& error);
@@ -33,9 +38,14 @@ class ClaimQueue {
  private:
   // One call of the kubelet, answered when all of its claims are.
   struct BatchCall {
+    BatchCall(std::size_t claims, std::stop_token token, kubelet::Done answer,
+              std::function<void()> wake);
+
     kubelet::Answers answers = {};
     std::size_t open = 0;
     kubelet::Done done = {};
+    std::stop_token cancelled = {};
+    std::stop_callback<std::function<void()>> on_cancel;  // Wakes the deciding thread.
   };
   struct ClaimRequest {
     Operation operation = Operation::kPrepare;
@@ -49,9 +59,13 @@ class ClaimQueue {
     TimePoint next = {};  // Earliest time of the next step.
     bool domain_asked = false;
     bool domain_gone = false;
+    bool is_overtaken = false;  // The kubelet has asked for the opposite since.
     bool is_answered = false;
     std::string logged_reason = {};
 
+    [[nodiscard]] bool is_withdrawn() const {
+      return is_overtaken || batch->cancelled.stop_requested();
+    }
     // Null while the claim is not read, and if it is invalid.
     [[nodiscard]] const Wanted* wanted() const {
       return claim && claim->wanted ? &*claim->wanted : nullptr;
@@ -63,6 +77,8 @@ class ClaimQueue {
   [[nodiscard]] ClaimStep Decide(ClaimRequest& request);
   [[nodiscard]] ClaimStep DecidePrepare(ClaimRequest& request);
   [[nodiscard]] NodeObservation Observe(const ClaimRequest& request) const;
+  // Whether the label of the claim's domain may stay for a while after its unprepare.
+  [[nodiscard]] bool KeepsLabel(const ClaimRequest& request) const;
   // Whether the claim is of a channel that needs the domain to be ready here.
   [[nodiscard]] bool NeedsReadiness(const ClaimRequest& request,
                                     const NodeObservation& observed) const;

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <stop_token>
 
 #include "node/cdi/files.h"
 #include "pkg/base/manual_clock.h"
@@ -71,9 +72,11 @@ class ClaimQueueTest : public testing::Test {
   [[nodiscard]] bool HasSpec() const {
     return fs::exists(settings_.cdi_folder + "/" + cdi::ClaimFile(kUid));
   }
-  void Ask(Operation operation, const std::vector<kubelet::ClaimName>& claims = {kClaim}) {
+  void Ask(Operation operation, const std::vector<kubelet::ClaimName>& claims = {kClaim},
+           const std::stop_token& cancelled = {}) {
     answers_.reset();
-    queue_->Add(operation, claims, [this](const kubelet::Answers& answers) { answers_ = answers; });
+    queue_->Add(operation, claims, cancelled,
+                [this](const kubelet::Answers& answers) { answers_ = answers; });
   }
 
   std::string folder_ = {};
@@ -132,6 +135,49 @@ TEST_F(ClaimQueueTest, ADaemonsClaimIsTakenBackWhileTheApiServerIsAway) {
   EXPECT_TRUE(state_->checkpoint_file.checkpoint().claims.empty());
   EXPECT_TRUE(queue_->TookBack());
   EXPECT_FALSE(queue_->TookBack());
+}
+
+TEST_F(ClaimQueueTest, REV3_N1_UnprepareEndsAPrepareThatWaits) {
+  std::optional<kubelet::Answers> first;
+  queue_->Add(Operation::kPrepare, {kClaim}, {},
+              [&first](const kubelet::Answers& answers) { first = answers; });
+  static_cast<void>(queue_->Turn());
+  EXPECT_FALSE(first);
+  Ask(Operation::kUnprepare);
+  static_cast<void>(queue_->Turn());
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->at(kUid).error, "the kubelet has withdrawn the call");
+  ASSERT_TRUE(answers_);
+  EXPECT_EQ(answers_->at(kUid).error, "");
+}
+
+TEST_F(ClaimQueueTest, REV3_N1_CancelledCallEndsItsClaims) {
+  std::stop_source kubelet;
+  Ask(Operation::kPrepare, {kClaim}, kubelet.get_token());
+  static_cast<void>(queue_->Turn());
+  EXPECT_FALSE(answers_);
+  kubelet.request_stop();
+  EXPECT_TRUE(tasks_.Wait(std::chrono::hours(1)).empty()) << "it wakes the deciding thread";
+  static_cast<void>(queue_->Turn());
+  ASSERT_TRUE(answers_);
+  EXPECT_EQ(answers_->at(kUid).error, "the kubelet has withdrawn the call");
+  // Two pods may share a claim: another prepare of it goes on.
+  Ask(Operation::kPrepare);
+  static_cast<void>(queue_->Turn());
+  std::optional<kubelet::Answers> other;
+  queue_->Add(Operation::kPrepare, {kClaim}, {},
+              [&other](const kubelet::Answers& answers) { other = answers; });
+  static_cast<void>(queue_->Turn());
+  EXPECT_FALSE(answers_);
+}
+
+TEST_F(ClaimQueueTest, REV3_N5_PassThatFreedSomethingIsFollowedByAnotherAtOnce) {
+  Note(DeviceType::kDaemon, {"k=1"});
+  PutSpec();
+  Ask(Operation::kUnprepare);
+  EXPECT_EQ(queue_->Turn(), clock_.Now());
+  ASSERT_TRUE(answers_);
+  EXPECT_EQ(queue_->Turn(), TimePoint::max());
 }
 
 // Its label would stay, and nobody would take it away.

@@ -16,16 +16,28 @@ constexpr std::chrono::minutes kPeriod{10};
 constexpr std::chrono::seconds kSoon{1};
 constexpr std::chrono::seconds kRetry{5};
 constexpr std::chrono::milliseconds kLockPause{50};
+// A container may outlive its claim, if the pod was deleted by force. The kubelet ends it, and then
+// unprepares the claim.
+constexpr std::chrono::minutes kMissingFor{1};
 
 }  // namespace
 
-void GarbageCollector::CheckForUnknownDomains() {
+void GarbageCollector::CheckForGarbage() {
   if (!MayBegin()) return;
+  // The deletion of a domain waits for its labels.
+  const bool is_label_kept = state_.label_kept_until != TimePoint();
+  if (is_label_kept && !state_.IsAlive(state_.node->domain)) {
+    state_.label_kept_until = state_.clock.Now();
+  }
   const auto residue = FindResidue();
-  if (residue && HasUnknownDomains(*residue)) CollectSoon();
+  if (!residue) return;
+  if (HasUnknownDomains(*residue)) CollectSoon(lists_.next());
+  if (!Find(*residue).relabel.empty()) CollectSoon(relabels_.next());
 }
 
-void GarbageCollector::CollectSoon() { next_ = std::min(next_, state_.clock.Now() + kSoon); }
+void GarbageCollector::CollectSoon(TimePoint least) {
+  next_ = std::min(next_, std::max(least, state_.clock.Now() + kSoon));
+}
 
 // Everything that it goes by has been read.
 bool GarbageCollector::MayBegin() const {
@@ -35,7 +47,12 @@ bool GarbageCollector::MayBegin() const {
 
 TimePoint GarbageCollector::Turn() {
   const TimePoint now = state_.clock.Now();
-  if (now < next_) return next_;
+  const bool is_label_due =
+      state_.label_kept_until != TimePoint() && now >= state_.label_kept_until;
+  if (now < next_ && !is_label_due) {
+    const bool is_kept = state_.label_kept_until != TimePoint();
+    return is_kept ? std::min(next_, state_.label_kept_until) : next_;
+  }
   if (!MayBegin()) return TimePoint::max();
   if (auto locked = state_.checkpoint_file.Lock(); !locked) {
     next_ = now + kLockPause;
@@ -47,10 +64,11 @@ TimePoint GarbageCollector::Turn() {
     return TimePoint::max();
   }
   next_ = now + kPeriod;
+  if (is_label_due) state_.label_kept_until = {};
   const auto residue = FindResidue();
   if (!residue) {
     TryLater(residue.error());
-  } else if (HasUnknownDomains(*residue)) {
+  } else if (HasUnknownDomains(*residue) && now >= lists_.next()) {
     AskForDomains(residue->folders);
   } else {
     CollectGarbage({});
@@ -59,15 +77,26 @@ TimePoint GarbageCollector::Turn() {
 }
 
 Result<NodeResidue> GarbageCollector::FindResidue() const {
-  return NodeResidue{.specs = TRY(cdi::ClaimsIn(state_.settings.cdi_folder)),
-                     .folders = TRY(DomainFolders(state_.self.folder)),
-                     .node_domain = state_.node->domain,
-                     .now = state_.clock.Wall()};
+  NodeResidue residue = {.specs = TRY(cdi::ClaimsIn(state_.settings.cdi_folder)),
+                         .folders = TRY(DomainFolders(state_.self.folder)),
+                         .node_domain = state_.node->domain,
+                         .now = state_.clock.Wall()};
+  for (const std::string& domain : UsedDomains(state_.checkpoint_file.checkpoint())) {
+    if (state_.IsAlive(domain)) residue.domains_alive.insert(domain);
+  }
+  residue.keeps_label =
+      state_.clock.Now() < state_.label_kept_until && state_.IsAlive(residue.node_domain);
+  return residue;
+}
+
+GarbagePlan GarbageCollector::Find(const NodeResidue& residue) const {
+  return FindGarbage(state_.self, state_.checkpoint_file.checkpoint(), residue);
 }
 
 bool GarbageCollector::HasUnknownDomains(const NodeResidue& residue) const {
-  return std::ranges::any_of(residue.folders, [this](const std::string& domain) {
-    return !state_.api->domains().Find(domain);
+  const std::set<std::string> used = UsedDomains(state_.checkpoint_file.checkpoint());
+  return std::ranges::any_of(residue.folders, [&](const std::string& domain) {
+    return !used.contains(domain) && !state_.api->domains().Find(domain);
   });
 }
 
@@ -85,6 +114,7 @@ void GarbageCollector::AskForDomains(std::vector<std::string> folders) {
                           for (const std::string& domain : folders) {
                             if (!found->contains(domain)) gone.insert(domain);
                           }
+                          lists_.Count(state_.clock.Now());
                           CollectGarbage(std::move(gone));
                         });
                       });
@@ -99,16 +129,31 @@ void GarbageCollector::CollectGarbage(std::set<std::string> domains_gone) {
   GarbagePlan garbage;
   Result<void> done = {};
   if (!state_.is_rebuilding()) {
-    garbage = FindGarbage(state_.self, state_.checkpoint_file.checkpoint(), *residue);
+    garbage = Find(*residue);
     done = Remove(garbage);
+    if (!garbage.remove_folders.empty()) lists_.Reset();
   }
   state_.checkpoint_file.Unlock();
   if (!done) TryLater(done.error());
   for (const std::string& uid : garbage.look_up) LookUpClaim(uid);
+  if (!garbage.relabel.empty()) return PutLabelBack(garbage.relabel);
   if (!garbage.unlabel) return;
   state_.logger.Info("The node's label goes, because no claim needs it",
                      {{"domain", residue->node_domain}});
   state_.ChangeNodeLabel({.from = residue->node_domain}, [this](const Result<void>& changed) {
+    if (!changed) TryLater(changed.error());
+  });
+}
+
+// Another instance, a person or a controller took it away. Without it the daemon of the domain ends
+// under the pods that use it.
+void GarbageCollector::PutLabelBack(const std::string& domain) {
+  const TimePoint now = state_.clock.Now();
+  if (now < relabels_.next()) return CollectSoon(relabels_.next());
+  relabels_.Count(now);
+  state_.logger.Info("The node lost its label under a prepared claim, and gets it back",
+                     {{"domain", domain}});
+  state_.ChangeNodeLabel({.to = domain}, [this](const Result<void>& changed) {
     if (!changed) TryLater(changed.error());
   });
 }
@@ -134,11 +179,27 @@ void GarbageCollector::LookUpClaim(const std::string& uid) {
   const kubelet::ClaimName claim = {.ns = it->second.ns, .uid = uid, .name = it->second.name};
   const SliceApi version = state_.api->dra_version();
   state_.api->Enqueue(ApiClient::Queue::kReads, [this, claim, version](http::Transport& transport) {
-    const auto found =
-        ReadClaim(transport, version, {.ns = claim.ns, .name = claim.name}, claim.uid);
-    if (found || found.error().code != base::ErrorCode::kNotFound) return;
-    state_.tasks.Post([this, claim] { take_back_(claim); });
+    const auto exists =
+        ClaimExists(transport, version, {.ns = claim.ns, .name = claim.name}, claim.uid);
+    if (exists) state_.tasks.Post([this, claim, exists = *exists] { OnLookUp(claim, exists); });
   });
+}
+
+void GarbageCollector::OnLookUp(const kubelet::ClaimName& claim, bool exists) {
+  const auto& claims = state_.checkpoint_file.checkpoint().claims;
+  const auto it = claims.find(claim.uid);
+  if (exists || it == claims.end()) {
+    missing_.erase(claim.uid);
+    return;
+  }
+  const TimePoint now = state_.clock.Now();
+  const TimePoint since = missing_.emplace(claim.uid, now).first->second;
+  if (it->second.state == ClaimState::kCompleted && now < since + kMissingFor) {
+    next_ = std::min(next_, since + kMissingFor);
+    return;
+  }
+  missing_.erase(claim.uid);
+  take_back_(claim);
 }
 
 void GarbageCollector::Rebuild() {

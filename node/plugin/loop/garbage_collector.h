@@ -3,39 +3,46 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "node/kubelet/claims.h"
 #include "node/plugin/loop/plugin_state.h"
+#include "node/plugin/loop/repeat_limit.h"
 #include "node/plugin/rules/garbage.h"
 
 namespace plugin {
 
 class GarbageCollector {
  public:
-  // `take_back` is called for started claims that no longer exist.
+  // `take_back` is called for noted claims that no longer exist.
   using TakeBack = std::function<void(const kubelet::ClaimName& claim)>;
   GarbageCollector(PluginState& state, TakeBack take_back)
       : state_(state), take_back_(std::move(take_back)) {}
 
   // Collects if it is due. Returns when to call it again if nothing changes.
   [[nodiscard]] TimePoint Turn();
-  // Collects soon if a domain has a folder and is not in the cache. To be called after an
-  // unprepare, and when a cache has changed.
-  void CheckForUnknownDomains();
+  // Collects soon if a domain has a folder that no claim uses and is not in the cache, or if the
+  // node lost its label under a claim. To be called after an unprepare, and when a cache has
+  // changed.
+  void CheckForGarbage();
 
  private:
   [[nodiscard]] bool MayBegin() const;
-  void CollectSoon();
+  // Not before `least`.
+  void CollectSoon(TimePoint least = {});
   [[nodiscard]] base::Result<NodeResidue> FindResidue() const;
-  // Whether a folder is of a domain that is not in the cache.
+  // Whether a folder that no claim uses is of a domain that is not in the cache.
   [[nodiscard]] bool HasUnknownDomains(const NodeResidue& residue) const;
+  [[nodiscard]] GarbagePlan Find(const NodeResidue& residue) const;
+  void PutLabelBack(const std::string& domain);
   void AskForDomains(std::vector<std::string> folders);
   void CollectGarbage(std::set<std::string> domains_gone);
   [[nodiscard]] base::Result<void> Remove(const GarbagePlan& garbage);
   void LookUpClaim(const std::string& uid);
+  void OnLookUp(const kubelet::ClaimName& claim, bool exists);
   void Rebuild();
   void TryLater(const base::Error& error);
 
@@ -44,6 +51,11 @@ class GarbageCollector {
   TimePoint next_ = {};
   bool asking_ = false;
   std::string said_ = {};
+  // Lists of all domains that bring nothing, and labels that do not stay.
+  RepeatLimit lists_{{.first = std::chrono::seconds(10), .most = std::chrono::minutes(10)}};
+  RepeatLimit relabels_{{.first = std::chrono::seconds(10), .most = std::chrono::minutes(10)}};
+  // Prepared claims that a live read did not find, by UID, and since when.
+  std::map<std::string, TimePoint> missing_;
 };
 
 }  // namespace plugin

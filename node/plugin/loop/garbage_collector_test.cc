@@ -7,11 +7,14 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "pkg/base/manual_clock.h"
 #include "pkg/base/system_clock.h"
 #include "pkg/http/testing/fake_credentials.h"
 #include "pkg/http/testing/raw_server.h"
@@ -38,7 +41,7 @@ class GarbageCollectorTest : public testing::Test {
     settings_.cdi_folder = folder_ + "/cdi";
     fs::create_directories(FolderOf(kStray));
     fs::create_directories(settings_.cdi_folder);
-    state_.emplace(settings_, clock_, log_, tasks_, metrics_, "boot");
+    state_.emplace(settings_, time_, log_, tasks_, metrics_, "boot");
     state_->self = {.node = "node-a", .folder = settings_.Folder()};
     kube::ClientConfig config = {.endpoint = {.url = server_.url()},
                                  .credentials = std::make_unique<http::testing::FakeCredentials>()};
@@ -64,14 +67,38 @@ class GarbageCollectorTest : public testing::Test {
         const std::string_view node =
             R"({"metadata": {"name": "node-a", "uid": "n", "resourceVersion": "1"}})";
         connection.Write(ListOf("Node", node));
+      } else if (request.starts_with("PATCH /api/v1/nodes/node-a")) {
+        ++labels_;
+        connection.Write(
+            Reply(200, R"({"metadata": {"name": "node-a", "uid": "n", "resourceVersion": "9"}})"));
+      } else if (request.find("/resourceclaims/c") != std::string::npos) {
+        connection.Write(
+            Reply(404, R"({"kind": "Status", "reason": "NotFound", "details": {"name": "c"}})"));
       } else if (request.find("/resourceslices") != std::string::npos) {
         connection.Write(ListOf("ResourceSlice", ""));
       } else {
         // The first is the cache's. What the second says is old when it arrives.
-        if (lists_++ == 1) fs::create_directories(FolderOf(kFresh));
-        connection.Write(ListOf("ComputeDomain", ""));
+        const bool is_of_cache = lists_++ == 0;
+        if (!is_of_cache && live_.empty()) fs::create_directories(FolderOf(kFresh));
+        connection.Write(ListOf("ComputeDomain", is_of_cache ? "" : live_));
       }
     }
+  }
+  void Note(const CheckpointClaim& entry) {
+    ASSERT_TRUE(state_->checkpoint_file.Lock());
+    ASSERT_TRUE(state_->Save({.claims = {{"gone", entry}}, .boot_id = "boot"}));
+    state_->checkpoint_file.Unlock();
+  }
+  // Whether it became so within 30 s.
+  [[nodiscard]] bool RunUntil(GarbageCollector& collector,
+                              const std::function<bool(TimePoint next)>& is_so) {
+    const auto deadline = clock_.Now() + std::chrono::seconds(30);
+    while (clock_.Now() < deadline) {
+      state_->LookAtNode();
+      if (is_so(collector.Turn())) return true;
+      for (const auto& task : tasks_.Wait(deadline - clock_.Now())) task();
+    }
+    return false;
   }
   static std::string ListOf(std::string_view kind, std::string_view items) {
     return Reply(200, R"({"kind": ")" + std::string(kind) +
@@ -81,27 +108,70 @@ class GarbageCollectorTest : public testing::Test {
 
   std::string folder_ = {};
   Settings settings_ = {};
-  base::SystemClock clock_;
+  base::SystemClock clock_;  // Of the connection.
+  base::ManualClock time_;   // Of what is decided.
   kube::NoLog log_;
   base::TaskQueue tasks_;
   Metrics metrics_{"node-a"};
   std::atomic<int> lists_ = 0;
+  std::atomic<int> labels_ = 0;
+  std::string live_ = {};  // Domains that the server has, and the cache has not.
   RawServer server_{[this](RawServer::Connection& connection) { Serve(connection); }};
   std::optional<PluginState> state_;
 };
 
 TEST_F(GarbageCollectorTest, B31_AFolderThatCameAfterTheDomainsWereAskedForStays) {
   GarbageCollector garbage_collector(*state_, [](const kubelet::ClaimName& /*claim*/) {});
-  const auto deadline = clock_.Now() + std::chrono::seconds(30);
-  while (Has(kStray) && clock_.Now() < deadline) {
-    state_->LookAtNode();
-    const auto until = garbage_collector.Turn();
-    const auto most =
-        std::min<std::chrono::nanoseconds>(until - clock_.Now(), deadline - clock_.Now());
-    for (const auto& task : tasks_.Wait(most)) task();
-  }
-  EXPECT_FALSE(Has(kStray)) << "its domain is not in the list";
+  EXPECT_TRUE(RunUntil(garbage_collector, [&](TimePoint /*next*/) { return !Has(kStray); }))
+      << "its domain is not in the list";
   EXPECT_TRUE(Has(kFresh));
+}
+
+TEST_F(GarbageCollectorTest, REV3_N1_PreparedClaimThatIsGoneIsTakenBackAfterAMinute) {
+  Note({.state = ClaimState::kCompleted, .name = "c", .ns = "train"});
+  std::vector<kubelet::ClaimName> taken;
+  GarbageCollector garbage_collector(*state_, [&](const auto& claim) { taken.push_back(claim); });
+  const TimePoint after = time_.Now() + std::chrono::minutes(1);
+  EXPECT_TRUE(RunUntil(garbage_collector, [&](TimePoint next) { return next == after; }))
+      << "it is looked up once more";
+  EXPECT_TRUE(taken.empty()) << "its container may still be ending";
+  time_.Advance(std::chrono::minutes(1));
+  EXPECT_TRUE(RunUntil(garbage_collector, [&](TimePoint /*next*/) { return !taken.empty(); }));
+  EXPECT_EQ(taken, (std::vector<kubelet::ClaimName>{{.ns = "train", .uid = "gone", .name = "c"}}));
+}
+
+TEST_F(GarbageCollectorTest, REV3_N10_ListOfDomainsThatBringsNothingIsRepeatedEverMoreRarely) {
+  live_ = R"({"metadata": {"uid": ")" + std::string(kStray) + R"("}})";
+  GarbageCollector garbage_collector(*state_, [](const kubelet::ClaimName& /*claim*/) {});
+  for (const int pause : {10, 20}) {
+    const int before = std::max(lists_.load(), 1);
+    EXPECT_TRUE(RunUntil(garbage_collector, [&](TimePoint /*next*/) {
+      garbage_collector.CheckForGarbage();  // As after any change.
+      return lists_ > before &&
+             garbage_collector.Turn() == time_.Now() + std::chrono::seconds(pause);
+    })) << pause;
+    EXPECT_EQ(lists_, before + 1);
+    time_.Advance(std::chrono::seconds(pause));
+  }
+}
+
+TEST_F(GarbageCollectorTest, REV3_N10_FolderThatAClaimUsesIsNotAskedFor) {
+  Note({.state = ClaimState::kCompleted, .groups = {{.domain = kStray}}});
+  GarbageCollector garbage_collector(*state_, [](const kubelet::ClaimName& /*claim*/) {});
+  EXPECT_TRUE(RunUntil(garbage_collector, [&](TimePoint next) {
+    return next == time_.Now() + std::chrono::minutes(10);
+  }));
+  EXPECT_EQ(lists_, 1) << "the cache's";
+  EXPECT_TRUE(Has(kStray));
+}
+
+TEST_F(GarbageCollectorTest, REV3_N6_LabelIsKeptNoLongerThanItsDomainLives) {
+  GarbageCollector garbage_collector(*state_, [](const kubelet::ClaimName& /*claim*/) {});
+  ASSERT_TRUE(RunUntil(garbage_collector, [&](TimePoint /*next*/) { return !Has(kStray); }));
+  state_->node = api::Node{.meta = {.uid = "n", .resource_version = "5"}, .domain = kStray};
+  state_->label_kept_until = time_.Now() + std::chrono::seconds(5);
+  garbage_collector.CheckForGarbage();
+  EXPECT_TRUE(RunUntil(garbage_collector, [&](TimePoint /*next*/) { return labels_ == 1; }));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "node/cdi/files.h"
 #include "node/plugin/host/base_spec.h"
 #include "node/plugin/host/domain_dirs.h"
+#include "pkg/base/file.h"
 #include "pkg/base/rfc3339.h"
 
 namespace plugin {
@@ -15,29 +16,42 @@ using base::ErrorCode;
 using base::Result;
 
 constexpr std::chrono::minutes kPeriod{10};
-constexpr std::chrono::seconds kRetry{2};
+constexpr std::size_t kBaseSpecMax = std::size_t{4} << 20U;
+// A fabric that forms, or a device that is to come, is there soon; a lost GPU is not.
+constexpr base::BackoffPolicy kSoon = {.first = std::chrono::seconds(2),
+                                       .most = std::chrono::seconds(10)};
+constexpr base::BackoffPolicy kRetry = {.first = std::chrono::seconds(2),
+                                        .most = std::chrono::minutes(1)};
 constexpr const char* kOwnHook = "/usr/bin/nvidia-cdi-hook";
 
 }  // namespace
 
-Result<HostWatcher::Read> HostWatcher::ReadAll(const Settings& settings, const std::string& hook) {
-  Read read = {.host = TRY(ReadHost(
-                   {.driver_root = settings.driver_root,
-                    .devices = settings.DevicesPath(),
-                    .capability = settings.CapabilityPath()},
-                   {.strictness = settings.crash_on_fabric_errors ? nvml::Strictness::kAllAttached
-                                                                  : nvml::Strictness::kOnlyAttached,
-                    .names = settings.names}))};
+Result<HostWatcher::Read> HostWatcher::ReadAll(const Settings& settings, const HostPaths& paths,
+                                               const std::string& hook) {
+  // First: what changes meanwhile is noticed later.
+  Read read = {.mark = DriverMark(paths)};
+  read.host = TRY(ReadHost(
+      paths, {.strictness = settings.crash_on_fabric_errors ? nvml::Strictness::kAllAttached
+                                                            : nvml::Strictness::kOnlyAttached,
+              .daemons = !settings.host_managed,
+              .partitions = settings.partitions}));
   const std::string& version = read.host.driver_version;
-  read.base_spec = cdi::Render(
-      BaseSpec(FindDriverFiles(settings.driver_root, version),
-               {.host_root = settings.host_driver_root, .hook = hook, .driver_version = version}));
+  const DriverFiles files = FindDriverFiles(settings.driver_root, version);
+  if (!settings.host_managed && !read.host.clique.empty() && !HasGpu(files)) {
+    return base::Fail(ErrorCode::kUnavailable,
+                      "no device of a GPU exists, such as /dev/nvidia0 in the driver's root: "
+                      "nvidia-persistenced or nvidia-modprobe creates them");
+  }
+  read.base_spec = cdi::Render(BaseSpec(
+      files, {.host_root = settings.host_driver_root, .hook = hook, .driver_version = version}));
   return read;
 }
 
 void HostWatcher::Turn() {
   const TimePoint now = state_.clock.Now();
-  if (reading_ || now < next_) return;
+  // What failed is not read sooner for being outdated.
+  const bool is_outdated = state_.is_host_outdated && said_.empty();
+  if (reading_ || (now < next_ && !is_outdated)) return;
   const Settings& settings = state_.settings;
   if (!hook_) {
     auto copied = settings.hook.empty() ? CopyProgram(settings.Folder(), kOwnHook)
@@ -51,8 +65,9 @@ void HostWatcher::Turn() {
     hook_ = copied.value_or("");
   }
   reading_ = true;
-  reader_.Post([this, &settings, hook = *hook_](const std::stop_token& /*stop*/) {
-    auto read = ReadAll(settings, hook);
+  reader_.Post([this, &settings, paths = state_.host_paths(),
+                hook = *hook_](const std::stop_token& /*stop*/) {
+    auto read = ReadAll(settings, paths, hook);
     state_.tasks.Post([this, read = std::move(read)] {
       reading_ = false;
       Take(read);
@@ -63,8 +78,9 @@ void HostWatcher::Turn() {
 void HostWatcher::Take(const Result<Read>& read) {
   const bool is_of_fabric = !read && read.error().code == ErrorCode::kInvalid;
   const Result<void> taken = read ? TakeOver(*read) : tl::unexpected(read.error());
-  next_ = state_.clock.Now() + (taken ? std::chrono::nanoseconds(kPeriod) : kRetry);
   if (taken) {
+    next_ = state_.clock.Now() + kPeriod;
+    backoff_.Reset();
     said_.clear();
     state_.host_trouble.clear();
     state_.fabric_error_since.reset();
@@ -72,6 +88,9 @@ void HostWatcher::Take(const Result<Read>& read) {
   }
   const base::Error& error = taken.error();
   state_.host_trouble = error.message;
+  if (said_ != error.message) backoff_.Reset();
+  next_ =
+      state_.clock.Now() + backoff_.Next(error.code == ErrorCode::kUnavailable ? kSoon : kRetry);
   if (is_of_fabric && !state_.fabric_error_since) {
     state_.fabric_error_since = base::FormatSeconds(state_.clock.Wall());
   }
@@ -81,12 +100,21 @@ void HostWatcher::Take(const Result<Read>& read) {
 }
 
 Result<void> HostWatcher::TakeOver(const Read& read) {
-  TRY(cdi::WriteWhole(state_.settings.cdi_folder, std::string(cdi::kBaseFile), read.base_spec));
+  // A container runtime reads all CDI specs again when one is written.
+  const std::string& folder = state_.settings.cdi_folder;
+  const std::string base_file(cdi::kBaseFile);
+  const auto on_disk = base::ReadFile(folder + "/" + base_file, kBaseSpecMax);
+  if (!on_disk || *on_disk != read.base_spec) {
+    TRY(cdi::WriteWhole(folder, base_file, read.base_spec));
+  }
+  state_.driver_mark = read.mark;
+  state_.is_host_outdated = false;
   // A fabric that is there no longer was lost, and what was given goes by it.
   const bool keeps = read.host.clique.empty() && !state_.self.clique.empty();
   if (!state_.host || *state_.host != read.host) {
-    state_.logger.Info("The host is read",
-                       {{"driver", read.host.driver_version}, {"clique", read.host.clique}});
+    state_.logger.Info("The host is read", {{"driver", read.host.driver_version},
+                                            {"clique", read.host.clique},
+                                            {"fabricHealth", read.host.fabric_health}});
   }
   state_.host = read.host;
   if (keeps) state_.host->clique = state_.self.clique;

@@ -1,11 +1,13 @@
-// Reads the host's driver and writes the base CDI spec: every 2 s until it succeeds, and then every
-// 10 minutes. Reads on its own thread. Used by the deciding thread.
+// Reads the host's driver and writes the base CDI spec: with back-off until it succeeds, then every
+// 10 minutes, and when a claim finds that the driver has changed. Reads on its own thread. Used by
+// the deciding thread.
 #pragma once
 
 #include <optional>
 #include <string>
 
 #include "node/plugin/loop/plugin_state.h"
+#include "pkg/base/backoff.h"
 #include "pkg/base/serial_executor.h"
 
 namespace plugin {
@@ -19,10 +21,11 @@ class HostWatcher {
 
  private:
   struct Read {
+    std::string mark = {};
     Host host = {};
     std::string base_spec = {};
   };
-  [[nodiscard]] static base::Result<Read> ReadAll(const Settings& settings,
+  [[nodiscard]] static base::Result<Read> ReadAll(const Settings& settings, const HostPaths& paths,
                                                   const std::string& hook);
   void Take(const base::Result<Read>& read);
   [[nodiscard]] base::Result<void> TakeOver(const Read& read);
@@ -32,6 +35,7 @@ class HostWatcher {
   bool reading_ = false;
   std::optional<std::string> hook_ = {};  // On the host. Empty if there is none.
   std::string said_ = {};
+  base::Backoff backoff_;        // Of one error.
   base::SerialExecutor reader_;  // Last: it uses the other members.
 };
 

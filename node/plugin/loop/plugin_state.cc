@@ -6,6 +6,18 @@ namespace plugin {
 
 using base::Result;
 
+bool PluginState::NoticeOtherDriver() {
+  if (DriverMark(host_paths()) == driver_mark) return false;
+  if (!std::exchange(is_host_outdated, true)) tasks.Wake();
+  return true;
+}
+
+bool PluginState::IsAlive(const std::string& domain) const {
+  if (api == nullptr) return false;
+  const auto known = api->domains().Find(domain);
+  return known && !known->domain.is_deleting;
+}
+
 void PluginState::LookAtNode() {
   if (api == nullptr) return;
   const auto seen = api->node();
@@ -32,6 +44,7 @@ void PluginState::ChangeNodeLabel(LabelChange change,
 Result<void> PluginState::Save(Checkpoint next) {
   TRY(checkpoint_file.Save(std::move(next)));
   metrics.CountPrepared(checkpoint_file.checkpoint());
+  ++saves;
   return {};
 }
 

@@ -1,6 +1,7 @@
 // What the parts of a running plugin share. Only the deciding thread uses it.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -30,16 +31,34 @@ struct PluginState {
   NodeIdentity self = {};
   // Empty until the host is read.
   std::optional<Host> host = {};
+  std::string driver_mark = {};   // Of the driver that was read, as DriverMark() says it.
+  bool is_host_outdated = false;  // The driver is another by now, and is to be read.
   std::string host_trouble = {};  // Why the host is not read, or what is wrong with it now.
   std::optional<std::string> fabric_error_since = {};  // RFC 3339.
   std::unique_ptr<ApiClient> api = {};  // Null until the client configuration is loaded.
   // As of the watch or of this plugin's last write, whichever is later.
   std::optional<api::Node> node = {};
   bool node_writing = false;
+  // Until then a label stays that no claim needs.
+  TimePoint label_kept_until = {};
+  // How often the checkpoint was saved.
+  std::uint64_t saves = 0;
+  // Returns whether another instance of the plugin serves the kubelet by now, or this one is
+  // ending.
+  std::function<bool()> is_superseded = [] { return false; };
 
   [[nodiscard]] bool is_rebuilding() const {
     return checkpoint_file.resumed().from == Resumed::From::kUnreadable;
   }
+  [[nodiscard]] HostPaths host_paths() const {
+    return {.driver_root = settings.driver_root,
+            .devices = settings.DevicesPath(),
+            .capability = settings.CapabilityPath()};
+  }
+  // Returns whether the driver is another than the one that was read; then it is read soon.
+  [[nodiscard]] bool NoticeOtherDriver();
+  // Returns whether the cache has the domain, and it is not being deleted.
+  [[nodiscard]] bool IsAlive(const std::string& domain) const;
   // Updates `node` from the watch.
   void LookAtNode();
   // Changes a label of the node; calls `done` on the deciding thread. REQUIRES: node, not

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <utility>
 
 #include "controller/api/names.h"
@@ -50,13 +51,15 @@ std::vector<kubelet::DeviceHealth> HealthOf(const PluginState& state) {
   using Is = kubelet::DeviceHealth::Is;
   Is is = state.host ? Is::kHealthy : Is::kUnknown;
   if (state.fabric_error_since) is = Is::kUnhealthy;
+  // What NVML reports of a fabric that works all the same is told, and judged by the reader.
+  const std::string health = state.host ? state.host->fabric_health : "";
   std::vector<kubelet::DeviceHealth> devices;
   for (const DeviceType type : {DeviceType::kChannel, DeviceType::kDaemon}) {
     if (type == DeviceType::kDaemon && state.self.host_managed) continue;
     devices.push_back({.is = is,
                        .pool = state.settings.node,
                        .name = std::string(NameOf(type)) + "-0",
-                       .message = state.host_trouble});
+                       .message = state.host_trouble.empty() ? health : state.host_trouble});
   }
   return devices;
 }
@@ -73,11 +76,13 @@ class KubeletRequestHandler final : public kubelet::Claims {
     health_.With([&](auto& known) { known = std::move(health); });
   }
 
-  void Prepare(const std::vector<kubelet::ClaimName>& claims, kubelet::Done done) override {
-    Post(Metrics::Operation::kPrepare, claims, std::move(done));
+  void Prepare(const std::vector<kubelet::ClaimName>& claims, std::stop_token cancelled,
+               kubelet::Done done) override {
+    Post(Metrics::Operation::kPrepare, claims, std::move(cancelled), std::move(done));
   }
-  void Unprepare(const std::vector<kubelet::ClaimName>& claims, kubelet::Done done) override {
-    Post(Metrics::Operation::kUnprepare, claims, std::move(done));
+  void Unprepare(const std::vector<kubelet::ClaimName>& claims, std::stop_token cancelled,
+                 kubelet::Done done) override {
+    Post(Metrics::Operation::kUnprepare, claims, std::move(cancelled), std::move(done));
   }
   void Registered(const std::string& error) override {
     if (error.empty()) return logger_.Info("The kubelet has registered the plugin");
@@ -92,10 +97,10 @@ class KubeletRequestHandler final : public kubelet::Claims {
 
  private:
   void Post(Metrics::Operation operation, std::vector<kubelet::ClaimName> claims,
-            kubelet::Done done) {
-    tasks_.Post([this, operation, claims = std::move(claims), done = std::move(done)] {
-      claim_queue_->Add(operation, claims, done);
-    });
+            std::stop_token cancelled, kubelet::Done done) {
+    tasks_.Post(
+        [this, operation, claims = std::move(claims), cancelled = std::move(cancelled),
+         done = std::move(done)] { claim_queue_->Add(operation, claims, cancelled, done); });
   }
 
   base::TaskQueue& tasks_;
@@ -120,7 +125,7 @@ class PluginProcess {
         claim_queue_(state_, readiness_),
         garbage_collector_(state_,
                            [this](const kubelet::ClaimName& claim) {
-                             claim_queue_.Add(Metrics::Operation::kUnprepare, {claim},
+                             claim_queue_.Add(Metrics::Operation::kUnprepare, {claim}, {},
                                               [](const auto&) {});
                            }),
         slice_publisher_(state_),
@@ -161,6 +166,7 @@ class PluginProcess {
   HostWatcher host_watcher_;
   KubeletRequestHandler request_handler_;
   std::unique_ptr<kubelet::Service> service_;
+  bool is_leaving_ = false;
   std::atomic<bool> changed_ = false;  // By the watches, since this was looked at.
 };
 
@@ -170,6 +176,9 @@ Result<void> PluginProcess::Prepare() {
                  .host_managed = settings_.host_managed,
                  .folder = settings_.Folder()};
   state_.host_trouble = "NVIDIA's driver has not been looked at yet";
+  state_.is_superseded = [this] {
+    return is_leaving_ || (service_ != nullptr && service_->IsSuperseded());
+  };
   TRY(MakeFolder(settings_.Folder() + "/domains"));
   TRY(MakeFolder(settings_.cdi_folder));
   TRY(cdi::RemoveHalves(settings_.cdi_folder));
@@ -225,8 +234,7 @@ TimePoint PluginProcess::Turn() {
   state_.LookAtNode();
   host_watcher_.Turn();
   request_handler_.SetHealth(HealthOf(state_));
-  if (changed_.exchange(false) || claim_queue_.TookBack())
-    garbage_collector_.CheckForUnknownDomains();
+  if (changed_.exchange(false) || claim_queue_.TookBack()) garbage_collector_.CheckForGarbage();
   TimePoint until = claim_queue_.Turn();
   until =
       std::min({until, garbage_collector_.Turn(), slice_publisher_.Turn(), host_watcher_.next()});
@@ -260,6 +268,9 @@ void PluginProcess::ServeOut() {
 }
 
 void PluginProcess::Shutdown() {
+  is_leaving_ = true;
+  // Another instance needs the clique's label.
+  const bool has_successor = service_ != nullptr && service_->IsSuperseded();
   if (service_ != nullptr) {
     if (!settings_.pod_uid.empty()) ServeOut();
     service_->Leave();
@@ -269,7 +280,7 @@ void PluginProcess::Shutdown() {
     } while (service_->open_calls() > 0);
   }
   service_.reset();
-  if (!settings_.labels_clique || state_.api == nullptr || !state_.node ||
+  if (has_successor || !settings_.labels_clique || state_.api == nullptr || !state_.node ||
       state_.node->clique.empty() || state_.node_writing) {
     return;
   }

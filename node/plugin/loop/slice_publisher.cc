@@ -13,6 +13,7 @@ namespace {
 constexpr std::chrono::seconds kWatchTime{5};
 constexpr base::BackoffPolicy kBackoff = {.first = std::chrono::milliseconds(500),
                                           .most = std::chrono::seconds(30)};
+constexpr std::chrono::seconds kSupersededPause{5};
 
 }  // namespace
 
@@ -49,6 +50,10 @@ TimePoint SlicePublisher::Turn() {
   if (text == text_ && IsThere(*found, now)) {
     return was_seen_ || !written_.holds ? TimePoint::max() : written_at_ + kWatchTime;
   }
+  const bool is_rewrite = text == text_;
+  if (is_rewrite && now < rewrites_.next()) return rewrites_.next();
+  if (state_.is_superseded()) return now + kSupersededPause;
+  if (is_rewrite) rewrites_.Count(now);
   Write(*wanted, std::move(text), *found);
   return TimePoint::max();
 }
@@ -97,6 +102,7 @@ void SlicePublisher::LabelClique() {
   const TimePoint now = state_.clock.Now();
   if (clique.empty() || state_.node->clique == clique || now < label_next_) return;
   label_next_ = now + kWatchTime;
+  if (state_.is_superseded()) return;
   state_.ChangeNodeLabel(
       {.which = LabelChange::Which::kClique, .from = state_.node->clique, .to = clique},
       [this](const base::Result<void>& changed) {

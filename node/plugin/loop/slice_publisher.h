@@ -6,6 +6,7 @@
 #include <string>
 
 #include "node/plugin/loop/plugin_state.h"
+#include "node/plugin/loop/repeat_limit.h"
 #include "pkg/base/backoff.h"
 
 namespace plugin {
@@ -34,6 +35,9 @@ class SlicePublisher {
   std::string text_ = {};  // Of the slice that was written last.
   SliceWritten written_ = {};
   TimePoint written_at_ = {};
+  // Of a slice that another client changed or deleted. The first is immediate: a kubelet that
+  // restarts deletes the slices of its node.
+  RepeatLimit rewrites_{{.first = std::chrono::seconds(5), .most = std::chrono::minutes(5)}};
   bool was_seen_ = false;  // By the watch, since the write.
 };
 

@@ -43,8 +43,11 @@ class Judge {
   }
 
  private:
-  void Stop(std::string text) { findings_.push_back({.stops = true, .text = std::move(text)}); }
-  void Note(std::string text) { findings_.push_back({.stops = false, .text = std::move(text)}); }
+  void Add(bool stops, std::string text) {
+    findings_.push_back({.stops = stops, .text = std::move(text)});
+  }
+  void Stop(std::string text) { Add(true, std::move(text)); }
+  void Note(std::string text) { Add(false, std::move(text)); }
 
   void Driver();
   void Fabric();
@@ -80,25 +83,32 @@ void Judge::Fabric() {
     Note("NVLink fabric: " + found_.fabric_trouble +
          "; nothing new is placed here until that is put right");
   }
+  if (!found_.fabric_health.empty()) {
+    Note("NVLink fabric: NVML reports " + found_.fabric_health +
+         "; jobs may be slow or fail: look at the switches and the driver's log (dmesg)");
+  }
 }
 
 void Judge::ImexOfDaemons() {
   const std::string version = found_.driver_version.empty() ? "" : " " + found_.driver_version;
+  // Where there is no fabric daemons run none.
+  if (found_.fabric == NodeProbe::Fabric::kNone) return;
   if (found_.runs_on_host) {
     Stop(
         "IMEX runs on the host, as nvidia-imex.service, and a domain's daemon cannot run beside "
         "it: systemctl disable --now nvidia-imex.service (or have all domains use that one: "
         "IMEX_MODE=hostManaged, here and for the controller)");
   }
-  // Where there is no fabric daemons run none.
-  if (found_.fabric == NodeProbe::Fabric::kNone) return;
   if (!found_.has_imex || !found_.has_ctl) {
     const std::string missing = found_.has_imex  ? "nvidia-imex-ctl is"
                                 : found_.has_ctl ? "nvidia-imex is"
                                                  : "nvidia-imex and nvidia-imex-ctl are";
-    Stop("IMEX: " + missing + " not under the driver's root, " + found_.driver_root +
-         " of the host: install NVIDIA's package nvidia-imex there, of the driver's version" +
-         version);
+    // A fabric that never completes, as in some modes of the fabric manager, needs none.
+    const bool may_do_without = found_.fabric == NodeProbe::Fabric::kForming;
+    Add(!may_do_without,
+        "IMEX: " + missing + " not under the driver's root, " + found_.driver_root +
+            " of the host: install NVIDIA's package nvidia-imex there, of the driver's version" +
+            version);
   } else if (!found_.imex_version.empty() && !found_.driver_version.empty() &&
              found_.imex_version != found_.driver_version) {
     Note("IMEX is " + found_.imex_version + " and the driver" + version +

@@ -16,6 +16,7 @@ struct NodeProbe {
   std::string library_trouble = {};  // Why NVIDIA's library cannot be used. Empty if it can.
   std::string driver_version = {};   // Empty if unknown.
   std::string fabric_trouble = {};   // Of a fabric that forms or is broken.
+  std::string fabric_health = {};    // What NVML reports as wrong with the fabric.
   std::string imex_version = {};     // Empty if unknown.
   std::string cdi_trouble = {};      // Why CDI specs cannot be written. Empty if they can.
   std::string runtime = {};  // In the Node's status, "containerd://2.1.4". Empty if unknown.

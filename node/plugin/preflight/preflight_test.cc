@@ -193,5 +193,26 @@ TEST(Preflight, VersionOfImexIsTheFirstWordThatLooksLikeOne) {
   }
 }
 
+TEST(Preflight, REV3_N18_NodeWithoutAFabricMayRunImexOfItsOwn) {
+  NodeProbe found = Rack();
+  found.fabric = NodeProbe::Fabric::kNone;
+  found.runs_on_host = true;
+  EXPECT_EQ(Preflight(found), std::vector<Finding>());
+}
+
+TEST(Preflight, REV3_N18_FabricThatStillFormsDoesNotStopANodeWithoutImex) {
+  NodeProbe found = Rack();
+  found.fabric = NodeProbe::Fabric::kForming;
+  found.has_imex = found.has_ctl = false;
+  EXPECT_TRUE(Texts(found, true).empty());
+  EXPECT_EQ(Texts(found, false).size(), 2U);
+}
+
+TEST(Preflight, REV3_FabricHealthIsTold) {
+  NodeProbe found = Rack();
+  found.fabric_health = "GPU 0: degraded bandwidth";
+  EXPECT_NE(Note(found).find("NVML reports GPU 0: degraded bandwidth"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace plugin

@@ -36,9 +36,12 @@ void ProbeDriver(const Settings& settings, NodeProbe& found) {
     const nvml::Library library = TRY(nvml::Library::Open(file));
     found.driver_version = TRY(library.DriverVersion());
     const auto fabrics = TRY(library.Fabrics());
-    const auto clique =
-        nvml::CliqueOf(fabrics, settings.crash_on_fabric_errors ? nvml::Strictness::kAllAttached
-                                                                : nvml::Strictness::kOnlyAttached);
+    const HostNeeds needs = {.strictness = settings.crash_on_fabric_errors
+                                               ? nvml::Strictness::kAllAttached
+                                               : nvml::Strictness::kOnlyAttached,
+                             .partitions = settings.partitions};
+    const auto clique = nvml::CliqueOf(fabrics, StrictnessOn(settings.driver_root, needs));
+    found.fabric_health = nvml::HealthTrouble(fabrics);
     if (!clique) {
       const bool is_broken = clique.error().code == ErrorCode::kInvalid;
       found.fabric = is_broken ? NodeProbe::Fabric::kBroken : NodeProbe::Fabric::kForming;
@@ -117,7 +120,7 @@ NodeProbe ProbeNode(const ProbeContext& context) {
                      .cdi_trouble = CdiTrouble(settings.cdi_folder),
                      .runtime = context.runtime(),
                      .host_managed = settings.host_managed,
-                     .needs_names = settings.names,
+                     .needs_names = !settings.host_managed,
                      .has_prepared = HasPrepared(settings)};
   ProbeDriver(settings, found);
   ProbeImex(context, found);

@@ -40,21 +40,27 @@ std::optional<PreparedGroup> GroupOf(const NodeIdentity& self, const ClaimToPrep
 
 }  // namespace
 
+std::set<std::string> UsedDomains(const Checkpoint& checkpoint) {
+  std::set<std::string> used;
+  for (const auto& [uid, claim] : checkpoint.claims) {
+    const auto use = UseOf(claim);
+    if (use && claim.state != ClaimState::kAborted) used.insert(use->domain);
+  }
+  return used;
+}
+
 GarbagePlan FindGarbage(const NodeIdentity& self, const Checkpoint& checkpoint,
                         const NodeResidue& residue) {
   GarbagePlan garbage;
-  std::set<std::string> used;  // Domains.
-  bool is_label_used = false;
+  const std::set<std::string> used = UsedDomains(checkpoint);
   for (const auto& [uid, claim] : checkpoint.claims) {
     if (IsOver(claim, residue.now)) garbage.forget.push_back(uid);
-    if (claim.state == ClaimState::kStarted && !claim.name.empty()) garbage.look_up.push_back(uid);
+    const bool is_held = claim.state != ClaimState::kAborted;
+    if (is_held && !claim.name.empty()) garbage.look_up.push_back(uid);
     const auto use = UseOf(claim);
-    // What cannot be told may be any domain's.
-    if (!use) is_label_used = is_label_used || claim.state != ClaimState::kAborted;
-    if (!use || claim.state == ClaimState::kAborted) continue;
-    used.insert(use->domain);
-    if (use->type == DeviceType::kChannel && use->domain == residue.node_domain)
-      is_label_used = true;
+    const bool needs_label =
+        use && use->type == DeviceType::kChannel && claim.state == ClaimState::kCompleted;
+    if (needs_label && residue.domains_alive.contains(use->domain)) garbage.relabel = use->domain;
   }
   for (const std::string& uid : residue.specs) {
     if (!checkpoint.claims.contains(uid)) garbage.remove_specs.push_back(uid);
@@ -64,7 +70,10 @@ GarbagePlan FindGarbage(const NodeIdentity& self, const Checkpoint& checkpoint,
       garbage.remove_folders.push_back(domain);
     }
   }
-  garbage.unlabel = !self.host_managed && !residue.node_domain.empty() && !is_label_used;
+  const bool is_labelled = !residue.node_domain.empty();
+  if (self.host_managed || is_labelled) garbage.relabel.clear();
+  garbage.unlabel = !self.host_managed && is_labelled && !residue.keeps_label &&
+                    !IsLabelNeeded(residue.node_domain, "", checkpoint);
   return garbage;
 }
 

@@ -15,9 +15,11 @@ namespace plugin {
 
 // What exists on the node.
 struct NodeResidue {
-  std::vector<std::string> specs = {};      // UIDs of claims that have a CDI file.
-  std::vector<std::string> folders = {};    // UIDs of domains that have a folder.
-  std::set<std::string> domains_gone = {};  // Domains that a live read did not find.
+  std::vector<std::string> specs = {};       // UIDs of claims that have a CDI file.
+  std::vector<std::string> folders = {};     // UIDs of domains that have a folder.
+  std::set<std::string> domains_gone = {};   // Domains that a live read did not find.
+  std::set<std::string> domains_alive = {};  // Domains that exist, and are not being deleted.
+  bool keeps_label = false;                  // A label that no claim needs may stay for a while.
   std::string node_domain =
       {};  // Domain in the node's label. Empty if it has none, or is not read.
   base::Clock::WallTime now = {};
@@ -26,11 +28,16 @@ struct NodeResidue {
 struct GarbagePlan {
   std::vector<std::string> remove_specs = {};
   std::vector<std::string> remove_folders = {};
-  std::vector<std::string> forget = {};  // UIDs to remove from the checkpoint.
-  std::vector<std::string> look_up =
-      {};                // UIDs of claims that were started, and may be deleted by now.
-  bool unlabel = false;  // Whether to remove the node's label.
+  std::vector<std::string> forget = {};   // UIDs to remove from the checkpoint.
+  std::vector<std::string> look_up = {};  // UIDs of claims that may be deleted by now.
+  bool unlabel = false;                   // Whether to remove the node's label.
+  // Domain whose label the node lost under a prepared claim, to be put back. Empty if there is
+  // none.
+  std::string relabel = {};
 };
+
+// Returns the domains that claims in the checkpoint use.
+[[nodiscard]] std::set<std::string> UsedDomains(const Checkpoint& checkpoint);
 
 // Returns what to remove. Everything of a claim in the checkpoint stays: a claim is written there
 // before anything else is written for it.

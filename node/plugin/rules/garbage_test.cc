@@ -61,11 +61,13 @@ TEST(FindGarbage, WhatWasAbortedIsForgottenWhenNoLatePrepareCanCome) {
             (Names{"never", "old", "tomorrow"}));
 }
 
-TEST(FindGarbage, ClaimsThatWereBegunAreLookedUp) {
+TEST(FindGarbage, REV3_N1_ClaimsThatHoldSomethingAreLookedUp) {
   Checkpoint checkpoint;
   checkpoint.claims["a"] = EntryOf(ClaimState::kStarted);
   checkpoint.claims["b"] = EntryOf(ClaimState::kCompleted);
-  EXPECT_EQ(FindGarbage(kSelf, checkpoint, {}).look_up, Names{"a"});
+  checkpoint.claims["c"] = EntryOf(ClaimState::kAborted);
+  checkpoint.claims["old"] = {.state = ClaimState::kCompleted};  // Whose name is not known.
+  EXPECT_EQ(FindGarbage(kSelf, checkpoint, {}).look_up, (Names{"a", "b"}));
 }
 
 TEST(FindGarbage, Oracle3_AFolderGoesWhenItsDomainIsGoneAndNoClaimNamesIt) {
@@ -74,6 +76,36 @@ TEST(FindGarbage, Oracle3_AFolderGoesWhenItsDomainIsGoneAndNoClaimNamesIt) {
   EXPECT_EQ(FindGarbage(kSelf, checkpoint, residue).remove_folders, Names{kDomain});
   checkpoint.claims["a"] = EntryOf(ClaimState::kCompleted, DeviceType::kDaemon);
   EXPECT_TRUE(FindGarbage(kSelf, checkpoint, residue).remove_folders.empty());
+}
+
+TEST(FindGarbage, REV3_N6_LabelThatNoClaimNeedsMayStayForAWhile) {
+  EXPECT_FALSE(FindGarbage(kSelf, {}, {.keeps_label = true, .node_domain = kDomain}).unlabel);
+}
+
+TEST(FindGarbage, REV3_N14_LabelThatAPreparedChannelNeedsIsPutBack) {
+  Checkpoint checkpoint;
+  checkpoint.claims["a"] = EntryOf(ClaimState::kCompleted);
+  const NodeResidue residue = {.domains_alive = {kDomain}};
+  EXPECT_EQ(FindGarbage(kSelf, checkpoint, residue).relabel, kDomain);
+  EXPECT_EQ(FindGarbage(kSelf, checkpoint, {}).relabel, "") << "the domain is being deleted";
+  NodeResidue labelled = residue;
+  labelled.node_domain = kOther;
+  EXPECT_EQ(FindGarbage(kSelf, checkpoint, labelled).relabel, "") << "the node is another's";
+  NodeIdentity host = kSelf;
+  host.host_managed = true;
+  EXPECT_EQ(FindGarbage(host, checkpoint, residue).relabel, "");
+  checkpoint.claims["a"] = EntryOf(ClaimState::kStarted);
+  EXPECT_EQ(FindGarbage(kSelf, checkpoint, residue).relabel, "") << "its prepare will label";
+  checkpoint.claims["a"] = EntryOf(ClaimState::kCompleted, DeviceType::kDaemon);
+  EXPECT_EQ(FindGarbage(kSelf, checkpoint, residue).relabel, "");
+}
+
+TEST(UsedDomains, REV3_N10_AbortedClaimUsesNone) {
+  Checkpoint checkpoint;
+  checkpoint.claims["a"] = EntryOf(ClaimState::kAborted);
+  EXPECT_TRUE(UsedDomains(checkpoint).empty());
+  checkpoint.claims["b"] = EntryOf(ClaimState::kCompleted, DeviceType::kDaemon);
+  EXPECT_EQ(UsedDomains(checkpoint), std::set<std::string>{kDomain});
 }
 
 ClaimToPrepare ClaimOf(const std::string& uid, const std::string& device, const std::string& ns) {

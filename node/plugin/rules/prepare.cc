@@ -11,6 +11,8 @@ namespace plugin {
 
 namespace {
 
+constexpr const char* kWithdrawn = "the kubelet has withdrawn the call";
+
 ClaimStep Refuse(std::string why) { return AnswerKubelet{.error = std::move(why)}; }
 
 bool IsSameStatus(const json::Value& one, const json::Value& other) {
@@ -85,7 +87,7 @@ std::string Objection(const NodeIdentity& self, const ClaimToPrepare& claim,
 
 // Returns the next step to make the node ready for a channel. Empty if it is.
 std::optional<ClaimStep> NodeFor(const NodeIdentity& self, const std::string& domain,
-                                 const NodeObservation& observed) {
+                                 const Checkpoint& checkpoint, const NodeObservation& observed) {
   if (self.host_managed) {
     if (self.clique.empty() || observed.is_ready) return {};
     return WaitFor(observed, "the host's IMEX does not say READY");
@@ -97,6 +99,9 @@ std::optional<ClaimStep> NodeFor(const NodeIdentity& self, const std::string& do
     return WaitFor(observed, "ComputeDomain " + domain + " is being deleted");
   }
   if (observed.node_domain != domain) {
+    if (!IsLabelNeeded(observed.node_domain, "", checkpoint)) {
+      return UnlabelNode{observed.node_domain};
+    }
     return WaitFor(observed, "node " + self.node + " is held by ComputeDomain " +
                                  observed.node_domain + ", not by " + domain);
   }
@@ -106,14 +111,14 @@ std::optional<ClaimStep> NodeFor(const NodeIdentity& self, const std::string& do
 }
 
 ClaimStep Begin(const NodeIdentity& self, const ClaimToPrepare& claim, const CheckpointClaim* entry,
-                const NodeObservation& observed) {
+                const Checkpoint& checkpoint, const NodeObservation& observed) {
   const bool is_noted = entry != nullptr && entry->state == ClaimState::kStarted &&
                         IsSameStatus(entry->status, claim.status);
   if (!is_noted) return CheckpointStarted();
   const Wanted& wanted = *claim.wanted;
   const std::string& domain = wanted.config.domain;
   if (wanted.name.type == DeviceType::kChannel) {
-    if (auto step = NodeFor(self, domain, observed)) return *std::move(step);
+    if (auto step = NodeFor(self, domain, checkpoint, observed)) return *std::move(step);
   } else if (!observed.has_folder) {
     return CreateDomainFolder{domain};
   }
@@ -124,14 +129,6 @@ ClaimStep Begin(const NodeIdentity& self, const ClaimToPrepare& claim, const Che
     return WriteSpec{std::move(devices.spec)};
   }
   return CheckpointCompleted{{std::move(devices.group)}};
-}
-
-bool IsLabelUsed(const std::string& domain, const std::string& but, const Checkpoint& checkpoint) {
-  return std::ranges::any_of(checkpoint.claims, [&](const auto& other) {
-    if (other.first == but || other.second.state == ClaimState::kAborted) return false;
-    const auto use = UseOf(other.second);
-    return use && use->type == DeviceType::kChannel && use->domain == domain;
-  });
 }
 
 }  // namespace
@@ -161,8 +158,19 @@ std::optional<Use> UseOf(const CheckpointClaim& claim) {
   return Use{.type = wanted->config.type, .domain = wanted->config.domain};
 }
 
+bool IsLabelNeeded(const std::string& domain, const std::string& but,
+                   const Checkpoint& checkpoint) {
+  return std::ranges::any_of(checkpoint.claims, [&](const auto& other) {
+    if (other.first == but || other.second.state == ClaimState::kAborted) return false;
+    const auto use = UseOf(other.second);
+    return !use || (use->type == DeviceType::kChannel && use->domain == domain);
+  });
+}
+
 ClaimStep Prepare(const NodeIdentity& self, const std::string& uid, const ClaimToPrepare* claim,
                   const Checkpoint& checkpoint, const NodeObservation& observed) {
+  // Before anything else: nobody would unprepare what is prepared from here on.
+  if (observed.is_withdrawn) return Refuse(kWithdrawn);
   const auto it = checkpoint.claims.find(uid);
   const CheckpointClaim* entry = it != checkpoint.claims.end() ? &it->second : nullptr;
   const bool is_completed = entry != nullptr && entry->state == ClaimState::kCompleted;
@@ -184,11 +192,12 @@ ClaimStep Prepare(const NodeIdentity& self, const std::string& uid, const ClaimT
     return WaitFor(observed,
                    wanted.device.device + " is held by claim " + holder->ns + "/" + holder->name);
   }
-  return Begin(self, *claim, entry, observed);
+  return Begin(self, *claim, entry, checkpoint, observed);
 }
 
 ClaimStep Unprepare(const NodeIdentity& self, const std::string& uid, const Checkpoint& checkpoint,
                     const NodeObservation& observed) {
+  if (observed.is_withdrawn) return Refuse(kWithdrawn);
   // First: once the entry is removed, nothing refers to the file.
   if (observed.has_spec) return RemoveSpec();
   const auto it = checkpoint.claims.find(uid);
@@ -197,7 +206,7 @@ ClaimStep Unprepare(const NodeIdentity& self, const std::string& uid, const Chec
   const CheckpointClaim& entry = it->second;
   const auto use = UseOf(entry);
   const bool may_hold_label = use && use->type == DeviceType::kChannel && !self.host_managed &&
-                              !IsLabelUsed(use->domain, uid, checkpoint);
+                              !observed.keeps_label && !IsLabelNeeded(use->domain, uid, checkpoint);
   if (may_hold_label && !observed.node_read) {
     return WaitFor(observed, "node " + self.node + " cannot be read");
   }

@@ -8,6 +8,9 @@
 //               CDI spec - checkpoint "completed"
 //   unprepare:  remove the CDI spec - remove the label - remove the claim from the checkpoint
 //
+// The label may stay for a while: the domain's next pod on the node then finds its daemon running.
+// The garbage collector removes it later, or the prepare of another domain's claim at once.
+//
 // A user wrote the claim, so it is checked before anything is written for it.
 #pragma once
 
@@ -43,7 +46,11 @@ struct NodeObservation {
   bool has_folder = false;             // The domain has a folder with the IMEX template.
   bool has_spec = false;               // The claim has a CDI file, readable or not.
   std::optional<cdi::Spec> spec = {};  // Its content. Empty if unreadable.
-  TimePoint since = {};                // When the kubelet called.
+  // Unprepare: the label of the claim's domain may stay for a while.
+  bool keeps_label = false;
+  // The kubelet no longer waits for the call, or has asked for the opposite since.
+  bool is_withdrawn = false;
+  TimePoint since = {};  // When the kubelet called.
   TimePoint now = {};
 };
 
@@ -66,7 +73,7 @@ struct CheckpointCompleted {
   std::vector<PreparedGroup> groups = {};
 };
 struct RemoveSpec {};
-// Removes the node's label if it still has this domain's UID.
+// Removes the node's label if it still has this domain's UID. No claim needs it.
 struct UnlabelNode {
   std::string domain = {};
 };
@@ -113,5 +120,9 @@ struct Use {
 };
 // Empty if the entry does not tell.
 [[nodiscard]] std::optional<Use> UseOf(const CheckpointClaim& claim);
+// Returns whether a claim other than `but` needs the node's label to have this domain. An entry
+// that does not tell may need any.
+[[nodiscard]] bool IsLabelNeeded(const std::string& domain, const std::string& but,
+                                 const Checkpoint& checkpoint);
 
 }  // namespace plugin

@@ -291,6 +291,7 @@ TEST(Prepare, H4_ADomainThatIsNotKnownYetIsWaitedFor) {
 
 TEST(Prepare, ANodeOfAnotherDomainIsWaitedForAndItsLabelLeft) {
   Node node;
+  node.checkpoint.claims["b"] = StartedClaim(ClaimOf("b", "channel-0", "train", kOther));
   node.label = kOther;
   EXPECT_TRUE(Waits(node.PrepareAll(kChannel)));
   EXPECT_EQ(node.label, kOther);
@@ -511,6 +512,44 @@ TEST(Rule, Oracle3_Oracle5_WhereverItEndsTakingItBackLeavesNothing) {
       }
     }
   }
+}
+
+TEST(Prepare, REV3_N1_WithdrawnCallChangesNothingMore) {
+  Node node;
+  node.known.is_withdrawn = true;
+  EXPECT_EQ(ErrorIn(node.PrepareStep(kChannel)), "the kubelet has withdrawn the call");
+  EXPECT_EQ(ErrorIn(node.PrepareUnread("a")), "the kubelet has withdrawn the call");
+}
+
+TEST(Unprepare, REV3_N1_WithdrawnCallChangesNothingMore) {
+  Node node;
+  node.specs["a"] = {};
+  node.known.is_withdrawn = true;
+  EXPECT_EQ(ErrorIn(node.UnprepareStep("a")), "the kubelet has withdrawn the call");
+}
+
+TEST(Unprepare, REV3_N6_LabelMayStayForAWhile) {
+  Node node;
+  node.checkpoint.claims["a"] = StartedClaim(kChannel);
+  node.checkpoint.claims["a"].state = ClaimState::kCompleted;
+  node.label = kDomain;
+  EXPECT_TRUE(std::holds_alternative<UnlabelNode>(node.UnprepareStep("a")));
+  node.known.keeps_label = true;
+  EXPECT_TRUE(std::holds_alternative<RemoveFromCheckpoint>(node.UnprepareStep("a")));
+}
+
+TEST(Prepare, REV3_N6_LabelOfAnotherDomainThatNoClaimNeedsIsRemoved) {
+  Node node;
+  node.checkpoint.claims["a"] = StartedClaim(kChannel);
+  node.label = kOther;
+  const ClaimStep step = node.PrepareStep(kChannel);
+  ASSERT_TRUE(std::holds_alternative<UnlabelNode>(step));
+  EXPECT_EQ(std::get<UnlabelNode>(step).domain, kOther);
+  node.checkpoint.claims["b"] = StartedClaim(ClaimOf("b", "channel-0", "train", kOther));
+  EXPECT_TRUE(std::holds_alternative<WaitForChange>(node.PrepareStep(kChannel)));
+  // An entry that does not tell may need it.
+  node.checkpoint.claims["b"] = {.state = ClaimState::kStarted};
+  EXPECT_TRUE(std::holds_alternative<WaitForChange>(node.PrepareStep(kChannel)));
 }
 
 }  // namespace

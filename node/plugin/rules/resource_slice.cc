@@ -17,10 +17,13 @@ Value Attributes(const ResourceSlice& slice, DeviceType type) {
   return attributes;
 }
 
+constexpr std::string_view kTaintValue = "fabric";
+constexpr std::string_view kTaintEffect = "NoSchedule";
+
 Value Taints(const std::string& since) {
   return Value::Array({Value::Object({{"key", api::kFabricErrorTaint},
-                                      {"value", "fabric"},
-                                      {"effect", "NoSchedule"},
+                                      {"value", kTaintValue},
+                                      {"effect", kTaintEffect},
                                       {"timeAdded", since}})});
 }
 
@@ -101,6 +104,21 @@ Value Render(const ResourceSlice& slice, SliceApi api) {
        {"metadata", Value::Object({{"generateName", prefix},
                                    {"ownerReferences", Value::Array({std::move(owner)})}})},
        {"spec", SpecOf(slice, api)}});
+}
+
+std::optional<std::string> FabricErrorSince(json::View object, SliceApi version) {
+  std::optional<std::string> since;
+  object["spec"]["devices"].ForEach([&](json::View device) {
+    const json::View body = version == SliceApi::kV1Beta1 ? device["basic"] : device;
+    body["taints"].ForEach([&](json::View taint) {
+      const bool is_ours = taint["key"].AsString() == api::kFabricErrorTaint &&
+                           taint["value"].AsString() == kTaintValue &&
+                           taint["effect"].AsString() == kTaintEffect;
+      const std::string_view time = taint["timeAdded"].AsString();
+      if (is_ours && !since && !time.empty()) since = std::string(time);
+    });
+  });
+  return since;
 }
 
 bool Says(json::View object, const ResourceSlice& slice, SliceApi api) {

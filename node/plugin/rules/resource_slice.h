@@ -28,6 +28,10 @@ struct ResourceSlice {
 // Returns the object to create. The server generates its name.
 [[nodiscard]] json::Value Render(const ResourceSlice& slice, SliceApi api);
 
+// Returns since when the devices of the server's `object` have the taint of a fabric error. Empty
+// if they have none.
+[[nodiscard]] std::optional<std::string> FabricErrorSince(json::View object, SliceApi version);
+
 // Returns whether the server's `object` has the content of `slice`. It has not if the server
 // dropped a field, such as a taint.
 [[nodiscard]] bool Says(json::View object, const ResourceSlice& slice, SliceApi api);

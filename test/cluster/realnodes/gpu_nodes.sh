@@ -6,6 +6,7 @@
 # What a node with NVIDIA's driver has, as far as the plugin looks at it; IMEX apart.
 driver_on() {  # driver_on NODE
   in_node "$1" mkdir -p /run/nvidia/driver/{dev,usr/bin,usr/lib64,proc/driver/nvidia/capabilities} &&
+    in_node "$1" ln -s /dev/null /run/nvidia/driver/dev/nvidia0 &&
     in_node "$1" cp "$bin/../node/nvml/libnvml_stand_in.so" /run/nvidia/driver/usr/lib64/libnvidia-ml.so.580.95.05 &&
     in_node "$1" ln -s libnvidia-ml.so.580.95.05 /run/nvidia/driver/usr/lib64/libnvidia-ml.so.1 &&
     in_node "$1" cp /proc/sys/kernel/random/boot_id /run/nvidia/driver/boot_id &&

@@ -43,6 +43,7 @@ tell_more() {
 make_driver() {
   local driver=$stage/driver
   mkdir -p "$driver"/{dev,usr/bin,usr/lib64,proc/driver/nvidia/capabilities}
+  ln -s /dev/null "$driver/dev/nvidia0"
   gcc -static -Os -o "$driver/usr/bin/nvidia-imex-ctl" "$repo/test/cluster/stubs/imex/host_imex.c"
   cp "$bin/imex/nvidia-imex" "$driver/usr/bin/"
   cp "$bin/../node/nvml/libnvml_stand_in.so" "$driver/usr/lib64/libnvidia-ml.so.580.95.05"
@@ -214,6 +215,7 @@ state_of_process() {
 
 a_plugin_without_work_asks_for_nothing_but_watches() {
   local line requests
+  wait_for 20 "the label of the last domain is gone" has_label resource.nvidia.com/computeDomain '' || return 1
   line=$(wc -l <"$stage/plane/audit.log")
   read -rt "$kRest" <> <(:) || true
   requests=$(tail -n +$((line + 1)) "$stage/plane/audit.log" |

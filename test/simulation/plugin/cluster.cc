@@ -116,14 +116,20 @@ bool PluginWorld::StepDaemons(Node& node) {
 
 // ---- What is left
 
+bool PluginWorld::Lives(const kube::Uid& domain) const {
+  return std::ranges::any_of(store_.Live(Kind::kComputeDomain),
+                             [&](const auto& item) { return item.second->uid() == domain; });
+}
+
 // What a node is left with.
 void PluginWorld::CheckNode(const Node& node, bool is_last) {
   const auto is_here = [&](const auto& pod) { return pod->node == node.name; };
   for (const auto& pod : pods_) {
     if (pod->state != State::kPrepared || !is_here(pod) || clique_.empty()) continue;
-    const bool is_whole =
-        node.disk.specs.contains(pod->uid) &&
-        (pod->is_daemon ? node.disk.folders.contains(pod->domain) : LabelOf(node) == pod->domain);
+    // A label that was taken off stays off if the domain is gone.
+    const bool is_labelled = LabelOf(node) == pod->domain || !Lives(pod->domain);
+    const bool is_whole = node.disk.specs.contains(pod->uid) &&
+                          (pod->is_daemon ? node.disk.folders.contains(pod->domain) : is_labelled);
     if (is_whole) continue;
     outcome_.violations.push_back("N-5: pod " + pod->name + " is prepared on " + node.name +
                                   ", and what it needs there is gone");
@@ -138,10 +144,7 @@ void PluginWorld::CheckNode(const Node& node, bool is_last) {
   if (!is_last && outcome_.faulted) return;
   if (!is_clean) outcome_.violations.push_back("N-3: something stays on " + node.name);
   for (const std::string& folder : node.disk.folders) {
-    const bool lives =
-        std::ranges::any_of(store_.Live(Kind::kComputeDomain),
-                            [&](const auto& item) { return item.second->uid() == folder; });
-    if (!lives) outcome_.violations.push_back("N-3: the folder of " + folder + " stays");
+    if (!Lives(folder)) outcome_.violations.push_back("N-3: the folder of " + folder + " stays");
   }
 }
 

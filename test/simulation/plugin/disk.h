@@ -34,7 +34,16 @@ struct NodeDisk {
 
 // What was done or said on a node, in order, with the truth that it was done in.
 struct PluginEvent {
-  enum class What { kPrepared, kRefused, kUnprepared, kSpecWritten, kSpecRemoved, kFolderRemoved };
+  enum class What {
+    kAsked,  // To prepare the claim.
+    kPrepared,
+    kRefused,
+    kUnprepared,
+    kNoted,  // In the checkpoint, as started or prepared.
+    kSpecWritten,
+    kSpecRemoved,
+    kFolderRemoved
+  };
   What what = What::kPrepared;
   std::string node = {};
   std::string boot_id = {};

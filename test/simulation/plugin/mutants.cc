@@ -74,8 +74,12 @@ PluginRules LeavingTheSpec() {
   return UnpreparingWith([](NodeObservation& observed) { observed.has_spec = false; });
 }
 
-PluginRules LeavingTheLabel() {
-  return UnpreparingWith([](NodeObservation& observed) { observed.node_domain.clear(); });
+PluginRules KeepingTheLabel() {
+  return TidyingWith([](NodeResidue& residue) { residue.keeps_label = true; });
+}
+
+PluginRules LeavingALostLabel() {
+  return TidyingWith([](NodeResidue& residue) { residue.domains_alive.clear(); });
 }
 
 PluginRules LeavingALabelThatNobodyNeeds() {
@@ -128,6 +132,11 @@ PluginRules LeavingALabelledNodeToOthers() {
   }};
 }
 
+PluginRules GoingOnAfterTheKubelet() {
+  return PreparingWith([](const NodeIdentity&, ClaimToPrepare&, Checkpoint&,
+                          NodeObservation& observed) { observed.is_withdrawn = false; });
+}
+
 // Before it can be resolved.
 PluginRules AnsweringBeforeTheSpecIsWritten() {
   return {.prepare = [](const NodeIdentity& self, const std::string& uid,
@@ -158,7 +167,8 @@ const std::vector<PluginMutant>& PluginMutants() {
       {"daemon-is-given-to-any-namespace", "N-2", GivingAway(DeviceType::kDaemon),
        told_by("wrong-claims")},
       {"spec-is-left", "N-3", LeavingTheSpec(), told_by("one-domain")},
-      {"label-is-left", "N-3", LeavingTheLabel(), told_by("one-domain")},
+      {"label-is-kept-for-ever", "N-3", KeepingTheLabel(), told_by("one-domain")},
+      {"lost-label-is-left", "N-5", LeavingALostLabel(), told_by("label-lost-under-a-pod")},
       {"label-that-nobody-needs-is-left", "N-3", LeavingALabelThatNobodyNeeds(),
        told_by("one-domain", PluginFault::kReboot)},
       {"folder-is-left", "N-3", LeavingFolders(), told_by("one-domain")},
@@ -172,6 +182,8 @@ const std::vector<PluginMutant>& PluginMutants() {
        told_by("two-domains-one-channel")},
       {"answer-comes-before-the-spec", "N-5", AnsweringBeforeTheSpecIsWritten(),
        told_by("one-domain")},
+      {"withdrawn-prepare-goes-on", "N-6", GoingOnAfterTheKubelet(),
+       told_by("pod-given-up-while-waiting")},
   };
   return mutants;
 }

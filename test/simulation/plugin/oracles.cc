@@ -17,6 +17,8 @@ using What = PluginEvent::What;
 
 // A process that follows a crash may see what was so long ago, and no later frame is as late.
 constexpr auto kLateBy = seconds(20);
+// For which the label of a domain stays at most when no claim needs it.
+constexpr auto kLabelMost = seconds(60);
 
 std::string At(const char* oracle, const PluginEvent& event) {
   return std::string(oracle) + " at revision " + std::to_string(event.revision) + ": on " +
@@ -92,6 +94,17 @@ bool HasChannel(const PluginEvent& event) {
          });
 }
 
+// The node's label at that time.
+std::string LabelAt(const History& history, const std::string& node, Time time) {
+  std::string label;
+  for (const std::size_t place : history.ChangesOf(Kind::kNode)) {
+    const Change& change = history.changes()[place];
+    if (change.time > time) break;
+    if (change.after->key().name == node) label = change.after->Label(kDomainLabel);
+  }
+  return label;
+}
+
 // Whether it gives the claim something.
 bool Gives(const PluginEvent& event) {
   return event.what == What::kPrepared || event.what == What::kSpecWritten;
@@ -149,9 +162,13 @@ Violations NothingStays(const ApiServer& server, const PluginEvents& events) {
                            " was taken back and has a spec");
     const auto claim = FindClaim(server, event.name);
     if (!claim || !claim->config.is_channel || !event.is_last) continue;
-    const Objects nodes = history.StateAt(Kind::kNode, event.revision);
-    const auto node = nodes.find({.name = event.node});
-    if (node == nodes.end() || node->second->Label(kDomainLabel) != claim->config.domain) continue;
+    const Time until = event.time + kLabelMost;
+    const bool is_asked_again = std::ranges::any_of(events, [&](const PluginEvent& other) {
+      return other.what == What::kAsked && other.node == event.node && other.time >= event.time &&
+             other.time <= until;
+    });
+    if (is_asked_again || server.store().now() < until) continue;
+    if (LabelAt(history, event.node, until) != claim->config.domain) continue;
     violations.push_back(At("N-3", event) + "the last claim, " + event.name +
                          ", was taken back, and the label stays");
   }
@@ -192,12 +209,28 @@ Violations AnswersAreTrue(const PluginEvents& events) {
   return violations;
 }
 
+Violations UnpreparedStays(const PluginEvents& events) {
+  Violations violations;
+  std::set<std::pair<std::string, std::string>> unprepared;  // Node and claim.
+  for (const PluginEvent& event : events) {
+    const std::pair key(event.node, event.name);
+    if (event.what == What::kUnprepared) unprepared.insert(key);
+    if (event.what == What::kAsked) unprepared.erase(key);
+    const bool returns = event.what == What::kNoted || event.what == What::kSpecWritten ||
+                         event.what == What::kPrepared;
+    if (!returns || !unprepared.contains(key)) continue;
+    violations.push_back(At("N-6", event) + "claim " + event.name +
+                         " was taken back, and comes back without a prepare");
+  }
+  return violations;
+}
+
 Violations CheckPlugins(const ApiServer& server, const PluginEvents& events) {
   Violations all;
   for (const Violations& some :
        {ChannelsNeedAReadyNode(server, events), ClaimsAreOfTheirNamespace(server, events),
-        NothingStays(server, events), ChannelsHaveOneHolder(server, events),
-        AnswersAreTrue(events)}) {
+        NothingStays(server, events), ChannelsHaveOneHolder(server, events), AnswersAreTrue(events),
+        UnpreparedStays(events)}) {
     all.insert(all.end(), some.begin(), some.end());
   }
   return all;

@@ -96,6 +96,8 @@ TEST_F(PluginOraclesTest, N3SeesWhatStaysAndAFolderThatGoesTooEarly) {
   PluginEvent taken = Event(What::kUnprepared, channel_);
   EXPECT_EQ(CheckAll({taken}), "");
   taken.is_last = true;
+  EXPECT_EQ(CheckAll({taken}), "") << "it may stay for a while";
+  cluster.Advance(seconds(61));
   EXPECT_TRUE(Contains(CheckAll({taken}), "was taken back, and the label stays"));
   taken.has_spec = true;
   EXPECT_TRUE(Contains(CheckAll({taken}), "was taken back and has a spec"));
@@ -129,6 +131,14 @@ TEST_F(PluginOraclesTest, N5SeesASpecThatIsNotThereOrGoesUnderItsContainers) {
   EXPECT_EQ(CheckAll({removed}), "");
   removed.in_use = true;
   EXPECT_TRUE(Contains(CheckAll({removed}), "goes although its containers run"));
+}
+
+TEST_F(PluginOraclesTest, REV3_N1_N6SeesAClaimThatComesBackUnasked) {
+  const PluginEvent taken = Event(What::kUnprepared, channel_);
+  for (const What what : {What::kNoted, What::kSpecWritten}) {
+    EXPECT_TRUE(Contains(CheckAll({taken, Event(what, channel_)}), "comes back without a prepare"));
+    EXPECT_EQ(CheckAll({taken, Event(What::kAsked, channel_), Event(what, channel_)}), "");
+  }
 }
 
 }  // namespace

@@ -28,6 +28,8 @@ constexpr auto kAgain = seconds(1);      // After what failed.
 constexpr auto kLookAgain = seconds(5);  // At what no watch tells.
 constexpr auto kRoundEvery = minutes(10);
 constexpr auto kFailedRoundEvery = seconds(30);
+constexpr auto kMissingFor = minutes(1);
+constexpr auto kLabelKept = seconds(5);
 constexpr int kFrameLagMaxMs = 400;
 constexpr int kNobodysTicket = -1;
 
@@ -84,7 +86,21 @@ Plugin::Plugin(ApiServer& server, const NodeDisk& disk, PluginOptions options, S
 }
 
 void Plugin::Ask(Verb verb, const kube::ObjectKey& key, const kube::Uid& uid, int ticket) {
+  for (Call& call : calls_) {
+    if (call.uid == uid && call.verb != verb) Withdraw(call);
+  }
   calls_.push_back({.verb = verb, .key = key, .uid = uid, .ticket = ticket, .since = clock_.Now()});
+}
+
+void Plugin::Cancel(int ticket) {
+  for (Call& call : calls_) {
+    if (call.ticket == ticket) Withdraw(call);
+  }
+}
+
+void Plugin::Withdraw(Call& call) {
+  call.is_withdrawn = true;
+  if (call.sleeps_until) call.sleeps_until = clock_.Now();
 }
 
 Revision Plugin::View() const {
@@ -245,7 +261,12 @@ bool Plugin::StepCall(Call& call) {
     }
     return true;
   }
-  const plugin::NodeObservation observed = See(call);
+  plugin::NodeObservation observed = See(call);
+  if (call.verb == Verb::kUnprepare && KeepsLabel(call)) {
+    observed.keeps_label = true;
+    label_kept_until_ = observed.now + kLabelKept;
+    next_round_ = std::min(next_round_, label_kept_until_);
+  }
   Do(call,
      call.verb == Verb::kPrepare
          ? options_.rules.prepare(options_.self, call.uid, &*call.claim, checkpoint_, observed)
@@ -264,6 +285,18 @@ std::optional<plugin::DomainIdentity> Plugin::FindDomain(const std::string& uid)
   return {};
 }
 
+bool Plugin::IsAlive(const std::string& domain) const {
+  const auto found = FindDomain(domain);
+  return found && !found->is_deleting;
+}
+
+bool Plugin::KeepsLabel(const Call& call) const {
+  const auto it = checkpoint_.claims.find(call.uid);
+  const auto use = it == checkpoint_.claims.end() ? std::nullopt : plugin::UseOf(it->second);
+  return use && use->type == plugin::DeviceType::kChannel && node_ &&
+         node_->domain == use->domain && IsAlive(use->domain);
+}
+
 bool Plugin::IsReady(const std::string& domain) const {
   const plugin::NodeIdentity& self = options_.self;
   const auto clique = cliques_.Get(
@@ -278,6 +311,7 @@ bool Plugin::IsReady(const std::string& domain) const {
 plugin::NodeObservation Plugin::See(const Call& call) const {
   plugin::NodeObservation observed = {.node_read = node_.has_value(),
                                       .node_domain = node_ ? node_->domain : "",
+                                      .is_withdrawn = call.is_withdrawn,
                                       .since = call.since,
                                       .now = clock_.Now()};
   if (const auto spec = disk_.specs.find(call.uid); spec != disk_.specs.end()) {
@@ -391,6 +425,10 @@ plugin::NodeResidue Plugin::FindResidue() const {
   plugin::NodeResidue residue = {.domains_gone = domains_gone_,
                                  .node_domain = node_ ? node_->domain : "",
                                  .now = clock_.Wall()};
+  for (const std::string& domain : plugin::UsedDomains(checkpoint_)) {
+    if (IsAlive(domain)) residue.domains_alive.insert(domain);
+  }
+  residue.keeps_label = clock_.Now() < label_kept_until_ && IsAlive(residue.node_domain);
   for (const auto& [uid, spec] : disk_.specs) residue.specs.push_back(uid);
   residue.folders = {disk_.folders.begin(), disk_.folders.end()};
   return residue;
@@ -398,6 +436,8 @@ plugin::NodeResidue Plugin::FindResidue() const {
 
 void Plugin::EndRound(bool failed) {
   next_round_ = clock_.Now() + (failed ? seconds(kFailedRoundEvery) : seconds(kRoundEvery));
+  if (label_kept_until_ > clock_.Now()) next_round_ = std::min(next_round_, label_kept_until_);
+  if (!missing_.empty()) next_round_ = std::min(next_round_, clock_.Now() + kMissingFor);
   listed_ = false;
   domains_gone_.clear();
   looked_up_.clear();
@@ -436,6 +476,7 @@ bool Plugin::CollectGarbage(const plugin::GarbagePlan& garbage) {
         .has_value();
   }
   if (garbage.unlabel) return Label("").has_value();
+  if (!garbage.relabel.empty()) return Label(garbage.relabel).has_value();
   if (!garbage.remove_folders.empty()) {
     return edit_({.what = DiskEdit::What::kRemoveFolder, .name = garbage.remove_folders.front()})
         .has_value();
@@ -453,7 +494,16 @@ bool Plugin::CollectGarbage(const plugin::GarbagePlan& garbage) {
     if (!reply || (reply->status != 200 && reply->status != 404)) return false;
     const auto claim = plugin::DecodeResourceClaim(reply->body);
     const bool is_there = reply->status == 200 && claim && claim->uid == uid;
-    if (!is_there) Ask(Verb::kUnprepare, key, uid, kNobodysTicket);
+    if (is_there) {
+      missing_.erase(uid);
+      return true;
+    }
+    const plugin::TimePoint since = missing_.emplace(uid, clock_.Now()).first->second;
+    const bool may_run =
+        entry.state == ClaimState::kCompleted && clock_.Now() < since + kMissingFor;
+    if (may_run) return true;
+    missing_.erase(uid);
+    Ask(Verb::kUnprepare, key, uid, kNobodysTicket);
     return true;
   }
   EndRound(false);

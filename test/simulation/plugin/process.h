@@ -7,6 +7,7 @@
 
 #include <deque>
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -70,6 +71,8 @@ class Plugin {
 
   // The kubelet asks; an answer has the same ticket.
   void Ask(Verb verb, const kube::ObjectKey& key, const kube::Uid& uid, int ticket);
+  // The kubelet no longer waits for the answer with this ticket.
+  void Cancel(int ticket);
   [[nodiscard]] std::vector<PluginAnswer> TakeAnswers() { return std::exchange(answers_, {}); }
 
   // Moves one thing; whether there was one to move now.
@@ -89,6 +92,7 @@ class Plugin {
     bool looked_for_domain = false;
     std::optional<plugin::DomainIdentity> domain = {};  // By that.
     bool tried_node = false;
+    bool is_withdrawn = false;
     std::optional<plugin::TimePoint> sleeps_until = {};
     std::size_t slept_at = 0;  // News by then.
     bool over = false;
@@ -106,12 +110,15 @@ class Plugin {
   bool StepGarbage();
   [[nodiscard]] bool CollectGarbage(const plugin::GarbagePlan& garbage);
   void EndRound(bool failed);
+  void Withdraw(Call& call);
   [[nodiscard]] bool ReadClaim(Call& call);
   [[nodiscard]] bool ReadNode();
   [[nodiscard]] std::optional<std::vector<api::ComputeDomain>> ListDomains();
   [[nodiscard]] plugin::NodeObservation See(const Call& call) const;
   [[nodiscard]] std::optional<plugin::DomainIdentity> FindDomain(const std::string& uid) const;
   [[nodiscard]] bool IsReady(const std::string& domain) const;
+  [[nodiscard]] bool IsAlive(const std::string& domain) const;
+  [[nodiscard]] bool KeepsLabel(const Call& call) const;
   [[nodiscard]] plugin::NodeResidue FindResidue() const;
   void Do(Call& call, const plugin::ClaimStep& step);
   [[nodiscard]] base::Result<void> Try(Call& call, const plugin::ClaimStep& step);
@@ -149,7 +156,9 @@ class Plugin {
   plugin::TimePoint next_round_ = {};
   bool listed_ = false;  // In this round, as the next.
   std::set<std::string> domains_gone_;
+  plugin::TimePoint label_kept_until_ = {};
   std::set<std::string> looked_up_;
+  std::map<std::string, plugin::TimePoint> missing_;  // Prepared claims, and since when.
 };
 
 }  // namespace simulation

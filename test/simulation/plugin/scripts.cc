@@ -187,6 +187,53 @@ Phases UsedAnew() {
   return phases;
 }
 
+// A pod ends while it waits for the channel of another, of which nothing is noted yet; on a second
+// node the plugin does not hear that the kubelet gave up.
+Phases GivenUpWhileItWaits() {
+  const auto make_pods = [](World& world, const std::string& name) {
+    for (const char* node : {"node-a", "node-b"}) {
+      world.MakePod({.pod = name + "-on-" + node, .ns = "train", .domain = "d1", .node = node});
+    }
+  };
+  const auto end_pods = [](World& world, const std::string& name) {
+    for (const char* node : {"node-a", "node-b"}) world.EndPod(name + "-on-" + node);
+  };
+  Phases phases = {
+      {.begin =
+           [make_pods](World& world) {
+             world.MakeDomain("d1", "train");
+             make_pods(world, "p1");
+           },
+       .lasts = kSettles,
+       .prepared = Names{"p1-on-node-a", "p1-on-node-b"}},
+      {.begin = [make_pods](World& world) { make_pods(world, "p2"); }, .lasts = seconds(10)},
+      {.begin = [end_pods](World& world) { end_pods(world, "p2"); }, .lasts = seconds(2)},
+      {.begin = [end_pods](World& world) { end_pods(world, "p1"); },
+       .lasts = kSettles,
+       .prepared = Names()},
+      {.begin = [](World& world) { world.MakePod({.pod = "p3", .ns = "train", .domain = "d1"}); },
+       .lasts = kSettles,
+       .prepared = Names{"p3"}}};
+  End(phases, {"p3"}, {"d1"});
+  return phases;
+}
+
+// Somebody takes the label off under a running pod.
+Phases LabelIsLost() {
+  Phases phases = {{.begin =
+                        [](World& world) {
+                          world.MakeDomain("d1", "train");
+                          world.MakePod({.pod = "p1", .ns = "train", .domain = "d1"});
+                        },
+                    .lasts = kSettles,
+                    .prepared = Names{"p1"}},
+                   {.begin = [](World& world) { world.RemoveLabel("node-a"); },
+                    .lasts = kAllIsOver,
+                    .prepared = Names{"p1"}}};
+  End(phases, {"p1"}, {"d1"});
+  return phases;
+}
+
 }  // namespace
 
 const std::vector<PluginScenario>& PluginScenarios() {
@@ -197,7 +244,9 @@ const std::vector<PluginScenario>& PluginScenarios() {
       {"domain-deleted-under-pods", "P4", DomainGoes()},
       {"no-fabric", "P5", NoFabric()},
       {"pod-ends-while-waiting", "P6", EndedWhileItWaits()},
-      {"claim-used-again", "P7", UsedAnew()}};
+      {"claim-used-again", "P7", UsedAnew()},
+      {"pod-given-up-while-waiting", "P8", GivenUpWhileItWaits()},
+      {"label-lost-under-a-pod", "P9", LabelIsLost()}};
   return scenarios;
 }
 

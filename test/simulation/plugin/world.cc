@@ -61,6 +61,17 @@ plugin::NodeIdentity IdentityOf(const std::string& node, const std::string& cliq
               .path = capability, .host_path = capability, .major = 236, .minor = 512}};
 }
 
+// UIDs of the claims that are noted as started or prepared.
+std::set<std::string> HeldClaims(const std::optional<std::string>& checkpoint) {
+  std::set<std::string> held;
+  const auto decoded = plugin::DecodeCheckpoint(checkpoint.value_or(""));
+  if (!decoded) return held;
+  for (const auto& [uid, claim] : decoded->claims) {
+    if (claim.state != plugin::ClaimState::kAborted) held.insert(uid);
+  }
+  return held;
+}
+
 }  // namespace
 
 std::string DiskEdit::ToString() const {
@@ -178,12 +189,26 @@ void PluginWorld::ReplaceUserOf(const std::string& name) {
   }
 }
 
+void PluginWorld::RemoveLabel(const std::string& node) {
+  CHECK(store_
+            .Edit("admin", Kind::kNode, {.name = node},
+                  [](Value& object) { object["metadata"]["labels"].Erase(kDomainLabel); })
+            .ok());
+}
+
 // ---- Kubelets
 
 bool PluginWorld::StepKubelet(Node& node, PluginPod& pod) {
   if (pod.state == State::kGone || !node.plugin) return false;
   const Time now = store_.now();
   if (pod.ticket) {
+    if (pod.state == State::kEnding && pod.asks == Verb::kPrepare) {
+      // On node-b the plugin hears of it too late.
+      if (node.name == "node-a") node.plugin->Cancel(*pod.ticket);
+      pod.ticket.reset();
+      pod.ask_at = now;
+      return true;
+    }
     if (now < pod.asked_at + kKubeletWaits) return false;
     pod.ticket.reset();
     pod.ask_at = now + kKubeletAsksAgain;
@@ -196,11 +221,14 @@ bool PluginWorld::StepKubelet(Node& node, PluginPod& pod) {
     return true;
   }
   pod.asked = true;
-  if (pod.state == State::kWanted) pod.asked_in = node.disk.boot_id;
+  pod.asks = pod.state == State::kWanted ? Verb::kPrepare : Verb::kUnprepare;
+  if (pod.asks == Verb::kPrepare) {
+    pod.asked_in = node.disk.boot_id;
+    Log(node, PluginEvent::What::kAsked, pod.uid);
+  }
   pod.ticket = ++tickets_;
   pod.asked_at = now;
-  node.plugin->Ask(pod.state == State::kWanted ? Verb::kPrepare : Verb::kUnprepare, pod.key,
-                   pod.uid, *pod.ticket);
+  node.plugin->Ask(pod.asks, pod.key, pod.uid, *pod.ticket);
   return true;
 }
 
@@ -368,7 +396,11 @@ base::Result<void> PluginWorld::Edit(Node& node, const DiskEdit& edit) {
   Note(std::to_string(outcome_.requests) + " " + node.name + " " + edit.ToString() +
        (hits ? ", struck" : ""));
   const auto apply = [&] {
+    const std::set<std::string> noted = HeldClaims(node.disk.checkpoint);
     node.disk.Apply(edit);
+    for (const std::string& uid : HeldClaims(node.disk.checkpoint)) {
+      if (!noted.contains(uid)) Log(node, PluginEvent::What::kNoted, uid);
+    }
     if (edit.what == DiskEdit::What::kWriteSpec)
       Log(node, PluginEvent::What::kSpecWritten, edit.name).text = edit.text;
     if (edit.what == DiskEdit::What::kRemoveSpec) {

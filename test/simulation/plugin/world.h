@@ -34,6 +34,7 @@ struct PluginPod {
   bool asked = false;         // The kubelet has asked for it to be prepared,
   std::string asked_in = {};  // in this boot.
   std::optional<int> ticket = {};
+  Verb asks = Verb::kPrepare;  // Of the ticket.
   Time asked_at = {};
   Time ask_at = {};
   Time prepared_at = {};
@@ -71,6 +72,8 @@ class PluginWorld {
   void EndPod(const std::string& name);
   // Another pod for the claim of one that has ended.
   void ReplaceUserOf(const std::string& name);
+  // As a person or another controller does.
+  void RemoveLabel(const std::string& node);
   void SetFabric(const std::string& clique) { clique_ = clique; }
   void SetDaemonsReady(bool ready) { daemons_work_ = ready; }
 
@@ -92,6 +95,7 @@ class PluginWorld {
   void SetEntry(const PluginPod& daemon, bool ready);
   [[nodiscard]] bool HasEntry(const PluginPod& daemon) const;
   [[nodiscard]] std::string LabelOf(const Node& node) const;
+  [[nodiscard]] bool Lives(const kube::Uid& domain) const;
   void StartPlugin(Node& node, bool after_crash);
   void Boot(Node& node, bool keeps_specs);
   void EndProcess(Node& node);

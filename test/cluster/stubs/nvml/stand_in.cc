@@ -1,6 +1,7 @@
 // A stand-in for NVIDIA's library, for tests. What it says comes from the environment:
 //   STAND_IN_NVML_INIT      what it answers when it is started
 //   STAND_IN_NVML_OLD       any: it does not know the newer function for fabrics
+//   STAND_IN_NVML_HEALTH    what the newer function says of the fabric's health
 //   STAND_IN_NVML_GPUS      one word for each GPU: "<name>,<code>,<state>,<status>,<byte of the
 //                           cluster>,<clique>"
 #include <cstdlib>
@@ -88,7 +89,9 @@ int nvmlDeviceGetGpuFabricInfo(void* device, nvml::abi::FabricInfo* info) {
 int nvmlDeviceGetGpuFabricInfoV(void* device, nvml::abi::FabricInfo2* info) {
   if (!Setting("STAND_IN_NVML_OLD").empty()) return nvml::abi::kNoSuchFunction;
   if (info->version != nvml::abi::kFabricInfo2) return nvml::abi::kVersionMismatch;
+  info->health = static_cast<unsigned>(std::atoi(Setting("STAND_IN_NVML_HEALTH").c_str()));
   return Fill(device, info);
 }
+const char* nvmlErrorString(int code) { return code == 15 ? "GPU is lost" : "Unknown Error"; }
 
 }  // extern "C"

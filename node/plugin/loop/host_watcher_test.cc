@@ -1,0 +1,122 @@
+#include "node/plugin/loop/host_watcher.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "node/cdi/files.h"
+#include "pkg/base/manual_clock.h"
+#include "pkg/base/system_clock.h"
+#include "pkg/kube/testing/fakes.h"
+#include "test/fixtures/in_folder.h"
+
+namespace plugin {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::seconds;
+
+// A node of a rack, as files.
+class HostWatcherTest : public fixtures::InFolder {
+ protected:
+  HostWatcherTest() {
+    SetGpus("GB200,0,3,0,1,1");
+    Put("root/proc/driver/nvidia/capabilities/fabric-imex-mgmt",
+        "DeviceFileMinor: 512\nDeviceFileMode: 438\n");
+    Put("devices", "Character devices:\n235 nvidia-caps-imex-channels\n236 nvidia-caps\n");
+    fs::create_directories(Path("root/usr/lib64"));
+    fs::create_directories(Path("root/dev"));
+    fs::create_directories(Path("cdi"));
+    fs::copy_file(CDOM_NVML_STAND_IN, Path("root/usr/lib64/libnvidia-ml.so.1"));
+    settings_.driver_root = Path("root");
+    settings_.devices = Path("devices");
+    settings_.plugins_folder = Path("plugins");
+    settings_.cdi_folder = Path("cdi");
+    settings_.hook = "/hook";
+    state_.emplace(settings_, clock_, log_, tasks_, metrics_, "boot");
+    watcher_.emplace(*state_);
+  }
+  ~HostWatcherTest() override { ::unsetenv("STAND_IN_NVML_GPUS"); }
+
+  static void SetGpus(const char* gpus) { ::setenv("STAND_IN_NVML_GPUS", gpus, 1); }
+  void MakeGpu() { fs::create_symlink("/dev/null", Path("root/dev/nvidia0")); }
+  // Returns after how long the watcher reads again.
+  [[nodiscard]] std::chrono::nanoseconds Read() {
+    watcher_->Turn();
+    while (watcher_->next() == TimePoint::max()) {
+      for (const auto& task : tasks_.Wait(seconds(30))) task();
+    }
+    return watcher_->next() - clock_.Now();
+  }
+  [[nodiscard]] ino_t BaseSpecFile() const {
+    struct stat file = {};
+    EXPECT_EQ(::stat((settings_.cdi_folder + "/" + std::string(cdi::kBaseFile)).c_str(), &file), 0);
+    return file.st_ino;
+  }
+
+  Settings settings_ = {};
+  base::ManualClock clock_;
+  kube::RecordingLogger log_;
+  base::TaskQueue tasks_;
+  Metrics metrics_{"node-a"};
+  std::optional<PluginState> state_;
+  std::optional<HostWatcher> watcher_;
+};
+
+TEST_F(HostWatcherTest, REV3_N8_FabricWithoutAGpuDeviceIsReadAgainSoon) {
+  EXPECT_EQ(Read(), seconds(2));
+  EXPECT_FALSE(state_->host);
+  EXPECT_NE(state_->host_trouble.find("no device of a GPU exists"), std::string::npos);
+  MakeGpu();
+  clock_.Advance(seconds(2));
+  EXPECT_EQ(Read(), std::chrono::minutes(10));
+  ASSERT_TRUE(state_->host);
+  EXPECT_EQ(state_->host_trouble, "");
+}
+
+TEST_F(HostWatcherTest, REV3_N17_LostGpuIsLookedAtEverMoreRarely) {
+  MakeGpu();
+  SetGpus("GB200,15,3,0,1,1");
+  for (const int pause : {2, 4, 8, 16, 32, 60, 60}) {
+    EXPECT_EQ(Read(), seconds(pause));
+    clock_.Advance(seconds(pause));
+  }
+  EXPECT_NE(state_->host_trouble.find("GPU is lost (15)"), std::string::npos);
+  // A fabric that forms completes soon.
+  SetGpus("GB200,0,2,0,1,1");
+  for (const int pause : {2, 4, 8, 10, 10}) {
+    EXPECT_EQ(Read(), seconds(pause));
+    clock_.Advance(seconds(pause));
+  }
+}
+
+TEST_F(HostWatcherTest, REV3_N11_BaseSpecIsWrittenOnlyIfItChanged) {
+  MakeGpu();
+  static_cast<void>(Read());
+  const ino_t first = BaseSpecFile();
+  clock_.Advance(std::chrono::minutes(10));
+  static_cast<void>(Read());
+  EXPECT_EQ(BaseSpecFile(), first);
+  Put("root/usr/bin/nvidia-imex", "");
+  clock_.Advance(std::chrono::minutes(10));
+  static_cast<void>(Read());
+  EXPECT_NE(BaseSpecFile(), first);
+}
+
+TEST_F(HostWatcherTest, REV3_N11_DriverThatChangedIsReadAtOnce) {
+  MakeGpu();
+  static_cast<void>(Read());
+  EXPECT_FALSE(state_->NoticeOtherDriver());
+  Put("devices", "Character devices:\n234 nvidia-caps-imex-channels\n236 nvidia-caps\n");
+  EXPECT_TRUE(state_->NoticeOtherDriver());
+  static_cast<void>(Read());
+  EXPECT_EQ(state_->self.channel_major, 234);
+  EXPECT_FALSE(state_->NoticeOtherDriver());
+}
+
+}  // namespace
+}  // namespace plugin
