@@ -48,6 +48,7 @@ constexpr auto kTurn = milliseconds(200);  // How often the caller's thread look
 constexpr auto kBeat = seconds(1);
 constexpr auto kSilenceMax = seconds(30);  // A thread that shows no progress for longer hangs.
 constexpr int kInFlightMax = 16;           // Requests of all workers.
+constexpr int kKeptBack = 4;               // Of those, for workers that have few.
 // What is in flight when nothing begins any more is given up after these. A pod has 30 s to end,
 // and the Lease is to be handed over in them even if the API server hangs.
 constexpr auto kDrain = seconds(5);
@@ -225,7 +226,8 @@ class ControllerProcess {
   ErrorLog errors_;
   kube::EventLoop events_;
   Metrics metrics_;
-  http::InFlight in_flight_{kInFlightMax};  // Of all workers; Lease and Events have their own.
+  http::InFlight in_flight_{kInFlightMax,
+                            kKeptBack};  // Of all workers; Lease and Events have their own.
   http::Gate gate_{[this] { return MayWrite(); }, clock_};  // Of all workers.
   http::Gate lease_gate_{[] { return true; }, clock_};
   Heartbeat watch_alive_;
