@@ -22,6 +22,7 @@ using http::Response;
 using std::chrono::milliseconds;
 
 constexpr int kRoundsMax = 4;
+constexpr auto kSoon = std::chrono::seconds(1);
 // The cache is given this long to show a write of ours; then it is trusted as it is.
 constexpr auto kCatchUp = std::chrono::seconds(10);
 
@@ -47,7 +48,12 @@ ReconcilePass::ReconcilePass(Reconciler& reconciler, std::string uid) : reconcil
 
 kube::WorkQueue::Ended EndOf(const Outcome& outcome) {
   kube::WorkQueue::Ended ended = {.failed = outcome.error.has_value()};
-  if (outcome.requeue_after) ended.again_after = *outcome.requeue_after;
+  if (!outcome.requeue_after) return ended;
+  ended.again_after = *outcome.requeue_after;
+  // Users watch for what comes within a second, such as the end of a status window. A retry, and
+  // what was to come much later anyway, may wait behind it.
+  const bool may_wait = outcome.error || *ended.again_after > kSoon;
+  if (may_wait) ended.priority = kube::WorkQueue::Priority::kLow;
   return ended;
 }
 

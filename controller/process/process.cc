@@ -57,6 +57,10 @@ constexpr auto kLeaseDrain = seconds(3);
 // collections at once, 16 at a time, and a slow server takes its 60 s for each.
 constexpr auto kReplyMax = std::chrono::minutes(7);
 
+// How many workers the domains of one namespace may have: one in eight is left for the others,
+// however long the passes of that namespace take.
+int LargestShare(int workers) { return std::max(1, workers - std::max(1, workers / 8)); }
+
 compute_domain::Facts FactsOf(const settings::Settings& settings) {
   compute_domain::Facts facts;
   facts.driver_namespaces = settings.DriverNamespaces();
@@ -154,14 +158,14 @@ class ControllerProcess {
         load_config_(context.load_config),
         reload_period_(context.reload_period),
         config_(std::move(config)),
-        queue_(queue_random_, clock_),
+        queue_(clock_, LargestShare(settings_.workers)),
         elector_({.ns = settings_.lease_namespace, .name = settings_.lease_name},
                  settings_.pod_name + "-" + RandomUuid(lease_random_), settings_.lease, clock_,
                  lease_random_, logger_),
         controller_(
             FactsOf(settings_),
-            [this](const std::string& uid) {
-              if (works_) queue_.Add(uid);
+            [this](const std::string& uid, const kube::WorkQueue::AddOptions& options) {
+              if (works_) queue_.Add(uid, options);
             },
             clock_, watch_random_, logger_),
         errors_(logger_),
@@ -216,7 +220,6 @@ class ControllerProcess {
   const std::function<base::Result<kube::ClientConfig>()> load_config_;
   const milliseconds reload_period_;
   kube::ClientConfig config_;
-  base::SystemRandom queue_random_;
   base::SystemRandom lease_random_;
   base::SystemRandom watch_random_;
   base::SystemRandom event_random_;
@@ -301,7 +304,9 @@ kube::WorkQueue::Ended ControllerProcess::Reconcile(const std::string& uid,
   const compute_domain::Outcome& outcome = pass.outcome();
   metrics_.Reconciled(outcome, clock_.Now() - start);
   events_.Record(outcome.events);
-  if (!outcome.wake.empty()) queue_.Add(outcome.wake);
+  if (!outcome.wake.empty()) {
+    queue_.Add(outcome.wake, {.priority = kube::WorkQueue::Priority::kLow});
+  }
   if (outcome.error) {
     errors_.Failed(uid, *outcome.error);
   } else if (!outcome.waits && !outcome.is_failing) {
@@ -480,7 +485,7 @@ ExitReason ControllerProcess::Run(const std::stop_token& stop) {
         break;
       }
       works_ = true;
-      for (const std::string& uid : controller_.cache().DomainUids()) queue_.Add(uid);
+      controller_.EnqueueAll();
       for (auto& busy : busy_since_) {
         workers.emplace_back([this, &busy](const std::stop_token& token) { Work(token, busy); });
       }

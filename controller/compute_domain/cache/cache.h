@@ -63,6 +63,8 @@ class Cache {
   }
   // "namespace/name" of the domain, or its UID if there is none.
   [[nodiscard]] std::string NameOf(const std::string& uid) const;
+  // Of the domain. Empty if it does not exist.
+  [[nodiscard]] std::string NamespaceOf(const std::string& uid) const;
   // Those for a channel that no node was found for yet.
   [[nodiscard]] std::vector<std::shared_ptr<const api::ResourceClaim>> WaitingClaims(
       const std::string& uid) const;
