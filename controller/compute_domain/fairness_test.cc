@@ -392,6 +392,27 @@ TEST(Fairness, UnrelatedDomain_IsServed_BesideOneOfAThousandNodes) {
   EXPECT_LT(Measure(Order::kFair, seconds(1), MakeLargeDomain, FlapAndDelete), kPromised);
 }
 
+TEST(LiveReads, REV3_Q1_DomainThatIsDeletedWhileItForms_IsReadEvery50Milliseconds) {
+  constexpr milliseconds kForms{125};
+  World world(Order::kFair);
+  const DomainMaker maker(1, "team");
+  world.server().PutAll(maker.All(Idle(4)));
+  std::vector<milliseconds> reads;
+  const TimePoint begin = world.now();
+  world.Listen([&](const http::Request& request) {
+    const bool is_domain = request.path.ends_with("/" + maker.key().name);
+    if (request.method != http::Method::kGet || !is_domain) return;
+    reads.push_back(std::chrono::duration_cast<milliseconds>(world.now() - begin));
+  });
+  world.Begin();
+  Flap(world, maker, 4, 0);
+  Delete(world, maker.key());
+  world.RunFor(kForms);
+  ASSERT_FALSE(reads.empty());
+  EXPECT_EQ(reads.front(), kAnswer) << "the first is not put off";
+  EXPECT_LE(reads.size(), 3U);
+}
+
 constexpr int kLargeOnes = 40;
 DomainMaker LargeOne(int i) { return DomainMaker(1000 + i, "tenant"); }
 

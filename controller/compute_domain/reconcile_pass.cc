@@ -23,6 +23,9 @@ using std::chrono::milliseconds;
 
 constexpr int kRoundsMax = 4;
 constexpr auto kSoon = std::chrono::seconds(1);
+// Between two passes of a domain of which the first read live. Each event that a deletion causes
+// would be a reason to read everything once more.
+constexpr auto kRest = milliseconds(50);
 // The cache is given this long to show a write of ours; then it is trusted as it is.
 constexpr auto kCatchUp = std::chrono::seconds(10);
 
@@ -48,6 +51,7 @@ ReconcilePass::ReconcilePass(Reconciler& reconciler, std::string uid) : reconcil
 
 kube::WorkQueue::Ended EndOf(const Outcome& outcome) {
   kube::WorkQueue::Ended ended = {.failed = outcome.error.has_value()};
+  if (outcome.has_read) ended.rest = kRest;
   if (!outcome.requeue_after) return ended;
   ended.again_after = *outcome.requeue_after;
   // Users watch for what comes within a second, such as the end of a status window. A retry, and
@@ -155,6 +159,7 @@ void ReconcilePass::StartStep(Step step) {
       // From here on it may happen, whatever becomes of the reply.
       Change(LabelRemoved{.node = unlabel->node});
     }
+    outcome_.has_read = outcome_.has_read || !IsWrite(action);
     ActionProgress beginning = compute_domain::Begin(action, observed_);
     in_flight_.push_back({.action = std::move(action), .read = std::move(beginning)});
   }
