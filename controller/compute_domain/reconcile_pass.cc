@@ -169,6 +169,9 @@ bool ReconcilePass::MayStart(const Action& action) {
   const Concern concern = ConcernOf(action);
   const bool creates = concern == Concern::kChildren || concern == Concern::kMembership;
   if (lacks_finalizer_ && creates && IsWrite(action)) return false;
+  // Decided again in this pass: it is deleted, and that the cache still shows it is no news.
+  const auto* remove = std::get_if<Delete>(&action);
+  if (remove != nullptr && deleted_.contains(remove->uid)) return false;
   const auto& retries = observed_.memory.retries;
   const auto retry = retries.empty() ? retries.end() : retries.find(Describe(action));
   if (retry == retries.end()) return true;
@@ -296,6 +299,7 @@ void ReconcilePass::RememberSuccess(const Action& action, const ActionResult& re
   const auto* create = std::get_if<Create>(&action);
   // Whether the name of a child is free now, the read that follows says.
   const bool is_open = result.goes_on || (create != nullptr && result.decide_again);
+  if (const auto* remove = std::get_if<Delete>(&action)) deleted_.insert(remove->uid);
   if (!is_open && std::holds_alternative<RemoveNodeLabel>(action)) {
     // A kubelet plugin may put the label back: no fight goes on without a pause.
     TryAgain({.action = Describe(action), .concern = Concern::kLabels, .is_done = true});

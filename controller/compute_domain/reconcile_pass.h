@@ -92,6 +92,7 @@ class ReconcilePass {
   // When each clique was written last in this pass. Only the next pass remembers that: two writes
   // of a clique in one pass do not wait for each other, and count as one.
   std::map<std::string, base::Clock::TimePoint> cliques_written_;
+  std::set<kube::Uid> deleted_;  // In this pass: the cache may not show it yet.
   Outcome outcome_;
   std::vector<Expectation> expectations_;
 };
