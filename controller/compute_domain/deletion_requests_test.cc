@@ -9,6 +9,7 @@
 namespace compute_domain {
 namespace {
 
+using fixtures::MapServer;
 using fixtures::PassWorld;
 
 Observed JustDeletedUnused() {
@@ -45,6 +46,31 @@ TEST(DeletionRequests, StatusIsWritten_WhereItIsRefused) {
   world.server.Refuse("DELETE /apis/apps/", 403, "Forbidden", "denied");
   (void)world.Run();
   EXPECT_NE(world.Position("/status"), -1);
+}
+
+// A LIST that several domains share selects more than one of them.
+TEST(DeletionRequests, ObjectsOfOthersInALiveList_AreNotTheDomains) {
+  Observed last = fixtures::JustDeleted();
+  last.children = {};
+  for (auto& [name, node] : last.nodes) node.domain = fixtures::kOtherUid;
+  PassWorld world(last);
+  Observed other = fixtures::Converged();
+  other.domain.reset();
+  for (fixtures::Stored& stored : fixtures::StoreAll(other)) {
+    if (stored.kind != Kind::kClaim) {
+      stored.object["metadata"]["labels"][api::kDomainLabel] = fixtures::kOtherUid;
+      world.server.Put(std::move(stored));
+    }
+  }
+  world.server.Intercept([&](const std::string& line) -> std::optional<MapServer::Reply> {
+    const std::size_t selector = line.find("?labelSelector");
+    if (!line.starts_with("GET ") || selector == std::string::npos) return {};
+    return world.server.Answer({.path = line.substr(4, selector - 4)});
+  });
+  const Outcome outcome = world.Run();
+  EXPECT_FALSE(outcome.error) << outcome.error->message;
+  EXPECT_EQ(world.Writes().size(), 1U) << "only its finalizer is taken off";
+  EXPECT_TRUE(world.Domain().IsNull());
 }
 
 }  // namespace

@@ -32,6 +32,7 @@
 #include "pkg/kube/runtime/event_loop.h"
 #include "pkg/kube/runtime/health_server.h"
 #include "pkg/kube/runtime/process_metrics.h"
+#include "pkg/kube/runtime/shared_lists.h"
 #include "pkg/kube/runtime/wait.h"
 #include "pkg/kube/runtime/watch_loop.h"
 #include "pkg/systemd/notify.h"
@@ -232,6 +233,7 @@ class ControllerProcess {
   http::InFlight in_flight_{kInFlightMax,
                             kKeptBack};  // Of all workers; Lease and Events have their own.
   http::Gate gate_{[this] { return MayWrite(); }, clock_};  // Of all workers.
+  kube::SharedLists shared_lists_;                          // Of all workers.
   http::Gate lease_gate_{[] { return true; }, clock_};
   Heartbeat watch_alive_;
   Heartbeat lease_alive_;
@@ -299,7 +301,7 @@ kube::WorkQueue::Ended ControllerProcess::Reconcile(const std::string& uid,
   const TimePoint start = clock_.Now();
   compute_domain::ReconcilePass pass = controller_.reconciler().Start(uid);
   for (auto requests = pass.Next(); !requests.empty(); requests = pass.Next()) {
-    pass.HandleReplies(transport.SendAll(requests));
+    pass.HandleReplies(shared_lists_.SendAll(requests, transport));
   }
   const compute_domain::Outcome& outcome = pass.outcome();
   metrics_.Reconciled(outcome, clock_.Now() - start);
