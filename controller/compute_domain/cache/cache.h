@@ -78,6 +78,9 @@ class Cache {
       const std::string& uid) const {
     return nodes_.ByIndex(uid);
   }
+  [[nodiscard]] std::size_t CountLabelledNodes(const std::string& uid) const {
+    return nodes_.CountByIndex(uid);
+  }
 
  private:
   // The kinds of one driver namespace: the rights to them are granted there.
