@@ -10,6 +10,7 @@ namespace compute_domain {
 namespace {
 
 using Problem = kube::ReflectorProblem::Kind;
+using Priority = kube::WorkQueue::Priority;
 
 // What was read once counts as current for this long: an authorizer that times out, and a server
 // that starts, answer 403 to a renewal now and then.
@@ -34,7 +35,9 @@ Controller::Controller(const Facts& facts, Enqueue enqueue, const base::Clock& c
     : enqueue_(std::move(enqueue)),
       clock_(clock),
       ns_(facts.driver_namespaces.front()),
-      cache_(facts.driver_namespaces, enqueue_, logger),
+      cache_(
+          facts.driver_namespaces, [this](const std::string& uid) { Want(uid, Priority::kNormal); },
+          logger),
       reconciler_(cache_, facts, clock, logger, rules),
       last_current_(clock.Now()),
       connected_since_(clock.Now()) {
@@ -167,7 +170,15 @@ void Controller::Observe() {
   const bool is_news =
       before != views_ || rollout_is_stopped_ != roll_was_stopped || crd_may_differ;
   if (!may_reconcile_ || (might && !is_news)) return;
-  for (const std::string& uid : cache_.DomainUids()) enqueue_(uid);
+  EnqueueAll();
+}
+
+void Controller::EnqueueAll() {
+  for (const std::string& uid : cache_.DomainUids()) Want(uid, Priority::kLow);
+}
+
+void Controller::Want(const std::string& uid, Priority priority) const {
+  enqueue_(uid, {.flow = cache_.NamespaceOf(uid), .priority = priority});
 }
 
 }  // namespace compute_domain

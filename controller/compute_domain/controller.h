@@ -16,20 +16,25 @@
 #include "pkg/base/log.h"
 #include "pkg/base/random.h"
 #include "pkg/kube/cache/reflector.h"
+#include "pkg/kube/workqueue/work_queue.h"
 
 namespace compute_domain {
 
 class Controller {
  public:
-  using Enqueue = std::function<void(const std::string& uid)>;
+  using Enqueue =
+      std::function<void(const std::string& uid, const kube::WorkQueue::AddOptions& options)>;
 
-  // `enqueue` is called on the watch thread. The rest outlives the controller.
+  // `enqueue` is called on the watch thread, and by EnqueueAll(). The rest outlives the controller.
   Controller(const Facts& facts, Enqueue enqueue, const base::Clock& clock, base::Random& random,
              base::Logger& logger, const Rules& rules = kRules);
 
   // For the thread that drives them, which then calls Observe() after each turn.
   [[nodiscard]] std::deque<kube::Reflector>& reflectors() { return reflectors_; }
   void Observe();
+  // Every domain that exists or left something behind. Their number is anybody's, so they come
+  // after the domains of which something has changed. Thread-safe, as far as `enqueue` is.
+  void EnqueueAll();
 
   // Every collection was read once, or it is known and said what is in the way. Thread-safe.
   [[nodiscard]] bool MayReconcile() const { return may_reconcile_; }
@@ -46,6 +51,8 @@ class Controller {
   // How well everything is seen now; sets `has_synced_` and `may_reconcile_`.
   [[nodiscard]] Views UpdateViews();
   void NoticeDisconnection();
+  // Domains take turns by namespace: a mass of work in one delays those in others by little.
+  void Want(const std::string& uid, kube::WorkQueue::Priority priority) const;
   // Of one collection.
   struct View {
     Freshness freshness = Freshness::kUnknown;

@@ -169,11 +169,16 @@ milliseconds Planner::UntilDeadline(int times) const {
   return std::max(rest, UntilSeenFor(grace));
 }
 
+// A person has to know why an action failed.
+bool Planner::IsRefused() const {
+  const auto is_told = [](const auto& one) { return one.second.is_wanted && one.second.failure; };
+  return std::ranges::any_of(observed_.memory.retries, is_told);
+}
+
 // Reads before it goes on. A read that was refused is what the deletion waits for.
 Planner::Deletion Planner::Read(Deletion deletion, Step reads) const {
   deletion.steps.push_back(std::move(reads));
-  const auto is_told = [](const auto& one) { return one.second.is_wanted && one.second.failure; };
-  if (std::ranges::any_of(observed_.memory.retries, is_told)) deletion.wait.emplace();
+  if (IsRefused()) deletion.wait.emplace();
   return deletion;
 }
 
@@ -248,7 +253,8 @@ Planner::Deletion Planner::PlanEnd(Deletion deletion, const kube::ObjectMeta& ow
     // Last, because once it is gone the API server may drop the object, and with it the only record
     // of which children were ours.
     deletion.steps.push_back({Release(Kind::kComputeDomain, owner)});
-  } else if (!may_release || !wait.pinned.empty()) {
+  } else if (!wait.pinned.empty() || (!may_release && (deletion.steps.empty() || IsRefused()))) {
+    // While it goes on, no status is written: most deletions end before anybody could read it.
     deletion.wait = {.pinned = std::move(wait.pinned)};
   }
   return deletion;

@@ -77,6 +77,7 @@ class Planner {
   [[nodiscard]] Deletion WaitForConsumers(Step workload, DeletionWait wait);
   [[nodiscard]] Deletion PlanEnd(Deletion deletion, const kube::ObjectMeta& owner);
   [[nodiscard]] Deletion Read(Deletion deletion, Step reads) const;
+  [[nodiscard]] bool IsRefused() const;
   [[nodiscard]] std::chrono::milliseconds UntilSeenFor(std::chrono::milliseconds time) const;
   [[nodiscard]] std::chrono::milliseconds UntilDeadline(int times) const;
 

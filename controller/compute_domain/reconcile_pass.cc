@@ -22,6 +22,10 @@ using http::Response;
 using std::chrono::milliseconds;
 
 constexpr int kRoundsMax = 4;
+constexpr auto kSoon = std::chrono::seconds(1);
+// Between two passes of a domain of which the first read live. Each event that a deletion causes
+// would be a reason to read everything once more.
+constexpr auto kRest = milliseconds(50);
 // The cache is given this long to show a write of ours; then it is trusted as it is.
 constexpr auto kCatchUp = std::chrono::seconds(10);
 
@@ -47,7 +51,13 @@ ReconcilePass::ReconcilePass(Reconciler& reconciler, std::string uid) : reconcil
 
 kube::WorkQueue::Ended EndOf(const Outcome& outcome) {
   kube::WorkQueue::Ended ended = {.failed = outcome.error.has_value()};
-  if (outcome.requeue_after) ended.again_after = *outcome.requeue_after;
+  if (outcome.has_read) ended.rest = kRest;
+  if (!outcome.requeue_after) return ended;
+  ended.again_after = *outcome.requeue_after;
+  // Users watch for what comes within a second, such as the end of a status window. A retry, and
+  // what was to come much later anyway, may wait behind it.
+  const bool may_wait = outcome.error || *ended.again_after > kSoon;
+  if (may_wait) ended.priority = kube::WorkQueue::Priority::kLow;
   return ended;
 }
 
@@ -149,6 +159,7 @@ void ReconcilePass::StartStep(Step step) {
       // From here on it may happen, whatever becomes of the reply.
       Change(LabelRemoved{.node = unlabel->node});
     }
+    outcome_.has_read = outcome_.has_read || !IsWrite(action);
     ActionProgress beginning = compute_domain::Begin(action, observed_);
     in_flight_.push_back({.action = std::move(action), .read = std::move(beginning)});
   }
@@ -158,6 +169,9 @@ bool ReconcilePass::MayStart(const Action& action) {
   const Concern concern = ConcernOf(action);
   const bool creates = concern == Concern::kChildren || concern == Concern::kMembership;
   if (lacks_finalizer_ && creates && IsWrite(action)) return false;
+  // Decided again in this pass: it is deleted, and that the cache still shows it is no news.
+  const auto* remove = std::get_if<Delete>(&action);
+  if (remove != nullptr && deleted_.contains(remove->uid)) return false;
   const auto& retries = observed_.memory.retries;
   const auto retry = retries.empty() ? retries.end() : retries.find(Describe(action));
   if (retry == retries.end()) return true;
@@ -286,6 +300,7 @@ void ReconcilePass::RememberSuccess(const Action& action, const ActionResult& re
   // Whether the name of a child is free now, the read that follows says.
   const bool is_open = result.goes_on || (create != nullptr && result.decide_again);
   const auto* remove = std::get_if<Delete>(&action);
+  if (remove != nullptr) deleted_.insert(remove->uid);
   const bool removes_clique = remove != nullptr && remove->kind == Kind::kClique;
   if (!is_open && (std::holds_alternative<RemoveNodeLabel>(action) || removes_clique)) {
     // A kubelet plugin may put the label back, a daemon its clique: no fight goes on without a

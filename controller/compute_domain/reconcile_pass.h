@@ -27,6 +27,7 @@ struct Outcome {
   std::optional<base::Error> error = {};  // The first one; every action was tried.
   bool waits = false;       // Nothing was done yet: the cache is behind our own writes.
   bool is_failing = false;  // An action failed, now or before, and is tried again.
+  bool has_read = false;    // From the API server and not from the cache.
   RequeueAfter requeue_after = {};
   std::string wake = {};                 // UID of a domain whose turn it is now. Empty: none.
   std::vector<kube::Event> events = {};  // Of what succeeded, whatever came after it.
@@ -91,6 +92,7 @@ class ReconcilePass {
   // When each clique was written last in this pass. Only the next pass remembers that: two writes
   // of a clique in one pass do not wait for each other, and count as one.
   std::map<std::string, base::Clock::TimePoint> cliques_written_;
+  std::set<kube::Uid> deleted_;  // In this pass: the cache may not show it yet.
   Outcome outcome_;
   std::vector<Expectation> expectations_;
 };

@@ -14,6 +14,9 @@ namespace process {
 
 namespace {
 
+// What is free is counted at most so often, however many scrape: it costs a pass over all nodes.
+constexpr std::chrono::seconds kCapacityAge{5};
+
 using api::ComputeDomain;
 using prometheus::ClientMetric;
 using prometheus::MetricFamily;
@@ -217,22 +220,20 @@ void DomainMetrics::Sample(bool leads) {
     state_.With([](State& state) { state = {}; });
     return;
   }
-  const std::vector<DomainView> views = sources_.view();
-  auto capacity = sources_.capacity ? sources_.capacity() : nullptr;
+  const std::vector<HeldNodes> all = sources_.held();
   const base::Clock::TimePoint now = clock_.Now();
   state_.With([&](State& state) {
     if (!state.leads) {
       state = {.leads = true, .leads_since = clock_.Wall(), .sampled = now};
     }
-    state.capacity = std::move(capacity);
     const double took = Seconds(now - std::exchange(state.sampled, now));
     std::map<kube::Uid, Totals> totals;  // Of domains that are still there.
-    for (const DomainView& view : views) {
-      Totals& next = totals[view.domain->meta.uid] = state.totals[view.domain->meta.uid];
-      const double held = took * static_cast<double>(view.nodes.size());
+    for (const auto& [domain, nodes] : all) {
+      Totals& next = totals[domain->meta.uid] = state.totals[domain->meta.uid];
+      const double held = took * static_cast<double>(nodes);
       next.held_node_seconds += held;
-      if (!IsTrue(*view.domain, api::kConditionInUse)) next.idle_node_seconds += held;
-      ObserveReady(*view.domain, state.leads_since, next);
+      if (!IsTrue(*domain, api::kConditionInUse)) next.idle_node_seconds += held;
+      ObserveReady(*domain, state.leads_since, next);
     }
     state.totals = std::move(totals);
   });
@@ -257,12 +258,25 @@ void DomainMetrics::Waited(const api::ResourceClaim& claim) {
   if (waited) wait_.Observe(*waited);
 }
 
+std::shared_ptr<const compute_domain::CliqueCapacities> DomainMetrics::Capacity() const {
+  if (!sources_.capacity) return nullptr;
+  const base::Clock::TimePoint now = clock_.Now();
+  const State state = state_.With([](const State& current) { return current; });
+  if (state.capacity && now - state.counted < kCapacityAge) return state.capacity;
+  auto capacity = sources_.capacity();
+  state_.With([&](State& current) {
+    current.counted = now;
+    current.capacity = capacity;
+  });
+  return capacity;
+}
+
 std::vector<MetricFamily> DomainMetrics::Collect() const {
   const State state = state_.With([](const State& current) { return current; });
   if (!state.leads) return {};
   Families families;
   const base::Clock::WallTime now = clock_.Wall();
-  if (state.capacity) AddRooms(*state.capacity, families);
+  if (const auto capacity = Capacity()) AddRooms(*capacity, families);
   for (const DomainView& view : sources_.view()) {
     const kube::ObjectMeta& meta = view.domain->meta;
     const SeriesLabels labels = {{.name = "namespace", .value = meta.key.ns},

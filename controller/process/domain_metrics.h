@@ -1,7 +1,8 @@
 // Series of each domain, its cliques and its nodes. They are computed from what is watched when
 // somebody asks, so they vanish with the domain, and there are no more than there are domains,
 // cliques and labelled nodes. Only the replica that leads has them, or sums would count twice. What
-// is free in each clique costs a pass over all nodes: no scrape makes one, each sample does.
+// is free in each clique costs a pass over all nodes: a scrape makes one, every five seconds at the
+// most. A sample looks at domains alone, because an idle process makes them, too.
 #pragma once
 
 #include <prometheus/collectable.h>
@@ -36,13 +37,20 @@ struct DomainView {
   std::vector<std::shared_ptr<const api::ResourceClaim>> waiting = {};
 };
 
+// A domain, and how many nodes carry its label.
+struct HeldNodes {
+  std::shared_ptr<const api::ComputeDomain> domain = {};
+  std::size_t nodes = 0;
+};
+
 // Thread-safe.
 class DomainMetrics final : public prometheus::Collectable {
  public:
   using CountCapacity = std::function<std::shared_ptr<const compute_domain::CliqueCapacities>()>;
   struct Sources {
-    std::function<std::vector<DomainView>()> view = {};  // For Sample and Collect.
-    CountCapacity capacity = {};                         // For Sample; null: nothing is counted.
+    std::function<std::vector<HeldNodes>()> held = {};   // For Sample.
+    std::function<std::vector<DomainView>()> view = {};  // For Collect.
+    CountCapacity capacity = {};                         // For Collect. Null: nothing is counted.
     std::vector<std::string> leaving_taints = {};        // As api::kLeavingTaints.
   };
 
@@ -73,9 +81,12 @@ class DomainMetrics final : public prometheus::Collectable {
     base::Clock::WallTime leads_since = {};
     base::Clock::TimePoint sampled = {};
     std::map<kube::Uid, Totals> totals = {};
-    std::shared_ptr<const compute_domain::CliqueCapacities> capacity =
-        {};  // Null: nothing is counted.
+    base::Clock::TimePoint counted = {};
+    std::shared_ptr<const compute_domain::CliqueCapacities> capacity = {};  // Null: not counted.
   };
+
+  // As it was counted at the last scrape, if that is not long ago.
+  [[nodiscard]] std::shared_ptr<const compute_domain::CliqueCapacities> Capacity() const;
 
   void ObserveReady(const api::ComputeDomain& domain, base::Clock::WallTime leads_since,
                     Totals& totals);
@@ -84,7 +95,7 @@ class DomainMetrics final : public prometheus::Collectable {
   const base::Clock& clock_;
   prometheus::Histogram& time_to_ready_;
   prometheus::Histogram& wait_;
-  base::Guarded<State> state_;
+  mutable base::Guarded<State> state_;
 };
 
 }  // namespace process

@@ -61,7 +61,15 @@ class DomainMetricsTest : public ::testing::Test {
   prometheus::Histogram time_to_ready_{prometheus::Histogram::BucketBoundaries{10, 100}};
   prometheus::Histogram wait_{prometheus::Histogram::BucketBoundaries{10, 100}};
   std::shared_ptr<const compute_domain::CliqueCapacities> capacity_;
-  DomainMetrics metrics_{{.view = [this] { return views_; },
+  std::vector<HeldNodes> Held() const {
+    std::vector<HeldNodes> held;
+    for (const DomainView& view : views_) {
+      held.push_back({.domain = view.domain, .nodes = view.nodes.size()});
+    }
+    return held;
+  }
+  DomainMetrics metrics_{{.held = [this] { return Held(); },
+                          .view = [this] { return views_; },
                           .capacity = [this] { return capacity_; },
                           .leaving_taints = {"example.com/spot"}},
                          clock_,
@@ -203,8 +211,8 @@ TEST_F(DomainMetricsTest, G21_NodesOfEachCliqueAreCountedByWhatBecameOfThem) {
   EXPECT_EQ(ValueOf(R"(cdom_clique_nodes{clique="c1.0",state="unusable"})"), 0);
   capacity_ = std::make_shared<const compute_domain::CliqueCapacities>();
   EXPECT_EQ(ValueOf(R"(cdom_clique_nodes{clique="c1.0",state="held"})"), 16)
-      << "a scrape counts nothing by itself";
-  metrics_.Sample(true);
+      << "scrapes that follow one another closely count once";
+  clock_.Advance(std::chrono::seconds(5));
   EXPECT_EQ(ValueOf(R"(cdom_clique_nodes{clique="c1.0",state="held"})"), std::nullopt)
       << "nothing is left of a clique that is gone";
 }

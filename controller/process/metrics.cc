@@ -76,6 +76,15 @@ std::vector<DomainView> ViewOf(const compute_domain::Cache& cache) {
   return views;
 }
 
+std::vector<HeldNodes> HeldOf(const compute_domain::Cache& cache) {
+  std::vector<HeldNodes> held;
+  for (auto& domain : cache.Domains()) {
+    const std::size_t nodes = cache.CountLabelledNodes(domain->meta.uid);
+    held.push_back({.domain = std::move(domain), .nodes = nodes});
+  }
+  return held;
+}
+
 // What others keep count of.
 class Sources final : public prometheus::Collectable {
  public:
@@ -142,7 +151,8 @@ Metrics::Metrics(const MetricSources& sources, std::string host, int workers)
                        "From the creation of a claim for a channel until a node was found for it")
                 .Add({}, kFormationBuckets)),
       domains_(std::make_shared<DomainMetrics>(
-          DomainMetrics::Sources{.view = [&cache = sources.cache] { return ViewOf(cache); },
+          DomainMetrics::Sources{.held = [&cache = sources.cache] { return HeldOf(cache); },
+                                 .view = [&cache = sources.cache] { return ViewOf(cache); },
                                  .capacity = sources.capacity,
                                  .leaving_taints = sources.leaving_taints},
           clock_, time_to_ready_, wait_)),

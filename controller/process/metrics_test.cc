@@ -38,7 +38,7 @@ class MetricsTest : public ::testing::Test {
   kube::RecordingLogger logger_;
   compute_domain::Cache cache_{
       {fixtures::kDriverNs, fixtures::kOldDriverNs}, [](const std::string&) {}, logger_};
-  kube::BlockingQueue queue_{random_, clock_};
+  kube::BlockingQueue queue_{clock_};
   kube::EventLoop events_{"example.com/c", "c-0", clock_, random_, logger_};
   Metrics metrics_{
       {.cache = cache_, .queue = queue_, .events = events_, .clock = clock_}, "10.0.0.1:6443", 4};
@@ -85,7 +85,7 @@ TEST_F(MetricsTest, QueueTellsWhatWaitsAndWhatIsHeld) {
   EXPECT_EQ(ValueOf("workqueue_unfinished_work_seconds" + kQueue), 3 + 1);
   EXPECT_EQ(ValueOf("workqueue_longest_running_processor_seconds" + kQueue), 3);
   EXPECT_EQ(ValueOf("controller_runtime_active_workers" + kController), 2);
-  queue_.AddAfterFailure("a");
+  queue_.Done("a", {.failed = true});
   EXPECT_EQ(ValueOf("workqueue_retries_total" + kQueue), 1);
 }
 

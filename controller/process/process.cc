@@ -32,6 +32,7 @@
 #include "pkg/kube/runtime/event_loop.h"
 #include "pkg/kube/runtime/health_server.h"
 #include "pkg/kube/runtime/process_metrics.h"
+#include "pkg/kube/runtime/shared_lists.h"
 #include "pkg/kube/runtime/wait.h"
 #include "pkg/kube/runtime/watch_loop.h"
 #include "pkg/systemd/notify.h"
@@ -48,6 +49,7 @@ constexpr auto kTurn = milliseconds(200);  // How often the caller's thread look
 constexpr auto kBeat = seconds(1);
 constexpr auto kSilenceMax = seconds(30);  // A thread that shows no progress for longer hangs.
 constexpr int kInFlightMax = 16;           // Requests of all workers.
+constexpr int kKeptBack = 4;               // Of those, for workers that have few.
 // What is in flight when nothing begins any more is given up after these. A pod has 30 s to end,
 // and the Lease is to be handed over in them even if the API server hangs.
 constexpr auto kDrain = seconds(5);
@@ -55,6 +57,10 @@ constexpr auto kLeaseDrain = seconds(3);
 // A worker hangs that has had no reply for longer. All workers together read up to about a hundred
 // collections at once, 16 at a time, and a slow server takes its 60 s for each.
 constexpr auto kReplyMax = std::chrono::minutes(7);
+
+// How many workers the domains of one namespace may have: one in eight is left for the others,
+// however long the passes of that namespace take.
+int LargestShare(int workers) { return std::max(1, workers - std::max(1, workers / 8)); }
 
 compute_domain::Facts FactsOf(const settings::Settings& settings) {
   compute_domain::Facts facts;
@@ -153,14 +159,14 @@ class ControllerProcess {
         load_config_(context.load_config),
         reload_period_(context.reload_period),
         config_(std::move(config)),
-        queue_(queue_random_, clock_),
+        queue_(clock_, LargestShare(settings_.workers)),
         elector_({.ns = settings_.lease_namespace, .name = settings_.lease_name},
                  settings_.pod_name + "-" + RandomUuid(lease_random_), settings_.lease, clock_,
                  lease_random_, logger_),
         controller_(
             FactsOf(settings_),
-            [this](const std::string& uid) {
-              if (works_) queue_.Add(uid);
+            [this](const std::string& uid, const kube::WorkQueue::AddOptions& options) {
+              if (works_) queue_.Add(uid, options);
             },
             clock_, watch_random_, logger_),
         errors_(logger_),
@@ -215,7 +221,6 @@ class ControllerProcess {
   const std::function<base::Result<kube::ClientConfig>()> load_config_;
   const milliseconds reload_period_;
   kube::ClientConfig config_;
-  base::SystemRandom queue_random_;
   base::SystemRandom lease_random_;
   base::SystemRandom watch_random_;
   base::SystemRandom event_random_;
@@ -225,8 +230,10 @@ class ControllerProcess {
   ErrorLog errors_;
   kube::EventLoop events_;
   Metrics metrics_;
-  http::InFlight in_flight_{kInFlightMax};  // Of all workers; Lease and Events have their own.
+  http::InFlight in_flight_{kInFlightMax,
+                            kKeptBack};  // Of all workers; Lease and Events have their own.
   http::Gate gate_{[this] { return MayWrite(); }, clock_};  // Of all workers.
+  kube::SharedLists shared_lists_;                          // Of all workers.
   http::Gate lease_gate_{[] { return true; }, clock_};
   Heartbeat watch_alive_;
   Heartbeat lease_alive_;
@@ -294,12 +301,14 @@ kube::WorkQueue::Ended ControllerProcess::Reconcile(const std::string& uid,
   const TimePoint start = clock_.Now();
   compute_domain::ReconcilePass pass = controller_.reconciler().Start(uid);
   for (auto requests = pass.Next(); !requests.empty(); requests = pass.Next()) {
-    pass.HandleReplies(transport.SendAll(requests));
+    pass.HandleReplies(shared_lists_.SendAll(requests, transport));
   }
   const compute_domain::Outcome& outcome = pass.outcome();
   metrics_.Reconciled(outcome, clock_.Now() - start);
   events_.Record(outcome.events);
-  if (!outcome.wake.empty()) queue_.Add(outcome.wake);
+  if (!outcome.wake.empty()) {
+    queue_.Add(outcome.wake, {.priority = kube::WorkQueue::Priority::kLow});
+  }
   if (outcome.error) {
     errors_.Failed(uid, *outcome.error);
   } else if (!outcome.waits && !outcome.is_failing) {
@@ -478,7 +487,7 @@ ExitReason ControllerProcess::Run(const std::stop_token& stop) {
         break;
       }
       works_ = true;
-      for (const std::string& uid : controller_.cache().DomainUids()) queue_.Add(uid);
+      controller_.EnqueueAll();
       for (auto& busy : busy_since_) {
         workers.emplace_back([this, &busy](const std::stop_token& token) { Work(token, busy); });
       }

@@ -36,10 +36,11 @@ CurlTransport::~CurlTransport() = default;
 std::vector<base::Result<Response>> CurlTransport::SendAll(const std::vector<Request>& requests) {
   std::vector<base::Result<Response>> replies(
       requests.size(), base::Fail(base::ErrorCode::kUnavailable, "not sent"));
+  InFlight::Sender slots(in_flight_);
   std::size_t next = 0;
   std::map<std::size_t, CurlMulti::Id> under_way;
   const auto finish = [&](std::size_t i, base::Result<Response> reply) {
-    in_flight_.GiveBack();
+    slots.GiveBack();
     under_way.erase(i);
     replies[i] = std::move(reply);
   };
@@ -63,10 +64,10 @@ std::vector<base::Result<Response>> CurlTransport::SendAll(const std::vector<Req
     }
     // To wait is right only for who holds nothing that others may wait for.
     if (next < requests.size() && under_way.empty()) {
-      in_flight_.Take();
+      slots.Take();
       send();
     }
-    while (next < requests.size() && in_flight_.TryTake()) send();
+    while (next < requests.size() && slots.TryTake()) send();
     if (!under_way.empty()) multi_->Poll(kLookAround);
   }
   return replies;

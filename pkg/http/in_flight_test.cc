@@ -7,25 +7,84 @@
 namespace http {
 namespace {
 
+using Sender = InFlight::Sender;
+
+// How many more it takes, one after the other, as one does that has many requests.
+int TakeAll(Slots& slots, int held) {
+  int taken = 0;
+  while (slots.TryTake(held + taken)) ++taken;
+  return taken;
+}
+
+TEST(Slots, SenderThatIsAlone_LeavesWhatIsKeptBack) {
+  Slots slots(16, 4);
+  slots.Join();
+  EXPECT_EQ(TakeAll(slots, 0), 12);
+}
+
+TEST(Slots, SecondSender_HasSlotsAtOnce_AndItsShareAsRepliesCome) {
+  Slots slots(16, 4);
+  slots.Join();
+  int first = TakeAll(slots, 0);
+  slots.Join();
+  int second = TakeAll(slots, 0);
+  EXPECT_EQ(second, 4);
+  for (int replies = 0; replies < 100; ++replies) {  // Each replaces what was answered, if it may.
+    slots.GiveBack();
+    first += TakeAll(slots, first - 1) - 1;
+    slots.GiveBack();
+    second += TakeAll(slots, second - 1) - 1;
+  }
+  EXPECT_EQ(first, 8);
+  EXPECT_EQ(second, 8);
+}
+
+TEST(Slots, ManySenders_HaveOneEachAtLeast) {
+  Slots slots(4, 1);
+  for (int i = 0; i < 8; ++i) slots.Join();
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(slots.TryTake(0)) << i;
+  EXPECT_FALSE(slots.TryTake(0));
+}
+
+TEST(Slots, SenderThatNeedsMore_TakesWhatOthersLeave) {
+  Slots slots(16, 4);
+  for (int i = 0; i < 8; ++i) slots.Join();
+  EXPECT_TRUE(slots.TryTake(0));
+  EXPECT_EQ(TakeAll(slots, 0), 11);
+}
+
 TEST(InFlight, NoMoreThanTheMostAreTaken) {
   InFlight slots(2);
   EXPECT_EQ(slots.most(), 2);
-  EXPECT_TRUE(slots.TryTake());
-  EXPECT_TRUE(slots.TryTake());
-  EXPECT_FALSE(slots.TryTake());
-  slots.GiveBack();
-  EXPECT_TRUE(slots.TryTake());
+  Sender sender(slots);
+  EXPECT_TRUE(sender.TryTake());
+  EXPECT_TRUE(sender.TryTake());
+  EXPECT_FALSE(sender.TryTake());
+  sender.GiveBack();
+  EXPECT_TRUE(sender.TryTake());
 }
 
 TEST(InFlight, WhoWaitsComesBeforeWhoWantsOneMore) {
   InFlight slots(1);
-  ASSERT_TRUE(slots.TryTake());
-  std::jthread waiter([&] { slots.Take(); });
+  Sender sender(slots);
+  ASSERT_TRUE(sender.TryTake());
+  std::jthread waiter([&] { Sender(slots).Take(); });
   while (slots.waiting() == 0) std::this_thread::yield();
-  slots.GiveBack();
-  const bool pushed_in = slots.TryTake();
-  if (pushed_in) slots.GiveBack();  // Or it would wait for ever.
+  sender.GiveBack();
+  const bool pushed_in = sender.TryTake();
+  if (pushed_in) sender.GiveBack();  // Or it would wait for ever.
   EXPECT_FALSE(pushed_in);
+}
+
+TEST(InFlight, SenderThatHasEnded_HasNoShare) {
+  InFlight slots(6);
+  {
+    const Sender ended(slots);
+  }
+  Sender sender(slots);
+  int taken = 0;
+  while (sender.TryTake()) ++taken;
+  EXPECT_EQ(taken, 6);
 }
 
 }  // namespace

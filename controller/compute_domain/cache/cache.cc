@@ -408,6 +408,11 @@ std::string Cache::NameOf(const std::string& uid) const {
   return domains.empty() ? uid : kube::ToString(domains.front()->meta.key);
 }
 
+std::string Cache::NamespaceOf(const std::string& uid) const {
+  const auto domains = domains_.ByIndex(uid);
+  return domains.empty() ? "" : domains.front()->meta.key.ns;
+}
+
 std::vector<std::shared_ptr<const api::ResourceClaim>> Cache::WaitingClaims(
     const std::string& uid) const {
   auto waiting = claims_.ByIndex(WaitingKey(uid));

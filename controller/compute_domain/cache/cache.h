@@ -63,6 +63,8 @@ class Cache {
   }
   // "namespace/name" of the domain, or its UID if there is none.
   [[nodiscard]] std::string NameOf(const std::string& uid) const;
+  // Of the domain. Empty if it does not exist.
+  [[nodiscard]] std::string NamespaceOf(const std::string& uid) const;
   // Those for a channel that no node was found for yet.
   [[nodiscard]] std::vector<std::shared_ptr<const api::ResourceClaim>> WaitingClaims(
       const std::string& uid) const;
@@ -75,6 +77,9 @@ class Cache {
   [[nodiscard]] std::vector<std::shared_ptr<const api::Node>> LabelledNodes(
       const std::string& uid) const {
     return nodes_.ByIndex(uid);
+  }
+  [[nodiscard]] std::size_t CountLabelledNodes(const std::string& uid) const {
+    return nodes_.CountByIndex(uid);
   }
 
  private:

@@ -91,26 +91,32 @@ Requests PagesOf(const Read& action, const Observed& observed, const ActionProgr
   return requests;
 }
 
+// Keeps the object if it carries the domain's label: the reply may have been shared with others.
+template <typename T>
+void AddLabelled(T object, const std::string& uid, std::vector<T>& to) {
+  if (object.domain == uid) to.push_back(std::move(object));
+}
+
 // Puts one item of a live list into `read`, if it belongs to the domain.
 Result<void> AddItem(Kind kind, json::View item, const std::string& uid, ActionProgress& read) {
   Children& found = read.found;
   switch (kind) {
     case Kind::kNode:
-      found.labelled_nodes.push_back(TRY(api::DecodeNode(item)));
+      AddLabelled(TRY(api::DecodeNode(item)), uid, found.labelled_nodes);
       break;
     case Kind::kClaimTemplate:
-      found.templates.push_back(TRY(api::DecodeResourceClaimTemplate(item)));
+      AddLabelled(TRY(api::DecodeResourceClaimTemplate(item)), uid, found.templates);
       break;
     case Kind::kDaemonSet:
-      found.daemon_sets.push_back(TRY(api::DecodeDaemonSet(item)));
+      AddLabelled(TRY(api::DecodeDaemonSet(item)), uid, found.daemon_sets);
       break;
     case Kind::kDaemonPod: {
       api::DaemonPod pod = TRY(api::DecodeDaemonPod(item));
-      if (IsDaemonPod(pod)) found.daemon_pods.push_back(std::move(pod));
+      if (IsDaemonPod(pod)) AddLabelled(std::move(pod), uid, found.daemon_pods);
       break;
     }
     case Kind::kClique:
-      found.cliques.push_back(TRY(api::DecodeClique(item)));
+      AddLabelled(TRY(api::DecodeClique(item)), uid, found.cliques);
       break;
     case Kind::kClaim: {
       api::ResourceClaim claim = TRY(api::DecodeResourceClaim(item));

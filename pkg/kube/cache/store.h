@@ -84,6 +84,14 @@ class Store final : public ReflectorSink {
     }));
   }
 
+  // As many as ByIndex() returns.
+  [[nodiscard]] std::size_t CountByIndex(const std::string& index_key) const {
+    return data_.With([&](const Data& data) {
+      const auto it = data.index.find(index_key);
+      return it == data.index.end() ? 0 : it->second.size();
+    });
+  }
+
   // In order of namespace and name.
   [[nodiscard]] std::vector<Ptr> List() const { return OpenAll(All()); }
 

@@ -12,28 +12,13 @@ constexpr std::chrono::seconds kWaitMax{1};
 
 }  // namespace
 
-BlockingQueue::BlockingQueue(base::Random& random, const base::Clock& clock,
-                             const base::BackoffPolicy& backoff)
-    : clock_(clock), queue_(random, backoff) {}
-
 // Waking one thread is enough, because it wakes the next if it leaves something behind.
-void BlockingQueue::AddAt(const std::string& key, TimePoint when) {
+void BlockingQueue::AddAt(const std::string& key, TimePoint when,
+                          const WorkQueue::AddOptions& options) {
   const MutexLock lock(mutex_);
   if (is_shut_down_) return;
-  queue_.AddAt(key, when, clock_.Now());
+  queue_.AddAt(key, when, clock_.Now(), options);
   changed_cv_.notify_one();
-}
-
-void BlockingQueue::AddAfterFailure(const std::string& key, std::chrono::seconds at_least) {
-  const MutexLock lock(mutex_);
-  if (is_shut_down_) return;
-  queue_.AddAfterFailure(key, clock_.Now(), at_least);
-  changed_cv_.notify_one();
-}
-
-void BlockingQueue::Forget(const std::string& key) {
-  const MutexLock lock(mutex_);
-  queue_.Forget(key);
 }
 
 void BlockingQueue::Done(const std::string& key, const WorkQueue::Ended& ended) {

@@ -1,18 +1,18 @@
 // A WorkQueue that threads share: one adds keys, others wait for them.
 //
-// Thread-safe. `random` and `clock` outlive it and are used under its lock. Time passes by `clock`;
-// a wait ends within a second of the time that a key is due, should the clock jump ahead.
+// Thread-safe. `clock` outlives it and is used under its lock. Time passes by `clock`; a wait ends
+// within a second of the time that a key is due, should the clock jump ahead.
 #pragma once
 
 #include <chrono>
 #include <condition_variable>
+#include <limits>
 #include <optional>
 #include <stop_token>
 #include <string>
 
 #include "pkg/base/clock.h"
 #include "pkg/base/mutex.h"
-#include "pkg/base/random.h"
 #include "pkg/kube/workqueue/work_queue.h"
 
 namespace kube {
@@ -21,16 +21,17 @@ class BlockingQueue {
  public:
   using TimePoint = base::Clock::TimePoint;
 
-  BlockingQueue(base::Random& random, const base::Clock& clock,
-                const base::BackoffPolicy& backoff = WorkQueue::kBackoff);
+  explicit BlockingQueue(const base::Clock& clock,
+                         int held_by_flow_max = std::numeric_limits<int>::max())
+      : clock_(clock), queue_(held_by_flow_max) {}
   BlockingQueue(const BlockingQueue&) = delete;
   BlockingQueue& operator=(const BlockingQueue&) = delete;
 
   // As WorkQueue's. After ShutDown() nothing is added any more.
-  void Add(const std::string& key) { AddAt(key, TimePoint::min()); }
-  void AddAt(const std::string& key, TimePoint when);
-  void AddAfterFailure(const std::string& key, std::chrono::seconds at_least = {});
-  void Forget(const std::string& key);
+  void Add(const std::string& key, const WorkQueue::AddOptions& options = {}) {
+    AddAt(key, TimePoint::min(), options);
+  }
+  void AddAt(const std::string& key, TimePoint when, const WorkQueue::AddOptions& options = {});
   void Done(const std::string& key, const WorkQueue::Ended& ended = {});
 
   // Blocks until a key is due. Empty once `stop` is requested or ShutDown() was called, even if

@@ -13,7 +13,6 @@
 
 #include "pkg/base/mutex.h"
 #include "pkg/base/system_clock.h"
-#include "pkg/base/system_random.h"
 
 namespace kube {
 namespace {
@@ -32,8 +31,7 @@ class BlockingQueueTest : public ::testing::Test {
   }
 
   base::SystemClock clock_;
-  base::SystemRandom random_;
-  BlockingQueue queue_{random_, clock_};
+  BlockingQueue queue_{clock_};
 };
 
 TEST_F(BlockingQueueTest, KeyThatIsThereIsHandedOutOnceAndAgainIfItChangedMeanwhile) {
@@ -69,21 +67,6 @@ TEST_F(BlockingQueueTest, DelayedKeyComesInItsTimeAndAnEarlierOneShortensTheWait
   std::jthread worker([&] { EXPECT_EQ(Get(), "now"); });
   queue_.AddAt("now", clock_.Now());
   worker.join();
-}
-
-TEST_F(BlockingQueueTest, FailedKeyComesBackLaterAndForgettingStartsAfresh) {
-  queue_.Add("a");
-  const auto begin = clock_.Now();
-  for (int failure = 0; failure < 3; ++failure) {
-    ASSERT_EQ(Get(), "a");
-    queue_.AddAfterFailure("a");
-    queue_.Done("a");
-  }
-  ASSERT_EQ(Get(), "a");
-  EXPECT_GE(clock_.Now() - begin, milliseconds(5 + 10 + 20));
-  queue_.Forget("a");
-  queue_.Done("a");
-  EXPECT_TRUE(Idle());
 }
 
 TEST_F(BlockingQueueTest, StopEndsTheWaitOfItsOwnThreadOnly) {

@@ -105,7 +105,7 @@ Simulator::Simulator(Settings settings, http::Endpoint endpoint, http::Credentia
       clock_(clock),
       logger_(logger),
       on_ready_(std::move(on_ready)),
-      queue_(queue_random_, clock),
+      queue_(clock),
       world_(
           [this](const std::string& node) {
             if (synced_ && nodes_.contains(node)) queue_.Add(node);

@@ -121,7 +121,6 @@ class Simulator {
   base::Logger& logger_;
   const std::function<void()> on_ready_;
 
-  SeededRandom queue_random_{0};
   kube::BlockingQueue queue_;  // Names of nodes whose turn it is, or will be.
   base::Mutex heartbeats_;     // Held while some are sent; before any node's `state`.
   std::string last_heartbeat_ GUARDED_BY(heartbeats_);

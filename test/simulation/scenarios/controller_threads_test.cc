@@ -70,8 +70,11 @@ class Process {
       : shared_(shared),
         client_(std::move(client)),
         controller_(
-            FactsOf(controller_writes), [this](const std::string& uid) { Add(uid); }, shared.clock,
-            random_, logger_) {
+            FactsOf(controller_writes),
+            [this](const std::string& uid, const kube::WorkQueue::AddOptions& options) {
+              Add(uid, options);
+            },
+            shared.clock, random_, logger_) {
     threads_.emplace_back([this](const std::stop_token& stop) { Watch(stop); });
     for (int i = 0; i < kWorkers; ++i) {
       threads_.emplace_back([this](const std::stop_token& stop) { Work(stop); });
@@ -85,9 +88,9 @@ class Process {
   Process& operator=(const Process&) = delete;
 
  private:
-  void Add(const std::string& uid) {
+  void Add(const std::string& uid, const kube::WorkQueue::AddOptions& options) {
     const std::scoped_lock lock(queue_mutex_);
-    queue_.Add(uid, shared_.clock.Now());
+    queue_.Add(uid, shared_.clock.Now(), options);
   }
 
   // Until time goes on.
@@ -148,14 +151,7 @@ class Process {
     }
     const compute_domain::Outcome& outcome = pass.outcome();
     const std::scoped_lock lock(queue_mutex_);
-    const base::Clock::TimePoint now = shared_.clock.Now();
-    if (outcome.error) {
-      queue_.AddAfterFailure(uid, now, {});
-    } else {
-      if (!outcome.waits) queue_.Forget(uid);
-      if (outcome.requeue_after) queue_.AddAt(uid, now + *outcome.requeue_after, now);
-    }
-    queue_.Done(uid, now);
+    queue_.Done(uid, shared_.clock.Now(), EndOf(outcome));
   }
 
   base::Result<http::Response> Send(const http::Request& request) {
@@ -169,10 +165,9 @@ class Process {
   Shared& shared_;
   const std::string client_;
   SeededRandom random_{1};
-  SeededRandom pauses_{2};
   kube::NoLog logger_;
   std::mutex queue_mutex_;
-  kube::WorkQueue queue_{pauses_};  // Under `queue_mutex_`.
+  kube::WorkQueue queue_;  // Under `queue_mutex_`.
   http::Gate gate_{[this] { return shared_.leads.load(); }, shared_.clock};
   compute_domain::Controller controller_;
   std::vector<std::jthread> threads_;  // Last: they end first.

@@ -27,11 +27,13 @@ Replica::Replica(ApiServer& server, ReplicaOptions options, Serve serve, const O
       serve_(std::move(serve)),
       clock_(server.store(), options_.skew),
       random_(options_.seed),
-      queue_(random_),
       elector_({.ns = std::string(kDriverNamespace), .name = std::string(kLeaseName)},
                options_.client, {}, clock_, random_, logger_),
       controller_(
-          FactsOf(options_), [this](const std::string& uid) { queue_.Add(uid, clock_.Now()); },
+          FactsOf(options_),
+          [this](const std::string& uid, const kube::WorkQueue::AddOptions& options) {
+            queue_.Add(uid, clock_.Now(), options);
+          },
           clock_, random_, logger_, options_.rules),
       events_(std::string(api::kReportingController), options_.client, clock_, random_, logger_),
       workers_(options_.mixed ? 8 : 1),
@@ -166,7 +168,9 @@ void Replica::EndPass(Worker& worker) {
     events_until_ = clock_.Now();
   }
   worker.pass.reset();
-  if (!outcome.wake.empty()) queue_.Add(outcome.wake, clock_.Now());
+  if (!outcome.wake.empty()) {
+    queue_.Add(outcome.wake, clock_.Now(), {.priority = kube::WorkQueue::Priority::kLow});
+  }
   queue_.Done(worker.uid, clock_.Now(), EndOf(outcome));
 }
 

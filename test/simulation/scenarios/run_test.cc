@@ -19,7 +19,7 @@ TEST(ShortTail, IsCleanAndShorterThanAFullOne) {
   const Outcome short_run = Execute(spec);
   EXPECT_EQ(short_run.violations, std::vector<std::string>());
   EXPECT_TRUE(short_run.faulted);
-  EXPECT_LT(short_run.requests, full_run.requests * 3 / 4);
+  EXPECT_LT(short_run.requests, full_run.requests * 9 / 10);
 }
 
 TEST(ShortTail, IsFull_WithoutAFault) {

@@ -1,0 +1,60 @@
+// LISTs that several workers want at once, sent once.
+//
+// A LIST that begins after a worker has asked proves as much to it as one of its own. So there is
+// at most one LIST under way of what is the same for all of them, and the next one answers all who
+// asked meanwhile. LISTs that differ only in the value of the label that they select by are the
+// same: the one that is sent selects all of these values. So a reply may hold objects of others,
+// and each asker has to look at the label.
+//
+// Pages that follow a first one, and LISTs by fields, are sent as they are. An asker may wait for
+// one LIST that is under way, and then for its own.
+//
+// Thread-safe; owns no thread. Bound: 16 values in one LIST; who comes later sends its own.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "pkg/base/mutex.h"
+#include "pkg/http/transport.h"
+
+namespace kube {
+
+class SharedLists {
+ public:
+  // As `transport`'s. What is to be sent by the caller goes over it, on this thread.
+  [[nodiscard]] std::vector<base::Result<http::Response>> SendAll(
+      const std::vector<http::Request>& requests, http::Transport& transport);
+
+  // Callers that have asked and have no answer yet.
+  [[nodiscard]] std::size_t askers() const;
+
+ private:
+  struct Flight {
+    http::Request request = {};  // With one value, or with none.
+    std::set<std::string> values = {};
+    std::optional<base::Result<http::Response>> reply = {};
+  };
+  using FlightPtr = std::shared_ptr<Flight>;
+  // Of the LISTs that are the same but for the value.
+  struct Line {
+    bool is_under_way = false;
+    FlightPtr next = {};  // What begins when that has ended. Null: nobody has asked.
+  };
+
+  // Empty for what is not shared, or too many share.
+  [[nodiscard]] FlightPtr Join(const http::Request& request, std::string& line);
+
+  mutable base::Mutex mutex_;
+  std::condition_variable_any ended_;
+  std::map<std::string, Line> lines_ GUARDED_BY(mutex_);
+  std::size_t askers_ GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace kube

@@ -1,0 +1,134 @@
+#include "pkg/kube/runtime/shared_lists.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+namespace kube {
+namespace {
+
+using http::Request;
+using http::Response;
+using Replies = std::vector<base::Result<Response>>;
+
+Request List(const std::string& kind, const std::string& value) {
+  return {.path = "/api/v1/" + kind + "?labelSelector=domain%3D" + value};
+}
+
+// Answers each request by its path; the first one only once it may.
+class Server final : public http::Transport {
+ public:
+  Replies SendAll(const std::vector<Request>& requests) override {
+    Replies replies;
+    {
+      const base::MutexLock lock(mutex_);
+      for (const Request& request : requests) {
+        paths_.push_back(request.path);
+        replies.emplace_back(Response{.status = 200, .body = request.path});
+      }
+      has_begun_.notify_all();
+      while (!may_answer_) may_answer_cv_.wait(mutex_);
+    }
+    return replies;
+  }
+  void AwaitRequests(std::size_t count) {
+    const base::MutexLock lock(mutex_);
+    while (paths_.size() < count) has_begun_.wait(mutex_);
+  }
+  void Answer() {
+    const base::MutexLock lock(mutex_);
+    may_answer_ = true;
+    may_answer_cv_.notify_all();
+  }
+  std::vector<std::string> paths() {
+    const base::MutexLock lock(mutex_);
+    return paths_;
+  }
+
+ private:
+  base::Mutex mutex_;
+  std::condition_variable_any has_begun_;
+  std::condition_variable_any may_answer_cv_;
+  std::vector<std::string> paths_ GUARDED_BY(mutex_);
+  bool may_answer_ GUARDED_BY(mutex_) = false;
+};
+
+TEST(SharedLists, ListThatNobodyElseWants_IsSentAsItIs) {
+  Server server;
+  server.Answer();
+  SharedLists lists;
+  const Replies replies =
+      lists.SendAll({List("pods", "a"), List("nodes", "a"), {.path = "/api/v1/nodes/n"}}, server);
+  ASSERT_EQ(replies.size(), 3U);
+  EXPECT_EQ(replies[0]->body, "/api/v1/pods?labelSelector=domain%3Da");
+  EXPECT_EQ(replies[1]->body, "/api/v1/nodes?labelSelector=domain%3Da");
+  EXPECT_EQ(replies[2]->body, "/api/v1/nodes/n");
+  EXPECT_EQ(server.paths().size(), 3U);
+}
+
+// While one LIST is under way others ask.
+class Asked : public testing::Test {
+ protected:
+  // Each on a thread of its own, after the LIST of "first" has begun. Replies in their order.
+  std::vector<Replies> Ask(const std::vector<std::vector<Request>>& asked) {
+    std::jthread first([&] { (void)lists.SendAll({List("pods", "first")}, server); });
+    server.AwaitRequests(1);
+    std::vector<Replies> replies(asked.size());
+    std::vector<std::jthread> askers;
+    for (std::size_t i = 0; i < asked.size(); ++i) {
+      askers.emplace_back([&, i] { replies[i] = lists.SendAll(asked[i], server); });
+    }
+    while (lists.askers() < asked.size() + 1) std::this_thread::yield();
+    server.Answer();
+    askers.clear();
+    return replies;
+  }
+
+  Server server;
+  SharedLists lists;
+};
+
+TEST_F(Asked, OneListAnswersAllWhoAskedBeforeItBegan) {
+  const std::vector<Replies> replies =
+      Ask({{List("pods", "a")}, {List("pods", "b")}, {List("pods", "a")}});
+  const std::string both = "/api/v1/pods?labelSelector=domain%20in%20%28a%2Cb%29";
+  for (const Replies& each : replies) EXPECT_EQ(each.front()->body, both);
+  ASSERT_EQ(server.paths().size(), 2U);
+  EXPECT_EQ(server.paths()[1], both);
+}
+
+TEST_F(Asked, ListThatIsUnderWayAnswersNobodyWhoAskedLater) {
+  (void)Ask({{List("pods", "first")}});
+  EXPECT_EQ(server.paths().size(), 2U);
+}
+
+TEST_F(Asked, AskerOfSeveralKindsGetsEachInItsPlace) {
+  const Request first_page = {.path = "/api/v1/namespaces/n/claims?limit=400"};
+  const std::vector<Replies> replies =
+      Ask({{first_page, List("pods", "a"), {.method = http::Method::kPost, .path = "/x"}}});
+  EXPECT_EQ(replies[0][0]->body, first_page.path);
+  EXPECT_EQ(replies[0][1]->body, "/api/v1/pods?labelSelector=domain%3Da");
+  EXPECT_EQ(replies[0][2]->body, "/x");
+}
+
+TEST_F(Asked, ListsOfDifferentKindsFormsAndPagesStayApart) {
+  Request metadata = List("pods", "a");
+  metadata.accept = "metadata";
+  (void)Ask({{List("pods", "a")},
+             {metadata},
+             {{.path = "/api/v1/pods?labelSelector=domain%3Db&limit=100"}},
+             {{.path = "/api/v1/pods?fieldSelector=metadata.name%3Db"}}});
+  EXPECT_EQ(server.paths().size(), 5U);
+}
+
+TEST_F(Asked, MoreThanSixteenValuesAreSeveralLists) {
+  std::vector<Request> all;
+  for (int i = 0; i < 17; ++i) all.push_back(List("pods", "v" + std::to_string(i)));
+  server.Answer();
+  const Replies replies = lists.SendAll(all, server);
+  EXPECT_EQ(replies.size(), 17U);
+  EXPECT_EQ(server.paths().size(), 2U);
+}
+
+}  // namespace
+}  // namespace kube
