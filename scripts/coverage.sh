@@ -11,7 +11,7 @@ build=build/asan
 core=controller/compute_domain
 mapfile -t planner < <(ls "$core"/{next_memory,planner}.cc && find "$core"/{model,rules,status} -name '*.cc' ! -name '*_test.cc' ! -path "$core/status/events.cc" \
   ! -path "$core/status/debug_page.cc" | sort)
-mapfile -t planner_tests < <(find "$core"/{next_memory,planner,concerns,freshness,write_outcomes}_test.cc "$core"/{model,rules,status} -name '*_test.cc' | sed 's/\.cc$//' | sort)
+mapfile -t planner_tests < <(find "$core"/{next_memory,planner,concerns,deletion_requests,freshness,write_outcomes}_test.cc "$core"/{model,rules,status} -name '*_test.cc' | sed 's/\.cc$//' | sort)
 mapfile -t oracles < <(find test/simulation/{oracles,plugin} -name '*oracles.cc' | sort)
 oracles+=(test/simulation/oracles/end_state.cc)
 oracle_tests=(test/simulation/oracles/{daemon_oracles,membership_oracles,oracle_runner,oracles,pace_oracles}_test test/simulation/plugin/oracles_test)

@@ -48,6 +48,22 @@ TEST(DeletionRequests, StatusIsWritten_WhereItIsRefused) {
   EXPECT_NE(world.Position("/status"), -1);
 }
 
+TEST(DeletionRequests, StatusIsWritten_OnceNothingIsLeftToSend) {
+  Observed observed = JustDeletedUnused();
+  Children& children = observed.children;
+  children.daemon_pods.clear();
+  children.claims.clear();
+  children.cliques.clear();
+  children.labelled_nodes.clear();
+  for (auto& [name, node] : observed.nodes) node.domain.clear();
+  for (auto& set : children.daemon_sets) fixtures::Delete(set.meta, {});
+  for (auto& found : children.templates) fixtures::Delete(found.meta, {});
+  PassWorld world(observed);
+  (void)world.Run();
+  EXPECT_EQ(world.Writes().size(), 1U);
+  EXPECT_NE(world.Position("/status"), -1);
+}
+
 // A LIST that several domains share selects more than one of them.
 TEST(DeletionRequests, ObjectsOfOthersInALiveList_AreNotTheDomains) {
   Observed last = fixtures::JustDeleted();

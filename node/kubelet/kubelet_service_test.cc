@@ -456,6 +456,19 @@ TEST_F(KubeletService, WhoListensHearsOfDevicesAndOfEachChange) {
   context.TryCancel();
 }
 
+TEST_F(KubeletService, REV3_N19_HealthMessageIsCutBetweenCharacters) {
+  claims_.health[0].message = std::string(1023, 'x') + "\xc3\xa9";
+  const auto service = StartWith(Options());
+  const auto stub = v1alpha1::DRAResourceHealth::NewStub(Dial(service->endpoint()));
+  grpc::ClientContext context;
+  SetDeadline(context);
+  const auto stream = stub->NodeWatchResources(&context, {});
+  v1alpha1::NodeWatchResourcesResponse heard;
+  ASSERT_TRUE(stream->Read(&heard));
+  EXPECT_EQ(heard.devices(0).message(), std::string(1023, 'x'));
+  context.TryCancel();
+}
+
 TEST_F(KubeletService, AStreamEndsWhenItsKubeletLeavesAndWithTheService) {
   auto service = StartWith(Options());
   const auto stub = v1alpha1::DRAResourceHealth::NewStub(Dial(service->endpoint()));

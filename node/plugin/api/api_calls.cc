@@ -230,7 +230,7 @@ Result<SliceWritten> WriteSlice(http::Transport& transport, ResourceSlice slice,
     return KeepIfItHolds(transport, std::move(made), api);
   }
   const kube::ObjectMeta& meta = found[0];
-  const SliceWritten is = TRY(ReadSlice(transport, meta, api, slice));
+  SliceWritten is = TRY(ReadSlice(transport, meta, api, slice));
   if (is.holds) return is;
   Value object = Render(slice, api);
   object["metadata"].Erase("generateName");

@@ -200,6 +200,12 @@ cdi::Spec BaseSpec(const DriverFiles& files, const BaseSpecOptions& options) {
   for (const std::string& path : files.others) mount(path, path);
   if (!options.hook.empty()) {
     AddHooks(files, options, edits);
+    for (const DriverFiles::Library& library : files.libraries) {
+      if (library.path.find("/libcuda.so.") == std::string::npos) continue;
+      // By which the hook for compatibility finds it.
+      edits.env.push_back("NVIDIA_CTK_LIBCUDA_DIR=" + FolderOf(library.path));
+      break;
+    }
   } else if (!folders.empty()) {
     std::string search;
     for (const std::string& folder : folders) search += (search.empty() ? "" : ":") + folder;

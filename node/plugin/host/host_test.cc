@@ -211,7 +211,7 @@ TEST(BaseSpec, ADaemonIsGivenProgramsAndLibrariesFromWhereTheHostHasThem) {
 TEST(BaseSpec, WithTheHookNamesOfLibrariesAreItsWork) {
   const cdi::Spec spec = BaseSpec(kFiles, {.hook = "/plugin/hook", .driver_version = "580.1"});
   EXPECT_EQ(spec.edits.mounts.size(), 2U);
-  EXPECT_TRUE(spec.edits.env.empty());
+  EXPECT_EQ(spec.edits.env, std::vector<std::string>{"NVIDIA_CTK_LIBCUDA_DIR=/usr/lib64"});
   ASSERT_EQ(spec.edits.hooks.size(), 4U);
   EXPECT_EQ(spec.edits.hooks[0].path, "/plugin/hook");
   EXPECT_EQ(spec.edits.hooks[0].args,

@@ -79,8 +79,8 @@ class GarbageCollectorTest : public testing::Test {
       } else {
         // The first is the cache's. What the second says is old when it arrives.
         const bool is_of_cache = lists_++ == 0;
-        if (!is_of_cache && live_.empty()) fs::create_directories(FolderOf(kFresh));
-        connection.Write(ListOf("ComputeDomain", is_of_cache ? "" : live_));
+        if (!is_of_cache && !has_stray_) fs::create_directories(FolderOf(kFresh));
+        connection.Write(ListOf("ComputeDomain", is_of_cache || !has_stray_ ? "" : Stray()));
       }
     }
   }
@@ -100,6 +100,9 @@ class GarbageCollectorTest : public testing::Test {
     }
     return false;
   }
+  static std::string Stray() {
+    return R"({"metadata": {"uid": ")" + std::string(kStray) + R"("}})";
+  }
   static std::string ListOf(std::string_view kind, std::string_view items) {
     return Reply(200, R"({"kind": ")" + std::string(kind) +
                           R"(List", "metadata": {"resourceVersion": "1"}, "items": [)" +
@@ -115,7 +118,7 @@ class GarbageCollectorTest : public testing::Test {
   Metrics metrics_{"node-a"};
   std::atomic<int> lists_ = 0;
   std::atomic<int> labels_ = 0;
-  std::string live_ = {};  // Domains that the server has, and the cache has not.
+  std::atomic<bool> has_stray_ = false;  // The server has its domain, and the cache has not.
   RawServer server_{[this](RawServer::Connection& connection) { Serve(connection); }};
   std::optional<PluginState> state_;
 };
@@ -141,7 +144,7 @@ TEST_F(GarbageCollectorTest, REV3_N1_PreparedClaimThatIsGoneIsTakenBackAfterAMin
 }
 
 TEST_F(GarbageCollectorTest, REV3_N10_ListOfDomainsThatBringsNothingIsRepeatedEverMoreRarely) {
-  live_ = R"({"metadata": {"uid": ")" + std::string(kStray) + R"("}})";
+  has_stray_ = true;
   GarbageCollector garbage_collector(*state_, [](const kubelet::ClaimName& /*claim*/) {});
   for (const int pause : {10, 20}) {
     const int before = std::max(lists_.load(), 1);

@@ -123,6 +123,7 @@ std::vector<Result<Response>> SharedLists::SendAll(const std::vector<Request>& r
     ended_.notify_all();
   }
   std::vector<Result<Response>> all;
+  all.reserve(requests.size());
   for (std::size_t i = 0; i < requests.size(); ++i) {
     all.push_back(flights[i] ? *flights[i]->reply : *std::move(replies[i]));
   }
