@@ -247,7 +247,8 @@ constexpr auto kTable = std::to_array<Setting>({
     Field(
         "daemons.dnsConfig.options[].name", kText, "ndots",
         "Option of the resolver. Without `daemons.dnsConfig` it is `ndots` with value `1`: a name "
-        "with a dot is looked up as it stands, and not with each search domain first"),
+        "with a dot is looked up as it stands first. Names of peers have no dot; cdom's daemon "
+        "keeps them all in its hosts file"),
     Field("daemons.dnsConfig.options[].value", kText, "1", "Its value"),
     Field("daemons.securityContext.runAsUser", kInteger, "the image's",
           "User of the daemon's container"),
