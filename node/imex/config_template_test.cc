@@ -45,5 +45,16 @@ TEST(RenderConfig, ActionWithoutAnEndIsNamedWithItsLine) {
             "line 3: \"{{ .IMEXCmd \" has no }} behind it");
 }
 
+TEST(WithKeys, REV3_N7_KeyGetsItsValueInItsLineOrAtTheEnd) {
+  EXPECT_EQ(WithKeys("# GRACE=-1 is for ever\nGRACE=-1\nGRACES=1\n GRACE_2 = 3\nMODE",
+                     {{"GRACE", "60"}, {"GRACE_2", "4"}, {"MODE", "SSL"}}),
+            "# GRACE=-1 is for ever\nGRACE=60\nGRACES=1\nGRACE_2=4\nMODE\nMODE=SSL\n");
+}
+
+TEST(WithKeys, WithoutAKeyTheTextStays) {
+  EXPECT_EQ(WithKeys("", {}), "");
+  EXPECT_EQ(WithKeys("A=1\n\nB=2\n", {}), "A=1\n\nB=2\n");
+}
+
 }  // namespace
 }  // namespace imex
