@@ -198,7 +198,8 @@ requirements() {
       fail "$page: every id up to $id is in one of its tables"
   done
   while read -r name; do is_test[$name]=1; done < <(test_names)
-  for id in $(printf '%s\n' "${!is_test[@]}" | sed -nE 's/^[A-Za-z0-9]+\.//p' | tr _ '\n' | grep -xE '[BNPX][0-9]+'); do
+  # Behind REV3_ stands the id of a fault that a test once showed, which is no promise.
+  for id in $(printf '%s\n' "${!is_test[@]}" | sed -nE 's/^[A-Za-z0-9]+\.//p' | sed -E 's/REV3_[A-Z][0-9]+//' | tr _ '\n' | grep -xE '[BNPX][0-9]+'); do
     [[ -v is_id[$id] ]] || fail "a test carries $id, which is not on $page"
   done
   mapfile -t rows < <(awk '/^## / { promises = /^## What cdom promises/ } promises && /^\| [BCGKMNPSTUX][0-9]+ \|/' "$page")
