@@ -46,6 +46,7 @@ Answers AskImex(const base::Program& ctl, int index, const base::Clock& clock,
     answers.state = imex::StateIn(*printed);
   }
   if (index < 0) return answers;
+  answers.asks_peers = true;
   if (const auto printed = AskCtl(ctl, {"-N", "-j"}, clock, stop)) {
     if (auto own = imex::ParseOwnView(*printed, index)) answers.own = *std::move(own);
   }

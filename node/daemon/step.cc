@@ -37,6 +37,7 @@ constexpr auto kFirstReport = seconds(5);  // Of one that does not become ready.
 constexpr auto kReachWithin = seconds(15);
 constexpr auto kAskFirst = milliseconds(250);
 constexpr auto kAskMost = seconds(30);
+constexpr int kUnansweredMost = 2;  // In a row; one more is reported.
 
 void RequeueAt(Step& step, TimePoint until) { step.requeue_at = std::min(step.requeue_at, until); }
 
@@ -142,6 +143,7 @@ ImexReport ReportOf(const DaemonIdentity& self, const Observed& observed, const 
                        .in_use = process.in_use};
   if (!process.runs || !observed.answers) return report;
   report.state = observed.answers->state;
+  report.peers_unanswered = memory.peers_unanswered > kUnansweredMost;
   if (!observed.answers->own) return report;
   report.version = observed.answers->own->version;
   report.peers_known = true;
@@ -310,6 +312,7 @@ void OnHostsFailed(Memory& memory, const std::string& error, TimePoint now, base
 }
 
 void OnStarted(Memory& memory, TimePoint now) {
+  memory.peers_unanswered = 0;
   memory.signals = {};  // It has just looked everything up.
   memory.ask_next = now + kAskFirst;
   memory.ask_period = kAskFirst;
@@ -328,11 +331,19 @@ void OnEnded(Memory& memory, std::chrono::nanoseconds lived, TimePoint now, base
 }
 
 void OnAnswered(Memory& memory, const Answers& answers, TimePoint now) {
+  // Whether it hangs is soon to be known.
+  const bool falls_silent = answers.asks_peers && !answers.own && memory.peers_unanswered == 0;
+  if (falls_silent) memory.ask_period = kAskFirst;
   const bool rests = answers.state == imex::kReady && answers.own && memory.hosts &&
                      answers.own->connected.size() + 1 >= memory.hosts->size();
   memory.ask_period =
       rests ? milliseconds(kAskMost) : std::min(milliseconds(kAskMost), 2 * memory.ask_period);
   memory.ask_next = now + memory.ask_period;
+  if (answers.own) {
+    memory.peers_unanswered = 0;
+  } else if (answers.asks_peers && memory.peers_unanswered <= kUnansweredMost) {
+    ++memory.peers_unanswered;
+  }
 }
 
 std::vector<int> UnreachableIn(const std::vector<imex::Host>& hosts, const std::string& own_ip,

@@ -46,6 +46,7 @@ struct Imex {
 // Answers of nvidia-imex-ctl about the running instance.
 struct Answers {
   std::string state = std::string(imex::kUnknown);
+  bool asks_peers = false;                // Whether it was asked of its peers too.
   std::optional<imex::OwnView> own = {};  // Empty if the peers could not be read.
 };
 
@@ -92,6 +93,7 @@ struct Memory {
   Retry starts = {};
   TimePoint ask_next = {};
   std::chrono::milliseconds ask_period{0};
+  int peers_unanswered = 0;  // How often in a row this IMEX did not answer about its peers.
   std::optional<api::ImexReport> reported = {};
   TimePoint reported_at = {};
   bool left = false;

@@ -92,6 +92,7 @@ class DaemonTest : public ::testing::Test {
   void ImexSays(int index, std::set<int> peers, const std::string& state = "READY") {
     observed_.imex.index = index;
     answers_ = {.state = state,
+                .asks_peers = true,
                 .own = imex::OwnView{.version = "580", .connected = std::move(peers)}};
     observed_.answers = answers_;
   }
@@ -429,6 +430,42 @@ TEST_F(ControllerWrites, B17_PeersThatCannotBeLearnedOfAreNotCalledReached) {
   observed_.answers = answers_;
   Pass(minutes(1));
   EXPECT_FALSE(reports_.back().peers_known);
+}
+
+TEST_F(ControllerWrites, REV3_N4_ImexThatSaysNothingOfItsPeersThreeTimesIsReported) {
+  CliqueHas({Own(0), Peer(1)});
+  ImexSays(0, {1});
+  Pass(minutes(2));
+  EXPECT_FALSE(reports_.back().peers_unanswered);
+  answers_.own.reset();
+  const int asked = asks_;
+  while (asks_ < asked + 2) Pass(milliseconds(100));
+  EXPECT_FALSE(Decide(self_, observed_, memory_).report.peers_unanswered) << "two may be chance";
+  Pass(seconds(15));
+  EXPECT_TRUE(reports_.back().peers_unanswered);
+  EXPECT_FALSE(reports_.back().peers_known);
+  answers_.own = imex::OwnView{.version = "580", .connected = {1}};
+  Pass(minutes(1));
+  EXPECT_FALSE(reports_.back().peers_unanswered);
+}
+
+TEST_F(ControllerWrites, REV3_N4_ImexThatIsNotAskedOfItsPeersIsNotCalledSilent) {
+  CliqueHas({Own(0), Peer(1)});
+  answers_ = {.state = "READY"};
+  Pass(minutes(10));
+  EXPECT_FALSE(reports_.back().peers_unanswered);
+}
+
+TEST_F(ControllerWrites, REV3_N4_ImexThatIsStartedAgainIsAskedAfresh) {
+  CliqueHas({Own(0), Peer(1)});
+  ImexSays(0, {1});
+  answers_.own.reset();
+  Pass(minutes(5));
+  ASSERT_TRUE(reports_.back().peers_unanswered);
+  ImexEnds();
+  answers_.asks_peers = false;
+  Pass(minutes(5));
+  EXPECT_FALSE(reports_.back().peers_unanswered);
 }
 
 TEST_F(ControllerWrites, NamesOfTheNodesFileWithoutAnAddressAreNoFault) {
