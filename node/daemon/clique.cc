@@ -81,6 +81,15 @@ std::vector<imex::Host> HostsIn(const Clique& clique, const DaemonIdentity& self
   return hosts;
 }
 
+bool HasRoom(const Clique& clique, const DaemonIdentity& self) {
+  std::set<int> used;
+  for (const Member& member : clique.daemons) {
+    if (member.node == self.node) return true;
+    if (IsIndex(member.index, self)) used.insert(member.index);
+  }
+  return std::ssize(used) < self.nodes_max;
+}
+
 Value NewClique(const DaemonIdentity& self, bool ready) {
   return Value::Object(
       {{"apiVersion", api::kComputeDomainCliques.ApiVersion()},

@@ -67,6 +67,17 @@ TEST(HostsIn, OneWhoseEntryIsMissingStaysKnownToItselfAsItRuns) {
       (std::vector<imex::Host>{{.index = 0, .ip = "10.0.0.8"}, {.index = 3, .ip = "10.0.0.7"}}));
 }
 
+TEST(HasRoom, WhileAnIndexIsFreeOrTheNodeHasAnEntry) {
+  std::vector<api::Member> daemons;
+  for (int index = 0; index < 4; ++index) {
+    EXPECT_TRUE(HasRoom(Of(daemons), kSelf)) << index;
+    daemons.push_back(At("node-" + std::to_string(index), "10.0.1.1", index));
+  }
+  EXPECT_FALSE(HasRoom(Of(daemons), kSelf));
+  daemons.push_back(At("node-a", "10.0.0.6", 9));
+  EXPECT_TRUE(HasRoom(Of(daemons), kSelf)) << "its entry is of an earlier pod";
+}
+
 // A clique as the API server has it, with what we do not know of, too.
 json::Value Stored(const std::string& daemons) {
   return *json::Parse(R"({"kind":"ComputeDomainClique","metadata":{"name":"n","resourceVersion":"7",

@@ -20,6 +20,8 @@ constexpr auto kSpread = milliseconds(500);
 constexpr base::BackoffPolicy kWrites = {
     .first = milliseconds(40), .most = milliseconds(600), .jitter = 9};
 constexpr auto kForbiddenFor = seconds(60);
+// A clique without room is seen to change; it is asked again only in case that is missed.
+constexpr auto kNoRoomFor = std::chrono::minutes(5);
 // Peers come one after another, and IMEX, once told of new ones, is deaf for 5 s: one that starts
 // with those that are on their way need not be told of them.
 constexpr auto kQuiet = milliseconds(500);
@@ -122,6 +124,11 @@ std::optional<Write> EntryWrite(const DaemonIdentity& self, const Observed& obse
   if (observed.clique == nullptr) return Write::kCreate;
   if (observed.clique->meta.deleting) return {};
   const api::Member* own = Own(self, observed);
+  const bool is_full = !HasRoom(*observed.clique, self);
+  if (is_full && observed.now < memory.no_room_until) {
+    RequeueAt(step, memory.no_room_until);
+    return {};
+  }
   const auto& owners = observed.clique->meta.owners;
   const bool owns =
       std::ranges::find(owners, self.pod_uid, &kube::OwnerReference::uid) != owners.end();
@@ -213,6 +220,8 @@ std::string StateOf(const DaemonIdentity& self, const Observed& observed, const 
   const api::Member* own = Own(self, observed);
   if (!WasStarted(observed)) {
     if (own != nullptr) return "Starting IMEX";
+    const bool is_full = observed.clique != nullptr && !HasRoom(*observed.clique, self);
+    if (is_full) return "Waiting for room in the clique, which is full";
     return memory.membership_writer == MembershipWriter::kController
                ? "Waiting for the controller to give this node an index"
                : "Joining the clique";
@@ -288,6 +297,9 @@ void OnWriteFailed(Memory& memory, Write write, const base::Error& error, TimePo
   // Only an administrator can mend that.
   if (error.code == ErrorCode::kForbidden) {
     memory.writes.next = std::max(memory.writes.next, now + kForbiddenFor);
+  }
+  if (write == Write::kEntry && error.code == ErrorCode::kInvalid) {
+    memory.no_room_until = now + kNoRoomFor;
   }
   const bool is_hopeless = error.code == ErrorCode::kForbidden ||
                            error.code == ErrorCode::kNotFound ||

@@ -82,6 +82,7 @@ struct Memory {
       MembershipWriter::kUnknown;  // Known from when the pod is labelled.
   std::string fatal = {};          // Why the daemon must end if IMEX never started.
   Retry writes = {};
+  TimePoint no_room_until = TimePoint::min();  // Until then a full clique is not asked for room.
   std::string written_version = {};  // resourceVersion of the clique after our last write.
   TimePoint written_at = {};
   std::optional<std::vector<imex::Host>> hosts =

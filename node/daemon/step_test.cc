@@ -681,6 +681,36 @@ TEST_F(DaemonWrites, ConflictsAreTriedAgainEverMoreRarelyAndNotInStep) {
   }
 }
 
+TEST_F(DaemonWrites, DaemonWithoutRoomWaitsForAChangeOfTheClique) {
+  std::vector<api::Member> daemons;
+  for (int index = 0; index < self_.nodes_max; ++index) daemons.push_back(Peer(index));
+  CliqueHas(daemons);
+  const base::Error full = {.code = base::ErrorCode::kInvalid, .message = "it is full"};
+  ASSERT_EQ(Decide(self_, observed_, memory_).write, Write::kEntry);
+  OnWriteFailed(memory_, Write::kEntry, full, observed_.now, random_);
+  Pass(minutes(4));
+  EXPECT_TRUE(writes_.empty()) << "nothing has changed";
+  EXPECT_EQ(Decide(self_, observed_, memory_).state,
+            "Waiting for room in the clique, which is full");
+  daemons.pop_back();
+  CliqueHas(daemons);
+  Settle();
+  EXPECT_EQ(writes_, (std::vector<Write>{Write::kEntry}));
+}
+
+TEST_F(DaemonWrites, DaemonWithoutRoomAsksAgainAfterFiveMinutes) {
+  std::vector<api::Member> daemons;
+  for (int index = 0; index < self_.nodes_max; ++index) daemons.push_back(Peer(index));
+  CliqueHas(daemons);
+  const base::Error full = {.code = base::ErrorCode::kInvalid, .message = "it is full"};
+  const TimePoint refused = observed_.now;
+  OnWriteFailed(memory_, Write::kEntry, full, refused, random_);
+  while (!Decide(self_, observed_, memory_).write && observed_.now < refused + minutes(9)) {
+    observed_.now = Decide(self_, observed_, memory_).requeue_at;
+  }
+  EXPECT_EQ(observed_.now, refused + minutes(5));
+}
+
 TEST_F(DaemonWrites, ServerThatAsksForPatienceGetsIt) {
   CliqueHas({Peer(0)});
   OnWriteFailed(memory_, Write::kEntry,
