@@ -36,6 +36,7 @@ constexpr auto kSeenWithin = seconds(2);
 constexpr auto kLeaveWithin = seconds(10);
 constexpr auto kReportEvery = seconds(10);
 constexpr auto kFirstReport = seconds(5);  // Of one that does not become ready.
+constexpr auto kHearsAfter = seconds(2);   // Of its start, if it does not print who it is.
 constexpr auto kReachWithin = seconds(15);
 constexpr auto kAskFirst = milliseconds(250);
 constexpr auto kAskMost = seconds(30);
@@ -93,8 +94,10 @@ void DecideStart(const DaemonIdentity& self, const Observed& observed, const Mem
 
 void DecideSignal(const Observed& observed, const Memory& memory, Step& step) {
   const bool others_come = observed.clique != nullptr && observed.clique->joining.value_or(0) > 0;
-  const auto due = imex::WhenToSignal(memory.signals, others_come);
+  auto due = imex::WhenToSignal(memory.signals, others_come);
   if (!observed.imex.runs || !due) return;
+  // A signal for which it has no handler yet would end it.
+  if (!observed.imex.index) due = std::max(*due, observed.imex.since + kHearsAfter);
   if (observed.now < *due) return RequeueAt(step, *due);
   step.signal = true;
 }

@@ -322,6 +322,7 @@ TEST_F(ControllerWrites, H11_EntryWithTheAddressOfAnEarlierPodStartsNothing) {
 
 TEST_F(ControllerWrites, PeersThatJoinTogetherAreOneSignalAndLaterOnesOneMore) {
   Forms({Own(0)});
+  observed_.imex.index = 0;
   for (int peers = 1; peers <= 5; ++peers) {
     std::vector<api::Member> daemons = {Own(0)};
     for (int i = 1; i <= peers; ++i) daemons.push_back(Peer(i));
@@ -347,6 +348,7 @@ TEST_F(ControllerWrites, CliqueThatOnlyChangesReadinessIsNoNews) {
 
 TEST_F(ControllerWrites, SwappedIndicesAmongTheSameAddressesAreNews) {
   Forms({Own(0), Peer(1), Peer(2)});
+  observed_.imex.index = 0;
   std::vector<api::Member> swapped = {Own(0), Peer(1), Peer(2)};
   std::swap(swapped[1].index, swapped[2].index);
   CliqueHas(swapped);
@@ -520,6 +522,25 @@ TEST_F(ControllerWrites, ImexThatEndsByItselfIsStartedAgainInPlaceAndTold) {
   EXPECT_EQ(starts_.size(), 2U);
   EXPECT_EQ(reports_.back().restarts, 1);
   EXPECT_EQ(reports_.back().started, "t2");
+}
+
+TEST_F(ControllerWrites, REV3_N22_ImexIsNotSignalledBeforeItCanHear) {
+  Forms({Own(0)});
+  const TimePoint started = starts_.back();
+  CliqueHas({Own(0), Peer(1)});
+  Pass(seconds(20));
+  ASSERT_EQ(signals_.size(), 1U);
+  EXPECT_EQ(signals_[0], started + seconds(2));
+}
+
+TEST_F(ControllerWrites, REV3_N22_ImexThatHasSaidWhoItIsIsSignalledAtOnce) {
+  Forms({Own(0)});
+  const TimePoint started = starts_.back();
+  observed_.imex.index = 0;
+  CliqueHas({Own(0), Peer(1)});
+  Pass(seconds(20));
+  ASSERT_EQ(signals_.size(), 1U);
+  EXPECT_LT(signals_[0], started + seconds(2));
 }
 
 TEST_F(ControllerWrites, H11_ImexThatCrashesAgainAndAgainIsStartedEverMoreRarely) {
