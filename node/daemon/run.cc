@@ -155,8 +155,11 @@ void DaemonProcess::SeeWhetherImexEnded() {
     return;
   }
   OnEnded(memory_, now - seen_.since, now, random_);
-  logger_.Error("IMEX has ended by itself and is started again; jobs that used it may have failed",
-                {{"with", how}, {"ends", std::to_string(seen_.ends)}});
+  const char* what =
+      memory_.was_ready
+          ? "IMEX has ended by itself and is started again; jobs that used it may have failed"
+          : "IMEX has ended before it was ready";
+  logger_.Error(what, {{"with", how}, {"ends", std::to_string(seen_.ends)}});
 }
 
 void DaemonProcess::WriteHosts(std::vector<imex::Host> hosts) {

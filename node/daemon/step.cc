@@ -245,12 +245,12 @@ std::string StateOf(const DaemonIdentity& self, const Observed& observed, const 
 
 Step Decide(const DaemonIdentity& self, const Observed& observed, const Memory& memory) {
   Step step = {.requeue_at = observed.now + kIdle};
-  if (!memory.fatal.empty() && !WasStarted(observed)) {
-    step.fatal = memory.fatal;
-    return step;
-  }
   if (observed.stopping) {
     DecideEnd(self, observed, memory, step);
+    return step;
+  }
+  if (!memory.fatal.empty() && !observed.imex.runs && !memory.was_ready) {
+    step.fatal = memory.fatal;
     return step;
   }
   step.state = StateOf(self, observed, memory);
@@ -341,6 +341,11 @@ void OnStartFailed(Memory& memory, const std::string& error, TimePoint now, base
 void OnSignalled(Memory& memory, TimePoint now) { memory.signals = imex::AfterSignal(now); }
 
 void OnEnded(Memory& memory, std::chrono::nanoseconds lived, TimePoint now, base::Random& random) {
+  // What it lacks may be there by now, as devices or libraries of the driver: a container gets them
+  // when it is made, and never later.
+  memory.fatal =
+      "IMEX ended before it was ever ready in this container: its own lines above say why. The "
+      "next container gets the devices and files that the node has then";
   if (lived >= kLivedLong) memory.starts = {};
   memory.starts.next = now + memory.starts.backoff.Next(kStarts, random);
 }
@@ -349,6 +354,7 @@ void OnAnswered(Memory& memory, const Answers& answers, TimePoint now) {
   // Whether it hangs is soon to be known.
   const bool falls_silent = answers.asks_peers && !answers.own && memory.peers_unanswered == 0;
   if (falls_silent) memory.ask_period = kAskFirst;
+  if (answers.state == imex::kReady) memory.was_ready = true;
   const bool rests = answers.state == imex::kReady && answers.own && memory.hosts &&
                      answers.own->connected.size() + 1 >= memory.hosts->size();
   memory.ask_period =

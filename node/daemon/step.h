@@ -7,8 +7,8 @@
 // its pod.
 //
 // IMEX starts once the daemon's index is known and no more peers have come for a moment. Then it
-// keeps running: a restart ends the jobs that use it. An error before the start ends the process
-// with a message that says what to do; a later error is reported and retried.
+// keeps running: a restart ends the jobs that use it. An error before it was ever ready ends the
+// process with a message that says what to do; a later error is reported and retried.
 #pragma once
 
 #include <memory>
@@ -80,7 +80,8 @@ struct Retry {
 struct Memory {
   MembershipWriter membership_writer =
       MembershipWriter::kUnknown;  // Known from when the pod is labelled.
-  std::string fatal = {};          // Why the daemon must end if IMEX never started.
+  std::string fatal = {};          // Why the daemon must end unless IMEX runs or was ready once.
+  bool was_ready = false;          // IMEX, in this container.
   Retry writes = {};
   TimePoint no_room_until = TimePoint::min();  // Until then a full clique is not asked for room.
   std::string written_version = {};  // resourceVersion of the clique after our last write.

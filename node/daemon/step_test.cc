@@ -524,6 +524,35 @@ TEST_F(ControllerWrites, ImexThatEndsByItselfIsStartedAgainInPlaceAndTold) {
   EXPECT_EQ(reports_.back().started, "t2");
 }
 
+TEST_F(ControllerWrites, REV3_N8_ImexThatEndsBeforeItWasEverReadyEndsTheProcess) {
+  Forms({Own(0)});
+  ImexSays(0, {}, "INIT_GPU");
+  Pass(minutes(1));
+  ImexEnds();
+  EXPECT_TRUE(Decide(self_, observed_, memory_)
+                  .fatal.starts_with("IMEX ended before it was ever ready in this container"));
+}
+
+TEST_F(ControllerWrites, REV3_N8_ImexThatWasReadyOnceIsStartedAgainInPlace) {
+  Forms({Own(0)});
+  ImexSays(0, {});
+  Pass(minutes(1));
+  ImexEnds();
+  answers_.state = "INIT_GPU";
+  Pass(minutes(1));
+  ASSERT_EQ(starts_.size(), 2U);
+  ImexEnds();
+  EXPECT_EQ(Decide(self_, observed_, memory_).fatal, "");
+}
+
+TEST_F(ControllerWrites, REV3_N8_StopEndsItWithoutAComplaint) {
+  Forms({Own(0)});
+  ImexEnds();
+  IsToldToStop();
+  EXPECT_EQ(Decide(self_, observed_, memory_).fatal, "");
+  EXPECT_TRUE(Settle().over);
+}
+
 TEST_F(ControllerWrites, REV3_N22_ImexIsNotSignalledBeforeItCanHear) {
   Forms({Own(0)});
   const TimePoint started = starts_.back();
@@ -545,6 +574,8 @@ TEST_F(ControllerWrites, REV3_N22_ImexThatHasSaidWhoItIsIsSignalledAtOnce) {
 
 TEST_F(ControllerWrites, H11_ImexThatCrashesAgainAndAgainIsStartedEverMoreRarely) {
   Forms({Own(0)});
+  ImexSays(0, {});
+  Pass(seconds(1));
   const TimePoint end = observed_.now + std::chrono::hours(1);
   while (observed_.now < end) {
     ImexEnds();
