@@ -177,7 +177,8 @@ daemons_up() {
 }
 daemons_down() {
   local node
-  for node in "${!daemon_pids[@]}"; do kill -TERM "${daemon_pids[$node]}" || return 1; done
+  # One that was told before may be gone.
+  for node in "${!daemon_pids[@]}"; do kill -TERM "${daemon_pids[$node]}" 2>/dev/null || is_stopping "$node" || return 1; done
   for node in "${!daemon_pids[@]}"; do
     wait "${daemon_pids[$node]}" || return 1  # With status 0.
     [[ -z $(imex_of "$node") ]] || return 1
@@ -327,7 +328,15 @@ a_daemon_whose_imex_waits_for_others_is_told_with_its_state_and_is_not_ready() {
   probe node-004 && wait_for 60 "it is reported ready" report_says node-004 .state READY
 }
 
+is_stopping() { grep -q 'Stopping' "$stage/pod-$1/log"; }
 daemons_that_are_told_to_end_take_imex_with_them_and_leave_no_trace() {
+  local frozen
+  # One is told three times before its IMEX has ended: to give up would be to kill IMEX.
+  frozen=$(imex_of node-000)
+  kill -STOP "$frozen" && kill -TERM "${daemon_pids[node-000]}" || return 1
+  wait_for 10 "it is about to end" is_stopping node-000 || return 1
+  kill -INT "${daemon_pids[node-000]}" || return 1
+  kill -TERM "${daemon_pids[node-000]}" && kill -CONT "$frozen" || return 1
   daemons_down || return 1
   kubectl delete deployment job --wait=false && kubectl delete cdom "$formed" --timeout 120s || return 1
   wait_for 60 "the daemons are gone" have_addresses 0
