@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <set>
 #include <sstream>
 #include <string_view>
 
@@ -69,6 +70,8 @@ Config ReadConfig(const std::string& path) {
   std::ifstream file(path);
   if (!file) Die("cannot read " + path);
   Config config;
+  std::set<std::string_view> missing(kKeys.begin(), kKeys.end());
+  missing.erase("IMEX_CONN_WAIT_TIMEOUT");  // Of other modes of IMEX_WAIT_FOR_QUORUM.
   bool encrypts = false;
   std::vector<std::string> key_files;
   for (std::string line; std::getline(file, line);) {
@@ -78,6 +81,7 @@ Config ReadConfig(const std::string& path) {
     const std::string key = line.substr(0, equals);
     const std::string value = line.substr(equals + 1);
     if (std::ranges::find(kKeys, key) == kKeys.end()) Die("unknown key " + key + " in " + path);
+    missing.erase(key);
     // The real one would ask its files for them, as these are named.
     const bool is_key_file = key.starts_with("IMEX_SERVER_") || key.starts_with("IMEX_CLIENT_");
     if (is_key_file) key_files.push_back(value);
@@ -87,6 +91,8 @@ Config ReadConfig(const std::string& path) {
     if (key == "IMEX_CMD_PORT") config.cmd_port = std::atoi(value.c_str());
     if (key == "IMEX_NODE_CONFIG_FILE") config.nodes_file = value;
   }
+  // What it takes then is not documented.
+  if (!missing.empty()) Die("no key " + std::string(*missing.begin()) + " in " + path);
   for (const std::string& key_file : key_files) {
     if (encrypts && !std::ifstream(key_file)) Die("cannot read the key \"" + key_file + "\"");
   }
