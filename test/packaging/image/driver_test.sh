@@ -18,6 +18,17 @@ its_user_is_root_and_the_daemon_its_entry_point() {
   diff <(printf 'root:x:0:0:root:/nonexistent:/nonexistent\n') "$rootfs/etc/passwd"
 }
 
+each_folder_in_which_the_plugin_looks_for_programs_is_in_path() {
+  local path folder
+  local -a folders
+  path=$(config_of "$layout" | jq -r '.config.Env[] | select(startswith("PATH=")) | ltrimstr("PATH=")')
+  mapfile -t folders < <(sed -n '/kProgramFolders = {/,/};/p' "$repo/node/plugin/host/base_spec.cc" | grep -oE '"/[a-z/]+"' | tr -d '"')
+  ((${#folders[@]} >= 5)) || { echo "the plugin looks in ${#folders[@]} folders"; return 1; }
+  for folder in "${folders[@]}" /usr/local/bin /usr/local/sbin; do
+    [[ :$path: == *:$folder:* ]] || { echo "$folder is not in PATH ($path)"; return 1; }
+  done
+}
+
 programs_run_with_nothing_but_the_image_and_are_found_by_bash() {
   local program
   for program in compute-domain-daemon compute-domain-controller compute-domain-kubelet-plugin; do
@@ -108,6 +119,7 @@ image_in "$repo" "$architecture" --image driver --output "$layout" >/dev/null
 unpack "$layout" "$rootfs"
 check compressed_it_has_30_mb_at_most
 check its_user_is_root_and_the_daemon_its_entry_point
+check each_folder_in_which_the_plugin_looks_for_programs_is_in_path
 check programs_run_with_nothing_but_the_image_and_are_found_by_bash
 check the_kubelet_plugin_says_what_it_takes_and_refuses_what_it_does_not
 check what_the_plugin_hands_to_daemons_is_there
