@@ -32,6 +32,7 @@ class Image:
     files: dict[str, tuple[str, ...]]
     compiled_in: tuple[str, ...]  # Packages of which our programs have code inside: headers alone.
     data: tuple[str, ...] = ()  # What else of ours `cmake --install` lays down.
+    folders: tuple[str, ...] = ()  # Without a file of ours in them.
 
 
 _FILES_OF_ALL = {
@@ -64,5 +65,7 @@ IMAGES = {
         # Also of gRPC and protobuf, whose headers and generators made what the plugin speaks to the kubelet.
         compiled_in=(*_COMPILED_INTO_ALL, "libgrpc++-dev", "libprotobuf-dev"),
         data=("templates/compute-domain-daemon-config.tmpl.cfg", "usr/bin/kubelet-plugin-prestart.sh"),
+        # IMEX has its statistics and its state there.
+        folders=("root", "run", "tmp", "var/log"),
     ),
 }

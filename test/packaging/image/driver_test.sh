@@ -29,6 +29,12 @@ each_folder_in_which_the_plugin_looks_for_programs_is_in_path() {
   done
 }
 
+folders_that_imex_writes_into_are_there() {
+  local folder
+  for folder in root run tmp var/log; do [[ -d $rootfs/$folder && ! -L $rootfs/$folder ]] || { echo "$folder"; return 1; }; done
+  [[ $(readlink "$rootfs/var/run") == ../run ]]
+}
+
 programs_run_with_nothing_but_the_image_and_are_found_by_bash() {
   local program
   for program in compute-domain-daemon compute-domain-controller compute-domain-kubelet-plugin; do
@@ -84,7 +90,7 @@ nvidias_chart_waits_by_its_script_until_the_nodes_driver_is_of_use() {
   until_said 'The driver is there'
   wait "$waits"
   (($(grep -c 'no module' "$work/prestart.txt") == 1))  # Said once.
-  rm -r "$rootfs/tmp" "$rootfs/dev"
+  rm -r "$node" "$rootfs/tmp/loaded" "$rootfs/dev"
 }
 until_said() {
   local deadline=$((SECONDS + 20))
@@ -120,6 +126,7 @@ unpack "$layout" "$rootfs"
 check compressed_it_has_30_mb_at_most
 check its_user_is_root_and_the_daemon_its_entry_point
 check each_folder_in_which_the_plugin_looks_for_programs_is_in_path
+check folders_that_imex_writes_into_are_there
 check programs_run_with_nothing_but_the_image_and_are_found_by_bash
 check the_kubelet_plugin_says_what_it_takes_and_refuses_what_it_does_not
 check what_the_plugin_hands_to_daemons_is_there
