@@ -75,6 +75,8 @@ TEST(HasRoom, WhileAnIndexIsFreeOrTheNodeHasAnEntry) {
   }
   EXPECT_FALSE(HasRoom(Of(daemons), kSelf));
   daemons.push_back(At("node-a", "10.0.0.6", 9));
+  EXPECT_FALSE(HasRoom(Of(daemons), kSelf)) << "its index cannot be";
+  daemons.back().index = 3;
   EXPECT_TRUE(HasRoom(Of(daemons), kSelf)) << "its entry is of an earlier pod";
 }
 
@@ -83,6 +85,16 @@ json::Value Stored(const std::string& daemons) {
   return *json::Parse(R"({"kind":"ComputeDomainClique","metadata":{"name":"n","resourceVersion":"7",
       "annotations":{"a":"b"},"ownerReferences":[{"kind":"Pod","uid":"other"}]},"later":1,"daemons":)" +
                       daemons + "}");
+}
+
+TEST(PutOwnEntry, EntryWhoseIndexCannotBeGetsTheLowestFreeOne) {
+  for (const char* index : {"4", "-1", "\"x\""}) {
+    json::Value clique = Stored(R"([{"nodeName":"node-b","ipAddress":"10.0.0.8","index":0},
+                                    {"nodeName":"node-a","ipAddress":"10.0.0.7","index":)" +
+                                std::string(index) + "}]");
+    EXPECT_TRUE(PutOwnEntry(clique, kSelf, false).value());
+    EXPECT_EQ(clique["daemons"].items()[1]["index"].AsInt(), 1) << index;
+  }
 }
 
 TEST(PutOwnEntry, JoinsUnderTheLowestFreeIndexAndLeavesEverythingElseAsItIs) {
