@@ -56,6 +56,14 @@ class DaemonTest : public ::testing::Test {
             .index = index};
   }
 
+  // So many that there is no room for this daemon.
+  [[nodiscard]] std::vector<api::Member> AllOthers() const {
+    std::vector<api::Member> daemons;
+    daemons.reserve(static_cast<std::size_t>(self_.nodes_max));
+    for (int index = 0; index < self_.nodes_max; ++index) daemons.push_back(Peer(index));
+    return daemons;
+  }
+
   void IsToldToStop() {
     observed_.stopping = true;
     OnStopping(memory_, observed_.now);
@@ -734,8 +742,7 @@ TEST_F(DaemonWrites, ConflictsAreTriedAgainEverMoreRarelyAndNotInStep) {
 }
 
 TEST_F(DaemonWrites, DaemonWithoutRoomWaitsForAChangeOfTheClique) {
-  std::vector<api::Member> daemons;
-  for (int index = 0; index < self_.nodes_max; ++index) daemons.push_back(Peer(index));
+  std::vector<api::Member> daemons = AllOthers();
   CliqueHas(daemons);
   const base::Error full = {.code = base::ErrorCode::kInvalid, .message = "it is full"};
   ASSERT_EQ(Decide(self_, observed_, memory_).write, Write::kEntry);
@@ -751,9 +758,7 @@ TEST_F(DaemonWrites, DaemonWithoutRoomWaitsForAChangeOfTheClique) {
 }
 
 TEST_F(DaemonWrites, DaemonWithoutRoomAsksAgainAfterFiveMinutes) {
-  std::vector<api::Member> daemons;
-  for (int index = 0; index < self_.nodes_max; ++index) daemons.push_back(Peer(index));
-  CliqueHas(daemons);
+  CliqueHas(AllOthers());
   const base::Error full = {.code = base::ErrorCode::kInvalid, .message = "it is full"};
   const TimePoint refused = observed_.now;
   OnWriteFailed(memory_, Write::kEntry, full, refused, random_);

@@ -59,6 +59,7 @@ void EnterNamespaces(const std::string& hosts) {
         "search cdom-system.svc.cluster.local cluster.local\n"
         "options ndots:1 timeout:1 attempts:1\n");
   const int any = ::socket(AF_INET, SOCK_DGRAM, 0);
+  Need(any >= 0, "socket");
   ifreq loopback = {.ifr_ifrn = {"lo"}, .ifr_ifru = {}};
   loopback.ifr_ifru.ifru_flags = IFF_UP | IFF_RUNNING;
   Need(::ioctl(any, SIOCSIFFLAGS, &loopback) == 0, "loopback");
@@ -67,6 +68,7 @@ void EnterNamespaces(const std::string& hosts) {
 
 int Listen() {
   const int server = ::socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0);
+  Need(server >= 0, "socket");
   const sockaddr_in address = {.sin_family = AF_INET,
                                .sin_port = htons(53),
                                .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)},
