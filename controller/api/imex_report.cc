@@ -40,6 +40,7 @@ std::string Encode(const ImexReport& report) {
                                 {"started", report.started},
                                 {"restarts", report.restarts}});
   if (report.in_use) object["inUse"] = true;
+  if (report.peers_unanswered) object["peersUnanswered"] = true;
   if (report.peers_known) {
     Value indices = Value::Array();
     for (const int index : report.unreachable) {
@@ -63,7 +64,8 @@ std::optional<ImexReport> DecodeImexReport(std::string_view text) {
                        .started = Word(object["started"]),
                        .restarts = Number(object["restarts"], kCountMax, 0),
                        .in_use = object["inUse"].AsBool(),
-                       .peers_known = object["unreachable"].IsArray()};
+                       .peers_known = object["unreachable"].IsArray(),
+                       .peers_unanswered = object["peersUnanswered"].AsBool()};
   if (report.state.empty()) return {};
   object["unreachable"].ForEach([&](json::View item) {
     const int index = Number(item, kIndexMax, -1);

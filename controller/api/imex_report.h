@@ -29,6 +29,9 @@ struct ImexReport {
   std::vector<int> unreachable = {};
   int unreachable_count = 0;
   bool peers_known = false;  // Else nothing could be learned of them.
+  // IMEX did not say for some time, three times in a row, whom it reaches: it hangs, or a peer's
+  // does, since its control program asks them all.
+  bool peers_unanswered = false;
   friend bool operator==(const ImexReport&, const ImexReport&) = default;
 };
 

@@ -23,6 +23,13 @@ TEST(ImexReport, IsReadAsItWasWritten) {
   }
 }
 
+TEST(ImexReport, REV3_N4_PeersThatWereNotAnsweredOfAreTold) {
+  ImexReport report = Full();
+  EXPECT_EQ(Encode(report).find("peersUnanswered"), std::string::npos);
+  report.peers_unanswered = true;
+  EXPECT_EQ(DecodeImexReport(Encode(report)), report);
+}
+
 TEST(ImexReport, OfManyPeersTheFirstAreNamedAndAllAreCounted) {
   ImexReport report = Full();
   report.unreachable.clear();

@@ -137,6 +137,7 @@ inline constexpr std::string_view kReasonImexWaitsForQuorum = "ImexWaitsForQuoru
 inline constexpr std::string_view kReasonImexAddressDiffers = "ImexAddressDiffers";
 inline constexpr std::string_view kReasonImexIndexDiffers = "ImexIndexDiffers";
 inline constexpr std::string_view kReasonImexPeersUnreachable = "ImexPeersUnreachable";
+inline constexpr std::string_view kReasonImexPeersUnknown = "ImexPeersUnknown";
 inline constexpr std::string_view kReasonImexRestarted = "ImexRestartedUnderJob";
 inline constexpr std::string_view kReasonMembersNotReady = "MembersNotReady";
 inline constexpr std::string_view kReasonWaitingForMembers = "WaitingForMembers";

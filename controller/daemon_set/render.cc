@@ -8,6 +8,8 @@ namespace {
 
 using json::Value;
 
+constexpr const char* kKeysVolume = "imex-keys";
+
 void SetUnlessEmpty(Value& object, const char* field, const Value& value) {
   const bool is_empty = value.IsNull() || (value.IsString() && value.AsString().empty());
   if (!is_empty) object[field] = value;
@@ -67,6 +69,10 @@ Value Container(const Settings& settings) {
   for (const auto& [name, value] : settings.resources.members()) {
     container["resources"][name] = value;
   }
+  if (!settings.keys_secret.empty()) {
+    container["volumeMounts"] = Value::Array(
+        {Value::Object({{"name", kKeysVolume}, {"mountPath", "/imex-keys"}, {"readOnly", true}})});
+  }
   SetUnlessEmpty(container, "imagePullPolicy", settings.image_pull_policy);
   SetUnlessEmpty(container, "securityContext", settings.security_context);
   return container;
@@ -111,6 +117,11 @@ json::Value Render(const std::string& domain, const Settings& settings) {
   SetUnlessEmpty(pod_spec, "tolerations", settings.tolerations);
   SetUnlessEmpty(pod_spec, "dnsConfig", settings.dns_config);
   SetUnlessEmpty(pod_spec, "schedulerName", settings.scheduler_name);
+  if (!settings.keys_secret.empty()) {
+    pod_spec["volumes"] = Value::Array(
+        {Value::Object({{"name", kKeysVolume},
+                        {"secret", Value::Object({{"secretName", settings.keys_secret}})}})});
+  }
 
   return Value::Object(
       {{"apiVersion", "apps/v1"},

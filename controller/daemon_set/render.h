@@ -31,6 +31,8 @@ struct Settings {
   std::string scheduler_name = {};
   std::vector<std::pair<std::string, std::string>> environment = {};  // Besides what it always has.
 
+  std::string keys_secret = {};  // Of IMEX's TLS, in the driver namespace. Empty: none is mounted.
+
   static json::Value AllTaints();
   // A name with a dot is looked up as it stands, and not with each search domain first.
   static json::Value OneDot();

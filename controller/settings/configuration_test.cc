@@ -76,6 +76,7 @@ daemons:
   imex:
     nodeDisconnectedGraceTime: 300
     authEncryption: true
+    authSecret: imex-keys
 deletion: {grace: 90s}
 membership: {indexHold: 1m30s}
 nodes: {leavingTaints: [example.com/spot, example.org/*]}
@@ -102,8 +103,11 @@ TEST(Configuration, P11_B52_B54_B61_B63_X3_FullyConfiguredDaemonSetHasEveryField
     ],
     "dnsConfig": {"nameservers": ["10.0.0.10"], "searches": ["example.com"],
                   "options": [{"name": "ndots", "value": "2"}]},
-    "schedulerName": "kai-scheduler"
+    "schedulerName": "kai-scheduler",
+    "volumes": [{"name": "imex-keys", "secret": {"secretName": "imex-keys"}}]
   })json"));
+  EXPECT_EQ(container["volumeMounts"],
+            Json(R"([{"name": "imex-keys", "mountPath": "/imex-keys", "readOnly": true}])"));
   const json::Value& env = container["env"];
   EXPECT_EQ(env.items().at(env.items().size() - 2),
             Json(R"({"name": "IMEX_NODE_DISCONNECTED_GRACE_TIME", "value": "300"})"));

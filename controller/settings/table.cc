@@ -247,7 +247,8 @@ constexpr auto kTable = std::to_array<Setting>({
     Field(
         "daemons.dnsConfig.options[].name", kText, "ndots",
         "Option of the resolver. Without `daemons.dnsConfig` it is `ndots` with value `1`: a name "
-        "with a dot is looked up as it stands, and not with each search domain first"),
+        "with a dot is looked up as it stands first. Names of peers have no dot; cdom's daemon "
+        "keeps them all in its hosts file"),
     Field("daemons.dnsConfig.options[].value", kText, "1", "Its value"),
     Field("daemons.securityContext.runAsUser", kInteger, "the image's",
           "User of the daemon's container"),
@@ -279,19 +280,24 @@ constexpr auto kTable = std::to_array<Setting>({
           "Labels that a node must have, besides the domain's own",
           [](const Value& v, Settings& s) { s.daemons.node_selector = v; }),
     Field("daemons.imex.nodeDisconnectedGraceTime", kInteger, "-1",
-          "Seconds for which IMEX keeps the memory of a peer that is gone; -1: for ever. Goes to "
-          "the daemon as `IMEX_NODE_DISCONNECTED_GRACE_TIME`",
+          "Seconds for which IMEX keeps the memory of a lost peer; -1: for ever. NVIDIA's daemon "
+          "ignores it",
           [](const Value& v, Settings& s) {
             s.daemons.environment.emplace_back("IMEX_NODE_DISCONNECTED_GRACE_TIME",
                                                std::to_string(v.AsInt().value_or(-1)));
           }),
     Field("daemons.imex.authEncryption", kFlag, "false",
-          "Whether IMEX authenticates and encrypts. Goes to the daemon as "
-          "`IMEX_ENABLE_AUTH_ENCRYPTION`; its keys are the daemon image's affair",
+          "Whether IMEX authenticates its peers by TLS and encrypts. Needs "
+          "`daemons.imex.authSecret`: cdom's daemon does not start IMEX without keys. NVIDIA's "
+          "daemon ignores it, and stays in clear text",
           [](const Value& v, Settings& s) {
             s.daemons.environment.emplace_back("IMEX_ENABLE_AUTH_ENCRYPTION",
                                                v.AsBool() ? "1" : "0");
           }),
+    Field("daemons.imex.authSecret", kText, "none",
+          "Secret in the driver namespace with `tls.key`, `tls.crt` and `ca.crt`. All daemons "
+          "use it; the certificate names each `compute-domain-daemon-NNNN` with four digits",
+          [](const Value& v, Settings& s) { s.daemons.keys_secret = v.AsString(); }),
     Flag("--max-nodes-per-imex-domain", "MAX_NODES_PER_IMEX_DOMAIN", kDaemons,
          "How many nodes one clique may have (18)",
          Number<&Settings::nodes_per_imex_domain_max, 1, 10'000>),

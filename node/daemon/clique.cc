@@ -81,6 +81,16 @@ std::vector<imex::Host> HostsIn(const Clique& clique, const DaemonIdentity& self
   return hosts;
 }
 
+bool HasRoom(const Clique& clique, const DaemonIdentity& self) {
+  std::set<int> used;
+  for (const Member& member : clique.daemons) {
+    if (!IsIndex(member.index, self)) continue;
+    if (member.node == self.node) return true;
+    used.insert(member.index);
+  }
+  return std::ssize(used) < self.nodes_max;
+}
+
 Value NewClique(const DaemonIdentity& self, bool ready) {
   return Value::Object(
       {{"apiVersion", api::kComputeDomainCliques.ApiVersion()},
@@ -100,21 +110,28 @@ base::Result<bool> PutOwnEntry(Value& clique, const DaemonIdentity& self, bool r
     // As a const: to look for a name makes the member otherwise, in the entry of another.
     if (std::as_const(daemon)["nodeName"].AsString() == self.node) own = &daemon;
   }
+  const auto index_of = [](const Value& daemon) { return daemon["index"].AsInt().value_or(-1); };
+  const bool has_index = own != nullptr && index_of(*own) >= 0 && index_of(*own) < self.nodes_max;
+  const int index = has_index ? -1 : LowestFreeIndex(daemons, self);
+  if (index == self.nodes_max) {
+    return base::Fail(base::ErrorCode::kInvalid,
+                      "clique " + self.clique + " is full: each index below " +
+                          std::to_string(self.nodes_max) +
+                          " is taken; it can have more nodes with a larger "
+                          "--max-nodes-per-imex-domain of the controller");
+  }
   if (own == nullptr) {
-    const int index = LowestFreeIndex(daemons, self);
-    if (index == self.nodes_max) {
-      return base::Fail(base::ErrorCode::kInvalid,
-                        "clique " + self.clique + " is full: each index below " +
-                            std::to_string(self.nodes_max) +
-                            " is taken; it can have more nodes with a larger "
-                            "--max-nodes-per-imex-domain of the controller");
-    }
     daemons.Append(EntryOf(self, index, ready));
     static_cast<void>(AddOwner(clique, self));
     return true;
   }
   // In one go, all of them: readiness of an earlier pod's IMEX is not this one's.
   bool changed = Set(*own, "ipAddress", self.ip);
+  // Under one that cannot be it would never start, and read the clique again and again.
+  if (!has_index) {
+    (*own)["index"] = index;
+    changed = true;
+  }
   changed = Set(*own, "cliqueID", self.clique) || changed;
   changed = Set(*own, "status", ready ? "Ready" : "NotReady") || changed;
   return AddOwner(clique, self) || changed;

@@ -23,6 +23,9 @@ namespace imex_daemon {
 [[nodiscard]] std::vector<imex::Host> HostsIn(const api::Clique& clique, const DaemonIdentity& self,
                                               int runs_as);
 
+// Whether this daemon may join: its node has an entry, or an index is free.
+[[nodiscard]] bool HasRoom(const api::Clique& clique, const DaemonIdentity& self);
+
 // Returns a new clique, with this daemon's entry alone.
 [[nodiscard]] json::Value NewClique(const DaemonIdentity& self, bool ready);
 

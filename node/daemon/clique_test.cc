@@ -67,11 +67,34 @@ TEST(HostsIn, OneWhoseEntryIsMissingStaysKnownToItselfAsItRuns) {
       (std::vector<imex::Host>{{.index = 0, .ip = "10.0.0.8"}, {.index = 3, .ip = "10.0.0.7"}}));
 }
 
+TEST(HasRoom, WhileAnIndexIsFreeOrTheNodeHasAnEntry) {
+  std::vector<api::Member> daemons;
+  for (int index = 0; index < 4; ++index) {
+    EXPECT_TRUE(HasRoom(Of(daemons), kSelf)) << index;
+    daemons.push_back(At("node-" + std::to_string(index), "10.0.1.1", index));
+  }
+  EXPECT_FALSE(HasRoom(Of(daemons), kSelf));
+  daemons.push_back(At("node-a", "10.0.0.6", 9));
+  EXPECT_FALSE(HasRoom(Of(daemons), kSelf)) << "its index cannot be";
+  daemons.back().index = 3;
+  EXPECT_TRUE(HasRoom(Of(daemons), kSelf)) << "its entry is of an earlier pod";
+}
+
 // A clique as the API server has it, with what we do not know of, too.
 json::Value Stored(const std::string& daemons) {
   return *json::Parse(R"({"kind":"ComputeDomainClique","metadata":{"name":"n","resourceVersion":"7",
       "annotations":{"a":"b"},"ownerReferences":[{"kind":"Pod","uid":"other"}]},"later":1,"daemons":)" +
                       daemons + "}");
+}
+
+TEST(PutOwnEntry, EntryWhoseIndexCannotBeGetsTheLowestFreeOne) {
+  for (const char* index : {"4", "-1", "\"x\""}) {
+    json::Value clique = Stored(R"([{"nodeName":"node-b","ipAddress":"10.0.0.8","index":0},
+                                    {"nodeName":"node-a","ipAddress":"10.0.0.7","index":)" +
+                                std::string(index) + "}]");
+    EXPECT_TRUE(PutOwnEntry(clique, kSelf, false).value());
+    EXPECT_EQ(clique["daemons"].items()[1]["index"].AsInt(), 1) << index;
+  }
 }
 
 TEST(PutOwnEntry, JoinsUnderTheLowestFreeIndexAndLeavesEverythingElseAsItIs) {

@@ -33,7 +33,9 @@ std::chrono::milliseconds Age() {
 }
 
 base::Result<void> Run(const imex_daemon::Settings& settings, command_line::Frame& frame) {
-  frame.HandleSignals({SIGTERM, SIGINT}, {SIGCHLD});
+  // IMEX tells its peers that it ends: to kill it, as the end of this process would, must be left
+  // to the kubelet.
+  frame.HandleSignals({SIGTERM, SIGINT}, {SIGCHLD}, command_line::Repeated::kIsIgnored);
   base::Logger& logger = frame.logger();
   logger.Info("Starting", {{"version", std::string(base::Version())},
                            {"revision", std::string(base::Revision())},

@@ -1,6 +1,7 @@
 #include "node/daemon/prepare.h"
 
 #include <algorithm>
+#include <array>
 #include <sstream>
 #include <stop_token>
 
@@ -20,6 +21,7 @@ namespace {
 using base::Result;
 
 constexpr std::size_t kTemplateMax = 64U << 10;
+constexpr std::size_t kKeyMax = 1U << 20;              // As a Secret's.
 constexpr std::chrono::milliseconds kCheckTime{8000};  // A probe has 10 s.
 constexpr std::chrono::milliseconds kAskAgain{100};
 constexpr std::chrono::seconds kYoung{30};
@@ -41,15 +43,46 @@ Result<std::string> FindImex(const std::string& name, const std::string& search)
                  "the driver's version"));
 }
 
+// What the controller's configuration asks of IMEX, as its guide names the keys. One pair of keys
+// serves both ends of a connection.
+Result<imex::ConfigKeys> ConfigKeysOf(const Settings& settings) {
+  imex::ConfigKeys keys;
+  if (settings.disconnected_grace) {
+    keys.emplace_back("IMEX_NODE_DISCONNECTED_GRACE_TIME",
+                      std::to_string(*settings.disconnected_grace));
+  }
+  if (!settings.encrypts) return keys;
+  keys.insert(keys.end(), {{"IMEX_ENABLE_AUTH_ENCRYPTION", "1"},
+                           {"IMEX_AUTH_ENCRYPTION_MODE", "SSL_TLS"},
+                           {"IMEX_AUTH_SOURCE", "FILE"}});
+  const std::array<std::array<const char*, 3>, 3> files = {
+      {{"tls.key", "IMEX_SERVER_KEY", "IMEX_CLIENT_KEY"},
+       {"tls.crt", "IMEX_SERVER_CERT", "IMEX_CLIENT_CERT"},
+       {"ca.crt", "IMEX_SERVER_CERT_AUTH", "IMEX_CLIENT_CERT_AUTH"}}};
+  for (const auto& [file, server, client] : files) {
+    const std::string path = settings.keys_folder + "/" + file;
+    TRY(base::ReadFile(path, kKeyMax)
+            .map_error(base::While("IMEX is to encrypt and its keys are missing"))
+            .map_error(
+                Advise("name a Secret with tls.key, tls.crt and ca.crt in the setting "
+                       "daemons.imex.authSecret, or switch daemons.imex.authEncryption off")));
+    keys.emplace_back(server, path);
+    keys.emplace_back(client, path);
+  }
+  return keys;
+}
+
 Result<std::string> Configuration(const Settings& settings) {
   const std::string path = settings.PathOf(imex::kTemplateFile);
   const std::string text = TRY(base::ReadFile(path, kTemplateMax)
                                    .map_error(Advise("the kubelet plugin mounts it with this pod's "
                                                      "claim: see the plugin's log")));
-  return imex::RenderConfig(text, {.cmd_bind_ip = settings.self.ip,
-                                   .nodes_path = settings.PathOf(imex::kNodesFile)})
-      .map_error(base::While(path))
-      .map_error(Advise("put the template of the kubelet plugin right"));
+  const std::string rendered =
+      TRY(imex::RenderConfig(text, {.cmd_bind_ip = settings.self.ip,
+                                    .nodes_path = settings.PathOf(imex::kNodesFile)})
+              .map_error(base::While(path))
+              .map_error(Advise("put the template of the kubelet plugin right")));
+  return imex::WithKeys(rendered, TRY(ConfigKeysOf(settings)));
 }
 
 Result<void> Ask(const base::Program& ctl, std::chrono::milliseconds time,

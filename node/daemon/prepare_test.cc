@@ -66,6 +66,40 @@ TEST_F(PrepareTest, MakesTheConfigurationAndTheNodesFile) {
   EXPECT_EQ(Read("hosts"), "127.0.0.1 localhost\n");
 }
 
+TEST_F(PrepareTest, REV3_N7_GraceForLostPeersIsInTheConfiguration) {
+  Put("imexd.cfg.tmpl", "IMEX_NODE_DISCONNECTED_GRACE_TIME=-1\nLOG_LEVEL=4\n");
+  settings_.disconnected_grace = 300;
+  EXPECT_EQ(Wrong(), "");
+  EXPECT_EQ(Read("imexd.cfg"), "IMEX_NODE_DISCONNECTED_GRACE_TIME=300\nLOG_LEVEL=4\n");
+}
+
+TEST_F(PrepareTest, REV3_N7_EncryptionIsInTheConfigurationWithItsKeys) {
+  Put("imexd.cfg.tmpl", "IMEX_ENABLE_AUTH_ENCRYPTION=0\nIMEX_SERVER_KEY=\n");
+  for (const char* file : {"tls.key", "tls.crt", "ca.crt"}) Put(file, "PEM");
+  settings_.encrypts = true;
+  settings_.keys_folder = folder_;
+  EXPECT_EQ(Wrong(), "");
+  EXPECT_EQ(Read("imexd.cfg"), "IMEX_ENABLE_AUTH_ENCRYPTION=1\nIMEX_SERVER_KEY=" + folder_ +
+                                   "/tls.key\nIMEX_AUTH_ENCRYPTION_MODE=SSL_TLS\n"
+                                   "IMEX_AUTH_SOURCE=FILE\nIMEX_CLIENT_KEY=" +
+                                   folder_ + "/tls.key\nIMEX_SERVER_CERT=" + folder_ +
+                                   "/tls.crt\nIMEX_CLIENT_CERT=" + folder_ +
+                                   "/tls.crt\nIMEX_SERVER_CERT_AUTH=" + folder_ +
+                                   "/ca.crt\nIMEX_CLIENT_CERT_AUTH=" + folder_ + "/ca.crt\n");
+}
+
+TEST_F(PrepareTest, REV3_N7_EncryptionWithoutKeysIsRefused) {
+  settings_.encrypts = true;
+  settings_.keys_folder = folder_;
+  Put("tls.key", "PEM");
+  EXPECT_EQ(Wrong(),
+            "IMEX is to encrypt and its keys are missing: open " + folder_ +
+                "/tls.crt: No such file or directory; name a Secret with tls.key, tls.crt and "
+                "ca.crt in the setting daemons.imex.authSecret, or switch "
+                "daemons.imex.authEncryption off");
+  EXPECT_EQ(Read("imexd.cfg"), "cannot be read");
+}
+
 TEST_F(PrepareTest, ImexThatIsMissingIsNamedWithWhereItComesFrom) {
   fs::remove(folder_ + "/nvidia-imex");
   EXPECT_EQ(Wrong(),

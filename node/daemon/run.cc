@@ -46,6 +46,7 @@ Answers AskImex(const base::Program& ctl, int index, const base::Clock& clock,
     answers.state = imex::StateIn(*printed);
   }
   if (index < 0) return answers;
+  answers.asks_peers = true;
   if (const auto printed = AskCtl(ctl, {"-N", "-j"}, clock, stop)) {
     if (auto own = imex::ParseOwnView(*printed, index)) answers.own = *std::move(own);
   }
@@ -154,8 +155,11 @@ void DaemonProcess::SeeWhetherImexEnded() {
     return;
   }
   OnEnded(memory_, now - seen_.since, now, random_);
-  logger_.Error("IMEX has ended by itself and is started again; jobs that used it may have failed",
-                {{"with", how}, {"ends", std::to_string(seen_.ends)}});
+  const char* what =
+      memory_.was_ready
+          ? "IMEX has ended by itself and is started again; jobs that used it may have failed"
+          : "IMEX has ended before it was ready";
+  logger_.Error(what, {{"with", how}, {"ends", std::to_string(seen_.ends)}});
 }
 
 void DaemonProcess::WriteHosts(std::vector<imex::Host> hosts) {
@@ -163,7 +167,7 @@ void DaemonProcess::WriteHosts(std::vector<imex::Host> hosts) {
   const TimePoint now = clock_.Now();
   Result<void> written = {};
   if (const auto before = base::ReadFile(path, kHostsMax)) {
-    const std::string after = imex::WithHosts(*before, hosts);
+    const std::string after = imex::WithHosts(*before, hosts, self_.nodes_max);
     if (after != *before) written = WriteInPlace(path, after);
   } else {
     written = tl::unexpected(before.error());

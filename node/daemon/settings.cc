@@ -1,5 +1,6 @@
 #include "node/daemon/settings.h"
 
+#include <limits>
 #include <map>
 #include <utility>
 
@@ -97,10 +98,23 @@ void AddPlaces(CLI::App& app, Settings& settings) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
+void AddImex(CLI::App& app, Settings& settings) {
+  app.option_defaults()->group("How IMEX is set");
+  Add(app, "--imex-node-disconnected-grace-time", "IMEX_NODE_DISCONNECTED_GRACE_TIME",
+      settings.disconnected_grace,
+      "Seconds for which IMEX keeps the memory of a lost peer; -1: for ever (the template's)")
+      ->check(CLI::Range(-1, std::numeric_limits<int>::max()));
+  Add(app, "--imex-enable-auth-encryption", "IMEX_ENABLE_AUTH_ENCRYPTION", settings.encrypts,
+      "1: IMEX authenticates its peers by TLS and encrypts (0)");
+  Add(app, "--imex-keys-folder", "IMEX_KEYS_FOLDER", settings.keys_folder,
+      "Of tls.key, tls.crt and ca.crt, which encryption needs (/imex-keys)");
+}
+
 void AddAll(CLI::App& app, Settings& settings, std::string& gates) {
   command_line::Begin(app, kExitStatuses);
   AddGiven(app, settings, gates);
   AddPlaces(app, settings);
+  AddImex(app, settings);
   app.option_defaults()->group("What others see of it");
   command_line::AddLogging(app, settings);
   app.require_subcommand(1);

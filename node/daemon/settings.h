@@ -31,6 +31,11 @@ struct Settings : command_line::CommonSettings {
   std::string ctl_program = "nvidia-imex-ctl";
   std::vector<std::string> program_arguments = {};  // In addition to the daemon's own.
 
+  // IMEX's own settings. Empty and false: as the template has them.
+  std::optional<int> disconnected_grace = {};  // Seconds; -1: for ever.
+  bool encrypts = false;
+  std::string keys_folder = "/imex-keys";  // Of tls.key, tls.crt and ca.crt, as of a Secret.
+
   [[nodiscard]] std::string PathOf(std::string_view file) const {
     return folder + "/" + std::string(file);
   }

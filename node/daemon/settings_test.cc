@@ -98,6 +98,24 @@ TEST_F(DaemonSettings, WhatIsMissingOrCannotBeIsNamedWithWhoSetsIt) {
   EXPECT_NE(Refused().find("10001"), std::string::npos);
 }
 
+TEST_F(DaemonSettings, REV3_N7_TakesWhatTheControllersConfigurationSaysOfImex) {
+  SetAll();
+  EXPECT_EQ(Parse({"run"}).settings.disconnected_grace, std::nullopt);
+  EXPECT_FALSE(Parse({"run"}).settings.encrypts);
+  Set("IMEX_NODE_DISCONNECTED_GRACE_TIME", "300");
+  Set("IMEX_ENABLE_AUTH_ENCRYPTION", "1");
+  Set("IMEX_KEYS_FOLDER", "/keys");
+  const Parsed parsed = Parse({"run"});
+  ASSERT_FALSE(parsed.exit) << parsed.exit->text;
+  EXPECT_EQ(parsed.settings.disconnected_grace, 300);
+  EXPECT_TRUE(parsed.settings.encrypts);
+  EXPECT_EQ(parsed.settings.keys_folder, "/keys");
+  Set("IMEX_ENABLE_AUTH_ENCRYPTION", "0");
+  EXPECT_FALSE(Parse({"run"}).settings.encrypts);
+  Set("IMEX_NODE_DISCONNECTED_GRACE_TIME", "-2");
+  EXPECT_NE(Refused().find("-2"), std::string::npos);
+}
+
 TEST_F(DaemonSettings, EachRefusalIsOneLine) {
   SetAll();
   Set("FEATURE_GATES", "A\nB=true");

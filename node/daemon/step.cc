@@ -20,6 +20,8 @@ constexpr auto kSpread = milliseconds(500);
 constexpr base::BackoffPolicy kWrites = {
     .first = milliseconds(40), .most = milliseconds(600), .jitter = 9};
 constexpr auto kForbiddenFor = seconds(60);
+// A clique without room is seen to change; it is asked again only in case that is missed.
+constexpr auto kNoRoomFor = std::chrono::minutes(5);
 // Peers come one after another, and IMEX, once told of new ones, is deaf for 5 s: one that starts
 // with those that are on their way need not be told of them.
 constexpr auto kQuiet = milliseconds(500);
@@ -34,9 +36,11 @@ constexpr auto kSeenWithin = seconds(2);
 constexpr auto kLeaveWithin = seconds(10);
 constexpr auto kReportEvery = seconds(10);
 constexpr auto kFirstReport = seconds(5);  // Of one that does not become ready.
+constexpr auto kHearsAfter = seconds(2);   // Of its start, if it does not print who it is.
 constexpr auto kReachWithin = seconds(15);
 constexpr auto kAskFirst = milliseconds(250);
 constexpr auto kAskMost = seconds(30);
+constexpr int kUnansweredMost = 2;  // In a row; one more is reported.
 
 void RequeueAt(Step& step, TimePoint until) { step.requeue_at = std::min(step.requeue_at, until); }
 
@@ -90,8 +94,10 @@ void DecideStart(const DaemonIdentity& self, const Observed& observed, const Mem
 
 void DecideSignal(const Observed& observed, const Memory& memory, Step& step) {
   const bool others_come = observed.clique != nullptr && observed.clique->joining.value_or(0) > 0;
-  const auto due = imex::WhenToSignal(memory.signals, others_come);
+  auto due = imex::WhenToSignal(memory.signals, others_come);
   if (!observed.imex.runs || !due) return;
+  // A signal for which it has no handler yet would end it.
+  if (!observed.imex.index) due = std::max(*due, observed.imex.since + kHearsAfter);
   if (observed.now < *due) return RequeueAt(step, *due);
   step.signal = true;
 }
@@ -121,6 +127,11 @@ std::optional<Write> EntryWrite(const DaemonIdentity& self, const Observed& obse
   if (observed.clique == nullptr) return Write::kCreate;
   if (observed.clique->meta.deleting) return {};
   const api::Member* own = Own(self, observed);
+  const bool is_full = !HasRoom(*observed.clique, self);
+  if (is_full && observed.now < memory.no_room_until) {
+    RequeueAt(step, memory.no_room_until);
+    return {};
+  }
   const auto& owners = observed.clique->meta.owners;
   const bool owns =
       std::ranges::find(owners, self.pod_uid, &kube::OwnerReference::uid) != owners.end();
@@ -142,6 +153,7 @@ ImexReport ReportOf(const DaemonIdentity& self, const Observed& observed, const 
                        .in_use = process.in_use};
   if (!process.runs || !observed.answers) return report;
   report.state = observed.answers->state;
+  report.peers_unanswered = memory.peers_unanswered > kUnansweredMost;
   if (!observed.answers->own) return report;
   report.version = observed.answers->own->version;
   report.peers_known = true;
@@ -211,6 +223,8 @@ std::string StateOf(const DaemonIdentity& self, const Observed& observed, const 
   const api::Member* own = Own(self, observed);
   if (!WasStarted(observed)) {
     if (own != nullptr) return "Starting IMEX";
+    const bool is_full = observed.clique != nullptr && !HasRoom(*observed.clique, self);
+    if (is_full) return "Waiting for room in the clique, which is full";
     return memory.membership_writer == MembershipWriter::kController
                ? "Waiting for the controller to give this node an index"
                : "Joining the clique";
@@ -231,12 +245,12 @@ std::string StateOf(const DaemonIdentity& self, const Observed& observed, const 
 
 Step Decide(const DaemonIdentity& self, const Observed& observed, const Memory& memory) {
   Step step = {.requeue_at = observed.now + kIdle};
-  if (!memory.fatal.empty() && !WasStarted(observed)) {
-    step.fatal = memory.fatal;
-    return step;
-  }
   if (observed.stopping) {
     DecideEnd(self, observed, memory, step);
+    return step;
+  }
+  if (!memory.fatal.empty() && !observed.imex.runs && !memory.was_ready) {
+    step.fatal = memory.fatal;
     return step;
   }
   step.state = StateOf(self, observed, memory);
@@ -287,6 +301,9 @@ void OnWriteFailed(Memory& memory, Write write, const base::Error& error, TimePo
   if (error.code == ErrorCode::kForbidden) {
     memory.writes.next = std::max(memory.writes.next, now + kForbiddenFor);
   }
+  if (write == Write::kEntry && error.code == ErrorCode::kInvalid) {
+    memory.no_room_until = now + kNoRoomFor;
+  }
   const bool is_hopeless = error.code == ErrorCode::kForbidden ||
                            error.code == ErrorCode::kNotFound ||
                            error.code == ErrorCode::kInvalid || error.code == ErrorCode::kConflict;
@@ -310,6 +327,7 @@ void OnHostsFailed(Memory& memory, const std::string& error, TimePoint now, base
 }
 
 void OnStarted(Memory& memory, TimePoint now) {
+  memory.peers_unanswered = 0;
   memory.signals = {};  // It has just looked everything up.
   memory.ask_next = now + kAskFirst;
   memory.ask_period = kAskFirst;
@@ -323,16 +341,30 @@ void OnStartFailed(Memory& memory, const std::string& error, TimePoint now, base
 void OnSignalled(Memory& memory, TimePoint now) { memory.signals = imex::AfterSignal(now); }
 
 void OnEnded(Memory& memory, std::chrono::nanoseconds lived, TimePoint now, base::Random& random) {
+  // What it lacks may be there by now, as devices or libraries of the driver: a container gets them
+  // when it is made, and never later.
+  memory.fatal =
+      "IMEX ended before it was ever ready in this container: its own lines above say why. The "
+      "next container gets the devices and files that the node has then";
   if (lived >= kLivedLong) memory.starts = {};
   memory.starts.next = now + memory.starts.backoff.Next(kStarts, random);
 }
 
 void OnAnswered(Memory& memory, const Answers& answers, TimePoint now) {
+  // Whether it hangs is soon to be known.
+  const bool falls_silent = answers.asks_peers && !answers.own && memory.peers_unanswered == 0;
+  if (falls_silent) memory.ask_period = kAskFirst;
+  if (answers.state == imex::kReady) memory.was_ready = true;
   const bool rests = answers.state == imex::kReady && answers.own && memory.hosts &&
                      answers.own->connected.size() + 1 >= memory.hosts->size();
   memory.ask_period =
       rests ? milliseconds(kAskMost) : std::min(milliseconds(kAskMost), 2 * memory.ask_period);
   memory.ask_next = now + memory.ask_period;
+  if (answers.own) {
+    memory.peers_unanswered = 0;
+  } else if (answers.asks_peers && memory.peers_unanswered <= kUnansweredMost) {
+    ++memory.peers_unanswered;
+  }
 }
 
 std::vector<int> UnreachableIn(const std::vector<imex::Host>& hosts, const std::string& own_ip,

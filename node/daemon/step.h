@@ -7,8 +7,8 @@
 // its pod.
 //
 // IMEX starts once the daemon's index is known and no more peers have come for a moment. Then it
-// keeps running: a restart ends the jobs that use it. An error before the start ends the process
-// with a message that says what to do; a later error is reported and retried.
+// keeps running: a restart ends the jobs that use it. An error before it was ever ready ends the
+// process with a message that says what to do; a later error is reported and retried.
 #pragma once
 
 #include <memory>
@@ -46,6 +46,7 @@ struct Imex {
 // Answers of nvidia-imex-ctl about the running instance.
 struct Answers {
   std::string state = std::string(imex::kUnknown);
+  bool asks_peers = false;                // Whether it was asked of its peers too.
   std::optional<imex::OwnView> own = {};  // Empty if the peers could not be read.
 };
 
@@ -79,8 +80,10 @@ struct Retry {
 struct Memory {
   MembershipWriter membership_writer =
       MembershipWriter::kUnknown;  // Known from when the pod is labelled.
-  std::string fatal = {};          // Why the daemon must end if IMEX never started.
+  std::string fatal = {};          // Why the daemon must end unless IMEX runs or was ready once.
+  bool was_ready = false;          // IMEX, in this container.
   Retry writes = {};
+  TimePoint no_room_until = TimePoint::min();  // Until then a full clique is not asked for room.
   std::string written_version = {};  // resourceVersion of the clique after our last write.
   TimePoint written_at = {};
   std::optional<std::vector<imex::Host>> hosts =
@@ -92,6 +95,7 @@ struct Memory {
   Retry starts = {};
   TimePoint ask_next = {};
   std::chrono::milliseconds ask_period{0};
+  int peers_unanswered = 0;  // How often in a row this IMEX did not answer about its peers.
   std::optional<api::ImexReport> reported = {};
   TimePoint reported_at = {};
   bool left = false;

@@ -56,6 +56,14 @@ class DaemonTest : public ::testing::Test {
             .index = index};
   }
 
+  // So many that there is no room for this daemon.
+  [[nodiscard]] std::vector<api::Member> AllOthers() const {
+    std::vector<api::Member> daemons;
+    daemons.reserve(static_cast<std::size_t>(self_.nodes_max));
+    for (int index = 0; index < self_.nodes_max; ++index) daemons.push_back(Peer(index));
+    return daemons;
+  }
+
   void IsToldToStop() {
     observed_.stopping = true;
     OnStopping(memory_, observed_.now);
@@ -92,6 +100,7 @@ class DaemonTest : public ::testing::Test {
   void ImexSays(int index, std::set<int> peers, const std::string& state = "READY") {
     observed_.imex.index = index;
     answers_ = {.state = state,
+                .asks_peers = true,
                 .own = imex::OwnView{.version = "580", .connected = std::move(peers)}};
     observed_.answers = answers_;
   }
@@ -321,6 +330,7 @@ TEST_F(ControllerWrites, H11_EntryWithTheAddressOfAnEarlierPodStartsNothing) {
 
 TEST_F(ControllerWrites, PeersThatJoinTogetherAreOneSignalAndLaterOnesOneMore) {
   Forms({Own(0)});
+  observed_.imex.index = 0;
   for (int peers = 1; peers <= 5; ++peers) {
     std::vector<api::Member> daemons = {Own(0)};
     for (int i = 1; i <= peers; ++i) daemons.push_back(Peer(i));
@@ -346,6 +356,7 @@ TEST_F(ControllerWrites, CliqueThatOnlyChangesReadinessIsNoNews) {
 
 TEST_F(ControllerWrites, SwappedIndicesAmongTheSameAddressesAreNews) {
   Forms({Own(0), Peer(1), Peer(2)});
+  observed_.imex.index = 0;
   std::vector<api::Member> swapped = {Own(0), Peer(1), Peer(2)};
   std::swap(swapped[1].index, swapped[2].index);
   CliqueHas(swapped);
@@ -431,6 +442,42 @@ TEST_F(ControllerWrites, B17_PeersThatCannotBeLearnedOfAreNotCalledReached) {
   EXPECT_FALSE(reports_.back().peers_known);
 }
 
+TEST_F(ControllerWrites, REV3_N4_ImexThatSaysNothingOfItsPeersThreeTimesIsReported) {
+  CliqueHas({Own(0), Peer(1)});
+  ImexSays(0, {1});
+  Pass(minutes(2));
+  EXPECT_FALSE(reports_.back().peers_unanswered);
+  answers_.own.reset();
+  const int asked = asks_;
+  while (asks_ < asked + 2) Pass(milliseconds(100));
+  EXPECT_FALSE(Decide(self_, observed_, memory_).report.peers_unanswered) << "two may be chance";
+  Pass(seconds(15));
+  EXPECT_TRUE(reports_.back().peers_unanswered);
+  EXPECT_FALSE(reports_.back().peers_known);
+  answers_.own = imex::OwnView{.version = "580", .connected = {1}};
+  Pass(minutes(1));
+  EXPECT_FALSE(reports_.back().peers_unanswered);
+}
+
+TEST_F(ControllerWrites, REV3_N4_ImexThatIsNotAskedOfItsPeersIsNotCalledSilent) {
+  CliqueHas({Own(0), Peer(1)});
+  answers_ = {.state = "READY"};
+  Pass(minutes(10));
+  EXPECT_FALSE(reports_.back().peers_unanswered);
+}
+
+TEST_F(ControllerWrites, REV3_N4_ImexThatIsStartedAgainIsAskedAfresh) {
+  CliqueHas({Own(0), Peer(1)});
+  ImexSays(0, {1});
+  answers_.own.reset();
+  Pass(minutes(5));
+  ASSERT_TRUE(reports_.back().peers_unanswered);
+  ImexEnds();
+  answers_.asks_peers = false;
+  Pass(minutes(5));
+  EXPECT_FALSE(reports_.back().peers_unanswered);
+}
+
 TEST_F(ControllerWrites, NamesOfTheNodesFileWithoutAnAddressAreNoFault) {
   CliqueHas({Own(3)});
   ImexSays(3, {});
@@ -485,8 +532,58 @@ TEST_F(ControllerWrites, ImexThatEndsByItselfIsStartedAgainInPlaceAndTold) {
   EXPECT_EQ(reports_.back().started, "t2");
 }
 
+TEST_F(ControllerWrites, REV3_N8_ImexThatEndsBeforeItWasEverReadyEndsTheProcess) {
+  Forms({Own(0)});
+  ImexSays(0, {}, "INIT_GPU");
+  Pass(minutes(1));
+  ImexEnds();
+  EXPECT_TRUE(Decide(self_, observed_, memory_)
+                  .fatal.starts_with("IMEX ended before it was ever ready in this container"));
+}
+
+TEST_F(ControllerWrites, REV3_N8_ImexThatWasReadyOnceIsStartedAgainInPlace) {
+  Forms({Own(0)});
+  ImexSays(0, {});
+  Pass(minutes(1));
+  ImexEnds();
+  answers_.state = "INIT_GPU";
+  Pass(minutes(1));
+  ASSERT_EQ(starts_.size(), 2U);
+  ImexEnds();
+  EXPECT_EQ(Decide(self_, observed_, memory_).fatal, "");
+}
+
+TEST_F(ControllerWrites, REV3_N8_StopEndsItWithoutAComplaint) {
+  Forms({Own(0)});
+  ImexEnds();
+  IsToldToStop();
+  EXPECT_EQ(Decide(self_, observed_, memory_).fatal, "");
+  EXPECT_TRUE(Settle().over);
+}
+
+TEST_F(ControllerWrites, REV3_N22_ImexIsNotSignalledBeforeItCanHear) {
+  Forms({Own(0)});
+  const TimePoint started = starts_.back();
+  CliqueHas({Own(0), Peer(1)});
+  Pass(seconds(20));
+  ASSERT_EQ(signals_.size(), 1U);
+  EXPECT_EQ(signals_[0], started + seconds(2));
+}
+
+TEST_F(ControllerWrites, REV3_N22_ImexThatHasSaidWhoItIsIsSignalledAtOnce) {
+  Forms({Own(0)});
+  const TimePoint started = starts_.back();
+  observed_.imex.index = 0;
+  CliqueHas({Own(0), Peer(1)});
+  Pass(seconds(20));
+  ASSERT_EQ(signals_.size(), 1U);
+  EXPECT_LT(signals_[0], started + seconds(2));
+}
+
 TEST_F(ControllerWrites, H11_ImexThatCrashesAgainAndAgainIsStartedEverMoreRarely) {
   Forms({Own(0)});
+  ImexSays(0, {});
+  Pass(seconds(1));
   const TimePoint end = observed_.now + std::chrono::hours(1);
   while (observed_.now < end) {
     ImexEnds();
@@ -642,6 +739,33 @@ TEST_F(DaemonWrites, ConflictsAreTriedAgainEverMoreRarelyAndNotInStep) {
     observed_.now = memory_.writes.next;
     EXPECT_EQ(Decide(self_, observed_, memory_).write, Write::kEntry);
   }
+}
+
+TEST_F(DaemonWrites, DaemonWithoutRoomWaitsForAChangeOfTheClique) {
+  std::vector<api::Member> daemons = AllOthers();
+  CliqueHas(daemons);
+  const base::Error full = {.code = base::ErrorCode::kInvalid, .message = "it is full"};
+  ASSERT_EQ(Decide(self_, observed_, memory_).write, Write::kEntry);
+  OnWriteFailed(memory_, Write::kEntry, full, observed_.now, random_);
+  Pass(minutes(4));
+  EXPECT_TRUE(writes_.empty()) << "nothing has changed";
+  EXPECT_EQ(Decide(self_, observed_, memory_).state,
+            "Waiting for room in the clique, which is full");
+  daemons.pop_back();
+  CliqueHas(daemons);
+  Settle();
+  EXPECT_EQ(writes_, (std::vector<Write>{Write::kEntry}));
+}
+
+TEST_F(DaemonWrites, DaemonWithoutRoomAsksAgainAfterFiveMinutes) {
+  CliqueHas(AllOthers());
+  const base::Error full = {.code = base::ErrorCode::kInvalid, .message = "it is full"};
+  const TimePoint refused = observed_.now;
+  OnWriteFailed(memory_, Write::kEntry, full, refused, random_);
+  while (!Decide(self_, observed_, memory_).write && observed_.now < refused + minutes(9)) {
+    observed_.now = Decide(self_, observed_, memory_).requeue_at;
+  }
+  EXPECT_EQ(observed_.now, refused + minutes(5));
 }
 
 TEST_F(DaemonWrites, ServerThatAsksForPatienceGetsIt) {

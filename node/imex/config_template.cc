@@ -86,4 +86,26 @@ base::Result<std::string> RenderConfig(std::string_view text, const ConfigValues
   }
 }
 
+std::string WithKeys(std::string_view text, ConfigKeys keys) {
+  std::string written;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    const std::string_view name = TrimBack(TrimFront(line.substr(0, line.find('='))));
+    const auto key =
+        std::ranges::find_if(keys, [&](const auto& wanted) { return wanted.first == name; });
+    // A key without a value is no line of it.
+    if (key == keys.end() || line.find('=') == std::string_view::npos) {
+      written.append(line).append("\n");
+      continue;
+    }
+    written.append(key->first).append("=").append(key->second).append("\n");
+    keys.erase(key);
+  }
+  for (const auto& [name, value] : keys) {
+    written.append(name).append("=").append(value).append("\n");
+  }
+  return written;
+}
+
 }  // namespace imex

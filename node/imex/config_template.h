@@ -6,6 +6,8 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "pkg/base/result.h"
 
@@ -19,5 +21,12 @@ struct ConfigValues {
 // kInvalid, with the line, what stands there and what may: an action that is none of these.
 [[nodiscard]] base::Result<std::string> RenderConfig(std::string_view text,
                                                      const ConfigValues& values);
+
+// A line of IMEX's configuration: `first`=`second`.
+using ConfigKeys = std::vector<std::pair<std::string, std::string>>;
+
+// Returns `text`, a configuration, with these keys: a key that has a line gets the new value there,
+// and another one a line at the end. Remarks stay as they are.
+[[nodiscard]] std::string WithKeys(std::string_view text, ConfigKeys keys);
 
 }  // namespace imex

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
+
 namespace imex {
 namespace {
 
@@ -43,6 +46,58 @@ TEST(RenderConfig, ActionThatIsNotUnderstoodIsNamedWithItsLineAndWhatWouldBe) {
 TEST(RenderConfig, ActionWithoutAnEndIsNamedWithItsLine) {
   EXPECT_EQ(RenderConfig("A\n\n{{ .IMEXCmd\x1b", kValues).error().message,
             "line 3: \"{{ .IMEXCmd \" has no }} behind it");
+}
+
+TEST(WithKeys, REV3_N7_KeyGetsItsValueInItsLineOrAtTheEnd) {
+  EXPECT_EQ(WithKeys("# GRACE=-1 is for ever\nGRACE=-1\nGRACES=1\n GRACE_2 = 3\nMODE",
+                     {{"GRACE", "60"}, {"GRACE_2", "4"}, {"MODE", "SSL"}}),
+            "# GRACE=-1 is for ever\nGRACE=60\nGRACES=1\nGRACE_2=4\nMODE\nMODE=SSL\n");
+}
+
+TEST(WithKeys, WithoutAKeyTheTextStays) {
+  EXPECT_EQ(WithKeys("", {}), "");
+  EXPECT_EQ(WithKeys("A=1\n\nB=2\n", {}), "A=1\n\nB=2\n");
+}
+
+// What IMEX takes for a key that is missing is not documented.
+TEST(OurTemplate, REV3_N13_HasEveryKeyOfTheReferences) {
+  std::ifstream file(CDOM_IMEX_TEMPLATE);
+  const std::string text = Rendered(std::string(std::istreambuf_iterator<char>(file), {}));
+  for (const char* line : {"LOG_LEVEL=4",
+                           "LOG_FILE_NAME=",
+                           "STATS_FILE_NAME=/var/log/nvidia-imex-stats.log",
+                           "LOG_APPEND_TO_LOG=0",
+                           "LOG_FILE_MAX_SIZE=1024",
+                           "LOG_MAX_ROTATE_COUNT=10",
+                           "LOG_USE_SYSLOG=0",
+                           "DAEMONIZE=0",
+                           "BIND_INTERFACE_IP=",
+                           "SERVER_PORT=50000",
+                           "IMEX_NODE_CONFIG_FILE=/imexd/nodes.cfg",
+                           "NETWORK_INTERFACE=",
+                           "IMEX_WAIT_FOR_QUORUM=RECOVERY",
+                           "IMEX_ENABLE_AUTH_ENCRYPTION=0",
+                           "IMEX_AUTH_ENCRYPTION_MODE=SSL_TLS",
+                           "IMEX_AUTH_SOURCE=",
+                           "IMEX_SERVER_KEY=",
+                           "IMEX_SERVER_CERT=",
+                           "IMEX_SERVER_CERT_AUTH=",
+                           "IMEX_CLIENT_KEY=",
+                           "IMEX_CLIENT_CERT=",
+                           "IMEX_CLIENT_CERT_AUTH=",
+                           "IMEX_SECURITY_TARGET_OVERRIDE=",
+                           "IMEX_GSS_SERVICE_NAME=host",
+                           "IMEX_GSS_TIMEOUT_SEC=30",
+                           "IMEX_GSS_RETRY_INTERVAL_SEC=5",
+                           "IMEX_GSS_SEC_CONTEXT_LIFETIME_SEC=-1",
+                           "IMEX_GSS_SHUTDOWN_ON_FAILURE=0",
+                           "IMEX_CMD_ENABLED=1",
+                           "IMEX_CMD_BIND_INTERFACE_IP=10.0.0.7",
+                           "IMEX_CMD_PORT=50005",
+                           "IMEX_CMD_UNIX_DOMAIN_PATH=",
+                           "IMEX_NODE_DISCONNECTED_GRACE_TIME=-1"}) {
+    EXPECT_NE(("\n" + text).find("\n" + std::string(line) + "\n"), std::string::npos) << line;
+  }
 }
 
 }  // namespace

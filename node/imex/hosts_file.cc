@@ -44,7 +44,13 @@ bool IsAddress(const std::string& text) {
          ::inet_pton(AF_INET6, text.c_str(), parsed.data()) == 1;
 }
 
-std::string WithHosts(std::string_view text, const std::vector<Host>& hosts) {
+std::string WithHosts(std::string_view text, const std::vector<Host>& hosts, int nodes_max) {
+  std::vector<std::string_view> addresses(static_cast<std::size_t>(nodes_max), kNobody);
+  for (const Host& host : hosts) {
+    CHECK(IsAddress(host.ip));  // Or what somebody wrote into a clique would write other lines.
+    CHECK(host.index >= 0 && host.index < nodes_max);
+    addresses[static_cast<std::size_t>(host.index)] = host.ip;
+  }
   std::string written;
   while (!text.empty()) {
     const std::string_view line = text.substr(0, text.find('\n'));
@@ -52,11 +58,11 @@ std::string WithHosts(std::string_view text, const std::vector<Host>& hosts) {
     if (line == kBegin || line == kEnd || NamesADaemon(line)) continue;
     written.append(line).append("\n");
   }
-  if (hosts.empty()) return written;
+  if (addresses.empty()) return written;
   written.append(kBegin).append("\n");
-  for (const Host& host : hosts) {
-    CHECK(IsAddress(host.ip));  // Or what somebody wrote into a clique would write other lines.
-    written.append(host.ip).append("\t").append(DnsName(host.index)).append("\n");
+  for (int index = 0; index < nodes_max; ++index) {
+    const std::string_view address = addresses[static_cast<std::size_t>(index)];
+    written.append(address).append("\t").append(DnsName(index)).append("\n");
   }
   return written.append(kEnd).append("\n");
 }

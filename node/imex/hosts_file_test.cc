@@ -17,26 +17,36 @@ const std::vector<Host> kTwo = {{.index = 0, .ip = "10.0.0.7"}, {.index = 3, .ip
 const std::string kBlock =
     "# IMEX daemons of this clique; compute-domain-daemon writes this\n"
     "10.0.0.7\tcompute-domain-daemon-0000\n"
+    "127.0.0.2\tcompute-domain-daemon-0001\n"
+    "127.0.0.2\tcompute-domain-daemon-0002\n"
     "fd00::9\tcompute-domain-daemon-0003\n"
     "# End of the IMEX daemons\n";
 
 TEST(WithHosts, AppendsOneBlockAndKeepsEverybodyElsesLines) {
-  EXPECT_EQ(WithHosts(kKubelets, kTwo), kKubelets + kBlock);
+  EXPECT_EQ(WithHosts(kKubelets, kTwo, 4), kKubelets + kBlock);
+}
+
+TEST(WithHosts, REV3_N2_IndexWithoutADaemonHasAnAddressOfThisMachine) {
+  EXPECT_EQ(WithHosts("", {}, 1),
+            "# IMEX daemons of this clique; compute-domain-daemon writes this\n"
+            "127.0.0.2\tcompute-domain-daemon-0000\n"
+            "# End of the IMEX daemons\n");
 }
 
 TEST(WithHosts, H11_DoesNotGrowHoweverOftenItIsWritten) {
   std::string text = kKubelets;
   for (int i = 0; i < 1000; ++i) {
-    text = WithHosts(text, i % 2 == 0 ? kTwo : std::vector<Host>{{.index = 1, .ip = "10.0.0.8"}});
+    text =
+        WithHosts(text, i % 2 == 0 ? kTwo : std::vector<Host>{{.index = 1, .ip = "10.0.0.8"}}, 4);
   }
-  EXPECT_EQ(WithHosts(text, kTwo), kKubelets + kBlock);
+  EXPECT_EQ(WithHosts(text, kTwo, 4), kKubelets + kBlock);
 }
 
 TEST(WithHosts, TakesAwayEveryOtherLineThatNamesADaemonWhoeverWroteIt) {
   EXPECT_EQ(WithHosts("10.0.0.1\tcompute-domain-daemon-0003\n"
                       "  10.0.0.2 other compute-domain-daemon-0004 # a remark\n" +
                           kKubelets,
-                      kTwo),
+                      kTwo, 4),
             kKubelets + kBlock);
 }
 
@@ -46,19 +56,19 @@ TEST(WithHosts, KeepsLinesThatOnlyLookLikeOurs) {
       "10.0.0.1 compute-domain-daemon-3\n"
       "10.0.0.1 a # compute-domain-daemon-0003\n"
       "compute-domain-daemon-0003\n";
-  EXPECT_EQ(WithHosts(text, {}), text);
+  EXPECT_EQ(WithHosts(text, {}, 0), text);
 }
 
 TEST(WithHosts, FileThatWasTornInTheMiddleKeepsEverybodyElsesLinesAndGrowsNoFurther) {
   const std::string torn = kKubelets + kBlock.substr(0, kBlock.size() / 2) + "\n";
-  EXPECT_EQ(WithHosts(torn, {}).substr(0, kKubelets.size()), kKubelets);
-  EXPECT_EQ(WithHosts(WithHosts(torn, kTwo), kTwo), WithHosts(torn, kTwo));
+  EXPECT_EQ(WithHosts(torn, {}, 0).substr(0, kKubelets.size()), kKubelets);
+  EXPECT_EQ(WithHosts(WithHosts(torn, kTwo, 4), kTwo, 4), WithHosts(torn, kTwo, 4));
 }
 
-TEST(WithHosts, WithoutAPeerThereIsNoBlock) {
-  EXPECT_EQ(WithHosts(kKubelets + kBlock, {}), kKubelets);
-  EXPECT_EQ(WithHosts("", {}), "");
-  EXPECT_EQ(WithHosts("127.0.0.1 localhost", {}), "127.0.0.1 localhost\n");
+TEST(WithHosts, WithoutAnIndexThereIsNoBlock) {
+  EXPECT_EQ(WithHosts(kKubelets + kBlock, {}, 0), kKubelets);
+  EXPECT_EQ(WithHosts("", {}, 0), "");
+  EXPECT_EQ(WithHosts("127.0.0.1 localhost", {}, 0), "127.0.0.1 localhost\n");
 }
 
 TEST(IsAddress, TakesAddressesAndNothingThatCouldBeMoreThanOne) {

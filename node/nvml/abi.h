@@ -9,7 +9,7 @@ inline constexpr int kSuccess = 0;
 inline constexpr int kNotSupported = 3;
 inline constexpr int kNoSuchFunction = 13;
 inline constexpr int kVersionMismatch = 25;
-inline constexpr unsigned kNoInitFlags = 0;
+inline constexpr unsigned kInitWithoutGpus = 1;  // Its start is good even if there are no GPUs.
 inline constexpr unsigned kTextMax = 96;
 
 using Device = void*;

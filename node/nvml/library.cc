@@ -136,7 +136,7 @@ Result<Library> Library::Open(const std::string& path) {
                                          " has not all functions that are needed: the driver is "
                                          "too old");
   }
-  if (const int code = functions->init(abi::kNoInitFlags); code != abi::kSuccess) {
+  if (const int code = functions->init(abi::kInitWithoutGpus); code != abi::kSuccess) {
     return functions->Said("start", code);
   }
   functions->is_started = true;

@@ -46,6 +46,12 @@ TEST_F(NvmlLibrary, SaysTheDriversVersion) {
   EXPECT_EQ(library->DriverVersion(), "580.95.05");
 }
 
+TEST_F(NvmlLibrary, REV3_N16_NodeWhoseGpusAreAllElsewhereIsReadAsOneWithoutGpus) {
+  const auto fabrics = FabricsOf("");
+  ASSERT_TRUE(fabrics) << fabrics.error().message;
+  EXPECT_TRUE(fabrics->empty());
+}
+
 TEST_F(NvmlLibrary, SaysTheFabricOfEachGpu) {
   EXPECT_EQ(FabricsOf("GB200,0,3,0,9,5 GB200,0,2,0,0,0").value(),
             (std::vector{Joined(0), Fabric{.gpu = 1, .state = Fabric::State::kInProgress}}));

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "pkg/base/environment.h"
-#include "pkg/command_line/signals.h"
 #include "pkg/logging/logger.h"
 
 namespace command_line {
@@ -30,14 +29,18 @@ Frame::Frame(const char* program, const CommonSettings& settings, std::chrono::s
   std::signal(SIGCHLD, SIG_DFL);  // Or how a program ends is hidden, if it was ignored.
 }
 
-void Frame::HandleSignals(std::vector<int> ends, std::vector<int> wakes) {
+void Frame::HandleSignals(std::vector<int> ends, std::vector<int> wakes, Repeated repeated) {
   const auto wake = [this] { tasks_.Wake(); };
   const auto end = [this] {
     stop_.request_stop();
     tasks_.Wake();
   };
-  signals_ = command_line::HandleSignals(
-      {.ends = std::move(ends), .end = end, .wakes = std::move(wakes), .wake = wake}, *logger_);
+  signals_ = command_line::HandleSignals({.ends = std::move(ends),
+                                          .end = end,
+                                          .wakes = std::move(wakes),
+                                          .wake = wake,
+                                          .repeated = repeated},
+                                         *logger_);
 }
 
 base::Result<kube::ClientConfig> Frame::LoadConfig() {

@@ -14,6 +14,7 @@
 #include "pkg/base/task_queue.h"
 #include "pkg/command_line/exit.h"
 #include "pkg/command_line/settings.h"
+#include "pkg/command_line/signals.h"
 #include "pkg/kube/client/config.h"
 #include "pkg/kube/client/exec_runner.h"
 
@@ -40,7 +41,8 @@ class Frame {
 
   // From now on a signal of `ends` requests stop() and wakes tasks(), and one of `wakes` wakes
   // tasks(). To be called before a thread is started.
-  void HandleSignals(std::vector<int> ends, std::vector<int> wakes = {});
+  void HandleSignals(std::vector<int> ends, std::vector<int> wakes = {},
+                     Repeated repeated = Repeated::kEndsAtOnce);
 
   [[nodiscard]] base::Result<kube::ClientConfig> LoadConfig();
 

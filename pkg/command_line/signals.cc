@@ -26,7 +26,10 @@ void Handle(const std::stop_token& over, const sigset_t& heard, const Signals& s
       signals.wake();
       continue;
     }
-    if (std::exchange(ending, true)) std::_Exit(kFailed);
+    if (std::exchange(ending, true)) {
+      if (signals.repeated == Repeated::kEndsAtOnce) std::_Exit(kFailed);
+      continue;
+    }
     logger.Info("Stopping", {{"signal", std::to_string(signal)}});
     signals.end();
   }

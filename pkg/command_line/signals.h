@@ -9,11 +9,18 @@
 
 namespace command_line {
 
+// What a further signal does once the end is asked for.
+enum class Repeated {
+  kEndsAtOnce,
+  kIsIgnored,  // For a program whose own end must be waited for.
+};
+
 struct Signals {
-  std::vector<int> ends;  // Ask for the end; a second one of these ends the process at once.
+  std::vector<int> ends;  // Ask for the end.
   std::function<void()> end;
   std::vector<int> wakes = {};
   std::function<void()> wake = {};
+  Repeated repeated = Repeated::kEndsAtOnce;
 };
 
 // Calls `end` once and `wake` as often as it hears of it, both on a thread of its own, until what

@@ -18,11 +18,12 @@ class SignalsTest : public testing::Test {
   SignalsTest() { pthread_sigmask(SIG_BLOCK, nullptr, &before_); }
   ~SignalsTest() override { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
 
-  [[nodiscard]] std::jthread Handle() {
+  [[nodiscard]] std::jthread Handle(Repeated repeated = Repeated::kEndsAtOnce) {
     return HandleSignals({.ends = {SIGTERM, SIGINT},
                           .end = [this] { Count(ended_); },
                           .wakes = {SIGUSR1},
-                          .wake = [this] { Count(woken_); }},
+                          .wake = [this] { Count(woken_); },
+                          .repeated = repeated},
                          logger_);
   }
   static void Count(std::atomic<int>& count) {
@@ -54,6 +55,17 @@ TEST_F(SignalsTest, ProcessIsWokenAsOftenAsItIsAskedTo) {
   kill(getpid(), SIGUSR1);
   woken_.wait(1);
   EXPECT_EQ(ended_, 0);
+}
+
+TEST_F(SignalsTest, REV3_N21_RepeatedSignalMayBeIgnored) {
+  const std::jthread handler = Handle(Repeated::kIsIgnored);
+  kill(getpid(), SIGTERM);
+  ended_.wait(0);
+  kill(getpid(), SIGTERM);
+  kill(getpid(), SIGINT);
+  kill(getpid(), SIGUSR1);  // Heard after these, or with one that is still pending.
+  woken_.wait(0);
+  EXPECT_EQ(ended_, 1);
 }
 
 TEST_F(SignalsTest, HandlerThatIsGivenUpEndsAndTellsNobody) {

@@ -10,6 +10,9 @@ import spdx
 from debian import Packages
 from images import IMAGES, PLATFORMS, Image
 
+# Every folder of a driver's root in which the kubelet plugin looks for programs: it mounts them where they are there.
+_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/opt/bin"
+
 
 def main() -> None:
     options = _options()
@@ -61,7 +64,7 @@ def _add(layout: oci.Layout, image: Image, options: argparse.Namespace, labels: 
     settings = {
         "User": f"{image.user}:{image.user}",
         "Entrypoint": [f"/{image.programs[0]}"],
-        "Env": ["PATH=/usr/bin"],
+        "Env": [f"PATH={_PATH}"],
         "WorkingDir": "/",
     }
     # Debian's files bear no time, so that this layer is the same from version to version, and nodes have it already.

@@ -7,7 +7,7 @@ FETCHED = (
     "libcurl4-openssl-dev", "rapidjson-dev", "libssl-dev", "libspdlog-dev", "libfmt-dev", "libsystemd-dev",
     "libyaml-cpp-dev", "libexpected-dev", "prometheus-cpp-dev", "libmicrohttpd-dev", "libcli11-dev",
     "libgrpc++-dev", "libprotobuf-dev",
-    "libstdc++6", "libc6", "base-files", "ca-certificates", "bash", "coreutils", "findutils", "sed",
+    "libstdc++6", "libc6", "base-files", "ca-certificates", "bash", "coreutils", "findutils", "mount", "sed",
 )
 
 # What apt shall take for installed, by what it provides, because nothing of it is needed: the C library to build with
@@ -32,6 +32,7 @@ class Image:
     files: dict[str, tuple[str, ...]]
     compiled_in: tuple[str, ...]  # Packages of which our programs have code inside: headers alone.
     data: tuple[str, ...] = ()  # What else of ours `cmake --install` lays down.
+    folders: tuple[str, ...] = ()  # Without a file of ours in them.
 
 
 _FILES_OF_ALL = {
@@ -60,9 +61,13 @@ IMAGES = {
         files=_FILES_OF_ALL | {
             "libc6": ("usr/lib*", "etc/ld.so.conf.d/*"), "coreutils": ("usr/bin/*", "usr/sbin/chroot", "usr/lib*"),
             "bash": ("usr/bin/*",), "findutils": ("usr/bin/*",), "sed": ("usr/bin/*",),
+            # NVIDIA's chart masks a file of the driver by it (maskNvidiaDriverParams), and goes on if it is not there.
+            "mount": ("usr/bin/mount",),
         },
         # Also of gRPC and protobuf, whose headers and generators made what the plugin speaks to the kubelet.
         compiled_in=(*_COMPILED_INTO_ALL, "libgrpc++-dev", "libprotobuf-dev"),
         data=("templates/compute-domain-daemon-config.tmpl.cfg", "usr/bin/kubelet-plugin-prestart.sh"),
+        # IMEX has its statistics and its state there, and NVIDIA's chart its copy of that file.
+        folders=("root", "run", "tmp", "var/log"),
     ),
 }

@@ -71,7 +71,7 @@ def _json(value: dict) -> bytes:
 
 def _tar(files: Files, when: int) -> bytes:
     paths = {*files.files, *files.links}
-    folders = {parent for path in paths for parent in _parents(path)}
+    folders = files.folders | {parent for path in paths | files.folders for parent in _parents(path)}
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w", format=tarfile.USTAR_FORMAT) as tar:
         for path in sorted(paths | folders):

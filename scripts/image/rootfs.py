@@ -20,6 +20,7 @@ class Files:
 
     files: dict[str, tuple[bytes, bool]] = field(default_factory=dict)
     links: dict[str, str] = field(default_factory=dict)
+    folders: set[str] = field(default_factory=set)  # Besides those that files and links are in.
 
     def add(self, path: str, data: bytes, runs: bool = False) -> None:
         self.files[path] = (data, runs)
@@ -54,6 +55,9 @@ def of_ours(image: Image, program: Path, license_text: bytes, sbom: bytes) -> Fi
         files.add(path, (program / path).read_bytes(), runs=True)
     for path in image.data:
         files.add(path, (program / path).read_bytes())
+    files.folders.update(image.folders)
+    if "run" in image.folders:
+        files.links["var/run"] = "../run"  # As in every Debian.
     users = {"root": 0} if image.user == 0 else {"root": 0, "cdom": image.user}
     files.add("etc/passwd", "".join(f"{name}:x:{number}:{number}:{name}:/nonexistent:/nonexistent\n"
                                     for name, number in users.items()).encode())

@@ -106,8 +106,9 @@ TEST(EventsOfStatus, P1_EachCauseThatNeedsSomebodyIsAWarning) {
 }
 
 TEST(EventsOfStatus, G10_G11_G12_WhatShouldBeKnownOfMembersThatServeIsAWarningOnce) {
-  for (const char* reason : {"NodeLeaving", "ImexIndexDiffers", "ImexPeersUnreachable",
-                             "ImexRestartedUnderJob", "SpansCliques", "NoFabric"}) {
+  for (const char* reason :
+       {"NodeLeaving", "ImexIndexDiffers", "ImexPeersUnreachable", "ImexPeersUnknown",
+        "ImexRestartedUnderJob", "SpansCliques", "NoFabric"}) {
     EXPECT_EQ(Summaries(Told(Converged(), "True", reason)),
               (Texts{std::string("Warning ") + reason + " of ComputeDomain team-a/train"}));
     EXPECT_EQ(Summaries(Told(After("True", reason), "True", reason)), Texts());

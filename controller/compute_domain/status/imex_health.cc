@@ -134,4 +134,19 @@ std::optional<SharingIssue> FindUnreachable(const Observed& observed,
               "on TCP ports 50000 and 50005."};
 }
 
+std::optional<SharingIssue> FindPeersUnknown(const Observed& observed,
+                                             const std::vector<Member>& expected) {
+  std::vector<std::string> silent;
+  for (const auto& [member, report] : ReportersOf(observed, expected)) {
+    if (report.peers_unanswered) silent.push_back(member.node);
+  }
+  if (silent.empty()) return {};
+  return SharingIssue{
+      .reason = api::kReasonImexPeersUnknown,
+      .says = " IMEX does not say which peers it reaches: " + Names(silent) +
+              ". It hangs on at least one node of their clique, and pods may share no memory "
+              "there. Find the daemon whose nvidia-imex-ctl -q does not answer, and delete its "
+              "pod once no job needs it."};
+}
+
 }  // namespace compute_domain

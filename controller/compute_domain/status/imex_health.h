@@ -39,5 +39,8 @@ struct ImexTrouble {
 // Members that serve and do not reach each other. REQUIRES: as of FindSharingIssues.
 [[nodiscard]] std::optional<SharingIssue> FindUnreachable(const Observed& observed,
                                                           const std::vector<api::Member>& expected);
+// Members that serve and do not say whom they reach. REQUIRES: as of FindSharingIssues.
+[[nodiscard]] std::optional<SharingIssue> FindPeersUnknown(
+    const Observed& observed, const std::vector<api::Member>& expected);
 
 }  // namespace compute_domain

@@ -44,6 +44,7 @@ constexpr Reason kReasons[] = {
     {api::kReasonImexAddressDiffers, Telling::kWarning},
     {api::kReasonImexIndexDiffers, Telling::kWarning},
     {api::kReasonImexPeersUnreachable, Telling::kWarning},
+    {api::kReasonImexPeersUnknown, Telling::kWarning},
     {api::kReasonImexRestarted, Telling::kWarning},
     {api::kReasonAllMembersReady, Telling::kNormal},
     {api::kReasonMembersNotReady, Telling::kWarningOnceReady},

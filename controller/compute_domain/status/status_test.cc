@@ -646,6 +646,17 @@ TEST(DecideStatus, B17_MembersThatServeAndDoNotReachEachOtherAreNamed) {
       "on TCP ports 50000 and 50005.");
 }
 
+TEST(DecideStatus, REV3_N4_ImexThatDoesNotSayWhomItReachesIsNamed) {
+  EXPECT_EQ(SaidOf([](Observed&, api::ImexReport& first) {
+              first.peers_known = false;
+              first.peers_unanswered = true;
+            }),
+            "True ImexPeersUnknown: All 2/2 members are ready. IMEX does not say which peers it "
+            "reaches: node-0. It hangs on at least one node of their clique, and pods may share no "
+            "memory there. Find the daemon whose nvidia-imex-ctl -q does not answer, and delete "
+            "its pod once no job needs it.");
+}
+
 TEST(DecideStatus, WhatADaemonSaysOfWhoIsNoMemberOrItselfIsNothing) {
   EXPECT_EQ(SaidOf([](Observed&, api::ImexReport& first) { first.unreachable = {0, 7, 9999}; }),
             "True AllMembersReady: All 2/2 members are ready.");

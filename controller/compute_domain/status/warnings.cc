@@ -146,8 +146,9 @@ std::vector<SharingIssue> FindSharingIssues(const Observed& observed,
   std::vector<SharingIssue> issues;
   for (std::optional<SharingIssue>& issue :
        std::array{FindFabricErrors(observed, expected), FindOtherIndices(observed, expected),
-                  FindUnreachable(observed, expected), FindRestarted(observed),
-                  FindSpread(observed, expected), FindSharing(observed), FindNoFabric(expected)}) {
+                  FindUnreachable(observed, expected), FindPeersUnknown(observed, expected),
+                  FindRestarted(observed), FindSpread(observed, expected), FindSharing(observed),
+                  FindNoFabric(expected)}) {
     if (issue) issues.push_back(*std::move(issue));
   }
   return issues;

@@ -64,6 +64,10 @@ a_daemon_names_the_line_of_a_template_that_does_not_parse() {
   ends 1 'imexd\.cfg\.tmpl: line 2: "\{\{ if \.B \}\}" is not understood'
   [[ ! -e $folder/imexd/imexd.cfg ]]
 }
+a_daemon_that_is_to_encrypt_without_keys_says_where_they_are_named() {
+  begin "${FUNCNAME[0]}"
+  ends 1 'IMEX is to encrypt and its keys are missing: open /imex-keys/tls\.key: .* daemons\.imex\.authSecret' IMEX_ENABLE_AUTH_ENCRYPTION=1
+}
 a_daemon_on_a_full_disk_says_so() {
   begin "${FUNCNAME[0]}"
   mkdir "$folder/full"
@@ -100,6 +104,7 @@ check a_daemon_without_a_domain_says_that_its_claims_edits_did_not_apply
 check a_daemon_names_a_feature_gate_that_it_does_not_know
 check a_daemon_without_imex_says_where_it_comes_from
 check a_daemon_names_the_line_of_a_template_that_does_not_parse
+check a_daemon_that_is_to_encrypt_without_keys_says_where_they_are_named
 check a_daemon_on_a_full_disk_says_so
 check a_daemon_that_may_not_write_its_hosts_file_says_so_before_imex_runs
 check a_probe_says_in_its_status_and_one_line_whether_imex_is_ready

@@ -177,7 +177,8 @@ daemons_up() {
 }
 daemons_down() {
   local node
-  for node in "${!daemon_pids[@]}"; do kill -TERM "${daemon_pids[$node]}" || return 1; done
+  # One that was told before may be gone.
+  for node in "${!daemon_pids[@]}"; do kill -TERM "${daemon_pids[$node]}" 2>/dev/null || is_stopping "$node" || return 1; done
   for node in "${!daemon_pids[@]}"; do
     wait "${daemon_pids[$node]}" || return 1  # With status 0.
     [[ -z $(imex_of "$node") ]] || return 1
@@ -312,7 +313,30 @@ is_reported_and_not_by_a_probe() {
   wait_for 60 "the domain says so" says_members ImexPeersUnreachable 'node-[0-9]+ to node-007'
 }
 
+an_imex_that_does_not_say_whom_it_reaches_is_reported_and_told() {
+  : >"$stage/pod-node-003/hosts.hangs"
+  wait_for 90 "it is reported" report_says node-003 '"\(.state) \(.peersUnanswered)"' 'READY true' || return 1
+  wait_for 30 "the domain says so" says_members ImexPeersUnknown 'which peers it reaches: node-003\.' || return 1
+  rm "$stage/pod-node-003/hosts.hangs"
+  wait_for 90 "it is over" says_members AllMembersReady ''
+}
+a_daemon_whose_imex_waits_for_others_is_told_with_its_state_and_is_not_ready() {
+  echo WAITING_FOR_RECOVERY >"$stage/pod-node-004/hosts.state"
+  refused_with 1 'IMEX is not ready: WAITING_FOR_RECOVERY' probe node-004 || return 1
+  wait_for 60 "it is reported" report_says node-004 .state WAITING_FOR_RECOVERY || return 1
+  rm "$stage/pod-node-004/hosts.state"
+  probe node-004 && wait_for 60 "it is reported ready" report_says node-004 .state READY
+}
+
+is_stopping() { grep -q 'Stopping' "$stage/pod-$1/log"; }
 daemons_that_are_told_to_end_take_imex_with_them_and_leave_no_trace() {
+  local frozen
+  # One is told three times before its IMEX has ended: to give up would be to kill IMEX.
+  frozen=$(imex_of node-000)
+  kill -STOP "$frozen" && kill -TERM "${daemon_pids[node-000]}" || return 1
+  wait_for 10 "it is about to end" is_stopping node-000 || return 1
+  kill -INT "${daemon_pids[node-000]}" || return 1
+  kill -TERM "${daemon_pids[node-000]}" && kill -CONT "$frozen" || return 1
   daemons_down || return 1
   kubectl delete deployment job --wait=false && kubectl delete cdom "$formed" --timeout 120s || return 1
   wait_for 60 "the daemons are gone" have_addresses 0
@@ -363,6 +387,10 @@ stage_up >"$stage/up.log" 2>&1 || { tail -n 20 "$stage/up.log" >&2; exit 1; }
 run_case eighteen_daemons_form_one_clique_without_a_conflict_and_all_are_connected
 [[ -z ${CDOM_REST:-} ]] || run_case daemons_at_rest_ask_for_nothing_and_need_little_memory
 run_case the_token_of_such_a_daemon_writes_no_clique_and_no_other_pod
+if [[ -z ${CDOM_IMEX:-} ]]; then  # The real one does neither on request.
+  run_case an_imex_that_does_not_say_whom_it_reaches_is_reported_and_told
+  run_case a_daemon_whose_imex_waits_for_others_is_told_with_its_state_and_is_not_ready
+fi
 run_case an_imex_that_dies_is_started_again_in_place_told_and_ends_its_peers_sessions
 run_case a_peer_that_cannot_be_reached_is_reported_by_the_others_and_not_by_a_probe
 run_case daemons_that_are_told_to_end_take_imex_with_them_and_leave_no_trace

@@ -29,13 +29,14 @@ std::vector<std::string> LinesOf(std::string_view text) {
 //  - taken away again, nothing is left of us, and every other line is where it was;
 //  - a name of a daemon stands on our lines alone.
 FUZZ_TARGET(hosts_file, bytes) {
+  constexpr int kNodesMax = 8;
   const std::vector<imex::Host> hosts = {{.index = 0, .ip = "10.0.0.1"}, {.index = 7, .ip = "::1"}};
-  const std::string written = imex::WithHosts(bytes, hosts);
-  fuzz::CheckSame(imex::WithHosts(written, hosts), written);
-  const std::string without = imex::WithHosts(bytes, {});
-  fuzz::CheckSame(imex::WithHosts(written, {}), without);
+  const std::string written = imex::WithHosts(bytes, hosts, kNodesMax);
+  fuzz::CheckSame(imex::WithHosts(written, hosts, kNodesMax), written);
+  const std::string without = imex::WithHosts(bytes, {}, 0);
+  fuzz::CheckSame(imex::WithHosts(written, {}, 0), without);
   CHECK(written.starts_with(without));
-  CHECK(std::ranges::count(written, '\n') == std::ranges::count(without, '\n') + 4);
+  CHECK(std::ranges::count(written, '\n') == std::ranges::count(without, '\n') + kNodesMax + 2);
   std::vector<std::string> kept = LinesOf(without);
   std::size_t next = 0;
   for (const std::string& line : LinesOf(bytes)) {

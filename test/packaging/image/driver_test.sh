@@ -18,6 +18,34 @@ its_user_is_root_and_the_daemon_its_entry_point() {
   diff <(printf 'root:x:0:0:root:/nonexistent:/nonexistent\n') "$rootfs/etc/passwd"
 }
 
+each_folder_in_which_the_plugin_looks_for_programs_is_in_path() {
+  local path folder
+  local -a folders
+  path=$(config_of "$layout" | jq -r '.config.Env[] | select(startswith("PATH=")) | ltrimstr("PATH=")')
+  mapfile -t folders < <(sed -n '/kProgramFolders = {/,/};/p' "$repo/node/plugin/host/base_spec.cc" | grep -oE '"/[a-z/]+"' | tr -d '"')
+  ((${#folders[@]} >= 5)) || { echo "the plugin looks in ${#folders[@]} folders"; return 1; }
+  for folder in "${folders[@]}" /usr/local/bin /usr/local/sbin; do
+    [[ :$path: == *:$folder:* ]] || { echo "$folder is not in PATH ($path)"; return 1; }
+  done
+}
+
+folders_that_imex_writes_into_are_there() {
+  local folder
+  for folder in root run tmp var/log; do [[ -d $rootfs/$folder && ! -L $rootfs/$folder ]] || { echo "$folder"; return 1; }; done
+  [[ $(readlink "$rootfs/var/run") == ../run ]]
+}
+
+# As NVIDIA's chart does it (maskNvidiaDriverParams), whose script goes on, unmasked, when a command of it is missing.
+nvidias_chart_masks_the_drivers_parameters() {
+  printf 'ModifyDeviceFiles: 1\nOther: 2\n' >"$rootfs/tmp/params"
+  # shellcheck disable=SC2016
+  env -i PATH="$PATH" unshare --mount chroot "$rootfs" /bin/bash -c 'PATH=/usr/bin; cd / && cp /tmp/params root/gpu-params &&
+    sed -i "s/^ModifyDeviceFiles: 1$/ModifyDeviceFiles: 0/" root/gpu-params && mount --bind root/gpu-params /tmp/params &&
+    cat /tmp/params' >"$work/params.txt"
+  rm "$rootfs/tmp/params" "$rootfs/root/gpu-params"
+  diff <(printf 'ModifyDeviceFiles: 0\nOther: 2\n') "$work/params.txt"
+}
+
 programs_run_with_nothing_but_the_image_and_are_found_by_bash() {
   local program
   for program in compute-domain-daemon compute-domain-controller compute-domain-kubelet-plugin; do
@@ -73,7 +101,7 @@ nvidias_chart_waits_by_its_script_until_the_nodes_driver_is_of_use() {
   until_said 'The driver is there'
   wait "$waits"
   (($(grep -c 'no module' "$work/prestart.txt") == 1))  # Said once.
-  rm -r "$rootfs/tmp" "$rootfs/dev"
+  rm -r "$node" "$rootfs/tmp/loaded" "$rootfs/dev"
 }
 until_said() {
   local deadline=$((SECONDS + 20))
@@ -108,6 +136,9 @@ image_in "$repo" "$architecture" --image driver --output "$layout" >/dev/null
 unpack "$layout" "$rootfs"
 check compressed_it_has_30_mb_at_most
 check its_user_is_root_and_the_daemon_its_entry_point
+check each_folder_in_which_the_plugin_looks_for_programs_is_in_path
+check folders_that_imex_writes_into_are_there
+check nvidias_chart_masks_the_drivers_parameters
 check programs_run_with_nothing_but_the_image_and_are_found_by_bash
 check the_kubelet_plugin_says_what_it_takes_and_refuses_what_it_does_not
 check what_the_plugin_hands_to_daemons_is_there

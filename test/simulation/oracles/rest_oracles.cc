@@ -593,14 +593,15 @@ void DomainCheck::CheckWarnings(const Members& members) {
   const std::string& reason = said["reason"].AsString();
   if (says("No kubelet plugin")) return;  // Which is graver.
   const bool is_placed = !domain_.Label(kPlacementLabel).empty();
-  const std::string_view gravest = says("About to leave")           ? "NodeLeaving"
-                                   : says("under another index")    ? "ImexIndexDiffers"
-                                   : says("IMEX has no connection") ? "ImexPeersUnreachable"
-                                   : says("IMEX was started again") ? "ImexRestartedUnderJob"
-                                   : is_placed && cliques > 1       ? "SpansCliques"
-                                   : says("Other domains")          ? "CliqueShared"
-                                   : with_fabric == 0               ? "NoFabric"
-                                                                    : "AllMembersReady";
+  const std::string_view gravest = says("About to leave")             ? "NodeLeaving"
+                                   : says("under another index")      ? "ImexIndexDiffers"
+                                   : says("IMEX has no connection")   ? "ImexPeersUnreachable"
+                                   : says("does not say which peers") ? "ImexPeersUnknown"
+                                   : says("IMEX was started again")   ? "ImexRestartedUnderJob"
+                                   : is_placed && cliques > 1         ? "SpansCliques"
+                                   : says("Other domains")            ? "CliqueShared"
+                                   : with_fabric == 0                 ? "NoFabric"
+                                                                      : "AllMembersReady";
   if (reason != gravest) Say("has the reason " + reason + " instead of " + std::string(gravest));
 }
 

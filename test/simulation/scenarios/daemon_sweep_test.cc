@@ -92,9 +92,7 @@ struct LeftOut {
 const std::vector<LeftOut>& AllLeftOut() {
   static const std::vector<LeftOut> all = {
       {"nvidia-permissions", true, false, "NVIDIA's chart lets no controller create cliques"},
-      {"nvidia-permissions", true, true, "NVIDIA's chart lets no controller create cliques"},
-      {"clique-full", false, true,
-       "a daemon without room tries to join every 0.6 s for good, so there is no rest"}};
+      {"nvidia-permissions", true, true, "NVIDIA's chart lets no controller create cliques"}};
   return all;
 }
 

@@ -22,4 +22,10 @@ Config ReadConfig(const std::string& path);
 // Where a name stands twice, the first line counts.
 std::map<std::string, std::string> ReadHosts();
 
+// What a test asks of the stand-ins of one node, in files beside its hosts file: `hosts.state` has
+// a state that IMEX is to have, and while there is a `hosts.hangs`, -N does not answer. Empty if
+// there is no such file.
+std::string StateAskedFor();
+bool IsToHang();
+
 }  // namespace standin

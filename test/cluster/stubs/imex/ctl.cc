@@ -1,5 +1,7 @@
 // A stand-in for nvidia-imex-ctl: -q says how the IMEX of this node is, -N -j how all of the domain
 // are, each as it says itself.
+#include <unistd.h>
+
 #include <cstdio>
 #include <cstring>
 #include <string>
@@ -16,6 +18,7 @@ std::string Unavailable(const std::string& name) {
 }
 
 int PrintDomain(const standin::Config& config) {
+  while (standin::IsToHang()) ::usleep(100 * kMs);
   const auto hosts = standin::ReadHosts();
   std::string nodes;
   bool all = true;

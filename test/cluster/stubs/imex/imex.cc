@@ -213,7 +213,7 @@ class Standin {
       const std::string line = guest.words.substr(0, end);
       guest.words.erase(0, end + 1);
       if (guest.asks) {
-        standin::Send(guest.fd, line == "q" ? "READY\n" : OwnView());
+        standin::Send(guest.fd, line == "q" ? State() + "\n" : OwnView());
         lives = false;
       } else {
         lives = Greet(guest, line) && lives;
@@ -232,6 +232,11 @@ class Standin {
     return false;
   }
 
+  static std::string State() {
+    const std::string asked_for = standin::StateAskedFor();
+    return asked_for.empty() ? "READY" : asked_for;
+  }
+
   // This node's part of what -N -j prints.
   std::string OwnView() {
     std::string connections;
@@ -241,8 +246,9 @@ class Standin {
                      R"(":{"host":")" + peers_[i].name + R"(","status":")" +
                      (connected ? "CONNECTED" : "DISCONNECTED") + R"(","changed":true})";
     }
-    return R"({"status":"READY","host":")" + peers_[static_cast<std::size_t>(own_)].name +
-           R"(","connections":{)" + connections + R"(},"changed":true,"version":"STANDIN"})";
+    return R"({"status":")" + State() + R"(","host":")" +
+           peers_[static_cast<std::size_t>(own_)].name + R"(","connections":{)" + connections +
+           R"(},"changed":true,"version":"STANDIN"})";
   }
 
   const Config config_;

@@ -62,8 +62,10 @@ int Fill(void* device, Info* info) {
 
 extern "C" {
 
-int nvmlInitWithFlags(unsigned /*flags*/) {
+int nvmlInitWithFlags(unsigned flags) {
   ReadGpus();
+  constexpr int kNoGpuFound = 6;
+  if (Gpus().empty() && flags != nvml::abi::kInitWithoutGpus) return kNoGpuFound;
   return std::atoi(Setting("STAND_IN_NVML_INIT").c_str());
 }
 int nvmlShutdown() { return 0; }
