@@ -15,8 +15,8 @@ struct Host {
 };
 
 // Address of an index that no daemon has: it leads back to this machine, and no network interface
-// has it, so that IMEX does not take that index for its own. The reference's newer daemons write the
-// same one.
+// has it, so that IMEX does not take that index for its own. The reference's newer daemons write
+// the same one.
 inline constexpr std::string_view kNobody = "127.0.0.2";
 
 // Whether `text` is an IPv4 or IPv6 address as a hosts file may have it.
