@@ -26,8 +26,8 @@ constexpr std::array<std::string_view, 7> kLibraryFolders = {"",
                                                              "/lib64",
                                                              "/lib/x86_64-linux-gnu",
                                                              "/lib/aarch64-linux-gnu"};
-constexpr std::array<std::string_view, 6> kProgramFolders = {"",          "/opt/bin", "/usr/bin",
-                                                             "/usr/sbin", "/bin",     "/sbin"};
+constexpr std::array<std::string_view, 8> kProgramFolders = {
+    "", "/opt/bin", "/usr/bin", "/usr/sbin", "/bin", "/sbin", "/usr/local/bin", "/usr/local/sbin"};
 constexpr std::array<std::string_view, 7> kPrograms = {
     "nvidia-imex",           "nvidia-imex-ctl",     "nvidia-smi",
     "nvidia-debugdump",      "nvidia-persistenced", "nvidia-cuda-mps-control",

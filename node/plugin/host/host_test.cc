@@ -180,6 +180,14 @@ TEST_F(OnANode, TheDriversFilesAreFoundByItsVersion) {
             (std::vector<std::string>{"/usr/bin/nvidia-imex", "/opt/bin/nvidia-imex-ctl"}));
 }
 
+TEST_F(OnANode, REV3_N12_ProgramsAreFoundWhereAnAdministratorInstalls) {
+  Put("root/usr/local/bin/nvidia-imex", "");
+  Put("root/usr/local/sbin/nvidia-imex-ctl", "");
+  EXPECT_EQ(
+      FindDriverFiles(Path("root"), "580.1").programs,
+      (std::vector<std::string>{"/usr/local/bin/nvidia-imex", "/usr/local/sbin/nvidia-imex-ctl"}));
+}
+
 const DriverFiles kFiles = {
     .libraries = {{.path = "/usr/lib64/libcuda.so.580.1", .names = {"libcuda.so.1"}}},
     .programs = {"/usr/bin/nvidia-imex"}};
