@@ -31,8 +31,8 @@ Replica::Replica(ApiServer& server, ReplicaOptions options, Serve serve, const O
                options_.client, {}, clock_, random_, logger_),
       controller_(
           FactsOf(options_),
-          [this](const std::string& uid, const kube::WorkQueue::AddOptions& options) {
-            queue_.Add(uid, clock_.Now(), options);
+          [this](const std::string& uid, const kube::WorkQueue::AddOptions& how) {
+            queue_.Add(uid, clock_.Now(), how);
           },
           clock_, random_, logger_, options_.rules),
       events_(std::string(api::kReportingController), options_.client, clock_, random_, logger_),
