@@ -200,7 +200,7 @@ was_restarted() { [[ $(kubectl get pod "$1" -o 'jsonpath={.status.containerStatu
 # Of one node by a deletion of the pod, of the other by a drain, under which the job elsewhere goes on.
 claims_that_nvidias_plugin_prepared_are_taken_back_without_a_trace_by_a_deletion_and_by_a_drain() {
   local drained node uid
-  local -a uids=()
+  local -a uids=() kept=()
   drained=$(printf '%s\n' "${swapped[@]}" | grep -vxF "$(controller_pods -o 'jsonpath={.items[*].spec.nodeName}' | tr ' ' '\n')" | head -n 1) && [[ -n $drained ]] || return 1
   mapfile -t uids < <(for node in "${swapped[@]}"; do claims_on "$node" | jq -r .metadata.uid; done)
   ((${#uids[@]} == 4)) || { printf '%s\n' "${uids[@]}"; return 1; }
@@ -214,9 +214,13 @@ claims_that_nvidias_plugin_prepared_are_taken_back_without_a_trace_by_a_deletion
   # The plugin stays.
   own_pod_on "$drained" && kubectl uncordon "$drained" || return 1
   wait_for 60 "the workers of both run" workers_run_beside "$small_disk" || { what_keeps_our_plugin; return 1; }
+  # Where the pod alone was replaced, the label stayed meanwhile, and with it the daemon and its claim.
+  mapfile -t kept < <(for node in "${swapped[@]}"; do claims_on "$node" | jq -r .metadata.uid; done | grep -xF "$(printf '%s\n' "${uids[@]}")")
+  ((${#kept[@]} <= 1)) || { printf 'kept: %s\n' "${kept[@]}"; return 1; }
   for node in "${swapped[@]}"; do
     channel_in "$(worker_on "$node")" "$node" || return 1
     for uid in "${uids[@]}"; do
+      [[ $uid != "${kept[0]:-}" ]] || continue
       ! in_node "$node" grep -rl "$uid" /run/cdi "$kPluginFolder" || return 1
     done
     # And back: NVIDIA's could go on from here.
