@@ -81,9 +81,9 @@ def test_REV3_F5_a_node_whose_label_somebody_took_off_under_a_job_gets_it_back(c
 
 
 def test_REV3_F1_an_additional_namespace_that_does_not_exist_stops_no_domain(cluster, removed_later):
+    since = cluster.audit_size()
     cluster.run_controller("--additional-namespaces", "nvidia-system")
     serve(cluster, removed_later, "beside", 2)
-    since = cluster.audit_size()
     cluster.kubectl("scale", "deployment", "beside", "--replicas", "1")
     wait_until("one node has left", lambda: is_ready(cluster, "beside", 1), 90)
     cluster.kubectl("delete", "deployment", "beside", "--timeout=60s")

@@ -75,27 +75,28 @@ std::vector<Result<Response>> SharedLists::SendAll(const std::vector<Request>& r
     const base::MutexLock lock(mutex_);
     ++askers_;
   }
-  bool is_first = true;
+  const auto deadline = std::chrono::steady_clock::now() + patience_;
   for (;;) {
+    const bool is_patient = std::chrono::steady_clock::now() < deadline;
     std::vector<Request> to_send;
     std::vector<std::size_t> senders;  // Whose request each of them is.
     {
       const base::MutexLock lock(mutex_);
       for (std::size_t i = 0; i < requests.size(); ++i) {
-        if (!flights[i]) {
-          if (!is_first) continue;
+        if (flights[i] ? flights[i]->reply.has_value() : replies[i].has_value()) continue;
+        Line* line = flights[i] ? &lines_[lines[i]] : nullptr;
+        if (line != nullptr && line->next == flights[i]) {
+          if (line->under_way > 0 && is_patient) continue;
+          ++line->under_way;
+          line->next = nullptr;
+          to_send.push_back(For(flights[i]->request, flights[i]->values));
+        } else {
+          if (line != nullptr && is_patient) continue;
+          flights[i] = nullptr;
           to_send.push_back(requests[i]);
-          senders.push_back(i);
-          continue;
         }
-        Line& line = lines_[lines[i]];
-        if (line.is_under_way || line.next != flights[i]) continue;
-        line.is_under_way = true;
-        line.next = nullptr;
-        to_send.push_back(For(flights[i]->request, flights[i]->values));
         senders.push_back(i);
       }
-      is_first = false;
       const bool is_done = std::ranges::all_of(
           flights, [](const FlightPtr& flight) { return !flight || flight->reply; });
       if (to_send.empty() && is_done) {
@@ -103,7 +104,7 @@ std::vector<Result<Response>> SharedLists::SendAll(const std::vector<Request>& r
         break;
       }
       if (to_send.empty()) {
-        ended_.wait(mutex_);
+        (void)ended_.wait_until(mutex_, deadline);
         continue;
       }
     }
@@ -117,8 +118,8 @@ std::vector<Result<Response>> SharedLists::SendAll(const std::vector<Request>& r
       }
       flights[i]->reply = std::move(sent[k]);
       Line& line = lines_[lines[i]];
-      line.is_under_way = false;
-      if (!line.next) lines_.erase(lines[i]);
+      --line.under_way;
+      if (line.under_way == 0 && !line.next) lines_.erase(lines[i]);
     }
     ended_.notify_all();
   }

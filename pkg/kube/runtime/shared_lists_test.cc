@@ -85,7 +85,7 @@ class Asked : public testing::Test {
   }
 
   Server server;
-  SharedLists lists;
+  SharedLists lists{std::chrono::hours(1)};
 };
 
 TEST_F(Asked, OneListAnswersAllWhoAskedBeforeItBegan) {
@@ -119,6 +119,30 @@ TEST_F(Asked, ListsOfDifferentKindsFormsAndPagesStayApart) {
              {{.path = "/api/v1/pods?labelSelector=domain%3Db&limit=100"}},
              {{.path = "/api/v1/pods?fieldSelector=metadata.name%3Db"}}});
   EXPECT_EQ(server.paths().size(), 5U);
+}
+
+// Answers at once, except for what names `slow`.
+class PartlySlow final : public http::Transport {
+ public:
+  explicit PartlySlow(http::Transport& slow) : slow_(slow) {}
+  Replies SendAll(const std::vector<Request>& requests) override {
+    if (requests.front().path.ends_with("slow")) return slow_.SendAll(requests);
+    return Replies(requests.size(), Response{.status = 200, .body = "own"});
+  }
+
+ private:
+  http::Transport& slow_;
+};
+
+TEST(SharedLists, SlowListHoldsNobodyUpForLong) {
+  Server slow;
+  PartlySlow transport(slow);
+  SharedLists lists{std::chrono::milliseconds(1)};
+  std::jthread first([&] { (void)lists.SendAll({List("pods", "slow")}, transport); });
+  slow.AwaitRequests(1);
+  EXPECT_EQ(lists.SendAll({List("pods", "a")}, transport).front()->body, "own");
+  EXPECT_EQ(lists.askers(), 1U) << "who asked first still waits";
+  slow.Answer();
 }
 
 TEST_F(Asked, MoreThanSixteenValuesAreSeveralLists) {
