@@ -197,6 +197,21 @@ TEST(Concerns, REV3_F9_WhatAFailingPassWantsSoonIsNotForgotten) {
   EXPECT_LT(*ended.again_after, milliseconds(200)) << "as status.h promises";
 }
 
+TEST(Concerns, REV3_F9_FailedActionIsTriedAgainHoweverSlowTheRestOfItsPassIs) {
+  Observed observed = WithOldTemplate();
+  PassWorld world(observed);
+  world.server.Refuse(kPatchDaemonSet, 500, "InternalError");
+  ReconcilePass pass = world.reconciler.Start(fixtures::kUid);
+  for (auto requests = pass.Next(); !requests.empty(); requests = pass.Next()) {
+    std::vector<MapServer::Reply> replies;
+    for (const http::Request& request : requests) replies.push_back(world.server.Serve(request));
+    pass.HandleReplies(std::move(replies));
+    world.clock.Advance(milliseconds(10));  // Longer than the first back-off.
+  }
+  ASSERT_TRUE(pass.outcome().error);
+  EXPECT_EQ(EndOf(pass.outcome()).again_after, milliseconds(1));
+}
+
 TEST(Concerns, ActionThatFailsIsTriedAgainEverMoreRarelyAndHoldsUpNoOther) {
   Observed observed = WithOldTemplate();
   PassWorld world(observed);

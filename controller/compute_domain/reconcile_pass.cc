@@ -178,6 +178,7 @@ bool ReconcilePass::MayStart(const Action& action) {
   const bool is_due = retry->second.until <= reconciler_.clock_.Now() ||
                       (retry->second.is_first && !tried_.contains(retry->first));
   if (is_due) return true;
+  tried_.insert(retry->first);
   Change(ActionDelayed{.action = retry->first, .is_waiting = true});
   if (Admits(action)) lacks_finalizer_ = true;
   return false;
@@ -341,9 +342,10 @@ void ReconcilePass::Finish() {
   for (const auto& [action, retry] : observed_.memory.retries) {
     if (!retry.is_wanted) continue;
     outcome_.is_failing = true;
-    // One whose time has come was kept back by another, which has a time of its own.
-    if (now < retry.until) {
-      outcome_.requeue_after.AtMost(std::chrono::ceil<milliseconds>(retry.until - now));
+    // One that was due and not tried was kept back by another, which has a time of its own.
+    if (now < retry.until || tried_.contains(action)) {
+      const auto rest = std::chrono::ceil<milliseconds>(retry.until - now);
+      outcome_.requeue_after.AtMost(std::max(rest, milliseconds(1)));
     }
   }
   reconciler_.StopOrResumeRollout(observed_.uid, status_->rollout_failed);

@@ -88,7 +88,7 @@ class ReconcilePass {
   bool decide_again_ = false;     // An action found evidence since the last decision.
   bool waits_for_room_ = false;   // Too many cliques of the cluster are under way.
   bool lacks_finalizer_ = false;  // It could not be stored: no child may be created.
-  std::set<std::string> tried_;   // Actions that are not tried again in this pass.
+  std::set<std::string> tried_;   // Actions that failed in this pass, or were not due yet.
   // When each clique was written last in this pass. Only the next pass remembers that: two writes
   // of a clique in one pass do not wait for each other, and count as one.
   std::map<std::string, base::Clock::TimePoint> cliques_written_;
