@@ -112,6 +112,8 @@ StatusPlan Planner::PlanStatus() {
       plan.obstacle = analysis().obstacle;
     }
     if (!is_paused && IsDeleting()) RequeueDeletion(plan.requeue_after);
+    // What it has replaced keeps others waiting until it has settled.
+    if (is_paused) plan.requeue_after.AtMost(rollout().requeue_after);
     if (is_paused || !IsDeleting() || deletion().wait) {
       plan.write = DecideStatusWrite(observed_, DecideStatus(), now_, plan.requeue_after);
     }

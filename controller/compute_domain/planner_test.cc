@@ -630,5 +630,15 @@ TEST(PlanReconcile, PausedDomainIsOnlyToldHowItIs) {
   EXPECT_TRUE(IsEmpty(PlanFor(observed)));
 }
 
+TEST(PlanReconcile, REV3_F6_PausedDomainGivesItsPlaceInTheRolloutBack) {
+  Observed observed = Converged();
+  observed.domain->paused = "true";
+  observed.memory.replacements["c.0"] = {.node = "node-0",
+                                         .replaced = "before",
+                                         .began = fixtures::Now().monotonic,
+                                         .serves_since = fixtures::Now().monotonic};
+  EXPECT_EQ(PlanFor(observed).requeue_after, RequeueAfter(observed.facts.rollout.settle));
+}
+
 }  // namespace
 }  // namespace compute_domain

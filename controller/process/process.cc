@@ -233,7 +233,7 @@ class ControllerProcess {
   http::InFlight in_flight_{kInFlightMax,
                             kKeptBack};  // Of all workers; Lease and Events have their own.
   http::Gate gate_{[this] { return MayWrite(); }, clock_};  // Of all workers.
-  kube::SharedLists shared_lists_;                          // Of all workers.
+  kube::SharedLists shared_lists_{clock_};                  // Of all workers.
   http::Gate lease_gate_{[] { return true; }, clock_};
   Heartbeat watch_alive_;
   Heartbeat lease_alive_;

@@ -244,8 +244,8 @@ void Cache::OnClaim(const std::shared_ptr<const api::ResourceClaim>& before,
     const bool is_released =
         before && after && !before->node.empty() && Waits(*after) && !after->meta.owners.empty();
     const bool is_over = !after || !after->node.empty();
-    if (is_released) released.insert(after->meta.uid);
     if (is_over && before) released.erase(before->meta.uid);
+    if (is_released) released.insert(after->meta.uid);
   });
   Report<api::ResourceClaim>(changed_, DomainsOf)(before, after);
 }

@@ -75,9 +75,10 @@ std::vector<Result<Response>> SharedLists::SendAll(const std::vector<Request>& r
     const base::MutexLock lock(mutex_);
     ++askers_;
   }
-  const auto deadline = std::chrono::steady_clock::now() + patience_;
+  const base::Clock::TimePoint deadline = clock_.Now() + patience_;
   for (;;) {
-    const bool is_patient = std::chrono::steady_clock::now() < deadline;
+    const base::Clock::TimePoint now = clock_.Now();
+    const bool is_patient = now < deadline;
     std::vector<Request> to_send;
     std::vector<std::size_t> senders;  // Whose request each of them is.
     {
@@ -104,7 +105,7 @@ std::vector<Result<Response>> SharedLists::SendAll(const std::vector<Request>& r
         break;
       }
       if (to_send.empty()) {
-        (void)ended_.wait_until(mutex_, deadline);
+        (void)ended_.wait_for(mutex_, std::max(deadline - now, std::chrono::nanoseconds(0)));
         continue;
       }
     }

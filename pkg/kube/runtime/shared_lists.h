@@ -23,6 +23,7 @@
 #include <string>
 #include <vector>
 
+#include "pkg/base/clock.h"
 #include "pkg/base/mutex.h"
 #include "pkg/http/transport.h"
 
@@ -30,8 +31,9 @@ namespace kube {
 
 class SharedLists {
  public:
-  explicit SharedLists(std::chrono::milliseconds patience = std::chrono::milliseconds(100))
-      : patience_(patience) {}
+  explicit SharedLists(const base::Clock& clock,
+                       std::chrono::milliseconds patience = std::chrono::milliseconds(100))
+      : clock_(clock), patience_(patience) {}
 
   // As `transport`'s. What is to be sent by the caller goes over it, on this thread.
   [[nodiscard]] std::vector<base::Result<http::Response>> SendAll(
@@ -56,6 +58,7 @@ class SharedLists {
   // Empty for what is not shared, or too many share.
   [[nodiscard]] FlightPtr Join(const http::Request& request, std::string& line);
 
+  const base::Clock& clock_;
   const std::chrono::milliseconds patience_;
   mutable base::Mutex mutex_;
   std::condition_variable_any ended_;

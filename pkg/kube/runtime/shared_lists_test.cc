@@ -4,6 +4,8 @@
 
 #include <thread>
 
+#include "pkg/base/system_clock.h"
+
 namespace kube {
 namespace {
 
@@ -56,7 +58,8 @@ class Server final : public http::Transport {
 TEST(SharedLists, ListThatNobodyElseWants_IsSentAsItIs) {
   Server server;
   server.Answer();
-  SharedLists lists;
+  const base::SystemClock clock;
+  SharedLists lists(clock);
   const Replies replies =
       lists.SendAll({List("pods", "a"), List("nodes", "a"), {.path = "/api/v1/nodes/n"}}, server);
   ASSERT_EQ(replies.size(), 3U);
@@ -85,7 +88,8 @@ class Asked : public testing::Test {
   }
 
   Server server;
-  SharedLists lists{std::chrono::hours(1)};
+  base::SystemClock clock;
+  SharedLists lists{clock, std::chrono::hours(1)};
 };
 
 TEST_F(Asked, OneListAnswersAllWhoAskedBeforeItBegan) {
@@ -137,7 +141,8 @@ class PartlySlow final : public http::Transport {
 TEST(SharedLists, SlowListHoldsNobodyUpForLong) {
   Server slow;
   PartlySlow transport(slow);
-  SharedLists lists{std::chrono::milliseconds(1)};
+  const base::SystemClock clock;
+  SharedLists lists{clock, std::chrono::milliseconds(1)};
   std::jthread first([&] { (void)lists.SendAll({List("pods", "slow")}, transport); });
   slow.AwaitRequests(1);
   EXPECT_EQ(lists.SendAll({List("pods", "a")}, transport).front()->body, "own");
