@@ -630,6 +630,19 @@ TEST(PlanReconcile, PausedDomainIsOnlyToldHowItIs) {
   EXPECT_TRUE(IsEmpty(PlanFor(observed)));
 }
 
+TEST(PlanReconcile, R2_DomainWhoseCliqueIsMissingIsReadLiveOnce) {
+  Observed observed = Converged();
+  for (api::DaemonPod& pod : observed.children.daemon_pods) pod.controller_writes = true;
+  observed.children.cliques.clear();
+  const Plan reads = PlanFor(observed);
+  EXPECT_EQ(Actions<ReadOwner>(reads).size(), 1U);
+  EXPECT_TRUE(Actions<Create>(reads).empty());
+  observed.evidence.owner.emplace(observed.domain->meta);
+  const Plan made = PlanFor(observed);
+  EXPECT_TRUE(Actions<ReadOwner>(made).empty());
+  EXPECT_EQ(Actions<Create>(made).size(), 1U);
+}
+
 TEST(PlanReconcile, REV3_F6_PausedDomainGivesItsPlaceInTheRolloutBack) {
   Observed observed = Converged();
   observed.domain->paused = "true";

@@ -114,8 +114,11 @@ std::optional<Action> WriteOf(const MembershipIndex& index, const CliquePlace& p
   // knows these, so an old view of it is not believed (R2).
   const kube::ObjectMeta& domain = observed.domain->meta;
   const auto& live = observed.evidence.owner;
-  membership.needs_owner = membership.needs_owner || !live;
-  if (!live || !*live || (*live)->resource_version != domain.resource_version) return {};
+  if (!live) {
+    membership.needs_owner = true;
+    return {};
+  }
+  if (!*live || (*live)->resource_version != domain.resource_version) return {};
   const kube::OwnerReference owner = OwnerOf(observed, place);
   const kube::ObjectKey key = KeyOf(observed, place);
   // Taken: the cache is behind, and what is there will arrive.
