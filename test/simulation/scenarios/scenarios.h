@@ -21,7 +21,8 @@ struct Scenario {
   // Its user does not wait for rest, or lets two domains compete: the order of events decides.
   bool order_matters = false;
   bool has_nvidia_permissions = false;  // The controller has only what NVIDIA's chart grants.
-  // Somebody undoes what the controller does for most of it, so what is sent grows with time.
+  // Others undo what the controller does for most of it: a plugin its labels, a daemon that
+  // outlives a refused deletion its clique. So what is sent and created grows with time.
   bool never_rests = false;
   // The other correct course, which the scenario takes if its first actor is delayed. Null if both
   // courses come to the same.

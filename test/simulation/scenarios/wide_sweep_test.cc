@@ -34,13 +34,13 @@ int EveryOf(const std::string& scenario) {
   if (scenario == "create-ready-delete" || kEveryRequest) return kCoarser;
   if (scenario == "delete-while-forming" || scenario == "recreate-same-name") return 3 * kCoarser;
   if (scenario == "delete-children") return 7 * kCoarser;  // So that each fault applies somewhere.
-  return (scenario == "clique-full" ? 31 : 11) * kCoarser;
+  return (scenario == "clique-full" ? 31 : 9) * kCoarser;
 }
 // The same of crashes that are followed by a stale kind.
 int EveryStaleOf(const std::string& scenario) {
   if (kEveryRequest) return 1;
   // Few of a large run, and of one that waits for grace periods of half an hour.
-  return (scenario == "clique-full" || scenario == "nvidia-permissions" ? 71 : 17) *
+  return (scenario == "clique-full" || scenario == "nvidia-permissions" ? 71 : 14) *
          (kCoarser > 1 ? 2 : 1);
 }
 
