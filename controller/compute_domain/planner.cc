@@ -33,18 +33,12 @@ std::optional<Action> PlanAdmission(const Observed& observed) {
       .kind = Kind::kComputeDomain, .object = domain, .finalizers = std::move(finalizers)};
 }
 
-// The domain as a live read showed it; null: it is gone, or nobody looked.
-const kube::ObjectMeta* LiveOwner(const Observed& observed) {
-  const auto& owner = observed.evidence.owner;
-  return owner && *owner ? &**owner : nullptr;
-}
-
 // Children of a domain that does not exist any more, as far as the cache shows.
 std::vector<Step> PlanOrphans(const Observed& observed, const Rules& rules) {
   if (!HasChildren(observed)) return {};
   if (Step reads = rules.prove(observed); !reads.empty()) return {std::move(reads)};
   // A domain that the cache has not seen yet is in charge of itself.
-  if (LiveOwner(observed) != nullptr) return {};
+  if (observed.evidence.LiveOwner() != nullptr) return {};
   Step actions = rules.tear_down(observed, BestView(observed));
   if (actions.empty()) return {};
   return {std::move(actions)};
@@ -185,7 +179,7 @@ Planner::Deletion Planner::Read(Deletion deletion, Step reads) const {
 }
 
 Planner::Deletion Planner::PlanDeletion() {
-  const kube::ObjectMeta* owner = LiveOwner(observed_);
+  const kube::ObjectMeta* owner = observed_.evidence.LiveOwner();
   const bool is_proven = owner != nullptr && owner->deleting;
   if (Step reads = rules_.prove(observed_); !reads.empty()) {
     if (!is_proven) return {.steps = {std::move(reads)}};

@@ -54,6 +54,10 @@ struct Evidence {
   std::optional<std::map<std::string, std::string>> scheduler_messages = {};
   std::map<std::pair<Kind, kube::ObjectKey>, NameCheck> names = {};  // Of children.
 
+  // The domain as a live read showed it. Null: it is gone, or nobody looked.
+  [[nodiscard]] const kube::ObjectMeta* LiveOwner() const {
+    return owner && *owner ? &**owner : nullptr;
+  }
   // Of a name that nobody asked for: kNotAsked.
   [[nodiscard]] const NameCheck& NameOf(Kind kind, const kube::ObjectKey& key) const {
     static const NameCheck not_asked;

@@ -232,8 +232,8 @@ std::optional<Action> PlanCreation(const Observed& observed, const Child& child)
   // Where the view still shows a domain that is gone, its children would be made, and taken away by
   // the garbage collector or another leader, over and over: so it is not believed (R2).
   if (observed.memory.children_seen.contains(child.role)) {
-    const auto& owner = observed.evidence.owner;
-    if (!owner || !*owner || (*owner)->deleting) return {};
+    const kube::ObjectMeta* owner = observed.evidence.LiveOwner();
+    if (owner == nullptr || owner->deleting) return {};
   }
   const NameCheck& name = observed.evidence.NameOf(child.kind, child.key);
   if (name.is == NameCheck::Is::kNotAsked || name.is == NameCheck::Is::kFree) {

@@ -78,16 +78,16 @@ NodeLabels PlanNodeLabels(const Observed& observed, const Instant& now) {
   const bool restores = !removed.empty() || !bare.empty();
   if (due.empty() && !restores) return labels;
   const kube::ObjectKey& domain = observed.domain->meta.key;
-  const auto& owner = observed.evidence.owner;
   if (!observed.evidence.claims) labels.actions.emplace_back(ReadClaims{.ns = domain.ns});
-  if (restores && !owner) labels.actions.emplace_back(ReadOwner{.key = domain});
+  if (restores && !observed.evidence.owner) labels.actions.emplace_back(ReadOwner{.key = domain});
   if (!labels.actions.empty()) return labels;
   std::set<std::string> restored = removed;
   for (const std::string& node : UnlabelledNodes(observed, *observed.evidence.claims)) {
     if (bare.contains(node)) restored.insert(node);
   }
   // The label of a domain that goes would come back after its teardown.
-  if (!owner || !*owner || (*owner)->deleting) restored.clear();
+  const kube::ObjectMeta* owner = observed.evidence.LiveOwner();
+  if (owner == nullptr || owner->deleting) restored.clear();
   for (const std::string& node : restored) {
     labels.actions.emplace_back(RestoreNodeLabel{.node = node, .domain = observed.uid});
   }

@@ -113,12 +113,12 @@ std::optional<Action> WriteOf(const MembershipIndex& index, const CliquePlace& p
   // Daemons may run under the indices of a clique that was there before. Only the domain's status
   // knows these, so an old view of it is not believed (R2).
   const kube::ObjectMeta& domain = observed.domain->meta;
-  const auto& live = observed.evidence.owner;
-  if (!live) {
+  if (!observed.evidence.owner) {
     membership.needs_owner = true;
     return {};
   }
-  if (!*live || (*live)->resource_version != domain.resource_version) return {};
+  const kube::ObjectMeta* live = observed.evidence.LiveOwner();
+  if (live == nullptr || live->resource_version != domain.resource_version) return {};
   const kube::OwnerReference owner = OwnerOf(observed, place);
   const kube::ObjectKey key = KeyOf(observed, place);
   // Taken: the cache is behind, and what is there will arrive.
