@@ -174,14 +174,7 @@ Result<std::vector<Fabric>> Library::Fabrics() const {
 }
 
 Result<std::string> FindLibrary(const std::string& root) {
-  constexpr std::array<std::string_view, 7> kFolders = {"",
-                                                        "/usr/lib64",
-                                                        "/usr/lib/x86_64-linux-gnu",
-                                                        "/usr/lib/aarch64-linux-gnu",
-                                                        "/lib64",
-                                                        "/lib/x86_64-linux-gnu",
-                                                        "/lib/aarch64-linux-gnu"};
-  for (const std::string_view folder : kFolders) {
+  for (const std::string_view folder : kLibraryFolders) {
     const std::string path = (root + std::string(folder)).append("/").append(kLibrary);
     std::error_code error;
     const auto file = std::filesystem::canonical(path, error);

@@ -4,8 +4,10 @@
 // Used by one thread.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "node/nvml/fabric.h"
@@ -34,6 +36,15 @@ class Library {
 
   std::unique_ptr<Functions> functions_;
 };
+
+// Where libraries lie below a driver's root, as distributions have them.
+inline constexpr std::array<std::string_view, 7> kLibraryFolders = {"",
+                                                                    "/usr/lib64",
+                                                                    "/usr/lib/x86_64-linux-gnu",
+                                                                    "/usr/lib/aarch64-linux-gnu",
+                                                                    "/lib64",
+                                                                    "/lib/x86_64-linux-gnu",
+                                                                    "/lib/aarch64-linux-gnu"};
 
 // Where the library is under the root of a driver, by the folders that distributions use, as the
 // path of the file itself. kNotFound: in none of them.

@@ -11,6 +11,7 @@
 #include <system_error>
 
 #include "node/cdi/files.h"
+#include "node/nvml/library.h"
 
 namespace plugin {
 
@@ -19,13 +20,6 @@ namespace {
 namespace fs = std::filesystem;
 
 // Folders of a driver's root, as distributions have them.
-constexpr std::array<std::string_view, 7> kLibraryFolders = {"",
-                                                             "/usr/lib64",
-                                                             "/usr/lib/x86_64-linux-gnu",
-                                                             "/usr/lib/aarch64-linux-gnu",
-                                                             "/lib64",
-                                                             "/lib/x86_64-linux-gnu",
-                                                             "/lib/aarch64-linux-gnu"};
 constexpr std::array<std::string_view, 8> kProgramFolders = {
     "", "/opt/bin", "/usr/bin", "/usr/sbin", "/bin", "/sbin", "/usr/local/bin", "/usr/local/sbin"};
 constexpr std::array<std::string_view, 7> kPrograms = {
@@ -55,7 +49,7 @@ bool IsLink(const std::string& path) {
 
 void FindLibraries(const std::string& root, const std::string& version, DriverFiles& files) {
   const std::string end = ".so." + version;
-  for (const std::string_view folder : kLibraryFolders) {
+  for (const std::string_view folder : nvml::kLibraryFolders) {
     const std::string path = root + std::string(folder);
     if (IsLink(path) || IsLink(fs::path(path).parent_path())) continue;
     const std::vector<std::string> names = NamesIn(path);
