@@ -102,25 +102,16 @@ class Cluster:
             self.folder)
         wait_until("the controller leads", lambda: self._controller.says("Reconciling"))
 
-    def controller_says(self, text):
-        return self._controller.says(text)
-
     def kubectl(self, *arguments, stdin=None, check=True):
         """What kubectl prints, as text. Raises with its error unless `check` is False."""
-        done = subprocess.run(
-            [self._kubectl, "--kubeconfig", self._plane / "admin.kubeconfig", *arguments],
-            input=stdin, capture_output=True, text=True, check=False, timeout=120)
+        done = self._run_kubectl(*arguments, stdin=stdin)
         if check and done.returncode != 0:
             raise AssertionError(f"kubectl {' '.join(map(str, arguments))}: {done.stderr}")
         return done.stdout
 
     def is_refused_to_the_controller(self, *arguments):
         """Whether a policy of refusal() stops this command of kubectl, were it the controller's."""
-        tried = subprocess.run(
-            [self._kubectl, "--kubeconfig", self._plane / "admin.kubeconfig", *arguments, "--as", ACCOUNT,
-             "--dry-run=server"],
-            capture_output=True, text=True, check=False, timeout=60)
-        return REFUSAL in tried.stderr
+        return REFUSAL in self._run_kubectl(*arguments, "--as", ACCOUNT, "--dry-run=server").stderr
 
     def apply(self, *objects):
         listed = {"apiVersion": "v1", "kind": "List", "items": list(objects)}
@@ -156,6 +147,11 @@ class Cluster:
 
     def audit_size(self):
         return (self._plane / "audit.log").stat().st_size
+
+    def _run_kubectl(self, *arguments, stdin=None):
+        return subprocess.run(
+            [self._kubectl, "--kubeconfig", self._plane / "admin.kubeconfig", *arguments],
+            input=stdin, capture_output=True, text=True, check=False, timeout=120)
 
     def _config_of(self, account):
         token = self.kubectl("create", "token", account, "-n", "cdom-system", "--duration", "2h").strip()
