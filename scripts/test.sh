@@ -46,7 +46,12 @@ took() {  # took NAME BEGAN: for the table at the end
 finish() {
   echo "slowest of $SECONDS s, and the seconds of processor that each took:"
   printf '%s\n' "${times[@]}" | sort -rn | head -n 20 | awk -F'\t' '{ printf "%6d s %6d s  %s\n", $1, $2, $3 }'
-  if ((failed > 0)); then echo "logs are in $logs"; else rm -rf "$logs"; fi
+  if ((failed > 0)); then
+    echo "logs are in $logs; what failed:"
+    sed 's/^/  /' "$logs/failed"
+  else
+    rm -rf "$logs"
+  fi
   echo "$passed passed, $failed failed"
   ((failed == 0 && passed > 0))
   exit
@@ -63,7 +68,7 @@ step() {
     echo "PASS $name ($((SECONDS - began)) s)"
   else
     count 0 1
-    echo "FAIL $name ($((SECONDS - began)) s)"
+    echo "FAIL $name ($((SECONDS - began)) s)" | tee -a "$logs/failed"
     tail -n 60 "$log"
   fi
   return "$status"
@@ -89,6 +94,7 @@ cases() {
     END { print goods + 0, bads + 0, broken }' "$log")
   if ((good + bad == 0)); then
     bad=1
+    echo "FAIL $name: no test ran" >>"$logs/failed"
     tail -n 30 "$log"
   fi
   count "$good" "$bad"
@@ -96,7 +102,7 @@ cases() {
   echo "$([[ $bad == 0 ]] && echo PASS || echo FAIL) $name: $good passed, $bad failed ($((SECONDS - began)) s)"
   if [[ -n $broken ]]; then
     grep -E "${broken%|}" "$log" | grep -vE '\[ RUN      \]|\[       OK \]' | head -n 200
-    sed -n '/^The following tests FAILED/,$p' "$log" | head -n 60
+    sed -n '/^The following tests FAILED/,$p' "$log" | head -n 60 | tee -a "$logs/failed"
   fi
 }
 
@@ -107,9 +113,9 @@ script() {
   "$@" 2>&1 | tee "$log"
   status=${PIPESTATUS[0]}
   good=$(grep -c '^PASS ' "$log")
-  bad=$(grep -c '^FAIL ' "$log")
+  bad=$(grep '^FAIL ' "$log" | tee -a "$logs/failed" | wc -l)
   if ((bad == 0 && (status != 0 || good == 0))); then
-    echo "FAIL $name ended with status $status"
+    echo "FAIL $name ended with status $status" | tee -a "$logs/failed"
     bad=1
   fi
   count "$good" "$bad"
@@ -131,7 +137,8 @@ simulated_runs() {
   ((number >= least && faulted >= least_faulted && seconds <= most)) && result=PASS
   if [[ $result == PASS ]]; then count 1 0; else count 0 1; fi
   echo "$result $number simulated runs of the controller, $faulted pairs of request and fault, in $seconds s of processor," \
-    "$((number / seconds)) a second (at least $least and $least_faulted, at most $most s)"
+    "$((number / seconds)) a second (at least $least and $least_faulted, at most $most s)" | tee "$logs/runs"
+  [[ $result == PASS ]] || cat "$logs/runs" >>"$logs/failed"
 }
 
 build() {  # build PRESET TARGET...
@@ -211,7 +218,7 @@ joined() {  # Waits for all of those, and counts them in.
     wait "$pid"
     if [[ ! -s $logs/beside.$name ]]; then
       count 0 1
-      echo "FAIL the part that $name() runs did not come to its end"
+      echo "FAIL the part that $name() runs did not come to its end" | tee -a "$logs/failed"
       continue
     fi
     { read -r good bad && mapfile -t -O "${#times[@]}" times; } <"$logs/beside.$name"
