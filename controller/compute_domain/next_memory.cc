@@ -33,6 +33,30 @@ Since StillSo(const std::vector<std::string>& nodes, const Since& before, TimePo
   return since;
 }
 
+Since FindLeaving(const Observed& observed, const Since& before, TimePoint now) {
+  std::vector<std::string> leaving;
+  for (const api::DaemonPod& pod : observed.children.daemon_pods) {
+    if (pod.meta.deleting && !pod.terminal) leaving.push_back(pod.meta.uid);
+  }
+  return StillSo(leaving, before, now);
+}
+
+std::map<kube::Uid, std::optional<TimePoint>> FindUnready(const Observed& observed, TimePoint now) {
+  const bool is_first_look = observed.memory.rendered.daemon_set.empty();
+  const auto& before = observed.memory.unready_since;
+  std::map<kube::Uid, std::optional<TimePoint>> unready;
+  for (const api::DaemonPod& pod : observed.children.daemon_pods) {
+    if (pod.terminal || pod.meta.deleting || Serves(pod)) continue;
+    const auto it = before.find(pod.meta.uid);
+    if (it != before.end()) {
+      unready.insert(*it);
+    } else {
+      unready.emplace(pod.meta.uid, is_first_look ? std::nullopt : std::optional(now));
+    }
+  }
+  return unready;
+}
+
 // A conflict is over as soon as the cache is newer.
 constexpr base::BackoffPolicy kConflict = {.first = std::chrono::milliseconds(5),
                                            .most = std::chrono::seconds(1)};
@@ -107,6 +131,8 @@ Memory NextMemory(const Observed& observed, TimePoint now) {
     if (LifeOf(observed, name) == NodeLife::kLost) lost.push_back(name);
   }
   next.lost_since = StillSo(lost, before.lost_since, now);
+  next.leaving_since = FindLeaving(observed, before.leaving_since, now);
+  next.unready_since = FindUnready(observed, now);
   next.lost_for_long.clear();
   for (const auto& [node, since] : next.lost_since) {
     if (now - since >= kLostForLong) next.lost_for_long.insert(node);

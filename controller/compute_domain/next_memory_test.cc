@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -45,6 +46,36 @@ TEST(NextMemory, Deletion_IsRememberedSinceItWasFirstSeen) {
   EXPECT_EQ(NextMemory(deleting, Time()).deletion_seen, Time());
   deleting.memory.deletion_seen = Time() - seconds(30);
   EXPECT_EQ(NextMemory(deleting, Time()).deletion_seen, Time() - seconds(30));
+}
+
+TEST(NextMemory, DaemonThatIsDeleted_IsRememberedSinceItWasFirstSeenSo) {
+  Observed observed = fixtures::Converged();
+  EXPECT_TRUE(NextMemory(observed, Time()).leaving_since.empty());
+  fixtures::Delete(observed.children.daemon_pods[0].meta, {});
+  const std::string uid = observed.children.daemon_pods[0].meta.uid;
+  observed.memory = NextMemory(observed, Time());
+  const std::map<std::string, TimePoint> once = {{uid, Time()}};
+  EXPECT_EQ(NextMemory(observed, Time() + seconds(9)).leaving_since, once);
+  observed.children.daemon_pods[0].terminal = true;
+  EXPECT_TRUE(NextMemory(observed, Time()).leaving_since.empty());
+}
+
+TEST(NextMemory, DaemonThatDoesNotServe_IsRememberedSinceItWasSeenToComeIfItWas) {
+  using Unready = std::map<std::string, std::optional<TimePoint>>;
+  Observed observed = fixtures::Converged();
+  observed.children.daemon_pods[0].ready = false;
+  const std::string older = observed.children.daemon_pods[0].meta.uid;
+  const std::string newer = observed.children.daemon_pods[1].meta.uid;
+  observed.memory = NextMemory(observed, Time());
+  EXPECT_EQ(observed.memory.unready_since, (Unready{{older, std::nullopt}}));
+  observed.children.daemon_pods[1].ready = false;
+  observed.memory = NextMemory(observed, Time() + seconds(1));
+  observed.memory = NextMemory(observed, Time() + seconds(2));
+  EXPECT_EQ(observed.memory.unready_since,
+            (Unready{{older, std::nullopt}, {newer, Time() + seconds(1)}}));
+  observed.children.daemon_pods[0].ready = true;
+  observed.children.daemon_pods[1].meta.deleting = true;
+  EXPECT_TRUE(NextMemory(observed, Time()).unready_since.empty());
 }
 
 TEST(NextMemory, Children_AreRenderedOnceAndRememberedOnceSeen) {

@@ -77,6 +77,11 @@ struct Memory {
   // Nodes that are not ready, and since when they are seen so.
   std::map<std::string, base::Clock::TimePoint> lost_since = {};
   std::set<std::string> lost_for_long = {};  // Those of them for which it has been five minutes.
+  // Daemon pods that are being deleted, by UID, and since when they are seen so.
+  std::map<kube::Uid, base::Clock::TimePoint> leaving_since = {};
+  // Daemon pods that do not serve, by UID, and since when they are seen so. Unset: since before
+  // this process looked at the domain first.
+  std::map<kube::Uid, std::optional<base::Clock::TimePoint>> unready_since = {};
   // Nodes that pods of the domain use without its label, and since when they are seen so.
   std::map<std::string, base::Clock::TimePoint> unlabelled_since = {};
   // Nodes that we took the label off, until a live read shows that no claim came meanwhile.

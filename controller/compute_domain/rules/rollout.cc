@@ -178,6 +178,18 @@ std::string Say(const DaemonPod& pod) {
          (pod.trouble.empty() ? "" : " (" + pod.trouble + ")");
 }
 
+// When the daemon, which does not serve, should have: by this process's own clock if it saw the pod
+// come, so that a wall clock that is wrong stops no rollout; else by the pod's age.
+milliseconds UntilOverdue(const Observed& observed, const DaemonPod& pod, const Instant& now) {
+  const auto deadline = observed.facts.rollout.deadline;
+  const auto seen = observed.memory.unready_since.find(pod.meta.uid);
+  if (seen != observed.memory.unready_since.end() && seen->second) {
+    return std::chrono::ceil<milliseconds>(*seen->second + deadline - now.monotonic);
+  }
+  const auto made = base::ParseTime(pod.meta.creation_timestamp).value_or(now.wall);
+  return std::chrono::ceil<milliseconds>(made + deadline - now.wall);
+}
+
 // A daemon of a changed template that should serve by now: one that took the place of another, or
 // that a new job needs. Adds when one may fail to `roll`.
 void FindFailure(const Observed& observed, const Instant& now, Rollout& rollout) {
@@ -205,10 +217,7 @@ void FindFailure(const Observed& observed, const Instant& now, Rollout& rollout)
     for (const DaemonPod* pod : made) {
       const bool is_going = pod->terminal || pod->meta.deleting;
       if (is_going || IsLost(observed, pod->node)) continue;
-      const auto since = base::ParseTime(pod->meta.creation_timestamp).value_or(now.wall);
-      if (is_due(std::chrono::ceil<milliseconds>(since + deadline - now.wall))) {
-        rollout.failed = Say(*pod);
-      }
+      if (is_due(UntilOverdue(observed, *pod, now))) rollout.failed = Say(*pod);
     }
   }
   if (!rollout.failed.empty()) {

@@ -367,6 +367,24 @@ TEST(PlanRoll, C5_PodOfANewJobIsAReplacementToo) {
   EXPECT_EQ(RollOf(observed).failed, "") << "it is an old one";
 }
 
+TEST(PlanRoll, REV3_F16_ClockThatIsAheadFailsNoPodThatThisProcessSawCome) {
+  Observed observed = Outdated();
+  observed.children.daemon_sets[0].template_generation = 2;
+  DaemonPod& made = observed.children.daemon_pods[1];
+  made.template_hash = "new";
+  made.ready = false;
+  made.meta.creation_timestamp = "2026-01-01T11:00:00Z";  // An hour ago, by our wall clock.
+  auto& since = observed.memory.unready_since[made.meta.uid];
+  since = Now().monotonic - std::chrono::seconds(299);
+  EXPECT_EQ(RollOf(observed).failed, "");
+  EXPECT_EQ(RollOf(observed).requeue_after, std::chrono::seconds(1));
+  *since -= std::chrono::seconds(1);
+  EXPECT_NE(RollOf(observed).failed, "");
+  *since += std::chrono::seconds(9);
+  since.reset();
+  EXPECT_NE(RollOf(observed).failed, "") << "it was there when this process began";
+}
+
 TEST(PlanRoll, C5_NobodyIsReplacedWhereSomebodyElseHasFailed) {
   Observed observed = Outdated();
   observed.facts.rollout_stopped = "The daemon on node-77 does not serve.";

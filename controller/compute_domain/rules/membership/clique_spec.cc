@@ -15,14 +15,14 @@ using api::DaemonPod;
 using api::HeldIndex;
 using api::Member;
 
-// After the time at which it should have ended.
-constexpr std::chrono::seconds kLeavesWithin{30};
+// Half of it is what pods have by default to end.
+constexpr std::chrono::seconds kLeavesWithin{60};
 
 // One clique: what it holds now, and what it should hold.
 class CliqueRule {
  public:
   CliqueRule(const MembershipIndex& index, CliquePlace place, const Clique* clique,
-             base::Clock::WallTime now)
+             const Instant& now)
       : index_(index),
         observed_(index.observed),
         place_(std::move(place)),
@@ -61,7 +61,7 @@ class CliqueRule {
  private:
   bool IsHeldNow(const HeldIndex& held) const {
     const auto until = base::ParseTime(held.until);
-    return until && *until > now_;
+    return until && *until > now_.wall;
   }
 
   // The lowest that nobody has or is kept for; if all are, the one that is kept for the node that
@@ -104,7 +104,7 @@ class CliqueRule {
     if (!is_ours || observed_.facts.index_hold <= std::chrono::seconds(0)) return;
     next_.held.push_back({.node = entry.node,
                           .index = entry.index,
-                          .until = base::FormatSeconds(now_ + observed_.facts.index_hold)});
+                          .until = base::FormatSeconds(now_.wall + observed_.facts.index_hold)});
   }
 
   const DaemonPod* PodOf(const std::string& node) const {
@@ -114,14 +114,17 @@ class CliqueRule {
 
   // One on a node that is lost, or that should have ended a while ago, writes nothing any more, and
   // must not keep us from taking out who is gone. Sets when that will be so of who is waited for.
+  // How long it has been is this process's own knowledge: the clocks of hosts may be wrong.
   bool OwnWriterLeaves(Membership& membership) const {
     return std::ranges::any_of(observed_.children.daemon_pods, [&](const DaemonPod& pod) {
       const bool leaves = !pod.controller_writes && pod.meta.deleting && !pod.terminal &&
                           pod.clique == place_.id && pod.meta.key.ns == place_.ns;
       if (!leaves || IsLost(observed_, pod.node)) return false;
-      const auto ends = base::ParseTime(pod.meta.deletion_timestamp);
-      if (!ends) return true;
-      const auto rest = std::chrono::ceil<std::chrono::milliseconds>(*ends + kLeavesWithin - now_);
+      const auto& seen = observed_.memory.leaving_since;
+      const auto since = seen.find(pod.meta.uid);
+      const auto began = since == seen.end() ? now_.monotonic : since->second;
+      const auto rest =
+          std::chrono::ceil<std::chrono::milliseconds>(began + kLeavesWithin - now_.monotonic);
       if (rest <= std::chrono::milliseconds(0)) return false;
       membership.requeue_after.AtMost(rest);
       return true;
@@ -202,7 +205,7 @@ class CliqueRule {
   std::vector<const DaemonPod*> pods_;  // That have its label.
   const CliquePlace place_;
   const Clique* clique_;
-  const base::Clock::WallTime now_;
+  const Instant& now_;
   CliqueContent next_;
   std::set<int> used_;
   std::set<std::string> entries_of_;
@@ -218,7 +221,7 @@ int LowestFreeIndex(const std::set<int>& used, int members_max) {
 }
 
 CliqueContent DecideCliqueContent(const MembershipIndex& index, const CliquePlace& place,
-                                  const Clique* clique, base::Clock::WallTime now,
+                                  const Clique* clique, const Instant& now,
                                   Membership& membership) {
   return CliqueRule(index, place, clique, now).Decide(membership);
 }

@@ -19,7 +19,7 @@ struct CliqueContent {
 // to its `refused`.
 [[nodiscard]] CliqueContent DecideCliqueContent(const MembershipIndex& index,
                                                 const CliquePlace& place, const api::Clique* clique,
-                                                base::Clock::WallTime now, Membership& membership);
+                                                const Instant& now, Membership& membership);
 
 // The lowest index below `members_max` that is not in `used`; -1 if there is none.
 [[nodiscard]] int LowestFreeIndex(const std::set<int>& used, int members_max);

@@ -34,7 +34,7 @@ Membership PlanMembership(const Observed& observed, const Instant& now) {
     }
   }
   for (const auto& [place, clique] : cliques) {
-    CliqueContent next = DecideCliqueContent(index, place, clique, now.wall, membership);
+    CliqueContent next = DecideCliqueContent(index, place, clique, now, membership);
     if (std::optional<Action> write = WriteOf(index, place, clique, next, membership)) {
       const milliseconds wait = clique == nullptr
                                     ? milliseconds(0)
