@@ -8,6 +8,7 @@
 #include <latch>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <stop_token>
 #include <string>
@@ -89,6 +90,13 @@ std::string ListOf(const std::string& domains, const std::string& request) {
                                        (path.ends_with("/computedomains") ? domains : "") + "]}");
 }
 
+// A domain that was served while IMEX ran on the hosts.
+constexpr const char* kOfTheHosts =
+    R"({"apiVersion":"resource.nvidia.com/v1beta1","kind":"ComputeDomain","metadata":{)"
+    R"("name":"train","namespace":"default","uid":"u","resourceVersion":"5","generation":1},)"
+    R"("spec":{"channel":{"resourceClaimTemplate":{"name":"c"}}},"status":{"status":"Ready",)"
+    R"("conditions":[{"type":"MembersReady","status":"Unknown","reason":"HostManaged"}]}})";
+
 class Token final : public http::Credentials {
  public:
   explicit Token(std::string token) : token_(std::move(token)) {}
@@ -98,6 +106,18 @@ class Token final : public http::Credentials {
 
  private:
   const std::string token_;
+};
+
+// The system's clock, which can be set forward.
+class AdvancedClock final : public base::Clock {
+ public:
+  void Advance(std::chrono::seconds by) { ahead_ = ahead_.load() + by; }
+  [[nodiscard]] TimePoint Now() const override { return system_.Now() + ahead_.load(); }
+  [[nodiscard]] WallTime Wall() const override { return system_.Wall() + ahead_.load(); }
+
+ private:
+  const base::SystemClock system_;
+  std::atomic<std::chrono::seconds> ahead_ = std::chrono::seconds(0);
 };
 
 // A run against an API server that answers nothing, and hangs up once that is asked for.
@@ -122,9 +142,14 @@ class ProcessTest : public ::testing::Test {
       kube::ClientConfig config = {
           .endpoint = {.url = api_server_.url()},
           .credentials = std::make_unique<http::testing::FakeCredentials>()};
-      EXPECT_EQ(process::Run(
-                    {.settings = settings_, .clock = clock_, .logger = logger_, .load_config = {}},
-                    std::move(config), stop_.get_token()),
+      const auto cannot_load = []() -> base::Result<kube::ClientConfig> {
+        return base::Fail(base::ErrorCode::kUnavailable, "there is no file");
+      };
+      EXPECT_EQ(process::Run({.settings = settings_,
+                              .clock = clock_,
+                              .logger = logger_,
+                              .load_config = cannot_load},
+                             std::move(config), stop_.get_token()),
                 ExitReason::kStopped);
     });
     lease_asked_.wait();
@@ -138,17 +163,39 @@ class ProcessTest : public ::testing::Test {
     return std::to_string(StatusOf(answer)) + " " + BodyOf(answer);
   }
 
+  // Asks until `wanted` is the answer, or for 20 s.
+  [[nodiscard]] static std::string GetUntil(int port, const std::string& path,
+                                            const std::string& wanted) {
+    const base::SystemClock clock;
+    const auto deadline = clock.Now() + std::chrono::seconds(20);
+    std::string answer;
+    while (answer != wanted && clock.Now() < deadline) answer = Get(port, path);
+    return answer;
+  }
+
   settings::Settings settings_;
-  const base::SystemClock clock_;
+  AdvancedClock clock_;
   PortLogger logger_;
   std::latch lease_asked_{1};
   std::latch hang_up_{1};
+  std::string lease_answer_ = {};  // Empty: hangs up.
+  // What there is, as a LIST shows it. Unset: a LIST is not answered.
+  std::optional<std::string> domains_ = {};
   RawServer api_server_{[this](RawServer::Connection& connection) {
-    const std::string request = connection.ReadRequest();
-    if (request.find("/leases/") == std::string::npos) return connection.WaitForClose();
-    lease_asked_.count_down();
-    hang_up_.wait();
-    connection.Reset();
+    for (;;) {
+      const std::string request = connection.ReadRequest();
+      if (request.empty()) return;
+      if (request.find("/leases/") != std::string::npos) {
+        if (!lease_answer_.empty()) connection.Write(lease_answer_);
+        if (!lease_asked_.try_wait()) lease_asked_.count_down();
+        if (!lease_answer_.empty()) continue;
+        hang_up_.wait();
+        return connection.Reset();
+      }
+      const bool is_watch = request.find("watch=") != std::string::npos;
+      if (is_watch || !domains_) return connection.WaitForClose();
+      connection.Write(ListOf(*domains_, request));
+    }
   }};
   std::stop_source stop_;
   int health_ = 0;
@@ -185,6 +232,30 @@ TEST_F(ProcessTest, M4_ProcessEndsThoughTheApiServerHangs) {
   stop_.request_stop();
   run_.join();  // The API server has answered nothing, and would not for hours.
   EXPECT_FALSE(hang_up_.try_wait());
+}
+
+TEST_F(ProcessTest, REV3_F11_StandbyThatWaitsAsLongAsTheServerAskedIsAlive) {
+  lease_answer_ = http::testing::Reply(503, "", "Retry-After: 3600\r\n");
+  StartRun();
+  clock_.Advance(std::chrono::seconds(31));  // It has asked, and has nothing to do but to wait.
+  EXPECT_EQ(GetUntil(health_, "/livez", "200 ok"), "200 ok");
+}
+
+// Of another, who leads.
+constexpr const char* kLease =
+    R"({"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{"name":"lease",)"
+    R"("namespace":"cdom-system","resourceVersion":"3","uid":"l"},"spec":{"holderIdentity":"other",)"
+    R"("leaseDurationSeconds":10800,"acquireTime":"2026-01-01T00:00:00.000000Z",)"
+    R"("renewTime":"2026-01-01T00:00:00.000000Z","leaseTransitions":1}})";
+
+TEST_F(ProcessTest, REV3_F10_StandbyQueuesNothing) {
+  lease_answer_ = http::testing::Reply(200, kLease);
+  domains_ = kOfTheHosts;
+  StartRun();
+  ASSERT_EQ(GetUntil(health_, "/readyz/caches", "200 ok"), "200 ok");  // So it has seen the domain.
+  const std::string metrics = Get(health_, "/metrics");
+  EXPECT_NE(metrics.find("\nworkqueue_adds_total{name=\"compute-domain\"} 0\n"), std::string::npos)
+      << metrics;
 }
 
 using Change = std::function<void(kube::ClientConfig&)>;
@@ -230,13 +301,6 @@ ExitReason RunWhoseFilesAre(const Change& change, std::stop_source& stop,
   if (writes != nullptr) *writes = wrote;
   return end;
 }
-
-// A domain that was served while IMEX ran on the hosts.
-constexpr const char* kOfTheHosts =
-    R"({"apiVersion":"resource.nvidia.com/v1beta1","kind":"ComputeDomain","metadata":{)"
-    R"("name":"train","namespace":"default","uid":"u","resourceVersion":"5","generation":1},)"
-    R"("spec":{"channel":{"resourceClaimTemplate":{"name":"c"}}},"status":{"status":"Ready",)"
-    R"("conditions":[{"type":"MembersReady","status":"Unknown","reason":"HostManaged"}]}})";
 
 TEST(Process, P23_RunDoesNotBeginWhereADomainIsServedInTheOtherMode) {
   std::stop_source stop;
