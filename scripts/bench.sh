@@ -4,7 +4,7 @@
 #
 #   scripts/bench.sh [options]
 #
-#   --rows P1,P3,...         only these rows, of P1 to P17 (all)
+#   --rows P1,P3,...         only these rows, of P1 to P18 (all)
 #   --controller-cmd CMD     another controller through the same rows; its settings come as the environment
 #                            variables of NVIDIA's controller, and KUBECONFIG
 #   --smoke                  small sizes, a minute or two: a line PASS or FAIL for each row, which passes if it
@@ -26,7 +26,7 @@ misuse() {
 }
 
 smoke=false
-rows=P1,P2,P3,P4,P5,P6,P7,P8,P9,P10,P11,P12,P13,P14,P15,P16,P17
+rows=P1,P2,P3,P4,P5,P6,P7,P8,P9,P10,P11,P12,P13,P14,P15,P16,P17,P18
 command=$bin/compute-domain-controller
 joining=()
 sizes=()
@@ -57,7 +57,7 @@ while (($# > 0)); do
   shift 2
 done
 for row in ${rows//,/ }; do
-  [[ $row =~ ^P([1-9]|1[0-7])$ ]] || misuse "there is no row $row"
+  [[ $row =~ ^P([1-9]|1[0-8])$ ]] || misuse "there is no row $row"
 done
 if ((${#joining[@]} == 0)); then
   if $smoke; then joining=(4); else joining=(18 144 1000); fi
@@ -233,6 +233,7 @@ waits=()
 for row in P13 P14; do if wanted "$row"; then waits+=("$row"); fi; done  # P14 needs no control plane.
 if ((${#waits[@]} > 0)); then measure waiting "${waits[*]}" "" "${sizes[@]}"; fi
 if wanted P15; then measure placement P15 "" "${sizes[@]}"; fi
+if wanted P18; then measure fairness P18 "--nodes 18 --cliques 2" "${sizes[@]}"; fi
 if wanted P16 || wanted P17; then daemons; fi
 
 show_table "$load"

@@ -1,11 +1,15 @@
-// P3 and P4: from a change that somebody else wrote to the status that says so, both by the time
-// stamps of the API server, one change at a time.
+// P3, P4 and P18: from a change that somebody else wrote to the status that says so, both by the
+// time stamps of the API server, one change at a time.
 #include <algorithm>
 #include <functional>
 #include <optional>
+#include <stop_token>
+#include <thread>
+#include <utility>
 
 #include "controller/api/names.h"
 #include "pkg/kube/client/request.h"
+#include "test/bench/objects.h"
 #include "test/bench/rows.h"
 #include "test/bench/workload.h"
 
@@ -135,12 +139,11 @@ IsCause DaemonSaysReady(const Workload& workload, bool controller_writes) {
   };
 }
 
-Result<Row> MeasureReady(Stage& stage, const Sizes& sizes, const std::string& writer) {
-  const auto controller = TRY(stage.StartController({{"MEMBERSHIP_WRITER", writer}}));
-  const auto workloads = TRY(StartWorkloads(stage, "ready-" + writer + "-"));
+Result<Latencies> SampleReady(Stage& stage, const std::vector<Workload>& workloads,
+                              const std::string& writer, int samples) {
   Latencies latencies;
   const auto taken = [&] { return std::ssize(latencies.millis) + latencies.missed; };
-  for (std::size_t round = 0; taken() < sizes.samples; ++round) {
+  for (std::size_t round = 0; taken() < samples; ++round) {
     const auto node_of = [&](const Workload& workload) {
       return workload.nodes[round % workload.nodes.size()];
     };
@@ -161,6 +164,13 @@ Result<Row> MeasureReady(Stage& stage, const Sizes& sizes, const std::string& wr
       TRY(AwaitMember(stage, workload, node_of(workload), true));
     }
   }
+  return latencies;
+}
+
+Result<Row> MeasureReady(Stage& stage, const Sizes& sizes, const std::string& writer) {
+  const auto controller = TRY(stage.StartController({{"MEMBERSHIP_WRITER", writer}}));
+  const auto workloads = TRY(StartWorkloads(stage, "ready-" + writer + "-"));
+  const Latencies latencies = TRY(SampleReady(stage, workloads, writer, sizes.samples));
   TRY(EndWorkloads(stage, workloads));
   TRY(stage.Stop(*controller));
   return RowOf("P3",
@@ -168,6 +178,63 @@ Result<Row> MeasureReady(Stage& stage, const Sizes& sizes, const std::string& wr
                    (writer == "daemon" ? "the daemons" : "the controller"),
                latencies);
 }
+
+// Somebody who creates domains in a namespace of their own and deletes them, again and again, on a
+// thread of its own.
+class BusyTenant {
+ public:
+  explicit BusyTenant(const Stage& stage)
+      : load_(stage.NewLoad()),
+        connection_(stage.NewConnection()),
+        thread_([this](const std::stop_token& stop) { result_ = Run(stop); }) {}
+
+  // Ends it, once the domains of its last turn are gone. Says how many it made.
+  [[nodiscard]] Result<int> Stop() {
+    thread_.request_stop();
+    thread_.join();
+    return result_;
+  }
+
+ private:
+  static constexpr int kAtOnce = 2 * kInFlight;
+  static constexpr const char* kNamespaceOfLoop = "busy-tenant";
+
+  Result<int> Run(const std::stop_token& stop) {
+    load_.Add(kube::CreateRequest(
+        kube::kNamespaces, "",
+        Value::Object({{"apiVersion", "v1"},
+                       {"kind", "Namespace"},
+                       {"metadata", Value::Object({{"name", kNamespaceOfLoop}})}})));
+    TRY(load_.Run());
+    int made = 0;
+    for (; !stop.stop_requested(); made += kAtOnce) TRY(TakeTurn(made));
+    return made;
+  }
+
+  Result<void> TakeTurn(int first) {
+    const auto name_of = [&](int i) { return "busy-" + std::to_string(first + i); };
+    for (int i = 0; i < kAtOnce; ++i) {
+      load_.Add(kube::CreateRequest(api::kComputeDomains, kNamespaceOfLoop, Domain(name_of(i))));
+    }
+    TRY(load_.Run());
+    for (int i = 0; i < kAtOnce; ++i) {
+      const kube::ObjectKey key = {.ns = kNamespaceOfLoop, .name = name_of(i)};
+      load_.Add(kube::DeleteRequest(api::kComputeDomains, key, "", kube::Propagation::kBackground));
+    }
+    TRY(load_.Run());
+    const auto list = kube::ListRequest(api::kComputeDomains, {.ns = kNamespaceOfLoop});
+    for (;;) {
+      const http::Response reply = TRY(kube::CheckStatus(connection_->Send(list), list.method));
+      if (TRY(json::Parse(reply.body))["items"].items().empty()) return {};
+      std::this_thread::sleep_for(milliseconds(50));
+    }
+  }
+
+  Load load_;
+  std::unique_ptr<http::Transport> connection_;
+  Result<int> result_ = 0;
+  std::jthread thread_;
+};
 
 // What the node lifecycle controller writes 40 s after it last heard of a node.
 Result<void> SayNotReady(Stage& stage, const std::string& node) {
@@ -232,6 +299,29 @@ Rows MeasureReadyLatency(Stage& stage, const Sizes& sizes) {
   rows.push_back(TRY(MeasureReady(stage, sizes, "daemon")));
   rows.push_back(TRY(MeasureReady(stage, sizes, "controller")));
   return rows;
+}
+
+Rows MeasureFairness(Stage& stage, const Sizes& sizes) {
+  const auto controller = TRY(stage.StartController());
+  const auto workloads = TRY(StartWorkloads(stage, "fair-"));
+  const Latencies calm = TRY(SampleReady(stage, workloads, "daemon", sizes.samples));
+  BusyTenant tenant(stage);
+  const Latencies busy = TRY(SampleReady(stage, workloads, "daemon", sizes.samples));
+  const int made = TRY(tenant.Stop());
+  TRY(EndWorkloads(stage, workloads));
+  TRY(stage.Stop(*controller));
+  Row row = RowOf("P18",
+                  "daemon Ready -> status, while another namespace makes and deletes " +
+                      std::to_string(made) + " domains",
+                  busy);
+  const Row alone = RowOf("", "", calm);
+  row.budget = "";
+  row.holds.reset();
+  row.yardstick = "without it: " + alone.ours + "; the status write itself: p50 " +
+                  Number(Percentile(calm.write_millis, 0.5)) + ", with it " +
+                  Number(Percentile(busy.write_millis, 0.5)) + " ms";
+  row.ratio = row.figure / alone.figure;
+  return std::vector<Row>{row};
 }
 
 Rows MeasureNodeLossLatency(Stage& stage, const Sizes& sizes) {

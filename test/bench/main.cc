@@ -19,6 +19,7 @@ const std::map<std::string, bench::Rows (*)(bench::Stage&, const bench::Sizes&)>
     {"P10", bench::MeasureLargeClaims}, {"P11", bench::MeasureCutWatches},
     {"P12", bench::MeasureFlapping},    {"P13", bench::MeasureWaiting},
     {"P14", bench::MeasurePlanning},    {"P15", bench::MeasurePlacement},
+    {"P18", bench::MeasureFairness},
 };
 
 struct Options {
@@ -38,7 +39,7 @@ void AddOptions(CLI::App& app, Options& options) {
   bench::Sizes& sizes = options.sizes;
   bench::StageOptions& stage = options.stage;
   app.add_option("rows", options.rows,
-                 "P1, P2, P3, P4, P5, P6+P7, P8, P9, P10, P11, P12, P13, P14, P15")
+                 "P1, P2, P3, P4, P5, P6+P7, P8, P9, P10, P11, P12, P13, P14, P15, P18")
       ->required()
       ->check(CLI::IsMember(kRows));
   app.add_option("--plane", stage.plane, "Folder of the control plane")->required();
@@ -49,7 +50,7 @@ void AddOptions(CLI::App& app, Options& options) {
   app.add_option("--log", stage.log, "Where the controllers' output is appended")->required();
   AddCount(app, "--domains", sizes.domains, "P1: domains created at once");
   AddCount(app, "--joining-nodes", sizes.joining_nodes, "P2: nodes that nodesim plays");
-  AddCount(app, "--samples", sizes.samples, "P3, P4: changes");
+  AddCount(app, "--samples", sizes.samples, "P3, P4, P18: changes");
   AddCount(app, "--labelled-nodes", sizes.labelled_nodes, "P5: nodes of the domain");
   AddCount(app, "--idle-domains", sizes.idle_domains, "P6, P7: domains");
   AddCount(app, "--idle-nodes", sizes.idle_nodes, "P6, P7: nodes");

@@ -30,7 +30,6 @@ const kube::Resource kPolicies = {"admissionregistration.k8s.io", "v1", "mutatin
 const kube::Resource kBindings = {"admissionregistration.k8s.io", "v1",
                                   "mutatingadmissionpolicybindings",
                                   "MutatingAdmissionPolicyBinding", false};
-const kube::Resource kNamespaces = {"", "v1", "namespaces", "Namespace", false};
 
 Result<Value> FromYaml(const std::string& path) {
   const std::string text = TRY(base::ReadFile(path, 1U << 20));
@@ -147,7 +146,7 @@ Rows MeasurePlacement(Stage& stage, const Sizes& sizes) {
   TRY(MakeDomains(stage, kPrefix, all));
   TRY(stage.Stop(*controller));
   const Value meta = Value::Object({{"name", kElsewhere}});
-  TRY(stage.Send(kube::CreateRequest(kNamespaces, "", Value::Object({{"metadata", meta}}))));
+  TRY(stage.Send(kube::CreateRequest(kube::kNamespaces, "", Value::Object({{"metadata", meta}}))));
   TRY(stage.Await("a pod can be made elsewhere", seconds(60), [&]() -> Result<bool> {
     return stage.Send(PodRequest(kElsewhere, Name(0))).has_value();  // Not without its account.
   }));

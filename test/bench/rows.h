@@ -14,7 +14,7 @@ namespace bench {
 struct Sizes {
   int domains = 500;          // P1: created at once.
   int joining_nodes = 18;     // P2: as many as nodesim plays.
-  int samples = 100;          // P3, P4: isolated changes.
+  int samples = 100;          // P3, P4, P18: isolated changes.
   int labelled_nodes = 1000;  // P5
   int idle_domains = 1000;    // P6, P7
   int idle_nodes = 5000;
@@ -52,5 +52,6 @@ using Rows = base::Result<std::vector<Row>>;
 [[nodiscard]] Rows MeasureWaiting(Stage& stage, const Sizes& sizes);          // P13
 [[nodiscard]] Rows MeasurePlanning(Stage& stage, const Sizes& sizes);         // P14
 [[nodiscard]] Rows MeasurePlacement(Stage& stage, const Sizes& sizes);        // P15
+[[nodiscard]] Rows MeasureFairness(Stage& stage, const Sizes& sizes);         // P18
 
 }  // namespace bench
