@@ -70,6 +70,10 @@ std::shared_ptr<const CliqueCapacities> Reconciler::CountCapacity() const {
   VisitNodes([&](const api::Node& node, const NodeAvailability& availability) {
     Count(node.clique, availability, capacity);
   });
+  for (auto& [clique, placement] : cache_.Placements()) {
+    const auto count = capacity.find(clique);
+    if (count != capacity.end()) count->second.placement = std::move(placement);
+  }
   counted = {.at = now, .capacity = std::make_shared<const CliqueCapacities>(std::move(capacity))};
   counted_.With([&](Counted& last) { last = counted; });
   return counted.capacity;

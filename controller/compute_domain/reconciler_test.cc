@@ -1501,6 +1501,14 @@ TEST(Reconciler, G21_WhatIsFreeIsCountedOnceASecondHoweverManyAsk) {
   EXPECT_NE(world.reconciler.CountCapacity(), counted);
 }
 
+TEST(Reconciler, G26_WhatIsFreeIsCountedWithWhoKeepsTheClique) {
+  Observed observed = Converged();
+  observed.domain->placement = std::string(api::kPlacementExclusive);
+  for (auto& [name, node] : observed.nodes) node.clique = "a.0";
+  PassWorld world(observed);
+  EXPECT_EQ(world.reconciler.CountCapacity()->at("a.0").placement.exclusive, kUid);
+}
+
 TEST(Pass, DryRunTellsWaitingPodsNothing) {
   PassWorld world(WithWaitingPod());
   PutWaitingPod(world);

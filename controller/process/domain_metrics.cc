@@ -146,6 +146,7 @@ void AddRooms(const compute_domain::CliqueCapacities& capacity, Families& famili
   };
   for (const auto& [clique, count] : capacity) {
     add(clique, "free", count.free);
+    add(clique, "reserved", count.reserved);
     add(clique, "held", count.held);
     add(clique, "unusable", count.unusable);
   }

@@ -201,12 +201,14 @@ TEST_F(DomainMetricsTest, G20_NodeOfADomainSaysItsClique) {
 }
 
 TEST_F(DomainMetricsTest, G21_NodesOfEachCliqueAreCountedByWhatBecameOfThem) {
-  capacity_ = std::make_shared<const compute_domain::CliqueCapacities>(
-      compute_domain::CliqueCapacities{{"", {.free = 1}}, {"c1.0", {.free = 2, .held = 16}}});
+  capacity_ =
+      std::make_shared<const compute_domain::CliqueCapacities>(compute_domain::CliqueCapacities{
+          {"", {.free = 1}}, {"c1.0", {.free = 2, .reserved = 3, .held = 16}}});
   EXPECT_EQ(Text(), "") << "who does not lead counts nothing";
   metrics_.Sample(true);
   EXPECT_EQ(ValueOf(R"(cdom_clique_nodes{clique="",state="free"})"), 1);
   EXPECT_EQ(ValueOf(R"(cdom_clique_nodes{clique="c1.0",state="free"})"), 2);
+  EXPECT_EQ(ValueOf(R"(cdom_clique_nodes{clique="c1.0",state="reserved"})"), 3);
   EXPECT_EQ(ValueOf(R"(cdom_clique_nodes{clique="c1.0",state="held"})"), 16);
   EXPECT_EQ(ValueOf(R"(cdom_clique_nodes{clique="c1.0",state="unusable"})"), 0);
   capacity_ = std::make_shared<const compute_domain::CliqueCapacities>();

@@ -422,7 +422,26 @@ std::vector<std::shared_ptr<const api::ResourceClaim>> Cache::WaitingClaims(
   return waiting;
 }
 
+std::map<std::string, CliquePlacement> Cache::Placements() const {
+  std::map<std::string, CliquePlacement> placements;
+  for (const auto& domain : domains_.List()) {
+    const bool is_exclusive = domain->placement == api::kPlacementExclusive;
+    if (!is_exclusive && domain->placement != api::kPlacementClique) continue;
+    for (const auto& node : nodes_.ByIndex(domain->meta.uid)) {
+      if (node->clique.empty()) continue;
+      CliquePlacement& placement = placements[node->clique];
+      placement.domains.insert(domain->meta.uid);
+      if (is_exclusive) placement.exclusive = domain->meta.uid;
+    }
+  }
+  return placements;
+}
+
 void Cache::VisitNodes(const NodeVisitor& visit) const {
+  std::map<std::string, std::string> reserved_for;  // By clique.
+  for (const auto& [clique, placement] : Placements()) {
+    if (!placement.exclusive.empty()) reserved_for[clique] = NameOf(placement.exclusive);
+  }
   nodes_.Visit([&](const api::Node& node) {
     const std::string& name = node.meta.key.name;
     NodeContext context = {.publishes = slice_index_.Contains(name),
@@ -432,6 +451,8 @@ void Cache::VisitNodes(const NodeVisitor& visit) const {
       context.has_channel = std::ranges::any_of(
           claims, [](const auto& claim) { return claim->has_channel && !claim->admin_access; });
     }
+    const auto kept = reserved_for.find(node.clique);
+    if (kept != reserved_for.end()) context.reserved_for = kept->second;
     visit(node, context);
   });
 }

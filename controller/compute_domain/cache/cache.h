@@ -52,6 +52,8 @@ class Cache {
   // Every node with what is known of it, in order of their names.
   using NodeVisitor = std::function<void(const api::Node& node, const NodeContext& context)>;
   void VisitNodes(const NodeVisitor& visit) const;
+  // By clique, of those in which a domain that is placed holds a node.
+  [[nodiscard]] std::map<std::string, CliquePlacement> Placements() const;
 
   // Whether the store of the object is as new as a write of ours.
   [[nodiscard]] bool HasCaughtUp(const Expectation& expectation) const;

@@ -467,6 +467,37 @@ TEST(Cache, G21_EveryNodeThatMayBePartOfADomainIsVisitedWithWhatBecameOfIt) {
   EXPECT_EQ(world.cache.NameOf("gone"), "gone");
 }
 
+TEST(Cache, G26_NodesOfACliqueThatADomainKeepsToItselfSayForWhom) {
+  Observed observed = Converged();
+  observed.domain->placement = std::string(api::kPlacementExclusive);
+  PassWorld world(observed);
+  const auto put = [&](const char* name, const char* clique, const std::string& uid) {
+    api::Node node = fixtures::MakeNode(name, uid);
+    node.clique = clique;
+    world.server.Put(Store(node));
+  };
+  put("node-0", "a.0", kUid);
+  put("node-1", "a.0", "");
+  put("node-2", "b.0", "");
+  world.server.ShowAll(world.cache);
+  const auto reserved = [&] {
+    std::map<std::string, std::string> found;
+    world.cache.VisitNodes([&](const api::Node& node, const NodeContext& context) {
+      if (!context.reserved_for.empty()) found[node.meta.key.name] = context.reserved_for;
+    });
+    return found;
+  };
+  EXPECT_EQ(reserved(), (std::map<std::string, std::string>{{"node-0", "team-a/train"},
+                                                            {"node-1", "team-a/train"}}));
+  const CliquePlacement exclusive = {.domains = {kUid}, .exclusive = kUid};
+  EXPECT_EQ(world.cache.Placements(), (std::map<std::string, CliquePlacement>{{"a.0", exclusive}}));
+  observed.domain->placement = std::string(api::kPlacementClique);
+  world.server.Put(Store(*observed.domain));
+  world.server.ShowAll(world.cache);
+  EXPECT_EQ(reserved().size(), 0U) << "others may come into a clique that is only asked for";
+  EXPECT_EQ(world.cache.Placements().at("a.0"), (CliquePlacement{.domains = {kUid}}));
+}
+
 TEST(Cache, G23_ClaimIsReportedOnceWhenItsNodeIsFound) {
   Observed observed = Converged();
   observed.children.claims = {fixtures::MakeWaitingClaim("train-2")};

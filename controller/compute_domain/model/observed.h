@@ -66,19 +66,29 @@ struct Evidence {
   }
 };
 
+// The domains with the label cdom.dev/placement that hold nodes of a clique.
+struct CliquePlacement {
+  std::set<kube::Uid> domains = {};
+  kube::Uid exclusive = {};  // One of them that shares the clique with no other. Empty: none.
+  friend bool operator==(const CliquePlacement&, const CliquePlacement&) = default;
+};
+
 // Nodes of a clique by what became of them; those that a domain holds count as held, even broken.
 struct CliqueCapacity {
   int free = 0;
+  int reserved = 0;  // As good as free, in a clique that a domain keeps to itself.
   int held = 0;
   int unusable = 0;
+  CliquePlacement placement = {};
   friend bool operator==(const CliqueCapacity&, const CliqueCapacity&) = default;
 };
 using CliqueCapacities = std::map<std::string, CliqueCapacity>;  // By clique; "": without fabric.
 
 // What is known of a node beside what it says itself.
 struct NodeContext {
-  bool has_channel = false;  // A claim is allocated that took its channel.
-  bool publishes = false;    // ResourceSlices of our driver.
+  bool has_channel = false;       // A claim is allocated that took its channel.
+  bool publishes = false;         // ResourceSlices of our driver.
+  std::string reserved_for = {};  // "namespace/name" of who keeps its clique to itself.
   std::string fabric_error = {};
 };
 

@@ -52,11 +52,39 @@ int OwnFree(const Observed& observed, const std::string& clique) {
       }));
 }
 
+// Nodes of the clique that pods of the domain could go to now: domains that are placed leave a
+// clique to the one that has it to itself.
+int FreeFor(const Observed& observed, const CliqueCapacity& clique) {
+  const CliquePlacement& placement = clique.placement;
+  const bool others_exclusive = !placement.exclusive.empty() && placement.exclusive != observed.uid;
+  const bool has_others = placement.domains.size() > placement.domains.count(observed.uid);
+  const bool is_exclusive = observed.domain->placement == api::kPlacementExclusive;
+  const bool is_kept = others_exclusive || (is_exclusive && has_others);
+  return IsPlaced(observed) && is_kept ? 0 : clique.free + clique.reserved;
+}
+
+// "(1 reserved, 2 unusable)", beginning with a space; empty: there are none.
+std::string Unavailable(int reserved, int unusable) {
+  std::string text;
+  if (reserved > 0) text = std::to_string(reserved) + " reserved";
+  if (unusable > 0) text += (text.empty() ? "" : ", ") + std::to_string(unusable) + " unusable";
+  return text.empty() ? "" : " (" + text + ")";
+}
+
 }  // namespace
 
 std::string_view ToString(State state) {
-  if (state == State::kHeld) return "held";
-  return state == State::kFree ? "free" : "unusable";
+  switch (state) {
+    case State::kFree:
+      return "free";
+    case State::kReserved:
+      return "reserved";
+    case State::kHeld:
+      return "held";
+    case State::kUnusable:
+      break;
+  }
+  return "unusable";
 }
 
 std::optional<NodeAvailability> AvailabilityOf(const api::Node& node, const NodeContext& context,
@@ -66,13 +94,16 @@ std::optional<NodeAvailability> AvailabilityOf(const api::Node& node, const Node
     return NodeAvailability{.state = State::kHeld, .why = "its channel is claimed"};
   if (node.clique.empty() && !context.publishes) return {};
   std::string why = WhyUnusable(node, context, facts);
-  const State state = why.empty() ? State::kFree : State::kUnusable;
-  return NodeAvailability{.state = state, .why = std::move(why)};
+  if (!why.empty()) return NodeAvailability{.state = State::kUnusable, .why = std::move(why)};
+  if (context.reserved_for.empty()) return NodeAvailability{};
+  return NodeAvailability{.state = State::kReserved,
+                          .why = "its clique is kept for " + context.reserved_for};
 }
 
 void Count(const std::string& clique, const NodeAvailability& room, CliqueCapacities& capacity) {
   CliqueCapacity& count = capacity[clique];
   if (room.state == State::kFree) ++count.free;
+  if (room.state == State::kReserved) ++count.reserved;
   if (room.state == State::kHeld) ++count.held;
   if (room.state == State::kUnusable) ++count.unusable;
 }
@@ -86,10 +117,12 @@ std::string DescribeCapacity(const Observed& observed) {
   std::vector<std::tuple<int, std::string, std::string>> cliques;  // Most free nodes first.
   for (const auto& [clique, count] : observed.others.capacity) {
     if (clique.empty()) continue;
-    const int all = count.free + count.held + count.unusable;
-    std::string says = clique + " " + std::to_string(count.free) + " of " + std::to_string(all);
-    if (count.unusable > 0) says += " (" + std::to_string(count.unusable) + " unusable)";
-    cliques.emplace_back(-count.free, clique, std::move(says));
+    const int unheld = count.free + count.reserved;
+    const int free = FreeFor(observed, count);
+    std::string says = clique + " " + std::to_string(free) + " of " +
+                       std::to_string(unheld + count.held + count.unusable) +
+                       Unavailable(unheld - free, count.unusable);
+    cliques.emplace_back(-free, clique, std::move(says));
   }
   if (cliques.empty()) return "";
   std::ranges::sort(cliques);
@@ -108,7 +141,7 @@ std::optional<Failure> FindFullClique(const Observed& observed) {
   if (room == observed.others.capacity.end()) return {};
   std::size_t waiting = 0;
   for (const auto& [messages, pods] : FindWaiting(observed)) waiting += pods.size();
-  const int free = room->second.free + OwnFree(observed, room->first);
+  const int free = FreeFor(observed, room->second) + OwnFree(observed, room->first);
   if (static_cast<std::size_t>(free) >= waiting) return {};
   return Failure{
       .reason = std::string(api::kReasonNoRoomInClique),

@@ -10,7 +10,7 @@
 namespace compute_domain {
 
 struct NodeAvailability {
-  enum class State { kFree, kHeld, kUnusable };
+  enum class State { kFree, kReserved, kHeld, kUnusable };
   State state = State::kFree;
   std::string why = {};  // Empty: it is free, or carries the label of the domain that holds it.
 };

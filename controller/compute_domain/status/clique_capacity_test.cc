@@ -63,15 +63,26 @@ TEST(RoomOf, NodeWithoutFabricCountsIfTheDriverIsThere) {
   EXPECT_EQ(RoomOfNode(NodeOfClique(""), {.has_channel = true}), "held: its channel is claimed");
 }
 
+TEST(RoomOf, G26_FreeNodeOfACliqueThatADomainKeepsToItselfIsReserved) {
+  const NodeContext context = {.publishes = true, .reserved_for = "team-a/train"};
+  EXPECT_EQ(RoomOfNode(NodeOfClique(), context), "reserved: its clique is kept for team-a/train");
+  api::Node node = NodeOfClique();
+  node.ready = false;
+  EXPECT_EQ(RoomOfNode(node, context), "unusable: not ready");
+  node.domain = fixtures::kUid;
+  EXPECT_EQ(RoomOfNode(node, context), "held: ");
+}
+
 TEST(Count, EachStateIsCountedByClique) {
   CliqueCapacities capacity;
   using State = NodeAvailability::State;
-  for (const State state : {State::kFree, State::kFree, State::kHeld, State::kUnusable}) {
+  for (const State state :
+       {State::kFree, State::kFree, State::kReserved, State::kHeld, State::kUnusable}) {
     Count("a", {.state = state}, capacity);
   }
   Count("b", {}, capacity);
-  EXPECT_EQ(capacity,
-            (CliqueCapacities{{"a", {.free = 2, .held = 1, .unusable = 1}}, {"b", {.free = 1}}}));
+  EXPECT_EQ(capacity, (CliqueCapacities{{"a", {.free = 2, .reserved = 1, .held = 1, .unusable = 1}},
+                                        {"b", {.free = 1}}}));
 }
 
 // Of a domain whose pods are to be in one clique: two are, and as many wait as are asked for, with
@@ -100,6 +111,35 @@ TEST(SayRooms, G22_FreeNodesAreSaidByCliqueTheMostFirst) {
   EXPECT_EQ(DescribeCapacity(Placed(2, 1)), kFreeNodes);
 }
 
+TEST(SayRooms, G26_CliqueThatAnotherDomainKeepsToItselfHasNoRoomForAPlacedDomain) {
+  Observed observed = Placed(2, 1);
+  CliqueCapacity& kept = observed.others.capacity[kOtherCliqueId];
+  kept = {.reserved = 5,
+          .unusable = 1,
+          .placement = {.domains = {fixtures::kOtherUid}, .exclusive = fixtures::kOtherUid}};
+  EXPECT_EQ(DescribeCapacity(observed), " Free nodes by clique: " + kCliqueId +
+                                            " 1 of 4 (1 unusable), " + kOtherCliqueId +
+                                            " 0 of 6 (5 reserved, 1 unusable).");
+  kept.placement = {.domains = {observed.uid}, .exclusive = observed.uid};
+  EXPECT_EQ(DescribeCapacity(observed), " Free nodes by clique: " + kOtherCliqueId +
+                                            " 5 of 6 (1 unusable), " + kCliqueId +
+                                            " 1 of 4 (1 unusable).")
+      << "its own";
+  kept.placement = {.domains = {fixtures::kOtherUid}, .exclusive = fixtures::kOtherUid};
+  observed.domain->placement.clear();
+  EXPECT_NE(DescribeCapacity(observed).find(kOtherCliqueId + " 5 of 6"), std::string::npos)
+      << "nothing keeps the pods of a domain that is not placed out";
+}
+
+TEST(SayRooms, G26_CliqueWithAnotherPlacedDomainHasNoRoomForAnExclusiveOne) {
+  Observed observed = Placed(2, 1);
+  observed.others.capacity[kOtherCliqueId].placement.domains = {fixtures::kOtherUid};
+  EXPECT_NE(DescribeCapacity(observed).find(kOtherCliqueId + " 5 of 5"), std::string::npos);
+  observed.domain->placement = std::string(api::kPlacementExclusive);
+  EXPECT_NE(DescribeCapacity(observed).find(kOtherCliqueId + " 0 of 5 (5 reserved)"),
+            std::string::npos);
+}
+
 TEST(SayRooms, NothingIsSaidWhereNothingIsKnown) {
   EXPECT_EQ(DescribeCapacity(fixtures::Converged()), "");
 }
@@ -125,6 +165,15 @@ TEST(FindFullClique, G22_PodsThatCannotFollowTheFirstOnesIntoTheirCliqueAreToldS
 
 TEST(FindFullClique, G22_CliqueWithRoomForAllThatWaitIsNotFull) {
   EXPECT_FALSE(FindFullClique(Placed(2, 2)));
+}
+
+TEST(FindFullClique, G26_NodesOfTheCliqueThatADomainHasToItselfAreFreeForItsPods) {
+  Observed observed = Placed(2, 0);
+  observed.domain->placement = std::string(api::kPlacementExclusive);
+  CliqueCapacity& own = observed.others.capacity[kCliqueId];
+  own.reserved = 2;
+  own.placement = {.domains = {observed.uid}, .exclusive = observed.uid};
+  EXPECT_FALSE(FindFullClique(observed));
 }
 
 TEST(FindFullClique, OnlyOneCliqueThatWasAskedForCanBeFull) {

@@ -76,6 +76,7 @@ json::Value CliqueDescription::Take() {
     const CliqueCapacity& count = capacity_[clique];
     cliques.Append(json::Value::Object({{"clique", clique},
                                         {"free", count.free},
+                                        {"reserved", count.reserved},
                                         {"held", count.held},
                                         {"unusable", count.unusable},
                                         {"nodes", std::move(nodes)}}));

@@ -23,7 +23,8 @@ class CliqueDescription {
  public:
   // `domain` is whose label the node carries.
   void Add(const api::Node& node, const NodeAvailability& room, const std::string& domain);
-  // [{"clique", "free", "held", "unusable", "nodes": [{"name", "state", "domain", "why"}]}]
+  // [{"clique", "free", "reserved", "held", "unusable", "nodes": [{"name", "state", "domain",
+  // "why"}]}]
   [[nodiscard]] json::Value Take();
 
  private:

@@ -55,9 +55,9 @@ TEST(CliqueDescription, G21_EachCliqueHasItsNodesWithWhoHoldsThemOrWhyTheyAreOfN
   description.Add(node("n1", "b.0"), {.state = State::kUnusable, .why = "cordoned"}, "");
   description.Add(node("n2", "a.0"), {}, "");
   EXPECT_EQ(json::Serialize(description.Take()),
-            R"([{"clique":"a.0","free":1,"held":0,"unusable":0,"nodes":[)"
+            R"([{"clique":"a.0","free":1,"reserved":0,"held":0,"unusable":0,"nodes":[)"
             R"({"name":"n2","state":"free","domain":"","why":""}]},)"
-            R"({"clique":"b.0","free":0,"held":1,"unusable":1,"nodes":[)"
+            R"({"clique":"b.0","free":0,"reserved":0,"held":1,"unusable":1,"nodes":[)"
             R"({"name":"n0","state":"held","domain":"team-a/train","why":""},)"
             R"({"name":"n1","state":"unusable","domain":"","why":"cordoned"}]}])");
 }
