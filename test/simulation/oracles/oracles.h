@@ -56,11 +56,13 @@ struct SystemUnderTest {
   // One of its replicas leads at a time, by the Lease.
   bool elect = false;
   std::set<std::string> full_namespaces = {};  // Their quota leaves no room for a claim template.
-  // Verbs of the controller's that have no budget yet.
-  std::set<std::string> unbudgeted = {};
   // It says in status all that ours says beside the reference's.
   bool says_all = false;
 };
+
+// What it has for so long may be less by its clock.
+[[nodiscard]] std::chrono::microseconds ByFastClock(const SystemUnderTest& system,
+                                                    std::chrono::microseconds time);
 
 // From `since` to `now`, less what is excused.
 [[nodiscard]] std::chrono::microseconds Lateness(const SystemUnderTest& system, Time since,
@@ -141,8 +143,9 @@ struct Oracle {
 // look of the same pass is excused, and so is a replacement that the domain allows.
 [[nodiscard]] Oracle LiveJobsKeepAll(const OracleContext& context);
 // Q1: one object and verb (a POST by the name that it makes), or one collection with its selector
-// and LIST or watch, is asked for at most 20 times in a virtual second by one process. Verbs that
-// `unbudgeted` names do not count.
+// and LIST or watch, is asked for at most 20 times in a virtual second by one process. What all
+// domains of a namespace read, such as its claims, may be read as often for each of them: the
+// product sends one LIST for those who ask at the same time, and here each domain asks by itself.
 [[nodiscard]] Oracle RequestsHaveABudget(const OracleContext& context);
 // S15: only the holder of the Lease writes anything but Events, also when it has stood still.
 [[nodiscard]] Oracle OnlyTheLeaderWrites(const OracleContext& context);

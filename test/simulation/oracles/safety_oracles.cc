@@ -73,12 +73,6 @@ Value Foreign(Kind kind, const Object& object) {
   return value;
 }
 
-// What it has for so long may be less by its clock.
-std::chrono::microseconds ByFastClock(const SystemUnderTest& system,
-                                      std::chrono::microseconds time) {
-  return time * (1'000'000 - system.clocks_drift_per_million) / 1'000'000;
-}
-
 // A channel claim of the domain was allocated on the node at `now`, or less than kStaleLabel
 // before.
 bool WasInUse(const History& history, const SystemUnderTest& system, const kube::Uid& domain,

@@ -171,10 +171,6 @@ World::World(const RunSpec& spec, bool trace, BeforeRequest before_request)
     system_.delay += system_.view_lag;
   }
   system_.elect = !spec_.two_leaders;
-  // A pass that needs evidence reads live again, and here each change of an instant begins a pass
-  // of its own, which takes no time. In a cluster they come together while a pass waits for
-  // replies.
-  system_.unbudgeted = {"get", "list"};
   if (spec_.two_leaders || spec_.standby) {
     system_.clocks_apart = kClocksApart;
     system_.clocks_drift_per_million = kDriftPerMillion;
