@@ -40,6 +40,7 @@ constexpr auto kHearsAfter = seconds(2);   // Of its start, if it does not print
 constexpr auto kReachWithin = seconds(15);
 constexpr auto kAskFirst = milliseconds(250);
 constexpr auto kAskMost = seconds(30);
+constexpr auto kAskLost = seconds(10);  // While it lacks a peer: that it is back is soon to be seen.
 constexpr int kUnansweredMost = 2;  // In a row; one more is reported.
 
 void RequeueAt(Step& step, TimePoint until) { step.requeue_at = std::min(step.requeue_at, until); }
@@ -355,10 +356,11 @@ void OnAnswered(Memory& memory, const Answers& answers, TimePoint now) {
   const bool falls_silent = answers.asks_peers && !answers.own && memory.peers_unanswered == 0;
   if (falls_silent) memory.ask_period = kAskFirst;
   if (answers.state == imex::kReady) memory.was_ready = true;
-  const bool rests = answers.state == imex::kReady && answers.own && memory.hosts &&
-                     answers.own->connected.size() + 1 >= memory.hosts->size();
-  memory.ask_period =
-      rests ? milliseconds(kAskMost) : std::min(milliseconds(kAskMost), 2 * memory.ask_period);
+  const bool knows_peers = answers.state == imex::kReady && answers.own && memory.hosts;
+  const bool lacks_one = knows_peers && answers.own->connected.size() + 1 < memory.hosts->size();
+  const milliseconds most = lacks_one ? kAskLost : kAskMost;
+  const bool rests = knows_peers && !lacks_one;
+  memory.ask_period = rests ? most : std::min(most, 2 * memory.ask_period);
   memory.ask_next = now + memory.ask_period;
   if (answers.own) {
     memory.peers_unanswered = 0;

@@ -422,6 +422,19 @@ TEST_F(ControllerWrites, B17_ReportsPeersThatHaveAnAddressAndNoConnection) {
   EXPECT_TRUE(reports_.back().unreachable.empty());
 }
 
+TEST_F(ControllerWrites, PeerThatIsBackAfterAnHourIsReportedWithin20Seconds) {
+  Forms({Own(0), Peer(1)});
+  ImexSays(0, {});
+  for (int offset = 0; offset < 30; offset += 3) {  // Wherever it is between two asks.
+    answers_.own->connected = {};
+    Pass(minutes(60) + seconds(offset));
+    ASSERT_EQ(reports_.back().unreachable, (std::vector<int>{1}));
+    answers_.own->connected = {1};  // To be seen when it is asked next.
+    Pass(seconds(20));
+    EXPECT_TRUE(reports_.back().unreachable.empty()) << offset;
+  }
+}
+
 TEST_F(ControllerWrites, PeerThatHasJustComeIsNotYetCalledUnreachable) {
   CliqueHas({Own(0)});
   ImexSays(0, {});
