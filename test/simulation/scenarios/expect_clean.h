@@ -9,6 +9,7 @@
 #include <cctype>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <iostream>
 #include <iterator>
@@ -29,6 +30,16 @@ inline const std::string_view kSweep = [] {
 }();
 inline const bool kEveryRequest = kSweep == "all";
 inline const int kCoarser = kEveryRequest ? 1 : std::max(std::atoi(kSweep.data()), 1);
+
+// The seed of a run that has one by chance. CDOM_SEED=N: another for each N, so that a search finds
+// what the same seeds at every commit cannot. A failure prints the run with its seed.
+inline std::uint64_t SeedOf(std::uint64_t seed) {
+  static const std::uint64_t first = [] {
+    const char* asked = std::getenv("CDOM_SEED");
+    return asked == nullptr ? 0 : std::strtoull(asked, nullptr, 10);
+  }();
+  return first + seed;
+}
 
 // What the controller watches, and may see an old state of, by plural.
 inline constexpr std::array kWatchedKinds = {"pods",

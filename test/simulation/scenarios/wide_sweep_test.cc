@@ -137,7 +137,7 @@ TEST_P(WideSweep, S14_TwoLeadersDoNoHarmHoweverTheyInterleave) {
     const RunSpec spec = {.scenario = GetParam().scenario,
                           .controller_writes = GetParam().controller_writes,
                           .two_leaders = true,
-                          .seed = seed};
+                          .seed = SeedOf(seed)};
     runs.push_back({.spec = spec, .outcome = Execute(spec)});
   }
   ExpectClean(runs, 0);
@@ -233,7 +233,7 @@ TEST_P(MixedOrder, T5_T8_WhoeverMovesNextAndHoweverLateHarmsNothing) {
                           .controller_writes = GetParam().controller_writes,
                           .mixed = true,
                           .two_leaders = seed % 4 == 0,
-                          .seed = seed};
+                          .seed = SeedOf(seed)};
     runs.push_back({.spec = spec, .outcome = Execute(spec)});
   }
   ExpectClean(runs, 0);
@@ -251,7 +251,7 @@ TEST(Namespace, T9_GoesInWhicheverOrderItsKindsAreDeleted) {
   for (const bool controller_writes : {false, true}) {
     for (std::uint64_t seed = 1; seed <= (kCoarser > 1 ? 2 : 24); ++seed) {
       const RunSpec spec = {
-          .scenario = "delete-namespace", .controller_writes = controller_writes, .seed = seed};
+          .scenario = "delete-namespace", .controller_writes = controller_writes, .seed = SeedOf(seed)};
       runs.push_back({.spec = spec, .outcome = Execute(spec)});
     }
   }
@@ -277,7 +277,7 @@ TEST_P(MixedOrderWithFaults, T7_ACrashAfterAnySubsetOfAStepIsMadeGood) {
   ExpectSwept({.scenario = GetParam().scenario,
                .controller_writes = GetParam().controller_writes,
                .mixed = true,
-               .seed = 5},
+               .seed = SeedOf(5)},
               FaultsInMixedOrder(), every);
 }
 
@@ -288,7 +288,7 @@ TEST_P(MixedOrderWithFaults, T5_TwoLeadersWithFaultsAndStaleCachesDoNoHarm) {
                .controller_writes = GetParam().controller_writes,
                .mixed = GetParam().controller_writes,
                .two_leaders = true,
-               .seed = 7},
+               .seed = SeedOf(7)},
               FaultsInMixedOrder(), every);
 }
 
@@ -300,7 +300,7 @@ TEST_P(Elected, F17_F18_L8_S15_AStandbyTakesOverFromALeaderThatDiesOrStandsStill
                .controller_writes = GetParam().controller_writes,
                .mixed = GetParam().controller_writes,
                .standby = true,
-               .seed = 11},
+               .seed = SeedOf(11)},
               {Fault::kCrashBefore, Fault::kCrashAfter, Fault::kReplyLost, Fault::kServerError,
                Fault::kFreezes},
               every);
