@@ -57,7 +57,12 @@ Membership PlanMembership(const Observed& observed, const Instant& now) {
   if (!observed.domain->meta.deleting || !FindConsumers(observed).empty()) {
     KeepMembers(index, by_node, membership);
   }
-  for (auto& [node, member] : by_node) membership.members.push_back(std::move(member));
+  for (auto& [node, member] : by_node) {
+    // A cache without its pod may lag. Until when, it never says: a live read does.
+    const bool is_unseen = member.ready && !index.pods.contains(node) && !index.live.was_read();
+    membership.needs_daemons = membership.needs_daemons || is_unseen;
+    membership.members.push_back(std::move(member));
+  }
   std::ranges::sort(membership.members, {}, [](const Member& member) {
     return std::tie(member.clique, member.index, member.node);
   });

@@ -810,6 +810,19 @@ void LeavesSince(Observed& observed, std::chrono::seconds ago) {
   observed.memory.leaving_since[observed.children.daemon_pods[0].meta.uid] = Now().monotonic - ago;
 }
 
+TEST(PlanMembership, L5_ReadyMemberWithoutAPodIsLookedUpThoughTheCliqueIsNotToBeWrittenYet) {
+  Observed observed = Converged();
+  fixtures::Delete(observed.children.daemon_pods[0].meta, {});  // It takes its own entry out.
+  RemovePod(observed, "node-1");                                // By force: its entry stays.
+  const Membership unseen = Plan(observed);
+  EXPECT_TRUE(unseen.needs_daemons);
+  EXPECT_TRUE(unseen.members[1].ready);
+  ShowPods(observed, observed.children.daemon_pods);
+  const Membership seen = Plan(observed);
+  EXPECT_FALSE(seen.needs_daemons);
+  EXPECT_FALSE(seen.members[1].ready);
+}
+
 TEST(PlanMembership, REV3_F16_ClockThatIsBehindKeepsNoCliqueFromBeingWritten) {
   const Membership membership = PlanFor(Converged(), [](Observed& o) {
     fixtures::Delete(o.children.daemon_pods[0].meta, {});
