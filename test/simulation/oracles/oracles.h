@@ -40,6 +40,7 @@ struct SystemUnderTest {
   std::chrono::seconds deletion_grace{600};
   int members_max = 18;           // Of one clique.
   std::string daemon_image = {};  // That daemons are to run; empty: any.
+  bool may_patch = true;          // Else it reads each object that it writes.
   bool may_read_claims = true;    // Else nobody expects it to know who uses a domain.
   // How late what it writes may follow the truth: windows. And how much later it may say of a
   // member that it serves: nodes that join together are written together, and some may come late.
@@ -146,6 +147,7 @@ struct Oracle {
 // and LIST or watch, is asked for at most 20 times in a virtual second by one process. What all
 // domains of a namespace read, such as its claims, may be read as often for each of them: the
 // product sends one LIST for those who ask at the same time, and here each domain asks by itself.
+// Who may not patch reads what it writes once more.
 [[nodiscard]] Oracle RequestsHaveABudget(const OracleContext& context);
 // S15: only the holder of the Lease writes anything but Events, also when it has stood still.
 [[nodiscard]] Oracle OnlyTheLeaderWrites(const OracleContext& context);

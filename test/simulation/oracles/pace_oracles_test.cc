@@ -265,6 +265,19 @@ TEST_F(PaceOraclesTest, Q1SeesMoreThan20RequestsOfOneKindInASecond) {
   EXPECT_EQ(Check(RequestsHaveABudget), "");
 }
 
+TEST_F(PaceOraclesTest, Q1GivesWhoMayNotPatchTwoReadsOfWhatItWrites) {
+  cluster.Advance(seconds(10));
+  const auto get = [&] {
+    (void)cluster.server().Handle("controller", kube::GetRequest(kube::kNodes, {.name = "node-0"}));
+  };
+  for (int i = 0; i < 21; ++i) get();
+  EXPECT_TRUE(Contains(Check(RequestsHaveABudget), " 21 times"));
+  system.may_patch = false;
+  EXPECT_EQ(Check(RequestsHaveABudget), "");
+  for (int i = 0; i < 20; ++i) get();
+  EXPECT_TRUE(Contains(Check(RequestsHaveABudget), " 41 times"));
+}
+
 TEST_F(PaceOraclesTest, Q1GivesEachDomainOfANamespaceABudgetForWhatTheyAllRead) {
   cluster.Advance(seconds(10));
   const auto list = [&](const std::string& label_selector) {

@@ -32,6 +32,8 @@ constexpr auto kHealing = seconds(20);
 // backs off.
 constexpr auto kHealedWithin = seconds(180);
 constexpr auto kAsksWithin = seconds(120);
+// A leader looks at a pod that waits ever less often, each of two in its own time.
+constexpr auto kLooksWithin = seconds(300);
 
 // How many requests more a fault may cost: a process that starts reads all that it watches, and
 // what failed is tried again, ever more rarely.
@@ -141,6 +143,7 @@ World::World(const RunSpec& spec, bool trace, BeforeRequest before_request)
     });
   } else {
     system_.may_read_claims = false;
+    system_.may_patch = false;
     cluster_.server().Refuse([](const std::string& client, const Target& target) {
       const std::string& of = target.kind->resource.plural;
       const kube::Permission right = {
@@ -724,6 +727,7 @@ Violations World::CompareWith(const Course& expected) const {
   seconds later = kHealedWithin;
   if (!spec_.stale.empty()) later += kStaleMax;
   if (!system_.may_read_claims) later += kAsksWithin;
+  if (spec_.two_leaders) later += kLooksWithin;
   std::ranges::move(SameTime(course_, expected, later), std::back_inserter(violations));
   return violations;
 }
