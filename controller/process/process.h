@@ -17,7 +17,7 @@ namespace process {
 // Why a run ended.
 enum class ExitReason {
   kStopped,        // `stop` was requested; the Lease was handed over.
-  kLeaseLost,      // Another may lead: the process must end.
+  kLeaseLost,      // Another may lead: run again, and nothing of this term is left.
   kOtherMode,      // Domains are served in the other mode of --imex-mode; the log names them.
   kConfigChanged,  // Endpoint or credentials are others now: run again. The Lease was handed over.
 };

@@ -102,6 +102,13 @@ class Cluster:
             self.folder)
         wait_until("the controller leads", lambda: self._controller.says("Reconciling"))
 
+    def controller_says(self, text):
+        """Whether the controller has logged that since it was run."""
+        return self._controller.says(text)
+
+    def controller_runs(self):
+        return self._controller.is_running()
+
     def kubectl(self, *arguments, stdin=None, check=True):
         """What kubectl prints, as text. Raises with its error unless `check` is False."""
         done = self._run_kubectl(*arguments, stdin=stdin)

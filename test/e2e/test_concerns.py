@@ -1,5 +1,7 @@
 """What fails for one object or one namespace is told there, and nothing else stops for it."""
 
+import json
+
 import pytest
 from cluster import REFUSAL, domain, refusal, wait_until, workers
 
@@ -91,3 +93,14 @@ def test_REV3_F1_an_additional_namespace_that_does_not_exist_stops_no_domain(clu
     refused = [one for one in cluster.audited("list", "pods", since)
                if one["objectRef"].get("namespace") == "nvidia-system" and one["responseStatus"]["code"] == 403]
     assert refused, "nothing was asked in the namespace that is gone"
+
+
+def test_REV3_F15_a_controller_that_loses_its_lease_starts_over_in_its_process(cluster, removed_later):
+    lost = {"spec": {"holderIdentity": "another", "leaseDurationSeconds": 1,
+                     "renewTime": "2026-01-01T00:00:00.000000Z"}}
+    cluster.kubectl("patch", "lease", "cdom-controller", "-n", "cdom-system", "--type=merge", "-p", json.dumps(lost))
+    wait_until("the loss is told", lambda: cluster.controller_says("The Lease was lost; starting over"))
+    removed_later(domain("after-the-loss"))
+    wait_until("the next term serves a domain",
+               lambda: cluster.get("resourceclaimtemplate", "after-the-loss-channel"))
+    assert cluster.controller_runs(), "it was the same process"
