@@ -3,7 +3,8 @@
 # shellcheck shell=bash disable=SC2154
 
 policy_names=(cdom-daemon-claims cdom-daemon-account cdom-child-deletion cdom-channel-claims cdom-template-name
-  cdom-template-exists cdom-advice cdom-gpu-fraction cdom-tenant-limits cdom-controller-account cdom-plugin-account)
+  cdom-template-exists cdom-advice cdom-gpu-fraction cdom-tenant-limits cdom-controller-account cdom-plugin-account
+  cdom-tenant-limits-claims cdom-driver-namespaces cdom-release-finalizers)
 # What the rows call by name.
 row_domain=0c6b2f0e-7b1d-4f39-8a55-3f3d0a4a9e10
 row_other=5d0f6c1a-33c2-4c0e-9b57-0d8f2b7e6a44
@@ -46,6 +47,17 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-
 subjects:
 - {apiGroup: rbac.authorization.k8s.io, kind: Group, name: "system:serviceaccounts"}
 - {apiGroup: rbac.authorization.k8s.io, kind: User, name: "system:kube-controller-manager"}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: namespaces}
+rules: [{apiGroups: [""], resources: [namespaces], verbs: [get, create, update, patch]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: namespaces}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: namespaces}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: nora}]
 ---
 # Kubernetes' role has no claims of its own before 1.33.
 apiVersion: rbac.authorization.k8s.io/v1
@@ -93,6 +105,8 @@ YAML
   policy_domain team going '{}' '{channel: {resourceClaimTemplate: {name: going-channel}}}'
   policy_domain bounded older '{}' '{channel: {resourceClaimTemplate: {name: older-channel}}}'
   policy_domain bounded placed '{cdom.dev/placement: clique}' '{channel: {resourceClaimTemplate: {name: placed-channel}}}'
+  policy_domain team left '{}' '{channel: {resourceClaimTemplate: {name: left-channel}}}' |
+    sed 's|\[example.com/stays\]|[example.com/stays, resource.nvidia.com/computeDomain]|'
   printf '{apiVersion: resource.nvidia.com/v1beta1, kind: ComputeDomain, metadata: {name: bare, namespace: team}}\n---\n'
   policy_pod cdom-system "$row_pod" node-a compute-domain-daemon-service-account "$row_domain"
   policy_pod cdom-system "$row_peer" node-b compute-domain-daemon-service-account "$row_domain"
@@ -127,7 +141,7 @@ policy_slice() {  # policy_slice NAME NODE DRIVER
 apiVersion: resource.k8s.io/v1
 kind: ResourceSlice
 metadata: {name: $1}
-spec: {driver: $3, nodeName: $2, pool: {name: $1, generation: 1, resourceSliceCount: 1}, devices: [{name: channel-0}]}
+spec: {driver: $3, nodeName: $2, pool: {name: $2, generation: 1, resourceSliceCount: 1}, devices: [{name: channel-0}]}
 ---
 YAML
 }
@@ -270,7 +284,9 @@ who_makes_a_domain_or_its_pod_hears_what_will_not_work_as_he_thinks() {
 }
 the_controllers_token_does_the_controllers_work_and_nothing_else() { rows_hold cdom-controller-account; }
 a_kubelet_plugins_token_writes_labels_and_slices_of_its_own_node_and_nothing_else() { rows_hold cdom-plugin-account; }
-an_administrator_bounds_what_the_domains_of_a_namespace_ask_for() { rows_hold cdom-tenant-limits; }
+an_administrator_bounds_what_the_domains_of_a_namespace_ask_for() { rows_hold cdom-tenant-limits && rows_hold cdom-tenant-limits-claims; }
+REV3_X10_what_a_namespace_says_to_the_driver_is_said_by_who_may_change_its_policies() { rows_hold cdom-driver-namespaces; }
+REV3_X7_the_account_that_releases_finalizers_changes_nothing_else() { rows_hold cdom-release-finalizers; }
 
 every_row_is_of_a_policy_and_every_rule_has_one() {
   local rules
@@ -356,7 +372,7 @@ metadata: {name: node-a}
 spec:
   driver: compute-domain.nvidia.com
   nodeName: node-a
-  pool: {name: node-a, generation: 1, resourceSliceCount: 1}
+  pool: {name: node-a, generation: 2, resourceSliceCount: 1}
   devices: [{name: daemon-0, attributes: {type: {string: daemon}, id: {int: 0}}}]
 YAML
   thief by-template team '[{name: d, resourceClaimTemplateName: stolen}]' '{claims: [{name: d}]}' | kubectl create --as edit -f - || return 1
@@ -451,6 +467,7 @@ overlay() {  # overlay NAME MORE: a kustomization on top of base; kustomize want
 all_policies() {
   local folder
   for folder in policies policies/advice policies/tenant-limits; do kubectl apply -k "$repo/manifests/$folder" || return 1; done
+  kubectl apply -f "$repo/manifests/release-finalizers/policy.yaml"
 }
 where_they_only_warn_everything_passes_with_the_words_of_the_refusal() {
   local warning rule
