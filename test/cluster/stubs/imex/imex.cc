@@ -265,8 +265,12 @@ class Standin {
 
 int main(int argc, char** argv) {
   std::string path = "/etc/nvidia-imex/config.cfg";
-  for (int i = 1; i + 1 < argc; ++i) {
-    if (std::strcmp(argv[i], "-c") == 0) path = argv[i + 1];
+  for (int i = 1; i < argc; ++i) {
+    if (std::strcmp(argv[i], "-c") == 0 && i + 1 < argc) path = argv[i + 1];
+    if (std::strcmp(argv[i], "--version") == 0) {
+      std::puts("IMEX version is: 580.95.05");
+      return 0;
+    }
   }
   std::array<int, 2> signals = {};
   if (::pipe2(signals.data(), O_CLOEXEC | O_NONBLOCK) != 0) return 1;
