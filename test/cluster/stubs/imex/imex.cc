@@ -165,7 +165,9 @@ class Standin {
   void GoOn() {
     while (state_ < State::kReady && HasDone(state_) && !IsHeld()) {
       state_ = static_cast<State>(static_cast<int>(state_) + 1);
-      if (state_ == State::kReady) Log("INFO", "IMEX is READY");
+      if (state_ != State::kReady) continue;
+      NoteImporters();  // What it keeps is there before anybody hears that it is READY.
+      Log("INFO", "IMEX is READY");
     }
   }
   [[nodiscard]] bool HasDone(State state) const {
