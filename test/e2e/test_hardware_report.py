@@ -15,7 +15,7 @@ VERIFY = REPO / "test/hardware/verify.sh"
 VERSION = "580.95.05"
 CLIQUE = "01010101-0101-0101-0101-010101010101.7"
 SECRET = "not-for-anybody"
-# As nvidia-smi prints it on a rack: kubernetes-sigs/dra-driver-nvidia-gpu, issue 626.
+# In the form that nvidia-smi has on a rack, after an output in a public report to kubernetes-sigs/dra-driver-nvidia-gpu.
 FABRIC = """
 GPU 0000000{gpu}:01:00.0
     Product Name                          : NVIDIA GB200
