@@ -14,17 +14,6 @@ using base::ErrorCode;
 using base::Fail;
 using base::Result;
 
-std::string NameOf(const Fabric& fabric) {
-  constexpr std::string_view kHex = "0123456789abcdef";
-  std::string name;
-  for (std::size_t i = 0; i < fabric.cluster.size(); ++i) {
-    if (i == 4 || i == 6 || i == 8 || i == 10) name += '-';
-    name += kHex[fabric.cluster[i] >> 4U];
-    name += kHex[fabric.cluster[i] & 15U];
-  }
-  return name + "." + std::to_string(fabric.clique);
-}
-
 bool HasCluster(const Fabric& fabric) {
   return std::ranges::any_of(fabric.cluster, [](std::uint8_t byte) { return byte != 0; });
 }
@@ -64,6 +53,17 @@ std::string TroubleOf(std::uint32_t health) {
 }
 
 }  // namespace
+
+std::string NameOf(const Fabric& fabric) {
+  constexpr std::string_view kHex = "0123456789abcdef";
+  std::string name;
+  for (std::size_t i = 0; i < fabric.cluster.size(); ++i) {
+    if (i == 4 || i == 6 || i == 8 || i == 10) name += '-';
+    name += kHex[fabric.cluster[i] >> 4U];
+    name += kHex[fabric.cluster[i] & 15U];
+  }
+  return name + "." + std::to_string(fabric.clique);
+}
 
 std::string HealthTrouble(const std::vector<Fabric>& gpus) {
   std::string text;

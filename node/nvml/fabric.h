@@ -30,6 +30,9 @@ enum class Strictness {
   kOnlyAttached    // It is left out.
 };
 
+// Returns the clique of a GPU as "<uuid>.<n>", of zeros where NVML says none.
+[[nodiscard]] std::string NameOf(const Fabric& fabric);
+
 // "<uuid>.<n>"; empty: the node has no fabric, which one that still forms is not. kUnavailable: it
 // still forms, ask again. kInvalid: something is wrong with it, in words.
 [[nodiscard]] base::Result<std::string> CliqueOf(const std::vector<Fabric>& gpus,

@@ -152,6 +152,8 @@ void AddPreflight(CLI::App& app, Settings& settings) {
   Add(app, "--preflight-wait", "PREFLIGHT_WAIT", settings.preflight_wait,
       "Seconds for which it waits for what is missing, before it fails (0)")
       ->check(CLI::Range(0, kWaitMost));
+  Add(app, "--preflight-facts", "PREFLIGHT_FACTS", settings.preflight_facts,
+      "Print what NVIDIA's library and IMEX say of this node, too (false)");
   Add(app, "--host-cgroups", "HOST_CGROUPS", settings.host_cgroups,
       "The host's /sys/fs/cgroup, by which it knows whether IMEX runs there (/host/cgroup)");
 }

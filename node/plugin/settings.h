@@ -37,7 +37,8 @@ struct Settings : command_line::CommonSettings {
   std::string devices = {};  // In place of /proc/devices.
   std::string boot_id = "/proc/sys/kernel/random/boot_id";
 
-  int preflight_wait = 0;  // Seconds, for what is missing.
+  int preflight_wait = 0;        // Seconds, for what is missing.
+  bool preflight_facts = false;  // Prints what the driver says, too.
   std::string host_cgroups = "/host/cgroup";
 
   int health_port = -1;              // Negative: no health check; 0: any.

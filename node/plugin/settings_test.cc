@@ -176,6 +176,8 @@ TEST(PluginSettings, PreflightTakesWhatThePluginTakesBeforeItsNameOrBehind) {
   EXPECT_EQ(settings.command, Command::kPreflight);
   EXPECT_EQ(settings.cdi_folder, "/cdi");
   EXPECT_EQ(settings.preflight_wait, 30);
+  EXPECT_FALSE(settings.preflight_facts);
+  EXPECT_TRUE(Good({"preflight", "--preflight-facts=true"}).preflight_facts);
   EXPECT_TRUE(Names(WrongOnNode({"preflight", "--preflight-wait", "-1"}), "--preflight-wait"));
   EXPECT_TRUE(Names(Wrong({"preflight"}), "--node-name"));
   EXPECT_TRUE(Names(WrongOnNode({"inspect"}), "inspect"));

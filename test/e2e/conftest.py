@@ -23,10 +23,16 @@ def pytest_runtest_logreport(report):
 
 
 @pytest.fixture(scope="session")
-def cluster(request):
+def programs(request):
+    """The folder of the programs that are tested."""
+    return request.config.getoption("--programs").resolve()
+
+
+@pytest.fixture(scope="session")
+def cluster(request, programs):
     """The one cluster of this run. What it logged is kept if a case failed."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix="cdom-e2e."))
-    made = stage.Cluster(request.config.getoption("--programs").resolve(), folder)
+    made = stage.Cluster(programs, folder)
     try:
         made.start()
         yield made

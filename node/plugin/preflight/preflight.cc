@@ -1,7 +1,9 @@
 #include "node/plugin/preflight/preflight.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
+#include <cstdint>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -28,6 +30,13 @@ std::optional<Version> VersionIn(std::string_view text) {
   if (major.ec != std::errc() || major.ptr == end || *major.ptr != '.') return {};
   if (std::from_chars(major.ptr + 1, end, version.minor).ec != std::errc()) return {};
   return version;
+}
+
+std::string Hex(std::uint32_t number) {
+  constexpr int kBase = 16;
+  std::array<char, 8> digits = {};
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number, kBase);
+  return "0x" + std::string(digits.data(), end.ptr);
 }
 
 class Judge {
@@ -160,6 +169,24 @@ std::vector<Finding> Preflight(const NodeProbe& found) {
     for (Finding& finding : findings) finding.stops = false;
   }
   return findings;
+}
+
+std::vector<std::string> FactsOf(const NodeProbe& found) {
+  std::vector<std::string> facts;
+  const auto add = [&facts](const char* name, const std::string& value) {
+    if (!value.empty()) facts.push_back(std::string(name) + ": " + value);
+  };
+  add("library", found.library);
+  add("driver", found.driver_version);
+  add("imex", found.imex_version);
+  for (const nvml::Fabric& gpu : found.fabrics) {
+    facts.push_back("gpu " + std::to_string(gpu.gpu) + ": state " +
+                    std::to_string(static_cast<int>(gpu.state)) + ", status " +
+                    std::to_string(gpu.status) + ", clique " + nvml::NameOf(gpu) + ", health " +
+                    Hex(gpu.health));
+  }
+  add("trouble", found.library_trouble);
+  return facts;
 }
 
 std::string ImexVersionIn(std::string_view output) {

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "node/nvml/fabric.h"
+
 namespace plugin {
 
 struct NodeProbe {
@@ -13,12 +15,14 @@ struct NodeProbe {
   std::string driver_root = {};  // On the host.
   std::string imex_socket = {};  // Of the host's IMEX.
 
-  std::string library_trouble = {};  // Why NVIDIA's library cannot be used. Empty if it can.
-  std::string driver_version = {};   // Empty if unknown.
-  std::string fabric_trouble = {};   // Of a fabric that forms or is broken.
-  std::string fabric_health = {};    // What NVML reports as wrong with the fabric.
-  std::string imex_version = {};     // Empty if unknown.
-  std::string cdi_trouble = {};      // Why CDI specs cannot be written. Empty if they can.
+  std::string library = {};                // File of NVIDIA's library. Empty if it was not found.
+  std::vector<nvml::Fabric> fabrics = {};  // What NVML says of each GPU but displays.
+  std::string library_trouble = {};        // Why NVIDIA's library cannot be used. Empty if it can.
+  std::string driver_version = {};         // Empty if unknown.
+  std::string fabric_trouble = {};         // Of a fabric that forms or is broken.
+  std::string fabric_health = {};          // What NVML reports as wrong with the fabric.
+  std::string imex_version = {};           // Empty if unknown.
+  std::string cdi_trouble = {};            // Why CDI specs cannot be written. Empty if they can.
   std::string runtime = {};  // In the Node's status, "containerd://2.1.4". Empty if unknown.
 
   enum class Fabric {
@@ -49,6 +53,10 @@ struct Finding {
 // Returns what is missing, in the order in which to fix it. Empty if nothing is. If pods hold
 // devices no finding stops the plugin: only a running plugin can release them.
 [[nodiscard]] std::vector<Finding> Preflight(const NodeProbe& found);
+
+// Returns what NVIDIA's library and IMEX say, a line each, with the numbers as they were read. For
+// reports from a machine that nobody but its owner sees.
+[[nodiscard]] std::vector<std::string> FactsOf(const NodeProbe& found);
 
 // Returns the version in the output of "nvidia-imex --version", such as "IMEX version is:
 // 580.95.05". Empty if there is none.

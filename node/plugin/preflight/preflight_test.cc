@@ -214,5 +214,29 @@ TEST(Preflight, REV3_FabricHealthIsTold) {
   EXPECT_NE(Note(found).find("NVML reports GPU 0: degraded bandwidth"), std::string::npos);
 }
 
+TEST(FactsOf, EachIsALineWithTheNumbersOfTheLibrary) {
+  NodeProbe found = Rack();
+  found.library = "/usr/lib64/libnvidia-ml.so.580.95.05";
+  nvml::Fabric gpu = {.gpu = 2,
+                      .state = nvml::Fabric::State::kCompleted,
+                      .status = 15,
+                      .clique = 7,
+                      .health = 0x2aa};
+  gpu.cluster.fill(0xab);
+  found.fabrics = {gpu};
+  EXPECT_EQ(FactsOf(found), (std::vector<std::string>{
+                                "library: /usr/lib64/libnvidia-ml.so.580.95.05",
+                                "driver: 580.95.05",
+                                "imex: 580.95.05",
+                                "gpu 2: state 3, status 15, clique "
+                                "abababab-abab-abab-abab-abababababab.7, health 0x2aa",
+                            }));
+}
+
+TEST(FactsOf, NodeWithoutALibraryHasItsTroubleAlone) {
+  EXPECT_EQ(FactsOf({.library_trouble = "it is nowhere"}),
+            std::vector<std::string>{"trouble: it is nowhere"});
+}
+
 }  // namespace
 }  // namespace plugin

@@ -35,13 +35,14 @@ void ProbeDriver(const Settings& settings, NodeProbe& found) {
     const std::string file = TRY(nvml::FindLibrary(settings.driver_root));
     const nvml::Library library = TRY(nvml::Library::Open(file));
     found.driver_version = TRY(library.DriverVersion());
-    const auto fabrics = TRY(library.Fabrics());
+    found.library = file;
+    found.fabrics = TRY(library.Fabrics());
     const HostNeeds needs = {.strictness = settings.crash_on_fabric_errors
                                                ? nvml::Strictness::kAllAttached
                                                : nvml::Strictness::kOnlyAttached,
                              .partitions = settings.partitions};
-    const auto clique = nvml::CliqueOf(fabrics, StrictnessOn(settings.driver_root, needs));
-    found.fabric_health = nvml::HealthTrouble(fabrics);
+    const auto clique = nvml::CliqueOf(found.fabrics, StrictnessOn(settings.driver_root, needs));
+    found.fabric_health = nvml::HealthTrouble(found.fabrics);
     if (!clique) {
       const bool is_broken = clique.error().code == ErrorCode::kInvalid;
       found.fabric = is_broken ? NodeProbe::Fabric::kBroken : NodeProbe::Fabric::kForming;
@@ -111,6 +112,13 @@ bool HasPrepared(const Settings& settings) {
   return resumed.from == Resumed::From::kUnreadable || !resumed.checkpoint.claims.empty();
 }
 
+void SayFacts(const NodeProbe& found, const ProbeContext& context, std::set<std::string>& said) {
+  for (const std::string& fact : FactsOf(found)) {
+    const std::string line = "FACT " + fact;
+    if (said.insert(line).second) context.say(line);
+  }
+}
+
 }  // namespace
 
 NodeProbe ProbeNode(const ProbeContext& context) {
@@ -132,6 +140,7 @@ base::Result<void> WaitForNode(const ProbeContext& context) {
   std::set<std::string> said;
   for (;;) {
     const NodeProbe found = ProbeNode(context);
+    if (context.settings.preflight_facts) SayFacts(found, context, said);
     bool stops = false;
     for (const Finding& finding : Preflight(found)) {
       const std::string line = (finding.stops ? "MISSING " : "NOTE ") + finding.text;

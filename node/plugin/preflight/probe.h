@@ -27,7 +27,8 @@ struct ProbeContext {
 [[nodiscard]] NodeProbe ProbeNode(const ProbeContext& context);
 
 // Probes every 2 s while something is missing that every channel needs, for as long as the settings
-// say, and prints each finding once. Returns kUnavailable if it is still missing.
+// say, and prints each finding once; with preflight_facts what the driver says, too. Returns
+// kUnavailable if it is still missing.
 [[nodiscard]] base::Result<void> WaitForNode(const ProbeContext& context);
 
 }  // namespace plugin

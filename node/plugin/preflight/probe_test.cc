@@ -173,6 +173,21 @@ TEST_F(ProbeNodeTest, WhatComesMeanwhileIsEnough) {
       said_.ends_with("This node has what it takes: driver 580.95.05, containerd://2.1.4\n"));
 }
 
+TEST_F(ProbeNodeTest, FactsAreSaidOnceAndOnlyIfAskedFor) {
+  fs::remove(Path("root/usr/bin/nvidia-imex"));
+  settings_.preflight_wait = 10;
+  EXPECT_FALSE(WaitForNode(Context()));
+  EXPECT_EQ(said_.find("FACT"), std::string::npos);
+  said_.clear();
+  settings_.preflight_facts = true;
+  EXPECT_FALSE(WaitForNode(Context()));
+  const std::string facts = "FACT library: " + Path("root/usr/lib64/libnvidia-ml.so.1") +
+                            "\nFACT driver: 580.95.05\nFACT gpu 0: state 3, status 0, clique "
+                            "01010101-0101-0101-0101-010101010101.1, health 0x0\n";
+  EXPECT_TRUE(said_.starts_with(facts)) << said_;
+  EXPECT_EQ(said_.find("FACT", facts.size()), std::string::npos);
+}
+
 TEST_F(ProbeNodeTest, NoteIsSaidAndKeepsNobody) {
   fs::remove_all(Path("root/proc"));
   settings_.preflight_wait = 60;

@@ -180,10 +180,11 @@ an_imex_that_is_killed_is_started_again_in_its_container_told_and_ends_its_peers
   kill_imex node-2 || return 1
   wait_for 30 "it is told" reports node-2 '"\(.state) \(.restarts)"' 'READY 1' || return 1
   [[ $(system get pod "$(daemon_on node-2)" -o 'jsonpath={.status.containerStatuses[0].restartCount}') == 0 ]] || return 1
-  system logs "$(daemon_on node-1)" | grep "Session with node $index has ended" || return 1
+  wait_for 30 "its peers say what is lost" session_has_ended node-1 "$index" || return 1
   wait_for 30 "all are connected again" all_connected || return 1
   wait_for 30 "the domain says so" says_members ImexRestartedUnderJob 'node-2\.' || { kubectl get cdom real -o yaml; return 1; }
 }
+session_has_ended() { grep -q "Session with node $2 has ended" < <(system logs "$(daemon_on "$1")"); }  # session_has_ended ON INDEX
 kill_imex() {
   # shellcheck disable=SC2016
   in_daemon "$1" bash -c 'for process in /proc/[0-9]*; do

@@ -30,7 +30,7 @@ containers_on() {  # containers_on NODE...: of the domain
     containers_of "$(kubectl get pods -l app=real -o json | jq --arg node "$node" '.items |= map(select(.spec.nodeName == $node))')"
   done
 }
-sessions_ended() { grep -q "Session with node $(index_of "$2") has ended" < <(system logs "$(daemon_on "$1")"); }  # sessions_ended ON WITH
+connection_was_lost() { grep -q "Connection lost to node $(index_of "$2"): " < <(system logs "$(daemon_on "$1")"); }  # connection_was_lost ON WITH
 
 # The cases behind this one go on meanwhile, on node-2, too: a daemon asks its IMEX every half a minute.
 a_partition_between_two_nodes_begins() {
@@ -42,7 +42,7 @@ a_partition_between_two_nodes_begins() {
 a_partition_is_told_by_its_pairs_while_both_nodes_are_ready_and_the_job_runs() {
   wait_for 60 "the domain says it" says_members ImexPeersUnreachable 'from (node-1 to node-2, node-2 to node-1|node-2 to node-1, node-1 to node-2)\. ' || { what_keeps_our_plugin; return 1; }
   is_ready && workers_run || { what_keeps_our_plugin; return 1; }
-  sessions_ended node-1 node-2 && ! sessions_ended node-1 node-3 || return 1
+  connection_was_lost node-1 node-2 && ! connection_was_lost node-1 node-3 || return 1
   [[ $(kubectl get nodes --no-headers | awk '$2 == "Ready"' | wc -l) == 3 ]] || return 1
   diff "$root/partition.begin" <(containers_on node-1) && containers_on node-1 node-2 >"$root/partition.end"
 }

@@ -289,7 +289,7 @@ an_imex_that_dies_is_started_again_in_place_told_and_ends_its_peers_sessions() {
   wait_for 30 "it is told" report_says node-005 '"\(.state) \(.restarts)"' 'READY 1' || return 1
   kill -0 "$daemon" || return 1
   # The words are the stand-in's.
-  [[ -n ${CDOM_IMEX:-} ]] || grep -q "Session with node $index has ended: what was imported from it is lost" "$stage/pod-node-000/log" || return 1
+  [[ -n ${CDOM_IMEX:-} ]] || wait_for 30 "its peers say what is lost" grep -q "Session with node $index has ended: what was imported from it is lost" "$stage/pod-node-000/log" || return 1
   wait_for 30 "all are connected again" all_connected || return 1
   wait_for 30 "all report so" all_report || return 1
   wait_for 30 "the domain says so" says_members ImexRestartedUnderJob 'again under pods that use it: node-005\.'
@@ -326,6 +326,35 @@ a_daemon_whose_imex_waits_for_others_is_told_with_its_state_and_is_not_ready() {
   wait_for 60 "it is reported" report_says node-004 .state WAITING_FOR_RECOVERY || return 1
   rm "$stage/pod-node-004/hosts.state"
   probe node-004 && wait_for 60 "it is reported ready" report_says node-004 .state READY
+}
+
+an_imex_that_ends_with_an_error_is_told_and_started_again_until_it_is_ready() {
+  echo 'GPU initialization failed' >"$stage/pod-node-005/hosts.fails"
+  wait_for 30 "it is told" report_says node-005 .state ENDED || return 1
+  grep -q 'ERROR.*GPU initialization failed' "$stage/pod-node-005/log" && kill -0 "${daemon_pids[node-005]}" || return 1
+  rm "$stage/pod-node-005/hosts.fails"
+  wait_for 90 "it is ready again" report_says node-005 '"\(.state) \(.restarts > 1)"' 'READY true' || return 1
+  wait_for 30 "all are connected again" all_connected
+}
+
+an_imex_that_was_killed_waits_for_the_node_that_had_imported_from_it() {
+  local importer frozen outcome=0
+  importer=$(report_of node-002 | jq .index)
+  frozen=$(imex_of node-002)
+  echo "$importer" >"$stage/pod-node-001/hosts.importers"
+  wait_for 10 "the importer is noted" is_noted node-001 "$importer" || return 1
+  kill -STOP "$frozen" || return 1
+  waits_for_its_importer || outcome=1
+  kill -CONT "$frozen" || return 1  # Or its daemon never ends.
+  ((outcome == 0)) || return 1
+  wait_for 60 "it has recovered" report_says node-001 .state READY || return 1
+  wait_for 90 "all report so" all_report
+}
+is_noted() { [[ $(tail -n +2 "$stage/pod-$1/hosts.persist" 2>/dev/null) == "$2" ]]; }  # is_noted NODE IMPORTER
+waits_for_its_importer() {
+  kill -KILL "$(imex_of node-001)" || return 1
+  wait_for 60 "it is reported" report_says node-001 .state WAITING_FOR_RECOVERY || return 1
+  refused_with 1 'IMEX is not ready: WAITING_FOR_RECOVERY' probe node-001
 }
 
 is_stopping() { grep -q 'Stopping' "$stage/pod-$1/log"; }
@@ -393,6 +422,10 @@ if [[ -z ${CDOM_IMEX:-} ]]; then  # The real one does neither on request.
 fi
 run_case an_imex_that_dies_is_started_again_in_place_told_and_ends_its_peers_sessions
 run_case a_peer_that_cannot_be_reached_is_reported_by_the_others_and_not_by_a_probe
+if [[ -z ${CDOM_IMEX:-} ]]; then
+  run_case an_imex_that_ends_with_an_error_is_told_and_started_again_until_it_is_ready
+  run_case an_imex_that_was_killed_waits_for_the_node_that_had_imported_from_it
+fi
 run_case daemons_that_are_told_to_end_take_imex_with_them_and_leave_no_trace
 # Now as NVIDIA's, with the rights that these need.
 stop "$controller_pid"

@@ -75,6 +75,7 @@ bool IsDone(const Object& pod) {
 void DaemonSetController::Act(Time now) {
   for (const auto& [key, set] : store().Live(Kind::kDaemonSet)) {
     if (set->deleting()) continue;
+    if (ClaimPod(*set)) return;
     for (const auto& [node_key, node] : store().Live(Kind::kNode)) {
       if (SyncNode(*set, *node, now)) return;
     }
@@ -82,6 +83,42 @@ void DaemonSetController::Act(Time now) {
     if (rolls && RollOne(*set)) return;
     if (SyncStatus(*set)) return;
   }
+}
+
+// Before it counts its pods.
+bool DaemonSetController::ClaimPod(const Object& set) {
+  const Value& selector = At(set.value(), {"spec", "selector", "matchLabels"});
+  for (const auto& [key, pod] : store().Live(Kind::kPod)) {
+    if (key.ns != set.key().ns || pod->deleting()) continue;
+    const bool matches = !selector.members().empty() && MatchesLabels(*pod, selector);
+    if (matches && pod->ControllerOwner().IsNull()) return Adopt(set, *pod);
+    if (!matches && IsOwnedBy(*pod, set)) return Release(set, *pod);
+  }
+  return false;
+}
+
+bool DaemonSetController::Adopt(const Object& set, const Object& pod) {
+  Value owner = OwnerOf("apps/v1", "DaemonSet", set);
+  owner["blockOwnerDeletion"] = true;
+  return store()
+      .Edit(name(), Kind::kPod, pod.key(),
+            [&](Value& object) {
+              Value& owners = object["metadata"]["ownerReferences"];
+              if (!owners.IsArray()) owners = Value::Array();
+              owners.Append(std::move(owner));
+            })
+      .ok();
+}
+
+bool DaemonSetController::Release(const Object& set, const Object& pod) {
+  return store()
+      .Edit(name(), Kind::kPod, pod.key(),
+            [&](Value& object) {
+              std::erase_if(
+                  object["metadata"]["ownerReferences"].MutableItems(),
+                  [&](const Value& owner) { return owner["uid"].AsString() == set.uid(); });
+            })
+      .ok();
 }
 
 bool DaemonSetController::SyncNode(const Object& set, const Object& node, Time now) {

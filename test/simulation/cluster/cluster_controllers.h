@@ -24,6 +24,10 @@ namespace simulation {
 // that failed is replaced, on each node ever later. Where the DaemonSet's strategy is not OnDelete,
 // pods of an older template are replaced, one at a time. When a DaemonSet goes, the garbage
 // collector removes its pods.
+//
+// It adopts pods of its namespace that its selector matches, unless they have a controller or are
+// being deleted, and releases its own pods that the selector no longer matches. (client-go,
+// PodControllerRefManager.)
 class DaemonSetController final : public Peer {
  public:
   static constexpr std::chrono::seconds kFirstBackOff{1};
@@ -39,6 +43,9 @@ class DaemonSetController final : public Peer {
   };
 
   void Act(Time now) override;
+  [[nodiscard]] bool ClaimPod(const Object& set);
+  [[nodiscard]] bool Adopt(const Object& set, const Object& pod);
+  [[nodiscard]] bool Release(const Object& set, const Object& pod);
   [[nodiscard]] bool SyncNode(const Object& set, const Object& node, Time now);
   // Whether a pod that failed may be replaced now. If so, the next one waits longer.
   [[nodiscard]] bool MayReplace(const std::string& place, Time now);

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
+#include <set>
 
 #include "test/simulation/apiserver/contract.h"
 #include "test/simulation/apiserver/fixtures.h"
@@ -396,6 +398,91 @@ TEST_P(PeersTest, NewTemplateReplacesDaemonsOneByOneUnlessTheStrategyIsOnDelete)
       EXPECT_EQ(++going, 1) << "one at a time";
     }
   }
+}
+
+// The DaemonSet that owns the pod; empty: none does.
+kube::Uid ControllerOf(const ObjectPtr& pod) { return pod->ControllerOwner()["uid"].AsString(); }
+
+TEST_P(PeersTest, DaemonSetAdoptsThePodsOfOneThatLeftOrphans) {
+  BringUp({"node-0", "node-1"});
+  const kube::Uid before = DaemonOn("node-0")->uid();
+  const ObjectPtr set = store().Live(Kind::kDaemonSet).begin()->second;
+  ASSERT_TRUE(store().Delete("user", Kind::kDaemonSet, set->key(), {.propagation = "Orphan"}).ok());
+  cluster.Settle();
+  ASSERT_EQ(store().Live(Kind::kDaemonSet).size(), 0U);
+  EXPECT_EQ(ControllerOf(DaemonOn("node-0")), "");
+  const Reply made =
+      store().Create("user", Kind::kDaemonSet, kSystem, DaemonSetObject(uid, GetParam()));
+  ASSERT_TRUE(made.ok());
+  cluster.Settle();
+  for (const char* node : {"node-0", "node-1"}) {
+    EXPECT_EQ(ControllerOf(DaemonOn(node)), made.object->uid()) << node;
+    EXPECT_TRUE(DaemonOn(node)->ControllerOwner()["blockOwnerDeletion"].AsBool());
+  }
+  EXPECT_EQ(DaemonOn("node-0")->uid(), before) << "it runs on, and no other comes beside it";
+  EXPECT_EQ(
+      (*store().Get(Kind::kDaemonSet, set->key()))["status"]["currentNumberScheduled"].AsInt(), 2);
+}
+
+TEST_P(PeersTest, DaemonSetAdoptsNoPodThatIsNotAnOrphanOfItsLabels) {
+  BringUp({"node-0"});
+  const kube::ObjectKey set_key = store().Live(Kind::kDaemonSet).begin()->first;
+  store().Edit("user", Kind::kDaemonSet, set_key, [](Value& set) {
+    set["spec"]["updateStrategy"]["type"] = "OnDelete";  // These pods are of no template of its.
+  });
+  const auto edit = [&](const std::string& name, const auto& change) {
+    ASSERT_TRUE(store().Edit("user", Kind::kPod, {.ns = kSystem, .name = name}, change).ok());
+  };
+  const auto make = [&](const std::string& name, const std::string& ns, const kube::Uid& label) {
+    Value pod = Value::Object(
+        {{"metadata",
+          Value::Object(
+              {{"name", name}, {"labels", Value::Object({{std::string(kDomainLabel), label}})}})},
+         {"spec", Value::Object({{"nodeSelector", Value::Object({{"none", "none"}})}})}});
+    ASSERT_TRUE(store().Create("user", Kind::kPod, ns, std::move(pod)).ok());
+  };
+  make("orphan", kSystem, uid);
+  make("of-another-domain", kSystem, "another");
+  make("elsewhere", "train", uid);
+  make("leaving", kSystem, uid);
+  edit("leaving",
+       [](Value& pod) { pod["metadata"]["finalizers"] = Value::Array({"example.com/held"}); });
+  ASSERT_TRUE(store().Delete("user", Kind::kPod, {.ns = kSystem, .name = "leaving"}).ok());
+  make("of-another-controller", kSystem, uid);
+  edit("of-another-controller", [&](Value& pod) {
+    const ObjectPtr node = store().Get(Kind::kNode, {.name = "node-0"});
+    pod["metadata"]["ownerReferences"] = Value::Array({Value::Object({{"apiVersion", "v1"},
+                                                                      {"kind", "Node"},
+                                                                      {"name", "node-0"},
+                                                                      {"uid", node->uid()},
+                                                                      {"controller", true}})});
+  });
+  cluster.Settle();
+  const kube::Uid set = store().Live(Kind::kDaemonSet).begin()->second->uid();
+  std::set<std::string> owned;
+  for (const auto& [key, pod] : store().Live(Kind::kPod)) {
+    if (ControllerOf(pod) == set) owned.insert(key.name);
+  }
+  EXPECT_EQ(owned, (std::set<std::string>{DaemonOn("node-0")->key().name, "orphan"}));
+}
+
+TEST_P(PeersTest, DaemonSetReleasesAPodWhoseLabelsChangeAndMakesAnother) {
+  BringUp({"node-0"});
+  const ObjectPtr before = DaemonOn("node-0");
+  store().Edit("user", Kind::kPod, before->key(), [](Value& pod) {
+    pod["metadata"]["labels"][std::string(kDomainLabel)] = "another";
+  });
+  Settle();
+  const ObjectPtr released = store().Get(Kind::kPod, before->key());
+  ASSERT_NE(released, nullptr);
+  EXPECT_EQ(ControllerOf(released), "");
+  const kube::Uid set = store().Live(Kind::kDaemonSet).begin()->second->uid();
+  EXPECT_EQ(std::ranges::count_if(store().Live(Kind::kPod),
+                                  [&](const auto& item) {
+                                    return ControllerOf(item.second) == set &&
+                                           TargetNode(*item.second) == "node-0";
+                                  }),
+            1);
 }
 
 TEST_P(PeersTest, TaintThatNothingMayStayOnEvictsWhoDoesNotTolerateIt) {

@@ -184,6 +184,8 @@ const std::vector<PluginMutant>& PluginMutants() {
        told_by("one-domain")},
       {"withdrawn-prepare-goes-on", "N-6", GoingOnAfterTheKubelet(),
        told_by("pod-given-up-while-waiting")},
+      {"cancelled-prepare-goes-on", "N-5", GoingOnAfterTheKubelet(),
+       told_by("one-domain", PluginFault::kKubeletCancels)},
   };
   return mutants;
 }

@@ -13,7 +13,7 @@ namespace simulation {
 
 namespace {
 
-constexpr std::array<std::pair<PluginFault, std::string_view>, 13> kFaultNames = {{
+constexpr std::array<std::pair<PluginFault, std::string_view>, 14> kFaultNames = {{
     {PluginFault::kNone, "none"},
     {PluginFault::kCrashBefore, "crash-before"},
     {PluginFault::kCrashAfter, "crash-after"},
@@ -26,6 +26,7 @@ constexpr std::array<std::pair<PluginFault, std::string_view>, 13> kFaultNames =
     {PluginFault::kReboot, "reboot"},
     {PluginFault::kRebootKeepsSpecs, "reboot-keeps-specs"},
     {PluginFault::kKubeletRestarts, "kubelet-restarts"},
+    {PluginFault::kKubeletCancels, "kubelet-cancels"},
     {PluginFault::kWatchesExpire, "watches-expire"},
 }};
 static_assert(kFaultNames.size() == kAllPluginFaults.size() + 1);

@@ -21,6 +21,8 @@ enum class PluginFault {
   kReboot,            // The node boots anew; its CDI specs are gone.
   kRebootKeepsSpecs,  // The same where these lie on the disk.
   kKubeletRestarts,   // What it asked goes on without it, and it asks again.
+  kKubeletCancels,    // It gives up each prepare that is under way there, and unprepares the claim;
+                      // other pods come for these claims.
   kWatchesExpire,     // Every watch is 410.
 };
 inline constexpr std::array kAllPluginFaults = {PluginFault::kCrashBefore,
@@ -34,6 +36,7 @@ inline constexpr std::array kAllPluginFaults = {PluginFault::kCrashBefore,
                                                 PluginFault::kReboot,
                                                 PluginFault::kRebootKeepsSpecs,
                                                 PluginFault::kKubeletRestarts,
+                                                PluginFault::kKubeletCancels,
                                                 PluginFault::kWatchesExpire};
 
 // Equal specs give equal runs.

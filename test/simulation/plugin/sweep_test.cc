@@ -18,7 +18,7 @@ namespace {
 // Whether it can happen at any request and any edit.
 bool AppliesToAnything(PluginFault fault) {
   return fault != PluginFault::kForbidden && fault != PluginFault::kConflict &&
-         fault != PluginFault::kTorn;
+         fault != PluginFault::kTorn && fault != PluginFault::kKubeletCancels;
 }
 
 // As the other sweeps do. Of a plugin's requests and edits few are writes to the API.

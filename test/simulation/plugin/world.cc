@@ -169,6 +169,7 @@ void PluginWorld::EndPod(const std::string& name) {
   for (const auto& pod : pods_) {
     if (pod->name != name || pod->state == State::kGone) continue;
     pod->state = State::kEnding;
+    pod->is_replaced = false;
     pod->ask_at = store_.now();
   }
   Note("pod " + name + " ends");
@@ -178,10 +179,11 @@ void PluginWorld::ReplaceUserOf(const std::string& name) {
   for (const auto& pod : pods_) {
     if (pod->name != name) continue;
     CHECK(pod->state == State::kGone);
+    const std::string other = name + "-" + std::to_string(++replaced_);
     CHECK(store_
               .Edit(
                   "scheduler", Kind::kClaim, pod->key,
-                  [&](Value& claim) { claim["status"]["reservedFor"] = Consumer(name + "-again"); },
+                  [&](Value& claim) { claim["status"]["reservedFor"] = Consumer(other); },
                   Subresource::kStatus)
               .ok());
     pod->state = State::kWanted;
@@ -271,8 +273,12 @@ void PluginWorld::Take(Node& node, const PluginAnswer& answer) {
         return !other->is_daemon && other->node == pod.node && other->domain == pod.domain &&
                other->asked;
       });
-  if (pod.keeps_claim) return;
-  static_cast<void>(store_.Delete("claim-controller", Kind::kClaim, pod.key));
+  if (pod.is_replaced) {
+    pod.is_replaced = false;
+    ReplaceUserOf(pod.name);
+  } else if (!pod.keeps_claim) {
+    static_cast<void>(store_.Delete("claim-controller", Kind::kClaim, pod.key));
+  }
 }
 
 // ---- Plugins
@@ -315,7 +321,11 @@ void PluginWorld::Boot(Node& node, bool keeps_specs) {
   Note(node.name + " boots");
 }
 
-bool PluginWorld::IsFaulted(bool is_request, bool is_write, bool is_checkpoint) {
+bool PluginWorld::IsUnderWay(const PluginPod& pod) {
+  return pod.state == State::kWanted && pod.ticket && pod.asks == Verb::kPrepare;
+}
+
+bool PluginWorld::IsFaulted(const Node& node, bool is_request, bool is_write, bool is_checkpoint) {
   if (++outcome_.requests != spec_.at) return false;
   const bool hits = [&] {
     switch (spec_.fault) {
@@ -327,6 +337,9 @@ bool PluginWorld::IsFaulted(bool is_request, bool is_write, bool is_checkpoint) 
         return is_request && is_write;
       case PluginFault::kTorn:
         return is_checkpoint;
+      case PluginFault::kKubeletCancels:
+        return std::ranges::any_of(
+            pods_, [&](const auto& pod) { return pod->node == node.name && IsUnderWay(*pod); });
       default:
         return true;
     }
@@ -350,6 +363,13 @@ void PluginWorld::DisturbWorld(Node& node) {
         if (pod->state == State::kPrepared) pod->state = State::kWanted;
       }
       break;
+    case PluginFault::kKubeletCancels:
+      for (const auto& pod : pods_) {
+        if (pod->node != node.name || !IsUnderWay(*pod)) continue;
+        pod->state = State::kEnding;
+        pod->is_replaced = true;
+      }
+      break;
     case PluginFault::kWatchesExpire:
       server_.Compact(store_.revision());
       for (auto& [name, other] : nodes_) {
@@ -363,7 +383,7 @@ void PluginWorld::DisturbWorld(Node& node) {
 
 base::Result<http::Response> PluginWorld::Serve(Node& node, const http::Request& request) {
   const bool is_write = request.method != http::Method::kGet;
-  const bool hits = IsFaulted(true, is_write, false);
+  const bool hits = IsFaulted(node, true, is_write, false);
   Note(std::to_string(outcome_.requests) + " " + node.name + " " +
        std::string(http::ToString(request.method)) + " " + request.path + (hits ? ", struck" : ""));
   const auto serve = [&] { return server_.Handle("plugin/" + node.name, request); };
@@ -392,7 +412,7 @@ base::Result<http::Response> PluginWorld::Serve(Node& node, const http::Request&
 }
 
 base::Result<void> PluginWorld::Edit(Node& node, const DiskEdit& edit) {
-  const bool hits = IsFaulted(false, true, edit.what == DiskEdit::What::kCheckpoint);
+  const bool hits = IsFaulted(node, false, true, edit.what == DiskEdit::What::kCheckpoint);
   Note(std::to_string(outcome_.requests) + " " + node.name + " " + edit.ToString() +
        (hits ? ", struck" : ""));
   const auto apply = [&] {

@@ -30,6 +30,7 @@ struct PluginPod {
   std::string domain = {};  // UID.
   bool is_daemon = false;   // Of the DaemonSet.
   bool keeps_claim = false;
+  bool is_replaced = false;  // Another pod comes for its claim when it is gone.
   State state = State::kWanted;
   bool asked = false;         // The kubelet has asked for it to be prepared,
   std::string asked_in = {};  // in this boot.
@@ -106,7 +107,9 @@ class PluginWorld {
   [[nodiscard]] Time NextDue() const;
   PluginEvent& Log(Node& node, PluginEvent::What what, const std::string& name);
   // Whether the fault happens now.
-  bool IsFaulted(bool is_request, bool is_write, bool is_checkpoint);
+  bool IsFaulted(const Node& node, bool is_request, bool is_write, bool is_checkpoint);
+  // Whether the kubelet waits for a prepare of this pod.
+  [[nodiscard]] static bool IsUnderWay(const PluginPod& pod);
   void DisturbWorld(Node& node);
   base::Result<http::Response> Serve(Node& node, const http::Request& request);
   base::Result<void> Edit(Node& node, const DiskEdit& edit);
@@ -128,6 +131,7 @@ class PluginWorld {
   int tickets_ = 0;
   int daemons_ = 0;
   int starts_ = 0;
+  int replaced_ = 0;
   Time faulted_at_ = {};
 };
 

@@ -1,18 +1,24 @@
-// A stand-in for NVIDIA's library, for tests. What it says comes from the environment:
+// A stand-in for NVIDIA's library, for tests. It fills structures by the offsets of NVIDIA's public
+// header, so that a wrong layout in cdom's own header shows. What it says comes from the
+// environment:
 //   STAND_IN_NVML_INIT      what it answers when it is started
+//   STAND_IN_NVML_VERSION   of the driver (580.95.05)
 //   STAND_IN_NVML_OLD       any: it does not know the newer function for fabrics
 //   STAND_IN_NVML_HEALTH    what the newer function says of the fabric's health
 //   STAND_IN_NVML_GPUS      one word for each GPU: "<name>,<code>,<state>,<status>,<byte of the
 //                           cluster>,<clique>"
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <sstream>
 #include <string>
 #include <vector>
 
-#include "node/nvml/abi.h"
+#include "test/cluster/stubs/nvml/public_header.h"
 
 namespace {
+
+namespace header = nvml_header;
 
 struct Gpu {
   std::string name = {};
@@ -48,13 +54,20 @@ void ReadGpus() {
   }
 }
 
+// Writes `value` where a field of the caller's structure is.
+template <typename Value>
+void Put(unsigned char* info, std::size_t offset, Value value) {
+  std::memcpy(info + offset, &value, sizeof(value));
+}
+
+// Fills a structure that has the layout `Info`.
 template <typename Info>
-int Fill(void* device, Info* info) {
+int Fill(void* device, unsigned char* info) {
   const Gpu& gpu = *static_cast<Gpu*>(device);
-  std::memset(info->cluster, gpu.cluster, sizeof(info->cluster));
-  info->status = gpu.status;
-  info->clique = gpu.clique;
-  info->state = static_cast<std::uint8_t>(gpu.state);
+  std::memset(info + Info::kClusterUuid, gpu.cluster, header::kFabricUuidLen);
+  Put(info, Info::kStatus, static_cast<std::int32_t>(gpu.status));
+  Put(info, Info::kCliqueId, static_cast<std::uint32_t>(gpu.clique));
+  Put(info, Info::kState, static_cast<unsigned char>(gpu.state));
   return gpu.code;
 }
 
@@ -64,13 +77,13 @@ extern "C" {
 
 int nvmlInitWithFlags(unsigned flags) {
   ReadGpus();
-  constexpr int kNoGpuFound = 6;
-  if (Gpus().empty() && flags != nvml::abi::kInitWithoutGpus) return kNoGpuFound;
+  if (Gpus().empty() && flags != header::kInitFlagNoGpus) return header::kErrorNotFound;
   return std::atoi(Setting("STAND_IN_NVML_INIT").c_str());
 }
 int nvmlShutdown() { return 0; }
 int nvmlSystemGetDriverVersion(char* text, unsigned size) {
-  std::strncpy(text, "580.95.05", size);
+  const std::string version = Setting("STAND_IN_NVML_VERSION");
+  std::strncpy(text, version.empty() ? "580.95.05" : version.c_str(), size);
   return 0;
 }
 int nvmlDeviceGetCount_v2(unsigned* count) {
@@ -85,15 +98,22 @@ int nvmlDeviceGetName(void* device, char* text, unsigned size) {
   std::strncpy(text, static_cast<Gpu*>(device)->name.c_str(), size);
   return 0;
 }
-int nvmlDeviceGetGpuFabricInfo(void* device, nvml::abi::FabricInfo* info) {
-  return Fill(device, info);
+int nvmlDeviceGetGpuFabricInfo(void* device, void* info) {
+  return Fill<header::FabricInfo1>(device, static_cast<unsigned char*>(info));
 }
-int nvmlDeviceGetGpuFabricInfoV(void* device, nvml::abi::FabricInfo2* info) {
-  if (!Setting("STAND_IN_NVML_OLD").empty()) return nvml::abi::kNoSuchFunction;
-  if (info->version != nvml::abi::kFabricInfo2) return nvml::abi::kVersionMismatch;
-  info->health = static_cast<unsigned>(std::atoi(Setting("STAND_IN_NVML_HEALTH").c_str()));
-  return Fill(device, info);
+int nvmlDeviceGetGpuFabricInfoV(void* device, void* info) {
+  using Info = header::FabricInfo2;
+  if (!Setting("STAND_IN_NVML_OLD").empty()) return header::kErrorFunctionNotFound;
+  auto* const bytes = static_cast<unsigned char*>(info);
+  std::uint32_t version = 0;
+  std::memcpy(&version, bytes + Info::kVersion, sizeof(version));
+  if (version != Info::kVersionTag) return header::kErrorArgumentVersionMismatch;
+  Put(bytes, Info::kHealthMask,
+      static_cast<std::uint32_t>(std::atoi(Setting("STAND_IN_NVML_HEALTH").c_str())));
+  return Fill<Info>(device, bytes);
 }
-const char* nvmlErrorString(int code) { return code == 15 ? "GPU is lost" : "Unknown Error"; }
+const char* nvmlErrorString(int code) {
+  return code == header::kErrorGpuIsLost ? "GPU is lost" : "Unknown Error";
+}
 
 }  // extern "C"
