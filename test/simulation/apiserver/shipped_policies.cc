@@ -109,7 +109,24 @@ bool IsPlain(const Value& container) {
       "AUDIT_WRITE",      "CHOWN",   "DAC_OVERRIDE", "FOWNER",  "FSETID", "KILL",      "MKNOD",
       "NET_BIND_SERVICE", "SETFCAP", "SETGID",       "SETPCAP", "SETUID", "SYS_CHROOT"};
   const Value& context = container["securityContext"];
-  return !context["privileged"].AsBool() &&
+  const auto is_confined = [&](const char* profile) {
+    const std::string& type = context[profile]["type"].AsString();
+    return type.empty() || type == "RuntimeDefault" || type == "Localhost";
+  };
+  const auto is_of_node = [](const Value& port) {
+    return port["hostPort"].AsInt().value_or(0) > 0;
+  };
+  const auto is_secret = [](const Value& variable) {
+    const Value& from = variable["valueFrom"];
+    return from.Find("secretKeyRef") != nullptr || from.Find("configMapKeyRef") != nullptr;
+  };
+  const std::string& mount = context["procMount"].AsString();
+  return !context["privileged"].AsBool() && (mount.empty() || mount == "Default") &&
+         context["seLinuxOptions"]["type"].AsString() != "spc_t" && is_confined("seccompProfile") &&
+         is_confined("appArmorProfile") &&
+         std::ranges::none_of(container["ports"].items(), is_of_node) &&
+         IsEmpty(container["envFrom"]) && IsEmpty(container["volumeDevices"]) &&
+         std::ranges::none_of(container["env"].items(), is_secret) &&
          std::ranges::all_of(context["capabilities"]["add"].items(),
                              [](const Value& added) { return allowed.contains(added.AsString()); });
 }
@@ -118,10 +135,20 @@ bool IsBaseline(const Admitted& write) {
   const Value& old = write.before["spec"]["template"]["spec"];
   const Value& pod = write.after["spec"]["template"]["spec"];
   if (write.operation == "DELETE" || Same(old, pod)) return true;
-  const auto is_of_host = [](const Value& volume) { return volume.Find("hostPath") != nullptr; };
+  const auto is_keys = [](const Value& volume) {
+    return volume["name"].AsString() == "imex-keys" &&
+           volume["secret"]["secretName"].AsString().starts_with("cdom-imex-");
+  };
+  const auto is_its_device = [&](const Value& claim) {
+    return claim["resourceClaimTemplateName"].AsString() ==
+           "computedomain-daemon-" + DomainOf(Meta(write.after));
+  };
+  const Value* host_users = pod.Find("hostUsers");
   return pod["serviceAccountName"].AsString() == "compute-domain-daemon-service-account" &&
          !pod["hostNetwork"].AsBool() && !pod["hostPID"].AsBool() && !pod["hostIPC"].AsBool() &&
-         std::ranges::none_of(pod["volumes"].items(), is_of_host) &&
+         std::ranges::all_of(pod["volumes"].items(), is_keys) &&
+         (host_users == nullptr || host_users->AsBool()) && IsEmpty(pod["securityContext"]) &&
+         std::ranges::all_of(pod["resourceClaims"].items(), is_its_device) &&
          std::ranges::all_of(pod["containers"].items(), IsPlain) &&
          std::ranges::all_of(pod["initContainers"].items(), IsPlain);
 }
@@ -137,6 +164,22 @@ bool WritesItsFinalizerAlone(const Admitted& write) {
          Same(old.owners, now.owners) &&
          std::ranges::all_of(now.finalizers.items(), is_in(old.finalizers)) &&
          std::ranges::all_of(old.finalizers.items(), is_in(now.finalizers));
+}
+
+bool AddsNoFinalizerAndNoOwner(const Admitted& write) {
+  if (write.operation == "DELETE") return true;
+  const Meta old(write.before);
+  const Meta now(write.after);
+  const auto is_its_domain = [&](const Value& owner) {
+    return owner["kind"].AsString() == "ComputeDomain" &&
+           owner["apiVersion"].AsString() == "resource.nvidia.com/v1beta1" &&
+           owner["uid"].AsString() == DomainOf(now);
+  };
+  return std::ranges::all_of(now.finalizers.items(),
+                             [&](const Value& it) { return Has(old.finalizers, it); }) &&
+         std::ranges::all_of(now.owners.items(), [&](const Value& owner) {
+           return Has(old.owners, owner) || is_its_domain(owner);
+         });
 }
 
 bool IsTheController(const Admitted& write) {
@@ -191,7 +234,8 @@ bool LabelsAsItsName(const Admitted& write) {
   const std::string name = DomainOf(now) + "." + now.labels[kCliqueLabel].AsString();
   const bool is_found =
       write.operation == "CREATE"
-          ? SameBut({}, now.labels, {std::string(kDomainLabel), std::string(kCliqueLabel)}) &&
+          ? DomainOf(now).find('.') == std::string::npos &&
+                SameBut({}, now.labels, {std::string(kDomainLabel), std::string(kCliqueLabel)}) &&
                 write.after["metadata"]["name"].AsString() == name
           : Same(old.labels, now.labels);
   return is_found && Same(old.annotations, now.annotations) && Same(old.finalizers, now.finalizers);
@@ -245,6 +289,19 @@ bool TakesAFreeIndex(const Admitted& write) {
   });
 }
 
+bool SaysItsCliqueAndAnIndex(const Admitted& write) {
+  constexpr std::int64_t kIndices = 10'000;
+  if (write.operation == "DELETE") return true;
+  const std::string& name = write.after["metadata"]["name"].AsString();
+  return std::ranges::all_of(write.after["daemons"].items(), [&](const Value& entry) {
+    if (entry["nodeName"].AsString() != write.by.node || Has(write.before["daemons"], entry)) {
+      return true;
+    }
+    const std::int64_t index = entry["index"].AsInt().value_or(0);
+    return name.ends_with("." + entry["cliqueID"].AsString()) && index >= 0 && index < kIndices;
+  });
+}
+
 bool IsADaemon(const Admitted& write) {
   return IsOfAccount(write, kDaemonAccount) &&
          (write.resource == "pods" ||
@@ -270,7 +327,9 @@ bool WritesItsSlices(const Admitted& write) {
   if (!HasANode(write)) return true;
   const auto is_its = [&](const Value& slice) {
     return slice.IsNull() || (slice["spec"]["driver"].AsString() == "compute-domain.nvidia.com" &&
-                              slice["spec"]["nodeName"].AsString() == write.by.node);
+                              slice["spec"]["nodeName"].AsString() == write.by.node &&
+                              slice["spec"]["pool"]["name"].AsString() == write.by.node &&
+                              IsEmpty(slice["spec"]["sharedCounters"]));
   };
   return is_its(write.before) && is_its(write.after);
 }
@@ -304,7 +363,8 @@ const std::vector<Policy>& Policies() {
                  {{"pods"}, DeletesADaemon},
                  {{"resourceclaimtemplates", "daemonsets"}, IsOfADomain},
                  {{"daemonsets"}, IsBaseline},
-                 {{"computedomains"}, WritesItsFinalizerAlone}}},
+                 {{"computedomains"}, WritesItsFinalizerAlone},
+                 {{"resourceclaimtemplates", "daemonsets"}, AddsNoFinalizerAndNoOwner}}},
       {.name = "cdom-daemon-account",
        .concerns = IsADaemon,
        .rules = {{{}, HasAToken},
@@ -314,7 +374,8 @@ const std::vector<Policy>& Policies() {
                  {{"computedomaincliques"}, LabelsAsItsName},
                  {{"computedomaincliques"}, AddsItsPodToOwners},
                  {{"computedomaincliques"}, WritesItsEntry},
-                 {{"computedomaincliques"}, TakesAFreeIndex}}},
+                 {{"computedomaincliques"}, TakesAFreeIndex},
+                 {{"computedomaincliques"}, SaysItsCliqueAndAnIndex}}},
       {.name = "cdom-plugin-account",
        .concerns = IsAPlugin,
        .rules = {
