@@ -63,15 +63,13 @@ class RealNodes(ControlPlane):
         return dict(line.split()[:2] for line in tasks.splitlines())[container]
 
     @contextlib.contextmanager
-    def cannot_be_ended(self, pod):
-        """Nobody can end the pod's container meanwhile: the process of containerd that would is stopped."""
-        node = pod["spec"]["nodeName"]
-        shim = self.run(node, "awk", "/^PPid:/ { print $2 }", f"/proc/{self.process_of(pod)}/status").strip()
-        self.run(node, "kill", "-STOP", shim)
+    def without_kubelet(self, node):
+        """The node's kubelet is killed, and started again at the end."""
+        self.run(node, "bash", "-c", 'touch /run/kubelet.off && kill -KILL "$(cat /run/kubelet.pid)"')
         try:
             yield
         finally:
-            self.run(node, "kill", "-CONT", shim)
+            self.run(node, "rm", "/run/kubelet.off")
 
     def label(self, node):
         """The UID of the domain that has the node; None if none has."""
@@ -103,6 +101,18 @@ class RealNodes(ControlPlane):
             return found[0].get("resourceClaimName")
         claim = wait_until(f"pod {pod} has a claim", name)
         return claim, self.get("resourceclaim", claim)["metadata"]["uid"]
+
+    def give_channel_of(self, holder, pod):
+        """Gives `pod`, which is left_alone(), the channel that pod `holder` has, and places it on that node."""
+        claim, _ = self.claim_of(holder)
+        allocation = self.get("resourceclaim", claim)["status"]["allocation"]
+        name, _ = self.claim_of(pod)
+        by = {"resource": "pods", "name": pod, "uid": self.pod(pod)["metadata"]["uid"]}
+        self.kubectl("patch", "resourceclaim", name, "--subresource=status", "--type=merge", "-p",
+                     json.dumps({"status": {"allocation": allocation, "reservedFor": [by]}}))
+        node = {"apiVersion": "v1", "kind": "Node", "name": self.pod(holder)["spec"]["nodeName"]}
+        self.kubectl("create", "--raw", f"/api/v1/namespaces/default/pods/{pod}/binding", "-f", "-", stdin=json.dumps(
+            {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": pod}, "target": node}))
 
     def daemon_on(self, node):
         """The IMEX daemon's pod on that node; None if there is none."""
@@ -159,3 +169,8 @@ def worker(name, node, domain_name):
             "spec": {"nodeSelector": {"kubernetes.io/hostname": node}, "terminationGracePeriodSeconds": 2,
                      "containers": [container],
                      "resourceClaims": [{"name": "channel", "resourceClaimTemplateName": f"{domain_name}-channel"}]}}
+
+
+def left_alone(pod):
+    """The same pod, which no scheduler places."""
+    return {**pod, "spec": {**pod["spec"], "schedulerName": "none"}}
