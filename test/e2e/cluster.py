@@ -32,6 +32,15 @@ def wait_until(what, is_so, seconds=60):
         time.sleep(0.2)  # Between two looks.
 
 
+def wait_for_value(what, get, wanted, seconds=60):
+    """Returns once get() == wanted. Raises TimedOut with `what`, and what it was instead."""
+    deadline = time.monotonic() + seconds
+    while (got := get()) != wanted:
+        if time.monotonic() > deadline:
+            raise TimedOut(f"after {seconds} s {what}: got {got!r}, wanted {wanted!r}")
+        time.sleep(0.2)  # Between two looks.
+
+
 class Process:
     """A program of ours, with what it writes in a file."""
 
@@ -57,7 +66,62 @@ class Process:
             self._process.wait()
 
 
-class Cluster:
+class ControlPlane:
+    """A cluster as its API server shows it: by kubectl, and by the audit log."""
+
+    def __init__(self, kubectl, audit_log, env=None):
+        """`kubectl` is the beginning of a command that is the administrator's."""
+        self._kubectl = kubectl
+        self._audit_log = audit_log
+        self._env = {**os.environ, **(env or {})}
+
+    def kubectl(self, *arguments, stdin=None, check=True):
+        """What kubectl prints, as text. Raises with its error unless `check` is False."""
+        done = self._run_kubectl(*arguments, stdin=stdin)
+        if check and done.returncode != 0:
+            raise AssertionError(f"kubectl {' '.join(map(str, arguments))}: {done.stderr}")
+        return done.stdout
+
+    def apply(self, *objects):
+        self.kubectl("apply", "-f", "-", stdin=as_list(objects))
+
+    def get(self, kind, name, namespace="default"):
+        """The object, or None if there is none."""
+        found = self.kubectl("get", kind, name, "-n", namespace, "--ignore-not-found", "-o", "json")
+        return json.loads(found) if found.strip() else None
+
+    def list(self, kind, namespace, selector=""):
+        found = self.kubectl("get", kind, "-n", namespace, "-l", selector, "-o", "json")
+        return json.loads(found)["items"]
+
+    def condition(self, domain, kind):
+        """The condition of that type; an empty one if it is not there."""
+        found = self.get("computedomain", domain) or {}
+        conditions = found.get("status", {}).get("conditions", [])
+        return next((one for one in conditions if one["type"] == kind), {})
+
+    def requests_of(self, account, since=0):
+        """What that account has asked, by the API server's audit log: one entry an answered request."""
+        entries = []
+        with self._audit_log.open() as log:
+            log.seek(since)
+            for line in log:
+                if not line.endswith("\n"):
+                    break  # It is being written.
+                entry = json.loads(line)
+                if entry["user"]["username"] == account and entry["stage"] == "ResponseComplete":
+                    entries.append(entry)
+        return entries
+
+    def audit_size(self):
+        return self._audit_log.stat().st_size
+
+    def _run_kubectl(self, *arguments, stdin=None):
+        return subprocess.run([*self._kubectl, *arguments], input=stdin, env=self._env,
+                              capture_output=True, text=True, check=False, timeout=180)
+
+
+class Cluster(ControlPlane):
     """One plane for all cases of a run. `folder` is made and left by the caller."""
 
     def __init__(self, bin_folder, folder):
@@ -65,7 +129,8 @@ class Cluster:
         self.folder = folder
         self._plane = folder / "plane"
         programs = subprocess.run([CONTROL_PLANE / "build.sh"], check=True, capture_output=True, text=True)
-        self._kubectl = pathlib.Path(programs.stdout.strip()) / "kubectl"
+        kubectl = pathlib.Path(programs.stdout.strip()) / "kubectl"
+        super().__init__([kubectl, "--kubeconfig", self._plane / "admin.kubeconfig"], self._plane / "audit.log")
         self._nodesim = None
         self._controller = None
 
@@ -109,62 +174,25 @@ class Cluster:
     def controller_runs(self):
         return self._controller.is_running()
 
-    def kubectl(self, *arguments, stdin=None, check=True):
-        """What kubectl prints, as text. Raises with its error unless `check` is False."""
-        done = self._run_kubectl(*arguments, stdin=stdin)
-        if check and done.returncode != 0:
-            raise AssertionError(f"kubectl {' '.join(map(str, arguments))}: {done.stderr}")
-        return done.stdout
-
     def is_refused_to_the_controller(self, *arguments):
         """Whether a policy of refusal() stops this command of kubectl, were it the controller's."""
         return REFUSAL in self._run_kubectl(*arguments, "--as", ACCOUNT, "--dry-run=server").stderr
 
-    def apply(self, *objects):
-        listed = {"apiVersion": "v1", "kind": "List", "items": list(objects)}
-        self.kubectl("apply", "-f", "-", stdin=json.dumps(listed))
-
-    def get(self, kind, name, namespace="default"):
-        """The object, or None if there is none."""
-        found = self.kubectl("get", kind, name, "-n", namespace, "--ignore-not-found", "-o", "json")
-        return json.loads(found) if found.strip() else None
-
-    def list(self, kind, namespace, selector=""):
-        found = self.kubectl("get", kind, "-n", namespace, "-l", selector, "-o", "json")
-        return json.loads(found)["items"]
-
-    def condition(self, domain, kind):
-        """The condition of that type; an empty one if it is not there."""
-        found = self.get("computedomain", domain) or {}
-        conditions = found.get("status", {}).get("conditions", [])
-        return next((one for one in conditions if one["type"] == kind), {})
-
     def audited(self, verb, resource, since=0):
-        """What the controller has asked, by the API server's audit log: one entry an answered request."""
-        entries = []
-        with (self._plane / "audit.log").open() as log:
-            log.seek(since)
-            for line in log:
-                entry = json.loads(line)
-                asked = entry.get("objectRef", {})
-                if (entry["user"]["username"] == ACCOUNT and entry["stage"] == "ResponseComplete" and
-                        entry["verb"] == verb and asked.get("resource") == resource):
-                    entries.append(entry)
-        return entries
-
-    def audit_size(self):
-        return (self._plane / "audit.log").stat().st_size
-
-    def _run_kubectl(self, *arguments, stdin=None):
-        return subprocess.run(
-            [self._kubectl, "--kubeconfig", self._plane / "admin.kubeconfig", *arguments],
-            input=stdin, capture_output=True, text=True, check=False, timeout=120)
+        """What the controller has asked with that verb."""
+        return [one for one in self.requests_of(ACCOUNT, since)
+                if one["verb"] == verb and one.get("objectRef", {}).get("resource") == resource]
 
     def _config_of(self, account):
         token = self.kubectl("create", "token", account, "-n", "cdom-system", "--duration", "2h").strip()
         admin = json.loads(self.kubectl("config", "view", "--raw", "-o", "json"))
         admin["users"][0]["user"] = {"token": token}
         return admin
+
+
+def as_list(objects):
+    """The text of these objects together, as kubectl takes it."""
+    return json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)})
 
 
 def domain(name):

@@ -53,16 +53,8 @@ for node in node-1 node-3 node-4; do imex_on "$node"; done
 kubectl label nodes --all nvidia.com/gpu.present=true nvidia.com/gpu.clique=clique-1 >/dev/null
 in_node node-1 find /run/nvidia/driver -type f
 
-say "Controller, plugin and daemons, as docs/install.md has them for GPU nodes; the last five settings are for the stand-ins of this machine"
-own_site "$stage/site" manifests/standalone manifests/kubelet-plugin
-{
-  echo "- name: cdom-settings"
-  echo "  namespace: cdom-system"
-  echo "  behavior: merge"
-  echo "  literals: [IMAGE_NAME=registry.example.com/cdom-driver:0.1.0, MEMBERSHIP_WRITER=controller]"
-} >"$stage/settings"
-sed -i -e "/^configMapGenerator:/r $stage/settings" \
-  -e "s#^components:#&\n- $(realpath --relative-to "$stage/site" "$repo/manifests/controller-writes")#" "$stage/site/kustomization.yaml"
+say "Controller, plugin and daemons, as docs/install.md has them for GPU nodes; the five settings of the plugin are for the stand-ins of this machine"
+whole_site "$stage/site"
 run cat "$stage/site/kustomization.yaml"
 run kubectl apply -k "$stage/site" >"$stage/applied"
 echo "$(wc -l <"$stage/applied") objects"

@@ -40,6 +40,17 @@ configMapGenerator:
   - PREFLIGHT_WAIT=2
 YAML
 }
+# The same for controller, plugin and daemons together. configMapGenerator is the last list, and more can be put behind it.
+whole_site() {  # whole_site FOLDER
+  own_site "$1" manifests/standalone manifests/kubelet-plugin
+  sed -i "s#^components:#&\\n- $(realpath --relative-to "$1" "$repo/manifests/controller-writes")#" "$1/kustomization.yaml"
+  cat >>"$1/kustomization.yaml" <<'YAML'
+- name: cdom-settings
+  namespace: cdom-system
+  behavior: merge
+  literals: [IMAGE_NAME=registry.example.com/cdom-driver:0.1.0, MEMBERSHIP_WRITER=controller]
+YAML
+}
 # What is on a node, whichever pod of the plugin is there: files, what is mounted, what runs, what the kubelet knows of claims, routes, labels,
 # whether it is cordoned.
 on_nodes_at_rest() {

@@ -1,0 +1,176 @@
+"""Two real kubelets in namespaces of this machine, with controller, kubelet plugin and daemons as pods from our images.
+
+test/cluster/realnodes makes them, and gives them NVIDIA's driver and IMEX as stand-ins.
+"""
+
+import contextlib
+import datetime
+import json
+import re
+import subprocess
+
+from cluster import REPO, ControlPlane, wait_for_value, wait_until
+
+REAL_NODES = REPO / "test/cluster/realnodes"
+PLUGIN = "system:serviceaccount:cdom-system:cdom-kubelet-plugin"
+PLUGIN_PODS = "app.kubernetes.io/component=kubelet-plugin"
+DRIVER = "compute-domain.nvidia.com"
+LABEL = "resource.nvidia.com/computeDomain"
+NODES = ("node-1", "node-2")
+
+
+class RealNodes(ControlPlane):
+    """`folder` is made and left by the caller. What all of it logged is in its `logs` after stop()."""
+
+    def __init__(self, bin_folder, folder):
+        self._bin = bin_folder
+        self._folder = folder
+        self._cluster = folder / "cluster"
+        super().__init__([REAL_NODES / "realnodes", "kubectl", self._cluster], self._cluster / "plane/audit.log",
+                         {"KUBECACHEDIR": str(folder / "cache"), "KUBERC": "off"})
+        self._process = None
+
+    def start(self):
+        log = self._folder / "start.log"
+        with log.open("wb") as errors:
+            self._process = subprocess.Popen(
+                [REAL_NODES / "gpu_cluster.sh", self._bin, self._folder],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True)
+        said = self._process.stdout.readline()
+        if said != "ready\n":
+            raise AssertionError(f"the real nodes do not come up:\n{log.read_text()[-4000:]}")
+
+    def stop(self):
+        if self._process:
+            self._process.stdin.close()
+            self._process.wait(120)
+
+    # --- Nodes
+
+    def run(self, node, *command, stdin=None):
+        """What the command prints, in all namespaces of that node."""
+        done = subprocess.run([REAL_NODES / "realnodes", "in", self._cluster, node, *command],
+                              input=stdin, capture_output=True, text=True, check=False, timeout=60)
+        if done.returncode != 0:
+            raise AssertionError(f"{' '.join(map(str, command))} on {node}: {done.stderr}")
+        return done.stdout
+
+    def process_of(self, pod):
+        """The id of the first process of the pod's container, in its node's namespaces."""
+        container = pod["status"]["containerStatuses"][0]["containerID"].removeprefix("containerd://")
+        ctr = (self._cluster / "containerd/ctr", "--namespace", "k8s.io")
+        tasks = self.run(pod["spec"]["nodeName"], *ctr, "tasks", "ls")
+        return dict(line.split()[:2] for line in tasks.splitlines())[container]
+
+    @contextlib.contextmanager
+    def without_kubelet(self, node):
+        """The node's kubelet is killed, and started again at the end."""
+        self.run(node, "bash", "-c", 'touch /run/kubelet.off && kill -KILL "$(cat /run/kubelet.pid)"')
+        try:
+            yield
+        finally:
+            self.run(node, "rm", "/run/kubelet.off")
+
+    def label(self, node):
+        """The UID of the domain that has the node; None if none has."""
+        return self.get("node", node)["metadata"]["labels"].get(LABEL)
+
+    def spec_files(self, node):
+        """The CDI specs on the node by the names of their files."""
+        files = self.run(node, "find", "/run/cdi", "-name", f"k8s.{DRIVER}-*", "-print").split()
+        return {file.rpartition("/")[2]: json.loads(self.run(node, "cat", file)) for file in files}
+
+    def checkpoint(self, node):
+        """The state that the plugin noted of each claim, by its UID."""
+        noted = json.loads(self.run(node, "cat", f"/var/lib/kubelet/plugins/{DRIVER}/checkpoint.json"))
+        claims = noted["v2"].get("preparedClaims") or {}
+        return {uid: claim["checkpointState"] for uid, claim in claims.items()}
+
+    # --- Pods
+
+    def pod(self, name):
+        return self.get("pod", name)
+
+    def wait_until_it_runs(self, name, seconds=60):
+        wait_for_value(f"phase of pod {name}", lambda: self.pod(name)["status"].get("phase"), "Running", seconds)
+
+    def claim_of(self, pod):
+        """Name and UID of the claim for a channel that was made for this pod."""
+        def name():
+            found = self.pod(pod)["status"].get("resourceClaimStatuses", [{}])
+            return found[0].get("resourceClaimName")
+        claim = wait_until(f"pod {pod} has a claim", name)
+        return claim, self.get("resourceclaim", claim)["metadata"]["uid"]
+
+    def give_channel_of(self, holder, pod):
+        """Gives `pod`, which is left_alone(), the channel that pod `holder` has, and places it on that node."""
+        claim, _ = self.claim_of(holder)
+        allocation = self.get("resourceclaim", claim)["status"]["allocation"]
+        name, _ = self.claim_of(pod)
+        by = {"resource": "pods", "name": pod, "uid": self.pod(pod)["metadata"]["uid"]}
+        self.kubectl("patch", "resourceclaim", name, "--subresource=status", "--type=merge", "-p",
+                     json.dumps({"status": {"allocation": allocation, "reservedFor": [by]}}))
+        node = {"apiVersion": "v1", "kind": "Node", "name": self.pod(holder)["spec"]["nodeName"]}
+        self.kubectl("create", "--raw", f"/api/v1/namespaces/default/pods/{pod}/binding", "-f", "-", stdin=json.dumps(
+            {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": pod}, "target": node}))
+
+    def daemon_on(self, node):
+        """The IMEX daemon's pod on that node; None if there is none."""
+        return self._pod_on(node, LABEL)
+
+    def plugins(self):
+        return self.list("pods", "cdom-system", PLUGIN_PODS)
+
+    def plugin_log(self, node):
+        """What the plugin on that node says from now on."""
+        pod = self._pod_on(node, PLUGIN_PODS)["metadata"]
+        return PodLog(self._cluster / "nodes" / node / "log/pods" /
+                      f"cdom-system_{pod['name']}_{pod['uid']}/compute-domains/0.log")
+
+    def _pod_on(self, node, selector):
+        pods = [one for one in self.list("pods", "cdom-system", selector)
+                if one["spec"].get("nodeName") == node and "deletionTimestamp" not in one["metadata"]]
+        return pods[0] if pods else None
+
+
+class PodLog:
+    """What a container of ours writes from now on, read where its kubelet keeps it."""
+
+    def __init__(self, path):
+        self._path = path
+        self._begin = path.stat().st_size
+
+    def lines(self, message, **fields):
+        """The lines with this message, and these values of their keys."""
+        with self._path.open() as log:
+            log.seek(self._begin)
+            # Behind the time, the stream and whether the line is whole, which containerd puts in front.
+            texts = [line.split(" ", 3)[3].rstrip("\n") for line in log if line.endswith("\n")]
+        wanted = [message + " ", *(f'{key}="{value}' for key, value in fields.items())]
+        return [text for text in texts if all(part in text + " " for part in wanted)]
+
+    def wait_for(self, message, seconds=60, **fields):
+        """The first line with this message and these values."""
+        what = f"the plugin says '{message}' {fields}"
+        return wait_until(what, lambda: self.lines(message, **fields), seconds)[0]
+
+
+def time_of(line):
+    """When the line was written, by who wrote it. Of no use over midnight."""
+    found = re.match(r"[IWED]\d{4} (\d\d:\d\d:\d\d\.\d{6}) ", line)
+    assert found, f"no time in {line!r}"
+    return datetime.datetime.strptime(found[1], "%H:%M:%S.%f")
+
+
+def worker(name, node, domain_name):
+    """A pod on that node with a channel of that domain, which ends when it is told to."""
+    container = {"name": "work", "image": "cdom.test/work:1", "resources": {"claims": [{"name": "channel"}]}}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "default"},
+            "spec": {"nodeSelector": {"kubernetes.io/hostname": node}, "terminationGracePeriodSeconds": 2,
+                     "containers": [container],
+                     "resourceClaims": [{"name": "channel", "resourceClaimTemplateName": f"{domain_name}-channel"}]}}
+
+
+def left_alone(pod):
+    """The same pod, which no scheduler places."""
+    return {**pod, "spec": {**pod["spec"], "schedulerName": "none"}}

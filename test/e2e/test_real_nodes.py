@@ -1,0 +1,380 @@
+"""What real kubelets do to the plugin and the daemons: calls that are given up, rollouts, upgrades of the driver."""
+
+import contextlib
+import datetime
+import itertools
+import json
+import pathlib
+import shutil
+import tempfile
+
+import pytest
+from cluster import as_list, domain, wait_for_value, wait_until
+from real_nodes import DRIVER, NODES, PLUGIN, RealNodes, left_alone, time_of, worker
+
+WRITES = {"create", "update", "patch", "delete"}
+
+
+@pytest.fixture(scope="module")
+def nodes(request):
+    """The one cluster of real nodes of this run. What it logged is kept if a case failed."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="cdom-real-nodes."))
+    cluster = RealNodes(request.config.getoption("--programs").resolve(), folder)
+    try:
+        cluster.start()
+        yield cluster
+    finally:
+        cluster.stop()
+    if request.session.testsfailed:
+        print(f"\nlogs are in {folder}")
+    else:
+        shutil.rmtree(folder)
+
+
+@pytest.fixture
+def made(nodes):
+    """made(OBJECT...): applies them, and deletes them when the case is over."""
+    applied = []
+
+    def apply(*objects):
+        applied.extend(objects)
+        nodes.apply(*objects)
+
+    yield apply
+    nodes.kubectl("delete", "-f", "-", "--ignore-not-found", "--timeout=90s", stdin=as_list(reversed(applied)))
+
+
+def uid_of(nodes, name):
+    return nodes.get("computedomain", name)["metadata"]["uid"]
+
+
+def writes_of_plugins(nodes, resource, since):
+    """By which the plugins' instances changed such objects, or tried to."""
+    return [one for one in nodes.requests_of(PLUGIN, since)
+            if one["objectRef"]["resource"] == resource and one["verb"] in WRITES]
+
+
+def wait_for_a_held_channel(nodes, made, log, holder, waiter):
+    """Makes both pods, of which the second is given the channel of the first. Returns the UIDs of their claims.
+
+    A scheduler does so where the API server has forgotten a pod that still runs, as after a deletion by force.
+    """
+    made(holder, left_alone(waiter))
+    holds, waits = holder["metadata"]["name"], waiter["metadata"]["name"]
+    nodes.wait_until_it_runs(holds)
+    held_claim, held = nodes.claim_of(holds)
+    nodes.give_channel_of(holds, waits)
+    claim, waiting = nodes.claim_of(waits)
+    log.wait_for("A claim waits", claim=f"default/{claim}",
+                 **{"for": f"channel-0 is held by claim default/{held_claim}"})
+    return held, waiting
+
+
+# --- N1: a prepare that its kubelet gave up
+
+def test_REV3_N1_a_prepare_that_its_kubelet_gave_up_leaves_nothing_and_the_next_pod_is_served(nodes, made):
+    log = nodes.plugin_log("node-1")
+    made(domain("given-up"))
+    held, given_up = wait_for_a_held_channel(nodes, made, log, worker("holds", "node-1", "given-up"),
+                                             worker("gives-up", "node-1", "given-up"))
+    # What a kubelet has asked ends with it. This one does not end its call by itself when the pod is deleted.
+    with nodes.without_kubelet("node-1"):
+        log.wait_for("A claim is not prepared", uid=given_up, err="the kubelet has withdrawn the call")
+        nodes.kubectl("delete", "pod", "gives-up", "--wait=false")
+    log.wait_for("A claim is taken back", uid=given_up)
+    nodes.kubectl("delete", "pod", "holds", "--timeout=60s")
+    log.wait_for("A claim is taken back", uid=held)
+
+    wait_for_value("the node's label", lambda: nodes.label("node-1"), None, 30)
+    made(worker("next", "node-1", "given-up"))
+    nodes.wait_until_it_runs("next")
+    assert nodes.label("node-1") == uid_of(nodes, "given-up")
+    assert log.lines("A claim is prepared", uid=given_up) == []
+    assert [file for file in nodes.spec_files("node-1") if given_up in file] == []
+    assert nodes.checkpoint("node-1").get(given_up) is None
+
+
+# --- N3: two instances, one ResourceSlice
+
+def roll(nodes, *command):
+    """Changes the plugin's DaemonSet by this command of kubectl. Returns once each node has one pod of it, a new one."""
+    before = {one["metadata"]["name"] for one in nodes.plugins()}
+    nodes.kubectl("-n", "cdom-system", *command)
+    nodes.kubectl("-n", "cdom-system", "rollout", "status", "daemonset/cdom-kubelet-plugin", "--timeout=120s")
+
+    def is_over():
+        now = {one["metadata"]["name"] for one in nodes.plugins()}
+        return len(now) == len(NODES) and not now & before
+    wait_until("each node has one plugin, a new one", is_over, 90)
+
+
+@contextlib.contextmanager
+def fabric_error(nodes):
+    """The plugin finds an error of the fabric meanwhile. All nodes' plugins are replaced at once."""
+    daemon_set = "daemonset/cdom-kubelet-plugin"
+
+    def surge(most):
+        nodes.kubectl("-n", "cdom-system", "patch", daemon_set, "-p",
+                      json.dumps({"spec": {"updateStrategy": {"rollingUpdate": {"maxSurge": most}}}}))
+    surge("100%")
+    roll(nodes, "set", "env", daemon_set, "STAND_IN_NVML_GPUS=GB200,0,3,15,1,1")
+    try:
+        yield
+    finally:
+        roll(nodes, "set", "env", daemon_set, "STAND_IN_NVML_GPUS-")
+        surge("10%")
+
+
+def taints(nodes):
+    """Key, effect and time of each device's taints, by node."""
+    found = json.loads(nodes.kubectl("get", "resourceslices", "-o", "json"))["items"]
+    return {one["spec"]["nodeName"]: [(taint["key"], taint["effect"], taint["timeAdded"])
+                                      for device in one["spec"]["devices"] for taint in device.get("taints", [])]
+            for one in found if one["spec"]["driver"] == DRIVER}
+
+
+def seconds_between_writes(entries):
+    """Of each instance of the plugin, by the name of its pod."""
+    times = {}
+    for one in entries:
+        instance = one["user"]["extra"]["authentication.kubernetes.io/pod-name"][0]
+        at = datetime.datetime.fromisoformat(one["stageTimestamp"])
+        times.setdefault(instance, []).append(at)
+    return {instance: [round((later - earlier).total_seconds(), 1) for earlier, later in itertools.pairwise(sorted(at))]
+            for instance, at in times.items()}
+
+
+def test_REV3_N3_a_rollout_during_a_fabric_error_costs_each_instance_one_slice_write_a_minute_at_most(nodes):
+    since = nodes.audit_size()
+    with fabric_error(nodes):
+        wait_for_value("how many taints the nodes' devices have",
+                       lambda: [len(taints(nodes)[node]) for node in NODES], [2, 2])
+        before = taints(nodes)
+        begun = nodes.audit_size()
+        roll(nodes, "rollout", "restart", "daemonset/cdom-kubelet-plugin")
+        in_rollout = writes_of_plugins(nodes, "resourceslices", begun)
+        assert taints(nodes) == before, "the error is as old as before the rollout"
+    wait_for_value("the taints of devices", lambda: taints(nodes), {node: [] for node in NODES})
+    writes = writes_of_plugins(nodes, "resourceslices", since)
+    apart = seconds_between_writes(writes)
+    print(f"{len(in_rollout)} slice writes in the rollout; {len(writes)} with the error's begin and end, "
+          f"by {len(apart)} instances")
+    assert len(writes) >= 2 * len(NODES), f"begin and end of the error are written: {apart}"
+    assert {instance: each for instance, each in apart.items() if min(each, default=60) < 60} == {}
+
+
+# --- N4: an IMEX that hangs
+
+def report_on(nodes, node):
+    """What the daemon there reports of its IMEX."""
+    daemon = nodes.daemon_on(node)
+    return json.loads(daemon["metadata"].get("annotations", {}).get("cdom.dev/imex", "{}"))
+
+
+def in_daemon(nodes, node, script):
+    name = nodes.daemon_on(node)["metadata"]["name"]
+    return nodes.kubectl("exec", "-n", "cdom-system", name, "--", "bash", "-c", script)
+
+
+def members_reason(nodes, name):
+    return nodes.condition(name, "MembersReady").get("reason")
+
+
+def pod_is_ready(pod):
+    return next(one["status"] for one in pod["status"]["conditions"] if one["type"] == "Ready")
+
+
+def test_REV3_N4_an_imex_that_hangs_on_its_peers_is_told_with_its_node_and_the_job_runs_on(nodes, made):
+    made(domain("hangs"), worker("hangs-1", "node-1", "hangs"))
+    nodes.wait_until_it_runs("hangs-1")
+    in_daemon(nodes, "node-1", ": >/etc/hosts.hangs")
+    # A new peer, of which the daemon asks its IMEX at once.
+    made(worker("hangs-2", "node-2", "hangs"))
+    nodes.wait_until_it_runs("hangs-2")
+    wait_for_value("whether node-1's IMEX says nothing of its peers",
+                   lambda: report_on(nodes, "node-1").get("peersUnanswered"), True, 90)
+    wait_for_value("the reason of MembersReady", lambda: members_reason(nodes, "hangs"), "ImexPeersUnknown", 30)
+    told = nodes.condition("hangs", "MembersReady")
+    assert "node-1" in told["message"] and "node-2" not in told["message"], told
+    # The node's own IMEX answers of itself, which is what the probe asks.
+    assert report_on(nodes, "node-1")["state"] == "READY"
+    assert [pod_is_ready(nodes.daemon_on(node)) for node in NODES] == ["True", "True"]
+    assert nodes.condition("hangs", "Ready").get("status") == "True"
+    in_daemon(nodes, "node-1", "rm /etc/hosts.hangs")
+    wait_for_value("the reason of MembersReady", lambda: members_reason(nodes, "hangs"), "AllMembersReady", 90)
+
+
+# --- N5: a claim that waits for another's channel
+
+WOKEN_WITHIN_MS = 50
+
+
+def test_REV3_N5_a_claim_that_waits_for_anothers_channel_is_woken_within_50_ms(nodes, made):
+    log = nodes.plugin_log("node-2")
+    made(domain("woken"))
+    held, waiting = wait_for_a_held_channel(nodes, made, log, worker("holds", "node-2", "woken"),
+                                            worker("woken", "node-2", "woken"))
+    nodes.kubectl("delete", "pod", "holds", "--timeout=60s")
+    released = time_of(log.wait_for("A claim is taken back", uid=held))
+    prepared = time_of(log.wait_for("A claim is prepared", uid=waiting))
+    took_ms = (prepared - released).total_seconds() * 1000
+    print(f"from the release of the channel to the next claim's answer: {took_ms:.1f} ms")
+    nodes.wait_until_it_runs("woken")
+    assert 0 <= took_ms < WOKEN_WITHIN_MS, f"got {took_ms} ms, wanted less than {WOKEN_WITHIN_MS} ms"
+
+
+# --- N6: a pod that is replaced in place
+
+def daemon_now(nodes, node):
+    """What would be another after any restart of the daemon there, or of its IMEX."""
+    daemon = nodes.daemon_on(node)
+    status = daemon["status"]["containerStatuses"][0]
+    return daemon["metadata"]["uid"], status["containerID"], status["restartCount"], report_on(nodes, node)["started"]
+
+
+def test_REV3_N6_a_pod_replaced_in_place_finds_the_label_and_the_daemon_as_they_were(nodes, made):
+    made(domain("replaced"), worker("replaced-1", "node-1", "replaced"))
+    nodes.wait_until_it_runs("replaced-1")
+    _, uid = nodes.claim_of("replaced-1")
+    wait_until("the daemon has reported", lambda: report_on(nodes, "node-1"), 30)
+    before = daemon_now(nodes, "node-1")
+    log = nodes.plugin_log("node-1")
+    since = nodes.audit_size()
+    # It waits until the scheduler has the first one's channel again.
+    made(worker("replaced-2", "node-1", "replaced"))
+    nodes.claim_of("replaced-2")
+    nodes.kubectl("delete", "pod", "replaced-1", "--timeout=60s")
+    nodes.wait_until_it_runs("replaced-2")
+    _, next_uid = nodes.claim_of("replaced-2")
+    released = time_of(log.wait_for("A claim is taken back", uid=uid))
+    prepared = time_of(log.wait_for("A claim is prepared", uid=next_uid))
+    print(f"from the release of the claim to the next claim's answer: {(prepared - released).total_seconds():.2f} s")
+    changes = [(one["verb"], one["objectRef"]["name"]) for one in writes_of_plugins(nodes, "nodes", since)]
+    assert changes == [], f"got {changes} as changes of nodes, wanted none"
+    assert nodes.label("node-1") == uid_of(nodes, "replaced")
+    assert daemon_now(nodes, "node-1") == before
+
+
+# --- N7: encryption
+
+KEYS = {"tls.key": "key", "tls.crt": "certificate", "ca.crt": "authority"}
+ENCRYPTION = """apiVersion: cdom.dev/v1alpha1
+kind: ControllerConfiguration
+daemons:
+  imex:
+    authEncryption: true
+    authSecret: imex-keys
+"""
+
+
+def keys_with(*names):
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "imex-keys", "namespace": "cdom-system"},
+            "stringData": {name: KEYS[name] for name in names}}
+
+
+@pytest.fixture
+def encrypted(nodes):
+    """The controller's configuration asks for encryption meanwhile."""
+    deployment = "deployment/cdom-controller"
+    nodes.apply({"apiVersion": "v1", "kind": "ConfigMap", "data": {"configuration.yaml": ENCRYPTION},
+                 "metadata": {"name": "cdom-configuration", "namespace": "cdom-system"}})
+
+    def set_environment(variable):
+        nodes.kubectl("-n", "cdom-system", "set", "env", deployment, variable)
+        nodes.kubectl("-n", "cdom-system", "rollout", "status", deployment, "--timeout=90s")
+    set_environment("CONFIG=/etc/cdom/configuration.yaml")
+    yield
+    set_environment("CONFIG-")
+    nodes.kubectl("-n", "cdom-system", "delete", "configmap", "cdom-configuration")
+
+
+def last_words(nodes, node):
+    """What the container of the daemon there said last before it ended; nothing if it did not end."""
+    daemon = nodes.daemon_on(node) or {"status": {}}
+    status = daemon["status"].get("containerStatuses", [{}])[0]
+    ended = status.get("state", {}).get("terminated") or status.get("lastState", {}).get("terminated") or {}
+    return ended.get("message", "")
+
+
+def encryption_on(nodes, node):
+    """The values of the keys about encryption that IMEX was started with there."""
+    text = in_daemon(nodes, node, "cat /imexd/imexd.cfg")
+    settings = dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
+    return {key: value for key, value in settings.items()
+            if "AUTH" in key or key.startswith(("IMEX_SERVER_", "IMEX_CLIENT_"))}
+
+
+@pytest.mark.usefixtures("encrypted")  # First: it ends behind the domain.
+def test_REV3_N7_encryption_reaches_imex_and_without_all_keys_the_daemon_says_what_it_lacks(nodes, made):
+    made(keys_with("tls.key", "tls.crt"), domain("secret"), worker("secret-1", "node-1", "secret"))
+    said = wait_until("the daemon has ended with a reason", lambda: last_words(nodes, "node-1"))
+    assert "IMEX is to encrypt and its keys are missing: open /imex-keys/ca.crt" in said, said
+    assert "daemons.imex.authSecret" in said, said
+    assert nodes.pod("secret-1")["status"]["phase"] == "Pending"
+    made(keys_with(*KEYS))
+    nodes.kubectl("-n", "cdom-system", "delete", "pod", nodes.daemon_on("node-1")["metadata"]["name"])
+    nodes.wait_until_it_runs("secret-1", 90)
+    assert encryption_on(nodes, "node-1") == {
+        "IMEX_ENABLE_AUTH_ENCRYPTION": "1", "IMEX_AUTH_ENCRYPTION_MODE": "SSL_TLS", "IMEX_AUTH_SOURCE": "FILE",
+        "IMEX_SERVER_KEY": "/imex-keys/tls.key", "IMEX_CLIENT_KEY": "/imex-keys/tls.key",
+        "IMEX_SERVER_CERT": "/imex-keys/tls.crt", "IMEX_CLIENT_CERT": "/imex-keys/tls.crt",
+        "IMEX_SERVER_CERT_AUTH": "/imex-keys/ca.crt", "IMEX_CLIENT_CERT_AUTH": "/imex-keys/ca.crt"}
+
+
+# --- N11: another driver under the plugin
+
+OLD_VERSION, NEW_VERSION = "580.95.05", "580.99.01"
+# The numbers under which the kernel has the driver's devices, before and after it was loaded again.
+NEW_MAJORS = {235: 241, 236: 242}
+
+
+@contextlib.contextmanager
+def upgraded_driver(nodes, node):
+    """Another version of the driver meanwhile, loaded again: files of another name, devices of other numbers."""
+    library = "/run/nvidia/driver/usr/lib64/libnvidia-ml.so"
+    numbers = " ".join(f"-e 's/^{old} /{new} /'" for old, new in NEW_MAJORS.items())
+    nodes.run(node, "bash", "-ec", f"""
+      cp -p /run/nvidia/driver/devices /run/nvidia/devices.before
+      LC_ALL=C sed 's/{OLD_VERSION}/{NEW_VERSION}/' {library}.{OLD_VERSION} >{library}.{NEW_VERSION}
+      if cmp -s {library}.{OLD_VERSION} {library}.{NEW_VERSION}; then exit 1; fi
+      sed -i {numbers} /run/nvidia/driver/devices
+      mv {library}.{OLD_VERSION} /run/nvidia/
+      ln -sf libnvidia-ml.so.{NEW_VERSION} {library}.1""")
+    try:
+        yield
+    finally:
+        nodes.run(node, "bash", "-ec", f"""
+          rm {library}.{NEW_VERSION}
+          mv /run/nvidia/libnvidia-ml.so.{OLD_VERSION} {library}.{OLD_VERSION}
+          ln -sf libnvidia-ml.so.{OLD_VERSION} {library}.1
+          mv /run/nvidia/devices.before /run/nvidia/driver/devices""")
+
+
+def libraries_in_base_spec(nodes, node):
+    """The versions of the driver's library for NVML that daemons are given."""
+    mounts = nodes.spec_files(node)[f"k8s.{DRIVER}-device_base.yaml"]["containerEdits"]["mounts"]
+    names = {one["hostPath"].rpartition("/")[2] for one in mounts}
+    return {name.removeprefix("libnvidia-ml.so.") for name in names if name.startswith("libnvidia-ml.so.")}
+
+
+def majors_in_claims(nodes, node):
+    """The numbers of the devices that containers of the prepared claims are given."""
+    specs = [spec for file, spec in nodes.spec_files(node).items() if "-claim_" in file]
+    return {device["major"] for spec in specs for one in spec["devices"]
+            for device in one["containerEdits"].get("deviceNodes", [])}
+
+
+def test_REV3_N11_a_driver_that_is_upgraded_under_the_plugin_is_served_with_the_next_claim(nodes, made):
+    node = "node-2"
+    assert libraries_in_base_spec(nodes, node) == {OLD_VERSION}
+    with upgraded_driver(nodes, node):
+        made(domain("upgraded"), worker("upgraded-1", node, "upgraded"))
+        nodes.wait_until_it_runs("upgraded-1")
+        assert libraries_in_base_spec(nodes, node) == {NEW_VERSION}
+        assert majors_in_claims(nodes, node) == set(NEW_MAJORS.values())
+        # And so it came into the containers.
+        process = nodes.process_of(nodes.pod("upgraded-1"))
+        channel = f"/proc/{process}/root/dev/nvidia-caps-imex-channels/channel0"
+        assert int(nodes.run(node, "stat", "-c", "%t", channel), 16) == NEW_MAJORS[235]
+        files = in_daemon(nodes, node, "cd /usr/lib64 && ls -d libnvidia-ml*").split()
+        assert sorted(files) == ["libnvidia-ml.so.1", f"libnvidia-ml.so.{NEW_VERSION}"]
