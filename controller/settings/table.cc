@@ -297,7 +297,8 @@ constexpr auto kTable = std::to_array<Setting>({
     Field("daemons.imex.authSecret", kText, "none",
           "Secret in the driver namespace with `tls.key`, `tls.crt` and `ca.crt`, such as "
           "`cdom-imex-keys`: the policy `cdom-controller-account` refuses names without "
-          "`cdom-imex-` in front. All daemons use it; the certificate names each `compute-domain-daemon-NNNN` with four digits",
+          "`cdom-imex-` in front. All daemons use it; the certificate names each "
+          "`compute-domain-daemon-NNNN` with four digits",
           [](const Value& v, Settings& s) { s.daemons.keys_secret = v.AsString(); }),
     Flag("--max-nodes-per-imex-domain", "MAX_NODES_PER_IMEX_DOMAIN", kDaemons,
          "How many nodes one clique may have (18)",
