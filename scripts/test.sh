@@ -141,6 +141,8 @@ simulated_runs() {
   [[ $result == PASS ]] || cat "$logs/runs" >>"$logs/failed"
 }
 
+pytest_cases() { /usr/bin/python3 -m pytest -sq -p no:cacheprovider --programs "$repo/build/release/bin" "$@"; }
+
 build() {  # build PRESET TARGET...
   step "build of preset $1: ${*:2}" "$repo/scripts/build.sh" "$@"
 }
@@ -165,10 +167,6 @@ lint() {
     xargs -P 2 -I{} "$repo/test/lint/clang_tidy.sh" {}
 }
 
-pytest() {  # pytest FILE_OR_FOLDER OPTION...
-  /usr/bin/python3 -m pytest -sq -p no:cacheprovider "$@" --programs "$repo/build/release/bin"
-}
-
 # What users run, and what plays the cluster around it.
 as_users_run_it() {
   build release compute-domain-controller compute-domain-daemon compute-domain-kubelet-plugin nvml_stand_in ask-plugin nodesim standin_imex standin_ctl cdom-bench &&
@@ -180,7 +178,8 @@ real_nodes() {
   step "containerd is built" nice -n 19 "$repo/test/cluster/realnodes/build.sh" &&
     step "the stand-in for the kubelet plugin is built" nice -n 19 "$repo/test/cluster/realnodes/plugin/build.sh" &&
     step "the reader of NVIDIA's checkpoints is built" nice -n 19 "$repo/test/cluster/controlplane/checkpoint/build.sh" &&
-    script "real nodes" "$repo/test/cluster/realnodes/realnodes_test.sh" "$repo/build/release/bin"
+    script "real nodes" "$repo/test/cluster/realnodes/realnodes_test.sh" "$repo/build/release/bin" &&
+    script "real nodes, with pytest" pytest_cases "$repo/test/e2e/test_real_nodes.py"
 }
 
 sweeps=(test_simulation_scenarios_{fault,wide,daemon}_sweep_test test_simulation_plugin_sweep_test)
@@ -236,7 +235,6 @@ nodes() {
   script "daemons" "$repo/test/e2e/imex/daemons.sh" "$repo/build/release/bin"
   script "the kubelet plugin" "$repo/test/e2e/plugin/plugin_test.sh" "$repo/build/release/bin"
   real_nodes
-  script "real nodes, with pytest" pytest "$repo/test/e2e/test_real_nodes.py"
   step "the demo with real nodes sees every step" "$repo/scripts/demo.sh" --real-nodes
   script "the driver's image" "$repo/test/packaging/image/driver_test.sh"
 }
@@ -249,7 +247,7 @@ full() {
     beside nodes 0
     script "control plane" "$repo/test/cluster/controlplane/controlplane_test.sh"
     script "end to end" "$repo/test/e2e/e2e.sh" "$repo/build/release/bin"
-    script "end to end, with pytest" pytest "$repo/test/e2e" --ignore "$repo/test/e2e/test_real_nodes.py"
+    script "end to end, with pytest" pytest_cases "$repo/test/e2e" --ignore "$repo/test/e2e/test_real_nodes.py"
     step "the demo sees every step" "$repo/scripts/demo.sh"
     script "manifests" "$repo/test/packaging/manifests/manifests_test.sh" "$repo/build/release/bin"
     script "image" "$repo/test/packaging/image/image_test.sh"

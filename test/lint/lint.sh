@@ -183,6 +183,7 @@ test_names() {
   cat "${files[@]}" /dev/null | tr '\n' ' ' | grep -oE '\b(TYPED_)?TEST(_F|_P)?\([A-Za-z0-9_]+, *[A-Za-z0-9_]+\)' |
     sed -E 's/.*\(([A-Za-z0-9_]+), *([A-Za-z0-9_]+)\)/\1.\2/'
   find test -name '*.sh' -exec sed -nE 's/^ *(run_case|check) ([a-z0-9_]+)$/\2/p' {} +
+  find test -name 'test_*.py' -exec sed -nE 's/^def (test_[A-Za-z0-9_]+)\(.*/\1/p' {} +
 }
 
 requirements() {
