@@ -262,7 +262,7 @@ full() {
 
 nightly() {
   build release "${sweeps[@]}" &&
-    CDOM_SEED=$(date +%Y%m%d00) CDOM_SWEEP=all cases "sweeps over every request" release -R 'sweep_test: ' --timeout 21600
+    CDOM_SEED=$(date +%y%m%d00) CDOM_SWEEP=all cases "sweeps over every request" release -R 'sweep_test: ' --timeout 21600
   build asan "${sweeps[@]}" &&
     CDOM_SWEEP=1 cases "sweeps under ASan and UBSan" asan -R 'sweep_test: ' --timeout 21600
   build tsan tests && cases "all tests under TSan" tsan --timeout 3600

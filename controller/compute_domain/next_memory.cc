@@ -140,7 +140,7 @@ Memory NextMemory(const Observed& observed, TimePoint now) {
   next.unlabelled_since =
       StillSo(UnlabelledNodes(observed, observed.children.claims), before.unlabelled_since, now);
   next.silent_since = FindSilentNodes(observed, before.silent_since, now);
-  next.imex_of_jobs = FindImexOfJobs(observed, before.imex_of_jobs);
+  next.imex_of_jobs = FindImexOfJobs(observed, before.imex_of_jobs, now);
   next.claims_are_labelled = AreClaimsLabelled(observed);
   next.replacements = FindReplacements(observed, now);
   std::erase_if(next.retries,

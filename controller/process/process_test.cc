@@ -173,6 +173,16 @@ class ProcessTest : public ::testing::Test {
     return answer;
   }
 
+  // Within 20 s.
+  [[nodiscard]] bool MetricsSay(const std::string& text) const {
+    const auto deadline = clock_.Now() + std::chrono::seconds(20);
+    bool is_said = false;
+    while (!is_said && clock_.Now() < deadline) {
+      is_said = Get(health_, "/metrics").find(text) != std::string::npos;
+    }
+    return is_said;
+  }
+
   settings::Settings settings_;
   AdvancedClock clock_;
   PortLogger logger_;
@@ -237,7 +247,9 @@ TEST_F(ProcessTest, M4_ProcessEndsThoughTheApiServerHangs) {
 TEST_F(ProcessTest, REV3_F11_StandbyThatWaitsAsLongAsTheServerAskedIsAlive) {
   lease_answer_ = http::testing::Reply(503, "", "Retry-After: 3600\r\n");
   StartRun();
-  clock_.Advance(std::chrono::seconds(31));  // It has asked, and has nothing to do but to wait.
+  // It has the answer, and has nothing to do but to wait.
+  ASSERT_TRUE(MetricsSay(R"(rest_client_requests_total{code="503")"));
+  clock_.Advance(std::chrono::seconds(31));
   EXPECT_EQ(GetUntil(health_, "/livez", "200 ok"), "200 ok");
 }
 

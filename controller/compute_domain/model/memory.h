@@ -38,7 +38,9 @@ struct CliqueBatching {
 struct ImexOfJob {
   std::size_t claim = 0;    // UID of the claim.
   std::size_t began = 0;    // When the instance was started, as its daemon reported first.
+  std::size_t daemon = 0;   // UID of that daemon's pod.
   bool is_another = false;  // It was started again since.
+  base::Clock::TimePoint since = {};  // Seen in use.
   friend bool operator==(const ImexOfJob&, const ImexOfJob&) = default;
 };
 

@@ -34,6 +34,10 @@ std::vector<Reporter> ReportersOf(const Observed& observed, const std::vector<Me
   return reporters;
 }
 
+// The kubelet asks for a claim again after a few seconds, and a plugin that is replaced meanwhile
+// answers only when the kubelet has found the next.
+constexpr std::chrono::seconds kBeginsWithin{30};
+
 }  // namespace
 
 ImexTrouble ImexTroubleOf(const api::DaemonPod& pod) {
@@ -46,7 +50,8 @@ ImexTrouble ImexTroubleOf(const api::DaemonPod& pod) {
 }
 
 std::map<std::string, ImexOfJob> FindImexOfJobs(const Observed& observed,
-                                                const std::map<std::string, ImexOfJob>& before) {
+                                                const std::map<std::string, ImexOfJob>& before,
+                                                base::Clock::TimePoint now) {
   const auto reports = [](const api::DaemonPod& pod) {
     return pod.imex && !pod.imex->started.empty();
   };
@@ -57,7 +62,7 @@ std::map<std::string, ImexOfJob> FindImexOfJobs(const Observed& observed,
   std::map<std::string, ImexOfJob> jobs;
   for (const api::ResourceClaim& claim : observed.children.claims) {
     if (!IsInUse(observed, claim)) continue;
-    ImexOfJob job = {.claim = kHash(claim.meta.uid)};
+    ImexOfJob job = {.claim = kHash(claim.meta.uid), .since = now};
     const auto known = before.find(claim.node);
     const bool is_known = known != before.end() && known->second.claim == job.claim;
     if (is_known) job = known->second;
@@ -66,7 +71,14 @@ std::map<std::string, ImexOfJob> FindImexOfJobs(const Observed& observed,
     const bool serves = pod != pods.end() && Serves(*pod->second) && reports(*pod->second);
     if (serves) {
       const std::size_t started = kHash(pod->second->imex->started);
-      if (!is_known) job.began = started;
+      const std::size_t daemon = kHash(pod->second->meta.uid);
+      // Of a claim that has just been allocated the pod has not begun while the daemon of the job
+      // before still goes, and another comes in its place.
+      const bool may_wait = job.daemon != daemon && now - job.since < kBeginsWithin;
+      if (!is_known || (may_wait && !job.is_another)) {
+        job.began = started;
+        job.daemon = daemon;
+      }
       if (job.began != started) job.is_another = true;
     }
     if (serves || is_known) jobs.emplace(claim.node, job);

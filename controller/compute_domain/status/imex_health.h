@@ -28,7 +28,8 @@ struct ImexTrouble {
 // this process has to have seen both, and one that has just started takes what it finds for the
 // first.
 [[nodiscard]] std::map<std::string, ImexOfJob> FindImexOfJobs(
-    const Observed& observed, const std::map<std::string, ImexOfJob>& before);
+    const Observed& observed, const std::map<std::string, ImexOfJob>& before,
+    base::Clock::TimePoint now);
 
 // Claims in use whose IMEX was started again: by itself, or with its daemon.
 [[nodiscard]] std::optional<SharingIssue> FindRestarted(const Observed& observed);

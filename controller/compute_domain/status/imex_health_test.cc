@@ -14,6 +14,8 @@ using Jobs = std::map<std::string, ImexOfJob>;
 using Change = std::function<void(Observed&)>;
 
 constexpr const char* kFirst = "2026-01-01T11:10:00Z";
+base::Clock::TimePoint Time() { return fixtures::Now().monotonic; }
+
 constexpr const char* kAgain = "2026-01-01T11:50:00Z";
 
 // Daemons of ours, whose IMEX was started before the pods of the workload were.
@@ -31,12 +33,14 @@ api::ResourceClaim& ClaimOf(Observed& observed) { return observed.children.claim
 void StartAgain(Observed& observed) { PodOf(observed).imex->started = kAgain; }
 
 // What is said after passes over the world, in each of which it has changed once more.
-std::string SaidAfter(const std::vector<Change>& changes) {
+std::string SaidAfter(const std::vector<Change>& changes,
+                      std::chrono::seconds every = std::chrono::minutes(1)) {
   Observed observed = WithAJob();
-  Jobs jobs = FindImexOfJobs(observed, {});
+  auto now = fixtures::Now().monotonic;
+  Jobs jobs = FindImexOfJobs(observed, {}, now);
   for (const Change& change : changes) {
     change(observed);
-    jobs = FindImexOfJobs(observed, jobs);
+    jobs = FindImexOfJobs(observed, jobs, now += every);
   }
   observed.memory.imex_of_jobs = jobs;
   const std::optional<SharingIssue> issue = FindRestarted(observed);
@@ -76,11 +80,11 @@ TEST(FindRestarted, ImexThatWasStartedBeforeTheNextPodsCameIsTheirFirst) {
 TEST(FindRestarted, ImexThatCameUpAtTheSecondAttemptIsTheFirstOfItsPods) {
   Observed observed = WithAJob();
   PodOf(observed).ready = false;
-  Jobs jobs = FindImexOfJobs(observed, {});
+  Jobs jobs = FindImexOfJobs(observed, {}, Time());
   EXPECT_FALSE(jobs.contains("node-0"));
   StartAgain(observed);
   PodOf(observed).ready = true;
-  observed.memory.imex_of_jobs = FindImexOfJobs(observed, jobs);
+  observed.memory.imex_of_jobs = FindImexOfJobs(observed, jobs, Time());
   EXPECT_FALSE(FindRestarted(observed));
 }
 
@@ -101,6 +105,24 @@ TEST(FindRestarted, DaemonsPodThatSomebodyDeletedIsARestartOnceItsSuccessorServe
   EXPECT_EQ(SaidAfter(back), kSaid);
 }
 
+// A pod that is replaced: its claim is allocated while the daemon of the one before still serves.
+// The node loses its label, and gets it again with another daemon when the pod is prepared.
+TEST(FindRestarted, DaemonThatIsReplacedBeforeThePodOfANewClaimHasBegunIsNoRestart) {
+  const std::vector<Change> replaced = {
+      [](Observed& o) { ClaimOf(o).meta.uid = "of the next pod"; },
+      [](Observed& o) { PodOf(o).meta.deleting = true; },
+      [](Observed& o) {
+        PodOf(o) = WithAJob().children.daemon_pods[0];
+        PodOf(o).meta.uid = "another";
+        StartAgain(o);
+      }};
+  EXPECT_EQ(SaidAfter(replaced, std::chrono::seconds(5)), "");
+  EXPECT_EQ(SaidAfter(replaced, std::chrono::seconds(16)), kSaid) << "it runs by then";
+  std::vector<Change> restarted = replaced;
+  restarted.emplace_back([](Observed& o) { PodOf(o).imex->started = "2026-01-01T11:55:00Z"; });
+  EXPECT_EQ(SaidAfter(restarted, std::chrono::seconds(5)), kSaid) << "in the same daemon";
+}
+
 TEST(FindRestarted, AllDaemonsMayBeAwayMeanwhile) {
   std::vector<api::DaemonPod> away;
   EXPECT_EQ(SaidAfter({[&](Observed& o) { std::swap(o.children.daemon_pods, away); },
@@ -113,11 +135,11 @@ TEST(FindRestarted, AllDaemonsMayBeAwayMeanwhile) {
 
 TEST(FindImexOfJobs, OfDaemonsThatReportNothingAndOfADomainThatIsGoneNothingIsKept) {
   Observed observed = WithAJob();
-  const Jobs jobs = FindImexOfJobs(observed, {});
+  const Jobs jobs = FindImexOfJobs(observed, {}, Time());
   EXPECT_EQ(jobs.size(), 2U);
-  EXPECT_TRUE(FindImexOfJobs(fixtures::Converged(), {}).empty());
+  EXPECT_TRUE(FindImexOfJobs(fixtures::Converged(), {}, Time()).empty());
   observed.domain.reset();
-  EXPECT_TRUE(FindImexOfJobs(observed, jobs).empty());
+  EXPECT_TRUE(FindImexOfJobs(observed, jobs, Time()).empty());
 }
 
 TEST(FindUnreachable, B17_OneThatReachesNobodyDoesNotHideWhoElseIsCutOff) {

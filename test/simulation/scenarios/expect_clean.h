@@ -32,7 +32,8 @@ inline const bool kEveryRequest = kSweep == "all";
 inline const int kCoarser = kEveryRequest ? 1 : std::max(std::atoi(kSweep.data()), 1);
 
 // The seed of a run that has one by chance. CDOM_SEED=N: another for each N, so that a search finds
-// what the same seeds at every commit cannot. A failure prints the run with its seed.
+// what the same seeds at every commit cannot. A failure prints the run with its seed. N has at most
+// eight digits.
 inline std::uint64_t SeedOf(std::uint64_t seed) {
   static const std::uint64_t first = [] {
     const char* asked = std::getenv("CDOM_SEED");
@@ -113,11 +114,11 @@ struct Known {
   bool is_stale = false;  // The process sees a kind in an old state.
   std::string_view reason = {};
 };
-inline constexpr std::array kKnown = {
-    Known{"S21", Fault::kCrashAfter, true,
-          "A process that starts takes its first LIST as current. If the server's watch cache is "
-          "behind, members that serve look as they did before, and the domain is NotReady until "
-          "the server catches up. No reply says how old it is."}};
+inline constexpr std::array kKnown = {Known{
+    "S21", Fault::kCrashAfter, true,
+    "Stricter than life: the simulated server answers the first LIST of a process that starts "
+    "with an old state, so that members that serve look as they did before. Kubernetes "
+    "answers a LIST without a resourceVersion, as ours are, with the most recent state."}};
 
 inline bool IsKnown(const RunSpec& spec, const std::string& violation) {
   return std::ranges::any_of(kKnown, [&](const Known& one) {
