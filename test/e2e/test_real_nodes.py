@@ -57,7 +57,7 @@ def writes_of_plugins(nodes, resource, since):
 def wait_for_a_held_channel(nodes, made, log, holder, waiter):
     """Makes both pods, of which the second is given the channel of the first. Returns the UIDs of their claims.
 
-    A scheduler does so where the API server has forgotten a pod that still runs, as after a deletion by force.
+    A scheduler does the same once the API server has forgotten a pod that still runs, as after a deletion by force.
     """
     made(holder, left_alone(waiter))
     holds, waits = holder["metadata"]["name"], waiter["metadata"]["name"]
@@ -77,7 +77,7 @@ def test_REV3_N1_a_prepare_that_its_kubelet_gave_up_leaves_nothing_and_the_next_
     made(domain("given-up"))
     held, given_up = wait_for_a_held_channel(nodes, made, log, worker("holds", "node-1", "given-up"),
                                              worker("gives-up", "node-1", "given-up"))
-    # Its calls end with the kubelet. That of a pod that is merely deleted it would wait for: then nothing is given up.
+    # A kubelet that ends gives its calls up. One that runs waits for the answer, although the pod is deleted (1.36.3).
     with nodes.without_kubelet("node-1"):
         nodes.kubectl("delete", "pod", "gives-up", "--wait=false")
     log.wait_for("A claim is taken back", uid=given_up)

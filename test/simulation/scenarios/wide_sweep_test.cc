@@ -250,8 +250,9 @@ TEST(Namespace, T9_GoesInWhicheverOrderItsKindsAreDeleted) {
   std::vector<RunResult> runs;
   for (const bool controller_writes : {false, true}) {
     for (std::uint64_t seed = 1; seed <= (kCoarser > 1 ? 2 : 24); ++seed) {
-      const RunSpec spec = {
-          .scenario = "delete-namespace", .controller_writes = controller_writes, .seed = SeedOf(seed)};
+      const RunSpec spec = {.scenario = "delete-namespace",
+                            .controller_writes = controller_writes,
+                            .seed = SeedOf(seed)};
       runs.push_back({.spec = spec, .outcome = Execute(spec)});
     }
   }
