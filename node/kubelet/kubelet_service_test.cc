@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
 #include <condition_variable>
 #include <filesystem>
 #include <fstream>
@@ -20,6 +21,7 @@
 #include "kubelet/health.grpc.pb.h"
 #include "kubelet/registration.grpc.pb.h"
 #include "node/kubelet/service.h"
+#include "pkg/http/testing/raw_client.h"
 
 namespace kubelet {
 namespace {
@@ -418,7 +420,24 @@ TEST_F(KubeletService, ProbesAreToldWhetherTheKubeletHasRegisteredIt) {
     static_cast<void>(stub->NotifyRegistrationStatus(&context, status, &response));
     EXPECT_EQ(HealthOf(*service, "registration", grpc::OK),
               taken ? Response::SERVING : Response::NOT_SERVING);
+    EXPECT_EQ(service->IsRegistered(), taken);
+    EXPECT_TRUE(service->IsWell());
   }
+  std::filesystem::remove(service->endpoint());
+  EXPECT_FALSE(service->IsWell());
+  EXPECT_FALSE(service->IsRegistered());
+}
+
+TEST_F(KubeletService, REV3_X4_ConnectionToTheHealthPortThatSaysNothingIsClosed) {
+  ServiceOptions options = Options();
+  options.health_port = 0;
+  const auto service = StartWith(options);
+  const http::testing::RawClient silent(service->health_port());
+  const auto began = std::chrono::steady_clock::now();
+  static_cast<void>(silent.ReadAll());  // Returns once the server has closed it: here, in 2 s.
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::minutes(1));
+  EXPECT_EQ(HealthOf(*service, "liveness", grpc::OK),
+            grpc::health::v1::HealthCheckResponse::SERVING);
 }
 
 TEST_F(KubeletService, APortThatIsTakenIsSaid) {

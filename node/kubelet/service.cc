@@ -44,8 +44,14 @@ constexpr std::size_t kHealthMessageMax = 1024;
 constexpr std::chrono::seconds kHealthTurn{1};
 constexpr int kAgainAfterTurns = 10;
 constexpr std::chrono::seconds kBelievedFor{30};  // By the kubelet, without another message.
+// Of a connection to the health port: until it speaks HTTP/2, without a call, and in all.
+constexpr std::chrono::seconds kHandshakeMost{2};
+constexpr std::chrono::seconds kIdleMost{5};
+constexpr std::chrono::seconds kAgeMost{10};
 // Of answers that are under way when the service ends.
 constexpr std::chrono::seconds kDrain{5};
+
+int Milliseconds(std::chrono::milliseconds time) { return static_cast<int>(time.count()); }
 
 struct V1 {
   using Service = k8s::io::kubelet::pkg::apis::dra::v1::DRAPlugin::CallbackService;
@@ -403,7 +409,7 @@ struct Service::State {
         registration(options.driver, dra_socket.path(), who),
         health({{"", [this] { return IsWell(); }},
                 {"liveness", [this] { return IsWell(); }},
-                {"registration", [this] { return registration.IsRegistered() && IsWell(); }}}) {
+                {"registration", [this] { return IsRegistered(); }}}) {
     quota.Resize(kMemoryMax);
   }
 
@@ -414,6 +420,7 @@ struct Service::State {
   [[nodiscard]] bool IsWell() {
     return claims.Trouble().empty() && dra_socket.IsOurs() && registration_socket.IsOurs();
   }
+  [[nodiscard]] bool IsRegistered() { return registration.IsRegistered() && IsWell(); }
 
   const std::string driver;
   const std::string registry_folder;
@@ -438,6 +445,12 @@ Result<void> Service::State::Listen(const std::string& address,
                                     const std::vector<grpc::Service*>& services,
                                     std::unique_ptr<grpc::Server>& server, int* bound) {
   grpc::ServerBuilder builder;
+  if (bound != nullptr) {
+    builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, Milliseconds(kHandshakeMost));
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, Milliseconds(kIdleMost));
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS, Milliseconds(kAgeMost));
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_GRACE_MS, Milliseconds(kIdleMost));
+  }
   int listens = 0;
   builder.SetMaxReceiveMessageSize(kMessageMax);
   builder.SetResourceQuota(quota);
@@ -456,6 +469,7 @@ Result<void> Service::State::Listen(const std::string& address,
 
 Result<void> Service::State::Start(const std::optional<int>& wanted) {
   if (wanted) {
+    // Any pod may connect to this one: nobody stays for longer than a probe takes.
     TRY(Listen("[::]:" + std::to_string(*wanted), {&health}, health_server, &port)
             .map_error([](base::Error error) {
               error.message += ": is the port taken? choose another by --healthcheck-port";
@@ -511,6 +525,8 @@ Service::~Service() {
   }
 }
 
+bool Service::IsWell() const { return state_->IsWell(); }
+bool Service::IsRegistered() const { return state_->IsRegistered(); }
 int Service::open_calls() const { return state_->calls.open; }
 std::string Service::endpoint() const { return state_->dra_socket.path(); }
 std::string Service::registration() const { return state_->registration_socket.path(); }

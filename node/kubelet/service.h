@@ -37,6 +37,10 @@ class Service {
   [[nodiscard]] std::string endpoint() const;
   [[nodiscard]] std::string registration() const;
   [[nodiscard]] int health_port() const;  // 0: there is none.
+  // Whether it can be reached and makes progress; and whether the kubelet has registered it as
+  // well. From any thread.
+  [[nodiscard]] bool IsWell() const;
+  [[nodiscard]] bool IsRegistered() const;
   // Whether another instance of this driver serves the kubelet in place of this one. Asks the file
   // system.
   [[nodiscard]] bool IsSuperseded() const;

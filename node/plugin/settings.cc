@@ -164,7 +164,7 @@ void AddSeen(CLI::App& app, Settings& settings, Given& given) {
       "Port of the gRPC health check, services liveness and registration; 0: any, -1: none (-1)")
       ->check(CLI::Range(-1, kPortMax));
   Add(app, "--http-endpoint", "HTTP_ENDPOINT", settings.metrics_address,
-      "Where metrics are served, such as :8081; empty: nowhere");
+      "Where metrics, /livez and /readyz are served, such as :8081; empty: nowhere");
   Add(app, "--metrics-path", "METRICS_PATH", settings.metrics_path, "Under which path (/metrics)");
   command_line::AddLogging(app, settings);
   Add(app, "--kube-api-qps", "KUBE_API_QPS", given.qps, "Taken and not needed");

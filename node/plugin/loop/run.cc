@@ -111,11 +111,40 @@ class KubeletRequestHandler final : public kubelet::Claims {
   base::Guarded<std::vector<kubelet::DeviceHealth>> health_;
 };
 
+// What probes ask, on the HTTP server's thread, of a service that begins later and ends sooner.
+class Probes {
+ public:
+  // Null: there is none (any more).
+  void SetService(const kubelet::Service* service) {
+    service_.With([&](const auto*& current) { current = service; });
+  }
+  [[nodiscard]] Result<void> Live() const {
+    return Ask(&kubelet::Service::IsWell, "its sockets are not its own, or it hangs");
+  }
+  [[nodiscard]] Result<void> Registered() const {
+    return Ask(&kubelet::Service::IsRegistered, "the kubelet has not registered it");
+  }
+
+ private:
+  [[nodiscard]] Result<void> Ask(bool (kubelet::Service::*is_so)() const, const char* wrong) const {
+    return service_.With([&](const kubelet::Service* service) -> Result<void> {
+      if (service == nullptr) {
+        return base::Fail(base::ErrorCode::kUnavailable, "the kubelet is not served");
+      }
+      if (!(service->*is_so)()) return base::Fail(base::ErrorCode::kUnavailable, wrong);
+      return {};
+    });
+  }
+
+  base::Guarded<const kubelet::Service*> service_{nullptr};
+};
+
 class PluginProcess {
  public:
   PluginProcess(const Settings& settings, command_line::Frame& frame, Metrics& metrics,
-                std::string boot_id)
+                Probes& probes, std::string boot_id)
       : settings_(settings),
+        probes_(probes),
         clock_(frame.clock()),
         logger_(frame.logger()),
         tasks_(frame.tasks()),
@@ -135,6 +164,7 @@ class PluginProcess {
   }
   ~PluginProcess() {
     state_.api.reset();  // Its threads use the others.
+    probes_.SetService(nullptr);
     service_.reset();
   }
   PluginProcess(const PluginProcess&) = delete;
@@ -154,6 +184,7 @@ class PluginProcess {
   void Shutdown();
 
   const Settings& settings_;
+  Probes& probes_;
   const base::Clock& clock_;
   base::Logger& logger_;
   base::TaskQueue& tasks_;
@@ -225,6 +256,7 @@ Result<void> PluginProcess::Serve() {
                                      .pod_uid = settings_.pod_uid};
   if (settings_.health_port >= 0) options.health_port = settings_.health_port;
   service_ = TRY(kubelet::Service::Start(options, request_handler_));
+  probes_.SetService(service_.get());
   logger_.Info("Serving the kubelet", {{"endpoint", service_->endpoint()},
                                        {"healthPort", std::to_string(service_->health_port())}});
   return {};
@@ -279,6 +311,7 @@ void PluginProcess::Shutdown() {
       for (const auto& task : tasks_.Wait(kLastLetters)) task();
     } while (service_->open_calls() > 0);
   }
+  probes_.SetService(nullptr);
   service_.reset();
   if (has_successor || !settings_.labels_clique || state_.api == nullptr || !state_.node ||
       state_.node->clique.empty() || state_.node_writing) {
@@ -297,17 +330,20 @@ void PluginProcess::Shutdown() {
 
 Result<void> Run(const Settings& settings, command_line::Frame& frame) {
   Metrics metrics(settings.node);
+  Probes probes;
   std::optional<kube::HealthServer> server;
   if (!settings.metrics_address.empty()) {
     server.emplace(
-        kube::HealthOptions{.metrics_path = settings.metrics_path,
+        kube::HealthOptions{.live = {{"service", [&probes] { return probes.Live(); }}},
+                            .ready = {{"registration", [&probes] { return probes.Registered(); }}},
+                            .metrics_path = settings.metrics_path,
                             .metrics = {metrics.collectable(),
                                         std::make_shared<kube::ProcessMetrics>(frame.clock())}},
         frame.clock());
     TRY(server->Start(settings.metrics_address)
             .map_error(base::While("--http-endpoint " + settings.metrics_address)));
   }
-  PluginProcess runner(settings, frame, metrics, TRY(ReadBootId(settings.boot_id)));
+  PluginProcess runner(settings, frame, metrics, probes, TRY(ReadBootId(settings.boot_id)));
   return runner.Run(frame.stop());
 }
 
