@@ -214,7 +214,9 @@ class BusyTenant {
   Result<void> TakeTurn(int first) {
     const auto name_of = [&](int i) { return "busy-" + std::to_string(first + i); };
     for (int i = 0; i < kAtOnce; ++i) {
-      load_.Add(kube::CreateRequest(api::kComputeDomains, kNamespaceOfLoop, Domain(name_of(i))));
+      Value domain = Domain(name_of(i));
+      domain["metadata"]["namespace"] = kNamespaceOfLoop;
+      load_.Add(kube::CreateRequest(api::kComputeDomains, kNamespaceOfLoop, domain));
     }
     TRY(load_.Run());
     for (int i = 0; i < kAtOnce; ++i) {

@@ -264,12 +264,12 @@ kind: ControllerConfiguration
 daemons:
   imex:
     authEncryption: true
-    authSecret: imex-keys
+    authSecret: cdom-imex-keys
 """
 
 
 def keys_with(*names):
-    return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "imex-keys", "namespace": "cdom-system"},
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "cdom-imex-keys", "namespace": "cdom-system"},
             "stringData": {name: KEYS[name] for name in names}}
 
 
