@@ -74,17 +74,9 @@ std::string Unavailable(int reserved, int unusable) {
 }  // namespace
 
 std::string_view ToString(State state) {
-  switch (state) {
-    case State::kFree:
-      return "free";
-    case State::kReserved:
-      return "reserved";
-    case State::kHeld:
-      return "held";
-    case State::kUnusable:
-      break;
-  }
-  return "unusable";
+  if (state == State::kHeld) return "held";
+  if (state == State::kReserved) return "reserved";
+  return state == State::kFree ? "free" : "unusable";
 }
 
 std::optional<NodeAvailability> AvailabilityOf(const api::Node& node, const NodeContext& context,

@@ -138,6 +138,9 @@ TEST(SayRooms, G26_CliqueWithAnotherPlacedDomainHasNoRoomForAnExclusiveOne) {
   observed.domain->placement = std::string(api::kPlacementExclusive);
   EXPECT_NE(DescribeCapacity(observed).find(kOtherCliqueId + " 0 of 5 (5 reserved)"),
             std::string::npos);
+  // Of its own it is as good as free.
+  observed.others.capacity[kOtherCliqueId].placement.domains = {observed.uid};
+  EXPECT_NE(DescribeCapacity(observed).find(kOtherCliqueId + " 5 of 5,"), std::string::npos);
 }
 
 TEST(SayRooms, NothingIsSaidWhereNothingIsKnown) {

@@ -133,12 +133,23 @@ class Process {
         Wait(stop);
         continue;
       }
-      const int now = ++shared_.at_once;
+      ++shared_.at_once;
+      MeetAnother();
+      Reconcile(*uid);
+      --shared_.at_once;
+    }
+  }
+
+  // Where a pass ends before another thread is run, no two would ever be at it. So the first ones
+  // wait for one another, for a while.
+  void MeetAnother() {
+    const auto until = std::chrono::steady_clock::now() + milliseconds(100);
+    while (shared_.most_at_once < 2 && std::chrono::steady_clock::now() < until) {
+      const int now = shared_.at_once;
       int most = shared_.most_at_once;
       while (most < now && !shared_.most_at_once.compare_exchange_weak(most, now)) {
       }
-      Reconcile(*uid);
-      --shared_.at_once;
+      std::this_thread::yield();
     }
   }
 
