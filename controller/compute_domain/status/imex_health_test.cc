@@ -121,6 +121,8 @@ TEST(FindRestarted, DaemonThatIsReplacedBeforeThePodOfANewClaimHasBegunIsNoResta
   std::vector<Change> restarted = replaced;
   restarted.emplace_back([](Observed& o) { PodOf(o).imex->started = "2026-01-01T11:55:00Z"; });
   EXPECT_EQ(SaidAfter(restarted, std::chrono::seconds(5)), kSaid) << "in the same daemon";
+  restarted.emplace_back([](Observed& o) { PodOf(o).meta.uid = "one more"; });
+  EXPECT_EQ(SaidAfter(restarted, std::chrono::seconds(5)), kSaid) << "what was lost stays lost";
 }
 
 TEST(FindRestarted, AllDaemonsMayBeAwayMeanwhile) {
