@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <stop_token>
 #include <string>
 
 #include "kubelet/dra_v1.pb.h"
@@ -36,10 +37,12 @@ constexpr std::array kMethods = {
 // Gives each claim what it is called.
 class Echo final : public kubelet::Claims {
  public:
-  void Prepare(const std::vector<kubelet::ClaimName>& claims, kubelet::Done done) override {
+  void Prepare(const std::vector<kubelet::ClaimName>& claims, std::stop_token /*cancelled*/,
+               kubelet::Done done) override {
     Answer(claims, done);
   }
-  void Unprepare(const std::vector<kubelet::ClaimName>& claims, kubelet::Done done) override {
+  void Unprepare(const std::vector<kubelet::ClaimName>& claims, std::stop_token /*cancelled*/,
+                 kubelet::Done done) override {
     Answer(claims, done);
   }
   void Registered(const std::string& /*error*/) override {}
