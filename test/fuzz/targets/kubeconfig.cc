@@ -49,11 +49,14 @@ std::string Write(const Kubeconfig& config) {
 
 // YAML can spell others, which are no JSON.
 bool HasNamesInUtf8(const Kubeconfig& config) {
+  const auto is_utf8 = [](const auto& named) { return json::IsUtf8(named.first); };
+  const auto has_names = [&](const auto& entry) {
+    return is_utf8(entry) && std::ranges::all_of(entry.second.texts, is_utf8) &&
+           std::ranges::all_of(entry.second.structures, is_utf8);
+  };
   return std::ranges::all_of(
-      std::array{&config.clusters, &config.users, &config.contexts}, [](const auto* entries) {
-        return std::ranges::all_of(*entries,
-                                   [](const auto& entry) { return json::IsUtf8(entry.first); });
-      });
+      std::array{&config.clusters, &config.users, &config.contexts},
+      [&](const auto* entries) { return std::ranges::all_of(*entries, has_names); });
 }
 
 void CheckContexts(const Kubeconfig& config) {
