@@ -3,13 +3,15 @@
 Everything that is started here is ended here, by its process id. A wait has a deadline and says what it waited for.
 """
 
+import contextlib
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
+import tempfile
 import time
-import urllib.request
 
 REPO = pathlib.Path(__file__).resolve().parents[2]
 CONTROL_PLANE = REPO / "test/cluster/controlplane"
@@ -188,6 +190,22 @@ class Cluster(ControlPlane):
         admin = json.loads(self.kubectl("config", "view", "--raw", "-o", "json"))
         admin["users"][0]["user"] = {"token": token}
         return admin
+
+
+@contextlib.contextmanager
+def started(kind, programs, request, prefix):
+    """The one cluster of that kind of this run, in a folder of its own. What it logged is kept if a case failed."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix=prefix))
+    made = kind(programs, folder)
+    try:
+        made.start()
+        yield made
+    finally:
+        made.stop()
+    if request.session.testsfailed:
+        print(f"\nlogs are in {folder}")
+    else:
+        shutil.rmtree(folder)
 
 
 def as_list(objects):

@@ -4,8 +4,6 @@
 """
 
 import pathlib
-import shutil
-import tempfile
 
 import cluster as stage
 import pytest
@@ -30,18 +28,8 @@ def programs(request):
 
 @pytest.fixture(scope="session")
 def cluster(request, programs):
-    """The one cluster of this run. What it logged is kept if a case failed."""
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="cdom-e2e."))
-    made = stage.Cluster(programs, folder)
-    try:
-        made.start()
+    with stage.started(stage.Cluster, programs, request, "cdom-e2e.") as made:
         yield made
-    finally:
-        made.stop()
-    if request.session.testsfailed:
-        print(f"\nlogs are in {folder}")
-    else:
-        shutil.rmtree(folder)
 
 
 @pytest.fixture

@@ -4,31 +4,18 @@ import contextlib
 import datetime
 import itertools
 import json
-import pathlib
-import shutil
-import tempfile
 
 import pytest
-from cluster import as_list, domain, wait_for_value, wait_until
+from cluster import as_list, domain, started, wait_for_value, wait_until
 from real_nodes import DRIVER, NODES, PLUGIN, RealNodes, left_alone, time_of, worker
 
 WRITES = {"create", "update", "patch", "delete"}
 
 
 @pytest.fixture(scope="module")
-def nodes(request):
-    """The one cluster of real nodes of this run. What it logged is kept if a case failed."""
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="cdom-real-nodes."))
-    cluster = RealNodes(request.config.getoption("--programs").resolve(), folder)
-    try:
-        cluster.start()
+def nodes(programs, request):
+    with started(RealNodes, programs, request, "cdom-real-nodes.") as cluster:
         yield cluster
-    finally:
-        cluster.stop()
-    if request.session.testsfailed:
-        print(f"\nlogs are in {folder}")
-    else:
-        shutil.rmtree(folder)
 
 
 @pytest.fixture
