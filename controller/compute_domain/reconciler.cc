@@ -56,8 +56,12 @@ void Reconciler::AddNodeHolders(Observed& observed) const {
 }
 
 void Reconciler::VisitNodes(const NodeVisitor& visit) const {
+  VisitNodes(cache_.Placements(), visit);
+}
+
+void Reconciler::VisitNodes(const CliquePlacements& placements, const NodeVisitor& visit) const {
   const Facts facts = facts_.With([](const Facts& now) { return now; });
-  cache_.VisitNodes([&](const api::Node& node, const NodeContext& context) {
+  cache_.VisitNodes(placements, [&](const api::Node& node, const NodeContext& context) {
     if (const auto availability = AvailabilityOf(node, context, facts)) visit(node, *availability);
   });
 }
@@ -67,12 +71,13 @@ std::shared_ptr<const CliqueCapacities> Reconciler::CountCapacity() const {
   Counted counted = counted_.With([](const Counted& last) { return last; });
   if (counted.capacity && now - counted.at < kCapacityAge) return counted.capacity;
   CliqueCapacities capacity;
-  VisitNodes([&](const api::Node& node, const NodeAvailability& availability) {
+  const CliquePlacements placements = cache_.Placements();
+  VisitNodes(placements, [&](const api::Node& node, const NodeAvailability& availability) {
     Count(node.clique, availability, capacity);
   });
-  for (auto& [clique, placement] : cache_.Placements()) {
+  for (const auto& [clique, placement] : placements) {
     const auto count = capacity.find(clique);
-    if (count != capacity.end()) count->second.placement = std::move(placement);
+    if (count != capacity.end()) count->second.placement = placement;
   }
   counted = {.at = now, .capacity = std::make_shared<const CliqueCapacities>(std::move(capacity))};
   counted_.With([&](Counted& last) { last = counted; });

@@ -50,6 +50,7 @@ class Reconciler {
   void SetDryRun() { dry_run_ = true; }
 
  private:
+  void VisitNodes(const CliquePlacements& placements, const NodeVisitor& visit) const;
   friend class ReconcilePass;
 
   // What outlives a pass.

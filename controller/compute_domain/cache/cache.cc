@@ -6,6 +6,7 @@
 
 #include "controller/api/names.h"
 #include "controller/compute_domain/model/ownership.h"
+#include "controller/compute_domain/model/spec.h"
 
 namespace compute_domain {
 
@@ -422,24 +423,23 @@ std::vector<std::shared_ptr<const api::ResourceClaim>> Cache::WaitingClaims(
   return waiting;
 }
 
-std::map<std::string, CliquePlacement> Cache::Placements() const {
-  std::map<std::string, CliquePlacement> placements;
+CliquePlacements Cache::Placements() const {
+  CliquePlacements placements;
   for (const auto& domain : domains_.List()) {
-    const bool is_exclusive = domain->placement == api::kPlacementExclusive;
-    if (!is_exclusive && domain->placement != api::kPlacementClique) continue;
+    if (!IsPlaced(*domain)) continue;
     for (const auto& node : nodes_.ByIndex(domain->meta.uid)) {
       if (node->clique.empty()) continue;
       CliquePlacement& placement = placements[node->clique];
       placement.domains.insert(domain->meta.uid);
-      if (is_exclusive) placement.exclusive = domain->meta.uid;
+      if (domain->placement == api::kPlacementExclusive) placement.exclusive = domain->meta.uid;
     }
   }
   return placements;
 }
 
-void Cache::VisitNodes(const NodeVisitor& visit) const {
+void Cache::VisitNodes(const CliquePlacements& placements, const NodeVisitor& visit) const {
   std::map<std::string, std::string> reserved_for;  // By clique.
-  for (const auto& [clique, placement] : Placements()) {
+  for (const auto& [clique, placement] : placements) {
     if (!placement.exclusive.empty()) reserved_for[clique] = NameOf(placement.exclusive);
   }
   nodes_.Visit([&](const api::Node& node) {

@@ -49,11 +49,11 @@ class Cache {
   // Who may have the channels that pods of the domain lack.
   void AddNodeHolders(Observed& observed) const;
 
-  // Every node with what is known of it, in order of their names.
+  // Of the cliques in which a domain that is placed holds a node.
+  [[nodiscard]] CliquePlacements Placements() const;
+  // Every node with what is known of it, in order of their names. `placements` as above.
   using NodeVisitor = std::function<void(const api::Node& node, const NodeContext& context)>;
-  void VisitNodes(const NodeVisitor& visit) const;
-  // By clique, of those in which a domain that is placed holds a node.
-  [[nodiscard]] std::map<std::string, CliquePlacement> Placements() const;
+  void VisitNodes(const CliquePlacements& placements, const NodeVisitor& visit) const;
 
   // Whether the store of the object is as new as a write of ours.
   [[nodiscard]] bool HasCaughtUp(const Expectation& expectation) const;

@@ -454,10 +454,12 @@ TEST(Cache, G21_EveryNodeThatMayBePartOfADomainIsVisitedWithWhatBecameOfIt) {
   Facts facts = fixtures::MakeFacts();
   facts.views.slices = Freshness::kFresh;
   std::map<std::string, std::string> seen;
-  world.cache.VisitNodes([&](const api::Node& node, const NodeContext& context) {
-    const auto availability = AvailabilityOf(node, context, facts);
-    if (availability) seen[node.clique + "/" + node.meta.key.name] = ToString(availability->state);
-  });
+  world.cache.VisitNodes(
+      world.cache.Placements(), [&](const api::Node& node, const NodeContext& context) {
+        const auto availability = AvailabilityOf(node, context, facts);
+        if (availability)
+          seen[node.clique + "/" + node.meta.key.name] = ToString(availability->state);
+      });
   EXPECT_EQ(seen, (std::map<std::string, std::string>{{"a.0/node-0", "held"},
                                                       {"a.0/node-1", "held"},
                                                       {"b.0/node-2", "unusable"},
@@ -482,9 +484,11 @@ TEST(Cache, G26_NodesOfACliqueThatADomainKeepsToItselfSayForWhom) {
   world.server.ShowAll(world.cache);
   const auto reserved = [&] {
     std::map<std::string, std::string> found;
-    world.cache.VisitNodes([&](const api::Node& node, const NodeContext& context) {
-      if (!context.reserved_for.empty()) found[node.meta.key.name] = context.reserved_for;
-    });
+    world.cache.VisitNodes(world.cache.Placements(),
+                           [&](const api::Node& node, const NodeContext& context) {
+                             if (!context.reserved_for.empty())
+                               found[node.meta.key.name] = context.reserved_for;
+                           });
     return found;
   };
   EXPECT_EQ(reserved(), (std::map<std::string, std::string>{{"node-0", "team-a/train"},

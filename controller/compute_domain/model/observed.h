@@ -72,6 +72,7 @@ struct CliquePlacement {
   kube::Uid exclusive = {};  // One of them that shares the clique with no other. Empty: none.
   friend bool operator==(const CliquePlacement&, const CliquePlacement&) = default;
 };
+using CliquePlacements = std::map<std::string, CliquePlacement>;  // By clique.
 
 // Nodes of a clique by what became of them; those that a domain holds count as held, even broken.
 struct CliqueCapacity {

@@ -128,10 +128,11 @@ GpuRequest FindGpus(const Observed& observed) {
   return {.gpus = std::move(gpus)};
 }
 
-bool IsPlaced(const Observed& observed) {
-  const std::string& placement = observed.domain->placement;
-  return placement == api::kPlacementClique || placement == api::kPlacementExclusive;
+bool IsPlaced(const api::ComputeDomain& domain) {
+  return domain.placement == api::kPlacementClique || domain.placement == api::kPlacementExclusive;
 }
+
+bool IsPlaced(const Observed& observed) { return IsPlaced(*observed.domain); }
 
 bool IsPaused(const Observed& observed) { return observed.domain->paused == "true"; }
 

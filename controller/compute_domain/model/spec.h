@@ -32,6 +32,7 @@ struct GpuRequest {
 
 // Whether all its pods are to be in one clique, or in one for each of their groups.
 // REQUIRES: observed.domain.
+[[nodiscard]] bool IsPlaced(const api::ComputeDomain& domain);
 [[nodiscard]] bool IsPlaced(const Observed& observed);
 
 // Whether somebody wants nothing to be done about the domain. REQUIRES: observed.domain.

@@ -349,12 +349,18 @@ TEST(PlanRoll, C5_ReplacementThatDoesNotServeInTimeFails) {
   EXPECT_NE(RollOf(observed).failed.find("node-0"), std::string::npos);
 }
 
-TEST(PlanRoll, C5_PodOfANewJobIsAReplacementToo) {
-  Observed observed = Outdated();
+// The pod on node-1 is of a template that was changed, and does not serve.
+DaemonPod& MakeFromNewTemplate(Observed& observed) {
   observed.children.daemon_sets[0].template_generation = 2;
   DaemonPod& made = observed.children.daemon_pods[1];
   made.template_hash = "new";
   made.ready = false;
+  return made;
+}
+
+TEST(PlanRoll, C5_PodOfANewJobIsAReplacementToo) {
+  Observed observed = Outdated();
+  DaemonPod& made = MakeFromNewTemplate(observed);
   made.trouble = "ImagePullBackOff";
   EXPECT_NE(RollOf(observed).failed.find("ImagePullBackOff"), std::string::npos);
   made.meta.creation_timestamp = "2026-01-01T11:56:00Z";
@@ -369,10 +375,7 @@ TEST(PlanRoll, C5_PodOfANewJobIsAReplacementToo) {
 
 TEST(PlanRoll, REV3_F16_ClockThatIsAheadFailsNoPodThatThisProcessSawCome) {
   Observed observed = Outdated();
-  observed.children.daemon_sets[0].template_generation = 2;
-  DaemonPod& made = observed.children.daemon_pods[1];
-  made.template_hash = "new";
-  made.ready = false;
+  DaemonPod& made = MakeFromNewTemplate(observed);
   made.meta.creation_timestamp = "2026-01-01T11:00:00Z";  // An hour ago, by our wall clock.
   auto& since = observed.memory.unready_since[made.meta.uid];
   since = Now().monotonic - std::chrono::seconds(299);
@@ -414,10 +417,7 @@ TEST(PlanRoll, C5_OnlyAPodThatShouldServeCanFail) {
   };
   for (const Row& row : rows) {
     Observed observed = Outdated();
-    observed.children.daemon_sets[0].template_generation = 2;
-    DaemonPod& made = observed.children.daemon_pods[1];
-    made.template_hash = "new";
-    made.ready = false;
+    DaemonPod& made = MakeFromNewTemplate(observed);
     EXPECT_NE(RollOf(observed).failed.find("pods/cdom-system/daemon-node-1 on node-1, made"),
               std::string::npos);
     row.change(observed, made);
