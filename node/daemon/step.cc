@@ -40,9 +40,8 @@ constexpr auto kHearsAfter = seconds(2);   // Of its start, if it does not print
 constexpr auto kReachWithin = seconds(15);
 constexpr auto kAskFirst = milliseconds(250);
 constexpr auto kAskMost = seconds(30);
-constexpr auto kAskLost =
-    seconds(10);                    // While it lacks a peer: that it is back is soon to be seen.
-constexpr int kUnansweredMost = 2;  // In a row; one more is reported.
+constexpr auto kAskLost = seconds(10);  // While it lacks a peer, which may be back at any time.
+constexpr int kUnansweredMost = 2;      // In a row; one more is reported.
 
 void RequeueAt(Step& step, TimePoint until) { step.requeue_at = std::min(step.requeue_at, until); }
 

@@ -445,7 +445,8 @@ Result<void> Service::State::Listen(const std::string& address,
                                     const std::vector<grpc::Service*>& services,
                                     std::unique_ptr<grpc::Server>& server, int* bound) {
   grpc::ServerBuilder builder;
-  if (bound != nullptr) {
+  const bool is_port = bound != nullptr;
+  if (is_port) {  // Any pod may connect to it: nobody stays for longer than a probe takes.
     builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, Milliseconds(kHandshakeMost));
     builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, Milliseconds(kIdleMost));
     builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS, Milliseconds(kAgeMost));
@@ -463,13 +464,12 @@ Result<void> Service::State::Listen(const std::string& address,
   if (server == nullptr || listens == 0) {
     return Fail(ErrorCode::kUnavailable, "listen on " + address + " fails");
   }
-  if (bound != nullptr) *bound = listens;
+  if (is_port) *bound = listens;
   return {};
 }
 
 Result<void> Service::State::Start(const std::optional<int>& wanted) {
   if (wanted) {
-    // Any pod may connect to this one: nobody stays for longer than a probe takes.
     TRY(Listen("[::]:" + std::to_string(*wanted), {&health}, health_server, &port)
             .map_error([](base::Error error) {
               error.message += ": is the port taken? choose another by --healthcheck-port";
