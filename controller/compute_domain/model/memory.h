@@ -36,10 +36,10 @@ struct CliqueBatching {
 // The IMEX that the pods of a claim began with. There are as many as claims in use, and hashes are
 // enough to tell that it is another one by now.
 struct ImexOfJob {
-  std::size_t claim = 0;    // UID of the claim.
-  std::size_t began = 0;    // When the instance was started, as its daemon reported first.
-  std::size_t daemon = 0;   // UID of that daemon's pod.
-  bool is_another = false;  // It was started again since.
+  std::size_t claim = 0;  // UID of the claim.
+  // When the instance was started, as its daemon reported first. Absent: no pod has begun.
+  std::optional<std::size_t> began = {};
+  bool is_another = false;            // It was started again since.
   base::Clock::TimePoint since = {};  // Seen in use.
   friend bool operator==(const ImexOfJob&, const ImexOfJob&) = default;
 };

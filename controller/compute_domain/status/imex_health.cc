@@ -34,9 +34,9 @@ std::vector<Reporter> ReportersOf(const Observed& observed, const std::vector<Me
   return reporters;
 }
 
-// The kubelet asks for a claim again after a few seconds, and a plugin that is replaced meanwhile
-// answers only when the kubelet has found the next.
-constexpr std::chrono::seconds kBeginsWithin{30};
+// Pods that were deleted by force may run for half a minute longer, and the kubelet asks for the
+// next claim again after a few seconds.
+constexpr std::chrono::seconds kIsNew{60};
 
 }  // namespace
 
@@ -64,24 +64,20 @@ std::map<std::string, ImexOfJob> FindImexOfJobs(const Observed& observed,
     if (!IsInUse(observed, claim)) continue;
     ImexOfJob job = {.claim = kHash(claim.meta.uid), .since = now};
     const auto known = before.find(claim.node);
-    const bool is_known = known != before.end() && known->second.claim == job.claim;
-    if (is_known) job = known->second;
+    if (known != before.end() && known->second.claim == job.claim) job = known->second;
+    // A plugin labels the node before a pod starts, and takes the label off after the last one. So
+    // what serves on a node without it served the job before.
+    const auto node = observed.nodes.find(claim.node);
+    const bool is_labelled = node != observed.nodes.end() && node->second.domain == observed.uid;
+    if (!is_labelled && !job.is_another && now - job.since < kIsNew) job.began.reset();
     const auto pod = pods.find(claim.node);
     // One that does not serve yet, or no more, may be any; pods start when theirs serves.
-    const bool serves = pod != pods.end() && Serves(*pod->second) && reports(*pod->second);
-    if (serves) {
+    if (is_labelled && pod != pods.end() && Serves(*pod->second) && reports(*pod->second)) {
       const std::size_t started = kHash(pod->second->imex->started);
-      const std::size_t daemon = kHash(pod->second->meta.uid);
-      // Of a claim that has just been allocated the pod has not begun while the daemon of the job
-      // before still goes, and another comes in its place.
-      const bool may_wait = job.daemon != daemon && now - job.since < kBeginsWithin;
-      if (!is_known || (may_wait && !job.is_another)) {
-        job.began = started;
-        job.daemon = daemon;
-      }
+      if (!job.began) job.began = started;
       if (job.began != started) job.is_another = true;
     }
-    if (serves || is_known) jobs.emplace(claim.node, job);
+    jobs.emplace(claim.node, job);
   }
   return jobs;
 }
