@@ -124,6 +124,7 @@ inline constexpr std::string_view kReasonNoMembers = "NoMembers";
 inline constexpr std::string_view kReasonHostManaged = "HostManaged";
 inline constexpr std::string_view kReasonIdle = "Idle";
 inline constexpr std::string_view kReasonNodesNotRead = "NodesNotRead";
+inline constexpr std::string_view kReasonDaemonsNotRead = "DaemonsNotRead";
 inline constexpr std::string_view kReasonNodeLost = "NodeLost";
 inline constexpr std::string_view kReasonNodeRebooted = "NodeRebooted";
 inline constexpr std::string_view kReasonNodeDrained = "NodeDrained";

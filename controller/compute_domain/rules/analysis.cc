@@ -32,12 +32,14 @@ std::vector<api::Member> FindExpected(const Observed& observed, const Membership
 }  // namespace
 
 Analysis Analyze(const Observed& observed, const Membership& membership) {
-  Analysis analysis = {.objection = ValidateDomain(observed),
-                       .unreadable = FindUnreadableDependency(observed),
-                       .children = FindChildren(observed),
-                       .pods = PodsThatCount(observed),
-                       .outdated = FindOutdated(observed),
-                       .expected = FindExpected(observed, membership)};
+  Analysis analysis = {
+      .objection = ValidateDomain(observed),
+      .unreadable = FindUnreadableDependency(observed),
+      .children = FindChildren(observed),
+      .children_are_seen = observed.facts.views.children_are_current && !observed.lacks_own_child,
+      .pods = PodsThatCount(observed),
+      .outdated = FindOutdated(observed),
+      .expected = FindExpected(observed, membership)};
   const bool is_served = !observed.domain->meta.deleting && !IsPaused(observed);
   if (is_served && !analysis.objection) analysis.obstacle = FindTakenName(observed);
   if (analysis.obstacle) analysis.failure = analysis.obstacle->failure;

@@ -31,6 +31,7 @@ constexpr Reason kReasons[] = {
     {api::kReasonIdle, Telling::kSilent},
     {api::kReasonHostManaged, Telling::kSilent},
     {api::kReasonNodesNotRead, Telling::kWarning},
+    {api::kReasonDaemonsNotRead, Telling::kWarning},
     {api::kReasonNodeLost, Telling::kWarning},
     {api::kReasonNodeRebooted, Telling::kWarning},
     {api::kReasonNodeDrained, Telling::kWarning},

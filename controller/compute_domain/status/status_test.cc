@@ -1353,7 +1353,7 @@ TEST(DecideStatus, FailureMatters_OnlyWhereAChildThatIsNeededIsMissing) {
 TEST(DecideStatus, REV3_F3_ChildThatAnOldViewLacksIsNotMissing) {
   Observed observed = Converged();
   observed.children.templates.pop_back();
-  observed.facts.views.children = Freshness::kStale;
+  observed.facts.views.children_are_current = false;
   EXPECT_EQ(StatusOf(observed).status, "Ready");
   EXPECT_EQ(fixtures::ReasonOf(StatusOf(observed), "Provisioned"), "ChildrenExist");
   observed.children = Converged().children;
@@ -1361,6 +1361,17 @@ TEST(DecideStatus, REV3_F3_ChildThatAnOldViewLacksIsNotMissing) {
   observed.domain->status = {};  // It never was provisioned.
   observed.children.templates.pop_back();
   EXPECT_EQ(fixtures::ReasonOf(StatusOf(observed), "Provisioned"), "ChildrenMissing");
+}
+
+TEST(DecideStatus, REV3_F3_DaemonsThatAreNotReadAreToldBesideWhatIsWrong) {
+  Observed observed = Converged();
+  observed.facts.views.daemons_problem = "503";
+  EXPECT_EQ(StatusOf(observed).status, "Ready");
+  EXPECT_EQ(fixtures::ReasonOf(StatusOf(observed), "MembersReady"), "DaemonsNotRead");
+  observed.children.daemon_pods[0].ready = false;
+  EXPECT_EQ(fixtures::ReasonOf(StatusOf(observed), "MembersReady"), "MembersNotReady");
+  EXPECT_NE(MessageOf(StatusOf(observed), "MembersReady").find("Daemon pods or cliques are not"),
+            std::string::npos);
 }
 
 TEST(DecideStatus, REV3_F3_NodesThatAreNotReadAreToldBesideWhatIsWrong) {

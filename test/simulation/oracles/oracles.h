@@ -133,9 +133,10 @@ struct Oracle {
 // (410, 504); and a namespace that goes takes nothing new (403).
 [[nodiscard]] Oracle NothingRefused(const OracleContext& context);
 // S21: a domain that was Ready becomes NotReady only for what the API server has held about its
-// members, or what they need, since it was called Ready: never for a request that was refused,
-// delayed or lost, and never by an older view. No fault excuses it; but two that lead at once, with
-// views of their own, cannot know whose is older, and are not judged.
+// members, or what they need, since it was called Ready and within half a minute before: never for
+// a request that was refused, delayed or lost, and never by an older view. No fault excuses it, but
+// for the time that it may take; and two that lead at once, with views of their own, cannot know
+// whose is older, and are not judged.
 [[nodiscard]] Oracle ReadinessHasCause(const OracleContext& context);
 // S22: while a domain is being deleted and its grace period is not over, the controller takes
 // nothing that a live job uses: no DaemonSet, daemon template, clique, daemon pod, finalizer, nor

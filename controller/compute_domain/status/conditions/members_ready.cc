@@ -204,6 +204,11 @@ Verdict JudgeMembersReady(const StatusInput& input) {
     verdict.message += " Nodes are not read, so nobody notices one that is lost: " +
                        observed.facts.views.nodes_problem + ".";
   }
+  if (!observed.facts.views.daemons_problem.empty()) {
+    if (verdict.status == "True") verdict.reason = api::kReasonDaemonsNotRead;
+    verdict.message += " Daemon pods or cliques are not read, so this is as it was before: " +
+                       observed.facts.views.daemons_problem + ".";
+  }
   const MissingPlugins& missing = input.explanation.plugins;
   if (missing.nodes.empty()) return verdict;
   // Those say why the node as such is of no use, with or without its plugin.
