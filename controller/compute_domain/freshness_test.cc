@@ -274,5 +274,33 @@ TEST(Freshness, REV3_F8_ConditionsAreWrittenAgainAfterOneReplyThatDroppedThem) {
   EXPECT_EQ(world.Condition("Ready")["status"].AsString(), "True");
 }
 
+// The API server ends the watch when the CRD changes, and then all decode by the new one.
+TEST(Freshness, REV3_F8_ConditionsAreWrittenAgainOnceTheWatchOfDomainsIsRenewed) {
+  Observed observed = Converged();
+  observed.domain->status = {};
+  World world(observed);
+  world.Turn();
+  int writes = 0;
+  world.server.Intercept([&](const std::string& line) -> std::optional<MapServer::Reply> {
+    if (!line.starts_with("PATCH") || !line.ends_with("/status") || writes++ > 1) return {};
+    json::Value object = world.server.Get(Kind::kComputeDomain, {"team-a", "train"});
+    object["status"]["status"] = "Ready";
+    return MapServer::Ok(object);
+  });
+  (void)world.Run();
+  world.clock.Advance(minutes(1));
+  (void)world.Run();
+  ASSERT_EQ(writes, 2);
+  ASSERT_TRUE(world.Status()["conditions"].IsNull());
+  for (kube::Reflector& reflector : world.controller.reflectors()) {
+    if (reflector.options().resource != api::kComputeDomains) continue;
+    reflector.OnStreamEnd(world.clock.Now(), base::Fail(base::ErrorCode::kUnavailable, "cut"));
+  }
+  world.clock.Advance(seconds(2));
+  world.Turn();
+  EXPECT_EQ(world.enqueued.count(kUid), 1U);
+  EXPECT_NE(world.ReadyReason(), "");
+}
+
 }  // namespace
 }  // namespace compute_domain
