@@ -143,6 +143,7 @@ inline constexpr std::string_view kReasonImexRestarted = "ImexRestartedUnderJob"
 inline constexpr std::string_view kReasonMembersNotReady = "MembersNotReady";
 inline constexpr std::string_view kReasonWaitingForMembers = "WaitingForMembers";
 inline constexpr std::string_view kReasonCliqueShared = "CliqueShared";
+inline constexpr std::string_view kReasonMemberWithoutClaim = "MemberWithoutClaim";
 inline constexpr std::string_view kReasonNodeLeaving = "NodeLeaving";
 inline constexpr std::string_view kReasonSpansCliques = "SpansCliques";
 inline constexpr std::string_view kReasonNoFabric = "NoFabric";

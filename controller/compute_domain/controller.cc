@@ -128,6 +128,7 @@ Views Controller::UpdateViews() {
     }
     if (Reads(reflector, kube::kResourceClaims)) {
       views.claims = view.freshness;
+      views.claims_are_current = reflector.CurrentAsOf(now) == now;
       views.claim_version = served;
       views.claims_are_read = !is_refused;
       views.claims_are_granted = !is_optional;
@@ -171,6 +172,7 @@ void Controller::Observe() {
     before.slices = views_.slices;
   }
   before.children_are_current = views_.children_are_current;
+  before.claims_are_current = views_.claims_are_current;
   // Where one domain stops the roll, or lets it go on, all of them say so.
   const bool roll_was_stopped =
       std::exchange(rollout_is_stopped_, !reconciler_.RolloutStopped().empty());

@@ -44,6 +44,7 @@ struct Views {
   // Whether DaemonSets and claim templates are watched at this moment.
   bool children_are_current = true;
   Freshness claims = Freshness::kFresh;
+  bool claims_are_current = true;  // They are watched at this moment.
   bool claims_are_read = true;
   // False: we have no right to them, and go on without. Who uses a domain is not known then.
   bool claims_are_granted = true;

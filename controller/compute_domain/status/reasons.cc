@@ -50,6 +50,7 @@ constexpr Reason kReasons[] = {
     {api::kReasonAllMembersReady, Telling::kNormal},
     {api::kReasonMembersNotReady, Telling::kWarningOnceReady},
     {api::kReasonWaitingForMembers, Telling::kSilent},
+    {api::kReasonMemberWithoutClaim, Telling::kWarning},
     {api::kReasonNodeLeaving, Telling::kWarning},
     {api::kReasonSpansCliques, Telling::kWarning},
     {api::kReasonCliqueShared, Telling::kWarning},

@@ -3,6 +3,7 @@
 
 #include "controller/api/names.h"
 #include "controller/compute_domain/model/ownership.h"
+#include "controller/compute_domain/rules/node_labels.h"
 #include "controller/compute_domain/status/conditions/condition.h"
 #include "controller/compute_domain/status/imex_health.h"
 #include "controller/compute_domain/status/warnings.h"
@@ -198,6 +199,12 @@ Verdict JudgeMembersReady(const StatusInput& input) {
       !leaving.empty()) {
     if (verdict.status == "True") verdict.reason = api::kReasonNodeLeaving;
     verdict.message += leaving;
+  }
+  if (const auto outsiders = NodesWithoutPods(observed, input.now); !outsiders.empty()) {
+    if (verdict.status == "True") verdict.reason = api::kReasonMemberWithoutClaim;
+    verdict.message +=
+        " Not counted, for no pod of the domain has a channel there: " + Names(outsiders) +
+        ". Look who labels these nodes.";
   }
   if (!observed.facts.views.nodes_problem.empty()) {
     if (verdict.status == "True") verdict.reason = api::kReasonNodesNotRead;
