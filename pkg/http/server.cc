@@ -351,9 +351,10 @@ void Server::State::FinishWork() {
 // libmicrohttpd closes it when it comes by, for it looks ended by the client.
 void Server::State::Cut(Connection& connection) {
   connection.is_cut = true;
+  // First, so that it is not begun for a client that knows of the end already.
+  if (connection.waits_for_work != nullptr) works->Drop(connection.id);
   ::shutdown(connection.fd, SHUT_RDWR);
   if (connection.waits_for_work == nullptr) return;
-  works->Drop(connection.id);
   MHD_resume_connection(std::exchange(connection.waits_for_work, nullptr));
 }
 
