@@ -552,7 +552,19 @@ the_daemons_used_their_own_account_and_were_refused_nothing() {
     ! grep ',403\]' "$stage/daemons.txt"
 }
 
+a_standby_judges_a_token() {
+  local port leader=$controller_pid answer
+  port=$(free_port)
+  log=$stage/standby.log secure_port=$port controller_up
+  wait_for 30 "it serves" grep -q 'Serving metrics over TLS' "$stage/standby.log" &&
+    answer=$(curl -ksS --max-time 10 -H "Authorization: Bearer $(kubectl create token default -n default)" "https://127.0.0.1:$port/metrics")
+  stop "$controller_pid"
+  controller_pid=$leader
+  [[ $answer == '403: system:serviceaccount:default:default may not get /metrics'* ]] || { echo "it said: $answer"; return 1; }
+}
+
 every_right_it_has_was_used() {
+  a_standby_judges_a_token || return 1
   permissions_used >"$stage/used.txt"
   permissions_granted >"$stage/granted.txt"
   [[ -s $stage/granted.txt && -s $stage/used.txt ]] || return 1
