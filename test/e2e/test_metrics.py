@@ -1,5 +1,6 @@
 """Who may read which metrics: by TLS, a bearer token, and the API server's word on both."""
 
+import base64
 import json
 import re
 import socket
@@ -10,7 +11,7 @@ import urllib.error
 import urllib.request
 
 import pytest
-from cluster import ACCOUNT, domain, wait_until, workers
+from cluster import ACCOUNT, REPO, domain, wait_until, workers
 
 READER = "system:serviceaccount:monitoring:prometheus"
 
@@ -121,6 +122,21 @@ def test_REV3_X8_answers_are_kept_for_seconds_and_not_asked_for_each_scrape(clus
         endpoint.metrics(token)
     periods = (time.monotonic() - began) / 10 + 1
     assert len(reviews(cluster, "tokenreviews", since)) <= periods
+
+
+def test_REV3_X8_the_account_that_the_pod_monitor_uses_reads_all_metrics(cluster, endpoint):
+    access = REPO / "manifests/monitoring/access.yaml"
+    cluster.kubectl("apply", "-f", access)
+    try:
+        def token():
+            secret = cluster.get("secret", "cdom-metrics-reader", "cdom-system") or {}
+            return base64.b64decode(secret.get("data", {}).get("token", "")).decode()
+        wait_until("the account has its token", token, 30)
+        wait_until("it may read metrics", lambda: endpoint.metrics(token())[0] == 200, 30)
+        cans = cluster.kubectl("auth", "can-i", "--list", "--as", "system:serviceaccount:cdom-system:cdom-metrics-reader")
+        assert "/metrics" in cans and "secrets" not in cans and "computedomains" not in cans
+    finally:
+        cluster.kubectl("delete", "-f", access, "--ignore-not-found")
 
 
 def flood(port, count, ended):

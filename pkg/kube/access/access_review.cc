@@ -82,7 +82,7 @@ Result<AccessVerdict> AccessReviews::Judge(const std::string& token) {
   const std::string digest = DigestOf(token);
   const auto kept = kept_.find(digest);
   if (kept != kept_.end() && clock_.Now() < kept->second.until) return kept->second.verdict;
-  const AccessVerdict verdict = TRY(Ask(token));
+  AccessVerdict verdict = TRY(Ask(token));
   Keep(digest, verdict);
   return verdict;
 }
