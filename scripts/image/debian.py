@@ -2,7 +2,7 @@
 
 Nothing of the machine's own packages is used, so that an image does not depend on where it is made. The result is kept
 outside of the tree, under a hash of what was found. Package lists are at most an hour old: if Debian cannot be asked,
-nothing is made, or whoever holds the network back would hold back security updates, too. To repeat a build, give the
+nothing is made: an attacker on the network could hold back security updates. To repeat a build, give the
 record of one: the same packages, whatever Debian has by now.
 """
 
