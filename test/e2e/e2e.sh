@@ -288,7 +288,7 @@ a_right_to_list_that_is_missing_is_named_and_used_once_granted_and_who_is_provis
   wait_for 20 "a domain is provisioned" is_idle kept || return 1
   since=$(condition Ready kept lastTransitionTime)
   stop_controller
-  role=$(kubectl get clusterrolebinding -o json | jq -r '.items[] | select(any(.subjects[]?; .name == "cdom-controller")) | .roleRef.name')
+  role=cdom-controller
   before=$(kubectl get clusterrole "$role" -o json | jq -c .rules)
   kubectl patch clusterrole "$role" --type=merge -p "$(jq -c '{rules: map(select(.resources != ["resourceclaimtemplates"]))}' <<<"$before")" || return 1
   wait_for 20 "the right is taken away" cannot list resourceclaimtemplates.resource.k8s.io || return 1

@@ -190,5 +190,5 @@ each_panel_of_the_dashboards_has_points() {
 
 the_objects_for_the_operator_are_built() {
   kubectl kustomize "$repo/manifests/monitoring" >"$stage/monitoring.yaml" || return 1
-  [[ $(sed -n 's/^kind: //p' "$stage/monitoring.yaml" | sort | paste -sd' ') == 'ConfigMap PodMonitor PrometheusRule' ]]
+  [[ $(sed -n 's/^kind: //p' "$stage/monitoring.yaml" | sort | paste -sd' ') == 'ClusterRoleBinding ConfigMap PodMonitor PrometheusRule Secret ServiceAccount' ]]
 }
