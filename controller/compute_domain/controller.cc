@@ -23,6 +23,14 @@ bool Reads(const kube::Reflector& reflector, const kube::Resource& resource) {
 // We go on without ResourceSlices: they explain, and nothing is decided by them. And without a
 // right to claims, which NVIDIA's chart does not grant: then nothing is decided that needs to know
 // who uses a domain.
+bool ReadsChildren(const kube::Reflector& reflector) {
+  return Reads(reflector, kube::kResourceClaimTemplates) || Reads(reflector, kube::kDaemonSets);
+}
+
+bool ReadsDaemons(const kube::Reflector& reflector) {
+  return Reads(reflector, kube::kPods) || Reads(reflector, api::kComputeDomainCliques);
+}
+
 bool IsOptional(const kube::Reflector& reflector, std::string_view reason) {
   return Reads(reflector, kube::kResourceSlices) ||
          (Reads(reflector, kube::kResourceClaims) && reason == api::kReasonRightMissing);
@@ -116,19 +124,15 @@ Views Controller::UpdateViews() {
     // first, and the log says it.
     const bool is_everybodys = reflector.options().ns.empty() || reflector.options().ns == ns_;
     if (is_refused && !is_everybodys) views.refused_namespaces.insert(reflector.options().ns);
-    const bool are_daemons =
-        Reads(reflector, kube::kPods) || Reads(reflector, api::kComputeDomainCliques);
-    if (are_daemons && is_everybodys && !is_refused) {
+    if (ReadsDaemons(reflector) && is_everybodys && !is_refused) {
       tell(views_.daemons_problem, views.daemons_problem);
     }
-    const bool are_children =
-        Reads(reflector, kube::kResourceClaimTemplates) || Reads(reflector, kube::kDaemonSets);
-    if (are_children && is_everybodys && reflector.CurrentAsOf(now) != now) {
+    if (ReadsChildren(reflector) && is_everybodys && !reflector.HasCaughtUp(now)) {
       views.children_are_current = false;
     }
     if (Reads(reflector, kube::kResourceClaims)) {
       views.claims = view.freshness;
-      views.claims_are_current = reflector.CurrentAsOf(now) == now;
+      views.claims_are_current = reflector.HasCaughtUp(now);
       views.claim_version = served;
       views.claims_are_read = !is_refused;
       views.claims_are_granted = !is_optional;

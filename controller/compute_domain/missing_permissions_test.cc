@@ -131,6 +131,7 @@ TEST(Rights, C10_CliqueWrittenByPut_CountsAsOneWrite) {
   observed.children.daemon_pods.push_back(fixtures::MakePod("node-2", 2));
   observed.children.daemon_pods.back().controller_writes = true;
   observed.nodes["node-2"] = fixtures::MakeNode("node-2", "");
+  fixtures::AddMissingClaims(observed);
   PermissionsWorld world(observed, [](const kube::Permission& permission) {
     return permission.verb != "patch" || permission.resource != "computedomaincliques";
   });

@@ -292,7 +292,13 @@ std::optional<Reflector::TimePoint> Reflector::CurrentAsOf(TimePoint now) const 
   if (!has_synced_) return {};
   const auto* const watch = std::get_if<Watching>(&state_);
   const bool is_open = watch != nullptr && stalls_at_ && watch->opened;
-  return is_open && now - *watch->opened >= kCatchesUpWithin ? now : current_at_;
+  return is_open ? now : current_at_;
+}
+
+bool Reflector::HasCaughtUp(TimePoint now) const {
+  const auto* const watch = std::get_if<Watching>(&state_);
+  return watch != nullptr && stalls_at_ && watch->opened &&
+         now - *watch->opened >= kCatchesUpWithin;
 }
 
 bool Reflector::OnStreamData(TimePoint now, std::string_view bytes) {
@@ -346,7 +352,7 @@ bool Reflector::OnFrame(TimePoint now, Watching& watch, std::string_view frame) 
     return false;
   }
   ++watch.frames;
-  if (watch.opened && now - *watch.opened >= kCatchesUpWithin) current_at_ = now;
+  current_at_ = now;
   empty_watches_ = 0;
   Prosper(now, watch);
   stalls_at_ = std::min(now + options_.stall_timeout, watch.hard_deadline);

@@ -112,9 +112,11 @@ class Reflector {
   // The stream of a 200 ended: cleanly, or by an error of the connection. Ignored after a false.
   void OnStreamEnd(base::Clock::TimePoint now, const base::Result<void>& result);
 
-  // When the sink was last known to hold the collection as it was: `now` while a watch is open, and
-  // has been for the second in which what it missed arrives. Empty if it was never read. A watch that has stalled counts as open until it is given up.
+  // When the sink was last known to hold the collection as it was: `now` while a watch is open.
+  // Empty if it was never read. A watch that has stalled counts as open until it is given up.
   [[nodiscard]] std::optional<base::Clock::TimePoint> CurrentAsOf(base::Clock::TimePoint now) const;
+  // Whether a watch is open, and has been for the second in which what was missed before it comes.
+  [[nodiscard]] bool HasCaughtUp(base::Clock::TimePoint now) const;
   // A list was read to its end once.
   [[nodiscard]] bool HasSynced() const { return has_synced_; }
   [[nodiscard]] const ReflectorProblem& problem() const { return problem_; }

@@ -79,6 +79,7 @@ class DomainCheck {
   void CheckPlugins();
   void CheckTrouble();
   void CheckTemplate(const Object& found, bool is_channel);
+  [[nodiscard]] bool IsStranger(const std::string& node) const;
   [[nodiscard]] Members CheckMembership();
   void AddIdle(const Object& pod, Members& members) const;
   // Of one whose daemon has its entry nowhere else.
@@ -290,6 +291,17 @@ void DomainCheck::CheckTemplate(const Object& found, bool is_channel) {
 }
 
 // The members of the domain, by its daemon pods and their entries in cliques.
+// Its label, its daemon and its clique are the word of the node alone.
+bool DomainCheck::IsStranger(const std::string& node) const {
+  const bool is_shown =
+      std::ranges::any_of(domain_["status"]["nodes"].items(),
+                          [&](const Value& entry) { return entry["name"].AsString() == node; });
+  return system_.may_read_claims && !is_shown &&
+         std::ranges::none_of(truth_.Live(Kind::kClaim), [&](const auto& item) {
+           return HoldsChannel(*item.second, domain_) && AllocatedNode(*item.second) == node;
+         });
+}
+
 Members DomainCheck::CheckMembership() {
   Members members;
   for (const auto& [key, pod] : truth_.Live(Kind::kPod)) {
@@ -297,6 +309,7 @@ Members DomainCheck::CheckMembership() {
     const std::string& ip = (*pod)["status"]["podIP"].AsString();
     const std::string& node = (*pod)["spec"]["nodeName"].AsString();
     if (!IsDaemonPod(system_, *pod, domain_.uid()) || IsTerminal(*pod)) continue;
+    if (IsStranger(node)) continue;
     if (clique == nullptr || ip.empty()) {
       AddIdle(*pod, members);
       continue;
@@ -425,14 +438,9 @@ void DomainCheck::CheckStatus(const Members& members) {
 // By labels, and claims that may be read, alone: those that are reserved for the domain, or have a
 // channel of it. A member that is neither is leaving.
 std::set<std::string> DomainCheck::ExpectedNodes() const {
-  std::set<std::string> shown;
-  for (const Value& entry : domain_["status"]["nodes"].items()) {
-    shown.insert(entry["name"].AsString());
-  }
   std::set<std::string> nodes;
   for (const auto& [key, node] : truth_.Live(Kind::kNode)) {
-    // A label alone is the word of the node.
-    const bool counts = !system_.may_read_claims || shown.contains(key.name);
+    const bool counts = !IsStranger(key.name);
     if (node->Label(kDomainLabel) == domain_.uid() && counts) nodes.insert(key.name);
   }
   for (const auto& [key, claim] : truth_.Live(Kind::kClaim)) {

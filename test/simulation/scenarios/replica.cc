@@ -132,6 +132,8 @@ bool Replica::StepWorker(Worker& worker) {
   };
   if (!worker.pass) {
     if (!controller_.MayReconcile() || !Leads()) return false;
+    // The loop of watches does each second.
+    if (std::exchange(observed_at_, clock_.Now()) != clock_.Now()) controller_.Observe();
     const std::optional<std::string> uid = queue_.Get(clock_.Now());
     if (!uid) return false;
     worker.uid = *uid;

@@ -115,6 +115,7 @@ class Replica {
   std::deque<Watcher> watches_;
   std::optional<base::Clock::TimePoint> elector_until_;
   kube::EventRecorder events_;
+  base::Clock::TimePoint observed_at_ = {};
   base::Clock::TimePoint events_until_ = base::Clock::TimePoint::max();
   std::deque<Worker> workers_;
   std::mt19937_64 order_;
