@@ -52,6 +52,10 @@ class Process:
         with self.log.open("ab") as log, self.out.open("wb") as out:
             self._process = subprocess.Popen(command, stdout=out, stderr=log, env={**os.environ, **(env or {})})
 
+    @property
+    def pid(self):
+        return self._process.pid
+
     def is_running(self):
         return self._process.poll() is None
 

@@ -11,6 +11,7 @@ import pytest
 
 def pytest_addoption(parser):
     parser.addoption("--programs", required=True, type=pathlib.Path, help="folder of the release programs")
+    parser.addoption("--large-objects", type=int, default=120, help="how many large objects there are of a kind")
 
 
 def pytest_runtest_logreport(report):
