@@ -118,6 +118,51 @@ TEST(RenderDaemonSet, ReadinessOfDaemonsOfOursIsNotHeldUpByAStartupProbe) {
   EXPECT_EQ(container["livenessProbe"]["failureThreshold"].AsInt(), 20);
 }
 
+json::Value SecurityContext(const Settings& settings) {
+  return PodTemplate(Render("uid-1", settings))["spec"]["containers"].items()[0]["securityContext"];
+}
+
+TEST(RenderDaemonSet, REV3_X14_CdomsDaemon_HasNoCapability) {
+  Settings settings = MakeSettings();
+  settings.controller_writes = true;
+  EXPECT_EQ(SecurityContext(settings), Json(R"({
+    "allowPrivilegeEscalation": false,
+    "capabilities": {"drop": ["ALL"]},
+    "seccompProfile": {"type": "RuntimeDefault"}
+  })"));
+}
+
+TEST(RenderDaemonSet, REV3_X14_NvidiasDaemon_KeepsWhatItHas) {
+  EXPECT_TRUE(SecurityContext(MakeSettings()).IsNull());
+}
+
+TEST(RenderDaemonSet, REV3_X14_SecurityContextOfConfiguration_IsKeptByField) {
+  Settings settings = MakeSettings();
+  settings.controller_writes = true;
+  settings.security_context = Json(R"({
+    "runAsUser": 0, "allowPrivilegeEscalation": true,
+    "capabilities": {"add": ["CHOWN"], "drop": []}, "seccompProfile": {"type": "Unconfined"}
+  })");
+  EXPECT_EQ(SecurityContext(settings), settings.security_context);
+  settings.security_context = Json(R"({"capabilities": {"add": ["CHOWN"]}})");
+  EXPECT_EQ(SecurityContext(settings), Json(R"({
+    "capabilities": {"add": ["CHOWN"], "drop": ["ALL"]},
+    "allowPrivilegeEscalation": false,
+    "seccompProfile": {"type": "RuntimeDefault"}
+  })"));
+}
+
+// Kubernetes refuses `privileged` and this capability beside allowPrivilegeEscalation: false.
+TEST(RenderDaemonSet, REV3_X14_PrivilegedDaemon_IsOneThatKubernetesTakes) {
+  Settings settings = MakeSettings();
+  settings.controller_writes = true;
+  for (const char* text :
+       {R"({"privileged": true})", R"({"capabilities": {"add": ["CAP_SYS_ADMIN"]}})"}) {
+    settings.security_context = Json(text);
+    EXPECT_TRUE(SecurityContext(settings)["allowPrivilegeEscalation"].IsNull()) << text;
+  }
+}
+
 TEST(RenderDaemonSet, LimitAndVerbosityAreTheOnesThatWereSet) {
   Settings settings = MakeSettings();
   settings.nodes_per_imex_domain_max = 36;

@@ -1,5 +1,7 @@
 #include "controller/daemon_set/render.h"
 
+#include <algorithm>
+
 #include "controller/api/names.h"
 
 namespace daemon_set {
@@ -32,6 +34,33 @@ Value Probe(int period_seconds, int failures) {
        {"periodSeconds", period_seconds},
        {"failureThreshold", failures},
        {"timeoutSeconds", 10}});
+}
+
+bool GainsPrivileges(const Value& context) {
+  const auto is_admin = [](const Value& capability) {
+    return capability.AsString().ends_with("SYS_ADMIN");
+  };
+  return context["privileged"].AsBool() ||
+         std::ranges::any_of(context["capabilities"]["add"].items(), is_admin);
+}
+
+// cdom's daemon runs as root without a capability: root owns all files that it and IMEX write. What
+// the configuration says is kept, field by field.
+Value SecurityContext(const Settings& settings) {
+  const Value& said = settings.security_context;
+  if (!settings.controller_writes) return said;
+  Value context = said.IsNull() ? Value::Object() : said;
+  // Kubernetes refuses the two together.
+  if (said.Find("allowPrivilegeEscalation") == nullptr && !GainsPrivileges(said)) {
+    context["allowPrivilegeEscalation"] = false;
+  }
+  if (said["capabilities"].Find("drop") == nullptr) {
+    context["capabilities"]["drop"] = Value::Array({"ALL"});
+  }
+  if (said["seccompProfile"].Find("type") == nullptr) {
+    context["seccompProfile"]["type"] = "RuntimeDefault";
+  }
+  return context;
 }
 
 Value Container(const Settings& settings) {
@@ -74,7 +103,7 @@ Value Container(const Settings& settings) {
         {Value::Object({{"name", kKeysVolume}, {"mountPath", "/imex-keys"}, {"readOnly", true}})});
   }
   SetUnlessEmpty(container, "imagePullPolicy", settings.image_pull_policy);
-  SetUnlessEmpty(container, "securityContext", settings.security_context);
+  SetUnlessEmpty(container, "securityContext", SecurityContext(settings));
   return container;
 }
 
