@@ -62,6 +62,22 @@ class RealNodes(ControlPlane):
         tasks = self.run(pod["spec"]["nodeName"], *ctr, "tasks", "ls")
         return dict(line.split()[:2] for line in tasks.splitlines())[container]
 
+    def status_of(self, pod):
+        """Of all threads of that process, each once: the values of /proc's status by their names."""
+        threads = f"/proc/{self.process_of(pod)}/task"
+        text = self.run(pod["spec"]["nodeName"], "bash", "-c", f"cat {threads}/*/status")
+        found = {}
+        for name, value in re.findall(r"^(\w+):\s*(.*)$", text, re.MULTILINE):
+            found.setdefault(name, set()).add(value)
+        return found
+
+    def listening_ports(self, pod):
+        """TCP ports on which somebody in the pod listens, the loopback apart."""
+        process = self.process_of(pod)
+        text = self.run(pod["spec"]["nodeName"], "bash", "-c", f"cat /proc/{process}/net/tcp /proc/{process}/net/tcp6")
+        listening = re.findall(r"^ *\d+: ([0-9A-F]+):([0-9A-F]{4}) \S+ 0A ", text, re.MULTILINE)
+        return {int(port, 16) for address, port in listening if not is_loopback(address)}
+
     @contextlib.contextmanager
     def without_kubelet(self, node):
         """The node's kubelet is killed, and started again at the end."""
@@ -131,6 +147,12 @@ class RealNodes(ControlPlane):
         pods = [one for one in self.list("pods", "cdom-system", selector)
                 if one["spec"].get("nodeName") == node and "deletionTimestamp" not in one["metadata"]]
         return pods[0] if pods else None
+
+
+def is_loopback(address):
+    """Of an address as /proc/net writes it: words of 32 bits, the lowest byte first."""
+    return address.endswith("7F") if len(address) == 8 else address in (
+        "00000000000000000000000001000000", "0000000000000000FFFF00000100007F")
 
 
 class PodLog:

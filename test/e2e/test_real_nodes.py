@@ -366,3 +366,58 @@ def test_REV3_N11_a_driver_that_is_upgraded_under_the_plugin_is_served_with_the_
         assert int(nodes.run(node, "stat", "-c", "%t", channel), 16) == NEW_MAJORS[235]
         files = in_daemon(nodes, node, "cd /usr/lib64 && ls -d libnvidia-ml*").split()
         assert sorted(files) == ["libnvidia-ml.so.1", f"libnvidia-ml.so.{NEW_VERSION}"]
+
+
+# --- X9, X14: what pods listen on, and what they may do
+
+NO_CAPABILITIES = {"0000000000000000"}
+
+
+@pytest.fixture
+def serving(nodes, made):
+    """The pods of a domain with a worker on node-1: controller, plugin and daemon, by these names."""
+    made(domain("confined"), worker("confined-1", "node-1", "confined"))
+    nodes.wait_until_it_runs("confined-1")
+    controller = nodes.list("pods", "cdom-system", "app.kubernetes.io/component=controller")
+    plugin = [one for one in nodes.plugins() if one["spec"]["nodeName"] == "node-1"]
+    return {"controller": controller[0], "plugin": plugin[0], "daemon": nodes.daemon_on("node-1")}
+
+
+def open_ports(nodes, pod):
+    """The ports that NetworkPolicies open, by number: of all policies that select the pod by one label."""
+    named = {port.get("name"): port["containerPort"]
+             for container in pod["spec"]["containers"] for port in container.get("ports", [])}
+    found = set()
+    for policy in nodes.list("networkpolicies", "cdom-system"):
+        selector = policy["spec"]["podSelector"]
+        labels = pod["metadata"]["labels"]
+        wanted = selector.get("matchLabels", {}).items()
+        if wanted <= labels.items() and all(one["key"] in labels for one in selector.get("matchExpressions", [])):
+            found |= {named.get(port["port"], port["port"])
+                      for rule in policy["spec"]["ingress"] for port in rule["ports"]}
+    return found
+
+
+def test_REV3_X9_pods_listen_on_the_ports_that_a_policy_opens_and_on_no_other(nodes, serving):
+    listening = {name: nodes.listening_ports(pod) for name, pod in serving.items()}
+    assert listening == {name: open_ports(nodes, pod) for name, pod in serving.items()}
+    assert listening["daemon"] == {50000, 50005}
+
+
+def test_REV3_X14_a_daemon_serves_without_a_capability_behind_a_filter_of_system_calls(nodes, serving):
+    status = nodes.status_of(serving["daemon"])
+    for name in ("CapEff", "CapPrm", "CapBnd"):
+        assert status[name] == NO_CAPABILITIES, name
+    assert status["NoNewPrivs"] == {"1"}
+    assert status["Seccomp"] == {"2"}
+
+
+def test_REV3_X14_a_plugin_that_has_started_has_no_capability_and_sees_its_own_folder(nodes, serving):
+    status = nodes.status_of(serving["plugin"])
+    for name in ("CapEff", "CapPrm", "CapBnd"):
+        assert status[name] == NO_CAPABILITIES, name
+    assert status["NoNewPrivs"] == {"1"}
+    # Kubelets keep the sockets of all drivers side by side.
+    nodes.run("node-1", "mkdir", "-p", "/var/lib/kubelet/plugins/csi.example.com")
+    process = nodes.process_of(serving["plugin"])
+    assert nodes.run("node-1", "ls", f"/proc/{process}/root/var/lib/kubelet/plugins").split() == [DRIVER]
