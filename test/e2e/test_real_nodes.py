@@ -4,6 +4,7 @@ import contextlib
 import datetime
 import itertools
 import json
+import urllib.parse
 
 import pytest
 from cluster import as_list, domain, started, wait_for_value, wait_until
@@ -421,3 +422,19 @@ def test_REV3_X14_a_plugin_that_has_started_has_no_capability_and_sees_its_own_f
     nodes.run("node-1", "mkdir", "-p", "/var/lib/kubelet/plugins/csi.example.com")
     process = nodes.process_of(serving["plugin"])
     assert nodes.run("node-1", "ls", f"/proc/{process}/root/var/lib/kubelet/plugins").split() == [DRIVER]
+
+
+# --- X15: what a plugin reads
+
+def test_REV3_X15_a_plugin_reads_no_node_but_its_own_and_lists_no_claim(nodes, serving):
+    asked = [one for one in nodes.requests_of(PLUGIN) if one["objectRef"]["resource"] in ("nodes", "resourceclaims")]
+    assert {one["objectRef"]["resource"] for one in asked} == {"nodes", "resourceclaims"}
+    for one in asked:
+        own = one["user"]["extra"]["authentication.kubernetes.io/node-name"][0]
+        if one["objectRef"]["resource"] == "resourceclaims":
+            assert one["verb"] == "get", one["requestURI"]
+        elif one["verb"] in ("list", "watch"):
+            query = urllib.parse.parse_qs(urllib.parse.urlsplit(one["requestURI"]).query)
+            assert query["fieldSelector"] == [f"metadata.name={own}"], one["requestURI"]
+        else:
+            assert one["objectRef"]["name"] == own, one["requestURI"]
