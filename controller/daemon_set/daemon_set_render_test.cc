@@ -127,9 +127,35 @@ TEST(RenderDaemonSet, REV3_X14_CdomsDaemon_HasNoCapability) {
   settings.controller_writes = true;
   EXPECT_EQ(SecurityContext(settings), Json(R"({
     "allowPrivilegeEscalation": false,
+    "readOnlyRootFilesystem": true,
     "capabilities": {"drop": ["ALL"]},
     "seccompProfile": {"type": "RuntimeDefault"}
   })"));
+}
+
+TEST(RenderDaemonSet, REV3_X14_ReadOnlyDaemon_HasScratchFolders) {
+  Settings settings = MakeSettings();
+  settings.controller_writes = true;
+  settings.keys_secret = "cdom-imex-keys";
+  const json::Value rendered = Render("uid-1", settings);
+  const json::Value& spec = PodTemplate(rendered)["spec"];
+  const json::Value& container = spec["containers"].items()[0];
+  EXPECT_EQ(spec["volumes"],
+            Json(R"([{"name": "imex-keys", "secret": {"secretName": "cdom-imex-keys"}},
+                     {"name": "scratch", "emptyDir": {}}])"));
+  EXPECT_EQ(container["volumeMounts"], Json(R"([
+    {"name": "imex-keys", "mountPath": "/imex-keys", "readOnly": true},
+    {"name": "scratch", "mountPath": "/run", "subPath": "run"},
+    {"name": "scratch", "mountPath": "/tmp", "subPath": "tmp"},
+    {"name": "scratch", "mountPath": "/var/log", "subPath": "log"}
+  ])"));
+  EXPECT_EQ(container["env"].items().back(),
+            Json(R"({"name": "SCRATCH_FOLDERS", "value": "/run,/tmp,/var/log"})"));
+
+  settings.security_context = Json(R"({"readOnlyRootFilesystem": false})");
+  settings.keys_secret.clear();
+  const json::Value writable = Render("uid-1", settings);
+  EXPECT_TRUE(PodTemplate(writable)["spec"]["volumes"].IsNull());
 }
 
 TEST(RenderDaemonSet, REV3_X14_NvidiasDaemon_KeepsWhatItHas) {
@@ -140,7 +166,7 @@ TEST(RenderDaemonSet, REV3_X14_SecurityContextOfConfiguration_IsKeptByField) {
   Settings settings = MakeSettings();
   settings.controller_writes = true;
   settings.security_context = Json(R"({
-    "runAsUser": 0, "allowPrivilegeEscalation": true,
+    "runAsUser": 0, "allowPrivilegeEscalation": true, "readOnlyRootFilesystem": false,
     "capabilities": {"add": ["CHOWN"], "drop": []}, "seccompProfile": {"type": "Unconfined"}
   })");
   EXPECT_EQ(SecurityContext(settings), settings.security_context);
@@ -148,6 +174,7 @@ TEST(RenderDaemonSet, REV3_X14_SecurityContextOfConfiguration_IsKeptByField) {
   EXPECT_EQ(SecurityContext(settings), Json(R"({
     "capabilities": {"add": ["CHOWN"], "drop": ["ALL"]},
     "allowPrivilegeEscalation": false,
+    "readOnlyRootFilesystem": true,
     "seccompProfile": {"type": "RuntimeDefault"}
   })"));
 }

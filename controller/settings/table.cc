@@ -260,9 +260,10 @@ constexpr auto kTable = std::to_array<Setting>({
     Field("daemons.securityContext.allowPrivilegeEscalation", kFlag, "true (cdom's daemon: false)",
           "Whether it may gain permissions that it did not start with. cdom's daemon has its own "
           "defaults with `--membership-writer=controller`"),
-    Field("daemons.securityContext.readOnlyRootFilesystem", kFlag, "false",
+    Field("daemons.securityContext.readOnlyRootFilesystem", kFlag, "false (cdom's daemon: true)",
           "Whether its files are read-only. NVIDIA's daemon writes its configuration to a mount, "
-          "and its statistics to `/var/log`"),
+          "and its statistics to `/var/log`; cdom's gets a volume for `/run`, `/tmp` and "
+          "`/var/log`"),
     Field("daemons.securityContext.capabilities.add", kTexts, "none", "Capabilities that it gets"),
     Field("daemons.securityContext.capabilities.drop", kTexts, "none (cdom's daemon: ALL)",
           "Capabilities that it loses"),

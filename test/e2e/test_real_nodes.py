@@ -176,7 +176,7 @@ def pod_is_ready(pod):
 def test_REV3_N4_an_imex_that_hangs_on_its_peers_is_told_with_its_node_and_the_job_runs_on(nodes, made):
     made(domain("hangs"), worker("hangs-1", "node-1", "hangs"))
     nodes.wait_until_it_runs("hangs-1")
-    in_daemon(nodes, "node-1", ": >/etc/hosts.hangs")
+    in_daemon(nodes, "node-1", ": >/run/hosts.hangs")
     # A new peer, of which the daemon asks its IMEX at once.
     made(worker("hangs-2", "node-2", "hangs"))
     nodes.wait_until_it_runs("hangs-2")
@@ -189,7 +189,7 @@ def test_REV3_N4_an_imex_that_hangs_on_its_peers_is_told_with_its_node_and_the_j
     assert report_on(nodes, "node-1")["state"] == "READY"
     assert [pod_is_ready(nodes.daemon_on(node)) for node in NODES] == ["True", "True"]
     assert nodes.condition("hangs", "Ready").get("status") == "True"
-    in_daemon(nodes, "node-1", "rm /etc/hosts.hangs")
+    in_daemon(nodes, "node-1", "rm /run/hosts.hangs")
     wait_for_value("the reason of MembersReady", lambda: members_reason(nodes, "hangs"), "AllMembersReady", 90)
 
 
@@ -411,6 +411,40 @@ def test_REV3_X14_a_daemon_serves_without_a_capability_behind_a_filter_of_system
         assert status[name] == NO_CAPABILITIES, name
     assert status["NoNewPrivs"] == {"1"}
     assert status["Seccomp"] == {"2"}
+
+
+def mount_options(nodes, pod):
+    """How each of the container's mounts is mounted, by its place."""
+    process = nodes.process_of(pod)
+    lines = nodes.run(pod["spec"]["nodeName"], "cat", f"/proc/{process}/mountinfo").splitlines()
+    return {line.split()[4]: line.split()[5].split(",") for line in lines}
+
+
+def test_REV3_X14_a_daemon_writes_folders_of_its_pod_alone_and_each_container_finds_them_empty(nodes, serving):
+    daemon = serving["daemon"]
+    options = mount_options(nodes, daemon)
+    assert "ro" in options["/"]
+    assert all("rw" in options[folder] for folder in ("/run", "/tmp", "/var/log"))
+    left = [f"/run/nvidia-imex/left-{daemon['metadata']['name']}", "/tmp/left", "/var/log/left"]
+
+    def files():
+        root = f"/proc/{nodes.process_of(current())}/root"
+        return nodes.run("node-1", "bash", "-c", "ls -d " + " ".join(root + path for path in left) + " 2>/dev/null || true").split()
+
+    def current():
+        return nodes.get("pod", daemon["metadata"]["name"], "cdom-system")
+
+    def restarts():
+        return current()["status"]["containerStatuses"][0]["restartCount"]
+    root = f"/proc/{nodes.process_of(daemon)}/root"
+    nodes.run("node-1", "bash", "-c", f"mkdir -p {root}/run/nvidia-imex && touch " + " ".join(root + path for path in left))
+    assert len(files()) == len(left)
+    nodes.run("node-1", "kill", "-KILL", nodes.process_of(daemon))
+    wait_for_value("how often the daemon's container was started again", restarts, 1)
+    wait_until("the daemon is ready", lambda: current()["status"]["containerStatuses"][0]["ready"])
+    assert files() == []
+    # The token that the kubelet mounts there is another file system.
+    nodes.run("node-1", "test", "-s", f"/proc/{nodes.process_of(current())}/root/run/secrets/kubernetes.io/serviceaccount/token")
 
 
 def test_REV3_X14_a_plugin_that_has_started_has_no_capability_and_sees_its_own_folder(nodes, serving):
