@@ -87,6 +87,38 @@ class RealNodes(ControlPlane):
         finally:
             self.run(node, "rm", "/run/kubelet.off")
 
+    @contextlib.contextmanager
+    def network_plugin(self):
+        """Each node enforces NetworkPolicies meanwhile. Controller and plugins are new ones: nobody tracked the connections
+        that they had before, and so an answer of the API server would pass for a stranger's packet."""
+        built = subprocess.run([REAL_NODES / "netpol/build.sh"], check=True, capture_output=True, text=True)
+        program = f"{built.stdout.strip()}/kube-router"
+        pid_file = "/run/kube-router.pid"
+        command = f'echo $$ >{pid_file} && exec {program} "$@"'
+        options = ("--run-firewall", "--run-router=false", "--run-service-proxy=false", "--health-port=0",
+                   f"--kubeconfig={self._cluster}/plane/admin.kubeconfig", "--master=https://10.0.0.1:443")
+        started = []
+        try:
+            for node in NODES:
+                log = self._folder / f"kube-router-{node}.log"
+                with log.open("wb") as out:
+                    started.append((node, log, subprocess.Popen(
+                        [REAL_NODES / "realnodes", "in", self._cluster, node, "bash", "-c", command, "bash",
+                         *options, f"--hostname-override={node}", "--v=1"], stdout=out, stderr=out)))
+            for node, log, _ in started:
+                wait_until(f"{node} enforces policies", lambda log=log: b"sync iptables took" in log.read_bytes())
+            for workload in ("deployment/cdom-controller", "daemonset/cdom-kubelet-plugin"):
+                self.kubectl("-n", "cdom-system", "rollout", "restart", workload)
+            for workload in ("deployment/cdom-controller", "daemonset/cdom-kubelet-plugin"):
+                self.kubectl("-n", "cdom-system", "rollout", "status", workload, "--timeout=120s")
+            yield
+        finally:
+            for node, _, process in started:
+                self.run(node, "bash", "-c", f'kill "$(cat {pid_file})"')
+                process.wait(30)
+                # Nobody else has any there.
+                self.run(node, "bash", "-ec", "iptables -F && iptables -X && ipset destroy")
+
     def label(self, node):
         """The UID of the domain that has the node; None if none has."""
         return self.get("node", node)["metadata"]["labels"].get(LABEL)

@@ -374,14 +374,22 @@ def test_REV3_N11_a_driver_that_is_upgraded_under_the_plugin_is_served_with_the_
 NO_CAPABILITIES = {"0000000000000000"}
 
 
-@pytest.fixture
-def serving(nodes, made):
-    """The pods of a domain with a worker on node-1: controller, plugin and daemon, by these names."""
+def serve(nodes, made):
+    """Makes a domain with a worker on node-1. Returns its pods: controller, plugin and daemon, by these names."""
     made(domain("confined"), worker("confined-1", "node-1", "confined"))
     nodes.wait_until_it_runs("confined-1")
-    controller = nodes.list("pods", "cdom-system", "app.kubernetes.io/component=controller")
-    plugin = [one for one in nodes.plugins() if one["spec"]["nodeName"] == "node-1"]
+
+    def pods(component):
+        return [one for one in nodes.list("pods", "cdom-system", f"app.kubernetes.io/component={component}")
+                if "deletionTimestamp" not in one["metadata"]]
+    controller = wait_until("there is one controller", lambda: len(pods("controller")) == 1 and pods("controller"))
+    plugin = [one for one in pods("kubelet-plugin") if one["spec"]["nodeName"] == "node-1"]
     return {"controller": controller[0], "plugin": plugin[0], "daemon": nodes.daemon_on("node-1")}
+
+
+@pytest.fixture
+def serving(nodes, made):
+    return serve(nodes, made)
 
 
 def open_ports(nodes, pod):
@@ -456,6 +464,49 @@ def test_REV3_X14_a_plugin_that_has_started_has_no_capability_and_sees_its_own_f
     nodes.run("node-1", "mkdir", "-p", "/var/lib/kubelet/plugins/csi.example.com")
     process = nodes.process_of(serving["plugin"])
     assert nodes.run("node-1", "ls", f"/proc/{process}/root/var/lib/kubelet/plugins").split() == [DRIVER]
+
+
+def asks(name, namespace, pod, port):
+    """A pod on node-2 that connects to a port of that pod, and ends."""
+    container = {"name": "work", "image": "cdom.test/work:1", "args": ["ask", pod["status"]["podIP"], str(port)]}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": namespace},
+            "spec": {"nodeSelector": {"kubernetes.io/hostname": "node-2"}, "restartPolicy": "Never",
+                     "containers": [container]}}
+
+
+def is_refused(nodes, asking):
+    """Whether a pod of asks() got no connection. Once it has one it may still hear nothing."""
+    name, namespace = asking["metadata"]["name"], asking["metadata"]["namespace"]
+    wait_until(f"{name} has asked",
+               lambda: nodes.get("pod", name, namespace)["status"]["phase"] in ("Succeeded", "Failed"))
+    return "connect" in nodes.kubectl("logs", name, "-n", namespace)
+
+
+def test_REV3_X9_where_policies_are_enforced_strangers_reach_no_port_and_daemons_reach_each_other(nodes, made):
+    with nodes.network_plugin():
+        serving = serve(nodes, made)
+        made(worker("confined-2", "node-2", "confined"))
+        nodes.wait_until_it_runs("confined-2")
+        # Each IMEX has connected to the other.
+        wait_for_value("the members", lambda: nodes.condition("confined", "MembersReady").get("reason"), "AllMembersReady")
+        ports = [(pod, port) for pod in serving.values() for port in sorted(nodes.listening_ports(pod))]
+        assert len(ports) == 4
+        strangers = [asks(f"stranger-{port}", "default", pod, port) for pod, port in ports]
+        made(*strangers)
+        assert {one["metadata"]["name"]: is_refused(nodes, one) for one in strangers} == {
+            one["metadata"]["name"]: True for one in strangers}
+
+        monitoring = {"apiVersion": "v1", "kind": "Namespace",
+                      "metadata": {"name": "monitoring", "labels": {"cdom.dev/monitoring": "true"}}}
+        readers = [asks(f"reader-{port}", "monitoring", pod, port) for pod, port in ports]
+        made(monitoring, *readers)
+        assert {one["metadata"]["name"]: is_refused(nodes, one) for one in readers} == {
+            "reader-50000": True, "reader-50005": True, "reader-8080": False, "reader-8081": False}
+        # Kubelets ask for readiness every 2 s, and for the plugin's liveness every 10 s.
+        assert all(one["status"]["containerStatuses"][0]["ready"] for one in nodes.plugins())
+    strays = [asks(f"stray-{port}", "default", pod, port) for pod, port in ports]
+    made(*strays)
+    assert {is_refused(nodes, one) for one in strays} == {False}, "nobody enforces policies any more"
 
 
 # --- X15: what a plugin reads
