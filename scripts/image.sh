@@ -3,11 +3,13 @@
 # fetches. The last line is its digest, and the same sources and packages give the same one: for one architecture that
 # of the image's manifest, for several that of the index over them.
 #
-#   scripts/image.sh amd64|arm64... [--image controller] [--output FOLDER]
+#   scripts/image.sh amd64|arm64... [--image controller] [--output FOLDER] [--packages FILE]
 #
 #   --image    which one; `scripts/image/images.py` has the table of them
 #   --output   the layout; build/image/<image>-<architectures> by default. What was there goes. What is in the image lies
-#              beside it as FOLDER.<architecture>.spdx.json
+#              beside it as FOLDER.<architecture>.spdx.json, and which packages it was made of as .packages.txt
+#   --packages such a .packages.txt: these versions, and not the newest ones. For one architecture. Without it Debian
+#              must answer: lists of packages are at most an hour old, and their date is a label of the image
 #
 # Environment: CDOM_REVISION and SOURCE_DATE_EPOCH where git cannot tell them; CDOM_SOURCE, the address of the sources
 # for the image's labels; CDOM_APT_SOURCES, a list of a mirror's sources in apt's form; CDOM_CACHE.
@@ -17,6 +19,7 @@ repo=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 python=/usr/bin/python3
 image=controller
 output=
+packages=
 architectures=()
 
 misuse() {
@@ -26,7 +29,7 @@ misuse() {
 while (($# > 0)); do
   case $1 in
     amd64 | arm64) architectures+=("$1") ;;
-    --image | --output)
+    --image | --output | --packages)
       [[ -n ${2:-} ]] || misuse "$1 needs a value"
       declare "${1#--}=$2"
       shift
@@ -40,6 +43,8 @@ while (($# > 0)); do
   shift
 done
 ((${#architectures[@]} > 0)) || misuse "say for which architecture: amd64, arm64"
+[[ -z $packages || ${#architectures[@]} == 1 ]] || misuse "--packages is the record of one architecture: make the images one by one"
+[[ -z $packages || -r $packages ]] || misuse "--packages $packages: there is no such file"
 : "${output:=$repo/build/image/$image-$(IFS=-; echo "${architectures[*]}")}"
 mkdir -p "$(dirname -- "$output")"
 output=$(realpath -m -- "$output")
@@ -74,9 +79,10 @@ program() {
 built=()
 for architecture in "${architectures[@]}"; do
   mkdir -p "$work/$architecture"
-  packages=$("$python" "$repo/scripts/image/debian.py" "$architecture" "$cache")
-  ln -s "$packages" "$work/$architecture/packages"
-  program "$architecture" "$packages" >"$work/build.log" 2>&1 || {
+  found=$("$python" "$repo/scripts/image/debian.py" "$architecture" "$cache" --record "$work/$architecture/packages.txt" \
+    ${packages:+--packages "$packages"})
+  ln -s "$found" "$work/$architecture/packages"
+  program "$architecture" "$found" >"$work/build.log" 2>&1 || {
     tail -n 40 "$work/build.log" >&2
     echo "image: the program does not build for $architecture" >&2
     exit 1

@@ -285,6 +285,7 @@ quick() {
 
 step "dependencies are installed" "$repo/scripts/deps.sh" || finish
 step "clang-format finds nothing" format
+script "packages of images" /usr/bin/python3 -m pytest -sq -p no:cacheprovider "$repo/test/packaging/image"
 script "rules and alerts" "$repo/test/packaging/monitoring/monitoring_test.sh"
 "$scope"
 finish

@@ -78,6 +78,7 @@ Controller::View Controller::ViewOf(std::size_t i) {
 }
 
 Views Controller::UpdateViews() {
+  const base::Clock::TimePoint now = clock_.Now();
   Views views;
   bool all_synced = true;
   bool all_known = true;
@@ -90,6 +91,13 @@ Views Controller::UpdateViews() {
     const bool essential = Reads(reflector, api::kComputeDomains);
     all_synced = all_synced && (reflector.HasSynced() || (is_optional && is_refused));
     all_known = all_known && (reflector.HasSynced() || (!essential && is_refused));
+    // While nothing at all can be read, no single kind is what is wrong. And always in the words of
+    // the first time, or each other answer were a change of every domain.
+    const bool is_told =
+        view.freshness != Freshness::kFresh && (is_refused || now - connected_since_ >= kPatience);
+    const auto tell = [&](const std::string& before, std::string& problem) {
+      if (is_told) problem = before.empty() || is_refused ? view.message : before;
+    };
     if (Reads(reflector, kube::kResourceSlices)) {
       views.slices = is_refused ? Freshness::kUnknown : view.freshness;
       const bool is_well = reflector.problem().kind == Problem::kNone;
@@ -98,12 +106,7 @@ Views Controller::UpdateViews() {
     }
     if (Reads(reflector, kube::kNodes)) {
       views.nodes = view.freshness;
-      // While nothing at all can be read, nodes are not what is wrong.
-      const bool is_told = is_refused || clock_.Now() - connected_since_ >= kPatience;
-      if (view.freshness != Freshness::kFresh && is_told) {
-        views.nodes_problem =
-            views_.nodes_problem.empty() || is_refused ? view.message : views_.nodes_problem;
-      }
+      tell(views_.nodes_problem, views.nodes_problem);
       continue;
     }
     const bool is_served = reflector.problem().kind != Problem::kNotServed;
@@ -113,11 +116,19 @@ Views Controller::UpdateViews() {
     // first, and the log says it.
     const bool is_everybodys = reflector.options().ns.empty() || reflector.options().ns == ns_;
     if (is_refused && !is_everybodys) views.refused_namespaces.insert(reflector.options().ns);
+    const bool are_daemons =
+        Reads(reflector, kube::kPods) || Reads(reflector, api::kComputeDomainCliques);
+    if (are_daemons && is_everybodys && !is_refused) {
+      tell(views_.daemons_problem, views.daemons_problem);
+    }
     const bool are_children =
         Reads(reflector, kube::kResourceClaimTemplates) || Reads(reflector, kube::kDaemonSets);
-    if (are_children && is_everybodys) views.children = std::min(views.children, view.freshness);
+    if (are_children && is_everybodys && reflector.CurrentAsOf(now) != now) {
+      views.children_are_current = false;
+    }
     if (Reads(reflector, kube::kResourceClaims)) {
       views.claims = view.freshness;
+      views.claims_are_current = reflector.CurrentAsOf(now) == now;
       views.claim_version = served;
       views.claims_are_read = !is_refused;
       views.claims_are_granted = !is_optional;
@@ -155,11 +166,13 @@ void Controller::Observe() {
   Views views = UpdateViews();
   if (views != views_) reconciler_.SetViews(views);
   // That the view of ResourceSlices has become old changes nothing but for nodes that somebody
-  // looks at anyway.
+  // looks at anyway; and that a watch is renewed, nothing for who has its children.
   Views before = std::exchange(views_, std::move(views));
   if ((before.slices == Freshness::kUnknown) == (views_.slices == Freshness::kUnknown)) {
     before.slices = views_.slices;
   }
+  before.children_are_current = views_.children_are_current;
+  before.claims_are_current = views_.claims_are_current;
   // Where one domain stops the roll, or lets it go on, all of them say so.
   const bool roll_was_stopped =
       std::exchange(rollout_is_stopped_, !reconciler_.RolloutStopped().empty());

@@ -23,12 +23,14 @@
 #include "pkg/http/slots.h"
 #include "pkg/kube/testing/fakes.h"
 #include "pkg/kube/workqueue/work_queue.h"
+#include "test/fixtures/domain_maker.h"
 #include "test/fixtures/map_server.h"
 #include "test/fixtures/observed.h"
 
 namespace compute_domain {
 namespace {
 
+using fixtures::DomainMaker;
 using fixtures::Stored;
 using kube::WorkQueue;
 using std::chrono::milliseconds;
@@ -44,50 +46,6 @@ constexpr int kInFlight = 16;
 constexpr int kKeptBack = 4;
 
 enum class Order { kFair, kFifo };
-
-// A domain with its own name, UID, nodes and clique, otherwise as test/fixtures has it.
-class DomainMaker {
- public:
-  explicit DomainMaker(int number, std::string ns)
-      : uid_("d0000000-0000-4000-8000-" + std::to_string(100'000'000'000 + number)),
-        clique_("c0000000-0000-4000-8000-" + std::to_string(100'000'000'000 + number) + ".1"),
-        name_("train" + std::to_string(number)),
-        ns_(std::move(ns)),
-        node_("n" + std::to_string(number) + "-") {}
-
-  [[nodiscard]] const std::string& uid() const { return uid_; }
-  [[nodiscard]] kube::ObjectKey key() const { return {.ns = ns_, .name = name_}; }
-
-  [[nodiscard]] Stored Of(Stored made) const {
-    std::string text = json::Serialize(made.object);
-    const std::map<std::string, std::string> names = {
-        {fixtures::kUid, uid_},
-        {fixtures::kCliqueId, clique_},
-        {"\"train\"", "\"" + name_ + "\""},
-        {"\"train-channel\"", "\"" + name_ + "-channel\""},
-        {"\"" + fixtures::kUserNs + "\"", "\"" + ns_ + "\""},
-        {"node-", node_},
-        {"train-", name_ + "-"}};
-    for (const auto& [from, to] : names) {
-      for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) {
-        text.replace(at, from.size(), to);
-      }
-    }
-    return {.kind = made.kind, .object = *json::Parse(text)};
-  }
-  [[nodiscard]] std::vector<Stored> All(const Observed& observed) const {
-    std::vector<Stored> all;
-    for (Stored& one : fixtures::StoreAll(observed)) all.push_back(Of(std::move(one)));
-    return all;
-  }
-
- private:
-  std::string uid_;
-  std::string clique_;
-  std::string name_;
-  std::string ns_;
-  std::string node_;
-};
 
 // As Converged(), with so many nodes, 18 to a clique, and no job.
 Observed Idle(int nodes) {

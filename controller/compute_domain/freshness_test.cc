@@ -64,6 +64,58 @@ TEST(Freshness, REV3_F3_ViewOfNodesIsStaleAfterAMinuteWhateverTheAnswer) {
   }
 }
 
+TEST(Freshness, REV3_F3_DaemonsThatCannotBeReadForAMinuteAreToldAndChangeNothing) {
+  for (const kube::Resource& resource : {kube::kPods, api::kComputeDomainCliques}) {
+    World world(Converged());
+    Break(resource, 503, "ServiceUnavailable", world);
+    const Views views = world.controller.reconciler().Gather(kUid).facts.views;
+    EXPECT_NE(views.daemons_problem.find("503"), std::string::npos) << views.daemons_problem;
+    EXPECT_TRUE(views.problem_reason.empty());
+    (void)world.Run();
+    EXPECT_EQ(world.Status()["status"].AsString(), "Ready");
+    EXPECT_EQ(world.ReadyReason(), "DaemonsNotRead");
+    for (int i = 0; i < 5; ++i) world.TurnLater();
+    EXPECT_EQ(world.controller.reconciler().Gather(kUid).facts.views.daemons_problem, "")
+        << "they are read again";
+  }
+}
+
+// The children were made, and the watch breaks before it shows them.
+TEST(Freshness, REV3_F7_ChildThatABrokenWatchDoesNotShowIsNotMissing) {
+  for (const Kind kind : {Kind::kDaemonSet, Kind::kClaimTemplate}) {
+    Observed observed = fixtures::Fresh();
+    World world(observed);
+    world.Turn();
+    (void)world.Run();
+    ASSERT_EQ(world.Status()["status"].AsString(), "Ready");
+    for (const Kind seen : {Kind::kComputeDomain, Kind::kDaemonSet, Kind::kClaimTemplate}) {
+      if (seen != kind) world.server.ShowOnly(seen, world.controller.cache());
+    }
+    world.clock.Advance(minutes(1));
+    world.server.Intercept([&](const std::string& line) -> std::optional<MapServer::Reply> {
+      if (line.find("GET ") != 0) return {};
+      return MapServer::Fail(503, "ServiceUnavailable");
+    });
+    (void)world.Run();
+    EXPECT_EQ(world.Status()["status"].AsString(), "Ready");
+  }
+}
+
+TEST(Freshness, WatchThatIsRenewedIsNoNews) {
+  World world(Converged());
+  world.Turn();
+  for (kube::Reflector& reflector : world.controller.reflectors()) {
+    if (reflector.options().resource != kube::kDaemonSets) continue;
+    reflector.OnStreamEnd(world.clock.Now(), base::Fail(base::ErrorCode::kUnavailable, "cut"));
+  }
+  world.refused = "/daemonsets";
+  world.server.Refuse(world.refused, 503, "ServiceUnavailable");
+  world.clock.Advance(seconds(1));
+  world.Turn();
+  EXPECT_FALSE(world.controller.reconciler().Gather(kUid).facts.views.children_are_current);
+  EXPECT_TRUE(world.enqueued.empty());
+}
+
 // The autoscaler adds nodes for the job, the view of nodes is old, and the domain is deleted.
 TEST(Freshness, REV3_F3_JobOnNodesThatTheViewLacksKeepsItsDaemons) {
   const Observed observed = JustDeleted();
@@ -220,6 +272,34 @@ TEST(Freshness, REV3_F8_ConditionsAreWrittenAgainAfterOneReplyThatDroppedThem) {
   world.clock.Advance(minutes(1));
   (void)world.Run();
   EXPECT_EQ(world.Condition("Ready")["status"].AsString(), "True");
+}
+
+// The API server ends the watch when the CRD changes, and then all decode by the new one.
+TEST(Freshness, REV3_F8_ConditionsAreWrittenAgainOnceTheWatchOfDomainsIsRenewed) {
+  Observed observed = Converged();
+  observed.domain->status = {};
+  World world(observed);
+  world.Turn();
+  int writes = 0;
+  world.server.Intercept([&](const std::string& line) -> std::optional<MapServer::Reply> {
+    if (!line.starts_with("PATCH") || !line.ends_with("/status") || writes++ > 1) return {};
+    json::Value object = world.server.Get(Kind::kComputeDomain, {"team-a", "train"});
+    object["status"]["status"] = "Ready";
+    return MapServer::Ok(object);
+  });
+  (void)world.Run();
+  world.clock.Advance(minutes(1));
+  (void)world.Run();
+  ASSERT_EQ(writes, 2);
+  ASSERT_TRUE(world.Status()["conditions"].IsNull());
+  for (kube::Reflector& reflector : world.controller.reflectors()) {
+    if (reflector.options().resource != api::kComputeDomains) continue;
+    reflector.OnStreamEnd(world.clock.Now(), base::Fail(base::ErrorCode::kUnavailable, "cut"));
+  }
+  world.clock.Advance(seconds(2));
+  world.Turn();
+  EXPECT_EQ(world.enqueued.count(kUid), 1U);
+  EXPECT_NE(world.ReadyReason(), "");
 }
 
 }  // namespace

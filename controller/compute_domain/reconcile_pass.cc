@@ -85,16 +85,25 @@ void ReconcilePass::Gather() {
   const Reconciler::Remembered before = reconciler_.Recall(observed_.uid);
   // Deciding from a view older than our own writes would do them twice.
   const base::Clock::TimePoint now = reconciler_.clock_.Now();
-  const bool behind = std::ranges::any_of(before.expectations, [&](const Expectation& expected) {
+  const auto is_unseen = [&](const Expectation& expected) {
     return !reconciler_.cache_.HasCaughtUp(expected);
-  });
+  };
+  const bool behind = std::ranges::any_of(before.expectations, is_unseen);
   if (behind && now < before.expect_until) {
     outcome_.requeue_after = std::chrono::ceil<milliseconds>(before.expect_until - now);
     outcome_.waits = true;
     phase_ = Phase::kOver;
     return;
   }
+  unseen_ = before.unseen;
+  for (const Expectation& expected : before.expectations) {
+    const bool is_child =
+        expected.kind == Kind::kDaemonSet || expected.kind == Kind::kClaimTemplate;
+    if (is_child && expected.gone.empty()) unseen_.insert_or_assign(expected.kind, expected);
+  }
+  std::erase_if(unseen_, [&](const auto& item) { return !is_unseen(item.second); });
   observed_ = reconciler_.Gather(observed_.uid);
+  observed_.lacks_own_child = !unseen_.empty();
   phase_ = Phase::kSteps;
   Decide();
 }
@@ -371,7 +380,8 @@ void ReconcilePass::Remember() {
     }
     memories.Keep(observed_.uid, {.memory = std::move(observed_.memory),
                                   .expectations = std::move(expectations_),
-                                  .expect_until = now + kCatchUp});
+                                  .expect_until = now + kCatchUp,
+                                  .unseen = std::move(unseen_)});
   });
   outcome_.wake = reconciler_.NextForRoom(waits_for_room_ ? observed_.uid : "");
 }

@@ -95,6 +95,7 @@ class ReconcilePass {
   std::set<kube::Uid> deleted_;  // In this pass: the cache may not show it yet.
   Outcome outcome_;
   std::vector<Expectation> expectations_;
+  std::map<Kind, Expectation> unseen_;
 };
 
 }  // namespace compute_domain

@@ -58,6 +58,8 @@ class Reconciler {
     Memory memory = {};
     std::vector<Expectation> expectations = {};
     base::Clock::TimePoint expect_until = {};
+    // Of our last child of each kind that the cache had not seen when that time was over.
+    std::map<Kind, Expectation> unseen = {};
   };
 
   // The right is missing, or there; said where that is news.

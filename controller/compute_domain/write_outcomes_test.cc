@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "controller/compute_domain/rules/children.h"
+#include "test/fixtures/domain_maker.h"
 #include "test/fixtures/pass_world.h"
 
 namespace compute_domain {
@@ -146,6 +147,34 @@ TEST(WriteOutcomes, REV3_F6_RolloutThatWaitsForItsTurnSendsNothing) {
   }
   EXPECT_LE(requests, 1U) << "status says what is outdated";
   EXPECT_LE(passes, 3);
+}
+
+// One clique of the cluster at a time. The replacement of the first domain is refused, so its place
+// is free again.
+TEST(WriteOutcomes, REV3_F6_DomainsGetTheirTurnInTheOrderInWhichTheyAsked) {
+  Observed observed = WithRolloutUnderJobs();
+  observed.facts.rollout.cliques_max = 1;
+  PassWorld world(observed);
+  std::vector<std::string> others;
+  for (const int number : {3, 1, 2}) {
+    const fixtures::DomainMaker other(number, "team-b");
+    world.server.PutAll(other.All(observed));
+    others.push_back(other.uid());
+  }
+  world.server.Refuse(kDeletePod, 503, "ServiceUnavailable");
+  const auto run = [&](const std::string& uid) {
+    world.server.ShowAll(world.cache);
+    return world.Run(uid);
+  };
+  (void)run(kUid);
+  for (const std::string& other : others) {
+    for (int i = 0; i < 4; ++i) EXPECT_EQ(run(other).wake, "");
+  }
+  world.server.Refuse(kDeletePod, 409, "Conflict");
+  world.clock.Advance(minutes(1));
+  std::vector<std::string> woken = {run(kUid).wake};
+  while (woken.size() < others.size()) woken.push_back(run(woken.back()).wake);
+  EXPECT_EQ(woken, others);
 }
 
 }  // namespace

@@ -93,6 +93,10 @@ void AddDomain(const DomainView& view, base::Clock::WallTime now, const SeriesLa
                IsTrue(domain, api::kConditionInUse) ? 1 : 0);
   families.Add("cdom_domain_deletion_blocked", "1 if the deletion of the domain waits", labels,
                IsTrue(domain, api::kConditionDeletionBlocked) ? 1 : 0);
+  const kube::Condition* members = domain.status.Find(api::kConditionMembersReady);
+  families.Add("cdom_members_without_claim",
+               "1 if daemons serve on nodes that no pod of the domain was given", labels,
+               members != nullptr && members->reason == api::kReasonMemberWithoutClaim ? 1 : 0);
   if (domain.meta.deleting) {
     families.Add("cdom_domain_deletion_age_seconds", "Since the deletion was asked for", labels,
                  SecondsBetween(domain.meta.deletion_timestamp, now));

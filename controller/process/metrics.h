@@ -17,10 +17,12 @@
 
 #include "controller/compute_domain/controller.h"
 #include "controller/process/domain_metrics.h"
+#include "controller/process/domain_totals.h"
 #include "pkg/base/clock.h"
 #include "pkg/http/transport.h"
 #include "pkg/kube/runtime/blocking_queue.h"
 #include "pkg/kube/runtime/event_loop.h"
+#include "pkg/kube/runtime/metrics_page.h"
 
 namespace process {
 
@@ -39,9 +41,10 @@ class Metrics {
   // `host` is that of the API server, as "host:port".
   Metrics(const MetricSources& sources, std::string host, int workers);
 
-  // What to serve, in this order.
-  [[nodiscard]] std::vector<std::shared_ptr<const prometheus::Collectable>> collectables() const {
-    return {registry_, sources_, domains_};
+  // What to serve, in this order. Names of domains, namespaces, cliques and nodes are only in what
+  // is for kAllowed.
+  [[nodiscard]] kube::Collectables For(Readers readers) const {
+    return {registry_, sources_, std::make_shared<DomainTotals>(domains_, readers)};
   }
 
   // A worker got a key that had waited so long; and is done with it.

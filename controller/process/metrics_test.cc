@@ -21,13 +21,17 @@ using std::chrono::seconds;
 
 class MetricsTest : public ::testing::Test {
  protected:
-  // Of the series; none: it is not there.
-  std::optional<double> ValueOf(const std::string& series) const {
+  std::string TextFor(Readers readers) const {
     std::ostringstream out;
-    for (const auto& collectable : metrics_.collectables()) {
+    for (const auto& collectable : metrics_.For(readers)) {
       prometheus::TextSerializer().Serialize(out, collectable->Collect());
     }
-    const std::string text = "\n" + out.str();
+    return "\n" + out.str();
+  }
+  // Of the series; none: it is not there.
+  std::optional<double> ValueOf(const std::string& series,
+                                Readers readers = Readers::kAllowed) const {
+    const std::string text = TextFor(readers);
     const std::size_t at = text.find("\n" + series + " ");
     if (at == std::string::npos) return std::nullopt;
     return std::stod(text.substr(at + series.size() + 2));
@@ -153,6 +157,20 @@ TEST_F(MetricsTest, G27_ReplicaThatBeginsToLeadSpeaksOfDomainsAtOnceAndIsSilentO
   EXPECT_EQ(ValueOf(held), 2);
   metrics_.Refresh(false);
   EXPECT_EQ(ValueOf(held), std::nullopt);
+}
+
+TEST_F(MetricsTest, REV3_X8_WithoutPermissionNobodyIsNamed) {
+  fixtures::MapServer server;
+  server.PutAll(fixtures::StoreAll(fixtures::Converged()));
+  server.ShowAll(cache_);
+  metrics_.Refresh(true);
+  EXPECT_EQ(ValueOf("cdom_nodes_held", Readers::kAnyone), 2);
+  EXPECT_EQ(ValueOf("cdom_nodes_held", Readers::kAllowed), 2);
+  const std::string text = TextFor(Readers::kAnyone);
+  for (const char* name : {"team-a", "train", "node-0", "node-1", "clique=", "cdom_domain_ready"}) {
+    EXPECT_EQ(text.find(name), std::string::npos) << name << " in " << text;
+    EXPECT_NE(TextFor(Readers::kAllowed).find(name), std::string::npos) << name;
+  }
 }
 
 TEST_F(MetricsTest, G23_ClaimThatFoundItsNodeIsNoneThatWaits) {

@@ -31,6 +31,7 @@
 #include "pkg/kube/runtime/blocking_queue.h"
 #include "pkg/kube/runtime/event_loop.h"
 #include "pkg/kube/runtime/health_server.h"
+#include "pkg/kube/runtime/metrics_server.h"
 #include "pkg/kube/runtime/process_metrics.h"
 #include "pkg/kube/runtime/shared_lists.h"
 #include "pkg/kube/runtime/wait.h"
@@ -178,7 +179,12 @@ class ControllerProcess {
                   .clock = clock_,
                   .leaving_taints = settings_.leaving_taints,
                   .capacity = [this] { return controller_.reconciler().CountCapacity(); }},
-                 HostOf(config_.endpoint), settings_.workers) {
+                 HostOf(config_.endpoint), settings_.workers),
+        reviews_(
+            config_.endpoint, *config_.credentials, base::UserAgent(kProgram),
+            [this](const http::ExchangeReport& report) { metrics_.Exchanged(report); }, nullptr,
+            &reviews_gate_),
+        metrics_server_(MetricsOptions(), reviews_, clock_, logger_) {
     controller_.cache().OnAllocated(
         [this](const api::ResourceClaim& before) { metrics_.Waited(before); });
     if (settings_.dry_run) controller_.reconciler().SetDryRun();
@@ -205,6 +211,7 @@ class ControllerProcess {
                                                  http::Transport& transport);
   void ReleaseLease();
   [[nodiscard]] kube::HealthOptions HealthOptions();
+  [[nodiscard]] kube::MetricsServerOptions MetricsOptions() const;
   // Of the debug pages.
   [[nodiscard]] std::string DescribeDomains();
   [[nodiscard]] std::string DescribeCliques();
@@ -244,6 +251,10 @@ class ControllerProcess {
   TimePoint next_reload_ = {};
   std::optional<kube::ClientConfig> next_config_;  // As the files said last, if not `config_`.
   TimePoint next_watchdog_ = {};
+  // A review stores nothing, so each replica may ask for one.
+  http::Gate reviews_gate_{[] { return true; }, clock_};
+  http::CurlTransport reviews_;  // Of the server's thread.
+  kube::MetricsServer metrics_server_;
 };
 
 void ControllerProcess::Watch(const std::stop_token& stop) {
@@ -346,7 +357,7 @@ kube::HealthOptions ControllerProcess::HealthOptions() {
     if (good) return {};
     return base::Fail(base::ErrorCode::kUnavailable, wrong);
   };
-  auto served = metrics_.collectables();
+  auto served = metrics_.For(Readers::kAnyone);
   served.push_back(std::make_shared<kube::ProcessMetrics>(clock_));
   return {.live = {{"progress",
                     [this, check] {
@@ -365,6 +376,18 @@ kube::HealthOptions ControllerProcess::HealthOptions() {
                     {"shutdown", [this, check] { return check(!ends_, "the process is ending"); }}},
           .metrics_path = settings_.metrics_path,
           .metrics = std::move(served)};
+}
+
+kube::MetricsServerOptions ControllerProcess::MetricsOptions() const {
+  const int port = settings_.metrics_path.empty() ? 0 : settings_.metrics_secure_port;
+  auto served = metrics_.For(Readers::kAllowed);
+  served.push_back(std::make_shared<kube::ProcessMetrics>(clock_));
+  return {.address = port == 0 ? "" : ":" + std::to_string(port),
+          .path = settings_.metrics_path,
+          .metrics = std::move(served),
+          .certificate_file = settings_.metrics_cert_file,
+          .key_file = settings_.metrics_key_file,
+          .dns_name = std::string(kProgram)};
 }
 
 std::string ControllerProcess::DescribeDomains() {
@@ -493,12 +516,14 @@ ExitReason ControllerProcess::Run(const std::stop_token& stop) {
       }
     }
     metrics_.Refresh(MayWrite());
+    metrics_server_.Poll();
     Announce(now);
     kube::WaitUntil(clock_, now + kTurn, stop);
   }
 
   ends_ = true;
   gate_.Close(kDrain);
+  reviews_gate_.Close({});
   logger_.Info("Nothing is written any more");
   if (end == ExitReason::kStopped || end == ExitReason::kOtherMode) systemd::Stopping();
   // Workers first: the Lease may only be handed over once the last write has returned.

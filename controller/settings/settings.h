@@ -75,6 +75,10 @@ struct Settings : command_line::CommonSettings {
   // Of pages that name all users: for who is on the same host, or in the same pod. Empty: off.
   std::string debug_endpoint = "127.0.0.1:8081";
   std::string metrics_path = "/metrics";
+  // Of metrics with names, over TLS and for users that the API server allows. 0: off.
+  int metrics_secure_port = 0;
+  std::string metrics_cert_file = {};  // Both empty: a certificate that signs itself.
+  std::string metrics_key_file = {};
   bool dry_run = false;
 };
 

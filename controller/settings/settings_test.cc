@@ -74,6 +74,7 @@ TEST(Settings, DefaultsAreThoseOfTheReferenceSaveForElectionAndItsNamespace) {
   EXPECT_EQ(settings.http_endpoint, "");
   EXPECT_EQ(settings.debug_endpoint, "127.0.0.1:8081");
   EXPECT_EQ(settings.metrics_path, "/metrics");
+  EXPECT_EQ(settings.metrics_secure_port, 0);
   EXPECT_FALSE(settings.dry_run);
 }
 
@@ -150,6 +151,9 @@ const std::vector<std::pair<std::string, std::string>> kEach = {
     {"--http-endpoint", ":8080"},
     {"--debug-endpoint", "[::1]:9"},
     {"--metrics-path", "/m"},
+    {"--metrics-secure-port", "8443"},
+    {"--metrics-cert-file", "/tls/tls.crt"},
+    {"--metrics-key-file", "/tls/tls.key"},
     {"--pprof-path", "/debug"},
     {"--v", "4"},
     {"--logging-format", "json"},
@@ -192,6 +196,9 @@ void ExpectEach(const Settings& settings) {
   EXPECT_EQ(settings.http_endpoint, ":8080");
   EXPECT_EQ(settings.debug_endpoint, "[::1]:9");
   EXPECT_EQ(settings.metrics_path, "/m");
+  EXPECT_EQ(settings.metrics_secure_port, 8443);
+  EXPECT_EQ(settings.metrics_cert_file, "/tls/tls.crt");
+  EXPECT_EQ(settings.metrics_key_file, "/tls/tls.key");
   EXPECT_EQ(settings.verbosity, 4);
   EXPECT_EQ(settings.log_format, "json");
   EXPECT_EQ(settings.unused_flags, (Words{"--vmodule", "--log-flush-frequency"}));
@@ -452,6 +459,18 @@ TEST(Settings, EmptyValueDoesNotTakeTheNextFlagForItself) {
 TEST(Settings, TimesOfAnElectionThatIsOffAreNotJudged) {
   EXPECT_EQ(Refusal({"--leader-election-enabled=false", "--leader-election-renew-deadline=20s"}),
             "");
+}
+
+TEST(Settings, REV3_X8_CertificateAndKeyOfMetricsNeedEachOther) {
+  EXPECT_NE(Refusal({"--metrics-cert-file=/a"}).find("requires --metrics-key-file"),
+            std::string::npos);
+  EXPECT_NE(Refusal({"--metrics-key-file=/a"}).find("requires --metrics-cert-file"),
+            std::string::npos);
+  EXPECT_NE(Refusal({"--metrics-secure-port=65536"}), "");
+  Environment environment;
+  environment.Set("METRICS_CERT_FILE", "");
+  environment.Set("METRICS_KEY_FILE", "");
+  EXPECT_EQ(Refusal({"--metrics-secure-port=8443"}), "");
 }
 
 TEST(Settings, PodAndImageMustBeGiven) {

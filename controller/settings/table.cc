@@ -89,6 +89,15 @@ void Ignored(CLI::App& app, const Setting& setting, Settings& settings) {
                                                                                       settings);
 }
 
+// After the certificate, since neither is of use without the other.
+void AddMetricsKey(CLI::App& app, const Setting& setting, Settings& settings) {
+  CLI::Option* const certificate = app.get_option("--metrics-cert-file");
+  CLI::Option* const key = command_line::Add(app, setting.flag, setting.variable,
+                                             settings.metrics_key_file, setting.help);
+  certificate->needs(key);
+  key->needs(certificate);
+}
+
 // Gates of the reference that daemons of ours cannot do without. Those of other components are in
 // the same list, and theirs. Sets whether IMEX may run on the hosts.
 std::string ReadGates(const std::string& text, Settings& settings) {
@@ -197,13 +206,24 @@ constexpr auto kTable = std::to_array<Setting>({
            app.add_flag(setting.flag, s.dry_run, setting.help)->envname(setting.variable);
          }),
     Flag("--http-endpoint", "HTTP_ENDPOINT", kServing,
-         "host:port for health and metrics (none); empty: none", Any<&Settings::http_endpoint>),
+         "host:port for health, and for metrics without names (none); empty: none",
+         Any<&Settings::http_endpoint>),
     Flag("--debug-endpoint", "DEBUG_ENDPOINT", kServing,
          "host:port for /debug/domains and /debug/cliques, which name all users (127.0.0.1:8081); "
          "empty: none",
          Any<&Settings::debug_endpoint>),
     Flag("--metrics-path", "METRICS_PATH", kServing, "Path of the metrics (/metrics); empty: none",
          Any<&Settings::metrics_path>),
+    Flag("--metrics-secure-port", "METRICS_SECURE_PORT", kServing,
+         "Port for all metrics, with names of domains and nodes, over TLS and for bearer tokens "
+         "that may get the path (0); 0: none",
+         Number<&Settings::metrics_secure_port, 0, 65'535>),
+    Flag("--metrics-cert-file", "METRICS_CERT_FILE", kServing,
+         "PEM file of that port's certificate, read again when it changes; needs the key (a "
+         "certificate that signs itself)",
+         Any<&Settings::metrics_cert_file>),
+    Flag("--metrics-key-file", "METRICS_KEY_FILE", kServing,
+         "PEM file of its key; needs the certificate (a new key)", AddMetricsKey),
     Flag("--pprof-path", "PPROF_PATH", kServing, "Accepted and ignored: there are no profiles",
          Ignored),
     Shared(kServing, [](CLI::App& app, const Setting& /*setting*/,

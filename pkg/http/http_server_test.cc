@@ -86,6 +86,16 @@ TEST_F(HttpServer, AnyRequestIsAnsweredAndTheConnectionClosed) {
   }
 }
 
+TEST(HttpServerReply, REV3_X8_RefusalSaysThatATokenIsWanted) {
+  const SharedClock clock;
+  Server server([](const ServerRequest&) { return ServerReply{.status = 401}; }, clock);
+  const RawClient client(server.Start("127.0.0.1:0").value_or(0));
+  client.Write("GET / HTTP/1.1\r\n\r\n");
+  const std::string answer = client.ReadAll();
+  EXPECT_EQ(StatusOf(answer), 401);
+  EXPECT_NE(answer.find("WWW-Authenticate: Bearer\r\n"), std::string::npos) << answer;
+}
+
 TEST_F(HttpServer, WhatIsNoRequestIsRefusedOrCutOff) {
   std::string parameters;
   while (parameters.size() < 7900) parameters += "a&";

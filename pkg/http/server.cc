@@ -42,6 +42,19 @@ constexpr std::size_t kAnswerBytesMax = 16U << 20;
 constexpr std::chrono::seconds kExchangeMax{5};
 constexpr std::chrono::milliseconds kPauseWithoutDescriptors{100};
 
+// Not the versions before, which have known faults.
+constexpr const char* kTlsPriorities = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
+
+struct StopDaemon {
+  void operator()(MHD_Daemon* daemon) const { MHD_stop_daemon(daemon); }
+};
+using Daemon = std::unique_ptr<MHD_Daemon, StopDaemon>;
+
+tl::unexpected<base::Error> FailedToServe(const tls::Identity* identity) {
+  if (identity == nullptr) return base::Fail(base::ErrorCode::kUnavailable, "out of memory");
+  return base::Fail(base::ErrorCode::kInvalid, "GnuTLS does not take the certificate and its key");
+}
+
 // An answer. Those that work made are counted for as long as they live.
 using HeldReply = std::shared_ptr<const ServerReply>;
 
@@ -111,6 +124,9 @@ Connection& ContextOf(MHD_Connection* connection) {
 
 ServerRequest RequestOf(MHD_Connection* connection, const char* path) {
   ServerRequest request = {.path = path};
+  const char* const authorization =
+      MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_AUTHORIZATION);
+  if (authorization != nullptr) request.authorization = authorization;
   MHD_get_connection_values(
       connection, MHD_GET_ARGUMENT_KIND,
       [](void* query, MHD_ValueKind, const char* name, const char* value) {
@@ -135,6 +151,9 @@ MHD_Result Send(MHD_Connection* connection, HeldReply held, const char* name = n
   MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
   MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, reply.content_type.c_str());
   if (name != nullptr) MHD_add_response_header(response, name, value);
+  if (reply.status == MHD_HTTP_UNAUTHORIZED) {
+    MHD_add_response_header(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer");
+  }
   const MHD_Result queued =
       MHD_queue_response(connection, static_cast<unsigned>(reply.status), response);
   MHD_destroy_response(response);
@@ -162,16 +181,19 @@ struct Server::State {
   const base::OpenFile wake{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
   std::optional<Listener> listener = {};
   std::optional<WorkThread> works = {};
+  base::Guarded<Daemon> next = {};  // Takes the place of `daemon`. Null: none.
   // From here on of the thread alone.
-  MHD_Daemon* daemon = nullptr;
+  Daemon daemon = {};
   std::list<Connection> connections = {};  // The oldest first.
   std::uint64_t last_id = 0;
   std::jthread thread = {};
   bool is_over = false;
 
-  [[nodiscard]] bool StartDaemon();
+  [[nodiscard]] Daemon MakeDaemon(const tls::Identity* identity);
+  [[nodiscard]] Result<int> Start(const std::string& address, const tls::Identity* identity);
   void Serve(const std::stop_token& stop);
   void Turn();
+  void TakeNext();
   void Accept();
   void MakeRoom();
   void FinishWork();
@@ -196,15 +218,32 @@ Server::Server(Handler handler, const base::Clock& clock)
 
 Server::~Server() { Stop(); }
 
-Result<int> Server::Start(const std::string& address) {
-  CHECK(!state_->thread.joinable() && !state_->is_over);
-  state_->listener.emplace(TRY(Listener::On(address)));
-  if (!state_->StartDaemon()) {
-    return base::Fail(base::ErrorCode::kUnavailable, "listen on " + address + ": out of memory");
+Result<int> Server::Start(const std::string& address) { return state_->Start(address, nullptr); }
+
+Result<int> Server::Start(const std::string& address, const tls::Identity& identity) {
+  return state_->Start(address, &identity);
+}
+
+Result<int> Server::State::Start(const std::string& address, const tls::Identity* identity) {
+  CHECK(!thread.joinable() && !is_over);
+  listener.emplace(TRY(Listener::On(address)));
+  daemon = MakeDaemon(identity);
+  if (daemon == nullptr) {
+    listener.reset();
+    return FailedToServe(identity);
   }
-  state_->works.emplace([this] { state_->Wake(); });
-  state_->thread = std::jthread([this](const std::stop_token& stop) { state_->Serve(stop); });
-  return state_->listener->port();
+  works.emplace([this] { Wake(); });
+  thread = std::jthread([this](const std::stop_token& stop) { Serve(stop); });
+  return listener->port();
+}
+
+Result<void> Server::Use(const tls::Identity& identity) {
+  CHECK(state_->thread.joinable());
+  Daemon made = state_->MakeDaemon(&identity);
+  if (made == nullptr) return FailedToServe(&identity);
+  state_->next.With([&made](Daemon& next) { next.swap(made); });
+  state_->Wake();
+  return {};
 }
 
 void Server::Stop() {
@@ -217,36 +256,55 @@ void Server::Stop() {
   state_->listener.reset();  // So that those who were not accepted yet are cut, too.
 }
 
-bool Server::State::StartDaemon() {
+Daemon Server::State::MakeDaemon(const tls::Identity* identity) {
   constexpr unsigned kFlags = MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME;
-  daemon = MHD_start_daemon(
-      kFlags, 0, nullptr, nullptr, &State::OnRequest, this, MHD_OPTION_NOTIFY_CONNECTION,
-      &State::OnConnection, this, MHD_OPTION_CONNECTION_MEMORY_LIMIT, kConnectionBytesMax,
-      MHD_OPTION_CONNECTION_LIMIT, static_cast<unsigned>(kConnectionsMax) + kConnectionsClosing,
-      MHD_OPTION_END);
-  return daemon != nullptr;
+  std::array<MHD_OptionItem, 4> tls = {{{MHD_OPTION_END, 0, nullptr}}};
+  if (identity != nullptr) {
+    const auto text = [](const std::string& pem) { return const_cast<char*>(pem.c_str()); };
+    tls = {{{MHD_OPTION_HTTPS_MEM_CERT, 0, text(identity->certificate_pem)},
+            {MHD_OPTION_HTTPS_MEM_KEY, 0, text(identity->key_pem)},
+            {MHD_OPTION_HTTPS_PRIORITIES, 0, const_cast<char*>(kTlsPriorities)},
+            {MHD_OPTION_END, 0, nullptr}}};
+  }
+  return Daemon(MHD_start_daemon(identity == nullptr ? kFlags : kFlags | MHD_USE_TLS, 0, nullptr,
+                                 nullptr, &State::OnRequest, this, MHD_OPTION_NOTIFY_CONNECTION,
+                                 &State::OnConnection, this, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+                                 kConnectionBytesMax, MHD_OPTION_CONNECTION_LIMIT,
+                                 static_cast<unsigned>(kConnectionsMax) + kConnectionsClosing,
+                                 MHD_OPTION_ARRAY, tls.data(), MHD_OPTION_END));
 }
 
 void Server::State::Serve(const std::stop_token& stop) {
   while (!stop.stop_requested()) Turn();
   for (Connection& connection : connections) Cut(connection);
-  MHD_stop_daemon(daemon);
+  daemon.reset();
 }
 
 void Server::State::Turn() {
-  const int of_daemon = MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
+  TakeNext();
+  const auto accepts = [this] {
+    return next.With([](const Daemon& waiting) { return waiting == nullptr; });
+  };
+  const int of_daemon = MHD_get_daemon_info(daemon.get(), MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
   std::array<pollfd, 3> fds = {{{.fd = wake.fd(), .events = POLLIN, .revents = 0},
-                                {.fd = listener->fd(), .events = POLLIN, .revents = 0},
-                                {.fd = of_daemon, .events = POLLIN, .revents = 0}}};
-  if (::poll(fds.data(), fds.size(), WaitMs()) < 0) return;  // A signal.
+                                {.fd = of_daemon, .events = POLLIN, .revents = 0},
+                                {.fd = listener->fd(), .events = POLLIN, .revents = 0}}};
+  if (::poll(fds.data(), accepts() ? 3 : 2, WaitMs()) < 0) return;  // A signal.
   if (fds[0].revents != 0) FinishWork();
-  if (fds[1].revents != 0) Accept();
+  if (fds[2].revents != 0 && accepts()) Accept();
   const TimePoint now = clock.Now();
   for (Connection& connection : connections) {
     if (!connection.is_cut && now >= connection.deadline) Cut(connection);
   }
   // Some ends are noticed by one run and closed by the next, which would come with the next event.
-  for (int run = 0; run < 2; ++run) MHD_run(daemon);
+  for (int run = 0; run < 2; ++run) MHD_run(daemon.get());
+}
+
+// Connections belong to the daemon that took them: as long as there are some, it stays.
+void Server::State::TakeNext() {
+  if (!connections.empty()) return;
+  Daemon taken = next.With([](Daemon& waiting) { return std::move(waiting); });
+  if (taken != nullptr) daemon = std::move(taken);
 }
 
 void Server::State::Accept() {
@@ -263,7 +321,7 @@ void Server::State::Accept() {
   if (static_cast<std::size_t>(open) == kConnectionsMax) Cut(*Oldest());
   const std::uint64_t id = ++last_id;
   connections.push_back({.id = id, .fd = fd, .deadline = clock.Now() + kExchangeMax});
-  if (MHD_add_connection(daemon, fd, from, size) == MHD_YES) return;
+  if (MHD_add_connection(daemon.get(), fd, from, size) == MHD_YES) return;
   std::erase_if(connections, [id](const Connection& connection) { return connection.id == id; });
 }
 
@@ -293,9 +351,10 @@ void Server::State::FinishWork() {
 // libmicrohttpd closes it when it comes by, for it looks ended by the client.
 void Server::State::Cut(Connection& connection) {
   connection.is_cut = true;
+  // First, so that it is not begun for a client that knows of the end already.
+  if (connection.waits_for_work != nullptr) works->Drop(connection.id);
   ::shutdown(connection.fd, SHUT_RDWR);
   if (connection.waits_for_work == nullptr) return;
-  works->Drop(connection.id);
   MHD_resume_connection(std::exchange(connection.waits_for_work, nullptr));
 }
 
@@ -356,7 +415,7 @@ int Server::State::WaitMs() {
     wait = std::clamp<std::int64_t>(left, 0, kMost);
   }
   MHD_UNSIGNED_LONG_LONG pending = 0;  // It has something to do without any event.
-  if (MHD_get_timeout(daemon, &pending) == MHD_YES && pending == 0) wait = 0;
+  if (MHD_get_timeout(daemon.get(), &pending) == MHD_YES && pending == 0) wait = 0;
   return static_cast<int>(wait);
 }
 

@@ -1,14 +1,12 @@
 #include "pkg/tls/pem.h"
 
-#include <openssl/bio.h>
 #include <openssl/err.h>
-#include <openssl/evp.h>
 #include <openssl/pem.h>
-#include <openssl/x509.h>
 
 #include <algorithm>
 #include <limits>
-#include <memory>
+
+#include "pkg/tls/openssl.h"
 
 namespace tls {
 namespace {
@@ -16,17 +14,6 @@ namespace {
 using base::ErrorCode;
 using base::Fail;
 using base::Result;
-
-template <auto Free>
-struct Deleter {
-  template <typename T>
-  void operator()(T* object) const {
-    Free(object);
-  }
-};
-using Bio = std::unique_ptr<BIO, Deleter<BIO_free>>;
-using Certificate = std::unique_ptr<X509, Deleter<X509_free>>;
-using Key = std::unique_ptr<EVP_PKEY, Deleter<EVP_PKEY_free>>;
 
 Bio ReaderOf(const std::string& pem) {
   constexpr std::size_t kSizeMax = std::numeric_limits<int>::max();

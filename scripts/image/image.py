@@ -7,7 +7,7 @@ from pathlib import Path
 import oci
 import rootfs
 import spdx
-from debian import Packages
+from debian import Packages, Record
 from images import IMAGES, PLATFORMS, Image
 
 # Every folder of a driver's root in which the kubelet plugin looks for programs: it mounts them where they are there.
@@ -37,7 +37,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--epoch", required=True, type=int)
     parser.add_argument("--source", default="")
     parser.add_argument("--license", required=True, type=Path)
-    parser.add_argument("built", nargs="+", help="ARCHITECTURE=FOLDER: with `packages`, a link, and `program`")
+    parser.add_argument("built", nargs="+", help="ARCHITECTURE=FOLDER: with `packages`, a link, `packages.txt` and `program`")
     return parser.parse_args()
 
 
@@ -56,11 +56,14 @@ def _labels(image: Image, options: argparse.Namespace) -> dict[str, str]:
 def _add(layout: oci.Layout, image: Image, options: argparse.Namespace, labels: dict, architecture: str,
          built: str) -> dict:
     packages = Packages(Path(built, "packages").resolve())
+    record = Record.read(Path(built, "packages.txt"))
+    labels = labels | ({"dev.cdom.package-lists": record.lists} if record.lists else {})
     program = Path(built, "program")
     debian, used = rootfs.of_debian(image, architecture, packages, program)
     sbom = spdx.document(image, options.version, options.revision, architecture, options.epoch, packages, used)
     ours = rootfs.of_ours(image, program, options.license.read_bytes(), sbom)
     options.output.with_name(f"{options.output.name}.{architecture}.spdx.json").write_bytes(sbom)
+    options.output.with_name(f"{options.output.name}.{architecture}.packages.txt").write_text(record.text())
     settings = {
         "User": f"{image.user}:{image.user}",
         "Entrypoint": [f"/{image.programs[0]}"],

@@ -288,7 +288,7 @@ a_right_to_list_that_is_missing_is_named_and_used_once_granted_and_who_is_provis
   wait_for 20 "a domain is provisioned" is_idle kept || return 1
   since=$(condition Ready kept lastTransitionTime)
   stop_controller
-  role=$(kubectl get clusterrolebinding -o json | jq -r '.items[] | select(any(.subjects[]?; .name == "cdom-controller")) | .roleRef.name')
+  role=cdom-controller
   before=$(kubectl get clusterrole "$role" -o json | jq -c .rules)
   kubectl patch clusterrole "$role" --type=merge -p "$(jq -c '{rules: map(select(.resources != ["resourceclaimtemplates"]))}' <<<"$before")" || return 1
   wait_for 20 "the right is taken away" cannot list resourceclaimtemplates.resource.k8s.io || return 1
@@ -552,7 +552,19 @@ the_daemons_used_their_own_account_and_were_refused_nothing() {
     ! grep ',403\]' "$stage/daemons.txt"
 }
 
+a_standby_judges_a_token() {
+  local port leader=$controller_pid answer
+  port=$(free_port)
+  log=$stage/standby.log secure_port=$port controller_up
+  wait_for 30 "it serves" grep -q 'Serving metrics over TLS' "$stage/standby.log" &&
+    answer=$(curl -ksS --max-time 10 -H "Authorization: Bearer $(kubectl create token default -n default)" "https://127.0.0.1:$port/metrics")
+  stop "$controller_pid"
+  controller_pid=$leader
+  [[ $answer == '403: system:serviceaccount:default:default may not get /metrics'* ]] || { echo "it said: $answer"; return 1; }
+}
+
 every_right_it_has_was_used() {
+  a_standby_judges_a_token || return 1
   permissions_used >"$stage/used.txt"
   permissions_granted >"$stage/granted.txt"
   [[ -s $stage/granted.txt && -s $stage/used.txt ]] || return 1

@@ -6,14 +6,14 @@ declare -A replica=()  # The process of each, by its number.
 prometheus_url=
 
 replica_up() {  # replica_up NUMBER
-  log=$stage/controller-$1.log controller_up --leader-election-lease-duration 12s --leader-election-renew-deadline 10s \
+  log=$stage/controller-$1.log secure_port=$(free_port) controller_up --leader-election-lease-duration 12s --leader-election-renew-deadline 10s \
     --leader-election-retry-period 1s --membership-writer controller
   replica[$1]=$controller_pid
   recorders+=("$controller_pid")
   controller_pid=
   wait_for 60 "replica $1 serves" replica_serves "$1"
 }
-replica_serves() { grep -q 'Serving debug pages' "$stage/controller-$1.log"; }
+replica_serves() { grep -q 'Serving debug pages' "$stage/controller-$1.log" && grep -q 'Serving metrics over TLS' "$stage/controller-$1.log"; }
 replica_port() {  # replica_port NUMBER WHAT
   sed -nE "s/.*Serving $2.*port[=\"]+([0-9]+).*/\1/p" "$stage/controller-$1.log" | tail -n 1
 }
@@ -32,14 +32,21 @@ prometheus_up() {
   wait_for 20 "the exporter serves" test -s "$stage/dcgm.port" || return 1
   dcgm=$(<"$stage/dcgm.port")
   rules_in_a_hurry >"$stage/rules.yaml"
-  port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+  port=$(free_port)
+  # As docs/metrics.md says.
+  kubectl create serviceaccount prometheus -n cdom-system && kubectl create clusterrolebinding prometheus-reads-cdom \
+    --clusterrole=cdom-metrics-reader --serviceaccount=cdom-system:prometheus || return 1
+  kubectl create token prometheus -n cdom-system --duration 2h >"$stage/prometheus.token" || return 1
   cat >"$stage/prometheus.yaml" <<YAML
 global: {scrape_interval: 1s, evaluation_interval: 1s}
 rule_files: [rules.yaml]
 scrape_configs:
 - job_name: cdom-system/cdom-controller
   honor_labels: true
-  static_configs: [{targets: ["127.0.0.1:$(replica_port 1 'health and metrics')", "127.0.0.1:$(replica_port 2 'health and metrics')"], labels: {namespace: cdom-system}}]
+  scheme: https
+  tls_config: {insecure_skip_verify: true}
+  bearer_token_file: $stage/prometheus.token
+  static_configs: [{targets: ["127.0.0.1:$(replica_port 1 'metrics over TLS')", "127.0.0.1:$(replica_port 2 'metrics over TLS')"], labels: {namespace: cdom-system}}]
 - job_name: dcgm
   static_configs: [{targets: ["127.0.0.1:$dcgm"], labels: {namespace: gpu-operator}}]
 YAML
@@ -183,5 +190,5 @@ each_panel_of_the_dashboards_has_points() {
 
 the_objects_for_the_operator_are_built() {
   kubectl kustomize "$repo/manifests/monitoring" >"$stage/monitoring.yaml" || return 1
-  [[ $(sed -n 's/^kind: //p' "$stage/monitoring.yaml" | sort | paste -sd' ') == 'ConfigMap PodMonitor PrometheusRule' ]]
+  [[ $(sed -n 's/^kind: //p' "$stage/monitoring.yaml" | sort | paste -sd' ') == 'ClusterRoleBinding ConfigMap PodMonitor PrometheusRule Secret ServiceAccount' ]]
 }

@@ -490,7 +490,7 @@ def test_REV3_X9_where_policies_are_enforced_strangers_reach_no_port_and_daemons
         # Each IMEX has connected to the other.
         wait_for_value("the members", lambda: nodes.condition("confined", "MembersReady").get("reason"), "AllMembersReady")
         ports = [(pod, port) for pod in serving.values() for port in sorted(nodes.listening_ports(pod))]
-        assert len(ports) == 4
+        assert len(ports) == 5
         strangers = [asks(f"stranger-{port}", "default", pod, port) for pod, port in ports]
         made(*strangers)
         assert {one["metadata"]["name"]: is_refused(nodes, one) for one in strangers} == {
@@ -501,7 +501,8 @@ def test_REV3_X9_where_policies_are_enforced_strangers_reach_no_port_and_daemons
         readers = [asks(f"reader-{port}", "monitoring", pod, port) for pod, port in ports]
         made(monitoring, *readers)
         assert {one["metadata"]["name"]: is_refused(nodes, one) for one in readers} == {
-            "reader-50000": True, "reader-50005": True, "reader-8080": False, "reader-8081": False}
+            "reader-50000": True, "reader-50005": True, "reader-8080": False, "reader-8081": False,
+            "reader-8443": False}
         # Kubelets ask for readiness every 2 s, and for the plugin's liveness every 10 s.
         assert all(one["status"]["containerStatuses"][0]["ready"] for one in nodes.plugins())
     strays = [asks(f"stray-{port}", "default", pod, port) for pod, port in ports]

@@ -3,7 +3,7 @@
 # shellcheck shell=bash disable=SC2154
 
 metric() { curl -fsS "http://127.0.0.1:$(port_of "health and metrics")/metrics" | grep "^$1"; }  # metric NAME
-leaving_members() { [[ $(metric cdom_domain_members_leaving) == "cdom_domain_members_leaving{namespace=\"default\",name=\"crew\"} $1" ]]; }
+leaving_members() { [[ $(metric cdom_members_leaving) == "cdom_members_leaving $1" ]]; }
 
 a_member_whose_node_is_cordoned_or_tainted_by_an_autoscaler_is_told_before_it_is_lost_and_no_more_when_it_stays() {
   local node workers
@@ -14,7 +14,7 @@ a_member_whose_node_is_cordoned_or_tainted_by_an_autoscaler_is_told_before_it_is
   kubectl cordon "$node" || return 1
   wait_for 20 "the condition says that it goes" condition_says crew NodeLeaving "All 4/4 .*About to leave: $node \(cordoned\)" || return 1
   [[ $(condition Ready crew status) == True && $(kubectl get cdom crew -o jsonpath='{.status.status}') == Ready ]] || return 1
-  leaving_members 1 || { metric cdom_domain_members_leaving; return 1; }
+  leaving_members 1 || { metric cdom_members_leaving; return 1; }
   wait_for 10 "an event tells of it" tells crew "Warning +NodeLeaving .*$node" || return 1
   kubectl uncordon "$node" || return 1
   wait_for 20 "nothing is said any more" in_step crew 4 || return 1

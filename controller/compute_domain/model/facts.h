@@ -40,8 +40,11 @@ struct Views {
   Freshness slices = Freshness::kUnknown;  // ResourceSlices of our driver.
   Freshness nodes = Freshness::kFresh;
   std::string nodes_problem = {};  // Why they are not read, and what to do. Empty: nothing to tell.
-  Freshness children = Freshness::kFresh;  // The oldest of DaemonSets and claim templates.
+  std::string daemons_problem = {};  // The same for daemon pods and cliques.
+  // Whether DaemonSets and claim templates are watched at this moment.
+  bool children_are_current = true;
   Freshness claims = Freshness::kFresh;
+  bool claims_are_current = true;  // They are watched at this moment.
   bool claims_are_read = true;
   // False: we have no right to them, and go on without. Who uses a domain is not known then.
   bool claims_are_granted = true;

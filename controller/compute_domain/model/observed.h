@@ -120,6 +120,9 @@ struct Observed {
   // Nodes that rebooted, and whose daemon has not come up since; its pod may still look ready.
   std::set<std::string> rebooted = {};
 
+  // The cache lacks a DaemonSet or claim template that we made, although it was waited for.
+  bool lacks_own_child = false;
+
   Facts facts = {};
   Evidence evidence = {};
   Memory memory = {};

@@ -52,6 +52,15 @@ bool NeedsLabel(const Observed& observed, const api::ResourceClaim& claim) {
   return claim.channel_domain == observed.uid && claim.meta.key.ns == observed.domain->meta.key.ns;
 }
 
+std::set<std::string> NodesInUse(const Observed& observed,
+                                 const std::vector<api::ResourceClaim>& claims) {
+  std::set<std::string> used;
+  for (const api::ResourceClaim& claim : claims) {
+    if (NeedsLabel(observed, claim)) used.insert(claim.node);
+  }
+  return used;
+}
+
 bool IsChannelClaim(const Observed& observed, const api::ResourceClaim& claim) {
   return NeedsLabel(observed, claim) && !claim.admin_access;
 }

@@ -27,6 +27,9 @@ namespace compute_domain {
 // A claim that names the domain, in its namespace: the plugin labels the claim's node. A claim
 // elsewhere may name the domain as well, and counts for nothing. REQUIRES: observed.domain.
 [[nodiscard]] bool NeedsLabel(const Observed& observed, const api::ResourceClaim& claim);
+// Nodes on which one of `claims` is allocated that needs the label there.
+[[nodiscard]] std::set<std::string> NodesInUse(const Observed& observed,
+                                               const std::vector<api::ResourceClaim>& claims);
 // And it is for a channel, which those of administrators do not take from others.
 [[nodiscard]] bool IsChannelClaim(const Observed& observed, const api::ResourceClaim& claim);
 // And somebody holds it.

@@ -11,14 +11,21 @@ namespace compute_domain {
 namespace {
 
 std::vector<api::Member> FindExpected(const Observed& observed, const Membership& membership) {
+  const Views& views = observed.facts.views;
+  const bool claims_seen = views.claims_are_read && views.claims == Freshness::kFresh;
+  const bool claims_are_current = claims_seen && views.claims_are_current;
+  std::set<std::string> members;
+  for (const api::Member& member : membership.members) members.insert(member.node);
+  // A label alone is the word of the node, see MembershipIndex::MayJoin().
   std::set<std::string> wanted;
-  for (const api::Node& node : observed.children.labelled_nodes) wanted.insert(node.meta.key.name);
+  for (const api::Node& node : observed.children.labelled_nodes) {
+    const std::string& name = node.meta.key.name;
+    if (!claims_are_current || members.contains(name)) wanted.insert(name);
+  }
   for (const api::ResourceClaim& claim : observed.children.claims) {
     if (IsChannelClaim(observed, claim) && !claim.node.empty()) wanted.insert(claim.node);
   }
-  const Views& views = observed.facts.views;
-  const bool all_seen = views.claims_are_read && views.claims == Freshness::kFresh &&
-                        views.nodes == Freshness::kFresh;
+  const bool all_seen = claims_seen && views.nodes == Freshness::kFresh;
   std::vector<api::Member> expected;
   for (const api::Member& member : membership.members) {
     const bool leaves = all_seen && !wanted.contains(member.node);
@@ -32,12 +39,14 @@ std::vector<api::Member> FindExpected(const Observed& observed, const Membership
 }  // namespace
 
 Analysis Analyze(const Observed& observed, const Membership& membership) {
-  Analysis analysis = {.objection = ValidateDomain(observed),
-                       .unreadable = FindUnreadableDependency(observed),
-                       .children = FindChildren(observed),
-                       .pods = PodsThatCount(observed),
-                       .outdated = FindOutdated(observed),
-                       .expected = FindExpected(observed, membership)};
+  Analysis analysis = {
+      .objection = ValidateDomain(observed),
+      .unreadable = FindUnreadableDependency(observed),
+      .children = FindChildren(observed),
+      .children_are_seen = observed.facts.views.children_are_current && !observed.lacks_own_child,
+      .pods = PodsThatCount(observed),
+      .outdated = FindOutdated(observed),
+      .expected = FindExpected(observed, membership)};
   const bool is_served = !observed.domain->meta.deleting && !IsPaused(observed);
   if (is_served && !analysis.objection) analysis.obstacle = FindTakenName(observed);
   if (analysis.obstacle) analysis.failure = analysis.obstacle->failure;

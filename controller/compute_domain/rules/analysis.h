@@ -23,6 +23,7 @@ struct Analysis {
   // What failed and is tried again, while the domain is served without.
   std::optional<Failure> left_undone = {};
   ChildrenState children = {};
+  bool children_are_seen = true;           // False: what is missing may exist.
   PodByNode pods = {};                     // The daemon pod that counts for each node.
   std::vector<std::string> outdated = {};  // Daemon pods of an older template.
   // Who takes part, or should; those who do not yet are not ready. The members that do not leave,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "controller/compute_domain/model/daemon_pods.h"
 #include "controller/compute_domain/model/ownership.h"
 
 namespace compute_domain {
@@ -10,17 +11,10 @@ namespace {
 
 // A plugin has labelled the node of a pod that starts long before.
 constexpr std::chrono::seconds kUnlabelledMax{60};
+// The view of claims may be behind that of pods.
+constexpr std::chrono::seconds kUnclaimedFor{10};
 
 }  // namespace
-
-std::set<std::string> NodesInUse(const Observed& observed,
-                                 const std::vector<api::ResourceClaim>& claims) {
-  std::set<std::string> used;
-  for (const api::ResourceClaim& claim : claims) {
-    if (NeedsLabel(observed, claim)) used.insert(claim.node);
-  }
-  return used;
-}
 
 std::vector<std::string> IdleNodes(const Observed& observed,
                                    const std::vector<api::ResourceClaim>& claims) {
@@ -48,6 +42,21 @@ std::vector<std::string> UnlabelledNodes(const Observed& observed,
   return {nodes.begin(), nodes.end()};
 }
 
+std::vector<std::string> NodesWithoutPods(const Observed& observed, const Instant& now) {
+  const Views& views = observed.facts.views;
+  if (!views.claims_are_read || views.claims != Freshness::kFresh) return {};
+  const std::vector<api::Member>& members = observed.domain->status.nodes;
+  std::vector<std::string> nodes;
+  for (const auto& [node, pod] : PodsThatCount(observed)) {
+    const auto since = observed.memory.idle_since.find(node);
+    const bool is_idle =
+        since != observed.memory.idle_since.end() && now.monotonic - since->second >= kUnclaimedFor;
+    const bool is_member = std::ranges::find(members, node, &api::Member::node) != members.end();
+    if (is_idle && !is_member && Serves(*pod)) nodes.push_back(node);
+  }
+  return nodes;
+}
+
 NodeLabels PlanNodeLabels(const Observed& observed, const Instant& now) {
   // Claims that cannot be read may be on any node.
   if (!observed.facts.views.claims_are_read) return {};
@@ -58,6 +67,9 @@ NodeLabels PlanNodeLabels(const Observed& observed, const Instant& now) {
     if (since == observed.memory.idle_since.end()) continue;
     const auto rest = std::chrono::ceil<std::chrono::milliseconds>(
         since->second + observed.facts.label_hold - now.monotonic);
+    const auto told =
+        std::chrono::ceil<std::chrono::milliseconds>(since->second + kUnclaimedFor - now.monotonic);
+    if (told > std::chrono::milliseconds(0)) labels.requeue_after.AtMost(told);
     if (rest <= std::chrono::milliseconds(0)) {
       due.push_back(node);
     } else {

@@ -28,10 +28,6 @@ struct NodeLabels {
 // REQUIRES: observed.domain.
 [[nodiscard]] NodeLabels PlanNodeLabels(const Observed& observed, const Instant& now);
 
-// Nodes on which one of `claims` is allocated that needs the label there.
-[[nodiscard]] std::set<std::string> NodesInUse(const Observed& observed,
-                                               const std::vector<api::ResourceClaim>& claims);
-
 // Nodes that live, that pods use through one of `claims`, and that have no domain's label. Empty
 // where that is not known.
 [[nodiscard]] std::vector<std::string> UnlabelledNodes(
@@ -40,5 +36,10 @@ struct NodeLabels {
 // Labelled nodes on which none of `claims` is allocated.
 [[nodiscard]] std::vector<std::string> IdleNodes(const Observed& observed,
                                                  const std::vector<api::ResourceClaim>& claims);
+
+// Labelled nodes whose daemons serve although no pod of the domain has had a channel there for 10
+// s: they are no members. REQUIRES: observed.domain.
+[[nodiscard]] std::vector<std::string> NodesWithoutPods(const Observed& observed,
+                                                        const Instant& now);
 
 }  // namespace compute_domain

@@ -19,7 +19,7 @@ bool IsGloballyReady(const StatusInput& input) {
   const Observed& observed = input.observed;
   const Analysis& analysis = input.analysis;
   const bool accepted = !analysis.objection && !analysis.failure && !observed.domain->meta.deleting;
-  const bool is_seen = !analysis.unreadable && observed.facts.views.children == Freshness::kFresh;
+  const bool is_seen = !analysis.unreadable && analysis.children_are_seen;
   if (!accepted || (is_seen && !analysis.children.missing.empty())) return false;
   if (observed.facts.imex_on_hosts) return true;
   const auto members = static_cast<std::int64_t>(input.membership.members.size());

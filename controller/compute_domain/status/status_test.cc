@@ -912,6 +912,7 @@ TEST(DecideStatus, P8_ManyNamesAreCutShort) {
       o.nodes["node-" + std::to_string(i)] = fixtures::MakeNode("node-" + std::to_string(i));
       o.children.labelled_nodes.push_back(o.nodes["node-" + std::to_string(i)]);
     }
+    fixtures::AddMissingClaims(o);
   });
   EXPECT_NE(MessageOf(status, "Ready")
                 .find("Not ready: node-2, node-3, node-4, node-5, node-6 and 2 more."),
@@ -1353,7 +1354,7 @@ TEST(DecideStatus, FailureMatters_OnlyWhereAChildThatIsNeededIsMissing) {
 TEST(DecideStatus, REV3_F3_ChildThatAnOldViewLacksIsNotMissing) {
   Observed observed = Converged();
   observed.children.templates.pop_back();
-  observed.facts.views.children = Freshness::kStale;
+  observed.facts.views.children_are_current = false;
   EXPECT_EQ(StatusOf(observed).status, "Ready");
   EXPECT_EQ(fixtures::ReasonOf(StatusOf(observed), "Provisioned"), "ChildrenExist");
   observed.children = Converged().children;
@@ -1361,6 +1362,17 @@ TEST(DecideStatus, REV3_F3_ChildThatAnOldViewLacksIsNotMissing) {
   observed.domain->status = {};  // It never was provisioned.
   observed.children.templates.pop_back();
   EXPECT_EQ(fixtures::ReasonOf(StatusOf(observed), "Provisioned"), "ChildrenMissing");
+}
+
+TEST(DecideStatus, REV3_F3_DaemonsThatAreNotReadAreToldBesideWhatIsWrong) {
+  Observed observed = Converged();
+  observed.facts.views.daemons_problem = "503";
+  EXPECT_EQ(StatusOf(observed).status, "Ready");
+  EXPECT_EQ(fixtures::ReasonOf(StatusOf(observed), "MembersReady"), "DaemonsNotRead");
+  observed.children.daemon_pods[0].ready = false;
+  EXPECT_EQ(fixtures::ReasonOf(StatusOf(observed), "MembersReady"), "MembersNotReady");
+  EXPECT_NE(MessageOf(StatusOf(observed), "MembersReady").find("Daemon pods or cliques are not"),
+            std::string::npos);
 }
 
 TEST(DecideStatus, REV3_F3_NodesThatAreNotReadAreToldBesideWhatIsWrong) {
@@ -1372,6 +1384,40 @@ TEST(DecideStatus, REV3_F3_NodesThatAreNotReadAreToldBesideWhatIsWrong) {
   EXPECT_EQ(fixtures::ReasonOf(StatusOf(observed), "MembersReady"), "MembersNotReady");
   EXPECT_NE(MessageOf(StatusOf(observed), "MembersReady").find("Nodes are not read"),
             std::string::npos);
+}
+
+TEST(DecideStatus, REV3_X2_NodeThatOnlyItsLabelGivesToTheDomainKeepsItFromNothing) {
+  Observed observed = Converged();
+  observed.nodes["node-9"] = fixtures::MakeNode("node-9");
+  observed.children.labelled_nodes.push_back(observed.nodes["node-9"]);
+  EXPECT_EQ(StatusOf(observed).status, "Ready");
+  observed.children.claims.push_back(fixtures::MakeChannelClaim("node-9", "train-9"));
+  EXPECT_EQ(StatusOf(observed).status, "NotReady") << "a pod is there, and nobody serves it";
+}
+
+TEST(DecideStatus, REV3_X2_DaemonThatServesWithoutAPodOfTheDomainIsTold) {
+  Observed observed = Converged();
+  observed.children.daemon_pods.push_back(fixtures::MakePod("node-9", 9));
+  observed.children.labelled_nodes.push_back(fixtures::MakeNode("node-9"));
+  const auto now = fixtures::Now().monotonic;
+  observed.memory.idle_since["node-9"] = now - std::chrono::seconds(9);
+  EXPECT_EQ(fixtures::ReasonOf(StatusOf(observed), "MembersReady"), "AllMembersReady");
+  observed.memory.idle_since["node-9"] = now - std::chrono::seconds(10);
+  EXPECT_EQ(fixtures::ReasonOf(StatusOf(observed), "MembersReady"), "MemberWithoutClaim");
+  EXPECT_EQ(MessageOf(StatusOf(observed), "MembersReady"),
+            "All 2/2 members are ready. Not counted, for no pod of the domain has a channel there: "
+            "node-9. Look who labels these nodes.");
+  const std::vector<Change> innocent = {
+      [](Observed& o) { o.children.daemon_pods.back().ready = false; },
+      [](Observed& o) { o.domain->status.nodes.push_back(fixtures::MakeMember("node-9", 2)); },
+      [](Observed& o) { o.memory.idle_since.clear(); },
+      [](Observed& o) { o.facts.views.claims = Freshness::kStale; },
+      [](Observed& o) { o = fixtures::WithoutClaims(o); }};
+  for (const Change& change : innocent) {
+    Observed changed = observed;
+    change(changed);
+    EXPECT_NE(fixtures::ReasonOf(StatusOf(changed), "MembersReady"), "MemberWithoutClaim");
+  }
 }
 
 }  // namespace

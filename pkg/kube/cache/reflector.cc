@@ -38,6 +38,8 @@ constexpr nanoseconds kHealthy =
 constexpr seconds kWatchTimeoutMin{300};
 constexpr int kWatchTimeoutSpread = 301;  // Up to 600 s, at random: watches must not end together.
 constexpr seconds kDriverGrace{5};        // The caller's own timeout comes first.
+// What a watch missed comes at once when it opens.
+constexpr nanoseconds kCatchesUpWithin = seconds(1);
 constexpr nanoseconds kVeryShort = seconds(1);  // A watch that ends before it, empty, has failed.
 constexpr nanoseconds kShort = seconds(2);
 constexpr int kEmptyWatchesMax = 3;           // Then the version is taken for expired.
@@ -289,14 +291,14 @@ Result<void> Reflector::TakePage(Listing& list, std::string_view body) {
 std::optional<Reflector::TimePoint> Reflector::CurrentAsOf(TimePoint now) const {
   if (!has_synced_) return {};
   const auto* const watch = std::get_if<Watching>(&state_);
-  const bool is_open = watch != nullptr && stalls_at_ && watch->is_open;
-  return is_open ? now : current_at_;
+  const bool is_open = watch != nullptr && stalls_at_ && watch->opened;
+  return is_open && now - *watch->opened >= kCatchesUpWithin ? now : current_at_;
 }
 
 bool Reflector::OnStreamData(TimePoint now, std::string_view bytes) {
   auto* const watch = std::get_if<Watching>(&state_);
   if (!stalls_at_ || watch == nullptr) return false;
-  watch->is_open = true;
+  if (!watch->opened) watch->opened = now;
   if (healed_by_ == HealedBy::kOpenStream) Recovered();
   while (!bytes.empty()) {
     const Scanner::Result scanned = watch->scanner.Scan(bytes);
@@ -344,7 +346,7 @@ bool Reflector::OnFrame(TimePoint now, Watching& watch, std::string_view frame) 
     return false;
   }
   ++watch.frames;
-  current_at_ = now;
+  if (watch.opened && now - *watch.opened >= kCatchesUpWithin) current_at_ = now;
   empty_watches_ = 0;
   Prosper(now, watch);
   stalls_at_ = std::min(now + options_.stall_timeout, watch.hard_deadline);

@@ -112,8 +112,8 @@ class Reflector {
   // The stream of a 200 ended: cleanly, or by an error of the connection. Ignored after a false.
   void OnStreamEnd(base::Clock::TimePoint now, const base::Result<void>& result);
 
-  // When the sink was last known to hold the collection as it was: `now` while a watch is open.
-  // Empty if it was never read. A watch that has stalled counts as open until it is given up.
+  // When the sink was last known to hold the collection as it was: `now` while a watch is open, and
+  // has been for the second in which what it missed arrives. Empty if it was never read. A watch that has stalled counts as open until it is given up.
   [[nodiscard]] std::optional<base::Clock::TimePoint> CurrentAsOf(base::Clock::TimePoint now) const;
   // A list was read to its end once.
   [[nodiscard]] bool HasSynced() const { return has_synced_; }
@@ -141,7 +141,7 @@ class Reflector {
     std::string buffer = {};       // Of a frame whose end has not come.
     json::Scanner scanner = {};    // Stands at the end of `buffer`.
     std::uint64_t frames = 0;
-    bool is_open = false;  // Its 200 has arrived.
+    std::optional<TimePoint> opened = {};  // When its 200 arrived.
   };
   enum class Then { kListAgain, kGoOn };  // After a back-off; kGoOn: the same page or version.
   enum class HealedBy { kList, kOpenStream, kFrame };  // What proves that a problem is over.

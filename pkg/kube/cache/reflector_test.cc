@@ -1213,6 +1213,22 @@ TEST(Reflector, ProblemIsLoggedOncePerChange) {
   EXPECT_EQ(world.logger.Count("Reading a resource again"), 1U);
 }
 
+TEST(Reflector, ViewIsCurrentOnceAWatchHasBeenOpenForASecond) {
+  World world;
+  EXPECT_FALSE(world.reflector->CurrentAsOf(world.clock.Now()));
+  world.Sync();
+  const TimePoint listed = world.clock.Now();
+  world.clock.Advance(seconds(3));
+  ASSERT_TRUE(world.Feed(""));
+  EXPECT_EQ(world.reflector->CurrentAsOf(world.clock.Now()), listed) << "what it missed comes now";
+  ASSERT_TRUE(world.Feed(Added("b", 101)));
+  EXPECT_EQ(world.reflector->CurrentAsOf(world.clock.Now()), listed) << "there may be more";
+  world.clock.Advance(milliseconds(999));
+  EXPECT_EQ(world.reflector->CurrentAsOf(world.clock.Now()), listed);
+  world.clock.Advance(milliseconds(1));
+  EXPECT_EQ(world.reflector->CurrentAsOf(world.clock.Now()), world.clock.Now());
+}
+
 TEST(Reflector, ListThatWorksDoesNotHideAWatchThatDoesNot) {
   World world;
   for (int i = 0; i < 5; ++i) {

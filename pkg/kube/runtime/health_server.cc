@@ -1,8 +1,5 @@
 #include "pkg/kube/runtime/health_server.h"
 
-#include <prometheus/metric_family.h>
-#include <prometheus/text_serializer.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -73,7 +70,7 @@ http::Server::Answer HealthServer::Answer(const ServerRequest& request) const {
   }
   if (IsAt(request.path, "readyz")) return AnswerHealth("readyz", options_.ready, request);
   if (request.path == options_.metrics_path && !options_.metrics.empty()) {
-    return [this] { return Metrics(); };
+    return [this] { return MetricsPage(options_.metrics); };
   }
   if (const auto page = options_.pages.find(request.path); page != options_.pages.end()) {
     return [&make = page->second] {
@@ -81,17 +78,6 @@ http::Server::Answer HealthServer::Answer(const ServerRequest& request) const {
     };
   }
   return ServerReply{.status = kNotFound, .body = "not found\n"};
-}
-
-ServerReply HealthServer::Metrics() const {
-  std::vector<prometheus::MetricFamily> families;
-  for (const auto& collectable : options_.metrics) {
-    for (prometheus::MetricFamily& family : collectable->Collect()) {
-      families.push_back(std::move(family));
-    }
-  }
-  return {.body = prometheus::TextSerializer().Serialize(families),
-          .content_type = "text/plain; version=0.0.4; charset=utf-8"};
 }
 
 }  // namespace kube

@@ -3,17 +3,15 @@
 // each may have a port of its own: make two.
 #pragma once
 
-#include <prometheus/collectable.h>
-
 #include <functional>
 #include <map>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "pkg/base/clock.h"
 #include "pkg/base/result.h"
 #include "pkg/http/server.h"
+#include "pkg/kube/runtime/metrics_page.h"
 
 namespace kube {
 
@@ -41,7 +39,7 @@ struct HealthOptions {
   std::vector<HealthCheck> ready = {};
   std::string metrics_path = "/metrics";
   // In this order; empty: none are served. A prometheus::Registry is one.
-  std::vector<std::shared_ptr<const prometheus::Collectable>> metrics = {};
+  Collectables metrics = {};
   // For people: a path, and what makes its JSON text.
   std::map<std::string, std::function<std::string()>> pages = {};
 };
@@ -58,7 +56,6 @@ class HealthServer {
 
  private:
   [[nodiscard]] http::Server::Answer Answer(const http::ServerRequest& request) const;
-  [[nodiscard]] http::ServerReply Metrics() const;
 
   const HealthOptions options_;
   http::Server server_;

@@ -51,26 +51,81 @@ Request For(Request request, const std::set<std::string>& values) {
 
 }  // namespace
 
-SharedLists::FlightPtr SharedLists::Join(const Request& request, std::string& line) {
-  const std::optional<Shareable> shareable = Split(request);
-  if (!shareable) return nullptr;
-  line = request.accept + " " + shareable->before + (shareable->value.empty() ? "" : "=");
+// What an asker wants together: LISTs that select by one value, or a single request.
+struct SharedLists::Part {
+  std::vector<std::size_t> indices = {};  // In what was asked for.
+  std::vector<Request> requests = {};
+  std::string line = {};
+  std::string value = {};
+  FlightPtr flight = {};  // Null: it is sent as it is.
+  std::vector<Result<Response>> replies = {};
+
+  [[nodiscard]] bool IsAnswered() const {
+    return flight ? !flight->replies.empty() : !replies.empty();
+  }
+};
+
+std::vector<SharedLists::Part> SharedLists::Divide(const std::vector<Request>& requests) {
+  std::vector<Part> parts;
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    const std::optional<Shareable> shareable = Split(requests[i]);
+    const std::string value = shareable ? shareable->value : "";
+    const auto its = std::ranges::find(parts, value, &Part::value);
+    const bool joins = !value.empty() && its != parts.end();
+    Part& part = joins ? *its : parts.emplace_back();
+    part.indices.push_back(i);
+    part.requests.push_back(requests[i]);
+    part.value = value;
+    if (shareable) {
+      part.line += requests[i].accept + " " + shareable->before + (value.empty() ? " " : "= ");
+    }
+  }
+  return parts;
+}
+
+void SharedLists::Join(Part& part) {
+  if (part.line.empty()) return;
   const base::MutexLock lock(mutex_);
-  FlightPtr& next = lines_[line].next;
-  if (!next) next = std::make_shared<Flight>(Flight{.request = request});
-  const bool is_full =
-      next->values.size() == kValuesMax && !next->values.contains(shareable->value);
-  if (is_full) return nullptr;
-  next->values.insert(shareable->value);
-  return next;
+  FlightPtr& next = lines_[part.line].next;
+  if (!next) next = std::make_shared<Flight>(Flight{.requests = part.requests});
+  if (next->values.size() == kValuesMax && !next->values.contains(part.value)) return;
+  next->values.insert(part.value);
+  part.flight = next;
+}
+
+bool SharedLists::Take(Part& part, bool is_patient, std::vector<Request>& to_send) {
+  if (part.IsAnswered()) return false;
+  Line* const line = part.flight ? &lines_[part.line] : nullptr;
+  if (line != nullptr && line->next == part.flight) {
+    if (line->under_way > 0 && is_patient) return false;
+    ++line->under_way;
+    line->next = nullptr;
+    for (const Request& request : part.flight->requests) {
+      to_send.push_back(For(request, part.flight->values));
+    }
+    return true;
+  }
+  if (line != nullptr && is_patient) return false;
+  part.flight = nullptr;
+  to_send.insert(to_send.end(), part.requests.begin(), part.requests.end());
+  return true;
+}
+
+void SharedLists::Answer(Part& part, std::vector<Result<Response>> replies) {
+  if (!part.flight) {
+    part.replies = std::move(replies);
+    return;
+  }
+  part.flight->replies = std::move(replies);
+  Line& line = lines_[part.line];
+  --line.under_way;
+  if (line.under_way == 0 && !line.next) lines_.erase(part.line);
 }
 
 std::vector<Result<Response>> SharedLists::SendAll(const std::vector<Request>& requests,
                                                    http::Transport& transport) {
-  std::vector<FlightPtr> flights(requests.size());
-  std::vector<std::string> lines(requests.size());
-  std::vector<std::optional<Result<Response>>> replies(requests.size());
-  for (std::size_t i = 0; i < requests.size(); ++i) flights[i] = Join(requests[i], lines[i]);
+  std::vector<Part> parts = Divide(requests);
+  for (Part& part : parts) Join(part);
   {
     const base::MutexLock lock(mutex_);
     ++askers_;
@@ -78,57 +133,41 @@ std::vector<Result<Response>> SharedLists::SendAll(const std::vector<Request>& r
   const base::Clock::TimePoint deadline = clock_.Now() + patience_;
   for (;;) {
     const base::Clock::TimePoint now = clock_.Now();
-    const bool is_patient = now < deadline;
     std::vector<Request> to_send;
-    std::vector<std::size_t> senders;  // Whose request each of them is.
+    std::vector<Part*> taken;
     {
       const base::MutexLock lock(mutex_);
-      for (std::size_t i = 0; i < requests.size(); ++i) {
-        if (flights[i] ? flights[i]->reply.has_value() : replies[i].has_value()) continue;
-        Line* line = flights[i] ? &lines_[lines[i]] : nullptr;
-        if (line != nullptr && line->next == flights[i]) {
-          if (line->under_way > 0 && is_patient) continue;
-          ++line->under_way;
-          line->next = nullptr;
-          to_send.push_back(For(flights[i]->request, flights[i]->values));
-        } else {
-          if (line != nullptr && is_patient) continue;
-          flights[i] = nullptr;
-          to_send.push_back(requests[i]);
-        }
-        senders.push_back(i);
+      for (Part& part : parts) {
+        if (Take(part, now < deadline, to_send)) taken.push_back(&part);
       }
-      const bool is_done = std::ranges::all_of(
-          flights, [](const FlightPtr& flight) { return !flight || flight->reply; });
-      if (to_send.empty() && is_done) {
+      if (taken.empty() && std::ranges::all_of(parts, &Part::IsAnswered)) {
         --askers_;
         break;
       }
-      if (to_send.empty()) {
+      if (taken.empty()) {
         (void)ended_.wait_for(mutex_, std::max(deadline - now, std::chrono::nanoseconds(0)));
         continue;
       }
     }
     std::vector<Result<Response>> sent = transport.SendAll(to_send);
+    auto reply = std::make_move_iterator(sent.begin());
     const base::MutexLock lock(mutex_);
-    for (std::size_t k = 0; k < senders.size(); ++k) {
-      const std::size_t i = senders[k];
-      if (!flights[i]) {
-        replies[i] = std::move(sent[k]);
-        continue;
-      }
-      flights[i]->reply = std::move(sent[k]);
-      Line& line = lines_[lines[i]];
-      --line.under_way;
-      if (line.under_way == 0 && !line.next) lines_.erase(lines[i]);
+    for (Part* const part : taken) {
+      const auto end = reply + static_cast<std::ptrdiff_t>(part->requests.size());
+      Answer(*part, {reply, end});
+      reply = end;
     }
     ended_.notify_all();
   }
+  std::vector<std::optional<Result<Response>>> found(requests.size());
+  for (const Part& part : parts) {
+    const std::vector<Result<Response>>& replies =
+        part.flight ? part.flight->replies : part.replies;
+    for (std::size_t i = 0; i < part.indices.size(); ++i) found[part.indices[i]] = replies[i];
+  }
   std::vector<Result<Response>> all;
   all.reserve(requests.size());
-  for (std::size_t i = 0; i < requests.size(); ++i) {
-    all.push_back(flights[i] ? *flights[i]->reply : *std::move(replies[i]));
-  }
+  for (auto& one : found) all.push_back(*std::move(one));
   return all;
 }
 

@@ -4,7 +4,8 @@
 // at most one LIST under way of what is the same for all of them, and the next one answers all who
 // asked meanwhile. LISTs that differ only in the value of the label that they select by are the
 // same: the one that is sent selects all of these values. So a reply may hold objects of others,
-// and each asker has to look at the label.
+// and each asker has to look at the label. LISTs of several kinds that are asked for at once, by
+// one value, are shared as one, so that all of them answer the same askers.
 //
 // Pages that follow a first one, and LISTs by fields, are sent as they are. An asker waits for
 // LISTs of others a tenth of a second, and then sends its own: who asks for something slow beside
@@ -44,9 +45,9 @@ class SharedLists {
 
  private:
   struct Flight {
-    http::Request request = {};  // With one value, or with none.
+    std::vector<http::Request> requests = {};  // With one value, or with none.
     std::set<std::string> values = {};
-    std::optional<base::Result<http::Response>> reply = {};
+    std::vector<base::Result<http::Response>> replies = {};  // Empty: not yet.
   };
   using FlightPtr = std::shared_ptr<Flight>;
   // Of the LISTs that are the same but for the value.
@@ -54,9 +55,15 @@ class SharedLists {
     int under_way = 0;
     FlightPtr next = {};  // What begins when those have ended. Null: nobody has asked.
   };
+  struct Part;
 
-  // Empty for what is not shared, or too many share.
-  [[nodiscard]] FlightPtr Join(const http::Request& request, std::string& line);
+  [[nodiscard]] static std::vector<Part> Divide(const std::vector<http::Request>& requests);
+  // Leaves it alone if it is not shared, or too many share.
+  void Join(Part& part);
+  // Whether it is to be sent by the caller now.
+  [[nodiscard]] bool Take(Part& part, bool is_patient, std::vector<http::Request>& to_send)
+      REQUIRES(mutex_);
+  void Answer(Part& part, std::vector<base::Result<http::Response>> replies) REQUIRES(mutex_);
 
   const base::Clock& clock_;
   const std::chrono::milliseconds patience_;

@@ -115,6 +115,27 @@ TEST_F(Asked, AskerOfSeveralKindsGetsEachInItsPlace) {
   EXPECT_EQ(replies[0][2]->body, "/x");
 }
 
+TEST_F(Asked, ListsOfSeveralKindsThatAreAskedForTogetherAnswerTheSameAskers) {
+  server.Answer();
+  (void)lists.SendAll({List("pods", "a"), List("nodes", "a")}, server);
+  const std::vector<Request> begun = {List("pods", "first"), List("nodes", "first")};
+  Server slow;
+  std::jthread first([&] { (void)lists.SendAll(begun, slow); });
+  slow.AwaitRequests(2);
+  std::vector<std::jthread> askers;
+  for (const char* value : {"b", "c"}) {
+    askers.emplace_back([&, value] {
+      const Replies replies = lists.SendAll({List("pods", value), List("nodes", value)}, slow);
+      EXPECT_EQ(replies[0]->body, "/api/v1/pods?labelSelector=domain%20in%20%28b%2Cc%29");
+      EXPECT_EQ(replies[1]->body, "/api/v1/nodes?labelSelector=domain%20in%20%28b%2Cc%29");
+    });
+  }
+  while (lists.askers() < 3) std::this_thread::yield();
+  slow.Answer();
+  askers.clear();
+  EXPECT_EQ(slow.paths().size(), 4U);
+}
+
 TEST_F(Asked, ListsOfDifferentKindsFormsAndPagesStayApart) {
   Request metadata = List("pods", "a");
   metadata.accept = "metadata";

@@ -24,7 +24,8 @@ layout_is_one_that_skopeo_reads() {
 
 digest_is_the_same_when_it_is_built_elsewhere() {
   elsewhere "$work/elsewhere/cdom"
-  [[ $(image_in "$work/elsewhere/cdom" "$architecture" --output "$work/again") == "$digest" ]]
+  [[ $(image_in "$work/elsewhere/cdom" "$architecture" --output "$work/again" --packages "$layout.$architecture.packages.txt") == "$digest" ]]
+  cmp "$layout.$architecture.packages.txt" "$work/again.$architecture.packages.txt"
 }
 
 compressed_it_has_15_mb_at_most() { has_compressed_at_most 15000000; }
@@ -46,10 +47,11 @@ a_library_that_is_missing_is_noticed() {
 a_package_that_is_missing_is_named_when_the_image_is_made() {
   # The packages, without one that a library of a library is in.
   local packages
-  packages=$(/usr/bin/python3 "$repo/scripts/image/debian.py" "$architecture" "$cache")
+  packages=$(/usr/bin/python3 "$repo/scripts/image/debian.py" "$architecture" "$cache" --packages "$layout.$architecture.packages.txt")
   mkdir -p "$work/lacking/packages" "$work/lacking/program/usr/bin"
   cp "$rootfs/$program" "$work/lacking/program/usr/bin/"
   ln -s "$packages/root" "$work/lacking/packages/root"
+  cp "$layout.$architecture.packages.txt" "$work/lacking/packages.txt"
   jq 'del(."libnghttp2-14")' "$packages/packages.json" >"$work/lacking/packages/packages.json"
   refused 'libnghttp2.so.14, which no package has' /usr/bin/python3 "$repo/scripts/image/image.py" --image controller \
     --output "$work/none" --version 0 --revision 0 --epoch 0 --license "$repo/LICENSE" "$architecture=$work/lacking"
@@ -71,6 +73,8 @@ labels_say_what_it_is_and_its_user_is_65532() {
     .["org.opencontainers.image.version"] == $version and .["org.opencontainers.image.revision"] == $revision and
     .["org.opencontainers.image.title"] == "cdom-controller" and .["org.opencontainers.image.licenses"] == "Apache-2.0" and
     .["org.opencontainers.image.source"] == "https://git.example.com/cdom"' <<<"$config"
+  # Within the days that a list of Debian's security updates is valid.
+  jq -e '.config.Labels["dev.cdom.package-lists"] | fromdate as $lists | $lists > now - 10 * 86400 and $lists <= now' <<<"$config"
   jq -e '.config.User == "65532:65532" and .config.Entrypoint == ["/usr/bin/compute-domain-controller"]' <<<"$config"
 }
 

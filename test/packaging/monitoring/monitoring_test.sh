@@ -104,6 +104,11 @@ the_pod_monitor_takes_our_namespaces_as_they_are_from_the_port_that_the_pods_hav
   local port
   port=$(sed -nE 's/^  - port: (.*)/\1/p' "$monitoring/pod-monitor.yaml")
   grep -q "^        - name: $port\$" "$repo/manifests/controller/deployment.yaml"
+  # Over TLS, with the token of access.yaml.
+  grep -q '^    scheme: https$' "$monitoring/pod-monitor.yaml"
+  local secret
+  secret=$(sed -nE 's/^        name: (.*)/\1/p' "$monitoring/pod-monitor.yaml")
+  grep -q "^  name: $secret\$" < <(sed -n '/^kind: Secret$/,/^---$/p' "$monitoring/access.yaml")
 }
 
 check each_rule_says_of_the_series_of_the_tests_what_it_should

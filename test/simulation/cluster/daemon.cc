@@ -242,7 +242,8 @@ bool Daemon::IsReady() const {
 
 std::optional<Time> Daemon::NextDue() const {
   if (over_ || !fatal_.empty()) return {};
-  Time due = clock_.ToWall(requeue_at_);
+  // One that was just told to stop has not looked at that yet.
+  Time due = is_decided_ ? clock_.ToWall(requeue_at_) : clock_.Wall();
   for (const Watcher& watch : watches_) due = std::min(due, watch.NextDue().value_or(due));
   const Time new_view = born_ + kOldFor;
   if (!options_.stale_view.kind.empty() && clock_.Wall() < new_view) due = std::min(due, new_view);

@@ -19,6 +19,17 @@ using compute_domain::WriteClique;
 using Actions = std::vector<Action>;
 using Members = std::vector<api::Member>;
 
+// Believes a node that says that it is of the domain.
+Rules BelievingLabels() {
+  Rules rules = kRules;
+  rules.membership = [](const Observed& observed, const compute_domain::Instant& now) {
+    Observed believed = observed;
+    believed.facts.views.claims = compute_domain::Freshness::kStale;
+    return kRules.membership(believed, now);
+  };
+  return rules;
+}
+
 // ---- admit
 
 Rules WithoutFinalizer() {
@@ -358,6 +369,8 @@ const std::vector<Mutant>& Mutants() {
        ToldBy("create-ready-delete", false, Fault::kNone)},
       {"names-are-generated", "S11", WithGeneratedNames(),
        ToldBy("create-ready-delete", false, Fault::kCrashAfter, "daemonsets")},
+      {"labels-make-members", "S23", BelievingLabels(),
+       ToldBy("liar-on-a-node", true, Fault::kNone)},
       {"members-are-renumbered", "S4", RenumberingMembers(),
        ToldBy("join-leave-rejoin", true, Fault::kNone)},
       {"members-are-counted-together", "S3", CountingMembersTogether(),

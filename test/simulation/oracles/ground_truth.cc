@@ -100,11 +100,14 @@ bool IsDaemonClaim(const SystemUnderTest& system, const Object& claim, const kub
   return config && !config->is_channel && config->domain == domain;
 }
 
-bool HoldsChannel(const Object& claim, const Object& domain) {
+bool AsksForChannel(const Object& claim, const Object& domain) {
   if (claim.key().ns != domain.key().ns || IsAdminAccess(claim)) return false;
   const auto config = FindConfig(claim);
-  return config && config->is_channel && config->domain == domain.uid() &&
-         !AllocatedNode(claim).empty();
+  return config && config->is_channel && config->domain == domain.uid();
+}
+
+bool HoldsChannel(const Object& claim, const Object& domain) {
+  return AsksForChannel(claim, domain) && !AllocatedNode(claim).empty();
 }
 
 bool IsConsumer(const Object& claim, const Object& domain) {

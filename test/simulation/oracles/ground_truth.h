@@ -61,7 +61,9 @@ enum class Role { kNone, kDaemonSet, kDaemonTemplate, kWorkloadTemplate, kClique
                                const kube::Uid& domain);
 [[nodiscard]] bool IsDaemonClaim(const SystemUnderTest& system, const Object& claim,
                                  const kube::Uid& domain);
-// A channel claim of the domain, in its namespace, that is allocated: its daemon there is needed.
+// A claim in the domain's namespace that asks for a channel of it, not as an administrator.
+[[nodiscard]] bool AsksForChannel(const Object& claim, const Object& domain);
+// One that is allocated: its daemon there is needed.
 [[nodiscard]] bool HoldsChannel(const Object& claim, const Object& domain);
 // One that a pod uses, too.
 [[nodiscard]] bool IsConsumer(const Object& claim, const Object& domain);

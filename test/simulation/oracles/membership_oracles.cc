@@ -10,6 +10,7 @@ namespace simulation {
 namespace {
 
 using json::Value;
+using std::chrono::seconds;
 
 // One entry of a clique's `daemons`, or of a domain's `status.nodes`.
 struct Entry {
@@ -513,6 +514,32 @@ Oracle NoPruneWithoutProof(const OracleContext& context) {
       if (HasProof(server, system, place, since[{clique.key(), entry.node}], change)) continue;
       report.Say(change, "took " + entry.node + " out of " + Show(Kind::kClique, clique.key()) +
                              " without having seen that its pod is gone");
+    }
+  }};
+}
+
+Oracle NoStrangers(const OracleContext& context) {
+  return {.on_change = [context, report = Report("S23 NoStrangers", context.violations),
+                        users = std::set<std::pair<kube::Uid, std::string>>()](
+                           const GroundTruth& truth, const Change& change) mutable {
+    const Object& after = *change.after;
+    if (change.kind == Kind::kClaim) {
+      for (const auto& [uid, record] : truth.domains()) {
+        if (HoldsChannel(after, *record.last)) users.emplace(uid, AllocatedNode(after));
+      }
+    }
+    const bool is_told = change.kind == Kind::kClique || change.kind == Kind::kComputeDomain;
+    const SystemUnderTest& system = context.system;
+    const bool is_judged = system.clients.contains(change.actor) && system.may_read_claims &&
+                           Lateness(system, change.time - seconds(1), change.time) == seconds(1);
+    if (!is_told || !is_judged || change.type == Change::Type::kDeleted) return;
+    const bool is_clique = change.kind == Kind::kClique;
+    const kube::Uid domain = is_clique ? after.Label(kDomainLabel) : after.uid();
+    const Entries before = is_clique ? DaemonsOf(change.before) : NodesOf(change.before);
+    for (const Entry& entry : is_clique ? DaemonsOf(change.after) : NodesOf(change.after)) {
+      if (FindNode(before, entry.node) || users.contains({domain, entry.node})) continue;
+      report.Say(change, "made " + entry.node + " a member in " + Show(change.kind, after.key()) +
+                             ", where no pod of the domain ever was");
     }
   }};
 }

@@ -90,9 +90,14 @@ struct Oracle {
 // the delay, is ready there; and the controller calls a member ready only if it has such a pod with
 // its address. The controller may repeat in `status` what a daemon says in its clique.
 [[nodiscard]] Oracle ReleaseGate(const OracleContext& context);
+// S23: the controller makes a node a member, in a clique or in status, only if the scheduler has
+// given a pod of the domain a channel there at some time. While a fault heals, and where claims may
+// not be read, it cannot know.
+[[nodiscard]] Oracle NoStrangers(const OracleContext& context);
 // S10, L4, L5, in virtual time: no domain is Ready for longer than the delay while one of its
 // nodes, or a node where it has a channel, has no daemon that serves; status.nodes follows each pod
-// within the delay; and a node keeps the label of a deleted domain for at most a minute.
+// within the delay, if it has a channel of the domain on its node; and a node keeps the label of a
+// deleted domain for at most a minute.
 [[nodiscard]] Oracle StatusFollows(const OracleContext& context);
 // L8: after the last renewal of a leader another replica leads within the Lease's duration and a
 // retry.
@@ -133,9 +138,10 @@ struct Oracle {
 // (410, 504); and a namespace that goes takes nothing new (403).
 [[nodiscard]] Oracle NothingRefused(const OracleContext& context);
 // S21: a domain that was Ready becomes NotReady only for what the API server has held about its
-// members, or what they need, since it was called Ready: never for a request that was refused,
-// delayed or lost, and never by an older view. No fault excuses it; but two that lead at once, with
-// views of their own, cannot know whose is older, and are not judged.
+// members, or what they need, since it was called Ready and within half a minute before: never for
+// a request that was refused, delayed or lost, and never by an older view. No fault excuses it, but
+// for the time that it may take; and two that lead at once, with views of their own, cannot know
+// whose is older, and are not judged.
 [[nodiscard]] Oracle ReadinessHasCause(const OracleContext& context);
 // S22: while a domain is being deleted and its grace period is not over, the controller takes
 // nothing that a live job uses: no DaemonSet, daemon template, clique, daemon pod, finalizer, nor

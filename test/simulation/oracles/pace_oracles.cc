@@ -20,6 +20,7 @@ using json::Value;
 using std::chrono::seconds;
 
 constexpr seconds kUnlabelled{60};  // Of a node whose domain is gone.
+constexpr seconds kToldWithin{30};  // Why a domain is not ready.
 constexpr seconds kFailover{19};    // A Lease's duration, and two retries, of which one may fail.
 
 // What is wrong, in words that name the oracle, and how long it may be.
@@ -73,6 +74,13 @@ void AddWrongsOfStatus(const GroundTruth& truth, const SystemUnderTest& system,
                    system.delay + more);
   };
   const auto servers = FindServers(truth, system, domain.uid());
+  std::set<std::string> users;
+  for (const auto& [key, claim] : truth.Live(Kind::kClaim)) {
+    if (HoldsChannel(*claim, domain)) users.insert(AllocatedNode(*claim));
+  }
+  const auto is_strange = [&](const std::string& node) {
+    return system.may_read_claims && !users.contains(node);
+  };
   std::set<std::string> shown;
   for (const Value& entry : domain["status"]["nodes"].items()) {
     if (entry["status"].AsString() != "Ready") continue;
@@ -85,20 +93,21 @@ void AddWrongsOfStatus(const GroundTruth& truth, const SystemUnderTest& system,
     }
   }
   for (const auto& [node, server] : servers) {
-    if (shown.contains(node)) continue;
+    if (shown.contains(node) || is_strange(node)) continue;
     if (!IsInClique(truth, system, domain.uid(), node, server)) continue;
     add("L5 StatusFollows: ", "does not show " + node + " Ready, where a daemon serves",
         system.pace);
   }
   if (FindCondition(domain.value(), "Ready")["status"].AsString() != "True") return;
   for (const auto& [key, node] : truth.Live(Kind::kNode)) {
-    if (node->Label(kDomainLabel) != domain.uid() || servers.contains(key.name)) continue;
+    const bool is_its = node->Label(kDomainLabel) == domain.uid() && !is_strange(key.name);
+    if (!is_its || servers.contains(key.name)) continue;
     add("S10 ReadyIsTrue: ", "is Ready although nobody serves " + key.name);
   }
   if (!system.may_read_claims) return;
-  for (const auto& [key, claim] : truth.Live(Kind::kClaim)) {
-    if (!HoldsChannel(*claim, domain) || servers.contains(AllocatedNode(*claim))) continue;
-    add("S10 ReadyIsTrue: ", "is Ready although nobody serves " + AllocatedNode(*claim));
+  for (const std::string& node : users) {
+    if (servers.contains(node)) continue;
+    add("S10 ReadyIsTrue: ", "is Ready although nobody serves " + node);
   }
 }
 
@@ -192,9 +201,10 @@ Oracle FailoverIsFast(const OracleContext& context) {
 
 namespace {
 
-// Whether the API server holds something for which the domain is not ready: of its members, or of
-// what these need.
-bool HasCause(const GroundTruth& truth, const SystemUnderTest& system, const Object& domain) {
+// Whether the API server holds something for which the domain is not ready: of its members, of what
+// these need, or, for the condition, of pods that wait for a node.
+bool HasCause(const GroundTruth& truth, const SystemUnderTest& system, const Object& domain,
+              bool is_condition) {
   constexpr std::size_t kChildren = 3;
   if (domain.deleting()) return true;
   std::set<Role> children;
@@ -215,6 +225,8 @@ bool HasCause(const GroundTruth& truth, const SystemUnderTest& system, const Obj
   }
   for (const auto& [key, claim] : truth.Live(Kind::kClaim)) {
     if (HoldsChannel(*claim, domain)) members.insert(AllocatedNode(*claim));
+    const bool waits = AsksForChannel(*claim, domain) && AllocatedNode(*claim).empty();
+    if (waits && is_condition) return true;
   }
   const auto servers = FindServers(truth, system, domain.uid());
   if (std::ssize(servers) < domain["spec"]["numNodes"].AsInt().value_or(0)) return true;
@@ -231,21 +243,24 @@ struct CalledReady {
   Revision revision = 0;
 };
 
-// Whether there was such a thing from when the domain was called Ready until the change. A view
-// that is behind may show something after it that came before.
+// Whether there was such a thing from when the domain was called Ready until the change, and not
+// long before it. A view that is behind may show something after it that came before.
 bool HadCause(const OracleContext& context, const GroundTruth& truth, const Change& change,
-              const CalledReady& since) {
-  if (HasCause(truth, context.system, *change.before)) return true;
+              const CalledReady& since, bool is_condition) {
+  if (HasCause(truth, context.system, *change.before, is_condition)) return true;
   const auto lag = context.system.view_lag;
   GroundTruth past;
   for (const Change& next : context.server.store().history().changes()) {
     if (next.revision() >= change.revision()) return false;
     // It is as in `past` until now. Leases and Events say nothing of members.
+    const bool is_told = Lateness(context.system, next.time, change.time) <= kToldWithin;
     const bool is_since =
         next.revision() > since.revision || (lag > seconds(0) && next.time >= since.time - lag);
-    const bool counts = is_since && next.kind != Kind::kLease && next.kind != Kind::kEvent;
+    const bool counts =
+        is_since && is_told && next.kind != Kind::kLease && next.kind != Kind::kEvent;
     const DomainRecord* record = counts ? past.FindDomain(change.before->uid()) : nullptr;
-    if (record != nullptr && HasCause(past, context.system, *record->last)) return true;
+    if (record != nullptr && HasCause(past, context.system, *record->last, is_condition))
+      return true;
     past.Apply(next);
   }
   return false;
@@ -271,7 +286,7 @@ Oracle ReadinessHasCause(const OracleContext& context) {
       CalledReady& began = since[what + change.after->uid()];
       if (!was_ready && is_ready) began = {.time = change.time, .revision = change.revision()};
       if (!was_ready || is_ready || !context.system.clients.contains(change.actor)) continue;
-      if (HadCause(context, truth, change, began)) continue;
+      if (HadCause(context, truth, change, began, says == &HasReadyTrue)) continue;
       report.Say(change, std::string("took back ") + what + " of " +
                              kube::ToString(change.after->key()) +
                              ", whose members all serve, as they did since " +

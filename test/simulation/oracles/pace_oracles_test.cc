@@ -194,6 +194,17 @@ TEST_F(ReadinessTest, S21TakesWhatWasSoMeanwhileAsACause) {
   EXPECT_EQ(Check(), "");
 }
 
+TEST_F(ReadinessTest, S21TakesNoCauseThatIsLongOver) {
+  cluster.Advance(seconds(10));
+  SetPodReady("False");
+  SetPodReady("True");
+  cluster.Advance(seconds(31));
+  Say("NotReady");
+  EXPECT_TRUE(Contains(Check(), "took back status.status of train/cd-1"));
+  system.excuses.push_back({.from = cluster.now() - seconds(31), .until = cluster.now()});
+  EXPECT_EQ(Check(), "") << "a fault kept it from being told";
+}
+
 TEST_F(ReadinessTest, S21TakesAMissingChildAsACause) {
   cluster.Advance(seconds(10));
   store().Delete("user", Kind::kClaimTemplate, kWorkloadTemplate);
@@ -216,6 +227,17 @@ TEST_F(ReadinessTest, S21TakesAClaimWithoutADaemonAsACause) {
   cluster.Settle();
   Say("NotReady");
   EXPECT_EQ(Check(), "");
+}
+
+TEST_F(ReadinessTest, S21TakesAPodThatWaitsAsACauseOfTheConditionAlone) {
+  SayCondition("Ready", "True");
+  cluster.Advance(seconds(10));
+  cluster.AddWorkload({.ns = "train", .name = "more"}, "channel", {"a-node-that-is-not-there"});
+  cluster.Settle();
+  SayCondition("Ready", "False");
+  EXPECT_EQ(Check(), "");
+  Say("NotReady");
+  EXPECT_TRUE(Contains(Check(), "took back status.status of train/cd-1"));
 }
 
 TEST_F(ReadinessTest, S21TakesTooFewNodesAsACause) {

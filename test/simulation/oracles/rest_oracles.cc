@@ -425,9 +425,15 @@ void DomainCheck::CheckStatus(const Members& members) {
 // By labels, and claims that may be read, alone: those that are reserved for the domain, or have a
 // channel of it. A member that is neither is leaving.
 std::set<std::string> DomainCheck::ExpectedNodes() const {
+  std::set<std::string> shown;
+  for (const Value& entry : domain_["status"]["nodes"].items()) {
+    shown.insert(entry["name"].AsString());
+  }
   std::set<std::string> nodes;
   for (const auto& [key, node] : truth_.Live(Kind::kNode)) {
-    if (node->Label(kDomainLabel) == domain_.uid()) nodes.insert(key.name);
+    // A label alone is the word of the node.
+    const bool counts = !system_.may_read_claims || shown.contains(key.name);
+    if (node->Label(kDomainLabel) == domain_.uid() && counts) nodes.insert(key.name);
   }
   for (const auto& [key, claim] : truth_.Live(Kind::kClaim)) {
     const bool is_known = system_.may_read_claims && HoldsChannel(*claim, domain_);

@@ -12,7 +12,7 @@ namespace simulation {
 
 namespace {
 
-constexpr std::array<std::pair<Fault, std::string_view>, 17> kFaultNames = {{
+constexpr std::array<std::pair<Fault, std::string_view>, 18> kFaultNames = {{
     {Fault::kNone, "none"},
     {Fault::kCrashBefore, "crash-before"},
     {Fault::kCrashAfter, "crash-after"},
@@ -28,6 +28,7 @@ constexpr std::array<std::pair<Fault, std::string_view>, 17> kFaultNames = {{
     {Fault::kFreezes, "freezes"},
     {Fault::kWatchBreaks, "watch-breaks"},
     {Fault::kViewsStall, "views-stall"},
+    {Fault::kReadsFail, "reads-fail"},
     {Fault::kImexEnds, "imex-ends"},
     {Fault::kDaemonDies, "daemon-dies"},
 }};
@@ -65,6 +66,8 @@ std::pair<std::string, std::string> ReadWord(const std::string& word) {
 
 }  // namespace
 
+bool IsOfKinds(Fault fault) { return fault == Fault::kViewsStall || fault == Fault::kReadsFail; }
+
 bool IsPlain(const RunSpec& spec) {
   return spec.fault == Fault::kNone && !spec.two_leaders && !spec.standby && !spec.mixed &&
          !spec.flaky_watches;
@@ -84,6 +87,7 @@ bool ChangesNothing(const RunSpec& spec) {
     case Fault::kFreezes:
     case Fault::kWatchBreaks:
     case Fault::kViewsStall:
+    case Fault::kReadsFail:
       return true;
     case Fault::kUserDeletes:
     case Fault::kUserRecreates:

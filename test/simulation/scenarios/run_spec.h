@@ -30,6 +30,7 @@ enum class Fault {
   kWatchBreaks,      // The connection breaks in the middle of an event. At an opening: of that
                      // watch; at another request: of every open watch.
   kViewsStall,       // The process keeps running and sees an old state, see RunSpec::stale.
+  kReadsFail,        // For minutes the controller's reads of RunSpec::stale are 503.
   kImexEnds,         // An IMEX ends by itself. Own daemons only, as the next.
   kDaemonDies,       // A daemon's process dies, and its IMEX with it.
 };
@@ -37,7 +38,8 @@ inline constexpr std::array kAllFaults = {
     Fault::kCrashBefore,   Fault::kCrashAfter,      Fault::kReplyLost,   Fault::kConflict,
     Fault::kForbidden,     Fault::kTooManyRequests, Fault::kServerError, Fault::kUserDeletes,
     Fault::kUserRecreates, Fault::kWatchesExpire,   Fault::kNodeLost,    Fault::kFreezes,
-    Fault::kWatchBreaks,   Fault::kViewsStall,      Fault::kImexEnds,    Fault::kDaemonDies};
+    Fault::kWatchBreaks,   Fault::kViewsStall,      Fault::kReadsFail,   Fault::kImexEnds,
+    Fault::kDaemonDies};
 
 // The revision at which a process sees a kind (by plural).
 using Views = std::map<std::string, std::int64_t>;
@@ -54,8 +56,8 @@ struct RunSpec {
   int watch = 0;  // Or the opening of a watch, from 1. A renewed watch counts.
   // The kinds that the process after a crash sees in an old state, such as "nodes+pods@1017": at
   // that revision or, without one, at the start of the run, until it comes to rest. With
-  // kViewsStall the running process sees them; without a revision, in the newest state. Empty:
-  // none.
+  // kViewsStall the running process sees them; without a revision, in the newest state. With
+  // kReadsFail those that nobody can read. Empty: none.
   std::string stale = {};
   // The seed decides who moves next, how late each actor of the cluster and each cache of the
   // controller is, and in which order eight workers send the requests of a step. Else actors move
@@ -72,6 +74,9 @@ struct RunSpec {
   bool short_tail = false;
   std::string mutant = {};  // Name of a wrong rule, see mutants.h. Empty if none.
 };
+
+// Whether the fault is one of the kinds that RunSpec::stale names.
+[[nodiscard]] bool IsOfKinds(Fault fault);
 
 // Whether the run has no fault, and actors move in turn.
 [[nodiscard]] bool IsPlain(const RunSpec& spec);

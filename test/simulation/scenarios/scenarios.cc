@@ -204,6 +204,19 @@ void DeleteChildren(World& world) {
   world.Rest("the workload ends");
 }
 
+// Root on a node gives it the label of a domain that no pod of which is there: once while the job
+// runs, and once more.
+void LiarOnANode(World& world) {
+  Workload& job = Form(world, {"node-a"});
+  for (int i = 0; i < 2; ++i) {
+    const ObjectPtr domain = world.Get(Kind::kComputeDomain, kJob.key);
+    if (domain && !domain->deleting()) world.UserLabelsNode("node-b", domain->uid());
+    world.Rest("a node lies");
+  }
+  job.Finish();
+  world.Rest("the job ends");
+}
+
 void TemplateNameTaken(World& world) {
   const kube::ObjectKey taken = {.ns = kJob.key.ns, .name = kJob.template_name};
   world.UserCreates(Kind::kClaimTemplate, taken.ns, ForeignTemplateObject(taken.name));
@@ -859,6 +872,13 @@ const std::vector<Scenario>& Scenarios() {
           .nodes = kOneClique,
           .run = DeleteWhilePodsWait,
           .never_rests = true,
+      },
+      {
+          .name = "liar-on-a-node",
+          .alias = "W37",
+          .what = "Root on a node gives it the label of a domain that has no pod there",
+          .nodes = kOneClique,
+          .run = LiarOnANode,
       },
       {
           .name = "repair-refused",

@@ -72,6 +72,7 @@ bool IsInTheOtherSweep(const std::string& scenario, Fault fault) {
 
 class WideSweep : public testing::TestWithParam<Variant> {};
 class StaleFirstList : public WideSweep {};
+class UnreadableKind : public WideSweep {};
 class MixedOrder : public WideSweep {};
 class MixedOrderWithFaults : public WideSweep {};
 class Elected : public WideSweep {};
@@ -104,7 +105,7 @@ TEST_P(WideSweep, AnyFaultAtAnyRequest_IsRepaired) {
   const std::string& scenario = GetParam().scenario;
   std::vector<FaultSpec> faults(kAllFaults.begin(), kAllFaults.end());
   std::erase_if(faults, [&](const FaultSpec& b) {
-    return IsInTheOtherSweep(scenario, b.fault) || b.fault == Fault::kViewsStall ||
+    return IsInTheOtherSweep(scenario, b.fault) || IsOfKinds(b.fault) ||
            b.fault == Fault::kImexEnds || b.fault == Fault::kDaemonDies;
   });
   std::cerr << "[ sampled  ] each fault at one request in " << EveryOf(scenario) << "\n";
@@ -116,7 +117,7 @@ TEST_P(WideSweep, AnyFaultAtAnyRequest_IsRepaired) {
 TEST_P(WideSweep, AnyFaultAtAnyWatch_IsRepaired) {
   std::vector<FaultSpec> faults;
   for (const Fault fault : kAllFaults) {
-    const bool is_of_watches = fault != Fault::kConflict && fault != Fault::kViewsStall &&
+    const bool is_of_watches = fault != Fault::kConflict && !IsOfKinds(fault) &&
                                fault != Fault::kImexEnds && fault != Fault::kDaemonDies;
     if (is_of_watches) faults.push_back(FaultSpec::AtWatches(fault));
   }
@@ -149,6 +150,15 @@ TEST_P(StaleFirstList, F7_AStaleFirstListAfterACrashHarmsNothing) {
   std::vector<FaultSpec> faults;
   for (const char* stale : kWatchedKinds) faults.emplace_back(Fault::kCrashAfter, stale);
   if (kCoarser > 1) faults.erase(faults.begin() + 1, faults.end());
+  ExpectSwept({.scenario = GetParam().scenario, .controller_writes = GetParam().controller_writes},
+              faults, every);
+}
+
+TEST_P(UnreadableKind, REV3_F3_KindThatCannotBeReadForMinutesTakesNobodysReadiness) {
+  const int every = EveryStaleOf(GetParam().scenario);
+  std::cerr << "[ sampled  ] each kind at one request in " << every << "\n";
+  std::vector<FaultSpec> faults;
+  for (const char* kind : kWatchedKinds) faults.emplace_back(Fault::kReadsFail, kind);
   ExpectSwept({.scenario = GetParam().scenario, .controller_writes = GetParam().controller_writes},
               faults, every);
 }
@@ -311,6 +321,7 @@ INSTANTIATE_TEST_SUITE_P(Runs, WideSweep, testing::ValuesIn(AllVariants()), Name
 // fault_sweep_test.cc has those of create-ready-delete.
 INSTANTIATE_TEST_SUITE_P(Runs, StaleFirstList,
                          testing::ValuesIn(Few(VariantsBut({"create-ready-delete"}))), NameOf);
+INSTANTIATE_TEST_SUITE_P(Runs, UnreadableKind, testing::ValuesIn(Few(AllVariants())), NameOf);
 INSTANTIATE_TEST_SUITE_P(Runs, StaleCaches, testing::ValuesIn(Few(AllVariants())), NameOf);
 INSTANTIATE_TEST_SUITE_P(Runs, MixedOrder, testing::ValuesIn(AllVariants()), NameOf);
 INSTANTIATE_TEST_SUITE_P(Runs, Elected, testing::ValuesIn(Few(AllVariants())), NameOf);

@@ -42,6 +42,11 @@ constexpr int kMoreRequests = 60;
 // How long a process stands still: until its Lease has been over for a while.
 constexpr auto kFrozen = seconds(30);
 
+// How long a kind cannot be read: until its view has been old for a while.
+constexpr auto kUnreadable = seconds(150);
+// What failed all the while is tried again.
+constexpr auto kSlowestRetry = seconds(35);
+
 // How long a node that joins waits for others at most.
 constexpr auto kLongestWindow = seconds(16);
 
@@ -105,6 +110,7 @@ http::Response Missing(Fault fault) {
   http::Response response;
   if (fault == Fault::kForbidden) reply = Failed(403, "Forbidden", "not today");
   if (fault == Fault::kServerError) reply = Failed(500, "InternalError", "etcd has no leader");
+  if (fault == Fault::kReadsFail) reply = Failed(503, "ServiceUnavailable", "a shard is down");
   if (fault == Fault::kTooManyRequests) {
     reply = Failed(429, "TooManyRequests", "too many requests");
     response.retry_after = seconds(1);
@@ -340,6 +346,13 @@ bool World::IsRefused(const std::string& client, const http::Request& request) c
   return client.starts_with("controller") && kind != nullptr && kind->kind == *refused_;
 }
 
+bool World::IsUnreadable(const std::string& client, const http::Request& request) const {
+  if (cluster_.now() >= reads_fail_until_ || request.method != http::Method::kGet) return false;
+  const KindInfo* kind = ParseTarget(request.method, request.path).kind;
+  return client.starts_with("controller") && kind != nullptr &&
+         ParseStale(spec_.stale, 0).contains(kind->resource.plural);
+}
+
 base::Result<http::Response> World::ServeRequest(const std::string& client,
                                                  const http::Request& request) {
   // Renewals of the Lease are one request over and over; of each process the first ones stand for
@@ -356,8 +369,9 @@ base::Result<http::Response> World::ServeRequest(const std::string& client,
                            request.path + (has_fault ? "   <- fault" : "");
   if (!has_fault) {
     const bool is_refused = IsRefused(client, request);
-    http::Response response =
-        is_refused ? Missing(Fault::kForbidden) : cluster_.server().Handle(client, request);
+    http::Response response = IsUnreadable(client, request) ? Missing(Fault::kReadsFail)
+                              : is_refused                  ? Missing(Fault::kForbidden)
+                                           : cluster_.server().Handle(client, request);
     if (counts) Note(text + " " + std::to_string(response.status));
     return response;
   }
@@ -377,7 +391,8 @@ base::Result<WatchStream> World::OpenWatch(const std::string& client,
   const std::string text = client + " WATCH " + request.path + (has_fault ? "   <- fault" : "");
   const auto open = [&] { return cluster_.server().OpenWatch(client, request); };
   if (!has_fault) {
-    WatchStream stream = open();
+    WatchStream stream =
+        IsUnreadable(client, request) ? WatchStream(Missing(Fault::kReadsFail)) : open();
     if (counts) Note(text + " " + std::to_string(stream.opening().status));
     return stream;
   }
@@ -394,9 +409,12 @@ base::Result<WatchStream> World::OpenWatch(const std::string& client,
 
 void World::ExcuseFault() {
   if (!ChangesNothing(spec_)) return;  // It does not hinder the controller itself.
-  const auto stands_still = spec_.fault == Fault::kFreezes ? kFrozen : seconds(0);
+  const auto stands_still = spec_.fault == Fault::kFreezes     ? kFrozen
+                            : spec_.fault == Fault::kReadsFail ? kUnreadable + kSlowestRetry
+                                                               : seconds(0);
   system_.excuses.push_back(
       {.from = cluster_.now(), .until = cluster_.now() + stands_still + kHealing});
+  if (spec_.fault == Fault::kReadsFail) return;
   const auto newest = spec_.fault == Fault::kViewsStall ? cluster_.store().revision() : start_;
   for (const auto& [kind, view] : ParseStale(spec_.stale, static_cast<std::int64_t>(newest))) {
     // Up to the next change it was the truth.
@@ -465,6 +483,10 @@ base::Result<Reply> World::InjectFault(const std::string& client, const http::Re
       }
       break;
     }
+    case Fault::kReadsFail:
+      reads_fail_until_ = cluster_.now() + kUnreadable;
+      for (const auto& replica : replicas_) replica->BreakWatches(seconds(0));
+      break;
     case Fault::kImexEnds:
       daemons_.EndImex(*daemons_.Victim(kLostNode));
       break;
@@ -537,7 +559,8 @@ bool World::StepActors() {
     for (std::uint64_t i = 0; i < steps; ++i) moved = StepReplica(slot) || moved;
   }
   if (spec_.own_daemons) {
-    daemons_.SetStaleView({.kind = spec_.stale, .revision = start_});
+    const bool is_stale = !IsOfKinds(spec_.fault);
+    daemons_.SetStaleView({.kind = is_stale ? spec_.stale : "", .revision = start_});
     moved = daemons_.Step() || moved;
   }
   for (const auto& peer : cluster_.peers()) {
@@ -585,7 +608,8 @@ bool World::AdvanceTime() {
       std::ranges::any_of(replicas_, [](const auto& replica) { return replica->Leads(); }) &&
       std::ranges::all_of(replicas_,
                           [&](const auto& replica) { return replica->IsAtRest(horizon); });
-  if (!cluster_.NextDue() && replicas_rest && daemons_.AreAtRest()) return false;
+  const bool is_readable = cluster_.now() >= reads_fail_until_;
+  if (!cluster_.NextDue() && replicas_rest && is_readable && daemons_.AreAtRest()) return false;
   const std::optional<Time> due = NextDue();
   if (due) AdvanceTo(*due);
   return due.has_value();
@@ -595,6 +619,7 @@ bool World::CatchUp() {
   bool caught_up = false;
   for (const auto& replica : replicas_) caught_up = replica->CatchUp() || caught_up;
   for (Excuse& excuse : system_.excuses) {
+    if (spec_.fault == Fault::kReadsFail) continue;  // That heals by itself.
     excuse.until = std::min(excuse.until, cluster_.now() + kHealing);
   }
   return caught_up;
@@ -641,6 +666,10 @@ void World::RunFor(seconds time) {
 // ---- Checks.
 
 void World::CheckRest() {
+  // What could not be read is read again before anybody judges.
+  if (cluster_.now() < reads_fail_until_) {
+    RunFor(std::chrono::ceil<seconds>(reads_fail_until_ - cluster_.now()) + kSlowestRetry);
+  }
   system_.full_namespaces.clear();
   for (const auto& [ns, templates] : quotas_) {
     if (CountTemplates(ns) >= templates) system_.full_namespaces.insert(ns);

@@ -130,6 +130,7 @@ class World {
   bool StepActors();
   void LetPeersLag();  // Those that are new, too.
   [[nodiscard]] bool IsRefused(const std::string& client, const http::Request& request) const;
+  [[nodiscard]] bool IsUnreadable(const std::string& client, const http::Request& request) const;
   [[nodiscard]] std::optional<Time> NextDue() const;
   void AdvanceTo(Time time);
   bool AdvanceTime();
@@ -162,6 +163,7 @@ class World {
   std::map<std::string, int> lease_requests_ = {};  // By client.
   std::map<std::string, std::size_t> quotas_ = {};  // For claim templates, by namespace.
   std::optional<Kind> refused_ = {};                // Writes of it fail.
+  Time reads_fail_until_ = {};                      // Those of RunSpec::stale.
   bool is_quiet_ = false;  // No request is expected, so no fault can happen.
   int steps_ = 0;
   std::vector<Workload*> jobs_;

@@ -167,7 +167,7 @@ class CliqueRule {
 
   bool Joins(const DaemonPod& pod) const {
     return pod.controller_writes && !pod.ip.empty() && !pod.meta.deleting &&
-           !entries_of_.contains(pod.node);
+           !entries_of_.contains(pod.node) && index_.MayJoin(pod.node);
   }
 
   // The free index that is kept for the node, or under which status still shows it: a clique that

@@ -28,7 +28,7 @@ Membership PlanMembership(const Observed& observed, const Instant& now) {
     if (!pod->clique) continue;
     if (!pod->clique->empty()) {
       if (pod->controller_writes) cliques.try_emplace({pod->meta.key.ns, *pod->clique});
-    } else if (!pod->ip.empty()) {  // No fabric: known by its pod alone.
+    } else if (!pod->ip.empty() && index.MayJoin(node)) {  // No fabric: known by its pod alone.
       AddMember(index, pod->meta.key.ns, {.node = node, .ip = pod->ip, .ready = pod->ready},
                 by_node);
     }
@@ -47,7 +47,8 @@ Membership PlanMembership(const Observed& observed, const Instant& now) {
       }
     }
     for (Member member : next.daemons) {
-      if (!IsWritten(observed, place, clique, member)) continue;
+      const bool counts = IsWritten(observed, place, clique, member) && index.MayJoin(member.node);
+      if (!counts) continue;
       member.clique = place.id;
       AddMember(index, place.ns, std::move(member), by_node);
     }

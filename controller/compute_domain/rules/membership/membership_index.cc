@@ -1,5 +1,7 @@
 #include "controller/compute_domain/rules/membership/membership_index.h"
 
+#include "controller/compute_domain/model/ownership.h"
+
 namespace compute_domain {
 
 EntryByNode ByNode(const std::vector<api::Member>& members) {
@@ -24,10 +26,21 @@ bool LiveView::Lists(const std::string& id, const std::string& node) const {
   return nodes != listed_.end() && nodes->second.contains(node);
 }
 
+namespace {
+
+std::optional<std::set<std::string>> FindUsers(const Observed& observed) {
+  const Views& views = observed.facts.views;
+  if (!views.claims_are_read || views.claims != Freshness::kFresh) return {};
+  return NodesInUse(observed, observed.children.claims);
+}
+
+}  // namespace
+
 MembershipIndex::MembershipIndex(const Observed& everything)
     : observed(everything),
       pods(PodsThatCount(everything)),
       shown(ByNode(everything.domain->status.nodes)),
+      users(FindUsers(everything)),
       live(everything.evidence) {
   for (const auto& [node, pod] : pods) {
     if (pod->clique && !pod->clique->empty()) {

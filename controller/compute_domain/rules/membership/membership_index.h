@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -46,11 +47,20 @@ class LiveView {
 struct MembershipIndex {
   explicit MembershipIndex(const Observed& everything);
 
+  // Whether the node may be a member. That its label, its daemon and its clique say so is the word
+  // of the node alone; that a pod of the domain is there, the scheduler says. Who was a member once
+  // is one until it leaves.
+  [[nodiscard]] bool MayJoin(const std::string& node) const {
+    return !users || users->contains(node) || shown.contains(node);
+  }
+
   const Observed& observed;
   const PodByNode pods;
   // Those of `pods` that have the label of a clique.
   std::map<CliquePlace, std::vector<const api::DaemonPod*>> in_clique = {};
   const EntryByNode shown;  // In status.
+  // On which pods use the domain. Empty: claims are not seen as they are now, or may not be read.
+  const std::optional<std::set<std::string>> users;
   const LiveView live;
 };
 

@@ -32,15 +32,17 @@ using Change = std::function<void(Observed&)>;
 using Members = std::vector<Member>;
 using Names = std::vector<std::string>;
 
-// The view of the domain is the newest, as a live read showed.
+// The view of the domain is the newest, as a live read showed, and its job is on all nodes.
 Membership Plan(Observed observed) {
   observed.evidence.owner.emplace(observed.domain->meta);
+  fixtures::AddMissingClaims(observed);
   return PlanMembership(observed, Now());
 }
 
 Membership PlanFor(Observed observed, const Change& change) {
   observed.evidence.owner.emplace(observed.domain->meta);
   change(observed);
+  fixtures::AddMissingClaims(observed);
   return PlanMembership(observed, Now());
 }
 
@@ -127,7 +129,7 @@ TEST(PlanMembership, B57_ItStaysWhileItsDomainIsBeingDeletedAndGoesWithItsPod) {
     } else {
       RemovePod(going, "node-0");
     }
-    EXPECT_EQ(Plan(going).members, (Members{MakeMember("node-1", 1)}));
+    EXPECT_EQ(PlanMembership(going, Now()).members, (Members{MakeMember("node-1", 1)}));
   }
 }
 
@@ -1011,7 +1013,7 @@ TEST(PlanMembership, S3_MemberThatOnlyStatusKnowsStaysWhileAJobHoldsItsDomainTha
   EXPECT_EQ(held.members.size(), 2U);
   EXPECT_TRUE(held.needs_daemons);
   fixtures::EndWorkload(observed.children.claims);
-  EXPECT_EQ(Plan(observed).members.size(), 0U) << "they go";
+  EXPECT_EQ(PlanMembership(observed, Now()).members.size(), 0U) << "they go";
 }
 
 TEST(PlanMembership, S3_IndexThatOnlyStatusKnowsIsNobodyElsesUntilALiveReadShowsNoPod) {
@@ -1611,6 +1613,64 @@ TEST(PlanMembership, REV3_F3_NodeThatAnOldViewShowsAsNotReadyChangesNothing) {
   EXPECT_FALSE(is_ready());
   observed.domain->status.nodes.clear();
   EXPECT_FALSE(is_ready());
+}
+
+// Root on a node has given it the label of a domain of others, so a daemon runs there. No pod of
+// the domain does.
+Observed WithALiar(bool controller_writes, const std::string& clique) {
+  Observed observed = controller_writes ? Marked() : Converged();
+  AddNode(observed, "node-9", 9);
+  DaemonPod& pod = observed.children.daemon_pods.back();
+  pod.controller_writes = controller_writes;
+  pod.clique = clique;
+  observed.children.labelled_nodes.push_back(fixtures::MakeNode("node-9"));
+  if (!controller_writes) {
+    observed.children.cliques[0].daemons.push_back(MakeMember("node-9", 2));
+  }
+  return observed;
+}
+
+TEST(PlanMembership, REV3_X2_NodeOnWhichNoPodOfTheDomainIsBecomesNoMember) {
+  for (const bool controller_writes : {false, true}) {
+    for (const std::string& clique : {kCliqueId, std::string()}) {
+      if (clique.empty() && !controller_writes) continue;
+      const Observed observed = WithALiar(controller_writes, clique);
+      const Membership membership = PlanMembership(observed, Now());
+      EXPECT_EQ(membership.members.size(), 2U) << controller_writes << clique;
+      EXPECT_TRUE(membership.actions.empty());
+      EXPECT_TRUE(membership.without_index.empty());
+      Observed used = observed;
+      fixtures::AddMissingClaims(used);
+      const Membership joined = PlanMembership(used, Now());
+      EXPECT_EQ(joined.members.size() + joined.actions.size(), 3U);
+    }
+  }
+}
+
+TEST(PlanMembership, REV3_X2_ClaimElsewhereMakesNoMember) {
+  Observed observed = WithALiar(true, kCliqueId);
+  observed.children.claims.push_back(fixtures::MakeChannelClaim("node-9", "train-9"));
+  observed.children.claims.back().meta.key.ns = "another";
+  EXPECT_TRUE(PlanMembership(observed, Now()).actions.empty());
+}
+
+// Nobody can tell then: who may not read claims hears it from a condition.
+TEST(PlanMembership, REV3_X2_WhereClaimsAreNotSeenTheNodesWordCounts) {
+  Observed observed = WithALiar(true, kCliqueId);
+  EXPECT_EQ(PlanMembership(fixtures::WithoutClaims(observed), Now()).actions.size(), 1U);
+  observed.facts.views.claims = Freshness::kStale;
+  EXPECT_EQ(PlanMembership(observed, Now()).actions.size(), 1U);
+}
+
+// The job has ended, and the label stays for a while.
+TEST(PlanMembership, REV3_X2_MemberWhosePodsHaveEndedStaysUntilItLeaves) {
+  for (const bool controller_writes : {false, true}) {
+    Observed observed = controller_writes ? Marked() : Converged();
+    fixtures::EndWorkload(observed.children.claims);
+    const Membership membership = PlanMembership(observed, Now());
+    EXPECT_EQ(membership.members.size(), 2U);
+    EXPECT_TRUE(membership.actions.empty());
+  }
 }
 
 }  // namespace

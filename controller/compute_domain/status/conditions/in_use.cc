@@ -22,7 +22,9 @@ Verdict JudgeInUse(const StatusInput& input) {
     const Views& views = observed.facts.views;
     return {"Unknown",
             views.claims_are_granted ? views.problem_reason : std::string(api::kReasonRightMissing),
-            "Claims are not read, so nobody knows who uses the domain: " + views.claims_problem};
+            "Claims are not read, so nobody knows who uses the domain, and each node with its "
+            "label counts as a member: " +
+                views.claims_problem};
   }
   const Verdict waiting = JudgePendingPods(input);
   const std::string says = waiting.reason.empty() ? "" : " " + waiting.message;

@@ -3,6 +3,7 @@
 
 #include "controller/api/names.h"
 #include "controller/compute_domain/model/ownership.h"
+#include "controller/compute_domain/rules/node_labels.h"
 #include "controller/compute_domain/status/conditions/condition.h"
 #include "controller/compute_domain/status/imex_health.h"
 #include "controller/compute_domain/status/warnings.h"
@@ -199,10 +200,21 @@ Verdict JudgeMembersReady(const StatusInput& input) {
     if (verdict.status == "True") verdict.reason = api::kReasonNodeLeaving;
     verdict.message += leaving;
   }
+  if (const auto outsiders = NodesWithoutPods(observed, input.now); !outsiders.empty()) {
+    if (verdict.status == "True") verdict.reason = api::kReasonMemberWithoutClaim;
+    verdict.message +=
+        " Not counted, for no pod of the domain has a channel there: " + Names(outsiders) +
+        ". Look who labels these nodes.";
+  }
   if (!observed.facts.views.nodes_problem.empty()) {
     if (verdict.status == "True") verdict.reason = api::kReasonNodesNotRead;
     verdict.message += " Nodes are not read, so nobody notices one that is lost: " +
                        observed.facts.views.nodes_problem + ".";
+  }
+  if (!observed.facts.views.daemons_problem.empty()) {
+    if (verdict.status == "True") verdict.reason = api::kReasonDaemonsNotRead;
+    verdict.message += " Daemon pods or cliques are not read, so this is as it was before: " +
+                       observed.facts.views.daemons_problem + ".";
   }
   const MissingPlugins& missing = input.explanation.plugins;
   if (missing.nodes.empty()) return verdict;

@@ -57,9 +57,8 @@ Verdict JudgeProvisioned(const StatusInput& input) {
   if (analysis.objection) {
     return {"False", api::kReasonNotAccepted, "Nothing is made before the domain is accepted."};
   }
-  // What an old view lacks may be there.
-  const bool may_exist =
-      observed.facts.views.children != Freshness::kFresh && IsProvisioned(observed);
+  // What a view lacks that is not current may be there.
+  const bool may_exist = !analysis.children_are_seen && IsProvisioned(observed);
   if (analysis.unreadable || (may_exist && !analysis.children.missing.empty())) {
     return {"True", api::kReasonChildrenExist,
             observed.facts.imex_on_hosts ? "The claim template was made."

@@ -1,0 +1,188 @@
+"""Who may read which metrics: by TLS, a bearer token, and the API server's word on both."""
+
+import base64
+import json
+import re
+import socket
+import ssl
+import threading
+import time
+import urllib.error
+import urllib.request
+
+import pytest
+from cluster import ACCOUNT, REPO, domain, wait_until, workers
+
+READER = "system:serviceaccount:monitoring:prometheus"
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Endpoint:
+    """The controller's ports."""
+
+    def __init__(self, cluster):
+        self._cluster = cluster
+        self.secure_port = free_port()
+        cluster.run_controller("--metrics-secure-port", str(self.secure_port), "--membership-writer", "controller")
+        wait_until("metrics are served over TLS", lambda: cluster.controller_says("Serving metrics over TLS"))
+        self._insecure = ssl.create_default_context()
+        self._insecure.check_hostname = False
+        self._insecure.verify_mode = ssl.CERT_NONE
+
+    def metrics(self, token=None):
+        """Status and text of the secure port."""
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        return self._get(f"https://127.0.0.1:{self.secure_port}/metrics", headers)
+
+    def open(self, path):
+        """Status and text of the port for anyone."""
+        return self._get(f"http://127.0.0.1:{self.open_port()}{path}", {})
+
+    def open_port(self):
+        log = (self._cluster.folder / "controller.log").read_text()
+        return int(re.findall(r"Serving health and metrics.*?port[=\"]+(\d+)", log)[-1])
+
+    def _get(self, url, headers):
+        try:
+            with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=10,
+                                        context=self._insecure) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+
+
+@pytest.fixture(scope="module")
+def endpoint(cluster):
+    return Endpoint(cluster)
+
+
+@pytest.fixture(scope="module")
+def token(cluster):
+    """Of an account, without any permission of ours."""
+    cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "monitoring"}},
+                  {"apiVersion": "v1", "kind": "ServiceAccount",
+                   "metadata": {"name": "prometheus", "namespace": "monitoring"}})
+    return cluster.kubectl("create", "token", "prometheus", "-n", "monitoring").strip()
+
+
+def grant():
+    """The binding that docs/metrics.md tells an administrator to make."""
+    return {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
+            "metadata": {"name": "prometheus-reads-cdom"},
+            "subjects": [{"kind": "ServiceAccount", "name": "prometheus", "namespace": "monitoring"}],
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cdom-metrics-reader"}}
+
+
+def reviews(cluster, resource, since):
+    return [one for one in cluster.audited("create", resource, since) if one["responseStatus"]["code"] == 201]
+
+
+def test_REV3_X8_metrics_name_tenants_only_for_accounts_with_the_permission(cluster, endpoint, token, removed_later):
+    removed_later(domain("secret-project"), workers("secret-project", 2))
+    wait_until("two nodes have joined",
+               lambda: "cdom_members 2" in endpoint.open("/metrics")[1].splitlines(), 120)
+    since = cluster.audit_size()
+    assert endpoint.metrics() == (401, "401: send the bearer token of an account that may get /metrics\n")
+    assert reviews(cluster, "tokenreviews", since) == [], "nothing was asked for a client without a token"
+    assert endpoint.metrics("stolen") == (401, "401: the API server does not know this token\n")
+    status, text = endpoint.metrics(token)
+    assert (status, text.startswith(f"403: {READER} may not get /metrics")) == (403, True), text
+
+    removed_later(grant())
+    wait_until("the permission is seen", lambda: endpoint.metrics(token)[0] == 200, 30)
+    text = endpoint.metrics(token)[1]
+    assert 'cdom_domain_members{namespace="default",name="secret-project"} 2' in text.splitlines()
+    assert "cdom_members 2" in text.splitlines(), "it has the totals, too"
+    member = cluster.get("computedomain", "secret-project")["status"]["nodes"][0]["name"]
+    assert member in text
+
+    status, text = endpoint.open("/metrics")
+    assert status == 200
+    for name in ("secret-project", member, 'namespace="default"', "clique="):
+        assert name not in text, f"{name} is told to anyone"
+
+    for resource in ("tokenreviews", "subjectaccessreviews"):
+        asked = reviews(cluster, resource, since)
+        assert asked, f"the audit log has none of the {resource}"
+        assert {one["user"]["username"] for one in asked} == {ACCOUNT}
+    cluster.kubectl("delete", "clusterrolebinding", "prometheus-reads-cdom")
+    wait_until("the permission ends", lambda: endpoint.metrics(token)[0] == 403, 30)
+
+
+def test_REV3_X8_answers_are_kept_for_seconds_and_not_asked_for_each_scrape(cluster, endpoint, token):
+    endpoint.metrics(token)
+    since = cluster.audit_size()
+    began = time.monotonic()
+    for _ in range(20):
+        endpoint.metrics(token)
+    periods = (time.monotonic() - began) / 10 + 1
+    assert len(reviews(cluster, "tokenreviews", since)) <= periods
+
+
+def test_REV3_X8_the_account_that_the_pod_monitor_uses_reads_all_metrics(cluster, endpoint):
+    access = REPO / "manifests/monitoring/access.yaml"
+    cluster.kubectl("apply", "-f", access)
+    try:
+        def token():
+            secret = cluster.get("secret", "cdom-metrics-reader", "cdom-system") or {}
+            return base64.b64decode(secret.get("data", {}).get("token", "")).decode()
+        wait_until("the account has its token", token, 30)
+        wait_until("it may read metrics", lambda: endpoint.metrics(token())[0] == 200, 30)
+        cans = cluster.kubectl("auth", "can-i", "--list", "--as", "system:serviceaccount:cdom-system:cdom-metrics-reader")
+        assert "/metrics" in cans and "secrets" not in cans and "computedomains" not in cans
+    finally:
+        cluster.kubectl("delete", "-f", access, "--ignore-not-found")
+
+
+def flood(port, count, ended):
+    """So many connections, one after the other; some send nothing, others the beginning of a handshake."""
+    held = []
+    for i in range(count):
+        try:
+            connection = socket.create_connection(("127.0.0.1", port), timeout=5)
+        except OSError:
+            continue  # It was full, which is what a flood wants.
+        if i % 2:
+            connection.sendall(b"\x16\x03\x01\x02\x00\x01")
+        held.append(connection)
+        if len(held) > 500:
+            held.pop(0).close()
+    for connection in held:
+        connection.close()
+    ended.set()
+
+
+def test_REV3_X8_two_thousand_connections_hold_up_no_probe(endpoint, token):
+    ended = threading.Event()
+    attack = threading.Thread(target=flood, args=(endpoint.secure_port, 2000, ended))
+    attack.start()
+    slowest = asked = 0
+    while not ended.is_set() or asked < 20:
+        for path in ("/livez", "/readyz"):
+            began = time.monotonic()
+            assert endpoint.open(path) == (200, "ok")
+            slowest = max(slowest, time.monotonic() - began)
+            asked += 1
+    attack.join()
+    print(f"{asked} probes during 2000 connections, the slowest {slowest * 1000:.0f} ms")
+    assert slowest < 1
+    wait_until("the port answers again", lambda: endpoint.metrics(token)[0] in (200, 403), 20)
+
+
+def test_REV3_X8_without_the_permission_to_ask_nothing_is_told(cluster, endpoint, token):
+    binding = cluster.get("clusterrolebinding", "cdom-metrics-auth")
+    cluster.kubectl("delete", "clusterrolebinding", "cdom-metrics-auth")
+    try:
+        wait_until("nobody is judged", lambda: endpoint.metrics(token)[0] == 503, 40)
+        assert endpoint.open("/readyz") == (200, "ok")
+        assert cluster.controller_says("Metrics are refused, since the API server does not judge tokens")
+    finally:
+        for field in ("resourceVersion", "uid", "creationTimestamp"):
+            binding["metadata"].pop(field, None)
+        cluster.kubectl("apply", "-f", "-", stdin=json.dumps(binding))
+    wait_until("tokens are judged again", lambda: endpoint.metrics(token)[0] == 403, 30)
