@@ -177,6 +177,7 @@ as_users_run_it() {
 real_nodes() {
   step "containerd is built" nice -n 19 "$repo/test/cluster/realnodes/build.sh" &&
     step "the stand-in for the kubelet plugin is built" nice -n 19 "$repo/test/cluster/realnodes/plugin/build.sh" &&
+    step "a network plugin is built" nice -n 19 "$repo/test/cluster/realnodes/netpol/build.sh" &&
     step "the reader of NVIDIA's checkpoints is built" nice -n 19 "$repo/test/cluster/controlplane/checkpoint/build.sh" &&
     script "real nodes" "$repo/test/cluster/realnodes/realnodes_test.sh" "$repo/build/release/bin" &&
     script "real nodes, with pytest" pytest_cases "$repo/test/e2e/test_real_nodes.py"

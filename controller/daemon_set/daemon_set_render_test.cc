@@ -118,6 +118,78 @@ TEST(RenderDaemonSet, ReadinessOfDaemonsOfOursIsNotHeldUpByAStartupProbe) {
   EXPECT_EQ(container["livenessProbe"]["failureThreshold"].AsInt(), 20);
 }
 
+json::Value SecurityContext(const Settings& settings) {
+  return PodTemplate(Render("uid-1", settings))["spec"]["containers"].items()[0]["securityContext"];
+}
+
+TEST(RenderDaemonSet, REV3_X14_CdomsDaemon_HasNoCapability) {
+  Settings settings = MakeSettings();
+  settings.controller_writes = true;
+  EXPECT_EQ(SecurityContext(settings), Json(R"({
+    "allowPrivilegeEscalation": false,
+    "readOnlyRootFilesystem": true,
+    "capabilities": {"drop": ["ALL"]},
+    "seccompProfile": {"type": "RuntimeDefault"}
+  })"));
+}
+
+TEST(RenderDaemonSet, REV3_X14_ReadOnlyDaemon_HasScratchFolders) {
+  Settings settings = MakeSettings();
+  settings.controller_writes = true;
+  settings.keys_secret = "cdom-imex-keys";
+  const json::Value rendered = Render("uid-1", settings);
+  const json::Value& spec = PodTemplate(rendered)["spec"];
+  const json::Value& container = spec["containers"].items()[0];
+  EXPECT_EQ(spec["volumes"],
+            Json(R"([{"name": "imex-keys", "secret": {"secretName": "cdom-imex-keys"}},
+                     {"name": "scratch", "emptyDir": {}}])"));
+  EXPECT_EQ(container["volumeMounts"], Json(R"([
+    {"name": "imex-keys", "mountPath": "/imex-keys", "readOnly": true},
+    {"name": "scratch", "mountPath": "/run", "subPath": "run"},
+    {"name": "scratch", "mountPath": "/tmp", "subPath": "tmp"},
+    {"name": "scratch", "mountPath": "/var/log", "subPath": "log"}
+  ])"));
+  EXPECT_EQ(container["env"].items().back(),
+            Json(R"({"name": "SCRATCH_FOLDERS", "value": "/run,/tmp,/var/log"})"));
+
+  settings.security_context = Json(R"({"readOnlyRootFilesystem": false})");
+  settings.keys_secret.clear();
+  const json::Value writable = Render("uid-1", settings);
+  EXPECT_TRUE(PodTemplate(writable)["spec"]["volumes"].IsNull());
+}
+
+TEST(RenderDaemonSet, REV3_X14_NvidiasDaemon_KeepsWhatItHas) {
+  EXPECT_TRUE(SecurityContext(MakeSettings()).IsNull());
+}
+
+TEST(RenderDaemonSet, REV3_X14_SecurityContextOfConfiguration_IsKeptByField) {
+  Settings settings = MakeSettings();
+  settings.controller_writes = true;
+  settings.security_context = Json(R"({
+    "runAsUser": 0, "allowPrivilegeEscalation": true, "readOnlyRootFilesystem": false,
+    "capabilities": {"add": ["CHOWN"], "drop": []}, "seccompProfile": {"type": "Unconfined"}
+  })");
+  EXPECT_EQ(SecurityContext(settings), settings.security_context);
+  settings.security_context = Json(R"({"capabilities": {"add": ["CHOWN"]}})");
+  EXPECT_EQ(SecurityContext(settings), Json(R"({
+    "capabilities": {"add": ["CHOWN"], "drop": ["ALL"]},
+    "allowPrivilegeEscalation": false,
+    "readOnlyRootFilesystem": true,
+    "seccompProfile": {"type": "RuntimeDefault"}
+  })"));
+}
+
+// Kubernetes refuses `privileged` and this capability beside allowPrivilegeEscalation: false.
+TEST(RenderDaemonSet, REV3_X14_PrivilegedDaemon_IsOneThatKubernetesTakes) {
+  Settings settings = MakeSettings();
+  settings.controller_writes = true;
+  for (const char* text :
+       {R"({"privileged": true})", R"({"capabilities": {"add": ["CAP_SYS_ADMIN"]}})"}) {
+    settings.security_context = Json(text);
+    EXPECT_TRUE(SecurityContext(settings)["allowPrivilegeEscalation"].IsNull()) << text;
+  }
+}
+
 TEST(RenderDaemonSet, LimitAndVerbosityAreTheOnesThatWereSet) {
   Settings settings = MakeSettings();
   settings.nodes_per_imex_domain_max = 36;

@@ -1,5 +1,10 @@
 #include "controller/daemon_set/render.h"
 
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+
 #include "controller/api/names.h"
 
 namespace daemon_set {
@@ -9,6 +14,11 @@ namespace {
 using json::Value;
 
 constexpr const char* kKeysVolume = "imex-keys";
+
+// Where IMEX keeps its state and its statistics. The daemon empties them as its container starts.
+constexpr const char* kScratchVolume = "scratch";
+constexpr auto kScratchFolders = std::to_array<std::pair<const char*, const char*>>(
+    {{"/run", "run"}, {"/tmp", "tmp"}, {"/var/log", "log"}});
 
 void SetUnlessEmpty(Value& object, const char* field, const Value& value) {
   const bool is_empty = value.IsNull() || (value.IsString() && value.AsString().empty());
@@ -32,6 +42,48 @@ Value Probe(int period_seconds, int failures) {
        {"periodSeconds", period_seconds},
        {"failureThreshold", failures},
        {"timeoutSeconds", 10}});
+}
+
+bool GainsPrivileges(const Value& context) {
+  const auto is_admin = [](const Value& capability) {
+    return capability.AsString().ends_with("SYS_ADMIN");
+  };
+  return context["privileged"].AsBool() ||
+         std::ranges::any_of(context["capabilities"]["add"].items(), is_admin);
+}
+
+// cdom's daemon runs as root without a capability: root owns all files that it and IMEX write. What
+// the configuration says is kept, field by field.
+Value SecurityContext(const Settings& settings) {
+  const Value& said = settings.security_context;
+  if (!settings.controller_writes) return said;
+  Value context = said.IsNull() ? Value::Object() : said;
+  // Kubernetes refuses the two together.
+  if (said.Find("allowPrivilegeEscalation") == nullptr && !GainsPrivileges(said)) {
+    context["allowPrivilegeEscalation"] = false;
+  }
+  if (said.Find("readOnlyRootFilesystem") == nullptr) context["readOnlyRootFilesystem"] = true;
+  if (said["capabilities"].Find("drop") == nullptr) {
+    context["capabilities"]["drop"] = Value::Array({"ALL"});
+  }
+  if (said["seccompProfile"].Find("type") == nullptr) {
+    context["seccompProfile"]["type"] = "RuntimeDefault";
+  }
+  return context;
+}
+
+bool HasScratch(const Settings& settings) {
+  return settings.controller_writes && SecurityContext(settings)["readOnlyRootFilesystem"].AsBool();
+}
+
+void MountScratch(Value& container) {
+  std::string folders;
+  for (const auto& [folder, part] : kScratchFolders) {
+    container["volumeMounts"].Append(
+        Value::Object({{"name", kScratchVolume}, {"mountPath", folder}, {"subPath", part}}));
+    folders.append(folders.empty() ? "" : ",").append(folder);
+  }
+  container["env"].Append(EnvValue("SCRATCH_FOLDERS", folders));
 }
 
 Value Container(const Settings& settings) {
@@ -73,8 +125,9 @@ Value Container(const Settings& settings) {
     container["volumeMounts"] = Value::Array(
         {Value::Object({{"name", kKeysVolume}, {"mountPath", "/imex-keys"}, {"readOnly", true}})});
   }
+  if (HasScratch(settings)) MountScratch(container);
   SetUnlessEmpty(container, "imagePullPolicy", settings.image_pull_policy);
-  SetUnlessEmpty(container, "securityContext", settings.security_context);
+  SetUnlessEmpty(container, "securityContext", SecurityContext(settings));
   return container;
 }
 
@@ -118,9 +171,13 @@ json::Value Render(const std::string& domain, const Settings& settings) {
   SetUnlessEmpty(pod_spec, "dnsConfig", settings.dns_config);
   SetUnlessEmpty(pod_spec, "schedulerName", settings.scheduler_name);
   if (!settings.keys_secret.empty()) {
-    pod_spec["volumes"] = Value::Array(
-        {Value::Object({{"name", kKeysVolume},
-                        {"secret", Value::Object({{"secretName", settings.keys_secret}})}})});
+    pod_spec["volumes"].Append(
+        Value::Object({{"name", kKeysVolume},
+                       {"secret", Value::Object({{"secretName", settings.keys_secret}})}}));
+  }
+  if (HasScratch(settings)) {
+    pod_spec["volumes"].Append(
+        Value::Object({{"name", kScratchVolume}, {"emptyDir", Value::Object()}}));
   }
 
   return Value::Object(

@@ -25,8 +25,10 @@ struct Settings {
   // Requests and limits. None by default: a pod that asks for all of a node comes first, and what
   // its daemon asked for the daemon would get by its priority, by driving that very pod out.
   json::Value resources = {};
-  json::Value security_context = {};  // Of the container.
-  json::Value node_selector = {};     // Besides the domain's label.
+  // Of the container. Where the controller writes, the daemon is cdom's: what is not set here is as
+  // little as that one needs.
+  json::Value security_context = {};
+  json::Value node_selector = {};  // Besides the domain's label.
   std::string image_pull_policy = {};
   std::string scheduler_name = {};
   std::vector<std::pair<std::string, std::string>> environment = {};  // Besides what it always has.

@@ -10,6 +10,7 @@
 
 #include "node/daemon/prepare.h"
 #include "node/daemon/run.h"
+#include "node/daemon/scratch.h"
 #include "node/daemon/settings.h"
 #include "pkg/base/environment.h"
 #include "pkg/base/file.h"
@@ -44,6 +45,7 @@ base::Result<void> Run(const imex_daemon::Settings& settings, command_line::Fram
                            {"clique", settings.self.clique},
                            {"node", settings.self.node}});
   command_line::SayUnused(settings.unused_flags, logger);
+  TRY(imex_daemon::EmptyScratch(settings.scratch_folders));
   imex_daemon::Programs programs;
   if (!settings.self.clique.empty()) {
     programs = TRY(imex_daemon::Prepare(settings, Search()));

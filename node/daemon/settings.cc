@@ -96,6 +96,11 @@ void AddPlaces(CLI::App& app, Settings& settings) {
       "One more argument for IMEX, as --nogpu; may be repeated, and have commas between")
       ->delimiter(',')
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  Add(app, "--scratch-folder", "SCRATCH_FOLDERS", settings.scratch_folders,
+      "A folder that is emptied at the start, since the pod's containers share it; may be "
+      "repeated, and have commas between")
+      ->delimiter(',')
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
 void AddImex(CLI::App& app, Settings& settings) {

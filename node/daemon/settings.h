@@ -30,6 +30,7 @@ struct Settings : command_line::CommonSettings {
   std::string program = "nvidia-imex";
   std::string ctl_program = "nvidia-imex-ctl";
   std::vector<std::string> program_arguments = {};  // In addition to the daemon's own.
+  std::vector<std::string> scratch_folders = {};    // Emptied at the start.
 
   // IMEX's own settings. Empty and false: as the template has them.
   std::optional<int> disconnected_grace = {};  // Seconds; -1: for ever.

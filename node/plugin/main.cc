@@ -1,5 +1,6 @@
 // compute-domain-kubelet-plugin: flags, signals, and one run.
 
+#include <linux/capability.h>
 #include <malloc.h>
 
 #include <csignal>
@@ -15,6 +16,7 @@
 #include "node/plugin/preflight/probe.h"
 #include "node/plugin/preflight/proc_mounts.h"
 #include "node/plugin/settings.h"
+#include "pkg/base/capabilities.h"
 #include "pkg/base/version.h"
 #include "pkg/command_line/exit.h"
 #include "pkg/command_line/flags.h"
@@ -24,8 +26,16 @@
 
 namespace {
 
+// root owns all that the plugin reads and writes, so it needs no capability from here on, but to
+// ask the host's IMEX under the driver's root.
+void DropPrivileges(const plugin::Settings& settings, base::Logger& logger) {
+  if (settings.keeps_privileges) return;
+  const auto dropped =
+      settings.host_managed ? base::KeepCapabilities({CAP_SYS_CHROOT}) : base::KeepCapabilities({});
+  if (!dropped) logger.Warning("Capabilities are kept", {{"err", dropped.error().message}});
+}
+
 int Serve(const plugin::Settings& settings, command_line::Frame& frame) {
-  frame.HandleSignals({SIGTERM, SIGINT, SIGHUP, SIGQUIT});
   base::Logger& logger = frame.logger();
   logger.Info("Starting", {{"version", std::string(base::Version())},
                            {"revision", std::string(base::Revision())},
@@ -34,6 +44,8 @@ int Serve(const plugin::Settings& settings, command_line::Frame& frame) {
   command_line::SayUnused(settings.unused_flags, logger);
   // Where devices are read from another file than the kernel's, so are the driver's.
   if (settings.devices.empty()) plugin::UnmountProcMasks(logger);
+  DropPrivileges(settings, logger);  // Each thread has its own: before the first one.
+  frame.HandleSignals({SIGTERM, SIGINT, SIGHUP, SIGQUIT});
   return command_line::StatusOf(plugin::Run(settings, frame));
 }
 

@@ -140,6 +140,8 @@ void AddPlaces(CLI::App& app, Settings& settings, Given& given) {
       "root");
   Add(app, "--boot-id", "BOOT_ID_PATH", settings.boot_id,
       "File with the ID of this boot (/proc/sys/kernel/random/boot_id)");
+  Add(app, "--keep-privileges", "KEEP_PRIVILEGES", settings.keeps_privileges,
+      "Keep all capabilities after the start, for a driver whose library needs one (false)");
 }
 
 void AddPreflight(CLI::App& app, Settings& settings) {

@@ -37,6 +37,8 @@ struct Settings : command_line::CommonSettings {
   std::string devices = {};  // In place of /proc/devices.
   std::string boot_id = "/proc/sys/kernel/random/boot_id";
 
+  bool keeps_privileges = false;  // All capabilities that the process was started with.
+
   int preflight_wait = 0;        // Seconds, for what is missing.
   bool preflight_facts = false;  // Prints what the driver says, too.
   std::string host_cgroups = "/host/cgroup";

@@ -177,6 +177,8 @@ TEST(PluginSettings, PreflightTakesWhatThePluginTakesBeforeItsNameOrBehind) {
   EXPECT_EQ(settings.cdi_folder, "/cdi");
   EXPECT_EQ(settings.preflight_wait, 30);
   EXPECT_FALSE(settings.preflight_facts);
+  EXPECT_FALSE(settings.keeps_privileges);
+  EXPECT_TRUE(Good({"--keep-privileges=true"}).keeps_privileges);
   EXPECT_TRUE(Good({"preflight", "--preflight-facts=true"}).preflight_facts);
   EXPECT_TRUE(Names(WrongOnNode({"preflight", "--preflight-wait", "-1"}), "--preflight-wait"));
   EXPECT_TRUE(Names(Wrong({"preflight"}), "--node-name"));

@@ -289,6 +289,27 @@ TEST(Json, S9_OneLineHasNothingThatATerminalObeys) {
   EXPECT_EQ(OneLine("ab\xC3\xA9", 3), "ab") << "and no half of a character";
 }
 
+// Two names that differ by one of these would look the same.
+TEST(Json, REV3_X16_OneLine_ShowsInvisibleCharactersAsSpaces) {
+  const std::vector<std::string> invisible = {
+      "\xE2\x80\x8B",      // U+200B zero width space
+      "\xE2\x80\x8C",      // U+200C zero width non-joiner
+      "\xE2\x80\x8D",      // U+200D zero width joiner
+      "\xE2\x81\xA0",      // U+2060 word joiner
+      "\xE2\x81\xA4",      // U+2064 invisible plus
+      "\xEF\xBB\xBF",      // U+FEFF byte order mark
+      "\xF3\xA0\x80\x80",  // U+E0000, the first of the tags
+      "\xF3\xA0\x81\xBF",  // U+E007F, the last
+  };
+  for (const std::string& character : invisible) {
+    EXPECT_EQ(OneLine("a" + character + "b", 100), "a b");
+  }
+  for (const std::string neighbour :
+       {"\xE2\x80\x8A", "\xE2\x80\x90", "\xE2\x81\x9F", "\xF3\x9F\xBF\xBF", "\xF3\xA0\x82\x80"}) {
+    EXPECT_EQ(OneLine(neighbour, 100), neighbour);
+  }
+}
+
 TEST(Json, Utf8IsWhatRfc3629Says) {
   for (const char* text : {"", "a", "\x7F", "\xC2\x80", "\xDF\xBF", "\xE0\xA0\x80", "\xED\x9F\xBF",
                            "\xEE\x80\x80", "\xF0\x90\x80\x80", "\xF4\x8F\xBF\xBF"}) {

@@ -79,16 +79,21 @@ std::string_view Prefix(std::string_view text, std::size_t most) {
 bool IsControl(std::string_view character) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(character[i]); };
   if (character.size() == 1) return byte(0) < ' ' || byte(0) == 0x7F;
-  unsigned code = 0;  // Of those of four bytes none is one.
+  unsigned code = 0;
   if (character.size() == 2) code = (byte(0) & 0x1FU) << 6 | (byte(1) & 0x3FU);
   if (character.size() == 3) {
     code = (byte(0) & 0x0FU) << 12 | (byte(1) & 0x3FU) << 6 | (byte(2) & 0x3FU);
   }
+  if (character.size() == 4) {
+    code = (byte(0) & 0x07U) << 18 | (byte(1) & 0x3FU) << 12 | (byte(2) & 0x3FU) << 6 |
+           (byte(3) & 0x3FU);
+  }
   return (code >= 0x80 && code <= 0x9F) || code == 0x061C ||  // C1; Arabic letter mark
-         code == 0x200E || code == 0x200F ||                  // Left-to-right mark and the other
-         (code >= 0x202A && code <= 0x202E) ||                // Embeddings and overrides
-         (code >= 0x2066 && code <= 0x2069) ||                // Isolates
-         code == 0x2028 || code == 0x2029;                    // Line and paragraph separator
+         (code >= 0x200B && code <= 0x200F) ||                // Zero width; marks of direction
+         (code >= 0x2028 && code <= 0x202E) ||  // Separators; embeddings and overrides
+         (code >= 0x2060 && code <= 0x206F) ||  // Word joiner, invisible operators, isolates
+         code == 0xFEFF ||                      // Byte order mark
+         (code >= 0xE0000 && code <= 0xE007F);  // Tags
 }
 
 std::string OneLine(std::string_view text, std::size_t most) {

@@ -17,8 +17,9 @@ namespace json {
 // one would be written as another, and so never equal what was meant.
 [[nodiscard]] std::string_view Prefix(std::string_view text, std::size_t most);
 
-// What a character, of 1 to 4 bytes of UTF-8, makes of a line: a terminal obeys C0 and C1 controls
-// and DEL, and controls of writing direction show the rest in another order.
+// Whether a character, of 1 to 4 bytes of UTF-8, makes a line look like another one: a terminal
+// obeys C0 and C1 controls and DEL, controls of writing direction show the rest in another order,
+// and a reader does not see characters of no width and tags.
 [[nodiscard]] bool IsControl(std::string_view character);
 
 // `text` on one line, for people: controls are spaces, what is not UTF-8 is '?'. As much of it as

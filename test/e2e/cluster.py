@@ -91,6 +91,11 @@ class ControlPlane:
     def apply(self, *objects):
         self.kubectl("apply", "-f", "-", stdin=as_list(objects))
 
+    def try_to_create(self, made):
+        """The object as the API server would store it, or why it would not: as text, and without a trace."""
+        done = self._run_kubectl("create", "--dry-run=server", "-f", "-", "-o", "json", stdin=json.dumps(made))
+        return done.stdout + done.stderr
+
     def get(self, kind, name, namespace="default"):
         """The object, or None if there is none."""
         found = self.kubectl("get", kind, name, "-n", namespace, "--ignore-not-found", "-o", "json")

@@ -4,7 +4,7 @@
 
 policy_names=(cdom-daemon-claims cdom-daemon-account cdom-child-deletion cdom-channel-claims cdom-template-name
   cdom-template-exists cdom-advice cdom-gpu-fraction cdom-tenant-limits cdom-controller-account cdom-plugin-account
-  cdom-tenant-limits-claims cdom-driver-namespaces cdom-release-finalizers)
+  cdom-tenant-limits-claims cdom-driver-namespaces cdom-release-finalizers cdom-driver-pods cdom-extended-resources)
 # What the rows call by name.
 row_domain=0c6b2f0e-7b1d-4f39-8a55-3f3d0a4a9e10
 row_other=5d0f6c1a-33c2-4c0e-9b57-0d8f2b7e6a44
@@ -45,8 +45,33 @@ kind: ClusterRoleBinding
 metadata: {name: everything}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}
 subjects:
-- {apiGroup: rbac.authorization.k8s.io, kind: Group, name: "system:serviceaccounts"}
+- {apiGroup: rbac.authorization.k8s.io, kind: Group, name: "system:serviceaccounts:cdom-system"}
+- {apiGroup: rbac.authorization.k8s.io, kind: Group, name: "system:serviceaccounts:cdom-release-finalizers"}
+- {apiGroup: rbac.authorization.k8s.io, kind: Group, name: "system:serviceaccounts:gpu-domains"}
+- {apiGroup: rbac.authorization.k8s.io, kind: Group, name: "system:serviceaccounts:nvidia"}
+---
+# These neither change policies nor write the status of domains.
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: objects}
+rules:
+- {apiGroups: ["", apps, resource.k8s.io], resources: ["*"], verbs: ["*"]}
+- {apiGroups: [resource.nvidia.com], resources: [computedomains, computedomaincliques], verbs: ["*"]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: objects}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: objects}
+subjects:
+- {apiGroup: rbac.authorization.k8s.io, kind: Group, name: "system:serviceaccounts:kube-system"}
+- {apiGroup: rbac.authorization.k8s.io, kind: Group, name: "system:serviceaccounts:team"}
 - {apiGroup: rbac.authorization.k8s.io, kind: User, name: "system:kube-controller-manager"}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: ops, namespace: cdom-system}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: edit}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: ops}]
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
@@ -122,6 +147,7 @@ YAML
   policy_daemon_set refused "{resource.nvidia.com/computeDomain: $row_other}" '{cdom.dev/allow-deletion: "false"}'
   policy_daemon_set permitted "{resource.nvidia.com/computeDomain: $row_other}" '{cdom.dev/allow-deletion: "true"}'
   policy_daemon_set unrelated '{}' '{}'
+  policy_daemon_set plugin '{}' '{}' | sed 's/spec: {nodeSelector/spec: {serviceAccountName: cdom-kubelet-plugin, nodeSelector/'
 }
 policy_pod() {  # policy_pod NAMESPACE NAME NODE ACCOUNT DOMAIN
   cat <<YAML
@@ -286,6 +312,8 @@ the_controllers_token_does_the_controllers_work_and_nothing_else() { rows_hold c
 a_kubelet_plugins_token_writes_labels_and_slices_of_its_own_node_and_nothing_else() { rows_hold cdom-plugin-account; }
 an_administrator_bounds_what_the_domains_of_a_namespace_ask_for() { rows_hold cdom-tenant-limits && rows_hold cdom-tenant-limits-claims; }
 REV3_X10_what_a_namespace_says_to_the_driver_is_said_by_who_may_change_its_policies() { rows_hold cdom-driver-namespaces; }
+REV3_X14_pods_of_the_drivers_namespace_are_at_the_level_baseline_and_the_plugins_are_its_daemon_sets() { rows_hold cdom-driver-pods; }
+REV3_X16_a_pod_that_asks_for_a_channel_as_an_extended_resource_is_refused() { rows_hold cdom-extended-resources; }
 REV3_X7_the_account_that_releases_finalizers_changes_nothing_else() { rows_hold cdom-release-finalizers; }
 
 every_row_is_of_a_policy_and_every_rule_has_one() {
@@ -378,7 +406,9 @@ YAML
   thief by-template team '[{name: d, resourceClaimTemplateName: stolen}]' '{claims: [{name: d}]}' | kubectl create --as edit -f - || return 1
   thief by-claim team '[{name: d, resourceClaimName: stolen}]' '{claims: [{name: d}]}' | kubectl create --as edit -f - || return 1
   # The scheduler makes a claim for what is asked for like this.
-  thief by-resource team '[]' '{limits: {deviceclass.resource.kubernetes.io/compute-domain-daemon.nvidia.com: 1}}' | kubectl create --as edit -f - || return 1
+  thief by-resource team '[]' '{limits: {deviceclass.resource.kubernetes.io/compute-domain-daemon.nvidia.com: 1}}' >"$stage/by-resource.yaml"
+  if kubectl create --as edit -f "$stage/by-resource.yaml"; then echo "a thief may ask for a resource"; return 1; fi
+  without_the_policy cdom-extended-resources kubectl create --as edit -f "$stage/by-resource.yaml" || return 1
   if stolen | kubectl create --as edit -f -; then echo "a thief has a claim or a template"; return 1; fi
   # The first two wait for what they name, which is not there. The last has a node, and its claim is refused.
   wait_for 30 "the scheduler was refused" scheduler_was_refused || return 1

@@ -62,6 +62,22 @@ class RealNodes(ControlPlane):
         tasks = self.run(pod["spec"]["nodeName"], *ctr, "tasks", "ls")
         return dict(line.split()[:2] for line in tasks.splitlines())[container]
 
+    def status_of(self, pod):
+        """Of all threads of that process, each once: the values of /proc's status by their names."""
+        threads = f"/proc/{self.process_of(pod)}/task"
+        text = self.run(pod["spec"]["nodeName"], "bash", "-c", f"cat {threads}/*/status")
+        found = {}
+        for name, value in re.findall(r"^(\w+):\s*(.*)$", text, re.MULTILINE):
+            found.setdefault(name, set()).add(value)
+        return found
+
+    def listening_ports(self, pod):
+        """TCP ports on which somebody in the pod listens, the loopback apart."""
+        process = self.process_of(pod)
+        text = self.run(pod["spec"]["nodeName"], "bash", "-c", f"cat /proc/{process}/net/tcp /proc/{process}/net/tcp6")
+        listening = re.findall(r"^ *\d+: ([0-9A-F]+):([0-9A-F]{4}) \S+ 0A ", text, re.MULTILINE)
+        return {int(port, 16) for address, port in listening if not is_loopback(address)}
+
     @contextlib.contextmanager
     def without_kubelet(self, node):
         """The node's kubelet is killed, and started again at the end."""
@@ -70,6 +86,38 @@ class RealNodes(ControlPlane):
             yield
         finally:
             self.run(node, "rm", "/run/kubelet.off")
+
+    @contextlib.contextmanager
+    def network_plugin(self):
+        """Each node enforces NetworkPolicies meanwhile. Controller and plugins are new ones: nobody tracked the connections
+        that they had before, and so an answer of the API server would pass for a stranger's packet."""
+        built = subprocess.run([REAL_NODES / "netpol/build.sh"], check=True, capture_output=True, text=True)
+        program = f"{built.stdout.strip()}/kube-router"
+        pid_file = "/run/kube-router.pid"
+        command = f'echo $$ >{pid_file} && exec {program} "$@"'
+        options = ("--run-firewall", "--run-router=false", "--run-service-proxy=false", "--health-port=0",
+                   f"--kubeconfig={self._cluster}/plane/admin.kubeconfig", "--master=https://10.0.0.1:443")
+        started = []
+        try:
+            for node in NODES:
+                log = self._folder / f"kube-router-{node}.log"
+                with log.open("wb") as out:
+                    started.append((node, log, subprocess.Popen(
+                        [REAL_NODES / "realnodes", "in", self._cluster, node, "bash", "-c", command, "bash",
+                         *options, f"--hostname-override={node}", "--v=1"], stdout=out, stderr=out)))
+            for node, log, _ in started:
+                wait_until(f"{node} enforces policies", lambda log=log: b"sync iptables took" in log.read_bytes())
+            for workload in ("deployment/cdom-controller", "daemonset/cdom-kubelet-plugin"):
+                self.kubectl("-n", "cdom-system", "rollout", "restart", workload)
+            for workload in ("deployment/cdom-controller", "daemonset/cdom-kubelet-plugin"):
+                self.kubectl("-n", "cdom-system", "rollout", "status", workload, "--timeout=120s")
+            yield
+        finally:
+            for node, _, process in started:
+                self.run(node, "bash", "-c", f'kill "$(cat {pid_file})"')
+                process.wait(30)
+                # Nobody else has any there.
+                self.run(node, "bash", "-ec", "iptables -F && iptables -X && ipset destroy")
 
     def label(self, node):
         """The UID of the domain that has the node; None if none has."""
@@ -131,6 +179,12 @@ class RealNodes(ControlPlane):
         pods = [one for one in self.list("pods", "cdom-system", selector)
                 if one["spec"].get("nodeName") == node and "deletionTimestamp" not in one["metadata"]]
         return pods[0] if pods else None
+
+
+def is_loopback(address):
+    """Of an address as /proc/net writes it: words of 32 bits, the lowest byte first."""
+    return address.endswith("7F") if len(address) == 8 else address in (
+        "00000000000000000000000001000000", "0000000000000000FFFF00000100007F")
 
 
 class PodLog:

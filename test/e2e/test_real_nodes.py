@@ -4,6 +4,7 @@ import contextlib
 import datetime
 import itertools
 import json
+import urllib.parse
 
 import pytest
 from cluster import as_list, domain, started, wait_for_value, wait_until
@@ -175,7 +176,7 @@ def pod_is_ready(pod):
 def test_REV3_N4_an_imex_that_hangs_on_its_peers_is_told_with_its_node_and_the_job_runs_on(nodes, made):
     made(domain("hangs"), worker("hangs-1", "node-1", "hangs"))
     nodes.wait_until_it_runs("hangs-1")
-    in_daemon(nodes, "node-1", ": >/etc/hosts.hangs")
+    in_daemon(nodes, "node-1", ": >/run/hosts.hangs")
     # A new peer, of which the daemon asks its IMEX at once.
     made(worker("hangs-2", "node-2", "hangs"))
     nodes.wait_until_it_runs("hangs-2")
@@ -188,7 +189,7 @@ def test_REV3_N4_an_imex_that_hangs_on_its_peers_is_told_with_its_node_and_the_j
     assert report_on(nodes, "node-1")["state"] == "READY"
     assert [pod_is_ready(nodes.daemon_on(node)) for node in NODES] == ["True", "True"]
     assert nodes.condition("hangs", "Ready").get("status") == "True"
-    in_daemon(nodes, "node-1", "rm /etc/hosts.hangs")
+    in_daemon(nodes, "node-1", "rm /run/hosts.hangs")
     wait_for_value("the reason of MembersReady", lambda: members_reason(nodes, "hangs"), "AllMembersReady", 90)
 
 
@@ -366,3 +367,160 @@ def test_REV3_N11_a_driver_that_is_upgraded_under_the_plugin_is_served_with_the_
         assert int(nodes.run(node, "stat", "-c", "%t", channel), 16) == NEW_MAJORS[235]
         files = in_daemon(nodes, node, "cd /usr/lib64 && ls -d libnvidia-ml*").split()
         assert sorted(files) == ["libnvidia-ml.so.1", f"libnvidia-ml.so.{NEW_VERSION}"]
+
+
+# --- X9, X14: what pods listen on, and what they may do
+
+NO_CAPABILITIES = {"0000000000000000"}
+
+
+def serve(nodes, made):
+    """Makes a domain with a worker on node-1. Returns its pods: controller, plugin and daemon, by these names."""
+    made(domain("confined"), worker("confined-1", "node-1", "confined"))
+    nodes.wait_until_it_runs("confined-1")
+
+    def pods(component):
+        return [one for one in nodes.list("pods", "cdom-system", f"app.kubernetes.io/component={component}")
+                if "deletionTimestamp" not in one["metadata"]]
+    controller = wait_until("there is one controller", lambda: len(pods("controller")) == 1 and pods("controller"))
+    plugin = [one for one in pods("kubelet-plugin") if one["spec"]["nodeName"] == "node-1"]
+    return {"controller": controller[0], "plugin": plugin[0], "daemon": nodes.daemon_on("node-1")}
+
+
+@pytest.fixture
+def serving(nodes, made):
+    return serve(nodes, made)
+
+
+def open_ports(nodes, pod):
+    """The ports that NetworkPolicies open, by number: of all policies that select the pod by one label."""
+    named = {port.get("name"): port["containerPort"]
+             for container in pod["spec"]["containers"] for port in container.get("ports", [])}
+    found = set()
+    for policy in nodes.list("networkpolicies", "cdom-system"):
+        selector = policy["spec"]["podSelector"]
+        labels = pod["metadata"]["labels"]
+        wanted = selector.get("matchLabels", {}).items()
+        if wanted <= labels.items() and all(one["key"] in labels for one in selector.get("matchExpressions", [])):
+            found |= {named.get(port["port"], port["port"])
+                      for rule in policy["spec"]["ingress"] for port in rule["ports"]}
+    return found
+
+
+def test_REV3_X9_pods_listen_on_the_ports_that_a_policy_opens_and_on_no_other(nodes, serving):
+    listening = {name: nodes.listening_ports(pod) for name, pod in serving.items()}
+    assert listening == {name: open_ports(nodes, pod) for name, pod in serving.items()}
+    assert listening["daemon"] == {50000, 50005}
+
+
+def test_REV3_X14_a_daemon_serves_without_a_capability_behind_a_filter_of_system_calls(nodes, serving):
+    status = nodes.status_of(serving["daemon"])
+    for name in ("CapEff", "CapPrm", "CapBnd"):
+        assert status[name] == NO_CAPABILITIES, name
+    assert status["NoNewPrivs"] == {"1"}
+    assert status["Seccomp"] == {"2"}
+
+
+def mount_options(nodes, pod):
+    """How each of the container's mounts is mounted, by its place."""
+    process = nodes.process_of(pod)
+    lines = nodes.run(pod["spec"]["nodeName"], "cat", f"/proc/{process}/mountinfo").splitlines()
+    return {line.split()[4]: line.split()[5].split(",") for line in lines}
+
+
+def test_REV3_X14_a_daemon_writes_folders_of_its_pod_alone_and_each_container_finds_them_empty(nodes, serving):
+    daemon = serving["daemon"]
+    options = mount_options(nodes, daemon)
+    assert "ro" in options["/"]
+    assert all("rw" in options[folder] for folder in ("/run", "/tmp", "/var/log"))
+    left = [f"/run/nvidia-imex/left-{daemon['metadata']['name']}", "/tmp/left", "/var/log/left"]
+
+    def files():
+        root = f"/proc/{nodes.process_of(current())}/root"
+        return nodes.run("node-1", "bash", "-c", "ls -d " + " ".join(root + path for path in left) + " 2>/dev/null || true").split()
+
+    def current():
+        return nodes.get("pod", daemon["metadata"]["name"], "cdom-system")
+
+    def restarts():
+        return current()["status"]["containerStatuses"][0]["restartCount"]
+    root = f"/proc/{nodes.process_of(daemon)}/root"
+    nodes.run("node-1", "bash", "-c", f"mkdir -p {root}/run/nvidia-imex && touch " + " ".join(root + path for path in left))
+    assert len(files()) == len(left)
+    nodes.run("node-1", "kill", "-KILL", nodes.process_of(daemon))
+    wait_for_value("how often the daemon's container was started again", restarts, 1)
+    wait_until("the daemon is ready", lambda: current()["status"]["containerStatuses"][0]["ready"])
+    assert files() == []
+    # The token that the kubelet mounts there is another file system.
+    nodes.run("node-1", "test", "-s", f"/proc/{nodes.process_of(current())}/root/run/secrets/kubernetes.io/serviceaccount/token")
+
+
+def test_REV3_X14_a_plugin_that_has_started_has_no_capability_and_sees_its_own_folder(nodes, serving):
+    status = nodes.status_of(serving["plugin"])
+    for name in ("CapEff", "CapPrm", "CapBnd"):
+        assert status[name] == NO_CAPABILITIES, name
+    assert status["NoNewPrivs"] == {"1"}
+    # Kubelets keep the sockets of all drivers side by side.
+    nodes.run("node-1", "mkdir", "-p", "/var/lib/kubelet/plugins/csi.example.com")
+    process = nodes.process_of(serving["plugin"])
+    assert nodes.run("node-1", "ls", f"/proc/{process}/root/var/lib/kubelet/plugins").split() == [DRIVER]
+
+
+def asks(name, namespace, pod, port):
+    """A pod on node-2 that connects to a port of that pod, and ends."""
+    container = {"name": "work", "image": "cdom.test/work:1", "args": ["ask", pod["status"]["podIP"], str(port)]}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": namespace},
+            "spec": {"nodeSelector": {"kubernetes.io/hostname": "node-2"}, "restartPolicy": "Never",
+                     "containers": [container]}}
+
+
+def is_refused(nodes, asking):
+    """Whether a pod of asks() got no connection. Once it has one it may still hear nothing."""
+    name, namespace = asking["metadata"]["name"], asking["metadata"]["namespace"]
+    wait_until(f"{name} has asked",
+               lambda: nodes.get("pod", name, namespace)["status"]["phase"] in ("Succeeded", "Failed"))
+    return "connect" in nodes.kubectl("logs", name, "-n", namespace)
+
+
+def test_REV3_X9_where_policies_are_enforced_strangers_reach_no_port_and_daemons_reach_each_other(nodes, made):
+    with nodes.network_plugin():
+        serving = serve(nodes, made)
+        made(worker("confined-2", "node-2", "confined"))
+        nodes.wait_until_it_runs("confined-2")
+        # Each IMEX has connected to the other.
+        wait_for_value("the members", lambda: nodes.condition("confined", "MembersReady").get("reason"), "AllMembersReady")
+        ports = [(pod, port) for pod in serving.values() for port in sorted(nodes.listening_ports(pod))]
+        assert len(ports) == 5
+        strangers = [asks(f"stranger-{port}", "default", pod, port) for pod, port in ports]
+        made(*strangers)
+        assert {one["metadata"]["name"]: is_refused(nodes, one) for one in strangers} == {
+            one["metadata"]["name"]: True for one in strangers}
+
+        monitoring = {"apiVersion": "v1", "kind": "Namespace",
+                      "metadata": {"name": "monitoring", "labels": {"cdom.dev/monitoring": "true"}}}
+        readers = [asks(f"reader-{port}", "monitoring", pod, port) for pod, port in ports]
+        made(monitoring, *readers)
+        assert {one["metadata"]["name"]: is_refused(nodes, one) for one in readers} == {
+            "reader-50000": True, "reader-50005": True, "reader-8080": False, "reader-8081": False,
+            "reader-8443": False}
+        # Kubelets ask for readiness every 2 s, and for the plugin's liveness every 10 s.
+        assert all(one["status"]["containerStatuses"][0]["ready"] for one in nodes.plugins())
+    strays = [asks(f"stray-{port}", "default", pod, port) for pod, port in ports]
+    made(*strays)
+    assert {is_refused(nodes, one) for one in strays} == {False}, "nobody enforces policies any more"
+
+
+# --- X15: what a plugin reads
+
+def test_REV3_X15_a_plugin_reads_no_node_but_its_own_and_lists_no_claim(nodes, serving):
+    asked = [one for one in nodes.requests_of(PLUGIN) if one["objectRef"]["resource"] in ("nodes", "resourceclaims")]
+    assert {one["objectRef"]["resource"] for one in asked} == {"nodes", "resourceclaims"}
+    for one in asked:
+        own = one["user"]["extra"]["authentication.kubernetes.io/node-name"][0]
+        if one["objectRef"]["resource"] == "resourceclaims":
+            assert one["verb"] == "get", one["requestURI"]
+        elif one["verb"] in ("list", "watch"):
+            query = urllib.parse.parse_qs(urllib.parse.urlsplit(one["requestURI"]).query)
+            assert query["fieldSelector"] == [f"metadata.name={own}"], one["requestURI"]
+        else:
+            assert one["objectRef"]["name"] == own, one["requestURI"]

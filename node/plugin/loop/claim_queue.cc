@@ -132,8 +132,10 @@ ClaimStep ClaimQueue::WaitOrAnswer(const ClaimRequest& request, std::string what
 
 ClaimStep ClaimQueue::Decide(ClaimRequest& request) {
   if (state_.is_rebuilding()) {
-    return WaitOrAnswer(
-        request, "what was prepared before is found out: " + state_.checkpoint_file.resumed().why);
+    const std::string& trouble = state_.rebuild_trouble;
+    return WaitOrAnswer(request,
+                        "what was prepared before is found out: " +
+                            (trouble.empty() ? state_.checkpoint_file.resumed().why : trouble));
   }
   if (request.operation == Operation::kPrepare) return DecidePrepare(request);
   NodeObservation observed = Observe(request);

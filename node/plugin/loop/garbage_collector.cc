@@ -5,6 +5,7 @@
 
 #include "node/cdi/files.h"
 #include "node/plugin/host/domain_dirs.h"
+#include "pkg/kube/client/patch_by_put.h"
 
 namespace plugin {
 
@@ -19,6 +20,18 @@ constexpr std::chrono::milliseconds kLockPause{50};
 // A container may outlive its claim, if the pod was deleted by force. The kubelet ends it, and then
 // unprepares the claim.
 constexpr std::chrono::minutes kMissingFor{1};
+
+// To list the claims of all tenants is granted for as long as a checkpoint is unreadable.
+base::Error WithAdvice(base::Error error, const std::string& ns) {
+  if (!kube::IsMissingPermission(error)) return error;
+  const std::string role = "cdom-kubelet-plugin-recovery";
+  error.message =
+      "the checkpoint is unreadable, and claims may not be listed. Run `kubectl create "
+      "clusterrolebinding " +
+      role + " --clusterrole=" + role + " --serviceaccount=" + ns +
+      ":cdom-kubelet-plugin`, and delete it when the node serves";
+  return error;
+}
 
 }  // namespace
 
@@ -209,7 +222,11 @@ void GarbageCollector::Rebuild() {
     auto claims = ReadClaimsOf(transport, version, state_.settings.node);
     state_.tasks.Post([this, claims = std::move(claims)] {
       asking_ = false;
-      if (!claims) return TryLater(claims.error());
+      if (!claims) {
+        const base::Error error = WithAdvice(claims.error(), state_.settings.ns);
+        state_.rebuild_trouble = error.message;
+        return TryLater(error);
+      }
       const auto residue = FindResidue();
       if (!residue) return TryLater(residue.error());
       if (auto locked = state_.checkpoint_file.Lock(); !locked) return TryLater(locked.error());

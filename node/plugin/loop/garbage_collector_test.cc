@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -28,6 +29,9 @@ using http::testing::RawServer;
 using http::testing::Reply;
 
 constexpr const char* kStray = "0c6b2f0e-7b1d-4f39-8a55-3f3d0a4a9e10";
+constexpr const char* kMayNotList =
+    R"({"kind": "Status", "reason": "Forbidden", "message": "User \"p\" cannot list resource )"
+    R"(\"resourceclaims\" in API group \"resource.k8s.io\" at the cluster scope"})";
 constexpr const char* kFresh = "73de0384-716f-480e-8caa-00bce7016114";
 
 // A plugin on node-a of a cluster that has no domains.
@@ -71,6 +75,8 @@ class GarbageCollectorTest : public testing::Test {
         ++labels_;
         connection.Write(
             Reply(200, R"({"metadata": {"name": "node-a", "uid": "n", "resourceVersion": "9"}})"));
+      } else if (request.find("/resourceclaims?") != std::string::npos) {
+        connection.Write(may_list_claims_ ? ListOf("ResourceClaim", "") : Reply(403, kMayNotList));
       } else if (request.find("/resourceclaims/c") != std::string::npos) {
         connection.Write(
             Reply(404, R"({"kind": "Status", "reason": "NotFound", "details": {"name": "c"}})"));
@@ -118,6 +124,7 @@ class GarbageCollectorTest : public testing::Test {
   Metrics metrics_{"node-a"};
   std::atomic<int> lists_ = 0;
   std::atomic<int> labels_ = 0;
+  std::atomic<bool> may_list_claims_ = true;
   std::atomic<bool> has_stray_ = false;  // The server has its domain, and the cache has not.
   RawServer server_{[this](RawServer::Connection& connection) { Serve(connection); }};
   std::optional<PluginState> state_;
@@ -166,6 +173,28 @@ TEST_F(GarbageCollectorTest, REV3_N10_FolderThatAClaimUsesIsNotAskedFor) {
   }));
   EXPECT_EQ(lists_, 1) << "the cache's";
   EXPECT_TRUE(Has(kStray));
+}
+
+TEST_F(GarbageCollectorTest, REV3_X15_UnreadableCheckpoint_WaitsForThePermissionToListClaims) {
+  may_list_claims_ = false;
+  settings_.ns = "cdom-system";
+  std::ofstream(settings_.Folder() + "/checkpoint.json") << "{";
+  ASSERT_TRUE(state_->checkpoint_file.Lock());
+  state_->checkpoint_file.Unlock();
+  ASSERT_TRUE(state_->is_rebuilding());
+  state_->host = Host{};
+  GarbageCollector garbage_collector(*state_, [](const kubelet::ClaimName& /*claim*/) {});
+  const TimePoint retry = time_.Now() + std::chrono::seconds(5);
+  EXPECT_TRUE(RunUntil(garbage_collector, [&](TimePoint next) { return next == retry; }));
+  EXPECT_NE(state_->rebuild_trouble.find("clusterrolebinding cdom-kubelet-plugin-recovery "
+                                         "--clusterrole=cdom-kubelet-plugin-recovery "
+                                         "--serviceaccount=cdom-system:cdom-kubelet-plugin"),
+            std::string::npos)
+      << state_->rebuild_trouble;
+  may_list_claims_ = true;
+  time_.Advance(std::chrono::seconds(5));
+  EXPECT_TRUE(
+      RunUntil(garbage_collector, [&](TimePoint /*next*/) { return !state_->is_rebuilding(); }));
 }
 
 TEST_F(GarbageCollectorTest, REV3_N6_LabelIsKeptNoLongerThanItsDomainLives) {

@@ -41,6 +41,8 @@ struct PluginState {
   bool node_writing = false;
   // Until then a label stays that no claim needs.
   TimePoint label_kept_until = {};
+  // Why an unreadable checkpoint is not rebuilt yet. Empty if nothing has failed.
+  std::string rebuild_trouble = {};
   // How often the checkpoint was saved.
   std::uint64_t saves = 0;
   // Returns whether another instance of the plugin serves the kubelet by now, or this one is

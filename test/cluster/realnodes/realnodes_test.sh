@@ -171,7 +171,7 @@ pods_of_two_nodes_reach_one_another_and_nobody_outside() {
 }
 outside() { ip -o route get 192.0.2.9 | sed -nE 's/.* via ([0-9.]+) .*/\1/p; t; s/.*/192.0.2.9/p' | head -n 1; }
 
-# Said by name: no test here can show that the NetworkPolicy of the controller does what it says.
+# Said by name: who wants one enforced runs a network plugin, as test_real_nodes.py does.
 a_network_policy_is_enforced_by_nobody_here() {
   kubectl create -f - <<'YAML' || return 1
 apiVersion: networking.k8s.io/v1

@@ -220,9 +220,12 @@ daemons_and_plugins_are_let_into_the_drivers_namespace() {
   namespace_at baseline || return 1
   [[ $(kubectl get namespace cdom-system -o jsonpath='{.metadata.labels.cdom\.dev/driver}') == true ]] || return 1
   # The kubelet plugin: privileged, with folders of the host.
-  plugin_in() { plugin_pods | jq --arg ns "$1" '{apiVersion: "v1", kind: "Pod", metadata: {name: "probe", namespace: $ns}, spec: (.serviceAccountName = "default" | del(.priorityClassName))}' | kubectl create --dry-run=server -f -; }
-  without_a_warning plugin_in cdom-system || return 1
-  refused 'privileged' plugin_in baseline || return 1
+  plugin_in() { plugin_pods | jq --arg ns "$1" --arg account "$2" '{apiVersion: "v1", kind: "Pod", metadata: {name: "probe", namespace: $ns}, spec: (.serviceAccountName = $account | del(.priorityClassName))}' | kubectl create --dry-run=server -f -; }
+  kubectl create serviceaccount cdom-kubelet-plugin -n cdom-system || return 1
+  without_a_warning plugin_in cdom-system cdom-kubelet-plugin || return 1
+  refused 'cdom-driver-pods' plugin_in cdom-system default || return 1
+  refused 'privileged' plugin_in baseline default || return 1
+  kubectl delete serviceaccount cdom-kubelet-plugin -n cdom-system || return 1
   # The daemons of a domain.
   quickstart apply || return 1
   wait_for 60 "the domain is ready" is_ready || return 1

@@ -135,9 +135,10 @@ bool IsBaseline(const Admitted& write) {
   const Value& old = write.before["spec"]["template"]["spec"];
   const Value& pod = write.after["spec"]["template"]["spec"];
   if (write.operation == "DELETE" || Same(old, pod)) return true;
-  const auto is_keys = [](const Value& volume) {
-    return volume["name"].AsString() == "imex-keys" &&
-           volume["secret"]["secretName"].AsString().starts_with("cdom-imex-");
+  const auto is_own = [](const Value& volume) {
+    return volume.Find("emptyDir") != nullptr ||
+           (volume["name"].AsString() == "imex-keys" &&
+            volume["secret"]["secretName"].AsString().starts_with("cdom-imex-"));
   };
   const auto is_its_device = [&](const Value& claim) {
     return claim["resourceClaimTemplateName"].AsString() ==
@@ -146,7 +147,7 @@ bool IsBaseline(const Admitted& write) {
   const Value* host_users = pod.Find("hostUsers");
   return pod["serviceAccountName"].AsString() == "compute-domain-daemon-service-account" &&
          !pod["hostNetwork"].AsBool() && !pod["hostPID"].AsBool() && !pod["hostIPC"].AsBool() &&
-         std::ranges::all_of(pod["volumes"].items(), is_keys) &&
+         std::ranges::all_of(pod["volumes"].items(), is_own) &&
          (host_users == nullptr || host_users->AsBool()) && IsEmpty(pod["securityContext"]) &&
          std::ranges::all_of(pod["resourceClaims"].items(), is_its_device) &&
          std::ranges::all_of(pod["containers"].items(), IsPlain) &&

@@ -235,8 +235,14 @@ std::string PersistFile() {
   return hosts == nullptr ? "/var/run/nvidia-imex/persist.dat" : hosts + std::string(".persist");
 }
 
+// In a pod the folder of the hosts file is read-only.
+static std::string Asked(const char* what) {
+  const char* hosts = std::getenv("IMEX_STANDIN_HOSTS");
+  return (hosts == nullptr ? "/run/hosts" : std::string(hosts)) + "." + what;
+}
+
 std::string StateAskedFor() {
-  std::ifstream file(HostsFile() + ".state");
+  std::ifstream file(Asked("state"));
   std::string state;
   if (!(file >> state)) return "";
   if (std::ranges::find(kStates, state) == kStates.end()) Die("IMEX has no state " + state);
@@ -244,19 +250,19 @@ std::string StateAskedFor() {
 }
 
 std::set<int> Importers() {
-  std::ifstream file(HostsFile() + ".importers");
+  std::ifstream file(Asked("importers"));
   std::set<int> importers;
   for (int index = 0; file >> index;) importers.insert(index);
   return importers;
 }
 
 std::string FailureAskedFor() {
-  std::ifstream file(HostsFile() + ".fails");
+  std::ifstream file(Asked("fails"));
   std::string text;
   std::getline(file, text);
   return text;
 }
 
-bool IsToHang() { return std::ifstream(HostsFile() + ".hangs").is_open(); }
+bool IsToHang() { return std::ifstream(Asked("hangs")).is_open(); }
 
 }  // namespace standin
