@@ -256,7 +256,7 @@ base::Result<ResourceClaimTemplate> DecodeResourceClaimTemplate(json::View objec
 
 base::Result<Clique> DecodeClique(json::View object) {
   Clique clique;
-  clique.meta = TRY(kube::DecodeMeta(object));
+  clique.meta = TRY(DecodeFewOfMeta(object));
   clique.domain = Label(object, kDomainLabel);
   // The name is the contract; a label can be taken off.
   clique.is_labelled = !clique.domain.empty();

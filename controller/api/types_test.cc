@@ -645,6 +645,7 @@ TEST(Decode, REV3_F4_WhatAUserWritesIsKeptUpToABound) {
     EXPECT_FALSE(copy.is_whole);
     return size;
   };
+  EXPECT_LT(size_of(DecodeClique(view)), kMost) << "root on a node writes it";
   const auto domain = DecodeComputeDomain(view);
   EXPECT_LT(size_of(domain) + domain->deletion_grace.size() + domain->paused.size() +
                 domain->daemon_roll.size() + domain->gpus.size() + domain->gpu_class.size() +

@@ -186,8 +186,7 @@ TEST(PlanNodeLabels, REV3_X2_LooksAgainWhenANodeWithoutPodsIsToBeTold) {
   Observed observed = fixtures::Converged();
   fixtures::EndWorkload(observed.children.claims);
   observed.memory.idle_since["node-0"] = fixtures::Now().monotonic - std::chrono::seconds(4);
-  EXPECT_EQ(PlanNodeLabels(observed, fixtures::Now()).requeue_after,
-            std::chrono::seconds(6));
+  EXPECT_EQ(PlanNodeLabels(observed, fixtures::Now()).requeue_after, std::chrono::seconds(6));
 }
 
 }  // namespace

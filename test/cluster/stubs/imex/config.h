@@ -43,8 +43,8 @@ std::map<std::string, std::string> ReadHosts();
 // Where IMEX keeps who imported its memory.
 std::string PersistFile();
 
-// What a test asks of the stand-ins of one node, in files beside the hosts file that it named, or in
-// /run. Empty if there is no such file.
+// What a test asks of the stand-ins of one node, in files beside the hosts file that it named, or
+// in /run. Empty if there is no such file.
 //   hosts.state      a state: IMEX stays in it when it comes there, and once it is READY says this
 //   hosts.importers  indices of nodes whose jobs have imported memory of this one
 //   hosts.fails      what IMEX logs as its error before it ends
