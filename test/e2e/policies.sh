@@ -4,7 +4,8 @@
 
 policy_names=(cdom-daemon-claims cdom-daemon-account cdom-child-deletion cdom-channel-claims cdom-template-name
   cdom-template-exists cdom-advice cdom-gpu-fraction cdom-tenant-limits cdom-controller-account cdom-plugin-account
-  cdom-tenant-limits-claims cdom-driver-namespaces cdom-release-finalizers cdom-driver-pods cdom-extended-resources)
+  cdom-tenant-limits-claims cdom-driver-namespaces cdom-release-finalizers cdom-driver-pods cdom-extended-resources
+  cdom-object-sizes)
 # What the rows call by name.
 row_domain=0c6b2f0e-7b1d-4f39-8a55-3f3d0a4a9e10
 row_other=5d0f6c1a-33c2-4c0e-9b57-0d8f2b7e6a44
@@ -314,6 +315,7 @@ an_administrator_bounds_what_the_domains_of_a_namespace_ask_for() { rows_hold cd
 REV3_X10_what_a_namespace_says_to_the_driver_is_said_by_who_may_change_its_policies() { rows_hold cdom-driver-namespaces; }
 REV3_X14_pods_of_the_drivers_namespace_are_at_the_level_baseline_and_the_plugins_are_its_daemon_sets() { rows_hold cdom-driver-pods; }
 REV3_X16_a_pod_that_asks_for_a_channel_as_an_extended_resource_is_refused() { rows_hold cdom-extended-resources; }
+REV3_X1_what_tenants_make_has_few_finalizers_owners_and_words() { rows_hold cdom-object-sizes; }
 REV3_X7_the_account_that_releases_finalizers_changes_nothing_else() { rows_hold cdom-release-finalizers; }
 
 every_row_is_of_a_policy_and_every_rule_has_one() {
