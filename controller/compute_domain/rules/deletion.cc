@@ -15,6 +15,8 @@ namespace {
 
 // After the time at which the kubelet kills it.
 constexpr std::chrono::seconds kEndsWithin{5};
+// A condition has no room for thousands, and the API server would refuse its message.
+constexpr std::size_t kNamedFinalizersMax = 8;
 
 // Deletes the object; or, if that was done, takes a finalizer of ours away that the reference put
 // there: only from an object that was read live as deleting (R5).
@@ -78,11 +80,18 @@ bool HoldsFinalizer(const kube::ObjectMeta& object) {
 }
 
 std::string PinnedBy(const kube::ObjectMeta& object) {
+  if (!object.deleting) return {};
   std::string names;
+  std::size_t others = 0;
   for (const std::string& name : object.finalizers) {
-    if (object.deleting && name != api::kFinalizer) names += (names.empty() ? "" : ", ") + name;
+    if (name == api::kFinalizer || ++others > kNamedFinalizersMax) continue;
+    names += (names.empty() ? "" : ", ") + name;
   }
-  return names.empty() ? "" : " (finalizer " + names + ")";
+  if (names.empty()) return {};
+  if (others > kNamedFinalizersMax) {
+    names += " and " + std::to_string(others - kNamedFinalizersMax) + " more";
+  }
+  return " (finalizer " + names + ")";
 }
 
 WriteFinalizers Release(Kind kind, const kube::ObjectMeta& object) {

@@ -24,7 +24,7 @@ namespace compute_domain {
 // not all of its finalizers are known, none can be taken off: such an object is not one of ours.
 [[nodiscard]] bool HoldsFinalizer(const kube::ObjectMeta& object);
 // " (finalizer a, b)": those of others, while they keep an object that is being deleted; else
-// empty.
+// empty. Names eight of them, and counts the rest.
 [[nodiscard]] std::string PinnedBy(const kube::ObjectMeta& object);
 // Takes our finalizer off `object`, which was read live as deleting (R5), and no other.
 [[nodiscard]] WriteFinalizers Release(Kind kind, const kube::ObjectMeta& object);

@@ -568,6 +568,19 @@ TEST(PlanTearDown, ChildThatOthersHoldIsWaitedFor) {
   EXPECT_FALSE(plan.requeue_after) << "a watch says when it goes";
 }
 
+TEST(PinnedBy, REV3_X1_ThousandsOfFinalizers_AreCounted) {
+  kube::ObjectMeta object;
+  object.deleting = true;
+  object.finalizers.emplace_back(api::kFinalizer);
+  for (int i = 0; i < 2900; ++i) object.finalizers.push_back("a.com/" + std::to_string(i));
+  EXPECT_EQ(
+      PinnedBy(object),
+      " (finalizer a.com/0, a.com/1, a.com/2, a.com/3, a.com/4, a.com/5, a.com/6, a.com/7 and "
+      "2892 more)");
+  object.finalizers.resize(9);
+  EXPECT_TRUE(PinnedBy(object).ends_with("a.com/7)")) << PinnedBy(object);
+}
+
 TEST(FindPinned, B25_EachChildThatAFinalizerOfOthersKeepsIsNamedWithIt) {
   Observed observed = Deleting();
   observed.domain->meta.finalizers = {std::string(api::kFinalizer)};

@@ -1,0 +1,67 @@
+"""The controller's ports, as a client of the network sees them."""
+
+import re
+import socket
+import ssl
+import urllib.error
+import urllib.request
+
+from cluster import wait_until
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Endpoint:
+    """The controller's ports."""
+
+    def __init__(self, cluster):
+        self._cluster = cluster
+        self.secure_port = free_port()
+        cluster.run_controller("--metrics-secure-port", str(self.secure_port), "--membership-writer", "controller")
+        wait_until("metrics are served over TLS", lambda: cluster.controller_says("Serving metrics over TLS"))
+        self._insecure = ssl.create_default_context()
+        self._insecure.check_hostname = False
+        self._insecure.verify_mode = ssl.CERT_NONE
+
+    def metrics(self, token=None):
+        """Status and text of the secure port."""
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        return self._get(f"https://127.0.0.1:{self.secure_port}/metrics", headers)
+
+    def open(self, path):
+        """Status and text of the port for anyone."""
+        return self._get(f"http://127.0.0.1:{self.open_port()}{path}", {})
+
+    def open_port(self):
+        log = (self._cluster.folder / "controller.log").read_text()
+        return int(re.findall(r"Serving health and metrics.*?port[=\"]+(\d+)", log)[-1])
+
+    def _get(self, url, headers):
+        try:
+            with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=10,
+                                        context=self._insecure) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+
+
+def flood(port, count, ended):
+    """So many connections, one after the other; some send nothing, others the beginning of a handshake."""
+    held = []
+    for i in range(count):
+        try:
+            connection = socket.create_connection(("127.0.0.1", port), timeout=5)
+        except OSError:
+            continue  # It was full, which is what a flood wants.
+        if i % 2:
+            connection.sendall(b"\x16\x03\x01\x02\x00\x01")
+        held.append(connection)
+        if len(held) > 500:
+            held.pop(0).close()
+    for connection in held:
+        connection.close()
+    ended.set()

@@ -1,0 +1,437 @@
+"""Six actors: what each may do, what is refused to it and by which rule, and what changes nothing for others.
+
+docs/threat-model.md has a row for each case. A case is named ACTOR_may_..., ACTOR_is_refused_... or
+ACTOR_is_harmless_...; run one with -k NAME. After each, the domain of a bystander is as it was before.
+"""
+
+import json
+
+import pytest
+from actors import (LABEL, VICTIM, World, channel_claim, daemon_set, is_refused_by, many_finalizers, named,
+                    new_domain, path, slice_of)
+from cluster import REPO, wait_until
+
+CASES = []
+PAGE = REPO / "docs/threat-model.md"
+
+
+def case(by=""):
+    """A case; if it is a refusal, it returns the answer, and `by` is the rule that refuses."""
+    def add(function):
+        CASES.append((function, by))
+        return function
+    return add
+
+
+def role_binding(name, role, user, kind="ClusterRole"):
+    group = "rbac.authorization.k8s.io"
+    return {"apiVersion": f"{group}/v1", "kind": "RoleBinding", "metadata": {"name": name, "namespace": "team"},
+            "roleRef": {"apiGroup": group, "kind": kind, "name": role},
+            "subjects": [{"apiGroup": group, "kind": "User", "name": user}]}
+
+
+@pytest.fixture(scope="module")
+def world(cluster):
+    cluster.kubectl("apply", "-f", REPO / "manifests/kubelet-plugin/access.yaml")
+    cluster.kubectl("apply", "-k", REPO / "manifests/policies/tenant-limits")
+    writes = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role",
+              "metadata": {"name": "writer", "namespace": "team"},
+              "rules": [{"apiGroups": ["resource.nvidia.com"], "resources": ["computedomains"], "verbs": ["*"]}]}
+    cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}}, writes,
+                  role_binding("edit", "edit", "edit"), role_binding("admin", "admin", "admin"),
+                  role_binding("writer", "writer", "writer", "Role"))
+    made = World(cluster)
+    wide = new_domain("wide", allocationMode="All")
+    wait_until("the limits of tenants are in force",
+               lambda: made.try_to_make(made.edit, "computedomains", wide)[0] == 403, 30)
+    yield made
+    cluster.kubectl("delete", "deployment", VICTIM, "-n", "default", "--timeout=90s")
+    cluster.kubectl("delete", "computedomain", VICTIM, "-n", "default", "--timeout=90s")
+    cluster.kubectl("delete", "namespace", "team", "--timeout=90s")
+    cluster.kubectl("delete", "-k", REPO / "manifests/policies/tenant-limits")
+    cluster.kubectl("delete", "-f", REPO / "manifests/kubelet-plugin/access.yaml")
+
+
+def serves(world, name):
+    """Waits until the domain has its claim template."""
+    wait_until(f"{name} has its claim template",
+               lambda: world.cluster.get("resourceclaimtemplate", f"{name}-channel", "team"))
+
+
+def end(world, name):
+    world.cluster.kubectl("delete", "computedomain", name, "-n", "team", "--timeout=60s")
+
+
+# ---- A tenant with the role `edit`
+
+@case()
+def edit_may_make_a_domain_and_delete_it(world):
+    world.make(world.edit, "computedomains", new_domain("own"))
+    serves(world, "own")
+    world.must(world.edit, "DELETE", path("computedomains", "own", "team"))
+    wait_until("the domain has ended", lambda: not world.cluster.get("computedomain", "own", "team"))
+
+
+@case(by="cdom-daemon-claims")
+def edit_is_refused_the_device_of_daemons(world):
+    request = {"name": "d", "exactly": {"deviceClassName": "compute-domain-daemon.nvidia.com"}}
+    return world.try_to_make(world.edit, "resourceclaims",
+                             named("ResourceClaim", "stolen", spec={"devices": {"requests": [request]}}))
+
+
+@case(by="cdom-tenant-limits-claims")
+def edit_is_refused_all_channels_by_a_claim(world):
+    return world.try_to_make(world.edit, "resourceclaims", channel_claim("all", world.uid, allocationMode="All"))
+
+
+@case(by="RBAC")
+def edit_is_refused_a_domain_of_another_namespace(world):
+    return world.api.ask(world.edit, "GET", path("computedomains", VICTIM, "default"))
+
+
+@case(by="RBAC")
+def edit_is_refused_the_status_of_its_domain(world):
+    return world.api.ask(world.edit, "PATCH", path("computedomains", "own", "team", "status"),
+                         {"status": {"status": "Ready"}})
+
+
+@case()
+def edit_is_harmless_with_a_claim_of_another_domain(world):
+    world.make(world.edit, "resourceclaims", channel_claim("foreign", world.uid))
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "foreign"},
+           "spec": {"nodeName": "", "terminationGracePeriodSeconds": 0,
+                    "resourceClaims": [{"name": "c", "resourceClaimName": "foreign"}],
+                    "tolerations": [{"operator": "Exists"}],
+                    "containers": [{"name": "c", "image": "i", "resources": {"claims": [{"name": "c"}]}}]}}
+    world.make(world.edit, "pods", pod)
+
+    def node():
+        return world.cluster.get("pod", "foreign", "team")["spec"].get("nodeName")
+    where = wait_until("the scheduler has placed the pod", node)
+    world.make(world.edit, "computedomains", new_domain("later"))
+    serves(world, "later")  # So the controller has seen the claim.
+    end(world, "later")
+    daemons = {one["spec"].get("nodeName") for one in world.daemon_pods()}
+    assert daemons == set(world.members), "no daemon of the bystander's domain was started"
+    assert LABEL not in world.cluster.get("node", where)["metadata"]["labels"]
+    world.cluster.kubectl("delete", "pod", "foreign", "-n", "team", "--force", "--grace-period=0")
+    world.cluster.kubectl("delete", "resourceclaim", "foreign", "-n", "team", "--timeout=60s")
+
+
+# ---- A tenant with the role `admin`
+
+@case()
+def admin_may_give_its_role_to_a_colleague(world):
+    world.make(world.admin, "rolebindings", role_binding("colleague", "edit", "colleague"), dry_run=True)
+
+
+@case(by="RBAC")
+def admin_is_refused_the_limits_of_its_namespace(world):
+    return world.api.ask(world.admin, "PATCH", path("namespaces", "team"),
+                         {"metadata": {"annotations": {"cdom.dev/allow-all-channels": "true"}}}, dry_run=True)
+
+
+@case(by="RBAC")
+def admin_is_refused_the_permissions_of_the_controller(world):
+    return world.try_to_make(world.admin, "rolebindings", role_binding("more", "cdom-controller", "admin"))
+
+
+@case(by="RBAC")
+def admin_is_refused_the_namespace_of_the_driver(world):
+    pod = world.daemon_pods()[0]["metadata"]["name"]
+    return world.api.ask(world.admin, "DELETE", path("pods", pod, "cdom-system"), dry_run=True)
+
+
+@case()
+def admin_is_harmless_when_it_deletes_the_template_of_its_domain(world):
+    world.make(world.admin, "computedomains", new_domain("own"))
+    serves(world, "own")
+    before = world.cluster.get("resourceclaimtemplate", "own-channel", "team")["metadata"]["uid"]
+    world.must(world.admin, "DELETE", path("resourceclaimtemplates", "own-channel", "team"))
+
+    def is_new():
+        found = world.cluster.get("resourceclaimtemplate", "own-channel", "team")
+        return found and found["metadata"]["uid"] != before
+    wait_until("the template is made again", is_new)
+    end(world, "own")
+
+
+# ---- Root on one GPU node, with the tokens of its daemon and its kubelet plugin
+
+@case()
+def node_may_publish_its_own_devices(world):
+    world.make(world.plugin, "resourceslices", slice_of(world.node, world.node, devices=[{"name": "channel-0"}]),
+               namespace="", dry_run=True)
+
+
+@case(by="cdom-plugin-account")
+def node_is_refused_the_label_of_another_node(world):
+    return world.api.ask(world.plugin, "PATCH", path("nodes", world.members[0]),
+                         {"metadata": {"labels": {LABEL: None}}}, dry_run=True)
+
+
+@case(by="cdom-plugin-account")
+def node_is_refused_a_slice_in_the_pool_of_another_node(world):
+    counters = [{"name": "c", "counters": {"m": {"value": "1"}}}]
+    return world.try_to_make(world.plugin, "resourceslices",
+                             slice_of(world.node, world.members[0], sharedCounters=counters), namespace="")
+
+
+@case(by="cdom-plugin-account")
+def node_is_refused_to_change_taints(world):
+    return world.api.ask(world.plugin, "PATCH", path("nodes", world.node),
+                         {"spec": {"taints": [{"key": "a", "effect": "NoExecute"}]}}, dry_run=True)
+
+
+@case(by="cdom-daemon-account")
+def node_is_refused_the_entries_of_its_peers(world):
+    pod = world.daemon_pods()[0]
+    clique = next(one["metadata"]["name"] for one in
+                  world.cluster.list("computedomaincliques", "cdom-system", f"{LABEL}={world.uid}")
+                  if any(entry["nodeName"] != pod["spec"]["nodeName"] for entry in one["daemons"]))
+    return world.api.ask(world.daemon(pod), "PATCH", path("computedomaincliques", clique, "cdom-system"),
+                         {"daemons": []}, dry_run=True)
+
+
+@case(by="cdom-daemon-account")
+def node_is_refused_the_pod_of_a_peer(world):
+    mine, peer = world.daemon_pods()[:2]
+    return world.api.ask(world.daemon(mine), "PATCH", path("pods", peer["metadata"]["name"], "cdom-system"),
+                         {"metadata": {"annotations": {"cdom.dev/imex": "{}"}}}, dry_run=True)
+
+
+@case(by="RBAC")
+def node_is_refused_secrets(world):
+    return world.api.ask(world.daemon(world.daemon_pods()[0]), "GET", path("secrets", namespace="cdom-system"))
+
+
+@case()
+def node_is_harmless_with_the_label_of_another_domain(world):
+    def is_told():
+        # The controller takes the label off after a while; the attacker puts it on again.
+        world.must(world.plugin, "PATCH", path("nodes", world.node), {"metadata": {"labels": {LABEL: world.uid}}})
+        for pod in world.daemon_pods():
+            if pod["spec"].get("nodeName") == world.node and not pod["metadata"].get("deletionTimestamp"):
+                world.say_ready(pod)
+        return world.cluster.condition(VICTIM, "MembersReady").get("reason") == "MemberWithoutClaim"
+    before = world.victim()
+    wait_until("the condition MembersReady tells of the node", is_told, 90)
+    assert world.node in world.cluster.condition(VICTIM, "MembersReady")["message"]
+    assert world.node in {one["spec"].get("nodeName") for one in world.daemon_pods()}, "its daemon runs, and counts not"
+    assert world.victim() == before
+    cliques = world.cluster.list("computedomaincliques", "cdom-system", f"{LABEL}={world.uid}")
+    assert world.node not in json.dumps([one.get("daemons") for one in cliques])
+    world.cluster.kubectl("label", "node", world.node, f"{LABEL}-")
+    wait_until("nothing is told any more", lambda: world.cluster.condition(VICTIM, "MembersReady").get("reason")
+               != "MemberWithoutClaim")
+
+
+# ---- A stolen token of the controller
+
+@case()
+def controller_may_write_the_status_of_a_domain(world):
+    world.must(world.controller, "PATCH", path("computedomains", VICTIM, "default", "status"),
+               {"status": {"status": "NotReady"}}, dry_run=True)
+
+
+def refused_pod(world, **pod):
+    """The answer to a DaemonSet with such pods."""
+    return world.try_to_make(world.controller, "daemonsets", daemon_set(world.uid, **pod), "cdom-system")
+
+
+@case()
+def controller_may_make_daemons(world):
+    status, text = refused_pod(world)
+    assert status == 201, text
+
+
+@case(by="cdom-controller-account")
+def controller_is_refused_daemons_with_files_of_the_node(world):
+    return refused_pod(world, volumes=[{"name": "imex-keys", "hostPath": {"path": "/"}}])
+
+
+@case(by="cdom-controller-account")
+def controller_is_refused_daemons_with_a_secret(world):
+    return refused_pod(world, volumes=[{"name": "imex-keys", "secret": {"secretName": "pull-secret"}}])
+
+
+@case(by="cdom-controller-account")
+def controller_is_refused_daemons_under_another_account(world):
+    return refused_pod(world, serviceAccountName="cdom-controller")
+
+
+@case(by="cdom-controller-account")
+def controller_is_refused_the_taints_of_a_node(world):
+    return world.api.ask(world.controller, "PATCH", path("nodes", world.node),
+                         {"spec": {"taints": [{"key": "a", "effect": "NoExecute"}]}}, dry_run=True)
+
+
+@case(by="RBAC")
+def controller_is_refused_secrets(world):
+    return world.api.ask(world.controller, "GET", path("secrets", namespace="cdom-system"))
+
+
+@case(by="RBAC")
+def controller_is_refused_the_pods_of_tenants(world):
+    return world.api.ask(world.controller, "DELETE", path("pods", namespace="default"), dry_run=True)
+
+
+@case()
+def controller_is_harmless_with_a_false_status(world):
+    world.must(world.controller, "PATCH", path("computedomains", VICTIM, "default", "status"),
+               {"status": {"status": "NotReady", "nodes": []}})
+    wait_until("the controller has put the status right", lambda: world.victim()[1:3] == ("2/2", "Ready"))
+
+
+# ---- A pod on the network, without credentials
+
+@case(by="401: send the bearer token")
+def network_is_refused_metrics_with_names(world):
+    return world.endpoint.metrics()
+
+
+@case(by="RBAC")
+def network_is_refused_domains(world):
+    return world.api.ask(world.anonymous, "GET", path("computedomains"))
+
+
+@case(by="not found")
+def network_is_refused_the_debug_pages(world):
+    return world.endpoint.open("/debug/domains")
+
+
+@case()
+def network_may_read_metrics_without_names(world):
+    status, text = world.endpoint.open("/metrics")
+    assert status == 200 and "cdom_members 2" in text.splitlines()
+    for name in (VICTIM, world.uid, *world.members, 'namespace="default"'):
+        assert name not in text, f"{name} is told to anyone"
+
+
+def is_held_up(world, port):
+    """Whether so many connections make a kubelet restart the pod: it waits for 5 s, and for three failures in a row."""
+    slowest, most = world.probes_during(port, 5000)
+    return slowest > 1 or most >= 3
+
+
+@case()
+def network_is_harmless_with_connections_to_the_probes_port(world):
+    assert not is_held_up(world, world.endpoint.open_port())
+
+
+@case()
+def network_is_harmless_with_connections_to_the_metrics_port(world):
+    assert not is_held_up(world, world.endpoint.secure_port)
+
+
+# ---- A person who may write ComputeDomains, and nothing else
+
+@case()
+def writer_may_make_a_domain_and_delete_it(world):
+    world.make(world.writer, "computedomains", new_domain("written"))
+    serves(world, "written")
+    world.must(world.writer, "DELETE", path("computedomains", "written", "team"))
+    wait_until("the domain has ended", lambda: not world.cluster.get("computedomain", "written", "team"))
+
+
+@case(by="cdom-tenant-limits")
+def writer_is_refused_all_channels_by_a_later_spec(world):
+    world.make(world.writer, "computedomains", named("ComputeDomain", "bare"))
+    answer = world.api.ask(world.writer, "PATCH", path("computedomains", "bare", "team"),
+                           {"spec": new_domain("bare", allocationMode="All")["spec"]}, dry_run=True)
+    end(world, "bare")
+    return answer
+
+
+@case(by="spec is immutable")
+def writer_is_refused_another_spec(world):
+    world.make(world.writer, "computedomains", new_domain("fixed"))
+    answer = world.api.ask(world.writer, "PATCH", path("computedomains", "fixed", "team"),
+                           {"spec": {"channel": {"allocationMode": "All"}}}, dry_run=True)
+    end(world, "fixed")
+    return answer
+
+
+@case(by="RBAC")
+def writer_is_refused_pods(world):
+    return world.api.ask(world.writer, "GET", path("pods", namespace="team"))
+
+
+@case()
+def writer_is_harmless_when_it_takes_the_finalizer_off(world):
+    world.make(world.writer, "computedomains", new_domain("kept"))
+    serves(world, "kept")
+    where = path("computedomains", "kept", "team")
+    world.must(world.writer, "PATCH", where, {"metadata": {"finalizers": None}})
+    wait_until("the finalizer is back",
+               lambda: world.cluster.get("computedomain", "kept", "team")["metadata"].get("finalizers"))
+    end(world, "kept")
+
+
+@case()
+def writer_is_harmless_with_thousands_of_finalizers(world):
+    count, names = 12, many_finalizers()
+    before = world.cluster.controller_memory()
+
+    def are_told(what):
+        for i in range(count):
+            wait_until(f"big-{i} says: {what}", lambda i=i: what in world.cluster.kubectl(
+                "get", "computedomain", f"big-{i}", "-n", "team", "-o", "jsonpath={.status.conditions}"))
+    for i in range(count):
+        made = new_domain(f"big-{i}")
+        made["metadata"]["finalizers"] = names
+        world.make(world.writer, "computedomains", made)
+    are_told("has more than 8 entries")
+    grown = [world.cluster.controller_memory() - before]
+    for i in range(count):
+        world.must(world.writer, "DELETE", path("computedomains", f"big-{i}", "team"))
+    are_told(f"and {len(names) - 8} more")
+    assert not world.cluster.controller_says("422"), "the API server takes what the controller writes"
+    grown.append(world.cluster.controller_memory() - before)
+    for i in range(count):
+        world.must(world.writer, "PATCH", path("computedomains", f"big-{i}", "team"), {"metadata": {"finalizers": None}})
+    wait_until("they have ended", lambda: not world.cluster.list("computedomains", "team"))
+    print(f"{count * len(json.dumps(names)) >> 20} MiB of finalizers; the controller had",
+          " and then ".join(f"{one / 2**20:.0f} MiB more" for one in grown))
+    assert max(grown) < 64 * 2**20
+
+
+# ---- All of them, and the page that lists them
+
+HEADINGS = {
+    "A tenant with the role edit": "edit", "A tenant with the role admin": "admin", "Root on one GPU node": "node",
+    "A stolen token of the controller": "controller", "A pod on the network, without credentials": "network",
+    "A user who may write ComputeDomains only": "writer",
+}
+OUTCOMES = {"allowed": "may", "refused": "is_refused", "harmless": "is_harmless"}
+
+
+def rows():
+    """Of the tables of the page: heading, outcome, rule and test."""
+    for section in PAGE.read_text().split("\n## ")[1:]:
+        heading = section.splitlines()[0]
+        for line in section.splitlines():
+            cells = [cell.strip() for cell in line.strip("|").split(" | ")]
+            if heading in HEADINGS and len(cells) == 4 and cells[3].startswith("`"):
+                yield heading, cells[1], cells[2], cells[3].strip("`| ")
+
+
+def test_the_threat_model_has_a_row_for_each_case_and_no_other():
+    named_by = {function.__name__: by for function, by in CASES}
+    found = list(rows())
+    assert sorted(test for *_, test in found) == sorted(named_by)
+    for heading, outcome, rule, test in found:
+        assert test.startswith(f"{HEADINGS[heading]}_{OUTCOMES[outcome]}_"), f"{test} is in the wrong place"
+        if outcome == "refused":
+            words = named_by[test].split(":")[0].replace("spec is ", "")
+            assert words in rule.replace("`", " ").split() or words in rule, f"{test}: it is {words} that refuses"
+        assert bool(named_by[test]) == (outcome == "refused"), f"{test} names no rule, or one too many"
+
+
+@pytest.mark.parametrize(("run", "by"), CASES, ids=[function.__name__ for function, _ in CASES])
+def test_actor(world, run, by):
+    before = world.victim()
+    answer = run(world)
+    if by:
+        assert is_refused_by(answer, by), answer
+    assert world.victim() == before, "the bystander's domain has changed"
