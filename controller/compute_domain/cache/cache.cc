@@ -165,7 +165,7 @@ Cache::Cache(const std::vector<std::string>& driver_namespaces, Changed changed,
       nodes_(
           api::DecodeNode, ByDomain<api::Node>,
           [this](const auto& before, const auto& after) { OnNode(before, after); }, logger),
-      slice_index_([this](const std::string& node) { OnPublisher(node); }) {
+      slice_index_([this](const std::string& node) { OnPublisher(node); }, logger) {
   for (const std::string& ns : driver_namespaces) {
     driver_namespaces_.push_back(std::make_unique<DriverNamespace>(ns, *this, logger));
   }

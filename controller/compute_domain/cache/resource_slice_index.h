@@ -1,6 +1,8 @@
 // Which nodes publish ResourceSlices of our driver: those whose kubelet plugin is registered. The
 // kubelet takes the slices away some time after a plugin has gone. And what plugins say there of
-// the node's fabric: an error is a taint of its devices.
+// the node's fabric: an error is a taint of its devices. A slice that is not in the pool of its own
+// node, or shares counters, is no plugin's: it can keep the scheduler from other nodes' channels.
+// It counts for nothing, and the log names it.
 //
 // No kube::Store: of thousands of objects a few words each are enough. Thread-safe: written by the
 // watch thread, read by any. A change costs a pass over all, which is some ten microseconds for
@@ -9,9 +11,11 @@
 
 #include <cstddef>
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "pkg/base/log.h"
 #include "pkg/base/mutex.h"
 #include "pkg/kube/cache/reflector.h"
 
@@ -23,7 +27,8 @@ class ResourceSliceIndex final : public kube::ReflectorSink {
   // writer's thread, outside the lock.
   using Changed = std::function<void(const std::string& node)>;
 
-  explicit ResourceSliceIndex(Changed changed) : changed_(std::move(changed)) {}
+  ResourceSliceIndex(Changed changed, base::Logger& logger)
+      : changed_(std::move(changed)), logger_(logger) {}
 
   [[nodiscard]] bool Contains(const std::string& node) const;
   [[nodiscard]] bool IsEmpty() const;
@@ -49,11 +54,13 @@ class ResourceSliceIndex final : public kube::ReflectorSink {
     friend bool operator==(const Said&, const Said&) = default;
   };
 
-  [[nodiscard]] static Slice Decode(json::View object);
+  [[nodiscard]] Slice Decode(json::View object);  // Without a node: it counts for nothing.
   [[nodiscard]] static Said Ask(const Slices& slices, const std::string& node);
 
   const Changed changed_;
-  Slices incoming_;  // Of the list being read. Used by the reflector's thread.
+  base::Logger& logger_;
+  std::set<std::string> accused_;  // Nodes that the log has named; not more than a hundred.
+  Slices incoming_;                // Of the list being read. Used by the reflector's thread.
   base::Guarded<Slices> slices_;
 };
 

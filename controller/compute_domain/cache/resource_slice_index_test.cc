@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "pkg/kube/testing/fakes.h"
+
 namespace compute_domain {
 namespace {
 
@@ -9,7 +11,8 @@ using Names = std::vector<std::string>;
 
 struct World {
   static std::string Slice(const std::string& node, const std::string& uid) {
-    return R"({"metadata":{"uid":")" + uid + R"("},"spec":{"nodeName":")" + node + R"("}})";
+    return R"({"metadata":{"uid":")" + uid + R"("},"spec":{"nodeName":")" + node +
+           R"(","pool":{"name":")" + node + R"("}}})";
   }
   void Add(const std::string& node, const std::string& uid) {
     publishers.Apply(*parser.Parse(Slice(node, uid)), false);
@@ -28,7 +31,9 @@ struct World {
 
   json::Parser parser;
   Names changed;
-  ResourceSliceIndex publishers{[this](const std::string& node) { changed.push_back(node); }};
+  kube::RecordingLogger logger;
+  ResourceSliceIndex publishers{[this](const std::string& node) { changed.push_back(node); },
+                                logger};
 };
 
 TEST(Publishers, B56_NodeIsOneFromItsFirstSliceToItsLast) {
@@ -89,11 +94,11 @@ TEST(Publishers, F11_ListThatIsReadAgainTellsWhoCameAndWhoWent) {
 
 // As the API servers of 1.36 (v1) and before (v1beta1) write it.
 constexpr const char* kTainted =
-    R"({"metadata":{"uid":"a"},"spec":{"nodeName":"node-1","devices":[{"name":"daemon-0"},)"
+    R"({"metadata":{"uid":"a"},"spec":{"nodeName":"node-1","pool":{"name":"node-1"},"devices":[{"name":"daemon-0"},)"
     R"({"name":"channel-0","taints":[{"key":"other","value":"no"},)"
     R"({"key":"cdom.dev/fabric-error","value":"gpu-0","effect":"NoSchedule"}]}]}})";
 constexpr const char* kTaintedBasic =
-    R"({"metadata":{"uid":"b"},"spec":{"nodeName":"node-2","devices":[{"name":"channel-0",)"
+    R"({"metadata":{"uid":"b"},"spec":{"nodeName":"node-2","pool":{"name":"node-2"},"devices":[{"name":"channel-0",)"
     R"("basic":{"taints":[{"key":"cdom.dev/fabric-error","effect":"NoSchedule"}]}}]}})";
 
 TEST(Publishers, B49_FabricErrorIsATaintOfADeviceUntilTheSliceHasItNoMore) {
@@ -135,6 +140,22 @@ TEST(Publishers, ListThatIsAbandonedChangesNothing) {
   EXPECT_TRUE(world.publishers.Contains("node-1"));
   world.Replace({{"node-1", "a"}});
   EXPECT_EQ(world.Changed(), Names());
+}
+
+TEST(Publishers, REV3_X3_SliceInThePoolOfAnotherNodeIsNoPluginsAndIsToldOnce) {
+  for (const char* spec :
+       {R"({"nodeName":"evil","pool":{"name":"node-1"}})", R"({"nodeName":"evil"})",
+        R"({"nodeName":"evil","pool":{"name":"evil"},"sharedCounters":[{"name":"c"}]})"}) {
+    World world;
+    const std::string slice =
+        R"({"metadata":{"name":"bad","uid":"x"},"spec":)" + std::string(spec) + "}";
+    for (int i = 0; i < 3; ++i) world.publishers.Apply(*world.parser.Parse(slice), false);
+    EXPECT_FALSE(world.publishers.Contains("evil"));
+    EXPECT_FALSE(world.publishers.Contains("node-1"));
+    EXPECT_EQ(world.logger.lines().size(), 1U);
+    world.publishers.Apply(*world.parser.Parse(slice), true);
+    EXPECT_TRUE(world.publishers.IsEmpty());
+  }
 }
 
 }  // namespace
