@@ -150,8 +150,9 @@ bool ClaimQueue::KeepsLabel(const ClaimRequest& request) const {
   const auto use = it == claims.end() ? std::nullopt : UseOf(it->second);
   const bool has_label =
       use && use->type == DeviceType::kChannel && state_.node && state_.node->domain == use->domain;
-  // Only this instance knows until when, so it must still run then.
-  return has_label && state_.IsAlive(use->domain) && !state_.is_superseded();
+  // A younger instance may have prepared another claim of the domain since this was decided. It
+  // takes the label off itself, once nobody needs it.
+  return has_label && (state_.IsAlive(use->domain) || state_.is_superseded());
 }
 
 ClaimStep ClaimQueue::DecidePrepare(ClaimRequest& request) {

@@ -223,6 +223,18 @@ TEST_F(ClaimQueueTest, AChannelsClaimIsNotForgottenWhileTheNodeCannotBeRead) {
   EXPECT_EQ(answers_->at(kUid).error, "");
 }
 
+// A rolling update: the younger instance may have prepared another claim of the domain.
+TEST_F(ClaimQueueTest, REV3_N14_SupersededInstanceTakesNoLabelOff) {
+  for (const bool is_superseded : {false, true}) {
+    Note(DeviceType::kChannel, {});
+    state_->is_superseded = [=] { return is_superseded; };
+    state_->node = api::Node{.meta = {.uid = "n", .resource_version = "5"}, .domain = kDomain};
+    Ask(Operation::kUnprepare);
+    static_cast<void>(queue_->Turn());
+    EXPECT_EQ(answers_.has_value(), is_superseded) << "else it waits for the API server";
+  }
+}
+
 TEST_F(ClaimQueueTest, H8_NothingIsDecidedByACheckpointThatCannotBeRead) {
   std::ofstream(settings_.Folder() + "/checkpoint.json") << "torn";
   PutSpec();

@@ -97,8 +97,9 @@ Result<NodeResidue> GarbageCollector::FindResidue() const {
   for (const std::string& domain : UsedDomains(state_.checkpoint_file.checkpoint())) {
     if (state_.IsAlive(domain)) residue.domains_alive.insert(domain);
   }
-  residue.keeps_label =
+  const bool is_held =
       state_.clock.Now() < state_.label_kept_until && state_.IsAlive(residue.node_domain);
+  residue.keeps_label = is_held || state_.is_superseded();
   return residue;
 }
 

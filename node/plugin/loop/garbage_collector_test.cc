@@ -206,5 +206,24 @@ TEST_F(GarbageCollectorTest, REV3_N6_LabelIsKeptNoLongerThanItsDomainLives) {
   EXPECT_TRUE(RunUntil(garbage_collector, [&](TimePoint /*next*/) { return labels_ == 1; }));
 }
 
+TEST_F(GarbageCollectorTest, REV3_N14_SupersededInstanceLeavesTheLabelToTheYoungerOne) {
+  GarbageCollector garbage_collector(*state_, [](const kubelet::ClaimName& /*claim*/) {});
+  ASSERT_TRUE(RunUntil(garbage_collector, [&](TimePoint /*next*/) { return !Has(kStray); }));
+  bool is_superseded = true;
+  state_->is_superseded = [&] { return is_superseded; };
+  state_->node = api::Node{.meta = {.uid = "n", .resource_version = "5"}, .domain = kStray};
+  state_->label_kept_until = time_.Now() + std::chrono::seconds(5);
+  garbage_collector.CheckForGarbage();
+  for (int turn = 0; turn < 3; ++turn) {  // The second would hear that the label is off.
+    static_cast<void>(garbage_collector.Turn());
+    EXPECT_FALSE(state_->node_writing);
+    for (const auto& task : tasks_.Wait(std::chrono::milliseconds(100))) task();
+  }
+  EXPECT_EQ(labels_, 0);
+  is_superseded = false;
+  time_.Advance(std::chrono::minutes(10));
+  EXPECT_TRUE(RunUntil(garbage_collector, [&](TimePoint /*next*/) { return labels_ == 1; }));
+}
+
 }  // namespace
 }  // namespace plugin
