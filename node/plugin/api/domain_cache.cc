@@ -14,7 +14,9 @@ DomainCache::Known DomainCache::Read(json::View object) const {
   Known known = {.domain = {.uid = std::string(meta["uid"].AsString()),
                             .name = std::string(meta["name"].AsString()),
                             .ns = std::string(meta["namespace"].AsString()),
-                            .is_deleting = !meta["deletionTimestamp"].IsNull()}};
+                            .is_deleting = !meta["deletionTimestamp"].IsNull(),
+                            .has_all_channels =
+                                object["spec"]["channel"]["allocationMode"].AsString() == "All"}};
   object["status"]["nodes"].ForEach([&](json::View node) {
     if (node["name"].AsString() != node_) return;
     known.is_ready_here = node["status"].AsString() == "Ready";

@@ -27,6 +27,7 @@ struct DomainIdentity {
   std::string name = {};
   std::string ns = {};
   bool is_deleting = false;
+  bool has_all_channels = false;  // Its pods get every channel of a node, not one.
 };
 
 }  // namespace plugin

@@ -82,6 +82,11 @@ std::string Objection(const NodeIdentity& self, const ClaimToPrepare& claim,
   if (wanted.name.type == DeviceType::kChannel && observed.domain->ns != claim.ns) {
     return domain + " is not in namespace " + claim.ns;
   }
+  // Who may write claims is not thereby allowed what an administrator bounds for domains.
+  if (wanted.config.all_channels && !observed.domain->has_all_channels) {
+    return domain + " gives each pod one channel: spec.channel.allocationMode is not All, as the " +
+           "claim's is";
+  }
   return {};
 }
 

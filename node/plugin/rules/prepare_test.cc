@@ -204,10 +204,20 @@ TEST(Prepare, WithoutAFabricThereIsNothingToAdd) {
   EXPECT_TRUE(node.specs.at("d").devices.at(0).edits.nodes.empty());
 }
 
+TEST(Prepare, REV3_X5_ClaimOfAllChannelsOfADomainThatGivesOneIsRefused) {
+  Node node;
+  ClaimToPrepare all = kChannel;
+  all.wanted->config.all_channels = true;
+  EXPECT_NE(ErrorIn(node.PrepareAll(all)).find("gives each pod one channel"), std::string::npos);
+  node.known.domain->has_all_channels = true;
+  EXPECT_TRUE(IsPrepared(node.PrepareAll(all)));
+}
+
 TEST(Prepare, AllChannelsAreInOrderOfTheirPaths) {
   Node node;
   ClaimToPrepare all = kChannel;
   all.wanted->config.all_channels = true;
+  node.known.domain->has_all_channels = true;
   ASSERT_TRUE(IsPrepared(node.PrepareAll(all)));
   const auto& nodes = node.specs.at("a").devices.at(0).edits.nodes;
   EXPECT_EQ(nodes.size(), 2048U);
