@@ -658,5 +658,32 @@ TEST(Decode, REV3_F4_WhatAUserWritesIsKeptUpToABound) {
   EXPECT_EQ(claim->channel_domain, "") << "no UID looks like that";
 }
 
+// Each daemon finds its own pod among the owners, or writes itself into them again and again.
+TEST(Decode, OwnersOfACliqueThatArePodsAreKept) {
+  json::Value object = json::Value::Object({{"kind", "ComputeDomainClique"}});
+  object["metadata"] = json::Value::Object(
+      {{"name", "a.b"}, {"namespace", "n"}, {"uid", "u"}, {"resourceVersion", "5"}});
+  const auto add = [&](const char* kind, int i) {
+    object["metadata"]["ownerReferences"].Append(
+        json::Value::Object({{"apiVersion", "v1"},
+                             {"kind", kind},
+                             {"name", "o" + std::to_string(i)},
+                             {"uid", "u" + std::to_string(i)}}));
+  };
+  for (int i = 0; i < 72; ++i) add("Pod", i);
+  json::Parser parser;
+  std::string text = json::Serialize(object);
+  auto clique = DecodeClique(*parser.Parse(text));
+  ASSERT_TRUE(clique);
+  EXPECT_EQ(clique->meta.owners.size(), 72U);
+  EXPECT_EQ(clique->meta.owners.back().uid, "u71");
+  EXPECT_TRUE(clique->meta.is_whole);
+  for (int i = 0; i < 5000; ++i) add(i % 2 == 0 ? "Pod" : "Other", 100 + i);
+  text = json::Serialize(object);
+  clique = DecodeClique(*parser.Parse(text));
+  EXPECT_EQ(clique->meta.owners.size(), 1008U);
+  EXPECT_FALSE(clique->meta.is_whole);
+}
+
 }  // namespace
 }  // namespace api

@@ -71,6 +71,7 @@ json::Value OwnersOf(const MembershipIndex& index, const CliquePlace& place, con
            MayBeIn(*pod->second, place);
   });
   if (!any_ours) return {};
+  if (!clique.meta.is_whole) return {};  // Those that are not kept would be lost.
   std::vector<kube::OwnerReference> owners = clique.meta.owners;
   const kube::OwnerReference ours = OwnerOf(index.observed, place);
   if (std::ranges::find(owners, ours.uid, &kube::OwnerReference::uid) != owners.end()) return {};
