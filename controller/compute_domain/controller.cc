@@ -20,9 +20,6 @@ bool Reads(const kube::Reflector& reflector, const kube::Resource& resource) {
   return reflector.options().resource == resource;
 }
 
-// We go on without ResourceSlices: they explain, and nothing is decided by them. And without a
-// right to claims, which NVIDIA's chart does not grant: then nothing is decided that needs to know
-// who uses a domain.
 bool ReadsChildren(const kube::Reflector& reflector) {
   return Reads(reflector, kube::kResourceClaimTemplates) || Reads(reflector, kube::kDaemonSets);
 }
@@ -31,6 +28,9 @@ bool ReadsDaemons(const kube::Reflector& reflector) {
   return Reads(reflector, kube::kPods) || Reads(reflector, api::kComputeDomainCliques);
 }
 
+// We go on without ResourceSlices: they explain, and nothing is decided by them. And without a
+// right to claims, which NVIDIA's chart does not grant: then nothing is decided that needs to know
+// who uses a domain.
 bool IsOptional(const kube::Reflector& reflector, std::string_view reason) {
   return Reads(reflector, kube::kResourceSlices) ||
          (Reads(reflector, kube::kResourceClaims) && reason == api::kReasonRightMissing);

@@ -13,14 +13,16 @@ namespace {
 std::vector<api::Member> FindExpected(const Observed& observed, const Membership& membership) {
   const Views& views = observed.facts.views;
   const bool claims_seen = views.claims_are_read && views.claims == Freshness::kFresh;
-  const bool claims_are_current = claims_seen && views.claims_are_current;
+  // And while the view of claims is behind for a moment, the claim may be there.
+  const bool labels_count =
+      !views.claims_are_read || (claims_seen && !views.claims_are_current);
   std::set<std::string> members;
   for (const api::Member& member : membership.members) members.insert(member.node);
   // A label alone is the word of the node, see MembershipIndex::MayJoin().
   std::set<std::string> wanted;
   for (const api::Node& node : observed.children.labelled_nodes) {
     const std::string& name = node.meta.key.name;
-    if (!claims_are_current || members.contains(name)) wanted.insert(name);
+    if (labels_count || members.contains(name)) wanted.insert(name);
   }
   for (const api::ResourceClaim& claim : observed.children.claims) {
     if (IsChannelClaim(observed, claim) && !claim.node.empty()) wanted.insert(claim.node);

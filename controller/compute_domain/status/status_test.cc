@@ -1391,6 +1391,12 @@ TEST(DecideStatus, REV3_X2_NodeThatOnlyItsLabelGivesToTheDomainKeepsItFromNothin
   observed.nodes["node-9"] = fixtures::MakeNode("node-9");
   observed.children.labelled_nodes.push_back(observed.nodes["node-9"]);
   EXPECT_EQ(StatusOf(observed).status, "Ready");
+  observed.facts.views.claims_are_current = false;
+  EXPECT_EQ(StatusOf(observed).status, "NotReady") << "its claim may be about to be seen";
+  observed.facts.views.claims = Freshness::kStale;
+  EXPECT_EQ(StatusOf(observed).status, "Ready") << "what an old view lacks is not known";
+  observed.facts.views.claims = Freshness::kFresh;
+  observed.facts.views.claims_are_current = true;
   observed.children.claims.push_back(fixtures::MakeChannelClaim("node-9", "train-9"));
   EXPECT_EQ(StatusOf(observed).status, "NotReady") << "a pod is there, and nobody serves it";
 }

@@ -24,7 +24,7 @@ Rules BelievingLabels() {
   Rules rules = kRules;
   rules.membership = [](const Observed& observed, const compute_domain::Instant& now) {
     Observed believed = observed;
-    believed.facts.views.claims = compute_domain::Freshness::kStale;
+    believed.facts.views.claims_are_read = false;
     return kRules.membership(believed, now);
   };
   return rules;

@@ -59,7 +59,8 @@ struct MembershipIndex {
   // Those of `pods` that have the label of a clique.
   std::map<CliquePlace, std::vector<const api::DaemonPod*>> in_clique = {};
   const EntryByNode shown;  // In status.
-  // On which pods use the domain. Empty: claims are not seen as they are now, or may not be read.
+  // On which pods use the domain, as far as is known: while claims cannot be read nobody new joins.
+  // Empty: they may not be read.
   const std::optional<std::set<std::string>> users;
   const LiveView live;
 };

@@ -1655,11 +1655,17 @@ TEST(PlanMembership, REV3_X2_ClaimElsewhereMakesNoMember) {
 }
 
 // Nobody can tell then: who may not read claims hears it from a condition.
-TEST(PlanMembership, REV3_X2_WhereClaimsAreNotSeenTheNodesWordCounts) {
-  Observed observed = WithALiar(true, kCliqueId);
+TEST(PlanMembership, REV3_X2_WhereClaimsMayNotBeReadTheNodesWordCounts) {
+  const Observed observed = WithALiar(true, kCliqueId);
   EXPECT_EQ(PlanMembership(fixtures::WithoutClaims(observed), Now()).actions.size(), 1U);
-  observed.facts.views.claims = Freshness::kStale;
-  EXPECT_EQ(PlanMembership(observed, Now()).actions.size(), 1U);
+}
+
+TEST(PlanMembership, REV3_X2_WhileClaimsCannotBeReadNobodyNewJoins) {
+  Observed observed = WithALiar(true, kCliqueId);
+  for (const Freshness freshness : {Freshness::kStale, Freshness::kUnknown}) {
+    observed.facts.views.claims = freshness;
+    EXPECT_TRUE(PlanMembership(observed, Now()).actions.empty());
+  }
 }
 
 // The job has ended, and the label stays for a while.
