@@ -160,10 +160,14 @@ std::vector<Result<Response>> SharedLists::SendAll(const std::vector<Request>& r
     ended_.notify_all();
   }
   std::vector<std::optional<Result<Response>>> found(requests.size());
-  for (const Part& part : parts) {
-    const std::vector<Result<Response>>& replies =
-        part.flight ? part.flight->replies : part.replies;
-    for (std::size_t i = 0; i < part.indices.size(); ++i) found[part.indices[i]] = replies[i];
+  for (Part& part : parts) {
+    std::vector<Result<Response>>& replies = part.flight ? part.flight->replies : part.replies;
+    // Bodies are large: the last who takes them gets them as they are.
+    const bool is_last = !part.flight || part.flight.use_count() == 1;
+    for (std::size_t i = 0; i < part.indices.size(); ++i) {
+      found[part.indices[i]] = is_last ? std::move(replies[i]) : replies[i];
+    }
+    part.flight.reset();
   }
   std::vector<Result<Response>> all;
   all.reserve(requests.size());
