@@ -388,6 +388,7 @@ void DomainCheck::CheckEntries(const Members& members) {
     for (const Value& entry : (*clique)["daemons"].items()) {
       const std::string& node = entry["nodeName"].AsString();
       const auto member = members.find(node);
+      if (member == members.end() && IsStranger(node)) continue;  // What its own daemon wrote.
       if (member == members.end()) {
         Say("lists " + node + ", which has no daemon pod");
       } else if (member->second.clique != clique->Label(kCliqueLabel)) {
