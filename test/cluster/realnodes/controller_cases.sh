@@ -118,7 +118,8 @@ a_node_of_the_domain_gets_a_daemon_which_meets_baseline_alone_and_waits_for_the_
   local uid
   uid=$(kubectl get cdom quickstart -o 'jsonpath={.metadata.uid}')
   [[ $(system get daemonsets -o 'jsonpath={.items[*].metadata.name}') == "computedomain-daemon-$uid" ]] || return 1
-  # As the plugin does when a pod with a channel comes to the node.
+  # As the scheduler and the plugin do when a pod with a channel comes to the node.
+  give_channel node-1 || return 1
   kubectl label node node-1 "resource.nvidia.com/computeDomain=$uid" || return 1
   wait_for 30 "a daemon is there" daemon_waits || { system get pods -o yaml; return 1; }
   wait_for 30 "the domain waits for its daemon" says MembersReady MembersNotReady 'node-1 \(no daemon yet\)' || return 1
@@ -128,6 +129,12 @@ a_node_of_the_domain_gets_a_daemon_which_meets_baseline_alone_and_waits_for_the_
   local baseline
   baseline=$(would_enforce baseline) || return 1
   ! grep -i warning <<<"$baseline"
+}
+give_channel() {  # give_channel NODE: an allocated claim of quickstart there, until it is deleted
+  kubectl get resourceclaimtemplate quickstart-channel -o json |
+    jq '{apiVersion, kind: "ResourceClaim", metadata: {name: "given"}, spec: .spec.spec}' | kubectl create -f - || return 1
+  kubectl patch resourceclaim given --subresource=status --type=merge -p "{\"status\": {\"allocation\": {\"devices\": {\"results\": [
+    {\"request\": \"channel\", \"driver\": \"compute-domain.nvidia.com\", \"pool\": \"$1\", \"device\": \"channel-0\"}]}}}}"
 }
 daemon_waits() {
   system get pods -l resource.nvidia.com/computeDomain -o 'jsonpath={.items[*].status.conditions[?(@.type=="PodScheduled")].message}' |
@@ -142,10 +149,12 @@ a_kubelet_that_is_killed_is_a_lost_node_in_the_status() {
   wait_for 60 "status says that node-1 is lost" says MembersReady NodeLost 'node-1 \(not ready\)'
   local status=$?
   in_node node-1 rm /run/kubelet.off || return 1
-  ((status == 0)) || { kubectl get nodes,cdom -o wide; return 1; }
+  ((status == 0)) || kubectl get nodes,cdom -o wide
+  kubectl delete resourceclaim given || return 1
   kubectl wait --for=condition=Ready node/node-1 --timeout=60s || return 1
   # Nobody was driven out: it came back in time.
-  wait_for 60 "both replicas are ready" are_ready
+  wait_for 60 "both replicas are ready" are_ready || return 1
+  ((status == 0))
 }
 
 a_replica_that_hangs_is_not_ready_until_it_goes_on() {
