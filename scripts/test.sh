@@ -273,6 +273,7 @@ nightly() {
     step "dependencies of the nightly tests are installed" "$repo/scripts/deps.sh" nightly &&
       script "image, at night" "$repo/test/packaging/image/nightly_test.sh" "$repo/build/release/bin"
     CDOM_NIGHTLY=1 real_nodes
+    script "a thousand large objects" pytest_cases "$repo/test/e2e/test_memory.py" --large-objects 1000
     CDOM_NIGHTLY=1 script "placement, at night" "$repo/test/e2e/e2e.sh" "$repo/build/release/bin" five_kinds
     step "benchmarks in full size" "$repo/scripts/bench.sh"
     tail -n 30 "$logs/benchmarks_in_full_size.log"

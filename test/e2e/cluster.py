@@ -62,11 +62,6 @@ class Process:
     def says(self, text):
         return text in self.log.read_text() or text in self.out.read_text()
 
-    def memory(self):
-        """Bytes of memory that it has at this moment."""
-        status = pathlib.Path(f"/proc/{self._process.pid}/status").read_text()
-        return int(status.split("VmRSS:")[1].split()[0]) * 1024
-
     def end(self):
         if self.is_running():
             self._process.send_signal(signal.SIGTERM)
@@ -189,9 +184,6 @@ class Cluster(ControlPlane):
 
     def controller_runs(self):
         return self._controller.is_running()
-
-    def controller_memory(self):
-        return self._controller.memory()
 
     def is_refused_to_the_controller(self, *arguments):
         """Whether a policy of refusal() stops this command of kubectl, were it the controller's."""

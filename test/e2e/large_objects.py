@@ -55,6 +55,9 @@ class LargeObjects(ThreadingHTTPServer):
         self.ends = threading.Event()
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
+    def handle_error(self, *_):
+        """Of a connection that ended under way: whoever read enough has left."""
+
     @property
     def url(self):
         return f"http://127.0.0.1:{self.server_address[1]}"

@@ -29,7 +29,7 @@ def start(bin_folder, folder, config, name):
 
 
 @pytest.mark.parametrize("plural", sorted(KINDS))
-def test_REV3_X1_controllers_stay_small_whatever_a_thousand_objects_carry(plural, programs, tmp_path, request):
+def test_REV3_X1_controllers_stay_small_whatever_objects_carry(plural, programs, tmp_path, request):
     """Both replicas, while they read all of it, and once more after a restart."""
     count = request.config.getoption("--large-objects")
     server = LargeObjects(plural, count)
