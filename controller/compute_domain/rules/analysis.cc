@@ -14,8 +14,7 @@ std::vector<api::Member> FindExpected(const Observed& observed, const Membership
   const Views& views = observed.facts.views;
   const bool claims_seen = views.claims_are_read && views.claims == Freshness::kFresh;
   // And while the view of claims is behind for a moment, the claim may be there.
-  const bool labels_count =
-      !views.claims_are_read || (claims_seen && !views.claims_are_current);
+  const bool labels_count = !views.claims_are_read || (claims_seen && !views.claims_are_current);
   std::set<std::string> members;
   for (const api::Member& member : membership.members) members.insert(member.node);
   // A label alone is the word of the node, see MembershipIndex::MayJoin().

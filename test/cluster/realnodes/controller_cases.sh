@@ -133,8 +133,10 @@ a_node_of_the_domain_gets_a_daemon_which_meets_baseline_alone_and_waits_for_the_
 give_channel() {  # give_channel NODE: an allocated claim of quickstart there, until it is deleted
   kubectl get resourceclaimtemplate quickstart-channel -o json |
     jq '{apiVersion, kind: "ResourceClaim", metadata: {name: "given"}, spec: .spec.spec}' | kubectl create -f - || return 1
-  kubectl patch resourceclaim given --subresource=status --type=merge -p "{\"status\": {\"allocation\": {\"devices\": {\"results\": [
-    {\"request\": \"channel\", \"driver\": \"compute-domain.nvidia.com\", \"pool\": \"$1\", \"device\": \"channel-0\"}]}}}}"
+  kubectl patch resourceclaim given --subresource=status --type=merge -p "$(kubectl get resourceclaim given -o json |
+    jq -c --arg node "$1" '{status: {allocation: {devices: {
+      config: [.spec.devices.config[] | . + {source: "FromClaim"}],
+      results: [{request: "channel", driver: "compute-domain.nvidia.com", pool: $node, device: "channel-0"}]}}}}')"
 }
 daemon_waits() {
   system get pods -l resource.nvidia.com/computeDomain -o 'jsonpath={.items[*].status.conditions[?(@.type=="PodScheduled")].message}' |

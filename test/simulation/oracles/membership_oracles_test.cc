@@ -38,6 +38,28 @@ class MembershipOraclesTest : public OraclesTest {
   }
 };
 
+// ---- S23
+
+TEST_F(MembershipOraclesTest, S23SeesAMemberWhereNoPodOfTheDomainEverWas) {
+  MiseditEntries(
+      [](Value& daemons) { daemons.Append(EntryOf("node-1", "10.0.1.1", 1, "NotReady")); });
+  EXPECT_TRUE(Contains(Check(NoStrangers), "made node-1 a member in ComputeDomainClique"));
+  system.may_read_claims = false;
+  EXPECT_EQ(Check(NoStrangers), "") << "nobody can know";
+  system.may_read_claims = true;
+  system.excuses.push_back(
+      {.from = cluster.now() - std::chrono::seconds(5), .until = cluster.now()});
+  EXPECT_EQ(Check(NoStrangers), "") << "a fault heals";
+}
+
+TEST_F(MembershipOraclesTest, S23LetsThoseJoinWhosePodsHaveAChannel) {
+  cluster.AddWorkload({.ns = "train", .name = "more"}, "channel", {"node-1"});
+  cluster.Settle();
+  MiseditEntries(
+      [](Value& daemons) { daemons.Append(EntryOf("node-1", "10.0.1.1", 1, "NotReady")); });
+  EXPECT_EQ(Check(NoStrangers), "");
+}
+
 // ---- S1
 
 TEST_F(MembershipOraclesTest, S1SeesAMemberCalledReadyWhoseDaemonNeverWas) {
