@@ -3,6 +3,7 @@
 #include "controller/api/names.h"
 #include "pkg/kube/client/request.h"
 #include "test/bench/objects.h"
+#include "test/bench/workload.h"
 
 namespace bench {
 
@@ -48,6 +49,18 @@ Value RunningAt(int i) {
   return Value::Object({{"status", status}});
 }
 
+Result<Value> AwaitTemplate(Stage& stage, const Value& uid) {
+  Value template_of_domain;
+  const auto is_there = [&]() -> Result<bool> {
+    for (const auto& [name, found] : TRY(WorkloadTemplates(stage))) {
+      if (found["metadata"]["labels"][api::kDomainLabel] == uid) template_of_domain = found;
+    }
+    return !template_of_domain.IsNull();
+  };
+  TRY(stage.Await("the domain has a claim template", seconds(60), is_there));
+  return template_of_domain;
+}
+
 }  // namespace
 
 bool AreReady(const Value& domain, std::size_t count) {
@@ -78,9 +91,21 @@ Result<Value> AwaitDaemonSet(Stage& stage, const Value& domain) {
 }
 
 Result<void> MakeDaemons(Stage& stage, const Value& daemon_set, const std::vector<Value>& nodes) {
+  const Value claims =
+      TRY(AwaitTemplate(stage, daemon_set["metadata"]["labels"][api::kDomainLabel]));
   Load load = stage.NewLoad();
   int i = 0;
   for (const Value& node : nodes) {
+    const std::string& where = node["metadata"]["name"].AsString();
+    const std::string name = where + "-claim";
+    load.Add(kube::CreateRequest(kube::kResourceClaims, kNamespace, Claim(name, claims)),
+             [&load, name, where](const http::Response& reply) -> Result<void> {
+               const Value claim = TRY(json::Parse(reply.body));
+               load.AddNext(kube::MergePatchRequest(
+                   kube::kResourceClaims, {.ns = kNamespace, .name = name},
+                   Value::Object({{"status", ClaimStatus(claim, where)}}), "status"));
+               return {};
+             });
     const Value pod = DaemonPod(daemon_set, node);
     const kube::ObjectKey key = DaemonKey(daemon_set, node);
     load.Add(kube::CreateRequest(kube::kNodes, "", node));

@@ -13,11 +13,11 @@ namespace bench {
 
 // Waits until the controller has made the domain's DaemonSet.
 [[nodiscard]] base::Result<json::Value> AwaitDaemonSet(Stage& stage, const json::Value& domain);
-// Makes `nodes`, and on each the pod that `daemon_set` would have there, Ready.
+// Makes `nodes`, and on each a claim of the domain that is allocated there, and the pod that
+// `daemon_set` would have there, Ready.
 [[nodiscard]] base::Result<void> MakeDaemons(Stage& stage, const json::Value& daemon_set,
                                              const std::vector<json::Value>& nodes);
-// Whether `count` nodes are Ready in the domain's status. Not MEMBERS: nobody claims from it, so
-// none is expected.
+// Whether `count` nodes are Ready in the domain's status. Not MEMBERS, which has who is expected.
 [[nodiscard]] bool AreReady(const json::Value& domain, std::size_t count);
 [[nodiscard]] kube::ObjectKey DaemonKey(const json::Value& daemon_set, const json::Value& node);
 
