@@ -185,6 +185,7 @@ class World {
     if (--worker.missing > 0) return;
     slots_.Leave();
     std::vector<base::Result<http::Response>> replies;
+    replies.reserve(worker.replies.size());
     for (auto& reply : worker.replies) replies.push_back(*std::move(reply));
     worker.pass->HandleReplies(std::move(replies));
     GoOn(worker);

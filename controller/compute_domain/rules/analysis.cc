@@ -13,8 +13,11 @@ namespace {
 std::vector<api::Member> FindExpected(const Observed& observed, const Membership& membership) {
   const Views& views = observed.facts.views;
   const bool claims_seen = views.claims_are_read && views.claims == Freshness::kFresh;
-  // And while the view of claims is behind for a moment, the claim may be there.
-  const bool labels_count = !views.claims_are_read || (claims_seen && !views.claims_are_current);
+  // While the view of claims is behind for a moment, the claim may be there. Of an old one nothing
+  // follows: who was Ready is, and who was not is not.
+  const bool may_be_there =
+      claims_seen ? !views.claims_are_current : observed.domain->status.status != "Ready";
+  const bool labels_count = !views.claims_are_read || may_be_there;
   std::set<std::string> members;
   for (const api::Member& member : membership.members) members.insert(member.node);
   // A label alone is the word of the node, see MembershipIndex::MayJoin().

@@ -1394,7 +1394,10 @@ TEST(DecideStatus, REV3_X2_NodeThatOnlyItsLabelGivesToTheDomainKeepsItFromNothin
   observed.facts.views.claims_are_current = false;
   EXPECT_EQ(StatusOf(observed).status, "NotReady") << "its claim may be about to be seen";
   observed.facts.views.claims = Freshness::kStale;
+  observed.domain->status.status = "Ready";
   EXPECT_EQ(StatusOf(observed).status, "Ready") << "what an old view lacks is not known";
+  observed.domain->status.status = "NotReady";
+  EXPECT_EQ(StatusOf(observed).status, "NotReady") << "and makes nobody ready";
   observed.facts.views.claims = Freshness::kFresh;
   observed.facts.views.claims_are_current = true;
   observed.children.claims.push_back(fixtures::MakeChannelClaim("node-9", "train-9"));
