@@ -9,6 +9,7 @@
 
 #include "node/cdi/files.h"
 #include "pkg/base/manual_clock.h"
+#include "pkg/http/testing/fake_credentials.h"
 #include "pkg/kube/testing/fakes.h"
 
 namespace plugin {
@@ -229,8 +230,13 @@ TEST_F(ClaimQueueTest, REV3_N14_SupersededInstanceTakesNoLabelOff) {
     Note(DeviceType::kChannel, {});
     state_->is_superseded = [=] { return is_superseded; };
     state_->node = api::Node{.meta = {.uid = "n", .resource_version = "5"}, .domain = kDomain};
+    kube::ClientConfig config = {.endpoint = {.url = "http://127.0.0.1:1"},
+                                 .credentials = std::make_unique<http::testing::FakeCredentials>()};
+    state_->api = std::make_unique<ApiClient>(std::move(config), settings_.node, clock_, log_,
+                                              [this] { tasks_.Wake(); });
     Ask(Operation::kUnprepare);
     static_cast<void>(queue_->Turn());
+    state_->api.reset();  // Its threads use the others.
     EXPECT_EQ(answers_.has_value(), is_superseded) << "else it waits for the API server";
   }
 }

@@ -51,9 +51,10 @@ class GarbageCollectorTest : public testing::Test {
                                  .credentials = std::make_unique<http::testing::FakeCredentials>()};
     state_->api = std::make_unique<ApiClient>(std::move(config), settings_.node, clock_, log_,
                                               [this] { tasks_.Wake(); });
+    garbage_collector_.emplace(*state_, [this](const auto& claim) { taken_.push_back(claim); });
   }
   ~GarbageCollectorTest() override {
-    state_->api.reset();
+    state_->api.reset();  // Its threads use the others.
     std::error_code ignored;
     fs::remove_all(folder_, ignored);
   }
@@ -96,12 +97,11 @@ class GarbageCollectorTest : public testing::Test {
     state_->checkpoint_file.Unlock();
   }
   // Whether it became so within 30 s.
-  [[nodiscard]] bool RunUntil(GarbageCollector& collector,
-                              const std::function<bool(TimePoint next)>& is_so) {
+  [[nodiscard]] bool RunUntil(const std::function<bool(TimePoint next)>& is_so) {
     const auto deadline = clock_.Now() + std::chrono::seconds(30);
     while (clock_.Now() < deadline) {
       state_->LookAtNode();
-      if (is_so(collector.Turn())) return true;
+      if (is_so(garbage_collector_->Turn())) return true;
       for (const auto& task : tasks_.Wait(deadline - clock_.Now())) task();
     }
     return false;
@@ -128,37 +128,35 @@ class GarbageCollectorTest : public testing::Test {
   std::atomic<bool> has_stray_ = false;  // The server has its domain, and the cache has not.
   RawServer server_{[this](RawServer::Connection& connection) { Serve(connection); }};
   std::optional<PluginState> state_;
+  std::vector<kubelet::ClaimName> taken_;
+  std::optional<GarbageCollector> garbage_collector_;
 };
 
 TEST_F(GarbageCollectorTest, B31_AFolderThatCameAfterTheDomainsWereAskedForStays) {
-  GarbageCollector garbage_collector(*state_, [](const kubelet::ClaimName& /*claim*/) {});
-  EXPECT_TRUE(RunUntil(garbage_collector, [&](TimePoint /*next*/) { return !Has(kStray); }))
+  EXPECT_TRUE(RunUntil([&](TimePoint /*next*/) { return !Has(kStray); }))
       << "its domain is not in the list";
   EXPECT_TRUE(Has(kFresh));
 }
 
 TEST_F(GarbageCollectorTest, REV3_N1_PreparedClaimThatIsGoneIsTakenBackAfterAMinute) {
   Note({.state = ClaimState::kCompleted, .name = "c", .ns = "train"});
-  std::vector<kubelet::ClaimName> taken;
-  GarbageCollector garbage_collector(*state_, [&](const auto& claim) { taken.push_back(claim); });
   const TimePoint after = time_.Now() + std::chrono::minutes(1);
-  EXPECT_TRUE(RunUntil(garbage_collector, [&](TimePoint next) { return next == after; }))
+  EXPECT_TRUE(RunUntil([&](TimePoint next) { return next == after; }))
       << "it is looked up once more";
-  EXPECT_TRUE(taken.empty()) << "its container may still be ending";
+  EXPECT_TRUE(taken_.empty()) << "its container may still be ending";
   time_.Advance(std::chrono::minutes(1));
-  EXPECT_TRUE(RunUntil(garbage_collector, [&](TimePoint /*next*/) { return !taken.empty(); }));
-  EXPECT_EQ(taken, (std::vector<kubelet::ClaimName>{{.ns = "train", .uid = "gone", .name = "c"}}));
+  EXPECT_TRUE(RunUntil([&](TimePoint /*next*/) { return !taken_.empty(); }));
+  EXPECT_EQ(taken_, (std::vector<kubelet::ClaimName>{{.ns = "train", .uid = "gone", .name = "c"}}));
 }
 
 TEST_F(GarbageCollectorTest, REV3_N10_ListOfDomainsThatBringsNothingIsRepeatedEverMoreRarely) {
   has_stray_ = true;
-  GarbageCollector garbage_collector(*state_, [](const kubelet::ClaimName& /*claim*/) {});
   for (const int pause : {10, 20}) {
     const int before = std::max(lists_.load(), 1);
-    EXPECT_TRUE(RunUntil(garbage_collector, [&](TimePoint /*next*/) {
-      garbage_collector.CheckForGarbage();  // As after any change.
+    EXPECT_TRUE(RunUntil([&](TimePoint /*next*/) {
+      garbage_collector_->CheckForGarbage();  // As after any change.
       return lists_ > before &&
-             garbage_collector.Turn() == time_.Now() + std::chrono::seconds(pause);
+             garbage_collector_->Turn() == time_.Now() + std::chrono::seconds(pause);
     })) << pause;
     EXPECT_EQ(lists_, before + 1);
     time_.Advance(std::chrono::seconds(pause));
@@ -167,10 +165,8 @@ TEST_F(GarbageCollectorTest, REV3_N10_ListOfDomainsThatBringsNothingIsRepeatedEv
 
 TEST_F(GarbageCollectorTest, REV3_N10_FolderThatAClaimUsesIsNotAskedFor) {
   Note({.state = ClaimState::kCompleted, .groups = {{.domain = kStray}}});
-  GarbageCollector garbage_collector(*state_, [](const kubelet::ClaimName& /*claim*/) {});
-  EXPECT_TRUE(RunUntil(garbage_collector, [&](TimePoint next) {
-    return next == time_.Now() + std::chrono::minutes(10);
-  }));
+  EXPECT_TRUE(
+      RunUntil([&](TimePoint next) { return next == time_.Now() + std::chrono::minutes(10); }));
   EXPECT_EQ(lists_, 1) << "the cache's";
   EXPECT_TRUE(Has(kStray));
 }
@@ -183,9 +179,8 @@ TEST_F(GarbageCollectorTest, REV3_X15_UnreadableCheckpoint_WaitsForThePermission
   state_->checkpoint_file.Unlock();
   ASSERT_TRUE(state_->is_rebuilding());
   state_->host = Host{};
-  GarbageCollector garbage_collector(*state_, [](const kubelet::ClaimName& /*claim*/) {});
   const TimePoint retry = time_.Now() + std::chrono::seconds(5);
-  EXPECT_TRUE(RunUntil(garbage_collector, [&](TimePoint next) { return next == retry; }));
+  EXPECT_TRUE(RunUntil([&](TimePoint next) { return next == retry; }));
   EXPECT_NE(state_->rebuild_trouble.find("clusterrolebinding cdom-kubelet-plugin-recovery "
                                          "--clusterrole=cdom-kubelet-plugin-recovery "
                                          "--serviceaccount=cdom-system:cdom-kubelet-plugin"),
@@ -193,36 +188,33 @@ TEST_F(GarbageCollectorTest, REV3_X15_UnreadableCheckpoint_WaitsForThePermission
       << state_->rebuild_trouble;
   may_list_claims_ = true;
   time_.Advance(std::chrono::seconds(5));
-  EXPECT_TRUE(
-      RunUntil(garbage_collector, [&](TimePoint /*next*/) { return !state_->is_rebuilding(); }));
+  EXPECT_TRUE(RunUntil([&](TimePoint /*next*/) { return !state_->is_rebuilding(); }));
 }
 
 TEST_F(GarbageCollectorTest, REV3_N6_LabelIsKeptNoLongerThanItsDomainLives) {
-  GarbageCollector garbage_collector(*state_, [](const kubelet::ClaimName& /*claim*/) {});
-  ASSERT_TRUE(RunUntil(garbage_collector, [&](TimePoint /*next*/) { return !Has(kStray); }));
+  ASSERT_TRUE(RunUntil([&](TimePoint /*next*/) { return !Has(kStray); }));
   state_->node = api::Node{.meta = {.uid = "n", .resource_version = "5"}, .domain = kStray};
   state_->label_kept_until = time_.Now() + std::chrono::seconds(5);
-  garbage_collector.CheckForGarbage();
-  EXPECT_TRUE(RunUntil(garbage_collector, [&](TimePoint /*next*/) { return labels_ == 1; }));
+  garbage_collector_->CheckForGarbage();
+  EXPECT_TRUE(RunUntil([&](TimePoint /*next*/) { return labels_ == 1; }));
 }
 
 TEST_F(GarbageCollectorTest, REV3_N14_SupersededInstanceLeavesTheLabelToTheYoungerOne) {
-  GarbageCollector garbage_collector(*state_, [](const kubelet::ClaimName& /*claim*/) {});
-  ASSERT_TRUE(RunUntil(garbage_collector, [&](TimePoint /*next*/) { return !Has(kStray); }));
+  ASSERT_TRUE(RunUntil([&](TimePoint /*next*/) { return !Has(kStray); }));
   bool is_superseded = true;
   state_->is_superseded = [&] { return is_superseded; };
   state_->node = api::Node{.meta = {.uid = "n", .resource_version = "5"}, .domain = kStray};
   state_->label_kept_until = time_.Now() + std::chrono::seconds(5);
-  garbage_collector.CheckForGarbage();
+  garbage_collector_->CheckForGarbage();
   for (int turn = 0; turn < 3; ++turn) {  // The second would hear that the label is off.
-    static_cast<void>(garbage_collector.Turn());
+    static_cast<void>(garbage_collector_->Turn());
     EXPECT_FALSE(state_->node_writing);
     for (const auto& task : tasks_.Wait(std::chrono::milliseconds(100))) task();
   }
   EXPECT_EQ(labels_, 0);
   is_superseded = false;
   time_.Advance(std::chrono::minutes(10));
-  EXPECT_TRUE(RunUntil(garbage_collector, [&](TimePoint /*next*/) { return labels_ == 1; }));
+  EXPECT_TRUE(RunUntil([&](TimePoint /*next*/) { return labels_ == 1; }));
 }
 
 }  // namespace
