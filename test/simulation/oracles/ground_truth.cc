@@ -110,6 +110,14 @@ bool HoldsChannel(const Object& claim, const Object& domain) {
   return AsksForChannel(claim, domain) && !AllocatedNode(claim).empty();
 }
 
+std::set<std::string> NodesWithChannels(const GroundTruth& truth, const Object& domain) {
+  std::set<std::string> nodes;
+  for (const auto& [key, claim] : truth.Live(Kind::kClaim)) {
+    if (HoldsChannel(*claim, domain)) nodes.insert(AllocatedNode(*claim));
+  }
+  return nodes;
+}
+
 bool IsConsumer(const Object& claim, const Object& domain) {
   return HoldsChannel(claim, domain) && !claim["status"]["reservedFor"].items().empty();
 }

@@ -4,6 +4,7 @@
 #include <array>
 #include <chrono>
 #include <map>
+#include <set>
 #include <string>
 
 #include "test/simulation/apiserver/history.h"
@@ -61,6 +62,9 @@ enum class Role { kNone, kDaemonSet, kDaemonTemplate, kWorkloadTemplate, kClique
                                const kube::Uid& domain);
 [[nodiscard]] bool IsDaemonClaim(const SystemUnderTest& system, const Object& claim,
                                  const kube::Uid& domain);
+// Nodes on which a claim holds a channel of the domain.
+[[nodiscard]] std::set<std::string> NodesWithChannels(const GroundTruth& truth,
+                                                      const Object& domain);
 // A claim in the domain's namespace that asks for a channel of it, not as an administrator.
 [[nodiscard]] bool AsksForChannel(const Object& claim, const Object& domain);
 // One that is allocated: its daemon there is needed.

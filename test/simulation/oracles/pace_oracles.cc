@@ -74,10 +74,7 @@ void AddWrongsOfStatus(const GroundTruth& truth, const SystemUnderTest& system,
                    system.delay + more);
   };
   const auto servers = FindServers(truth, system, domain.uid());
-  std::set<std::string> users;
-  for (const auto& [key, claim] : truth.Live(Kind::kClaim)) {
-    if (HoldsChannel(*claim, domain)) users.insert(AllocatedNode(*claim));
-  }
+  const std::set<std::string> users = NodesWithChannels(truth, domain);
   const auto is_strange = [&](const std::string& node) {
     return system.may_read_claims && !users.contains(node);
   };

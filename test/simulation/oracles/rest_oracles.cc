@@ -100,6 +100,7 @@ class DomainCheck {
   const Object& domain_;
   bool is_accepted_ = true;     // Nothing that its user asks for is in the way of its being ready,
   bool is_provisioned_ = true;  // nor is a child missing.
+  std::set<std::string> strangers_ = {};  // Nodes that run a daemon, but are no members.
   Violations& violations_;
 };
 
@@ -296,10 +297,7 @@ bool DomainCheck::IsStranger(const std::string& node) const {
   const bool is_shown =
       std::ranges::any_of(domain_["status"]["nodes"].items(),
                           [&](const Value& entry) { return entry["name"].AsString() == node; });
-  return system_.may_read_claims && !is_shown &&
-         std::ranges::none_of(truth_.Live(Kind::kClaim), [&](const auto& item) {
-           return HoldsChannel(*item.second, domain_) && AllocatedNode(*item.second) == node;
-         });
+  return system_.may_read_claims && !is_shown && !NodesWithChannels(truth_, domain_).contains(node);
 }
 
 Members DomainCheck::CheckMembership() {
@@ -309,7 +307,10 @@ Members DomainCheck::CheckMembership() {
     const std::string& ip = (*pod)["status"]["podIP"].AsString();
     const std::string& node = (*pod)["spec"]["nodeName"].AsString();
     if (!IsDaemonPod(system_, *pod, domain_.uid()) || IsTerminal(*pod)) continue;
-    if (IsStranger(node)) continue;
+    if (IsStranger(node)) {
+      strangers_.insert(node);
+      continue;
+    }
     if (clique == nullptr || ip.empty()) {
       AddIdle(*pod, members);
       continue;
@@ -388,7 +389,7 @@ void DomainCheck::CheckEntries(const Members& members) {
     for (const Value& entry : (*clique)["daemons"].items()) {
       const std::string& node = entry["nodeName"].AsString();
       const auto member = members.find(node);
-      if (member == members.end() && IsStranger(node)) continue;  // What its own daemon wrote.
+      if (member == members.end() && strangers_.contains(node)) continue;  // Its daemon's word.
       if (member == members.end()) {
         Say("lists " + node + ", which has no daemon pod");
       } else if (member->second.clique != clique->Label(kCliqueLabel)) {
@@ -444,10 +445,7 @@ std::set<std::string> DomainCheck::ExpectedNodes() const {
     const bool counts = !IsStranger(key.name);
     if (node->Label(kDomainLabel) == domain_.uid() && counts) nodes.insert(key.name);
   }
-  for (const auto& [key, claim] : truth_.Live(Kind::kClaim)) {
-    const bool is_known = system_.may_read_claims && HoldsChannel(*claim, domain_);
-    if (is_known) nodes.insert(AllocatedNode(*claim));
-  }
+  if (system_.may_read_claims) nodes.merge(NodesWithChannels(truth_, domain_));
   return nodes;
 }
 
