@@ -44,7 +44,7 @@ std::string ResourceSliceIndex::FabricErrorOf(const std::string& node) const {
 void ResourceSliceIndex::BeginReplace() { incoming_.clear(); }
 
 void ResourceSliceIndex::ReplaceAdd(json::View object) {
-  if (Slice slice = Decode(object); !slice.node.empty()) incoming_.push_back(std::move(slice));
+  if (!IsForeign(object)) incoming_.push_back(Decode(object));
 }
 
 void ResourceSliceIndex::EndReplace(const std::string& /*resource_version*/) {
@@ -69,7 +69,7 @@ void ResourceSliceIndex::EndReplace(const std::string& /*resource_version*/) {
 void ResourceSliceIndex::Apply(json::View object, bool deleted) {
   Slice slice = Decode(object);
   const std::string node = slice.node;
-  if (node.empty()) return;
+  deleted = IsForeign(object) || deleted;
   const bool changes = slices_.With([&](Slices& slices) {
     const Said before = Ask(slices, node);
     const auto at = std::ranges::lower_bound(slices, kWhich(slice), {}, kWhich);
@@ -88,24 +88,25 @@ void ResourceSliceIndex::Apply(json::View object, bool deleted) {
 
 void ResourceSliceIndex::Advance(const std::string& /*resource_version*/) {}
 
-// A node has one pool, of its own name; the API server lets neither change.
-ResourceSliceIndex::Slice ResourceSliceIndex::Decode(json::View object) {
+bool ResourceSliceIndex::IsForeign(json::View object) {
   constexpr std::size_t kAccusedMax = 100;
   const json::View spec = object["spec"];
   const std::string pool(spec["pool"]["name"].AsString());
   const std::string node(spec["nodeName"].AsString());
-  bool shares = false;
-  spec["sharedCounters"].ForEach([&](json::View) { shares = true; });
-  if (pool != node || shares) {
-    if (accused_.size() < kAccusedMax && accused_.insert(node).second) {
-      logger_.Warning(
-          "A ResourceSlice is not of its node's kubelet plugin: delete it, and look who made it",
-          {{"slice", std::string(object["metadata"]["name"].AsString())},
-           {"node", node},
-           {"pool", pool}});
-    }
-    return {};
+  if (pool == node && spec["sharedCounters"].size() == 0) return false;
+  if (accused_.size() < kAccusedMax && accused_.insert(node).second) {
+    logger_.Warning(
+        "A ResourceSlice is not of its node's kubelet plugin: delete it, and look who made it",
+        {{"slice", std::string(object["metadata"]["name"].AsString())},
+         {"node", node},
+         {"pool", pool}});
   }
+  return true;
+}
+
+// A node has one pool, of its own name; the API server lets neither change.
+ResourceSliceIndex::Slice ResourceSliceIndex::Decode(json::View object) {
+  const json::View spec = object["spec"];
   Slice slice = {.node = std::string(spec["nodeName"].AsString()),
                  .uid_hash = std::hash<std::string_view>()(object["metadata"]["uid"].AsString())};
   spec["devices"].ForEach([&](json::View device) {

@@ -54,7 +54,9 @@ class ResourceSliceIndex final : public kube::ReflectorSink {
     friend bool operator==(const Said&, const Said&) = default;
   };
 
-  [[nodiscard]] Slice Decode(json::View object);  // Without a node: it counts for nothing.
+  // Whether it is no plugin's. Names its node in the log, the first time.
+  [[nodiscard]] bool IsForeign(json::View object);
+  [[nodiscard]] static Slice Decode(json::View object);
   [[nodiscard]] static Said Ask(const Slices& slices, const std::string& node);
 
   const Changed changed_;

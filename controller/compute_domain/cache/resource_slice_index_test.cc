@@ -158,5 +158,18 @@ TEST(Publishers, REV3_X3_SliceInThePoolOfAnotherNodeIsNoPluginsAndIsToldOnce) {
   }
 }
 
+TEST(Publishers, REV3_X3_SliceThatBecomesOneOfNoPluginIsForgotten) {
+  World world;
+  world.Add("node-1", "a");
+  EXPECT_EQ(world.Changed(), Names{"node-1"});
+  const std::string shares =
+      R"({"metadata":{"name":"s","uid":"a"},"spec":{"nodeName":"node-1","pool":{"name":"node-1"},)"
+      R"("sharedCounters":[{"name":"c"}]}})";
+  world.publishers.Apply(*world.parser.Parse(shares), false);
+  EXPECT_EQ(world.Changed(), Names{"node-1"});
+  EXPECT_FALSE(world.publishers.Contains("node-1"));
+  EXPECT_TRUE(world.publishers.IsEmpty());
+}
+
 }  // namespace
 }  // namespace compute_domain
