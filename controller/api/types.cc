@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <iterator>
 #include <utility>
 
 #include "controller/api/names.h"
@@ -31,34 +30,10 @@ std::string Annotation(json::View object, std::string_view key) {
   return ShortText(object["metadata"]["annotations"][key]);
 }
 
-// Of an object that everybody may write.
-base::Result<kube::ObjectMeta> DecodeFewOfMeta(json::View object) {
+// Of an object that everybody may write. Of its owners those of the kind `many` are kept, too.
+base::Result<kube::ObjectMeta> DecodeFewOfMeta(json::View object, std::string_view many = {}) {
   kube::ObjectMeta meta = TRY(kube::DecodeMeta(object));
-  kube::KeepFew(kFinalizer, meta);
-  return meta;
-}
-
-// Each daemon adds its pod to the owners of its clique, and looks whether it is there. So pods are
-// kept, in their order; a clique has room for fewer than that.
-base::Result<kube::ObjectMeta> DecodeMetaOfClique(json::View object) {
-  constexpr std::size_t kPodsMax = 1000;
-  constexpr std::size_t kTextMax = 253;
-  kube::ObjectMeta meta = TRY(kube::DecodeMeta(object));
-  std::vector<kube::OwnerReference> pods;
-  std::vector<kube::OwnerReference> others;
-  for (kube::OwnerReference& owner : std::exchange(meta.owners, {})) {
-    const bool is_pod = owner.kind == kube::kPods.kind && owner.name.size() <= kTextMax &&
-                        owner.uid.size() <= kTextMax && owner.api_version.size() <= kTextMax;
-    (is_pod ? pods : others).push_back(std::move(owner));
-  }
-  meta.owners = std::move(others);
-  kube::KeepFew(kFinalizer, meta);
-  if (pods.size() > kPodsMax) {
-    pods.resize(kPodsMax);
-    meta.is_whole = false;
-  }
-  std::ranges::move(pods, std::back_inserter(meta.owners));
-  meta.owners.shrink_to_fit();
+  kube::KeepFew(kFinalizer, meta, many);
   return meta;
 }
 
@@ -281,7 +256,8 @@ base::Result<ResourceClaimTemplate> DecodeResourceClaimTemplate(json::View objec
 
 base::Result<Clique> DecodeClique(json::View object) {
   Clique clique;
-  clique.meta = TRY(DecodeMetaOfClique(object));
+  // Each daemon adds its pod to the owners, and looks whether it is there.
+  clique.meta = TRY(DecodeFewOfMeta(object, kube::kPods.kind));
   clique.domain = Label(object, kDomainLabel);
   // The name is the contract; a label can be taken off.
   clique.is_labelled = !clique.domain.empty();

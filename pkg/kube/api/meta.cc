@@ -54,16 +54,20 @@ base::Result<ObjectMeta> DecodeMeta(json::View object) {
   return meta;
 }
 
-void KeepFew(std::string_view ours, ObjectMeta& meta) {
+void KeepFew(std::string_view ours, ObjectMeta& meta, std::string_view many) {
   constexpr std::size_t kOthersMax = 8;
+  constexpr std::size_t kManyMax = 1000;
   constexpr std::size_t kTextMax = 253;
   const std::size_t size = meta.finalizers.size() + meta.owners.size();
   std::size_t others = 0;
   std::erase_if(meta.finalizers,
                 [&](const std::string& name) { return name != ours && ++others > kOthersMax; });
   others = 0;
+  std::size_t of_kind = 0;
   std::erase_if(meta.owners, [&](const OwnerReference& owner) {
-    return !owner.controller && ++others > kOthersMax;
+    if (owner.controller) return false;
+    const bool is_of_kind = !many.empty() && owner.kind == many;
+    return is_of_kind ? ++of_kind > kManyMax : ++others > kOthersMax;
   });
   if (meta.finalizers.size() + meta.owners.size() != size) meta.is_whole = false;
   const auto cut = [&](std::string& text) {

@@ -53,8 +53,9 @@ struct ObjectMeta {
 [[nodiscard]] base::Result<ObjectMeta> DecodeMeta(json::View object);
 
 // Drops what an object's author may fill memory with: of finalizers it keeps `ours` and the first 8
-// others, of owners the controller and the first 8 others, of each text 253 bytes. Sets `is_whole`.
-void KeepFew(std::string_view ours, ObjectMeta& meta);
+// others, of owners the controller, the first 1,000 of the kind `many` and the first 8 others, of
+// each text 253 bytes. Sets `is_whole`.
+void KeepFew(std::string_view ours, ObjectMeta& meta, std::string_view many = {});
 
 // A condition as metav1.Condition has it.
 struct Condition {
