@@ -72,10 +72,6 @@ Value SecurityContext(const Settings& settings) {
   return context;
 }
 
-bool HasScratch(const Settings& settings) {
-  return settings.controller_writes && SecurityContext(settings)["readOnlyRootFilesystem"].AsBool();
-}
-
 void MountScratch(Value& container) {
   std::string folders;
   for (const auto& [folder, part] : kScratchFolders) {
@@ -86,7 +82,7 @@ void MountScratch(Value& container) {
   container["env"].Append(EnvValue("SCRATCH_FOLDERS", folders));
 }
 
-Value Container(const Settings& settings) {
+Value Container(const Settings& settings, const Value& security_context, bool has_scratch) {
   Value container = Value::Object(
       {{"name", api::kDaemonContainer},
        {"image", settings.image},
@@ -125,9 +121,9 @@ Value Container(const Settings& settings) {
     container["volumeMounts"] = Value::Array(
         {Value::Object({{"name", kKeysVolume}, {"mountPath", "/imex-keys"}, {"readOnly", true}})});
   }
-  if (HasScratch(settings)) MountScratch(container);
+  if (has_scratch) MountScratch(container);
   SetUnlessEmpty(container, "imagePullPolicy", settings.image_pull_policy);
-  SetUnlessEmpty(container, "securityContext", SecurityContext(settings));
+  SetUnlessEmpty(container, "securityContext", security_context);
   return container;
 }
 
@@ -159,10 +155,13 @@ json::Value Render(const std::string& domain, const Settings& settings) {
   for (const std::string& secret : settings.pull_secrets) {
     pull_secrets.Append(Value::Object({{"name", secret}}));
   }
+  const Value security_context = SecurityContext(settings);
+  const bool has_scratch =
+      settings.controller_writes && security_context["readOnlyRootFilesystem"].AsBool();
   Value pod_spec = Value::Object(
       {{"serviceAccountName", api::kDaemonServiceAccount},
        {"nodeSelector", std::move(node_selector)},
-       {"containers", Value::Array({Container(settings)})},
+       {"containers", Value::Array({Container(settings, security_context, has_scratch)})},
        {"resourceClaims", Value::Array({Value::Object({{"name", api::kDaemonContainer},
                                                        {"resourceClaimTemplateName", name}})})}});
   if (!settings.pull_secrets.empty()) pod_spec["imagePullSecrets"] = std::move(pull_secrets);
@@ -175,7 +174,7 @@ json::Value Render(const std::string& domain, const Settings& settings) {
         Value::Object({{"name", kKeysVolume},
                        {"secret", Value::Object({{"secretName", settings.keys_secret}})}}));
   }
-  if (HasScratch(settings)) {
+  if (has_scratch) {
     pod_spec["volumes"].Append(
         Value::Object({{"name", kScratchVolume}, {"emptyDir", Value::Object()}}));
   }
