@@ -212,6 +212,7 @@ class ControllerProcess {
   void ReleaseLease();
   [[nodiscard]] kube::HealthOptions HealthOptions();
   [[nodiscard]] kube::MetricsServerOptions MetricsOptions() const;
+  [[nodiscard]] kube::Collectables MetricsFor(Readers readers) const;
   // Of the debug pages.
   [[nodiscard]] std::string DescribeDomains();
   [[nodiscard]] std::string DescribeCliques();
@@ -357,8 +358,6 @@ kube::HealthOptions ControllerProcess::HealthOptions() {
     if (good) return {};
     return base::Fail(base::ErrorCode::kUnavailable, wrong);
   };
-  auto served = metrics_.For(Readers::kAnyone);
-  served.push_back(std::make_shared<kube::ProcessMetrics>(clock_));
   return {.live = {{"progress",
                     [this, check] {
                       const std::string stuck = Stuck(clock_.Now());
@@ -375,16 +374,20 @@ kube::HealthOptions ControllerProcess::HealthOptions() {
                      }},
                     {"shutdown", [this, check] { return check(!ends_, "the process is ending"); }}},
           .metrics_path = settings_.metrics_path,
-          .metrics = std::move(served)};
+          .metrics = MetricsFor(Readers::kAnyone)};
+}
+
+kube::Collectables ControllerProcess::MetricsFor(Readers readers) const {
+  kube::Collectables metrics = metrics_.For(readers);
+  metrics.push_back(std::make_shared<kube::ProcessMetrics>(clock_));
+  return metrics;
 }
 
 kube::MetricsServerOptions ControllerProcess::MetricsOptions() const {
   const int port = settings_.metrics_path.empty() ? 0 : settings_.metrics_secure_port;
-  auto served = metrics_.For(Readers::kAllowed);
-  served.push_back(std::make_shared<kube::ProcessMetrics>(clock_));
   return {.address = port == 0 ? "" : ":" + std::to_string(port),
           .path = settings_.metrics_path,
-          .metrics = std::move(served),
+          .metrics = MetricsFor(Readers::kAllowed),
           .certificate_file = settings_.metrics_cert_file,
           .key_file = settings_.metrics_key_file,
           .dns_name = std::string(kProgram)};
