@@ -12,15 +12,15 @@
 #include "pkg/http/server.h"
 #include "pkg/http/testing/fake_credentials.h"
 #include "pkg/http/testing/raw_client.h"
+#include "pkg/http/testing/shared_clock.h"
 
 namespace http {
 namespace {
 
-using base::Clock;
 using base::Result;
-using std::chrono::seconds;
 using testing::BodyOf;
 using testing::RawClient;
+using testing::SharedClock;
 using testing::StatusOf;
 
 Server::Answer Echo(const ServerRequest& request) {
@@ -29,17 +29,6 @@ Server::Answer Echo(const ServerRequest& request) {
   for (const auto& [name, value] : request.query) body += "|" + name + "=" + value;
   return ServerReply{.body = body};
 }
-
-// A clock that other threads may read.
-class SharedClock final : public Clock {
- public:
-  [[nodiscard]] TimePoint Now() const override { return TimePoint(seconds(seconds_.load())); }
-  [[nodiscard]] WallTime Wall() const override { return {}; }
-  void Advance(int by) { seconds_ += by; }
-
- private:
-  std::atomic<int> seconds_{1'000};
-};
 
 class HttpServer : public ::testing::Test {
  protected:

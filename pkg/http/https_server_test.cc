@@ -1,7 +1,6 @@
 #include <gtest/gtest.h>
 #include <openssl/ssl.h>
 
-#include <atomic>
 #include <latch>
 #include <memory>
 #include <string>
@@ -14,26 +13,15 @@
 #include "pkg/http/testing/certificates.h"
 #include "pkg/http/testing/fake_credentials.h"
 #include "pkg/http/testing/raw_client.h"
+#include "pkg/http/testing/shared_clock.h"
 
 namespace http {
 namespace {
 
-using base::Clock;
 using base::Result;
-using std::chrono::seconds;
 using testing::CertificateAuthority;
 using testing::RawClient;
-
-// A clock that other threads may read, and that stands still.
-class SharedClock final : public Clock {
- public:
-  [[nodiscard]] TimePoint Now() const override { return TimePoint(seconds(seconds_.load())); }
-  [[nodiscard]] WallTime Wall() const override { return {}; }
-  void Advance(int by) { seconds_ += by; }
-
- private:
-  std::atomic<int> seconds_{1'000};
-};
+using testing::SharedClock;
 
 class HttpsServer : public ::testing::Test {
  protected:

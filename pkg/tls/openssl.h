@@ -1,4 +1,4 @@
-// Owners of OpenSSL's objects. Only for the sources of this folder.
+// Owners of OpenSSL's objects, for sources: no header of ours shows them.
 #pragma once
 
 #include <openssl/bio.h>
@@ -7,7 +7,9 @@
 #include <openssl/x509.h>
 #include <openssl/x509v3.h>
 
+#include <cstddef>
 #include <memory>
+#include <string>
 
 namespace tls {
 
@@ -24,5 +26,12 @@ using Certificate = std::unique_ptr<X509, OpenSslDeleter<X509_free>>;
 using Extension = std::unique_ptr<X509_EXTENSION, OpenSslDeleter<X509_EXTENSION_free>>;
 using Key = std::unique_ptr<EVP_PKEY, OpenSslDeleter<EVP_PKEY_free>>;
 using Number = std::unique_ptr<BIGNUM, OpenSslDeleter<BN_free>>;
+
+// What was written to it, if it is one in memory.
+inline std::string TextOf(BIO* bio) {
+  char* text = nullptr;
+  const long size = BIO_get_mem_data(bio, &text);
+  return {text, static_cast<std::size_t>(size)};
+}
 
 }  // namespace tls

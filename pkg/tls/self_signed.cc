@@ -26,12 +26,6 @@ bool IsHostName(const std::string& name) {
   });
 }
 
-std::string TextOf(BIO* bio) {
-  char* text = nullptr;
-  const long size = BIO_get_mem_data(bio, &text);
-  return {text, static_cast<std::size_t>(size)};
-}
-
 bool AddExtension(X509* certificate, int nid, const std::string& value) {
   X509V3_CTX context;
   X509V3_set_ctx(&context, certificate, certificate, nullptr, nullptr, 0);

@@ -62,14 +62,18 @@ def end(world, name):
     world.cluster.kubectl("delete", "computedomain", name, "-n", "team", "--timeout=60s")
 
 
+def makes_and_deletes(world, user, name):
+    world.make(user, "computedomains", new_domain(name))
+    serves(world, name)
+    world.must(user, "DELETE", path("computedomains", name, "team"))
+    wait_until("the domain has ended", lambda: not world.cluster.get("computedomain", name, "team"))
+
+
 # ---- A tenant with the role `edit`
 
 @case()
 def edit_may_make_a_domain_and_delete_it(world):
-    world.make(world.edit, "computedomains", new_domain("own"))
-    serves(world, "own")
-    world.must(world.edit, "DELETE", path("computedomains", "own", "team"))
-    wait_until("the domain has ended", lambda: not world.cluster.get("computedomain", "own", "team"))
+    makes_and_deletes(world, world.edit, "own")
 
 
 @case(by="cdom-daemon-claims")
@@ -328,10 +332,7 @@ def network_is_harmless_with_connections_to_the_metrics_port(world):
 
 @case()
 def writer_may_make_a_domain_and_delete_it(world):
-    world.make(world.writer, "computedomains", new_domain("written"))
-    serves(world, "written")
-    world.must(world.writer, "DELETE", path("computedomains", "written", "team"))
-    wait_until("the domain has ended", lambda: not world.cluster.get("computedomain", "written", "team"))
+    makes_and_deletes(world, world.writer, "written")
 
 
 @case(by="cdom-tenant-limits")

@@ -1,37 +1,22 @@
 #include "pkg/http/testing/certificates.h"
 
-#include <openssl/bio.h>
-#include <openssl/evp.h>
 #include <openssl/pem.h>
-#include <openssl/x509.h>
-#include <openssl/x509v3.h>
 
 #include <atomic>
 
 #include "pkg/base/check.h"
+#include "pkg/tls/openssl.h"
 
 namespace http::testing {
 namespace {
 
-template <auto Free>
-struct Deleter {
-  template <typename T>
-  void operator()(T* object) const {
-    Free(object);
-  }
-};
-using Key = std::unique_ptr<EVP_PKEY, Deleter<EVP_PKEY_free>>;
-using X509Certificate = std::unique_ptr<X509, Deleter<X509_free>>;
-using Bio = std::unique_ptr<BIO, Deleter<BIO_free>>;
-using Extension = std::unique_ptr<X509_EXTENSION, Deleter<X509_EXTENSION_free>>;
+using tls::Bio;
+using tls::Extension;
+using tls::Key;
+using tls::TextOf;
+using X509Certificate = tls::Certificate;
 
 constexpr long kDay = 24 * 60 * 60;
-
-std::string TextOf(BIO* bio) {
-  char* text = nullptr;
-  const long size = BIO_get_mem_data(bio, &text);
-  return {text, static_cast<std::size_t>(size)};
-}
 
 std::string PemOf(X509* certificate) {
   const Bio bio(BIO_new(BIO_s_mem()));
