@@ -226,13 +226,14 @@ TEST_F(ClaimQueueTest, AChannelsClaimIsNotForgottenWhileTheNodeCannotBeRead) {
 
 // A rolling update: the younger instance may have prepared another claim of the domain.
 TEST_F(ClaimQueueTest, REV3_N14_SupersededInstanceTakesNoLabelOff) {
+  kube::NoLog no_log;
   for (const bool is_superseded : {false, true}) {
     Note(DeviceType::kChannel, {});
     state_->is_superseded = [=] { return is_superseded; };
     state_->node = api::Node{.meta = {.uid = "n", .resource_version = "5"}, .domain = kDomain};
     kube::ClientConfig config = {.endpoint = {.url = "http://127.0.0.1:1"},
                                  .credentials = std::make_unique<http::testing::FakeCredentials>()};
-    state_->api = std::make_unique<ApiClient>(std::move(config), settings_.node, clock_, log_,
+    state_->api = std::make_unique<ApiClient>(std::move(config), settings_.node, clock_, no_log,
                                               [this] { tasks_.Wake(); });
     Ask(Operation::kUnprepare);
     static_cast<void>(queue_->Turn());

@@ -162,17 +162,28 @@ std::vector<Result<Response>> SharedLists::SendAll(const std::vector<Request>& r
   std::vector<std::optional<Result<Response>>> found(requests.size());
   for (Part& part : parts) {
     std::vector<Result<Response>>& replies = part.flight ? part.flight->replies : part.replies;
-    // Bodies are large: the last who takes them gets them as they are.
-    const bool is_last = !part.flight || part.flight.use_count() == 1;
+    const bool is_last = IsLast(part);
     for (std::size_t i = 0; i < part.indices.size(); ++i) {
       found[part.indices[i]] = is_last ? std::move(replies[i]) : replies[i];
     }
-    part.flight.reset();
+    Leave(part);
   }
   std::vector<Result<Response>> all;
   all.reserve(requests.size());
   for (auto& one : found) all.push_back(*std::move(one));
   return all;
+}
+
+// Both hold the mutex, so that who moves the replies comes after all who copied them: the count
+// of a shared pointer orders nothing.
+bool SharedLists::IsLast(const Part& part) const {
+  const base::MutexLock lock(mutex_);
+  return !part.flight || part.flight.use_count() == 1;
+}
+
+void SharedLists::Leave(Part& part) {
+  const base::MutexLock lock(mutex_);
+  part.flight.reset();
 }
 
 std::size_t SharedLists::askers() const {

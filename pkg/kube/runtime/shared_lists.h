@@ -64,6 +64,10 @@ class SharedLists {
   [[nodiscard]] bool Take(Part& part, bool is_patient, std::vector<http::Request>& to_send)
       REQUIRES(mutex_);
   void Answer(Part& part, std::vector<base::Result<http::Response>> replies) REQUIRES(mutex_);
+  // Whether nobody else reads the part's replies any more. Bodies are large: the last gets them as
+  // they are.
+  [[nodiscard]] bool IsLast(const Part& part) const;
+  void Leave(Part& part);
 
   const base::Clock& clock_;
   const std::chrono::milliseconds patience_;

@@ -100,25 +100,35 @@ FUZZ_TARGET(store, bytes) {
 }
 
 // ResourceSlices, whatever comes in whatever order:
-//  - a node publishes exactly while one of its slices is there;
+//  - a node publishes exactly while one slice is there that is in its own pool and shares nothing;
 //  - it is told when that changes, and only then.
 FUZZ_TARGET(resource_slices, bytes) {
   fuzz::Input input = fuzz::InputOf(bytes);
   std::set<std::pair<std::string, std::string>> model;  // Node and UID.
   std::map<std::string, int> told;
-  compute_domain::ResourceSliceIndex publishers([&](const std::string& node) { ++told[node]; });
+  kube::RecordingLogger logger;
+  compute_domain::ResourceSliceIndex publishers([&](const std::string& node) { ++told[node]; },
+                                                logger);
   json::Parser parser;
   const auto any_slice = [&] {
     json::Value slice;
     slice["spec"]["nodeName"] =
         input.ConsumeBool() ? input.PickValueInArray({"node-0", "node-1"}) : fuzz::Text(input);
     slice["metadata"]["uid"] = input.PickValueInArray({"1", "2"});
+    slice["spec"]["pool"]["name"] = input.ConsumeIntegralInRange(0, 3) == 0
+                                        ? std::string("node-0")
+                                        : std::string(slice["spec"]["nodeName"].AsString());
+    if (input.ConsumeIntegralInRange(0, 7) == 0) slice["spec"]["sharedCounters"].Append({});
     if (input.ConsumeIntegralInRange(0, 9) == 0) fuzz::Spoil(input, slice);
     return json::Serialize(slice);
   };
   const auto key_of = [](json::View slice) {
     return std::pair(std::string(slice["spec"]["nodeName"].AsString()),
                      std::string(slice["metadata"]["uid"].AsString()));
+  };
+  const auto is_of_plugin = [](json::View slice) {
+    return slice["spec"]["pool"]["name"].AsString() == slice["spec"]["nodeName"].AsString() &&
+           slice["spec"]["sharedCounters"].size() == 0;
   };
   const auto nodes = [&] {
     std::set<std::string> all;
@@ -136,7 +146,7 @@ FUZZ_TARGET(resource_slices, bytes) {
         const auto slice = parser.Parse(text);
         if (!slice) continue;
         publishers.ReplaceAdd(*slice);
-        model.insert(key_of(*slice));
+        if (is_of_plugin(*slice)) model.insert(key_of(*slice));
       }
       publishers.EndReplace("1");
     } else {
@@ -145,7 +155,7 @@ FUZZ_TARGET(resource_slices, bytes) {
       if (!slice) continue;
       const bool deleted = input.ConsumeBool();
       publishers.Apply(*slice, deleted);
-      if (deleted) {
+      if (deleted || !is_of_plugin(*slice)) {
         model.erase(key_of(*slice));
       } else {
         model.insert(key_of(*slice));
