@@ -139,6 +139,15 @@ TEST(FindRestarted, DaemonThatIsReplacedUnderThePodOfANewClaimIsARestart) {
             kSaid);
 }
 
+TEST(FindRestarted, OnANodeThatIsNotKnownNothingIsSaidBeforeItIs) {
+  const std::vector<Change> unknown = {[](Observed& o) { o.nodes.erase(PodOf(o).node); },
+                                       StartAgain};
+  EXPECT_EQ(SaidAfter(unknown), "");
+  std::vector<Change> known = unknown;
+  known.emplace_back([](Observed& o) { o.nodes = WithAJob().nodes; });
+  EXPECT_EQ(SaidAfter(known), kSaid);
+}
+
 TEST(FindRestarted, AllDaemonsMayBeAwayMeanwhile) {
   std::vector<api::DaemonPod> away;
   EXPECT_EQ(SaidAfter({[&](Observed& o) { std::swap(o.children.daemon_pods, away); },

@@ -1357,6 +1357,9 @@ TEST(DecideStatus, REV3_F3_ChildThatAnOldViewLacksIsNotMissing) {
   observed.facts.views.children_are_current = false;
   EXPECT_EQ(StatusOf(observed).status, "Ready");
   EXPECT_EQ(fixtures::ReasonOf(StatusOf(observed), "Provisioned"), "ChildrenExist");
+  observed.facts.views.children_are_current = true;
+  observed.lacks_own_child = true;
+  EXPECT_EQ(fixtures::ReasonOf(StatusOf(observed), "Provisioned"), "ChildrenExist");
   observed.children = Converged().children;
   EXPECT_EQ(fixtures::ReasonOf(StatusOf(observed), "Provisioned"), "ChildrenExist");
   observed.domain->status = {};  // It never was provisioned.
@@ -1416,6 +1419,9 @@ TEST(DecideStatus, REV3_X2_DaemonThatServesWithoutAPodOfTheDomainIsTold) {
   EXPECT_EQ(MessageOf(StatusOf(observed), "MembersReady"),
             "All 2/2 members are ready. Not counted, for no pod of the domain has a channel there: "
             "node-9. Look who labels these nodes.");
+  Observed with_worse = observed;
+  with_worse.children.daemon_pods[0].ready = false;
+  EXPECT_EQ(fixtures::ReasonOf(StatusOf(with_worse), "MembersReady"), "MembersNotReady");
   const std::vector<Change> innocent = {
       [](Observed& o) { o.children.daemon_pods.back().ready = false; },
       [](Observed& o) { o.domain->status.nodes.push_back(fixtures::MakeMember("node-9", 2)); },

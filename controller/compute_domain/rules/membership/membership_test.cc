@@ -1296,6 +1296,10 @@ TEST(PlanMembership, B58_CliqueThatDaemonsMadeOutlivesTheirPodsOnceAnEntryIsOurs
               observed.children.cliques[0].meta.owners.push_back({.uid = set});
             }),
             Names());
+  EXPECT_EQ(
+      owners_with([](Observed& observed) { observed.children.cliques[0].meta.is_whole = false; }),
+      Names())
+      << "owners that are not kept would be lost";
   // Among daemons that all write themselves, it is left to them.
   EXPECT_EQ(owners_with([](Observed& observed) {
               observed.children.daemon_pods.back().controller_writes = false;
