@@ -38,15 +38,18 @@ bool IsOptional(const kube::Reflector& reflector, std::string_view reason) {
 
 }  // namespace
 
-Controller::Controller(const Facts& facts, Enqueue enqueue, const base::Clock& clock,
+int LargestShare(int workers) { return std::max(1, workers - std::max(1, workers / 8)); }
+
+Controller::Controller(const Facts& facts, Sinks sinks, const base::Clock& clock,
                        base::Random& random, base::Logger& logger, const Rules& rules)
-    : enqueue_(std::move(enqueue)),
+    : sinks_(std::move(sinks)),
       clock_(clock),
       ns_(facts.driver_namespaces.front()),
       cache_(
           facts.driver_namespaces, [this](const std::string& uid) { Want(uid, Priority::kNormal); },
           logger),
       reconciler_(cache_, facts, clock, logger, rules),
+      errors_(logger),
       last_current_(clock.Now()),
       connected_since_(clock.Now()) {
   for (const Cache::Watch& watch : cache_.Watches()) {
@@ -190,12 +193,29 @@ void Controller::Observe() {
   EnqueueAll();
 }
 
-void Controller::EnqueueAll() {
+void Controller::Begin() {
+  has_begun_ = true;
+  EnqueueAll();
+}
+
+kube::WorkQueue::Ended Controller::Finish(const std::string& uid, const Outcome& outcome) {
+  sinks_.record(outcome.events);
+  if (!outcome.wake.empty()) sinks_.enqueue(outcome.wake, {.priority = Priority::kLow});
+  if (outcome.error) {
+    errors_.Failed(uid, *outcome.error);
+  } else if (!outcome.waits && !outcome.is_failing) {
+    errors_.Succeeded(uid);
+  }
+  return EndOf(outcome);
+}
+
+void Controller::EnqueueAll() const {
   for (const std::string& uid : cache_.DomainUids()) Want(uid, Priority::kLow);
 }
 
 void Controller::Want(const std::string& uid, Priority priority) const {
-  enqueue_(uid, {.flow = cache_.NamespaceOf(uid), .priority = priority});
+  if (!has_begun_) return;
+  sinks_.enqueue(uid, {.flow = cache_.NamespaceOf(uid), .priority = priority});
 }
 
 }  // namespace compute_domain

@@ -1,5 +1,6 @@
-// The controller without threads: what is watched, what that means for every domain, and the
-// reconciler. Production puts threads around it, simulation its own order of events.
+// The controller without threads: what is watched, what that means for every domain, the
+// reconciler, and what follows a pass. Production puts threads around it, simulation its own order
+// of events.
 #pragma once
 
 #include <atomic>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "controller/compute_domain/cache/cache.h"
+#include "controller/compute_domain/error_log.h"
 #include "controller/compute_domain/reconciler.h"
 #include "pkg/base/clock.h"
 #include "pkg/base/log.h"
@@ -20,21 +22,33 @@
 
 namespace compute_domain {
 
+// How many workers the domains of one namespace may have: one in eight is left for the others,
+// however long the passes of that namespace take.
+[[nodiscard]] int LargestShare(int workers);
+
 class Controller {
  public:
   using Enqueue =
       std::function<void(const std::string& uid, const kube::WorkQueue::AddOptions& options)>;
 
-  // `enqueue` is called on the watch thread, and by EnqueueAll(). The rest outlives the controller.
-  Controller(const Facts& facts, Enqueue enqueue, const base::Clock& clock, base::Random& random,
+  struct Sinks {
+    Enqueue enqueue;  // Called on the watch thread, by Begin() and by Finish().
+    std::function<void(const std::vector<kube::Event>&)> record;  // Called by Finish().
+  };
+
+  // The rest outlives the controller.
+  Controller(const Facts& facts, Sinks sinks, const base::Clock& clock, base::Random& random,
              base::Logger& logger, const Rules& rules = kRules);
 
   // For the thread that drives them, which then calls Observe() after each turn.
   [[nodiscard]] std::deque<kube::Reflector>& reflectors() { return reflectors_; }
   void Observe();
-  // Every domain that exists or left something behind. Their number is anybody's, so they come
-  // after the domains of which something has changed. Thread-safe, as far as `enqueue` is.
-  void EnqueueAll();
+  // This replica leads, and its workers begin: enqueues every domain that exists or left something
+  // behind. Until then nothing is enqueued, since a standby would only collect. Thread-safe.
+  void Begin();
+  // What follows a pass that is over: its Events, the domain that may go on now, and what the log
+  // says. Gives when the domain is due again, for the queue. Thread-safe.
+  [[nodiscard]] kube::WorkQueue::Ended Finish(const std::string& uid, const Outcome& outcome);
 
   // Every collection was read once, or it is known and said what is in the way. Thread-safe.
   [[nodiscard]] bool MayReconcile() const { return may_reconcile_; }
@@ -51,6 +65,8 @@ class Controller {
   // How well everything is seen now; sets `has_synced_` and `may_reconcile_`.
   [[nodiscard]] Views UpdateViews();
   void NoticeDisconnection();
+  // Their number is anybody's, so they come after the domains of which something has changed.
+  void EnqueueAll() const;
   // Domains take turns by namespace: a mass of work in one delays those in others by little.
   void Want(const std::string& uid, kube::WorkQueue::Priority priority) const;
   // Of one collection.
@@ -61,11 +77,13 @@ class Controller {
   };
   [[nodiscard]] View ViewOf(std::size_t reflector);
 
-  const Enqueue enqueue_;
+  const Sinks sinks_;
   const base::Clock& clock_;
   const std::string ns_;  // Where children are made.
   Cache cache_;
   Reconciler reconciler_;
+  ErrorLog errors_;
+  std::atomic<bool> has_begun_ = false;
   // Used by the watch thread:
   std::deque<kube::Reflector> reflectors_;
   const kube::Reflector* domains_ = nullptr;  // That of ComputeDomains.

@@ -76,6 +76,7 @@ Observed Idle(int nodes) {
 class World {
  public:
   explicit World(Order order) : order_(order), queue_(order == Order::kFair ? kShare : kWorkers) {
+    controller_.Begin();
     for (int i = 0; i < kWorkers; ++i) workers_.emplace_back();
   }
 
@@ -191,12 +192,10 @@ class World {
     GoOn(worker);
   }
 
-  // As the process does.
   void End(Worker& worker) {
     const Outcome outcome = worker.pass->outcome();
     worker.pass.reset();
-    if (!outcome.wake.empty()) Enqueue(outcome.wake, {.priority = WorkQueue::Priority::kLow});
-    WorkQueue::Ended ended = EndOf(outcome);
+    WorkQueue::Ended ended = controller_.Finish(worker.uid, outcome);
     if (order_ == Order::kFifo) ended.priority = WorkQueue::Priority::kNormal;
     queue_.Done(worker.uid, now(), ended);
   }
@@ -211,8 +210,11 @@ class World {
   http::Slots slots_{kInFlight, kKeptBack};
   Controller controller_{
       fixtures::MakeFacts(),
-      [this](const std::string& uid, const auto& options) { Enqueue(uid, options); }, clock_,
-      random_, logger_};
+      {.enqueue = [this](const std::string& uid, const auto& options) { Enqueue(uid, options); },
+       .record = [](const auto&) {}},
+      clock_,
+      random_,
+      logger_};
   std::multimap<TimePoint, std::function<void()>> events_;
   std::deque<Worker> workers_;
   std::vector<std::function<void(const http::Request&)>> listeners_;
@@ -320,7 +322,7 @@ void MakeDomainsToRepair(World& world) {
     world.server().PutAll(DomainMaker(1000 + i, "tenant-" + std::to_string(i % 300)).All(observed));
   }
 }
-void EnqueueAll(World& world) { world.controller().EnqueueAll(); }
+void EnqueueAll(World& world) { world.controller().Begin(); }
 
 TEST(Fairness, UnrelatedDomain_IsServed_WhileAThousandAreRolledOut) {
   EXPECT_LT(Measure(Order::kFair, seconds(4), MakeDomainsToRepair, EnqueueAll), kPromised);

@@ -59,10 +59,6 @@ constexpr auto kLeaseDrain = seconds(3);
 // collections at once, 16 at a time, and a slow server takes its 60 s for each.
 constexpr auto kReplyMax = std::chrono::minutes(7);
 
-// How many workers the domains of one namespace may have: one in eight is left for the others,
-// however long the passes of that namespace take.
-int LargestShare(int workers) { return std::max(1, workers - std::max(1, workers / 8)); }
-
 compute_domain::Facts FactsOf(const settings::Settings& settings) {
   compute_domain::Facts facts;
   facts.driver_namespaces = settings.DriverNamespaces();
@@ -100,36 +96,6 @@ class Heartbeat {
   std::atomic<std::int64_t> last_ = 0;
 };
 
-// Says an error of a domain once, and again when it changes; it is retried all the while.
-class ErrorLog {
- public:
-  explicit ErrorLog(base::Logger& logger) : logger_(logger) {}
-
-  void Failed(const std::string& uid, const base::Error& error) {
-    const bool is_new = said_.With([&](auto& said) {
-      std::string& before = said[uid];
-      if (before == error.message) return false;
-      before = error.message;
-      return true;
-    });
-    // A conflict is how a stale view is refused: the next pass has a fresh one.
-    const bool expected = error.code == base::ErrorCode::kConflict;
-    if (is_new && !expected) {
-      logger_.Error("Reconcile failed and is tried again",
-                    {{"domain", uid}, {"err", error.message}});
-    } else {
-      logger_.Debug("Reconcile failed", {{"domain", uid}, {"err", error.message}});
-    }
-  }
-  void Succeeded(const std::string& uid) {
-    said_.With([&](auto& said) { said.erase(uid); });
-  }
-
- private:
-  base::Logger& logger_;
-  base::Guarded<std::map<std::string, std::string>> said_;
-};
-
 // A version 4 UUID: <pod>-<uuid> is how NVIDIA's controller names itself in the Lease.
 std::string RandomUuid(base::Random& random) {
   std::array<char, 40> text{};
@@ -160,17 +126,18 @@ class ControllerProcess {
         load_config_(context.load_config),
         reload_period_(context.reload_period),
         config_(std::move(config)),
-        queue_(clock_, LargestShare(settings_.workers)),
+        queue_(clock_, compute_domain::LargestShare(settings_.workers)),
         elector_({.ns = settings_.lease_namespace, .name = settings_.lease_name},
                  settings_.pod_name + "-" + RandomUuid(lease_random_), settings_.lease, clock_,
                  lease_random_, logger_),
         controller_(
             FactsOf(settings_),
-            [this](const std::string& uid, const kube::WorkQueue::AddOptions& options) {
-              if (works_) queue_.Add(uid, options);
-            },
+            {.enqueue =
+                 [this](const std::string& uid, const kube::WorkQueue::AddOptions& options) {
+                   queue_.Add(uid, options);
+                 },
+             .record = [this](const auto& events) { events_.Record(events); }},
             clock_, watch_random_, logger_),
-        errors_(logger_),
         events_(std::string(api::kReportingController), settings_.pod_name, clock_, event_random_,
                 logger_),
         metrics_({.cache = controller_.cache(),
@@ -235,7 +202,6 @@ class ControllerProcess {
   kube::BlockingQueue queue_;
   kube::LeaderElector elector_;
   compute_domain::Controller controller_;
-  ErrorLog errors_;
   kube::EventLoop events_;
   Metrics metrics_;
   http::InFlight in_flight_{kInFlightMax,
@@ -246,7 +212,6 @@ class ControllerProcess {
   Heartbeat watch_alive_;
   Heartbeat lease_alive_;
   std::deque<std::atomic<std::int64_t>> busy_since_;  // Each worker's last reply; 0: idle.
-  std::atomic<bool> works_ = false;  // Else nothing is queued: a standby would only collect.
   std::atomic<bool> ends_ = false;
   std::string announced_;
   TimePoint next_reload_ = {};
@@ -315,18 +280,8 @@ kube::WorkQueue::Ended ControllerProcess::Reconcile(const std::string& uid,
   for (auto requests = pass.Next(); !requests.empty(); requests = pass.Next()) {
     pass.HandleReplies(shared_lists_.SendAll(requests, transport));
   }
-  const compute_domain::Outcome& outcome = pass.outcome();
-  metrics_.Reconciled(outcome, clock_.Now() - start);
-  events_.Record(outcome.events);
-  if (!outcome.wake.empty()) {
-    queue_.Add(outcome.wake, {.priority = kube::WorkQueue::Priority::kLow});
-  }
-  if (outcome.error) {
-    errors_.Failed(uid, *outcome.error);
-  } else if (!outcome.waits && !outcome.is_failing) {
-    errors_.Succeeded(uid);
-  }
-  return compute_domain::EndOf(outcome);
+  metrics_.Reconciled(pass.outcome(), clock_.Now() - start);
+  return controller_.Finish(uid, pass.outcome());
 }
 
 void ControllerProcess::ReleaseLease() {
@@ -512,8 +467,7 @@ ExitReason ControllerProcess::Run(const std::stop_token& stop) {
         end = ExitReason::kOtherMode;
         break;
       }
-      works_ = true;
-      controller_.EnqueueAll();
+      controller_.Begin();
       for (auto& busy : busy_since_) {
         workers.emplace_back([this, &busy](const std::stop_token& token) { Work(token, busy); });
       }

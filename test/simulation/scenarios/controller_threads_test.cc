@@ -71,9 +71,9 @@ class Process {
         client_(std::move(client)),
         controller_(
             FactsOf(controller_writes),
-            [this](const std::string& uid, const kube::WorkQueue::AddOptions& options) {
-              Add(uid, options);
-            },
+            {.enqueue = [this](const std::string& uid,
+                               const kube::WorkQueue::AddOptions& options) { Add(uid, options); },
+             .record = [](const auto&) {}},
             shared.clock, random_, logger_) {
     threads_.emplace_back([this](const std::stop_token& stop) { Watch(stop); });
     for (int i = 0; i < kWorkers; ++i) {
@@ -126,6 +126,7 @@ class Process {
     while (!stop.stop_requested()) {
       std::optional<std::string> uid;
       if (controller_.MayReconcile() && shared_.leads) {
+        if (!begun_.exchange(true)) controller_.Begin();
         const std::scoped_lock lock(queue_mutex_);
         uid = queue_.Get(shared_.clock.Now());
       }
@@ -160,9 +161,9 @@ class Process {
       for (const http::Request& request : requests) replies.push_back(Send(request));
       pass.HandleReplies(std::move(replies));
     }
-    const compute_domain::Outcome& outcome = pass.outcome();
+    const kube::WorkQueue::Ended ended = controller_.Finish(uid, pass.outcome());
     const std::scoped_lock lock(queue_mutex_);
-    queue_.Done(uid, shared_.clock.Now(), EndOf(outcome));
+    queue_.Done(uid, shared_.clock.Now(), ended);
   }
 
   base::Result<http::Response> Send(const http::Request& request) {
@@ -179,6 +180,7 @@ class Process {
   kube::NoLog logger_;
   std::mutex queue_mutex_;
   kube::WorkQueue queue_;  // Under `queue_mutex_`.
+  std::atomic<bool> begun_ = false;
   http::Gate gate_{[this] { return shared_.leads.load(); }, shared_.clock};
   compute_domain::Controller controller_;
   std::vector<std::jthread> threads_;  // Last: they end first.

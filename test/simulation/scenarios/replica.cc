@@ -11,6 +11,8 @@ namespace simulation {
 
 namespace {
 
+constexpr int kWorkers = 8;
+
 compute_domain::Facts FactsOf(const ReplicaOptions& options) {
   compute_domain::Facts facts;
   facts.driver_namespaces = {std::string(kDriverNamespace)};
@@ -27,16 +29,18 @@ Replica::Replica(ApiServer& server, ReplicaOptions options, Serve serve, const O
       serve_(std::move(serve)),
       clock_(server.store(), options_.skew),
       random_(options_.seed),
+      queue_(compute_domain::LargestShare(kWorkers)),
       elector_({.ns = std::string(kDriverNamespace), .name = std::string(kLeaseName)},
                options_.client, {}, clock_, random_, logger_),
-      controller_(
-          FactsOf(options_),
-          [this](const std::string& uid, const kube::WorkQueue::AddOptions& how) {
-            queue_.Add(uid, clock_.Now(), how);
-          },
-          clock_, random_, logger_, options_.rules),
+      controller_(FactsOf(options_),
+                  {.enqueue =
+                       [this](const std::string& uid, const kube::WorkQueue::AddOptions& how) {
+                         queue_.Add(uid, clock_.Now(), how);
+                       },
+                   .record = [this](const auto& events) { Record(events); }},
+                  clock_, random_, logger_, options_.rules),
       events_(std::string(api::kReportingController), options_.client, clock_, random_, logger_),
-      workers_(options_.mixed ? 8 : 1),
+      workers_(options_.mixed ? kWorkers : 1),
       order_(options_.seed),
       lags_(options_.seed) {
   for (kube::Reflector& reflector : controller_.reflectors()) {
@@ -132,6 +136,7 @@ bool Replica::StepWorker(Worker& worker) {
   };
   if (!worker.pass) {
     if (!controller_.MayReconcile() || !Leads()) return false;
+    if (!std::exchange(has_begun_, true)) controller_.Begin();
     // The loop of watches does each second.
     if (std::exchange(observed_at_, clock_.Now()) != clock_.Now()) controller_.Observe();
     const std::optional<std::string> uid = queue_.Get(clock_.Now());
@@ -158,22 +163,19 @@ bool Replica::StepWorker(Worker& worker) {
     worker.pass->HandleReplies(std::move(replies));
     go_on();
   }
-  if (worker.requests.empty()) EndPass(worker);
+  if (worker.requests.empty()) {
+    const compute_domain::Outcome outcome = worker.pass->outcome();
+    worker.pass.reset();
+    queue_.Done(worker.uid, clock_.Now(), controller_.Finish(worker.uid, outcome));
+  }
   return true;
 }
 
-// As a worker of the process does.
-void Replica::EndPass(Worker& worker) {
-  const compute_domain::Outcome outcome = worker.pass->outcome();
-  for (const kube::Event& event : outcome.events) {
+void Replica::Record(const std::vector<kube::Event>& events) {
+  for (const kube::Event& event : events) {
     events_.Record(event);
     events_until_ = clock_.Now();
   }
-  worker.pass.reset();
-  if (!outcome.wake.empty()) {
-    queue_.Add(outcome.wake, clock_.Now(), {.priority = kube::WorkQueue::Priority::kLow});
-  }
-  queue_.Done(worker.uid, clock_.Now(), EndOf(outcome));
 }
 
 std::optional<Time> Replica::NextDue() const {

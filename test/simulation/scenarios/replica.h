@@ -100,7 +100,7 @@ class Replica {
   bool StepEvents();
   bool StepWorker(Worker& worker);
   [[nodiscard]] base::Result<http::Response> SendOfPass(const http::Request& request);
-  void EndPass(Worker& worker);
+  void Record(const std::vector<kube::Event>& events);
   [[nodiscard]] bool Works() const;
 
   ReplicaOptions options_;
@@ -121,6 +121,7 @@ class Replica {
   std::mt19937_64 order_;
   std::mt19937_64 lags_;
   int passes_at_once_ = 0;
+  bool has_begun_ = false;
   std::size_t turn_ = 0;
   Time frozen_until_ = {};
 };

@@ -1,0 +1,43 @@
+// What the log says of domains whose passes fail. Thread-safe.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "pkg/base/log.h"
+#include "pkg/base/mutex.h"
+#include "pkg/base/result.h"
+
+namespace compute_domain {
+
+// Says an error of a domain once, and again when it changes; it is retried all the while.
+class ErrorLog {
+ public:
+  explicit ErrorLog(base::Logger& logger) : logger_(logger) {}
+
+  void Failed(const std::string& uid, const base::Error& error) {
+    const bool is_new = said_.With([&](auto& said) {
+      std::string& before = said[uid];
+      if (before == error.message) return false;
+      before = error.message;
+      return true;
+    });
+    // A conflict is how a stale view is refused: the next pass has a fresh one.
+    const bool expected = error.code == base::ErrorCode::kConflict;
+    if (is_new && !expected) {
+      logger_.Error("Reconcile failed and is tried again",
+                    {{"domain", uid}, {"err", error.message}});
+    } else {
+      logger_.Debug("Reconcile failed", {{"domain", uid}, {"err", error.message}});
+    }
+  }
+  void Succeeded(const std::string& uid) {
+    said_.With([&](auto& said) { said.erase(uid); });
+  }
+
+ private:
+  base::Logger& logger_;
+  base::Guarded<std::map<std::string, std::string>> said_;
+};
+
+}  // namespace compute_domain
