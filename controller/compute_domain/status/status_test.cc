@@ -1407,6 +1407,20 @@ TEST(DecideStatus, REV3_X2_NodeThatOnlyItsLabelGivesToTheDomainKeepsItFromNothin
   EXPECT_EQ(StatusOf(observed).status, "NotReady") << "a pod is there, and nobody serves it";
 }
 
+// The plugin takes the label off once no pod there has a channel; its host may be silent by then.
+TEST(DecideStatus, WhereClaimsMayNotBeReadAMemberLeavesWithItsLabel) {
+  Observed observed = fixtures::WithoutClaims(Converged());
+  observed.nodes.at("node-1").ready = false;
+  observed.children.daemon_pods[1].ready = false;
+  observed.nodes.at("node-1").domain.clear();
+  std::erase_if(observed.children.labelled_nodes,
+                [](const api::Node& node) { return node.meta.key.name == "node-1"; });
+  EXPECT_EQ(StatusOf(observed).status, "Ready");
+  EXPECT_EQ(StatusOf(observed).members, "1/1");
+  observed.facts.views.nodes = Freshness::kStale;
+  EXPECT_EQ(StatusOf(observed).members, "1/2") << "an old view says nothing";
+}
+
 TEST(DecideStatus, REV3_X2_DaemonThatServesWithoutAPodOfTheDomainIsTold) {
   Observed observed = Converged();
   observed.children.daemon_pods.push_back(fixtures::MakePod("node-9", 9));

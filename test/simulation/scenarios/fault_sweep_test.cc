@@ -157,6 +157,9 @@ TEST(Regression, RunsThatOnceWentWrongEndAsTheyShould) {
            // Found by a seed that no sweep had (D1).
            "scenario=upgrade-five-domains writer=controller daemons=own fault=crash-before at=256 "
            "order=mixed seed=508093615",
+           // Who had lost its label stayed expected where claims may not be read (L1).
+           "scenario=nvidia-permissions writer=daemon fault=node-lost at=102 order=mixed "
+           "watches=flaky seed=919916311",
            // A template that was made and not seen yet was called missing (S21).
            "scenario=recreate-same-name writer=controller fault=reads-fail at=38 "
            "stale=resourceclaimtemplates tail=short",
