@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "controller/compute_domain/rules/rollout.h"
+#include "pkg/base/rfc3339.h"
 
 namespace simulation {
 
@@ -248,6 +249,24 @@ Rules TakingLabelsAtOnce() {
   return rules;
 }
 
+// Writes the label of a node that has it, and does so again at once; for half a minute, as that is
+// enough to see.
+Rules WritingLabelsAllTheTime() {
+  Rules rules = kRules;
+  rules.labels = [](const Observed& observed, const compute_domain::Instant& now) {
+    compute_domain::NodeLabels labels = kRules.labels(observed, now);
+    const auto created = base::ParseTime(observed.domain->meta.creation_timestamp);
+    if (!created || now.wall > *created + std::chrono::seconds(30)) return labels;
+    for (const api::Node& node : observed.children.labelled_nodes) {
+      labels.actions.push_back(
+          compute_domain::RestoreNodeLabel{.node = node.meta.key.name, .domain = observed.uid});
+    }
+    labels.requeue_after.AtMost(std::chrono::milliseconds(10));
+    return labels;
+  };
+  return rules;
+}
+
 // A claim that the cache does not show does not exist (against R2), and is not read again.
 Rules TrustingTheCacheForClaims() {
   Rules rules = kRules;
@@ -392,6 +411,8 @@ const std::vector<Mutant>& Mutants() {
       {"labels-stay", "L1", LeavingLabels(), ToldBy("rejoin-clique", false, Fault::kNone)},
       {"labels-go-at-once", "S7", TakingLabelsAtOnce(),
        ToldBy("rejoin-clique", false, Fault::kNone)},
+      {"labels-are-written-all-the-time", "Q1", WritingLabelsAllTheTime(),
+       ToldBy("create-ready-delete", false, Fault::kNone)},
       {"labels-go-by-the-cache", "S7", TrustingTheCacheForClaims(),
        ToldBy("create-ready-delete", false, Fault::kCrashAfter, "resourceclaims")},
       {"absence-in-the-cache-is-proof", "S7", TrustingTheCacheForOwners(),
