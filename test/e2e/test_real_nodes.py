@@ -82,6 +82,26 @@ def test_REV3_N1_a_prepare_that_its_kubelet_gave_up_leaves_nothing_and_the_next_
     assert log.lines("A claim is not prepared", uid=given_up, err="the kubelet has withdrawn the call") != []
 
 
+# --- N2: the names of daemons that there are not
+
+def test_REV3_N2_each_name_that_imex_may_look_up_has_an_address_in_the_daemons_pod(nodes, made):
+    made(domain("names"), worker("names-1", "node-1", "names"), worker("names-2", "node-2", "names"))
+    for pod in ("names-1", "names-2"):
+        nodes.wait_until_it_runs(pod)
+    # Where daemons write cliques, as under NVIDIA's chart: test/cluster/realnodes/chart_cases.sh.
+    assert nodes.daemon_on("node-1")["metadata"]["labels"]["cdom.dev/membership-writer"] == "controller"
+    peers = {nodes.daemon_on(node)["status"]["podIP"] for node in NODES}
+
+    def known():
+        return {one.split()[1]: one.split()[0] for one in in_daemon(nodes, "node-1", "cat /etc/hosts").splitlines()
+                if one and not one.startswith("#")}
+    wait_until("both daemons have a name", lambda: peers <= set(known().values()), 30)
+    asked = in_daemon(nodes, "node-1", "cat /imexd/nodes.cfg").split()
+    addresses = known()
+    assert len(asked) > len(NODES), "there are names to spare"
+    assert sorted({addresses.get(name) for name in asked}) == sorted({*peers, "127.0.0.2"})
+
+
 # --- N3: two instances, one ResourceSlice
 
 def roll(nodes, *command):
@@ -150,6 +170,31 @@ def test_REV3_N3_a_rollout_during_a_fabric_error_costs_each_instance_one_slice_w
     assert {instance: each for instance, each in apart.items() if min(each, default=60) < 60} == {}
     assert after == before, "the error is as old as before the rollout"
     assert len(writes) >= 2 * len(NODES), f"begin and end of the error are written: {apart}"
+
+
+# --- N15: two instances, one label
+
+CLIQUE_LABEL = "nvidia.com/gpu.clique"
+
+
+def test_REV3_N15_a_rollout_takes_no_nodes_clique_label_off(nodes):
+    daemon_set = "daemonset/cdom-kubelet-plugin"
+
+    def labels():
+        return [nodes.get("node", node)["metadata"]["labels"].get(CLIQUE_LABEL) for node in NODES]
+    assert labels() == [None, None]
+    roll(nodes, "set", "env", daemon_set, "GPU_CLIQUE_LABEL_ENABLED=true")
+    try:
+        wait_until("each node has the label", lambda: all(labels()), 60)
+        since = nodes.audit_size()
+        roll(nodes, "rollout", "restart", daemon_set)
+        assert all(labels())
+        # The one that ends is gone by now, and whatever it did as it ended is in the log.
+        assert [one["objectRef"]["name"] for one in writes_of_plugins(nodes, "nodes", since)] == []
+    finally:
+        roll(nodes, "set", "env", daemon_set, "GPU_CLIQUE_LABEL_ENABLED-")
+        for node in NODES:
+            nodes.kubectl("label", "node", node, f"{CLIQUE_LABEL}-")
 
 
 # --- N4: an IMEX that hangs

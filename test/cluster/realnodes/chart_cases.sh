@@ -47,11 +47,22 @@ our_image_starts_in_the_place_of_nvidias_and_publishes_the_devices_of_each_node(
   grep -q 'The driver is there' < <(chart logs -l chart-component=kubelet-plugin -c init-container)
 }
 
+# In each daemon's pod: no lookup of a name of nodes.cfg leaves it, also of those that no daemon has.
+chart_names_are_known() {
+  local pod asked known
+  for pod in $(chart_daemons -o 'jsonpath={.items[*].metadata.name}'); do
+    asked=$(chart exec "$pod" -- cat /imexd/nodes.cfg) && ((kMembers < $(wc -w <<<"$asked"))) || return 1
+    known=$(chart exec "$pod" -- cat /etc/hosts | awk '!/^#/ { print $2 }')
+    [[ -z $(comm -23 <(sort <<<"$asked") <(sort <<<"$known")) ]] || return 1
+  done
+}
+
 a_domain_lives_on_real_nodes_under_nvidias_chart_and_leaves_nothing() {
   imex_domain | kubectl apply -f - || return 1
   wait_for 120 "the workers run" workers_run || { what_keeps_the_chart; return 1; }
   wait_for 30 "the domain is ready" is_ready || { what_keeps_the_chart; return 1; }
   has_channel || return 1
+  wait_for 30 "each name that IMEX may look up has an address" chart_names_are_known || return 1
   # The daemons write membership, as in NVIDIA's driver.
   [[ $(kubectl get computedomaincliques -A -o 'jsonpath={.items[*].metadata.ownerReferences[0].kind}') == Pod ]] || return 1
   [[ $(kubectl get cdom real -o 'jsonpath={.status.conditions[?(@.type=="InUse")].reason}') == RightMissing ]] || return 1
