@@ -440,6 +440,35 @@ TEST_F(KubeletService, REV3_X4_ConnectionToTheHealthPortThatSaysNothingIsClosed)
             grpc::health::v1::HealthCheckResponse::SERVING);
 }
 
+int OpenDescriptors() {
+  return static_cast<int>(std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}));
+}
+
+// Without a bound a pod takes all descriptors that the process may have.
+TEST_F(KubeletService, REV3_X4_ConnectionsToTheHealthPortHoldUpNeitherProbesNorTheKubelet) {
+  constexpr int kMany = 300;
+  ServiceOptions options = Options();
+  options.health_port = 0;
+  const auto service = StartWith(options);
+  const int before = OpenDescriptors();
+  std::vector<std::unique_ptr<http::testing::RawClient>> idle;
+  for (int i = 0; i < kMany; ++i) {
+    idle.push_back(std::make_unique<http::testing::RawClient>(service->health_port()));
+    // As a client of gRPC begins: without it the server would hang up soon.
+    idle.back()->Write("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+    idle.back()->Write(std::string_view("\0\0\0\4\0\0\0\0\0", 9));
+  }
+  EXPECT_EQ(HealthOf(*service, "liveness", grpc::OK),
+            grpc::health::v1::HealthCheckResponse::SERVING);
+  const auto stub = pluginregistration::Registration::NewStub(Dial(service->registration()));
+  grpc::ClientContext context;
+  SetDeadline(context);
+  pluginregistration::PluginInfo info;
+  EXPECT_TRUE(stub->GetInfo(&context, {}, &info).ok());
+  // Each is open here, and 64 at the server, in two descriptors each; some are about to be closed.
+  EXPECT_LT(OpenDescriptors() - before - kMany, 250);
+}
+
 TEST_F(KubeletService, APortThatIsTakenIsSaid) {
   ServiceOptions options = Options();
   options.health_port = 0;

@@ -22,6 +22,7 @@
 #include "kubelet/dra_v1beta1.grpc.pb.h"
 #include "kubelet/health.grpc.pb.h"
 #include "kubelet/registration.grpc.pb.h"
+#include "node/kubelet/capped_listener.h"
 #include "node/kubelet/socket_file.h"
 #include "pkg/json/utf8.h"
 
@@ -414,9 +415,10 @@ struct Service::State {
   }
 
   [[nodiscard]] Result<void> Start(const std::optional<int>& port);
-  [[nodiscard]] Result<void> Listen(const std::string& address,
+  [[nodiscard]] Result<void> Listen(const SocketFile& socket,
                                     const std::vector<grpc::Service*>& services,
-                                    std::unique_ptr<grpc::Server>& server, int* port = nullptr);
+                                    std::unique_ptr<grpc::Server>& server);
+  [[nodiscard]] Result<void> ListenForProbes(int port);
   [[nodiscard]] bool IsWell() {
     return claims.Trouble().empty() && dra_socket.IsOurs() && registration_socket.IsOurs();
   }
@@ -433,54 +435,64 @@ struct Service::State {
   DevicesHealth devices_health;
   Registration registration;
   Health health;
-  int port = 0;
   grpc::ResourceQuota quota;
   // Last: they use the others.
   std::unique_ptr<grpc::Server> dra_server;
   std::unique_ptr<grpc::Server> registration_server;
   std::unique_ptr<grpc::Server> health_server;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> probe_acceptor;
+  std::unique_ptr<CappedListener> probe_listener;
 };
 
-Result<void> Service::State::Listen(const std::string& address,
+Result<void> Service::State::Listen(const SocketFile& socket,
                                     const std::vector<grpc::Service*>& services,
-                                    std::unique_ptr<grpc::Server>& server, int* bound) {
+                                    std::unique_ptr<grpc::Server>& server) {
+  const std::string address = "unix:" + socket.bind_path();
   grpc::ServerBuilder builder;
-  const bool is_port = bound != nullptr;
-  if (is_port) {  // Any pod may connect to it: nobody stays for longer than a probe takes.
-    builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, Milliseconds(kHandshakeMost));
-    builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, Milliseconds(kIdleMost));
-    builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS, Milliseconds(kAgeMost));
-    builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_GRACE_MS, Milliseconds(kIdleMost));
-  }
-  int listens = 0;
+  int listens = 0;  // Of a unix socket gRPC says 1.
   builder.SetMaxReceiveMessageSize(kMessageMax);
   builder.SetResourceQuota(quota);
-  // Two instances would each get some of the connections to one port.
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.AddListeningPort(address, grpc::InsecureServerCredentials(), &listens);
   for (grpc::Service* service : services) builder.RegisterService(service);
   server = builder.BuildAndStart();
-  // Of a unix socket gRPC says 1.
-  if (server == nullptr || listens == 0) {
-    return Fail(ErrorCode::kUnavailable, "listen on " + address + " fails");
-  }
-  if (is_port) *bound = listens;
+  if (server != nullptr && listens != 0) return {};
+  return Fail(ErrorCode::kUnavailable, "listen on " + address + " fails");
+}
+
+// Any pod may connect to the port: nobody stays for longer than a probe takes.
+Result<void> Service::State::ListenForProbes(int port) {
+  probe_listener =
+      TRY(CappedListener::Listen(port).map_error([port](const base::Error& error) -> base::Error {
+        return {error.code, "listen on port " + std::to_string(port) + ": " + error.message +
+                                ": is the port taken? choose another by --healthcheck-port"};
+      }));
+  grpc::ServerBuilder builder;
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, Milliseconds(kHandshakeMost));
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, Milliseconds(kIdleMost));
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS, Milliseconds(kAgeMost));
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_GRACE_MS, Milliseconds(kIdleMost));
+  builder.SetMaxReceiveMessageSize(kMessageMax);
+  builder.SetResourceQuota(quota);
+  builder.RegisterService(&health);
+  using FromFd = grpc::ServerBuilder::experimental_type::ExternalConnectionType;
+  probe_acceptor = builder.experimental().AddExternalConnectionAcceptor(
+      FromFd::FROM_FD, grpc::InsecureServerCredentials());
+  health_server = builder.BuildAndStart();
+  if (health_server == nullptr) return Fail(ErrorCode::kUnavailable, "serve probes by gRPC fails");
+  probe_listener->Serve([this](int fd) {
+    grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
+    connection.fd = fd;
+    probe_acceptor->HandleNewConnection(&connection);
+  });
   return {};
 }
 
-Result<void> Service::State::Start(const std::optional<int>& wanted) {
-  if (wanted) {
-    TRY(Listen("[::]:" + std::to_string(*wanted), {&health}, health_server, &port)
-            .map_error([](base::Error error) {
-              error.message += ": is the port taken? choose another by --healthcheck-port";
-              return error;
-            }));
-  }
+Result<void> Service::State::Start(const std::optional<int>& port) {
+  if (port) TRY(ListenForProbes(*port));
   // In this order: who finds the registration asks for the other at once.
-  TRY(Listen("unix:" + dra_socket.bind_path(), {&dra_v1, &dra_v1beta1, &devices_health},
-             dra_server));
+  TRY(Listen(dra_socket, {&dra_v1, &dra_v1beta1, &devices_health}, dra_server));
   TRY(dra_socket.Publish());
-  TRY(Listen("unix:" + registration_socket.bind_path(), {&registration}, registration_server));
+  TRY(Listen(registration_socket, {&registration}, registration_server));
   return registration_socket.Publish();
 }
 
@@ -515,6 +527,7 @@ void Service::Leave() {
 
 Service::~Service() {
   Leave();
+  state_->probe_listener.reset();
   const gpr_timespec drain = gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
                                           gpr_time_from_seconds(kDrain.count(), GPR_TIMESPAN));
   for (const auto* server :
@@ -530,6 +543,8 @@ bool Service::IsRegistered() const { return state_->IsRegistered(); }
 int Service::open_calls() const { return state_->calls.open; }
 std::string Service::endpoint() const { return state_->dra_socket.path(); }
 std::string Service::registration() const { return state_->registration_socket.path(); }
-int Service::health_port() const { return state_->port; }
+int Service::health_port() const {
+  return state_->probe_listener == nullptr ? 0 : state_->probe_listener->port();
+}
 
 }  // namespace kubelet

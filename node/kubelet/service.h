@@ -2,7 +2,7 @@
 // stream of devices' health, and the health check for probes. gRPC stays in service.cc.
 //
 // Bounds: 64 calls at once, of 256 claims each, 8 streams, and 1 MiB a message; what is more is
-// refused.
+// refused. The health port has at most 64 connections, see CappedListener.
 #pragma once
 
 #include <memory>

@@ -1,0 +1,47 @@
+// A TCP port whose connections are counted: at most 64 are open at once, and who comes when these
+// are there takes the place of the oldest. gRPC has no such bound, and any pod may connect to the
+// health port: without one it could take all descriptors of the plugin.
+//
+// Whoever is handed a connection owns it. Here a second descriptor of each is kept, to see its end
+// and to end it.
+#pragma once
+
+#include <functional>
+#include <list>
+#include <memory>
+#include <thread>
+
+#include "pkg/base/open_file.h"
+#include "pkg/base/result.h"
+
+namespace kubelet {
+
+class CappedListener {
+ public:
+  static constexpr std::size_t kConnectionsMax = 64;
+
+  // On all addresses; 0: any port. Errors say why, without the port.
+  [[nodiscard]] static base::Result<std::unique_ptr<CappedListener>> Listen(int port);
+  ~CappedListener();  // Accepts nothing any more. What was handed over stays.
+  CappedListener(const CappedListener&) = delete;
+  CappedListener& operator=(const CappedListener&) = delete;
+
+  [[nodiscard]] int port() const { return port_; }
+  // Hands over each connection, from a thread of its own. Called once.
+  void Serve(std::function<void(int fd)> hand_over);
+
+ private:
+  CappedListener(base::OpenFile listener, base::OpenFile stop, int port);
+  void Run();
+  void AcceptSome();
+  void DropOldest();
+
+  const base::OpenFile listener_;
+  const base::OpenFile stop_;  // Readable: it is to end.
+  const int port_;
+  std::function<void(int fd)> hand_over_;
+  std::list<base::OpenFile> connections_;  // The oldest first.
+  std::thread thread_;
+};
+
+}  // namespace kubelet
