@@ -505,11 +505,6 @@ TEST(PlanReconcile, B42_R2_SuspicionIsFollowedByALiveReadAndNothingElse) {
        [](Observed& o) { o.children.labelled_nodes = {fixtures::MakeNode("node-0")}; }},
       {"labels on many nodes",
        [](Observed& o) { o.children.labelled_nodes.assign(1000, fixtures::MakeNode("node-0")); }},
-      {"template that our finalizer holds",
-       [](Observed& o) {
-         o.children.templates = {fixtures::MakeWorkloadTemplate()};
-         fixtures::Delete(o.children.templates[0].meta, {std::string(api::kFinalizer)});
-       }},
   };
   for (const auto& [what, change] : rows) {
     SCOPED_TRACE(what);
@@ -570,6 +565,32 @@ TEST(PlanReconcile, R6_WorkloadTemplateOfAVanishedDomainIsLetGoButNeverDeleted) 
   observed.evidence.children->templates[1].domain = kUid;
   held.finalizers = {"example.com/theirs"};
   EXPECT_TRUE(Actions<WriteFinalizers>(PlanFor(observed)).empty());
+}
+
+// Users make and delete such templates as they like: each costs one read of the domains.
+TEST(PlanReconcile, REV3_X11_TemplateOfAUserAloneIsLetGoWithoutAReadOfOtherChildren) {
+  Observed observed = fixtures::Orphans();
+  observed.children = {.templates = {observed.children.templates[1]}};
+  fixtures::Delete(observed.children.templates[0].meta, {std::string(api::kFinalizer)});
+  observed.evidence = {};
+  Plan plan = PlanFor(observed);
+  EXPECT_EQ(Actions<ReadOwner>(plan).size(), 1U);
+  EXPECT_TRUE(Actions<ReadChildren>(plan).empty());
+  EXPECT_TRUE(Actions<WriteFinalizers>(plan).empty()) << "its domain may exist";
+  observed.evidence.owner.emplace(std::nullopt);
+  plan = PlanFor(observed);
+  EXPECT_EQ(Actions<WriteFinalizers>(plan).size(), 1U);
+  for (const Change& more : std::vector<Change>{
+           [](Observed& o) { o.children.daemon_sets = {fixtures::MakeDaemonSet()}; },
+           [](Observed& o) { o.children.cliques = {fixtures::MakeClique()}; },
+           [](Observed& o) { o.children.daemon_pods = {fixtures::MakePod("node-0", 0)}; },
+           [](Observed& o) { o.children.labelled_nodes = {fixtures::MakeNode("node-0")}; },
+           [](Observed& o) { o.children.templates.push_back(Converged().children.templates[0]); },
+       }) {
+    Observed with_more = observed;
+    more(with_more);
+    EXPECT_EQ(Actions<ReadChildren>(PlanFor(with_more)).size(), 1U);
+  }
 }
 
 TEST(PlanReconcile, OrphanThatOthersHoldIsWaitedFor) {

@@ -36,6 +36,19 @@ bool NeedsLiveRead(const Observed& observed) {
          std::ranges::any_of(observed.children.templates, holds);
 }
 
+// Of a domain that is gone, templates in namespaces of users are all that is left. Their finalizer
+// is taken off at the version that was seen, so the other reads would prove nothing; and a user
+// could make the controller read for each template that he makes and deletes.
+bool HasOnlyUsersTemplates(const Observed& observed) {
+  const Children& cached = observed.children;
+  const auto is_ours = [&](const api::ResourceClaimTemplate& found) {
+    return IsDriverNamespace(observed.facts, found.meta.key.ns);
+  };
+  return !observed.domain && cached.daemon_sets.empty() && cached.cliques.empty() &&
+         cached.daemon_pods.empty() && cached.labelled_nodes.empty() &&
+         std::ranges::none_of(cached.templates, is_ours);
+}
+
 // The action failed again and again, or was undone as often.
 bool WasInVain(const Observed& observed, const Action& action) {
   constexpr std::chrono::seconds kDelay{1};
@@ -107,6 +120,7 @@ std::vector<Action> PlanProof(const Observed& observed) {
   if (!observed.evidence.owner) reads.emplace_back(ReadOwner{.key = key});
   const bool orphan = !observed.domain || (observed.evidence.owner && !*observed.evidence.owner);
   const bool seems_gone = IsEmpty(observed, observed.children) && FindRemains(observed).empty();
+  if (HasOnlyUsersTemplates(observed)) return reads;
   if (!observed.evidence.children && (orphan || seems_gone || NeedsLiveRead(observed))) {
     reads.emplace_back(ReadChildren{.workload_namespace = key ? key->ns : ""});
   }
@@ -125,7 +139,7 @@ std::vector<Action> PlanWorkloadTearDown(const Observed& observed, const Childre
 }
 
 std::vector<Action> PlanTearDown(const Observed& observed, const Children& children) {
-  const bool is_live = observed.evidence.children.has_value();
+  const bool is_live = observed.evidence.children.has_value() || HasOnlyUsersTemplates(observed);
   std::vector<Action> actions;
   for (const api::DaemonSet& set : children.daemon_sets) {
     if (IsDaemonSet(observed, set)) TearDown(Kind::kDaemonSet, set.meta, is_live, actions);
