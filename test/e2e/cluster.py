@@ -169,14 +169,29 @@ class Cluster(ControlPlane):
         if self._controller:
             self._controller.end()
         (self.folder / "controller.log").write_text("")
-        self._controller = Process(
-            "controller",
+        self._controller = self.start_replica("controller", *flags)
+        wait_until("the controller leads", lambda: self._controller.says("Reconciling"))
+
+    def start_replica(self, name, *flags):
+        """One more process of the controller, with its log under that name. Who calls this ends it."""
+        return Process(
+            name,
             [self._bin / "compute-domain-controller", "--kubeconfig", self._controller_config,
-             "--pod-name", f"cdom-controller-{time.monotonic_ns()}", "--namespace", "cdom-system",
+             "--pod-name", f"cdom-{name}-{time.monotonic_ns()}", "--namespace", "cdom-system",
              "--image-name", "cdom:0.1.0", "--leader-election-lease-lock-name", "cdom-controller",
              "--http-endpoint", "127.0.0.1:0", *flags],
             self.folder)
-        wait_until("the controller leads", lambda: self._controller.says("Reconciling"))
+
+    @contextlib.contextmanager
+    def two_replicas(self):
+        """The one that leads and one that stands by, as processes."""
+        self.run_controller()
+        standby = self.start_replica("standby")
+        try:
+            wait_until("the other stands by", lambda: standby.says("Standing by"))
+            yield self._controller, standby
+        finally:
+            standby.end()
 
     def controller_says(self, text):
         """Whether the controller has logged that since it was run."""

@@ -39,6 +39,14 @@ def large_metadata():
     return json.dumps({"finalizers": finalizers, "ownerReferences": owners, "annotations": annotations})[1:]
 
 
+def large_object(plural, i, namespace):
+    """As a user creates it: the API server takes no more than 1.5 MB."""
+    version, kind, _, rest = KINDS[plural]
+    metadata = json.loads("{" + large_metadata()) | {
+        "name": f"large-{i:04d}", "namespace": namespace, "labels": {"resource.nvidia.com/computeDomain": UID % i}}
+    return {"apiVersion": version, "kind": kind, "metadata": metadata, **rest}
+
+
 class LargeObjects(ThreadingHTTPServer):
     """`large` is the plural whose objects it has `count` of; of the other kinds there are none."""
 
