@@ -22,7 +22,8 @@ TEST(StateIn, IsOneWordOfCapitalsOrUnknown) {
   }
 }
 
-// In the form of nvidia-imex-ctl 580.
+// In the form that the reference's tools read. It is made up: no output of a real nvidia-imex-ctl
+// is public that we know of, and test/hardware/verify.sh compares a real one with this form.
 constexpr const char* kTwoOfThree = R"({
   "nodes": {
     "0": {"status": "READY", "host": "compute-domain-daemon-0000", "version": "580.95.05", "changed": true,

@@ -88,6 +88,8 @@ TEST(CliqueOf, REV3_PartitionedGpuThatDidNotCompleteIsLeftOut) {
   const Fabric forming = {.gpu = 1, .state = Fabric::State::kInProgress};
   EXPECT_EQ(CliqueOf({forming}, Strictness::kCompletedOnes).value(), "");
   EXPECT_FALSE(CliqueOf({forming}, Strictness::kAllAttached));
+  EXPECT_EQ(CliqueOf({Joined(0), forming}, Strictness::kCompletedOnes).value(),
+            std::string(kUuid) + ".7");
   const Fabric failed = {.gpu = 1, .state = Fabric::State::kCompleted, .status = 7};
   EXPECT_FALSE(CliqueOf({failed}, Strictness::kCompletedOnes));
 }

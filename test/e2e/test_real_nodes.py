@@ -100,6 +100,10 @@ def test_REV3_N2_each_name_that_imex_may_look_up_has_an_address_in_the_daemons_p
     addresses = known()
     assert len(asked) > len(NODES), "there are names to spare"
     assert sorted({addresses.get(name) for name in asked}) == sorted({*peers, "127.0.0.2"})
+    # And libc finds it there, as the image tells it to.
+    spare = next(name for name in asked if addresses[name] == "127.0.0.2")
+    said = in_daemon(nodes, "node-1", f"(exec 3<>/dev/tcp/{spare}/1) 2>&1 || true")
+    assert "Connection refused" in said, said
 
 
 # --- N3: two instances, one ResourceSlice
@@ -197,6 +201,24 @@ def test_REV3_N15_a_rollout_takes_no_nodes_clique_label_off(nodes):
             nodes.kubectl("label", "node", node, f"{CLIQUE_LABEL}-")
 
 
+# --- The health of the fabric, which the driver reports beside its state
+
+def test_a_fabric_that_is_degraded_is_told_in_the_pods_status_and_keeps_it_healthy(nodes, made):
+    daemon_set = "daemonset/cdom-kubelet-plugin"
+    roll(nodes, "set", "env", daemon_set, "STAND_IN_NVML_HEALTH=1")
+    try:
+        made(domain("degraded"), worker("degraded-1", "node-1", "degraded"))
+        nodes.wait_until_it_runs("degraded-1")
+
+        def told():
+            return {(one["health"], one.get("message")) for container in nodes.pod("degraded-1")["status"]["containerStatuses"]
+                    for found in container.get("allocatedResourcesStatus", []) for one in found.get("resources", [])}
+        wait_for_value("the channel's health", lambda: {(health, "degraded bandwidth" in (message or "")) for health, message in told()},
+                       {("Healthy", True)}, 60)
+    finally:
+        roll(nodes, "set", "env", daemon_set, "STAND_IN_NVML_HEALTH-")
+
+
 # --- N4: an IMEX that hangs
 
 def report_on(nodes, node):
@@ -218,19 +240,21 @@ def pod_is_ready(pod):
     return next(one["status"] for one in pod["status"]["conditions"] if one["type"] == "Ready")
 
 
-def test_REV3_N4_an_imex_that_hangs_on_its_peers_is_told_with_its_node_and_the_job_runs_on(nodes, made):
+def test_REV3_N4_an_imex_that_hangs_is_told_by_all_who_ask_it_and_the_job_runs_on(nodes, made):
     made(domain("hangs"), worker("hangs-1", "node-1", "hangs"))
     nodes.wait_until_it_runs("hangs-1")
     in_daemon(nodes, "node-1", ": >/run/hosts.hangs")
     # A new peer, of which the daemon asks its IMEX at once.
     made(worker("hangs-2", "node-2", "hangs"))
     nodes.wait_until_it_runs("hangs-2")
-    wait_for_value("whether node-1's IMEX says nothing of its peers",
-                   lambda: report_on(nodes, "node-1").get("peersUnanswered"), True, 90)
+    # Each daemon asks all IMEX of the domain, so the one that hangs leaves both without an answer.
+    for node in NODES:
+        wait_for_value(f"whether the daemon of {node} knows nothing of its peers",
+                       lambda node=node: report_on(nodes, node).get("peersUnanswered"), True, 90)
     wait_for_value("the reason of MembersReady", lambda: members_reason(nodes, "hangs"), "ImexPeersUnknown", 30)
     told = nodes.condition("hangs", "MembersReady")
-    assert "node-1" in told["message"] and "node-2" not in told["message"], told
-    # The node's own IMEX answers of itself, which is what the probe asks.
+    assert "which peers it reaches: node-1, node-2." in told["message"], told
+    # Also the one that hangs answers of itself, which is what the probe asks.
     assert report_on(nodes, "node-1")["state"] == "READY"
     assert [pod_is_ready(nodes.daemon_on(node)) for node in NODES] == ["True", "True"]
     assert nodes.condition("hangs", "Ready").get("status") == "True"

@@ -152,9 +152,9 @@ std::optional<SharingIssue> FindPeersUnknown(const Observed& observed,
   return SharingIssue{
       .reason = api::kReasonImexPeersUnknown,
       .says = " IMEX does not say which peers it reaches: " + Names(silent) +
-              ". It hangs on at least one node of their clique, and pods may share no memory "
-              "there. Find the daemon whose nvidia-imex-ctl -q does not answer, and delete its "
-              "pod once no job needs it."};
+              ". It hangs on at least one node of their clique, which it does not name, and pods "
+              "there may share no memory. Once no job needs them, delete the daemon pods of the "
+              "clique."};
 }
 
 }  // namespace compute_domain

@@ -652,9 +652,9 @@ TEST(DecideStatus, REV3_N4_ImexThatDoesNotSayWhomItReachesIsNamed) {
               first.peers_unanswered = true;
             }),
             "True ImexPeersUnknown: All 2/2 members are ready. IMEX does not say which peers it "
-            "reaches: node-0. It hangs on at least one node of their clique, and pods may share no "
-            "memory there. Find the daemon whose nvidia-imex-ctl -q does not answer, and delete "
-            "its pod once no job needs it.");
+            "reaches: node-0. It hangs on at least one node of their clique, which it does not "
+            "name, and pods there may share no memory. Once no job needs them, delete the daemon "
+            "pods of the clique.");
 }
 
 TEST(DecideStatus, WhatADaemonSaysOfWhoIsNoMemberOrItselfIsNothing) {

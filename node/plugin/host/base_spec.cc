@@ -161,6 +161,14 @@ DriverFiles FindDriverFiles(const std::string& root, const std::string& version)
   return files;
 }
 
+std::string ProgramPath() {
+  std::string path;
+  for (const std::string_view folder : kProgramFolders) {
+    path += (path.empty() ? "" : ":") + std::string(folder) + (folder.empty() ? "/" : "");
+  }
+  return path;
+}
+
 bool HasGpu(const DriverFiles& files) {
   constexpr std::string_view kGpu = "/dev/nvidia";
   return std::ranges::any_of(files.devices, [&](const cdi::DeviceNode& node) {

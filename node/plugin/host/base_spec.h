@@ -24,6 +24,9 @@ struct DriverFiles {
 // Finds the files of this version of the driver. Omits what does not exist.
 [[nodiscard]] DriverFiles FindDriverFiles(const std::string& root, const std::string& version);
 
+// Of programs that are run in a driver's root: the folders in which FindDriverFiles() finds them.
+[[nodiscard]] std::string ProgramPath();
+
 // Returns whether the device node of a GPU is among them, /dev/nvidia0 or another.
 [[nodiscard]] bool HasGpu(const DriverFiles& files);
 

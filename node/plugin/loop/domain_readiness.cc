@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "controller/api/names.h"
+#include "node/plugin/host/base_spec.h"
 #include "pkg/base/subprocess.h"
 
 namespace plugin {
@@ -86,7 +87,7 @@ void DomainReadiness::PollHost() {
     const base::Program program = {.path = "/usr/sbin/chroot",
                                    .arguments = {state_.settings.driver_root, "nvidia-imex-ctl",
                                                  "-q", "--u=" + state_.settings.imex_socket},
-                                   .environment = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin"}};
+                                   .environment = {"PATH=" + ProgramPath()}};
     const auto end = base::RunProgram(
         program, {.time = kHostTime, .output_bytes_max = kHostOutputMax}, state_.clock, stop);
     const bool is_ready = end && end->how == base::ProgramEnd::How::kExited && end->status == 0 &&

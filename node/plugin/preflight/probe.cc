@@ -74,7 +74,7 @@ std::string ImexVersion(const ProbeContext& context) {
   const base::Program program = {
       .path = "/usr/sbin/chroot",
       .arguments = {context.settings.driver_root, "nvidia-imex", "--version"},
-      .environment = {"PATH=/opt/bin:/usr/bin:/usr/sbin:/bin:/sbin"}};
+      .environment = {"PATH=" + ProgramPath()}};
   const auto end = base::RunProgram(program, {.time = kVersionTime, .output_bytes_max = kOutputMax},
                                     context.clock, {});
   const bool is_said = end && end->how == base::ProgramEnd::How::kExited && end->status == 0;

@@ -42,9 +42,9 @@ tell_more() {
 
 make_driver() {
   local driver=$stage/driver
-  mkdir -p "$driver"/{dev,usr/bin,usr/lib64,proc/driver/nvidia/capabilities}
+  mkdir -p "$driver"/{dev,opt/bin,usr/bin,usr/lib64,proc/driver/nvidia/capabilities}
   ln -s /dev/null "$driver/dev/nvidia0"
-  gcc -static -Os -o "$driver/usr/bin/nvidia-imex-ctl" "$repo/test/cluster/stubs/imex/host_imex.c"
+  gcc -static -Os -o "$driver/opt/bin/nvidia-imex-ctl" "$repo/test/cluster/stubs/imex/host_imex.c"
   cp "$bin/imex/nvidia-imex" "$driver/usr/bin/"
   cp "$bin/../node/nvml/libnvml_stand_in.so" "$driver/usr/lib64/libnvidia-ml.so.580.95.05"
   ln -s libnvidia-ml.so.580.95.05 "$driver/usr/lib64/libnvidia-ml.so.1"
@@ -236,7 +236,7 @@ a_node_gets_its_cliques_label_where_that_is_asked_for() {
   plugin_down && plugin_up
 }
 
-where_the_host_runs_imex_a_channel_is_given_once_that_is_ready_and_no_node_is_labelled() {
+REV3_N12_where_the_host_runs_imex_a_channel_is_given_once_that_is_ready_and_no_node_is_labelled() {
   local claim given
   plugin_down && plugin_up --imex-mode hostManaged --feature-gates HostManagedIMEXDaemon=true || return 1
   [[ $(kubectl get resourceslices -o json | jq -r '[.items[].spec.devices[].name] | join(",")') == channel-0 ]] || return 1
@@ -279,6 +279,6 @@ run_case a_claim_that_may_not_be_read_yet_is_prepared_once_it_may
 run_case a_thousand_channels_given_and_taken_back_leave_no_file_no_descriptor_and_no_memory
 run_case a_plugin_without_work_asks_for_nothing_but_watches
 run_case a_node_gets_its_cliques_label_where_that_is_asked_for
-run_case where_the_host_runs_imex_a_channel_is_given_once_that_is_ready_and_no_node_is_labelled
+run_case REV3_N12_where_the_host_runs_imex_a_channel_is_given_once_that_is_ready_and_no_node_is_labelled
 run_case what_masks_the_drivers_files_in_its_container_is_taken_away_as_it_starts
 summary

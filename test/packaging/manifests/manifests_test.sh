@@ -96,7 +96,7 @@ what_the_page_shows_for_a_rack_is_taken_without_a_warning_and_is_of_one_version(
 }
 
 # As Kubernetes 1.32 does.
-where_a_kubelet_knows_one_instance_of_a_plugin_its_pods_follow_one_another() {
+REV3_N9_where_a_kubelet_knows_one_instance_of_a_plugin_its_pods_follow_one_another() {
   mkdir -p "$stage/old" || return 1
   sed 's#^components:#&\n- ../cdom/manifests/overlays/dra-v1beta1#' "$stage/rack/kustomization.yaml" >"$stage/old/kustomization.yaml"
   without_a_warning kubectl kustomize "$stage/old" >"$stage/old.yaml" || return 1
@@ -299,7 +299,7 @@ run_case each_kustomization_builds_and_says_nothing_twice
 run_case daemons_of_ours_are_left_with_a_patch_of_their_pod_and_a_watch_of_cliques
 run_case what_the_page_shows_is_taken_without_a_warning_and_its_pods_come_up
 run_case what_the_page_shows_for_a_rack_is_taken_without_a_warning_and_is_of_one_version
-run_case where_a_kubelet_knows_one_instance_of_a_plugin_its_pods_follow_one_another
+run_case REV3_N9_where_a_kubelet_knows_one_instance_of_a_plugin_its_pods_follow_one_another
 run_case each_variable_of_the_kubelet_plugin_is_one_that_it_knows
 run_case what_the_kubelet_plugin_asks_of_a_node_and_may_do_is_what_the_page_says
 run_case settings_reach_the_controller_which_starts_with_them

@@ -48,7 +48,7 @@ std::string PersistFile();
 //   hosts.state      a state: IMEX stays in it when it comes there, and once it is READY says this
 //   hosts.importers  indices of nodes whose jobs have imported memory of this one
 //   hosts.fails      what IMEX logs as its error before it ends
-//   hosts.hangs      while it exists, -N does not answer
+//   hosts.hangs      while it exists, IMEX takes the question of -N and does not answer
 std::string StateAskedFor();
 std::set<int> Importers();
 std::string FailureAskedFor();

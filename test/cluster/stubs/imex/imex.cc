@@ -323,6 +323,9 @@ class Standin {
     if (end != std::string::npos) {
       const std::string line = guest.words.substr(0, end);
       guest.words.erase(0, end + 1);
+      if (guest.asks && line != "q" && standin::IsToHang()) {
+        return true;  // Whoever asks waits.
+      }
       if (guest.asks) {
         standin::Send(guest.fd, line == "q" ? Said() + "\n" : OwnView());
         lives = false;

@@ -97,13 +97,14 @@ std::string Ask(const std::string& from, const std::string& ip, int port,
   if (fd < 0) return {};
   std::string answer;
   bool sent = false;
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(ms);
+  auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(1);
   while (std::chrono::steady_clock::now() < deadline) {
     pollfd poll = {.fd = fd, .events = static_cast<short>(sent ? POLLIN : POLLOUT), .revents = 0};
     if (::poll(&poll, 1, 20) <= 0) continue;
     if (!sent) {
       if (!IsConnected(fd) || !Send(fd, question)) break;
       sent = true;
+      deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(ms);
     } else if (!Receive(fd, answer)) {
       break;
     }

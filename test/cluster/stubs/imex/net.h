@@ -17,7 +17,8 @@ bool IsConnected(int fd);
 bool Receive(int fd, std::string& text);
 bool Send(int fd, const std::string& text);
 
-// One question and the whole answer, within `ms`; empty: none.
+// One question and the whole answer; empty: none, or no connection within a second, or no answer
+// within `ms` after that.
 std::string Ask(const std::string& from, const std::string& ip, int port,
                 const std::string& question, int ms);
 
