@@ -148,6 +148,8 @@ YAML
   policy_daemon_set refused "{resource.nvidia.com/computeDomain: $row_other}" '{cdom.dev/allow-deletion: "false"}'
   policy_daemon_set permitted "{resource.nvidia.com/computeDomain: $row_other}" '{cdom.dev/allow-deletion: "true"}'
   policy_daemon_set unrelated '{}' '{}'
+  policy_event own cdom.dev/compute-domain-controller
+  policy_event theirs default-scheduler
   policy_daemon_set plugin '{}' '{}' | sed 's/spec: {nodeSelector/spec: {serviceAccountName: cdom-kubelet-plugin, nodeSelector/'
 }
 policy_pod() {  # policy_pod NAMESPACE NAME NODE ACCOUNT DOMAIN
@@ -158,6 +160,7 @@ metadata: {name: $2, namespace: $1, labels: {resource.nvidia.com/computeDomain: 
 spec:
   nodeName: $3
   serviceAccountName: $4
+  automountServiceAccountToken: false
   tolerations: [{operator: Exists}]
   containers: [{name: c, image: i}]
 ---
@@ -169,6 +172,22 @@ apiVersion: resource.k8s.io/v1
 kind: ResourceSlice
 metadata: {name: $1}
 spec: {driver: $3, nodeName: $2, pool: {name: $2, generation: 1, resourceSliceCount: 1}, devices: [{name: channel-0}]}
+---
+YAML
+}
+policy_event() {  # policy_event NAME REPORTER
+  cat <<YAML
+apiVersion: events.k8s.io/v1
+kind: Event
+metadata: {name: $1, namespace: team}
+eventTime: "2026-01-01T00:00:00.000000Z"
+reportingController: $2
+reportingInstance: i
+type: Normal
+reason: Seen
+action: Report
+note: seen
+regarding: {apiVersion: v1, kind: Pod, namespace: team, name: theirs}
 ---
 YAML
 }
@@ -247,7 +266,11 @@ request() {  # request WHO VERB PATH BODY: without a trace
   printf '%s\n' silent 'noproxy = "*"' 'max-time = 20'
   quoted cacert "$stage/plane/pki/ca.crt"
   quoted write-out $'\x1e%{http_code}\x1e%{header_json}\x1d'
-  quoted url "$server$3?dryRun=All"
+  # There is no exec and attach without a trace.
+  case $3 in
+    */exec\?* | */attach\?*) quoted url "$server$3" ;;
+    *) quoted url "$server$3?dryRun=All" ;;
+  esac
   if [[ -n ${token_of[$1]-} ]]; then
     quoted header "Authorization: Bearer ${token_of[$1]}"
   else
@@ -278,6 +301,8 @@ decided() {
   case $2 in
     2??' '*"ValidatingAdmissionPolicy '$1' with binding '$1': "*) verdict="warn ${2#*"with binding '$1': "}" ;;
     2??' '*) verdict=allow ;;
+    # What was admitted of an exec or attach goes to a kubelet, and there is none.
+    *'no preferred addresses found'*) verdict=allow ;;
     *"ValidatingAdmissionPolicy '$1' with binding '$1' denied request:"*) verdict="deny ${2#*denied request: }" ;;
     *) verdict="neither: $2" ;;
   esac
@@ -478,8 +503,25 @@ a_controller_that_is_named_in_the_policy_deletes_under_its_own_user() {
 }
 robot_is() { [[ $(decide cdom-child-deletion robot delete "/apis/apps/v1/namespaces/cdom-system/daemonsets/computedomain-daemon-$row_domain" -) == "$1"* ]]; }
 # As manifests/README.md has it.
-named_patch() {
-  sed -n '/^patches:$/,/^```$/p' "$repo/manifests/README.md" | sed '/^```$/d; s/alice/robot/'
+named_patch() { readme_patch 'name: cdom-child-deletion' | sed 's/alice/robot/'; }
+readme_patch() {  # readme_patch TEXT: the block of patches with that text
+  awk -v text="$1" '/^patches:$/ { block = ""; inside = 1 } /^```$/ { if (inside && index(block, text)) printf "%s", block; inside = 0 }
+    inside { block = block $0 "\n" }' "$repo/manifests/README.md"
+}
+
+REV3_X6_an_administrator_lists_the_images_that_daemons_may_run() {
+  local listed=registry.example.org/mine/cdom-driver@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
+  overlay images "$(readme_patch 'name: cdom-controller-account')"
+  kubectl apply -k "$stage/images" || return 1
+  wait_for 30 "another image is refused" daemons_run_image i deny || return 1
+  daemons_run_image "$listed" allow || return 1
+  kubectl apply -k "$repo/manifests/policies" || return 1
+  wait_for 30 "any image is taken again" daemons_run_image i allow
+}
+daemons_run_image() {  # daemons_run_image IMAGE VERDICT: of a daemon that the controller's account makes
+  local pod='{"serviceAccountName":"compute-domain-daemon-service-account","containers":[{"name":"c","image":"'$1'"}]}' set
+  set='{"metadata":{"name":"n","labels":{"resource.nvidia.com/computeDomain":"'$row_domain'"}},"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":'$pod'}}}'
+  [[ $(decide cdom-controller-account system:serviceaccount:cdom-system:cdom-controller create /apis/apps/v1/namespaces/cdom-system/daemonsets "$set") == "$2"* ]]
 }
 # kustomize takes the policies for objects of a namespace; the API server does not mind.
 in_another_namespace_base_brings_its_label_and_the_policies_along() {

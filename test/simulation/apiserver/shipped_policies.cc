@@ -104,6 +104,17 @@ bool IsOfADomain(const Admitted& write) {
   return DomainOf(old).empty() && is_ours;
 }
 
+bool HasPlainSeLinux(const Value& options) {
+  static const std::set<std::string> types = {"",
+                                              "container_t",
+                                              "container_init_t",
+                                              "container_kvm_t",
+                                              "container_engine_t",
+                                              "nvidia_container_t"};
+  return options["user"].AsString().empty() && options["role"].AsString().empty() &&
+         types.contains(options["type"].AsString());
+}
+
 bool IsPlain(const Value& container) {
   static const std::set<std::string> allowed = {
       "AUDIT_WRITE",      "CHOWN",   "DAC_OVERRIDE", "FOWNER",  "FSETID", "KILL",      "MKNOD",
@@ -122,7 +133,7 @@ bool IsPlain(const Value& container) {
   };
   const std::string& mount = context["procMount"].AsString();
   return !context["privileged"].AsBool() && (mount.empty() || mount == "Default") &&
-         context["seLinuxOptions"]["type"].AsString() != "spc_t" && is_confined("seccompProfile") &&
+         HasPlainSeLinux(context["seLinuxOptions"]) && is_confined("seccompProfile") &&
          is_confined("appArmorProfile") &&
          std::ranges::none_of(container["ports"].items(), is_of_node) &&
          IsEmpty(container["envFrom"]) && IsEmpty(container["volumeDevices"]) &&
@@ -183,9 +194,49 @@ bool AddsNoFinalizerAndNoOwner(const Admitted& write) {
          });
 }
 
+bool WritesACliqueOfItsName(const Admitted& write) {
+  static const std::regex of_domain("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}[.].+");
+  constexpr std::size_t kUidSize = 36;
+  const Value& object = write.operation == "DELETE" ? write.before : write.after;
+  const std::string& name = object["metadata"]["name"].AsString();
+  if (!std::regex_match(name, of_domain)) return false;
+  if (write.operation == "DELETE") return true;
+  const Meta old(write.before);
+  const Meta now(write.after);
+  // What the name says may be said by labels, too.
+  const auto repeats_name = [&](const auto& label) {
+    const Value* had = old.labels.Find(label.first);
+    if (had != nullptr && SameValue(*had, label.second)) return true;
+    const std::string& said = label.second.AsString();
+    return (label.first == kDomainLabel && said == name.substr(0, kUidSize)) ||
+           (label.first == kCliqueLabel && said == name.substr(kUidSize + 1));
+  };
+  return std::ranges::all_of(now.labels.members(), repeats_name) &&
+         std::ranges::all_of(
+             old.labels.members(),
+             [&](const auto& label) { return now.labels.Find(label.first) != nullptr; }) &&
+         SameBut(old.annotations, now.annotations, {"cdom.dev/held-indices", "cdom.dev/joining"}) &&
+         std::ranges::all_of(now.finalizers.items(),
+                             [&](const Value& it) { return Has(old.finalizers, it); }) &&
+         std::ranges::all_of(now.owners.items(), [&](const Value& owner) {
+           return Has(old.owners, owner) ||
+                  (owner["kind"].AsString() == "DaemonSet" &&
+                   owner["apiVersion"].AsString() == "apps/v1" && !owner["controller"].AsBool());
+         });
+}
+
+bool ReportsAsItself(const Admitted& write) {
+  const auto is_own = [](const Value& event) {
+    return event["reportingController"].AsString() == "cdom.dev/compute-domain-controller";
+  };
+  return write.operation != "DELETE" && is_own(write.after) &&
+         (write.operation == "CREATE" || is_own(write.before));
+}
+
 bool IsTheController(const Admitted& write) {
-  static const std::set<std::string> bound = {"nodes", "pods", "resourceclaimtemplates",
-                                              "daemonsets", "computedomains"};
+  static const std::set<std::string> bound = {
+      "nodes",          "pods",   "resourceclaimtemplates", "daemonsets",
+      "computedomains", "events", "computedomaincliques"};
   const bool with_subresources = write.resource == "nodes" || write.resource == "pods";
   return IsOfAccount(write, ":cdom-controller") && bound.contains(write.resource) &&
          (write.subresource.empty() || with_subresources);
@@ -365,7 +416,9 @@ const std::vector<Policy>& Policies() {
                  {{"resourceclaimtemplates", "daemonsets"}, IsOfADomain},
                  {{"daemonsets"}, IsBaseline},
                  {{"computedomains"}, WritesItsFinalizerAlone},
-                 {{"resourceclaimtemplates", "daemonsets"}, AddsNoFinalizerAndNoOwner}}},
+                 {{"resourceclaimtemplates", "daemonsets"}, AddsNoFinalizerAndNoOwner},
+                 {{"computedomaincliques"}, WritesACliqueOfItsName},
+                 {{"events"}, ReportsAsItself}}},
       {.name = "cdom-daemon-account",
        .concerns = IsADaemon,
        .rules = {{{}, HasAToken},
