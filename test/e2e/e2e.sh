@@ -967,6 +967,7 @@ placement() {
   what_the_rows_of_placement_are_about >"$stage/objects.out" 2>&1 || { cat "$stage/objects.out"; return 1; }
   run_case each_part_of_the_policies_of_placement_is_missed_by_its_rows_when_it_is_taken_out
   run_case each_pod_of_the_table_is_placed_as_it_says_and_nothing_else_of_it_changes
+  run_case REV3_X5_where_placement_is_required_a_pod_cannot_keep_itself_out_of_its_clique
   run_case each_workload_of_the_table_is_told_what_it_lacks_where_the_policy_only_looks
   forget_the_domains_of_the_rows >/dev/null
   kubectl apply -k "$repo/manifests/placement" >/dev/null

@@ -39,6 +39,16 @@ metadata: {name: edit, namespace: bounded}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: edit}
 subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: edit}]
 ---
+apiVersion: v1
+kind: Namespace
+metadata: {name: wide, annotations: {cdom.dev/allow-all-channels: "true"}}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: edit, namespace: wide}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: edit}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: edit}]
+---
 # Every account may do everything, so that only policies are in the way: charts give more rights than base, and rights
 # are not what is tried here.
 apiVersion: rbac.authorization.k8s.io/v1

@@ -50,7 +50,7 @@ namespace_at() {  # namespace_at LEVEL
 
 each_kustomization_builds_and_says_nothing_twice() {
   local folder
-  for folder in standalone local base kubelet-plugin policies placement placement/check release-finalizers; do
+  for folder in standalone local base kubelet-plugin policies placement placement/check placement/required release-finalizers; do
     without_a_warning kubectl kustomize "$repo/manifests/$folder" >"$stage/built.yaml" || return 1
     # As a strict renderer: no object twice, no field twice.
     kubectl create --dry-run=client --validate=false -f "$stage/built.yaml" -o json |
