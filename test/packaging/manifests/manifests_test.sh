@@ -201,6 +201,21 @@ another_namespace_is_named_once() {
   refused '' grep -n 'cdom-system' "$stage/elsewhere.yaml"
 }
 
+REV3_X7_the_job_that_releases_finalizers_ends_in_time_and_takes_its_token_along() {
+  kubectl kustomize "$repo/manifests/release-finalizers" | kubectl create --dry-run=client --validate=false -f - -o json |
+    jq -se '[.[] | if .kind == "List" then .items[] else . end | select(.kind == "Job").spec][0]
+      | .activeDeadlineSeconds <= 1800 and .activeDeadlineSeconds > 0 and .ttlSecondsAfterFinished <= 3600 and .ttlSecondsAfterFinished > 0' || return 1
+  # A Role in the driver's namespace would not serve: it cannot be made while that is being deleted.
+  kubectl create namespace leaves || return 1
+  kubectl create -f - <<'YAML' || return 1
+{apiVersion: v1, kind: ConfigMap, metadata: {name: stays, namespace: leaves, finalizers: [example.com/stays]}}
+YAML
+  kubectl delete namespace leaves --wait=false || return 1
+  refused 'being terminated' kubectl create role r -n leaves --verb=patch --resource=daemonsets.apps || return 1
+  kubectl patch configmap stays -n leaves --type=merge -p '{"metadata": {"finalizers": null}}' || return 1
+  wait_for 30 "the namespace is gone" gone namespace leaves
+}
+
 the_controllers_pod_meets_restricted() {
   namespace_at restricted || return 1
   without_a_warning pod_in restricted || return 1
@@ -305,6 +320,7 @@ run_case what_the_kubelet_plugin_asks_of_a_node_and_may_do_is_what_the_page_says
 run_case settings_reach_the_controller_which_starts_with_them
 run_case a_setting_that_changes_restarts_the_controller_and_a_file_is_mounted
 run_case another_namespace_is_named_once
+run_case REV3_X7_the_job_that_releases_finalizers_ends_in_time_and_takes_its_token_along
 run_case the_controllers_pod_meets_restricted
 run_case daemons_and_plugins_are_let_into_the_drivers_namespace
 run_case deleted_without_domains_nothing_is_left
