@@ -220,6 +220,22 @@ TEST_F(ObjectStoreTest, TemplateNameMustBeOne) {
       201);
 }
 
+TEST_F(ObjectStoreTest, IndexOfACliqueHasFourDigits) {
+  store.Create("user", Kind::kClique, "train",
+               Value::Object({{"metadata", Value::Object({{"name", "u.c"}})}}));
+  const kube::ObjectKey key = {.ns = "train", .name = "u.c"};
+  const auto code = [&](const std::string& index) {
+    return Merge(Kind::kClique, key,
+                 R"({"daemons":[{"nodeName":"n","ipAddress":"","cliqueID":"c","index":)" + index +
+                     "}]}")
+        .code;
+  };
+  EXPECT_EQ(code("-1"), 200);
+  EXPECT_EQ(code("9999"), 200);
+  EXPECT_EQ(code("-2"), 422);
+  EXPECT_EQ(code("10000"), 422);
+}
+
 TEST_F(ObjectStoreTest, ChangedCliqueIsANewGeneration) {
   Value clique = Value::Object({{"metadata", Value::Object({{"name", "u.c"}})}});
   store.Create("user", Kind::kClique, "train", clique);

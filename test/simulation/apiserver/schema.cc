@@ -82,6 +82,7 @@ struct Schema::Node {
   std::vector<std::string> values = {};
   std::optional<Value> default_value = {};
   std::optional<std::int64_t> minimum = {};
+  std::optional<std::int64_t> maximum = {};
   std::optional<std::size_t> length_min = {};
   std::optional<std::size_t> length_max = {};
   std::optional<std::size_t> items_max = {};
@@ -137,6 +138,8 @@ void Schema::Node::ReadKeyword(const std::string& name, const YAML::Node& value)
     pattern = std::make_unique<Pattern>(value.as<std::string>());
   } else if (name == "minimum") {
     minimum = value.as<std::int64_t>();
+  } else if (name == "maximum") {
+    maximum = value.as<std::int64_t>();
   } else if (name == "minLength") {
     length_min = value.as<std::size_t>();
   } else if (name == "maxLength") {
@@ -183,6 +186,10 @@ void Schema::Node::Validate(const Value& value, const Value* old, const std::str
   if (minimum && value.AsInt().value_or(*minimum) < *minimum) {
     errors.push_back(path + ": Invalid value: should be greater than or equal to " +
                      std::to_string(*minimum));
+  }
+  if (maximum && value.AsInt().value_or(*maximum) > *maximum) {
+    errors.push_back(path + ": Invalid value: should be less than or equal to " +
+                     std::to_string(*maximum));
   }
   for (const auto& [rule, message] : rules) {
     if (!IsKept(rule, value, old)) errors.push_back(path + ": Invalid value: " + message);
