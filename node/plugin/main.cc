@@ -17,6 +17,7 @@
 #include "node/plugin/preflight/proc_mounts.h"
 #include "node/plugin/settings.h"
 #include "pkg/base/capabilities.h"
+#include "pkg/base/system_call_filter.h"
 #include "pkg/base/version.h"
 #include "pkg/command_line/exit.h"
 #include "pkg/command_line/flags.h"
@@ -33,6 +34,10 @@ void DropPrivileges(const plugin::Settings& settings, base::Logger& logger) {
   const auto dropped =
       settings.host_managed ? base::KeepCapabilities({CAP_SYS_CHROOT}) : base::KeepCapabilities({});
   if (!dropped) logger.Warning("Capabilities are kept", {{"err", dropped.error().message}});
+  // No runtime filters the system calls of a container that is privileged.
+  if (const auto filtered = base::FilterSystemCalls(); !filtered) {
+    logger.Warning("System calls are not filtered", {{"err", filtered.error().message}});
+  }
 }
 
 int Serve(const plugin::Settings& settings, command_line::Frame& frame) {

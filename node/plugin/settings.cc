@@ -141,7 +141,7 @@ void AddPlaces(CLI::App& app, Settings& settings, Given& given) {
   Add(app, "--boot-id", "BOOT_ID_PATH", settings.boot_id,
       "File with the ID of this boot (/proc/sys/kernel/random/boot_id)");
   Add(app, "--keep-privileges", "KEEP_PRIVILEGES", settings.keeps_privileges,
-      "Keep all capabilities after the start, for a driver whose library needs one (false)");
+      "Keep all capabilities and system calls after the start, if a driver needs them (false)");
 }
 
 void AddPreflight(CLI::App& app, Settings& settings) {

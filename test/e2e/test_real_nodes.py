@@ -529,6 +529,7 @@ def test_REV3_X14_a_plugin_that_has_started_has_no_capability_and_sees_its_own_f
     for name in ("CapEff", "CapPrm", "CapBnd"):
         assert status[name] == NO_CAPABILITIES, name
     assert status["NoNewPrivs"] == {"1"}
+    assert status["Seccomp"] == {"2"}
     # Kubelets keep the sockets of all drivers side by side.
     nodes.run("node-1", "mkdir", "-p", "/var/lib/kubelet/plugins/csi.example.com")
     process = nodes.process_of(serving["plugin"])
