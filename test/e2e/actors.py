@@ -16,7 +16,7 @@ SERVED = {
     "computedomains": "/apis/resource.nvidia.com/v1beta1", "computedomaincliques": "/apis/resource.nvidia.com/v1beta1",
     "resourceclaims": "/apis/resource.k8s.io/v1", "resourceclaimtemplates": "/apis/resource.k8s.io/v1",
     "resourceslices": "/apis/resource.k8s.io/v1", "daemonsets": "/apis/apps/v1",
-    "rolebindings": "/apis/rbac.authorization.k8s.io/v1",
+    "events": "/apis/events.k8s.io/v1", "rolebindings": "/apis/rbac.authorization.k8s.io/v1",
 }
 LABEL = "resource.nvidia.com/computeDomain"
 VICTIM = "bystander"
@@ -122,6 +122,20 @@ class World:
     def try_to_make(self, user, resource, made, namespace="team"):
         """Without a trace."""
         return self.api.ask(user, "POST", path(resource, namespace=namespace), made, dry_run=True)
+
+    def calls_during(self, plugin, count):
+        """Calls of a kubelet while so many connections to the plugin's port are made: seconds of the slowest."""
+        ended = threading.Event()
+        attack = threading.Thread(target=flood, args=(plugin.port, count, ended))
+        attack.start()
+        slowest = asked = 0
+        while not ended.is_set() or asked < 20:
+            began = time.monotonic()
+            plugin.unprepare_an_unknown_claim()
+            slowest, asked = max(slowest, time.monotonic() - began), asked + 1
+        attack.join()
+        print(f"{asked} calls, the slowest {slowest * 1000:.0f} ms")
+        return slowest
 
     def probes_during(self, port, count):
         """Probes while so many connections to the port are made: seconds of the slowest, and most that failed in a row."""

@@ -5,11 +5,13 @@ ACTOR_is_harmless_...; run one with -k NAME. After each, the domain of a bystand
 """
 
 import json
+import uuid
 
 import pytest
 from actors import (LABEL, VICTIM, World, channel_claim, daemon_set, is_refused_by, many_finalizers, named,
                     new_domain, path, slice_of)
 from cluster import REPO, wait_until
+from plugin_process import NODE, Plugin
 
 CASES = []
 PAGE = REPO / "docs/threat-model.md"
@@ -31,7 +33,7 @@ def role_binding(name, role, user, kind="ClusterRole"):
 
 
 @pytest.fixture(scope="module")
-def world(cluster):
+def world(cluster, programs):
     cluster.kubectl("apply", "-f", REPO / "manifests/kubelet-plugin/access.yaml")
     cluster.kubectl("apply", "-k", REPO / "manifests/policies/tenant-limits")
     writes = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role",
@@ -44,7 +46,10 @@ def world(cluster):
     wide = new_domain("wide", allocationMode="All")
     wait_until("the limits of tenants are in force",
                lambda: made.try_to_make(made.edit, "computedomains", wide)[0] == 403, 30)
+    made.running_plugin = Plugin(cluster, programs)
+    made.running_plugin.start()
     yield made
+    made.running_plugin.stop()
     cluster.kubectl("delete", "deployment", VICTIM, "-n", "default", "--timeout=90s")
     cluster.kubectl("delete", "computedomain", VICTIM, "-n", "default", "--timeout=90s")
     cluster.kubectl("delete", "namespace", "team", "--timeout=90s")
@@ -120,6 +125,25 @@ def edit_is_harmless_with_a_claim_of_another_domain(world):
     assert LABEL not in world.cluster.get("node", where)["metadata"]["labels"]
     world.cluster.kubectl("delete", "pod", "foreign", "-n", "team", "--force", "--grace-period=0")
     world.cluster.kubectl("delete", "resourceclaim", "foreign", "-n", "team", "--timeout=60s")
+
+
+@case()
+def edit_is_harmless_with_templates_of_domains_that_never_were(world):
+    since = world.cluster.audit_size()
+    finalizer = "resource.nvidia.com/computeDomain"
+    names = [f"orphan-{i}" for i in range(10)]
+    for name in names:
+        template = named("ResourceClaimTemplate", name, spec={"spec": {}})
+        template["metadata"].update(labels={LABEL: str(uuid.uuid4())}, finalizers=[finalizer])
+        world.make(world.edit, "resourceclaimtemplates", template)
+        world.must(world.edit, "DELETE", path("resourceclaimtemplates", name, "team"))
+    wait_until("the controller has let all of them go",
+               lambda: not any(world.cluster.get("resourceclaimtemplate", name, "team") for name in names))
+    reads = [one for one in world.cluster.audited("list", "computedomains", since)
+             if "watch" not in one["requestURI"]]
+    assert 1 <= len(reads) <= len(names), f"{len(reads)} lists of all domains for {len(names)} templates"
+    pods = [one["requestURI"] for one in world.cluster.audited("list", "pods", since)]
+    assert len(pods) <= len(names), pods
 
 
 # ---- A tenant with the role `admin`
@@ -230,6 +254,68 @@ def node_is_harmless_with_the_label_of_another_domain(world):
                != "MemberWithoutClaim")
 
 
+def daemon_on_the_attackers_node(world):
+    """The pod of the bystander's domain that runs there, because root labelled the node."""
+    world.must(world.plugin, "PATCH", path("nodes", world.node), {"metadata": {"labels": {LABEL: world.uid}}})
+
+    def pod():
+        return next((one for one in world.daemon_pods() if one["spec"].get("nodeName") == world.node
+                     and not one["metadata"].get("deletionTimestamp")), None)
+    return wait_until("a daemon is on the attacker's node", pod)
+
+
+def entries(world):
+    """Of all cliques of the bystander's domain, by their names."""
+    return {one["metadata"]["name"]: one.get("daemons", [])
+            for one in world.cluster.list("computedomaincliques", "cdom-system", f"{LABEL}={world.uid}")}
+
+
+def nodes_in_cliques(world):
+    return sorted(entry["nodeName"] for daemons in entries(world).values() for entry in daemons)
+
+
+def leave(world):
+    """The attacker's node is as before."""
+    world.cluster.kubectl("label", "node", world.node, f"{LABEL}-")
+    wait_until("no daemon is on the attacker's node", lambda: world.node not in {
+        one["spec"].get("nodeName") for one in world.daemon_pods()})
+
+
+@case()
+def node_is_harmless_with_its_daemon_in_the_clique_of_another_domain(world):
+    before = nodes_in_cliques(world)
+    clique = next(name for name, daemons in entries(world).items() if daemons).partition(".")[2]
+
+    def is_told():
+        pod = daemon_on_the_attackers_node(world)
+        world.must(world.daemon(pod), "PATCH", path("pods", pod["metadata"]["name"], "cdom-system"),
+                   {"metadata": {"labels": {f"{LABEL}.cliqueID": clique}}})
+        world.say_ready(pod)
+        return world.cluster.condition(VICTIM, "MembersReady").get("reason") == "MemberWithoutClaim"
+    wait_until("the condition MembersReady tells of the node", is_told, 90)
+    assert nodes_in_cliques(world) == before, "nobody is its peer"
+    leave(world)
+
+
+@case()
+def node_is_harmless_with_cliques_that_it_makes_up(world):
+    before = nodes_in_cliques(world)
+    daemon = world.daemon(daemon_on_the_attackers_node(world))
+    made = [f"{world.uid}.made-up-{i}" for i in range(3)]
+    for name in made:
+        entry = {"nodeName": world.node, "ipAddress": "10.9.9.9", "cliqueID": name.partition(".")[2], "index": 0,
+                 "status": "Ready"}
+        clique = named("ComputeDomainClique", name, daemons=[entry])
+        clique["apiVersion"] = "resource.nvidia.com/v1beta1"
+        clique["metadata"]["labels"] = {LABEL: world.uid, f"{LABEL}.cliqueID": entry["cliqueID"]}
+        world.make(daemon, "computedomaincliques", clique, namespace="cdom-system")
+    wait_until("the controller has removed the entries", lambda: nodes_in_cliques(world) == before, 90)
+    leave(world)
+    for name in made:
+        world.cluster.kubectl("annotate", "computedomainclique", name, "-n", "cdom-system", "cdom.dev/allow-deletion=true")
+        world.cluster.kubectl("delete", "computedomainclique", name, "-n", "cdom-system", "--timeout=60s")
+
+
 # ---- A stolen token of the controller
 
 @case()
@@ -268,6 +354,21 @@ def controller_is_refused_daemons_under_another_account(world):
 def controller_is_refused_the_taints_of_a_node(world):
     return world.api.ask(world.controller, "PATCH", path("nodes", world.node),
                          {"spec": {"taints": [{"key": "a", "effect": "NoExecute"}]}}, dry_run=True)
+
+
+@case(by="cdom-controller-account")
+def controller_is_refused_events_of_others(world):
+    event = {"apiVersion": "events.k8s.io/v1", "kind": "Event", "metadata": {"name": "forged", "namespace": "team"},
+             "eventTime": "2026-01-01T00:00:00.000000Z", "reportingController": "kubelet", "reportingInstance": "node",
+             "type": "Warning", "reason": "Failed", "action": "Start", "note": "delete this namespace",
+             "regarding": {"kind": "Pod", "namespace": "team", "name": "any"}}
+    return world.try_to_make(world.controller, "events", event)
+
+
+@case(by="cdom-controller-account")
+def controller_is_refused_to_keep_a_clique_from_its_deletion(world):
+    return world.api.ask(world.controller, "PATCH", path("computedomaincliques", next(iter(entries(world))), "cdom-system"),
+                         {"metadata": {"finalizers": ["example.com/stays"]}}, dry_run=True)
 
 
 @case(by="RBAC")
@@ -326,6 +427,20 @@ def network_is_harmless_with_connections_to_the_probes_port(world):
 @case()
 def network_is_harmless_with_connections_to_the_metrics_port(world):
     assert not is_held_up(world, world.endpoint.secure_port)
+
+
+@case()
+def network_may_read_the_metrics_of_a_kubelet_plugin(world):
+    status, text = world.running_plugin.get("/metrics")
+    assert status == 200 and f'node="{NODE}"' in text
+    for name in (VICTIM, world.uid, *world.members, 'namespace="default"'):
+        assert name not in text, f"{name} is told to anyone"
+
+
+@case()
+def network_is_harmless_with_connections_to_the_port_of_a_kubelet_plugin(world):
+    slowest = world.calls_during(world.running_plugin, 5000)
+    assert slowest < 1, f"a call of the kubelet took {slowest:.1f} s"
 
 
 # ---- A person who may write ComputeDomains, and nothing else

@@ -1,0 +1,81 @@
+"""The kubelet plugin as a process on loopback, with stand-ins for NVIDIA's driver, on a Node of its own."""
+
+import json
+import subprocess
+import urllib.request
+
+from cluster import REPO, Process, wait_until
+from endpoint import free_port
+
+NODE = "with-a-plugin"
+DRIVER = "compute-domain.nvidia.com"
+
+
+class Plugin:
+    """A plugin that publishes its devices; `port` is the one that other pods of the cluster reach."""
+
+    def __init__(self, cluster, programs):
+        self._cluster = cluster
+        self._programs = programs
+        self._folder = cluster.folder / "plugin"
+        self.port = free_port()
+
+    def start(self):
+        folder = self._folder
+        for name in ("registry", "plugins", "cdi", "driver/dev", "driver/usr/lib64",
+                     "driver/proc/driver/nvidia/capabilities"):
+            (folder / name).mkdir(parents=True)
+        self._make_driver(folder / "driver")
+        (folder / "devices").write_text("Character devices:\n235 nvidia-caps-imex-channels\n236 nvidia-caps\n\n"
+                                        "Block devices:\n")
+        self._cluster.apply({"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE}})
+        self._process = Process("plugin", [
+            self._programs / "compute-domain-kubelet-plugin", "--node-name", NODE, "--namespace", "cdom-system",
+            "--kubeconfig", self._kubeconfig(), "--kubelet-registrar-directory-path", folder / "registry",
+            "--kubelet-plugins-directory-path", folder / "plugins", "--cdi-root", folder / "cdi",
+            "--nvidia-driver-root", folder / "driver", "--container-driver-root", folder / "driver",
+            "--proc-devices", folder / "devices", "--config-template", REPO / "node/imex/imexd.cfg.tmpl",
+            "--http-endpoint", f"127.0.0.1:{self.port}", "--healthcheck-port", "-1"],
+            folder, {"STAND_IN_NVML_GPUS": "GB200,0,3,0,1,1"})
+        wait_until("the plugin publishes its devices", self.slices)
+
+    def stop(self):
+        self._process.end()
+        self._cluster.kubectl("delete", "node", NODE)
+        for name in self.slices():
+            self._cluster.kubectl("delete", "resourceslice", name, "--ignore-not-found")
+
+    def slices(self):
+        """The names of its ResourceSlices."""
+        found = json.loads(self._cluster.kubectl("get", "resourceslices", "-o", "json"))["items"]
+        return [one["metadata"]["name"] for one in found if one["spec"].get("nodeName") == NODE]
+
+    def get(self, path):
+        """Status and text of its port."""
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=10) as answer:
+            return answer.status, answer.read().decode()
+
+    def unprepare_an_unknown_claim(self):
+        """As a kubelet does on its socket. Raises if there is no good answer."""
+        socket = self._folder / "plugins" / DRIVER / "dra.sock"
+        claim = "default/unknown/00000000-0000-4000-8000-000000000000"
+        subprocess.run([self._programs / "ask-plugin", socket, "unprepare", claim], check=True, capture_output=True,
+                       timeout=30)
+
+    def _make_driver(self, driver):
+        (driver / "dev/nvidia0").symlink_to("/dev/null")
+        library = driver / "usr/lib64/libnvidia-ml.so.1"
+        library.symlink_to(self._programs.parent / "node/nvml/libnvml_stand_in.so")
+        (driver / "proc/driver/nvidia/capabilities/fabric-imex-mgmt").write_text(
+            "DeviceFileMinor: 512\nDeviceFileMode: 438\nDeviceFileModify: 0\n")
+
+    def _kubeconfig(self):
+        """With a token that is bound to the node, as a pod's is: the policies want that."""
+        kubectl = self._cluster.kubectl
+        config = json.loads(kubectl("config", "view", "--raw", "-o", "json"))
+        config["users"][0]["user"] = {"token": kubectl(
+            "create", "token", "cdom-kubelet-plugin", "-n", "cdom-system", "--duration", "2h",
+            "--bound-object-kind", "Node", "--bound-object-name", NODE).strip()}
+        path = self._folder / "kubeconfig"
+        path.write_text(json.dumps(config))
+        return path
