@@ -251,6 +251,7 @@ full() {
     script "end to end, with pytest" pytest_cases "$repo/test/e2e" --ignore "$repo/test/e2e/test_real_nodes.py"
     step "the demo sees every step" "$repo/scripts/demo.sh"
     script "manifests" "$repo/test/packaging/manifests/manifests_test.sh" "$repo/build/release/bin"
+    step "cosign is built" nice -n 19 "$repo/test/packaging/image/cosign/build.sh"
     script "image" "$repo/test/packaging/image/image_test.sh"
     script "benchmarks" "$repo/scripts/bench.sh" --smoke
   fi
