@@ -43,7 +43,7 @@ trap 'exit 130' INT TERM
 
 any_wanted() {  # any_wanted STAGE: a function that runs a wanted case
   local name
-  for name in $(declare -f "$1" | sed -nE 's/^ *run_case ([a-z0-9_]+);?$/\1/p'); do
+  for name in $(declare -f "$1" | sed -nE 's/^ *run_case ([a-zA-Z0-9_]+);?$/\1/p'); do
     if is_wanted "$name"; then return 0; fi
   done
   return 1
