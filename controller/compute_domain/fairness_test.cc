@@ -41,7 +41,6 @@ constexpr milliseconds kAnswer{10};
 constexpr milliseconds kPromised{250};
 // As controller/process has them.
 constexpr int kWorkers = 8;
-constexpr int kShare = 7;
 constexpr int kInFlight = 16;
 constexpr int kKeptBack = 4;
 
@@ -75,7 +74,8 @@ Observed Idle(int nodes) {
 
 class World {
  public:
-  explicit World(Order order) : order_(order), queue_(order == Order::kFair ? kShare : kWorkers) {
+  explicit World(Order order)
+      : order_(order), queue_(order == Order::kFair ? LargestShare(kWorkers) : kWorkers) {
     controller_.Begin();
     for (int i = 0; i < kWorkers; ++i) workers_.emplace_back();
   }

@@ -46,7 +46,9 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using TimePoint = base::Clock::TimePoint;
 
-constexpr auto kTurn = milliseconds(200);  // How often the caller's thread looks around.
+// How often the caller's thread looks around: for what may begin, and then for what goes on.
+constexpr auto kTurn = milliseconds(200);
+constexpr auto kTurnAtWork = seconds(1);
 constexpr auto kBeat = seconds(1);
 constexpr auto kSilenceMax = seconds(30);  // A thread that shows no progress for longer hangs.
 constexpr int kInFlightMax = 16;           // Requests of all workers.
@@ -475,7 +477,7 @@ ExitReason ControllerProcess::Run(const std::stop_token& stop) {
     metrics_.Refresh(MayWrite());
     metrics_server_.Poll();
     Announce(now);
-    kube::WaitUntil(clock_, now + kTurn, stop);
+    kube::WaitUntil(clock_, now + (workers.empty() ? kTurn : kTurnAtWork), stop);
   }
 
   ends_ = true;

@@ -441,7 +441,7 @@ TEST_F(OraclesTest, S8SeesAChildMadeBeforeTheFinalizer) {
   EXPECT_TRUE(Contains(Check(FinalizerDiscipline), "before its domain had the finalizer"));
 }
 
-TEST_F(OraclesTest, S8_S20AllowTheSameFastClock) {
+TEST_F(OraclesTest, REV3_H4_S8_S20AllowTheSameFastClock) {
   cluster.DeleteDomain(kDomain);
   cluster.Advance(seconds(595));
   Misedit(Kind::kComputeDomain, kDomain,

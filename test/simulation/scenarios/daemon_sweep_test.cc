@@ -96,7 +96,7 @@ const std::vector<LeftOut>& AllLeftOut() {
   return all;
 }
 
-TEST(DaemonSweepOnce, H2_EveryScenarioIsCleanWithoutFaults_OrLeftOutForAReason) {
+TEST(DaemonSweepOnce, REV3_H2_EveryScenarioIsCleanWithoutFaults_OrLeftOutForAReason) {
   std::vector<RunResult> runs;
   std::size_t left_out = 0;
   for (const Scenario& scenario : Scenarios()) {

@@ -107,7 +107,7 @@ TEST(TwoLeaders, S14_DoNoHarmHoweverTheyInterleave) {
 }
 
 // Runs in which the product once went wrong, each with what it did.
-TEST(Regression, RunsThatOnceWentWrongEndAsTheyShould) {
+TEST(Regression, REV3_H3_RunsThatOnceWentWrongEndAsTheyShould) {
   std::vector<RunResult> runs;
   for (const char* text : {
            // While a deletion waited for a job, status lost the members of a deleted clique, and
@@ -177,7 +177,7 @@ TEST(Regression, RunsThatOnceWentWrongEndAsTheyShould) {
 }
 
 // Without a fault: it was the order in which they moved.
-TEST(Regression, OrdersThatOnceWentWrongEndAsTheyShould) {
+TEST(Regression, REV3_H3_OrdersThatOnceWentWrongEndAsTheyShould) {
   std::vector<RunResult> runs;
   for (const char* text : {
            // Found by seeds that no sweep had: no rest (L1), an entry that stayed without a word
