@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "controller/compute_domain/controller.h"
-#include "pkg/base/manual_clock.h"
+#include "pkg/base/testing/manual_clock.h"
 #include "pkg/http/slots.h"
 #include "pkg/kube/testing/fakes.h"
 #include "pkg/kube/workqueue/work_queue.h"

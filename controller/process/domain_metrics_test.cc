@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "controller/api/names.h"
-#include "pkg/base/manual_clock.h"
 #include "pkg/base/rfc3339.h"
+#include "pkg/base/testing/manual_clock.h"
 #include "test/fixtures/observed.h"
 
 namespace process {

@@ -7,7 +7,7 @@
 #include <sstream>
 #include <string>
 
-#include "pkg/base/manual_clock.h"
+#include "pkg/base/testing/manual_clock.h"
 #include "pkg/base/version.h"
 #include "pkg/kube/testing/fakes.h"
 #include "test/fixtures/map_server.h"

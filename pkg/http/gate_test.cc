@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "pkg/base/manual_clock.h"
+#include "pkg/base/testing/manual_clock.h"
 
 namespace http {
 namespace {

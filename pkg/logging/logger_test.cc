@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "pkg/base/manual_clock.h"
+#include "pkg/base/testing/manual_clock.h"
 #include "pkg/json/value.h"
 
 namespace logging {

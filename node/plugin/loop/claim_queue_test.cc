@@ -8,7 +8,7 @@
 #include <stop_token>
 
 #include "node/cdi/files.h"
-#include "pkg/base/manual_clock.h"
+#include "pkg/base/testing/manual_clock.h"
 #include "pkg/http/testing/fake_credentials.h"
 #include "pkg/kube/testing/fakes.h"
 

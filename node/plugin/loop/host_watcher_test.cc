@@ -9,8 +9,8 @@
 #include <string>
 
 #include "node/cdi/files.h"
-#include "pkg/base/manual_clock.h"
 #include "pkg/base/system_clock.h"
+#include "pkg/base/testing/manual_clock.h"
 #include "pkg/kube/testing/fakes.h"
 #include "test/fixtures/in_folder.h"
 

@@ -9,8 +9,8 @@
 #include <string>
 #include <string_view>
 
-#include "pkg/base/manual_clock.h"
 #include "pkg/base/system_clock.h"
+#include "pkg/base/testing/manual_clock.h"
 #include "pkg/http/testing/fake_credentials.h"
 #include "pkg/http/testing/raw_server.h"
 #include "pkg/json/value.h"

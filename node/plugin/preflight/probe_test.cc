@@ -11,7 +11,7 @@
 #include <fstream>
 
 #include "node/plugin/rules/checkpoint.h"
-#include "pkg/base/manual_clock.h"
+#include "pkg/base/testing/manual_clock.h"
 #include "test/fixtures/in_folder.h"
 
 namespace plugin {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "pkg/base/manual_clock.h"
+#include "pkg/base/testing/manual_clock.h"
 #include "pkg/http/testing/script.h"
 #include "pkg/json/value.h"
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "pkg/base/manual_clock.h"
+#include "pkg/base/testing/manual_clock.h"
 #include "pkg/json/value.h"
 #include "pkg/kube/api/meta.h"
 #include "pkg/kube/testing/fakes.h"

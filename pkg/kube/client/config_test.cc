@@ -11,8 +11,8 @@
 #include <thread>
 #include <vector>
 
-#include "pkg/base/manual_clock.h"
 #include "pkg/base/system_clock.h"
+#include "pkg/base/testing/manual_clock.h"
 #include "pkg/http/testing/certificates.h"
 #include "pkg/json/value.h"
 #include "pkg/kube/client/exec_runner.h"

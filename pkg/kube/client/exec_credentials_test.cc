@@ -5,7 +5,7 @@
 #include <chrono>
 #include <string>
 
-#include "pkg/base/manual_clock.h"
+#include "pkg/base/testing/manual_clock.h"
 #include "pkg/kube/testing/fakes.h"
 
 namespace kube {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "pkg/base/manual_clock.h"
 #include "pkg/base/system_clock.h"
+#include "pkg/base/testing/manual_clock.h"
 #include "pkg/http/testing/certificates.h"
 #include "pkg/json/value.h"
 #include "pkg/kube/testing/replaced.h"

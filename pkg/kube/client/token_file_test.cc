@@ -10,8 +10,8 @@
 #include <thread>
 #include <vector>
 
-#include "pkg/base/manual_clock.h"
 #include "pkg/base/system_clock.h"
+#include "pkg/base/testing/manual_clock.h"
 
 namespace kube {
 namespace {

@@ -8,8 +8,8 @@
 #include <memory>
 #include <vector>
 
-#include "pkg/base/manual_clock.h"
 #include "pkg/base/system_clock.h"
+#include "pkg/base/testing/manual_clock.h"
 #include "pkg/http/testing/fake_credentials.h"
 #include "pkg/http/testing/raw_server.h"
 #include "pkg/kube/testing/fakes.h"

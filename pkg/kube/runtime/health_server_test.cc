@@ -13,8 +13,8 @@
 #include <thread>
 #include <vector>
 
-#include "pkg/base/manual_clock.h"
 #include "pkg/base/system_clock.h"
+#include "pkg/base/testing/manual_clock.h"
 #include "pkg/http/curl_transport.h"
 #include "pkg/http/testing/fake_credentials.h"
 #include "pkg/http/testing/raw_client.h"

@@ -6,7 +6,7 @@
 #include <map>
 #include <string>
 
-#include "pkg/base/manual_clock.h"
+#include "pkg/base/testing/manual_clock.h"
 
 namespace kube {
 namespace {

@@ -4,7 +4,7 @@
 //  - there are no more than 20 requests a second, and one at a time.
 //
 // Notes and names are in UTF-8, as everything that was read from the API server is.
-#include "pkg/base/manual_clock.h"
+#include "pkg/base/testing/manual_clock.h"
 #include "pkg/json/value.h"
 #include "pkg/kube/events/event_recorder.h"
 #include "pkg/kube/testing/fakes.h"

@@ -11,7 +11,7 @@
 #include <array>
 #include <utility>
 
-#include "pkg/base/manual_clock.h"
+#include "pkg/base/testing/manual_clock.h"
 #include "pkg/json/utf8.h"
 #include "pkg/json/value.h"
 #include "pkg/kube/client/kubeconfig_reader.h"

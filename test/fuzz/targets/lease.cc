@@ -2,7 +2,7 @@
 // a network that is not.
 #include <deque>
 
-#include "pkg/base/manual_clock.h"
+#include "pkg/base/testing/manual_clock.h"
 #include "pkg/kube/lease/leader_elector.h"
 #include "pkg/kube/testing/fakes.h"
 #include "test/fuzz/hostile.h"
