@@ -26,8 +26,7 @@ constexpr int kSetBits = 64;
 Set Bit(int capability) { return Set{1} << capability; }
 
 tl::unexpected<Error> Refused(const char* call) {
-  return Fail(ErrorCode::kInvalid,
-              std::string(call) + ": " + std::generic_category().message(errno));
+  return Invalid(std::string(call) + ": " + std::generic_category().message(errno));
 }
 
 bool HasOneThread() {
@@ -59,7 +58,7 @@ Result<void> DropFromBounds(Set kept) {
 }  // namespace
 
 Result<void> KeepCapabilities(std::initializer_list<int> kept) {
-  if (!HasOneThread()) return Fail(ErrorCode::kInvalid, "not the only thread");
+  if (!HasOneThread()) return Invalid("not the only thread");
   const Set now = TRY(Permitted());
   Set next = 0;
   for (const int capability : kept) next |= now & Bit(capability);
@@ -67,9 +66,7 @@ Result<void> KeepCapabilities(std::initializer_list<int> kept) {
   // Without this capability the bounds stay, and the call after it alone keeps programs from
   // gaining.
   if ((now & Bit(CAP_SETPCAP)) != 0) TRY(DropFromBounds(next));
-  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
-    return Refused("prctl(PR_SET_NO_NEW_PRIVS)");
-  }
+  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return Refused("prctl(PR_SET_NO_NEW_PRIVS)");
   const auto low = static_cast<std::uint32_t>(next);
   const auto high = static_cast<std::uint32_t>(next >> kWordBits);
   __user_cap_header_struct header = OwnHeader();

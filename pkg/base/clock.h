@@ -13,9 +13,6 @@ class Clock {
   // The calendar: only for what people and other processes read.
   using WallTime = std::chrono::time_point<std::chrono::system_clock, std::chrono::microseconds>;
 
-  Clock() = default;
-  Clock(const Clock&) = delete;
-  Clock& operator=(const Clock&) = delete;
   virtual ~Clock() = default;
 
   [[nodiscard]] virtual TimePoint Now() const = 0;

@@ -9,6 +9,7 @@ namespace base {
 namespace {
 
 using std::chrono::milliseconds;
+
 using std::chrono::nanoseconds;
 
 struct Unit {
@@ -51,9 +52,7 @@ std::optional<nanoseconds> TakePart(std::string_view& text) {
 }  // namespace
 
 Result<milliseconds> ParseDuration(std::string_view text) {
-  const auto wrong = [] {
-    return Fail(ErrorCode::kInvalid, "use a duration such as 15s, 1m30s or 500ms");
-  };
+  const auto wrong = [] { return Invalid("use a duration such as 15s, 1m30s or 500ms"); };
   if (text == "0") return milliseconds(0);
   if (text.empty()) return wrong();
   nanoseconds total{0};

@@ -10,19 +10,15 @@
 #include "pkg/base/open_file.h"
 
 namespace base {
-namespace {
-
-tl::unexpected<Error> FailedTo(const char* verb, const std::string& path, int error) {
-  const bool absent = error == ENOENT || error == ENOTDIR;
-  return Fail(absent ? ErrorCode::kNotFound : ErrorCode::kInvalid,
-              std::string(verb) + " " + path + ": " + std::generic_category().message(error));
-}
-
-}  // namespace
 
 Result<std::string> ReadFile(const std::string& path, std::size_t bytes_max) {
   const OpenFile file(path, O_RDONLY);
-  if (!file.is_open()) return FailedTo("open", path, errno);
+  if (!file.is_open()) {
+    const int error = errno;
+    auto failed = FailedTo("open", path, error);
+    if (error == ENOENT || error == ENOTDIR) failed.value().code = ErrorCode::kNotFound;
+    return failed;
+  }
   std::string content;
   std::array<char, 16384> bytes = {};
   while (true) {

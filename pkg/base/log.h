@@ -19,9 +19,6 @@ struct LogField {
 // for long and never throw. Do not pass secrets.
 class Logger {
  public:
-  Logger() = default;
-  Logger(const Logger&) = delete;
-  Logger& operator=(const Logger&) = delete;
   virtual ~Logger() = default;
 
   virtual void Log(LogLevel level, std::string_view message,

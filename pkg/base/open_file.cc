@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <utility>
+#include <system_error>
 
 namespace base {
 
@@ -24,6 +24,10 @@ int OpenFile::Write(std::string_view content) const {
 int OpenFile::Close() {
   const int fd = std::exchange(fd_, -1);
   return fd >= 0 && ::close(fd) != 0 ? errno : 0;
+}
+
+tl::unexpected<Error> FailedTo(const std::string& verb, const std::string& path, int error) {
+  return Invalid(verb + " " + path + ": " + std::generic_category().message(error));
 }
 
 }  // namespace base

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include "pkg/base/result.h"
+
 namespace base {
 
 // A file, pipe or socket that is open until this goes. What is wrong is one of errno's numbers; 0:
@@ -18,7 +20,6 @@ class OpenFile {
   explicit OpenFile(int fd) : fd_(fd) {}
   ~OpenFile() { Close(); }
   OpenFile(OpenFile&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  OpenFile& operator=(OpenFile&&) = delete;
 
   [[nodiscard]] bool is_open() const { return fd_ >= 0; }  // If not, errno says why.
   [[nodiscard]] int fd() const { return fd_; }
@@ -30,5 +31,9 @@ class OpenFile {
  private:
   int fd_;
 };
+
+// kInvalid, as in "open /path: Permission denied". `error` is one of errno's numbers.
+[[nodiscard]] tl::unexpected<Error> FailedTo(const std::string& verb, const std::string& path,
+                                             int error);
 
 }  // namespace base

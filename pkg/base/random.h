@@ -8,9 +8,6 @@ namespace base {
 // Used by one thread each; make one for every thread.
 class Random {
  public:
-  Random() = default;
-  Random(const Random&) = delete;
-  Random& operator=(const Random&) = delete;
   virtual ~Random() = default;
 
   [[nodiscard]] virtual std::uint64_t Next() = 0;

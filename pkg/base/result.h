@@ -41,6 +41,12 @@ using Result = tl::expected<T, Error>;
 [[nodiscard]] inline tl::unexpected<Error> Fail(ErrorCode code, std::string message) {
   return tl::unexpected(Error{.code = code, .message = std::move(message)});
 }
+[[nodiscard]] inline tl::unexpected<Error> Invalid(std::string message) {
+  return Fail(ErrorCode::kInvalid, std::move(message));
+}
+[[nodiscard]] inline tl::unexpected<Error> Unavailable(std::string message) {
+  return Fail(ErrorCode::kUnavailable, std::move(message));
+}
 
 // For map_error: says what was attempted, as in "create DaemonSet: 403 forbidden: ...".
 [[nodiscard]] inline auto While(std::string attempt) {

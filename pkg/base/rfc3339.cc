@@ -10,12 +10,10 @@ namespace base {
 
 namespace {
 
-using std::chrono::days;
 using std::chrono::floor;
-using std::chrono::microseconds;
 
 std::string Format(Clock::WallTime time, bool micros) {
-  const auto day = floor<days>(time);
+  const auto day = floor<std::chrono::days>(time);
   const std::chrono::year_month_day date(day);
   const std::chrono::hh_mm_ss clock(time - day);
   std::array<char, 64> text{};
@@ -27,7 +25,7 @@ std::string Format(Clock::WallTime time, bool micros) {
   std::string result(text.data(), static_cast<std::size_t>(length));
   if (micros) {
     std::snprintf(text.data(), text.size(), ".%06d",
-                  static_cast<int>(microseconds(clock.subseconds()).count()));
+                  static_cast<int>(std::chrono::microseconds(clock.subseconds()).count()));
     result += text.data();
   }
   return result + "Z";
@@ -64,7 +62,7 @@ std::optional<Clock::WallTime> ParseTime(std::string_view text) {
   if (fraction.empty()) return time;
   if (fraction.front() != '.' || fraction.size() < 2 || fraction.size() > 10) return {};
   fraction.remove_prefix(1);
-  auto unit = microseconds(100'000);
+  auto unit = std::chrono::microseconds(100'000);
   for (const char digit : fraction) {
     if (digit < '0' || digit > '9') return {};
     time += unit * (digit - '0');

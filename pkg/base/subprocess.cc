@@ -31,7 +31,7 @@ struct Pipe {
 
 Result<Pipe> MakePipe() {
   std::array<int, 2> fds = {};
-  if (::pipe2(fds.data(), O_CLOEXEC) != 0) return Fail(ErrorCode::kUnavailable, Words(errno));
+  if (::pipe2(fds.data(), O_CLOEXEC) != 0) return Unavailable(Words(errno));
   Pipe pipe = {.read_end = OpenFile(fds[0]), .write_end = OpenFile(fds[1])};
   CHECK(::fcntl(fds[0], F_SETFL, O_NONBLOCK) == 0);
   return pipe;

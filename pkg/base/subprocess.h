@@ -60,8 +60,6 @@ class LastingProgram {
   // Errors as of RunProgram.
   [[nodiscard]] static Result<std::unique_ptr<LastingProgram>> Start(const Program& program);
   ~LastingProgram();  // Kills it, if it has not ended.
-  LastingProgram(const LastingProgram&) = delete;
-  LastingProgram& operator=(const LastingProgram&) = delete;
 
   // Where it speaks, on stdout and stderr alike. Waits up to `most` for words and appends what is
   // there to `words`, at most 1 MiB; false: there will be no more. By one thread, beside the
