@@ -90,8 +90,7 @@ template <unsigned kFlags, typename Stream, typename Handler>
                     : filter.refused() != nullptr ? filter.refused()
                                                   : rapidjson::GetParseError_En(result.Code());
   const std::size_t offset = result.IsError() ? result.Offset() : end;
-  return base::Fail(base::ErrorCode::kInvalid,
-                    "JSON at offset " + std::to_string(offset) + ": " + why);
+  return base::Invalid("JSON at offset " + std::to_string(offset) + ": " + why);
 }
 
 }  // namespace json::internal

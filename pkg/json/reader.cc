@@ -99,6 +99,7 @@ std::string_view TextOf(const Tree& tree, const Node& node) {
 }  // namespace internal
 
 using internal::Kind;
+
 using internal::Node;
 
 bool View::IsNull() const { return node_ == nullptr || node_->kind == Kind::kNull; }
@@ -141,12 +142,11 @@ std::string_view View::name_at(std::size_t index) const {
 Parser::Parser() : tree_(std::make_unique<internal::Tree>()) {}
 Parser::~Parser() = default;
 Parser::Parser(Parser&&) noexcept = default;
-Parser& Parser::operator=(Parser&&) noexcept = default;
 
 base::Result<View> Parser::Parse(std::string_view text) {
   // Offsets and indices have 32 bits; no text has more nodes than bytes.
   if (text.size() >= std::numeric_limits<std::uint32_t>::max()) {
-    return base::Fail(base::ErrorCode::kInvalid, "JSON of 4 GiB or more");
+    return base::Invalid("JSON of 4 GiB or more");
   }
   internal::Tree& tree = *tree_;
   internal::Reset(tree.text);
@@ -162,6 +162,12 @@ base::Result<View> Parser::Parse(std::string_view text) {
   CHECK(tree.open.size() == 1);
   tree.nodes.push_back(tree.open.front());
   return View(tree, tree.nodes.back());
+}
+
+base::Result<Document> Document::Parse(std::string_view text) {
+  Parser parser;
+  const View root = TRY(parser.Parse(text));
+  return Document(std::move(parser), root);
 }
 
 }  // namespace json

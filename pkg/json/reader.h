@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "pkg/base/result.h"
 #include "pkg/json/utf8.h"
@@ -71,7 +72,6 @@ class Parser {
   Parser();
   ~Parser();
   Parser(Parser&&) noexcept;
-  Parser& operator=(Parser&&) noexcept;
 
   // kInvalid, with the offset, for anything that is not exactly one JSON value in UTF-8 of at most
   // 512 levels.
@@ -79,6 +79,21 @@ class Parser {
 
  private:
   std::unique_ptr<internal::Tree> tree_;
+};
+
+// One text with a parser of its own: views of it are valid as long as it lives.
+class Document {
+ public:
+  Document(Parser parser, View root) : parser_(std::move(parser)), root_(root) {}
+  [[nodiscard]] static base::Result<Document> Parse(std::string_view text);
+
+  [[nodiscard]] View operator[](std::string_view name) const { return root_[name]; }
+  operator View() const& { return root_; }
+  operator View() && = delete;
+
+ private:
+  Parser parser_;
+  View root_;
 };
 
 }  // namespace json

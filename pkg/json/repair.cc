@@ -128,4 +128,10 @@ base::Result<View> ParseRepaired(Parser& parser, std::string_view text) {
   return view ? view : parser.Parse(Repair(text));
 }
 
+base::Result<Document> ParseRepaired(std::string_view text) {
+  Parser parser;
+  const View root = TRY(ParseRepaired(parser, text));
+  return Document(std::move(parser), root);
+}
+
 }  // namespace json

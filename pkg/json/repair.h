@@ -21,5 +21,6 @@ namespace json {
 
 // Reads `text`, repaired if it must be.
 [[nodiscard]] base::Result<View> ParseRepaired(Parser& parser, std::string_view text);
+[[nodiscard]] base::Result<Document> ParseRepaired(std::string_view text);
 
 }  // namespace json

@@ -80,6 +80,12 @@ bool Value::AsBool() const {
   return value != nullptr && *value;
 }
 
+std::vector<std::string> Value::AsTexts() const {
+  std::vector<std::string> texts;
+  for (const Value& item : items()) texts.push_back(item.AsString());
+  return texts;
+}
+
 const Value::Items& Value::items() const {
   const auto* items = std::get_if<Items>(&data_);
   return items != nullptr ? *items : kNoItems;

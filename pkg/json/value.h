@@ -11,6 +11,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <optional>
 #include <string>
@@ -47,6 +48,13 @@ class Value {
   static Value Object(std::initializer_list<Field> fields = {});
   static Value Array(std::initializer_list<Item> items = {});
   static Value Array(Items items) { return Value(std::move(items)); }
+  // What `encode` makes of each item of the range.
+  template <typename Range, typename Encode = std::identity>
+  static Value ArrayOf(const Range& range, Encode encode = {}) {
+    Items items;
+    for (const auto& item : range) items.emplace_back(encode(item));
+    return Array(std::move(items));
+  }
   static Value RawNumber(std::string text) { return Value(Number{std::move(text)}); }
 
   [[nodiscard]] bool IsNull() const { return std::holds_alternative<std::monostate>(data_); }
@@ -58,8 +66,9 @@ class Value {
   [[nodiscard]] const std::string& AsString() const;
   [[nodiscard]] std::optional<std::int64_t> AsInt() const;
   [[nodiscard]] bool AsBool() const;
-  [[nodiscard]] const Items& items() const;      // Empty unless an array.
-  [[nodiscard]] const Members& members() const;  // Empty unless an object.
+  [[nodiscard]] std::vector<std::string> AsTexts() const;  // Of each item.
+  [[nodiscard]] const Items& items() const;                // Empty unless an array.
+  [[nodiscard]] const Members& members() const;            // Empty unless an object.
 
   // The member of that name, or null.
   [[nodiscard]] const Value& operator[](std::string_view name) const;
