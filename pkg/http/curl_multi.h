@@ -54,8 +54,6 @@ class CurlMulti {
   CurlMulti(Endpoint endpoint, Credentials& credentials, std::string user_agent,
             int connections_max);
   ~CurlMulti();
-  CurlMulti(const CurlMulti&) = delete;
-  CurlMulti& operator=(const CurlMulti&) = delete;
 
   // Before the first exchange. `gate`, which outlives it, is asked before a request goes out once
   // more; null: it may.

@@ -5,7 +5,6 @@
 namespace http {
 namespace {
 
-using base::Error;
 using base::ErrorCode;
 
 std::string CauseOf(const CurlFailure& failure) {
@@ -16,7 +15,7 @@ std::string CauseOf(const CurlFailure& failure) {
   return failure.detail.empty() ? curl_easy_strerror(failure.code) : failure.detail;
 }
 
-Error NotSent(const CurlFailure& failure) {
+base::Error NotSent(const CurlFailure& failure) {
   std::string message = "connect to " + failure.host_and_port + ": " + CauseOf(failure);
   switch (failure.code) {
     case CURLE_PEER_FAILED_VERIFICATION:
@@ -42,7 +41,7 @@ Error NotSent(const CurlFailure& failure) {
 
 }  // namespace
 
-Error ToError(const CurlFailure& failure) {
+base::Error ToError(const CurlFailure& failure) {
   const std::string& server = failure.host_and_port;
   if (failure.passed_its_bound) {
     return {.code = ErrorCode::kTooLarge, .message = "reply of " + server + " passed its bound"};

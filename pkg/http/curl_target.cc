@@ -7,21 +7,10 @@
 #include <utility>
 
 #include "pkg/base/check.h"
+#include "pkg/http/curl_url.h"
 
 namespace http {
 namespace {
-
-struct CurlUrlDeleter {
-  void operator()(CURLU* url) const { curl_url_cleanup(url); }
-};
-
-std::string PartOf(CURLU* url, CURLUPart part, unsigned flags = 0) {
-  char* text = nullptr;
-  if (curl_url_get(url, part, &text, flags) != CURLUE_OK) return {};
-  std::string copy = text;
-  curl_free(text);
-  return copy;
-}
 
 void SetSocketOption(int fd, int level, int name, int value) {
   // A peer that is watched less closely is better than no connection, so a refusal is let pass.
@@ -69,13 +58,13 @@ CurlTarget::CurlTarget(Endpoint endpoint, std::string user_agent)
     : endpoint_(std::move(endpoint)), user_agent_(std::move(user_agent)), base_url_(endpoint_.url) {
   while (base_url_.ends_with('/')) base_url_.pop_back();
   host_and_port_ = base_url_;
-  const std::unique_ptr<CURLU, CurlUrlDeleter> url(curl_url());
+  const CurlUrl url(curl_url());
   CHECK(url != nullptr);
   if (curl_url_set(url.get(), CURLUPART_URL, base_url_.c_str(), 0) != CURLUE_OK) return;
 
-  scheme_ = PartOf(url.get(), CURLUPART_SCHEME);
-  const std::string host = PartOf(url.get(), CURLUPART_HOST);
-  const std::string port = PartOf(url.get(), CURLUPART_PORT, CURLU_DEFAULT_PORT);
+  scheme_ = PartOf(url, CURLUPART_SCHEME);
+  const std::string host = PartOf(url, CURLUPART_HOST);
+  const std::string port = PartOf(url, CURLUPART_PORT, CURLU_DEFAULT_PORT);
   host_and_port_ = host + ":" + port;
   server_name_ = host;
   const std::string& wanted = endpoint_.tls_server_name;
@@ -83,12 +72,12 @@ CurlTarget::CurlTarget(Endpoint endpoint, std::string user_agent)
 
   // libcurl verifies the name in the URL, so the URL gets the name to verify, the connection goes
   // to the host by CONNECT_TO, and the server still reads the host that it knows itself by.
-  const std::string own_port = PartOf(url.get(), CURLUPART_PORT);
+  const std::string own_port = PartOf(url, CURLUPART_PORT);
   host_header_ = own_port.empty() ? host : host_and_port_;
   server_name_ = wanted.find(':') == std::string::npos ? wanted : "[" + wanted + "]";
   connect_to_ = Append(nullptr, "::" + host_and_port_);
   if (curl_url_set(url.get(), CURLUPART_HOST, server_name_.c_str(), 0) != CURLUE_OK) return;
-  base_url_ = PartOf(url.get(), CURLUPART_URL);
+  base_url_ = PartOf(url, CURLUPART_URL);
   while (base_url_.ends_with('/')) base_url_.pop_back();
 }
 

@@ -34,8 +34,7 @@ CurlTransport::CurlTransport(Endpoint endpoint, Credentials& credentials, std::s
 CurlTransport::~CurlTransport() = default;
 
 std::vector<base::Result<Response>> CurlTransport::SendAll(const std::vector<Request>& requests) {
-  std::vector<base::Result<Response>> replies(
-      requests.size(), base::Fail(base::ErrorCode::kUnavailable, "not sent"));
+  std::vector<base::Result<Response>> replies(requests.size(), base::Unavailable("not sent"));
   InFlight::Sender slots(in_flight_);
   std::size_t next = 0;
   std::map<std::size_t, CurlMulti::Id> under_way;

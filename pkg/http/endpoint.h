@@ -21,9 +21,6 @@ struct Endpoint {
 // The bearer token of each request. Thread-safe.
 class Credentials {
  public:
-  Credentials() = default;
-  Credentials(const Credentials&) = delete;
-  Credentials& operator=(const Credentials&) = delete;
   virtual ~Credentials() = default;
 
   // Empty: none. Asked for by threads that serve many: at most a file is read, once a minute. What

@@ -8,11 +8,9 @@ Gate::Gate(MayWrite may_write, const base::Clock& clock)
     : may_write_(std::move(may_write)), clock_(clock) {}
 
 base::Result<void> Gate::Admit(const Request& request) const {
-  if (give_up_at_ != kNever) {
-    return base::Fail(base::ErrorCode::kUnavailable, "not sent: this process ends");
-  }
+  if (give_up_at_ != kNever) return base::Unavailable("not sent: this process ends");
   if (request.method != Method::kGet && !may_write_()) {
-    return base::Fail(base::ErrorCode::kUnavailable, "not sent: this replica does not lead");
+    return base::Unavailable("not sent: this replica does not lead");
   }
   return {};
 }

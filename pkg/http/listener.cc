@@ -15,10 +15,6 @@
 namespace http {
 namespace {
 
-using base::ErrorCode;
-using base::Fail;
-using base::Result;
-
 constexpr int kBacklog = 256;  // Who comes when it is full tries again after a second.
 constexpr int kPortMax = 65'535;
 // Of a connection, in the kernel, each way: those who do not read cost no more than that.
@@ -29,12 +25,12 @@ struct HostAndPort {
   std::string port;
 };
 
-Result<HostAndPort> Split(const std::string& address) {
+base::Result<HostAndPort> Split(const std::string& address) {
   const std::size_t colon = address.rfind(':');
   const std::string_view digits = std::string_view(address).substr(colon + 1);
   const int port = colon == std::string::npos ? -1 : base::ParseNumber<int>(digits).value_or(-1);
   if (port < 0 || port > kPortMax) {
-    return Fail(ErrorCode::kInvalid, "listen on \"" + address + "\": write host:port or :port");
+    return base::Invalid("listen on \"" + address + "\": write host:port or :port");
   }
   std::string host = address.substr(0, colon);
   if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
@@ -46,13 +42,13 @@ struct FreeAddresses {
 };
 using Addresses = std::unique_ptr<addrinfo, FreeAddresses>;
 
-Result<Addresses> Resolve(const std::string& host, const std::string& port) {
+base::Result<Addresses> Resolve(const std::string& host, const std::string& port) {
   addrinfo hints = {};
   hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
   const int code = ::getaddrinfo(host.c_str(), port.c_str(), &hints, &found);
-  if (code != 0) return Fail(ErrorCode::kUnavailable, ::gai_strerror(code));
+  if (code != 0) return base::Unavailable(::gai_strerror(code));
   return Addresses(found);
 }
 
@@ -78,7 +74,7 @@ int PortOf(int fd) {
 
 }  // namespace
 
-Result<Listener> Listener::On(const std::string& address) {
+base::Result<Listener> Listener::On(const std::string& address) {
   const HostAndPort wanted = TRY(Split(address));
   const std::string attempt = "listen on " + address;
   // "::" takes IPv4 too, and where there is no IPv6, "0.0.0.0" is what is left.
@@ -94,7 +90,7 @@ Result<Listener> Listener::On(const std::string& address) {
   }
   const bool has_no_ipv6 = error == EAFNOSUPPORT || error == EADDRNOTAVAIL;
   if (wanted.host.empty() && has_no_ipv6) return On("0.0.0.0:" + wanted.port);
-  return Fail(ErrorCode::kUnavailable, attempt + ": " + std::generic_category().message(error));
+  return base::Unavailable(attempt + ": " + std::generic_category().message(error));
 }
 
 Listener::Listener(base::OpenFile socket)

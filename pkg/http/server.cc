@@ -51,8 +51,8 @@ struct StopDaemon {
 using Daemon = std::unique_ptr<MHD_Daemon, StopDaemon>;
 
 tl::unexpected<base::Error> FailedToServe(const tls::Identity* identity) {
-  if (identity == nullptr) return base::Fail(base::ErrorCode::kUnavailable, "out of memory");
-  return base::Fail(base::ErrorCode::kInvalid, "GnuTLS does not take the certificate and its key");
+  if (identity == nullptr) return base::Unavailable("out of memory");
+  return base::Invalid("GnuTLS does not take the certificate and its key");
 }
 
 // An answer. Those that work made are counted for as long as they live.

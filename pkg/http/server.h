@@ -47,8 +47,6 @@ class Server {
   // `handler` is called on the server's thread and does not block; `clock` outlives the server.
   Server(Handler handler, const base::Clock& clock);
   ~Server();  // Stops.
-  Server(const Server&) = delete;
-  Server& operator=(const Server&) = delete;
 
   // Begins to serve; returns the port. See Listener::On for `address` and errors. Once only.
   [[nodiscard]] base::Result<int> Start(const std::string& address);

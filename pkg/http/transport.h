@@ -58,9 +58,6 @@ using OnExchange = std::function<void(const ExchangeReport& report)>;
 // kTooLarge: the body passed its bound. kUnauthorized is not made here: a 401 is a reply.
 class Transport {
  public:
-  Transport() = default;
-  Transport(const Transport&) = delete;
-  Transport& operator=(const Transport&) = delete;
   virtual ~Transport() = default;
 
   // Side by side; returns when all are answered, replies in the order of the requests.
