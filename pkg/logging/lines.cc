@@ -13,16 +13,13 @@
 namespace logging {
 namespace {
 
-using base::LogField;
-using base::LogLevel;
-
 // What a level is called: by klog, in JSON, and by syslog(3).
 struct LevelNames {
   char letter;
   const char* name;
   const char* priority;
 };
-const LevelNames& NamesOf(LogLevel level) {
+const LevelNames& NamesOf(base::LogLevel level) {
   static constexpr std::array<LevelNames, 4> kNames = {
       {{'E', "error", "3"}, {'W', "warning", "4"}, {'I', "info", "6"}, {'D', "debug", "7"}}};
   return kNames.at(static_cast<std::size_t>(level));
@@ -41,7 +38,7 @@ std::string LocalTime(base::Clock::WallTime time) {
 
 std::string MessageWithFields(const Record& record) {
   std::string text = Escape(Clean(record.message));
-  for (const LogField& field : record.fields) {
+  for (const base::LogField& field : record.fields) {
     text += " " + Escape(Clean(field.key)) + "=\"" + Escape(Clean(field.value)) + "\"";
   }
   return text;
@@ -76,7 +73,7 @@ std::string JsonLine(const Record& record) {
   json::Value object = json::Value::Object({{"ts", base::FormatMicros(record.time)},
                                             {"level", NamesOf(record.level).name},
                                             {"msg", Clean(record.message)}});
-  for (const LogField& field : record.fields) {
+  for (const base::LogField& field : record.fields) {
     const std::string key(field.key);
     object[kOurs.contains(key) ? key + "_" : key] = Clean(field.value);
   }
@@ -87,7 +84,7 @@ std::vector<std::string> JournalFields(const Record& record, std::string_view id
   std::vector<std::string> fields = {"MESSAGE=" + MessageWithFields(record),
                                      std::string("PRIORITY=") + NamesOf(record.level).priority,
                                      "SYSLOG_IDENTIFIER=" + std::string(identifier)};
-  for (const LogField& field : record.fields) {
+  for (const base::LogField& field : record.fields) {
     fields.push_back(JournalName(field.key) + "=" + Escape(Clean(field.value)));
   }
   return fields;

@@ -11,8 +11,8 @@
 namespace tls {
 namespace {
 
-using base::ErrorCode;
-using base::Fail;
+using base::Invalid;
+
 using base::Result;
 
 Bio ReaderOf(const std::string& pem) {
@@ -57,11 +57,11 @@ Result<std::string> DecodeBase64(std::string_view text) {
     if (c == ' ' || c == '\t' || c == '\r' || c == '\n') continue;
     const bool is_padding = c == '=' && digits.size() % 4 >= 2;
     if (!is_padding && (!IsBase64Digit(c) || digits.ends_with('='))) {
-      return Fail(ErrorCode::kInvalid, "not base64 at character " + std::to_string(i + 1));
+      return Invalid("not base64 at character " + std::to_string(i + 1));
     }
     digits += c;
   }
-  if (digits.size() % 4 != 0) return Fail(ErrorCode::kInvalid, "base64 that breaks off");
+  if (digits.size() % 4 != 0) return Invalid("base64 that breaks off");
   std::string bytes(digits.size() / 4 * 3, '\0');
   EVP_DecodeBlock(reinterpret_cast<unsigned char*>(bytes.data()), Bytes(digits),
                   static_cast<int>(digits.size()));
@@ -82,10 +82,9 @@ Result<void> CheckCertificates(const std::string& pem) {
   int count = 0;
   while (NextCertificate(bio.get()) != nullptr) ++count;
   if (!LastErrorIsEndOfText()) {
-    return Fail(ErrorCode::kInvalid,
-                "certificate " + std::to_string(count + 1) + " cannot be read");
+    return Invalid("certificate " + std::to_string(count + 1) + " cannot be read");
   }
-  if (count == 0) return Fail(ErrorCode::kInvalid, "no PEM certificate in it");
+  if (count == 0) return Invalid("no PEM certificate in it");
   return {};
 }
 
@@ -94,10 +93,8 @@ Result<void> CheckKey(const std::string& pem) {
   const bool is_readable = ReadKey(pem) != nullptr;
   ERR_clear_error();
   if (is_readable) return {};
-  if (is_encrypted) {
-    return Fail(ErrorCode::kInvalid, "the key has a passphrase, for which nobody can be asked");
-  }
-  return Fail(ErrorCode::kInvalid, "no PEM private key that can be read in it");
+  if (is_encrypted) return Invalid("the key has a passphrase, for which nobody can be asked");
+  return Invalid("no PEM private key that can be read in it");
 }
 
 Result<void> CheckPair(const std::string& certificate_pem, const std::string& key_pem) {
@@ -106,7 +103,7 @@ Result<void> CheckPair(const std::string& certificate_pem, const std::string& ke
   const Certificate certificate = NextCertificate(ReaderOf(certificate_pem).get());
   const bool matches = X509_check_private_key(certificate.get(), ReadKey(key_pem).get()) == 1;
   ERR_clear_error();
-  if (!matches) return Fail(ErrorCode::kInvalid, "the key is not that of the certificate");
+  if (!matches) return Invalid("the key is not that of the certificate");
   return {};
 }
 

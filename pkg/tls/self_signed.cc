@@ -11,9 +11,7 @@
 namespace tls {
 namespace {
 
-using base::ErrorCode;
-using base::Fail;
-using base::Result;
+using base::Invalid;
 
 constexpr std::size_t kNameMax = 63;  // A common name may have 64.
 constexpr int kSerialBits = 127;      // Positive, and of no other certificate.
@@ -68,10 +66,8 @@ Certificate SignFor(EVP_PKEY* key, const std::string& dns_name) {
 
 }  // namespace
 
-Result<Identity> MakeSelfSigned(const std::string& dns_name) {
-  if (!IsHostName(dns_name)) {
-    return Fail(ErrorCode::kInvalid, "\"" + dns_name + "\" can be no name in a certificate");
-  }
+base::Result<Identity> MakeSelfSigned(const std::string& dns_name) {
+  if (!IsHostName(dns_name)) return Invalid("\"" + dns_name + "\" can be no name in a certificate");
   const Key key(EVP_EC_gen("P-256"));
   const Certificate certificate = key == nullptr ? Certificate() : SignFor(key.get(), dns_name);
   const Bio certificate_text(BIO_new(BIO_s_mem()));
@@ -82,7 +78,7 @@ Result<Identity> MakeSelfSigned(const std::string& dns_name) {
       PEM_write_bio_PrivateKey(key_text.get(), key.get(), nullptr, nullptr, 0, nullptr, nullptr) ==
           1;
   ERR_clear_error();
-  if (!is_written) return Fail(ErrorCode::kUnavailable, "OpenSSL has made no certificate");
+  if (!is_written) return base::Unavailable("OpenSSL has made no certificate");
   return Identity{.certificate_pem = TextOf(certificate_text.get()),
                   .key_pem = TextOf(key_text.get())};
 }

@@ -7,8 +7,8 @@
 namespace yaml {
 namespace {
 
-using base::ErrorCode;
-using base::Fail;
+using base::Invalid;
+
 using base::Result;
 
 constexpr int kNodesMax = 100'000;
@@ -61,7 +61,7 @@ Result<YAML::Node> Parse(const std::string& text, const std::string& file, int& 
   } catch (const YAML::Exception& exception) {
     const std::string line =
         exception.mark.is_null() ? "" : ":" + std::to_string(exception.mark.line + 1);
-    return Fail(ErrorCode::kInvalid, file + line + ": not YAML: " + exception.msg);
+    return Invalid(file + line + ": not YAML: " + exception.msg);
   }
 }
 
@@ -81,14 +81,14 @@ json::Value ScalarOf(const YAML::Node& node) {
 // `values`: how many there are so far.
 Result<json::Value> Convert(const YAML::Node& node, int level, int& values) {
   if (++values > kValuesMax || level > kLevelsMax) {
-    return Fail(ErrorCode::kInvalid, "more than 1000 values or 32 levels");
+    return Invalid("more than 1000 values or 32 levels");
   }
   if (node.IsScalar()) return ScalarOf(node);
   json::Value value;
   if (node.IsMap()) {
     value = json::Value::Object();
     for (const auto& member : node) {
-      if (!member.first.IsScalar()) return Fail(ErrorCode::kInvalid, "a key that is no text");
+      if (!member.first.IsScalar()) return Invalid("a key that is no text");
       value[member.first.Scalar()] = TRY(Convert(member.second, level + 1, values));
     }
   }
@@ -109,7 +109,7 @@ Result<YAML::Node> ParseFirst(const std::string& text, const std::string& file) 
 Result<YAML::Node> ParseOnly(const std::string& text, const std::string& file) {
   int documents = 0;
   YAML::Node node = TRY(Parse(text, file, documents));
-  if (documents != 1) return Fail(ErrorCode::kInvalid, file + ": write one document");
+  if (documents != 1) return Invalid(file + ": write one document");
   return node;
 }
 

@@ -15,7 +15,6 @@
 namespace kube {
 namespace {
 
-using base::Result;
 using json::Value;
 
 constexpr std::size_t kKeptMax = 64;
@@ -43,7 +42,7 @@ bool IsToken(const std::string& token) {
 }
 
 // The `status` of the review that the API server answers with.
-Result<Value> Review(http::Transport& transport, const Resource& resource, Value spec) {
+base::Result<Value> Review(http::Transport& transport, const Resource& resource, Value spec) {
   http::Request request = CreateRequest(resource, "",
                                         Value::Object({{"apiVersion", resource.ApiVersion()},
                                                        {"kind", resource.kind},
@@ -56,7 +55,7 @@ Result<Value> Review(http::Transport& transport, const Resource& resource, Value
   Value answer = TRY(json::Parse(reply.body).map_error(base::While(attempt)));
   const Value* status = answer.Find("status");
   if (status == nullptr || !status->IsObject()) {
-    return base::Fail(base::ErrorCode::kUnavailable, attempt + ": the answer has no status");
+    return base::Unavailable(attempt + ": the answer has no status");
   }
   return *status;
 }
@@ -77,7 +76,7 @@ Value Subject(const Value& user, const std::string& path) {
 AccessReviews::AccessReviews(std::string path, http::Transport& transport, const base::Clock& clock)
     : path_(std::move(path)), transport_(transport), clock_(clock) {}
 
-Result<AccessVerdict> AccessReviews::Judge(const std::string& token) {
+base::Result<AccessVerdict> AccessReviews::Judge(const std::string& token) {
   if (!IsToken(token)) return AccessVerdict();
   const std::string digest = DigestOf(token);
   const auto kept = kept_.find(digest);
@@ -87,7 +86,7 @@ Result<AccessVerdict> AccessReviews::Judge(const std::string& token) {
   return verdict;
 }
 
-Result<AccessVerdict> AccessReviews::Ask(const std::string& token) {
+base::Result<AccessVerdict> AccessReviews::Ask(const std::string& token) {
   const Value who = TRY(Review(transport_, kTokenReviews, Value::Object({{"token", token}})));
   const std::string& user = who["user"]["username"].AsString();
   if (!who["authenticated"].AsBool() || user.empty()) return AccessVerdict();

@@ -39,9 +39,7 @@ base::Result<ObjectMeta> DecodeMeta(json::View object) {
   meta.resource_version = text("resourceVersion");
   for (const auto& [value, name] : {std::pair{&meta.key.name, "name"}, std::pair{&meta.uid, "uid"},
                                     std::pair{&meta.resource_version, "resourceVersion"}}) {
-    if (value->empty()) {
-      return base::Fail(base::ErrorCode::kInvalid, std::string("metadata has no ") + name);
-    }
+    if (value->empty()) return base::Invalid(std::string("metadata has no ") + name);
   }
   meta.generation = metadata["generation"].AsInt().value_or(0);
   meta.deletion_timestamp = text("deletionTimestamp");

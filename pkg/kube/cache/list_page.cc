@@ -10,9 +10,6 @@ namespace kube {
 
 namespace {
 
-using base::ErrorCode;
-using base::Fail;
-
 // Walks over a text, value by value.
 class Walk {
  public:
@@ -64,7 +61,7 @@ class Walk {
 };
 
 tl::unexpected<base::Error> NotAList(const Walk& walk) {
-  return Fail(ErrorCode::kInvalid, "not a list, at offset " + std::to_string(walk.at()));
+  return base::Invalid("not a list, at offset " + std::to_string(walk.at()));
 }
 
 }  // namespace
@@ -92,8 +89,7 @@ base::Result<ListPage> ReadListPage(std::string_view body) {
   }
   if (!walk.Skip('}') || !walk.AtEnd()) return NotAList(walk);
 
-  json::Parser parser;
-  const json::View list = TRY(parser.Parse(envelope + "}"));
+  const json::Document list = TRY(json::Document::Parse(envelope + "}"));
   page.kind = list["kind"].AsString();
   page.resource_version = list["metadata"]["resourceVersion"].AsString();
   page.continue_token = list["metadata"]["continue"].AsString();

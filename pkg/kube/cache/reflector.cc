@@ -13,8 +13,11 @@ namespace kube {
 namespace {
 
 using base::Error;
+
 using base::ErrorCode;
-using base::Fail;
+
+using base::Invalid;
+
 using base::Result;
 using json::Scanner;
 using std::chrono::milliseconds;
@@ -265,20 +268,19 @@ void Reflector::OnListReply(TimePoint now, const http::Response& reply) {
 Result<void> Reflector::TakePage(Listing& list, std::string_view body) {
   const ListPage page = TRY(ReadListPage(body));
   if (page.kind != resource_.kind + "List") {
-    return Fail(ErrorCode::kInvalid,
-                "its kind is \"" + page.kind + "\", not " + resource_.kind + "List");
+    return Invalid("its kind is \"" + page.kind + "\", not " + resource_.kind + "List");
   }
   const bool first = list.continue_token.empty();
   if (first) {
     // A watch from no version, or from "0", begins with events in no order.
     if (page.resource_version.empty() || page.resource_version == "0") {
-      return Fail(ErrorCode::kInvalid, "it has no resourceVersion");
+      return Invalid("it has no resourceVersion");
     }
     // The first page's version counts: should later pages be newer, the watch tells the rest.
     list.version = page.resource_version;
     sink_.BeginReplace();
   } else if (page.continue_token == list.continue_token) {
-    return Fail(ErrorCode::kInvalid, "a page leads to itself");
+    return Invalid("a page leads to itself");
   }
   for (const std::string_view item : page.items) {
     sink_.ReplaceAdd(TRY(json::ParseRepaired(parser_, item)));
@@ -361,20 +363,19 @@ bool Reflector::OnFrame(TimePoint now, Watching& watch, std::string_view frame) 
 }
 
 Result<void> Reflector::TakeEvent(json::View event) {
-  if (event["type"].IsNull()) return Fail(ErrorCode::kInvalid, "it is no event");
+  if (event["type"].IsNull()) return Invalid("it is no event");
   const std::string_view type = event["type"].AsString();
   const json::View object = event["object"];
   const std::string version(object["metadata"]["resourceVersion"].AsString());
   if (type == "ADDED" || type == "MODIFIED" || type == "DELETED") {
     const std::string_view kind = object["kind"].AsString();
     if (!kind.empty() && kind != resource_.kind) {
-      return Fail(ErrorCode::kInvalid, "its object is a " + std::string(kind));
+      return Invalid("its object is a " + std::string(kind));
     }
-    if (version.empty()) return Fail(ErrorCode::kInvalid, "its object has no resourceVersion");
+    if (version.empty()) return Invalid("its object has no resourceVersion");
     if (IsOlder(version, resource_version_)) {
       ++versions_gone_back_;
-      return Fail(ErrorCode::kInvalid,
-                  "it goes back from version " + resource_version_ + " to " + version);
+      return Invalid("it goes back from version " + resource_version_ + " to " + version);
     }
     // The version follows what is in the store: should the sink never return, nothing is skipped.
     sink_.Apply(object, type == "DELETED");

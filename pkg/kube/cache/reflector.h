@@ -34,9 +34,6 @@ namespace kube {
 // Where a Reflector puts what it reads. Called on the reflector's thread.
 class ReflectorSink {
  public:
-  ReflectorSink() = default;
-  ReflectorSink(const ReflectorSink&) = delete;
-  ReflectorSink& operator=(const ReflectorSink&) = delete;
   virtual ~ReflectorSink() = default;
 
   // A full list follows: Begin, any number of Add, End. What End does not see again is gone. A list

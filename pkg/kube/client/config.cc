@@ -16,8 +16,6 @@
 namespace kube {
 namespace {
 
-using base::ErrorCode;
-using base::Fail;
 using base::Result;
 
 constexpr std::size_t kFileBytesMax = 1U << 20;
@@ -46,16 +44,16 @@ std::vector<std::string> SplitPaths(const std::string& list) {
 }
 
 // All codes become kInvalid: whatever the cause, it is for a person to mend.
-base::Error Invalid(base::Error error) {
-  error.code = ErrorCode::kInvalid;
+base::Error AsInvalid(base::Error error) {
+  error.code = base::ErrorCode::kInvalid;
   return error;
 }
 
 // `given_by`: the flag or variable that says where the file is.
 Result<ClientConfig> FromFile(const std::string& path, const std::string& given_by,
                               const ConfigSource& source, const base::Clock& clock) {
-  const std::string text =
-      TRY(base::ReadFile(path, kFileBytesMax).map_error(Invalid).map_error(base::While(given_by)));
+  const std::string text = TRY(
+      base::ReadFile(path, kFileBytesMax).map_error(AsInvalid).map_error(base::While(given_by)));
   const Kubeconfig kubeconfig = TRY(ParseKubeconfig(text, path));
   return ReadKubeconfig(kubeconfig, path, source, clock);
 }
@@ -67,16 +65,16 @@ Result<ClientConfig> FromFiles(const std::string& list, const ConfigSource& sour
   bool found = false;
   for (const std::string& path : SplitPaths(list)) {
     const Result<std::string> text = base::ReadFile(path, kFileBytesMax);
-    if (!text && text.error().code == ErrorCode::kNotFound) continue;
-    if (!text) return tl::unexpected(base::While("$KUBECONFIG")(Invalid(text.error())));
+    if (!text && text.error().code == base::ErrorCode::kNotFound) continue;
+    if (!text) return tl::unexpected(base::While("$KUBECONFIG")(AsInvalid(text.error())));
     if (Trimmed(*text).empty()) continue;
     Merge(merged, TRY(ParseKubeconfig(*text, path)));
     found = true;
   }
   if (!found) {
-    return Fail(ErrorCode::kInvalid, "$KUBECONFIG is " + list +
-                                         ", where no file exists that says anything;"
-                                         " correct it or unset it");
+    return base::Invalid("$KUBECONFIG is " + list +
+                         ", where no file exists that says anything;"
+                         " correct it or unset it");
   }
   return ReadKubeconfig(merged, list, source, clock);
 }
@@ -99,9 +97,9 @@ Result<ClientConfig> FromServiceAccount(const ConfigSource& source, const base::
           .map_error(base::While("$KUBERNETES_SERVICE_HOST and _PORT")));
   config.endpoint.proxy_url = TRY(ProxyFromEnvironment(config.endpoint.url, source.environment));
   config.endpoint.ca_pem =
-      TRY(base::ReadFile(folder + "/ca.crt", kFileBytesMax).map_error(Invalid));
+      TRY(base::ReadFile(folder + "/ca.crt", kFileBytesMax).map_error(AsInvalid));
   TRY(tls::CheckCertificates(config.endpoint.ca_pem).map_error(base::While(folder + "/ca.crt")));
-  const std::string token = TRY(ReadTokenFile(folder + "/token").map_error(Invalid));
+  const std::string token = TRY(ReadTokenFile(folder + "/token").map_error(AsInvalid));
   config.credentials = std::make_unique<TokenFile>(folder + "/token", token, clock);
   const Result<std::string> ns = base::ReadFile(folder + "/namespace", kNamespaceBytesMax);
   if (ns && !Trimmed(*ns).empty()) config.ns = Trimmed(*ns);
@@ -111,21 +109,18 @@ Result<ClientConfig> FromServiceAccount(const ConfigSource& source, const base::
 }  // namespace
 
 Result<ClientConfig> LoadConfig(const ConfigSource& source, const base::Clock& clock) {
-  if (!source.kubeconfig.empty()) {
-    return FromFile(source.kubeconfig, "--kubeconfig", source, clock);
-  }
+  if (!source.kubeconfig.empty()) return FromFile(source.kubeconfig, "--kubeconfig", source, clock);
   const std::string list = Variable(source, "KUBECONFIG");
   if (!list.empty()) return FromFiles(list, source, clock);
   if (source.context.empty() && IsInCluster(source)) return FromServiceAccount(source, clock);
   const std::string home = Variable(source, "HOME") + "/.kube/config";
   if (Exists(home)) return FromFile(home, "$HOME", source, clock);
-  return Fail(ErrorCode::kInvalid,
-              "no API server is known: --kubeconfig and $KUBECONFIG are not given, " +
-                  std::string(source.context.empty()
-                                  ? "this is not a pod with a ServiceAccount token in " +
-                                        source.service_account_folder
-                                  : "a context is asked for, which a pod does not have") +
-                  ", and " + home + " does not exist; give --kubeconfig");
+  return base::Invalid("no API server is known: --kubeconfig and $KUBECONFIG are not given, " +
+                       std::string(source.context.empty()
+                                       ? "this is not a pod with a ServiceAccount token in " +
+                                             source.service_account_folder
+                                       : "a context is asked for, which a pod does not have") +
+                       ", and " + home + " does not exist; give --kubeconfig");
 }
 
 }  // namespace kube

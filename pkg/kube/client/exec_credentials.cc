@@ -4,13 +4,7 @@
 #include <utility>
 
 namespace kube {
-namespace {
-
-using base::ErrorCode;
-using base::Fail;
 using base::MutexLock;
-using base::Result;
-using std::chrono::minutes;
 using std::chrono::nanoseconds;
 using std::chrono::seconds;
 
@@ -22,13 +16,11 @@ constexpr std::chrono::microseconds kLifeMax = std::chrono::hours(24 * 365);
 
 // Before it expires by a tenth of its life: a run takes seconds, and may fail a few times.
 constexpr nanoseconds kMarginLeast = seconds(10);
-constexpr nanoseconds kMarginMost = minutes(5);
+constexpr nanoseconds kMarginMost = std::chrono::minutes(5);
 // Between a success and the next run. Many plugins print what they printed before until that has
 // expired, so asking them in its last seconds would only repeat itself.
-constexpr base::BackoffPolicy kRest = {.first = seconds(5), .most = minutes(5)};
-constexpr base::BackoffPolicy kRetry = {.first = seconds(1), .most = minutes(1)};
-
-}  // namespace
+constexpr base::BackoffPolicy kRest = {.first = seconds(5), .most = std::chrono::minutes(5)};
+constexpr base::BackoffPolicy kRetry = {.first = seconds(1), .most = std::chrono::minutes(1)};
 
 void ExecSchedule::Succeeded(TimePoint now, std::optional<nanoseconds> life) {
   is_taken_ = true;
@@ -79,11 +71,11 @@ void ExecCredentials::RunIfDue(const std::stop_token& stop) {
     const MutexLock lock(mutex_);
     if (clock_.Now() < pace_.due()) return;
   }
-  Result<ExecCredential> result = run_(stop);
+  base::Result<ExecCredential> result = run_(stop);
   if (!stop.stop_requested()) Take(std::move(result));
 }
 
-void ExecCredentials::Take(Result<ExecCredential> result) {
+void ExecCredentials::Take(base::Result<ExecCredential> result) {
   std::string failed;  // Is to be said.
   bool recovered = false;
   {
@@ -130,7 +122,7 @@ void ExecCredentials::WaitUntilDue(const std::stop_token& stop) {
   changed_cv_.wait_for(mutex_, std::clamp(left, kWaitLeast, kWaitMax));
 }
 
-Result<ExecCredential> ExecCredentials::FirstUntil(TimePoint until) const {
+base::Result<ExecCredential> ExecCredentials::FirstUntil(TimePoint until) const {
   const MutexLock lock(mutex_);
   while (!credential_ && !error_) {
     const nanoseconds left = until - clock_.Now();
@@ -141,7 +133,7 @@ Result<ExecCredential> ExecCredentials::FirstUntil(TimePoint until) const {
   if (is_good) return *credential_;
   if (error_) return tl::unexpected(*error_);
   if (credential_) return *credential_;  // It has just expired, and a run is under way.
-  return Fail(ErrorCode::kUnavailable, "has not answered yet, for which it is given a minute");
+  return base::Unavailable("has not answered yet, for which it is given a minute");
 }
 
 }  // namespace kube

@@ -19,7 +19,9 @@ namespace kube {
 namespace {
 
 using base::ErrorCode;
-using base::Fail;
+
+using base::Invalid;
+
 using base::Result;
 using json::Value;
 
@@ -35,10 +37,10 @@ constexpr std::string_view kSeeMore = "; run it by hand to see more";
 
 Result<std::string> TextOf(const Value& value, const std::string& where) {
   if (!value.IsNull() && !value.IsString()) {
-    return Fail(ErrorCode::kInvalid, where + ": not a text; write it in quotes");
+    return Invalid(where + ": not a text; write it in quotes");
   }
   if (value.AsString().find('\0') != std::string::npos) {
-    return Fail(ErrorCode::kInvalid, where + ": has a NUL byte, which no program can be given");
+    return Invalid(where + ": has a NUL byte, which no program can be given");
   }
   return value.AsString();
 }
@@ -46,20 +48,17 @@ Result<std::string> TextOf(const Value& value, const std::string& where) {
 Result<std::string> ApiVersionOf(const Value& exec, const std::string& where) {
   std::string version = TRY(TextOf(exec["apiVersion"], where + ".apiVersion"));
   if (version == kV1 || version == kV1Beta1) return version;
-  return Fail(ErrorCode::kInvalid,
-              where + ".apiVersion: " +
-                  (version.empty() ? "missing" : "\"" + version + "\" is not supported") +
-                  "; write " + std::string(kV1) + " or " + std::string(kV1Beta1) +
-                  ", whichever the plugin prints");
+  return Invalid(where + ".apiVersion: " +
+                 (version.empty() ? "missing" : "\"" + version + "\" is not supported") +
+                 "; write " + std::string(kV1) + " or " + std::string(kV1Beta1) +
+                 ", whichever the plugin prints");
 }
 
 // As kubectl has it: what has a '/' begins at the kubeconfig's folder.
 Result<std::string> CommandOf(const Value& exec, const std::string& where,
                               const std::string& folder) {
   std::string command = TRY(TextOf(exec["command"], where + ".command"));
-  if (command.empty()) {
-    return Fail(ErrorCode::kInvalid, where + ".command: missing; write the plugin's name or path");
-  }
+  if (command.empty()) return Invalid(where + ".command: missing; write the plugin's name or path");
   if (command.find('/') == std::string::npos) return command;
   return (std::filesystem::path(folder) / command).string();
 }
@@ -71,21 +70,17 @@ Result<void> CheckInteractiveMode(const Value& exec, const ExecPlugin& plugin) {
   if (mode == "Never" || mode == "IfAvailable") return {};
   if (mode.empty() && plugin.api_version == kV1Beta1) return {};
   if (mode == "Always") {
-    return Fail(ErrorCode::kInvalid,
-                where +
-                    ": Always wants somebody at a terminal, and here is nobody; write IfAvailable"
-                    " if the plugin can do without, or use a plugin that can");
+    return Invalid(where +
+                   ": Always wants somebody at a terminal, and here is nobody; write IfAvailable"
+                   " if the plugin can do without, or use a plugin that can");
   }
-  return Fail(ErrorCode::kInvalid,
-              where + ": " + (mode.empty() ? "missing" : "\"" + mode + "\" is not known") +
-                  "; write Never or IfAvailable");
+  return Invalid(where + ": " + (mode.empty() ? "missing" : "\"" + mode + "\" is not known") +
+                 "; write Never or IfAvailable");
 }
 
 Result<std::vector<std::string>> ArgumentsOf(const Value& exec, const std::string& where) {
   const Value& list = exec["args"];
-  if (!list.IsNull() && !list.IsArray()) {
-    return Fail(ErrorCode::kInvalid, where + ".args: not a list");
-  }
+  if (!list.IsNull() && !list.IsArray()) return Invalid(where + ".args: not a list");
   std::vector<std::string> arguments;
   arguments.reserve(list.items().size());
   for (std::size_t i = 0; i < list.items().size(); ++i) {
@@ -97,17 +92,15 @@ Result<std::vector<std::string>> ArgumentsOf(const Value& exec, const std::strin
 Result<std::vector<std::pair<std::string, std::string>>> VariablesOf(const Value& exec,
                                                                      const std::string& where) {
   const Value& list = exec["env"];
-  if (!list.IsNull() && !list.IsArray()) {
-    return Fail(ErrorCode::kInvalid, where + ".env: not a list");
-  }
+  if (!list.IsNull() && !list.IsArray()) return Invalid(where + ".env: not a list");
   std::vector<std::pair<std::string, std::string>> variables;
   for (std::size_t i = 0; i < list.items().size(); ++i) {
     const Value& item = list.items()[i];
     const std::string here = where + ".env[" + std::to_string(i) + "]";
     std::string name = TRY(TextOf(item["name"], here + ".name"));
-    if (name.empty()) return Fail(ErrorCode::kInvalid, here + ".name: missing");
+    if (name.empty()) return Invalid(here + ".name: missing");
     if (name.find('=') != std::string::npos) {
-      return Fail(ErrorCode::kInvalid, here + ".name: has a '=', which ends a name");
+      return Invalid(here + ".name: has a '=', which ends a name");
     }
     variables.emplace_back(std::move(name), TRY(TextOf(item["value"], here + ".value")));
   }
@@ -134,9 +127,7 @@ Value ClusterOf(const Kubeconfig::Entry& cluster, const http::Endpoint& endpoint
 
 // ---- What a plugin prints.
 
-tl::unexpected<base::Error> Printed(const std::string& what) {
-  return Fail(ErrorCode::kInvalid, "printed " + what);
-}
+tl::unexpected<base::Error> Printed(const std::string& what) { return Invalid("printed " + what); }
 
 // RFC 3339 with any zone; ours reads UTC.
 std::optional<base::Clock::WallTime> TimeOf(const std::string& text) {
@@ -225,9 +216,8 @@ Result<std::string> PathOf(const ExecPlugin& plugin, const std::vector<std::stri
       return path;
     }
   }
-  return Fail(ErrorCode::kInvalid, plugin.where + ".command: " + plugin.command +
-                                       " is in no folder of PATH (" + folders + ")" +
-                                       FixOf(plugin, "install it, or write its whole path"));
+  return Invalid(plugin.where + ".command: " + plugin.command + " is in no folder of PATH (" +
+                 folders + ")" + FixOf(plugin, "install it, or write its whole path"));
 }
 
 // What the plugin gets. Ours to the service manager is not for it: it would speak in our name.
@@ -289,20 +279,20 @@ Result<ExecCredential> CredentialOf(const base::ProgramEnd& end, const std::stri
   switch (end.how) {
     case How::kExited:
       if (end.status == 0) return DecodeExecCredential(end.output, api_version, now);
-      return Fail(ErrorCode::kInvalid, "ended with status " + std::to_string(end.status) + ", " +
-                                           said + std::string(kSeeMore));
+      return Invalid("ended with status " + std::to_string(end.status) + ", " + said +
+                     std::string(kSeeMore));
     case How::kSignalled:
-      return Fail(ErrorCode::kInvalid, "was ended by signal " + std::to_string(end.status) + ", " +
-                                           said + std::string(kSeeMore));
+      return Invalid("was ended by signal " + std::to_string(end.status) + ", " + said +
+                     std::string(kSeeMore));
     case How::kOutOfTime:
-      return Fail(ErrorCode::kInvalid, "did not end within 60 s and was killed, " + said +
-                                           "; log in by hand first: here it can ask nobody");
+      return Invalid("did not end within 60 s and was killed, " + said +
+                     "; log in by hand first: here it can ask nobody");
     case How::kTooMuchOutput:
       return Printed("more than 1 MiB; an ExecCredential is all that it may print");
     case How::kStopped:
       break;
   }
-  return Fail(ErrorCode::kUnavailable, "was ended with this process");
+  return base::Unavailable("was ended with this process");
 }
 
 }  // namespace
@@ -319,7 +309,7 @@ Result<ExecPlugin> ReadExecPlugin(const Kubeconfig::Entry& user, const Kubeconfi
                                   const http::Endpoint& endpoint) {
   ExecPlugin plugin = {.where = user.where + ": exec"};
   const Value exec = user.Structure("exec");
-  if (!exec.IsObject()) return Fail(ErrorCode::kInvalid, plugin.where + ": not a map");
+  if (!exec.IsObject()) return Invalid(plugin.where + ": not a map");
   plugin.api_version = TRY(ApiVersionOf(exec, plugin.where));
   plugin.command = TRY(CommandOf(exec, plugin.where, user.folder));
   TRY(CheckInteractiveMode(exec, plugin));
@@ -329,7 +319,7 @@ Result<ExecPlugin> ReadExecPlugin(const Kubeconfig::Entry& user, const Kubeconfi
 
   const Value& wants_cluster = exec["provideClusterInfo"];
   if (!wants_cluster.IsNull() && wants_cluster != Value(true) && wants_cluster != Value(false)) {
-    return Fail(ErrorCode::kInvalid, plugin.where + ".provideClusterInfo: write true or false");
+    return Invalid(plugin.where + ".provideClusterInfo: write true or false");
   }
   Value spec = Value::Object({{"interactive", false}});
   if (wants_cluster.AsBool()) spec["cluster"] = ClusterOf(cluster, endpoint);

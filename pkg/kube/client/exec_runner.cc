@@ -34,8 +34,6 @@ ExecRunner::ExecRunner(std::vector<std::string> environment, std::chrono::millis
                        const base::Clock& clock, base::Logger& logger)
     : environment_(std::move(environment)), patience_(patience), clock_(clock), logger_(logger) {}
 
-ExecRunner::~ExecRunner() = default;
-
 base::Result<ExecRunner::User> ExecRunner::Get(const ExecPlugin& plugin) {
   const std::string identity = plugin.Identity();
   All unused;  // Their threads end out of the lock.

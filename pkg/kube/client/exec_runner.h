@@ -25,7 +25,6 @@ class ExecRunner {
   // for the first answer of a plugin, which has a minute: as long as its thread can be spared.
   ExecRunner(std::vector<std::string> environment, std::chrono::milliseconds patience,
              const base::Clock& clock, base::Logger& logger);
-  ~ExecRunner();
 
   struct User {
     std::shared_ptr<http::Credentials> credentials = {};  // Their plugin runs as long.

@@ -11,8 +11,8 @@
 namespace kube {
 namespace {
 
-using base::ErrorCode;
-using base::Fail;
+using base::Invalid;
+
 using base::Result;
 
 bool IsSet(const YAML::Node& node) { return node.IsDefined() && !node.IsNull(); }
@@ -42,36 +42,32 @@ Result<Kubeconfig::Entries> ReadEntries(const YAML::Node& root, const std::strin
   Kubeconfig::Entries entries;
   const YAML::Node items = root[list];
   if (!IsSet(items)) return entries;
-  if (!items.IsSequence()) {
-    return Fail(ErrorCode::kInvalid, path + ": " + list + ": not a list");
-  }
+  if (!items.IsSequence()) return Invalid(path + ": " + list + ": not a list");
   for (std::size_t i = 0; i < items.size(); ++i) {
     const YAML::Node item = items[i];
     const std::string where = path + ": " + list + "[" + std::to_string(i) + "]";
     if (!item.IsMap() || !IsSet(item["name"]) || !item["name"].IsScalar()) {
-      return Fail(ErrorCode::kInvalid, where + ": name is missing");
+      return Invalid(where + ": name is missing");
     }
     const std::string name = item["name"].Scalar();
     Kubeconfig::Entry entry = {.where = where + " \"" + name + '"',
                                .folder = std::filesystem::path(path).parent_path()};
     const YAML::Node fields = item[kind];
-    if (IsSet(fields) && !fields.IsMap()) {
-      return Fail(ErrorCode::kInvalid, entry.where + ": " + kind + ": not a map");
-    }
+    if (IsSet(fields) && !fields.IsMap()) return Invalid(entry.where + ": " + kind + ": not a map");
     if (IsSet(fields)) TRY(ReadFields(fields, entry));
     if (!entries.emplace(name, entry).second) {
-      return Fail(ErrorCode::kInvalid, entry.where + ": that name is there twice; remove one");
+      return Invalid(entry.where + ": that name is there twice; remove one");
     }
   }
   return entries;
 }
 
 Result<Kubeconfig> ReadRoot(const YAML::Node& root, const std::string& path) {
-  if (root.IsNull()) return Fail(ErrorCode::kInvalid, path + ": the file is empty");
-  if (!root.IsMap()) return Fail(ErrorCode::kInvalid, path + ": not a kubeconfig: not a map");
+  if (root.IsNull()) return Invalid(path + ": the file is empty");
+  if (!root.IsMap()) return Invalid(path + ": not a kubeconfig: not a map");
   const YAML::Node kind = root["kind"];
   if (IsSet(kind) && (!kind.IsScalar() || kind.Scalar() != "Config")) {
-    return Fail(ErrorCode::kInvalid, path + ": not a kubeconfig: its kind is not Config");
+    return Invalid(path + ": not a kubeconfig: its kind is not Config");
   }
   Kubeconfig config;
   const YAML::Node current = root["current-context"];
@@ -89,7 +85,7 @@ Result<Kubeconfig> ParseKubeconfig(const std::string& text, const std::string& p
   try {
     return ReadRoot(root, path);
   } catch (const YAML::Exception& exception) {  // The checks above should leave none.
-    return Fail(ErrorCode::kInvalid, path + ": not a kubeconfig: " + exception.msg);
+    return Invalid(path + ": not a kubeconfig: " + exception.msg);
   }
 }
 

@@ -18,8 +18,8 @@
 namespace kube {
 namespace {
 
-using base::ErrorCode;
-using base::Fail;
+using base::Invalid;
+
 using base::Result;
 using Entry = Kubeconfig::Entry;
 
@@ -39,13 +39,13 @@ class StaticToken final : public http::Credentials {
 
 tl::unexpected<base::Error> FieldFails(const Entry& entry, const std::string& field,
                                        const std::string& message) {
-  return Fail(ErrorCode::kInvalid, entry.where + ": " + field + ": " + message);
+  return Invalid(entry.where + ": " + field + ": " + message);
 }
 
 // For map_error: the same around an error of somebody else's.
 auto In(const Entry& entry, const std::string& field) {
   return [prefix = entry.where + ": " + field + ": "](const base::Error& error) {
-    return base::Error{.code = ErrorCode::kInvalid, .message = prefix + error.message};
+    return base::Error{.code = base::ErrorCode::kInvalid, .message = prefix + error.message};
   };
 }
 
@@ -220,15 +220,14 @@ Result<std::string> PickContext(const Kubeconfig& kubeconfig, const std::string&
   std::string name = asked_for.empty() ? kubeconfig.current_context : asked_for;
   const std::string there_are = "; there are: " + Names(kubeconfig.contexts);
   if (name.empty()) {
-    return Fail(ErrorCode::kInvalid, label +
-                                         ": current-context: not set; give --context or run"
-                                         " `kubectl config use-context`" +
-                                         there_are);
+    return Invalid(label +
+                   ": current-context: not set; give --context or run"
+                   " `kubectl config use-context`" +
+                   there_are);
   }
   if (kubeconfig.contexts.contains(name)) return name;
-  return Fail(ErrorCode::kInvalid, label + ": " +
-                                       (asked_for.empty() ? "current-context" : "context") +
-                                       ": \"" + name + "\" does not exist" + there_are);
+  return Invalid(label + ": " + (asked_for.empty() ? "current-context" : "context") + ": \"" +
+                 name + "\" does not exist" + there_are);
 }
 
 }  // namespace
@@ -237,15 +236,13 @@ Result<void> CheckServerUrl(const std::string& url) {
   const Result<Url> parsed = ParseUrl(url);
   const bool is_http = parsed && (parsed->scheme == "https" || parsed->scheme == "http");
   if (!is_http || url.find("://") == std::string::npos) {
-    return Fail(ErrorCode::kInvalid,
-                "\"" + url + "\" is not the URL of a server; write https://host:port");
+    return Invalid("\"" + url + "\" is not the URL of a server; write https://host:port");
   }
   if (parsed->has_user) {  // The message does not repeat the password.
-    return Fail(ErrorCode::kInvalid, "a user in the URL is not supported; remove it");
+    return Invalid("a user in the URL is not supported; remove it");
   }
   if (parsed->has_query_or_fragment) {
-    return Fail(ErrorCode::kInvalid,
-                "\"" + url + "\" has a '?' or '#'; remove it and what follows");
+    return Invalid("\"" + url + "\" has a '?' or '#'; remove it and what follows");
   }
   return {};
 }

@@ -4,8 +4,6 @@
 
 namespace kube {
 
-namespace {
-
 constexpr std::size_t kPageBytesMax = 4U << 20;
 // As much as an event of a watch may have; etcd takes 1.5 MB, and JSON may escape each byte in six.
 constexpr std::size_t kObjectBytesMax = 16U << 20;
@@ -13,8 +11,6 @@ constexpr int kShrink = 4;  // What is too large was transferred in vain: few su
 constexpr int kGrow = 2;
 // Twice as many objects of that size fill half of what there is room for.
 constexpr std::size_t kSmallPageBytes = kPageBytesMax / 4;
-
-}  // namespace
 
 std::size_t PageLimit::bytes_max() const { return objects_ == 1 ? kObjectBytesMax : kPageBytesMax; }
 

@@ -14,9 +14,8 @@ namespace kube {
 
 namespace {
 
-using base::ErrorCode;
-using base::Result;
 using http::Method;
+
 using http::Request;
 using json::Value;
 
@@ -59,7 +58,7 @@ void Merge(Value& target, const Value& patch) {
 }
 
 base::Error CannotApply(std::string why) {
-  return {.code = ErrorCode::kInvalid,
+  return {.code = base::ErrorCode::kInvalid,
           .message = "the patch cannot be applied: " + std::move(why),
           .cause = std::string(kTestFailed)};
 }
@@ -81,7 +80,7 @@ std::vector<std::string> Steps(std::string_view pointer) {
 }
 
 // One of RFC 6902's, on a member of an object: all that we send.
-Result<void> ApplyOperation(const Value& operation, Value& target) {
+base::Result<void> ApplyOperation(const Value& operation, Value& target) {
   const std::string& op = operation["op"].AsString();
   const std::vector<std::string> steps = Steps(operation["path"].AsString());
   if (steps.empty()) return tl::unexpected(CannotApply("it has no path"));
@@ -115,12 +114,12 @@ Result<void> ApplyOperation(const Value& operation, Value& target) {
   return {};
 }
 
-Result<void> MergeLocked(const Value& patch, Value& object) {
+base::Result<void> MergeLocked(const Value& patch, Value& object) {
   for (const char* const lock : {"uid", "resourceVersion"}) {
     const std::string& expected = patch["metadata"][lock].AsString();
     const std::string& found = std::as_const(object)["metadata"][lock].AsString();
     if (!expected.empty() && expected != found) {
-      return base::Fail(ErrorCode::kConflict, "the object has been modified");
+      return base::Fail(base::ErrorCode::kConflict, "the object has been modified");
     }
   }
   Merge(object, patch);
@@ -145,7 +144,7 @@ Permission PermissionFor(const Request& request) {
 
 bool IsMissingPermission(const base::Error& error) {
   // User "x" cannot patch resource "nodes" in API group "" ...
-  return error.code == ErrorCode::kForbidden &&
+  return error.code == base::ErrorCode::kForbidden &&
          error.message.find(" cannot ") != std::string::npos &&
          error.message.find(" resource ") != std::string::npos;
 }
@@ -158,12 +157,12 @@ Request ReadBeforePut(const Request& patch) {
   return {.path = std::move(path)};
 }
 
-Result<Request> PutInstead(const Request& patch, std::string_view object) {
+base::Result<Request> PutInstead(const Request& patch, std::string_view object) {
   Value changes = TRY(json::Parse(patch.body));  // Ours.
   Value changed = TRY(json::Parse(object));
   const std::string& version = std::as_const(changed)["metadata"]["resourceVersion"].AsString();
   if (version.empty()) {  // Without it a PUT overwrites whatever is there.
-    return base::Fail(ErrorCode::kUnavailable, "what was read has no resourceVersion");
+    return base::Unavailable("what was read has no resourceVersion");
   }
   if (changes.IsArray()) {
     for (const Value& operation : changes.items()) TRY(ApplyOperation(operation, changed));

@@ -15,8 +15,8 @@
 namespace kube {
 namespace {
 
-using base::ErrorCode;
-using base::Fail;
+using base::Invalid;
+
 using base::Result;
 
 // An address in the form of IPv6, where an IPv4 one is mapped, so that one compares like the other.
@@ -121,8 +121,7 @@ Result<std::string> CheckProxyUrl(const std::string& url) {
   const Result<Url> parsed = ParseUrl(with_scheme);
   static const std::set<std::string> kSchemes = {"http", "https", "socks5", "socks5h"};
   if (!parsed || !kSchemes.contains(parsed->scheme)) {
-    return Fail(ErrorCode::kInvalid,
-                "not the URL of a proxy; write http://, https:// or socks5:// and host:port");
+    return Invalid("not the URL of a proxy; write http://, https:// or socks5:// and host:port");
   }
   return with_scheme;
 }

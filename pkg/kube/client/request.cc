@@ -123,9 +123,8 @@ std::string_view Describe(std::string_view body) {
 }
 
 base::Error ErrorOf(const http::Response& reply) {
-  json::Parser parser;
   if (reply.body.size() <= kStatusBodyMax) {
-    const base::Result<json::View> body = parser.Parse(reply.body);
+    const auto body = json::Document::Parse(reply.body);
     if (body && (*body)["kind"].AsString() == "Status") return StatusError(*body, reply.status);
   }
   base::Error error = {.code = CodeOf(reply.status, json::View()),

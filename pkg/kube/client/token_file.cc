@@ -8,31 +8,22 @@
 #include "pkg/base/file.h"
 
 namespace kube {
-namespace {
-
-using base::ErrorCode;
-using base::Fail;
-using base::Result;
 
 constexpr std::chrono::seconds kReadAgainAfter{60};
 constexpr std::size_t kTokenBytesMax = 64U << 10;  // Headers end far below that.
 
-}  // namespace
-
-Result<std::string> CheckToken(std::string_view text) {
+base::Result<std::string> CheckToken(std::string_view text) {
   constexpr std::string_view kBlank = " \t\r\n";
   const std::size_t first = text.find_first_not_of(kBlank);
-  if (first == std::string_view::npos) return Fail(ErrorCode::kInvalid, "the token is empty");
+  if (first == std::string_view::npos) return base::Invalid("the token is empty");
   const std::string_view token = text.substr(first, text.find_last_not_of(kBlank) - first + 1);
   const bool is_visible_ascii =
       std::ranges::all_of(token, [](char c) { return c > ' ' && c <= '~'; });
-  if (!is_visible_ascii) {
-    return Fail(ErrorCode::kInvalid, "the token has a character that no token has");
-  }
+  if (!is_visible_ascii) return base::Invalid("the token has a character that no token has");
   return std::string(token);
 }
 
-Result<std::string> ReadTokenFile(const std::string& path) {
+base::Result<std::string> ReadTokenFile(const std::string& path) {
   const std::string text = TRY(base::ReadFile(path, kTokenBytesMax));
   return CheckToken(text).map_error(base::While("read " + path));
 }
@@ -55,7 +46,7 @@ std::string TokenFile::BearerToken() {
       });
   if (current) return *current;
 
-  Result<std::string> token = ReadTokenFile(path_);
+  base::Result<std::string> token = ReadTokenFile(path_);
   return state_.With([&](State& state) {
     if (token) state.token = *std::move(token);
     // Also if it could not be read: asking again at once would not help, and a minute from now

@@ -10,18 +10,15 @@ namespace kube {
 
 namespace {
 
-using base::ErrorCode;
-using base::Fail;
 using base::Result;
 
 constexpr std::size_t kListBytesMax = 1U << 20;  // That of the core group has 13 KB.
 
 // Whether a resource list names `plural`. kUnavailable if it is no resource list: a proxy wrote it.
 Result<bool> Lists(const std::string& body, std::string_view plural) {
-  json::Parser parser;
-  const Result<json::View> list = parser.Parse(body);
+  const Result<json::Document> list = json::Document::Parse(body);
   if (!list || (*list)["kind"].AsString() != "APIResourceList") {
-    return Fail(ErrorCode::kUnavailable, "the answer is not an APIResourceList");
+    return base::Unavailable("the answer is not an APIResourceList");
   }
   bool found = false;
   (*list)["resources"].ForEach(
@@ -55,7 +52,7 @@ http::Request VersionSearch::Next() const {
 }
 
 Result<std::optional<Resource>> VersionSearch::OnReply(const Result<http::Response>& reply) {
-  const bool has_version = reply || reply.error().code != ErrorCode::kNotFound;
+  const bool has_version = reply || reply.error().code != base::ErrorCode::kNotFound;
   if (has_version) {
     if (!reply) return tl::unexpected(reply.error());
     if (TRY(Lists(reply->body, resource_.plural))) {
@@ -66,8 +63,8 @@ Result<std::optional<Resource>> VersionSearch::OnReply(const Result<http::Respon
   }
   if (++asked_ < versions_.size()) return std::optional<Resource>();
   asked_ = 0;
-  return Fail(ErrorCode::kNotFound,
-              resource_.QualifiedName() + " is served in none of " + Join(versions_));
+  return base::Fail(base::ErrorCode::kNotFound,
+                    resource_.QualifiedName() + " is served in none of " + Join(versions_));
 }
 
 }  // namespace kube

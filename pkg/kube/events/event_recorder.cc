@@ -18,7 +18,6 @@ namespace {
 using base::ErrorCode;
 using json::Value;
 using std::chrono::minutes;
-using std::chrono::nanoseconds;
 using std::chrono::seconds;
 
 constexpr std::size_t kNoteMax = 1024;      // What the API server allows, in bytes.
@@ -239,9 +238,9 @@ void EventRecorder::OnError(AllSeries::iterator told, const base::Error& error) 
     default: {
       if (++series.failures >= kAttemptsMax) break;
       const double share = 0.75 + random_.Fraction() / 2;
-      const auto pause = std::chrono::duration_cast<nanoseconds>(kRetry * share);
-      const TimePoint again =
-          clock_.Now() + std::max<nanoseconds>(pause, error.retry_after.value_or(seconds(0)));
+      const auto pause = std::chrono::duration_cast<std::chrono::nanoseconds>(kRetry * share);
+      const TimePoint again = clock_.Now() + std::max<std::chrono::nanoseconds>(
+                                                 pause, error.retry_after.value_or(seconds(0)));
       series.due = again;
       const bool is_away = !failed_.empty() && failed_ != series.name;
       failed_ = series.name;

@@ -13,13 +13,12 @@ namespace kube {
 
 namespace {
 
-using base::Error;
 using base::ErrorCode;
-using base::Fail;
+
+using base::Invalid;
+
 using base::Result;
-using std::chrono::duration_cast;
 using std::chrono::milliseconds;
-using std::chrono::nanoseconds;
 using std::chrono::seconds;
 
 constexpr double kJitter = 0.2;
@@ -41,19 +40,18 @@ Result<void> Validate(const LeaseTiming& timing) {
   const std::string retry =
       "--leader-election-retry-period (" + InSeconds(timing.retry_period) + ")";
   if (timing.retry_period <= milliseconds(0)) {
-    return Fail(ErrorCode::kInvalid, retry + " must be more than 0: the usual value is 2s");
+    return Invalid(retry + " must be more than 0: the usual value is 2s");
   }
   if (timing.lease_duration < seconds(1)) {
-    return Fail(ErrorCode::kInvalid, lease + " must be at least 1s: a Lease counts in seconds");
+    return Invalid(lease + " must be at least 1s: a Lease counts in seconds");
   }
   if (timing.lease_duration <= timing.renew_deadline) {
-    return Fail(ErrorCode::kInvalid,
-                lease + " must be longer than " + renew +
-                    ": raise the first, or another replica takes over while this one still acts");
+    return Invalid(lease + " must be longer than " + renew +
+                   ": raise the first, or another replica takes over while this one still acts");
   }
   if (timing.renew_deadline * 5 <= timing.retry_period * 6) {
-    return Fail(ErrorCode::kInvalid, renew + " must be longer than 1.2 times " + retry +
-                                         ": lower the second, or one lost request ends a term");
+    return Invalid(renew + " must be longer than 1.2 times " + retry +
+                   ": lower the second, or one lost request ends a term");
   }
   return {};
 }
@@ -167,7 +165,7 @@ void LeaderElector::OnWritten(const http::Response& reply) {
   }
 }
 
-void LeaderElector::OnWriteError(const Error& error) {
+void LeaderElector::OnWriteError(const base::Error& error) {
   const Request failed = next_;
   switch (error.code) {
     case ErrorCode::kConflict:
@@ -207,7 +205,7 @@ Result<void> LeaderElector::Observe(const http::Response& reply) {
                    .duration_seconds = spec["leaseDurationSeconds"].AsInt().value_or(0),
                    .transitions = spec["leaseTransitions"].AsInt().value_or(0)};
   if (meta["resourceVersion"].AsString().empty()) {
-    return Fail(ErrorCode::kUnavailable, "read the Lease: it has no resourceVersion");
+    return base::Unavailable("read the Lease: it has no resourceVersion");
   }
   if (!(record == record_) || record_seen_ == TimePoint::min()) {
     if (record.holder != record_.holder && record.holder != identity_ && !record.holder.empty()) {
@@ -231,9 +229,9 @@ bool LeaderElector::OthersMayAct() const {
 
 // The holder's own duration, but not less than ours: an edit must not make us take over from a
 // leader that goes by its configuration.
-nanoseconds LeaderElector::OthersDuration() const {
+std::chrono::nanoseconds LeaderElector::OthersDuration() const {
   constexpr std::int64_t kMost = seconds(std::chrono::hours(24)).count();  // Against overflow.
-  return std::max<nanoseconds>(
+  return std::max<std::chrono::nanoseconds>(
       seconds(std::clamp<std::int64_t>(record_.duration_seconds, 0, kMost)),
       timing_.lease_duration);
 }
@@ -290,7 +288,7 @@ LeaderElector::Record LeaderElector::Ours() const {
   record.holder = identity_;
   record.renew_time = now;
   record.duration_seconds =
-      duration_cast<seconds>(timing_.lease_duration + milliseconds(999)).count();
+      std::chrono::duration_cast<seconds>(timing_.lease_duration + milliseconds(999)).count();
   return record;
 }
 
@@ -311,11 +309,11 @@ json::Value LeaderElector::Written(const Record& record) const {
   return object;
 }
 
-nanoseconds LeaderElector::Period() {
+std::chrono::nanoseconds LeaderElector::Period() {
   return base::Jittered(timing_.retry_period, term_began_ ? kJitter : -kJitter, random_);
 }
 
-void LeaderElector::ReportFailure(Request request, const Error& error) {
+void LeaderElector::ReportFailure(Request request, const base::Error& error) {
   if (!term_began_ && error.retry_after) {
     next_attempt_ = std::max(next_attempt_, clock_.Now() + *error.retry_after);
   }

@@ -7,11 +7,7 @@
 
 namespace kube {
 
-namespace {
-
 constexpr std::chrono::seconds kRetry{5};
-
-}  // namespace
 
 bool IsSameConfig(const ClientConfig& a, const ClientConfig& b) {
   return a.endpoint == b.endpoint && a.credentials->Source() == b.credentials->Source();

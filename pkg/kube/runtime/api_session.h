@@ -65,8 +65,6 @@ class ApiSession {
   ApiSession(ClientConfig config, std::string_view program, const base::Clock& clock,
              std::size_t queues);
   ~ApiSession();
-  ApiSession(const ApiSession&) = delete;
-  ApiSession& operator=(const ApiSession&) = delete;
 
   [[nodiscard]] const ClientConfig& config() const { return config_; }
 

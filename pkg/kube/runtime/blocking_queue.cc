@@ -4,13 +4,9 @@
 #include <utility>
 
 namespace kube {
-namespace {
-
 using base::MutexLock;
 
 constexpr std::chrono::seconds kWaitMax{1};
-
-}  // namespace
 
 // Waking one thread is enough, because it wakes the next if it leaves something behind.
 void BlockingQueue::AddAt(const std::string& key, TimePoint when,

@@ -24,8 +24,6 @@ class BlockingQueue {
   explicit BlockingQueue(const base::Clock& clock,
                          int held_by_flow_max = std::numeric_limits<int>::max())
       : clock_(clock), queue_(held_by_flow_max) {}
-  BlockingQueue(const BlockingQueue&) = delete;
-  BlockingQueue& operator=(const BlockingQueue&) = delete;
 
   // As WorkQueue's. After ShutDown() nothing is added any more.
   void Add(const std::string& key, const WorkQueue::AddOptions& options = {}) {

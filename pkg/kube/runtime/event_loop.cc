@@ -7,13 +7,9 @@
 
 namespace kube {
 
-namespace {
-
 constexpr std::size_t kInboxMax = 1000;
 constexpr std::chrono::seconds kFlush{2};
 constexpr std::chrono::nanoseconds kWaitMost = std::chrono::hours(1);  // Where nothing is due.
-
-}  // namespace
 
 EventLoop::EventLoop(std::string controller, const std::string& instance, const base::Clock& clock,
                      base::Random& random, base::Logger& logger)

@@ -6,8 +6,8 @@
 namespace kube {
 namespace {
 
-using base::Result;
 using http::ServerReply;
+
 using http::ServerRequest;
 
 constexpr int kNotFound = 404;
@@ -19,7 +19,7 @@ bool IsExcluded(const ServerRequest& request, const std::string& name) {
 }
 
 ServerReply AnswerOne(const HealthCheck& check) {
-  const Result<void> result = check.run();
+  const base::Result<void> result = check.run();
   if (result) return {.body = "ok"};
   return {.status = kFailed, .body = check.name + " failed: " + result.error().message + "\n"};
 }
@@ -48,7 +48,7 @@ ServerReply AnswerHealth(const std::string& endpoint, const std::vector<HealthCh
       lines += "[+]" + check.name + " excluded: ok\n";
       continue;
     }
-    const Result<void> result = check.run();
+    const base::Result<void> result = check.run();
     all_passed &= result.has_value();
     lines += result ? "[+]" + check.name + " ok\n"
                     : "[-]" + check.name + " failed: " + result.error().message + "\n";
@@ -62,7 +62,7 @@ HealthServer::HealthServer(HealthOptions options, const base::Clock& clock)
     : options_(std::move(options)),
       server_([this](const ServerRequest& request) { return Answer(request); }, clock) {}
 
-Result<int> HealthServer::Start(const std::string& address) { return server_.Start(address); }
+base::Result<int> HealthServer::Start(const std::string& address) { return server_.Start(address); }
 
 http::Server::Answer HealthServer::Answer(const ServerRequest& request) const {
   for (const char* endpoint : {"livez", "healthz"}) {

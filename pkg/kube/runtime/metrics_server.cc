@@ -13,7 +13,6 @@ namespace kube {
 namespace {
 
 using base::Result;
-using http::ServerReply;
 
 constexpr int kNoToken = 401;
 constexpr int kNotAllowed = 403;
@@ -100,18 +99,18 @@ Result<tls::Identity> MetricsServer::Load() {
 
 http::Server::Answer MetricsServer::Answer(const http::ServerRequest& request) {
   if (request.path != options_.path) {
-    return ServerReply{.status = kOtherPath, .body = "not found\n"};
+    return http::ServerReply{.status = kOtherPath, .body = "not found\n"};
   }
   std::string token = TokenOf(request.authorization);
   if (token.empty()) {
-    return ServerReply{
+    return http::ServerReply{
         .status = kNoToken,
         .body = "401: send the bearer token of an account that may get " + options_.path + "\n"};
   }
   return [this, token = std::move(token)] { return Reply(token); };
 }
 
-ServerReply MetricsServer::Reply(const std::string& token) {
+http::ServerReply MetricsServer::Reply(const std::string& token) {
   const Result<AccessVerdict> verdict = reviews_.Judge(token);
   const std::string said = verdict ? "" : verdict.error().message;
   if (said != std::exchange(said_of_reviews_, said) && !verdict) {

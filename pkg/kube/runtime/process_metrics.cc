@@ -17,8 +17,6 @@
 namespace kube {
 namespace {
 
-using prometheus::ClientMetric;
-using prometheus::MetricFamily;
 using prometheus::MetricType;
 
 std::optional<double> CpuSeconds() {
@@ -52,19 +50,19 @@ std::optional<double> MaxFds() {
   return static_cast<double>(limit.rlim_cur);
 }
 
-void Append(std::vector<MetricFamily>& families, const char* name, const char* help,
+void Append(std::vector<prometheus::MetricFamily>& families, const char* name, const char* help,
             MetricType type, std::optional<double> value) {
   if (!value) return;
-  ClientMetric metric;
+  prometheus::ClientMetric metric;
   (type == MetricType::Counter ? metric.counter.value : metric.gauge.value) = *value;
   families.push_back({.name = name, .help = help, .type = type, .metric = {metric}});
 }
 
 }  // namespace
 
-std::vector<MetricFamily> ProcessMetrics::Collect() const {
+std::vector<prometheus::MetricFamily> ProcessMetrics::Collect() const {
   const double started = std::chrono::duration<double>(started_.time_since_epoch()).count();
-  std::vector<MetricFamily> families;
+  std::vector<prometheus::MetricFamily> families;
   Append(families, "process_cpu_seconds_total", "User and system CPU time.", MetricType::Counter,
          CpuSeconds());
   Append(families, "process_resident_memory_bytes", "Resident memory.", MetricType::Gauge,

@@ -11,25 +11,22 @@
 namespace kube {
 namespace {
 
-using base::Result;
-using http::CurlMulti;
-using std::chrono::milliseconds;
 using TimePoint = base::Clock::TimePoint;
 using Next = Reflector::Next;
 
-constexpr milliseconds kTurnMax{1'000};
+constexpr std::chrono::milliseconds kTurnMax{1'000};
 constexpr int kNoLimit = 0;
 
 // A reflector and its exchange under way.
 struct Slot {
   Reflector& reflector;
-  CurlMulti::Id id = 0;  // 0: none.
+  http::CurlMulti::Id id = 0;  // 0: none.
 };
 
 }  // namespace
 
 struct WatchLoop::State {
-  CurlMulti multi;
+  http::CurlMulti multi;
   const base::Clock& clock;
   std::vector<std::unique_ptr<Slot>> slots;
 
@@ -61,7 +58,7 @@ void WatchLoop::Run(const std::stop_token& stop, const std::function<void()>& on
     for (const auto& slot : state.slots) until = std::min(until, state.Step(*slot));
     if (on_turn) on_turn();
     // Rounded up: a wait of nothing would spin until the time has come.
-    state.multi.Poll(std::chrono::ceil<milliseconds>(until - turn));
+    state.multi.Poll(std::chrono::ceil<std::chrono::milliseconds>(until - turn));
   }
   for (const auto& slot : state.slots) state.Drop(*slot);
 }
@@ -72,7 +69,7 @@ TimePoint WatchLoop::State::Step(Slot& slot) {
   if (next.abandon) Drop(slot);
   if (next.kind == Next::Kind::kWait) return next.until;
   Drop(slot);
-  const auto on_reply = [this, &slot](Result<http::Response> reply) {
+  const auto on_reply = [this, &slot](base::Result<http::Response> reply) {
     slot.id = 0;
     slot.reflector.OnReply(clock.Now(), std::move(reply));
   };
@@ -86,7 +83,7 @@ TimePoint WatchLoop::State::Step(Slot& slot) {
                               },
                           .on_reply = on_reply,
                           .on_end =
-                              [this, &slot](const Result<void>& result) {
+                              [this, &slot](const base::Result<void>& result) {
                                 slot.id = 0;
                                 slot.reflector.OnStreamEnd(clock.Now(), result);
                               }});

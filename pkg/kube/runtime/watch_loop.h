@@ -23,8 +23,6 @@ class WatchLoop {
   WatchLoop(http::Endpoint endpoint, http::Credentials& credentials, std::string user_agent,
             const base::Clock& clock, http::OnExchange on_exchange = {});
   ~WatchLoop();
-  WatchLoop(const WatchLoop&) = delete;
-  WatchLoop& operator=(const WatchLoop&) = delete;
 
   // Before Run().
   void Add(Reflector& reflector);

@@ -71,9 +71,7 @@ std::optional<WorkQueue::Priority> WorkQueue::NextPriority() {
 
 void WorkQueue::Done(const std::string& key, TimePoint now, const Ended& ended) {
   if (ended.failed) ++retries_;
-  if (ended.again_after) {
-    AddAt(key, now + *ended.again_after, now, {.priority = ended.priority});
-  }
+  if (ended.again_after) AddAt(key, now + *ended.again_after, now, {.priority = ended.priority});
   MoveDue(now);  // While it is held, so that a delay of its own makes it dirty and no more.
   Key& entry = keys_[key];
   CHECK(entry.held);
