@@ -19,7 +19,8 @@ namespace cdi {
 
 namespace {
 
-using base::ErrorCode;
+using base::FailedTo;
+
 using base::Result;
 
 constexpr std::string_view kClaimPrefix = "k8s.compute-domain.nvidia.com-claim_";
@@ -31,11 +32,6 @@ constexpr std::size_t kUidMax = 64;
 // All 2048 channels make 320 KiB.
 constexpr std::size_t kBytesMax = std::size_t{4} << 20U;
 constexpr int kEntriesMax = 100'000;
-
-tl::unexpected<base::Error> FailedTo(const char* verb, const std::string& path, int error) {
-  return base::Fail(ErrorCode::kInvalid,
-                    std::string(verb) + " " + path + ": " + std::generic_category().message(error));
-}
 
 Result<void> WriteHalf(const std::string& path, std::string_view content, Access access) {
   // One that a crash left may have any mode, or be a link.
@@ -99,12 +95,12 @@ Result<void> ForEachName(const std::string& folder,
   for (std::filesystem::directory_iterator it(folder, error), end; !error && it != end;
        it.increment(error)) {
     if (++entries > kEntriesMax) {
-      return base::Fail(ErrorCode::kTooLarge, "list " + folder + ": more than 100,000 files");
+      return base::Fail(base::ErrorCode::kTooLarge, "list " + folder + ": more than 100,000 files");
     }
     use(it->path().filename().string());
   }
   if (!error || error == std::errc::no_such_file_or_directory) return {};
-  return base::Fail(ErrorCode::kInvalid, "list " + folder + ": " + error.message());
+  return base::Invalid("list " + folder + ": " + error.message());
 }
 
 Result<std::vector<std::string>> ClaimsIn(const std::string& folder) {
@@ -131,7 +127,7 @@ Result<void> RemoveHalves(const std::string& folder) {
 Result<std::optional<Spec>> ReadClaim(const std::string& folder, std::string_view uid) {
   const std::string path = folder + "/" + ClaimFile(uid);
   const auto text = base::ReadFile(path, kBytesMax);
-  if (!text && text.error().code == ErrorCode::kNotFound) return std::optional<Spec>();
+  if (!text && text.error().code == base::ErrorCode::kNotFound) return std::optional<Spec>();
   if (!text) return tl::unexpected(text.error());
   return TRY(Parse(*text, path));
 }

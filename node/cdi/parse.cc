@@ -8,8 +8,6 @@ namespace cdi {
 
 namespace {
 
-using base::ErrorCode;
-using base::Fail;
 using base::Result;
 
 // Reads members of one map, each once, so that what nobody reads can be told.
@@ -17,12 +15,10 @@ class Reader {
  public:
   // `place`: for messages, such as "device 2".
   static Result<Reader> Of(const YAML::Node& node, std::string place) {
-    if (!node.IsMap()) return Fail(ErrorCode::kInvalid, place + ": not a map");
+    if (!node.IsMap()) return base::Invalid(place + ": not a map");
     std::vector<std::pair<std::string, YAML::Node>> members;
     for (const auto& member : node) {
-      if (!member.first.IsScalar()) {
-        return Fail(ErrorCode::kInvalid, place + ": a name that is no text");
-      }
+      if (!member.first.IsScalar()) return base::Invalid(place + ": a name that is no text");
       members.emplace_back(member.first.Scalar(), member.second);
     }
     return Reader(std::move(members), std::move(place));
@@ -91,7 +87,7 @@ class Reader {
   }
 
   [[nodiscard]] tl::unexpected<base::Error> Wrong(std::string_view name, const char* why) const {
-    return Fail(ErrorCode::kInvalid, place_ + "." + std::string(name) + ": " + why);
+    return base::Invalid(place_ + "." + std::string(name) + ": " + why);
   }
 
  private:

@@ -7,11 +7,7 @@
 
 namespace imex_daemon {
 
-namespace {
-
 constexpr std::string_view kProgram = "compute-domain-daemon";
-
-}  // namespace
 
 ApiClient::ApiClient(kube::ClientConfig config, const DaemonIdentity& self,
                      const base::Clock& clock, base::Logger& logger,

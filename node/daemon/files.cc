@@ -17,15 +17,11 @@ namespace imex_daemon {
 
 namespace {
 
-using base::ErrorCode;
+using base::FailedTo;
+
 using base::Result;
 
 constexpr mode_t kMode = 0644;
-
-tl::unexpected<base::Error> FailedTo(const char* verb, const std::string& path, int error) {
-  return base::Fail(ErrorCode::kInvalid,
-                    std::string(verb) + " " + path + ": " + std::generic_category().message(error));
-}
 
 // Behind its end nothing is left.
 Result<void> WriteWhole(const std::string& path, int flags, const std::string& content) {
@@ -71,7 +67,7 @@ Result<void> CheckWritable(const std::string& path) {
 Result<std::string> FindProgram(const std::string& name, const std::string& search) {
   if (name.find('/') != std::string::npos) {
     if (IsRunnable(name)) return name;
-    return base::Fail(ErrorCode::kNotFound, name + " is no program that can be run");
+    return base::Fail(base::ErrorCode::kNotFound, name + " is no program that can be run");
   }
   for (std::size_t begin = 0; begin <= search.size();) {
     const std::size_t end = std::min(search.find(':', begin), search.size());
@@ -79,7 +75,7 @@ Result<std::string> FindProgram(const std::string& name, const std::string& sear
     if (end > begin && IsRunnable(path)) return path;
     begin = end + 1;
   }
-  return base::Fail(ErrorCode::kNotFound, name + " is in no folder of PATH (" + search + ")");
+  return base::Fail(base::ErrorCode::kNotFound, name + " is in no folder of PATH (" + search + ")");
 }
 
 }  // namespace imex_daemon

@@ -47,9 +47,7 @@ base::Result<void> Run(const imex_daemon::Settings& settings, command_line::Fram
   command_line::SayUnused(settings.unused_flags, logger);
   TRY(imex_daemon::EmptyScratch(settings.scratch_folders));
   imex_daemon::Programs programs;
-  if (!settings.self.clique.empty()) {
-    programs = TRY(imex_daemon::Prepare(settings, Search()));
-  }
+  if (!settings.self.clique.empty()) programs = TRY(imex_daemon::Prepare(settings, Search()));
   return imex_daemon::Run(settings, programs, frame);
 }
 

@@ -92,8 +92,8 @@ Result<void> Ask(const base::Program& ctl, std::chrono::milliseconds time,
   const bool exited = end.how == base::ProgramEnd::How::kExited && end.status == 0;
   if (exited && end.complaints.empty() && imex::SaysReady(end.output)) return {};
   const std::string said = json::OneLine(end.output + end.complaints, kSaidMax);
-  return base::Fail(base::ErrorCode::kUnavailable,
-                    "IMEX is not ready: " + (said.empty() ? ctl.path + " did not answer" : said));
+  return base::Unavailable("IMEX is not ready: " +
+                           (said.empty() ? ctl.path + " did not answer" : said));
 }
 
 }  // namespace

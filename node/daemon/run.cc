@@ -35,7 +35,7 @@ Result<std::string> AskCtl(base::Program ctl, std::initializer_list<std::string>
   const auto end =
       TRY(base::RunProgram(ctl, {.time = kAskTime, .output_bytes_max = kAnswerMax}, clock, stop));
   if (end.how == base::ProgramEnd::How::kExited && end.status == 0) return end.output;
-  return base::Fail(base::ErrorCode::kUnavailable, "no answer");
+  return base::Unavailable("no answer");
 }
 
 // Peers hang where readiness does not: each is asked for itself. `index`: -1 if it is not known.
@@ -298,7 +298,7 @@ Result<void> DaemonProcess::Run(const std::stop_token& stop) {
     SeeWhetherImexEnded();
     Connect();
     const Step step = Decide(self_, Observe(), memory_);
-    if (!step.fatal.empty()) return base::Fail(base::ErrorCode::kInvalid, step.fatal);
+    if (!step.fatal.empty()) return base::Invalid(step.fatal);
     Say(step);
     if (step.over) return {};
     Do(step);

@@ -3,38 +3,32 @@
 #include <fcntl.h>
 #include <linux/stat.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <filesystem>
 #include <system_error>
+
+#include "pkg/base/open_file.h"
 
 namespace imex_daemon {
 
 namespace {
 
 namespace fs = std::filesystem;
-using base::Result;
 
-tl::unexpected<base::Error> Failed(const std::string& path, const std::error_code& error) {
-  return base::Fail(base::ErrorCode::kInvalid, "empty " + path + ": " + error.message());
-}
-
-Result<bool> IsMountPoint(const std::string& path) {
+base::Result<bool> IsMountPoint(const std::string& path) {
   struct statx found = {};
   if (::statx(AT_FDCWD, path.c_str(), AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, 0, &found) != 0) {
-    return Failed(path, {errno, std::generic_category()});
+    return base::FailedTo("empty", path, errno);
   }
   if ((found.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT) == 0) {
-    return base::Fail(base::ErrorCode::kInvalid,
-                      path + ": this kernel does not say whether it is mounted");
+    return base::Invalid(path + ": this kernel does not say whether it is mounted");
   }
   return (found.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
 }
 
 // Returns whether the folder is empty now.
-Result<bool> Empty(const std::string& folder) {
+base::Result<bool> Empty(const std::string& folder) {
   std::error_code error;
   bool is_empty = true;
   std::vector<fs::directory_entry> entries;  // All of them first, since they are removed.
@@ -42,13 +36,13 @@ Result<bool> Empty(const std::string& folder) {
        it.increment(error)) {
     entries.push_back(*it);
   }
-  if (error) return Failed(folder, error);
+  if (error) return base::FailedTo("empty", folder, error.value());
   for (const fs::directory_entry& entry : entries) {
     const std::string path = entry.path().string();
     bool stays = TRY(IsMountPoint(path));
     if (!stays && fs::is_directory(entry.symlink_status(error))) stays = !TRY(Empty(path));
     if (!stays) fs::remove(entry.path(), error);
-    if (error) return Failed(path, error);
+    if (error) return base::FailedTo("empty", path, error.value());
     is_empty = is_empty && !stays;
   }
   return is_empty;
@@ -56,7 +50,7 @@ Result<bool> Empty(const std::string& folder) {
 
 }  // namespace
 
-Result<void> EmptyScratch(const std::vector<std::string>& folders) {
+base::Result<void> EmptyScratch(const std::vector<std::string>& folders) {
   for (const std::string& folder : folders) {
     std::error_code error;
     if (fs::exists(folder, error)) TRY(Empty(folder));

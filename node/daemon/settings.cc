@@ -15,6 +15,7 @@ namespace imex_daemon {
 namespace {
 
 using command_line::Add;
+
 using command_line::Quoted;
 
 // What the reference's gates must be for this daemon, where that matters.
@@ -115,7 +116,13 @@ void AddImex(CLI::App& app, Settings& settings) {
       "Of tls.key, tls.crt and ca.crt, which encryption needs (/imex-keys)");
 }
 
-void AddAll(CLI::App& app, Settings& settings, std::string& gates) {
+}  // namespace
+
+Parsed Parse(const std::vector<std::string>& arguments) {
+  Parsed parsed;
+  CLI::App app("Runs IMEX for one node of a ComputeDomain.", "compute-domain-daemon");
+  std::string gates;
+  Settings& settings = parsed.settings;
   command_line::Begin(app, kExitStatuses);
   AddGiven(app, settings, gates);
   AddPlaces(app, settings);
@@ -127,19 +134,9 @@ void AddAll(CLI::App& app, Settings& settings, std::string& gates) {
   app.add_subcommand("run", "Joins the clique and runs IMEX, until SIGTERM");
   app.add_subcommand("check", "Says by its exit status whether IMEX is ready, for probes")
       ->callback([&settings] { settings.command = Command::kCheck; });
-}
-
-}  // namespace
-
-Parsed Parse(const std::vector<std::string>& arguments) {
-  Parsed parsed;
-  CLI::App app("Runs IMEX for one node of a ComputeDomain.", "compute-domain-daemon");
-  std::string gates;
-  AddAll(app, parsed.settings, gates);
   parsed.exit = command_line::Parse(app, arguments);
-  if (parsed.exit) return parsed;
-  if (parsed.settings.command == Command::kCheck) return parsed;
-  std::string wrong = CheckIdentity(parsed.settings.self);
+  if (parsed.exit || settings.command == Command::kCheck) return parsed;
+  std::string wrong = CheckIdentity(settings.self);
   if (wrong.empty()) wrong = CheckGates(gates);
   if (!wrong.empty()) parsed.exit = command_line::Misused(wrong + "\n");
   return parsed;

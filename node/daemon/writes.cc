@@ -38,8 +38,7 @@ Result<Written> Label(const DaemonIdentity& self, http::Transport& transport) {
                                    PodPatch(self, "labels", api::kCliqueLabel, self.clique)),
            transport)
           .map_error(base::While("label pod " + kube::ToString(self.pod) + " with its clique")));
-  json::Parser parser;
-  const json::View object = TRY(json::ParseRepaired(parser, reply.body));
+  const json::Document object = TRY(json::ParseRepaired(reply.body));
   const api::DaemonPod pod = TRY(api::DecodeDaemonPod(object));
   return Written{.membership_writer = pod.controller_writes ? MembershipWriter::kController
                                                             : MembershipWriter::kDaemon};
@@ -56,8 +55,7 @@ Result<Written> Report(const DaemonIdentity& self, const api::ImexReport& report
 }
 
 Result<Written> VersionIn(const http::Response& reply) {
-  json::Parser parser;
-  const json::View object = TRY(json::ParseRepaired(parser, reply.body));
+  const json::Document object = TRY(json::ParseRepaired(reply.body));
   return Written{.version = std::string(object["metadata"]["resourceVersion"].AsString())};
 }
 

@@ -33,11 +33,8 @@ std::string StateIn(std::string_view printed) {
 }
 
 base::Result<OwnView> ParseOwnView(std::string_view printed, int index) {
-  json::Parser parser;
-  const json::View domain = TRY(json::ParseRepaired(parser, printed));
-  if (!domain["nodes"].IsObject()) {
-    return base::Fail(base::ErrorCode::kInvalid, "there are no nodes in it");
-  }
+  const json::Document domain = TRY(json::ParseRepaired(printed));
+  if (!domain["nodes"].IsObject()) return base::Invalid("there are no nodes in it");
   const json::View own = domain["nodes"][std::to_string(index)];
   if (!own.IsObject()) {
     return base::Fail(base::ErrorCode::kNotFound,

@@ -53,8 +53,8 @@ std::optional<std::string_view> ValueOf(std::string_view text, const ConfigValue
 tl::unexpected<base::Error> Wrong(std::string_view before, std::string_view what,
                                   const std::string& why) {
   const auto line = 1 + std::ranges::count(before, '\n');
-  return base::Fail(base::ErrorCode::kInvalid, "line " + std::to_string(line) + ": \"" +
-                                                   json::OneLine(what, kQuotedMax) + "\" " + why);
+  return base::Invalid("line " + std::to_string(line) + ": \"" + json::OneLine(what, kQuotedMax) +
+                       "\" " + why);
 }
 
 }  // namespace

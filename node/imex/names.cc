@@ -6,12 +6,8 @@
 
 namespace imex {
 
-namespace {
-
 constexpr std::string_view kNamePrefix = "compute-domain-daemon-";
 constexpr std::size_t kDigits = 4;
-
-}  // namespace
 
 std::string DnsName(int index) {
   CHECK(index >= 0 && index < kNodesMax);

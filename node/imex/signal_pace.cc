@@ -4,15 +4,11 @@
 
 namespace imex {
 
-namespace {
-
 // Cliques form in bursts, and one signal too early costs five seconds.
 constexpr std::chrono::milliseconds kQuiet{300};
 constexpr std::chrono::milliseconds kGatherMost{1'500};
 // IMEX counts from when it took the signal, which is a little after we sent it.
 constexpr std::chrono::milliseconds kDeaf{5'200};
-
-}  // namespace
 
 std::optional<base::Clock::TimePoint> WhenToSignal(const SignalPace& pace, bool others_come) {
   if (!pace.changed) return {};

@@ -44,9 +44,6 @@ struct DeviceHealth {
 // also by who ends, for the kubelet's call lasts until then.
 class Claims {
  public:
-  Claims() = default;
-  Claims(const Claims&) = delete;
-  Claims& operator=(const Claims&) = delete;
   virtual ~Claims() = default;
 
   // A stop of `cancelled` is requested when the kubelet no longer waits for the call; `done` is

@@ -18,22 +18,15 @@ namespace kubelet {
 
 namespace {
 
-using base::ErrorCode;
-using base::Fail;
-using base::Result;
-
 // With the zero behind it.
 constexpr std::size_t kPathMax = sizeof(sockaddr_un::sun_path) - 1;
 constexpr mode_t kFolderMode = 0750;
 
-std::string Cause(int error) { return std::generic_category().message(error); }
-
-Result<void> MakeFolder(const std::string& folder) {
+base::Result<void> MakeFolder(const std::string& folder) {
   std::error_code error;
   std::filesystem::create_directories(std::filesystem::path(folder).parent_path(), error);
   if (error || (::mkdir(folder.c_str(), kFolderMode) != 0 && errno != EEXIST)) {
-    return Fail(ErrorCode::kInvalid,
-                "make folder " + folder + ": " + (error ? error.message() : Cause(errno)));
+    return base::FailedTo("make folder", folder, error ? error.value() : errno);
   }
   return {};
 }
@@ -80,14 +73,13 @@ bool IsYounger(const std::string& path, const std::string& other) {
 SocketFile::SocketFile(std::string path, std::string bind_path)
     : path_(std::move(path)), bind_path_(std::move(bind_path)) {}
 
-Result<SocketFile> SocketFile::At(const std::string& folder, const std::string& name) {
+base::Result<SocketFile> SocketFile::At(const std::string& folder, const std::string& name) {
   SocketFile file(folder + "/" + name,
                   // The kubelet passes over names that begin with a dot.
                   folder + "/." + name);
   if (file.bind_path_.size() > kPathMax) {
-    return Fail(ErrorCode::kInvalid, "socket " + file.path_ + " has a path of more than " +
-                                         std::to_string(kPathMax - 1) +
-                                         " characters: choose a shorter folder");
+    return base::Invalid("socket " + file.path_ + " has a path of more than " +
+                         std::to_string(kPathMax - 1) + " characters: choose a shorter folder");
   }
   TRY(MakeFolder(folder));
   return file;
@@ -103,13 +95,13 @@ SocketFile::~SocketFile() {
   if (IsOurs()) ::unlink(path_.c_str());
 }
 
-Result<void> SocketFile::Publish() {
+base::Result<void> SocketFile::Publish() {
   struct stat info = {};
   if (::lstat(bind_path_.c_str(), &info) != 0 || !S_ISSOCK(info.st_mode)) {
-    return Fail(ErrorCode::kInvalid, "socket " + bind_path_ + " was not made");
+    return base::Invalid("socket " + bind_path_ + " was not made");
   }
   if (std::rename(bind_path_.c_str(), path_.c_str()) != 0) {
-    return Fail(ErrorCode::kInvalid, "put a socket at " + path_ + ": " + Cause(errno));
+    return base::FailedTo("put a socket at", path_, errno);
   }
   device_ = info.st_dev;
   inode_ = info.st_ino;

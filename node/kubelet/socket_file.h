@@ -28,7 +28,6 @@ class SocketFile {
   [[nodiscard]] static base::Result<SocketFile> At(const std::string& folder,
                                                    const std::string& name);
   SocketFile(SocketFile&& other) noexcept;
-  SocketFile& operator=(SocketFile&&) = delete;
   // Takes the name away, unless it stands for another socket by now.
   ~SocketFile();
 

@@ -10,25 +10,21 @@ namespace nvml {
 
 namespace {
 
-using base::ErrorCode;
-using base::Fail;
-using base::Result;
-
 bool HasCluster(const Fabric& fabric) {
   return std::ranges::any_of(fabric.cluster, [](std::uint8_t byte) { return byte != 0; });
 }
 
 // Whether the GPU is in a fabric.
-Result<bool> IsAttached(const Fabric& fabric, Strictness strictness) {
+base::Result<bool> IsAttached(const Fabric& fabric, Strictness strictness) {
   const std::string gpu = "GPU " + std::to_string(fabric.gpu);
   if (fabric.state == Fabric::State::kNotSupported) return false;
   if (fabric.state != Fabric::State::kCompleted) {
     if (strictness == Strictness::kCompletedOnes) return false;
-    return Fail(ErrorCode::kUnavailable, gpu + " has not joined its NVLink fabric yet");
+    return base::Unavailable(gpu + " has not joined its NVLink fabric yet");
   }
   if (fabric.status != 0) {
-    return Fail(ErrorCode::kInvalid, gpu + " could not join its NVLink fabric: NVML says " +
-                                         std::to_string(fabric.status));
+    return base::Invalid(gpu + " could not join its NVLink fabric: NVML says " +
+                         std::to_string(fabric.status));
   }
   return HasCluster(fabric);
 }
@@ -76,7 +72,7 @@ std::string HealthTrouble(const std::vector<Fabric>& gpus) {
   return text;
 }
 
-Result<std::string> CliqueOf(const std::vector<Fabric>& gpus, Strictness strictness) {
+base::Result<std::string> CliqueOf(const std::vector<Fabric>& gpus, Strictness strictness) {
   std::string clique;
   int first = 0;
   for (const Fabric& fabric : gpus) {
@@ -87,9 +83,8 @@ Result<std::string> CliqueOf(const std::vector<Fabric>& gpus, Strictness strictn
     if (!attached.value_or(false)) continue;
     const std::string name = NameOf(fabric);
     if (!clique.empty() && clique != name) {
-      return Fail(ErrorCode::kInvalid, "GPU " + std::to_string(first) + " is in NVLink clique " +
-                                           clique + ", GPU " + std::to_string(fabric.gpu) +
-                                           " of the same node in " + name);
+      return base::Invalid("GPU " + std::to_string(first) + " is in NVLink clique " + clique +
+                           ", GPU " + std::to_string(fabric.gpu) + " of the same node in " + name);
     }
     if (clique.empty()) first = fabric.gpu;
     clique = name;

@@ -15,8 +15,8 @@ namespace nvml {
 
 namespace {
 
-using base::ErrorCode;
 using base::Fail;
+
 using base::Result;
 
 // More than any machine has: what the library says is not taken as it comes.
@@ -86,7 +86,7 @@ struct Library::Functions {
     const std::string number = std::to_string(code);
     const std::string said =
         text == nullptr ? number : json::OneLine(text, kErrorMax) + " (" + number + ")";
-    return Fail(ErrorCode::kInvalid, std::string(what) + ": NVML says " + said);
+    return base::Invalid(std::string(what) + ": NVML says " + said);
   }
 
   bool LoadAll() {
@@ -129,12 +129,12 @@ Result<Library> Library::Open(const std::string& path) {
   functions->library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (functions->library == nullptr) {
     const char* why = ::dlerror();
-    return Fail(ErrorCode::kNotFound, why != nullptr ? why : path + " cannot be loaded");
+    return Fail(base::ErrorCode::kNotFound, why != nullptr ? why : path + " cannot be loaded");
   }
   if (!functions->LoadAll()) {
-    return Fail(ErrorCode::kInvalid, path +
-                                         " has not all functions that are needed: the driver is "
-                                         "too old");
+    return base::Invalid(path +
+                         " has not all functions that are needed: the driver is "
+                         "too old");
   }
   if (const int code = functions->init(abi::kInitWithoutGpus); code != abi::kSuccess) {
     return functions->Said("start", code);
@@ -180,7 +180,7 @@ Result<std::string> FindLibrary(const std::string& root) {
     const auto file = std::filesystem::canonical(path, error);
     if (!error && std::filesystem::is_regular_file(file, error)) return file.string();
   }
-  return Fail(ErrorCode::kNotFound,
+  return Fail(base::ErrorCode::kNotFound,
               std::string(kLibrary) + " is nowhere under " + root + ": is NVIDIA's driver there?");
 }
 

@@ -24,7 +24,6 @@ class Library {
   [[nodiscard]] static base::Result<Library> Open(const std::string& path);
   ~Library();
   Library(Library&&) noexcept;
-  Library& operator=(Library&&) = delete;
 
   [[nodiscard]] base::Result<std::string> DriverVersion() const;
   // Of all GPUs but displays, which have none.

@@ -12,6 +12,7 @@ namespace plugin {
 namespace {
 
 using command_line::Add;
+
 using command_line::Quoted;
 
 constexpr int kPortMax = 65'535;

@@ -14,7 +14,9 @@ namespace plugin {
 namespace {
 
 using base::ErrorCode;
+
 using base::Fail;
+
 using base::Result;
 using json::Value;
 
@@ -52,8 +54,7 @@ Result<void> ForEach(http::Transport& transport, const kube::Resource& resource,
     if (!reply && reply.error().code == ErrorCode::kTooLarge && page.Shrink()) continue;
     if (!reply) return tl::unexpected(reply.error());
     page.OnPage(reply->body.size());
-    json::Parser parser;
-    const json::View list = TRY(json::ParseRepaired(parser, reply->body));
+    const json::Document list = TRY(json::ParseRepaired(reply->body));
     list["items"].ForEach(use);
     options.continue_token = list["metadata"]["continue"].AsString();
     if (options.continue_token.empty()) return {};
@@ -70,8 +71,7 @@ bool HoldsDeviceOn(json::View claim, const std::string& node) {
 }
 
 Result<api::Node> NodeIn(const http::Response& reply) {
-  json::Parser parser;
-  const json::View object = TRY(json::ParseRepaired(parser, reply.body));
+  const json::Document object = TRY(json::ParseRepaired(reply.body));
   return api::DecodeNode(object);
 }
 
@@ -88,8 +88,7 @@ Result<SliceWritten> PutSlice(http::Transport& transport, http::Request request,
   const std::string_view method = http::ToString(request.method);
   const auto reply = TRY(Send(std::move(request), transport)
                              .map_error(base::While(std::string(method) + " of a ResourceSlice")));
-  json::Parser parser;
-  const json::View object = TRY(json::ParseRepaired(parser, reply.body));
+  const json::Document object = TRY(json::ParseRepaired(reply.body));
   return SliceWritten{.meta = TRY(kube::DecodeMeta(object)), .holds = Says(object, slice, api)};
 }
 
@@ -98,8 +97,7 @@ Result<SliceWritten> ReadSlice(http::Transport& transport, const kube::ObjectMet
                                SliceApi version, ResourceSlice& slice) {
   const auto reply = TRY(Send(kube::GetRequest(SlicesIn(version), meta.key), transport)
                              .map_error(base::While("read ResourceSlice " + meta.key.name)));
-  json::Parser parser;
-  const json::View object = TRY(json::ParseRepaired(parser, reply.body));
+  const json::Document object = TRY(json::ParseRepaired(reply.body));
   if (slice.fabric_error_since) {
     slice.fabric_error_since =
         FabricErrorSince(object, version).value_or(*slice.fabric_error_since);
@@ -185,8 +183,7 @@ Result<bool> ReadIsReady(http::Transport& transport, const kube::ObjectKey& key,
                          .map_error(base::While("read clique " + key.name));
   if (!reply && reply.error().code == ErrorCode::kNotFound) return false;
   if (!reply) return tl::unexpected(reply.error());
-  json::Parser parser;
-  const json::View object = TRY(json::ParseRepaired(parser, reply->body));
+  const json::Document object = TRY(json::ParseRepaired(reply->body));
   return IsReadyIn(TRY(api::DecodeClique(object)), node);
 }
 
@@ -215,8 +212,7 @@ Result<api::Node> ChangeLabel(http::Transport& transport, const std::string& nod
 
 Result<std::string> ReadRuntime(http::Transport& transport, const std::string& node) {
   const auto reply = TRY(ReadNode(transport, node));
-  json::Parser parser;
-  const json::View object = TRY(json::ParseRepaired(parser, reply.body));
+  const json::Document object = TRY(json::ParseRepaired(reply.body));
   return json::OneLine(object["status"]["nodeInfo"]["containerRuntimeVersion"].AsString(),
                        kRuntimeMax);
 }

@@ -31,8 +31,6 @@ class ApiClient {
   ApiClient(kube::ClientConfig config, const std::string& node, const base::Clock& clock,
             base::Logger& logger, std::function<void()> on_change);
   ~ApiClient();
-  ApiClient(const ApiClient&) = delete;
-  ApiClient& operator=(const ApiClient&) = delete;
 
   // As of the watches. Thread-safe. Null until the node is read.
   [[nodiscard]] const DomainCache& domains() const { return domains_; }

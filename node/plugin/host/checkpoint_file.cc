@@ -15,10 +15,6 @@ namespace plugin {
 
 namespace {
 
-using base::ErrorCode;
-using base::Fail;
-using base::Result;
-
 constexpr const char* kFile = "checkpoint.json";
 constexpr const char* kLockFile = "pu.lock";
 constexpr mode_t kMode = 0600;
@@ -38,35 +34,32 @@ struct ::stat StatOf(const std::string& path) {
 
 }  // namespace
 
-Result<void> CheckpointFile::Lock() {
+base::Result<void> CheckpointFile::Lock() {
   const std::string path = folder_ + "/" + kLockFile;
   lock_.emplace(path, O_RDWR | O_CREAT | O_NOFOLLOW, kMode);
-  if (!lock_->is_open()) {
-    return Fail(ErrorCode::kInvalid,
-                "open " + path + ": " + std::generic_category().message(errno));
-  }
+  if (!lock_->is_open()) return base::FailedTo("open", path, errno);
   if (::flock(lock_->fd(), LOCK_EX | LOCK_NB) != 0) {
     Unlock();
-    return Fail(ErrorCode::kUnavailable, path + " is held by another plugin of this node");
+    return base::Unavailable(path + " is held by another plugin of this node");
   }
   auto read = ReadIfChanged();
   if (!read) Unlock();
   return read;
 }
 
-Result<void> CheckpointFile::ReadIfChanged() {
+base::Result<void> CheckpointFile::ReadIfChanged() {
   const std::string path = folder_ + "/" + kFile;
   const struct ::stat now = StatOf(path);
   if (has_read_ && IsSameFile(now, read_)) return {};
   auto text = base::ReadFile(path, kBytesMax);
-  if (!text && text.error().code != ErrorCode::kNotFound) return tl::unexpected(text.error());
+  if (!text && text.error().code != base::ErrorCode::kNotFound) return tl::unexpected(text.error());
   resumed_ = Resume(text ? std::optional(*std::move(text)) : std::nullopt, boot_id_);
   read_ = now;
   has_read_ = true;
   return {};
 }
 
-Result<void> CheckpointFile::Save(Checkpoint next) {
+base::Result<void> CheckpointFile::Save(Checkpoint next) {
   TRY(cdi::WriteWhole(folder_, kFile, Encode(next)));
   resumed_ = {.from = Resumed::From::kThisBoot, .checkpoint = std::move(next)};
   read_ = StatOf(folder_ + "/" + kFile);

@@ -11,24 +11,18 @@
 #include "node/plugin/rules/opaque_config.h"
 #include "pkg/base/check.h"
 #include "pkg/base/file.h"
+#include "pkg/base/open_file.h"
 
 namespace plugin {
 
 namespace {
 
 namespace fs = std::filesystem;
-using base::ErrorCode;
-using base::Fail;
 using base::Result;
 
 constexpr std::size_t kTemplateMax = 64U << 10;
 constexpr std::size_t kProgramMax = 64U << 20;
 constexpr int kFoldersMax = 10'000;
-
-tl::unexpected<base::Error> FailedTo(const char* verb, const std::string& path,
-                                     const std::string& cause) {
-  return Fail(ErrorCode::kInvalid, std::string(verb) + " " + path + ": " + cause);
-}
 
 std::string PathOf(const std::string& folder, const std::string& domain) {
   CHECK(IsUid(domain));
@@ -40,7 +34,7 @@ std::string PathOf(const std::string& folder, const std::string& domain) {
 Result<void> MakeFolder(const std::string& folder) {
   std::error_code error;
   fs::create_directories(folder, error);
-  if (error) return FailedTo("make folder", folder, error.message());
+  if (error) return base::FailedTo("make folder", folder, error.value());
   return {};
 }
 
@@ -75,7 +69,7 @@ Result<void> RemoveDomainFolder(const std::string& folder, const std::string& do
   const std::string path = PathOf(folder, domain);
   std::error_code error;
   fs::remove_all(path, error);
-  if (error) return FailedTo("remove", path, error.message());
+  if (error) return base::FailedTo("remove", path, error.value());
   return {};
 }
 

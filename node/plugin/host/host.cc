@@ -14,8 +14,12 @@ namespace plugin {
 namespace {
 
 using base::ErrorCode;
+
 using base::Fail;
+
 using base::Result;
+
+using base::Unavailable;
 
 constexpr std::size_t kTextMax = 64U << 10;
 constexpr const char* kChannels = "nvidia-caps-imex-channels";
@@ -48,8 +52,8 @@ Result<std::optional<cdi::DeviceNode>> Management(const HostPaths& paths,
   if (!text && text.error().code == ErrorCode::kNotFound) return std::optional<cdi::DeviceNode>();
   if (!text) return tl::unexpected(text.error());
   if (!major) {
-    return Fail(ErrorCode::kUnavailable, paths.devices + " has no " + kCapabilities + ", and " +
-                                             paths.capability + " is there");
+    return Unavailable(paths.devices + " has no " + kCapabilities + ", and " + paths.capability +
+                       " is there");
   }
   return TRY(CapabilityIn(*text, *major).map_error(base::While(paths.capability)));
 }
@@ -67,10 +71,9 @@ Result<void> ReadDriver(const HostPaths& paths, const HostNeeds& needs, Host& ho
   host.clique = TRY(nvml::CliqueOf(fabrics, StrictnessOn(paths.driver_root, needs)));
   host.fabric_health = nvml::HealthTrouble(fabrics);
   if (needs.daemons && !host.clique.empty() && !host.management) {
-    return Fail(ErrorCode::kUnavailable,
-                paths.capability +
-                    " does not exist, and without it IMEX cannot manage channels: look at the "
-                    "driver's log (dmesg)");
+    return Unavailable(paths.capability +
+                       " does not exist, and without it IMEX cannot manage channels: look at the "
+                       "driver's log (dmesg)");
   }
   return {};
 }
@@ -141,9 +144,7 @@ Result<cdi::DeviceNode> CapabilityIn(std::string_view text, std::int64_t major) 
     if (name == "DeviceFileMinor") minor = NumberIn(Trim(line.substr(colon + 1)));
     if (name == "DeviceFileMode") mode = NumberIn(Trim(line.substr(colon + 1)));
   }
-  if (!minor || !mode) {
-    return Fail(ErrorCode::kUnavailable, "it has no DeviceFileMinor and DeviceFileMode");
-  }
+  if (!minor || !mode) return Unavailable("it has no DeviceFileMinor and DeviceFileMode");
   std::string path = "/dev/nvidia-caps/nvidia-cap" + std::to_string(*minor);
   return cdi::DeviceNode{
       .path = path, .host_path = path, .major = major, .minor = *minor, .mode = *mode};

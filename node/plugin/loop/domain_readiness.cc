@@ -8,8 +8,6 @@
 
 namespace plugin {
 
-namespace {
-
 // For the watch to have read it.
 constexpr std::chrono::milliseconds kWatchTime{300};
 constexpr base::BackoffPolicy kBackoff = {.first = std::chrono::milliseconds(250),
@@ -17,8 +15,6 @@ constexpr base::BackoffPolicy kBackoff = {.first = std::chrono::milliseconds(250
 constexpr std::chrono::milliseconds kHostPause{1'000};
 constexpr std::chrono::seconds kHostTime{5};
 constexpr std::size_t kHostOutputMax = 4096;
-
-}  // namespace
 
 bool DomainReadiness::IsReady(const std::string& domain) const {
   if (state_.self.host_managed) return polled_ && !IsOld();

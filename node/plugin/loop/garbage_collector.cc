@@ -60,11 +60,10 @@ bool GarbageCollector::MayBegin() const {
 
 TimePoint GarbageCollector::Turn() {
   const TimePoint now = state_.clock.Now();
-  const bool is_label_due =
-      state_.label_kept_until != TimePoint() && now >= state_.label_kept_until;
+  const bool is_label_kept = state_.label_kept_until != TimePoint();
+  const bool is_label_due = is_label_kept && now >= state_.label_kept_until;
   if (now < next_ && !is_label_due) {
-    const bool is_kept = state_.label_kept_until != TimePoint();
-    return is_kept ? std::min(next_, state_.label_kept_until) : next_;
+    return is_label_kept ? std::min(next_, state_.label_kept_until) : next_;
   }
   if (!MayBegin()) return TimePoint::max();
   if (auto locked = state_.checkpoint_file.Lock(); !locked) {

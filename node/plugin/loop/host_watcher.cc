@@ -10,9 +10,8 @@
 
 namespace plugin {
 
-namespace {
-
 using base::ErrorCode;
+
 using base::Result;
 
 constexpr std::chrono::minutes kPeriod{10};
@@ -23,8 +22,6 @@ constexpr base::BackoffPolicy kSoon = {.first = std::chrono::seconds(2),
 constexpr base::BackoffPolicy kRetry = {.first = std::chrono::seconds(2),
                                         .most = std::chrono::minutes(1)};
 constexpr const char* kOwnHook = "/usr/bin/nvidia-cdi-hook";
-
-}  // namespace
 
 Result<HostWatcher::Read> HostWatcher::ReadAll(const Settings& settings, const HostPaths& paths,
                                                const std::string& hook) {
@@ -38,9 +35,9 @@ Result<HostWatcher::Read> HostWatcher::ReadAll(const Settings& settings, const H
   const std::string& version = read.host.driver_version;
   const DriverFiles files = FindDriverFiles(settings.driver_root, version);
   if (!settings.host_managed && !read.host.clique.empty() && !HasGpu(files)) {
-    return base::Fail(ErrorCode::kUnavailable,
-                      "no device of a GPU exists, such as /dev/nvidia0 in the driver's root: "
-                      "nvidia-persistenced or nvidia-modprobe creates them");
+    return base::Unavailable(
+        "no device of a GPU exists, such as /dev/nvidia0 in the driver's root: "
+        "nvidia-persistenced or nvidia-modprobe creates them");
   }
   read.base_spec = cdi::Render(BaseSpec(
       files, {.host_root = settings.host_driver_root, .hook = hook, .driver_version = version}));

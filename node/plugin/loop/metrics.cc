@@ -9,10 +9,6 @@ namespace plugin {
 
 namespace {
 
-using prometheus::BuildCounter;
-using prometheus::BuildGauge;
-using prometheus::BuildHistogram;
-using prometheus::Gauge;
 using prometheus::Registry;
 
 // As NVIDIA's plugin has them: 0.05 s, and twice as much eight times.
@@ -24,8 +20,8 @@ const prometheus::Histogram::BucketBoundaries& Buckets() {
 
 std::string Driver() { return std::string(api::kDriver); }
 
-Gauge& Prepared(Registry& registry, const std::string& node, DeviceType type) {
-  return BuildGauge()
+prometheus::Gauge& Prepared(Registry& registry, const std::string& node, DeviceType type) {
+  return prometheus::BuildGauge()
       .Name("nvidia_dra_prepared_devices")
       .Help("Devices that are prepared")
       .Register(registry)
@@ -40,7 +36,7 @@ Metrics::Metrics(const std::string& node)
       daemons_(Prepared(*registry_, node, DeviceType::kDaemon)),
       prepare_(MakeOf("prepare", "nvidia_dra_node_prepare_errors_total", "prepare them")),
       unprepare_(MakeOf("unprepare", "nvidia_dra_node_unprepare_errors_total", "take them back")) {
-  BuildGauge()
+  prometheus::BuildGauge()
       .Name("cdom_build_info")
       .Help("1, with the version and the commit")
       .Register(*registry_)
@@ -52,24 +48,24 @@ Metrics::OfOperation Metrics::MakeOf(const std::string& name, const char* errors
                                      const char* what) {
   const prometheus::Labels labels = {{"driver", Driver()}, {"operation", name}};
   return {
-      .done = BuildCounter()
+      .done = prometheus::BuildCounter()
                   .Name("nvidia_dra_requests_total")
                   .Help("Claims that were prepared or taken back as the kubelet asked")
                   .Register(*registry_)
                   .Add(labels),
       .errors =
-          BuildCounter()
+          prometheus::BuildCounter()
               .Name(errors)
               .Help(std::string("Claims that the kubelet was told an error of when it asked to ") +
                     what)
               .Register(*registry_)
               .Add({{"driver", Driver()}, {"error_type", name + "_devices"}}),
-      .inflight = BuildGauge()
+      .inflight = prometheus::BuildGauge()
                       .Name("nvidia_dra_requests_inflight")
                       .Help("Claims that the kubelet waits for")
                       .Register(*registry_)
                       .Add(labels),
-      .seconds = BuildHistogram()
+      .seconds = prometheus::BuildHistogram()
                      .Name("nvidia_dra_request_duration_seconds")
                      .Help("How long the kubelet waited for a claim")
                      .Register(*registry_)

@@ -128,10 +128,8 @@ class Probes {
  private:
   [[nodiscard]] Result<void> Ask(bool (kubelet::Service::*is_so)() const, const char* wrong) const {
     return service_.With([&](const kubelet::Service* service) -> Result<void> {
-      if (service == nullptr) {
-        return base::Fail(base::ErrorCode::kUnavailable, "the kubelet is not served");
-      }
-      if (!(service->*is_so)()) return base::Fail(base::ErrorCode::kUnavailable, wrong);
+      if (service == nullptr) return base::Unavailable("the kubelet is not served");
+      if (!(service->*is_so)()) return base::Unavailable(wrong);
       return {};
     });
   }
@@ -167,8 +165,6 @@ class PluginProcess {
     probes_.SetService(nullptr);
     service_.reset();
   }
-  PluginProcess(const PluginProcess&) = delete;
-  PluginProcess& operator=(const PluginProcess&) = delete;
 
   [[nodiscard]] Result<void> Run(const std::stop_token& stop);
 

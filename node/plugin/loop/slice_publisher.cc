@@ -7,15 +7,11 @@
 
 namespace plugin {
 
-namespace {
-
 // For the watch to see what was written.
 constexpr std::chrono::seconds kWatchTime{5};
 constexpr base::BackoffPolicy kBackoff = {.first = std::chrono::milliseconds(500),
                                           .most = std::chrono::seconds(30)};
 constexpr std::chrono::seconds kSupersededPause{5};
-
-}  // namespace
 
 std::optional<ResourceSlice> SlicePublisher::Wanted() const {
   if (!state_.node || (!state_.host && !state_.fabric_error_since)) return {};

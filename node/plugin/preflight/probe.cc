@@ -21,7 +21,6 @@ namespace plugin {
 namespace {
 
 namespace fs = std::filesystem;
-using base::ErrorCode;
 
 constexpr std::size_t kTextMax = 64U << 10;
 constexpr std::size_t kCheckpointMax = std::size_t{64} << 20U;
@@ -44,7 +43,7 @@ void ProbeDriver(const Settings& settings, NodeProbe& found) {
     const auto clique = nvml::CliqueOf(found.fabrics, StrictnessOn(settings.driver_root, needs));
     found.fabric_health = nvml::HealthTrouble(found.fabrics);
     if (!clique) {
-      const bool is_broken = clique.error().code == ErrorCode::kInvalid;
+      const bool is_broken = clique.error().code == base::ErrorCode::kInvalid;
       found.fabric = is_broken ? NodeProbe::Fabric::kBroken : NodeProbe::Fabric::kForming;
       found.fabric_trouble = clique.error().message;
     } else {
@@ -153,9 +152,7 @@ base::Result<void> WaitForNode(const ProbeContext& context) {
                   (found.runtime.empty() ? "" : ", " + found.runtime));
       return {};
     }
-    if (context.clock.Now() >= until) {
-      return base::Fail(ErrorCode::kUnavailable, "something is missing still");
-    }
+    if (context.clock.Now() >= until) return base::Unavailable("something is missing still");
     context.pause(kPause);
   }
 }

@@ -11,8 +11,8 @@ namespace plugin {
 
 namespace {
 
-using base::ErrorCode;
-using base::Fail;
+using base::Invalid;
+
 using base::Result;
 using json::Value;
 
@@ -37,45 +37,32 @@ std::optional<ClaimState> StateOf(std::string_view name) {
   return {};
 }
 
-Value TextsToJson(const std::vector<std::string>& texts) {
-  Value list = Value::Array();
-  for (const std::string& text : texts) list.Append(text);
-  return list;
-}
-
-std::vector<std::string> TextsOf(const Value& list) {
-  std::vector<std::string> texts;
-  for (const Value& item : list.items()) texts.push_back(item.AsString());
-  return texts;
-}
-
 // --- Writing
 
 Value ToJson(const PreparedDevice& device) {
   Value half = Value::Object(
       {{"info", Value::Object({{"id", device.id}})},
        {"device",
-        Value::Object(
-            {{"Requests", TextsToJson(device.requests)},
-             {"PoolName", device.pool},
-             {"DeviceName", device.name},
-             // Nothing was ever put into it is null in Go.
-             {"CDIDeviceIDs", device.cdi_ids.empty() ? Value() : TextsToJson(device.cdi_ids)}})}});
+        Value::Object({{"Requests", Value::ArrayOf(device.requests)},
+                       {"PoolName", device.pool},
+                       {"DeviceName", device.name},
+                       // Nothing was ever put into it is null in Go.
+                       {"CDIDeviceIDs",
+                        device.cdi_ids.empty() ? Value() : Value::ArrayOf(device.cdi_ids)}})}});
   Value both = Value::Object({{"channel", Value()}, {"daemon", Value()}});
   both[NameOf(device.type)] = std::move(half);
   return both;
 }
 
+Value ToJson(const PreparedGroup& group) {
+  const auto encode = [](const PreparedDevice& device) { return ToJson(device); };
+  return Value::Object({{"devices", Value::ArrayOf(group.devices, encode)},
+                        {"configState", Value::Object({{"Type", NameOf(group.type)},
+                                                       {"ComputeDomain", group.domain}})}});
+}
+
 Value ToJson(const std::vector<PreparedGroup>& groups) {
-  Value list = Value::Array();
-  for (const PreparedGroup& group : groups) {
-    Value devices = Value::Array();
-    for (const PreparedDevice& device : group.devices) devices.Append(ToJson(device));
-    list.Append(Value::Object({{"devices", std::move(devices)},
-                               {"configState", Value::Object({{"Type", NameOf(group.type)},
-                                                              {"ComputeDomain", group.domain}})}}));
-  }
-  return list;
+  return Value::ArrayOf(groups, [](const PreparedGroup& group) { return ToJson(group); });
 }
 
 Value ClaimsV1(const Checkpoint& checkpoint) {
@@ -115,12 +102,12 @@ Result<PreparedDevice> DecodeDevice(const Value& both) {
   };
   PreparedDevice decoded = {.type = is_channel ? DeviceType::kChannel : DeviceType::kDaemon,
                             .id = half["info"]["id"].AsInt().value_or(-1),
-                            .requests = TextsOf(field("Requests", "request_names")),
+                            .requests = field("Requests", "request_names").AsTexts(),
                             .pool = field("PoolName", "pool_name").AsString(),
                             .name = field("DeviceName", "device_name").AsString(),
-                            .cdi_ids = TextsOf(field("CDIDeviceIDs", "cdi_device_ids"))};
+                            .cdi_ids = field("CDIDeviceIDs", "cdi_device_ids").AsTexts()};
   if (decoded.name.empty() || decoded.id < 0) {
-    return Fail(ErrorCode::kInvalid, "a prepared device has no name or no number");
+    return Invalid("a prepared device has no name or no number");
   }
   return decoded;
 }
@@ -153,7 +140,7 @@ Result<CheckpointClaim> DecodeClaimV1(const Value& entry) {
 
 Result<CheckpointClaim> DecodeClaimV2(const Value& entry) {
   const auto state = StateOf(entry["checkpointState"].AsString());
-  if (!state) return Fail(ErrorCode::kInvalid, "a claim is in a state that nobody knows");
+  if (!state) return Invalid("a claim is in a state that nobody knows");
   return CheckpointClaim{.state = *state,
                          .status = entry["status"],
                          .groups = TRY(DecodeGroups(entry["preparedDevices"])),
@@ -289,9 +276,9 @@ std::string Encode(const Checkpoint& checkpoint) {
 
 Result<Checkpoint> DecodeCheckpoint(std::string_view text) {
   const auto parts = Cut(text);
-  if (!parts) return Fail(ErrorCode::kInvalid, "it is no checkpoint, or its end is missing");
+  if (!parts) return Invalid("it is no checkpoint, or its end is missing");
   if (!IsV1Whole(*parts) || (parts->v2 && !IsV2Whole(*parts->v2))) {
-    return Fail(ErrorCode::kInvalid, "its checksum is another: something changed it");
+    return Invalid("its checksum is another: something changed it");
   }
   if (parts->v2) return DecodeView(*parts->v2, DecodeClaimV2);
   if (parts->v1) return DecodeView(*parts->v1, DecodeClaimV1);

@@ -13,10 +13,9 @@ namespace plugin {
 
 namespace {
 
-using base::ErrorCode;
-using base::Fail;
+using base::Invalid;
+
 using base::Result;
-using json::Value;
 
 std::string MainRequest(std::string_view request) {
   return std::string(request.substr(0, request.find('/')));
@@ -47,11 +46,10 @@ Result<std::vector<Entry>> EntriesIn(json::View list, Decoding decoding) {
     const json::View item = list.at(i);
     const std::string_view source = item["source"].AsString();
     if (source != "FromClass" && source != "FromClaim") {
-      return Fail(ErrorCode::kInvalid, "configuration from nowhere: source \"" +
-                                           json::OneLine(source, kShownMax) + "\"");
+      return Invalid("configuration from nowhere: source \"" + json::OneLine(source, kShownMax) +
+                     "\"");
     }
-    if (!item["opaque"].IsObject())
-      return Fail(ErrorCode::kInvalid, "configuration without opaque");
+    if (!item["opaque"].IsObject()) return Invalid("configuration without opaque");
     if (item["opaque"]["driver"].AsString() != api::kDriver) continue;
     Entry entry = {.config = TRY(DecodeConfig(item["opaque"]["parameters"], decoding))};
     item["requests"].ForEach(
@@ -71,27 +69,22 @@ Result<OpaqueConfig> ConfigFor(const Allocated& device, DeviceType type,
     if (!is_named && !entry->requests.empty()) continue;
     if (entry->config.type == type) return entry->config;
     if (!is_named) continue;
-    return Fail(ErrorCode::kInvalid, "request " + json::OneLine(device.request, kShownMax) +
-                                         " has a configuration of a " +
-                                         std::string(NameOf(entry->config.type)) +
-                                         ", and was given " + device.device);
+    return Invalid("request " + json::OneLine(device.request, kShownMax) +
+                   " has a configuration of a " + std::string(NameOf(entry->config.type)) +
+                   ", and was given " + device.device);
   }
-  return Fail(ErrorCode::kInvalid, "request " + json::OneLine(device.request, kShownMax) +
-                                       " has no configuration that names a ComputeDomain");
+  return Invalid("request " + json::OneLine(device.request, kShownMax) +
+                 " has no configuration that names a ComputeDomain");
 }
 
 Result<Wanted> WantedIn(json::View status, Decoding decoding) {
   const std::vector<Allocated> devices = DevicesIn(status);
   if (devices.size() != 1) {
-    return Fail(ErrorCode::kInvalid, "the claim holds " + std::to_string(devices.size()) +
-                                         " devices of " + std::string(api::kDriver) +
-                                         "; it has to hold one");
+    return Invalid("the claim holds " + std::to_string(devices.size()) + " devices of " +
+                   std::string(api::kDriver) + "; it has to hold one");
   }
   const auto name = ParseDeviceName(devices[0].device);
-  if (!name) {
-    return Fail(ErrorCode::kInvalid,
-                "no device is called " + json::OneLine(devices[0].device, kShownMax));
-  }
+  if (!name) return Invalid("no device is called " + json::OneLine(devices[0].device, kShownMax));
   const std::vector<Entry> configs =
       TRY(EntriesIn(status["allocation"]["devices"]["config"], decoding));
   return Wanted{.device = devices[0],
@@ -113,25 +106,23 @@ std::optional<DeviceName> ParseDeviceName(std::string_view name) {
 }
 
 Result<ClaimToPrepare> DecodeResourceClaim(std::string_view text) {
-  json::Parser parser;
-  const json::View object = TRY(parser.Parse(text));
+  const json::Document object = TRY(json::Document::Parse(text));
   const kube::ObjectMeta meta = TRY(kube::DecodeMeta(object));
   if (!cdi::IsFileSafe(meta.uid)) {
-    return Fail(ErrorCode::kInvalid, "UID \"" + json::OneLine(meta.uid, kShownMax) + "\" is none");
+    return Invalid("UID \"" + json::OneLine(meta.uid, kShownMax) + "\" is none");
   }
-  Value whole = TRY(json::Parse(text));
+  json::Value whole = TRY(json::Parse(text));
   ClaimToPrepare claim = {.uid = meta.uid, .name = meta.key.name, .ns = meta.key.ns};
-  if (Value* status = whole.Find("status")) claim.status = std::move(*status);
+  if (json::Value* status = whole.Find("status")) claim.status = std::move(*status);
   claim.is_allocated = claim.status["allocation"].IsObject();
   // Not from the Value: of two members with one name that keeps the last.
   claim.wanted = WantedIn(object["status"], Decoding::kStrict);
   return claim;
 }
 
-Result<Wanted> WantedBy(const Value& status) {
+Result<Wanted> WantedBy(const json::Value& status) {
   const std::string text = json::Serialize(status);
-  json::Parser parser;
-  const json::View view = TRY(parser.Parse(text));
+  const json::Document view = TRY(json::Document::Parse(text));
   return WantedIn(view, Decoding::kLenient);
 }
 

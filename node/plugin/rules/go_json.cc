@@ -79,9 +79,8 @@ bool IsEmpty(const json::Value& value) {
 json::Value Canonical(const json::Value& value, Fields fields) {
   if (fields.empty()) return value;
   if (value.IsArray()) {
-    json::Value list = json::Value::Array();
-    for (const json::Value& item : value.items()) list.Append(Canonical(item, fields));
-    return list;
+    return json::Value::ArrayOf(value.items(),
+                                [&](const json::Value& item) { return Canonical(item, fields); });
   }
   json::Value object = json::Value::Object();
   for (const Field& field : fields) {

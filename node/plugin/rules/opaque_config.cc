@@ -12,15 +12,12 @@ namespace plugin {
 
 namespace {
 
-using base::ErrorCode;
-using base::Result;
-
 // The last one is a channel's.
 constexpr std::array<std::string_view, 4> kFields = {"apiVersion", "kind", "domainID",
                                                      "allocationMode"};
 
 tl::unexpected<base::Error> Refuse(const std::string& why) {
-  return base::Fail(ErrorCode::kInvalid, "error decoding config parameters: " + why);
+  return base::Invalid("error decoding config parameters: " + why);
 }
 
 tl::unexpected<base::Error> RefuseStrictly(const char* what, std::string_view field) {
@@ -28,7 +25,7 @@ tl::unexpected<base::Error> RefuseStrictly(const char* what, std::string_view fi
                 json::OneLine(field, kShownMax) + "\"");
 }
 
-Result<void> CheckFields(json::View parameters, std::span<const std::string_view> known) {
+base::Result<void> CheckFields(json::View parameters, std::span<const std::string_view> known) {
   std::set<std::string_view> seen;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const std::string_view name = parameters.name_at(i);
@@ -51,7 +48,7 @@ bool IsUid(std::string_view text) {
   return true;
 }
 
-Result<OpaqueConfig> DecodeConfig(json::View parameters, Decoding decoding) {
+base::Result<OpaqueConfig> DecodeConfig(json::View parameters, Decoding decoding) {
   if (!parameters.IsObject()) return Refuse("they are no object");
   // What is no text is empty, and so refused.
   const std::string_view version = parameters["apiVersion"].AsString();

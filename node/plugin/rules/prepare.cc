@@ -215,9 +215,7 @@ ClaimStep Unprepare(const NodeIdentity& self, const std::string& uid, const Chec
   if (may_hold_label && !observed.node_read) {
     return WaitFor(observed, "node " + self.node + " cannot be read");
   }
-  if (may_hold_label && observed.node_domain == use->domain) {
-    return UnlabelNode{use->domain};
-  }
+  if (may_hold_label && observed.node_domain == use->domain) return UnlabelNode{use->domain};
   if (entry.state == ClaimState::kCompleted) return RemoveFromCheckpoint();
   return CheckpointAborted();
 }
