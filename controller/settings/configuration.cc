@@ -17,8 +17,8 @@ namespace settings {
 
 namespace {
 
-using base::ErrorCode;
-using base::Fail;
+using base::Invalid;
+
 using base::Result;
 using json::Value;
 
@@ -105,8 +105,8 @@ class Reader {
  private:
   [[nodiscard]] tl::unexpected<base::Error> Wrong(const YAML::Node& node, const std::string& field,
                                                   const std::string& fix) const {
-    return Fail(ErrorCode::kInvalid, file_ + ":" + std::to_string(node.Mark().line + 1) + ": " +
-                                         (field.empty() ? "" : field + ": ") + fix);
+    return Invalid(file_ + ":" + std::to_string(node.Mark().line + 1) + ": " +
+                   (field.empty() ? "" : field + ": ") + fix);
   }
 
   // `prefix` is how the fields call it, `shown` how the file does: with numbers of items.
@@ -224,10 +224,9 @@ bool IsLeavingTaint(std::string_view text) {
 Result<void> CheckLeavingTaints(const Value& taints, const std::string& file) {
   for (const Value& taint : taints.items()) {
     if (IsLeavingTaint(taint.AsString())) continue;
-    return Fail(ErrorCode::kInvalid,
-                file +
-                    ": nodes.leavingTaints: write keys of taints, such as example.com/spot or "
-                    "example.com/*, and of node.kubernetes.io none but out-of-service");
+    return Invalid(file +
+                   ": nodes.leavingTaints: write keys of taints, such as example.com/spot or "
+                   "example.com/*, and of node.kubernetes.io none but out-of-service");
   }
   return {};
 }
@@ -262,15 +261,14 @@ Result<void> ReadConfiguration(const std::string& text, const std::string& file,
   try {
     const Value value = TRY(Reader(file).Read(root));
     if (value["daemons"]["nodeSelector"].Find(api::kDomainLabel) != nullptr) {
-      return Fail(ErrorCode::kInvalid, file + ": daemons.nodeSelector: leave out " +
-                                           std::string(api::kDomainLabel) +
-                                           ", which is the domain's");
+      return Invalid(file + ": daemons.nodeSelector: leave out " + std::string(api::kDomainLabel) +
+                     ", which is the domain's");
     }
     TRY(CheckLeavingTaints(value["nodes"]["leavingTaints"], file));
     Apply(value, is_given, settings);
     return {};
   } catch (const YAML::Exception& exception) {  // The checks above should leave none.
-    return Fail(ErrorCode::kInvalid, file + ": " + exception.msg);
+    return Invalid(file + ": " + exception.msg);
   }
 }
 

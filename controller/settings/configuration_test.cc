@@ -264,6 +264,26 @@ TEST(Configuration, QuantitiesAreThoseOfKubernetes) {
   }
 }
 
+std::string_view ToString(FieldType type) {
+  switch (type) {
+    case FieldType::kText:
+      return "text";
+    case FieldType::kFlag:
+      return "true or false";
+    case FieldType::kInteger:
+      return "whole number";
+    case FieldType::kDuration:
+      return "duration";
+    case FieldType::kTexts:
+      return "list of texts";
+    case FieldType::kMap:
+      return "map of texts";
+    case FieldType::kQuantities:
+      return "map of quantities";
+  }
+  return "";
+}
+
 std::string RowOf(const Setting& field) {
   std::string allowed(field.allowed);
   for (std::size_t bar = allowed.find('|'); bar != std::string::npos;

@@ -75,6 +75,8 @@ base::Result<void> ReadFile(CLI::App& app, Settings& settings) {
   });
 }
 
+}  // namespace
+
 void AddFlags(CLI::App& app, Settings& settings) {
   command_line::Begin(app, kExitStatuses);
   for (const Setting& setting : Table()) {
@@ -83,29 +85,6 @@ void AddFlags(CLI::App& app, Settings& settings) {
     setting.add(app, setting, settings);
   }
   AddReleaseFinalizers(app, settings);
-}
-
-void AppendFlags(const CLI::App& app, std::vector<Flag>& flags) {
-  for (const CLI::Option* option : app.get_options()) {
-    const std::string name = option->get_name();
-    flags.push_back({.name = name,
-                     .variable = name == "--kubeconfig" ? "KUBECONFIG" : option->get_envname(),
-                     .meaning = option->get_description()});
-  }
-}
-
-}  // namespace
-
-std::vector<Flag> Flags() {
-  Settings settings;
-  CLI::App app;
-  AddFlags(app, settings);
-  std::vector<Flag> flags;
-  AppendFlags(app, flags);
-  for (const CLI::App* command : app.get_subcommands({})) AppendFlags(*command, flags);
-  std::erase_if(flags,
-                [](const Flag& flag) { return flag.name == "--help" || flag.name == "--version"; });
-  return flags;
 }
 
 Parsed Parse(const std::vector<std::string>& arguments) {

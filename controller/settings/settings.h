@@ -95,14 +95,6 @@ inline constexpr auto kExitStatuses = std::to_array<command_line::ExitStatus>({
 
 using Parsed = command_line::Parsed<Settings>;
 
-// A flag as --help has it. All have a variable of the environment that sets the same.
-struct Flag {
-  std::string name = {};  // "--workers".
-  std::string variable = {};
-  std::string meaning = {};  // With its default in parentheses.
-};
-[[nodiscard]] std::vector<Flag> Flags();  // Without --help and --version.
-
 // Reads the command line, the process's environment and the file of --config; a flag or variable
 // takes precedence over the file. Words with one dash and a long name
 // ("-kubeconfig", "-v=4") are taken as well. An Exit with a status other than 0 names the flag,

@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 
+#include "controller/settings/testing/flags.h"
 #include "pkg/base/version.h"
 #include "test/fixtures/page_rows.h"
 

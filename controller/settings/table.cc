@@ -141,12 +141,6 @@ milliseconds DurationOf(const Value& value) {
 }
 seconds SecondsOf(const Value& value) { return std::chrono::ceil<seconds>(DurationOf(value)); }
 
-std::vector<std::string> TextsOf(const Value& value) {
-  std::vector<std::string> texts;
-  for (const Value& text : value.items()) texts.push_back(text.AsString());
-  return texts;
-}
-
 // ---- Rows.
 
 constexpr Setting Flag(const char* flag, const char* variable, const char* group, const char* help,
@@ -251,7 +245,7 @@ constexpr auto kTable = std::to_array<Setting>({
          Field("daemons.imagePullSecrets", kTexts, "none",
                "Names of pull secrets in the driver namespace. The flag "
                "`--cd-daemon-image-pull-secret-names` takes precedence",
-               [](const Value& v, Settings& s) { s.pull_secrets = TextsOf(v); })),
+               [](const Value& v, Settings& s) { s.pull_secrets = v.AsTexts(); })),
     Field("daemons.tolerations[].key", kText, "any",
           "Taint that the daemons tolerate. Without `daemons.tolerations` they tolerate every "
           "taint; an empty list: none"),
@@ -354,7 +348,7 @@ constexpr auto kTable = std::to_array<Setting>({
         "Keys of taints by which a node is known to be about to go, as one that is cordoned is in "
         "any case (`NodeLeaving`). With `/*` at its end one stands for all keys of a prefix. A "
         "taint with effect PreferNoSchedule says nothing",
-        [](const Value& v, Settings& s) { s.leaving_taints = TextsOf(v); }),
+        [](const Value& v, Settings& s) { s.leaving_taints = v.AsTexts(); }),
     Field(
         "roll.policy", kText, "WhenIdle",
         "When a daemon of an older template is replaced: while no claim of its domain is on a node "
@@ -410,13 +404,16 @@ constexpr auto kTable = std::to_array<Setting>({
          Duration<[](milliseconds time, Settings& s) { s.lease.retry_period = time; }>),
 });
 
+template <auto Member>
+void Whole(const Value& value, Settings& settings) {
+  settings.daemons.*Member = value;
+}
+
 constexpr std::array kMaps = {
-    Map{"daemons.resources", [](const Value& value, Settings& s) { s.daemons.resources = value; }},
-    Map{"daemons.tolerations",
-        [](const Value& value, Settings& s) { s.daemons.tolerations = value; }},
-    Map{"daemons.dnsConfig", [](const Value& value, Settings& s) { s.daemons.dns_config = value; }},
-    Map{"daemons.securityContext",
-        [](const Value& value, Settings& s) { s.daemons.security_context = value; }},
+    Map{"daemons.resources", Whole<&daemon_set::Settings::resources>},
+    Map{"daemons.tolerations", Whole<&daemon_set::Settings::tolerations>},
+    Map{"daemons.dnsConfig", Whole<&daemon_set::Settings::dns_config>},
+    Map{"daemons.securityContext", Whole<&daemon_set::Settings::security_context>},
     Map{"daemons.seLinuxOptions",
         [](const Value& value, Settings& s) {
           s.daemons.security_context["seLinuxOptions"] = value;
@@ -428,25 +425,5 @@ constexpr std::array kMaps = {
 std::span<const Setting> Table() { return kTable; }
 
 std::span<const Map> Maps() { return kMaps; }
-
-std::string_view ToString(FieldType type) {
-  switch (type) {
-    case FieldType::kText:
-      return "text";
-    case FieldType::kFlag:
-      return "true or false";
-    case FieldType::kInteger:
-      return "whole number";
-    case FieldType::kDuration:
-      return "duration";
-    case FieldType::kTexts:
-      return "list of texts";
-    case FieldType::kMap:
-      return "map of texts";
-    case FieldType::kQuantities:
-      return "map of quantities";
-  }
-  return "";
-}
 
 }  // namespace settings

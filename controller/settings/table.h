@@ -13,7 +13,6 @@
 namespace settings {
 
 enum class FieldType { kText, kFlag, kInteger, kDuration, kTexts, kMap, kQuantities };
-[[nodiscard]] std::string_view ToString(FieldType type);
 
 struct Setting {
   // The flag. Empty if only the file has the setting.
@@ -36,6 +35,8 @@ struct Setting {
 
 // In the order of --help and of the pages.
 [[nodiscard]] std::span<const Setting> Table();
+// All flags, and the commands.
+void AddFlags(CLI::App& app, Settings& settings);
 
 // Maps and lists that replace their default as a whole.
 struct Map {

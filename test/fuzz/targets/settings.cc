@@ -5,6 +5,7 @@
 
 #include "controller/daemon_set/render.h"
 #include "controller/settings/configuration.h"
+#include "controller/settings/testing/flags.h"
 #include "pkg/json/utf8.h"
 #include "pkg/json/value.h"
 #include "test/fuzz/hostile.h"
