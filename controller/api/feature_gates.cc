@@ -8,11 +8,6 @@
 
 namespace api {
 
-namespace {
-
-using base::ErrorCode;
-using base::Fail;
-
 constexpr std::size_t kQuotedMax = 80;
 constexpr auto kKnown = std::to_array<std::string_view>(
     {"AllAlpha", "AllBeta", "ComputeDomainCliques", "ConsumableShares", "ContextualLogging",
@@ -20,8 +15,6 @@ constexpr auto kKnown = std::to_array<std::string_view>(
      "FabricManagerPartitioning", "HostManagedIMEXDaemon", "IMEXDaemonsWithDNSNames",
      "LoggingAlphaOptions", "LoggingBetaOptions", "MPSSupport", "NVMLDeviceHealthCheck",
      "PassthroughSupport", "TimeSlicingSettings"});
-
-}  // namespace
 
 base::Result<std::map<std::string, bool>> ReadFeatureGates(const std::string& text,
                                                            std::string_view program) {
@@ -34,14 +27,13 @@ base::Result<std::map<std::string, bool>> ReadFeatureGates(const std::string& te
     const std::string name = gate.substr(0, equals);
     const std::string value = gate.substr(std::min(equals + 1, gate.size()));
     if (std::ranges::find(kKnown, name) == kKnown.end()) {
-      return Fail(ErrorCode::kInvalid,
-                  "feature gate \"" + json::OneLine(name, kQuotedMax) + "\" is not known to this " +
-                      std::string(program) +
-                      ": take it out of FEATURE_GATES, or use a controller and a " +
-                      std::string(program) + " of one version");
+      return base::Invalid("feature gate \"" + json::OneLine(name, kQuotedMax) +
+                           "\" is not known to this " + std::string(program) +
+                           ": take it out of FEATURE_GATES, or use a controller and a " +
+                           std::string(program) + " of one version");
     }
     if (value != "true" && value != "false") {
-      return Fail(ErrorCode::kInvalid, said + " has to be " + name + "=true or " + name + "=false");
+      return base::Invalid(said + " has to be " + name + "=true or " + name + "=false");
     }
     gates[name] = value == "true";
   }

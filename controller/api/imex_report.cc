@@ -54,10 +54,10 @@ std::string Encode(const ImexReport& report) {
 
 std::optional<ImexReport> DecodeImexReport(std::string_view text) {
   if (text.empty() || text.size() > kBytesMax) return {};
-  json::Parser parser;
-  const auto parsed = parser.Parse(text);
-  if (!parsed || !parsed->IsObject()) return {};
+  const auto parsed = json::Document::Parse(text);
+  if (!parsed) return {};
   const json::View object = *parsed;
+  if (!object.IsObject()) return {};
   ImexReport report = {.index = Number(object["index"], kIndexMax, -1),
                        .state = Word(object["state"]),
                        .version = Word(object["version"]),

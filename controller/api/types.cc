@@ -79,12 +79,14 @@ Member DecodeMember(json::View entry, std::string_view name_key) {
           .ready = entry["status"].AsString() == "Ready"};
 }
 
-json::Value EncodeMember(const Member& member, std::string_view name_key) {
-  return json::Value::Object({{std::string(name_key), member.node},
-                              {"ipAddress", member.ip},
-                              {"cliqueID", member.clique},
-                              {"index", member.index},
-                              {"status", member.ready ? "Ready" : "NotReady"}});
+json::Value EncodeMembers(const std::vector<Member>& members, std::string_view name_key) {
+  return json::Value::ArrayOf(members, [&](const Member& member) {
+    return json::Value::Object({{name_key, member.node},
+                                {"ipAddress", member.ip},
+                                {"cliqueID", member.clique},
+                                {"index", member.index},
+                                {"status", member.ready ? "Ready" : "NotReady"}});
+  });
 }
 
 DomainStatus DecodeStatus(json::View status) {
@@ -303,8 +305,7 @@ base::Result<DaemonPod> DecodeDaemonPod(json::View object) {
 }
 
 std::string DecodeUnschedulableMessage(const std::string& pod) {
-  json::Parser parser;
-  const auto object = json::ParseRepaired(parser, pod);
+  const auto object = json::ParseRepaired(pod);
   return object ? SchedulerWords((*object)["status"]) : "";
 }
 
@@ -344,37 +345,29 @@ base::Result<Node> DecodeNode(json::View object) {
     // Kubernetes sets those under its own prefix from what is known otherwise: readiness, cordon.
     // But for one, which people set.
     const bool repeats = key.starts_with("node.kubernetes.io/") && key != kOutOfServiceTaint;
-    if (!repeats && taint["effect"].AsString() != "PreferNoSchedule") {
-      node.taints.emplace_back(key);
-    }
+    if (!repeats && taint["effect"].AsString() != "PreferNoSchedule") node.taints.emplace_back(key);
   });
   return node;
 }
 
 json::Value Encode(const DomainStatus& status) {
-  json::Value nodes = json::Value::Array();
-  for (const Member& member : status.nodes) nodes.Append(EncodeMember(member, "name"));
   // Null takes a field away in a merge patch; the reference's readers expect `nodes` absent, not
   // empty.
-  const json::Value nodes_or_none = status.nodes.empty() ? json::Value() : std::move(nodes);
+  const json::Value nodes_or_none =
+      status.nodes.empty() ? json::Value() : EncodeMembers(status.nodes, "name");
   // Without conditions it is for the reference's CRD, which knows no more than this.
   if (status.conditions.empty()) {
     return json::Value::Object({{"status", status.status}, {"nodes", nodes_or_none}});
   }
-  json::Value conditions = json::Value::Array();
-  for (const kube::Condition& condition : status.conditions) {
-    conditions.Append(kube::Encode(condition));
-  }
-  json::Value cliques = json::Value::Array();
-  for (const CliqueSummary& clique : status.cliques) {
-    cliques.Append(json::Value::Object(
-        {{"id", clique.id}, {"members", clique.members}, {"ready", clique.ready}}));
-  }
+  json::Value cliques = json::Value::ArrayOf(status.cliques, [](const CliqueSummary& clique) {
+    return json::Value::Object(
+        {{"id", clique.id}, {"members", clique.members}, {"ready", clique.ready}});
+  });
   return json::Value::Object(
       {{"status", status.status},
        {"nodes", nodes_or_none},
        {"observedGeneration", status.observed_generation},
-       {"conditions", std::move(conditions)},
+       {"conditions", json::Value::ArrayOf(status.conditions, kube::Encode)},
        {"members", status.members},
        {"cliqueCount", std::ranges::count_if(
                            status.cliques, [](const auto& clique) { return !clique.id.empty(); })},
@@ -391,9 +384,7 @@ json::Value EncodeHeld(const std::vector<HeldIndex>& held) {
 }
 
 json::Value EncodeDaemons(const std::vector<Member>& members) {
-  json::Value daemons = json::Value::Array();
-  for (const Member& member : members) daemons.Append(EncodeMember(member, "nodeName"));
-  return daemons;
+  return EncodeMembers(members, "nodeName");
 }
 
 }  // namespace api

@@ -16,9 +16,7 @@ namespace compute_domain {
 
 namespace {
 
-using base::ErrorCode;
 using http::Request;
-using http::Response;
 using std::chrono::milliseconds;
 
 constexpr int kRoundsMax = 4;
@@ -136,7 +134,7 @@ void ReconcilePass::NextStep() {
     const char* const kNoEnd = "live reads kept finding something new";
     TryAgain({.action = kNoEnd, .concern = Concern::kReads});
     if (!outcome_.error) {
-      outcome_.error = base::Error{.code = ErrorCode::kUnavailable, .message = kNoEnd};
+      outcome_.error = base::Error{.code = base::ErrorCode::kUnavailable, .message = kNoEnd};
     }
   }
   BeginStatus();
@@ -229,12 +227,12 @@ std::vector<Request> ReconcilePass::BuildRequests() {
   return requests;
 }
 
-void ReconcilePass::HandleReplies(std::vector<base::Result<Response>> replies) {
+void ReconcilePass::HandleReplies(std::vector<base::Result<http::Response>> replies) {
   CHECK(!in_flight_.empty());
   std::vector<InFlightAction> asked = std::exchange(in_flight_, {});
   auto reply = replies.begin();
   for (InFlightAction& one : asked) {
-    std::vector<base::Result<Response>> checked;
+    std::vector<base::Result<http::Response>> checked;
     for (const http::Method method : one.methods) {
       CHECK(reply != replies.end());
       checked.push_back(kube::CheckStatus(std::move(*reply++), method));
@@ -293,7 +291,7 @@ void ReconcilePass::TakeError(const Action& action, base::Error error) {
   TryAgain({.action = Describe(action),
             .concern = concern,
             .at_least = error.retry_after.value_or(std::chrono::seconds(0)),
-            .is_conflict = error.code == ErrorCode::kConflict,
+            .is_conflict = error.code == base::ErrorCode::kConflict,
             .failure = FailureOf(error)});
   if (!outcome_.error) outcome_.error = std::move(error);
 }
@@ -345,7 +343,7 @@ void ReconcilePass::Finish() {
               .taken = taken});
     if (!outcome_.error) {
       outcome_.error =
-          base::Error{.code = ErrorCode::kAlreadyExists, .message = taken->failure.message};
+          base::Error{.code = base::ErrorCode::kAlreadyExists, .message = taken->failure.message};
     }
   }
   for (const auto& [action, retry] : observed_.memory.retries) {

@@ -10,14 +10,10 @@
 
 namespace compute_domain {
 
-namespace {
-
 // A count of what is free is used for this long: it costs a pass over all nodes.
 constexpr auto kCapacityAge = std::chrono::seconds(1);
 constexpr base::BackoffPolicy kConditions = {.first = std::chrono::minutes(1),
                                              .most = std::chrono::hours(1)};
-
-}  // namespace
 
 Reconciler::Reconciler(const Cache& cache, const Facts& facts, const base::Clock& clock,
                        base::Logger& logger, const Rules& rules)

@@ -130,11 +130,10 @@ Value Container(const Settings& settings, const Value& security_context, bool ha
 }  // namespace
 
 json::Value Settings::AllTaints() {
-  Value tolerations = Value::Array();
-  for (const char* effect : {"NoSchedule", "NoExecute", "PreferNoSchedule"}) {
-    tolerations.Append(Value::Object({{"operator", "Exists"}, {"effect", effect}}));
-  }
-  return tolerations;
+  return Value::ArrayOf(std::array{"NoSchedule", "NoExecute", "PreferNoSchedule"},
+                        [](const char* effect) {
+                          return Value::Object({{"operator", "Exists"}, {"effect", effect}});
+                        });
 }
 
 json::Value Settings::OneDot() {
@@ -151,10 +150,6 @@ json::Value Render(const std::string& domain, const Settings& settings) {
   }
   Value node_selector = domain_label;
   for (const auto& [label, value] : settings.node_selector.members()) node_selector[label] = value;
-  Value pull_secrets = Value::Array();
-  for (const std::string& secret : settings.pull_secrets) {
-    pull_secrets.Append(Value::Object({{"name", secret}}));
-  }
   const Value security_context = SecurityContext(settings);
   const bool has_scratch =
       settings.controller_writes && security_context["readOnlyRootFilesystem"].AsBool();
@@ -164,7 +159,9 @@ json::Value Render(const std::string& domain, const Settings& settings) {
        {"containers", Value::Array({Container(settings, security_context, has_scratch)})},
        {"resourceClaims", Value::Array({Value::Object({{"name", api::kDaemonContainer},
                                                        {"resourceClaimTemplateName", name}})})}});
-  if (!settings.pull_secrets.empty()) pod_spec["imagePullSecrets"] = std::move(pull_secrets);
+  for (const std::string& secret : settings.pull_secrets) {
+    pod_spec["imagePullSecrets"].Append(Value::Object({{"name", secret}}));
+  }
   SetUnlessEmpty(pod_spec, "priorityClassName", settings.priority_class);
   SetUnlessEmpty(pod_spec, "tolerations", settings.tolerations);
   SetUnlessEmpty(pod_spec, "dnsConfig", settings.dns_config);

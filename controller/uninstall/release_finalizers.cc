@@ -17,7 +17,9 @@ namespace uninstall {
 namespace {
 
 using base::ErrorCode;
+
 using base::Fail;
+
 using base::Result;
 using compute_domain::Kind;
 using std::chrono::seconds;
@@ -42,8 +44,7 @@ Result<Holder> ReadLease(const kube::ObjectKey& key, const World& world) {
   const Result<http::Response> reply = Send(world, kube::GetRequest(kube::kLeases, key));
   if (!reply && reply.error().code == ErrorCode::kNotFound) return Holder();
   if (!reply) return tl::unexpected(reply.error());
-  json::Parser parser;
-  const json::View lease = TRY(parser.Parse(reply->body));
+  const json::Document lease = TRY(json::Document::Parse(reply->body));
   const json::View spec = lease["spec"];
   return Holder{.name = std::string(spec["holderIdentity"].AsString()),
                 .version = std::string(lease["metadata"]["resourceVersion"].AsString()),
@@ -84,8 +85,7 @@ Result<std::string> FindTemplateVersion(const World& world) {
 }
 
 Result<void> AddHeld(std::string_view item, std::vector<kube::ObjectMeta>& held) {
-  json::Parser parser;
-  const json::View object = TRY(json::ParseRepaired(parser, item));
+  const json::Document object = TRY(json::ParseRepaired(item));
   kube::ObjectMeta meta = TRY(kube::DecodeMeta(object));
   if (meta.HasFinalizer(api::kFinalizer)) held.push_back(std::move(meta));
   return {};
@@ -115,8 +115,7 @@ Result<std::optional<kube::ObjectMeta>> ReadAgain(const kube::Resource& resource
   if (!reply && reply.error().code == ErrorCode::kNotFound)
     return std::optional<kube::ObjectMeta>();
   if (!reply) return tl::unexpected(reply.error());
-  json::Parser parser;
-  const json::View object = TRY(json::ParseRepaired(parser, reply->body));
+  const json::Document object = TRY(json::ParseRepaired(reply->body));
   return std::optional(TRY(kube::DecodeMeta(object)));
 }
 

@@ -31,6 +31,8 @@ Keys ByDomain(const T& object) {
   return OfUid(object.domain);
 }
 
+Keys ByUid(const api::ComputeDomain& domain) { return OfUid(domain.meta.uid); }
+
 Keys OfPod(const api::DaemonPod& pod) {
   Keys keys = OfUid(pod.domain);
   if (!pod.node.empty()) keys.push_back(OnNodeKey(pod.node));
@@ -90,11 +92,6 @@ typename kube::Store<T>::Handler Report(const Cache::Changed& changed, Keys (*do
   };
 }
 
-template <typename T>
-Keys DomainOf(const T& object) {
-  return OfUid(object.domain);
-}
-
 template <typename T, template <typename> typename Form>
 void Take(const kube::Store<T, Form>& store, const std::string& uid, std::vector<T>& into) {
   for (const auto& object : store.ByIndex(uid)) into.push_back(*object);
@@ -138,7 +135,7 @@ const std::string& AnyLabelledDomain() {
 Cache::DriverNamespace::DriverNamespace(std::string name, Cache& cache, base::Logger& logger)
     : ns(std::move(name)),
       daemon_sets(api::DecodeDaemonSet, ByDomain<api::DaemonSet>,
-                  Report<api::DaemonSet>(cache.changed_, DomainOf), logger),
+                  Report<api::DaemonSet>(cache.changed_, ByDomain), logger),
       daemon_pods(
           api::DecodeDaemonPod, OfPod,
           [&cache](const auto& before, const auto& after) { cache.OnDaemonPod(before, after); },
@@ -151,13 +148,9 @@ Cache::DriverNamespace::DriverNamespace(std::string name, Cache& cache, base::Lo
 Cache::Cache(const std::vector<std::string>& driver_namespaces, Changed changed,
              base::Logger& logger)
     : changed_(std::move(changed)),
-      domains_(
-          api::DecodeComputeDomain, [](const api::ComputeDomain& d) { return OfUid(d.meta.uid); },
-          Report<api::ComputeDomain>(changed_,
-                                     [](const api::ComputeDomain& d) { return OfUid(d.meta.uid); }),
-          logger),
+      domains_(api::DecodeComputeDomain, ByUid, Report(changed_, ByUid), logger),
       templates_(api::DecodeResourceClaimTemplate, ByDomain<api::ResourceClaimTemplate>,
-                 Report<api::ResourceClaimTemplate>(changed_, DomainOf), logger),
+                 Report<api::ResourceClaimTemplate>(changed_, ByDomain), logger),
       claims_(
           api::DecodeResourceClaim, OfClaim,
           [this](const auto& before, const auto& after) { OnClaim(before, after); }, logger,
@@ -287,12 +280,7 @@ void Cache::OnDaemonPod(const std::shared_ptr<const api::DaemonPod>& before,
     const bool came_up = after && after->ready && after->started != it->second;
     if (!after || came_up) pods.erase(it);
   });
-  std::set<std::string> uids;
-  if (before) uids.insert(before->domain);
-  if (after) uids.insert(after->domain);
-  for (const std::string& uid : uids) {
-    if (!OfUid(uid).empty()) changed_(uid);
-  }
+  Report<api::DaemonPod>(changed_, ByDomain)(before, after);
 }
 
 // Until the kubelet is up again and says otherwise, the pods of the boot before look as they did. A

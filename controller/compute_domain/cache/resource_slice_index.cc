@@ -41,8 +41,6 @@ std::string ResourceSliceIndex::FabricErrorOf(const std::string& node) const {
   return slices_.With([&](const Slices& slices) { return Ask(slices, node).fabric_error; });
 }
 
-void ResourceSliceIndex::BeginReplace() { incoming_.clear(); }
-
 void ResourceSliceIndex::ReplaceAdd(json::View object) {
   if (!IsForeign(object)) incoming_.push_back(Decode(object));
 }
@@ -85,8 +83,6 @@ void ResourceSliceIndex::Apply(json::View object, bool deleted) {
   });
   if (changes) changed_(node);
 }
-
-void ResourceSliceIndex::Advance(const std::string& /*resource_version*/) {}
 
 bool ResourceSliceIndex::IsForeign(json::View object) {
   constexpr std::size_t kAccusedMax = 100;

@@ -35,11 +35,11 @@ class ResourceSliceIndex final : public kube::ReflectorSink {
   // The error of the node's fabric, in a word of the plugin; empty: it publishes none.
   [[nodiscard]] std::string FabricErrorOf(const std::string& node) const;
 
-  void BeginReplace() override;
+  void BeginReplace() override { incoming_.clear(); }
   void ReplaceAdd(json::View object) override;
   void EndReplace(const std::string& resource_version) override;
   void Apply(json::View object, bool deleted) override;
-  void Advance(const std::string& resource_version) override;
+  void Advance(const std::string& /*resource_version*/) override {}
 
  private:
   struct Slice {

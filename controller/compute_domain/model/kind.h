@@ -2,6 +2,8 @@
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "pkg/kube/api/meta.h"
 
@@ -23,6 +25,9 @@ struct Failure {
   std::string message = {};
   friend bool operator==(const Failure&, const Failure&) = default;
 };
+[[nodiscard]] inline Failure MakeFailure(std::string_view reason, std::string message) {
+  return {.reason = std::string(reason), .message = std::move(message)};
+}
 
 // A child's name that another object holds.
 struct NameTaken {

@@ -18,6 +18,14 @@ class RequeueAfter {
     if (other.delay_) AtMost(*other.delay_);
   }
 
+  // Whether a time has come that is `rest` away; if not, it is asked for.
+  template <typename Duration>
+  [[nodiscard]] bool IsDue(Duration rest) {
+    const auto delay = std::chrono::ceil<std::chrono::milliseconds>(rest);
+    if (delay.count() > 0) AtMost(delay);
+    return delay.count() <= 0;
+  }
+
   explicit operator bool() const { return delay_.has_value(); }
   [[nodiscard]] std::chrono::milliseconds operator*() const { return *delay_; }
   friend bool operator==(const RequeueAfter&, const RequeueAfter&) = default;

@@ -42,8 +42,7 @@ std::optional<Failure> FindInvalidGpus(const Observed& observed) {
             std::to_string(kGpusMax) + ", or All for all of a node.";
   }
   if (fault.empty()) return {};
-  return Failure{.reason = std::string(api::kReasonAnnotationInvalid),
-                 .message = "Annotation " + fault};
+  return MakeFailure(api::kReasonAnnotationInvalid, "Annotation " + fault);
 }
 
 }  // namespace
@@ -64,26 +63,23 @@ std::optional<Failure> ValidateDomain(const Observed& observed) {
     if (std::optional<Failure> unreadable = FindUnreadableDependency(observed)) return unreadable;
   }
   if (!observed.domain->has_spec) {
-    return Failure{.reason = std::string(api::kReasonSpecMissing),
-                   .message =
+    return MakeFailure(api::kReasonSpecMissing,
                        "The domain has no spec.channel, so there is nothing to make. Delete it and "
-                       "create it again with spec.channel.resourceClaimTemplate.name."};
+                       "create it again with spec.channel.resourceClaimTemplate.name.");
   }
   const kube::ObjectMeta& meta = observed.domain->meta;
   if (!meta.is_whole && !meta.HasFinalizer(api::kFinalizer)) {
-    return Failure{
-        .reason = std::string(api::kReasonProvisioningFailed),
-        .message =
-            "metadata.finalizers or metadata.ownerReferences has more than 8 entries, so "
-            "the controller does not add its finalizer. Remove what nobody needs."};
+    return MakeFailure(
+        api::kReasonProvisioningFailed,
+        "metadata.finalizers or metadata.ownerReferences has more than 8 entries, so "
+        "the controller does not add its finalizer. Remove what nobody needs.");
   }
   if (!kube::IsDnsSubdomain(observed.domain->template_name)) {
-    return Failure{
-        .reason = std::string(api::kReasonTemplateNameInvalid),
-        .message =
-            "spec.channel.resourceClaimTemplate.name is not the name of an object: use at "
-            "most 253 lower-case letters, digits, '-' and '.', such as train-channel. "
-            "Delete the domain and create it again with such a name."};
+    return MakeFailure(
+        api::kReasonTemplateNameInvalid,
+        "spec.channel.resourceClaimTemplate.name is not the name of an object: use at "
+        "most 253 lower-case letters, digits, '-' and '.', such as train-channel. "
+        "Delete the domain and create it again with such a name.");
   }
   return {};
 }
@@ -91,31 +87,31 @@ std::optional<Failure> ValidateDomain(const Observed& observed) {
 std::optional<Failure> FindInvalidAnnotation(const Observed& observed) {
   const std::string& paused = observed.domain->paused;
   if (!paused.empty() && paused != "true" && paused != "false") {
-    return Failure{.reason = std::string(api::kReasonAnnotationInvalid),
-                   .message = "Annotation " + std::string(api::kPausedAnnotation) +
-                              " is not heeded: use true or false."};
+    return MakeFailure(
+        api::kReasonAnnotationInvalid,
+        "Annotation " + std::string(api::kPausedAnnotation) + " is not heeded: use true or false.");
   }
   const std::string& roll = observed.domain->daemon_roll;
   if (!roll.empty() && roll != "Always" && roll != "WhenIdle") {
-    return Failure{.reason = std::string(api::kReasonAnnotationInvalid),
-                   .message = "Annotation " + std::string(api::kDaemonRollAnnotation) +
-                              " is not heeded, and no daemon is replaced under a job: use Always "
-                              "or WhenIdle."};
+    return MakeFailure(api::kReasonAnnotationInvalid,
+                       "Annotation " + std::string(api::kDaemonRollAnnotation) +
+                           " is not heeded, and no daemon is replaced under a job: use Always "
+                           "or WhenIdle.");
   }
   if (!observed.domain->placement.empty() && !IsPlaced(observed)) {
-    return Failure{.reason = std::string(api::kReasonAnnotationInvalid),
-                   .message = "Label " + std::string(api::kPlacementLabel) +
-                              " is not heeded: use " + std::string(api::kPlacementClique) + " or " +
-                              std::string(api::kPlacementExclusive) + "."};
+    return MakeFailure(api::kReasonAnnotationInvalid,
+                       "Label " + std::string(api::kPlacementLabel) + " is not heeded: use " +
+                           std::string(api::kPlacementClique) + " or " +
+                           std::string(api::kPlacementExclusive) + ".");
   }
   if (auto invalid = FindInvalidGpus(observed)) return invalid;
   const std::string& grace = observed.domain->deletion_grace;
   if (grace.empty()) return {};
   const auto parsed = base::ParseDuration(grace);
   if (parsed) return {};
-  return Failure{.reason = std::string(api::kReasonAnnotationInvalid),
-                 .message = "Annotation " + std::string(api::kDeletionGraceAnnotation) +
-                            " is not heeded: " + parsed.error().message + ", or 0."};
+  return MakeFailure(api::kReasonAnnotationInvalid,
+                     "Annotation " + std::string(api::kDeletionGraceAnnotation) +
+                         " is not heeded: " + parsed.error().message + ", or 0.");
 }
 
 GpuRequest FindGpus(const Observed& observed) {

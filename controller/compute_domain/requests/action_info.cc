@@ -6,7 +6,6 @@
 namespace compute_domain {
 
 using base::ErrorCode;
-using base::Result;
 
 namespace {
 
@@ -42,30 +41,26 @@ kube::Resource ResourceOf(Kind kind, const Facts& facts) {
   return resource;
 }
 
-Result<NameHolder> DecodeHolder(const std::string& body) {
-  json::Parser parser;
-  const json::View object = TRY(json::ParseRepaired(parser, body));
+base::Result<NameHolder> DecodeHolder(const std::string& body) {
+  const json::Document object = TRY(json::ParseRepaired(body));
   const api::ResourceClaimTemplate decoded =
       TRY(api::DecodeResourceClaimTemplate(object));  // Labels, as a DaemonSet has.
   return NameHolder{decoded.meta, decoded.domain, decoded.target, decoded.template_hash};
 }
 
-Result<kube::ObjectMeta> DecodeMetaOf(const std::string& body) {
-  json::Parser parser;
-  const json::View object = TRY(json::ParseRepaired(parser, body));
+base::Result<kube::ObjectMeta> DecodeMetaOf(const std::string& body) {
+  const json::Document object = TRY(json::ParseRepaired(body));
   return kube::DecodeMeta(object);
 }
 
 std::optional<Failure> FailureOf(const base::Error& error) {
   switch (error.code) {
     case ErrorCode::kForbidden:
-      return Failure{.reason = std::string(api::kReasonForbidden),
-                     .message = error.message + ". " + HelpAgainst(error)};
+      return MakeFailure(api::kReasonForbidden, error.message + ". " + HelpAgainst(error));
     case ErrorCode::kInvalid:
     case ErrorCode::kTooLarge:
     case ErrorCode::kNotFound:
-      return Failure{.reason = std::string(api::kReasonProvisioningFailed),
-                     .message = error.message};
+      return MakeFailure(api::kReasonProvisioningFailed, error.message);
     default:
       return {};
   }

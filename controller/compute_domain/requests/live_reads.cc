@@ -13,10 +13,7 @@
 
 namespace compute_domain {
 
-using base::ErrorCode;
 using base::Result;
-using http::Request;
-using http::Response;
 
 namespace {
 
@@ -27,7 +24,7 @@ int PageSizeOf(Kind kind) {
   return is_large ? 100 : 400;
 }
 
-Request PageRequest(const Page& page, const Observed& observed) {
+http::Request PageRequest(const Page& page, const Observed& observed) {
   kube::ListOptions options = {.ns = page.ns,
                                .continue_token = page.continue_token,
                                .limit = page.by_label && !page.is_paged
@@ -35,9 +32,7 @@ Request PageRequest(const Page& page, const Observed& observed) {
                                             : std::min(PageSizeOf(page.kind), page.limit.objects()),
                                .bytes_max = page.limit.bytes_max(),
                                .metadata_only = page.kind == Kind::kComputeDomain};
-  if (page.by_label) {
-    options.label_selector = std::string(api::kDomainLabel) + "=" + observed.uid;
-  }
+  if (page.by_label) options.label_selector = std::string(api::kDomainLabel) + "=" + observed.uid;
   return kube::ListRequest(ResourceOf(page.kind, observed.facts), options);
 }
 
@@ -138,7 +133,7 @@ Result<void> CheckList(Kind kind, const kube::ListPage& list, bool metadata_only
   const bool is_it = list.kind == ResourceOf(kind).kind + "List" ||
                      (metadata_only && list.kind == "PartialObjectMetadataList");
   if (is_it) return {};
-  return base::Fail(ErrorCode::kUnavailable, "a list came as \"" + list.kind + "\"");
+  return base::Unavailable("a list came as \"" + list.kind + "\"");
 }
 
 Result<void> TakePage(Page page, std::string_view body, const Observed& observed,
@@ -146,7 +141,7 @@ Result<void> TakePage(Page page, std::string_view body, const Observed& observed
   kube::ListPage list = TRY(kube::ReadListPage(body));
   TRY(CheckList(page.kind, list, page.kind == Kind::kComputeDomain));
   if (!list.continue_token.empty() && list.continue_token == page.continue_token) {
-    return base::Fail(ErrorCode::kUnavailable, "a page of a list leads to itself");
+    return base::Unavailable("a page of a list leads to itself");
   }
   json::Parser parser;
   for (const std::string_view item : list.items) {
@@ -171,9 +166,9 @@ Result<bool> TakePages(const Read& action, const Replies& replies, ActionProgres
   CHECK(pages.size() == replies.size());
   for (std::size_t i = 0; i < pages.size(); ++i) {
     const Reply& reply = replies[i];
-    const bool is_missing = !reply && reply.error().code == ErrorCode::kNotFound;
+    const bool is_missing = !reply && reply.error().code == base::ErrorCode::kNotFound;
     if (is_missing && may_lack(pages[i].kind, reply.error())) continue;
-    const bool is_too_large = !reply && reply.error().code == ErrorCode::kTooLarge;
+    const bool is_too_large = !reply && reply.error().code == base::ErrorCode::kTooLarge;
     const bool is_first =
         is_too_large && pages[i].by_label && !std::exchange(pages[i].is_paged, true);
     if (is_first || (is_too_large && pages[i].limit.Shrink())) {

@@ -4,21 +4,15 @@
 
 namespace compute_domain {
 
-namespace {
-
 constexpr base::BackoffPolicy kBackoff = {.first = std::chrono::seconds(30),
                                           .most = std::chrono::hours(1)};
-
-}  // namespace
 
 MissingPermissions::Noted MissingPermissions::OnForbidden(const kube::Permission& permission,
                                                           TimePoint now) {
   const auto [it, is_first] = missing_permissions_.try_emplace(permission);
   Missing& missing = it->second;
   // Requests that were under way together are refused together.
-  if (missing.until <= now) {
-    missing.until = now + missing.backoff.Next(kBackoff);
-  }
+  if (missing.until <= now) missing.until = now + missing.backoff.Next(kBackoff);
   return {.until = missing.until, .is_first = is_first};
 }
 

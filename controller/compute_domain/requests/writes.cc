@@ -12,9 +12,9 @@
 namespace compute_domain {
 
 using base::ErrorCode;
+
 using base::Result;
 using http::Request;
-using http::Response;
 using json::Value;
 
 namespace {
@@ -255,8 +255,7 @@ Request RequestOf(const WriteStatus& write, const Observed& /*observed*/) {
 
 Result<void> HandleReply(const WriteStatus& write, const Reply& reply, ReplyContext& to) {
   if (!reply) return tl::unexpected(reply.error());
-  json::Parser parser;
-  const json::View object = TRY(json::ParseRepaired(parser, reply->body));
+  const json::Document object = TRY(json::ParseRepaired(reply->body));
   const api::ComputeDomain written = TRY(api::DecodeComputeDomain(object));
   // Judged only here: the CRD drops fields that it does not know.
   if (!write.status.conditions.empty()) {

@@ -292,9 +292,7 @@ std::string NameOf(Kind kind) {
 
 std::string WhoseIs(const Observed& observed, const NameHolder& found) {
   if (found.domain.empty()) return "does not belong to a ComputeDomain";
-  if (found.domain != observed.uid) {
-    return "belongs to the ComputeDomain with UID " + found.domain;
-  }
+  if (found.domain != observed.uid) return "belongs to the ComputeDomain with UID " + found.domain;
   return "carries this domain's label, but its target or owner says otherwise";
 }
 

@@ -7,14 +7,10 @@
 
 namespace compute_domain {
 
-namespace {
-
 // A plugin has labelled the node of a pod that starts long before.
 constexpr std::chrono::seconds kUnlabelledMax{60};
 // The view of claims may be behind that of pods.
 constexpr std::chrono::seconds kUnclaimedFor{10};
-
-}  // namespace
 
 std::vector<std::string> IdleNodes(const Observed& observed,
                                    const std::vector<api::ResourceClaim>& claims) {
@@ -65,26 +61,15 @@ NodeLabels PlanNodeLabels(const Observed& observed, const Instant& now) {
   for (const std::string& node : IdleNodes(observed, observed.children.claims)) {
     const auto since = observed.memory.idle_since.find(node);
     if (since == observed.memory.idle_since.end()) continue;
-    const auto rest = std::chrono::ceil<std::chrono::milliseconds>(
-        since->second + observed.facts.label_hold - now.monotonic);
-    const auto told =
-        std::chrono::ceil<std::chrono::milliseconds>(since->second + kUnclaimedFor - now.monotonic);
-    if (told > std::chrono::milliseconds(0)) labels.requeue_after.AtMost(told);
-    if (rest <= std::chrono::milliseconds(0)) {
-      due.push_back(node);
-    } else {
-      labels.requeue_after.AtMost(rest);
-    }
+    // NodesWithoutPods() has it from then on.
+    static_cast<void>(labels.requeue_after.IsDue(since->second + kUnclaimedFor - now.monotonic));
+    const auto rest = since->second + observed.facts.label_hold - now.monotonic;
+    if (labels.requeue_after.IsDue(rest)) due.push_back(node);
   }
   std::set<std::string> bare;
   for (const auto& [node, since] : observed.memory.unlabelled_since) {
-    const auto rest =
-        std::chrono::ceil<std::chrono::milliseconds>(since + kUnlabelledMax - now.monotonic);
-    if (rest <= std::chrono::milliseconds(0)) {
-      bare.insert(node);
-    } else {
-      labels.requeue_after.AtMost(rest);
-    }
+    const auto rest = since + kUnlabelledMax - now.monotonic;
+    if (labels.requeue_after.IsDue(rest)) bare.insert(node);
   }
   const std::set<std::string>& removed = observed.memory.labels_removed;
   const bool restores = !removed.empty() || !bare.empty();

@@ -14,7 +14,6 @@ namespace {
 
 using api::DaemonPod;
 
-using base::Clock;
 using std::chrono::milliseconds;
 using Hashes = std::map<kube::Uid, std::string>;
 
@@ -193,15 +192,11 @@ milliseconds UntilOverdue(const Observed& observed, const DaemonPod& pod, const 
 // A daemon of a changed template that should serve by now: one that took the place of another, or
 // that a new job needs. Adds when one may fail to `roll`.
 void FindFailure(const Observed& observed, const Instant& now, Rollout& rollout) {
-  const auto is_due = [&](milliseconds rest) {
-    if (rest > milliseconds(0)) rollout.requeue_after.AtMost(rest);
-    return rest <= milliseconds(0);
-  };
   const std::chrono::seconds deadline = observed.facts.rollout.deadline;
   for (const auto& [clique, replacement] : observed.memory.replacements) {
     if (replacement.serves_since || IsLost(observed, replacement.node)) continue;
-    const auto rest = std::chrono::ceil<milliseconds>(replacement.began + deadline - now.monotonic);
-    if (is_due(rest)) rollout.failed = "The daemon on " + replacement.node;
+    const auto rest = replacement.began + deadline - now.monotonic;
+    if (rollout.requeue_after.IsDue(rest)) rollout.failed = "The daemon on " + replacement.node;
   }
   for (const api::DaemonSet& set : observed.children.daemon_sets) {
     const bool is_changed = !set.template_hash.empty() && set.template_generation > 1;
@@ -217,7 +212,8 @@ void FindFailure(const Observed& observed, const Instant& now, Rollout& rollout)
     for (const DaemonPod* pod : made) {
       const bool is_going = pod->terminal || pod->meta.deleting;
       if (is_going || IsLost(observed, pod->node)) continue;
-      if (is_due(UntilOverdue(observed, *pod, now))) rollout.failed = Say(*pod);
+      const bool is_due = rollout.requeue_after.IsDue(UntilOverdue(observed, *pod, now));
+      if (is_due) rollout.failed = Say(*pod);
     }
   }
   if (!rollout.failed.empty()) {
@@ -257,7 +253,7 @@ std::vector<std::string> FindOutdated(const Observed& observed) {
 }
 
 std::map<std::string, Replacement> FindReplacements(const Observed& observed,
-                                                    Clock::TimePoint now) {
+                                                    base::Clock::TimePoint now) {
   std::map<std::string, Replacement> found;
   if (!observed.domain || observed.domain->meta.deleting) return found;
   const PodByNode pods = PodsThatCount(observed);

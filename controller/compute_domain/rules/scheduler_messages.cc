@@ -10,12 +10,11 @@ namespace compute_domain {
 namespace {
 
 using std::chrono::milliseconds;
-using std::chrono::seconds;
 
 // A scheduler at work needs no explanation; one that has found nothing for this long does.
-constexpr seconds kPatience{5};
-constexpr seconds kLookAgainMin{10};
-constexpr seconds kLookAgainMax{300};
+constexpr std::chrono::seconds kPatience{5};
+constexpr std::chrono::seconds kLookAgainMin{10};
+constexpr std::chrono::seconds kLookAgainMax{300};
 // In the scheduler's words when no device is left for a claim, of kube-scheduler as of others.
 constexpr std::string_view kNoDevice = "cannot allocate all claims";
 // So many pods are read: conditions name no more, and those that wait mostly wait for the same.

@@ -135,13 +135,13 @@ std::optional<Failure> FindFullClique(const Observed& observed) {
   for (const auto& [messages, pods] : FindWaiting(observed)) waiting += pods.size();
   const int free = FreeFor(observed, room->second) + OwnFree(observed, room->first);
   if (static_cast<std::size_t>(free) >= waiting) return {};
-  return Failure{
-      .reason = std::string(api::kReasonNoRoomInClique),
-      .message = "The pods of this domain are in clique " + room->first + ", where " +
-                 std::string(api::kPlacementLabel) + " keeps them together; nodes free there: " +
-                 std::to_string(free) + ", pods that wait: " + std::to_string(waiting) +
-                 ". They go on when nodes there come free; or delete all pods of the job, so that "
-                 "it begins in a clique that has room."};
+  return MakeFailure(
+      api::kReasonNoRoomInClique,
+      "The pods of this domain are in clique " + room->first + ", where " +
+          std::string(api::kPlacementLabel) + " keeps them together; nodes free there: " +
+          std::to_string(free) + ", pods that wait: " + std::to_string(waiting) +
+          ". They go on when nodes there come free; or delete all pods of the job, so that "
+          "it begins in a clique that has room.");
 }
 
 }  // namespace compute_domain

@@ -9,11 +9,7 @@ namespace compute_domain {
 
 namespace {
 
-json::Value List(const std::vector<std::string>& texts) {
-  json::Value list = json::Value::Array();
-  for (const std::string& text : texts) list.Append(text);
-  return list;
-}
+using json::Value;
 
 std::vector<std::string> WithHolders(const std::map<std::string, std::string>& occupied) {
   std::vector<std::string> texts;
@@ -35,7 +31,7 @@ std::vector<std::string> EachThatWaits(const Observed& observed) {
 
 }  // namespace
 
-json::Value Describe(const Observed& seen, const Instant& now) {
+Value Describe(const Observed& seen, const Instant& now) {
   Observed observed = seen;
   observed.facts.names_others = true;
   const kube::ObjectMeta& meta = observed.domain->meta;
@@ -47,39 +43,40 @@ json::Value Describe(const Observed& seen, const Instant& now) {
                                                  .explanation = explanation,
                                                  .membership = membership,
                                                  .now = now});
-  return json::Value::Object({{"namespace", meta.key.ns},
-                              {"name", meta.key.name},
-                              {"uid", meta.uid},
-                              {"deleting", meta.deleting},
-                              {"users", List(explanation.usage.users)},
-                              {"waiting", List(EachThatWaits(observed))},
-                              {"heldByOthers", List(WithHolders(explanation.occupied))},
-                              {"idleNodes", List(IdleNodes(observed, observed.children.claims))},
-                              {"nodesWithoutPlugin", List(explanation.plugins.nodes)},
-                              {"outdatedDaemons", List(analysis.outdated)},
-                              {"status", api::Encode(status)}});
+  return Value::Object(
+      {{"namespace", meta.key.ns},
+       {"name", meta.key.name},
+       {"uid", meta.uid},
+       {"deleting", meta.deleting},
+       {"users", Value::ArrayOf(explanation.usage.users)},
+       {"waiting", Value::ArrayOf(EachThatWaits(observed))},
+       {"heldByOthers", Value::ArrayOf(WithHolders(explanation.occupied))},
+       {"idleNodes", Value::ArrayOf(IdleNodes(observed, observed.children.claims))},
+       {"nodesWithoutPlugin", Value::ArrayOf(explanation.plugins.nodes)},
+       {"outdatedDaemons", Value::ArrayOf(analysis.outdated)},
+       {"status", api::Encode(status)}});
 }
 
 void CliqueDescription::Add(const api::Node& node, const NodeAvailability& room,
                             const std::string& domain) {
   Count(node.clique, room, capacity_);
-  nodes_.try_emplace(node.clique, json::Value::Array())
-      .first->second.Append(json::Value::Object({{"name", node.meta.key.name},
-                                                 {"state", ToString(room.state)},
-                                                 {"domain", domain},
-                                                 {"why", room.why}}));
+  nodes_.try_emplace(node.clique, Value::Array())
+      .first->second.Append(Value::Object({{"name", node.meta.key.name},
+                                           {"state", ToString(room.state)},
+                                           {"domain", domain},
+                                           {"why", room.why}}));
 }
 
-json::Value CliqueDescription::Take() {
-  json::Value cliques = json::Value::Array();
+Value CliqueDescription::Take() {
+  Value cliques = Value::Array();
   for (auto& [clique, nodes] : nodes_) {
     const CliqueCapacity& count = capacity_[clique];
-    cliques.Append(json::Value::Object({{"clique", clique},
-                                        {"free", count.free},
-                                        {"reserved", count.reserved},
-                                        {"held", count.held},
-                                        {"unusable", count.unusable},
-                                        {"nodes", std::move(nodes)}}));
+    cliques.Append(Value::Object({{"clique", clique},
+                                  {"free", count.free},
+                                  {"reserved", count.reserved},
+                                  {"held", count.held},
+                                  {"unusable", count.unusable},
+                                  {"nodes", std::move(nodes)}}));
   }
   return cliques;
 }

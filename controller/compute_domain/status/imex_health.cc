@@ -14,12 +14,11 @@ namespace compute_domain {
 
 namespace {
 
-using api::ImexReport;
 using api::Member;
 
 struct Reporter {
   const Member& member;
-  const ImexReport& report;
+  const api::ImexReport& report;
 };
 
 // The members whose daemons have reported, in order.

@@ -12,7 +12,6 @@ namespace compute_domain {
 
 namespace {
 
-using std::chrono::milliseconds;
 using TimePoint = base::Clock::TimePoint;
 
 // A pod ends within its grace, which is over at its deletionTimestamp; then its claims are given
@@ -64,21 +63,15 @@ std::map<std::string, TimePoint> FindSilentNodes(const Observed& observed,
 
 MissingPlugins FindMissingPlugins(const Observed& observed, const Instant& now) {
   MissingPlugins missing;
-  // Whether it is time; else when to look again.
-  const auto is_due = [&](milliseconds rest) {
-    if (rest <= milliseconds(0)) return true;
-    missing.requeue_after.AtMost(rest);
-    return false;
-  };
   for (const auto& [node, since] : observed.memory.silent_since) {
     const auto rest = since + observed.facts.plugin_patience - now.monotonic;
-    if (is_due(std::chrono::ceil<milliseconds>(rest))) missing.nodes.push_back(node);
+    if (missing.requeue_after.IsDue(rest)) missing.nodes.push_back(node);
   }
   if (missing.nodes.empty()) return missing;  // As nearly always: nothing can be stuck then.
   const auto is_stuck = [&](const kube::ObjectMeta& meta, const std::string& node) {
     if (!std::ranges::binary_search(missing.nodes, node)) return false;
     const auto deleted = base::ParseTime(meta.deletion_timestamp);
-    return deleted && is_due(std::chrono::ceil<milliseconds>(*deleted + kEndsWithin - now.wall));
+    return deleted && missing.requeue_after.IsDue(*deleted + kEndsWithin - now.wall);
   };
   for (const api::DaemonPod& pod : observed.children.daemon_pods) {
     if (!is_stuck(pod.meta, pod.node)) continue;

@@ -7,8 +7,6 @@
 
 namespace compute_domain {
 
-namespace {
-
 constexpr Reason kReasons[] = {
     {api::kReasonAccepted, Telling::kSilent},
     {api::kReasonPaused, Telling::kNormal},
@@ -66,8 +64,6 @@ constexpr Reason kReasons[] = {
     {api::kReasonNoPlugin, Telling::kWarning},
     {api::kReasonNoClaims, Telling::kSilent},
 };
-
-}  // namespace
 
 const Reason* FindReason(std::string_view name) {
   const auto* const it = std::ranges::find(kReasons, name, &Reason::name);

@@ -5,6 +5,7 @@
 
 #include "controller/api/names.h"
 #include "controller/compute_domain/rules/membership/clique_batching.h"
+#include "controller/compute_domain/status/clique_capacity.h"
 #include "pkg/base/rfc3339.h"
 
 namespace compute_domain {
@@ -12,7 +13,6 @@ namespace compute_domain {
 namespace {
 
 using api::DomainStatus;
-using api::Member;
 
 // What CONTRACT calls the global status: what NVIDIA's users and tools read.
 bool IsGloballyReady(const StatusInput& input) {
@@ -24,7 +24,7 @@ bool IsGloballyReady(const StatusInput& input) {
   if (observed.facts.imex_on_hosts) return true;
   const auto members = static_cast<std::int64_t>(input.membership.members.size());
   return members >= observed.domain->num_nodes &&
-         std::ranges::all_of(analysis.expected, &Member::ready);
+         std::ranges::all_of(analysis.expected, &api::Member::ready);
 }
 
 void AddCondition(const StatusInput& input, std::string_view type, const Verdict& verdict,
@@ -44,9 +44,9 @@ void AddCondition(const StatusInput& input, std::string_view type, const Verdict
 }
 
 // The members by clique, and how many of them are ready.
-std::vector<api::CliqueSummary> SummarizeCliques(const std::vector<Member>& members) {
+std::vector<api::CliqueSummary> SummarizeCliques(const std::vector<api::Member>& members) {
   std::map<std::string, api::CliqueSummary> cliques;
-  for (const Member& member : members) {
+  for (const api::Member& member : members) {
     api::CliqueSummary& clique = cliques[member.clique];
     clique.id = member.clique;
     clique.members += 1;
@@ -101,6 +101,14 @@ bool IsSame(const Observed& observed, const DomainStatus& status) {
 }
 
 }  // namespace
+
+Explanation Explain(const Observed& observed, const Instant& now) {
+  return {.usage = FindUsage(observed),
+          .shortage = FindShortage(observed),
+          .capacity = DescribeCapacity(observed),
+          .occupied = FindOccupiedNodes(observed),
+          .plugins = FindMissingPlugins(observed, now)};
+}
 
 DomainStatus DecideStatus(const StatusInput& input, const std::optional<DeletionWait>& wait) {
   const Facts& facts = input.observed.facts;

@@ -75,11 +75,10 @@ std::optional<Failure> FindShortage(const Observed& observed) {
   if (FindPodsWithoutChannel(observed).empty()) return full;
   // From an old view nobody is told to install what may be there by now.
   if (observed.nobody_publishes && observed.facts.views.slices == Freshness::kFresh) {
-    return Failure{.reason = std::string(api::kReasonNoPlugin),
-                   .message = "No node of the cluster publishes devices of " +
-                              std::string(api::kDriver) +
-                              ", so no pod gets a channel. Install NVIDIA's kubelet plugin, or "
-                              "look why its pods do not run."};
+    return MakeFailure(api::kReasonNoPlugin,
+                       "No node of the cluster publishes devices of " + std::string(api::kDriver) +
+                           ", so no pod gets a channel. Install NVIDIA's kubelet plugin, or "
+                           "look why its pods do not run.");
   }
   std::vector<std::string> strays;
   bool is_all_named = true;
@@ -102,20 +101,20 @@ std::optional<Failure> FindShortage(const Observed& observed) {
   }
   if (!strays.empty()) {
     std::ranges::sort(strays);
-    return Failure{.reason = std::string(api::kReasonChannelHeld),
-                   .message = "Channels are held by unrelated claims: " + Names(strays) +
-                              ". Delete such a claim, or the pods that use it." +
-                              (is_all_named ? ""
-                                            : " Who administers the cluster finds those of other "
-                                              "namespaces in /debug/domains.")};
+    return MakeFailure(api::kReasonChannelHeld,
+                       "Channels are held by unrelated claims: " + Names(strays) +
+                           ". Delete such a claim, or the pods that use it." +
+                           (is_all_named ? ""
+                                         : " Who administers the cluster finds those of other "
+                                           "namespaces in /debug/domains."));
   }
   if (full) return full;
   const std::vector<std::string> holders = NamesForOwner(observed, observed.others.node_holders);
-  return Failure{
-      .reason = std::string(api::kReasonNoChannelFree),
-      .message = "The scheduler found nodes without a free channel" + WithoutGpus(observed) + ". " +
-                 (holders.empty() ? "" : "Other domains hold nodes: " + Names(holders) + ". ") +
-                 "They go on when pods there end; pods on one node share a ResourceClaim."};
+  return MakeFailure(
+      api::kReasonNoChannelFree,
+      "The scheduler found nodes without a free channel" + WithoutGpus(observed) + ". " +
+          (holders.empty() ? "" : "Other domains hold nodes: " + Names(holders) + ". ") +
+          "They go on when pods there end; pods on one node share a ResourceClaim.");
 }
 
 std::map<std::string, std::string> FindOccupiedNodes(const Observed& observed) {

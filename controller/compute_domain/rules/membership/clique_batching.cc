@@ -4,7 +4,6 @@
 
 namespace compute_domain {
 
-using api::Clique;
 using api::Member;
 using std::chrono::milliseconds;
 
@@ -52,7 +51,7 @@ int CountJoining(const MembershipIndex& index, const CliquePlace& place,
       joins + std::ranges::count_if(index.observed.children.labelled_nodes, has_no_pod));
 }
 
-milliseconds UntilWrite(const MembershipIndex& index, const Clique& clique,
+milliseconds UntilWrite(const MembershipIndex& index, const api::Clique& clique,
                         const std::vector<Member>& daemons, base::Clock::TimePoint now) {
   const Observed& observed = index.observed;
   const auto batching = observed.memory.clique_batching.find(clique.meta.key.name);

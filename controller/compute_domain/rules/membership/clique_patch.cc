@@ -8,20 +8,17 @@
 
 namespace compute_domain {
 
-using api::Clique;
 using api::Member;
 
 namespace {
 
 json::Value RenderOwners(const std::vector<kube::OwnerReference>& owners) {
-  json::Value rendered = json::Value::Array();
-  for (const kube::OwnerReference& owner : owners) {
-    rendered.Append(json::Value::Object({{"apiVersion", owner.api_version},
-                                         {"kind", owner.kind},
-                                         {"name", owner.name},
-                                         {"uid", owner.uid}}));
-  }
-  return rendered;
+  return json::Value::ArrayOf(owners, [](const kube::OwnerReference& owner) {
+    return json::Value::Object({{"apiVersion", owner.api_version},
+                                {"kind", owner.kind},
+                                {"name", owner.name},
+                                {"uid", owner.uid}});
+  });
 }
 
 json::Value RenderClique(const kube::ObjectKey& key, const Observed& observed,
@@ -63,8 +60,8 @@ kube::ObjectKey KeyOf(const Observed& observed, const CliquePlace& place) {
 
 // Whom a clique shall belong to that daemons have made, once an entry in it is ours to write: the
 // DaemonSet too, or it goes with the last pod of theirs (B58). Null: those who own it.
-json::Value OwnersOf(const MembershipIndex& index, const CliquePlace& place, const Clique& clique,
-                     const CliqueContent& next) {
+json::Value OwnersOf(const MembershipIndex& index, const CliquePlace& place,
+                     const api::Clique& clique, const CliqueContent& next) {
   const bool any_ours = std::ranges::any_of(next.daemons, [&](const Member& member) {
     const auto pod = index.pods.find(member.node);
     return pod != index.pods.end() && pod->second->controller_writes &&
@@ -86,7 +83,7 @@ json::Value CliqueLabels(const std::string& domain, const std::string& clique) {
       {{std::string(api::kDomainLabel), domain}, {std::string(api::kCliqueLabel), clique}});
 }
 
-bool IsWritten(const Observed& observed, const CliquePlace& place, const Clique* clique,
+bool IsWritten(const Observed& observed, const CliquePlace& place, const api::Clique* clique,
                const Member& member) {
   if (clique == nullptr) {
     const NameCheck& name = observed.evidence.NameOf(Kind::kClique, KeyOf(observed, place));
@@ -98,7 +95,7 @@ bool IsWritten(const Observed& observed, const CliquePlace& place, const Clique*
 }
 
 std::optional<Action> WriteOf(const MembershipIndex& index, const CliquePlace& place,
-                              const Clique* clique, const CliqueContent& next,
+                              const api::Clique* clique, const CliqueContent& next,
                               Membership& membership) {
   if (clique != nullptr) {
     // An index that is no longer kept is no reason for a write.

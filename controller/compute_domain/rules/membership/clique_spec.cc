@@ -10,9 +10,10 @@ namespace compute_domain {
 
 namespace {
 
-using api::Clique;
 using api::DaemonPod;
+
 using api::HeldIndex;
+
 using api::Member;
 
 // Half of it is what pods have by default to end.
@@ -21,7 +22,7 @@ constexpr std::chrono::seconds kLeavesWithin{60};
 // One clique: what it holds now, and what it should hold.
 class CliqueRule {
  public:
-  CliqueRule(const MembershipIndex& index, CliquePlace place, const Clique* clique,
+  CliqueRule(const MembershipIndex& index, CliquePlace place, const api::Clique* clique,
              const Instant& now)
       : index_(index),
         observed_(index.observed),
@@ -123,11 +124,7 @@ class CliqueRule {
       const auto& seen = observed_.memory.leaving_since;
       const auto since = seen.find(pod.meta.uid);
       const auto began = since == seen.end() ? now_.monotonic : since->second;
-      const auto rest =
-          std::chrono::ceil<std::chrono::milliseconds>(began + kLeavesWithin - now_.monotonic);
-      if (rest <= std::chrono::milliseconds(0)) return false;
-      membership.requeue_after.AtMost(rest);
-      return true;
+      return !membership.requeue_after.IsDue(began + kLeavesWithin - now_.monotonic);
     });
   }
 
@@ -204,7 +201,7 @@ class CliqueRule {
   const Observed& observed_;
   std::vector<const DaemonPod*> pods_;  // That have its label.
   const CliquePlace place_;
-  const Clique* clique_;
+  const api::Clique* clique_;
   const Instant& now_;
   CliqueContent next_;
   std::set<int> used_;
@@ -221,7 +218,7 @@ int LowestFreeIndex(const std::set<int>& used, int members_max) {
 }
 
 CliqueContent DecideCliqueContent(const MembershipIndex& index, const CliquePlace& place,
-                                  const Clique* clique, const Instant& now,
+                                  const api::Clique* clique, const Instant& now,
                                   Membership& membership) {
   return CliqueRule(index, place, clique, now).Decide(membership);
 }

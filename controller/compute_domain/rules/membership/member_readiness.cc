@@ -7,7 +7,6 @@
 
 namespace compute_domain {
 
-using api::DaemonPod;
 using api::Member;
 
 namespace {
@@ -32,7 +31,7 @@ bool HasLeft(const LiveView& live, const Member& shown, Membership& membership) 
     return false;
   }
   const bool may_leave = !shown.clique.empty() && !live.Lists(shown.clique, shown.node);
-  return !live.AnyPodOn(shown.node, [&](const DaemonPod& pod) {
+  return !live.AnyPodOn(shown.node, [&](const api::DaemonPod& pod) {
     const bool leaves = may_leave && !pod.controller_writes && pod.meta.deleting;
     return MayBeIn(pod, shown.clique) && !leaves;
   });
@@ -49,14 +48,14 @@ bool HasTakenItselfOut(const LiveView& live, const Member& shown) {
 bool IsWrittenByItsDaemon(const MembershipIndex& index, const Member& shown) {
   const auto pod = index.pods.find(shown.node);
   if (shown.clique.empty() || pod == index.pods.end()) return false;
-  const DaemonPod& daemon = *pod->second;
+  const api::DaemonPod& daemon = *pod->second;
   const bool may_write = !daemon.controller_writes && !daemon.meta.deleting &&
                          daemon.clique == shown.clique && daemon.ip == shown.ip;
   const auto is_its = [&](const api::Clique& clique) {
     return clique.id == shown.clique && clique.meta.key.ns == daemon.meta.key.ns;
   };
   const bool is_gone =
-      index.live.was_read() && !index.live.AnyPodOn(shown.node, [&](const DaemonPod& other) {
+      index.live.was_read() && !index.live.AnyPodOn(shown.node, [&](const api::DaemonPod& other) {
         return MayBeIn(other, shown.clique);
       });
   return may_write && !is_gone && std::ranges::none_of(index.observed.children.cliques, is_its);

@@ -12,14 +12,10 @@
 
 namespace compute_domain {
 
-using api::Clique;
-using api::Member;
-using std::chrono::milliseconds;
-
 Membership PlanMembership(const Observed& observed, const Instant& now) {
   const MembershipIndex index(observed);
-  std::map<CliquePlace, const Clique*> cliques;
-  for (const Clique& clique : observed.children.cliques) {
+  std::map<CliquePlace, const api::Clique*> cliques;
+  for (const api::Clique& clique : observed.children.cliques) {
     if (!clique.id.empty()) cliques[{clique.meta.key.ns, clique.id}] = &clique;
   }
   Membership membership;
@@ -36,17 +32,17 @@ Membership PlanMembership(const Observed& observed, const Instant& now) {
   for (const auto& [place, clique] : cliques) {
     CliqueContent next = DecideCliqueContent(index, place, clique, now, membership);
     if (std::optional<Action> write = WriteOf(index, place, clique, next, membership)) {
-      const milliseconds wait = clique == nullptr
-                                    ? milliseconds(0)
-                                    : UntilWrite(index, *clique, next.daemons, now.monotonic);
-      if (wait > milliseconds(0)) {
+      const std::chrono::milliseconds wait =
+          clique == nullptr ? std::chrono::milliseconds(0)
+                            : UntilWrite(index, *clique, next.daemons, now.monotonic);
+      if (wait > std::chrono::milliseconds(0)) {
         membership.requeue_after.AtMost(wait);
         next.daemons = clique->daemons;  // Status says what the clique does.
       } else {
         membership.actions.push_back(*std::move(write));
       }
     }
-    for (Member member : next.daemons) {
+    for (api::Member member : next.daemons) {
       const bool counts = IsWritten(observed, place, clique, member) && index.MayJoin(member.node);
       if (!counts) continue;
       member.clique = place.id;
@@ -64,7 +60,7 @@ Membership PlanMembership(const Observed& observed, const Instant& now) {
     membership.needs_daemons = membership.needs_daemons || is_unseen;
     membership.members.push_back(std::move(member));
   }
-  std::ranges::sort(membership.members, {}, [](const Member& member) {
+  std::ranges::sort(membership.members, {}, [](const api::Member& member) {
     return std::tie(member.clique, member.index, member.node);
   });
   return membership;
