@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <utility>
 
 #include "controller/compute_domain/next_memory.h"
 #include "controller/compute_domain/reconciler.h"

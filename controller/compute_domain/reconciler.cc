@@ -1,12 +1,10 @@
 #include "controller/compute_domain/reconciler.h"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "controller/compute_domain/next_memory.h"
 #include "controller/compute_domain/rules/scheduler_messages.h"
-#include "controller/compute_domain/status/clique_capacity.h"
 
 namespace compute_domain {
 

@@ -4,7 +4,6 @@
 
 #include <functional>
 #include <string>
-#include <string_view>
 
 #include "controller/settings/settings.h"
 #include "pkg/base/result.h"

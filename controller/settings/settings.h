@@ -3,14 +3,11 @@
 
 #include <array>
 #include <chrono>
-#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "controller/api/names.h"
 #include "controller/daemon_set/render.h"
-#include "pkg/base/result.h"
 #include "pkg/command_line/exit.h"
 #include "pkg/command_line/settings.h"
 #include "pkg/kube/lease/leader_elector.h"

@@ -9,7 +9,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <system_error>
-#include <utility>
 
 #include "pkg/base/check.h"
 #include "pkg/base/file.h"

@@ -7,8 +7,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <system_error>
-#include <utility>
 
 #include "pkg/base/file.h"
 #include "pkg/base/open_file.h"

@@ -3,9 +3,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
-#include <iterator>
 #include <utility>
 
 #include "node/nvml/abi.h"

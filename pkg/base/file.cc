@@ -5,7 +5,6 @@
 
 #include <array>
 #include <cerrno>
-#include <system_error>
 
 #include "pkg/base/open_file.h"
 

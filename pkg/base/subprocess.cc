@@ -9,7 +9,6 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <optional>
 #include <system_error>
 #include <utility>
 

@@ -1,7 +1,6 @@
 #include "pkg/http/curl_exchange.h"
 
 #include <algorithm>
-#include <array>
 #include <ctime>
 #include <utility>
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <csignal>
 #include <mutex>
-#include <utility>
 
 #include "pkg/base/check.h"
 #include "pkg/http/curl_exchange.h"

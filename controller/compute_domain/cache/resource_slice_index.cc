@@ -1,7 +1,6 @@
 #include "controller/compute_domain/cache/resource_slice_index.h"
 
 #include <algorithm>
-#include <functional>
 #include <string_view>
 #include <tuple>
 #include <utility>

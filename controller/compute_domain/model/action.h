@@ -1,7 +1,6 @@
 // What may be done about a domain, as values. Pure.
 #pragma once
 
-#include <chrono>
 #include <optional>
 #include <string>
 #include <variant>

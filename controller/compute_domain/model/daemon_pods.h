@@ -1,7 +1,6 @@
 // What a daemon pod says of its node. Pure.
 #pragma once
 
-#include <compare>
 #include <map>
 #include <string>
 

@@ -3,7 +3,6 @@
 // name: older releases used generated names. In a user's namespace name and owner must match too.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 

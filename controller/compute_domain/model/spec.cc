@@ -1,7 +1,5 @@
 #include "controller/compute_domain/model/spec.h"
 
-#include <algorithm>
-
 #include "controller/api/names.h"
 #include "pkg/base/duration.h"
 #include "pkg/base/number.h"

@@ -5,7 +5,6 @@
 
 #include "controller/api/names.h"
 #include "controller/compute_domain/model/ownership.h"
-#include "controller/compute_domain/rules/node_labels.h"
 #include "pkg/base/check.h"
 #include "pkg/json/repair.h"
 #include "pkg/kube/cache/list_page.h"

@@ -1,7 +1,5 @@
 #include "controller/compute_domain/requests/permissions.h"
 
-#include <algorithm>
-
 namespace compute_domain {
 
 constexpr base::BackoffPolicy kBackoff = {.first = std::chrono::seconds(30),

@@ -3,7 +3,6 @@
 // then ever more rarely, and no way around it may do harm.
 #pragma once
 
-#include <chrono>
 #include <map>
 
 #include "pkg/base/backoff.h"

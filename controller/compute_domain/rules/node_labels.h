@@ -10,7 +10,6 @@
 // have been lost with the process that waited for it.
 #pragma once
 
-#include <set>
 #include <string>
 #include <vector>
 

@@ -1,7 +1,6 @@
 // Pods that wait for a node, and what the scheduler says of them. Pure.
 #pragma once
 
-#include <chrono>
 #include <map>
 #include <optional>
 #include <string>

@@ -2,9 +2,7 @@
 // the kubelet needs the plugin for both. It explains, and decides nothing. Pure.
 #pragma once
 
-#include <chrono>
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 

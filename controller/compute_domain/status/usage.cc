@@ -1,14 +1,12 @@
 #include "controller/compute_domain/status/usage.h"
 
 #include <algorithm>
-#include <map>
 
 #include "controller/api/names.h"
 #include "controller/compute_domain/model/ownership.h"
 #include "controller/compute_domain/model/spec.h"
 #include "controller/compute_domain/rules/scheduler_messages.h"
 #include "controller/compute_domain/status/clique_capacity.h"
-#include "pkg/base/rfc3339.h"
 
 namespace compute_domain {
 

@@ -11,7 +11,6 @@
 #include "pkg/base/result.h"
 #include "pkg/http/transport.h"
 #include "pkg/kube/api/meta.h"
-#include "pkg/kube/api/resource.h"
 
 namespace plugin {
 

@@ -1,6 +1,5 @@
 #include "node/plugin/api/api_client.h"
 
-#include <string_view>
 #include <utility>
 
 #include "controller/api/names.h"

@@ -4,9 +4,6 @@
 #include <sys/file.h>
 
 #include <cerrno>
-#include <optional>
-#include <system_error>
-#include <utility>
 
 #include "node/cdi/files.h"
 #include "pkg/base/file.h"

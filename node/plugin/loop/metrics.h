@@ -10,7 +10,6 @@
 #include <chrono>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "node/plugin/rules/checkpoint.h"
 

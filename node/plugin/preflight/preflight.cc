@@ -1,14 +1,10 @@
 #include "node/plugin/preflight/preflight.h"
 
-#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdint>
 #include <optional>
-#include <string_view>
 #include <utility>
-
-#include "node/nvml/fabric.h"
 
 namespace plugin {
 

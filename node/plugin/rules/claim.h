@@ -5,7 +5,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "node/plugin/rules/opaque_config.h"
 #include "pkg/base/result.h"

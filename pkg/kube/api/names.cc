@@ -1,7 +1,6 @@
 #include "pkg/kube/api/names.h"
 
 #include <algorithm>
-#include <cstddef>
 
 namespace kube {
 namespace {

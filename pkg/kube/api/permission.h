@@ -1,7 +1,6 @@
 // What an identity may do, as RBAC names it.
 #pragma once
 
-#include <compare>
 #include <string>
 
 namespace kube {

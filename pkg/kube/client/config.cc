@@ -3,7 +3,6 @@
 #include <filesystem>
 #include <sstream>
 #include <system_error>
-#include <utility>
 #include <vector>
 
 #include "pkg/base/file.h"

@@ -7,8 +7,6 @@
 
 #include <map>
 #include <string>
-#include <string_view>
-#include <vector>
 
 #include "pkg/base/result.h"
 #include "pkg/json/value.h"

@@ -1,7 +1,6 @@
 #include "pkg/kube/client/kubeconfig_reader.h"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <filesystem>
 #include <memory>

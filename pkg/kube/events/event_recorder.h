@@ -14,7 +14,6 @@
 // Source: client-go tools/events for series, tools/record for the bound of an object.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <map>
 #include <optional>

@@ -1,7 +1,6 @@
 #include "pkg/kube/runtime/blocking_queue.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace kube {
 using base::MutexLock;

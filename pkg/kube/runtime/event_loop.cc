@@ -1,6 +1,5 @@
 #include "pkg/kube/runtime/event_loop.h"
 
-#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <utility>

@@ -6,7 +6,6 @@
 #include <chrono>
 #include <ctime>
 #include <filesystem>
-#include <iterator>
 #include <optional>
 #include <sstream>
 #include <string>

@@ -1,7 +1,6 @@
 #include "pkg/kube/workqueue/work_queue.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "pkg/base/check.h"
 

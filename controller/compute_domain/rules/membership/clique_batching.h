@@ -3,7 +3,6 @@
 #pragma once
 
 #include <chrono>
-#include <string>
 #include <vector>
 
 #include "controller/compute_domain/rules/membership/membership_index.h"

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <set>
-#include <string>
 #include <vector>
 
 #include "controller/compute_domain/rules/membership/membership_index.h"

@@ -1,8 +1,6 @@
 // What the membership rule decides. Pure.
 #pragma once
 
-#include <chrono>
-#include <optional>
 #include <string>
 #include <vector>
 
