@@ -17,9 +17,7 @@ namespace settings {
 
 namespace {
 
-using base::Invalid;
-
-using base::Result;
+using base::Invalid, base::Result;
 using json::Value;
 
 constexpr std::string_view kApiVersion = "cdom.dev/v1alpha1";

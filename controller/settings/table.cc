@@ -10,8 +10,7 @@ namespace settings {
 namespace {
 
 using json::Value;
-using std::chrono::milliseconds;
-using std::chrono::seconds;
+using std::chrono::milliseconds, std::chrono::seconds;
 
 constexpr const char* kProcess = "This process and its API server";
 constexpr const char* kServing = "What others see of it";

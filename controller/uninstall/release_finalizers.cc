@@ -16,11 +16,7 @@ namespace uninstall {
 
 namespace {
 
-using base::ErrorCode;
-
-using base::Fail;
-
-using base::Result;
+using base::ErrorCode, base::Fail, base::Result;
 using compute_domain::Kind;
 using std::chrono::seconds;
 

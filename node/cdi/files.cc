@@ -18,9 +18,7 @@ namespace cdi {
 
 namespace {
 
-using base::FailedTo;
-
-using base::Result;
+using base::FailedTo, base::Result;
 
 constexpr std::string_view kClaimPrefix = "k8s.compute-domain.nvidia.com-claim_";
 constexpr std::string_view kSuffix = ".yaml";

@@ -10,9 +10,7 @@ namespace imex_daemon {
 
 namespace {
 
-using api::Clique;
-
-using api::Member;
+using api::Clique, api::Member;
 using json::Value;
 
 bool IsIndex(int index, const DaemonIdentity& self) { return index >= 0 && index < self.nodes_max; }

@@ -15,9 +15,7 @@ namespace imex_daemon {
 
 namespace {
 
-using base::FailedTo;
-
-using base::Result;
+using base::FailedTo, base::Result;
 
 constexpr mode_t kMode = 0644;
 

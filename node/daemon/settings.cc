@@ -14,9 +14,7 @@ namespace imex_daemon {
 
 namespace {
 
-using command_line::Add;
-
-using command_line::Quoted;
+using command_line::Add, command_line::Quoted;
 
 // What the reference's gates must be for this daemon, where that matters.
 constexpr auto kNeeded =

@@ -10,8 +10,7 @@ namespace imex_daemon {
 namespace {
 
 using api::ImexReport;
-using std::chrono::milliseconds;
-using std::chrono::seconds;
+using std::chrono::milliseconds, std::chrono::seconds;
 
 constexpr auto kIdle = std::chrono::minutes(10);
 // The daemons of a clique begin at once, and each of them has to change the same object.

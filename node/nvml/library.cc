@@ -13,9 +13,7 @@ namespace nvml {
 
 namespace {
 
-using base::Fail;
-
-using base::Result;
+using base::Fail, base::Result;
 
 // More than any machine has: what the library says is not taken as it comes.
 constexpr unsigned kGpusMax = 1024;

@@ -11,9 +11,7 @@ namespace plugin {
 
 namespace {
 
-using command_line::Add;
-
-using command_line::Quoted;
+using command_line::Add, command_line::Quoted;
 
 constexpr int kPortMax = 65'535;
 constexpr int kWaitMost = 3600;

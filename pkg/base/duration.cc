@@ -8,9 +8,7 @@ namespace base {
 
 namespace {
 
-using std::chrono::milliseconds;
-
-using std::chrono::nanoseconds;
+using std::chrono::milliseconds, std::chrono::nanoseconds;
 
 struct Unit {
   std::string_view name;

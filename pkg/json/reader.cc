@@ -98,9 +98,7 @@ std::string_view TextOf(const Tree& tree, const Node& node) {
 }  // namespace
 }  // namespace internal
 
-using internal::Kind;
-
-using internal::Node;
+using internal::Kind, internal::Node;
 
 bool View::IsNull() const { return node_ == nullptr || node_->kind == Kind::kNull; }
 bool View::IsObject() const { return node_ != nullptr && node_->kind == Kind::kObject; }

@@ -11,9 +11,7 @@
 namespace tls {
 namespace {
 
-using base::Invalid;
-
-using base::Result;
+using base::Invalid, base::Result;
 
 Bio ReaderOf(const std::string& pem) {
   constexpr std::size_t kSizeMax = std::numeric_limits<int>::max();

@@ -7,9 +7,7 @@
 namespace yaml {
 namespace {
 
-using base::Invalid;
-
-using base::Result;
+using base::Invalid, base::Result;
 
 constexpr int kNodesMax = 100'000;
 constexpr int kAliasesMax = 100;

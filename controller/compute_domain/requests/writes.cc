@@ -11,9 +11,7 @@
 
 namespace compute_domain {
 
-using base::ErrorCode;
-
-using base::Result;
+using base::ErrorCode, base::Result;
 using http::Request;
 using json::Value;
 

@@ -13,11 +13,7 @@ namespace plugin {
 
 namespace {
 
-using base::ErrorCode;
-
-using base::Fail;
-
-using base::Result;
+using base::ErrorCode, base::Fail, base::Result;
 using json::Value;
 
 // The kubelet waits for 45 s in all.

@@ -13,13 +13,7 @@ namespace plugin {
 
 namespace {
 
-using base::ErrorCode;
-
-using base::Fail;
-
-using base::Result;
-
-using base::Unavailable;
+using base::ErrorCode, base::Fail, base::Result, base::Unavailable;
 
 constexpr std::size_t kTextMax = 64U << 10;
 constexpr const char* kChannels = "nvidia-caps-imex-channels";

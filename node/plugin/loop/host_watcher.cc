@@ -10,9 +10,7 @@
 
 namespace plugin {
 
-using base::ErrorCode;
-
-using base::Result;
+using base::ErrorCode, base::Result;
 
 constexpr std::chrono::minutes kPeriod{10};
 constexpr std::size_t kBaseSpecMax = std::size_t{4} << 20U;

@@ -11,9 +11,7 @@ namespace plugin {
 
 namespace {
 
-using base::Invalid;
-
-using base::Result;
+using base::Invalid, base::Result;
 using json::Value;
 
 constexpr std::array<std::pair<ClaimState, std::string_view>, 3> kStates = {

@@ -13,9 +13,7 @@ namespace plugin {
 
 namespace {
 
-using base::Invalid;
-
-using base::Result;
+using base::Invalid, base::Result;
 
 std::string MainRequest(std::string_view request) {
   return std::string(request.substr(0, request.find('/')));

@@ -12,17 +12,9 @@ namespace kube {
 
 namespace {
 
-using base::Error;
-
-using base::ErrorCode;
-
-using base::Invalid;
-
-using base::Result;
+using base::Error, base::ErrorCode, base::Invalid, base::Result;
 using json::Scanner;
-using std::chrono::milliseconds;
-using std::chrono::nanoseconds;
-using std::chrono::seconds;
+using std::chrono::milliseconds, std::chrono::nanoseconds, std::chrono::seconds;
 using Kind = ReflectorProblem::Kind;
 
 // Client-go's 0.8 s and doubling. Its jitter adds up to as much again; so does ours, and to stay

@@ -5,8 +5,7 @@
 
 namespace kube {
 using base::MutexLock;
-using std::chrono::nanoseconds;
-using std::chrono::seconds;
+using std::chrono::nanoseconds, std::chrono::seconds;
 
 // A wait ends after these, should the clock jump ahead, as it does when a machine wakes up.
 constexpr nanoseconds kWaitMax = seconds(5);

@@ -18,11 +18,7 @@
 namespace kube {
 namespace {
 
-using base::ErrorCode;
-
-using base::Invalid;
-
-using base::Result;
+using base::ErrorCode, base::Invalid, base::Result;
 using json::Value;
 
 constexpr std::string_view kV1 = "client.authentication.k8s.io/v1";

@@ -11,9 +11,7 @@
 namespace kube {
 namespace {
 
-using base::Invalid;
-
-using base::Result;
+using base::Invalid, base::Result;
 
 bool IsSet(const YAML::Node& node) { return node.IsDefined() && !node.IsNull(); }
 

@@ -17,9 +17,7 @@
 namespace kube {
 namespace {
 
-using base::Invalid;
-
-using base::Result;
+using base::Invalid, base::Result;
 using Entry = Kubeconfig::Entry;
 
 constexpr std::size_t kPemBytesMax = 1U << 20;

@@ -14,9 +14,7 @@ namespace kube {
 
 namespace {
 
-using http::Method;
-
-using http::Request;
+using http::Method, http::Request;
 using json::Value;
 
 // "/apis/group/version/namespaces/ns/plural/name/subresource" in its parts.

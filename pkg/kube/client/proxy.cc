@@ -15,9 +15,7 @@
 namespace kube {
 namespace {
 
-using base::Invalid;
-
-using base::Result;
+using base::Invalid, base::Result;
 
 // An address in the form of IPv6, where an IPv4 one is mapped, so that one compares like the other.
 using Address = std::array<unsigned char, 16>;

@@ -17,8 +17,7 @@ namespace {
 
 using base::ErrorCode;
 using json::Value;
-using std::chrono::minutes;
-using std::chrono::seconds;
+using std::chrono::minutes, std::chrono::seconds;
 
 constexpr std::size_t kNoteMax = 1024;      // What the API server allows, in bytes.
 constexpr std::size_t kInstanceMax = 128;   // The same.

@@ -13,13 +13,8 @@ namespace kube {
 
 namespace {
 
-using base::ErrorCode;
-
-using base::Invalid;
-
-using base::Result;
-using std::chrono::milliseconds;
-using std::chrono::seconds;
+using base::ErrorCode, base::Invalid, base::Result;
+using std::chrono::milliseconds, std::chrono::seconds;
 
 constexpr double kJitter = 0.2;
 // A write that loses a race is followed by a read, and that by a write. Who loses again waits.

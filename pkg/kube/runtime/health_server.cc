@@ -6,9 +6,7 @@
 namespace kube {
 namespace {
 
-using http::ServerReply;
-
-using http::ServerRequest;
+using http::ServerReply, http::ServerRequest;
 
 constexpr int kNotFound = 404;
 constexpr int kFailed = 500;

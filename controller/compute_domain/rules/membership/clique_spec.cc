@@ -10,11 +10,7 @@ namespace compute_domain {
 
 namespace {
 
-using api::DaemonPod;
-
-using api::HeldIndex;
-
-using api::Member;
+using api::DaemonPod, api::HeldIndex, api::Member;
 
 // Half of it is what pods have by default to end.
 constexpr std::chrono::seconds kLeavesWithin{60};
