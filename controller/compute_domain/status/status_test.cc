@@ -1281,6 +1281,9 @@ TEST(DecideStatus, C20_WhoMayNotReadClaimsSaysSoOfUseAlone) {
   });
   EXPECT_EQ(fixtures::ReasonOf(status, "InUse"), "RightMissing");
   EXPECT_NE(MessageOf(status, "InUse").find("Grant list"), std::string::npos);
+  EXPECT_NE(MessageOf(status, "InUse").find("each node with its label counts as a member"),
+            std::string::npos)
+      << "X2: membership is the node's word then";
   EXPECT_EQ(status.Find("Ready")->status, "True");
 }
 

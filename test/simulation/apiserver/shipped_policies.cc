@@ -156,6 +156,10 @@ bool IsBaseline(const Admitted& write) {
            "computedomain-daemon-" + DomainOf(Meta(write.after));
   };
   const Value* host_users = pod.Find("hostUsers");
+  const std::string& component =
+      write.after["spec"]["template"]["metadata"]["labels"]["app.kubernetes.io/component"]
+          .AsString();
+  if (component == "controller" || component == "kubelet-plugin") return false;
   return pod["serviceAccountName"].AsString() == "compute-domain-daemon-service-account" &&
          !pod["hostNetwork"].AsBool() && !pod["hostPID"].AsBool() && !pod["hostIPC"].AsBool() &&
          std::ranges::all_of(pod["volumes"].items(), is_own) &&
@@ -191,6 +195,28 @@ bool AddsNoFinalizerAndNoOwner(const Admitted& write) {
                              [&](const Value& it) { return Has(old.finalizers, it); }) &&
          std::ranges::all_of(now.owners.items(), [&](const Value& owner) {
            return Has(old.owners, owner) || is_its_domain(owner);
+         });
+}
+
+// Templates of daemons, by their name, ask for the daemons' device.
+bool ClaimsForItsDomain(const Admitted& write) {
+  const Value& devices = write.after["spec"]["spec"]["devices"];
+  if (write.operation == "DELETE" || Same(write.before["spec"]["spec"]["devices"], devices)) {
+    return true;
+  }
+  const std::string& domain = DomainOf(Meta(write.after));
+  const bool is_its_own = std::ranges::all_of(devices["config"].items(), [&](const Value& config) {
+    const Value& opaque = config["opaque"];
+    return opaque["driver"].AsString() != "compute-domain.nvidia.com" ||
+           opaque["parameters"]["domainID"].AsString() == domain;
+  });
+  const std::string& name = write.after["metadata"]["name"].AsString();
+  if (!is_its_own || !name.starts_with("computedomain-daemon-")) return is_its_own;
+  return name == "computedomain-daemon-" + domain &&
+         std::ranges::all_of(devices["requests"].items(), [](const Value& request) {
+           const Value* exactly = request.Find("exactly");
+           const Value& of_class = exactly != nullptr ? *exactly : request;
+           return of_class["deviceClassName"].AsString() == "compute-domain-daemon.nvidia.com";
          });
 }
 
@@ -418,7 +444,8 @@ const std::vector<Policy>& Policies() {
                  {{"computedomains"}, WritesItsFinalizerAlone},
                  {{"resourceclaimtemplates", "daemonsets"}, AddsNoFinalizerAndNoOwner},
                  {{"computedomaincliques"}, WritesACliqueOfItsName},
-                 {{"events"}, ReportsAsItself}}},
+                 {{"events"}, ReportsAsItself},
+                 {{"resourceclaimtemplates"}, ClaimsForItsDomain}}},
       {.name = "cdom-daemon-account",
        .concerns = IsADaemon,
        .rules = {{{}, HasAToken},
