@@ -112,6 +112,16 @@ TEST_F(DomainMetricsTest, DeletionHasAnAgeAndSaysWhetherItWaits) {
   EXPECT_EQ(ValueOf("cdom_domain_deletion_blocked" + kOfTrain), 1);
 }
 
+TEST_F(DomainMetricsTest, REV3_X2_DomainWithAStrangersDaemonIsCounted) {
+  metrics_.Sample(true);
+  EXPECT_EQ(ValueOf("cdom_members_without_claim" + kOfTrain), 0);
+  Change([](api::ComputeDomain& domain) {
+    domain.status.conditions = {
+        {.type = "MembersReady", .status = "True", .reason = "MemberWithoutClaim"}};
+  });
+  EXPECT_EQ(ValueOf("cdom_members_without_claim" + kOfTrain), 1);
+}
+
 TEST_F(DomainMetricsTest, G11_ReadyMembersWhoseNodeIsAboutToGoAreCounted) {
   metrics_.Sample(true);
   EXPECT_EQ(ValueOf("cdom_domain_members_leaving" + kOfTrain), 0);
