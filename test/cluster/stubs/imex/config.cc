@@ -263,6 +263,8 @@ std::string FailureAskedFor() {
   return text;
 }
 
+bool IsDeaf() { return std::ifstream(Asked("deaf")).is_open(); }
+
 bool IsToHang() { return std::ifstream(Asked("hangs")).is_open(); }
 
 }  // namespace standin

@@ -48,10 +48,12 @@ std::string PersistFile();
 //   hosts.state      a state: IMEX stays in it when it comes there, and once it is READY says this
 //   hosts.importers  indices of nodes whose jobs have imported memory of this one
 //   hosts.fails      what IMEX logs as its error before it ends
+//   hosts.deaf       while it exists, IMEX takes no connection of a peer
 //   hosts.hangs      while it exists, IMEX takes the question of -N and does not answer
 std::string StateAskedFor();
 std::set<int> Importers();
 std::string FailureAskedFor();
+bool IsDeaf();
 bool IsToHang();
 
 }  // namespace standin

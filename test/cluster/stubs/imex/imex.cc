@@ -343,6 +343,7 @@ class Standin {
     std::array<char, 16> wire = {};
     if (std::sscanf(line.c_str(), "HELLO %d %d %15s", &from, &meant, wire.data()) != 3)
       return false;
+    if (standin::IsDeaf()) return false;
     if (meant != own_) {
       standin::Send(guest.fd, "WRONG this is node " + std::to_string(own_) + "\n");
       return false;
