@@ -1,8 +1,6 @@
 #include "node/kubelet/capped_listener.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -20,64 +18,24 @@ namespace kubelet {
 namespace {
 
 using base::OpenFile;
-using base::Result;
 
-constexpr int kBacklog = 128;
 // What was dropped is closed by its owner a moment later, so no more are accepted at once than
 // there may be, and then none for a moment.
 constexpr std::chrono::milliseconds kPause{50};
 
-tl::unexpected<base::Error> Failure(const std::string& what) {
-  return base::Fail(base::ErrorCode::kUnavailable,
-                    what + ": " + std::generic_category().message(errno));
-}
-
-template <typename Address>
-bool Bind(const OpenFile& socket, const Address& address) {
-  return ::bind(socket.fd(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
-}
-
-// Of both families, or of IPv4 on a host without the other.
-Result<OpenFile> Bound(int port) {
-  constexpr int kType = SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC;
-  sockaddr_in6 any = {};
-  any.sin6_family = AF_INET6;
-  any.sin6_port = htons(static_cast<in_port_t>(port));
-  sockaddr_in any_v4 = {};
-  any_v4.sin_family = AF_INET;
-  any_v4.sin_port = any.sin6_port;
-  OpenFile both(::socket(AF_INET6, kType, 0));
-  OpenFile socket = both.is_open() ? std::move(both) : OpenFile(::socket(AF_INET, kType, 0));
-  if (!socket.is_open()) return Failure("open a socket");
-  const int on = 1;
-  const int off = 0;
-  ::setsockopt(socket.fd(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  ::setsockopt(socket.fd(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
-  const bool is_bound = Bind(socket, any) || (errno != EADDRINUSE && Bind(socket, any_v4));
-  if (!is_bound) return Failure("bind");
-  return socket;
-}
-
 }  // namespace
 
-Result<std::unique_ptr<CappedListener>> CappedListener::Listen(int port) {
-  OpenFile socket = TRY(Bound(port));
-  if (::listen(socket.fd(), kBacklog) != 0) return Failure("listen");
-  sockaddr_storage bound = {};
-  socklen_t size = sizeof bound;
-  if (::getsockname(socket.fd(), reinterpret_cast<sockaddr*>(&bound), &size) != 0) {
-    return Failure("ask for the port");
-  }
-  // It lies at the same place in both families.
-  const int number = ntohs(reinterpret_cast<const sockaddr_in&>(bound).sin_port);
+base::Result<std::unique_ptr<CappedListener>> CappedListener::Listen(int port) {
+  http::Listener listener = TRY(http::Listener::On(":" + std::to_string(port)));
   OpenFile stop(::eventfd(0, EFD_CLOEXEC));
-  if (!stop.is_open()) return Failure("open an event");
-  return std::unique_ptr<CappedListener>(
-      new CappedListener(std::move(socket), std::move(stop), number));
+  if (!stop.is_open()) {
+    return base::Unavailable("open an event: " + std::generic_category().message(errno));
+  }
+  return std::unique_ptr<CappedListener>(new CappedListener(std::move(listener), std::move(stop)));
 }
 
-CappedListener::CappedListener(OpenFile listener, OpenFile stop, int port)
-    : listener_(std::move(listener)), stop_(std::move(stop)), port_(port) {}
+CappedListener::CappedListener(http::Listener listener, OpenFile stop)
+    : listener_(std::move(listener)), stop_(std::move(stop)) {}
 
 CappedListener::~CappedListener() {
   ::eventfd_write(stop_.fd(), 1);

@@ -13,6 +13,7 @@
 
 #include "pkg/base/open_file.h"
 #include "pkg/base/result.h"
+#include "pkg/http/listener.h"
 
 namespace kubelet {
 
@@ -20,25 +21,24 @@ class CappedListener {
  public:
   static constexpr std::size_t kConnectionsMax = 64;
 
-  // On all addresses; 0: any port. Errors say why, without the port.
+  // On all addresses; 0: any port. Errors name the port.
   [[nodiscard]] static base::Result<std::unique_ptr<CappedListener>> Listen(int port);
   ~CappedListener();  // Accepts nothing any more. What was handed over stays.
   CappedListener(const CappedListener&) = delete;
   CappedListener& operator=(const CappedListener&) = delete;
 
-  [[nodiscard]] int port() const { return port_; }
+  [[nodiscard]] int port() const { return listener_.port(); }
   // Hands over each connection, from a thread of its own. Called once.
   void Serve(std::function<void(int fd)> hand_over);
 
  private:
-  CappedListener(base::OpenFile listener, base::OpenFile stop, int port);
+  CappedListener(http::Listener listener, base::OpenFile stop);
   void Run();
   void AcceptSome();
   void DropOldest();
 
-  const base::OpenFile listener_;
+  const http::Listener listener_;
   const base::OpenFile stop_;  // Readable: it is to end.
-  const int port_;
   std::function<void(int fd)> hand_over_;
   std::list<base::OpenFile> connections_;  // The oldest first.
   std::thread thread_;

@@ -30,8 +30,6 @@ namespace kubelet {
 
 namespace {
 
-using base::ErrorCode;
-using base::Fail;
 using base::Result;
 using grpc::CallbackServerContext;
 using grpc::ServerUnaryReactor;
@@ -456,16 +454,15 @@ Result<void> Service::State::Listen(const SocketFile& socket,
   for (grpc::Service* service : services) builder.RegisterService(service);
   server = builder.BuildAndStart();
   if (server != nullptr && listens != 0) return {};
-  return Fail(ErrorCode::kUnavailable, "listen on " + address + " fails");
+  return base::Unavailable("listen on " + address + " fails");
 }
 
 // Any pod may connect to the port: nobody stays for longer than a probe takes.
 Result<void> Service::State::ListenForProbes(int port) {
-  probe_listener =
-      TRY(CappedListener::Listen(port).map_error([port](const base::Error& error) -> base::Error {
-        return {error.code, "listen on port " + std::to_string(port) + ": " + error.message +
-                                ": is the port taken? choose another by --healthcheck-port"};
-      }));
+  probe_listener = TRY(CappedListener::Listen(port).map_error([](base::Error error) {
+    error.message += ": is the port taken? choose another by --healthcheck-port";
+    return error;
+  }));
   grpc::ServerBuilder builder;
   builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, Milliseconds(kHandshakeMost));
   builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, Milliseconds(kIdleMost));
@@ -478,7 +475,7 @@ Result<void> Service::State::ListenForProbes(int port) {
   probe_acceptor = builder.experimental().AddExternalConnectionAcceptor(
       FromFd::FROM_FD, grpc::InsecureServerCredentials());
   health_server = builder.BuildAndStart();
-  if (health_server == nullptr) return Fail(ErrorCode::kUnavailable, "serve probes by gRPC fails");
+  if (health_server == nullptr) return base::Unavailable("serve probes by gRPC fails");
   probe_listener->Serve([this](int fd) {
     grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
     connection.fd = fd;
