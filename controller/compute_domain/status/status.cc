@@ -5,7 +5,6 @@
 
 #include "controller/api/names.h"
 #include "controller/compute_domain/rules/membership/clique_batching.h"
-#include "controller/compute_domain/status/clique_capacity.h"
 #include "pkg/base/rfc3339.h"
 
 namespace compute_domain {
@@ -101,14 +100,6 @@ bool IsSame(const Observed& observed, const DomainStatus& status) {
 }
 
 }  // namespace
-
-Explanation Explain(const Observed& observed, const Instant& now) {
-  return {.usage = FindUsage(observed),
-          .shortage = FindShortage(observed),
-          .capacity = DescribeCapacity(observed),
-          .occupied = FindOccupiedNodes(observed),
-          .plugins = FindMissingPlugins(observed, now)};
-}
 
 DomainStatus DecideStatus(const StatusInput& input, const std::optional<DeletionWait>& wait) {
   const Facts& facts = input.observed.facts;

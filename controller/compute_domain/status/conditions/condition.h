@@ -5,28 +5,14 @@
 // describe it in docs/reasons.md and crds/computedomains.yaml. test/lint says what is missing.
 #pragma once
 
-#include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "controller/compute_domain/rules/analysis.h"
-#include "controller/compute_domain/status/missing_plugins.h"
-#include "controller/compute_domain/status/usage.h"
+#include "controller/compute_domain/status/explanation.h"
 
 namespace compute_domain {
-
-// What explains the state of a domain to people. It decides nothing. Computed once per plan.
-struct Explanation {
-  Usage usage = {};                                  // Who uses the domain, and who waits for it.
-  std::optional<Failure> shortage = {};              // Why pods find no channel.
-  std::string capacity = {};                         // What DescribeCapacity says of the cluster.
-  std::map<std::string, std::string> occupied = {};  // Nodes that other domains hold, and which.
-  MissingPlugins plugins = {};
-};
-// REQUIRES: observed.domain.
-[[nodiscard]] Explanation Explain(const Observed& observed, const Instant& now);
 
 // What conditions are judged from. All outlive the call.
 struct StatusInput {
