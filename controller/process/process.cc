@@ -313,7 +313,7 @@ std::string ControllerProcess::Stuck(TimePoint now) const {
 kube::HealthOptions ControllerProcess::HealthOptions() {
   const auto check = [](bool good, const std::string& wrong) -> base::Result<void> {
     if (good) return {};
-    return base::Fail(base::ErrorCode::kUnavailable, wrong);
+    return base::Unavailable(wrong);
   };
   return {.live = {{"progress",
                     [this, check] {

@@ -133,8 +133,7 @@ Result<void> FilterSystemCalls() {
                              .filter = program.data()};
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
       ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0) {
-    return Fail(ErrorCode::kInvalid,
-                "prctl(PR_SET_SECCOMP): " + std::generic_category().message(errno));
+    return Invalid("prctl(PR_SET_SECCOMP): " + std::generic_category().message(errno));
   }
   return {};
 }
