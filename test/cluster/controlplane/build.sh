@@ -9,11 +9,7 @@
 set -euo pipefail
 
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
-
-die() {
-  printf 'controlplane/build.sh: %s\n' "$*" >&2
-  exit 1
-}
+name=controlplane/build.sh
 
 # shellcheck source=go_cache.sh
 source "$here/go_cache.sh"

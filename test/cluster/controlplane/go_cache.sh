@@ -1,9 +1,14 @@
-# What is built with Go once and kept outside of the tree. Sourced by build.sh here and in test/cluster/realnodes, with
-# `set -euo pipefail`, `here` (their folder) and `die` (ends with a message).
-# shellcheck shell=bash
+# What is built with Go once and kept outside of the tree. Sourced by each build.sh, with `set -euo pipefail`, `here` (the folder
+# of its go.mod) and `name` (its own, for messages).
+# shellcheck shell=bash disable=SC2154
 
 # shellcheck source=quietly.sh
 source "$(dirname -- "${BASH_SOURCE[0]}")/quietly.sh"
+
+die() {
+  printf '%s: %s\n' "$name" "$*" >&2
+  exit 1
+}
 
 # Where the results called NAME are kept.
 go_cache() {
@@ -14,6 +19,12 @@ go_cache() {
 
 # The version of a module in go.mod, which is the one place that names them.
 required() { awk -v module="$1" '$1 == module && $2 ~ /^v/ { print $2; exit }' "$here/go.mod"; }
+version_of() {  # version_of MODULE: the same, which must be there
+  local version
+  version=$(required "$1")
+  [[ -n $version ]] || die "$here/go.mod names no version of $1. Restore the file."
+  printf '%s\n' "$version"
+}
 
 # Go 1.21 and later fetch the toolchain that go.mod asks for; an older one fails on go.mod in words that do not say so.
 need_go() {
@@ -57,6 +68,24 @@ build_once() {
 # What every build has beside its own options; a result's key holds it. Debugging information is cut off at the end anyway,
 # and making it takes an eighth of the time.
 go_options=(-buildvcs=false -trimpath -gcflags=all=-dwarf=false)
+
+# go_key [FILE]...: the name of a result that is made from these files beside go.mod and go.sum, with `options`.
+go_key() {
+  local key
+  key=$({
+    cat -- "$here/go.sum" "$here/go.mod" "$@"
+    printf '%s\n' "${options[@]}" "${go_options[@]}"
+  } | sha256sum)
+  printf '%s\n' "${key:0:16}"
+}
+
+# build_packages WHAT TIME PACKAGE... OUT: with `options`. TIME is what the first build takes; empty: hardly any.
+build_packages() {
+  local what=$1 time=$2 out=${!#} package started=$SECONDS
+  printf '%s: building %s%s\n' "$name" "$what" "${time:+; the first time takes $time}" >&2
+  for package in "${@:3:$#-3}"; do go_build "$out" "$package" "${options[@]}"; done
+  printf '%s: built in %d s\n' "$name" $((SECONDS - started)) >&2
+}
 
 # go_build OUT PACKAGE [options of go build]...: OUT/build.log has what Go says.
 go_build() {

@@ -7,28 +7,12 @@
 set -euo pipefail
 
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
-
-die() {
-  printf 'controlplane/checkpoint/build.sh: %s\n' "$*" >&2
-  exit 1
-}
+name=controlplane/checkpoint/build.sh
 
 # shellcheck source=../go_cache.sh
 source "$here/go_cache.sh"
 
 options=(-ldflags "-s -w")
-key=$({
-  cat -- "$here/go.sum" "$here/go.mod" "$here"/checkpoint/*.go
-  printf '%s\n' "${options[@]}" "${go_options[@]}"
-} | sha256sum)
-dir=$(go_cache checkpoint)/${key:0:16}
-
-build() {
-  local started=$SECONDS
-  printf 'controlplane/checkpoint/build.sh: building the reader of checkpoints\n' >&2
-  go_build "$1" ./checkpoint "${options[@]}"
-  printf 'controlplane/checkpoint/build.sh: built in %d s\n' $((SECONDS - started)) >&2
-}
-
-build_once "$dir" build
+dir=$(go_cache checkpoint)/$(go_key "$here"/checkpoint/*.go)
+build_once "$dir" build_packages 'the reader of checkpoints' '' ./checkpoint
 printf '%s\n' "$dir"

@@ -9,31 +9,14 @@
 set -euo pipefail
 
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
-
-die() {
-  printf 'realnodes/netpol/build.sh: %s\n' "$*" >&2
-  exit 1
-}
+name=realnodes/netpol/build.sh
 
 # shellcheck source=../../controlplane/go_cache.sh
 source "$here/../../controlplane/go_cache.sh"
 
 module=github.com/cloudnativelabs/kube-router/v2
-version=$(required "$module")
-[[ -n $version ]] || die "$here/go.mod names no version of $module. Restore the file."
+version=$(version_of "$module")
 options=(-ldflags "-s -w")
-key=$({
-  cat -- "$here/go.sum" "$here/go.mod"
-  printf '%s\n' "${options[@]}" "${go_options[@]}"
-} | sha256sum)
-dir=$(go_cache netpol)/${key:0:16}
-
-build() {
-  local started=$SECONDS
-  printf 'realnodes/netpol/build.sh: building kube-router %s; the first time takes about 3 minutes\n' "$version" >&2
-  go_build "$1" "$module/cmd/kube-router" "${options[@]}"
-  printf 'realnodes/netpol/build.sh: built in %d s\n' $((SECONDS - started)) >&2
-}
-
-build_once "$dir" build
+dir=$(go_cache netpol)/$(go_key)
+build_once "$dir" build_packages "kube-router $version" 'about 3 minutes' "$module/cmd/kube-router"
 printf '%s\n' "$dir"

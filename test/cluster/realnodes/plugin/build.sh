@@ -7,28 +7,12 @@
 set -euo pipefail
 
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
-
-die() {
-  printf 'realnodes/plugin/build.sh: %s\n' "$*" >&2
-  exit 1
-}
+name=realnodes/plugin/build.sh
 
 # shellcheck source=../../controlplane/go_cache.sh
 source "$here/../../controlplane/go_cache.sh"
 
 options=(-ldflags "-s -w")
-key=$({
-  cat -- "$here/go.sum" "$here/go.mod" "$here"/*.go
-  printf '%s\n' "${options[@]}" "${go_options[@]}"
-} | sha256sum)
-dir=$(go_cache plugin)/${key:0:16}
-
-build() {
-  local started=$SECONDS
-  printf 'realnodes/plugin/build.sh: building the stand-in for the kubelet plugin; the first time takes about a minute\n' >&2
-  go_build "$1" . "${options[@]}"
-  printf 'realnodes/plugin/build.sh: built in %d s\n' $((SECONDS - started)) >&2
-}
-
-build_once "$dir" build
+dir=$(go_cache plugin)/$(go_key "$here"/*.go)
+build_once "$dir" build_packages 'the stand-in for the kubelet plugin' 'about a minute' .
 printf '%s\n' "$dir"

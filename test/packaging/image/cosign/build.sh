@@ -9,31 +9,14 @@
 set -euo pipefail
 
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
-
-die() {
-  printf 'image/cosign/build.sh: %s\n' "$*" >&2
-  exit 1
-}
+name=image/cosign/build.sh
 
 # shellcheck source=../../../cluster/controlplane/go_cache.sh
 source "$here/../../../cluster/controlplane/go_cache.sh"
 
 module=github.com/sigstore/cosign/v2
-version=$(required "$module")
-[[ -n $version ]] || die "$here/go.mod names no version of $module. Restore the file."
+version=$(version_of "$module")
 options=(-ldflags "-s -w")
-key=$({
-  cat -- "$here/go.sum" "$here/go.mod"
-  printf '%s\n' "${options[@]}" "${go_options[@]}"
-} | sha256sum)
-dir=$(go_cache cosign)/${key:0:16}
-
-build() {
-  local started=$SECONDS
-  printf 'image/cosign/build.sh: building cosign %s; the first time takes about 3 minutes\n' "$version" >&2
-  go_build "$1" "$module/cmd/cosign" "${options[@]}"
-  printf 'image/cosign/build.sh: built in %d s\n' $((SECONDS - started)) >&2
-}
-
-build_once "$dir" build
+dir=$(go_cache cosign)/$(go_key)
+build_once "$dir" build_packages "cosign $version" 'about 3 minutes' "$module/cmd/cosign"
 printf '%s\n' "$dir"
