@@ -18,37 +18,10 @@ declare -A token_of=()
 
 policy_objects() {
   local name
+  policy_namespace team '{}'
+  policy_namespace bounded '{cdom.dev/placement-required: "true", cdom.dev/allow-all-channels: "true"}'
+  policy_namespace wide '{cdom.dev/allow-all-channels: "true"}'
   cat <<YAML
-apiVersion: v1
-kind: Namespace
-metadata: {name: team}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: RoleBinding
-metadata: {name: edit, namespace: team}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: edit}
-subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: edit}]
----
-apiVersion: v1
-kind: Namespace
-metadata: {name: bounded, annotations: {cdom.dev/placement-required: "true", cdom.dev/allow-all-channels: "true"}}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: RoleBinding
-metadata: {name: edit, namespace: bounded}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: edit}
-subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: edit}]
----
-apiVersion: v1
-kind: Namespace
-metadata: {name: wide, annotations: {cdom.dev/allow-all-channels: "true"}}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: RoleBinding
-metadata: {name: edit, namespace: wide}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: edit}
-subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: edit}]
----
 # Every account may do everything, so that only policies are in the way: charts give more rights than base, and rights
 # are not what is tried here.
 apiVersion: rbac.authorization.k8s.io/v1
@@ -161,6 +134,20 @@ YAML
   policy_event own cdom.dev/compute-domain-controller
   policy_event theirs default-scheduler
   policy_daemon_set plugin '{}' '{}' | sed 's/spec: {nodeSelector/spec: {serviceAccountName: cdom-kubelet-plugin, nodeSelector/'
+}
+policy_namespace() {  # policy_namespace NAME ANNOTATIONS: user edit may edit it
+  cat <<YAML
+apiVersion: v1
+kind: Namespace
+metadata: {name: $1, annotations: $2}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: edit, namespace: $1}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: edit}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: edit}]
+---
+YAML
 }
 policy_pod() {  # policy_pod NAMESPACE NAME NODE ACCOUNT DOMAIN
   cat <<YAML

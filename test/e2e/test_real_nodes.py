@@ -10,6 +10,7 @@ import pytest
 from cluster import as_list, domain, started, wait_for_value, wait_until
 from real_nodes import DRIVER, NODES, PLUGIN, RealNodes, left_alone, time_of, worker
 
+PLUGINS = "daemonset/cdom-kubelet-plugin"
 WRITES = {"create", "update", "patch", "delete"}
 
 
@@ -112,7 +113,7 @@ def roll(nodes, *command):
     """Changes the plugin's DaemonSet by this command of kubectl. Returns once each node has one pod of it, a new one."""
     before = {one["metadata"]["name"] for one in nodes.plugins()}
     nodes.kubectl("-n", "cdom-system", *command)
-    nodes.kubectl("-n", "cdom-system", "rollout", "status", "daemonset/cdom-kubelet-plugin", "--timeout=120s")
+    nodes.kubectl("-n", "cdom-system", "rollout", "status", PLUGINS, "--timeout=120s")
 
     def is_over():
         now = {one["metadata"]["name"] for one in nodes.plugins()}
@@ -121,19 +122,26 @@ def roll(nodes, *command):
 
 
 @contextlib.contextmanager
-def fabric_error(nodes):
-    """The plugin finds an error of the fabric meanwhile. All nodes' plugins are replaced at once."""
-    daemon_set = "daemonset/cdom-kubelet-plugin"
-
-    def surge(most):
-        nodes.kubectl("-n", "cdom-system", "patch", daemon_set, "-p",
-                      json.dumps({"spec": {"updateStrategy": {"rollingUpdate": {"maxSurge": most}}}}))
-    surge("100%")
-    roll(nodes, "set", "env", daemon_set, "STAND_IN_NVML_GPUS=GB200,0,3,15,1,1")
+def plugins_with(nodes, variable):
+    """The plugins have this variable of the environment, as in NAME=VALUE, meanwhile."""
+    roll(nodes, "set", "env", PLUGINS, variable)
     try:
         yield
     finally:
-        roll(nodes, "set", "env", daemon_set, "STAND_IN_NVML_GPUS-")
+        roll(nodes, "set", "env", PLUGINS, variable.partition("=")[0] + "-")
+
+
+@contextlib.contextmanager
+def fabric_error(nodes):
+    """The plugin finds an error of the fabric meanwhile. All nodes' plugins are replaced at once."""
+    def surge(most):
+        nodes.kubectl("-n", "cdom-system", "patch", PLUGINS, "-p",
+                      json.dumps({"spec": {"updateStrategy": {"rollingUpdate": {"maxSurge": most}}}}))
+    surge("100%")
+    try:
+        with plugins_with(nodes, "STAND_IN_NVML_GPUS=GB200,0,3,15,1,1"):
+            yield
+    finally:
         surge("10%")
 
 
@@ -163,7 +171,7 @@ def test_REV3_N3_a_rollout_during_a_fabric_error_costs_each_instance_one_slice_w
                        lambda: [len(taints(nodes)[node]) for node in NODES], [2, 2])
         before = taints(nodes)
         begun = nodes.audit_size()
-        roll(nodes, "rollout", "restart", "daemonset/cdom-kubelet-plugin")
+        roll(nodes, "rollout", "restart", PLUGINS)
         in_rollout = writes_of_plugins(nodes, "resourceslices", begun)
         after = taints(nodes)
     wait_for_value("the taints of devices", lambda: taints(nodes), {node: [] for node in NODES})
@@ -182,21 +190,18 @@ CLIQUE_LABEL = "nvidia.com/gpu.clique"
 
 
 def test_REV3_N15_a_rollout_takes_no_nodes_clique_label_off(nodes):
-    daemon_set = "daemonset/cdom-kubelet-plugin"
-
     def labels():
         return [nodes.get("node", node)["metadata"]["labels"].get(CLIQUE_LABEL) for node in NODES]
     assert labels() == [None, None]
-    roll(nodes, "set", "env", daemon_set, "GPU_CLIQUE_LABEL_ENABLED=true")
     try:
-        wait_until("each node has the label", lambda: all(labels()), 60)
-        since = nodes.audit_size()
-        roll(nodes, "rollout", "restart", daemon_set)
-        assert all(labels())
-        # The one that ends is gone by now, and whatever it did as it ended is in the log.
-        assert [one["objectRef"]["name"] for one in writes_of_plugins(nodes, "nodes", since)] == []
+        with plugins_with(nodes, "GPU_CLIQUE_LABEL_ENABLED=true"):
+            wait_until("each node has the label", lambda: all(labels()), 60)
+            since = nodes.audit_size()
+            roll(nodes, "rollout", "restart", PLUGINS)
+            assert all(labels())
+            # The one that ends is gone by now, and whatever it did as it ended is in the log.
+            assert [one["objectRef"]["name"] for one in writes_of_plugins(nodes, "nodes", since)] == []
     finally:
-        roll(nodes, "set", "env", daemon_set, "GPU_CLIQUE_LABEL_ENABLED-")
         for node in NODES:
             nodes.kubectl("label", "node", node, f"{CLIQUE_LABEL}-")
 
@@ -204,19 +209,15 @@ def test_REV3_N15_a_rollout_takes_no_nodes_clique_label_off(nodes):
 # --- The health of the fabric, which the driver reports beside its state
 
 def test_a_fabric_that_is_degraded_is_told_in_the_pods_status_and_keeps_it_healthy(nodes, made):
-    daemon_set = "daemonset/cdom-kubelet-plugin"
-    roll(nodes, "set", "env", daemon_set, "STAND_IN_NVML_HEALTH=1")
-    try:
+    def told():
+        containers = nodes.pod("degraded-1")["status"]["containerStatuses"]
+        resources = [found for one in containers for found in one.get("allocatedResourcesStatus", [])]
+        return {(one["health"], "degraded bandwidth" in one.get("message", ""))
+                for found in resources for one in found.get("resources", [])}
+    with plugins_with(nodes, "STAND_IN_NVML_HEALTH=1"):
         made(domain("degraded"), worker("degraded-1", "node-1", "degraded"))
         nodes.wait_until_it_runs("degraded-1")
-
-        def told():
-            return {(one["health"], one.get("message")) for container in nodes.pod("degraded-1")["status"]["containerStatuses"]
-                    for found in container.get("allocatedResourcesStatus", []) for one in found.get("resources", [])}
-        wait_for_value("the channel's health", lambda: {(health, "degraded bandwidth" in (message or "")) for health, message in told()},
-                       {("Healthy", True)}, 60)
-    finally:
-        roll(nodes, "set", "env", daemon_set, "STAND_IN_NVML_HEALTH-")
+        wait_for_value("the channel's health", told, {("Healthy", True)}, 60)
 
 
 # --- N4: an IMEX that hangs
