@@ -95,13 +95,15 @@ registry_program() {
 # A registry on loopback, under a port that is free, for as long as the case lasts. Sets `registry`.
 registry_up() {
   local deadline=$((SECONDS + 60))
+  # The log of a registry before this one names a port of its own.
+  : >"$work/registry.log"
   cat >"$work/registry.yml" <<CONFIG
 version: 0.1
 log: {accesslog: {disabled: true}}
 storage: {filesystem: {rootdirectory: $work/registry}}
 http: {addr: "127.0.0.1:0"}
 CONFIG
-  "$(registry_program)" serve "$work/registry.yml" >"$work/registry.log" 2>&1 &
+  "$(registry_program)" serve "$work/registry.yml" >>"$work/registry.log" 2>&1 &
   # shellcheck disable=SC2064
   trap "kill $! || true" EXIT
   until registry=$(grep -oE '127\.0\.0\.1:[0-9]+' "$work/registry.log" | grep -v ':0$' | head -n 1) && [[ -n $registry ]]; do
