@@ -25,6 +25,7 @@
 #include "pkg/base/version.h"
 #include "pkg/http/curl_transport.h"
 #include "pkg/http/gate.h"
+#include "pkg/http/transport_pool.h"
 #include "pkg/json/value.h"
 #include "pkg/kube/lease/leader_elector.h"
 #include "pkg/kube/runtime/api_session.h"
@@ -57,9 +58,11 @@ constexpr int kKeptBack = 4;               // Of those, for workers that have fe
 // and the Lease is to be handed over in them even if the API server hangs.
 constexpr auto kDrain = seconds(5);
 constexpr auto kLeaseDrain = seconds(3);
-// A worker hangs that has had no reply for longer. All workers together read up to about a hundred
-// collections at once, 16 at a time, and a slow server takes its 60 s for each.
-constexpr auto kReplyMax = std::chrono::minutes(7);
+// A worker hangs that has had no reply for longer. Each reads up to twelve collections at once, all
+// of them `kInFlightMax` at a time, and a slow server takes its minute for each.
+constexpr std::chrono::minutes ReplyMax(int workers) {
+  return std::chrono::minutes(1 + workers * 12 / kInFlightMax);
+}
 
 compute_domain::Facts FactsOf(const settings::Settings& settings) {
   compute_domain::Facts facts;
@@ -149,11 +152,8 @@ class ControllerProcess {
                   .leaving_taints = settings_.leaving_taints,
                   .capacity = [this] { return controller_.reconciler().CountCapacity(); }},
                  HostOf(config_.endpoint), settings_.workers),
-        reviews_(
-            config_.endpoint, *config_.credentials, base::UserAgent(kProgram),
-            [this](const http::ExchangeReport& report) { metrics_.Exchanged(report); }, nullptr,
-            &reviews_gate_),
-        metrics_server_(MetricsOptions(), reviews_, clock_, logger_) {
+        reviews_(MakeTransport(nullptr, &reviews_gate_)),
+        metrics_server_(MetricsOptions(), *reviews_, clock_, logger_) {
     controller_.cache().OnAllocated(
         [this](const api::ResourceClaim& before) { metrics_.Waited(before); });
     if (settings_.dry_run) controller_.reconciler().SetDryRun();
@@ -168,16 +168,20 @@ class ControllerProcess {
   [[nodiscard]] std::vector<std::string> FindOfOtherMode();
   [[nodiscard]] bool MayWork() const { return controller_.MayReconcile() && MayWrite(); }
 
-  [[nodiscard]] http::CurlTransport MakeTransport() {
-    return {config_.endpoint, *config_.credentials, base::UserAgent(kProgram),
-            [this](const http::ExchangeReport& report) { metrics_.Exchanged(report); }};
+  // Of one thread. Null: with requests of its own in flight, and no gate.
+  [[nodiscard]] std::unique_ptr<http::Transport> MakeTransport(http::InFlight* in_flight = nullptr,
+                                                               const http::Gate* gate = nullptr) {
+    return std::make_unique<http::CurlTransport>(
+        config_.endpoint, *config_.credentials, base::UserAgent(kProgram),
+        [this](const http::ExchangeReport& report) { metrics_.Exchanged(report); }, in_flight,
+        gate);
   }
   void Watch(const std::stop_token& stop);
   void KeepLease(const std::stop_token& stop);
   void TellEvents(const std::stop_token& stop);
   void Work(const std::stop_token& stop, std::atomic<std::int64_t>& busy_since);
   [[nodiscard]] kube::WorkQueue::Ended Reconcile(const std::string& uid,
-                                                 http::Transport& transport);
+                                                 std::atomic<std::int64_t>& busy_since);
   void ReleaseLease();
   [[nodiscard]] kube::HealthOptions HealthOptions();
   [[nodiscard]] kube::MetricsServerOptions MetricsOptions() const;
@@ -209,7 +213,8 @@ class ControllerProcess {
   http::InFlight in_flight_{kInFlightMax,
                             kKeptBack};  // Of all workers; Lease and Events have their own.
   http::Gate gate_{[this] { return MayWrite(); }, clock_};  // Of all workers.
-  kube::SharedLists shared_lists_{clock_};                  // Of all workers.
+  http::TransportPool transports_{[this] { return MakeTransport(&in_flight_, &gate_); }};
+  kube::SharedLists shared_lists_{clock_};
   http::Gate lease_gate_{[] { return true; }, clock_};
   Heartbeat watch_alive_;
   Heartbeat lease_alive_;
@@ -221,7 +226,7 @@ class ControllerProcess {
   TimePoint next_watchdog_ = {};
   // A review stores nothing, so each replica may ask for one.
   http::Gate reviews_gate_{[] { return true; }, clock_};
-  http::CurlTransport reviews_;  // Of the server's thread.
+  std::unique_ptr<http::Transport> reviews_;  // Of the server's thread.
   kube::MetricsServer metrics_server_;
 };
 
@@ -237,15 +242,12 @@ void ControllerProcess::Watch(const std::stop_token& stop) {
 }
 
 void ControllerProcess::KeepLease(const std::stop_token& stop) {
-  http::CurlTransport transport(
-      config_.endpoint, *config_.credentials, base::UserAgent(kProgram),
-      [this](const http::ExchangeReport& report) { metrics_.Exchanged(report); }, nullptr,
-      &lease_gate_);
+  const auto transport = MakeTransport(nullptr, &lease_gate_);
   while (!stop.stop_requested()) {
     lease_alive_.Beat(clock_.Now());
     const kube::LeaderElector::Next next = elector_.Poll();
     if (next.request) {
-      elector_.OnReply(transport.Send(*next.request));
+      elector_.OnReply(transport->Send(*next.request));
       continue;
     }
     // It may be minutes, as the server asked; the thread is alive all the while.
@@ -254,33 +256,28 @@ void ControllerProcess::KeepLease(const std::stop_token& stop) {
 }
 
 void ControllerProcess::TellEvents(const std::stop_token& stop) {
-  http::CurlTransport transport = MakeTransport();
+  const auto transport = MakeTransport();
   // Here, since nobody waits for this thread while it begins.
-  WarnOfUnlabelled(settings_.DriverNamespaces(), transport, logger_, stop);
-  events_.Run(stop, transport);
+  WarnOfUnlabelled(settings_.DriverNamespaces(), *transport, logger_, stop);
+  events_.Run(stop, *transport);
 }
 
 void ControllerProcess::Work(const std::stop_token& stop, std::atomic<std::int64_t>& busy_since) {
-  const auto replied = [&](const http::ExchangeReport& report) {
-    metrics_.Exchanged(report);
-    busy_since = clock_.Now().time_since_epoch().count();
-  };
-  http::CurlTransport transport(config_.endpoint, *config_.credentials, base::UserAgent(kProgram),
-                                replied, &in_flight_, &gate_);
   while (const std::optional<std::string> uid = queue_.Get(stop)) {
     busy_since = clock_.Now().time_since_epoch().count();
     metrics_.Began(queue_.Waited(*uid));
-    queue_.Done(*uid, Reconcile(*uid, transport));
+    queue_.Done(*uid, Reconcile(*uid, busy_since));
     busy_since = 0;
   }
 }
 
 kube::WorkQueue::Ended ControllerProcess::Reconcile(const std::string& uid,
-                                                    http::Transport& transport) {
+                                                    std::atomic<std::int64_t>& busy_since) {
   const TimePoint start = clock_.Now();
   compute_domain::ReconcilePass pass = controller_.reconciler().Start(uid);
   for (auto requests = pass.Next(); !requests.empty(); requests = pass.Next()) {
-    pass.HandleReplies(shared_lists_.SendAll(requests, transport));
+    pass.HandleReplies(shared_lists_.SendAll(requests, transports_));
+    busy_since = clock_.Now().time_since_epoch().count();
   }
   metrics_.Reconciled(pass.outcome(), clock_.Now() - start);
   return controller_.Finish(uid, pass.outcome());
@@ -289,8 +286,7 @@ kube::WorkQueue::Ended ControllerProcess::Reconcile(const std::string& uid,
 void ControllerProcess::ReleaseLease() {
   const std::optional<http::Request> release = elector_.Release();
   if (!release) return;
-  http::CurlTransport transport = MakeTransport();
-  if (const auto reply = transport.Send(*release); !reply) {
+  if (const auto reply = MakeTransport()->Send(*release); !reply) {
     logger_.Info("The Lease was not handed over and runs out by itself",
                  {{"err", reply.error().message}});
   }
@@ -302,8 +298,8 @@ std::string ControllerProcess::Stuck(TimePoint now) const {
   if (settings_.elects && !lease_alive_.IsAlive(now, kSilenceMax)) return "the lease thread";
   for (const auto& since : busy_since_) {
     const std::int64_t began = since;
-    if (began != 0 &&
-        now.time_since_epoch().count() - began > std::chrono::nanoseconds(kReplyMax).count()) {
+    if (began != 0 && now.time_since_epoch().count() - began >
+                          std::chrono::nanoseconds(ReplyMax(settings_.workers)).count()) {
       return "a worker";
     }
   }
