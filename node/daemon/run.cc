@@ -69,10 +69,10 @@ class DaemonProcess {
 
  private:
   void Connect();
-  [[nodiscard]] Observed Observe();
+  [[nodiscard]] DaemonObservation Observe();
   void SeeWhetherImexEnded();
 
-  void Do(const Step& step);
+  void Do(const DaemonStep& step);
   void WriteHosts(std::vector<imex::Host> hosts);
   // One of the programs, with IMEX's configuration.
   [[nodiscard]] base::Program ProgramAt(const std::string& path) const {
@@ -83,9 +83,9 @@ class DaemonProcess {
   void StartImex();
   void TakeLine(int instance, std::string_view line);
   void Ask(int runs_as);
-  void WriteToApi(const Step& step);
+  void WriteToApi(const DaemonStep& step);
   void TakeWritten(const WriteOrder& order, const Result<Written>& written);
-  void Say(const Step& step);
+  void Say(const DaemonStep& step);
 
   const Settings& settings_;
   const Programs& programs_;
@@ -97,9 +97,9 @@ class DaemonProcess {
   kube::ConfigLoader config_;
   base::SystemRandom random_;
 
-  Observed observed_;
+  DaemonObservation observed_;
   Imex seen_;
-  Memory memory_;
+  DaemonMemory memory_;
   std::string said_;
   std::string error_said_;
   bool told_to_stop_ = false;
@@ -126,7 +126,7 @@ void DaemonProcess::Connect() {
   }
 }
 
-Observed DaemonProcess::Observe() {
+DaemonObservation DaemonProcess::Observe() {
   observed_.now = clock_.Now();
   observed_.imex = seen_;
   if (api_client_ != nullptr) {
@@ -231,7 +231,7 @@ void DaemonProcess::Ask(int runs_as) {
   });
 }
 
-void DaemonProcess::WriteToApi(const Step& step) {
+void DaemonProcess::WriteToApi(const DaemonStep& step) {
   if (api_client_ == nullptr) return;
   observed_.writing = true;
   const WriteOrder order = {
@@ -270,7 +270,7 @@ void DaemonProcess::TakeWritten(const WriteOrder& order, const Result<Written>& 
     api_client_->Watch(written->membership_writer == MembershipWriter::kDaemon);
 }
 
-void DaemonProcess::Do(const Step& step) {
+void DaemonProcess::Do(const DaemonStep& step) {
   if (step.hosts) WriteHosts(*step.hosts);
   if (step.start) StartImex();
   if (step.signal && imex_ != nullptr) {
@@ -283,7 +283,7 @@ void DaemonProcess::Do(const Step& step) {
   if (step.write) WriteToApi(step);
 }
 
-void DaemonProcess::Say(const Step& step) {
+void DaemonProcess::Say(const DaemonStep& step) {
   if (step.state == said_ || step.state.empty()) return;
   said_ = step.state;
   logger_.Info(said_);
@@ -297,7 +297,7 @@ Result<void> DaemonProcess::Run(const std::stop_token& stop) {
     }
     SeeWhetherImexEnded();
     Connect();
-    const Step step = Decide(self_, Observe(), memory_);
+    const DaemonStep step = Decide(self_, Observe(), memory_);
     if (!step.fatal.empty()) return base::Invalid(step.fatal);
     Say(step);
     if (step.over) return {};

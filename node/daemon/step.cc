@@ -42,17 +42,22 @@ constexpr auto kAskMost = seconds(30);
 constexpr auto kAskLost = seconds(10);  // While it lacks a peer, which may be back at any time.
 constexpr int kUnansweredMost = 2;      // In a row; one more is reported.
 
-void RequeueAt(Step& step, TimePoint until) { step.requeue_at = std::min(step.requeue_at, until); }
+void RequeueAt(DaemonStep& step, TimePoint until) {
+  step.requeue_at = std::min(step.requeue_at, until);
+}
 
-bool WasStarted(const Observed& observed) { return observed.imex.runs || observed.imex.ends > 0; }
+bool WasStarted(const DaemonObservation& observed) {
+  return observed.imex.runs || observed.imex.ends > 0;
+}
 
-const api::Member* Own(const DaemonIdentity& self, const Observed& observed) {
+const api::Member* Own(const DaemonIdentity& self, const DaemonObservation& observed) {
   return observed.clique == nullptr ? nullptr : OwnEntry(*observed.clique, self);
 }
 
 // The index that IMEX runs with: as it says, or before it does, as the hosts file had it when it
 // was started. -1: none.
-int RunsAs(const DaemonIdentity& self, const Observed& observed, const Memory& memory) {
+int RunsAs(const DaemonIdentity& self, const DaemonObservation& observed,
+           const DaemonMemory& memory) {
   if (!WasStarted(observed)) return -1;
   if (observed.imex.index) return *observed.imex.index;
   if (!memory.hosts) return -1;
@@ -60,8 +65,8 @@ int RunsAs(const DaemonIdentity& self, const Observed& observed, const Memory& m
   return own == memory.hosts->end() ? -1 : own->index;
 }
 
-void DecideHosts(const DaemonIdentity& self, const Observed& observed, const Memory& memory,
-                 Step& step) {
+void DecideHosts(const DaemonIdentity& self, const DaemonObservation& observed,
+                 const DaemonMemory& memory, DaemonStep& step) {
   // A clique that is gone will be back; its daemons are where they were.
   if (observed.clique == nullptr) return;
   if (Own(self, observed) == nullptr && !WasStarted(observed)) return;
@@ -72,15 +77,15 @@ void DecideHosts(const DaemonIdentity& self, const Observed& observed, const Mem
 }
 
 // When IMEX is to start with the peers that there are. The clique may say that others come.
-TimePoint WhenGathered(const Observed& observed, const Memory& memory) {
+TimePoint WhenGathered(const DaemonObservation& observed, const DaemonMemory& memory) {
   const TimePoint at_most = memory.hosts_first + kQuietWithin;
   const std::optional<int>& joining = observed.clique->joining;
   if (!joining) return std::min(memory.hosts_at + kQuiet, at_most);
   return *joining == 0 ? memory.hosts_at : at_most;
 }
 
-void DecideStart(const DaemonIdentity& self, const Observed& observed, const Memory& memory,
-                 Step& step) {
+void DecideStart(const DaemonIdentity& self, const DaemonObservation& observed,
+                 const DaemonMemory& memory, DaemonStep& step) {
   if (observed.imex.runs || step.hosts || !memory.hosts) return;
   // The first time with an index; in place afterwards, with the files as they are.
   TimePoint due = memory.starts.next;
@@ -92,7 +97,7 @@ void DecideStart(const DaemonIdentity& self, const Observed& observed, const Mem
   step.start = true;
 }
 
-void DecideSignal(const Observed& observed, const Memory& memory, Step& step) {
+void DecideSignal(const DaemonObservation& observed, const DaemonMemory& memory, DaemonStep& step) {
   const bool others_come = observed.clique != nullptr && observed.clique->joining.value_or(0) > 0;
   auto due = imex::WhenToSignal(memory.signals, others_come);
   if (!observed.imex.runs || !due) return;
@@ -102,8 +107,8 @@ void DecideSignal(const Observed& observed, const Memory& memory, Step& step) {
   step.signal = true;
 }
 
-void DecideAsk(const DaemonIdentity& self, const Observed& observed, const Memory& memory,
-               Step& step) {
+void DecideAsk(const DaemonIdentity& self, const DaemonObservation& observed,
+               const DaemonMemory& memory, DaemonStep& step) {
   if (!observed.imex.runs || observed.asking) return;
   if (observed.now < memory.ask_next) return RequeueAt(step, memory.ask_next);
   step.ask = true;
@@ -111,7 +116,7 @@ void DecideAsk(const DaemonIdentity& self, const Observed& observed, const Memor
 }
 
 // Whether the clique in the cache is from before our last write.
-bool IsBehind(const Observed& observed, const Memory& memory, Step& step) {
+bool IsBehind(const DaemonObservation& observed, const DaemonMemory& memory, DaemonStep& step) {
   if (memory.written_version.empty() || observed.now >= memory.written_at + kSeenWithin) {
     return false;
   }
@@ -121,8 +126,8 @@ bool IsBehind(const Observed& observed, const Memory& memory, Step& step) {
   return behind;
 }
 
-std::optional<Write> EntryWrite(const DaemonIdentity& self, const Observed& observed,
-                                const Memory& memory, Step& step) {
+std::optional<Write> EntryWrite(const DaemonIdentity& self, const DaemonObservation& observed,
+                                const DaemonMemory& memory, DaemonStep& step) {
   if (!observed.clique_read || IsBehind(observed, memory, step)) return {};
   if (observed.clique == nullptr) return Write::kCreate;
   if (observed.clique->meta.deleting) return {};
@@ -140,11 +145,12 @@ std::optional<Write> EntryWrite(const DaemonIdentity& self, const Observed& obse
 }
 
 // Until then a peer without a connection may only be on its way.
-TimePoint ReachedUntil(const Observed& observed, const Memory& memory) {
+TimePoint ReachedUntil(const DaemonObservation& observed, const DaemonMemory& memory) {
   return std::max(memory.hosts_at, observed.imex.since) + kReachWithin;
 }
 
-ImexReport ReportOf(const DaemonIdentity& self, const Observed& observed, const Memory& memory) {
+ImexReport ReportOf(const DaemonIdentity& self, const DaemonObservation& observed,
+                    const DaemonMemory& memory) {
   const Imex& process = observed.imex;
   ImexReport report = {.index = process.index.value_or(-1),
                        .state = std::string(process.runs ? imex::kUnknown : api::kImexEnded),
@@ -168,8 +174,8 @@ ImexReport ReportOf(const DaemonIdentity& self, const Observed& observed, const 
   return report;
 }
 
-std::optional<Write> ReportWrite(const DaemonIdentity& self, const Observed& observed,
-                                 const Memory& memory, Step& step) {
+std::optional<Write> ReportWrite(const DaemonIdentity& self, const DaemonObservation& observed,
+                                 const DaemonMemory& memory, DaemonStep& step) {
   if (!WasStarted(observed)) return {};
   step.report = ReportOf(self, observed, memory);
   const TimePoint reached_until = ReachedUntil(observed, memory);
@@ -185,8 +191,8 @@ std::optional<Write> ReportWrite(const DaemonIdentity& self, const Observed& obs
   return {};
 }
 
-void DecideWrite(const DaemonIdentity& self, const Observed& observed, const Memory& memory,
-                 Step& step) {
+void DecideWrite(const DaemonIdentity& self, const DaemonObservation& observed,
+                 const DaemonMemory& memory, DaemonStep& step) {
   if (observed.writing) return;
   if (observed.now < memory.writes.next) return RequeueAt(step, memory.writes.next);
   if (memory.membership_writer == MembershipWriter::kUnknown) {
@@ -201,8 +207,8 @@ void DecideWrite(const DaemonIdentity& self, const Observed& observed, const Mem
 }
 
 // Out of the clique, and IMEX ended.
-void DecideEnd(const DaemonIdentity& self, const Observed& observed, const Memory& memory,
-               Step& step) {
+void DecideEnd(const DaemonIdentity& self, const DaemonObservation& observed,
+               const DaemonMemory& memory, DaemonStep& step) {
   const TimePoint give_up = memory.stopping_since.value_or(observed.now) + kLeaveWithin;
   const bool is_in =
       memory.membership_writer == MembershipWriter::kDaemon && !self.clique.empty() && !memory.left;
@@ -217,7 +223,8 @@ void DecideEnd(const DaemonIdentity& self, const Observed& observed, const Memor
   step.write = Write::kLeave;
 }
 
-std::string StateOf(const DaemonIdentity& self, const Observed& observed, const Memory& memory) {
+std::string StateOf(const DaemonIdentity& self, const DaemonObservation& observed,
+                    const DaemonMemory& memory) {
   if (memory.membership_writer == MembershipWriter::kUnknown) return "Labelling the pod";
   if (self.clique.empty()) return "This node has no fabric: there is no IMEX to run";
   const api::Member* own = Own(self, observed);
@@ -243,8 +250,9 @@ std::string StateOf(const DaemonIdentity& self, const Observed& observed, const 
 
 }  // namespace
 
-Step Decide(const DaemonIdentity& self, const Observed& observed, const Memory& memory) {
-  Step step = {.requeue_at = observed.now + kIdle};
+DaemonStep Decide(const DaemonIdentity& self, const DaemonObservation& observed,
+                  const DaemonMemory& memory) {
+  DaemonStep step = {.requeue_at = observed.now + kIdle};
   if (observed.stopping) {
     DecideEnd(self, observed, memory, step);
     return step;
@@ -264,12 +272,13 @@ Step Decide(const DaemonIdentity& self, const Observed& observed, const Memory& 
   return step;
 }
 
-void OnStopping(Memory& memory, TimePoint now) {
+void OnStopping(DaemonMemory& memory, TimePoint now) {
   if (!memory.stopping_since) memory.stopping_since = now;
   memory.writes = {};
 }
 
-void OnLabelled(Memory& memory, MembershipWriter writer, TimePoint now, base::Random& random) {
+void OnLabelled(DaemonMemory& memory, MembershipWriter writer, TimePoint now,
+                base::Random& random) {
   memory.membership_writer = writer;
   memory.writes = {};
   if (writer != MembershipWriter::kDaemon) return;
@@ -277,7 +286,7 @@ void OnLabelled(Memory& memory, MembershipWriter writer, TimePoint now, base::Ra
   memory.writes.next = now + std::chrono::duration_cast<std::chrono::nanoseconds>(wait);
 }
 
-void OnWritten(Memory& memory, Write write, const std::string& version, TimePoint now) {
+void OnWritten(DaemonMemory& memory, Write write, const std::string& version, TimePoint now) {
   memory.writes = {};
   if (write == Write::kLeave) memory.left = true;
   if (version.empty()) return;
@@ -285,13 +294,13 @@ void OnWritten(Memory& memory, Write write, const std::string& version, TimePoin
   memory.written_at = now;
 }
 
-void OnReported(Memory& memory, const ImexReport& report, TimePoint now) {
+void OnReported(DaemonMemory& memory, const ImexReport& report, TimePoint now) {
   memory.writes = {};
   memory.reported = report;
   memory.reported_at = now;
 }
 
-void OnWriteFailed(Memory& memory, Write write, const base::Error& error, TimePoint now,
+void OnWriteFailed(DaemonMemory& memory, Write write, const base::Error& error, TimePoint now,
                    base::Random& random) {
   using base::ErrorCode;
   memory.writes.next = now + memory.writes.backoff.Next(kWrites, random);
@@ -310,7 +319,8 @@ void OnWriteFailed(Memory& memory, Write write, const base::Error& error, TimePo
   if (write == Write::kLabel && is_hopeless) memory.fatal = error.message;
 }
 
-void OnHostsWritten(Memory& memory, std::vector<imex::Host> hosts, bool imex_runs, TimePoint now) {
+void OnHostsWritten(DaemonMemory& memory, std::vector<imex::Host> hosts, bool imex_runs,
+                    TimePoint now) {
   if (!memory.hosts) memory.hosts_first = now;
   memory.hosts = std::move(hosts);
   memory.hosts_at = now;
@@ -321,26 +331,29 @@ void OnHostsWritten(Memory& memory, std::vector<imex::Host> hosts, bool imex_run
   memory.ask_period = kAskFirst;
 }
 
-void OnHostsFailed(Memory& memory, const std::string& error, TimePoint now, base::Random& random) {
+void OnHostsFailed(DaemonMemory& memory, const std::string& error, TimePoint now,
+                   base::Random& random) {
   memory.hosts_retry.next = now + memory.hosts_retry.backoff.Next(kFiles, random);
   memory.fatal = error;
 }
 
-void OnStarted(Memory& memory, TimePoint now) {
+void OnStarted(DaemonMemory& memory, TimePoint now) {
   memory.peers_unanswered = 0;
   memory.signals = {};  // It has just looked everything up.
   memory.ask_next = now + kAskFirst;
   memory.ask_period = kAskFirst;
 }
 
-void OnStartFailed(Memory& memory, const std::string& error, TimePoint now, base::Random& random) {
+void OnStartFailed(DaemonMemory& memory, const std::string& error, TimePoint now,
+                   base::Random& random) {
   memory.starts.next = now + memory.starts.backoff.Next(kStarts, random);
   memory.fatal = error;
 }
 
-void OnSignalled(Memory& memory, TimePoint now) { memory.signals = imex::AfterSignal(now); }
+void OnSignalled(DaemonMemory& memory, TimePoint now) { memory.signals = imex::AfterSignal(now); }
 
-void OnEnded(Memory& memory, std::chrono::nanoseconds lived, TimePoint now, base::Random& random) {
+void OnEnded(DaemonMemory& memory, std::chrono::nanoseconds lived, TimePoint now,
+             base::Random& random) {
   // What it lacks may be there by now, as devices or libraries of the driver: a container gets them
   // when it is made, and never later.
   memory.fatal =
@@ -350,7 +363,7 @@ void OnEnded(Memory& memory, std::chrono::nanoseconds lived, TimePoint now, base
   memory.starts.next = now + memory.starts.backoff.Next(kStarts, random);
 }
 
-void OnAnswered(Memory& memory, const Answers& answers, TimePoint now) {
+void OnAnswered(DaemonMemory& memory, const Answers& answers, TimePoint now) {
   // Whether it hangs is soon to be known.
   const bool falls_silent = answers.asks_peers && !answers.own && memory.peers_unanswered == 0;
   if (falls_silent) memory.ask_period = kAskFirst;

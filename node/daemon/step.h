@@ -50,7 +50,7 @@ struct Answers {
   std::optional<imex::OwnView> own = {};  // Empty if the peers could not be read.
 };
 
-struct Observed {
+struct DaemonObservation {
   bool pod_ready = false;    // In the API server.
   bool clique_read = false;  // Else it is unknown whether one exists.
   std::shared_ptr<const api::Clique> clique = {};
@@ -71,18 +71,18 @@ enum class Write {
 };
 
 // When something that failed is tried again.
-struct Retry {
+struct DaemonRetry {
   TimePoint next = TimePoint::min();  // Not before then.
   base::Backoff backoff = {};
 };
 
 // State carried from one step to the next. Only the On...() functions below modify it.
-struct Memory {
+struct DaemonMemory {
   MembershipWriter membership_writer =
       MembershipWriter::kUnknown;  // Known from when the pod is labelled.
   std::string fatal = {};          // Why the daemon must end unless IMEX runs or was ready once.
   bool was_ready = false;          // IMEX, in this container.
-  Retry writes = {};
+  DaemonRetry writes = {};
   TimePoint no_room_until = TimePoint::min();  // Until then a full clique is not asked for room.
   std::string written_version = {};  // resourceVersion of the clique after our last write.
   TimePoint written_at = {};
@@ -90,9 +90,9 @@ struct Memory {
       {};                      // Content of the hosts file. Empty until it is written.
   TimePoint hosts_at = {};     // When it was last written.
   TimePoint hosts_first = {};  // When it was first written.
-  Retry hosts_retry = {};
+  DaemonRetry hosts_retry = {};
   imex::SignalPace signals = {};
-  Retry starts = {};
+  DaemonRetry starts = {};
   TimePoint ask_next = {};
   std::chrono::milliseconds ask_period{0};
   int peers_unanswered = 0;  // How often in a row this IMEX did not answer about its peers.
@@ -102,7 +102,7 @@ struct Memory {
   std::optional<TimePoint> stopping_since = {};
 };
 
-struct Step {
+struct DaemonStep {
   std::optional<std::vector<imex::Host>> hosts = {};  // To write. Empty if up to date.
   bool start = false;                                 // IMEX.
   bool signal = false;                                // Tell IMEX to resolve names again.
@@ -117,25 +117,29 @@ struct Step {
   TimePoint requeue_at = {};    // When to decide again if nothing changes.
 };
 
-[[nodiscard]] Step Decide(const DaemonIdentity& self, const Observed& observed,
-                          const Memory& memory);
+[[nodiscard]] DaemonStep Decide(const DaemonIdentity& self, const DaemonObservation& observed,
+                                const DaemonMemory& memory);
 
 // Results of a step.
-void OnStopping(Memory& memory, TimePoint now);
-void OnLabelled(Memory& memory, MembershipWriter writer, TimePoint now, base::Random& random);
+void OnStopping(DaemonMemory& memory, TimePoint now);
+void OnLabelled(DaemonMemory& memory, MembershipWriter writer, TimePoint now, base::Random& random);
 // `version` is the clique's resourceVersion after the write. Empty if it was not written.
-void OnWritten(Memory& memory, Write write, const std::string& version, TimePoint now);
-void OnReported(Memory& memory, const api::ImexReport& report, TimePoint now);
-void OnWriteFailed(Memory& memory, Write write, const base::Error& error, TimePoint now,
+void OnWritten(DaemonMemory& memory, Write write, const std::string& version, TimePoint now);
+void OnReported(DaemonMemory& memory, const api::ImexReport& report, TimePoint now);
+void OnWriteFailed(DaemonMemory& memory, Write write, const base::Error& error, TimePoint now,
                    base::Random& random);
-void OnHostsWritten(Memory& memory, std::vector<imex::Host> hosts, bool imex_runs, TimePoint now);
-void OnHostsFailed(Memory& memory, const std::string& error, TimePoint now, base::Random& random);
-void OnStarted(Memory& memory, TimePoint now);
-void OnStartFailed(Memory& memory, const std::string& error, TimePoint now, base::Random& random);
-void OnSignalled(Memory& memory, TimePoint now);
+void OnHostsWritten(DaemonMemory& memory, std::vector<imex::Host> hosts, bool imex_runs,
+                    TimePoint now);
+void OnHostsFailed(DaemonMemory& memory, const std::string& error, TimePoint now,
+                   base::Random& random);
+void OnStarted(DaemonMemory& memory, TimePoint now);
+void OnStartFailed(DaemonMemory& memory, const std::string& error, TimePoint now,
+                   base::Random& random);
+void OnSignalled(DaemonMemory& memory, TimePoint now);
 // IMEX ended without being told to, after `lived`.
-void OnEnded(Memory& memory, std::chrono::nanoseconds lived, TimePoint now, base::Random& random);
-void OnAnswered(Memory& memory, const Answers& answers, TimePoint now);
+void OnEnded(DaemonMemory& memory, std::chrono::nanoseconds lived, TimePoint now,
+             base::Random& random);
+void OnAnswered(DaemonMemory& memory, const Answers& answers, TimePoint now);
 
 // Returns the indices in `hosts` of peers that IMEX has no connection with. The host with `own_ip`
 // is no peer, whatever its index is now.

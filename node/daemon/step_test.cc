@@ -71,10 +71,10 @@ class DaemonTest : public ::testing::Test {
 
   // Decides, and does what it says, until there is nothing more to do now; returns the last step
   // that did anything, or else what it decided.
-  Step Settle() {
-    Step did;
+  DaemonStep Settle() {
+    DaemonStep did;
     for (int i = 0; i < 100; ++i) {
-      Step step = Decide(self_, observed_, memory_);
+      DaemonStep step = Decide(self_, observed_, memory_);
       if (!Do(step)) return i == 0 ? step : did;
       did = step;
     }
@@ -121,8 +121,8 @@ class DaemonTest : public ::testing::Test {
                           .pod = {.ns = "driver", .name = "pod"},
                           .pod_uid = "pod-uid",
                           .nodes_max = 18};
-  Observed observed_;
-  Memory memory_;
+  DaemonObservation observed_;
+  DaemonMemory memory_;
   HalfRandom random_;
   Answers answers_;
   int version_ = 10;
@@ -136,7 +136,7 @@ class DaemonTest : public ::testing::Test {
   int asks_ = 0;
 
  private:
-  bool Do(const Step& step) {
+  bool Do(const DaemonStep& step) {
     const TimePoint now = observed_.now;
     bool did = false;
     if (step.hosts) {
@@ -203,7 +203,7 @@ class DaemonWrites : public DaemonTest {
 
 TEST_F(DaemonTest, LabelsItsPodBeforeAnythingElse) {
   CliqueHas({Own(0)});
-  const Step step = Decide(self_, observed_, memory_);
+  const DaemonStep step = Decide(self_, observed_, memory_);
   EXPECT_EQ(step.write, Write::kLabel);
   EXPECT_FALSE(step.hosts);
   EXPECT_FALSE(step.start);
@@ -219,7 +219,7 @@ TEST_F(DaemonTest, LabelThatIsRefusedEndsTheProcessWithTheReason) {
 TEST_F(DaemonTest, LabelThatDidNotArriveIsTriedAgainAfterAWhile) {
   OnWriteFailed(memory_, Write::kLabel, {.code = base::ErrorCode::kUnavailable}, observed_.now,
                 random_);
-  const Step step = Decide(self_, observed_, memory_);
+  const DaemonStep step = Decide(self_, observed_, memory_);
   EXPECT_EQ(step.fatal, "");
   EXPECT_EQ(step.write, std::nullopt);
   observed_.now = step.requeue_at;
@@ -629,7 +629,7 @@ TEST_F(ControllerWrites, HostsFileThatCannotBeWrittenLaterIsTriedAgainAndImexIsK
 
 TEST_F(ControllerWrites, ImexThatCannotBeStartedEndsTheProcess) {
   CliqueHas({Own(0)});
-  const Step hosts = Decide(self_, observed_, memory_);
+  const DaemonStep hosts = Decide(self_, observed_, memory_);
   OnHostsWritten(memory_, *hosts.hosts, false, observed_.now);
   fails_ = true;
   observed_.now = Decide(self_, observed_, memory_).requeue_at;
@@ -677,7 +677,7 @@ TEST_F(ControllerWrites, AtRestItDoesNextToNothing) {
 TEST_F(ControllerWrites, StopsImexAndIsOverOnceThatHasEnded) {
   Forms({Own(0)});
   IsToldToStop();
-  const Step step = Decide(self_, observed_, memory_);
+  const DaemonStep step = Decide(self_, observed_, memory_);
   EXPECT_TRUE(step.stop);
   EXPECT_FALSE(step.over);
   observed_.imex.runs = false;
@@ -802,7 +802,7 @@ TEST_F(DaemonWrites, WritesNoAnnotationWhichNvidiasControllerDoesNotKnow) {
 TEST_F(DaemonWrites, LeavesItsCliqueWhileImexEnds) {
   Forms({Own(0)});
   IsToldToStop();
-  const Step step = Decide(self_, observed_, memory_);
+  const DaemonStep step = Decide(self_, observed_, memory_);
   EXPECT_TRUE(step.stop);
   EXPECT_EQ(step.write, Write::kLeave);
   EXPECT_TRUE(Settle().stop);

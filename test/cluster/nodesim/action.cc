@@ -148,14 +148,14 @@ class Noter {
     if (run == nullptr || !run->daemon) return;
     Record(run->daemon->label_backoff);
     if (!run->daemon->own) return;
-    imex_daemon::Memory& memory = run->daemon->own->memory;
+    imex_daemon::DaemonMemory& memory = run->daemon->own->memory;
     if (!outcome_) return WriteFailed(memory, imex_daemon::Write::kLabel);
     imex_daemon::OnLabelled(memory, imex_daemon::MembershipWriter::kController, now_, random_);
   }
   void operator()(const ReportImex& action) {
     PodRun* run = FindRun(node_, action.uid);
     if (run == nullptr || !run->daemon || !run->daemon->own) return;
-    imex_daemon::Memory& memory = run->daemon->own->memory;
+    imex_daemon::DaemonMemory& memory = run->daemon->own->memory;
     if (!outcome_) return WriteFailed(memory, imex_daemon::Write::kReport);
     imex_daemon::OnReported(memory, action.report, now_);
   }
@@ -196,7 +196,7 @@ class Noter {
     lease.due = NextSlot(node_, settings_, settings_.lease_period, now_);
     lease.backoff.Succeeded(now_, "");  // No watch shows Leases.
   }
-  void WriteFailed(imex_daemon::Memory& memory, imex_daemon::Write write) {
+  void WriteFailed(imex_daemon::DaemonMemory& memory, imex_daemon::Write write) {
     imex_daemon::OnWriteFailed(memory, write, outcome_.error(), now_, random_);
   }
   void CliqueWritten(const kube::Uid& pod) {

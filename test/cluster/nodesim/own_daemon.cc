@@ -83,7 +83,7 @@ void Answer(const Turn& turn, OwnDaemon& own) {
 }
 
 // What the step says of this node; whether there was anything.
-bool Do(const Turn& turn, const imex_daemon::Step& step, OwnDaemon& own) {
+bool Do(const Turn& turn, const imex_daemon::DaemonStep& step, OwnDaemon& own) {
   const bool stops = step.stop && own.observed.imex.runs;
   if (step.hosts) {
     imex_daemon::OnHostsWritten(own.memory, *step.hosts, own.observed.imex.runs, turn.now);
@@ -96,11 +96,11 @@ bool Do(const Turn& turn, const imex_daemon::Step& step, OwnDaemon& own) {
 }
 
 // Decides and does until nothing is left for now but a write.
-imex_daemon::Step Settle(const Turn& turn, OwnDaemon& own) {
+imex_daemon::DaemonStep Settle(const Turn& turn, OwnDaemon& own) {
   own.observed.now = turn.now;
   own.observed.clique = CliqueOf(turn, own.self);
   own.observed.clique_read = true;
-  imex_daemon::Step step = imex_daemon::Decide(own.self, own.observed, own.memory);
+  imex_daemon::DaemonStep step = imex_daemon::Decide(own.self, own.observed, own.memory);
   while (Do(turn, step, own)) step = imex_daemon::Decide(own.self, own.observed, own.memory);
   return step;
 }
@@ -142,7 +142,7 @@ void AdvanceOwnDaemon(Turn& turn, PodRun& run) {
     run.started = turn.wall;
     own = StartOwnDaemon(turn, run, *run.daemon);
   }
-  const imex_daemon::Step step = Settle(turn, own);
+  const imex_daemon::DaemonStep step = Settle(turn, own);
   run.daemon->problem = step.fatal;
   if (!step.fatal.empty()) {
     own.dead_until = turn.now + kRestartAfter;
@@ -160,7 +160,7 @@ bool StopOwnDaemon(Turn& turn, PodRun& run) {
   OwnDaemon& own = *run.daemon->own;
   own.observed.stopping = true;
   imex_daemon::OnStopping(own.memory, turn.now);
-  const imex_daemon::Step step = Settle(turn, own);
+  const imex_daemon::DaemonStep step = Settle(turn, own);
   turn.At(step.requeue_at);
   return step.over || !step.fatal.empty();
 }

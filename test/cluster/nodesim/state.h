@@ -33,8 +33,8 @@ struct Identity {
 // is ready at once and reaches every peer where it has looked it up.
 struct OwnDaemon {
   imex_daemon::DaemonIdentity self = {};
-  imex_daemon::Observed observed = {};
-  imex_daemon::Memory memory = {};
+  imex_daemon::DaemonObservation observed = {};
+  imex_daemon::DaemonMemory memory = {};
   std::map<int, std::string> knows = {};     // By IMEX: addresses, by index.
   TimePoint deaf_until = {};                 // To signals.
   std::optional<TimePoint> dead_until = {};  // It ended with a failure.

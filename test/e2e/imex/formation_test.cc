@@ -40,8 +40,8 @@ struct Daemon {
   Daemon(std::uint64_t seed, const std::string& node) : random(seed, node) {}
 
   DaemonIdentity self = {};
-  Observed observed = {};
-  Memory memory = {};
+  DaemonObservation observed = {};
+  DaemonMemory memory = {};
   SeededRandom random;
   std::optional<TimePoint> wakes = {};
   // What IMEX has looked up, by index, and until when it hears no signal.
@@ -171,7 +171,7 @@ class World {
     while (true) {
       daemon.observed.now = now_;
       if (daemon.observed.stopping) return;
-      const Step step = Decide(daemon.self, daemon.observed, daemon.memory);
+      const DaemonStep step = Decide(daemon.self, daemon.observed, daemon.memory);
       ASSERT_EQ(step.fatal, "");
       if (!Do(daemon, step)) return WakeAt(daemon, step.requeue_at);
     }
@@ -183,7 +183,7 @@ class World {
       if (daemon.wakes == when) Turn(daemon);
     });
   }
-  bool Do(Daemon& daemon, const Step& step) {
+  bool Do(Daemon& daemon, const DaemonStep& step) {
     const bool does = step.hosts || step.start || step.signal || step.ask || step.write;
     if (step.hosts) OnHostsWritten(daemon.memory, *step.hosts, daemon.observed.imex.runs, now_);
     if (step.start) Start(daemon);

@@ -179,7 +179,7 @@ bool Daemon::StepDecision() {
   const bool has_ended = observed_.imex.runs && fabric_.Find(self_.pod_uid) == nullptr;
   if (is_decided_ && !has_ended && clock_.Now() < requeue_at_) return false;
   See();
-  const imex_daemon::Step step = options_.rules.decide(self_, observed_, memory_);
+  const imex_daemon::DaemonStep step = options_.rules.decide(self_, observed_, memory_);
   is_decided_ = true;
   requeue_at_ = step.requeue_at;
   fatal_ = step.fatal;
@@ -191,7 +191,7 @@ bool Daemon::StepDecision() {
 }
 
 // Whether there was anything to do.
-bool Daemon::Do(const imex_daemon::Step& step) {
+bool Daemon::Do(const imex_daemon::DaemonStep& step) {
   const auto now = clock_.Now();
   const bool signals = step.signal && observed_.imex.runs;
   const bool stops = step.stop && observed_.imex.runs;

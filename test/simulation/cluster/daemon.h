@@ -24,8 +24,9 @@ namespace simulation {
 
 // What a mutant changes.
 struct DaemonRules {
-  std::function<imex_daemon::Step(const imex_daemon::DaemonIdentity&, const imex_daemon::Observed&,
-                                  const imex_daemon::Memory&)>
+  std::function<imex_daemon::DaemonStep(const imex_daemon::DaemonIdentity&,
+                                        const imex_daemon::DaemonObservation&,
+                                        const imex_daemon::DaemonMemory&)>
       decide = &imex_daemon::Decide;
 };
 
@@ -77,7 +78,7 @@ class Daemon {
   bool StepAsk();
   bool StepDecision();
   void See();
-  bool Do(const imex_daemon::Step& step);
+  bool Do(const imex_daemon::DaemonStep& step);
   void StartImex();
   void EndImex();
   void TakeWritten(const base::Result<imex_daemon::Written>& written);
@@ -93,8 +94,8 @@ class Daemon {
   SeededRandom random_;
   RingLogger logger_;
   const imex_daemon::DaemonIdentity self_;
-  imex_daemon::Observed observed_;
-  imex_daemon::Memory memory_;
+  imex_daemon::DaemonObservation observed_;
+  imex_daemon::DaemonMemory memory_;
   kube::Store<api::Clique> cliques_;
   kube::Store<api::DaemonPod> pods_;
   kube::Reflector clique_reflector_;

@@ -9,9 +9,9 @@ namespace {
 template <typename Change>
 DaemonRules After(Change change) {
   return {.decide = [change](const imex_daemon::DaemonIdentity& self,
-                             const imex_daemon::Observed& observed,
-                             const imex_daemon::Memory& memory) {
-    imex_daemon::Step step = imex_daemon::Decide(self, observed, memory);
+                             const imex_daemon::DaemonObservation& observed,
+                             const imex_daemon::DaemonMemory& memory) {
+    imex_daemon::DaemonStep step = imex_daemon::Decide(self, observed, memory);
     change(step, self, observed, memory);
     return step;
   }};
@@ -19,16 +19,18 @@ DaemonRules After(Change change) {
 
 // So that it knows its new peers at once.
 DaemonRules RestartingImexForPeers() {
-  return After([](imex_daemon::Step& step, const imex_daemon::DaemonIdentity&,
-                  const imex_daemon::Observed& observed, const imex_daemon::Memory&) {
+  return After([](imex_daemon::DaemonStep& step, const imex_daemon::DaemonIdentity&,
+                  const imex_daemon::DaemonObservation& observed,
+                  const imex_daemon::DaemonMemory&) {
     if (step.hosts && observed.imex.runs) step.stop = true;
   });
 }
 
 // As the clique wants it, also while a job uses IMEX.
 DaemonRules HealingAnotherIndex() {
-  return After([](imex_daemon::Step& step, const imex_daemon::DaemonIdentity& self,
-                  const imex_daemon::Observed& observed, const imex_daemon::Memory&) {
+  return After([](imex_daemon::DaemonStep& step, const imex_daemon::DaemonIdentity& self,
+                  const imex_daemon::DaemonObservation& observed,
+                  const imex_daemon::DaemonMemory&) {
     const api::Member* own =
         observed.clique ? imex_daemon::OwnEntry(*observed.clique, self) : nullptr;
     if (!observed.imex.runs || !observed.imex.index || own == nullptr) return;
@@ -38,8 +40,9 @@ DaemonRules HealingAnotherIndex() {
 
 // The sooner it runs the better.
 DaemonRules StartingWithoutAnIndex() {
-  return After([](imex_daemon::Step& step, const imex_daemon::DaemonIdentity&,
-                  const imex_daemon::Observed& observed, const imex_daemon::Memory& memory) {
+  return After([](imex_daemon::DaemonStep& step, const imex_daemon::DaemonIdentity&,
+                  const imex_daemon::DaemonObservation& observed,
+                  const imex_daemon::DaemonMemory& memory) {
     const bool is_new = !observed.imex.runs && observed.imex.ends == 0;
     if (memory.membership_writer == imex_daemon::MembershipWriter::kController && !memory.hosts &&
         is_new)
@@ -48,8 +51,9 @@ DaemonRules StartingWithoutAnIndex() {
 }
 
 DaemonRules WritingTheControllersClique() {
-  return After([](imex_daemon::Step& step, const imex_daemon::DaemonIdentity& self,
-                  const imex_daemon::Observed& observed, const imex_daemon::Memory& memory) {
+  return After([](imex_daemon::DaemonStep& step, const imex_daemon::DaemonIdentity& self,
+                  const imex_daemon::DaemonObservation& observed,
+                  const imex_daemon::DaemonMemory& memory) {
     const api::Member* own =
         observed.clique ? imex_daemon::OwnEntry(*observed.clique, self) : nullptr;
     const bool lags = own != nullptr && !own->ready && observed.imex.runs && !observed.writing;
@@ -62,8 +66,9 @@ DaemonRules WritingTheControllersClique() {
 // What is reported has an index that `change` says, and is written when that is news.
 template <typename Change>
 DaemonRules Reporting(Change change) {
-  return After([change](imex_daemon::Step& step, const imex_daemon::DaemonIdentity& self,
-                        const imex_daemon::Observed& observed, const imex_daemon::Memory& memory) {
+  return After([change](imex_daemon::DaemonStep& step, const imex_daemon::DaemonIdentity& self,
+                        const imex_daemon::DaemonObservation& observed,
+                        const imex_daemon::DaemonMemory& memory) {
     const bool was_news = step.write == imex_daemon::Write::kReport;
     const bool is_due = memory.membership_writer == imex_daemon::MembershipWriter::kController &&
                         memory.reported && observed.imex.runs && !observed.writing &&
@@ -80,7 +85,7 @@ DaemonRules Reporting(Change change) {
 
 DaemonRules ReportingTheIndexOfTheClique() {
   return Reporting([](api::ImexReport& report, const imex_daemon::DaemonIdentity& self,
-                      const imex_daemon::Observed& observed) {
+                      const imex_daemon::DaemonObservation& observed) {
     const api::Member* own =
         observed.clique ? imex_daemon::OwnEntry(*observed.clique, self) : nullptr;
     if (own != nullptr) report.index = own->index;
@@ -89,27 +94,29 @@ DaemonRules ReportingTheIndexOfTheClique() {
 
 DaemonRules ReportingNoIndex() {
   return Reporting([](api::ImexReport& report, const imex_daemon::DaemonIdentity&,
-                      const imex_daemon::Observed&) { report.index = -1; });
+                      const imex_daemon::DaemonObservation&) { report.index = -1; });
 }
 
 DaemonRules ReportingOnce() {
-  return After([](imex_daemon::Step& step, const imex_daemon::DaemonIdentity&,
-                  const imex_daemon::Observed&, const imex_daemon::Memory& memory) {
+  return After([](imex_daemon::DaemonStep& step, const imex_daemon::DaemonIdentity&,
+                  const imex_daemon::DaemonObservation&, const imex_daemon::DaemonMemory& memory) {
     if (step.write == imex_daemon::Write::kReport && memory.reported) step.write.reset();
   });
 }
 
 DaemonRules LeavingImexEnded() {
-  return After([](imex_daemon::Step& step, const imex_daemon::DaemonIdentity&,
-                  const imex_daemon::Observed& observed, const imex_daemon::Memory&) {
+  return After([](imex_daemon::DaemonStep& step, const imex_daemon::DaemonIdentity&,
+                  const imex_daemon::DaemonObservation& observed,
+                  const imex_daemon::DaemonMemory&) {
     if (observed.imex.ends > 0) step.start = false;
   });
 }
 
 DaemonRules NeverSayingReady() {
   return {.decide = [](const imex_daemon::DaemonIdentity& self,
-                       const imex_daemon::Observed& observed, const imex_daemon::Memory& memory) {
-    imex_daemon::Observed blind = observed;
+                       const imex_daemon::DaemonObservation& observed,
+                       const imex_daemon::DaemonMemory& memory) {
+    imex_daemon::DaemonObservation blind = observed;
     blind.pod_ready = false;
     return imex_daemon::Decide(self, blind, memory);
   }};
@@ -117,15 +124,17 @@ DaemonRules NeverSayingReady() {
 
 // At each change, whether IMEX can hear it or not.
 DaemonRules SignallingAtOnce() {
-  return After([](imex_daemon::Step& step, const imex_daemon::DaemonIdentity&,
-                  const imex_daemon::Observed& observed, const imex_daemon::Memory& memory) {
+  return After([](imex_daemon::DaemonStep& step, const imex_daemon::DaemonIdentity&,
+                  const imex_daemon::DaemonObservation& observed,
+                  const imex_daemon::DaemonMemory& memory) {
     if (memory.signals.changed && observed.imex.runs) step.signal = true;
   });
 }
 
 DaemonRules StayingInTheClique() {
-  return After([](imex_daemon::Step& step, const imex_daemon::DaemonIdentity&,
-                  const imex_daemon::Observed& observed, const imex_daemon::Memory&) {
+  return After([](imex_daemon::DaemonStep& step, const imex_daemon::DaemonIdentity&,
+                  const imex_daemon::DaemonObservation& observed,
+                  const imex_daemon::DaemonMemory&) {
     if (!observed.stopping) return;
     step.write.reset();
     step.over = !observed.imex.runs;
