@@ -9,9 +9,9 @@ namespace imex_daemon {
 
 constexpr std::string_view kProgram = "compute-domain-daemon";
 
-ApiClient::ApiClient(kube::ClientConfig config, const DaemonIdentity& self,
-                     const base::Clock& clock, base::Logger& logger,
-                     std::function<void()> on_change)
+DaemonApiClient::DaemonApiClient(kube::ClientConfig config, const DaemonIdentity& self,
+                                 const base::Clock& clock, base::Logger& logger,
+                                 std::function<void()> on_change)
     : self_(self),
       logger_(logger),
       on_change_(std::move(on_change)),
@@ -21,7 +21,7 @@ ApiClient::ApiClient(kube::ClientConfig config, const DaemonIdentity& self,
                         random_, logger),
       session_(std::move(config), kProgram, clock, 1) {}
 
-void ApiClient::Watch(bool pod_too) {
+void DaemonApiClient::Watch(bool pod_too) {
   const auto on_turn = [this] {
     if (clique_reflector_.HasSynced() && !clique_read_.exchange(true)) on_change_();
   };
@@ -33,12 +33,12 @@ void ApiClient::Watch(bool pod_too) {
   watch_ = session_.Watch({&clique_reflector_, &*pod_reflector_}, on_turn);
 }
 
-bool ApiClient::pod_ready() const {
+bool DaemonApiClient::pod_ready() const {
   const auto pod = pods_.Get(self_.pod);
   return pod != nullptr && pod->meta.uid == self_.pod_uid && pod->ready;
 }
 
-void ApiClient::Do(const WriteOrder& order, std::function<void(base::Result<Written>)> done) {
+void DaemonApiClient::Do(const WriteOrder& order, std::function<void(base::Result<Written>)> done) {
   session_.Post(0, [this, order, done = std::move(done)](http::Transport& transport) {
     done(Perform(self_, order, transport));
   });

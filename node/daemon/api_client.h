@@ -19,11 +19,11 @@
 
 namespace imex_daemon {
 
-class ApiClient {
+class DaemonApiClient {
  public:
   // `on_change` is called on another thread. The arguments must outlive the link.
-  ApiClient(kube::ClientConfig config, const DaemonIdentity& self, const base::Clock& clock,
-            base::Logger& logger, std::function<void()> on_change);
+  DaemonApiClient(kube::ClientConfig config, const DaemonIdentity& self, const base::Clock& clock,
+                  base::Logger& logger, std::function<void()> on_change);
 
   [[nodiscard]] const kube::ClientConfig& config() const { return session_.config(); }
 

@@ -105,7 +105,7 @@ class DaemonProcess {
   bool told_to_stop_ = false;
   int instance_ = 0;  // Of IMEX: what an earlier one said does not count.
 
-  std::unique_ptr<ApiClient> api_client_;
+  std::unique_ptr<DaemonApiClient> api_client_;
   std::unique_ptr<ImexProcess> imex_;
   base::SerialExecutor asker_;
 };
@@ -119,8 +119,8 @@ void DaemonProcess::Connect() {
   logger_.Info("Talking to the API server",
                {{"server", config->endpoint.url}, {"from", config->source}});
   api_client_.reset();
-  api_client_ = std::make_unique<ApiClient>(*std::move(config), self_, clock_, logger_,
-                                            [this] { tasks_.Wake(); });
+  api_client_ = std::make_unique<DaemonApiClient>(*std::move(config), self_, clock_, logger_,
+                                                  [this] { tasks_.Wake(); });
   if (memory_.membership_writer != MembershipWriter::kUnknown && !self_.clique.empty()) {
     api_client_->Watch(memory_.membership_writer == MembershipWriter::kDaemon);
   }

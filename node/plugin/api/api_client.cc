@@ -17,7 +17,7 @@ kube::ReflectorOptions SlicesOf(const std::string& node) {
 // Who may not watch cliques is told so once, and looks whether that is still so from time to time.
 constexpr std::chrono::minutes kRefusedFor(10);
 
-constexpr std::size_t kQueues = 4;  // Of ApiClient::Queue.
+constexpr std::size_t kQueues = 4;  // Of PluginApiClient::Queue.
 
 SliceApi SliceApiOf(std::string_view version) {
   for (const SliceApi api : {SliceApi::kV1, SliceApi::kV1Beta2}) {
@@ -29,8 +29,8 @@ SliceApi SliceApiOf(std::string_view version) {
 }  // namespace
 
 // One clique, on a thread of its own.
-struct ApiClient::CliqueWatch {
-  CliqueWatch(ApiClient& link, kube::ObjectKey which)
+struct PluginApiClient::CliqueWatch {
+  CliqueWatch(PluginApiClient& link, kube::ObjectKey which)
       : key(std::move(which)),
         cliques(&api::DecodeClique, kube::kNoKeys, kube::OnAnyChange(link.on_change_),
                 link.logger_),
@@ -49,8 +49,9 @@ struct ApiClient::CliqueWatch {
   std::jthread thread;  // Last: it uses the others.
 };
 
-ApiClient::ApiClient(kube::ClientConfig config, const std::string& node, const base::Clock& clock,
-                     base::Logger& logger, std::function<void()> on_change)
+PluginApiClient::PluginApiClient(kube::ClientConfig config, const std::string& node,
+                                 const base::Clock& clock, base::Logger& logger,
+                                 std::function<void()> on_change)
     : node_name_(node),
       clock_(clock),
       logger_(logger),
@@ -65,27 +66,27 @@ ApiClient::ApiClient(kube::ClientConfig config, const std::string& node, const b
       watch_(session_.Watch({&domain_reflector_, &node_reflector_, &slice_reflector_},
                             [this] { OnTurn(); })) {}
 
-ApiClient::~ApiClient() = default;
+PluginApiClient::~PluginApiClient() = default;
 
-void ApiClient::OnTurn() {
+void PluginApiClient::OnTurn() {
   const SliceApi version = SliceApiOf(slice_reflector_.resource().version);
   if (!slice_reflector_.HasSynced()) return;
   dra_version_ = version;
   if (!slices_read_.exchange(true)) on_change_();
 }
 
-base::Result<ApiClient::SliceMeta> ApiClient::DecodeSliceMeta(json::View object) {
+base::Result<PluginApiClient::SliceMeta> PluginApiClient::DecodeSliceMeta(json::View object) {
   return SliceMeta{.meta = TRY(kube::DecodeMeta(object))};
 }
 
-std::optional<std::vector<kube::ObjectMeta>> ApiClient::slices() const {
+std::optional<std::vector<kube::ObjectMeta>> PluginApiClient::slices() const {
   if (!slices_read_) return {};
   std::vector<kube::ObjectMeta> found;
   for (const auto& slice : slices_.List()) found.push_back(slice->meta);
   return found;
 }
 
-void ApiClient::WatchClique(const kube::ObjectKey& key) {
+void PluginApiClient::WatchClique(const kube::ObjectKey& key) {
   if (clique_ != nullptr && clique_->is_refused) {
     clique_.reset();
     watch_again_ = clock_.Now() + kRefusedFor;
@@ -95,7 +96,7 @@ void ApiClient::WatchClique(const kube::ObjectKey& key) {
   clique_ = std::make_unique<CliqueWatch>(*this, key);
 }
 
-std::optional<bool> ApiClient::IsReadyIn(const kube::ObjectKey& key) const {
+std::optional<bool> PluginApiClient::IsReadyIn(const kube::ObjectKey& key) const {
   if (clique_ == nullptr || clique_->key != key || !clique_->has_read) return {};
   if (clique_->is_refused) return {};  // What was read before may be stale.
   const auto clique = clique_->cliques.Get(key);

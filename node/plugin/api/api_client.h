@@ -25,12 +25,12 @@ namespace plugin {
 // User agent in the API server's audit log.
 inline constexpr std::string_view kProgram = "compute-domain-kubelet-plugin";
 
-class ApiClient {
+class PluginApiClient {
  public:
   // `on_change` is called on other threads. The arguments must outlive the client.
-  ApiClient(kube::ClientConfig config, const std::string& node, const base::Clock& clock,
-            base::Logger& logger, std::function<void()> on_change);
-  ~ApiClient();
+  PluginApiClient(kube::ClientConfig config, const std::string& node, const base::Clock& clock,
+                  base::Logger& logger, std::function<void()> on_change);
+  ~PluginApiClient();
 
   // As of the watches. Thread-safe. Null until the node is read.
   [[nodiscard]] const DomainCache& domains() const { return domains_; }

@@ -220,8 +220,8 @@ void ClaimQueue::FetchClaimOf(ClaimRequest& request) {
   request.asking = true;
   const SliceApi version = state_.api->dra_version();
   const kube::ObjectKey key = {.ns = request.name.ns, .name = request.name.name};
-  state_.api->Enqueue(ApiClient::Queue::kClaims, [this, &request, version,
-                                                  key](http::Transport& transport) {
+  state_.api->Enqueue(PluginApiClient::Queue::kClaims, [this, &request, version,
+                                                        key](http::Transport& transport) {
     auto claim = ReadClaim(transport, version, key, request.name.uid);
     state_.tasks.Post([this, &request, claim = std::move(claim)] {
       request.asking = false;
@@ -242,7 +242,7 @@ void ClaimQueue::FetchClaimOf(ClaimRequest& request) {
 // its UID was assigned when it was created.
 void ClaimQueue::FetchDomain(ClaimRequest& request, const std::string& domain) {
   request.asking = true;
-  state_.api->Enqueue(ApiClient::Queue::kReads,
+  state_.api->Enqueue(PluginApiClient::Queue::kReads,
                       [this, &request, domain, ns = request.name.ns](http::Transport& transport) {
                         const auto found = ReadDomains(transport, ns);
                         state_.tasks.Post([&request, domain, found] {

@@ -233,8 +233,8 @@ TEST_F(ClaimQueueTest, REV3_N14_SupersededInstanceTakesNoLabelOff) {
     state_->node = api::Node{.meta = {.uid = "n", .resource_version = "5"}, .domain = kDomain};
     kube::ClientConfig config = {.endpoint = {.url = "http://127.0.0.1:1"},
                                  .credentials = std::make_unique<http::testing::FakeCredentials>()};
-    state_->api = std::make_unique<ApiClient>(std::move(config), settings_.node, clock_, no_log,
-                                              [this] { tasks_.Wake(); });
+    state_->api = std::make_unique<PluginApiClient>(std::move(config), settings_.node, clock_,
+                                                    no_log, [this] { tasks_.Wake(); });
     Ask(Operation::kUnprepare);
     static_cast<void>(queue_->Turn());
     state_->api.reset();  // Its threads use the others.

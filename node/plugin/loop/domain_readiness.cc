@@ -66,7 +66,7 @@ bool DomainReadiness::BeginPoll(TimePoint next) {
 // NVIDIA's roles let a plugin read cliques and not watch them.
 void DomainReadiness::PollClique(const std::string& domain) {
   if (!BeginPoll(std::max(poll_next_, since_ + kWatchTime))) return;
-  state_.api->Enqueue(ApiClient::Queue::kReads,
+  state_.api->Enqueue(PluginApiClient::Queue::kReads,
                       [this, key = CliqueKey(domain), domain](http::Transport& transport) {
                         const auto is_ready = ReadIsReady(transport, key, state_.settings.node);
                         state_.tasks.Post([this, domain, is_ready] {

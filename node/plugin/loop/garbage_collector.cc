@@ -117,7 +117,7 @@ bool GarbageCollector::HasUnknownDomains(const NodeResidue& residue) const {
 // before it is asked: the domain of one that comes meanwhile may be younger than the answer.
 void GarbageCollector::AskForDomains(std::vector<std::string> folders) {
   asking_ = true;
-  state_.api->Enqueue(ApiClient::Queue::kReads,
+  state_.api->Enqueue(PluginApiClient::Queue::kReads,
                       [this, folders = std::move(folders)](http::Transport& transport) {
                         auto found = ReadDomains(transport, "");
                         state_.tasks.Post([this, folders, found = std::move(found)] {
@@ -191,11 +191,12 @@ void GarbageCollector::LookUpClaim(const std::string& uid) {
   if (it == state_.checkpoint_file.checkpoint().claims.end() || it->second.ns.empty()) return;
   const kubelet::ClaimName claim = {.ns = it->second.ns, .uid = uid, .name = it->second.name};
   const SliceApi version = state_.api->dra_version();
-  state_.api->Enqueue(ApiClient::Queue::kReads, [this, claim, version](http::Transport& transport) {
-    const auto exists =
-        ClaimExists(transport, version, {.ns = claim.ns, .name = claim.name}, claim.uid);
-    if (exists) state_.tasks.Post([this, claim, exists = *exists] { OnLookUp(claim, exists); });
-  });
+  state_.api->Enqueue(
+      PluginApiClient::Queue::kReads, [this, claim, version](http::Transport& transport) {
+        const auto exists =
+            ClaimExists(transport, version, {.ns = claim.ns, .name = claim.name}, claim.uid);
+        if (exists) state_.tasks.Post([this, claim, exists = *exists] { OnLookUp(claim, exists); });
+      });
 }
 
 void GarbageCollector::OnLookUp(const kubelet::ClaimName& claim, bool exists) {
@@ -218,7 +219,7 @@ void GarbageCollector::OnLookUp(const kubelet::ClaimName& claim, bool exists) {
 void GarbageCollector::Rebuild() {
   asking_ = true;
   const SliceApi version = state_.api->dra_version();
-  state_.api->Enqueue(ApiClient::Queue::kReads, [this, version](http::Transport& transport) {
+  state_.api->Enqueue(PluginApiClient::Queue::kReads, [this, version](http::Transport& transport) {
     auto claims = ReadClaimsOf(transport, version, state_.settings.node);
     state_.tasks.Post([this, claims = std::move(claims)] {
       asking_ = false;

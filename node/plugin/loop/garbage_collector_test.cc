@@ -49,8 +49,8 @@ class GarbageCollectorTest : public testing::Test {
     state_->self = {.node = "node-a", .folder = settings_.Folder()};
     kube::ClientConfig config = {.endpoint = {.url = server_.url()},
                                  .credentials = std::make_unique<http::testing::FakeCredentials>()};
-    state_->api = std::make_unique<ApiClient>(std::move(config), settings_.node, clock_, log_,
-                                              [this] { tasks_.Wake(); });
+    state_->api = std::make_unique<PluginApiClient>(std::move(config), settings_.node, clock_, log_,
+                                                    [this] { tasks_.Wake(); });
     garbage_collector_.emplace(*state_, [this](const auto& claim) { taken_.push_back(claim); });
   }
   ~GarbageCollectorTest() override {

@@ -30,8 +30,8 @@ void PluginState::LookAtNode() {
 void PluginState::ChangeNodeLabel(LabelChange change,
                                   std::function<void(const Result<void>&)> done) {
   node_writing = true;
-  api->Enqueue(ApiClient::Queue::kNode, [this, change = std::move(change), seen = *node,
-                                         done = std::move(done)](http::Transport& transport) {
+  api->Enqueue(PluginApiClient::Queue::kNode, [this, change = std::move(change), seen = *node,
+                                               done = std::move(done)](http::Transport& transport) {
     auto changed = ChangeLabel(transport, settings.node, seen, change);
     tasks.Post([this, changed = std::move(changed), done] {
       node_writing = false;

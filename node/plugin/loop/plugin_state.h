@@ -35,7 +35,7 @@ struct PluginState {
   bool is_host_outdated = false;  // The driver is another by now, and is to be read.
   std::string host_trouble = {};  // Why the host is not read, or what is wrong with it now.
   std::optional<std::string> fabric_error_since = {};  // RFC 3339.
-  std::unique_ptr<ApiClient> api = {};  // Null until the client configuration is loaded.
+  std::unique_ptr<PluginApiClient> api = {};  // Null until the client configuration is loaded.
   // As of the watch or of this plugin's last write, whichever is later.
   std::optional<api::Node> node = {};
   bool node_writing = false;

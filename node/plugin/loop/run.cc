@@ -218,11 +218,11 @@ void PluginProcess::Connect() {
   if (!config) return;
   logger_.Info("Talking to the API server",
                {{"server", config->endpoint.url}, {"from", config->source}});
-  state_.api =
-      std::make_unique<ApiClient>(*std::move(config), settings_.node, clock_, logger_, [this] {
-        changed_ = true;
-        tasks_.Wake();
-      });
+  state_.api = std::make_unique<PluginApiClient>(*std::move(config), settings_.node, clock_,
+                                                 logger_, [this] {
+                                                   changed_ = true;
+                                                   tasks_.Wake();
+                                                 });
 }
 
 // Before the API server is heard of: what was prepared is answered and taken back without it.

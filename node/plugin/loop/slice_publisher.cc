@@ -58,9 +58,9 @@ void SlicePublisher::Write(const ResourceSlice& slice, std::string text,
                            std::vector<kube::ObjectMeta> found) {
   writing_ = true;
   const SliceApi api = state_.api->dra_version();
-  state_.api->Enqueue(ApiClient::Queue::kSlices, [this, slice, api, text = std::move(text),
-                                                  found = std::move(found)](
-                                                     http::Transport& transport) {
+  state_.api->Enqueue(PluginApiClient::Queue::kSlices, [this, slice, api, text = std::move(text),
+                                                        found = std::move(found)](
+                                                           http::Transport& transport) {
     const auto written = WriteSlice(transport, slice, api, found);
     state_.tasks.Post([this, written, text] {
       writing_ = false;

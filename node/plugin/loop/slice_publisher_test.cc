@@ -109,8 +109,8 @@ class SlicePublisherTest : public testing::Test {
     state_->node = api::Node{.meta = {.uid = "node-uid", .resource_version = "1"}};
     kube::ClientConfig config = {.endpoint = {.url = server_.url()},
                                  .credentials = std::make_unique<http::testing::FakeCredentials>()};
-    state_->api = std::make_unique<ApiClient>(std::move(config), settings_.node, clock_, log_,
-                                              [this] { tasks_.Wake(); });
+    state_->api = std::make_unique<PluginApiClient>(std::move(config), settings_.node, clock_, log_,
+                                                    [this] { tasks_.Wake(); });
     publisher_.emplace(*state_);
   }
   ~SlicePublisherTest() override {
