@@ -5,7 +5,7 @@
 namespace daemon_set {
 namespace {
 
-Settings MakeSettings() {
+DaemonSetSettings MakeSettings() {
   return {.ns = "cdom-system",
           .image = "registry.example/cdom:1",
           .nodes_per_imex_domain_max = 18,
@@ -91,14 +91,14 @@ TEST(RenderDaemonSet, B51_B53_B54_IsThatOfTheContract) {
 }
 
 TEST(RenderDaemonSet, B52_PullSecretsAreNamedIfThereAreAny) {
-  Settings settings = MakeSettings();
+  DaemonSetSettings settings = MakeSettings();
   settings.pull_secrets = {"a", "b"};
   EXPECT_EQ(PodTemplate(Render("uid-1", settings))["spec"]["imagePullSecrets"],
             Json(R"([{"name": "a"}, {"name": "b"}])"));
 }
 
 TEST(RenderDaemonSet, MarkerIsOnThePodsAloneWhereTheControllerWritesTheirEntries) {
-  Settings settings = MakeSettings();
+  DaemonSetSettings settings = MakeSettings();
   settings.controller_writes = true;
   const json::Value rendered = Render("uid-1", settings);
   EXPECT_EQ(PodTemplate(rendered)["metadata"]["labels"],
@@ -109,7 +109,7 @@ TEST(RenderDaemonSet, MarkerIsOnThePodsAloneWhereTheControllerWritesTheirEntries
 }
 
 TEST(RenderDaemonSet, ReadinessOfDaemonsOfOursIsNotHeldUpByAStartupProbe) {
-  Settings settings = MakeSettings();
+  DaemonSetSettings settings = MakeSettings();
   settings.controller_writes = true;
   const json::Value rendered = Render("uid-1", settings);
   const json::Value& container = PodTemplate(rendered)["spec"]["containers"].items()[0];
@@ -118,12 +118,12 @@ TEST(RenderDaemonSet, ReadinessOfDaemonsOfOursIsNotHeldUpByAStartupProbe) {
   EXPECT_EQ(container["livenessProbe"]["failureThreshold"].AsInt(), 20);
 }
 
-json::Value SecurityContext(const Settings& settings) {
+json::Value SecurityContext(const DaemonSetSettings& settings) {
   return PodTemplate(Render("uid-1", settings))["spec"]["containers"].items()[0]["securityContext"];
 }
 
 TEST(RenderDaemonSet, REV3_X14_CdomsDaemon_HasNoCapability) {
-  Settings settings = MakeSettings();
+  DaemonSetSettings settings = MakeSettings();
   settings.controller_writes = true;
   EXPECT_EQ(SecurityContext(settings), Json(R"({
     "allowPrivilegeEscalation": false,
@@ -134,7 +134,7 @@ TEST(RenderDaemonSet, REV3_X14_CdomsDaemon_HasNoCapability) {
 }
 
 TEST(RenderDaemonSet, REV3_X14_ReadOnlyDaemon_HasScratchFolders) {
-  Settings settings = MakeSettings();
+  DaemonSetSettings settings = MakeSettings();
   settings.controller_writes = true;
   settings.keys_secret = "cdom-imex-keys";
   const json::Value rendered = Render("uid-1", settings);
@@ -163,7 +163,7 @@ TEST(RenderDaemonSet, REV3_X14_NvidiasDaemon_KeepsWhatItHas) {
 }
 
 TEST(RenderDaemonSet, REV3_X14_SecurityContextOfConfiguration_IsKeptByField) {
-  Settings settings = MakeSettings();
+  DaemonSetSettings settings = MakeSettings();
   settings.controller_writes = true;
   settings.security_context = Json(R"({
     "runAsUser": 0, "allowPrivilegeEscalation": true, "readOnlyRootFilesystem": false,
@@ -181,7 +181,7 @@ TEST(RenderDaemonSet, REV3_X14_SecurityContextOfConfiguration_IsKeptByField) {
 
 // Kubernetes refuses `privileged` and this capability beside allowPrivilegeEscalation: false.
 TEST(RenderDaemonSet, REV3_X14_PrivilegedDaemon_IsOneThatKubernetesTakes) {
-  Settings settings = MakeSettings();
+  DaemonSetSettings settings = MakeSettings();
   settings.controller_writes = true;
   for (const char* text :
        {R"({"privileged": true})", R"({"capabilities": {"add": ["CAP_SYS_ADMIN"]}})"}) {
@@ -191,7 +191,7 @@ TEST(RenderDaemonSet, REV3_X14_PrivilegedDaemon_IsOneThatKubernetesTakes) {
 }
 
 TEST(RenderDaemonSet, LimitAndVerbosityAreTheOnesThatWereSet) {
-  Settings settings = MakeSettings();
+  DaemonSetSettings settings = MakeSettings();
   settings.nodes_per_imex_domain_max = 36;
   settings.log_verbosity = 6;
   const json::Value rendered = Render("uid-1", settings);

@@ -52,7 +52,7 @@ bool GainsPrivileges(const Value& context) {
 
 // cdom's daemon runs as root without a capability: root owns all files that it and IMEX write. What
 // the configuration says is kept, field by field.
-Value SecurityContext(const Settings& settings) {
+Value SecurityContext(const DaemonSetSettings& settings) {
   const Value& said = settings.security_context;
   if (!settings.controller_writes) return said;
   Value context = said.IsNull() ? Value::Object() : said;
@@ -80,7 +80,8 @@ void MountScratch(Value& container) {
   container["env"].Append(EnvValue("SCRATCH_FOLDERS", folders));
 }
 
-Value Container(const Settings& settings, const Value& security_context, bool has_scratch) {
+Value Container(const DaemonSetSettings& settings, const Value& security_context,
+                bool has_scratch) {
   Value container = Value::Object(
       {{"name", api::kDaemonContainer},
        {"image", settings.image},
@@ -127,19 +128,19 @@ Value Container(const Settings& settings, const Value& security_context, bool ha
 
 }  // namespace
 
-json::Value Settings::AllTaints() {
+json::Value DaemonSetSettings::AllTaints() {
   return Value::ArrayOf(std::array{"NoSchedule", "NoExecute", "PreferNoSchedule"},
                         [](const char* effect) {
                           return Value::Object({{"operator", "Exists"}, {"effect", effect}});
                         });
 }
 
-json::Value Settings::OneDot() {
+json::Value DaemonSetSettings::OneDot() {
   return Value::Object(
       {{"options", Value::Array({Value::Object({{"name", "ndots"}, {"value", "1"}})})}});
 }
 
-json::Value Render(const std::string& domain, const Settings& settings) {
+json::Value Render(const std::string& domain, const DaemonSetSettings& settings) {
   const std::string name = api::DaemonName(domain);
   const Value domain_label = Value::Object({{std::string(api::kDomainLabel), domain}});
   Value pod_labels = domain_label;

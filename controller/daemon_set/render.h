@@ -11,7 +11,7 @@ namespace daemon_set {
 
 // `tolerations`, `dns_config`, `resources`, `security_context` and `node_selector` are as a pod's
 // spec has them; null: not set.
-struct Settings {
+struct DaemonSetSettings {
   std::string ns = {};     // The driver namespace.
   std::string image = {};  // With the binary compute-domain-daemon.
   std::vector<std::string> pull_secrets = {};
@@ -41,6 +41,6 @@ struct Settings {
 };
 
 // `domain` is the ComputeDomain's UID. The daemons' claim template has the same name.
-[[nodiscard]] json::Value Render(const std::string& domain, const Settings& settings);
+[[nodiscard]] json::Value Render(const std::string& domain, const DaemonSetSettings& settings);
 
 }  // namespace daemon_set

@@ -33,7 +33,7 @@ std::string Refusal(const std::string& text) {
 std::string RefusalOf(const std::string& rest) { return Refusal(kHead + rest); }
 
 json::Value Rendered(const Settings& settings) {
-  daemon_set::Settings daemons = settings.daemons;
+  daemon_set::DaemonSetSettings daemons = settings.daemons;
   daemons.ns = "cdom-system";
   daemons.image = "registry.example/cdom:1";
   daemons.pull_secrets = settings.pull_secrets;

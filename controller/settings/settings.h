@@ -55,7 +55,7 @@ struct Settings : command_line::CommonSettings {
     std::chrono::seconds deadline{300};
   } rollout = {};
   // What --config says of their pods; the rest of it is above.
-  daemon_set::Settings daemons = {};
+  daemon_set::DaemonSetSettings daemons = {};
 
   // The API server.
   std::string config = {};  // Path of a file: see configuration.h. Empty: none.

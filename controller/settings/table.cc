@@ -409,10 +409,10 @@ void Whole(const Value& value, Settings& settings) {
 }
 
 constexpr std::array kMaps = {
-    Map{"daemons.resources", Whole<&daemon_set::Settings::resources>},
-    Map{"daemons.tolerations", Whole<&daemon_set::Settings::tolerations>},
-    Map{"daemons.dnsConfig", Whole<&daemon_set::Settings::dns_config>},
-    Map{"daemons.securityContext", Whole<&daemon_set::Settings::security_context>},
+    Map{"daemons.resources", Whole<&daemon_set::DaemonSetSettings::resources>},
+    Map{"daemons.tolerations", Whole<&daemon_set::DaemonSetSettings::tolerations>},
+    Map{"daemons.dnsConfig", Whole<&daemon_set::DaemonSetSettings::dns_config>},
+    Map{"daemons.securityContext", Whole<&daemon_set::DaemonSetSettings::security_context>},
     Map{"daemons.seLinuxOptions",
         [](const Value& value, Settings& s) {
           s.daemons.security_context["seLinuxOptions"] = value;

@@ -64,7 +64,7 @@ struct Views {
 // What goes for every domain.
 struct Facts {
   std::vector<std::string> driver_namespaces = {};  // The first is where children are made.
-  daemon_set::Settings daemons = {};
+  daemon_set::DaemonSetSettings daemons = {};
   // IMEX is somebody else's, on the hosts: domains have a claim template for their workload, and
   // no daemons, cliques or labels of nodes.
   bool imex_on_hosts = false;
