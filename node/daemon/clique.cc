@@ -61,10 +61,11 @@ const Member* OwnEntry(const Clique& clique, const DaemonIdentity& self) {
   return is_ours ? &*own : nullptr;
 }
 
-std::vector<imex::Host> HostsIn(const Clique& clique, const DaemonIdentity& self, int runs_as) {
+std::vector<imex::HostsEntry> HostsIn(const Clique& clique, const DaemonIdentity& self,
+                                      int runs_as) {
   const Member* own = OwnEntry(clique, self);
   const int own_index = own != nullptr ? own->index : runs_as;
-  std::vector<imex::Host> hosts;
+  std::vector<imex::HostsEntry> hosts;
   std::set<int> named;
   const auto add = [&](int index, const std::string& ip) {
     if (named.insert(index).second) hosts.push_back({.index = index, .ip = ip});
@@ -76,7 +77,7 @@ std::vector<imex::Host> HostsIn(const Clique& clique, const DaemonIdentity& self
                          imex::IsAddress(member.ip);
     if (is_peer) add(member.index, member.ip);
   }
-  std::ranges::sort(hosts, {}, &imex::Host::index);
+  std::ranges::sort(hosts, {}, &imex::HostsEntry::index);
   return hosts;
 }
 

@@ -20,8 +20,8 @@ namespace imex_daemon {
 // wins, and else the first one. Ignores an entry with this daemon's address on another node: its
 // pod is deleted. `runs_as` is the index that IMEX runs with, or -1: if this daemon's entry is
 // missing, it stays in the result under that index.
-[[nodiscard]] std::vector<imex::Host> HostsIn(const api::Clique& clique, const DaemonIdentity& self,
-                                              int runs_as);
+[[nodiscard]] std::vector<imex::HostsEntry> HostsIn(const api::Clique& clique,
+                                                    const DaemonIdentity& self, int runs_as);
 
 // Whether this daemon may join: its node has an entry, or an index is free.
 [[nodiscard]] bool HasRoom(const api::Clique& clique, const DaemonIdentity& self);

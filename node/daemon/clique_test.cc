@@ -38,19 +38,19 @@ TEST(OwnEntry, IndexThatCannotBeIsNone) {
 }
 
 TEST(HostsIn, AreTheDaemonsOfTheCliqueByIndex) {
-  EXPECT_EQ(
-      HostsIn(Of({At("node-b", "10.0.0.8", 2), At("node-a", "10.0.0.7", 0)}), kSelf, -1),
-      (std::vector<imex::Host>{{.index = 0, .ip = "10.0.0.7"}, {.index = 2, .ip = "10.0.0.8"}}));
+  EXPECT_EQ(HostsIn(Of({At("node-b", "10.0.0.8", 2), At("node-a", "10.0.0.7", 0)}), kSelf, -1),
+            (std::vector<imex::HostsEntry>{{.index = 0, .ip = "10.0.0.7"},
+                                           {.index = 2, .ip = "10.0.0.8"}}));
 }
 
 TEST(HostsIn, OfTwoUnderOneIndexThisDaemonCounts) {
   EXPECT_EQ(HostsIn(Of({At("node-b", "10.0.0.8", 1), At("node-a", "10.0.0.7", 1)}), kSelf, -1),
-            (std::vector<imex::Host>{{.index = 1, .ip = "10.0.0.7"}}));
+            (std::vector<imex::HostsEntry>{{.index = 1, .ip = "10.0.0.7"}}));
 }
 
 TEST(HostsIn, B11_OurAddressOnAnotherNodeIsOfAPodThatIsGone) {
   EXPECT_EQ(HostsIn(Of({At("node-b", "10.0.0.7", 0), At("node-a", "10.0.0.7", 1)}), kSelf, -1),
-            (std::vector<imex::Host>{{.index = 1, .ip = "10.0.0.7"}}));
+            (std::vector<imex::HostsEntry>{{.index = 1, .ip = "10.0.0.7"}}));
 }
 
 TEST(HostsIn, WhatIsNoAddressOrNoIndexIsLeftOut) {
@@ -58,13 +58,13 @@ TEST(HostsIn, WhatIsNoAddressOrNoIndexIsLeftOut) {
                         At("node-d", "10.0.0.9", 4), At("node-e", "10.0.0.9", -1),
                         At("node-f", "10.0.0.8\n1.2.3.4 x", 3)}),
                     kSelf, -1),
-            (std::vector<imex::Host>{{.index = 0, .ip = "10.0.0.7"}}));
+            (std::vector<imex::HostsEntry>{{.index = 0, .ip = "10.0.0.7"}}));
 }
 
 TEST(HostsIn, OneWhoseEntryIsMissingStaysKnownToItselfAsItRuns) {
-  EXPECT_EQ(
-      HostsIn(Of({At("node-b", "10.0.0.8", 0)}), kSelf, 3),
-      (std::vector<imex::Host>{{.index = 0, .ip = "10.0.0.8"}, {.index = 3, .ip = "10.0.0.7"}}));
+  EXPECT_EQ(HostsIn(Of({At("node-b", "10.0.0.8", 0)}), kSelf, 3),
+            (std::vector<imex::HostsEntry>{{.index = 0, .ip = "10.0.0.8"},
+                                           {.index = 3, .ip = "10.0.0.7"}}));
 }
 
 TEST(HasRoom, WhileAnIndexIsFreeOrTheNodeHasAnEntry) {

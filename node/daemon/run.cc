@@ -73,7 +73,7 @@ class DaemonProcess {
   void SeeWhetherImexEnded();
 
   void Do(const DaemonStep& step);
-  void WriteHosts(std::vector<imex::Host> hosts);
+  void WriteHosts(std::vector<imex::HostsEntry> hosts);
   // One of the programs, with IMEX's configuration.
   [[nodiscard]] base::Program ProgramAt(const std::string& path) const {
     return {.path = path,
@@ -162,7 +162,7 @@ void DaemonProcess::SeeWhetherImexEnded() {
   logger_.Error(what, {{"with", how}, {"ends", std::to_string(seen_.ends)}});
 }
 
-void DaemonProcess::WriteHosts(std::vector<imex::Host> hosts) {
+void DaemonProcess::WriteHosts(std::vector<imex::HostsEntry> hosts) {
   const std::string& path = settings_.hosts_file;
   const TimePoint now = clock_.Now();
   Result<void> written = {};

@@ -61,7 +61,7 @@ int RunsAs(const DaemonIdentity& self, const DaemonObservation& observed,
   if (!WasStarted(observed)) return -1;
   if (observed.imex.index) return *observed.imex.index;
   if (!memory.hosts) return -1;
-  const auto own = std::ranges::find(*memory.hosts, self.ip, &imex::Host::ip);
+  const auto own = std::ranges::find(*memory.hosts, self.ip, &imex::HostsEntry::ip);
   return own == memory.hosts->end() ? -1 : own->index;
 }
 
@@ -70,7 +70,8 @@ void DecideHosts(const DaemonIdentity& self, const DaemonObservation& observed,
   // A clique that is gone will be back; its daemons are where they were.
   if (observed.clique == nullptr) return;
   if (Own(self, observed) == nullptr && !WasStarted(observed)) return;
-  std::vector<imex::Host> hosts = HostsIn(*observed.clique, self, RunsAs(self, observed, memory));
+  std::vector<imex::HostsEntry> hosts =
+      HostsIn(*observed.clique, self, RunsAs(self, observed, memory));
   if (memory.hosts == hosts) return;
   if (observed.now < memory.hosts_retry.next) return RequeueAt(step, memory.hosts_retry.next);
   step.hosts = std::move(hosts);
@@ -319,7 +320,7 @@ void OnWriteFailed(DaemonMemory& memory, Write write, const base::Error& error, 
   if (write == Write::kLabel && is_hopeless) memory.fatal = error.message;
 }
 
-void OnHostsWritten(DaemonMemory& memory, std::vector<imex::Host> hosts, bool imex_runs,
+void OnHostsWritten(DaemonMemory& memory, std::vector<imex::HostsEntry> hosts, bool imex_runs,
                     TimePoint now) {
   if (!memory.hosts) memory.hosts_first = now;
   memory.hosts = std::move(hosts);
@@ -381,10 +382,10 @@ void OnAnswered(DaemonMemory& memory, const Answers& answers, TimePoint now) {
   }
 }
 
-std::vector<int> UnreachableIn(const std::vector<imex::Host>& hosts, const std::string& own_ip,
-                               const imex::OwnView& view) {
+std::vector<int> UnreachableIn(const std::vector<imex::HostsEntry>& hosts,
+                               const std::string& own_ip, const imex::OwnView& view) {
   std::vector<int> unreachable;
-  for (const imex::Host& host : hosts) {
+  for (const imex::HostsEntry& host : hosts) {
     if (host.ip != own_ip && !view.connected.contains(host.index))
       unreachable.push_back(host.index);
   }

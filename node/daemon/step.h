@@ -86,7 +86,7 @@ struct DaemonMemory {
   TimePoint no_room_until = TimePoint::min();  // Until then a full clique is not asked for room.
   std::string written_version = {};  // resourceVersion of the clique after our last write.
   TimePoint written_at = {};
-  std::optional<std::vector<imex::Host>> hosts =
+  std::optional<std::vector<imex::HostsEntry>> hosts =
       {};                      // Content of the hosts file. Empty until it is written.
   TimePoint hosts_at = {};     // When it was last written.
   TimePoint hosts_first = {};  // When it was first written.
@@ -103,12 +103,12 @@ struct DaemonMemory {
 };
 
 struct DaemonStep {
-  std::optional<std::vector<imex::Host>> hosts = {};  // To write. Empty if up to date.
-  bool start = false;                                 // IMEX.
-  bool signal = false;                                // Tell IMEX to resolve names again.
-  bool stop = false;                                  // Tell IMEX to end.
-  bool ask = false;                                   // nvidia-imex-ctl, about
-  int runs_as = -1;                                   // the index that IMEX runs with.
+  std::optional<std::vector<imex::HostsEntry>> hosts = {};  // To write. Empty if up to date.
+  bool start = false;                                       // IMEX.
+  bool signal = false;                                      // Tell IMEX to resolve names again.
+  bool stop = false;                                        // Tell IMEX to end.
+  bool ask = false;                                         // nvidia-imex-ctl, about
+  int runs_as = -1;                                         // the index that IMEX runs with.
   std::optional<Write> write = {};
   api::ImexReport report = {};  // Of Write::kReport.
   bool over = false;            // Everything is done.
@@ -128,7 +128,7 @@ void OnWritten(DaemonMemory& memory, Write write, const std::string& version, Ti
 void OnReported(DaemonMemory& memory, const api::ImexReport& report, TimePoint now);
 void OnWriteFailed(DaemonMemory& memory, Write write, const base::Error& error, TimePoint now,
                    base::Random& random);
-void OnHostsWritten(DaemonMemory& memory, std::vector<imex::Host> hosts, bool imex_runs,
+void OnHostsWritten(DaemonMemory& memory, std::vector<imex::HostsEntry> hosts, bool imex_runs,
                     TimePoint now);
 void OnHostsFailed(DaemonMemory& memory, const std::string& error, TimePoint now,
                    base::Random& random);
@@ -143,7 +143,7 @@ void OnAnswered(DaemonMemory& memory, const Answers& answers, TimePoint now);
 
 // Returns the indices in `hosts` of peers that IMEX has no connection with. The host with `own_ip`
 // is no peer, whatever its index is now.
-[[nodiscard]] std::vector<int> UnreachableIn(const std::vector<imex::Host>& hosts,
+[[nodiscard]] std::vector<int> UnreachableIn(const std::vector<imex::HostsEntry>& hosts,
                                              const std::string& own_ip, const imex::OwnView& view);
 
 }  // namespace imex_daemon

@@ -244,7 +244,7 @@ TEST_F(ControllerWrites, StartsImexOnceTheControllerHasGivenItAnIndex) {
   EXPECT_TRUE(starts_.empty());
   Forms({Peer(0), Own(1)});
   EXPECT_EQ(starts_.size(), 1U);
-  EXPECT_EQ(memory_.hosts, (std::vector<imex::Host>{{0, "10.0.1.0"}, {1, "10.0.0.7"}}));
+  EXPECT_EQ(memory_.hosts, (std::vector<imex::HostsEntry>{{0, "10.0.1.0"}, {1, "10.0.0.7"}}));
 }
 
 TEST_F(ControllerWrites, ImexIsStartedWhenNoMorePeersComeAndKnowsThemAllWithoutASignal) {

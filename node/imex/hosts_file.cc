@@ -44,9 +44,9 @@ bool IsAddress(const std::string& text) {
          ::inet_pton(AF_INET6, text.c_str(), parsed.data()) == 1;
 }
 
-std::string WithHosts(std::string_view text, const std::vector<Host>& hosts, int nodes_max) {
+std::string WithHosts(std::string_view text, const std::vector<HostsEntry>& hosts, int nodes_max) {
   std::vector<std::string_view> addresses(static_cast<std::size_t>(nodes_max), kNobody);
-  for (const Host& host : hosts) {
+  for (const HostsEntry& host : hosts) {
     CHECK(IsAddress(host.ip));  // Or what somebody wrote into a clique would write other lines.
     CHECK(host.index >= 0 && host.index < nodes_max);
     addresses[static_cast<std::size_t>(host.index)] = host.ip;

@@ -8,10 +8,10 @@
 namespace imex {
 
 // A daemon of the clique, by the name that DnsName makes of its index.
-struct Host {
+struct HostsEntry {
   int index = 0;
   std::string ip = {};
-  friend bool operator==(const Host&, const Host&) = default;
+  friend bool operator==(const HostsEntry&, const HostsEntry&) = default;
 };
 
 // Address of an index that no daemon has: it leads back to this machine, and no network interface
@@ -29,7 +29,7 @@ inline constexpr std::string_view kNobody = "127.0.0.2";
 // search domain. Everybody else's lines stay as they are. Applied to its own result it changes
 // nothing, so that the file does not grow. REQUIRES: addresses; indices below `nodes_max`, which is
 // at most kNodesMax.
-[[nodiscard]] std::string WithHosts(std::string_view text, const std::vector<Host>& hosts,
+[[nodiscard]] std::string WithHosts(std::string_view text, const std::vector<HostsEntry>& hosts,
                                     int nodes_max);
 
 }  // namespace imex

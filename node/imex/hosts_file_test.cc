@@ -12,7 +12,8 @@ const std::string kKubelets =
     "\n"
     "10.0.0.7\tcomputedomain-daemon-0c3b-x2x4z\n";
 
-const std::vector<Host> kTwo = {{.index = 0, .ip = "10.0.0.7"}, {.index = 3, .ip = "fd00::9"}};
+const std::vector<HostsEntry> kTwo = {{.index = 0, .ip = "10.0.0.7"},
+                                      {.index = 3, .ip = "fd00::9"}};
 
 const std::string kBlock =
     "# IMEX daemons of this clique; compute-domain-daemon writes this\n"
@@ -36,8 +37,8 @@ TEST(WithHosts, REV3_N2_IndexWithoutADaemonHasAnAddressOfThisMachine) {
 TEST(WithHosts, H11_DoesNotGrowHoweverOftenItIsWritten) {
   std::string text = kKubelets;
   for (int i = 0; i < 1000; ++i) {
-    text =
-        WithHosts(text, i % 2 == 0 ? kTwo : std::vector<Host>{{.index = 1, .ip = "10.0.0.8"}}, 4);
+    text = WithHosts(
+        text, i % 2 == 0 ? kTwo : std::vector<HostsEntry>{{.index = 1, .ip = "10.0.0.8"}}, 4);
   }
   EXPECT_EQ(WithHosts(text, kTwo, 4), kKubelets + kBlock);
 }

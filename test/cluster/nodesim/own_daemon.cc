@@ -43,7 +43,7 @@ std::shared_ptr<const api::Clique> CliqueOf(const Turn& turn,
 
 void LookUp(OwnDaemon& own) {
   own.knows.clear();
-  for (const imex::Host& host : *own.memory.hosts) own.knows[host.index] = host.ip;
+  for (const imex::HostsEntry& host : *own.memory.hosts) own.knows[host.index] = host.ip;
 }
 
 // What IMEX was started with, or looked up last, is where a peer is.
@@ -63,7 +63,7 @@ void StartImex(const Turn& turn, OwnDaemon& own) {
   LookUp(own);
   own.observed.imex = {.runs = true, .since = turn.now, .started = base::FormatSeconds(turn.wall)};
   const auto& hosts = *own.memory.hosts;
-  const auto found = std::ranges::find(hosts, own.self.ip, &imex::Host::ip);
+  const auto found = std::ranges::find(hosts, own.self.ip, &imex::HostsEntry::ip);
   if (found != hosts.end()) own.observed.imex.index = found->index;
   imex_daemon::OnStarted(own.memory, turn.now);
 }

@@ -163,7 +163,7 @@ class World {
   void LookUp(Daemon& daemon) {
     looked_up_ = true;
     daemon.knows.clear();
-    for (const imex::Host& host : *daemon.memory.hosts) daemon.knows[host.index] = host.ip;
+    for (const imex::HostsEntry& host : *daemon.memory.hosts) daemon.knows[host.index] = host.ip;
   }
 
   // Does what the step says, until it says nothing more.

@@ -30,7 +30,8 @@ std::vector<std::string> LinesOf(std::string_view text) {
 //  - a name of a daemon stands on our lines alone.
 FUZZ_TARGET(hosts_file, bytes) {
   constexpr int kNodesMax = 8;
-  const std::vector<imex::Host> hosts = {{.index = 0, .ip = "10.0.0.1"}, {.index = 7, .ip = "::1"}};
+  const std::vector<imex::HostsEntry> hosts = {{.index = 0, .ip = "10.0.0.1"},
+                                               {.index = 7, .ip = "::1"}};
   const std::string written = imex::WithHosts(bytes, hosts, kNodesMax);
   fuzz::CheckSame(imex::WithHosts(written, hosts, kNodesMax), written);
   const std::string without = imex::WithHosts(bytes, {}, 0);

@@ -217,7 +217,7 @@ bool Daemon::Do(const imex_daemon::DaemonStep& step) {
 }
 
 void Daemon::StartImex() {
-  fabric_.Start(options_.container, memory_.hosts.value_or(std::vector<imex::Host>()),
+  fabric_.Start(options_.container, memory_.hosts.value_or(std::vector<imex::HostsEntry>()),
                 clock_.Wall());
   observed_.imex = {.runs = true,
                     .since = clock_.Now(),

@@ -8,9 +8,9 @@ namespace {
 
 constexpr auto kDeaf = std::chrono::seconds(5);
 
-std::map<int, std::string> LookUp(const std::vector<imex::Host>& hosts) {
+std::map<int, std::string> LookUp(const std::vector<imex::HostsEntry>& hosts) {
   std::map<int, std::string> knows;
-  for (const imex::Host& host : hosts) knows[host.index] = host.ip;
+  for (const imex::HostsEntry& host : hosts) knows[host.index] = host.ip;
   return knows;
 }
 
@@ -43,7 +43,7 @@ void Fabric::EndContainer(const DaemonContainer& container, bool stopped, const 
   if (stopped) Note(ImexEvent::What::kStopped, container, now, -1, why);
 }
 
-void Fabric::Start(const DaemonContainer& container, const std::vector<imex::Host>& hosts,
+void Fabric::Start(const DaemonContainer& container, const std::vector<imex::HostsEntry>& hosts,
                    Time now) {
   RunningImex imex = {.container = container,
                       .since = now,
@@ -56,7 +56,7 @@ void Fabric::Start(const DaemonContainer& container, const std::vector<imex::Hos
   running_[container.uid] = std::move(imex);
 }
 
-void Fabric::Signal(const DaemonContainer& container, const std::vector<imex::Host>& hosts,
+void Fabric::Signal(const DaemonContainer& container, const std::vector<imex::HostsEntry>& hosts,
                     Time now) {
   Note(ImexEvent::What::kSignal, container, now);
   const auto it = running_.find(container.uid);

@@ -65,8 +65,10 @@ class Fabric {
   void EndContainer(const DaemonContainer& container, bool stopped, const std::string& why,
                     Time now);
   // The index is that under which `hosts` has the container's address.
-  void Start(const DaemonContainer& container, const std::vector<imex::Host>& hosts, Time now);
-  void Signal(const DaemonContainer& container, const std::vector<imex::Host>& hosts, Time now);
+  void Start(const DaemonContainer& container, const std::vector<imex::HostsEntry>& hosts,
+             Time now);
+  void Signal(const DaemonContainer& container, const std::vector<imex::HostsEntry>& hosts,
+              Time now);
   void TellToEnd(const DaemonContainer& container, Time now);
   void End(const kube::Uid& pod, Time now);  // By itself. REQUIRES: it runs.
   // What runs on a silent node reaches nobody.
