@@ -30,7 +30,7 @@ constexpr std::size_t kUidMax = 64;
 constexpr std::size_t kBytesMax = std::size_t{4} << 20U;
 constexpr int kEntriesMax = 100'000;
 
-Result<void> WriteHalf(const std::string& path, std::string_view content, Access access) {
+Result<void> WriteHalf(const std::string& path, std::string_view content, FileAccess access) {
   // One that a crash left may have any mode, or be a link.
   ::unlink(path.c_str());
   base::OpenFile file(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, kMode);
@@ -64,7 +64,7 @@ bool IsFileSafe(std::string_view uid) {
 }
 
 Result<void> WriteWhole(const std::string& folder, const std::string& file,
-                        std::string_view content, Access access) {
+                        std::string_view content, FileAccess access) {
   const std::string path = folder + "/" + file;
   const std::string half = folder + "/." + file + std::string(kHalf);
   if (auto written = WriteHalf(half, content, access); !written) {
