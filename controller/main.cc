@@ -93,7 +93,7 @@ base::Result<void> ReleaseFinalizers(const settings::Settings& settings,
   const kube::ClientConfig config = TRY(frame.LoadConfig());
   http::CurlTransport transport(config.endpoint, *config.credentials,
                                 base::UserAgent("release-finalizers"));
-  const uninstall::Options options = {
+  const uninstall::UninstallOptions options = {
       .driver_namespaces = settings.DriverNamespaces(),
       .lease = {.ns = settings.lease_namespace, .name = settings.lease_name},
       .force = settings.force,

@@ -117,7 +117,7 @@ Result<std::optional<kube::ObjectMeta>> ReadAgain(const kube::Resource& resource
 
 class Release {
  public:
-  Release(const Options& options, const World& world) : options_(options), world_(world) {}
+  Release(const UninstallOptions& options, const World& world) : options_(options), world_(world) {}
 
   [[nodiscard]] Result<void> Run() {
     const Result<std::string> version = FindTemplateVersion(world_);
@@ -178,7 +178,7 @@ class Release {
     if (!first_error_) first_error_ = base::While("release the finalizer of " + what)(error);
   }
 
-  const Options& options_;
+  const UninstallOptions& options_;
   const World& world_;
   compute_domain::Observed observed_;  // For the version of the templates.
   int released_ = 0;
@@ -188,7 +188,7 @@ class Release {
 
 }  // namespace
 
-Result<void> ReleaseFinalizers(const Options& options, const World& world) {
+Result<void> ReleaseFinalizers(const UninstallOptions& options, const World& world) {
   if (!options.force) {
     const Result<void> checked = CheckLease(options.lease, world);
     if (!checked && checked.error().code == ErrorCode::kConflict) {

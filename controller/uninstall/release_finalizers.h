@@ -17,7 +17,7 @@
 
 namespace uninstall {
 
-struct Options {
+struct UninstallOptions {
   std::vector<std::string> driver_namespaces = {};  // Where DaemonSets are looked for.
   kube::ObjectKey lease = {};                       // Of the controllers.
   bool force = false;                               // Do not look at the Lease.
@@ -33,6 +33,7 @@ struct World {
 
 // kConflict: a controller holds the Lease, and would put the finalizers back; nothing was done.
 // Anything else: what could not be read or released, after everything that could.
-[[nodiscard]] base::Result<void> ReleaseFinalizers(const Options& options, const World& world);
+[[nodiscard]] base::Result<void> ReleaseFinalizers(const UninstallOptions& options,
+                                                   const World& world);
 
 }  // namespace uninstall

@@ -39,8 +39,8 @@ class Cluster final : public http::Transport {
     return replies;
   }
 
-  base::Result<void> Release(const Options& options = {}) {
-    Options all = options;
+  base::Result<void> Release(const UninstallOptions& options = {}) {
+    UninstallOptions all = options;
     all.driver_namespaces = {fixtures::kDriverNs, fixtures::kOldDriverNs};
     all.lease = {.ns = fixtures::kDriverNs, .name = "cdom-controller"};
     said.clear();

@@ -54,7 +54,7 @@ class StderrLogger final : public TimedLogger {
 // error.
 class JournalLogger final : public TimedLogger {
  public:
-  JournalLogger(const Options& options, const base::Clock& clock)
+  JournalLogger(const LoggerOptions& options, const base::Clock& clock)
       : TimedLogger(options.verbosity, clock),
         identifier_(options.identifier),
         fallback_(false, options.verbosity, clock) {}
@@ -96,7 +96,7 @@ bool IsJournal(const std::string& journal_stream, int fd) {
   return journal_stream == std::to_string(status.st_dev) + ":" + std::to_string(status.st_ino);
 }
 
-std::unique_ptr<base::Logger> MakeLogger(const Options& options, const base::Clock& clock) {
+std::unique_ptr<base::Logger> MakeLogger(const LoggerOptions& options, const base::Clock& clock) {
   const Format format = Resolve(options.format);
   if (format == Format::kJournal) return std::make_unique<JournalLogger>(options, clock);
   return std::make_unique<StderrLogger>(format == Format::kJson, options.verbosity, clock);

@@ -24,7 +24,7 @@ enum class Format {
 // As klog's -v: 0 and above let errors, warnings and infos through, 4 and above debug lines too.
 constexpr int kDebugVerbosity = 4;
 
-struct Options {
+struct LoggerOptions {
   Format format = Format::kAuto;
   int verbosity = 0;
   std::string identifier = {};  // The program, as the journal shows it.
@@ -32,7 +32,7 @@ struct Options {
 
 // `clock` outlives the logger. Thread-safe, as every Logger. A line is written before Log()
 // returns, so that none is lost in a crash.
-[[nodiscard]] std::unique_ptr<base::Logger> MakeLogger(const Options& options,
+[[nodiscard]] std::unique_ptr<base::Logger> MakeLogger(const LoggerOptions& options,
                                                        const base::Clock& clock);
 
 // Whether `journal_stream`, the value of $JOURNAL_STREAM, is what `fd` leads to.
