@@ -193,8 +193,8 @@ void Controller::Observe() {
   EnqueueAll();
 }
 
-void Controller::Begin() {
-  has_begun_ = true;
+void Controller::Start() {
+  has_started_ = true;
   EnqueueAll();
 }
 
@@ -214,7 +214,7 @@ void Controller::EnqueueAll() const {
 }
 
 void Controller::Want(const std::string& uid, Priority priority) const {
-  if (!has_begun_) return;
+  if (!has_started_) return;
   sinks_.enqueue(uid, {.flow = cache_.NamespaceOf(uid), .priority = priority});
 }
 

@@ -31,7 +31,7 @@ class Controller {
       std::function<void(const std::string& uid, const kube::WorkQueue::AddOptions& options)>;
 
   struct Sinks {
-    Enqueue enqueue;  // Called on the watch thread, by Begin() and by Finish().
+    Enqueue enqueue;  // Called on the watch thread, by Start() and by Finish().
     std::function<void(const std::vector<kube::Event>&)> record;  // Called by Finish().
   };
 
@@ -44,7 +44,7 @@ class Controller {
   void Observe();
   // This replica leads, and its workers begin: enqueues every domain that exists or left something
   // behind. Until then nothing is enqueued, since a standby would only collect. Thread-safe.
-  void Begin();
+  void Start();
   // What follows a pass that is over: its Events, the domain that may go on now, and what the log
   // says. Gives when the domain is due again, for the queue. Thread-safe.
   [[nodiscard]] kube::WorkQueue::Ended Finish(const std::string& uid, const Outcome& outcome);
@@ -82,7 +82,7 @@ class Controller {
   Cache cache_;
   Reconciler reconciler_;
   ErrorLog errors_;
-  std::atomic<bool> has_begun_ = false;
+  std::atomic<bool> has_started_ = false;
   // Used by the watch thread:
   std::deque<kube::Reflector> reflectors_;
   const kube::Reflector* domains_ = nullptr;  // That of ComputeDomains.

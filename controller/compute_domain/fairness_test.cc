@@ -76,7 +76,7 @@ class World {
  public:
   explicit World(Order order)
       : order_(order), queue_(order == Order::kFair ? LargestShare(kWorkers) : kWorkers) {
-    controller_.Begin();
+    controller_.Start();
     for (int i = 0; i < kWorkers; ++i) workers_.emplace_back();
   }
 
@@ -322,7 +322,7 @@ void MakeDomainsToRepair(World& world) {
     world.server().PutAll(DomainMaker(1000 + i, "tenant-" + std::to_string(i % 300)).All(observed));
   }
 }
-void EnqueueAll(World& world) { world.controller().Begin(); }
+void EnqueueAll(World& world) { world.controller().Start(); }
 
 TEST(Fairness, UnrelatedDomain_IsServed_WhileAThousandAreRolledOut) {
   EXPECT_LT(Measure(Order::kFair, seconds(4), MakeDomainsToRepair, EnqueueAll), kPromised);

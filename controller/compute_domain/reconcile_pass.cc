@@ -166,8 +166,8 @@ void ReconcilePass::StartStep(Step step) {
       Change(LabelRemoved{.node = unlabel->node});
     }
     outcome_.has_read = outcome_.has_read || !IsWrite(action);
-    ActionProgress beginning = compute_domain::Begin(action, observed_);
-    in_flight_.push_back({.action = std::move(action), .read = std::move(beginning)});
+    ActionProgress progress = StartAction(action, observed_);
+    in_flight_.push_back({.action = std::move(action), .read = std::move(progress)});
   }
 }
 

@@ -110,14 +110,14 @@ Reconciler::Remembered Reconciler::Recall(const std::string& uid) const {
 }
 
 base::Clock::TimePoint Reconciler::OnForbidden(const kube::Permission& permission) {
-  const auto noted = missing_permissions_.With(
+  const auto refusal = missing_permissions_.With(
       [&](MissingPermissions& missing) { return missing.OnForbidden(permission, clock_.Now()); });
-  if (noted.is_first) {
+  if (refusal.is_first) {
     logger_.Warning(
         "Going on without a right",
         {{"right", permission.verb + " " + permission.resource}, {"cost", CostOf(permission)}});
   }
-  return noted.until;
+  return refusal.until;
 }
 
 void Reconciler::OnGranted(const kube::Permission& permission) {

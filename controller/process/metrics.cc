@@ -111,12 +111,12 @@ class Sources final : public prometheus::Collectable {
                              MetricType::Gauge, kController,
                              static_cast<double>(queue.in_progress)));
     const kube::EventRecorder::Counts events = sources_.events.counts();
-    MetricFamily told =
+    MetricFamily total =
         OneOf("cdom_events_total", "Events by what became of them", MetricType::Counter,
               {{"result", "sent"}}, static_cast<double>(events.sent));
-    told.metric.push_back(
+    total.metric.push_back(
         Metric(MetricType::Counter, {{"result", "dropped"}}, static_cast<double>(events.dropped)));
-    families.push_back(std::move(told));
+    families.push_back(std::move(total));
     return families;
   }
 

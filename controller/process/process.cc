@@ -178,7 +178,7 @@ class ControllerProcess {
   }
   void Watch(const std::stop_token& stop);
   void KeepLease(const std::stop_token& stop);
-  void TellEvents(const std::stop_token& stop);
+  void SendEvents(const std::stop_token& stop);
   void Work(const std::stop_token& stop, std::atomic<std::int64_t>& busy_since);
   [[nodiscard]] kube::WorkQueue::Ended Reconcile(const std::string& uid,
                                                  std::atomic<std::int64_t>& busy_since);
@@ -255,7 +255,7 @@ void ControllerProcess::KeepLease(const std::stop_token& stop) {
   }
 }
 
-void ControllerProcess::TellEvents(const std::stop_token& stop) {
+void ControllerProcess::SendEvents(const std::stop_token& stop) {
   const auto transport = MakeTransport();
   // Here, since nobody waits for this thread while it begins.
   WarnOfUnlabelled(settings_.DriverNamespaces(), *transport, logger_, stop);
@@ -442,7 +442,7 @@ ExitReason ControllerProcess::Run(const std::stop_token& stop) {
   if (settings_.elects) {
     lease = std::jthread([this](const std::stop_token& token) { KeepLease(token); });
   }
-  std::jthread events([this](const std::stop_token& token) { TellEvents(token); });
+  std::jthread events([this](const std::stop_token& token) { SendEvents(token); });
   std::vector<std::jthread> workers;
 
   ExitReason end = ExitReason::kStopped;
@@ -465,7 +465,7 @@ ExitReason ControllerProcess::Run(const std::stop_token& stop) {
         end = ExitReason::kOtherMode;
         break;
       }
-      controller_.Begin();
+      controller_.Start();
       for (auto& busy : busy_since_) {
         workers.emplace_back([this, &busy](const std::stop_token& token) { Work(token, busy); });
       }

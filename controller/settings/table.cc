@@ -404,15 +404,15 @@ constexpr auto kTable = std::to_array<Setting>({
 });
 
 template <auto Member>
-void Whole(const Value& value, Settings& settings) {
+void CopyJson(const Value& value, Settings& settings) {
   settings.daemons.*Member = value;
 }
 
 constexpr std::array kMaps = {
-    Map{"daemons.resources", Whole<&daemon_set::DaemonSetSettings::resources>},
-    Map{"daemons.tolerations", Whole<&daemon_set::DaemonSetSettings::tolerations>},
-    Map{"daemons.dnsConfig", Whole<&daemon_set::DaemonSetSettings::dns_config>},
-    Map{"daemons.securityContext", Whole<&daemon_set::DaemonSetSettings::security_context>},
+    Map{"daemons.resources", CopyJson<&daemon_set::DaemonSetSettings::resources>},
+    Map{"daemons.tolerations", CopyJson<&daemon_set::DaemonSetSettings::tolerations>},
+    Map{"daemons.dnsConfig", CopyJson<&daemon_set::DaemonSetSettings::dns_config>},
+    Map{"daemons.securityContext", CopyJson<&daemon_set::DaemonSetSettings::security_context>},
     Map{"daemons.seLinuxOptions",
         [](const Value& value, Settings& s) {
           s.daemons.security_context["seLinuxOptions"] = value;

@@ -29,7 +29,7 @@ std::string FabricErrorIn(json::View device) {
 }  // namespace
 
 bool ResourceSliceIndex::Contains(const std::string& node) const {
-  return slices_.With([&](const Slices& slices) { return Ask(slices, node).publishes; });
+  return slices_.With([&](const Slices& slices) { return StateOf(slices, node).publishes; });
 }
 
 bool ResourceSliceIndex::IsEmpty() const {
@@ -37,7 +37,7 @@ bool ResourceSliceIndex::IsEmpty() const {
 }
 
 std::string ResourceSliceIndex::FabricErrorOf(const std::string& node) const {
-  return slices_.With([&](const Slices& slices) { return Ask(slices, node).fabric_error; });
+  return slices_.With([&](const Slices& slices) { return StateOf(slices, node).fabric_error; });
 }
 
 void ResourceSliceIndex::ReplaceAdd(json::View object) {
@@ -52,7 +52,7 @@ void ResourceSliceIndex::EndReplace(const std::string& /*resource_version*/) {
   std::set<std::string> changes;
   const auto add_nodes_that_differ = [&](const Slices& these, const Slices& others) {
     for (const Slice& slice : these) {
-      if (Ask(these, slice.node) != Ask(others, slice.node)) changes.insert(slice.node);
+      if (StateOf(these, slice.node) != StateOf(others, slice.node)) changes.insert(slice.node);
     }
   };
   slices_.With([&](Slices& slices) {
@@ -68,7 +68,7 @@ void ResourceSliceIndex::Apply(json::View object, bool deleted) {
   const std::string node = slice.node;
   deleted = IsForeign(object) || deleted;
   const bool changes = slices_.With([&](Slices& slices) {
-    const Said before = Ask(slices, node);
+    const NodeState before = StateOf(slices, node);
     const auto at = std::ranges::lower_bound(slices, kWhich(slice), {}, kWhich);
     const bool is_there = at != slices.end() && kWhich(*at) == kWhich(slice);
     if (is_there && deleted) {
@@ -78,7 +78,7 @@ void ResourceSliceIndex::Apply(json::View object, bool deleted) {
     } else if (!deleted) {
       slices.insert(at, std::move(slice));
     }
-    return before != Ask(slices, node);
+    return before != StateOf(slices, node);
   });
   if (changes) changed_(node);
 }
@@ -110,13 +110,14 @@ ResourceSliceIndex::Slice ResourceSliceIndex::Decode(json::View object) {
   return slice;
 }
 
-ResourceSliceIndex::Said ResourceSliceIndex::Ask(const Slices& slices, const std::string& node) {
+ResourceSliceIndex::NodeState ResourceSliceIndex::StateOf(const Slices& slices,
+                                                          const std::string& node) {
   const auto of_node = std::ranges::equal_range(slices, node, {}, &Slice::node);
-  Said said = {.publishes = !of_node.empty()};
+  NodeState state = {.publishes = !of_node.empty()};
   for (const Slice& slice : of_node) {
-    if (said.fabric_error.empty()) said.fabric_error = slice.fabric_error;
+    if (state.fabric_error.empty()) state.fabric_error = slice.fabric_error;
   }
-  return said;
+  return state;
 }
 
 }  // namespace compute_domain

@@ -48,16 +48,16 @@ class ResourceSliceIndex final : public kube::ReflectorSink {
     std::string fabric_error = {};
   };
   using Slices = std::vector<Slice>;  // Sorted by node and UID, each once.
-  struct Said {                       // By all slices of a node.
+  struct NodeState {                  // By all slices of a node.
     bool publishes = false;
     std::string fabric_error = {};
-    friend bool operator==(const Said&, const Said&) = default;
+    friend bool operator==(const NodeState&, const NodeState&) = default;
   };
 
   // Whether it is no plugin's. Names its node in the log, the first time.
   [[nodiscard]] bool IsForeign(json::View object);
   [[nodiscard]] static Slice Decode(json::View object);
-  [[nodiscard]] static Said Ask(const Slices& slices, const std::string& node);
+  [[nodiscard]] static NodeState StateOf(const Slices& slices, const std::string& node);
 
   const Changed changed_;
   base::Logger& logger_;

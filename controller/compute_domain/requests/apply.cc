@@ -61,7 +61,7 @@ base::Result<void> HandlePatchReply(const Patch& action, const Reply& reply, Act
 
 }  // namespace
 
-ActionProgress Begin(const Action& action, const Observed& observed) {
+ActionProgress StartAction(const Action& action, const Observed& observed) {
   ActionProgress read;
   if (observed.facts.missing_permissions.empty() || !IsWrite(action)) return read;
   const http::Request first = RequestsOf(action, observed).front();

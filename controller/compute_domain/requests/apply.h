@@ -10,7 +10,7 @@
 namespace compute_domain {
 
 // Where an action begins.
-[[nodiscard]] ActionProgress Begin(const Action& action, const Observed& observed);
+[[nodiscard]] ActionProgress StartAction(const Action& action, const Observed& observed);
 
 // Never empty. The requests of one action may travel side by side. `read` is where an action stands
 // whose result said that it goes on.

@@ -5,8 +5,8 @@ namespace compute_domain {
 constexpr base::BackoffPolicy kBackoff = {.first = std::chrono::seconds(30),
                                           .most = std::chrono::hours(1)};
 
-MissingPermissions::Noted MissingPermissions::OnForbidden(const kube::Permission& permission,
-                                                          TimePoint now) {
+MissingPermissions::Refusal MissingPermissions::OnForbidden(const kube::Permission& permission,
+                                                            TimePoint now) {
   const auto [it, is_first] = missing_permissions_.try_emplace(permission);
   Missing& missing = it->second;
   // Requests that were under way together are refused together.

@@ -17,11 +17,11 @@ class MissingPermissions {
   using TimePoint = base::Clock::TimePoint;
 
   // Until when to do without it. `is_first`: it was not known to be missing.
-  struct Noted {
+  struct Refusal {
     TimePoint until = {};
     bool is_first = false;
   };
-  Noted OnForbidden(const kube::Permission& permission, TimePoint now);
+  Refusal OnForbidden(const kube::Permission& permission, TimePoint now);
   // Whether it was known to be missing.
   bool OnGranted(const kube::Permission& permission);
 

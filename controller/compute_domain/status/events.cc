@@ -62,9 +62,9 @@ std::optional<EventType> TypeOf(const std::string& name, const api::DomainStatus
   return {};
 }
 
-class Teller {
+class EventBuilder {
  public:
-  explicit Teller(const Observed& observed) : observed_(observed) {}
+  explicit EventBuilder(const Observed& observed) : observed_(observed) {}
 
   // A reason that several conditions share is told once.
   [[nodiscard]] Events operator()(const WriteStatus& write) const {
@@ -72,10 +72,10 @@ class Teller {
     Events events;
     for (const kube::Condition& condition : write.status.conditions) {
       if (HasReason(before, condition.reason)) continue;
-      const bool told =
+      const bool is_listed =
           std::ranges::find(events, condition.reason, &kube::Event::reason) != events.end();
       const std::optional<EventType> type = TypeOf(condition.reason, before);
-      if (told || !type) continue;
+      if (is_listed || !type) continue;
       const char* const action = observed_.domain->meta.deleting ? "Deleting" : "Reconciling";
       events.push_back(OfDomain(*type, condition.reason, action, condition.message));
       if (condition.reason == api::kReasonTemplateNameTaken) AddNameHolders(events);
@@ -272,7 +272,7 @@ PendingPodEvents EventsForPendingPods(const Observed& observed) {
 }
 
 std::vector<kube::Event> EventsOf(const Action& done, const Observed& observed) {
-  return std::visit(Teller(observed), done);
+  return std::visit(EventBuilder(observed), done);
 }
 
 }  // namespace compute_domain

@@ -126,7 +126,7 @@ class Process {
     while (!stop.stop_requested()) {
       std::optional<std::string> uid;
       if (controller_.MayReconcile() && shared_.leads) {
-        if (!begun_.exchange(true)) controller_.Begin();
+        if (!begun_.exchange(true)) controller_.Start();
         const std::scoped_lock lock(queue_mutex_);
         uid = queue_.Get(shared_.clock.Now());
       }

@@ -136,7 +136,7 @@ bool Replica::StepWorker(Worker& worker) {
   };
   if (!worker.pass) {
     if (!controller_.MayReconcile() || !Leads()) return false;
-    if (!std::exchange(has_begun_, true)) controller_.Begin();
+    if (!std::exchange(has_begun_, true)) controller_.Start();
     // The loop of watches does each second.
     if (std::exchange(observed_at_, clock_.Now()) != clock_.Now()) controller_.Observe();
     const std::optional<std::string> uid = queue_.Get(clock_.Now());
