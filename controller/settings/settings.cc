@@ -78,7 +78,7 @@ base::Result<void> ReadFile(CLI::App& app, Settings& settings) {
 }  // namespace
 
 void AddFlags(CLI::App& app, Settings& settings) {
-  command_line::Begin(app, kExitStatuses);
+  command_line::SetUpApp(app, kExitStatuses);
   for (const Setting& setting : Table()) {
     if (setting.add == nullptr) continue;
     app.option_defaults()->group(setting.group);

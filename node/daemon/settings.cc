@@ -121,7 +121,7 @@ Parsed Parse(const std::vector<std::string>& arguments) {
   CLI::App app("Runs IMEX for one node of a ComputeDomain.", "compute-domain-daemon");
   std::string gates;
   Settings& settings = parsed.settings;
-  command_line::Begin(app, kExitStatuses);
+  command_line::SetUpApp(app, kExitStatuses);
   AddGiven(app, settings, gates);
   AddPlaces(app, settings);
   AddImex(app, settings);

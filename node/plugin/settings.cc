@@ -189,7 +189,7 @@ Parsed Parse(const std::vector<std::string>& arguments) {
       "node.",
       "compute-domain-kubelet-plugin");
   Given given;
-  command_line::Begin(app, kExitStatuses);
+  command_line::SetUpApp(app, kExitStatuses);
   AddGiven(app, parsed.settings, given);
   AddPlaces(app, parsed.settings, given);
   AddPreflight(app, parsed.settings);

@@ -60,7 +60,7 @@ void AddUnused(CLI::App& app, const char* flag, const char* variable, const char
 
 }  // namespace
 
-void Begin(CLI::App& app, std::span<const ExitStatus> statuses) {
+void SetUpApp(CLI::App& app, std::span<const ExitStatus> statuses) {
   app.set_version_flag("--version", "cdom " + app.get_name() + " " + std::string(base::Version()) +
                                         " (revision " + std::string(base::Revision()) + ")");
   app.footer(Footer(statuses));

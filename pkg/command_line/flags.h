@@ -23,7 +23,7 @@ CLI::Option* Add(CLI::App& app, const char* flag, const char* variable, T& value
 
 // Before any other: --version, the end of --help, and that the last of a flag counts that is given
 // more than once.
-void Begin(CLI::App& app, std::span<const ExitStatus> statuses);
+void SetUpApp(CLI::App& app, std::span<const ExitStatus> statuses);
 
 // --kubeconfig, without a variable.
 void AddKubeconfig(CLI::App& app, CommonSettings& settings);

@@ -18,7 +18,7 @@ struct Program {
   CommonSettings settings = {};
 
   std::optional<Exit> Reads(const std::vector<std::string>& arguments) {
-    Begin(app, kStatuses);
+    SetUpApp(app, kStatuses);
     Add(app, "--count", "COMMAND_LINE_TEST_COUNT", count, "How many");
     AddKubeconfig(app, settings);
     AddLogging(app, settings);

@@ -159,7 +159,7 @@ std::size_t CurlExchange::OnHeader(std::string_view line) {
   return 0;
 }
 
-void CurlExchange::Tell(std::unique_ptr<CurlExchange> exchange, CURLcode code) {
+void CurlExchange::Deliver(std::unique_ptr<CurlExchange> exchange, CURLcode code) {
   if (exchange->IsStream() && exchange->status() == kOk) {
     exchange->handlers_.on_end(exchange->EndOfStream(code));
   } else {

@@ -26,8 +26,8 @@ class CurlExchange {
   // Ready once more, in what is left of the time. Once only; false the second time.
   [[nodiscard]] bool PrepareAgain(const std::string& token);
 
-  // What came of it, told to one of the handlers. Call it last: they may destroy the exchange.
-  static void Tell(std::unique_ptr<CurlExchange> exchange, CURLcode code);
+  // Passes the outcome to one of the handlers. Call it last: they may destroy the exchange.
+  static void Deliver(std::unique_ptr<CurlExchange> exchange, CURLcode code);
 
   [[nodiscard]] CURL* easy() const { return easy_.get(); }
   [[nodiscard]] const Request& request() const { return request_; }

@@ -89,7 +89,7 @@ void CurlMulti::Finish(CURL* easy, CURLcode code) {
   }
   if (on_exchange_) on_exchange_(exchange.Report());
   auto node = exchanges_.extract(exchange.id);
-  CurlExchange::Tell(std::move(node.mapped()), code);
+  CurlExchange::Deliver(std::move(node.mapped()), code);
 }
 
 void CurlMulti::Wake() { curl_multi_wakeup(multi_); }

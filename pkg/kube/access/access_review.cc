@@ -76,17 +76,17 @@ Value Subject(const Value& user, const std::string& path) {
 AccessReviews::AccessReviews(std::string path, http::Transport& transport, const base::Clock& clock)
     : path_(std::move(path)), transport_(transport), clock_(clock) {}
 
-base::Result<AccessVerdict> AccessReviews::Judge(const std::string& token) {
+base::Result<AccessVerdict> AccessReviews::Check(const std::string& token) {
   if (!IsToken(token)) return AccessVerdict();
   const std::string digest = DigestOf(token);
   const auto kept = kept_.find(digest);
   if (kept != kept_.end() && clock_.Now() < kept->second.until) return kept->second.verdict;
-  AccessVerdict verdict = TRY(Ask(token));
+  AccessVerdict verdict = TRY(ReviewToken(token));
   Keep(digest, verdict);
   return verdict;
 }
 
-base::Result<AccessVerdict> AccessReviews::Ask(const std::string& token) {
+base::Result<AccessVerdict> AccessReviews::ReviewToken(const std::string& token) {
   const Value who = TRY(Review(transport_, kTokenReviews, Value::Object({{"token", token}})));
   const std::string& user = who["user"]["username"].AsString();
   if (!who["authenticated"].AsBool() || user.empty()) return AccessVerdict();

@@ -33,7 +33,7 @@ class AccessReviews {
 
   // By a TokenReview, and a SubjectAccessReview for the verb `get` of the path. An Error says what
   // the API server did not answer; nothing is known of the token then.
-  [[nodiscard]] base::Result<AccessVerdict> Judge(const std::string& token);
+  [[nodiscard]] base::Result<AccessVerdict> Check(const std::string& token);
 
  private:
   struct Kept {
@@ -41,7 +41,7 @@ class AccessReviews {
     base::Clock::TimePoint until = {};
   };
 
-  [[nodiscard]] base::Result<AccessVerdict> Ask(const std::string& token);
+  [[nodiscard]] base::Result<AccessVerdict> ReviewToken(const std::string& token);
   void Keep(const std::string& digest, const AccessVerdict& verdict);
 
   const std::string path_;

@@ -34,8 +34,8 @@ class AccessReviewsTest : public ::testing::Test {
     api_server_.Answer(kCreated, access);
   }
   // kAllowed if it cannot be known, which no test expects then.
-  Access Judge(const std::string& token) {
-    const Result<AccessVerdict> verdict = reviews_.Judge(token);
+  Access Check(const std::string& token) {
+    const Result<AccessVerdict> verdict = reviews_.Check(token);
     EXPECT_TRUE(verdict) << verdict.error().message;
     return verdict ? verdict->access : Access::kAllowed;
   }
@@ -48,7 +48,7 @@ class AccessReviewsTest : public ::testing::Test {
 
 TEST_F(AccessReviewsTest, REV3_X8_TokenWithThePermissionIsAllowed) {
   AnswerKnown(kAllowed);
-  EXPECT_EQ(Judge("secret"), Access::kAllowed);
+  EXPECT_EQ(Check("secret"), Access::kAllowed);
   ASSERT_EQ(Asked(), 2U);
   const http::Request& who = api_server_.asked[0];
   EXPECT_EQ(who.method, http::Method::kPost);
@@ -66,32 +66,32 @@ TEST_F(AccessReviewsTest, REV3_X8_TokenWithThePermissionIsAllowed) {
 
 TEST_F(AccessReviewsTest, REV3_X8_UnknownTokenIsNotAuthenticated) {
   AnswerUnknown();
-  EXPECT_EQ(Judge("unknown"), Access::kNotAuthenticated);
+  EXPECT_EQ(Check("unknown"), Access::kNotAuthenticated);
   EXPECT_EQ(Asked(), 1U) << "nobody's permission was asked for";
 }
 
 TEST_F(AccessReviewsTest, REV3_X8_UserWithoutThePermissionIsForbidden) {
   AnswerKnown(kNotAllowed);
-  const auto verdict = reviews_.Judge("of a tenant");
+  const auto verdict = reviews_.Check("of a tenant");
   EXPECT_TRUE(verdict && verdict->access == Access::kNotAuthenticated) << "a blank is in no token";
   EXPECT_EQ(Asked(), 0U);
-  EXPECT_EQ(Judge("of-a-tenant"), Access::kForbidden);
+  EXPECT_EQ(Check("of-a-tenant"), Access::kForbidden);
 }
 
 TEST_F(AccessReviewsTest, REV3_X8_DenialCountsMoreThanPermission) {
   AnswerKnown(R"({"status":{"allowed":true,"denied":true}})");
-  EXPECT_EQ(Judge("token"), Access::kForbidden);
+  EXPECT_EQ(Check("token"), Access::kForbidden);
 }
 
 TEST_F(AccessReviewsTest, REV3_X8_UserWithoutANameIsNotAuthenticated) {
   api_server_.Answer(kCreated, R"({"status":{"authenticated":true,"user":{"groups":["g"]}}})");
-  EXPECT_EQ(Judge("token"), Access::kNotAuthenticated);
+  EXPECT_EQ(Check("token"), Access::kNotAuthenticated);
 }
 
 TEST_F(AccessReviewsTest, REV3_X8_WhatIsNoTokenIsNotAskedFor) {
   for (const std::string& token : {std::string(), std::string("a b"), std::string("a\nb"),
                                    std::string("\xc3\xa4"), std::string((8U << 10) + 1, 'a')}) {
-    EXPECT_EQ(Judge(token), Access::kNotAuthenticated) << token.substr(0, 10);
+    EXPECT_EQ(Check(token), Access::kNotAuthenticated) << token.substr(0, 10);
   }
   EXPECT_EQ(Asked(), 0U);
 }
@@ -99,32 +99,32 @@ TEST_F(AccessReviewsTest, REV3_X8_WhatIsNoTokenIsNotAskedFor) {
 TEST_F(AccessReviewsTest, REV3_X8_AnswerIsKeptForTenSeconds) {
   AnswerKnown(kAllowed);
   AnswerUnknown();
-  EXPECT_EQ(Judge("good"), Access::kAllowed);
-  EXPECT_EQ(Judge("bad"), Access::kNotAuthenticated);
+  EXPECT_EQ(Check("good"), Access::kAllowed);
+  EXPECT_EQ(Check("bad"), Access::kNotAuthenticated);
   clock_.Advance(std::chrono::milliseconds(9'999));
-  EXPECT_EQ(Judge("good"), Access::kAllowed);
-  EXPECT_EQ(Judge("bad"), Access::kNotAuthenticated);
+  EXPECT_EQ(Check("good"), Access::kAllowed);
+  EXPECT_EQ(Check("bad"), Access::kNotAuthenticated);
   EXPECT_EQ(Asked(), 3U);
   clock_.Advance(std::chrono::milliseconds(1));
   AnswerUnknown();
   AnswerUnknown();
-  EXPECT_EQ(Judge("good"), Access::kNotAuthenticated) << "it was withdrawn";
-  EXPECT_EQ(Judge("bad"), Access::kNotAuthenticated);
+  EXPECT_EQ(Check("good"), Access::kNotAuthenticated) << "it was withdrawn";
+  EXPECT_EQ(Check("bad"), Access::kNotAuthenticated);
   EXPECT_EQ(Asked(), 5U);
 }
 
 TEST_F(AccessReviewsTest, REV3_X8_FloodOfTokensPushesNoAllowedOneOut) {
   AnswerKnown(kAllowed);
-  EXPECT_EQ(Judge("good"), Access::kAllowed);
+  EXPECT_EQ(Check("good"), Access::kAllowed);
   for (int i = 0; i < 200; ++i) {
     AnswerUnknown();
-    EXPECT_EQ(Judge("bad-" + std::to_string(i)), Access::kNotAuthenticated);
+    EXPECT_EQ(Check("bad-" + std::to_string(i)), Access::kNotAuthenticated);
   }
   const std::size_t asked = Asked();
-  EXPECT_EQ(Judge("good"), Access::kAllowed);
+  EXPECT_EQ(Check("good"), Access::kAllowed);
   EXPECT_EQ(Asked(), asked);
   AnswerUnknown();
-  EXPECT_EQ(Judge("bad-0"), Access::kNotAuthenticated);
+  EXPECT_EQ(Check("bad-0"), Access::kNotAuthenticated);
   EXPECT_EQ(Asked(), asked + 1) << "no more than 64 are kept";
 }
 
@@ -137,16 +137,16 @@ TEST_F(AccessReviewsTest, REV3_X8_WhatTheApiServerDoesNotAnswerIsNotKept) {
       {kCreated, R"({"status":"authenticated"})"}};
   for (const auto& [status, body] : rows) {
     api_server_.Answer(status, body);
-    const auto verdict = reviews_.Judge("token");
+    const auto verdict = reviews_.Check("token");
     ASSERT_FALSE(verdict) << body;
     EXPECT_TRUE(verdict.error().message.starts_with("create TokenReview: "))
         << verdict.error().message;
   }
   api_server_.Answer(kCreated, kPrometheus);
   api_server_.Answer(503, "away");
-  EXPECT_FALSE(reviews_.Judge("token"));
+  EXPECT_FALSE(reviews_.Check("token"));
   AnswerKnown(kAllowed);
-  EXPECT_EQ(Judge("token"), Access::kAllowed);
+  EXPECT_EQ(Check("token"), Access::kAllowed);
 }
 
 }  // namespace

@@ -158,7 +158,7 @@ class Store final : public ReflectorSink {
       data.unreadable = std::exchange(incoming_unreadable_, {});
       data.resource_version = resource_version;
     });
-    Tell(changes);
+    Notify(changes);
   }
 
   void Apply(json::View object, bool deleted) override {
@@ -178,7 +178,7 @@ class Store final : public ReflectorSink {
       if (read.held) after = Put(data, NodeOf(*std::move(read.held)));
       changes.push_back({.before = std::move(old), .after = after});
     });
-    Tell(changes);
+    Notify(changes);
   }
 
   void Advance(const std::string& resource_version) override {
@@ -313,7 +313,7 @@ class Store final : public ReflectorSink {
     return data.objects.extract(data.objects.find(*held));
   }
 
-  void Tell(const Changes& changes) const {
+  void Notify(const Changes& changes) const {
     if (!handler_) return;
     for (const Change& change : changes) {
       const Ptr before = change.before.empty() ? nullptr : change.before.value().Open();

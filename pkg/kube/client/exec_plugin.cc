@@ -105,20 +105,20 @@ Result<std::vector<std::pair<std::string, std::string>>> VariablesOf(const Value
 
 // spec.cluster of what the plugin is told: the cluster as the kubeconfig has it.
 Value ClusterOf(const Kubeconfig::Entry& cluster, const http::Endpoint& endpoint) {
-  Value told = Value::Object({{"server", endpoint.url}});
-  if (!endpoint.tls_server_name.empty()) told["tls-server-name"] = endpoint.tls_server_name;
-  if (endpoint.insecure) told["insecure-skip-tls-verify"] = true;
+  Value info = Value::Object({{"server", endpoint.url}});
+  if (!endpoint.tls_server_name.empty()) info["tls-server-name"] = endpoint.tls_server_name;
+  if (endpoint.insecure) info["insecure-skip-tls-verify"] = true;
   if (!endpoint.ca_pem.empty()) {
-    told["certificate-authority-data"] = tls::EncodeBase64(endpoint.ca_pem);
+    info["certificate-authority-data"] = tls::EncodeBase64(endpoint.ca_pem);
   }
   if (const std::string proxy = cluster.Text("proxy-url"); !proxy.empty()) {
-    told["proxy-url"] = proxy;
+    info["proxy-url"] = proxy;
   }
   const Value extensions = cluster.Structure("extensions");
   for (const Value& extension : extensions.items()) {
-    if (extension["name"].AsString() == kConfigExtension) told["config"] = extension["extension"];
+    if (extension["name"].AsString() == kConfigExtension) info["config"] = extension["extension"];
   }
-  return told;
+  return info;
 }
 
 // ---- What a plugin prints.

@@ -68,7 +68,7 @@ void EventRecorder::Record(Event event) {
   event.note = std::string(json::Prefix(event.note, kNoteMax));
   const TimePoint now = clock_.Now();
   std::erase_if(series_, [&](const auto& entry) {
-    return entry.second.told == entry.second.count && now - entry.second.seen > kWindow;
+    return entry.second.sent == entry.second.count && now - entry.second.seen > kWindow;
   });
   if (const auto again = series_.find(event); again != series_.end()) {
     ++again->second.count;
@@ -114,12 +114,12 @@ bool EventRecorder::TakeToken(const Uid& uid) {
   return true;
 }
 
-// Gives up the series that has been silent longest, if all of it was told.
+// Gives up the series that has been silent longest, if all of it was sent.
 bool EventRecorder::MakeRoom() {
   if (series_.size() < kSeriesMax) return true;
   auto oldest = series_.end();
   for (auto it = series_.begin(); it != series_.end(); ++it) {
-    if (it->second.told < it->second.count) continue;
+    if (it->second.sent < it->second.count) continue;
     if (oldest == series_.end() || it->second.seen < oldest->second.seen) oldest = it;
   }
   if (oldest == series_.end()) return false;
@@ -152,7 +152,7 @@ std::string EventRecorder::NewName(const Event& event) {
 
 http::Request EventRecorder::RequestFor(const Event& event, const Series& series) const {
   const std::string ns = NamespaceOf(event);
-  if (series.told > 0) {
+  if (series.sent > 0) {
     return MergePatchRequest(kEvents, {.ns = ns, .name = series.name},
                              Value::Object({{"series", EncodeSeries(series.count, series.last)}}));
   }
@@ -178,7 +178,7 @@ EventRecorder::Next EventRecorder::Poll() {
   if (under_way_ != series_.end()) return next;
   auto first = series_.end();
   for (auto it = series_.begin(); it != series_.end(); ++it) {
-    if (it->second.told == it->second.count) continue;
+    if (it->second.sent == it->second.count) continue;
     if (first == series_.end() || it->second.due < first->second.due) first = it;
   }
   if (first == series_.end()) return next;
@@ -187,7 +187,7 @@ EventRecorder::Next EventRecorder::Poll() {
   if (next.until > now) return next;
   under_way_ = first;
   not_before_ = now + kPace;
-  first->second.telling = first->second.count;
+  first->second.sending = first->second.count;
   next.request = RequestFor(first->first, first->second);
   next.request->timeout = kTimeout;
   return next;
@@ -195,40 +195,40 @@ EventRecorder::Next EventRecorder::Poll() {
 
 void EventRecorder::OnReply(base::Result<http::Response> reply) {
   CHECK(under_way_ != series_.end());
-  const auto told = std::exchange(under_way_, series_.end());
-  const bool creates = told->second.told == 0;
+  const auto entry = std::exchange(under_way_, series_.end());
+  const bool creates = entry->second.sent == 0;
   const auto checked =
       CheckStatus(std::move(reply), creates ? http::Method::kPost : http::Method::kPatch);
   // The name is ours alone: whoever has it got there by an attempt whose reply was lost.
   const bool is_there = !checked && creates && checked.error().code == ErrorCode::kAlreadyExists;
   if (checked || is_there) {
-    muted_.erase(NamespaceOf(told->first));
-    OnTold(told->second);
+    muted_.erase(NamespaceOf(entry->first));
+    OnSent(entry->second);
   } else {
-    OnError(told, checked.error());
+    OnError(entry, checked.error());
   }
 }
 
-void EventRecorder::OnTold(Series& series) {
+void EventRecorder::OnSent(Series& series) {
   ++counts_.sent;
   reported_.reset();
   failed_.clear();
-  series.told = series.telling;
+  series.sent = series.sending;
   series.failures = 0;
   // That something happens again is news; how often may wait.
-  series.due = clock_.Now() + (series.told > 1 ? kHeartbeat : minutes(0));
+  series.due = clock_.Now() + (series.sent > 1 ? kHeartbeat : minutes(0));
 }
 
-void EventRecorder::OnError(AllSeries::iterator told, const base::Error& error) {
-  Series& series = told->second;
+void EventRecorder::OnError(AllSeries::iterator entry, const base::Error& error) {
+  Series& series = entry->second;
   switch (error.code) {
     case ErrorCode::kNotFound:
-      if (series.told == 0) break;  // The namespace is gone.
-      series.told = 0;              // Events expire: this one begins anew.
-      series.name = NewName(told->first);
+      if (series.sent == 0) break;  // The namespace is gone.
+      series.sent = 0;              // Events expire: this one begins anew.
+      series.name = NewName(entry->first);
       return;
     case ErrorCode::kForbidden:
-      Mute(NamespaceOf(told->first), error);
+      Mute(NamespaceOf(entry->first), error);
       return;
     case ErrorCode::kInvalid:
     case ErrorCode::kTooLarge:
@@ -247,7 +247,7 @@ void EventRecorder::OnError(AllSeries::iterator told, const base::Error& error) 
       return;
     }
   }
-  series_.erase(told);
+  series_.erase(entry);
   Lose(1, error.code, error.message);
 }
 

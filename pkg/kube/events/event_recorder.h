@@ -1,7 +1,7 @@
 // Tells people what happened, in events.k8s.io/v1 Events beside the objects that it happened to.
 //
 // Best effort: an event may be lost, and nothing waits for one. The same event again within six
-// minutes is a series: its first repeat is told at once, later ones in one patch every three
+// minutes is a series: its first repeat is sent at once, later ones in one patch every three
 // minutes. What is lost is counted, and logged at a pace.
 //
 // Bounds: 1000 series; 25 new events of one object at once, and one every five minutes after that;
@@ -62,10 +62,10 @@ class EventRecorder {
     base::Clock::WallTime began = {};
     base::Clock::WallTime last = {};
     TimePoint seen = {};       // The last time.
-    TimePoint due = {};        // Not told again before.
+    TimePoint due = {};        // Not sent again before.
     std::int64_t count = 1;    // How often it was seen.
-    std::int64_t told = 0;     // How often as the API server knows; 0: it knows nothing of it.
-    std::int64_t telling = 0;  // The count in the request under way.
+    std::int64_t sent = 0;     // How often as the API server knows; 0: it knows nothing of it.
+    std::int64_t sending = 0;  // The count in the request under way.
     int failures = 0;          // In a row.
   };
   // How many new events an object may have.
@@ -80,8 +80,8 @@ class EventRecorder {
   [[nodiscard]] bool IsMuted(const std::string& ns);
   [[nodiscard]] http::Request RequestFor(const Event& event, const Series& series) const;
   [[nodiscard]] std::string NewName(const Event& event);
-  void OnTold(Series& series);
-  void OnError(AllSeries::iterator told, const base::Error& error);
+  void OnSent(Series& series);
+  void OnError(AllSeries::iterator entry, const base::Error& error);
   void Mute(const std::string& ns, const base::Error& error);
   void Lose(std::uint64_t events, base::ErrorCode code, const std::string& why);
 

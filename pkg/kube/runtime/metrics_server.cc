@@ -49,7 +49,7 @@ void MetricsServer::Poll() {
   const base::Clock::TimePoint now = clock_.Now();
   if (options_.address.empty() || now < next_look_) return;
   next_look_ = now + kLookEvery;
-  const Result<void> done = serves_ ? Renew() : Begin();
+  const Result<void> done = serves_ ? Renew() : Start();
   if (!done && done.error().message != said_) {
     logger_.Error(serves_ ? "Metrics are served with the certificate from before, will retry"
                           : "No metrics are served over TLS, will retry",
@@ -58,7 +58,7 @@ void MetricsServer::Poll() {
   said_ = done ? "" : done.error().message;
 }
 
-Result<void> MetricsServer::Begin() {
+Result<void> MetricsServer::Start() {
   tls::Identity identity = TRY(Load());
   const int port = TRY(server_.Start(options_.address, identity));
   serves_ = true;
@@ -111,7 +111,7 @@ http::Server::Answer MetricsServer::Answer(const http::ServerRequest& request) {
 }
 
 http::ServerReply MetricsServer::Reply(const std::string& token) {
-  const Result<AccessVerdict> verdict = reviews_.Judge(token);
+  const Result<AccessVerdict> verdict = reviews_.Check(token);
   const std::string said = verdict ? "" : verdict.error().message;
   if (said != std::exchange(said_of_reviews_, said) && !verdict) {
     logger_.Warning("Metrics are refused, since the API server does not judge tokens",

@@ -46,7 +46,7 @@ class MetricsServer {
   [[nodiscard]] http::Server::Answer Answer(const http::ServerRequest& request);
   [[nodiscard]] http::ServerReply Reply(const std::string& token);
   [[nodiscard]] base::Result<tls::Identity> Load();
-  [[nodiscard]] base::Result<void> Begin();
+  [[nodiscard]] base::Result<void> Start();
   [[nodiscard]] base::Result<void> Renew();
 
   const MetricsServerOptions options_;

@@ -55,7 +55,7 @@ Request For(Request request, const std::set<std::string>& values) {
 struct SharedLists::Part {
   std::vector<std::size_t> indices = {};  // In what was asked for.
   std::vector<Request> requests = {};
-  std::string line = {};
+  std::string queue = {};
   std::string value = {};
   FlightPtr flight = {};  // Null: it is sent as it is.
   std::vector<Result<Response>> replies = {};
@@ -77,16 +77,16 @@ std::vector<SharedLists::Part> SharedLists::Divide(const std::vector<Request>& r
     part.requests.push_back(requests[i]);
     part.value = value;
     if (shareable) {
-      part.line += requests[i].accept + " " + shareable->before + (value.empty() ? " " : "= ");
+      part.queue += requests[i].accept + " " + shareable->before + (value.empty() ? " " : "= ");
     }
   }
   return parts;
 }
 
 void SharedLists::Join(Part& part) {
-  if (part.line.empty()) return;
+  if (part.queue.empty()) return;
   const base::MutexLock lock(mutex_);
-  FlightPtr& next = lines_[part.line].next;
+  FlightPtr& next = queues_[part.queue].next;
   if (!next) next = std::make_shared<Flight>(Flight{.requests = part.requests});
   if (next->values.size() == kValuesMax && !next->values.contains(part.value)) return;
   next->values.insert(part.value);
@@ -95,17 +95,17 @@ void SharedLists::Join(Part& part) {
 
 bool SharedLists::Take(Part& part, bool is_patient, std::vector<Request>& to_send) {
   if (part.IsAnswered()) return false;
-  Line* const line = part.flight ? &lines_[part.line] : nullptr;
-  if (line != nullptr && line->next == part.flight) {
-    if (line->under_way > 0 && is_patient) return false;
-    ++line->under_way;
-    line->next = nullptr;
+  ListQueue* const queue = part.flight ? &queues_[part.queue] : nullptr;
+  if (queue != nullptr && queue->next == part.flight) {
+    if (queue->under_way > 0 && is_patient) return false;
+    ++queue->under_way;
+    queue->next = nullptr;
     for (const Request& request : part.flight->requests) {
       to_send.push_back(For(request, part.flight->values));
     }
     return true;
   }
-  if (line != nullptr && is_patient) return false;
+  if (queue != nullptr && is_patient) return false;
   part.flight = nullptr;
   to_send.insert(to_send.end(), part.requests.begin(), part.requests.end());
   return true;
@@ -117,9 +117,9 @@ void SharedLists::Answer(Part& part, std::vector<Result<Response>> replies) {
     return;
   }
   part.flight->replies = std::move(replies);
-  Line& line = lines_[part.line];
-  --line.under_way;
-  if (line.under_way == 0 && !line.next) lines_.erase(part.line);
+  ListQueue& queue = queues_[part.queue];
+  --queue.under_way;
+  if (queue.under_way == 0 && !queue.next) queues_.erase(part.queue);
 }
 
 std::vector<Result<Response>> SharedLists::SendAll(const std::vector<Request>& requests,

@@ -53,7 +53,7 @@ class SharedLists {
   };
   using FlightPtr = std::shared_ptr<Flight>;
   // Of the LISTs that are the same but for the value.
-  struct Line {
+  struct ListQueue {
     int under_way = 0;
     FlightPtr next = {};  // What begins when those have ended. Null: nobody has asked.
   };
@@ -75,7 +75,7 @@ class SharedLists {
   const std::chrono::milliseconds patience_;
   mutable base::Mutex mutex_;
   std::condition_variable_any ended_;
-  std::map<std::string, Line> lines_ GUARDED_BY(mutex_);
+  std::map<std::string, ListQueue> queues_ GUARDED_BY(mutex_);
   std::size_t askers_ GUARDED_BY(mutex_) = 0;
 };
 
