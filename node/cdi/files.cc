@@ -63,8 +63,8 @@ bool IsFileSafe(std::string_view uid) {
   });
 }
 
-Result<void> WriteWhole(const std::string& folder, const std::string& file,
-                        std::string_view content, FileAccess access) {
+Result<void> ReplaceFile(const std::string& folder, const std::string& file,
+                         std::string_view content, FileAccess access) {
   const std::string path = folder + "/" + file;
   const std::string half = folder + "/." + file + std::string(kHalf);
   if (auto written = WriteHalf(half, content, access); !written) {

@@ -26,9 +26,9 @@ inline constexpr std::string_view kBaseFile = "k8s.compute-domain.nvidia.com-dev
 // Who may do what with a file.
 enum class FileAccess { kOwner = 0600, kAllRead = 0644, kAllRun = 0755 };
 // Replaces the file atomically and syncs it to the disk: a crash leaves the old or the new one.
-[[nodiscard]] base::Result<void> WriteWhole(const std::string& folder, const std::string& file,
-                                            std::string_view content,
-                                            FileAccess access = FileAccess::kOwner);
+[[nodiscard]] base::Result<void> ReplaceFile(const std::string& folder, const std::string& file,
+                                             std::string_view content,
+                                             FileAccess access = FileAccess::kOwner);
 // Succeeds if there is no such file.
 [[nodiscard]] base::Result<void> Remove(const std::string& folder, const std::string& file);
 

@@ -46,13 +46,13 @@ const Spec kSpec = {.kind = std::string(kClaimKind),
                     .devices = {{.name = "u-daemon-0", .edits = {.env = {"A=b"}}}}};
 
 TEST_F(CdiFiles, AClaimsSpecIsReadAsItWasWritten) {
-  ASSERT_TRUE(WriteWhole(folder_, ClaimFile("u"), Render(kSpec)));
+  ASSERT_TRUE(ReplaceFile(folder_, ClaimFile("u"), Render(kSpec)));
   EXPECT_EQ(ReadClaim(folder_, "u").value(), kSpec);
   EXPECT_EQ(Names(), Uids{"k8s.compute-domain.nvidia.com-claim_u.yaml"});
 }
 
 TEST_F(CdiFiles, NobodyElseMayReadOne) {
-  ASSERT_TRUE(WriteWhole(folder_, "f", "x"));
+  ASSERT_TRUE(ReplaceFile(folder_, "f", "x"));
   struct stat info = {};
   ASSERT_EQ(::stat((folder_ + "/f").c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 07777U, 0600U);
@@ -61,7 +61,7 @@ TEST_F(CdiFiles, NobodyElseMayReadOne) {
 TEST_F(CdiFiles, OneIsReplacedAndNotWrittenInto) {
   Put("f", "old");
   std::ifstream reader(folder_ + "/f");
-  ASSERT_TRUE(WriteWhole(folder_, "f", "new"));
+  ASSERT_TRUE(ReplaceFile(folder_, "f", "new"));
   std::string seen;
   reader >> seen;
   EXPECT_EQ(seen, "old");
@@ -72,7 +72,7 @@ TEST_F(CdiFiles, WhatACrashLeftIsInNobodysWayAndIsTakenAway) {
   std::filesystem::create_symlink("/nowhere", folder_ + "/.f.cdom-half");
   Put(".g.cdom-half", "half");
   Put("other", "kept");
-  ASSERT_TRUE(WriteWhole(folder_, "f", "new"));
+  ASSERT_TRUE(ReplaceFile(folder_, "f", "new"));
   EXPECT_TRUE(RemoveHalves(folder_));
   std::vector<std::string> names = Names();
   std::ranges::sort(names);
@@ -81,11 +81,11 @@ TEST_F(CdiFiles, WhatACrashLeftIsInNobodysWayAndIsTakenAway) {
 
 TEST_F(CdiFiles, AWriteThatFailsSaysWhereAndLeavesNothing) {
   std::filesystem::create_directories(folder_ + "/f/not-empty");
-  const auto written = WriteWhole(folder_, "f", "new");
+  const auto written = ReplaceFile(folder_, "f", "new");
   ASSERT_FALSE(written);
   EXPECT_NE(written.error().message.find(folder_ + "/f: "), std::string::npos);
   EXPECT_EQ(Names(), Uids{"f"});
-  EXPECT_FALSE(WriteWhole(folder_ + "/gone", "f", "new"));
+  EXPECT_FALSE(ReplaceFile(folder_ + "/gone", "f", "new"));
 }
 
 TEST_F(CdiFiles, OneThatIsGoneIsRemoved) {

@@ -20,7 +20,7 @@ using base::FailedTo, base::Result;
 constexpr mode_t kMode = 0644;
 
 // Behind its end nothing is left.
-Result<void> WriteWhole(const std::string& path, int flags, const std::string& content) {
+Result<void> WriteFile(const std::string& path, int flags, const std::string& content) {
   base::OpenFile file(path, flags | O_WRONLY, kMode);
   if (!file.is_open()) return FailedTo("open", path, errno);
   if (const int error = file.Write(content); error != 0) return FailedTo("write", path, error);
@@ -43,7 +43,7 @@ Result<void> ReplaceFile(const std::string& path, const std::string& content) {
   const auto before = base::ReadFile(path, content.size() + 1);
   if (before && *before == content) return {};
   const std::string next = path + ".next";
-  if (auto written = WriteWhole(next, O_CREAT | O_TRUNC, content); !written) {
+  if (auto written = WriteFile(next, O_CREAT | O_TRUNC, content); !written) {
     ::unlink(next.c_str());
     return written;
   }
@@ -52,7 +52,7 @@ Result<void> ReplaceFile(const std::string& path, const std::string& content) {
 }
 
 Result<void> WriteInPlace(const std::string& path, const std::string& content) {
-  return WriteWhole(path, 0, content);
+  return WriteFile(path, 0, content);
 }
 
 Result<void> CheckWritable(const std::string& path) {

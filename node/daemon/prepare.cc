@@ -85,8 +85,8 @@ Result<std::string> Configuration(const Settings& settings) {
   return imex::WithKeys(rendered, TRY(ConfigKeysOf(settings)));
 }
 
-Result<void> Ask(const base::Program& ctl, std::chrono::milliseconds time,
-                 const base::Clock& clock) {
+Result<void> CheckReady(const base::Program& ctl, std::chrono::milliseconds time,
+                        const base::Clock& clock) {
   const auto end = TRY(base::RunProgram(ctl, {.time = time}, clock, std::stop_token())
                            .map_error(base::While(ctl.path)));
   const bool exited = end.how == base::ProgramEnd::How::kExited && end.status == 0;
@@ -124,7 +124,7 @@ Result<void> Check(const Settings& settings, const std::string& search,
   base::TaskQueue nothing;
   for (;;) {
     const auto until_now = std::chrono::floor<std::chrono::milliseconds>(clock.Now() - began);
-    Result<void> ready = Ask(ctl, kCheckTime - until_now, clock);
+    Result<void> ready = CheckReady(ctl, kCheckTime - until_now, clock);
     if (ready || clock.Now() - began + kAskAgain > patience) return ready;
     static_cast<void>(nothing.Wait(kAskAgain));
   }

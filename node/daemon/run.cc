@@ -29,7 +29,7 @@ constexpr std::size_t kAnswerMax = 32U << 20;  // Of 10,000 nodes the daemon's o
 constexpr std::chrono::seconds kConfigLook{60};
 
 // What it prints; an error if it does not print it in time, or fails.
-Result<std::string> AskCtl(base::Program ctl, std::initializer_list<std::string> question,
+Result<std::string> RunCtl(base::Program ctl, std::initializer_list<std::string> question,
                            const base::Clock& clock, const std::stop_token& stop) {
   ctl.arguments.insert(ctl.arguments.end(), question);
   const auto end =
@@ -39,15 +39,15 @@ Result<std::string> AskCtl(base::Program ctl, std::initializer_list<std::string>
 }
 
 // Peers hang where readiness does not: each is asked for itself. `index`: -1 if it is not known.
-Answers AskImex(const base::Program& ctl, int index, const base::Clock& clock,
-                const std::stop_token& stop) {
+Answers QueryImex(const base::Program& ctl, int index, const base::Clock& clock,
+                  const std::stop_token& stop) {
   Answers answers;
-  if (const auto printed = AskCtl(ctl, {"-q"}, clock, stop)) {
+  if (const auto printed = RunCtl(ctl, {"-q"}, clock, stop)) {
     answers.state = imex::StateIn(*printed);
   }
   if (index < 0) return answers;
   answers.asks_peers = true;
-  if (const auto printed = AskCtl(ctl, {"-N", "-j"}, clock, stop)) {
+  if (const auto printed = RunCtl(ctl, {"-N", "-j"}, clock, stop)) {
     if (auto own = imex::ParseOwnView(*printed, index)) answers.own = *std::move(own);
   }
   return answers;
@@ -82,7 +82,7 @@ class DaemonProcess {
   }
   void StartImex();
   void TakeLine(int instance, std::string_view line);
-  void Ask(int runs_as);
+  void StartQuery(int runs_as);
   void WriteToApi(const DaemonStep& step);
   void TakeWritten(const WriteOrder& order, const Result<Written>& written);
   void Say(const DaemonStep& step);
@@ -218,10 +218,10 @@ void DaemonProcess::TakeLine(int instance, std::string_view line) {
   if (imex::SaysInUse(line)) seen_.in_use = true;
 }
 
-void DaemonProcess::Ask(int runs_as) {
+void DaemonProcess::StartQuery(int runs_as) {
   observed_.asking = true;
   asker_.Post([this, index = runs_as, instance = instance_](const std::stop_token& stop) {
-    Answers answers = AskImex(ProgramAt(programs_.ctl), index, clock_, stop);
+    Answers answers = QueryImex(ProgramAt(programs_.ctl), index, clock_, stop);
     tasks_.Post([this, instance, answers = std::move(answers)] {
       observed_.asking = false;
       if (instance != instance_) return;
@@ -279,7 +279,7 @@ void DaemonProcess::Do(const DaemonStep& step) {
     logger_.Info("IMEX is told to look its peers up again");
   }
   if (step.stop && imex_ != nullptr && !std::exchange(told_to_stop_, true)) imex_->Signal(SIGTERM);
-  if (step.ask) Ask(step.runs_as);
+  if (step.ask) StartQuery(step.runs_as);
   if (step.write) WriteToApi(step);
 }
 

@@ -21,7 +21,7 @@
 #include "node/daemon/identity.h"
 #include "node/imex/answers.h"
 #include "node/imex/hosts_file.h"
-#include "node/imex/signal_pace.h"
+#include "node/imex/signal_schedule.h"
 #include "pkg/base/backoff.h"
 #include "pkg/base/clock.h"
 #include "pkg/base/random.h"
@@ -91,7 +91,7 @@ struct DaemonMemory {
   TimePoint hosts_at = {};     // When it was last written.
   TimePoint hosts_first = {};  // When it was first written.
   DaemonRetry hosts_retry = {};
-  imex::SignalPace signals = {};
+  imex::SignalSchedule signals = {};
   DaemonRetry starts = {};
   TimePoint ask_next = {};
   std::chrono::milliseconds ask_period{0};

@@ -138,13 +138,13 @@ class Dra final : public Version::Service {
                                            const typename Version::PrepareRequest* request,
                                            typename Version::PrepareResponse* response) override {
     const auto put = [response](const Answers& answers) { PutPrepared(answers, *response); };
-    return Ask(context, *request, put, &Claims::Prepare);
+    return Serve(context, *request, put, &Claims::Prepare);
   }
   ServerUnaryReactor* NodeUnprepareResources(
       CallbackServerContext* context, const typename Version::UnprepareRequest* request,
       typename Version::UnprepareResponse* response) override {
     const auto put = [response](const Answers& answers) { PutUnprepared(answers, *response); };
-    return Ask(context, *request, put, &Claims::Unprepare);
+    return Serve(context, *request, put, &Claims::Unprepare);
   }
 
  private:
@@ -152,8 +152,8 @@ class Dra final : public Version::Service {
                                 Done done);
 
   template <typename Request>
-  ServerUnaryReactor* Ask(CallbackServerContext* context, const Request& request, const Done& put,
-                          What what) {
+  ServerUnaryReactor* Serve(CallbackServerContext* context, const Request& request, const Done& put,
+                            What what) {
     if (request.claims_size() > kClaimsMax) {
       return FinishWith(context, Refused(grpc::RESOURCE_EXHAUSTED, "more than 256 claims at once"));
     }

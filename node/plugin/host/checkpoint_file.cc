@@ -57,7 +57,7 @@ base::Result<void> CheckpointFile::ReadIfChanged() {
 }
 
 base::Result<void> CheckpointFile::Save(Checkpoint next) {
-  TRY(cdi::WriteWhole(folder_, kFile, Encode(next)));
+  TRY(cdi::ReplaceFile(folder_, kFile, Encode(next)));
   resumed_ = {.from = Resumed::From::kThisBoot, .checkpoint = std::move(next)};
   read_ = StatOf(folder_ + "/" + kFile);
   return {};

@@ -62,7 +62,7 @@ Result<void> MakeDomainFolder(const std::string& folder, const std::string& doma
       }));
   const std::string path = PathOf(folder, domain);
   TRY(MakeFolder(path));
-  return cdi::WriteWhole(path, std::string(imex::kTemplateFile), text, cdi::FileAccess::kAllRead);
+  return cdi::ReplaceFile(path, std::string(imex::kTemplateFile), text, cdi::FileAccess::kAllRead);
 }
 
 Result<void> RemoveDomainFolder(const std::string& folder, const std::string& domain) {
@@ -76,7 +76,7 @@ Result<void> RemoveDomainFolder(const std::string& folder, const std::string& do
 Result<std::string> CopyProgram(const std::string& folder, const std::string& program) {
   const std::string content = TRY(base::ReadFile(program, kProgramMax));
   const std::string name = fs::path(program).filename().string();
-  TRY(cdi::WriteWhole(folder, name, content, cdi::FileAccess::kAllRun));
+  TRY(cdi::ReplaceFile(folder, name, content, cdi::FileAccess::kAllRun));
   return folder + "/" + name;
 }
 

@@ -269,7 +269,7 @@ Result<void> ClaimQueue::Execute(ClaimRequest& request, const ClaimStep& step) {
                                     state_.settings.config_template);
           },
           [&](const WriteSpec& write) {
-            return cdi::WriteWhole(cdi_folder, cdi::ClaimFile(uid), cdi::Render(write.spec));
+            return cdi::ReplaceFile(cdi_folder, cdi::ClaimFile(uid), cdi::Render(write.spec));
           },
           [&](const RemoveSpec&) { return cdi::Remove(cdi_folder, cdi::ClaimFile(uid)); },
           [&](const RemoveFromCheckpoint&) {

@@ -66,7 +66,7 @@ class ClaimQueueTest : public testing::Test {
     Start();
   }
   void PutSpec() {
-    ASSERT_TRUE(cdi::WriteWhole(
+    ASSERT_TRUE(cdi::ReplaceFile(
         settings_.cdi_folder, cdi::ClaimFile(kUid),
         cdi::Render({.kind = std::string(cdi::kClaimKind), .devices = {{.name = "x"}}})));
   }

@@ -81,7 +81,7 @@ TimePoint GarbageCollector::Turn() {
   if (!residue) {
     TryLater(residue.error());
   } else if (HasUnknownDomains(*residue) && now >= lists_.next()) {
-    AskForDomains(residue->folders);
+    CheckDomains(residue->folders);
   } else {
     CollectGarbage({});
   }
@@ -115,7 +115,7 @@ bool GarbageCollector::HasUnknownDomains(const NodeResidue& residue) const {
 
 // That something is not in a cache is no reason to remove anything. Only folders that are there
 // before it is asked: the domain of one that comes meanwhile may be younger than the answer.
-void GarbageCollector::AskForDomains(std::vector<std::string> folders) {
+void GarbageCollector::CheckDomains(std::vector<std::string> folders) {
   asking_ = true;
   state_.api->Enqueue(PluginApiClient::Queue::kReads,
                       [this, folders = std::move(folders)](http::Transport& transport) {

@@ -38,7 +38,7 @@ class GarbageCollector {
   [[nodiscard]] bool HasUnknownDomains(const NodeResidue& residue) const;
   [[nodiscard]] GarbagePlan Find(const NodeResidue& residue) const;
   void PutLabelBack(const std::string& domain);
-  void AskForDomains(std::vector<std::string> folders);
+  void CheckDomains(std::vector<std::string> folders);
   void CollectGarbage(std::set<std::string> domains_gone);
   [[nodiscard]] base::Result<void> Remove(const GarbagePlan& garbage);
   void LookUpClaim(const std::string& uid);

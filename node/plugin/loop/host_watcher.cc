@@ -100,7 +100,7 @@ Result<void> HostWatcher::TakeOver(const Read& read) {
   const std::string base_file(cdi::kBaseFile);
   const auto on_disk = base::ReadFile(folder + "/" + base_file, kBaseSpecMax);
   if (!on_disk || *on_disk != read.base_spec) {
-    TRY(cdi::WriteWhole(folder, base_file, read.base_spec));
+    TRY(cdi::ReplaceFile(folder, base_file, read.base_spec));
   }
   state_.driver_mark = read.mark;
   state_.is_host_outdated = false;

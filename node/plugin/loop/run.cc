@@ -119,14 +119,15 @@ class Probes {
     service_.With([&](const auto*& current) { current = service; });
   }
   [[nodiscard]] Result<void> Live() const {
-    return Ask(&kubelet::Service::IsWell, "its sockets are not its own, or it hangs");
+    return CheckService(&kubelet::Service::IsWell, "its sockets are not its own, or it hangs");
   }
   [[nodiscard]] Result<void> Registered() const {
-    return Ask(&kubelet::Service::IsRegistered, "the kubelet has not registered it");
+    return CheckService(&kubelet::Service::IsRegistered, "the kubelet has not registered it");
   }
 
  private:
-  [[nodiscard]] Result<void> Ask(bool (kubelet::Service::*is_so)() const, const char* wrong) const {
+  [[nodiscard]] Result<void> CheckService(bool (kubelet::Service::*is_so)() const,
+                                          const char* wrong) const {
     return service_.With([&](const kubelet::Service* service) -> Result<void> {
       if (service == nullptr) return base::Unavailable("the kubelet is not served");
       if (!(service->*is_so)()) return base::Unavailable(wrong);

@@ -35,9 +35,9 @@ std::string Hex(std::uint32_t number) {
   return "0x" + std::string(digits.data(), end.ptr);
 }
 
-class Judge {
+class Checks {
  public:
-  explicit Judge(const NodeProbe& found) : found_(found) {}
+  explicit Checks(const NodeProbe& found) : found_(found) {}
 
   std::vector<Finding> Take() {
     Driver();
@@ -64,7 +64,7 @@ class Judge {
   std::vector<Finding> findings_;
 };
 
-void Judge::Driver() {
+void Checks::Driver() {
   if (!found_.library_trouble.empty()) {
     Stop("NVIDIA's driver: " + found_.library_trouble + "; its root on the host is " +
          found_.driver_root +
@@ -80,7 +80,7 @@ void Judge::Driver() {
   }
 }
 
-void Judge::Fabric() {
+void Checks::Fabric() {
   if (found_.fabric == NodeProbe::Fabric::kForming) {
     Note("NVLink fabric: " + found_.fabric_trouble + "; the plugin waits for it");
   }
@@ -94,7 +94,7 @@ void Judge::Fabric() {
   }
 }
 
-void Judge::ImexOfDaemons() {
+void Checks::ImexOfDaemons() {
   const std::string version = found_.driver_version.empty() ? "" : " " + found_.driver_version;
   // Where there is no fabric daemons run none.
   if (found_.fabric == NodeProbe::Fabric::kNone) return;
@@ -127,7 +127,7 @@ void Judge::ImexOfDaemons() {
   }
 }
 
-void Judge::ImexOfHost() {
+void Checks::ImexOfHost() {
   if (!found_.has_ctl) {
     Stop("IMEX: nvidia-imex-ctl is not under the driver's root, " + found_.driver_root +
          " of the host: the plugin asks IMEX of the host by it; install NVIDIA's package "
@@ -140,7 +140,7 @@ void Judge::ImexOfHost() {
   }
 }
 
-void Judge::Containers() {
+void Checks::Containers() {
   if (!found_.cdi_trouble.empty()) {
     Stop("CDI: " + found_.cdi_trouble + ": mount the host's folder there, to be written");
   }
@@ -160,7 +160,7 @@ void Judge::Containers() {
 }  // namespace
 
 std::vector<Finding> Preflight(const NodeProbe& found) {
-  std::vector<Finding> findings = Judge(found).Take();
+  std::vector<Finding> findings = Checks(found).Take();
   if (found.has_prepared) {
     for (Finding& finding : findings) finding.stops = false;
   }

@@ -115,8 +115,9 @@ std::optional<ClaimStep> NodeFor(const NodeIdentity& self, const std::string& do
                  "the daemon of ComputeDomain " + domain + " is not ready on node " + self.node);
 }
 
-ClaimStep Begin(const NodeIdentity& self, const ClaimToPrepare& claim, const CheckpointClaim* entry,
-                const Checkpoint& checkpoint, const NodeObservation& observed) {
+ClaimStep StartClaim(const NodeIdentity& self, const ClaimToPrepare& claim,
+                     const CheckpointClaim* entry, const Checkpoint& checkpoint,
+                     const NodeObservation& observed) {
   const bool is_noted = entry != nullptr && entry->state == ClaimState::kStarted &&
                         IsSameStatus(entry->status, claim.status);
   if (!is_noted) return CheckpointStarted();
@@ -197,7 +198,7 @@ ClaimStep Prepare(const NodeIdentity& self, const std::string& uid, const ClaimT
     return WaitFor(observed,
                    wanted.device.device + " is held by claim " + holder->ns + "/" + holder->name);
   }
-  return Begin(self, *claim, entry, checkpoint, observed);
+  return StartClaim(self, *claim, entry, checkpoint, observed);
 }
 
 ClaimStep Unprepare(const NodeIdentity& self, const std::string& uid, const Checkpoint& checkpoint,

@@ -11,17 +11,17 @@
 
 namespace imex {
 
-struct SignalPace {
+struct SignalSchedule {
   std::optional<base::Clock::TimePoint> changed = {};  // First of what it has not been told.
   base::Clock::TimePoint changed_last = {};            // Last of that.
   std::optional<base::Clock::TimePoint> signalled = {};
 };
 
 // When the next signal is due, later if others are known to come; nothing: it knows everything.
-[[nodiscard]] std::optional<base::Clock::TimePoint> WhenToSignal(const SignalPace& pace,
+[[nodiscard]] std::optional<base::Clock::TimePoint> WhenToSignal(const SignalSchedule& schedule,
                                                                  bool others_come = false);
 
-[[nodiscard]] SignalPace AfterChange(SignalPace pace, base::Clock::TimePoint now);
-[[nodiscard]] SignalPace AfterSignal(base::Clock::TimePoint now);
+[[nodiscard]] SignalSchedule AfterChange(SignalSchedule schedule, base::Clock::TimePoint now);
+[[nodiscard]] SignalSchedule AfterSignal(base::Clock::TimePoint now);
 
 }  // namespace imex
