@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "controller/api/names.h"
+#include "controller/compute_domain/model/daemon_pods.h"
 
 namespace compute_domain {
 
@@ -72,6 +73,37 @@ bool IsInUse(const Observed& observed, const api::ResourceClaim& claim) {
 bool IsClique(const Observed& observed, const api::Clique& clique) {
   return clique.domain == observed.uid && IsDriverNamespace(observed.facts, clique.meta.key.ns) &&
          clique.meta.key.name.starts_with(observed.uid + ".");
+}
+
+const Children& BestView(const Observed& observed) {
+  return observed.evidence.children ? *observed.evidence.children : observed.children;
+}
+
+const std::vector<api::ResourceClaim>& ClaimsThatCount(const Observed& observed) {
+  const bool only_claims = !observed.evidence.children && observed.evidence.claims;
+  return only_claims ? *observed.evidence.claims : BestView(observed).claims;
+}
+
+std::vector<std::string> FindConsumers(const Observed& observed) {
+  std::vector<std::string> consumers;
+  if (!observed.facts.views.claims_are_granted) {
+    // The kubelet plugin takes the label off with the last claim of the node.
+    for (const api::Node& node : BestView(observed).labelled_nodes) {
+      if (HasEnded(observed, node.meta.key.name)) continue;
+      consumers.push_back("pods on " + node.meta.key.name);
+    }
+    return consumers;
+  }
+  for (const api::ResourceClaim& claim : ClaimsThatCount(observed)) {
+    if (!IsInUse(observed, claim) || claim.node.empty()) continue;
+    if (HasEnded(observed, claim.node)) continue;
+    for (const std::string& consumer : claim.consumers) {
+      consumers.push_back(consumer + " on " + claim.node + " (claim " +
+                          kube::ToString(claim.meta.key) + ")");
+    }
+  }
+  std::ranges::sort(consumers);
+  return consumers;
 }
 
 }  // namespace compute_domain

@@ -1,4 +1,5 @@
-// What belongs to a domain (R4): the label alone never decides, because everybody may set one.
+// What belongs to a domain, and who uses it. R4: the label alone never decides, because everybody
+// may set one.
 // In the driver namespaces, where only administrators write, label and kind suffice, whatever the
 // name: older releases used generated names. In a user's namespace name and owner must match too.
 #pragma once
@@ -34,5 +35,15 @@ namespace compute_domain {
 // And somebody holds it.
 [[nodiscard]] bool IsInUse(const Observed& observed, const api::ResourceClaim& claim);
 [[nodiscard]] bool IsClique(const Observed& observed, const api::Clique& clique);
+
+// What a live read found, if there was one; else what the cache shows.
+[[nodiscard]] const Children& BestView(const Observed& observed);
+
+// The claims of that view.
+[[nodiscard]] const std::vector<api::ResourceClaim>& ClaimsThatCount(const Observed& observed);
+
+// Who still uses the domain: allocated, reserved channel claims in its namespace on nodes that have
+// not ended. Without a right to claims: such nodes, while they are labelled.
+[[nodiscard]] std::vector<std::string> FindConsumers(const Observed& observed);
 
 }  // namespace compute_domain

@@ -76,17 +76,7 @@ bool IsEmpty(const Observed& observed, const Children& children) {
          std::ranges::none_of(children.cliques, is_clique) && children.labelled_nodes.empty();
 }
 
-// As a live read shows them, if there was one.
-const std::vector<api::ResourceClaim>& ClaimsThatCount(const Observed& observed) {
-  const bool only_claims = !observed.evidence.children && observed.evidence.claims;
-  return only_claims ? *observed.evidence.claims : BestView(observed).claims;
-}
-
 }  // namespace
-
-const Children& BestView(const Observed& observed) {
-  return observed.evidence.children ? *observed.evidence.children : observed.children;
-}
 
 bool HoldsFinalizer(const kube::ObjectMeta& object) {
   return object.deleting && object.is_whole && object.HasFinalizer(api::kFinalizer);
@@ -182,28 +172,6 @@ std::vector<Action> PlanNodeProof(const Observed& observed) {
   }
   if (read.names.empty()) return {};
   return {std::move(read)};
-}
-
-std::vector<std::string> FindConsumers(const Observed& observed) {
-  std::vector<std::string> consumers;
-  if (!observed.facts.views.claims_are_granted) {
-    // The kubelet plugin takes the label off with the last claim of the node.
-    for (const api::Node& node : BestView(observed).labelled_nodes) {
-      if (HasEnded(observed, node.meta.key.name)) continue;
-      consumers.push_back("pods on " + node.meta.key.name);
-    }
-    return consumers;
-  }
-  for (const api::ResourceClaim& claim : ClaimsThatCount(observed)) {
-    if (!IsInUse(observed, claim) || claim.node.empty()) continue;
-    if (HasEnded(observed, claim.node)) continue;
-    for (const std::string& consumer : claim.consumers) {
-      consumers.push_back(consumer + " on " + claim.node + " (claim " +
-                          kube::ToString(claim.meta.key) + ")");
-    }
-  }
-  std::ranges::sort(consumers);
-  return consumers;
 }
 
 bool AreClaimsLabelled(const Observed& observed) {

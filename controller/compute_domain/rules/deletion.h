@@ -11,9 +11,6 @@ namespace compute_domain {
 // The live reads that must come before anything is destroyed: a cache is never evidence (R2).
 [[nodiscard]] std::vector<Action> PlanProof(const Observed& observed);
 
-// What a live read found, if there was one; else what the cache shows.
-[[nodiscard]] const Children& BestView(const Observed& observed);
-
 // What removes `children`, each on its own, whatever else is missing (R1). The workload template
 // comes before it, in a phase of its own.
 [[nodiscard]] std::vector<Action> PlanTearDown(const Observed& observed, const Children& children);
@@ -38,10 +35,6 @@ namespace compute_domain {
 
 // The live read of the Nodes that the view lacks and pods of the domain were on; empty: of none.
 [[nodiscard]] std::vector<Action> PlanNodeProof(const Observed& observed);
-
-// Who still uses the domain: allocated, reserved channel claims in its namespace on nodes that have
-// not ended. Without a right to claims: such nodes, while they are labelled.
-[[nodiscard]] std::vector<std::string> FindConsumers(const Observed& observed);
 
 // What is the domain's or the domain itself, is being deleted, and is kept by a finalizer of
 // others. `owner` is the domain as it was read live.

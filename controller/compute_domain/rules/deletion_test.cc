@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "controller/compute_domain/model/ownership.h"
 #include "pkg/base/rfc3339.h"
 #include "test/fixtures/observed.h"
 #include "test/fixtures/plan.h"

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "controller/api/names.h"
-#include "controller/compute_domain/rules/deletion.h"
+#include "controller/compute_domain/model/ownership.h"
 #include "controller/compute_domain/rules/scheduler_messages.h"
 #include "controller/compute_domain/status/reasons.h"
 #include "controller/compute_domain/status/usage.h"

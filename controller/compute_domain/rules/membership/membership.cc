@@ -4,7 +4,7 @@
 #include <map>
 #include <tuple>
 
-#include "controller/compute_domain/rules/deletion.h"
+#include "controller/compute_domain/model/ownership.h"
 #include "controller/compute_domain/rules/membership/clique_batching.h"
 #include "controller/compute_domain/rules/membership/clique_patch.h"
 #include "controller/compute_domain/rules/membership/clique_spec.h"
