@@ -9,8 +9,8 @@
 #include "controller/compute_domain/rules/membership/clique_batching.h"
 #include "controller/compute_domain/rules/node_labels.h"
 #include "controller/compute_domain/rules/rollout.h"
-#include "controller/compute_domain/status/imex_health.h"
-#include "controller/compute_domain/status/missing_plugins.h"
+#include "controller/compute_domain/status/explanation/imex_health.h"
+#include "controller/compute_domain/status/explanation/missing_plugins.h"
 
 namespace compute_domain {
 

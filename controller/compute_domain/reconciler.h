@@ -12,7 +12,7 @@
 #include "controller/compute_domain/cache/cache.h"
 #include "controller/compute_domain/reconcile_pass.h"
 #include "controller/compute_domain/requests/permissions.h"
-#include "controller/compute_domain/status/clique_capacity.h"
+#include "controller/compute_domain/status/explanation/clique_capacity.h"
 #include "pkg/base/clock.h"
 #include "pkg/base/log.h"
 #include "pkg/base/mutex.h"

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "controller/api/names.h"
-#include "controller/compute_domain/status/imex_health.h"
-#include "controller/compute_domain/status/warnings.h"
+#include "controller/compute_domain/status/explanation/imex_health.h"
+#include "controller/compute_domain/status/explanation/warnings.h"
 #include "pkg/base/rfc3339.h"
 
 namespace process {

@@ -17,7 +17,7 @@
 #include "controller/compute_domain/controller.h"
 #include "controller/compute_domain/rules/children.h"
 #include "controller/compute_domain/status/debug_page.h"
-#include "controller/compute_domain/status/usage.h"
+#include "controller/compute_domain/status/explanation/usage.h"
 #include "controller/process/driver_namespaces.h"
 #include "controller/process/metrics.h"
 #include "pkg/base/mutex.h"

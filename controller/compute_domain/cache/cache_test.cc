@@ -4,7 +4,7 @@
 
 #include <functional>
 
-#include "controller/compute_domain/status/clique_capacity.h"
+#include "controller/compute_domain/status/explanation/clique_capacity.h"
 #include "test/fixtures/pass_world.h"
 
 namespace compute_domain {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "controller/compute_domain/model/action.h"
-#include "controller/compute_domain/status/clique_capacity.h"
+#include "controller/compute_domain/status/explanation/clique_capacity.h"
 #include "pkg/json/value.h"
 
 namespace compute_domain {

@@ -7,8 +7,8 @@
 #include "controller/api/names.h"
 #include "controller/compute_domain/model/ownership.h"
 #include "controller/compute_domain/rules/scheduler_messages.h"
+#include "controller/compute_domain/status/explanation/usage.h"
 #include "controller/compute_domain/status/reasons.h"
-#include "controller/compute_domain/status/usage.h"
 
 namespace compute_domain {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "controller/compute_domain/rules/analysis.h"
-#include "controller/compute_domain/status/explanation.h"
+#include "controller/compute_domain/status/explanation/explanation.h"
 
 namespace compute_domain {
 

@@ -5,8 +5,8 @@
 #include "controller/compute_domain/model/ownership.h"
 #include "controller/compute_domain/rules/node_labels.h"
 #include "controller/compute_domain/status/conditions/condition.h"
-#include "controller/compute_domain/status/imex_health.h"
-#include "controller/compute_domain/status/warnings.h"
+#include "controller/compute_domain/status/explanation/imex_health.h"
+#include "controller/compute_domain/status/explanation/warnings.h"
 
 namespace compute_domain {
 

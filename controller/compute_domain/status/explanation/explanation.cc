@@ -1,6 +1,6 @@
-#include "controller/compute_domain/status/explanation.h"
+#include "controller/compute_domain/status/explanation/explanation.h"
 
-#include "controller/compute_domain/status/clique_capacity.h"
+#include "controller/compute_domain/status/explanation/clique_capacity.h"
 
 namespace compute_domain {
 

@@ -1,4 +1,4 @@
-#include "controller/compute_domain/status/missing_plugins.h"
+#include "controller/compute_domain/status/explanation/missing_plugins.h"
 
 #include <algorithm>
 #include <set>

@@ -1,10 +1,10 @@
-#include "controller/compute_domain/status/clique_capacity.h"
+#include "controller/compute_domain/status/explanation/clique_capacity.h"
 
 #include <gtest/gtest.h>
 
 #include "controller/compute_domain/rules/membership/membership.h"
+#include "controller/compute_domain/status/explanation/usage.h"
 #include "controller/compute_domain/status/status.h"
-#include "controller/compute_domain/status/usage.h"
 #include "test/fixtures/observed.h"
 #include "test/fixtures/plan.h"
 

@@ -1,4 +1,4 @@
-#include "controller/compute_domain/status/usage.h"
+#include "controller/compute_domain/status/explanation/usage.h"
 
 #include <algorithm>
 
@@ -6,7 +6,7 @@
 #include "controller/compute_domain/model/ownership.h"
 #include "controller/compute_domain/model/spec.h"
 #include "controller/compute_domain/rules/scheduler_messages.h"
-#include "controller/compute_domain/status/clique_capacity.h"
+#include "controller/compute_domain/status/explanation/clique_capacity.h"
 
 namespace compute_domain {
 

@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
-#include "controller/compute_domain/status/missing_plugins.h"
-#include "controller/compute_domain/status/usage.h"
+#include "controller/compute_domain/status/explanation/missing_plugins.h"
+#include "controller/compute_domain/status/explanation/usage.h"
 
 namespace compute_domain {
 

@@ -1,4 +1,4 @@
-#include "controller/compute_domain/status/warnings.h"
+#include "controller/compute_domain/status/explanation/warnings.h"
 
 #include <algorithm>
 #include <array>
@@ -10,8 +10,8 @@
 #include "controller/api/names.h"
 #include "controller/compute_domain/model/ownership.h"
 #include "controller/compute_domain/model/spec.h"
-#include "controller/compute_domain/status/imex_health.h"
-#include "controller/compute_domain/status/usage.h"
+#include "controller/compute_domain/status/explanation/imex_health.h"
+#include "controller/compute_domain/status/explanation/usage.h"
 
 namespace compute_domain {
 

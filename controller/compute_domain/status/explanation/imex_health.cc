@@ -1,4 +1,4 @@
-#include "controller/compute_domain/status/imex_health.h"
+#include "controller/compute_domain/status/explanation/imex_health.h"
 
 #include <algorithm>
 #include <functional>
@@ -7,7 +7,7 @@
 #include "controller/api/names.h"
 #include "controller/compute_domain/model/daemon_pods.h"
 #include "controller/compute_domain/model/ownership.h"
-#include "controller/compute_domain/status/usage.h"
+#include "controller/compute_domain/status/explanation/usage.h"
 
 namespace compute_domain {
 

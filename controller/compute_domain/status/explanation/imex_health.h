@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "controller/compute_domain/model/observed.h"
-#include "controller/compute_domain/status/warnings.h"
+#include "controller/compute_domain/status/explanation/warnings.h"
 
 namespace compute_domain {
 

@@ -1,4 +1,4 @@
-#include "controller/compute_domain/status/imex_health.h"
+#include "controller/compute_domain/status/explanation/imex_health.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "controller/compute_domain/status/clique_capacity.h"
+#include "controller/compute_domain/status/explanation/clique_capacity.h"
 
 #include <algorithm>
 #include <set>
@@ -10,8 +10,8 @@
 #include "controller/compute_domain/model/spec.h"
 #include "controller/compute_domain/rules/node_labels.h"
 #include "controller/compute_domain/rules/scheduler_messages.h"
-#include "controller/compute_domain/status/usage.h"
-#include "controller/compute_domain/status/warnings.h"
+#include "controller/compute_domain/status/explanation/usage.h"
+#include "controller/compute_domain/status/explanation/warnings.h"
 
 namespace compute_domain {
 

@@ -1,4 +1,4 @@
-#include "controller/compute_domain/status/usage.h"
+#include "controller/compute_domain/status/explanation/usage.h"
 
 #include <gtest/gtest.h>
 
