@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Tests over the sources and object files themselves. Each rule prints what breaks it, and fails.
 #
-#   lint.sh includes                who may include whom
+#   lint.sh includes                who may include whom; lint.sh layers: only the folders of core and plugin
 #   lint.sh nodiscard               a function that returns a Result says [[nodiscard]]
 #   lint.sh banned                  calls that belong behind a seam, and words that belong nowhere
 #   lint.sh size                    no file over 600 lines, no function over 70 in the product
@@ -21,7 +21,7 @@ cd "$tree"
 sources() {  # sources FOLDER...: headers and sources in them
   find "$@" -name '*.h' -o -name '*.cc' 2>/dev/null | sort
 }
-product() { sources pkg controller node cli; }
+product() { sources pkg controller node; }
 
 fail() {
   printf '%s\n' "$@" >&2
@@ -39,14 +39,14 @@ forbid() {
 includes() {
   local -a base kube pkg controller node
   mapfile -t base < <(sources pkg/base)
-  forbid 'pkg/base uses nothing else of ours' '#include "(pkg/(command_line|json|http|kube|logging|systemd|tls|yaml)|controller|node|cli|test)/' "${base[@]}"
+  forbid 'pkg/base uses nothing else of ours' '#include "(pkg/(command_line|json|http|kube|logging|systemd|tls|yaml)|controller|node|test)/' "${base[@]}"
   mapfile -t pkg < <(sources pkg)
-  forbid 'pkg never includes upwards' '#include "(controller|node|cli)/' "${pkg[@]}"
+  forbid 'pkg never includes upwards' '#include "(controller|node)/' "${pkg[@]}"
   forbid 'pkg knows no ComputeDomain' '[Cc]ompute_?[Dd]omain|computedomain' "${pkg[@]}"
   mapfile -t kube < <(sources pkg | grep -v '_test\.cc$' | grep -v '/testing/')
   forbid 'the product uses nothing of test' '#include "test/' "${kube[@]}"
   mapfile -t controller < <(sources controller)
-  forbid 'controller, node and cli do not use one another' '#include "(node|cli)/' "${controller[@]}"
+  forbid 'the controller uses nothing of node' '#include "node/' "${controller[@]}"
   mapfile -t node < <(sources node)
   forbid 'node uses of controller what both share, controller/api' '#include "controller/([b-z]|a[a-oq-z])' "${node[@]}"
   layers
@@ -61,37 +61,105 @@ includes() {
   done
 }
 
-# forbid_in REASON PATTERN FOLDER...: no source in the folders may have a line that matches, tests aside.
+# files_of PATH...: sets `files` to the sources there, tests aside. A path without any fails: a rule that
+# names a folder that is no more forbids nothing. Trees of LINT_TREE have gaps, unless LINT_WHOLE is set.
+files_of() {
+  local path
+  local -a found
+  files=()
+  for path in "$@"; do
+    mapfile -t found < <(sources "$path" | grep -v '_test\.cc$')
+    ((${#found[@]} > 0)) || [[ -v LINT_TREE && ! -v LINT_WHOLE ]] || fail "a rule names $path, where no source is"
+    files+=("${found[@]}")
+  done
+}
+
+# others_in FOLDER MODULE...: sets `others` to the sources in FOLDER itself that are not of these modules.
+others_in() {
+  local folder=$1 module
+  local -a files
+  shift
+  for module in "$@"; do files_of "$folder/$module".*; done
+  module=$(IFS='|' && echo "$*")
+  mapfile -t others < <(find "$folder" -maxdepth 1 \( -name '*.h' -o -name '*.cc' \) 2>/dev/null | grep -vE "_test\.cc$|/($module)\." | sort)
+}
+
+# forbid_in REASON PATTERN PATH...: no source there may have a line that matches.
 forbid_in() {
   local reason=$1 pattern=$2
   local -a files
   shift 2
-  mapfile -t files < <(sources "$@" | grep -v '_test\.cc$')
+  files_of "$@"
   forbid "$reason" "$pattern" "${files[@]}"
+}
+
+# allow_in REASON FOLDER PATTERN PATH...: of what FOLDER holds, sources there include only what matches.
+allow_in() {
+  local reason=$1 folder=$2 pattern=$3
+  local -a files
+  shift 3
+  files_of "$@"
+  if grep -nE "#include \"$folder/" "${files[@]}" /dev/null | grep -vE "#include \"$folder/($pattern)"; then fail "$reason"; fi
 }
 
 # Which folder may include which. Folders that decide are pure: they see values, and nothing that reads or waits.
 layers() {
   local core=controller/compute_domain plugin=node/plugin
   local impure='pkg/(command_line|http|logging|systemd|tls|yaml|kube/(client|cache|discovery|events|lease|runtime|workqueue)/)'
+  local -a others drivers=(controller error_log reconcile_pass reconciler)
+  others_in $core "${drivers[@]}"
   forbid_in 'what decides sees only controller/api, pkg/base and values (pkg/json, pkg/kube/api)' \
     "#include \"($impure|controller/(settings|process|uninstall)/)" \
-    $core/model $core/rules $core/status $core/{planner,next_memory}.* controller/daemon_set controller/resource_claim_template
-  forbid_in 'the model includes only the model' "#include \"$core/([^m]|m[^o])" $core/model
-  forbid_in 'rules include rules and the model' "#include \"$core/([^mr]|m[^o]|r[^u])" $core/rules
-  forbid_in 'status includes rules and the model' "#include \"$core/([^mrs]|m[^o]|r[^u])" $core/status
-  forbid_in 'the planner includes status, rules and the model' "#include \"$core/(cache|requests|reconcile|reconciler|controller)" $core/{planner,next_memory}.*
-  forbid_in 'requests and cache include rules and the model' "#include \"$core/(status|planner|reconcile|reconciler|controller)" $core/requests $core/cache
-  forbid_in 'requests do not include the cache' "#include \"$core/cache" $core/requests
-  forbid_in 'the cache does not include requests' "#include \"$core/requests" $core/cache
-  forbid_in 'what a daemon and a plugin do next sees only values' "#include \"$impure" \
-    $plugin/rules node/imex node/daemon/{clique,identity,step}.*
-  forbid_in "the plugin's rules include rules" "#include \"$plugin/[^r]" $plugin/rules
-  forbid_in "the plugin's host and api include rules" "#include \"$plugin/(loop|preflight)" $plugin/host $plugin/api
-  forbid_in "the plugin's api does not include its host, nor the other way round" "#include \"$plugin/host" $plugin/api
-  forbid_in "the plugin's host does not include its api" "#include \"$plugin/api" $plugin/host
-  forbid_in "the plugin's loop includes no preflight, nor the other way round" "#include \"$plugin/preflight" $plugin/loop
-  forbid_in "the plugin's preflight includes no loop" "#include \"$plugin/(loop|api)" $plugin/preflight
+    $core/model $core/rules $core/status "${others[@]}" controller/daemon_set controller/resource_claim_template
+  forbid_in 'the planner includes status, rules and the model' \
+    "#include \"$core/((cache|requests)/|($(IFS='|' && echo "${drivers[*]}"))\.)" "${others[@]}"
+  allow_in 'the model includes only the model' $core 'model/' $core/model
+  allow_in 'membership includes the model' $core '(rules/membership|model)/' $core/rules/membership
+  allow_in 'rules include rules and the model' $core '(rules|model)/' $core/rules
+  allow_in 'explanations include rules and the model' $core '(status/explanation|rules|model)/' $core/status/explanation
+  allow_in 'conditions include explanations, rules and the model' $core \
+    '(status/(conditions|explanation)|rules|model)/' $core/status/conditions
+  allow_in 'status includes rules and the model' $core '(status|rules|model)/' $core/status
+  allow_in 'requests include rules and the model' $core '(requests|rules|model)/' $core/requests
+  allow_in 'the cache includes rules and the model' $core '(cache|rules|model)/' $core/cache
+  longest_chain $core
+  others_in node/daemon api_client files imex_process main prepare run scratch settings writes
+  forbid_in 'what a daemon and a plugin do next sees only values' "#include \"$impure" $plugin/rules node/imex "${others[@]}"
+  allow_in "the plugin's rules include rules" $plugin 'rules/' $plugin/rules
+  allow_in "the plugin's host includes rules" $plugin '(host|rules)/' $plugin/host
+  allow_in "the plugin's api includes rules" $plugin '(api|rules)/' $plugin/api
+  allow_in "the plugin's loop includes no preflight" $plugin '((loop|api|host|rules)/|settings\.h)' $plugin/loop
+  allow_in "the plugin's preflight includes no loop and no api" $plugin '((preflight|host|rules)/|settings\.h)' $plugin/preflight
+}
+
+# longest_chain FOLDER: no arrow between the folders in it leads back, and at most six follow one another.
+longest_chain() {
+  local -a files
+  files_of "$1"
+  ((${#files[@]} > 0)) || return 0
+  awk -v base="$1/" '
+    function folder_of(path) { path = substr(path, length(base) + 1); return sub("/[^/]*$", "", path) ? path : "." }
+    # Arrows below `from`, after those of `path`.
+    function depth(from, path,    to, below, most) {
+      if (from in known) return known[from]
+      if (from in open) { print "circle: " path from; bad = 1; return 0 }
+      open[from] = 1
+      most = 0
+      for (to in folders)
+        if ((from, to) in arrow && (below = 1 + depth(to, path from " -> ")) > most) { most = below; next_of[from] = to }
+      delete open[from]
+      return known[from] = most
+    }
+    index($0, "#include \"" base) == 1 {
+      from = folder_of(FILENAME); split($0, part, "\""); to = folder_of(part[2])
+      folders[from]; folders[to]
+      if (from != to) arrow[from, to]
+    }
+    END {
+      for (from in folders) if (depth(from, "") > 6) { deep = from; bad = 1 }
+      for (; deep != ""; deep = next_of[deep]) print "includes the next: " deep
+      exit bad
+    }' "${files[@]}" >&2 || fail "folders of $1 include one another in a circle, or in a chain of more than six"
 }
 
 nodiscard() {
@@ -179,7 +247,7 @@ conditions() {
 # Every test by the name that a page may call it: Suite.Name, and the cases that scripts run.
 test_names() {
   local -a files
-  mapfile -t files < <(sources pkg controller node cli test | grep '_test\.cc$')
+  mapfile -t files < <(sources pkg controller node test | grep '_test\.cc$')
   cat "${files[@]}" /dev/null | tr '\n' ' ' | grep -oE '\b(TYPED_)?TEST(_F|_P)?\([A-Za-z0-9_]+, *[A-Za-z0-9_]+\)' |
     sed -E 's/.*\(([A-Za-z0-9_]+), *([A-Za-z0-9_]+)\)/\1.\2/'
   find test -name '*.sh' -exec sed -nE 's/^ *(run_case|check) ([a-z0-9_]+)$/\2/p' {} +
@@ -344,18 +412,101 @@ scenarios_finds() {
   rm -r "$scratch"
 }
 
+# expect_arrows_red RULE FROM TO...: the rule notices each header TO that a source FROM includes. A rule that fails
+# prints what it found and is the last, so those that it did not print are tried again.
+expect_arrows_red() {
+  local rule=$1 from=$2 to scratch said
+  local -a rest
+  shift 2
+  scratch=$(mktemp -d)
+  mkdir -p "$scratch/$(dirname "$from")"
+  while (($# > 0)); do
+    printf '#include "%s"\n' "$@" >"$scratch/$from"
+    said=$(LINT_TREE=$scratch "$repo/test/lint/lint.sh" "$rule" 2>/dev/null) && fail "rule $rule does not notice that $from includes $*"
+    rest=()
+    for to in "$@"; do [[ $said == *"#include \"$to\""* ]] || rest+=("$to"); done
+    ((${#rest[@]} < $#)) || fail "rule $rule does not notice that $from includes $*"
+    set -- "${rest[@]}"
+  done
+  rm -r "$scratch"
+}
+
+# expect_chain RESULT FOLDER...: what layers says of folders of which each includes the next.
+expect_chain() {
+  local result=$1 scratch from core=controller/compute_domain got=green
+  shift
+  scratch=$(mktemp -d)
+  while (($# > 1)); do
+    from=$1
+    shift
+    mkdir -p "$scratch/$core/$from"
+    printf '#include "%s/%s/a.h"\n' $core "$1" >>"$scratch/$core/$from/a.h"
+  done
+  LINT_TREE=$scratch "$repo/test/lint/lint.sh" layers >/dev/null 2>&1 || got=red
+  [[ $got == "$result" ]] || fail "layers: a chain of includes that ends in $1 is $got"
+  rm -r "$scratch"
+}
+
+# A copy of the tree, in which a folder or module that a rule names has another name.
+layers_need() {
+  local scratch path
+  scratch=$(mktemp -d)
+  cp -r "$repo/controller" "$repo/node" "$scratch"
+  layers_of() { LINT_WHOLE=1 LINT_TREE=$scratch "$repo/test/lint/lint.sh" layers; }
+  layers_of || fail 'layers: a tree that is right is refused'
+  for path in controller/compute_domain/{model,rules,rules/membership,status,status/conditions,status/explanation,requests,cache} \
+    controller/{daemon_set,resource_claim_template} controller/compute_domain/error_log.h node/imex node/daemon/main.cc \
+    node/plugin/{rules,host,api,loop,preflight}; do
+    mv "$scratch/$path" "$scratch/away"
+    if layers_of >/dev/null 2>&1; then fail "layers: $path does not exist, not noticed"; fi
+    mv "$scratch/away" "$scratch/$path"
+  done
+  rm -r "$scratch"
+}
+
+includes_finds() {
+  local core=controller/compute_domain plugin=node/plugin from
+  local -a drivers=($core/{controller,error_log,reconcile_pass,reconciler}.h)
+  local -a impure=(pkg/{command_line,http,logging,systemd,tls,yaml,kube/{client,cache,discovery,events,lease,runtime,workqueue}}/a.h)
+  expect_arrows_red includes pkg/base/a.h pkg/{command_line,json,http,kube,logging,systemd,tls,yaml}/a.h {controller,node,test}/a.h
+  expect_arrows_red includes pkg/kube/a.cc controller/api/names.h node/imex/a.h test/fixtures/a.h
+  expect_red includes pkg/kube/a.cc '// ComputeDomain\n'
+  expect_arrows_red includes controller/a.cc node/imex/a.h
+  expect_arrows_red includes node/daemon/a.cc controller/{compute_domain,daemon_set,process,resource_claim_template,settings,uninstall}/a.h
+  expect_red includes pkg/kube/a.cc '#include <rapidjson/document.h>\n'
+  expect_red includes node/plugin/a.cc '#include <grpcpp/grpcpp.h>\n'
+  expect_red includes pkg/kube/a.h 'int a;\n'
+  for from in $core/{model,rules,rules/membership,status,status/conditions,status/explanation}/a.cc $core/{a,planner,next_memory}.cc \
+    controller/{daemon_set,resource_claim_template}/a.cc; do
+    expect_arrows_red layers "$from" "${impure[@]}" controller/{settings,process,uninstall}/a.h
+  done
+  for from in $plugin/rules/a.cc node/imex/a.cc node/daemon/{a,clique,identity,step}.cc; do expect_arrows_red layers "$from" "${impure[@]}"; done
+  expect_arrows_red layers $core/planner.cc $core/{cache,requests}/a.h "${drivers[@]}"
+  expect_arrows_red layers $core/next_memory.cc $core/{cache,requests}/a.h "${drivers[@]}"
+  for from in $core/{model,rules,rules/membership,status,status/conditions,status/explanation,requests,cache}/a.cc; do
+    expect_arrows_red layers "$from" "${drivers[@]}" $core/{planner,next_memory}.h
+    [[ $from == */cache/* ]] || expect_arrows_red layers "$from" $core/cache/a.h
+    [[ $from == */requests/* ]] || expect_arrows_red layers "$from" $core/requests/a.h
+    [[ $from == */status/* ]] || expect_arrows_red layers "$from" $core/status/{a,reasons,conditions/a,explanation/a}.h
+  done
+  expect_arrows_red layers $core/model/a.cc $core/rules/{a,membership/a}.h
+  expect_arrows_red layers $core/rules/membership/a.cc $core/rules/a.h
+  expect_arrows_red layers $core/status/explanation/a.cc $core/status/{a,conditions/a}.h
+  expect_arrows_red layers $core/status/conditions/a.cc $core/status/a.h
+  expect_arrows_red layers $plugin/rules/a.cc $plugin/{api,host,loop,preflight}/a.h $plugin/settings.h
+  expect_arrows_red layers $plugin/host/a.cc $plugin/{api,loop,preflight}/a.h $plugin/settings.h
+  expect_arrows_red layers $plugin/api/a.cc $plugin/{host,loop,preflight}/a.h $plugin/settings.h
+  expect_arrows_red layers $plugin/loop/a.cc $plugin/preflight/a.h
+  expect_arrows_red layers $plugin/preflight/a.cc $plugin/{api,loop}/a.h
+  expect_chain green . status status/conditions status/explanation rules rules/membership model
+  expect_chain red . status status/conditions status/explanation rules rules/membership model model/below
+  expect_chain red model model/below model
+  layers_need
+}
+
 finds() {
   local compiler=$1 scratch
-  expect_red includes pkg/base/a.h '#pragma once\n#include "pkg/json/value.h"\n'
-  expect_red includes node/plugin/a.cc '#include <grpcpp/grpcpp.h>\n'
-  expect_red includes pkg/kube/a.cc '#include "controller/api/names.h"\n'
-  expect_red includes pkg/kube/a.cc '// ComputeDomain\n'
-  expect_red includes pkg/kube/a.cc '#include "test/fixtures/a.h"\n'
-  expect_red includes controller/compute_domain/planner.cc '#include "pkg/http/transport.h"\n'
-  expect_red includes node/daemon/a.cc '#include "controller/compute_domain/planner.h"\n'
-  expect_red includes node/daemon/step.cc '#include "pkg/http/transport.h"\n'
-  expect_red includes pkg/kube/a.cc '#include <rapidjson/document.h>\n'
-  expect_red includes pkg/kube/a.h 'int a;\n'
+  includes_finds
   expect_red nodiscard pkg/kube/a.h '#pragma once\nbase::Result<int> Get(int a);\n'
   expect_red banned pkg/kube/a.cc 'auto a = std::chrono::steady_clock::now();\n'
   expect_red banned pkg/kube/a.cc 'std::random_device d;\n'
@@ -408,6 +559,6 @@ finds() {
 rule=${1:-}
 shift || true
 case $rule in
-  includes | nodiscard | banned | size | reasons | conditions | scenarios | metrics | requirements | pure | finds) "$rule" "$@" ;;
+  includes | layers | nodiscard | banned | size | reasons | conditions | scenarios | metrics | requirements | pure | finds) "$rule" "$@" ;;
   *) fail "lint: no rule '$rule'" ;;
 esac
