@@ -48,6 +48,11 @@ struct StatusPlan {
 
 // Plans one domain from one snapshot. Each rule and each question is asked at most once.
 //
+// A pass that sent steps makes a second planner for its status, because writes and failures have
+// changed what is known: then rules run again. Only the StatusPlan comes from this second run. Its
+// actions are not sent, and the watch event of a write starts the next pass. A pass without steps,
+// and without retries, asks the first planner for its status, and runs no rule twice.
+//
 // `observed` and `rules` outlive the planner, and do not change meanwhile. For one thread.
 class Planner {
  public:
