@@ -1,6 +1,5 @@
 #include "controller/compute_domain/next_memory.h"
 
-#include <utility>
 #include <variant>
 
 #include "controller/compute_domain/model/daemon_pods.h"

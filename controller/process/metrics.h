@@ -9,7 +9,6 @@
 #include <prometheus/registry.h>
 
 #include <chrono>
-#include <cstddef>
 #include <deque>
 #include <memory>
 #include <string>

@@ -6,9 +6,7 @@
 #include <cstdio>
 #include <deque>
 #include <iterator>
-#include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -20,7 +18,6 @@
 #include "controller/compute_domain/status/explanation/usage.h"
 #include "controller/process/driver_namespaces.h"
 #include "controller/process/metrics.h"
-#include "pkg/base/mutex.h"
 #include "pkg/base/system_random.h"
 #include "pkg/base/version.h"
 #include "pkg/http/curl_transport.h"

@@ -2,7 +2,6 @@
 
 #include <csignal>
 #include <memory>
-#include <optional>
 #include <utility>
 
 #include "node/daemon/api_client.h"

@@ -10,7 +10,6 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <system_error>
 #include <vector>
 

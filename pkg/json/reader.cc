@@ -1,7 +1,6 @@
 #include "pkg/json/reader.h"
 
 #include <limits>
-#include <string>
 #include <vector>
 
 #include "pkg/base/check.h"

@@ -1,7 +1,6 @@
 #include "controller/compute_domain/cache/cache.h"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "controller/api/names.h"

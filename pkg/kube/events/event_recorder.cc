@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <string_view>
 #include <utility>
 
 #include "pkg/base/check.h"
