@@ -159,8 +159,9 @@ a_clique_that_may_not_be_watched_is_asked_for_and_a_watch_of_it_is_refused_once(
   done
   [[ $(cliques_asked "$line" | grep -cE '^(list|watch) 403$') == 1 ]] || { cliques_asked "$line" | sort | uniq -c; return 1; }
   system patch role "$kAccount" --type merge -p "{\"rules\": $rules}" && kubectl delete resourceclaim polled --wait=true || return 1
-  plugin_down && plugin_up
+  plugin_down && polled=$((line + 1)),$(wc -l <"$stage/plane/audit.log") && plugin_up
 }
+polled=0  # Lines of the audit log under that role.
 system() { kubectl -n cdom-system "$@"; }
 cannot_list_cliques() { [[ $(kubectl auth can-i list computedomaincliques.resource.nvidia.com --as "system:serviceaccount:cdom-system:$kAccount" -n cdom-system) == no ]]; }
 cliques_asked() {  # cliques_asked LINE: "VERB CODE" of its requests since then
@@ -253,6 +254,25 @@ REV3_N12_where_the_host_runs_imex_a_channel_is_given_once_that_is_ready_and_no_n
   plugin_down && plugin_up
 }
 
+# Which it asks under the driver's root. Of its capabilities it keeps this one alone then.
+REV3_X14_where_the_host_runs_imex_a_plugin_without_the_capability_to_chroot_gives_no_channel() {
+  local claim given within=(setpriv --bounding-set=-sys_chroot)
+  plugin_down && plugin_up --imex-mode hostManaged --feature-gates HostManagedIMEXDaemon=true || return 1
+  claim=$(channel_claim locked) && echo READY >"$stage/driver/imex-state" || return 1
+  ask prepare "$claim" >"$stage/given" &
+  given=$!
+  wait_for 20 "it waits for the host" log_says 'claim="default/locked".*IMEX does not say READY' || return 1
+  # Since then it has asked more than once.
+  read -rt 3 <> <(:)
+  kill -0 "$given" || return 1
+  within=()
+  plugin_down && plugin_up --imex-mode hostManaged --feature-gates HostManagedIMEXDaemon=true || return 1
+  ! wait "$given" || return 1
+  ask prepare "$claim" | grep -q "^k8s.$kDriver/claim=" || return 1
+  ask unprepare "$claim" && kubectl delete resourceclaim locked --wait=true || return 1
+  plugin_down && plugin_up
+}
+
 # As a container runtime leaves it to a container that it gives GPUs to.
 what_masks_the_drivers_files_in_its_container_is_taken_away_as_it_starts() {
   local within=(unshare --mount --propagation private bash -c '
@@ -268,6 +288,46 @@ what_masks_the_drivers_files_in_its_container_is_taken_away_as_it_starts() {
   plugin_down && plugin_up
 }
 
+# By whoever may write slices, as an administrator by mistake.
+slices_that_others_change_are_put_right_and_one_too_many_is_deleted() {
+  local first
+  first=$(kubectl get resourceslices -o json | jq -c '.items[0]') || return 1
+  kubectl patch resourceslice "$(jq -r .metadata.name <<<"$first")" --type json -p '[{"op": "remove", "path": "/spec/devices/0"}]' || return 1
+  wait_for 20 "its devices are as before" has_the_devices_of "$first" || return 1
+  jq '.metadata = {generateName: "another-"} | .spec.devices |= .[:1]' <<<"$first" | kubectl create -f - || return 1
+  wait_for 20 "there is one slice again, with its devices" has_the_devices_of "$first"
+}
+has_the_devices_of() {  # has_the_devices_of SLICE: and there is no other one
+  [[ $(kubectl get resourceslices -o json | jq -c '[.items[].spec.devices]') == "$(jq -c '[.spec.devices]' <<<"$1")" ]]
+}
+
+# As the init container of its pod.
+the_preflight_asks_for_its_node_alone() {
+  local said
+  said=$(env -i PATH="$PATH" STAND_IN_NVML_GPUS=GB200,0,3,0,1,1 "$bin/compute-domain-kubelet-plugin" preflight --node-name "$kNode" \
+    --namespace cdom-system --kubeconfig "$stage/plugin.kubeconfig" --kubelet-plugins-directory-path "$stage/plugins" --cdi-root "$stage/cdi" \
+    --nvidia-driver-root "$stage/driver" --container-driver-root "$stage/driver" "${devices[@]}" --preflight-wait 0 2>&1) || true
+  echo "$said"
+  node_was_got
+}
+node_was_got() { rights_used | grep -qx 'get nodes'; }
+
+# "VERB RESOURCE", of the roles in manifests/kubelet-plugin/access.yaml that are bound.
+rights_granted() {
+  { kubectl get clusterrole "$kAccount" -o json && system get role "$kAccount" -o json; } |
+    jq -r '.rules[] | .verbs[] as $verb | .resources[] | $verb + " " + .' | sort -u
+}
+rights_used() {
+  sed "${polled}d" "$stage/plane/audit.log" | jq -r --arg account "system:serviceaccount:cdom-system:$kAccount" '
+    select(.user.username == $account and .responseStatus.code < 400) | .verb + " " + .objectRef.resource' | sort -u
+}
+# After all other cases: what nothing has asked for, it does not need.
+REV3_X14_every_right_of_the_plugin_has_a_request_that_needed_it() {
+  rights_granted >"$stage/granted.txt" && rights_used >"$stage/used.txt" || return 1
+  [[ -s $stage/granted.txt ]] && comm -3 "$stage/granted.txt" "$stage/used.txt"
+  diff "$stage/granted.txt" "$stage/used.txt" && figure="$(wc -l <"$stage/used.txt") rights"
+}
+
 readonly kCycles=${CDOM_CYCLES:-1000} kRest=${CDOM_REST:-10}
 make_driver
 plane_up >/dev/null
@@ -280,5 +340,9 @@ run_case a_thousand_channels_given_and_taken_back_leave_no_file_no_descriptor_an
 run_case a_plugin_without_work_asks_for_nothing_but_watches
 run_case a_node_gets_its_cliques_label_where_that_is_asked_for
 run_case REV3_N12_where_the_host_runs_imex_a_channel_is_given_once_that_is_ready_and_no_node_is_labelled
+run_case REV3_X14_where_the_host_runs_imex_a_plugin_without_the_capability_to_chroot_gives_no_channel
 run_case what_masks_the_drivers_files_in_its_container_is_taken_away_as_it_starts
+run_case slices_that_others_change_are_put_right_and_one_too_many_is_deleted
+run_case the_preflight_asks_for_its_node_alone
+run_case REV3_X14_every_right_of_the_plugin_has_a_request_that_needed_it
 summary
