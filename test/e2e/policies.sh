@@ -112,6 +112,7 @@ spec: {spec: {devices: {requests: [{name: g, exactly: {deviceClassName: gpu.nvid
 YAML
   policy_domain team train '{}' '{channel: {resourceClaimTemplate: {name: train-channel}}}'
   policy_domain team going '{}' '{channel: {resourceClaimTemplate: {name: going-channel}}}'
+  policy_domain team waits '{}' '{numNodes: 4, channel: {resourceClaimTemplate: {name: waits-channel}}}'
   policy_domain bounded older '{}' '{channel: {resourceClaimTemplate: {name: older-channel}}}'
   policy_domain bounded placed '{cdom.dev/placement: clique}' '{channel: {resourceClaimTemplate: {name: placed-channel}}}'
   policy_domain team left '{}' '{channel: {resourceClaimTemplate: {name: left-channel}}}' |
