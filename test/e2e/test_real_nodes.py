@@ -537,6 +537,143 @@ def test_REV3_X14_a_plugin_that_has_started_has_no_capability_and_sees_its_own_f
     assert nodes.run("node-1", "ls", f"/proc/{process}/root/var/lib/kubelet/plugins").split() == [DRIVER]
 
 
+# What a container says without a mount, if that is all that is needed to hear it.
+SAID_WITHOUT = {
+    ("preflight", "driver-root"): "MISSING NVIDIA's driver: libnvidia-ml.so.1 is nowhere under /driver-root",
+    ("preflight", "cdi"): "MISSING CDI: make folder /var/run/cdi: Read-only file system",
+    ("compute-domains", "driver-root"): "open /driver-root/boot_id: No such file or directory",
+    ("compute-domains", "plugins"): f"make folder /var/lib/kubelet/plugins/{DRIVER}/domains: Read-only file system",
+    ("compute-domains", "cdi"): "make folder /var/run/cdi: Read-only file system",
+    ("compute-domains", "plugins-registry"): "make folder /var/lib/kubelet/plugins_registry: Read-only file system",
+}
+# These have cases of their own, below.
+WITHOUT_ALONE = {("preflight", "plugins"), ("preflight", "host-cgroup")}
+
+
+def containers_of(template):
+    return [*template["spec"]["initContainers"], *template["spec"]["containers"]]
+
+
+@contextlib.contextmanager
+def plugin_pods(nodes, change):
+    """The DaemonSet's pods are changed by change(container) of each container meanwhile; not all are replaced at once."""
+    before = nodes.get("daemonset", "cdom-kubelet-plugin", "cdom-system")["spec"]["template"]
+    after = json.loads(json.dumps(before))
+    for container in containers_of(after):
+        change(container)
+    assert after != before
+
+    def put(template):
+        nodes.kubectl("-n", "cdom-system", "patch", PLUGINS, "--type=json", "-p",
+                      json.dumps([{"op": "replace", "path": "/spec/template", "value": template}]))
+    old = {one["metadata"]["name"] for one in nodes.plugins()}
+    put(after)
+    try:
+        yield lambda: next((one for one in nodes.plugins() if one["metadata"]["name"] not in old), None)
+    finally:
+        put(before)
+        nodes.kubectl("-n", "cdom-system", "rollout", "status", PLUGINS, "--timeout=120s")
+        wait_until("each node has one plugin", lambda: len(nodes.plugins()) == len(NODES), 90)
+
+
+def without_mount(container, mount):
+    """A change for plugin_pods()."""
+    def change(one):
+        if one["name"] == container:
+            one["volumeMounts"] = [each for each in one["volumeMounts"] if each["name"] != mount]
+    return change
+
+
+def said_by(nodes, pod, container):
+    """By that container, and by the one that ended before it."""
+    command = ("-n", "cdom-system", "logs", pod["metadata"]["name"], "-c", container)
+    return nodes.kubectl(*command, check=False) + nodes.kubectl(*command, "--previous", check=False)
+
+
+def wait_for_words(nodes, new_pod, container, words):
+    """Waits until the container of the new pod has said this, and is not ready."""
+    def is_said():
+        pod = new_pod()
+        return pod and words in said_by(nodes, pod, container) and pod_is_ready(pod) == "False"
+    wait_until(f"{container} says '{words}'", is_said, 60)
+
+
+def test_REV3_X14_each_mount_of_the_plugins_pod_has_a_case_without_it(nodes):
+    template = nodes.get("daemonset", "cdom-kubelet-plugin", "cdom-system")["spec"]["template"]
+    mounts = {(one["name"], mount["name"]) for one in containers_of(template) for mount in one["volumeMounts"]}
+    assert mounts == SAID_WITHOUT.keys() | WITHOUT_ALONE
+    assert {one["name"] for one in template["spec"]["volumes"]} == {mount for _, mount in mounts}
+
+
+@pytest.mark.parametrize(("container", "mount"), SAID_WITHOUT)
+def test_REV3_X14_the_plugins_pod_does_not_start_without(nodes, container, mount):
+    with plugin_pods(nodes, without_mount(container, mount)) as new_pod:
+        wait_for_words(nodes, new_pod, container, SAID_WITHOUT[container, mount])
+
+
+# Of the node's, and in no container that is not privileged.
+DEVICE = "/dev/kmsg"
+
+
+@pytest.mark.parametrize("container", ["preflight", "compute-domains"])
+def test_REV3_X14_without_its_privilege_no_device_of_the_driver_is_opened_by(nodes, container):
+    def opens_a_device(one):
+        one["env"] = [*one.get("env", []), {"name": "STAND_IN_NVML_DEVICE", "value": DEVICE}]
+    with plugin_pods(nodes, opens_a_device) as new_pod:
+        wait_until("with it the pod is ready", lambda: new_pod() and pod_is_ready(new_pod()) == "True")
+
+    def has_no_privilege(one):
+        opens_a_device(one)
+        if one["name"] == container:
+            one["securityContext"]["privileged"] = False
+    with plugin_pods(nodes, has_no_privilege) as new_pod:
+        wait_for_words(nodes, new_pod, container,
+                       "MISSING NVIDIA's driver: " if container == "preflight" else "NVML")
+
+
+@contextlib.contextmanager
+def running_on_hosts(nodes):
+    """nvidia-imex.service runs on each node meanwhile, as systemd's folders show it."""
+    folder = "/sys/fs/cgroup/systemd/system.slice/nvidia-imex.service"
+    for node in NODES:
+        nodes.run(node, "mkdir", "-p", folder)
+    try:
+        yield
+    finally:
+        for node in NODES:
+            nodes.run(node, "rmdir", folder)
+
+
+def test_REV3_X14_without_the_nodes_cgroups_the_preflight_does_not_see_the_hosts_imex(nodes):
+    restarted = {"name": "RESTARTED", "value": "yes"}
+    with running_on_hosts(nodes), plugin_pods(nodes, lambda one: one["env"].append(restarted)) as new_pod:
+        wait_for_words(nodes, new_pod, "preflight", "MISSING IMEX runs on the host")
+    with contextlib.ExitStack() as service:
+        service.enter_context(running_on_hosts(nodes))
+        with plugin_pods(nodes, without_mount("preflight", "host-cgroup")) as new_pod:
+            wait_until("a pod is ready all the same", lambda: new_pod() and pod_is_ready(new_pod()) == "True")
+            # Before pods that see it are put back.
+            service.close()
+
+
+def test_REV3_X14_without_its_notes_the_preflight_keeps_a_plugin_from_starting_that_has_channels_to_release(nodes, made):
+    made(domain("noted"), *(worker(f"noted-{node}", node, "noted") for node in NODES))
+    for node in NODES:
+        nodes.wait_until_it_runs(f"noted-{node}")
+    programs = "/run/nvidia/driver/usr/bin"
+    for node in NODES:
+        nodes.run(node, "mv", f"{programs}/nvidia-imex", "/run/nvidia/imex-that-was")
+    try:
+        restarted = {"name": "RESTARTED", "value": "yes"}
+        with plugin_pods(nodes, lambda one: one["env"].append(restarted)) as new_pod:
+            wait_until("the plugin starts", lambda: new_pod() and pod_is_ready(new_pod()) == "True")
+        with plugin_pods(nodes, without_mount("preflight", "plugins")) as new_pod:
+            wait_for_words(nodes, new_pod, "preflight", "MISSING IMEX")
+    finally:
+        for node in NODES:
+            nodes.run(node, "mv", "/run/nvidia/imex-that-was", f"{programs}/nvidia-imex")
+
+
 def asks(name, namespace, pod, port):
     """A pod on node-2 that connects to a port of that pod, and ends."""
     container = {"name": "work", "image": "cdom.test/work:1", "args": ["ask", pod["status"]["podIP"], str(port)]}

@@ -2,11 +2,15 @@
 // header, so that a wrong layout in cdom's own header shows. What it says comes from the
 // environment:
 //   STAND_IN_NVML_INIT      what it answers when it is started
+//   STAND_IN_NVML_DEVICE    a device that it opens as it is started, as NVIDIA's opens the driver's
 //   STAND_IN_NVML_VERSION   of the driver (580.95.05)
 //   STAND_IN_NVML_OLD       any: it does not know the newer function for fabrics
 //   STAND_IN_NVML_HEALTH    what the newer function says of the fabric's health
 //   STAND_IN_NVML_GPUS      one word for each GPU: "<name>,<code>,<state>,<status>,<byte of the
 //                           cluster>,<clique>"
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -78,6 +82,12 @@ extern "C" {
 int nvmlInitWithFlags(unsigned flags) {
   ReadGpus();
   if (Gpus().empty() && flags != header::kInitFlagNoGpus) return header::kErrorNotFound;
+  const std::string device = Setting("STAND_IN_NVML_DEVICE");
+  if (!device.empty()) {
+    const int opened = ::open(device.c_str(), O_RDONLY | O_CLOEXEC);
+    if (opened < 0) return header::kErrorNotFound;
+    ::close(opened);
+  }
   return std::atoi(Setting("STAND_IN_NVML_INIT").c_str());
 }
 int nvmlShutdown() { return 0; }
