@@ -101,6 +101,13 @@ TEST_F(Asked, OneListAnswersAllWhoAskedBeforeItBegan) {
   EXPECT_EQ(server.paths()[1], both);
 }
 
+TEST_F(Asked, REV3_X11_TenWhoAskForTheSameAtOnceCostThreeListsAtMost) {
+  const Request all = {.path = "/api/v1/things?limit=500"};
+  const std::vector<Replies> replies = Ask(std::vector<std::vector<Request>>(10, {all}));
+  for (const Replies& each : replies) EXPECT_EQ(each.front()->body, all.path);
+  EXPECT_LE(server.paths().size(), 3U);
+}
+
 TEST_F(Asked, ListThatIsUnderWayAnswersNobodyWhoAskedLater) {
   (void)Ask({{List("pods", "first")}});
   EXPECT_EQ(server.paths().size(), 2U);
