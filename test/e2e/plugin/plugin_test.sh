@@ -268,7 +268,7 @@ REV3_X14_where_the_host_runs_imex_a_plugin_without_the_capability_to_chroot_give
   within=()
   plugin_down && plugin_up --imex-mode hostManaged --feature-gates HostManagedIMEXDaemon=true || return 1
   ! wait "$given" || return 1
-  ask prepare "$claim" | grep -q "^k8s.$kDriver/claim=" || return 1
+  ask prepare "$claim" >"$stage/given" && grep -q "^k8s.$kDriver/claim=" "$stage/given" || return 1
   ask unprepare "$claim" && kubectl delete resourceclaim locked --wait=true || return 1
   plugin_down && plugin_up
 }
@@ -310,7 +310,7 @@ the_preflight_asks_for_its_node_alone() {
   echo "$said"
   node_was_got
 }
-node_was_got() { rights_used | grep -qx 'get nodes'; }
+node_was_got() { grep -qx 'get nodes' < <(rights_used); }
 
 # "VERB RESOURCE", of the roles in manifests/kubelet-plugin/access.yaml that are bound.
 rights_granted() {
