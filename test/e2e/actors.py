@@ -72,10 +72,11 @@ class Api:
 class World:
     """A running controller, a tenant's namespace `team`, and in `default` a domain that serves two nodes."""
 
-    def __init__(self, cluster):
+    def __init__(self, cluster, writer):
         self.cluster = cluster
+        self.entries_by = writer  # Of cliques' entries: "controller" or "daemon".
         self.api = Api(cluster)
-        self.endpoint = Endpoint(cluster)
+        self.endpoint = Endpoint(cluster, writer)
         cluster.apply(domain(VICTIM), workers(VICTIM, 2))
         wait_until("the bystander's domain serves", lambda: self.victim()[:2] == ("True", "2/2"), 120)
         self.uid = cluster.get("computedomain", VICTIM)["metadata"]["uid"]
@@ -165,7 +166,7 @@ def is_refused_by(answer, rule):
         words = r"forbidden: [Uu]ser .*(cannot|is attempting to grant)"
     elif not rule.startswith("cdom-"):
         words = re.escape(rule)
-    return status in (401, 403, 404, 422) and re.search(words, text) is not None
+    return status in (401, 403, 404, 413, 422, 500) and re.search(words, text) is not None
 
 
 def named(kind, name, **fields):

@@ -1,6 +1,8 @@
 """The controller's ports, as a client of the network sees them."""
 
+import contextlib
 import re
+import resource
 import socket
 import ssl
 import urllib.error
@@ -18,10 +20,11 @@ def free_port():
 class Endpoint:
     """The controller's ports."""
 
-    def __init__(self, cluster):
+    def __init__(self, cluster, writer="controller"):
+        """Runs a controller, which has that --membership-writer."""
         self._cluster = cluster
         self.secure_port = free_port()
-        cluster.run_controller("--metrics-secure-port", str(self.secure_port), "--membership-writer", "controller")
+        cluster.run_controller("--metrics-secure-port", str(self.secure_port), "--membership-writer", writer)
         wait_until("metrics are served over TLS", lambda: cluster.controller_says("Serving metrics over TLS"))
         self._insecure = ssl.create_default_context()
         self._insecure.check_hostname = False
@@ -47,6 +50,18 @@ class Endpoint:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()
+
+
+@contextlib.contextmanager
+def held(port, count):
+    """So many connections, which are open at this end until the end of the block."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, count + 1000)), hard))
+    with contextlib.ExitStack() as connections:
+        for _ in range(count):
+            connections.enter_context(socket.create_connection(("127.0.0.1", port), timeout=5))
+        yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def flood(port, count, ended):

@@ -1,6 +1,8 @@
 """The kubelet plugin as a process on loopback, with stand-ins for NVIDIA's driver, on a Node of its own."""
 
 import json
+import pathlib
+import re
 import subprocess
 import urllib.request
 
@@ -12,13 +14,14 @@ DRIVER = "compute-domain.nvidia.com"
 
 
 class Plugin:
-    """A plugin that publishes its devices; `port` is the one that other pods of the cluster reach."""
+    """A plugin that publishes its devices; `port` and `health_port` are those that other pods of the cluster reach."""
 
     def __init__(self, cluster, programs):
         self._cluster = cluster
         self._programs = programs
         self._folder = cluster.folder / "plugin"
         self.port = free_port()
+        self.health_port = free_port()
 
     def start(self):
         folder = self._folder
@@ -35,7 +38,7 @@ class Plugin:
             "--kubelet-plugins-directory-path", folder / "plugins", "--cdi-root", folder / "cdi",
             "--nvidia-driver-root", folder / "driver", "--container-driver-root", folder / "driver",
             "--proc-devices", folder / "devices", "--config-template", REPO / "node/imex/imexd.cfg.tmpl",
-            "--http-endpoint", f"127.0.0.1:{self.port}", "--healthcheck-port", "-1"],
+            "--http-endpoint", f"127.0.0.1:{self.port}", "--healthcheck-port", str(self.health_port)],
             folder, {"STAND_IN_NVML_GPUS": "GB200,0,3,0,1,1"})
         wait_until("the plugin publishes its devices", self.slices)
 
@@ -61,6 +64,20 @@ class Plugin:
         claim = "default/unknown/00000000-0000-4000-8000-000000000000"
         subprocess.run([self._programs / "ask-plugin", socket, "unprepare", claim], check=True, capture_output=True,
                        timeout=30)
+
+    def prepare_an_unknown_claim(self):
+        """As a kubelet does on its socket. Raises if it is not answered that there is no such claim."""
+        socket = self._folder / "plugins" / DRIVER / "dra.sock"
+        claim = "default/unknown/00000000-0000-4000-8000-000000000000"
+        done = subprocess.run([self._programs / "ask-plugin", socket, "prepare", claim], check=False,
+                              capture_output=True, text=True, timeout=30)
+        assert "not found" in done.stdout + done.stderr, done
+
+    def descriptors(self):
+        """How many it has, and how many it may have: the soft limit."""
+        process = pathlib.Path(f"/proc/{self._process.pid}")
+        limit = re.search(r"^Max open files +(\d+)", (process / "limits").read_text(), re.MULTILINE)
+        return len(list((process / "fd").iterdir())), int(limit[1])
 
     def _make_driver(self, driver):
         (driver / "dev/nvidia0").symlink_to("/dev/null")

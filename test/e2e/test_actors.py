@@ -4,13 +4,16 @@ docs/threat-model.md has a row for each case. A case is named ACTOR_may_..., ACT
 ACTOR_is_harmless_...; run one with -k NAME. After each, the domain of a bystander is as it was before.
 """
 
+import contextlib
 import json
+import time
 import uuid
 
 import pytest
 from actors import (LABEL, VICTIM, World, channel_claim, daemon_set, is_refused_by, many_finalizers, named,
                     new_domain, path, slice_of)
 from cluster import REPO, wait_until
+from endpoint import held
 from plugin_process import NODE, Plugin
 
 CASES = []
@@ -33,7 +36,8 @@ def role_binding(name, role, user, kind="ClusterRole"):
 
 
 @pytest.fixture(scope="module")
-def world(cluster, programs):
+def world(cluster, programs, request):
+    """Its parameter is who writes the entries of cliques."""
     cluster.kubectl("apply", "-f", REPO / "manifests/kubelet-plugin/access.yaml")
     cluster.kubectl("apply", "-k", REPO / "manifests/policies/tenant-limits")
     writes = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role",
@@ -42,14 +46,16 @@ def world(cluster, programs):
     cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}}, writes,
                   role_binding("edit", "edit", "edit"), role_binding("admin", "admin", "admin"),
                   role_binding("writer", "writer", "writer", "Role"))
-    made = World(cluster)
+    made = World(cluster, request.param)
     wide = new_domain("wide", allocationMode="All")
     wait_until("the limits of tenants are in force",
                lambda: made.try_to_make(made.edit, "computedomains", wide)[0] == 403, 30)
-    made.running_plugin = Plugin(cluster, programs)
-    made.running_plugin.start()
-    yield made
-    made.running_plugin.stop()
+    with contextlib.ExitStack() as running:
+        if made.entries_by == "controller":
+            made.running_plugin = Plugin(cluster, programs)
+            made.running_plugin.start()
+            running.callback(made.running_plugin.stop)
+        yield made
     cluster.kubectl("delete", "deployment", VICTIM, "-n", "default", "--timeout=90s")
     cluster.kubectl("delete", "computedomain", VICTIM, "-n", "default", "--timeout=90s")
     cluster.kubectl("delete", "namespace", "team", "--timeout=90s")
@@ -134,9 +140,10 @@ def edit_is_harmless_with_templates_of_domains_that_never_were(world):
     names = [f"orphan-{i}" for i in range(10)]
     for name in names:
         template = named("ResourceClaimTemplate", name, spec={"spec": {}})
-        template["metadata"].update(labels={LABEL: str(uuid.uuid4())}, finalizers=[finalizer])
+        template["metadata"].update(labels={LABEL: str(uuid.uuid4()), "orphans": "yes"}, finalizers=[finalizer])
         world.make(world.edit, "resourceclaimtemplates", template)
-        world.must(world.edit, "DELETE", path("resourceclaimtemplates", name, "team"))
+    # By one request, which deletes them one after the other.
+    world.must(world.edit, "DELETE", path("resourceclaimtemplates", namespace="team") + "?labelSelector=orphans%3Dyes")
     wait_until("the controller has let all of them go",
                lambda: not any(world.cluster.get("resourceclaimtemplate", name, "team") for name in names))
     reads = [one for one in world.cluster.audited("list", "computedomains", since)
@@ -144,6 +151,33 @@ def edit_is_harmless_with_templates_of_domains_that_never_were(world):
     assert 1 <= len(reads) <= len(names), f"{len(reads)} lists of all domains for {len(names)} templates"
     pods = [one["requestURI"] for one in world.cluster.audited("list", "pods", since)]
     assert len(pods) <= len(names), pods
+
+
+def labels_of(size):
+    """So many bytes of labels, which nothing bounds one by one."""
+    return {f"{'a' * 240}.com/{'b' * 50}{i:06}": "c" * 63 for i in range(size // 370)}
+
+
+def huge(kind, name, uid, size):
+    made = channel_claim(name, uid) if kind == "ResourceClaim" else new_domain(name)
+    made["metadata"]["labels"] = labels_of(size)
+    return made
+
+
+@case()
+def edit_is_harmless_with_objects_of_1_2_megabytes(world):
+    for i in range(5):
+        world.make(world.edit, "resourceclaims", huge("ResourceClaim", f"huge-{i}", world.uid, 1200000))
+    world.make(world.edit, "computedomains", huge("ComputeDomain", "huge", world.uid, 1200000))
+    serves(world, "huge")
+    end(world, "huge")
+    world.cluster.kubectl("delete", "resourceclaims", *(f"huge-{i}" for i in range(5)), "-n", "team", "--timeout=60s")
+
+
+@case(by="etcdserver: request is too large")
+def edit_is_refused_objects_of_2_megabytes(world):
+    return world.api.ask(world.edit, "POST", path("resourceclaims", namespace="team"),
+                         huge("ResourceClaim", "huge", world.uid, 2000000))
 
 
 # ---- A tenant with the role `admin`
@@ -233,11 +267,11 @@ def node_is_refused_secrets(world):
     return world.api.ask(world.daemon(world.daemon_pods()[0]), "GET", path("secrets", namespace="cdom-system"))
 
 
-@case()
-def node_is_harmless_with_the_label_of_another_domain(world):
+def labels_its_node(world, who):
+    """Puts the bystander's domain on the attacker's node, and a daemon that says that it is ready."""
     def is_told():
         # The controller takes the label off after a while; the attacker puts it on again.
-        world.must(world.plugin, "PATCH", path("nodes", world.node), {"metadata": {"labels": {LABEL: world.uid}}})
+        world.must(who, "PATCH", path("nodes", world.node), {"metadata": {"labels": {LABEL: world.uid}}})
         for pod in world.daemon_pods():
             if pod["spec"].get("nodeName") == world.node and not pod["metadata"].get("deletionTimestamp"):
                 world.say_ready(pod)
@@ -247,11 +281,21 @@ def node_is_harmless_with_the_label_of_another_domain(world):
     assert world.node in world.cluster.condition(VICTIM, "MembersReady")["message"]
     assert world.node in {one["spec"].get("nodeName") for one in world.daemon_pods()}, "its daemon runs, and counts not"
     assert world.victim() == before
-    cliques = world.cluster.list("computedomaincliques", "cdom-system", f"{LABEL}={world.uid}")
-    assert world.node not in json.dumps([one.get("daemons") for one in cliques])
+    if world.entries_by == "controller":
+        assert world.node not in nodes_in_cliques(world)
     world.cluster.kubectl("label", "node", world.node, f"{LABEL}-")
     wait_until("nothing is told any more", lambda: world.cluster.condition(VICTIM, "MembersReady").get("reason")
                != "MemberWithoutClaim")
+
+
+@case()
+def node_is_harmless_with_the_label_of_another_domain(world):
+    labels_its_node(world, world.plugin)
+
+
+@case()
+def node_is_harmless_with_a_label_by_its_kubelet(world):
+    labels_its_node(world, world.kubelet)
 
 
 def daemon_on_the_attackers_node(world):
@@ -293,7 +337,10 @@ def node_is_harmless_with_its_daemon_in_the_clique_of_another_domain(world):
         world.say_ready(pod)
         return world.cluster.condition(VICTIM, "MembersReady").get("reason") == "MemberWithoutClaim"
     wait_until("the condition MembersReady tells of the node", is_told, 90)
-    assert nodes_in_cliques(world) == before, "nobody is its peer"
+    if world.entries_by == "controller":
+        assert nodes_in_cliques(world) == before, "nobody is its peer"
+    else:
+        assert set(nodes_in_cliques(world)) <= {*before, world.node}, "a daemon writes an entry of its own"
     leave(world)
 
 
@@ -443,6 +490,22 @@ def network_is_harmless_with_connections_to_the_port_of_a_kubelet_plugin(world):
     assert slowest < 1, f"a call of the kubelet took {slowest:.1f} s"
 
 
+@case()
+def network_is_harmless_with_connections_held_to_the_health_port_of_a_kubelet_plugin(world):
+    plugin = world.running_plugin
+    with held(plugin.health_port, 2000):
+        slowest = 0
+        for _ in range(20):
+            began = time.monotonic()
+            plugin.prepare_an_unknown_claim()
+            slowest = max(slowest, time.monotonic() - began)
+        has, may_have = plugin.descriptors()
+    print(f"slowest call {slowest * 1000:.0f} ms; {has} descriptors of {may_have}")
+    assert slowest < 1, f"a call of the kubelet took {slowest:.1f} s"
+    # Each of 64 connections is two.
+    assert has < 300 < may_have
+
+
 # ---- A person who may write ComputeDomains, and nothing else
 
 @case()
@@ -523,10 +586,29 @@ def test_the_threat_model_has_a_row_for_each_case_and_no_other():
         assert bool(named_by[test]) == (outcome == "refused"), f"{test} names no rule, or one too many"
 
 
-@pytest.mark.parametrize(("run", "by"), CASES, ids=[function.__name__ for function, _ in CASES])
-def test_actor(world, run, by):
+def play(world, run, by):
     before = world.victim()
     answer = run(world)
     if by:
         assert is_refused_by(answer, by), answer
     assert world.victim() == before, "the bystander's domain has changed"
+
+
+def names(cases):
+    return [run.__name__ for run, _ in cases]
+
+
+@pytest.mark.parametrize("world", ["controller"], indirect=True)
+@pytest.mark.parametrize(("run", "by"), CASES, ids=names(CASES))
+def test_actor(world, run, by):
+    play(world, run, by)
+
+
+NODE_CASES = [(run, by) for run, by in CASES if run.__name__.startswith("node_")]
+
+
+# What root on a node may do depends on who writes the entries of cliques.
+@pytest.mark.parametrize("world", ["daemon"], indirect=True)
+@pytest.mark.parametrize(("run", "by"), NODE_CASES, ids=names(NODE_CASES))
+def test_REV3_X2_actor_where_daemons_write_cliques(world, run, by):
+    play(world, run, by)
