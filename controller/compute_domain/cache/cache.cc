@@ -224,7 +224,9 @@ std::set<std::string> Cache::DomainsOn(const std::string& node) const {
     for (const auto& clique : driver->cliques.ByIndex(key)) uids.insert(clique->domain);
   }
   for (const auto& claim : claims_.ByIndex(key)) {
-    for (std::string& uid : DomainsOf(*claim)) uids.insert(std::move(uid));
+    for (std::string& uid : DomainsOf(*claim)) {
+      if (Concerns(*claim, uid)) uids.insert(std::move(uid));
+    }
   }
   uids.erase("");
   return uids;
@@ -240,7 +242,14 @@ void Cache::OnClaim(const std::shared_ptr<const api::ResourceClaim>& before,
     if (is_over && before) released.erase(before->meta.uid);
     if (is_released) released.insert(after->meta.uid);
   });
-  Report<api::ResourceClaim>(changed_, DomainsOf)(before, after);
+  std::set<std::string> uids;
+  for (const auto& claim : {before, after}) {
+    if (!claim) continue;
+    for (std::string& uid : DomainsOf(*claim)) {
+      if (Concerns(*claim, uid)) uids.insert(std::move(uid));
+    }
+  }
+  for (const std::string& uid : uids) changed_(uid);
 }
 
 void Cache::OnPublisher(const std::string& node) {
@@ -311,7 +320,7 @@ Observed Cache::Gather(const std::string& uid) const {
   for (const auto& found : templates_.ByIndex(uid)) {
     if (MayBeOf(*found, observed)) children.templates.push_back(*found);
   }
-  Take(claims_, uid, children.claims);
+  TakeClaims(observed);
   released_.With([&](const auto& released) {
     std::erase_if(children.claims,
                   [&](const auto& claim) { return released.contains(claim.meta.uid); });
@@ -326,6 +335,24 @@ Observed Cache::Gather(const std::string& uid) const {
   AddCliqueSharers(observed);
   AddReboots(observed);
   return observed;
+}
+
+// Anybody may name any domain in a claim. In another namespace it counts only where it keeps a
+// channel from the domain's pods.
+void Cache::TakeClaims(Observed& observed) const {
+  for (const auto& claim : claims_.ByIndex(observed.uid)) {
+    const bool holds_channel = claim->has_channel && !claim->consumers.empty();
+    if (holds_channel || Concerns(*claim, observed.uid)) {
+      observed.children.claims.push_back(*claim);
+    }
+  }
+}
+
+bool Cache::Concerns(const api::ResourceClaim& claim, const std::string& uid) const {
+  const std::string& ns = claim.meta.key.ns;
+  const auto domains = domains_.ByIndex(uid);
+  return domains.empty() || domains.front()->meta.key.ns == ns ||
+         std::ranges::any_of(driver_namespaces_, [&](const auto& one) { return one->ns == ns; });
 }
 
 void Cache::AddCliqueSharers(Observed& observed) const {

@@ -106,6 +106,10 @@ class Cache {
   void OnDaemonPod(const std::shared_ptr<const api::DaemonPod>& before,
                    const std::shared_ptr<const api::DaemonPod>& after);
   void OnReboot(const api::Node& node);
+  void TakeClaims(Observed& observed) const;
+  // Whether what changes of the claim can matter to that domain. One that is not known, or no more,
+  // may be of any namespace.
+  [[nodiscard]] bool Concerns(const api::ResourceClaim& claim, const std::string& uid) const;
   void AddCliqueSharers(Observed& observed) const;
   void AddReboots(Observed& observed) const;
 

@@ -342,6 +342,37 @@ TEST(Cache, DomainIdOfAClaimIsNotTakenForSomethingElse) {
   EXPECT_EQ(ChangedBy(world), Uids()) << "or what is on the node would be taken for a domain's";
 }
 
+TEST(Cache, REV3_X11_ClaimsOfOtherNamespacesThanTheDomainsConcernItNot) {
+  PassWorld world(Converged());
+  api::ResourceClaim claim = fixtures::MakeWaitingClaim("mallory");
+  claim.meta.key.ns = "team-b";
+  world.server.Put(Store(claim));
+  EXPECT_EQ(ChangedBy(world), Uids());
+  claim.daemon_domain = kUid;
+  claim.node = "node-0";
+  world.server.Put(Store(claim));
+  EXPECT_EQ(ChangedBy(world), Uids());
+  EXPECT_EQ(world.cache.Gather(kUid).children.claims.size(), 4U);
+  claim.meta.key.ns = kDriverNs;
+  world.server.Put(Store(claim));
+  EXPECT_EQ(ChangedBy(world), Uids{kUid}) << "daemons have theirs there";
+  EXPECT_EQ(world.cache.Gather(kUid).children.claims.size(), 5U);
+}
+
+TEST(Cache, REV3_X1_OfClaimsOfOtherNamespacesThoseThatHoldAChannelAreGathered) {
+  PassWorld world(Converged());
+  api::ResourceClaim claim = fixtures::MakeChannelClaim("node-0", "mallory");
+  claim.meta.key.ns = "team-b";
+  claim.has_channel = true;
+  world.server.Put(Store(claim));
+  EXPECT_EQ(ChangedBy(world), Uids());
+  EXPECT_EQ(world.cache.Gather(kUid).children.claims.size(), 5U) << "pods that wait are told";
+  claim.consumers.clear();
+  world.server.Put(Store(claim));
+  EXPECT_EQ(ChangedBy(world), Uids());
+  EXPECT_EQ(world.cache.Gather(kUid).children.claims.size(), 4U);
+}
+
 TEST(Cache, C14_ClaimOfAnotherDriverIsNotKept) {
   PassWorld world(Converged());
   EXPECT_EQ(world.cache.claims(), 4U);
