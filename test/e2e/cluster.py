@@ -166,11 +166,15 @@ class Cluster(ControlPlane):
 
     def run_controller(self, *flags):
         """Ends the controller that runs, if any, and waits until one with these flags leads."""
-        if self._controller:
-            self._controller.end()
+        self.end_controller()
         (self.folder / "controller.log").write_text("")
         self._controller = self.start_replica("controller", *flags)
         wait_until("the controller leads", lambda: self._controller.says("Reconciling"))
+
+    def end_controller(self):
+        if self._controller:
+            self._controller.end()
+        self._controller = None
 
     def start_replica(self, name, *flags):
         """One more process of the controller, with its log under that name. Who calls this ends it."""

@@ -61,6 +61,7 @@ def role(cluster):
     """The rules of the ClusterRole as it is shipped."""
     cluster.kubectl("apply", "-f", REPO / "manifests/release-finalizers/access.yaml",
                     "-f", REPO / "manifests/release-finalizers/policy.yaml")
+    cluster.end_controller()
     cluster.kubectl("delete", "lease", "cdom-controller", "-n", "cdom-system", "--ignore-not-found")
     yield cluster.get("clusterrole", NAME)["rules"]
     cluster.kubectl("delete", "-f", REPO / "manifests/release-finalizers/policy.yaml",
