@@ -11,7 +11,7 @@ using base::Result;
 using http::Request;
 using http::Response;
 
-constexpr std::size_t kValuesMax = 32;
+constexpr std::size_t kValuesMax = 16;
 constexpr std::string_view kSelector = "?labelSelector=";
 constexpr std::string_view kEquals = "%3D";
 

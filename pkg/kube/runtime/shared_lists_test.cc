@@ -178,12 +178,12 @@ TEST(SharedLists, SlowListHoldsNobodyUpForLong) {
   slow.Answer();
 }
 
-TEST_F(Asked, MoreThanThirtyTwoValuesAreSeveralLists) {
+TEST_F(Asked, MoreThanSixteenValuesAreSeveralLists) {
   std::vector<Request> all;
-  for (int i = 0; i < 33; ++i) all.push_back(List("pods", "v" + std::to_string(i)));
+  for (int i = 0; i < 17; ++i) all.push_back(List("pods", "v" + std::to_string(i)));
   server.Answer();
   const Replies replies = lists.SendAll(all, server);
-  EXPECT_EQ(replies.size(), 33U);
+  EXPECT_EQ(replies.size(), 17U);
   EXPECT_EQ(server.paths().size(), 2U);
 }
 
