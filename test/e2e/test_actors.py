@@ -460,20 +460,20 @@ def network_may_read_metrics_without_names(world):
         assert name not in text, f"{name} is told to anyone"
 
 
-def is_held_up(world, port):
+def is_held_up(get, port):
     """Whether so many connections make a kubelet restart the pod: it waits for 5 s, and for three failures in a row."""
-    slowest, most = world.probes_during(port, 5000)
+    slowest, most = World.probes_during(get, port, 5000)
     return slowest > 1 or most >= 3
 
 
 @case()
 def network_is_harmless_with_connections_to_the_probes_port(world):
-    assert not is_held_up(world, world.endpoint.open_port())
+    assert not is_held_up(world.endpoint.open, world.endpoint.open_port())
 
 
 @case()
 def network_is_harmless_with_connections_to_the_metrics_port(world):
-    assert not is_held_up(world, world.endpoint.secure_port)
+    assert not is_held_up(world.endpoint.open, world.endpoint.secure_port)
 
 
 @case()
@@ -488,6 +488,7 @@ def network_may_read_the_metrics_of_a_kubelet_plugin(world):
 def network_is_harmless_with_connections_to_the_port_of_a_kubelet_plugin(world):
     slowest = world.calls_during(world.running_plugin, 5000)
     assert slowest < 1, f"a call of the kubelet took {slowest:.1f} s"
+    assert not is_held_up(world.running_plugin.get, world.running_plugin.port)
 
 
 @case()
