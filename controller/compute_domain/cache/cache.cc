@@ -78,10 +78,11 @@ Keys OfClaim(const api::ResourceClaim& claim) {
 // A cluster may have many claims of other drivers, and nobody asks for one that is in no index.
 bool IsOfUse(const api::ResourceClaim& claim) { return !OfClaim(claim).empty(); }
 
-// Reports the domains that `keys` names, of the object before and after its change.
+// Reports the domains that `domains` names, of the object before and after its change.
 template <typename T>
-typename kube::Store<T>::Handler Report(const Cache::Changed& changed, Keys (*domains)(const T&)) {
-  return [&changed, domains](const auto& before, const auto& after) {
+typename kube::Store<T>::Handler Report(const Cache::Changed& changed,
+                                        std::function<Keys(const T&)> domains) {
+  return [&changed, domains = std::move(domains)](const auto& before, const auto& after) {
     std::set<std::string> uids;
     for (const auto& object : {before, after}) {
       if (!object) continue;
@@ -134,7 +135,7 @@ const std::string& AnyLabelledDomain() {
 Cache::DriverNamespace::DriverNamespace(std::string name, Cache& cache, base::Logger& logger)
     : ns(std::move(name)),
       daemon_sets(api::DecodeDaemonSet, ByDomain<api::DaemonSet>,
-                  Report<api::DaemonSet>(cache.changed_, ByDomain), logger),
+                  Report<api::DaemonSet>(cache.changed_, ByDomain<api::DaemonSet>), logger),
       daemon_pods(
           api::DecodeDaemonPod, OfPod,
           [&cache](const auto& before, const auto& after) { cache.OnDaemonPod(before, after); },
@@ -147,9 +148,11 @@ Cache::DriverNamespace::DriverNamespace(std::string name, Cache& cache, base::Lo
 Cache::Cache(const std::vector<std::string>& driver_namespaces, Changed changed,
              base::Logger& logger)
     : changed_(std::move(changed)),
-      domains_(api::DecodeComputeDomain, ByUid, Report(changed_, ByUid), logger),
+      domains_(api::DecodeComputeDomain, ByUid, Report<api::ComputeDomain>(changed_, ByUid),
+               logger),
       templates_(api::DecodeResourceClaimTemplate, ByDomain<api::ResourceClaimTemplate>,
-                 Report<api::ResourceClaimTemplate>(changed_, ByDomain), logger),
+                 Report<api::ResourceClaimTemplate>(changed_, ByDomain<api::ResourceClaimTemplate>),
+                 logger),
       claims_(
           api::DecodeResourceClaim, OfClaim,
           [this](const auto& before, const auto& after) { OnClaim(before, after); }, logger,
@@ -224,9 +227,7 @@ std::set<std::string> Cache::DomainsOn(const std::string& node) const {
     for (const auto& clique : driver->cliques.ByIndex(key)) uids.insert(clique->domain);
   }
   for (const auto& claim : claims_.ByIndex(key)) {
-    for (std::string& uid : DomainsOf(*claim)) {
-      if (Concerns(*claim, uid)) uids.insert(std::move(uid));
-    }
+    for (std::string& uid : DomainsConcernedBy(*claim)) uids.insert(std::move(uid));
   }
   uids.erase("");
   return uids;
@@ -242,14 +243,8 @@ void Cache::OnClaim(const std::shared_ptr<const api::ResourceClaim>& before,
     if (is_over && before) released.erase(before->meta.uid);
     if (is_released) released.insert(after->meta.uid);
   });
-  std::set<std::string> uids;
-  for (const auto& claim : {before, after}) {
-    if (!claim) continue;
-    for (std::string& uid : DomainsOf(*claim)) {
-      if (Concerns(*claim, uid)) uids.insert(std::move(uid));
-    }
-  }
-  for (const std::string& uid : uids) changed_(uid);
+  Report<api::ResourceClaim>(
+      changed_, [this](const auto& claim) { return DomainsConcernedBy(claim); })(before, after);
 }
 
 void Cache::OnPublisher(const std::string& node) {
@@ -288,7 +283,7 @@ void Cache::OnDaemonPod(const std::shared_ptr<const api::DaemonPod>& before,
     const bool came_up = after && after->ready && after->started != it->second;
     if (!after || came_up) pods.erase(it);
   });
-  Report<api::DaemonPod>(changed_, ByDomain)(before, after);
+  Report<api::DaemonPod>(changed_, ByDomain<api::DaemonPod>)(before, after);
 }
 
 // Until the kubelet is up again and says otherwise, the pods of the boot before look as they did. A
@@ -346,6 +341,12 @@ void Cache::TakeClaims(Observed& observed) const {
       observed.children.claims.push_back(*claim);
     }
   }
+}
+
+std::vector<std::string> Cache::DomainsConcernedBy(const api::ResourceClaim& claim) const {
+  Keys uids = DomainsOf(claim);
+  std::erase_if(uids, [&](const std::string& uid) { return !Concerns(claim, uid); });
+  return uids;
 }
 
 bool Cache::Concerns(const api::ResourceClaim& claim, const std::string& uid) const {

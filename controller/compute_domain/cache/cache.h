@@ -107,6 +107,7 @@ class Cache {
                    const std::shared_ptr<const api::DaemonPod>& after);
   void OnReboot(const api::Node& node);
   void TakeClaims(Observed& observed) const;
+  [[nodiscard]] std::vector<std::string> DomainsConcernedBy(const api::ResourceClaim& claim) const;
   // Whether what changes of the claim can matter to that domain. One that is not known, or no more,
   // may be of any namespace.
   [[nodiscard]] bool Concerns(const api::ResourceClaim& claim, const std::string& uid) const;
