@@ -57,11 +57,11 @@ def held(port, count):
     """So many connections, which are open at this end until the end of the block."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, count + 1000)), hard))
-    with contextlib.ExitStack() as connections:
+    with contextlib.ExitStack() as undone:
+        undone.callback(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
         for _ in range(count):
-            connections.enter_context(socket.create_connection(("127.0.0.1", port), timeout=5))
+            undone.enter_context(socket.create_connection(("127.0.0.1", port), timeout=5))
         yield
-    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def flood(port, count, ended):

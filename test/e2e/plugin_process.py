@@ -60,18 +60,18 @@ class Plugin:
 
     def unprepare_an_unknown_claim(self):
         """As a kubelet does on its socket. Raises if there is no good answer."""
-        socket = self._folder / "plugins" / DRIVER / "dra.sock"
-        claim = "default/unknown/00000000-0000-4000-8000-000000000000"
-        subprocess.run([self._programs / "ask-plugin", socket, "unprepare", claim], check=True, capture_output=True,
-                       timeout=30)
+        self._ask_of_an_unknown_claim("unprepare").check_returncode()
 
     def prepare_an_unknown_claim(self):
         """As a kubelet does on its socket. Raises if it is not answered that there is no such claim."""
+        done = self._ask_of_an_unknown_claim("prepare")
+        assert "not found" in done.stdout + done.stderr, done
+
+    def _ask_of_an_unknown_claim(self, what):
         socket = self._folder / "plugins" / DRIVER / "dra.sock"
         claim = "default/unknown/00000000-0000-4000-8000-000000000000"
-        done = subprocess.run([self._programs / "ask-plugin", socket, "prepare", claim], check=False,
-                              capture_output=True, text=True, timeout=30)
-        assert "not found" in done.stdout + done.stderr, done
+        return subprocess.run([self._programs / "ask-plugin", socket, what, claim], check=False, capture_output=True,
+                              text=True, timeout=30)
 
     def descriptors(self):
         """How many it has, and how many it may have: the soft limit."""
