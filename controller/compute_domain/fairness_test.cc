@@ -40,7 +40,7 @@ using TimePoint = base::Clock::TimePoint;
 constexpr milliseconds kAnswer{10};
 constexpr milliseconds kPromised{250};
 // As controller/process has them.
-constexpr int kWorkers = 8;
+constexpr int kWorkers = 32;
 constexpr int kInFlight = 16;
 constexpr int kKeptBack = 4;
 
@@ -122,7 +122,7 @@ class World {
     std::size_t next = 0;
     int held = 0;
     std::size_t missing = 0;
-    bool waits = false;
+    std::optional<std::uint64_t> place = {};
   };
 
   void Enqueue(const std::string& uid, const WorkQueue::AddOptions& options) {
@@ -167,9 +167,9 @@ class World {
       if (worker.held > 0) {
         if (!slots_.TryTake(worker.held)) return;
       } else {
-        if (!std::exchange(worker.waits, true)) slots_.StartWait();
-        if (!slots_.TakeWaiting()) return;
-        worker.waits = false;
+        if (!worker.place) worker.place = slots_.StartWait();
+        if (!slots_.TakeWaiting(*worker.place)) return;
+        worker.place.reset();
       }
       ++worker.held;
       const std::size_t i = worker.next++;

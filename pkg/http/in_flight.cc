@@ -21,8 +21,12 @@ bool InFlight::Sender::TryTake() {
 
 void InFlight::Sender::Take() {
   const base::MutexLock lock(in_flight_.mutex_);
-  in_flight_.slots_.StartWait();
-  while (!in_flight_.slots_.TakeWaiting()) in_flight_.freed_.wait(in_flight_.mutex_);
+  const std::uint64_t place = in_flight_.slots_.StartWait();
+  std::condition_variable_any may_take;
+  in_flight_.line_.push_back(&may_take);
+  while (!in_flight_.slots_.TakeWaiting(place)) may_take.wait(in_flight_.mutex_);
+  in_flight_.line_.pop_front();
+  in_flight_.WakeFirst();  // Two slots may have become free, and both have woken this one.
   ++held_;
 }
 
@@ -30,7 +34,11 @@ void InFlight::Sender::GiveBack() {
   const base::MutexLock lock(in_flight_.mutex_);
   in_flight_.slots_.GiveBack();
   --held_;
-  in_flight_.freed_.notify_one();
+  in_flight_.WakeFirst();
+}
+
+void InFlight::WakeFirst() {
+  if (!line_.empty()) line_.front()->notify_one();
 }
 
 int InFlight::waiting() const {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <deque>
 
 #include "pkg/base/mutex.h"
 #include "pkg/http/slots.h"
@@ -38,9 +39,11 @@ class InFlight {
   [[nodiscard]] int waiting() const;
 
  private:
+  void WakeFirst() REQUIRES(mutex_);
+
   const int most_;
   mutable base::Mutex mutex_;
-  std::condition_variable_any freed_;
+  std::deque<std::condition_variable_any*> line_ GUARDED_BY(mutex_);  // In Take(), by their turn.
   Slots slots_ GUARDED_BY(mutex_);
 };
 

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <thread>
+#include <vector>
 
 namespace http {
 namespace {
@@ -53,6 +55,19 @@ TEST(Slots, SenderThatNeedsMore_TakesWhatOthersLeave) {
   EXPECT_EQ(TakeAll(slots, 0), 11);
 }
 
+TEST(Slots, OfSendersThatWait_TheFirstToComeIsTheFirstToHaveOne) {
+  Slots slots(1);
+  ASSERT_TRUE(slots.TryTake(0));
+  const auto first = slots.StartWait();
+  const auto second = slots.StartWait();
+  slots.GiveBack();
+  EXPECT_FALSE(slots.TakeWaiting(second));
+  EXPECT_TRUE(slots.TakeWaiting(first));
+  EXPECT_FALSE(slots.TakeWaiting(second)) << "none is free";
+  slots.GiveBack();
+  EXPECT_TRUE(slots.TakeWaiting(second));
+}
+
 TEST(InFlight, NoMoreThanTheMostAreTaken) {
   InFlight slots(2);
   EXPECT_EQ(slots.most(), 2);
@@ -74,6 +89,30 @@ TEST(InFlight, WhoWaitsComesBeforeWhoWantsOneMore) {
   const bool pushed_in = sender.TryTake();
   if (pushed_in) sender.GiveBack();  // Or it would wait for ever.
   EXPECT_FALSE(pushed_in);
+}
+
+TEST(InFlight, AllWhoWaitHaveOneInTheEnd) {
+  constexpr int kWaiters = 16;
+  InFlight slots(2);
+  Sender sender(slots);
+  ASSERT_TRUE(sender.TryTake());
+  ASSERT_TRUE(sender.TryTake());
+  std::atomic<int> taken = 0;
+  std::vector<std::jthread> waiters;
+  for (int i = 0; i < kWaiters; ++i) {
+    waiters.emplace_back([&] {
+      Sender one(slots);
+      one.Take();
+      ++taken;
+      while (taken < 2) std::this_thread::yield();  // There are two, so another has one as well.
+      one.GiveBack();
+    });
+  }
+  while (slots.waiting() < kWaiters) std::this_thread::yield();
+  sender.GiveBack();
+  sender.GiveBack();
+  waiters.clear();
+  EXPECT_EQ(slots.waiting(), 0);
 }
 
 TEST(InFlight, SenderThatHasEnded_HasNoShare) {
