@@ -304,7 +304,7 @@ base::Result<DaemonPod> DecodeDaemonPod(json::View object) {
   return pod;
 }
 
-std::string DecodeUnschedulableMessage(const std::string& pod) {
+std::string DecodeUnschedulableMessage(std::string_view pod) {
   const auto object = json::ParseRepaired(pod);
   return object ? SchedulerWords((*object)["status"]) : "";
 }

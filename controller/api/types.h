@@ -150,7 +150,7 @@ struct Node {
 [[nodiscard]] base::Result<Node> DecodeNode(json::View object);
 
 // What the scheduler says of a pod that it has found no node for; empty: nothing.
-[[nodiscard]] std::string DecodeUnschedulableMessage(const std::string& pod);
+[[nodiscard]] std::string DecodeUnschedulableMessage(std::string_view pod);
 
 [[nodiscard]] json::Value Encode(const DomainStatus& status);
 // `daemons` of a clique.

@@ -44,7 +44,7 @@ class HttpsServer : public ::testing::Test {
                              .tls_server_name = name},
                             credentials, "test");
     const Result<Response> reply = transport.Send({.path = path});
-    return reply ? std::to_string(reply->status) + " " + reply->body : reply.error().message;
+    return reply ? std::to_string(reply->status) + " " + reply->body.text() : reply.error().message;
   }
   Server::Answer Answer(const ServerRequest& request) {
     if (request.path == "/large") {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "pkg/base/result.h"
+#include "pkg/http/body.h"
 
 namespace http {
 
@@ -36,7 +37,7 @@ struct Request {
 
 struct Response {
   int status = 0;  // 100 to 999, as the server sent it; any status is a reply.
-  std::string body = {};
+  Body body = {};
   std::optional<std::chrono::seconds> retry_after = {};
 };
 

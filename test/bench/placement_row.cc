@@ -118,11 +118,12 @@ Result<Memory> MemoryOfApiServer(Stage& stage) {
   };
   TRY(get("/debug/pprof/heap?gc=1"));
   const http::Response metrics = TRY(get("/metrics"));
-  const std::size_t at = metrics.body.find(kSample);
+  const std::string& text = metrics.body.text();
+  const std::size_t at = text.find(kSample);
   if (at == std::string::npos) {
     return base::Fail(base::ErrorCode::kNotFound, "the API server tells nothing of its heap");
   }
-  const double bytes = std::strtod(metrics.body.c_str() + at + kSample.size(), nullptr);
+  const double bytes = std::strtod(text.c_str() + at + kSample.size(), nullptr);
   const pid_t pid = TRY(stage.PidOf("kube-apiserver"));
   const std::int64_t kib = TRY(ResidentKib(pid));
   return Memory{.live = bytes / (1U << 20U), .resident = static_cast<double>(kib) / 1024};

@@ -41,14 +41,14 @@ kube::Resource ResourceOf(Kind kind, const Facts& facts) {
   return resource;
 }
 
-base::Result<NameHolder> DecodeHolder(const std::string& body) {
+base::Result<NameHolder> DecodeHolder(std::string_view body) {
   const json::Document object = TRY(json::ParseRepaired(body));
   const api::ResourceClaimTemplate decoded =
       TRY(api::DecodeResourceClaimTemplate(object));  // Labels, as a DaemonSet has.
   return NameHolder{decoded.meta, decoded.domain, decoded.target, decoded.template_hash};
 }
 
-base::Result<kube::ObjectMeta> DecodeMetaOf(const std::string& body) {
+base::Result<kube::ObjectMeta> DecodeMetaOf(std::string_view body) {
   const json::Document object = TRY(json::ParseRepaired(body));
   return kube::DecodeMeta(object);
 }

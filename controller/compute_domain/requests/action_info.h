@@ -38,8 +38,8 @@ struct ReplyContext {
 };
 
 // What a body says of whoever has a child's name, and of any object.
-[[nodiscard]] base::Result<NameHolder> DecodeHolder(const std::string& body);
-[[nodiscard]] base::Result<kube::ObjectMeta> DecodeMetaOf(const std::string& body);
+[[nodiscard]] base::Result<NameHolder> DecodeHolder(std::string_view body);
+[[nodiscard]] base::Result<kube::ObjectMeta> DecodeMetaOf(std::string_view body);
 
 // The error as the domain's condition has it; empty for what passes by itself.
 [[nodiscard]] std::optional<Failure> FailureOf(const base::Error& error);

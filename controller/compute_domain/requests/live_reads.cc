@@ -182,7 +182,7 @@ Result<bool> TakePages(const Read& action, const Replies& replies, ActionProgres
   return to.result.decide_again;
 }
 
-Result<std::optional<kube::ObjectMeta>> OwnerOf(const std::string& body, const Observed& observed) {
+Result<std::optional<kube::ObjectMeta>> OwnerOf(std::string_view body, const Observed& observed) {
   kube::ObjectMeta meta = TRY(DecodeMetaOf(body));
   if (meta.uid != observed.uid) return std::optional<kube::ObjectMeta>();
   return std::optional(std::move(meta));

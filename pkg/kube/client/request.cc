@@ -131,7 +131,7 @@ base::Error ErrorOf(const http::Response& reply) {
                        .message = Message(reply.status, {}, Describe(reply.body))};
   // How the API server answers for a path that it does not serve, such as that of a CRD that is
   // gone.
-  if (reply.status == 404 && reply.body.starts_with(kNotServed)) error.cause = kAbsent;
+  if (reply.status == 404 && reply.body.text().starts_with(kNotServed)) error.cause = kAbsent;
   return error;
 }
 

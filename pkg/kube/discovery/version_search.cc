@@ -15,7 +15,7 @@ using base::Result;
 constexpr std::size_t kListBytesMax = 1U << 20;  // That of the core group has 13 KB.
 
 // Whether a resource list names `plural`. kUnavailable if it is no resource list: a proxy wrote it.
-Result<bool> Lists(const std::string& body, std::string_view plural) {
+Result<bool> Lists(std::string_view body, std::string_view plural) {
   const Result<json::Document> list = json::Document::Parse(body);
   if (!list || (*list)["kind"].AsString() != "APIResourceList") {
     return base::Unavailable("the answer is not an APIResourceList");

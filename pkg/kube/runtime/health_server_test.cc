@@ -46,7 +46,7 @@ class HealthServerTest : public ::testing::Test {
     http::CurlTransport transport({.url = "http://127.0.0.1:" + std::to_string(port)}, credentials_,
                                   "test");
     const Result<http::Response> reply = transport.Send({.path = path});
-    return reply ? std::to_string(reply->status) + " " + reply->body : reply.error().message;
+    return reply ? std::to_string(reply->status) + " " + reply->body.text() : reply.error().message;
   }
 
   base::SystemClock clock_;

@@ -150,7 +150,7 @@ class MetricsServerTest : public ::testing::Test {
                                    .tls_server_name = name},
                                   credentials, "test");
     const Result<http::Response> reply = transport.Send({.path = path});
-    return reply ? std::to_string(reply->status) + " " + reply->body : reply.error().message;
+    return reply ? std::to_string(reply->status) + " " + reply->body.text() : reply.error().message;
   }
 
   const std::shared_ptr<prometheus::Registry> registry_ = std::make_shared<prometheus::Registry>();

@@ -169,7 +169,7 @@ void ApiServer::Record(const std::string& client, const http::Request& request, 
                        .target = std::move(target),
                        .body = request.body,
                        .status = answer.status,
-                       .refusal = answer.status < 400 ? "" : answer.body,
+                       .refusal = answer.status < 400 ? "" : answer.body.text(),
                        .revision = store_.revision(),
                        .view = std::min(view, store_.revision()),
                        .time = store_.now()});

@@ -104,7 +104,7 @@ TEST_F(WatchStreamTest, VersionThatAServerHasNotReachedIsTooLarge) {
   Label("x");
   const WatchStream stream = Watch("", 502, 501);
   EXPECT_EQ(stream.opening().status, 504);
-  EXPECT_NE(stream.opening().body.find("ResourceVersionTooLarge"), std::string::npos);
+  EXPECT_NE(stream.opening().body.text().find("ResourceVersionTooLarge"), std::string::npos);
 }
 
 TEST_F(WatchStreamTest, WithoutAVersionWhatIsThereComesFirst) {

@@ -160,7 +160,7 @@ std::optional<Time> Plugin::NextDue() const {
 // What the server says, if it says it.
 std::optional<std::string> Plugin::Text(const http::Request& request) {
   const auto reply = kube::CheckStatus(serve_(request), request.method);
-  return reply ? std::optional(reply->body) : std::nullopt;
+  return reply ? std::optional(reply->body.text()) : std::nullopt;
 }
 
 bool Plugin::ReadNode() {
