@@ -273,7 +273,8 @@ kube::WorkQueue::Ended ControllerProcess::Reconcile(const std::string& uid,
   const TimePoint start = clock_.Now();
   compute_domain::ReconcilePass pass = controller_.reconciler().Start(uid);
   for (auto requests = pass.Next(); !requests.empty(); requests = pass.Next()) {
-    pass.HandleReplies(shared_lists_.SendAll(requests, transports_));
+    kube::SharedLists::Answers answers = shared_lists_.SendAll(requests, transports_);
+    pass.HandleReplies(std::move(answers.replies));
     busy_since = clock_.Now().time_since_epoch().count();
   }
   metrics_.Reconciled(pass.outcome(), clock_.Now() - start);

@@ -59,7 +59,7 @@ struct Settings : command_line::CommonSettings {
 
   // The API server.
   std::string config = {};  // Path of a file: see configuration.h. Empty: none.
-  int workers = 8;
+  int workers = 32;
 
   // Leader election.
   bool elects = true;

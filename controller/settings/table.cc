@@ -184,7 +184,7 @@ constexpr auto kTable = std::to_array<Setting>({
                         Settings& s) { command_line::AddKubeconfig(app, s); }),
     Flag("--config", "CONFIG", kProcess,
          "Path of a ControllerConfiguration: see docs/configuration.md", Any<&Settings::config>),
-    Flag("--workers", "WORKERS", kProcess, "Domains reconciled side by side (8)",
+    Flag("--workers", "WORKERS", kProcess, "Domains reconciled side by side (32)",
          Number<&Settings::workers, 1, 64>),
     Flag("--kube-api-qps", "KUBE_API_QPS", kProcess,
          "Accepted and ignored: requests are not limited by number", Ignored),

@@ -12,6 +12,7 @@ using http::Request;
 using http::Response;
 
 constexpr std::size_t kValuesMax = 16;
+constexpr int kTurnsMax = 8;
 constexpr std::string_view kSelector = "?labelSelector=";
 constexpr std::string_view kEquals = "%3D";
 
@@ -49,6 +50,10 @@ Request For(Request request, const std::set<std::string>& values) {
   return request;
 }
 
+bool IsList(const Request& request) {
+  return request.method == http::Method::kGet && request.path.find('?') != std::string::npos;
+}
+
 }  // namespace
 
 // What an asker wants together: LISTs that select by one value, or a single request.
@@ -63,6 +68,13 @@ struct SharedLists::Part {
   [[nodiscard]] bool IsAnswered() const {
     return flight ? !flight->replies.empty() : !replies.empty();
   }
+};
+
+struct SharedLists::Asker {
+  bool is_patient = true;
+  // Its own, or that of a flight that has answered. Who has one never waits for another: else all
+  // that are given out could be held by askers that wait.
+  Turn turn = {};
 };
 
 std::vector<SharedLists::Part> SharedLists::Divide(const std::vector<Request>& requests) {
@@ -93,21 +105,33 @@ void SharedLists::Join(Part& part) {
   part.flight = next;
 }
 
-bool SharedLists::Take(Part& part, bool is_patient, std::vector<Request>& to_send) {
+bool SharedLists::MayTake(const Part& part, const Asker& asker) {
   if (part.IsAnswered()) return false;
+  if (!part.flight || !asker.is_patient) return true;
+  const ListQueue& queue = queues_[part.queue];
+  return queue.next == part.flight && queue.under_way == 0;
+}
+
+bool SharedLists::Take(Part& part, Asker& asker, std::vector<Request>& to_send) {
+  if (!asker.turn && part.flight && part.IsAnswered()) asker.turn = part.flight->turn;
+  if (!MayTake(part, asker)) return false;
+  if (!asker.turn && std::ranges::any_of(part.requests, IsList)) {
+    if (turns_ == kTurnsMax) return false;
+    ++turns_;
+    asker.turn = Turn(this, [](SharedLists* lists) { lists->GiveBackTurn(); });
+  }
   ListQueue* const queue = part.flight ? &queues_[part.queue] : nullptr;
-  if (queue != nullptr && queue->next == part.flight) {
-    if (queue->under_way > 0 && is_patient) return false;
-    ++queue->under_way;
-    queue->next = nullptr;
-    for (const Request& request : part.flight->requests) {
-      to_send.push_back(For(request, part.flight->values));
-    }
+  if (queue == nullptr || queue->next != part.flight) {  // It is not shared, or slow.
+    part.flight = nullptr;
+    to_send.insert(to_send.end(), part.requests.begin(), part.requests.end());
     return true;
   }
-  if (queue != nullptr && is_patient) return false;
-  part.flight = nullptr;
-  to_send.insert(to_send.end(), part.requests.begin(), part.requests.end());
+  ++queue->under_way;
+  queue->next = nullptr;
+  part.flight->turn = asker.turn;
+  for (const Request& request : part.flight->requests) {
+    to_send.push_back(For(request, part.flight->values));
+  }
   return true;
 }
 
@@ -122,10 +146,17 @@ void SharedLists::Answer(Part& part, std::vector<Result<Response>> replies) {
   if (queue.under_way == 0 && !queue.next) queues_.erase(part.queue);
 }
 
-std::vector<Result<Response>> SharedLists::SendAll(const std::vector<Request>& requests,
-                                                   http::Transport& transport) {
+void SharedLists::GiveBackTurn() {
+  const base::MutexLock lock(mutex_);
+  --turns_;
+  ended_.notify_all();
+}
+
+SharedLists::Answers SharedLists::SendAll(const std::vector<Request>& requests,
+                                          http::Transport& transport) {
   std::vector<Part> parts = Divide(requests);
   for (Part& part : parts) Join(part);
+  Asker asker;
   {
     const base::MutexLock lock(mutex_);
     ++askers_;
@@ -133,19 +164,24 @@ std::vector<Result<Response>> SharedLists::SendAll(const std::vector<Request>& r
   const base::Clock::TimePoint deadline = clock_.Now() + patience_;
   for (;;) {
     const base::Clock::TimePoint now = clock_.Now();
+    asker.is_patient = now < deadline;
     std::vector<Request> to_send;
     std::vector<Part*> taken;
     {
       const base::MutexLock lock(mutex_);
       for (Part& part : parts) {
-        if (Take(part, now < deadline, to_send)) taken.push_back(&part);
+        if (Take(part, asker, to_send)) taken.push_back(&part);
       }
       if (taken.empty() && std::ranges::all_of(parts, &Part::IsAnswered)) {
         --askers_;
         break;
       }
       if (taken.empty()) {
-        (void)ended_.wait_for(mutex_, std::max(deadline - now, std::chrono::nanoseconds(0)));
+        if (asker.is_patient) {
+          (void)ended_.wait_for(mutex_, deadline - now);
+        } else {
+          ended_.wait(mutex_);  // For a turn.
+        }
         continue;
       }
     }
@@ -159,31 +195,18 @@ std::vector<Result<Response>> SharedLists::SendAll(const std::vector<Request>& r
     }
     ended_.notify_all();
   }
+  Answers answers;
+  answers.turns.push_back(asker.turn);
   std::vector<std::optional<Result<Response>>> found(requests.size());
-  for (Part& part : parts) {
-    std::vector<Result<Response>>& replies = part.flight ? part.flight->replies : part.replies;
-    const bool is_last = IsLast(part);
-    for (std::size_t i = 0; i < part.indices.size(); ++i) {
-      found[part.indices[i]] = is_last ? std::move(replies[i]) : replies[i];
-    }
-    Leave(part);
+  for (const Part& part : parts) {
+    const std::vector<Result<Response>>& replies =
+        part.flight ? part.flight->replies : part.replies;
+    if (part.flight) answers.turns.push_back(part.flight->turn);
+    for (std::size_t i = 0; i < part.indices.size(); ++i) found[part.indices[i]] = replies[i];
   }
-  std::vector<Result<Response>> all;
-  all.reserve(requests.size());
-  for (auto& one : found) all.push_back(*std::move(one));
-  return all;
-}
-
-// Both hold the mutex, so that who moves the replies comes after all who copied them: the count
-// of a shared pointer orders nothing.
-bool SharedLists::IsLast(const Part& part) const {
-  const base::MutexLock lock(mutex_);
-  return !part.flight || part.flight.use_count() == 1;
-}
-
-void SharedLists::Leave(Part& part) {
-  const base::MutexLock lock(mutex_);
-  part.flight.reset();
+  answers.replies.reserve(requests.size());
+  for (auto& one : found) answers.replies.push_back(*std::move(one));
+  return answers;
 }
 
 std::size_t SharedLists::askers() const {

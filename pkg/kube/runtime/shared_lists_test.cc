@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <thread>
 
 #include "pkg/base/system_clock.h"
@@ -61,7 +62,8 @@ TEST(SharedLists, ListThatNobodyElseWants_IsSentAsItIs) {
   const base::SystemClock clock;
   SharedLists lists(clock);
   const Replies replies =
-      lists.SendAll({List("pods", "a"), List("nodes", "a"), {.path = "/api/v1/nodes/n"}}, server);
+      lists.SendAll({List("pods", "a"), List("nodes", "a"), {.path = "/api/v1/nodes/n"}}, server)
+          .replies;
   ASSERT_EQ(replies.size(), 3U);
   EXPECT_EQ(replies[0]->body, "/api/v1/pods?labelSelector=domain%3Da");
   EXPECT_EQ(replies[1]->body, "/api/v1/nodes?labelSelector=domain%3Da");
@@ -79,7 +81,7 @@ class Asked : public testing::Test {
     std::vector<Replies> replies(asked.size());
     std::vector<std::jthread> askers;
     for (std::size_t i = 0; i < asked.size(); ++i) {
-      askers.emplace_back([&, i] { replies[i] = lists.SendAll(asked[i], server); });
+      askers.emplace_back([&, i] { replies[i] = lists.SendAll(asked[i], server).replies; });
     }
     while (lists.askers() < asked.size() + 1) std::this_thread::yield();
     server.Answer();
@@ -89,7 +91,7 @@ class Asked : public testing::Test {
 
   Server server;
   base::SystemClock clock;
-  SharedLists lists{clock, std::chrono::hours(1)};
+  SharedLists lists{clock};
 };
 
 TEST_F(Asked, OneListAnswersAllWhoAskedBeforeItBegan) {
@@ -132,7 +134,8 @@ TEST_F(Asked, ListsOfSeveralKindsThatAreAskedForTogetherAnswerTheSameAskers) {
   std::vector<std::jthread> askers;
   for (const char* value : {"b", "c"}) {
     askers.emplace_back([&, value] {
-      const Replies replies = lists.SendAll({List("pods", value), List("nodes", value)}, slow);
+      const Replies replies =
+          lists.SendAll({List("pods", value), List("nodes", value)}, slow).replies;
       EXPECT_EQ(replies[0]->body, "/api/v1/pods?labelSelector=domain%20in%20%28b%2Cc%29");
       EXPECT_EQ(replies[1]->body, "/api/v1/nodes?labelSelector=domain%20in%20%28b%2Cc%29");
     });
@@ -173,7 +176,7 @@ TEST(SharedLists, SlowListHoldsNobodyUpForLong) {
   SharedLists lists{clock, std::chrono::milliseconds(1)};
   std::jthread first([&] { (void)lists.SendAll({List("pods", "slow")}, transport); });
   slow.AwaitRequests(1);
-  EXPECT_EQ(lists.SendAll({List("pods", "a")}, transport).front()->body, "own");
+  EXPECT_EQ(lists.SendAll({List("pods", "a")}, transport).replies.front()->body, "own");
   EXPECT_EQ(lists.askers(), 1U) << "who asked first still waits";
   slow.Answer();
 }
@@ -182,9 +185,81 @@ TEST_F(Asked, MoreThanSixteenValuesAreSeveralLists) {
   std::vector<Request> all;
   for (int i = 0; i < 17; ++i) all.push_back(List("pods", "v" + std::to_string(i)));
   server.Answer();
-  const Replies replies = lists.SendAll(all, server);
+  const Replies replies = lists.SendAll(all, server).replies;
   EXPECT_EQ(replies.size(), 17U);
   EXPECT_EQ(server.paths().size(), 2U);
+}
+
+// Each of `count` asks for a LIST that nobody else wants, and holds the answers until it may go on.
+class Holding : public testing::Test {
+ protected:
+  static constexpr std::size_t kTurns = 8;
+
+  void AskAlone(std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) {
+      askers_.emplace_back([this, i] {
+        const std::string kind = "kind" + std::to_string(i);
+        const SharedLists::Answers answers = lists.SendAll({List(kind, "a")}, server);
+        ++answered;
+        while (!may_let_go) std::this_thread::yield();
+      });
+    }
+  }
+  void TearDown() override {
+    server.Answer();
+    may_let_go = true;
+    askers_.clear();
+    EXPECT_EQ(lists.askers(), 0U);
+  }
+
+  Server server;
+  base::SystemClock clock;
+  SharedLists lists{clock, std::chrono::milliseconds(1)};
+  std::atomic<std::size_t> answered = 0;
+  std::atomic<bool> may_let_go = false;
+
+ private:
+  std::vector<std::jthread> askers_;
+};
+
+TEST_F(Holding, REV3_X1_AnswersOfEightSendersAreInMemoryAndTheNextOneWaits) {
+  AskAlone(kTurns + 1);
+  server.Answer();
+  while (answered < kTurns || answered + lists.askers() <= kTurns) std::this_thread::yield();
+  EXPECT_EQ(lists.askers(), 1U);
+  EXPECT_EQ(server.paths().size(), kTurns);
+  may_let_go = true;
+  while (answered < kTurns + 1) std::this_thread::yield();
+  EXPECT_EQ(server.paths().size(), kTurns + 1);
+}
+
+TEST_F(Holding, WhoAsksForOneObjectOrWritesWaitsForNobody) {
+  AskAlone(kTurns);
+  server.Answer();
+  while (answered < kTurns) std::this_thread::yield();
+  EXPECT_TRUE(lists.SendAll({{.path = "/api/v1/nodes/n"}}, server).replies.front());
+  EXPECT_TRUE(lists.SendAll({{.method = http::Method::kPost, .path = "/x"}}, server).replies[0]);
+}
+
+// All that are given out belong to askers that want something else, too, and which others began.
+TEST_F(Holding, WhoHasATurnWaitsForNoOther) {
+  std::vector<std::jthread> askers;
+  for (std::size_t i = 0; i < 4 * kTurns; ++i) {
+    askers.emplace_back([this, i] {
+      for (std::size_t turn = 0; turn < 50; ++turn) {
+        const std::string value = "v" + std::to_string(i);
+        const std::string kind = "kind" + std::to_string((i + turn) % 3);
+        EXPECT_EQ(lists
+                      .SendAll({List("pods", value),
+                                {.path = "/api/v1/" + kind + "?limit=4"},
+                                {.path = "/api/v1/" + kind + "?limit=4&continue=" + value}},
+                               server)
+                      .replies.size(),
+                  3U);
+      }
+    });
+  }
+  server.Answer();
 }
 
 }  // namespace

@@ -233,7 +233,7 @@ TEST_P(StaleCaches, F8_F9_StaleCachesOfAnyAgeHarmNothing) {
   }
 }
 
-// Production has eight workers, and no actor in a cluster waits for its turn.
+// Production has many workers, and no actor in a cluster waits for its turn.
 TEST_P(MixedOrder, T5_T8_WhoeverMovesNextAndHoweverLateHarmsNothing) {
   const bool is_large = GetParam().scenario == "clique-full";
   std::vector<RunResult> runs;
