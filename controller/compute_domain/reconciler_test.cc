@@ -1316,22 +1316,22 @@ TEST(Pass, B23_LabelThatMeansAnotherDomainByNowStays) {
 
 // ---- Whatever happens.
 
-// One strike at the n-th request of a whole life.
-struct Strike {
+// A fault of the n-th request of a lifecycle.
+struct RequestFault {
   const char* name;
   bool applied;  // The request takes effect, although no reply says so.
 };
 
-// Lives one life with the strike at request `strike_at`: made, settled, deleted, its workload and
-// daemons ended. Returns false if the life was over before.
-bool LiveOneLife(const Strike& strike, int strike_at) {
-  SCOPED_TRACE(std::string(strike.name) + " at request " + std::to_string(strike_at));
+// Runs one lifecycle with the fault at request `fault_at`: made, settled, deleted, its workload and
+// daemons ended. Returns false if it ended before.
+bool RunLifecycle(const RequestFault& fault, int fault_at) {
+  SCOPED_TRACE(std::string(fault.name) + " at request " + std::to_string(fault_at));
   PassWorld world(Fresh());
   int requests = 0;
   world.server.Intercept([&](const std::string&) -> std::optional<MapServer::Reply> {
-    if (++requests != strike_at) return {};
-    return strike.applied ? MapServer::Reply(base::Fail(ErrorCode::kUnknownOutcome, strike.name))
-                          : MapServer::Fail(503, strike.name);
+    if (++requests != fault_at) return {};
+    return fault.applied ? MapServer::Reply(base::Fail(ErrorCode::kUnknownOutcome, fault.name))
+                         : MapServer::Fail(503, fault.name);
   });
   EXPECT_LT(world.Settle(), 20);
   EXPECT_EQ(Children(world), 3U);
@@ -1343,14 +1343,15 @@ bool LiveOneLife(const Strike& strike, int strike_at) {
   EXPECT_LT(world.Settle(), 20);
   EXPECT_TRUE(world.Domain().IsNull());
   EXPECT_EQ(Children(world), 0U);
-  return requests >= strike_at;
+  return requests >= fault_at;
 }
 
 TEST(Pass, D1_LifeThatIsStruckOnceAnywhereEndsAsOneThatIsNot) {
-  for (const Strike& strike : {Strike{"refused", false}, Strike{"reply lost", true}}) {
-    int strike_at = 1;
-    while (LiveOneLife(strike, strike_at) && !testing::Test::HasFailure()) ++strike_at;
-    EXPECT_GT(strike_at, 15) << "a sweep over nothing would be green as well";
+  for (const RequestFault& fault :
+       {RequestFault{"refused", false}, RequestFault{"reply lost", true}}) {
+    int fault_at = 1;
+    while (RunLifecycle(fault, fault_at) && !testing::Test::HasFailure()) ++fault_at;
+    EXPECT_GT(fault_at, 15) << "a sweep over nothing would be green as well";
   }
 }
 

@@ -77,12 +77,7 @@ compute_domain::Facts FactsOf(const settings::Settings& settings) {
   facts.names_others = settings.names_others;
   facts.index_hold = settings.index_hold;
   facts.leaving_taints = settings.leaving_taints;
-  using compute_domain::RolloutPolicy;
-  facts.rollout = {
-      .policy = settings.rollout.under_jobs ? RolloutPolicy::kAlways : RolloutPolicy::kWhenIdle,
-      .cliques_max = settings.rollout.cliques,
-      .settle = settings.rollout.settle,
-      .deadline = settings.rollout.deadline};
+  facts.rollout = settings.rollout;
   return facts;
 }
 

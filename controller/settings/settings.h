@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "controller/api/names.h"
+#include "controller/compute_domain/model/facts.h"
 #include "controller/daemon_set/render.h"
 #include "pkg/command_line/exit.h"
 #include "pkg/command_line/settings.h"
@@ -48,12 +49,7 @@ struct Settings : command_line::CommonSettings {
   std::chrono::seconds index_hold{60};
   std::vector<std::string> leaving_taints = {api::kLeavingTaints.begin(),
                                              api::kLeavingTaints.end()};
-  struct Rollout {
-    bool under_jobs = false;
-    int cliques = 3;
-    std::chrono::seconds settle{10};
-    std::chrono::seconds deadline{300};
-  } rollout = {};
+  compute_domain::RolloutSettings rollout = {};
   // What --config says of their pods; the rest of it is above.
   daemon_set::DaemonSetSettings daemons = {};
 

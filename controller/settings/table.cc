@@ -353,12 +353,16 @@ constexpr auto kTable = std::to_array<Setting>({
         "When a daemon of an older template is replaced: while no claim of its domain is on a node "
         "of its clique, or also under a job, which that ends. The annotation "
         "`cdom.dev/daemon-roll` of a domain takes precedence",
-        [](const Value& v, Settings& s) { s.rollout.under_jobs = v.AsString() == "Always"; },
+        [](const Value& v, Settings& s) {
+          using compute_domain::RolloutPolicy;
+          s.rollout.policy =
+              v.AsString() == "Always" ? RolloutPolicy::kAlways : RolloutPolicy::kWhenIdle;
+        },
         "WhenIdle|Always"),
     Field("roll.cliques", kInteger, "3",
           "In so many cliques of the whole cluster daemons are replaced at a time",
           [](const Value& v, Settings& s) {
-            s.rollout.cliques =
+            s.rollout.cliques_max =
                 static_cast<int>(std::clamp<std::int64_t>(v.AsInt().value_or(0), 0, 1000));
           }),
     Field("roll.settle", kDuration, "10s",

@@ -122,10 +122,11 @@ class Release {
   [[nodiscard]] Result<void> Run() {
     const Result<std::string> version = FindTemplateVersion(world_);
     if (version) observed_.facts.views.template_version = *version;
-    Collection(Kind::kComputeDomain, "");
-    for (const std::string& ns : options_.driver_namespaces) Collection(Kind::kDaemonSet, ns);
+    ReleaseCollection(Kind::kComputeDomain, "");
+    for (const std::string& ns : options_.driver_namespaces)
+      ReleaseCollection(Kind::kDaemonSet, ns);
     if (!version) Failed("ResourceClaimTemplates", version.error());
-    if (version && !version->empty()) Collection(Kind::kClaimTemplate, "");
+    if (version && !version->empty()) ReleaseCollection(Kind::kClaimTemplate, "");
     world_.say((options_.dry_run ? "would release " : "released ") + std::to_string(released_) +
                ", failed " + std::to_string(failed_));
     if (!first_error_) return {};
@@ -133,7 +134,7 @@ class Release {
   }
 
  private:
-  void Collection(Kind kind, const std::string& ns) {
+  void ReleaseCollection(Kind kind, const std::string& ns) {
     const kube::Resource resource = compute_domain::ResourceOf(kind, observed_.facts);
     const auto held = FindPinned(resource, ns, world_);
     if (!held) {
@@ -142,7 +143,7 @@ class Release {
     }
     for (const kube::ObjectMeta& object : *held) {
       const std::string name = resource.kind + " " + kube::ToString(object.key);
-      if (const Result<void> done = One(kind, resource, object); !done) {
+      if (const Result<void> done = ReleaseObject(kind, resource, object); !done) {
         Failed(name, done.error());
         continue;
       }
@@ -151,8 +152,8 @@ class Release {
     }
   }
 
-  [[nodiscard]] Result<void> One(Kind kind, const kube::Resource& resource,
-                                 kube::ObjectMeta object) {
+  [[nodiscard]] Result<void> ReleaseObject(Kind kind, const kube::Resource& resource,
+                                           kube::ObjectMeta object) {
     if (options_.dry_run) return {};
     Result<void> result;
     for (int attempt = 0; attempt < kAttemptsMax; ++attempt) {

@@ -38,7 +38,8 @@ bool DaemonApiClient::pod_ready() const {
   return pod != nullptr && pod->meta.uid == self_.pod_uid && pod->ready;
 }
 
-void DaemonApiClient::Do(const WriteOrder& order, std::function<void(base::Result<Written>)> done) {
+void DaemonApiClient::SendWrite(const WriteOrder& order,
+                                std::function<void(base::Result<Written>)> done) {
   session_.Post(0, [this, order, done = std::move(done)](http::Transport& transport) {
     done(Perform(self_, order, transport));
   });

@@ -37,7 +37,7 @@ class DaemonApiClient {
   [[nodiscard]] bool pod_ready() const;
 
   // `done` is called on another thread.
-  void Do(const WriteOrder& order, std::function<void(base::Result<Written>)> done);
+  void SendWrite(const WriteOrder& order, std::function<void(base::Result<Written>)> done);
 
  private:
   const DaemonIdentity& self_;

@@ -38,9 +38,9 @@ Result<std::string> RunCtl(base::Program ctl, std::initializer_list<std::string>
 }
 
 // Peers hang where readiness does not: each is asked for itself. `index`: -1 if it is not known.
-Answers QueryImex(const base::Program& ctl, int index, const base::Clock& clock,
-                  const std::stop_token& stop) {
-  Answers answers;
+ImexAnswers QueryImex(const base::Program& ctl, int index, const base::Clock& clock,
+                      const std::stop_token& stop) {
+  ImexAnswers answers;
   if (const auto printed = RunCtl(ctl, {"-q"}, clock, stop)) {
     answers.state = imex::StateIn(*printed);
   }
@@ -71,7 +71,7 @@ class DaemonProcess {
   [[nodiscard]] DaemonObservation Observe();
   void SeeWhetherImexEnded();
 
-  void Do(const DaemonStep& step);
+  void Execute(const DaemonStep& step);
   void WriteHosts(std::vector<imex::HostsEntry> hosts);
   // One of the programs, with IMEX's configuration.
   [[nodiscard]] base::Program ProgramAt(const std::string& path) const {
@@ -84,7 +84,7 @@ class DaemonProcess {
   void StartQuery(int runs_as);
   void WriteToApi(const DaemonStep& step);
   void TakeWritten(const WriteOrder& order, const Result<Written>& written);
-  void Say(const DaemonStep& step);
+  void LogState(const DaemonStep& step);
 
   const Settings& settings_;
   const Programs& programs_;
@@ -220,7 +220,7 @@ void DaemonProcess::TakeLine(int instance, std::string_view line) {
 void DaemonProcess::StartQuery(int runs_as) {
   observed_.asking = true;
   asker_.Post([this, index = runs_as, instance = instance_](const std::stop_token& stop) {
-    Answers answers = QueryImex(ProgramAt(programs_.ctl), index, clock_, stop);
+    ImexAnswers answers = QueryImex(ProgramAt(programs_.ctl), index, clock_, stop);
     tasks_.Post([this, instance, answers = std::move(answers)] {
       observed_.asking = false;
       if (instance != instance_) return;
@@ -235,7 +235,7 @@ void DaemonProcess::WriteToApi(const DaemonStep& step) {
   observed_.writing = true;
   const WriteOrder order = {
       .write = *step.write, .ready = observed_.pod_ready, .report = step.report};
-  api_client_->Do(order, [this, order](Result<Written> written) {
+  api_client_->SendWrite(order, [this, order](Result<Written> written) {
     tasks_.Post([this, order, written = std::move(written)] { TakeWritten(order, written); });
   });
 }
@@ -269,7 +269,7 @@ void DaemonProcess::TakeWritten(const WriteOrder& order, const Result<Written>& 
     api_client_->Watch(written->membership_writer == MembershipWriter::kDaemon);
 }
 
-void DaemonProcess::Do(const DaemonStep& step) {
+void DaemonProcess::Execute(const DaemonStep& step) {
   if (step.hosts) WriteHosts(*step.hosts);
   if (step.start) StartImex();
   if (step.signal && imex_ != nullptr) {
@@ -282,7 +282,7 @@ void DaemonProcess::Do(const DaemonStep& step) {
   if (step.write) WriteToApi(step);
 }
 
-void DaemonProcess::Say(const DaemonStep& step) {
+void DaemonProcess::LogState(const DaemonStep& step) {
   if (step.state == said_ || step.state.empty()) return;
   said_ = step.state;
   logger_.Info(said_);
@@ -298,9 +298,9 @@ Result<void> DaemonProcess::Run(const std::stop_token& stop) {
     Connect();
     const DaemonStep step = Decide(self_, Observe(), memory_);
     if (!step.fatal.empty()) return base::Invalid(step.fatal);
-    Say(step);
+    LogState(step);
     if (step.over) return {};
-    Do(step);
+    Execute(step);
     // What was done may be the reason for more.
     const bool did = step.hosts || step.start || step.signal;
     const TimePoint until = did ? clock_.Now() : std::min(step.requeue_at, config_.next());

@@ -364,7 +364,7 @@ void OnEnded(DaemonMemory& memory, std::chrono::nanoseconds lived, TimePoint now
   memory.starts.next = now + memory.starts.backoff.Next(kStarts, random);
 }
 
-void OnAnswered(DaemonMemory& memory, const Answers& answers, TimePoint now) {
+void OnAnswered(DaemonMemory& memory, const ImexAnswers& answers, TimePoint now) {
   // Whether it hangs is soon to be known.
   const bool falls_silent = answers.asks_peers && !answers.own && memory.peers_unanswered == 0;
   if (falls_silent) memory.ask_period = kAskFirst;

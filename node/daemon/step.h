@@ -44,7 +44,7 @@ struct Imex {
 };
 
 // Answers of nvidia-imex-ctl about the running instance.
-struct Answers {
+struct ImexAnswers {
   std::string state = std::string(imex::kUnknown);
   bool asks_peers = false;                // Whether it was asked of its peers too.
   std::optional<imex::OwnView> own = {};  // Empty if the peers could not be read.
@@ -55,7 +55,7 @@ struct DaemonObservation {
   bool clique_read = false;  // Else it is unknown whether one exists.
   std::shared_ptr<const api::Clique> clique = {};
   Imex imex = {};
-  std::optional<Answers> answers = {};
+  std::optional<ImexAnswers> answers = {};
   bool writing = false;  // A write is in flight; at most one is.
   bool asking = false;   // A question to nvidia-imex-ctl is in flight.
   bool stopping = false;
@@ -139,7 +139,7 @@ void OnSignalled(DaemonMemory& memory, TimePoint now);
 // IMEX ended without being told to, after `lived`.
 void OnEnded(DaemonMemory& memory, std::chrono::nanoseconds lived, TimePoint now,
              base::Random& random);
-void OnAnswered(DaemonMemory& memory, const Answers& answers, TimePoint now);
+void OnAnswered(DaemonMemory& memory, const ImexAnswers& answers, TimePoint now);
 
 // Returns the indices in `hosts` of peers that IMEX has no connection with. The host with `own_ip`
 // is no peer, whatever its index is now.

@@ -75,7 +75,7 @@ class DaemonTest : public ::testing::Test {
     DaemonStep did;
     for (int i = 0; i < 100; ++i) {
       DaemonStep step = Decide(self_, observed_, memory_);
-      if (!Do(step)) return i == 0 ? step : did;
+      if (!Execute(step)) return i == 0 ? step : did;
       did = step;
     }
     ADD_FAILURE() << "it never comes to rest";
@@ -124,7 +124,7 @@ class DaemonTest : public ::testing::Test {
   DaemonObservation observed_;
   DaemonMemory memory_;
   HalfRandom random_;
-  Answers answers_;
+  ImexAnswers answers_;
   int version_ = 10;
   bool fails_ = false;  // All writes of files and processes.
 
@@ -136,7 +136,7 @@ class DaemonTest : public ::testing::Test {
   int asks_ = 0;
 
  private:
-  bool Do(const DaemonStep& step) {
+  bool Execute(const DaemonStep& step) {
     const TimePoint now = observed_.now;
     bool did = false;
     if (step.hosts) {

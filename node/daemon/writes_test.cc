@@ -16,7 +16,7 @@ class PerformTest : public ::testing::Test {
     return R"({"metadata":{"name":"d.c.1","namespace":"driver","uid":"u","resourceVersion":")" +
            version + R"("},"daemons":)" + daemons + "}";
   }
-  base::Result<Written> Do(Write write, bool ready = false) {
+  base::Result<Written> PerformWrite(Write write, bool ready = false) {
     return Perform(self_, {.write = write, .ready = ready, .report = {.state = "READY"}}, script_);
   }
 
@@ -37,7 +37,7 @@ TEST_F(PerformTest, LabelsThisVeryPodAndLearnsWhoWritesItsEntry) {
   script_.Answer(
       200, R"({"metadata":{"name":"pod","namespace":"driver","uid":"pod-uid","resourceVersion":"7",
                         "labels":{"cdom.dev/membership-writer":"controller"}}})");
-  const auto written = Do(Write::kLabel);
+  const auto written = PerformWrite(Write::kLabel);
   ASSERT_TRUE(written) << written.error().message;
   EXPECT_EQ(written->membership_writer, MembershipWriter::kController);
   ASSERT_EQ(script_.asked.size(), 1U);
@@ -52,13 +52,13 @@ TEST_F(PerformTest, PodWithoutTheMarkerIsOfADaemonThatWritesItself) {
   script_.Answer(
       200,
       R"({"metadata":{"name":"pod","namespace":"driver","uid":"pod-uid","resourceVersion":"7"}})");
-  EXPECT_EQ(Do(Write::kLabel)->membership_writer, MembershipWriter::kDaemon);
+  EXPECT_EQ(PerformWrite(Write::kLabel)->membership_writer, MembershipWriter::kDaemon);
 }
 
 TEST_F(PerformTest, RightThatIsMissingIsSaidWithWhatWasTried) {
   script_.Answer(
       403, R"({"kind":"Status","code":403,"reason":"Forbidden","message":"no patch of pods"})");
-  const auto written = Do(Write::kLabel);
+  const auto written = PerformWrite(Write::kLabel);
   ASSERT_FALSE(written);
   EXPECT_EQ(written.error().code, base::ErrorCode::kForbidden);
   EXPECT_EQ(written.error().message,
@@ -68,7 +68,7 @@ TEST_F(PerformTest, RightThatIsMissingIsSaidWithWhatWasTried) {
 TEST_F(PerformTest, EntryGoesIntoTheCliqueAsItIsNowAndOnlyIntoThat) {
   script_.Answer(200, Clique("41", R"([{"nodeName":"node-b","ipAddress":"10.0.0.8","index":0}])"));
   script_.Answer(200, Clique("42", "[]"));
-  EXPECT_EQ(Do(Write::kEntry)->version, "42");
+  EXPECT_EQ(PerformWrite(Write::kEntry)->version, "42");
   ASSERT_EQ(script_.asked.size(), 2U);
   EXPECT_EQ(script_.asked[0].method, http::Method::kGet);
   EXPECT_EQ(script_.asked[1].method, http::Method::kPut);
@@ -81,34 +81,34 @@ TEST_F(PerformTest, EntryGoesIntoTheCliqueAsItIsNowAndOnlyIntoThat) {
 TEST_F(PerformTest, SomebodyWhoWasFasterIsAConflictAndNothingIsWrittenTwice) {
   script_.Answer(200, Clique("41", "[]"));
   script_.Answer(409, kConflict);
-  EXPECT_EQ(Do(Write::kEntry).error().code, base::ErrorCode::kConflict);
+  EXPECT_EQ(PerformWrite(Write::kEntry).error().code, base::ErrorCode::kConflict);
   EXPECT_EQ(script_.asked.size(), 2U);
 }
 
 TEST_F(PerformTest, EntryThatIsRightAlreadyIsNotWritten) {
   script_.Answer(200, R"({"metadata":{"resourceVersion":"41","ownerReferences":[{"uid":"pod-uid"}]},
       "daemons":[{"nodeName":"node-a","ipAddress":"10.0.0.7","cliqueID":"c.1","index":0,"status":"Ready"}]})");
-  EXPECT_EQ(Do(Write::kEntry, true)->version, "41");
+  EXPECT_EQ(PerformWrite(Write::kEntry, true)->version, "41");
   EXPECT_EQ(script_.asked.size(), 1U);
 }
 
 TEST_F(PerformTest, LeavesWithoutAWriteWhereItIsNot) {
   script_.Answer(200, Clique("41", R"([{"nodeName":"node-b","ipAddress":"10.0.0.7","index":0}])"));
-  EXPECT_TRUE(Do(Write::kLeave));
+  EXPECT_TRUE(PerformWrite(Write::kLeave));
   EXPECT_EQ(script_.asked.size(), 1U);
   script_.Answer(404, R"({"kind":"Status","code":404,"reason":"NotFound","message":"gone"})");
-  EXPECT_TRUE(Do(Write::kLeave));
+  EXPECT_TRUE(PerformWrite(Write::kLeave));
 }
 
 TEST_F(PerformTest, CliqueThatCannotBeReadAsJsonIsNotWrittenBack) {
   script_.Answer(200, "{\"daemons\":[");
-  EXPECT_FALSE(Do(Write::kEntry));
+  EXPECT_FALSE(PerformWrite(Write::kEntry));
   EXPECT_EQ(script_.asked.size(), 1U);
 }
 
 TEST_F(PerformTest, ReportIsAnAnnotationOfThisVeryPod) {
   script_.Answer(200, "{}");
-  EXPECT_TRUE(Do(Write::kReport));
+  EXPECT_TRUE(PerformWrite(Write::kReport));
   const auto sent = json::Parse(script_.asked[0].body);
   ASSERT_TRUE(sent);
   EXPECT_EQ((*sent)["metadata"]["uid"].AsString(), "pod-uid");

@@ -172,7 +172,7 @@ bool IsShownReady(const Observed& observed, const std::string& node) {
   });
 }
 
-std::string Say(const DaemonPod& pod) {
+std::string DescribePod(const DaemonPod& pod) {
   return "pods/" + kube::ToString(pod.meta.key) + " on " + pod.node +
          (pod.trouble.empty() ? "" : " (" + pod.trouble + ")");
 }
@@ -213,7 +213,7 @@ void FindFailure(const Observed& observed, const Instant& now, Rollout& rollout)
       const bool is_going = pod->terminal || pod->meta.deleting;
       if (is_going || IsLost(observed, pod->node)) continue;
       const bool is_due = rollout.requeue_after.IsDue(UntilOverdue(observed, *pod, now));
-      if (is_due) rollout.failed = Say(*pod);
+      if (is_due) rollout.failed = DescribePod(*pod);
     }
   }
   if (!rollout.failed.empty()) {

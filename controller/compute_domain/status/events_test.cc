@@ -37,7 +37,7 @@ Texts Summaries(const std::vector<kube::Event>& events) {
 }
 
 // Gives its conditions MembersReady and Ready this status and reason.
-void Say(api::DomainStatus& status, const std::string& value, const std::string& reason) {
+void SetConditions(api::DomainStatus& status, const std::string& value, const std::string& reason) {
   for (kube::Condition& condition : status.conditions) {
     if (condition.type != "MembersReady" && condition.type != "Ready") continue;
     condition.status = value;
@@ -50,14 +50,14 @@ void Say(api::DomainStatus& status, const std::string& value, const std::string&
 std::vector<kube::Event> Told(const Observed& observed, const std::string& status,
                               const std::string& reason) {
   api::DomainStatus written = observed.domain->status;
-  Say(written, status, reason);
+  SetConditions(written, status, reason);
   return EventsOf(WriteStatus{.domain = observed.domain->meta, .status = written}, observed);
 }
 
 // The domain as it is after a write that said this.
 Observed After(const std::string& status, const std::string& reason) {
   Observed observed = Converged();
-  Say(observed.domain->status, status, reason);
+  SetConditions(observed.domain->status, status, reason);
   return observed;
 }
 

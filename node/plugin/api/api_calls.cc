@@ -85,7 +85,8 @@ Result<SliceWritten> PutSlice(http::Transport& transport, http::Request request,
   const auto reply = TRY(Send(std::move(request), transport)
                              .map_error(base::While(std::string(method) + " of a ResourceSlice")));
   const json::Document object = TRY(json::ParseRepaired(reply.body));
-  return SliceWritten{.meta = TRY(kube::DecodeMeta(object)), .holds = Says(object, slice, api)};
+  return SliceWritten{.meta = TRY(kube::DecodeMeta(object)),
+                      .holds = HasContentOf(object, slice, api)};
 }
 
 // Returns the slice as the server has it. `slice` takes over the time of its fabric error.
@@ -98,7 +99,8 @@ Result<SliceWritten> ReadSlice(http::Transport& transport, const kube::ObjectMet
     slice.fabric_error_since =
         FabricErrorSince(object, version).value_or(*slice.fabric_error_since);
   }
-  return SliceWritten{.meta = TRY(kube::DecodeMeta(object)), .holds = Says(object, slice, version)};
+  return SliceWritten{.meta = TRY(kube::DecodeMeta(object)),
+                      .holds = HasContentOf(object, slice, version)};
 }
 
 Result<void> DeleteSlice(http::Transport& transport, const kube::ObjectMeta& meta, SliceApi api) {

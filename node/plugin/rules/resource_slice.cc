@@ -121,7 +121,7 @@ std::optional<std::string> FabricErrorSince(json::View object, SliceApi version)
   return since;
 }
 
-bool Says(json::View object, const ResourceSlice& slice, SliceApi api) {
+bool HasContentOf(json::View object, const ResourceSlice& slice, SliceApi api) {
   const json::View spec = object["spec"];
   return Holds(spec, SpecOf(slice, api)) && !HasMore(spec, slice, api);
 }

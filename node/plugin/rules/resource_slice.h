@@ -34,6 +34,6 @@ struct ResourceSlice {
 
 // Returns whether the server's `object` has the content of `slice`. It has not if the server
 // dropped a field, such as a taint.
-[[nodiscard]] bool Says(json::View object, const ResourceSlice& slice, SliceApi api);
+[[nodiscard]] bool HasContentOf(json::View object, const ResourceSlice& slice, SliceApi api);
 
 }  // namespace plugin

@@ -7,10 +7,11 @@ namespace {
 
 const ResourceSlice kSlice = {.node = "node-a", .node_uid = "n-1", .clique = "f.1"};
 
-bool SaysIt(const json::Value& object, const ResourceSlice& slice, SliceApi api = SliceApi::kV1) {
+bool HasItsContent(const json::Value& object, const ResourceSlice& slice,
+                   SliceApi api = SliceApi::kV1) {
   json::Parser parser;
   const std::string text = json::Serialize(object);
-  return Says(*parser.Parse(text), slice, api);
+  return HasContentOf(*parser.Parse(text), slice, api);
 }
 
 TEST(Slice, IsTheReferencesAndHasTheClique) {
@@ -61,36 +62,36 @@ TEST(Slice, WhatIsWrongWithTheFabricKeepsNewPodsOff) {
 
 TEST(Slice, OneThatWasReadBackSaysTheSameInEveryVersion) {
   for (const SliceApi api : {SliceApi::kV1, SliceApi::kV1Beta2, SliceApi::kV1Beta1}) {
-    EXPECT_TRUE(SaysIt(Render(kSlice, api), kSlice, api));
+    EXPECT_TRUE(HasItsContent(Render(kSlice, api), kSlice, api));
   }
   json::Value more = Render(kSlice, SliceApi::kV1);
   more["spec"]["later"] = 7;
-  EXPECT_TRUE(SaysIt(more, kSlice));
+  EXPECT_TRUE(HasItsContent(more, kSlice));
 }
 
 TEST(Slice, TaintsThatTheServerDroppedAreADifference) {
   ResourceSlice tainted = kSlice;
   tainted.fabric_error_since = "2026-11-23T03:00:00Z";
-  EXPECT_FALSE(SaysIt(Render(kSlice, SliceApi::kV1), tainted));
-  EXPECT_FALSE(SaysIt(Render(tainted, SliceApi::kV1), kSlice));
-  EXPECT_TRUE(SaysIt(Render(tainted, SliceApi::kV1), tainted));
+  EXPECT_FALSE(HasItsContent(Render(kSlice, SliceApi::kV1), tainted));
+  EXPECT_FALSE(HasItsContent(Render(tainted, SliceApi::kV1), kSlice));
+  EXPECT_TRUE(HasItsContent(Render(tainted, SliceApi::kV1), tainted));
 }
 
 TEST(Slice, AnotherCliqueDeviceOrPoolIsADifference) {
   const json::Value published = Render(kSlice, SliceApi::kV1);
   ResourceSlice other = kSlice;
   other.clique = "f.2";
-  EXPECT_FALSE(SaysIt(published, other));
+  EXPECT_FALSE(HasItsContent(published, other));
   other = kSlice;
   other.clique.clear();
-  EXPECT_FALSE(SaysIt(published, other));
+  EXPECT_FALSE(HasItsContent(published, other));
   other = kSlice;
   other.has_daemon = false;
-  EXPECT_FALSE(SaysIt(published, other));
+  EXPECT_FALSE(HasItsContent(published, other));
   other = kSlice;
   other.node = "node-b";
-  EXPECT_FALSE(SaysIt(published, other));
-  EXPECT_FALSE(SaysIt(json::Value::Object(), kSlice));
+  EXPECT_FALSE(HasItsContent(published, other));
+  EXPECT_FALSE(HasItsContent(json::Value::Object(), kSlice));
 }
 
 }  // namespace

@@ -77,7 +77,7 @@ void Signal(const Turn& turn, OwnDaemon& own) {
 
 void Answer(const Turn& turn, OwnDaemon& own) {
   const std::string state(turn.node.daemons_stalled ? imex::kUnknown : imex::kReady);
-  own.observed.answers = imex_daemon::Answers{
+  own.observed.answers = imex_daemon::ImexAnswers{
       .state = state, .own = imex::OwnView{.version = kVersion, .connected = ConnectedWith(own)}};
   imex_daemon::OnAnswered(own.memory, *own.observed.answers, turn.now);
 }

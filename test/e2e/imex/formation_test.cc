@@ -227,7 +227,7 @@ class World {
       }
       daemon.observed.asking = false;
       daemon.observed.answers =
-          Answers{.state = "READY", .own = imex::OwnView{.connected = connected}};
+          ImexAnswers{.state = "READY", .own = imex::OwnView{.connected = connected}};
       OnAnswered(daemon.memory, *daemon.observed.answers, now_);
       Turn(daemon);
     });

@@ -21,7 +21,7 @@ void CheckBounds(const Settings& settings) {
     CHECK(time >= seconds(0) && time <= hours(1000));
   }
   CHECK(settings.status_window >= seconds(0) && settings.status_window <= hours(1000));
-  CHECK(settings.rollout.cliques >= 0 && settings.rollout.cliques <= 1000);
+  CHECK(settings.rollout.cliques_max >= 0 && settings.rollout.cliques_max <= 1000);
   for (const std::string& taint : settings.leaving_taints) {
     CHECK(!taint.empty() && json::OneLine(taint, 320) == taint);
   }

@@ -144,7 +144,7 @@ bool Daemon::StepAsk() {
   observed_.asking = false;
   const RunningImex* imex = fabric_.Find(self_.pod_uid);
   if (imex == nullptr || !observed_.imex.runs) return true;
-  imex_daemon::Answers answers = {
+  imex_daemon::ImexAnswers answers = {
       .state = "READY",
       .own = imex::OwnView{.version = "580.1", .connected = fabric_.ConnectedWith(*imex)}};
   const bool is_news = !observed_.answers || observed_.answers->own != answers.own;

@@ -22,55 +22,60 @@ api::Node NodeOfClique(const std::string& clique = kCliqueId) {
 }
 
 // "state: why"; empty: it does not count.
-std::string RoomOfNode(const api::Node& node, const NodeContext& context,
-                       Freshness slices = Freshness::kFresh) {
+std::string AvailabilityOfNode(const api::Node& node, const NodeContext& context,
+                               Freshness slices = Freshness::kFresh) {
   Facts facts = fixtures::MakeFacts();
   facts.views.slices = slices;
-  const auto room = AvailabilityOf(node, context, facts);
-  if (!room) return "";
-  return std::string(ToString(room->state)) + ": " + room->why;
+  const auto availability = AvailabilityOf(node, context, facts);
+  if (!availability) return "";
+  return std::string(ToString(availability->state)) + ": " + availability->why;
 }
 
 TEST(RoomOf, G21_NodeOfACliqueIsHeldUnusableOrFree) {
   api::Node node = NodeOfClique();
-  EXPECT_EQ(RoomOfNode(node, {.publishes = true}), "free: ");
-  EXPECT_EQ(RoomOfNode(node, {.publishes = true, .fabric_error = "gpu-3"}),
+  EXPECT_EQ(AvailabilityOfNode(node, {.publishes = true}), "free: ");
+  EXPECT_EQ(AvailabilityOfNode(node, {.publishes = true, .fabric_error = "gpu-3"}),
             "unusable: fabric error: gpu-3");
-  EXPECT_EQ(RoomOfNode(node, {.has_channel = true, .publishes = true}),
+  EXPECT_EQ(AvailabilityOfNode(node, {.has_channel = true, .publishes = true}),
             "held: its channel is claimed");
   node.taints = {"example.com/dedicated"};
-  EXPECT_EQ(RoomOfNode(node, {.publishes = true}), "free: ") << "GPU nodes mostly have some taint";
+  EXPECT_EQ(AvailabilityOfNode(node, {.publishes = true}), "free: ")
+      << "GPU nodes mostly have some taint";
   node.taints = {"karpenter.sh/disrupted"};
-  EXPECT_EQ(RoomOfNode(node, {.publishes = true}), "unusable: taint karpenter.sh/disrupted");
+  EXPECT_EQ(AvailabilityOfNode(node, {.publishes = true}),
+            "unusable: taint karpenter.sh/disrupted");
   node.unschedulable = true;
   node.taints.clear();
-  EXPECT_EQ(RoomOfNode(node, {.publishes = true}), "unusable: cordoned");
+  EXPECT_EQ(AvailabilityOfNode(node, {.publishes = true}), "unusable: cordoned");
   node.ready = false;
-  EXPECT_EQ(RoomOfNode(node, {.publishes = true}), "unusable: not ready");
+  EXPECT_EQ(AvailabilityOfNode(node, {.publishes = true}), "unusable: not ready");
   node.domain = fixtures::kUid;
-  EXPECT_EQ(RoomOfNode(node, {}), "held: ") << "a broken node that a domain holds is no room lost";
+  EXPECT_EQ(AvailabilityOfNode(node, {}), "held: ")
+      << "a broken node that a domain holds is no room lost";
 }
 
 TEST(RoomOf, G21_NodeWithoutAPluginIsUnusableWherePluginsAreSeen) {
-  EXPECT_EQ(RoomOfNode(NodeOfClique(), {}), "unusable: no kubelet plugin");
-  EXPECT_EQ(RoomOfNode(NodeOfClique(), {}, Freshness::kStale), "free: ");
-  EXPECT_EQ(RoomOfNode(NodeOfClique(), {}, Freshness::kUnknown), "free: ");
+  EXPECT_EQ(AvailabilityOfNode(NodeOfClique(), {}), "unusable: no kubelet plugin");
+  EXPECT_EQ(AvailabilityOfNode(NodeOfClique(), {}, Freshness::kStale), "free: ");
+  EXPECT_EQ(AvailabilityOfNode(NodeOfClique(), {}, Freshness::kUnknown), "free: ");
 }
 
 TEST(RoomOf, NodeWithoutFabricCountsIfTheDriverIsThere) {
-  EXPECT_EQ(RoomOfNode(NodeOfClique(""), {}), "");
-  EXPECT_EQ(RoomOfNode(NodeOfClique(""), {.publishes = true}), "free: ");
-  EXPECT_EQ(RoomOfNode(NodeOfClique(""), {.has_channel = true}), "held: its channel is claimed");
+  EXPECT_EQ(AvailabilityOfNode(NodeOfClique(""), {}), "");
+  EXPECT_EQ(AvailabilityOfNode(NodeOfClique(""), {.publishes = true}), "free: ");
+  EXPECT_EQ(AvailabilityOfNode(NodeOfClique(""), {.has_channel = true}),
+            "held: its channel is claimed");
 }
 
 TEST(RoomOf, G26_FreeNodeOfACliqueThatADomainKeepsToItselfIsReserved) {
   const NodeContext context = {.publishes = true, .reserved_for = "team-a/train"};
-  EXPECT_EQ(RoomOfNode(NodeOfClique(), context), "reserved: its clique is kept for team-a/train");
+  EXPECT_EQ(AvailabilityOfNode(NodeOfClique(), context),
+            "reserved: its clique is kept for team-a/train");
   api::Node node = NodeOfClique();
   node.ready = false;
-  EXPECT_EQ(RoomOfNode(node, context), "unusable: not ready");
+  EXPECT_EQ(AvailabilityOfNode(node, context), "unusable: not ready");
   node.domain = fixtures::kUid;
-  EXPECT_EQ(RoomOfNode(node, context), "held: ");
+  EXPECT_EQ(AvailabilityOfNode(node, context), "held: ");
 }
 
 TEST(Count, EachStateIsCountedByClique) {
