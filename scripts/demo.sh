@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # The main job, end to end, on a real local control plane: from `kubectl apply` to clean-up.
 #
-#   scripts/demo.sh [--keep] [--manner reference|cdom]
+#   scripts/demo.sh [--keep] [--writer daemon|controller]
 #   scripts/demo.sh --real-nodes [--keep]
 #
 #   --keep         leave everything running at the end, and say how to go on
-#   --manner       who writes the cliques: the daemons, as NVIDIA's do (reference, the default), or the
-#                  controller (cdom)
+#   --writer       the membership writer: "daemon", as with NVIDIA's controller (the default), or
+#                  "controller". The older --manner reference|cdom does the same.
 #   --real-nodes   no simulated nodes, but four real kubelets, with controller, kubelet plugin and IMEX
 #                  daemons from their images and manifests; stand-ins for NVIDIA's driver and IMEX
 set -euo pipefail
@@ -15,13 +15,13 @@ repo=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 bin=$repo/build/release/bin
 keep=false
 real_nodes=false
-manner=reference
+writer=daemon
 while (($# > 0)); do
   case $1 in
     --keep) keep=true ;;
     --real-nodes) real_nodes=true ;;
-    --manner)
-      manner=${2:-}
+    --writer | --manner)
+      writer=${2:-}
       shift
       ;;
     -h | --help)
@@ -35,11 +35,11 @@ while (($# > 0)); do
   esac
   shift
 done
-case $manner in
-  reference) writer=daemon ;;
-  cdom) writer=controller ;;
+case $writer in
+  daemon | reference) writer=daemon ;;
+  controller | cdom) writer=controller ;;
   *)
-    echo "demo: --manner is reference or cdom, not '$manner'" >&2
+    echo "demo: --writer is daemon or controller, not '$writer'" >&2
     exit 2
     ;;
 esac
