@@ -41,7 +41,7 @@ inline constexpr std::array kAllPluginFaults = {PluginFault::kCrashBefore,
 
 // Equal specs give equal runs.
 struct PluginRunSpec {
-  std::string scenario = "one-domain";  // See scripts.cc.
+  std::string scenario = "one-domain";  // See scenarios.cc.
   PluginFault fault = PluginFault::kNone;
   int at = 0;  // The request or edit at which it goes wrong, from 1, of all but watches.
   // The process that follows a crash first sees domains and cliques as when the run began.
