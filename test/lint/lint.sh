@@ -7,7 +7,7 @@
 #   lint.sh size                    no file over 600 lines, no function over 70 in the product
 #   lint.sh reasons                 reasons of conditions and Events: the code, docs/reasons.md and tests know the same names
 #   lint.sh conditions              each condition has its file, and is in the CRD, the docs, a fixture and an oracle
-#   lint.sh scenarios               test/simulation/README.md lists the simulated scenarios in the code, and no others
+#   lint.sh scenarios               test/simulation/README.md lists the simulated scenarios in the code, of controller and plugin, and no others
 #   lint.sh requirements            docs/requirements.md names tests that exist, and every id that tests carry
 #   lint.sh pure FILE.a...          the object files import no thread, clock, socket, file or getenv
 #   lint.sh metrics                 docs/metrics.md names the metrics in the code, and no others
@@ -282,11 +282,17 @@ requirements() {
 }
 
 scenarios() {
-  local table=test/simulation/scenarios/scenarios.cc page=test/simulation/README.md rows
+  scenarios_of test/simulation/scenarios/scenarios.cc 'Scenarios'
+  scenarios_of test/simulation/plugin/scenarios.cc 'Scenarios of the kubelet plugin'
+}
+
+# scenarios_of TABLE HEADING: the page lists the table's scenarios under that heading.
+scenarios_of() {
+  local table=$1 page=test/simulation/README.md rows
   rows=$(awk -F'"' '/^ +\.name = "/ { name = $2 } /^ +\.what = "/ { print "| `" name "` | " $2 " |" }' "$table")
   [[ -n $rows && $(grep -cE '^ +\.name = "' "$table") == $(wc -l <<<"$rows") ]] ||
     fail "$table: each scenario has a .name and a .what, each on a line of its own"
-  diff <(echo "$rows") <(sed -n '/^## Scenarios$/,$p' "$page" | grep '^| `') >&2 ||
+  diff <(echo "$rows") <(sed -n "/^## $2\$/,/^## /p" "$page" | grep '^| `') >&2 ||
     fail "$page and $table differ: < is in the code alone, > on the page alone"
 }
 
@@ -396,10 +402,15 @@ conditions_finds() {
 scenarios_finds() {
   local scratch
   scratch=$(mktemp -d)
-  mkdir -p "$scratch/test/simulation/scenarios"
+  mkdir -p "$scratch"/test/simulation/{scenarios,plugin}
   notices() {  # notices WHAT FILE SED
-    printf '      {\n          .name = "a-b",\n          .what = "A, then B",\n      },\n' >"$scratch/test/simulation/scenarios/scenarios.cc"
-    printf '## Scenarios\n\n| Name | What happens |\n|---|---|\n| `a-b` | A, then B |\n' >"$scratch/test/simulation/README.md"
+    local row='      {\n          .name = "%s",\n          .what = "%s",\n      },\n'
+    # shellcheck disable=SC2059
+    printf "$row" a-b 'A, then B' >"$scratch/test/simulation/scenarios/scenarios.cc"
+    # shellcheck disable=SC2059
+    printf "$row" p-q 'P, then Q' >"$scratch/test/simulation/plugin/scenarios.cc"
+    printf '## %s\n\n| Name | What happens |\n|---|---|\n| `%s` | %s |\n\n' 'Scenarios' a-b 'A, then B' \
+      'Scenarios of the kubelet plugin' p-q 'P, then Q' >"$scratch/test/simulation/README.md"
     sed -i -E "$3" "$scratch/test/simulation/$2"
     if LINT_TREE=$scratch "$repo/test/lint/lint.sh" scenarios >/dev/null 2>&1; then [[ -z $1 ]]; else [[ -n $1 ]]; fi ||
       fail "scenarios: ${1:-a tree that is right is refused}"
@@ -410,6 +421,11 @@ scenarios_finds() {
   notices 'a row without a scenario, not noticed' README.md '$a| `c` | C |'
   notices 'a scenario without a row, not noticed' scenarios/scenarios.cc '$a\          .name = "c",\n          .what = "C",'
   notices 'a scenario without words, not noticed' scenarios/scenarios.cc '/what/d'
+  notices "a row of the plugin's that is missing, not noticed" README.md '/p-q/d'
+  notices "a row of the plugin's that differs, not noticed" README.md 's/then Q/then R/'
+  notices "a row of the plugin's under the other heading, not noticed" README.md '/p-q/d; /a-b/a| `p-q` | P, then Q |'
+  notices "a scenario of the plugin's without a row, not noticed" plugin/scenarios.cc '$a\          .name = "r",\n          .what = "R",'
+  notices "a scenario of the plugin's without words, not noticed" plugin/scenarios.cc '/what/d'
   rm -r "$scratch"
 }
 

@@ -67,7 +67,7 @@ Daemon::Daemon(ApiServer& server, Fabric& fabric, DaemonOptions options, Serve s
       pods_(&api::DecodeDaemonPod, kube::kNoKeys, {}, logger_),
       clique_reflector_(kube::OneNamed(api::kComputeDomainCliques, self_.CliqueKey()), cliques_,
                         random_, logger_),
-      last_deed_(born_) {}
+      last_action_(born_) {}
 
 Revision Daemon::ViewOf(const Watcher& watch) const {
   const StaleView& old = options_.stale_view;
@@ -76,7 +76,7 @@ Revision Daemon::ViewOf(const Watcher& watch) const {
   return is_old ? old.revision : kNewest;
 }
 
-// As ApiLink does.
+// As DaemonApiClient::Watch.
 void Daemon::Watch() {
   const auto lag = [this] {
     return microseconds(milliseconds(static_cast<int>(random_.Fraction() * kLagMaxMs)));
@@ -97,7 +97,7 @@ void Daemon::BreakWatches() {
 
 bool Daemon::Step() {
   if (over_ || !fatal_.empty()) return false;
-  if (!StepWatches() && !StepOrder() && !StepAsk()) return StepDecision();
+  if (!StepWatches() && !StepWrite() && !StepQuery()) return StepDecision();
   is_decided_ = false;
   return true;
 }
@@ -107,7 +107,7 @@ bool Daemon::StepWatches() {
                              [this](Watcher& watch) { return watch.Step(ViewOf(watch)); });
 }
 
-bool Daemon::StepOrder() {
+bool Daemon::StepWrite() {
   if (!order_) return false;
   Replay replay(replies_);
   const auto written = imex_daemon::Perform(self_, *order_, replay);
@@ -116,11 +116,11 @@ bool Daemon::StepOrder() {
   } else {
     TakeWritten(written);
   }
-  NoteDeed();
+  NoteAction();
   return true;
 }
 
-// As Runner::TakeWritten.
+// As DaemonProcess::TakeWritten.
 void Daemon::TakeWritten(const base::Result<imex_daemon::Written>& written) {
   const auto now = clock_.Now();
   const imex_daemon::WriteOrder order = *std::exchange(order_, {});
@@ -139,7 +139,7 @@ void Daemon::TakeWritten(const base::Result<imex_daemon::Written>& written) {
 }
 
 // What nvidia-imex-ctl says.
-bool Daemon::StepAsk() {
+bool Daemon::StepQuery() {
   if (!observed_.asking) return false;
   observed_.asking = false;
   const RunningImex* imex = fabric_.Find(self_.pod_uid);
@@ -148,21 +148,21 @@ bool Daemon::StepAsk() {
       .state = "READY",
       .own = imex::OwnView{.version = "580.1", .connected = fabric_.ConnectedWith(*imex)}};
   const bool is_news = !observed_.answers || observed_.answers->own != answers.own;
-  if (is_news) NoteDeed();
+  if (is_news) NoteAction();
   observed_.imex.index = imex->index;
   observed_.answers = std::move(answers);
   imex_daemon::OnAnswered(memory_, *observed_.answers, clock_.Now());
   return true;
 }
 
-void Daemon::See() {
+void Daemon::Observe() {
   observed_.now = clock_.Now();
   observed_.clique_read = !watches_.empty() && clique_reflector_.HasSynced();
   observed_.clique = cliques_.Get(self_.CliqueKey());
   const auto pod = pods_.Get(self_.pod);
   observed_.pod_ready = pod != nullptr && pod->meta.uid == self_.pod_uid && pod->ready;
   if (!observed_.imex.runs || fabric_.Find(self_.pod_uid) != nullptr) return;
-  // As Runner::SeeWhetherImexEnded.
+  // As DaemonProcess::SeeWhetherImexEnded.
   const auto lived = observed_.now - observed_.imex.since;
   EndImex();
   imex_daemon::OnEnded(memory_, lived, observed_.now, random_);
@@ -172,26 +172,26 @@ void Daemon::EndImex() {
   observed_.imex.runs = false;
   ++observed_.imex.ends;
   observed_.answers.reset();
-  NoteDeed();
+  NoteAction();
 }
 
 bool Daemon::StepDecision() {
   const bool has_ended = observed_.imex.runs && fabric_.Find(self_.pod_uid) == nullptr;
   if (is_decided_ && !has_ended && clock_.Now() < requeue_at_) return false;
-  See();
+  Observe();
   const imex_daemon::DaemonStep step = options_.rules.decide(self_, observed_, memory_);
   is_decided_ = true;
   requeue_at_ = step.requeue_at;
   fatal_ = step.fatal;
   over_ = step.over;
   if (over_ || !fatal_.empty()) return true;
-  if (!Do(step)) return has_ended;
+  if (!Execute(step)) return has_ended;
   is_decided_ = false;
   return true;
 }
 
 // Whether there was anything to do.
-bool Daemon::Do(const imex_daemon::DaemonStep& step) {
+bool Daemon::Execute(const imex_daemon::DaemonStep& step) {
   const auto now = clock_.Now();
   const bool signals = step.signal && observed_.imex.runs;
   const bool stops = step.stop && observed_.imex.runs;
@@ -211,9 +211,9 @@ bool Daemon::Do(const imex_daemon::DaemonStep& step) {
     observed_.writing = true;
     replies_.clear();
   }
-  const bool is_deed = step.hosts || step.start || signals || stops || step.write;
-  if (is_deed) NoteDeed();
-  return is_deed || step.ask;
+  const bool is_action = step.hosts || step.start || signals || stops || step.write;
+  if (is_action) NoteAction();
+  return is_action || step.ask;
 }
 
 void Daemon::StartImex() {
@@ -252,7 +252,7 @@ std::optional<Time> Daemon::NextDue() const {
 
 bool Daemon::IsAtRest() const {
   if (over_) return true;
-  const Time last = std::max({last_deed_, born_, fabric_.silenced_at()});
+  const Time last = std::max({last_action_, born_, fabric_.silenced_at()});
   const bool is_calm = clock_.Wall() >= last + kCalm;
   return is_calm && fatal_.empty() && !order_ && memory_.writes.next <= clock_.Now() &&
          std::ranges::all_of(watches_, &Watcher::IsAtRest);

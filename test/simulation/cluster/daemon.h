@@ -74,15 +74,15 @@ class Daemon {
   [[nodiscard]] Revision ViewOf(const Watcher& watch) const;
   void Watch();
   bool StepWatches();
-  bool StepOrder();
-  bool StepAsk();
+  bool StepWrite();
+  bool StepQuery();
   bool StepDecision();
-  void See();
-  bool Do(const imex_daemon::DaemonStep& step);
+  void Observe();
+  bool Execute(const imex_daemon::DaemonStep& step);
   void StartImex();
   void EndImex();
   void TakeWritten(const base::Result<imex_daemon::Written>& written);
-  void NoteDeed() { last_deed_ = clock_.Wall(); }
+  void NoteAction() { last_action_ = clock_.Wall(); }
 
   ApiServer& server_;
   Fabric& fabric_;
@@ -106,7 +106,7 @@ class Daemon {
   std::vector<base::Result<http::Response>> replies_;
   bool is_decided_ = false;  // Nothing has changed since.
   imex_daemon::TimePoint requeue_at_ = {};
-  Time last_deed_ = {};
+  Time last_action_ = {};
   bool over_ = false;
   std::string fatal_;
   std::string why_it_stays_;

@@ -148,8 +148,8 @@ void PluginWorld::CheckNode(const Node& node, bool is_last) {
   }
 }
 
-// How a node is left, in words; without notes of what is not prepared, which upkeep takes away when
-// it comes by, or when the pod goes.
+// How a node is left, in words. Leaves out checkpointed claims that are not prepared: garbage
+// collection, or the end of the pod, removes them later.
 std::string PluginWorld::Describe(const Node& node) const {
   const auto checkpoint = plugin::DecodeCheckpoint(node.disk.checkpoint.value_or(""));
   int entries = checkpoint ? 0 : -1;
@@ -178,7 +178,7 @@ void PluginWorld::CheckRest(const PluginPhase& phase) {
     CheckNode(*node, phase.is_last);
     rest += Describe(*node);
   }
-  Note("at rest: " + rest);
+  Trace("at rest: " + rest);
   if (!phase.any_one) outcome_.rests.push_back(std::move(rest));
 }
 

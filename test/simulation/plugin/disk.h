@@ -35,11 +35,11 @@ struct NodeDisk {
 // What was done or said on a node, in order, with the truth that it was done in.
 struct PluginEvent {
   enum class What {
-    kAsked,  // To prepare the claim.
+    kCalled,  // To prepare the claim.
     kPrepared,
     kRefused,
     kUnprepared,
-    kNoted,  // In the checkpoint, as started or prepared.
+    kCheckpointed,  // In the checkpoint, as started or prepared.
     kSpecWritten,
     kSpecRemoved,
     kFolderRemoved
@@ -51,8 +51,8 @@ struct PluginEvent {
   std::vector<std::string> cdi_ids = {};
   std::string text = {};  // Of a spec, or why it was refused.
   bool has_spec = false;
-  // kUnprepared: the claim was asked for since the boot, and no other of its domain is under way or
-  // prepared there.
+  // kUnprepared: the kubelet called for the claim since the boot, and no other of its domain is
+  // under way or prepared there.
   bool is_last = false;
   bool in_use = false;  // kSpecRemoved, kFolderRemoved: a container that runs was given it.
   Revision revision = 0;

@@ -39,7 +39,7 @@ PluginRules UnpreparingWith(Change change) {
 }
 
 template <typename Change>
-PluginRules TidyingWith(Change change) {
+PluginRules CollectingGarbageWith(Change change) {
   return {.find_garbage = [change](const NodeIdentity& self, const Checkpoint& checkpoint,
                                    NodeResidue residue) {
     change(residue);
@@ -61,7 +61,7 @@ PluginRules OverlookingABoot() {
   }};
 }
 
-// Whoever asks for it.
+// To claims of any namespace.
 PluginRules GivingAway(DeviceType type) {
   return PreparingWith([type](const NodeIdentity& self, ClaimToPrepare& claim, Checkpoint&,
                               NodeObservation& observed) {
@@ -75,23 +75,23 @@ PluginRules LeavingTheSpec() {
 }
 
 PluginRules KeepingTheLabel() {
-  return TidyingWith([](NodeResidue& residue) { residue.keeps_label = true; });
+  return CollectingGarbageWith([](NodeResidue& residue) { residue.keeps_label = true; });
 }
 
 PluginRules LeavingALostLabel() {
-  return TidyingWith([](NodeResidue& residue) { residue.domains_alive.clear(); });
+  return CollectingGarbageWith([](NodeResidue& residue) { residue.domains_alive.clear(); });
 }
 
 PluginRules LeavingALabelThatNobodyNeeds() {
-  return TidyingWith([](NodeResidue& residue) { residue.node_domain.clear(); });
+  return CollectingGarbageWith([](NodeResidue& residue) { residue.node_domain.clear(); });
 }
 
 PluginRules LeavingFolders() {
-  return TidyingWith([](NodeResidue& residue) { residue.folders.clear(); });
+  return CollectingGarbageWith([](NodeResidue& residue) { residue.folders.clear(); });
 }
 
-PluginRules TidyingWithoutALook() {
-  return TidyingWith([](NodeResidue& residue) {
+PluginRules RemovingFoldersUnseen() {
+  return CollectingGarbageWith([](NodeResidue& residue) {
     residue.domains_gone = {residue.folders.begin(), residue.folders.end()};
   });
 }
@@ -118,7 +118,7 @@ PluginRules RefusingWhatWasEverAborted() {
       });
 }
 
-// As if the process that noted it were still at it.
+// As if another process still prepared it.
 PluginRules LeavingALabelledNodeToOthers() {
   return {.prepare = [](const NodeIdentity& self, const std::string& uid,
                         const ClaimToPrepare* claim, const Checkpoint& checkpoint,
@@ -172,7 +172,7 @@ const std::vector<PluginMutant>& PluginMutants() {
       {"label-that-nobody-needs-is-left", "N-3", LeavingALabelThatNobodyNeeds(),
        told_by("one-domain", PluginFault::kReboot)},
       {"folder-is-left", "N-3", LeavingFolders(), told_by("one-domain")},
-      {"folder-goes-without-a-look", "N-3", TidyingWithoutALook(), told_by("one-domain")},
+      {"folder-goes-without-a-look", "N-3", RemovingFoldersUnseen(), told_by("one-domain")},
       {"holder-is-overlooked", "N-4", OverlookingTheHolder(), told_by("two-domains-one-channel")},
       {"torn-checkpoint-is-taken-for-none", "N-5", TakingATornCheckpointForNone(),
        told_by("one-domain", PluginFault::kTorn)},

@@ -159,18 +159,18 @@ Violations NothingStays(const ApiServer& server, const PluginEvents& events) {
     if (event.what != What::kUnprepared) continue;
     if (event.has_spec)
       violations.push_back(At("N-3", event) + "claim " + event.name +
-                           " was taken back and has a spec");
+                           " was unprepared and has a spec");
     const auto claim = FindClaim(server, event.name);
     if (!claim || !claim->config.is_channel || !event.is_last) continue;
     const Time until = event.time + kLabelMost;
-    const bool is_asked_again = std::ranges::any_of(events, [&](const PluginEvent& other) {
-      return other.what == What::kAsked && other.node == event.node && other.time >= event.time &&
+    const bool is_called_again = std::ranges::any_of(events, [&](const PluginEvent& other) {
+      return other.what == What::kCalled && other.node == event.node && other.time >= event.time &&
              other.time <= until;
     });
-    if (is_asked_again || server.store().now() < until) continue;
+    if (is_called_again || server.store().now() < until) continue;
     if (LabelAt(history, event.node, until) != claim->config.domain) continue;
     violations.push_back(At("N-3", event) + "the last claim, " + event.name +
-                         ", was taken back, and the label stays");
+                         ", was unprepared, and the label stays");
   }
   return violations;
 }
@@ -215,12 +215,12 @@ Violations UnpreparedStays(const PluginEvents& events) {
   for (const PluginEvent& event : events) {
     const std::pair key(event.node, event.name);
     if (event.what == What::kUnprepared) unprepared.insert(key);
-    if (event.what == What::kAsked) unprepared.erase(key);
-    const bool returns = event.what == What::kNoted || event.what == What::kSpecWritten ||
+    if (event.what == What::kCalled) unprepared.erase(key);
+    const bool returns = event.what == What::kCheckpointed || event.what == What::kSpecWritten ||
                          event.what == What::kPrepared;
     if (!returns || !unprepared.contains(key)) continue;
     violations.push_back(At("N-6", event) + "claim " + event.name +
-                         " was taken back, and comes back without a prepare");
+                         " was unprepared, and comes back without a prepare");
   }
   return violations;
 }

@@ -16,16 +16,16 @@ namespace simulation {
 // of the driver's namespace.
 [[nodiscard]] Violations ClaimsAreOfTheirNamespace(const ApiServer& server,
                                                    const PluginEvents& events);
-// N-3: a claim that was taken back has no spec, and the last one of its domain leaves no label for
-// longer than a minute, unless another is asked for; a domain's folder goes only once the domain is
-// gone and no daemon of it runs there.
+// N-3: a claim that was unprepared has no spec, and the last one of its domain leaves no label for
+// longer than a minute, unless the kubelet calls for another; a domain's folder goes only once the
+// domain is gone and no daemon of it runs there.
 [[nodiscard]] Violations NothingStays(const ApiServer& server, const PluginEvents& events);
 // N-4: two claims never hold one channel of a node.
 [[nodiscard]] Violations ChannelsHaveOneHolder(const ApiServer& server, const PluginEvents& events);
 // N-5: what a kubelet is told of is there, and stays while containers run with it.
 [[nodiscard]] Violations AnswersAreTrue(const PluginEvents& events);
 
-// N-6: after an unprepare nothing of a claim comes back, unless the kubelet asks for it again.
+// N-6: after an unprepare nothing of a claim comes back, unless the kubelet calls for it again.
 [[nodiscard]] Violations UnpreparedStays(const PluginEvents& events);
 
 // All of these.

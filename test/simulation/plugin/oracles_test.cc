@@ -59,9 +59,9 @@ TEST_F(PluginOraclesTest, AllAreGreenOfAClaimThatIsPreparedAndTakenBack) {
   cluster.agent("node-0").StopPlugin(cluster.now());
   store().Edit("user", Kind::kNode, {.name = "node-0"},
                [](Value& node) { node["metadata"]["labels"].Erase(kDomainLabel); });
-  PluginEvent taken = Event(What::kUnprepared, channel_);
-  taken.is_last = true;
-  EXPECT_EQ(CheckAll({given, prepared, taken}), "");
+  PluginEvent unprepared = Event(What::kUnprepared, channel_);
+  unprepared.is_last = true;
+  EXPECT_EQ(CheckAll({given, prepared, unprepared}), "");
 }
 
 TEST_F(PluginOraclesTest, N1SeesAChannelThatIsGivenWhereNoDaemonIsReady) {
@@ -93,14 +93,14 @@ TEST_F(PluginOraclesTest, N2SeesAClaimOfAnotherNamespaceOrNode) {
 TEST_F(PluginOraclesTest, N3SeesWhatStaysAndAFolderThatGoesTooEarly) {
   PluginEvent folder = Event(What::kFolderRemoved, uid);
   EXPECT_TRUE(Contains(CheckAll({folder}), "goes although it is needed"));
-  PluginEvent taken = Event(What::kUnprepared, channel_);
-  EXPECT_EQ(CheckAll({taken}), "");
-  taken.is_last = true;
-  EXPECT_EQ(CheckAll({taken}), "") << "it may stay for a while";
+  PluginEvent unprepared = Event(What::kUnprepared, channel_);
+  EXPECT_EQ(CheckAll({unprepared}), "");
+  unprepared.is_last = true;
+  EXPECT_EQ(CheckAll({unprepared}), "") << "it may stay for a while";
   cluster.Advance(seconds(61));
-  EXPECT_TRUE(Contains(CheckAll({taken}), "was taken back, and the label stays"));
-  taken.has_spec = true;
-  EXPECT_TRUE(Contains(CheckAll({taken}), "was taken back and has a spec"));
+  EXPECT_TRUE(Contains(CheckAll({unprepared}), "was unprepared, and the label stays"));
+  unprepared.has_spec = true;
+  EXPECT_TRUE(Contains(CheckAll({unprepared}), "was unprepared and has a spec"));
 }
 
 TEST_F(PluginOraclesTest, N4SeesAChannelThatTwoClaimsHold) {
@@ -124,9 +124,9 @@ TEST_F(PluginOraclesTest, N4SeesAChannelThatTwoClaimsHold) {
 }
 
 TEST_F(PluginOraclesTest, N5SeesASpecThatIsNotThereOrGoesUnderItsContainers) {
-  PluginEvent told = Prepared();
-  told.has_spec = false;
-  EXPECT_TRUE(Contains(CheckAll({told}), "that is not there"));
+  PluginEvent prepared = Prepared();
+  prepared.has_spec = false;
+  EXPECT_TRUE(Contains(CheckAll({prepared}), "that is not there"));
   PluginEvent removed = Event(What::kSpecRemoved, channel_);
   EXPECT_EQ(CheckAll({removed}), "");
   removed.in_use = true;
@@ -134,10 +134,11 @@ TEST_F(PluginOraclesTest, N5SeesASpecThatIsNotThereOrGoesUnderItsContainers) {
 }
 
 TEST_F(PluginOraclesTest, REV3_N1_N6SeesAClaimThatComesBackUnasked) {
-  const PluginEvent taken = Event(What::kUnprepared, channel_);
-  for (const What what : {What::kNoted, What::kSpecWritten}) {
-    EXPECT_TRUE(Contains(CheckAll({taken, Event(what, channel_)}), "comes back without a prepare"));
-    EXPECT_EQ(CheckAll({taken, Event(What::kAsked, channel_), Event(what, channel_)}), "");
+  const PluginEvent unprepared = Event(What::kUnprepared, channel_);
+  for (const What what : {What::kCheckpointed, What::kSpecWritten}) {
+    EXPECT_TRUE(
+        Contains(CheckAll({unprepared, Event(what, channel_)}), "comes back without a prepare"));
+    EXPECT_EQ(CheckAll({unprepared, Event(What::kCalled, channel_), Event(what, channel_)}), "");
   }
 }
 

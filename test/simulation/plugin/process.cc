@@ -31,7 +31,7 @@ constexpr auto kFailedRoundEvery = seconds(30);
 constexpr auto kMissingFor = minutes(1);
 constexpr auto kLabelKept = seconds(5);
 constexpr int kFrameLagMaxMs = 400;
-constexpr int kNobodysTicket = -1;
+constexpr int kNoTicket = -1;
 
 const kube::ListOptions kEverything;
 
@@ -85,20 +85,20 @@ Plugin::Plugin(ApiServer& server, const NodeDisk& disk, PluginOptions options, S
   }
 }
 
-void Plugin::Ask(Verb verb, const kube::ObjectKey& key, const kube::Uid& uid, int ticket) {
-  for (Call& call : calls_) {
+void Plugin::Call(Verb verb, const kube::ObjectKey& key, const kube::Uid& uid, int ticket) {
+  for (PendingCall& call : calls_) {
     if (call.uid == uid && call.verb != verb) Withdraw(call);
   }
   calls_.push_back({.verb = verb, .key = key, .uid = uid, .ticket = ticket, .since = clock_.Now()});
 }
 
 void Plugin::Cancel(int ticket) {
-  for (Call& call : calls_) {
+  for (PendingCall& call : calls_) {
     if (call.ticket == ticket) Withdraw(call);
   }
 }
 
-void Plugin::Withdraw(Call& call) {
+void Plugin::Withdraw(PendingCall& call) {
   call.is_withdrawn = true;
   if (call.sleeps_until) call.sleeps_until = clock_.Now();
 }
@@ -150,7 +150,7 @@ std::optional<Time> Plugin::NextDue() const {
     at(clock_.ToWall(start_again_));
     return due;
   }
-  for (const Call& call : calls_) {
+  for (const PendingCall& call : calls_) {
     if (call.sleeps_until) at(clock_.ToWall(*call.sleeps_until));
   }
   at(clock_.ToWall(next_round_));
@@ -204,23 +204,23 @@ bool Plugin::StepStart() {
     }
     checkpoint = options_.rules.rebuild(options_.self, disk_.boot_id, *claims_, FindResidue());
   }
-  started_ = Note(std::move(checkpoint)).has_value();
+  started_ = WriteCheckpoint(std::move(checkpoint)).has_value();
   node_.reset();
   return true;
 }
 
 // ---- Calls
 
-bool Plugin::Sleeps(const Call& call) const {
+bool Plugin::Sleeps(const PendingCall& call) const {
   return call.sleeps_until && clock_.Now() < *call.sleeps_until && call.slept_at == news_;
 }
 
-void Plugin::Sleep(Call& call, plugin::TimePoint until) {
+void Plugin::Sleep(PendingCall& call, plugin::TimePoint until) {
   call.sleeps_until = until;
   call.slept_at = news_;
 }
 
-bool Plugin::ReadClaim(Call& call) {
+bool Plugin::ReadClaim(PendingCall& call) {
   const auto text = Text(kube::GetRequest(kube::kResourceClaims, call.key));
   if (!text) return false;
   auto claim = plugin::DecodeResourceClaim(*text);
@@ -230,7 +230,7 @@ bool Plugin::ReadClaim(Call& call) {
 }
 
 // Each time at most one request or edit.
-bool Plugin::StepCall(Call& call) {
+bool Plugin::StepCall(PendingCall& call) {
   if (call.sleeps_until) {  // What it saw may be old.
     call.sleeps_until.reset();
     call.tried_node = call.looked_for_domain = false;
@@ -246,8 +246,8 @@ bool Plugin::StepCall(Call& call) {
     return true;
   }
   const bool names_one = call.claim && call.claim->wanted;
-  const bool asks = names_one && !FindDomain(call.claim->wanted->config.domain);
-  if (asks && domain_reflector_.HasSynced() && !call.looked_for_domain) {
+  const bool needs_domain = names_one && !FindDomain(call.claim->wanted->config.domain);
+  if (needs_domain && domain_reflector_.HasSynced() && !call.looked_for_domain) {
     call.domain.reset();
     if (const auto domains = ListDomains()) {
       call.looked_for_domain = true;
@@ -261,16 +261,16 @@ bool Plugin::StepCall(Call& call) {
     }
     return true;
   }
-  plugin::NodeObservation observed = See(call);
+  plugin::NodeObservation observed = Observe(call);
   if (call.verb == Verb::kUnprepare && KeepsLabel(call)) {
     observed.keeps_label = true;
     label_kept_until_ = observed.now + kLabelKept;
     next_round_ = std::min(next_round_, label_kept_until_);
   }
-  Do(call,
-     call.verb == Verb::kPrepare
-         ? options_.rules.prepare(options_.self, call.uid, &*call.claim, checkpoint_, observed)
-         : options_.rules.unprepare(options_.self, call.uid, checkpoint_, observed));
+  Execute(call,
+          call.verb == Verb::kPrepare
+              ? options_.rules.prepare(options_.self, call.uid, &*call.claim, checkpoint_, observed)
+              : options_.rules.unprepare(options_.self, call.uid, checkpoint_, observed));
   return true;
 }
 
@@ -290,7 +290,7 @@ bool Plugin::IsAlive(const std::string& domain) const {
   return found && !found->is_deleting;
 }
 
-bool Plugin::KeepsLabel(const Call& call) const {
+bool Plugin::KeepsLabel(const PendingCall& call) const {
   const auto it = checkpoint_.claims.find(call.uid);
   const auto use = it == checkpoint_.claims.end() ? std::nullopt : plugin::UseOf(it->second);
   return use && use->type == plugin::DeviceType::kChannel && node_ &&
@@ -308,7 +308,7 @@ bool Plugin::IsReady(const std::string& domain) const {
   });
 }
 
-plugin::NodeObservation Plugin::See(const Call& call) const {
+plugin::NodeObservation Plugin::Observe(const PendingCall& call) const {
   plugin::NodeObservation observed = {.node_read = node_.has_value(),
                                       .node_domain = node_ ? node_->domain : "",
                                       .is_withdrawn = call.is_withdrawn,
@@ -330,7 +330,7 @@ plugin::NodeObservation Plugin::See(const Call& call) const {
   return observed;
 }
 
-void Plugin::Do(Call& call, const plugin::ClaimStep& step) {
+void Plugin::Execute(PendingCall& call, const plugin::ClaimStep& step) {
   if (const auto* answer = std::get_if<plugin::AnswerKubelet>(&step)) return Answer(call, *answer);
   const auto now = clock_.Now();
   if (const auto* wait = std::get_if<plugin::WaitForChange>(&step)) {
@@ -343,7 +343,7 @@ void Plugin::Do(Call& call, const plugin::ClaimStep& step) {
   Sleep(call, now + kAgain);
 }
 
-Result<void> Plugin::Note(plugin::Checkpoint checkpoint) {
+Result<void> Plugin::WriteCheckpoint(plugin::Checkpoint checkpoint) {
   TRY(edit_({.what = DiskEdit::What::kCheckpoint, .text = plugin::Encode(checkpoint)}));
   checkpoint_ = std::move(checkpoint);
   return {};
@@ -359,34 +359,35 @@ Result<void> Plugin::Label(const std::string& domain) {
   const http::Request request =
       kube::MergePatchRequest(kube::kNodes, {.name = options_.self.node}, patch);
   node_.reset();
-  for (Call& call : calls_) call.tried_node = false;
+  for (PendingCall& call : calls_) call.tried_node = false;
   TRY(kube::CheckStatus(serve_(request), request.method));
   return {};
 }
 
-Result<void> Plugin::Try(Call& call, const plugin::ClaimStep& step) {
-  const auto note = [&](const auto& change) {
+Result<void> Plugin::Try(PendingCall& call, const plugin::ClaimStep& step) {
+  const auto change_claims = [&](const auto& change) {
     plugin::Checkpoint next = checkpoint_;
     change(next.claims);
-    return Note(std::move(next));
+    return WriteCheckpoint(std::move(next));
   };
   return std::visit(
       base::Overload{
           [&](const plugin::CheckpointStarted&) {
-            return note(
+            return change_claims(
                 [&](auto& claims) { claims[call.uid] = plugin::StartedClaim(*call.claim); });
           },
           [&](const plugin::CheckpointCompleted& completed) {
-            return note([&](auto& claims) {
+            return change_claims([&](auto& claims) {
               claims[call.uid].state = ClaimState::kCompleted;
               claims[call.uid].groups = completed.groups;
             });
           },
           [&](const plugin::CheckpointAborted&) {
-            return note([&](auto& claims) { plugin::Abort(claims[call.uid], clock_.Wall()); });
+            return change_claims(
+                [&](auto& claims) { plugin::Abort(claims[call.uid], clock_.Wall()); });
           },
           [&](const plugin::RemoveFromCheckpoint&) {
-            return note([&](auto& claims) { claims.erase(call.uid); });
+            return change_claims([&](auto& claims) { claims.erase(call.uid); });
           },
           [&](const plugin::LabelNode& label) { return Label(label.domain); },
           [&](const plugin::UnlabelNode&) { return Label(""); },
@@ -406,12 +407,12 @@ Result<void> Plugin::Try(Call& call, const plugin::ClaimStep& step) {
       step);
 }
 
-void Plugin::Answer(Call& call, const plugin::AnswerKubelet& told) {
+void Plugin::Answer(PendingCall& call, const plugin::AnswerKubelet& result) {
   call.over = true;
-  if (call.ticket == kNobodysTicket) return;
+  if (call.ticket == kNoTicket) return;
   PluginAnswer answer = {
-      .verb = call.verb, .ticket = call.ticket, .uid = call.uid, .error = told.error};
-  for (const plugin::PreparedGroup& group : told.groups) {
+      .verb = call.verb, .ticket = call.ticket, .uid = call.uid, .error = result.error};
+  for (const plugin::PreparedGroup& group : result.groups) {
     for (const plugin::PreparedDevice& device : group.devices) {
       answer.cdi_ids.insert(answer.cdi_ids.end(), device.cdi_ids.begin(), device.cdi_ids.end());
     }
@@ -444,7 +445,7 @@ void Plugin::EndRound(bool failed) {
 }
 
 // Each time at most one request or edit. What there is to do is found anew each time, since a call
-// may have noted something in between.
+// may have changed the checkpoint in between.
 bool Plugin::StepGarbage() {
   if (clock_.Now() < next_round_) return false;
   if (!listed_) {
@@ -484,7 +485,7 @@ bool Plugin::CollectGarbage(const plugin::GarbagePlan& garbage) {
   if (!garbage.forget.empty()) {
     plugin::Checkpoint next = checkpoint_;
     for (const std::string& uid : garbage.forget) next.claims.erase(uid);
-    return Note(std::move(next)).has_value();
+    return WriteCheckpoint(std::move(next)).has_value();
   }
   for (const std::string& uid : garbage.look_up) {
     if (!looked_up_.insert(uid).second) continue;
@@ -503,7 +504,7 @@ bool Plugin::CollectGarbage(const plugin::GarbagePlan& garbage) {
         entry.state == ClaimState::kCompleted && clock_.Now() < since + kMissingFor;
     if (may_run) return true;
     missing_.erase(uid);
-    Ask(Verb::kUnprepare, key, uid, kNobodysTicket);
+    Call(Verb::kUnprepare, key, uid, kNoTicket);
     return true;
   }
   EndRound(false);

@@ -69,8 +69,8 @@ class Plugin {
   Plugin(ApiServer& server, const NodeDisk& disk, PluginOptions options, Serve serve,
          EditDisk edit);
 
-  // The kubelet asks; an answer has the same ticket.
-  void Ask(Verb verb, const kube::ObjectKey& key, const kube::Uid& uid, int ticket);
+  // A call of the kubelet; its answer has the same ticket.
+  void Call(Verb verb, const kube::ObjectKey& key, const kube::Uid& uid, int ticket);
   // The kubelet no longer waits for the answer with this ticket.
   void Cancel(int ticket);
   [[nodiscard]] std::vector<PluginAnswer> TakeAnswers() { return std::exchange(answers_, {}); }
@@ -82,7 +82,7 @@ class Plugin {
   void ExpireWatches();
 
  private:
-  struct Call {
+  struct PendingCall {
     Verb verb = Verb::kPrepare;
     kube::ObjectKey key = {};
     kube::Uid uid = {};
@@ -106,27 +106,27 @@ class Plugin {
   [[nodiscard]] std::optional<std::string> Text(const http::Request& request);
   bool StepWatches();
   bool StepStart();
-  bool StepCall(Call& call);
+  bool StepCall(PendingCall& call);
   bool StepGarbage();
   [[nodiscard]] bool CollectGarbage(const plugin::GarbagePlan& garbage);
   void EndRound(bool failed);
-  void Withdraw(Call& call);
-  [[nodiscard]] bool ReadClaim(Call& call);
+  void Withdraw(PendingCall& call);
+  [[nodiscard]] bool ReadClaim(PendingCall& call);
   [[nodiscard]] bool ReadNode();
   [[nodiscard]] std::optional<std::vector<api::ComputeDomain>> ListDomains();
-  [[nodiscard]] plugin::NodeObservation See(const Call& call) const;
+  [[nodiscard]] plugin::NodeObservation Observe(const PendingCall& call) const;
   [[nodiscard]] std::optional<plugin::DomainIdentity> FindDomain(const std::string& uid) const;
   [[nodiscard]] bool IsReady(const std::string& domain) const;
   [[nodiscard]] bool IsAlive(const std::string& domain) const;
-  [[nodiscard]] bool KeepsLabel(const Call& call) const;
+  [[nodiscard]] bool KeepsLabel(const PendingCall& call) const;
   [[nodiscard]] plugin::NodeResidue FindResidue() const;
-  void Do(Call& call, const plugin::ClaimStep& step);
-  [[nodiscard]] base::Result<void> Try(Call& call, const plugin::ClaimStep& step);
-  [[nodiscard]] base::Result<void> Note(plugin::Checkpoint checkpoint);
+  void Execute(PendingCall& call, const plugin::ClaimStep& step);
+  [[nodiscard]] base::Result<void> Try(PendingCall& call, const plugin::ClaimStep& step);
+  [[nodiscard]] base::Result<void> WriteCheckpoint(plugin::Checkpoint checkpoint);
   [[nodiscard]] base::Result<void> Label(const std::string& domain);
-  void Answer(Call& call, const plugin::AnswerKubelet& told);
-  void Sleep(Call& call, plugin::TimePoint until);
-  [[nodiscard]] bool Sleeps(const Call& call) const;
+  void Answer(PendingCall& call, const plugin::AnswerKubelet& result);
+  void Sleep(PendingCall& call, plugin::TimePoint until);
+  [[nodiscard]] bool Sleeps(const PendingCall& call) const;
 
   ApiServer& server_;
   const NodeDisk& disk_;
@@ -150,7 +150,7 @@ class Plugin {
   plugin::TimePoint start_again_ = {};
   plugin::Checkpoint checkpoint_;
   std::optional<NodeSeen> node_;
-  std::deque<Call> calls_;
+  std::deque<PendingCall> calls_;
   std::vector<PluginAnswer> answers_;
 
   plugin::TimePoint next_round_ = {};

@@ -20,7 +20,7 @@ enum class PluginFault {
   kDomainDeleted,     // The first domain is gone at once.
   kReboot,            // The node boots anew; its CDI specs are gone.
   kRebootKeepsSpecs,  // The same where these lie on the disk.
-  kKubeletRestarts,   // What it asked goes on without it, and it asks again.
+  kKubeletRestarts,   // Its open calls go on without it, and it calls again.
   kKubeletCancels,    // It gives up each prepare that is under way there, and unprepares the claim;
                       // other pods come for these claims.
   kWatchesExpire,     // Every watch is 410.

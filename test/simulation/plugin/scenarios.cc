@@ -15,10 +15,10 @@ using std::chrono::minutes;
 using std::chrono::seconds;
 
 constexpr auto kSettles = minutes(3);
-constexpr auto kAllIsOver = minutes(25);  // Two rounds of upkeep.
+constexpr auto kAllIsOver = minutes(25);  // Two rounds of garbage collection.
 
-// All end, and then the domains are deleted.
-void End(Phases& phases, const Names& pods, const Names& domains) {
+// The pods end, and then the domains are deleted.
+void EndAndDelete(Phases& phases, const Names& pods, const Names& domains) {
   phases.push_back({.begin =
                         [pods](World& world) {
                           for (const std::string& pod : pods) world.EndPod(pod);
@@ -34,7 +34,6 @@ void End(Phases& phases, const Names& pods, const Names& domains) {
                     .is_last = true});
 }
 
-// A domain, and a pod on each of two nodes.
 Phases OneDomain() {
   Phases phases = {{.begin =
                         [](World& world) {
@@ -45,12 +44,10 @@ Phases OneDomain() {
                         },
                     .lasts = kSettles,
                     .prepared = Names{"p1", "p2"}}};
-  End(phases, {"p1", "p2"}, {"d1"});
+  EndAndDelete(phases, {"p1", "p2"}, {"d1"});
   return phases;
 }
 
-// The next domain's pod comes to a node while the pod of another still holds the channel there;
-// and one of the same domain after the other.
 Phases TwoDomainsOneChannel() {
   Phases phases = {{.begin =
                         [](World& world) {
@@ -72,11 +69,10 @@ Phases TwoDomainsOneChannel() {
                    {.begin = [](World& world) { world.EndPod("p3"); },
                     .lasts = kSettles,
                     .prepared = Names{"p2"}}};
-  End(phases, {"p2"}, {"d1", "d2"});
+  EndAndDelete(phases, {"p2"}, {"d1", "d2"});
   return phases;
 }
 
-// Claims that are never to be prepared, beside one that is.
 Phases WrongClaims() {
   Phases phases = {
       {.begin =
@@ -99,12 +95,11 @@ Phases WrongClaims() {
            },
        .lasts = kSettles,
        .prepared = Names{"p1"}}};
-  End(phases, {"p1", "thief", "spy", "typo", "path"}, {"d1", "d2"});
+  EndAndDelete(phases, {"p1", "thief", "spy", "typo", "path"}, {"d1", "d2"});
   return phases;
 }
 
-// A domain is deleted under its pods, one of which was prepared and one is on its way.
-Phases DomainGoes() {
+Phases DomainDeletedUnderPods() {
   return {{.begin =
                [](World& world) {
                  world.MakeDomain("d1", "train");
@@ -128,7 +123,6 @@ Phases DomainGoes() {
            .is_last = true}};
 }
 
-// The nodes have no fabric.
 Phases NoFabric() {
   Phases phases = {{.begin =
                         [](World& world) {
@@ -139,12 +133,11 @@ Phases NoFabric() {
                         },
                     .lasts = kSettles,
                     .prepared = Names{"p1"}}};
-  End(phases, {"p1", "thief"}, {"d1"});
+  EndAndDelete(phases, {"p1", "thief"}, {"d1"});
   return phases;
 }
 
-// A pod ends while it waits for a daemon that does not come up.
-Phases EndedWhileItWaits() {
+Phases PodEndsWhileWaiting() {
   Phases phases = {{.begin =
                         [](World& world) {
                           world.SetDaemonsReady(false);
@@ -160,13 +153,12 @@ Phases EndedWhileItWaits() {
                         },
                     .lasts = kSettles,
                     .prepared = Names{"p2"}}};
-  End(phases, {"p2"}, {"d1"});
+  EndAndDelete(phases, {"p2"}, {"d1"});
   return phases;
 }
 
-// A pod ends while it waits for a daemon, and another pod comes for the claim while it is noted
-// that it was taken back.
-Phases UsedAnew() {
+// The second pod comes while the checkpoint has the claim as aborted.
+Phases ClaimUsedAgain() {
   Phases phases = {
       {.begin =
            [](World& world) {
@@ -183,13 +175,13 @@ Phases UsedAnew() {
            },
        .lasts = kSettles,
        .prepared = Names{"p1"}}};
-  End(phases, {"p1"}, {"d1"});
+  EndAndDelete(phases, {"p1"}, {"d1"});
   return phases;
 }
 
-// A pod ends while it waits for the channel of another, of which nothing is noted yet; on a second
-// node the plugin does not hear that the kubelet gave up.
-Phases GivenUpWhileItWaits() {
+// The claim of the second pod is not in the checkpoint yet. On node-b the plugin does not hear that
+// the kubelet gave up.
+Phases PodGivenUpWhileWaiting() {
   const auto make_pods = [](World& world, const std::string& name) {
     for (const char* node : {"node-a", "node-b"}) {
       world.MakePod({.pod = name + "-on-" + node, .ns = "train", .domain = "d1", .node = node});
@@ -214,12 +206,11 @@ Phases GivenUpWhileItWaits() {
       {.begin = [](World& world) { world.MakePod({.pod = "p3", .ns = "train", .domain = "d1"}); },
        .lasts = kSettles,
        .prepared = Names{"p3"}}};
-  End(phases, {"p3"}, {"d1"});
+  EndAndDelete(phases, {"p3"}, {"d1"});
   return phases;
 }
 
-// Somebody takes the label off under a running pod.
-Phases LabelIsLost() {
+Phases LabelLostUnderAPod() {
   Phases phases = {{.begin =
                         [](World& world) {
                           world.MakeDomain("d1", "train");
@@ -230,7 +221,7 @@ Phases LabelIsLost() {
                    {.begin = [](World& world) { world.RemoveLabel("node-a"); },
                     .lasts = kAllIsOver,
                     .prepared = Names{"p1"}}};
-  End(phases, {"p1"}, {"d1"});
+  EndAndDelete(phases, {"p1"}, {"d1"});
   return phases;
 }
 
@@ -238,15 +229,61 @@ Phases LabelIsLost() {
 
 const std::vector<PluginScenario>& PluginScenarios() {
   static const std::vector<PluginScenario> scenarios = {
-      {"one-domain", "P1", OneDomain()},
-      {"two-domains-one-channel", "P2", TwoDomainsOneChannel()},
-      {"wrong-claims", "P3", WrongClaims()},
-      {"domain-deleted-under-pods", "P4", DomainGoes()},
-      {"no-fabric", "P5", NoFabric()},
-      {"pod-ends-while-waiting", "P6", EndedWhileItWaits()},
-      {"claim-used-again", "P7", UsedAnew()},
-      {"pod-given-up-while-waiting", "P8", GivenUpWhileItWaits()},
-      {"label-lost-under-a-pod", "P9", LabelIsLost()}};
+      {
+          .name = "one-domain",
+          .alias = "P1",
+          .what = "A pod of one domain on each of two nodes is prepared, and ends",
+          .phases = OneDomain(),
+      },
+      {
+          .name = "two-domains-one-channel",
+          .alias = "P2",
+          .what = "Pods of two domains compete for the channel of a node",
+          .phases = TwoDomainsOneChannel(),
+      },
+      {
+          .name = "wrong-claims",
+          .alias = "P3",
+          .what = "Claims with a wrong namespace, device, field or domain stay unprepared",
+          .phases = WrongClaims(),
+      },
+      {
+          .name = "domain-deleted-under-pods",
+          .alias = "P4",
+          .what = "A user deletes the domain while one pod runs and another waits",
+          .phases = DomainDeletedUnderPods(),
+      },
+      {
+          .name = "no-fabric",
+          .alias = "P5",
+          .what = "A domain is used on nodes without NVLink fabric",
+          .phases = NoFabric(),
+      },
+      {
+          .name = "pod-ends-while-waiting",
+          .alias = "P6",
+          .what = "A pod ends while it waits for a daemon that is not ready",
+          .phases = PodEndsWhileWaiting(),
+      },
+      {
+          .name = "claim-used-again",
+          .alias = "P7",
+          .what = "A pod ends while it waits for a daemon, and another pod uses its claim",
+          .phases = ClaimUsedAgain(),
+      },
+      {
+          .name = "pod-given-up-while-waiting",
+          .alias = "P8",
+          .what = "A pod ends while it waits for a channel that another pod holds",
+          .phases = PodGivenUpWhileWaiting(),
+      },
+      {
+          .name = "label-lost-under-a-pod",
+          .alias = "P9",
+          .what = "An administrator removes a node's label while a pod runs",
+          .phases = LabelLostUnderAPod(),
+      },
+  };
   return scenarios;
 }
 

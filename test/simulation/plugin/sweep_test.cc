@@ -1,6 +1,6 @@
-// Goal: what oracles.h asks of the kubelet plugin's rules holds, and a run with a fault ends as one
-// without, whichever request or edit of the disk it hits. Method: the product's rules, over a disk
-// that is a value, for kubelets that ask again.
+// Goal: what oracles.h requires of the kubelet plugin's rules holds, and a run with a fault ends as
+// one without, whichever request or edit of the disk it hits. Method: the product's rules, over a
+// disk that is a value, for kubelets that call again.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -19,17 +19,17 @@ using std::chrono::seconds;
 using State = PluginPod::State;
 
 constexpr auto kKubeletWaits = seconds(45);
-constexpr auto kKubeletAsksAgain = seconds(5);
+constexpr auto kKubeletRetriesIn = seconds(5);
 constexpr auto kPluginStartsIn = seconds(1);
 constexpr auto kBootTakes = seconds(30);
 
-Value Configuration(const PluginWorld::Asks& asks, const std::string& domain) {
-  const bool is_channel = asks.device.starts_with("channel");
+Value Configuration(const PluginWorld::PodOptions& options, const std::string& domain) {
+  const bool is_channel = options.device.starts_with("channel");
   Value parameters = Value::Object({{"apiVersion", "resource.nvidia.com/v1beta1"},
                                     {"kind", is_channel ? kChannelConfig : kDaemonConfig},
                                     {"domainID", domain}});
   if (is_channel) parameters["allocationMode"] = "Single";
-  if (!asks.extra_field.empty()) parameters[asks.extra_field] = true;
+  if (!options.extra_field.empty()) parameters[options.extra_field] = true;
   return Value::Object(
       {{"source", "FromClaim"},
        {"requests", Value::Array({"r"})},
@@ -41,13 +41,13 @@ Value Consumer(const std::string& pod) {
       {Value::Object({{"resource", "pods"}, {"name", pod}, {"uid", "uid-of-" + pod}})});
 }
 
-Value ClaimStatus(const PluginWorld::Asks& asks, const std::string& domain) {
+Value ClaimStatus(const PluginWorld::PodOptions& options, const std::string& domain) {
   const Value result = Value::Object(
-      {{"request", "r"}, {"driver", kDriver}, {"pool", asks.node}, {"device", asks.device}});
+      {{"request", "r"}, {"driver", kDriver}, {"pool", options.node}, {"device", options.device}});
   const Value devices = Value::Object({{"results", Value::Array({result})},
-                                       {"config", Value::Array({Configuration(asks, domain)})}});
-  return Value::Object(
-      {{"allocation", Value::Object({{"devices", devices}})}, {"reservedFor", Consumer(asks.pod)}});
+                                       {"config", Value::Array({Configuration(options, domain)})}});
+  return Value::Object({{"allocation", Value::Object({{"devices", devices}})},
+                        {"reservedFor", Consumer(options.pod)}});
 }
 
 plugin::NodeIdentity IdentityOf(const std::string& node, const std::string& clique) {
@@ -61,7 +61,7 @@ plugin::NodeIdentity IdentityOf(const std::string& node, const std::string& cliq
               .path = capability, .host_path = capability, .major = 236, .minor = 512}};
 }
 
-// UIDs of the claims that are noted as started or prepared.
+// UIDs of the claims that the checkpoint has as started or prepared.
 std::set<std::string> HeldClaims(const std::optional<std::string>& checkpoint) {
   std::set<std::string> held;
   const auto decoded = plugin::DecodeCheckpoint(checkpoint.value_or(""));
@@ -119,7 +119,7 @@ PluginWorld::PluginWorld(PluginRunSpec spec, bool trace)
   began_ = store_.revision();
 }
 
-void PluginWorld::Note(const std::string& line) {
+void PluginWorld::Trace(const std::string& line) {
   if (traced_) outcome_.trace.push_back(base::FormatSeconds(store_.now()) + " " + line);
 }
 
@@ -136,33 +136,33 @@ void PluginWorld::MakeDomain(const std::string& name, const std::string& ns) {
 void PluginWorld::DeleteDomain(const std::string& name) {
   static_cast<void>(
       store_.Delete("user", Kind::kComputeDomain, {.ns = namespaces_[name], .name = name}));
-  Note("domain " + name + " is deleted");
+  Trace("domain " + name + " is deleted");
 }
 
-void PluginWorld::MakePod(const Asks& asks) {
-  const auto known = domains_.find(asks.domain);
-  const std::string domain = known != domains_.end() ? known->second : asks.domain;
-  const kube::ObjectKey key = {.ns = asks.ns, .name = asks.pod};
+void PluginWorld::MakePod(const PodOptions& options) {
+  const auto known = domains_.find(options.domain);
+  const std::string domain = known != domains_.end() ? known->second : options.domain;
+  const kube::ObjectKey key = {.ns = options.ns, .name = options.pod};
   const Value object = Value::Object({{"apiVersion", "resource.k8s.io/v1"},
                                       {"kind", "ResourceClaim"},
-                                      {"metadata", Value::Object({{"name", asks.pod}})},
+                                      {"metadata", Value::Object({{"name", options.pod}})},
                                       {"spec", Value::Object({{"devices", Value::Object({})}})}});
-  const Reply made = store_.Create("user", Kind::kClaim, asks.ns, object);
+  const Reply made = store_.Create("user", Kind::kClaim, options.ns, object);
   CHECK(made.ok());
   CHECK(store_
             .Edit(
                 "scheduler", Kind::kClaim, key,
-                [&](Value& claim) { claim["status"] = ClaimStatus(asks, domain); },
+                [&](Value& claim) { claim["status"] = ClaimStatus(options, domain); },
                 Subresource::kStatus)
             .ok());
-  pods_.push_back(std::make_unique<PluginPod>(PluginPod{.name = asks.pod,
+  pods_.push_back(std::make_unique<PluginPod>(PluginPod{.name = options.pod,
                                                         .key = key,
                                                         .uid = made.object->uid(),
-                                                        .node = asks.node,
+                                                        .node = options.node,
                                                         .domain = domain,
-                                                        .keeps_claim = asks.keeps_claim,
-                                                        .ask_at = store_.now()}));
-  Note("pod " + asks.pod + " with claim " + made.object->uid());
+                                                        .keeps_claim = options.keeps_claim,
+                                                        .call_at = store_.now()}));
+  Trace("pod " + options.pod + " with claim " + made.object->uid());
 }
 
 void PluginWorld::EndPod(const std::string& name) {
@@ -170,9 +170,9 @@ void PluginWorld::EndPod(const std::string& name) {
     if (pod->name != name || pod->state == State::kGone) continue;
     pod->state = State::kEnding;
     pod->is_replaced = false;
-    pod->ask_at = store_.now();
+    pod->call_at = store_.now();
   }
-  Note("pod " + name + " ends");
+  Trace("pod " + name + " ends");
 }
 
 void PluginWorld::ReplaceUserOf(const std::string& name) {
@@ -187,7 +187,7 @@ void PluginWorld::ReplaceUserOf(const std::string& name) {
                   Subresource::kStatus)
               .ok());
     pod->state = State::kWanted;
-    pod->ask_at = store_.now();
+    pod->call_at = store_.now();
   }
 }
 
@@ -204,33 +204,33 @@ bool PluginWorld::StepKubelet(Node& node, PluginPod& pod) {
   if (pod.state == State::kGone || !node.plugin) return false;
   const Time now = store_.now();
   if (pod.ticket) {
-    if (pod.state == State::kEnding && pod.asks == Verb::kPrepare) {
+    if (pod.state == State::kEnding && pod.verb == Verb::kPrepare) {
       // On node-b the plugin hears of it too late.
       if (node.name == "node-a") node.plugin->Cancel(*pod.ticket);
       pod.ticket.reset();
-      pod.ask_at = now;
+      pod.call_at = now;
       return true;
     }
-    if (now < pod.asked_at + kKubeletWaits) return false;
+    if (now < pod.called_at + kKubeletWaits) return false;
     pod.ticket.reset();
-    pod.ask_at = now + kKubeletAsksAgain;
+    pod.call_at = now + kKubeletRetriesIn;
     return true;
   }
-  if (pod.state == State::kPrepared || now < pod.ask_at) return false;
-  if (pod.state == State::kEnding && !pod.asked) {
+  if (pod.state == State::kPrepared || now < pod.call_at) return false;
+  if (pod.state == State::kEnding && !pod.called) {
     pod.state = State::kGone;
     static_cast<void>(store_.Delete("claim-controller", Kind::kClaim, pod.key));
     return true;
   }
-  pod.asked = true;
-  pod.asks = pod.state == State::kWanted ? Verb::kPrepare : Verb::kUnprepare;
-  if (pod.asks == Verb::kPrepare) {
-    pod.asked_in = node.disk.boot_id;
-    Log(node, PluginEvent::What::kAsked, pod.uid);
+  pod.called = true;
+  pod.verb = pod.state == State::kWanted ? Verb::kPrepare : Verb::kUnprepare;
+  if (pod.verb == Verb::kPrepare) {
+    pod.called_in = node.disk.boot_id;
+    Log(node, PluginEvent::What::kCalled, pod.uid);
   }
   pod.ticket = ++tickets_;
-  pod.asked_at = now;
-  node.plugin->Ask(pod.asks, pod.key, pod.uid, *pod.ticket);
+  pod.called_at = now;
+  node.plugin->Call(pod.verb, pod.key, pod.uid, *pod.ticket);
   return true;
 }
 
@@ -248,12 +248,12 @@ PluginEvent& PluginWorld::Log(Node& node, PluginEvent::What what, const std::str
 void PluginWorld::Take(Node& node, const PluginAnswer& answer) {
   const auto it =
       std::ranges::find_if(pods_, [&](const auto& pod) { return pod->ticket == answer.ticket; });
-  Note(node.name + " answers " + (answer.verb == Verb::kPrepare ? "prepare " : "unprepare ") +
-       answer.uid + ": " + (answer.error.empty() ? "done" : answer.error));
+  Trace(node.name + " answers " + (answer.verb == Verb::kPrepare ? "prepare " : "unprepare ") +
+        answer.uid + ": " + (answer.error.empty() ? "done" : answer.error));
   if (it == pods_.end()) return;  // Nobody listens any more.
   PluginPod& pod = **it;
   pod.ticket.reset();
-  pod.ask_at = store_.now() + kKubeletAsksAgain;
+  pod.call_at = store_.now() + kKubeletRetriesIn;
   if (!answer.error.empty()) {
     Log(node, PluginEvent::What::kRefused, answer.uid).text = answer.error;
     return;
@@ -267,11 +267,11 @@ void PluginWorld::Take(Node& node, const PluginAnswer& answer) {
   }
   PluginEvent& event = Log(node, PluginEvent::What::kUnprepared, answer.uid);
   pod.state = State::kGone;
-  pod.asked = false;
+  pod.called = false;
   event.is_last =
-      pod.asked_in == node.disk.boot_id && std::ranges::none_of(pods_, [&](const auto& other) {
+      pod.called_in == node.disk.boot_id && std::ranges::none_of(pods_, [&](const auto& other) {
         return !other->is_daemon && other->node == pod.node && other->domain == pod.domain &&
-               other->asked;
+               other->called;
       });
   if (pod.is_replaced) {
     pod.is_replaced = false;
@@ -296,16 +296,16 @@ void PluginWorld::StartPlugin(Node& node, bool after_crash) {
       [this, &node](const DiskEdit& edit) { return Edit(node, edit); });
 }
 
-// What was asked of it is asked again.
+// The kubelet repeats its open calls.
 void PluginWorld::EndProcess(Node& node) {
   node.plugin.reset();
   node.start_at = store_.now() + kPluginStartsIn;
   for (const auto& pod : pods_) {
     if (pod->node != node.name || !pod->ticket) continue;
     pod->ticket.reset();
-    pod->ask_at = store_.now() + kKubeletAsksAgain;
+    pod->call_at = store_.now() + kKubeletRetriesIn;
   }
-  Note(node.name + ": the plugin died");
+  Trace(node.name + ": the plugin died");
 }
 
 void PluginWorld::Boot(Node& node, bool keeps_specs) {
@@ -316,13 +316,13 @@ void PluginWorld::Boot(Node& node, bool keeps_specs) {
   for (const auto& pod : pods_) {
     if (pod->node != node.name) continue;
     if (pod->state == State::kPrepared) pod->state = State::kWanted;
-    pod->ask_at = node.start_at;
+    pod->call_at = node.start_at;
   }
-  Note(node.name + " boots");
+  Trace(node.name + " boots");
 }
 
 bool PluginWorld::IsUnderWay(const PluginPod& pod) {
-  return pod.state == State::kWanted && pod.ticket && pod.asks == Verb::kPrepare;
+  return pod.state == State::kWanted && pod.ticket && pod.verb == Verb::kPrepare;
 }
 
 bool PluginWorld::IsFaulted(const Node& node, bool is_request, bool is_write, bool is_checkpoint) {
@@ -359,7 +359,7 @@ void PluginWorld::DisturbWorld(Node& node) {
       for (const auto& pod : pods_) {
         if (pod->node != node.name) continue;
         pod->ticket.reset();
-        pod->ask_at = store_.now() + kKubeletAsksAgain;
+        pod->call_at = store_.now() + kKubeletRetriesIn;
         if (pod->state == State::kPrepared) pod->state = State::kWanted;
       }
       break;
@@ -384,8 +384,9 @@ void PluginWorld::DisturbWorld(Node& node) {
 base::Result<http::Response> PluginWorld::Serve(Node& node, const http::Request& request) {
   const bool is_write = request.method != http::Method::kGet;
   const bool hits = IsFaulted(node, true, is_write, false);
-  Note(std::to_string(outcome_.requests) + " " + node.name + " " +
-       std::string(http::ToString(request.method)) + " " + request.path + (hits ? ", struck" : ""));
+  Trace(std::to_string(outcome_.requests) + " " + node.name + " " +
+        std::string(http::ToString(request.method)) + " " + request.path +
+        (hits ? " <- fault" : ""));
   const auto serve = [&] { return server_.Handle("plugin/" + node.name, request); };
   if (!hits) return serve();
   DisturbWorld(node);
@@ -413,13 +414,13 @@ base::Result<http::Response> PluginWorld::Serve(Node& node, const http::Request&
 
 base::Result<void> PluginWorld::Edit(Node& node, const DiskEdit& edit) {
   const bool hits = IsFaulted(node, false, true, edit.what == DiskEdit::What::kCheckpoint);
-  Note(std::to_string(outcome_.requests) + " " + node.name + " " + edit.ToString() +
-       (hits ? ", struck" : ""));
+  Trace(std::to_string(outcome_.requests) + " " + node.name + " " + edit.ToString() +
+        (hits ? " <- fault" : ""));
   const auto apply = [&] {
-    const std::set<std::string> noted = HeldClaims(node.disk.checkpoint);
+    const std::set<std::string> before = HeldClaims(node.disk.checkpoint);
     node.disk.Apply(edit);
     for (const std::string& uid : HeldClaims(node.disk.checkpoint)) {
-      if (!noted.contains(uid)) Log(node, PluginEvent::What::kNoted, uid);
+      if (!before.contains(uid)) Log(node, PluginEvent::What::kCheckpointed, uid);
     }
     if (edit.what == DiskEdit::What::kWriteSpec)
       Log(node, PluginEvent::What::kSpecWritten, edit.name).text = edit.text;
@@ -505,8 +506,8 @@ Time PluginWorld::NextDue() const {
     if (const auto next = node->plugin->NextDue()) at(*next);
   }
   for (const auto& pod : pods_) {
-    at(pod->ask_at);
-    if (pod->ticket) at(pod->asked_at + kKubeletWaits);
+    at(pod->call_at);
+    if (pod->ticket) at(pod->called_at + kKubeletWaits);
     if (pod->is_daemon) at(pod->prepared_at + PluginPod::kDaemonStartsIn);
   }
   return due;

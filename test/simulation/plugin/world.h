@@ -32,12 +32,12 @@ struct PluginPod {
   bool keeps_claim = false;
   bool is_replaced = false;  // Another pod comes for its claim when it is gone.
   State state = State::kWanted;
-  bool asked = false;         // The kubelet has asked for it to be prepared,
-  std::string asked_in = {};  // in this boot.
+  bool called = false;         // The kubelet has called for it to be prepared,
+  std::string called_in = {};  // in this boot.
   std::optional<int> ticket = {};
-  Verb asks = Verb::kPrepare;  // Of the ticket.
-  Time asked_at = {};
-  Time ask_at = {};
+  Verb verb = Verb::kPrepare;  // Of the ticket.
+  Time called_at = {};
+  Time call_at = {};
   Time prepared_at = {};
 };
 
@@ -45,7 +45,7 @@ class PluginWorld;
 struct PluginPhase {
   std::function<void(PluginWorld&)> begin = {};
   std::chrono::seconds lasts{0};
-  // Who must be prepared by its end, and nobody else of the users' pods; nothing: not asked.
+  // Who must be prepared by its end, and nobody else of the users' pods; nothing: not checked.
   std::optional<std::set<std::string>> prepared = {};
   bool any_one = false;  // Or another one in place of it.
   bool is_last = false;
@@ -60,7 +60,7 @@ class PluginWorld {
   // What users do.
   void MakeDomain(const std::string& name, const std::string& ns);
   void DeleteDomain(const std::string& name);
-  struct Asks {
+  struct PodOptions {
     std::string pod = {};
     std::string ns = {};
     std::string domain = {};
@@ -69,7 +69,7 @@ class PluginWorld {
     std::string extra_field = {};  // Of the configuration.
     bool keeps_claim = false;      // It was made by a user, and outlives the pod.
   };
-  void MakePod(const Asks& asks);
+  void MakePod(const PodOptions& options);
   void EndPod(const std::string& name);
   // Another pod for the claim of one that has ended.
   void ReplaceUserOf(const std::string& name);
@@ -103,7 +103,7 @@ class PluginWorld {
   void CheckRest(const PluginPhase& phase);
   void CheckNode(const Node& node, bool is_last);
   [[nodiscard]] std::string Describe(const Node& node) const;
-  void Note(const std::string& line);
+  void Trace(const std::string& line);
   [[nodiscard]] Time NextDue() const;
   PluginEvent& Log(Node& node, PluginEvent::What what, const std::string& name);
   // Whether the fault happens now.
@@ -135,9 +135,11 @@ class PluginWorld {
   Time faulted_at_ = {};
 };
 
+// README.md lists them; `test/lint/lint.sh scenarios` keeps the two equal.
 struct PluginScenario {
   const char* name = "";
   const char* alias = "";  // Its number, as in older replays.
+  const char* what = "";
   std::vector<PluginPhase> phases = {};
 };
 [[nodiscard]] const std::vector<PluginScenario>& PluginScenarios();
