@@ -65,9 +65,7 @@ Reflector::Reflector(ReflectorOptions options, ReflectorSink& sink, base::Random
       random_(random),
       logger_(logger),
       resource_(options_.resource),
-      page_(options_.page_size) {
-  if (!options_.versions.empty()) search_.emplace(resource_, options_.versions);
-}
+      page_(options_.page_size) {}
 
 Reflector::Next Reflector::Poll(TimePoint now) {
   Next next;
@@ -90,7 +88,7 @@ http::Request Reflector::Start(TimePoint now) {
   const Listing* list = std::get_if<Listing>(&state_);
   if (list != nullptr && list->continue_token.empty()) ++lists_;
   http::Request request = list == nullptr
-                              ? search_->Next()
+                              ? std::get<Discovering>(state_).search.Next()
                               : ListRequest(resource_, {.ns = options_.ns,
                                                         .label_selector = options_.label_selector,
                                                         .field_selector = options_.field_selector,
@@ -143,7 +141,7 @@ void Reflector::OnReply(TimePoint now, Result<http::Response> reply) {
     OnDiscovery(now, checked);
   } else if (checked) {
     OnListReply(now, *checked);
-  } else if (search_ && checked.error().code == ErrorCode::kNotFound) {
+  } else if (HasVersions() && checked.error().code == ErrorCode::kNotFound) {
     OnNotServed(now, checked.error());
   } else if (std::holds_alternative<Listing>(state_)) {
     OnListError(now, checked.error());
@@ -163,11 +161,11 @@ void Reflector::OnNotServed(TimePoint now, const Error& error) {
   } else {
     Relist();
   }
-  state_ = Discovering();
+  state_.emplace<Discovering>(VersionSearch(options_.resource, options_.versions));
 }
 
 void Reflector::OnDiscovery(TimePoint now, const Result<http::Response>& reply) {
-  const Result<std::optional<Resource>> found = search_->OnReply(reply);
+  const Result<std::optional<Resource>> found = std::get<Discovering>(state_).search.OnReply(reply);
   if (!found) {
     BackOff(now, found.error(), Then::kGoOn);
     return;
@@ -477,7 +475,7 @@ std::string Reflector::Advice(const Error& error) const {
              " on " + name + " " + where + " to this identity" + said;
     }
     case Kind::kNotServed:
-      if (search_) return "enable one version of " + name + " at the API server" + said;
+      if (HasVersions()) return "enable one version of " + name + " at the API server" + said;
       return "install the CRD of " + name + ", or enable " + resource_.ApiVersion() +
              " at the API server" + said;
     default:

@@ -129,7 +129,9 @@ class Reflector {
  private:
   using TimePoint = base::Clock::TimePoint;
   // What it is doing. Each case has the data that lives for as long.
-  struct Discovering {};  // Which version of the resource is served.
+  struct Discovering {
+    VersionSearch search;  // Which version of the resource is served.
+  };
   struct Listing {
     std::string continue_token = {};  // Of the next page. Empty: the first.
     std::string version = {};         // Of the first page.
@@ -145,6 +147,7 @@ class Reflector {
   enum class Then { kListAgain, kGoOn };  // After a back-off; kGoOn: the same page or version.
   enum class HealedBy { kList, kOpenStream, kFrame };  // What proves that a problem is over.
 
+  [[nodiscard]] bool HasVersions() const { return !options_.versions.empty(); }
   [[nodiscard]] http::Request Start(TimePoint now);
   [[nodiscard]] http::Request StartWatch(TimePoint now);
   void OnStall(TimePoint now);
@@ -174,8 +177,7 @@ class Reflector {
   json::Parser parser_;
 
   Resource resource_;
-  std::optional<VersionSearch> search_;  // Of a resource with several versions.
-  bool searched_ = false;                // 404, and no good watch since.
+  bool searched_ = false;  // 404, and no good watch since.
 
   std::variant<Discovering, Listing, Watching> state_ = Listing();
   std::optional<TimePoint> stalls_at_;  // When the request or stream under way has. Empty: none is.
