@@ -4,6 +4,7 @@ import json
 import pathlib
 import re
 import subprocess
+import tempfile
 import urllib.request
 
 from cluster import REPO, Process, wait_until
@@ -11,6 +12,8 @@ from endpoint import free_port
 
 NODE = "with-a-plugin"
 DRIVER = "compute-domain.nvidia.com"
+CLIQUE = "01010101-0101-0101-0101-010101010101.1"  # Of the stand-in for NVIDIA's library.
+UNKNOWN = "default/unknown/00000000-0000-4000-8000-000000000000"
 
 
 class Plugin:
@@ -19,7 +22,8 @@ class Plugin:
     def __init__(self, cluster, programs):
         self._cluster = cluster
         self._programs = programs
-        self._folder = cluster.folder / "plugin"
+        self._folder = pathlib.Path(tempfile.mkdtemp(prefix="plugin.", dir=cluster.folder))
+        self.cdi = self._folder / "cdi"
         self.port = free_port()
         self.health_port = free_port()
 
@@ -58,20 +62,30 @@ class Plugin:
         with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=10) as answer:
             return answer.status, answer.read().decode()
 
+    def prepare(self, claim):
+        """As a kubelet does on its socket, for NAMESPACE/NAME/UID: the CDI names of the devices. Raises on an error."""
+        done = self._call("prepare", claim)
+        assert done.returncode == 0, done
+        return done.stdout.split()
+
+    def unprepare(self, claim):
+        """As a kubelet does on its socket. Raises on an error."""
+        done = self._call("unprepare", claim)
+        assert done.returncode == 0, done
+
     def unprepare_an_unknown_claim(self):
         """As a kubelet does on its socket. Raises if there is no good answer."""
-        self._ask_of_an_unknown_claim("unprepare").check_returncode()
+        self.unprepare(UNKNOWN)
 
     def prepare_an_unknown_claim(self):
         """As a kubelet does on its socket. Raises if it is not answered that there is no such claim."""
-        done = self._ask_of_an_unknown_claim("prepare")
+        done = self._call("prepare", UNKNOWN)
         assert "not found" in done.stdout + done.stderr, done
 
-    def _ask_of_an_unknown_claim(self, what):
+    def _call(self, what, claim):
         socket = self._folder / "plugins" / DRIVER / "dra.sock"
-        claim = "default/unknown/00000000-0000-4000-8000-000000000000"
         return subprocess.run([self._programs / "ask-plugin", socket, what, claim], check=False, capture_output=True,
-                              text=True, timeout=30)
+                              text=True, timeout=50)  # It waits 45 s for a prepare, as a kubelet does.
 
     def descriptors(self):
         """How many it has, and how many it may have: the soft limit."""
