@@ -36,21 +36,21 @@ TEST(WriteOutcomes, REV3_F5_LostReplyOfALabelRemovalIsLookedAtAgain) {
     PassWorld world(observed);
     const api::ResourceClaim claim = observed.children.claims[1];
     world.server.Remove(Kind::kClaim, claim.meta.key);  // The job on node-1 has ended.
-    bool struck = false;
+    bool has_failed = false;
     world.server.Intercept([&](const std::string& line) -> std::optional<MapServer::Reply> {
-      if (line != "PATCH /api/v1/nodes/node-1" || struck) return {};
-      struck = true;
+      if (line != "PATCH /api/v1/nodes/node-1" || has_failed) return {};
+      has_failed = true;
       TakeLabelOff(world, "node-1");
       world.server.Put(fixtures::Store(claim));
       if (is_lost) return kLost;
       return MapServer::Ok(world.server.Get(Kind::kNode, {.name = "node-1"}));
     });
-    for (int i = 0; i < 4 && !struck; ++i) {
+    for (int i = 0; i < 4 && !has_failed; ++i) {
       world.server.ShowAll(world.cache);
       (void)world.Run();
       world.clock.Advance(seconds(20));
     }
-    ASSERT_TRUE(struck);
+    ASSERT_TRUE(has_failed);
     world.server.ShowAll(world.cache);
     (void)world.Run();
     EXPECT_EQ(LabelOf(world, "node-1"), kUid) << (is_lost ? "reply lost" : "reply came");

@@ -344,7 +344,7 @@ std::string ControllerProcess::DescribeDomains() {
   const compute_domain::Instant now = {.monotonic = clock_.Now(), .wall = clock_.Wall()};
   for (const auto& domain : controller_.cache().Domains()) {
     const auto observed = controller_.reconciler().Gather(domain->meta.uid);
-    if (observed.domain) domains.Append(compute_domain::Describe(observed, now));
+    if (observed.domain) domains.Append(compute_domain::DescribeDomain(observed, now));
   }
   return json::Serialize(domains);
 }

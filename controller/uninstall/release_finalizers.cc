@@ -80,26 +80,26 @@ Result<std::string> FindTemplateVersion(const World& world) {
   }
 }
 
-Result<void> AddHeld(std::string_view item, std::vector<kube::ObjectMeta>& held) {
+Result<void> AddPinned(std::string_view item, std::vector<kube::ObjectMeta>& pinned) {
   const json::Document object = TRY(json::ParseRepaired(item));
   kube::ObjectMeta meta = TRY(kube::DecodeMeta(object));
-  if (meta.HasFinalizer(api::kFinalizer)) held.push_back(std::move(meta));
+  if (meta.HasFinalizer(api::kFinalizer)) pinned.push_back(std::move(meta));
   return {};
 }
 
 // The objects of the collection that hold the finalizer. A collection that is not served has none.
 Result<std::vector<kube::ObjectMeta>> FindPinned(const kube::Resource& resource,
                                                  const std::string& ns, const World& world) {
-  std::vector<kube::ObjectMeta> held;
+  std::vector<kube::ObjectMeta> pinned;
   kube::ListOptions options = {.ns = ns, .limit = kPageSize, .metadata_only = true};
   for (int page = 0; page < kPagesMax; ++page) {
     const Result<http::Response> reply = Send(world, kube::ListRequest(resource, options));
-    if (!reply && reply.error().code == ErrorCode::kNotFound) return held;
+    if (!reply && reply.error().code == ErrorCode::kNotFound) return pinned;
     if (!reply) return tl::unexpected(reply.error());
     const kube::ListPage list = TRY(kube::ReadListPage(reply->body));
-    for (const std::string_view item : list.items) TRY(AddHeld(item, held));
+    for (const std::string_view item : list.items) TRY(AddPinned(item, pinned));
     options.continue_token = list.continue_token;
-    if (options.continue_token.empty()) return held;
+    if (options.continue_token.empty()) return pinned;
   }
   return Fail(ErrorCode::kTooLarge, "more than 500,000 objects");
 }
@@ -136,12 +136,12 @@ class Release {
  private:
   void ReleaseCollection(Kind kind, const std::string& ns) {
     const kube::Resource resource = compute_domain::ResourceOf(kind, observed_.facts);
-    const auto held = FindPinned(resource, ns, world_);
-    if (!held) {
-      Failed(resource.kind + "s" + (ns.empty() ? "" : " of namespace " + ns), held.error());
+    const auto pinned = FindPinned(resource, ns, world_);
+    if (!pinned) {
+      Failed(resource.kind + "s" + (ns.empty() ? "" : " of namespace " + ns), pinned.error());
       return;
     }
-    for (const kube::ObjectMeta& object : *held) {
+    for (const kube::ObjectMeta& object : *pinned) {
       const std::string name = resource.kind + " " + kube::ToString(object.key);
       if (const Result<void> done = ReleaseObject(kind, resource, object); !done) {
         Failed(name, done.error());

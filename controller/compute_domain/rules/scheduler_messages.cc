@@ -78,8 +78,8 @@ SchedulerMessages PlanSchedulerMessages(const Observed& observed, const Instant&
     // Ever later, since what the scheduler says changes less and less. By how long they had waited
     // when it was read: how long they have waited by now grows as fast as time passes.
     const auto had_waited = std::chrono::floor<milliseconds>(waited - (now.monotonic - *read));
-    const milliseconds pace = std::clamp<milliseconds>(had_waited, kLookAgainMin, kLookAgainMax);
-    rest = std::chrono::ceil<milliseconds>(*read + pace - now.monotonic);
+    const milliseconds period = std::clamp<milliseconds>(had_waited, kLookAgainMin, kLookAgainMax);
+    rest = std::chrono::ceil<milliseconds>(*read + period - now.monotonic);
   }
   if (rest > milliseconds(0)) {
     messages.requeue_after = rest;

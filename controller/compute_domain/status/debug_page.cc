@@ -31,7 +31,7 @@ std::vector<std::string> EachThatWaits(const Observed& observed) {
 
 }  // namespace
 
-Value Describe(const Observed& seen, const Instant& now) {
+Value DescribeDomain(const Observed& seen, const Instant& now) {
   Observed observed = seen;
   observed.facts.names_others = true;
   const kube::ObjectMeta& meta = observed.domain->meta;
@@ -57,14 +57,14 @@ Value Describe(const Observed& seen, const Instant& now) {
        {"status", api::Encode(status)}});
 }
 
-void CliqueDescription::Add(const api::Node& node, const NodeAvailability& room,
+void CliqueDescription::Add(const api::Node& node, const NodeAvailability& availability,
                             const std::string& domain) {
-  Count(node.clique, room, capacity_);
+  Count(node.clique, availability, capacity_);
   nodes_.try_emplace(node.clique, Value::Array())
       .first->second.Append(Value::Object({{"name", node.meta.key.name},
-                                           {"state", ToString(room.state)},
+                                           {"state", ToString(availability.state)},
                                            {"domain", domain},
-                                           {"why", room.why}}));
+                                           {"why", availability.why}}));
 }
 
 Value CliqueDescription::Take() {

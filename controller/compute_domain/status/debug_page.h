@@ -15,14 +15,14 @@ namespace compute_domain {
 //  "heldByOthers": ["node (by whom)"], "idleNodes": [], "outdatedDaemons": [], "status": as
 //  planned}
 // REQUIRES: observed.domain.
-[[nodiscard]] json::Value Describe(const Observed& observed, const Instant& now);
+[[nodiscard]] json::Value DescribeDomain(const Observed& observed, const Instant& now);
 
 // All cliques of the cluster with their nodes: whose label holds one, or else why it is not free.
 // By clique; "" is that of nodes without fabric.
 class CliqueDescription {
  public:
   // `domain` is whose label the node carries.
-  void Add(const api::Node& node, const NodeAvailability& room, const std::string& domain);
+  void Add(const api::Node& node, const NodeAvailability& availability, const std::string& domain);
   // [{"clique", "free", "reserved", "held", "unusable", "nodes": [{"name", "state", "domain",
   // "why"}]}]
   [[nodiscard]] json::Value Take();

@@ -20,7 +20,7 @@ TEST(Describe, P13_NamesEverybodyHoweverMany) {
   observed.nodes["node-1"].domain = fixtures::kOtherUid;
   observed.memory.silent_since["node-1"] = fixtures::Now().monotonic - std::chrono::minutes(1);
   observed.children.labelled_nodes.push_back(fixtures::MakeNode("node-7"));
-  const json::Value described = Describe(observed, fixtures::Now());
+  const json::Value described = DescribeDomain(observed, fixtures::Now());
   EXPECT_EQ(described["name"].AsString(), "train");
   EXPECT_EQ(described["namespace"].AsString(), fixtures::kUserNs);
   EXPECT_EQ(described["uid"].AsString(), fixtures::kUid);
@@ -39,7 +39,7 @@ TEST(Describe, G3_NamesWhatLiesInOtherNamespacesAsStatusDoesNot) {
   Observed observed = fixtures::Converged();
   observed.nodes["node-1"].domain = fixtures::kOtherUid;
   observed.others.domains = {{fixtures::kOtherUid, "team-b/other"}};
-  const json::Value described = Describe(observed, fixtures::Now());
+  const json::Value described = DescribeDomain(observed, fixtures::Now());
   EXPECT_EQ(described["heldByOthers"].items()[0].AsString(), "node-1 (by team-b/other)");
 }
 

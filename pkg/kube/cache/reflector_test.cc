@@ -1314,7 +1314,7 @@ TEST(ReflectorProperty, DamagedStreamIsTakenWithoutHarmAndListedAgain) {
   }
 }
 
-// A server with one collection that changes; it strikes now and then.
+// A server with one collection that changes; it fails now and then.
 class Server {
  public:
   explicit Server(std::mt19937& random) : random_(random) {}
@@ -1365,11 +1365,11 @@ class Server {
   std::vector<std::pair<int, std::string>> events_;
 };
 
-// One turn with the server; `strikes` lets it fail in every way.
-void Turn(World& world, Server& server, std::mt19937& random, bool strikes) {
+// One turn with the server; `fails` lets it fail in every way.
+void Turn(World& world, Server& server, std::mt19937& random, bool fails) {
   (void)world.Next();
   const bool list = world.last.kind == Kind::kSend;
-  if (strikes && random() % 3 == 0) {
+  if (fails && random() % 3 == 0) {
     switch (random() % 6) {
       case 0:
         return world.Reply(std::vector<int>{401, 403, 404, 410, 429, 500, 503}[random() % 7]);
@@ -1390,7 +1390,7 @@ void Turn(World& world, Server& server, std::mt19937& random, bool strikes) {
   const std::string path = world.last.request.path;
   const std::string version = path.substr(path.find("resourceVersion=") + 16);
   std::string stream = server.Watch(std::stoi(version));
-  const bool breaks = strikes && random() % 3 == 0;
+  const bool breaks = fails && random() % 3 == 0;
   if (breaks) stream.resize(random() % (stream.size() + 1));
   if (!world.Feed(stream)) return;
   world.clock.Advance(milliseconds(random() % 4000));

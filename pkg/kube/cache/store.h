@@ -65,21 +65,21 @@ class Store final : public ReflectorSink {
         logger_(logger) {}
 
   [[nodiscard]] Ptr Get(const ObjectKey& key) const {
-    const std::optional<Held> held = data_.With([&](const Data& data) {
-      const Held* found = Find(data.objects, key);
+    const std::optional<Stored> stored = data_.With([&](const Data& data) {
+      const Stored* found = Find(data.objects, key);
       return found == nullptr ? std::nullopt : std::optional(*found);
     });
-    return held ? held->Open() : nullptr;
+    return stored ? stored->Open() : nullptr;
   }
 
   // In order of namespace and name.
   [[nodiscard]] std::vector<Ptr> ByIndex(const std::string& index_key) const {
     return OpenAll(data_.With([&](const Data& data) {
-      std::vector<Held> found;
+      std::vector<Stored> found;
       const auto it = data.index.find(index_key);
       if (it == data.index.end()) return found;
       found.reserve(it->second.size());
-      for (const Held* held : it->second) found.push_back(*held);
+      for (const Stored* stored : it->second) found.push_back(*stored);
       return found;
     }));
   }
@@ -98,7 +98,7 @@ class Store final : public ReflectorSink {
   // The same one by one: what lies packed is open only while it is visited.
   template <typename Visitor>
   void Visit(const Visitor& visit) const {
-    for (const Held& held : All()) visit(*held.Open());
+    for (const Stored& stored : All()) visit(*stored.Open());
   }
 
   [[nodiscard]] std::size_t size() const {
@@ -130,7 +130,7 @@ class Store final : public ReflectorSink {
       if (IsOlder(read.version, it->Open()->meta.resource_version)) return;
       incoming_.erase(it);
     }
-    if (read.held) incoming_.insert(*std::move(read.held));
+    if (read.stored) incoming_.insert(*std::move(read.stored));
   }
 
   void EndReplace(const std::string& resource_version) override {
@@ -139,7 +139,7 @@ class Store final : public ReflectorSink {
       // What a restored server has at a version need not be what was there before.
       const bool went_back = IsOlder(resource_version, data.resource_version);
       for (auto it = data.objects.begin(); it != data.objects.end();) {
-        const Held& before = *it++;
+        const Stored& before = *it++;
         if (incoming_.find(before) != incoming_.end()) continue;
         const Ptr object = before.Open();
         const auto unreadable = incoming_unreadable_.find(object->meta.key);
@@ -150,7 +150,7 @@ class Store final : public ReflectorSink {
       while (!incoming_.empty()) {
         // Moved and not copied: there is never a second set of all that is listed.
         Node after = incoming_.extract(incoming_.begin());
-        const Held* before = Find(data.objects, after.value().key());
+        const Stored* before = Find(data.objects, after.value().key());
         if (!went_back && before != nullptr && IsSameState(*before, after.value())) continue;
         Node old = TakeOut(data, before);
         changes.push_back({.before = std::move(old), .after = Put(data, std::move(after))});
@@ -165,17 +165,17 @@ class Store final : public ReflectorSink {
     Read read = deleted ? ReadIdentity(object) : TryRead(object);
     Changes changes;
     data_.With([&](Data& data) {
-      const Held* held = Find(data.objects, read.key);
-      const Ptr before = Open(held);
+      const Stored* stored = Find(data.objects, read.key);
+      const Ptr before = Open(stored);
       // A replay of what the store has passed already.
       if (before && IsOlder(read.version, before->meta.resource_version)) return;
       data.resource_version = read.version;
       if (!read.is_unreadable) data.unreadable.erase(read.key);
       if (read.is_unreadable && before && IsSame(before->meta.uid, read.uid)) return;
-      if (!before && !read.held) return;
-      Node old = TakeOut(data, held);
-      const Held* after = nullptr;
-      if (read.held) after = Put(data, NodeOf(*std::move(read.held)));
+      if (!before && !read.stored) return;
+      Node old = TakeOut(data, stored);
+      const Stored* after = nullptr;
+      if (read.stored) after = Put(data, NodeOf(*std::move(read.stored)));
       changes.push_back({.before = std::move(old), .after = after});
     });
     Notify(changes);
@@ -186,11 +186,11 @@ class Store final : public ReflectorSink {
   }
 
  private:
-  using Held = Form<T>;
+  using Stored = Form<T>;
 
   struct ByKey {
     using is_transparent = void;
-    static KeyView KeyOf(const Held& held) { return held.key(); }
+    static KeyView KeyOf(const Stored& stored) { return stored.key(); }
     static KeyView KeyOf(const ObjectKey& key) { return {.ns = key.ns, .name = key.name}; }
     static KeyView KeyOf(const KeyView& key) { return key; }
     template <typename A, typename B>
@@ -198,20 +198,20 @@ class Store final : public ReflectorSink {
       return KeyOf(a) < KeyOf(b);
     }
   };
-  using Objects = std::set<Held, ByKey>;  // Keyed by what they hold: a key is stored once.
+  using Objects = std::set<Stored, ByKey>;  // Keyed by what they hold: a key is stored once.
   using Node = typename Objects::node_type;
 
   // What `before` was is the change's own; `after` stays in the store until the writer's next call.
   struct Change {
     Node before = {};
-    const Held* after = nullptr;
+    const Stored* after = nullptr;
   };
   using Changes = std::deque<Change>;
 
   struct Data {
     Objects objects = {};
     // Sorted: few share a key, and a set would need four times the memory.
-    std::unordered_map<std::string, std::vector<const Held*>> index = {};
+    std::unordered_map<std::string, std::vector<const Stored*>> index = {};
     std::map<ObjectKey, Uid> unreadable = {};
     std::string resource_version = {};
   };
@@ -220,36 +220,36 @@ class Store final : public ReflectorSink {
     ObjectKey key = {};
     Uid uid = {};
     std::string version = {};
-    std::optional<Held> held = {};  // Empty: it cannot be read, is not wanted, or nobody tried.
+    std::optional<Stored> stored = {};  // Empty: it cannot be read, is not wanted, or nobody tried.
     bool is_unreadable = false;
   };
 
   template <typename Key>
-  static const Held* Find(const Objects& objects, const Key& key) {
+  static const Stored* Find(const Objects& objects, const Key& key) {
     const auto it = objects.find(key);
     return it == objects.end() ? nullptr : &*it;
   }
 
-  [[nodiscard]] std::vector<Held> All() const {
+  [[nodiscard]] std::vector<Stored> All() const {
     return data_.With([](const Data& data) {
-      return std::vector<Held>(data.objects.begin(), data.objects.end());
+      return std::vector<Stored>(data.objects.begin(), data.objects.end());
     });
   }
 
   // Not under the lock, which keeps the writer from its watch: to unpack takes its time.
-  static std::vector<Ptr> OpenAll(const std::vector<Held>& held) {
+  static std::vector<Ptr> OpenAll(const std::vector<Stored>& stored) {
     std::vector<Ptr> all;
-    all.reserve(held.size());
-    for (const Held& one : held) all.push_back(one.Open());
+    all.reserve(stored.size());
+    for (const Stored& one : stored) all.push_back(one.Open());
     return all;
   }
 
-  static Ptr Open(const Held* held) { return held == nullptr ? nullptr : held->Open(); }
+  static Ptr Open(const Stored* stored) { return stored == nullptr ? nullptr : stored->Open(); }
 
   // An unreadable object may lack a UID, too.
   static bool IsSame(const Uid& known, const Uid& read) { return read.empty() || known == read; }
 
-  static bool IsSameState(const Held& a, const Held& b) {
+  static bool IsSameState(const Stored& a, const Stored& b) {
     const Ptr before = a.Open();
     const Ptr after = b.Open();
     return before->meta.uid == after->meta.uid &&
@@ -268,7 +268,7 @@ class Store final : public ReflectorSink {
     Read read = ReadIdentity(object);
     base::Result<T> decoded = decode_(object);
     if (decoded) {
-      if (is_wanted_ == nullptr || is_wanted_(*decoded)) read.held.emplace(*std::move(decoded));
+      if (is_wanted_ == nullptr || is_wanted_(*decoded)) read.stored.emplace(*std::move(decoded));
       return read;
     }
     read.is_unreadable = true;
@@ -282,35 +282,35 @@ class Store final : public ReflectorSink {
     return read;
   }
 
-  static Node NodeOf(Held held) {
+  static Node NodeOf(Stored stored) {
     Objects one;
-    one.insert(std::move(held));
+    one.insert(std::move(stored));
     return one.extract(one.begin());
   }
 
-  const Held* Put(Data& data, Node node) {
+  const Stored* Put(Data& data, Node node) {
     const auto put = data.objects.insert(std::move(node));
     CHECK(put.inserted);  // Else the index would point at what is not this object.
-    const Held* held = &*put.position;
-    for (const std::string& index_key : index_keys_(*held->Open())) {
-      std::vector<const Held*>& sharers = data.index[index_key];
-      const auto at = std::ranges::lower_bound(sharers, held->key(), {}, &Held::key);
+    const Stored* stored = &*put.position;
+    for (const std::string& index_key : index_keys_(*stored->Open())) {
+      std::vector<const Stored*>& sharers = data.index[index_key];
+      const auto at = std::ranges::lower_bound(sharers, stored->key(), {}, &Stored::key);
       // The same index key twice.
-      if (at == sharers.end() || *at != held) sharers.insert(at, held);
+      if (at == sharers.end() || *at != stored) sharers.insert(at, stored);
     }
-    return held;
+    return stored;
   }
 
   // An empty node for null.
-  Node TakeOut(Data& data, const Held* held) {
-    if (held == nullptr) return {};
-    for (const std::string& index_key : index_keys_(*held->Open())) {
+  Node TakeOut(Data& data, const Stored* stored) {
+    if (stored == nullptr) return {};
+    for (const std::string& index_key : index_keys_(*stored->Open())) {
       const auto it = data.index.find(index_key);
       if (it == data.index.end()) continue;  // The same index key twice.
-      std::erase(it->second, held);
+      std::erase(it->second, stored);
       if (it->second.empty()) data.index.erase(it);
     }
-    return data.objects.extract(data.objects.find(*held));
+    return data.objects.extract(data.objects.find(*stored));
   }
 
   void Notify(const Changes& changes) const {

@@ -49,7 +49,7 @@ ExecCredentials::ExecCredentials(const std::string& plugin, Run run, const base:
       run_(std::move(run)),
       clock_(clock),
       logger_(logger),
-      pace_(clock.Now()) {}
+      schedule_(clock.Now()) {}
 
 std::string ExecCredentials::BearerToken() {
   const MutexLock lock(mutex_);
@@ -59,7 +59,7 @@ std::string ExecCredentials::BearerToken() {
 void ExecCredentials::Invalidate() {
   {
     const MutexLock lock(mutex_);
-    if (!pace_.Rejected(clock_.Now())) return;
+    if (!schedule_.Rejected(clock_.Now())) return;
     changed_cv_.notify_all();
   }
   logger_.Warning("The API server rejects what the exec plugin printed; it is run again");
@@ -68,7 +68,7 @@ void ExecCredentials::Invalidate() {
 void ExecCredentials::RunIfDue(const std::stop_token& stop) {
   {
     const MutexLock lock(mutex_);
-    if (clock_.Now() < pace_.due()) return;
+    if (clock_.Now() < schedule_.due()) return;
   }
   base::Result<ExecCredential> result = run_(stop);
   if (!stop.stop_requested()) Take(std::move(result));
@@ -90,14 +90,14 @@ void ExecCredentials::Take(base::Result<ExecCredential> result) {
         life = std::min(*credential_->expires_at - clock_.Wall(), kLifeMax);
         expires_at_ = now + *life;
       }
-      pace_.Succeeded(now, life);
+      schedule_.Succeeded(now, life);
     } else {
       // Before the first success who loads the configuration is told.
       if (credential_ && (!error_ || error_->message != result.error().message)) {
         failed = result.error().message;
       }
       error_ = std::move(result).error();
-      pace_.Failed(now);
+      schedule_.Failed(now);
     }
     changed_cv_.notify_all();
   }
@@ -116,7 +116,7 @@ void ExecCredentials::WaitUntilDue(const std::stop_token& stop) {
     changed_cv_.notify_all();
   });
   const MutexLock lock(mutex_);
-  const nanoseconds left = pace_.due() - clock_.Now();
+  const nanoseconds left = schedule_.due() - clock_.Now();
   if (left.count() <= 0 || stop.stop_requested()) return;
   changed_cv_.wait_for(mutex_, std::clamp(left, kWaitLeast, kWaitMax));
 }

@@ -85,7 +85,7 @@ class ExecCredentials final : public http::Credentials {
   base::Logger& logger_;
   mutable base::Mutex mutex_;
   mutable std::condition_variable_any changed_cv_;
-  ExecSchedule pace_ GUARDED_BY(mutex_);
+  ExecSchedule schedule_ GUARDED_BY(mutex_);
   std::optional<ExecCredential> credential_ GUARDED_BY(mutex_);  // The last good one.
   std::optional<TimePoint> expires_at_ GUARDED_BY(mutex_);       // Of that.
   std::optional<base::Error> error_ GUARDED_BY(mutex_);          // Of the last run, if it failed.

@@ -29,71 +29,71 @@ TEST(ExecPace, CR5_RunsAgainATenthOfTheLifeBeforeItEnds) {
       {hours(24 * 365), hours(24 * 365) - minutes(5)},
   };
   for (const Row& row : rows) {
-    ExecSchedule pace(kStart);
-    pace.Succeeded(kStart, row.life);
-    EXPECT_EQ(pace.due() - kStart, row.want) << row.life.count();
+    ExecSchedule schedule(kStart);
+    schedule.Succeeded(kStart, row.life);
+    EXPECT_EQ(schedule.due() - kStart, row.want) << row.life.count();
   }
 }
 
 TEST(ExecPace, CR5_WhatNeverExpiresIsKeptUntilItIsRejected) {
-  ExecSchedule pace(kStart);
-  EXPECT_EQ(pace.due(), kStart);
-  pace.Succeeded(kStart, {});
-  EXPECT_EQ(pace.due(), TimePoint::max());
-  pace.Rejected(kStart + minutes(1));
-  EXPECT_EQ(pace.due(), kStart + minutes(1));
+  ExecSchedule schedule(kStart);
+  EXPECT_EQ(schedule.due(), kStart);
+  schedule.Succeeded(kStart, {});
+  EXPECT_EQ(schedule.due(), TimePoint::max());
+  schedule.Rejected(kStart + minutes(1));
+  EXPECT_EQ(schedule.due(), kStart + minutes(1));
 }
 
 TEST(ExecPace, CR5_FailuresAreTriedAgainEverMoreRarelyUntilOneSucceeds) {
-  ExecSchedule pace(kStart);
+  ExecSchedule schedule(kStart);
   for (const int count : {1, 2, 4, 8, 16, 32, 60, 60}) {
     const seconds want(count);
-    pace.Failed(kStart);
-    EXPECT_EQ(pace.due() - kStart, want);
-    pace.Rejected(kStart);  // Is no reason to try sooner.
-    EXPECT_EQ(pace.due() - kStart, want);
+    schedule.Failed(kStart);
+    EXPECT_EQ(schedule.due() - kStart, want);
+    schedule.Rejected(kStart);  // Is no reason to try sooner.
+    EXPECT_EQ(schedule.due() - kStart, want);
   }
-  pace.Succeeded(kStart, {});
-  pace.Failed(kStart);
-  EXPECT_EQ(pace.due() - kStart, seconds(1));
+  schedule.Succeeded(kStart, {});
+  schedule.Failed(kStart);
+  EXPECT_EQ(schedule.due() - kStart, seconds(1));
 }
 
 TEST(ExecPace, CR2_ServerThatRejectsEverythingCausesFewRuns) {
-  ExecSchedule pace(kStart);
+  ExecSchedule schedule(kStart);
   TimePoint now = kStart;
   int runs = 0;
   while (now < kStart + hours(1)) {
-    if (now >= pace.due()) {
-      pace.Succeeded(now, minutes(10));
+    if (now >= schedule.due()) {
+      schedule.Succeeded(now, minutes(10));
       ++runs;
     }
-    pace.Rejected(now);
+    schedule.Rejected(now);
     now += milliseconds(100);
   }
   EXPECT_LE(runs, 20);
 }
 
 TEST(ExecPace, CR2_RejectionAfterAQuietTimeIsAnsweredAtOnce) {
-  ExecSchedule pace(kStart);
+  ExecSchedule schedule(kStart);
   TimePoint now = kStart;
   for (int i = 0; i < 10; ++i) {  // Rejected soon after each of them.
-    pace.Succeeded(now, {});
-    pace.Rejected(now);
-    now = pace.due();
+    schedule.Succeeded(now, {});
+    schedule.Rejected(now);
+    now = schedule.due();
   }
-  pace.Succeeded(now, {});
-  pace.Rejected(now + minutes(6));
-  EXPECT_EQ(pace.due(), now + minutes(6));
+  schedule.Succeeded(now, {});
+  schedule.Rejected(now + minutes(6));
+  EXPECT_EQ(schedule.due(), now + minutes(6));
 }
 
 TEST(ExecPace, CR2_RejectionNeverPutsOffARunThatIsDueAnyway) {
-  ExecSchedule pace(kStart);
+  ExecSchedule schedule(kStart);
   TimePoint now = kStart;
   for (int i = 0; i < 10; ++i) {
-    pace.Succeeded(now, seconds(30));
-    pace.Rejected(now);
-    EXPECT_LE(pace.due() - now, seconds(20));
-    now = pace.due();
+    schedule.Succeeded(now, seconds(30));
+    schedule.Rejected(now);
+    EXPECT_LE(schedule.due() - now, seconds(20));
+    now = schedule.due();
   }
 }
 

@@ -1,7 +1,7 @@
 // Goal: whatever happens to single writes, a node ends where it should: with its workload done, its
 // domain label gone, its claims given back, and, where its daemon was told to stop, its entry gone.
-// Method: live one whole life, under both membership writers, with every write struck at random; a
-// second life without strikes says what the end looks like.
+// Method: run one whole lifecycle, under both membership writers, in which writes fail at random; a
+// second one without failures says what the end looks like.
 #include <gtest/gtest.h>
 
 #include <string>

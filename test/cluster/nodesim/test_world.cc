@@ -200,10 +200,10 @@ Result<Written> TestWorld::Write(const Action& action) {
                         std::holds_alternative<ReadLease>(action) ||
                         std::holds_alternative<UpdateLease>(action);
   if (!of_lease) log.push_back(Describe(action));
-  const std::optional<Fault> strike = fault ? fault(action) : std::nullopt;
-  if (strike && !strike->applied) return Fail(strike->code, "struck");
+  const std::optional<Fault> failure = fault ? fault(action) : std::nullopt;
+  if (failure && !failure->applied) return Fail(failure->code, "failed");
   Result<Written> outcome = std::visit(Applier{*this}, action);
-  if (strike) return Fail(strike->code, "struck, but applied");
+  if (failure) return Fail(failure->code, "failed, but applied");
   return outcome;
 }
 

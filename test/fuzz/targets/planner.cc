@@ -107,5 +107,5 @@ FUZZ_TARGET(planner, bytes) {
     CheckReadsBack(*plan.status);
   }
   static_cast<void>(EventsForPendingPods(observed));
-  if (observed.domain) CHECK(json::Parse(json::Serialize(Describe(observed, now))));
+  if (observed.domain) CHECK(json::Parse(json::Serialize(DescribeDomain(observed, now))));
 }

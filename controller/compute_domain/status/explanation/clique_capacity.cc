@@ -92,12 +92,13 @@ std::optional<NodeAvailability> AvailabilityOf(const api::Node& node, const Node
                           .why = "its clique is kept for " + context.reserved_for};
 }
 
-void Count(const std::string& clique, const NodeAvailability& room, CliqueCapacities& capacity) {
+void Count(const std::string& clique, const NodeAvailability& availability,
+           CliqueCapacities& capacity) {
   CliqueCapacity& count = capacity[clique];
-  if (room.state == State::kFree) ++count.free;
-  if (room.state == State::kReserved) ++count.reserved;
-  if (room.state == State::kHeld) ++count.held;
-  if (room.state == State::kUnusable) ++count.unusable;
+  if (availability.state == State::kFree) ++count.free;
+  if (availability.state == State::kReserved) ++count.reserved;
+  if (availability.state == State::kHeld) ++count.held;
+  if (availability.state == State::kUnusable) ++count.unusable;
 }
 
 bool NeedsCapacity(const Observed& observed) {
@@ -129,15 +130,15 @@ std::optional<Failure> FindFullClique(const Observed& observed) {
   const std::set<std::string> cliques = CliquesInUse(observed);
   // In several: that is what is wrong then, and said of the members.
   if (cliques.size() != 1) return {};
-  const auto room = observed.others.capacity.find(*cliques.begin());
-  if (room == observed.others.capacity.end()) return {};
+  const auto capacity = observed.others.capacity.find(*cliques.begin());
+  if (capacity == observed.others.capacity.end()) return {};
   std::size_t waiting = 0;
   for (const auto& [messages, pods] : FindWaiting(observed)) waiting += pods.size();
-  const int free = FreeFor(observed, room->second) + OwnFree(observed, room->first);
+  const int free = FreeFor(observed, capacity->second) + OwnFree(observed, capacity->first);
   if (static_cast<std::size_t>(free) >= waiting) return {};
   return MakeFailure(
       api::kReasonNoRoomInClique,
-      "The pods of this domain are in clique " + room->first + ", where " +
+      "The pods of this domain are in clique " + capacity->first + ", where " +
           std::string(api::kPlacementLabel) + " keeps them together; nodes free there: " +
           std::to_string(free) + ", pods that wait: " + std::to_string(waiting) +
           ". They go on when nodes there come free; or delete all pods of the job, so that "

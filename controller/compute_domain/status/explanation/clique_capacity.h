@@ -23,13 +23,14 @@ struct NodeAvailability {
                                                              const Facts& facts);
 
 // Adds the node to the counts of its clique; "" is that of nodes without fabric.
-void Count(const std::string& clique, const NodeAvailability& room, CliqueCapacities& capacity);
+void Count(const std::string& clique, const NodeAvailability& availability,
+           CliqueCapacities& capacity);
 
-// Whether pods of the domain wait of which the scheduler has said why, so that somebody asks for
-// rooms. REQUIRES: observed.domain, here and below.
+// Whether pods of the domain wait of which the scheduler has said why, so that free nodes
+// are counted. REQUIRES: observed.domain, here and below.
 [[nodiscard]] bool NeedsCapacity(const Observed& observed);
 
-// A sentence, beginning with a space; empty: no rooms are known.
+// A sentence, beginning with a space; empty: no clique is known.
 [[nodiscard]] std::string DescribeCapacity(const Observed& observed);
 
 // Why the pods that wait cannot follow the first ones into their clique; empty: they need not, or
