@@ -120,6 +120,15 @@ claim_of_gpus() {  # claim_of_gpus NAME COUNT
 pod_of_gpus() {  # pod_of_gpus NAME COUNT: by the device plugin
   printf '{apiVersion: v1, kind: Pod, metadata: {name: %s}, spec: {containers: [{name: c, image: i, resources: {limits: {nvidia.com/gpu: %s}}}]}}\n' "$1" "$2"
 }
+objects_of_nothing() {  # objects_of_nothing KIND COUNT [PREFIX]: that ask for no device
+  local spec='{}'
+  [[ $1 == ResourceClaim ]] || spec='{spec: {}}'
+  ((number > 0)) || { echo "$hard is not in the sample" >&2; return 1; }
+  seq "$2" | while read -r i; do
+    printf '{apiVersion: resource.k8s.io/v1, kind: %s, metadata: {name: %s%s}, spec: %s}\n---\n' "$1" "${3-n}" "$i" "$spec"
+  done
+}
+quota_uses() { kubectl get resourcequota compute-domains -n other -o json | jq -e --arg hard "$1" --arg used "$2" '.status.used[$hard] == $used'; }
 # Kubernetes learns of new kinds every half a minute, and looks at a quota from before again after five minutes only.
 quota_works() {
   quota_is_counted && return 0
@@ -148,6 +157,23 @@ each_quota_of_the_sample_stops_a_tenant_at_its_number_and_no_earlier() {
   claims_in_other "$number" || return 1
   kubectl delete job crowd -n other --as neighbour --timeout=60s || return 1
   wait_for 60 "the claims are gone" claims_in_other 0 || return 1
+
+  # The domains have their templates by now.
+  hard=count/resourceclaimtemplates.resource.k8s.io
+  number=$(quota_number "$hard")
+  objects_of_nothing ResourceClaimTemplate $((number - $(kubectl get resourceclaimtemplates -n other -o name | wc -l))) |
+    kubectl create --as neighbour -n other -f - >/dev/null || return 1
+  objects_of_nothing ResourceClaimTemplate 1 more >"$stage/more.yaml"
+  exceeds "$hard" kubectl create --as neighbour -n other -f "$stage/more.yaml" || return 1
+  hard=count/resourceclaims.resource.k8s.io
+  number=$(quota_number "$hard")
+  objects_of_nothing ResourceClaim "$number" | kubectl create --as neighbour -n other -f - >/dev/null || return 1
+  objects_of_nothing ResourceClaim 1 more >"$stage/more.yaml"
+  exceeds "$hard" kubectl create --as neighbour -n other -f "$stage/more.yaml" || return 1
+  # By one request: one each takes kubectl more than a minute.
+  kubectl delete --raw /apis/resource.k8s.io/v1/namespaces/other/resourceclaims --as neighbour >/dev/null || return 1
+  # The quota is told of deletions a moment later.
+  wait_for 30 "the quota has no claim" quota_uses "$hard" 0 || return 1
 
   hard=gpu.nvidia.com.deviceclass.resource.k8s.io/devices
   number=$(quota_number "$hard")
