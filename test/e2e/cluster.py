@@ -166,10 +166,14 @@ class Cluster(ControlPlane):
 
     def run_controller(self, *flags):
         """Ends the controller that runs, if any, and waits until one with these flags leads."""
+        self.start_controller(*flags)
+        wait_until("the controller leads", lambda: self._controller.says("Reconciling"))
+
+    def start_controller(self, *flags):
+        """As run_controller(), without waiting until it leads."""
         self.end_controller()
         (self.folder / "controller.log").write_text("")
         self._controller = self.start_replica("controller", *flags)
-        wait_until("the controller leads", lambda: self._controller.says("Reconciling"))
 
     def end_controller(self):
         if self._controller:

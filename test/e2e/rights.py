@@ -1,0 +1,126 @@
+"""The rights of our accounts as manifests/ grants them, and how one of them is taken away for a while."""
+
+import contextlib
+import json
+import re
+import typing
+
+from actors import Api
+from cluster import REPO, wait_until
+
+LABEL = "resource.nvidia.com/computeDomain"
+FILES = ("base/controller-access.yaml", "kubelet-plugin/access.yaml", "base/daemon-access.yaml")
+# Bound to no account of ours as shipped.
+UNBOUND = ("cdom-metrics-reader", "cdom-kubelet-plugin-recovery")
+
+
+class Right(typing.NamedTuple):
+    kind: str  # Of the role.
+    role: str
+    verb: str
+    resource: str  # With the subresource.
+    group: str
+    name: str  # The only object; empty: any.
+
+    def __str__(self):
+        return f"{self.verb}-{self.resource.replace('/', '-')}-of-{self.kind.lower()}-{self.role}"
+
+
+class Admin:
+    """Who may do everything."""
+
+    headers: typing.ClassVar = {}
+
+
+def shipped():
+    """Each right of a role that is bound to an account of ours, by the text of manifests/."""
+    found = []
+    for file in FILES:
+        for document in (REPO / "manifests" / file).read_text().split("\n---\n"):
+            kind = re.search(r"^kind: (Role|ClusterRole)$", document, re.MULTILINE)
+            role = re.search(r"^  name: (\S+)$", document, re.MULTILINE)
+            if kind and role[1] not in UNBOUND:
+                found += rights_of(kind[1], role[1], document)
+    return found
+
+
+def rights_of(kind, role, document):
+    found = []
+    for rule in re.split(r"^- (?=apiGroups:)", document, flags=re.MULTILINE)[1:]:
+        fields = {key: [one.strip().strip('"') for one in values.split(",")]
+                  for key, values in re.findall(r"^ *(\w+): \[(.*)\]$", rule, re.MULTILINE)}
+        found += [Right(kind, role, verb, resource, group, name)
+                  for verb in fields["verbs"] for resource in fields["resources"] for group in fields["apiGroups"]
+                  for name in fields.get("resourceNames", [""])]
+    return found
+
+
+class Roles:
+    """The roles on a cluster."""
+
+    def __init__(self, cluster):
+        self._cluster = cluster
+        self._api = Api(cluster)
+
+    def granted(self, expected):
+        """What the roles of these rights grant there, sorted."""
+        return sorted(Right(kind, role, verb, resource, group, name)
+                      for kind, role in {(one.kind, one.role) for one in expected}
+                      for rule in self._rules(kind, role) for verb in rule["verbs"] for resource in rule["resources"]
+                      for group in rule["apiGroups"] for name in rule.get("resourceNames", [""]))
+
+    @contextlib.contextmanager
+    def without(self, right, account):
+        """The account lacks this right meanwhile."""
+        rules = self._rules(right.kind, right.role)
+        less = [{**one, "verbs": [verb for verb in one["verbs"] if verb != right.verb or not is_about(one, right)]}
+                for one in rules]
+        assert less != rules
+        try:
+            self._set(right, [one for one in less if one["verbs"]])
+            wait_until(f"{account} lacks {right}", lambda: not self._may(account, right), 30)
+            yield
+        finally:
+            self._set(right, rules)
+            wait_until(f"{account} has {right} again", lambda: self._may(account, right), 30)
+
+    def _rules(self, kind, role):
+        return self._cluster.get(kind, role, "cdom-system")["rules"]
+
+    def _set(self, right, rules):
+        self._cluster.kubectl("patch", right.kind, right.role, "-n", "cdom-system", "--type=merge", "-p",
+                              json.dumps({"rules": rules}))
+
+    def _may(self, account, right):
+        resource, _, sub = right.resource.partition("/")
+        asked = {"verb": right.verb, "group": right.group, "resource": resource, "subresource": sub, "name": right.name,
+                 "namespace": "cdom-system" if right.kind == "Role" else ""}
+        status, text = self._api.ask(Admin, "POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", {
+            "apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
+            "spec": {"user": account, "groups": ["system:authenticated"], "resourceAttributes": asked}})
+        assert status == 201, text
+        return json.loads(text)["status"]["allowed"]
+
+
+def is_about(rule, right):
+    return (right.resource in rule["resources"] and right.group in rule["apiGroups"] and
+            (right.name in rule["resourceNames"] if right.name else "resourceNames" not in rule))
+
+
+def was_refused(cluster, account, right, since):
+    """Whether the API server has answered 403 to such a request."""
+    def is_it(asked):
+        resource = "/".join(asked[key] for key in ("resource", "subresource") if key in asked)
+        return resource == right.resource and asked.get("apiGroup", "") == right.group
+    return any(one["verb"] == right.verb and one["responseStatus"]["code"] == 403 and is_it(one.get("objectRef", {}))
+               for one in cluster.requests_of(account, since))
+
+
+def names(log, right):
+    """Whether a line of the log names the right, in the API server's words or in the program's.
+
+    A PATCH that is refused is tried as GET and PUT, and the line has the last refusal.
+    """
+    verbs = "patch|get|update" if right.verb == "patch" else right.verb
+    resource = re.escape(right.resource)
+    return re.search(rf'cannot ({verbs}) resource \\*"{resource}\\*"|right="{right.verb} {resource}"', log) is not None
