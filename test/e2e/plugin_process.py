@@ -1,5 +1,6 @@
 """The kubelet plugin as a process on loopback, with stand-ins for NVIDIA's driver, on a Node of its own."""
 
+import contextlib
 import json
 import pathlib
 import re
@@ -13,7 +14,7 @@ from endpoint import free_port
 NODE = "with-a-plugin"
 DRIVER = "compute-domain.nvidia.com"
 CLIQUE = "01010101-0101-0101-0101-010101010101.1"  # Of the stand-in for NVIDIA's library.
-UNKNOWN = "default/unknown/00000000-0000-4000-8000-000000000000"
+UNKNOWN_CLAIM = "default/unknown/00000000-0000-4000-8000-000000000000"
 
 
 class Plugin:
@@ -28,6 +29,12 @@ class Plugin:
         self.health_port = free_port()
 
     def start(self):
+        self.set_up()
+        self.run()
+        wait_until("the plugin publishes its devices", self.slices)
+
+    def set_up(self):
+        """Makes the node, and all that run() needs."""
         folder = self._folder
         for name in ("registry", "plugins", "cdi", "driver/dev", "driver/usr/lib64",
                      "driver/proc/driver/nvidia/capabilities"):
@@ -36,18 +43,30 @@ class Plugin:
         (folder / "devices").write_text("Character devices:\n235 nvidia-caps-imex-channels\n236 nvidia-caps\n\n"
                                         "Block devices:\n")
         self._cluster.apply({"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE}})
+        self._kubeconfig = self._make_kubeconfig()
+
+    def run(self, *arguments):
+        """Starts the program. Its log begins again."""
+        folder = self._folder
+        (folder / "plugin.log").write_text("")
         self._process = Process("plugin", [
             self._programs / "compute-domain-kubelet-plugin", "--node-name", NODE, "--namespace", "cdom-system",
-            "--kubeconfig", self._kubeconfig(), "--kubelet-registrar-directory-path", folder / "registry",
+            "--kubeconfig", self._kubeconfig, "--kubelet-registrar-directory-path", folder / "registry",
             "--kubelet-plugins-directory-path", folder / "plugins", "--cdi-root", folder / "cdi",
             "--nvidia-driver-root", folder / "driver", "--container-driver-root", folder / "driver",
             "--proc-devices", folder / "devices", "--config-template", REPO / "node/imex/imexd.cfg.tmpl",
-            "--http-endpoint", f"127.0.0.1:{self.port}", "--healthcheck-port", str(self.health_port)],
+            "--http-endpoint", f"127.0.0.1:{self.port}", "--healthcheck-port", str(self.health_port), *arguments],
             folder, {"STAND_IN_NVML_GPUS": "GB200,0,3,0,1,1"})
-        wait_until("the plugin publishes its devices", self.slices)
+
+    def end(self):
+        self._process.end()
+
+    def log(self):
+        """What it has written since run()."""
+        return self._process.log.read_text() + self._process.out.read_text()
 
     def stop(self):
-        self._process.end()
+        self.end()
         self._cluster.kubectl("delete", "node", NODE)
         for name in self.slices():
             self._cluster.kubectl("delete", "resourceslice", name, "--ignore-not-found")
@@ -75,12 +94,23 @@ class Plugin:
 
     def unprepare_an_unknown_claim(self):
         """As a kubelet does on its socket. Raises if there is no good answer."""
-        self.unprepare(UNKNOWN)
+        self.unprepare(UNKNOWN_CLAIM)
 
     def prepare_an_unknown_claim(self):
         """As a kubelet does on its socket. Raises if it is not answered that there is no such claim."""
-        done = self._call("prepare", UNKNOWN)
+        done = self._call("prepare", UNKNOWN_CLAIM)
         assert "not found" in done.stdout + done.stderr, done
+
+    @contextlib.contextmanager
+    def asked(self, what, claim):
+        """A kubelet asks meanwhile, without waiting for the answer. `claim`: NAMESPACE/NAME/UID."""
+        socket = self._folder / "plugins" / DRIVER / "dra.sock"
+        wait_until("the plugin can be asked", socket.exists)
+        asking = Process("ask", [self._programs / "ask-plugin", socket, what, claim], self._folder)
+        try:
+            yield
+        finally:
+            asking.end()
 
     def _call(self, what, claim):
         socket = self._folder / "plugins" / DRIVER / "dra.sock"
@@ -100,7 +130,7 @@ class Plugin:
         (driver / "proc/driver/nvidia/capabilities/fabric-imex-mgmt").write_text(
             "DeviceFileMinor: 512\nDeviceFileMode: 438\nDeviceFileModify: 0\n")
 
-    def _kubeconfig(self):
+    def _make_kubeconfig(self):
         """With a token that is bound to the node, as a pod's is: the policies want that."""
         kubectl = self._cluster.kubectl
         config = json.loads(kubectl("config", "view", "--raw", "-o", "json"))

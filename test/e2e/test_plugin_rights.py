@@ -1,0 +1,151 @@
+"""Each permission of the kubelet plugin is needed: without it the plugin names it when it comes to that work.
+
+The permissions are read from manifests/, so a new one fails here until WORK has a row for it.
+"""
+
+import json
+
+import pytest
+from actors import channel_claim
+from cluster import REPO, domain, wait_until
+from plugin_process import DRIVER, NODE, UNKNOWN_CLAIM, Plugin
+from rights import LABEL, Roles, names, shipped, was_refused
+
+ACCOUNT = "system:serviceaccount:cdom-system:cdom-kubelet-plugin"
+RIGHTS = [one for one in shipped() if one.role == "cdom-kubelet-plugin"]
+
+
+@pytest.fixture(scope="module")
+def roles(cluster):
+    cluster.kubectl("apply", "-f", REPO / "manifests/kubelet-plugin/access.yaml")
+    yield Roles(cluster)
+    cluster.kubectl("delete", "-f", REPO / "manifests/kubelet-plugin/access.yaml")
+
+
+@pytest.fixture(scope="module")
+def claim(cluster):
+    """NAMESPACE/NAME/UID of a claim for a channel of the node, which waits for the domain's daemon."""
+    cluster.end_controller()
+    cluster.apply(domain("waits"))
+    made = channel_claim("waits", cluster.get("computedomain", "waits")["metadata"]["uid"])
+    made["metadata"]["namespace"] = "default"
+    cluster.apply(made)
+    result = {"request": "channel", "driver": DRIVER, "pool": NODE, "device": "channel-0"}
+    config = [{**one, "source": "FromClaim"} for one in made["spec"]["devices"]["config"]]
+    cluster.kubectl("patch", "resourceclaim", "waits", "--subresource=status", "--type=merge", "-p",
+                    json.dumps({"status": {"allocation": {"devices": {"results": [result], "config": config}}}}))
+    yield f"default/waits/{cluster.get('resourceclaim', 'waits')['metadata']['uid']}"
+    cluster.kubectl("delete", "resourceclaim", "waits", "--timeout=60s")
+    cluster.kubectl("patch", "computedomain", "waits", "--type=merge", "-p", '{"metadata": {"finalizers": null}}')
+    cluster.kubectl("delete", "computedomain", "waits", "--timeout=60s")
+
+
+@pytest.fixture(scope="module")
+def plugin(cluster, programs, roles, claim):
+    """A plugin that has published its devices once, and has ended."""
+    made = Plugin(cluster, programs)
+    made.start()
+    made.claim = claim
+    made.end()
+    yield made
+    made.stop()
+
+
+# --- Work for a plugin; each starts it, and returns once it is at work.
+
+def start(_, plugin):
+    plugin.run()
+
+
+def publish_devices_for_the_first_time(cluster, plugin):
+    cluster.kubectl("delete", "resourceslices", *plugin.slices())
+    plugin.run()
+
+
+def publish_devices(plugin):
+    plugin.run()
+    wait_until("the plugin publishes its devices", plugin.slices)
+    plugin.end()
+
+
+def restore_a_device(cluster, plugin):
+    publish_devices(plugin)
+    cluster.kubectl("patch", "resourceslice", *plugin.slices(), "--type=json", "-p",
+                    '[{"op": "remove", "path": "/spec/devices/0"}]')
+    plugin.run()
+
+
+def delete_a_second_slice(cluster, plugin):
+    publish_devices(plugin)
+    second = json.loads(cluster.kubectl("get", "resourceslice", *plugin.slices(), "-o", "json"))
+    second["metadata"] = {"name": "one-too-many"}
+    cluster.apply(second)
+    plugin.run()
+
+
+def prepare_an_unknown_claim(_, plugin):
+    plugin.run()
+    wait_until("the plugin publishes its devices", plugin.slices)
+    with plugin.asked("prepare", UNKNOWN_CLAIM):
+        wait_until("the plugin has asked for the claim", lambda: "resourceclaims" in plugin.log())
+
+
+def reserve_the_node(cluster, plugin):
+    plugin.run()
+    with plugin.asked("prepare", plugin.claim):
+        wait_until("the plugin has labelled the node, or tried to", lambda: "label node" in plugin.log())
+
+
+def look_at_the_clique(cluster, plugin):
+    plugin.run()
+    with plugin.asked("prepare", plugin.claim):
+        wait_until("the plugin has labelled the node",
+                   lambda: LABEL in cluster.get("node", NODE)["metadata"].get("labels", {}))
+        wait_until("the plugin has asked for the clique", lambda: "computedomaincliques" in plugin.log())
+
+
+def preflight(_, plugin):
+    plugin.run("preflight")
+
+
+WORK = {
+    ("list", "computedomains"): start,
+    ("watch", "computedomains"): start,
+    ("get", "resourceclaims"): prepare_an_unknown_claim,
+    ("list", "resourceslices"): start,
+    ("watch", "resourceslices"): start,
+    ("create", "resourceslices"): publish_devices_for_the_first_time,
+    ("get", "resourceslices"): start,
+    ("update", "resourceslices"): restore_a_device,
+    ("delete", "resourceslices"): delete_a_second_slice,
+    ("list", "nodes"): start,
+    ("watch", "nodes"): start,
+    ("get", "nodes"): preflight,
+    ("patch", "nodes"): reserve_the_node,
+    ("list", "computedomaincliques"): look_at_the_clique,
+    ("watch", "computedomaincliques"): look_at_the_clique,
+}
+# The plugin says nothing of these; the audit log alone shows the refusal.
+SILENT = {("get", "nodes"): "the preflight does not say which container runtime the node has, and nothing else changes"}
+
+
+def test_REV3_X14_each_right_of_the_plugin_has_its_work():
+    assert sorted(WORK) == sorted((one.verb, one.resource) for one in RIGHTS)
+    assert set(SILENT) <= set(WORK)
+
+
+def test_REV3_X14_the_roles_on_the_cluster_are_those_of_the_plugin_that_are_tried(roles):
+    assert roles.granted(RIGHTS) == sorted(RIGHTS)
+
+
+@pytest.mark.parametrize("right", RIGHTS, ids=str)
+def test_REV3_X14_the_plugin_names_the_right_that_it_lacks(cluster, roles, plugin, right):
+    since = cluster.audit_size()
+    try:
+        with roles.without(right, ACCOUNT):
+            WORK[right.verb, right.resource](cluster, plugin)
+            wait_until(f"the API server refuses {right}", lambda: was_refused(cluster, ACCOUNT, right, since))
+            if (right.verb, right.resource) not in SILENT:
+                wait_until(f"the plugin names {right}", lambda: names(plugin.log(), right), 10)
+    finally:
+        plugin.end()
