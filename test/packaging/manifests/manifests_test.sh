@@ -86,13 +86,25 @@ what_the_page_shows_for_a_rack_is_taken_without_a_warning_and_is_of_one_version(
   rack || return 1
   without_a_warning kubectl apply --dry-run=server --validate=strict -k "$stage/rack" || return 1
   # Whatever of the driver's image is named, it is the one.
-  [[ $(grep -oE 'registry[^ ]*cdom-driver[^ ]*' "$stage/rack.yaml" | sort | uniq -c) == '      3 registry.example.org/mine/cdom-driver:0.1.0' ]] || return 1
+  [[ $(grep -oE 'registry[^ ]*cdom-driver[^ ]*' "$stage/rack.yaml" | sort | uniq -c) == '      3 registry.example.org/mine/cdom-driver@sha256:'* ]] || return 1
   # As the component has it, by volume and variable.
   mkdir -p "$stage/container" || return 1
   sed 's#^components:#&\n- ../cdom/manifests/overlays/driver-container#' "$stage/rack/kustomization.yaml" >"$stage/container/kustomization.yaml"
   without_a_warning kubectl kustomize "$stage/container" >"$stage/container.yaml" || return 1
   diff "$stage/rack.yaml" "$stage/container.yaml" | grep '^>' | grep -v cdom-kubelet-plugin-settings >"$stage/differs.txt"
   [[ $(tr -d ' >' <"$stage/differs.txt") == $'NVIDIA_DRIVER_ROOT:/run/nvidia/driver\npath:/run/nvidia/driver' ]] || { cat "$stage/differs.txt"; return 1; }
+}
+
+# Of the pods that are there when it is applied, and of the daemons that the controller makes.
+each_image_that_the_page_shows_is_named_by_its_digest() {
+  named_by_digest "$stage/site/kustomization.yaml" cdom-controller dra-driver-nvidia-gpu || return 1
+  named_by_digest "$stage/rack/kustomization.yaml" cdom-controller cdom-driver cdom-driver cdom-driver
+}
+named_by_digest() {  # named_by_digest KUSTOMIZATION IMAGE...: these images, sorted, and no other
+  kubectl kustomize "${1%/*}" | sed -nE 's/^[- ]*(image|IMAGE_NAME): //p' >"$stage/images.txt" || return 1
+  cat "$stage/images.txt"
+  [[ -z $(grep -vE '^registry[.]example[.]org/mine/[a-z-]+@sha256:[0-9a-f]{64}$' "$stage/images.txt") ]] || return 1
+  diff <(sed -E 's|.*/||; s|@.*||' "$stage/images.txt" | sort) <(printf '%s\n' "${@:2}")
 }
 
 # As Kubernetes 1.32 does.
@@ -150,14 +162,14 @@ what_the_page_shows_is_taken_without_a_warning_and_its_pods_come_up() {
   without_a_warning kubectl apply -k "$stage/site" || return 1
   kubectl apply --dry-run=server --validate=strict -k "$stage/site" || return 1
   kubectl -n cdom-system rollout status deployment/cdom-controller --timeout=60s || return 1
-  [[ $(template | jq -r '.spec.containers[0].image') == registry.example.org/mine/cdom-controller:0.1.0 ]]
+  [[ $(template | jq -r '.spec.containers[0].image') == registry.example.org/mine/cdom-controller@sha256:* ]]
 }
 
 settings_reach_the_controller_which_starts_with_them() {
   local -a variables
   mapfile -t variables < <(settings)
   printf '%s\n' "${variables[@]}" | tee "$stage/variables.txt"
-  grep -qx 'IMAGE_NAME=registry.example.org/mine/dra-driver-nvidia-gpu:v0.5.0' "$stage/variables.txt" || return 1
+  grep -qxE 'IMAGE_NAME=registry.example.org/mine/dra-driver-nvidia-gpu@sha256:[0-9a-f]{64}' "$stage/variables.txt" || return 1
   grep -qx 'MEMBERSHIP_WRITER=daemon' "$stage/variables.txt" || return 1
   # Nothing else is said anywhere: no flag, no limit on processor time.
   template | jq -e '.spec.containers[0] | (.args // []) == [] and .resources.limits.cpu == null' || return 1
@@ -314,6 +326,7 @@ run_case each_kustomization_builds_and_says_nothing_twice
 run_case daemons_of_ours_are_left_with_a_patch_of_their_pod_and_a_watch_of_cliques
 run_case what_the_page_shows_is_taken_without_a_warning_and_its_pods_come_up
 run_case what_the_page_shows_for_a_rack_is_taken_without_a_warning_and_is_of_one_version
+run_case each_image_that_the_page_shows_is_named_by_its_digest
 run_case REV3_N9_where_a_kubelet_knows_one_instance_of_a_plugin_its_pods_follow_one_another
 run_case each_variable_of_the_kubelet_plugin_is_one_that_it_knows
 run_case what_the_kubelet_plugin_asks_of_a_node_and_may_do_is_what_the_page_says
