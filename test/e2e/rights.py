@@ -9,9 +9,17 @@ from actors import Api
 from cluster import REPO, wait_until
 
 LABEL = "resource.nvidia.com/computeDomain"
-FILES = ("base/controller-access.yaml", "kubelet-plugin/access.yaml", "base/daemon-access.yaml")
-# Bound to no account of ours as shipped.
-UNBOUND = ("cdom-metrics-reader", "cdom-kubelet-plugin-recovery")
+# By who tries each of the roles.
+CONTROLLER = ("cdom-controller", "cdom-metrics-auth")
+PLUGIN = ("cdom-kubelet-plugin",)
+DAEMON = ("compute-domain-daemon-role",)
+OTHERS = {
+    "cdom-release-finalizers": "test_release_rights.py",
+    "cdom-view": "of tenants: tenants.sh",
+    "cdom-edit": "of tenants: tenants.sh",
+    "cdom-metrics-reader": "of a Prometheus: test_metrics.py",
+    "cdom-kubelet-plugin-recovery": "bound to no account as shipped",
+}
 
 
 class Right(typing.NamedTuple):
@@ -32,16 +40,18 @@ class Admin:
     headers: typing.ClassVar = {}
 
 
-def shipped():
-    """Each right of a role that is bound to an account of ours, by the text of manifests/."""
-    found = []
-    for file in FILES:
-        for document in (REPO / "manifests" / file).read_text().split("\n---\n"):
+def shipped_roles():
+    """(kind, name, text) of each role in manifests/."""
+    for file in sorted((REPO / "manifests").rglob("*.yaml")):
+        for document in file.read_text().split("\n---\n"):
             kind = re.search(r"^kind: (Role|ClusterRole)$", document, re.MULTILINE)
-            role = re.search(r"^  name: (\S+)$", document, re.MULTILINE)
-            if kind and role[1] not in UNBOUND:
-                found += rights_of(kind[1], role[1], document)
-    return found
+            if kind:
+                yield kind[1], re.search(r"^  name: (\S+)$", document, re.MULTILINE)[1], document
+
+
+def rights_by(roles):
+    """Each right that roles of these names grant, by the text of manifests/."""
+    return [right for kind, role, text in shipped_roles() if role in roles for right in rights_of(kind, role, text)]
 
 
 def rights_of(kind, role, document):

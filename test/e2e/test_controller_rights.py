@@ -6,10 +6,11 @@ The permissions are read from manifests/, so a new one fails here until WORK has
 import pytest
 from cluster import ACCOUNT, domain, wait_until, workers
 from endpoint import Endpoint
-from rights import LABEL, Roles, names, shipped, was_refused
+from rights import (CONTROLLER, DAEMON, LABEL, OTHERS, PLUGIN, Roles, names, rights_by,
+                    shipped_roles, was_refused)
 
 NOBODY = "0c6b2f0e-7b1d-4f39-8a55-3f3d0a4a9e10"
-RIGHTS = [one for one in shipped() if one.role in ("cdom-controller", "cdom-metrics-auth")]
+RIGHTS = rights_by(CONTROLLER)
 
 
 class World:
@@ -197,6 +198,10 @@ WORK = {
 }
 # The controller says nothing of these; the audit log alone shows the refusal.
 SILENT = {("get", "pods"): "the message of a pending pod lacks the scheduler's words, and nothing else changes"}
+
+
+def test_REV3_X14_each_role_of_the_manifests_is_tried_somewhere():
+    assert {role for _, role, _ in shipped_roles()} == {*CONTROLLER, *PLUGIN, *DAEMON, *OTHERS}
 
 
 def test_REV3_X14_each_right_of_the_controller_has_its_work():

@@ -7,10 +7,10 @@ import json
 
 import pytest
 from cluster import REPO, Process, wait_for_value, wait_until
-from rights import LABEL, Roles, names, shipped, was_refused
+from rights import DAEMON, LABEL, Roles, names, rights_by, was_refused
 
 ACCOUNT = "system:serviceaccount:cdom-system:compute-domain-daemon-service-account"
-RIGHTS = [one for one in shipped() if one.role == "compute-domain-daemon-role"]
+RIGHTS = rights_by(DAEMON)
 NODE, CLIQUE = "with-a-daemon", "f0e1.7"
 UID = "0c3b2d84-7a1f-4d1e-9d5a-1f2e3d4c5b6a"
 POD = f"computedomain-daemon-{UID}-aaaaa"

@@ -9,10 +9,10 @@ import pytest
 from actors import channel_claim
 from cluster import REPO, domain, wait_until
 from plugin_process import DRIVER, NODE, UNKNOWN_CLAIM, Plugin
-from rights import LABEL, Roles, names, shipped, was_refused
+from rights import PLUGIN, LABEL, Roles, names, rights_by, was_refused
 
 ACCOUNT = "system:serviceaccount:cdom-system:cdom-kubelet-plugin"
-RIGHTS = [one for one in shipped() if one.role == "cdom-kubelet-plugin"]
+RIGHTS = rights_by(PLUGIN)
 
 
 @pytest.fixture(scope="module")
