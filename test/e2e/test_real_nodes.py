@@ -631,6 +631,54 @@ def test_REV3_X14_without_its_privilege_no_device_of_the_driver_is_opened_by(nod
                        "MISSING NVIDIA's driver: " if container == "preflight" else "NVML")
 
 
+# In the container of the process that is named: the files of a kernel with NVIDIA's driver, and a mount that hides some of
+# them, as a container runtime leaves it in a container that it gives GPUs to.
+MASKS = """import ctypes, os, shutil, sys
+libc = ctypes.CDLL(None, use_errno=True)
+def check(status):
+    if status: raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+check(libc.setns(os.open(f"/proc/{sys.argv[1]}/ns/mnt", os.O_RDONLY), 0))
+check(libc.mount(b"tmpfs", b"/proc/driver", b"tmpfs", 0, None))
+shutil.copytree("/driver-root/proc/driver/nvidia", "/proc/driver/nvidia")
+check(libc.mount(b"/driver-root/devices", b"/proc/devices", None, 4096, None))  # MS_BIND
+check(libc.mount(b"tmpfs", b"/proc/driver/nvidia/capabilities", b"tmpfs", 0, None))
+"""
+MASKED = "/proc/driver/nvidia/capabilities"
+
+
+@contextlib.contextmanager
+def masked_plugin(nodes, capabilities):
+    """A function that returns one new pod. Of all privileges its plugin has these; it starts once it is masked."""
+    def starts_masked(one):
+        if one["name"] != "compute-domains":
+            return
+        one["command"] = ["bash", "-c", f'until [[ $(</proc/self/mountinfo) == *{MASKED}* ]]; do sleep 0.1; done; exec "$@"',
+                          "bash", *one["command"]]
+        one["env"].append({"name": "ALT_PROC_DEVICES_PATH", "value": ""})  # The kernel's, as on a node with a driver.
+        one["securityContext"].update(privileged=False, capabilities={"add": capabilities})
+
+    with plugin_pods(nodes, starts_masked) as new_pod:
+        def running():
+            return new_pod() and "running" in new_pod()["status"]["containerStatuses"][0]["state"] and new_pod()
+        pod = wait_until("its container runs", running)
+        nodes.run(pod["spec"]["nodeName"], "python3", "-c", MASKS, nodes.process_of(pod))
+        # The next node's follows once this one is ready.
+        yield lambda: nodes.get("pod", pod["metadata"]["name"], "cdom-system")
+
+
+def test_REV3_X14_what_hides_the_drivers_files_is_unmounted_with_CAP_SYS_ADMIN(nodes):
+    with masked_plugin(nodes, ["SYS_ADMIN"]) as pod:
+        wait_until("the pod is ready", lambda: pod_is_ready(pod()) == "True")
+        assert f'is taken away file="{MASKED}"' in said_by(nodes, pod(), "compute-domains")
+
+
+def test_REV3_X14_without_CAP_SYS_ADMIN_the_plugin_names_what_hides_the_drivers_files(nodes):
+    with masked_plugin(nodes, []) as pod:
+        for words in (f'cannot be taken away file="{MASKED}" error="Operation not permitted"',
+                      f"{MASKED}/fabric-imex-mgmt does not exist"):
+            wait_until(f"the plugin says '{words}'", lambda words=words: words in said_by(nodes, pod(), "compute-domains"), 30)
+
+
 @contextlib.contextmanager
 def running_on_hosts(nodes):
     """nvidia-imex.service runs on each node meanwhile, as systemd's folders show it."""
