@@ -148,7 +148,8 @@ def edit_is_harmless_with_templates_of_domains_that_never_were(world):
                lambda: not any(world.cluster.get("resourceclaimtemplate", name, "team") for name in names))
     reads = [one for one in world.cluster.audited("list", "computedomains", since)
              if "watch" not in one["requestURI"]]
-    assert 1 <= len(reads) <= len(names), f"{len(reads)} lists of all domains for {len(names)} templates"
+    # One that begins after others were asked for answers all of them. Three, unless the templates go slowly.
+    assert 1 <= len(reads) <= len(names) // 2, f"{len(reads)} lists of all domains for {len(names)} templates"
     pods = [one["requestURI"] for one in world.cluster.audited("list", "pods", since)]
     assert len(pods) <= len(names), pods
 
