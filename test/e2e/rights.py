@@ -94,6 +94,15 @@ class Roles:
             self._set(right, rules)
             wait_until(f"{account} has {right} again", lambda: self._may(account, right), 30)
 
+    def show_needed(self, right, account, work, log=None):
+        """Without the right, the API server refuses what `work` begins, and the text of `log` names the right, if given."""
+        since = self._cluster.audit_size()
+        with self.without(right, account):
+            work()
+            wait_until(f"the API server refuses {right}", lambda: was_refused(self._cluster, account, right, since))
+            if log:
+                wait_until(f"the log names {right}", lambda: names(log(), right), 10)
+
     def _rules(self, kind, role):
         return self._cluster.get(kind, role, "cdom-system")["rules"]
 
