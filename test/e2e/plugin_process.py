@@ -17,6 +17,16 @@ CLIQUE = "01010101-0101-0101-0101-010101010101.1"  # Of the stand-in for NVIDIA'
 UNKNOWN_CLAIM = "default/unknown/00000000-0000-4000-8000-000000000000"
 
 
+def allocate(cluster, claim):
+    """A channel of the plugin's node, as the scheduler does, to a claim of actors.channel_claim() that exists: NAMESPACE/NAME/UID."""
+    name, namespace = claim["metadata"]["name"], claim["metadata"]["namespace"]
+    result = {"request": "channel", "driver": DRIVER, "pool": NODE, "device": "channel-0"}
+    config = [{**one, "source": "FromClaim"} for one in claim["spec"]["devices"]["config"]]
+    cluster.kubectl("patch", "resourceclaim", name, "-n", namespace, "--subresource=status", "--type=merge", "-p",
+                    json.dumps({"status": {"allocation": {"devices": {"results": [result], "config": config}}}}))
+    return f"{namespace}/{name}/{cluster.get('resourceclaim', name, namespace)['metadata']['uid']}"
+
+
 class Plugin:
     """A plugin that publishes its devices; `port` and `health_port` are those that other pods of the cluster reach."""
 

@@ -3,13 +3,13 @@
 A program of the CDI project's library, which NVIDIA's plugin uses, stands in for NVIDIA's plugin.
 """
 
-import json
 import pathlib
 import subprocess
 
 import pytest
+from actors import channel_claim
 from cluster import REPO, domain
-from plugin_process import CLIQUE, DRIVER, NODE, Plugin
+from plugin_process import CLIQUE, NODE, Plugin, allocate
 
 CHANNEL = "c 235 0 /dev/nvidia-caps-imex-channels/channel0"
 
@@ -70,18 +70,10 @@ def nvidia(plugin):
 @pytest.fixture
 def claim(cluster, removed_later):
     """A claim of the domain's channel, allocated on the plugin's node: NAMESPACE/NAME/UID."""
-    parameters = {"apiVersion": "resource.nvidia.com/v1beta1", "kind": "ComputeDomainChannelConfig",
-                  "domainID": cluster.get("computedomain", "shared")["metadata"]["uid"], "allocationMode": "Single"}
-    config = {"requests": ["channel"], "opaque": {"driver": DRIVER, "parameters": parameters}}
-    request = {"name": "channel", "exactly": {"deviceClassName": "compute-domain-default-channel.nvidia.com"}}
-    removed_later({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim",
-                   "metadata": {"name": "swapped", "namespace": "default"},
-                   "spec": {"devices": {"requests": [request], "config": [config]}}})
-    device = {"request": "channel", "driver": DRIVER, "pool": NODE, "device": "channel-0"}
-    allocation = {"devices": {"results": [device], "config": [{**config, "source": "FromClaim"}]}}
-    cluster.kubectl("patch", "resourceclaim", "swapped", "-n", "default", "--subresource", "status", "--type", "merge",
-                    "-p", json.dumps({"status": {"allocation": allocation}}))
-    return f"default/swapped/{cluster.get('resourceclaim', 'swapped')['metadata']['uid']}"
+    made = channel_claim("swapped", cluster.get("computedomain", "shared")["metadata"]["uid"], allocationMode="Single")
+    made["metadata"]["namespace"] = "default"
+    removed_later(made)
+    return allocate(cluster, made)
 
 
 def specs_of(plugin, claim):

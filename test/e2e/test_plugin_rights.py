@@ -8,7 +8,7 @@ import json
 import pytest
 from actors import channel_claim
 from cluster import REPO, domain, wait_until
-from plugin_process import DRIVER, NODE, UNKNOWN_CLAIM, Plugin
+from plugin_process import NODE, UNKNOWN_CLAIM, Plugin, allocate
 from rights import LABEL, PLUGIN, Roles, rights_by
 
 ACCOUNT = "system:serviceaccount:cdom-system:cdom-kubelet-plugin"
@@ -30,11 +30,7 @@ def claim(cluster):
     made = channel_claim("waits", cluster.get("computedomain", "waits")["metadata"]["uid"])
     made["metadata"]["namespace"] = "default"
     cluster.apply(made)
-    result = {"request": "channel", "driver": DRIVER, "pool": NODE, "device": "channel-0"}
-    config = [{**one, "source": "FromClaim"} for one in made["spec"]["devices"]["config"]]
-    cluster.kubectl("patch", "resourceclaim", "waits", "--subresource=status", "--type=merge", "-p",
-                    json.dumps({"status": {"allocation": {"devices": {"results": [result], "config": config}}}}))
-    yield f"default/waits/{cluster.get('resourceclaim', 'waits')['metadata']['uid']}"
+    yield allocate(cluster, made)
     cluster.kubectl("delete", "resourceclaim", "waits", "--timeout=60s")
     cluster.kubectl("patch", "computedomain", "waits", "--type=merge", "-p", '{"metadata": {"finalizers": null}}')
     cluster.kubectl("delete", "computedomain", "waits", "--timeout=60s")
