@@ -271,16 +271,18 @@ def node_is_refused_secrets(world):
 def labels_its_node(world, who):
     """Puts the bystander's domain on the attacker's node, and a daemon that says that it is ready."""
     def is_told():
-        # The controller takes the label off after a while; the attacker puts it on again.
+        # The controller takes the label off after a while; the attacker puts it on again. So the label, the daemon and the
+        # condition are looked at in one round.
         world.must(who, "PATCH", path("nodes", world.node), {"metadata": {"labels": {LABEL: world.uid}}})
-        for pod in world.daemon_pods():
-            if pod["spec"].get("nodeName") == world.node and not pod["metadata"].get("deletionTimestamp"):
-                world.say_ready(pod)
-        return world.cluster.condition(VICTIM, "MembersReady").get("reason") == "MemberWithoutClaim"
+        daemons = [pod for pod in world.daemon_pods()
+                   if pod["spec"].get("nodeName") == world.node and not pod["metadata"].get("deletionTimestamp")]
+        for pod in daemons:
+            world.say_ready(pod)
+        told = world.cluster.condition(VICTIM, "MembersReady")
+        return daemons and told.get("reason") == "MemberWithoutClaim" and told["message"]
     before = world.victim()
-    wait_until("the condition MembersReady tells of the node", is_told, 90)
-    assert world.node in world.cluster.condition(VICTIM, "MembersReady")["message"]
-    assert world.node in {one["spec"].get("nodeName") for one in world.daemon_pods()}, "its daemon runs, and counts not"
+    message = wait_until("the condition MembersReady tells of the node, whose daemon runs", is_told, 90)
+    assert world.node in message
     assert world.victim() == before
     if world.entries_by == "controller":
         assert world.node not in nodes_in_cliques(world)
