@@ -9,6 +9,8 @@ set(CDOM_SANITIZE "" CACHE STRING "Value of -fsanitize, such as address,undefine
 
 option(CDOM_COVERAGE "Count lines and branches of the libraries that say COVERED, with clang" OFF)
 
+option(CDOM_FUZZ "Instrument the product for libFuzzer, with clang, and build the fuzz targets" OFF)
+
 # Reading headers is most of a build, so presets that a person seldom waits for compile the sources of a target several at a time.
 # `dev` does not, or each change would compile its neighbours; nor does what clang-tidy reads, which shows that each file includes
 # what it needs.
@@ -90,6 +92,7 @@ if(CMAKE_BUILD_TYPE STREQUAL "Dev")
   set(CDOM_OPTIONS_product -O1)
   set(CDOM_OPTIONS_test -O0)
 endif()
+set(CDOM_OPTIONS_fuzzed ${CDOM_OPTIONS_product} -fsanitize=fuzzer-no-link)
 
 # What nearly every file includes is precompiled, since reading headers is most of a build that hardly
 # optimizes; `release` and what clang-tidy reads do without. The result lies outside of the tree, under a
@@ -98,6 +101,7 @@ option(CDOM_PRECOMPILE "Precompile the headers that nearly every file includes; 
 set(CDOM_HEADERS_product
     algorithm array atomic chrono condition_variable cstdint functional map memory mutex optional
     ranges set sstream string string_view thread tl/expected.hpp utility variant vector)
+set(CDOM_HEADERS_fuzzed ${CDOM_HEADERS_product})
 set(CDOM_HEADERS_test ${CDOM_HEADERS_product} gtest/gtest.h)
 
 # cdom_precompile(test): sets CDOM_PRECOMPILED_test to the options that use it.
@@ -134,6 +138,9 @@ if(CDOM_PRECOMPILE)
   endif()
   cdom_precompile(product)
   cdom_precompile(test)
+  if(CDOM_FUZZ)
+    cdom_precompile(fuzzed)
+  endif()
 endif()
 
 # cdom_together(SRCS): replaces the list by files that include so many of them each. They name them by where they lie in the tree,
@@ -187,7 +194,11 @@ function(cdom_library)
   if(ARG_SRCS)
     add_library(${target} STATIC ${ARG_SRCS})
     target_link_libraries(${target} PUBLIC cdom_headers ${ARG_DEPS} PRIVATE $<BUILD_INTERFACE:cdom_flags>)
-    target_compile_options(${target} PRIVATE ${CDOM_OPTIONS_product} ${CDOM_PRECOMPILED_product})
+    set(use product)
+    if(CDOM_FUZZ AND folder MATCHES "^(pkg|controller|node)/")
+      set(use fuzzed)
+    endif()
+    target_compile_options(${target} PRIVATE ${CDOM_OPTIONS_${use}} ${CDOM_PRECOMPILED_${use}})
     if(ARG_COVERED AND CDOM_COVERAGE)
       target_compile_options(${target} PRIVATE -fprofile-instr-generate -fcoverage-mapping)
       target_link_options(${target} PUBLIC -fprofile-instr-generate)

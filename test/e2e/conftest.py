@@ -14,13 +14,6 @@ def pytest_addoption(parser):
     parser.addoption("--large-objects", type=int, default=120, help="how many large objects there are of a kind")
 
 
-def pytest_runtest_logreport(report):
-    """The lines that scripts/test.sh counts."""
-    if report.when == "call" or (report.when == "setup" and not report.passed):
-        name = report.nodeid.rpartition("::")[2]
-        print(f"\n{'PASS' if report.passed else 'FAIL'} {name} ({report.duration:.0f} s)", flush=True)
-
-
 @pytest.fixture(scope="session")
 def programs(request):
     """The folder of the programs that are tested."""

@@ -1,0 +1,19 @@
+# What other steps need first.
+
+step("build: release programs" GIVES release COST 1000 LOCK processors
+     COMMAND scripts/build.sh release compute-domain-controller compute-domain-daemon compute-domain-kubelet-plugin nvml_stand_in
+             ask-plugin nodesim standin_imex standin_ctl cdom-bench)
+step("build: control plane" GIVES controlplane COST 1000 COMMAND "${controlplane}/build.sh")
+step("build: containerd" GIVES containerd COST 900 COMMAND nice -n 19 "${realnodes}/build.sh")
+step("build: stand-in for a kubelet plugin" GIVES standin-plugin COST 900 COMMAND nice -n 19 "${realnodes}/plugin/build.sh")
+step("build: network plugin" GIVES network-plugin COST 900 COMMAND nice -n 19 "${realnodes}/netpol/build.sh")
+step("build: reader of NVIDIA's checkpoints" GIVES checkpoints COST 900 COMMAND nice -n 19 "${controlplane}/checkpoint/build.sh")
+step("build: cosign" GIVES cosign COST 10 COMMAND nice -n 19 test/packaging/image/cosign/build.sh)
+set(cluster release controlplane)
+set(kubelets release controlplane containerd standin-plugin network-plugin checkpoints)
+
+step("build: unit tests and fuzz targets under ASan" GIVES asan COST 800 LOCK processors COMMAND scripts/build.sh asan tests cdom-fuzz)
+set(sweeps fault_sweep_test wide_sweep_test daemon_sweep_test)
+list(TRANSFORM sweeps PREPEND test_simulation_scenarios_)
+list(APPEND sweeps test_simulation_plugin_sweep_test)
+step("build: sweeps" GIVES sweeps NEEDS release COST 700 LOCK processors COMMAND scripts/build.sh release ${sweeps})

@@ -1,0 +1,33 @@
+# What takes too long for a commit: each step at most an hour.
+
+# A sweep with every fault at every request takes hours, so it has parts. Each night it begins elsewhere.
+foreach(part RANGE 1 8)
+  step("sweep: every request, part ${part} of 8" NIGHTLY NEEDS sweeps LOCK processors MINUTES 60
+       ENVIRONMENT CDOM_SWEEP=all COMMAND test/suite/sweeps.sh --part ${part}/8)
+endforeach()
+step("build: sweeps under ASan" NIGHTLY GIVES asan-sweeps LOCK processors MINUTES 60 COMMAND scripts/build.sh asan ${sweeps})
+foreach(part RANGE 1 4)
+  step("sweep: under ASan, part ${part} of 4" NIGHTLY NEEDS asan-sweeps LOCK processors MINUTES 60
+       ENVIRONMENT CDOM_SWEEP=1 COMMAND test/suite/sweeps.sh --preset asan --part ${part}/4)
+endforeach()
+
+step("build: unit tests under TSan" NIGHTLY GIVES tsan LOCK processors MINUTES 60 COMMAND scripts/build.sh tsan tests)
+step("unit: all under TSan" NIGHTLY NEEDS tsan LOCK processors MINUTES 60 COMMAND ctest --preset tsan --verbose -LE sweep --timeout 3600)
+step("build: unit tests as users' compiler builds them" NIGHTLY GIVES release-tests LOCK processors MINUTES 60
+     COMMAND scripts/build.sh release tests)
+step("unit: as users' compiler builds them" NIGHTLY NEEDS release-tests LOCK processors MINUTES 60
+     COMMAND ctest --preset release --verbose -LE sweep)
+step("lint: clang-tidy of everything" NIGHTLY LOCK processors MINUTES 60 ENVIRONMENT CDOM_CHECK_ALL=1 COMMAND test/lint/tidy.sh)
+step("fuzz: search" NIGHTLY NEEDS asan LOCK processors MINUTES 60 COMMAND scripts/fuzz.sh 90)
+
+step("e2e: a thousand large objects" NIGHTLY NEEDS ${cluster} LOCK cluster MINUTES 60
+     COMMAND ${pytest} --programs "${release}" --large-objects 1000 test/e2e/test_memory.py)
+step("e2e: placement, two hundred times" NIGHTLY NEEDS ${cluster} LOCK cluster MINUTES 60 ENVIRONMENT CDOM_NIGHTLY=1
+     COMMAND test/e2e/e2e.sh "${release}" five_kinds)
+step("realnodes: long cycles" NIGHTLY NEEDS ${kubelets} LOCK kubelets MINUTES 60 ENVIRONMENT CDOM_NIGHTLY=1
+     COMMAND "${realnodes}/realnodes_test.sh" "${release}")
+step("build: dependencies of images for arm64" NIGHTLY GIVES arm64 COMMAND scripts/deps.sh nightly)
+step("image: both architectures" NIGHTLY NEEDS ${cluster} arm64 LOCK processors MINUTES 60
+     COMMAND test/packaging/image/nightly_test.sh "${release}")
+step("bench: small" NIGHTLY NEEDS ${cluster} LOCK processors cluster MINUTES 30 COMMAND scripts/bench.sh --smoke)
+step("bench: full size" NIGHTLY NEEDS ${cluster} LOCK processors cluster MINUTES 60 COMMAND scripts/bench.sh)

@@ -1,0 +1,109 @@
+#!/usr/bin/python3
+"""Reads what CTest has written of a run and says what came of it; its last line is "N passed, N failed".
+
+    report.py RESULTS.xml SECONDS [LIMIT_MINUTES]
+
+A step runs many cases, and says so in its output: GoogleTest with "[  PASSED  ] 3 tests.", everything else with a line
+"PASS name" or "FAIL name" for each. A test that CTest runs inside a step, or a step, is one case if it says nothing, such as
+a build. A step that failed without naming a case counts as one that failed. If the run took longer than LIMIT_MINUTES, that is a failure, too.
+"""
+
+import collections
+import re
+import sys
+import xml.etree.ElementTree
+
+# What CTest runs inside a step has the number of its test in front of each line, and a line at its end.
+PASSED = re.compile(r"^(?:(\d+): )?\[  PASSED  \] (\d+) tests?\.$")
+FAILED = re.compile(r"^(?:(\d+): )?\[  FAILED  \] (\d+) tests?, listed below:$")
+CASE = re.compile(r"^(?:(\d+): )?(PASS|FAIL) (.+)$")
+INSIDE = re.compile(r"^ *\d+/\d+ Test +#(\d+): (.+?) \.*(   Passed|\*\*\*\w+)")
+PROCESSOR = re.compile(r"^step: (\d+) s of processor$")
+LINES_SHOWN = 80  # Of a step that failed; the rest is in the file that CTest has written.
+
+Step = collections.namedtuple("Step", "name seconds processor passed failed failures output")
+
+
+def read_step(name, status, seconds, output):
+    """A Step. `status` is CTest's: run, fail, notrun or disabled."""
+    passed = failed = processor = 0
+    failures = []
+    counted, counted_bad = set(), set()  # Tests inside that said how many cases they had, and that one of them failed.
+    for line in output.splitlines():
+        if found := PASSED.match(line):
+            passed += int(found[2])
+            counted.add(found[1])
+        elif found := FAILED.match(line):
+            failed += int(found[2])
+            failures.append(f"{found[2]} cases of GoogleTest")
+            counted_bad.add(found[1])
+        elif found := CASE.match(line):
+            passed += found[2] == "PASS"
+            counted.add(found[1])
+            if found[2] == "FAIL":
+                failed += 1
+                failures.append(found[3])
+                counted_bad.add(found[1])
+        elif found := INSIDE.match(line):
+            is_good = found[3].endswith("Passed")
+            passed += is_good and found[1] not in counted
+            if not is_good and found[1] not in counted_bad:
+                failed += 1
+                failures.append(found[2])
+        elif found := PROCESSOR.match(line):
+            processor = int(found[1])
+    if status == "run" and passed + failed == 0:
+        passed = 1
+    if status != "run" and failed == 0:
+        failed = 1
+        failures = ["not run: what it needs failed" if status == "notrun" else "it ended with a failure"]
+    return Step(name, seconds, processor, passed, failed, failures, output)
+
+
+def read(file):
+    """The steps in a JUnit file of CTest."""
+    return [read_step(one.get("name"), one.get("status"), float(one.get("time")), one.findtext("system-out") or "")
+            for one in xml.etree.ElementTree.parse(file).getroot().iter("testcase")]
+
+
+def table(steps):
+    """Lines: what each label and each step took, the longest first. A label is what stands before the first colon."""
+    labels = collections.defaultdict(list)
+    for step in steps:
+        labels[step.name.partition(":")[0]].append(step)
+    groups = sorted(labels.items(), key=lambda group: -sum(one.seconds for one in group[1]))
+    for label, group in groups:
+        yield line(label, group)
+    yield ""
+    for step in sorted(steps, key=lambda one: -one.seconds)[:25]:
+        yield line(step.name, [step])
+
+
+def line(name, steps):
+    seconds, processor, passed, failed = (sum(getattr(one, field) for one in steps)
+                                          for field in ("seconds", "processor", "passed", "failed"))
+    return f"{seconds:7.0f} s {processor:6d} s of processor {passed:6d} passed {failed:4d} failed  {name}"
+
+
+def main(file, seconds, limit_minutes=None):
+    steps = read(file)
+    for step in steps:
+        if step.failed:
+            print(f"\n==== {step.name}: {step.failed} failed ====")
+            print("\n".join(step.output.splitlines()[-LINES_SHOWN:]))
+    print(f"\nin {float(seconds) / 60:.1f} minutes; by label, and the longest steps, of which several run at a time:")
+    print("\n".join(table(steps)))
+    failures = [f"{step.name}: {one}" for step in steps for one in step.failures]
+    passed, failed = (sum(getattr(one, field) for one in steps) for field in ("passed", "failed"))
+    if limit_minutes and float(seconds) > 60 * float(limit_minutes):
+        failed += 1
+        failures.append(f"all together took more than {limit_minutes} minutes")
+    if failures:
+        print(f"\nwhat each step has printed is in {file}; what failed:")
+        print("\n".join(f"  FAIL {one}" for one in failures))
+    print(f"{passed} passed, {failed} failed")
+    return 0 if passed and not failed else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

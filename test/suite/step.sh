@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Runs one step of the suite, and says at its end how many seconds of processor it took.
+#
+#   step.sh NAME COMMAND...
+#
+# CDOM_RESUME=FOLDER    what a step that passed has printed is kept there; a step that is there is not run again, and its
+#                       output is printed once more
+set -uo pipefail
+
+name=$1
+shift
+kept=${CDOM_RESUME:+$CDOM_RESUME/${name//[^a-zA-Z0-9]/_}}
+if [[ -n $kept && -f $kept ]]; then
+  echo "step: passed before on this commit, so it is not run again; remove $kept to run it"
+  cat "$kept"
+  exit 0
+fi
+status=0
+if [[ -n $kept ]]; then
+  mkdir -p "$CDOM_RESUME"
+  "$@" 2>&1 | tee "$kept.part" || status=$?
+  if ((status == 0)); then mv "$kept.part" "$kept"; else rm -f "$kept.part"; fi
+else
+  "$@" || status=$?
+fi
+# Not into a pipe, where `times` would tell of a shell that has run nothing.
+times > >(awk -F'[ms ]+' '{ sum += $1 * 60 + $2 + $3 * 60 + $4 } END { printf "step: %d s of processor\n", sum }')
+wait $!
+exit "$status"

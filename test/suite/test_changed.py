@@ -1,0 +1,33 @@
+"""Which files the slow checks look at."""
+
+import changed
+
+INCLUDES = {"a.cc": ["a.h"], "a.h": ["base.h"], "base.h": [], "base.cc": ["base.h", "other.h"], "other.h": [], "b.cc": []}
+COMMIT = "8f14e45fceea167a5a36dedd4bea2543aaaaaaaa"
+
+
+def selected(files, what, with_implementation=False):
+    return changed.select(files, INCLUDES, what, COMMIT, with_implementation)[0]
+
+
+def test_a_file_that_changed_and_those_that_include_it_are_looked_at():
+    assert selected(["a.cc", "b.cc"], {"base.h"}) == ["a.cc"]
+    assert selected(["a.cc", "b.cc"], {"a.cc"}) == ["a.cc"]
+    assert selected(["a.cc", "b.cc"], {"README.md"}) == []
+
+
+def test_a_test_is_run_when_what_it_calls_was_changed():
+    assert selected(["a.cc", "b.cc"], {"other.h"}) == []
+    assert selected(["a.cc", "b.cc"], {"other.h"}, with_implementation=True) == ["a.cc"]
+
+
+def test_all_are_looked_at_when_it_is_unknown_what_changed_or_flags_did():
+    assert selected(["a.cc", "b.cc"], None) == ["a.cc", "b.cc"]
+    assert selected(["a.cc", "b.cc"], {"cmake/cdom.cmake"}) == ["a.cc", "b.cc"]
+
+
+def test_eight_commits_look_at_every_file_once():
+    files = [f"file{i}.cc" for i in range(100)]
+    commits = [f"{i:040x}" for i in range(8)]
+    chosen = [one for commit in commits for one in changed.select(files, {}, set(), commit, False)[1]]
+    assert sorted(chosen) == sorted(files)

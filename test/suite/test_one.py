@@ -1,0 +1,32 @@
+"""Which test is meant by a name, and what is said if none is."""
+
+import one
+import pytest
+
+TESTS = {("googletest", "PlanLabels.B24_First"): ["labels_test.cc"], ("googletest", "Suite.Twice"): ["a_test.cc"],
+         ("googletest", "Other.Twice"): ["b_test.cc"], ("pytest", "test_a_node_is_lost"): ["test/e2e/test_nodes.py"],
+         ("scenario", "create-ready-delete"): ["scenarios.cc"], ("fuzz", "utf8"): ["utf8.cc"], ("lint", "size"): ["lint.sh"]}
+
+
+@pytest.mark.parametrize(("asked", "kind", "files"), [
+    ("PlanLabels.B24_First", "googletest", ["labels_test.cc"]),
+    ("B24_First", "googletest", ["labels_test.cc"]),
+    ("All/PlanLabels.B24_First/of_a_node", "googletest", ["labels_test.cc"]),
+    ("Twice", "googletest", ["a_test.cc", "b_test.cc"]),
+    ("test_a_node_is_lost", "pytest", ["test/e2e/test_nodes.py"]),
+    ("test_a_node_is_lost[daemon]", "pytest", ["test/e2e/test_nodes.py"]),
+    ("test/e2e/test_nodes.py::test_a_node_is_lost[daemon]", "pytest", ["test/e2e/test_nodes.py"]),
+    ("create-ready-delete", "scenario", ["scenarios.cc"]), ("utf8", "fuzz", ["utf8.cc"]), ("size", "lint", ["lint.sh"])])
+def test_a_name_is_found_as_it_is_printed(asked, kind, files):
+    found = one.find(asked, TESTS)
+    assert (found.kind, found.files) == (kind, files)
+
+
+def test_a_name_that_is_wrong_is_answered_with_those_that_are_close():
+    assert one.find("PlanLabels.B24_Fist", TESTS) is None
+    assert "PlanLabels.B24_First" in one.close_to("PlanLabels.B24_Fist", TESTS)
+    assert one.close_to("node_is_lost", TESTS)[0] == "test_a_node_is_lost"
+
+
+def test_every_kind_is_found_in_the_sources():
+    assert {kind for kind, _ in one.known()} == {"googletest", "pytest", "scenario", "fuzz", "lint"}

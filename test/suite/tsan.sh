@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Builds and runs what has threads under ThreadSanitizer: the test programs that changed.py names, and the whole controller if it
+# names that.
+set -euo pipefail
+
+repo=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
+cd "$repo"
+controller=controller/main.cc
+scripts/build.sh tsan pkg_base_backoff_test >/dev/null  # Which configures it, so that CTest knows its programs.
+mapfile -t tests < <(ctest --preset tsan -L threads --show-only=json-v1 | jq -r '.tests[].name | sub(": .*"; ".cc")' | sort -u)
+mapfile -t chosen < <(printf '%s\n' "${tests[@]}" "$controller" | test/suite/changed.py tests)
+targets=()
+pattern=
+for one in "${chosen[@]}"; do
+  [[ -n $one ]] || continue
+  if [[ $one == "$controller" ]]; then
+    targets+=(compute-domain-controller)
+  else
+    one=${one%.cc}
+    targets+=("${one//\//_}")
+    pattern+="${pattern:+|}$one"
+  fi
+done
+((${#targets[@]} > 0)) || exit 0
+scripts/build.sh tsan "${targets[@]}"
+if [[ -n $pattern ]]; then ctest --preset tsan --verbose -R "^($pattern): "; fi
+if [[ " ${targets[*]} " == *' compute-domain-controller '* ]]; then
+  test/e2e/tsan.sh "$repo/build/tsan/bin" "$repo/build/release/bin"
+fi
