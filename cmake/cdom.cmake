@@ -226,8 +226,7 @@ endfunction()
 # cdom_test(NAME planner_test SRCS planner_test.cc DEPS cdom::compute_domain_planner LABEL simple): a GoogleTest program. It lies
 # in the build as its source does in the tree, and that path names it: the target is controller_compute_domain_planner_test, and
 # ctest says "controller/compute_domain/planner_test: Suite.Name". ctest runs its cases one by one, and under a sanitizer all in
-# one go: there a process takes long to start. One that takes minutes there is run in CDOM_SHARDS_<name> parts, side by side and
-# before the others. NEEDS: targets that the program loads.
+# one go: there a process takes long to start. NEEDS: targets that the program loads.
 function(cdom_test)
   if(NOT BUILD_TESTING)
     return()
@@ -249,18 +248,8 @@ function(cdom_test)
     add_dependencies(threads_tests ${target})
   endif()
   if(CDOM_SANITIZE)
-    if(CDOM_SHARDS_${ARG_NAME})
-      foreach(shard RANGE 1 ${CDOM_SHARDS_${ARG_NAME}})
-        math(EXPR index "${shard} - 1")
-        add_test(NAME "${path}: part ${shard}" COMMAND ${target})
-        set_tests_properties("${path}: part ${shard}" PROPERTIES
-                             LABELS ${ARG_LABEL} COST 1000
-                             ENVIRONMENT "GTEST_TOTAL_SHARDS=${CDOM_SHARDS_${ARG_NAME}};GTEST_SHARD_INDEX=${index}")
-      endforeach()
-    else()
-      add_test(NAME "${path}: all" COMMAND ${target})
-      set_tests_properties("${path}: all" PROPERTIES LABELS ${ARG_LABEL})
-    endif()
+    add_test(NAME "${path}: all" COMMAND ${target})
+    set_tests_properties("${path}: all" PROPERTIES LABELS ${ARG_LABEL})
   else()
     gtest_discover_tests(${target} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
                          TEST_PREFIX "${path}: " PROPERTIES LABELS ${ARG_LABEL})

@@ -6,11 +6,12 @@ step("lint: rules over the sources" NEEDS release LOCK processors COST 1
 step("lint: clang-tidy" LOCK processors COST 300 COMMAND test/lint/tidy.sh)
 
 step("unit: the suite itself" COMMAND ${pytest} test/suite)
-step("unit: ASan and UBSan" NEEDS asan LOCK processors COST 790 MINUTES 45 COMMAND ctest --preset asan --verbose)
+step("unit: ASan and UBSan" NEEDS asan LOCK processors COST 790 MINUTES 45 COMMAND ctest --preset asan --verbose -LE lint -E "sweep_test: ")
 step("unit: coverage of planner and oracles" NEEDS asan LOCK processors COST 200 COMMAND scripts/coverage.sh)
 step("unit: TSan" NEEDS ${cluster} LOCK processors COST 400 COMMAND test/suite/tsan.sh)
 step("fuzz: corpora" NEEDS asan LOCK processors COST 250 COMMAND scripts/fuzz.sh)
 step("fuzz: it finds what is broken" NEEDS asan LOCK processors COST 240 COMMAND test/fuzz/fuzz_test.sh)
+step("sweep: one eighth under ASan" NEEDS asan LOCK processors COST 500 COMMAND test/suite/sweeps.sh --preset asan --one-of 8)
 step("sweep: faults at requests" NEEDS sweeps LOCK processors COST 690 COMMAND test/suite/sweeps.sh 22000 20000 600)
 
 step("e2e: control plane" NEEDS ${cluster} COST 50 COMMAND "${controlplane}/controlplane_test.sh")

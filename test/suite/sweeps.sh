@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Runs the simulation's sweeps, and says how many runs they had.
 #
-#   sweeps.sh [--preset asan] [--part 2/8] [LEAST LEAST_FAULTED SECONDS]
+#   sweeps.sh [--preset asan] [--part 2/8] [--one-of 4] [LEAST LEAST_FAULTED SECONDS]
 #
-# --part: of every eight tests the second.
+# --part: of every eight tests of CTest the second. --one-of: one of four parts of each program's cases, which the commit's hash
+# chooses.
 # LEAST, LEAST_FAULTED, SECONDS: the sweeps of the controller are to have at least so many runs, at least so many of them with a
 # fault (each another pair of a request and a fault), in at most so many seconds of processor: wall time depends on what else runs.
 set -uo pipefail
@@ -14,6 +15,11 @@ while [[ ${1:-} == --* ]]; do
   case $1 in
     --preset) preset=$2 ;;
     --part) part=$2 ;;
+    --one-of)
+      commit=$(git rev-parse HEAD)
+      export GTEST_TOTAL_SHARDS=$2 GTEST_SHARD_INDEX=$((16#${commit: -6} % $2))
+      echo "of $2 parts number $GTEST_SHARD_INDEX"
+      ;;
     *) echo "sweeps: unknown option $1" >&2 && exit 2 ;;
   esac
   shift 2
