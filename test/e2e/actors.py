@@ -9,8 +9,10 @@ import time
 import urllib.error
 import urllib.request
 
-from cluster import ACCOUNT, domain, wait_until, workers
+from cluster import ACCOUNT
 from endpoint import Endpoint, flood
+from objects import domain, workers
+from waiting import eventually
 
 SERVED = {
     "computedomains": "/apis/resource.nvidia.com/v1beta1", "computedomaincliques": "/apis/resource.nvidia.com/v1beta1",
@@ -78,7 +80,7 @@ class World:
         self.api = Api(cluster)
         self.endpoint = Endpoint(cluster, writer)
         cluster.apply(domain(VICTIM), workers(VICTIM, 2))
-        wait_until("the bystander's domain serves", lambda: self.victim()[:2] == ("True", "2/2"), 120)
+        eventually("the bystander's domain serves", lambda: self.victim()[:2], ("True", "2/2"), within=120)
         self.uid = cluster.get("computedomain", VICTIM)["metadata"]["uid"]
         self.members = [one["name"] for one in cluster.get("computedomain", VICTIM)["status"]["nodes"]]
         nodes = json.loads(cluster.kubectl("get", "nodes", "-o", "json"))["items"]

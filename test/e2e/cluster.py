@@ -1,76 +1,41 @@
 """A real control plane on loopback, simulated nodes, and the controller as a process under its own account.
 
-Everything that is started here is ended here, by its process id. A wait has a deadline and says what it waited for.
+Everything that is started here is ended here, by its process id.
 """
 
 import contextlib
 import json
 import os
 import pathlib
-import shutil
-import signal
+import re
 import subprocess
-import tempfile
 import time
+import typing
+import urllib.request
+
+from nodesim import NodeSim
+from process import Process
+from waiting import CommandFailed, eventually
 
 REPO = pathlib.Path(__file__).resolve().parents[2]
 CONTROL_PLANE = REPO / "test/cluster/controlplane"
 ACCOUNT = "system:serviceaccount:cdom-system:cdom-controller"
 REFUSAL = "refused by the test"
+OF_KUBERNETES = ("node.kubernetes.io/", "nvidia.com/gpu")  # Taints that are not a case's.
 
 
-class TimedOut(AssertionError):
-    """What was waited for did not happen."""
+class Setup(typing.NamedTuple):
+    """What cluster a module needs: it says so in its constant CLUSTER. Modules of one process that need the same share it."""
+
+    nodes: int = 8  # Without any, nodesim does not run.
+    cliques: int = 2
+    nodesim: tuple = ()  # More of its options.
+    controlplane: tuple = ()  # Options of `controlplane up`.
+    placement: bool = False  # Whether manifests/placement is applied, beside manifests/local with its policies.
+    controller: tuple | None = None  # Flags of the controller that runs when a case begins; None: cases start their own.
 
 
-def wait_until(what, is_so, seconds=60):
-    """Returns the first true answer of is_so(). Raises TimedOut with `what` after that many seconds."""
-    deadline = time.monotonic() + seconds
-    while True:
-        if answer := is_so():
-            return answer
-        if time.monotonic() > deadline:
-            raise TimedOut(f"after {seconds} s it is not so that {what}")
-        time.sleep(0.2)  # Between two looks.
-
-
-def wait_for_value(what, get, wanted, seconds=60):
-    """Returns once get() == wanted. Raises TimedOut with `what`, and what it was instead."""
-    deadline = time.monotonic() + seconds
-    while (got := get()) != wanted:
-        if time.monotonic() > deadline:
-            raise TimedOut(f"after {seconds} s {what}: got {got!r}, wanted {wanted!r}")
-        time.sleep(0.2)  # Between two looks.
-
-
-class Process:
-    """A program of ours, with what it writes in a file."""
-
-    def __init__(self, name, command, folder, env=None):
-        self.log = folder / f"{name}.log"
-        self.out = folder / f"{name}.out"
-        with self.log.open("ab") as log, self.out.open("wb") as out:
-            self._process = subprocess.Popen(command, stdout=out, stderr=log, env={**os.environ, **(env or {})})
-
-    @property
-    def pid(self):
-        return self._process.pid
-
-    def is_running(self):
-        return self._process.poll() is None
-
-    def says(self, text):
-        return text in self.log.read_text() or text in self.out.read_text()
-
-    def end(self):
-        if self.is_running():
-            self._process.send_signal(signal.SIGTERM)
-        try:
-            self._process.wait(30)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-
+DEFAULT = Setup(nodesim=("--gpus", "4"))  # Of a module that says nothing.
 
 class ControlPlane:
     """A cluster as its API server shows it: by kubectl, and by the audit log."""
@@ -85,11 +50,20 @@ class ControlPlane:
         """What kubectl prints, as text. Raises with its error unless `check` is False."""
         done = self._run_kubectl(*arguments, stdin=stdin)
         if check and done.returncode != 0:
-            raise AssertionError(f"kubectl {' '.join(map(str, arguments))}: {done.stderr}")
+            raise CommandFailed(f"kubectl {' '.join(map(str, arguments))}: {done.stderr}")
         return done.stdout
 
+    def kubectl_json(self, *arguments):
+        return json.loads(self.kubectl(*arguments, "-o", "json"))
+
+    def refused(self, *arguments, stdin=None):
+        """What kubectl says on standard error. Raises if it succeeds."""
+        done = self._run_kubectl(*arguments, stdin=stdin)
+        assert done.returncode != 0, f"kubectl {' '.join(map(str, arguments))} succeeded: {done.stdout}"
+        return done.stderr
+
     def apply(self, *objects):
-        self.kubectl("apply", "-f", "-", stdin=as_list(objects))
+        self.kubectl("apply", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
 
     def try_to_create(self, made):
         """The object as the API server would store it, or why it would not: as text, and without a trace."""
@@ -102,17 +76,22 @@ class ControlPlane:
         return json.loads(found) if found.strip() else None
 
     def list(self, kind, namespace, selector=""):
-        found = self.kubectl("get", kind, "-n", namespace, "-l", selector, "-o", "json")
-        return json.loads(found)["items"]
+        """The objects; of all namespaces if `namespace` is empty."""
+        where = ("-n", namespace) if namespace else ("--all-namespaces",)
+        return self.kubectl_json("get", kind, *where, "-l", selector)["items"]
 
-    def condition(self, domain, kind):
+    def condition(self, domain, kind, namespace="default"):
         """The condition of that type; an empty one if it is not there."""
-        found = self.get("computedomain", domain) or {}
+        found = self.get("computedomain", domain, namespace) or {}
         conditions = found.get("status", {}).get("conditions", [])
         return next((one for one in conditions if one["type"] == kind), {})
 
     def requests_of(self, account, since=0):
         """What that account has asked, by the API server's audit log: one entry an answered request."""
+        return [entry for entry in self.audit_entries(since) if entry["user"]["username"] == account]
+
+    def audit_entries(self, since=0):
+        """All answered requests."""
         entries = []
         with self._audit_log.open() as log:
             log.seek(since)
@@ -120,7 +99,7 @@ class ControlPlane:
                 if not line.endswith("\n"):
                     break  # It is being written.
                 entry = json.loads(line)
-                if entry["user"]["username"] == account and entry["stage"] == "ResponseComplete":
+                if entry["stage"] == "ResponseComplete":
                     entries.append(entry)
         return entries
 
@@ -133,62 +112,110 @@ class ControlPlane:
 
 
 class Cluster(ControlPlane):
-    """One plane for all cases of a run. `folder` is made and left by the caller."""
+    """One plane, as `setup` says. `folder` is made and left by the caller."""
 
-    def __init__(self, bin_folder, folder):
+    def __init__(self, bin_folder, folder, setup=DEFAULT):
         self._bin = bin_folder
         self.folder = folder
-        self._plane = folder / "plane"
+        self.setup = setup
+        self.plane = folder / "plane"
         programs = subprocess.run([CONTROL_PLANE / "build.sh"], check=True, capture_output=True, text=True)
-        kubectl = pathlib.Path(programs.stdout.strip()) / "kubectl"
-        super().__init__([kubectl, "--kubeconfig", self._plane / "admin.kubeconfig"], self._plane / "audit.log")
-        self._nodesim = None
-        self._controller = None
+        self.program = pathlib.Path(programs.stdout.strip()) / "kubectl"
+        # Each kubectl ends before there is garbage worth collecting, which would be a quarter of its work.
+        super().__init__([self.program, "--kubeconfig", self.plane / "admin.kubeconfig"], self.plane / "audit.log",
+                         {"GOGC": "off", "GOMEMLIMIT": "500MiB"})
+        self.nodesim = None
+        self.controller = None
+        self._flags = None  # Of the controller that runs.
 
     def start(self):
-        subprocess.run([CONTROL_PLANE / "controlplane", "up", self._plane], check=True)
+        subprocess.run([CONTROL_PLANE / "controlplane", "up", self.plane, *self.setup.controlplane], check=True,
+                       stdout=subprocess.DEVNULL)
         self.kubectl("apply", "-k", REPO / "manifests/local")
-        config = self._config_of("cdom-controller")
-        self._controller_config = self.folder / "controller.kubeconfig"
-        self._controller_config.write_text(json.dumps(config))
-        self._nodesim = Process(
+        if self.setup.placement:
+            self.kubectl("apply", "-k", REPO / "manifests/placement")
+        self.write_controller_config()
+        if self.setup.nodes:
+            self.start_nodes(*self.setup.nodesim)
+
+    def write_controller_config(self):
+        """With a token of the controller's account, as long as that account exists."""
+        self.controller_config = self.folder / "controller.kubeconfig"
+        self.controller_config.write_text(json.dumps(self._config_of("cdom-controller")))
+
+    def start_nodes(self, *options):
+        self.nodesim = NodeSim(Process(
             "nodesim",
-            [self._bin / "nodesim", "--kubeconfig", self._plane / "nodesim.kubeconfig", "--control-port", "0",
-             "--nodes", "8", "--cliques", "2", "--gpus", "4", "--daemon-account"],
-            self.folder)
-        wait_until("the simulated nodes are there", lambda: self._nodesim.says(" ready\n"), 120)
+            [self._bin / "nodesim", "--kubeconfig", self.plane / "nodesim.kubeconfig", "--control-port", "0",
+             "--nodes", str(self.setup.nodes), "--cliques", str(self.setup.cliques), "--daemon-account", *options],
+            self.folder))
+
+    def nodes(self):
+        return [one["metadata"]["name"] for one in self.kubectl_json("get", "nodes")["items"]]
+
+    def heal(self):
+        """Takes back what a case that failed may have done to nodes and CRDs."""
+        self.kubectl("apply", "-k", REPO / "crds")
+        if self.nodesim:
+            self.nodesim.heal(f"node-{i:03}" for i in range(self.setup.nodes))
+        taints = sorted({taint["key"] for node in self.kubectl_json("get", "nodes")["items"]
+                         for taint in node["spec"].get("taints", []) if not taint["key"].startswith(OF_KUBERNETES)})
+        if taints:
+            self.kubectl("taint", "nodes", "--all", *[f"{key}-" for key in taints], check=False)
+        self.kubectl("uncordon", *self.nodes(), check=False)
 
     def stop(self):
-        for process in (self._controller, self._nodesim):
+        for process in (self.controller, self.nodesim):
             if process:
                 process.end()
-        subprocess.run([CONTROL_PLANE / "controlplane", "down", self._plane], check=False, stdout=subprocess.DEVNULL)
+        subprocess.run([CONTROL_PLANE / "controlplane", "down", self.plane], check=False, stdout=subprocess.DEVNULL)
 
-    def run_controller(self, *flags):
+    def usage(self):
+        """How a person uses what runs, and ends it."""
+        processes = " ".join(str(one.pid) for one in (self.controller, self.nodesim) if one)
+        return "\n".join((
+            f"  export KUBECONFIG={self.plane}/admin.kubeconfig PATH={self.program.parent}:$PATH",
+            "  kubectl get computedomains --all-namespaces",
+            *([f"  curl -X POST '{self.nodesim.url}/kill?node=node-000'  # test/cluster/nodesim/README.md has the others"]
+              if self.nodesim else []),
+            f"  less {self.folder}/controller.log",
+            "To end it:",
+            f"  kill {processes}; {CONTROL_PLANE}/controlplane down {self.plane} && rm -r {self.folder}"))
+
+    # --- The controller
+
+    def run_controller(self, *flags, **how):
         """Ends the controller that runs, if any, and waits until one with these flags leads."""
-        self.start_controller(*flags)
-        wait_until("the controller leads", lambda: self._controller.says("Reconciling"))
+        self.start_controller(*flags, **how)
+        eventually("the controller leads", lambda: self.controller.says("Reconciling"))
 
-    def start_controller(self, *flags):
+    def controller_with(self, *flags, **how):
+        """A controller with these flags leads: the one that runs, or another. `how` as in start_replica()."""
+        if self._flags != (flags, how) or not self.controller.is_running():
+            self.run_controller(*flags, **how)
+
+    def start_controller(self, *flags, **how):
         """As run_controller(), without waiting until it leads."""
         self.end_controller()
         (self.folder / "controller.log").write_text("")
-        self._controller = self.start_replica("controller", *flags)
+        self.controller = self.start_replica("controller", *flags, **how)
+        self._flags = (flags, how)
 
     def end_controller(self):
-        if self._controller:
-            self._controller.end()
-        self._controller = None
+        if self.controller:
+            self.controller.end()
+        self.controller = self._flags = None
 
-    def start_replica(self, name, *flags):
+    def start_replica(self, name, *flags, kubeconfig=None, image="cdom:0.1.0", program=None, **env):
         """One more process of the controller, with its log under that name. Who calls this ends it."""
+        # The debug pages by the environment: an earlier version does not know the flag.
         return Process(
             name,
-            [self._bin / "compute-domain-controller", "--kubeconfig", self._controller_config,
+            [program or self._bin / "compute-domain-controller", "--kubeconfig", kubeconfig or self.controller_config,
              "--pod-name", f"cdom-{name}-{time.monotonic_ns()}", "--namespace", "cdom-system",
-             "--image-name", "cdom:0.1.0", "--leader-election-lease-lock-name", "cdom-controller",
+             "--image-name", image, "--leader-election-lease-lock-name", "cdom-controller",
              "--http-endpoint", "127.0.0.1:0", *flags],
-            self.folder)
+            self.folder, {"DEBUG_ENDPOINT": "127.0.0.1:0", **env})
 
     @contextlib.contextmanager
     def two_replicas(self):
@@ -196,17 +223,33 @@ class Cluster(ControlPlane):
         self.run_controller()
         standby = self.start_replica("standby")
         try:
-            wait_until("the other stands by", lambda: standby.says("Standing by"))
-            yield self._controller, standby
+            eventually("the other stands by", lambda: standby.says("Standing by"))
+            yield self.controller, standby
         finally:
             standby.end()
 
     def controller_says(self, text):
         """Whether the controller has logged that since it was run."""
-        return self._controller.says(text)
+        return self.controller.says(text)
+
+    def controller_log(self, since=0):
+        """What it has logged since it was run, or since log_size() was that."""
+        return self.controller.log.read_text()[since:]
+
+    def log_size(self):
+        return len(self.controller.log.read_text())
 
     def controller_runs(self):
-        return self._controller.is_running()
+        return self.controller.is_running()
+
+    def port_of(self, what):
+        """Where the controller serves that, as it has logged."""
+        return int(re.findall(rf"Serving {what}.*?port[=\"]+(\d+)", self.controller_log())[-1])
+
+    def controller_get(self, what, path):
+        """The text of that page of the controller. `what` as in port_of()."""
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port_of(what)}{path}", timeout=10) as answer:
+            return answer.read().decode()
 
     def is_refused_to_the_controller(self, *arguments):
         """Whether a policy of refusal() stops this command of kubectl, were it the controller's."""
@@ -222,58 +265,3 @@ class Cluster(ControlPlane):
         admin = json.loads(self.kubectl("config", "view", "--raw", "-o", "json"))
         admin["users"][0]["user"] = {"token": token}
         return admin
-
-
-@contextlib.contextmanager
-def started(kind, programs, request, prefix):
-    """The one cluster of that kind of this run, in a folder of its own. What it logged is kept if a case failed."""
-    folder = pathlib.Path(tempfile.mkdtemp(prefix=prefix))
-    made = kind(programs, folder)
-    try:
-        made.start()
-        yield made
-    finally:
-        made.stop()
-    if request.session.testsfailed:
-        print(f"\nlogs are in {folder}")
-    else:
-        shutil.rmtree(folder)
-
-
-def as_list(objects):
-    """The text of these objects together, as kubectl takes it."""
-    return json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)})
-
-
-def domain(name):
-    """A ComputeDomain in `default` whose claim template is NAME-channel."""
-    return {"apiVersion": "resource.nvidia.com/v1beta1", "kind": "ComputeDomain",
-            "metadata": {"name": name, "namespace": "default"},
-            "spec": {"numNodes": 0, "channel": {"resourceClaimTemplate": {"name": f"{name}-channel"}}}}
-
-
-def workers(name, count):
-    """A Deployment of that many pods, each on a node of its own, that use the domain until they are deleted."""
-    pod = {"terminationGracePeriodSeconds": 1,
-           "resourceClaims": [{"name": "channel", "resourceClaimTemplateName": f"{name}-channel"}],
-           "tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists"}],
-           "containers": [{"name": "worker", "image": "busybox", "resources": {"claims": [{"name": "channel"}]}}]}
-    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name, "namespace": "default"},
-            "spec": {"replicas": count, "selector": {"matchLabels": {"app": name}},
-                     "template": {"metadata": {"labels": {"app": name},
-                                               "annotations": {"nodesim.cdom.dev/run-seconds": "-1"}},
-                                  "spec": pod}}}
-
-
-def refusal(name, operation, group, resource, namespace):
-    """A policy, and its binding, that refuses the controller this operation on the resource in that namespace."""
-    kind = "admissionregistration.k8s.io/v1"
-    return ({"apiVersion": kind, "kind": "ValidatingAdmissionPolicy", "metadata": {"name": name},
-             "spec": {"matchConstraints": {
-                 "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}},
-                 "resourceRules": [{"apiGroups": [group], "apiVersions": ["*"], "operations": [operation],
-                                    "resources": [resource]}]},
-                 "validations": [{"expression": f"request.userInfo.username != '{ACCOUNT}'",
-                                  "message": REFUSAL}]}},
-            {"apiVersion": kind, "kind": "ValidatingAdmissionPolicyBinding", "metadata": {"name": name},
-             "spec": {"policyName": name, "validationActions": ["Deny"]}})

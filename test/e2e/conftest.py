@@ -1,17 +1,50 @@
 """Options and fixtures of the end-to-end cases. Run them with
 
-    python3 -m pytest test/e2e --programs build/release/bin [-k PATTERN]
+    python3 -m pytest test/e2e --programs build/release/bin [-k PATTERN] [--lf] [--keep]
 """
 
+import itertools
 import pathlib
+import re
 
-import cluster as stage
 import pytest
+
+pytest.register_assert_rewrite("namespaces", "crew", "actors", "real_nodes")
+
+import clusters as stages  # noqa: E402
+from cluster import REPO  # noqa: E402
+from namespaces import Namespace  # noqa: E402
+from report import describe  # noqa: E402
+from snapshot import difference, shapes, snapshot  # noqa: E402
+from waiting import eventually  # noqa: E402
+
+NUMBER = itertools.count(1)
 
 
 def pytest_addoption(parser):
-    parser.addoption("--programs", required=True, type=pathlib.Path, help="folder of the release programs")
+    parser.addoption("--programs", type=pathlib.Path, default=REPO / "build/release/bin", help="folder of the release programs")
     parser.addoption("--large-objects", type=int, default=120, help="how many large objects there are of a kind")
+    parser.addoption("--keep", action="store_true", help="leave the cluster running after the run, or after the first case "
+                     "that fails, with what that made, and say how to use it")
+
+
+def pytest_configure(config):
+    if config.getoption("--keep"):
+        config.option.maxfail = 1
+
+
+def pytest_collection_modifyitems(items):
+    items[:] = stages.in_order(items)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item):
+    """What the cluster showed when a case failed."""
+    report = (yield).get_result()
+    if report.failed and "cluster" in getattr(item, "funcargs", {}):
+        own = item.funcargs.get("namespace")
+        report.sections += [(f"{title}, as it failed", text)
+                            for title, text in describe(item.funcargs["cluster"], own.name if own else "")]
 
 
 @pytest.fixture(scope="session")
@@ -21,9 +54,73 @@ def programs(request):
 
 
 @pytest.fixture(scope="session")
-def cluster(request, programs):
-    with stage.started(stage.Cluster, programs, request, "cdom-e2e.") as made:
-        yield made
+def clusters(request, programs):
+    made = stages.Clusters(programs, request.session, request.config.getoption("--keep"))
+    yield made
+    made.end()
+
+
+@pytest.fixture(scope="module")
+def cluster(request, clusters):
+    """The cluster that the module asks for in its constant CLUSTER."""
+    return clusters.get(stages.setup_of(request.module))
+
+
+@pytest.fixture(scope="module", params=["daemon", "controller"])
+def writer(request, cluster):
+    """Who writes the entries of cliques. A case that asks for it runs once with each."""
+    cluster.controller_with("--membership-writer", request.param)
+    return request.param
+
+
+@pytest.fixture(autouse=True)
+def running_controller(request):
+    """The controller that the case needs leads when it begins, whatever the case before did to it."""
+    if "writer" in request.fixturenames:
+        request.getfixturevalue("cluster").controller_with("--membership-writer", request.getfixturevalue("writer"))
+    elif (flags := stages.setup_of(request.module).controller) is not None:
+        request.getfixturevalue("cluster").controller_with(*flags)
+
+
+@pytest.fixture
+def namespace(request, cluster):
+    """A namespace of the case. What the case left in it is deleted; after a failure nodes are healed, too."""
+    name = re.sub(r"[^a-z0-9]+", "-", request.node.name.lower().removeprefix("test_"))[:40].strip("-")
+    own = Namespace(cluster, f"{name}-{next(NUMBER)}")
+    own.create()
+    yield own
+    failed = has_failed(request)
+    if failed and request.config.getoption("--keep"):
+        return
+    if failed:
+        cluster.heal()
+    own.clear(force=failed)
+    own.delete_it()
+
+
+@pytest.fixture
+def nothing_is_left(request, cluster, namespace):
+    """After the case the cluster has the same objects as before, each as it was."""
+    yield from compared(request, cluster, namespace, snapshot)
+
+
+@pytest.fixture
+def nothing_is_left_in_shape(request, cluster, namespace):
+    """After the case the cluster has objects of the same names as before; they may have been made again."""
+    yield from compared(request, cluster, namespace, lambda cluster: shapes(snapshot(cluster)))
+
+
+def compared(request, cluster, namespace, look):
+    before = look(cluster)
+    yield
+    if not has_failed(request):
+        namespace.clear()
+        eventually("what differs from before the case", lambda: difference(before, look(cluster)), [], within=90)
+
+
+def has_failed(request):
+    """Whether the case has failed by now."""
+    return getattr(request.node, "has_failed", False)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import ssl
 import urllib.error
 import urllib.request
 
-from cluster import wait_until
+from waiting import eventually
 
 
 def free_port():
@@ -25,7 +25,7 @@ class Endpoint:
         self._cluster = cluster
         self.secure_port = free_port()
         cluster.run_controller("--metrics-secure-port", str(self.secure_port), "--membership-writer", writer)
-        wait_until("metrics are served over TLS", lambda: cluster.controller_says("Serving metrics over TLS"))
+        eventually("metrics are served over TLS", lambda: cluster.controller_says("Serving metrics over TLS"))
         self._insecure = ssl.create_default_context()
         self._insecure.check_hostname = False
         self._insecure.verify_mode = ssl.CERT_NONE

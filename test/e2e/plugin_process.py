@@ -8,8 +8,10 @@ import subprocess
 import tempfile
 import urllib.request
 
-from cluster import REPO, Process, wait_until
+from cluster import REPO
 from endpoint import free_port
+from process import Process
+from waiting import eventually
 
 NODE = "with-a-plugin"
 DRIVER = "compute-domain.nvidia.com"
@@ -41,7 +43,7 @@ class Plugin:
     def start(self):
         self.set_up()
         self.run()
-        wait_until("the plugin publishes its devices", self.slices)
+        eventually("the plugin publishes its devices", self.slices)
 
     def set_up(self):
         """Makes the node, and all that run() needs."""
@@ -115,7 +117,7 @@ class Plugin:
     def asked(self, what, claim):
         """A kubelet asks meanwhile, without waiting for the answer. `claim`: NAMESPACE/NAME/UID."""
         socket = self._folder / "plugins" / DRIVER / "dra.sock"
-        wait_until("the plugin can be asked", socket.exists)
+        eventually("the plugin can be asked", socket.exists)
         asking = Process("ask", [self._programs / "ask-plugin", socket, what, claim], self._folder)
         try:
             yield

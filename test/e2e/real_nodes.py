@@ -9,7 +9,8 @@ import json
 import re
 import subprocess
 
-from cluster import REPO, ControlPlane, wait_for_value, wait_until
+from cluster import REPO, ControlPlane
+from waiting import eventually
 
 REAL_NODES = REPO / "test/cluster/realnodes"
 PLUGIN = "system:serviceaccount:cdom-system:cdom-kubelet-plugin"
@@ -106,7 +107,7 @@ class RealNodes(ControlPlane):
                         [REAL_NODES / "realnodes", "in", self._cluster, node, "bash", "-c", command, "bash",
                          *options, f"--hostname-override={node}", "--v=1"], stdout=out, stderr=out)))
             for node, log, _ in started:
-                wait_until(f"{node} enforces policies", lambda log=log: b"sync iptables took" in log.read_bytes())
+                eventually(f"{node} enforces policies", lambda log=log: b"sync iptables took" in log.read_bytes())
             for workload in ("deployment/cdom-controller", "daemonset/cdom-kubelet-plugin"):
                 self.kubectl("-n", "cdom-system", "rollout", "restart", workload)
             for workload in ("deployment/cdom-controller", "daemonset/cdom-kubelet-plugin"):
@@ -140,14 +141,14 @@ class RealNodes(ControlPlane):
         return self.get("pod", name)
 
     def wait_until_it_runs(self, name, seconds=60):
-        wait_for_value(f"phase of pod {name}", lambda: self.pod(name)["status"].get("phase"), "Running", seconds)
+        eventually(f"phase of pod {name}", lambda: self.pod(name)["status"].get("phase"), "Running", within=seconds)
 
     def claim_of(self, pod):
         """Name and UID of the claim for a channel that was made for this pod."""
         def name():
             found = self.pod(pod)["status"].get("resourceClaimStatuses", [{}])
             return found[0].get("resourceClaimName")
-        claim = wait_until(f"pod {pod} has a claim", name)
+        claim = eventually(f"pod {pod} has a claim", name)
         return claim, self.get("resourceclaim", claim)["metadata"]["uid"]
 
     def give_channel_of(self, holder, pod):
@@ -206,7 +207,7 @@ class PodLog:
     def wait_for(self, message, seconds=60, **fields):
         """The first line with this message and these values."""
         what = f"the plugin says '{message}' {fields}"
-        return wait_until(what, lambda: self.lines(message, **fields), seconds)[0]
+        return eventually(what, lambda: self.lines(message, **fields), within=seconds)[0]
 
 
 def time_of(line):

@@ -6,7 +6,8 @@ import re
 import typing
 
 from actors import Api
-from cluster import REPO, wait_until
+from cluster import REPO
+from waiting import eventually
 
 LABEL = "resource.nvidia.com/computeDomain"
 # By who tries each of the roles.
@@ -88,20 +89,20 @@ class Roles:
         assert less != rules
         try:
             self._set(right, [one for one in less if one["verbs"]])
-            wait_until(f"{account} lacks {right}", lambda: not self._may(account, right), 30)
+            eventually(f"{account} lacks {right}", lambda: not self._may(account, right), within=30)
             yield
         finally:
             self._set(right, rules)
-            wait_until(f"{account} has {right} again", lambda: self._may(account, right), 30)
+            eventually(f"{account} has {right} again", lambda: self._may(account, right), within=30)
 
     def show_needed(self, right, account, work, log=None):
         """Without the right, the API server refuses what `work` begins, and the text of `log` names the right, if given."""
         since = self._cluster.audit_size()
         with self.without(right, account):
             work()
-            wait_until(f"the API server refuses {right}", lambda: was_refused(self._cluster, account, right, since))
+            eventually(f"the API server refuses {right}", lambda: was_refused(self._cluster, account, right, since))
             if log:
-                wait_until(f"the log names {right}", lambda: names(log(), right), 10)
+                eventually(f"the log names {right}", lambda: names(log(), right), within=10)
 
     def _rules(self, kind, role):
         return self._cluster.get(kind, role, "cdom-system")["rules"]

@@ -12,9 +12,10 @@ import uuid
 import pytest
 from actors import (LABEL, VICTIM, World, channel_claim, daemon_set, is_refused_by, many_finalizers, named,
                     new_domain, path, slice_of)
-from cluster import REPO, wait_until
+from cluster import REPO
 from endpoint import held
 from plugin_process import NODE, Plugin
+from waiting import eventually
 
 CASES = []
 PAGE = REPO / "docs/threat-model.md"
@@ -48,8 +49,8 @@ def world(cluster, programs, request):
                   role_binding("writer", "writer", "writer", "Role"))
     made = World(cluster, request.param)
     wide = new_domain("wide", allocationMode="All")
-    wait_until("the limits of tenants are in force",
-               lambda: made.try_to_make(made.edit, "computedomains", wide)[0] == 403, 30)
+    eventually("the limits of tenants are in force",
+               lambda: made.try_to_make(made.edit, "computedomains", wide)[0], 403, within=30)
     with contextlib.ExitStack() as running:
         if made.entries_by == "controller":
             made.running_plugin = Plugin(cluster, programs)
@@ -65,7 +66,7 @@ def world(cluster, programs, request):
 
 def serves(world, name):
     """Waits until the domain has its claim template."""
-    wait_until(f"{name} has its claim template",
+    eventually(f"{name} has its claim template",
                lambda: world.cluster.get("resourceclaimtemplate", f"{name}-channel", "team"))
 
 
@@ -77,7 +78,7 @@ def makes_and_deletes(world, user, name):
     world.make(user, "computedomains", new_domain(name))
     serves(world, name)
     world.must(user, "DELETE", path("computedomains", name, "team"))
-    wait_until("the domain has ended", lambda: not world.cluster.get("computedomain", name, "team"))
+    eventually("the domain has ended", lambda: not world.cluster.get("computedomain", name, "team"))
 
 
 # ---- A tenant with the role `edit`
@@ -122,7 +123,7 @@ def edit_is_harmless_with_a_claim_of_another_domain(world):
 
     def node():
         return world.cluster.get("pod", "foreign", "team")["spec"].get("nodeName")
-    where = wait_until("the scheduler has placed the pod", node)
+    where = eventually("the scheduler has placed the pod", node)
     world.make(world.edit, "computedomains", new_domain("later"))
     serves(world, "later")  # So the controller has seen the claim.
     end(world, "later")
@@ -144,7 +145,7 @@ def edit_is_harmless_with_templates_of_domains_that_never_were(world):
         world.make(world.edit, "resourceclaimtemplates", template)
     # By one request, which deletes them one after the other.
     world.must(world.edit, "DELETE", path("resourceclaimtemplates", namespace="team") + "?labelSelector=orphans%3Dyes")
-    wait_until("the controller has let all of them go",
+    eventually("the controller has let all of them go",
                lambda: not any(world.cluster.get("resourceclaimtemplate", name, "team") for name in names))
     reads = [one for one in world.cluster.audited("list", "computedomains", since)
              if "watch" not in one["requestURI"]]
@@ -215,7 +216,7 @@ def admin_is_harmless_when_it_deletes_the_template_of_its_domain(world):
     def is_new():
         found = world.cluster.get("resourceclaimtemplate", "own-channel", "team")
         return found and found["metadata"]["uid"] != before
-    wait_until("the template is made again", is_new)
+    eventually("the template is made again", is_new)
     end(world, "own")
 
 
@@ -281,13 +282,13 @@ def labels_its_node(world, who):
         told = world.cluster.condition(VICTIM, "MembersReady")
         return daemons and told.get("reason") == "MemberWithoutClaim" and told["message"]
     before = world.victim()
-    message = wait_until("the condition MembersReady tells of the node, whose daemon runs", is_told, 90)
+    message = eventually("the condition MembersReady tells of the node, whose daemon runs", is_told, within=90)
     assert world.node in message
     assert world.victim() == before
     if world.entries_by == "controller":
         assert world.node not in nodes_in_cliques(world)
     world.cluster.kubectl("label", "node", world.node, f"{LABEL}-")
-    wait_until("nothing is told any more", lambda: world.cluster.condition(VICTIM, "MembersReady").get("reason")
+    eventually("nothing is told any more", lambda: world.cluster.condition(VICTIM, "MembersReady").get("reason")
                != "MemberWithoutClaim")
 
 
@@ -308,7 +309,7 @@ def daemon_on_the_attackers_node(world):
     def pod():
         return next((one for one in world.daemon_pods() if one["spec"].get("nodeName") == world.node
                      and not one["metadata"].get("deletionTimestamp")), None)
-    return wait_until("a daemon is on the attacker's node", pod)
+    return eventually("a daemon is on the attacker's node", pod)
 
 
 def entries(world):
@@ -324,7 +325,7 @@ def nodes_in_cliques(world):
 def leave(world):
     """The attacker's node is as before."""
     world.cluster.kubectl("label", "node", world.node, f"{LABEL}-")
-    wait_until("no daemon is on the attacker's node", lambda: world.node not in {
+    eventually("no daemon is on the attacker's node", lambda: world.node not in {
         one["spec"].get("nodeName") for one in world.daemon_pods()})
 
 
@@ -339,7 +340,7 @@ def node_is_harmless_with_its_daemon_in_the_clique_of_another_domain(world):
                    {"metadata": {"labels": {f"{LABEL}.cliqueID": clique}}})
         world.say_ready(pod)
         return world.cluster.condition(VICTIM, "MembersReady").get("reason") == "MemberWithoutClaim"
-    wait_until("the condition MembersReady tells of the node", is_told, 90)
+    eventually("the condition MembersReady tells of the node", is_told, within=90)
     if world.entries_by == "controller":
         assert nodes_in_cliques(world) == before, "nobody is its peer"
     else:
@@ -359,7 +360,7 @@ def node_is_harmless_with_cliques_that_it_makes_up(world):
         clique["apiVersion"] = "resource.nvidia.com/v1beta1"
         clique["metadata"]["labels"] = {LABEL: world.uid, f"{LABEL}.cliqueID": entry["cliqueID"]}
         world.make(daemon, "computedomaincliques", clique, namespace="cdom-system")
-    wait_until("the controller has removed the entries", lambda: nodes_in_cliques(world) == before, 90)
+    eventually("the controller has removed the entries", lambda: nodes_in_cliques(world), before, within=90)
     leave(world)
     for name in made:
         world.cluster.kubectl("annotate", "computedomainclique", name, "-n", "cdom-system", "cdom.dev/allow-deletion=true")
@@ -435,7 +436,7 @@ def controller_is_refused_the_pods_of_tenants(world):
 def controller_is_harmless_with_a_false_status(world):
     world.must(world.controller, "PATCH", path("computedomains", VICTIM, "default", "status"),
                {"status": {"status": "NotReady", "nodes": []}})
-    wait_until("the controller has put the status right", lambda: world.victim()[1:3] == ("2/2", "Ready"))
+    eventually("the controller has put the status right", lambda: world.victim()[1:3], ("2/2", "Ready"))
 
 
 # ---- A pod on the network, without credentials
@@ -546,7 +547,7 @@ def writer_is_harmless_when_it_takes_the_finalizer_off(world):
     serves(world, "kept")
     where = path("computedomains", "kept", "team")
     world.must(world.writer, "PATCH", where, {"metadata": {"finalizers": None}})
-    wait_until("the finalizer is back",
+    eventually("the finalizer is back",
                lambda: world.cluster.get("computedomain", "kept", "team")["metadata"].get("finalizers"))
     end(world, "kept")
 

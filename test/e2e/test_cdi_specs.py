@@ -8,7 +8,8 @@ import subprocess
 
 import pytest
 from actors import channel_claim
-from cluster import REPO, domain
+from cluster import REPO
+from objects import domain
 from plugin_process import CLIQUE, NODE, Plugin, allocate
 
 CHANNEL = "c 235 0 /dev/nvidia-caps-imex-channels/channel0"

@@ -3,7 +3,9 @@
 import json
 
 import pytest
-from cluster import REFUSAL, domain, refusal, wait_until, workers
+from cluster import REFUSAL
+from objects import domain, refusal, workers
+from waiting import eventually
 
 
 def is_ready(cluster, name, members):
@@ -14,7 +16,7 @@ def is_ready(cluster, name, members):
 
 def serve(cluster, removed_later, name, members):
     removed_later(domain(name), workers(name, members))
-    wait_until(f"{name} serves {members} nodes", lambda: is_ready(cluster, name, members), 120)
+    eventually(f"{name} serves {members} nodes", lambda: is_ready(cluster, name, members), within=120)
     return cluster.get("computedomain", name)
 
 
@@ -37,10 +39,10 @@ def test_REV3_F2_a_repair_that_a_policy_refuses_is_told_and_the_domain_stays_rea
     daemons = daemon_set_of(cluster, found)
     policy = refusal("no-repair", "UPDATE", "apps", "daemonsets", "cdom-system")
     removed_later(*policy)
-    wait_until("the policy is in force", lambda: cluster.is_refused_to_the_controller(
+    eventually("the policy is in force", lambda: cluster.is_refused_to_the_controller(
         "set", "env", "daemonset", daemons, "-n", "cdom-system", "EDITED=no"))
     cluster.kubectl("set", "env", "daemonset", daemons, "-n", "cdom-system", "EDITED=yes")
-    wait_until("the refusal is told",
+    eventually("the refusal is told",
                lambda: REFUSAL in cluster.condition("repaired", "Provisioned").get("message", ""))
     assert "Left undone" in cluster.condition("repaired", "Provisioned")["message"]
     assert cluster.condition("repaired", "Ready")["status"] == "True"
@@ -50,23 +52,23 @@ def test_REV3_F2_a_repair_that_a_policy_refuses_is_told_and_the_domain_stays_rea
 
     def is_repaired():
         return "EDITED" not in cluster.kubectl("get", "daemonset", daemons, "-n", "cdom-system", "-o", "json")
-    wait_until("the DaemonSet is repaired", is_repaired, 60)
+    eventually("the DaemonSet is repaired", is_repaired, within=60)
     assert last_transition(cluster, "repaired") == became_ready
 
 
 def test_REV3_F17_a_template_that_may_not_be_deleted_keeps_no_domain(cluster, removed_later):
     removed_later(domain("unused"))
-    wait_until("its template is there", lambda: cluster.get("resourceclaimtemplate", "unused-channel"))
+    eventually("its template is there", lambda: cluster.get("resourceclaimtemplate", "unused-channel"))
     removed_later(*refusal("no-deletion", "DELETE", "resource.k8s.io", "resourceclaimtemplates", "default"))
-    wait_until("the policy is in force", lambda: cluster.is_refused_to_the_controller(
+    eventually("the policy is in force", lambda: cluster.is_refused_to_the_controller(
         "delete", "resourceclaimtemplate", "unused-channel"))
     since = cluster.audit_size()
     cluster.kubectl("delete", "computedomain", "unused", "--wait=false")
-    wait_until("the domain is gone", lambda: not cluster.get("computedomain", "unused"), 90)
+    eventually("the domain is gone", lambda: not cluster.get("computedomain", "unused"), within=90)
     answers = [one["responseStatus"]["code"] for one in
                cluster.audited("delete", "resourceclaimtemplates", since)]
     assert 422 in answers or 403 in answers, f"the policy refused none of {answers}"
-    wait_until("the garbage collector has taken the template",
+    eventually("the garbage collector has taken the template",
                lambda: not cluster.get("resourceclaimtemplate", "unused-channel"))
 
 
@@ -78,8 +80,8 @@ def test_REV3_F5_a_node_whose_label_somebody_took_off_under_a_job_gets_it_back(c
 
     def label():
         return cluster.get("node", node)["metadata"]["labels"].get("resource.nvidia.com/computeDomain")
-    wait_until("the label is back", lambda: label() == uid, 100)
-    wait_until("both nodes serve again", lambda: is_ready(cluster, "labelled", 2), 90)
+    eventually("the label is back", lambda: label(), uid, within=100)
+    eventually("both nodes serve again", lambda: is_ready(cluster, "labelled", 2), within=90)
 
 
 def test_REV3_F1_an_additional_namespace_that_does_not_exist_stops_no_domain(cluster, removed_later):
@@ -87,7 +89,7 @@ def test_REV3_F1_an_additional_namespace_that_does_not_exist_stops_no_domain(clu
     cluster.run_controller("--additional-namespaces", "nvidia-system")
     serve(cluster, removed_later, "beside", 2)
     cluster.kubectl("scale", "deployment", "beside", "--replicas", "1")
-    wait_until("one node has left", lambda: is_ready(cluster, "beside", 1), 90)
+    eventually("one node has left", lambda: is_ready(cluster, "beside", 1), within=90)
     cluster.kubectl("delete", "deployment", "beside", "--timeout=60s")
     cluster.kubectl("delete", "computedomain", "beside", "--timeout=90s")
     refused = [one for one in cluster.audited("list", "pods", since)
@@ -99,8 +101,8 @@ def test_REV3_F15_a_controller_that_loses_its_lease_starts_over_in_its_process(c
     lost = {"spec": {"holderIdentity": "another", "leaseDurationSeconds": 1,
                      "renewTime": "2026-01-01T00:00:00.000000Z"}}
     cluster.kubectl("patch", "lease", "cdom-controller", "-n", "cdom-system", "--type=merge", "-p", json.dumps(lost))
-    wait_until("the loss is told", lambda: cluster.controller_says("The Lease was lost; starting over"))
+    eventually("the loss is told", lambda: cluster.controller_says("The Lease was lost; starting over"))
     removed_later(domain("after-the-loss"))
-    wait_until("the next term serves a domain",
+    eventually("the next term serves a domain",
                lambda: cluster.get("resourceclaimtemplate", "after-the-loss-channel"))
     assert cluster.controller_runs(), "it was the same process"

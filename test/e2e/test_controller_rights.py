@@ -4,9 +4,11 @@ The permissions are read from manifests/, so a new one fails here until WORK has
 """
 
 import pytest
-from cluster import ACCOUNT, domain, wait_until, workers
+from cluster import ACCOUNT
 from endpoint import Endpoint
+from objects import domain, workers
 from rights import CONTROLLER, DAEMON, LABEL, OTHERS, PLUGIN, Roles, rights_by, shipped_roles
+from waiting import eventually
 
 NOBODY = "0c6b2f0e-7b1d-4f39-8a55-3f3d0a4a9e10"
 RIGHTS = rights_by(CONTROLLER)
@@ -20,7 +22,7 @@ class World:
         self._made = []
         self.serve()
         cluster.apply(domain("kept"), workers("kept", 2))
-        wait_until("the domain serves", lambda: cluster.condition("kept", "Ready").get("status") == "True", 120)
+        eventually("the domain serves", lambda: cluster.condition("kept", "Ready").get("status"), "True", within=120)
         cluster.end_controller()
         self.kept_set = f"computedomain-daemon-{self.uid_of('kept')}"
 
@@ -39,7 +41,7 @@ class World:
         name = self.new_domain()
         self.serve()
         uid = self.uid_of(name)
-        wait_until("its DaemonSet is made",
+        eventually("its DaemonSet is made",
                    lambda: self.cluster.get("daemonset", f"computedomain-daemon-{uid}", "cdom-system"))
         self.cluster.end_controller()
         return name, uid
@@ -113,7 +115,7 @@ def correct_the_daemon_set(world):
 def replace_an_outdated_daemon(world):
     _, uid = world.new_served_domain()
     world.cluster.kubectl("label", "node", "node-007", f"{LABEL}={uid}", "--overwrite")
-    wait_until("the domain has a daemon", lambda: world.cluster.list("pods", "cdom-system", f"{LABEL}={uid}"))
+    eventually("the domain has a daemon", lambda: world.cluster.list("pods", "cdom-system", f"{LABEL}={uid}"))
     world.serve("--image-name", "cdom:0.1.1")
 
 
@@ -126,7 +128,7 @@ def remove_a_stale_label_twice(world):
     world.serve()
     for _ in range(2):
         world.cluster.kubectl("label", "node", "node-006", f"{LABEL}={NOBODY}", "--overwrite")
-        wait_until("the label is removed",
+        eventually("the label is removed",
                    lambda: LABEL not in world.cluster.get("node", "node-006")["metadata"]["labels"])
 
 
@@ -214,9 +216,9 @@ def test_REV3_X14_the_roles_on_the_cluster_are_those_that_are_tried(roles):
 
 def test_REV3_X14_with_all_rights_the_controller_lacks_none(cluster, world):
     make_a_domain(world)
-    wait_until("the controller reconciles", lambda: cluster.controller_says("Reconciling"))
+    eventually("the controller reconciles", lambda: cluster.controller_says("Reconciling"))
     delete_a_domain(world)
-    wait_until("all domains are deleted but one",
+    eventually("all domains are deleted but one",
                lambda: [one["metadata"]["name"] for one in cluster.list("computedomains", "default")] == ["kept"]
                or world.delete_domains())
     assert not cluster.controller_says("403")

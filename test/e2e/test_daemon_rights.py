@@ -6,8 +6,10 @@ The permissions are read from manifests/, so a new one fails here until WORK or 
 import json
 
 import pytest
-from cluster import REPO, Process, wait_for_value, wait_until
+from cluster import REPO
+from process import Process
 from rights import DAEMON, LABEL, Roles, rights_by
+from waiting import eventually
 
 ACCOUNT = "system:serviceaccount:cdom-system:compute-domain-daemon-service-account"
 RIGHTS = rights_by(DAEMON)
@@ -146,7 +148,7 @@ def test_REV3_X14_cdoms_own_daemon_uses_no_other_right(cluster, daemon):
     for work, last in ((start, "list"), (make_the_clique, "create"), (join_the_clique, "update")):
         work(daemon)
         try:
-            wait_until(f"the daemon has come to {last} cliques", lambda last=last: (last, "computedomaincliques") in used())
+            eventually(f"the daemon has come to {last} cliques", lambda last=last: (last, "computedomaincliques") in used())
         finally:
             daemon.end()
-    wait_for_value("what the daemons have used", used, set(WORK))
+    eventually("what the daemons have used", used, set(WORK))

@@ -3,7 +3,8 @@
 import json
 
 import pytest
-from cluster import REPO, wait_until
+from cluster import REPO
+from waiting import eventually
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -27,7 +28,7 @@ def test_G15_four_workers_of_the_example_with_gpus_are_in_one_clique(cluster):
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "tried", "namespace": "default"},
            "spec": job["spec"]["template"]["spec"]}
     # A policy is in force some time after it is stored.
-    wait_until("pods of the domain are placed", lambda: "podAffinity" in cluster.kubectl(
+    eventually("pods of the domain are placed", lambda: "podAffinity" in cluster.kubectl(
         "create", "--dry-run=server", "-o", "json", "-f", "-", stdin=json.dumps(pod)))
     cluster.apply(job)
     try:
@@ -35,7 +36,7 @@ def test_G15_four_workers_of_the_example_with_gpus_are_in_one_clique(cluster):
             pods = cluster.list("pods", "default", "app=gpu-and-channel")
             placed = {one["spec"].get("nodeName") for one in pods}
             return placed if len(placed) == 4 and None not in placed else None
-        where = wait_until("four workers have a node each", nodes, 90)
+        where = eventually("four workers have a node each", nodes, within=90)
         cliques = {cluster.get("node", name)["metadata"]["labels"]["nvidia.com/gpu.clique"] for name in where}
         assert len(cliques) == 1, f"{where} are in {cliques}"
     finally:

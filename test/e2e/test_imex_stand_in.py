@@ -8,7 +8,7 @@ import signal
 import subprocess
 
 import pytest
-from cluster import wait_until
+from waiting import eventually
 
 REPO = pathlib.Path(__file__).resolve().parents[2]
 SECONDS = 20  # For anything that takes milliseconds on an idle machine.
@@ -74,7 +74,7 @@ class Node:
         return self.log.read_text()
 
     def says(self, text):
-        wait_until(f"{self.folder.name} says {text!r}, not {self.said()!r}", lambda: text in self.said(), SECONDS)
+        eventually(f"{self.folder.name} says {text!r}", self.said, lambda said: text in said, within=SECONDS)
 
     def control(self, *arguments):
         return subprocess.run([self._programs / "imex/nvidia-imex-ctl", "-c", self.config, *arguments],
@@ -82,8 +82,8 @@ class Node:
                               capture_output=True, text=True, timeout=SECONDS)
 
     def is_in(self, state):
-        wait_until(f"{self.folder.name} is {state}, not {self.control('-q').stdout!r}; it says {self.said()!r}",
-                   lambda: self.control("-q").stdout == f"{state}\n", SECONDS)
+        eventually(f"{self.folder.name} is {state}", lambda: (self.control("-q").stdout, self.said()),
+                   lambda got: got[0] == f"{state}\n", within=SECONDS)
 
 
 @pytest.fixture
@@ -154,7 +154,7 @@ def has_imported(node, other):
     node.says("Connection established to node 1")
     node.ask_for("importers", "1")
     persist = node.folder / "hosts.persist"
-    wait_until("the importer is noted", lambda: persist.exists() and persist.read_text().splitlines()[1:] == ["1"], SECONDS)
+    eventually("the importer is noted", lambda: persist.exists() and persist.read_text().splitlines()[1:] == ["1"], within=SECONDS)
 
 
 def test_REV3_imex_stand_in_that_was_killed_waits_for_its_importers(domain):

@@ -5,8 +5,12 @@ import time
 
 import pytest
 from actors import Api, User, path
-from cluster import Cluster, Process, domain, started, wait_until
+from cluster import Cluster
+from clusters import started
 from large_objects import KINDS, LargeObjects, large_object
+from objects import domain
+from process import Process
+from waiting import eventually
 
 MOST = 64 << 20
 KUBECONFIG = """apiVersion: v1
@@ -42,9 +46,9 @@ def test_REV3_X1_controllers_stay_small_whatever_objects_carry(plural, programs,
             server.listed = 0
             both = [start(programs, tmp_path, config, f"{turn}-{i}") for i in range(2)]
             try:
-                wait_until("both have read everything", lambda: server.listed >= 2 * count, 300)
-                wait_until("one leads", lambda: any(each.says("Reconciling") for each in both), 120)
-                wait_until("one stands by", lambda: any(each.says("Standing by") for each in both), 120)
+                eventually("both have read everything", lambda: server.listed >= 2 * count, within=300)
+                eventually("one leads", lambda: any(each.says("Reconciling") for each in both), within=120)
+                eventually("one stands by", lambda: any(each.says("Standing by") for each in both), within=120)
                 # What follows the first reads: plans, and writes that are refused.
                 until = time.monotonic() + 5
                 while time.monotonic() < until:
@@ -76,7 +80,7 @@ def make(api, plural, made):
                                path(plural, namespace=made["metadata"]["namespace"]), made)
         assert status == 201 or "cdom-object-sizes" in said, said[:500]
         return status == 201
-    wait_until("the API server takes it", is_made)
+    eventually("the API server takes it", is_made)
 
 
 @pytest.mark.parametrize("plural", ["computedomains", "resourceclaims", "resourceclaimtemplates"])
@@ -93,7 +97,7 @@ def test_REV3_X1_controllers_of_a_real_server_stay_small_under_what_tenants_may_
                     make(api, plural, large_object(plural, i, namespace))
             name = f"after-{plural}-{turn[3:]}"
             plane.apply(domain(name))  # It comes behind all of them.
-            wait_until("it is provided for", lambda: plane.condition(name, "Provisioned").get("status") == "True", 120)
+            eventually("it is provided for", lambda: plane.condition(name, "Provisioned").get("status"), "True", within=120)
             assert all(each.is_running() for each in both)
             peaks += [peak_of(each) for each in both]
     print(f"{plural}: {count} objects, peaks " + ", ".join(f"{peak / (1 << 20):.1f} MiB" for peak in peaks))

@@ -6,8 +6,10 @@ import threading
 import time
 
 import pytest
-from cluster import ACCOUNT, REPO, domain, wait_until, workers
+from cluster import ACCOUNT, REPO
 from endpoint import Endpoint, flood
+from objects import domain, workers
+from waiting import eventually
 
 READER = "system:serviceaccount:monitoring:prometheus"
 
@@ -40,8 +42,8 @@ def reviews(cluster, resource, since):
 
 def test_REV3_X8_metrics_name_tenants_only_for_accounts_with_the_permission(cluster, endpoint, token, removed_later):
     removed_later(domain("secret-project"), workers("secret-project", 2))
-    wait_until("two nodes have joined",
-               lambda: "cdom_members 2" in endpoint.open("/metrics")[1].splitlines(), 120)
+    eventually("two nodes have joined",
+               lambda: "cdom_members 2" in endpoint.open("/metrics")[1].splitlines(), within=120)
     since = cluster.audit_size()
     assert endpoint.metrics() == (401, "401: send the bearer token of an account that may get /metrics\n")
     assert reviews(cluster, "tokenreviews", since) == [], "nothing was asked for a client without a token"
@@ -50,7 +52,7 @@ def test_REV3_X8_metrics_name_tenants_only_for_accounts_with_the_permission(clus
     assert (status, text.startswith(f"403: {READER} may not get /metrics")) == (403, True), text
 
     removed_later(grant())
-    wait_until("the permission is seen", lambda: endpoint.metrics(token)[0] == 200, 30)
+    eventually("the permission is seen", lambda: endpoint.metrics(token)[0], 200, within=30)
     text = endpoint.metrics(token)[1]
     assert 'cdom_domain_members{namespace="default",name="secret-project"} 2' in text.splitlines()
     assert "cdom_members 2" in text.splitlines(), "it has the totals, too"
@@ -67,7 +69,7 @@ def test_REV3_X8_metrics_name_tenants_only_for_accounts_with_the_permission(clus
         assert asked, f"the audit log has none of the {resource}"
         assert {one["user"]["username"] for one in asked} == {ACCOUNT}
     cluster.kubectl("delete", "clusterrolebinding", "prometheus-reads-cdom")
-    wait_until("the permission ends", lambda: endpoint.metrics(token)[0] == 403, 30)
+    eventually("the permission ends", lambda: endpoint.metrics(token)[0], 403, within=30)
 
 
 def test_REV3_X8_answers_are_kept_for_seconds_and_not_asked_for_each_scrape(cluster, endpoint, token):
@@ -87,8 +89,8 @@ def test_REV3_X8_the_account_that_the_pod_monitor_uses_reads_all_metrics(cluster
         def token():
             secret = cluster.get("secret", "cdom-metrics-reader", "cdom-system") or {}
             return base64.b64decode(secret.get("data", {}).get("token", "")).decode()
-        wait_until("the account has its token", token, 30)
-        wait_until("it may read metrics", lambda: endpoint.metrics(token())[0] == 200, 30)
+        eventually("the account has its token", token, within=30)
+        eventually("it may read metrics", lambda: endpoint.metrics(token())[0], 200, within=30)
         cans = cluster.kubectl("auth", "can-i", "--list", "--as", "system:serviceaccount:cdom-system:cdom-metrics-reader")
         assert "/metrics" in cans and "secrets" not in cans and "computedomains" not in cans
     finally:
@@ -109,18 +111,18 @@ def test_REV3_X8_two_thousand_connections_hold_up_no_probe(endpoint, token):
     attack.join()
     print(f"{asked} probes during 2000 connections, the slowest {slowest * 1000:.0f} ms")
     assert slowest < 1
-    wait_until("the port answers again", lambda: endpoint.metrics(token)[0] in (200, 403), 20)
+    eventually("the port answers again", lambda: endpoint.metrics(token)[0] in (200, 403), within=20)
 
 
 def test_REV3_X8_without_the_permission_to_ask_nothing_is_told(cluster, endpoint, token):
     binding = cluster.get("clusterrolebinding", "cdom-metrics-auth")
     cluster.kubectl("delete", "clusterrolebinding", "cdom-metrics-auth")
     try:
-        wait_until("nobody is judged", lambda: endpoint.metrics(token)[0] == 503, 40)
+        eventually("nobody is judged", lambda: endpoint.metrics(token)[0], 503, within=40)
         assert endpoint.open("/readyz") == (200, "ok")
         assert cluster.controller_says("Metrics are refused, since the API server does not judge tokens")
     finally:
         for field in ("resourceVersion", "uid", "creationTimestamp"):
             binding["metadata"].pop(field, None)
         cluster.kubectl("apply", "-f", "-", stdin=json.dumps(binding))
-    wait_until("tokens are judged again", lambda: endpoint.metrics(token)[0] == 403, 30)
+    eventually("tokens are judged again", lambda: endpoint.metrics(token)[0], 403, within=30)

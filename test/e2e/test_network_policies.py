@@ -7,7 +7,9 @@ import json
 import re
 
 import pytest
-from cluster import REPO, domain, wait_until
+from cluster import REPO
+from objects import domain
+from waiting import eventually
 
 KUSTOMIZATIONS = ("standalone", "kubelet-plugin", "release-finalizers")
 IMEX_PORTS = ("SERVER_PORT", "IMEX_CMD_PORT")
@@ -66,7 +68,7 @@ def pods(cluster, shipped):
         def daemon_sets(uid):
             return cluster.list("daemonsets", "cdom-system", f"resource.nvidia.com/computeDomain={uid}")
         uid = cluster.get("computedomain", name)["metadata"]["uid"]
-        made = wait_until("the domain has a DaemonSet", lambda uid=uid: daemon_sets(uid))[0]
+        made = eventually("the domain has a DaemonSet", lambda uid=uid: daemon_sets(uid))[0]
         found.append((name, "cdom-system", made["spec"]["template"]["metadata"]["labels"],
                       {**ports_of(made["spec"]["template"]), **imex_ports()}))
         cluster.kubectl("delete", "computedomain", name, "--timeout=60s")

@@ -3,7 +3,9 @@
 import re
 
 import pytest
-from cluster import REPO, domain, wait_until, workers
+from cluster import REPO
+from objects import domain, workers
+from waiting import eventually
 
 NAMESPACE = "few-affinities"
 CLIQUE = "nvidia.com/gpu.clique"
@@ -35,7 +37,7 @@ def pod(cluster, template, namespace):
 
 def wait_for_placement(cluster, template, namespace="default"):
     """The API server's policy hears of a domain a moment after it is made."""
-    wait_until("the policy places pods", lambda: "podAffinity" in pod(cluster, template, namespace))
+    eventually("the policy places pods", lambda: "podAffinity" in pod(cluster, template, namespace))
 
 
 def run_workers(cluster, removed_later, name, value, count, running):
@@ -43,7 +45,7 @@ def run_workers(cluster, removed_later, name, value, count, running):
     removed_later(placed_domain(name, value))
     wait_for_placement(cluster, f"{name}-channel")
     removed_later(workers(name, count))
-    wait_until(f"{running} workers of {name} run", lambda: len(nodes_of(cluster, f"app={name}")) == running)
+    eventually(f"{running} workers of {name} run", lambda: len(nodes_of(cluster, f"app={name}")), running)
 
 
 def nodes_of(cluster, selector):
@@ -61,7 +63,7 @@ def wait_for_no_room(cluster, name, text):
     def in_use():
         found = cluster.condition(name, "InUse")
         return found.get("reason") == "NoRoomInClique" and re.search(text, found["message"])
-    wait_until(f"{name} says that it does not fit: {text}", in_use)
+    eventually(f"{name} says that it does not fit: {text}", in_use)
 
 
 def test_G22_a_placed_domain_that_is_larger_than_a_clique_says_what_is_free_in_each(cluster, removed_later):
@@ -85,7 +87,7 @@ def test_G15_each_worker_of_the_example_has_gpus_and_all_are_in_one_clique(clust
     cluster.kubectl("apply", "-f", "-", stdin=example.partition("\n---\n")[0])
     wait_for_placement(cluster, "gpu-and-channel")
     cluster.kubectl("apply", "-f", "-", stdin=example)
-    nodes = wait_until("four workers have a node", lambda: (found := [
+    nodes = eventually("four workers have a node", lambda: (found := [
         one["spec"].get("nodeName") for one in cluster.list("pods", "default", "app=gpu-and-channel")])
         and len(found) == 4 and all(found) and set(found))
     claims = [one["status"]["allocation"]["devices"]["results"] for one in cluster.list("resourceclaims", "default", "")
@@ -101,7 +103,7 @@ def test_REV3_X16_a_quota_on_affinity_across_namespaces_refuses_pods_of_an_exclu
              "spec": {"hard": {"pods": "0"}, "scopeSelector": {"matchExpressions": [
                  {"scopeName": "CrossNamespacePodAffinity", "operator": "Exists"}]}}}
     cluster.apply(quota, placed_domain("placed", "clique", NAMESPACE))
-    wait_until("the quota has counted", lambda: "hard" in cluster.get("resourcequota", "none", NAMESPACE).get("status", {}))
+    eventually("the quota has counted", lambda: "hard" in cluster.get("resourcequota", "none", NAMESPACE).get("status", {}))
     wait_for_placement(cluster, "placed-channel", NAMESPACE)
     cluster.apply(placed_domain("placed", "exclusive-clique", NAMESPACE))
-    wait_until("the quota refuses", lambda: "exceeded quota: none" in pod(cluster, "placed-channel", NAMESPACE))
+    eventually("the quota refuses", lambda: "exceeded quota: none" in pod(cluster, "placed-channel", NAMESPACE))

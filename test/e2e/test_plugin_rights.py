@@ -7,9 +7,11 @@ import json
 
 import pytest
 from actors import channel_claim
-from cluster import REPO, domain, wait_until
+from cluster import REPO
+from objects import domain
 from plugin_process import NODE, UNKNOWN_CLAIM, Plugin, allocate
 from rights import LABEL, PLUGIN, Roles, rights_by
+from waiting import eventually
 
 ACCOUNT = "system:serviceaccount:cdom-system:cdom-kubelet-plugin"
 RIGHTS = rights_by(PLUGIN)
@@ -60,7 +62,7 @@ def publish_devices_for_the_first_time(cluster, plugin):
 
 def publish_devices(plugin):
     plugin.run()
-    wait_until("the plugin publishes its devices", plugin.slices)
+    eventually("the plugin publishes its devices", plugin.slices)
     plugin.end()
 
 
@@ -81,23 +83,23 @@ def delete_a_second_slice(cluster, plugin):
 
 def prepare_an_unknown_claim(_, plugin):
     plugin.run()
-    wait_until("the plugin publishes its devices", plugin.slices)
+    eventually("the plugin publishes its devices", plugin.slices)
     with plugin.asked("prepare", UNKNOWN_CLAIM):
-        wait_until("the plugin has asked for the claim", lambda: "resourceclaims" in plugin.log())
+        eventually("the plugin has asked for the claim", lambda: "resourceclaims" in plugin.log())
 
 
 def reserve_the_node(cluster, plugin):
     plugin.run()
     with plugin.asked("prepare", plugin.claim):
-        wait_until("the plugin has labelled the node, or tried to", lambda: "label node" in plugin.log())
+        eventually("the plugin has labelled the node, or tried to", lambda: "label node" in plugin.log())
 
 
 def look_at_the_clique(cluster, plugin):
     plugin.run()
     with plugin.asked("prepare", plugin.claim):
-        wait_until("the plugin has labelled the node",
+        eventually("the plugin has labelled the node",
                    lambda: LABEL in cluster.get("node", NODE)["metadata"].get("labels", {}))
-        wait_until("the plugin has asked for the clique", lambda: "computedomaincliques" in plugin.log())
+        eventually("the plugin has asked for the clique", lambda: "computedomaincliques" in plugin.log())
 
 
 def preflight(_, plugin):

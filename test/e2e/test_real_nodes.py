@@ -7,8 +7,10 @@ import json
 import urllib.parse
 
 import pytest
-from cluster import as_list, domain, started, wait_for_value, wait_until
+from clusters import started
+from objects import as_list, domain
 from real_nodes import DRIVER, NODES, PLUGIN, RealNodes, left_alone, time_of, worker
+from waiting import eventually
 
 PLUGINS = "daemonset/cdom-kubelet-plugin"
 WRITES = {"create", "update", "patch", "delete"}
@@ -73,7 +75,7 @@ def test_REV3_N1_a_prepare_that_its_kubelet_gave_up_leaves_nothing_and_the_next_
     nodes.kubectl("delete", "pod", "holds", "--timeout=60s")
     log.wait_for("A claim is taken back", uid=held)
 
-    wait_for_value("the node's label", lambda: nodes.label("node-1"), None, 30)
+    eventually("the node's label", lambda: nodes.label("node-1"), None, within=30)
     made(worker("next", "node-1", "given-up"))
     nodes.wait_until_it_runs("next")
     assert nodes.label("node-1") == uid_of(nodes, "given-up")
@@ -96,7 +98,7 @@ def test_REV3_N2_each_name_that_imex_may_look_up_has_an_address_in_the_daemons_p
     def known():
         return {one.split()[1]: one.split()[0] for one in in_daemon(nodes, "node-1", "cat /etc/hosts").splitlines()
                 if one and not one.startswith("#")}
-    wait_until("both daemons have a name", lambda: peers <= set(known().values()), 30)
+    eventually("both daemons have a name", lambda: peers <= set(known().values()), within=30)
     asked = in_daemon(nodes, "node-1", "cat /imexd/nodes.cfg").split()
     addresses = known()
     assert len(asked) > len(NODES), "there are names to spare"
@@ -118,7 +120,7 @@ def roll(nodes, *command):
     def is_over():
         now = {one["metadata"]["name"] for one in nodes.plugins()}
         return len(now) == len(NODES) and not now & before
-    wait_until("each node has one plugin, a new one", is_over, 90)
+    eventually("each node has one plugin, a new one", is_over, within=90)
 
 
 @contextlib.contextmanager
@@ -167,14 +169,14 @@ def seconds_between_writes(entries):
 def test_REV3_N3_a_rollout_during_a_fabric_error_costs_each_instance_one_slice_write_a_minute_at_most(nodes):
     since = nodes.audit_size()
     with fabric_error(nodes):
-        wait_for_value("how many taints the nodes' devices have",
+        eventually("how many taints the nodes' devices have",
                        lambda: [len(taints(nodes)[node]) for node in NODES], [2, 2])
         before = taints(nodes)
         begun = nodes.audit_size()
         roll(nodes, "rollout", "restart", PLUGINS)
         in_rollout = writes_of_plugins(nodes, "resourceslices", begun)
         after = taints(nodes)
-    wait_for_value("the taints of devices", lambda: taints(nodes), {node: [] for node in NODES})
+    eventually("the taints of devices", lambda: taints(nodes), {node: [] for node in NODES})
     writes = writes_of_plugins(nodes, "resourceslices", since)
     apart = seconds_between_writes(writes)
     print(f"{len(in_rollout)} slice writes in the rollout; {len(writes)} with the error's begin and end, "
@@ -195,7 +197,7 @@ def test_REV3_N15_a_rollout_takes_no_nodes_clique_label_off(nodes):
     assert labels() == [None, None]
     try:
         with plugins_with(nodes, "GPU_CLIQUE_LABEL_ENABLED=true"):
-            wait_until("each node has the label", lambda: all(labels()), 60)
+            eventually("each node has the label", lambda: all(labels()), within=60)
             since = nodes.audit_size()
             roll(nodes, "rollout", "restart", PLUGINS)
             assert all(labels())
@@ -217,7 +219,7 @@ def test_a_fabric_that_is_degraded_is_told_in_the_pods_status_and_keeps_it_healt
     with plugins_with(nodes, "STAND_IN_NVML_HEALTH=1"):
         made(domain("degraded"), worker("degraded-1", "node-1", "degraded"))
         nodes.wait_until_it_runs("degraded-1")
-        wait_for_value("the channel's health", told, {("Healthy", True)}, 60)
+        eventually("the channel's health", told, {("Healthy", True)}, within=60)
 
 
 # --- N4: an IMEX that hangs
@@ -250,9 +252,9 @@ def test_REV3_N4_an_imex_that_hangs_is_told_by_all_who_ask_it_and_the_job_runs_o
     nodes.wait_until_it_runs("hangs-2")
     # Each daemon asks all IMEX of the domain, so the one that hangs leaves both without an answer.
     for node in NODES:
-        wait_for_value(f"whether the daemon of {node} knows nothing of its peers",
-                       lambda node=node: report_on(nodes, node).get("peersUnanswered"), True, 90)
-    wait_for_value("the reason of MembersReady", lambda: members_reason(nodes, "hangs"), "ImexPeersUnknown", 30)
+        eventually(f"whether the daemon of {node} knows nothing of its peers",
+                       lambda node=node: report_on(nodes, node).get("peersUnanswered"), True, within=90)
+    eventually("the reason of MembersReady", lambda: members_reason(nodes, "hangs"), "ImexPeersUnknown", within=30)
     told = nodes.condition("hangs", "MembersReady")
     assert "which peers it reaches: node-1, node-2." in told["message"], told
     # Also the one that hangs answers of itself, which is what the probe asks.
@@ -260,7 +262,7 @@ def test_REV3_N4_an_imex_that_hangs_is_told_by_all_who_ask_it_and_the_job_runs_o
     assert [pod_is_ready(nodes.daemon_on(node)) for node in NODES] == ["True", "True"]
     assert nodes.condition("hangs", "Ready").get("status") == "True"
     in_daemon(nodes, "node-1", "rm /run/hosts.hangs")
-    wait_for_value("the reason of MembersReady", lambda: members_reason(nodes, "hangs"), "AllMembersReady", 90)
+    eventually("the reason of MembersReady", lambda: members_reason(nodes, "hangs"), "AllMembersReady", within=90)
 
 
 # --- N5: a claim that waits for another's channel
@@ -295,7 +297,7 @@ def test_REV3_N6_a_pod_replaced_in_place_finds_the_label_and_the_daemon_as_they_
     made(domain("replaced"), worker("replaced-1", "node-1", "replaced"))
     nodes.wait_until_it_runs("replaced-1")
     _, uid = nodes.claim_of("replaced-1")
-    wait_until("the daemon has reported", lambda: report_on(nodes, "node-1"), 30)
+    eventually("the daemon has reported", lambda: report_on(nodes, "node-1"), within=30)
     before = daemon_now(nodes, "node-1")
     log = nodes.plugin_log("node-1")
     since = nodes.audit_size()
@@ -366,7 +368,7 @@ def encryption_on(nodes, node):
 @pytest.mark.usefixtures("encrypted")  # First: it ends behind the domain.
 def test_REV3_N7_encryption_reaches_imex_and_without_all_keys_the_daemon_says_what_it_lacks(nodes, made):
     made(keys_with("tls.key", "tls.crt"), domain("secret"), worker("secret-1", "node-1", "secret"))
-    said = wait_until("the daemon has ended with a reason", lambda: last_words(nodes, "node-1"))
+    said = eventually("the daemon has ended with a reason", lambda: last_words(nodes, "node-1"))
     assert "IMEX is to encrypt and its keys are missing: open /imex-keys/ca.crt" in said, said
     assert "daemons.imex.authSecret" in said, said
     assert nodes.pod("secret-1")["status"]["phase"] == "Pending"
@@ -452,7 +454,7 @@ def serve(nodes, made):
     def pods(component):
         return [one for one in nodes.list("pods", "cdom-system", f"app.kubernetes.io/component={component}")
                 if "deletionTimestamp" not in one["metadata"]]
-    controller = wait_until("there is one controller", lambda: len(pods("controller")) == 1 and pods("controller"))
+    controller = eventually("there is one controller", lambda: len(pods("controller")) == 1 and pods("controller"))
     plugin = [one for one in pods("kubelet-plugin") if one["spec"]["nodeName"] == "node-1"]
     return {"controller": controller[0], "plugin": plugin[0], "daemon": nodes.daemon_on("node-1")}
 
@@ -518,8 +520,8 @@ def test_REV3_X14_a_daemon_writes_folders_of_its_pod_alone_and_each_container_fi
     nodes.run("node-1", "bash", "-c", f"mkdir -p {root}/run/nvidia-imex && touch " + " ".join(root + path for path in left))
     assert len(files()) == len(left)
     nodes.run("node-1", "kill", "-KILL", nodes.process_of(daemon))
-    wait_for_value("how often the daemon's container was started again", restarts, 1)
-    wait_until("the daemon is ready", lambda: current()["status"]["containerStatuses"][0]["ready"])
+    eventually("how often the daemon's container was started again", restarts, 1)
+    eventually("the daemon is ready", lambda: current()["status"]["containerStatuses"][0]["ready"])
     assert files() == []
     # The token that the kubelet mounts there is another file system.
     nodes.run("node-1", "test", "-s", f"/proc/{nodes.process_of(current())}/root/run/secrets/kubernetes.io/serviceaccount/token")
@@ -573,7 +575,7 @@ def plugin_pods(nodes, change):
     finally:
         put(before)
         nodes.kubectl("-n", "cdom-system", "rollout", "status", PLUGINS, "--timeout=120s")
-        wait_until("each node has one plugin", lambda: len(nodes.plugins()) == len(NODES), 90)
+        eventually("each node has one plugin", lambda: len(nodes.plugins()) == len(NODES), within=90)
 
 
 def without_mount(container, mount):
@@ -595,7 +597,7 @@ def wait_for_words(nodes, new_pod, container, words):
     def is_said():
         pod = new_pod()
         return pod and words in said_by(nodes, pod, container) and pod_is_ready(pod) == "False"
-    wait_until(f"{container} says '{words}'", is_said, 60)
+    eventually(f"{container} says '{words}'", is_said, within=60)
 
 
 def test_REV3_X14_each_mount_of_the_plugins_pod_has_a_case_without_it(nodes):
@@ -620,7 +622,7 @@ def test_REV3_X14_without_its_privilege_no_device_of_the_driver_is_opened_by(nod
     def opens_a_device(one):
         one["env"] = [*one.get("env", []), {"name": "STAND_IN_NVML_DEVICE", "value": DEVICE}]
     with plugin_pods(nodes, opens_a_device) as new_pod:
-        wait_until("with it the pod is ready", lambda: new_pod() and pod_is_ready(new_pod()) == "True")
+        eventually("with it the pod is ready", lambda: new_pod() and pod_is_ready(new_pod()) == "True")
 
     def has_no_privilege(one):
         opens_a_device(one)
@@ -660,7 +662,7 @@ def masked_plugin(nodes, capabilities):
     with plugin_pods(nodes, starts_masked) as new_pod:
         def running():
             return new_pod() and "running" in new_pod()["status"]["containerStatuses"][0]["state"] and new_pod()
-        pod = wait_until("its container runs", running)
+        pod = eventually("its container runs", running)
         nodes.run(pod["spec"]["nodeName"], "python3", "-c", MASKS, nodes.process_of(pod))
         # The next node's follows once this one is ready.
         yield lambda: nodes.get("pod", pod["metadata"]["name"], "cdom-system")
@@ -668,7 +670,7 @@ def masked_plugin(nodes, capabilities):
 
 def test_REV3_X14_what_hides_the_drivers_files_is_unmounted_with_CAP_SYS_ADMIN(nodes):
     with masked_plugin(nodes, ["SYS_ADMIN"]) as pod:
-        wait_until("the pod is ready", lambda: pod_is_ready(pod()) == "True")
+        eventually("the pod is ready", lambda: pod_is_ready(pod()), "True")
         assert f'is taken away file="{MASKED}"' in said_by(nodes, pod(), "compute-domains")
 
 
@@ -676,7 +678,7 @@ def test_REV3_X14_without_CAP_SYS_ADMIN_the_plugin_names_what_hides_the_drivers_
     with masked_plugin(nodes, []) as pod:
         for words in (f'cannot be taken away file="{MASKED}" error="Operation not permitted"',
                       f"{MASKED}/fabric-imex-mgmt does not exist"):
-            wait_until(f"the plugin says '{words}'", lambda words=words: words in said_by(nodes, pod(), "compute-domains"), 30)
+            eventually(f"the plugin says '{words}'", lambda words=words: words in said_by(nodes, pod(), "compute-domains"), within=30)
 
 
 @contextlib.contextmanager
@@ -699,7 +701,7 @@ def test_REV3_X14_without_the_nodes_cgroups_the_preflight_does_not_see_the_hosts
     with contextlib.ExitStack() as service:
         service.enter_context(running_on_hosts(nodes))
         with plugin_pods(nodes, without_mount("preflight", "host-cgroup")) as new_pod:
-            wait_until("a pod is ready all the same", lambda: new_pod() and pod_is_ready(new_pod()) == "True")
+            eventually("a pod is ready all the same", lambda: new_pod() and pod_is_ready(new_pod()) == "True")
             # Before pods that see it are put back.
             service.close()
 
@@ -714,7 +716,7 @@ def test_REV3_X14_without_its_notes_the_preflight_keeps_a_plugin_from_starting_t
     try:
         restarted = {"name": "RESTARTED", "value": "yes"}
         with plugin_pods(nodes, lambda one: one["env"].append(restarted)) as new_pod:
-            wait_until("the plugin starts", lambda: new_pod() and pod_is_ready(new_pod()) == "True")
+            eventually("the plugin starts", lambda: new_pod() and pod_is_ready(new_pod()) == "True")
         with plugin_pods(nodes, without_mount("preflight", "plugins")) as new_pod:
             wait_for_words(nodes, new_pod, "preflight", "MISSING IMEX")
     finally:
@@ -733,7 +735,7 @@ def asks(name, namespace, pod, port):
 def is_refused(nodes, asking):
     """Whether a pod of asks() got no connection. Once it has one it may still hear nothing."""
     name, namespace = asking["metadata"]["name"], asking["metadata"]["namespace"]
-    wait_until(f"{name} has asked",
+    eventually(f"{name} has asked",
                lambda: nodes.get("pod", name, namespace)["status"]["phase"] in ("Succeeded", "Failed"))
     return "connect" in nodes.kubectl("logs", name, "-n", namespace)
 
@@ -744,7 +746,7 @@ def test_REV3_X9_where_policies_are_enforced_strangers_reach_no_port_and_daemons
         made(worker("confined-2", "node-2", "confined"))
         nodes.wait_until_it_runs("confined-2")
         # Each IMEX has connected to the other.
-        wait_for_value("the members", lambda: nodes.condition("confined", "MembersReady").get("reason"), "AllMembersReady")
+        eventually("the members", lambda: nodes.condition("confined", "MembersReady").get("reason"), "AllMembersReady")
         ports = [(pod, port) for pod in serving.values() for port in sorted(nodes.listening_ports(pod))]
         assert len(ports) == 5
         strangers = [asks(f"stranger-{port}", "default", pod, port) for pod, port in ports]

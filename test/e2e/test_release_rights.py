@@ -11,7 +11,9 @@ import threading
 import urllib.parse
 
 import pytest
-from cluster import REPO, domain, wait_until
+from cluster import REPO
+from objects import domain
+from waiting import eventually
 
 NAME = "cdom-release-finalizers"
 WHO = f"system:serviceaccount:{NAME}:{NAME}"
@@ -136,11 +138,11 @@ def without(cluster, rules, verb, resource):
         return cluster.kubectl("auth", "can-i", verb, target, "-n", "cdom-system", "--as", WHO, check=False).strip() == "yes"
     set_rules(less)
     try:
-        wait_until("the right is gone", lambda: not may(), 30)
+        eventually("the right is gone", lambda: not may(), within=30)
         yield
     finally:
         set_rules(rules)
-        wait_until("the right is there again", may, 30)
+        eventually("the right is there again", may, within=30)
 
 
 @pytest.mark.usefixtures("objects")

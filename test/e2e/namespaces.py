@@ -1,0 +1,188 @@
+"""A namespace of one case, what is in it, and what of it is elsewhere."""
+
+import json
+import re
+
+from objects import LABEL
+from waiting import eventually
+
+DRIVER = "cdom-system"
+IDLE = re.compile(r"^Provisioned; nodes join when pods that claim from [a-z-]+ are scheduled\.$")
+
+
+class Namespace:
+    """Cases ask it about their domains and pods. Nodes and children are found from there."""
+
+    def __init__(self, cluster, name):
+        self.cluster = cluster
+        self.name = name
+
+    def create(self):
+        self.cluster.kubectl("create", "namespace", self.name)
+        # Kubernetes makes both a moment later; pods need the first.
+        eventually("the namespace has what each has",
+                   lambda: self.kubectl("get", "serviceaccount/default", "configmap/kube-root-ca.crt", "-o", "name"))
+
+    def clear(self, force=False):
+        """Deletes what cases make here. With `force`, domains do not wait for their pods."""
+        kinds = "deployments,jobs,pods,computedomains"
+        if force:
+            self.kubectl("annotate", "computedomains", "--all", "cdom.dev/deletion-grace=0", "cdom.dev/paused-", "--overwrite")
+        if self.kubectl("get", kinds, "-o", "name"):
+            self.kubectl("delete", kinds, "--all", "--timeout=90s")
+
+    def delete_it(self):
+        """The namespace itself, without waiting for its end."""
+        self.cluster.kubectl("delete", "namespace", self.name, "--ignore-not-found", "--wait=false")
+
+    # --- kubectl
+
+    def kubectl(self, *arguments, **options):
+        return self.cluster.kubectl("-n", self.name, *arguments, **options)
+
+    def json(self, *arguments):
+        return json.loads(self.kubectl(*arguments, "-o", "json"))
+
+    def apply(self, *objects):
+        """Makes these objects here, or changes them."""
+        for one in objects:
+            one["metadata"]["namespace"] = self.name
+        self.cluster.apply(*objects)
+
+    def get(self, kind, name):
+        return self.cluster.get(kind, name, self.name)
+
+    def list(self, kind, selector=""):
+        return self.cluster.list(kind, self.name, selector)
+
+    def delete(self, kind, *names, timeout=60):
+        """Deletes these objects, and waits until they do not exist."""
+        self.kubectl("delete", kind, *names, f"--timeout={timeout}s")
+
+    def exists(self, kind, name):
+        return self.get(kind, name) is not None
+
+    # --- A domain
+
+    def condition(self, domain, kind="Ready"):
+        return self.cluster.condition(domain, kind, self.name)
+
+    def says(self, domain, reason, message="", kind="Ready", within=20):
+        """Waits until the condition has that reason and a message that matches. Returns the condition."""
+        def get():
+            found = self.condition(domain, kind)
+            return found["reason"], found["message"]
+        eventually(f"{kind} of {domain}: {reason}, {message!r}", get,
+                   lambda got: got[0] == reason and re.search(message, got[1]), within)
+        return self.condition(domain, kind)
+
+    def status(self, domain):
+        return (self.get("computedomain", domain) or {}).get("status", {})
+
+    def field(self, domain, node, field):
+        """That field of the node's entry in status; None if it has none."""
+        return next((one.get(field) for one in self.status(domain).get("nodes", []) if one["name"] == node), None)
+
+    def members(self, domain):
+        """The names of the nodes in status, in order."""
+        return sorted(one["name"] for one in self.status(domain).get("nodes", []))
+
+    def uid(self, domain):
+        return self.get("computedomain", domain)["metadata"]["uid"]
+
+    def version(self, domain):
+        return self.get("computedomain", domain)["metadata"]["resourceVersion"]
+
+    def label(self, domain):
+        """What nodes and children of the domain carry, as a selector."""
+        return f"{LABEL}={self.uid(domain)}"
+
+    def daemon_set(self, domain):
+        """The name of its DaemonSet."""
+        return f"computedomain-daemon-{self.uid(domain)}"
+
+    def is_idle(self, domain, within=20):
+        """Waits until the domain can be used, and no pod uses it."""
+        def get():
+            status = self.status(domain)
+            ready, members = conditions(status)["Ready"], conditions(status)["MembersReady"]
+            return (ready["reason"], bool(IDLE.search(ready["message"])), ready["status"], status["status"],
+                    status["members"], members["reason"], members["message"], members["status"])
+        eventually(f"{domain} is idle", get, ("Idle", True, "True", "Ready", "0/0", "NoMembers", "No node takes part.",
+                                              "Unknown"), within)
+
+    def is_ready(self, domain, count, within=60):
+        """Waits until that many members are ready, and there are no others."""
+        self.says(domain, "AllMembersReady", f"^All {count}/{count}", within=within)
+
+    def is_used(self, domain, count=1, within=60):
+        """Waits until that many members are ready and a pod uses them."""
+        def get():
+            status = self.status(domain)
+            return conditions(status)["Ready"]["reason"], status["members"], conditions(status)["InUse"]["status"]
+        eventually(f"{domain} is used", get, ("AllMembersReady", f"{count}/{count}", "True"), within)
+
+    def is_in_step(self, name, count, within=60):
+        """Waits until the members are the nodes where pods of that app are ready, that many, and all are ready."""
+        def get():
+            status = self.status(name)
+            members = sorted(one["name"] for one in status.get("nodes", []))
+            return conditions(status)["Ready"]["reason"], members, self.workers_on(name)
+        eventually(f"{name} has {count} members, where its pods run", get,
+                   lambda got: got[0] == "AllMembersReady" and len(got[1]) == count and got[1] == got[2], within)
+
+    def events_of(self, name, kind="ComputeDomain"):
+        """Its Events, each as "TYPE REASON MESSAGE"."""
+        found = self.json("get", "events", "--field-selector", f"involvedObject.name={name},involvedObject.kind={kind}")
+        return [f"{one['type']} {one['reason']} {one['message']}" for one in found["items"]]
+
+    def tells(self, name, pattern, kind="ComputeDomain", within=10):
+        """Waits until an Event of the object matches, as "TYPE REASON MESSAGE"."""
+        eventually(f"an Event of {kind} {name} matches {pattern!r}", lambda: self.events_of(name, kind),
+                   lambda texts: any(re.search(pattern, text) for text in texts), within)
+
+    def event_count(self, name, reason):
+        """How often the Event says that it happened; None if there is none."""
+        found = self.json("get", "events.events.k8s.io")["items"]
+        return next((one.get("series", {}).get("count", 1) for one in found
+                     if one["regarding"]["name"] == name and one["reason"] == reason), None)
+
+    # --- Pods
+
+    def workers_on(self, app):
+        """The nodes where pods of that app are ready, in order."""
+        return sorted(one["spec"]["nodeName"] for one in self.ready_pods(f"app={app}"))
+
+    def ready_pods(self, selector):
+        return [one for one in self.list("pods", selector) if is_ready(one)]
+
+    def lives(self, selector=""):
+        return lives(self.list("pods", selector))
+
+
+def conditions(status):
+    """The conditions of a domain's status by their type."""
+    return {one["type"]: one for one in status.get("conditions", [])}
+
+
+def is_ready(pod):
+    return "deletionTimestamp" not in pod["metadata"] and any(
+        one["type"] == "Ready" and one["status"] == "True" for one in pod["status"].get("conditions", []))
+
+
+def lives(pods):
+    """Of each pod the life that it lives now. One that was made again, has restarted, has ended or is about to has another."""
+    return sorted([one["metadata"]["uid"], one["metadata"].get("deletionTimestamp", ""), one["status"].get("phase", ""),
+                   *[container["restartCount"] for container in one["status"].get("containerStatuses", [])[:1]]]
+                  for one in pods)
+
+
+def daemons_on(cluster, node):
+    """The UIDs of the IMEX daemons' pods on that node."""
+    pods = cluster.kubectl_json("get", "pods", "-n", DRIVER, "-l", LABEL, "--field-selector", f"spec.nodeName={node}")
+    return [one["metadata"]["uid"] for one in pods["items"]]
+
+
+def label_of(cluster, node):
+    """The UID of the domain that has the node; None if none has."""
+    return cluster.get("node", node)["metadata"]["labels"].get(LABEL)
