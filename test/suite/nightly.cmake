@@ -20,14 +20,14 @@ step("unit: as users' compiler builds them" NIGHTLY NEEDS release-tests LOCK pro
 step("lint: clang-tidy of everything" NIGHTLY LOCK processors MINUTES 60 ENVIRONMENT CDOM_CHECK_ALL=1 COMMAND test/lint/tidy.sh)
 step("fuzz: search" NIGHTLY NEEDS asan LOCK processors MINUTES 60 COMMAND scripts/fuzz.sh 90)
 
-step("e2e: a thousand large objects" NIGHTLY NEEDS ${cluster} LOCK cluster MINUTES 60
+step("e2e: a thousand large objects" NIGHTLY NEEDS ${cluster} MINUTES 60
      COMMAND ${pytest} --programs "${release}" --large-objects 1000 test/e2e/test_memory.py)
-step("e2e: placement, two hundred times" NIGHTLY NEEDS ${cluster} LOCK cluster MINUTES 60 ENVIRONMENT CDOM_NIGHTLY=1
+step("e2e: placement, two hundred times" NIGHTLY NEEDS ${cluster} MINUTES 60 ENVIRONMENT CDOM_NIGHTLY=1
      COMMAND test/e2e/e2e.sh "${release}" five_kinds)
 step("realnodes: long cycles" NIGHTLY NEEDS ${kubelets} LOCK kubelets MINUTES 60 ENVIRONMENT CDOM_NIGHTLY=1
      COMMAND "${realnodes}/realnodes_test.sh" "${release}")
 step("build: dependencies of images for arm64" NIGHTLY GIVES arm64 COMMAND scripts/deps.sh nightly)
 step("image: both architectures" NIGHTLY NEEDS ${cluster} arm64 LOCK processors MINUTES 60
      COMMAND test/packaging/image/nightly_test.sh "${release}")
-step("bench: small" NIGHTLY NEEDS ${cluster} LOCK processors cluster MINUTES 30 COMMAND scripts/bench.sh --smoke)
-step("bench: full size" NIGHTLY NEEDS ${cluster} LOCK processors cluster MINUTES 60 COMMAND scripts/bench.sh)
+step("bench: small" NIGHTLY NEEDS ${cluster} LOCK processors MINUTES 30 COMMAND scripts/bench.sh --smoke)
+step("bench: full size" NIGHTLY NEEDS ${cluster} LOCK processors MINUTES 60 COMMAND scripts/bench.sh)
