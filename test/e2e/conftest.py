@@ -24,6 +24,7 @@ NUMBER = itertools.count(1)
 def pytest_addoption(parser):
     parser.addoption("--programs", type=pathlib.Path, default=REPO / "build/release/bin", help="folder of the release programs")
     parser.addoption("--large-objects", type=int, default=120, help="how many large objects there are of a kind")
+    parser.addoption("--write-fixtures", action="store_true", help="write what a real API server says into test/fixtures")
     parser.addoption("--keep", action="store_true", help="leave the cluster running after the run, or after the first case "
                      "that fails, with what that made, and say how to use it")
 

@@ -17,9 +17,9 @@ step("sweep: faults at requests" NEEDS sweeps LOCK processors COST 690 COMMAND t
 step("e2e: control plane" NEEDS ${cluster} COST 50 COMMAND "${controlplane}/controlplane_test.sh")
 step("e2e: controller" NEEDS ${cluster} COST 661 COMMAND test/e2e/e2e.sh "${release}")
 step("e2e: demo" NEEDS ${cluster} COST 40 COMMAND scripts/demo.sh)
-step("e2e: daemons that cannot work" NEEDS ${cluster} COST 60 LOCK kubelets COMMAND test/e2e/imex/daemon_cases.sh "${release}")
-step("e2e: daemons" NEEDS ${cluster} COST 216 LOCK kubelets COMMAND test/e2e/imex/daemons.sh "${release}")
-step("e2e: kubelet plugin" NEEDS ${cluster} COST 64 LOCK kubelets COMMAND test/e2e/plugin/plugin_test.sh "${release}")
+step("e2e: daemons that cannot work" NEEDS ${cluster} COST 60 COMMAND test/e2e/imex/daemon_cases.sh "${release}")
+step("e2e: daemons" NEEDS ${cluster} COST 216 COMMAND test/e2e/imex/daemons.sh "${release}")
+step("e2e: kubelet plugin" NEEDS ${cluster} COST 64 COMMAND test/e2e/plugin/plugin_test.sh "${release}")
 # One process for each module, but test_real_nodes.py.
 file(GLOB modules CONFIGURE_DEPENDS RELATIVE "${repo}/test/e2e" "${repo}/test/e2e/test_*.py")
 list(REMOVE_ITEM modules test_real_nodes.py)

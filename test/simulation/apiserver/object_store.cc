@@ -1,6 +1,7 @@
 #include "test/simulation/apiserver/object_store.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cstdio>
 #include <fstream>
 #include <set>
@@ -10,6 +11,7 @@
 
 #include "pkg/base/check.h"
 #include "pkg/base/rfc3339.h"
+#include "test/simulation/apiserver/known_fields.h"
 #include "test/simulation/apiserver/patch.h"
 
 namespace simulation {
@@ -127,7 +129,31 @@ bool IsName(const std::string& text) {
          text.find("-.") == std::string::npos;
 }
 
+// "prefix/name", of which the prefix may be missing and is a name in lower case once it is made so.
+bool IsAnnotationKey(const std::string& key) {
+  const std::size_t slash = key.find('/');
+  const std::string name = slash == std::string::npos ? key : key.substr(slash + 1);
+  if (name.empty() || !IsLabelValue(name)) return false;
+  if (slash == std::string::npos) return true;
+  std::string prefix = key.substr(0, slash);
+  std::ranges::transform(prefix, prefix.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return IsName(prefix);
+}
+
+std::string CheckAnnotations(const Value& annotations) {
+  constexpr std::size_t kBytesMax = 256 * 1024;  // Of keys and values together.
+  std::size_t bytes = 0;
+  for (const auto& [key, value] : annotations.members()) {
+    if (!IsAnnotationKey(key)) return "metadata.annotations: Invalid value: \"" + key + "\"";
+    bytes += key.size() + value.AsString().size();
+  }
+  return bytes <= kBytesMax ? ""
+                            : "metadata.annotations: Too long: may not be more than 262144 bytes";
+}
+
 std::string CheckMeta(const Value& metadata) {
+  if (std::string wrong = CheckAnnotations(metadata["annotations"]); !wrong.empty()) return wrong;
   for (const auto& [name, value] : metadata["labels"].members()) {
     if (!IsLabelValue(value.AsString())) {
       return "metadata.labels: Invalid value: \"" + value.AsString() + "\"";
@@ -441,6 +467,7 @@ Reply ObjectStore::Create(const std::string& actor, Kind of_kind, const std::str
   if (kind.has_status && of_kind != Kind::kNode) object.Erase("status");
   if (of_kind == Kind::kPod) object["status"] = Value::Object({{"phase", "Pending"}});
   if (of_kind == Kind::kNamespace) object["status"] = Value::Object({{"phase", "Active"}});
+  if (!kind.custom) KnownFields::OfServer().DropUnknown(of_kind, object);
   FillDefaults(kind, object);
   object = Arrange(kind, std::move(object));
   if (kind.custom) schemas_.Of(of_kind).Complete(object);
@@ -550,6 +577,7 @@ Reply ObjectStore::Write(const std::string& actor, const KindInfo& kind, const O
   } else {
     object["apiVersion"] = kind.resource.ApiVersion();
     object["kind"] = kind.resource.kind;
+    KnownFields::OfServer().DropUnknown(kind.kind, object);
     FillDefaults(kind, object);
     object = Arrange(kind, std::move(object));
   }

@@ -371,6 +371,59 @@ TEST_F(ObjectStoreTest, LabelsAndOwnersAreValidated) {
             422);
 }
 
+// The same rows are held to a real API server by test/e2e/test_known_fields.py.
+TEST_F(ObjectStoreTest, AnnotationsAreRefusedByTheirKeysAndSize) {
+  CreateTemplate();
+  CreateDomain();
+  const auto code = [&](Kind kind, const std::string& key, std::size_t size) {
+    Value patch;
+    patch["metadata"]["annotations"][key] = std::string(size, 'x');
+    return Merge(kind, kind == Kind::kComputeDomain ? kDomain : kTemplate, json::Serialize(patch))
+        .code;
+  };
+  for (const Kind kind : {Kind::kClaimTemplate, Kind::kComputeDomain}) {
+    for (const std::string& key :
+         {std::string("held indices"), std::string("a/b/c"), std::string("cdom_dev/x"),
+          std::string("/x"), std::string(64, 'x')}) {
+      EXPECT_EQ(code(kind, key, 1), 422) << key;
+    }
+    EXPECT_EQ(code(kind, "example/x", 262144 - 8), 422);
+    EXPECT_EQ(code(kind, "Cdom.dev/x", 1), 200);
+    EXPECT_EQ(code(kind, "Cdom.dev/x", 0), 200);
+    Merge(kind, kind == Kind::kComputeDomain ? kDomain : kTemplate,
+          R"({"metadata":{"annotations":null}})");
+    EXPECT_EQ(code(kind, "example/x", 262144 - 9), 200);
+  }
+}
+
+TEST_F(ObjectStoreTest, UnknownFieldsOfBuiltInKindsAreDroppedAndAreNoNewGeneration) {
+  Value set = DaemonSetObject("u", false);
+  set["spec"]["minReadySecond"] = 1;
+  set["spec"]["template"]["spec"]["containers"].MutableItems().front()["imagePullPolcy"] = "Never";
+  store.Create("user", Kind::kDaemonSet, "train", set);
+  const kube::ObjectKey key = {.ns = "train", .name = DaemonName("u")};
+  const ObjectPtr made = store.Get(Kind::kDaemonSet, key);
+  EXPECT_EQ((*made)["spec"].Find("minReadySecond"), nullptr);
+  const Value& container =
+      At(made->value(), {"spec", "template", "spec", "containers"}).items().front();
+  EXPECT_EQ(container.Find("imagePullPolcy"), nullptr);
+  EXPECT_EQ(At(made->value(), {"spec", "selector", "matchLabels"}),
+            At(set, {"spec", "selector", "matchLabels"}));
+  EXPECT_EQ(Merge(Kind::kDaemonSet, key, R"({"spec":{"minReadySecond":2}})").code, 200);
+  EXPECT_EQ(Generation(Kind::kDaemonSet, key), 1);
+  // A Lease has no status, and of a ResourceSlice the names of attributes are the driver's.
+  store.Create(
+      "user", Kind::kLease, "train",
+      *json::Parse(R"({"metadata":{"name":"l"},"spec":{"holderIdentity":"a"},"status":{"a":1}})"));
+  EXPECT_EQ(store.Get(Kind::kLease, {.ns = "train", .name = "l"})->value().Find("status"), nullptr);
+  store.Create("user", Kind::kSlice, "",
+               *json::Parse(R"({"metadata":{"name":"s"},"spec":{"driver":"d",
+      "devices":[{"name":"c","attributes":{"id":{"int":1,"integer":2}}}]}})"));
+  EXPECT_EQ(
+      json::Serialize(At(store.Get(Kind::kSlice, {.name = "s"})->value(), {"spec", "devices"})),
+      R"([{"name":"c","attributes":{"id":{"int":1}}}])");
+}
+
 TEST_F(ObjectStoreTest, KindThatIsNotServedIsNotFound) {
   store.SetServed(Kind::kClaimTemplate, false);
   EXPECT_EQ(store.Create("user", Kind::kClaimTemplate, "train", Value::Object()).code, 404);

@@ -24,9 +24,11 @@ constexpr auto kRest = seconds(75);      // Nothing of the controller due for th
 constexpr auto kPhaseMax = minutes(60);  // Of virtual time, for one phase.
 const std::string kLostNode = "node-b";
 
-// How long what is written may be late because of a fault: if the process dies, until its Lease is
-// over, and it is tried again.
-constexpr auto kHealing = seconds(20);
+// How long what is written may be late because of a fault: if the process dies or stands still,
+// until its Lease is over, and it is tried again.
+constexpr auto kHealingOfProcess = seconds(20);
+// What failed otherwise is tried again, after a back-off or the Retry-After of a 429.
+constexpr auto kHealingOfRequest = seconds(2);
 
 // And how much longer it may take until all is at rest; and a controller that lacks permissions
 // backs off.
@@ -173,7 +175,11 @@ World::World(const RunSpec& spec, bool trace, BeforeRequest before_request)
   start_ = cluster_.store().revision();
   system_.daemon_image = ReplicaOptions().image;
   system_.says_all = true;
-  if (spec_.two_leaders || spec_.standby || spec_.mixed) system_.pace = kLongestWindow;
+  // What happened at once is heard of in pieces, each of which makes the next wait longer.
+  const bool in_pieces = spec_.fault == Fault::kWatchBreaks;
+  if (spec_.two_leaders || spec_.standby || spec_.mixed || in_pieces) {
+    system_.pace = kLongestWindow;
+  }
   // It is late in hearing of pods, and then of the clique that it wrote.
   if (spec_.mixed) {
     system_.view_lag = 2 * Replica::kLagMax;
@@ -262,7 +268,7 @@ void World::UserEdits(Kind kind, const kube::ObjectKey& key,
 void World::UpgradeController(const std::string& image) {
   system_.daemon_image = image;
   // The new process waits until the Lease of the old one has expired.
-  system_.excuses.push_back({.from = cluster_.now(), .until = cluster_.now() + kHealing});
+  system_.excuses.push_back({.from = cluster_.now(), .until = cluster_.now() + kHealingOfProcess});
   for (std::size_t slot = 0; slot < replicas_.size(); ++slot) {
     replicas_[slot].reset();
     StartReplica(slot, {});
@@ -409,11 +415,15 @@ base::Result<WatchStream> World::OpenWatch(const std::string& client,
 
 void World::ExcuseFault() {
   if (!ChangesNothing(spec_)) return;  // It does not hinder the controller itself.
+  const bool ends_process = spec_.fault == Fault::kCrashBefore ||
+                            spec_.fault == Fault::kCrashAfter || spec_.fault == Fault::kFreezes ||
+                            spec_.fault == Fault::kDaemonDies;
+  const auto healing = ends_process ? kHealingOfProcess : kHealingOfRequest;
   const auto stands_still = spec_.fault == Fault::kFreezes     ? kFrozen
                             : spec_.fault == Fault::kReadsFail ? kUnreadable + kSlowestRetry
                                                                : seconds(0);
   system_.excuses.push_back(
-      {.from = cluster_.now(), .until = cluster_.now() + stands_still + kHealing});
+      {.from = cluster_.now(), .until = cluster_.now() + stands_still + healing});
   if (spec_.fault == Fault::kReadsFail) return;
   const auto newest = spec_.fault == Fault::kViewsStall ? cluster_.store().revision() : start_;
   for (const auto& [kind, view] : ParseStale(spec_.stale, static_cast<std::int64_t>(newest))) {
@@ -620,7 +630,8 @@ bool World::CatchUp() {
   for (const auto& replica : replicas_) caught_up = replica->CatchUp() || caught_up;
   for (Excuse& excuse : system_.excuses) {
     if (spec_.fault == Fault::kReadsFail) continue;  // That heals by itself.
-    excuse.until = std::min(excuse.until, cluster_.now() + kHealing);
+    // Of an old view, which was excused until now.
+    if (excuse.until == Time::max()) excuse.until = cluster_.now() + kHealingOfRequest;
   }
   return caught_up;
 }
