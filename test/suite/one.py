@@ -29,6 +29,7 @@ GOOGLETEST = re.compile(r"^(?:TEST|TEST_F|TEST_P|TYPED_TEST)\(\s*(\w+),\s*(\w+)\
 PYTEST = re.compile(r"^def (test_\w+)\(", re.MULTILINE)
 SCENARIO = re.compile(r'^ +\.name = "([a-z0-9-]+)"', re.MULTILINE)
 FUZZ_TARGET = re.compile(r"^FUZZ_TARGET\((\w+),", re.MULTILINE)
+BASH_CASE = re.compile(r"^ *(?:run_case|check) ([a-z0-9_A-Z]+)$", re.MULTILINE)
 LINT_RULE = re.compile(r"^foreach\(rule (.+)\)$", re.MULTILINE)
 
 # `files`: where a test of that name stands; more than one if the name alone does not say which is meant.
@@ -82,6 +83,11 @@ def close_to(asked, tests):
     names = {name for _, name in tests} | {name.partition(".")[2] for kind, name in tests if kind == "googletest"}
     return difflib.get_close_matches(asked, names, n=5, cutoff=0.5) or sorted(
         name for name in names if asked.lower() in name.lower())[:5]
+
+
+def bash_script_with(name):
+    """The script that has a case of that name, or None."""
+    return next((file for file in tracked("test/**/*.sh") if name in BASH_CASE.findall((REPO / file).read_text())), None)
 
 
 def build(preset, *targets):
@@ -144,6 +150,8 @@ def main():
     asked = arguments()
     tests = known()
     found = find(asked.name, tests)
+    if not found and (script := bash_script_with(asked.name)):
+        sys.exit(f"one: {asked.name} is a case of {script}, which is bash and runs as a whole; scripts/test.sh list has its step")
     if not found:
         near = close_to(asked.name, tests)
         sys.exit("\n  ".join([f"one: there is no test {asked.name}" + ("; close to it are:" if near else ""), *near]))
