@@ -218,15 +218,21 @@ class Cluster(ControlPlane):
             self.folder, {"DEBUG_ENDPOINT": "127.0.0.1:0", **env})
 
     @contextlib.contextmanager
+    def replica(self, name, *flags, **how):
+        """One more process of the controller meanwhile."""
+        process = self.start_replica(name, *flags, **how)
+        try:
+            yield process
+        finally:
+            process.end()
+
+    @contextlib.contextmanager
     def two_replicas(self):
         """The one that leads and one that stands by, as processes."""
         self.run_controller()
-        standby = self.start_replica("standby")
-        try:
+        with self.replica("standby") as standby:
             eventually("the other stands by", lambda: standby.says("Standing by"))
             yield self.controller, standby
-        finally:
-            standby.end()
 
     def controller_says(self, text):
         """Whether the controller has logged that since it was run."""

@@ -3,7 +3,6 @@
     python3 -m pytest test/e2e --programs build/release/bin [-k PATTERN] [--lf] [--keep]
 """
 
-import itertools
 import pathlib
 import re
 
@@ -13,12 +12,10 @@ pytest.register_assert_rewrite("namespaces", "crew", "actors", "real_nodes")
 
 import clusters as stages  # noqa: E402
 from cluster import REPO  # noqa: E402
-from namespaces import Namespace  # noqa: E402
+from namespaces import Namespaces  # noqa: E402
 from report import describe  # noqa: E402
 from snapshot import difference, shapes, snapshot  # noqa: E402
 from waiting import eventually  # noqa: E402
-
-NUMBER = itertools.count(1)
 
 
 def pytest_addoption(parser):
@@ -84,39 +81,44 @@ def running_controller(request):
 
 
 @pytest.fixture
-def namespace(request, cluster):
-    """A namespace of the case. What the case left in it is deleted; after a failure nodes are healed, too."""
-    name = re.sub(r"[^a-z0-9]+", "-", request.node.name.lower().removeprefix("test_"))[:40].strip("-")
-    own = Namespace(cluster, f"{name}-{next(NUMBER)}")
-    own.create()
-    yield own
+def namespaces(request, cluster):
+    """namespaces(NAME): makes one of the case. What it left in them is deleted; after a failure nodes are healed, too."""
+    made = Namespaces(cluster)
+    yield made
     failed = has_failed(request)
     if failed and request.config.getoption("--keep"):
         return
     if failed:
         cluster.heal()
-    own.clear(force=failed)
-    own.delete_it()
+    made.clear(force=failed)
+    made.delete()
 
 
 @pytest.fixture
-def nothing_is_left(request, cluster, namespace):
+def namespace(request, namespaces):
+    """The case's own namespace."""
+    return namespaces(re.sub(r"[^a-z0-9]+", "-", request.node.name.lower().removeprefix("test_"))[:40].strip("-"))
+
+
+@pytest.fixture
+def nothing_is_left(request, cluster, namespaces):
     """After the case the cluster has the same objects as before, each as it was."""
-    yield from compared(request, cluster, namespace, snapshot)
+    yield from compared(request, cluster, namespaces, snapshot)
 
 
 @pytest.fixture
-def nothing_is_left_in_shape(request, cluster, namespace):
+def nothing_is_left_in_shape(request, cluster, namespaces):
     """After the case the cluster has objects of the same names as before; they may have been made again."""
-    yield from compared(request, cluster, namespace, lambda cluster: shapes(snapshot(cluster)))
+    yield from compared(request, cluster, namespaces, lambda cluster: shapes(snapshot(cluster)))
 
 
-def compared(request, cluster, namespace, look):
+def compared(request, cluster, namespaces, look):
     before = look(cluster)
     yield
     if not has_failed(request):
-        namespace.clear()
-        eventually("what differs from before the case", lambda: difference(before, look(cluster)), [], within=90)
+        namespaces.clear()
+        eventually("what differs from before the case",
+                   lambda: difference(before, namespaces.without_their_own(look(cluster))), [], within=90)
 
 
 def has_failed(request):
@@ -138,3 +140,13 @@ def removed_later(cluster):
         namespace = one["metadata"].get("namespace", "default")
         cluster.kubectl("delete", one["kind"], one["metadata"]["name"], "-n", namespace,
                         "--ignore-not-found", "--timeout=90s")
+
+
+@pytest.fixture
+def crew(request, cluster, shared_crew):
+    """The domain that cases of the module share: four workers, each on a ready member."""
+    shared_crew.settle()
+    yield shared_crew
+    if has_failed(request) and not request.config.getoption("--keep"):
+        cluster.heal()
+        shared_crew.clear(force=True)

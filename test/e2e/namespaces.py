@@ -1,5 +1,6 @@
 """A namespace of one case, what is in it, and what of it is elsewhere."""
 
+import itertools
 import json
 import re
 
@@ -27,7 +28,8 @@ class Namespace:
         """Deletes what cases make here. With `force`, domains do not wait for their pods."""
         kinds = "deployments,jobs,pods,computedomains"
         if force:
-            self.kubectl("annotate", "computedomains", "--all", "cdom.dev/deletion-grace=0", "cdom.dev/paused-", "--overwrite")
+            self.kubectl("annotate", "computedomains", "--all", "cdom.dev/deletion-grace=0", "cdom.dev/paused-", "--overwrite",
+                         check=False)
         if self.kubectl("get", kinds, "-o", "name"):
             self.kubectl("delete", kinds, "--all", "--timeout=90s")
 
@@ -48,6 +50,13 @@ class Namespace:
         for one in objects:
             one["metadata"]["namespace"] = self.name
         self.cluster.apply(*objects)
+
+    def create_all(self, *objects):
+        """As apply(), of objects that do not exist. Returns what kubectl says."""
+        for one in objects:
+            one["metadata"]["namespace"] = self.name
+        return self.cluster.kubectl("create", "-f", "-", stdin=json.dumps(
+            {"apiVersion": "v1", "kind": "List", "items": objects}))
 
     def get(self, kind, name):
         return self.cluster.get(kind, name, self.name)
@@ -126,10 +135,10 @@ class Namespace:
         """Waits until the members are the nodes where pods of that app are ready, that many, and all are ready."""
         def get():
             status = self.status(name)
-            members = sorted(one["name"] for one in status.get("nodes", []))
-            return conditions(status)["Ready"]["reason"], members, self.workers_on(name)
-        eventually(f"{name} has {count} members, where its pods run", get,
-                   lambda got: got[0] == "AllMembersReady" and len(got[1]) == count and got[1] == got[2], within)
+            ready, members = conditions(status)["Ready"], sorted(one["name"] for one in status.get("nodes", []))
+            return ready["reason"], ready["message"], members, self.workers_on(name)
+        eventually(f"{name} has {count} members, where its pods run", get, lambda got: (
+            got[0] == "AllMembersReady" and f"All {count}/{count}" in got[1] and len(got[2]) == count and got[2] == got[3]), within)
 
     def events_of(self, name, kind="ComputeDomain"):
         """Its Events, each as "TYPE REASON MESSAGE"."""
@@ -160,6 +169,35 @@ class Namespace:
         return lives(self.list("pods", selector))
 
 
+class Namespaces:
+    """Those that a case makes: made(NAME)."""
+
+    _number = itertools.count(1)  # Names are not used again while one is being deleted.
+
+    def __init__(self, cluster):
+        self._cluster = cluster
+        self._made = []
+
+    def __call__(self, name):
+        self._made.append(Namespace(self._cluster, f"{name}-{next(self._number)}"))
+        self._made[-1].create()
+        return self._made[-1]
+
+    def clear(self, force=False):
+        for one in self._made:
+            one.clear(force)
+
+    def delete(self):
+        for one in self._made:
+            one.delete_it()
+
+    def without_their_own(self, objects):
+        """The objects of a snapshot but what each namespace has from the beginning."""
+        own = {name for one in self._made for name in (
+            ("Namespace", "", one.name), ("ServiceAccount", one.name, "default"), ("ConfigMap", one.name, "kube-root-ca.crt"))}
+        return {name: value for name, value in objects.items() if name not in own}
+
+
 def conditions(status):
     """The conditions of a domain's status by their type."""
     return {one["type"]: one for one in status.get("conditions", [])}
@@ -181,6 +219,19 @@ def daemons_on(cluster, node):
     """The UIDs of the IMEX daemons' pods on that node."""
     pods = cluster.kubectl_json("get", "pods", "-n", DRIVER, "-l", LABEL, "--field-selector", f"spec.nodeName={node}")
     return [one["metadata"]["uid"] for one in pods["items"]]
+
+
+def no_daemon_on(cluster, node, within=30):
+    eventually(f"the IMEX daemons on {node}", lambda: daemons_on(cluster, node), [], within)
+
+
+def is_free(cluster, node, within=30):
+    """Waits until no domain has the node."""
+    eventually(f"the domain that has {node}", lambda: label_of(cluster, node), None, within)
+
+
+def is_up(cluster, node, within=60):
+    cluster.kubectl("wait", "--for=condition=Ready", f"node/{node}", f"--timeout={within}s")
 
 
 def label_of(cluster, node):

@@ -24,6 +24,10 @@ class Process:
     def says(self, text):
         return text in self.log.read_text() or text in self.out.read_text()
 
+    def kill(self):
+        self._process.kill()
+        self._process.wait()
+
     def end(self):
         if self.is_running():
             self._process.send_signal(signal.SIGTERM)

@@ -1,0 +1,45 @@
+"""A domain with workers that several cases share, because it takes seconds to make."""
+
+import time
+
+from cluster import Setup
+from namespaces import Namespace
+from objects import CLIQUE, domain, workers
+from snapshot import shapes, snapshot
+
+CLUSTER = Setup(nodes=16, placement=True)
+
+
+class Crew(Namespace):
+    """The domain `crew`, and a Deployment of that name whose workers are in one clique, in a namespace of their own."""
+
+    def __init__(self, cluster, writer):
+        super().__init__(cluster, f"crew-{writer}")
+        self.create()
+        self.before = shapes(snapshot(cluster))
+
+    def settle(self, count=4):
+        """That many workers, each on a ready member; made if they do not exist. Returns how many seconds that took."""
+        began = time.monotonic()
+        if not self.exists("computedomain", "crew"):
+            self.apply(domain("crew"), workers("crew", count, one_clique=True))
+        self.scale(count, within=90)
+        return time.monotonic() - began
+
+    def scale(self, count, within=60):
+        self.kubectl("scale", "deployment", "crew", "--replicas", str(count))
+        self.is_in_step("crew", count, within)
+
+    def node(self):
+        """One of the members."""
+        return self.members("crew")[0]
+
+    def indices(self):
+        """Each member's index, by the node's name."""
+        return {one["name"]: one["index"] for one in self.status("crew")["nodes"]}
+
+    def clique_beside(self, node):
+        """The clique of the node, and the other one."""
+        own = self.field("crew", node, "cliqueID")
+        others = {one["metadata"]["labels"].get(CLIQUE, own) for one in self.cluster.kubectl_json("get", "nodes")["items"]} - {own}
+        return own, min(others)

@@ -1,0 +1,17 @@
+"""What entries of the audit log say that a client has written."""
+
+READS = ("get", "list", "watch")
+
+
+def writes(entries):
+    """ "VERB RESOURCE NAME" of each write of a controller but of status, Events and its Lease."""
+    return [f"{one['verb']} {one['objectRef']['resource']} {one['objectRef'].get('name', '')}" for one in entries
+            if one["verb"] not in READS and one["objectRef"].get("subresource") != "status"
+            and one["objectRef"]["resource"] not in ("events", "leases")]
+
+
+def status_writes(entries, *names):
+    """(verb, name, code, time) of each write of the status of objects of these names."""
+    return [(one["verb"], one["objectRef"]["name"], one["responseStatus"]["code"], one["requestReceivedTimestamp"])
+            for one in entries if one.get("objectRef", {}).get("subresource") == "status"
+            and one["objectRef"].get("name") in names]

@@ -1,0 +1,88 @@
+"""Pods get their channel, and kubectl shows what became of it."""
+
+import re
+
+import pytest
+from cluster import REPO, Setup
+from objects import CLIQUE, domain, pod_on, workers
+from namespaces import DRIVER
+from waiting import eventually
+
+CLUSTER = Setup(nodes=16, placement=True, controller=("--membership-writer", "daemon"))
+AGE = r"\d+[sm][\ds]*"
+
+
+def test_sdn17_02_both_device_classes_exist_and_each_node_publishes_both_devices(cluster):
+    cluster.kubectl("get", "deviceclass", "compute-domain-daemon.nvidia.com", "compute-domain-default-channel.nvidia.com")
+    nodes = sorted(one["metadata"]["name"] for one in cluster.kubectl_json("get", "nodes", "-l", CLIQUE)["items"])
+    assert len(nodes) == 16
+    slices = [one["spec"] for one in cluster.kubectl_json("get", "resourceslices")["items"]]
+    published = {one["nodeName"]: sorted(device["name"] for device in one["devices"])
+                 for one in slices if one["driver"] == "compute-domain.nvidia.com"}
+    assert published == {node: ["channel-0", "daemon-0"] for node in nodes}
+
+
+@pytest.mark.usefixtures("nothing_is_left")
+@pytest.mark.parametrize("mode", ["Single", "All"])
+def test_a_pod_gets_its_channel_and_status_has_no_nodes_after_it_ends(cluster, namespace, mode):
+    namespace.apply(domain("inject", num_nodes=1, mode=mode))
+    assert namespace.status("inject").get("status") != "Ready"
+    namespace.apply(pod_on("inject", "node-005", "inject-channel"))
+    namespace.kubectl("wait", "--for=condition=Ready", "pod/inject", "--timeout=100s")
+    namespace.is_ready("inject", 1, within=20)
+    assert namespace.status("inject")["status"] == "Ready"
+    uid = namespace.uid("inject")
+    parameters = [config["opaque"]["parameters"] for claim in namespace.list("resourceclaims")
+                  for config in claim["spec"]["devices"]["config"]]
+    assert [(one["domainID"], one["allocationMode"]) for one in parameters] == [(uid, mode)]
+    assert uid in cluster.kubectl("get", "pods", "-n", DRIVER, "-o", "name")
+    namespace.delete("pod", "inject", timeout=10)
+    eventually("status has no nodes", lambda: namespace.status("inject"),
+               lambda status: status["status"] and "nodes" not in status, within=20)
+    assert namespace.status("inject")["status"] == "NotReady"
+    namespace.delete("computedomain", "inject", timeout=30)
+
+
+@pytest.mark.usefixtures("nothing_is_left")
+def test_num_nodes_is_waited_for_and_does_not_limit(namespace):
+    namespace.apply(domain("counted", num_nodes=2), workers("counted", 1, one_clique=True))
+    namespace.says("counted", "WaitingForMembers", "^1 of spec.numNodes 2", within=60)
+    assert namespace.status("counted")["status"] == "NotReady"
+    namespace.kubectl("scale", "deployment", "counted", "--replicas", "3")
+    namespace.kubectl("wait", "--for=condition=MembersReady", "computedomain/counted", "--timeout=60s")
+    namespace.is_in_step("counted", 3)
+    assert namespace.status("counted")["status"] == "Ready"
+    namespace.delete("deployment", "counted")
+    namespace.delete("computedomain", "counted")
+
+
+def test_kubectl_shows_the_columns_of_the_readme_and_describes_conditions_and_events(cluster, namespace):
+    namespace.apply(domain("columns"), pod_on("columns", "node-006", "columns-channel"))
+    namespace.is_used("columns", within=90)
+    assert re.fullmatch(rf"NAME STATUS MEMBERS CLIQUES IN-USE AGE\ncolumns Ready 1/1 1 True {AGE}",
+                        squeezed(namespace.kubectl("get", "cdom")))
+    wide = squeezed(namespace.kubectl("get", "cdom", "-o", "wide"))
+    assert re.fullmatch(rf"NAME STATUS MEMBERS CLIQUES IN-USE AGE REASON MESSAGE\n"
+                        rf"columns Ready 1/1 1 True {AGE} AllMembersReady All 1/1 members are ready.", wide)
+    readme = squeezed((REPO / "README.md").read_text()).splitlines()
+    assert wide.splitlines()[0] in readme
+    row = re.compile(r"quickstart Ready 4/4 1 True \d+s AllMembersReady All 4/4 members are ready\.")
+    assert [line for line in readme if row.fullmatch(line)]
+
+    cluster.nodesim.stall_daemon("node-006")
+    namespace.says("columns", "MembersNotReady", "node-006", within=30)
+    eventually("describe shows the Event", lambda: namespace.kubectl("describe", "cdom", "columns").partition("Events:\n")[2],
+               re.compile("Warning +MembersNotReady .*node-006"), within=10)
+    described = namespace.kubectl("describe", "cdom", "columns")
+    for kind in ("Accepted", "Provisioned", "MembersReady", "Ready", "InUse"):
+        assert re.search(rf"^ +Type: +{kind}$", described, re.MULTILINE), described
+    assert re.search(r"^ +Reason: +MembersNotReady$", described, re.MULTILINE), described
+    assert re.search(r"^ +Message: +Not ready: node-006", described, re.MULTILINE), described
+    cluster.nodesim.unstall_daemon("node-006")
+    namespace.delete("pod", "columns")
+    namespace.delete("computedomain", "columns")
+
+
+def squeezed(text):
+    """Without the space that aligns columns."""
+    return "\n".join(re.sub(" +", " ", line).rstrip(" ") for line in text.rstrip("\n").split("\n"))

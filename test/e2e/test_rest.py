@@ -1,0 +1,53 @@
+"""A controller that starts over a domain at rest has nothing to write."""
+
+import re
+
+import pytest
+from cluster import ACCOUNT, Setup
+from namespaces import DRIVER, lives
+from objects import domain, pod_on
+from requests_of import status_writes, writes
+from waiting import eventually
+
+CLUSTER = Setup(nodes=16, placement=True, controller=("--membership-writer", "daemon"))
+
+
+def pass_is_over(cluster):
+    """Whether the controller has looked at each domain, and none waits or is worked on."""
+    if not cluster.controller_says("Reconciling"):
+        return False
+    text = cluster.controller_get("health and metrics", "/metrics")
+
+    def values(name):
+        return [float(value) for value in re.findall(rf"^{name}(?:{{.*}})? (\S+)$", text, re.MULTILINE)]
+    passes = sum(values("controller_runtime_reconcile_total"))
+    busy = values("workqueue_depth") + values("controller_runtime_active_workers")
+    return passes >= 1 and busy == [0, 0]
+
+
+@pytest.mark.usefixtures("nothing_is_left")
+def test_a_controller_at_any_log_level_writes_nothing_to_a_domain_at_rest(cluster, namespace):
+    """The rows "controller verbosity levels" and "daemon verbosity"."""
+    namespace.apply(domain("rests"), pod_on("rests", "node-004", "rests-channel"))
+    namespace.is_used("rests", within=90)
+    version, before = namespace.version("rests"), lives(cluster.list("pods", ""))
+    cluster.end_controller()
+    since = cluster.audit_size()
+    for level in range(7):
+        cluster.start_controller("-v", str(level))
+        eventually(f"the controller at level {level} has looked at the domain, and has nothing more to do",
+                   lambda: pass_is_over(cluster))
+        cluster.end_controller()
+    assert writes(cluster.requests_of(ACCOUNT, since)) == []
+    assert status_writes(cluster.requests_of(ACCOUNT, since), "rests") == []
+    assert namespace.version("rests") == version
+    assert lives(cluster.list("pods", "")) == before
+    cluster.start_controller("--log-verbosity-cd-daemon", "4")
+
+    def level_of_daemons():
+        found = cluster.get("daemonset", namespace.daemon_set("rests"), DRIVER)
+        env = found["spec"]["template"]["spec"]["containers"][0]["env"]
+        return {one["name"]: one.get("value") for one in env}["LOG_VERBOSITY"]
+    eventually("the daemons' log level", level_of_daemons, "4")
+    namespace.delete("pod", "rests")
+    namespace.delete("computedomain", "rests")
