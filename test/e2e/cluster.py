@@ -65,6 +65,10 @@ class ControlPlane:
     def apply(self, *objects):
         self.kubectl("apply", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
 
+    def create(self, *objects):
+        """As apply(), of objects that do not exist. Returns what kubectl says."""
+        return self.kubectl("create", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+
     def try_to_create(self, made):
         """The object as the API server would store it, or why it would not: as text, and without a trace."""
         done = self._run_kubectl("create", "--dry-run=server", "-f", "-", "-o", "json", stdin=json.dumps(made))
@@ -86,12 +90,12 @@ class ControlPlane:
         conditions = found.get("status", {}).get("conditions", [])
         return next((one for one in conditions if one["type"] == kind), {})
 
-    def requests_of(self, account, since=0):
+    def requests_of(self, account, since=0, stages=("ResponseComplete",)):
         """What that account has asked, by the API server's audit log: one entry an answered request."""
-        return [entry for entry in self.audit_entries(since) if entry["user"]["username"] == account]
+        return [entry for entry in self.audit_entries(since, stages) if entry["user"]["username"] == account]
 
-    def audit_entries(self, since=0):
-        """All answered requests."""
+    def audit_entries(self, since=0, stages=("ResponseComplete",)):
+        """All answered requests. A watch that is being answered has the stage ResponseStarted."""
         entries = []
         with self._audit_log.open() as log:
             log.seek(since)
@@ -99,7 +103,7 @@ class ControlPlane:
                 if not line.endswith("\n"):
                     break  # It is being written.
                 entry = json.loads(line)
-                if entry["stage"] == "ResponseComplete":
+                if entry["stage"] in stages:
                     entries.append(entry)
         return entries
 
@@ -154,7 +158,7 @@ class Cluster(ControlPlane):
         return [one["metadata"]["name"] for one in self.kubectl_json("get", "nodes")["items"]]
 
     def heal(self):
-        """Takes back what a case that failed may have done to nodes and CRDs."""
+        """Takes back what a case that failed may have done to nodes, CRDs and the controller."""
         self.kubectl("apply", "-k", REPO / "crds")
         if self.nodesim:
             self.nodesim.heal(f"node-{i:03}" for i in range(self.setup.nodes))
@@ -163,6 +167,8 @@ class Cluster(ControlPlane):
         if taints:
             self.kubectl("taint", "nodes", "--all", *[f"{key}-" for key in taints], check=False)
         self.kubectl("uncordon", *self.nodes(), check=False)
+        if not self.controller or not self.controller.is_running():
+            self.run_controller()
 
     def stop(self):
         for process in (self.controller, self.nodesim):

@@ -51,12 +51,11 @@ class Namespace:
             one["metadata"]["namespace"] = self.name
         self.cluster.apply(*objects)
 
-    def create_all(self, *objects):
+    def create_objects(self, *objects):
         """As apply(), of objects that do not exist. Returns what kubectl says."""
         for one in objects:
             one["metadata"]["namespace"] = self.name
-        return self.cluster.kubectl("create", "-f", "-", stdin=json.dumps(
-            {"apiVersion": "v1", "kind": "List", "items": objects}))
+        return self.cluster.create(*objects)
 
     def get(self, kind, name):
         return self.cluster.get(kind, name, self.name)

@@ -18,6 +18,10 @@ class Process:
     def pid(self):
         return self._process.pid
 
+    def status(self):
+        """Its exit status; None while it runs."""
+        return self._process.poll()
+
     def is_running(self):
         return self._process.poll() is None
 

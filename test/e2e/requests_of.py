@@ -1,5 +1,8 @@
 """What entries of the audit log say that a client has written."""
 
+import datetime
+import re
+
 READS = ("get", "list", "watch")
 
 
@@ -15,3 +18,8 @@ def status_writes(entries, *names):
     return [(one["verb"], one["objectRef"]["name"], one["responseStatus"]["code"], one["requestReceivedTimestamp"])
             for one in entries if one.get("objectRef", {}).get("subresource") == "status"
             and one["objectRef"].get("name") in names]
+
+
+def time_of(text):
+    """A time as the API server and the controller write it, down to microseconds."""
+    return datetime.datetime.fromisoformat(re.sub(r"(\.\d{6})\d*", r"\1", text).replace("Z", "+00:00"))

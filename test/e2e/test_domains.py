@@ -61,16 +61,16 @@ def is_told(waiting):
 @pytest.mark.usefixtures("nothing_is_left")
 def test_a_name_may_be_used_again_at_once_however_often(cluster, namespace):
     for _ in range(8):
-        namespace.create_all(domain("again"))
+        namespace.create_objects(domain("again"))
         namespace.delete("computedomain", "again", timeout=30)
     # With a pod in it: the second domain comes as soon as the API server takes it.
-    namespace.create_all(domain("again"), pod_on("again", "node-007", "again-channel"))
+    namespace.create_objects(domain("again"), pod_on("again", "node-007", "again-channel"))
     namespace.is_used("again", within=90)
     before = namespace.uid("again")
     namespace.kubectl("delete", "computedomain", "again", "--wait=false")
     namespace.kubectl("delete", "pod", "again", "--wait=false")
-    eventually("the name can be used", lambda: namespace.create_all(domain("again")))
-    namespace.create_all(pod_on("second", "node-007", "again-channel"))
+    eventually("the name can be used", lambda: namespace.create_objects(domain("again")))
+    namespace.create_objects(pod_on("second", "node-007", "again-channel"))
     namespace.is_used("again")
     after = namespace.uid("again")
     assert after != before

@@ -1,11 +1,11 @@
 """Replicas of the controller: one leads, and another takes over."""
 
-import datetime
 import re
 
 import pytest
 from cluster import Setup
 from namespaces import DRIVER
+from requests_of import time_of
 from waiting import eventually
 
 CLUSTER = Setup(nodes=16, placement=True)
@@ -19,10 +19,6 @@ def no_controller(cluster):
 
 def lease(cluster):
     return cluster.get("lease", "cdom-controller", DRIVER)["spec"]
-
-
-def time_of(text):
-    return datetime.datetime.fromisoformat(text.replace("Z", "+00:00"))
 
 
 def test_a_leader_that_is_killed_is_replaced_by_the_other_replica_after_its_term(cluster):

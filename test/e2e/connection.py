@@ -1,0 +1,61 @@
+"""A way to the API server that can be cut: it asks for rights when a watch begins, not while it lasts."""
+
+import contextlib
+import json
+import socket
+import threading
+
+
+class Way:
+    """Connections from a port of this machine to the API server of that kubeconfig."""
+
+    def __init__(self, config):
+        host, _, port = config["clusters"][0]["cluster"]["server"].removeprefix("https://").partition(":")
+        self._server = (host, int(port))
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._open = set()
+        self._lock = threading.Lock()
+        config["clusters"][0]["cluster"]["server"] = f"https://127.0.0.1:{self._listener.getsockname()[1]}"
+        self._config = config
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def write_config(self, path):
+        """The kubeconfig of a client that goes this way."""
+        path.write_text(json.dumps(self._config))
+        return path
+
+    def cut(self):
+        """Ends all connections. New ones can be made."""
+        with self._lock:
+            ended, self._open = self._open, set()
+        for one in ended:
+            close(one)
+
+    def end(self):
+        close(self._listener)
+        self.cut()
+
+    def _accept(self):
+        with contextlib.suppress(OSError):  # It is closed.
+            while True:
+                near, _ = self._listener.accept()
+                far = socket.create_connection(self._server)
+                with self._lock:
+                    self._open |= {near, far}
+                for source, sink in ((near, far), (far, near)):
+                    threading.Thread(target=copy, args=(source, sink), daemon=True).start()
+
+
+def copy(source, sink):
+    """Until one of them is closed; then both are."""
+    with contextlib.suppress(OSError):
+        while data := source.recv(65536):
+            sink.sendall(data)
+    close(source)
+    close(sink)
+
+
+def close(connection):
+    with contextlib.suppress(OSError):
+        connection.shutdown(socket.SHUT_RDWR)
+    connection.close()
