@@ -31,7 +31,8 @@ class Setup(typing.NamedTuple):
     cliques: int = 2
     nodesim: tuple = ()  # More of its options.
     controlplane: tuple = ()  # Options of `controlplane up`.
-    placement: bool = False  # Whether manifests/placement is applied, beside manifests/local with its policies.
+    manifests: pathlib.Path = REPO / "manifests/local"
+    placement: bool = False  # Whether manifests/placement is applied, as well.
     controller: tuple | None = None  # Flags of the controller that runs when a case begins; None: cases start their own.
 
 
@@ -110,6 +111,10 @@ class ControlPlane:
     def audit_size(self):
         return self._audit_log.stat().st_size
 
+    def command(self, *arguments):
+        """A command of kubectl that the caller runs, such as a watch."""
+        return [*self._kubectl, *arguments]
+
     def _run_kubectl(self, *arguments, stdin=None):
         return subprocess.run([*self._kubectl, *arguments], input=stdin, env=self._env,
                               capture_output=True, text=True, check=False, timeout=180)
@@ -135,7 +140,7 @@ class Cluster(ControlPlane):
     def start(self):
         subprocess.run([CONTROL_PLANE / "controlplane", "up", self.plane, *self.setup.controlplane], check=True,
                        stdout=subprocess.DEVNULL)
-        self.kubectl("apply", "-k", REPO / "manifests/local")
+        self.kubectl("apply", "-k", self.setup.manifests)
         if self.setup.placement:
             self.kubectl("apply", "-k", REPO / "manifests/placement")
         self.write_controller_config()

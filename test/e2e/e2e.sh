@@ -766,11 +766,6 @@ faults() {
   plane_down
 }
 
-tree_before() {
-  run_case an_upgrade_from_the_tree_before_restarts_nothing_and_no_domain_leaves_ready_in_the_manner_of_the_reference
-  run_case an_upgrade_from_the_tree_before_restarts_nothing_and_no_domain_leaves_ready_in_the_manner_of_cdom
-}
-
 tenants() {
   stage_up tenants
   kubectl apply -k "$repo/manifests/placement" >/dev/null
@@ -845,8 +840,6 @@ source "$repo/test/e2e/people.sh"
 source "$repo/test/e2e/versions.sh"
 # shellcheck source=policies.sh
 source "$repo/test/e2e/policies.sh"
-# shellcheck source=before.sh
-source "$repo/test/e2e/before.sh"
 # shellcheck source=library.sh
 source "$repo/test/e2e/library.sh"
 # shellcheck source=hostile.sh
@@ -873,7 +866,7 @@ if [[ -n $twice ]]; then
 fi
 
 beside insight
-beside policies tree_before faults tenants gpus nvidia_permissions
+beside policies faults tenants gpus nvidia_permissions
 lane settings_and_children versions_of_kubernetes placement
 for pid in "${lanes[@]}"; do
   wait "$pid" || echo "FAIL stages that ran beside others ended before their last case" | tee -a "$case_root/results"

@@ -1,0 +1,137 @@
+"""An upgrade from an earlier commit: domains and jobs run while manifests and controller change under them."""
+
+import contextlib
+import json
+import pathlib
+import re
+import subprocess
+
+import pytest
+from cluster import REPO, Cluster, Setup
+from clusters import started
+from namespaces import Namespace, conditions
+from objects import LABEL, domain, job, pod_on, workers
+from recorder import Recorder
+from waiting import eventually
+
+BEFORE = "e8464cf"
+COUNTS = {"worker-a": 3, "worker-b": 2}
+
+
+@pytest.fixture(scope="module")
+def before():
+    """A folder with manifests and controller of the earlier commit."""
+    built = subprocess.run([REPO / "test/e2e/build_before.sh", BEFORE], check=True, stdout=subprocess.PIPE, text=True)
+    return pathlib.Path(built.stdout.strip())
+
+
+@pytest.fixture
+def cluster(request, programs, before):
+    """A cluster of the case, with the earlier manifests."""
+    setup = Setup(nodes=16, manifests=before / "manifests/local")
+    with started(lambda programs, folder: Cluster(programs, folder, setup), programs, request, "cdom-upgrade.") as made:
+        yield made
+
+
+@contextlib.contextmanager
+def recorded(cluster):
+    """What becomes of domains, pods and DaemonSets meanwhile."""
+    status = "{.object.status.containerStatuses[0]."
+    kinds = {
+        "computedomains": '{.object.status.status} {.object.status.conditions[?(@.type=="Ready")].status}',
+        "pods": "{.object.metadata.uid} " + status + "containerID} " + status + "state.running.startedAt} "
+                + status + "restartCount} {.object.metadata.deletionTimestamp}",
+        "daemonsets": "{.object.metadata.uid} {.object.metadata.generation}"}
+    recorders = {kind: Recorder(cluster, kind, fields) for kind, fields in kinds.items()}
+    try:
+        for kind, one in recorders.items():
+            eventually(f"{kind} are recorded", one.lines, within=20)
+        yield recorders
+    finally:
+        for one in recorders.values():
+            one.stop()
+
+
+def of_workers(lines, uids):
+    """Without what belongs to domains and pods that came later."""
+    return [line for line in lines if re.search(f" worker-[ab]-| computedomain-daemon-({'|'.join(uids)})", line)]
+
+
+def states(lines):
+    """Of each object all states that it had, in order, each of them once."""
+    found = {}
+    for line in lines:
+        _, name, state = line.split(" ", 2)
+        if state not in found.setdefault(name, []):
+            found[name].append(state)
+    return found
+
+
+def several(lines):
+    """The objects with more than one state, and those that were deleted."""
+    return {name: all_of for name, all_of in states(lines).items() if len(all_of) > 1}, [
+        line for line in lines if line.startswith("DELETED")]
+
+
+def serve(namespace):
+    for name, count in COUNTS.items():
+        def get(name=name):
+            return conditions(namespace.status(name))["Ready"]["status"], namespace.members(name), namespace.workers_on(name)
+        # Whatever the reason says: the two may share a clique.
+        eventually(f"{name} serves", get,
+                   lambda got, count=count: got[0] == "True" and len(got[1]) == count and got[1] == got[2], within=100)
+
+
+def ready_since(namespace):
+    """When each domain in use became Ready."""
+    found = {name: namespace.status(name) for name in COUNTS}
+    return {name: (one["status"], conditions(one)["Ready"]["status"], conditions(one)["Ready"]["lastTransitionTime"])
+            for name, one in found.items()}
+
+
+@pytest.mark.parametrize("entries_by", ["daemon", "controller"])
+def test_an_upgrade_restarts_nothing_and_no_domain_leaves_ready(cluster, before, entries_by):
+    flags = ("--membership-writer", entries_by)
+    namespace = Namespace(cluster, "default")
+    cluster.run_controller(*flags, program=before / "compute-domain-controller")
+    namespace.apply(domain("worker-a"), domain("worker-b"), domain("idle"), workers("worker-a", 3, one_clique=True),
+                    job("worker-b", 2, seconds=-1))
+    serve(namespace)
+    since, uids = ready_since(namespace), [namespace.uid(name) for name in (*COUNTS, "idle")]
+    with recorded(cluster) as recorders:
+        # As an administrator does it: first the manifests, then the program.
+        cluster.kubectl("apply", "-k", REPO / "manifests/local")
+        cluster.run_controller(*flags)
+        # It has done what there was to do: a domain that is made now is served, used and ended.
+        namespace.apply(domain("next"))
+        eventually("the next domain has its template", lambda: namespace.get("resourceclaimtemplate", "next-channel"))
+        node = json.loads(cluster.kubectl("get", "nodes", "-l", f"!{LABEL}", "-o", "json"))["items"][0]["metadata"]["name"]
+        namespace.apply(pod_on("next", node, "next-channel"))
+        namespace.kubectl("wait", "--for=condition=Ready", "pod/next", "--timeout=100s")
+        namespace.delete("pod", "next")
+        namespace.delete("computedomain", "next")
+
+    domains = [line for line in recorders["computedomains"].lines() if line.split()[1] != "next"]
+    # An idle domain, of which the earlier controller said Unknown, is Ready from then on.
+    assert states(domains)["idle"] == ["Ready Unknown", "Ready True"]
+    namespace.is_idle("idle")
+    in_use = [line for line in domains if line.split()[1] != "idle"]
+    assert states(in_use) == {name: ["Ready True"] for name in COUNTS}
+    assert several(in_use) == ({}, [])
+    assert ready_since(namespace) == since
+    sets = of_workers(recorders["daemonsets"].lines(), uids)
+    if entries_by == "controller":
+        # These daemons lost a probe since then: their template is patched once, which replaces no pod.
+        sets = [re.sub(r" [12]$", "", line) for line in sets]
+    assert sets
+    assert several(sets) == ({}, [])
+    pods = of_workers(recorders["pods"].lines(), uids)
+    assert several(pods) == ({}, [])
+    assert len(states(pods)) == 10, "five workers and five daemons"
+
+    # And they can end.
+    namespace.delete("deployment", "worker-a", timeout=30)
+    namespace.delete("job", "worker-b", timeout=30)
+    cluster.kubectl("delete", "computedomains", "--all", "--timeout=90s")
+    eventually("children that are left", lambda: cluster.kubectl(
+        "get", "daemonsets,resourceclaimtemplates,computedomaincliques", "--all-namespaces", "-o", "name").split(), [])
