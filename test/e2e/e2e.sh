@@ -721,39 +721,6 @@ nvidia_permissions() {
   nodesim_pid=
 }
 
-
-policies() {
-  stage_up policies --runtime-config resource.k8s.io/v1beta1=true,resource.k8s.io/v1beta2=true --apiserver-arg --allow-privileged=true
-  server=$(kubectl config view --raw -o jsonpath='{.clusters[0].cluster.server}')
-  what_the_rows_are_about >"$stage/objects.out" 2>&1 || { cat "$stage/objects.out"; return 1; }
-  all_policies >/dev/null
-  run_case the_policies_are_taken_without_a_warning
-  run_case every_row_is_of_a_policy_and_every_rule_has_one
-  run_case claims_of_the_daemons_device_are_for_driver_namespaces_alone
-  run_case a_daemons_token_writes_its_own_pod_and_its_own_entry_and_nothing_else
-  run_case a_child_of_a_domain_is_deleted_by_controllers_or_once_it_is_annotated
-  run_case claims_of_channels_are_of_a_form_that_the_plugin_takes
-  run_case who_makes_a_domain_or_its_pod_hears_what_will_not_work_as_he_thinks
-  run_case an_administrator_bounds_what_the_domains_of_a_namespace_ask_for
-  run_case REV3_X10_what_a_namespace_says_to_the_driver_is_said_by_who_may_change_its_policies
-  run_case REV3_X14_pods_of_the_drivers_namespace_are_at_the_level_baseline_and_the_plugins_are_its_daemon_sets
-  run_case REV3_X1_what_tenants_make_has_few_finalizers_owners_and_words
-  run_case REV3_X16_a_pod_that_asks_for_a_channel_as_an_extended_resource_is_refused
-  run_case REV3_X7_the_account_that_releases_finalizers_changes_nothing_else
-  run_case the_controllers_token_does_the_controllers_work_and_nothing_else
-  run_case a_kubelet_plugins_token_writes_labels_and_slices_of_its_own_node_and_nothing_else
-  run_case each_rule_is_missed_by_its_rows_when_it_is_taken_out
-  run_case where_they_only_warn_everything_passes_with_the_words_of_the_refusal
-  run_case a_controller_that_is_named_in_the_policy_deletes_under_its_own_user
-  run_case REV3_X6_an_administrator_lists_the_images_that_daemons_may_run
-  run_case a_claim_from_before_the_policy_can_lose_its_finalizer_and_go
-  run_case a_thiefs_pod_never_gets_the_daemons_device
-  run_case kubernetes_deletes_children_whose_owner_or_namespace_is_gone
-  run_case in_another_namespace_base_brings_its_label_and_the_policies_along
-  run_case a_program_built_on_the_installed_library_prints_pods_as_they_come_and_go
-  plane_down
-}
-
 faults() {
   stage_up faults
   after_failure=clean_up
@@ -838,10 +805,6 @@ source "$repo/test/e2e/workloads.sh"
 source "$repo/test/e2e/people.sh"
 # shellcheck source=versions.sh
 source "$repo/test/e2e/versions.sh"
-# shellcheck source=policies.sh
-source "$repo/test/e2e/policies.sh"
-# shellcheck source=library.sh
-source "$repo/test/e2e/library.sh"
 # shellcheck source=hostile.sh
 source "$repo/test/e2e/hostile.sh"
 # shellcheck source=tenants.sh
@@ -866,7 +829,7 @@ if [[ -n $twice ]]; then
 fi
 
 beside insight
-beside policies faults tenants gpus nvidia_permissions
+beside faults tenants gpus nvidia_permissions
 lane settings_and_children versions_of_kubernetes placement
 for pid in "${lanes[@]}"; do
   wait "$pid" || echo "FAIL stages that ran beside others ended before their last case" | tee -a "$case_root/results"

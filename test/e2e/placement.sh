@@ -2,6 +2,35 @@
 # docs/placement.md says of it. Sourced by e2e.sh.
 # shellcheck shell=bash disable=SC2154
 
+declare -A token_of=()
+quoted() {  # quoted NAME TEXT: an option of curl's, as its configuration has it
+  local text=${2//\\/\\\\}
+  printf '%s = "%s"\n' "$1" "${text//\"/\\\"}"
+}
+request() {  # request WHO VERB PATH BODY: without a trace
+  printf '%s\n' silent 'noproxy = "*"' 'max-time = 20'
+  quoted cacert "$stage/plane/pki/ca.crt"
+  quoted write-out $'\x1e%{http_code}\x1e%{header_json}\x1d'
+  # There is no exec and attach without a trace.
+  case $3 in
+    */exec\?* | */attach\?*) quoted url "$server$3" ;;
+    *) quoted url "$server$3?dryRun=All" ;;
+  esac
+  if [[ -n ${token_of[$1]-} ]]; then
+    quoted header "Authorization: Bearer ${token_of[$1]}"
+  else
+    quoted cert "$stage/plane/pki/admin.crt"
+    quoted key "$stage/plane/pki/admin.key"
+    [[ $1 == admin ]] || quoted header "Impersonate-User: $1"
+  fi
+  case $2 in
+    create) printf '%s\n' 'request = "POST"' 'header = "Content-Type: application/json"' ;;
+    patch) printf '%s\n' 'request = "PATCH"' 'header = "Content-Type: application/merge-patch+json"' ;;
+    delete) printf '%s\n' 'request = "DELETE"' ;;
+  esac
+  [[ $4 == - ]] || quoted data-binary "$4"
+}
+
 # ---- What the policies write
 
 placement_rows() {  # placement_rows POLICY: as JSON, one a line

@@ -1,16 +1,19 @@
 // The predicates are asked what a real API server is asked: the rows of test/e2e/policies.tsv, of
-// the objects that test/e2e/policies.sh makes.
+// the objects in test/e2e/policies_objects.yaml.
 #include "test/simulation/apiserver/shipped_policies.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <deque>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <set>
 #include <sstream>
+#include <string_view>
+#include <utility>
 
 #include "pkg/json/value.h"
 #include "pkg/yaml/document.h"
@@ -21,35 +24,28 @@ namespace {
 
 using json::Value;
 
-// What policies.sh would have made, and its rows with names filled in, one after the other.
-constexpr const char* kAsk = R"(
-repo=$1 stage=$(mktemp -d) && . "$repo/test/e2e/policies.sh" || exit 1
-trap 'rm -r "$stage"' EXIT
-pod_uid() { echo "uid-of-$1"; }
-wait_for() { shift 2; "$@"; }
-kubectl() { case "$1 $2" in 'apply -f') cat "$3" ;; 'create -f') cat ;; esac; }
-what_the_rows_are_about
-echo ----rows
-all_rows | with_names
-)";
+constexpr std::string_view kDomain = "0c6b2f0e-7b1d-4f39-8a55-3f3d0a4a9e10";
 
-std::string Ask() {
-  const std::string command = "bash -c '" + [] {
-    std::string quoted;
-    for (const char c : std::string(kAsk)) {
-      quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-    }
-    return quoted;
-  }() + "' policies " CDOM_SOURCES;
-  std::string said;
-  FILE* pipe = ::popen(command.c_str(), "r");
-  if (pipe == nullptr) return said;
-  std::array<char, 4096> buffer = {};
-  while (const std::size_t size = std::fread(buffer.data(), 1, buffer.size(), pipe)) {
-    said.append(buffer.data(), size);
+// A file of test/e2e with the names that rows and objects use filled in.
+std::string ReadFilled(const std::string& name) {
+  std::ifstream file(CDOM_SOURCES "/test/e2e/" + name);
+  std::string text(std::istreambuf_iterator<char>(file), {});
+  EXPECT_FALSE(text.empty()) << name;
+  const std::string pods = "computedomain-daemon-" + std::string(kDomain);
+  // Those that begin with another's name are before it.
+  const std::array<std::pair<std::string, std::string>, 6> names = {{
+      {"$domain", std::string(kDomain)},
+      {"$other", "5d0f6c1a-33c2-4c0e-9b57-0d8f2b7e6a44"},
+      {"$pod_uid", "uid-of-" + pods + "-aaaaa"},
+      {"$peer_uid", "uid-of-" + pods + "-bbbbb"},
+      {"$pod", pods + "-aaaaa"},
+      {"$peer", pods + "-bbbbb"},
+  }};
+  for (const auto& [from, to] : names) {
+    for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+      text.replace(at, from.size(), to);
   }
-  EXPECT_EQ(::pclose(pipe), 0);
-  return said;
+  return text;
 }
 
 struct Row {
@@ -85,19 +81,16 @@ Path Read(const std::string& path) {
 
 class PolicyRows : public testing::Test {
  protected:
-  PolicyRows() {
-    const std::string said = Ask();
-    const std::string between = "----rows\n";
-    const std::size_t at = said.find(between);
-    if (at == std::string::npos) return;
-    for (const YAML::Node& node : YAML::LoadAll(said.substr(0, at))) {
-      if (!node.IsMap()) continue;
+  void SetUp() override {
+    for (const YAML::Node& node : YAML::Load(ReadFilled("policies_objects.yaml"))["items"]) {
       auto object = yaml::ToJson(node);
+      EXPECT_TRUE(object);
       if (object) Keep(*std::move(object));
     }
-    for (const std::string& line : Split(said.substr(at + between.size()), '\n')) {
+    for (const std::string& line : Split(ReadFilled("policies.tsv"), '\n')) {
+      if (line.empty() || line.starts_with('#')) continue;
       const auto cells = Split(line, '\t');
-      if (cells.size() != 9) continue;
+      ASSERT_EQ(cells.size(), 9U) << line;
       rows_.push_back({cells[0], cells[1], cells[2], cells[3], cells[4], cells[5], cells[6],
                        cells[7], cells[8]});
     }
@@ -116,7 +109,7 @@ class PolicyRows : public testing::Test {
   static Writer WriterOf(const std::string& who) {
     const std::string daemons =
         "system:serviceaccount:cdom-system:compute-domain-daemon-service-account";
-    const std::string pod = "computedomain-daemon-0c6b2f0e-7b1d-4f39-8a55-3f3d0a4a9e10-aaaaa";
+    const std::string pod = "computedomain-daemon-" + std::string(kDomain) + "-aaaaa";
     const auto bound = [](const std::string& user, const std::string& to) {
       return Writer{.user = user, .node = "node-a", .pod = to, .pod_uid = "uid-of-" + to};
     };
