@@ -771,34 +771,6 @@ insight() {
   plane_down
 }
 
-# Kinds of workload and domains, four cliques of eight nodes.
-placement() {
-  stage_up placement
-  server=$(kubectl config view --raw -o jsonpath='{.clusters[0].cluster.server}')
-  what_the_rows_of_placement_are_about >"$stage/objects.out" 2>&1 || { cat "$stage/objects.out"; return 1; }
-  run_case each_part_of_the_policies_of_placement_is_missed_by_its_rows_when_it_is_taken_out
-  run_case each_pod_of_the_table_is_placed_as_it_says_and_nothing_else_of_it_changes
-  run_case REV3_X5_where_placement_is_required_a_pod_cannot_keep_itself_out_of_its_clique
-  run_case each_workload_of_the_table_is_told_what_it_lacks_where_the_policy_only_looks
-  forget_the_domains_of_the_rows >/dev/null
-  kubectl apply -k "$repo/manifests/placement" >/dev/null
-  nodesim_up --nodes 32 --cliques 4 --job-duration 60000 --daemon-account
-  start_controller
-  wait_for 60 "the controller leads" leads
-  after_failure=nothing_is_placed
-  run_case pods_of_five_kinds_without_affinity_land_in_the_clique_of_their_domain_each_time
-  run_case an_exclusive_domain_waits_with_the_schedulers_words_while_others_have_all_cliques_and_goes_on_when_one_ends
-  run_case groups_of_one_domain_have_a_clique_each
-  run_case placement_is_undone_and_pods_that_run_stay_as_they_are
-  run_case without_the_crd_pods_are_made_as_ever
-  run_case each_command_of_the_page_of_placement_does_what_it_says
-  after_failure=
-  stop_controller
-  stop "$nodesim_pid"
-  nodesim_pid=
-  plane_down
-}
-
 # shellcheck source=workloads.sh
 source "$repo/test/e2e/workloads.sh"
 # shellcheck source=people.sh
@@ -811,8 +783,6 @@ source "$repo/test/e2e/hostile.sh"
 source "$repo/test/e2e/tenants.sh"
 # shellcheck source=warnings.sh
 source "$repo/test/e2e/warnings.sh"
-# shellcheck source=placement.sh
-source "$repo/test/e2e/placement.sh"
 # shellcheck source=gpus.sh
 source "$repo/test/e2e/gpus.sh"
 # shellcheck source=insight.sh
@@ -830,7 +800,7 @@ fi
 
 beside insight
 beside faults tenants gpus nvidia_permissions
-lane settings_and_children versions_of_kubernetes placement
+lane settings_and_children versions_of_kubernetes
 for pid in "${lanes[@]}"; do
   wait "$pid" || echo "FAIL stages that ran beside others ended before their last case" | tee -a "$case_root/results"
 done

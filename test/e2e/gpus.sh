@@ -128,6 +128,20 @@ daemons_and_workload_have_the_type_of_selinux_that_nodes_with_it_need() {
   kubectl delete cdom selinux --timeout=60s
 }
 
+# Each file of examples/, and each object that is written out on the page.
+each_example_and_each_object_of_the_page_is_taken_by_strict_validation() {
+  local file count=0
+  kubectl apply -k "$repo/manifests/placement" || return 1
+  awk '/^```yaml$/ { inside = 1; print "---"; next } /^```$/ { inside = 0 } inside' "$repo/docs/placement.md" "$repo/docs/gpus.md" >"$stage/page.yaml"
+  while read -r file; do
+    ((++count))
+    kubectl create --dry-run=server --validate=strict -f "$file" 2>"$stage/strict.err" || { echo "$file"; cat "$stage/strict.err"; return 1; }
+    # That newer clusters have a later version of resource.k8s.io is no fault of a file for older ones.
+    refused '' grep -v 'is deprecated in' "$stage/strict.err" || { echo "$file"; cat "$stage/strict.err"; return 1; }
+  done < <(echo "$stage/page.yaml"; find "$repo/examples" -name '*.yaml' | sort)
+  ((count >= 4))
+}
+
 gpus() {
   stage_up gpus --runtime-config resource.k8s.io/v1beta1=true,resource.k8s.io/v1beta2=true
   gpu_class | kubectl apply -f - >/dev/null

@@ -1,5 +1,6 @@
 """Kustomizations on top of what is in manifests, and what pages say about them."""
 
+import json
 import os
 import re
 
@@ -21,4 +22,20 @@ def patches_of_readme(text):
     """The block of patches with that text in manifests/README.md."""
     blocks = re.findall(r"^patches:\n.*?(?=^```$)", (REPO / "manifests/README.md").read_text(), re.MULTILINE | re.DOTALL)
     (found,) = [block for block in blocks if text in block]
+    return found
+
+
+def built(cluster, folder):
+    """The objects that the kustomization makes."""
+    text = cluster.kubectl("kustomize", folder)
+    return objects_in(cluster.kubectl("create", "--dry-run=client", "--validate=false", "-f", "-", "-o", "json", stdin=text))
+
+
+def objects_in(text):
+    """The objects in what kubectl prints with -o json: some, or a List of them."""
+    found, at = [], 0
+    while text[at:].strip():
+        at += len(text[at:]) - len(text[at:].lstrip())
+        one, at = json.JSONDecoder().raw_decode(text, at)
+        found += one["items"] if one["kind"] == "List" else [one]
     return found
