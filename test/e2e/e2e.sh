@@ -733,24 +733,6 @@ faults() {
   plane_down
 }
 
-tenants() {
-  stage_up tenants
-  kubectl apply -k "$repo/manifests/placement" >/dev/null
-  nodesim_up --nodes 8 --cliques 2 --daemon-account
-  start_controller
-  the_tenants_are_there >"$stage/tenants.out" 2>&1 || { cat "$stage/tenants.out"; return 1; }
-  run_case who_may_do_what_is_what_the_page_says
-  run_case an_editor_of_a_namespace_runs_the_quickstart_which_its_viewers_see_and_no_other_tenant
-  run_case two_tenants_who_want_one_node_read_each_others_names_only_where_the_configuration_says_so
-  run_case what_the_pods_ask_of_a_node_is_what_the_page_says
-  run_case each_command_of_the_page_does_what_it_says
-  run_case each_quota_of_the_sample_stops_a_tenant_at_its_number_and_no_earlier
-  stop_controller
-  stop "$nodesim_pid"
-  nodesim_pid=
-  plane_down
-}
-
 # Two replicas and a Prometheus, two cliques of eight nodes.
 insight() {
   stage_up insight
@@ -779,8 +761,6 @@ source "$repo/test/e2e/people.sh"
 source "$repo/test/e2e/versions.sh"
 # shellcheck source=hostile.sh
 source "$repo/test/e2e/hostile.sh"
-# shellcheck source=tenants.sh
-source "$repo/test/e2e/tenants.sh"
 # shellcheck source=warnings.sh
 source "$repo/test/e2e/warnings.sh"
 # shellcheck source=gpus.sh
@@ -799,7 +779,7 @@ if [[ -n $twice ]]; then
 fi
 
 beside insight
-beside faults tenants gpus nvidia_permissions
+beside faults gpus nvidia_permissions
 lane settings_and_children versions_of_kubernetes
 for pid in "${lanes[@]}"; do
   wait "$pid" || echo "FAIL stages that ran beside others ended before their last case" | tee -a "$case_root/results"

@@ -104,6 +104,30 @@ a_pod_with_two_containers_shares_a_gpu_claim_and_a_channel_in_each_version_of_dr
 }
 grants_of_one_node() { [[ $(gpu_grants | cut -d' ' -f2- | sort | paste -sd,) == '0 1,1 0' ]] && on_nodes 1; }
 
+# Each line of its console blocks by itself. What stands behind a `#` at the end is in what the command prints; after
+# "refused:", and for the answer "no", the command must fail.
+page_commands() { awk '/^```console$/ { inside = 1; next } /^```$/ { inside = 0 } inside' "$repo/docs/$1.md"; }  # page_commands PAGE
+page_command_holds() {  # page_command_holds LINE
+  local line=$1 wanted='' output status=0 fails=0
+  if [[ $line =~ ^(.*[^\ ])\ +#\ (.*)$ ]]; then line=${BASH_REMATCH[1]} wanted=${BASH_REMATCH[2]}; fi
+  [[ $wanted == no || $wanted == refused:* ]] && fails=1
+  output=$(cd "$repo" && eval "$line" 2>&1) || status=1
+  # The columns of a table are as wide as what is in them.
+  ((status == fails)) && [[ $(tr -s ' ' <<<"$output") == *"${wanted#refused: }"* ]] && return 0
+  printf '%s\nended with %s: %s\n' "$1" "$status" "$output"
+  return 1
+}
+page_holds() {  # page_holds PAGE COUNT: each of its commands, so many or more
+  local line count=0
+  while IFS= read -r line; do
+    ((++count))
+    # A policy takes a moment to be in the API server.
+    wait_for 20 "it does: $line" page_command_holds "$line" || { page_command_holds "$line"; return 1; }
+  done < <(page_commands "$1")
+  echo "$count commands"
+  ((count >= $2))
+}
+
 each_command_of_the_page_of_bare_metal_does_what_it_says() { page_holds gdc 15; }
 
 # The components on top of everything, by a kustomization as the page has it.

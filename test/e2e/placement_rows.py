@@ -4,6 +4,8 @@ import copy
 import re
 import typing
 
+from snapshot import fields
+
 LABEL = "cdom.dev/domain"
 
 
@@ -94,8 +96,16 @@ def merged(one, other):
 
 # --- What comes out. Whole objects are compared, so that nothing else has changed.
 
+def compared(got, wanted):
+    if got == wanted:
+        return ""
+    has, needs = dict(fields(got)), dict(fields(wanted))
+    return "; ".join(f"{at}: got {has.get(at)!r}, wanted {needs.get(at)!r}" for at in sorted(has | needs)
+                     if has.get(at) != needs.get(at) or (at in has) != (at in needs))
+
+
 def as_made(tried):
-    return "" if tried.got.get("kind") == "Pod" and tried.got == tried.plain else f"got {tried.got}, wanted {tried.plain}"
+    return compared(tried.got, tried.plain) if tried.got.get("kind") == "Pod" else f"got {tried.got}"
 
 
 def becomes(affinity=None, deep=False):
@@ -104,7 +114,7 @@ def becomes(affinity=None, deep=False):
         wanted = copy.deepcopy(tried.plain)
         wanted["metadata"].setdefault("labels", {})[LABEL] = tried.uid
         wanted["spec"]["affinity"] = with_uid(merged(USUAL, affinity) if deep else USUAL | (affinity or {}), tried.uid)
-        return "" if tried.got == wanted else f"got {tried.got}, wanted {wanted}"
+        return compared(tried.got, wanted)
     return expected
 
 

@@ -16,8 +16,8 @@ PLUGIN = ("cdom-kubelet-plugin",)
 DAEMON = ("compute-domain-daemon-role",)
 OTHERS = {
     "cdom-release-finalizers": "test_release_rights.py",
-    "cdom-view": "of tenants: tenants.sh",
-    "cdom-edit": "of tenants: tenants.sh",
+    "cdom-view": "of tenants: test_tenants.py",
+    "cdom-edit": "of tenants: test_tenants.py",
     "cdom-metrics-reader": "of a Prometheus: test_metrics.py",
     "cdom-kubelet-plugin-recovery": "bound to no account as shipped",
 }
