@@ -763,8 +763,6 @@ source "$repo/test/e2e/versions.sh"
 source "$repo/test/e2e/hostile.sh"
 # shellcheck source=warnings.sh
 source "$repo/test/e2e/warnings.sh"
-# shellcheck source=gpus.sh
-source "$repo/test/e2e/gpus.sh"
 # shellcheck source=insight.sh
 source "$repo/test/e2e/insight.sh"
 # shellcheck source=nvidia_permissions.sh
@@ -779,7 +777,7 @@ if [[ -n $twice ]]; then
 fi
 
 beside insight
-beside faults gpus nvidia_permissions
+beside faults nvidia_permissions
 lane settings_and_children versions_of_kubernetes
 for pid in "${lanes[@]}"; do
   wait "$pid" || echo "FAIL stages that ran beside others ended before their last case" | tee -a "$case_root/results"

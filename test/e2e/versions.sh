@@ -2,6 +2,9 @@
 # begins and ends with our CRDs installed. Sourced by e2e.sh.
 # shellcheck shell=bash disable=SC2154
 
+gpu_requests() { kubectl get resourceclaimtemplate "$1-channel" -o json | jq -c '[.spec.spec.devices.requests[] | {name, count: .exactly.count, mode: .exactly.allocationMode}]'; }  # gpu_requests DOMAIN
+gpus_asked() { gpu_requests "$1" | jq -e ".[1] | $2"; }  # gpus_asked DOMAIN JQ: of its template's second request
+
 # NVIDIA's: ours without what we add.
 nvidias_crds() {
   kubectl create --dry-run=client -k "$repo/crds" -o json | jq '
