@@ -28,7 +28,9 @@ run() {
   shift
   objects=(--instr-profile="$profiles/$name.profdata" "$build/$1")  # Each other one stands behind --object.
   for test in "$@"; do
-    LLVM_PROFILE_FILE=$profiles/$name.${test//\//_}.profraw "$build/$test" --gtest_brief=1
+    # Their cases are counted where they are run as tests.
+    LLVM_PROFILE_FILE=$profiles/$name.${test//\//_}.profraw "$build/$test" --gtest_brief=1 >"$profiles/output" ||
+      { cat "$profiles/output"; return 1; }
     if [[ $test != "$1" ]]; then objects+=(--object "$build/$test"); fi
   done
   llvm-profdata-19 merge -sparse "$profiles/$name".*.profraw -o "$profiles/$name.profdata"

@@ -39,7 +39,7 @@ class Clusters:
         self._cluster = None
 
     def get(self, setup):
-        if not self._cluster or self._cluster.setup != setup:
+        if not self._cluster or plane_of(self._cluster.setup) != plane_of(setup):
             self.end()
             self._cluster = Cluster(self._programs, pathlib.Path(tempfile.mkdtemp(prefix="cdom-e2e.")), setup)
             self._cluster.start()
@@ -56,9 +56,14 @@ class Clusters:
 
 def in_order(items):
     """The cases, those with the same setup one after another: each cluster is started once."""
-    setups = [setup_of(item.module) for item in items]
+    setups = [plane_of(setup_of(item.module)) for item in items]
     first = {setup: i for i, setup in reversed(list(enumerate(setups)))}
     return [items[i] for i in sorted(range(len(items)), key=lambda i: (first[setups[i]], i))]
+
+
+def plane_of(setup):
+    """What of a setup is there before the first controller starts."""
+    return setup._replace(controller=None)
 
 
 def setup_of(module):
