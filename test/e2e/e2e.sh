@@ -733,26 +733,6 @@ faults() {
   plane_down
 }
 
-# Two replicas and a Prometheus, two cliques of eight nodes.
-insight() {
-  stage_up insight
-  nodesim_up --nodes 16 --cliques 2 --daemon-account
-  replica_up 1
-  replica_up 2
-  wait_for 60 "a replica leads" replica_leads 1
-  prometheus_up
-  run_case the_objects_for_the_operator_are_built
-  run_case a_real_prometheus_says_what_a_domain_costs_and_how_scattered_the_free_nodes_are
-  run_case the_alerts_of_a_node_that_is_killed_come_and_go_with_it
-  run_case a_domain_that_does_not_fit_into_its_clique_names_the_free_nodes_of_each_until_another_ends
-  run_case the_leader_is_killed_and_no_rule_fails
-  run_case each_panel_of_the_dashboards_has_points
-  stop_what_was_started
-  nodesim_pid=
-  recorders=()
-  plane_down
-}
-
 # shellcheck source=workloads.sh
 source "$repo/test/e2e/workloads.sh"
 # shellcheck source=people.sh
@@ -763,8 +743,6 @@ source "$repo/test/e2e/versions.sh"
 source "$repo/test/e2e/hostile.sh"
 # shellcheck source=warnings.sh
 source "$repo/test/e2e/warnings.sh"
-# shellcheck source=insight.sh
-source "$repo/test/e2e/insight.sh"
 # shellcheck source=nvidia_permissions.sh
 source "$repo/test/e2e/nvidia_permissions.sh"
 # The later one of two would do the work of both, and a case might ask nothing of what it means to. cases.sh has defaults that are
@@ -776,7 +754,6 @@ if [[ -n $twice ]]; then
   exit 1
 fi
 
-beside insight
 beside faults nvidia_permissions
 lane settings_and_children versions_of_kubernetes
 for pid in "${lanes[@]}"; do

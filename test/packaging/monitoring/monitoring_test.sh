@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The rules, alerts and dashboards of manifests/monitoring, without a cluster. Prints PASS or FAIL and a name for each case.
-# What a real Prometheus makes of a controller is in test/e2e/insight.sh.
+# What a real Prometheus makes of a controller is in test/e2e/test_insight.py.
 #
 #   monitoring_test.sh          all cases
 #   monitoring_test.sh write    writes prometheus-rule.yaml from rules.yaml
