@@ -530,121 +530,6 @@ a_domain_whose_finalizer_was_released_goes_without_a_controller() {
   wait_for 30 "nothing is left" nothing_left
 }
 
-dra_read_back() {  # dra_read_back VERSION NAMESPACE NAME: spec of the template in that version
-  kubectl get "resourceclaimtemplates.$1.resource.k8s.io" -n "$2" "$3" -o json | jq -cS .spec.spec
-}
-
-# The shapes that the renderer is held to, taken by a real API server without a word, and all the same to it.
-the_goldens_of_each_dra_version_are_what_the_api_server_understands() {
-  local version fixtures=$repo/test/fixtures/resource_k8s_io object ns name first
-  stop_controller
-  local before=$stage
-  stage=$root/versions
-  mkdir -p "$stage"
-  plane_up --runtime-config resource.k8s.io/v1beta1=true,resource.k8s.io/v1beta2=true || return 1
-  kubectl create namespace team-a && kubectl create namespace cdom-system || return 1
-  for object in daemon workload-single workload-all workload-gpus workload-all-gpus; do
-    first=
-    for version in v1 v1beta2 v1beta1; do
-      # The owner does not exist here: the garbage collector would take the template away.
-      jq 'del(.metadata.ownerReferences)' "$fixtures/$version/$object.json" >"$stage/object.json"
-      kubectl create --validate=strict -f "$stage/object.json" || return 1
-      name=$(jq -r .metadata.name "$stage/object.json")
-      ns=$(jq -r .metadata.namespace "$stage/object.json")
-      [[ $(dra_read_back v1 "$ns" "$name" | jq -r '.devices.requests[0].exactly.deviceClassName') == compute-domain-* ]] || return 1
-      first=${first:-$(dra_read_back v1 "$ns" "$name")}
-      [[ $(dra_read_back v1 "$ns" "$name") == "$first" ]] || return 1
-      kubectl delete -f "$stage/object.json" || return 1
-    done
-  done
-  for version in v1 v1beta2 v1beta1; do
-    jq 'del(.status, .metadata.uid, .metadata.resourceVersion)' "$fixtures/$version/claim.json" |
-      kubectl create --validate=strict --dry-run=server -f - || return 1
-    sed "s#resource.k8s.io/v1\$#resource.k8s.io/$version#" "$repo/manifests/base/device-classes.yaml" |
-      kubectl create --validate=strict --dry-run=server -f - || return 1
-    kubectl get "resourceslices.$version.resource.k8s.io" --field-selector spec.driver=compute-domain.nvidia.com || return 1
-  done
-  plane_down
-  stage=$before
-}
-
-# The programs of this Kubernetes read v1 themselves: kube-apiserver does not become ready without it. So all
-# of them run without DRA, but the API server serves the version; no pod runs.
-domain_on() {  # domain_on VERSION: a life where only that version of resource.k8s.io is served
-  local version=$1 before=$stage template name
-  stop_controller
-  stage=$root/only-$version
-  mkdir -p "$stage"
-  plane_up --without-dra --apiserver-arg "--runtime-config=resource.k8s.io/$version=true" || return 1
-  [[ $(kubectl api-versions | grep '^resource.k8s.io/') == "resource.k8s.io/$version" ]] || return 1
-  printf 'apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [%s]\ncomponents: [%s]\n' \
-    "$(realpath --relative-to="$stage" "$repo/manifests/local")" \
-    "$(realpath --relative-to="$stage" "$repo/manifests/overlays/dra-$version")" >"$stage/kustomization.yaml"
-  kubectl kustomize "$stage" >"$stage/local.yaml" || return 1
-  kubectl apply -f "$stage/local.yaml" || kubectl apply -f "$stage/local.yaml" || return 1
-  controller_kubeconfig || return 1
-  start_controller
-  wait_for 60 "the controller leads" leads || return 1
-  log_says "version.*$version" || return 1
-  domain old old-channel | kubectl apply -f - || return 1
-  wait_for 30 "its children are made" is_idle old || return 1
-  name=computedomain-daemon-$(kubectl get cdom old -o jsonpath='{.metadata.uid}')
-  for template in "default old-channel" "cdom-system $name"; do
-    # shellcheck disable=SC2086
-    dra_read_back "$version" $template | jq -e '.devices.requests[0] | (.deviceClassName // .exactly.deviceClassName) | startswith("compute-domain-")' || return 1
-  done
-  kubectl annotate cdom old cdom.dev/gpus=4 || return 1
-  wait_for 30 "the template asks for four GPUs" four_gpus_are_asked_for "$version" || return 1
-  kubectl delete cdom old --timeout=30s || return 1
-  [[ -z $(kubectl get "resourceclaimtemplates.$version.resource.k8s.io,daemonsets" --all-namespaces -o name) ]] || return 1
-  stop_controller
-  plane_down
-  stage=$before
-}
-four_gpus_are_asked_for() { dra_read_back "$1" default old-channel | jq -e '.devices.requests[1] | (.exactly // .) | .deviceClassName == "gpu.nvidia.com" and .count == 4'; }
-a_domain_lives_where_only_v1beta2_of_dra_is_served() { domain_on v1beta2; }
-a_domain_lives_where_only_v1beta1_of_dra_is_served() { domain_on v1beta1; }
-
-a_control_plane_without_dra_is_named_and_waited_for() {
-  stop_controller
-  local first=$stage
-  stage=$root/second
-  mkdir -p "$stage"
-  plane_up --without-dra || return 1
-  kubectl apply -k "$repo/crds" || return 1
-  # Everything of manifests/local but what needs resource.k8s.io.
-  kubectl kustomize "$repo/manifests/local" | awk 'BEGIN { RS = "---\n" } !/kind: DeviceClass/ { print "---"; print }' | kubectl apply -f - || return 1
-  controller_kubeconfig || return 1
-  start_controller
-  domain nodra nodra-channel | kubectl apply -f - || return 1
-  wait_for 60 "the condition names it" condition_says nodra DRANotServed 'resource\.k8s\.io' || return 1
-  (($(log_count 'resource\.k8s\.io') <= 12)) || { echo "not paced"; return 1; }
-  # The API appears, as after an upgrade; CRDs stand in for it.
-  local plural kind
-  for plural in resourceclaims resourceclaimtemplates; do
-    kind=ResourceClaim
-    [[ $plural == resourceclaims ]] || kind=ResourceClaimTemplate
-    kubectl apply -f - <<YAML || return 1
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata:
-  name: $plural.resource.k8s.io
-  annotations: {api-approved.kubernetes.io: "unapproved, for a test"}
-spec:
-  group: resource.k8s.io
-  scope: Namespaced
-  names: {plural: $plural, kind: $kind}
-  versions:
-  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}
-YAML
-  done
-  wait_for 90 "the domain goes on by itself" is_idle nodra || return 1
-  kubectl delete cdom nodra --timeout=30s || return 1
-  stop_controller
-  plane_down
-  stage=$first
-}
-
 # stage_up NAME [options of controlplane up]: a control plane with our manifests, in a folder of its own.
 stage_up() {
   stop_controller
@@ -698,13 +583,6 @@ settings_and_children() {
   nodesim_pid=
 }
 
-versions_of_kubernetes() {
-  run_case the_goldens_of_each_dra_version_are_what_the_api_server_understands
-  run_case a_domain_lives_where_only_v1beta2_of_dra_is_served
-  run_case a_domain_lives_where_only_v1beta1_of_dra_is_served
-  run_case a_control_plane_without_dra_is_named_and_waited_for
-}
-
 nvidia_permissions() {
   stage_up nvidia
   kubectl delete -k "$repo/manifests/policies" >/dev/null  # NVIDIA's chart has others.
@@ -755,7 +633,7 @@ if [[ -n $twice ]]; then
 fi
 
 beside faults nvidia_permissions
-lane settings_and_children versions_of_kubernetes
+lane settings_and_children
 for pid in "${lanes[@]}"; do
   wait "$pid" || echo "FAIL stages that ran beside others ended before their last case" | tee -a "$case_root/results"
 done
