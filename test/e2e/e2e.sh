@@ -570,9 +570,6 @@ settings_and_children() {
   run_case a_channel_that_a_claim_written_by_hand_holds_is_told_to_who_waits_for_it
   run_case a_second_daemon_set_of_a_domain_goes_with_its_pods_while_the_first_serves_on
   run_case a_label_that_is_taken_off_a_child_is_put_back_on_the_same_object
-  run_case a_downgrade_to_nvidias_controller_finds_what_it_needs_and_the_way_back_works_on_its_crds
-  run_case an_upgrade_from_nvidias_controller_keeps_the_workload_and_what_it_left_ends_in_time
-  run_case two_versions_take_turns_replacing_one_daemon_of_a_clique_at_a_time_and_keep_what_they_do_not_know
   run_case the_controller_used_one_identity
   run_case the_api_server_found_no_status_and_no_clique_of_it_invalid
   run_case the_daemons_used_their_own_account_and_were_refused_nothing
@@ -615,8 +612,6 @@ faults() {
 source "$repo/test/e2e/workloads.sh"
 # shellcheck source=people.sh
 source "$repo/test/e2e/people.sh"
-# shellcheck source=versions.sh
-source "$repo/test/e2e/versions.sh"
 # shellcheck source=hostile.sh
 source "$repo/test/e2e/hostile.sh"
 # shellcheck source=warnings.sh

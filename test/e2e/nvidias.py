@@ -1,0 +1,114 @@
+"""What NVIDIA's CRDs and controller are to objects: transcribed, since no program of NVIDIA's runs here."""
+
+import copy
+import json
+
+from cluster import REPO
+from kustomizations import built
+from namespaces import DRIVER
+from objects import LABEL, as_list
+from waiting import eventually
+
+FINALIZER = "resource.nvidia.com/computeDomain"
+ADDED = ("maxItems", "maxLength", "minLength", "pattern")
+
+
+def without(value, keys):
+    """The value without these keys in any of its objects."""
+    if isinstance(value, dict):
+        return {key: without(inner, keys) for key, inner in value.items() if key not in keys}
+    return [without(inner, keys) for inner in value] if isinstance(value, list) else value
+
+
+def crd_of_nvidia(ours):
+    """Ours without what we add."""
+    found = copy.deepcopy(ours)
+    found["metadata"].pop("labels", None)
+    found["spec"]["names"].pop("shortNames", None)
+    for version in found["spec"]["versions"]:
+        version.pop("additionalPrinterColumns", None)
+        schema = without(version["schema"]["openAPIV3Schema"], ADDED)
+        schema.pop("x-kubernetes-validations", None)
+        if "status" in schema["properties"]:
+            status, spec = schema["properties"]["status"]["properties"], schema["properties"]["spec"]
+            schema["properties"]["status"]["properties"] = {field: status[field] for field in ("status", "nodes")}
+            spec["required"] = ["channel", "numNodes"]
+            spec["properties"]["numNodes"].pop("default", None)
+            template = spec["properties"]["channel"]["properties"]["resourceClaimTemplate"]["properties"]["name"]
+            template.pop("x-kubernetes-validations", None)
+        version["schema"]["openAPIV3Schema"] = schema
+    return found
+
+
+def install_crds(cluster, whose):
+    """`whose` is nvidia or cdom. Returns once the API server serves them."""
+    if whose == "nvidia":
+        cluster.kubectl("replace", "-f", "-", stdin=as_list(crd_of_nvidia(one) for one in built(cluster, REPO / "crds")))
+    else:
+        cluster.kubectl("apply", "-k", REPO / "crds")
+
+    def has_conditions():
+        served = json.loads(cluster.kubectl("get", "--raw", "/openapi/v3/apis/resource.nvidia.com/v1beta1"))
+        schema = served["components"]["schemas"]["com.nvidia.resource.v1beta1.ComputeDomain"]
+        return "conditions" in schema["properties"]["status"]["properties"]
+    eventually("status has conditions", has_conditions, whose == "cdom", within=30)
+
+
+def template_of(namespace, name, uid, target, device_class, parameters):
+    request = "daemon" if target == "Daemon" else "channel"
+    config = {"apiVersion": "resource.nvidia.com/v1beta1", "domainID": uid, **parameters}
+    return {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplate",
+            "metadata": {"name": name, "namespace": namespace, "finalizers": [FINALIZER],
+                         "labels": {LABEL: uid, f"{LABEL}Target": target}},
+            "spec": {"spec": {"devices": {
+                "requests": [{"name": request, "exactly": {"deviceClassName": device_class}}],
+                "config": [{"requests": [request], "opaque": {"driver": "compute-domain.nvidia.com", "parameters": config}}]}}}}
+
+
+def children(namespace, domain, uid):
+    """What NVIDIA's controller makes for a domain: its finalizer on everything, no owners, no annotations."""
+    name, labels = f"computedomain-daemon-{uid}", {LABEL: uid}
+    daemon = {"name": "compute-domain-daemon", "image": "nvcr.io/nvidia/k8s-dra-driver-gpu:v25.8.0",
+              "command": ["compute-domain-daemon", "-v", "$(LOG_VERBOSITY)", "run"],
+              "env": [{"name": "MAX_NODES_PER_IMEX_DOMAIN", "value": "18"}, {"name": "LOG_VERBOSITY", "value": "4"}],
+              "resources": {"claims": [{"name": "compute-domain-daemon"}]}}
+    pod = {"serviceAccountName": "compute-domain-daemon-service-account", "nodeSelector": labels, "containers": [daemon],
+           "tolerations": [{"operator": "Exists", "effect": effect} for effect in ("NoSchedule", "NoExecute", "PreferNoSchedule")],
+           "resourceClaims": [{"name": "compute-domain-daemon", "resourceClaimTemplateName": name}]}
+    return (template_of(DRIVER, name, uid, "Daemon", "compute-domain-daemon.nvidia.com", {"kind": "ComputeDomainDaemonConfig"}),
+            template_of(namespace, f"{domain}-channel", uid, "Workload", "compute-domain-default-channel.nvidia.com",
+                        {"kind": "ComputeDomainChannelConfig", "allocationMode": "Single"}),
+            {"apiVersion": "apps/v1", "kind": "DaemonSet",
+             "metadata": {"name": name, "namespace": DRIVER, "finalizers": [FINALIZER], "labels": labels},
+             "spec": {"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": pod}}})
+
+
+def contract(child):
+    """Of a child the fields that NVIDIA's programs read; GPUs beside the channel are not among them."""
+    metadata = child["metadata"]
+    names = {"kind": child["kind"], "namespace": metadata["namespace"], "name": metadata["name"], "labels": metadata["labels"]}
+    if child["kind"] == "DaemonSet":
+        pod = child["spec"]["template"]["spec"]
+        return names | {"selector": child["spec"]["selector"], "pod labels": child["spec"]["template"]["metadata"]["labels"],
+                        **{field: pod[field] for field in ("serviceAccountName", "nodeSelector", "tolerations", "resourceClaims")},
+                        **{field: pod["containers"][0][field] for field in ("name", "command", "resources")}}
+    devices = child["spec"]["spec"]["devices"]
+    requests = [(one["name"], one["exactly"]["deviceClassName"]) for one in devices["requests"]]
+    return names | {"requests": [one for one in requests if one[1] != "gpu.nvidia.com"], "config": devices["config"]}
+
+
+def write(namespace, domain):
+    """NVIDIA's controller mirrors the cliques into status. It knows the types, and writes them whole: what they have no field for
+    is lost."""
+    cliques = namespace.cluster.list("computedomaincliques", DRIVER, namespace.label(domain))
+    entries = [{"name": one["nodeName"], **{field: one[field] for field in ("ipAddress", "cliqueID", "index", "status")}}
+               for clique in cliques for one in clique["daemons"]]
+
+    def replace(*options, **fields):
+        found = namespace.get("computedomain", domain)
+        namespace.kubectl("replace", *options, "-f", "-", stdin=as_list([{**found, **fields}]))
+    found = namespace.get("computedomain", domain)
+    finalizers = sorted({*found["metadata"].get("finalizers", []), FINALIZER})
+    replace(metadata={**found["metadata"], "finalizers": finalizers},
+            spec={field: found["spec"][field] for field in ("numNodes", "channel")})
+    replace("--subresource=status", status={"status": "Ready", "nodes": entries})
