@@ -1,51 +1,23 @@
-"""What NVIDIA's CRDs and controller are to objects: transcribed, since no program of NVIDIA's runs here."""
+"""What NVIDIA's CRDs and controller are to objects. The CRDs are NVIDIA's, whose fixtures say their commit; what its controller
+makes is transcribed, since no program of NVIDIA's runs here."""
 
-import copy
 import json
 
 from cluster import REPO
-from kustomizations import built
 from namespaces import DRIVER
 from objects import LABEL, as_list
 from waiting import eventually
 
+FIXTURES = REPO / "test/fixtures/nvidia"
 FINALIZER = "resource.nvidia.com/computeDomain"
-ADDED = ("maxItems", "maxLength", "minLength", "pattern")
-
-
-def without(value, keys):
-    """The value without these keys in any of its objects."""
-    if isinstance(value, dict):
-        return {key: without(inner, keys) for key, inner in value.items() if key not in keys}
-    return [without(inner, keys) for inner in value] if isinstance(value, list) else value
-
-
-def crd_of_nvidia(ours):
-    """Ours without what we add."""
-    found = copy.deepcopy(ours)
-    found["metadata"].pop("labels", None)
-    found["spec"]["names"].pop("shortNames", None)
-    for version in found["spec"]["versions"]:
-        version.pop("additionalPrinterColumns", None)
-        schema = without(version["schema"]["openAPIV3Schema"], ADDED)
-        schema.pop("x-kubernetes-validations", None)
-        if "status" in schema["properties"]:
-            status, spec = schema["properties"]["status"]["properties"], schema["properties"]["spec"]
-            schema["properties"]["status"]["properties"] = {field: status[field] for field in ("status", "nodes")}
-            spec["required"] = ["channel", "numNodes"]
-            spec["properties"]["numNodes"].pop("default", None)
-            template = spec["properties"]["channel"]["properties"]["resourceClaimTemplate"]["properties"]["name"]
-            template.pop("x-kubernetes-validations", None)
-        version["schema"]["openAPIV3Schema"] = schema
-    return found
-
-
 def install_crds(cluster, whose):
-    """`whose` is nvidia or cdom. Returns once the API server serves them."""
-    if whose == "nvidia":
-        cluster.kubectl("replace", "-f", "-", stdin=as_list(crd_of_nvidia(one) for one in built(cluster, REPO / "crds")))
-    else:
+    """`whose` is cdom, or a version of NVIDIA's driver: 25.8.1 or main. Returns once the API server serves them."""
+    if whose == "cdom":
         cluster.kubectl("apply", "-k", REPO / "crds")
+    else:
+        # 25.8.1 has no cliques of its own; daemons of later versions write them.
+        cluster.kubectl("replace", "-f", FIXTURES / "crds-main.yaml")
+        cluster.kubectl("replace", "-f", FIXTURES / f"crds-{whose}.yaml")
 
     def has_conditions():
         served = json.loads(cluster.kubectl("get", "--raw", "/openapi/v3/apis/resource.nvidia.com/v1beta1"))
