@@ -20,6 +20,7 @@ from waiting import CommandFailed, eventually
 REPO = pathlib.Path(__file__).resolve().parents[2]
 CONTROL_PLANE = REPO / "test/cluster/controlplane"
 ACCOUNT = "system:serviceaccount:cdom-system:cdom-controller"
+DAEMONS = "system:serviceaccount:cdom-system:compute-domain-daemon-service-account"
 REFUSAL = "refused by the test"
 OF_KUBERNETES = ("node.kubernetes.io/", "nvidia.com/gpu")  # Taints that are not a case's.
 
@@ -84,6 +85,12 @@ class ControlPlane:
         """The objects; of all namespaces if `namespace` is empty."""
         where = ("-n", namespace) if namespace else ("--all-namespaces",)
         return self.kubectl_json("get", kind, *where, "-l", selector)["items"]
+
+    def lives(self, namespace, selector=""):
+        """Of each pod the life that it lives now. One that was made again, has restarted, has ended or is about to has another."""
+        return sorted([one["metadata"]["uid"], one["metadata"].get("deletionTimestamp", ""), one["status"].get("phase", ""),
+                       *[container["restartCount"] for container in one["status"].get("containerStatuses", [])[:1]]]
+                      for one in self.list("pods", namespace, selector))
 
     def condition(self, domain, kind, namespace="default"):
         """The condition of that type; an empty one if it is not there."""
@@ -172,8 +179,7 @@ class Cluster(ControlPlane):
         if taints:
             self.kubectl("taint", "nodes", "--all", *[f"{key}-" for key in taints], check=False)
         self.kubectl("uncordon", *self.nodes(), check=False)
-        if not self.controller or not self.controller.is_running():
-            self.run_controller()
+        self.run_controller()
 
     def stop(self):
         for process in (self.controller, self.nodesim):
@@ -208,7 +214,6 @@ class Cluster(ControlPlane):
     def start_controller(self, *flags, **how):
         """As run_controller(), without waiting until it leads."""
         self.end_controller()
-        (self.folder / "controller.log").write_text("")
         self.controller = self.start_replica("controller", *flags, **how)
         self._flags = (flags, how)
 
@@ -219,6 +224,7 @@ class Cluster(ControlPlane):
 
     def start_replica(self, name, *flags, kubeconfig=None, image="cdom:0.1.0", program=None, **env):
         """One more process of the controller, with its log under that name. Who calls this ends it."""
+        (self.folder / f"{name}.log").write_text("")
         # The debug pages by the environment: an earlier version does not know the flag.
         return Process(
             name,

@@ -11,7 +11,8 @@ import pytest
 pytest.register_assert_rewrite("namespaces", "crew", "actors", "real_nodes")
 
 import clusters as stages  # noqa: E402
-from cluster import REPO  # noqa: E402
+import requests_of  # noqa: E402
+from cluster import ACCOUNT, DAEMONS, REPO  # noqa: E402
 from namespaces import Namespaces  # noqa: E402
 from report import describe  # noqa: E402
 from snapshot import difference, shapes, snapshot  # noqa: E402
@@ -110,6 +111,19 @@ def nothing_is_left(request, cluster, namespaces):
 def nothing_is_left_in_shape(request, cluster, namespaces):
     """After the case the cluster has objects of the same names as before; they may have been made again."""
     yield from compared(request, cluster, namespaces, lambda cluster: shapes(snapshot(cluster)))
+
+
+@pytest.fixture(scope="module")
+def requests_are_allowed(cluster):
+    """During the module the controller used one account, and wrote nothing invalid; daemons used theirs, and were refused nothing."""
+    since = cluster.audit_size()
+    yield
+    entries = cluster.audit_entries(since)
+    own, daemons = requests_of.of_controllers(entries), requests_of.of_daemons(entries)
+    assert requests_of.accounts(own) <= {ACCOUNT}
+    assert requests_of.answered(own, 400, 422) == []
+    assert requests_of.accounts(daemons) <= {DAEMONS}
+    assert requests_of.answered(daemons, 403) == []
 
 
 def compared(request, cluster, namespaces, look):

@@ -165,7 +165,7 @@ class Namespace:
         return [one for one in self.list("pods", selector) if is_ready(one)]
 
     def lives(self, selector=""):
-        return lives(self.list("pods", selector))
+        return self.cluster.lives(self.name, selector)
 
 
 class Namespaces:
@@ -205,13 +205,6 @@ def conditions(status):
 def is_ready(pod):
     return "deletionTimestamp" not in pod["metadata"] and any(
         one["type"] == "Ready" and one["status"] == "True" for one in pod["status"].get("conditions", []))
-
-
-def lives(pods):
-    """Of each pod the life that it lives now. One that was made again, has restarted, has ended or is about to has another."""
-    return sorted([one["metadata"]["uid"], one["metadata"].get("deletionTimestamp", ""), one["status"].get("phase", ""),
-                   *[container["restartCount"] for container in one["status"].get("containerStatuses", [])[:1]]]
-                  for one in pods)
 
 
 def daemons_on(cluster, node):

@@ -23,3 +23,24 @@ def status_writes(entries, *names):
 def time_of(text):
     """A time as the API server and the controller write it, down to microseconds."""
     return datetime.datetime.fromisoformat(re.sub(r"(\.\d{6})\d*", r"\1", text).replace("Z", "+00:00"))
+
+
+def of_controllers(entries):
+    """The requests of any controller of ours, whatever account it used."""
+    return [one for one in entries if one.get("userAgent", "").startswith("cdom/")]
+
+
+def of_daemons(entries):
+    """The requests of the simulated IMEX daemons, whatever account they used."""
+    return [one for one in entries if one.get("userAgent", "").startswith("cdom-nodesim-daemon/")]
+
+
+def accounts(entries):
+    return {one["user"]["username"] for one in entries}
+
+
+def answered(entries, *codes):
+    """"VERB RESOURCE/SUBRESOURCE NAME CODE" of each request that was answered with one of the codes."""
+    return ["{} {}/{} {} {}".format(one["verb"], one["objectRef"].get("resource"), one["objectRef"].get("subresource", ""),
+                                    one["objectRef"].get("name"), one["responseStatus"]["code"])
+            for one in entries if one["responseStatus"]["code"] in codes and "objectRef" in one]

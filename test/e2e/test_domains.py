@@ -136,3 +136,10 @@ def test_a_driver_namespace_that_is_deleted_ends_and_its_domains_heal_with_the_n
 def succeeds(namespace, name, count, within):
     eventually(f"how many workers of {name} have succeeded", lambda: namespace.get("job", name)["status"].get("succeeded"),
                count, within)
+
+
+def test_a_domain_without_spec_says_what_to_do(namespace):
+    namespace.apply({"apiVersion": "resource.nvidia.com/v1beta1", "kind": "ComputeDomain", "metadata": {"name": "bare"}})
+    namespace.says("bare", "SpecMissing", "create it again")
+    assert namespace.status("bare")["status"] == "NotReady"
+    namespace.delete("computedomain", "bare", timeout=20)

@@ -1,10 +1,12 @@
 """Replicas of the controller: one leads, and another takes over."""
 
 import re
+import time
 
 import pytest
 from cluster import Setup
 from namespaces import DRIVER
+from objects import domain
 from requests_of import time_of
 from waiting import eventually
 
@@ -42,3 +44,17 @@ def test_a_leader_that_is_killed_is_replaced_by_the_other_replica_after_its_term
         assert 15 <= later <= 19
         eventually("the other works", lambda: standby.says("Reconciling"), within=20)
         assert standby.is_running()
+
+
+def test_a_standby_takes_over_at_once_when_the_leader_is_stopped(cluster, namespace):
+    cluster.run_controller()
+    with cluster.replica("standby") as standby:
+        eventually("the other stands by", lambda: standby.says("Standing by"), within=30)
+        assert not standby.says("Reconciling")
+        began = time.monotonic()
+        cluster.controller.end()
+        eventually("the other leads", lambda: standby.says("Reconciling"), within=10)
+        assert time.monotonic() - began <= 10
+        namespace.apply(domain("after"))
+        namespace.is_idle("after")
+        namespace.delete("computedomain", "after", timeout=30)

@@ -2,7 +2,7 @@
 
 import pytest
 from cluster import Setup
-from namespaces import DRIVER, lives
+from namespaces import DRIVER
 from objects import LABEL, domain, pod_on
 from waiting import eventually
 
@@ -16,7 +16,7 @@ def use(namespace, name, node):
     namespace.is_used(name, within=90)
 
 
-def test_a_daemon_deleted_under_a_pod_is_told_as_imex_restart_until_the_pod_is_another(cluster, namespace):
+def test_a_daemon_deleted_under_a_pod_is_told_as_imex_restart_until_the_pod_ends(cluster, namespace):
     use(namespace, "again", "node-006")
     cluster.kubectl("delete", "pods", "-n", DRIVER, "--field-selector", "spec.nodeName=node-006", "--grace-period=1")
     told = namespace.says("again", "ImexRestartedUnderJob", r"All 1/1 members are ready\. "
@@ -30,14 +30,14 @@ def test_a_daemon_deleted_under_a_pod_is_told_as_imex_restart_until_the_pod_is_a
 
 def test_a_fabric_error_is_told_with_its_node_until_the_taint_is_removed(cluster, namespace):
     use(namespace, "broken", "node-007")
-    before = lives(cluster.list("pods", ""))
+    before = cluster.lives("")
     patch = slice_patcher(cluster, "node-007")
     patch('[{"op": "add", "path": "/spec/devices/0/taints", "value": ['
           '{"key": "cdom.dev/fabric-error", "value": "gpu-3", "effect": "NoSchedule"}]}]')
     told = namespace.says("broken", "FabricError", r"node-007 \(gpu-3\).*nvidia-smi", kind="MembersReady", within=10)
     namespace.tells("broken", "Warning FabricError .*node-007")
     assert told["status"] == "True"
-    assert lives(cluster.list("pods", "")) == before
+    assert cluster.lives("") == before
     patch('[{"op": "remove", "path": "/spec/devices/0/taints"}]')
     namespace.is_ready("broken", 1, within=10)
     namespace.kubectl("delete", "pod", "broken", "--grace-period=1")
@@ -62,11 +62,11 @@ def is_missing(namespace, message):
 def test_a_missing_plugin_is_named_with_the_pods_that_hang_until_it_returns(cluster, namespace):
     """A plugin that is not registered: nothing starts and nothing ends there."""
     use(namespace, "lonely", "node-008")
-    before = lives(cluster.list("pods", ""))
+    before = cluster.lives("")
     cluster.nodesim.stop_plugin("node-008")
     told = is_missing(namespace, "registered on node-008:.*Look whether")
     # Its daemon goes on, and so does the workload.
-    assert lives(cluster.list("pods", "")) == before
+    assert cluster.lives("") == before
     assert (told["status"], namespace.status("lonely")["status"]) == ("True", "Ready")
     namespace.tells("lonely", "Warning PluginMissing .*node-008")
     # Back, and stopped again for less than the patience: no second Event.

@@ -4,7 +4,7 @@ import re
 
 import pytest
 from cluster import ACCOUNT, Setup
-from namespaces import DRIVER, lives
+from namespaces import DRIVER
 from objects import domain, pod_on
 from requests_of import status_writes, writes
 from waiting import eventually
@@ -30,7 +30,7 @@ def test_a_controller_at_any_log_level_writes_nothing_to_a_domain_at_rest(cluste
     """The rows "controller verbosity levels" and "daemon verbosity"."""
     namespace.apply(domain("rests"), pod_on("rests", "node-004", "rests-channel"))
     namespace.is_used("rests", within=90)
-    version, before = namespace.version("rests"), lives(cluster.list("pods", ""))
+    version, before = namespace.version("rests"), cluster.lives("")
     cluster.end_controller()
     since = cluster.audit_size()
     for level in range(7):
@@ -41,7 +41,7 @@ def test_a_controller_at_any_log_level_writes_nothing_to_a_domain_at_rest(cluste
     assert writes(cluster.requests_of(ACCOUNT, since)) == []
     assert status_writes(cluster.requests_of(ACCOUNT, since), "rests") == []
     assert namespace.version("rests") == version
-    assert lives(cluster.list("pods", "")) == before
+    assert cluster.lives("") == before
     cluster.start_controller("--log-verbosity-cd-daemon", "4")
 
     def level_of_daemons():

@@ -14,7 +14,7 @@ from requests_of import READS, time_of
 from waiting import eventually
 
 CLUSTER = Setup(nodes=0)
-COUNT = 2500
+COUNT = 5000
 
 
 @pytest.fixture

@@ -1,0 +1,149 @@
+"""Children of a domain that users change or delete, or that are there twice."""
+
+import json
+import re
+
+import pytest
+from cluster import ACCOUNT, Setup
+from namespaces import DRIVER, daemons_on
+from objects import LABEL, domain, pod_on
+from recorder import Recorder
+from test_deletion import delete_child
+from waiting import eventually
+
+CLUSTER = Setup(nodes=16, placement=True, controller=("--membership-writer", "controller"))
+pytestmark = pytest.mark.usefixtures("requests_are_allowed")
+by_daemons = pytest.mark.parametrize("writer", ["daemon"], indirect=True)
+
+
+def use(namespace, name, node):
+    namespace.apply(domain(name), pod_on(name, node, f"{name}-channel"))
+    namespace.is_used(name, within=90)
+
+
+def exists(namespace, kind, name, within=20):
+    eventually(f"{kind} {name} exists", lambda: namespace.get(kind, name), within=within)
+
+
+def test_a_template_name_that_is_taken_is_reported_and_used_once_free(namespace):
+    taken = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplate", "metadata": {"name": "clash-channel"},
+             "spec": {"spec": {"devices": {"requests": [{"name": "a", "exactly": {"deviceClassName": "b"}}]}}}}
+    namespace.apply(taken)
+    namespace.apply(domain("clash"))
+    namespace.says("clash", "TemplateNameTaken", f"{namespace.name}/clash-channel")
+    assert namespace.status("clash")["status"] == "NotReady"
+    assert namespace.exists("resourceclaimtemplate", "clash-channel"), "it is not the domain's"
+    namespace.delete("resourceclaimtemplate", "clash-channel")
+    namespace.is_idle("clash", within=60)
+    (owner,) = namespace.get("resourceclaimtemplate", "clash-channel")["metadata"]["ownerReferences"]
+    assert owner["name"] == "clash"
+    namespace.delete("computedomain", "clash", timeout=30)
+    eventually("the template", lambda: namespace.get("resourceclaimtemplate", "clash-channel"), None, within=20)
+
+
+def test_a_child_that_is_changed_or_deleted_is_repaired(cluster, namespace):
+    namespace.apply(domain("repaired"))
+    exists(namespace, "resourceclaimtemplate", "repaired-channel")
+    name = namespace.daemon_set("repaired")
+    eventually("the DaemonSet exists", lambda: cluster.get("daemonset", name, DRIVER), within=20)
+    edit = {"updateStrategy": {"type": "RollingUpdate"},
+            "template": {"spec": {"priorityClassName": "system-node-critical", "hostNetwork": True}}}
+    cluster.kubectl("patch", "daemonset", "-n", DRIVER, name, "--type=merge", "-p", json.dumps({"spec": edit}))
+
+    def edited():
+        spec = cluster.get("daemonset", name, DRIVER)["spec"]
+        return spec["updateStrategy"]["type"], spec["template"]["spec"].get("hostNetwork", False)
+    eventually("strategy and network of the DaemonSet", edited, ("OnDelete", False), within=20)
+    namespace.delete("resourceclaimtemplate", "repaired-channel")
+    exists(namespace, "resourceclaimtemplate", "repaired-channel")
+    delete_child(cluster, "daemonset", name)
+    eventually("the DaemonSet exists again", lambda: cluster.get("daemonset", name, DRIVER), within=20)
+    namespace.says("repaired", "ChildrenExist", "exist", kind="Provisioned")
+    namespace.delete("computedomain", "repaired", timeout=30)
+
+
+def test_a_child_that_is_deleted_again_and_again_is_counted_in_one_event(cluster, namespace):
+    namespace.apply(domain("counted"))
+    namespace.is_idle("counted")
+    name = namespace.daemon_set("counted")
+
+    def uid():
+        return cluster.get("daemonset", name, DRIVER)["metadata"]["uid"]
+    for count in (1, 2):
+        before = uid()
+        delete_child(cluster, "daemonset", name)
+        eventually(f"another UID than {before}", uid, lambda now, before=before: now != before, within=20)
+        eventually("how often the Event says that it happened", lambda: namespace.event_count("counted", "Repaired"), count, within=20)
+    namespace.tells("counted", "Normal Repaired .*DaemonSet")
+    namespace.delete("computedomain", "counted", timeout=30)
+
+
+def test_a_daemon_set_is_kept_under_a_job_and_its_deletion_is_told_as_interruption(cluster, namespace):
+    use(namespace, "broken", "node-002")
+    name, began = namespace.daemon_set("broken"), cluster.log_size()
+    said = cluster.refused("delete", "daemonset", "-n", DRIVER, name)
+    assert f"daemonsets {DRIVER}/{name} belongs to ComputeDomain {namespace.uid('broken')}" in said
+    assert "every IMEX daemon of the domain would restart" in said
+    # As it says, word for word.
+    command = re.search(r"kubectl (annotate [a-z]+ -n [a-z0-9-]+ [a-z0-9.-]+ cdom.dev/allow-deletion=true)", said)
+    cluster.kubectl(*command[1].split())
+    cluster.kubectl("delete", "daemonset", "-n", DRIVER, name, "--timeout=20s")
+    namespace.tells("broken", rf"Warning DaemonsInterrupted .*DaemonSet {DRIVER}/{name} was deleted.*"
+                    "Every daemon of the domain restarts.*pods/broken on node-002", within=20)
+    assert re.search(rf"DaemonSet {DRIVER}/{name} was deleted.*which interrupts IMEX under pods/broken on node-002",
+                     cluster.controller_log(began))
+    namespace.is_used("broken")
+    namespace.delete("pod", "broken")
+    namespace.delete("computedomain", "broken")
+
+
+@by_daemons
+def test_a_second_daemon_set_is_deleted_with_its_pods_while_the_first_serves(cluster, namespace, writer):
+    """As two controllers at once leave it: a copy under another name."""
+    use(namespace, "tended", "node-001")
+    name, was = namespace.daemon_set("tended"), daemons_on(cluster, "node-001")
+    cluster.end_controller()
+    first = cluster.get("daemonset", name, DRIVER)
+    cluster.create({"apiVersion": first["apiVersion"], "kind": first["kind"], "spec": first["spec"], "metadata": {
+        "name": "second", "namespace": DRIVER, "labels": first["metadata"]["labels"]}})
+
+    def pods_of_second():
+        return len([one for one in cluster.list("pods", DRIVER)
+                    if any(owner["name"] == "second" for owner in one["metadata"].get("ownerReferences", []))])
+    eventually("how many pods the second has", pods_of_second, 1, within=30)
+    recorder = Recorder(cluster, "computedomains", "{.object.status.members}", "-n", namespace.name)
+    since = cluster.audit_size()
+    cluster.run_controller("--membership-writer", writer)
+    eventually("the second DaemonSet", lambda: cluster.get("daemonset", "second", DRIVER), None, within=30)
+    eventually("how many pods the second has", pods_of_second, 0, within=30)
+    namespace.tells("tended", f"Normal DuplicateRemoved .*{DRIVER}/second")
+    recorder.stop()
+    assert {line.split(" ", 1)[1] for line in recorder.lines()} == {"tended 1/1"}
+    assert daemons_on(cluster, "node-001") == was
+    # What it did, in order: looked whether the other exists and who serves, then deleted.
+    did = [f"{one['verb']} {one['objectRef']['resource']} {one['objectRef'].get('name', '')}"
+           for one in cluster.requests_of(ACCOUNT, since) if "resource" in one.get("objectRef", {})]
+    did = [one for one in did if re.match("get daemonsets|list pods|delete ", one)]
+    did = [one for i, one in enumerate(did) if i == 0 or did[i - 1] != one]
+    (end,) = [i for i, one in enumerate(did) if one.startswith("delete ")]
+    assert did[max(end - 2, 0):end + 1] == [f"get daemonsets {name}", "list pods ", "delete daemonsets second"]
+
+
+@by_daemons
+def test_a_label_that_is_removed_from_a_child_is_put_back_on_the_same_object(cluster, namespace, writer):
+    use(namespace, "tended", "node-001")
+    name = namespace.daemon_set("tended")
+    (clique,) = cluster.list("computedomaincliques", DRIVER, namespace.label("tended"))
+    children = [("resourceclaimtemplate", "tended-channel", namespace.name), ("resourceclaimtemplate", name, DRIVER),
+                ("daemonset", name, DRIVER), ("computedomainclique", clique["metadata"]["name"], DRIVER)]
+    for kind, child, where in children:
+        def identity(kind=kind, child=child, where=where):
+            metadata = cluster.get(kind, child, where)["metadata"]
+            return metadata["uid"], metadata["labels"]
+        was = identity()
+        cluster.kubectl("label", "-n", where, kind, child, f"{LABEL}-", f"{LABEL}Target-", f"{LABEL}.cliqueID-")
+        eventually(f"UID and labels of {kind} {child}", identity, was, within=20)
+    namespace.tells("tended", "Normal Repaired .*had lost labels")
+    namespace.is_ready("tended", 1, within=0)
+    namespace.delete("pod", "tended")
+    namespace.delete("computedomain", "tended")

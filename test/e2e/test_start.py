@@ -1,0 +1,111 @@
+"""How the controller starts: without a usable kubeconfig, without CRDs, and as a service of systemd."""
+
+import contextlib
+import json
+import re
+import socket
+import threading
+import time
+
+import pytest
+from cluster import REPO, Setup
+from waiting import eventually
+
+CLUSTER = Setup(nodes=0)
+NO_ANSWER = re.compile(r"127\.0\.0\.1:9")
+
+
+@pytest.fixture(autouse=True)
+def no_controller(cluster):
+    cluster.end_controller()
+    yield
+    cluster.end_controller()
+
+
+@pytest.fixture
+def config(cluster, tmp_path):
+    """A kubeconfig that changes: config(TEXT) replaces it at once, config.nowhere is one whose address does not answer."""
+    def write(text):
+        (tmp_path / "new").write_text(text)
+        (tmp_path / "new").rename(write.path)
+    write.path = tmp_path / "changing.kubeconfig"
+    write.good = cluster.controller_config.read_text()
+    other = json.loads(write.good)
+    other["clusters"][0]["cluster"]["server"] = "https://127.0.0.1:9"
+    write.nowhere = json.dumps(other)
+    return write
+
+
+def logs(cluster, what, pattern, within=20):
+    eventually(what, cluster.controller_log, re.compile(pattern), within)
+
+
+def test_a_missing_malformed_or_wrong_kubeconfig_is_named_and_used_once_right(cluster, config):
+    cluster.start_controller(kubeconfig=config.path)
+    logs(cluster, "the missing file is named", "changing.kubeconfig.*(No such file|does not exist|missing)")
+    config("clusters: [\n")
+    logs(cluster, "the malformed file is named", "changing.kubeconfig.*(YAML|yaml)")
+    config(config.nowhere)
+    logs(cluster, "the address that does not answer is named", NO_ANSWER)
+    config(config.good)
+    logs(cluster, "the right file is used", r"server.*127\.0\.0\.1:[0-9]{4,5}", within=60)
+    assert len(cluster.controller_log().splitlines()) < 60
+
+
+def test_a_crd_that_is_not_installed_is_named_and_waited_for(cluster):
+    cluster.kubectl("delete", "-k", REPO / "crds")
+    try:
+        cluster.start_controller()
+        named = re.compile(r".*computedomains\.resource\.nvidia\.com")
+        logs(cluster, "the CRD is named", named, within=30)
+        assert len(named.findall(cluster.controller_log())) <= 5, "it does not back off"
+    finally:
+        cluster.kubectl("apply", "-k", REPO / "crds")
+    logs(cluster, "the controller leads", "Reconciling", within=60)
+
+
+class Systemd:
+    """What systemd hears of a service with Type=notify: (seconds, message)."""
+
+    def __init__(self, path):
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self._socket.bind(str(path))
+        self.heard = []
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def end(self):
+        self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+
+    def hears(self, what, pattern, within=20):
+        eventually(what, lambda: [text for _, text in self.heard], lambda texts: any(re.match(pattern, one) for one in texts), within)
+
+    def messages(self, word):
+        return [text for _, text in self.heard if word in text]
+
+    def _listen(self):
+        with contextlib.suppress(OSError):  # It is closed.
+            while message := self._socket.recv(4096):
+                self.heard.append((time.monotonic(), message.decode().replace("\n", " ")))
+
+
+def test_systemd_hears_that_the_controller_is_ready_lives_and_ends(cluster, config, tmp_path):
+    systemd = Systemd(tmp_path / "notify")
+    config(config.nowhere)
+    cluster.start_controller(kubeconfig=config.path, NOTIFY_SOCKET=str(tmp_path / "notify"), WATCHDOG_USEC="6000000")
+    systemd.hears("it says what it waits for", "STATUS=Waiting for the caches")
+    systemd.hears("it lives", "WATCHDOG=1")
+    logs(cluster, "the address that does not answer is named", NO_ANSWER)
+    assert systemd.messages("READY=1") == [], "ready without caches"
+    config(config.good)
+    systemd.hears("it is ready", "READY=1 STATUS=(Reconciling|Standing by)", within=60)
+    systemd.hears("it works", "(READY=1 )?STATUS=Reconciling", within=60)
+    cluster.controller.end()
+    assert cluster.controller.status() == 0
+    eventually("the end is said", lambda: systemd.messages("STOPPING=1"), within=10)
+    systemd.end()
+    # The end is said once, and nothing after it; between two signs of life systemd never lost its patience.
+    assert len(systemd.messages("STOPPING=1")) == 1 and "STOPPING=1" in systemd.heard[-1][1], systemd.heard
+    lived = [when for when, text in systemd.heard if "WATCHDOG=1" in text]
+    assert len(lived) >= 3
+    assert max(later - when for when, later in zip(lived, lived[1:])) <= 6
