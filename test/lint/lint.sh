@@ -8,8 +8,6 @@
 #   lint.sh reasons                 reasons of conditions and Events: the code, docs/reasons.md and tests know the same names
 #   lint.sh conditions              each condition has its file, and is in the CRD, the docs, a fixture and an oracle
 #   lint.sh scenarios               test/simulation/README.md lists the simulated scenarios in the code, of controller and plugin, and no others
-#   lint.sh requirements            docs/requirements.md names tests that exist, and every id that tests carry
-#   lint.sh pure FILE.a...          the object files import no thread, clock, socket, file or getenv
 #   lint.sh metrics                 docs/metrics.md names the metrics in the code, and no others
 #   lint.sh finds COMPILER          each rule notices a source that breaks it
 set -euo pipefail
@@ -246,42 +244,6 @@ conditions() {
   done
 }
 
-# Every test by the name that a page may call it: Suite.Name, and the cases that scripts run.
-test_names() {
-  local -a files
-  mapfile -t files < <(sources pkg controller node test | grep '_test\.cc$')
-  cat "${files[@]}" /dev/null | tr '\n' ' ' | grep -oE '\b(TYPED_)?TEST(_F|_P)?\([A-Za-z0-9_]+, *[A-Za-z0-9_]+\)' |
-    sed -E 's/.*\(([A-Za-z0-9_]+), *([A-Za-z0-9_]+)\)/\1.\2/'
-  find test -name '*.sh' -exec sed -nE 's/^ *(run_case|check) ([a-z0-9_]+)$/\2/p' {} +
-  find test -name 'test_*.py' -exec sed -nE 's/^def (test_[A-Za-z0-9_]+)\(.*/\1/p' {} +
-}
-
-requirements() {
-  local page=docs/requirements.md letter id name row
-  local -a ids rows named
-  local -A is_id=() is_test=()
-  mapfile -t ids < <(sed -nE 's/^\| ([BNPX][0-9]+) \|.*/\1/p' "$page" | sort -uV)
-  ((${#ids[@]} > 0)) || fail "no ids on $page"
-  for id in "${ids[@]}"; do is_id[$id]=1; done
-  for letter in B N P X; do
-    id=$(printf '%s\n' "${ids[@]}" | grep "^$letter" | tail -n 1) || continue
-    diff <(printf '%s\n' "${ids[@]}" | grep "^$letter") <(seq -f "$letter%g" 1 "${id#"$letter"}") >&2 ||
-      fail "$page: every id up to $id is in one of its tables"
-  done
-  while read -r name; do is_test[$name]=1; done < <(test_names)
-  # Behind REV3_ stands the id of a fault that a test once showed, which is no promise.
-  for id in $(printf '%s\n' "${!is_test[@]}" | sed -nE 's/^[A-Za-z0-9]+\.//p' | sed -E 's/REV3_[A-Z][0-9]+//' | tr _ '\n' | grep -xE '[BNPX][0-9]+'); do
-    [[ -v is_id[$id] ]] || fail "a test carries $id, which is not on $page"
-  done
-  mapfile -t rows < <(awk '/^## / { promises = /^## What cdom promises/ } promises && /^\| [BCGKMNPSTUX][0-9]+ \|/' "$page")
-  ((${#rows[@]} > 0)) || fail "$page promises nothing"
-  for row in "${rows[@]}"; do
-    mapfile -t named < <(sed -E 's/.*\|([^|]*)\|$/\1/' <<<"$row" | grep -oE '`[^`]+`' | tr -d '`')
-    ((${#named[@]} > 0)) || fail "$page: promised without a test: $row"
-    for name in "${named[@]}"; do [[ -v is_test[$name] ]] || fail "$page: $name is no test"; done
-  done
-}
-
 scenarios() {
   scenarios_of test/simulation/scenarios/scenarios.cc 'Scenarios'
   scenarios_of test/simulation/plugin/scenarios.cc 'Scenarios of the kubelet plugin'
@@ -344,34 +306,6 @@ expect_metrics_red() {
   if LINT_TREE=$scratch "$repo/test/lint/lint.sh" metrics >/dev/null 2>&1; then
     fail "rule metrics does not notice that $1 is not alone on: $2"
   fi
-}
-
-# A page of two promises and a tree that keeps them; then each with one change for the worse.
-requirements_finds() {
-  local scratch row='| B1 | problem | promise | `A.B1_Holds`, `a_case` |'
-  scratch=$(mktemp -d)
-  mkdir -p "$scratch/controller" "$scratch/docs" "$scratch/test/e2e"
-  right() {
-    printf '## What cdom promises\n%s\n## Not yet\n| B2 | problem | | |\n' "$row" >"$scratch/docs/requirements.md"
-    printf 'TEST_F(A,\n       B1_Holds) {}\nTEST(A, B2_X) {}\n' >"$scratch/controller/a_test.cc"
-    printf 'a_case() {\n}\nrun_case a_case\n' >"$scratch/test/e2e/e2e.sh"
-  }
-  check() { LINT_TREE=$scratch "$repo/test/lint/lint.sh" requirements >/dev/null 2>&1; }
-  notices() {  # notices WHAT FILE SED
-    right
-    sed -i -E "$3" "$scratch/$2"
-    if check; then fail "requirements: $1, not noticed"; fi
-  }
-  right
-  check || fail 'requirements: a tree that is right is refused'
-  notices 'a test that is gone' controller/a_test.cc 's/B1_Holds/B1_Held/'
-  notices 'a test of another suite' controller/a_test.cc 's/_F\(A/_F(C/'
-  notices 'a case that does not run' test/e2e/e2e.sh '/run_case/d'
-  notices 'a promise without a test' docs/requirements.md 's/`.*`//'
-  notices 'an id that is missing' docs/requirements.md 's/^\| B2/| B3/'
-  notices 'an id of a test that is not there' controller/a_test.cc 's/B2_X/X1_S2_N3_Y/'
-  notices 'a page that promises nothing' docs/requirements.md 's/^## What.*/## Not yet/'
-  rm -r "$scratch"
 }
 
 # A tree with one condition that has all that goes with it; then each without one thing.
@@ -562,7 +496,6 @@ finds() {
   printf 'Of(EventType::kWarning, "B");\n' >"$scratch/controller/a.cc"
   if LINT_TREE=$scratch "$repo/test/lint/lint.sh" reasons 2>/dev/null >&2; then fail 'reasons: one that is written out, not noticed'; fi
   rm -r "$scratch"
-  requirements_finds
   conditions_finds
   scenarios_finds
   scratch=$(mktemp -d)
@@ -582,6 +515,6 @@ finds() {
 rule=${1:-}
 shift || true
 case $rule in
-  includes | layers | nodiscard | banned | size | reasons | conditions | scenarios | metrics | requirements | pure | finds) "$rule" "$@" ;;
+  includes | layers | nodiscard | banned | size | reasons | conditions | scenarios | metrics | pure | finds) "$rule" "$@" ;;
   *) fail "lint: no rule '$rule'" ;;
 esac
