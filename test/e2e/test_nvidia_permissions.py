@@ -1,4 +1,4 @@
-"""The controller with only the permissions that NVIDIA's chart grants, in nvidia_chart_controller.yaml."""
+"""The controller with only the permissions that NVIDIA's chart grants, in test/fixtures/nvidia/controller-permissions.yaml."""
 
 import collections
 import json
@@ -12,7 +12,7 @@ from waiting import eventually
 
 CLUSTER = Setup(cliques=1, nodesim=("--job-duration", "12000"), placement=True)  # The example's workers are to be in one clique.
 ACCOUNT = "system:serviceaccount:cdom-system:chart-controller"
-CHART = REPO / "test/e2e/nvidia_chart_controller.yaml"
+CHART = REPO / "test/fixtures/nvidia/controller-permissions.yaml"
 EXAMPLE = REPO / "examples/quickstart.yaml"
 ONCE_MAX, FIRST_MAX, AGAIN_MAX = 14, 40, 14  # Refused requests: of a kind, in a first life of a domain, in a second.
 REFUSED = re.compile("(patch|create) (computedomains|computedomains/status|nodes|events)|get namespaces|delete computedomaincliques|"
