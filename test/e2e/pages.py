@@ -28,8 +28,8 @@ def run_commands(cluster, page):
         fails = wanted == "no" or wanted.startswith("refused:")
 
         def said(command=command):
-            done = subprocess.run(["bash", "-c", command], cwd=REPO, env=environment(cluster), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                  text=True, check=False, timeout=120)
+            done = subprocess.run(["bash", "-c", command], cwd=REPO, env=environment(cluster), stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, text=True, check=False, timeout=120)
             # The columns of a table are as wide as what is in them.
             return done.returncode != 0, re.sub(" +", " ", done.stdout)
         # A policy takes a moment to be at work.

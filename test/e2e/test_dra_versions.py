@@ -1,4 +1,7 @@
-"""Each version of resource.k8s.io that Kubernetes serves, alone or beside others, and none. Each case has a control plane of its own."""
+"""Each version of resource.k8s.io that Kubernetes serves, alone or beside others, and none.
+
+Each case has a control plane of its own.
+"""
 
 import functools
 import json

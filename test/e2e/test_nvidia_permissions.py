@@ -26,7 +26,8 @@ class Chart:
         self.cluster = cluster
         self.refused_in_first_life = None
         config = json.loads(cluster.controller_config.read_text())
-        config["users"][0]["user"] = {"token": cluster.kubectl("create", "token", "chart-controller", "-n", "cdom-system", "--duration", "2h").strip()}
+        token = cluster.kubectl("create", "token", "chart-controller", "-n", "cdom-system", "--duration", "2h").strip()
+        config["users"][0]["user"] = {"token": token}
         kubeconfig = cluster.folder / "chart.kubeconfig"
         kubeconfig.write_text(json.dumps(config))
         cluster.run_controller(kubeconfig=kubeconfig)
@@ -77,7 +78,8 @@ def test_each_missing_permission_is_logged_once_with_what_it_costs(chart):
     log = chart.cluster.controller_log()
     patterns = [rf'Going on without a right.*right="{right}".*cost='
                 for right in ("patch computedomains", "patch computedomains/status", "delete computedomaincliques")]
-    patterns += [rf'Cannot list a resource.*resource="{name}\.resource\.k8s\.io.*; without it ' for name in ("resourceclaims", "resourceslices")]
+    patterns += [rf'Cannot list a resource.*resource="{name}\.resource\.k8s\.io.*; without it '
+                 for name in ("resourceclaims", "resourceslices")]
     patterns += ["Events are lost"]
     assert {pattern: len(re.findall(pattern, log)) for pattern in patterns} == dict.fromkeys(patterns, 1)
 

@@ -20,7 +20,8 @@ COLLECTIONS = {"Pod": "/api/v1/namespaces/{}/pods", "Job": "/apis/batch/v1/names
 PLACED = {"labels": {"cdom.dev/placement": "clique"}}
 # The domains that rows name, except `other`, which does not exist.
 DOMAINS = {"placed": PLACED, "alone": {"labels": {"cdom.dev/placement": "exclusive-clique"}}, "free": {},
-           "unknown": {"labels": {"cdom.dev/placement": "rack"}}, "going": {**PLACED, "finalizers": ["example.com/stays"]}, "beaten": PLACED,
+           "unknown": {"labels": {"cdom.dev/placement": "rack"}}, "going": {**PLACED, "finalizers": ["example.com/stays"]},
+           "beaten": PLACED,
            **{name: {**PLACED, "annotations": {"cdom.dev/placement-group-label": label}} for name, label in (
                ("grouped", "example.com/group"), ("misgrouped", "no key"), ("selfgrouped", LABEL))}}
 TAKEN = {"type": "Ready", "status": "False", "reason": "TemplateNameTaken", "message": "it is",
@@ -241,6 +242,7 @@ def test_each_part_of_the_placement_policies_is_missed_by_its_rows(world):
         assert [f"{row.policy} without {row.part}: {row.sentence}" for row, text in results if not text] == []
         assert min(sum(row.policy == name for row, _ in results) for name in FOLDERS) > 7
     finally:
+        group = "/apis/admissionregistration.k8s.io/v1"
         for kind in ("mutating", "validating"):
             for what in ("policybindings", "policies"):
-                cluster.kubectl("delete", "--raw", f"/apis/admissionregistration.k8s.io/v1/{kind}admission{what}?labelSelector=example.com/mutant")
+                cluster.kubectl("delete", "--raw", f"{group}/{kind}admission{what}?labelSelector=example.com/mutant")

@@ -17,9 +17,8 @@ def test_policies_are_taken_without_a_type_warning(policies):
 
 
 def test_each_policy_has_rows_and_each_rule_has_one(policies):
-    rules = {(one["metadata"]["name"], str(number + 1))
-             for one in policies.cluster.kubectl_json("get", "validatingadmissionpolicies", "-l", "app.kubernetes.io/part-of=cdom")["items"]
-             for number in range(len(one["spec"]["validations"]))}
+    ours = policies.cluster.kubectl_json("get", "validatingadmissionpolicies", "-l", "app.kubernetes.io/part-of=cdom")["items"]
+    rules = {(one["metadata"]["name"], str(number + 1)) for one in ours for number in range(len(one["spec"]["validations"]))}
     rows = policies.rows
     assert {row.policy for row in rows} == {policy for policy, _ in rules}
     assert {(row.policy, row.rule) for row in rows if row.rule != "-"} == rules
@@ -105,7 +104,8 @@ def test_each_rule_is_missed_by_its_rows_when_it_is_taken_out(policies):
     try:
         for number in range(1, max(int(row.rule) for row in policies.rows if row.rule != "-") + 1):
             policies.replace(without_rule(one, number) for one in whole)
-            eventually(f"rows that are wrong without rule {number}", lambda: policies.wrong(rows_without(number, policies.rows)), [], within=30)  # noqa: B023
+            rows = rows_without(number, policies.rows)
+            eventually(f"rows that are wrong without rule {number}", lambda rows=rows: policies.wrong(rows), [], within=30)
     finally:
         policies.replace(whole)
     eventually("rows that are wrong with all rules", lambda: policies.wrong(rows_without(0, policies.rows)), [], within=30)

@@ -16,7 +16,8 @@ DAEMON_DEVICE = {"devices": {"requests": [{"name": "d", "exactly": {"deviceClass
 def claim(name, kind="ResourceClaim", **metadata):
     """A claim, or a template of one, of the device that daemons have."""
     spec = DAEMON_DEVICE if kind == "ResourceClaim" else {"spec": DAEMON_DEVICE}
-    return {"apiVersion": "resource.k8s.io/v1", "kind": kind, "metadata": {"name": name, "namespace": "team", **metadata}, "spec": spec}
+    return {"apiVersion": "resource.k8s.io/v1", "kind": kind, "spec": spec,
+            "metadata": {"name": name, "namespace": "team", **metadata}}
 
 
 def test_warn_only_policies_admit_all_with_the_message_of_the_refusal(policies):
@@ -138,7 +139,8 @@ def test_thief_pod_never_gets_the_daemon_device(policies):
 def test_kubernetes_deletes_children_without_owner_or_namespace(policies):
     cluster, domain = policies.cluster, policies.names["domain"]
     # The garbage collector deletes a clique after its owner; it has no annotation.
-    owner = {**thief("owner", "cdom-system", [], {}), "metadata": {"name": "owner", "namespace": "cdom-system", "labels": {LABEL: domain}}}
+    owner = thief("owner", "cdom-system", [], {})
+    owner["metadata"]["labels"] = {LABEL: domain}
     owner["spec"].update(nodeName="node-b", nodeSelector={})
     cluster.apply(owner)
     labels = {LABEL: domain, f"{LABEL}.cliqueID": "owned"}
@@ -149,9 +151,11 @@ def test_kubernetes_deletes_children_without_owner_or_namespace(policies):
     cluster.kubectl("delete", "pod", "-n", "cdom-system", "owner", "--grace-period=0", "--force")
     eventually("the clique", lambda: cluster.get("computedomainclique", f"{domain}.owned", "cdom-system"), None)
     # A second namespace of the driver is deleted with all that is in it.
-    template = {"metadata": {"labels": {"app": "second"}}, "spec": {"nodeSelector": {"nowhere": "true"}, "containers": [{"name": "c", "image": "i"}]}}
+    template = {"metadata": {"labels": {"app": "second"}},
+                "spec": {"nodeSelector": {"nowhere": "true"}, "containers": [{"name": "c", "image": "i"}]}}
     cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "second", "labels": {"cdom.dev/driver": "true"}}},
-                  {"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "second", "namespace": "second", "labels": {LABEL: domain}},
+                  {"apiVersion": "apps/v1", "kind": "DaemonSet",
+                   "metadata": {"name": "second", "namespace": "second", "labels": {LABEL: domain}},
                    "spec": {"selector": {"matchLabels": {"app": "second"}}, "template": template}})
     eventually("the policy protects it", lambda: cluster.refused("delete", "daemonset", "-n", "second", "second", "--dry-run=server"),
                re.compile("cdom-child-deletion"), within=30)

@@ -46,7 +46,8 @@ class Quota:
 
     def refuses(self, resource, made):
         """And says over what."""
-        said = self.namespace.cluster.refused("-n", self.namespace.name, "--as", "owner", "create", "-f", "-", stdin=json.dumps(made))
+        said = self.namespace.cluster.refused("-n", self.namespace.name, "--as", "owner", "create", "-f", "-",
+                                              stdin=json.dumps(made))
         assert "exceeded quota: compute-domains" in said and resource in said
 
 
@@ -67,7 +68,8 @@ def without_devices(kind, name):
 
 def claim_of_gpus(name, count):
     request = {"name": "g", "exactly": {"deviceClassName": "gpu.nvidia.com", "count": count}}
-    return {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": name}, "spec": {"devices": {"requests": [request]}}}
+    return {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": name},
+            "spec": {"devices": {"requests": [request]}}}
 
 
 def pod_of_gpus(name, count):

@@ -105,7 +105,8 @@ def test_tenants_read_each_others_names_only_if_configured(tenants):
 
     def says(text, within=60):
         other.says("wants", "NoChannelFree", text, within=within)
-        eventually("its pod is told the same", lambda: tenants.kubectl("events", "-n", "other", "--for", "pod/wants", "--as", "neighbour"),
+        eventually("its pod is told the same",
+                   lambda: tenants.kubectl("events", "-n", "other", "--for", "pod/wants", "--as", "neighbour"),
                    re.compile(f"NoChannelFree.*{text}"), within=20)
     anonymous, named = r"Other domains hold nodes: a domain in another namespace\.", r"Other domains hold nodes: team/secretive\."
     create("team", "edit", domain("secretive"), pod_on("secretive", "node-000", "secretive-channel"))
@@ -119,7 +120,8 @@ def test_tenants_read_each_others_names_only_if_configured(tenants):
     assert re.search(named, "\n".join(told))
 
     always = tenants.folder / "always.yaml"
-    always.write_text(json.dumps({"apiVersion": "cdom.dev/v1alpha1", "kind": "ControllerConfiguration", "status": {"nameOthers": "Always"}}))
+    always.write_text(json.dumps({"apiVersion": "cdom.dev/v1alpha1", "kind": "ControllerConfiguration",
+                                  "status": {"nameOthers": "Always"}}))
     tenants.run_controller("--config", str(always))
     says(named)
     tenants.run_controller()
@@ -138,8 +140,9 @@ def row_of(name, spec, level, classes):
     users = {str(one.get("runAsUser", spec.get("securityContext", {}).get("runAsUser", "the image's"))) for one in contexts}
     capabilities = [one.get("capabilities") for one in contexts]
     dropped = all(one and one.get("drop") == ["ALL"] and "add" not in one for one in capabilities)
-    of_host = any(spec.get(field) for field in ("hostNetwork", "hostPID", "hostIPC")) or \
-        any("hostPath" in one for one in spec.get("volumes", [])) or any("hostPort" in port for one in each for port in one.get("ports", []))
+    of_host = (any(spec.get(field) for field in ("hostNetwork", "hostPID", "hostIPC")) or
+               any("hostPath" in one for one in spec.get("volumes", [])) or
+               any("hostPort" in port for one in each for port in one.get("ports", [])))
     return [name, level, ", ".join(sorted(users)), "none" if dropped else "some" if any(capabilities) else "the runtime's",
             "yes" if any(one.get("privileged") for one in contexts) else "no", "something" if of_host else "nothing",
             ", ".join(f"`{one}`" for one in sorted(classes)) or "none"]
