@@ -113,12 +113,3 @@ snapshot() {
       | if .kind == "FlowSchema" or .kind == "PriorityLevelConfiguration" then del(.status) else . end)
     | sort_by(.kind, .metadata.namespace, .metadata.name)' >"$1"
 }
-
-# without_the_policy NAME COMMAND...: what was let in before it was there; the command is tried until it passes.
-without_the_policy() {
-  local status=0
-  kubectl delete validatingadmissionpolicybinding "$1" || return 1
-  wait_for 30 "$1 is off" "${@:2}" || status=1
-  kubectl apply -k "$repo/manifests/policies" || return 1
-  return "$status"
-}
