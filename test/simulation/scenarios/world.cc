@@ -175,11 +175,7 @@ World::World(const RunSpec& spec, bool trace, BeforeRequest before_request)
   start_ = cluster_.store().revision();
   system_.daemon_image = ReplicaOptions().image;
   system_.says_all = true;
-  // What happened at once is heard of in pieces, each of which makes the next wait longer.
-  const bool in_pieces = spec_.fault == Fault::kWatchBreaks;
-  if (spec_.two_leaders || spec_.standby || spec_.mixed || in_pieces) {
-    system_.pace = kLongestWindow;
-  }
+  if (spec_.two_leaders || spec_.standby || spec_.mixed) system_.pace = kLongestWindow;
   // It is late in hearing of pods, and then of the clique that it wrote.
   if (spec_.mixed) {
     system_.view_lag = 2 * Replica::kLagMax;
@@ -415,6 +411,8 @@ base::Result<WatchStream> World::OpenWatch(const std::string& client,
 
 void World::ExcuseFault() {
   if (!ChangesNothing(spec_)) return;  // It does not hinder the controller itself.
+  // What happened at once is heard of in pieces, each of which makes the next wait longer.
+  if (spec_.fault == Fault::kWatchBreaks) system_.pace = kLongestWindow;
   const bool ends_process = spec_.fault == Fault::kCrashBefore ||
                             spec_.fault == Fault::kCrashAfter || spec_.fault == Fault::kFreezes ||
                             spec_.fault == Fault::kDaemonDies;
