@@ -28,7 +28,7 @@ macro(e2e name cost)
   list(REMOVE_ITEM modules ${ARGN})
   set(files ${ARGN})
   list(TRANSFORM files REPLACE "(.+)" "test/e2e/test_\\1.py")
-  step("e2e: ${name}" NEEDS ${cluster} COST ${cost} COMMAND ${pytest} --programs "${release}" ${files})
+  step("e2e: ${name}" NEEDS ${cluster} COST ${cost} COMMAND ${pytest} "--programs=${release}" ${files})
 endmacro()
 e2e("domains" 250 channels daemon_image domains)
 e2e("settings" 200 leader_election requests start waiting_pods)
@@ -53,7 +53,7 @@ endforeach()
 
 step("realnodes: cluster" NEEDS ${kubelets} COST 562 LOCK kubelets COMMAND "${realnodes}/realnodes_test.sh" "${release}")
 step("realnodes: nodes" NEEDS ${kubelets} COST 350 LOCK kubelets
-     COMMAND ${pytest} --programs "${release}" test/e2e/test_real_nodes.py)
+     COMMAND ${pytest} "--programs=${release}" test/e2e/test_real_nodes.py)
 step("realnodes: demo" NEEDS ${kubelets} COST 122 LOCK kubelets COMMAND scripts/demo.sh --real-nodes)
 
 step("image: packages" COMMAND ${pytest} test/packaging/image)
