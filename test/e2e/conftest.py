@@ -82,6 +82,14 @@ def running_controller(request):
 
 
 @pytest.fixture
+def no_controller(cluster):
+    """None runs when the case begins, and none after it."""
+    cluster.end_controller()
+    yield
+    cluster.end_controller()
+
+
+@pytest.fixture
 def namespaces(request, cluster):
     """namespaces(NAME): makes one of the case. What it left in them is deleted; after a failure nodes are healed, too."""
     made = Namespaces(cluster)

@@ -65,14 +65,12 @@ controller_kubeconfig() {
 
 controller_up() {  # controller_up [flags]: does not wait
   # Not flags: the controller from before does not know them.
-  DEBUG_ENDPOINT=127.0.0.1:0 METRICS_SECURE_PORT=${secure_port:-0} "${program:-$bin/compute-domain-controller}" --kubeconfig "${kubeconfig:-$stage/controller.kubeconfig}" \
+  DEBUG_ENDPOINT=127.0.0.1:0 METRICS_SECURE_PORT=0 "${program:-$bin/compute-domain-controller}" --kubeconfig "${kubeconfig:-$stage/controller.kubeconfig}" \
     --pod-name "cdom-controller-$RANDOM" --namespace cdom-system --image-name "${image:-cdom:0.1.0}" \
     --leader-election-lease-lock-name cdom-controller \
     --http-endpoint 127.0.0.1:0 "$@" 2>>"${log:-$stage/controller.log}" >>"$stage/controller.out" &
   controller_pid=$!
 }
-
-free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
 
 stop() {  # stop PID: ends a process that we started, and waits for it
   [[ -n $1 ]] || return 0

@@ -9,6 +9,7 @@ from objects import domain
 from waiting import eventually
 
 CLUSTER = Setup(nodes=0)
+pytestmark = pytest.mark.usefixtures("no_controller")
 PLUGIN = """#!/bin/sh
 cd "$(dirname "$0")" || exit 1
 echo run >>plugin.runs
@@ -16,13 +17,6 @@ case $KUBERNETES_EXEC_INFO in *'"server":"https://'*) ;; *) echo "it is told of 
 printf '{"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status":
   {"token": "%s", "expirationTimestamp": "%s"}}\\n' "$(cat plugin.token)" "$(date -u -d '+12 seconds' +%Y-%m-%dT%H:%M:%SZ)"
 """
-
-
-@pytest.fixture(autouse=True)
-def no_controller(cluster):
-    cluster.end_controller()
-    yield
-    cluster.end_controller()
 
 
 @pytest.fixture

@@ -11,12 +11,8 @@ from requests_of import time_of
 from waiting import eventually
 
 CLUSTER = Setup(nodes=16, placement=True)
+pytestmark = pytest.mark.usefixtures("no_controller")
 UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
-
-
-@pytest.fixture(autouse=True)
-def no_controller(cluster):
-    cluster.end_controller()
 
 
 def lease(cluster):

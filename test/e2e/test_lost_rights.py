@@ -14,13 +14,7 @@ from requests_of import status_writes
 from waiting import eventually
 
 CLUSTER = Setup(nodes=16, placement=True)
-
-
-@pytest.fixture(autouse=True)
-def no_controller(cluster):
-    cluster.end_controller()
-    yield
-    cluster.end_controller()
+pytestmark = pytest.mark.usefixtures("no_controller")
 
 
 @contextlib.contextmanager

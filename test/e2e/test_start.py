@@ -12,14 +12,8 @@ from cluster import REPO, Setup
 from waiting import eventually
 
 CLUSTER = Setup(nodes=0)
+pytestmark = pytest.mark.usefixtures("no_controller")
 NO_ANSWER = re.compile(r"127\.0\.0\.1:9")
-
-
-@pytest.fixture(autouse=True)
-def no_controller(cluster):
-    cluster.end_controller()
-    yield
-    cluster.end_controller()
 
 
 @pytest.fixture
