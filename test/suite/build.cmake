@@ -1,8 +1,7 @@
 # What other steps need first.
 
 step("build: release programs" GIVES release COST 1000 LOCK processors
-     COMMAND scripts/build.sh release compute-domain-controller compute-domain-daemon compute-domain-kubelet-plugin nvml_stand_in
-             ask-plugin nodesim standin_imex standin_ctl cdom-bench)
+     COMMAND scripts/build.sh release cluster_programs)
 step("build: control plane" GIVES controlplane COST 1000 COMMAND "${controlplane}/build.sh")
 step("build: containerd" GIVES containerd COST 900 COMMAND nice -n 19 "${realnodes}/build.sh")
 step("build: stand-in for a kubelet plugin" GIVES standin-plugin COST 900 COMMAND nice -n 19 "${realnodes}/plugin/build.sh")

@@ -109,8 +109,7 @@ def command_of(found, words, preset):
     if found.kind == "pytest":
         command = ["/usr/bin/python3", "-m", "pytest", "-s", "-p", "no:cacheprovider", f"{REPO / file}::{found.name.rpartition('::')[2]}"]
         if file.startswith("test/e2e/"):
-            programs = build("release", "compute-domain-controller", "compute-domain-daemon", "compute-domain-kubelet-plugin",
-                             "nvml_stand_in", "ask-plugin", "nodesim", "standin_imex", "standin_ctl")
+            programs = build("release", "cluster_programs")
             command += ["--programs", programs / "bin"]
         return command
     if found.kind == "scenario":

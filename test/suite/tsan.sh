@@ -6,7 +6,7 @@ set -euo pipefail
 repo=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
 cd "$repo"
 controller=controller/main.cc
-scripts/build.sh tsan pkg_base_backoff_test >/dev/null  # Which configures it, so that CTest knows its programs.
+cmake --preset tsan >/dev/null  # So that CTest knows its programs.
 mapfile -t tests < <(ctest --preset tsan -L threads --show-only=json-v1 | jq -r '.tests[].name | sub(": .*"; ".cc")' | sort -u)
 mapfile -t chosen < <(printf '%s\n' "${tests[@]}" "$controller" | test/suite/changed.py tests)
 targets=()
