@@ -1,7 +1,6 @@
 #include "test/simulation/apiserver/known_fields.h"
 
 #include <algorithm>
-#include <fstream>
 #include <sstream>
 
 #include "pkg/base/check.h"
@@ -9,17 +8,6 @@
 namespace simulation {
 
 using json::Value;
-
-const KnownFields& KnownFields::OfServer() {
-  static const KnownFields known = [] {
-    std::ifstream file(CDOM_FIXTURES "/known_fields.txt");
-    CHECK(file);
-    std::ostringstream text;
-    text << file.rdbuf();
-    return KnownFields(text.str());
-  }();
-  return known;
-}
 
 KnownFields::KnownFields(const std::string& text) {
   std::istringstream lines(text);

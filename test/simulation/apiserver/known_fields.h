@@ -1,8 +1,8 @@
 // The fields that built-in kinds have. The API server drops what it does not know of them, without
 // an error, and so does the simulated one.
 //
-// Immutable, and read once from test/fixtures/known_fields.txt, which test/e2e/test_known_fields.py
-// holds to a real API server. What a field may hold is not checked.
+// Immutable. The text is that of test/fixtures/known_fields.txt, which
+// test/e2e/test_known_fields.py holds to a real API server. What a field may hold is not checked.
 #pragma once
 
 #include <map>
@@ -16,7 +16,6 @@ namespace simulation {
 
 class KnownFields {
  public:
-  [[nodiscard]] static const KnownFields& OfServer();
   // From the text of such a file. Ends the process if a built-in kind is not in it.
   explicit KnownFields(const std::string& text);
 

@@ -32,6 +32,12 @@ std::string ReadFile(const std::string& path) {
   return text.str();
 }
 
+// Read once.
+const KnownFields& FieldsOfServer() {
+  static const KnownFields known(ReadFile(CDOM_FIXTURES "/known_fields.txt"));
+  return known;
+}
+
 Reply Conflict(const KindInfo& kind, const std::string& name, const std::string& why) {
   return Failed(409, "Conflict",
                 "Operation cannot be fulfilled on " + kind.resource.QualifiedName() + " \"" + name +
@@ -467,7 +473,7 @@ Reply ObjectStore::Create(const std::string& actor, Kind of_kind, const std::str
   if (kind.has_status && of_kind != Kind::kNode) object.Erase("status");
   if (of_kind == Kind::kPod) object["status"] = Value::Object({{"phase", "Pending"}});
   if (of_kind == Kind::kNamespace) object["status"] = Value::Object({{"phase", "Active"}});
-  if (!kind.custom) KnownFields::OfServer().DropUnknown(of_kind, object);
+  if (!kind.custom) FieldsOfServer().DropUnknown(of_kind, object);
   FillDefaults(kind, object);
   object = Arrange(kind, std::move(object));
   if (kind.custom) schemas_.Of(of_kind).Complete(object);
@@ -577,7 +583,7 @@ Reply ObjectStore::Write(const std::string& actor, const KindInfo& kind, const O
   } else {
     object["apiVersion"] = kind.resource.ApiVersion();
     object["kind"] = kind.resource.kind;
-    KnownFields::OfServer().DropUnknown(kind.kind, object);
+    FieldsOfServer().DropUnknown(kind.kind, object);
     FillDefaults(kind, object);
     object = Arrange(kind, std::move(object));
   }
