@@ -162,11 +162,11 @@ daemons() {
   if $smoke; then count=4 rest=5; fi
   echo "bench: daemons ..." >&2
   wanted P17 || rest=
-  CDOM_DAEMONS=$count CDOM_REST=$rest "$repo/test/e2e/imex/daemons.sh" "$bin" eighteen_daemons daemons_at_rest daemons_that_are_told >"$out" 2>&1 ||
-    tail -n 20 "$out" >&2
-  ours=$(sed -nE 's/^PASS eighteen_daemons_form_[a-z_]+ \([0-9]+ s\): //p' "$out")
-  theirs=$(sed -nE 's/^PASS eighteen_daemons_in_nvidias_manner_[a-z_]+ \([0-9]+ s\): //p' "$out")
-  still=$(sed -nE 's/^(PASS|FAIL) daemons_at_rest_[a-z_]+ \([0-9]+ s\): //p' "$out")
+  /usr/bin/python3 -m pytest -sq -p no:cacheprovider --programs="$bin" --daemons="$count" --rest="${rest:-0}" "$repo/test/e2e/test_imex_daemons.py" \
+    -k "form_a_clique or join_for_themselves${rest:+ or at_rest}" >"$out" 2>&1 || tail -n 20 "$out" >&2
+  ours=$(sed -nE 's/^daemons formed: //p' "$out")
+  theirs=$(sed -nE 's/^daemons joined: //p' "$out")
+  still=$(sed -nE 's/^daemons at rest: //p' "$out")
   awk -v count="$count" -v ours="$ours" -v theirs="$theirs" 'BEGIN {
     if (!ours || !theirs) exit
     match(ours, /[0-9]+ clique writes/)

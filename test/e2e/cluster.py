@@ -32,7 +32,7 @@ class Setup(typing.NamedTuple):
     cliques: int = 2
     nodesim: tuple = ()  # More of its options.
     controlplane: tuple = ()  # Options of `controlplane up`.
-    manifests: pathlib.Path = REPO / "manifests/local"
+    manifests: pathlib.Path | None = REPO / "manifests/local"  # None: nothing is applied.
     placement: bool = False  # Whether manifests/placement is applied, as well.
     controller: tuple | None = None  # Flags of the controller that runs when a case begins; None: cases start their own.
 
@@ -48,12 +48,16 @@ class ControlPlane:
         self._audit_log = audit_log
         self._env = {**os.environ, **(env or {})}
 
-    def kubectl(self, *arguments, stdin=None, check=True):
-        """What kubectl prints, as text. Raises with its error unless `check` is False."""
+    def kubectl(self, *arguments, stdin=None, check=True, quiet=False):
+        """What kubectl prints, as text. Raises with its error unless `check` is False; with `quiet`, also with its warnings."""
         done = self._run_kubectl(*arguments, stdin=stdin)
-        if check and done.returncode != 0:
+        if (check and done.returncode != 0) or (quiet and done.stderr):
             raise CommandFailed(f"kubectl {' '.join(map(str, arguments))}: {done.stderr}")
         return done.stdout
+
+    def quietly(self, *arguments, **options):
+        """As kubectl(), and without a warning."""
+        return self.kubectl(*arguments, quiet=True, **options)
 
     def kubectl_json(self, *arguments):
         return json.loads(self.kubectl(*arguments, "-o", "json"))
@@ -142,22 +146,24 @@ class Cluster(ControlPlane):
                          {"GOGC": "off", "GOMEMLIMIT": "500MiB"})
         self.nodesim = None
         self.controller = None
+        self._admin = None  # Its kubeconfig.
         self._flags = None  # Of the controller that runs.
 
     def start(self):
         subprocess.run([CONTROL_PLANE / "controlplane", "up", self.plane, *self.setup.controlplane], check=True,
                        stdout=subprocess.DEVNULL)
-        self.kubectl("apply", "-k", self.setup.manifests)
+        if self.setup.manifests:
+            self.kubectl("apply", "-k", self.setup.manifests)
+            self.write_controller_config()
         if self.setup.placement:
             self.kubectl("apply", "-k", REPO / "manifests/placement")
-        self.write_controller_config()
         if self.setup.nodes:
             self.start_nodes(*self.setup.nodesim)
 
     def write_controller_config(self):
         """With a token of the controller's account, as long as that account exists."""
         self.controller_config = self.folder / "controller.kubeconfig"
-        self.controller_config.write_text(json.dumps(self._config_of("cdom-controller")))
+        self.controller_config.write_text(json.dumps(self.config_of("cdom-controller")))
 
     def start_nodes(self, *options):
         self.nodesim = NodeSim(Process(
@@ -283,8 +289,10 @@ class Cluster(ControlPlane):
         return [one for one in self.requests_of(ACCOUNT, since)
                 if one["verb"] == verb and one.get("objectRef", {}).get("resource") == resource]
 
-    def _config_of(self, account):
-        token = self.kubectl("create", "token", account, "-n", "cdom-system", "--duration", "2h").strip()
-        admin = json.loads(self.kubectl("config", "view", "--raw", "-o", "json"))
-        admin["users"][0]["user"] = {"token": token}
-        return admin
+    def config_of(self, account, kind="", name="", uid="", namespace="cdom-system"):
+        """A kubeconfig with a token of that account, which is bound to that object, if one is named."""
+        bound = {"kind": kind, "name": name, "uid": uid}
+        token = self.kubectl("create", "token", account, "-n", namespace, "--duration", "2h",
+                             *[f"--bound-object-{key}={value}" for key, value in bound.items() if value]).strip()
+        self._admin = self._admin or self.kubectl_json("config", "view", "--raw")
+        return {**self._admin, "users": [{**self._admin["users"][0], "user": {"token": token}}]}

@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-pytest.register_assert_rewrite("namespaces", "crew", "actors", "real_nodes")
+pytest.register_assert_rewrite("namespaces", "crew", "actors", "real_nodes", "imex_daemons", "plugin_process")
 
 import clusters as stages  # noqa: E402
 import requests_of  # noqa: E402
@@ -22,6 +22,9 @@ from waiting import eventually  # noqa: E402
 def pytest_addoption(parser):
     parser.addoption("--programs", type=pathlib.Path, default=REPO / "build/release/bin", help="folder of the release programs")
     parser.addoption("--large-objects", type=int, default=120, help="how many large objects there are of a kind")
+    parser.addoption("--daemons", type=int, default=18, help="how many IMEX daemons there are as processes")
+    parser.addoption("--rest", type=int, default=5, help="for how many seconds it is counted what daemons at rest ask for")
+    parser.addoption("--imex", type=pathlib.Path, help="folder of NVIDIA's own nvidia-imex and nvidia-imex-ctl, in place of stand-ins")
     parser.addoption("--write-fixtures", action="store_true", help="write what a real API server says into test/fixtures")
     parser.addoption("--keep", action="store_true", help="leave the cluster running after the run, or after the first case "
                      "that fails, with what that made, and say how to use it")

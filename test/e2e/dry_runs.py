@@ -7,7 +7,7 @@ import ssl
 import typing
 import urllib.parse
 
-METHODS = {"create": "POST", "patch": "PATCH", "delete": "DELETE"}
+METHODS = {"create": "POST", "patch": "PATCH", "delete": "DELETE", "get": "GET"}
 
 
 class Answer(typing.NamedTuple):
