@@ -228,4 +228,4 @@ def is_up(cluster, node, within=60):
 
 def label_of(cluster, node):
     """The UID of the domain that has the node; None if none has."""
-    return cluster.get("node", node)["metadata"]["labels"].get(LABEL)
+    return cluster.get("node", node)["metadata"].get("labels", {}).get(LABEL)

@@ -8,8 +8,10 @@ import subprocess
 import tempfile
 import urllib.request
 
+from actors import channel_claim
 from cluster import REPO
 from endpoint import free_port
+from objects import LABEL, domain
 from process import Process
 from waiting import eventually
 
@@ -29,6 +31,40 @@ def allocate(cluster, claim):
     return f"{namespace}/{name}/{cluster.get('resourceclaim', name, namespace)['metadata']['uid']}"
 
 
+def is_given(asking):
+    """Waits until the kubelet that asks, as in Plugin.asked(), has the channel."""
+    eventually("exit status of who asks", asking.status, 0)
+    assert asking.out.read_text().startswith(f"k8s.{DRIVER}/claim=")
+
+
+class Domain:
+    """A domain of which no controller knows. A case says in its clique what the plugin's node does in it."""
+
+    def __init__(self, namespace, name):
+        namespace.apply(domain(name))
+        self._namespace = namespace
+        self._cluster = namespace.cluster
+        self.uid = namespace.uid(name)
+        self._clique = f"{self.uid}.{CLIQUE}"
+        self.claims = []
+
+    def claim(self, name):
+        """NAMESPACE/NAME/UID of a claim of its channel, as the scheduler leaves it for the plugin's node."""
+        made = channel_claim(name, self.uid, allocationMode="Single")
+        self._namespace.apply(made)
+        self.claims.append(allocate(self._cluster, made))
+        return self.claims[-1]
+
+    def set_node(self, status):
+        """What the node's daemon says in the clique: Ready or NotReady."""
+        entry = {"nodeName": NODE, "ipAddress": "10.0.0.1", "cliqueID": CLIQUE, "index": 0, "status": status}
+        self._cluster.apply({"apiVersion": "resource.nvidia.com/v1beta1", "kind": "ComputeDomainClique", "daemons": [entry], "metadata": {
+            "name": self._clique, "namespace": "cdom-system", "labels": {LABEL: self.uid}, "annotations": {"cdom.dev/allow-deletion": "true"}}})
+
+    def delete_clique(self):
+        self._cluster.kubectl("delete", "computedomainclique", self._clique, "-n", "cdom-system", "--ignore-not-found")
+
+
 class Plugin:
     """A plugin that publishes its devices; `port` and `health_port` are those that other pods of the cluster reach."""
 
@@ -37,6 +73,9 @@ class Plugin:
         self._programs = programs
         self._folder = pathlib.Path(tempfile.mkdtemp(prefix="plugin.", dir=cluster.folder))
         self.cdi = self._folder / "cdi"
+        self.driver = self._folder / "driver"
+        self._socket = self._folder / "plugins" / DRIVER / "dra.sock"
+        self._runs = None  # What run_with() was given, if it runs with that.
         self.port = free_port()
         self.health_port = free_port()
 
@@ -45,33 +84,51 @@ class Plugin:
         self.run()
         eventually("the plugin publishes its devices", self.slices)
 
+    def run_with(self, *arguments, **how):
+        """A plugin that was given these runs, and can be asked: the one that does, or another. `how` as in run()."""
+        if self._runs == (arguments, how) and self._process.is_running():
+            return
+        ran = self._process.is_running()
+        self.end()
+        assert not ran or self._process.status() == 0
+        self._cluster.kubectl("delete", "resourceslices", "--all")
+        self.run(*arguments, **how)
+        self._runs = arguments, how
+        eventually("the devices that the plugin publishes", self.devices, lambda found: "channel-0" in found)
+        eventually("the plugin can be asked", self._socket.exists)
+
     def set_up(self):
         """Makes the node, and all that run() needs."""
         folder = self._folder
         for name in ("registry", "plugins", "cdi", "driver/dev", "driver/usr/lib64",
                      "driver/proc/driver/nvidia/capabilities"):
             (folder / name).mkdir(parents=True)
-        self._make_driver(folder / "driver")
+        self._make_driver(self.driver)
         (folder / "devices").write_text("Character devices:\n235 nvidia-caps-imex-channels\n236 nvidia-caps\n\n"
                                         "Block devices:\n")
         self._cluster.apply({"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE}})
         self._kubeconfig = self._make_kubeconfig()
 
-    def run(self, *arguments):
-        """Starts the program. Its log begins again."""
+    def run(self, *arguments, within=(), devices=True):
+        """Starts the program. Its log begins again. `within` is a command that runs it; with `devices`, it is told of another file
+        than /proc/devices."""
         folder = self._folder
         (folder / "plugin.log").write_text("")
+        self._runs = None
         self._process = Process("plugin", [
-            self._programs / "compute-domain-kubelet-plugin", "--node-name", NODE, "--namespace", "cdom-system",
+            *within, self._programs / "compute-domain-kubelet-plugin", "--node-name", NODE, "--namespace", "cdom-system",
             "--kubeconfig", self._kubeconfig, "--kubelet-registrar-directory-path", folder / "registry",
             "--kubelet-plugins-directory-path", folder / "plugins", "--cdi-root", folder / "cdi",
-            "--nvidia-driver-root", folder / "driver", "--container-driver-root", folder / "driver",
-            "--proc-devices", folder / "devices", "--config-template", REPO / "node/imex/imexd.cfg.tmpl",
+            "--nvidia-driver-root", self.driver, "--container-driver-root", self.driver,
+            *(["--proc-devices", folder / "devices"] if devices else []), "--config-template", REPO / "node/imex/imexd.cfg.tmpl",
             "--http-endpoint", f"127.0.0.1:{self.port}", "--healthcheck-port", str(self.health_port), *arguments],
             folder, {"STAND_IN_NVML_GPUS": "GB200,0,3,0,1,1"})
 
     def end(self):
         self._process.end()
+
+    def has_ended(self):
+        return not self._process.is_running()
 
     def log(self):
         """What it has written since run()."""
@@ -87,6 +144,11 @@ class Plugin:
         """The names of its ResourceSlices."""
         found = json.loads(self._cluster.kubectl("get", "resourceslices", "-o", "json"))["items"]
         return [one["metadata"]["name"] for one in found if one["spec"].get("nodeName") == NODE]
+
+    def devices(self):
+        """The names of the devices that are published, in order."""
+        return sorted(device["name"] for one in self._cluster.kubectl_json("get", "resourceslices")["items"] if one["spec"].get("nodeName") == NODE
+                      for device in one["spec"].get("devices", []))
 
     def get(self, path):
         """Status and text of its port."""
@@ -104,6 +166,12 @@ class Plugin:
         done = self._call("unprepare", claim)
         assert done.returncode == 0, done
 
+    def cycle(self, count, *claims):
+        """Prepares and unprepares them in turn, so often in all. What a kubelet would say of the time that it took."""
+        done = subprocess.run([self._programs / "ask-plugin", self._socket, "cycle", str(count), *claims], check=True, capture_output=True,
+                              text=True, timeout=170)
+        return done.stdout.strip()
+
     def unprepare_an_unknown_claim(self):
         """As a kubelet does on its socket. Raises if there is no good answer."""
         self.unprepare(UNKNOWN_CLAIM)
@@ -115,25 +183,61 @@ class Plugin:
 
     @contextlib.contextmanager
     def asked(self, what, claim):
-        """A kubelet asks meanwhile, without waiting for the answer. `claim`: NAMESPACE/NAME/UID."""
-        socket = self._folder / "plugins" / DRIVER / "dra.sock"
-        eventually("the plugin can be asked", socket.exists)
-        asking = Process("ask", [self._programs / "ask-plugin", socket, what, claim], self._folder)
+        """A kubelet asks meanwhile, without waiting for the answer: the process that does. `claim`: NAMESPACE/NAME/UID."""
+        eventually("the plugin can be asked", self._socket.exists)
+        asking = Process("ask", [self._programs / "ask-plugin", self._socket, what, claim], self._folder)
         try:
-            yield
+            yield asking
         finally:
             asking.end()
 
     def _call(self, what, claim):
-        socket = self._folder / "plugins" / DRIVER / "dra.sock"
-        return subprocess.run([self._programs / "ask-plugin", socket, what, claim], check=False, capture_output=True,
+        return subprocess.run([self._programs / "ask-plugin", self._socket, what, claim], check=False, capture_output=True,
                               text=True, timeout=50)  # It waits 45 s for a prepare, as a kubelet does.
+
+    @property
+    def process(self):
+        """Where Linux tells of its process."""
+        return pathlib.Path(f"/proc/{self._process.pid}")
+
+    def status(self, name):
+        """A number of /proc's status."""
+        return int(re.search(rf"^{name}:\s+(\d+)", (self.process / "status").read_text(), re.MULTILINE)[1])
+
+    def faults_of_programs(self):
+        """Page faults of the programs that it has run to their end: more after each."""
+        return int((self.process / "stat").read_text().rpartition(")")[2].split()[8])
+
+    def files(self):
+        """What it has on the node, sockets, too."""
+        return sorted(str(file.relative_to(self._folder)) for folder in ("cdi", "plugins", "registry")
+                      for file in (self._folder / folder).rglob("*") if not file.is_dir())
+
+    def checkpoint(self):
+        return (self._socket.parent / "checkpoint.json").read_text()
+
+    def set_host_imex(self, state):
+        """What the host's nvidia-imex-ctl says. The plugin asks it under the driver's root."""
+        program = self.driver / "opt/bin/nvidia-imex-ctl"
+        if not program.exists():
+            program.parent.mkdir(parents=True)
+            subprocess.run(["gcc", "-static", "-Os", "-o", program, REPO / "test/cluster/stubs/imex/host_imex.c"], check=True)
+        (self.driver / "imex-state").write_text(f"{state}\n")
+
+    def mask(self):
+        """A command that runs a program where the driver's files are hidden, as by a container runtime that gives it GPUs."""
+        script = """
+            mount -t tmpfs tmpfs /proc/driver && cp -r "$0/driver/proc/driver/nvidia" /proc/driver
+            echo ModifyDeviceFiles: 1 >/proc/driver/nvidia/params
+            echo ModifyDeviceFiles: 0 >"$0/masked" && mount --bind "$0/masked" /proc/driver/nvidia/params
+            mount -t tmpfs tmpfs /proc/driver/nvidia/capabilities && mount --bind "$0/devices" /proc/devices
+            exec "$@" """
+        return ("unshare", "--mount", "--propagation", "private", "bash", "-ec", script, self._folder)
 
     def descriptors(self):
         """How many it has, and how many it may have: the soft limit."""
-        process = pathlib.Path(f"/proc/{self._process.pid}")
-        limit = re.search(r"^Max open files +(\d+)", (process / "limits").read_text(), re.MULTILINE)
-        return len(list((process / "fd").iterdir())), int(limit[1])
+        limit = re.search(r"^Max open files +(\d+)", (self.process / "limits").read_text(), re.MULTILINE)
+        return len(list((self.process / "fd").iterdir())), int(limit[1])
 
     def _make_driver(self, driver):
         (driver / "dev/nvidia0").symlink_to("/dev/null")
@@ -144,11 +248,6 @@ class Plugin:
 
     def _make_kubeconfig(self):
         """With a token that is bound to the node, as a pod's is: the policies want that."""
-        kubectl = self._cluster.kubectl
-        config = json.loads(kubectl("config", "view", "--raw", "-o", "json"))
-        config["users"][0]["user"] = {"token": kubectl(
-            "create", "token", "cdom-kubelet-plugin", "-n", "cdom-system", "--duration", "2h",
-            "--bound-object-kind", "Node", "--bound-object-name", NODE).strip()}
         path = self._folder / "kubeconfig"
-        path.write_text(json.dumps(config))
+        path.write_text(json.dumps(self._cluster.config_of("cdom-kubelet-plugin", "Node", NODE)))
         return path

@@ -80,12 +80,18 @@ class Roles:
                       for rule in self._rules(kind, role) for verb in rule["verbs"] for resource in rule["resources"]
                       for group in rule["apiGroups"] for name in rule.get("resourceNames", [""]))
 
-    @contextlib.contextmanager
     def without(self, right, account):
         """The account lacks this right meanwhile."""
+        return self._with_verbs(right, account, lambda verbs: [verb for verb in verbs if verb != right.verb])
+
+    def with_only(self, verb, right, account):
+        """Of what it may do with the resource of this right, the account may do that alone meanwhile."""
+        return self._with_verbs(right, account, lambda _: [verb])
+
+    @contextlib.contextmanager
+    def _with_verbs(self, right, account, change):
         rules = self._rules(right.kind, right.role)
-        less = [{**one, "verbs": [verb for verb in one["verbs"] if verb != right.verb or not is_about(one, right)]}
-                for one in rules]
+        less = [{**one, "verbs": change(one["verbs"]) if is_about(one, right) else one["verbs"]} for one in rules]
         assert less != rules
         try:
             self._set(right, [one for one in less if one["verbs"]])

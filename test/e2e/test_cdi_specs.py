@@ -7,10 +7,9 @@ import pathlib
 import subprocess
 
 import pytest
-from actors import channel_claim
 from cluster import REPO
-from objects import domain
-from plugin_process import CLIQUE, NODE, Plugin, allocate
+from namespaces import Namespace
+from plugin_process import Domain, Plugin
 
 CHANNEL = "c 235 0 /dev/nvidia-caps-imex-channels/channel0"
 
@@ -43,24 +42,23 @@ class Nvidia:
 
 
 @pytest.fixture(scope="module")
-def plugin(cluster, programs):
-    """A plugin on a node that is ready for the domain `shared`. No controller runs."""
+def shared(cluster):
+    """A domain for which the plugin's node is ready. No controller runs."""
     cluster.end_controller()
+    made = Domain(Namespace(cluster, "default"), "shared")
+    made.set_node("Ready")
+    yield made
+    made.delete_clique()
+    cluster.kubectl("delete", "computedomain", "shared", "-n", "default", "--timeout=90s")
+
+
+@pytest.fixture(scope="module")
+def plugin(cluster, programs, shared):
     cluster.kubectl("apply", "-f", REPO / "manifests/kubelet-plugin/access.yaml")
-    cluster.apply(domain("shared"))
-    uid = cluster.get("computedomain", "shared")["metadata"]["uid"]
-    entry = {"nodeName": NODE, "ipAddress": "10.0.0.1", "cliqueID": CLIQUE, "index": 0, "status": "Ready"}
-    clique = {"apiVersion": "resource.nvidia.com/v1beta1", "kind": "ComputeDomainClique",
-              "metadata": {"name": f"{uid}.{CLIQUE}", "namespace": "cdom-system",
-                           "labels": {"resource.nvidia.com/computeDomain": uid},
-                           "annotations": {"cdom.dev/allow-deletion": "true"}}, "daemons": [entry]}
-    cluster.apply(clique)
     made = Plugin(cluster, programs)
     made.start()
     yield made
     made.stop()
-    cluster.kubectl("delete", "computedomainclique", clique["metadata"]["name"], "-n", "cdom-system")
-    cluster.kubectl("delete", "computedomain", "shared", "-n", "default", "--timeout=90s")
 
 
 @pytest.fixture
@@ -69,12 +67,10 @@ def nvidia(plugin):
 
 
 @pytest.fixture
-def claim(cluster, removed_later):
+def claim(cluster, shared):
     """A claim of the domain's channel, allocated on the plugin's node: NAMESPACE/NAME/UID."""
-    made = channel_claim("swapped", cluster.get("computedomain", "shared")["metadata"]["uid"], allocationMode="Single")
-    made["metadata"]["namespace"] = "default"
-    removed_later(made)
-    return allocate(cluster, made)
+    yield shared.claim("swapped")
+    cluster.kubectl("delete", "resourceclaim", "swapped", "-n", "default", "--timeout=90s")
 
 
 def specs_of(plugin, claim):

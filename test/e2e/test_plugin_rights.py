@@ -3,14 +3,14 @@
 The permissions are read from manifests/, so a new one fails here until WORK has a row for it.
 """
 
+import contextlib
 import json
 
 import pytest
-from actors import channel_claim
 from cluster import REPO
-from objects import domain
-from plugin_process import NODE, UNKNOWN_CLAIM, Plugin, allocate
-from rights import LABEL, PLUGIN, Roles, rights_by
+from namespaces import Namespace
+from plugin_process import NODE, UNKNOWN_CLAIM, Domain, Plugin, is_given
+from rights import LABEL, PLUGIN, Roles, rights_by, was_refused
 from waiting import eventually
 
 ACCOUNT = "system:serviceaccount:cdom-system:cdom-kubelet-plugin"
@@ -25,17 +25,21 @@ def roles(cluster):
 
 
 @pytest.fixture(scope="module")
-def claim(cluster):
-    """NAMESPACE/NAME/UID of a claim for a channel of the node, which waits for the domain's daemon."""
+def waits(cluster):
+    """A domain that no controller serves."""
     cluster.end_controller()
-    cluster.apply(domain("waits"))
-    made = channel_claim("waits", cluster.get("computedomain", "waits")["metadata"]["uid"])
-    made["metadata"]["namespace"] = "default"
-    cluster.apply(made)
-    yield allocate(cluster, made)
-    cluster.kubectl("delete", "resourceclaim", "waits", "--timeout=60s")
+    made = Domain(Namespace(cluster, "default"), "waits")
+    yield made
+    made.delete_clique()
     cluster.kubectl("patch", "computedomain", "waits", "--type=merge", "-p", '{"metadata": {"finalizers": null}}')
     cluster.kubectl("delete", "computedomain", "waits", "--timeout=60s")
+
+
+@pytest.fixture(scope="module")
+def claim(cluster, waits):
+    """NAMESPACE/NAME/UID of a claim for a channel of the node, which waits for the domain's daemon."""
+    yield waits.claim("waits")
+    cluster.kubectl("delete", "resourceclaim", "waits", "--timeout=60s")
 
 
 @pytest.fixture(scope="module")
@@ -143,3 +147,47 @@ def test_REV3_X14_the_plugin_names_the_right_that_it_lacks(cluster, roles, plugi
         roles.show_needed(right, ACCOUNT, lambda: WORK[what](cluster, plugin), None if what in SILENT else plugin.log)
     finally:
         plugin.end()
+
+
+@pytest.fixture
+def running_plugin(plugin):
+    yield plugin
+    plugin.end()
+
+
+def right_to(verb, resource):
+    [right] = [one for one in RIGHTS if (one.verb, one.resource) == (verb, resource)]
+    return right
+
+
+def test_a_clique_that_may_not_be_watched_is_read_and_a_watch_is_refused_once(cluster, roles, running_plugin, waits, claim):
+    """As NVIDIA's roles have it: cliques may be read, and not watched."""
+    since = cluster.audit_size()
+
+    def asked():
+        return [f"{one['verb']} {one['responseStatus']['code']}" for one in cluster.requests_of(ACCOUNT, since)
+                if one["objectRef"]["resource"] == "computedomaincliques"]
+    with roles.with_only("get", right_to("list", "computedomaincliques"), ACCOUNT):
+        running_plugin.run()
+        for _ in range(2):
+            waits.set_node("NotReady")
+            with running_plugin.asked("prepare", claim) as asking:
+                eventually("the clique is read", asked, lambda got: "get 200" in got, within=20)
+                waits.set_node("Ready")
+                is_given(asking)
+            running_plugin.unprepare(claim)
+        assert [one for one in asked() if not one.startswith("get")] in (["list 403"], ["watch 403"])
+
+
+def test_a_claim_that_may_not_be_read_yet_is_prepared_once_it_may(cluster, roles, running_plugin, waits, claim):
+    """The node authorizer says so of a claim whose pod it has not heard of yet."""
+    waits.set_node("Ready")
+    running_plugin.run()
+    right, since = right_to("get", "resourceclaims"), cluster.audit_size()
+    with contextlib.ExitStack() as asked:
+        with roles.without(right, ACCOUNT):
+            asking = asked.enter_context(running_plugin.asked("prepare", claim))
+            eventually("it is refused", lambda: was_refused(cluster, ACCOUNT, right, since), within=20)
+            assert asking.status() is None
+        is_given(asking)
+    running_plugin.unprepare(claim)

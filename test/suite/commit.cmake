@@ -16,7 +16,6 @@ step("sweep: faults at requests" NEEDS sweeps LOCK processors COST 690 COMMAND t
 
 step("e2e: control plane" NEEDS ${cluster} COST 50 COMMAND "${controlplane}/controlplane_test.sh")
 step("e2e: demo" NEEDS ${cluster} COST 40 COMMAND scripts/demo.sh)
-step("e2e: kubelet plugin" NEEDS ${cluster} COST 64 COMMAND test/e2e/plugin/plugin_test.sh "${release}")
 # e2e("rights" 250 controller_rights daemon_rights), which costs 250: these modules in one process, in which those that need the same cluster
 # share it.
 file(GLOB modules CONFIGURE_DEPENDS RELATIVE "${repo}/test/e2e" "${repo}/test/e2e/test_*.py")
@@ -41,6 +40,7 @@ e2e("tenants" 100 quotas tenants)
 e2e("upgrades" 200 dra_versions nvidia_permissions upgrade upgrades)
 e2e("nodes" 250 gpus host_managed insight missing_plugins)
 e2e("daemons" 250 imex_daemons)
+e2e("kubelet plugin" 80 plugin_channels)
 e2e("processes" 60 credentials daemon_errors library placement_policies stolen_lease)
 e2e("documents" 100 cdi_specs crds examples hardware_report known_fields metrics waiting)
 e2e("faults" 150 concerns network_policies imex_stand_in unreadable_claims)

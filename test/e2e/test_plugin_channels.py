@@ -1,0 +1,181 @@
+"""The kubelet plugin as a process, under the permissions that docs/node.md names. The cases stand for kubelet, scheduler and
+controller. Needs root.
+"""
+
+import json
+import os
+import re
+import time
+
+import pytest
+from cluster import REPO, Setup
+from namespaces import label_of
+from objects import CLIQUE as CLIQUE_LABEL
+from plugin_process import CLIQUE, DRIVER, NODE, Domain, Plugin, is_given
+from rights import PLUGIN, rights_by
+from waiting import eventually
+
+CLUSTER = Setup(nodes=0)
+ACCOUNT = "system:serviceaccount:cdom-system:cdom-kubelet-plugin"
+ON_HOSTS = ("--imex-mode", "hostManaged", "--feature-gates", "HostManagedIMEXDaemon=true")
+REST_SECONDS = 10
+
+
+@pytest.fixture(scope="module")
+def shared_plugin(cluster, programs):
+    since = cluster.audit_size()
+    cluster.kubectl("apply", "-f", REPO / "manifests/kubelet-plugin/access.yaml")
+    made = Plugin(cluster, programs)
+    made.start()
+    yield made
+    made.stop()
+    cluster.kubectl("delete", "-f", REPO / "manifests/kubelet-plugin/access.yaml")
+    used = {(one["verb"], one["objectRef"]["resource"]) for one in cluster.requests_of(ACCOUNT, since) if one["responseStatus"]["code"] < 400}
+    assert used - {(one.verb, one.resource) for one in rights_by(PLUGIN)} == set()
+
+
+@pytest.fixture
+def plugin(cluster, shared_plugin):
+    """It runs with IMEX in daemons' pods, on a node that no domain has. No controller runs."""
+    cluster.end_controller()
+    shared_plugin.run_with()
+    return shared_plugin
+
+
+@pytest.fixture
+def shared(namespace, plugin):
+    """A domain, whose claims are taken back when the case is over."""
+    made = Domain(namespace, "shared")
+    yield made
+    for claim in made.claims:
+        plugin.unprepare(claim)
+    made.delete_clique()
+
+
+def waits(plugin, asking, claim, pattern):
+    """Waits until the plugin logs what the claim waits for; who asks has no answer then."""
+    name = claim.rpartition("/")[0]
+    eventually(f"the plugin says what {name} waits for", plugin.log, re.compile(f'A claim waits.*claim="{name}".*{pattern}'), within=20)
+    assert asking.status() is None
+
+
+def has_no_domain(cluster):
+    eventually("the domain that has the node", lambda: label_of(cluster, NODE), None, within=20)
+
+
+def test_a_channel_is_given_once_the_daemon_is_ready_and_unprepare_leaves_no_trace(cluster, plugin, shared):
+    before = plugin.files()
+    claim = shared.claim("first")
+    shared.set_node("NotReady")
+    with plugin.asked("prepare", claim) as asking:
+        eventually("the domain that has the node", lambda: label_of(cluster, NODE), shared.uid, within=20)
+        waits(plugin, asking, claim, f"the daemon of ComputeDomain .* is not ready on node {NODE}")
+        shared.set_node("Ready")
+        is_given(asking)
+    specs = [json.loads(file.read_text()) for file in plugin.cdi.glob(f"k8s.{DRIVER}-claim_*")]
+    assert [node["path"] for spec in specs for device in spec["devices"] for node in device["containerEdits"]["deviceNodes"]] == [
+        "/dev/nvidia-caps-imex-channels/channel0"]
+    plugin.unprepare(claim)
+    has_no_domain(cluster)
+    assert plugin.files() == before
+
+
+def test_a_thousand_channels_leave_no_file_no_descriptor_and_no_memory(plugin, shared):
+    def footprint():
+        return plugin.descriptors()[0], plugin.files(), len(plugin.checkpoint())
+    shared.set_node("Ready")
+    claims = [shared.claim(f"cycle-{i}") for i in range(5)]
+    plugin.cycle(200, *claims)  # What is allocated once, and kept, is not growth.
+    before, threads, memory = footprint(), plugin.status("Threads"), plugin.status("RssAnon")
+    times = plugin.cycle(1000, *claims)
+    growth = plugin.status("RssAnon") - memory
+    print(f"\n1000 channels: {times}; RssAnon {memory + growth} KiB, grown by {growth}")
+    assert footprint() == before
+    # gRPC runs the ends of calls on threads that it starts when they lag: two for each processor, at most.
+    assert plugin.status("Threads") - threads <= 2 * os.cpu_count()
+    # Pages that the allocator happens to touch; a byte a cycle that is never given back would be a KiB.
+    assert growth < 512
+
+
+def test_a_plugin_without_work_sends_nothing_but_watches(cluster, plugin, shared):
+    shared.set_node("Ready")
+    claim = shared.claim("last")
+    plugin.prepare(claim)
+    plugin.unprepare(claim)
+    has_no_domain(cluster)
+    assert cluster.requests_of(ACCOUNT), "the audit log does not have what the plugin asks for"
+    since = cluster.audit_size()
+    time.sleep(REST_SECONDS)  # For so long it is counted.
+    asked = cluster.requests_of(ACCOUNT, since, ("RequestReceived", "ResponseStarted", "ResponseComplete"))
+    assert [(one["verb"], one["objectRef"]["resource"]) for one in asked if one["verb"] != "watch"] == []
+
+
+def test_a_node_gets_its_clique_as_a_label_where_that_is_asked_for(cluster, plugin):
+    def label():
+        return cluster.get("node", NODE)["metadata"].get("labels", {}).get(CLIQUE_LABEL)
+    assert label() is None
+    plugin.run_with("--gpu-clique-label-enabled=true")
+    eventually("the node's clique", label, CLIQUE, within=20)
+    cluster.kubectl("label", "node", NODE, f"{CLIQUE_LABEL}-")
+
+
+def test_REV3_N12_a_channel_is_given_once_the_hosts_imex_is_ready_without_a_label(cluster, plugin, shared):
+    plugin.run_with(*ON_HOSTS)
+    assert plugin.devices() == ["channel-0"]
+    plugin.set_host_imex("NOT READY")
+    claim = shared.claim("bare")
+    with plugin.asked("prepare", claim) as asking:
+        waits(plugin, asking, claim, "IMEX")
+        plugin.set_host_imex("READY")
+        is_given(asking)
+    assert label_of(cluster, NODE) is None
+
+
+def test_REV3_X14_a_plugin_without_the_capability_to_chroot_gives_no_channel(plugin, shared):
+    """It asks the host's IMEX under the driver's root. Of its capabilities it keeps this one alone then."""
+    plugin.set_host_imex("READY")
+    plugin.run_with(*ON_HOSTS, within=("setpriv", "--bounding-set=-sys_chroot"))
+    claim = shared.claim("locked")
+    with plugin.asked("prepare", claim) as asking:
+        waits(plugin, asking, claim, "IMEX does not say READY")
+        for _ in range(3):
+            before = plugin.faults_of_programs()
+            eventually("it has tried to ask IMEX again", plugin.faults_of_programs, lambda now: now > before, within=20)  # noqa: B023
+        assert asking.status() is None
+        plugin.run_with(*ON_HOSTS)
+        eventually("exit status of who asked", asking.status, lambda status: status is not None)
+        assert asking.status() != 0
+    [device] = plugin.prepare(claim)
+    assert device.startswith(f"k8s.{DRIVER}/claim=")
+
+
+def test_what_masks_the_drivers_files_in_its_container_is_removed_at_the_start(plugin):
+    plugin.run_with(within=plugin.mask(), devices=False)
+    mounts = [line.split()[4] for line in (plugin.process / "mountinfo").read_text().splitlines()]
+    assert [path for path in mounts if path.startswith("/proc/d")] == ["/proc/driver", "/proc/devices"]
+    assert (plugin.process / "root/proc/driver/nvidia/params").read_text() == "ModifyDeviceFiles: 1\n"
+    assert re.search('taken away.*file="/proc/driver/nvidia/capabilities"', plugin.log())
+
+
+def test_a_slice_that_others_change_is_repaired_and_a_second_one_is_deleted(cluster, plugin):
+    def devices():
+        return [one["spec"]["devices"] for one in cluster.kubectl_json("get", "resourceslices")["items"]]
+    before = devices()
+    [name] = plugin.slices()
+    one = cluster.get("resourceslice", name)
+    cluster.kubectl("patch", "resourceslice", name, "--type=json", "-p", '[{"op": "remove", "path": "/spec/devices/0"}]')
+    eventually("the devices of all slices", devices, before, within=20)
+    one["metadata"] = {"generateName": "another-"}
+    del one["spec"]["devices"][1:]
+    cluster.create(one)
+    eventually("the devices of all slices", devices, before, within=20)
+
+
+def test_the_preflight_asks_for_its_node_alone(cluster, plugin):
+    plugin.end()
+    since = cluster.audit_size()
+    plugin.run("preflight", "--preflight-wait", "0")
+    eventually("the preflight ends", plugin.has_ended)
+    asked = [(one["verb"], one["objectRef"]["resource"], one["objectRef"].get("name")) for one in cluster.requests_of(ACCOUNT, since)
+             if one["verb"] != "watch"]
+    assert set(asked) == {("get", "nodes", NODE)}
