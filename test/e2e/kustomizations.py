@@ -18,6 +18,22 @@ def overlay(folder, *resources, components=(), more=""):
     return folder
 
 
+def beside_a_checkout(folder, text):
+    """`folder` with that kustomization, which looks for a checkout of ours beside itself, as pages tell an administrator."""
+    checkout = folder.parent / "cdom"
+    if not checkout.is_symlink():
+        checkout.symlink_to(REPO)
+    folder.mkdir()
+    (folder / "kustomization.yaml").write_text(text)
+    return folder
+
+
+def on_top(below, name, text):
+    """A folder of that name beside `below`, whose kustomization changes what that makes."""
+    return beside_a_checkout(below.parent / name, f"apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n"
+                                                  f"resources: [../{below.name}]\n{text}")
+
+
 def patches_of_readme(text):
     """The block of patches with that text in manifests/README.md."""
     blocks = re.findall(r"^patches:\n.*?(?=^```$)", (REPO / "manifests/README.md").read_text(), re.MULTILINE | re.DOTALL)
@@ -26,8 +42,12 @@ def patches_of_readme(text):
 
 
 def built(cluster, folder):
-    """The objects that the kustomization makes."""
-    text = cluster.kubectl("kustomize", folder)
+    """The objects that the kustomization makes, without a warning."""
+    return objects_of(cluster, cluster.quietly("kustomize", folder))
+
+
+def objects_of(cluster, text):
+    """The objects of that YAML, of kinds that the cluster serves."""
     return objects_in(cluster.kubectl("create", "--dry-run=client", "--validate=false", "-f", "-", "-o", "json", stdin=text))
 
 

@@ -3,28 +3,16 @@
 What is compared is what manifests and settings say. test_real_nodes.py compares the ports on which processes listen.
 """
 
-import json
 import re
 
 import pytest
 from cluster import REPO
+from kustomizations import built
 from objects import domain
 from waiting import eventually
 
 KUSTOMIZATIONS = ("standalone", "kubelet-plugin", "release-finalizers")
 IMEX_PORTS = ("SERVER_PORT", "IMEX_CMD_PORT")
-
-
-def objects_of(cluster, folder):
-    built = cluster.kubectl("kustomize", REPO / "manifests" / folder)
-    text = cluster.kubectl("create", "--dry-run=client", "--validate=false", "-f", "-", "-o", "json", stdin=built)
-    decoder = json.JSONDecoder()
-    found = []
-    while text := text.lstrip():
-        one, end = decoder.raw_decode(text)
-        found += one["items"] if one["kind"] == "List" else [one]
-        text = text[end:]
-    return found
 
 
 def selects(selector, labels):
@@ -50,7 +38,7 @@ def imex_ports():
 @pytest.fixture(scope="module")
 def shipped(cluster):
     """All objects that the manifests make, but not those of the controller."""
-    return [one for folder in KUSTOMIZATIONS for one in objects_of(cluster, folder)]
+    return [one for folder in KUSTOMIZATIONS for one in built(cluster, REPO / "manifests" / folder)]
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,146 @@
+"""Kustomizations of manifests and of docs/install.md: what they make, before any of it is applied."""
+
+import collections
+import difflib
+import re
+import subprocess
+
+import pytest
+from cluster import REPO, Setup
+from kustomizations import beside_a_checkout, built, objects_of, on_top
+from pages import blocks
+from snapshot import name_of
+from waiting import eventually
+
+CLUSTER = Setup(nodes=0)
+FOLDERS = ("standalone", "local", "base", "kubelet-plugin", "policies", "placement", "placement/check", "placement/required",
+           "release-finalizers")
+SITE, SMALL, _, RACK = range(4)  # The blocks of the page. The third has values of NVIDIA's chart.
+PLUGIN = "cdom-kubelet-plugin"
+DIGEST = r"registry[.]example[.]org/mine/([a-z-]+)@sha256:[0-9a-f]{64}"
+
+
+@pytest.fixture
+def page(tmp_path):
+    """page(BLOCK, [COMPONENT]): a folder with that block of the page, and one more component of ours."""
+    def make(block, component=""):
+        text = blocks("install", "yaml")[block]
+        if component:
+            assert "\ncomponents:\n" in text
+            text = text.replace("\ncomponents:\n", f"\ncomponents:\n- ../cdom/manifests/{component}\n")
+        return beside_a_checkout(tmp_path / f"block-{block}{component.replace('/', '-')}", text)
+    return make
+
+
+@pytest.fixture
+def plugin_pod(cluster, page):
+    """The pod that the kubelet plugin's DaemonSet makes."""
+    [found] = [one["spec"]["template"]["spec"] for one in built(cluster, page(RACK)) if one["kind"] == "DaemonSet"]
+    return found
+
+
+def containers(pod):
+    return [*pod["initContainers"], *pod["containers"]]
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_each_kustomization_builds_without_a_warning_and_makes_nothing_twice(cluster, folder):
+    made = collections.Counter(name_of(one) for one in built(cluster, REPO / "manifests" / folder))
+    assert [name for name, count in made.items() if count > 1] == []
+
+
+def test_cdoms_daemons_may_patch_pods_and_watch_cliques_and_nothing_else(cluster, page):
+    found = built(cluster, on_top(page(SITE), "small", blocks("install", "yaml")[SMALL]))
+    roles = [one for one in found if one["metadata"]["name"] == "compute-domain-daemon-role"]
+    assert sorted((rule["verbs"], rule["resources"]) for one in roles for rule in one.get("rules") or []) == [
+        (["list", "watch"], ["computedomaincliques"]), (["patch"], ["pods"])]
+
+
+def test_a_rack_has_one_driver_image_and_a_component_moves_the_drivers_root(cluster, page):
+    rack, container = (cluster.quietly("kustomize", page(RACK, component)) for component in ("", "overlays/driver-container"))
+    images = re.findall(r"registry\S*cdom-driver\S*", rack)
+    assert len(images) == 3
+    assert set(images) == {images[0]} and images[0].startswith("registry.example.org/mine/cdom-driver@sha256:")
+    # By volume and variable.
+    added = [line[1:].strip() for line in difflib.unified_diff(rack.splitlines(), container.splitlines(), n=0)
+             if line.startswith("+ ") and f"{PLUGIN}-settings" not in line]
+    assert added == ["NVIDIA_DRIVER_ROOT: /run/nvidia/driver", "path: /run/nvidia/driver"]
+
+
+@pytest.mark.parametrize(("block", "images"), [(SITE, ["cdom-controller", "dra-driver-nvidia-gpu"]),
+                                               (RACK, ["cdom-controller", *["cdom-driver"] * 3])])
+def test_each_image_that_the_page_shows_is_named_by_its_digest(cluster, page, block, images):
+    """Of the pods that are there when it is applied, and of the daemons that the controller makes."""
+    found = re.findall(r"^[- ]*(?:image|IMAGE_NAME): (.*)$", cluster.quietly("kustomize", page(block)), re.MULTILINE)
+    names = [re.fullmatch(DIGEST, one) for one in found]
+    assert None not in names, found
+    assert sorted(one[1] for one in names) == images
+
+
+def test_REV3_N9_where_kubelets_know_one_instance_plugin_pods_follow_each_other(cluster, page):
+    """As Kubernetes 1.32 does."""
+    text = cluster.quietly("kustomize", page(RACK, "overlays/dra-v1beta1"))
+    [made] = objects_of(cluster, next(part for part in text.split("\n---\n") if "\nkind: DaemonSet\n" in part))
+    one = made["spec"]
+    rolling = one["updateStrategy"]["rollingUpdate"]
+    assert (rolling["maxSurge"], rolling["maxUnavailable"]) == (0, 1)
+    assert "POD_UID" not in [variable["name"] for container in containers(one["template"]["spec"]) for variable in container["env"]]
+
+
+def test_each_variable_of_the_plugins_pods_is_one_that_the_plugin_knows(plugin_pod, programs, tmp_path):
+    program = programs / "compute-domain-kubelet-plugin"
+    known = subprocess.run([program, "--help"], check=True, capture_output=True, text=True).stdout
+    settings = re.findall(r"^[A-Z_]+=.*", (REPO / "manifests/kubelet-plugin/settings.env").read_text(), re.MULTILINE)
+    names = {one.partition("=")[0] for one in settings} | {one["name"] for container in containers(plugin_pod) for one in container["env"]}
+    assert len(names) >= 10
+    assert [name for name in names if f"Env:{name})" not in known] == ["NVIDIA_VISIBLE_DEVICES"]  # Which NVIDIA's runtime reads.
+    # As the pods have them they are taken.
+    done = subprocess.run(["env", "-i", "NODE_NAME=a", "NAMESPACE=cdom-system", "POD_UID=1", *settings, "PREFLIGHT_WAIT=0",
+                           f"CDI_ROOT={tmp_path}/cdi", program, "preflight"], check=False, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1
+    assert "libnvidia-ml.so.1 is nowhere under" in done.stdout + done.stderr
+
+
+def test_what_the_kubelet_plugin_asks_of_a_node_is_what_the_page_says(plugin_pod):
+    def row(one):
+        """As in the page's table, without where it runs."""
+        paths = {volume["name"]: volume["hostPath"]["path"] for volume in plugin_pod["volumes"] if "hostPath" in volume}
+        mounts = sorted((paths[mount["name"]], " to read" if mount.get("readOnly") else "") for mount in one["volumeMounts"])
+        users = [where.get("securityContext", {}).get("runAsUser") for where in (plugin_pod, one)]
+        return [f"`{PLUGIN}`" + (", `preflight`" if one["name"] == "preflight" else ""), "root" if users == [None, None] else "?",
+                "yes" if one["securityContext"].get("privileged") else "no", ", ".join(f"`{path}`{how}" for path, how in mounts),
+                ", ".join(str(port["containerPort"]) for port in one.get("ports", [])) or "none"]
+    rows = [line.strip("| ").split(" | ") for line in (REPO / "docs/node.md").read_text().splitlines() if line.startswith(f"| `{PLUGIN}`")]
+    assert [one[:1] + one[2:] for one in rows] == [row(one) for one in containers(plugin_pod)]
+    assert [name for name in ("hostNetwork", "hostPID", "hostIPC") if plugin_pod.get(name)] == []
+
+
+def test_what_the_kubelet_plugin_may_do_is_what_the_page_says(cluster, page):
+    [table] = re.findall(r"^\| of \| verbs \|\n(.*?)^$", (REPO / "docs/node.md").read_text(), re.MULTILINE | re.DOTALL)
+    granted = [(resource, " in the driver's namespace" if one["kind"] == "Role" else "", ", ".join(rule["verbs"]))
+               for one in built(cluster, page(RACK)) if one["kind"] in ("ClusterRole", "Role") and one["metadata"]["name"] == PLUGIN
+               for rule in one["rules"] for resource in rule["resources"]]
+    assert sorted(re.findall(r"^\| `([a-z]+)`( in the driver's namespace)? \| ([a-z, ]*[a-z])", table, re.MULTILINE)) == sorted(granted)
+
+
+def test_another_namespace_is_named_once(cluster, page):
+    text = cluster.quietly("kustomize", on_top(page(SITE), "elsewhere", "namespace: gpu-domains\n"))
+    assert "gpu-domains" in text
+    assert [line for line in text.splitlines() if "cdom-system" in line] == []
+
+
+def test_REV3_X7_the_job_that_releases_finalizers_ends_and_its_token_with_it(cluster):
+    [job] = [one["spec"] for one in built(cluster, REPO / "manifests/release-finalizers") if one["kind"] == "Job"]
+    assert 0 < job["activeDeadlineSeconds"] <= 1800
+    assert 0 < job["ttlSecondsAfterFinished"] <= 3600
+
+
+def test_REV3_X7_no_role_can_be_made_in_a_namespace_that_is_being_deleted(cluster):
+    """So a Role in the driver's namespace would not serve the job that releases finalizers."""
+    cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "leaves"}})
+    cluster.create({"apiVersion": "v1", "kind": "ConfigMap",
+                    "metadata": {"name": "stays", "namespace": "leaves", "finalizers": ["example.com/stays"]}})
+    cluster.kubectl("delete", "namespace", "leaves", "--wait=false")
+    assert "being terminated" in cluster.refused("create", "role", "r", "-n", "leaves", "--verb=patch", "--resource=daemonsets.apps")
+    cluster.kubectl("patch", "configmap", "stays", "-n", "leaves", "--type=merge", "-p", '{"metadata": {"finalizers": null}}')
+    eventually("the namespace", lambda: cluster.get("namespace", "leaves"), None, within=30)
