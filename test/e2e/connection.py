@@ -15,6 +15,9 @@ class Way:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._open = set()
         self._lock = threading.Lock()
+        self._is_open = threading.Event()
+        self._is_open.set()
+        self.waiting = 0  # Connections that have been made while it was held.
         config["clusters"][0]["cluster"]["server"] = f"https://127.0.0.1:{self._listener.getsockname()[1]}"
         self._config = config
         threading.Thread(target=self._accept, daemon=True).start()
@@ -31,6 +34,16 @@ class Way:
         for one in ended:
             close(one)
 
+    @contextlib.contextmanager
+    def held(self):
+        """Connections that are made meanwhile carry nothing until the end of it."""
+        self.waiting = 0
+        self._is_open.clear()
+        try:
+            yield
+        finally:
+            self._is_open.set()
+
     def end(self):
         close(self._listener)
         self.cut()
@@ -42,8 +55,14 @@ class Way:
                 far = socket.create_connection(self._server)
                 with self._lock:
                     self._open |= {near, far}
+                    self.waiting += not self._is_open.is_set()
                 for source, sink in ((near, far), (far, near)):
-                    threading.Thread(target=copy, args=(source, sink), daemon=True).start()
+                    threading.Thread(target=self._copy, args=(source, sink), daemon=True).start()
+
+
+    def _copy(self, source, sink):
+        self._is_open.wait()
+        copy(source, sink)
 
 
 def copy(source, sink):

@@ -42,8 +42,9 @@ class Domain:
 
     def __init__(self, namespace, name):
         namespace.apply(domain(name))
-        self._namespace = namespace
+        self.namespace = namespace
         self._cluster = namespace.cluster
+        self._name = name
         self.uid = namespace.uid(name)
         self._clique = f"{self.uid}.{CLIQUE}"
         self.claims = []
@@ -51,7 +52,7 @@ class Domain:
     def claim(self, name):
         """NAMESPACE/NAME/UID of a claim of its channel, as the scheduler leaves it for the plugin's node."""
         made = channel_claim(name, self.uid, allocationMode="Single")
-        self._namespace.apply(made)
+        self.namespace.apply(made)
         self.claims.append(allocate(self._cluster, made))
         return self.claims[-1]
 
@@ -63,6 +64,14 @@ class Domain:
 
     def delete_clique(self):
         self._cluster.kubectl("delete", "computedomainclique", self._clique, "-n", "cdom-system", "--ignore-not-found")
+
+    def end(self):
+        """It is deleted, with its claims, as a controller would do it."""
+        self.delete_clique()
+        for claim in self.claims:
+            self.namespace.kubectl("delete", "resourceclaim", claim.split("/")[1], "--ignore-not-found", "--timeout=60s")
+        self.namespace.kubectl("patch", "computedomain", self._name, "--type=merge", "-p", '{"metadata": {"finalizers": null}}')
+        self.namespace.kubectl("delete", "computedomain", self._name, "--timeout=60s")
 
 
 class Plugin:
@@ -107,17 +116,17 @@ class Plugin:
         (folder / "devices").write_text("Character devices:\n235 nvidia-caps-imex-channels\n236 nvidia-caps\n\n"
                                         "Block devices:\n")
         self._cluster.apply({"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE}})
-        self._kubeconfig = self._make_kubeconfig()
+        self.kubeconfig = self._make_kubeconfig()
 
-    def run(self, *arguments, within=(), devices=True):
+    def run(self, *arguments, within=(), devices=True, kubeconfig=None):
         """Starts the program. Its log begins again. `within` is a command that runs it; with `devices`, it is told of another file
-        than /proc/devices."""
+        than /proc/devices. `kubeconfig`: instead of its own."""
         folder = self._folder
         (folder / "plugin.log").write_text("")
         self._runs = None
         self._process = Process("plugin", [
             *within, self._programs / "compute-domain-kubelet-plugin", "--node-name", NODE, "--namespace", "cdom-system",
-            "--kubeconfig", self._kubeconfig, "--kubelet-registrar-directory-path", folder / "registry",
+            "--kubeconfig", kubeconfig or self.kubeconfig, "--kubelet-registrar-directory-path", folder / "registry",
             "--kubelet-plugins-directory-path", folder / "plugins", "--cdi-root", folder / "cdi",
             "--nvidia-driver-root", self.driver, "--container-driver-root", self.driver,
             *(["--proc-devices", folder / "devices"] if devices else []), "--config-template", REPO / "node/imex/imexd.cfg.tmpl",

@@ -130,7 +130,7 @@ class Roles:
 
 def is_about(rule, right):
     return (right.resource in rule["resources"] and right.group in rule["apiGroups"] and
-            (right.name in rule["resourceNames"] if right.name else "resourceNames" not in rule))
+            (right.name in rule.get("resourceNames", []) if right.name else "resourceNames" not in rule))
 
 
 def was_refused(cluster, account, right, since):

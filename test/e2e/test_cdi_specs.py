@@ -48,8 +48,7 @@ def shared(cluster):
     made = Domain(Namespace(cluster, "default"), "shared")
     made.set_node("Ready")
     yield made
-    made.delete_clique()
-    cluster.kubectl("delete", "computedomain", "shared", "-n", "default", "--timeout=90s")
+    made.end()
 
 
 @pytest.fixture(scope="module")

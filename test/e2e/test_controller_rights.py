@@ -52,7 +52,7 @@ class World:
 
     def delete_domains(self):
         """Deletes all but `kept`. The controller that is started next finishes that."""
-        for kind in ("deployment", "computedomain"):
+        for kind in ("deployment", "computedomain") if self._made else ():
             self.cluster.kubectl("delete", kind, *self._made, "-n", "default", "--wait=false", "--ignore-not-found")
 
 

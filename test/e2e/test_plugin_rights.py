@@ -5,9 +5,11 @@ The permissions are read from manifests/, so a new one fails here until WORK has
 
 import contextlib
 import json
+import time
 
 import pytest
 from cluster import REPO
+from connection import Way
 from namespaces import Namespace
 from plugin_process import NODE, UNKNOWN_CLAIM, Domain, Plugin, is_given
 from rights import LABEL, PLUGIN, Roles, rights_by, was_refused
@@ -30,16 +32,13 @@ def waits(cluster):
     cluster.end_controller()
     made = Domain(Namespace(cluster, "default"), "waits")
     yield made
-    made.delete_clique()
-    cluster.kubectl("patch", "computedomain", "waits", "--type=merge", "-p", '{"metadata": {"finalizers": null}}')
-    cluster.kubectl("delete", "computedomain", "waits", "--timeout=60s")
+    made.end()
 
 
 @pytest.fixture(scope="module")
-def claim(cluster, waits):
+def claim(waits):
     """NAMESPACE/NAME/UID of a claim for a channel of the node, which waits for the domain's daemon."""
-    yield waits.claim("waits")
-    cluster.kubectl("delete", "resourceclaim", "waits", "--timeout=60s")
+    return waits.claim("waits")
 
 
 @pytest.fixture(scope="module")
@@ -177,6 +176,32 @@ def test_a_clique_that_may_not_be_watched_is_read_and_a_watch_is_refused_once(cl
                 is_given(asking)
             running_plugin.unprepare(claim)
         assert [one for one in asked() if not one.startswith("get")] in (["list 403"], ["watch 403"])
+
+
+def test_a_clique_whose_watch_is_slow_is_waited_for_and_not_read(cluster, running_plugin, waits, claim, tmp_path):
+    """It may be watched; to read it takes a permission that the plugin does not have."""
+    way = Way(json.loads(running_plugin.kubeconfig.read_text()))
+    before = Domain(waits.namespace, "before")
+    since = cluster.audit_size()
+    try:
+        running_plugin.run(kubeconfig=way.write_config(tmp_path / "slow.kubeconfig"))
+        waits.set_node("Ready")
+        before.set_node("Ready")
+        first = before.claim("before")
+        with running_plugin.asked("prepare", first) as asking:
+            is_given(asking)
+        running_plugin.unprepare(first)
+        # Connections for claims and nodes are open; the one for the watch of another clique is new.
+        with way.held(), running_plugin.asked("prepare", claim) as asking:
+            eventually("the clique's watch begins", lambda: way.waiting > 0)
+            time.sleep(1)  # For so long it is slow.
+            assert (way.waiting, asking.status()) == (1, None)
+        running_plugin.prepare(claim)
+        running_plugin.unprepare(claim)
+        assert [one for one in cluster.requests_of(ACCOUNT, since) if one["responseStatus"]["code"] == 403] == []
+    finally:
+        before.end()
+        way.end()
 
 
 def test_a_claim_that_may_not_be_read_yet_is_prepared_once_it_may(cluster, roles, running_plugin, waits, claim):

@@ -37,7 +37,8 @@ struct PluginApiClient::CliqueWatch {
         reflector(kube::OneNamed(api::kComputeDomainCliques, key), cliques, random, link.logger_),
         thread(link.session_.Watch({&reflector}, [this, &link] {
           if (reflector.HasSynced() && !has_read.exchange(true)) link.on_change_();
-          is_refused = reflector.problem().kind == kube::ReflectorProblem::Kind::kForbidden;
+          const bool is = reflector.problem().kind == kube::ReflectorProblem::Kind::kForbidden;
+          if (is_refused.exchange(is) != is) link.on_change_();
         })) {}
 
   const kube::ObjectKey key;
@@ -86,14 +87,17 @@ std::optional<std::vector<kube::ObjectMeta>> PluginApiClient::slices() const {
   return found;
 }
 
-void PluginApiClient::WatchClique(const kube::ObjectKey& key) {
+bool PluginApiClient::WatchClique(const kube::ObjectKey& key) {
   if (clique_ != nullptr && clique_->is_refused) {
     clique_.reset();
     watch_again_ = clock_.Now() + kRefusedFor;
   }
-  if (clock_.Now() < watch_again_ || (clique_ != nullptr && clique_->key == key)) return;
-  clique_.reset();
-  clique_ = std::make_unique<CliqueWatch>(*this, key);
+  if (clock_.Now() < watch_again_) return false;
+  if (clique_ == nullptr || clique_->key != key) {
+    clique_.reset();
+    clique_ = std::make_unique<CliqueWatch>(*this, key);
+  }
+  return true;
 }
 
 std::optional<bool> PluginApiClient::IsReadyIn(const kube::ObjectKey& key) const {

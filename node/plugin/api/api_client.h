@@ -42,8 +42,8 @@ class PluginApiClient {
   // The version in which the server serves slices and claims.
   [[nodiscard]] SliceApi dra_version() const { return dra_version_; }
 
-  // Watches this clique, and no other. If that is forbidden, IsReadyIn() stays empty.
-  void WatchClique(const kube::ObjectKey& key);
+  // Watches this clique, and no other. Returns false while that is forbidden.
+  [[nodiscard]] bool WatchClique(const kube::ObjectKey& key);
   // Whether the node is Ready in that clique. Empty until it is read.
   [[nodiscard]] std::optional<bool> IsReadyIn(const kube::ObjectKey& key) const;
 

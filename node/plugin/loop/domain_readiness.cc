@@ -8,8 +8,6 @@
 
 namespace plugin {
 
-// For the watch to have read it.
-constexpr std::chrono::milliseconds kWatchTime{300};
 constexpr base::BackoffPolicy kBackoff = {.first = std::chrono::milliseconds(250),
                                           .most = std::chrono::seconds(2)};
 constexpr std::chrono::milliseconds kHostPause{1'000};
@@ -28,15 +26,12 @@ void DomainReadiness::Fetch(const std::string& domain) {
   if (state_.self.host_managed) return PollHost();
   if (domain_ != domain) {
     domain_ = domain;
-    since_ = state_.clock.Now();
     backoff_.Reset();
     poll_next_ = {};
     polled_ = false;
   }
   if (IsKnownReady(domain) || state_.self.clique.empty()) return;
-  const kube::ObjectKey key = CliqueKey(domain);
-  state_.api->WatchClique(key);
-  if (!state_.api->IsReadyIn(key)) PollClique(domain);
+  if (!state_.api->WatchClique(CliqueKey(domain))) PollClique(domain);
 }
 
 bool DomainReadiness::IsKnownReady(const std::string& domain) const {
@@ -65,7 +60,7 @@ bool DomainReadiness::BeginPoll(TimePoint next) {
 
 // NVIDIA's roles let a plugin read cliques and not watch them.
 void DomainReadiness::PollClique(const std::string& domain) {
-  if (!BeginPoll(std::max(poll_next_, since_ + kWatchTime))) return;
+  if (!BeginPoll(poll_next_)) return;
   state_.api->Enqueue(PluginApiClient::Queue::kReads,
                       [this, key = CliqueKey(domain), domain](http::Transport& transport) {
                         const auto is_ready = ReadIsReady(transport, key, state_.settings.node);

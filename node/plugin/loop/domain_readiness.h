@@ -35,7 +35,6 @@ class DomainReadiness {
 
   PluginState& state_;
   std::string domain_ = {};  // Of the last Fetch().
-  TimePoint since_ = {};
   TimePoint requeue_at_ = TimePoint::max();
   // Polling of a clique that may not be watched, or of the host's IMEX.
   TimePoint poll_next_ = {};
