@@ -112,7 +112,6 @@ end_stage() {
   [[ -n $stage ]] || return 0
   stop "$nodesim_pid"
   nodesim_pid=
-  nodesim_url=
   if [[ -d $stage/plane ]]; then plane_down; fi
   stage=
 }
@@ -130,7 +129,7 @@ measure() {
   if ! {
     begin_stage "$name" &&
       { ((${#nodes[@]} == 0)) || nodesim_up "${nodes[@]}"; } &&
-      "$bin/cdom-bench" "${of[@]}" --plane "$stage/plane" --controller "$command" --nodesim "$nodesim_url" \
+      "$bin/cdom-bench" "${of[@]}" --plane "$stage/plane" --controller "$command" --nodesim "$(nodesim_url)" \
         --kubeconfig "$stage/replica-0.kubeconfig" --kubeconfig "$stage/replica-1.kubeconfig" \
         --placement "$repo/manifests/placement" --log "$stage/controller.log" "$@" >"$lines"
   } >"$root/$name.out" 2>&1; then

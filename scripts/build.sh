@@ -21,7 +21,10 @@ shift
 cd "$repo"
 mkdir -p build
 exec {lock}>"build/$preset.lock"
-flock "$lock"
+flock --nonblock "$lock" || {
+  echo "build: waits for another build in build/$preset" >&2
+  flock "$lock"
+}
 # Objects built in another checkout serve here too.
 export CCACHE_BASEDIR=$repo CCACHE_NOHASHDIR=1
 # A folder that is configured stays so: ninja itself sees when a CMakeLists.txt has changed, and while CMake writes its

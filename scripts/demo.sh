@@ -53,11 +53,26 @@ say() { printf '\n\033[1m# %s\033[0m\n' "$*"; }     # Why the next command is ru
 show() { printf '\033[32m$ %s\033[0m\n' "$*" >&2; }  # And the command, as a reader would type it.
 run() {
   show "$@"
-  "$@"
+  attend "$@"
 }
 run_quietly() {  # run_quietly LOG HOW_FAR COMMAND...
   show "${@:3}"
-  quietly "$@"
+  attend quietly "$@"
+}
+# In the background, for a shell heeds a signal only when what it runs in the foreground has ended.
+attend() {
+  local status=0
+  "$@" <&0 &
+  attended=$!
+  wait "$attended" || status=$?
+  attended=
+  return "$status"
+}
+# It and all that it has started.
+end_with_children() {
+  local child
+  for child in $(pgrep -P "$1"); do end_with_children "$child"; done
+  kill -TERM "$1" 2>/dev/null || true
 }
 fail() {
   echo "demo: FAILED: $*" >&2
@@ -68,23 +83,27 @@ fail() {
 
 stage=$(mktemp -d "${TMPDIR:-/tmp}/cdom-demo.XXXXXX")
 watch_pid=
+attended=
 leave() {
   local status=$?
   trap - EXIT INT TERM
+  [[ -z $attended ]] || end_with_children "$attended"
   stop "$watch_pid"
   if $keep && ((status == 0)); then return; fi
-  clear_stage demo "$status"
+  # Ended by a person, it has nothing to explain.
+  clear_stage demo $((status == 130 ? 0 : status))
   exit "$status"
 }
 trap leave EXIT
 trap 'exit 130' INT TERM
 
-steps_built() { printf 'built %s' "$(grep -oE '^\[[0-9]+/[0-9]+\]' "$1" | tail -n 1)"; }
-say "What building needs, and the build itself. The first time takes some 15 minutes; a line a minute says how far it is"
+say "What building needs, and the build itself. The first time takes about ten minutes on two cores; a line a minute says how far it is"
 run "$repo/scripts/deps.sh"
-run_quietly "$stage/build.log" steps_built \
-  "$repo/scripts/build.sh" release compute-domain-controller nodesim standin_imex standin_ctl nvml_stand_in
-"$repo/test/cluster/controlplane/build.sh" >/dev/null
+targets=(compute-domain-controller nodesim standin_imex standin_ctl nvml_stand_in)
+show "$repo/scripts/build.sh" release "${targets[@]}"
+attend build_quietly "$stage/build.log" release "${targets[@]}"
+attend "$repo/test/cluster/controlplane/build.sh" >/dev/null
+echo "All is built, after $((SECONDS / 60)) min $((SECONDS % 60)) s."
 if $real_nodes; then
   # shellcheck source=../test/cluster/realnodes/demo.sh
   source "$repo/test/cluster/realnodes/demo.sh"
@@ -101,6 +120,9 @@ say "And the policy by which the pods of a domain land in one NVLink clique"
 run kubectl apply -k "$repo/manifests/placement"
 wait_for 30 "the CRDs are served" kubectl get computedomains --all-namespaces
 
+# As kubelets would start them again.
+: >"$stage/running"
+launcher=("$repo/test/cluster/keep_running.sh" "$stage/running")
 say "18 + 18 simulated GPU nodes in two NVLink cliques (each plays kubelet, kubelet plugin and IMEX daemon)"
 nodesim_up --nodes 36 --cliques 2 --job-duration 15000
 run kubectl get nodes -l nvidia.com/gpu.clique -L nvidia.com/gpu.clique >"$stage/nodes.out"
@@ -109,9 +131,9 @@ sed -n '1,3p;19,21p' "$stage/nodes.out"
 say "The controller, under the token of its own ServiceAccount"
 controller_kubeconfig
 controller_up --membership-writer "$writer"
-tr '\0' ' ' <"/proc/$controller_pid/cmdline" | sed 's/^/$ /'
-echo
 wait_for 60 "the controller leads" grep -q "Reconciling" "$stage/controller.log" || fail "the controller does not start"
+# Without bash, the script and the file before it.
+tr '\0' '\n' <"/proc/$controller_pid/cmdline" | tail -n +4 | paste -sd ' ' | sed 's/^/$ /'
 
 say "What the cluster holds before"
 snapshot "$stage/before.json"
@@ -176,9 +198,9 @@ It goes on running. To look around:
   alias kubectl=$plane_bin/kubectl
   kubectl apply -f $repo/examples/quickstart.yaml
   kubectl get cdom --watch
-  curl -X POST '$nodesim_url/kill?node=node-003'     # and revive, reboot, remove, move, stall-daemon
+  curl -X POST '$(nodesim_url)/kill?node=node-003'     # and revive, reboot, remove, move, stall-daemon
 
-The controller's log is $stage/controller.log. To end it:
+The controller's log is $stage/controller.log; a second after it has ended, it is started again. To end it:
 
   kill $controller_pid $nodesim_pid
   $repo/test/cluster/controlplane/controlplane down $stage/plane && rm -r $stage

@@ -7,7 +7,7 @@
 plane_bin=
 nodesim_pid=
 controller_pid=
-nodesim_url=
+launcher=()  # Runs nodesim and the controller: their command comes behind it. None: this shell does.
 
 # Each is over before there is garbage worth collecting, which would be a quarter of its work.
 kubectl() { GOGC=off GOMEMLIMIT=500MiB "$plane_bin/kubectl" --kubeconfig "$stage/plane/admin.kubeconfig" "$@"; }
@@ -37,22 +37,23 @@ plane_down() {
 }
 
 nodesim_up() {  # nodesim_up [options of nodesim]
-  "$bin/nodesim" --kubeconfig "$stage/plane/nodesim.kubeconfig" --control-port 0 "$@" \
+  "${launcher[@]}" "$bin/nodesim" --kubeconfig "$stage/plane/nodesim.kubeconfig" --control-port 0 "$@" \
     >"$stage/nodesim.out" 2>"$stage/nodesim.log" &
   nodesim_pid=$!
   wait_for 120 "the simulated nodes are there (see $stage/nodesim.log)" \
     grep -q ' ready$' "$stage/nodesim.out" || return 1
-  nodesim_url=$(sed -n 's/^nodesim: control //p' "$stage/nodesim.out")
 }
+
+# Where they take commands: elsewhere once they have been started again. Empty: there are none.
+nodesim_url() { sed -n 's/^nodesim: control //p' "$stage/nodesim.out" 2>/dev/null | tail -n 1; }
 
 nodesim() {  # nodesim kill?node=node-001: a command to the simulated nodes
-  curl --silent --show-error --fail-with-body --max-time 10 -X POST "$nodesim_url/$1"
+  curl --silent --show-error --fail-with-body --max-time 10 -X POST "$(nodesim_url)/$1"
 }
 
-# A kubeconfig of the controller's own ServiceAccount, and nobody else's.
-controller_kubeconfig() {
+controller_kubeconfig() {  # controller_kubeconfig [DURATION]: of the controller's own ServiceAccount, and nobody else's
   local token server
-  token=$(kubectl create token cdom-controller -n cdom-system --duration 2h)
+  token=$(kubectl create token cdom-controller -n cdom-system --duration "${1:-2h}")
   server=$(kubectl config view --raw -o jsonpath='{.clusters[0].cluster.server}')
   jq -n --arg token "$token" --arg server "$server" \
     --arg ca "$(kubectl config view --raw -o jsonpath='{.clusters[0].cluster.certificate-authority-data}')" '
@@ -65,7 +66,7 @@ controller_kubeconfig() {
 
 controller_up() {  # controller_up [flags]: does not wait
   # Not flags: the controller from before does not know them.
-  DEBUG_ENDPOINT=127.0.0.1:0 METRICS_SECURE_PORT=0 "${program:-$bin/compute-domain-controller}" --kubeconfig "${kubeconfig:-$stage/controller.kubeconfig}" \
+  DEBUG_ENDPOINT=127.0.0.1:0 METRICS_SECURE_PORT=0 "${launcher[@]}" "${program:-$bin/compute-domain-controller}" --kubeconfig "${kubeconfig:-$stage/controller.kubeconfig}" \
     --pod-name "cdom-controller-$RANDOM" --namespace cdom-system --image-name "${image:-cdom:0.1.0}" \
     --leader-election-lease-lock-name cdom-controller \
     --http-endpoint 127.0.0.1:0 "$@" 2>>"${log:-$stage/controller.log}" >>"$stage/controller.out" &

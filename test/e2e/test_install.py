@@ -24,7 +24,7 @@ class Site:
 
     def __init__(self, cluster):
         self.cluster = cluster
-        self.folder = beside_a_checkout(cluster.folder / "site", blocks("install", "yaml")[0])
+        self.folder = beside_a_checkout(cluster.folder / "site", blocks("docs/install.md", "yaml")[0])
         self._before = snapshot(cluster)
 
     def install(self):
@@ -84,7 +84,7 @@ def site(shared_site):
 @pytest.fixture
 def rack(site, tmp_path):
     """A folder with the page's kustomization for a rack."""
-    return beside_a_checkout(tmp_path / "rack", blocks("install", "yaml")[3])
+    return beside_a_checkout(tmp_path / "rack", blocks("docs/install.md", "yaml")[3])
 
 
 @pytest.fixture
@@ -141,7 +141,7 @@ def test_settings_reach_the_controller_which_starts_with_them(cluster, site, pro
 
 def test_a_setting_that_changes_restarts_the_controller_and_a_file_is_mounted(cluster, site):
     before = site.settings_name()
-    over = on_top(site.folder, "over", blocks("../manifests/README", "yaml")[1])
+    over = on_top(site.folder, "over", blocks("manifests/README.md", "yaml")[1])
     (over / "configuration.yaml").write_text("apiVersion: cdom.dev/v1alpha1\nkind: ControllerConfiguration\ndeletion: {grace: 30m}\n")
     cluster.quietly("apply", "-k", over)
     site.rolls_out()

@@ -24,7 +24,7 @@ DIGEST = r"registry[.]example[.]org/mine/([a-z-]+)@sha256:[0-9a-f]{64}"
 def page(tmp_path):
     """page(BLOCK, [COMPONENT]): a folder with that block of the page, and one more component of ours."""
     def make(block, component=""):
-        text = blocks("install", "yaml")[block]
+        text = blocks("docs/install.md", "yaml")[block]
         if component:
             assert "\ncomponents:\n" in text
             text = text.replace("\ncomponents:\n", f"\ncomponents:\n- ../cdom/manifests/{component}\n")
@@ -50,7 +50,7 @@ def test_each_kustomization_builds_without_a_warning_and_makes_nothing_twice(clu
 
 
 def test_cdoms_daemons_may_patch_pods_and_watch_cliques_and_nothing_else(cluster, page):
-    found = built(cluster, on_top(page(SITE), "small", blocks("install", "yaml")[SMALL]))
+    found = built(cluster, on_top(page(SITE), "small", blocks("docs/install.md", "yaml")[SMALL]))
     roles = [one for one in found if one["metadata"]["name"] == "compute-domain-daemon-role"]
     assert sorted((rule["verbs"], rule["resources"]) for one in roles for rule in one.get("rules") or []) == [
         (["list", "watch"], ["computedomaincliques"]), (["patch"], ["pods"])]

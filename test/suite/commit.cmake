@@ -43,6 +43,7 @@ e2e("daemons" 250 imex_daemons)
 e2e("kubelet plugin" 80 plugin_channels)
 e2e("manifests" 90 install manifests)
 e2e("processes" 60 credentials daemon_errors library placement_policies stolen_lease)
+e2e("tour" 150 demo playground)
 e2e("documents" 100 cdi_specs crds examples hardware_report known_fields metrics waiting)
 e2e("faults" 150 concerns network_policies imex_stand_in unreadable_claims)
 # And each other one for itself.

@@ -22,3 +22,17 @@ quietly() {
   ((status == 0)) || tail -n 40 "$log" >&2
   return "$status"
 }
+
+# build_quietly LOG PRESET TARGET...: scripts/build.sh. Says so at once if another build has to end first. Uses: repo.
+build_quietly() {
+  local lock=$repo/build/$2.lock
+  if [[ -e $lock ]] && ! flock --nonblock "$lock" true; then
+    echo "  another build runs in $repo/build/$2; this one begins when it has ended" >&2
+  fi
+  quietly "$1" steps_built "$repo/scripts/build.sh" "${@:2}"
+}
+steps_built() {
+  local built
+  built=$(grep -oE '^\[[0-9]+/[0-9]+\]' "$1" | tail -n 1)
+  if [[ -n $built ]]; then echo "built $built"; else tail -n 1 "$1"; fi
+}

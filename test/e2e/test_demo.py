@@ -1,0 +1,35 @@
+"""The demo as somebody meets it who starts it beside a build, and then has seen enough. What it shows is a step of its own."""
+
+import fcntl
+import os
+import signal
+import subprocess
+
+from cluster import REPO
+from waiting import eventually
+
+
+def test_the_demo_says_that_it_waits_for_another_build_and_ends_at_the_first_signal(tmp_path):
+    log = tmp_path / "demo.log"
+    (REPO / "build").mkdir(exist_ok=True)
+    with (REPO / "build/release.lock").open("a") as lock, log.open("w") as out:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with subprocess.Popen([REPO / "scripts/demo.sh"], stdin=subprocess.DEVNULL, stdout=out, stderr=out,
+                              env={**os.environ, "TMPDIR": str(tmp_path)}) as demo:
+            try:
+                eventually("the demo says so", lambda: "another build runs in" in log.read_text())
+                demo.send_signal(signal.SIGTERM)
+                assert demo.wait(timeout=10) == 130
+            finally:
+                demo.kill()
+        # Whoever it has started would wait for the lock, or hold it.
+        eventually("what waits for the lock", lambda: waiting_for(lock), [], within=10)
+    assert [path.name for path in tmp_path.iterdir()] == [log.name]
+
+
+def waiting_for(lock):
+    """The ids of processes that wait for it."""
+    inode = os.fstat(lock.fileno()).st_ino
+    with open("/proc/locks", encoding="ascii") as locks:
+        found = [line.split() for line in locks]
+    return [words[5] for words in found if words[1] == "->" and words[6].endswith(f":{inode}")]
