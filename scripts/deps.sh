@@ -3,6 +3,7 @@
 #
 #   scripts/deps.sh                  what building and testing needs
 #   scripts/deps.sh image [arm64]    what scripts/image.sh needs; arm64: to build for it on another machine
+#   scripts/deps.sh site             what scripts/site.sh needs
 #   scripts/deps.sh nightly          what the nightly tests need
 set -euo pipefail
 
@@ -21,12 +22,14 @@ tests=(
   skopeo runc containernetworking-plugins iproute2 iptables ipset
   libcpp-httplib-dev  # For the tree from which an upgrade is tested (test/e2e/test_upgrade.py).
 )
+site=(mkdocs mkdocs-material)
 nightly=(qemu-user-static)
 
 words=${*:-everything}
 case $words in
-  everything) packages=("${build[@]}" "${image[@]}" "${tests[@]}") ;;
-  nightly) packages=("${build[@]}" "${image[@]}" "${arm64[@]}" "${tests[@]}" "${nightly[@]}") ;;
+  everything) packages=("${build[@]}" "${image[@]}" "${tests[@]}" "${site[@]}") ;;
+  nightly) packages=("${build[@]}" "${image[@]}" "${arm64[@]}" "${tests[@]}" "${site[@]}" "${nightly[@]}") ;;
+  site) packages=("${site[@]}") ;;
   image*arm64*)
     packages=("${build[@]}" "${image[@]}")
     [[ $(dpkg --print-architecture) == arm64 ]] || packages+=("${arm64[@]}")
@@ -53,6 +56,7 @@ if ((${#missing[@]} > 0)); then
 fi
 
 # Unpacked and not installed, for it would start a service.
+if [[ $words == site ]]; then exit; fi
 if [[ $words != image* ]]; then "$(dirname -- "${BASH_SOURCE[0]}")/../test/packaging/monitoring/prometheus.sh" >/dev/null; fi
 
 if [[ $words != image* ]] && ! command -v go >/dev/null; then

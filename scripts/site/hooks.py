@@ -1,0 +1,80 @@
+"""Puts pages of the repository that are outside of docs/ into the site, and makes links to files and folders work there.
+
+A link from a page to a file of the repository leads to a copy of that file; a link to a folder leads to its README.
+"""
+
+import pathlib
+import posixpath
+import re
+
+from mkdocs.structure.files import File
+
+REPO = pathlib.Path(__file__).resolve().parents[2]
+DOCS = "docs/"
+PAGES = ("ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "examples/README.md", "manifests/README.md")
+OUTSIDE = "repository/"  # Where on the site what is outside of docs/ stands.
+LINK = re.compile(r"(?<=\]\()(?!\w+:|#)([^)\s#]+)(#[^)\s]*)?(?=\))")
+
+
+def place(path):
+    """Where a file of the repository is among the sources of the site."""
+    return path.removeprefix(DOCS) if path.startswith(DOCS) else OUTSIDE + path
+
+
+def origin(place):
+    """The path in the repository of a source of the site."""
+    return place.removeprefix(OUTSIDE) if place.startswith(OUTSIDE) else DOCS + place
+
+
+class Outside(File):
+    """A file of the repository that is not in docs/."""
+
+    def __init__(self, path, config):
+        super().__init__(place(path), str(REPO), config["site_dir"], config["use_directory_urls"])
+        self.abs_src_path = str(REPO / path)
+
+
+def targets(markdown, page):
+    """(path in the repository, link, fragment) of each relative link of a page, which is a path in the repository."""
+    for link, fragment in LINK.findall(markdown):
+        yield posixpath.normpath(posixpath.join(posixpath.dirname(page), link)), link, fragment
+
+
+def resolved(path):
+    """The file that a link to this path leads to: of a folder its README, or that of the folder around it."""
+    folder = REPO / path
+    while folder.is_dir() and not (folder / "README.md").is_file():
+        folder = folder.parent
+    return str((folder / "README.md").relative_to(REPO)) if folder.is_dir() else path
+
+
+def on_files(files, config):
+    for path in PAGES:
+        files.append(Outside(path, config))
+    known = {file.src_path for file in files}
+    pages = list(files.documentation_pages())
+    while pages:
+        page = pages.pop()
+        markdown = pathlib.Path(page.abs_src_path).read_text(encoding="utf-8")
+        for path, _, _ in targets(markdown, origin(page.src_path)):
+            path = resolved(path)
+            if place(path) in known or not (REPO / path).is_file():
+                continue
+            known.add(place(path))
+            file = Outside(path, config)
+            files.append(file)
+            if file.is_documentation_page():
+                pages.append(file)
+    return files
+
+
+def on_page_markdown(markdown, page, config, files):
+    here = page.file.src_path
+
+    def rewritten(match):
+        [(path, _, fragment)] = targets(f"]({match[0]})", origin(here))
+        target = place(resolved(path))
+        if files.get_file_from_path(target) is None:
+            return match[0]  # mkdocs warns of it, and --strict refuses it.
+        return posixpath.relpath(target, posixpath.dirname(here) or ".") + fragment
+    return LINK.sub(rewritten, markdown)
