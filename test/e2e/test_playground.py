@@ -157,6 +157,10 @@ def test_each_command_of_the_bare_metal_page_does_what_it_says(playground):
     assert run_commands(playground, "docs/gdc.md") >= 15
 
 
+def test_each_command_that_shows_whether_a_controller_runs_succeeds(playground):
+    assert run_commands(playground, "docs/controller-down.md") == 2
+
+
 @pytest.mark.usefixtures("no_domain")
 def test_a_controller_that_is_dead_can_be_seen_ends_no_pod_and_is_started_again(playground):
     playground.kubectl("apply -f examples/quickstart.yaml")
