@@ -28,10 +28,10 @@ flock --nonblock "$lock" || {
 # Objects built in another checkout serve here too.
 export CCACHE_BASEDIR=$repo CCACHE_NOHASHDIR=1
 # A folder that is configured stays so: ninja itself sees when a CMakeLists.txt has changed, and while CMake writes its
-# files anew, a test run that reads them fails.
+# files again, a test run that reads them fails.
 configured() {
   [[ ${#options[@]} == 0 && build/$preset/build.ninja -nt CMakePresets.json ]]
 }
-# Nobody who outlives the build, such as a compiler's server, shall keep others waiting.
+# A process that outlives the build, such as a compiler's server, must not keep others waiting.
 configured || cmake "${options[@]}" --preset "$preset" {lock}>&-
 cmake --build --preset "$preset" --target "$@" {lock}>&-

@@ -51,7 +51,7 @@ case ${1:-} in
     [[ -z $(git status --porcelain) ]] || misuse "what nightly has seen is kept by commit, and there are changes that are none"
     cache=${CDOM_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/cdom}
     export CDOM_RESUME=$cache/nightly/$(git rev-parse HEAD) CDOM_SEED=${CDOM_SEED:-$(date +%y%m%d00)}
-    export CDOM_FUZZ_SEED=$CDOM_SEED
+    export CDOM_FUZZ_SEED=$CDOM_SEED CDOM_FUZZ_KEEP=$cache/fuzz
     run -L nightly -R "${2:-}"
     ;;
   one) exec test/suite/one.py "${@:2}" ;;

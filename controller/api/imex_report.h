@@ -1,5 +1,5 @@
 // What a daemon says of its IMEX, in an annotation on its own pod: written by the daemon, read by
-// the controller. Whoever has the daemon's token may write anything there.
+// the controller. Anyone with the daemon's token may write anything there.
 #pragma once
 
 #include <optional>

@@ -71,7 +71,7 @@ class Controller {
   // Of one collection.
   struct View {
     Freshness freshness = Freshness::kUnknown;
-    std::string_view reason = {};  // What a person has to mend; see ReflectorProblem.
+    std::string_view reason = {};  // What a person has to fix; see ReflectorProblem.
     std::string message = {};
   };
   [[nodiscard]] View ViewOf(std::size_t reflector);

@@ -80,9 +80,10 @@ void AddDomain(const DomainView& view, base::Clock::WallTime now, const SeriesLa
   const ComputeDomain& domain = *view.domain;
   families.Add("cdom_domain_ready", "1 if the domain is Ready", labels,
                domain.status.status == "Ready" ? 1 : 0);
-  families.Add("cdom_domain_members_expected",
-               "Nodes that shall join: spec.numNodes, or else the nodes that carry its label",
-               labels, ExpectedMembers(view));
+  families.Add(
+      "cdom_domain_members_expected",
+      "Nodes that are expected to join: spec.numNodes, or else the nodes that carry its label",
+      labels, ExpectedMembers(view));
   families.Add("cdom_domain_members", "Nodes that have joined", labels,
                static_cast<double>(domain.status.nodes.size()));
   families.Add("cdom_domain_members_ready", "Nodes that have joined and are ready", labels,

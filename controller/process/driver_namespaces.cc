@@ -9,7 +9,7 @@ namespace process {
 
 namespace {
 
-// Whoever ends the process waits for it.
+// The end of the process waits for it.
 constexpr std::chrono::seconds kTimeout{3};
 
 base::Result<bool> IsLabelled(const std::string& ns, http::Transport& transport) {

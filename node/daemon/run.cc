@@ -109,7 +109,7 @@ class DaemonProcess {
   base::SerialExecutor asker_;
 };
 
-// To the API server, as soon as it is known where it is; and anew when that has changed.
+// To the API server, as soon as it is known where it is; and again when that has changed.
 void DaemonProcess::Connect() {
   auto config = config_.Poll(kConfigLook);
   if (!config) return;

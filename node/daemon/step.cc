@@ -30,7 +30,7 @@ constexpr base::BackoffPolicy kStarts = {
 constexpr base::BackoffPolicy kFiles = {
     .first = milliseconds(100), .most = seconds(3), .jitter = 9};
 constexpr auto kLivedLong = seconds(60);  // What ends after that has not failed to start.
-// A write of ours is seen in the cache soon; after this it is looked at anew.
+// A write of ours is seen in the cache soon; after this it is read again.
 constexpr auto kSeenWithin = seconds(2);
 constexpr auto kLeaveWithin = seconds(10);
 constexpr auto kReportEvery = seconds(10);
@@ -307,7 +307,7 @@ void OnWriteFailed(DaemonMemory& memory, Write write, const base::Error& error, 
   memory.writes.next = now + memory.writes.backoff.Next(kWrites, random);
   if (error.retry_after)
     memory.writes.next = std::max(memory.writes.next, now + *error.retry_after);
-  // Only an administrator can mend that.
+  // Only an administrator can fix that.
   if (error.code == ErrorCode::kForbidden) {
     memory.writes.next = std::max(memory.writes.next, now + kForbiddenFor);
   }

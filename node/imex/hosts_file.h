@@ -23,10 +23,10 @@ inline constexpr std::string_view kNobody = "127.0.0.2";
 [[nodiscard]] bool IsAddress(const std::string& text);
 
 // Returns `text`, a hosts file, with one block at its end and no other line that names a daemon,
-// whoever wrote it. The block has a line for each index below `nodes_max`: with its address in
-// `hosts`, or else with kNobody. So no name of the nodes file reaches the cluster's DNS: IMEX looks
-// up each peer that it lacks again and again, and a name without a dot costs a query for each
-// search domain. Everybody else's lines stay as they are. Applied to its own result it changes
+// no matter which program wrote it. The block has a line for each index below `nodes_max`: with its
+// address in `hosts`, or else with kNobody. So no name of the nodes file reaches the cluster's DNS:
+// IMEX looks up each peer that it lacks again and again, and a name without a dot costs a query for
+// each search domain. Everybody else's lines stay as they are. Applied to its own result it changes
 // nothing, so that the file does not grow. REQUIRES: addresses; indices below `nodes_max`, which is
 // at most kNodesMax.
 [[nodiscard]] std::string WithHosts(std::string_view text, const std::vector<HostsEntry>& hosts,

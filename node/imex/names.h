@@ -20,7 +20,7 @@ inline constexpr int kNodesMax = 10'000;
 // The index in such a name; nothing for any other text.
 [[nodiscard]] std::optional<int> IndexOf(std::string_view name);
 
-// The nodes file: the names of all indices below `nodes_max`, whoever is there, since IMEX drops
+// The nodes file: the names of all indices below `nodes_max`, used or not, since IMEX drops
 // what it wrote down of its importers if that file changes. REQUIRES: 0 < nodes_max <= kNodesMax.
 [[nodiscard]] std::string RenderNodes(int nodes_max);
 

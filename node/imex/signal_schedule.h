@@ -1,6 +1,6 @@
 // When IMEX is told that names have other addresses. Pure.
 //
-// SIGUSR1 makes it look names up again and connect anew, and a second one within 5 s does nothing.
+// SIGUSR1 makes it look names up again and reconnect, and a second one within 5 s does nothing.
 // So changes that come together are told by one signal, once they have ceased for a moment, and
 // what changes in the 5 s after it by one more at their end.
 #pragma once

@@ -2,7 +2,7 @@
 // are there takes the place of the oldest. gRPC has no such bound, and any pod may connect to the
 // health port: without one it could take all descriptors of the plugin.
 //
-// Whoever is handed a connection owns it. Here a second descriptor of each is kept, to see its end
+// The receiver of a connection owns it. Here a second descriptor of each is kept, to see its end
 // and to end it.
 #pragma once
 

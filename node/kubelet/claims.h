@@ -56,7 +56,7 @@ class Claims {
   virtual void Registered(const std::string& error) = 0;
   // Of all devices; asked every second while a kubelet listens.
   [[nodiscard]] virtual std::vector<DeviceHealth> Health() = 0;
-  // Asked by probes: why this process had better be started anew; empty: it had not.
+  // Asked by probes: why this process should be restarted. Empty if it should not.
   [[nodiscard]] virtual std::string Trouble() = 0;
 };
 

@@ -246,7 +246,7 @@ class HealthStream final : public grpc::ServerWriteReactor<HealthList> {
   grpc::Status end_;
   bool is_writing_ = false;
   std::vector<DeviceHealth> told_;
-  HealthList list_;  // Of whoever writes: nobody touches it until the write is done.
+  HealthList list_;  // The writer's: not touched until the write is done.
 };
 
 class DevicesHealth final : public v1alpha1::DRAResourceHealth::CallbackService {

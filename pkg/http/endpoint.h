@@ -24,7 +24,7 @@ class Credentials {
   virtual ~Credentials() = default;
 
   // Empty: none. Asked for by threads that serve many: at most a file is read, once a minute. What
-  // cannot be had anew stays as it was.
+  // cannot be renewed stays as it was.
   [[nodiscard]] virtual std::string BearerToken() = 0;
   // A reply was 401: for the next request, or as soon as may be, look for another.
   virtual void Invalidate() = 0;

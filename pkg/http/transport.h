@@ -41,7 +41,7 @@ struct Response {
   std::optional<std::chrono::seconds> retry_after = {};
 };
 
-// What an exchange tells whoever counts them, at its end. One that was abandoned tells nothing.
+// What an exchange reports to its observer, at its end. One that was abandoned tells nothing.
 struct ExchangeReport {
   Method method = Method::kGet;
   int status = 0;                     // 0: there was no reply.

@@ -10,7 +10,7 @@ FETCHED = (
     "libstdc++6", "libc6", "base-files", "ca-certificates", "bash", "coreutils", "findutils", "mount", "sed",
 )
 
-# What apt shall take for installed, by what it provides, because nothing of it is needed: the C library to build with
+# What apt treats as installed, by what it provides, because nothing of it is needed: the C library to build with
 # comes with the compiler, and no package is configured here, only unpacked.
 ASSUMED = {"libc6-dev": "", "openssl": "", "debconf": "", "mawk": "awk"}
 

@@ -36,7 +36,7 @@ struct Phase {
   const char* verb = "";
   std::string_view resource = {};
   const char* ns = "";
-  std::string_view user = {};  // Empty: whoever.
+  std::string_view user = {};  // Empty: any.
 };
 const Phase kPhases[] = {
     {"pods made", "create", "pods", kNamespace},

@@ -93,7 +93,7 @@ struct Peak {
   [[nodiscard]] double most() const { return std::max(as_they_came, at_start); }
   [[nodiscard]] std::string Text() const {
     return Number(most()) + " MiB (" + Number(as_they_came) + " as they came, " + Number(at_start) +
-           " when started anew)";
+           " when restarted)";
   }
 };
 

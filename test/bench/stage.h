@@ -78,8 +78,8 @@ class Stage {
   [[nodiscard]] base::Result<void> Stop(Process& process);
   // Of a program of the control plane.
   [[nodiscard]] base::Result<pid_t> PidOf(const std::string& program) const;
-  // Whoever acts on what is created from now on: no nodes are lost and no pods made. For rows
-  // about thousands of objects that nobody is behind.
+  // The component that acts on what is created from now on: no nodes are lost and no pods made. For
+  // rows about thousands of objects that nobody is behind.
   [[nodiscard]] base::Result<void> PauseClusterControllers();
 
   // ---- Waiting.

@@ -139,7 +139,7 @@ class Cluster(ControlPlane):
         self.folder = folder
         self.setup = setup
         self.plane = folder / "plane"
-        programs = subprocess.run([CONTROL_PLANE / "build.sh"], check=True, capture_output=True, text=True)
+        programs = subprocess.run([CONTROL_PLANE / "build.sh"], check=True, stdout=subprocess.PIPE, text=True)
         self.program = pathlib.Path(programs.stdout.strip()) / "kubectl"
         # Each kubectl ends before there is garbage worth collecting, which would be a quarter of its work.
         super().__init__([self.program, "--kubeconfig", self.plane / "admin.kubeconfig"], self.plane / "audit.log",

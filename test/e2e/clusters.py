@@ -5,12 +5,14 @@ import pathlib
 import shutil
 import tempfile
 
+import pytest
 from cluster import DEFAULT, Cluster
 
 
 @contextlib.contextmanager
 def started(kind, programs, request, prefix):
     """A cluster of that kind, in a folder of its own. What it logged is kept if a case failed."""
+    refuse_keep(request)
     folder = pathlib.Path(tempfile.mkdtemp(prefix=prefix))
     made = kind(programs, folder)
     try:
@@ -19,6 +21,12 @@ def started(kind, programs, request, prefix):
     finally:
         made.stop()
         leave(folder, request.session)
+
+
+def refuse_keep(request):
+    """For a module whose cluster cannot outlive the run."""
+    if request.config.getoption("--keep"):
+        raise pytest.UsageError("--keep: the cluster of this module ends with the run")
 
 
 def leave(folder, session):

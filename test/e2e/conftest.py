@@ -43,10 +43,11 @@ def pytest_collection_modifyitems(items):
 def pytest_runtest_makereport(item):
     """What the cluster showed when a case failed."""
     report = (yield).get_result()
-    if report.failed and "cluster" in getattr(item, "funcargs", {}):
-        own = item.funcargs.get("namespace")
-        report.sections += [(f"{title}, as it failed", text)
-                            for title, text in describe(item.funcargs["cluster"], own.name if own else "")]
+    used = getattr(item, "funcargs", {})
+    cluster = used.get("cluster") or used.get("nodes")
+    if report.failed and cluster:
+        own = used.get("namespace")
+        report.sections += [(f"{title}, as it failed", text) for title, text in describe(cluster, own.name if own else "")]
 
 
 @pytest.fixture(scope="session")

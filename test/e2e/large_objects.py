@@ -64,7 +64,7 @@ class LargeObjects(ThreadingHTTPServer):
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     def handle_error(self, *_):
-        """Of a connection that ended under way: whoever read enough has left."""
+        """Of a connection that ended under way: its client has read enough."""
 
     @property
     def url(self):

@@ -18,7 +18,7 @@ def describe(cluster, namespace):
     for title, get in parts:
         try:
             text = get()
-        except (AssertionError, OSError, LookupError, ValueError, subprocess.SubprocessError) as error:
+        except (AssertionError, AttributeError, OSError, LookupError, ValueError, subprocess.SubprocessError) as error:
             text = f"cannot be shown: {error}"
         yield title, text or "none"
 

@@ -22,7 +22,7 @@ def test_the_demo_says_that_it_waits_for_another_build_and_ends_at_the_first_sig
                 assert demo.wait(timeout=10) == 130
             finally:
                 demo.kill()
-        # Whoever it has started would wait for the lock, or hold it.
+        # Its processes would wait for the lock, or hold it.
         eventually("what waits for the lock", lambda: waiting_for(lock), [], within=10)
     assert [path.name for path in tmp_path.iterdir()] == [log.name]
 

@@ -9,6 +9,7 @@ import tempfile
 
 import pytest
 from cluster import CONTROL_PLANE, REPO
+from clusters import refuse_keep
 from pages import blocks, loosely, run, run_commands, transcripts
 from waiting import eventually
 
@@ -62,7 +63,8 @@ class Playground:
 
 
 @pytest.fixture(scope="module")
-def playground():
+def playground(request):
+    refuse_keep(request)  # scripts/cluster.sh up is the way to have one.
     with tempfile.TemporaryDirectory(prefix="cdom-playground.") as folder:
         made = Playground(pathlib.Path(folder) / "cluster")
         try:

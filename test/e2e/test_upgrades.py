@@ -133,11 +133,12 @@ def test_downgrade_to_nvidias_controller_and_back_works_on_its_crds(cluster, nam
 
 
 @pytest.mark.usefixtures("nothing_is_left_in_shape")
-def test_upgrade_from_nvidias_controller_keeps_the_workload(cluster, namespace):
+@pytest.mark.parametrize("version", ["25.8.1", "main"])
+def test_upgrade_from_nvidias_controller_keeps_the_workload(cluster, namespace, version):
     def owners():
         return [one["uid"] for one in namespace.get("resourceclaimtemplate", "older-channel")["metadata"].get("ownerReferences", [])]
     cluster.end_controller()
-    install_crds(cluster, "main")
+    install_crds(cluster, version)
     namespace.apply(domain("older"))
     uid = namespace.uid("older")
     cluster.apply(*children(namespace.name, "older", uid))

@@ -19,7 +19,7 @@ import sys
 REPO = pathlib.Path(__file__).resolve().parents[2]
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 # A change of these is a change of everything.
-FOR_ALL = re.compile(r"^(\.clang-tidy|CMakePresets\.json|cmake/.*|CMakeLists\.txt|scripts/deps\.sh|test/lint/clang_tidy\.sh)$")
+FOR_ALL = re.compile(r"^(\.clang-tidy|CMakePresets\.json|cmake/.*|CMakeLists\.txt|test/lint/clang_tidy\.sh)$")
 
 
 def git(*arguments):
@@ -28,8 +28,9 @@ def git(*arguments):
     return done.stdout if done.returncode == 0 else None
 
 
-def reaches(includes, file, with_implementation):
-    """The files that `file` includes, and what these include. With their implementation, `x.h` stands for `x.cc`, too."""
+def reaches(includes, file, sources):
+    """The files that `file` includes, and what these include. A header also stands for the `sources` of its folder that
+    include it."""
     found, todo = set(), [file]
     while todo:
         one = todo.pop()
@@ -37,10 +38,21 @@ def reaches(includes, file, with_implementation):
             continue
         found.add(one)
         todo.extend(includes.get(one, ()))
-        implementation = one[:-2] + ".cc" if one.endswith(".h") else None
-        if with_implementation and implementation in includes:
-            todo.append(implementation)
+        if one.endswith(".h"):
+            todo.extend(source for source in sources.get(folder_of(one), ()) if one in includes[source])
     return found
+
+
+def sources_by_folder(includes):
+    found = {}
+    for one in includes:
+        if one.endswith(".cc") and not one.endswith("_test.cc"):
+            found.setdefault(folder_of(one), []).append(one)
+    return found
+
+
+def folder_of(file):
+    return file.rpartition("/")[0]
 
 
 def is_chosen(file, commit):
@@ -52,7 +64,8 @@ def select(files, includes, changed, commit, with_implementation):
     """(those that changed, those of the eighth) of `files`. `changed` is None if it is not known."""
     if changed is None or any(FOR_ALL.match(one) for one in changed):
         return list(files), []
-    reached = [one for one in files if not changed.isdisjoint(reaches(includes, one, with_implementation))]
+    sources = sources_by_folder(includes) if with_implementation else {}
+    reached = [one for one in files if not changed.isdisjoint(reaches(includes, one, sources))]
     return reached, [one for one in files if one not in set(reached) and is_chosen(one, commit)]
 
 
@@ -68,7 +81,9 @@ def main(what):
     else:
         files = sys.stdin.read().split()
     reached, chosen = select(files, includes, changed, git("rev-parse", "HEAD").strip(), what == "tests")
-    why = f"{len(reached)} reach what changed since {since[:10]}" if changed is not None else "all, since what changed is unknown"
+    for_all = sorted(filter(FOR_ALL.match, changed or ()))
+    why = (f"all, since {since[:10]} is unknown" if changed is None else f"all, since {for_all[0]} changed" if for_all
+           else f"{len(reached)} reach what changed since {since[:10]}")
     print(f"{len(reached) + len(chosen)} of {len(files)} files: {why}; {len(chosen)} by the commit's hash", file=sys.stderr)
     print("\n".join(sorted(reached + chosen)))
 

@@ -91,7 +91,7 @@ def bash_script_with(name):
 
 
 def build(preset, *targets):
-    print(f"builds {' '.join(targets)} of preset {preset}", flush=True)
+    print(f"builds {' '.join(targets)} of preset {preset}; the first build takes minutes", flush=True)
     done = subprocess.run([REPO / "scripts/build.sh", preset, *targets], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         sys.exit(f"{done.stdout[-6000:]}{done.stderr[-2000:]}\none: the build of {' '.join(targets)} failed")

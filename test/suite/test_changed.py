@@ -26,7 +26,7 @@ def test_all_are_looked_at_when_it_is_unknown_what_changed_or_flags_did():
     assert selected(["a.cc", "b.cc"], {"cmake/cdom.cmake"}) == ["a.cc", "b.cc"]
 
 
-def test_eight_commits_look_at_every_file_once():
+def test_each_file_belongs_to_one_of_eight_parts():
     files = [f"file{i}.cc" for i in range(100)]
     commits = [f"{i:040x}" for i in range(8)]
     chosen = [one for commit in commits for one in changed.select(files, {}, set(), commit, False)[1]]

@@ -7,12 +7,12 @@ repo=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
 cd "$repo"
 controller=controller/main.cc
 cmake --preset tsan >/dev/null  # So that CTest knows its programs.
-mapfile -t tests < <(ctest --preset tsan -L threads --show-only=json-v1 | jq -r '.tests[].name | sub(": .*"; ".cc")' | sort -u)
-mapfile -t chosen < <(printf '%s\n' "${tests[@]}" "$controller" | test/suite/changed.py tests)
+tests=$(ctest --preset tsan -L threads --show-only=json-v1 | jq -r '.tests[].name | sub(": .*"; ".cc")' | sort -u)
+[[ -n $tests ]] || { echo "tsan: no test has the label threads" >&2; exit 1; }
+chosen=$(printf '%s\n' "$tests" "$controller" | test/suite/changed.py tests)
 targets=()
 pattern=
-for one in "${chosen[@]}"; do
-  [[ -n $one ]] || continue
+for one in $chosen; do
   if [[ $one == "$controller" ]]; then
     targets+=(compute-domain-controller)
   else

@@ -255,7 +255,8 @@ void Cache::OnPublisher(const std::string& node) {
   for (const auto& domain : domains_.List()) changed_(domain->meta.uid);
 }
 
-// A clique concerns its domain; and whoever else has members in it once it gets or loses its own.
+// A clique concerns its domain; and also other domains with members in it, once it gets or loses
+// its own.
 void Cache::OnClique(const std::shared_ptr<const api::Clique>& before,
                      const std::shared_ptr<const api::Clique>& after) {
   std::set<std::string> uids;

@@ -16,8 +16,8 @@ concept Write =
 
 using Method = ActionProgress::Method;
 
-// What the domain's end, or its daemons, can do without: the garbage collector, and whoever
-// replaces the daemons by hand.
+// Whether the domain's end, or its daemons, can do without the action: the garbage collector does
+// it, or a person who replaces the daemons by hand.
 bool CanBeLeft(const Action& action) {
   const auto* remove = std::get_if<Delete>(&action);
   return std::holds_alternative<ReplaceDaemon>(action) ||

@@ -35,7 +35,7 @@ TEST(Refusals, C20_PassingOneIsSoonOver) {
   EXPECT_TRUE(missing.OnGranted(kPatchNodes));
   EXPECT_FALSE(missing.OnGranted(kPatchNodes));
   EXPECT_TRUE(missing.OnForbidden(kPatchNodes, now + seconds(60)).is_first);
-  EXPECT_TRUE(missing.InForce(now + seconds(90)).empty()) << "it begins anew";
+  EXPECT_TRUE(missing.InForce(now + seconds(90)).empty()) << "it begins again";
 }
 
 TEST(Refusals, C20_RequestsThatWereUnderWayTogetherAreOneRefusal) {

@@ -48,7 +48,7 @@ void Expect(ActionResult& result, Kind kind, const kube::ObjectKey& key,
 
 Result<void> TakeChild(Kind kind, const kube::ObjectKey& key, const Reply& reply,
                        ReplyContext& to) {
-  // Gone: made anew once the cache shows it.
+  // Deleted: created again once the cache shows it.
   if (!reply && reply.error().code == ErrorCode::kNotFound) return {};
   if (!reply) return tl::unexpected(reply.error());
   const NameHolder written = TRY(DecodeHolder(reply->body));
@@ -153,7 +153,7 @@ Request RequestOf(const WriteClique& write, const Observed& /*observed*/) {
 }
 
 Result<void> HandleReply(const WriteClique& write, const Reply& reply, ReplyContext& to) {
-  // Gone: made anew once the cache shows it.
+  // Deleted: created again once the cache shows it.
   if (!reply && reply.error().code == ErrorCode::kNotFound) return {};
   if (!reply) return tl::unexpected(reply.error());
   const kube::ObjectMeta meta = TRY(DecodeMetaOf(reply->body));

@@ -1,5 +1,5 @@
 // One domain in full, for people who look closer than its conditions go: everybody who uses it or
-// waits for it, every member, and whoever stands in its way, in other namespaces too. Pure.
+// waits for it, every member, and every domain in its way, in other namespaces too. Pure.
 #pragma once
 
 #include <map>

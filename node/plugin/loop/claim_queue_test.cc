@@ -184,7 +184,7 @@ TEST_F(ClaimQueueTest, REV3_N5_PassThatFreedSomethingIsFollowedByAnotherAtOnce) 
 // Its label would stay, and nobody would take it away.
 TEST_F(ClaimQueueTest, WhatTheDiskDoesNotTakeIsToldWithTheFileAndSucceedsOnceItDoes) {
   Note(DeviceType::kDaemon, {"k=1"});
-  // What is written whole goes by way of this name.
+  // A file that is written as a whole has this name first.
   const std::string half = settings_.Folder() + "/.checkpoint.json.cdom-half";
   fs::create_directories(half + "/in-the-way");
   Ask(Operation::kUnprepare);

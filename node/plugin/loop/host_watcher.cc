@@ -104,7 +104,7 @@ Result<void> HostWatcher::TakeOver(const Read& read) {
   }
   state_.driver_mark = read.mark;
   state_.is_host_outdated = false;
-  // A fabric that is there no longer was lost, and what was given goes by it.
+  // A fabric that is there no longer was lost, and the channels that were given depend on it.
   const bool keeps = read.host.clique.empty() && !state_.self.clique.empty();
   if (!state_.host || *state_.host != read.host) {
     state_.logger.Info("The host is read", {{"driver", read.host.driver_version},

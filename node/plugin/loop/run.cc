@@ -236,7 +236,7 @@ Result<void> PluginProcess::Serve() {
   // By value: what is saved replaces it.
   const Resumed resumed = state_.checkpoint_file.resumed();
   Result<void> saved = {};
-  // Nothing of another boot is left, and an older plugin that takes over shall know.
+  // Nothing of another boot is left, and an older plugin that takes over must know.
   if (!state_.is_rebuilding() && resumed.from != Resumed::From::kThisBoot) {
     saved = state_.Save(resumed.checkpoint);
   }

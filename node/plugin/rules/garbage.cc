@@ -85,7 +85,7 @@ Checkpoint Rebuild(const NodeIdentity& self, const std::string& boot_id,
     if (!group) continue;
     CheckpointClaim entry = StartedClaim(claim);
     // Without a spec nothing tells that it was ever answered, nor that its domain is of its
-    // namespace: to begin anew costs nothing.
+    // namespace: to begin again costs nothing.
     const bool has_spec = !group->devices[0].cdi_ids.empty();
     if (has_spec) {
       entry.state = ClaimState::kCompleted;

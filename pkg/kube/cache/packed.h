@@ -183,7 +183,7 @@ class Unpacker {
 
 }  // namespace packing
 
-// One small block for an object that there are many of, which is made anew for each reader. For T,
+// One small block for an object that there are many of, which is created for each reader. For T,
 // Fields(T&) is found where T is, and names `meta` first.
 template <typename T>
 class PackedForm {

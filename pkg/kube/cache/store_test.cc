@@ -96,7 +96,7 @@ class StoreTest : public testing::Test {
                     logger_};
 };
 
-// As Packed, but whoever opens one meets `hook` first.
+// As Packed, but opening one calls `hook` first.
 template <typename T>
 class Hooked {
  public:

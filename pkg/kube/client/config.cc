@@ -42,7 +42,7 @@ std::vector<std::string> SplitPaths(const std::string& list) {
   return paths;
 }
 
-// All codes become kInvalid: whatever the cause, it is for a person to mend.
+// All codes become kInvalid: whatever the cause, a person has to fix it.
 base::Error AsInvalid(base::Error error) {
   error.code = base::ErrorCode::kInvalid;
   return error;

@@ -26,7 +26,7 @@ class VersionSearch {
 
   // `reply` went through CheckStatus. The resource under the first version that lists it; empty:
   // send Next(). kNotFound: none does. Any other error: the version could not be asked; send Next()
-  // again, later. After a resource or a kNotFound the search begins anew.
+  // again, later. After a resource or a kNotFound the search begins again.
   [[nodiscard]] base::Result<std::optional<Resource>> OnReply(
       const base::Result<http::Response>& reply);
 

@@ -76,7 +76,7 @@ void EventRecorder::Record(Event event) {
     return;
   }
   if (IsMuted(NamespaceOf(event))) {
-    ++counts_.dropped;  // Whoever muted it said so.
+    ++counts_.dropped;  // The Muted Event said so.
     return;
   }
   if (!TakeToken(event.regarding.uid)) {
@@ -198,7 +198,7 @@ void EventRecorder::OnReply(base::Result<http::Response> reply) {
   const bool creates = entry->second.sent == 0;
   const auto checked =
       CheckStatus(std::move(reply), creates ? http::Method::kPost : http::Method::kPatch);
-  // The name is ours alone: whoever has it got there by an attempt whose reply was lost.
+  // The name is ours alone: an object with it was created by an attempt whose reply was lost.
   const bool is_there = !checked && creates && checked.error().code == ErrorCode::kAlreadyExists;
   if (checked || is_there) {
     muted_.erase(NamespaceOf(entry->first));
@@ -223,7 +223,7 @@ void EventRecorder::OnError(AllSeries::iterator entry, const base::Error& error)
   switch (error.code) {
     case ErrorCode::kNotFound:
       if (series.sent == 0) break;  // The namespace is gone.
-      series.sent = 0;              // Events expire: this one begins anew.
+      series.sent = 0;              // Events expire: this one begins again.
       series.name = NewName(entry->first);
       return;
     case ErrorCode::kForbidden:

@@ -94,7 +94,7 @@ http::Request LeaderElector::Start(TimePoint now) {
       request = CreateRequest(kLeases, lease_.ns, Written(Ours()));
       break;
     case Request::kUpdate:
-      // Without a version it would overwrite whoever leads by now.
+      // Without a version it would overwrite the current leader.
       CHECK(!object_.IsNull());
       request = UpdateRequest(kLeases, lease_, Written(Ours()));
       break;
@@ -223,7 +223,7 @@ bool LeaderElector::OthersMayAct() const {
 }
 
 // The holder's own duration, but not less than ours: an edit must not make us take over from a
-// leader that goes by its configuration.
+// leader that follows its configuration.
 std::chrono::nanoseconds LeaderElector::OthersDuration() const {
   constexpr std::int64_t kMost = seconds(std::chrono::hours(24)).count();  // Against overflow.
   return std::max<std::chrono::nanoseconds>(

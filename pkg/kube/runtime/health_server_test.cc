@@ -150,7 +150,7 @@ TEST_F(HealthServerTest, C15_ProbesWaitNeitherForMetricsNorForPages) {
 constexpr std::string_view kAskForThings =
     "GET /debug/things HTTP/1.1\r\nAccept-Encoding: br, gzip\r\n\r\n";
 
-// A page of the size of many domains, and whoever asks for it.
+// A page of the size of many domains, and its clients.
 class HealthServerUnderAttack : public HealthServerTest {
  protected:
   HealthServerUnderAttack() {

@@ -78,9 +78,9 @@ class Simulator {
     const std::string name;
     base::Mutex turn;  // Held from a plan until its replies are noted; before `state`.
     base::Guarded<NodeState> state;
-    SeededRandom random;           // For whoever holds `turn`.
-    DaemonAccount daemon_account;  // For whoever holds `turn`.
-    bool counted_set_up = false;   // For whoever holds `turn`.
+    SeededRandom random;           // For the holder of `turn`.
+    DaemonAccount daemon_account;  // For the holder of `turn`.
+    bool counted_set_up = false;   // For the holder of `turn`.
   };
   struct Write {
     http::Request request = {};

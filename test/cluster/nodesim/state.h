@@ -82,7 +82,7 @@ struct PodRun {
   bool has_init_containers = false;
   bool has_started = false;  // In this incarnation of the node.
   bool ready = false;
-  bool last_seen_ready = false;  // What the API server said last; a daemon goes by it.
+  bool last_seen_ready = false;  // What the API server said last; a daemon relies on it.
   bool orphan = false;           // Goes on although its object is gone.
   bool gone = false;             // Its object is gone, and nothing more is said of it.
   bool deleted = false;          // The last delete was accepted.

@@ -65,4 +65,4 @@ each_node_has_devices() { (($(kubectl get resourceslices --no-headers 2>/dev/nul
   kubectl -n cdom-system rollout status daemonset/cdom-kubelet-plugin --timeout=60s
 } </dev/null >&2
 echo ready
-cat >/dev/null  # Until whoever started it closes that, or ends.
+cat >/dev/null  # Until its caller closes that, or ends.

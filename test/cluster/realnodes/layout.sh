@@ -1,4 +1,4 @@
-# Where things are. Sourced by whoever makes or enters namespaces.
+# Where things are. Sourced by scripts that make or enter namespaces.
 # shellcheck shell=bash disable=SC2034
 
 readonly kServiceAddress=10.0.0.1  # Of the service "kubernetes", which test/cluster/controlplane's certificate is for.

@@ -102,7 +102,7 @@ hostname "$name"
 join_network
 
 PATH=$dir/containerd:$PATH
-# Whoever ends is started again. Containers go on meanwhile.
+# A program that ends is started again. Containers go on meanwhile.
 while :; do
   containerd --config "$here/containerd.toml" >>/var/log/containerd.log 2>&1 &
   echo $! >/run/containerd.pid

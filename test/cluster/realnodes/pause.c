@@ -1,4 +1,4 @@
-// The first process of every pod: it holds the pod's namespaces, and waits for whoever was left to it. Linked statically, it is
+// The first process of every pod: it holds the pod's namespaces, and waits for orphaned processes. Linked statically, it is
 // all that is in the image.
 #include <signal.h>
 #include <sys/wait.h>

@@ -32,5 +32,5 @@ echo 1 >/proc/sys/net/ipv4/ip_forward
   --apiserver-arg "--kubelet-client-certificate=$dir/plane/pki/admin.crt" \
   --apiserver-arg "--kubelet-client-key=$dir/plane/pki/admin.key"
 echo up
-# Whoever loses its parent in this pid namespace becomes a child of this shell, which waits for it.
+# A process that loses its parent in this pid namespace becomes a child of this shell, which waits for it.
 while :; do sleep 1000; done

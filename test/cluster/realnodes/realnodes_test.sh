@@ -200,7 +200,7 @@ nothing_is_left_of_them_on_the_machine() {
 
 # --- Run ---------------------------------------------------------------------------------------------------------
 
-# Not a case that is left out: whoever runs this wants to know.
+# Not a case that is left out: the caller needs to know.
 if ! "$here/realnodes" check; then
   came_out FAIL the_machine_can_run_real_nodes "$SECONDS"
   exit 1

@@ -1,7 +1,7 @@
 // What the pods of tests run.
 //
 //   work                    says so, and runs until it is told to end
-//   work listen PORT        answers whoever connects
+//   work listen PORT        answers each connection
 //   work ask ADDRESS PORT   prints the answer; if there is none, why, and the exit status is 1
 #include <arpa/inet.h>
 #include <errno.h>

@@ -92,10 +92,10 @@ class World {
   // The pod is replaced by one with another address, on the same node.
   void Replace(std::size_t number) {
     Daemon& old = *daemons_[number];
-    auto next = std::make_unique<Daemon>(number, old.self.node + " anew");
+    auto next = std::make_unique<Daemon>(number, old.self.node + " again");
     next->self = old.self;
     next->self.ip = NewAddress();
-    next->self.pod_uid += "-anew";
+    next->self.pod_uid += "-again";
     retired_.push_back(std::exchange(daemons_[number], std::move(next)));
     retired_.back()->observed.stopping = true;  // It takes no more turns.
     --begun_;

@@ -1,6 +1,6 @@
 // The server of probes and pages, from a socket that sends anything:
 //  - it answers in HTTP or not at all, and never with success what is not a request for a page;
-//  - whoever asks properly afterwards is answered.
+//  - a correct request afterwards is answered.
 //
 // Who sends half a request is cut after 5 s, for which nobody waits here.
 #include "pkg/base/system_clock.h"

@@ -1,6 +1,6 @@
 // A kubeconfig and what it names:
 //  - it is read, or refused with kInvalid, a message that begins with the file, and no secret;
-//  - what was read of it, written anew, reads as the same;
+//  - what was read of it, written again, reads as the same;
 //  - of two files that are merged, the first keeps all that it says.
 //
 // It may name files of this machine, which are read and nothing else; those of the corpus name

@@ -2,7 +2,7 @@
 //  - each claim that was understood is answered, under its own UID, and nobody was asked about more
 //  than 256;
 //  - what is refused is no message of that call, or too much;
-//  - whoever asks properly afterwards is answered.
+//  - a correct request afterwards is answered.
 //
 // HTTP/2 and the framing of messages are gRPC's own.
 #include <grpcpp/generic/generic_stub.h>

@@ -54,7 +54,7 @@ what_makes_the_rules_hold_is_missed_when_it_is_taken_out() {
   local change
   local -a changes=(
     's/ and on \(job, instance\) cdom_build_info//'  # Other programs count.
-    's/\[2m\]/[30s]/'                                # A change of the lead begins `for` anew.
+    's/\[2m\]/[30s]/'                                # A change of the leader restarts `for`.
     's/topk by \(node\) \(1, max by \(node, clique, namespace, name\) (\(cdom_node_imex_expected\))\)/\1/'
     's/\{clique!=""\}//'                             # Nodes without fabric are room for a domain.
     's/ or vector\(0\)\) != 1/) != 1/'              # Nothing is scraped, and nobody says so.

@@ -14,7 +14,7 @@ if [[ ! -x $folder/promtool ]]; then
     exit 1
   fi
   dpkg -x "$work"/prometheus_*.deb "$work/unpacked"
-  # Whole or not at all, whoever else does the same.
+  # Complete or not at all, even if another process does the same.
   mv -T "$work/unpacked" "$cache/prometheus" 2>/dev/null || [[ -x $folder/promtool ]]
 fi
 echo "$folder"

@@ -1,5 +1,5 @@
 // Another actor of the cluster, as a step machine: each step looks at the truth and makes at most
-// one write. Whoever calls Step() decides in which order the actors move and how far each lags
+// one write. The caller of Step() decides in which order the actors move and how far each lags
 // behind.
 //
 // For one thread. Deterministic: a step depends on the store, the time and the actor's own state

@@ -196,7 +196,7 @@ Rules LeavingOutdatedDaemons() {
   return rules;
 }
 
-// Whoever is outdated goes, however many of its clique are away.
+// Every outdated daemon is deleted, however many of its clique are away.
 Rules ReplacingAllAtOnce() {
   Rules rules = kRules;
   rules.rollout = [](const Observed& observed, const auto&... rest) {
@@ -217,7 +217,7 @@ Rules ReplacingAllAtOnce() {
   return rules;
 }
 
-// Whoever uses the clique, and without a look at who does.
+// Even if the clique is used, and without a look at who does.
 Rules ReplacingUnderAJob() {
   Rules rules = kRules;
   rules.rollout = [](const Observed& observed, const auto&... rest) {

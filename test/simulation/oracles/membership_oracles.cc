@@ -165,7 +165,7 @@ class ReleaseCheck {
   }
 
   // A daemon that keeps its own entry, and crashes before it has written what it is, leaves there
-  // what it was; and NVIDIA's plugin goes by that. The controller does not write such an entry.
+  // what it was; and NVIDIA's plugin relies on that. The controller does not write such an entry.
   bool CrashesAndSaysReady(const GroundTruth& truth, const kube::Uid& domain,
                            const std::string& node) const {
     const auto crashes = [](const Value& container) {

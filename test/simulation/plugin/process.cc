@@ -444,7 +444,7 @@ void Plugin::EndRound(bool failed) {
   looked_up_.clear();
 }
 
-// Each time at most one request or edit. What there is to do is found anew each time, since a call
+// Each time at most one request or edit. What there is to do is determined each time, since a call
 // may have changed the checkpoint in between.
 bool Plugin::StepGarbage() {
   if (clock_.Now() < next_round_) return false;

@@ -18,7 +18,7 @@ enum class PluginFault {
   kConflict,          // 409. Writes to the API only.
   kTorn,              // Half of the checkpoint is written, and the process dies.
   kDomainDeleted,     // The first domain is gone at once.
-  kReboot,            // The node boots anew; its CDI specs are gone.
+  kReboot,            // The node boots again; its CDI specs are gone.
   kRebootKeepsSpecs,  // The same where these lie on the disk.
   kKubeletRestarts,   // Its open calls go on without it, and it calls again.
   kKubeletCancels,    // It gives up each prepare that is under way there, and unprepares the claim;

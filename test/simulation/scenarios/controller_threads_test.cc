@@ -1,7 +1,7 @@
-// Goal: watch thread and workers share reconciler, cache and queue without a race, whoever leads
-// and whenever the process ends; ThreadSanitizer looks on. Method: the product's own parts on
-// threads of their own, as controller/process has them, over the simulated cluster, which is behind
-// one lock.
+// Goal: watch thread and workers share reconciler, cache and queue without a race, in each order of
+// leaders and whenever the process ends; ThreadSanitizer looks on. Method: the product's own parts
+// on threads of their own, as controller/process has them, over the simulated cluster, which is
+// behind one lock.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -200,7 +200,7 @@ class ControllerThreads : public testing::TestWithParam<bool> {
     return {.ns = "train", .name = "job-" + std::to_string(i)};
   }
 
-  // Time goes by, and the cluster moves, until that holds.
+  // Time passes, and the cluster moves, until that holds.
   void RunUntil(const char* what, const std::function<bool(Cluster&)>& done) {
     for (int tick = 0; tick < kTicksMax; ++tick) {
       {
@@ -216,7 +216,7 @@ class ControllerThreads : public testing::TestWithParam<bool> {
     FAIL() << "not within twenty minutes: " << what;
   }
   void RunFor(int ticks) {
-    RunUntil("time goes by", [&](Cluster&) { return ticks-- == 0; });
+    RunUntil("time passes", [&](Cluster&) { return ticks-- == 0; });
   }
 
   void StartJobs() {

@@ -417,8 +417,8 @@ void ImexAndDaemonsDie(World& world) {
 }
 
 // As an autoscaler or an administrator does: the Node is deleted with all pods, and registered
-// again, without label. Then a daemon pod goes by force, and two nodes boot with one another's
-// addresses.
+// again, without label. Then a daemon pod is deleted by force, and two nodes boot with one
+// another's addresses.
 void NodesRecreated(World& world) {
   Workload& job = Form(world, {"node-a", "node-b", "node-c"});
   world.UserDeletes(Kind::kNode, {.name = "node-b"});

@@ -58,8 +58,8 @@ kube::ObjectKey KeyOf(const Observed& observed, const CliquePlace& place) {
   return {.ns = place.ns, .name = api::CliqueName(observed.uid, place.id)};
 }
 
-// Whom a clique shall belong to that daemons have made, once an entry in it is ours to write: the
-// DaemonSet too, or it goes with the last pod of theirs (B58). Null: those who own it.
+// Returns the owners of a clique that daemons created, once the controller writes an entry in it:
+// the DaemonSet too, or it is deleted with the last pod (B58). Null if the owners stay.
 json::Value OwnersOf(const MembershipIndex& index, const CliquePlace& place,
                      const api::Clique& clique, const CliqueContent& next) {
   const bool any_ours = std::ranges::any_of(next.daemons, [&](const Member& member) {

@@ -201,7 +201,7 @@ TEST(PlanMembership, C16_EntryOfANodeIsTheOneInItsPodsNamespace) {
   }
 }
 
-// A pod says whose it is by a field that whoever makes it writes.
+// The creator of a pod writes the field that says whose it is.
 TEST(PlanMembership, C16_PodOfADaemonSetInAnotherNamespaceCountsForNothing) {
   Observed observed = Marked();
   AddNode(observed, "node-2", 2);
@@ -1003,7 +1003,7 @@ TEST(PlanMembership, S10_MemberWhosePodCountsNoMoreIsReadyOnlyWhileALiveReadShow
 
 // As where a user deletes the DaemonSet, and with it the clique: the pods of before, which count no
 // more, may still run under their indices.
-// Else status forgets whose index it is, and a clique that is made anew gives it to another.
+// Else status forgets whose index it is, and a clique that is created again gives it to another.
 TEST(PlanMembership, S3_MemberThatOnlyStatusKnowsStaysWhileAJobHoldsItsDomainThatIsBeingDeleted) {
   Observed observed = Marked();
   fixtures::Delete(observed.domain->meta, {std::string(api::kFinalizer)});

@@ -32,7 +32,7 @@ Verdict JudgeOutdated(const Observed& observed, const std::vector<std::string>& 
   if (!stopped.empty()) {
     return {"True", api::kReasonRollStopped,
             "Daemons of an older template go on: " + names + ". None is replaced in any domain: " +
-                stopped + " Mend the image or the settings of the daemons, or that node."};
+                stopped + " Fix the image or the settings of the daemons, or that node."};
   }
   if (observed.facts.MissingUntil("delete", kube::kPods)) {
     return {"True", api::kReasonOutdated,

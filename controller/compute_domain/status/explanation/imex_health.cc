@@ -86,11 +86,10 @@ std::optional<SharingIssue> FindRestarted(const Observed& observed) {
     if (job.is_another) nodes.push_back(node);
   }
   if (nodes.empty()) return {};
-  return SharingIssue{
-      .reason = api::kReasonImexRestarted,
-      .says = " IMEX was started again under pods that use it: " + Names(nodes) +
-              ". The memory that they shared is lost: start their job anew if it does "
-              "not by itself, and see the log of the daemon there."};
+  return SharingIssue{.reason = api::kReasonImexRestarted,
+                      .says = " IMEX was started again under pods that use it: " + Names(nodes) +
+                              ". The memory that they shared is lost: restart their job if it does "
+                              "not by itself, and see the log of the daemon there."};
 }
 
 std::optional<SharingIssue> FindOtherIndices(const Observed& observed,

@@ -138,7 +138,7 @@ std::string SayWhoLeaves(const Observed& observed, const std::vector<Member>& ex
   }
   if (leaving.empty()) return "";
   return " About to leave: " + Names(leaving) +
-         ". They serve until they go: move their pods in time, or uncordon a node that shall stay.";
+         ". They serve until they go: move their pods in time, or uncordon a node that is to stay.";
 }
 
 std::vector<SharingIssue> FindSharingIssues(const Observed& observed,

@@ -26,7 +26,7 @@ import (
 
 const (
 	driver = "compute-domain.nvidia.com"
-	// The kubelet waits 45 s; it shall hear what is missing, and not that nobody answered.
+	// The kubelet waits 45 s; it must hear what is missing, and not that there was no answer.
 	prepareTime = 40 * time.Second
 	pause       = 100 * time.Millisecond
 	abortedTime = 90 * time.Second

@@ -16,7 +16,7 @@ import (
 	"k8s.io/dynamic-resource-allocation/kubeletplugin"
 )
 
-// An error that no later attempt mends.
+// An error that no later attempt fixes.
 type permanent struct{ error }
 
 func isPermanent(err error) bool {

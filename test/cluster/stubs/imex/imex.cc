@@ -324,7 +324,7 @@ class Standin {
       const std::string line = guest.words.substr(0, end);
       guest.words.erase(0, end + 1);
       if (guest.asks && line != "q" && standin::IsToHang()) {
-        return true;  // Whoever asks waits.
+        return true;  // The client waits.
       }
       if (guest.asks) {
         standin::Send(guest.fd, line == "q" ? Said() + "\n" : OwnView());
