@@ -10,7 +10,9 @@
 namespace api {
 
 // Those that `text` sets, as "A=true,B=false,"; the last counts of one that is set twice. kInvalid,
-// with what to do: one that nobody knows, or that is no bool. `program` is who reads it.
+// with what to do: one that nobody knows, or that is no bool. `program` is who reads it:
+// kController, "daemon" or "plugin".
+inline constexpr std::string_view kController = "controller";
 [[nodiscard]] base::Result<std::map<std::string, bool>> ReadFeatureGates(const std::string& text,
                                                                          std::string_view program);
 

@@ -22,5 +22,17 @@ TEST(FeatureGates, WhatIsWrongIsNamedInOneLine) {
   }
 }
 
+TEST(FeatureGates, UnknownGate_IsNamed_WithTheNearestOne) {
+  const auto refusal = [](const char* gate, std::string_view program) {
+    const auto read = ReadFeatureGates(gate, program);
+    return read ? "" : read.error().message;
+  };
+  EXPECT_EQ(refusal("ComputeDomainClique=true", "daemon"),
+            "feature gate \"ComputeDomainClique\" is not known to this daemon; did you mean "
+            "ComputeDomainCliques?");
+  EXPECT_EQ(refusal("Foo=true", kController),
+            "feature gate \"Foo\" is not known to this controller: take it out");
+}
+
 }  // namespace
 }  // namespace api

@@ -31,6 +31,10 @@ inline constexpr std::string_view kDaemonConfigKind = "ComputeDomainDaemonConfig
 inline constexpr std::string_view kChannelConfigKind = "ComputeDomainChannelConfig";
 inline constexpr std::string_view kDaemonContainer = "compute-domain-daemon";
 
+// Leases by which controllers lead: cdom's, the default of NVIDIA's program, and that of its chart.
+inline constexpr auto kLeaseNames = std::to_array<std::string_view>(
+    {"cdom-controller", "nvidia-compute-domain-controller", "dra-driver-nvidia-gpu-controller"});
+
 inline const kube::Resource kComputeDomains = {std::string(kGroup), "v1beta1", "computedomains",
                                                "ComputeDomain", true};
 inline const kube::Resource kComputeDomainCliques = {
@@ -43,6 +47,18 @@ inline const kube::Resource kComputeDomainCliques = {
 }
 [[nodiscard]] inline std::string CliqueName(const std::string& domain, const std::string& clique) {
   return domain + "." + clique;
+}
+
+// The policy of manifests/ that lets only controllers delete what belongs to a domain.
+inline constexpr std::string_view kChildDeletionPolicy = "cdom-child-deletion";
+// Whether the policy takes the user for cdom's controller, or for that of NVIDIA's chart.
+[[nodiscard]] inline bool IsControllerAccount(std::string_view user) {
+  constexpr std::string_view kPrefix = "system:serviceaccount:";
+  constexpr std::string_view kOfChart = "-service-account-controller";
+  const std::size_t colon = user.rfind(':');
+  if (!user.starts_with(kPrefix) || colon <= kPrefix.size()) return false;
+  const std::string_view name = user.substr(colon + 1);
+  return name == "cdom-controller" || (name.size() > kOfChart.size() && name.ends_with(kOfChart));
 }
 
 // Key of the taint that a kubelet plugin of ours publishes on its devices while the node's NVLink

@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <charconv>
-#include <numeric>
 #include <set>
+#include <sstream>
 #include <vector>
 
 #include "controller/api/names.h"
 #include "controller/settings/table.h"
+#include "pkg/base/did_you_mean.h"
 #include "pkg/base/duration.h"
 #include "pkg/base/number.h"
 #include "pkg/kube/api/names.h"
@@ -23,21 +24,6 @@ using json::Value;
 constexpr std::string_view kApiVersion = "cdom.dev/v1alpha1";
 constexpr std::string_view kKind = "ControllerConfiguration";
 
-// Changes needed to make one word of the other.
-std::size_t Distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), 0U);
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i);
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
-    }
-  }
-  return row.back();
-}
-
 // The names that may stand right below `prefix`, which is empty or ends in a dot.
 std::set<std::string> NamesBelow(const std::string& prefix) {
   std::set<std::string> names;
@@ -50,9 +36,14 @@ std::set<std::string> NamesBelow(const std::string& prefix) {
   return names;
 }
 
-std::string Nearest(const std::string& name, const std::set<std::string>& names) {
-  return *std::ranges::min_element(names, {},
-                                   [&](const std::string& known) { return Distance(name, known); });
+// What to write in the place of a name that is none of them.
+std::string HintAt(const std::string& name, const std::set<std::string>& names) {
+  const std::vector<std::string> known(names.begin(), names.end());
+  const std::string nearest = base::DidYouMean(name, known);
+  if (!nearest.empty()) return nearest;
+  std::string list;
+  for (const std::string& each : known) list += (list.empty() ? "; use one of " : ", ") + each;
+  return list;
 }
 
 const Setting* FindField(const std::string& path) {
@@ -116,8 +107,7 @@ class Reader {
       const std::string& name = member.first.Scalar();
       const std::set<std::string> names = NamesBelow(prefix);
       if (!names.contains(name)) {
-        return Wrong(member.first, shown + name,
-                     "unknown field; did you mean " + Nearest(name, names) + "?");
+        return Wrong(member.first, shown + name, "unknown field" + HintAt(name, names));
       }
       if (value.Find(name) != nullptr) {
         return Wrong(member.first, shown + name, "it is there twice; remove one");
@@ -229,6 +219,16 @@ Result<void> CheckLeavingTaints(const Value& taints, const std::string& file) {
   return {};
 }
 
+// Whether the text has comments alone, or nothing.
+bool IsBlank(const std::string& text) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t first = line.find_first_not_of(" \t\r");
+    if (first != std::string::npos && line[first] != '#') return false;
+  }
+  return true;
+}
+
 // The value at "a.b.c". Null if the file does not set it.
 const Value& At(const Value& file, std::string_view path) {
   const Value* value = &file;
@@ -255,6 +255,10 @@ void Apply(const Value& file, const IsGiven& is_given, Settings& settings) {
 
 Result<void> ReadConfiguration(const std::string& text, const std::string& file, Settings& settings,
                                const IsGiven& is_given) {
+  if (IsBlank(text)) {
+    return Invalid(
+        file + ": The file is empty. Begin with `apiVersion: " + std::string(kApiVersion) + "`.");
+  }
   const YAML::Node root = TRY(yaml::ParseOnly(text, file));
   try {
     const Value value = TRY(Reader(file).Read(root));

@@ -1,6 +1,9 @@
 #include "controller/settings/settings.h"
 
+#include <algorithm>
+#include <array>
 #include <cctype>
+#include <string_view>
 
 #include "controller/settings/configuration.h"
 #include "controller/settings/table.h"
@@ -37,12 +40,12 @@ void AddReleaseFinalizers(CLI::App& app, Settings& settings) {
   CLI::App* command = app.add_subcommand(
       "release-finalizers",
       "For uninstalling: takes the finalizer off all ComputeDomains and their children, says what "
-      "it released, and ends. It deletes nothing, and refuses while a controller holds the "
-      "Lease. "
+      "it released, and ends. It deletes nothing, and refuses while a controller leads, and where "
+      "it finds no Lease. "
       "Takes the controller's flags too, such as --kubeconfig, --namespace and --dry-run.");
   command->fallthrough();
   command->option_defaults()->group("Options");
-  command->add_flag("--force", settings.force, "Also while a controller holds the Lease")
+  command->add_flag("--force", settings.force, "Look at no Lease: no controller may run")
       ->envname("RELEASE_FINALIZERS_FORCE");
   command->preparse_callback([&](std::size_t) {
     settings.command = Command::kReleaseFinalizers;
@@ -76,6 +79,22 @@ base::Result<void> ReadFile(CLI::App& app, Settings& settings) {
 }
 
 }  // namespace
+
+bool Settings::HasTwoWriters() const {
+  constexpr auto kNvidias =
+      std::to_array<std::string_view>({"dra-driver-nvidia-gpu", "k8s-dra-driver-gpu"});
+  std::string name = image.substr(image.rfind('/') + 1);
+  name = name.substr(0, name.find_first_of(":@"));
+  return controller_writes_membership && std::ranges::find(kNvidias, name) != kNvidias.end();
+}
+
+std::vector<kube::ObjectKey> Settings::KnownLeases() const {
+  std::vector<kube::ObjectKey> leases = {{.ns = lease_namespace, .name = lease_name}};
+  for (const std::string_view name : api::kLeaseNames) {
+    if (name != lease_name) leases.push_back({.ns = lease_namespace, .name = std::string(name)});
+  }
+  return leases;
+}
 
 void AddFlags(CLI::App& app, Settings& settings) {
   command_line::SetUpApp(app, kExitStatuses);

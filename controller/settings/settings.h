@@ -41,6 +41,9 @@ struct Settings : command_line::CommonSettings {
   int nodes_per_imex_domain_max = 18;
   int daemon_log_verbosity = 0;
   bool controller_writes_membership = false;
+  // Whether the controller writes cliques although the image, by its name, is NVIDIA's, whose
+  // daemons write their entries themselves.
+  [[nodiscard]] bool HasTwoWriters() const;
   bool imex_on_hosts = false;    // No daemons: see compute_domain::Facts.
   bool may_be_on_hosts = false;  // By a feature gate.
   std::chrono::seconds deletion_grace{600};
@@ -59,8 +62,10 @@ struct Settings : command_line::CommonSettings {
 
   // Leader election.
   bool elects = true;
-  std::string lease_name = "nvidia-compute-domain-controller";
+  std::string lease_name = std::string(api::kLeaseNames.front());
   std::string lease_namespace = {};  // Empty: `ns`.
+  // That of this controller first, then those by which other controllers may lead in its namespace.
+  [[nodiscard]] std::vector<kube::ObjectKey> KnownLeases() const;
   kube::LeaseTiming lease = {};
 
   // What others see.

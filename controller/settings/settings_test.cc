@@ -58,7 +58,7 @@ std::string Refusal(const Words& words) {
   return parsed.exit->text;
 }
 
-TEST(Settings, DefaultsAreThoseOfTheReferenceSaveForElectionAndItsNamespace) {
+TEST(Settings, DefaultsAreThoseOfTheReferenceSaveForElectionAndItsLease) {
   const Settings settings = Accepted({});
   EXPECT_EQ(settings.pod_name, "controller-0");
   EXPECT_EQ(settings.ns, "default");
@@ -67,7 +67,7 @@ TEST(Settings, DefaultsAreThoseOfTheReferenceSaveForElectionAndItsNamespace) {
   EXPECT_FALSE(settings.controller_writes_membership);
   EXPECT_EQ(settings.deletion_grace, seconds(600));
   EXPECT_TRUE(settings.elects);
-  EXPECT_EQ(settings.lease_name, "nvidia-compute-domain-controller");
+  EXPECT_EQ(settings.lease_name, "cdom-controller");
   EXPECT_EQ(settings.lease_namespace, "default");
   EXPECT_EQ(settings.lease.lease_duration, seconds(15));
   EXPECT_EQ(settings.lease.renew_deadline, seconds(10));
@@ -242,10 +242,34 @@ TEST(Settings, U7_FileAndForceCanBeGivenByVariablesToo) {
 
 TEST(Settings, PageHasEveryFlagWithItsVariableAndNoOther) {
   Words expected;
+  std::string ignored;
+  std::string variables;
   for (const Flag& flag : Flags()) {
-    expected.push_back("| `" + flag.name + "` | `" + flag.variable + "` | " + flag.meaning + " |");
+    const std::string name = "`" + flag.name + "`";
+    const std::string variable = "`" + flag.variable + "`";
+    if (!flag.is_hidden) {
+      expected.push_back("| " + name + " | " + variable + " | " + flag.meaning + " |");
+      continue;
+    }
+    ignored += (ignored.empty() ? "" : ", ") + name;
+    variables += (variables.empty() ? "" : ", ") + variable;
   }
+  expected.push_back("| " + ignored + " | " + variables +
+                     " | Accepted and ignored, for NVIDIA's chart |");
   EXPECT_EQ(fixtures::RowsOf(CDOM_DOCS "/flags.md", expected), expected);
+}
+
+TEST(Settings, IgnoredFlags_StandInOneLineOfHelp) {
+  const std::string help = Parse({"--help"}).exit->text;
+  const std::string line =
+      "Accepted and ignored, for NVIDIA's chart: --kube-api-qps (KUBE_API_QPS), --kube-api-burst "
+      "(KUBE_API_BURST), --pprof-path (PPROF_PATH), --vmodule (VMODULE), --log-flush-frequency "
+      "(LOG_FLUSH_FREQUENCY), --imex-isolation (IMEX_ISOLATION).\n";
+  EXPECT_NE(help.find(line), std::string::npos) << help;
+  for (const Flag& flag : Flags()) {
+    if (!flag.is_hidden) continue;
+    EXPECT_EQ(help.find(flag.name), help.rfind(flag.name)) << flag.name;
+  }
 }
 
 TEST(Settings, U6_HelpAndPageSayWithWhatTheProcessEnds) {
@@ -383,7 +407,14 @@ TEST(Settings, WhatIsRefusedIsNamedWithWhatIsWrong) {
     const char* wrong;
   };
   const std::vector<Row> rows = {
-      {{"--no-such-flag"}, "--no-such-flag", ""},
+      {{"--no-such-flag"}, "--no-such-flag", "unknown flag"},
+      {{"--worker=3"}, "--worker:", "did you mean --workers?"},
+      {{"--namespace=Bad_ns"}, "--namespace \"Bad_ns\"", "not a namespace"},
+      {{"--additional-namespaces=a,Bad_ns"}, "--additional-namespaces", "not a namespace"},
+      {{"--leader-election-lease-lock-namespace=a.b"}, "-lock-namespace", "not a namespace"},
+      {{"--leader-election-lease-lock-name=A"}, "--leader-election-lease-lock-name", "not a name"},
+      {{"--http-endpoint=99999"}, "--http-endpoint \"99999\"", "write host:port or :port"},
+      {{"--debug-endpoint=:99999"}, "--debug-endpoint", "at most 65535"},
       {{"--max-nodes-per-imex-domain=0"}, "--max-nodes-per-imex-domain", "1"},
       {{"--workers=many"}, "--workers", "many"},
       {{"--deletion-grace=10"}, "--deletion-grace", "15s"},
@@ -400,9 +431,18 @@ TEST(Settings, WhatIsRefusedIsNamedWithWhatIsWrong) {
       {{"--feature-gates=ComputeDomainCliques=false"},
        "--feature-gates",
        "ComputeDomainCliques cannot be switched off"},
-      {{"--feature-gates=IMEXDaemonsWithDNSNames"},
+      {{"--feature-gates=IMEXDaemonsWithDNSNames=false"},
        "--feature-gates",
        "IMEXDaemonsWithDNSNames cannot be switched off"},
+      {{"--feature-gates=IMEXDaemonsWithDNSNames"},
+       "--feature-gates",
+       "has to be IMEXDaemonsWithDNSNames=true or"},
+      {{"--feature-gates=Foo=true"},
+       "--feature-gates",
+       "\"Foo\" is not known to this controller: take it out"},
+      {{"--feature-gates=ComputeDomainClique=true"},
+       "--feature-gates",
+       "did you mean ComputeDomainCliques?"},
       {{"--leader-election-renew-deadline=20s"}, "renew", ""},
   };
   for (const Row& row : rows) {
@@ -428,6 +468,7 @@ TEST(Settings, U7_WhatIsRefusedIsNamedByItsVariableToo) {
 }
 
 TEST(Settings, GatesOfOtherComponentsAreTheirs) {
+  EXPECT_EQ(Refusal({"--feature-gates=MPSSupport=true, AllBeta=true ,"}), "");
   EXPECT_EQ(Refusal({"--feature-gates=MPSSupport=true,FabricManagerPartitioning=true,"
                      "CrashOnNVLinkFabricErrors=false,HostManagedIMEXDaemon=false"}),
             "");
@@ -472,6 +513,47 @@ TEST(Settings, REV3_X8_CertificateAndKeyOfMetricsNeedEachOther) {
   environment.Set("METRICS_CERT_FILE", "");
   environment.Set("METRICS_KEY_FILE", "");
   EXPECT_EQ(Refusal({"--metrics-secure-port=8443"}), "");
+}
+
+TEST(Settings, MisspeltCommand_IsNamed_BeforeRequiredFlags) {
+  const Parsed parsed = Parse({"relase-finalizers"});
+  ASSERT_TRUE(parsed.exit);
+  EXPECT_EQ(parsed.exit->text,
+            "relase-finalizers: unknown command; did you mean release-finalizers?\n"
+            "Run with --help for more information.\n");
+}
+
+TEST(Settings, RequiredFlags_AreNamedTogether) {
+  EXPECT_EQ(Parse({}).exit->text,
+            "--pod-name, --image-name: required\nRun with --help for more information.\n"
+            "The variable of --pod-name is POD_NAME.\n"
+            "The variable of --image-name is IMAGE_NAME.\n");
+}
+
+TEST(Settings, NvidiasImage_UnderTheControllersCliques_IsAMismatch) {
+  const auto mismatches = [](const char* image, const char* writer) {
+    return Accepted({"--image-name", image, "--membership-writer", writer}).HasTwoWriters();
+  };
+  for (const char* image : {"nvcr.io/nvidia/k8s-dra-driver-gpu:v25.8", "dra-driver-nvidia-gpu",
+                            "host:5000/mine/dra-driver-nvidia-gpu@sha256:0a"}) {
+    EXPECT_TRUE(mismatches(image, "controller")) << image;
+    EXPECT_FALSE(mismatches(image, "daemon")) << image;
+  }
+  EXPECT_FALSE(mismatches("registry.example/cdom-driver:1", "controller"));
+  EXPECT_FALSE(mismatches("registry.example/mine:1", "controller"));
+}
+
+TEST(Settings, KnownLeases_BeginWithThatOfTheController) {
+  const auto names = [](const Settings& settings) {
+    Words all;
+    for (const kube::ObjectKey& lease : settings.KnownLeases())
+      all.push_back(kube::ToString(lease));
+    return all;
+  };
+  EXPECT_EQ(names(Accepted({"--namespace=gpu"})),
+            (Words{"gpu/cdom-controller", "gpu/nvidia-compute-domain-controller",
+                   "gpu/dra-driver-nvidia-gpu-controller"}));
+  EXPECT_EQ(names(Accepted({"--leader-election-lease-lock-name=mine"})).size(), 4U);
 }
 
 TEST(Settings, PodAndImageMustBeGiven) {

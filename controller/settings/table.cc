@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <array>
 
+#include "controller/api/feature_gates.h"
 #include "pkg/base/duration.h"
+#include "pkg/http/listener.h"
+#include "pkg/kube/api/names.h"
 
 namespace settings {
 
@@ -82,10 +85,49 @@ void Duration(CLI::App& app, const Setting& setting, Settings& settings) {
   }>(app, setting, settings);
 }
 
-// Taken so that a command line for NVIDIA's controller works here.
+// Taken so that a command line for NVIDIA's controller works here, and hidden in --help. `Read` as
+// above.
+template <auto Read>
 void Ignored(CLI::App& app, const Setting& setting, Settings& settings) {
-  Text<[](const std::string& /*text*/, Settings& /*into*/) { return std::string(); }>(app, setting,
-                                                                                      settings);
+  Text<Read>(app, setting, settings);
+  app.get_option(setting.flag)->group(command_line::kIgnored);
+}
+
+std::string Anything(const std::string& /*text*/, Settings& /*settings*/) { return {}; }
+
+constexpr const char* kNotANamespace =
+    "not a namespace: use up to 63 lower-case letters, digits and -";
+
+// Empty: the default.
+template <auto Member>
+void Namespace(CLI::App& app, const Setting& setting, Settings& settings) {
+  Text<[](const std::string& text, Settings& into) {
+    if (text.empty()) return std::string();
+    into.*Member = text;
+    return std::string(kube::IsDnsLabel(text) ? "" : kNotANamespace);
+  }>(app, setting, settings);
+}
+
+std::string ReadAdditionalNamespaces(const std::string& text, Settings& settings) {
+  settings.additional_namespaces = SplitList(text);
+  return std::ranges::all_of(settings.additional_namespaces, kube::IsDnsLabel) ? ""
+                                                                               : kNotANamespace;
+}
+
+std::string ReadLeaseName(const std::string& text, Settings& settings) {
+  if (text.empty()) return {};
+  settings.lease_name = text;
+  return kube::IsDnsSubdomain(text) ? "" : "not a name: use lower-case letters, digits, - and .";
+}
+
+// "host:port" of a server of this process. Empty: off.
+template <auto Member>
+void Endpoint(CLI::App& app, const Setting& setting, Settings& settings) {
+  Text<[](const std::string& text, Settings& into) {
+    into.*Member = text;
+    const auto checked = http::CheckAddress(text);
+    return text.empty() || checked ? std::string() : checked.error().message;
+  }>(app, setting, settings);
 }
 
 // After the certificate, since neither is of use without the other.
@@ -100,10 +142,11 @@ void AddMetricsKey(CLI::App& app, const Setting& setting, Settings& settings) {
 // Gates of the reference that daemons of ours cannot do without. Those of other components are in
 // the same list, and theirs. Sets whether IMEX may run on the hosts.
 std::string ReadGates(const std::string& text, Settings& settings) {
-  for (const std::string& gate : SplitList(text)) {
-    const std::size_t equals = gate.find('=');
-    const std::string name = gate.substr(0, equals);
-    const bool on = equals != std::string::npos && gate.substr(equals + 1) == "true";
+  std::string list;
+  for (const std::string& gate : SplitList(text)) list += gate + ",";
+  const auto gates = api::ReadFeatureGates(list, api::kController);
+  if (!gates) return gates.error().message;
+  for (const auto& [name, on] : *gates) {
     if (name == kHostManagedGate) settings.may_be_on_hosts = on;
     const bool is_needed = name == "ComputeDomainCliques" || name == "IMEXDaemonsWithDNSNames";
     if (is_needed && !on) {
@@ -170,16 +213,21 @@ constexpr Setting Both(Setting flag, const Setting& field) {
   return flag;
 }
 
+constexpr Setting Advanced(Setting setting) {
+  setting.is_advanced = true;
+  return setting;
+}
+
 using enum FieldType;
 
 constexpr auto kTable = std::to_array<Setting>({
     Flag("--pod-name", "POD_NAME", kProcess, "Name of this pod, for the Lease; required",
          Required<&Settings::pod_name>),
     Flag("--namespace", "NAMESPACE", kProcess, "Namespace of the daemons (default)",
-         Any<&Settings::ns>),
+         Namespace<&Settings::ns>),
     Flag("--additional-namespaces", "ADDITIONAL_NAMESPACES", kProcess,
          "Further namespaces where daemons are, as of an earlier installation",
-         List<&Settings::additional_namespaces>),
+         Text<ReadAdditionalNamespaces>),
     Shared(kProcess, [](CLI::App& app, const Setting& /*setting*/,
                         Settings& s) { command_line::AddKubeconfig(app, s); }),
     Flag("--config", "CONFIG", kProcess,
@@ -187,12 +235,11 @@ constexpr auto kTable = std::to_array<Setting>({
     Flag("--workers", "WORKERS", kProcess, "Domains reconciled side by side (32)",
          Number<&Settings::workers, 1, 64>),
     Flag("--kube-api-qps", "KUBE_API_QPS", kProcess,
-         "Accepted and ignored: requests are not limited by number", Ignored),
+         "Accepted and ignored: requests are not limited by number", Ignored<Anything>),
     Flag("--kube-api-burst", "KUBE_API_BURST", kProcess, "Accepted and ignored, as --kube-api-qps",
-         Ignored),
+         Ignored<Anything>),
     Flag("--feature-gates", "FEATURE_GATES", kProcess,
-         "NVIDIA's feature gates as name=bool, separated by commas; one that cannot be served is "
-         "refused",
+         "NVIDIA's feature gates as name=bool, separated by commas; an unknown one is refused",
          Text<ReadGates>),
     Flag("--dry-run", "DRY_RUN", kProcess, "Log what would be done, and write nothing",
          [](CLI::App& app, const Setting& setting, Settings& s) {
@@ -200,11 +247,11 @@ constexpr auto kTable = std::to_array<Setting>({
          }),
     Flag("--http-endpoint", "HTTP_ENDPOINT", kServing,
          "host:port for health, and for metrics without names (none); empty: none",
-         Any<&Settings::http_endpoint>),
+         Endpoint<&Settings::http_endpoint>),
     Flag("--debug-endpoint", "DEBUG_ENDPOINT", kServing,
          "host:port for /debug/domains and /debug/cliques, which name all users (127.0.0.1:8081); "
          "empty: none",
-         Any<&Settings::debug_endpoint>),
+         Endpoint<&Settings::debug_endpoint>),
     Flag("--metrics-path", "METRICS_PATH", kServing, "Path of the metrics (/metrics); empty: none",
          Any<&Settings::metrics_path>),
     Flag("--metrics-secure-port", "METRICS_SECURE_PORT", kServing,
@@ -218,7 +265,7 @@ constexpr auto kTable = std::to_array<Setting>({
     Flag("--metrics-key-file", "METRICS_KEY_FILE", kServing,
          "PEM file of its key; needs the certificate (a new key)", AddMetricsKey),
     Flag("--pprof-path", "PPROF_PATH", kServing, "Accepted and ignored: there are no profiles",
-         Ignored),
+         Ignored<Anything>),
     Shared(kServing, [](CLI::App& app, const Setting& /*setting*/,
                         Settings& s) { command_line::AddLogging(app, s); }),
     Flag("--image-name", "IMAGE_NAME", kDaemons, "Image of the IMEX daemons; required",
@@ -263,28 +310,31 @@ constexpr auto kTable = std::to_array<Setting>({
         "with a dot is looked up as it stands first. Names of peers have no dot; cdom's daemon "
         "keeps them all in its hosts file"),
     Field("daemons.dnsConfig.options[].value", kText, "1", "Its value"),
-    Field("daemons.securityContext.runAsUser", kInteger, "the image's",
-          "User of the daemon's container"),
-    Field("daemons.securityContext.runAsGroup", kInteger, "the image's", "Its group"),
-    Field("daemons.securityContext.runAsNonRoot", kFlag, "false",
-          "Whether Kubernetes refuses to start it as root"),
-    Field("daemons.securityContext.privileged", kFlag, "false",
-          "Whether it may do anything on the node; no daemon needs it"),
-    Field("daemons.securityContext.allowPrivilegeEscalation", kFlag, "true (cdom's daemon: false)",
-          "Whether it may gain permissions that it did not start with. cdom's daemon has its own "
-          "defaults with `--membership-writer=controller`"),
-    Field("daemons.securityContext.readOnlyRootFilesystem", kFlag, "false (cdom's daemon: true)",
-          "Whether its files are read-only. NVIDIA's daemon writes its configuration to a mount, "
-          "and its statistics to `/var/log`; cdom's gets a volume for `/run`, `/tmp` and "
-          "`/var/log`"),
-    Field("daemons.securityContext.capabilities.add", kTexts, "none", "Capabilities that it gets"),
-    Field("daemons.securityContext.capabilities.drop", kTexts, "none (cdom's daemon: ALL)",
-          "Capabilities that it loses"),
-    Field("daemons.securityContext.seccompProfile.type", kText,
-          "Kubernetes' own (cdom's daemon: RuntimeDefault)", "Filter of system calls", nullptr,
-          "RuntimeDefault|Unconfined|Localhost"),
-    Field("daemons.securityContext.seccompProfile.localhostProfile", kText, "none",
-          "Its file on the node, with type `Localhost`"),
+    Advanced(Field("daemons.securityContext.runAsUser", kInteger, "the image's",
+                   "User of the daemon's container")),
+    Advanced(Field("daemons.securityContext.runAsGroup", kInteger, "the image's", "Its group")),
+    Advanced(Field("daemons.securityContext.runAsNonRoot", kFlag, "false",
+                   "Whether Kubernetes refuses to start it as root")),
+    Advanced(Field("daemons.securityContext.privileged", kFlag, "false",
+                   "Whether it may do anything on the node; no daemon needs it")),
+    Advanced(Field(
+        "daemons.securityContext.allowPrivilegeEscalation", kFlag, "true (cdom's daemon: false)",
+        "Whether it may gain permissions that it did not start with. cdom's daemon has its own "
+        "defaults with `--membership-writer=controller`")),
+    Advanced(Field(
+        "daemons.securityContext.readOnlyRootFilesystem", kFlag, "false (cdom's daemon: true)",
+        "Whether its files are read-only. NVIDIA's daemon writes its configuration to a mount, "
+        "and its statistics to `/var/log`; cdom's gets a volume for `/run`, `/tmp` and "
+        "`/var/log`")),
+    Advanced(Field("daemons.securityContext.capabilities.add", kTexts, "none",
+                   "Capabilities that it gets")),
+    Advanced(Field("daemons.securityContext.capabilities.drop", kTexts, "none (cdom's daemon: ALL)",
+                   "Capabilities that it loses")),
+    Advanced(Field("daemons.securityContext.seccompProfile.type", kText,
+                   "Kubernetes' own (cdom's daemon: RuntimeDefault)", "Filter of system calls",
+                   nullptr, "RuntimeDefault|Unconfined|Localhost")),
+    Advanced(Field("daemons.securityContext.seccompProfile.localhostProfile", kText, "none",
+                   "Its file on the node, with type `Localhost`")),
     Field("daemons.seLinuxOptions.user", kText, "the runtime's", "SELinux user of the container"),
     Field("daemons.seLinuxOptions.role", kText, "the runtime's", "Its role"),
     Field("daemons.seLinuxOptions.type", kText, "the runtime's", "Its type"),
@@ -322,8 +372,8 @@ constexpr auto kTable = std::to_array<Setting>({
     Flag("--log-verbosity-cd-daemon", "LOG_VERBOSITY_CD_DAEMON", kDaemons,
          "Log verbosity of the daemons (0)", Number<&Settings::daemon_log_verbosity, 0, 10>),
     Flag("--membership-writer", "MEMBERSHIP_WRITER", kDaemons,
-         "Who writes a daemon's entry in its clique: daemon, as NVIDIA's does, or controller, for "
-         "daemons that only label their pod (daemon)",
+         "Who writes entries of cliques: daemon, with NVIDIA's image; controller, with the image "
+         "cdom-driver (daemon)",
          Text<ReadMembershipWriter>),
     Both(
         Flag("--deletion-grace", "DELETION_GRACE", kDaemons,
@@ -335,10 +385,10 @@ constexpr auto kTable = std::to_array<Setting>({
               "How long a deletion waits for pods that use the domain. The flag `--deletion-grace` "
               "takes precedence",
               [](const Value& v, Settings& s) { s.deletion_grace = SecondsOf(v); })),
-    Field("membership.indexHold", kDuration, "60s",
-          "How long a node that went away keeps its IMEX index, with "
-          "`--membership-writer=controller`; 0: it does not",
-          [](const Value& v, Settings& s) { s.index_hold = SecondsOf(v); }),
+    Advanced(Field("membership.indexHold", kDuration, "60s",
+                   "How long a node that went away keeps its IMEX index, with "
+                   "`--membership-writer=controller`; 0: it does not",
+                   [](const Value& v, Settings& s) { s.index_hold = SecondsOf(v); })),
     Field(
         "nodes.leavingTaints", kTexts,
         "`ToBeDeletedByClusterAutoscaler`, `karpenter.sh/disrupted`, "
@@ -348,7 +398,7 @@ constexpr auto kTable = std::to_array<Setting>({
         "any case (`NodeLeaving`). With `/*` at its end one stands for all keys of a prefix. A "
         "taint with effect PreferNoSchedule says nothing",
         [](const Value& v, Settings& s) { s.leaving_taints = v.AsTexts(); }),
-    Field(
+    Advanced(Field(
         "roll.policy", kText, "WhenIdle",
         "When a daemon of an older template is replaced: while no claim of its domain is on a node "
         "of its clique, or also under a job, which that ends. The annotation "
@@ -358,23 +408,25 @@ constexpr auto kTable = std::to_array<Setting>({
           s.rollout.policy =
               v.AsString() == "Always" ? RolloutPolicy::kAlways : RolloutPolicy::kWhenIdle;
         },
-        "WhenIdle|Always"),
-    Field("roll.cliques", kInteger, "3",
-          "In so many cliques of the whole cluster daemons are replaced at a time",
-          [](const Value& v, Settings& s) {
-            s.rollout.cliques_max =
-                static_cast<int>(std::clamp<std::int64_t>(v.AsInt().value_or(0), 0, 1000));
-          }),
-    Field("roll.settle", kDuration, "10s",
-          "A replacement serves for so long before the next daemon is replaced",
-          [](const Value& v, Settings& s) { s.rollout.settle = SecondsOf(v); }),
-    Field("roll.deadline", kDuration, "5m",
-          "A replacement that does not serve after this time stops the roll in all domains",
-          [](const Value& v, Settings& s) { s.rollout.deadline = SecondsOf(v); }),
-    Field("status.window", kDuration, "500ms",
-          "Changes of a status or a clique that come within this time after a write are written "
-          "together. What takes readiness away is written at once",
-          [](const Value& v, Settings& s) { s.status_window = DurationOf(v); }),
+        "WhenIdle|Always")),
+    Advanced(Field("roll.cliques", kInteger, "3",
+                   "In so many cliques of the whole cluster daemons are replaced at a time",
+                   [](const Value& v, Settings& s) {
+                     s.rollout.cliques_max =
+                         static_cast<int>(std::clamp<std::int64_t>(v.AsInt().value_or(0), 0, 1000));
+                   })),
+    Advanced(Field("roll.settle", kDuration, "10s",
+                   "A replacement serves for so long before the next daemon is replaced",
+                   [](const Value& v, Settings& s) { s.rollout.settle = SecondsOf(v); })),
+    Advanced(
+        Field("roll.deadline", kDuration, "5m",
+              "A replacement that does not serve after this time stops the rollout in all domains",
+              [](const Value& v, Settings& s) { s.rollout.deadline = SecondsOf(v); })),
+    Advanced(Field(
+        "status.window", kDuration, "500ms",
+        "Changes of a status or a clique that come within this time after a write are written "
+        "together. What takes readiness away is written at once",
+        [](const Value& v, Settings& s) { s.status_window = DurationOf(v); })),
     Field(
         "status.nameOthers", kText, "SameNamespace",
         "Whether conditions and Events of a domain name the domains and claims of other "
@@ -387,15 +439,14 @@ constexpr auto kTable = std::to_array<Setting>({
          "hosts, with the feature gate HostManagedIMEXDaemon (driverManaged)",
          Text<ReadImexMode>),
     Flag("--imex-isolation", "IMEX_ISOLATION", kDaemons,
-         "What has an IMEX domain of its own: domain, a ComputeDomain, and nothing else here "
-         "(domain)",
-         Text<ReadImexIsolation>),
+         "Accepted for NVIDIA's chart; only domain is supported (domain)",
+         Ignored<ReadImexIsolation>),
     Flag("--leader-election-enabled", "LEADER_ELECTION_ENABLED", kElection,
          "Whether one replica of several acts (true)", Text<ReadElects>),
     Flag("--leader-election-lease-lock-name", "LEADER_ELECTION_LEASE_LOCK_NAME", kElection,
-         "Name of the Lease (nvidia-compute-domain-controller)", Any<&Settings::lease_name>),
+         "Name of the Lease (cdom-controller)", Text<ReadLeaseName>),
     Flag("--leader-election-lease-lock-namespace", "LEADER_ELECTION_LEASE_LOCK_NAMESPACE",
-         kElection, "Its namespace (that of --namespace)", Any<&Settings::lease_namespace>),
+         kElection, "Its namespace (that of --namespace)", Namespace<&Settings::lease_namespace>),
     Flag("--leader-election-lease-duration", "LEADER_ELECTION_LEASE_DURATION", kElection,
          "How long others wait for a silent leader (15s)",
          Duration<[](milliseconds time, Settings& s) { s.lease.lease_duration = time; }>),

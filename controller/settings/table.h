@@ -29,6 +29,7 @@ struct Setting {
   std::string_view fallback = {};  // The default, as the page has it.
   std::string_view meaning = {};
   std::string_view allowed = {};  // Values, separated by '|'. Empty: any of the type.
+  bool is_advanced = false;       // Apart from the others on the page: few clusters need it.
   // Takes the value. Null if the field is part of a value that is taken as a whole: see Maps().
   void (*apply)(const json::Value&, Settings&) = nullptr;
 };

@@ -171,7 +171,8 @@ TEST_F(DaemonSettings, CheckNeedsNothingButTheClique) {
 
 TEST_F(DaemonSettings, WithoutACommandItSaysWhichThereAre) {
   SetAll();
-  EXPECT_NE(Refused({}).find("subcommand"), std::string::npos);
+  EXPECT_TRUE(Refused({}).starts_with("A subcommand is required: run, check\n")) << Refused({});
+  EXPECT_TRUE(Refused({"rnu"}).starts_with("rnu: unknown command; did you mean run?\n"));
 }
 
 TEST_F(DaemonSettings, HelpNamesEachExitStatus) {

@@ -5,6 +5,7 @@
 #include "controller/api/feature_gates.h"
 #include "controller/api/names.h"
 #include "pkg/command_line/flags.h"
+#include "pkg/http/listener.h"
 #include "pkg/kube/api/names.h"
 
 namespace plugin {
@@ -74,11 +75,15 @@ std::string CheckPlaces(const Settings& settings) {
     return "--node-name " + Quoted(settings.node) +
            " can be no node's name: set it, or NODE_NAME, to spec.nodeName";
   }
-  if (!kube::IsDnsSubdomain(settings.ns)) {
+  if (!kube::IsDnsLabel(settings.ns)) {
     return "--namespace " + Quoted(settings.ns) + " can be no namespace's name";
   }
   if (!settings.pod_uid.empty() && !kube::IsDnsSubdomain(settings.pod_uid)) {
     return "--pod-uid " + Quoted(settings.pod_uid) + " is none: set it to metadata.uid, or not";
+  }
+  const std::string& endpoint = settings.metrics_address;
+  if (const auto checked = http::CheckAddress(endpoint); !endpoint.empty() && !checked) {
+    return "--http-endpoint " + Quoted(endpoint) + ": " + checked.error().message;
   }
   const std::map<std::string, const std::string*> paths = {
       {"--kubelet-registrar-directory-path", &settings.registry_folder},
@@ -104,7 +109,8 @@ void AddGiven(CLI::App& app, Settings& settings, Given& given) {
       "Kubernetes 1.33");
   Add(app, "--imex-mode", "IMEX_MODE", given.imex_mode,
       "driverManaged: daemons run IMEX; or hostManaged: the host does (driverManaged)");
-  Add(app, "--imex-isolation", "IMEX_ISOLATION", given.imex_isolation, "domain (domain)");
+  Add(app, "--imex-isolation", "IMEX_ISOLATION", given.imex_isolation, "domain (domain)")
+      ->group(command_line::kIgnored);
   Add(app, "--imex-host-socket-path", "IMEX_HOST_SOCKET_PATH", settings.imex_socket,
       "Where the host's IMEX is asked (/etc/nvidia-imex/imex_ctrl.sock)");
   Add(app, "--gpu-clique-label-enabled", "GPU_CLIQUE_LABEL_ENABLED", settings.labels_clique,
@@ -168,8 +174,10 @@ void AddSeen(CLI::App& app, Settings& settings, Given& given) {
       "Where metrics, /livez and /readyz are served, such as :8081; empty: nowhere");
   Add(app, "--metrics-path", "METRICS_PATH", settings.metrics_path, "Under which path (/metrics)");
   command_line::AddLogging(app, settings);
-  Add(app, "--kube-api-qps", "KUBE_API_QPS", given.qps, "Taken and not needed");
-  Add(app, "--kube-api-burst", "KUBE_API_BURST", given.burst, "Taken and not needed");
+  Add(app, "--kube-api-qps", "KUBE_API_QPS", given.qps, "Accepted and ignored")
+      ->group(command_line::kIgnored);
+  Add(app, "--kube-api-burst", "KUBE_API_BURST", given.burst, "Accepted and ignored")
+      ->group(command_line::kIgnored);
 }
 
 }  // namespace

@@ -136,6 +136,11 @@ TEST(PluginSettings, WhatIsWrongIsSaidWithItsFlag) {
   EXPECT_TRUE(Names(Wrong({"--node-name", "../x"}), "--node-name \"../x\""));
   EXPECT_TRUE(Names(WrongOnNode({"--namespace", "A"}), "--namespace"));
   EXPECT_TRUE(Names(WrongOnNode({"--pod-uid", "../x"}), "--pod-uid"));
+  EXPECT_TRUE(Names(WrongOnNode({"--http-endpoint", "99999"}), "--http-endpoint \"99999\""));
+  EXPECT_TRUE(Names(WrongOnNode({"--node-nam", "b"}), "did you mean --node-name?"));
+  EXPECT_TRUE(Names(WrongOnNode({"preflght"}), "did you mean preflight?"));
+  EXPECT_TRUE(
+      Names(WrongOnNode({"--feature-gates", "DynamicMig=true"}), "did you mean DynamicMIG?"));
   EXPECT_TRUE(Names(WrongOnNode({"--cdi-root", "cdi"}), "--cdi-root"));
   EXPECT_TRUE(Names(WrongOnNode({"--healthcheck-port", "70000"}), "--healthcheck-port"));
   EXPECT_TRUE(Names(WrongOnNode({"--feature-gates", "Unknown=true"}), "\"Unknown\""));

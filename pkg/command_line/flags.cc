@@ -1,9 +1,12 @@
 #include "pkg/command_line/flags.h"
 
 #include <algorithm>
+#include <iterator>
+#include <memory>
 #include <sstream>
 #include <utility>
 
+#include "pkg/base/did_you_mean.h"
 #include "pkg/base/duration.h"
 #include "pkg/base/number.h"
 #include "pkg/base/version.h"
@@ -13,6 +16,8 @@ namespace command_line {
 
 namespace {
 
+constexpr std::size_t kQuotedMax = 80;
+
 // At the end of --help.
 std::string Footer(std::span<const ExitStatus> statuses) {
   std::string text = "Exit status:\n";
@@ -21,9 +26,7 @@ std::string Footer(std::span<const ExitStatus> statuses) {
     text +=
         "  " + number + std::string(5 - number.size(), ' ') + std::string(status.meaning) + "\n";
   }
-  return text +
-         "Env: the variable that sets the same as the flag, which comes before it.\n"
-         "Last in parentheses: the default.";
+  return text + "A flag overrides its variable (Env). Defaults are in parentheses.";
 }
 
 // "file=2,dir/*=4"; what is wrong with it, or nothing.
@@ -55,7 +58,70 @@ void AddUnused(CLI::App& app, const char* flag, const char* variable, const char
            unused.emplace_back(flag);
          },
          help)
-      ->envname(variable);
+      ->envname(variable)
+      ->group(kIgnored);
+}
+
+// "Accepted and ignored, for NVIDIA's chart: --a (A), ...". Empty if the program has no such
+// flag.
+std::string IgnoredFlags(const CLI::App& app) {
+  std::string list;
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_group() != kIgnored) continue;
+    list += (list.empty() ? "" : ", ") + option->get_name();
+    if (!option->get_envname().empty()) list += " (" + option->get_envname() + ")";
+  }
+  return list.empty() ? "" : "\n" + std::string(kIgnored) + ": " + list + ".";
+}
+
+// --help without the group of ignored flags.
+class Formatter final : public CLI::Formatter {
+ public:
+  [[nodiscard]] std::string make_group(std::string group, bool is_positional,
+                                       std::vector<const CLI::Option*> options) const override {
+    if (group == kIgnored) return {};
+    return CLI::Formatter::make_group(std::move(group), is_positional, std::move(options));
+  }
+};
+
+constexpr const char* kSeeHelp = "Run with --help for more information.\n";
+
+std::vector<std::string> CommandsOf(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
+  return names;
+}
+
+// Long flags, those of commands included.
+std::vector<std::string> FlagsOf(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  for (const CLI::App* command : app.get_subcommands({})) {
+    std::ranges::move(FlagsOf(*command), std::back_inserter(names));
+  }
+  return names;
+}
+
+// Of a word that no flag or command takes. Empty if there is none.
+std::string UnknownWord(const CLI::App& app) {
+  const std::vector<std::string> words = app.remaining(true);
+  if (words.empty()) return {};
+  const std::string word = words.front().substr(0, words.front().find('='));
+  const bool is_flag = word.starts_with('-');
+  return json::OneLine(word, kQuotedMax) + (is_flag ? ": unknown flag" : ": unknown command") +
+         base::DidYouMean(word, is_flag ? FlagsOf(app) : CommandsOf(app)) + "\n" + kSeeHelp;
+}
+
+// All flags that are required and not given. Empty if none is.
+std::string MissingFlags(const CLI::App& app) {
+  std::string list;
+  for (const CLI::Option* option : app.get_options()) {
+    if (!option->get_required() || option->count() > 0) continue;
+    list += (list.empty() ? "" : ", ") + option->get_name();
+  }
+  return list.empty() ? "" : list + ": required\n" + kSeeHelp;
 }
 
 }  // namespace
@@ -63,6 +129,7 @@ void AddUnused(CLI::App& app, const char* flag, const char* variable, const char
 void SetUpApp(CLI::App& app, std::span<const ExitStatus> statuses) {
   app.set_version_flag("--version", "cdom " + app.get_name() + " " + std::string(base::Version()) +
                                         " (revision " + std::string(base::Revision()) + ")");
+  app.formatter(std::make_shared<Formatter>());
   app.footer(Footer(statuses));
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 }
@@ -80,12 +147,10 @@ void AddLogging(CLI::App& app, CommonSettings& settings) {
   Add(app, "--logging-format", "LOGGING_FORMAT", settings.log_format,
       "text, json, journal, or auto: the journal under systemd, else text (auto)")
       ->check(CLI::IsMember({"auto", "text", "json", "journal"}));
-  AddUnused(app, "--vmodule", "VMODULE",
-            "Accepted and ignored, as pattern=N: there is one verbosity", CheckModules,
+  AddUnused(app, "--vmodule", "VMODULE", "Accepted and ignored, as pattern=N", CheckModules,
             settings.unused_flags);
-  AddUnused(app, "--log-flush-frequency", "LOG_FLUSH_FREQUENCY",
-            "Accepted and ignored, as 5s: each line is written at once", CheckDuration,
-            settings.unused_flags);
+  AddUnused(app, "--log-flush-frequency", "LOG_FLUSH_FREQUENCY", "Accepted and ignored, as 5s",
+            CheckDuration, settings.unused_flags);
 }
 
 void SayUnused(const std::vector<std::string>& flags, base::Logger& logger) {
@@ -95,14 +160,28 @@ void SayUnused(const std::vector<std::string>& flags, base::Logger& logger) {
 }
 
 std::string Quoted(const std::string& text) {
-  constexpr std::size_t kBytesMax = 80;
-  return "\"" + json::OneLine(text, kBytesMax) + "\"";
+  return "\"" + json::OneLine(text, kQuotedMax) + "\"";
 }
 
 std::optional<Exit> Parse(CLI::App& app, std::vector<std::string> arguments) {
+  const std::string footer = app.get_footer() + IgnoredFlags(app);
+  app.footer(footer);
+  for (CLI::App* command : app.get_subcommands({})) command->footer(footer);
   try {
     std::ranges::reverse(arguments);  // CLI11 takes them from the back.
     app.parse(std::move(arguments));
+  } catch (const CLI::ExtrasError& /*error*/) {
+    return Misused(UnknownWord(app));
+  } catch (const CLI::RequiredError& error) {
+    // A misspelt flag or command is not missing.
+    for (const std::string& text : {UnknownWord(app), MissingFlags(app)}) {
+      if (!text.empty()) return Misused(text);
+    }
+    std::string text = error.what();
+    for (const std::string& name : CommandsOf(app)) {
+      text += (text.ends_with("required") ? ": " : ", ") + name;
+    }
+    return Misused(text + "\n" + kSeeHelp);
   } catch (const CLI::ParseError& error) {
     std::ostringstream text;
     const int status = app.exit(error, text, text);

@@ -25,10 +25,14 @@ CLI::Option* Add(CLI::App& app, const char* flag, const char* variable, T& value
 // more than once.
 void SetUpApp(CLI::App& app, std::span<const ExitStatus> statuses);
 
+// The group of flags that are accepted and ignored: --help lists all of them in one line at its
+// end.
+inline constexpr const char* kIgnored = "Accepted and ignored, for NVIDIA's chart";
+
 // --kubeconfig, without a variable.
 void AddKubeconfig(CLI::App& app, CommonSettings& settings);
-// -v, 0 to 10, and --logging-format, as logging::ParseFormat knows it. klog's other flags are read,
-// change nothing, and are added to `unused_flags` by their name if they are given.
+// -v, 0 to 10, and --logging-format, as logging::ParseFormat knows it. klog's other flags are
+// hidden, read, change nothing, and are added to `unused_flags` by their name if they are given.
 void AddLogging(CLI::App& app, CommonSettings& settings);
 void SayUnused(const std::vector<std::string>& flags, base::Logger& logger);
 
@@ -36,7 +40,8 @@ void SayUnused(const std::vector<std::string>& flags, base::Logger& logger);
 [[nodiscard]] std::string Quoted(const std::string& text);
 
 // Reads the command line and the environment. An Exit: --help or --version was asked for, or
-// something is wrong, and it says with what flag.
+// something is wrong, and it names the flag: the first unknown one with the name that was probably
+// meant, or all required ones that are missing.
 [[nodiscard]] std::optional<Exit> Parse(CLI::App& app, std::vector<std::string> arguments);
 
 }  // namespace command_line

@@ -15,11 +15,21 @@ constexpr auto kStatuses = std::to_array<ExitStatus>({{0, "It went well"}, kDefe
 struct Program {
   CLI::App app{"Counts.", "counter"};
   int count = 0;
+  int from = 0;
+  int to = 0;
+  int speed = 0;
+  std::vector<const char*> required = {};
   CommonSettings settings = {};
 
   std::optional<Exit> Reads(const std::vector<std::string>& arguments) {
     SetUpApp(app, kStatuses);
     Add(app, "--count", "COMMAND_LINE_TEST_COUNT", count, "How many");
+    Add(app, "--from", "COMMAND_LINE_TEST_FROM", from, "Where it begins");
+    Add(app, "--to", "COMMAND_LINE_TEST_TO", to, "Where it ends");
+    Add(app, "--speed", "COMMAND_LINE_TEST_SPEED", speed, "How fast")->group(kIgnored);
+    for (const char* flag : required) app.get_option(flag)->required();
+    app.add_subcommand("forwards", "Upwards")->fallthrough();
+    app.add_subcommand("back", "Downwards")->fallthrough();
     AddKubeconfig(app, settings);
     AddLogging(app, settings);
     return Parse(app, arguments);
@@ -57,12 +67,14 @@ TEST(Flags, HelpEndsWithWhatEachExitStatusMeans) {
   const auto exit = program.Reads({"--help"});
   ASSERT_TRUE(exit);
   EXPECT_EQ(exit->status, 0);
-  EXPECT_NE(
-      exit->text.find("Exit status:\n"
-                      "  0    It went well\n"
-                      "  134  A defect, which the last line that was printed names (SIGABRT)\n"
-                      "Env: the variable"),
-      std::string::npos)
+  EXPECT_NE(exit->text.find(
+                "Exit status:\n"
+                "  0    It went well\n"
+                "  134  A defect, which the last line that was printed names (SIGABRT)\n"
+                "A flag overrides its variable (Env). Defaults are in parentheses.\n"
+                "Accepted and ignored, for NVIDIA's chart: --speed (COMMAND_LINE_TEST_SPEED), "
+                "--vmodule (VMODULE), --log-flush-frequency (LOG_FLUSH_FREQUENCY).\n"),
+            std::string::npos)
       << exit->text;
 }
 
@@ -79,7 +91,8 @@ TEST(Flags, WhatIsWrongIsNamedByItsFlagAndIsMisuse) {
   for (const char* wrong :
        {"--count=many", "--v=11", "--logging-format=xml", "--colour", "--vmodule=2", "--vmodule==2",
         "--vmodule=a", "--vmodule=a=", "--vmodule=a=x", "--vmodule=a=-1", "--vmodule=a=2,b",
-        "--vmodule=a=99999999999", "--log-flush-frequency=5", "--log-flush-frequency=soon"}) {
+        "--vmodule=a=99999999999", "--speed=fast", "--log-flush-frequency=5",
+        "--log-flush-frequency=soon"}) {
     Program program;
     const auto exit = program.Reads({wrong});
     ASSERT_TRUE(exit) << wrong;
@@ -87,6 +100,40 @@ TEST(Flags, WhatIsWrongIsNamedByItsFlagAndIsMisuse) {
     const std::string flag = std::string(wrong).substr(0, std::string(wrong).find('='));
     EXPECT_NE(exit->text.find(flag), std::string::npos) << exit->text;
   }
+}
+
+// The first line of what the program says.
+std::string Refusal(Program&& program, const std::vector<std::string>& arguments) {
+  const auto exit = program.Reads(arguments);
+  if (!exit) return {};
+  EXPECT_EQ(exit->status, kMisused);
+  return exit->text.substr(0, exit->text.find('\n'));
+}
+
+TEST(Flags, UnknownFlagOrCommand_IsNamed_WithTheNearestOne) {
+  EXPECT_EQ(Refusal({}, {"--cuont=3"}), "--cuont: unknown flag; did you mean --count?");
+  EXPECT_EQ(Refusal({}, {"--cuont", "3", "forward"}),
+            "--cuont: unknown flag; did you mean --count?");
+  EXPECT_EQ(Refusal({}, {"--colourful"}), "--colourful: unknown flag");
+  EXPECT_EQ(Refusal({}, {"forward"}), "forward: unknown command; did you mean forwards?");
+  EXPECT_EQ(Refusal({}, {"forwards", "--cuont=3"}), "--cuont: unknown flag; did you mean --count?");
+  EXPECT_EQ(Refusal({}, {"sideways"}), "sideways: unknown command");
+}
+
+TEST(Flags, UnknownWord_IsNamed_BeforeRequiredFlags) {
+  EXPECT_EQ(Refusal({.required = {"--from"}}, {"forward"}),
+            "forward: unknown command; did you mean forwards?");
+}
+
+TEST(Flags, MissingFlags_AreNamedTogether) {
+  EXPECT_EQ(Refusal({.required = {"--from", "--to", "--count"}}, {"--to=3"}),
+            "--count, --from: required");
+}
+
+TEST(Flags, MissingCommand_IsToldWithThoseThatExist) {
+  Program program;
+  program.app.require_subcommand(1);
+  EXPECT_EQ(Refusal(std::move(program), {}), "A subcommand is required: forwards, back");
 }
 
 TEST(Flags, ThoseOfKlogWithoutAnEffectAreTakenByFlagAndVariableAndEachIsToldOnce) {

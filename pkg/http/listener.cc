@@ -30,7 +30,7 @@ base::Result<HostAndPort> Split(const std::string& address) {
   const std::string_view digits = std::string_view(address).substr(colon + 1);
   const int port = colon == std::string::npos ? -1 : base::ParseNumber<int>(digits).value_or(-1);
   if (port < 0 || port > kPortMax) {
-    return base::Invalid("listen on \"" + address + "\": write host:port or :port");
+    return base::Invalid("write host:port or :port, with a port of at most 65535");
   }
   std::string host = address.substr(0, colon);
   if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
@@ -74,8 +74,14 @@ int PortOf(int fd) {
 
 }  // namespace
 
+base::Result<void> CheckAddress(const std::string& address) {
+  TRY(Split(address));
+  return {};
+}
+
 base::Result<Listener> Listener::On(const std::string& address) {
-  const HostAndPort wanted = TRY(Split(address));
+  const HostAndPort wanted =
+      TRY(Split(address).map_error(base::While("listen on \"" + address + "\"")));
   const std::string attempt = "listen on " + address;
   // "::" takes IPv4 too, and where there is no IPv6, "0.0.0.0" is what is left.
   const std::string host = wanted.host.empty() ? "::" : wanted.host;

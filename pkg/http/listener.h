@@ -7,6 +7,10 @@
 
 namespace http {
 
+// kInvalid, with how to write it, for what Listener::On() could not read as an address. Looks up no
+// name.
+[[nodiscard]] base::Result<void> CheckAddress(const std::string& address);
+
 // A listening TCP socket, closed at the end. Non-blocking; not inherited by child processes. What
 // it accepts has small buffers.
 class Listener {

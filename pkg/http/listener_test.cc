@@ -46,6 +46,10 @@ TEST(Listener, WhatIsNoAddressIsInvalid) {
     const Result<Listener> listener = Listener::On(address);
     ASSERT_FALSE(listener) << address;
     EXPECT_EQ(listener.error().code, ErrorCode::kInvalid) << address;
+    EXPECT_FALSE(CheckAddress(address)) << address;
+  }
+  for (const char* address : {"127.0.0.1:0", "[::1]:8080", ":65535", "host.invalid:1"}) {
+    EXPECT_TRUE(CheckAddress(address)) << address;
   }
   const Result<Listener> nowhere = Listener::On("host.invalid:0");
   ASSERT_FALSE(nowhere);

@@ -13,6 +13,7 @@ struct Flag {
   std::string name = {};  // "--workers".
   std::string variable = {};
   std::string meaning = {};  // With its default in parentheses.
+  bool is_hidden = false;    // Accepted and ignored.
 };
 
 inline void AppendFlags(const CLI::App& app, std::vector<Flag>& flags) {
@@ -20,7 +21,8 @@ inline void AppendFlags(const CLI::App& app, std::vector<Flag>& flags) {
     const std::string name = option->get_name();
     flags.push_back({.name = name,
                      .variable = name == "--kubeconfig" ? "KUBECONFIG" : option->get_envname(),
-                     .meaning = option->get_description()});
+                     .meaning = option->get_description(),
+                     .is_hidden = option->get_group() == command_line::kIgnored});
   }
 }
 

@@ -29,4 +29,8 @@ bool IsDnsSubdomain(std::string_view text) {
   }
 }
 
+bool IsDnsLabel(std::string_view text) {
+  return text.size() <= 63 && text.find('.') == std::string_view::npos && IsDnsSubdomain(text);
+}
+
 }  // namespace kube

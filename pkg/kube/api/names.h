@@ -13,4 +13,8 @@ namespace kube {
 // between dots with a letter or digit at both ends.
 [[nodiscard]] bool IsDnsSubdomain(std::string_view text);
 
+// Such as the name of a namespace: up to 63 of lower-case letters, digits and '-', a letter or
+// digit at both ends.
+[[nodiscard]] bool IsDnsLabel(std::string_view text);
+
 }  // namespace kube

@@ -31,5 +31,12 @@ TEST(Names, DnsSubdomainsAreThoseOfKubernetes) {
   }
 }
 
+TEST(Names, DnsLabels_AreSubdomainsOfOnePart) {
+  for (const char* good : {"a", "cdom-system", "0"}) EXPECT_TRUE(IsDnsLabel(good)) << good;
+  EXPECT_TRUE(IsDnsLabel(std::string(63, 'a')));
+  EXPECT_FALSE(IsDnsLabel(std::string(64, 'a')));
+  for (const char* bad : {"", "a.b", "Bad", "a_b", "-a"}) EXPECT_FALSE(IsDnsLabel(bad)) << bad;
+}
+
 }  // namespace
 }  // namespace kube

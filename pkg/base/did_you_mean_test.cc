@@ -1,0 +1,31 @@
+#include "pkg/base/did_you_mean.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace base {
+namespace {
+
+const std::vector<std::string> kKnown = {"--workers", "--namespace", "--v", "run", "check"};
+
+TEST(DidYouMean, NameWithFewChanges_IsSuggested) {
+  EXPECT_EQ(DidYouMean("--worker", kKnown), "; did you mean --workers?");
+  EXPECT_EQ(DidYouMean("--nmespaces", kKnown), "; did you mean --namespace?");
+  EXPECT_EQ(DidYouMean("rnu", kKnown), "; did you mean run?");
+}
+
+TEST(DidYouMean, NameWithManyChanges_IsNot) {
+  for (const char* name : {"--colour-of-the-output", "", "x", "serve"}) {
+    EXPECT_EQ(DidYouMean(name, kKnown), "") << name;
+  }
+  EXPECT_EQ(DidYouMean("run", {}), "");
+}
+
+TEST(DidYouMean, LongName_IsNotCompared) {
+  const std::string name(101, 'a');
+  EXPECT_EQ(DidYouMean(name, std::vector{name}), "");
+}
+
+}  // namespace
+}  // namespace base
