@@ -93,11 +93,10 @@ base::Result<void> ReleaseFinalizers(const settings::Settings& settings,
   const kube::ClientConfig config = TRY(frame.LoadConfig());
   http::CurlTransport transport(config.endpoint, *config.credentials,
                                 base::UserAgent("release-finalizers"));
-  const uninstall::UninstallOptions options = {
-      .driver_namespaces = settings.DriverNamespaces(),
-      .lease = {.ns = settings.lease_namespace, .name = settings.lease_name},
-      .force = settings.force,
-      .dry_run = settings.dry_run};
+  const uninstall::UninstallOptions options = {.driver_namespaces = settings.DriverNamespaces(),
+                                               .leases = settings.KnownLeases(),
+                                               .force = settings.force,
+                                               .dry_run = settings.dry_run};
   const auto wait = [&](std::chrono::seconds time) {
     kube::WaitUntil(frame.clock(), frame.clock().Now() + time, frame.stop());
   };
@@ -126,6 +125,13 @@ int main(int argc, char** argv) {
                            {"image", settings.image},
                            {"election", settings.elects ? "on" : "off"}});
   command_line::SayUnused(settings.unused_flags, logger);
+  if (settings.HasTwoWriters()) {
+    logger.Warning("NVIDIA's daemons and the controller both write entries of cliques",
+                   {{"image", settings.image},
+                    {"remedy",
+                     "set --membership-writer (MEMBERSHIP_WRITER) to daemon and leave out "
+                     "manifests/controller-writes, or run the image cdom-driver"}});
+  }
 
   const process::Context context = {
       .settings = settings, .clock = frame.clock(), .logger = logger, .load_config = [&] {

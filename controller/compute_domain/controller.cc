@@ -202,7 +202,7 @@ kube::WorkQueue::Ended Controller::Finish(const std::string& uid, const Outcome&
   sinks_.record(outcome.events);
   if (!outcome.wake.empty()) sinks_.enqueue(outcome.wake, {.priority = Priority::kLow});
   if (outcome.error) {
-    errors_.Failed(uid, *outcome.error);
+    errors_.Failed(uid, cache_.NameOf(uid), *outcome.error);
   } else if (!outcome.waits && !outcome.is_failing) {
     errors_.Succeeded(uid);
   }

@@ -15,7 +15,8 @@ class ErrorLog {
  public:
   explicit ErrorLog(base::Logger& logger) : logger_(logger) {}
 
-  void Failed(const std::string& uid, const base::Error& error) {
+  // `name` is "namespace/name" of the domain.
+  void Failed(const std::string& uid, const std::string& name, const base::Error& error) {
     const bool is_new = said_.With([&](auto& said) {
       std::string& before = said[uid];
       if (before == error.message) return false;
@@ -26,9 +27,9 @@ class ErrorLog {
     const bool expected = error.code == base::ErrorCode::kConflict;
     if (is_new && !expected) {
       logger_.Error("Reconcile failed and is tried again",
-                    {{"domain", uid}, {"err", error.message}});
+                    {{"domain", name}, {"uid", uid}, {"err", error.message}});
     } else {
-      logger_.Debug("Reconcile failed", {{"domain", uid}, {"err", error.message}});
+      logger_.Debug("Reconcile failed", {{"domain", name}, {"uid", uid}, {"err", error.message}});
     }
   }
   void Succeeded(const std::string& uid) {

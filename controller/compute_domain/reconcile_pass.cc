@@ -93,6 +93,7 @@ void ReconcilePass::Gather() {
     return;
   }
   unseen_ = before.unseen;
+  told_ = before.told;
   for (const Expectation& expected : before.expectations) {
     const bool is_child =
         expected.kind == Kind::kDaemonSet || expected.kind == Kind::kClaimTemplate;
@@ -151,14 +152,16 @@ void ReconcilePass::StartStep(Step step) {
     if (!MayStart(action)) continue;
     const auto* replace = std::get_if<ReplaceDaemon>(&action);
     if (reconciler_.dry_run_) {
-      reconciler_.logger_.Info("Would act",
-                               {{"domain", observed_.uid}, {"action", Describe(action)}});
-      if (IsWrite(action)) continue;
+      if (IsWrite(action)) {
+        TellOnce(Describe(action));
+        continue;
+      }
     } else if (replace != nullptr && !MayReplace(*replace)) {
       continue;
     } else if (IsWrite(action)) {
-      reconciler_.logger_.Debug("Acting",
-                                {{"domain", observed_.uid}, {"action", Describe(action)}});
+      reconciler_.logger_.Debug(
+          "Acting",
+          {{"domain", DomainName()}, {"uid", observed_.uid}, {"action", Describe(action)}});
     }
     const auto* unlabel = std::get_if<RemoveNodeLabel>(&action);
     if (unlabel != nullptr && observed_.domain && !observed_.domain->meta.deleting) {
@@ -169,6 +172,17 @@ void ReconcilePass::StartStep(Step step) {
     ActionProgress progress = StartAction(action, observed_);
     in_flight_.push_back({.action = std::move(action), .read = std::move(progress)});
   }
+}
+
+void ReconcilePass::TellOnce(const std::string& action) {
+  const bool is_news = wanted_.insert(action).second && !told_.contains(action);
+  if (!is_news) return;
+  reconciler_.logger_.Info("Would act",
+                           {{"domain", DomainName()}, {"uid", observed_.uid}, {"action", action}});
+}
+
+std::string ReconcilePass::DomainName() const {
+  return observed_.domain ? kube::ToString(observed_.domain->meta.key) : observed_.uid;
 }
 
 bool ReconcilePass::MayStart(const Action& action) {
@@ -250,7 +264,7 @@ void ReconcilePass::RecordEvents(const Action& done) {
   for (kube::Event& event : EventsOf(done, observed_)) {
     // What was done and may harm a job is in the log, too; what is so, conditions keep.
     if (event.type == kube::EventType::kWarning && !std::holds_alternative<WriteStatus>(done)) {
-      reconciler_.logger_.Warning(event.note, {{"domain", kube::ToString(event.regarding.key)}});
+      reconciler_.logger_.Warning(event.note, {{"domain", DomainName()}, {"uid", observed_.uid}});
     }
     outcome_.events.push_back(std::move(event));
   }
@@ -291,7 +305,7 @@ void ReconcilePass::TakeError(const Action& action, base::Error error) {
             .concern = concern,
             .at_least = error.retry_after.value_or(std::chrono::seconds(0)),
             .is_conflict = error.code == base::ErrorCode::kConflict,
-            .failure = FailureOf(error)});
+            .failure = FailureOf(error, observed_.facts.user)});
   if (!outcome_.error) outcome_.error = std::move(error);
 }
 
@@ -371,14 +385,15 @@ void ReconcilePass::Remember() {
     Change(SchedulerMessagesRead{.messages = *observed_.evidence.scheduler_messages});
   }
   reconciler_.memories_.With([&](auto& memories) {
-    if (!observed_.domain && expectations_.empty() && !outcome_.is_failing) {
+    if (!observed_.domain && expectations_.empty() && !outcome_.is_failing && wanted_.empty()) {
       memories.Forget(observed_.uid);
       return;
     }
     memories.Keep(observed_.uid, {.memory = std::move(observed_.memory),
                                   .expectations = std::move(expectations_),
                                   .expect_until = now + kCatchUp,
-                                  .unseen = std::move(unseen_)});
+                                  .unseen = std::move(unseen_),
+                                  .told = std::move(wanted_)});
   });
   outcome_.wake = reconciler_.NextForRoom(waits_for_room_ ? observed_.uid : "");
 }

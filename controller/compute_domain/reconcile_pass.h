@@ -62,6 +62,9 @@ class ReconcilePass {
   void NextStep();  // Or the next decision; or the status, after the last of them.
   void BeginStatus();
   void StartStep(Step step);  // Puts its actions under way.
+  // With --dry-run: logs the write, unless the pass before this one wanted it, too.
+  void TellOnce(const std::string& action);
+  [[nodiscard]] std::string DomainName() const;  // For the log.
   // Whether the action may go now, or waits for its back-off or for what has to come before it.
   [[nodiscard]] bool MayStart(const Action& action);
   [[nodiscard]] bool MayReplace(const ReplaceDaemon& replace);
@@ -95,6 +98,8 @@ class ReconcilePass {
   Outcome outcome_;
   std::vector<Expectation> expectations_;
   std::map<Kind, Expectation> unseen_;
+  std::set<std::string> wanted_;  // With --dry-run: the writes of this pass, and of that before it.
+  std::set<std::string> told_;
 };
 
 }  // namespace compute_domain

@@ -176,12 +176,16 @@ void Reconciler::StopOrResumeRollout(const std::string& uid, const std::string& 
     logger_.Info("Daemons are replaced again");
   } else {
     logger_.Error("No more daemons are replaced, in any domain",
-                  {{"domain", uid}, {"why", failed}});
+                  {{"domain", cache_.NameOf(uid)}, {"uid", uid}, {"why", failed}});
   }
 }
 
 std::string Reconciler::RolloutStopped() const {
   return facts_.With([](const Facts& facts) { return facts.rollout_stopped; });
+}
+
+void Reconciler::SetUser(const std::string& user) {
+  facts_.With([&](Facts& facts) { facts.user = user; });
 }
 
 void Reconciler::SetViews(const Views& views) {

@@ -6,6 +6,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -39,13 +40,15 @@ class Reconciler {
   // Why no daemon is replaced in any domain; empty: they are.
   [[nodiscard]] std::string RolloutStopped() const;
 
+  // As whom the API server knows this process, for what is said of refusals.
+  void SetUser(const std::string& user);
   // How well everything is seen from now on.
   void SetViews(const Views& views);
 
   // The CRD may have changed: conditions that it dropped may be kept now. Whether it did drop any.
   [[nodiscard]] bool TryConditionsAgain();
 
-  // Plans are logged and nothing is written.
+  // Writes are logged, each once for as long as it is wanted, and nothing is written.
   void SetDryRun() { dry_run_ = true; }
 
  private:
@@ -59,6 +62,7 @@ class Reconciler {
     base::Clock::TimePoint expect_until = {};
     // Of our last child of each kind that the cache had not seen when that time was over.
     std::map<Kind, Expectation> unseen = {};
+    std::set<std::string> told = {};  // With --dry-run: the writes that the last pass wanted.
   };
 
   // The right is missing, or there; said where that is news.

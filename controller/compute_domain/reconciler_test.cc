@@ -711,6 +711,22 @@ TEST(Pass, DryRunReadsAndSaysWhatItWouldDoAndWritesNothing) {
   }
 }
 
+TEST(Pass, DryRun_LogsEachWriteOnce_AndNoRead) {
+  Observed deleted = JustDeleted();
+  fixtures::EndWorkload(deleted.children.claims);
+  PassWorld world(deleted);
+  world.reconciler.SetDryRun();
+  EXPECT_FALSE(world.Run().error);
+  EXPECT_GT(world.server.lines().size(), 0U) << "it read";
+  const std::size_t told = world.logger.Count("Would act");
+  EXPECT_GT(told, 2U);
+  EXPECT_EQ(world.logger.Count("Would act domain=team-a/train uid=" + kUid + " action="), told);
+  EXPECT_EQ(world.logger.Count("action=get "), 0U);
+  EXPECT_EQ(world.logger.Count("action=list "), 0U);
+  EXPECT_FALSE(world.Run().error);
+  EXPECT_EQ(world.logger.Count("Would act"), told);
+}
+
 // ---- What the CRD drops.
 
 TEST(Pass, B59_CrdThatDropsConditionsIsNoticedAndFromThenOnLeftInPeace) {

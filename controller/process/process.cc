@@ -17,7 +17,9 @@
 #include "controller/compute_domain/status/debug_page.h"
 #include "controller/compute_domain/status/explanation/usage.h"
 #include "controller/process/driver_namespaces.h"
+#include "controller/process/identity.h"
 #include "controller/process/metrics.h"
+#include "controller/process/other_leaders.h"
 #include "pkg/base/system_random.h"
 #include "pkg/base/version.h"
 #include "pkg/http/curl_transport.h"
@@ -235,6 +237,14 @@ void ControllerProcess::Watch(const std::stop_token& stop) {
 
 void ControllerProcess::KeepLease(const std::stop_token& stop) {
   const auto transport = MakeTransport(nullptr, &lease_gate_);
+  std::vector<kube::ObjectKey> others = settings_.KnownLeases();
+  others.erase(others.begin());
+  WaitForOtherLeaders(others, *transport,
+                      {.clock = clock_,
+                       .logger = logger_,
+                       .period = settings_.lease.retry_period,
+                       .beat = [this] { lease_alive_.Beat(clock_.Now()); }},
+                      stop);
   while (!stop.stop_requested()) {
     lease_alive_.Beat(clock_.Now());
     const kube::LeaderElector::Next next = elector_.Poll();
@@ -249,7 +259,11 @@ void ControllerProcess::KeepLease(const std::stop_token& stop) {
 
 void ControllerProcess::SendEvents(const std::stop_token& stop) {
   const auto transport = MakeTransport();
-  // Here, since nobody waits for this thread while it begins.
+  // Here, since nobody waits for this thread while it begins, and once the API server answers.
+  while (!controller_.MayReconcile() && !stop.stop_requested()) {
+    kube::WaitUntil(clock_, clock_.Now() + kTurn, stop);
+  }
+  controller_.reconciler().SetUser(CheckIdentity(*transport, logger_, stop));
   WarnOfUnlabelled(settings_.DriverNamespaces(), *transport, logger_, stop);
   events_.Run(stop, *transport);
 }

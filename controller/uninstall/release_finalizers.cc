@@ -11,6 +11,7 @@
 #include "pkg/kube/cache/list_page.h"
 #include "pkg/kube/client/request.h"
 #include "pkg/kube/discovery/version_search.h"
+#include "pkg/kube/lease/lease_survey.h"
 
 namespace uninstall {
 
@@ -23,50 +24,62 @@ using std::chrono::seconds;
 constexpr int kPageSize = 500;
 constexpr int kPagesMax = 1000;
 constexpr int kAttemptsMax = 5;
-constexpr seconds kLeaseMost{60};
 
 Result<http::Response> Send(const World& world, const http::Request& request) {
   return kube::CheckStatus(world.transport.Send(request), request.method);
 }
 
-// Who holds the Lease by what it says, and its version. No holder: nobody, or there is no Lease.
-struct Holder {
-  std::string name = {};
-  std::string version = {};
-  seconds duration{0};
-};
-
-Result<Holder> ReadLease(const kube::ObjectKey& key, const World& world) {
-  const Result<http::Response> reply = Send(world, kube::GetRequest(kube::kLeases, key));
-  if (!reply && reply.error().code == ErrorCode::kNotFound) return Holder();
+// Whether the namespace is deleted, or is being deleted: no controller goes on working in it.
+Result<bool> IsEnding(const std::string& ns, const World& world) {
+  const Result<http::Response> reply =
+      Send(world, kube::GetRequest(kube::kNamespaces, {.name = ns}));
+  if (!reply && kube::ProvesAbsence(reply.error(), ns)) return true;
   if (!reply) return tl::unexpected(reply.error());
-  const json::Document lease = TRY(json::Document::Parse(reply->body));
-  const json::View spec = lease["spec"];
-  return Holder{.name = std::string(spec["holderIdentity"].AsString()),
-                .version = std::string(lease["metadata"]["resourceVersion"].AsString()),
-                .duration = std::clamp(seconds(spec["leaseDurationSeconds"].AsInt().value_or(0)),
-                                       seconds(1), kLeaseMost)};
+  const json::Document object = TRY(json::Document::Parse(reply->body));
+  return !object["metadata"]["deletionTimestamp"].AsString().empty();
 }
 
-// A holder that died leaves its name behind: one that does not renew for as long as the Lease lasts
-// holds nothing. Clocks are not compared.
-Result<void> CheckLease(const kube::ObjectKey& key, const World& world) {
-  const Holder first = TRY(ReadLease(key, world));
-  if (first.name.empty()) return {};
-  world.say("Lease " + kube::ToString(key) + " names " + first.name + "; waiting " +
-            std::to_string(first.duration.count()) + " s to see whether it lives");
-  for (seconds waited{0}; waited < first.duration; ++waited) {
-    world.wait(seconds(1));
-    const Holder now = TRY(ReadLease(key, world));
-    if (now.name.empty()) return {};
-    if (now.version == first.version) continue;
-    return Fail(ErrorCode::kConflict,
-                now.name + " holds the Lease " + kube::ToString(key) +
-                    " and would put the finalizers back. Stop the controller first (kubectl scale "
-                    "deployment cdom-controller -n " +
-                    key.ns + " --replicas=0), or use --force.");
+// Without a Lease nothing says whether a controller runs.
+Result<void> CheckThatNoneIsNeeded(const std::vector<kube::ObjectKey>& leases, const World& world) {
+  const std::string& ns = leases.front().ns;
+  if (TRY(IsEnding(ns, world))) {
+    world.say("namespace " + ns + " is deleted, and its Leases with it");
+    return {};
   }
-  return {};
+  std::string names;
+  for (const kube::ObjectKey& lease : leases) names += (names.empty() ? "" : ", ") + lease.name;
+  return Fail(
+      ErrorCode::kConflict,
+      "namespace " + ns + " has no Lease of these names: " + names +
+          ". Which one does your controller use? Name it with "
+          "--leader-election-lease-lock-name, and its namespace with --namespace. Use --force "
+          "if no controller runs.");
+}
+
+Result<void> CheckLeases(const std::vector<kube::ObjectKey>& leases, const World& world) {
+  constexpr std::chrono::seconds kTimeout{30};
+  kube::LeaseSurvey survey(leases);
+  for (seconds passed{0};; ++passed) {
+    survey.Look(world.transport, kTimeout, passed);
+    if (survey.error()) return tl::unexpected(*survey.error());
+    if (survey.alive()) {
+      const kube::LeaseHolder& holder = *survey.alive();
+      return Fail(
+          ErrorCode::kConflict,
+          holder.name + " holds the Lease " + kube::ToString(holder.lease) +
+              " and would put the finalizers back. Stop the controller first (kubectl scale "
+              "deployment cdom-controller -n " +
+              holder.lease.ns + " --replicas=0), or use --force.");
+    }
+    if (passed == seconds(0) && !survey.AnyExists()) return CheckThatNoneIsNeeded(leases, world);
+    const std::optional<kube::LeaseHolder> holder = survey.MayBeAlive(passed);
+    if (!holder) return {};
+    if (passed == seconds(0)) {
+      world.say("Lease " + kube::ToString(holder->lease) + " names " + holder->name + "; waiting " +
+                std::to_string(holder->duration.count()) + " s to see whether it lives");
+    }
+    world.wait(seconds(1));
+  }
 }
 
 // The version in which claim templates are served; empty: none is, so there are none.
@@ -191,7 +204,7 @@ class Release {
 
 Result<void> ReleaseFinalizers(const UninstallOptions& options, const World& world) {
   if (!options.force) {
-    const Result<void> checked = CheckLease(options.lease, world);
+    const Result<void> checked = CheckLeases(options.leases, world);
     if (!checked && checked.error().code == ErrorCode::kConflict) {
       return tl::unexpected(checked.error());
     }

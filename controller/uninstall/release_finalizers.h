@@ -3,7 +3,7 @@
 //
 // It deletes nothing. Every write names the incarnation and version of the object that was read, so
 // that it may be repeated at any time. Bounds: one request in flight, 1000 pages of 500 objects for
-// each kind, a few attempts for each object, a minute for the Lease.
+// each kind, a few attempts for each object, a minute for the Leases.
 #pragma once
 
 #include <chrono>
@@ -19,9 +19,10 @@ namespace uninstall {
 
 struct UninstallOptions {
   std::vector<std::string> driver_namespaces = {};  // Where DaemonSets are looked for.
-  kube::ObjectKey lease = {};                       // Of the controllers.
-  bool force = false;                               // Do not look at the Lease.
-  bool dry_run = false;                             // Say what would be done, and write nothing.
+  // By which controllers may lead, in one namespace; that of this cluster's controller first.
+  std::vector<kube::ObjectKey> leases = {};
+  bool force = false;    // Do not look at Leases.
+  bool dry_run = false;  // Say what would be done, and write nothing.
 };
 
 // What the command needs of the world.
@@ -31,8 +32,10 @@ struct World {
   std::function<void(const std::string& line)> say = {};  // One line for each object.
 };
 
-// kConflict: a controller holds the Lease, and would put the finalizers back; nothing was done.
-// Anything else: what could not be read or released, after everything that could.
+// kConflict: a controller leads, and would put the finalizers back, or there is no Lease that could
+// say that none does; nothing was done. Where the namespace of the Leases does not exist, or is
+// being deleted, no Lease is needed. Anything else: what could not be read or released, after
+// everything that could.
 [[nodiscard]] base::Result<void> ReleaseFinalizers(const UninstallOptions& options,
                                                    const World& world);
 

@@ -42,7 +42,8 @@ class Cluster final : public http::Transport {
   base::Result<void> Release(const UninstallOptions& options = {}) {
     UninstallOptions all = options;
     all.driver_namespaces = {fixtures::kDriverNs, fixtures::kOldDriverNs};
-    all.lease = {.ns = fixtures::kDriverNs, .name = "cdom-controller"};
+    all.leases = {{.ns = fixtures::kDriverNs, .name = "cdom-controller"},
+                  {.ns = fixtures::kDriverNs, .name = "nvidia-compute-domain-controller"}};
     said.clear();
     return ReleaseFinalizers(all,
                              {.transport = *this,
@@ -72,7 +73,10 @@ class Cluster final : public http::Transport {
   fixtures::MapServer server;
   Lines said;
   seconds waited{0};
-  std::string holder;  // Of the Lease; empty: there is none.
+  std::string lease = "cdom-controller";  // The one that exists; empty: none does.
+  std::string holder;                     // Of the Lease; empty: nobody.
+  // Of the namespace of the Leases; empty: it does not exist.
+  std::string ns = R"({"metadata":{"name":"cdom-system"}})";
   int lease_version = 1;
   bool renews = false;
   std::string served = "v1";  // Of resource.k8s.io.
@@ -97,13 +101,19 @@ class Cluster final : public http::Transport {
       body.insert(1, R"("spec":{"free":"\ud800"},)");
       return http::Response{.status = 200, .body = std::move(body)};
     }
-    if (line.find("/leases/cdom-controller") != std::string::npos) {
-      if (holder.empty()) return fixtures::MapServer::Fail(404, "NotFound");
-      json::Value lease;
-      lease["metadata"]["resourceVersion"] = std::to_string(lease_version);
-      lease["spec"]["holderIdentity"] = holder;
-      lease["spec"]["leaseDurationSeconds"] = 15;
-      return fixtures::MapServer::Ok(lease);
+    if (line == "GET /api/v1/namespaces/" + std::string(fixtures::kDriverNs)) {
+      if (ns.empty()) return fixtures::MapServer::NotFound(fixtures::kDriverNs);
+      return fixtures::MapServer::Ok(*json::Parse(ns));
+    }
+    if (line.find("/leases/") != std::string::npos) {
+      if (lease.empty() || !line.ends_with("/" + lease)) {
+        return fixtures::MapServer::Fail(404, "NotFound");
+      }
+      json::Value object;
+      object["metadata"]["resourceVersion"] = std::to_string(lease_version);
+      object["spec"]["holderIdentity"] = holder;
+      object["spec"]["leaseDurationSeconds"] = 15;
+      return fixtures::MapServer::Ok(object);
     }
     const std::string group = "GET /apis/resource.k8s.io/";
     if (line.starts_with(group) && line.find('/', group.size()) == std::string::npos) {
@@ -164,6 +174,60 @@ TEST(ReleaseFinalizers, RefusesWhileTheHolderOfTheLeaseRenewsItAndSaysWhatToDo) 
   EXPECT_EQ(cluster.Patches(), 0);
   ASSERT_TRUE(cluster.Release({.force = true}));
   EXPECT_FALSE(cluster.HoldsAny());
+}
+
+TEST(ReleaseFinalizers, LeaderUnderAnotherKnownName_IsARefusal) {
+  Cluster cluster(MadeByTheReference());
+  cluster.lease = "nvidia-compute-domain-controller";
+  cluster.holder = "controller-0";
+  cluster.renews = true;
+  const auto result = cluster.Release();
+  ASSERT_FALSE(result);
+  EXPECT_NE(result.error().message.find("controller-0 holds the Lease cdom-system/nvidia-compute"),
+            std::string::npos)
+      << result.error().message;
+  EXPECT_EQ(cluster.Patches(), 0);
+}
+
+TEST(ReleaseFinalizers, NoLease_IsARefusal_ThatAsksForItsName) {
+  for (const bool dry_run : {false, true}) {
+    Cluster cluster(MadeByTheReference());
+    cluster.lease.clear();
+    const auto result = cluster.Release({.dry_run = dry_run});
+    ASSERT_FALSE(result);
+    EXPECT_EQ(
+        result.error().message,
+        "namespace cdom-system has no Lease of these names: cdom-controller, "
+        "nvidia-compute-domain-controller. Which one does your controller use? Name it with "
+        "--leader-election-lease-lock-name, and its namespace with --namespace. Use --force if "
+        "no controller runs.");
+    EXPECT_EQ(cluster.Patches(), 0);
+    EXPECT_TRUE(cluster.Release({.force = true}));
+  }
+}
+
+TEST(ReleaseFinalizers, NoLease_IsNoRefusal_OnceItsNamespaceIsDeleted) {
+  for (const char* ns :
+       {"", R"({"metadata":{"name":"cdom-system","deletionTimestamp":"2026-01-01T00:00:00Z"}})"}) {
+    Cluster cluster(MadeByTheReference());
+    cluster.lease.clear();
+    cluster.ns = ns;
+    ASSERT_TRUE(cluster.Release()) << ns;
+    EXPECT_FALSE(cluster.HoldsAny());
+    EXPECT_EQ(cluster.said.front(), "namespace cdom-system is deleted, and its Leases with it");
+  }
+}
+
+TEST(ReleaseFinalizers, NamespaceThatCannotBeRead_IsARefusal) {
+  Cluster cluster(MadeByTheReference());
+  cluster.lease.clear();
+  cluster.fails = "GET /api/v1/namespaces/cdom-system";
+  cluster.fail_status = 403;
+  cluster.fail_times = 100;
+  const auto result = cluster.Release();
+  ASSERT_FALSE(result);
+  EXPECT_NE(result.error().message.find("--force"), std::string::npos);
+  EXPECT_EQ(cluster.Patches(), 0);
 }
 
 TEST(ReleaseFinalizers, HolderThatDiedIsWaitedForAsLongAsItsLeaseLasts) {

@@ -236,7 +236,7 @@ class Cluster(ControlPlane):
             name,
             [program or self._bin / "compute-domain-controller", "--kubeconfig", kubeconfig or self.controller_config,
              "--pod-name", f"cdom-{name}-{time.monotonic_ns()}", "--namespace", "cdom-system",
-             "--image-name", image, "--leader-election-lease-lock-name", "cdom-controller",
+             "--image-name", image, "--leader-election-lease-lock-name", "cdom-controller",  # Not the default of earlier ones.
              "--http-endpoint", "127.0.0.1:0", *flags],
             self.folder, {"DEBUG_ENDPOINT": "127.0.0.1:0", **env})
 

@@ -85,7 +85,7 @@ def release(cluster, programs):
     def run(*flags):
         done = subprocess.run(
             [programs / "compute-domain-controller", "release-finalizers", "--kubeconfig", cluster.controller_config,
-             "--namespace", DRIVER, "--leader-election-lease-lock-name", "cdom-controller", *flags],
+             "--namespace", DRIVER, *flags],
             check=False, timeout=120, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         return done.returncode, done.stdout.splitlines()
     return run

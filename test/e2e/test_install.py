@@ -219,7 +219,6 @@ def test_after_an_uninstallation_under_domains_a_job_frees_them_and_nothing_is_l
         config = tmp_path / "kubeconfig"
         config.write_text(json.dumps(cluster.config_of(RELEASES, namespace=RELEASES)))
         release = Process("release", ["env", "-i", f"KUBECONFIG={config}", f"NAMESPACE={DRIVER}",
-                                      "LEADER_ELECTION_LEASE_LOCK_NAME=cdom-controller",
                                       programs / "compute-domain-controller", "release-finalizers"], tmp_path)
         eventually("exit status of release-finalizers", release.status, 0)
         eventually("exit status of kubectl delete", deletion.status, 0)

@@ -1,6 +1,7 @@
-"""Replicas of the controller: one leads, and another takes over."""
+"""Replicas of the controller: one leads, and another takes over. Controllers whose Leases have different names."""
 
 import re
+import subprocess
 import time
 
 import pytest
@@ -55,3 +56,48 @@ def test_a_standby_takes_over_at_once_when_the_leader_is_stopped(cluster, namesp
         namespace.apply(domain("after"))
         namespace.is_idle("after")
         namespace.delete("computedomain", "after", timeout=30)
+
+
+NVIDIAS = "nvidia-compute-domain-controller"
+
+
+@pytest.fixture
+def nvidias(cluster):
+    """nvidias(NAME): one more process, whose Lease has the name of NVIDIA's."""
+    def replica(name):
+        return cluster.replica(name, "--leader-election-lease-lock-name", NVIDIAS, kubeconfig=cluster.plane / "admin.kubeconfig")
+    yield replica
+    cluster.kubectl("delete", "lease", NVIDIAS, "-n", DRIVER, "--ignore-not-found")
+
+
+def test_controllers_with_leases_of_different_names_do_not_lead_together(cluster, nvidias):
+    cluster.run_controller()
+    with nvidias("other") as other:
+        eventually("the later one waits", lambda: other.says("Another controller leads under another Lease"), within=30)
+        assert other.says(f'lease="{DRIVER}/cdom-controller"')
+        assert cluster.get("lease", NVIDIAS, DRIVER) is None
+        cluster.end_controller()
+        eventually("it leads", lambda: other.says("Reconciling"), within=30)
+
+
+def release(cluster, programs, *flags):
+    """Status and words of `release-finalizers`, as the administrator."""
+    done = subprocess.run([programs / "compute-domain-controller", "release-finalizers", "--dry-run",
+                           "--kubeconfig", cluster.plane / "admin.kubeconfig", *flags],
+                          check=False, timeout=120, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    return done.returncode, done.stdout
+
+
+def test_finalizers_are_not_released_under_a_leader_of_another_name_or_without_a_lease(cluster, nvidias, programs):
+    cluster.kubectl("delete", "lease", "cdom-controller", "-n", DRIVER, "--ignore-not-found")
+    status, said = release(cluster, programs, "--namespace", DRIVER)
+    assert (status, "Which one does your controller use?" in said) == (1, True), said
+    with nvidias("leader") as leader:
+        eventually("it leads", lambda: leader.says("Reconciling"), within=30)
+        status, said = release(cluster, programs, "--namespace", DRIVER)
+        assert (status, f"holds the Lease {DRIVER}/{NVIDIAS}" in said) == (1, True), said
+        # The namespace where it is looked for is `default`, if none is named.
+        status, said = release(cluster, programs)
+        assert (status, "namespace default has no Lease of these names: cdom-controller, " in said) == (1, True), said
+        assert release(cluster, programs, "--namespace", DRIVER, "--force")[0] == 0
+    assert release(cluster, programs, "--namespace", DRIVER)[0] == 0

@@ -20,7 +20,8 @@ WHO = f"system:serviceaccount:{NAME}:{NAME}"
 FINALIZER = "resource.nvidia.com/computeDomain"
 HELD = {"computedomains": ("computedomain", "default"), "resourceclaimtemplates": ("resourceclaimtemplate", "default"),
         "daemonsets": ("daemonset", "cdom-system")}
-RIGHTS = [(verb, resource) for resource in HELD for verb in ("get", "list", "patch")] + [("get", "leases")]
+GUARDS = ("leases", "namespaces")  # What tells whether a controller leads.
+RIGHTS = [*((verb, resource) for resource in HELD for verb in ("get", "list", "patch")), *(("get", guard) for guard in GUARDS)]
 
 
 class Quicker(http.server.BaseHTTPRequestHandler):
@@ -64,7 +65,6 @@ def role(cluster):
     cluster.kubectl("apply", "-f", REPO / "manifests/release-finalizers/access.yaml",
                     "-f", REPO / "manifests/release-finalizers/policy.yaml")
     cluster.end_controller()
-    cluster.kubectl("delete", "lease", "cdom-controller", "-n", "cdom-system", "--ignore-not-found")
     yield cluster.get("clusterrole", NAME)["rules"]
     cluster.kubectl("delete", "-f", REPO / "manifests/release-finalizers/policy.yaml",
                     "-f", REPO / "manifests/release-finalizers/access.yaml", "--timeout=60s")
@@ -108,13 +108,23 @@ def release(cluster, programs, tmp_path):
         done = subprocess.run(
             [programs / "compute-domain-controller", "release-finalizers"], check=False, timeout=120, text=True,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            env={"PATH": os.environ["PATH"], "KUBECONFIG": str(path), "NAMESPACE": "cdom-system",
-                 "LEADER_ELECTION_LEASE_LOCK_NAME": "cdom-controller"})
+            env={"PATH": os.environ["PATH"], "KUBECONFIG": str(path), "NAMESPACE": "cdom-system"})
         return done.returncode, done.stdout
     yield run
     server.shutdown()
     thread.join()
     server.server_close()
+
+
+@pytest.fixture
+def lease(cluster):
+    """lease(): makes the controller's Lease, which nobody holds. There is none before that."""
+    def delete():
+        cluster.kubectl("delete", "lease", "cdom-controller", "-n", "cdom-system", "--ignore-not-found")
+    delete()
+    yield lambda: cluster.apply({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "spec": {},
+                                 "metadata": {"name": "cdom-controller", "namespace": "cdom-system"}})
+    delete()
 
 
 def holders(cluster):
@@ -146,12 +156,16 @@ def without(cluster, rules, verb, resource):
 
 
 @pytest.mark.usefixtures("objects")
-def test_REV3_X14_the_job_takes_finalizers_off_also_where_somebody_is_quicker(cluster, role, release):
+def test_REV3_X14_the_job_takes_finalizers_off_also_where_somebody_is_quicker(cluster, role, release, lease):
     since = cluster.audit_size()
+    status, said = release()
+    assert (status, holders(cluster)) == (1, list(HELD)), said
+    assert "Which one does your controller use?" in said
+    lease()
     status, said = release()
     assert status == 0, said
     assert holders(cluster) == [], said
-    # There is no Lease, which is an answer. What is of no resource asks which versions are served.
+    # That there is no Lease is an answer. What is of no resource asks which versions are served.
     used = {(one["verb"], one["objectRef"]["resource"]) for one in cluster.requests_of(WHO, since)
             if "objectRef" in one and one["responseStatus"]["code"] in (200, 404)}
     granted = {(verb, resource) for one in role for resource in one["resources"] for verb in one["verbs"]}
@@ -161,12 +175,14 @@ def test_REV3_X14_the_job_takes_finalizers_off_also_where_somebody_is_quicker(cl
 
 @pytest.mark.parametrize(("verb", "resource"), RIGHTS)
 @pytest.mark.usefixtures("objects")
-def test_REV3_X14_the_job_fails_without_the_right_to(cluster, role, release, verb, resource):
+def test_REV3_X14_the_job_fails_without_the_right_to(cluster, role, release, lease, verb, resource):
+    if resource != "namespaces":  # It is asked about where there is no Lease.
+        lease()
     with without(cluster, role, verb, resource):
         status, said = release()
     assert status != 0, said
     # Who may not look again gives up at what it was told when it wrote.
     why = "409 Conflict" if verb == "get" and resource in HELD else f'cannot {verb} resource "{resource}"'
     assert why in said, said
-    # What the right is not about is released all the same; without a look at the Lease nothing is.
-    assert holders(cluster) == (list(HELD) if resource == "leases" else [resource]), said
+    # What the right is not about is released all the same; without a look at the Leases nothing is.
+    assert holders(cluster) == (list(HELD) if resource in GUARDS else [resource]), said

@@ -64,6 +64,7 @@ struct Views {
 // What goes for every domain.
 struct Facts {
   std::vector<std::string> driver_namespaces = {};  // The first is where children are made.
+  std::string user = {};  // As whom the API server knows this process. Empty if it is not known.
   daemon_set::DaemonSetSettings daemons = {};
   // IMEX is somebody else's, on the hosts: domains have a claim template for their workload, and
   // no daemons, cliques or labels of nodes.

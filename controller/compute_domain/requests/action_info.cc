@@ -27,6 +27,29 @@ std::string HelpAgainst(const base::Error& forbidden) {
   return "Lift what forbids it; it goes on by itself.";
 }
 
+// The policy speaks to people who delete a child by hand. This is what the refusal means for a
+// controller.
+std::string RefusedByOwnPolicy(const std::string& user) {
+  const std::string refuses =
+      "The policy " + std::string(api::kChildDeletionPolicy) + " refuses this controller";
+  if (user.empty()) {
+    return refuses + ": run it as ServiceAccount cdom-controller, or name its user in the policy.";
+  }
+  const std::string as = refuses + ", which runs as user " + user;
+  if (api::IsControllerAccount(user)) {
+    return as +
+           ": allow that account to patch computedomains/status, by which the policy knows a "
+           "controller.";
+  }
+  return as + ": run it as ServiceAccount cdom-controller, or name " + user + " in the policy.";
+}
+
+bool IsOfOwnPolicy(const base::Error& error) {
+  const std::string name =
+      "ValidatingAdmissionPolicy '" + std::string(api::kChildDeletionPolicy) + "'";
+  return error.message.find(name) != std::string::npos;
+}
+
 }  // namespace
 
 const std::string* DraVersion(Kind kind, const Facts& facts) {
@@ -53,9 +76,10 @@ base::Result<kube::ObjectMeta> DecodeMetaOf(std::string_view body) {
   return kube::DecodeMeta(object);
 }
 
-std::optional<Failure> FailureOf(const base::Error& error) {
+std::optional<Failure> FailureOf(const base::Error& error, const std::string& user) {
   switch (error.code) {
     case ErrorCode::kForbidden:
+      if (IsOfOwnPolicy(error)) return MakeFailure(api::kReasonForbidden, RefusedByOwnPolicy(user));
       return MakeFailure(api::kReasonForbidden, error.message + ". " + HelpAgainst(error));
     case ErrorCode::kInvalid:
     case ErrorCode::kTooLarge:

@@ -41,7 +41,9 @@ struct ReplyContext {
 [[nodiscard]] base::Result<NameHolder> DecodeHolder(std::string_view body);
 [[nodiscard]] base::Result<kube::ObjectMeta> DecodeMetaOf(std::string_view body);
 
-// The error as the domain's condition has it; empty for what passes by itself.
-[[nodiscard]] std::optional<Failure> FailureOf(const base::Error& error);
+// The error as the domain's condition has it; empty for what passes by itself. `user` is
+// Facts::user.
+[[nodiscard]] std::optional<Failure> FailureOf(const base::Error& error,
+                                               const std::string& user = {});
 
 }  // namespace compute_domain

@@ -42,6 +42,25 @@ TEST(FailureOf, M8_ForbiddenSaysWhatToDoAboutWhatForbidsIt) {
   }
 }
 
+TEST(FailureOf, RefusalOfOwnPolicy_NamesTheUser_AndTheFix) {
+  const base::Error refused = {
+      .code = base::ErrorCode::kForbidden,
+      .message =
+          "403 Forbidden: daemonsets.apps \"d\" is forbidden: ValidatingAdmissionPolicy "
+          "'cdom-child-deletion' with binding 'cdom-child-deletion' denied request: ..."};
+  EXPECT_EQ(FailureOf(refused, "cdom-admin")->message,
+            "The policy cdom-child-deletion refuses this controller, which runs as user "
+            "cdom-admin: run it as ServiceAccount cdom-controller, or name cdom-admin in the "
+            "policy.");
+  EXPECT_EQ(FailureOf(refused)->message,
+            "The policy cdom-child-deletion refuses this controller: run it as ServiceAccount "
+            "cdom-controller, or name its user in the policy.");
+  EXPECT_EQ(FailureOf(refused, "system:serviceaccount:n:cdom-controller")->message,
+            "The policy cdom-child-deletion refuses this controller, which runs as user "
+            "system:serviceaccount:n:cdom-controller: allow that account to patch "
+            "computedomains/status, by which the policy knows a controller.");
+}
+
 // A claim template of a user, who has the name of one of ours and may put anything into it.
 TEST(DecodeHolder, S1_WhatOnlyAStrictReaderRefusesIsNoReasonNotToKnowWhoHasAName) {
   for (const std::string& parameters :

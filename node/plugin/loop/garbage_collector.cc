@@ -152,7 +152,7 @@ void GarbageCollector::CollectGarbage(std::set<std::string> domains_gone) {
   if (!garbage.relabel.empty()) return PutLabelBack(garbage.relabel);
   if (!garbage.unlabel) return;
   state_.logger.Info("The node's label goes, because no claim needs it",
-                     {{"domain", residue->node_domain}});
+                     {{"uid", residue->node_domain}});
   state_.ChangeNodeLabel({.from = residue->node_domain}, [this](const Result<void>& changed) {
     if (!changed) TryLater(changed.error());
   });
@@ -165,7 +165,7 @@ void GarbageCollector::PutLabelBack(const std::string& domain) {
   if (now < relabels_.next()) return CollectSoon(relabels_.next());
   relabels_.Count(now);
   state_.logger.Info("The node lost its label under a prepared claim, and gets it back",
-                     {{"domain", domain}});
+                     {{"uid", domain}});
   state_.ChangeNodeLabel({.to = domain}, [this](const Result<void>& changed) {
     if (!changed) TryLater(changed.error());
   });
@@ -177,7 +177,7 @@ Result<void> GarbageCollector::Remove(const GarbagePlan& garbage) {
     TRY(cdi::Remove(state_.settings.cdi_folder, cdi::ClaimFile(uid)));
   }
   for (const std::string& domain : garbage.remove_folders) {
-    state_.logger.Info("The folder of a domain goes with it", {{"domain", domain}});
+    state_.logger.Info("The folder of a domain goes with it", {{"uid", domain}});
     TRY(RemoveDomainFolder(state_.self.folder, domain));
   }
   if (garbage.forget.empty()) return {};

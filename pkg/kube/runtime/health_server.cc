@@ -27,6 +27,17 @@ bool IsAt(const std::string& path, const std::string& endpoint) {
   return path == prefix || path.starts_with(prefix + "/");
 }
 
+// One line for each page below `folder`, as "/" or "/debug". Empty if there is none.
+std::string IndexOf(const std::map<std::string, std::function<std::string()>>& pages,
+                    const std::string& folder) {
+  const std::string prefix = folder.ends_with('/') ? folder : folder + "/";
+  std::string lines;
+  for (const auto& [path, make] : pages) {
+    if (path.starts_with(prefix)) lines += path + "\n";
+  }
+  return lines;
+}
+
 }  // namespace
 
 ServerReply AnswerHealth(const std::string& endpoint, const std::vector<HealthCheck>& checks,
@@ -74,6 +85,9 @@ http::Server::Answer HealthServer::Answer(const ServerRequest& request) const {
     return [&make = page->second] {
       return ServerReply{.body = make(), .content_type = "application/json"};
     };
+  }
+  if (std::string index = IndexOf(options_.pages, request.path); !index.empty()) {
+    return ServerReply{.body = std::move(index)};
   }
   return ServerReply{.status = kNotFound, .body = "not found\n"};
 }

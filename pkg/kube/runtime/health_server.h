@@ -40,7 +40,8 @@ struct HealthOptions {
   std::string metrics_path = "/metrics";
   // In this order; empty: none are served. A prometheus::Registry is one.
   Collectables metrics = {};
-  // For people: a path, and what makes its JSON text.
+  // For people: a path, and what makes its JSON text. The folders above a path, such as "/", list
+  // the pages below them.
   std::map<std::string, std::function<std::string()>> pages = {};
 };
 

@@ -1,0 +1,40 @@
+// An API server that has Leases and nothing else.
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "pkg/http/transport.h"
+
+namespace kube {
+
+class FakeLeases final : public http::Transport {
+ public:
+  // The Lease of that name, whose duration is 15 s. Nobody holds it if `holder` is empty.
+  void Set(const std::string& name, const std::string& holder, int version) {
+    SetReply(name, {.status = 200,
+                    .body = R"({"metadata":{"resourceVersion":")" + std::to_string(version) +
+                            R"("},"spec":{"holderIdentity":")" + holder +
+                            R"(","leaseDurationSeconds":15}})"});
+  }
+  void SetReply(const std::string& name, http::Response reply) {
+    replies_[name] = std::move(reply);
+  }
+
+  std::vector<base::Result<http::Response>> SendAll(
+      const std::vector<http::Request>& requests) override {
+    std::vector<base::Result<http::Response>> all;
+    for (const http::Request& request : requests) {
+      const auto reply = replies_.find(request.path.substr(request.path.rfind('/') + 1));
+      all.emplace_back(reply == replies_.end() ? http::Response{.status = 404} : reply->second);
+    }
+    return all;
+  }
+
+ private:
+  std::map<std::string, http::Response> replies_;
+};
+
+}  // namespace kube
