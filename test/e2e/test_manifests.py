@@ -56,6 +56,15 @@ def test_cdoms_daemons_may_patch_pods_and_watch_cliques_and_nothing_else(cluster
         (["list", "watch"], ["computedomaincliques"]), (["patch"], ["pods"])]
 
 
+@pytest.mark.parametrize(("block", "writer", "image"), [(SITE, "daemon", "dra-driver-nvidia-gpu"), (RACK, "controller", "cdom-driver")])
+def test_who_writes_cliques_follows_from_the_component_of_the_daemons_image(cluster, page, block, writer, image):
+    [settings] = [one["data"] for one in built(cluster, page(block))
+                  if one["kind"] == "ConfigMap" and one["metadata"]["name"].startswith("cdom-settings")]
+    assert settings["MEMBERSHIP_WRITER"] == writer
+    assert f"/{image}@" in settings["IMAGE_NAME"]
+    assert "MEMBERSHIP_WRITER" not in blocks("install", "yaml")[block]
+
+
 def test_a_rack_has_one_driver_image_and_a_component_moves_the_drivers_root(cluster, page):
     rack, container = (cluster.quietly("kustomize", page(RACK, component)) for component in ("", "overlays/driver-container"))
     images = re.findall(r"registry\S*cdom-driver\S*", rack)

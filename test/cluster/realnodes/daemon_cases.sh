@@ -72,7 +72,7 @@ configMapGenerator:
 - name: cdom-settings
   namespace: cdom-system
   behavior: merge
-  literals: [IMAGE_NAME=registry.example.com/cdom-driver:0.1.0, MEMBERSHIP_WRITER=controller]
+  literals: [IMAGE_NAME=registry.example.com/cdom-driver:0.1.0]
 YAML
 }
 # config_with TOKEN: a kubeconfig of who has this token, and nothing else; for the networks of the nodes, too.
