@@ -11,7 +11,7 @@ from snapshot import difference, snapshot
 from waiting import eventually
 
 CLUSTER = Setup(cliques=1, nodesim=("--job-duration", "12000"), placement=True)  # The example's workers are to be in one clique.
-ACCOUNT = "system:serviceaccount:cdom-system:chart-controller"
+ACCOUNT = "system:serviceaccount:cdom-system:chart-service-account-controller"  # Ends as that of the chart.
 CHART = REPO / "test/fixtures/nvidia/controller-permissions.yaml"
 EXAMPLE = REPO / "examples/quickstart.yaml"
 ONCE_MAX, FIRST_MAX, AGAIN_MAX = 14, 40, 14  # Refused requests: of a kind, in a first life of a domain, in a second.
@@ -26,7 +26,7 @@ class Chart:
         self.cluster = cluster
         self.refused_in_first_life = None
         config = json.loads(cluster.controller_config.read_text())
-        token = cluster.kubectl("create", "token", "chart-controller", "-n", "cdom-system", "--duration", "2h").strip()
+        token = cluster.kubectl("create", "token", "chart-service-account-controller", "-n", "cdom-system", "--duration", "2h").strip()
         config["users"][0]["user"] = {"token": token}
         kubeconfig = cluster.folder / "chart.kubeconfig"
         kubeconfig.write_text(json.dumps(config))
