@@ -105,10 +105,16 @@ inline constexpr std::string_view kPlacementGroupAnnotation = "cdom.dev/placemen
 inline constexpr std::string_view kGpusAnnotation = "cdom.dev/gpus";
 inline constexpr std::string_view kGpuClassAnnotation = "cdom.dev/gpu-class";
 inline constexpr std::string_view kGpuDeviceClass = "gpu.nvidia.com";  // Where none is named.
-// On a namespace: "true" tells our policies that it is the driver's.
-inline constexpr std::string_view kDriverNamespaceLabel = "cdom.dev/driver";
 // On a domain: "true" means hands off.
 inline constexpr std::string_view kPausedAnnotation = "cdom.dev/paused";
+// What means something on a domain. Any other key with the prefix is a mistake.
+inline constexpr std::string_view kOwnPrefix = "cdom.dev/";
+inline constexpr std::array kDomainAnnotations = {kDeletionGraceAnnotation,  kDaemonRollAnnotation,
+                                                  kPlacementGroupAnnotation, kGpusAnnotation,
+                                                  kGpuClassAnnotation,       kPausedAnnotation};
+inline constexpr std::array kDomainLabels = {kPlacementLabel};
+// On a namespace: "true" tells our policies that it is the driver's.
+inline constexpr std::string_view kDriverNamespaceLabel = "cdom.dev/driver";
 
 // Condition types. Ready sums up the three before it.
 inline constexpr std::string_view kConditionAccepted = "Accepted";

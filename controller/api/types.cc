@@ -30,6 +30,21 @@ std::string Annotation(json::View object, std::string_view key) {
   return ShortText(object["metadata"]["annotations"][key]);
 }
 
+// The keys of cdom.dev/ among `kind`s of a domain that are not `known`, up to a bound. Everybody
+// may write them.
+template <typename Known>
+void AddUnknownKeys(json::View keys, std::string_view kind, const Known& known,
+                    std::vector<std::string>& unknown) {
+  constexpr std::size_t kKeysMax = 32;
+  constexpr std::size_t kLengthMax = 100;
+  keys.ForEachMember([&](std::string_view key, json::View) {
+    if (!key.starts_with(kOwnPrefix) || std::ranges::find(known, key) != known.end()) return;
+    // Kubernetes stores no other.
+    if (!kube::IsLabelKey(key) || key.size() > kLengthMax || unknown.size() >= kKeysMax) return;
+    unknown.push_back(std::string(kind) + " " + std::string(key));
+  });
+}
+
 // Of an object that everybody may write. Of its owners those of the kind `many` are kept, too.
 base::Result<kube::ObjectMeta> DecodeFewOfMeta(json::View object, std::string_view many = {}) {
   kube::ObjectMeta meta = TRY(kube::DecodeMeta(object));
@@ -229,6 +244,9 @@ base::Result<ComputeDomain> DecodeComputeDomain(json::View object) {
   domain.gpus = Annotation(object, kGpusAnnotation);
   domain.gpu_class = Annotation(object, kGpuClassAnnotation);
   domain.placement = Label(object, kPlacementLabel);
+  const json::View meta = object["metadata"];
+  AddUnknownKeys(meta["annotations"], "annotation", kDomainAnnotations, domain.unknown_keys);
+  AddUnknownKeys(meta["labels"], "label", kDomainLabels, domain.unknown_keys);
   domain.status = DecodeStatus(object["status"]);
   return domain;
 }

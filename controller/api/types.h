@@ -61,6 +61,8 @@ struct ComputeDomain {
   std::string gpus = {};
   std::string gpu_class = {};
   std::string placement = {};  // And a label.
+  // Its annotations and labels of cdom.dev/ that mean nothing, such as "annotation cdom.dev/gpu".
+  std::vector<std::string> unknown_keys = {};
   DomainStatus status = {};
 };
 

@@ -144,6 +144,22 @@ TEST(DecodeComputeDomain, G12_PlacementIsALabelAndItsGroupsAnAnnotation) {
   EXPECT_EQ(odd.placement_group, "");
 }
 
+TEST(DecodeComputeDomain, REV3_W7_KeysOfOursThatMeanNothing_AreKept_UpToABound) {
+  EXPECT_EQ(
+      Decode(DecodeComputeDomain,
+             Object(R"("labels": {"app": "a", "cdom.dev/placement": "clique", "cdom.dev/gpus": "1"},
+                "annotations": {"cdom.dev/gpus": "4", "cdom.dev/pausd": "true", "cdom.dev/a\n": "",
+                                "cdom.dev/": "", "other.dev/pausd": ""})"))
+          .unknown_keys,
+      (std::vector<std::string>{"annotation cdom.dev/pausd", "label cdom.dev/gpus"}));
+  json::Value object = json::Value::Object(
+      {{"metadata", json::Value::Object({{"name", "a"}, {"uid", "u"}, {"resourceVersion", "5"}})}});
+  for (int i = 0; i < 5000; ++i) {
+    object["metadata"]["labels"]["cdom.dev/x" + std::to_string(i)] = "";
+  }
+  EXPECT_EQ(Decode(DecodeComputeDomain, json::Serialize(object)).unknown_keys.size(), 32U);
+}
+
 TEST(DecodeComputeDomain, F5_GpusAreAskedForByAnnotationsAlone) {
   const ComputeDomain domain = Decode(
       DecodeComputeDomain, Object(R"("labels": {"cdom.dev/gpus": "8", "cdom.dev/gpu-class": "no"},

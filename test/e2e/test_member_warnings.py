@@ -62,7 +62,7 @@ def test_a_domain_placed_in_one_clique_that_is_in_two_says_so(cluster, crew):
     node = crew.node()
     old, new = crew.clique_beside(node)
     crew.kubectl("label", "computedomain", "crew", "cdom.dev/placement=rack")
-    crew.says("crew", "AnnotationInvalid", r"^Label cdom.dev/placement is not heeded: use clique or exclusive-clique\.$",
+    crew.says("crew", "AnnotationInvalid", r"^Label cdom.dev/placement is ignored: use clique or exclusive-clique\.$",
               kind="Accepted")
     cluster.nodesim.move(node, new)
     crew.says("crew", "AllMembersReady",

@@ -1,6 +1,11 @@
 #include "controller/compute_domain/model/spec.h"
 
+#include <algorithm>
+#include <utility>
+#include <vector>
+
 #include "controller/api/names.h"
+#include "pkg/base/did_you_mean.h"
 #include "pkg/base/duration.h"
 #include "pkg/base/number.h"
 #include "pkg/kube/api/names.h"
@@ -23,24 +28,56 @@ bool IsGpuClass(std::string_view name) {
          name != api::kDaemonDeviceClass;
 }
 
-std::optional<Failure> FindInvalidGpus(const Observed& observed) {
+// An annotation of GPUs that is invalid, and what to use. Empty if both are valid.
+std::string FindInvalidGpus(const Observed& observed) {
   constexpr std::string_view kMeanwhile =
-      " is not heeded, and the claim template stays as it is, or is made without GPUs: use ";
+      " is ignored, and the claim template stays as it is, or is created without GPUs: use ";
   const std::string& asked = observed.domain->gpus;
   const std::string& device_class = observed.domain->gpu_class;
-  std::string fault;
   if (!device_class.empty() && !IsGpuClass(device_class)) {
-    fault = std::string(api::kGpuClassAnnotation) + std::string(kMeanwhile) +
-            "the name of a DeviceClass of GPUs, such as " + std::string(api::kGpuDeviceClass) + ".";
-  } else if (!device_class.empty() && asked.empty()) {
-    fault = std::string(api::kGpuClassAnnotation) + std::string(kMeanwhile) + "it together with " +
-            std::string(api::kGpusAnnotation) + ".";
-  } else if (!asked.empty() && asked != "All" && !ParseGpuCount(asked)) {
-    fault = std::string(api::kGpusAnnotation) + std::string(kMeanwhile) + "a number from 1 to " +
-            std::to_string(kGpusMax) + ", or All for all of a node.";
+    return "Annotation " + std::string(api::kGpuClassAnnotation) + std::string(kMeanwhile) +
+           "the name of a DeviceClass of GPUs, such as " + std::string(api::kGpuDeviceClass) + ".";
   }
-  if (fault.empty()) return {};
-  return MakeFailure(api::kReasonAnnotationInvalid, "Annotation " + fault);
+  if (!device_class.empty() && asked.empty()) {
+    return "Annotation " + std::string(api::kGpuClassAnnotation) + std::string(kMeanwhile) +
+           "it together with " + std::string(api::kGpusAnnotation) + ".";
+  }
+  if (!asked.empty() && asked != "All" && !ParseGpuCount(asked)) {
+    return "Annotation " + std::string(api::kGpusAnnotation) + std::string(kMeanwhile) +
+           "a number from 1 to " + std::to_string(kGpusMax) + ", or All for all of a node.";
+  }
+  return {};
+}
+
+// Of a key of cdom.dev/ that means nothing on a domain, such as "label cdom.dev/gpus".
+std::string DescribeUnknown(const std::string& unknown) {
+  const std::size_t space = unknown.find(' ');
+  const std::string kind = unknown.substr(0, space), key = unknown.substr(space + 1);
+  const bool is_label = kind == "label";
+  std::vector<std::string> annotations(api::kDomainAnnotations.begin(),
+                                       api::kDomainAnnotations.end());
+  std::vector<std::string> labels(api::kDomainLabels.begin(), api::kDomainLabels.end());
+  const std::vector<std::string>& others = is_label ? annotations : labels;
+  if (std::ranges::find(others, key) != others.end()) {
+    return kind + " " + key + " (make it " + (is_label ? "an annotation)" : "a label)");
+  }
+  std::vector<std::string> known = std::move(annotations);
+  known.insert(known.end(), labels.begin(), labels.end());
+  const std::string nearest = base::Nearest(key, known);
+  return kind + " " + key + (nearest.empty() ? "" : " (did you mean " + nearest + "?)");
+}
+
+// Keys that mean nothing, together in a sentence. Empty if there are none.
+std::string FindUnknownKeys(const Observed& observed) {
+  constexpr std::size_t kShown = 5;
+  const std::vector<std::string>& unknown = observed.domain->unknown_keys;
+  if (unknown.empty()) return {};
+  std::string text = "Unknown, and ignored: ";
+  for (std::size_t i = 0; i < std::min(unknown.size(), kShown); ++i) {
+    text += (i == 0 ? "" : ", ") + DescribeUnknown(unknown[i]);
+  }
+  if (unknown.size() > kShown) text += " and " + std::to_string(unknown.size() - kShown) + " more";
+  return text + ".";
 }
 
 }  // namespace
@@ -83,37 +120,45 @@ std::optional<Failure> ValidateDomain(const Observed& observed) {
 }
 
 std::optional<Failure> FindInvalidAnnotation(const Observed& observed) {
-  const std::string& paused = observed.domain->paused;
-  if (!paused.empty() && paused != "true" && paused != "false") {
-    return MakeFailure(
-        api::kReasonAnnotationInvalid,
-        "Annotation " + std::string(api::kPausedAnnotation) + " is not heeded: use true or false.");
+  const api::ComputeDomain& domain = *observed.domain;
+  std::string message;
+  const auto add = [&](const std::string& sentence) {
+    if (!sentence.empty()) message += (message.empty() ? "" : " ") + sentence;
+  };
+  const auto ignored = [](std::string_view kind, std::string_view key) {
+    return std::string(kind) + " " + std::string(key) + " is ignored";
+  };
+  if (!domain.paused.empty() && domain.paused != "true" && domain.paused != "false") {
+    add(ignored("Annotation", api::kPausedAnnotation) + ": use true or false.");
   }
-  const std::string& roll = observed.domain->daemon_roll;
+  const std::string& roll = domain.daemon_roll;
   if (!roll.empty() && roll != "Always" && roll != "WhenIdle") {
-    return MakeFailure(api::kReasonAnnotationInvalid,
-                       "Annotation " + std::string(api::kDaemonRollAnnotation) +
-                           " is not heeded, and no daemon is replaced under a job: use Always "
-                           "or WhenIdle.");
+    add(ignored("Annotation", api::kDaemonRollAnnotation) +
+        ", and no daemon is replaced under a job: use Always or WhenIdle.");
   }
-  if (!observed.domain->placement.empty() && !IsPlaced(observed)) {
-    return MakeFailure(api::kReasonAnnotationInvalid,
-                       "Label " + std::string(api::kPlacementLabel) + " is not heeded: use " +
-                           std::string(api::kPlacementClique) + " or " +
-                           std::string(api::kPlacementExclusive) + ".");
+  if (!domain.placement.empty() && !IsPlaced(observed)) {
+    add(ignored("Label", api::kPlacementLabel) + ": use " + std::string(api::kPlacementClique) +
+        " or " + std::string(api::kPlacementExclusive) + ".");
   }
-  if (auto invalid = FindInvalidGpus(observed)) return invalid;
-  const std::string& grace = observed.domain->deletion_grace;
-  if (grace.empty()) return {};
-  const auto parsed = base::ParseDuration(grace);
-  if (parsed) return {};
-  return MakeFailure(api::kReasonAnnotationInvalid,
-                     "Annotation " + std::string(api::kDeletionGraceAnnotation) +
-                         " is not heeded: " + parsed.error().message + ", or 0.");
+  if (!domain.placement_group.empty() && !kube::IsLabelKey(domain.placement_group)) {
+    add("Annotation " + std::string(api::kPlacementGroupAnnotation) +
+        " is invalid: use the key of a label of the pods, such as example.com/rank.");
+  }
+  add(FindInvalidGpus(observed));
+  if (!domain.deletion_grace.empty()) {
+    const auto parsed = base::ParseDuration(domain.deletion_grace);
+    if (!parsed) {
+      add(ignored("Annotation", api::kDeletionGraceAnnotation) + ": " + parsed.error().message +
+          ", or 0.");
+    }
+  }
+  add(FindUnknownKeys(observed));
+  if (message.empty()) return {};
+  return MakeFailure(api::kReasonAnnotationInvalid, std::move(message));
 }
 
 GpuRequest FindGpus(const Observed& observed) {
-  if (FindInvalidGpus(observed)) return {.is_clear = false};
+  if (!FindInvalidGpus(observed).empty()) return {.is_clear = false};
   const api::ComputeDomain& domain = *observed.domain;
   if (domain.gpus.empty()) return {};
   resource_claim_template::Gpus gpus = {.device_class = domain.gpu_class};

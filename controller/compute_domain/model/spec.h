@@ -18,13 +18,14 @@ namespace compute_domain {
 // What keeps anything from being made for the domain; empty: nothing.
 [[nodiscard]] std::optional<Failure> ValidateDomain(const Observed& observed);
 
-// An annotation or label that does not read as it should, and goes unheeded; empty: none.
+// All annotations and labels of cdom.dev/ that are invalid or unknown, in one message. Empty if
+// there are none.
 // REQUIRES: observed.domain.
 [[nodiscard]] std::optional<Failure> FindInvalidAnnotation(const Observed& observed);
 
 // The GPUs that each claim of the workload asks for beside the channel.
 struct GpuRequest {
-  bool is_clear = true;  // False: an annotation does not read, so nobody can say how many.
+  bool is_clear = true;  // False if an annotation is invalid, so that the number is unknown.
   std::optional<resource_claim_template::Gpus> gpus = {};  // Empty: none.
 };
 // REQUIRES: observed.domain.

@@ -98,7 +98,7 @@ TEST(IsPlaced, G12_OnlyByAWordThatPoliciesKnowAndAnyOtherIsNamed) {
   ASSERT_TRUE(invalid);
   EXPECT_EQ(invalid->reason, "AnnotationInvalid");
   EXPECT_EQ(invalid->message,
-            "Label cdom.dev/placement is not heeded: use clique or exclusive-clique.");
+            "Label cdom.dev/placement is ignored: use clique or exclusive-clique.");
 }
 
 TEST(FindGpus, F5_AnnotationsSayHowManyAndOfWhichClass) {
@@ -131,8 +131,8 @@ TEST(FindGpus, F5_NumberThatNoClaimCanHaveIsNamedWithItsForm) {
     ASSERT_TRUE(invalid) << number;
     EXPECT_EQ(invalid->reason, "AnnotationInvalid");
     EXPECT_EQ(invalid->message,
-              "Annotation cdom.dev/gpus is not heeded, and the claim template stays as it is, or "
-              "is made without GPUs: use a number from 1 to 31, or All for all of a node.");
+              "Annotation cdom.dev/gpus is ignored, and the claim template stays as it is, or is "
+              "created without GPUs: use a number from 1 to 31, or All for all of a node.");
   }
 }
 
@@ -145,8 +145,7 @@ TEST(FindGpus, F5_ClassThatIsNoneOfGpusIsNamedAndOneAloneAsksForNothing) {
     EXPECT_FALSE(FindGpus(observed).is_clear) << name;
     const auto invalid = FindInvalidAnnotation(observed);
     ASSERT_TRUE(invalid) << name;
-    EXPECT_NE(invalid->message.find("Annotation cdom.dev/gpu-class is not heeded"),
-              std::string::npos);
+    EXPECT_NE(invalid->message.find("Annotation cdom.dev/gpu-class is ignored"), std::string::npos);
     EXPECT_NE(invalid->message.find("such as gpu.nvidia.com."), std::string::npos);
   }
   observed.domain->gpu_class = "gpu.example.com";
@@ -155,6 +154,52 @@ TEST(FindGpus, F5_ClassThatIsNoneOfGpusIsNamedAndOneAloneAsksForNothing) {
   ASSERT_TRUE(FindInvalidAnnotation(observed));
   EXPECT_NE(FindInvalidAnnotation(observed)->message.find("use it together with cdom.dev/gpus."),
             std::string::npos);
+}
+
+TEST(FindInvalidAnnotation, REV3_W7_AllThatIsInvalid_IsInOneMessage) {
+  Observed observed = Converged();
+  observed.domain->gpus = "lots";
+  observed.domain->deletion_grace = "5";
+  observed.domain->paused = "yes";
+  observed.domain->daemon_roll = "now";
+  observed.domain->placement = "rack";
+  observed.domain->placement_group = "a b";
+  const auto invalid = FindInvalidAnnotation(observed);
+  ASSERT_TRUE(invalid);
+  for (const char* key : {"cdom.dev/gpus is ignored", "cdom.dev/deletion-grace is ignored: ",
+                          "cdom.dev/paused is ignored: use true or false.",
+                          "cdom.dev/daemon-roll is ignored", "cdom.dev/placement is ignored",
+                          "cdom.dev/placement-group-label is invalid: use the key of a label"}) {
+    EXPECT_NE(invalid->message.find(key), std::string::npos) << key << " in " << invalid->message;
+  }
+}
+
+TEST(FindInvalidAnnotation, REV3_W7_LabelKeysOfGroups_AreValid) {
+  Observed observed = Converged();
+  for (const char* key : {"rank", "example.com/rank", "a-b_c.d"}) {
+    observed.domain->placement_group = key;
+    EXPECT_FALSE(FindInvalidAnnotation(observed)) << key;
+  }
+  for (const char* key : {"a b", "example.com/", "/rank", "Example/rank", "a/b/c", "-a"}) {
+    observed.domain->placement_group = key;
+    EXPECT_TRUE(FindInvalidAnnotation(observed)) << key;
+  }
+}
+
+TEST(FindInvalidAnnotation, REV3_W7_UnknownKey_IsToldWithTheNearest_OrTheRightPlace) {
+  const auto message = [](std::vector<std::string> keys) {
+    Observed observed = Converged();
+    observed.domain->unknown_keys = std::move(keys);
+    return FindInvalidAnnotation(observed)->message;
+  };
+  EXPECT_EQ(message({"annotation cdom.dev/deletion-grase", "label cdom.dev/gpus",
+                     "annotation cdom.dev/placement", "label cdom.dev/owner-of-the-team"}),
+            "Unknown, and ignored: annotation cdom.dev/deletion-grase (did you mean "
+            "cdom.dev/deletion-grace?), label cdom.dev/gpus (make it an annotation), annotation "
+            "cdom.dev/placement (make it a label), label cdom.dev/owner-of-the-team.");
+  const std::string many = message(std::vector<std::string>(32, "label cdom.dev/x"));
+  EXPECT_TRUE(many.ends_with(" and 27 more.")) << many;
+  EXPECT_LT(many.size(), 500U);
 }
 
 TEST(ValidateDomain, REV3_F4_DomainWithMoreFinalizersThanAreKeptGetsNone) {

@@ -777,7 +777,7 @@ TEST(DecideStatus, G12_PlacementThatNobodyKnowsIsSaidAndAsksForNothing) {
   EXPECT_EQ(status.Find("Accepted")->status, "True");
   EXPECT_EQ(fixtures::ReasonOf(status, "Accepted"), "AnnotationInvalid");
   EXPECT_EQ(MessageOf(status, "Accepted"),
-            "Label cdom.dev/placement is not heeded: use clique or exclusive-clique.");
+            "Label cdom.dev/placement is ignored: use clique or exclusive-clique.");
   EXPECT_EQ(fixtures::ReasonOf(status, "Ready"), "AllMembersReady");
 }
 

@@ -17,6 +17,13 @@ bool IsLabelValue(std::string_view text) {
              text, [](char c) { return IsAlphanumeric(c) || c == '-' || c == '_' || c == '.'; });
 }
 
+bool IsLabelKey(std::string_view text) {
+  const std::size_t slash = text.find('/');
+  if (slash == std::string_view::npos) return !text.empty() && IsLabelValue(text);
+  const std::string_view name = text.substr(slash + 1);
+  return IsDnsSubdomain(text.substr(0, slash)) && !name.empty() && IsLabelValue(name);
+}
+
 bool IsDnsSubdomain(std::string_view text) {
   if (text.empty() || text.size() > 253) return false;
   for (;;) {

@@ -18,6 +18,15 @@ TEST(Names, LabelValuesAreThoseOfKubernetes) {
   }
 }
 
+TEST(Names, LabelKeys_AreThoseOfKubernetes) {
+  for (const char* good : {"rank", "A-b_c.9", "example.com/rank", "cdom.dev/x"}) {
+    EXPECT_TRUE(IsLabelKey(good)) << good;
+  }
+  for (const char* bad : {"", "/rank", "example.com/", "Example/rank", "a/b/c", "a b", "-a"}) {
+    EXPECT_FALSE(IsLabelKey(bad)) << bad;
+  }
+}
+
 TEST(Names, DnsSubdomainsAreThoseOfKubernetes) {
   for (const char* good : {"a", "0", "node-1", "node-1.rack-2.example", "10.0.0.1", "train-channel",
                            "a.b-c.0", "x--y"}) {

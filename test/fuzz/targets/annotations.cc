@@ -2,7 +2,7 @@
 //  - the grace of its deletion is what it says if that is a duration, else what goes for all, and
 //    at most 1000 hours;
 //  - GPUs are asked for in a number and of a class that a claim can have, or not at all;
-//  - what is not heeded is said, in one line, and what is heeded is not.
+//  - what is invalid is said, in one line, and what is valid is not.
 #include "controller/compute_domain/model/spec.h"
 #include "pkg/base/duration.h"
 #include "pkg/json/utf8.h"
@@ -35,6 +35,8 @@ FUZZ_TARGET(annotations, bytes) {
   const bool is_placed = domain.placement == "clique" || domain.placement == "exclusive-clique";
   CHECK(compute_domain::IsPlaced(observed) == is_placed);
   const bool is_placement_fine = domain.placement.empty() || is_placed;
+  const bool is_group_fine =
+      domain.placement_group.empty() || kube::IsLabelKey(domain.placement_group);
   const auto wish = compute_domain::FindGpus(observed);
   CHECK(wish.gpus.has_value() == (wish.is_clear && !domain.gpus.empty()));
   if (wish.gpus) {
@@ -42,8 +44,8 @@ FUZZ_TARGET(annotations, bytes) {
     CHECK((wish.gpus->count == 0) == (domain.gpus == "All"));
     CHECK(kube::IsDnsSubdomain(wish.gpus->device_class));
   }
-  const bool is_fine = is_paused_fine && is_roll_fine && is_placement_fine && wish.is_clear &&
-                       (domain.deletion_grace.empty() || grace);
+  const bool is_fine = is_paused_fine && is_roll_fine && is_placement_fine && is_group_fine &&
+                       wish.is_clear && (domain.deletion_grace.empty() || grace);
   const auto invalid = compute_domain::FindInvalidAnnotation(observed);
   CHECK(invalid.has_value() == !is_fine);
   CHECK(compute_domain::IsPaused(observed) == (domain.paused == "true"));
