@@ -167,6 +167,17 @@ milliseconds Planner::UntilDeadline(int times) const {
 
 // A person has to know why an action failed.
 bool Planner::IsRefused() const {
+// The time at which UntilDeadline() is over, as people read it: it does not change from pass to
+// pass. If this process saw the deletion late, the time is that of its own clock, in whole minutes.
+base::Clock::WallTime Planner::Deadline(int times) const {
+  constexpr std::chrono::seconds kSeenAtOnce{5};
+  const base::Clock::WallTime ends = now_.wall + UntilDeadline(times);
+  const auto asked = base::ParseTime(observed_.domain->meta.deletion_timestamp);
+  const auto promised = asked.value_or(now_.wall) + times * DeletionGrace(observed_);
+  if (ends <= promised + kSeenAtOnce) return promised;
+  return std::chrono::ceil<std::chrono::minutes>(ends);
+}
+
   const auto is_told = [](const auto& one) { return one.second.is_wanted && one.second.failure; };
   return std::ranges::any_of(observed_.memory.retries, is_told);
 }
@@ -194,7 +205,7 @@ Planner::Deletion Planner::PlanDeletion() {
   const Children& children = BestView(observed_);
   Step workload = PlanWorkloadTearDown(observed_, children);
   const milliseconds grace = UntilDeadline(1);
-  DeletionWait wait = {.at_most = DeletionGrace(observed_), .blockers = FindConsumers(observed_)};
+  DeletionWait wait = {.deadline = Deadline(1), .blockers = FindConsumers(observed_)};
   // Claims that cannot be read may be in use.
   const Views& views = observed_.facts.views;
   const bool may_be_used = !views.claims_are_read && views.claims_are_granted;
@@ -231,10 +242,11 @@ Planner::Deletion Planner::WaitForConsumers(Step workload, DeletionWait wait) {
 Planner::Deletion Planner::PlanEnd(Deletion deletion, const kube::ObjectMeta& owner) {
   // Pods that cannot end hold the domain for one grace period more.
   const milliseconds bound = UntilDeadline(2);
-  DeletionWait wait = {.at_most = 2 * DeletionGrace(observed_),
+  DeletionWait wait = {.deadline = Deadline(2),
                        .blockers = FindRemains(observed_),
                        .pinned = FindPinned(observed_, owner),
                        .patience = UntilRemainsShouldEnd(observed_, now_.wall)};
+                       .jobs_have_ended = true,
   if (!wait.blockers.empty() && bound > milliseconds(0)) {
     deletion.wait = std::move(wait);
     deletion.until = bound;

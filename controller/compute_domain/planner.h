@@ -85,6 +85,7 @@ class Planner {
   [[nodiscard]] bool IsRefused() const;
   [[nodiscard]] std::chrono::milliseconds UntilSeenFor(std::chrono::milliseconds time) const;
   [[nodiscard]] std::chrono::milliseconds UntilDeadline(int times) const;
+  [[nodiscard]] base::Clock::WallTime Deadline(int times) const;
 
   [[nodiscard]] std::vector<Step> PlanLife();
   void RequeueLife(RequeueAfter& requeue_after);

@@ -964,7 +964,7 @@ TEST(Pass, B21_DeletionWaitsForTheWorkloadAndTheDaemonsAndEndsWithTheFinalizer) 
   EXPECT_EQ(Children(world), 0U);
   EXPECT_EQ(world.server.Count(Kind::kClique), 0U);
   EXPECT_FALSE(world.Domain().IsNull()) << "the daemons' pods are still there";
-  EXPECT_NE(world.Ready().find("pods/cdom-system/daemon-node-0"), std::string::npos);
+  EXPECT_NE(world.Ready().find("the daemon on node-0"), std::string::npos);
 
   for (const api::DaemonPod& pod : observed.children.daemon_pods) {
     world.server.Remove(Kind::kDaemonPod, pod.meta.key);
@@ -1076,7 +1076,7 @@ TEST(Pass, B20_DaemonPodThatTheCacheHasNotSeenKeepsTheDomain) {
   EXPECT_FALSE(world.Run().error);
   EXPECT_FALSE(world.Domain().IsNull());
   LookAgainWithoutNews(world);
-  EXPECT_NE(world.Ready().find("pods/cdom-system/daemon-node-2"), std::string::npos);
+  EXPECT_NE(world.Ready().find("the daemon on node-2"), std::string::npos);
 }
 
 TEST(Pass, CopyOfADaemonPodDoesNotKeepTheDomain) {

@@ -41,6 +41,9 @@ std::optional<int> Digits(std::string_view text, std::size_t position, std::size
 
 std::string FormatSeconds(Clock::WallTime time) { return Format(time, false); }
 std::string FormatMicros(Clock::WallTime time) { return Format(time, true); }
+std::string FormatTimeOfDay(Clock::WallTime time) {
+  return Format(time, false).substr(11, 8) + " UTC";
+}
 
 std::optional<Clock::WallTime> ParseTime(std::string_view text) {
   constexpr std::string_view kShape = "dddd-dd-ddTdd:dd:dd";

@@ -11,6 +11,8 @@ namespace base {
 
 [[nodiscard]] std::string FormatSeconds(Clock::WallTime time);  // metav1.Time
 [[nodiscard]] std::string FormatMicros(Clock::WallTime time);   // metav1.MicroTime
+// For people: "22:12:44 UTC".
+[[nodiscard]] std::string FormatTimeOfDay(Clock::WallTime time);
 
 // UTC only ("Z"), as the API server writes it, with or without a fraction; empty for anything else.
 [[nodiscard]] std::optional<Clock::WallTime> ParseTime(std::string_view text);

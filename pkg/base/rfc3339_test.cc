@@ -18,6 +18,12 @@ Clock::WallTime Time(std::chrono::year_month_day date, microseconds since_midnig
   return sys_days(date) + since_midnight;
 }
 
+TEST(Rfc3339, TimeOfDay_IsInUtc) {
+  const Clock::WallTime noon = std::chrono::sys_days(std::chrono::year(2026) / 1 / 1) +
+                               std::chrono::hours(12) + std::chrono::milliseconds(1'900);
+  EXPECT_EQ(FormatTimeOfDay(noon), "12:00:01 UTC");
+}
+
 TEST(Rfc3339, TimesAreWrittenAsKubernetesWritesThem) {
   const Clock::WallTime time =
       Time(year(2026) / 11 / 21, hours(3) + minutes(4) + seconds(5) + microseconds(67));

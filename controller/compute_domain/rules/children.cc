@@ -290,10 +290,33 @@ std::string NameOf(Kind kind) {
   return kind == Kind::kDaemonSet ? "DaemonSet " : "ResourceClaimTemplate ";
 }
 
-std::string WhoseIs(const Observed& observed, const NameHolder& found) {
-  if (found.domain.empty()) return "does not belong to a ComputeDomain";
-  if (found.domain != observed.uid) return "belongs to the ComputeDomain with UID " + found.domain;
-  return "carries this domain's label, but its target or owner says otherwise";
+// Whose the object is that holds a child's name, and what to do about it.
+std::string DescribeHolder(const Observed& observed, Kind kind, const kube::ObjectKey& key,
+                           const NameHolder& found) {
+  constexpr std::string_view kTemplateName =
+      "this domain again with another spec.channel.resourceClaimTemplate.name.";
+  // The names of the other children are made from the UID.
+  const bool is_chosen = key.name != api::DaemonName(observed.uid);
+  const std::string or_rename = is_chosen ? ", or create " + std::string(kTemplateName) : ".";
+  const std::string name = NameOf(kind) + kube::ToString(key);
+  if (found.domain.empty()) {
+    return name + " exists and does not belong to a ComputeDomain. Delete it" + or_rename;
+  }
+  if (found.domain == observed.uid) {
+    return name +
+           " exists and carries this domain's label, but its target or owner says otherwise. "
+           "Delete it" +
+           or_rename;
+  }
+  const kube::OwnerReference* owner = found.meta.ControllerOwner();
+  const bool is_named = is_chosen && owner != nullptr && owner->kind == api::kComputeDomains.kind &&
+                        owner->uid == found.domain;
+  if (is_named) {
+    return name + " belongs to ComputeDomain " + owner->name + ". Create " +
+           std::string(kTemplateName);
+  }
+  return name + " exists and belongs to the ComputeDomain with UID " + found.domain +
+         ". Delete it if that domain does not exist" + or_rename;
 }
 
 }  // namespace
@@ -396,17 +419,11 @@ std::optional<NameTaken> FindTakenName(const Observed& observed) {
     if (kind == Kind::kClique || read.is != NameCheck::Is::kFound) continue;
     const NameHolder& found = read.holder;
     if (IsChild(observed, kind, found) || HasLostLabels(observed, kind, found)) continue;
-    const bool is_after_the_uid = key.name == api::DaemonName(observed.uid);
-    return NameTaken{
-        .kind = kind,
-        .key = key,
-        .holder = found,
-        .failure = {.reason = std::string(api::kReasonTemplateNameTaken),
-                    .message = NameOf(kind) + kube::ToString(key) + " exists and " +
-                               WhoseIs(observed, found) + ". Delete it" +
-                               (is_after_the_uid ? "."
-                                                 : ", or create this domain again with another "
-                                                   "spec.channel.resourceClaimTemplate.name.")}};
+    return NameTaken{.kind = kind,
+                     .key = key,
+                     .holder = found,
+                     .failure = {.reason = std::string(api::kReasonTemplateNameTaken),
+                                 .message = DescribeHolder(observed, kind, key, found)}};
   }
   return {};
 }

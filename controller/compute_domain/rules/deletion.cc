@@ -198,12 +198,15 @@ std::vector<std::string> FindRemains(const Observed& observed) {
   std::vector<std::string> remains;
   for (const api::DaemonPod& pod : children.daemon_pods) {
     if (!lives(pod.node)) continue;
-    remains.push_back("pods/" + kube::ToString(pod.meta.key) + PinnedBy(pod.meta));
+    const std::string what =
+        pod.node.empty() ? "pods/" + kube::ToString(pod.meta.key) : "the daemon on " + pod.node;
+    remains.push_back(what + PinnedBy(pod.meta));
   }
   for (const api::ResourceClaim& claim : children.claims) {
     if (claim.daemon_domain == observed.uid && lives(claim.node) &&
         IsDriverNamespace(observed.facts, claim.meta.key.ns)) {
-      remains.push_back("resourceclaims/" + kube::ToString(claim.meta.key));
+      remains.push_back(claim.node.empty() ? "resourceclaims/" + kube::ToString(claim.meta.key)
+                                           : "the daemon's claim on " + claim.node);
     }
   }
   // Cliques that we may not delete go with the last of the pods that own them, however long that
@@ -225,6 +228,8 @@ std::vector<std::string> FindRemains(const Observed& observed) {
                       (pods.empty() ? "" : " for " + pods));
   }
   std::ranges::sort(remains);
+  const auto twice = std::ranges::unique(remains);
+  remains.erase(twice.begin(), twice.end());
   return remains;
 }
 

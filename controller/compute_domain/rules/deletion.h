@@ -41,7 +41,7 @@ namespace compute_domain {
 [[nodiscard]] std::vector<std::string> FindPinned(const Observed& observed,
                                                   const kube::ObjectMeta& owner);
 
-// Daemon pods and daemon claims that have not gone yet, and labels that come back.
+// Daemons and their claims that still exist, by their nodes, and labels that come back.
 [[nodiscard]] std::vector<std::string> FindRemains(const Observed& observed);
 // For how long all of those may still end by themselves; zero: one does not, or should have.
 [[nodiscard]] std::chrono::milliseconds UntilRemainsShouldEnd(const Observed& observed,

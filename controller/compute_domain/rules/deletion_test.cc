@@ -188,7 +188,27 @@ TEST(PlanDeletion, B21_ConsumersAreWaitedForAndNamed) {
   const std::string message = MessageOf(plan);
   EXPECT_TRUE(message.starts_with("DeletionBlocked: Deletion waits for pods/train-0 on node-0"))
       << message;
-  EXPECT_NE(message.find("600 s"), std::string::npos) << message;
+  EXPECT_TRUE(
+      message.ends_with("Delete these pods, or wait: at 12:09:00 UTC their daemons are "
+                        "removed under them."))
+      << message;
+}
+
+TEST(PlanDeletion, REV3_W6_Deadline_DoesNotChangeFromPassToPass) {
+  const auto deadline = [](seconds seen_ago, std::chrono::milliseconds later) {
+    Observed observed = Deleting();
+    observed.memory.deletion_seen = fixtures::Now().monotonic - seen_ago;
+    Instant now = fixtures::Now();
+    now.monotonic += later;
+    now.wall += later;
+    const std::string message = MessageOf(fixtures::PlanReconcile(observed, now));
+    return message.substr(message.find("wait: at "), 21);
+  };
+  EXPECT_EQ(deadline(seconds(59), seconds(6)), "wait: at 12:09:00 UTC");
+  for (const int later : {5'000, 5'001, 60'000}) {
+    // This process saw the deletion late: in whole minutes by its clock.
+    EXPECT_EQ(deadline(seconds(1), std::chrono::milliseconds(later)), "wait: at 12:10:00 UTC");
+  }
 }
 
 TEST(PlanDeletion, Q2_WaitThatWasSaidIsNotSaidAgain) {
@@ -610,7 +630,7 @@ TEST(PlanDeletion, B25_FinalizerOfOthersIsSaidWithWhatToDo) {
   observed.children.daemon_sets = {fixtures::MakeDaemonSet()};
   fixtures::Delete(observed.children.daemon_sets[0].meta, {"example.com/theirs"});
   const std::string held = "DaemonSet cdom-system/" + fixtures::kDaemonName +
-                           " (finalizer example.com/theirs). Whoever set one";
+                           " (finalizer example.com/theirs). Each component removes its own";
   Plan plan = PlanFor(ReadLive(observed));
   ASSERT_TRUE(plan.status);
   const kube::Condition* blocked = plan.status->status.Find("DeletionBlocked");
@@ -625,8 +645,7 @@ TEST(PlanDeletion, B25_FinalizerOfOthersIsSaidWithWhatToDo) {
   fixtures::Delete(observed.children.daemon_pods[0].meta, {"example.com/pods"});
   const std::string message = MessageOf(PlanFor(ReadLive(observed)));
   EXPECT_NE(message.find(held), std::string::npos) << message;
-  EXPECT_NE(message.find("There are still pods/cdom-system/daemon-node-1 (finalizer "
-                         "example.com/pods)"),
+  EXPECT_NE(message.find("There are still the daemon on node-1 (finalizer example.com/pods)"),
             std::string::npos)
       << message;
 }
@@ -654,7 +673,7 @@ TEST(PlanDeletion, DomainThatDoesNotHoldOurFinalizerIsLeftToWhoHoldsIt) {
   const Plan plan = PlanFor(observed);
   EXPECT_TRUE(plan.steps.empty());
   EXPECT_TRUE(MessageOf(plan).starts_with(
-      "HeldByFinalizer: Finalizers of others keep ComputeDomain team-a/train (finalizer "
+      "HeldByFinalizer: Finalizers of other components keep ComputeDomain team-a/train (finalizer "
       "example.com/theirs)."))
       << MessageOf(plan);
   (*observed.evidence.owner)->finalizers = {};
@@ -679,11 +698,15 @@ TEST(PlanDeletion, B20_DaemonPodsAndTheirClaimsAreWaitedForAndNamed) {
     EXPECT_TRUE(plan.steps.empty());
     EXPECT_EQ(plan.requeue_after, minutes(19)) << "twice the grace, less what has passed";
     const std::string message = MessageOf(plan);
-    EXPECT_NE(message.find("pods/cdom-system/daemon-node-1, "
-                           "resourceclaims/cdom-system/daemon-claim-node-0"),
+    EXPECT_NE(message.find("waits for the daemon on node-1, the daemon's claim on node-0."),
               std::string::npos)
         << message;
-    EXPECT_NE(message.find("1200 s"), std::string::npos) << message;
+    EXPECT_NE(message.find(". At 12:19:00 UTC it goes on without them. For administrators: "
+                           "`kubectl -n cdom-system get pods -o wide -l "
+                           "resource.nvidia.com/computeDomain=" +
+                           kUid + "`."),
+              std::string::npos)
+        << message;
   }
 }
 

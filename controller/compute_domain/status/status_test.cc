@@ -235,9 +235,7 @@ TEST(DecideDeletionStatus, B26_DeletionThatIsBlockedWhereAPluginIsMissingSaysSo)
   const auto message = [](const std::vector<std::string>& blockers, bool is_missing) {
     Observed observed = fixtures::Deleting();
     if (is_missing) LosePlugin(observed);
-    return MessageOf(
-        StatusOf(observed, DeletionWait{.at_most = seconds(600), .blockers = blockers}),
-        "DeletionBlocked");
+    return MessageOf(StatusOf(observed, DeletionWait{.blockers = blockers}), "DeletionBlocked");
   };
   EXPECT_NE(message({"pods/train-1 on node-1"}, true).find(kNoPlugin), std::string::npos);
   EXPECT_EQ(message({"pods/train-1 on node-1"}, false).find("plugin"), std::string::npos);
@@ -987,12 +985,13 @@ TEST(DecideDeletionStatus, DomainThatIsDeletedIsNotReadyWhateverItsMembersAre) {
   EXPECT_EQ(calm.nodes.size(), 2U);
 
   const DomainStatus blocked =
-      StatusOf(observed, DeletionWait{.at_most = seconds(600), .blockers = {"pods/a", "pods/b"}},
+      StatusOf(observed,
+               DeletionWait{.deadline = Now().wall + std::chrono::hours(13),
+                            .blockers = {"pods/a", "pods/b"}},
                membership);
-  EXPECT_EQ(
-      MessageOf(blocked, "Ready"),
-      "Deletion waits for pods/a, pods/b. Delete them, or wait until 600 s after the deletion "
-      "was asked for.");
+  EXPECT_EQ(MessageOf(blocked, "Ready"),
+            "Deletion waits for pods/a, pods/b. Delete these pods, or wait: at 2026-01-02 01:00:00 "
+            "UTC their daemons are removed under them.");
 
   Observed failing = observed;
   fixtures::Fail(failing, Concern::kChildren,

@@ -108,6 +108,12 @@ void LeaveOutWhatOneProcessSaw(Value& condition) {
   }
 }
 
+// "12:09:00": when something happened, or will, which a fault puts off.
+bool IsTimeOfDay(std::string_view word) {
+  return word.size() == 8 && word[2] == ':' && word[5] == ':' &&
+         word.find_first_not_of("0123456789:") == std::string_view::npos;
+}
+
 // Sentences name members in the order of their indices, and indices may be others.
 void SortNames(Value& condition) {
   std::istringstream text(condition["message"].AsString());
@@ -116,7 +122,8 @@ void SortNames(Value& condition) {
   for (std::string word; text >> word;) {
     std::erase_if(word, [](char c) { return c == ',' || c == '.' || c == ';'; });
     const bool is_index = word.find_first_not_of("0123456789)") == std::string::npos;
-    if (!names_indices || !is_index) words.push_back(std::move(word));
+    const bool is_kept = !IsTimeOfDay(word) && (!names_indices || !is_index);
+    if (is_kept) words.push_back(std::move(word));
   }
   std::ranges::sort(words);
   Value sorted = Value::Array();

@@ -24,7 +24,7 @@ Verdict JudgeAccepted(const StatusInput& input) {
   if (const std::optional<Failure> invalid = FindInvalidAnnotation(observed)) {
     return {"True", api::kReasonAnnotationInvalid, invalid->message};
   }
-  return {"True", api::kReasonAccepted, "The domain can be provided for."};
+  return {"True", api::kReasonAccepted, "The spec is valid, and the cluster has what it needs."};
 }
 
 }  // namespace compute_domain

@@ -25,8 +25,9 @@ struct StatusInput {
 
 // A deletion that waits, and for whom. Empty if it does not wait.
 struct DeletionWait {
-  std::chrono::seconds at_most{0};         // Since the deletion was asked for.
+  base::Clock::WallTime deadline = {};     // When it goes on whatever the blockers do.
   std::vector<std::string> blockers = {};  // Such as "pods/train-0 (claim ns/train-0-channel-x2)".
+  bool jobs_have_ended = false;            // The blockers are daemons, not the pods of a job.
   std::vector<std::string> pinned = {};    // By finalizers of others, for which there is no bound.
   // The blockers may end by themselves within this time: no Warning is raised before.
   std::chrono::milliseconds patience{0};

@@ -1,21 +1,43 @@
 #include "controller/api/names.h"
 #include "controller/compute_domain/model/spec.h"
 #include "controller/compute_domain/status/conditions/condition.h"
+#include "pkg/base/rfc3339.h"
 
 namespace compute_domain {
+
+namespace {
+
+// "22:12:44 UTC", with the day if it is not that of the deletion.
+std::string TimeOf(base::Clock::WallTime deadline, const std::string& asked) {
+  const std::string day = base::FormatSeconds(deadline).substr(0, 10);
+  return (asked.starts_with(day) ? "" : day + " ") + base::FormatTimeOfDay(deadline);
+}
+
+// Whom the deletion waits for, until when, and what to do about it.
+std::string DescribeBlockers(const Observed& observed, const DeletionWait& wait) {
+  const std::string time = TimeOf(wait.deadline, observed.domain->meta.deletion_timestamp);
+  const std::string says = "Deletion waits for " + Names(wait.blockers) + ". ";
+  if (!wait.jobs_have_ended) {
+    return says + "Delete these pods, or wait: at " + time +
+           " their daemons are removed under them.";
+  }
+  return says + "At " + time + " it goes on without them. For administrators: `kubectl -n " +
+         observed.facts.driver_namespaces.front() + " get pods -o wide -l " +
+         std::string(api::kDomainLabel) + "=" + observed.uid + "`.";
+}
+
+}  // namespace
 
 Verdict JudgeDeletion(const StatusInput& input, const DeletionWait& wait) {
   Verdict verdict = {"False", api::kReasonDeleting, "The domain is being deleted."};
   if (!wait.pinned.empty()) {
     verdict = {"False", api::kReasonHeldByFinalizer,
-               "Finalizers of others keep " + Names(wait.pinned) +
-                   ". Whoever set one takes it off when its work is done; if that component is "
-                   "gone, take it off with kubectl edit." +
+               "Finalizers of other components keep " + Names(wait.pinned) +
+                   ". Each component removes its own when its work is done. If the component does "
+                   "not exist any more, remove the finalizer with kubectl edit." +
                    (wait.blockers.empty() ? "" : " There are still " + Names(wait.blockers) + ".")};
   } else if (!wait.blockers.empty() && wait.patience == std::chrono::milliseconds(0)) {
-    verdict = {"False", api::kReasonDeletionBlocked,
-               "Deletion waits for " + Names(wait.blockers) + ". Delete them, or wait until " +
-                   std::to_string(wait.at_most.count()) + " s after the deletion was asked for."};
+    verdict = {"False", api::kReasonDeletionBlocked, DescribeBlockers(input.observed, wait)};
   } else if (IsPaused(input.observed)) {
     verdict = {"False", api::kReasonPaused,
                "The deletion waits until the annotation " + std::string(api::kPausedAnnotation) +

@@ -41,6 +41,15 @@ std::set<std::string> CliquesInUse(const Observed& observed) {
   return cliques;
 }
 
+// Nodes on which pods of the domain have a channel: each pod has its own.
+std::set<std::string> NodesWithPods(const Observed& observed) {
+  std::set<std::string> nodes;
+  for (const api::ResourceClaim& claim : observed.children.claims) {
+    if (IsChannelClaim(observed, claim) && !claim.node.empty()) nodes.insert(claim.node);
+  }
+  return nodes;
+}
+
 // Nodes of the clique that the domain holds and that none of its pods uses: free for them alone.
 int OwnFree(const Observed& observed, const std::string& clique) {
   const std::vector<std::string> idle = IdleNodes(observed, observed.children.claims);
@@ -69,6 +78,30 @@ std::string Unavailable(int reserved, int unusable) {
   if (reserved > 0) text = std::to_string(reserved) + " reserved";
   if (unusable > 0) text += (text.empty() ? "" : ", ") + std::to_string(unusable) + " unusable";
   return text.empty() ? "" : " (" + text + ")";
+}
+
+// What to do about `waiting` pods that find no node in the clique of the others.
+std::string HelpWithFullClique(const Observed& observed, int waiting) {
+  const int needed = waiting + static_cast<int>(NodesWithPods(observed).size());
+  int largest = 0;
+  std::string roomy;
+  for (const auto& [clique, count] : observed.others.capacity) {
+    if (clique.empty()) continue;
+    largest = std::max(largest, count.free + count.reserved + count.held + count.unusable);
+    if (roomy.empty() && FreeFor(observed, count) >= needed) roomy = clique;
+  }
+  const std::string pods = std::to_string(needed);
+  if (needed > largest) {
+    return "No clique has " + pods + " nodes (largest: " + std::to_string(largest) +
+           "): run at most " + std::to_string(largest) + " pods, or take the label " +
+           std::string(api::kPlacementLabel) + " off and delete the pods that wait.";
+  }
+  if (!roomy.empty()) {
+    return "Wait for nodes there; or delete all pods of the job, so that it begins in a clique "
+           "that has " +
+           pods + " free nodes, such as " + roomy + ".";
+  }
+  return "Wait for nodes there: no other clique has " + pods + " free nodes now.";
 }
 
 }  // namespace
@@ -132,17 +165,18 @@ std::optional<Failure> FindFullClique(const Observed& observed) {
   if (cliques.size() != 1) return {};
   const auto capacity = observed.others.capacity.find(*cliques.begin());
   if (capacity == observed.others.capacity.end()) return {};
-  std::size_t waiting = 0;
-  for (const auto& [messages, pods] : FindWaiting(observed)) waiting += pods.size();
+  int waiting = 0;
+  for (const auto& [messages, pods] : FindWaiting(observed)) {
+    waiting += static_cast<int>(pods.size());
+  }
   const int free = FreeFor(observed, capacity->second) + OwnFree(observed, capacity->first);
-  if (static_cast<std::size_t>(free) >= waiting) return {};
-  return MakeFailure(
-      api::kReasonNoRoomInClique,
-      "The pods of this domain are in clique " + capacity->first + ", where " +
-          std::string(api::kPlacementLabel) + " keeps them together; nodes free there: " +
-          std::to_string(free) + ", pods that wait: " + std::to_string(waiting) +
-          ". They go on when nodes there come free; or delete all pods of the job, so that "
-          "it begins in a clique that has room.");
+  if (free >= waiting) return {};
+  return MakeFailure(api::kReasonNoRoomInClique,
+                     "The pods of this domain are in clique " + capacity->first + ", where " +
+                         std::string(api::kPlacementLabel) +
+                         " keeps them together; nodes free there: " + std::to_string(free) +
+                         ", pods that wait: " + std::to_string(waiting) + ". " +
+                         HelpWithFullClique(observed, waiting));
 }
 
 }  // namespace compute_domain

@@ -167,8 +167,28 @@ TEST(FindFullClique, G22_PodsThatCannotFollowTheFirstOnesIntoTheirCliqueAreToldS
   EXPECT_EQ(full->message,
             "The pods of this domain are in clique " + kCliqueId +
                 ", where cdom.dev/placement keeps them together; nodes free there: 1, pods that "
-                "wait: 2. They go on when nodes there come free; or delete all pods of the job, so "
-                "that it begins in a clique that has room.");
+                "wait: 2. Wait for nodes there; or delete all pods of the job, so that it begins "
+                "in a clique that has 4 free nodes, such as " +
+                kOtherCliqueId + ".");
+}
+
+// The advice, which comes last.
+std::string AdviceFor(const Observed& observed) {
+  const std::string message = FindFullClique(observed)->message;
+  return message.substr(message.find("wait: ") + std::string("wait: 2. ").size());
+}
+
+TEST(FindFullClique, REV3_W6_JobThatNoCliqueCanHold_IsToldSo) {
+  EXPECT_EQ(AdviceFor(Placed(4, 1)),
+            "No clique has 6 nodes (largest: 5): run at most 5 pods, or take the label "
+            "cdom.dev/placement off and delete the pods that wait.");
+  EXPECT_EQ(AdviceFor(Placed(3, 1)).substr(0, 19), "Wait for nodes ther") << "5 of 5 are enough";
+}
+
+TEST(FindFullClique, REV3_W6_JobThatNoOtherCliqueCanHoldNow_Waits) {
+  Observed observed = Placed(2, 1);
+  observed.others.capacity[kOtherCliqueId] = {.free = 3, .held = 2};
+  EXPECT_EQ(AdviceFor(observed), "Wait for nodes there: no other clique has 4 free nodes now.");
 }
 
 TEST(FindFullClique, G22_CliqueWithRoomForAllThatWaitIsNotFull) {

@@ -111,8 +111,10 @@ std::optional<Failure> FindShortage(const Observed& observed) {
   return MakeFailure(
       api::kReasonNoChannelFree,
       "The scheduler found nodes without a free channel" + WithoutGpus(observed) + ". " +
-          (holders.empty() ? "" : "Other domains hold nodes: " + Names(holders) + ". ") +
-          "They go on when pods there end; pods on one node share a ResourceClaim.");
+          (holders.empty() ? "The pods start when other pods release their channels."
+                           : "Other domains hold nodes: " + Names(holders) +
+                                 ". The pods start when a pod of those domains ends.") +
+          " (Two pods on one node must name the same ResourceClaim.)");
 }
 
 std::map<std::string, std::string> FindOccupiedNodes(const Observed& observed) {
