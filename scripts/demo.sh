@@ -172,6 +172,9 @@ say "Node $victim comes back; its pod ends, and with that the Job is complete"
 nodesim "revive?node=$victim" >/dev/null
 run kubectl wait --for=condition=Ready "node/$victim" --timeout=60s || fail "$victim stays NotReady"
 run kubectl wait --for=condition=Complete job/quickstart --timeout=60s || fail "the Job did not complete"
+say "Its nodes have left the domain, which is ready for the next Job"
+wait_for 60 "no node is a member" status_is '{.status.conditions[?(@.type=="Ready")].reason}' '^Idle$' ||
+  fail "nodes did not leave the domain"
 run kubectl get cdom quickstart -o wide
 
 say "The author deletes both"

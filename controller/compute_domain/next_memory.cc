@@ -9,6 +9,7 @@
 #include "controller/compute_domain/rules/node_labels.h"
 #include "controller/compute_domain/rules/rollout.h"
 #include "controller/compute_domain/status/explanation/imex_health.h"
+#include "controller/compute_domain/status/explanation/member_phases.h"
 #include "controller/compute_domain/status/explanation/missing_plugins.h"
 
 namespace compute_domain {
@@ -118,7 +119,8 @@ struct Apply {
 
 }  // namespace
 
-Memory NextMemory(const Observed& observed, TimePoint now) {
+Memory NextMemory(const Observed& observed, const Instant& instant) {
+  const TimePoint now = instant.monotonic;
   const Memory& before = observed.memory;
   Memory next = before;
   std::erase_if(next.clique_batching, [&](const auto& one) { return IsAtRest(one.second, now); });
@@ -132,6 +134,7 @@ Memory NextMemory(const Observed& observed, TimePoint now) {
   next.lost_since = StillSo(lost, before.lost_since, now);
   next.leaving_since = FindLeaving(observed, before.leaving_since, now);
   next.unready_since = FindUnready(observed, now);
+  next.phases = FindPhases(observed, before.phases, instant);
   next.lost_for_long.clear();
   for (const auto& [node, since] : next.lost_since) {
     if (now - since >= kLostForLong) next.lost_for_long.insert(node);

@@ -1,6 +1,7 @@
 // The only place that changes what is remembered of a domain. Pure.
 #pragma once
 
+#include "controller/compute_domain/model/action.h"
 #include "controller/compute_domain/model/observed.h"
 #include "controller/compute_domain/model/requeue_after.h"
 
@@ -8,7 +9,7 @@ namespace compute_domain {
 
 // At the beginning of a pass: `observed.memory`, which is that of the pass before, brought up to
 // what is seen now.
-[[nodiscard]] Memory NextMemory(const Observed& observed, base::Clock::TimePoint now);
+[[nodiscard]] Memory NextMemory(const Observed& observed, const Instant& now);
 // Until the next node of `memory` has been lost for long. Empty if none is about to be.
 [[nodiscard]] RequeueAfter UntilLostForLong(const Memory& memory, base::Clock::TimePoint now);
 

@@ -17,6 +17,9 @@ using std::chrono::seconds;
 using TimePoint = base::Clock::TimePoint;
 
 TimePoint Time() { return fixtures::Now().monotonic; }
+Instant At(seconds later = seconds(0)) {
+  return {.monotonic = Time() + later, .wall = fixtures::Now().wall + later};
+}
 
 // ---- At the beginning of a pass.
 
@@ -25,39 +28,39 @@ TEST(NextMemory, IdleNode_IsRememberedSinceItWasFirstSeenIdle) {
   observed.children.claims.clear();
   observed.memory.idle_since = {{"node-0", Time() - seconds(9)}, {"elsewhere", Time()}};
   EXPECT_EQ(
-      NextMemory(observed, Time()).idle_since,
+      NextMemory(observed, At()).idle_since,
       (std::map<std::string, TimePoint>{{"node-0", Time() - seconds(9)}, {"node-1", Time()}}));
-  EXPECT_TRUE(NextMemory(fixtures::Converged(), Time()).idle_since.empty()) << "all are in use";
+  EXPECT_TRUE(NextMemory(fixtures::Converged(), At()).idle_since.empty()) << "all are in use";
 }
 
 TEST(NextMemory, DomainThatDoesNotExist_HasNeitherIdleNodesNorChildren) {
   Observed observed = fixtures::Converged();
   observed.children.claims.clear();
   observed.domain.reset();
-  const Memory next = NextMemory(observed, Time());
+  const Memory next = NextMemory(observed, At());
   EXPECT_TRUE(next.idle_since.empty());
   EXPECT_TRUE(next.children_seen.empty());
   EXPECT_TRUE(next.rendered.daemon_set.empty());
 }
 
 TEST(NextMemory, Deletion_IsRememberedSinceItWasFirstSeen) {
-  EXPECT_FALSE(NextMemory(fixtures::Converged(), Time()).deletion_seen);
+  EXPECT_FALSE(NextMemory(fixtures::Converged(), At()).deletion_seen);
   Observed deleting = fixtures::Deleting();
-  EXPECT_EQ(NextMemory(deleting, Time()).deletion_seen, Time());
+  EXPECT_EQ(NextMemory(deleting, At()).deletion_seen, Time());
   deleting.memory.deletion_seen = Time() - seconds(30);
-  EXPECT_EQ(NextMemory(deleting, Time()).deletion_seen, Time() - seconds(30));
+  EXPECT_EQ(NextMemory(deleting, At()).deletion_seen, Time() - seconds(30));
 }
 
 TEST(NextMemory, DaemonThatIsDeleted_IsRememberedSinceItWasFirstSeenSo) {
   Observed observed = fixtures::Converged();
-  EXPECT_TRUE(NextMemory(observed, Time()).leaving_since.empty());
+  EXPECT_TRUE(NextMemory(observed, At()).leaving_since.empty());
   fixtures::Delete(observed.children.daemon_pods[0].meta, {});
   const std::string uid = observed.children.daemon_pods[0].meta.uid;
-  observed.memory = NextMemory(observed, Time());
+  observed.memory = NextMemory(observed, At());
   const std::map<std::string, TimePoint> once = {{uid, Time()}};
-  EXPECT_EQ(NextMemory(observed, Time() + seconds(9)).leaving_since, once);
+  EXPECT_EQ(NextMemory(observed, At(seconds(9))).leaving_since, once);
   observed.children.daemon_pods[0].terminal = true;
-  EXPECT_TRUE(NextMemory(observed, Time()).leaving_since.empty());
+  EXPECT_TRUE(NextMemory(observed, At()).leaving_since.empty());
 }
 
 TEST(NextMemory, DaemonThatDoesNotServe_IsRememberedSinceItWasSeenToComeIfItWas) {
@@ -66,28 +69,28 @@ TEST(NextMemory, DaemonThatDoesNotServe_IsRememberedSinceItWasSeenToComeIfItWas)
   observed.children.daemon_pods[0].ready = false;
   const std::string older = observed.children.daemon_pods[0].meta.uid;
   const std::string newer = observed.children.daemon_pods[1].meta.uid;
-  observed.memory = NextMemory(observed, Time());
+  observed.memory = NextMemory(observed, At());
   EXPECT_EQ(observed.memory.unready_since, (Unready{{older, std::nullopt}}));
   observed.children.daemon_pods[1].ready = false;
-  observed.memory = NextMemory(observed, Time() + seconds(1));
-  observed.memory = NextMemory(observed, Time() + seconds(2));
+  observed.memory = NextMemory(observed, At(seconds(1)));
+  observed.memory = NextMemory(observed, At(seconds(2)));
   EXPECT_EQ(observed.memory.unready_since,
             (Unready{{older, std::nullopt}, {newer, Time() + seconds(1)}}));
   observed.children.daemon_pods[0].ready = true;
   observed.children.daemon_pods[1].meta.deleting = true;
-  EXPECT_TRUE(NextMemory(observed, Time()).unready_since.empty());
+  EXPECT_TRUE(NextMemory(observed, At()).unready_since.empty());
 }
 
 TEST(NextMemory, Children_AreRenderedOnceAndRememberedOnceSeen) {
   Observed observed = fixtures::Converged();
-  const Memory next = NextMemory(observed, Time());
+  const Memory next = NextMemory(observed, At());
   EXPECT_FALSE(next.rendered.daemon_set.empty());
   EXPECT_EQ(next.children_seen.size(), 3U);
   observed.children.daemon_sets.clear();
   observed.memory = next;
   observed.memory.rendered.daemon_set = "as before";
-  EXPECT_EQ(NextMemory(observed, Time()).rendered.daemon_set, "as before");
-  EXPECT_EQ(NextMemory(observed, Time()).children_seen.size(), 3U) << "it was seen";
+  EXPECT_EQ(NextMemory(observed, At()).rendered.daemon_set, "as before");
+  EXPECT_EQ(NextMemory(observed, At()).children_seen.size(), 3U) << "it was seen";
 }
 
 TEST(NextMemory, CliqueAtRest_IsForgotten) {
@@ -95,7 +98,7 @@ TEST(NextMemory, CliqueAtRest_IsForgotten) {
   observed.memory.clique_batching = {
       {"resting", {.last = Time() - seconds(1), .window = milliseconds(500)}},
       {"written", {.last = Time(), .window = milliseconds(500)}}};
-  const auto next = NextMemory(observed, Time()).clique_batching;
+  const auto next = NextMemory(observed, At()).clique_batching;
   EXPECT_FALSE(next.contains("resting"));
   EXPECT_TRUE(next.contains("written"));
 }
@@ -193,7 +196,7 @@ TEST(NextMemory, ActionThatDidNotFailForTwoMinutes_FailsForTheFirstTimeAgain) {
   Observed observed = fixtures::Converged();
   observed.memory.retries["old"] = {.until = Time() - std::chrono::minutes(2)};
   observed.memory.retries["new"] = {.until = Time() - seconds(119)};
-  EXPECT_EQ(NextMemory(observed, Time()).retries.size(), 1U);
+  EXPECT_EQ(NextMemory(observed, At()).retries.size(), 1U);
 }
 
 TEST(NextMemory, NodeThatIsNotReady_IsLostForLongAfterFiveMinutes) {
@@ -202,11 +205,11 @@ TEST(NextMemory, NodeThatIsNotReady_IsLostForLongAfterFiveMinutes) {
   observed.nodes["node-1"].ready = false;
   observed.memory.lost_since = {{"node-0", Time() - std::chrono::minutes(5)},
                                 {"node-1", Time() - std::chrono::minutes(4)}};
-  const Memory next = NextMemory(observed, Time());
+  const Memory next = NextMemory(observed, At());
   EXPECT_EQ(next.lost_for_long, std::set<std::string>{"node-0"});
   EXPECT_EQ(UntilLostForLong(next, Time()), milliseconds(60'000));
   observed.facts.views.nodes = Freshness::kStale;
-  EXPECT_TRUE(NextMemory(observed, Time()).lost_since.empty()) << "nobody knows";
+  EXPECT_TRUE(NextMemory(observed, At()).lost_since.empty()) << "nobody knows";
   EXPECT_FALSE(UntilLostForLong(Memory(), Time()));
 }
 

@@ -10,6 +10,7 @@
 #include "controller/compute_domain/rules/children.h"
 #include "controller/compute_domain/rules/deletion.h"
 #include "controller/compute_domain/rules/membership/membership.h"
+#include "controller/compute_domain/status/explanation/member_phases.h"
 #include "controller/compute_domain/status/status.h"
 #include "pkg/base/rfc3339.h"
 
@@ -112,6 +113,7 @@ StatusPlan Planner::PlanStatus() {
       plan.write = DecideStatusWrite(observed_, DecideStatus(), now_, plan.requeue_after);
     }
     plan.requeue_after.AtMost(explanation().plugins.requeue_after);
+    plan.requeue_after.AtMost(UntilPhasesEnd(observed_, now_));
   }
   if (!observed_.domain || IsDeleting()) RequeueMissingPermission(plan.requeue_after);
   return plan;
@@ -165,8 +167,6 @@ milliseconds Planner::UntilDeadline(int times) const {
   return std::max(rest, UntilSeenFor(grace));
 }
 
-// A person has to know why an action failed.
-bool Planner::IsRefused() const {
 // The time at which UntilDeadline() is over, as people read it: it does not change from pass to
 // pass. If this process saw the deletion late, the time is that of its own clock, in whole minutes.
 base::Clock::WallTime Planner::Deadline(int times) const {
@@ -178,6 +178,8 @@ base::Clock::WallTime Planner::Deadline(int times) const {
   return std::chrono::ceil<std::chrono::minutes>(ends);
 }
 
+// A person has to know why an action failed.
+bool Planner::IsRefused() const {
   const auto is_told = [](const auto& one) { return one.second.is_wanted && one.second.failure; };
   return std::ranges::any_of(observed_.memory.retries, is_told);
 }
@@ -244,9 +246,9 @@ Planner::Deletion Planner::PlanEnd(Deletion deletion, const kube::ObjectMeta& ow
   const milliseconds bound = UntilDeadline(2);
   DeletionWait wait = {.deadline = Deadline(2),
                        .blockers = FindRemains(observed_),
+                       .jobs_have_ended = true,
                        .pinned = FindPinned(observed_, owner),
                        .patience = UntilRemainsShouldEnd(observed_, now_.wall)};
-                       .jobs_have_ended = true,
   if (!wait.blockers.empty() && bound > milliseconds(0)) {
     deletion.wait = std::move(wait);
     deletion.until = bound;

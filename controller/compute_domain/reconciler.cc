@@ -33,7 +33,7 @@ Observed Reconciler::Gather(const std::string& uid) const {
   observed.memory = Recall(uid).memory;
   observed.facts.rollout_has_room =
       memories_.With([&](const auto& memories) { return memories.replacing < replacing_max_; });
-  observed.memory = NextMemory(observed, now);
+  observed.memory = NextMemory(observed, Now());
   for (const auto& [action, retry] : observed.memory.retries) {
     if (!retry.taken || retry.until <= now) continue;
     // Read again only when its time has come.

@@ -44,6 +44,16 @@ struct ImexOfJob {
   friend bool operator==(const ImexOfJob&, const ImexOfJob&) = default;
 };
 
+// Whether the daemon of a node has yet to serve, serves, or is no longer needed.
+struct MemberPhase {
+  enum class Is { kStarting, kServing, kLeaving };
+  Is is = Is::kStarting;
+  // When the phase began. Absent if it began before this process looked at the domain first.
+  std::optional<base::Clock::TimePoint> since = {};
+  base::Clock::WallTime since_wall = {};
+  friend bool operator==(const MemberPhase&, const MemberPhase&) = default;
+};
+
 // What was rendered of the children that depend on the domain's UID and the settings alone, as
 // their hashes: these are for good, and to render them anew is most of a plan. Empty: not known.
 struct RenderedHashes {
@@ -84,6 +94,7 @@ struct Memory {
   // Daemon pods that do not serve, by UID, and since when they are seen so. Unset: since before
   // this process looked at the domain first.
   std::map<kube::Uid, std::optional<base::Clock::TimePoint>> unready_since = {};
+  std::map<std::string, MemberPhase> phases = {};  // By node; of members and nodes that will be.
   // Nodes that pods of the domain use without its label, and since when they are seen so.
   std::map<std::string, base::Clock::TimePoint> unlabelled_since = {};
   // Nodes that we took the label off, until a live read shows that no claim came meanwhile.

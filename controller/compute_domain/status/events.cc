@@ -30,11 +30,6 @@ bool GoWithTheirSet(const std::vector<api::DaemonPod>& pods) {
          });
 }
 
-bool WasReady(const api::DomainStatus& status) {
-  const kube::Condition* ready = status.Find(api::kConditionReady);
-  return ready != nullptr && ready->status == "True";
-}
-
 // Whether all children were there when the status was written.
 bool HadChildren(const api::DomainStatus& status) {
   return status.Find(api::kConditionReady) != nullptr &&
@@ -45,7 +40,7 @@ bool HadChildren(const api::DomainStatus& status) {
 }
 
 // Empty: nothing is told.
-std::optional<EventType> TypeOf(const std::string& name, const api::DomainStatus& before) {
+std::optional<EventType> TypeOf(const std::string& name) {
   const Reason* reason = FindReason(name);
   if (reason == nullptr) return EventType::kNormal;
   switch (reason->telling) {
@@ -53,9 +48,6 @@ std::optional<EventType> TypeOf(const std::string& name, const api::DomainStatus
       return EventType::kNormal;
     case Telling::kWarning:
       return EventType::kWarning;
-    case Telling::kWarningOnceReady:
-      if (WasReady(before)) return EventType::kWarning;
-      break;
     case Telling::kSilent:
       break;
   }
@@ -74,7 +66,7 @@ class EventBuilder {
       if (HasReason(before, condition.reason)) continue;
       const bool is_listed =
           std::ranges::find(events, condition.reason, &kube::Event::reason) != events.end();
-      const std::optional<EventType> type = TypeOf(condition.reason, before);
+      const std::optional<EventType> type = TypeOf(condition.reason);
       if (is_listed || !type) continue;
       const char* const action = observed_.domain->meta.deleting ? "Deleting" : "Reconciling";
       events.push_back(OfDomain(*type, condition.reason, action, condition.message));

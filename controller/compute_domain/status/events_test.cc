@@ -115,8 +115,16 @@ TEST(EventsOfStatus, G10_G11_G12_WhatShouldBeKnownOfMembersThatServeIsAWarningOn
   }
 }
 
-TEST(EventsOfStatus, MembersThatAreNotReadyYetAreHowADomainBegins) {
-  EXPECT_EQ(Summaries(Told(After("Unknown", "NoMembers"), "False", "MembersNotReady")), Texts());
+TEST(EventsOfStatus, REV3_W4_MembersThatStartOrLeave_AreNormal) {
+  EXPECT_EQ(Summaries(Told(After("True", "Idle"), "False", "MembersStarting")),
+            (Texts{"Normal MembersStarting of ComputeDomain team-a/train"}));
+  EXPECT_EQ(Summaries(Told(Converged(), "False", "MembersLeaving")),
+            (Texts{"Normal MembersLeaving of ComputeDomain team-a/train"}));
+}
+
+TEST(EventsOfStatus, REV3_W4_MembersThatStartForTooLong_AreAWarning) {
+  EXPECT_EQ(Summaries(Told(After("False", "MembersStarting"), "False", "MembersNotReady")),
+            (Texts{"Warning MembersNotReady of ComputeDomain team-a/train"}));
 }
 
 TEST(EventsOfStatus, ReasonThatNobodyListedIsNormal) {

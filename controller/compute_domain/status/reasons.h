@@ -9,8 +9,7 @@ namespace compute_domain {
 enum class Telling {
   kNormal,
   kWarning,
-  kWarningOnceReady,  // Of a domain that was Ready; before that it is how every domain begins.
-  kSilent,            // The usual course, which conditions tell well enough.
+  kSilent,  // The usual course, which conditions tell well enough.
 };
 struct Reason {
   std::string_view name = {};

@@ -139,7 +139,11 @@ TEST(DecideStatus, P1_EachCauseHasItsReasonAndASentenceThatHelps) {
       {[](Observed& o) { o.nodes.erase("node-0"); }, "False", "NodeLost", "Lost: node-0 (gone)",
        "NotReady"},
       {[](Observed& o) { o.children.daemon_pods[1].ready = false; }, "False", "MembersNotReady",
-       "Not ready: node-1. Look at the daemon pod of the node in namespace cdom-system",
+       "Not ready: node-1; 1/2 members are ready. Pods that start there wait: delete them to run "
+       "elsewhere, or ask an administrator. For administrators: `kubectl -n cdom-system get pods "
+       "-l "
+       "resource.nvidia.com/computeDomain=d0000000-0000-4000-8000-000000000001 --field-selector "
+       "spec.nodeName=node-1`.",
        "NotReady"},
       {[](Observed& o) { o.domain->num_nodes = 3; }, "False", "WaitingForMembers",
        "2 of spec.numNodes 3 nodes have joined", "NotReady"},
@@ -365,6 +369,13 @@ void ExpectMembers(const std::vector<MembersRow>& rows) {
   }
 }
 
+// What is said of the node of a member that does not serve.
+std::string HelpOn(const std::string& node) {
+  return " Pods that start there wait: delete them to run elsewhere, or ask an administrator. For "
+         "administrators: `kubectl -n cdom-system get pods -l resource.nvidia.com/computeDomain=" +
+         fixtures::kUid + " --field-selector spec.nodeName=" + node + "`.";
+}
+
 void Cordon(Observed& o, const char* node) { o.nodes[node].unschedulable = true; }
 void Taint(Observed& o, const char* node, std::vector<std::string> taints) {
   o.nodes[node].taints = std::move(taints);
@@ -416,8 +427,8 @@ TEST(DecideStatus, G11_LossOfAMemberOutranksThatAnotherIsAboutToGo) {
          o.nodes["node-0"].ready = false;
        },
        "False", "NodeLost",
-       "Lost: node-0 (not ready). Bring the node back or delete its pods; 1/2 members are ready. "
-       "About to leave: node-1 (cordoned)" +
+       "Lost: node-0 (not ready); 1/2 members are ready. Bring the node back, or delete the pods "
+       "there: pods/train-0. About to leave: node-1 (cordoned)" +
            kStays},
       {"it does not serve any more",
        [](Observed& o) {
@@ -425,17 +436,16 @@ TEST(DecideStatus, G11_LossOfAMemberOutranksThatAnotherIsAboutToGo) {
          o.children.daemon_pods[1].ready = false;
        },
        "False", "NodeDrained",
-       "Not ready, and cordoned: node-1 (cordoned). Uncordon the node, or move its pods to others; "
-       "1/2 members are ready."},
+       "Not ready, and cordoned: node-1 (cordoned); 1/2 members are ready. Uncordon the node, or "
+       "delete its pods so that they run elsewhere."},
       {"nor does one that is tainted, by the taint that tells",
        [](Observed& o) {
          Taint(o, "node-1", {"nvidia.com/gpu", "karpenter.sh/disrupted"});
          o.children.daemon_pods[1].ready = false;
        },
        "False", "NodeTainted",
-       "Not ready, and tainted: node-1 (taint karpenter.sh/disrupted). See who tainted the node; "
-       "its "
-       "pods may have to move; 1/2 members are ready."},
+       "Not ready, and tainted: node-1 (taint karpenter.sh/disrupted); 1/2 members are ready. Find "
+       "out who tainted the node; its pods may have to run elsewhere."},
   });
 }
 
@@ -528,10 +538,7 @@ TEST(DecideStatus, G12_MembersOfTwoCliquesAreCountedWhereOneWasAskedFor) {
          o.domain->placement = "clique";
          o.children.daemon_pods[1].ready = false;
        },
-       "False", "MembersNotReady",
-       "Not ready: node-1. Look at the daemon pod of the node in namespace cdom-system; 2/3 "
-       "members "
-       "are ready."},
+       "False", "MembersNotReady", "Not ready: node-1; 2/3 members are ready." + HelpOn("node-1")},
   });
 }
 
@@ -597,10 +604,7 @@ TEST(DecideStatus, G10_MembersWithoutFabricAreNamed) {
          for (api::DaemonPod& pod : o.children.daemon_pods) pod.clique = "";
          o.children.daemon_pods[0].ready = false;
        },
-       "False", "MembersNotReady",
-       "Not ready: node-0. Look at the daemon pod of the node in namespace cdom-system; 1/2 "
-       "members "
-       "are ready."},
+       "False", "MembersNotReady", "Not ready: node-0; 1/2 members are ready." + HelpOn("node-0")},
   });
 }
 
@@ -665,8 +669,8 @@ TEST(DecideStatus, B47_DaemonThatStaysUpOverAnImexOfTheHostIsNamed) {
               observed.children.daemon_pods[0].ready = false;
               first.in_use = true;
             }),
-            "False ImexOnHost: IMEX runs on the host already: node-0. Stop it there for good "
-            "(systemctl disable --now nvidia-imex); 1/2 members are ready.");
+            "False ImexOnHost: IMEX runs on the host already: node-0; 1/2 members are ready. Stop "
+            "it there for good (systemctl disable --now nvidia-imex).");
 }
 
 TEST(DecideStatus, B49_NodeThatDoesNotServeAndWhoseFabricHasAnErrorIsNamedWithIt) {
@@ -675,9 +679,9 @@ TEST(DecideStatus, B49_NodeThatDoesNotServeAndWhoseFabricHasAnErrorIsNamedWithIt
               first.in_use = true;
               observed.fabric_errors["node-0"] = "gpu-3";
             }),
-            "False FabricError: Not ready, and the NVLink fabric has an error: node-0 (gpu-3). See "
-            "nvidia-smi -q | grep -A4 Fabric on that node, and its fabric manager; a reboot of the "
-            "node may be what it takes; 1/2 members are ready.");
+            "False FabricError: Not ready, and the NVLink fabric has an error: node-0 (gpu-3); 1/2 "
+            "members are ready. See nvidia-smi -q | grep -A4 Fabric on that node, and its fabric "
+            "manager; a reboot of the node may be what it takes.");
 }
 
 TEST(DecideStatus, B49_NodeThatServesAndWhoseFabricHasAnErrorIsNamedAndServes) {
@@ -700,15 +704,15 @@ TEST(DecideStatus, ImexThatWaitsForItsQuorumIsNamedAndNothingIsToBeRestarted) {
                 first.state = state;
               }),
               std::string("False ImexWaitsForQuorum: IMEX waits for its peers: node-0 (") + state +
-                  "). It begins once those are back that imported from it, and nothing needs to be "
-                  "restarted; 1/2 members are ready.");
+                  "); 1/2 members are ready. It begins when the peers that imported from it are "
+                  "back; restart nothing.");
   }
 }
 
 TEST(DecideStatus, B11_EntryWithAnotherAddressThanItsPodIsNamedWithBoth) {
   const std::string help =
-      ". The daemon there has not written its address into its clique: see its log, or delete its "
-      "pod; 1/2 members are ready.";
+      "; 1/2 members are ready. The daemon there has not written its address into its clique: see "
+      "its log, or delete its pod.";
   ExpectMembers({
       {"of the pod before", [](Observed& o) { o.children.cliques[0].daemons[1].ip = "10.9.9.9"; },
        "False", "ImexAddressDiffers",
@@ -722,17 +726,13 @@ TEST(DecideStatus, B11_EntryWithAnotherAddressThanItsPodIsNamedWithBoth) {
            help},
       {"that of its pod, which has not written yet that it is ready",
        [](Observed& o) { o.children.cliques[0].daemons[1].ready = false; }, "False",
-       "MembersNotReady",
-       "Not ready: node-1. Look at the daemon pod of the node in namespace cdom-system; 1/2 "
-       "members are ready."},
+       "MembersNotReady", "Not ready: node-1; 1/2 members are ready." + HelpOn("node-1")},
       {"of a pod that has just started",
        [](Observed& o) {
          o.children.daemon_pods[1].ip = "10.9.9.9";
          o.children.daemon_pods[1].ready = false;
        },
-       "False", "MembersNotReady",
-       "Not ready: node-1. Look at the daemon pod of the node in namespace cdom-system; 1/2 "
-       "members are ready."},
+       "False", "MembersNotReady", "Not ready: node-1; 1/2 members are ready." + HelpOn("node-1")},
   });
 }
 
@@ -742,6 +742,108 @@ TEST(DecideStatus, ReportMakesNobodyReadyOrNot) {
   const std::string said = SaidOf(
       [](Observed& observed, api::ImexReport&) { observed.children.daemon_pods[0].ready = false; });
   EXPECT_EQ(said.substr(0, said.find(':')), "False MembersNotReady");
+}
+
+// ---- Members that start or leave.
+
+// node-1 has been in that phase for `age`.
+void Pass(Observed& o, MemberPhase::Is is, seconds age) {
+  o.memory.phases["node-1"] = {
+      .is = is, .since = Now().monotonic - age, .since_wall = Now().wall - age};
+}
+
+std::string SaidInPhase(MemberPhase::Is is, seconds age, const Change& change,
+                        std::string_view type = "MembersReady") {
+  const DomainStatus status = StatusAfter([&](Observed& o) {
+    o.children.daemon_pods[1].ready = false;
+    Pass(o, is, age);
+    change(o);
+  });
+  const kube::Condition* condition = status.Find(type);
+  return condition->status + " " + condition->reason + ": " + condition->message;
+}
+
+TEST(DecideStatus, REV3_W4_MemberWhoseDaemonStarts_IsNoFault_For30Seconds) {
+  using enum MemberPhase::Is;
+  const auto said = [](seconds age, const Change& change) {
+    return SaidInPhase(kStarting, age, change);
+  };
+  const auto nothing = [](Observed&) {};
+  const std::string starts =
+      "False MembersStarting: Starting since 11:59:57 UTC: node-1; 1/2 members are ready. Pods "
+      "there start when their daemon is ready.";
+  EXPECT_EQ(said(seconds(3), nothing), starts);
+  EXPECT_EQ(SaidInPhase(kStarting, seconds(3), nothing, "Ready"), starts);
+  EXPECT_EQ(said(seconds(3), [](Observed& o) { Cordon(o, "node-1"); }), starts);
+  EXPECT_EQ(said(seconds(3), [](Observed& o) { Taint(o, "node-1", {"nvidia.com/gpu"}); }), starts)
+      << "which nodes with GPUs mostly carry";
+  EXPECT_EQ(said(seconds(3),
+                 [](Observed& o) {
+                   api::DaemonPod& pod = o.children.daemon_pods[1];
+                   pod.controller_writes = true;
+                   pod.imex = {.state = "WAITING_FOR_PEERS"};
+                 }),
+            starts);
+  EXPECT_EQ(said(seconds(30), nothing).substr(0, 23), "False MembersNotReady: ");
+}
+
+TEST(DecideStatus, REV3_W4_MemberThatCannotStart_IsNamedAtOnce) {
+  const auto reason = [](const Change& change) {
+    const std::string said = SaidInPhase(MemberPhase::Is::kStarting, seconds(3), change);
+    return said.substr(6, said.find(':') - 6);
+  };
+  EXPECT_EQ(reason([](Observed& o) { o.children.daemon_pods[1].trouble = "ErrImagePull"; }),
+            "MembersNotReady");
+  EXPECT_EQ(reason([](Observed& o) { o.fabric_errors["node-1"] = "gpu-3"; }), "FabricError");
+  EXPECT_EQ(reason([](Observed& o) { o.rebooted = {"node-1"}; }), "NodeRebooted");
+  EXPECT_EQ(reason([](Observed& o) { o.nodes["node-1"].ready = false; }), "NodeLost");
+  EXPECT_EQ(reason([](Observed& o) {
+              api::DaemonPod& pod = o.children.daemon_pods[1];
+              pod.controller_writes = true;
+              pod.imex = {.in_use = true};
+            }),
+            "ImexOnHost");
+}
+
+TEST(DecideStatus, REV3_W4_MemberWhosePodsHaveEnded_IsNoFault_For30Seconds) {
+  using enum MemberPhase::Is;
+  const auto nothing = [](Observed&) {};
+  const std::string leaves =
+      "False MembersLeaving: Leaving since 11:59:50 UTC: node-1; 1/2 members are ready. Their "
+      "daemons stop, as they do when the pods there have ended.";
+  EXPECT_EQ(SaidInPhase(kLeaving, seconds(10), nothing), leaves);
+  EXPECT_EQ(SaidInPhase(kLeaving, seconds(10), nothing, "Ready"), leaves);
+  EXPECT_EQ(SaidInPhase(kLeaving, seconds(10), [](Observed& o) { Cordon(o, "node-1"); }), leaves);
+  EXPECT_EQ(SaidInPhase(kLeaving, seconds(30), nothing).substr(0, 23), "False MembersNotReady: ");
+}
+
+TEST(DecideStatus, REV3_W4_MemberThatStarts_IsToldBeforeOneThatLeaves_AndAFaultBeforeBoth) {
+  const auto said = [](const Change& change) {
+    return SaidInPhase(MemberPhase::Is::kStarting, seconds(3), [&](Observed& o) {
+      o.children.daemon_pods[0].ready = false;
+      o.memory.phases["node-0"] = {
+          .is = MemberPhase::Is::kLeaving, .since = Now().monotonic, .since_wall = Now().wall};
+      change(o);
+    });
+  };
+  EXPECT_EQ(said([](Observed&) {}).substr(0, 23), "False MembersStarting: ");
+  EXPECT_EQ(said([](Observed& o) { o.memory.phases.erase("node-0"); }).substr(0, 23),
+            "False MembersNotReady: ");
+}
+
+TEST(DecideStatus, REV3_W6_NodeThatWasDeleted_NamesThePodsThatRanThere) {
+  ExpectMembers({
+      {"one, whose pod is known", [](Observed& o) { o.nodes.erase("node-1"); }, "False", "NodeLost",
+       "Lost: node-1 (gone); 1/2 members are ready. Delete the pods that ran there: pods/train-1."},
+      {"both, of which one is back soon",
+       [](Observed& o) {
+         o.nodes.erase("node-1");
+         o.nodes["node-0"].ready = false;
+       },
+       "False", "NodeLost",
+       "Lost: node-0 (not ready), node-1 (gone); 0/2 members are ready. Bring the node back, or "
+       "delete the pods there: pods/train-0, pods/train-1."},
+  });
 }
 
 TEST(DecideStatus, NodeThatIsCordonedOrTaintedWhileItsMemberServesIsNoTrouble) {
@@ -913,7 +1015,7 @@ TEST(DecideStatus, P8_ManyNamesAreCutShort) {
     fixtures::AddMissingClaims(o);
   });
   EXPECT_NE(MessageOf(status, "Ready")
-                .find("Not ready: node-2, node-3, node-4, node-5, node-6 and 2 more."),
+                .find("Not ready: node-2, node-3, node-4, node-5, node-6 and 2 more; 2/9"),
             std::string::npos)
       << MessageOf(status, "Ready");
 }

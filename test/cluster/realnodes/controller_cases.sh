@@ -122,7 +122,7 @@ a_node_of_the_domain_gets_a_daemon_which_meets_baseline_alone_and_waits_for_the_
   give_channel node-1 || return 1
   kubectl label node node-1 "resource.nvidia.com/computeDomain=$uid" || return 1
   wait_for 30 "a daemon is there" daemon_waits || { system get pods -o yaml; return 1; }
-  wait_for 30 "the domain waits for its daemon" says MembersReady MembersNotReady 'node-1 \(no daemon yet\)' || return 1
+  wait_for 60 "the domain waits for its daemon" says MembersReady MembersNotReady 'node-1 \(no daemon yet\)' || return 1
   would_enforce restricted >"$root/restricted" || return 1
   grep -F 'computedomain-daemon' "$root/restricted" || return 1
   ! grep -F 'cdom-controller' "$root/restricted" || return 1

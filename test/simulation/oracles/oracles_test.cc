@@ -713,6 +713,9 @@ TEST_F(OraclesTest, G10_G11_G12_L1SeesWhatShouldBeKnownOfMembersThatIsNotSaid) {
   };
   EXPECT_EQ(say("AllMembersReady", some), "");
   EXPECT_TRUE(Contains(say("AllMembersReady", ""), "does not say who has no fabric"));
+  for (const std::string passing : {"MembersStarting", "MembersLeaving"}) {
+    EXPECT_TRUE(Contains(say(passing.c_str(), some), "says " + passing + " at rest"));
+  }
   EXPECT_TRUE(Contains(say("AllMembersReady", some + "No member has NVLink fabric"),
                        "says that it has no fabric"));
   EXPECT_TRUE(Contains(say("NoFabric", some), "reason NoFabric instead of AllMembersReady"));

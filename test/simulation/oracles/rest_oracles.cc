@@ -581,6 +581,9 @@ void DomainCheck::CheckWarnings(const Members& members) {
   const Value& said = FindCondition(domain_.value(), "MembersReady");
   const std::string& message = said["message"].AsString();
   if (!said.IsNull()) CheckWhoLeaves(members, message);
+  const std::string& reason = said["reason"].AsString();
+  // Both pass by themselves.
+  if (reason == "MembersStarting" || reason == "MembersLeaving") Say("says " + reason + " at rest");
   if (said["status"].AsString() != "True") return;
   const auto says = [&](const std::string& words) {
     return message.find(words) != std::string::npos;
@@ -603,7 +606,6 @@ void DomainCheck::CheckWarnings(const Members& members) {
   if (says(" cliques") != (cliques > 1) || (cliques > 1 && !says(spread))) {
     Say("does not say that it is in use in " + std::to_string(cliques) + " cliques, or that it is");
   }
-  const std::string& reason = said["reason"].AsString();
   if (says("No kubelet plugin")) return;  // Which is graver.
   const bool is_placed = !domain_.Label(kPlacementLabel).empty();
   const std::string_view gravest = says("About to leave")             ? "NodeLeaving"

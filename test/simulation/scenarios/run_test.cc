@@ -41,7 +41,7 @@ TEST(Sweep, MostRunsOfASampleHaveAShortTail_AndAreTheRunsOfTheirSpecs) {
   }
 }
 
-// The reasons of the Events that the controller has recorded at the end of the run.
+// Types and reasons of the Events that the controller has recorded at the end of the run.
 std::set<std::string> ReasonsIn(const RunSpec& spec) {
   World world(spec, false);
   world.Execute();
@@ -51,16 +51,18 @@ std::set<std::string> ReasonsIn(const RunSpec& spec) {
     const bool is_the_controllers =
         (*event)["reportingController"].AsString() == "cdom.dev/compute-domain-controller" &&
         (*event)["regarding"]["kind"].AsString() == "ComputeDomain";
-    if (is_the_controllers) reasons.insert((*event)["reason"].AsString());
+    if (is_the_controllers) {
+      reasons.insert((*event)["type"].AsString() + " " + (*event)["reason"].AsString());
+    }
   }
   return reasons;
 }
 
 TEST(Events, OfTheControllerSayWhatHappenedToItsDomains) {
   EXPECT_EQ(ReasonsIn({.scenario = "create-ready-delete"}),
-            std::set<std::string>({"AllMembersReady", "MembersNotReady"}));
+            std::set<std::string>({"Normal AllMembersReady", "Normal MembersLeaving"}));
   EXPECT_EQ(ReasonsIn({.scenario = "template-name-taken"}),
-            std::set<std::string>({"AllMembersReady", "TemplateNameTaken"}));
+            std::set<std::string>({"Normal AllMembersReady", "Warning TemplateNameTaken"}));
 }
 
 }  // namespace

@@ -6,7 +6,9 @@
 #include "controller/compute_domain/rules/node_labels.h"
 #include "controller/compute_domain/status/conditions/condition.h"
 #include "controller/compute_domain/status/explanation/imex_health.h"
+#include "controller/compute_domain/status/explanation/member_phases.h"
 #include "controller/compute_domain/status/explanation/warnings.h"
+#include "pkg/base/rfc3339.h"
 
 namespace compute_domain {
 
@@ -18,7 +20,32 @@ using api::Member;
 struct Trouble {
   std::string_view reason = {};  // Empty: none is known.
   std::string detail = {};
+  base::Clock::WallTime since = {};  // Of MembersStarting and MembersLeaving.
 };
+
+// Why the daemon cannot run, as it or its kubelet says. Empty if neither says so.
+Trouble FindFault(const StatusInput& input, const Member& member) {
+  const Observed& observed = input.observed;
+  const auto fabric = observed.fabric_errors.find(member.node);
+  if (fabric != observed.fabric_errors.end()) return {api::kReasonFabricError, fabric->second};
+  const auto pod = input.analysis.pods.find(member.node);
+  if (pod == input.analysis.pods.end() || pod->second->meta.deleting) return {};
+  const ImexTrouble imex = ImexTroubleOf(*pod->second);
+  if (imex.reason == api::kReasonImexOnHost) return {imex.reason, imex.detail};
+  return {{}, pod->second->trouble};
+}
+
+// What passes by itself: its daemon starts, or its pods have ended. Empty if it does not.
+Trouble FindPassing(const StatusInput& input, const Member& member) {
+  const MemberPhase* phase = FindPassingPhase(input.observed, member.node, input.now);
+  if (phase == nullptr) return {};
+  if (phase->is == MemberPhase::Is::kLeaving) {
+    return {api::kReasonMembersLeaving, "", phase->since_wall};
+  }
+  const Trouble fault = FindFault(input, member);
+  if (!fault.reason.empty() || !fault.detail.empty()) return {};
+  return {api::kReasonMembersStarting, "", phase->since_wall};
+}
 
 Trouble TroubleOf(const StatusInput& input, const Member& member) {
   const Observed& observed = input.observed;
@@ -29,6 +56,7 @@ Trouble TroubleOf(const StatusInput& input, const Member& member) {
   if (occupied != input.explanation.occupied.end()) return {api::kReasonNodeHeld, occupied->second};
   if (member.ready) return {};
   if (observed.rebooted.contains(member.node)) return {api::kReasonNodeRebooted, ""};
+  if (Trouble passing = FindPassing(input, member); !passing.reason.empty()) return passing;
   if (is_known) {
     if (node->second.unschedulable) return {api::kReasonNodeDrained, "cordoned"};
     const std::string notice = NoticeOf(node->second, observed.facts.leaving_taints);
@@ -36,8 +64,7 @@ Trouble TroubleOf(const StatusInput& input, const Member& member) {
     const std::vector<std::string>& taints = node->second.taints;
     if (!taints.empty()) return {api::kReasonNodeTainted, "taint " + taints.front()};
   }
-  const auto fabric = observed.fabric_errors.find(member.node);
-  if (fabric != observed.fabric_errors.end()) return {api::kReasonFabricError, fabric->second};
+  if (Trouble fault = FindFault(input, member); !fault.reason.empty()) return fault;
   const auto pod = input.analysis.pods.find(member.node);
   if (pod == input.analysis.pods.end()) return {{}, member.ip.empty() ? "no daemon yet" : ""};
   if (pod->second->meta.deleting) return {};
@@ -52,12 +79,68 @@ Trouble TroubleOf(const StatusInput& input, const Member& member) {
   return {{}, pod->second->trouble};
 }
 
-// What to do about words of a daemon that are known; empty: they are not.
+// What to do about a message of a daemon that is known. Empty if it is not.
 std::string Hint(const std::string& messages) {
   if (messages.find(api::kImexInUse) == std::string::npos) return "";
   return " IMEX runs on the host of that node already: stop it there for good (systemctl disable "
          "--now nvidia-imex).";
 }
+
+// The command that shows an administrator the daemon of the node.
+std::string ShowDaemon(const Observed& observed, const std::string& node) {
+  return " For administrators: `kubectl -n " + observed.facts.driver_namespaces.front() +
+         " get pods -l " + std::string(api::kDomainLabel) + "=" + observed.uid +
+         " --field-selector spec.nodeName=" + node + "`.";
+}
+
+// What to do about nodes that are lost: the pods there, by name, as far as they are known.
+std::string HelpWithLost(const Observed& observed, const std::vector<std::string>& nodes) {
+  std::vector<std::string> pods;
+  for (const api::ResourceClaim& claim : observed.children.claims) {
+    if (!IsInUse(observed, claim) || std::ranges::find(nodes, claim.node) == nodes.end()) continue;
+    pods.insert(pods.end(), claim.consumers.begin(), claim.consumers.end());
+  }
+  std::ranges::sort(pods);
+  const bool any_exists = std::ranges::any_of(
+      nodes, [&](const std::string& node) { return observed.nodes.contains(node); });
+  if (pods.empty()) return any_exists ? "Bring the node back, or delete the pods there." : "";
+  if (any_exists) return "Bring the node back, or delete the pods there: " + Names(pods) + ".";
+  return "Delete the pods that ran there: " + Names(pods) + ".";
+}
+
+// A reason for which members are not ready, the gravest first.
+struct Rank {
+  std::string_view reason = {};
+  std::string_view says = {};
+  std::string_view help = {};
+};
+constexpr Rank kRanks[] = {
+    {api::kReasonNodeLost, "Lost", ""},
+    {api::kReasonNodeRebooted, "Rebooted", "Its daemon starts again by itself."},
+    {api::kReasonNodeDrained, "Not ready, and cordoned",
+     "Uncordon the node, or delete its pods so that they run elsewhere."},
+    {api::kReasonNodeTainted, "Not ready, and tainted",
+     "Find out who tainted the node; its pods may have to run elsewhere."},
+    {api::kReasonNodeHeld, "Held by another domain",
+     "Pods there start when the last pod of that domain on the node has ended."},
+    {api::kReasonFabricError, "Not ready, and the NVLink fabric has an error",
+     "See nvidia-smi -q | grep -A4 Fabric on that node, and its fabric manager; a reboot of the "
+     "node may be what it takes."},
+    {api::kReasonImexOnHost, "IMEX runs on the host already",
+     "Stop it there for good (systemctl disable --now nvidia-imex)."},
+    {api::kReasonImexWaitsForQuorum, "IMEX waits for its peers",
+     "It begins when the peers that imported from it are back; restart nothing."},
+    {api::kReasonImexAddressDiffers, "Peers look for IMEX at another address",
+     "The daemon there has not written its address into its clique: see its log, or delete its "
+     "pod."},
+    {{},
+     "Not ready",
+     "Pods that start there wait: delete them to run elsewhere, or ask an administrator."},
+    {api::kReasonMembersStarting, "Starting since ",
+     "Pods there start when their daemon is ready."},
+    {api::kReasonMembersLeaving, "Leaving since ",
+     "Their daemons stop, as they do when the pods there have ended."},
+};
 
 // Members that are not ready, the gravest reason, and what to do about it.
 Verdict JudgeUnready(const StatusInput& input) {
@@ -65,44 +148,29 @@ Verdict JudgeUnready(const StatusInput& input) {
   std::vector<Trouble> troubles;
   troubles.reserve(members.size());
   for (const Member& member : members) troubles.push_back(TroubleOf(input, member));
-  struct Rank {
-    std::string_view reason = {};
-    const char* says = "";
-    const char* help = "";
-  };
-  static constexpr Rank kRanks[] = {
-      {api::kReasonNodeLost, "Lost: ", "Bring the node back or delete its pods"},
-      {api::kReasonNodeRebooted, "Rebooted: ", "Its daemon comes up again by itself"},
-      {api::kReasonNodeDrained,
-       "Not ready, and cordoned: ", "Uncordon the node, or move its pods to others"},
-      {api::kReasonNodeTainted,
-       "Not ready, and tainted: ", "See who tainted the node; its pods may have to move"},
-      {api::kReasonNodeHeld, "Held by another domain: ", "Pods there wait until it lets go"},
-      {api::kReasonFabricError, "Not ready, and the NVLink fabric has an error: ",
-       "See nvidia-smi -q | grep -A4 Fabric on that node, and its fabric manager; a reboot of the "
-       "node may be what it takes"},
-      {api::kReasonImexOnHost, "IMEX runs on the host already: ",
-       "Stop it there for good (systemctl disable --now nvidia-imex)"},
-      {api::kReasonImexWaitsForQuorum, "IMEX waits for its peers: ",
-       "It begins once those are back that imported from it, and nothing needs to be restarted"},
-      {api::kReasonImexAddressDiffers, "Peers look for IMEX at another address: ",
-       "The daemon there has not written its address into its clique: see its log, or delete its "
-       "pod"},
-      {{}, "Not ready: ", "Look at the daemon pod of the node in namespace "}};
   for (const Rank& rank : kRanks) {
-    std::vector<std::string> nodes;
+    std::vector<std::string> nodes, named;
+    auto since = base::Clock::WallTime::max();
     for (std::size_t i = 0; i < members.size(); ++i) {
       const Member& member = members[i];
       const Trouble& trouble = troubles[i];
       if (trouble.reason != rank.reason || (member.ready && rank.reason.empty())) continue;
-      nodes.push_back(trouble.detail.empty() ? member.node
+      nodes.push_back(member.node);
+      named.push_back(trouble.detail.empty() ? member.node
                                              : member.node + " (" + trouble.detail + ")");
+      since = std::min(since, trouble.since);
     }
     if (nodes.empty()) continue;
-    std::string message = rank.says + Names(nodes) + ". " + rank.help;
-    if (rank.reason.empty()) message += input.observed.facts.driver_namespaces.front();
+    std::string help(rank.help);
+    if (rank.reason == api::kReasonNodeLost) help = HelpWithLost(input.observed, nodes);
+    if (rank.reason.empty()) help += ShowDaemon(input.observed, nodes.front());
+    const bool passes = rank.says.ends_with(' ');
+    const std::string names = Names(named);
+    std::string message = std::string(rank.says) + (passes ? base::FormatTimeOfDay(since) : "") +
+                          ": " + names + "; " + ReadyOf(members) + " members are ready." +
+                          (help.empty() ? "" : " " + help) + Hint(names);
     return {"False", rank.reason.empty() ? api::kReasonMembersNotReady : rank.reason,
-            message + "; " + ReadyOf(members) + " members are ready." + Hint(message)};
+            std::move(message)};
   }
   return {};
 }

@@ -1,0 +1,152 @@
+#include "controller/compute_domain/status/explanation/member_phases.h"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+
+#include "controller/compute_domain/next_memory.h"
+#include "test/fixtures/observed.h"
+
+namespace compute_domain {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using Is = MemberPhase::Is;
+
+Instant At(seconds later) {
+  return {.monotonic = fixtures::Now().monotonic + later, .wall = fixtures::Now().wall + later};
+}
+
+// A domain that passes look at, one after the other.
+class MemberPhasesTest : public testing::Test {
+ protected:
+  void Reset() {
+    observed_ = fixtures::Converged();
+    passes_ = 0;
+  }
+  // The next pass, a second later. Returns the phase of node-1. Absent: it has none.
+  std::optional<Is> Look() {
+    observed_.memory = NextMemory(observed_, At(seconds(++passes_)));
+    const auto phase = observed_.memory.phases.find("node-1");
+    return phase == observed_.memory.phases.end() ? std::nullopt : std::optional(phase->second.is);
+  }
+  bool Passes(seconds later) const {
+    return FindPassingPhase(observed_, "node-1", At(later)) != nullptr;
+  }
+
+  void Label(bool is_labelled) {
+    observed_.children.labelled_nodes = {fixtures::MakeNode("node-0")};
+    if (is_labelled) observed_.children.labelled_nodes.push_back(fixtures::MakeNode("node-1"));
+  }
+  void Serve(bool serves) {
+    observed_.children.daemon_pods[1].ready = serves;
+    observed_.domain->status.nodes[1].ready = serves;
+  }
+  void EndJob() { observed_.children.claims[1].consumers.clear(); }
+
+  Observed observed_ = fixtures::Converged();
+  int passes_ = 0;
+};
+
+TEST_F(MemberPhasesTest, NodeThatJoins_Starts_UntilItIsReadyInStatus) {
+  Label(false);
+  Serve(false);
+  EXPECT_EQ(Look(), Is::kStarting);
+  EXPECT_EQ(observed_.memory.phases["node-1"].since_wall, At(seconds(1)).wall);
+  Label(true);
+  observed_.children.daemon_pods[1].ready = true;
+  EXPECT_EQ(Look(), Is::kStarting) << "its daemon has yet to say so in its clique";
+  EXPECT_EQ(observed_.memory.phases["node-1"].since_wall, At(seconds(1)).wall);
+  Serve(true);
+  EXPECT_EQ(Look(), Is::kServing);
+  EXPECT_FALSE(Passes(seconds(4)));
+}
+
+TEST_F(MemberPhasesTest, NodeThatStarts_PassesFor30Seconds_AndIsLookedAtAgainThen) {
+  Serve(false);
+  EXPECT_EQ(Look(), Is::kStarting);
+  EXPECT_TRUE(Passes(seconds(30)));
+  EXPECT_FALSE(Passes(seconds(31)));
+  EXPECT_EQ(UntilPhasesEnd(observed_, At(seconds(11))), milliseconds(20'000));
+  EXPECT_FALSE(UntilPhasesEnd(observed_, At(seconds(31))));
+}
+
+TEST_F(MemberPhasesTest, DaemonThatFailsUnderAJob_StillServes) {
+  EXPECT_EQ(Look(), Is::kServing);
+  Serve(false);
+  EXPECT_EQ(Look(), Is::kServing);
+  EXPECT_FALSE(Passes(seconds(3)));
+  EXPECT_FALSE(UntilPhasesEnd(observed_, At(seconds(3))));
+}
+
+TEST_F(MemberPhasesTest, NodeWhosePodsHaveEnded_Leaves) {
+  for (const bool by_label : {true, false}) {
+    SCOPED_TRACE(by_label);
+    Reset();
+    EXPECT_EQ(Look(), Is::kServing);
+    by_label ? Label(false) : EndJob();
+    EXPECT_EQ(Look(), Is::kLeaving);
+    EXPECT_TRUE(Passes(seconds(31)));
+    EXPECT_FALSE(Passes(seconds(32)));
+    EXPECT_EQ(UntilPhasesEnd(observed_, At(seconds(2))), milliseconds(30'000));
+  }
+}
+
+TEST_F(MemberPhasesTest, NodeThatGetsAPodOfTheNextJob_ServesOrStartsAgain) {
+  EXPECT_EQ(Look(), Is::kServing);
+  Label(false);
+  EXPECT_EQ(Look(), Is::kLeaving);
+  Label(true);
+  EXPECT_EQ(Look(), Is::kServing) << "its daemon was kept";
+  Label(false);
+  EXPECT_EQ(Look(), Is::kLeaving);
+  Label(true);
+  Serve(false);
+  EXPECT_EQ(Look(), Is::kStarting);
+}
+
+TEST_F(MemberPhasesTest, NodeWithoutPodLabelAndMember_HasNone) {
+  EXPECT_EQ(Look(), Is::kServing);
+  Label(false);
+  observed_.children.claims.clear();
+  observed_.domain->status.nodes.pop_back();
+  EXPECT_EQ(Look(), std::nullopt);
+}
+
+TEST_F(MemberPhasesTest, OldViews_ChangeNothing) {
+  EXPECT_EQ(Look(), Is::kServing);
+  Label(false);
+  observed_.facts.views.nodes = Freshness::kStale;
+  EXPECT_EQ(Look(), Is::kServing);
+  Label(true);
+  observed_.facts.views.nodes = Freshness::kFresh;
+  EndJob();
+  observed_.facts.views.claims_are_current = false;
+  EXPECT_EQ(Look(), Is::kServing);
+  observed_.facts.views.claims_are_current = true;
+  EXPECT_EQ(Look(), Is::kLeaving);
+}
+
+TEST_F(MemberPhasesTest, ProcessThatHasJustStarted_TakesOverWhatStatusSays) {
+  observed_.children.daemon_pods[1].ready = false;
+  EXPECT_EQ(Look(), Is::kServing) << "status shows it as ready";
+  Reset();
+  Serve(false);
+  fixtures::ConditionOf(observed_.domain->status, "MembersReady").reason = "MembersNotReady";
+  EXPECT_EQ(Look(), Is::kStarting);
+  EXPECT_FALSE(Passes(seconds(1))) << "it was told already";
+  EXPECT_FALSE(UntilPhasesEnd(observed_, At(seconds(1))));
+}
+
+TEST_F(MemberPhasesTest, DomainThatDoesNotExistOrIsOfTheHosts_HasNone) {
+  observed_.facts.imex_on_hosts = true;
+  EXPECT_EQ(Look(), std::nullopt);
+  Reset();
+  observed_.domain.reset();
+  EXPECT_EQ(Look(), std::nullopt);
+}
+
+}  // namespace
+}  // namespace compute_domain

@@ -1,0 +1,65 @@
+"""A job without a fault raises no Warning of its domain: not when members start, nor when they leave."""
+
+from cluster import Setup
+from namespaces import conditions
+from objects import domain, job, pod_on, workers
+from waiting import eventually
+
+CLUSTER = Setup(nodes=16, placement=True)
+
+
+def warnings_of(namespace, name):
+    return [text for text in namespace.events_of(name) if text.startswith("Warning ")]
+
+
+def end_after(namespace, app, seconds):
+    """Each pod of that app ends after another time."""
+    for pod, time in zip(namespace.list("pods", f"app={app}"), seconds, strict=True):
+        namespace.kubectl("annotate", "pod", pod["metadata"]["name"], f"nodesim.cdom.dev/run-seconds={time}", "--overwrite")
+
+
+def test_REV3_W4_a_job_whose_pods_end_one_after_the_other_raises_no_warning(namespace, writer):
+    namespace.apply(domain("calm"), job("calm", 4, -1))
+    eventually("four pods exist", lambda: namespace.list("pods", "app=calm"), lambda found: len(found) == 4, within=20)
+    end_after(namespace, "calm", (8, 11, 14, 17))
+    namespace.is_used("calm", 4, within=60)
+    rows = []
+
+    def look():
+        is_complete = namespace.get("job", "calm")["status"].get("succeeded") == 4
+        said = conditions(namespace.status("calm"))
+        rows.append((is_complete, said["Ready"]["status"], said["Ready"]["reason"], said["Ready"]["message"]))
+        return is_complete, said["Ready"]["reason"]
+    eventually("the job is complete, and the domain idle", look, (True, "Idle"), within=90)
+    # While the domain is not Ready, its row says that pods have ended.
+    assert {row[2:] for row in rows if row[1] != "True"} == {row[2:] for row in rows if row[2] == "MembersLeaving"}
+    assert [row for row in rows if row[2] == "MembersLeaving" and "the pods there have ended" not in row[3]] == []
+    assert {row[2] for row in rows} <= {"AllMembersReady", "MembersLeaving", "Idle"}, rows
+    assert warnings_of(namespace, "calm") == []
+    namespace.tells("calm", r"Normal MembersStarting Starting since \d\d:\d\d:\d\d UTC: node-")
+
+
+def test_REV3_W4_pods_that_join_and_leave_a_running_job_raise_no_warning(namespace, writer):
+    namespace.apply(domain("grows"), workers("grows", 2, one_clique=True))
+    namespace.is_in_step("grows", 2, within=60)
+    for count in (4, 3):
+        namespace.kubectl("scale", "deployment", "grows", "--replicas", str(count))
+        namespace.is_in_step("grows", count, within=60)
+    namespace.delete("deployment", "grows")
+    namespace.is_idle("grows", within=60)
+    assert warnings_of(namespace, "grows") == []
+    namespace.tells("grows", "Normal MembersLeaving Leaving since .* UTC: node-.*the pods there have ended")
+    namespace.delete("computedomain", "grows")
+
+
+def test_REV3_W4_a_daemon_that_does_not_start_within_30_seconds_is_a_warning_with_a_command(cluster, namespace, writer):
+    node = "node-005"
+    cluster.nodesim.stall_daemon(node)
+    namespace.apply(domain("stuck"), pod_on("stuck", node, "stuck-channel"))
+    namespace.says("stuck", "MembersStarting", f": {node}; 0/1 members are ready", within=30)
+    ready = namespace.says("stuck", "MembersNotReady", f"^Not ready: {node}", within=60)
+    namespace.tells("stuck", f"Warning MembersNotReady Not ready: {node}")
+    command = ready["message"].partition("For administrators: `kubectl ")[2].partition("`")[0].split()
+    assert "computedomain-daemon-" in cluster.kubectl(*command)
+    cluster.nodesim.unstall_daemon(node)
+    namespace.is_used("stuck", within=60)
