@@ -58,8 +58,8 @@ void GiveLoadedPagesBack() {
       nullptr);
 }
 
-// A Lease that is lost now and then is an API server that was away, and no reason to end: whoever
-// restarts a process waits longer each time. One that is lost again and again is something else.
+// A Lease that is lost now and then means that the API server was unreachable, and is no reason to
+// end: kubelets restart a process at growing intervals. One that is lost again and again is.
 class LeaseLosses {
  public:
   // After one more.

@@ -85,7 +85,7 @@ inline constexpr std::string_view kHeldIndicesAnnotation = "cdom.dev/held-indice
 // daemon starts IMEX once there are none, for IMEX is slow to hear of those who come later.
 inline constexpr std::string_view kJoiningAnnotation = "cdom.dev/joining";
 // On a DaemonSet of ours, its pods and claim templates: what was rendered, so that a change shows.
-// On the DaemonSet "<hash>:<generation>": whoever edits its spec raises the generation.
+// On the DaemonSet "<hash>:<generation>": an edit of its spec raises the generation.
 inline constexpr std::string_view kTemplateHashAnnotation = "cdom.dev/template-hash";
 // On the DaemonSet's pod template: the generation that was repaired, so that a repair is a change.
 inline constexpr std::string_view kRepairedAnnotation = "cdom.dev/repaired-generation";

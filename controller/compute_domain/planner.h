@@ -72,7 +72,7 @@ class Planner {
   struct Deletion {
     std::vector<Step> steps = {};
     std::optional<DeletionWait> wait = {};  // Empty: status is not written.
-    std::chrono::milliseconds until{0};     // Then the wait ends, whoever blocks it.
+    std::chrono::milliseconds until{0};     // Then the wait ends, even if it is blocked.
     bool keeps_daemons = false;             // Jobs go on meanwhile, and so does membership.
   };
 

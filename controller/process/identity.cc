@@ -13,7 +13,7 @@ namespace process {
 
 namespace {
 
-// Whoever ends the process waits for it.
+// The end of the process waits for it.
 constexpr std::chrono::seconds kIdentityTimeout{3};
 
 const kube::Resource kSelfSubjectReviews = {"authentication.k8s.io", "v1", "selfsubjectreviews",

@@ -25,8 +25,8 @@ struct OtherLeadersContext {
 // Lease that this account may not read is logged and ignored. Blocks for seconds only if a Lease
 // names a holder.
 //
-// This is for a controller that begins: one that leads already does not look again, and whoever
-// begins later waits for it.
+// For a controller that starts: one that leads does not look again, and a controller that starts
+// later waits for it.
 void WaitForOtherLeaders(const std::vector<kube::ObjectKey>& leases, http::Transport& transport,
                          const OtherLeadersContext& context, const std::stop_token& stop);
 

@@ -383,7 +383,7 @@ std::string ControllerProcess::DescribeCliques() {
 
 // Whether the files say something else by now, and do so twice in a row: they may be written one
 // after the other, as a certificate and its key are. A connection that still works is no reason to
-// wait: it lasts only until it has to be made anew.
+// wait: it lasts only until it has to be made again.
 bool ControllerProcess::ConfigChanged(TimePoint now) {
   if (now < next_reload_) return false;
   next_reload_ = now + reload_period_;

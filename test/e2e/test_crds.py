@@ -1,4 +1,4 @@
-"""What the definitions of cdom's kinds refuse, whoever writes, and how kubectl shows them."""
+"""What the definitions of cdom's kinds refuse to each writer, and how kubectl shows them."""
 
 import json
 import re

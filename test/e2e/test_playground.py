@@ -124,13 +124,16 @@ def test_the_readme_shows_what_a_domain_looks_like(playground):
 
 
 @pytest.mark.usefixtures("no_domain")
-def test_the_first_workload_of_the_readme_becomes_ready_and_goes(playground):
-    text = (REPO / "README.md").read_text()
-    [block] = re.findall(r"^## First workload\n+```\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    for command in block.splitlines():
-        status, printed = run(playground, command)
-        assert status == 0, (command, printed)
-    assert "No resources found" in playground.kubectl("get job,cdom")
+def test_the_workload_of_the_readme_becomes_ready_and_goes(playground, tmp_path):
+    [workload] = blocks("README.md", "yaml")
+    file = tmp_path / "train.yaml"
+    file.write_text(workload)
+    playground.kubectl(f"apply --validate=strict -f {file}")
+    [command] = re.findall(r"`(kubectl wait [^`]*)`", (REPO / "README.md").read_text())
+    status, printed = run(playground, command)
+    assert status == 0, printed
+    assert playground.kubectl("get cdom train -o jsonpath={.status.members}") == "4/4"
+    playground.kubectl(f"delete -f {file} --timeout=60s")
 
 
 @pytest.mark.usefixtures("no_domain")
@@ -173,7 +176,7 @@ def test_a_controller_that_is_dead_can_be_seen_ends_no_pod_and_is_started_again(
     os.kill(first, signal.SIGKILL)
     killed = playground.renewed()
     # The page's own words, until another process renews the Lease.
-    [command] = re.findall(r"^kubectl -n cdom-system get lease .*$", (REPO / "README.md").read_text(), re.MULTILINE)
+    [command] = re.findall(r"^kubectl -n cdom-system get lease .*$", (REPO / "docs/controller-down.md").read_text(), re.MULTILINE)
     status, printed = run(playground, command)
     assert (status, printed.splitlines()[0].split()) == (0, ["HOLDER", "RENEWED"]), printed
     assert killed in printed

@@ -9,6 +9,7 @@
 #   lint.sh conditions              each condition has its file, and is in the CRD, the docs, a fixture and an oracle
 #   lint.sh scenarios               test/simulation/README.md lists the simulated scenarios in the code, of controller and plugin, and no others
 #   lint.sh metrics                 docs/metrics.md names the metrics in the code, and no others
+#   lint.sh prose                   words that readers of English as a second language do not know, in all that a person reads
 #   lint.sh finds COMPILER          each rule notices a source that breaks it
 set -euo pipefail
 
@@ -461,6 +462,13 @@ includes_finds() {
   layers_need
 }
 
+prose() {
+  local -a texts
+  mapfile -t texts < <({ git ls-files --error-unmatch . 2>/dev/null || find . -type f; } | grep -vE '^(LICENSE|test/lint/|test/traceability\.md)|\.svg$|go\.sum$')
+  forbid 'plain words: again, must, fix, cleans up, whose, anyone who, passes or follows, as in, is ignored' \
+    '\b([Aa]new|[Ss]hall|[Mm]end(ed|s)?|[Ll]ies about|[Oo]f whom|[Ww]hoever|[Gg]oes by|[Ii]n the manner of|[Gg]oes unheeded)\b' "${texts[@]}"
+}
+
 finds() {
   local compiler=$1 scratch
   includes_finds
@@ -476,6 +484,8 @@ finds() {
   expect_red banned pkg/kube/a_test.cc 'std::this_thread::sleep_for(a);\n'
   expect_red banned scripts/a.sh 'ls | grep -qx a\n'
   expect_red size pkg/kube/a.cc "$(printf 'int A() {\\n'; printf '//\\n%.0s' {1..80}; printf '}\\n')"
+  expect_red prose docs/a.md 'It is made anew.\n'
+  expect_red prose pkg/kube/a.h '// Whoever asks waits.\n'
   expect_metrics_red 'workqueue_depth' ''
   expect_metrics_red 'workqueue_depth' '| `workqueue_depth` |\n| `workqueue_adds_total` |\n'
   expect_metrics_red 'workqueue_depth' '| `workqueue_depth` |\n| `workqueue_depth` |\n'
@@ -515,6 +525,6 @@ finds() {
 rule=${1:-}
 shift || true
 case $rule in
-  includes | layers | nodiscard | banned | size | reasons | conditions | scenarios | metrics | pure | finds) "$rule" "$@" ;;
+  includes | layers | nodiscard | banned | size | reasons | conditions | scenarios | metrics | prose | pure | finds) "$rule" "$@" ;;
   *) fail "lint: no rule '$rule'" ;;
 esac

@@ -55,7 +55,7 @@ struct MemberPhase {
 };
 
 // What was rendered of the children that depend on the domain's UID and the settings alone, as
-// their hashes: these are for good, and to render them anew is most of a plan. Empty: not known.
+// their hashes: these are for good, and to render them again is most of a plan. Empty: not known.
 struct RenderedHashes {
   std::string daemon_set = {};
   std::string daemon_template = {};

@@ -37,7 +37,7 @@ struct ReplyContext {
   ActionResult& result;
 };
 
-// What a body says of whoever has a child's name, and of any object.
+// What a body says of the holder of a child's name, and of any object.
 [[nodiscard]] base::Result<NameHolder> DecodeHolder(std::string_view body);
 [[nodiscard]] base::Result<kube::ObjectMeta> DecodeMetaOf(std::string_view body);
 

@@ -153,8 +153,8 @@ bool IsRead(const NameCheck& name) {
 std::optional<Action> PlanRelease(const Observed& observed, Kind kind,
                                   const kube::ObjectMeta& found) {
   if (!HoldsFinalizer(found)) return {};
-  // With a DaemonSet its daemons go, and with them the job that its peers run: it stays, as it did
-  // under whoever set the finalizer.
+  // A DaemonSet is deleted with its daemons, which ends the job of their peers: it stays, as it did
+  // under the owner of the finalizer.
   const bool ends_daemons =
       !MayRestartUnderJob(observed) &&
       std::ranges::any_of(observed.children.daemon_pods,

@@ -75,8 +75,8 @@ class EventBuilder {
     return events;
   }
 
-  // A child that was there before is made again. With a DaemonSet that somebody deleted its daemons
-  // went, and whoever looks for why a job lost IMEX shall find it here.
+  // A child that existed before is created again. If it is a DaemonSet, its daemons were deleted
+  // with it: the Event says why a job lost IMEX.
   [[nodiscard]] Events operator()(const Create& create) const {
     if (!observed_.domain || create.kind == Kind::kClique) return {};
     if (!HadChildren(observed_.domain->status)) return {};

@@ -381,7 +381,7 @@ void Taint(Observed& o, const char* node, std::vector<std::string> taints) {
   o.nodes[node].taints = std::move(taints);
 }
 const std::string kStays =
-    ". They serve until they go: move their pods in time, or uncordon a node that shall stay.";
+    ". They serve until they go: move their pods in time, or uncordon a node that is to stay.";
 
 TEST(DecideStatus, G11_ReadyMemberWhoseNodeIsAboutToGoIsNamedBeforeItIsLost) {
   ExpectMembers({

@@ -52,7 +52,7 @@ void GarbageCollector::CollectSoon(TimePoint least) {
   next_ = std::min(next_, std::max(least, state_.clock.Now() + kSoon));
 }
 
-// Everything that it goes by has been read.
+// Everything that it relies on has been read.
 bool GarbageCollector::MayBegin() const {
   return state_.api != nullptr && state_.api->domains().has_read() && state_.api->slices() &&
          state_.node && !state_.node_writing && !asking_;
@@ -246,8 +246,7 @@ void GarbageCollector::Rebuild() {
 void GarbageCollector::TryLater(const base::Error& error) {
   next_ = state_.clock.Now() + kRetry;
   if (std::exchange(said_, error.message) == error.message) return;
-  state_.logger.Error("What lies about on the node cannot be put right yet",
-                      {{"err", error.message}});
+  state_.logger.Error("Garbage collection failed, will retry", {{"err", error.message}});
 }
 
 }  // namespace plugin

@@ -32,7 +32,7 @@ struct HealthCheck {
                                              const http::ServerRequest& request);
 
 struct HealthOptions {
-  // Whether to start the process anew. Must not depend on the API server, or all of a cluster's
+  // Whether to restart the process. Must not depend on the API server, or all of a cluster's
   // controllers restart together when it is away.
   std::vector<HealthCheck> live = {};
   // Whether it does its work, or stands by for it.
