@@ -421,6 +421,26 @@ TEST(PlanReconcile, B39_NameThatSomebodyElseHoldsIsSaidAndTriedAgain) {
        "does not belong to a ComputeDomain"},
       {"another domain's", [](NameHolder& t) { t.domain = kOtherUid; },
        "belongs to the ComputeDomain with UID"},
+      {"that of another domain, by name",
+       [](NameHolder& t) {
+         t.domain = t.meta.owners[0].uid = kOtherUid;
+         t.meta.owners[0].name = "quickstart";
+       },
+       "ResourceClaimTemplate team-a/train-channel belongs to ComputeDomain quickstart. Create "
+       "this "
+       "domain again with another spec.channel.resourceClaimTemplate.name."},
+      {"another domain's, whose owner is of another kind",
+       [](NameHolder& t) {
+         t.domain = t.meta.owners[0].uid = kOtherUid;
+         t.meta.owners[0].kind = "Job";
+       },
+       "Delete it if that domain does not exist, or create this domain again with another"},
+      {"another domain's, by its label alone",
+       [](NameHolder& t) {
+         t.domain = kOtherUid;
+         t.meta.owners.clear();
+       },
+       "Delete it if that domain does not exist, or create this domain again with another"},
       {"another target", [](NameHolder& t) { t.target = "Daemon"; },
        "its target or owner says otherwise"},
       {"an older incarnation's", [](NameHolder& t) { t.meta.owners[0].uid = kOtherUid; },

@@ -35,6 +35,11 @@ def test_a_template_name_that_is_taken_is_reported_and_used_once_free(namespace)
     assert namespace.exists("resourceclaimtemplate", "clash-channel"), "it is not the domain's"
     namespace.delete("resourceclaimtemplate", "clash-channel")
     namespace.is_idle("clash", within=60)
+    second = domain("second")
+    second["spec"]["channel"]["resourceClaimTemplate"]["name"] = "clash-channel"
+    namespace.apply(second)
+    namespace.says("second", "TemplateNameTaken", "belongs to ComputeDomain clash. Create this domain again with another")
+    namespace.delete("computedomain", "second", timeout=30)
     (owner,) = namespace.get("resourceclaimtemplate", "clash-channel")["metadata"]["ownerReferences"]
     assert owner["name"] == "clash"
     namespace.delete("computedomain", "clash", timeout=30)
