@@ -62,7 +62,7 @@ def test_who_writes_cliques_follows_from_the_component_of_the_daemons_image(clus
                   if one["kind"] == "ConfigMap" and one["metadata"]["name"].startswith("cdom-settings")]
     assert settings["MEMBERSHIP_WRITER"] == writer
     assert f"/{image}@" in settings["IMAGE_NAME"]
-    assert "MEMBERSHIP_WRITER" not in blocks("install", "yaml")[block]
+    assert "MEMBERSHIP_WRITER" not in blocks("docs/install.md", "yaml")[block]
 
 
 def test_a_rack_has_one_driver_image_and_a_component_moves_the_drivers_root(cluster, page):

@@ -14,7 +14,7 @@ from waiting import eventually
 
 CLUSTER = Setup(nodes=0)
 pytestmark = pytest.mark.usefixtures("no_controller")
-LAPTOP, SERVICE = blocks("../manifests/README", "console")
+LAPTOP, SERVICE = blocks("manifests/README.md", "console")
 REFUSES = "A policy refuses the deletions of this controller"
 
 
