@@ -355,5 +355,12 @@ TEST(Controller, OrphansAreLookedAtFromTheStart) {
   EXPECT_EQ(world.enqueued, (Uids{kUid, kOtherUid}));
 }
 
+TEST(ErrorLog, FailedDomain_IsNamed_WithItsUid) {
+  kube::RecordingLogger logger;
+  ErrorLog log(logger);
+  log.Failed("uid-1", "team-a/train", {.message = "no"});
+  EXPECT_EQ(logger.Count("domain=team-a/train uid=uid-1 err=no"), 1U);
+}
+
 }  // namespace
 }  // namespace compute_domain
