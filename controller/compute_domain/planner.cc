@@ -167,15 +167,11 @@ milliseconds Planner::UntilDeadline(int times) const {
   return std::max(rest, UntilSeenFor(grace));
 }
 
-// The time at which UntilDeadline() is over, as people read it: it does not change from pass to
-// pass. If this process saw the deletion late, the time is that of its own clock, in whole minutes.
+// Before this UntilDeadline() is not over. All processes give the same time, or two leaders would
+// each correct what the other said.
 base::Clock::WallTime Planner::Deadline(int times) const {
-  constexpr std::chrono::seconds kSeenAtOnce{5};
-  const base::Clock::WallTime ends = now_.wall + UntilDeadline(times);
   const auto asked = base::ParseTime(observed_.domain->meta.deletion_timestamp);
-  const auto promised = asked.value_or(now_.wall) + times * DeletionGrace(observed_);
-  if (ends <= promised + kSeenAtOnce) return promised;
-  return std::chrono::ceil<std::chrono::minutes>(ends);
+  return asked.value_or(now_.wall) + times * DeletionGrace(observed_);
 }
 
 // A person has to know why an action failed.

@@ -189,25 +189,22 @@ TEST(PlanDeletion, B21_ConsumersAreWaitedForAndNamed) {
   EXPECT_TRUE(message.starts_with("DeletionBlocked: Deletion waits for pods/train-0 on node-0"))
       << message;
   EXPECT_TRUE(
-      message.ends_with("Delete these pods, or wait: at 12:09:00 UTC their daemons are "
+      message.ends_with("Delete these pods, or wait: after 12:09:00 UTC their daemons are "
                         "removed under them."))
       << message;
 }
 
-TEST(PlanDeletion, REV3_W6_Deadline_DoesNotChangeFromPassToPass) {
-  const auto deadline = [](seconds seen_ago, std::chrono::milliseconds later) {
-    Observed observed = Deleting();
-    observed.memory.deletion_seen = fixtures::Now().monotonic - seen_ago;
-    Instant now = fixtures::Now();
-    now.monotonic += later;
-    now.wall += later;
-    const std::string message = MessageOf(fixtures::PlanReconcile(observed, now));
-    return message.substr(message.find("wait: at "), 21);
-  };
-  EXPECT_EQ(deadline(seconds(59), seconds(6)), "wait: at 12:09:00 UTC");
-  for (const int later : {5'000, 5'001, 60'000}) {
-    // This process saw the deletion late: in whole minutes by its clock.
-    EXPECT_EQ(deadline(seconds(1), std::chrono::milliseconds(later)), "wait: at 12:10:00 UTC");
+TEST(PlanDeletion, REV3_W6_Deadline_IsTheSameInEachPassAndProcess) {
+  for (const int later : {5'000, 60'000}) {
+    for (const seconds seen_ago : {seconds(0), seconds(59)}) {
+      Observed observed = Deleting();
+      observed.memory.deletion_seen = fixtures::Now().monotonic - seen_ago;
+      Instant now = fixtures::Now();
+      now.monotonic += std::chrono::milliseconds(later);
+      now.wall += std::chrono::milliseconds(later);
+      const std::string message = MessageOf(fixtures::PlanReconcile(observed, now));
+      EXPECT_NE(message.find("wait: after 12:09:00 UTC"), std::string::npos) << message;
+    }
   }
 }
 
@@ -701,13 +698,22 @@ TEST(PlanDeletion, B20_DaemonPodsAndTheirClaimsAreWaitedForAndNamed) {
     EXPECT_NE(message.find("waits for the daemon on node-1, the daemon's claim on node-0."),
               std::string::npos)
         << message;
-    EXPECT_NE(message.find(". At 12:19:00 UTC it goes on without them. For administrators: "
+    EXPECT_NE(message.find(". After 12:19:00 UTC it goes on without them. For administrators: "
                            "`kubectl -n cdom-system get pods -o wide -l "
                            "resource.nvidia.com/computeDomain=" +
                            kUid + "`."),
               std::string::npos)
         << message;
   }
+}
+
+TEST(PlanDeletion, B20_DaemonAndClaimWithoutANode_AreNamedByTheirObjects) {
+  Observed observed = DeletingLast();
+  observed.children.daemon_pods = {fixtures::MakePod("", 1)};
+  observed.children.claims = {fixtures::MakeDaemonClaim("")};
+  EXPECT_NE(MessageOf(PlanFor(ReadLive(observed)))
+                .find("waits for pods/cdom-system/daemon-, resourceclaims/cdom-system/"),
+            std::string::npos);
 }
 
 TEST(PlanDeletion, B20_PodThatOnlyTheLiveReadShowsIsWaitedFor) {

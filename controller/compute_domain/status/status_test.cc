@@ -787,6 +787,24 @@ TEST(DecideStatus, REV3_W4_MemberWhoseDaemonStarts_IsNoFault_For30Seconds) {
   EXPECT_EQ(said(seconds(30), nothing).substr(0, 23), "False MembersNotReady: ");
 }
 
+TEST(DecideStatus, REV3_W4_TimeThatWasTold_StaysIfItIsAsGood) {
+  const auto said = [](const std::string& before) {
+    return SaidInPhase(MemberPhase::Is::kStarting, seconds(3),
+                       [&](Observed& o) {
+                         fixtures::ConditionOf(o.domain->status, "MembersReady").message = before;
+                       })
+        .substr(23, 27);
+  };
+  EXPECT_EQ(said("Starting since 11:59:49 UTC: node-1; 0/2"), "Starting since 11:59:49 UTC");
+  EXPECT_EQ(said("Starting since 11:59:26 UTC: node-0; 0/2"), "Starting since 11:59:57 UTC");
+  EXPECT_EQ(said("Starting since soon"), "Starting since 11:59:57 UTC");
+  EXPECT_EQ(said("Leaving since 11:59:49 UTC: node-1"), "Starting since 11:59:57 UTC");
+  EXPECT_EQ(SaidInPhase(MemberPhase::Is::kStarting, seconds(3),
+                        [](Observed& o) { o.domain->status.conditions.clear(); })
+                .substr(23, 27),
+            "Starting since 11:59:57 UTC");
+}
+
 TEST(DecideStatus, REV3_W4_MemberThatCannotStart_IsNamedAtOnce) {
   const auto reason = [](const Change& change) {
     const std::string said = SaidInPhase(MemberPhase::Is::kStarting, seconds(3), change);
@@ -835,6 +853,20 @@ TEST(DecideStatus, REV3_W6_NodeThatWasDeleted_NamesThePodsThatRanThere) {
   ExpectMembers({
       {"one, whose pod is known", [](Observed& o) { o.nodes.erase("node-1"); }, "False", "NodeLost",
        "Lost: node-1 (gone); 1/2 members are ready. Delete the pods that ran there: pods/train-1."},
+      {"one without a pod",
+       [](Observed& o) {
+         o.nodes.erase("node-1");
+         o.children.claims[1].consumers.clear();
+       },
+       "False", "NodeLost", "Lost: node-1 (gone); 1/2 members are ready."},
+      {"one without a pod, which exists",
+       [](Observed& o) {
+         o.nodes["node-1"].ready = false;
+         o.children.claims[1].consumers.clear();
+       },
+       "False", "NodeLost",
+       "Lost: node-1 (not ready); 1/2 members are ready. Bring the node back, or delete the pods "
+       "there."},
       {"both, of which one is back soon",
        [](Observed& o) {
          o.nodes.erase("node-1");
@@ -1091,9 +1123,10 @@ TEST(DecideDeletionStatus, DomainThatIsDeletedIsNotReadyWhateverItsMembersAre) {
                DeletionWait{.deadline = Now().wall + std::chrono::hours(13),
                             .blockers = {"pods/a", "pods/b"}},
                membership);
-  EXPECT_EQ(MessageOf(blocked, "Ready"),
-            "Deletion waits for pods/a, pods/b. Delete these pods, or wait: at 2026-01-02 01:00:00 "
-            "UTC their daemons are removed under them.");
+  EXPECT_EQ(
+      MessageOf(blocked, "Ready"),
+      "Deletion waits for pods/a, pods/b. Delete these pods, or wait: after 2026-01-02 01:00:00 "
+      "UTC their daemons are removed under them.");
 
   Observed failing = observed;
   fixtures::Fail(failing, Concern::kChildren,

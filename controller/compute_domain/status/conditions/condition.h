@@ -25,7 +25,7 @@ struct StatusInput {
 
 // A deletion that waits, and for whom. Empty if it does not wait.
 struct DeletionWait {
-  base::Clock::WallTime deadline = {};     // When it goes on whatever the blockers do.
+  base::Clock::WallTime deadline = {};     // After it the deletion goes on without the blockers.
   std::vector<std::string> blockers = {};  // Such as "pods/train-0 (claim ns/train-0-channel-x2)".
   bool jobs_have_ended = false;            // The blockers are daemons, not the pods of a job.
   std::vector<std::string> pinned = {};    // By finalizers of others, for which there is no bound.

@@ -18,10 +18,10 @@ std::string DescribeBlockers(const Observed& observed, const DeletionWait& wait)
   const std::string time = TimeOf(wait.deadline, observed.domain->meta.deletion_timestamp);
   const std::string says = "Deletion waits for " + Names(wait.blockers) + ". ";
   if (!wait.jobs_have_ended) {
-    return says + "Delete these pods, or wait: at " + time +
+    return says + "Delete these pods, or wait: after " + time +
            " their daemons are removed under them.";
   }
-  return says + "At " + time + " it goes on without them. For administrators: `kubectl -n " +
+  return says + "After " + time + " it goes on without them. For administrators: `kubectl -n " +
          observed.facts.driver_namespaces.front() + " get pods -o wide -l " +
          std::string(api::kDomainLabel) + "=" + observed.uid + "`.";
 }

@@ -142,6 +142,20 @@ constexpr Rank kRanks[] = {
      "Their daemons stop, as they do when the pods there have ended."},
 };
 
+// Since when the first of the members is so. What status says already stays if it is as good: two
+// processes saw it a moment apart, and each would correct what the other said.
+std::string TimeFor(const StatusInput& input, const Rank& rank, base::Clock::WallTime since) {
+  constexpr std::chrono::seconds kAsGood{30};
+  const std::string time = base::FormatTimeOfDay(since);
+  const kube::Condition* said = input.observed.domain->status.Find(api::kConditionMembersReady);
+  if (said == nullptr || !said->message.starts_with(rank.says)) return time;
+  const std::string before = said->message.substr(rank.says.size(), time.size());
+  const auto told = base::ParseTime("1970-01-01T" + before.substr(0, before.find(' ')) + "Z");
+  if (!told) return time;
+  const auto seen = since - std::chrono::floor<std::chrono::days>(since);
+  return std::chrono::abs(told->time_since_epoch() - seen) <= kAsGood ? before : time;
+}
+
 // Members that are not ready, the gravest reason, and what to do about it.
 Verdict JudgeUnready(const StatusInput& input) {
   const std::vector<Member>& members = input.analysis.expected;
@@ -163,12 +177,11 @@ Verdict JudgeUnready(const StatusInput& input) {
     if (nodes.empty()) continue;
     std::string help(rank.help);
     if (rank.reason == api::kReasonNodeLost) help = HelpWithLost(input.observed, nodes);
-    if (rank.reason.empty()) help += ShowDaemon(input.observed, nodes.front());
-    const bool passes = rank.says.ends_with(' ');
+    if (rank.reason.empty()) help += ShowDaemon(input.observed, std::ranges::min(nodes));
+    const std::string time = rank.says.ends_with(' ') ? TimeFor(input, rank, since) : "";
     const std::string names = Names(named);
-    std::string message = std::string(rank.says) + (passes ? base::FormatTimeOfDay(since) : "") +
-                          ": " + names + "; " + ReadyOf(members) + " members are ready." +
-                          (help.empty() ? "" : " " + help) + Hint(names);
+    std::string message = std::string(rank.says) + time + ": " + names + "; " + ReadyOf(members) +
+                          " members are ready." + (help.empty() ? "" : " " + help) + Hint(names);
     return {"False", rank.reason.empty() ? api::kReasonMembersNotReady : rank.reason,
             std::move(message)};
   }

@@ -172,6 +172,12 @@ TEST(FindFullClique, G22_PodsThatCannotFollowTheFirstOnesIntoTheirCliqueAreToldS
                 kOtherCliqueId + ".");
 }
 
+TEST(FindFullClique, REV3_W6_OfCliquesWithRoom_TheFirstIsNamed) {
+  Observed observed = Placed(2, 1);
+  observed.others.capacity["z"] = {.free = 9};
+  EXPECT_TRUE(FindFullClique(observed)->message.ends_with("such as " + kOtherCliqueId + "."));
+}
+
 // The advice, which comes last.
 std::string AdviceFor(const Observed& observed) {
   const std::string message = FindFullClique(observed)->message;

@@ -44,6 +44,7 @@ class MemberPhasesTest : public testing::Test {
     observed_.children.daemon_pods[1].ready = serves;
     observed_.domain->status.nodes[1].ready = serves;
   }
+  void EndJobs() { observed_.children.claims.clear(); }
   void EndJob() { observed_.children.claims[1].consumers.clear(); }
 
   Observed observed_ = fixtures::Converged();
@@ -113,6 +114,38 @@ TEST_F(MemberPhasesTest, NodeWithoutPodLabelAndMember_HasNone) {
   observed_.children.claims.clear();
   observed_.domain->status.nodes.pop_back();
   EXPECT_EQ(Look(), std::nullopt);
+}
+
+TEST_F(MemberPhasesTest, NodeThatJoinsLater_Starts_WhateverStatusShows) {
+  const Observed whole = observed_;
+  Label(false);
+  observed_.children.claims.erase(observed_.children.claims.begin() + 1);
+  observed_.domain->status.nodes.pop_back();
+  EXPECT_EQ(Look(), std::nullopt);
+  const Memory memory = observed_.memory;
+  observed_ = whole;
+  observed_.memory = memory;
+  observed_.children.daemon_pods[1].ready = false;
+  EXPECT_EQ(Look(), Is::kStarting);
+}
+
+TEST_F(MemberPhasesTest, ClaimWithoutANode_IsNoUse) {
+  observed_.children.claims[1].node.clear();
+  EXPECT_EQ(Look(), Is::kLeaving);
+}
+
+TEST_F(MemberPhasesTest, WhereClaimsAreNotRead_TheLabelTellsWhoLeaves) {
+  for (const bool are_old : {true, false}) {
+    SCOPED_TRACE(are_old);
+    Reset();
+    if (are_old) observed_.facts.views.claims = Freshness::kStale;
+    if (!are_old) observed_ = fixtures::WithoutClaims(std::move(observed_));
+    EXPECT_EQ(Look(), Is::kServing);
+    EndJobs();
+    EXPECT_EQ(Look(), Is::kServing);
+    Label(false);
+    EXPECT_EQ(Look(), Is::kLeaving);
+  }
 }
 
 TEST_F(MemberPhasesTest, OldViews_ChangeNothing) {
