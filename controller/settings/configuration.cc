@@ -39,11 +39,10 @@ std::set<std::string> NamesBelow(const std::string& prefix) {
 // What to write in the place of a name that is none of them.
 std::string HintAt(const std::string& name, const std::set<std::string>& names) {
   const std::vector<std::string> known(names.begin(), names.end());
-  const std::string nearest = base::DidYouMean(name, known);
-  if (!nearest.empty()) return nearest;
-  std::string list;
-  for (const std::string& each : known) list += (list.empty() ? "; use one of " : ", ") + each;
-  return list;
+  std::string hint = base::DidYouMean(name, known);
+  if (!hint.empty()) return hint;
+  for (const std::string& each : known) hint += (hint.empty() ? "; use one of " : ", ") + each;
+  return hint;
 }
 
 const Setting* FindField(const std::string& path) {
