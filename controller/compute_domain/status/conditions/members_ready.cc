@@ -146,7 +146,7 @@ constexpr Rank kRanks[] = {
 // processes saw it a moment apart, and each would correct what the other said.
 std::string TimeFor(const StatusInput& input, const Rank& rank, base::Clock::WallTime since) {
   constexpr std::chrono::seconds kAsGood{30};
-  const std::string time = base::FormatTimeOfDay(since);
+  std::string time = base::FormatTimeOfDay(since);
   const kube::Condition* said = input.observed.domain->status.Find(api::kConditionMembersReady);
   if (said == nullptr || !said->message.starts_with(rank.says)) return time;
   const std::string before = said->message.substr(rank.says.size(), time.size());
