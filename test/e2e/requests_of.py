@@ -7,10 +7,10 @@ READS = ("get", "list", "watch")
 
 
 def writes(entries):
-    """ "VERB RESOURCE NAME" of each write of a controller but of status, Events and its Lease."""
+    """ "VERB RESOURCE NAME" of each write of a controller but of status, Events and its Lease. To ask who one is creates nothing."""
     return [f"{one['verb']} {one['objectRef']['resource']} {one['objectRef'].get('name', '')}" for one in entries
             if one["verb"] not in READS and one["objectRef"].get("subresource") != "status"
-            and one["objectRef"]["resource"] not in ("events", "leases")]
+            and one["objectRef"]["resource"] not in ("events", "leases", "selfsubjectreviews")]
 
 
 def status_writes(entries, *names):

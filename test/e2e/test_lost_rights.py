@@ -67,7 +67,7 @@ def test_a_right_to_watch_that_is_lost_for_less_than_a_minute_changes_no_status(
             way.cut()
             eventually("the controller is refused", lambda: asked_for_daemon_sets(cluster, since, 403), within=20)
             # All else is read again, and what can be decided without DaemonSets is decided: a change of a domain is answered.
-            namespace.kubectl("annotate", "computedomain", "calm", "cdom.dev/forecast=fair")
+            namespace.kubectl("annotate", "computedomain", "calm", "example.com/forecast=fair")
             granted = cluster.audit_size()
             give_back()
             eventually("DaemonSets are read again", lambda: asked_for_daemon_sets(cluster, granted, 200),
