@@ -74,8 +74,8 @@ def test_permissions_are_what_the_page_says(tenants, who):
 
 
 def test_editor_runs_the_quickstart_and_only_its_viewers_see_it(tenants):
-    example = (REPO / "examples/quickstart.yaml").read_text().replace("namespace: default", "namespace: team")
-    tenants.kubectl("create", "--as", "edit", "-f", "-", stdin=example)
+    example = ("-n", "team", "-f", REPO / "examples/quickstart.yaml", "--as", "edit")
+    tenants.kubectl("create", *example)
     try:
         def seen():
             return tenants.kubectl("get", "computedomain", "quickstart", "-n", "team", "--as", "view",
@@ -92,7 +92,7 @@ def test_editor_runs_the_quickstart_and_only_its_viewers_see_it(tenants):
         assert tenants.kubectl("get", "computedomaincliques", "-n", "cdom-system", "--as", "operator", "-o", "name") != ""
         forbidden(tenants, "delete", "computedomaincliques", "--all", "-n", "cdom-system", "--as", "operator")
     finally:
-        tenants.kubectl("delete", "-f", "-", "--as", "edit", "--timeout=60s", stdin=example)
+        tenants.kubectl("delete", *example, "--timeout=60s")
 
 
 def test_tenants_read_each_others_names_only_if_configured(tenants):
