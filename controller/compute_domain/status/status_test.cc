@@ -805,6 +805,24 @@ TEST(DecideStatus, REV3_W4_TimeThatWasTold_StaysIfItIsAsGood) {
             "Starting since 11:59:57 UTC");
 }
 
+TEST(DecideStatus, T5_ProcessThatDidNotSeeTheReboot_KeepsWhatStatusSays) {
+  const auto reason = [](std::string_view before, std::string_view message) {
+    const std::string said = SaidOf([&](Observed& o, api::ImexReport&) {
+      o.children.daemon_pods[1].ready = false;
+      o.domain->status.conditions = {{.type = std::string(api::kConditionMembersReady),
+                                      .status = "False",
+                                      .reason = std::string(before),
+                                      .message = std::string(message)}};
+    });
+    return said.substr(0, said.find(':'));
+  };
+  EXPECT_EQ(reason("NodeRebooted", "Rebooted: node-1; 1/2"), "False NodeRebooted");
+  EXPECT_EQ(reason("NodeRebooted", "Rebooted: node-0, node-1; 1/2"), "False NodeRebooted");
+  // Another node, or another reason.
+  EXPECT_EQ(reason("NodeRebooted", "Rebooted: node-10, a-node-1; 1/2"), "False MembersNotReady");
+  EXPECT_EQ(reason("MembersNotReady", "Rebooted: node-1; 1/2"), "False MembersNotReady");
+}
+
 TEST(DecideStatus, REV3_W4_MemberThatCannotStart_IsNamedAtOnce) {
   const auto reason = [](const Change& change) {
     const std::string said = SaidInPhase(MemberPhase::Is::kStarting, seconds(3), change);

@@ -47,6 +47,20 @@ Trouble FindPassing(const StatusInput& input, const Member& member) {
   return {api::kReasonMembersStarting, "", phase->since_wall};
 }
 
+// Whether the member's machine has rebooted. A process that did not see it, because it started
+// later, believes what status says; otherwise two leaders would each correct the other.
+bool HasRebooted(const Observed& observed, const std::string& node) {
+  if (observed.rebooted.contains(node)) return true;
+  const kube::Condition* said = observed.domain->status.Find(api::kConditionMembersReady);
+  if (said == nullptr || said->reason != api::kReasonNodeRebooted) return false;
+  const std::string named = said->message.substr(0, said->message.find(';'));
+  for (auto at = named.find(node); at != std::string::npos; at = named.find(node, at + 1)) {
+    const auto end = at + node.size();
+    if (at > 0 && named[at - 1] == ' ' && (end == named.size() || named[end] == ',')) return true;
+  }
+  return false;
+}
+
 Trouble TroubleOf(const StatusInput& input, const Member& member) {
   const Observed& observed = input.observed;
   const auto node = observed.nodes.find(member.node);
@@ -55,7 +69,7 @@ Trouble TroubleOf(const StatusInput& input, const Member& member) {
   const auto occupied = input.explanation.occupied.find(member.node);
   if (occupied != input.explanation.occupied.end()) return {api::kReasonNodeHeld, occupied->second};
   if (member.ready) return {};
-  if (observed.rebooted.contains(member.node)) return {api::kReasonNodeRebooted, ""};
+  if (HasRebooted(observed, member.node)) return {api::kReasonNodeRebooted, ""};
   if (Trouble passing = FindPassing(input, member); !passing.reason.empty()) return passing;
   if (is_known) {
     if (node->second.unschedulable) return {api::kReasonNodeDrained, "cordoned"};
