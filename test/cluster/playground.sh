@@ -19,7 +19,7 @@ playground_up() {  # playground_up [options of controlplane up]
     kubectl apply -k "$repo/manifests/local"
     wait_for 60 "the CRDs are served" kubectl get computedomains,computedomaincliques --all-namespaces
     kubectl apply -k "$repo/manifests/placement"
-    gpu_class | kubectl apply -f -
+    kubectl apply -f "$repo/test/cluster/gpu_class.yaml"
   } >"$stage/playground.log" 2>&1
   : >"$stage/running"
   launcher=(setsid "$repo/test/cluster/keep_running.sh" "$stage/running")
@@ -30,17 +30,6 @@ playground_up() {  # playground_up [options of controlplane up]
   wait_for 60 "the controller leads (see $stage/controller.log)" grep -q Reconciling "$stage/controller.log"
   disown -a
   trap - EXIT INT TERM HUP
-}
-# What NVIDIA's driver for DRA brings, and cdom does not.
-gpu_class() {
-  cat <<'OBJECT'
-apiVersion: resource.k8s.io/v1
-kind: DeviceClass
-metadata: {name: gpu.nvidia.com}
-spec:
-  selectors:
-  - cel: {expression: "device.driver == 'gpu.nvidia.com' && device.attributes['gpu.nvidia.com'].type == 'gpu'"}
-OBJECT
 }
 
 playground_failed() {

@@ -19,6 +19,7 @@ from waiting import CommandFailed, eventually
 
 REPO = pathlib.Path(__file__).resolve().parents[2]
 CONTROL_PLANE = REPO / "test/cluster/controlplane"
+GPU_CLASS = REPO / "test/cluster/gpu_class.yaml"
 ACCOUNT = "system:serviceaccount:cdom-system:cdom-controller"
 DAEMONS = "system:serviceaccount:cdom-system:compute-domain-daemon-service-account"
 REFUSAL = "refused by the test"

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from cluster import REPO
+from cluster import GPU_CLASS, REPO
 from waiting import eventually
 
 
@@ -12,12 +12,9 @@ def placement(cluster):
     """The policy behind the label cdom.dev/placement, and the class of GPUs that NVIDIA's driver brings."""
     cluster.run_controller()
     cluster.kubectl("apply", "-k", REPO / "manifests/placement")
-    gpus = {"selectors": [{"cel": {"expression": "device.driver == 'gpu.nvidia.com' && "
-                                                "device.attributes['gpu.nvidia.com'].type == 'gpu'"}}]}
-    cluster.apply({"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass",
-                   "metadata": {"name": "gpu.nvidia.com"}, "spec": gpus})
+    cluster.kubectl("apply", "-f", GPU_CLASS)
     yield
-    cluster.kubectl("delete", "deviceclass", "gpu.nvidia.com")
+    cluster.kubectl("delete", "-f", GPU_CLASS)
     cluster.kubectl("delete", "-k", REPO / "manifests/placement")
 
 

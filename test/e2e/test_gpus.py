@@ -4,7 +4,7 @@ import json
 import subprocess
 
 import pytest
-from cluster import REPO, Setup
+from cluster import GPU_CLASS, REPO, Setup
 from kustomizations import built, overlay
 from namespaces import Namespace, is_ready
 from objects import domain, worker_pod
@@ -20,11 +20,9 @@ GDC = REPO / "examples/gdc"
 @pytest.fixture(scope="module", autouse=True)
 def gpu_class(cluster):
     """What NVIDIA's driver for DRA brings with its GPUs."""
-    gpus = "device.driver == 'gpu.nvidia.com' && device.attributes['gpu.nvidia.com'].type == 'gpu'"
-    cluster.apply({"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "gpu.nvidia.com"},
-                   "spec": {"selectors": [{"cel": {"expression": gpus}}]}})
+    cluster.kubectl("apply", "-f", GPU_CLASS)
     yield
-    cluster.kubectl("delete", "deviceclass", "gpu.nvidia.com")
+    cluster.kubectl("delete", "-f", GPU_CLASS)
 
 
 def domain_with_gpus(name, gpus):
