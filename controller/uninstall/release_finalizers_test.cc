@@ -218,16 +218,21 @@ TEST(ReleaseFinalizers, NoLease_IsNoRefusal_OnceItsNamespaceIsDeleted) {
   }
 }
 
-TEST(ReleaseFinalizers, NamespaceThatCannotBeRead_IsARefusal) {
-  Cluster cluster(MadeByTheReference());
-  cluster.lease.clear();
-  cluster.fails = "GET /api/v1/namespaces/cdom-system";
+// Nothing is released if requests with this text are forbidden.
+void ExpectRefusalWithout(const std::string& request, Cluster& cluster) {
+  cluster.fails = request;
   cluster.fail_status = 403;
   cluster.fail_times = 100;
   const auto result = cluster.Release();
   ASSERT_FALSE(result);
   EXPECT_NE(result.error().message.find("--force"), std::string::npos);
   EXPECT_EQ(cluster.Patches(), 0);
+}
+
+TEST(ReleaseFinalizers, NamespaceThatCannotBeRead_IsARefusal) {
+  Cluster cluster(MadeByTheReference());
+  cluster.lease.clear();
+  ExpectRefusalWithout("GET /api/v1/namespaces/cdom-system", cluster);
 }
 
 TEST(ReleaseFinalizers, HolderThatDiedIsWaitedForAsLongAsItsLeaseLasts) {
@@ -240,13 +245,7 @@ TEST(ReleaseFinalizers, HolderThatDiedIsWaitedForAsLongAsItsLeaseLasts) {
 
 TEST(ReleaseFinalizers, LeaseThatCannotBeReadIsNoFreeLease) {
   Cluster cluster(MadeByTheReference());
-  cluster.fails = "/leases/";
-  cluster.fail_status = 403;
-  cluster.fail_times = 100;
-  const auto result = cluster.Release();
-  ASSERT_FALSE(result);
-  EXPECT_NE(result.error().message.find("--force"), std::string::npos);
-  EXPECT_EQ(cluster.Patches(), 0);
+  ExpectRefusalWithout("/leases/", cluster);
 }
 
 TEST(ReleaseFinalizers, WriteThatMetAChangeIsDecidedAgainFromWhatIsThere) {
