@@ -29,18 +29,6 @@ std::string WhyUnusable(const api::Node& node, const NodeContext& context, const
   return lacks_plugin ? "no kubelet plugin" : "";
 }
 
-// Where the domain's pods are, by the label that they are placed by.
-std::set<std::string> CliquesInUse(const Observed& observed) {
-  std::set<std::string> cliques;
-  for (const api::ResourceClaim& claim : observed.children.claims) {
-    if (!IsChannelClaim(observed, claim)) continue;
-    const auto node = observed.nodes.find(claim.node);
-    if (node != observed.nodes.end()) cliques.insert(node->second.clique);
-  }
-  cliques.erase("");
-  return cliques;
-}
-
 // Nodes on which pods of the domain have a channel: each pod has its own.
 std::set<std::string> NodesWithPods(const Observed& observed) {
   std::set<std::string> nodes;
@@ -48,6 +36,17 @@ std::set<std::string> NodesWithPods(const Observed& observed) {
     if (IsChannelClaim(observed, claim) && !claim.node.empty()) nodes.insert(claim.node);
   }
   return nodes;
+}
+
+// Where the domain's pods are, by the label that they are placed by.
+std::set<std::string> CliquesInUse(const Observed& observed) {
+  std::set<std::string> cliques;
+  for (const std::string& name : NodesWithPods(observed)) {
+    const auto node = observed.nodes.find(name);
+    if (node != observed.nodes.end()) cliques.insert(node->second.clique);
+  }
+  cliques.erase("");
+  return cliques;
 }
 
 // Nodes of the clique that the domain holds and that none of its pods uses: free for them alone.
