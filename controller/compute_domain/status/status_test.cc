@@ -818,6 +818,7 @@ TEST(DecideStatus, T5_ProcessThatDidNotSeeTheReboot_KeepsWhatStatusSays) {
   };
   EXPECT_EQ(reason("NodeRebooted", "Rebooted: node-1; 1/2"), "False NodeRebooted");
   EXPECT_EQ(reason("NodeRebooted", "Rebooted: node-0, node-1; 1/2"), "False NodeRebooted");
+  EXPECT_EQ(reason("NodeRebooted", "Rebooted: node-1, node-2; 1/2"), "False NodeRebooted");
   // Another node, or another reason.
   EXPECT_EQ(reason("NodeRebooted", "Rebooted: node-10, a-node-1; 1/2"), "False MembersNotReady");
   EXPECT_EQ(reason("MembersNotReady", "Rebooted: node-1; 1/2"), "False MembersNotReady");

@@ -53,12 +53,10 @@ bool HasRebooted(const Observed& observed, const std::string& node) {
   if (observed.rebooted.contains(node)) return true;
   const kube::Condition* said = observed.domain->status.Find(api::kConditionMembersReady);
   if (said == nullptr || said->reason != api::kReasonNodeRebooted) return false;
-  const std::string named = said->message.substr(0, said->message.find(';'));
-  for (auto at = named.find(node); at != std::string::npos; at = named.find(node, at + 1)) {
-    const auto end = at + node.size();
-    if (at > 0 && named[at - 1] == ' ' && (end == named.size() || named[end] == ',')) return true;
-  }
-  return false;
+  // "Rebooted: node-0, node-1; 1/4 members are ready. ..."
+  const std::string named = said->message.substr(0, said->message.find(';') + 1);
+  const auto names = [&](char end) { return named.find(" " + node + end) != std::string::npos; };
+  return names(',') || names(';');
 }
 
 Trouble TroubleOf(const StatusInput& input, const Member& member) {
