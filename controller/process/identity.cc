@@ -90,7 +90,7 @@ std::string CheckIdentity(http::Transport& transport, base::Logger& logger,
                     {"remedy",
                      "run it with a token of ServiceAccount cdom-controller (kubectl "
                      "create token cdom-controller -n cdom-system), or name the user in "
-                     "the policy: manifests/README.md"}});
+                     "the policy: docs/policies.md"}});
   }
   return *user;
 }

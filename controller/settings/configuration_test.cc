@@ -308,8 +308,8 @@ TEST(Configuration, PageHasEveryFieldWithItsDefaultAndNoOther) {
     (setting.is_advanced ? advanced : expected).push_back(RowOf(setting));
   }
   EXPECT_GE(advanced.size(), 8U);
-  EXPECT_EQ(fixtures::RowsOf(kPage, expected, "## Fields"), expected);
-  EXPECT_EQ(fixtures::RowsOf(kPage, advanced, "## Advanced"), advanced);
+  EXPECT_EQ(fixtures::RowsOf(kPage, expected, "## Look up the fields"), expected);
+  EXPECT_EQ(fixtures::RowsOf(kPage, advanced, "## Look up advanced fields"), advanced);
 }
 
 }  // namespace

@@ -39,13 +39,15 @@ std::vector<std::string> WordsOf(const std::vector<std::string>& arguments) {
 void AddReleaseFinalizers(CLI::App& app, Settings& settings) {
   CLI::App* command = app.add_subcommand(
       "release-finalizers",
-      "For uninstalling: takes the finalizer off all ComputeDomains and their children, says what "
-      "it released, and ends. It deletes nothing, and refuses while a controller leads, and where "
-      "it finds no Lease. "
-      "Takes the controller's flags too, such as --kubeconfig, --namespace and --dry-run.");
+      "For uninstalling: removes cdom's finalizer from all ComputeDomains and their children, "
+      "lists "
+      "what it changed, and exits. It deletes nothing. It refuses while a controller leads, and if "
+      "it finds no Lease. It takes the controller's flags too, such as --kubeconfig, --namespace "
+      "and --dry-run.");
   command->fallthrough();
   command->option_defaults()->group("Options");
-  command->add_flag("--force", settings.force, "Look at no Lease: no controller may run")
+  command
+      ->add_flag("--force", settings.force, "Do not check the Lease. No controller may be running")
       ->envname("RELEASE_FINALIZERS_FORCE");
   command->preparse_callback([&](std::size_t) {
     settings.command = Command::kReleaseFinalizers;

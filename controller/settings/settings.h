@@ -82,12 +82,12 @@ struct Settings : command_line::CommonSettings {
 
 // With what the process ends. --help says the same at its end, and so does docs/flags.md.
 inline constexpr auto kExitStatuses = std::to_array<command_line::ExitStatus>({
-    {0, "It ended as it was told to: by SIGTERM or SIGINT, or the command did all of it"},
+    {0, "Ended by SIGTERM or SIGINT, or the command has done everything"},
     {command_line::kFailed,
      "The Lease was lost six times in ten minutes, the command failed or refused, or two signals "
      "came"},
     {command_line::kMisused,
-     "A flag, a variable or the file of --config is wrong; nothing was begun"},
+     "A flag, a variable or the file of --config is invalid; nothing was started"},
     command_line::kDefect,
 });
 

@@ -288,13 +288,13 @@ TEST(Settings, U6_HelpAndPageSayWithWhatTheProcessEnds) {
   EXPECT_EQ(rows, expected);
 }
 
-// "18" of "How many nodes one clique may have (18)"; empty: it says none, or none that is a value.
+// "18" of "Maximum number of nodes in a clique (18)"; empty if it names no value.
 std::string DefaultIn(const std::string& meaning) {
   const std::size_t begin = meaning.rfind('(');
   const std::size_t end = meaning.find(')', begin);
   if (begin == std::string::npos || end == std::string::npos) return {};
   const std::string text = meaning.substr(begin + 1, end - begin - 1);
-  return text == "none" || text.find(' ') != std::string::npos ? "" : text;
+  return text == "off" || text.find(' ') != std::string::npos ? "" : text;
 }
 
 TEST(Settings, U6_DefaultsOfTheHelpAreThoseThatAreTaken) {
@@ -326,7 +326,7 @@ TEST(Settings, U6_DefaultsOfTheHelpAreThoseThatAreTaken) {
 TEST(Settings, U6_HelpGroupsTheFlags) {
   const std::string help = Parse({"--help"}).exit->text;
   std::size_t at = 0;
-  for (const char* group : {"This process and its API server:", "What others see of it:",
+  for (const char* group : {"This process and its API server:", "Log and endpoints:",
                             "IMEX daemons:", "Leader election:", "Exit status:"}) {
     const std::size_t next = help.find(group);
     ASSERT_NE(next, std::string::npos) << group;

@@ -16,7 +16,7 @@ using json::Value;
 using std::chrono::milliseconds, std::chrono::seconds;
 
 constexpr const char* kProcess = "This process and its API server";
-constexpr const char* kServing = "What others see of it";
+constexpr const char* kServing = "Log and endpoints";
 constexpr const char* kDaemons = "IMEX daemons";
 constexpr const char* kElection = "Leader election";
 
@@ -226,44 +226,46 @@ constexpr auto kTable = std::to_array<Setting>({
     Flag("--namespace", "NAMESPACE", kProcess, "Namespace of the daemons (default)",
          Namespace<&Settings::ns>),
     Flag("--additional-namespaces", "ADDITIONAL_NAMESPACES", kProcess,
-         "Further namespaces where daemons are, as of an earlier installation",
+         "Further namespaces with daemons, e.g. of an earlier installation",
          Text<ReadAdditionalNamespaces>),
     Shared(kProcess, [](CLI::App& app, const Setting& /*setting*/,
                         Settings& s) { command_line::AddKubeconfig(app, s); }),
     Flag("--config", "CONFIG", kProcess,
-         "Path of a ControllerConfiguration: see docs/configuration.md", Any<&Settings::config>),
-    Flag("--workers", "WORKERS", kProcess, "Domains reconciled side by side (32)",
+         "Path of a ControllerConfiguration, as docs/configuration.md describes it",
+         Any<&Settings::config>),
+    Flag("--workers", "WORKERS", kProcess,
+         "Number of domains that are reconciled at the same time (32)",
          Number<&Settings::workers, 1, 64>),
     Flag("--kube-api-qps", "KUBE_API_QPS", kProcess,
          "Accepted and ignored: requests are not limited by number", Ignored<Anything>),
     Flag("--kube-api-burst", "KUBE_API_BURST", kProcess, "Accepted and ignored, as --kube-api-qps",
          Ignored<Anything>),
     Flag("--feature-gates", "FEATURE_GATES", kProcess,
-         "NVIDIA's feature gates as name=bool, separated by commas; an unknown one is refused",
+         "NVIDIA's feature gates as name=bool, separated by commas. Unknown gates are refused",
          Text<ReadGates>),
-    Flag("--dry-run", "DRY_RUN", kProcess, "Log what would be done, and write nothing",
+    Flag("--dry-run", "DRY_RUN", kProcess, "Log each write, and write nothing",
          [](CLI::App& app, const Setting& setting, Settings& s) {
            app.add_flag(setting.flag, s.dry_run, setting.help)->envname(setting.variable);
          }),
     Flag("--http-endpoint", "HTTP_ENDPOINT", kServing,
-         "host:port for health, and for metrics without names (none); empty: none",
+         "host:port of health checks, and of metrics without names of users' objects (off)",
          Endpoint<&Settings::http_endpoint>),
     Flag("--debug-endpoint", "DEBUG_ENDPOINT", kServing,
-         "host:port for /debug/domains and /debug/cliques, which name all users (127.0.0.1:8081); "
-         "empty: none",
+         "host:port of /debug/domains and /debug/cliques, which name all users' objects; empty: "
+         "off (127.0.0.1:8081)",
          Endpoint<&Settings::debug_endpoint>),
-    Flag("--metrics-path", "METRICS_PATH", kServing, "Path of the metrics (/metrics); empty: none",
+    Flag("--metrics-path", "METRICS_PATH", kServing, "Path of the metrics; empty: off (/metrics)",
          Any<&Settings::metrics_path>),
     Flag("--metrics-secure-port", "METRICS_SECURE_PORT", kServing,
-         "Port for all metrics, with names of domains and nodes, over TLS and for bearer tokens "
-         "that may get the path (0); 0: none",
+         "Port of all metrics, with names of domains and nodes, over TLS, for bearer tokens that "
+         "may get the path; 0: off (0)",
          Number<&Settings::metrics_secure_port, 0, 65'535>),
     Flag("--metrics-cert-file", "METRICS_CERT_FILE", kServing,
-         "PEM file of that port's certificate, read again when it changes; needs the key (a "
-         "certificate that signs itself)",
+         "PEM file of that port's certificate, read again when it changes. Needs the key (a "
+         "self-signed certificate)",
          Any<&Settings::metrics_cert_file>),
     Flag("--metrics-key-file", "METRICS_KEY_FILE", kServing,
-         "PEM file of its key; needs the certificate (a new key)", AddMetricsKey),
+         "PEM file of the certificate's key. Needs the certificate (a new key)", AddMetricsKey),
     Flag("--pprof-path", "PPROF_PATH", kServing, "Accepted and ignored: there are no profiles",
          Ignored<Anything>),
     Shared(kServing, [](CLI::App& app, const Setting& /*setting*/,
@@ -271,137 +273,132 @@ constexpr auto kTable = std::to_array<Setting>({
     Flag("--image-name", "IMAGE_NAME", kDaemons, "Image of the IMEX daemons; required",
          Required<&Settings::image>),
     Field("daemons.priorityClassName", kText, "system-node-critical",
-          "Priority class of the daemon pods. The default keeps them from being evicted and lets "
-          "them in first; no quota is needed for it. Empty: the cluster's default",
+          "Priority class of the daemon pods. With the default they are scheduled first and not "
+          "evicted, and need no quota. Empty: the cluster's default class",
           [](const Value& v, Settings& s) { s.daemons.priority_class = v.AsString(); }),
-    Field(
-        "daemons.resources.requests", kQuantities, "none",
-        "Resources that a daemon asks for, such as `{cpu: 100m, memory: 256Mi}`. Where the pods of "
-        "a job ask for all of a node, it would drive them out"),
+    Field("daemons.resources.requests", kQuantities, "none",
+          "Resource requests of a daemon, e.g. `{cpu: 100m, memory: 256Mi}`. If a job's pods "
+          "request all of a node, the daemon preempts them"),
     Field("daemons.resources.limits", kQuantities, "none",
-          "And may not exceed. A memory limit that is too low ends IMEX, and with it the jobs of "
-          "all peers"),
+          "Resource limits of a daemon. A memory limit that is too low ends IMEX, and with it the "
+          "jobs of all peers"),
     Field(
-        "daemons.imagePullPolicy", kText, "Kubernetes' own", "When the daemons' image is pulled",
+        "daemons.imagePullPolicy", kText, "Kubernetes' own", "Pull policy of the daemons' image",
         [](const Value& v, Settings& s) { s.daemons.image_pull_policy = v.AsString(); },
         "Always|IfNotPresent|Never"),
     Both(Flag("--cd-daemon-image-pull-secret-names", "CD_DAEMON_IMAGE_PULL_SECRET_NAMES", kDaemons,
-              "Pull secrets of the daemons, separated by commas or spaces",
+              "Names of the daemons' pull secrets, separated by commas or spaces",
               List<&Settings::pull_secrets>),
          Field("daemons.imagePullSecrets", kTexts, "none",
-               "Names of pull secrets in the driver namespace. The flag "
+               "Names of the daemons' pull secrets in the driver namespace. The flag "
                "`--cd-daemon-image-pull-secret-names` takes precedence",
                [](const Value& v, Settings& s) { s.pull_secrets = v.AsTexts(); })),
     Field("daemons.tolerations[].key", kText, "any",
           "Taint that the daemons tolerate. Without `daemons.tolerations` they tolerate every "
-          "taint; an empty list: none"),
-    Field("daemons.tolerations[].operator", kText, "Equal", "How the taint's value is compared",
+          "taint, with an empty list none"),
+    Field("daemons.tolerations[].operator", kText, "Equal", "Comparison with the taint's value",
           nullptr, "Equal|Exists"),
     Field("daemons.tolerations[].value", kText, "empty", "Value of the taint"),
     Field("daemons.tolerations[].effect", kText, "any", "Effect of the taint", nullptr,
           "NoSchedule|NoExecute|PreferNoSchedule"),
     Field("daemons.tolerations[].tolerationSeconds", kInteger, "for ever",
-          "How long a NoExecute taint is tolerated"),
+          "Seconds for which a NoExecute taint is tolerated"),
     Field("daemons.dnsConfig.nameservers", kTexts, "none", "Further name servers"),
     Field("daemons.dnsConfig.searches", kTexts, "none", "Further search domains"),
-    Field(
-        "daemons.dnsConfig.options[].name", kText, "ndots",
-        "Option of the resolver. Without `daemons.dnsConfig` it is `ndots` with value `1`: a name "
-        "with a dot is looked up as it stands first. Names of peers have no dot; cdom's daemon "
-        "keeps them all in its hosts file"),
-    Field("daemons.dnsConfig.options[].value", kText, "1", "Its value"),
+    Field("daemons.dnsConfig.options[].name", kText, "ndots",
+          "Option of the resolver. Without `daemons.dnsConfig` it is `ndots` with value `1`: a "
+          "name with a dot is first looked up unchanged. Names of peers have no dot, and cdom's "
+          "daemon has them all in its hosts file"),
+    Field("daemons.dnsConfig.options[].value", kText, "1", "Value of the option"),
     Advanced(Field("daemons.securityContext.runAsUser", kInteger, "the image's",
                    "User of the daemon's container")),
-    Advanced(Field("daemons.securityContext.runAsGroup", kInteger, "the image's", "Its group")),
+    Advanced(Field("daemons.securityContext.runAsGroup", kInteger, "the image's",
+                   "Group of the daemon's container")),
     Advanced(Field("daemons.securityContext.runAsNonRoot", kFlag, "false",
-                   "Whether Kubernetes refuses to start it as root")),
+                   "Whether Kubernetes refuses to start the container as root")),
     Advanced(Field("daemons.securityContext.privileged", kFlag, "false",
-                   "Whether it may do anything on the node; no daemon needs it")),
-    Advanced(Field(
-        "daemons.securityContext.allowPrivilegeEscalation", kFlag, "true (cdom's daemon: false)",
-        "Whether it may gain permissions that it did not start with. cdom's daemon has its own "
-        "defaults with `--membership-writer=controller`")),
+                   "Whether the container is privileged. No daemon needs it")),
+    Advanced(Field("daemons.securityContext.allowPrivilegeEscalation", kFlag,
+                   "true (cdom's daemon: false)",
+                   "Whether a process may gain privileges. The defaults in parentheses are for "
+                   "`--membership-writer=controller`")),
     Advanced(Field(
         "daemons.securityContext.readOnlyRootFilesystem", kFlag, "false (cdom's daemon: true)",
-        "Whether its files are read-only. NVIDIA's daemon writes its configuration to a mount, "
-        "and its statistics to `/var/log`; cdom's gets a volume for `/run`, `/tmp` and "
-        "`/var/log`")),
-    Advanced(Field("daemons.securityContext.capabilities.add", kTexts, "none",
-                   "Capabilities that it gets")),
+        "Whether the root file system is read-only. NVIDIA's daemon writes its statistics to "
+        "`/var/log`. cdom's daemon gets a volume for `/run`, `/tmp` and `/var/log`")),
+    Advanced(
+        Field("daemons.securityContext.capabilities.add", kTexts, "none", "Added capabilities")),
     Advanced(Field("daemons.securityContext.capabilities.drop", kTexts, "none (cdom's daemon: ALL)",
-                   "Capabilities that it loses")),
+                   "Dropped capabilities")),
     Advanced(Field("daemons.securityContext.seccompProfile.type", kText,
                    "Kubernetes' own (cdom's daemon: RuntimeDefault)", "Filter of system calls",
                    nullptr, "RuntimeDefault|Unconfined|Localhost")),
     Advanced(Field("daemons.securityContext.seccompProfile.localhostProfile", kText, "none",
-                   "Its file on the node, with type `Localhost`")),
+                   "Path of the profile on the node, for type `Localhost`")),
     Field("daemons.seLinuxOptions.user", kText, "the runtime's", "SELinux user of the container"),
-    Field("daemons.seLinuxOptions.role", kText, "the runtime's", "Its role"),
-    Field("daemons.seLinuxOptions.type", kText, "the runtime's", "Its type"),
-    Field("daemons.seLinuxOptions.level", kText, "the runtime's", "Its level"),
+    Field("daemons.seLinuxOptions.role", kText, "the runtime's", "SELinux role of the container"),
+    Field("daemons.seLinuxOptions.type", kText, "the runtime's", "SELinux type of the container"),
+    Field("daemons.seLinuxOptions.level", kText, "the runtime's", "SELinux level of the container"),
     Field("daemons.schedulerName", kText, "Kubernetes' own",
           "Scheduler that places the daemon pods",
           [](const Value& v, Settings& s) { s.daemons.scheduler_name = v.AsString(); }),
     Field("daemons.nodeSelector", kMap, "none",
-          "Labels that a node must have, besides the domain's own",
+          "Node labels of the daemons, in addition to the domain's label",
           [](const Value& v, Settings& s) { s.daemons.node_selector = v; }),
     Field("daemons.imex.nodeDisconnectedGraceTime", kInteger, "-1",
-          "Seconds for which IMEX keeps the memory of a lost peer; -1: for ever. NVIDIA's daemon "
+          "Seconds for which IMEX keeps the memory of a lost peer; -1: no limit. NVIDIA's daemon "
           "ignores it",
           [](const Value& v, Settings& s) {
             s.daemons.environment.emplace_back("IMEX_NODE_DISCONNECTED_GRACE_TIME",
                                                std::to_string(v.AsInt().value_or(-1)));
           }),
     Field("daemons.imex.authEncryption", kFlag, "false",
-          "Whether IMEX authenticates its peers by TLS and encrypts. Needs "
-          "`daemons.imex.authSecret`: cdom's daemon does not start IMEX without keys. NVIDIA's "
-          "daemon ignores it, and stays in clear text",
+          "Whether IMEX authenticates its peers by TLS and encrypts its traffic. Needs "
+          "`daemons.imex.authSecret`: without keys cdom's daemon does not start IMEX. NVIDIA's "
+          "daemon ignores it and does not encrypt",
           [](const Value& v, Settings& s) {
             s.daemons.environment.emplace_back("IMEX_ENABLE_AUTH_ENCRYPTION",
                                                v.AsBool() ? "1" : "0");
           }),
     Field("daemons.imex.authSecret", kText, "none",
-          "Secret in the driver namespace with `tls.key`, `tls.crt` and `ca.crt`, such as "
-          "`cdom-imex-keys`: the policy `cdom-controller-account` refuses names without "
-          "`cdom-imex-` in front. All daemons use it; the certificate names each "
-          "`compute-domain-daemon-NNNN` with four digits",
+          "Secret in the driver namespace with `tls.key`, `tls.crt` and `ca.crt`. Its name begins "
+          "with `cdom-imex-`, or the policy `cdom-controller-account` refuses it. All daemons use "
+          "it. The certificate must name each `compute-domain-daemon-NNNN`, with four digits",
           [](const Value& v, Settings& s) { s.daemons.keys_secret = v.AsString(); }),
     Flag("--max-nodes-per-imex-domain", "MAX_NODES_PER_IMEX_DOMAIN", kDaemons,
-         "How many nodes one clique may have (18)",
+         "Maximum number of nodes in a clique (18)",
          Number<&Settings::nodes_per_imex_domain_max, 1, 10'000>),
     Flag("--log-verbosity-cd-daemon", "LOG_VERBOSITY_CD_DAEMON", kDaemons,
          "Log verbosity of the daemons (0)", Number<&Settings::daemon_log_verbosity, 0, 10>),
     Flag("--membership-writer", "MEMBERSHIP_WRITER", kDaemons,
-         "Who writes entries of cliques: daemon, with NVIDIA's image; controller, with the image "
-         "cdom-driver (daemon)",
+         "Component that writes clique entries [daemon, controller]. daemon: for NVIDIA's image; "
+         "controller: for the image cdom-driver (daemon)",
          Text<ReadMembershipWriter>),
-    Both(
-        Flag("--deletion-grace", "DELETION_GRACE", kDaemons,
-             "How long a deletion waits for pods that use the domain (10m)",
-             Duration<[](milliseconds time, Settings& s) {
-               s.deletion_grace = std::chrono::ceil<seconds>(time);
-             }>),
-        Field("deletion.grace", kDuration, "10m",
-              "How long a deletion waits for pods that use the domain. The flag `--deletion-grace` "
-              "takes precedence",
-              [](const Value& v, Settings& s) { s.deletion_grace = SecondsOf(v); })),
+    Both(Flag("--deletion-grace", "DELETION_GRACE", kDaemons,
+              "Grace period of a deletion: how long it waits for pods that use the domain (10m)",
+              Duration<[](milliseconds time, Settings& s) {
+                s.deletion_grace = std::chrono::ceil<seconds>(time);
+              }>),
+         Field("deletion.grace", kDuration, "10m",
+               "Grace period of a deletion: how long it waits for pods that use the domain. The "
+               "flag `--deletion-grace` takes precedence",
+               [](const Value& v, Settings& s) { s.deletion_grace = SecondsOf(v); })),
     Advanced(Field("membership.indexHold", kDuration, "60s",
-                   "How long a node that went away keeps its IMEX index, with "
-                   "`--membership-writer=controller`; 0: it does not",
+                   "How long an index is reserved for a node that left, with "
+                   "`--membership-writer=controller`; 0: not at all",
                    [](const Value& v, Settings& s) { s.index_hold = SecondsOf(v); })),
-    Field(
-        "nodes.leavingTaints", kTexts,
-        "`ToBeDeletedByClusterAutoscaler`, `karpenter.sh/disrupted`, "
-        "`cloud.google.com/impending-node-termination`, `aws-node-termination-handler/*`, "
-        "`node.kubernetes.io/out-of-service`",
-        "Keys of taints by which a node is known to be about to go, as one that is cordoned is in "
-        "any case (`NodeLeaving`). With `/*` at its end one stands for all keys of a prefix. A "
-        "taint with effect PreferNoSchedule says nothing",
-        [](const Value& v, Settings& s) { s.leaving_taints = v.AsTexts(); }),
+    Field("nodes.leavingTaints", kTexts,
+          "`ToBeDeletedByClusterAutoscaler`, `karpenter.sh/disrupted`, "
+          "`cloud.google.com/impending-node-termination`, `aws-node-termination-handler/*`, "
+          "`node.kubernetes.io/out-of-service`",
+          "Keys of taints that announce that a node leaves (`NodeLeaving`). `/*` at the end "
+          "matches all keys of a prefix. Taints with effect PreferNoSchedule are ignored. A "
+          "cordoned node always counts as leaving",
+          [](const Value& v, Settings& s) { s.leaving_taints = v.AsTexts(); }),
     Advanced(Field(
         "roll.policy", kText, "WhenIdle",
-        "When a daemon of an older template is replaced: while no claim of its domain is on a node "
-        "of its clique, or also under a job, which that ends. The annotation "
+        "When a daemon of an older template is replaced. WhenIdle: when no claim of its domain is "
+        "on a node of its clique. Always: also under a job, which this ends. The annotation "
         "`cdom.dev/daemon-roll` of a domain takes precedence",
         [](const Value& v, Settings& s) {
           using compute_domain::RolloutPolicy;
@@ -409,52 +406,53 @@ constexpr auto kTable = std::to_array<Setting>({
               v.AsString() == "Always" ? RolloutPolicy::kAlways : RolloutPolicy::kWhenIdle;
         },
         "WhenIdle|Always")),
-    Advanced(Field("roll.cliques", kInteger, "3",
-                   "In so many cliques of the whole cluster daemons are replaced at a time",
-                   [](const Value& v, Settings& s) {
-                     s.rollout.cliques_max =
-                         static_cast<int>(std::clamp<std::int64_t>(v.AsInt().value_or(0), 0, 1000));
-                   })),
+    Advanced(Field(
+        "roll.cliques", kInteger, "3",
+        "Maximum number of cliques in the cluster in which daemons are replaced at the same time",
+        [](const Value& v, Settings& s) {
+          s.rollout.cliques_max =
+              static_cast<int>(std::clamp<std::int64_t>(v.AsInt().value_or(0), 0, 1000));
+        })),
     Advanced(Field("roll.settle", kDuration, "10s",
-                   "A replacement serves for so long before the next daemon is replaced",
+                   "How long a replacement must be ready before the next daemon is replaced",
                    [](const Value& v, Settings& s) { s.rollout.settle = SecondsOf(v); })),
     Advanced(
         Field("roll.deadline", kDuration, "5m",
-              "A replacement that does not serve after this time stops the rollout in all domains",
+              "A replacement that is not ready after this time stops the rollout in all domains",
               [](const Value& v, Settings& s) { s.rollout.deadline = SecondsOf(v); })),
-    Advanced(Field(
-        "status.window", kDuration, "500ms",
-        "Changes of a status or a clique that come within this time after a write are written "
-        "together. What takes readiness away is written at once",
-        [](const Value& v, Settings& s) { s.status_window = DurationOf(v); })),
+    Advanced(Field("status.window", kDuration, "500ms",
+                   "Changes of a status or a clique within this time after a write are written "
+                   "together. A loss of readiness is written at once",
+                   [](const Value& v, Settings& s) { s.status_window = DurationOf(v); })),
     Field(
         "status.nameOthers", kText, "SameNamespace",
-        "Whether conditions and Events of a domain name the domains and claims of other "
-        "namespaces that stand in its way, or only say that there are such. `/debug/domains` "
-        "always names them",
+        "Whether conditions and Events of a domain name blocking objects of other namespaces, or "
+        "only say that they exist. `/debug/domains` always names them",
         [](const Value& v, Settings& s) { s.names_others = v.AsString() == "Always"; },
         "SameNamespace|Always"),
-    Flag("--imex-mode", "IMEX_MODE", kDaemons,
-         "Who runs IMEX: driverManaged, daemons in pods; or hostManaged, somebody else on the "
-         "hosts, with the feature gate HostManagedIMEXDaemon (driverManaged)",
-         Text<ReadImexMode>),
+    Flag(
+        "--imex-mode", "IMEX_MODE", kDaemons,
+        "Where IMEX runs [driverManaged, hostManaged]. driverManaged: in daemon pods; hostManaged: "
+        "as a service of the hosts, with the feature gate HostManagedIMEXDaemon (driverManaged)",
+        Text<ReadImexMode>),
     Flag("--imex-isolation", "IMEX_ISOLATION", kDaemons,
          "Accepted for NVIDIA's chart; only domain is supported (domain)",
          Ignored<ReadImexIsolation>),
     Flag("--leader-election-enabled", "LEADER_ELECTION_ENABLED", kElection,
-         "Whether one replica of several acts (true)", Text<ReadElects>),
+         "Elect a leader among several replicas (true)", Text<ReadElects>),
     Flag("--leader-election-lease-lock-name", "LEADER_ELECTION_LEASE_LOCK_NAME", kElection,
          "Name of the Lease (cdom-controller)", Text<ReadLeaseName>),
     Flag("--leader-election-lease-lock-namespace", "LEADER_ELECTION_LEASE_LOCK_NAMESPACE",
-         kElection, "Its namespace (that of --namespace)", Namespace<&Settings::lease_namespace>),
+         kElection, "Namespace of the Lease (the value of --namespace)",
+         Namespace<&Settings::lease_namespace>),
     Flag("--leader-election-lease-duration", "LEADER_ELECTION_LEASE_DURATION", kElection,
-         "How long others wait for a silent leader (15s)",
+         "How long other replicas wait for a leader that does not renew (15s)",
          Duration<[](milliseconds time, Settings& s) { s.lease.lease_duration = time; }>),
     Flag("--leader-election-renew-deadline", "LEADER_ELECTION_RENEW_DEADLINE", kElection,
-         "How long a leader acts after a renewal (10s)",
+         "How long a leader acts after its last renewal (10s)",
          Duration<[](milliseconds time, Settings& s) { s.lease.renew_deadline = time; }>),
     Flag("--leader-election-retry-period", "LEADER_ELECTION_RETRY_PERIOD", kElection,
-         "How long between attempts to take or renew the Lease (2s)",
+         "Time between attempts to acquire or renew the Lease (2s)",
          Duration<[](milliseconds time, Settings& s) { s.lease.retry_period = time; }>),
 });
 

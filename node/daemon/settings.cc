@@ -61,9 +61,10 @@ std::string CheckIdentity(const DaemonIdentity& self) {
 }
 
 void AddGiven(CLI::App& app, Settings& settings, std::string& gates) {
-  app.option_defaults()->group("What the container is given");
+  app.option_defaults()->group("Environment of the pod");
   DaemonIdentity& self = settings.self;
-  Add(app, "--cliqueid", "CLIQUE_ID", self.clique, "NVLink clique of this node; empty: no fabric");
+  Add(app, "--cliqueid", "CLIQUE_ID", self.clique,
+      "NVLink clique of this node; empty: the node has no fabric");
   Add(app, "--compute-domain-uuid", "COMPUTE_DOMAIN_UUID", self.domain, "UID of the ComputeDomain");
   Add(app, "--compute-domain-name", "COMPUTE_DOMAIN_NAME", settings.domain_name, "Its name");
   Add(app, "--compute-domain-namespace", "COMPUTE_DOMAIN_NAMESPACE", settings.domain_namespace,
@@ -74,44 +75,44 @@ void AddGiven(CLI::App& app, Settings& settings, std::string& gates) {
   Add(app, "--pod-name", "POD_NAME", self.pod.name, "Its name");
   Add(app, "--pod-namespace", "POD_NAMESPACE", self.pod.ns, "Its namespace");
   Add(app, "--max-nodes-per-imex-domain", "MAX_NODES_PER_IMEX_DOMAIN", self.nodes_max,
-      "How many nodes a clique may have, the same for all daemons of a domain (18)")
+      "Maximum number of nodes in a clique. The same for all daemons of a domain (18)")
       ->check(CLI::Range(1, imex::kNodesMax));
   Add(app, "--feature-gates", "FEATURE_GATES", gates,
-      "NVIDIA's feature gates as name=bool, separated by commas; one that is not known is refused");
+      "NVIDIA's feature gates as name=bool, separated by commas. Unknown gates are refused");
 }
 
 void AddPlaces(CLI::App& app, Settings& settings) {
-  app.option_defaults()->group("Where things are");
+  app.option_defaults()->group("Files and programs");
   command_line::AddKubeconfig(app, settings);
   Add(app, "--imex-folder", "IMEX_FOLDER", settings.folder,
-      "Of the template of IMEX's configuration, and of what is made of it (/imexd)");
+      "Folder of the template of IMEX's configuration, and of the files made from it (/imexd)");
   Add(app, "--hosts-file", "HOSTS_FILE", settings.hosts_file,
-      "Where names of peers are written (/etc/hosts)");
+      "Hosts file that gets the names of the peers (/etc/hosts)");
   Add(app, "--imex-program", "IMEX_PROGRAM", settings.program,
-      "IMEX, by its path or a name that is in PATH (nvidia-imex)");
+      "IMEX: a path, or a name in PATH (nvidia-imex)");
   Add(app, "--imex-ctl-program", "IMEX_CTL_PROGRAM", settings.ctl_program,
-      "Its control program (nvidia-imex-ctl)");
+      "IMEX's control program: a path, or a name in PATH (nvidia-imex-ctl)");
   Add(app, "--imex-argument", "IMEX_ARGUMENTS", settings.program_arguments,
-      "One more argument for IMEX, as --nogpu; may be repeated, and have commas between")
+      "Further arguments for IMEX, e.g. --nogpu, separated by commas. May be repeated")
       ->delimiter(',')
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   Add(app, "--scratch-folder", "SCRATCH_FOLDERS", settings.scratch_folders,
-      "A folder that is emptied at the start, since the pod's containers share it; may be "
-      "repeated, and have commas between")
+      "Folders to empty at the start, because the pod's containers share them, separated by "
+      "commas. May be repeated")
       ->delimiter(',')
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
 void AddImex(CLI::App& app, Settings& settings) {
-  app.option_defaults()->group("How IMEX is set");
+  app.option_defaults()->group("Settings of IMEX");
   Add(app, "--imex-node-disconnected-grace-time", "IMEX_NODE_DISCONNECTED_GRACE_TIME",
       settings.disconnected_grace,
-      "Seconds for which IMEX keeps the memory of a lost peer; -1: for ever (the template's)")
+      "Seconds for which IMEX keeps the memory of a lost peer; -1: no limit (the template's value)")
       ->check(CLI::Range(-1, std::numeric_limits<int>::max()));
   Add(app, "--imex-enable-auth-encryption", "IMEX_ENABLE_AUTH_ENCRYPTION", settings.encrypts,
-      "1: IMEX authenticates its peers by TLS and encrypts (0)");
+      "1: IMEX authenticates its peers by TLS and encrypts its traffic (0)");
   Add(app, "--imex-keys-folder", "IMEX_KEYS_FOLDER", settings.keys_folder,
-      "Of tls.key, tls.crt and ca.crt, which encryption needs (/imex-keys)");
+      "Folder of tls.key, tls.crt and ca.crt, which encryption needs (/imex-keys)");
 }
 
 }  // namespace
@@ -125,12 +126,12 @@ Parsed Parse(const std::vector<std::string>& arguments) {
   AddGiven(app, settings, gates);
   AddPlaces(app, settings);
   AddImex(app, settings);
-  app.option_defaults()->group("What others see of it");
+  app.option_defaults()->group("Log and endpoints");
   command_line::AddLogging(app, settings);
   app.require_subcommand(1);
   app.fallthrough();
   app.add_subcommand("run", "Joins the clique and runs IMEX, until SIGTERM");
-  app.add_subcommand("check", "Says by its exit status whether IMEX is ready, for probes")
+  app.add_subcommand("check", "Exits with status 0 if IMEX is ready. For probes")
       ->callback([&settings] { settings.command = Command::kCheck; });
   parsed.exit = command_line::Parse(app, arguments);
   if (parsed.exit || settings.command == Command::kCheck) return parsed;

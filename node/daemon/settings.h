@@ -44,10 +44,10 @@ struct Settings : command_line::CommonSettings {
 
 // Exit statuses of the process. --help prints them.
 inline constexpr auto kExitStatuses = std::to_array<command_line::ExitStatus>({
-    {0, "It ended as it was told to, by SIGTERM or SIGINT; check: IMEX is ready"},
+    {0, "Ended by SIGTERM or SIGINT; check: IMEX is ready"},
     {command_line::kFailed,
-     "IMEX could not be started, as the last line says; check: it is not ready"},
-    {command_line::kMisused, "A flag or a variable is wrong; nothing was begun"},
+     "IMEX could not be started, the last line says why; check: IMEX is not ready"},
+    {command_line::kMisused, "A flag or a variable is invalid; nothing was started"},
     command_line::kDefect,
 });
 

@@ -100,79 +100,80 @@ std::string CheckPlaces(const Settings& settings) {
 }
 
 void AddGiven(CLI::App& app, Settings& settings, Given& given) {
-  app.option_defaults()->group("What it serves");
+  app.option_defaults()->group("Node and domains");
   Add(app, "--node-name", "NODE_NAME", settings.node, "This node; required")->required();
   Add(app, "--namespace", "NAMESPACE", settings.ns,
-      "Namespace of the driver, of daemons and cliques (default)");
+      "Driver namespace: the namespace of daemons and cliques (default)");
   Add(app, "--pod-uid", "POD_UID", settings.pod_uid,
-      "UID of the plugin's pod: with it the next pod serves before this one ends; needs "
+      "UID of the plugin's pod. With it, the next pod serves before this one ends. Needs "
       "Kubernetes 1.33");
   Add(app, "--imex-mode", "IMEX_MODE", given.imex_mode,
-      "driverManaged: daemons run IMEX; or hostManaged: the host does (driverManaged)");
+      "Where IMEX runs [driverManaged, hostManaged]. driverManaged: in daemon pods; hostManaged: "
+      "as a service of the host (driverManaged)");
   Add(app, "--imex-isolation", "IMEX_ISOLATION", given.imex_isolation, "domain (domain)")
       ->group(command_line::kIgnored);
   Add(app, "--imex-host-socket-path", "IMEX_HOST_SOCKET_PATH", settings.imex_socket,
-      "Where the host's IMEX is asked (/etc/nvidia-imex/imex_ctrl.sock)");
+      "Socket of the host's IMEX (/etc/nvidia-imex/imex_ctrl.sock)");
   Add(app, "--gpu-clique-label-enabled", "GPU_CLIQUE_LABEL_ENABLED", settings.labels_clique,
-      "Put the clique on the node, as the label nvidia.com/gpu.clique (false)");
+      "Label the node with its clique, nvidia.com/gpu.clique (false)");
   Add(app, "--feature-gates", "FEATURE_GATES", given.gates,
-      "NVIDIA's feature gates as name=bool, separated by commas; one that is not known is refused");
+      "NVIDIA's feature gates as name=bool, separated by commas. Unknown gates are refused");
 }
 
 void AddPlaces(CLI::App& app, Settings& settings, Given& given) {
-  app.option_defaults()->group("Where things are");
+  app.option_defaults()->group("Files and programs");
   command_line::AddKubeconfig(app, settings);
   Add(app, "--kubelet-registrar-directory-path", "KUBELET_REGISTRAR_DIRECTORY_PATH",
       settings.registry_folder,
-      "Where the kubelet looks for plugins (/var/lib/kubelet/plugins_registry)");
+      "Folder in which the kubelet looks for plugins (/var/lib/kubelet/plugins_registry)");
   Add(app, "--kubelet-plugins-directory-path", "KUBELET_PLUGINS_DIRECTORY_PATH",
-      settings.plugins_folder, "Where plugins have their folders (/var/lib/kubelet/plugins)");
+      settings.plugins_folder, "Folder of the plugins' folders (/var/lib/kubelet/plugins)");
   Add(app, "--cdi-root", "CDI_ROOT", settings.cdi_folder,
-      "Where the container runtime looks for CDI specs (/etc/cdi)");
+      "Folder in which the container runtime looks for CDI specs (/etc/cdi)");
   given.driver_root = Add(app, "--nvidia-driver-root", "NVIDIA_DRIVER_ROOT",
                           settings.host_driver_root, "Root of NVIDIA's driver on the host (/)");
   Add(app, "--host-driver-root,--host_driver-root", "HOST_DRIVER_ROOT", given.host_driver_root,
-      "The same, as it was called before");
+      "Old name of --nvidia-driver-root");
   Add(app, "--container-driver-root", "DRIVER_ROOT_CTR_PATH", settings.driver_root,
-      "The same, as the plugin sees it (/driver-root)");
+      "Root of NVIDIA's driver in the plugin's container (/driver-root)");
   Add(app, "--nvidia-cdi-hook-path", "NVIDIA_CDI_HOOK_PATH", settings.hook,
-      "nvidia-cdi-hook on the host; without it, a copy of /usr/bin/nvidia-cdi-hook of this "
-      "container if it has one");
+      "Path of nvidia-cdi-hook on the host (a copy of this container's /usr/bin/nvidia-cdi-hook, "
+      "if it exists)");
   Add(app, "--config-template", "CONFIG_TEMPLATE", settings.config_template,
       "Template of IMEX's configuration (/templates/compute-domain-daemon-config.tmpl.cfg)");
   Add(app, "--proc-devices", "ALT_PROC_DEVICES_PATH", settings.devices,
-      "Read in place of /proc/devices; the IMEX capability is then looked for under the driver's "
-      "root");
+      "File to read instead of /proc/devices. The IMEX capability is then searched under the "
+      "driver's root");
   Add(app, "--boot-id", "BOOT_ID_PATH", settings.boot_id,
       "File with the ID of this boot (/proc/sys/kernel/random/boot_id)");
   Add(app, "--keep-privileges", "KEEP_PRIVILEGES", settings.keeps_privileges,
-      "Keep all capabilities and system calls after the start, if a driver needs them (false)");
+      "Keep all capabilities and system calls after the start, for drivers that need them (false)");
 }
 
 void AddPreflight(CLI::App& app, Settings& settings) {
   app.add_subcommand("preflight",
-                     "Says what this node lacks and what to do about it, and ends; for an init "
-                     "container")
+                     "Lists what this node lacks, with the fix, and exits. For an init container")
       ->fallthrough()
       ->callback([&settings] { settings.command = Command::kPreflight; });
   app.option_defaults()->group("Preflight");
   Add(app, "--preflight-wait", "PREFLIGHT_WAIT", settings.preflight_wait,
-      "Seconds for which it waits for what is missing, before it fails (0)")
+      "Seconds to wait for what is missing, before it fails (0)")
       ->check(CLI::Range(0, kWaitMost));
   Add(app, "--preflight-facts", "PREFLIGHT_FACTS", settings.preflight_facts,
-      "Print what NVIDIA's library and IMEX say of this node, too (false)");
+      "Also print the raw answers of NVIDIA's library and IMEX (false)");
   Add(app, "--host-cgroups", "HOST_CGROUPS", settings.host_cgroups,
-      "The host's /sys/fs/cgroup, by which it knows whether IMEX runs there (/host/cgroup)");
+      "The host's /sys/fs/cgroup, to detect IMEX that runs on the host (/host/cgroup)");
 }
 
 void AddSeen(CLI::App& app, Settings& settings, Given& given) {
-  app.option_defaults()->group("What others see of it");
+  app.option_defaults()->group("Log and endpoints");
   Add(app, "--healthcheck-port", "HEALTHCHECK_PORT", settings.health_port,
-      "Port of the gRPC health check, services liveness and registration; 0: any, -1: none (-1)")
+      "Port of the gRPC health check, services liveness and registration; 0: any, -1: off (-1)")
       ->check(CLI::Range(-1, kPortMax));
   Add(app, "--http-endpoint", "HTTP_ENDPOINT", settings.metrics_address,
-      "Where metrics, /livez and /readyz are served, such as :8081; empty: nowhere");
-  Add(app, "--metrics-path", "METRICS_PATH", settings.metrics_path, "Under which path (/metrics)");
+      "host:port of metrics, /livez and /readyz, e.g. :8081; empty: off (off)");
+  Add(app, "--metrics-path", "METRICS_PATH", settings.metrics_path,
+      "Path of the metrics (/metrics)");
   command_line::AddLogging(app, settings);
   Add(app, "--kube-api-qps", "KUBE_API_QPS", given.qps, "Accepted and ignored")
       ->group(command_line::kIgnored);

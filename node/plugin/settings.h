@@ -53,10 +53,10 @@ struct Settings : command_line::CommonSettings {
 
 // With what the process ends. --help says the same at its end.
 inline constexpr auto kExitStatuses = std::to_array<command_line::ExitStatus>({
-    {0, "It ended as it was told to, by SIGTERM or SIGINT"},
+    {0, "Ended by SIGTERM or SIGINT"},
     {command_line::kFailed,
-     "It cannot serve the kubelet, as the last line says; of preflight: something is missing"},
-    {command_line::kMisused, "A flag or a variable is wrong; nothing was begun"},
+     "Cannot serve the kubelet, the last line says why; preflight: something is missing"},
+    {command_line::kMisused, "A flag or a variable is invalid; nothing was started"},
     command_line::kDefect,
 });
 

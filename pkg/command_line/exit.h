@@ -16,8 +16,7 @@ struct ExitStatus {
   int status = 0;
   std::string_view meaning = {};
 };
-inline constexpr ExitStatus kDefect = {
-    134, "A defect, which the last line that was printed names (SIGABRT)"};
+inline constexpr ExitStatus kDefect = {134, "A defect (SIGABRT); the last line names it"};
 
 // Print `text` and exit with `status`.
 struct Exit {

@@ -136,16 +136,18 @@ void SetUpApp(CLI::App& app, std::span<const ExitStatus> statuses) {
 
 void AddKubeconfig(CLI::App& app, CommonSettings& settings) {
   // KUBECONFIG is read where the API server is looked for: it may be a list.
-  app.add_option("--kubeconfig", settings.kubeconfig,
-                 "Path of a kubeconfig; else $KUBECONFIG, the pod's account, ~/.kube/config");
+  app.add_option(
+      "--kubeconfig", settings.kubeconfig,
+      "Path of a kubeconfig (the first of $KUBECONFIG, the pod's account, ~/.kube/config)");
 }
 
 void AddLogging(CLI::App& app, CommonSettings& settings) {
   Add(app, "-v,--v", "LOG_VERBOSITY", settings.verbosity,
-      "Log verbosity, 0 to 10 (0); 4 and above: every action")
+      "Log verbosity, 0 to 10. From 4 on, each action is logged (0)")
       ->check(CLI::Range(0, 10));
   Add(app, "--logging-format", "LOGGING_FORMAT", settings.log_format,
-      "text, json, journal, or auto: the journal under systemd, else text (auto)")
+      "Format of the log [text, json, journal, auto]. auto: the journal under systemd, otherwise "
+      "text (auto)")
       ->check(CLI::IsMember({"auto", "text", "json", "journal"}));
   AddUnused(app, "--vmodule", "VMODULE", "Accepted and ignored, as pattern=N", CheckModules,
             settings.unused_flags);

@@ -70,7 +70,7 @@ TEST(Flags, HelpEndsWithWhatEachExitStatusMeans) {
   EXPECT_NE(exit->text.find(
                 "Exit status:\n"
                 "  0    It went well\n"
-                "  134  A defect, which the last line that was printed names (SIGABRT)\n"
+                "  134  A defect (SIGABRT); the last line names it\n"
                 "A flag overrides its variable (Env). Defaults are in parentheses.\n"
                 "Accepted and ignored, for NVIDIA's chart: --speed (COMMAND_LINE_TEST_SPEED), "
                 "--vmodule (VMODULE), --log-flush-frequency (LOG_FLUSH_FREQUENCY).\n"),

@@ -122,7 +122,7 @@ class Daemons(Namespace):
 
     def _form(self, writer):
         cluster = self.cluster
-        # Each with the permissions that docs/node.md names for it.
+        # Each with the permissions that docs/imex-daemon.md names for it.
         cluster.kubectl("apply", "-k", cluster.setup.manifests if writer == "controller" else REPO / "manifests/local")
         cluster.controller_with("--membership-writer", writer)
         self._formations += 1

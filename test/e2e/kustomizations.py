@@ -34,9 +34,9 @@ def on_top(below, name, text):
                                                   f"resources: [../{below.name}]\n{text}")
 
 
-def patches_of_readme(text):
-    """The block of patches with that text in manifests/README.md."""
-    blocks = re.findall(r"^patches:\n.*?(?=^```$)", (REPO / "manifests/README.md").read_text(), re.MULTILINE | re.DOTALL)
+def patches_of_page(text):
+    """The block of patches with that text in docs/policies.md."""
+    blocks = re.findall(r"^patches:\n.*?(?=^```$)", (REPO / "docs/policies.md").read_text(), re.MULTILINE | re.DOTALL)
     (found,) = [block for block in blocks if text in block]
     return found
 

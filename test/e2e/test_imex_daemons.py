@@ -27,7 +27,7 @@ def cluster(request, programs):
     setup = Setup(nodes=count, cliques=-(-count // CLIQUE_SIZE), nodesim=("--daemons-elsewhere", "--daemon-delay", "0ms"))
 
     def make(programs, folder):
-        # With only the permissions that docs/node.md names for this membership writer.
+        # With only the permissions that docs/imex-daemon.md names for this membership writer.
         manifests = overlay(folder / "site", "local", components=("controller-writes/permissions",))
         return Cluster(programs, folder, setup._replace(manifests=manifests))
     with own_network("10.0.0.0/8"), started(make, programs, request, "cdom-daemons.") as made:

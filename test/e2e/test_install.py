@@ -84,7 +84,7 @@ def site(shared_site):
 @pytest.fixture
 def rack(site, tmp_path):
     """A folder with the page's kustomization for a rack."""
-    return beside_a_checkout(tmp_path / "rack", blocks("docs/install.md", "yaml")[3])
+    return beside_a_checkout(tmp_path / "rack", blocks("docs/install.md", "yaml")[2])
 
 
 @pytest.fixture

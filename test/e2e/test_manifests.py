@@ -15,7 +15,7 @@ from waiting import eventually
 CLUSTER = Setup(nodes=0)
 FOLDERS = ("standalone", "local", "base", "kubelet-plugin", "policies", "placement", "placement/check", "placement/required",
            "release-finalizers")
-SITE, SMALL, _, RACK = range(4)  # The blocks of the page. The third has values of NVIDIA's chart.
+SITE, SMALL, RACK = range(3)  # The blocks of the page.
 PLUGIN = "cdom-kubelet-plugin"
 DIGEST = r"registry[.]example[.]org/mine/([a-z-]+)@sha256:[0-9a-f]{64}"
 
@@ -119,13 +119,13 @@ def test_what_the_kubelet_plugin_asks_of_a_node_is_what_the_page_says(plugin_pod
         return [f"`{PLUGIN}`" + (", `preflight`" if one["name"] == "preflight" else ""), "root" if users == [None, None] else "?",
                 "yes" if one["securityContext"].get("privileged") else "no", ", ".join(f"`{path}`{how}" for path, how in mounts),
                 ", ".join(str(port["containerPort"]) for port in one.get("ports", [])) or "none"]
-    rows = [line.strip("| ").split(" | ") for line in (REPO / "docs/node.md").read_text().splitlines() if line.startswith(f"| `{PLUGIN}`")]
+    rows = [line.strip("| ").split(" | ") for line in (REPO / "docs/kubelet-plugin.md").read_text().splitlines() if line.startswith(f"| `{PLUGIN}`")]
     assert [one[:1] + one[2:] for one in rows] == [row(one) for one in containers(plugin_pod)]
     assert [name for name in ("hostNetwork", "hostPID", "hostIPC") if plugin_pod.get(name)] == []
 
 
 def test_what_the_kubelet_plugin_may_do_is_what_the_page_says(cluster, page):
-    [table] = re.findall(r"^\| of \| verbs \|\n(.*?)^$", (REPO / "docs/node.md").read_text(), re.MULTILINE | re.DOTALL)
+    [table] = re.findall(r"^\| of \| verbs \|\n(.*?)^$", (REPO / "docs/kubelet-plugin.md").read_text(), re.MULTILINE | re.DOTALL)
     granted = [(resource, " in the driver's namespace" if one["kind"] == "Role" else "", ", ".join(rule["verbs"]))
                for one in built(cluster, page(RACK)) if one["kind"] in ("ClusterRole", "Role") and one["metadata"]["name"] == PLUGIN
                for rule in one["rules"] for resource in rule["resources"]]

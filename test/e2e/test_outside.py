@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 from cluster import REPO, Setup
-from kustomizations import overlay, patches_of_readme
+from kustomizations import overlay, patches_of_page
 from namespaces import DRIVER
 from objects import domain
 from pages import blocks, environment
@@ -94,7 +94,7 @@ def test_a_controller_that_the_policy_refuses_says_so_at_its_start_and_in_the_do
 
 
 def test_a_user_whom_the_policy_names_is_not_warned_and_deletes(cluster, tmp_path):
-    patches = patches_of_readme("name: cdom-child-deletion").replace("alice", "cdom-admin")
+    patches = patches_of_page("name: cdom-child-deletion").replace("alice", "cdom-admin")
     cluster.kubectl("apply", "-k", overlay(tmp_path / "named", "policies", more=patches))
     try:
         cluster.run_controller(kubeconfig=cluster.plane / "admin.kubeconfig")

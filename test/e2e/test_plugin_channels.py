@@ -1,4 +1,4 @@
-"""The kubelet plugin as a process, under the permissions that docs/node.md names. The cases stand for kubelet, scheduler and
+"""The kubelet plugin as a process, under the permissions that docs/kubelet-plugin.md names. The cases stand for kubelet, scheduler and
 controller. Needs root.
 """
 

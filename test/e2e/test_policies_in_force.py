@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-from kustomizations import overlay, patches_of_readme
+from kustomizations import overlay, patches_of_page
 from objects import LABEL, as_list
 from policy_rows import CLUSTER, CONTROLLER, DAEMONS, policies  # noqa: F401
 from waiting import eventually
@@ -49,7 +49,7 @@ def test_controller_named_in_the_policy_deletes_under_its_own_user(policies):
         return policies.ask("cdom-child-deletion", "robot", "delete", DAEMON_SET)
     refused = by_robot()
     assert refused.word == "deny" and "name robot in the policy" in refused.message
-    patches = patches_of_readme("name: cdom-child-deletion").replace("alice", "robot")
+    patches = patches_of_page("name: cdom-child-deletion").replace("alice", "robot")
     with policies.replaced_by(overlay(cluster.folder / "named", "base", more=patches)):
         eventually("it may delete", lambda: by_robot().word, "allow", within=30)
         assert policies.first_of("cdom-child-deletion", 1) == "deny"
@@ -64,7 +64,7 @@ def test_REV3_X6_administrator_lists_the_images_that_daemons_may_run(policies):
             "metadata": {"name": "n", "labels": {LABEL: "$domain"}},
             "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": {"metadata": {"labels": {"a": "b"}}, "spec": pod}}}).word
     listed = "registry.example.org/mine/cdom-driver@sha256:" + 4 * "0123456789abcdef"
-    images = overlay(policies.cluster.folder / "images", "base", more=patches_of_readme("name: cdom-controller-account"))
+    images = overlay(policies.cluster.folder / "images", "base", more=patches_of_page("name: cdom-controller-account"))
     with policies.replaced_by(images):
         eventually("another image is refused", lambda: of_image("i"), "deny", within=30)
         assert of_image(listed) == "allow"

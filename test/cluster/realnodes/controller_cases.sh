@@ -273,7 +273,7 @@ delete_of_the_manifests_leaves_nothing() {
   is_as_before
 }
 
-# As manifests/README.md says under Uninstall.
+# As docs/uninstall.md says.
 delete_of_the_manifests_under_a_domain_ends_once_its_finalizer_is_released() {
   local deletion
   kubectl apply -k "$repo/manifests/standalone" || return 1

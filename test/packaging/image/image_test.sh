@@ -143,14 +143,14 @@ a_registry_of_an_air_gapped_site_takes_it_and_gives_it_back() {
   [[ $(skopeo --insecure-policy inspect --format '{{.Digest}}' "oci:$work/back:$version") == "$digest" ]]
 }
 
-# As docs/install.md has it, with a key of its own, and no other network than the registry.
+# As docs/images.md has it, with a key of its own, and no other network than the registry.
 REV3_X12_the_commands_that_sign_an_image_do_as_the_page_says() {
   local there cosign
   registry_up
   there=$registry/site/cdom-controller
   skopeo --insecure-policy copy --quiet --dest-tls-verify=false "oci:$layout:$version" "docker://$there:$version"
   awk '/^## / { inside = $0 == "## Sign the image" } !inside { next }
-    /^[$] / || more { more = /[|\\]$/; sub(/^[$] /, ""); print }' "$repo/docs/install.md" |
+    /^[$] / || more { more = /[|\\]$/; sub(/^[$] /, ""); print }' "$repo/docs/images.md" |
     sed "s|registry.example.com/cdom-controller@sha256:830e...|$there@$digest|; s|build/image/controller-amd64.amd64.spdx.json|$layout.$architecture.spdx.json|" >"$work/sign.sh"
   cat "$work/sign.sh"
   [[ $(grep -c '^cosign ' "$work/sign.sh") == 5 ]]

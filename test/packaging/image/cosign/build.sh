@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds cosign, with which a test signs an image as docs/install.md shows, and prints the directory it is in. Standard output is
+# Builds cosign, with which a test signs an image as docs/images.md shows, and prints the directory it is in. Standard output is
 # that one line.
 #
 #   dir=$(test/packaging/image/cosign/build.sh)
