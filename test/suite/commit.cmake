@@ -44,7 +44,7 @@ e2e("kubelet plugin" 80 plugin_channels)
 e2e("manifests" 90 install manifests)
 e2e("processes" 80 credentials daemon_errors library outside placement_policies stolen_lease)
 e2e("tour" 150 demo playground)
-e2e("documents" 100 cdi_specs crds examples hardware_report known_fields metrics waiting)
+e2e("documents" 130 backup cdi_specs crds examples hardware_report known_fields metrics waiting)
 e2e("faults" 150 concerns network_policies imex_stand_in unreadable_claims)
 # And each other one for itself.
 foreach(module IN LISTS modules)
