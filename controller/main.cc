@@ -147,12 +147,12 @@ int main(int argc, char** argv) {
         return 0;
       case process::ExitReason::kLeaseLost:
         if (!losses.MayGoOn(frame.clock().Now())) return command_line::kFailed;
-        logger.Error("The Lease was lost; starting over, so that nothing of this term survives");
+        logger.Error("Lost the Lease, starting again without any state of this term");
         break;
       case process::ExitReason::kOtherMode:
         return command_line::kFailed;
       case process::ExitReason::kConfigChanged:
-        logger.Info("The configuration has changed; starting over with it");
+        logger.Info("The configuration changed, starting again");
         break;
     }
   }

@@ -45,7 +45,7 @@ base::Result<std::map<std::string, bool>> ReadFeatureGates(const std::string& te
     const std::string value = gate.substr(std::min(equals + 1, gate.size()));
     if (std::ranges::find(kKnown, name) == kKnown.end()) return Unknown(name, program);
     if (value != "true" && value != "false") {
-      return base::Invalid(said + " has to be " + name + "=true or " + name + "=false");
+      return base::Invalid(said + " must be " + name + "=true or " + name + "=false");
     }
     gates[name] = value == "true";
   }

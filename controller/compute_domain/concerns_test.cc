@@ -299,7 +299,7 @@ TEST(Concerns, REV3_H1_LabelThatComesBackIsRemovedEverMoreRarely) {
     (void)world.Run();
     world.clock.Advance(milliseconds(100));
   }
-  EXPECT_NE(world.Ready().find("the label of nodes/node-1, which its kubelet plugin puts back for "
+  EXPECT_NE(world.Ready().find("the label of nodes/node-1, which its kubelet plugin sets again for "
                                "pods/train-1"),
             std::string::npos)
       << world.Ready();

@@ -47,7 +47,7 @@ struct PermissionsWorld : PassWorld {
   // Lines of the log that say so of a right.
   int Said(const std::string& permission) const {
     return static_cast<int>(std::ranges::count_if(logger.lines(), [&](const auto& line) {
-      return line.text.find("Going on without a right") != std::string::npos &&
+      return line.text.find("Continuing without a permission") != std::string::npos &&
              line.text.find(permission) != std::string::npos;
     }));
   }

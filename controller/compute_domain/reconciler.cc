@@ -114,7 +114,7 @@ base::Clock::TimePoint Reconciler::OnForbidden(const kube::Permission& permissio
       [&](MissingPermissions& missing) { return missing.OnForbidden(permission, clock_.Now()); });
   if (refusal.is_first) {
     logger_.Warning(
-        "Going on without a right",
+        "Continuing without a permission",
         {{"right", permission.verb + " " + permission.resource}, {"cost", CostOf(permission)}});
   }
   return refusal.until;
@@ -124,7 +124,7 @@ void Reconciler::OnGranted(const kube::Permission& permission) {
   const bool is_news = missing_permissions_.With(
       [&](MissingPermissions& missing) { return missing.OnGranted(permission); });
   if (is_news)
-    logger_.Info("A right is granted", {{"right", permission.verb + " " + permission.resource}});
+    logger_.Info("Permission granted", {{"right", permission.verb + " " + permission.resource}});
 }
 
 void Reconciler::OnConditions(bool kept) {
@@ -142,9 +142,7 @@ void Reconciler::OnConditions(bool kept) {
   if (kept) {
     logger_.Info("The installed CRD keeps the conditions of ComputeDomains");
   } else {
-    logger_.Warning(
-        "The installed CRD drops the conditions of ComputeDomains; they are written again after "
-        "crds/ is applied");
+    logger_.Warning("The installed CRD drops the conditions of ComputeDomains. Apply crds/");
   }
 }
 
@@ -173,9 +171,9 @@ void Reconciler::StopOrResumeRollout(const std::string& uid, const std::string& 
   });
   if (!is_news) return;
   if (failed.empty()) {
-    logger_.Info("Daemons are replaced again");
+    logger_.Info("Rollout of daemons continues");
   } else {
-    logger_.Error("No more daemons are replaced, in any domain",
+    logger_.Error("Rollout of daemons stopped in all domains",
                   {{"domain", cache_.NameOf(uid)}, {"uid", uid}, {"why", failed}});
   }
 }

@@ -96,11 +96,11 @@ void AddDomain(const DomainView& view, base::Clock::WallTime now, const SeriesLa
                IsTrue(domain, api::kConditionDeletionBlocked) ? 1 : 0);
   const kube::Condition* members = domain.status.Find(api::kConditionMembersReady);
   families.Add("cdom_members_without_claim",
-               "1 if daemons serve on nodes that no pod of the domain was given", labels,
+               "1 if a daemon runs on a node where no pod of the domain has a channel", labels,
                members != nullptr && members->reason == api::kReasonMemberWithoutClaim ? 1 : 0);
   if (domain.meta.deleting) {
-    families.Add("cdom_domain_deletion_age_seconds", "Since the deletion was asked for", labels,
-                 SecondsBetween(domain.meta.deletion_timestamp, now));
+    families.Add("cdom_domain_deletion_age_seconds", "Time since the deletion of the domain",
+                 labels, SecondsBetween(domain.meta.deletion_timestamp, now));
   }
 }
 
@@ -137,16 +137,15 @@ void AddWaiting(const DomainView& view, base::Clock::WallTime now, const SeriesL
     waiting += 1;
     longest = std::max(longest, SecondsBetween(claim->meta.creation_timestamp, now));
   }
-  families.Add("cdom_domain_pods_waiting", "Claims for a channel that no node was found for",
-               labels, waiting);
-  families.Add("cdom_domain_wait_age_seconds", "How long the first of them has waited", labels,
+  families.Add("cdom_domain_pods_waiting", "Claims for a channel without a node", labels, waiting);
+  families.Add("cdom_domain_wait_age_seconds", "How long the oldest of them has waited", labels,
                longest);
 }
 
 void AddRooms(const compute_domain::CliqueCapacities& capacity, Families& families) {
   const auto add = [&](const std::string& clique, const char* state, int nodes) {
     families.Add("cdom_clique_nodes",
-                 "Nodes of the clique by what became of them; without fabric, clique is empty",
+                 "Nodes of the clique by state; without fabric, clique is empty",
                  {{.name = "clique", .value = clique}, {.name = "state", .value = state}}, nodes);
   };
   for (const auto& [clique, count] : capacity) {
@@ -182,26 +181,24 @@ void AddImex(const DomainView& view, const SeriesLabels& labels, Families& famil
     SeriesLabels of_node = labels;
     of_node.push_back({.name = "node", .value = pod->node});
     families.Add("cdom_node_imex_ready",
-                 "1 for each node whose daemon reports that its IMEX is READY, 0 where it is not",
-                 of_node, pod->imex->state == api::kImexReady ? 1 : 0);
+                 "1 if the node's daemon reports that IMEX is READY, else 0", of_node,
+                 pod->imex->state == api::kImexReady ? 1 : 0);
     families.Add("cdom_node_imex_unreachable_peers",
-                 "Peers that the node's IMEX has had no connection with for 15 s or more", of_node,
+                 "Peers to which the node's IMEX has had no connection for 15 s or more", of_node,
                  pod->imex->unreachable_count);
   }
   if (!any) return;
   for (const auto& [state, count] : states) {
     SeriesLabels of_state = labels;
     of_state.push_back({.name = "state", .value = state});
-    families.Add("cdom_domain_imex_daemons", "Daemons by what they report of their IMEX", of_state,
-                 count);
+    families.Add("cdom_domain_imex_daemons", "Daemons by the state of their IMEX", of_state, count);
   }
   families.Add("cdom_domain_imex_unreachable_peers",
-               "Connections between members that IMEX lacks, each seen from one side", labels,
+               "Missing IMEX connections between members, seen from each side", labels,
                unreachable);
-  families.Add(
-      "cdom_domain_imex_restarts",
-      "How often IMEX ended by itself and was started again, of the daemons that there are", labels,
-      restarts);
+  families.Add("cdom_domain_imex_restarts",
+               "How often IMEX ended by itself and was started again, over the current daemons",
+               labels, restarts);
 }
 
 // That a node is not here says that no IMEX daemon is expected on it.
@@ -211,7 +208,7 @@ void AddNodes(const DomainView& view, const SeriesLabels& labels, Families& fami
     of_node.push_back({.name = "node", .value = node->meta.key.name});
     of_node.push_back({.name = "clique", .value = node->clique});
     families.Add("cdom_node_imex_expected",
-                 "1 for each node on which the domain wants an IMEX daemon to run", of_node, 1);
+                 "1 for each node on which the domain needs an IMEX daemon", of_node, 1);
   }
 }
 
@@ -288,8 +285,8 @@ std::vector<MetricFamily> DomainMetrics::Collect() const {
     const SeriesLabels labels = {{.name = "namespace", .value = meta.key.ns},
                                  {.name = "name", .value = meta.key.name}};
     AddDomain(view, now, labels, families);
-    families.Add("cdom_domain_members_leaving", "Ready members whose node is about to go", labels,
-                 LeavingMembers(view, sources_.leaving_taints));
+    families.Add("cdom_domain_members_leaving", "Ready members whose node is about to leave",
+                 labels, LeavingMembers(view, sources_.leaving_taints));
     AddImex(view, labels, families);
     AddWaiting(view, now, labels, families);
     AddCliques(*view.domain, labels, families);
@@ -297,10 +294,10 @@ std::vector<MetricFamily> DomainMetrics::Collect() const {
     const auto totals = state.totals.find(meta.uid);
     if (totals == state.totals.end()) continue;
     families.Add("cdom_domain_held_node_seconds_total",
-                 "Time that nodes carried the label of the domain, over all of them", labels,
+                 "Sum of the time for which nodes had the label of the domain", labels,
                  totals->second.held_node_seconds, MetricType::Counter);
     families.Add("cdom_domain_idle_node_seconds_total",
-                 "The part of it in which no pod held a channel of the domain", labels,
+                 "The part of that time in which no pod held a channel of the domain", labels,
                  totals->second.idle_node_seconds, MetricType::Counter);
   }
   return families.Take();

@@ -29,12 +29,12 @@ void WarnOfUnlabelled(const std::vector<std::string>& driver_namespaces, http::T
     if (stop.stop_requested()) return;
     const base::Result<bool> is_labelled = IsLabelled(ns, transport);
     if (!is_labelled) {
-      logger.Debug("Whether the policies know a namespace of the driver was not found out",
+      logger.Debug("Cannot read the labels of a driver namespace",
                    {{"namespace", ns}, {"err", is_labelled.error().message}});
     } else if (!*is_labelled) {
       const std::string label = std::string(api::kDriverNamespaceLabel) + "=true";
       logger.Warning(
-          "Policies take a namespace of the driver for a tenant's",
+          "A namespace of the driver lacks the label by which policies know it",
           {{"namespace", ns}, {"remedy", "kubectl label namespace " + ns + " " + label}});
     }
   }

@@ -72,7 +72,7 @@ std::string CheckIdentity(http::Transport& transport, base::Logger& logger,
   if (stop.stop_requested()) return {};
   const base::Result<std::string> user = FindUser(transport);
   if (!user) {
-    logger.Debug("Cannot find out which user this is", {{"err", user.error().message}});
+    logger.Debug("Cannot read the controller's own user", {{"err", user.error().message}});
     return {};
   }
   logger.Info("Known to the API server", {{"user", *user}});

@@ -98,22 +98,22 @@ class Sources final : public prometheus::Collectable {
     };
     of_queue("workqueue_depth", "Domains that wait for a worker", MetricType::Gauge,
              static_cast<double>(queue.depth));
-    of_queue("workqueue_adds_total", "Domains that were to be looked at", MetricType::Counter,
+    of_queue("workqueue_adds_total", "Domains that were added to the queue", MetricType::Counter,
              static_cast<double>(queue.adds));
     of_queue("workqueue_retries_total", "Domains that were put back after an error",
              MetricType::Counter, static_cast<double>(queue.retries));
-    of_queue("workqueue_unfinished_work_seconds", "What workers have spent on what they hold now",
-             MetricType::Gauge, Seconds(queue.unfinished));
+    of_queue("workqueue_unfinished_work_seconds",
+             "Sum of the time that workers have spent on their current domains", MetricType::Gauge,
+             Seconds(queue.unfinished));
     of_queue("workqueue_longest_running_processor_seconds",
-             "What the worker has spent that holds its domain longest", MetricType::Gauge,
+             "Longest time that a worker has spent on its current domain", MetricType::Gauge,
              Seconds(queue.longest_held));
-    families.push_back(OneOf("controller_runtime_active_workers", "Workers that hold a domain",
+    families.push_back(OneOf("controller_runtime_active_workers", "Workers that process a domain",
                              MetricType::Gauge, kController,
                              static_cast<double>(queue.in_progress)));
     const kube::EventRecorder::Counts events = sources_.events.counts();
-    MetricFamily total =
-        OneOf("cdom_events_total", "Events by what became of them", MetricType::Counter,
-              {{"result", "sent"}}, static_cast<double>(events.sent));
+    MetricFamily total = OneOf("cdom_events_total", "Events by result", MetricType::Counter,
+                               {{"result", "sent"}}, static_cast<double>(events.sent));
     total.metric.push_back(
         Metric(MetricType::Counter, {{"result", "dropped"}}, static_cast<double>(events.dropped)));
     families.push_back(std::move(total));
@@ -143,12 +143,11 @@ Metrics::Metrics(const MetricSources& sources, std::string host, int workers)
       host_(std::move(host)),
       registry_(std::make_shared<Registry>()),
       sources_(std::make_shared<Sources>(sources)),
-      time_to_ready_(
-          Histograms(*registry_, "cdom_domain_time_to_ready_seconds",
-                     "From the creation of a domain until it was Ready for the first time")
-              .Add({}, kFormationBuckets)),
+      time_to_ready_(Histograms(*registry_, "cdom_domain_time_to_ready_seconds",
+                                "Time from the creation of a domain until it was first Ready")
+                         .Add({}, kFormationBuckets)),
       wait_(Histograms(*registry_, "cdom_claim_wait_seconds",
-                       "From the creation of a claim for a channel until a node was found for it")
+                       "Time from the creation of a claim for a channel until it has a node")
                 .Add({}, kFormationBuckets)),
       domains_(std::make_shared<DomainMetrics>(
           DomainMetrics::Sources{.held = [&cache = sources.cache] { return HeldOf(cache); },
@@ -162,21 +161,21 @@ Metrics::Metrics(const MetricSources& sources, std::string host, int workers)
       requeued_(Reconciles(*registry_, "requeue_after")),
       failed_(Reconciles(*registry_, "error")),
       errors_(Counters(*registry_, "controller_runtime_reconcile_errors_total",
-                       "Reconciles of a domain that failed and are tried again")
+                       "Reconciles of a domain that failed and are retried")
                   .Add(kController)),
       reconcile_seconds_(Histograms(*registry_, "controller_runtime_reconcile_time_seconds",
-                                    "How long a reconcile took")
+                                    "Duration of a reconcile")
                              .Add(kController, kReconcileBuckets)),
       queue_seconds_(Histograms(*registry_, "workqueue_queue_duration_seconds",
-                                "How long a domain waited for a worker")
+                                "Time for which a domain waited for a worker")
                          .Add(kQueue, kQueueBuckets)),
       work_seconds_(Histograms(*registry_, "workqueue_work_duration_seconds",
-                               "How long a worker held a domain")
+                               "Time for which a worker processed a domain")
                         .Add(kQueue, kQueueBuckets)),
       requests_(Counters(*registry_, "rest_client_requests_total",
-                         "Requests to the API server that ended, by what it answered")),
+                         "Finished requests to the API server by answer")),
       request_seconds_(Histograms(*registry_, "rest_client_request_duration_seconds",
-                                  "How long a request took; of a watch, until its first byte")) {
+                                  "Duration of a request; for a watch, until its first byte")) {
   OneGauge(*registry_, "controller_runtime_max_concurrent_reconciles", "Workers", kController)
       .Set(workers);
   OneGauge(*registry_, "cdom_build_info", "1, with the version and commit of the controller",
@@ -207,10 +206,9 @@ void Metrics::Exchanged(const http::ExchangeReport& report) {
 
 void Metrics::Watched(const std::deque<kube::Reflector>& reflectors) {
   if (watches_.empty()) {
-    auto& lists = Counters(*registry_, "cdom_reflector_lists_total",
-                           "How often a collection was read from its beginning");
-    auto& watches = Counters(*registry_, "cdom_reflector_watches_total",
-                             "How often a watch of a collection was begun");
+    auto& lists = Counters(*registry_, "cdom_reflector_lists_total", "Full lists of a collection");
+    auto& watches =
+        Counters(*registry_, "cdom_reflector_watches_total", "Started watches of a collection");
     auto& gone_back = Counters(*registry_, "cdom_reflector_versions_gone_back_total",
                                "How often the API server's versions went backwards");
     for (const kube::Reflector& reflector : reflectors) {

@@ -20,12 +20,12 @@ class Teller {
 
   void MayBeAlive(const kube::LeaseHolder& holder) {
     if (!IsNews("may be alive " + holder.name)) return;
-    logger_.Info("Another Lease names a controller; waiting to see whether it is alive",
+    logger_.Info("Another Lease names a controller, waiting to see if it renews",
                  {{"lease", kube::ToString(holder.lease)}, {"holder", holder.name}});
   }
   void IsAlive(const kube::LeaseHolder& holder) {
     if (!IsNews("alive " + holder.name)) return;
-    logger_.Error("Another controller leads under another Lease; waiting until it ends",
+    logger_.Error("Another controller leads under another Lease, waiting until it ends",
                   {{"lease", kube::ToString(holder.lease)},
                    {"holder", holder.name},
                    {"remedy",
@@ -38,7 +38,7 @@ class Teller {
                     {{"err", error.message}});
   }
   void IsForbidden(const base::Error& error) {
-    logger_.Info("Cannot see whether another controller leads, and goes on",
+    logger_.Info("Cannot see whether another controller leads, continuing",
                  {{"err", error.message}});
   }
 

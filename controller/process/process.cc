@@ -294,8 +294,7 @@ void ControllerProcess::ReleaseLease() {
   const std::optional<http::Request> release = elector_.Release();
   if (!release) return;
   if (const auto reply = MakeTransport()->Send(*release); !reply) {
-    logger_.Info("The Lease was not handed over and runs out by itself",
-                 {{"err", reply.error().message}});
+    logger_.Info("The Lease was not released and will expire", {{"err", reply.error().message}});
   }
 }
 
@@ -330,7 +329,7 @@ kube::HealthOptions ControllerProcess::HealthOptions() {
                     {"watches",
                      [this, check] {
                        return check(!controller_.IsDisconnected(),
-                                    "nothing could be read for a minute; the log says why");
+                                    "nothing could be read for a minute, the log says why");
                      }},
                     {"shutdown", [this, check] { return check(!ends_, "the process is ending"); }}},
           .metrics_path = settings_.metrics_path,
@@ -417,7 +416,7 @@ void ControllerProcess::Announce(TimePoint now) {
   if (stuck.empty()) {
     systemd::Watchdog();
   } else {
-    logger_.Error("No sign of life is given to the watchdog", {{"hangs", stuck}});
+    logger_.Error("No heartbeat is sent to the watchdog", {{"hangs", stuck}});
   }
 }
 
@@ -466,8 +465,7 @@ ExitReason ControllerProcess::Run(const std::stop_token& stop) {
     if (workers.empty() && MayWork()) {
       if (const std::vector<std::string> others = FindOfOtherMode(); !others.empty()) {
         logger_.Error(
-            "Domains are served in the other mode of --imex-mode: delete them first, or "
-            "go on with that mode",
+            "Domains are served in the other --imex-mode: delete them first, or keep that mode",
             {{"children", compute_domain::Names(others)}});
         end = ExitReason::kOtherMode;
         break;
@@ -486,7 +484,7 @@ ExitReason ControllerProcess::Run(const std::stop_token& stop) {
   ends_ = true;
   gate_.Close(kDrain);
   reviews_gate_.Close({});
-  logger_.Info("Nothing is written any more");
+  logger_.Info("Writing has ended");
   if (end == ExitReason::kStopped || end == ExitReason::kOtherMode) systemd::Stopping();
   // Workers first: the Lease may only be handed over once the last write has returned.
   for (std::jthread& worker : workers) worker.request_stop();

@@ -436,7 +436,7 @@ TEST(Settings, WhatIsRefusedIsNamedWithWhatIsWrong) {
        "IMEXDaemonsWithDNSNames cannot be switched off"},
       {{"--feature-gates=IMEXDaemonsWithDNSNames"},
        "--feature-gates",
-       "has to be IMEXDaemonsWithDNSNames=true or"},
+       "must be IMEXDaemonsWithDNSNames=true or"},
       {{"--feature-gates=Foo=true"},
        "--feature-gates",
        "\"Foo\" is not known to this controller: take it out"},

@@ -114,10 +114,9 @@ base::Result<bool> PutOwnEntry(Value& clique, const DaemonIdentity& self, bool r
   const bool has_index = own != nullptr && index_of(*own) >= 0 && index_of(*own) < self.nodes_max;
   const int index = has_index ? -1 : LowestFreeIndex(daemons, self);
   if (index == self.nodes_max) {
-    return base::Invalid("clique " + self.clique + " is full: each index below " +
-                         std::to_string(self.nodes_max) +
-                         " is taken; it can have more nodes with a larger "
-                         "--max-nodes-per-imex-domain of the controller");
+    return base::Invalid(
+        "clique " + self.clique + " is full: each index below " + std::to_string(self.nodes_max) +
+        " is taken. The controller's --max-nodes-per-imex-domain allows more nodes");
   }
   if (own == nullptr) {
     daemons.Append(EntryOf(self, index, ready));

@@ -63,7 +63,7 @@ Result<void> CheckWritable(const std::string& path) {
 Result<std::string> FindProgram(const std::string& name, const std::string& search) {
   if (name.find('/') != std::string::npos) {
     if (IsRunnable(name)) return name;
-    return base::Fail(base::ErrorCode::kNotFound, name + " is no program that can be run");
+    return base::Fail(base::ErrorCode::kNotFound, name + " is not a program that can be run");
   }
   for (std::size_t begin = 0; begin <= search.size();) {
     const std::size_t end = std::min(search.find(':', begin), search.size());

@@ -62,7 +62,7 @@ Result<imex::ConfigKeys> ConfigKeysOf(const Settings& settings) {
   for (const auto& [file, server, client] : files) {
     const std::string path = settings.keys_folder + "/" + file;
     TRY(base::ReadFile(path, kKeyMax)
-            .map_error(base::While("IMEX is to encrypt and its keys are missing"))
+            .map_error(base::While("IMEX must encrypt, and its keys are missing"))
             .map_error(
                 Advise("name a Secret with tls.key, tls.crt and ca.crt in the setting "
                        "daemons.imex.authSecret, or switch daemons.imex.authEncryption off")));
@@ -81,7 +81,7 @@ Result<std::string> Configuration(const Settings& settings) {
       TRY(imex::RenderConfig(text, {.cmd_bind_ip = settings.self.ip,
                                     .nodes_path = settings.PathOf(imex::kNodesFile)})
               .map_error(base::While(path))
-              .map_error(Advise("put the template of the kubelet plugin right")));
+              .map_error(Advise("fix the template of the kubelet plugin")));
   return imex::WithKeys(rendered, TRY(ConfigKeysOf(settings)));
 }
 
@@ -103,8 +103,7 @@ Result<Programs> Prepare(const Settings& settings, const std::string& search) {
                        .ctl = TRY(FindImex(settings.ctl_program, search))};
   const std::string configuration = TRY(Configuration(settings));
   const std::string on_the_node =
-      "make room, or mount it so that it can be written; it lies on the "
-      "node, in the kubelet plugin's folder";
+      "make room, or mount it writable; it is on the node, in the kubelet plugin's folder";
   TRY(ReplaceFile(settings.PathOf(imex::kConfigFile), configuration)
           .map_error(Advise(on_the_node)));
   TRY(ReplaceFile(settings.PathOf(imex::kNodesFile), imex::RenderNodes(settings.self.nodes_max))

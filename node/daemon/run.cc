@@ -150,14 +150,14 @@ void DaemonProcess::SeeWhetherImexEnded() {
   const bool exited = ended->how == base::ProgramEnd::How::kExited;
   const std::string how = (exited ? "status " : "signal ") + std::to_string(ended->status);
   if (told_to_stop_) {
-    logger_.Info("IMEX has ended", {{"with", how}});
+    logger_.Info("IMEX ended", {{"with", how}});
     return;
   }
   OnEnded(memory_, now - seen_.since, now, random_);
   const char* what =
       memory_.was_ready
-          ? "IMEX has ended by itself and is started again; jobs that used it may have failed"
-          : "IMEX has ended before it was ready";
+          ? "IMEX ended by itself and is started again; jobs that used it may have failed"
+          : "IMEX ended before it was ready";
   logger_.Error(what, {{"with", how}, {"ends", std::to_string(seen_.ends)}});
 }
 
@@ -174,10 +174,10 @@ void DaemonProcess::WriteHosts(std::vector<imex::HostsEntry> hosts) {
   if (!written) {
     const std::string& error = written.error().message;
     OnHostsFailed(memory_, error + "; " + kHostsAdvice, now, random_);
-    logger_.Error("Names of peers could not be written and are tried again", {{"err", error}});
+    logger_.Error("Writing the names of peers failed, will retry", {{"err", error}});
     return;
   }
-  logger_.Info("Names of peers are written", {{"peers", std::to_string(hosts.size())}});
+  logger_.Info("Wrote the names of peers", {{"peers", std::to_string(hosts.size())}});
   OnHostsWritten(memory_, std::move(hosts), seen_.runs, now);
 }
 
@@ -208,7 +208,7 @@ void DaemonProcess::StartImex() {
   seen_.in_use = false;
   observed_.answers.reset();
   OnStarted(memory_, now);
-  logger_.Info("IMEX is started", {{"program", program.path}});
+  logger_.Info("Started IMEX", {{"program", program.path}});
 }
 
 void DaemonProcess::TakeLine(int instance, std::string_view line) {
@@ -249,10 +249,10 @@ void DaemonProcess::TakeWritten(const WriteOrder& order, const Result<Written>& 
     const bool expected =
         error.code == base::ErrorCode::kConflict || error.code == base::ErrorCode::kAlreadyExists;
     if (expected || error.message == error_said_) {
-      logger_.Debug("A write failed and is tried again", {{"err", error.message}});
+      logger_.Debug("Write failed, will retry", {{"err", error.message}});
     } else {
       error_said_ = error.message;
-      logger_.Error("A write failed and is tried again", {{"err", error.message}});
+      logger_.Error("Write failed, will retry", {{"err", error.message}});
     }
     return;
   }
@@ -261,7 +261,7 @@ void DaemonProcess::TakeWritten(const WriteOrder& order, const Result<Written>& 
   if (order.write != Write::kLabel) return OnWritten(memory_, order.write, written->version, now);
   OnLabelled(memory_, written->membership_writer, now, random_);
   logger_.Info(
-      "The pod is labelled with its clique",
+      "Labelled the pod with its clique",
       {{"clique", self_.clique},
        {"writer",
         written->membership_writer == MembershipWriter::kController ? "controller" : "daemon"}});
@@ -275,7 +275,7 @@ void DaemonProcess::Execute(const DaemonStep& step) {
   if (step.signal && imex_ != nullptr) {
     imex_->Signal(SIGUSR1);
     OnSignalled(memory_, clock_.Now());
-    logger_.Info("IMEX is told to look its peers up again");
+    logger_.Info("Told IMEX to look up its peers again");
   }
   if (step.stop && imex_ != nullptr && !std::exchange(told_to_stop_, true)) imex_->Signal(SIGTERM);
   if (step.ask) StartQuery(step.runs_as);

@@ -43,7 +43,7 @@ std::string CheckIdentity(const DaemonIdentity& self) {
   }
   if (!kube::IsLabelValue(self.domain) || !kube::IsLabelValue(self.clique)) {
     return "COMPUTE_DOMAIN_UUID " + Quoted(self.domain) + " or CLIQUE_ID " + Quoted(self.clique) +
-           " can be no label's value; the kubelet plugin sets both: see its log";
+           " is not a label's value; the kubelet plugin sets both: see its log";
   }
   const std::map<std::string, const std::string*> given = {{"NODE_NAME", &self.node},
                                                            {"POD_NAME", &self.pod.name},
@@ -55,7 +55,8 @@ std::string CheckIdentity(const DaemonIdentity& self) {
     }
   }
   if (!imex::IsAddress(self.ip)) {
-    return "POD_IP " + Quoted(self.ip) + " is no address: the DaemonSet sets it to status.podIP";
+    return "POD_IP " + Quoted(self.ip) +
+           " is not an address: the DaemonSet sets it to status.podIP";
   }
   return {};
 }

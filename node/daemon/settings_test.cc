@@ -161,7 +161,7 @@ TEST_F(DaemonSettings, GateThatCannotBeServedIsNamed) {
               std::string::npos);
   }
   Set("FEATURE_GATES", "ComputeDomainCliques");
-  EXPECT_NE(Refused().find("has to be"), std::string::npos);
+  EXPECT_NE(Refused().find("must be"), std::string::npos);
 }
 
 TEST_F(DaemonSettings, CheckNeedsNothingButTheClique) {

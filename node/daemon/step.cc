@@ -237,7 +237,7 @@ std::string StateOf(const DaemonIdentity& self, const DaemonObservation& observe
                ? "Waiting for the controller to give this node an index"
                : "Joining the clique";
   }
-  if (!observed.imex.runs) return "IMEX has ended by itself and is started again";
+  if (!observed.imex.runs) return "IMEX ended by itself and is started again";
   if (observed.imex.in_use) {
     return "IMEX finds its resources in use: disable nvidia-imex.service on this node";
   }
@@ -358,7 +358,7 @@ void OnEnded(DaemonMemory& memory, std::chrono::nanoseconds lived, TimePoint now
   // What it lacks may be there by now, as devices or libraries of the driver: a container gets them
   // when it is made, and never later.
   memory.fatal =
-      "IMEX ended before it was ever ready in this container: its own lines above say why. The "
+      "IMEX ended before it was ready once in this container: its own lines above say why. The "
       "next container gets the devices and files that the node has then";
   if (lived >= kLivedLong) memory.starts = {};
   memory.starts.next = now + memory.starts.backoff.Next(kStarts, random);

@@ -50,11 +50,11 @@ std::string ReadGates(Given& given, Settings& settings) {
 
 std::string ReadImex(Given& given, Settings& settings) {
   if (given.imex_isolation != "domain") {
-    return "--imex-isolation has to be domain, not " + Quoted(given.imex_isolation);
+    return "--imex-isolation must be domain, not " + Quoted(given.imex_isolation);
   }
   settings.host_managed = given.imex_mode == "hostManaged";
   if (!settings.host_managed && given.imex_mode != "driverManaged") {
-    return "--imex-mode has to be driverManaged or hostManaged, not " + Quoted(given.imex_mode);
+    return "--imex-mode must be driverManaged or hostManaged, not " + Quoted(given.imex_mode);
   }
   if (settings.host_managed && !given.gate["HostManagedIMEXDaemon"]) {
     return "--imex-mode=hostManaged needs the feature gate HostManagedIMEXDaemon=true, here as for "
@@ -73,10 +73,10 @@ std::string ReadImex(Given& given, Settings& settings) {
 std::string CheckPlaces(const Settings& settings) {
   if (!kube::IsDnsSubdomain(settings.node)) {
     return "--node-name " + Quoted(settings.node) +
-           " can be no node's name: set it, or NODE_NAME, to spec.nodeName";
+           " is not a node's name: set it, or NODE_NAME, to spec.nodeName";
   }
   if (!kube::IsDnsLabel(settings.ns)) {
-    return "--namespace " + Quoted(settings.ns) + " can be no namespace's name";
+    return "--namespace " + Quoted(settings.ns) + " is not a namespace's name";
   }
   if (!settings.pod_uid.empty() && !kube::IsDnsSubdomain(settings.pod_uid)) {
     return "--pod-uid " + Quoted(settings.pod_uid) + " is none: set it to metadata.uid, or not";
@@ -93,7 +93,7 @@ std::string CheckPlaces(const Settings& settings) {
       {"--container-driver-root", &settings.driver_root}};
   for (const auto& [flag, path] : paths) {
     if (!path->starts_with('/')) {
-      return flag + " " + Quoted(*path) + " has to be a path that begins with a /";
+      return flag + " " + Quoted(*path) + " must be a path that begins with a /";
     }
   }
   return {};

@@ -157,7 +157,7 @@ void AddLogging(CLI::App& app, CommonSettings& settings) {
 
 void SayUnused(const std::vector<std::string>& flags, base::Logger& logger) {
   for (const std::string& flag : flags) {
-    logger.Warning("A flag has no effect with this program", {{"flag", flag}});
+    logger.Warning("Flag has no effect", {{"flag", flag}});
   }
 }
 

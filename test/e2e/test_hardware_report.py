@@ -163,7 +163,7 @@ def test_REV3_hardware_report_says_that_a_machine_is_as_expected_and_changes_not
         assert not findings(report, other)
     assert status == 0
     for line in (f"OK      driver: the kernel module and NVML both say {VERSION}",
-                 "OK      preflight: This node has what it takes: driver " + VERSION,
+                 "OK      preflight: This node has everything that is needed: driver " + VERSION,
                  "OK      devices: /proc/devices: nvidia-caps-imex-channels has major 235",
                  "OK      devices: /proc/devices: nvidia-caps has major 236",
                  "OK      channels: the driver has 2048",

@@ -18,7 +18,7 @@ def does_not_begin(cluster, flags, pattern):
     cluster.end_controller()
     cluster.start_controller(*flags)
     eventually("the controller's exit status", cluster.controller.status, 1)
-    assert re.search(f"Domains are served in the other mode of --imex-mode.*{pattern}", cluster.controller_log())
+    assert re.search(f"Domains are served in the other --imex-mode.*{pattern}", cluster.controller_log())
 
 
 @pytest.mark.usefixtures("nothing_is_left_in_shape")

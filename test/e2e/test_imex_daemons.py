@@ -187,7 +187,7 @@ def test_an_imex_that_was_killed_waits_for_the_node_that_had_imported_from_it(fo
 
 def test_daemons_that_are_told_to_end_take_imex_along_and_leave_no_trace(formed):
     first = formed["node-000"]
-    # It is told three times before its IMEX has ended: to give up would be to kill IMEX.
+    # It is told three times before its IMEX ended: to give up would be to kill IMEX.
     with first.frozen_imex():
         os.kill(first.process.pid, signal.SIGTERM)
         eventually("it is about to end", lambda: first.process.says("Stopping"), within=10)

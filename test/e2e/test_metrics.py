@@ -120,7 +120,7 @@ def test_REV3_X8_without_the_permission_to_ask_nothing_is_told(cluster, endpoint
     try:
         eventually("nobody is judged", lambda: endpoint.metrics(token)[0], 503, within=40)
         assert endpoint.open("/readyz") == (200, "ok")
-        assert cluster.controller_says("Metrics are refused, since the API server does not judge tokens")
+        assert cluster.controller_says("Refusing metrics, because the API server does not review tokens")
     finally:
         for field in ("resourceVersion", "uid", "creationTimestamp"):
             binding["metadata"].pop(field, None)

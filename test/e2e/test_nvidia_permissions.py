@@ -50,7 +50,7 @@ class Chart:
         default.says("quickstart", "AllMembersReady", "4/4", within=60)
         (clique,) = cluster.list("computedomaincliques", "cdom-system")
         assert clique["metadata"]["ownerReferences"][0]["kind"] == "Pod"
-        assert default.says("quickstart", "RightMissing", "nobody knows who uses the domain", kind="InUse")["status"] == "Unknown"
+        assert default.says("quickstart", "RightMissing", "the use of the domain is unknown", kind="InUse")["status"] == "Unknown"
         # Its job may run as long as a node has its label.
         default.kubectl("delete", "computedomain", "quickstart", "--wait=false")
         default.says("quickstart", "DeletionBlocked", "waits for pods on node-", kind="DeletionBlocked", within=30)
@@ -76,11 +76,11 @@ def test_domain_works_and_ends_with_the_permissions_of_nvidias_chart(chart):
 def test_each_missing_permission_is_logged_once_with_what_it_costs(chart):
     chart.first_life()
     log = chart.cluster.controller_log()
-    patterns = [rf'Going on without a right.*right="{right}".*cost='
+    patterns = [rf'Continuing without a permission.*right="{right}".*cost='
                 for right in ("patch computedomains", "patch computedomains/status", "delete computedomaincliques")]
     patterns += [rf'Cannot list a resource.*resource="{name}\.resource\.k8s\.io.*; without it '
                  for name in ("resourceclaims", "resourceslices")]
-    patterns += ["Events are lost"]
+    patterns += ["Events were lost"]
     assert {pattern: len(re.findall(pattern, log)) for pattern in patterns} == dict.fromkeys(patterns, 1)
 
 

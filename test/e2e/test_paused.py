@@ -16,7 +16,7 @@ def test_a_paused_domain_is_left_alone_says_so_and_goes_on_afterwards(cluster, n
     resting = domain("resting")
     resting["metadata"]["annotations"] = {"cdom.dev/paused": "true"}
     namespace.apply(resting)
-    namespace.says("resting", "Paused", f"Not made while paused: .*DaemonSet .*{namespace.name}/resting-channel", kind="Provisioned")
+    namespace.says("resting", "Paused", f"Not created while paused: .*DaemonSet .*{namespace.name}/resting-channel", kind="Provisioned")
     namespace.says("resting", "Paused", "cdom.dev/paused", kind="Accepted", within=0)
     namespace.tells("resting", "Normal Paused ")
     assert writes(cluster.requests_of(ACCOUNT, since)) == []
@@ -28,7 +28,7 @@ def test_a_paused_domain_is_left_alone_says_so_and_goes_on_afterwards(cluster, n
     namespace.says("resting", "Paused", "cdom.dev/paused", kind="Accepted")
     since = cluster.audit_size()
     namespace.delete("resourceclaimtemplate", "resting-channel")
-    namespace.says("resting", "Paused", f"Not made while paused: ResourceClaimTemplate {namespace.name}/resting-channel",
+    namespace.says("resting", "Paused", f"Not created while paused: ResourceClaimTemplate {namespace.name}/resting-channel",
                    kind="Provisioned")
     namespace.delete("pod", "resting", timeout=30)
     namespace.says("resting", "NoClaims", "No pod", kind="InUse")

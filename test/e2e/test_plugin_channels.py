@@ -55,7 +55,7 @@ def shared(namespace, plugin):
 def waits(plugin, asking, claim, pattern):
     """Waits until the plugin logs what the claim waits for; who asks has no answer then."""
     name = claim.rpartition("/")[0]
-    eventually(f"the plugin says what {name} waits for", plugin.log, re.compile(f'A claim waits.*claim="{name}".*{pattern}'), within=20)
+    eventually(f"the plugin says what {name} waits for", plugin.log, re.compile(f'Claim waits.*claim="{name}".*{pattern}'), within=20)
     assert asking.status() is None
 
 

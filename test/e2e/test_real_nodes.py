@@ -56,7 +56,7 @@ def wait_for_a_held_channel(nodes, made, log, holder, waiter):
     held_claim, held = nodes.claim_of(holds)
     nodes.give_channel_of(holds, waits)
     claim, waiting = nodes.claim_of(waits)
-    log.wait_for("A claim waits", claim=f"default/{claim}",
+    log.wait_for("Claim waits", claim=f"default/{claim}",
                  **{"for": f"channel-0 is held by claim default/{held_claim}"})
     return held, waiting
 
@@ -71,9 +71,9 @@ def test_REV3_N1_a_prepare_that_its_kubelet_gave_up_leaves_nothing_and_the_next_
     # A kubelet that ends gives its calls up. One that runs waits for the answer, although the pod is deleted (1.36.3).
     with nodes.without_kubelet("node-1"):
         nodes.kubectl("delete", "pod", "gives-up", "--wait=false")
-    log.wait_for("A claim is taken back", uid=given_up)
+    log.wait_for("Unprepared a claim", uid=given_up)
     nodes.kubectl("delete", "pod", "holds", "--timeout=60s")
-    log.wait_for("A claim is taken back", uid=held)
+    log.wait_for("Unprepared a claim", uid=held)
 
     eventually("the node's label", lambda: nodes.label("node-1"), None, within=30)
     made(worker("next", "node-1", "given-up"))
@@ -82,7 +82,7 @@ def test_REV3_N1_a_prepare_that_its_kubelet_gave_up_leaves_nothing_and_the_next_
     assert log.lines("A claim is prepared", uid=given_up) == []
     assert [file for file in nodes.spec_files("node-1") if given_up in file] == []
     assert nodes.checkpoint("node-1").get(given_up) is None
-    assert log.lines("A claim is not prepared", uid=given_up, err="the kubelet has withdrawn the call") != []
+    assert log.lines("Preparing a claim failed", uid=given_up, err="the kubelet has cancelled the call") != []
 
 
 # --- N2: the names of daemons that there are not
@@ -276,7 +276,7 @@ def test_REV3_N5_a_claim_that_waits_for_anothers_channel_is_woken_within_50_ms(n
     held, waiting = wait_for_a_held_channel(nodes, made, log, worker("holds", "node-2", "woken"),
                                             worker("woken", "node-2", "woken"))
     nodes.kubectl("delete", "pod", "holds", "--timeout=60s")
-    released = time_of(log.wait_for("A claim is taken back", uid=held))
+    released = time_of(log.wait_for("Unprepared a claim", uid=held))
     prepared = time_of(log.wait_for("A claim is prepared", uid=waiting))
     took_ms = (prepared - released).total_seconds() * 1000
     print(f"from the release of the channel to the next claim's answer: {took_ms:.1f} ms")
@@ -307,7 +307,7 @@ def test_REV3_N6_a_pod_replaced_in_place_finds_the_label_and_the_daemon_as_they_
     nodes.kubectl("delete", "pod", "replaced-1", "--timeout=60s")
     nodes.wait_until_it_runs("replaced-2")
     _, next_uid = nodes.claim_of("replaced-2")
-    released = time_of(log.wait_for("A claim is taken back", uid=uid))
+    released = time_of(log.wait_for("Unprepared a claim", uid=uid))
     prepared = time_of(log.wait_for("A claim is prepared", uid=next_uid))
     print(f"from the release of the claim to the next claim's answer: {(prepared - released).total_seconds():.2f} s")
     changes = [(one["verb"], one["objectRef"]["name"]) for one in writes_of_plugins(nodes, "nodes", since)]

@@ -161,7 +161,7 @@ preflight() {
     case $line in
       'MISSING '*) found LACKS preflight "${line#MISSING }" ;;
       'NOTE '*) found NOTE preflight "${line#NOTE }" ;;
-      'This node has what it takes'*) found OK preflight "$line" ;;
+      'This node has everything that is needed'*) found OK preflight "$line" ;;
     esac
   done <"$work/preflight"
   ((status <= 1)) || found UNKNOWN preflight "$(why "$status" "$(<"$work/preflight")")"

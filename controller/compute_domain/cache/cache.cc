@@ -176,14 +176,14 @@ std::vector<Cache::Watch> Cache::Watches() {
        &templates_},
       {{.resource = kube::kResourceClaims,
         .versions = kube::kDraVersions,
-        .cost_without = "nobody knows who uses a domain: its deletion waits until no node has its "
-                        "label, and daemons are not replaced"},
+        .cost_without = "the use of domains is unknown: a deletion waits until no node has the "
+                        "domain's label, and daemons are not replaced"},
        &claims_},
       {{.resource = kube::kNodes, .page_size = kNodePage}, &nodes_},
       {{.resource = kube::kResourceSlices,
         .versions = kube::kDraVersions,
         .field_selector = "spec.driver=" + std::string(api::kDriver),
-        .cost_without = "nobody notices a kubelet plugin that is missing"},
+        .cost_without = "a missing kubelet plugin is not noticed"},
        &slice_index_},
   };
   for (const auto& driver : driver_namespaces_) {

@@ -91,7 +91,8 @@ bool ResourceSliceIndex::IsForeign(json::View object) {
   if (pool == node && spec["sharedCounters"].size() == 0) return false;
   if (accused_.size() < kAccusedMax && accused_.insert(node).second) {
     logger_.Warning(
-        "A ResourceSlice is not of its node's kubelet plugin: delete it, and look who made it",
+        "A ResourceSlice does not come from its node's kubelet plugin: delete it, and find out who "
+        "created it",
         {{"slice", std::string(object["metadata"]["name"].AsString())},
          {"node", node},
          {"pool", pool}});

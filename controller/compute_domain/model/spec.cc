@@ -99,15 +99,15 @@ std::optional<Failure> ValidateDomain(const Observed& observed) {
   }
   if (!observed.domain->has_spec) {
     return MakeFailure(api::kReasonSpecMissing,
-                       "The domain has no spec.channel, so there is nothing to make. Delete it and "
+                       "The domain has no spec.channel, so nothing is created. Delete it and "
                        "create it again with spec.channel.resourceClaimTemplate.name.");
   }
   const kube::ObjectMeta& meta = observed.domain->meta;
   if (!meta.is_whole && !meta.HasFinalizer(api::kFinalizer)) {
     return MakeFailure(
         api::kReasonProvisioningFailed,
-        "metadata.finalizers or metadata.ownerReferences has more than 8 entries, so "
-        "the controller does not add its finalizer. Remove what nobody needs.");
+        "metadata.finalizers or metadata.ownerReferences has more than 8 entries, so the "
+        "controller does not add its finalizer. Remove entries that are not needed.");
   }
   if (!kube::IsDnsSubdomain(observed.domain->template_name)) {
     return MakeFailure(

@@ -15,16 +15,17 @@ std::string HelpAgainst(const base::Error& forbidden) {
     return forbidden.message.find(messages) != std::string::npos;
   };
   if (forbidden.cause == "NamespaceTerminating") {
-    return "The namespace is being deleted; it goes on once there is one of this name again.";
+    return "The namespace is being deleted. The controller continues when a namespace of this name "
+           "exists.";
   }
   if (says("exceeded quota")) {
-    return "Raise this quota, or free what uses it up; it goes on by itself.";
+    return "Raise this quota, or free some of it. The controller then continues.";
   }
   if (says(" cannot ")) {  // User "x" cannot create resource ...
-    return "Grant the controller this right (manifests/standalone holds all that it needs); it "
-           "goes on by itself.";
+    return "Grant the controller this permission (manifests/standalone has all of them). It then "
+           "continues.";
   }
-  return "Lift what forbids it; it goes on by itself.";
+  return "Remove what forbids it. The controller then continues.";
 }
 
 // The policy speaks to people who delete a child by hand. This is what the refusal means for a

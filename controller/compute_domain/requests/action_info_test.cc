@@ -22,18 +22,19 @@ TEST(FailureOf, M8_ForbiddenSaysWhatToDoAboutWhatForbidsIt) {
   const std::vector<Row> rows = {
       {R"({"kind": "Status", "code": 403, "reason": "Forbidden", "message":
           "daemonsets.apps is forbidden: User \"a\" cannot create resource \"daemonsets\""})",
-       ". Grant the controller this right (manifests/standalone holds all that it needs); it goes "
-       "on by itself."},
+       ". Grant the controller this permission (manifests/standalone has all of them). It then "
+       "continues."},
       {R"({"kind": "Status", "code": 403, "reason": "Forbidden", "message":
           "daemonsets.apps \"d\" is forbidden: exceeded quota: few, requested: count=1"})",
-       ". Raise this quota, or free what uses it up; it goes on by itself."},
+       ". Raise this quota, or free some of it. The controller then continues."},
       {R"({"kind": "Status", "code": 403, "reason": "Forbidden", "message":
           "daemonsets.apps \"d\" is forbidden: unable to create new content in namespace n because it is being terminated",
           "details": {"causes": [{"reason": "NamespaceTerminating"}]}})",
-       ". The namespace is being deleted; it goes on once there is one of this name again."},
+       ". The namespace is being deleted. The controller continues when a namespace of this name "
+       "exists."},
       {R"({"kind": "Status", "code": 403, "reason": "Forbidden", "message":
           "ValidatingAdmissionPolicy 'p' denied request: no"})",
-       ". Lift what forbids it; it goes on by itself."},
+       ". Remove what forbids it. The controller then continues."},
   };
   for (const Row& row : rows) {
     const Failure failure = FailureOfBody(row.body);

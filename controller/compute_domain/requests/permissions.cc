@@ -28,10 +28,9 @@ std::map<kube::Permission, MissingPermissions::TimePoint> MissingPermissions::In
 }
 
 const char* CostOf(const kube::Permission& permission) {
-  if (permission.verb == "patch")
-    return "each such write costs a read more: update is used instead";
+  if (permission.verb == "patch") return "each such write needs a read and an update instead";
   if (permission.resource == "pods") return "daemons of an older template are not replaced";
-  return "what is left of them goes with its owners, by the garbage collector";
+  return "the rest is deleted with its owners, by the garbage collector";
 }
 
 }  // namespace compute_domain

@@ -224,7 +224,7 @@ std::vector<std::string> FindRemains(const Observed& observed) {
       if (claim.node != name || !IsInUse(observed, claim)) continue;
       for (const std::string& pod : claim.consumers) pods += (pods.empty() ? "" : ", ") + pod;
     }
-    remains.push_back("the label of nodes/" + name + ", which its kubelet plugin puts back" +
+    remains.push_back("the label of nodes/" + name + ", which its kubelet plugin sets again" +
                       (pods.empty() ? "" : " for " + pods));
   }
   std::ranges::sort(remains);

@@ -698,10 +698,11 @@ TEST(PlanDeletion, B20_DaemonPodsAndTheirClaimsAreWaitedForAndNamed) {
     EXPECT_NE(message.find("waits for the daemon on node-1, the daemon's claim on node-0."),
               std::string::npos)
         << message;
-    EXPECT_NE(message.find(". After 12:19:00 UTC it goes on without them. For administrators: "
-                           "`kubectl -n cdom-system get pods -o wide -l "
-                           "resource.nvidia.com/computeDomain=" +
-                           kUid + "`."),
+    EXPECT_NE(message.find(
+                  ". After 12:19:00 UTC the deletion continues without them. For administrators: "
+                  "`kubectl -n cdom-system get pods -o wide -l "
+                  "resource.nvidia.com/computeDomain=" +
+                  kUid + "`."),
               std::string::npos)
         << message;
   }
@@ -825,7 +826,7 @@ TEST(FindRemains, REV3_H1_LabelThatComesBackIsNamedWithThePodsItComesBackFor) {
   const base::BackoffPolicy second = {.first = seconds(1), .most = seconds(1)};
   (void)retry.backoff.Next(second);
   EXPECT_EQ(FindRemains(observed),
-            Names{"the label of nodes/node-0, which its kubelet plugin puts back"});
+            Names{"the label of nodes/node-0, which its kubelet plugin sets again"});
   api::ResourceClaim claim = fixtures::MakeChannelClaim("node-0", "train-0");
   claim.consumers = {"pods/a", "pods/b"};
   api::ResourceClaim unused = claim;
@@ -833,7 +834,7 @@ TEST(FindRemains, REV3_H1_LabelThatComesBackIsNamedWithThePodsItComesBackFor) {
   observed.evidence.children->claims = {claim, unused,
                                         fixtures::MakeChannelClaim("node-1", "train-1")};
   EXPECT_EQ(FindRemains(observed),
-            Names{"the label of nodes/node-0, which its kubelet plugin puts back for pods/a, "
+            Names{"the label of nodes/node-0, which its kubelet plugin sets again for pods/a, "
                   "pods/b"});
 }
 

@@ -217,7 +217,7 @@ void FindFailure(const Observed& observed, const Instant& now, Rollout& rollout)
     }
   }
   if (!rollout.failed.empty()) {
-    rollout.failed += ", made from the new template, does not serve after " +
+    rollout.failed += ", created from the new template, is not ready after " +
                       std::to_string(deadline.count()) + " s.";
   }
 }

@@ -84,29 +84,28 @@ class EventBuilder {
     const std::vector<std::string> consumers = FindConsumers(observed_);
     if (create.kind == Kind::kDaemonSet && !consumers.empty() &&
         GoWithTheirSet(observed_.children.daemon_pods)) {
-      return {
-          OfDomain(EventType::kWarning, api::kEventDaemonsInterrupted, "Creating",
-                   what +
-                       " was deleted, and has been made again. Every daemon of the domain "
-                       "restarts, which interrupts IMEX under " +
-                       Names(consumers) +
-                       ". Look at these jobs: one that lost IMEX may have to be started again.")};
+      return {OfDomain(EventType::kWarning, api::kEventDaemonsInterrupted, "Creating",
+                       what +
+                           " was deleted and created again. Every daemon of the domain "
+                           "restarts, which interrupts IMEX under " +
+                           Names(consumers) +
+                           ". Check these jobs: a job that lost IMEX may need a restart.")};
     }
     return {OfDomain(EventType::kNormal, api::kEventRepaired, "Creating",
-                     what + " was missing and has been made again.")};
+                     what + " was missing and was created again.")};
   }
 
   [[nodiscard]] Events operator()(const WritePodTemplate& write) const {
     return {OfDomain(EventType::kNormal, api::kEventTemplateUpdated, "Updating",
                      "DaemonSet " + kube::ToString(write.daemon_set.key) +
-                         " was edited or its settings changed, and has its template again.")};
+                         " was edited or its settings changed. Its template was restored.")};
   }
 
   [[nodiscard]] Events operator()(const WriteIdentity& write) const {
     if (!write.owners.IsNull()) return {};  // Adopted, which changes nothing for anybody.
     return {OfDomain(EventType::kNormal, api::kEventRepaired, "Updating",
                      NameOf(write.kind) + " " + kube::ToString(write.object.key) +
-                         " had lost labels, and has them again.")};
+                         " had lost labels. They were restored.")};
   }
 
   // The daemons go although their channels are in use: the grace is over. Or one is replaced.
@@ -114,19 +113,20 @@ class EventBuilder {
     if (remove.kind == Kind::kDaemonPod) {
       return {OfDomain(EventType::kNormal, api::kEventDaemonReplaced, "Rolling",
                        "Pod " + kube::ToString(remove.key) +
-                           " was made from an older template, and is replaced.")};
+                           " was created from an older template and is replaced.")};
     }
     if (remove.kind != Kind::kDaemonSet || !observed_.domain) return {};
     if (!observed_.domain->meta.deleting) {
       return {OfDomain(EventType::kNormal, api::kEventDuplicateRemoved, "Deleting",
                        "DaemonSet " + kube::ToString(remove.key) +
-                           " was a second one of this domain, and none of its daemons served.")};
+                           " was a second one of this domain, and none of its daemons was ready.")};
     }
     const std::vector<std::string> consumers = FindConsumers(observed_);
     if (consumers.empty()) return {};
-    return {OfDomain(EventType::kWarning, api::kEventDeletionForced, "Deleting",
-                     "The grace for the deletion is over, and the daemons are removed from under " +
-                         Join(consumers) + ".")};
+    return {
+        OfDomain(EventType::kWarning, api::kEventDeletionForced, "Deleting",
+                 "The grace period of the deletion is over, and the daemons are removed under " +
+                     Join(consumers) + ".")};
   }
 
   [[nodiscard]] Events operator()(const WriteClique& write) const {
@@ -144,7 +144,7 @@ class EventBuilder {
     if (left.empty()) return {};
     return {OfDomain(EventType::kNormal, api::kEventMemberRemoved, "UpdatingClique",
                      "Removed from clique " + clique->id +
-                         ", since no daemon is left there: " + Join(left) + ".")};
+                         ", because no daemon is left there: " + Join(left) + ".")};
   }
 
   // While a domain is being deleted, its labels go as a matter of course.
@@ -157,14 +157,14 @@ class EventBuilder {
       return {{.type = EventType::kNormal,
                .reason = std::string(api::kEventStaleLabelRemoved),
                .action = "RemovingLabel",
-               .note = "The node was labelled for a ComputeDomain that is gone, with UID " +
+               .note = "The node was labelled for a ComputeDomain that does not exist, with UID " +
                        remove.domain + ".",
                .regarding = node}};
     }
     if (observed_.domain->meta.deleting) return {};
-    kube::Event event = OfDomain(
-        EventType::kNormal, api::kEventStaleLabelRemoved, "RemovingLabel",
-        "Node " + remove.node + " was labelled for this domain, and no claim of it is there.");
+    kube::Event event =
+        OfDomain(EventType::kNormal, api::kEventStaleLabelRemoved, "RemovingLabel",
+                 "Node " + remove.node + " had the label of this domain without a claim of it.");
     event.related = node;
     return {std::move(event)};
   }
@@ -216,14 +216,14 @@ class EventBuilder {
           .reason = std::string(api::kEventTemplateNameWanted),
           .action = "Reconciling",
           .note = wanted +
-                  " to be made for it, and leaves this one alone. Delete it, or "
-                  "create the domain again under another template name.",
+                  " as its claim template, and does not change this one. Delete it, or create the "
+                  "domain again with another template name.",
           .regarding = ReferenceTo(kube::kResourceClaimTemplates, read.holder.meta),
           .related = Domain()};
       if (is_a_domains) {
         event.note = wanted +
-                     " as well, which is this domain's. It waits until it has a name of its own, "
-                     "or this domain is gone.";
+                     " too, which belongs to this domain. It waits until it has another template "
+                     "name, or until this domain is deleted.";
         event.regarding = {.api_version = owner->api_version,
                            .kind = owner->kind,
                            .key = {.ns = name.second.ns, .name = owner->name},

@@ -109,7 +109,7 @@ TEST(DecideStatus, P23_BlindnessOnHostsKeepsWhatWasMade) {
                           o.facts.views.problem_reason = "RightMissing";
                           o.facts.views.problem = "Grant list on nodes.";
                         }),
-            "True ChildrenExist: The claim template was made.");
+            "True ChildrenExist: The claim template was created.");
 }
 
 TEST(DecideStatus, P1_EachCauseHasItsReasonAndASentenceThatHelps) {
@@ -167,7 +167,7 @@ void LosePlugin(Observed& observed) {
 }
 constexpr const char* kNoPlugin =
     "No kubelet plugin of compute-domain.nvidia.com is registered on node-1: pods of the domain "
-    "neither start nor end there. Look whether the plugin's pod runs on that node.";
+    "neither start nor end there. Check that the plugin's pod runs on that node.";
 
 TEST(DecideStatus, B56_NodeWhosePluginIsMissingIsNamedWithWhatToDo) {
   struct Row {
@@ -381,7 +381,7 @@ void Taint(Observed& o, const char* node, std::vector<std::string> taints) {
   o.nodes[node].taints = std::move(taints);
 }
 const std::string kStays =
-    ". They serve until they go: move their pods in time, or uncordon a node that is to stay.";
+    ". They serve until they leave: move their pods in time, or uncordon a node that must stay.";
 
 TEST(DecideStatus, G11_ReadyMemberWhoseNodeIsAboutToGoIsNamedBeforeItIsLost) {
   ExpectMembers({
@@ -476,8 +476,8 @@ const std::string kSpans =
     "for "
     "one" +
     kTwoCliques +
-    "The policy of manifests/placement is not installed, or those pods were made before the label; "
-    "delete them, so that they are made again.";
+    "The policy of manifests/placement is not installed, or these pods are older than the label: "
+    "delete them, so that they are created again.";
 
 TEST(DecideStatus, G12_MembersOfTwoCliquesAreCountedWhereOneWasAskedFor) {
   ExpectMembers({
@@ -580,7 +580,8 @@ TEST(DecideStatus, G10_MembersWithoutFabricAreNamed) {
        "True", "NoFabric",
        "All 2/2 members are ready. No member has NVLink fabric: node-0, node-1. Pods share no "
        "memory "
-       "across nodes. Where there should be fabric, look at nvidia-smi -q | grep -A4 Fabric on the "
+       "across nodes. If the nodes should have a fabric, see nvidia-smi -q | grep -A4 Fabric on "
+       "the "
        "node."},
       {"one is", [](Observed& o) { Move(o, ""); }, "True", "AllMembersReady",
        "All 2/2 members are ready. Without NVLink fabric: node-1. Pods there share no memory with "
@@ -595,7 +596,8 @@ TEST(DecideStatus, G10_MembersWithoutFabricAreNamed) {
        "True", "NodeLeaving",
        "All 2/2 members are ready. No member has NVLink fabric: node-0, node-1. Pods share no "
        "memory "
-       "across nodes. Where there should be fabric, look at nvidia-smi -q | grep -A4 Fabric on the "
+       "across nodes. If the nodes should have a fabric, see nvidia-smi -q | grep -A4 Fabric on "
+       "the "
        "node. About to leave: node-0 (cordoned)" +
            kStays},
       {"one is not ready",
@@ -635,17 +637,16 @@ TEST(DecideStatus, ReportsOfImexThatAreAsTheyShouldBeSayNothing) {
 
 TEST(DecideStatus, B2_ImexThatRunsUnderAnotherIndexIsNamed) {
   EXPECT_EQ(SaidOf([](Observed&, api::ImexReport& first) { first.index = 5; }),
-            "True ImexIndexDiffers: All 2/2 members are ready. IMEX runs under another index than "
+            "True ImexIndexDiffers: All 2/2 members are ready. IMEX runs with another index than "
             "its peers know: node-0 (as 5, not 0). Delete the daemon pod of that node once no job "
             "needs it.");
 }
 
 TEST(DecideStatus, B17_MembersThatServeAndDoNotReachEachOtherAreNamed) {
-  EXPECT_EQ(
-      SaidOf([](Observed&, api::ImexReport& first) { first.unreachable = {1}; }),
-      "True ImexPeersUnreachable: All 2/2 members are ready. IMEX has no connection from "
-      "node-0 to node-1. Pods there share no memory: see whether daemon pods reach each other "
-      "on TCP ports 50000 and 50005.");
+  EXPECT_EQ(SaidOf([](Observed&, api::ImexReport& first) { first.unreachable = {1}; }),
+            "True ImexPeersUnreachable: All 2/2 members are ready. IMEX has no connection from "
+            "node-0 to node-1. Pods there share no memory: check that daemon pods reach each other "
+            "on TCP ports 50000 and 50005.");
 }
 
 TEST(DecideStatus, REV3_N4_ImexThatDoesNotSayWhomItReachesIsNamed) {
@@ -654,8 +655,8 @@ TEST(DecideStatus, REV3_N4_ImexThatDoesNotSayWhomItReachesIsNamed) {
               first.peers_unanswered = true;
             }),
             "True ImexPeersUnknown: All 2/2 members are ready. IMEX does not say which peers it "
-            "reaches: node-0. It hangs on at least one node of their clique, which it does not "
-            "name, and pods there may share no memory. Once no job needs them, delete the daemon "
+            "reaches: node-0. It hangs on at least one node of their clique, and pods there may "
+            "share no memory. When no job needs them, delete the daemon "
             "pods of the clique.");
 }
 
@@ -681,7 +682,7 @@ TEST(DecideStatus, B49_NodeThatDoesNotServeAndWhoseFabricHasAnErrorIsNamedWithIt
             }),
             "False FabricError: Not ready, and the NVLink fabric has an error: node-0 (gpu-3); 1/2 "
             "members are ready. See nvidia-smi -q | grep -A4 Fabric on that node, and its fabric "
-            "manager; a reboot of the node may be what it takes.");
+            "manager; a reboot of the node may help.");
 }
 
 TEST(DecideStatus, B49_NodeThatServesAndWhoseFabricHasAnErrorIsNamedAndServes) {
@@ -691,8 +692,8 @@ TEST(DecideStatus, B49_NodeThatServesAndWhoseFabricHasAnErrorIsNamedAndServes) {
               observed.fabric_errors["node-7"] = "no member";
             }),
             "True FabricError: All 2/2 members are ready. The NVLink fabric has an error: node-1 "
-            "(gpu-3). New pods get no channel there, and those that run may lose the memory that "
-            "they share; see nvidia-smi -q | grep -A4 Fabric on that node. IMEX runs under another "
+            "(gpu-3). New pods get no channel there, and running pods may lose the memory that "
+            "they share: see nvidia-smi -q | grep -A4 Fabric on that node. IMEX runs with another "
             "index than its peers know: node-0 (as 5, not 0). Delete the daemon pod of that node "
             "once no job needs it.");
 }
@@ -704,8 +705,8 @@ TEST(DecideStatus, ImexThatWaitsForItsQuorumIsNamedAndNothingIsToBeRestarted) {
                 first.state = state;
               }),
               std::string("False ImexWaitsForQuorum: IMEX waits for its peers: node-0 (") + state +
-                  "); 1/2 members are ready. It begins when the peers that imported from it are "
-                  "back; restart nothing.");
+                  "); 1/2 members are ready. It becomes ready when the peers that imported from it "
+                  "are back. Do not restart anything.");
   }
 }
 
@@ -1586,9 +1587,10 @@ TEST(DecideStatus, REV3_X2_DaemonThatServesWithoutAPodOfTheDomainIsTold) {
   EXPECT_EQ(fixtures::ReasonOf(StatusOf(observed), "MembersReady"), "AllMembersReady");
   observed.memory.idle_since["node-9"] = now - std::chrono::seconds(10);
   EXPECT_EQ(fixtures::ReasonOf(StatusOf(observed), "MembersReady"), "MemberWithoutClaim");
-  EXPECT_EQ(MessageOf(StatusOf(observed), "MembersReady"),
-            "All 2/2 members are ready. Not counted, for no pod of the domain has a channel there: "
-            "node-9. Look who labels these nodes.");
+  EXPECT_EQ(
+      MessageOf(StatusOf(observed), "MembersReady"),
+      "All 2/2 members are ready. Not counted, because no pod of the domain has a channel there: "
+      "node-9. Find out who labels these nodes.");
   Observed with_worse = observed;
   with_worse.children.daemon_pods[0].ready = false;
   EXPECT_EQ(fixtures::ReasonOf(StatusOf(with_worse), "MembersReady"), "MembersNotReady");

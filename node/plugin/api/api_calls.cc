@@ -128,7 +128,7 @@ Result<ClaimToPrepare> ReadClaim(http::Transport& transport, SliceApi version,
               .map_error(base::While("read " + name)));
   ClaimToPrepare claim = TRY(DecodeResourceClaim(reply.body));
   if (claim.uid != uid) {
-    return Fail(ErrorCode::kNotFound, name + " is another one by now: its UID is " + claim.uid);
+    return Fail(ErrorCode::kNotFound, name + " was created again: its UID is " + claim.uid);
   }
   return claim;
 }

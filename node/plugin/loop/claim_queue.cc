@@ -117,8 +117,8 @@ TimePoint ClaimQueue::Advance(ClaimRequest& request) {
     // While a request is in flight, the reason may be over soon: do not log it.
     if (request.asking) return deadline;
     if (is_news) {
-      state_.logger.Info("A claim waits", {{"claim", request.name.ns + "/" + request.name.name},
-                                           {"for", request.logged_reason}});
+      state_.logger.Info("Claim waits", {{"claim", request.name.ns + "/" + request.name.name},
+                                         {"for", request.logged_reason}});
     }
     return std::min({wait->until, deadline, readiness_.requeue_at()});
   }
@@ -134,7 +134,7 @@ ClaimStep ClaimQueue::Decide(ClaimRequest& request) {
   if (state_.is_rebuilding()) {
     const std::string& trouble = state_.rebuild_trouble;
     return WaitOrAnswer(request,
-                        "what was prepared before is found out: " +
+                        "the checkpoint is rebuilt from claims: " +
                             (trouble.empty() ? state_.checkpoint_file.resumed().why : trouble));
   }
   if (request.operation == Operation::kPrepare) return DecidePrepare(request);
@@ -165,7 +165,7 @@ ClaimStep ClaimQueue::DecidePrepare(ClaimRequest& request) {
   // Device numbers and files of a driver that was replaced are another device's, or do not exist.
   if (std::holds_alternative<WriteSpec>(step) && state_.NoticeOtherDriver()) {
     return WaitOrAnswer(request,
-                        "NVIDIA's driver has changed and is read again" +
+                        "NVIDIA's driver has changed, reading it again" +
                             (state_.host_trouble.empty() ? "" : ": " + state_.host_trouble));
   }
   if (!std::holds_alternative<FetchClaim>(step)) return step;
@@ -309,7 +309,7 @@ void ClaimQueue::Fail(ClaimRequest& request, const base::Error& error) {
   // The kubelet is told at the deadline.
   state_.logger.Log(
       before == request.failed ? base::LogLevel::kDebug : base::LogLevel::kInfo,
-      "Something for a claim failed and is tried again",
+      "Processing a claim failed, will retry",
       {{"claim", request.name.ns + "/" + request.name.name}, {"err", request.failed}});
 }
 
@@ -320,10 +320,10 @@ void ClaimQueue::Answer(ClaimRequest& request, const AnswerKubelet& answer) {
   const auto level = request.is_withdrawn() ? base::LogLevel::kInfo : base::LogLevel::kError;
   const std::string claim = request.name.ns + "/" + request.name.name;
   if (done) {
-    state_.logger.Info(prepares ? "A claim is prepared" : "A claim is taken back",
+    state_.logger.Info(prepares ? "A claim is prepared" : "Unprepared a claim",
                        {{"claim", claim}, {"uid", request.name.uid}});
   } else {
-    state_.logger.Log(level, prepares ? "A claim is not prepared" : "A claim is not taken back",
+    state_.logger.Log(level, prepares ? "Preparing a claim failed" : "Unpreparing a claim failed",
                       {{"claim", claim}, {"uid", request.name.uid}, {"err", answer.error}});
   }
   state_.metrics.Ended(request.operation, done, state_.clock.Now() - request.since);

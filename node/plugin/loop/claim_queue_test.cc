@@ -147,7 +147,7 @@ TEST_F(ClaimQueueTest, REV3_N1_UnprepareEndsAPrepareThatWaits) {
   Ask(Operation::kUnprepare);
   static_cast<void>(queue_->Turn());
   ASSERT_TRUE(first);
-  EXPECT_EQ(first->at(kUid).error, "the kubelet has withdrawn the call");
+  EXPECT_EQ(first->at(kUid).error, "the kubelet has cancelled the call");
   ASSERT_TRUE(answers_);
   EXPECT_EQ(answers_->at(kUid).error, "");
 }
@@ -161,7 +161,7 @@ TEST_F(ClaimQueueTest, REV3_N1_CancelledCallEndsItsClaims) {
   EXPECT_TRUE(tasks_.Wait(std::chrono::hours(1)).empty()) << "it wakes the deciding thread";
   static_cast<void>(queue_->Turn());
   ASSERT_TRUE(answers_);
-  EXPECT_EQ(answers_->at(kUid).error, "the kubelet has withdrawn the call");
+  EXPECT_EQ(answers_->at(kUid).error, "the kubelet has cancelled the call");
   // Two pods may share a claim: another prepare of it goes on.
   Ask(Operation::kPrepare);
   static_cast<void>(queue_->Turn());
@@ -197,7 +197,7 @@ TEST_F(ClaimQueueTest, WhatTheDiskDoesNotTakeIsToldWithTheFileAndSucceedsOnceItD
   ASSERT_TRUE(answers_);
   EXPECT_EQ(answers_->at(kUid).error, "open " + half + ": File exists");
   // Of a thing that goes on failing there is one line.
-  EXPECT_EQ(log_.Count("failed and is tried again"), 1U);
+  EXPECT_EQ(log_.Count("Processing a claim failed, will retry"), 1U);
   Ask(Operation::kUnprepare);
   static_cast<void>(queue_->Turn());
   fs::remove_all(half);
@@ -253,7 +253,7 @@ TEST_F(ClaimQueueTest, H8_NothingIsDecidedByACheckpointThatCannotBeRead) {
   clock_.Advance(kAnswerAfter);
   static_cast<void>(queue_->Turn());
   ASSERT_TRUE(answers_);
-  EXPECT_NE(answers_->at(kUid).error.find("prepared before is found out"), std::string::npos);
+  EXPECT_NE(answers_->at(kUid).error.find("checkpoint is rebuilt from claims"), std::string::npos);
 }
 
 TEST_F(ClaimQueueTest, AnotherInstanceThatIsAtWorkIsWaitedFor) {

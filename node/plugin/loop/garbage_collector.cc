@@ -151,7 +151,7 @@ void GarbageCollector::CollectGarbage(std::set<std::string> domains_gone) {
   for (const std::string& uid : garbage.look_up) LookUpClaim(uid);
   if (!garbage.relabel.empty()) return PutLabelBack(garbage.relabel);
   if (!garbage.unlabel) return;
-  state_.logger.Info("The node's label goes, because no claim needs it",
+  state_.logger.Info("Removed the node's label, because no claim needs it",
                      {{"uid", residue->node_domain}});
   state_.ChangeNodeLabel({.from = residue->node_domain}, [this](const Result<void>& changed) {
     if (!changed) TryLater(changed.error());
@@ -164,7 +164,7 @@ void GarbageCollector::PutLabelBack(const std::string& domain) {
   const TimePoint now = state_.clock.Now();
   if (now < relabels_.next()) return CollectSoon(relabels_.next());
   relabels_.Count(now);
-  state_.logger.Info("The node lost its label under a prepared claim, and gets it back",
+  state_.logger.Info("The node lost its label under a prepared claim, setting it again",
                      {{"uid", domain}});
   state_.ChangeNodeLabel({.to = domain}, [this](const Result<void>& changed) {
     if (!changed) TryLater(changed.error());
@@ -173,11 +173,11 @@ void GarbageCollector::PutLabelBack(const std::string& domain) {
 
 Result<void> GarbageCollector::Remove(const GarbagePlan& garbage) {
   for (const std::string& uid : garbage.remove_specs) {
-    state_.logger.Info("A CDI file goes, because nothing is noted of its claim", {{"uid", uid}});
+    state_.logger.Info("Deleted a CDI file of a claim that is not prepared", {{"uid", uid}});
     TRY(cdi::Remove(state_.settings.cdi_folder, cdi::ClaimFile(uid)));
   }
   for (const std::string& domain : garbage.remove_folders) {
-    state_.logger.Info("The folder of a domain goes with it", {{"uid", domain}});
+    state_.logger.Info("Deleted the folder of a deleted domain", {{"uid", domain}});
     TRY(RemoveDomainFolder(state_.self.folder, domain));
   }
   if (garbage.forget.empty()) return {};
@@ -237,7 +237,7 @@ void GarbageCollector::Rebuild() {
       if (!saved) return TryLater(saved.error());
       next_ = {};
       state_.logger.Info(
-          "What was prepared is found out, since it could not be read",
+          "The checkpoint could not be read and is rebuilt from claims",
           {{"claims", std::to_string(state_.checkpoint_file.checkpoint().claims.size())}});
     });
   });

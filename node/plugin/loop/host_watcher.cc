@@ -90,8 +90,7 @@ void HostWatcher::Take(const Result<Read>& read) {
     state_.fabric_error_since = base::FormatSeconds(state_.clock.Wall());
   }
   if (std::exchange(said_, error.message) == error.message) return;
-  state_.logger.Error("The host is not as it should be and is looked at again",
-                      {{"err", error.message}});
+  state_.logger.Error("The host lacks something, will retry", {{"err", error.message}});
 }
 
 Result<void> HostWatcher::TakeOver(const Read& read) {
@@ -107,9 +106,9 @@ Result<void> HostWatcher::TakeOver(const Read& read) {
   // A fabric that is there no longer was lost, and the channels that were given depend on it.
   const bool keeps = read.host.clique.empty() && !state_.self.clique.empty();
   if (!state_.host || *state_.host != read.host) {
-    state_.logger.Info("The host is read", {{"driver", read.host.driver_version},
-                                            {"clique", read.host.clique},
-                                            {"fabricHealth", read.host.fabric_health}});
+    state_.logger.Info("Read the host", {{"driver", read.host.driver_version},
+                                         {"clique", read.host.clique},
+                                         {"fabricHealth", read.host.fabric_health}});
   }
   state_.host = read.host;
   if (keeps) state_.host->clique = state_.self.clique;

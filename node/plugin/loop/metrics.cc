@@ -50,7 +50,7 @@ Metrics::OfOperation Metrics::MakeOf(const std::string& name, const char* errors
   return {
       .done = prometheus::BuildCounter()
                   .Name("nvidia_dra_requests_total")
-                  .Help("Claims that were prepared or taken back as the kubelet asked")
+                  .Help("Claims that were prepared or unprepared for the kubelet")
                   .Register(*registry_)
                   .Add(labels),
       .errors =
@@ -62,12 +62,12 @@ Metrics::OfOperation Metrics::MakeOf(const std::string& name, const char* errors
               .Add({{"driver", Driver()}, {"error_type", name + "_devices"}}),
       .inflight = prometheus::BuildGauge()
                       .Name("nvidia_dra_requests_inflight")
-                      .Help("Claims that the kubelet waits for")
+                      .Help("Claims for which the kubelet waits")
                       .Register(*registry_)
                       .Add(labels),
       .seconds = prometheus::BuildHistogram()
                      .Name("nvidia_dra_request_duration_seconds")
-                     .Help("How long the kubelet waited for a claim")
+                     .Help("Time for which the kubelet waited for a claim")
                      .Register(*registry_)
                      .Add(labels, Buckets())};
 }

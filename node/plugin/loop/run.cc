@@ -85,8 +85,8 @@ class KubeletRequestHandler final : public kubelet::Claims {
     Post(Metrics::Operation::kUnprepare, claims, std::move(cancelled), std::move(done));
   }
   void Registered(const std::string& error) override {
-    if (error.empty()) return logger_.Info("The kubelet has registered the plugin");
-    logger_.Error("The kubelet does not register the plugin", {{"err", error}});
+    if (error.empty()) return logger_.Info("The kubelet registered the plugin");
+    logger_.Error("The kubelet did not register the plugin", {{"err", error}});
   }
   std::vector<kubelet::DeviceHealth> Health() override {
     return health_.With([](const auto& known) { return known; });
@@ -242,7 +242,7 @@ Result<void> PluginProcess::Serve() {
   }
   state_.checkpoint_file.Unlock();
   TRY(std::move(saved));
-  logger_.Info("The checkpoint is read",
+  logger_.Info("Read the checkpoint",
                {{"claims", std::to_string(resumed.checkpoint.claims.size())},
                 {"otherBoot", resumed.from == Resumed::From::kOtherBoot ? "true" : "false"},
                 {"unreadable", resumed.why}});
@@ -304,7 +304,7 @@ void PluginProcess::Shutdown() {
     if (!settings_.pod_uid.empty()) ServeOut();
     service_->Leave();
     do {
-      claim_queue_.AnswerAll("the plugin is ending, and asked again when it is back");
+      claim_queue_.AnswerAll("the plugin is ending; the kubelet asks again when it is back");
       for (const auto& task : tasks_.Wait(kLastLetters)) task();
     } while (service_->open_calls() > 0);
   }

@@ -58,38 +58,37 @@ void SlicePublisher::Write(const ResourceSlice& slice, std::string text,
                            std::vector<kube::ObjectMeta> found) {
   writing_ = true;
   const SliceApi api = state_.api->dra_version();
-  state_.api->Enqueue(PluginApiClient::Queue::kSlices, [this, slice, api, text = std::move(text),
-                                                        found = std::move(found)](
-                                                           http::Transport& transport) {
-    const auto written = WriteSlice(transport, slice, api, found);
-    state_.tasks.Post([this, written, text] {
-      writing_ = false;
-      const TimePoint now = state_.clock.Now();
-      if (!written) {
-        next_ = now + backoff_.Next(kBackoff);
-        const std::string& error = written.error().message;
-        if (std::exchange(said_, error) != error) {
-          state_.logger.Error("The ResourceSlice cannot be written and is tried again",
-                              {{"err", said_}});
-        }
-        return;
-      }
-      backoff_.Reset();
-      said_.clear();
-      text_ = text;
-      written_ = *written;
-      written_at_ = now;
-      was_seen_ = false;
-      if (written->holds) {
-        state_.logger.Info("The node's devices are published", {{"clique", state_.self.clique}});
-      } else {
-        state_.logger.Error(
-            "The node publishes no devices: the API server drops taints of devices, and without "
-            "one they would be given away; Kubernetes 1.36 keeps them",
-            {{"err", state_.host_trouble}});
-      }
-    });
-  });
+  state_.api->Enqueue(
+      PluginApiClient::Queue::kSlices, [this, slice, api, text = std::move(text),
+                                        found = std::move(found)](http::Transport& transport) {
+        const auto written = WriteSlice(transport, slice, api, found);
+        state_.tasks.Post([this, written, text] {
+          writing_ = false;
+          const TimePoint now = state_.clock.Now();
+          if (!written) {
+            next_ = now + backoff_.Next(kBackoff);
+            const std::string& error = written.error().message;
+            if (std::exchange(said_, error) != error) {
+              state_.logger.Error("Writing the ResourceSlice failed, will retry", {{"err", said_}});
+            }
+            return;
+          }
+          backoff_.Reset();
+          said_.clear();
+          text_ = text;
+          written_ = *written;
+          written_at_ = now;
+          was_seen_ = false;
+          if (written->holds) {
+            state_.logger.Info("Published the node's devices", {{"clique", state_.self.clique}});
+          } else {
+            state_.logger.Error(
+                "The node publishes no devices: the API server drops taints, and untainted devices "
+                "would be allocated. Kubernetes 1.36 keeps taints",
+                {{"err", state_.host_trouble}});
+          }
+        });
+      });
 }
 
 void SlicePublisher::LabelClique() {
@@ -103,7 +102,7 @@ void SlicePublisher::LabelClique() {
       {.which = LabelChange::Which::kClique, .from = state_.node->clique, .to = clique},
       [this](const base::Result<void>& changed) {
         if (!changed) {
-          state_.logger.Error("The node's label with its clique cannot be written yet",
+          state_.logger.Error("Writing the node's clique label failed, will retry",
                               {{"err", changed.error().message}});
         }
       });

@@ -86,7 +86,7 @@ void Checks::Fabric() {
   }
   if (found_.fabric == NodeProbe::Fabric::kBroken) {
     Note("NVLink fabric: " + found_.fabric_trouble +
-         "; nothing new is placed here until that is put right");
+         "; nothing new is placed here until this is fixed");
   }
   if (!found_.fabric_health.empty()) {
     Note("NVLink fabric: NVML reports " + found_.fabric_health +
@@ -149,7 +149,7 @@ void Checks::Containers() {
   const auto version = VersionIn(std::string_view(found_.runtime).substr(kContainerd.size()));
   if (!version || version->major > 1) return;
   if (version->minor < 7) {
-    Stop("CDI: " + name + " passes over devices without a word: install 1.7 or later");
+    Stop("CDI: " + name + " ignores devices without an error: install 1.7 or later");
   } else {
     Note("CDI: " + name +
          " has it turned off by default: pods that get nothing need enable_cdi = true in its "

@@ -147,7 +147,7 @@ base::Result<void> WaitForNode(const ProbeContext& context) {
       stops = stops || finding.stops;
     }
     if (!stops) {
-      context.say("This node has what it takes: driver " +
+      context.say("This node has everything that is needed: driver " +
                   (found.driver_version.empty() ? "unknown" : found.driver_version) +
                   (found.runtime.empty() ? "" : ", " + found.runtime));
       return {};

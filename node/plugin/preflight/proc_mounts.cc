@@ -62,15 +62,16 @@ std::vector<std::string> MountsBelow(std::string_view folder, const std::string&
 void UnmountProcMasks(base::Logger& logger) {
   const auto mounts = base::ReadFile(kMounts, kMountsMax);
   if (!mounts) {
-    logger.Warning("What is mounted cannot be read",
+    logger.Warning("Cannot read the list of mounts",
                    {{"error", mounts.error().message}, {"advice", kAdvice}});
     return;
   }
   for (const std::string& point : MountsBelow(kDriverProc, *mounts)) {
     if (::umount2(point.c_str(), MNT_DETACH) == 0) {
-      logger.Info("What hid the driver's file in this container is taken away", {{"file", point}});
+      logger.Info("Unmounted a file that hid the driver's file in this container",
+                  {{"file", point}});
     } else {
-      logger.Warning("What hides the driver's file in this container cannot be taken away",
+      logger.Warning("Cannot unmount the file that hides the driver's file in this container",
                      {{"file", point},
                       {"error", std::generic_category().message(errno)},
                       {"advice", kAdvice}});

@@ -138,7 +138,7 @@ Result<CheckpointClaim> DecodeClaimV1(const Value& entry) {
 
 Result<CheckpointClaim> DecodeClaimV2(const Value& entry) {
   const auto state = StateOf(entry["checkpointState"].AsString());
-  if (!state) return Invalid("a claim is in a state that nobody knows");
+  if (!state) return Invalid("a claim is in an unknown state");
   return CheckpointClaim{.state = *state,
                          .status = entry["status"],
                          .groups = TRY(DecodeGroups(entry["preparedDevices"])),
@@ -274,9 +274,9 @@ std::string Encode(const Checkpoint& checkpoint) {
 
 Result<Checkpoint> DecodeCheckpoint(std::string_view text) {
   const auto parts = Cut(text);
-  if (!parts) return Invalid("it is no checkpoint, or its end is missing");
+  if (!parts) return Invalid("it is not a checkpoint, or its end is missing");
   if (!IsV1Whole(*parts) || (parts->v2 && !IsV2Whole(*parts->v2))) {
-    return Invalid("its checksum is another: something changed it");
+    return Invalid("its checksum differs: something changed it");
   }
   if (parts->v2) return DecodeView(*parts->v2, DecodeClaimV2);
   if (parts->v1) return DecodeView(*parts->v1, DecodeClaimV1);

@@ -79,7 +79,7 @@ Result<Wanted> WantedIn(json::View status, Decoding decoding) {
   const std::vector<Allocated> devices = DevicesIn(status);
   if (devices.size() != 1) {
     return Invalid("the claim holds " + std::to_string(devices.size()) + " devices of " +
-                   std::string(api::kDriver) + "; it has to hold one");
+                   std::string(api::kDriver) + "; it must hold one");
   }
   const auto name = ParseDeviceName(devices[0].device);
   if (!name) return Invalid("no device is called " + json::OneLine(devices[0].device, kShownMax));

@@ -68,7 +68,7 @@ base::Result<OpaqueConfig> DecodeConfig(json::View parameters, Decoding decoding
                          .domain = std::string(parameters["domainID"].AsString())};
   if (!IsUid(config.domain)) {
     return Refuse("domainID \"" + json::OneLine(config.domain, kShownMax) +
-                  "\" is no UID of a ComputeDomain");
+                  "\" is not the UID of a ComputeDomain");
   }
   const json::View mode = parameters["allocationMode"];
   if (!mode.IsNull() && mode.AsString().empty()) return Refuse("allocationMode is no text");

@@ -11,7 +11,7 @@ namespace plugin {
 
 namespace {
 
-constexpr const char* kWithdrawn = "the kubelet has withdrawn the call";
+constexpr const char* kWithdrawn = "the kubelet has cancelled the call";
 
 ClaimStep Refuse(std::string why) { return AnswerKubelet{.error = std::move(why)}; }
 
@@ -188,7 +188,7 @@ ClaimStep Prepare(const NodeIdentity& self, const std::string& uid, const ClaimT
   }
   if (entry != nullptr && entry->state == ClaimState::kAborted &&
       IsSameStatus(entry->status, claim->status)) {
-    return Refuse("stale prepare: the claim was taken back while it was prepared");
+    return Refuse("stale prepare: the claim was unprepared in the meantime");
   }
   const Wanted& wanted = *claim->wanted;
   if (!observed.domain) {

@@ -527,15 +527,15 @@ TEST(Rule, Oracle3_Oracle5_WhereverItEndsTakingItBackLeavesNothing) {
 TEST(Prepare, REV3_N1_WithdrawnCallChangesNothingMore) {
   Node node;
   node.known.is_withdrawn = true;
-  EXPECT_EQ(ErrorIn(node.PrepareStep(kChannel)), "the kubelet has withdrawn the call");
-  EXPECT_EQ(ErrorIn(node.PrepareUnread("a")), "the kubelet has withdrawn the call");
+  EXPECT_EQ(ErrorIn(node.PrepareStep(kChannel)), "the kubelet has cancelled the call");
+  EXPECT_EQ(ErrorIn(node.PrepareUnread("a")), "the kubelet has cancelled the call");
 }
 
 TEST(Unprepare, REV3_N1_WithdrawnCallChangesNothingMore) {
   Node node;
   node.specs["a"] = {};
   node.known.is_withdrawn = true;
-  EXPECT_EQ(ErrorIn(node.UnprepareStep("a")), "the kubelet has withdrawn the call");
+  EXPECT_EQ(ErrorIn(node.UnprepareStep("a")), "the kubelet has cancelled the call");
 }
 
 TEST(Unprepare, REV3_N6_LabelMayStayForAWhile) {

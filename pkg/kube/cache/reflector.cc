@@ -123,8 +123,7 @@ void Reflector::OnStall(TimePoint now) {
     OnListError(now, {.code = ErrorCode::kDeadlineExceeded, .message = "no reply"});
     return;
   }
-  logger_.Info("Renewing a watch that shows no sign of life",
-               {{"resource", resource_.QualifiedName()}});
+  logger_.Info("Renewing a watch without heartbeat", {{"resource", resource_.QualifiedName()}});
   empty_watches_ = watch->frames == 0 ? empty_watches_ + 1 : 0;
   if (empty_watches_ >= kEmptyWatchesMax) Relist();
 }
@@ -172,7 +171,7 @@ void Reflector::OnDiscovery(TimePoint now, const Result<http::Response>& reply) 
   }
   if (!*found) return;
   if (resource_ != **found) {
-    logger_.Info("Reading the version of a resource that is served",
+    logger_.Info("Reading a resource in the version that is served",
                  {{"resource", resource_.QualifiedName()}, {"version", (**found).version}});
   }
   resource_ = **found;
@@ -222,7 +221,7 @@ void Reflector::OnGone(TimePoint now, const Error& error) {
     BackOff(now, error, Then::kListAgain);
     return;
   }
-  logger_.Info("Listing again, for the version is too old",
+  logger_.Info("Listing again, because the resource version is too old",
                {{"resource", resource_.QualifiedName()}, {"err", error.message}});
   Relist();
 }
@@ -240,7 +239,7 @@ void Reflector::OnListReply(TimePoint now, const http::Response& reply) {
 
   if (IsOlder(list.version, resource_version_)) {
     ++versions_gone_back_;
-    logger_.Warning("The server went back in time, as after a restore of etcd",
+    logger_.Warning("The API server's versions went backwards, as after a restore of etcd",
                     {{"resource", resource_.QualifiedName()},
                      {"before", resource_version_},
                      {"after", list.version}});
@@ -504,7 +503,7 @@ void Reflector::Report(const Error& error) {
 
 void Reflector::Recovered() {
   if (!reported_) return;
-  logger_.Info("Reading a resource again",
+  logger_.Info("Resource can be read again",
                {{"resource", resource_.QualifiedName()}, {"namespace", options_.ns}});
   problem_ = {};
   reported_.reset();

@@ -995,7 +995,7 @@ TEST(Reflector, WA6_MissingRightIsNamedOnceWithTheCure) {
   world.Reply(200, Page("100", {}));
   EXPECT_EQ(world.ProblemKind(), Problem::kNone);
   EXPECT_EQ(world.reflector->problem().message, "");
-  EXPECT_EQ(world.logger.Count("Reading a resource again"), 1U);
+  EXPECT_EQ(world.logger.Count("Resource can be read again"), 1U);
 }
 
 TEST(Reflector, WA6_MissingRightToWatchIsNamedAndTheStoreStays) {
@@ -1210,7 +1210,7 @@ TEST(Reflector, ProblemIsLoggedOncePerChange) {
   EXPECT_EQ(world.logger.Count("Cannot list"), 3U);
   EXPECT_EQ(world.logger.Count("again"), 0U);
   world.Reply(200, Page("100", {}));
-  EXPECT_EQ(world.logger.Count("Reading a resource again"), 1U);
+  EXPECT_EQ(world.logger.Count("Resource can be read again"), 1U);
 }
 
 TEST(Reflector, ViewHasCaughtUpOnceAWatchHasBeenOpenForASecond) {
@@ -1239,7 +1239,7 @@ TEST(Reflector, ListThatWorksDoesNotHideAWatchThatDoesNot) {
   world.Sync();
   EXPECT_EQ(world.ProblemKind(), Problem::kUnavailable);
   EXPECT_EQ(world.logger.Count("Cannot watch"), 1U);
-  EXPECT_EQ(world.logger.Count("Reading a resource again"), 0U);
+  EXPECT_EQ(world.logger.Count("Resource can be read again"), 0U);
   (void)world.Feed(Bookmark(101));
   EXPECT_EQ(world.ProblemKind(), Problem::kNone);
 }

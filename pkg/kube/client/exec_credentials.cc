@@ -62,7 +62,7 @@ void ExecCredentials::Invalidate() {
     if (!schedule_.Rejected(clock_.Now())) return;
     changed_cv_.notify_all();
   }
-  logger_.Warning("The API server rejects what the exec plugin printed; it is run again");
+  logger_.Warning("The API server rejected the exec plugin's credentials, running it again");
 }
 
 void ExecCredentials::RunIfDue(const std::stop_token& stop) {
@@ -102,11 +102,10 @@ void ExecCredentials::Take(base::Result<ExecCredential> result) {
     changed_cv_.notify_all();
   }
   if (!failed.empty()) {
-    logger_.Error(
-        "The exec plugin fails and is tried again; what it printed last is used meanwhile",
-        {{"err", failed}});
+    logger_.Error("Exec plugin failed, will retry; its last credentials are used",
+                  {{"err", failed}});
   }
-  if (recovered) logger_.Info("The exec plugin has printed credentials again");
+  if (recovered) logger_.Info("The exec plugin printed credentials again");
 }
 
 void ExecCredentials::WaitUntilDue(const std::stop_token& stop) {

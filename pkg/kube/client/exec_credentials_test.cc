@@ -101,7 +101,7 @@ TEST_F(ExecCredentialsTest, CR5_LastGoodTokenStaysWhileThePluginFailsAndTheLogSa
   Advance(minutes(1));
   EXPECT_EQ(credentials_.BearerToken(), "better");
   EXPECT_EQ(WhyNone(), "");
-  EXPECT_EQ(log_.lines().back().text, "The exec plugin has printed credentials again");
+  EXPECT_EQ(log_.lines().back().text, "The exec plugin printed credentials again");
 }
 
 TEST_F(ExecCredentialsTest, CR5_FailureBeforeTheFirstSuccessIsForWhoAsked) {

@@ -268,7 +268,7 @@ void EventRecorder::Lose(std::uint64_t events, ErrorCode code, const std::string
                                ? "grant create and patch on events in events.k8s.io; they are "
                                  "tried again by themselves"
                                : "status says the same";
-  logger_.Warning("Events are lost",
+  logger_.Warning("Events were lost",
                   {{"dropped", std::to_string(counts_.dropped)}, {"err", why}, {"help", help}});
 }
 

@@ -69,7 +69,7 @@ bool LeaderElector::IsLeader() const {
 LeaderElector::Next LeaderElector::Poll() {
   const TimePoint now = clock_.Now();
   if (TermEnded() && !released_ && !std::exchange(end_logged_, true)) {
-    logger_.Error("The term is over, for the Lease was not renewed in time",
+    logger_.Error("The term is over, because the Lease was not renewed in time",
                   {{"lease", ToString(lease_)}, {"identity", identity_}});
   }
   if (under_way_ || released_ || TermEnded()) return {.until = now + timing_.retry_period};
@@ -255,7 +255,7 @@ void LeaderElector::Extend() {
 void LeaderElector::LoseTerm() {
   may_act_until_.store(std::numeric_limits<std::int64_t>::min());
   end_logged_ = true;
-  logger_.Error("The term is over, for the Lease is not ours any more",
+  logger_.Error("The term is over, because another replica holds the Lease",
                 {{"lease", ToString(lease_)}, {"identity", identity_}, {"holder", record_.holder}});
 }
 
@@ -332,7 +332,7 @@ void LeaderElector::ReportFailure(Request request, const base::Error& error) {
 
 void LeaderElector::ReportSuccess() {
   if (!std::exchange(reported_, std::nullopt)) return;
-  logger_.Info("Reading and writing the Lease again", {{"lease", ToString(lease_)}});
+  logger_.Info("Lease can be read and written again", {{"lease", ToString(lease_)}});
 }
 
 }  // namespace kube

@@ -23,7 +23,7 @@ std::optional<ClientConfig> ConfigLoader::Poll(std::chrono::nanoseconds again) {
     return *std::move(config);
   }
   if (std::exchange(error_, config.error().message) != error_) {
-    logger_.Error("No API server to talk to; looked for again every 5 s", {{"err", error_}});
+    logger_.Error("No API server found, will retry every 5 s", {{"err", error_}});
   }
   return {};
 }

@@ -80,7 +80,7 @@ Result<void> MetricsServer::Renew() {
   TRY(server_.Use(latest));
   used_ = std::move(latest);
   next_.reset();
-  logger_.Info("Serving metrics with another certificate");
+  logger_.Info("Serving metrics with a new certificate");
   return {};
 }
 
@@ -114,7 +114,7 @@ http::ServerReply MetricsServer::Reply(const std::string& token) {
   const Result<AccessVerdict> verdict = reviews_.Check(token);
   const std::string said = verdict ? "" : verdict.error().message;
   if (said != std::exchange(said_of_reviews_, said) && !verdict) {
-    logger_.Warning("Metrics are refused, since the API server does not judge tokens",
+    logger_.Warning("Refusing metrics, because the API server does not review tokens",
                     {{"err", said}});
   }
   if (!verdict) {

@@ -183,7 +183,7 @@ TEST_F(MetricsServerTest, REV3_X8_NothingIsTold_WhenTheApiServerIsAway) {
   for (int i = 0; i < 3; ++i) {
     EXPECT_EQ(Get("good"), "503 503: the API server did not say who may read this; try again\n");
   }
-  EXPECT_EQ(log_.Count("Metrics are refused, since the API server does not judge tokens"), 1U);
+  EXPECT_EQ(log_.Count("Refusing metrics, because the API server does not review tokens"), 1U);
   api_server_.is_away = false;
   EXPECT_TRUE(Get("good").starts_with("200 "));
 }
@@ -208,9 +208,9 @@ TEST_F(MetricsServerTest, REV3_X8_CertificateComesFromFilesAndIsReadAgain) {
   EXPECT_TRUE(Get("good", "/metrics", "one").starts_with("200 ")) << "half of a pair is none";
   Write(two);
   PollLater();
-  EXPECT_EQ(log_.Count("Serving metrics with another certificate"), 0U) << "seen once";
+  EXPECT_EQ(log_.Count("Serving metrics with a new certificate"), 0U) << "seen once";
   PollLater();
-  EXPECT_EQ(log_.Count("Serving metrics with another certificate"), 1U);
+  EXPECT_EQ(log_.Count("Serving metrics with a new certificate"), 1U);
   EXPECT_TRUE(Get("good", "/metrics", "two").starts_with("200 "));
 }
 
@@ -230,9 +230,9 @@ TEST_F(MetricsServerTest, REV3_X8_FilesThatComeLateAreWaitedFor) {
 TEST_F(MetricsServerTest, REV3_X8_OwnCertificateIsNewEveryThirtyDays) {
   Serve();
   PollLater(std::chrono::hours(24 * 30 - 1));
-  EXPECT_EQ(log_.Count("Serving metrics with another certificate"), 0U);
+  EXPECT_EQ(log_.Count("Serving metrics with a new certificate"), 0U);
   PollLater(std::chrono::hours(1));
-  EXPECT_EQ(log_.Count("Serving metrics with another certificate"), 1U);
+  EXPECT_EQ(log_.Count("Serving metrics with a new certificate"), 1U);
   EXPECT_TRUE(Get("good").starts_with("200 "));
 }
 

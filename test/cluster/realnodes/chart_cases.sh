@@ -75,8 +75,8 @@ under_the_chart_each_right_that_is_missing_is_said_once() {
   # Once at the level that people read.
   chart logs -l chart-component=controller --tail=-1 >"$root/chart.log" || return 1
   local right
-  for right in 'Going on without a right.*patch computedomains"' 'Going on without a right.*patch computedomains/status"' \
-    'Cannot list a resource.*resourceclaims\..*; without it' 'Cannot list a resource.*resourceslices\..*; without it' 'Events are lost'; do
+  for right in 'Continuing without a permission.*patch computedomains"' 'Continuing without a permission.*patch computedomains/status"' \
+    'Cannot list a resource.*resourceclaims\..*; without it' 'Cannot list a resource.*resourceslices\..*; without it' 'Events were lost'; do
     (($(grep -cE "^W.*$right" "$root/chart.log") == 1)) || { echo "$right"; cat "$root/chart.log"; return 1; }
   done
 }

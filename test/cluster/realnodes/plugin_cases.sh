@@ -135,7 +135,7 @@ a_slice_that_is_deleted_is_put_back_within_a_second() {
 our_plugin_that_is_killed_goes_on_from_what_it_noted() {
   local node=node-2
   own_plugin_killed "$node" || return 1
-  wait_for 30 "it has read its notes" own_logged "$node" 'The checkpoint is read.*claims="2"' || { what_keeps_our_plugin; return 1; }
+  wait_for 30 "it has read its notes" own_logged "$node" 'Read the checkpoint.*claims="2"' || { what_keeps_our_plugin; return 1; }
   wait_for 30 "the kubelet has taken it" own_logged "$node" 'has registered the plugin' || { what_keeps_our_plugin; return 1; }
   # The label of the node was not taken for one that nobody needs.
   [[ $(kubectl get node "$node" -o 'jsonpath={.metadata.labels.resource\.nvidia\.com/computeDomain}') == "$(domain_uid)" ]] || return 1
@@ -151,7 +151,7 @@ a_torn_checkpoint_is_made_again_out_of_claims_and_cdi_files() {
   in_node "$node" truncate --size=100 "/var/lib/kubelet/plugins/$kDriver/checkpoint.json" && own_plugin_killed "$node" || return 1
   wait_for 30 "it asks for the permission" own_logged "$node" 'clusterrolebinding cdom-kubelet-plugin-recovery' || { what_keeps_our_plugin; return 1; }
   kubectl create clusterrolebinding cdom-kubelet-plugin-recovery --clusterrole=cdom-kubelet-plugin-recovery --serviceaccount=cdom-system:cdom-kubelet-plugin || return 1
-  wait_for 30 "it has found out what was prepared" own_logged "$node" 'What was prepared is found out.*claims="2"' || { what_keeps_our_plugin; return 1; }
+  wait_for 30 "it has found out what was prepared" own_logged "$node" 'The checkpoint could not be read and is rebuilt from claims.*claims="2"' || { what_keeps_our_plugin; return 1; }
   kubectl delete clusterrolebinding cdom-kubelet-plugin-recovery || return 1
   [[ $(notes_of "$node" | jq -S .) == "$(jq -S . <<<"$before")" ]] || { notes_of "$node"; echo "$before"; return 1; }
 }

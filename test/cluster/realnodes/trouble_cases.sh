@@ -75,7 +75,7 @@ a_disk_that_is_full_is_logged_with_the_file_and_nothing_half_written_stays() {
   in_node "$small_disk" bash -c "! head -c 1M /dev/zero >$kPluginFolder/ballast" || return 1
   imex_domain | kubectl apply -f - || return 1
   wait_for 60 "the workers of the others run" workers_run_beside "$small_disk" || { what_keeps_our_plugin; return 1; }
-  wait_for 30 "it is logged" own_logged "$small_disk" "failed and is tried again.*$kDiskWords" || { what_keeps_our_plugin; return 1; }
+  wait_for 30 "it is logged" own_logged "$small_disk" "failed, will retry.*$kDiskWords" || { what_keeps_our_plugin; return 1; }
   # It tries again meanwhile, so one may just be there.
   wait_for 10 "nothing half-written is there" holds_on_small_disk "$before" || { on_small_disk; echo "$before"; return 1; }
   has_no_claim_files "$small_disk" && has_no_label "$small_disk"
@@ -171,8 +171,8 @@ a_job_whose_claims_nvidias_plugin_prepared_goes_on_under_ours() {
     done < <(claims_on "$node")
   done
   kubectl label nodes "${swapped[@]}" nvidia.com/gpu.present=true || return 1
-  wait_for 60 "ours has gone on from the first's notes" own_logged "${swapped[0]}" 'The checkpoint is read.*claims="2".*unreadable=""' || { what_keeps_our_plugin; return 1; }
-  wait_for 60 "and from the latest's" own_logged "${swapped[1]}" 'The checkpoint is read.*claims="4".*unreadable=""' || { what_keeps_our_plugin; return 1; }
+  wait_for 60 "ours has gone on from the first's notes" own_logged "${swapped[0]}" 'Read the checkpoint.*claims="2".*unreadable=""' || { what_keeps_our_plugin; return 1; }
+  wait_for 60 "and from the latest's" own_logged "${swapped[1]}" 'Read the checkpoint.*claims="4".*unreadable=""' || { what_keeps_our_plugin; return 1; }
   for node in "${swapped[@]}"; do
     wait_for 30 "the kubelet has taken it" own_logged "$node" 'has registered the plugin' || { what_keeps_our_plugin; return 1; }
   done

@@ -14,12 +14,12 @@ Verdict JudgeAccepted(const StatusInput& input) {
   // What was made goes on, whether or not we see it.
   if (analysis.unreadable) {
     return {"True", analysis.unreadable->reason,
-            "Nothing is made or repaired: " + analysis.unreadable->message};
+            "Nothing is created or repaired: " + analysis.unreadable->message};
   }
   if (IsPaused(observed)) {
     return {"True", api::kReasonPaused,
             "Annotation " + std::string(api::kPausedAnnotation) +
-                ": nothing is made, repaired or removed until it is taken off."};
+                ": nothing is created, repaired or deleted until you remove it."};
   }
   if (const std::optional<Failure> invalid = FindInvalidAnnotation(observed)) {
     return {"True", api::kReasonAnnotationInvalid, invalid->message};

@@ -21,7 +21,8 @@ std::string DescribeBlockers(const Observed& observed, const DeletionWait& wait)
     return says + "Delete these pods, or wait: after " + time +
            " their daemons are removed under them.";
   }
-  return says + "After " + time + " it goes on without them. For administrators: `kubectl -n " +
+  return says + "After " + time +
+         " the deletion continues without them. For administrators: `kubectl -n " +
          observed.facts.driver_namespaces.front() + " get pods -o wide -l " +
          std::string(api::kDomainLabel) + "=" + observed.uid + "`.";
 }
@@ -41,7 +42,7 @@ Verdict JudgeDeletion(const StatusInput& input, const DeletionWait& wait) {
   } else if (IsPaused(input.observed)) {
     verdict = {"False", api::kReasonPaused,
                "The deletion waits until the annotation " + std::string(api::kPausedAnnotation) +
-                   " is taken off."};
+                   " is removed."};
   } else if (input.analysis.failure) {
     verdict = {"False", api::kReasonDeletionBlocked, input.analysis.failure->message};
   }

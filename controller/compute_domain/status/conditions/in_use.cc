@@ -22,7 +22,7 @@ Verdict JudgeInUse(const StatusInput& input) {
     const Views& views = observed.facts.views;
     return {"Unknown",
             views.claims_are_granted ? views.problem_reason : std::string(api::kReasonRightMissing),
-            "Claims are not read, so nobody knows who uses the domain, and each node with its "
+            "Claims cannot be read, so the use of the domain is unknown, and each node with its "
             "label counts as a member: " +
                 views.claims_problem};
   }

@@ -137,11 +137,11 @@ constexpr Rank kRanks[] = {
      "Pods there start when the last pod of that domain on the node has ended."},
     {api::kReasonFabricError, "Not ready, and the NVLink fabric has an error",
      "See nvidia-smi -q | grep -A4 Fabric on that node, and its fabric manager; a reboot of the "
-     "node may be what it takes."},
+     "node may help."},
     {api::kReasonImexOnHost, "IMEX runs on the host already",
      "Stop it there for good (systemctl disable --now nvidia-imex)."},
     {api::kReasonImexWaitsForQuorum, "IMEX waits for its peers",
-     "It begins when the peers that imported from it are back; restart nothing."},
+     "It becomes ready when the peers that imported from it are back. Do not restart anything."},
     {api::kReasonImexAddressDiffers, "Peers look for IMEX at another address",
      "The daemon there has not written its address into its clique: see its log, or delete its "
      "pod."},
@@ -271,7 +271,7 @@ std::string ReadyOf(const std::vector<api::Member>& members) {
 std::string DescribeMissing(const MissingPlugins& missing) {
   return " No kubelet plugin of " + std::string(api::kDriver) + " is registered on " +
          Names(missing.nodes) +
-         ": pods of the domain neither start nor end there. Look whether the plugin's pod runs on "
+         ": pods of the domain neither start nor end there. Check that the plugin's pod runs on "
          "that node." +
          (missing.stuck.empty() ? "" : " Pods that do not end: " + Names(missing.stuck) + ".");
 }
@@ -296,17 +296,17 @@ Verdict JudgeMembersReady(const StatusInput& input) {
   if (const auto outsiders = NodesWithoutPods(observed, input.now); !outsiders.empty()) {
     if (verdict.status == "True") verdict.reason = api::kReasonMemberWithoutClaim;
     verdict.message +=
-        " Not counted, for no pod of the domain has a channel there: " + Names(outsiders) +
-        ". Look who labels these nodes.";
+        " Not counted, because no pod of the domain has a channel there: " + Names(outsiders) +
+        ". Find out who labels these nodes.";
   }
   if (!observed.facts.views.nodes_problem.empty()) {
     if (verdict.status == "True") verdict.reason = api::kReasonNodesNotRead;
-    verdict.message += " Nodes are not read, so nobody notices one that is lost: " +
+    verdict.message += " Nodes cannot be read, so a lost node is not noticed: " +
                        observed.facts.views.nodes_problem + ".";
   }
   if (!observed.facts.views.daemons_problem.empty()) {
     if (verdict.status == "True") verdict.reason = api::kReasonDaemonsNotRead;
-    verdict.message += " Daemon pods or cliques are not read, so this is as it was before: " +
+    verdict.message += " Daemon pods or cliques cannot be read, so this is not updated: " +
                        observed.facts.views.daemons_problem + ".";
   }
   const MissingPlugins& missing = input.explanation.plugins;

@@ -20,7 +20,7 @@ std::string Remarks(const StatusInput& input) {
     if (is_nobodys) nobodys.push_back(kube::ToString(clique.meta.key));
   }
   if (!nobodys.empty()) {
-    remarks += " Ignored, for their names are of no clique: " + Names(nobodys) + ".";
+    remarks += " Ignored, because their names belong to no clique: " + Names(nobodys) + ".";
   }
   return remarks;
 }
@@ -31,8 +31,9 @@ Verdict JudgeOutdated(const Observed& observed, const std::vector<std::string>& 
   const std::string names = Names(outdated);
   if (!stopped.empty()) {
     return {"True", api::kReasonRollStopped,
-            "Daemons of an older template go on: " + names + ". None is replaced in any domain: " +
-                stopped + " Fix the image or the settings of the daemons, or that node."};
+            "Daemons of an older template keep running: " + names +
+                ". None is replaced in any domain: " + stopped +
+                " Fix the image or the settings of the daemons, or that node."};
   }
   if (observed.facts.MissingUntil("delete", kube::kPods)) {
     return {"True", api::kReasonOutdated,
@@ -55,24 +56,25 @@ Verdict JudgeProvisioned(const StatusInput& input) {
   const Observed& observed = input.observed;
   const Analysis& analysis = input.analysis;
   if (analysis.objection) {
-    return {"False", api::kReasonNotAccepted, "Nothing is made before the domain is accepted."};
+    return {"False", api::kReasonNotAccepted, "Nothing is created before the domain is accepted."};
   }
   // What a view lacks that is not current may be there.
   const bool may_exist = !analysis.children_are_seen && IsProvisioned(observed);
   if (analysis.unreadable || (may_exist && !analysis.children.missing.empty())) {
     return {"True", api::kReasonChildrenExist,
-            observed.facts.imex_on_hosts ? "The claim template was made."
-                                         : "DaemonSet and claim templates were made."};
+            observed.facts.imex_on_hosts ? "The claim template was created."
+                                         : "DaemonSet and claim templates were created."};
   }
   if (analysis.failure) return Verdict(*analysis.failure);
   const ChildrenState& children = analysis.children;
   if (!children.terminating.empty()) {
     return {"False", api::kReasonChildrenTerminating,
             "Being deleted: " + Names(children.terminating) +
-                ". Made again once it is gone; pods that use it may wait until then."};
+                ". It is created again after that; pods that use it may wait until then."};
   }
   if (!children.missing.empty() && IsPaused(observed)) {
-    return {"False", api::kReasonPaused, "Not made while paused: " + Names(children.missing) + "."};
+    return {"False", api::kReasonPaused,
+            "Not created while paused: " + Names(children.missing) + "."};
   }
   if (!children.missing.empty()) {
     return {"False", api::kReasonChildrenMissing, "Being made: " + Names(children.missing) + "."};

@@ -92,11 +92,11 @@ std::string HelpWithFullClique(const Observed& observed, int waiting) {
   const std::string pods = std::to_string(needed);
   if (needed > largest) {
     return "No clique has " + pods + " nodes (largest: " + std::to_string(largest) +
-           "): run at most " + std::to_string(largest) + " pods, or take the label " +
-           std::string(api::kPlacementLabel) + " off and delete the pods that wait.";
+           "): run at most " + std::to_string(largest) + " pods, or remove the label " +
+           std::string(api::kPlacementLabel) + " and delete the waiting pods.";
   }
   if (!roomy.empty()) {
-    return "Wait for nodes there; or delete all pods of the job, so that it begins in a clique "
+    return "Wait for nodes there, or delete all pods of the job, so that it starts in a clique "
            "that has " +
            pods + " free nodes, such as " + roomy + ".";
   }
@@ -121,7 +121,7 @@ std::optional<NodeAvailability> AvailabilityOf(const api::Node& node, const Node
   if (!why.empty()) return NodeAvailability{.state = State::kUnusable, .why = std::move(why)};
   if (context.reserved_for.empty()) return NodeAvailability{};
   return NodeAvailability{.state = State::kReserved,
-                          .why = "its clique is kept for " + context.reserved_for};
+                          .why = "its clique is reserved for " + context.reserved_for};
 }
 
 void Count(const std::string& clique, const NodeAvailability& availability,

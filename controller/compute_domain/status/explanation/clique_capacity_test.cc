@@ -70,7 +70,7 @@ TEST(RoomOf, NodeWithoutFabricCountsIfTheDriverIsThere) {
 TEST(RoomOf, G26_FreeNodeOfACliqueThatADomainKeepsToItselfIsReserved) {
   const NodeContext context = {.publishes = true, .reserved_for = "team-a/train"};
   EXPECT_EQ(AvailabilityOfNode(NodeOfClique(), context),
-            "reserved: its clique is kept for team-a/train");
+            "reserved: its clique is reserved for team-a/train");
   api::Node node = NodeOfClique();
   node.ready = false;
   EXPECT_EQ(AvailabilityOfNode(node, context), "unusable: not ready");
@@ -167,7 +167,7 @@ TEST(FindFullClique, G22_PodsThatCannotFollowTheFirstOnesIntoTheirCliqueAreToldS
   EXPECT_EQ(full->message,
             "The pods of this domain are in clique " + kCliqueId +
                 ", where cdom.dev/placement keeps them together; nodes free there: 1, pods that "
-                "wait: 2. Wait for nodes there; or delete all pods of the job, so that it begins "
+                "wait: 2. Wait for nodes there, or delete all pods of the job, so that it starts "
                 "in a clique that has 4 free nodes, such as " +
                 kOtherCliqueId + ".");
 }
@@ -186,8 +186,8 @@ std::string AdviceFor(const Observed& observed) {
 
 TEST(FindFullClique, REV3_W6_JobThatNoCliqueCanHold_IsToldSo) {
   EXPECT_EQ(AdviceFor(Placed(4, 1)),
-            "No clique has 6 nodes (largest: 5): run at most 5 pods, or take the label "
-            "cdom.dev/placement off and delete the pods that wait.");
+            "No clique has 6 nodes (largest: 5): run at most 5 pods, or remove the label "
+            "cdom.dev/placement and delete the waiting pods.");
   EXPECT_EQ(AdviceFor(Placed(3, 1)).substr(0, 19), "Wait for nodes ther") << "5 of 5 are enough";
 }
 

@@ -89,7 +89,7 @@ std::optional<SharingIssue> FindRestarted(const Observed& observed) {
   return SharingIssue{.reason = api::kReasonImexRestarted,
                       .says = " IMEX was started again under pods that use it: " + Names(nodes) +
                               ". The memory that they shared is lost: restart their job if it does "
-                              "not by itself, and see the log of the daemon there."};
+                              "not restart by itself, and read the log of the daemon there."};
 }
 
 std::optional<SharingIssue> FindOtherIndices(const Observed& observed,
@@ -103,7 +103,7 @@ std::optional<SharingIssue> FindOtherIndices(const Observed& observed,
   if (others.empty()) return {};
   return SharingIssue{
       .reason = api::kReasonImexIndexDiffers,
-      .says = " IMEX runs under another index than its peers know: " + Names(others) +
+      .says = " IMEX runs with another index than its peers know: " + Names(others) +
               ". Delete the daemon pod of that node once no job needs it."};
 }
 
@@ -135,7 +135,7 @@ std::optional<SharingIssue> FindUnreachable(const Observed& observed,
   return SharingIssue{
       .reason = api::kReasonImexPeersUnreachable,
       .says = " IMEX has no connection from " + Names(pairs) +
-              ". Pods there share no memory: see whether daemon pods reach each other "
+              ". Pods there share no memory: check that daemon pods reach each other "
               "on TCP ports 50000 and 50005."};
 }
 
@@ -149,8 +149,8 @@ std::optional<SharingIssue> FindPeersUnknown(const Observed& observed,
   return SharingIssue{
       .reason = api::kReasonImexPeersUnknown,
       .says = " IMEX does not say which peers it reaches: " + Names(silent) +
-              ". It hangs on at least one node of their clique, which it does not name, and pods "
-              "there may share no memory. Once no job needs them, delete the daemon pods of the "
+              ". It hangs on at least one node of their clique, and pods there may share no "
+              "memory. When no job needs them, delete the daemon pods of the "
               "clique."};
 }
 

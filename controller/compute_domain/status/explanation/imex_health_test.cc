@@ -49,8 +49,8 @@ std::string SaidAfter(const std::vector<Change>& changes,
 
 const std::string kSaid =
     "ImexRestartedUnderJob IMEX was started again under pods that use it: node-0. The memory that "
-    "they shared is lost: restart their job if it does not by itself, and see the log of the "
-    "daemon there.";
+    "they shared is lost: restart their job if it does not restart by itself, and read the log of "
+    "the daemon there.";
 
 TEST(FindRestarted, B17_ImexThatIsAnotherThanTheOneThatPodsBeganWithIsNamed) {
   EXPECT_EQ(SaidAfter({StartAgain}), kSaid);

@@ -73,10 +73,10 @@ std::optional<Failure> FindShortage(const Observed& observed) {
   if (FindPodsWithoutChannel(observed).empty()) return full;
   // From an old view nobody is told to install what may be there by now.
   if (observed.nobody_publishes && observed.facts.views.slices == Freshness::kFresh) {
-    return MakeFailure(api::kReasonNoPlugin,
-                       "No node of the cluster publishes devices of " + std::string(api::kDriver) +
-                           ", so no pod gets a channel. Install NVIDIA's kubelet plugin, or "
-                           "look why its pods do not run.");
+    return MakeFailure(api::kReasonNoPlugin, "No node of the cluster publishes devices of " +
+                                                 std::string(api::kDriver) +
+                                                 ", so no pod gets a channel. Install a kubelet "
+                                                 "plugin, or find out why its pods do not run.");
   }
   std::vector<std::string> strays;
   bool is_all_named = true;
@@ -99,12 +99,13 @@ std::optional<Failure> FindShortage(const Observed& observed) {
   }
   if (!strays.empty()) {
     std::ranges::sort(strays);
-    return MakeFailure(api::kReasonChannelHeld,
-                       "Channels are held by unrelated claims: " + Names(strays) +
-                           ". Delete such a claim, or the pods that use it." +
-                           (is_all_named ? ""
-                                         : " Who administers the cluster finds those of other "
-                                           "namespaces in /debug/domains."));
+    return MakeFailure(
+        api::kReasonChannelHeld,
+        "Channels are held by unrelated claims: " + Names(strays) +
+            ". Delete such a claim, or the pods that use it." +
+            (is_all_named
+                 ? ""
+                 : " Administrators find the claims of other namespaces in /debug/domains."));
   }
   if (full) return full;
   const std::vector<std::string> holders = NamesForOwner(observed, observed.others.node_holders);
@@ -127,7 +128,7 @@ std::map<std::string, std::string> FindOccupiedNodes(const Observed& observed) {
     if (holder.empty() || holder == observed.uid) continue;
     const auto name = observed.others.domains.find(holder);
     occupied[claim.node] = "by " + (name == observed.others.domains.end()
-                                        ? "a domain that is gone, UID " + holder
+                                        ? "a domain that does not exist, UID " + holder
                                         : NamesForOwner(observed, {name->second}).front());
   }
   return occupied;

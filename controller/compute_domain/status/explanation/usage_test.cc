@@ -94,7 +94,7 @@ TEST(FindOccupiedNodes, P5_NodeThatAnotherDomainHoldsIsNamedWithItsHolder) {
   EXPECT_EQ(FindOccupiedNodes(observed), (Occupied{{"node-1", "by team-a/other"}}));
   observed.others.domains.clear();
   EXPECT_EQ(FindOccupiedNodes(observed),
-            (Occupied{{"node-1", "by a domain that is gone, UID " + fixtures::kOtherUid}}));
+            (Occupied{{"node-1", "by a domain that does not exist, UID " + fixtures::kOtherUid}}));
   observed.nodes["node-1"].domain.clear();
   EXPECT_TRUE(FindOccupiedNodes(observed).empty()) << "its plugin will label it";
 }
@@ -347,7 +347,7 @@ TEST(FindShortage, G3_ClaimOfAnotherNamespaceIsNotNamedAndIsLeftToTheAdministrat
   EXPECT_EQ(FindShortage(observed)->message,
             "Channels are held by unrelated claims: the channel of node-3 by a ResourceClaim in "
             "another namespace (of no ComputeDomain). Delete such a claim, or the pods that use "
-            "it. Who administers the cluster finds those of other namespaces in /debug/domains.");
+            "it. Administrators find the claims of other namespaces in /debug/domains.");
   observed.others.unrelated_claims = {Stray(fixtures::kUserNs, "", {"pods/b"})};
   EXPECT_NE(FindShortage(observed)->message.find("by ResourceClaim team-a/stray (of no"),
             std::string::npos);

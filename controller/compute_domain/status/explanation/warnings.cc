@@ -63,8 +63,8 @@ std::optional<SharingIssue> FindSpread(const Observed& observed,
   return SharingIssue{
       .reason = api::kReasonSpansCliques,
       .says = where + " although " + label + " asks for one: " + Names(counts) +
-              ". The policy of manifests/placement is not installed, or those pods were "
-              "made before the label; delete them, so that they are made again."};
+              ". The policy of manifests/placement is not installed, or these pods are older than "
+              "the label: delete them, so that they are created again."};
 }
 
 // Two domains in one clique: it mostly works, which makes it hard to find when it does not.
@@ -96,8 +96,8 @@ std::optional<SharingIssue> FindFabricErrors(const Observed& observed,
   return SharingIssue{
       .reason = api::kReasonFabricError,
       .says = " The NVLink fabric has an error: " + Names(errors) +
-              ". New pods get no channel there, and those that run may lose the memory "
-              "that they share; see nvidia-smi -q | grep -A4 Fabric on that node."};
+              ". New pods get no channel there, and running pods may lose the memory that they "
+              "share: see nvidia-smi -q | grep -A4 Fabric on that node."};
 }
 
 std::optional<SharingIssue> FindNoFabric(const std::vector<Member>& expected) {
@@ -110,11 +110,10 @@ std::optional<SharingIssue> FindNoFabric(const std::vector<Member>& expected) {
     return SharingIssue{.says = " Without NVLink fabric: " + Names(without) +
                                 ". Pods there share no memory with the others."};
   }
-  return SharingIssue{
-      .reason = api::kReasonNoFabric,
-      .says = " No member has NVLink fabric: " + Names(without) +
-              ". Pods share no memory across nodes. Where there should be fabric, look at "
-              "nvidia-smi -q | grep -A4 Fabric on the node."};
+  return SharingIssue{.reason = api::kReasonNoFabric,
+                      .says = " No member has NVLink fabric: " + Names(without) +
+                              ". Pods share no memory across nodes. If the nodes should have a "
+                              "fabric, see nvidia-smi -q | grep -A4 Fabric on the node."};
 }
 
 }  // namespace
@@ -138,7 +137,8 @@ std::string SayWhoLeaves(const Observed& observed, const std::vector<Member>& ex
   }
   if (leaving.empty()) return "";
   return " About to leave: " + Names(leaving) +
-         ". They serve until they go: move their pods in time, or uncordon a node that is to stay.";
+         ". They serve until they leave: move their pods in time, or uncordon a node that must "
+         "stay.";
 }
 
 std::vector<SharingIssue> FindSharingIssues(const Observed& observed,
