@@ -16,6 +16,8 @@ import xml.etree.ElementTree
 # What CTest runs inside a step has the number of its test in front of each line, and a line at its end.
 PASSED = re.compile(r"^(?:(\d+): )?\[  PASSED  \] (\d+) tests?\.$")
 FAILED = re.compile(r"^(?:(\d+): )?\[  FAILED  \] (\d+) tests?, listed below:$")
+LISTED = re.compile(r"^(?:\d+: )?\[  FAILED  \] ([^ ,]+)(?:, where .*(?<! ms\)))?$")
+BEGUN = re.compile(r"^(\d+: )?\[ RUN      \] ([^ ]+)$")
 CASE = re.compile(r"^(?:(\d+): )?(PASS|FAIL) (.+)$")
 INSIDE = re.compile(r"^ *\d+/\d+ Test +#(\d+): (.+?) \.*(   Passed|\*\*\*\w+)")
 PROCESSOR = re.compile(r"^step: (\d+) s of processor$")
@@ -35,8 +37,9 @@ def read_step(name, status, seconds, output):
             counted.add(found[1])
         elif found := FAILED.match(line):
             failed += int(found[2])
-            failures.append(f"{found[2]} cases of GoogleTest")
             counted_bad.add(found[1])
+        elif found := LISTED.match(line):
+            failures.append(found[1])
         elif found := CASE.match(line):
             passed += found[2] == "PASS"
             counted.add(found[1])
@@ -58,6 +61,23 @@ def read_step(name, status, seconds, output):
         failed = 1
         failures = ["not run: what it needs failed" if status == "notrun" else "it ended with a failure"]
     return Step(name, seconds, processor, passed, failed, failures, output)
+
+
+def shown(output):
+    """Lines of a failed step: what each failed case of GoogleTest has printed, else the last ones."""
+    lines = output.splitlines()
+    failures = {found[1] for one in lines if (found := LISTED.match(one))}
+    printed = []
+    for at, one in enumerate(lines):
+        begun = BEGUN.match(one)
+        if not begun or begun[2] not in failures:
+            continue
+        of_program = begun[1] or ""  # Programs that run at the same time print in turns.
+        for line in (line for line in lines[at:] if line.startswith(of_program)):
+            printed.append(line)
+            if line.startswith(f"{of_program}[  FAILED  ] {begun[2]}"):
+                break
+    return printed[:LINES_SHOWN] or lines[-LINES_SHOWN:]
 
 
 def read(file):
@@ -90,7 +110,7 @@ def main(file, seconds, limit_minutes=None):
     for step in steps:
         if step.failed:
             print(f"\n==== {step.name}: {step.failed} failed ====")
-            print("\n".join(step.output.splitlines()[-LINES_SHOWN:]))
+            print("\n".join(shown(step.output)))
     print(f"\nin {float(seconds) / 60:.1f} minutes; by label, and the longest steps, of which several run at a time:")
     print("\n".join(table(steps)))
     failures = [f"{step.name}: {one}" for step in steps for one in step.failures]

@@ -25,6 +25,18 @@ def test_cases_of_googletest_are_counted_also_where_ctest_runs_inside():
     assert counts("fail", "3: [  PASSED  ] 12 tests.\n3: [  FAILED  ] 2 tests, listed below:\n") == (12, 2)
 
 
+def test_a_failed_case_of_googletest_is_named_and_what_it_printed_is_shown():
+    output = ("3: [ RUN      ] A.Good\n3: good\n3: [       OK ] A.Good (0 ms)\n"
+              "3: [ RUN      ] A.Bad/1\n4: [ RUN      ] B.Good\n3: x.cc:7: Failure\n4: beside\n"
+              "3: [  FAILED  ] A.Bad/1, where GetParam() = 1 (0 ms)\n3: later\n3: [  PASSED  ] 1 test.\n"
+              "3: [  FAILED  ] 1 test, listed below:\n3: [  FAILED  ] A.Bad/1, where GetParam() = 1\n")
+    step = report.read_step("unit: asan", "fail", 1.0, output)
+    assert (step.failed, step.failures) == (1, ["A.Bad/1"])
+    assert report.shown(output) == ["3: [ RUN      ] A.Bad/1", "3: x.cc:7: Failure",
+                                    "3: [  FAILED  ] A.Bad/1, where GetParam() = 1 (0 ms)"]
+    assert report.shown("one\ntwo\n") == ["one", "two"]
+
+
 def test_a_test_inside_that_says_nothing_is_one_case():
     inside = ("3: [  PASSED  ] 12 tests.\n1/4 Test  #3: pkg/a_test: all .....   Passed    0.13 sec\n"
               "2/4 Test #12: lint: size ........   Passed    0.01 sec\n")
