@@ -80,3 +80,8 @@ def test_a_picture_was_drawn_from_its_source(source):
     drawn = map(html.unescape, re.findall(r"<text[^>]*>(.*?)</text>", source.with_suffix(".svg").read_text()))
     labels = [part for label in re.findall(r'label="([^"]*)"', source.read_text()) for part in label.split("\\n")]
     assert sorted(word for text in drawn for word in text.split()) == sorted(word for text in labels for word in text.split())
+
+
+def test_pages_that_are_generated_say_what_their_sources_say():
+    done = subprocess.run([REPO / "scripts/site/reference.py", "--check"], check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
