@@ -6,6 +6,7 @@ import pytest
 import yaml
 from cluster import REPO, Setup
 from objects import domain, pod_on, refusal
+from pages import run_commands
 from waiting import eventually
 
 WRITER = ("--membership-writer", "controller")
@@ -125,3 +126,8 @@ def test_recorded_statuses_are_what_the_controller_writes(cluster, namespace, re
     scenes.make("refused")
     scenes.check("refused", "Forbidden")
     namespace.kubectl("annotate", "computedomain", "paused", "cdom.dev/paused-")
+
+
+def test_the_commands_of_the_page_wait_for_a_domain(cluster, removed_later):
+    removed_later(domain("quickstart"), pod_on("quickstart", "node-008", "quickstart-channel"))
+    assert run_commands(cluster, "docs/gitops.md") == 3

@@ -197,10 +197,21 @@ def test_waves_of_cdom_are_those_of_the_page(tmp_path, manifests):
         assert annotations.get("argocd.argoproj.io/sync-options") == kept
 
 
+def test_flux_prunes_all_but_crds(tmp_path):
+    """kustomize makes of its patches what Flux does."""
+    flux = {one["metadata"]["name"]: one["spec"] for one in yaml.safe_load_all((INTEGRATIONS / "flux/kustomizations.yaml").read_text())}
+    (tmp_path / "kustomization.yaml").write_text(json.dumps({
+        "resources": [os.path.relpath(REPO / "manifests/standalone", tmp_path)], "patches": flux["cdom"]["patches"]}))
+    pruned = {one["kind"]: one["metadata"].get("annotations", {}).get("kustomize.toolkit.fluxcd.io/prune")
+              for one in kubectl_kustomize(tmp_path)}
+    assert {kind for kind, value in pruned.items() if value == "disabled"} == {"CustomResourceDefinition"}
+
+
 def test_versions_of_the_page_are_those_that_are_built():
     modules = (REPO / "test/packaging/gitops/judge/go.mod").read_text()
     for module, on_page in (("github.com/argoproj/argo-cd/v3", r"Argo CD (\S+) \(`util/lua`"),
                             ("github.com/fluxcd/pkg/runtime", r"fluxcd/pkg/runtime/cel` ([\d.]+)"),
+                            ("github.com/fluxcd/kustomize-controller/api", r"kustomize-controller/api` ([\d.]+\d)"),
                             ("github.com/fluxcd/cli-utils", r"fluxcd/cli-utils` ([\d.]+)")):
         (built,) = re.findall(rf"^\s{module} v(\S+)$", modules, re.MULTILINE)
         (told,) = re.findall(on_page, re.sub(r"\s+", " ", PAGE))

@@ -19,7 +19,7 @@ import (
 	"github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	"github.com/argoproj/argo-cd/v3/util/lua"
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
-	"github.com/fluxcd/pkg/apis/kustomize"
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"github.com/fluxcd/pkg/runtime/cel"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
@@ -48,24 +48,20 @@ func read(path string) string {
 
 // The evaluator of the only health check in a file of Kustomizations.
 func fluxEvaluator(path string) *cel.StatusEvaluator {
-	var checks []kustomize.CustomHealthCheck
+	var found []*cel.StatusEvaluator
 	for _, text := range strings.Split(read(path), "\n---\n") {
-		var kustomization struct {
-			Spec struct {
-				HealthCheckExprs json.RawMessage `json:"healthCheckExprs"`
-			} `json:"spec"`
-		}
-		exitIf(path, yaml.Unmarshal([]byte(text), &kustomization))
-		if exprs := kustomization.Spec.HealthCheckExprs; exprs != nil {
-			exitIf(path, yaml.UnmarshalStrict(exprs, &checks))
+		var kustomization kustomizev1.Kustomization
+		exitIf(path, yaml.UnmarshalStrict([]byte(text), &kustomization))
+		for _, check := range kustomization.Spec.HealthCheckExprs {
+			evaluator, err := cel.NewStatusEvaluator(&check.HealthCheckExpressions)
+			exitIf(path, err)
+			found = append(found, evaluator)
 		}
 	}
-	if len(checks) != 1 {
-		exitIf(path, fmt.Errorf("%d health checks", len(checks)))
+	if len(found) != 1 {
+		exitIf(path, fmt.Errorf("%d health checks", len(found)))
 	}
-	evaluator, err := cel.NewStatusEvaluator(&checks[0].HealthCheckExpressions)
-	exitIf(path, err)
-	return evaluator
+	return found[0]
 }
 
 func judge(path string, argocd lua.ResourceHealthOverrides, flux *cel.StatusEvaluator) judgement {
