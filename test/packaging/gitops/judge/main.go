@@ -82,8 +82,10 @@ func judge(path string, argocd lua.ResourceHealthOverrides, flux *cel.StatusEval
 
 func main() {
 	argocd, flux := filepath.Join(os.Args[1], "argocd"), filepath.Join(os.Args[1], "flux")
-	for _, text := range strings.Split(read(filepath.Join(argocd, "applications.yaml")), "\n---\n") {
-		exitIf("applications.yaml", yaml.UnmarshalStrict([]byte(text), &v1alpha1.Application{}))
+	for file, kind := range map[string]any{"applications.yaml": &v1alpha1.Application{}, "project.yaml": &v1alpha1.AppProject{}} {
+		for _, text := range strings.Split(read(filepath.Join(argocd, file)), "\n---\n") {
+			exitIf(file, yaml.UnmarshalStrict([]byte(text), kind))
+		}
 	}
 	overrides := lua.ResourceHealthOverrides{
 		"resource.nvidia.com/ComputeDomain": {HealthLua: read(filepath.Join(argocd, "health.lua"))}}
