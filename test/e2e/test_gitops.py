@@ -10,7 +10,7 @@ from pages import run_commands
 from waiting import eventually
 
 WRITER = ("--membership-writer", "controller")
-CLUSTER = Setup(nodes=16, controller=WRITER)
+CLUSTER = Setup(nodes=9, cliques=9, controller=WRITER)  # No two domains share a clique.
 FOLDER = REPO / "test/fixtures/gitops"
 KEPT = ("name", "namespace", "annotations", "creationTimestamp", "deletionTimestamp", "finalizers", "generation")
 UNREADY, DRAINED = "node-001", "node-005"
@@ -52,8 +52,8 @@ class Scenes:
 
 
 @pytest.fixture
-def nodes_are_healed(cluster):
-    """After the case."""
+def nodes_are_healed(cluster, namespaces):  # noqa: ARG001
+    """After the case, and before its namespace is cleared."""
     yield
     cluster.nodesim.heal(f"node-{i:03}" for i in range(8))
     cluster.kubectl("uncordon", DRAINED)
@@ -69,7 +69,8 @@ def refuse_templates(cluster, namespace, removed_later, file):
 
 
 @pytest.mark.usefixtures("nodes_are_healed")
-def test_recorded_statuses_are_what_the_controller_writes(cluster, namespace, removed_later, request, tmp_path):
+def test_recorded_statuses_are_what_the_controller_writes(cluster, namespaces, removed_later, request, tmp_path):
+    namespace = namespaces("gitops")
     scenes = Scenes(namespace, request.config.getoption("--write-fixtures"))
     cluster.run_controller(*WRITER, image="cdom:missing")
     scenes.make("image-missing", "node-000")
@@ -124,7 +125,7 @@ def test_recorded_statuses_are_what_the_controller_writes(cluster, namespace, re
     scenes.check("plugin-missing", "PluginMissing", within=120)
     refuse_templates(cluster, namespace, removed_later, tmp_path / "tried.json")
     scenes.make("refused")
-    scenes.check("refused", "Forbidden")
+    scenes.check("refused", "ProvisioningFailed")
     namespace.kubectl("annotate", "computedomain", "paused", "cdom.dev/paused-")
 
 

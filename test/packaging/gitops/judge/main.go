@@ -2,8 +2,8 @@
 //
 //	judge INTEGRATIONS OBJECT...
 //
-// INTEGRATIONS is the folder of that name, OBJECT a file with an object as the API server has it. Prints JSON: what each tool
-// says about each file. Fails if INTEGRATIONS has a field that the tool does not know.
+// INTEGRATIONS is the folder of that name, OBJECT a JSON file with an object as the API server has it. Prints JSON: what each
+// tool says about each file. Fails if INTEGRATIONS has a field that the tool does not know.
 package main
 
 import (
@@ -18,8 +18,10 @@ import (
 	"github.com/argoproj/argo-cd/gitops-engine/pkg/health"
 	"github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	"github.com/argoproj/argo-cd/v3/util/lua"
+	"github.com/fluxcd/cli-utils/pkg/kstatus/polling/engine"
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"github.com/fluxcd/pkg/apis/kustomize"
 	"github.com/fluxcd/pkg/runtime/cel"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
@@ -46,30 +48,25 @@ func read(path string) string {
 	return string(text)
 }
 
-// The evaluator of the only health check in a file of Kustomizations.
-func fluxEvaluator(path string) *cel.StatusEvaluator {
-	var found []*cel.StatusEvaluator
+// What Flux judges by, of a file of Kustomizations.
+func fluxReader(path string) engine.StatusReader {
+	var checks []kustomize.CustomHealthCheck
 	for _, text := range strings.Split(read(path), "\n---\n") {
 		var kustomization kustomizev1.Kustomization
 		exitIf(path, yaml.UnmarshalStrict([]byte(text), &kustomization))
-		for _, check := range kustomization.Spec.HealthCheckExprs {
-			evaluator, err := cel.NewStatusEvaluator(&check.HealthCheckExpressions)
-			exitIf(path, err)
-			found = append(found, evaluator)
-		}
+		checks = append(checks, kustomization.Spec.HealthCheckExprs...)
 	}
-	if len(found) != 1 {
-		exitIf(path, fmt.Errorf("%d health checks", len(found)))
-	}
-	return found[0]
+	reader, err := cel.NewStatusReader(checks)
+	exitIf(path, err)
+	return reader(nil)
 }
 
-func judge(path string, argocd lua.ResourceHealthOverrides, flux *cel.StatusEvaluator) judgement {
+func judge(path string, argocd lua.ResourceHealthOverrides, flux engine.StatusReader) judgement {
 	object := &unstructured.Unstructured{}
-	exitIf(path, yaml.Unmarshal([]byte(read(path)), &object.Object))
+	exitIf(path, object.UnmarshalJSON([]byte(read(path))))
 	byArgoCD, err := health.GetResourceHealth(object, argocd)
 	exitIf(path, err)
-	byFlux, err := flux.Evaluate(context.Background(), object)
+	byFlux, err := flux.ReadStatusForObject(context.Background(), nil, object)
 	exitIf(path, err)
 	byKstatus, err := status.Compute(object)
 	exitIf(path, err)
@@ -89,10 +86,10 @@ func main() {
 	}
 	overrides := lua.ResourceHealthOverrides{
 		"resource.nvidia.com/ComputeDomain": {HealthLua: read(filepath.Join(argocd, "health.lua"))}}
-	evaluator := fluxEvaluator(filepath.Join(flux, "kustomizations.yaml"))
+	reader := fluxReader(filepath.Join(flux, "kustomizations.yaml"))
 	judgements := map[string]judgement{}
 	for _, path := range os.Args[2:] {
-		judgements[path] = judge(path, overrides, evaluator)
+		judgements[path] = judge(path, overrides, reader)
 	}
 	exitIf("standard output", json.NewEncoder(os.Stdout).Encode(judgements))
 }
