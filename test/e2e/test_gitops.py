@@ -1,10 +1,12 @@
 """The statuses by which test/packaging/gitops judges the health of domains are those that the controller writes."""
 
+import fnmatch
 import json
 
 import pytest
 import yaml
 from cluster import REPO, Setup
+from namespaces import DRIVER
 from objects import domain, pod_on, refusal
 from pages import run_commands
 from waiting import eventually
@@ -132,3 +134,15 @@ def test_recorded_statuses_are_what_the_controller_writes(cluster, namespaces, r
 def test_the_commands_of_the_page_wait_for_a_domain(cluster, removed_later):
     removed_later(domain("quickstart"), pod_on("quickstart", "node-008", "quickstart-channel"))
     assert run_commands(cluster, "docs/gitops.md") == 3
+
+
+def test_objects_without_owner_are_those_that_argo_cds_project_ignores(cluster, removed_later):
+    removed_later(domain("owner"), pod_on("owner", "node-008", "owner-channel"))
+    cluster.kubectl("wait", "--for=condition=MembersReady", "cdom/owner", "--timeout=60s")
+    kinds = "daemonsets,resourceclaimtemplates,resourceclaims,computedomaincliques,pods,leases,secrets"
+    without_owner = {(one["kind"], one["metadata"]["name"]) for one in cluster.kubectl_json("get", kinds, "-n", DRIVER)["items"]
+                     if "ownerReferences" not in one["metadata"]}
+    project = yaml.safe_load((REPO / "integrations/argocd/project.yaml").read_text())
+    ignored = [(one["kind"], one["name"]) for one in project["spec"]["orphanedResources"]["ignore"]]
+    assert {kind for kind, _ in without_owner} == {kind for kind, _ in ignored}
+    assert all(any(kind == one and fnmatch.fnmatch(name, names) for one, names in ignored) for kind, name in without_owner)
