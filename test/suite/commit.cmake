@@ -58,6 +58,7 @@ step("realnodes: nodes" NEEDS ${kubelets} COST 350 LOCK kubelets
 step("realnodes: demo" NEEDS ${kubelets} COST 122 LOCK kubelets COMMAND scripts/demo.sh --real-nodes)
 
 step("image: packages" COMMAND ${pytest} test/packaging/image)
+step("image: health for GitOps" NEEDS controlplane gitops COST 20 COMMAND ${pytest} test/packaging/gitops)
 step("image: documentation site" COMMAND ${pytest} test/packaging/site)
 step("image: rules and alerts" COMMAND test/packaging/monitoring/monitoring_test.sh)
 step("image: controller" NEEDS release cosign COST 23 COMMAND test/packaging/image/image_test.sh)
