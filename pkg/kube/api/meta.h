@@ -55,7 +55,7 @@ struct ObjectMeta {
 
 // Bounds the memory that the author of an object can use. Keeps the finalizer `ours` and the first
 // 8 others; the owner that is the controller, the first 1,000 owners of kind `many`, and the first
-// 8 others; 253 bytes of each text. Sets `is_whole` to whether nothing was dropped.
+// 8 others; 253 bytes of each text. Clears `is_whole` if it drops anything.
 void KeepFew(std::string_view ours, ObjectMeta& meta, std::string_view many = {});
 
 // Same fields as metav1.Condition.
