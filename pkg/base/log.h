@@ -1,3 +1,4 @@
+// The interface of the log.
 #pragma once
 
 #include <initializer_list>

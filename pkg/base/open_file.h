@@ -1,3 +1,4 @@
+// Owns file descriptors, and reports errors of file calls.
 #pragma once
 
 #include <sys/types.h>

@@ -1,3 +1,4 @@
+// Errors and results of calls that may fail.
 #pragma once
 
 #include <chrono>

@@ -1,9 +1,9 @@
 // Runs external programs: until they end, or in the background.
 //
-// No shell. A program reads from /dev/null, writes to our pipes, inherits no other descriptor, has
-// no signal blocked or ignored, has only the given variables, and has its own process group. After
-// it ends, for any reason, the rest of its group is killed and the program is reaped. So neither
-// zombies nor forgotten children remain.
+// No shell. A program reads from /dev/null and writes to our pipes. It inherits no other
+// descriptor, has only the given variables, and its own process group. No signal is blocked or
+// ignored. After it ends, for any reason, the rest of its group is killed and the program is
+// reaped. So neither zombies nor forgotten children remain.
 //
 // RunProgram() is thread-safe. Bounds: its time, and how much of its output is kept. REQUIRES:
 // SIGCHLD is not ignored.

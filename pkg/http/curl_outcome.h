@@ -1,3 +1,4 @@
+// Maps failures of libcurl to errors of Transport.
 #pragma once
 
 #include <curl/curl.h>

@@ -1,3 +1,4 @@
+// The address of a server, and the credentials of its client.
 #pragma once
 
 #include <string>
@@ -7,8 +8,8 @@ namespace http {
 // The server of requests, and how client and server authenticate. PEM texts are contents, not
 // paths.
 struct Endpoint {
-  std::string url =
-      {};  // Such as "https://10.0.0.1:6443", with the path prefix of a proxy if it has one.
+  // Such as "https://10.0.0.1:6443", with the path prefix of a proxy if it has one.
+  std::string url = {};
   std::string ca_pem = {};           // Empty for the system's CAs.
   bool insecure = false;             // Do not verify the server. Never set with a CA.
   std::string tls_server_name = {};  // Name to verify. Empty for the host in `url`.

@@ -1,4 +1,4 @@
-// Decides whether a request may start, and when requests in flight are abandoned.
+// Decides which requests may start, and when to abandon those in flight.
 //
 // Each request asks when it is sent. So a replica that loses leadership or shuts down sends no
 // further write, even if that write was decided before.

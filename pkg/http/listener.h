@@ -1,3 +1,4 @@
+// Listening TCP sockets.
 #pragma once
 
 #include <string>

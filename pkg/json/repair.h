@@ -1,3 +1,4 @@
+// Repairs JSON that the API server accepts and our parser rejects.
 #pragma once
 
 #include <string>

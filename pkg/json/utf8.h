@@ -1,3 +1,4 @@
+// Checks and cuts UTF-8 text. Pure functions; thread-safe.
 #pragma once
 
 #include <cstddef>

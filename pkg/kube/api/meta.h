@@ -1,3 +1,4 @@
+// Metadata and conditions of Kubernetes objects.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
-// Checks names, label keys and label values as Kubernetes does. Source:
-// k8s.io/apimachinery/pkg/util/validation.
+// Checks names, label keys and label values as Kubernetes does.
+//
+// Source: k8s.io/apimachinery/pkg/util/validation.
 #pragma once
 
 #include <string_view>

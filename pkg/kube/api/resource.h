@@ -1,3 +1,4 @@
+// Kubernetes resources, and how the API server names them.
 #pragma once
 
 #include <string>

@@ -1,3 +1,4 @@
+// Reads one page of a LIST.
 #pragma once
 
 #include <string>

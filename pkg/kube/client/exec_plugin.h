@@ -24,8 +24,8 @@ struct ExecPlugin {
   std::string api_version = {};
   std::string command = {};  // A path if it has a '/', otherwise a name in PATH.
   std::vector<std::string> arguments = {};
-  std::vector<std::pair<std::string, std::string>> variables =
-      {};  // Added to those of the process.
+  // Added to those of the process.
+  std::vector<std::pair<std::string, std::string>> variables = {};
   std::string install_hint = {};
   std::string info = {};  // Value of KUBERNETES_EXEC_INFO. Empty if not set.
 

@@ -1,4 +1,4 @@
-// Runs exec plugins, each on its own thread while its credentials are used.
+// Runs exec plugins, each on a thread while its credentials are used.
 //
 // A kubeconfig that is read again finds its plugin running, and does not start another run.
 //
@@ -28,8 +28,8 @@ class ExecRunner {
              const base::Clock& clock, base::Logger& logger);
 
   struct User {
-    std::shared_ptr<http::Credentials> credentials =
-        {};                                   // The plugin keeps running while these exist.
+    // The plugin keeps running while these exist.
+    std::shared_ptr<http::Credentials> credentials = {};
     std::string client_certificate_pem = {};  // The current one. Empty if none.
     std::string client_key_pem = {};
   };

@@ -18,8 +18,8 @@ struct Kubeconfig {
     std::string where = {};   // `/path: users[2] "admin"`, for messages.
     std::string folder = {};  // Folder of the file. Relative paths start here.
     std::map<std::string, std::string> texts = {};  // Scalar fields that have a value.
-    std::map<std::string, json::Value> structures =
-        {};  // Other fields. Null if cdom does not read it.
+    // Other fields. Null if cdom does not read it.
+    std::map<std::string, json::Value> structures = {};
 
     // Returns the text of the field. Empty if it is absent.
     [[nodiscard]] std::string Text(const std::string& field) const {

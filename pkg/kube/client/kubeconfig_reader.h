@@ -1,3 +1,4 @@
+// Makes a client configuration from a kubeconfig.
 #pragma once
 
 #include <string>

@@ -1,3 +1,4 @@
+// Finds the HTTP proxy for a server.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// A bearer token in a file that is replaced regularly, for example by the kubelet.
+// A bearer token in a file that the kubelet, or another process, replaces.
 //
 // Thread-safe. Each read opens the file by its path, because a mounted token is a symbolic link
 // that changes. The file is read again after a minute, and after Invalidate(). If a read fails, or

@@ -1,3 +1,4 @@
+// Parses URLs.
 #pragma once
 
 #include <string>

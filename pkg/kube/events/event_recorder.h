@@ -34,8 +34,8 @@ class EventRecorder {
   using TimePoint = base::Clock::TimePoint;
 
   struct Next {
-    std::optional<http::Request> request =
-        {};                // Send it, then call OnReply(). Empty if there is none.
+    // Send it, then call OnReply(). Empty if there is none.
+    std::optional<http::Request> request = {};
     TimePoint until = {};  // When to call Poll() again, if not after a Record().
   };
   struct Counts {

@@ -53,8 +53,8 @@ struct LeaseTiming {
 class LeaderElector {
  public:
   struct Next {
-    std::optional<http::Request> request =
-        {};                             // Send it, then call OnReply(). Empty if there is none.
+    // Send it, then call OnReply(). Empty if there is none.
+    std::optional<http::Request> request = {};
     base::Clock::TimePoint until = {};  // When to call Poll() again.
   };
 
@@ -139,8 +139,8 @@ class LeaderElector {
   bool end_logged_ = false;
   std::optional<base::ErrorCode> reported_;  // Last logged failure. Empty if none.
   // A time, because a flag would need a running thread to clear it.
-  std::atomic<std::int64_t> may_act_until_{
-      std::numeric_limits<std::int64_t>::min()};  // Monotonic clock, in ns.
+  // Monotonic clock, in ns.
+  std::atomic<std::int64_t> may_act_until_{std::numeric_limits<std::int64_t>::min()};
 };
 
 }  // namespace kube

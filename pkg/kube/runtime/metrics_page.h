@@ -1,3 +1,4 @@
+// Builds the metrics page.
 #pragma once
 
 #include <prometheus/collectable.h>

@@ -102,8 +102,8 @@ class WorkQueue {
   struct Key {
     std::string flow = {};
     Priority priority = Priority::kLow;  // Highest priority of its adds since the last Get().
-    std::optional<TimePoint> dirty =
-        {};                             // When it was added. Empty if it was not added since Get().
+    // When it was added. Empty if it was not added since Get().
+    std::optional<TimePoint> dirty = {};
     std::optional<TimePoint> due = {};  // When its delay ends. Empty if it has none or is dirty.
     std::uint64_t place = 0;            // Its number among the ready keys. 0 if it is not ready.
     std::optional<TimePoint> rests_until = {};
@@ -118,8 +118,8 @@ class WorkQueue {
     // Number of the last Get() that served it. 0 if unknown.
     std::uint64_t served = 0;
     int held = 0;
-    std::array<std::optional<Turn>, kPriorities> turns =
-        {};  // Its entries in `turns_`. Empty if it has none.
+    // Its entries in `turns_`. Empty if it has none.
+    std::array<std::optional<Turn>, kPriorities> turns = {};
   };
 
   void MakeDirty(const std::string& name, Key& key, TimePoint since);
