@@ -11,8 +11,8 @@
 
 namespace base {
 
-// Post() is thread-safe. Bound: as in TaskQueue. The destructor waits for the running task, and
-// drops the tasks that wait.
+// Post() is thread-safe.
+// Bound: as in TaskQueue. The destructor waits for the running task, and drops the tasks that wait.
 class SerialExecutor {
  public:
   // Must return soon after `stop` is requested.

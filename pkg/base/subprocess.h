@@ -5,8 +5,8 @@
 // ignored. After it ends, for any reason, the rest of its group is killed and the program is
 // reaped. So neither zombies nor forgotten children remain.
 //
-// RunProgram() is thread-safe. Bounds: its time, and how much of its output is kept. REQUIRES:
-// SIGCHLD is not ignored.
+// RunProgram() is thread-safe.
+// Bounds: its time, and how much of its output is kept. REQUIRES: SIGCHLD is not ignored.
 #pragma once
 
 #include <chrono>

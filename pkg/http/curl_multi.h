@@ -5,8 +5,8 @@
 // is sent only once, even where libcurl would repeat it. A read is repeated by libcurl if its
 // reused connection is dead. Connections are reused; redirects are not followed.
 //
-// For one thread, except Wake(). The first instance makes the whole process ignore SIGPIPE. Bounds:
-// a reply has its request's response_bytes_max; there are `connections_max` connections.
+// For one thread, except Wake(). The first instance makes the whole process ignore SIGPIPE.
+// Bounds: a reply has its request's response_bytes_max; there are `connections_max` connections.
 #pragma once
 
 #include <curl/curl.h>

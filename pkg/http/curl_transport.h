@@ -1,8 +1,9 @@
 // A Transport over libcurl: HTTP/1.1, TLS, reused connections; see CurlMulti.
 //
-// For one thread; make one for each worker. Bound: `in_flight` limits the requests in flight, each
-// on its own connection. Without it, the limit is six. Other requests wait; their `timeout` and the
-// check of the gate start when they are sent.
+// For one thread; make one for each worker.
+// Bound: `in_flight` limits the requests in flight, each on its own connection. Without it, the
+// limit is six. Other requests wait; their `timeout` and the check of the gate start when they are
+// sent.
 #pragma once
 
 #include <memory>

@@ -44,8 +44,8 @@ class InFlight {
 
   const int most_;
   mutable base::Mutex mutex_;
-  std::deque<std::condition_variable_any*> line_
-      GUARDED_BY(mutex_);  // Senders in Take(), in order.
+  // Senders in Take(), in order.
+  std::deque<std::condition_variable_any*> line_ GUARDED_BY(mutex_);
   Slots slots_ GUARDED_BY(mutex_);
 };
 

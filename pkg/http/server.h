@@ -5,10 +5,10 @@
 //
 // Two threads. The first serves all connections and calls the handler, which returns a reply or a
 // function that builds one. The second runs these functions, one at a time. So immediate replies
-// never wait for a slow function, or for a slow, silent or hostile client. Bounds: 100 connections,
-// where a new one replaces the oldest. 8 KiB for the head of a request; its body is dropped. 5 s
-// for a whole exchange, with the TLS handshake. 16 MiB for all built replies that are not sent yet;
-// beyond that the server answers 503 with Retry-After.
+// never wait for a slow function, or for a slow, silent or hostile client.
+// Bounds: 100 connections, where a new one replaces the oldest. 8 KiB for the head of a request;
+// its body is dropped. 5 s for a whole exchange, with the TLS handshake. 16 MiB for all built
+// replies that are not sent yet; beyond that the server answers 503 with Retry-After.
 #pragma once
 
 #include <functional>
@@ -30,7 +30,7 @@ struct ServerRequest {
 };
 
 struct ServerReply {
-  int status = 200;  // A 401 is sent with a request for a bearer token.
+  int status = 200;  // A 401 carries "WWW-Authenticate: Bearer".
   std::string body = {};
   std::string content_type = "text/plain; charset=utf-8";
 };

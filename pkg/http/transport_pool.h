@@ -3,8 +3,9 @@
 // The last returned transport is used next. So there are only as many connections as the threads
 // used at the same time, not six for each thread.
 //
-// Thread-safe. Bound: one transport for each thread that sends at the same time. Transports live as
-// long as the pool.
+// Thread-safe.
+// Bound: one transport for each thread that sends at the same time. Transports live as long as the
+// pool.
 #pragma once
 
 #include <functional>

@@ -2,8 +2,9 @@
 //
 // The watch path uses it. To edit JSON, parse it into a json::Value instead.
 //
-// A Parser and its views are for one thread. Bound: about twice the text for Kubernetes objects,
-// about 25 times for a text of brackets only. Memory above 1 MiB is freed before the next text.
+// A Parser and its views are for one thread.
+// Bound: about twice the text for Kubernetes objects, about 25 times for a text of brackets only.
+// Memory above 1 MiB is freed before the next text.
 #pragma once
 
 #include <cstdint>

@@ -4,7 +4,8 @@
 // Parser may reject a value that it accepts. But it finds the same end of each value that a Parser
 // accepts.
 //
-// For one thread. Reads each byte once. Bound: 10 000 levels, as in Go.
+// For one thread. Reads each byte once.
+// Bound: 10 000 levels, as in Go.
 #pragma once
 
 #include <cstddef>

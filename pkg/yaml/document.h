@@ -1,7 +1,8 @@
 // Parses YAML of untrusted files with yaml-cpp.
 //
 // yaml-cpp throws, expands aliases without a bound, and reads some texts for ever. These functions
-// prevent all of that. Bounds: 100,000 nodes and 100 aliases in a document.
+// prevent all of that.
+// Bounds: 100,000 nodes and 100 aliases in a document.
 #pragma once
 
 #include <yaml-cpp/yaml.h>

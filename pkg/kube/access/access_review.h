@@ -1,8 +1,9 @@
 // Asks the API server whether a bearer token may read a path.
 //
-// For one thread, which it blocks for at most 4 s. Bounds: verdicts of 64 tokens, each kept for 10
-// s under the token's SHA-256; tokens of 8 KiB; replies of 64 KiB. Failed reviews are not kept. If
-// the cache is full, a verdict that refused a token is dropped before one that allowed it.
+// For one thread, which it blocks for at most 4 s.
+// Bounds: verdicts of 64 tokens, each kept for 10 s under the token's SHA-256; tokens of 8 KiB;
+// replies of 64 KiB. Failed reviews are not kept. If the cache is full, a verdict that refused a
+// token is dropped before one that allowed it.
 #pragma once
 
 #include <map>

@@ -6,9 +6,10 @@
 // A step function without threads, clocks or sockets: the caller asks Poll() what to do, does it,
 // and passes in the result. Production drives it from WatchLoop, the simulation from virtual time.
 //
-// For one thread. Bounds: a page has 4 MiB (16 MiB if it holds one object), a frame 16 MiB.
-// Back-off is 0.8 s to 30 s, with jitter. Source: client-go tools/cache/reflector.go for the
-// numbers. Comments name the differences.
+// For one thread.
+// Bounds: a page has 4 MiB (16 MiB if it holds one object), a frame 16 MiB. Back-off is 0.8 s to 30
+// s, with jitter.
+// Source: client-go tools/cache/reflector.go for the numbers. Comments name the differences.
 #pragma once
 
 #include <chrono>
@@ -114,8 +115,8 @@ class Reflector {
   // Ends the stream of a 200. `result` is an error if the connection failed. Ignored after a false.
   void OnStreamEnd(base::Clock::TimePoint now, const base::Result<void>& result);
 
-  // Returns when the sink last held the collection as it was: `now` while a watch is open. Empty if
-  // no list was read. A stalled watch counts as open until Poll() abandons it.
+  // Returns when the sink was last known to match the collection: `now` while a watch is open.
+  // Empty if no list was read. A stalled watch counts as open until Poll() abandons it.
   [[nodiscard]] std::optional<base::Clock::TimePoint> CurrentAsOf(base::Clock::TimePoint now) const;
   // Returns whether a watch has been open for one second. Events that the store missed before
   // arrive within that second.
@@ -210,8 +211,7 @@ class Reflector {
   bool cut_logged_ = false;
 
   ReflectorProblem problem_ = {};
-  std::optional<base::ErrorCode>
-      reported_;  // The last failure that was logged. Empty after a recovery.
+  std::optional<base::ErrorCode> reported_;  // Last logged failure. Empty after a recovery.
   HealedBy healed_by_ = HealedBy::kList;
   bool unknown_type_logged_ = false;
   std::uint64_t lists_ = 0;

@@ -8,9 +8,9 @@
 // logs it once until it can be read. If the store has an earlier state of the same incarnation, it
 // keeps that state: a stale object is safer than a false deletion.
 //
-// Thread-safe: the reflector's thread writes, any thread reads. Bound: the size of the collection.
-// A change costs the logarithm of that, plus a scan of the objects that share one of its index
-// keys.
+// Thread-safe: the reflector's thread writes, any thread reads.
+// Bound: the size of the collection. A change costs the logarithm of that, plus a scan of the
+// objects that share one of its index keys.
 #pragma once
 
 #include <algorithm>
@@ -200,8 +200,8 @@ class Store final : public ReflectorSink {
       return KeyOf(a) < KeyOf(b);
     }
   };
-  using Objects =
-      std::set<Stored, ByKey>;  // Sorted by the key inside the object, to store the key once.
+  // Sorted by the key inside the object, to store the key once.
+  using Objects = std::set<Stored, ByKey>;
   using Node = typename Objects::node_type;
 
   // The change owns `before`. `after` stays in the store until the writer's next call.

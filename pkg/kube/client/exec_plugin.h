@@ -2,7 +2,8 @@
 //
 // All functions but RunExecPlugin() are pure. Errors name the file, user, field and fix. They
 // contain the last line of the plugin's stderr, which is for people, but nothing of its stdout,
-// which is secret. Source: the API client.authentication.k8s.io, v1 and v1beta1.
+// which is secret.
+// Source: the API client.authentication.k8s.io, v1 and v1beta1.
 #pragma once
 
 #include <optional>

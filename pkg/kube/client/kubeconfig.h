@@ -1,7 +1,8 @@
 // Kubeconfig files as values, with the position of each field.
 //
-// Pure functions; thread-safe. Bounds: 1 MiB of text, 100,000 YAML nodes, 100 aliases, 1000 values
-// in a field. They limit the time and memory that a file can use.
+// Pure functions; thread-safe.
+// Bounds: 1 MiB of text, 100,000 YAML nodes, 100 aliases, 1000 values in a field. They limit the
+// time and memory that a file can use.
 #pragma once
 
 #include <map>

@@ -13,8 +13,8 @@ using Environment = std::function<std::optional<std::string>(const std::string& 
 
 // Returns the proxy for `url` from the environment. Empty if none. It is HTTPS_PROXY or HTTP_PROXY,
 // by the scheme of `url`, unless NO_PROXY names the host. Upper case wins over lower case. Loopback
-// never uses a proxy. kInvalid: the proxy's URL is invalid. Source: Go's
-// golang.org/x/net/http/httpproxy, so that kubectl and cdom use the same proxy.
+// never uses a proxy. kInvalid: the proxy's URL is invalid.
+// Source: Go's golang.org/x/net/http/httpproxy, so that kubectl and cdom use the same proxy.
 [[nodiscard]] base::Result<std::string> ProxyFromEnvironment(const std::string& url,
                                                              const Environment& environment);
 

@@ -2,7 +2,8 @@
 //
 // Thread-safe. Each read opens the file by its path, because a mounted token is a symbolic link
 // that changes. The file is read again after a minute, and after Invalidate(). If a read fails, or
-// finds no token, the last good token stays in use. Source: client-go, transport/token_source.go.
+// finds no token, the last good token stays in use.
+// Source: client-go, transport/token_source.go.
 #pragma once
 
 #include <cstdint>

@@ -5,7 +5,8 @@
 // for its group: a server may serve a version with other kinds only, such as v1alpha3 of
 // resource.k8s.io.
 //
-// For one thread. Bound: one request in flight, with a reply of at most 1 MiB.
+// For one thread.
+// Bound: one request in flight, with a reply of at most 1 MiB.
 #pragma once
 
 #include <optional>

@@ -10,8 +10,8 @@
 // namespace may be terminating. A failed event is retried alone. If two events fail in a row, the
 // server counts as unavailable, and all events wait.
 //
-// A step function: Poll() returns what to send and when to call it again. For one thread. Source:
-// client-go tools/events for series, tools/record for the bound of an object.
+// A step function: Poll() returns what to send and when to call it again. For one thread.
+// Source: client-go tools/events for series, tools/record for the bound of an object.
 #pragma once
 
 #include <cstdint>

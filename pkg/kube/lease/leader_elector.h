@@ -13,9 +13,10 @@
 // code may assume that it is the only writer.
 //
 // A step function: Poll() returns what to send and when to call it again. IsLeader(), TermEnded()
-// and term_began() are thread-safe; the other functions are for one thread. Bound: one request in
-// flight, for at most `retry_period`. Source: client-go tools/leaderelection for the timing. To
-// count from the time of sending is our own rule.
+// and term_began() are thread-safe; the other functions are for one thread.
+// Bound: one request in flight, for at most `retry_period`.
+// Source: client-go tools/leaderelection for the timing. To count from the time of sending is our
+// own rule.
 #pragma once
 
 #include <atomic>
@@ -36,9 +37,8 @@
 namespace kube {
 
 struct LeaseTiming {
-  std::chrono::milliseconds lease_duration{
-      // Standbys wait this long after the last renewal that they saw.
-      15'000};
+  // Standbys wait this long after the last renewal that they saw.
+  std::chrono::milliseconds lease_duration{15'000};
   // The leader acts for this long after it sent its last accepted renewal.
   std::chrono::milliseconds renew_deadline{10'000};
   // Time between attempts. A leader adds up to 20 % at random, and a standby subtracts up to 20 %.

@@ -55,7 +55,8 @@ class ConfigLoader {
 //
 // Each queue has its own connection and thread, and sends one request after the other. Post() and
 // Watch() are for one thread. The destructor abandons requests in flight, and drops the tasks that
-// wait. Bound: as of base::TaskQueue.
+// wait.
+// Bound: as of base::TaskQueue.
 class ApiSession {
  public:
   // May block while a request runs.

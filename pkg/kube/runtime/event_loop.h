@@ -1,6 +1,7 @@
 // An EventRecorder that threads share: many record, one sends.
 //
-// Thread-safe. Bound: 1000 events that wait for the sending thread. Further events are dropped.
+// Thread-safe.
+// Bound: 1000 events that wait for the sending thread. Further events are dropped.
 #pragma once
 
 #include <cstdint>

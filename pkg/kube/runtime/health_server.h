@@ -1,7 +1,8 @@
 // Serves /livez, /readyz, /healthz (the same as /livez), metrics and pages.
 //
 // A separate thread builds metrics and pages, so they do not delay probes. To serve them on
-// different ports, use two servers. Bounds: see http::Server.
+// different ports, use two servers.
+// Bounds: see http::Server.
 #pragma once
 
 #include <functional>

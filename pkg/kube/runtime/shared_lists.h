@@ -7,13 +7,14 @@
 // for LISTs of several resources by one value, they are shared as one group.
 //
 // Later pages, and LISTs by field selector, are not shared. A caller waits one second for the LISTs
-// of others, and then sends its own, so that a slow LIST delays nobody else for long. This patience
-// must be much longer than a LIST takes: an API server that answers from its watch cache first
-// waits up to 0.1 s until etcd reports its revision.
+// of others, and then sends its own, so that a slow LIST delays no other caller for long. This
+// patience must be much longer than a LIST takes: an API server that answers from its watch cache
+// first waits up to 0.1 s until etcd reports its revision.
 //
-// Thread-safe; owns no thread. Bounds: one LIST has 16 values, and further callers send their own.
-// A reply is in memory once for all its callers. At most eight senders have replies in memory; the
-// next sender waits until one of them drops its replies.
+// Thread-safe; owns no thread.
+// Bounds: one LIST has 16 values, and further callers send their own. A reply is in memory once for
+// all its callers. At most eight senders have replies in memory; the next sender waits until one of
+// them drops its replies.
 #pragma once
 
 #include <chrono>

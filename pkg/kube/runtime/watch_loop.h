@@ -2,7 +2,8 @@
 //
 // Each reflector has its own connection; one poll serves all. Requests are sent unchanged:
 // Request::timeout is the hard limit of a stream. A 401 invalidates the credentials, and the
-// request is sent once more; see CurlMulti. Bound: one exchange for each reflector.
+// request is sent once more; see CurlMulti.
+// Bound: one exchange for each reflector.
 #pragma once
 
 #include <functional>

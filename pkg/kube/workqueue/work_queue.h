@@ -11,10 +11,11 @@
 // limit can keep one flow from holding all workers.
 //
 // A value without threads or clocks, for one thread. runtime/blocking_queue.h adds a lock and a
-// condition variable. Bounds: one entry for each key that waits, is held or rests, and 1000 flows
-// without keys. A call costs the logarithm of that. Source: client-go, package workqueue, queue.go
-// and delaying_queue.go. The priorities are those of controller-runtime's priority queue, the flows
-// those of API Priority and Fairness.
+// condition variable.
+// Bounds: one entry for each key that waits, is held or rests, and 1000 flows without keys. A call
+// costs the logarithm of that.
+// Source: client-go, package workqueue, queue.go and delaying_queue.go. The priorities are those of
+// controller-runtime's priority queue, the flows those of API Priority and Fairness.
 #pragma once
 
 #include <array>
@@ -102,7 +103,7 @@ class WorkQueue {
   struct Key {
     std::string flow = {};
     Priority priority = Priority::kLow;  // Highest priority of its adds since the last Get().
-    // When it was added. Empty if it was not added since Get().
+    // When it was added or its delay ended. Empty if neither happened since Get().
     std::optional<TimePoint> dirty = {};
     std::optional<TimePoint> due = {};  // When its delay ends. Empty if it has none or is dirty.
     std::uint64_t place = 0;            // Its number among the ready keys. 0 if it is not ready.
@@ -136,8 +137,8 @@ class WorkQueue {
 
   const int held_by_flow_max_;
   std::map<std::string, Key> keys_;
-  std::set<std::pair<TimePoint, std::string>>
-      by_due_;  // Delayed keys, and keys that are dirty and rest.
+  // Delayed keys, and keys that are dirty and rest.
+  std::set<std::pair<TimePoint, std::string>> by_due_;
   std::set<std::pair<TimePoint, std::string>> by_rest_;
   std::map<std::string, Flow> flows_;
   std::array<std::set<Turn>, kPriorities> turns_;
