@@ -21,9 +21,8 @@ class OpenFile {
   ~OpenFile() { Close(); }
   OpenFile(OpenFile&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
 
-  [[nodiscard]] bool is_open() const {
-    return fd_ >= 0;
-  }  // If false after opening, errno has the cause.
+  // Returns whether the file is open. If opening failed, errno has the cause.
+  [[nodiscard]] bool is_open() const { return fd_ >= 0; }
   [[nodiscard]] int fd() const { return fd_; }
   // Writes all of `content` at the current position.
   [[nodiscard]] int Write(std::string_view content) const;

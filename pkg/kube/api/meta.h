@@ -20,8 +20,8 @@ struct ObjectKey {
   std::string name = {};
   friend auto operator<=>(const ObjectKey&, const ObjectKey&) = default;
 };
-[[nodiscard]] std::string ToString(
-    const ObjectKey& key);  // Returns "ns/name", or "name" if `ns` is empty.
+// Returns "ns/name", or "name" if `ns` is empty.
+[[nodiscard]] std::string ToString(const ObjectKey& key);
 
 struct OwnerReference {
   std::string api_version = {};

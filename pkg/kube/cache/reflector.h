@@ -151,10 +151,8 @@ class Reflector {
     std::uint64_t frames = 0;
     std::optional<TimePoint> opened = {};  // When its 200 arrived. Empty until then.
   };
-  enum class Then {
-    kListAgain,
-    kGoOn
-  };  // What to read after a back-off. kGoOn repeats the same page or version.
+  // What to read after a back-off. kGoOn repeats the same page or version.
+  enum class Then { kListAgain, kGoOn };
   enum class HealedBy { kList, kOpenStream, kFrame };  // The event that ends a problem.
 
   [[nodiscard]] bool HasVersions() const { return !options_.versions.empty(); }

@@ -32,9 +32,8 @@ struct WatchOptions {
   std::string label_selector = {};
   std::string field_selector = {};
   std::string resource_version = {};
-  std::chrono::seconds timeout{
-      // The server ends the stream after this time. The client's own timeout is 30 s longer.
-      300};
+  // The server ends the stream after this time. The client waits 30 s longer.
+  std::chrono::seconds timeout{300};
 };
 
 enum class Propagation { kBackground, kForeground, kOrphan };
