@@ -7,8 +7,8 @@
 // and passes in the result. Production drives it from WatchLoop, the simulation from virtual time.
 //
 // For one thread.
-// Bounds: a page has 4 MiB (16 MiB if it holds one object), a frame 16 MiB. Back-off is 0.8 s to 30
-// s, with jitter.
+// Bounds: a page has 4 MiB (16 MiB if it holds one object), a frame 16 MiB. Back-off with
+// jitter is 0.8 s to 30 s, after a 403 or 404 at most 10 s (but see `cost_without`).
 // Source: client-go tools/cache/reflector.go for the numbers. Comments name the differences.
 #pragma once
 
@@ -75,7 +75,7 @@ struct ReflectorOptions {
   std::string field_selector = {};
   int page_size = 500;
   // What the process cannot do without the resource, for the log. If set, a 403 is logged as a
-  // Warning instead of an Error, and its back-off grows to 10 minutes.
+  // Warning instead of an Error, and its back-off grows to 10 minutes, plus jitter.
   std::string cost_without = {};
   // Renews a stream that delivers no frame for this time.
   std::chrono::seconds stall_timeout{120};
